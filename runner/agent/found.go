@@ -16,8 +16,8 @@ import (
 // search function follow the other tools in each later request. Tools found by a tool_search_call
 // stay in its output in the history.
 type foundTools struct {
-	Added   []string // by the function
-	Answers []string // by a tool_search_call
+	Added   []string // by the search function, the best match of each search last
+	Answers []string // by a tool_search_call, best match first
 	Called  []string // tools that were called since the conversation was made shorter
 }
 
@@ -54,10 +54,10 @@ func (c *Conversation) definitions(names []string, deferred bool) ([]json.RawMes
 	return inOrder(names, told), err
 }
 
-func inOrder(names []string, told map[string]json.RawMessage) []json.RawMessage {
-	all := make([]json.RawMessage, 0, len(told))
+func inOrder(names []string, byName map[string]json.RawMessage) []json.RawMessage {
+	all := make([]json.RawMessage, 0, len(byName))
 	for _, name := range distinct(names) {
-		if raw := told[name]; raw != nil {
+		if raw := byName[name]; raw != nil {
 			all = append(all, raw)
 		}
 	}
@@ -67,7 +67,7 @@ func inOrder(names []string, told map[string]json.RawMessage) []json.RawMessage 
 // foundBytesLimit limits the definitions of found tools, in bytes.
 const foundBytesLimit = 128 << 10
 
-// maxFoundBytes is how many they may have together in this conversation: a quarter of the window.
+// maxFoundBytes limits the definitions of found tools in this conversation: at most a quarter of the window.
 func (c *Conversation) maxFoundBytes() int {
 	if c.Window > 0 {
 		return int(min(foundBytesLimit, c.Window*rawitem.BytesInToken/4))
@@ -75,12 +75,13 @@ func (c *Conversation) maxFoundBytes() int {
 	return foundBytesLimit
 }
 
-// recordCall records a call and the tools it found.
+// recordCall notes that a tool was called, and the tools that the call found, if any. Added is cut at its
+// front, so the best match comes last.
 func (f *foundTools) recordCall(call tools.Call, result tools.Result) {
 	if call.Form == tools.Search {
 		f.Answers = append(f.Answers, result.Found...)
 	} else {
-		for _, name := range slices.Backward(result.Found) { // the first fits best, and is the last to go
+		for _, name := range slices.Backward(result.Found) {
 			f.Added = append(f.Added, name)
 		}
 	}
@@ -89,22 +90,22 @@ func (f *foundTools) recordCall(call tools.Call, result tools.Result) {
 	}
 }
 
-// calledNames returns the names called since the last compaction.
+// calledNames returns those of names that were called since the last compaction.
 func (f *foundTools) calledNames(names []string) []string {
 	return distinct(slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !slices.Contains(f.Called, name) }))
 }
 
 // survivesCompaction returns the found tools to keep after compaction: those called, and those not
-// announced to the model yet. told is the number of tools already announced.
-func (f *foundTools) survivesCompaction(told int) []string {
-	return append(f.calledNames(f.Added[:told]), f.Added[told:]...)
+// announced to the model yet. announced is the number of tools already announced.
+func (f *foundTools) survivesCompaction(announced int) []string {
+	return append(f.calledNames(f.Added[:announced]), f.Added[announced:]...)
 }
 
 // forgetUnused forgets found but unused tools after a compaction; a search can find them again. items
-// are the shortened conversation. told is the number of tools already announced.
-func (f *foundTools) forgetUnused(items []json.RawMessage, told int) {
+// are the shortened conversation. announced is the number of tools already announced.
+func (f *foundTools) forgetUnused(items []json.RawMessage, announced int) {
 	inItems := slices.DeleteFunc(distinct(f.Answers), func(name string) bool { return !slices.ContainsFunc(items, definesTool(name)) })
-	*f = foundTools{Added: f.survivesCompaction(told), Answers: inItems}
+	*f = foundTools{Added: f.survivesCompaction(announced), Answers: inItems}
 }
 
 // distinct removes duplicate names.
@@ -140,7 +141,7 @@ func (c *Conversation) withFoundTools(s model.Settings) (model.Settings, error) 
 func (c *Conversation) foundTokens(names []string) int64 {
 	added, err := c.definitionsAfterTools(names)
 	if err != nil {
-		return 0 // the request tells of it
+		return 0 // the request fails with the same error
 	}
 	return rawitem.Estimate(added)
 }

@@ -18,7 +18,7 @@ func (p *ResumeState) startedCalls(which func(transcript.CallRef) bool) []starte
 	return slices.DeleteFunc(all, func(began startedCall) bool { return !which(began.Ref()) })
 }
 
-// waitedWords answer a script's call not yet run at the kill.
+// waitedWords answer a script's call that still waited for an earlier call when the runner was killed.
 const waitedWords = "Not run: the runner was killed while a call before this one changed something, and this one waited for that."
 
 // endScripts ends the calls of a killed run's scripts. Calls after a mutating one had not run.
@@ -38,7 +38,8 @@ func (c *Conversation) endScripts(p *ResumeState, interrupted Interrupted) {
 	}
 }
 
-// tellCallsOfScripts reports calls since the last request by scripts with an answered call.
+// tellCallsOfScripts tells the model what scripts called since the last request. It leaves out scripts whose
+// own call is unanswered, since the answer to that lists them.
 func (c *Conversation) tellCallsOfScripts(p *ResumeState) error {
 	open := map[int]bool{}
 	for _, call := range p.openCalls {
@@ -55,12 +56,12 @@ func (c *Conversation) tellCallsOfScripts(p *ResumeState) error {
 // Limits of the report on a lost script's calls: number of last calls, bytes of each input and
 // output.
 const (
-	toldCalls  = 40
-	toldInput  = 300
-	toldOutput = 600
+	maxReportedCalls  = 40
+	maxReportedInput  = 300
+	maxReportedOutput = 600
 )
 
-// describeScriptCalls lists scripts' calls after a head; "" without calls.
+// describeScriptCalls lists the last calls of scripts below head, oldest first. It returns "" if there are none.
 func (p *ResumeState) describeScriptCalls(head string, which func(transcript.CallRef) bool) string {
 	calls := p.startedCalls(which)
 	if len(calls) == 0 {
@@ -68,13 +69,13 @@ func (p *ResumeState) describeScriptCalls(head string, which func(transcript.Cal
 	}
 	var words strings.Builder
 	words.WriteString(head)
-	if more := len(calls) - toldCalls; more > 0 {
+	if more := len(calls) - maxReportedCalls; more > 0 {
 		fmt.Fprintf(&words, ", behind %d others", more)
 		calls = calls[more:]
 	}
 	words.WriteString(", and what came of each:")
 	for _, began := range calls {
-		fmt.Fprintf(&words, "\n- %s %s: %s", began.Tool, clip.Visible(began.Input, toldInput), clip.Visible(p.finished[began.Ref()].Output, toldOutput))
+		fmt.Fprintf(&words, "\n- %s %s: %s", began.Tool, clip.Visible(began.Input, maxReportedInput), clip.Visible(p.finished[began.Ref()].Output, maxReportedOutput))
 	}
 	return words.String()
 }

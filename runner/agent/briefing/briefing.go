@@ -227,15 +227,15 @@ func (t Task) content(text string) []any {
 	return list
 }
 
-// mostListed is how many paths are listed.
-const mostListed = 30
+// maxListedGuides limits the listed paths of further guides.
+const maxListedGuides = 30
 
 func list(paths []string) string {
 	var s strings.Builder
-	for _, path := range paths[:min(len(paths), mostListed)] {
+	for _, path := range paths[:min(len(paths), maxListedGuides)] {
 		fmt.Fprintf(&s, "\n- %q", path)
 	}
-	if more := len(paths) - mostListed; more > 0 {
+	if more := len(paths) - maxListedGuides; more > 0 {
 		fmt.Fprintf(&s, "\n- and %d more", more)
 	}
 	return s.String()

@@ -57,7 +57,7 @@ func (p *Answers) Apply(e transcript.Event) error {
 	if d.On == job.OnStop {
 		p.StopHooksRan = true
 		if d.Decision == transcript.HookMore {
-			if p.StopRounds++; p.StopRounds <= mostRounds { // what was asked for beyond that is not given
+			if p.StopRounds++; p.StopRounds <= maxStopRounds { // what was asked for beyond that is not given
 				p.PendingRequest = d.Reason
 			}
 		}

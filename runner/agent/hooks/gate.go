@@ -16,9 +16,9 @@ import (
 
 var _ tools.Gate = (*Hooks)(nil)
 
-// After asks hooks about a result: the job's up to the first refusal, then the operator's with the
-// model's view. Hooks see the whole of a long output. The model may too, unless a hook withholds or
-// replaces it.
+// After asks hooks about a result: the job's up to the first refusal, then the operator's, which see what the
+// model gets. Hooks see the whole of a long output, from whole. The returned bool reports whether the model may
+// see it as well: no hook refused or replaced the output.
 func (h *Hooks) After(ctx context.Context, tool string, call tools.Call, result tools.Result, whole func() (string, error)) (tools.Result, bool) {
 	all := h.forEvent(job.OnPostToolUse)
 	operators := OperatorHooks(all)
@@ -38,7 +38,7 @@ type reviewedResult struct {
 	allowed  bool
 }
 
-// forHook returns the result for a hook.
+// forHook returns the result with its whole output, as long as no hook withheld or replaced it.
 func (o reviewedResult) forHook() (tools.Result, error) {
 	if !o.allowed {
 		return o.result, nil
@@ -49,7 +49,7 @@ func (o reviewedResult) forHook() (tools.Result, error) {
 	return shown, err
 }
 
-// after asks hooks up to the first refusal.
+// after asks hooks about a result, up to the first refusal, and returns the result after their replies.
 func (h *Hooks) after(ctx context.Context, some []Hook, tool string, call tools.Call, seen reviewedResult) reviewedResult {
 	for _, one := range some {
 		shown, err := seen.forHook()
@@ -124,32 +124,35 @@ type Patch struct {
 	Diff  string      // unified
 }
 
-// ReviewPatch asks about a patch of any origin. refusal says why it is not applied; "" allows it.
-// aside is for the model.
+// ReviewPatch asks every hook whether a patch may be applied, whatever made it. refusal says why not; ""
+// allows it. aside is text of the hooks that the model gets in addition.
 func (h *Hooks) ReviewPatch(ctx context.Context, p Patch) (refusal, aside string) {
 	call, _ := tools.CallOf(ctx)
-	all := h.patchCalls(p)
+	edits := h.patchCalls(p)
 	var words []string
-	for _, one := range h.All {
-		for _, about := range h.patchInputs(one, p, call, all) {
-			r, err := h.ask(ctx, one, question{call: refOf(call), input: about})
+	for _, hook := range h.All {
+		for _, input := range h.patchInputs(hook, p, call, edits) {
+			r, err := h.ask(ctx, hook, question{call: refOf(call), input: input})
 			switch {
 			case err != nil:
-				return one.failureText(err), ""
+				return hook.failureText(err), ""
 			case r.refuses():
-				return one.refusal(r), ""
+				return hook.refusal(r), ""
 			case r.context != "":
-				words = append(words, one.addedContext(r)+"\n")
+				words = append(words, hook.addedContext(r)+"\n")
 			}
 		}
 	}
-	if h.HasOutputHooks() && !dialect.Is(tools.OwnToolNamed(call.Name), dialect.Edits) {
-		h.rememberPatch(call, all)
+	// Output hooks see an edit tool's own call anyway. The patch of another tool, such as a command, is stored for them.
+	isEditTool := dialect.Is(tools.OwnToolNamed(call.Name), dialect.Edits)
+	if h.HasOutputHooks() && !isEditTool {
+		h.rememberPatch(call, edits)
 	}
 	return "", strings.Join(words, "")
 }
 
-// patchInputs returns a hook's input about a patch, one per question.
+// patchInputs returns the inputs of the questions about a patch that a hook is asked; none if the patch does
+// not concern it. edits are the patch in the form of patchCalls.
 func (h *Hooks) patchInputs(one Hook, p Patch, call tools.Call, edits []claudeCall) (all []map[string]any) {
 	switch one.On {
 	case job.OnPrePatch:

@@ -54,7 +54,7 @@ func (h *Hooks) askEvent(ctx context.Context, on string, q question, follows str
 	return added, nil
 }
 
-// definition is a tool as the model would be told of it.
+// definition is the part of a tool's definition that hooks see and may change.
 type definition struct {
 	Name        string `json:"name"`
 	Description string `json:"description"`
@@ -104,12 +104,12 @@ func (h *Hooks) Definitions(ctx context.Context, specs []tools.Spec) ([]tools.Sp
 	return specs, nil
 }
 
-// Env asks for variables of the agent's commands. may says why a variable can't be one, in
-// words; empty: it can.
-func (h *Hooks) Env(ctx context.Context, may func(name, value string) string) (map[string]string, error) {
+// Env returns the variables that hooks set for the agent's commands. whyNot says why a hook may not set a
+// variable; "" allows it.
+func (h *Hooks) Env(ctx context.Context, whyNot func(name, value string) string) (map[string]string, error) {
 	env := map[string]string{}
 	for _, one := range h.forEvent(job.OnShellEnv) {
-		r, err := h.ask(ctx, one, question{input: map[string]any{"env": maps.Clone(env)}, whyNot: may})
+		r, err := h.ask(ctx, one, question{input: map[string]any{"env": maps.Clone(env)}, whyNot: whyNot})
 		if err != nil {
 			return nil, err
 		}
@@ -121,14 +121,14 @@ func (h *Hooks) Env(ctx context.Context, may func(name, value string) string) (m
 	return env, nil
 }
 
-// BeforeCompaction asks whether the conversation may be made shorter.
+// BeforeCompaction asks whether the conversation may be compacted, and returns an error if a hook refuses.
 func (h *Hooks) BeforeCompaction(ctx context.Context, reason string) error {
 	_, err := h.askEvent(ctx, job.OnPreCompact, question{input: map[string]any{"trigger": "auto", "custom_instructions": "", "reason": reason}}, "the conversation, which is too long, can't go on")
 	return err
 }
 
-// mostRounds is how often in a run stop hooks may ask for more work.
-const mostRounds = 3
+// maxStopRounds limits how often in a run stop hooks may ask for more work.
+const maxStopRounds = 3
 
 // PendingStop reports whether stop hooks ran after a stopped agent's last words, and returns their
 // unsent request.
@@ -139,8 +139,8 @@ func (h *Hooks) PendingStop() (asked bool, more string) {
 	return h.Answers.StopHooksRan, h.Answers.PendingRequest
 }
 
-// Stop asks whether an agent may end with these last words; otherwise more is further work. It
-// requests none from an agent without more turns.
+// Stop asks whether an agent may end with these last words. more is the work that a hook asks for instead, ""
+// if the agent may end. An agent without another turn (mayGoOn is false) gets no more work.
 func (h *Hooks) Stop(ctx context.Context, words string, mayGoOn bool) (more string, err error) {
 	for _, one := range h.forEvent(job.OnStop) {
 		rounds := h.usedRounds()
@@ -152,8 +152,8 @@ func (h *Hooks) Stop(ctx context.Context, words string, mayGoOn bool) (more stri
 			return "", one.stop(r, "the work is not taken")
 		case r.decision != decisionMore:
 			continue
-		case rounds >= mostRounds:
-			h.Record.Warn("hook_rounds", "The hook %s asked for more work after %d rounds and did not get it: %s", one.Name, mostRounds, sentence(r.reason))
+		case rounds >= maxStopRounds:
+			h.Record.Warn("hook_rounds", "The hook %s asked for more work after %d rounds and did not get it: %s", one.Name, maxStopRounds, sentence(r.reason))
 			continue
 		case !mayGoOn:
 			h.Record.Warn("hook_rounds", "The hook %s asked for more work, for which the agent has no turn left: %s", one.Name, sentence(r.reason))
@@ -193,7 +193,7 @@ type Draft struct {
 	Diff    string   `json:"diff"`
 }
 
-// Publishing asks whether a change may be published.
+// Publishing asks whether a change may be published, and returns an error if a hook refuses.
 func (h *Hooks) Publishing(ctx context.Context, d Draft) error {
 	defer h.CloseSandbox()
 	if _, err := h.askEvent(ctx, job.OnPrePublish, question{input: map[string]any{"draft": d}}, "nothing was published"); err != nil {
@@ -265,12 +265,12 @@ func (h *Hooks) requireAnswered(among func(on string) bool) error {
 	return nil
 }
 
-// HasPatchHooks reports whether any hook is about patches.
+// HasPatchHooks reports whether any hook is asked about patches.
 func (h *Hooks) HasPatchHooks() bool {
 	return len(h.forEvent(job.OnPrePatch)) > 0 || slices.ContainsFunc(slices.Concat(h.forEvent(job.OnPreToolUse), h.forEvent(job.OnPostToolUse)), func(one Hook) bool {
 		return slices.ContainsFunc([]string{"Edit", "Write", dialect.ApplyPatch}, func(tool string) bool { return one.matchesPatch(claudeCall{Tool: tool}) })
 	})
 }
 
-// HasOutputHooks reports whether any hook is about results of calls.
+// HasOutputHooks reports whether any hook is asked about results of calls.
 func (h *Hooks) HasOutputHooks() bool { return len(h.forEvent(job.OnPostToolUse)) > 0 }

@@ -253,8 +253,8 @@ func speakTo(wire string, e model.Endpoint) (api model.Responder, err error) {
 	return api, nil
 }
 
-// mostScript is how many bytes a scripted session may have.
-const mostScript = 64 << 20
+// maxScriptBytes limits a scripted session.
+const maxScriptBytes = 64 << 20
 
 // Scripted returns a model answering from the scripted session at path, after the begun
 // turns. Unknown models are accepted; only prices set in the job count.
@@ -289,9 +289,9 @@ func Unpaid(j *job.Job) *job.Job {
 }
 
 func readScript(ctx context.Context, path string) (*scripted.Script, error) {
-	raw, err := boundedfile.Read(ctx, path, mostScript)
-	if err == nil && len(raw) > mostScript {
-		err = fmt.Errorf("it has more than %d bytes", mostScript)
+	raw, err := boundedfile.Read(ctx, path, maxScriptBytes)
+	if err == nil && len(raw) > maxScriptBytes {
+		err = fmt.Errorf("it has more than %d bytes", maxScriptBytes)
 	}
 	if err != nil {
 		return nil, settings.ReadFailure(path, err)

@@ -252,11 +252,11 @@ func TestAScriptedSessionThatCannotBeRead(t *testing.T) {
 	if err := os.WriteFile(large, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Truncate(large, mostScript+1); err != nil { // it takes no room
+	if err := os.Truncate(large, maxScriptBytes+1); err != nil { // it takes no room
 		t.Fatal(err)
 	}
 	_, err := Scripted(t.Context(), large, 0, j)
-	if err == nil || !strings.Contains(err.Error(), fmt.Sprintf("it has more than %d bytes", mostScript)) {
+	if err == nil || !strings.Contains(err.Error(), fmt.Sprintf("it has more than %d bytes", maxScriptBytes)) {
 		t.Errorf("err = %v", err)
 	}
 	_, err = Scripted(t.Context(), filepath.Join(t.TempDir(), "none.yml"), 0, j)

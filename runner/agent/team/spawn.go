@@ -158,7 +158,7 @@ func (m *Member) prepare(ctx context.Context, c *child, order agents.Order) erro
 	if len(c.paths) > 0 {
 		of.MayChange = c.mayChange
 	}
-	c.agent, err = m.agent.Start(ctx, of, worker.Options{Job: own, Model: known, Team: c.ownTeam, News: c.ownTeam.takeNews, ScriptEngine: o.ScriptEngine, Skills: o.Skills, Memory: o.Memory})
+	c.agent, err = m.agent.NewChild(ctx, of, worker.Options{Job: own, Model: known, Team: c.ownTeam, News: c.ownTeam.takeNews, ScriptEngine: o.ScriptEngine, Skills: o.Skills, Memory: o.Memory})
 	if err != nil {
 		return refusedBy(ctx, err)
 	}

@@ -222,7 +222,7 @@ func (a *Agent) Work() Work {
 }
 
 // Run lets the agent work until it ends or a budget is used up, and ends its
-// processes. What the work has come to is told with an error, too.
+// processes. It returns the work done so far with an error, too.
 func (a *Agent) Run(ctx context.Context) (Work, error) {
 	if a.hadEnded() {
 		return a.Work(), nil
@@ -281,7 +281,8 @@ func stoppedBy(ctx context.Context, err error) (*outcome.Stop, error) {
 	return stop, nil
 }
 
-// endProcesses ends the agent's team, scripts, servers and running commands.
+// endProcesses ends the agent's team, scripts, servers and running commands. A child uses its parent's
+// scripts and servers, and leaves them running.
 func (a *Agent) endProcesses() {
 	if a.Team != nil {
 		a.Team.End()
@@ -291,9 +292,9 @@ func (a *Agent) endProcesses() {
 	}
 	if a.Child == nil {
 		a.endScripts()
-		a.Hooks.SetAgentSandbox(nil)
+		a.Hooks.SetAgentSandbox(nil) // which ends below
 		a.endServers()
-		a.javaScript.used = a.toolbox.repl.Used()
+		a.javaScript.used = a.toolbox.repl.Used() // the report asks for it without the toolbox
 	}
 	if err := a.toolbox.close(); err != nil {
 		a.Record.Warn("processes_left", "%s.", outcome.Sentence(err.Error()))

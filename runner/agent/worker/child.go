@@ -50,22 +50,22 @@ type Child struct {
 	Description hooks.Subagent
 
 	starter      *Agent
-	starterTools *toolbox // of that
+	starterTools *toolbox // of starter
 }
 
-// Start returns an agent that works beside a. It gets those of a's tools that are agent-ci's own.
-// o holds the options that differ from a's.
-func (a *Agent) Start(ctx context.Context, c Child, o Options) (*Agent, error) {
+// NewChild returns an agent that works beside a and shares its workspace, sandboxes and hooks. It may
+// use a's built-in tools, but not those of MCP servers. o holds the options that differ from a's.
+func (a *Agent) NewChild(ctx context.Context, c Child, o Options) (*Agent, error) {
 	if a.toolbox == nil {
 		return nil, agents.Refusef("No agent can be started now.")
 	}
 	c.starter, c.starterTools = a, a.toolbox
 	o.Record, o.Workspace, o.Sandboxes, o.Began, o.Hooks, o.ReplayCommand, o.Child = a.Record, a.Workspace, a.Sandboxes, a.Began, a.Hooks, a.ReplayCommand, &c
-	o.Model.Profile.Code = false
+	o.Model.Profile.Code = false // a child calls its tools directly, not in scripts
 	return New(ctx, o)
 }
 
-// LastRequest is the conversation of the agent as its last request had it, as far as a model can read it.
+// LastRequest returns the conversation in the agent's last request, without the items that the model can't read.
 func (a *Agent) LastRequest(model string) []json.RawMessage { return a.conversation.LastRequest(model) }
 
 // Begin begins the conversation of a started agent with items and a message.
@@ -88,7 +88,7 @@ func (a *Agent) MergeJournal() *workspace.MergeJournal {
 // usesMainTree reports whether the agent works in the tree of the run's own agent, not in a copy.
 func (a *Agent) usesMainTree() bool { return a.Place().Scratch == confine.AgentScratch }
 
-// Price of the agent's model; nil when it is not known.
+// Price returns the price of the agent's model, nil if unknown.
 func (a *Agent) Price() *price.List { return a.Model.Profile.Price }
 
 // Limit sets the budget of an idle agent.
@@ -150,7 +150,7 @@ func openCopy(tree, path string) (*os.Root, error) {
 	return root, nil
 }
 
-// mainAgentOnly reports whether only the agent of the run has a tool: for its plan, and for questions to people.
+// mainAgentOnly reports whether only the run's main agent has a tool. These tools change its plan or ask people.
 func mainAgentOnly(name string) bool { return name == questionTool || dialect.Is(name, dialect.Plans) }
 
 // childMayUse reports whether a started agent has a tool.
@@ -189,12 +189,12 @@ func (a *Agent) settleTeam(ctx context.Context, mayGoOn bool) (bool, error) {
 	return a.Team.Settle(ctx, mayGoOn)
 }
 
-// mayGoOn says whether the agent gets a further turn.
+// mayGoOn reports whether the agent gets another turn.
 func (a *Agent) mayGoOn() bool {
 	return a.NearlySpent() == nil && (a.Model.Left == nil || a.Model.Left())
 }
 
-// foreignPathRefusal tells the model why it must leave a path below the working directory as it is.
+// foreignPathRefusal tells the model why it may not change a path below the working directory; "" if it may.
 func (a *Agent) foreignPathRefusal(full string) string {
 	if a.Child == nil || a.Child.MayChange == nil || a.Child.MayChange(full) {
 		return ""

@@ -38,7 +38,7 @@ func (a *Agent) scriptRegistry(ctx context.Context, box *toolbox, outputs *tools
 	for _, spec := range a.withHookDescriptions(registry.Specs(inScripts)) {
 		nested = append(nested, code.Nested{Spec: spec, Deferred: outside.deferred[spec.Name]})
 	}
-	return a.registry(append(box.scripts.All(), all...), outside) // what is told of exec has the nested ones
+	return a.registry(append(box.scripts.All(), all...), outside) // again, since the description of exec lists the nested tools
 }
 
 // scriptState is script state kept across restarts and attempts.
@@ -47,7 +47,7 @@ type scriptState struct {
 	stored map[string]string
 }
 
-// applyStart takes the start of a call.
+// applyStart counts a script that the model started.
 func (s *scriptState) applyStart(raw json.RawMessage) error {
 	var call transcript.ToolStarted
 	err := json.Unmarshal(raw, &call)
@@ -57,7 +57,7 @@ func (s *scriptState) applyStart(raw json.RawMessage) error {
 	return err
 }
 
-// applyEnd takes the end of a call.
+// applyEnd adds the values that a script had stored when its call ended.
 func (s *scriptState) applyEnd(raw json.RawMessage) error {
 	var call struct {
 		Tool   string

@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	// mostTokens is more than a model reads or writes in one answer.
-	mostTokens = 1 << 30
+	// maxTokens is more than a model reads or writes in one answer.
+	maxTokens = 1 << 30
 	// bytesPerToken is the estimate if the API gives no possible usage. longestToken is more bytes
 	// of text than any tokenizer's average token has.
 	bytesPerToken = 4
@@ -30,7 +30,7 @@ func (c *tokenCount) UnmarshalJSON(raw []byte) error {
 	switch {
 	case string(raw) == "null":
 		*c = 0
-	case err != nil || n < 0 || n > mostTokens || n != math.Trunc(n):
+	case err != nil || n < 0 || n > maxTokens || n != math.Trunc(n):
 		*c = untold
 	default:
 		*c = tokenCount(n)
