@@ -22,19 +22,19 @@ import (
 type ending struct {
 	history.Departure
 	assignment    *assignment          // as far as it is known; never nil
-	abandonedBase gitops.Base          // of a checkout that was left for a clone
+	abandonedBase gitops.Base          // of the first checkout, if the run moved to a clone
 	workspace     *workspace.Workspace // nil while there is no checkout
 	place         *place               // nil before the agent has one
-	sandboxes     *confine.Sandboxes   // nil before commands can be confined
+	sandboxes     *confine.Sandboxes   // nil before they are open
 	hooks         *hooks.Hooks
 	agent         *worker.Agent         // nil before there is one
 	work          *work                 // never nil
-	inspection    transcript.Inspection // in the change
+	inspection    transcript.Inspection // the signs found in the change
 	published     *publication          // nil before anything was published
 	atEnd         []func(context.Context, *outcome.Stop)
 	closers       []func() error
 	resumed       bool // run.resumed is written
-	bundle        bool // the run directory is a bundle, whoever made it
+	bundle        bool // the run directory is a bundle, made by this run or an earlier one
 }
 
 func newEnding() *ending {

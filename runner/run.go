@@ -85,7 +85,7 @@ func (r *runner) run(ctx context.Context, asked *request, repairs string) error 
 }
 
 // makeReady opens the sandboxes, writes the first events, makes the agent, runs the checks on the
-// base, and tells the agent of its task.
+// base, and briefs the agent.
 func (r *runner) makeReady(ctx context.Context, p *place) (*ready, error) {
 	rd, added, err := r.open(ctx, p)
 	if err != nil {
@@ -95,7 +95,7 @@ func (r *runner) makeReady(ctx context.Context, p *place) (*ready, error) {
 }
 
 // setUp runs setup commands and the base's checks, and briefs the agent. A resumed run whose agent
-// had begun takes all that from its record. added is hooks' text for the agent.
+// had begun takes all that from its record. hookText is the hooks' text for the agent.
 func (r *runner) setUp(ctx context.Context, rd *ready, hookText string) (_ *ready, err error) {
 	next, worked := *rd, rd.resumedRun != nil && rd.resumedRun.Worked()
 	if !worked {
@@ -128,7 +128,7 @@ func (r *runner) setUp(ctx context.Context, rd *ready, hookText string) (_ *read
 }
 
 // workAndPublish lets the agent work until its change is verified, and publishes it. If the run's
-// time, which ends ctx but not whole, is over, it still publishes if the job wants that. attempts
+// time is over, which ends ctx but not untimed, it still publishes if the job wants that. attempts
 // counts past verifications.
 func (r *runner) workAndPublish(ctx, untimed context.Context, rd *ready, attempts int) error {
 	w, err := r.work(ctx, untimed, rd, attempts)
@@ -155,31 +155,31 @@ func (r *runner) workAndPublish(ctx, untimed context.Context, rd *ready, attempt
 // change, claims that the change does not show, and unproven tests to the agent once each, and red
 // checks verify_attempts times. Work stopped by a budget is verified and kept: limits.time ends the
 // agent's work, but no check with its own limit.
-func (r *runner) work(ctx, whole context.Context, rd *ready, attempts int) (*work, error) {
+func (r *runner) work(ctx, untimed context.Context, rd *ready, attempts int) (*work, error) {
 	defer rd.agent.Close()
-	w, done, err := r.followRecipe(ctx, whole, r.registerWork(work{ready: rd, verification: rd.baseline}), attempts)
+	w, done, err := r.followRecipe(ctx, untimed, r.registerWork(work{ready: rd, verification: rd.baseline}), attempts)
 	if err != nil || done {
 		return w, err
 	}
-	unpaid := rd.startingChange.cleanMerge // nobody has to be paid for it, unless the checks are red
+	skipTurn := rd.startingChange.cleanMerge // a clean merge needs the model only if checks fail
 	for attempt := attempts + 1; ; {
-		laid := unpaid
-		if unpaid = false; !laid {
+		skipped := skipTurn
+		if skipTurn = false; !skipped {
 			if w, err = r.takeTurns(ctx, w); err != nil {
 				return w, err
 			}
 		}
-		if err := inGrace(ctx, whole, func(ctx context.Context) (err error) {
+		if err := inGrace(ctx, untimed, func(ctx context.Context) (err error) {
 			w, err = r.takeChange(ctx, rd.place, w)
 			return err
 		}); err != nil {
 			return w, err
 		}
-		w = r.markTimedOut(ctx, whole, w)
+		w = r.markTimedOut(ctx, untimed, w)
 		if err := rd.agent.Work().WithoutAnswers(rd.task.Issue); err != nil {
 			return w, err
 		}
-		if laid && w.change.Empty() { // the base has all of it
+		if skipped && w.change.Empty() { // the base already has the whole merged change
 			break
 		}
 		if again, err := w.questionEarlyEnd(); err != nil {
@@ -187,7 +187,7 @@ func (r *runner) work(ctx, whole context.Context, rd *ready, attempts int) (*wor
 		} else if again {
 			continue
 		}
-		if again, err := r.reportRefusal(ctx, whole, w); err != nil {
+		if again, err := r.reportRefusal(ctx, untimed, w); err != nil {
 			return w, err
 		} else if again {
 			continue
@@ -198,13 +198,13 @@ func (r *runner) work(ctx, whole context.Context, rd *ready, attempts int) (*wor
 		} else if again {
 			continue
 		}
-		if w.change.Empty() || len(rd.job().Verify) == 0 || whole.Err() != nil {
+		if w.change.Empty() || len(rd.job().Verify) == 0 || untimed.Err() != nil {
 			break
 		}
-		if w, err = r.verify(ctx, whole, w, attempt); err != nil {
+		if w, err = r.verify(ctx, untimed, w, attempt); err != nil {
 			return w, err
 		}
-		w = r.markTimedOut(ctx, whole, w)
+		w = r.markTimedOut(ctx, untimed, w)
 		if w, again, err = r.reportChecks(ctx, w, attempt); err != nil {
 			return w, err
 		}

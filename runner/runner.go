@@ -54,13 +54,13 @@ func (r *runner) forgePublisher(p publish.Project, ws *workspace.Workspace) publ
 	return p.OnForge(p.Publisher(r.rec, r.env, ws))
 }
 
-// inTime runs work until limits.time, counted from the run's start. That limit does not end whole.
-func (r *runner) inTime(whole context.Context, l job.Limits, work func(ctx context.Context) error) error {
-	ctx, cancel := whole, func() {}
+// inTime runs work until limits.time, counted from the run's start. untimed is the context without that limit.
+func (r *runner) inTime(untimed context.Context, l job.Limits, work func(ctx context.Context) error) error {
+	ctx, cancel := untimed, func() {}
 	if limit := time.Duration(l.Time); limit > 0 {
 		stop := outcome.Stopf(outcome.BudgetExceeded, settings.TimeReason,
 			"The run was stopped after %s; raise limits.time or give a smaller task.", limit)
-		ctx, cancel = context.WithDeadlineCause(whole, r.began.Add(limit), stop)
+		ctx, cancel = context.WithDeadlineCause(untimed, r.began.Add(limit), stop)
 	}
 	defer cancel()
 	if err := work(ctx); err != nil {
@@ -69,20 +69,20 @@ func (r *runner) inTime(whole context.Context, l job.Limits, work func(ctx conte
 	return nil
 }
 
-// graceTime bounds keeping the work after the run's time, and again publishing it.
+// graceTime is the time to save the work after limits.time, and the same time again to publish it.
 const graceTime = time.Minute
 
-// inGrace runs work that keeps results, even after the run's time, which ends ctx. It does not
-// exceed whole.
-func inGrace(ctx, whole context.Context, work func(context.Context) error) error {
+// inGrace runs work that saves results. After limits.time, which ends ctx, it has graceTime left, unless untimed
+// ends before.
+func inGrace(ctx, untimed context.Context, work func(context.Context) error) error {
 	end, limited := ctx.Deadline()
 	if !limited {
 		return work(ctx)
 	}
-	if least := time.Now().Add(graceTime); end.Before(least) {
-		end = least
+	if earliest := time.Now().Add(graceTime); end.Before(earliest) {
+		end = earliest
 	}
-	late, cancel := context.WithDeadline(whole, end)
+	late, cancel := context.WithDeadline(untimed, end)
 	defer cancel()
 	return work(late)
 }

@@ -32,8 +32,8 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
-// open makes the agent and its needs, and writes the first events, or the resume. added is hooks'
-// text for the agent.
+// open makes the agent and what it needs, and writes the first events or, in a resumed run, run.resumed.
+// hookText is the hooks' text for the agent.
 func (r *runner) open(ctx context.Context, p *place) (_ *ready, hookText string, err error) {
 	rd := ready{place: p}
 	if rd.key, err = r.preparePublishing(ctx, p); err != nil {
@@ -113,7 +113,7 @@ func (r *runner) preparePublishing(ctx context.Context, p *place) (*sshsig.Key, 
 	return publish.Prepare(ctx, to, p.task, p.workspace.Base(), p.job(), p.publish != "")
 }
 
-// destination returns the change's destination, or nil.
+// destination returns where the change is published, nil if nowhere.
 func (p *place) destination(r *runner) publish.Destination {
 	return p.project.Destination(p.project.Publisher(r.rec, r.env, p.workspace))
 }
@@ -122,7 +122,7 @@ func (p *place) destination(r *runner) publish.Destination {
 func (r *runner) speaker(a *assignment) feedback.Poster {
 	return feedback.Poster{
 		Record: r.rec, Server: a.project.Forge, Publish: a.job().Publish, On: *a.task.Subject, Key: a.task.Key, RunID: r.rec.ID,
-		Snapshot: a.task.Snapshot, Commanded: a.source == nil || a.source.IsForced(), Link: r.env.RunLink(), // one that goes on was not refused
+		Snapshot: a.task.Snapshot, Commanded: a.source == nil || a.source.IsForced(), Link: r.env.RunLink(), // a resumed run (source is nil) was admitted at its start
 	}
 }
 
@@ -209,7 +209,7 @@ func (r *runner) begin(ctx context.Context, rd *ready) error {
 	return nil
 }
 
-// limitsOf returns the limits shown in a run's status.
+// limitsOf returns the job's limits that the status of a run shows.
 func limitsOf(j *job.Job) progress.Limits {
 	return progress.Limits{CostUSD: j.Limits.CostUSD, Tokens: j.Limits.Tokens}
 }
@@ -234,7 +234,7 @@ func (r *runner) showProgress(ctx context.Context, p *place, number int, like []
 func (r *runner) concludeProgress(ctx context.Context, stop *outcome.Stop) {
 	a, done := r.end.assignment, r.end.publication()
 	end := progress.End{Stop: stop, Site: a.project.Site(), Draft: done.Draft}
-	if view, err := r.rec.View(); err == nil { // else the comment tells how the run ended all the same
+	if view, err := r.rec.View(); err == nil { // without a view the comment still has the outcome
 		end.View = view
 	}
 	if stop.Outcome == outcome.NoChanges && done.Commit == "" && a.task.Snapshot != "" {
@@ -245,7 +245,7 @@ func (r *runner) concludeProgress(ctx context.Context, stop *outcome.Stop) {
 	}
 }
 
-// registerWork registers the state of the work.
+// registerWork stores the state of the work for the run's end, and returns it.
 func (r *runner) registerWork(w work) *work {
 	if w.ready != nil {
 		w.lessons.RecordChecks(w.baseline.Rows, w.verification.Rows)
@@ -254,14 +254,14 @@ func (r *runner) registerWork(w work) *work {
 	return &w
 }
 
-// stop marks work as stopped by a budget; nil is none.
-func (r *runner) stop(w *work, stopped *outcome.Stop) *work {
+// markStopped marks work as stopped by a budget. It stays unmarked if stopped is nil.
+func (r *runner) markStopped(w *work, stopped *outcome.Stop) *work {
 	next := *w
 	next.stopped = stopped
 	return r.registerWork(next)
 }
 
-// checks runs commands of the job on a base and on changes. What ends ctx ends proofs of its tests.
+// checks returns what runs the job's commands on a base and on changes. The deadline of ctx limits proofs of tests.
 func (r *runner) checks(ctx context.Context, w *work) verify.Checks {
 	until, _ := ctx.Deadline()
 	return verify.Checks{
@@ -282,7 +282,7 @@ func (r *runner) prepare(ctx context.Context, w *work) error {
 	return r.checks(ctx, w).SetUp(ctx)
 }
 
-// brief gives the agent its task. A replay has the images in its conversation.
+// brief gives the agent its task. A replay takes the images from the recorded conversation.
 func (r *runner) brief(ctx context.Context, rd *ready, hookText string) (err error) {
 	briefing := briefing.Briefing{Guides: rd.guides, Added: hookText, Task: briefing.Task{Source: rd.task.Name, Title: rd.task.Title, Text: rd.task.Text}}
 	if !rd.task.OnHead() {
@@ -323,7 +323,7 @@ func (r *runner) applyEarlierChange(ctx context.Context, rd *ready) (found start
 
 // followRecipe runs the job's recipe before the agent's first turn. done reports that all its
 // checks are green and the agent need not work.
-func (r *runner) followRecipe(ctx, whole context.Context, w *work, attempts int) (_ *work, done bool, err error) {
+func (r *runner) followRecipe(ctx, untimed context.Context, w *work, attempts int) (_ *work, done bool, err error) {
 	if w.job().Recipe.Run == "" || attempts > 0 || w.resumedRun != nil && w.resumedRun.Worked() || w.task.Subject != nil {
 		return w, false, nil
 	}
@@ -342,7 +342,7 @@ func (r *runner) followRecipe(ctx, whole context.Context, w *work, attempts int)
 	case w.change.Empty():
 		return w, false, nil
 	}
-	if w, err = r.verify(ctx, whole, w, 1); err != nil {
+	if w, err = r.verify(ctx, untimed, w, 1); err != nil {
 		return w, false, err
 	}
 	if w.verification.Passed {
@@ -355,7 +355,7 @@ func (r *runner) followRecipe(ctx, whole context.Context, w *work, attempts int)
 	return w, false, r.reportRecipe(ctx, w, words)
 }
 
-// withSummary sets the runner's summary of the work.
+// withSummary returns the work with the runner's own summary, for work that no agent did.
 func (r *runner) withSummary(w *work, summary string) *work {
 	next := *w
 	next.summary = summary
@@ -381,10 +381,10 @@ func (r *runner) reportRecipe(ctx context.Context, w *work, words string) error 
 // takeTurns lets the agent work until it ends, or a budget ends it.
 func (r *runner) takeTurns(ctx context.Context, w *work) (*work, error) {
 	did, err := w.agent.Run(ctx)
-	return r.stop(w, did.Stopped), err
+	return r.markStopped(w, did.Stopped), err
 }
 
-// takeChange takes and keeps the agent's change. It reverts protected paths if the job drops them.
+// takeChange reads the agent's change from its tree and saves it. It reverts protected paths if the job drops them.
 func (r *runner) takeChange(ctx context.Context, p *place, w *work) (*work, error) {
 	next := *w
 	change, dropped, err := p.lessons.TakeChange(ctx)
@@ -395,15 +395,15 @@ func (r *runner) takeChange(ctx context.Context, p *place, w *work) (*work, erro
 	return r.registerWork(next), err
 }
 
-// markTimedOut marks work as stopped by limits.time, which ends ctx but not whole.
-func (r *runner) markTimedOut(ctx, whole context.Context, w *work) *work {
-	if w.stopped != nil || ctx.Err() == nil || whole.Err() != nil {
+// markTimedOut marks work as stopped by limits.time, which ends ctx but not untimed.
+func (r *runner) markTimedOut(ctx, untimed context.Context, w *work) *work {
+	if w.stopped != nil || ctx.Err() == nil || untimed.Err() != nil {
 		return w
 	}
-	return r.stop(w, outcome.Of(ctx, ctx.Err()))
+	return r.markStopped(w, outcome.Of(ctx, ctx.Err()))
 }
 
-// questionEarlyEnd points out an end that looks too early.
+// questionEarlyEnd tells the agent, once, that its end looks too early, and reports whether it did.
 func (w *work) questionEarlyEnd() (bool, error) {
 	if w.stopped != nil {
 		return false, nil
@@ -411,9 +411,9 @@ func (w *work) questionEarlyEnd() (bool, error) {
 	return w.agent.QuestionEnd(w.change.Empty(), workspace.DescribeLeftovers(w.change))
 }
 
-// verify runs the checks on the change.
-func (r *runner) verify(ctx, whole context.Context, w *work, attempt int) (*work, error) {
-	table, err := r.checks(ctx, w).VerifyChange(whole, attempt, w.change, w.baseline.Rows)
+// verify runs the checks on the change, also after limits.time ended ctx.
+func (r *runner) verify(ctx, untimed context.Context, w *work, attempt int) (*work, error) {
+	table, err := r.checks(ctx, w).VerifyChange(untimed, attempt, w.change, w.baseline.Rows)
 	if len(table.Rows) > 0 {
 		next := *w
 		next.verification = table
@@ -424,11 +424,11 @@ func (r *runner) verify(ctx, whole context.Context, w *work, attempt int) (*work
 
 // reportRefusal tells the agent once why its change may not be published, and reports whether it
 // did. Refused changes skip the checks; for work stopped by a budget, only the size matters.
-func (r *runner) reportRefusal(ctx, whole context.Context, w *work) (bool, error) {
+func (r *runner) reportRefusal(ctx, untimed context.Context, w *work) (bool, error) {
 	if w.change.Empty() {
 		return false, nil
 	}
-	err := inGrace(ctx, whole, func(ctx context.Context) error {
+	err := inGrace(ctx, untimed, func(ctx context.Context) error {
 		if err := w.judgeCase(w.change).Refusal(ctx); err != nil {
 			return err
 		}
@@ -453,8 +453,8 @@ func (r *runner) reportRefusal(ctx, whole context.Context, w *work) (bool, error
 	return false, stop
 }
 
-// reportClaims tells the agent, once, what its summary claims and its work does not show, and reports whether
-// it did.
+// reportClaims tells the agent, once, which claims of its summary the change does not support. It reports
+// whether it did.
 func (r *runner) reportClaims(ctx context.Context, w *work) (*work, bool, error) {
 	if w.change.Empty() || w.stopped != nil || w.job().VerifyAttempts == 0 {
 		return w, false, nil
@@ -487,7 +487,7 @@ func (r *runner) reportChecks(ctx context.Context, w *work, attempt int) (*work,
 		told, err := agent.ReportUnproven(words)
 		return w, told, err
 	}
-	if w = r.stop(w, agent.NearlySpent()); w.stopped != nil {
+	if w = r.markStopped(w, agent.NearlySpent()); w.stopped != nil {
 		return w, false, nil
 	}
 	words, err := r.checks(ctx, w).DescribeRed(w.verification, worker.StoppedWords)
@@ -515,7 +515,7 @@ func (r *runner) askOutput(ctx context.Context, w *work) (*work, error) {
 		return w, err
 	}
 	if did.Stopped != nil {
-		w = r.stop(w, did.Stopped)
+		w = r.markStopped(w, did.Stopped)
 		return w, w.stoppedUnlessDraft()
 	}
 	next := *w

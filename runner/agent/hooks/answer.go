@@ -56,8 +56,8 @@ func (h Hook) parseAnswer(s hookOutput) (answer, error) {
 	return h.readJSON(text)
 }
 
-// applyRefusal makes a refusal of an answer. Of Stop it is a wish for more work, and of PostToolUse words for
-// the model.
+// applyRefusal turns an answer into a refusal. At Stop that asks for more work; at PostToolUse it is feedback
+// for the model.
 func (h Hook) applyRefusal(a *answer) {
 	if a.decision = decisionDeny; h.On != job.OnStop {
 		a.feedback = h.On == job.OnPostToolUse
@@ -77,7 +77,7 @@ var plainTextEvents = []string{job.OnSessionStart, job.OnUserPrompt}
 func (h Hook) plainText(text string) (answer, error) {
 	begins := func(line string) bool { return strings.HasPrefix(line, "{") || strings.HasPrefix(line, "[") }
 	suspect, isContext := strings.Contains(text, "{") || begins(text), slices.Contains(plainTextEvents, h.On)
-	if isContext { // which may have code in it
+	if isContext { // a context may quote code with braces
 		suspect = slices.ContainsFunc(strings.Split(text, "\n"), begins)
 	}
 	switch {
@@ -185,7 +185,7 @@ func (h Hook) readJSON(text []byte) (answer, error) {
 	return a, a.setOutput(s)
 }
 
-// setOutput takes the replacement for a call's output.
+// setOutput sets the answer's replacement for a call's output, if there is one.
 func (a *answer) setOutput(s specificOutput) error {
 	raw := nonNull(s.Output)
 	if raw == nil {
@@ -241,7 +241,7 @@ func (h Hook) decode(text []byte, into any, here, elsewhere map[string][]string)
 	return nil
 }
 
-// differsInCase reports whether a key is among keys but for its case.
+// differsInCase reports whether a key equals one of among if case is ignored.
 func differsInCase(key string, among map[string][]string) bool {
 	for other := range among {
 		if strings.EqualFold(other, key) {

@@ -15,8 +15,8 @@ type Answers struct {
 	// Replace means the record replaces all hooks, and missing answers pass. Otherwise the run
 	// resumes and repeats no once-per-run question.
 	Replace    bool
-	Uses       []transcript.HookUse // by then
-	StopRounds int                  // that stop hooks asked for
+	Uses       []transcript.HookUse // of the recorded part of the run
+	StopRounds int                  // rounds of more work that stop hooks asked for
 	// PendingRequest is the latest request of the stop hooks, if not yet sent to the model.
 	PendingRequest string
 	// StopHooksRan means stop hooks ran after the model's last answer.

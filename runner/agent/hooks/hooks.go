@@ -22,7 +22,7 @@ import (
 // Hooks holds a run's hooks. Set the exported fields before the first question only. Nil has no
 // hooks. Methods are safe for concurrent use.
 type Hooks struct {
-	All       []Hook // by Collect
+	All       []Hook // from Combine, in the order of asking
 	Record    *record.Record
 	Facts     Facts
 	Sandboxes SandboxProvider
@@ -58,7 +58,7 @@ type question struct {
 	replaceable string
 	// rewrite returns the answer's replacement for before.
 	rewrite func(raw json.RawMessage) (string, error)
-	// whyNot says why a text can't have a name, in words; empty if it can. nil takes all.
+	// whyNot says why a hook may not set the text called name; "" allows it. nil allows all.
 	whyNot func(name, text string) string
 }
 
@@ -66,7 +66,7 @@ type question struct {
 type reply struct {
 	answer
 	replacement string // for the text in question
-	failure     string // why there is no valid answer, in words; empty where there is one
+	failure     string // why there is no valid answer; "" if there is one
 	continued   bool   // the run continued without an answer
 	duration    time.Duration
 }
@@ -99,7 +99,7 @@ func (h *Hooks) ask(ctx context.Context, one Hook, q question) (reply, error) {
 	return r.redacted(h.Record.Redact), h.recordReply(one, q, r.redacted(h.Record.Redact))
 }
 
-// askClean is the valid answer of a hook; an error says why there is none.
+// askClean runs a hook and returns its answer. An error says why there is no valid one.
 func (h *Hooks) askClean(ctx context.Context, one Hook, q question) (r reply, err error) {
 	document, err := h.document(one, q)
 	if err != nil {
@@ -141,7 +141,7 @@ func (r reply) redacted(redact func(string) string) reply {
 	return r
 }
 
-// decisionName is the decision for the record.
+// decisionName returns the decision as the record names it.
 func (r reply) decisionName() string {
 	switch {
 	case r.failure != "":
@@ -185,7 +185,7 @@ func (h *Hooks) recordReply(one Hook, q question, r reply) error {
 	return h.Record.AppendBy(q.call.Agent, transcript.TypeHook, event)
 }
 
-// words are the reason of an answer.
+// words returns the reason of an answer, or why there is none.
 func (r reply) words() string {
 	switch {
 	case r.failure != "":

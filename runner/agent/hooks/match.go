@@ -12,8 +12,8 @@ import (
 	"github.com/agent-ci/agent-ci/tools/dialect"
 )
 
-// matches reports whether a hook is asked about a call of a tool. About patches it is asked when they are
-// known to fit.
+// matches reports whether a hook is asked about a call of a tool. It is false for patches: hooks are asked
+// about them once they are known to fit.
 func (h Hook) matches(tool string, call tools.Call) bool {
 	t := dialect.Of(tool)
 	if t.Kind == dialect.Patches {
