@@ -14,8 +14,7 @@ import (
 func TestArgumentsThatAreTooLongGoNowhere(t *testing.T) {
 	t.Parallel()
 	w := newWorkshop(t)
-	w.git(w.dir, "init", "--quiet")
-	w.git(w.dir, "commit", "--quiet", "--allow-empty", "--message=begin")
+	w.repository(w.dir)
 	long := strings.Repeat("true ", tools.MaxInput/5+1)
 	w.write("session.yml", "version: 1\nturns:\n"+
 		"  - output: [{call: exec_command, arguments: {cmd: \""+long+"\"}}, {call: apply_patch, input: \""+long+"\"}]\n"+

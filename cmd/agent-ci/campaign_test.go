@@ -35,7 +35,6 @@ type campaigning struct {
 	asked    atomic.Int64 // requests to the model
 	tokens   atomic.Int64 // that an answer says it used
 	before   atomic.Pointer[func(*http.Request)]
-	trouble  atomic.Int64                                    // status of HTTP with which the model refuses all; 0 where it answers
 	script   func(asked string) (steps stepwise, tokens int) // what the model does where a request says so
 	start    func(*httptest.Server)                          // of forge and model
 	campaign *spec.Campaign
@@ -83,10 +82,6 @@ func newCampaigning(t *testing.T, targets int, claim campaign.Claim, file string
 			http.Error(rw, err.Error(), http.StatusBadRequest)
 			return
 		}
-		if status := w.trouble.Load(); status != 0 {
-			http.Error(rw, `{"error": {"message": "It cannot be asked now."}}`, int(status))
-			return
-		}
 		w.asked.Add(1)
 		text := asked.String()
 		if before := w.before.Load(); before != nil {
@@ -104,9 +99,7 @@ func newCampaigning(t *testing.T, targets int, claim campaign.Claim, file string
 		"OPENAI_BASE_URL="+model.URL+"/v1", "OPENAI_API_KEY=sk-test-0123456789abcdef")
 	w.write("seed/log.txt", "step 0\n")
 	seed := filepath.Join(w.dir, "seed")
-	w.git(seed, "init", "--quiet", "--initial-branch=main")
-	w.git(seed, "add", "--all")
-	w.git(seed, "commit", "--quiet", "--message=begin")
+	w.repository(seed)
 	sha := w.git(seed, "rev-parse", "HEAD")
 	var all []campaign.Target
 	for n := range targets {

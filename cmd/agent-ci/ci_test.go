@@ -38,7 +38,7 @@ var ciQuestions = []ciCheck{
 	{"archive", `git archive HEAD | tar -tf - | grep -x made.txt`},
 	{"old version of a file", `git show origin/main:src.txt | grep base`},
 	{"tracked and ignored", `git ls-files --cached --ignored --exclude-standard | grep -x kept.log`},
-	{"submodules", `test ! -e .gitmodules || { git submodule status --recursive && ! git submodule status | grep '^[-+U]' && git -C sub log -1 --format=%s | grep inner; }`},
+	{"submodules", `test ! -e .gitmodules || { git submodule status --recursive && ! git submodule status | grep '^[-+U]' && test "$(git -C sub log -1 --format=%s)" = begin; }`},
 	{"remote", `git remote get-url origin && git config --get-all remote.origin.fetch`},
 	{"no credential", `! git config --list | grep hunter22`},
 }
@@ -237,10 +237,8 @@ func (w *workshop) useLFS(seed string) {
 func (w *workshop) ciOrigin(begin func(w *workshop, dir string)) string {
 	w.t.Helper()
 	inner, seed, origin := filepath.Join(w.dir, "inner"), filepath.Join(w.dir, "seed"), filepath.Join(w.dir, "origin.git")
-	w.git(w.dir, "init", "--quiet", "--initial-branch=main", inner)
 	w.write("inner/inner.md", "inner\n")
-	w.git(inner, "add", "--all")
-	w.git(inner, "commit", "--quiet", "--message=inner")
+	w.repository(inner)
 	w.git(w.dir, "init", "--quiet", "--initial-branch=main", seed)
 	w.write("seed/src.txt", "SPDX\nbase\n")
 	w.write("seed/gen.sh", "echo \"SPDX of $(tail -n 1 src.txt | tr -d '\\r')\" > gen.txt\n")

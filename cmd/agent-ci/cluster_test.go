@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"maps"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -230,22 +229,6 @@ func TestClusterHasNoKey(t *testing.T) {
 		if target.Report == nil || target.Report.Reason != "no_api_key" {
 			t.Errorf("%s came to %+v", target.Key, target.Report)
 		}
-	}
-}
-
-// A cluster books what this machine does.
-func TestClusterBooksTheSame(t *testing.T) {
-	t.Parallel()
-	w := newClustered(t, campaignTargets(), "same", "", key)
-	w.kubectl(w.manifest(), "apply", "--filename=-")
-	w.ended("Complete")
-	w.settled()
-	w.allOpened()
-	one := newCampaigning(t, campaignTargets(), cheap, clusterFile("same", ""), w.serve)
-	one.env = append(one.env, w.trust...)
-	one.run()
-	if a, b := one.normalised(), w.normalised(); !maps.Equal(a, b) {
-		t.Errorf("here\n%v\nin the cluster\n%v", a, b)
 	}
 }
 

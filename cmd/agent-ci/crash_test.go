@@ -33,10 +33,8 @@ func newPublishing(t *testing.T) *publishing {
 		workshop: newWorkshop(t, "GITHUB_API_URL="+forge.APIURL, "GITHUB_SERVER_URL="+forge.URL, "GITHUB_TOKEN="+forge.Token),
 	}
 	seed := filepath.Join(w.dir, "seed")
-	w.git(w.dir, "init", "--quiet", "--initial-branch=main", seed)
 	w.write("seed/greet.sh", "echo one\n")
-	w.git(seed, "add", "--all")
-	w.git(seed, "commit", "--quiet", "--message=begin")
+	w.repository(seed)
 	w.git(seed, "push", "--quiet", w.repo.Dir, "main")
 	w.session("louder", "sed -i s/one/ONE/ greet.sh")
 	w.session("mode", "chmod 755 greet.sh")

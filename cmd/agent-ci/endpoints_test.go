@@ -540,9 +540,7 @@ func (e endpoint) run(t *testing.T, settings, tools string, fits bool) (warned [
 	w.write("schema.json", `{"type": "object", "required": ["ok"], "additionalProperties": false, "properties": {"ok": {"const": true}}}`)
 	w.write("repo/log.txt", "begin\n")
 	repo := filepath.Join(w.dir, "repo")
-	w.git(repo, "init", "--quiet", "--initial-branch=main")
-	w.git(repo, "add", "--all")
-	w.git(repo, "commit", "--quiet", "--message=begin")
+	w.repository(repo)
 	cmd := exec.Command(binary, "run", "job.yml", "--repo", repo, "--out", "out", "--publish", "local", "--set", "model.tools="+tools)
 	cmd.Env, cmd.Dir = w.env, w.dir
 	said, err := cmd.CombinedOutput()

@@ -13,8 +13,6 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/agent-ci/agent-ci/policy/sandbox"
-	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
 	"github.com/agent-ci/agent-ci/runner/agent/model"
 	"github.com/agent-ci/agent-ci/runner/agent/model/modeltest"
 	"github.com/agent-ci/agent-ci/runner/record/golden"
@@ -63,15 +61,9 @@ func play(t *testing.T, session, setting string) (events []transcript.Event, ref
 	defer server.Close()
 	repo, out, home := widgets(t), filepath.Join(t.TempDir(), "out"), homeWithToolServer(t)
 	run := func(out, setting string) (printed []byte, err error) {
-		cmd := exec.Command(binary, "run", "--prompt", "Play.", "--repo", repo, "--out", out, "--publish", "none", "--set", setting, "--set", "tools.dynamic="+dynamicTools,
+		cmd := scriptedRun(t, server.BaseURL(), repo, out, "--prompt", "Play.", "--set", setting, "--set", "tools.dynamic="+dynamicTools,
 			"--set", `mcp_servers={shelf: {command: toolserver, args: [--resources], tools: [echo, read]}}`, "--set", "hooks="+playedHooks)
-		cmd.Env = []string{
-			"PATH=" + filepath.Join(home, "bin") + string(os.PathListSeparator) + os.Getenv("PATH"), "HOME=" + home, "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null",
-			"OPENAI_BASE_URL=" + server.BaseURL(), "OPENAI_API_KEY=sk-test-0123456789abcdef",
-		}
-		if confines() == sandbox.LevelNone {
-			cmd.Env = append(cmd.Env, "AGENT_CI_POLICY_SANDBOX="+string(grants.DangerFullAccess))
-		}
+		cmd.Env = append(cmd.Env, "HOME="+home, "PATH="+filepath.Join(home, "bin")+string(os.PathListSeparator)+os.Getenv("PATH"))
 		return cmd.CombinedOutput()
 	}
 	said, _ := run(filepath.Join(t.TempDir(), "out"), "tools.deny=[no_such_tool]")
@@ -110,41 +102,38 @@ const picture = "iVBORw0KGgoAAAANSUhEUgAAAAIAAAACCAIAAAD91JpzAAAAEklEQVR42mP4z8D
 // writes to.
 func widgets(t *testing.T) string {
 	t.Helper()
-	dir, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
 	pixels, err := base64.StdEncoding.DecodeString(picture)
 	if err != nil {
 		t.Fatal(err)
 	}
+	w := newWorkshop(t)
+	dir, err := filepath.EvalSymlinks(w.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for name, text := range map[string]string{
-		"greet.sh":   "echo hello nobody\n",
-		"define.sh":  definer,
-		".gitignore": "held\n", "four.png": string(pixels),
+		"greet.sh": "echo hello nobody\n", "define.sh": definer, ".gitignore": "held\n", "four.png": string(pixels),
 		".agents/skills/greeting/SKILL.md": "---\nname: greeting\ndescription: How greetings are written here.\n---\nIn lower-case letters.\n",
 	} {
-		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o755); err != nil {
+		w.write(name, text)
+		if err := os.Chmod(filepath.Join(dir, name), 0o755); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if err := syscall.Mkfifo(filepath.Join(dir, "held"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for _, args := range [][]string{{"init", "--quiet", "--initial-branch=main"}, {"add", "--all"}, {"commit", "--quiet", "--message=begin"}} {
-		git := exec.Command("git", append([]string{"-C", dir}, args...)...)
-		git.Env = []string{
-			"PATH=" + os.Getenv("PATH"), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null",
-			"GIT_AUTHOR_NAME=Test", "GIT_AUTHOR_EMAIL=test@example.invalid", "GIT_COMMITTER_NAME=Test", "GIT_COMMITTER_EMAIL=test@example.invalid",
-		}
-		if printed, err := git.CombinedOutput(); err != nil {
-			t.Fatalf("git %s: %v\n%s", strings.Join(args, " "), err, printed)
-		}
-	}
+	w.repository(dir)
 	return dir
+}
+
+// scriptedRun is a run in a repository, whose model is at an address.
+func scriptedRun(t *testing.T, address, repo, out string, args ...string) *exec.Cmd {
+	t.Helper()
+	w := newWorkshop(t, "OPENAI_BASE_URL="+address, "OPENAI_API_KEY=sk-test-0123456789abcdef")
+	cmd := exec.Command(binary, append([]string{"run", "--repo", repo, "--out", out, "--publish", "none"}, args...)...)
+	cmd.Env = w.env
+	return cmd
 }
 
 func readEvents(t *testing.T, path string) []transcript.Event {

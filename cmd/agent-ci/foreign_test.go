@@ -27,9 +27,7 @@ func TestRecordsOfStrangersGetNoMoreThanIsAllowedHere(t *testing.T) {
 	w.write("repo/greet.sh", "echo hello nobody\n")
 	w.write("outside/.keep", "")
 	w.git(w.dir, "init", "--quiet", "--bare", "--initial-branch=main", "origin.git")
-	w.git(repo, "init", "--quiet", "--initial-branch=main")
-	w.git(repo, "add", "--all")
-	w.git(repo, "commit", "--quiet", "--message=begin")
+	w.repository(repo)
 	w.git(repo, "remote", "add", "origin", filepath.Join(w.dir, "origin.git"))
 	w.git(repo, "push", "--quiet", "--set-upstream", "origin", "main")
 	w.write("session.yml", `version: 1

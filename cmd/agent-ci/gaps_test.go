@@ -74,8 +74,8 @@ var gaps = map[string]func(*testing.T) string{
 // skill, and names a folder for a run.
 func gapsCheckout(t *testing.T) (repo, out string) {
 	t.Helper()
-	home := t.TempDir()
-	repo = filepath.Join(home, "repo")
+	w := newWorkshop(t)
+	repo = filepath.Join(w.dir, "repo")
 	const skill = "---\nname: %\ndescription: Says how.\n---\nSo.\n"
 	const hooks = `{"hooks": {"PreToolUse": [{"hooks": [{"type": "command", "command": "false"}]}], "SessionStart": [{"hooks": [{"type": "command", "command": "false"}]}]}}`
 	for name, text := range map[string]string{
@@ -83,23 +83,10 @@ func gapsCheckout(t *testing.T) (repo, out string) {
 		"repo/job.yml": "version: 1\ntask: {prompt: x}\n", "repo/.claude/settings.json": hooks, "repo/.codex/hooks.json": hooks,
 		"repo/session.yml": "version: 1\nturns:\n  - output: [{call: exec_command, arguments: {cmd: \"true\"}}]\n  - output: [{say: Done.}]\n",
 	} {
-		path := filepath.Join(home, name)
-		text = strings.ReplaceAll(text, "name: %", "name: "+filepath.Base(filepath.Dir(path)))
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		w.write(name, strings.ReplaceAll(text, "name: %", "name: "+filepath.Base(filepath.Dir(name))))
 	}
-	for _, args := range [][]string{{"init", "--quiet", "--initial-branch=main"}, {"add", "--all"}, {"-c", "user.name=a", "-c", "user.email=a@example.invalid", "commit", "--quiet", "--message=begin"}} {
-		cmd := exec.Command("git", append([]string{"-C", repo}, args...)...)
-		cmd.Env = gapsCommand(repo).Env
-		if said, err := cmd.CombinedOutput(); err != nil {
-			t.Fatalf("git %q: %v\n%s", args, err, said)
-		}
-	}
-	return repo, filepath.Join(home, "out")
+	w.repository(repo)
+	return repo, filepath.Join(w.dir, "out")
 }
 
 // gapsCommand is agent-ci in a checkout, whose home is the folder around it.

@@ -122,9 +122,7 @@ func newHostileCheckout(t *testing.T) (w *publishing, clone, proof string) {
 		t.Fatal(err)
 	}
 	w.write("lib/l.txt", "l\n")
-	w.git(w.dir, "init", "--quiet", "--initial-branch=main", lib)
-	w.git(lib, "add", "--all")
-	w.git(lib, "commit", "--quiet", "--message=lib")
+	w.repository(lib)
 	w.git(seed, "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", lib, "lib")
 	w.git(seed, "commit", "--quiet", "--message=lib")
 	w.git(seed, "push", "--quiet", w.repo.Dir, "main")

@@ -14,9 +14,7 @@ func TestLinksInARunDirectoryLeadNowhere(t *testing.T) {
 	w := newWorkshop(t)
 	repo := filepath.Join(w.dir, "repo")
 	w.write("repo/greet.sh", "echo hello\n")
-	w.git(repo, "init", "--quiet", "--initial-branch=main")
-	w.git(repo, "add", "--all")
-	w.git(repo, "commit", "--quiet", "--message=begin")
+	w.repository(repo)
 	const first = "version: 1\nturns:\n  - output: [{call: exec_command, arguments: {cmd: 'echo more >>greet.sh'}}]\n"
 	w.write("first.yml", first+"  - fail: {status: 429, code: insufficient_quota, message: pay}\n")
 	w.write("again.yml", first+"  - fail: {status: 429, code: insufficient_quota, message: pay}\n  - output: [{call: exec_command, arguments: {cmd: 'cat greet.sh; echo more >>greet.sh'}}]\n  - output: [{say: Done.}]\n")

@@ -26,8 +26,7 @@ func TestARunUnderNohupIgnoresSIGHUP(t *testing.T) {
 // checks that SIGTERM ended it.
 func exitSignalled(t *testing.T, by []string, signals ...syscall.Signal) {
 	w := newWorkshop(t)
-	w.git(w.dir, "init", "--quiet")
-	w.git(w.dir, "commit", "--quiet", "--allow-empty", "--message=begin")
+	w.repository(w.dir)
 	out := filepath.Join(t.TempDir(), "run")
 	argv := append(by, binary, "run", "--prompt-file", "-", "--quiet", "--publish", "none", "--out", out)
 	cmd := exec.Command(argv[0], argv[1:]...)
@@ -65,8 +64,7 @@ func awaitFile(path string, size int64) {
 func TestPipesInThePlaceOfFiles(t *testing.T) {
 	t.Parallel()
 	w := newWorkshop(t)
-	w.git(w.dir, "init", "--quiet")
-	w.git(w.dir, "commit", "--quiet", "--allow-empty", "--message=begin")
+	w.repository(w.dir)
 	pipe := filepath.Join(t.TempDir(), "pipe")
 	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
 		t.Fatal(err)
@@ -127,8 +125,7 @@ func (w *workshop) piped(name string) string {
 func TestTheSecondSignalLeavesAResult(t *testing.T) {
 	t.Parallel()
 	w := newWorkshop(t)
-	w.git(w.dir, "init", "--quiet")
-	w.git(w.dir, "commit", "--quiet", "--allow-empty", "--message=begin")
+	w.repository(w.dir)
 	w.write("session.yml", "version: 1\nturns: [{output: [{say: Done.}]}]\n")
 	events, full := fullPipe(t)
 	defer events.Close()

@@ -21,19 +21,6 @@ var instances = map[string]instance{
 			"wrong fix":    "verify_failed/red green→red; fails github.com/Masterminds/semver/v3.TestConstraintsCheck; fails github.com/Masterminds/semver/v3.TestRewriteRange",
 		},
 	},
-	"cast": {
-		needs: goWorks, base: goModule("github.com/spf13/cast@v1.7.0"), fix: goModule("github.com/spf13/cast@v1.7.1"),
-		fixed: tree{"caste.go": ""}, tests: tree{"cast_test.go": ""},
-		wrong: tree{"more.go": "package cast\n\nconst more = true\n"}, idle: tree{"idle_test.go": goIdle("cast")},
-		check: "go test -json ./...",
-		expect: map[string]string{
-			"right fix":    "changed/committed green→green; cast_test.go proven by TestToUint64E",
-			"tests alone":  "verify_failed/red green→red; fails github.com/spf13/cast.TestToUint64E",
-			"trivial test": "changed/committed green→green; idle_test.go not_red",
-			"nothing":      "no_changes/nothing_to_do green→",
-			"wrong fix":    "verify_failed/red green→red; fails github.com/spf13/cast.TestToUint64E",
-		},
-	},
 	// The tests use what only the fix brings.
 	"mux": {
 		needs: goWorks, base: goModule("github.com/gorilla/mux@v1.8.0"), fix: goModule("github.com/gorilla/mux@v1.8.1"),
@@ -59,40 +46,6 @@ var instances = map[string]instance{
 			"trivial test": "changed/committed green→green; test/idle.js not_red",
 			"nothing":      "no_changes/nothing_to_do green→",
 			"wrong fix":    "verify_failed/red green→red; fails proto pollution (constructor function); fails proto pollution (constructor function) snyk",
-		},
-	},
-	"qs": {
-		needs: "npm --version", base: fromNPM("qs@6.10.2", "tape@5", "iconv-lite@0.5", "safer-buffer@2", "object-inspect@1.12", "has-symbols@1", "for-each@0.3", "qs-iconv@1", "side-channel@1"),
-		fix:   fromNPM("qs@6.10.3"),
-		fixed: tree{"lib/parse.js": ""}, tests: tree{"test/parse.js": ""},
-		wrong: tree{"more.js": "module.exports = true;\n"}, idle: tree{"test/idle.js": tapeIdle},
-		check: "node node_modules/tape/bin/tape 'test/*.js'",
-		expect: map[string]string{
-			"right fix":    "changed/committed green→green; test/parse.js proven by dunder proto is ignored",
-			"tests alone":  "verify_failed/red green→red; fails dunder proto is ignored",
-			"trivial test": "changed/committed green→green; test/idle.js not_red",
-			"nothing":      "no_changes/nothing_to_do green→",
-			"wrong fix":    "verify_failed/red green→red; fails dunder proto is ignored",
-		},
-	},
-	// As hugo: a change in a package that everything imports.
-	"a package that everything imports": {
-		needs: goWorks, base: own(tree{
-			"go.mod": "module example.com/site\n\ngo 1.21\n", "text/text.go": "package text\n\nfunc Title(s string) string { return s }\n",
-			"text/text_test.go": "package text\n\nimport \"testing\"\n\nfunc TestEmpty(t *testing.T) {\n\tif Title(\"\") != \"\" {\n\t\tt.Fatal()\n\t}\n}\n",
-			"page/page.go":      "package page\n\nimport \"example.com/site/text\"\n\nfunc Head() string { return text.Title(\"a page\") }\n",
-			"page/page_test.go": "package page\n\nimport \"testing\"\n\nfunc TestHead(t *testing.T) {\n\tif len(Head()) != 6 {\n\t\tt.Fatal()\n\t}\n}\n",
-		}),
-		fixed: tree{"text/text.go": "package text\n\nimport \"strings\"\n\nfunc Title(s string) string { return strings.ToUpper(s[:min(1, len(s))]) + s[min(1, len(s)):] }\n"},
-		tests: tree{"text/text_test.go": "package text\n\nimport \"testing\"\n\nfunc TestEmpty(t *testing.T) {\n\tif Title(\"\") != \"\" {\n\t\tt.Fatal()\n\t}\n}\n\nfunc TestTitle(t *testing.T) {\n\tif Title(\"a page\") != \"A page\" {\n\t\tt.Fatal()\n\t}\n}\n"},
-		wrong: tree{"text/text.go": "package text\n\nimport \"strings\"\n\nfunc Title(s string) string { return strings.ToUpper(s) }\n"},
-		idle:  tree{"text/idle_test.go": goIdle("text")}, check: "go test ./...",
-		expect: map[string]string{
-			"right fix":    "changed/committed green→green; text/text_test.go proven by TestTitle",
-			"tests alone":  "verify_failed/red green→red; fails example.com/site/text.TestTitle",
-			"trivial test": "changed/committed green→green; text/idle_test.go not_red",
-			"nothing":      "no_changes/nothing_to_do green→",
-			"wrong fix":    "verify_failed/red green→red; fails example.com/site/text.TestTitle",
 		},
 	},
 	// As gin: a test of the base is red here, for a reason of its own.

@@ -117,9 +117,7 @@ func (w *workshop) verdict(base, change tree, check map[string]any, name string)
 		for name, text := range base {
 			w.write(filepath.Join(dir, name), text)
 		}
-		w.git(w.dir, "init", "--quiet", "--initial-branch=main", dir)
-		w.git(dir, "add", "--all")
-		w.git(dir, "commit", "--quiet", "--message=begin")
+		w.repository(dir)
 	}
 	w.git(dir, "checkout", "--quiet", "--force", "main")
 	w.writeJSON("job.yml", map[string]any{

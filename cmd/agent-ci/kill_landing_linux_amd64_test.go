@@ -239,9 +239,7 @@ func (w *killWorld) onAnotherBranch(name string) string {
 	for file, text := range map[string]string{"greet.sh": "nobody\n", "other.txt": "other\n", "main.txt": "of main\n", "old/a": "a\n"} {
 		w.write(filepath.Join(repo, file), text)
 	}
-	w.git(repo, "init", "--quiet", "--initial-branch=main")
-	w.git(repo, "add", "--all")
-	w.git(repo, "commit", "--quiet", "--message=main")
+	w.repository(repo)
 	w.git(repo, "checkout", "--quiet", "-b", "feature")
 	w.git(repo, "rm", "--quiet", "main.txt")
 	for file, text := range map[string]string{"other.txt": "theirs\n", "feature.txt": "feature\n", ".gitignore": "build/\n"} {

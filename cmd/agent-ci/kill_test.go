@@ -127,9 +127,7 @@ func (w *killWorld) checkout(name string) string {
 	for file, text := range map[string]string{"log.txt": "step 0\n", ".gitignore": "*.o\n"} {
 		w.write(filepath.Join(repo, file), text)
 	}
-	w.git(repo, "init", "--quiet", "--initial-branch=main")
-	w.git(repo, "add", "--all")
-	w.git(repo, "commit", "--quiet", "--message=begin")
+	w.repository(repo)
 	w.write(filepath.Join(repo, "untracked.txt"), "mine\n")
 	return repo
 }

@@ -165,8 +165,7 @@ func TestWhatIsStartedIsInTheList(t *testing.T) {
 	clone := filepath.Join(w.dir, "clone")
 	w.git(w.dir, "clone", "--quiet", w.repo.Dir, clone)
 	plain := filepath.Join(w.dir, "plain") // has no filter, which danger-full-access refuses
-	w.git(w.dir, "init", "--quiet", "--initial-branch=main", plain)
-	w.git(plain, "commit", "--quiet", "--allow-empty", "--message=begin")
+	w.repository(plain)
 	w.git(plain, "remote", "add", "origin", "git@alias:octo/widgets.git")
 	w.write("home/.ssh/config", "Host alias\n\tHostname elsewhere.example\n")
 	louder := []string{"--prompt", "x", "--quiet", "--replay", "louder.yml"}

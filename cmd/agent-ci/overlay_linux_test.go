@@ -81,9 +81,7 @@ func newCopyWorld(t *testing.T) *copyWorld {
 	if err := errors.Join(os.Symlink("a/one", filepath.Join(w.seed, "link")), os.Symlink("a/b", filepath.Join(w.seed, "c/dirlink")), os.Chmod(filepath.Join(w.seed, "run.sh"), 0o755)); err != nil {
 		t.Fatal(err)
 	}
-	w.git(w.seed, "init", "--quiet", "--initial-branch=main")
-	w.git(w.seed, "add", "--all")
-	w.git(w.seed, "commit", "--quiet", "--message=begin")
+	w.repository(w.seed)
 	for name, text := range map[string]string{"mine": "untracked\n", "a/x.log": "ignored\n", "build/out": "ignored\n", "node_modules/one/two": "ignored\n", "b/one": "untracked\n", "inner/one": "of another repository\n"} {
 		w.write(filepath.Join(w.seed, name), text)
 	}

@@ -18,8 +18,7 @@ func TestRootWorksInACheckoutOfSomebodyElse(t *testing.T) {
 	}
 	w := newWorkshop(t)
 	checkout := filepath.Join(w.dir, "checkout")
-	w.git(w.dir, "init", "--quiet", "--initial-branch=main", checkout)
-	w.git(checkout, "commit", "--quiet", "--allow-empty", "--message=begin")
+	w.repository(checkout)
 	w.write("greet.yml", "version: 1\nturns:\n  - output: [{call: exec_command, arguments: {cmd: 'echo hello >greeting.txt'}}]\n  - output: [{say: Done.}]\n")
 	if err := os.Chown(checkout, 65534, 65534); err != nil {
 		t.Fatal(err)

@@ -5,7 +5,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -51,12 +50,8 @@ func TestServicesEndWithAKilledRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	seen := sandboxtest.Place(t, sandbox.RemoveScratch) // /tmp is not what it is to services
-	raw, err := os.ReadFile(keeper)
-	if err != nil {
-		t.Fatal(err)
-	}
 	pipe, program := filepath.Join(seen, "pipe"), filepath.Join(seen, "keeper")
-	if err := errors.Join(os.WriteFile(program, raw, 0o755), unix.Mkfifo(pipe, 0o644)); err != nil {
+	if err := errors.Join(os.WriteFile(program, []byte(read(t, keeper)), 0o755), unix.Mkfifo(pipe, 0o644)); err != nil {
 		t.Fatal(err)
 	}
 	run := runWithService(t, "exec 9<"+pipe+"; exec "+program+" serve")
@@ -83,26 +78,16 @@ func TestServicesEndWithAKilledRun(t *testing.T) {
 // runWithService is a run whose check does not end, with a service.
 func runWithService(t *testing.T, service string) *exec.Cmd {
 	t.Helper()
-	dir := t.TempDir()
-	checkout, home := filepath.Join(dir, "checkout"), filepath.Join(dir, "home")
-	job := "version: 1\ntask: {prompt: x}\nservices: {words: {run: " + service + ", port: 7000}}\nverify: [{name: check, run: sleep 3600, timeout: 2h}]\n"
-	script := "version: 1\nturns: [{output: [{say: Done.}]}]\n"
-	for path, text := range map[string]string{filepath.Join(dir, "job.yml"): job, filepath.Join(dir, "session.yml"): script, filepath.Join(checkout, "file"): "x\n", filepath.Join(home, ".profile"): "\n"} {
-		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o644)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	env := []string{"HOME=" + home, "PATH=" + os.Getenv("PATH"), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null"}
-	for _, args := range []string{"init --quiet --initial-branch=main", "add .", "-c user.name=x -c user.email=x@example.invalid commit --quiet -m begin"} {
-		git := exec.Command("git", append([]string{"-C", checkout}, strings.Fields(args)...)...)
-		git.Env = env
-		if out, err := git.CombinedOutput(); err != nil {
-			t.Fatalf("git %s: %v\n%s", args, err, out)
-		}
-	}
-	run := exec.Command(binary, "run", "job.yml", "--repo", checkout, "--replay", "session.yml", "--out", filepath.Join(dir, "out"), "--publish", "none")
-	run.Dir, run.Env = dir, env
-	t.Cleanup(func() { _ = sandbox.RemoveScratch(filepath.Join(dir, "out")) })
+	w := newWorkshop(t)
+	checkout, home := filepath.Join(w.dir, "checkout"), filepath.Join(w.dir, "home")
+	w.write("job.yml", "version: 1\ntask: {prompt: x}\nservices: {words: {run: "+service+", port: 7000}}\nverify: [{name: check, run: sleep 3600, timeout: 2h}]\n")
+	w.write("session.yml", "version: 1\nturns: [{output: [{say: Done.}]}]\n")
+	w.write("checkout/file", "x\n")
+	w.write("home/.profile", "\n")
+	w.repository(checkout)
+	run := exec.Command(binary, "run", "job.yml", "--repo", checkout, "--replay", "session.yml", "--out", filepath.Join(w.dir, "out"), "--publish", "none")
+	run.Dir, run.Env = w.dir, append(w.env, "HOME="+home)
+	t.Cleanup(func() { _ = sandbox.RemoveScratch(filepath.Join(w.dir, "out")) })
 	return run
 }
 

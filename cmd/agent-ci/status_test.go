@@ -115,9 +115,7 @@ turns:
     usage: {input: 1000}
 `)
 	w.write("hang.yml", "version: 1\nturns: [{hang: true}]\n")
-	w.git(filepath.Join(w.dir, "widgets"), "init", "--quiet", "--initial-branch=main")
-	w.git(filepath.Join(w.dir, "widgets"), "add", "--all")
-	w.git(filepath.Join(w.dir, "widgets"), "commit", "--quiet", "--message=begin")
+	w.repository(filepath.Join(w.dir, "widgets"))
 	return w
 }
 

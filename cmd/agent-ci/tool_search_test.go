@@ -3,13 +3,10 @@ package main_test
 import (
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/agent-ci/agent-ci/policy/sandbox"
-	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
 	"github.com/agent-ci/agent-ci/runner/agent/model/modeltest"
 )
 
@@ -61,14 +58,7 @@ func firstRequest(t *testing.T, modelName string, tools []string) string {
 	if err := os.WriteFile(job, []byte("version: 1\ntask: {prompt: Play.}\ntools: {dynamic: ["+strings.Join(tools, ", ")+"]}\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(binary, "run", job, "--repo", widgets(t), "--out", filepath.Join(t.TempDir(), "out"), "--publish", "none", "--model", modelName)
-	cmd.Env = []string{
-		"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null",
-		"OPENAI_BASE_URL=" + server.BaseURL(), "OPENAI_API_KEY=sk-test-0123456789abcdef",
-	}
-	if confines() == sandbox.LevelNone {
-		cmd.Env = append(cmd.Env, "AGENT_CI_POLICY_SANDBOX="+string(grants.DangerFullAccess))
-	}
+	cmd := scriptedRun(t, server.BaseURL(), widgets(t), filepath.Join(t.TempDir(), "out"), job, "--model", modelName)
 	if printed, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, printed)
 	}

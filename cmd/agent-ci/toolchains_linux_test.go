@@ -216,9 +216,7 @@ func (c *toolchain) project(w *workshop, dir string) string {
 		w.write(filepath.Join(dir, name), text)
 	}
 	w.write(filepath.Join(dir, "patch.txt"), "--- a/a.txt\n+++ b/a.txt\n@@ -1,2 +1,2 @@\n ONE\n-two\n+TWO\n")
-	w.git(w.dir, "init", "--quiet", "--initial-branch=main", dir)
-	w.git(dir, "add", "--all")
-	w.git(dir, "commit", "--quiet", "--message=begin")
+	w.repository(dir)
 	return w.git(dir, "rev-parse", "HEAD^{tree}")
 }
 

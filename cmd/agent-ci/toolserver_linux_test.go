@@ -18,10 +18,9 @@ import (
 
 // toolServerRun is a checkout and a server of tools that leaves a grandchild with a pipe open.
 type toolServerRun struct {
-	dir  string
+	workshop
 	pipe *os.File // to the grandchild; opened by reach
 	path string
-	env  []string
 }
 
 func newToolServerRun(t *testing.T, session string) toolServerRun {
@@ -34,30 +33,18 @@ func newToolServerRun(t *testing.T, session string) toolServerRun {
 		t.Fatal(err)
 	}
 	seen := sandboxtest.Place(t, sandbox.RemoveScratch) // /tmp is not what it is to servers
-	raw, err := os.ReadFile(server)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := toolServerRun{dir: t.TempDir(), path: filepath.Join(seen, "pipe")}
+	r := toolServerRun{workshop: newWorkshop(t), path: filepath.Join(seen, "pipe")}
 	program := filepath.Join(seen, "toolserver")
-	if err := errors.Join(os.WriteFile(program, raw, 0o755), unix.Mkfifo(r.path, 0o644)); err != nil {
+	r.write(program, read(t, server))
+	if err := errors.Join(os.Chmod(program, 0o755), unix.Mkfifo(r.path, 0o644)); err != nil {
 		t.Fatal(err)
 	}
-	job := "version: 1\nname: killed\ntask: {prompt: x}\nmcp_servers: {a: {command: " + program + ", args: [-leave=" + r.path + "], tools: [hang, echo], start_timeout: 10m}}\n"
-	for name, text := range map[string]string{"job.yml": job, "session.yml": session, "checkout/file": "x\n", "home/.profile": "\n"} {
-		path := filepath.Join(r.dir, name)
-		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o644)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	r.env = []string{"HOME=" + filepath.Join(r.dir, "home"), "PATH=" + os.Getenv("PATH"), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null"}
-	for _, args := range []string{"init --quiet --initial-branch=main", "add .", "-c user.name=x -c user.email=x@example.invalid commit --quiet -m begin"} {
-		git := exec.Command("git", append([]string{"-C", filepath.Join(r.dir, "checkout")}, strings.Fields(args)...)...)
-		git.Env = r.env
-		if out, err := git.CombinedOutput(); err != nil {
-			t.Fatalf("git %s: %v\n%s", args, err, out)
-		}
-	}
+	r.write("job.yml", "version: 1\nname: killed\ntask: {prompt: x}\nmcp_servers: {a: {command: "+program+", args: [-leave="+r.path+"], tools: [hang, echo], start_timeout: 10m}}\n")
+	r.write("session.yml", session)
+	r.write("checkout/file", "x\n")
+	r.write("home/.profile", "\n")
+	r.env = append(r.env, "HOME="+filepath.Join(r.dir, "home"))
+	r.repository(filepath.Join(r.dir, "checkout"))
 	t.Cleanup(func() { _ = sandbox.RemoveScratch(filepath.Join(r.dir, "out")) })
 	return r
 }

@@ -60,6 +60,14 @@ func (w *workshop) git(dir string, args ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
+// repository makes a repository of a folder, with a commit of all that is in it.
+func (w *workshop) repository(dir string) {
+	w.t.Helper()
+	w.git(w.dir, "init", "--quiet", "--initial-branch=main", dir)
+	w.git(dir, "add", "--all")
+	w.git(dir, "commit", "--quiet", "--allow-empty", "--message=begin")
+}
+
 // keepOverlaysOff has runs work in a private tree: git is told to overlook a file of the checkout that is
 // tracked and that nobody changes.
 func (w *workshop) keepOverlaysOff(dir string) {

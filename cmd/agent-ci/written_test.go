@@ -1,15 +1,11 @@
 package main_test
 
 import (
-	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 
-	"github.com/agent-ci/agent-ci/policy/sandbox"
-	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
 	"github.com/agent-ci/agent-ci/runner/agent/model/modeltest"
 	"github.com/agent-ci/agent-ci/runner/record/golden"
 )
@@ -29,7 +25,7 @@ func TestEveryToolInWords(t *testing.T) {
 			}
 			defer server.Close()
 			repo, out := widgets(t), filepath.Join(t.TempDir(), "out")
-			cmd := writing(t, server.BaseURL(), repo, out, "model.tools=aider-"+format)
+			cmd := scriptedRun(t, server.BaseURL(), repo, out, "--prompt", "Play.", "--set", "model.tools=aider-"+format)
 			if printed, err := cmd.CombinedOutput(); err != nil {
 				t.Errorf("%v\n%s", err, printed)
 			}
@@ -45,20 +41,3 @@ func TestEveryToolInWords(t *testing.T) {
 
 // fenceMark is the mark of an output, which tells of how long its command took.
 var fenceMark = regexp.MustCompile(`id=\\"[0-9a-f]{16}\\"`)
-
-// writing runs a model at an address, with settings.
-func writing(t *testing.T, address, repo, out string, settings ...string) *exec.Cmd {
-	t.Helper()
-	cmd := exec.Command(binary, "run", "--prompt", "Play.", "--repo", repo, "--out", out, "--publish", "none")
-	for _, setting := range settings {
-		cmd.Args = append(cmd.Args, "--set", setting)
-	}
-	cmd.Env = []string{
-		"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null",
-		"OPENAI_BASE_URL=" + address, "OPENAI_API_KEY=sk-test-0123456789abcdef",
-	}
-	if confines() == sandbox.LevelNone {
-		cmd.Env = append(cmd.Env, "AGENT_CI_POLICY_SANDBOX="+string(grants.DangerFullAccess))
-	}
-	return cmd
-}
