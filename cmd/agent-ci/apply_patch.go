@@ -46,21 +46,21 @@ func applyPatchAlone(ctx context.Context, p process, args []string) int {
 	return exitOK
 }
 
-// longestPatch bounds standard input, in bytes.
-const longestPatch = 64 << 20
+// maxPatch bounds standard input, in bytes.
+const maxPatch = 64 << 20
 
 func patchText(p process, args []string) (string, error) {
 	if len(args) == 1 && args[0] != "-" {
 		return args[0], nil
 	}
-	raw, err := io.ReadAll(io.LimitReader(p.stdin, longestPatch+1))
+	raw, err := io.ReadAll(io.LimitReader(p.stdin, maxPatch+1))
 	switch {
 	case err != nil:
 		return "", fmt.Errorf("read the patch from standard input: %w", err)
 	case len(raw) == 0:
 		return "", errors.New("there is no patch: give it as the argument or on standard input")
-	case len(raw) > longestPatch:
-		return "", fmt.Errorf("the patch is longer than %d bytes", longestPatch)
+	case len(raw) > maxPatch:
+		return "", fmt.Errorf("the patch is longer than %d bytes", maxPatch)
 	}
 	return string(raw), nil
 }

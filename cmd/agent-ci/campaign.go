@@ -81,12 +81,12 @@ func campaignActions() []campaignAction {
 
 // campaignSubcommands are the subcommands as help and completion show them.
 func campaignSubcommands() (all []subcommand) {
-	for _, deed := range campaignActions() {
+	for _, action := range campaignActions() {
 		args := "CAMPAIGN.yml [FLAGS]"
-		if deed.name == settle {
+		if action.name == settle {
 			args = "CAMPAIGN.yml [RESULTS...] [FLAGS]"
 		}
-		all = append(all, subcommand{deed.name, args, deed.about, deed.details + "\n\n" + campaignPage, deed.example, append(deed.flags, "ledger")})
+		all = append(all, subcommand{action.name, args, action.about, action.details + "\n\n" + campaignPage, action.example, append(action.flags, "ledger")})
 	}
 	return all
 }
@@ -106,13 +106,13 @@ func runCampaign(flags *flagSet) runFunc {
 	flags.text(&f.format, "format", "FORMAT", "plan: table (default) or json; matrix or kubernetes hands out the next wave;\nstatus: table (default), json, markdown or html", "table", "json", "matrix", "kubernetes", "markdown", "html")
 	flags.text(&f.publish, "publish", "MODE", "run, work: as for agent-ci run (default: github if a token is set, else local; with targets.folder local);\nplan --format kubernetes: the mode of its runs", publish.Modes()...)
 	flags.text(&f.replay, "replay", "FILE", "run, work: take the model's answers from a scripted session")
-	flags.on(&f.wait, "wait", "run: wait for the next window, or for a limit per hour or day")
+	flags.boolean(&f.wait, "wait", "run: wait for the next window, or for a limit per hour or day")
 	flags.text(&f.reason, "reason", "REASON", "resume: rerun only targets that ended with this reason")
 	flags.text(&f.wave, "wave", "FILE", "work: file of the wave, from the ledger's folder")
 	flags.text(&f.index, "index", "N", "work: number of the run in the wave, from 0 (default: JOB_COMPLETION_INDEX)")
 	flags.text(&f.out, "out", "DIR", "work: folder of run directories; resumes a run that it finds there")
 	flags.text(&f.report, "report", "FILE", "work: also write the report of the run there")
-	flags.on(&f.over, "over", "settle: the wave is over; book runs without a report at their claim")
+	flags.boolean(&f.over, "over", "settle: the wave is over; book runs without a report at their claim")
 	return func(ctx context.Context, p process, rest []string) int {
 		name, all := rest[0], campaignActions()
 		i := slices.IndexFunc(all, func(d campaignAction) bool { return d.name == name })

@@ -148,6 +148,7 @@ func (c *openedCampaign) jobBeside() []byte {
 	return raw
 }
 
+// writeManifest writes the Job of a wave for kubectl apply; nothing for an empty wave.
 func writeManifest(p process, c *openedCampaign, wave []campaign.Claimed, _ campaign.Wait) error {
 	if len(wave) == 0 {
 		return nil
@@ -166,7 +167,7 @@ func writeManifest(p process, c *openedCampaign, wave []campaign.Claimed, _ camp
 	return err
 }
 
-// workOnTarget performs one run of a handed out wave.
+// workOnTarget performs one run of a handed out wave, and reports a run that may not start.
 func workOnTarget(ctx context.Context, p process, c *openedCampaign) (int, error) {
 	claimed, err := c.claimedRun(ctx, p)
 	if err != nil {
@@ -235,7 +236,7 @@ func (c *openedCampaign) claimedRun(ctx context.Context, p process) (claimed cam
 	return wave[index], nil
 }
 
-// checkClaim says why the run of a claim cannot start here: it is of another file, or not held to its claim.
+// checkClaim fails if the claim is of another campaign file or job, or if variables would exceed it.
 func (c *openedCampaign) checkClaim(p process, claimed campaign.Claimed) error {
 	template, err := campaign.JobDigest(c.Campaign)
 	if err == nil && (claimed.Campaign != c.Name || claimed.Template != template) {

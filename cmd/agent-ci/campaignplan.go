@@ -84,7 +84,8 @@ func (c *openedCampaign) planFailure(p process, err error) (int, error) {
 	return exitFailed, err
 }
 
-// plan makes the plan of the campaign, and has it hold.
+// plan resolves the targets, records the plan in the ledger, and notes the states of pull
+// requests on GitHub.
 func (c *openedCampaign) plan(ctx context.Context, p process, ledger *campaign.Ledger) (*campaign.Plan, error) {
 	plan, err := c.resolve(ctx, p)
 	if err != nil {
@@ -106,7 +107,7 @@ func (c *openedCampaign) plan(ctx context.Context, p process, ledger *campaign.L
 	return plan, c.refresh(ctx, p, ledger, plan)
 }
 
-// resolve makes the plan of the campaign, as it is now.
+// resolve makes a plan of the targets as they are now. It records nothing.
 func (c *openedCampaign) resolve(ctx context.Context, p process) (*campaign.Plan, error) {
 	if err := checkClaimVariables(p); err != nil {
 		return nil, err

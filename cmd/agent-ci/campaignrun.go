@@ -21,13 +21,14 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/settings"
 )
 
-// spareTime is how much longer than its job lets it a run of a campaign may take.
+// spareTime is what a run of a campaign may take beyond the time limit of its job.
 const spareTime = time.Hour
 
 // shutdownTime is how long a run has to end in order.
 const shutdownTime = 2 * time.Minute
 
-// runTargets runs the targets of a campaign on this machine, and shows the status then.
+// runTargets runs the targets of a campaign on this machine, then shows the status. The exit status
+// is not 0 if a target has failed, also in an earlier start.
 func runTargets(ctx context.Context, p process, c *openedCampaign) (status int, err error) {
 	if err := checkClaimVariables(p); err != nil {
 		return exitFailed, err
@@ -90,7 +91,8 @@ func (c *openedCampaign) runOptions(p process) (o here.Options, err error) {
 	}, nil
 }
 
-// hereOptions say how targets are run here.
+// hereOptions returns the options for running targets on this machine. All ledgers of the user
+// share one pace file.
 func (c *openedCampaign) hereOptions(p process, l *campaign.Ledger, plan *campaign.Plan) (here.Options, error) {
 	o, err := c.runOptions(p)
 	if err != nil {

@@ -115,8 +115,8 @@ func (c candidates) String() string {
 }
 
 // anyOf returns the words with a prefix.
-func anyOf(begun string, words ...candidate) candidates {
-	return candidates{"words", slices.DeleteFunc(words, func(c candidate) bool { return !strings.HasPrefix(c.word, begun) })}
+func anyOf(prefix string, words ...candidate) candidates {
+	return candidates{"words", slices.DeleteFunc(words, func(c candidate) bool { return !strings.HasPrefix(c.word, prefix) })}
 }
 
 // complete returns the candidates for the last word of a command line without agent-ci.

@@ -63,8 +63,8 @@ func (d *dialog) confirm(question string) (bool, error) {
 
 var errInterrupted = errors.New("interrupted")
 
-// askHidden is ask for a secret: no key is shown (termios(3), ECHO). Keys come one by
-// one meanwhile, Ctrl-C too. A signal ends the process once the echo is back.
+// askHidden asks for a secret and shows no key (termios(3), ECHO). It reads keys one by one,
+// Ctrl-C too. A signal restores the echo before it ends the process.
 func (d *dialog) askHidden(question string) (secret string, err error) {
 	fd := int(d.keyboard.Fd())
 	was, err := unix.IoctlGetTermios(fd, getTermios)
@@ -108,7 +108,7 @@ func endOnSignal(signals chan os.Signal, clean func()) (stop func()) {
 	}
 }
 
-// readHidden reads up to Enter.
+// readHidden reads keys up to Enter, without it. Backspace removes the last byte.
 func (d *dialog) readHidden() (string, error) {
 	const longest, interrupt, end, backspace, erase = 4096, 0x03, 0x04, 0x08, 0x7f
 	var text []byte

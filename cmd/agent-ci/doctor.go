@@ -44,8 +44,8 @@ func diagnose(flags *flagSet) runFunc {
 	var operator string
 	flags.variables = true
 	flags.operatorFile(&operator)
-	flags.on(&o.Online, "online", "ask the model's API and GitHub, too")
-	flags.on(&asJSON, "json", "print JSON")
+	flags.boolean(&o.Online, "online", "ask the model's API and GitHub, too")
+	flags.boolean(&asJSON, "json", "print JSON")
 	return func(ctx context.Context, p process, _ []string) int {
 		ctx, stop := untilSignal(ctx)
 		defer stop()
@@ -124,6 +124,7 @@ func showDiagnosis(to io.Writer, d *doctor.Diagnosis) {
 	showFindings(to, d.Problems)
 }
 
+// showAccess shows git, the model's API and GitHub, with the credentials for them.
 func showAccess(line func(name, format string, args ...any), d *doctor.Diagnosis) {
 	git := "none"
 	if d.Git.Path != "" {
@@ -134,11 +135,11 @@ func showAccess(line func(name, format string, args ...any), d *doctor.Diagnosis
 		line("", "checkout %s on %s, origin %s", d.Git.Checkout, d.Git.Base, orNone(d.Git.Origin))
 		line("", "credentials in its configuration: %s", orNone(strings.Join(d.Git.Credentials, ", ")))
 	}
-	let := "key in " + orNone(d.Model.KeyName) + ": " + map[bool]string{true: "is set", false: "is not set"}[d.Model.KeySet]
+	access := "key in " + orNone(d.Model.KeyName) + ": " + map[bool]string{true: "is set", false: "is not set"}[d.Model.KeySet]
 	if d.Model.Auth == "oidc" {
-		let = "keyless, with a token of " + orNone(d.Model.Identity)
+		access = "keyless, with a token of " + orNone(d.Model.Identity)
 	}
-	line("model", "%s at %s, %s", d.Model.Name, d.Model.BaseURL, let)
+	line("model", "%s at %s, %s", d.Model.Name, d.Model.BaseURL, access)
 	line("", "%s", describeAnswer(d.Model.Answer))
 	showEndpoint(func(text string) { line("", "%s", text) }, d.Model.Endpoint)
 	line("github", "%s at %s, token: %s", orNone(d.GitHub.Repository), d.GitHub.APIURL, d.GitHub.Token)

@@ -40,6 +40,7 @@ func explain(ctx context.Context, p process, mode string, files, argv []string) 
 	return exitOK
 }
 
+// requested returns the request for a command. A single word with blanks is a script.
 func requested(words []string) policy.Request {
 	dir, _ := os.Getwd() // without one, relative paths are not judged
 	if len(words) == 1 && strings.ContainsAny(words[0], " \t\n") {
@@ -48,8 +49,7 @@ func requested(words []string) policy.Request {
 	return policy.Request{Argv: words, Dir: dir}
 }
 
-// commandsIn are the decisions in a sandbox mode with all layers, with this
-// folder as the workspace.
+// commandsIn returns the policy of a sandbox mode with all layers, for this folder as the workspace.
 func commandsIn(mode string, set *rules.Set) policy.Commands {
 	home, _ := os.UserHomeDir()
 	dir, _ := os.Getwd() // without one nothing is below it
@@ -61,6 +61,7 @@ func commandsIn(mode string, set *rules.Set) policy.Commands {
 	return policy.Commands{Rules: set, Sandboxed: level != sandbox.LevelNone, Home: home, Writable: o.WritableAt(level)}
 }
 
+// readRules reads files of rules: by default that of the repository, if there is one.
 func readRules(ctx context.Context, names []string) (*rules.Set, error) {
 	optional := len(names) == 0
 	if optional {

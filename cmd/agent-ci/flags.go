@@ -44,23 +44,23 @@ func (f *flagSet) text(to *string, name, value, usage string, choices ...string)
 	f.order, f.values[name], f.choices[name] = append(f.order, name), value, choices
 }
 
-func (f *flagSet) on(to *bool, name, usage string) {
+func (f *flagSet) boolean(to *bool, name, usage string) {
 	f.BoolVar(to, name, false, usage)
 	f.order = append(f.order, name)
 }
 
 // last adds --last for process.runOrLast.
-func (f *flagSet) last(to *bool) { f.on(to, "last", "the newest run of this machine") }
+func (f *flagSet) last(to *bool) { f.boolean(to, "last", "the newest run of this machine") }
 
 // Flags of several commands.
-func (f *flagSet) quiet(to *bool) { f.on(to, "quiet", "no progress on standard error") }
+func (f *flagSet) quiet(to *bool) { f.boolean(to, "quiet", "no progress on standard error") }
 
 func (f *flagSet) operatorFile(to *string) {
 	f.text(to, "operator-file", "FILE", "file with the operator's hooks, outside of the checkout; no job can change them")
 }
 
 func (f *flagSet) events(to *bool) {
-	f.on(to, "json", "print each event of the transcript as a line of JSON on standard output")
+	f.boolean(to, "json", "print each event of the transcript as a line of JSON on standard output")
 }
 
 func (f *flagSet) session(to *string) {
@@ -96,6 +96,8 @@ func (f *flagSet) parse(p process, args []string) (rest []string, status int, do
 	return rest, 0, false
 }
 
+// intersperse parses flags before, between and behind other arguments, up to --. It returns the
+// other arguments.
 func (f *flagSet) intersperse(args []string) (rest []string, err error) {
 	for {
 		if err := f.Parse(args); err != nil {
@@ -112,7 +114,7 @@ func (f *flagSet) intersperse(args []string) (rest []string, err error) {
 	}
 }
 
-// explain describes a mistake in a flag, written with two dashes, and suggests a flag.
+// explain rewords an error of package flag with two dashes, and suggests a known flag.
 func (f *flagSet) explain(err error) error {
 	message := err.Error()
 	if name, unknown := strings.CutPrefix(message, "flag provided but not defined: -"); unknown {
@@ -172,6 +174,7 @@ func (f *flagSet) unexpectedFlag(own []string) (name string) {
 	return name
 }
 
+// wrong prints what is wrong with the command line, and returns the exit status.
 func (f *flagSet) wrong(p process, format string, args ...any) int {
 	problem := outcome.ShortenNames(fmt.Sprintf(format, args...))
 	if !strings.HasSuffix(problem, "?") {

@@ -64,7 +64,7 @@ func initialise(flags *flagSet) runFunc {
 	onGitHub.define(flags)
 	return func(ctx context.Context, p process, _ []string) int {
 		onGitHub.repo, onGitHub.workflows = repo, workflows
-		if problem := onGitHub.wrong(); problem != "" {
+		if problem := onGitHub.flagProblem(); problem != "" {
 			return flags.wrong(p, "%s", problem)
 		}
 		if onGitHub.on && len(recipes) > 0 {

@@ -19,8 +19,8 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
-// gitHubSetup are the flags of init --github. Keys are none: others on the machine see
-// what a process is called with.
+// gitHubSetup has the flags of init --github. No flag has a key: others on the machine see the
+// arguments of a process.
 type gitHubSetup struct {
 	on, replace            bool
 	provider, model        string
@@ -36,17 +36,17 @@ func (g *gitHubSetup) define(flags *flagSet) {
 	for _, p := range onboard.Providers() {
 		providers = append(providers, p.Name)
 	}
-	flags.on(&g.on, "github", "set up the repository on GitHub and open a pull request with the files")
+	flags.boolean(&g.on, "github", "set up the repository on GitHub and open a pull request with the files")
 	flags.text(&g.provider, "provider", "NAME", "with --github: who serves the model: "+strings.Join(providers, ", "), providers...)
 	flags.text(&g.model, "model", "NAME", "with --github: the model to ask")
 	flags.text(&g.baseURL, "base-url", "URL", "with --github: where the model's API is, for another provider")
 	flags.text(&g.wire, "wire", "API", "with --github: API of another provider: responses or chat", "responses", "chat")
-	flags.on(&g.replace, "replace-secret", "with --github: replace the secret if it exists")
+	flags.boolean(&g.replace, "replace-secret", "with --github: replace the secret if it exists")
 	flags.text(&g.keyName, "key-env", "NAME", "with --github: variable with the provider's key (default: OPENAI_API_KEY and the like)")
 }
 
-// wrong says what is wrong with the flags; empty for nothing.
-func (g *gitHubSetup) wrong() string {
+// flagProblem returns what is wrong with the flags, or "".
+func (g *gitHubSetup) flagProblem() string {
 	_, known := onboard.Lookup(g.provider)
 	switch {
 	case !g.on && (g.replace || g.provider+g.model+g.baseURL+g.wire+g.keyName != ""):
@@ -61,14 +61,14 @@ func (g *gitHubSetup) wrong() string {
 	return ""
 }
 
-// run sets the repository up.
+// run asks for what is missing, and sets the repository up.
 func (g *gitHubSetup) run(ctx context.Context, p process) int {
 	person := dialogOf(p)
 	hub, server, err := g.repository(ctx, p, person)
 	if err != nil {
 		return initFailed(p, err)
 	}
-	setup, err := g.asked(ctx, p, person)
+	setup, err := g.readSetup(ctx, p, person)
 	if err == nil {
 		setup.Server = server
 		setup.Replace, err = g.confirm(ctx, person, setup, hub)
@@ -103,7 +103,8 @@ func printReport(p process, report onboard.Report) {
 	}
 }
 
-// repository finds the repository on GitHub and who asks it.
+// repository returns the repository on GitHub, as the token's account sees it, and the address of
+// the server. It asks a person for a token or name that is missing.
 func (g *gitHubSetup) repository(ctx context.Context, p process, person *dialog) (github.Setup, string, error) {
 	api, server := github.Addresses(p.variable)
 	token := cmp.Or(p.variable("GITHUB_TOKEN"), p.variable("GH_TOKEN"))
@@ -143,7 +144,7 @@ func (g *gitHubSetup) repository(ctx context.Context, p process, person *dialog)
 	return client.Setup(name), server, nil
 }
 
-// originOf returns the address that a checkout was cloned from; empty for unknown.
+// originOf returns the address that a checkout was cloned from, or "" if it is unknown.
 func originOf(ctx context.Context, dir, path, server string) (string, error) {
 	dir = cmp.Or(dir, ".")
 	state, err := os.MkdirTemp("", "agent-ci-init-")
@@ -161,9 +162,9 @@ func originOf(ctx context.Context, dir, path, server string) (string, error) {
 	return checkout.Origin(), checkout.Close()
 }
 
-// asked is what is to be set up, by flags, variables and the person, with a key that the
-// provider takes.
-func (g *gitHubSetup) asked(ctx context.Context, p process, person *dialog) (onboard.Setup, error) {
+// readSetup returns what to set up, from flags, variables and the person's answers. It asks the
+// provider whether the key is good.
+func (g *gitHubSetup) readSetup(ctx context.Context, p process, person *dialog) (onboard.Setup, error) {
 	s := onboard.Setup{Workflow: "issue", Build: built(), Toolchains: g.toolchains}
 	if len(g.workflows) > 0 {
 		s.Workflow = g.workflows[0]
@@ -243,8 +244,8 @@ func (g *gitHubSetup) askKey(s *onboard.Setup, p process, person *dialog) (err e
 	return err
 }
 
-// confirm shows a person what is about to be done, and says whether a secret that is
-// there is to be replaced.
+// confirm shows a person what init is about to do. replace is the answer, or the flag, whether an
+// existing secret may be replaced.
 func (g *gitHubSetup) confirm(ctx context.Context, person *dialog, s onboard.Setup, hub github.Setup) (replace bool, err error) {
 	if person == nil {
 		return g.replace, nil

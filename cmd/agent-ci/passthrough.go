@@ -20,7 +20,7 @@ import (
 // file or a folder would take the command out of the sandbox.
 type running struct {
 	process *sandbox.Process
-	after   func() // what is done once all of it has ended
+	finish  func() // waits for the rest of the output, and restores the terminal
 }
 
 // startPiped starts a command whose output and error stay apart.
@@ -38,8 +38,8 @@ func startPiped(session *sandboxcommand.Session, p process, argv []string) (*run
 	return &running{started.Process, func() { _, _ = started.Wait() }}, nil
 }
 
-// copyAll copies to the end, also when nobody takes it any more: a command would
-// else block.
+// copyAll copies until the input ends. After a failed write it discards the rest, so that the
+// command does not block.
 func copyAll(to io.Writer) func(io.Reader) error {
 	return func(from io.Reader) error {
 		if attached.To(to)(from) != nil {
@@ -49,7 +49,7 @@ func copyAll(to io.Writer) func(io.Reader) error {
 	}
 }
 
-// onTerminal says whether a person sits at both ends.
+// onTerminal reports whether standard input and output are terminals.
 func onTerminal(p process) bool { return isTerminal(p.stdin) && isTerminal(p.stdout) }
 
 func isTerminal(stream any) bool {
@@ -61,6 +61,7 @@ func isTerminal(stream any) bool {
 	return err == nil
 }
 
+// windowOf returns the size of a terminal, and an error for another file.
 func windowOf(file *os.File) (sandbox.Window, error) {
 	size, err := unix.IoctlGetWinsize(int(file.Fd()), unix.TIOCGWINSZ)
 	if err != nil {
@@ -69,8 +70,8 @@ func windowOf(file *os.File) (sandbox.Window, error) {
 	return sandbox.Window{Rows: max(size.Row, 1), Columns: max(size.Col, 1)}, nil
 }
 
-// startOnTerminal starts a command on a terminal of its own, which this one
-// shows. Keys reach it as they are typed.
+// startOnTerminal starts a command on a terminal of its own, and shows its output here. Every key
+// goes to the command at once.
 func startOnTerminal(session *sandboxcommand.Session, p process, argv []string) (*running, error) {
 	keyboard := p.stdin.(*os.File)
 	size, err := windowOf(keyboard)
@@ -97,6 +98,7 @@ func startOnTerminal(session *sandboxcommand.Session, p process, argv []string) 
 	}}, nil
 }
 
+// typeAll sends what is typed to the command, until it ends.
 func typeAll(ctx context.Context, started *sandbox.Process, keyboard io.Reader) {
 	keys := make([]byte, 4096)
 	for {

@@ -48,7 +48,7 @@ func replay(flags *flagSet) runFunc {
 	flags.text(&o.Dir, "repo", "DIR", "checkout that has the base commit (default: where the run worked,\nor the current folder for a run that this machine did not record)")
 	flags.text(&o.JobFile, "job", "JOB.yml", "the job of a run that this machine did not record: what it allows")
 	flags.text(&o.Out, "out", "DIR", "run directory of the replay, new or empty (default: a temporary one)")
-	flags.on(&o.Frozen, "frozen", "run nothing: take the outputs of tools from the record as well")
+	flags.boolean(&o.Frozen, "frozen", "run nothing: take the outputs of tools from the record as well")
 	flags.quiet(&o.Quiet)
 	return func(ctx context.Context, p process, rest []string) int {
 		dir, status := p.runOrLast("replay", flags, rest, last)
@@ -81,7 +81,7 @@ func replay(flags *flagSet) runFunc {
 	}
 }
 
-// notReplayed tells why a run can't be replayed and returns the exit status.
+// notReplayed prints why a run can't be replayed, and returns the exit status.
 func notReplayed(p process, err error) int {
 	stop, is := errors.AsType[*outcome.Stop](err)
 	if !is {

@@ -48,7 +48,7 @@ func report(flags *flagSet) runFunc {
 	var verify, last bool
 	flags.last(&last)
 	flags.text(&format, "format", "FORMAT", "html: write RUN_DIR/report.html (the default without --verify);\nmarkdown: print a document", "html", "markdown")
-	flags.on(&verify, "verify", "check the transcript's chain")
+	flags.boolean(&verify, "verify", "check the transcript's chain")
 	var o artifact.Options
 	flags.text(&o.Name, "artifact", "NAME", "of GitHub Actions: name of the artifact, if the run has several")
 	flags.text(&o.Out, "out", "DIR", "of GitHub Actions: run directory, new or empty (default: among the user's caches)")
@@ -110,22 +110,22 @@ func (p process) runOf(ctx context.Context, flags *flagSet, o artifact.Options, 
 	return fetched.Directory, fetched.Report + "\n", exitOK
 }
 
-// printFetched reports what came on standard error: the report alone is the output.
+// printFetched describes a downloaded run on standard error. Standard output has its report alone.
 func printFetched(p process, f *artifact.Fetched) {
 	ending := "it has not ended"
 	if end := f.View.Finished; end != nil {
 		ending = fmt.Sprintf("%s/%s: %s", end.Outcome, end.Reason, end.Message)
 	}
-	const most = 500 // characters; whoever made the transcript may have written any number
-	fmt.Fprintf(p.stderr, "run %s, %s\n", cut(progress.Printable(f.View.Started.RunID), most), cut(progress.Printable(ending), most))
+	const maxChars = 500 // whoever made the transcript may have written more
+	fmt.Fprintf(p.stderr, "run %s, %s\n", cutText(progress.Printable(f.View.Started.RunID), maxChars), cutText(progress.Printable(ending), maxChars))
 	fmt.Fprintf(p.stderr, "the chain is whole and ends in %s\n", f.Head)
 	for _, note := range f.Notes {
 		fmt.Fprintln(p.stderr, progress.Printable(note))
 	}
 }
 
-// runOrLast returns the directory of the run that is named, or with last of the newest. Where there
-// is none, it says so and returns the exit status.
+// runOrLast returns the directory of the run that is named, or of the newest run with last. If
+// there is no such run, it prints why and returns an exit status other than 0.
 func (p process) runOrLast(command string, flags *flagSet, names []string, last bool) (dir string, status int) {
 	switch {
 	case len(names) == 0 && !last:
@@ -156,7 +156,7 @@ func (p process) newestRun() (string, error) {
 	return list[0].Directory, nil
 }
 
-// verifyRun tells what of a run directory is not as the run wrote it.
+// verifyRun prints which files of a run directory were altered, removed or added since the run.
 func verifyRun(ctx context.Context, p process, dir string) int {
 	checked, err := record.CheckRun(ctx, dir)
 	if err != nil {
@@ -175,7 +175,8 @@ func verifyRun(ctx context.Context, p process, dir string) int {
 	return exitOK
 }
 
-// showRun gives what to print of a run in a format; nothing for none.
+// showRun returns a run as a Markdown document, or the path of its page for html. For no format it
+// returns nothing.
 func showRun(dir, format string) (string, error) {
 	switch format {
 	case "markdown":
@@ -187,6 +188,7 @@ func showRun(dir, format string) (string, error) {
 	return "", nil
 }
 
+// failed prints why a command failed, and returns the exit status.
 func failed(p process, name string, err error) int {
 	fmt.Fprintf(p.stderr, "agent-ci %s: %v\n", name, outcome.ShortenNames(progress.Printable(err.Error())))
 	return exitFailed

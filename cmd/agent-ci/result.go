@@ -12,8 +12,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript/markdown"
 )
 
-// showResult tells a person how a run ended: the result on out, what is wrong
-// on errs as well.
+// showResult prints how a run ended on out, and its problems and errors on errs.
 func showResult(out, errs io.Writer, r record.Result) {
 	if len(r.Problems) > 1 { // a single one is the message
 		for _, problem := range r.Problems {
@@ -46,11 +45,12 @@ func showResult(out, errs io.Writer, r record.Result) {
 	}
 }
 
+// confinement describes how commands were confined.
 func confinement(c record.Confinement) string {
 	if len(c.Layers) == 0 {
 		return "ran UNCONFINED, with all rights of this user"
 	}
-	return "were confined: " + c.Level + " (work tree: " + c.WorkTree + ")" // with which layers the log and result.json say
+	return "were confined: " + c.Level + " (work tree: " + c.WorkTree + ")" // the log and result.json list the layers
 }
 
 func showChange(out io.Writer, r record.Result) {
@@ -60,10 +60,10 @@ func showChange(out io.Writer, r record.Result) {
 	if r.Changes == nil {
 		return
 	}
-	const most = 20
+	const maxFiles = 20
 	for i, f := range r.Stat {
-		if i == most {
-			fmt.Fprintf(out, "  … %d more files\n", len(r.Stat)-most)
+		if i == maxFiles {
+			fmt.Fprintf(out, "  … %d more files\n", len(r.Stat)-maxFiles)
 			break
 		}
 		fmt.Fprintln(out, "  "+statLine(f))

@@ -59,7 +59,7 @@ func run(f *flagSet) runFunc {
 	f.jobKey(&o.Set)
 	f.text(&o.Model, "model", "NAME", "model to ask")
 	f.text(&failOn, "fail-on", "LIST", "outcomes that give an exit status other than 0: names of outcomes,\nfailures (all that are failures), or none (default: failures)", failOnWords()...)
-	f.on(&o.NoBaselineCache, "no-baseline-cache", "run all checks on the base, even if an earlier run found them green there")
+	f.boolean(&o.NoBaselineCache, "no-baseline-cache", "run all checks on the base, even if an earlier run found them green there")
 	f.events(&asJSON)
 	f.quiet(&o.Quiet)
 	return func(ctx context.Context, p process, rest []string) int {
@@ -80,7 +80,7 @@ func run(f *flagSet) runFunc {
 	}
 }
 
-// argumentProblem says how the arguments contradict each other.
+// argumentProblem returns why the arguments do not fit together, or "".
 func argumentProblem(o runner.Options, rest, environ []string) string {
 	tasks := slices.DeleteFunc([]string{o.Issue, o.Prompt, o.PromptFile}, func(task string) bool { return task == "" })
 	switch {
@@ -104,15 +104,15 @@ func isFile(name string) bool {
 	return err == nil
 }
 
-// hasTask says whether --set, the environment or an event brings the task.
+// hasTask reports whether --set, the environment or an event brings the task.
 func hasTask(set, environ []string) bool {
 	bySet := slices.ContainsFunc(set, func(s string) bool { return strings.HasPrefix(s, "task.") })
 	byEvent := slices.ContainsFunc(environ, func(s string) bool { return strings.HasPrefix(s, "GITHUB_EVENT_NAME=") })
 	return bySet || byEvent || slices.ContainsFunc(environ, func(s string) bool { return strings.HasPrefix(s, flagPrefix+"TASK_") })
 }
 
-// runUntilSignal has something run that the first signal ends and the second hurries, and
-// shows its result. asJSON gives standard output to its events.
+// runUntilSignal calls run and shows its result. The first signal ends ctx; the second ends
+// ForceStop of around. With asJSON standard output has the events, and standard error the result.
 func runUntilSignal(ctx context.Context, p process, asJSON bool, around *runner.Surroundings, run func(context.Context) record.Result) record.Result {
 	*around = surroundings(p, around.Quiet)
 	show := p.stdout
@@ -127,15 +127,15 @@ func runUntilSignal(ctx context.Context, p process, asJSON bool, around *runner.
 	return result
 }
 
-// surroundings are what a run takes from where the program was started.
+// surroundings returns what a run takes from the process: environment, terminal, step.
 func surroundings(p process, quiet bool) runner.Surroundings {
 	return runner.Surroundings{
 		Environ: p.environ, Reserved: reserved(), Version: version, ScriptEngine: scriptEngine(), Quiet: quiet, Progress: p.stderr, Terminal: terminalOf(p), Step: stepOf(p),
 	}
 }
 
-// scriptEngine is this program as the engine of scripts; nil where the machine does not say where
-// it is.
+// scriptEngine returns the command that starts this program as the engine of scripts. It is nil if
+// the program's path is unknown.
 func scriptEngine() []string {
 	program, err := os.Executable()
 	if err != nil {

@@ -42,37 +42,37 @@ agent-ci runs prune --older-than 30d --keep 20 --dry-run`,
 
 // runsFlags are those of agent-ci runs; the later ones are of prune.
 type runsFlags struct {
-	folder           string
-	json             bool
-	age, keep        string
-	resumable, trial bool
-	unpublished      bool
+	folder            string
+	json              bool
+	age, keep         string
+	resumable, dryRun bool
+	unpublished       bool
 }
 
 func listRuns(flags *flagSet) runFunc {
 	var f runsFlags
 	flags.text(&f.folder, "in", "DIR", "folder with run directories (default: the usual one)")
-	flags.on(&f.json, "json", "print JSON, with all runs and not only the newest 20")
+	flags.boolean(&f.json, "json", "print JSON, with all runs and not only the newest 20")
 	flags.text(&f.age, "older-than", "AGE", "prune: remove runs last written before that (30d, 2w, 12h)")
 	flags.text(&f.keep, "keep", "N", "prune: leave the newest N")
-	flags.on(&f.resumable, "resumable", "prune: also remove runs that can be resumed")
-	flags.on(&f.unpublished, "unpublished", "prune: also remove runs whose change is only in their directory")
-	flags.on(&f.trial, "dry-run", "prune: only print what would be removed")
+	flags.boolean(&f.resumable, "resumable", "prune: also remove runs that can be resumed")
+	flags.boolean(&f.unpublished, "unpublished", "prune: also remove runs whose change is only in their directory")
+	flags.boolean(&f.dryRun, "dry-run", "prune: only print what would be removed")
 	return func(_ context.Context, p process, rest []string) int {
 		machine := p.machine()
 		machine.Folder = f.folder
-		ofPrune := f.age != "" || f.keep != "" || f.resumable || f.unpublished || f.trial
+		hasPruneFlag := f.age != "" || f.keep != "" || f.resumable || f.unpublished || f.dryRun
 		switch {
 		case len(rest) == 1 && rest[0] != "prune":
 			return flags.wrong(p, "its one subcommand is prune")
-		case len(rest) == 0 && ofPrune:
+		case len(rest) == 0 && hasPruneFlag:
 			return flags.wrong(p, "--older-than, --keep, --resumable, --unpublished and --dry-run are for agent-ci runs prune")
 		case len(rest) == 1 && f.json:
 			return flags.wrong(p, "--json is for the list")
 		case len(rest) == 0:
 			return showRuns(p, machine, f)
 		}
-		o, err := f.prune()
+		o, err := f.pruneOptions()
 		if err != nil {
 			return flags.wrong(p, "%v", err)
 		}
@@ -88,9 +88,9 @@ func (p process) machine() runs.Machine {
 // runDirectory is the directory of a run that a person names by its path or id.
 func (p process) runDirectory(name string) string { return p.machine().Find(name) }
 
-// prune reads what is to be removed.
-func (f runsFlags) prune() (o runs.Prune, err error) {
-	o = runs.Prune{Resumable: f.resumable, Unpublished: f.unpublished, DryRun: f.trial, Now: time.Now()}
+// pruneOptions reads the flags of agent-ci runs prune.
+func (f runsFlags) pruneOptions() (o runs.Prune, err error) {
+	o = runs.Prune{Resumable: f.resumable, Unpublished: f.unpublished, DryRun: f.dryRun, Now: time.Now()}
 	if f.age == "" && f.keep == "" {
 		return o, errors.New("say what goes: --older-than AGE, --keep N, or both")
 	}
@@ -113,9 +113,10 @@ type runsList struct {
 	Runs    []runs.Run `json:"runs"`
 }
 
-// maxListed is how many runs a list has without --json.
+// maxListed bounds the runs of a list without --json.
 const maxListed = 20
 
+// showRuns lists runs: the newest ones as a table, or all as JSON.
 func showRuns(p process, machine runs.Machine, f runsFlags) int {
 	list, err := machine.List()
 	if err != nil {
@@ -145,12 +146,12 @@ func showRuns(p process, machine runs.Machine, f runsFlags) int {
 	return exitOK
 }
 
-// writeRuns lists runs in columns, of which the last needs no width.
+// writeRuns writes runs as a table with a heading.
 func writeRuns(to io.Writer, list []runs.Run) error {
 	const widestTask, widestEnding, longestURL = 48, 60, 200
 	rows := [][]string{{"RUN", "STARTED", "OUTCOME", "TASK", "PULL REQUEST"}}
 	for _, r := range list {
-		rows = append(rows, []string{r.ID, r.Started.Local().Format("2006-01-02 15:04"), cut(ending(r), widestEnding), cut(taskOf(r), widestTask), cut(progress.Printable(r.PullRequest.URL), longestURL)})
+		rows = append(rows, []string{r.ID, r.Started.Local().Format("2006-01-02 15:04"), cutText(describeState(r), widestEnding), cutText(taskOf(r), widestTask), cutText(progress.Printable(r.PullRequest.URL), longestURL)})
 	}
 	table := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
 	for _, row := range rows {
@@ -159,8 +160,8 @@ func writeRuns(to io.Writer, list []runs.Run) error {
 	return table.Flush()
 }
 
-// ending is how a run ended, or what it does.
-func ending(r runs.Run) string {
+// describeState returns a run's outcome and reason, or that it is active or was interrupted.
+func describeState(r runs.Run) string {
 	words := map[string]string{runs.GoingOn: "going on", runs.Interrupted: "interrupted"}[r.State]
 	if r.State == runs.Ended {
 		words = progress.Printable(fmt.Sprintf("%s/%s", r.Outcome, r.Reason))
@@ -176,9 +177,9 @@ func taskOf(r runs.Run) string {
 	return progress.Printable(strings.TrimSpace(r.Issue + " " + r.Task))
 }
 
-// cut is a text of at most so many characters; none where there is none.
-func cut(text string, most int) string {
-	return orNone(markdown.Cut(text, most))
+// cutText shortens a text to maxChars characters. An empty one becomes "none".
+func cutText(text string, maxChars int) string {
+	return orNone(markdown.Cut(text, maxChars))
 }
 
 // pruneRuns removes runs, with a line for each.
@@ -198,7 +199,7 @@ func pruneRuns(p process, machine runs.Machine, o runs.Prune) int {
 			fmt.Fprintf(p.stdout, "kept %s: %s\n", r.ID, r.Kept)
 		default:
 			count, bytes = count+1, bytes+r.Bytes
-			fmt.Fprintf(p.stdout, "%s %s (%s, %s)\n", did, r.ID, size(r.Bytes), cut(taskOf(r.Run), 60))
+			fmt.Fprintf(p.stdout, "%s %s (%s, %s)\n", did, r.ID, formatSize(r.Bytes), cutText(taskOf(r.Run), 60))
 		}
 	}
 	if folder, err := machine.Path(); err == nil && !o.DryRun && machine.Folder == "" {
@@ -207,12 +208,12 @@ func pruneRuns(p process, machine runs.Machine, o runs.Prune) int {
 			status = exitFailed
 		}
 	}
-	fmt.Fprintf(p.stdout, "%s %s, %s\n", did, outcome.CountNoun(count, "run"), size(bytes))
+	fmt.Fprintf(p.stdout, "%s %s, %s\n", did, outcome.CountNoun(count, "run"), formatSize(bytes))
 	return status
 }
 
-// size is a number of bytes in words.
-func size(bytes int64) string {
+// formatSize writes a number of bytes with the unit that suits it: 1.5 MiB.
+func formatSize(bytes int64) string {
 	switch {
 	case bytes >= 1<<30:
 		return fmt.Sprintf("%.1f GiB", float64(bytes)/(1<<30))

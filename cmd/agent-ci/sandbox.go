@@ -58,7 +58,7 @@ func runSandboxed(flags *flagSet) runFunc {
 	flags.text(&o.Dir, "repo", "DIR", "checkout or folder to run in (default: the current folder)")
 	var explained bool
 	var rules []string
-	flags.on(&explained, "explain", "run nothing; print as JSON whether the command may run, and which rules match")
+	flags.boolean(&explained, "explain", "run nothing; print as JSON whether the command may run, and which rules match")
 	flags.list(&rules, "rules", "FILE", "with --explain: rules file; may be repeated")
 	return func(ctx context.Context, p process, argv []string) int {
 		switch {
@@ -111,7 +111,7 @@ func runIn(session *sandboxcommand.Session, p process, argv []string, signals <-
 	forwardSignals(running.process, signals)
 	status, err := running.process.Wait()
 	left := session.Close() // before the end of its output is waited for: what it left running may hold it
-	running.after()
+	running.finish()
 	for _, problem := range []error{err, left} {
 		if problem != nil {
 			fmt.Fprintf(p.stderr, "agent-ci sandbox: %v\n", problem)

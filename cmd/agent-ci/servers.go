@@ -12,8 +12,8 @@ import (
 	"github.com/agent-ci/agent-ci/runner/setup/doctor"
 )
 
-// inspectServers starts the servers of tools of a job and reports what they offer. status is the exit
-// status of a run that these servers would end.
+// inspectServers starts the MCP servers of a job, prints what they offer, and stops them. status is
+// not 0 if a run would end because of them.
 func inspectServers(ctx context.Context, p process, file string, show bool) (found []doctor.Server, status int) {
 	o := sandboxcommand.Options{JobFile: file, Environ: p.environ, Reserved: reserved()}
 	if isDefaults(file) {
@@ -37,7 +37,7 @@ func inspectServers(ctx context.Context, p process, file string, show bool) (fou
 	return found, status
 }
 
-// showServer tells a person what a server offers.
+// showServer prints what a server offers.
 func showServer(to io.Writer, s doctor.Server) {
 	line := func(text string) { fmt.Fprintln(to, progress.Printable(text)) }
 	if s.Unknown != "" {

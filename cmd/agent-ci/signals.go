@@ -24,12 +24,12 @@ func untilSignal(ctx context.Context) (context.Context, func()) {
 	return ctx, stop
 }
 
-// untilSignals is untilSignal with a context besides that the second signal ends,
-// where there are to be two; the one after the last ends the process.
-func untilSignals(ctx context.Context, signalled int) (_, hurry context.Context, stop func()) {
+// untilSignals is untilSignal with a second context, hurry. With maxSignals 2 the second
+// signal ends hurry. The signal after the last one ends the process.
+func untilSignals(ctx context.Context, maxSignals int) (_, hurry context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	hurry, again := context.WithCancel(context.WithoutCancel(ctx))
-	signals := make(chan os.Signal, signalled)
+	signals := make(chan os.Signal, maxSignals)
 	signal.Notify(signals, unlessNohup(syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)...)
 	pipes := make(chan os.Signal, 1)
 	signal.Notify(pipes, syscall.SIGPIPE)
@@ -37,7 +37,7 @@ func untilSignals(ctx context.Context, signalled int) (_, hurry context.Context,
 	go func() {
 		defer close(ended)
 		defer signal.Stop(signals)
-		for n := range signalled {
+		for n := range maxSignals {
 			select {
 			case s := <-signals:
 				cancel(cancelled(s))

@@ -16,8 +16,8 @@ import (
 
 func (p process) variable(name string) string { return stage.Variable(p.environ, name) }
 
-// wrapStepOutput is p for a step of GitHub Actions, whose runner reads what is printed
-// for commands.
+// wrapStepOutput returns p with outputs in which no text becomes a workflow command of GitHub
+// Actions.
 func wrapStepOutput(p process) process {
 	if p.variable("GITHUB_ACTIONS") != "true" {
 		return p
@@ -26,7 +26,7 @@ func wrapStepOutput(p process) process {
 	return p
 }
 
-// stepOf is the step that the process is, nil outside of GitHub Actions.
+// stepOf returns the step of GitHub Actions that p is, or nil.
 func stepOf(p process) *actions.Step {
 	log, inActions := p.stderr.(*actions.Log)
 	if !inActions {
@@ -54,7 +54,7 @@ func setLines(p process) []string {
 	return assignments
 }
 
-// failOn are the outcomes on which the process fails.
+// failOn has the outcomes that give an exit status other than 0.
 type failOn map[outcome.Outcome]bool
 
 // readFailOn reads a list of outcomes, separated by commas or blanks.
@@ -92,6 +92,7 @@ func failOnWords() []string {
 	return words
 }
 
+// status returns the exit status for a result.
 func (f failOn) status(r record.Result) int {
 	switch {
 	case !f[r.Outcome]:

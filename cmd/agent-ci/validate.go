@@ -64,57 +64,57 @@ type checked struct {
 	File     string          `json:"file"`
 	Valid    bool            `json:"valid"`
 	Problems config.Problems `json:"problems"`
-	// Servers are those of tools, with --mcp.
+	// Servers are the MCP servers, with --mcp.
 	Servers []doctor.Server `json:"mcp_servers,omitempty"`
 	// Hooks lists the hooks of a run of this job in this folder. It is empty for an invalid file.
 	Hooks []look.Hook `json:"hooks,omitempty"`
-	// HooksUnknown is why these are not known, though there is a checkout.
-	HooksUnknown string `json:"hooks_unknown,omitempty"`
-	// Skills are those that a run of the job in this folder could load, without their texts; of a
-	// valid file.
+	// WhyHooksUnknown is set if the hooks cannot be read, though there is a checkout.
+	WhyHooksUnknown string `json:"hooks_unknown,omitempty"`
+	// Skills are those that a run of the job in this folder could load, without their texts.
+	// It is empty for an invalid file, as the fields below.
 	Skills []skills.Skill `json:"skills,omitempty"`
-	// SkillProblems are files that a run goes on without.
+	// SkillProblems are files of skills that a run ignores.
 	SkillProblems []skills.Problem `json:"skill_problems,omitempty"`
-	// LessonsGone are lessons of the checkout in this folder whose evidence is gone; of a valid file.
-	LessonsGone []proposals.LostLesson `json:"lessons_gone,omitempty"`
-	// Notes are what a run here may lack; of a valid file. With --ready what it would end with is a problem.
+	// LessonsWithoutEvidence are lessons of this checkout whose evidence was deleted.
+	LessonsWithoutEvidence []proposals.LostLesson `json:"lessons_gone,omitempty"`
+	// Notes is what a run here may lack. With --ready, whatever would end the run is a problem instead.
 	Notes preflight.Findings `json:"notes,omitempty"`
 }
 
 func validate(flags *flagSet) runFunc {
 	asJSON, servers, ready := false, false, false
 	var set []string
-	flags.on(&ready, "ready", "treat missing keys, secrets and programs as mistakes")
+	flags.boolean(&ready, "ready", "treat missing keys, secrets and programs as mistakes")
 	flags.list(&set, "set", "KEY=VALUE", "set a job key, as for agent-ci run; may be repeated")
-	flags.on(&servers, "mcp", "start the MCP servers (mcp_servers) and list their tools")
-	flags.on(&asJSON, "json", "print the result as JSON")
+	flags.boolean(&servers, "mcp", "start the MCP servers (mcp_servers) and list their tools")
+	flags.boolean(&asJSON, "json", "print the result as JSON")
 	return func(ctx context.Context, p process, files []string) int {
 		ctx, stop := untilSignal(ctx)
 		defer stop()
 		status, results := exitOK, make([]checked, 0, len(files))
 		for _, file := range files {
-			problems, campaign, err := check(ctx, file)
-			ofRun := campaign == nil
+			problems, campaign, err := checkFile(ctx, file)
+			isJob := campaign == nil
 			if err != nil {
 				problems = config.Problems{{File: file, Message: fmt.Sprintf("cannot be read (%v); check the path", err)}}
 			}
 			result := checked{set: append(setLines(p), set...), File: file, Valid: len(problems) == 0, Problems: append(config.Problems{}, problems...)}
-			if result.Valid && ofRun {
-				result.look(ctx, p, ready)
+			if result.Valid && isJob {
+				result.addRun(ctx, p, ready)
 			}
-			if result.Valid && !ofRun {
+			if result.Valid && !isJob {
 				result.addFindings(campaignFindings(ctx, p, campaign), ready)
 			}
 			if !result.Valid {
 				status = exitInvalid
 			}
 			if !asJSON {
-				result.show(p)
+				result.print(p)
 			}
-			if servers && result.Valid && ofRun {
-				ended := exitOK
-				result.Servers, ended = inspectServers(ctx, p, file, !asJSON)
-				status = max(status, ended)
+			if servers && result.Valid && isJob {
+				serverStatus := exitOK
+				result.Servers, serverStatus = inspectServers(ctx, p, file, !asJSON)
+				status = max(status, serverStatus)
 			}
 			results = append(results, result)
 		}
@@ -130,9 +130,9 @@ func validate(flags *flagSet) runFunc {
 	}
 }
 
-// look finds what a run of the job in this folder would have and lack. With ready, what this machine
-// lacks is a mistake.
-func (c *checked) look(ctx context.Context, p process, ready bool) {
+// addRun adds the hooks and skills of a run of the job in this folder, and what the run would lack.
+// With ready, what this machine lacks is a mistake.
+func (c *checked) addRun(ctx context.Context, p process, ready bool) {
 	given := settings.Given{JobFile: c.File, Set: c.set, Env: p.environ, Reserved: reserved()}
 	if isDefaults(c.File) {
 		given.JobFile, given.Defaults = "", c.File
@@ -147,10 +147,10 @@ func (c *checked) look(ctx context.Context, p process, ready bool) {
 	}
 	c.addHooks(found)
 	if found.HooksUnknown != nil {
-		c.HooksUnknown = outcome.Of(ctx, found.HooksUnknown).Message
+		c.WhyHooksUnknown = outcome.Of(ctx, found.HooksUnknown).Message
 	}
 	c.addFindings(found.Lacks, ready)
-	c.SkillProblems, c.LessonsGone = found.Skills.Problems, found.LessonsGone
+	c.SkillProblems, c.LessonsWithoutEvidence = found.Skills.Problems, found.LessonsGone
 	for _, s := range found.Skills.Skills {
 		s.Text = ""
 		c.Skills = append(c.Skills, s)
@@ -173,13 +173,13 @@ func campaignFindings(ctx context.Context, p process, c *openedCampaign) preflig
 	return found
 }
 
-// addFindings adds what a run lacks as mistakes. What only this machine lacks becomes a note; with
-// count, a mistake.
-func (c *checked) addFindings(found preflight.Findings, count bool) {
+// addFindings adds what a run lacks as mistakes. What only this machine lacks is a mistake with
+// ready, else a note.
+func (c *checked) addFindings(found preflight.Findings, ready bool) {
 	for _, f := range found {
 		switch {
 		case slices.ContainsFunc(c.Problems, func(p config.Problem) bool { return f.Key != "" && p.Key == f.Key }):
-		case f.Kind == preflight.Mistake, f.Kind == preflight.Missing && count:
+		case f.Kind == preflight.Mistake, f.Kind == preflight.Missing && ready:
 			c.Valid, c.Problems = false, append(c.Problems, config.Problem{File: c.File, Message: f.Message})
 		default:
 			c.Notes = append(c.Notes, f)
@@ -201,8 +201,8 @@ func (c *checked) addHooks(found look.Found) {
 	}
 }
 
-// show tells a person of a file.
-func (c *checked) show(p process) {
+// print writes the result of a file for a person.
+func (c *checked) print(p process) {
 	showProblems(p, c.File, c.Problems)
 	for _, h := range c.Hooks {
 		fmt.Fprintln(p.stdout, "  hook "+progress.Printable(hookLine(h)))
@@ -213,24 +213,24 @@ func (c *checked) show(p process) {
 	for _, problem := range c.SkillProblems {
 		fmt.Fprintln(p.stdout, "  skill "+progress.Printable(problem.String()))
 	}
-	for _, l := range c.LessonsGone {
+	for _, l := range c.LessonsWithoutEvidence {
 		fmt.Fprintln(p.stdout, "  "+progress.Printable(fmt.Sprintf("lesson %s: its evidence is missing (%s); remove it from .agent-ci/lessons.yml, or give new evidence", l.ID, strings.Join(l.Evidence, ", "))))
 	}
 	for _, note := range c.Notes {
 		fmt.Fprintln(p.stdout, "  note: "+outcome.ShortenNames(progress.Printable(note.Message)))
 	}
-	if c.HooksUnknown != "" {
-		fmt.Fprintln(p.stdout, "  The hooks of a run here are not known: "+outcome.ShortenNames(progress.Printable(c.HooksUnknown)))
+	if c.WhyHooksUnknown != "" {
+		fmt.Fprintln(p.stdout, "  The hooks of a run here are not known: "+outcome.ShortenNames(progress.Printable(c.WhyHooksUnknown)))
 	}
 }
 
-// isDefaults says whether a file is a repository's defaults.
+// isDefaults reports whether a file has the name of a repository's defaults.
 func isDefaults(file string) bool {
 	return strings.HasSuffix(filepath.ToSlash(filepath.Clean(file)), ".github/agent-ci.yml")
 }
 
-// check gives the mistakes of a file. campaign is nil where a run here would be of it.
-func check(ctx context.Context, file string) (problems config.Problems, campaign *openedCampaign, err error) {
+// checkFile returns the mistakes of a file. campaign is nil for a job and for defaults.
+func checkFile(ctx context.Context, file string) (problems config.Problems, campaign *openedCampaign, err error) {
 	raw, err := boundedfile.Read(ctx, file, config.MaxSize)
 	if err != nil {
 		return nil, nil, err
@@ -252,6 +252,7 @@ func check(ctx context.Context, file string) (problems config.Problems, campaign
 	return problems, nil, nil
 }
 
+// showProblems prints the mistakes of a file, or that there are none.
 func showProblems(p process, file string, problems config.Problems) {
 	for _, problem := range problems {
 		fmt.Fprintln(p.stdout, progress.Printable(problem.String()))
