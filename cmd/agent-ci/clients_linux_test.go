@@ -3,7 +3,6 @@ package main_test
 import (
 	"bytes"
 	"cmp"
-	"errors"
 	"io/fs"
 	"net/http"
 	"os"
@@ -148,7 +147,8 @@ func (c client) check(t *testing.T, name string) {
 // run gives the folder of a run that has ended well, with its checkout and run directory.
 func (c client) run(t *testing.T, internet *proxytest.Internet) (dir string) {
 	t.Helper()
-	dir = t.TempDir()
+	w := newWorkshop(t)
+	dir = w.dir
 	t.Cleanup(func() { _ = sandbox.RemoveScratch(filepath.Join(dir, "out")) })
 	name, _, _ := strings.Cut(strings.TrimPrefix(c.secret, "{name: "), ",")
 	job := "version: 1\ntask: {prompt: x, expects: answer}\npolicy:\n  network: {" + c.list(filepath.Join(dir, "ca.pem")) + "proxy: inherit}\n" +
@@ -156,32 +156,19 @@ func (c client) run(t *testing.T, internet *proxytest.Internet) (dir string) {
 		"  secrets: [" + strings.TrimSuffix(c.secret, "}") + ", ca: " + filepath.Join(dir, "ca.pem") + "}]\nsetup:\n- name: fetch\n  run: |\n    " + strings.ReplaceAll(c.setup, "\n", "\n    ") + "\n    cp " + filepath.Join(dir, "checkout", "out") + " " + filepath.Join(dir, "got", "out") + "\n"
 	content := map[string]string{
 		"job.yml": job, "session.yml": "version: 1\nturns: [{output: [{say: Done.}]}]\n", "ca.pem": string(internet.Authority), "checkout/file": "x\n",
-		"checkout/.gitignore": "*\n!file\n", "home/.profile": "\n", "got/out": "",
+		"checkout/.gitignore": "*\n!file\n!.gitignore\n", "home/.profile": "\n", "got/out": "",
 	}
 	for path, text := range c.files {
 		content["checkout/"+path] = text
 	}
 	for path, text := range content {
-		path = filepath.Join(dir, path)
-		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o644)); err != nil {
-			t.Fatal(err)
-		}
+		w.write(path, text)
 	}
-	env := []string{
-		"HOME=" + filepath.Join(dir, "home"), "PATH=" + os.Getenv("PATH"), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null",
-		"GOFLAGS=-mod=mod", "GOPROXY=https://go.example.test/modules", "GONOSUMDB=*", "GOTOOLCHAIN=local", "CARGO_HOME=" + filepath.Join(dir, "home", ".cargo"),
-		"RUSTUP_HOME=" + cmp.Or(os.Getenv("RUSTUP_HOME"), filepath.Join(os.Getenv("HOME"), ".rustup")),
-	}
-	for _, args := range []string{"init --quiet --initial-branch=main", "add --force file .gitignore", "-c user.name=x -c user.email=x@example.invalid commit --quiet -m begin"} {
-		git := exec.Command("git", append([]string{"-C", filepath.Join(dir, "checkout")}, strings.Fields(args)...)...)
-		git.Env = env
-		if out, err := git.CombinedOutput(); err != nil {
-			t.Fatalf("git %s: %v\n%s", args, err, out)
-		}
-	}
-	run := exec.Command(binary, "run", "job.yml", "--repo", "checkout", "--replay", "session.yml", "--out", "out", "--publish", "none")
-	run.Dir, run.Env = dir, append(env, "HTTPS_PROXY="+internet.Proxy, name+"="+registryToken)
-	if out, err := run.CombinedOutput(); err != nil {
+	w.env = append(w.env,
+		"HOME="+filepath.Join(dir, "home"), "GOFLAGS=-mod=mod", "GOPROXY=https://go.example.test/modules", "GONOSUMDB=*", "GOTOOLCHAIN=local", "CARGO_HOME="+filepath.Join(dir, "home", ".cargo"),
+		"RUSTUP_HOME="+cmp.Or(os.Getenv("RUSTUP_HOME"), filepath.Join(os.Getenv("HOME"), ".rustup")), "HTTPS_PROXY="+internet.Proxy, name+"="+registryToken)
+	w.repository(filepath.Join(dir, "checkout"))
+	if out, err := w.agent("run", "job.yml", "--repo", "checkout", "--replay", "session.yml", "--out", "out", "--publish", "none"); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	return dir

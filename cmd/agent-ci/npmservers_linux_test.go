@@ -3,7 +3,6 @@ package main_test
 import (
 	"bufio"
 	"cmp"
-	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -169,50 +168,30 @@ func npmRun(t *testing.T, installed string) (dir, transcript string) {
 }
 
 // aRun is a run that is prepared in a folder.
-type aRun struct {
-	dir string
-	env []string
-}
+type aRun struct{ workshop }
 
 // newNPMRun prepares a run of a job with a session, in both of which CHECKOUT is the checkout.
 func newNPMRun(t *testing.T, job, session string) aRun {
 	t.Helper()
-	r := aRun{dir: t.TempDir()}
+	r := aRun{newWorkshop(t)}
 	t.Cleanup(func() { _ = sandbox.RemoveScratch(filepath.Join(r.dir, "out")) })
 	checkout := filepath.Join(r.dir, "checkout")
-	for path, text := range map[string]string{
-		"job.yml": strings.ReplaceAll(job, "CHECKOUT", checkout), "session.yml": strings.ReplaceAll(session, "CHECKOUT", checkout),
-		"checkout/file": "what the file holds\n", "home/.profile": "\n",
-	} {
-		path = filepath.Join(r.dir, path)
-		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o644)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	r.env = []string{"HOME=" + filepath.Join(r.dir, "home"), "PATH=" + os.Getenv("PATH"), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null"}
-	for _, args := range []string{"init --quiet --initial-branch=main", "add file", "-c user.name=x -c user.email=x@example.invalid commit --quiet -m begin"} {
-		git := exec.Command("git", append([]string{"-C", checkout}, strings.Fields(args)...)...)
-		git.Env = r.env
-		if out, err := git.CombinedOutput(); err != nil {
-			t.Fatalf("git %s: %v\n%s", args, err, out)
-		}
-	}
+	r.write("job.yml", strings.ReplaceAll(job, "CHECKOUT", checkout))
+	r.write("session.yml", strings.ReplaceAll(session, "CHECKOUT", checkout))
+	r.write("checkout/file", "what the file holds\n")
+	r.write("home/.profile", "\n")
+	r.env = append(r.env, "HOME="+filepath.Join(r.dir, "home"))
+	r.repository(checkout)
 	return r
 }
 
 // run runs it, and gives its transcript.
 func (r aRun) run(t *testing.T) (transcript string) {
 	t.Helper()
-	run := exec.Command(binary, "run", "job.yml", "--repo", "checkout", "--replay", "session.yml", "--out", "out", "--publish", "none")
-	run.Dir, run.Env = r.dir, r.env
-	if out, err := run.CombinedOutput(); err != nil {
+	if out, err := r.agent("run", "job.yml", "--repo", "checkout", "--replay", "session.yml", "--out", "out", "--publish", "none"); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	raw, err := os.ReadFile(filepath.Join(r.dir, "out", "transcript.jsonl"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(raw)
+	return read(t, filepath.Join(r.dir, "out", "transcript.jsonl"))
 }
 
 // serveEverything starts the server at an address of this machine, and gives it. The server takes
