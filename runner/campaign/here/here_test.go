@@ -29,7 +29,7 @@ const campaignFile = `version: 1
 name: bump
 targets: {file: targets.txt}
 rollout: {at_once: 2}
-job: {version: 1, task: {prompt: x}, limits: {time: 10s}}
+job: {version: 1, task: {prompt: x}, limits: {time: 1s}}
 `
 
 // hanging is a campaign over repositories whose runs are that program.

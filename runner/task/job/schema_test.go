@@ -3,7 +3,6 @@ package job
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/agent-ci/agent-ci/runner/task/config/schematest"
 )
@@ -136,11 +135,5 @@ func TestSchemaRefusesWhatDoesNotLoad(t *testing.T) {
 				t.Error("the schema takes it")
 			}
 		})
-	}
-}
-
-func TestSchemaIsTheSameEveryTime(t *testing.T) {
-	if diff := cmp.Diff(string(Format().Schema()), string(Format().Schema())); diff != "" {
-		t.Errorf("schema (-first +second):\n%s", diff)
 	}
 }

@@ -25,7 +25,7 @@ func deepGroups(indent int, group, test string) string {
 	for d := range 20 {
 		b.WriteString(strings.Repeat(" ", indent*d) + group + strings.Repeat("x", 16_000) + "\n")
 	}
-	for i := range 6000 {
+	for i := range 1500 {
 		fmt.Fprintf(&b, "%s%s%d\n", strings.Repeat(" ", indent*20), test, i)
 	}
 	return b.String()
