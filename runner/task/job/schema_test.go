@@ -3,7 +3,6 @@ package job
 import (
 	"testing"
 
-
 	"github.com/agent-ci/agent-ci/runner/task/config/schematest"
 )
 
