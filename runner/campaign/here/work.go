@@ -281,8 +281,9 @@ func (w *work) timeLimit() time.Duration {
 	for _, step := range w.job.Setup {
 		all += step.Timeout
 	}
+	rounds := 2 + w.job.VerifyAttempts // the base, the change, and each attempt to fix it
 	for _, check := range w.job.Verify {
-		all += check.Timeout * job.Duration((1+check.Rerun)*(2+w.job.VerifyAttempts))
+		all += check.Timeout * job.Duration((1+check.Rerun)*rounds)
 	}
 	return time.Duration(all) + w.Spare
 }

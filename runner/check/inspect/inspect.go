@@ -173,13 +173,14 @@ func Refusal(p job.Policy, found transcript.Inspection) error {
 	}
 	if p.WorkflowRisk == "refuse" && found.Risky() {
 		return outcome.Stopf(outcome.PolicyViolation, "workflow_risk",
-			"The branch would start %s (policy.workflow_risk); nothing was pushed.", startWords(found.Starts))
+			"The branch would start %s (policy.workflow_risk); nothing was pushed.", describeStartedJobs(found.Starts))
 	}
 	return nil
 }
 
-// startWords name the first jobs with workflow, rights and file.
-func startWords(all []transcript.Start) string {
+// describeStartedJobs names up to three jobs that the branch would start with secrets or write access, and the
+// changed files that they run.
+func describeStartedJobs(all []transcript.Start) string {
 	var jobs []string
 	for _, s := range all {
 		if !s.Rights() {

@@ -44,7 +44,7 @@ func (c Case) Judge(ctx context.Context) error {
 	return c.warn(ctx)
 }
 
-// Refusal is Judge without warnings.
+// Refusal returns why the change may not be published, or nil if it may. Unlike Judge it warns of nothing.
 func (c Case) Refusal(ctx context.Context) error {
 	if err := c.refuseUnpublished(); err != nil {
 		return err
@@ -186,26 +186,29 @@ func (c Case) verdict() (v policy.Verdict, err error) {
 // plainFile is the mode of an ordinary file.
 const plainFile = "100644"
 
+// changedFiles lists the files that the policy judges, with its concerns: first the changed files in their order,
+// then paths with a problem that are not part of the change. A file of written counts only if its mode changed.
 func changedFiles(change *gitops.ChangeSet, written []string) []policy.ChangedFile {
-	found := map[string][]policy.Concern{}
+	concerns := map[string][]policy.Concern{}
 	for _, p := range change.Problems {
-		found[p.Path] = append(found[p.Path], concernOf[p.Kind])
+		concerns[p.Path] = append(concerns[p.Path], concernOf[p.Kind])
 	}
 	files := make([]policy.ChangedFile, 0, len(change.Files))
 	for _, f := range change.Files {
-		if slices.Contains(written, f.Path) && f.NewMode == cmp.Or(f.OldMode, plainFile) { // whose mode stays
+		keepsMode := f.NewMode == cmp.Or(f.OldMode, plainFile)
+		if keepsMode && slices.Contains(written, f.Path) {
 			continue
 		}
-		if top, _, _ := strings.Cut(f.Path, "/"); strings.EqualFold(top, ownFolder) { // for systems that tell no case apart too
-			found[f.Path] = append(found[f.Path], policy.ConcernOwn)
+		if top, _, _ := strings.Cut(f.Path, "/"); strings.EqualFold(top, ownFolder) { // some file systems ignore case
+			concerns[f.Path] = append(concerns[f.Path], policy.ConcernOwn)
 		}
-		files = append(files, policy.ChangedFile{Path: f.Path, OldMode: f.OldMode, NewMode: f.NewMode, Found: found[f.Path]})
-		delete(found, f.Path)
+		files = append(files, policy.ChangedFile{Path: f.Path, OldMode: f.OldMode, NewMode: f.NewMode, Found: concerns[f.Path]})
+		delete(concerns, f.Path)
 	}
-	for _, p := range change.Problems { // of paths that are not part of the change
-		if concerns, left := found[p.Path]; left {
-			files = append(files, policy.ChangedFile{Path: p.Path, Found: concerns})
-			delete(found, p.Path)
+	for _, p := range change.Problems {
+		if left, hasSome := concerns[p.Path]; hasSome {
+			files = append(files, policy.ChangedFile{Path: p.Path, Found: left})
+			delete(concerns, p.Path)
 		}
 	}
 	return files

@@ -19,17 +19,19 @@ type Failure struct {
 	AtThrowSite bool // File and Line are where it failed, perhaps in what the test calls
 }
 
-// failures returns the failing tests of a check's run.
-func (c Checks) failures(told *testresults.Results) []Failure {
-	all := failuresOf(told)
-	for i := range all { // as show does
+// failures returns the failing tests of a check's run, without secrets in names and files. What is shown of a run
+// has none either, so both have the same names.
+func (c Checks) failures(results *testresults.Results) []Failure {
+	all := failuresOf(results)
+	for i := range all {
 		all[i].Name, all[i].File = c.Record.Redact(all[i].Name), c.Record.Redact(all[i].File)
 	}
 	return all
 }
 
-func failuresOf(told *testresults.Results) (all []Failure) {
-	for _, t := range told.Failing {
+// failuresOf lists the failing tests of results in their order: one for each file that does not load.
+func failuresOf(results *testresults.Results) (all []Failure) {
+	for _, t := range results.Failing {
 		name := strings.TrimPrefix(strings.TrimPrefix(t.Name, t.Package), ".")
 		switch {
 		case t.Load && t.File != "":

@@ -125,14 +125,15 @@ func (c Checks) saveReports(script confine.Script, check job.VerifyCheck, before
 // reportsUnread follows incomplete reports.
 const reportsUnread = "\n<!--" + testresults.Unread + "-->\n"
 
-// readReport reads a report of at most so many bytes, without secrets.
-func (c Checks) readReport(root *os.Root, name string, most int) ([]byte, error) {
-	raw, err := boundedfile.ReadIn(root, name, int64(max(0, most)))
+// readReport reads a JUnit report and replaces secrets in it. It fails if the report is longer than maxBytes before
+// or after that, or is no JUnit.
+func (c Checks) readReport(root *os.Root, name string, maxBytes int) ([]byte, error) {
+	raw, err := boundedfile.ReadIn(root, name, int64(max(0, maxBytes)))
 	if err != nil {
 		return nil, err
 	}
-	if raw = []byte(c.Record.Redact(string(raw))); len(raw) > most {
-		return nil, fmt.Errorf("%s: it is longer than %d bytes without its secrets", name, most)
+	if raw = []byte(c.Record.Redact(string(raw))); len(raw) > maxBytes {
+		return nil, fmt.Errorf("%s: it is longer than %d bytes without its secrets", name, maxBytes)
 	}
 	if _, err := testresults.ReadJUnit(bytes.NewReader(raw)); err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)

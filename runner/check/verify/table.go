@@ -69,43 +69,44 @@ func (c Checks) VerifyChange(ctx context.Context, attempt int, change *gitops.Ch
 	return table, c.Record.Append(transcript.TypeVerify, table)
 }
 
-// VerifyOnNewBase runs the checks on a change moved to another base, and compares failures with the new
-// base, which may be red itself. It returns the latest table, even with an error.
+// VerifyOnNewBase runs the checks on a change that was moved to another base. If some fail, it runs the checks on
+// the new base, which may be red itself, and then on the change again, to compare the two. These runs are up to three
+// attempts. It returns the latest table, even with an error.
 func (c Checks) VerifyOnNewBase(ctx context.Context, table transcript.Verify, change *gitops.ChangeSet) (transcript.Verify, error) {
 	attempt := table.Attempt + 1
 	c.onOtherBase = true
 	rows := slices.Clone(table.Rows)
-	for i := range rows { // they don't tell of tests that failed on the old base and did not run with the change
+	for i := range rows { // a test that failed on the old base may be missing in the rows
 		rows[i].BeforePartial = rows[i].BeforePartial || rows[i].Before != "green"
 	}
-	moved, err := c.VerifyChange(ctx, attempt, change, rows)
+	onNewBase, err := c.VerifyChange(ctx, attempt, change, rows)
 	if err != nil {
 		return table, err
 	}
-	if moved.Passed {
-		return moved, nil
+	if onNewBase.Passed {
+		return onNewBase, nil
 	}
-	is, err := c.appliesToChange(change)
+	applies, err := c.appliesToChange(change)
 	if err != nil {
-		return moved, err
+		return onNewBase, err
 	}
-	onBase := suiteOf(attempt+1, change.Base, change.Base.Tree)
-	onBase.serviceNotBlamed, onBase.why = true, lateBaselineReason
-	results, err := c.runOn(ctx, onBase, onlyApplying(is))
+	baseSuite := suiteOf(attempt+1, change.Base, change.Base.Tree)
+	baseSuite.serviceNotBlamed, baseSuite.why = true, lateBaselineReason
+	results, err := c.runOn(ctx, baseSuite, onlyApplying(applies))
 	if err != nil {
-		return moved, err
+		return onNewBase, err
 	}
-	before := slices.Clone(moved.Rows)
+	before := slices.Clone(onNewBase.Rows)
 	for i := range before {
 		before[i].Before, before[i].From = results[i].state, ""
 		if err := c.showBaseResult(ctx, &before[i], i, results[i]); err != nil {
-			return moved, err
+			return onNewBase, err
 		}
 	}
-	c.onOtherBase = false // what it said of this base is in the rows
+	c.onOtherBase = false // the rows have the results of the new base now
 	compared, err := c.VerifyChange(ctx, attempt+2, change, before)
 	if err != nil {
-		return moved, err
+		return onNewBase, err
 	}
 	return compared, nil
 }

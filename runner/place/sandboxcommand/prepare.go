@@ -123,7 +123,7 @@ func (p *Prepared) openCheckout(ctx context.Context, builtIn bool) error {
 }
 
 func (p *Prepared) loadJob(ctx context.Context, o Options) error {
-	given := settings.Given{JobFile: o.JobFile, Set: o.keys(), Env: p.Environ, Reserved: o.Reserved}
+	given := settings.Given{JobFile: o.JobFile, Set: o.assignments(), Env: p.Environ, Reserved: o.Reserved}
 	if o.JobFile == "" {
 		given.Prompt = "Run a command." // a job is not whole without a task, and this one is given to nobody
 	}
@@ -137,14 +137,16 @@ func (p *Prepared) loadJob(ctx context.Context, o Options) error {
 	return nil
 }
 
-func (o Options) keys() []string {
-	var set []string
+// assignments returns the settings that the caller chose, as KEY=VALUE of a job. They differ in their keys, so
+// their order doesn't matter.
+func (o Options) assignments() []string {
+	var all []string
 	for key, value := range map[string]string{"policy.sandbox": o.Mode, "policy.network": o.Network} {
 		if value != "" {
-			set = append(set, key+"="+value)
+			all = append(all, key+"="+value)
 		}
 	}
-	return set
+	return all
 }
 
 // Sandboxes returns the sandboxes for these rules.
