@@ -282,12 +282,19 @@ func (f *File) Mode(i int) uint32 {
 	return binary.BigEndian.Uint32(f.data[f.offsets[i]+24:])
 }
 
+// Entry returns the entry at position i.
 func (f *File) Entry(i int) Entry {
+	e := f.Metadata(i)
+	e.Path = string(f.Path(i))
+	return e
+}
+
+// Metadata returns the entry at position i without its path, which would be allocated.
+func (f *File) Metadata(i int) Entry {
 	b := f.data[f.offsets[i]:]
 	word := func(at int) uint32 { return binary.BigEndian.Uint32(b[at:]) }
 	flags := binary.BigEndian.Uint16(b[flagsAt:])
 	e := Entry{
-		Path: string(f.Path(i)),
 		Mode: word(24),
 		Stat: Stat{
 			CtimeSec: word(0), CtimeNsec: word(4), MtimeSec: word(8), MtimeNsec: word(12),

@@ -36,7 +36,7 @@ type Suspect struct {
 
 // Suspect adds an untracked file to the suspects.
 func (s *Scan) Suspect(f Found) {
-	s.Suspects = append(s.Suspects, Suspect{Path: f.Path, Info: f.info, Mode: modeOf(s.settings, f.info, 0), entry: -1})
+	s.Suspects = append(s.Suspects, Suspect{Path: f.Path, Info: f.info, Mode: modeOf(s.settings, f.info.Mode(), 0), entry: -1})
 }
 
 // SuspectAt adds the file or link at name to the suspects, ignored or not. It adds nothing if there

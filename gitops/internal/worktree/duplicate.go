@@ -40,7 +40,7 @@ func (w *Worktree) DuplicateInto(ctx context.Context, to *os.Root, ix *index.Fil
 // Others are compared by content.
 func (w *Worktree) recordCopy(done *Duplicate, ix *index.File, from, to *os.Root, full string, info fs.FileInfo) error {
 	i, known := ix.Search(full)
-	if !known || !unchanged(&w.repo.Settings, ix.Entry(i).Stat, info, ix.Modified) {
+	if !known || !unchanged(&w.repo.Settings, ix.Entry(i).Stat, lstatOf(info), ix.Modified) {
 		return nil
 	}
 	if now, err := from.Lstat(path.Base(full)); err != nil || index.StatOf(now) != index.StatOf(info) {

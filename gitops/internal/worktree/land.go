@@ -289,7 +289,7 @@ func (w *Worktree) requireUnmodified(ctx context.Context, ix *index.File, from p
 			continue
 		}
 		known[d.Path] = index.StatOf(info)
-		switch mode := modeOf(&w.repo.Settings, info, d.Old.Mode); {
+		switch mode := modeOf(&w.repo.Settings, info.Mode(), d.Old.Mode); {
 		case mode != d.Old.Mode:
 			changed = append(changed, d.Path)
 		case !w.asIndexed(ix, d, info):
@@ -318,7 +318,7 @@ func (w *Worktree) asIndexed(ix *index.File, d objects.Difference, info fs.FileI
 		return false
 	}
 	e := ix.Entry(i)
-	return e.ID == d.Old.ID && e.Mode == d.Old.Mode && unchanged(&w.repo.Settings, e.Stat, info, ix.Modified)
+	return e.ID == d.Old.ID && e.Mode == d.Old.Mode && unchanged(&w.repo.Settings, e.Stat, lstatOf(info), ix.Modified)
 }
 
 // obstructions refuses changes that would overwrite untracked files.

@@ -143,8 +143,7 @@ func (s *Scan) listChanged(ctx context.Context, dir *os.Root, at place) (names [
 		case err != nil:
 			return nil, nil, fmt.Errorf("look at %q: %w", at.path+n.git, err)
 		}
-		n.kind = info.Mode().Type()
-		n.look = func() (fs.FileInfo, error) { return info, nil }
+		n.lstat = lstatOf(info)
 		names = append(names, n)
 	}
 	return names, changed, nil

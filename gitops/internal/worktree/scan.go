@@ -29,17 +29,13 @@ type Found struct {
 	Kind Kind
 	Path string      // folders without a slash at the end
 	Dir  bool        // a folder, with all that is in it
-	info fs.FileInfo // of a file or link that is untracked or ignored
+	info fs.FileInfo // of a file or link that is untracked
+	stat index.Stat  // of one that is untracked or ignored
 }
 
 // Stat returns the file's metadata without the fields that change while its content does not.
 // Anything but a file has a zero Stat.
-func (f Found) Stat() index.Stat {
-	if f.info == nil {
-		return index.Stat{}
-	}
-	return stableStat(index.StatOf(f.info))
-}
+func (f Found) Stat() index.Stat { return stableStat(f.stat) }
 
 type Kind uint8
 
@@ -135,9 +131,7 @@ func (s *Scan) folder(ctx context.Context, dir *os.Root, at place) error {
 type name struct {
 	git  string
 	disk string
-	kind fs.FileMode
-	// look returns the entry's data from the listing. In an os.Root that is complete stat data.
-	look func() (fs.FileInfo, error)
+	lstat
 }
 
 // listedAtOnce is how many entries of a folder are read between two looks at the
@@ -162,8 +156,10 @@ func (s *Scan) listAll(ctx context.Context, dir *os.Root, at place) ([]name, err
 	defer f.Close()
 	var names []name
 	for {
-		entries, err := f.ReadDir(listedAtOnce)
-		names = s.named(dir, names, entries, at)
+		listed, err := f.Readdirnames(listedAtOnce)
+		if err == nil {
+			names, err = s.named(dir, int(f.Fd()), names, listed, at)
+		}
 		switch {
 		case errors.Is(err, io.EOF):
 			slices.SortFunc(names, func(a, b name) int { return strings.Compare(a.git, b.git) })
@@ -176,19 +172,29 @@ func (s *Scan) listAll(ctx context.Context, dir *os.Root, at place) ([]name, err
 	}
 }
 
-// named adds entries of a folder to its names.
-func (s *Scan) named(dir *os.Root, names []name, entries []fs.DirEntry, at place) []name {
-	names = slices.Grow(names, len(entries))
-	for _, e := range entries {
-		n := name{git: e.Name(), disk: e.Name(), kind: e.Type(), look: e.Info}
-		if composed := norm.NFC.String(n.disk); s.settings.Precompose && composed != n.disk && findsOnDisk(dir, composed) {
-			n.git = composed
+// named adds listed names of a folder to its names. dir and folder are the same open folder.
+func (s *Scan) named(dir *os.Root, folder int, names []name, listed []string, at place) ([]name, error) {
+	names = slices.Grow(names, len(listed))
+	for _, disk := range listed {
+		n := name{git: disk, disk: disk}
+		if s.settings.Precompose {
+			if composed := norm.NFC.String(disk); composed != disk && findsOnDisk(dir, composed) {
+				n.git = composed
+			}
 		}
-		if len(s.skip) == 0 || !s.skip[s.settings.SameName(at.path+n.git)] {
-			names = append(names, n)
+		if len(s.skip) > 0 && s.skip[s.settings.SameName(at.path+n.git)] {
+			continue
 		}
+		var err error
+		if n.lstat, err = lstatIn(folder, disk); errors.Is(err, fs.ErrNotExist) {
+			continue // removed meanwhile
+		}
+		if err != nil {
+			return nil, fmt.Errorf("look at %q: %w", at.path+disk, err)
+		}
+		names = append(names, n)
 	}
-	return names
+	return names, nil
 }
 
 func (s *Scan) withIgnoreFile(dir *os.Root, names []name, at place) []rules.Ignore {
@@ -241,17 +247,27 @@ func (s *Scan) tracked(ctx context.Context, dir *os.Root, names []name, changed 
 // trackedIn compares the index entries of a folder with the names in it, and enters the folders below. It
 // marks in seen the names that the index has.
 func (s *Scan) trackedIn(ctx context.Context, aside *sync.WaitGroup, dir *os.Root, names []name, seen []bool, at place) (err error) {
+	next := 0 // index of the name that is probably the next entry's, as both are sorted
 	for i := at.lo; i < at.hi; {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		rest := string(s.index.Path(i)[len(at.path):])
-		part, _, deeper := strings.Cut(rest, "/")
+		rest := s.index.Path(i)[len(at.path):]
+		if next < len(names) && names[next].git == string(rest) && s.provenUnchanged(names[next], i) {
+			seen[next] = true
+			next++
+			i++
+			continue
+		}
+		part, _, deeper := strings.Cut(string(rest), "/")
 		n, there := find(names, part, s.settings.IgnoreCase)
+		if there {
+			next = n + 1
+		}
 		there = there && (names[n].git == part || findsOnDisk(dir, part)) // else it is renamed, in its case alone
 		if !deeper {
 			if there {
-				seen[n] = !names[n].kind.IsDir() || s.index.Mode(i) == index.Gitlink
+				seen[n] = !names[n].mode.IsDir() || s.index.Mode(i) == index.Gitlink
 			}
 			if err := s.trackedFile(dir, names, n, there, i); err != nil {
 				return err
@@ -262,7 +278,7 @@ func (s *Scan) trackedIn(ctx context.Context, aside *sync.WaitGroup, dir *os.Roo
 		below := at
 		below.path = at.path + part + "/"
 		below.lo, below.hi = s.index.Folder(below.path, i, at.hi)
-		if there && names[n].kind.IsDir() {
+		if there && names[n].mode.IsDir() {
 			seen[n] = true
 			err = s.enterSoon(ctx, aside, dir, names[n], below)
 		} else {
@@ -341,29 +357,43 @@ func (s *Scan) trackedFile(dir *os.Root, names []name, n int, there bool, i int)
 	if e.SkipWorktree || e.AssumeValid {
 		return nil
 	}
-	if e.Mode == index.Gitlink && names[n].kind.IsDir() {
+	if e.Mode == index.Gitlink && names[n].mode.IsDir() {
 		s.submodule(dir, names[n], e)
 		return nil
 	}
-	info, err := names[n].look()
+	if s.provenUnchanged(names[n], i) {
+		return nil
+	}
+	return s.suspectEntry(dir, names[n].disk, i)
+}
+
+// provenUnchanged reports whether a file's metadata proves that it is as entry i of the index has it.
+func (s *Scan) provenUnchanged(n name, i int) bool {
+	e := s.index.Metadata(i)
+	return e.Stage == 0 && !e.IntentToAdd && modeOf(s.settings, n.mode, e.Mode) == e.Mode &&
+		unchanged(s.settings, e.Stat, n.lstat, s.index.Modified)
+}
+
+// suspectEntry adds a file to the suspects, or reports that entry i of the index was deleted.
+func (s *Scan) suspectEntry(dir *os.Root, disk string, i int) error {
+	e := s.index.Entry(i)
+	info, err := dir.Lstat(disk)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("look at %q: %w", e.Path, err)
 	}
 	mode := uint32(0)
 	if err == nil {
-		mode = modeOf(s.settings, info, e.Mode)
+		mode = modeOf(s.settings, info.Mode(), e.Mode)
 	}
-	switch {
-	case mode == 0:
+	if mode == 0 {
 		s.deletedEntry(e)
-	case mode == e.Mode && e.Stage == 0 && !e.IntentToAdd && unchanged(s.settings, e.Stat, info, s.index.Modified):
-	default:
-		one := Suspect{Path: e.Path, Info: info, Mode: mode, entry: i}
-		if e.Mode != index.Gitlink {
-			one.old = e.ID
-		}
-		s.locked(func() { s.Suspects = append(s.Suspects, one) })
+		return nil
 	}
+	one := Suspect{Path: e.Path, Info: info, Mode: mode, entry: i}
+	if e.Mode != index.Gitlink {
+		one.old = e.ID
+	}
+	s.locked(func() { s.Suspects = append(s.Suspects, one) })
 	return nil
 }
 
@@ -410,15 +440,15 @@ func ignores(lists []rules.Ignore, path string, isDir, fold bool) bool {
 
 // unchanged reports whether times and numbers prove an unchanged file. written is the index's time:
 // a file not older may have changed within one clock tick.
-func unchanged(s *repository.Settings, known index.Stat, info fs.FileInfo, written time.Time) bool {
-	now := index.StatOf(info)
+func unchanged(s *repository.Settings, known index.Stat, file lstat, written time.Time) bool {
+	now := file.stat
 	if known.MtimeSec != now.MtimeSec || known.Size != now.Size {
 		return false
 	}
 	if !s.MinimalStat && !sameDetails(s, known, now) {
 		return false
 	}
-	return info.ModTime().Before(written)
+	return file.modifiedAt().Before(written)
 }
 
 // sameDetails compares the fields omitted by core.checkStat=minimal. A time stored without
@@ -438,17 +468,17 @@ func sameDetails(s *repository.Settings, known, now index.Stat) bool {
 
 // modeOf returns git's mode for a file, or 0 for folders, sockets, devices and pipes. known is the
 // index's mode, 0 for none.
-func modeOf(s *repository.Settings, info fs.FileInfo, known uint32) uint32 {
+func modeOf(s *repository.Settings, mode fs.FileMode, known uint32) uint32 {
 	switch {
-	case info.Mode()&fs.ModeSymlink != 0:
+	case mode&fs.ModeSymlink != 0:
 		return index.Symlink
-	case !info.Mode().IsRegular():
+	case !mode.IsRegular():
 		return 0
 	case !s.Symlinks && known == index.Symlink:
 		return known
 	case !s.FileMode && (known == index.Regular || known == index.Executable):
 		return known
-	case s.FileMode && info.Mode()&0o100 != 0:
+	case s.FileMode && mode&0o100 != 0:
 		return index.Executable
 	}
 	return index.Regular

@@ -8,6 +8,7 @@ import (
 	"os"
 	"strings"
 
+	"github.com/agent-ci/agent-ci/gitops/internal/index"
 	"github.com/agent-ci/agent-ci/gitops/internal/objects"
 	"github.com/agent-ci/agent-ci/gitops/internal/regularfile"
 )
@@ -30,14 +31,13 @@ func (s *Scan) untrackedIn(ctx context.Context, dir *os.Root, names []name, seen
 
 func (s *Scan) untracked(ctx context.Context, dir *os.Root, n name, at place) error {
 	path := at.path + n.git
-	isDir := n.kind.IsDir()
+	isDir := n.mode.IsDir()
 	switch {
 	case n.git == ".git":
 		s.reportFound(Found{Kind: Repository, Path: path, Dir: true})
 	case at.ignored || ignores(at.ignores, path, isDir, s.settings.IgnoreCase):
 		if s.extent == WithIgnored {
-			info, _ := n.look() // of one that has gone nothing is known
-			s.reportFound(Found{Kind: Ignored, Path: path, Dir: isDir, info: info})
+			s.reportFound(Found{Kind: Ignored, Path: path, Dir: isDir, stat: n.stat})
 		}
 	case !objects.ValidName(n.git):
 		s.reportFound(Found{Kind: InvalidName, Path: path, Dir: isDir})
@@ -45,15 +45,15 @@ func (s *Scan) untracked(ctx context.Context, dir *os.Root, n name, at place) er
 		s.reportFound(Found{Kind: TooDeep, Path: path, Dir: isDir})
 	case isDir:
 		return s.untrackedFolder(ctx, dir, n, at)
-	case n.kind&fs.ModeType&^fs.ModeSymlink == 0:
-		info, err := n.look()
+	case n.mode.Type()&^fs.ModeSymlink == 0:
+		info, err := dir.Lstat(n.disk)
 		if absent(err) {
 			return nil
 		}
 		if err != nil {
 			return fmt.Errorf("look at %q: %w", path, err)
 		}
-		s.reportFound(Found{Kind: Untracked, Path: path, info: info})
+		s.reportFound(Found{Kind: Untracked, Path: path, info: info, stat: index.StatOf(info)})
 	}
 	return nil
 }
