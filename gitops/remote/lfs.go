@@ -192,6 +192,7 @@ type (
 	}
 )
 
+// batch asks the server for the addresses of objects and transfers each.
 func (c *lfsClient) batch(ctx context.Context, list []LFSObject) error {
 	request := lfsRequest{Operation: c.operation, Transfers: []string{"basic"}, HashAlgo: "sha256"}
 	if c.branch != "" {
@@ -245,6 +246,7 @@ func (c *lfsClient) continueAfter(err error) error {
 	return err
 }
 
+// ask sends a batch request and returns the answer. It returns an *LFSError if the server refuses.
 func (c *lfsClient) ask(ctx context.Context, body []byte) (*lfsAnswer, error) {
 	address, err := url.Parse(c.transport.to.address)
 	if err != nil {
@@ -263,8 +265,8 @@ func (c *lfsClient) ask(ctx context.Context, body []byte) (*lfsAnswer, error) {
 		return nil, err
 	}
 	defer response.Body.Close()
-	const longest = 4 << 20
-	text, err := io.ReadAll(io.LimitReader(response.Body, longest))
+	const maxAnswer = 4 << 20
+	text, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer))
 	if err != nil {
 		return nil, err
 	}
@@ -309,6 +311,7 @@ func (c *lfsClient) put(ctx context.Context, o LFSObject, actions map[string]lfs
 	return c.send(ctx, http.MethodPost, verify, bytes.NewReader(body), int64(len(body)), lfsMedia)
 }
 
+// send uploads body to the address of an action. It follows no redirects.
 func (c *lfsClient) send(ctx context.Context, method string, a lfsAction, body io.Reader, size int64, media string) error {
 	request, err := http.NewRequestWithContext(ctx, method, a.Href, io.NopCloser(body))
 	if err != nil {

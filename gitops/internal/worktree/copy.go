@@ -161,6 +161,8 @@ func (c *copier) copyContent(from, to *os.Root, prefix string) error {
 	}
 }
 
+// copyEntry copies a file, link or folder called name, whose path is full. It skips devices, pipes and what is
+// there already, and notes what it may not read.
 func (c *copier) copyEntry(from, to *os.Root, name, full string, info fs.FileInfo) (err error) {
 	content, replaced := c.links[full]
 	switch {
@@ -169,15 +171,15 @@ func (c *copier) copyEntry(from, to *os.Root, name, full string, info fs.FileInf
 	case c.leaveOut != nil && c.leaveOut(full):
 		return nil
 	case info.IsDir():
-		return c.folder(from, to, name, full, info)
+		return c.copyFolder(from, to, name, full, info)
 	case info.Mode()&fs.ModeSymlink != 0:
-		err = c.link(from, to, name, info)
+		err = c.copyLink(from, to, name, info)
 	case !info.Mode().IsRegular() || replaced && content == "":
 		return nil
 	case replaced:
 		return to.WriteFile(name, []byte(content), 0o666)
 	default:
-		err = c.file(from, to, name, full, info)
+		err = c.copyFile(from, to, name, full, info)
 	}
 	if err != nil {
 		return c.recordUnreadable(full, ignoreExisting(err))
@@ -208,7 +210,8 @@ func (c *copier) recordUnreadable(name string, err error) error {
 	return nil
 }
 
-func (c *copier) folder(from, to *os.Root, name, full string, info fs.FileInfo) error {
+// copyFolder copies a folder into a new or an existing one, but never through a link.
+func (c *copier) copyFolder(from, to *os.Root, name, full string, info fs.FileInfo) error {
 	if c.depth++; c.depth > objects.DeepestPath {
 		c.depth--
 		c.unread = append(c.unread, full)
@@ -238,7 +241,7 @@ func (c *copier) folder(from, to *os.Root, name, full string, info fs.FileInfo) 
 	return errors.Join(to.Chtimes(name, info.ModTime(), info.ModTime()), to.Chmod(name, info.Mode().Perm()))
 }
 
-func (c *copier) link(from, to *os.Root, name string, info fs.FileInfo) error {
+func (c *copier) copyLink(from, to *os.Root, name string, info fs.FileInfo) error {
 	target, err := from.Readlink(name)
 	if err != nil {
 		return err
@@ -255,7 +258,8 @@ func (c *copier) link(from, to *os.Root, name string, info fs.FileInfo) error {
 	return unix.UtimesNanoAt(int(dir.Fd()), path.Base(name), []unix.Timespec{at, at}, unix.AT_SYMLINK_NOFOLLOW)
 }
 
-func (c *copier) file(from, to *os.Root, name, full string, info fs.FileInfo) (err error) {
+// copyFile copies a regular file. Further names of a file that was copied before become hard links again.
+func (c *copier) copyFile(from, to *os.Root, name, full string, info fs.FileInfo) (err error) {
 	if stat := info.Sys().(*syscall.Stat_t); stat.Nlink > 1 {
 		id := [2]uint64{uint64(stat.Dev), stat.Ino}
 		if first, is := c.linked[id]; is {
@@ -279,16 +283,16 @@ func (c *copier) file(from, to *os.Root, name, full string, info fs.FileInfo) (e
 	if err != nil {
 		return err
 	}
-	err = errors.Join(c.content(out, in, info), out.Chmod(info.Mode().Perm()), out.Close(), to.Chtimes(name, info.ModTime(), info.ModTime()))
+	err = errors.Join(c.copyData(out, in, info), out.Chmod(info.Mode().Perm()), out.Close(), to.Chtimes(name, info.ModTime(), info.ModTime()))
 	if err != nil {
 		return fmt.Errorf("%q: %w", full, err)
 	}
 	return nil
 }
 
-// content copies a file's content, cloned if possible. Holes stay, so a sparse file costs its data
+// copyData copies a file's content, cloned if possible. Holes stay, so a sparse file costs its data
 // only.
-func (c *copier) content(out, in *os.File, info fs.FileInfo) error {
+func (c *copier) copyData(out, in *os.File, info fs.FileInfo) error {
 	if !c.copies {
 		err := clone(out, in)
 		if err == nil {

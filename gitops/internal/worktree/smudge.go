@@ -126,6 +126,8 @@ func pathsOf(changes []objects.Difference) []string {
 	return paths
 }
 
+// write writes the new sides of changes, first those that need no git, and returns their stat data. It
+// overwrites nothing.
 func (s *smudger) write(ctx context.Context, changes []objects.Difference) (stats map[string]index.Stat, err error) {
 	if err := s.attributes.load(ctx, pathsOf(changes)); err != nil {
 		return nil, err
@@ -166,6 +168,8 @@ func (s *smudger) recordStat(path string, look func() (fs.FileInfo, error)) erro
 	return err
 }
 
+// writeFile writes the new side of a difference. later means that only git can write the file as its
+// attributes ask for.
 func (s *smudger) writeFile(ctx context.Context, d objects.Difference) (later bool, err error) {
 	if err := s.folder(path.Dir(d.Path)); err != nil {
 		return false, err
