@@ -79,18 +79,6 @@ func program(t *testing.T, name string, env ...string) dynamic.Program {
 
 var spec = tools.Spec{Name: "lookup", Description: "x", Parameters: json.RawMessage(`{"type":"object"}`)}
 
-// memory keeps whole outputs.
-type memory struct{ files map[string]*bytes.Buffer }
-
-type file struct{ *bytes.Buffer }
-
-func (file) Close() error { return nil }
-
-func (m *memory) create(name string) (io.WriteCloser, string, error) {
-	m.files[name] = new(bytes.Buffer)
-	return file{m.files[name]}, "/run/" + name, nil
-}
-
 func dispatch(t *testing.T, outputs *tools.Outputs, tool tools.Tool, inputs ...string) []tools.Result {
 	t.Helper()
 	d := tools.Dispatcher{Registry: tools.New(tool), Outputs: outputs}
