@@ -103,6 +103,21 @@ func TestALogInActionsIsFoldedAndObeysNobody(t *testing.T) {
 	}
 }
 
+// An event without a line opens no part of the log.
+func TestNoPartOfALogIsEmpty(t *testing.T) {
+	var log bytes.Buffer
+	step := &actions.Step{Log: actions.NewLog(&log)}
+	w := &Watch{Lines: step.Log, Step: step}
+	w.Show(event(t, transcript.TypeSetup, transcript.Setup{Name: "tools", ExitCode: 3}))
+	w.Show(event(t, transcript.TypeChange, transcript.Change{}))
+	w.Show(event(t, transcript.TypePublish, transcript.Publish{Step: "commit", HeadSHA: "0123456789abcdef", Branch: "b"}))
+	w.Show(event(t, transcript.TypeRunFinished, transcript.RunFinished{}))
+	want := "::group::Setup\nagent-ci: setup tools: exit 3 after 0.0 s\n::endgroup::\n::group::Publishing\nagent-ci: committed 0123456789ab on b\n::endgroup::\n"
+	if diff := cmp.Diff(want, log.String()); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
 func TestSecretsAreMaskedWhereTheLogIsTheRunners(t *testing.T) {
 	for masks, want := range map[bool]bool{true: true, false: false} {
 		var log bytes.Buffer
