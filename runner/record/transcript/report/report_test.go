@@ -343,15 +343,20 @@ func FuzzNothingBecomesMarkup(f *testing.F) {
 }
 
 func TestPageHasALimit(t *testing.T) {
-	const events = 1500
-	output := ended(1, 1, "exec_command", strings.Repeat("<\"'>&+\u202e", 400), nil)
+	const events = 1000
+	dense := strings.Repeat("<\"'>&+\u202e", 400)
+	turn := []happening{
+		asked(1), answered(1, transcripttest.Message("I look at the next place, `file.go`, and **fix** it.")),
+		called(1, 1, "exec_command", `{"cmd":"go test ./..."}`), ended(1, 1, "exec_command", dense, map[string]any{"exit_code": 1}),
+		called(1, 2, "apply_patch", "*** Begin Patch\n*** Update File: a\n@@ f\n x\n-old "+dense+"\n+new "+dense+"\n*** End Patch"), ended(1, 2, "apply_patch", dense, nil),
+	}
 	warning := happening{Kind: transcript.TypeWarning, Data: transcript.Warning{Code: "dense", Message: strings.Repeat("- `a`\n", 250)}}
 	patch := called(1, 1, "apply_patch", "*** Begin Patch\n*** Add File: a\n"+strings.Repeat("+\n", 500)+"*** End Patch")
 	diff := happening{Kind: transcript.TypeChange, Data: transcript.Change{
 		Files: []changeset.File{{Path: "a"}}, Diff: "--- a/a\n+++ b/a\n@@ -1,0 +1,66000 @@\n" + strings.Repeat("+<\n", transcript.DiffBytes/3),
 	}}
 	for name, run := range map[string][]happening{
-		"outputs": slices.Repeat([]happening{output}, events), "warnings": slices.Repeat([]happening{warning}, events), "patches": append(slices.Repeat([]happening{patch}, events), diff),
+		"turns": slices.Repeat(turn, events/len(turn)), "warnings": slices.Repeat([]happening{warning}, events), "patches": append(slices.Repeat([]happening{patch}, events), diff),
 	} {
 		t.Run(name, func(t *testing.T) {
 			page := len(rendered(t, unchained(t, run)))
