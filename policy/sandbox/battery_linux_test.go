@@ -108,7 +108,7 @@ func runOuter() {
 		o.Options.Network, o.Options.Serve = NetworkProxied, o.serveHost()
 	}
 	if o.Proxied {
-		all = append(all, proxyAttempts()...)
+		all = append(attempts.Proxied(), proxyAttempts()...)
 		o.Options.Network, o.Options.Serve = NetworkProxied, serveProxy(o.World)
 	}
 	box := o.open()

@@ -203,6 +203,7 @@ func findListener(attempts.World) error {
 	return attempts.ErrNothing
 }
 
+// TestNothingGetsOut makes the attempts that do not depend on a proxy.
 func TestNothingGetsOutByTheProxy(t *testing.T) {
 	for _, tier := range []string{"full", "namespaces"} {
 		for name, user := range sandboxtest.Users(t) {
@@ -214,7 +215,7 @@ func TestNothingGetsOutByTheProxy(t *testing.T) {
 				if level != tier {
 					t.Errorf("the level is %s", level)
 				}
-				if n := len(attempts.On(o.World)) + len(proxyAttempts()); len(verdicts) != n {
+				if n := len(attempts.Proxied()) + len(proxyAttempts()); len(verdicts) != n {
 					t.Errorf("%d of %d attempts were made", len(verdicts), n)
 				}
 				for _, v := range verdicts {

@@ -54,6 +54,12 @@ func All() []Attempt {
 	return slices.Concat(fileAttempts(), secretAttempts(), hiddenAttempts(), gitAttempts(), overlayAttempts(), cacheAttempts(), placeholderAttempts(), tunnelAttempts(), processAttempts(), kernelAttempts(), networkAttempts(), rightsAttempts(), attributeAttempts(), setidAttempts())
 }
 
+// Proxied returns the attempts that a proxy beside the sandbox could make possible: those on
+// processes, the network and rights.
+func Proxied() []Attempt {
+	return slices.Concat(processAttempts(), networkAttempts(), rightsAttempts())
+}
+
 // On returns the attempts possible in a world.
 func On(w World) []Attempt {
 	return slices.DeleteFunc(All(), func(a Attempt) bool {
