@@ -339,6 +339,22 @@ func nothingGetsOut(t *testing.T, o outer, tier string, user int) {
 	}
 }
 
+// noneEscapes makes all attempts, number of them, and fails if one succeeds.
+func noneEscapes(t *testing.T, o outer, tier string, user, number int) {
+	t.Helper()
+	level, verdicts := attack(t, o, user)
+	if level != tier || len(verdicts) != number {
+		t.Errorf("the level is %s; %d of %d attempts were made", level, len(verdicts), number)
+	}
+	for _, v := range verdicts {
+		if v.Escaped {
+			t.Errorf("%s: %s", v.Name, v.Why)
+		} else if testing.Verbose() {
+			t.Logf("%-50s %s", v.Name, v.Why)
+		}
+	}
+}
+
 // hasAllRights says whether no capability was taken from this process, and no
 // system call.
 func hasAllRights() bool {

@@ -234,20 +234,7 @@ func TestNothingGetsOutOfAService(t *testing.T) {
 				requireTier(t, tier)
 				o := newWorld(t, tier, user)
 				o.Serves = true
-				level, verdicts := attack(t, o, user)
-				if level != tier {
-					t.Errorf("the level is %s", level)
-				}
-				if n := len(attempts.On(o.World)); len(verdicts) != n {
-					t.Errorf("%d of %d attempts were made", len(verdicts), n)
-				}
-				for _, v := range verdicts {
-					if v.Escaped {
-						t.Errorf("%s: %s", v.Name, v.Why)
-					} else if testing.Verbose() {
-						t.Logf("%-50s %s", v.Name, v.Why)
-					}
-				}
+				noneEscapes(t, o, tier, user, len(attempts.On(o.World)))
 			})
 		}
 	}
