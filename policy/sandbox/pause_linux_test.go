@@ -84,7 +84,7 @@ func TestPausedCommandsStandStill(t *testing.T) {
 				t.Fatal("it has none")
 			}
 			begin(t, box, o, ticking)
-			for range 20 {
+			for range 10 {
 				pauseOnce(t, box, o)
 			}
 			if got := run(t, box, o, `grep ^State /proc/$(cat stopper)/status 2>/dev/null || ls resumed`); !strings.Contains(got, "T (stopped)") {
