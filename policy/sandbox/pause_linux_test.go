@@ -36,7 +36,7 @@ func begin(t *testing.T, box *Sandbox, o Options, text string) {
 	}
 }
 
-// sizes are those of the files in a folder.
+// sizes returns the size of each file in dir by name.
 func sizes(t *testing.T, dir string) map[string]int64 {
 	t.Helper()
 	all := map[string]int64{}
@@ -50,7 +50,7 @@ func sizes(t *testing.T, dir string) map[string]int64 {
 	return all
 }
 
-// inGroup has a sandbox begun in a cgroup, where this user may make one.
+// inGroup starts the sandbox in a new cgroup. It skips the test if this user may not make one.
 func inGroup(t *testing.T) func(*Options) {
 	return func(o *Options) {
 		path, err := os.MkdirTemp(ownCgroup(), "agent-ci-")
