@@ -37,6 +37,7 @@ func Publish(ctx context.Context, o PublishOptions) record.Result {
 	return r.runAndReport(ctx, func() record.Result { return r.publishRunDir(ctx, asked, o.RunDir) })
 }
 
+// publishRunDir publishes the bundle in runDir and returns the result, which it also writes to the folder.
 func (r *runner) publishRunDir(ctx context.Context, asked *request, runDir string) (result record.Result) {
 	dir, err := record.OpenDirectory(runDir)
 	if err != nil {
@@ -60,7 +61,7 @@ func (r *runner) publishRunDir(ctx context.Context, asked *request, runDir strin
 	result.BodyFile, result.Problems = r.end.publication().BodyFile, problemsOf(err)
 	r.rec.WriteResult(record.PublishFile, &result)
 	if b.Head != "" {
-		r.rec.Remove(record.StateFolder) // else it may be that of a run that can still go on
+		r.rec.Remove(record.StateFolder) // without a bundle it may be the state of a run that can still be resumed
 	}
 	return result
 }

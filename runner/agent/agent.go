@@ -422,11 +422,12 @@ func (c *Conversation) stopIfStuck() error {
 // failingRepeats counts equal failing calls across answers. The model only learns between answers, so one
 // answer counts once.
 type failingRepeats struct {
-	call   tools.Call // the last one
-	inRow  int        // how often in a row it failed
+	call   tools.Call // the last call
+	inRow  int        // how often in a row call failed
 	warned bool
 }
 
+// count adds the calls of an answer. Repeats of a failing call in one answer count once.
 func (r *failingRepeats) count(calls []tools.Call, results []tools.Result) {
 	for i, call := range calls {
 		failed := results[i].Failed

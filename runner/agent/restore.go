@@ -188,6 +188,7 @@ func lastTurnMessage(items []json.RawMessage) string {
 	return ""
 }
 
+// response adds a recorded answer. Calls in an answer that was to be words alone are refused.
 func (p *ResumeState) response(d transcript.ModelResponse) error {
 	usage := new(model.Usage(d.Usage))
 	if d.Status == transcript.Incomplete {

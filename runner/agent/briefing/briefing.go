@@ -130,6 +130,7 @@ func (b Briefing) Input() ([]json.RawMessage, error) {
 	return input, nil
 }
 
+// facts returns the text with the facts of the run.
 func (b Briefing) facts() string {
 	var s strings.Builder
 	fmt.Fprintf(&s, "Facts of this run, from the runner:\n")

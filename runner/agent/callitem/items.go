@@ -104,6 +104,7 @@ func Outputs(calls []tools.Call, define define, result func(n int, call tools.Ca
 	return append(items, raw), nil
 }
 
+// outputOf returns the item with a call's result, in the form of the call.
 func outputOf(call tools.Call, result tools.Result, define define) (json.RawMessage, error) {
 	switch call.Form {
 	case tools.Operation:

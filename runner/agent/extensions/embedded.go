@@ -73,6 +73,7 @@ func sameEmbedded(a, b []embedded) bool {
 // embeddedName matches valid function names for models.
 var embeddedName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 
+// checkEmbedded returns an error for the first tool of an embedding program that can't be offered.
 func checkEmbedded(all []tools.Tool, j *job.Job) error {
 	for i, tool := range all {
 		name := tool.Spec.Name

@@ -35,7 +35,7 @@ type server struct {
 	endCount     int          // how many did, since the run began
 	lostReason   string       // why it answers no calls for good, and is not started again; empty while it does
 	cause        error        // of broken, where that came while it was in use
-	changed      bool         // it was told that its tools are others now
+	changed      bool         // the server reported that its tools changed
 	closing      bool
 	unreported   bool
 	reported     transcript.MCPServer
@@ -111,7 +111,7 @@ func (s *server) unchanged(list mcp.List) error {
 	return nil
 }
 
-// redacted is what a server said of itself without secrets, which no model is told.
+// redacted returns what a server said about itself, without secrets.
 func (s *server) redacted(list mcp.List) (clean mcp.List, err error) {
 	raw, err := json.Marshal(list)
 	if err == nil {
@@ -398,7 +398,7 @@ func (s *server) lost() error {
 
 // close ends the session and the server.
 func (s *server) close() error {
-	_ = s.ended() // what ended by itself is told as that
+	_ = s.ended() // a server that exited by itself is reported so
 	s.mu.Lock()
 	session := s.session
 	s.session, s.closing = nil, true

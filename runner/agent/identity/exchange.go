@@ -26,9 +26,11 @@ type exchange struct {
 	claims claims // of the last token
 }
 
-// answerLimit is how many bytes of an answer with a key are read.
+// answerLimit limits the bytes read of an answer with a key.
 const answerLimit = 64 << 10
 
+// RoundTrip sends a request. If it asks for a key, RoundTrip turns a refusal into an error for people and reports
+// the new key as a secret.
 func (e *exchange) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.URL.String() != auth.TokenExchangeURL {
 		return e.next.RoundTrip(r)
@@ -49,7 +51,7 @@ func (e *exchange) RoundTrip(r *http.Request) (*http.Response, error) {
 		Error       string `json:"error"`
 		Description string `json:"error_description"`
 	}
-	_ = json.Unmarshal(raw, &said) // one that says nothing is refused below
+	_ = json.Unmarshal(raw, &said) // an answer without a key is refused below
 	if answer.StatusCode != http.StatusOK {
 		words := strings.TrimSpace(said.Error + " " + said.Description)
 		return nil, refused(answer.StatusCode, "auth.openai.com", cmp.Or(words, "no words")+"; "+e.claimsText())

@@ -18,7 +18,7 @@ type Options struct {
 	// BaseURL is the API's address. Only OpenAI's is accepted; empty means OpenAI.
 	BaseURL string
 	Env     settings.Environment
-	// Learn is told each secret before it is used: the job's token, and each key.
+	// Learn receives each secret before it is used: the job's token, and each key.
 	// It is called from several goroutines.
 	Learn func(name, secret string)
 }

@@ -172,7 +172,7 @@ func claimsOf(token string) (c claims, err error) {
 	return c, nil
 }
 
-// learning tells of the token before anybody has it.
+// learning reports a token as a secret before it is returned.
 type learning struct {
 	source
 	exchange *exchange

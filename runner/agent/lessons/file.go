@@ -76,6 +76,7 @@ func (r *reader) add(p config.Problem) {
 	}
 }
 
+// document returns the lessons of a file, and notes the problems of its outer mapping.
 func (r *reader) document(root *yaml.Node) []memory.Lesson {
 	if root == nil {
 		root = &yaml.Node{Line: 1, Column: 1}

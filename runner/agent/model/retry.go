@@ -57,6 +57,8 @@ func (r *Retrying) Compact(ctx context.Context, request Request) (*Response, err
 	return retry(ctx, r, request.Settings, Observer{}.broken, func() (*Response, error) { return compacter.Compact(ctx, request) })
 }
 
+// retry calls try until it succeeds or fails for good. kept reports whether the conversation keeps the beginning
+// of a broken answer. Then retry waits and returns the failure, since the next request continues that answer.
 func retry(ctx context.Context, r *Retrying, settings Settings, kept func() bool, try func() (*Response, error)) (*Response, error) {
 	r.switchModel(settings.Model)
 	for attempt := 1; ; attempt++ {

@@ -173,7 +173,7 @@ func silence(m job.Model) time.Duration {
 	return 5 * time.Minute
 }
 
-// learns is told each secret before it is used.
+// learns receives each secret before it is used.
 type learns = func(name, secret string)
 
 func baseURL(j *job.Job, env settings.Environment) string {

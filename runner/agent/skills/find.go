@@ -19,7 +19,7 @@ const fileName = "SKILL.md"
 // Limits of the search.
 const (
 	maxFolders = 2_000
-	deepest    = 4 // folders below one that is looked through
+	deepest    = 4 // levels of folders below a searched folder
 	maxSkills  = 200
 	maxSize    = 256 << 10 // bytes of a SKILL.md
 	// maxFiles is how many files of a skill are listed, maxFilesText how many bytes their names
@@ -55,7 +55,7 @@ type search struct {
 	folders []string
 	visited int
 	found   Found
-	full    bool // a bound is told of
+	full    bool // a limit was reached and reported
 }
 
 func (s *search) note(p Problem) {
@@ -80,7 +80,7 @@ func (s *search) stopped(at string) bool {
 	}
 	if why != "" && !s.full {
 		s.full = true
-		s.found.Problems = append(s.found.Problems, Problem{Path: clip.Visible(at, 1_000), Message: why, Skipped: true}) // however many there are
+		s.found.Problems = append(s.found.Problems, Problem{Path: clip.Visible(at, 1_000), Message: why, Skipped: true}) // also beyond maxProblems
 	}
 	return why != ""
 }

@@ -85,7 +85,7 @@ type Member struct {
 
 	// Guarded by the team's lock.
 	started        int       // agents, by it
-	news           []notice  // that it was not told yet
+	news           []notice  // not yet told to the agent
 	waitUntil      time.Time // end of the wait at its end; zero before it
 	recordedMerges []string  // that a recorded wait made; nil for any
 }

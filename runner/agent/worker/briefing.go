@@ -59,6 +59,7 @@ func (a *Agent) Brief(b briefing.Briefing, baseline []transcript.VerifyRow) erro
 	return nil
 }
 
+// completeBriefing returns b with the facts that the agent knows. baseline has the results of the checks on the base.
 func (a *Agent) completeBriefing(b briefing.Briefing, baseline []transcript.VerifyRow) briefing.Briefing {
 	j, base := a.Job, a.Workspace.Base()
 	b.Root, b.Directory, b.Base = a.Sandboxes.SandboxPath(a.Place()), a.workDir(), strings.TrimSpace(base.Branch+" "+base.SHA)

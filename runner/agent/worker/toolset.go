@@ -163,6 +163,8 @@ func (a *Agent) startServices(ctx context.Context, box *sandbox.Sandbox) (err er
 	return nil
 }
 
+// useTools gives the conversation the agent's tools: its own, those from outside, and those of its team. A child
+// gets what its role permits, and a model with script calls gets the others through scripts.
 func (a *Agent) useTools(ctx context.Context, box *toolbox) error {
 	outputs := a.outputs()
 	outside, err := a.externalTools(box, outputs)

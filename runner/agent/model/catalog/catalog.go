@@ -46,6 +46,7 @@ func readCatalog(tsv string, wanted func(name string) bool) ([]entry, error) {
 	return entries, nil
 }
 
+// entryOf parses a row of the table.
 func entryOf(columns, cells []string) (entry, error) {
 	if len(cells) != len(columns) {
 		return entry{}, fmt.Errorf("there are %d cells, not %d", len(cells), len(columns))
@@ -78,6 +79,7 @@ func entryOf(columns, cells []string) (entry, error) {
 	return e, err
 }
 
+// listOf parses a price: rates, with other rates above sizes of a request (tiers) and by service tier.
 func listOf(rates, tiers, service string) (*price.List, error) {
 	list := new(price.List)
 	var err error
@@ -107,7 +109,7 @@ func listOf(rates, tiers, service string) (*price.List, error) {
 	return list, nil
 }
 
-// named goes through NAME:RATES, with semicolons between.
+// named yields the pairs of a list such as NAME:RATES;NAME:RATES.
 func named(all string) func(yield func(name, rates string) bool) {
 	return func(yield func(name, rates string) bool) {
 		for each := range strings.SplitSeq(all, ";") {
@@ -214,7 +216,7 @@ func of(provider string, all []entry) []entry {
 func agreed(entries []entry) entry {
 	all := entries[0]
 	for _, e := range entries[1:] {
-		all.context, all.input, all.output = least(all.context, e.context), least(all.input, e.input), least(all.output, e.output)
+		all.context, all.input, all.output = smallerLimit(all.context, e.context), smallerLimit(all.input, e.input), smallerLimit(all.output, e.output)
 		all.reasoning, all.images = all.reasoning && e.reasoning, all.images && e.images
 		if !slices.Equal(all.efforts, e.efforts) {
 			all.efforts = nil
@@ -224,21 +226,21 @@ func agreed(entries []entry) entry {
 	return all
 }
 
-// least is the smaller limit; 0 is none.
-func least(a, b int64) int64 {
+// smallerLimit returns the smaller of two limits, where 0 means no limit.
+func smallerLimit(a, b int64) int64 {
 	if a == 0 || b == 0 {
 		return max(a, b)
 	}
 	return min(a, b)
 }
 
-// window is how long a conversation may get: as the model reads it, and nothing of it
-// at the price of a longer one.
+// window returns the tokens that a conversation may have: what the model reads, but no more than the first
+// tier's price covers.
 func (e entry) window() int64 {
-	window := least(e.context, e.input)
+	window := smallerLimit(e.context, e.input)
 	if e.price.Known() {
 		for _, tier := range e.price.Tiers {
-			window = least(window, tier.Above)
+			window = smallerLimit(window, tier.Above)
 		}
 	}
 	return window
@@ -249,7 +251,7 @@ func (e entry) over(p Profile) Profile {
 	if p.ContextWindow == profiles().Default.ContextWindow {
 		p.ContextWindow = e.window()
 	}
-	p.InputLimit, p.OutputLimit = least(p.InputLimit, e.input), least(p.OutputLimit, e.output)
+	p.InputLimit, p.OutputLimit = smallerLimit(p.InputLimit, e.input), smallerLimit(p.OutputLimit, e.output)
 	p.Reasoning, p.Images = e.reasoning, e.images
 	if p.Efforts == nil {
 		p.Efforts = e.efforts

@@ -73,6 +73,7 @@ func (c *Client) Respond(ctx context.Context, r model.Request, observe model.Obs
 	return answer, err
 }
 
+// send posts a request. A status of 300 or more is an error.
 func (c *Client) send(ctx context.Context, raw []byte) (*http.Response, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, c.url, bytes.NewReader(raw))
 	if err != nil {
@@ -207,6 +208,7 @@ func (a *chatAnswer) whole(raw []byte) (*model.Response, error) {
 	return a.response()
 }
 
+// take adds a chunk of the stream.
 func (a *chatAnswer) take(data []byte) error {
 	if a.bytes += len(data); a.bytes > exchange.WholeLimit {
 		return exchange.Malformed("the answer is too long", nil, data)
@@ -253,6 +255,7 @@ func (a *chatAnswer) missing(whole chatDelta) chatDelta {
 	return whole
 }
 
+// add appends a delta's thought, text, refusal and pieces of calls.
 func (a *chatAnswer) add(delta chatDelta) {
 	thought := delta.Thought
 	if thought == "" && delta.Reasoning != "" {

@@ -205,7 +205,7 @@ func withoutSystem(messages []chatMessage) []chatMessage {
 	return messages
 }
 
-// Placeholder texts for endpoints that demand a message where there is none.
+// Placeholder texts for endpoints that demand a message between others.
 const (
 	outputsRead = "I have read the outputs."
 	goOn        = runnerWords + "Go on."

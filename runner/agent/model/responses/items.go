@@ -84,6 +84,7 @@ var textKinds = map[string]string{
 	"response.apply_patch_call_operation_diff": "apply_patch_call", "response.output_text": "message", refusalText: "message",
 }
 
+// event takes an event of the stream. It returns the response with the last event, and nil before.
 func (r *itemReader) event(data []byte) (*model.Response, error) {
 	if r.bytes += len(data); r.bytes > exchange.WholeLimit {
 		return nil, exchange.Malformed("the answer is too long", nil, data)

@@ -122,6 +122,7 @@ type wireResponse struct {
 	ServiceTier exchange.Tier   `json:"service_tier"`
 }
 
+// failure returns why a response is no complete answer, or nil. raw is its JSON.
 func (r *wireResponse) failure(raw json.RawMessage) *model.Failure {
 	switch {
 	case r.Error != nil:

@@ -307,6 +307,7 @@ type customCallItem struct {
 	Input  string `json:"input"`
 }
 
+// wire returns an item as the API would send it. turn and n, its number in the turn, make its ids.
 func (i scriptItem) wire(turn, n int) (any, error) {
 	place := fmt.Sprintf("%d_%d", turn, n)
 	callID := i.callID(turn, n)

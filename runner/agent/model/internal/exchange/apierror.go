@@ -194,6 +194,8 @@ func Failure(status int, code, message string) *model.Failure {
 	return &model.Failure{Status: status, Code: code, Message: message, Kind: kindOf(status, code, message), RetryAfter: waitInWords(message)}
 }
 
+// kindOf classifies a failure by code, message and status, in this order of trust. status is 0 for a failure
+// within a stream.
 func kindOf(status int, code, message string) model.Kind {
 	switch {
 	case codeKinds[code] != "":

@@ -117,7 +117,7 @@ func Weighed(r *model.Response, err error, sent []byte) (*model.Response, error)
 	return r, err
 }
 
-// told returns the usage without unknown numbers.
+// told returns the usage with unknown (negative) numbers as 0.
 func told(u model.Usage) model.Usage {
 	u.Input, u.Output = max(u.Input, 0), max(u.Output, 0)
 	u.Cached, u.Reasoning = min(max(u.Cached, 0), u.Input), min(max(u.Reasoning, 0), u.Output)
