@@ -174,6 +174,7 @@ func acquireLock(path string, now time.Time) (*os.File, error) {
 	return f, nil
 }
 
+// open creates the ledger, or reads it and continues it. An altered ledger is an error.
 func (l *Ledger) open() (err error) {
 	path, options := filepath.Join(l.dir, LedgerFile), transcript.Options{Clock: l.now}
 	if l.log, err = transcript.Create(path, options); err == nil {

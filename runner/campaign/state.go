@@ -92,6 +92,7 @@ func (c *Standing) FreeSlots(of *spec.Campaign) int {
 	return max(of.Rollout.AtOnce-len(c.Unsettled()), 0)
 }
 
+// read applies the events of a ledger. A torn last line, as a killed writer leaves it, is not an error.
 func (s *State) read(path string) error {
 	f, err := os.Open(path)
 	if err != nil {
@@ -123,6 +124,7 @@ var eventHandlers = map[transcript.Type]func(*State, transcript.Event) error{
 	TypePull:     handler((*State).pull),
 }
 
+// handler decodes the data of an event, refuses names of targets that lead to another folder, and calls take.
 func handler[T any](take func(*State, time.Time, T)) func(*State, transcript.Event) error {
 	return func(s *State, e transcript.Event) error {
 		var data T
@@ -203,6 +205,8 @@ func (s *State) claim(at time.Time, d Claimed) {
 	s.claimed = price.Sum(s.claimed, d.USD)
 }
 
+// settled ends a run: what was reserved for it becomes what it cost. A cost that is not known counts as the
+// whole claim.
 func (s *State) settled(at time.Time, d Settled) {
 	c := s.of(d.Campaign)
 	e := c.entry(d.Target)

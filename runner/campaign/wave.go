@@ -62,6 +62,7 @@ type rollout struct {
 	wait   Wait
 }
 
+// next chooses up to most targets to run now, in the order of the plan, and says what the others wait for.
 func (r *rollout) next(most int) ([]Target, Wait) {
 	r.countOpen()
 	if words := r.standing.stopReason(); words != "" {
@@ -269,6 +270,7 @@ func (l *Ledger) Skip(c *spec.Campaign, p *Plan, t Target, reason, message strin
 	}})
 }
 
+// stopIfDue stops the campaign if enough of the last runs failed for the same reason (stop_if.same_reason).
 func (l *Ledger) stopIfDue(c *spec.Campaign) error {
 	most, of := c.StopIf.Counts()
 	s := l.Of(c.Name)

@@ -242,7 +242,7 @@ func (w Wave) job() object {
 	o := w.thing("batch/v1", "Job", jobName(w.Runs))
 	o["spec"] = object{
 		"completions": len(w.Runs), "parallelism": min(w.Campaign.Rollout.AtOnce, len(w.Runs)), "completionMode": "Indexed",
-		"backoffLimitPerIndex": w.retries(), "podReplacementPolicy": "Failed", "podFailurePolicy": object{"rules": w.failures()},
+		"backoffLimitPerIndex": w.retries(), "podReplacementPolicy": "Failed", "podFailurePolicy": object{"rules": w.failureRules()},
 		"template": object{"metadata": object{"labels": w.labels()}, "spec": w.pod()},
 	}
 	return o
@@ -257,9 +257,9 @@ func (w Wave) retries() int {
 	return tries
 }
 
-// failures maps exit statuses of agent-ci campaign work to failure rules. They end an index;
+// failureRules maps exit statuses of agent-ci campaign work to failure rules. They end an index;
 // outages of model and forge, and killed pods, are retried.
-func (w Wave) failures() []object {
+func (w Wave) failureRules() []object {
 	over := object{"containerName": container, "operator": "In", "values": []int{1, 2, 3, 4, 5, 6, 9, 10, 11}}
 	rules := []object{{"action": "FailIndex", "onExitCodes": over}}
 	if w.retries() > 0 {
@@ -268,6 +268,7 @@ func (w Wave) failures() []object {
 	return rules
 }
 
+// pod returns the pod that each index of the Job runs. Its only writable folders are the volumes.
 func (w Wave) pod() object {
 	k := w.Campaign.Kubernetes
 	state := object{"name": "state", "emptyDir": object{}}
@@ -289,6 +290,7 @@ func (w Wave) pod() object {
 	}
 }
 
+// container returns the container that runs agent-ci campaign work for the target of its index.
 func (w Wave) container() object {
 	k := w.Campaign.Kubernetes
 	c := object{

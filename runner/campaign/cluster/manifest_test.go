@@ -148,7 +148,7 @@ func TestTheJobIsOneThatRuns(t *testing.T) {
 // Each status with which a run ends is sorted: its index is over, or is tried again.
 func TestThePolicyKnowsEveryOutcome(t *testing.T) {
 	actions := map[int]string{}
-	for _, rule := range (Wave{Campaign: &spec.Campaign{}}).failures() {
+	for _, rule := range (Wave{Campaign: &spec.Campaign{}}).failureRules() {
 		on, is := rule["onExitCodes"].(object)
 		if !is {
 			t.Fatalf("without a volume there is a rule %v", rule)
@@ -173,7 +173,7 @@ func TestThePolicyKnowsEveryOutcome(t *testing.T) {
 	for o, code := range outcome.All() {
 		action, sorted := want[o]
 		if !sorted || actions[code] != action {
-			t.Errorf("%s ends with %d, for which the policy says %q: say in this test and in failures what a cluster does then", o, code, actions[code])
+			t.Errorf("%s ends with %d, for which the policy says %q: say in this test and in failureRules what a cluster does then", o, code, actions[code])
 		}
 		delete(actions, code)
 	}

@@ -79,6 +79,8 @@ func jobOf(c *spec.Campaign, t campaign.Target) *job.Job {
 	return &job.Job{}
 }
 
+// untilEnded starts the run, or resumes it, until it has ended. It returns the report to settle the run with, and
+// false if ctx ended before that.
 func (w *work) untilEnded(ctx context.Context) (report *campaign.Report, settled bool) {
 	var last error
 	for starts := 0; ; starts++ {

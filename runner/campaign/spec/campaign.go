@@ -135,7 +135,7 @@ func Load(name string, data []byte, beside func(name string) ([]byte, error)) (*
 	return c, nil
 }
 
-// checks are those of what no key can tell alone.
+// checks finds mistakes that concern several keys.
 type checks struct{ *config.Decoder }
 
 // besideTemplate reads the job from the file that the campaign names.

@@ -86,6 +86,7 @@ type reader struct {
 	kept     int
 }
 
+// take reads the next line of the diff. A line in a hunk belongs to the file of the last header.
 func (r *reader) take(line string) {
 	if m := hunkHead().FindStringSubmatch(line); m != nil && r.file != nil {
 		r.old, _ = strconv.Atoi(m[1])

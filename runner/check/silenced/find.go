@@ -75,6 +75,7 @@ func (f *finder) add(s transcript.Silenced) {
 	f.found = append(f.found, s)
 }
 
+// file looks for all patterns in a file of the change.
 func (f *finder) file(file lines.File) error {
 	if err := f.snapshot(file); err != nil {
 		return err

@@ -24,7 +24,7 @@ const checks = `(?:^|[\s"'@;&|(=:/-])(?:pytest|py\.test|tox|nox|unittest|nosetes
 	`make\s+(?:-\S+\s+)*[\w./-]*(?:test|check|lint|verify)|bats|shellcheck|swift\s+test|mix\s+(?:test|credo|dialyzer)|bazel\s+test|deno\s+(?:test|lint|check)|r(?:ake|ails)\s+(?:test|spec)|` +
 	`\$[({]?(?:PYTEST|GOTEST|GO|PYTHON|NPM|CARGO|MVN)[)}]?\s*(?:test|-m\s+pytest|$)|\./[\w./-]*(?:tests?|check|lint|verify)[\w-]*(?:\.\w+)?)\b`
 
-// swallows is an end of a command by which its failure does not count.
+// swallows matches what makes a command succeed although it failed, such as || true.
 const swallows = `(?:\|\|\s*(?:true\b|:(?:\s|["']|$)|(?:/usr)?/bin/true\b|exit\s+0\b|\(exit\s+0\)|return\s+0\b|echo\b|printf\b|\$\(true\))|;\s*(?:true|:|exit\s+0|return\s+0)\s*(?:[\\"'#]|$)|\|\s*(?:true|cat)\s*(?:["']|$))`
 
 // Patterns is the table of signs. The test runs its examples.

@@ -239,6 +239,7 @@ func withLockAdvice(err error) error {
 	return err
 }
 
+// setUpStep runs a setup command. If it fails, the run stops with the last lines of its log and advice.
 func (c Checks) setUpStep(ctx context.Context, i int, step job.SetupStep) error {
 	name := cmp.Or(step.Name, fmt.Sprintf("setup %d", i+1))
 	script := confine.Script{

@@ -77,6 +77,7 @@ func (c Checks) inFolders(ctx context.Context, told *testresults.Results) error 
 	return nil
 }
 
+// modules returns the folders of the Go modules in the checkout by the name of the module.
 func (c Checks) modules(ctx context.Context) (map[string]string, error) {
 	checkout := c.Workspace.Checkout()
 	files, err := checkout.TrackedEndingIn(ctx, "go.mod")

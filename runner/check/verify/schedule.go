@@ -44,21 +44,21 @@ func AppliesTo(check job.VerifyCheck, paths []string) (bool, error) {
 	return false, nil
 }
 
-// appliesToChange reports for each check whether it is for a change.
+// appliesToChange reports for each check of the job whether its `when` matches a path of the change.
 func (c Checks) appliesToChange(change *gitops.ChangeSet) ([]bool, error) {
-	is, paths := make([]bool, len(c.Job.Verify)), changeset.Paths(change.Files)
+	applies, paths := make([]bool, len(c.Job.Verify)), changeset.Paths(change.Files)
 	for i, check := range c.Job.Verify {
 		var err error
-		if is[i], err = AppliesTo(check, paths); err != nil {
+		if applies[i], err = AppliesTo(check, paths); err != nil {
 			return nil, fmt.Errorf("verify[%d].when: %w", i, err)
 		}
 	}
-	return is, nil
+	return applies, nil
 }
 
-// onlyApplying runs the checks for a change.
-func onlyApplying(is []bool) knownResult {
-	return func(i int) (result, bool) { return result{notRun: transcript.NotConcerned}, !is[i] }
+// onlyApplying skips the checks that do not apply to a change.
+func onlyApplying(applies []bool) knownResult {
+	return func(i int) (result, bool) { return result{notRun: transcript.NotConcerned}, !applies[i] }
 }
 
 // postponed delays checks that may not be needed: most changes do not concern them, so their baseline
@@ -68,8 +68,10 @@ func (c Checks) postponed(i int) (result, bool) {
 }
 
 // runPostponedBaseline runs the delayed baselines needed for a change and adds them to the rows.
-func (c Checks) runPostponedBaseline(ctx context.Context, attempt int, base gitops.Base, is []bool, rows []transcript.VerifyRow) error {
-	waits := func(i int) bool { return is[i] && rows[i].Before == "" && rows[i].NotRun == transcript.NotConcerned }
+func (c Checks) runPostponedBaseline(ctx context.Context, attempt int, base gitops.Base, applies []bool, rows []transcript.VerifyRow) error {
+	waits := func(i int) bool {
+		return applies[i] && rows[i].Before == "" && rows[i].NotRun == transcript.NotConcerned
+	}
 	if !slices.ContainsFunc(indexes(rows), waits) {
 		return nil
 	}

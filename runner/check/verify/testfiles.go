@@ -13,8 +13,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
-// Of the test files of a change at most so many get a class, and of each at most so
-// many bytes are read.
+// How many test files of a change get a class, and how many bytes of each are read.
 const (
 	maxTestFiles     = 100
 	maxTestFileBytes = 1 << 20

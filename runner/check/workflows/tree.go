@@ -7,8 +7,7 @@ import (
 	"strings"
 )
 
-// Tree is what a commit holds. The functions give fs.ErrNotExist, an empty target, or nothing, for what is not
-// there.
+// Tree reads the files of a commit. For a missing file, Read fails with fs.ErrNotExist, and the others return nothing.
 type Tree struct {
 	Read func(path string) ([]byte, error) // a file; no link is followed
 	Link func(path string) (target string, err error)

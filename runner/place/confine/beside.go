@@ -273,7 +273,7 @@ const emptyFolder = ScratchFolder + "/empty"
 
 // sidecarFailure is why a sandbox can't be opened, for a person.
 func sidecarFailure(b Sidecar, o sandbox.Options, err error) error {
-	err = failure(o, err)
+	err = openFailure(o, err)
 	if stop := outcome.Of(context.Background(), err); stop.Outcome == outcome.SandboxUnavailable {
 		return outcome.Stopf(stop.Outcome, stop.Reason, "The sandbox of %s can't be opened here: %s", b.Name, stop.Message).Because(err)
 	}

@@ -145,7 +145,7 @@ type mavenProxy struct {
 // noMavenSettings replaces other commands' settings, since Maven rejects an empty file.
 const noMavenSettings = `<settings xmlns="http://maven.apache.org/SETTINGS/1.0.0"/>` + "\n"
 
-// How a JVM is told of the proxy.
+// Properties that give a JVM the proxy.
 const (
 	proxyHost       = "127.0.0.1"
 	proxyExceptions = "localhost|127.*|[::1]"

@@ -48,7 +48,7 @@ func (s *Sandboxes) findHidden(ctx context.Context) error {
 	o := s.Options(AgentPlace()) // whose scratch folder is needed soon
 	found, err := grants.FindSecrets(ctx, o.Folders)
 	if err != nil {
-		return failure(o, err)
+		return openFailure(o, err)
 	}
 	if s.hidden != nil {
 		found.Add(s.hidden)

@@ -22,7 +22,7 @@ func KillLeftovers(ctx context.Context, d *record.Directory) error {
 	overlays, _ := fs.Glob(d.Root().FS(), ScratchFolder+"/*/"+overlayFolder)
 	for _, name := range overlays {
 		if err := layer.AwaitUnmounted(ctx, d.Join(name)); err != nil {
-			return failure(sandbox.Options{}, err)
+			return openFailure(sandbox.Options{}, err)
 		}
 	}
 	return nil

@@ -176,7 +176,7 @@ func (s *Sandboxes) probe(ctx context.Context, like Place) (reached record.Confi
 	o.At = "" // what there is, the probe finds out
 	found, err := sandbox.Probe(ctx, o)
 	if err != nil {
-		return record.Confinement{}, false, failure(o, err)
+		return record.Confinement{}, false, openFailure(o, err)
 	}
 	return record.Confinement{Level: string(found.Level), Layers: found.Layers, WorkTree: s.confinement.WorkTree}, found.Overlay, nil
 }
@@ -202,7 +202,8 @@ func (s *Sandboxes) AllowsConcurrent() bool {
 // DeniedCount is how many commands and hosts the policy refused.
 func (s *Sandboxes) DeniedCount() int { return int(s.deniedCount.Load()) }
 
-func failure(o sandbox.Options, err error) error {
+// openFailure returns the outcome for a sandbox that can't be opened.
+func openFailure(o sandbox.Options, err error) error {
 	var unavailable *sandbox.UnavailableError
 	var checkout *guard.CheckoutError
 	var overlay *sandbox.OverlayError
@@ -236,7 +237,7 @@ func (s *Sandboxes) Open(ctx context.Context, p Place) (*sandbox.Sandbox, error)
 	o := s.Options(p)
 	box, err := sandbox.Open(ctx, o)
 	if err != nil {
-		return nil, failure(o, err)
+		return nil, openFailure(o, err)
 	}
 	if s.confinement.Level == "" {
 		s.confinement = record.Confinement{Level: string(box.Level()), Layers: box.Layers(), WorkTree: s.confinement.WorkTree}
@@ -282,6 +283,7 @@ func (s *Sandboxes) Options(p Place) sandbox.Options {
 	return o
 }
 
+// folders returns what commands in a place may read and write.
 func (s *Sandboxes) folders(p Place) grants.Folders {
 	policy := s.Job.Policy
 	f := grants.Folders{

@@ -85,7 +85,7 @@ func (s *service) start(ctx context.Context, p Place, dir string) (err error) {
 func (s *Sandboxes) openService(ctx context.Context, o sandbox.Options) (*sandbox.Sandbox, error) {
 	box, err := sandbox.Open(ctx, o)
 	if err != nil {
-		return nil, failure(o, err)
+		return nil, openFailure(o, err)
 	}
 	return box, nil
 }

@@ -65,6 +65,7 @@ const (
 	maxPause   = 500 * time.Millisecond
 )
 
+// awaitReady waits until the service is ready, has ended, or ready.timeout is over.
 func (s *service) awaitReady(ctx context.Context) error {
 	limited, cancel := context.WithTimeout(ctx, time.Duration(s.Ready.Timeout))
 	defer cancel()
@@ -90,7 +91,7 @@ func (s *service) awaitReady(ctx context.Context) error {
 	}
 }
 
-// tryReady returns the reason against readiness.
+// tryReady returns why the service is not ready, or nil if it is.
 func (s *service) tryReady(ctx context.Context) error {
 	if s.Ready.Run == "" {
 		conn, err := s.connectTo(ctx, s.Port)
@@ -112,6 +113,7 @@ func (s *service) tryReady(ctx context.Context) error {
 	return nil
 }
 
+// runInit runs an init command in the service's sandbox. The service is unusable if it fails.
 func (s *service) runInit(ctx context.Context, run string) error {
 	limited, cancel := context.WithTimeout(ctx, time.Duration(s.Ready.Timeout))
 	defer cancel()

@@ -95,6 +95,8 @@ func (s *Sandboxes) TryServices(ctx context.Context, level sandbox.Level) error 
 	return err
 }
 
+// resolvedServices returns the services of the job by name, with addresses or users. It fails if the machine
+// cannot confine them.
 func (s *Sandboxes) resolvedServices(ctx context.Context, level sandbox.Level) (all []resolvedService, err error) {
 	if len(s.Job.Services) == 0 {
 		return nil, nil

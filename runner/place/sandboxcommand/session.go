@@ -53,6 +53,7 @@ func (o Options) startEarly() *sandbox.EarlyProcess {
 	return sandbox.StartEarly(sandbox.Network(cmp.Or(o.Network, string(sandbox.NetworkLoopback))))
 }
 
+// open opens the sandbox as for commands of an agent.
 func (s *Session) open(ctx context.Context, begun *sandbox.EarlyProcess) error {
 	p := s.prepared
 	rules, err := settings.ReadRules(ctx, p.Workspace.Commit(), p.Job.Policy.Rules)

@@ -64,6 +64,8 @@ func Resume(ctx context.Context, rec *record.Record, o Options, earlier ResumedR
 	return w, found, nil
 }
 
+// openResumed opens the checkout of an interrupted run, removes its lock and its trees, and returns where its
+// work is.
 func (w *Workspace) openResumed(ctx context.Context, earlier ResumedRun) (FoundWork, error) {
 	l, err := w.readLanding()
 	if err == nil {
@@ -176,6 +178,8 @@ func baseMismatch(wanted, is string) error {
 	return CannotResume("its base commit is %s, the checkout stands on %s; check that commit out", gitops.Short(wanted), gitops.Short(is))
 }
 
+// requireSameBase puts the workspace on the base of an interrupted run. It refuses to resume on another commit or in
+// a checkout with uncommitted changes.
 func (w *Workspace) requireSameBase(ctx context.Context, earlier ResumedRun, away string) error {
 	if w.base.SHA != earlier.BaseSHA && earlier.Base != "" {
 		spec := gitops.BaseSpec{Branch: earlier.Base}

@@ -81,6 +81,8 @@ type Model struct {
 	Endpoint *Endpoint `json:"endpoint,omitempty"` // where it was asked
 }
 
+// examineModel describes the model's API. Online it asks the API for its models, which tests the key, and then the
+// endpoint.
 func (d *Diagnosis) examineModel(ctx context.Context, p *sandboxcommand.Prepared, online bool) {
 	m := &d.Model
 	asked := p.Job.Model
@@ -151,6 +153,7 @@ type GitHub struct {
 	Answer
 }
 
+// examineGitHub describes the repository on GitHub and the token. Online it asks what the token may do there.
 func (d *Diagnosis) examineGitHub(ctx context.Context, p *sandboxcommand.Prepared, online bool) {
 	g := &d.GitHub
 	token := p.Environ.Token()

@@ -28,6 +28,7 @@ type Confinement struct {
 	Processes string            `json:"processes"` // what limits them
 }
 
+// examineConfinement reports how far this machine can confine commands, and tries to break out.
 func (d *Diagnosis) examineConfinement(ctx context.Context, prepared *sandboxcommand.Prepared) error {
 	boxes, err := prepared.Sandboxes(nil)
 	if err != nil {

@@ -22,6 +22,7 @@ type Git struct {
 	Credentials []string `json:"credentials"` // files of its configuration that hold some
 }
 
+// examineGit describes the git program and the checkout, if there is one.
 func (d *Diagnosis) examineGit(ctx context.Context, p *sandboxcommand.Prepared) {
 	g := &d.Git
 	g.Path, g.Credentials = workspace.FindGit(p.Environ.Get("PATH"), p.Dir), []string{}

@@ -88,6 +88,7 @@ func LookAtServers(ctx context.Context, o sandboxcommand.Options) (found []Serve
 	return found, nil
 }
 
+// serverOf describes a server of tools and the tools that the job allows.
 func serverOf(ctx context.Context, one extensions.ServerDescription) Server {
 	s := Server{
 		Name: one.Name, Ready: one.Err == nil && one.Unknown == "", Unknown: one.Unknown, Required: one.Required, Revision: one.List.Revision, Server: one.List.Name, Version: one.List.Version,

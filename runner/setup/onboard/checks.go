@@ -93,6 +93,7 @@ var nodeManagers = []struct{ lock, name, install string }{
 // noTest is npm init's script for packages without tests.
 const noTest = "no test specified"
 
+// node suggests setup and checks for a Node package: its scripts lint, typecheck and test. It has no answer for Bun.
 func (r repository) node() (t Toolchain) {
 	var pkg struct {
 		Scripts         map[string]string `json:"scripts"`
@@ -131,6 +132,7 @@ var (
 	pythonExtra        = regexp.MustCompile(`(?ms)^\[project\.optional-dependencies\]\s*$(.*?)(?:^\[|\z)`)
 )
 
+// python suggests setup and pytest, if a file of the repository names pytest.
 func (r repository) python() (t Toolchain) {
 	usesPytest := slices.ContainsFunc(append(slices.Clone(pythonFiles), pythonRequirements...), func(name string) bool { return strings.Contains(r.read(name), "pytest") })
 	if !usesPytest && !r.has("pytest.ini") {

@@ -166,6 +166,7 @@ func reason(err error) string {
 	return err.Error()
 }
 
+// body returns the text of the pull request that adds the files.
 func (s Setup) body(added []File, report Report) string {
 	var b strings.Builder
 	b.WriteString("`agent-ci init --github` made this. After the merge, put the label `" + Label + "` on an issue to get a pull request. You need write permission.\n\nIt adds\n\n")

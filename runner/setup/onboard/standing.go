@@ -17,6 +17,7 @@ import (
 // existingFiles maps the relevant existing files to ids: defaults and workflows.
 type existingFiles map[string]string
 
+// readExisting lists the defaults and workflows in a tree. It refuses a link or folder in the place of a file to add.
 func readExisting(ctx context.Context, r Repository, tree string) (existingFiles, error) {
 	there := existingFiles{}
 	for _, folder := range []string{".github", ".github/workflows"} {

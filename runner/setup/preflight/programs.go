@@ -55,6 +55,7 @@ func (o Options) hooks() (all []program) {
 	return all
 }
 
+// servers lists the programs of the servers that the job starts, by name. env.set may give them another PATH or HOME.
 func (o Options) servers() (all []program) {
 	for _, name := range slices.Sorted(maps.Keys(o.Job.MCPServers)) {
 		server := o.Job.MCPServers[name]

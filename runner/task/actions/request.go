@@ -64,6 +64,7 @@ func (e *Event) Request(t Triggers) (*Request, string) {
 	return read(e, t)
 }
 
+// issueRequest returns the request that a label or an assignment makes, or why it makes none.
 func (e *Event) issueRequest(t Triggers) (*Request, string) {
 	r := &Request{Actor: e.Sender, Issue: e.Issue}
 	switch {

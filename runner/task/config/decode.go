@@ -203,6 +203,8 @@ func forbiddenName(name *yaml.Node) string {
 	return forbiddenSyntax(name)
 }
 
+// group decodes a mapping with fixed keys. It reports false only for a value that is no mapping. Missing keys are
+// reported where a layer first gives the group.
 func (d *Decoder) group(k *Key, path string, node *yaml.Node, into reflect.Value) bool {
 	if node.Kind != yaml.MappingNode {
 		return d.wrongType(k, path, node)
@@ -246,6 +248,7 @@ func (d *Decoder) complete(k *Key, path string, node *yaml.Node, given map[strin
 	}
 }
 
+// entry decodes a key of a group, or reports why there is no such key here.
 func (d *Decoder) entry(k *Key, path string, name, node *yaml.Node, into reflect.Value) {
 	below := k.Key(name.Value)
 	if below == nil {
@@ -283,6 +286,7 @@ func (d *Decoder) pairs(path string, node *yaml.Node) iter.Seq2[*yaml.Node, *yam
 	}
 }
 
+// list decodes a list in place of that of an earlier layer. It returns false if it reported a problem.
 func (d *Decoder) list(k *Key, path string, node *yaml.Node, into reflect.Value) bool {
 	switch {
 	case node.Kind != yaml.SequenceNode:

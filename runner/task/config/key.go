@@ -118,6 +118,8 @@ func rulesByPath(rules []Rule) map[string]Rule {
 	return byPath
 }
 
+// newKey builds the key at path for a Go type, with all keys below it. An entry of a list has the rule of its list, if it
+// has none of its own.
 func newKey(byPath map[string]Rule, path string, typ reflect.Type) *Key {
 	k := &Key{Rule: byPath[path], Name: path[strings.LastIndexByte(path, '.')+1:], Shape: shapeOf(typ), typ: typ}
 	k.Path = path
@@ -176,6 +178,7 @@ func (k *Key) addWays() {
 	}
 }
 
+// shapeOf returns what YAML a Go type is written as. The first case that fits counts.
 func shapeOf(typ reflect.Type) Shape {
 	switch {
 	case reflect.PointerTo(typ).Implements(reflect.TypeFor[Several]()):

@@ -10,7 +10,7 @@ import (
 
 // Add merges a layer.
 func (d *Decoder) Add(layer Layer) {
-	d.begin(layer.Name, layer.Kind)
+	d.beginLayer(layer.Name, layer.Kind)
 	if layer.Kind == Values {
 		d.assignments(layer.Values)
 		return
@@ -27,22 +27,24 @@ func (d *Decoder) Add(layer Layer) {
 
 // AddNode merges a parsed document.
 func (d *Decoder) AddNode(name string, node *yaml.Node) {
-	d.begin(name, File)
+	d.beginLayer(name, File)
 	d.value(d.format.Root, "", node, d.into)
 }
 
 // AddProblems adds mistakes of another file, as a layer of its own.
 func (d *Decoder) AddProblems(problems ...Problem) {
-	d.begin("", Values)
+	d.beginLayer("", Values)
 	for _, p := range problems {
 		d.add(d.layer(), p)
 	}
 }
 
-func (d *Decoder) begin(name string, kind Kind) {
+// beginLayer makes a layer the one that problems are of.
+func (d *Decoder) beginLayer(name string, kind Kind) {
 	d.layers, d.name = append(d.layers, Layer{Name: name, Kind: kind}), name
 }
 
+// assignments decodes settings of single keys, such as limits.turns=5: each as a file with that key alone.
 func (d *Decoder) assignments(values []Assignment) {
 	for _, a := range values {
 		d.name = a.Origin

@@ -30,6 +30,7 @@ func (f *Format) Schema() []byte {
 	return out.Bytes()
 }
 
+// schemaOf returns the JSON Schema of a key and of all keys below it.
 func schemaOf(k *Key) map[string]any {
 	if k.Foreign != nil && k.Shape == OpenMap {
 		return k.Foreign.Schema

@@ -89,7 +89,7 @@ func checkFilledLine(s string) error {
 	return checkLine(s)
 }
 
-// AtMost returns a check for one line of so many characters.
+// AtMost returns a check for one line of up to that number of characters.
 func AtMost(characters int) func(string) error {
 	return func(s string) error {
 		if utf8.RuneCountInString(s) > characters {

@@ -72,7 +72,7 @@ func unmarked(parts []clean.Part) []clean.Part {
 	return parts
 }
 
-// readIssue reads an open issue, the comments that count, and the parts in more.
+// readIssue reads an open issue, its trusted comments, and the parts in more.
 func (s *Source) readIssue(ctx context.Context, t Task, ref form.Issue, more ...clean.Part) (Task, error) {
 	issue, err := s.issue(ctx, ref)
 	switch {
@@ -102,7 +102,7 @@ func (s *Source) issue(ctx context.Context, ref form.Issue) (*forge.Issue, error
 	return issue, ForgeFailure(fmt.Sprintf("The issue %s cannot be read", ref), err)
 }
 
-// issueInput returns an issue and the comments that count, as of the time of the request.
+// issueInput returns an issue and its trusted comments, as of the time of the request.
 func (s *Source) issueInput(ctx context.Context, ref form.Issue, issue *forge.Issue, askedAt time.Time) (input, error) {
 	title, body := issue.Title, issue.Body
 	if then := s.eventIssue(ref); then != nil {

@@ -96,7 +96,7 @@ func (s *Source) eventPull(pull *forge.PullRequest) (title, body string) {
 	return pull.Title, pull.Body
 }
 
-// pullComments returns the comments below the pull request that count.
+// pullComments returns the trusted comments below the pull request.
 func (s *Source) pullComments(ctx context.Context, pull *forge.PullRequest) ([]clean.Part, []forge.Comment, error) {
 	ref := form.Issue{Repository: s.Event.Repository, Number: pull.Number}
 	below, err := s.issue(ctx, ref)
@@ -136,8 +136,8 @@ func (s *Source) originalIssue(ctx context.Context, number int) (input, error) {
 	return s.issueInput(ctx, ref, issue, askedAt)
 }
 
-// requestParts returns the words that ask for more. They follow earlier comments on lines of the
-// diff by authors that count, and precede the line comments of the requesting review.
+// requestParts returns the words that ask for more. Earlier trusted comments on lines of the diff come before them,
+// the line comments of the requesting review after them.
 func (s *Source) requestParts(ctx context.Context) ([]clean.Part, error) {
 	q := s.Request
 	said, err := s.eventRepository().ReviewComments(ctx, q.Number)

@@ -63,6 +63,7 @@ func (s *Source) Read(ctx context.Context, pull *forge.PullRequest) (Task, error
 	return t, nil
 }
 
+// read reads the task: the subject of feedback, an event's pull request or request, a named issue, or the prompt.
 func (s *Source) read(ctx context.Context, pull *forge.PullRequest) (Task, error) {
 	switch {
 	case s.Job.Publish.Feedback():

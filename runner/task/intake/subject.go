@@ -175,7 +175,7 @@ func (s *Source) subjectAt(ref form.Issue) time.Time {
 	return time.Time{}
 }
 
-// issueSubject returns an issue and the comments that count.
+// issueSubject returns an issue and its trusted comments.
 func (s *Source) issueSubject(ctx context.Context, _ *Task, ref form.Issue, issue *forge.Issue) (input, error) {
 	if s.Job.Publish.As == job.AsReview {
 		return input{}, outcome.Stopf(outcome.InvalidInput, "issue", "publish.as is review, and %s is an issue; give the number of a pull request.", ref)
@@ -188,7 +188,7 @@ func (s *Source) issueSubject(ctx context.Context, _ *Task, ref form.Issue, issu
 	return in, nil
 }
 
-// pullSubject returns a pull request with its diff and the comments that count. It rejects every
+// pullSubject returns a pull request with its diff and its trusted comments. It rejects every
 // fork, because the fork's content would be in the agent's checkout.
 func (s *Source) pullSubject(ctx context.Context, t *Task, ref form.Issue, issue *forge.Issue) (input, error) {
 	if err := pullFits(s.Job, ref.Repository); err != nil {
@@ -216,8 +216,8 @@ func (s *Source) pullSubject(ctx context.Context, t *Task, ref form.Issue, issue
 	return input{ref: ref, parts: slices.Concat(parts, said, onLines)}, nil
 }
 
-// lineComments returns the comments on the diff by authors that count, and the findings of earlier
-// runs. The agent must not repeat those.
+// lineComments returns the comments on the diff by trusted authors, and the findings of earlier runs. The agent must
+// not repeat those.
 func (s *Source) lineComments(ctx context.Context, to forge.Repository, number int) ([]clean.Part, error) {
 	if !s.Event.HasToken || s.Job.Trust.Comments == "none" {
 		return nil, nil

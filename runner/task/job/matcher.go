@@ -17,13 +17,13 @@ var plainMatcher = regexp.MustCompile(`^[A-Za-z0-9_| -]*$`)
 // applies to all.
 func (h Hook) For(names ...string) bool {
 	return len(h.Tools) == 0 || slices.ContainsFunc(h.Tools, func(matcher string) bool {
-		return slices.ContainsFunc(names, func(name string) bool { return matches(matcher, name) })
+		return slices.ContainsFunc(names, func(name string) bool { return fitsMatcher(matcher, name) })
 	})
 }
 
-// matches reports whether a Claude Code matcher fits name. A matcher is a list of names separated
+// fitsMatcher reports whether a Claude Code matcher fits name. A matcher is a list of names separated
 // by |, or a regular expression for part of the name. "*" and "" fit all names.
-func matches(matcher, name string) bool {
+func fitsMatcher(matcher, name string) bool {
 	switch {
 	case matcher == "*", matcher == "":
 		return true
@@ -46,7 +46,7 @@ func matcherMistake(matcher string, own []string, whole bool) string {
 	for _, tool := range dialect.Tools {
 		known = append(known, tool.Matched()...)
 	}
-	if strings.Contains(matcher, "mcp") || slices.ContainsFunc(known, func(name string) bool { return matches(matcher, name) }) {
+	if strings.Contains(matcher, "mcp") || slices.ContainsFunc(known, func(name string) bool { return fitsMatcher(matcher, name) }) {
 		return ""
 	}
 	never := "fits no tool, so that the hook would never be asked"

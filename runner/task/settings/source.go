@@ -117,7 +117,7 @@ func (s *Source) LoadGiven(ctx context.Context, base Commit) (*Settings, error) 
 }
 
 func (s *Source) merge(ctx context.Context, base Commit, load func(...config.Layer) (*job.Job, error)) (*Settings, error) {
-	layers, file, err := s.layers(ctx, base)
+	layers, file, err := s.readLayers(ctx, base)
 	if err != nil {
 		return nil, err
 	}
@@ -144,8 +144,8 @@ func invalidJob(err error) error {
 	return outcome.Stopf(outcome.InvalidInput, "job", "The job has %s: %s", count, problems[0]).Because(err)
 }
 
-// layers are the sources of the job, the lowest first, and the job file among them.
-func (s *Source) layers(ctx context.Context, base Commit) ([]config.Layer, File, error) {
+// readLayers returns the sources of the job, the lowest first, and the job file, if there is one.
+func (s *Source) readLayers(ctx context.Context, base Commit) ([]config.Layer, File, error) {
 	var file File
 	defaults, err := s.defaults(ctx, base)
 	if err != nil {

@@ -35,6 +35,7 @@ var (
 	goError = lazyregexp.New(`^(?:vet: )?(\S+\.go):([0-9]+)(?::[0-9]+)?: (.*)$`)
 )
 
+// line reads the next line that the tests of a package print.
 func (p *goPackage) line(text string) {
 	switch {
 	case strings.HasPrefix(text, "=== "):
@@ -243,9 +244,9 @@ var goTest = lazyregexp.New(`^(?:Test|Fuzz|Example|Benchmark)[^./]*(?:/|$)`)
 // ran adds a package whose tests ran. If each test is named, no others ran.
 func ran(name string, to *Results, named bool) {
 	if to.seen = true; !named {
-		to.whole(scope{begins: name + ".", rest: goTest})
+		to.addScope(scope{begins: name + ".", rest: goTest})
 	}
-	to.whole(scope{begins: name + " ["})
+	to.addScope(scope{begins: name + " ["})
 }
 
 func loadFailure(name, how string, said *Test) *Test {
@@ -276,6 +277,7 @@ func newGoJSON() *goJSON {
 	return &goJSON{packages: map[string]*goPackage{}, builds: map[string]*Test{}, left: maxNames}
 }
 
+// line reads the next event of go test -json. Other lines are skipped.
 func (g *goJSON) line(text string) {
 	if !strings.HasPrefix(text, "{") || !strings.Contains(text, `"Action"`) {
 		return
@@ -308,6 +310,8 @@ func (g *goJSON) compilerSays(of, text string) {
 	}
 }
 
+// event records an event of a package, or of a test if test is not empty. failedBuild names the package that did
+// not compile.
 func (g *goJSON) event(p *goPackage, action, name, test, output, failedBuild string) {
 	switch {
 	case action == "output" && (test != "" || strings.HasPrefix(output, "panic: ")):

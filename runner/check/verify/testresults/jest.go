@@ -26,11 +26,12 @@ var (
 	jestEnd  = lazyregexp.New(`^Tests: +(?:[0-9]+ [a-z]+, )*[0-9]+ total$`)
 )
 
+// line reads the next line of what Jest prints.
 func (j *jest) line(text string) {
 	switch {
 	case strings.HasPrefix(text, "PASS ") || strings.HasPrefix(text, "FAIL "):
 		if m := jestFile().FindStringSubmatch(text); m != nil {
-			j.begin(m[2], m[1] == "PASS")
+			j.beginFile(m[2], m[1] == "PASS")
 		}
 	case strings.HasPrefix(text, "  ● ") && j.file != "":
 		j.bullet(strings.TrimSpace(text[len("  ● "):]))
@@ -48,7 +49,8 @@ func (j *jest) line(text string) {
 	}
 }
 
-func (j *jest) begin(file string, passed bool) {
+// beginFile handles the line that names a test file and whether all its tests passed.
+func (j *jest) beginFile(file string, passed bool) {
 	j.close()
 	j.file, j.verbose = clean(file, maxName), nil
 	j.told.unit(File, j.file)
@@ -99,7 +101,7 @@ func (j *jest) total(text string) {
 	if !strings.Contains(text, "skipped") && !strings.Contains(text, "todo") {
 		for _, file := range slices.Sorted(maps.Keys(j.files)) {
 			if !j.files[file] {
-				j.told.whole(scope{begins: file + " › "})
+				j.told.addScope(scope{begins: file + " › "})
 			}
 		}
 	}
@@ -107,7 +109,7 @@ func (j *jest) total(text string) {
 	j.file = ""
 }
 
-// notTests are the bullets of other messages.
+// notTests are titles of messages that have a bullet like that of a failing test.
 var notTests = []string{"Console", "Cannot log after tests are done", "Validation Warning", "Deprecation Warning"}
 
 func (j *jest) bullet(title string) {

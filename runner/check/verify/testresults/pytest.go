@@ -41,6 +41,7 @@ var (
 // maxPlaces is how many lines of a failure may be the test's own.
 const maxPlaces = 20
 
+// line reads the next line of what pytest prints. Its first character and the section above decide what it is.
 func (p *pytest) line(text string) {
 	if text == "" {
 		return
@@ -57,7 +58,7 @@ func (p *pytest) line(text string) {
 	case p.section == "short test summary info":
 		p.summary(text)
 	case p.block != "":
-		p.found(text)
+		p.findPlace(text)
 	case strings.Contains(text, ".py::"):
 		p.each(text)
 	case p.section == "test session starts":
@@ -129,7 +130,7 @@ func (p *pytest) total(text string) {
 	if !p.partial && !strings.Contains(text, " deselected") {
 		for _, file := range slices.Sorted(maps.Keys(p.files)) {
 			if p.files[file] {
-				p.told.whole(scope{begins: file + "::"})
+				p.told.addScope(scope{begins: file + "::"})
 			}
 		}
 	}
@@ -148,7 +149,8 @@ func (p *pytest) summary(text string) {
 	p.summaries = append(p.summaries, t)
 }
 
-func (p *pytest) found(text string) {
+// findPlace notes a line of a failure block that names a place, up to maxPlaces for a test.
+func (p *pytest) findPlace(text string) {
 	if len(p.places) >= maxTests || len(p.places[p.block]) >= maxPlaces {
 		return
 	}

@@ -153,6 +153,7 @@ func (r *Results) named(name string) bool {
 	return r.passed[name] && !r.failing[name] && !r.skipped[name]
 }
 
+// fail records a failing test once, under its name. Beyond MaxFailing tests are only counted.
 func (r *Results) fail(t Test) {
 	t.Name, t.File, t.Message = clean(t.Name, maxName), clean(t.File, maxName), clean(t.Message, maxMessage)
 	t.Package = clean(t.Package, maxName)
@@ -187,7 +188,8 @@ func note(names *map[string]bool, name string) {
 	}
 }
 
-func (r *Results) whole(s scope) {
+// addScope notes names whose tests all ran: those that are in no other set passed.
+func (r *Results) addScope(s scope) {
 	if s.begins = clean(s.begins, maxName); len(r.ran) < maxScopes {
 		r.ran = append(r.ran, s)
 	}
@@ -207,7 +209,7 @@ func (r *Results) Join(more *Results) {
 	}
 	r.seen, r.partial = r.seen || more.seen, r.partial || more.partial
 	for _, s := range more.ran {
-		r.whole(s)
+		r.addScope(s)
 	}
 	for u := range more.units {
 		r.unit(u.Kind, u.Name)

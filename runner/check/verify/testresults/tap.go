@@ -41,6 +41,8 @@ var (
 	tapTime  = lazyregexp.New(` +# +(?:time=|in )[0-9.]+ *(?:ms|s|sec)?$`)
 )
 
+// line reads the next line. What follows a failed test depends on the tool: a YAML block, a comment of Bats, or
+// an indented message of Mocha.
 func (p *tap) line(text string) {
 	body := strings.TrimLeft(text, " ")
 	begun := p.begun
@@ -107,6 +109,7 @@ func (p *tap) enter(depth int, name string) {
 	p.groups[min(depth, 20)] = clean(name, maxName)
 }
 
+// test records a test and its description, which may end in a directive: # SKIP or # TODO.
 func (p *tap) test(depth int, failed bool, number, about string) {
 	p.within, p.failed, p.waits = false, false, false
 	if depth == 0 {

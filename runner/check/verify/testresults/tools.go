@@ -166,7 +166,7 @@ func (p *printed) vitestFile(of parts) {
 	}
 	p.told.unit(File, of["file"])
 	if !strings.Contains(of["counts"], "skipped") && !strings.Contains(of["counts"], "todo") {
-		p.told.whole(scope{begins: begins})
+		p.told.addScope(scope{begins: begins})
 	}
 }
 
@@ -290,7 +290,7 @@ func (p *printed) noTarget(parts) {
 // mavenClass handles a class's line. Its failing tests are named.
 func (p *printed) mavenClass(of parts) {
 	if p.open = nil; of["skipped"] == "0" {
-		p.told.whole(scope{begins: of["class"] + "."})
+		p.told.addScope(scope{begins: of["class"] + "."})
 	}
 	p.told.unit(Class, of["class"])
 }

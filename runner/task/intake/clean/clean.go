@@ -155,7 +155,7 @@ func withoutLinkComments(text string) (string, int) {
 		if head[0] < at {
 			continue // in a remark
 		}
-		end := ends.after(head[1], closingOf[text[head[1]-1]])
+		end := ends.endAfter(head[1], closingOf[text[head[1]-1]])
 		if end == len(text) {
 			continue
 		}
@@ -179,8 +179,8 @@ type remarkEnds struct {
 	known map[byte]int
 }
 
-// after returns the position of the first unescaped mark at or after from, or the end of the text.
-func (r *remarkEnds) after(from int, mark byte) int {
+// endAfter returns the position of the first unescaped mark at or after from, or the end of the text.
+func (r *remarkEnds) endAfter(from int, mark byte) int {
 	if end, known := r.known[mark]; known && end >= from {
 		return end
 	}
