@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
-	"strings"
 	"testing"
 	"time"
 
@@ -22,7 +21,7 @@ const bareVariable = "BENCH_BARE"
 // requests that a run sent, to a server of the same session, and after each answer but
 // the last a plain bash, which runs the same command. It is timed in a process of its
 // own, from the first request to the last answer.
-func bareLoop(b *testing.B, session string, requests []modeltest.Request) time.Duration {
+func bareLoop(b *testing.B, session string, requests []modeltest.Request) bareTimes {
 	b.Helper()
 	server := startServer(b, session)
 	defer server.Close()
@@ -43,8 +42,8 @@ func bareLoop(b *testing.B, session string, requests []modeltest.Request) time.D
 	if err != nil {
 		b.Fatalf("the bare loop: %v\n%s", err, said.Bytes())
 	}
-	took, err := time.ParseDuration(strings.TrimSpace(string(answer)))
-	if err != nil {
+	var took bareTimes
+	if err := json.Unmarshal(answer, &took); err != nil {
 		b.Fatal(err)
 	}
 	if faults := server.Faults(); len(faults) > 0 {
@@ -53,6 +52,9 @@ func bareLoop(b *testing.B, session string, requests []modeltest.Request) time.D
 	return took
 }
 
+// bareTimes is how long a bare loop takes: all of it, and the median of its requests and its commands.
+type bareTimes struct{ All, Request, Command time.Duration }
+
 // loop is the bare loop. It reads the bodies of its requests and writes how long it took.
 func loop(url string) int {
 	var bodies [][]byte
@@ -60,12 +62,16 @@ func loop(url string) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
+	var requests, commands []time.Duration
 	began := time.Now()
 	for i, body := range bodies {
+		asked := time.Now()
 		if err := post(url, body); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			return 1
 		}
+		answered := time.Now()
+		requests = append(requests, answered.Sub(asked))
 		if i == len(bodies)-1 {
 			break
 		}
@@ -73,8 +79,12 @@ func loop(url string) int {
 			fmt.Fprintf(os.Stderr, "bash: %v\n%s", err, out)
 			return 1
 		}
+		commands = append(commands, time.Since(answered))
 	}
-	fmt.Println(time.Since(began))
+	took := bareTimes{time.Since(began), medianOf(requests), medianOf(commands)}
+	if err := json.NewEncoder(os.Stdout).Encode(took); err != nil {
+		return 1
+	}
 	return 0
 }
 

@@ -50,17 +50,22 @@ func BenchmarkTurnWithEcho(b *testing.B) {
 	const turns = 100
 	repository, session := smallRepository(b), echoSession(turns)
 	var seen []sighting
-	var bare []time.Duration
+	var bare, requests, commands []time.Duration
 	for b.Loop() {
-		seen, bare = seen[:0], bare[:0]
+		seen, bare, requests, commands = seen[:0], bare[:0], requests[:0], commands[:0]
 		for range runs {
 			seen = append(seen, program{dir: repository, session: session, args: []string{"--publish", "none", "--set", "task.expects=answer"}}.run(b))
-			bare = append(bare, bareLoop(b, session, seen[len(seen)-1].requests))
+			took := bareLoop(b, session, seen[len(seen)-1].requests)
+			bare, requests, commands = append(bare, took.All), append(requests, took.Request), append(commands, took.Command)
 		}
 	}
 	results.against(fmt.Sprintf("%d turns with exec_command of echo, start to exit, all layers on", turns), median(seen, sighting.total), "bare loop", medianOf(bare), 2)
 	results.served(median(seen, sighting.served))
 	results.against("  of that from the first request to the last answer", median(seen, sighting.askedFor), "bare loop", medianOf(bare), 2)
+	results.against("  one request until its answer is recorded", median(seen, sighting.requestOfTurn), "request of the bare loop", medianOf(requests), 0)
+	results.time("  from there until the command is recorded as started", median(seen, sighting.admission), 0)
+	results.against("  from there until its result is recorded", median(seen, sighting.commandOfTurn), "bash of the bare loop", medianOf(commands), 0)
+	results.time("  from there to the next request", median(seen, sighting.preparation), 0)
 	results.memory(seen)
 }
 

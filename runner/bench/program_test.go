@@ -41,6 +41,7 @@ type sighting struct {
 	asking    time.Duration // from the first request to the last answer
 	committed time.Duration // from the last answer to the end of the run
 	requests  []modeltest.Request
+	between   map[string]time.Duration // median from an event to the next: "model.request tool.started"
 }
 
 func (s sighting) total() time.Duration  { return s.Wall }
@@ -50,6 +51,12 @@ func (s sighting) served() time.Duration { return s.server }
 
 func (s sighting) askedFor() time.Duration    { return s.asking }
 func (s sighting) committedIn() time.Duration { return s.committed }
+
+// The parts of a turn with one command.
+func (s sighting) requestOfTurn() time.Duration { return s.between["model.request model.response"] }
+func (s sighting) admission() time.Duration     { return s.between["model.response tool.started"] }
+func (s sighting) commandOfTurn() time.Duration { return s.between["tool.started tool.finished"] }
+func (s sighting) preparation() time.Duration   { return s.between["tool.finished model.request"] }
 
 // underway is a run that goes on.
 type underway struct {
@@ -114,7 +121,7 @@ func (u *underway) end(b *testing.B) sighting {
 		b.Fatalf("the scripted server complains: %q", faults)
 	}
 	seen.start, seen.server = time.Duration(u.first.Load()), time.Duration(u.spent.Load())
-	seen.asking, seen.committed = aroundLastAnswer(b, filepath.Join(u.out, "transcript.jsonl"))
+	seen.addTimes(b, filepath.Join(u.out, "transcript.jsonl"))
 	seen.requests = u.server.Requests()
 	return seen
 }
@@ -193,36 +200,41 @@ func peak(state *os.ProcessState) int64 {
 	return usage.Maxrss << 10
 }
 
-// aroundLastAnswer is the time from the first request to the model's last answer, and
-// from that to the end of a run.
-func aroundLastAnswer(b *testing.B, transcript string) (until, after time.Duration) {
+// addTimes reads a transcript: asking, committed and between.
+func (s *sighting) addTimes(b *testing.B, transcript string) {
 	b.Helper()
 	file, err := os.Open(transcript)
 	if err != nil {
 		b.Fatal(err)
 	}
 	defer file.Close()
-	var asked, answered, ended time.Time
+	var asked, answered time.Time
+	var last struct {
+		Type string    `json:"type"`
+		Time time.Time `json:"time"`
+	}
+	between := map[string][]time.Duration{}
 	lines := bufio.NewScanner(file)
 	lines.Buffer(nil, 64<<20)
 	for lines.Scan() {
-		var event struct {
-			Type string    `json:"type"`
-			Time time.Time `json:"time"`
-		}
-		if err := json.Unmarshal(lines.Bytes(), &event); err != nil {
+		before := last
+		if err := json.Unmarshal(lines.Bytes(), &last); err != nil {
 			b.Fatal(err)
 		}
+		between[before.Type+" "+last.Type] = append(between[before.Type+" "+last.Type], last.Time.Sub(before.Time))
 		switch {
-		case event.Type == "model.response":
-			answered = event.Time
-		case event.Type == "model.request" && asked.IsZero():
-			asked = event.Time
+		case last.Type == "model.response":
+			answered = last.Time
+		case last.Type == "model.request" && asked.IsZero():
+			asked = last.Time
 		}
-		ended = event.Time
 	}
 	if err := lines.Err(); err != nil || answered.IsZero() {
 		b.Fatalf("no answer in %s: %v", transcript, err)
 	}
-	return answered.Sub(asked), ended.Sub(answered)
+	s.asking, s.committed = answered.Sub(asked), last.Time.Sub(answered)
+	s.between = make(map[string]time.Duration, len(between))
+	for events, took := range between {
+		s.between[events] = medianOf(took)
+	}
 }
