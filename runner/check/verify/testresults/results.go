@@ -188,7 +188,7 @@ func note(names *map[string]bool, name string) {
 	}
 }
 
-// addScope notes names whose tests all ran: those that are in no other set passed.
+// addScope notes tests that all ran, so that those which are not named passed.
 func (r *Results) addScope(s scope) {
 	if s.begins = clean(s.begins, maxName); len(r.ran) < maxScopes {
 		r.ran = append(r.ran, s)
