@@ -180,3 +180,44 @@ func TestHolds(t *testing.T) {
 		t.Errorf("a plain folder: %v", err)
 	}
 }
+
+func TestSwitchRefusesABranchName(t *testing.T) {
+	t.Parallel()
+	for _, branch := range []string{"", "a..b", "x.lock", "../../HEAD", "with space", "-x/.y"} {
+		r := newRepo(t)
+		r.Seed()
+		c, cs := oneChange(t, r)
+		before := r.Git("for-each-ref")
+		if err := c.Switch(t.Context(), branch, commit(t, c, cs), cs); err == nil {
+			t.Errorf("%q was taken", branch)
+		}
+		gittest.Same(t, "references", before, r.Git("for-each-ref"))
+	}
+}
+
+func TestSwitchRefusesBeforeItMovesAnything(t *testing.T) {
+	t.Parallel()
+	for name, prepare := range map[string]func(r repo){
+		"checked out elsewhere": func(r repo) { r.Git("worktree", "add", "-q", "-b", "agent-ci/x", r.Path("../linked")) },
+		"a packed reference in the way": func(r repo) {
+			r.Git("branch", "agent-ci")
+			r.Git("pack-refs", "--all")
+		},
+		"a reference in the way":  func(r repo) { r.Git("branch", "agent-ci") },
+		"an index that is locked": func(r repo) { r.Write(".git/index.lock", "") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRepo(t)
+			r.Seed()
+			prepare(r)
+			c, cs := oneChange(t, r)
+			before, head := r.Git("for-each-ref"), r.Git("symbolic-ref", "HEAD")
+			if err := c.Switch(t.Context(), "agent-ci/x", commit(t, c, cs), cs); err == nil {
+				t.Error("it switched")
+			}
+			gittest.Same(t, "references", before, r.Git("for-each-ref"))
+			gittest.Same(t, "HEAD", head, r.Git("symbolic-ref", "HEAD"))
+		})
+	}
+}

@@ -138,3 +138,22 @@ func TestPrivateTreeNeedsTrackedFiles(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+func TestPrivateTreeHasSubmodules(t *testing.T) {
+	t.Parallel()
+	lib, r := newRepo(t), rich(t)
+	lib.Write("lib.c", "int x;\n")
+	lib.Seed()
+	r.Git("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", lib.Dir, "lib")
+	r.Commit("with a submodule")
+	r.Write("lib/.git", "gitdir: "+r.Path(".git/modules/lib")+"\n") // as old versions of git write it
+	tree, in, snap, _ := private(t, r.open())
+	gittest.Same(t, "status", []string(nil), tree.status())
+	if dir := tree.Git("-C", "lib", "rev-parse", "--absolute-git-dir"); !strings.HasPrefix(dir, tree.Dir) {
+		t.Errorf("the submodule's repository is %s", dir)
+	}
+	tree.Write("lib/lib.c", "int y;\n")
+	tree.Git("-C", "lib", "commit", "--quiet", "--all", "--message=theirs")
+	gittest.Same(t, "problems", []gitops.ProblemKind{gitops.ProblemSubmodule}, kinds(changes(t, in, snap)))
+	gittest.Same(t, "the submodule of the checkout", lib.Git("rev-parse", "HEAD"), r.Git("-C", "lib", "rev-parse", "HEAD"))
+}

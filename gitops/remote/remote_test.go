@@ -662,3 +662,14 @@ func TestGitIsShownNoSecrets(t *testing.T) {
 		t.Error("a helper of the user was asked")
 	}
 }
+
+func TestCloneRefusesExistingFolder(t *testing.T) {
+	o := newOrigin(t)
+	dir := t.TempDir()
+	if err := remote.Clone(t.Context(), at(o.bare), remote.CloneOptions{Dir: dir}); err == nil {
+		t.Error("it was cloned into")
+	}
+	if _, err := os.Stat(dir); err != nil {
+		t.Errorf("what stood there is gone: %v", err)
+	}
+}

@@ -238,3 +238,19 @@ func TestWhereDiffsApply(t *testing.T) {
 		})
 	}
 }
+
+func TestARewriteOfWhatChangedMeanwhileIsRefused(t *testing.T) {
+	dir := t.TempDir()
+	folder{"f": "a\n"}.write(t, dir)
+	plan, err := rewrite(t, dir, texts(folder{"f": "b\n"}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder{"f": "another\n"}.write(t, dir)
+	if err := plan.Commit(t.Context()); !errors.As(err, new(*tree.ChangedError)) {
+		t.Errorf("error %v", err)
+	}
+	if diff := cmp.Diff(folder{"f": "another\n"}, readTree(t, dir)); diff != "" {
+		t.Error(diff)
+	}
+}
