@@ -70,8 +70,18 @@ func (l layout) configurations() []string {
 	return files
 }
 
-// submodulesOf returns the .git of submodules in .gitmodules, recursively.
+// submodulesOf returns the .git of submodules in .gitmodules, recursively. It reads each folder once:
+// commands write these files, and a path may lead back to a folder above it.
 func submodulesOf(workspace string) []string {
+	return submodulesBelow(workspace, make(map[string]bool))
+}
+
+func submodulesBelow(workspace string, read map[string]bool) []string {
+	real, err := filepath.EvalSymlinks(workspace)
+	if err != nil || read[real] {
+		return nil
+	}
+	read[real] = true
 	raw, err := readSmall(filepath.Join(workspace, ".gitmodules"))
 	if err != nil {
 		return nil
@@ -82,9 +92,10 @@ func submodulesOf(workspace string) []string {
 	}
 	var found []string
 	for _, s := range c.Section("submodule").Subsections {
-		if path := filepath.FromSlash(s.Option("path")); path != "" && path != "." && filepath.IsLocal(path) {
+		path := filepath.FromSlash(s.Option("path"))
+		if path != "" && filepath.Clean(path) != "." && filepath.IsLocal(path) {
 			below := filepath.Join(workspace, path)
-			found = append(append(found, filepath.Join(below, ".git")), submodulesOf(below)...)
+			found = append(append(found, filepath.Join(below, ".git")), submodulesBelow(below, read)...)
 		}
 	}
 	return found

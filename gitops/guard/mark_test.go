@@ -179,6 +179,27 @@ func TestMarkCoversSubmodules(t *testing.T) {
 	}
 }
 
+// Commands write .gitmodules, whose paths may lead back to the folder that has it.
+func TestSubmodulesThatLeadBackAreReadOnce(t *testing.T) {
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	put(t, filepath.Join(dir, "lib/.gitmodules"), "[submodule \"up\"]\n\tpath = up\n", 0o644)
+	must(os.Symlink(dir, filepath.Join(dir, "lib/up")))
+	must(os.Symlink(".", filepath.Join(dir, "one")))
+	must(os.Symlink(".", filepath.Join(dir, "two")))
+	put(t, filepath.Join(dir, ".gitmodules"), "[submodule \"here\"]\n\tpath = ./\n[submodule \"back\"]\n\tpath = lib/..\n"+
+		"[submodule \"one\"]\n\tpath = one\n[submodule \"two\"]\n\tpath = two\n[submodule \"lib\"]\n\tpath = lib\n", 0o644)
+	var want []string
+	for _, name := range []string{"one/.git", "two/.git", "lib/.git", "lib/up/.git"} {
+		want = append(want, filepath.Join(dir, name))
+	}
+	if d := cmp.Diff(want, submodulesOf(dir)); d != "" {
+		t.Error(d)
+	}
+}
+
 func put(t *testing.T, path, content string, mode os.FileMode) {
 	t.Helper()
 	must(os.MkdirAll(filepath.Dir(path), 0o755))
