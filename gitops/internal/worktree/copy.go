@@ -301,7 +301,7 @@ func (c *copier) copyData(out, in *os.File, info fs.FileInfo) error {
 		c.copies = errors.Is(err, errors.ErrUnsupported) || errors.Is(err, syscall.EXDEV)
 	}
 	if size := info.Size(); size < smallFile && info.Sys().(*syscall.Stat_t).Blocks*blockSize >= size {
-		return c.copySmall(out, in)
+		return c.copySmall(out, in, size)
 	}
 	info, err := in.Stat()
 	if err != nil {
@@ -329,20 +329,23 @@ func (c *copier) copyData(out, in *os.File, info fs.FileInfo) error {
 // blockSize is the unit of Stat_t.Blocks.
 const blockSize = 512
 
-// copySmall copies a file without holes, which may have grown since.
-func (c *copier) copySmall(out, in *os.File) error {
+// copySmall copies a file without holes, which had size bytes and may have grown since. A read that
+// gives less than the buffer holds is the last one once these are read: some file systems give
+// less before the end.
+func (c *copier) copySmall(out, in *os.File, size int64) error {
 	if c.buffer == nil {
 		c.buffer = make([]byte, smallFile)
 	}
-	for {
+	for copied := int64(0); ; {
 		n, err := in.Read(c.buffer)
+		copied += int64(n)
 		if n > 0 {
 			if _, err := out.Write(c.buffer[:n]); err != nil {
 				return err
 			}
 		}
 		switch {
-		case errors.Is(err, io.EOF) || n < len(c.buffer) && err == nil && n > 0:
+		case errors.Is(err, io.EOF) || n < len(c.buffer) && copied >= size && err == nil:
 			return nil
 		case err != nil:
 			return err
