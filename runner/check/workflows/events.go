@@ -112,11 +112,12 @@ func (t trigger) excludes(condition *actionlint.String) bool {
 	if condition == nil {
 		return false
 	}
-	text := strings.TrimSpace(condition.Value)
-	if inner, found := strings.CutPrefix(text, "${{"); found {
+	text := condition.Value
+	if inner, found := strings.CutPrefix(text, "${{"); found && strings.HasSuffix(inner, "}}") {
 		text = strings.TrimSuffix(inner, "}}")
 	}
-	if strings.Contains(text, "}}") { // text with several expressions in it, which is true unless empty
+	// An expression with anything around it, a line's end too, is text, and not empty: that is true.
+	if strings.Contains(text, "${{") || strings.Contains(text, "}}") {
 		return false
 	}
 	expression, err := actionlint.NewExprParser().Parse(actionlint.NewExprLexer(text + "}}"))
@@ -140,22 +141,22 @@ func (t trigger) isFalse(expression actionlint.ExprNode) bool {
 		}
 	case *actionlint.CompareOpNode:
 		value, isText := e.Right.(*actionlint.StringNode)
-		return e.Kind == actionlint.CompareOpNodeKindEq && isText && t.differs(githubKey(e.Left), strings.ToLower(value.Value))
+		return e.Kind == actionlint.CompareOpNodeKindEq && isText && t.differs(githubKey(e.Left), value.Value)
 	}
 	return false
 }
 
-// differs reports whether a key of github surely has another value than this one, which is in lower case: GitHub compares
-// without regard to case. The ref of a pull request is refs/pull/NUMBER/merge.
+// differs reports whether a key of github surely has another value than this one. GitHub compares without regard to
+// case. The ref of a pull request is refs/pull/NUMBER/merge.
 func (t trigger) differs(key, value string) bool {
-	branch := strings.ToLower(t.branch)
+	lower := strings.ToLower(value)
 	switch key {
 	case "ref":
-		return branch != "" && value != "refs/heads/"+branch && !strings.HasPrefix(value, "refs/pull/")
+		return t.branch != "" && !strings.EqualFold(value, "refs/heads/"+t.branch) && !strings.HasPrefix(lower, "refs/pull/")
 	case "ref_name":
-		return branch != "" && value != branch && !strings.HasSuffix(value, "/merge")
+		return t.branch != "" && !strings.EqualFold(value, t.branch) && !strings.HasSuffix(lower, "/merge")
 	case "event_name":
-		return !slices.Contains(t.events, value)
+		return !slices.Contains(t.events, lower)
 	}
 	return false
 }
