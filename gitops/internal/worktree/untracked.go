@@ -53,6 +53,9 @@ func (s *Scan) untracked(ctx context.Context, dir *os.Root, n name, at place) er
 		if err != nil {
 			return fmt.Errorf("look at %q: %w", path, err)
 		}
+		if info.Mode().Type()&^fs.ModeSymlink != 0 { // no file any more
+			return nil
+		}
 		s.reportFound(Found{Kind: Untracked, Path: path, info: info, stat: index.StatOf(info)})
 	}
 	return nil

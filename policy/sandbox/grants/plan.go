@@ -142,7 +142,7 @@ func (p *Plan) resolveLent() map[string]string {
 	for place, folder := range p.folders.BorrowedFolders {
 		place, errPlace := p.resolvePlace(place)
 		folder, err := filepath.EvalSymlinks(folder)
-		if errors.Join(errPlace, err) == nil && pathname.IsInAny(place, p.workspace) && !p.isVisibleLoan(folder) {
+		if errors.Join(errPlace, err) == nil && pathname.IsInAny(place, p.workspace) && !p.isHiddenLoan(folder) {
 			lent[place] = folder
 		}
 	}
@@ -160,9 +160,9 @@ func (p *Plan) resolvePlace(place string) (string, error) {
 	return filepath.Join(git, inside), err
 }
 
-// isVisibleLoan reports whether a lent folder is in a hidden one. A twin inside one is shown, and so is a
+// isHiddenLoan reports whether a lent folder is in a hidden one. A twin inside one is shown, and so is a
 // workspace among its run's folders.
-func (p *Plan) isVisibleLoan(folder string) bool {
+func (p *Plan) isHiddenLoan(folder string) bool {
 	above, twin := p.hiddenAbove(folder), []string{p.folders.SecondPath}
 	inTwin := pathname.IsInAny(folder, twin...) && (!pathname.IsInAny(above, twin...) || above == p.folders.SecondPath)
 	return above != "" && above != p.hiddenAbove(p.workspace) && !inTwin

@@ -48,7 +48,7 @@ var snapshots = []string{"*.snap", "**/__snapshots__/**", "**/snapshots/**", "*.
 
 // Find lists the signs in the lines of a change, and counts those beyond the list.
 func Find(diff *lines.Diff) (found []transcript.Silenced, more int, err error) {
-	f := finder{moved: movedLines(diff)}
+	f := finder{removed: removedLines(diff)}
 	for _, file := range diff.Files {
 		if err := f.file(file); err != nil {
 			return nil, 0, err
@@ -61,7 +61,7 @@ func Find(diff *lines.Diff) (found []transcript.Silenced, more int, err error) {
 }
 
 type finder struct {
-	moved map[string]int // removed lines that are not yet found again
+	removed map[string]int // removed lines that are not yet found again
 	found []transcript.Silenced
 	more  int
 }
@@ -135,23 +135,23 @@ func (f *finder) snapshot(file lines.File) error {
 	return nil
 }
 
-// movedLines counts the removed lines, each with the line before it.
-func movedLines(diff *lines.Diff) map[string]int {
-	moved := map[string]int{}
+// removedLines counts the removed lines, each with the line before it, to recognize a moved line.
+func removedLines(diff *lines.Diff) map[string]int {
+	removed := map[string]int{}
 	for _, file := range diff.Files {
 		for _, line := range file.Removed {
-			moved[withBefore(line)]++
+			removed[withBefore(line)]++
 		}
 	}
-	return moved
+	return removed
 }
 
 func (f *finder) isMoved(line lines.Line) bool {
 	key := withBefore(line)
-	if f.moved[key] == 0 {
+	if f.removed[key] == 0 {
 		return false
 	}
-	f.moved[key]--
+	f.removed[key]--
 	return true
 }
 

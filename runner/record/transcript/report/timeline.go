@@ -158,6 +158,9 @@ func (e *entry) words() g.Node {
 
 // capitalised returns a line with an initial capital.
 func capitalised(line document.Text) document.Text {
+	if len(line) == 0 || line[0].Text == "" {
+		return line
+	}
 	line = slices.Clone(line)
 	first, size := utf8.DecodeRuneInString(line[0].Text)
 	line[0].Text = string(unicode.ToUpper(first)) + line[0].Text[size:]
