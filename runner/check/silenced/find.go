@@ -62,8 +62,8 @@ func Find(diff *lines.Diff) (found []transcript.Silenced, more int, err error) {
 
 type finder struct {
 	removed map[string]int // removed lines that are not yet found again
-	found []transcript.Silenced
-	more  int
+	found   []transcript.Silenced
+	more    int
 }
 
 func (f *finder) add(s transcript.Silenced) {
