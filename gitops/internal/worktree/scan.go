@@ -364,7 +364,7 @@ func (s *Scan) trackedFile(dir *os.Root, names []name, n int, there bool, i int)
 	if s.provenUnchanged(names[n], i) {
 		return nil
 	}
-	return s.suspectEntry(dir, names[n].disk, i)
+	return s.suspectEntry(dir, names[n], i)
 }
 
 // provenUnchanged reports whether a file's metadata proves that it is as entry i of the index has it.
@@ -375,11 +375,15 @@ func (s *Scan) provenUnchanged(n name, i int) bool {
 }
 
 // suspectEntry adds a file to the suspects, or reports that entry i of the index was deleted.
-func (s *Scan) suspectEntry(dir *os.Root, disk string, i int) error {
+func (s *Scan) suspectEntry(dir *os.Root, n name, i int) error {
 	e := s.index.Entry(i)
-	info, err := dir.Lstat(disk)
+	info, err := dir.Lstat(n.disk)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("look at %q: %w", e.Path, err)
+	}
+	// The scan entered no folder here, so the new one's files would be missing without a word.
+	if err == nil && info.IsDir() && !n.mode.IsDir() {
+		return fmt.Errorf("%q became a folder while the work tree was read; run again when nothing else writes there", e.Path)
 	}
 	mode := uint32(0)
 	if err == nil {

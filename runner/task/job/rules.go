@@ -129,7 +129,7 @@ var rules = []config.Rule{
 	{Path: "policy.secrets[].name", About: "Variable in which commands find the placeholder.", Required: true, NonEmpty: true, Form: form.Variable},
 	{Path: "policy.secrets[].from", About: "Where the value is: a variable, or a file with one line if it contains a slash. Empty: the variable called name.", Form: secretFrom},
 	{Path: "policy.secrets[].preset", About: "Client whose configuration gets the placeholder: npm, pypi, goproxy, git, cargo, maven. Empty: none.", Values: []string{"", PresetNPM, PresetPyPI, PresetGoProxy, PresetGit, PresetCargo, PresetMaven}},
-	{Path: "policy.secrets[].hosts", About: "Hosts that get the value, by https, optionally with a port and the start of a path. Only commands that get the secret may reach them.", Required: true, Form: secretHost, NonEmpty: true, Example: "[npm.example.com, 'git.example.com:8443/team']", MaxEntries: maxScopes},
+	{Path: "policy.secrets[].hosts", About: "Hosts that get the value, by https, optionally with a port and the start of a path. Commands that get the secret may reach them.", Required: true, Form: secretHost, NonEmpty: true, Example: "[npm.example.com, 'git.example.com:8443/team']", MaxEntries: maxScopes},
 	{Path: "policy.secrets[].private", About: "true: the hosts may have private addresses."},
 	{Path: "policy.secrets[].ca", About: "File with the hosts' certificate authorities: in the base commit, or absolute. Empty: those of the machine.", Form: rulesFile},
 	{Path: "policy.secrets[].header", About: "Header with the value: whole, after a scheme such as Bearer, or as user or password of Basic authentication.", Initial: headerAuthorization, Form: headerName},
