@@ -51,7 +51,7 @@ func replay(flags *flagSet) runFunc {
 	flags.boolean(&o.Frozen, "frozen", "run nothing: take the outputs of tools from the record as well")
 	flags.quiet(&o.Quiet)
 	return func(ctx context.Context, p process, rest []string) int {
-		dir, status := p.runOrLast("replay", flags, rest, last)
+		dir, status := p.runDirectoryOrLast("replay", flags, rest, last)
 		if status != exitOK {
 			return status
 		}

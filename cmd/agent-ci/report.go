@@ -90,7 +90,7 @@ func (p process) runOf(ctx context.Context, flags *flagSet, o artifact.Options, 
 		if o.Name != "" || o.Out != "" {
 			return "", "", flags.wrong(p, "--artifact and --out are for a run of GitHub Actions: give OWNER/REPO and the run, or its address")
 		}
-		dir, status = p.runOrLast("report", flags, o.Words, last)
+		dir, status = p.runDirectoryOrLast("report", flags, o.Words, last)
 		return dir, "", status
 	}
 	if last {
@@ -124,9 +124,9 @@ func printFetched(p process, f *artifact.Fetched) {
 	}
 }
 
-// runOrLast returns the directory of the run that is named, or of the newest run with last. If
+// runDirectoryOrLast returns the directory of the run that is named, or of the newest run with last. If
 // there is no such run, it prints why and returns an exit status other than 0.
-func (p process) runOrLast(command string, flags *flagSet, names []string, last bool) (dir string, status int) {
+func (p process) runDirectoryOrLast(command string, flags *flagSet, names []string, last bool) (dir string, status int) {
 	switch {
 	case len(names) == 0 && !last:
 		return "", flags.wrong(p, "%s", runOrLast.problem)

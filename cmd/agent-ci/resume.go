@@ -51,7 +51,7 @@ func resume(flags *flagSet) runFunc {
 	flags.events(&asJSON)
 	flags.quiet(&o.Quiet)
 	return func(ctx context.Context, p process, rest []string) int {
-		dir, status := p.runOrLast("resume", flags, rest, last)
+		dir, status := p.runDirectoryOrLast("resume", flags, rest, last)
 		if status != exitOK {
 			return status
 		}

@@ -24,6 +24,8 @@ var lowerLetters = func() (table [256]byte) {
 	return table
 }()
 
+// read keeps the letters and digits of text in lower case, with their offsets. It leaves out what spellings
+// add: the 0x of hexadecimal numbers, and the letters of escapes after a backslash or an ampersand.
 func (l *letters) read(text string) {
 	if cap(l.all) < len(text) {
 		l.all, l.at = make([]byte, len(text)), make([]int32, len(text))
@@ -36,7 +38,7 @@ func (l *letters) read(text string) {
 			n-- // the 0 before it
 			continue
 		}
-		all[n], at[n] = f, int32(i)
+		all[n], at[n] = f, int32(i) // the next one overwrites it, unless it is a letter or a digit
 		if f != 0 {
 			n++
 		} else if c == '\\' || c == '&' {

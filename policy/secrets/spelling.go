@@ -163,10 +163,11 @@ func (s *spelling) inValue(letter int) int {
 	return int(s.at[letter]) * len(s.value) / len(s.form)
 }
 
-// part returns the part of the value for a range of letters.
+// part returns the part of the value that the letters from to to-1 spell whole. In an encoding such as base64, the
+// letters at the edges may have only some bits of their byte, so these bytes are left out.
 func (s *spelling) part(from, to int) string {
 	first, last := s.inValue(from), s.inValue(to-1)
-	if !s.plain { // a letter at the edge may stand for a part of a byte
+	if !s.plain {
 		first, last = first+1, last-1
 	}
 	return s.value[first:max(first, last+1)]

@@ -148,7 +148,8 @@ func (c *scriptCell) redact(items []message.Item) {
 	}
 }
 
-// notifyNews has whoever waits for the cell answer the model.
+// notifyNews wakes the waiter for the cell, which then answers the model. It never blocks: one pending
+// signal is enough.
 func (c *scriptCell) notifyNews() {
 	select {
 	case c.newsSignal <- struct{}{}:

@@ -38,7 +38,8 @@ func (t *Tools) bashLaunches(call tools.Call) ([]commandRequest, error) {
 	}}, nil
 }
 
-// runBash returns a command's output alone, after any remarks.
+// runBash runs one command, all[0], and returns its output. Remarks precede it, and the exit code in
+// bash_metadata if it is not 0.
 func (t *Tools) runBash(ctx context.Context, call tools.Call, all []commandRequest) (tools.Result, error) {
 	ran, err := t.run(ctx, all[0])
 	switch {

@@ -60,7 +60,8 @@ func (p *prints) copy(from io.Reader) error {
 	}
 }
 
-// take passes text on to the call until the mark. What may be the beginning of the mark is held back.
+// take passes text on to the call until the mark, and keeps what follows for the next call. Text that may begin the
+// mark is held back.
 func (p *prints) take(text []byte) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -224,8 +224,9 @@ func cacheFolder(path string) string {
 	return filepath.Join("caches", hex.EncodeToString(sum[:8]))
 }
 
-// movedCaches returns cache variables with new values: missing folders move below dir, and
-// dispensable ones too if commands cannot change them. The operator's own values stay.
+// movedCaches returns cache variables with new values below dir, for folders that are missing. If home,
+// that is, commands can change their home, replaceable folders stay; otherwise those that commands cannot change move
+// too. The operator's own values stay.
 func (p *Plan) movedCaches(dir string, home bool, changes func(path string) bool) []string {
 	var moved []string
 	for _, v := range cacheVariables {

@@ -76,7 +76,8 @@ func (e EarlierView) PointsInto(path string, folders []string) bool {
 // errReached ends a walk that reached one of the folders.
 var errReached = errors.New("it leads there")
 
-// pointsInto is PointsInto for a path from a folder without links.
+// pointsInto reports whether a path, read from the folder from, leads into one of the folders real. Neither from nor
+// real have links in them. A path that can't be followed counts as leading there, to be safe.
 func (e EarlierView) pointsInto(from, path string, real []string) bool {
 	_, err := look(e.lstat).walk(e.seen, from, path, func(at string, _ error) error {
 		if pathname.IsInAny(at, real...) {

@@ -44,7 +44,7 @@ func pause() error {
 }
 
 // resume continues processes stopped by pause, children before parents, which would otherwise
-// notice a stopped child. A process stopped earlier has a pending SIGSTOP and stays stopped.
+// notice a stopped child. A process that was stopped before pause has pause's SIGSTOP pending, and stays stopped.
 func resume() {
 	all := processes()
 	slices.SortFunc(all, func(a, b process) int {

@@ -40,7 +40,8 @@ func New(all []Hook, boxes *confine.Sandboxes, root string) *Hooks {
 		Sandboxes: SandboxProvider{
 			Environ: boxes.Environ, BaseTree: boxes.BaseTree, WritableByCommands: boxes.WritableFolders(),
 			Open: func(ctx context.Context, agent *sandbox.Sandbox) (*sandbox.Sandbox, error) {
-				// What setup commands installed may lead into the workspace, or be of a pull request.
+				// Files that setup installed may be links into the workspace or come from a pull request, and
+				// a hook must run neither.
 				return boxes.OpenSidecar(ctx, agent, confine.Sidecar{Name: "hooks", Workspace: confine.SidecarRead, BaseTree: true, WithoutSetupFiles: true})
 			},
 		},

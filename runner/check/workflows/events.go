@@ -20,7 +20,9 @@ var onDefault = map[string]bool{
 	"pull_request_target": true, "issue_comment": true, "workflow_run": true, "check_run": true, "check_suite": true, "status": true, "label": true, "issues": true, "pull_request_comment": true,
 }
 
-// events names the events by which the branch starts a version of a workflow.
+// events names the workflow's events that a push of the changed branch, or its pull request, triggers. GitHub
+// takes a workflow from the branch for some events, and from the default branch for others; from says whose
+// version w is.
 func (c Change) events(w *actionlint.Workflow, from origin) (names []string) {
 	known := onBranch
 	if from == ofBase {
