@@ -313,6 +313,26 @@ func TestExamplesAreWhatInitWrites(t *testing.T) {
 	golden.Compare(t, examples+"workflows/review.yml", string(onboard.Build{}.Pinned([]byte(read(t, "../../runner/setup/onboard/recipes/review/workflow.yml")))))
 }
 
+// TestActionPageHasTheIssueWorkflow compares the workflow on the action's page with the example, without comments.
+func TestActionPageHasTheIssueWorkflow(t *testing.T) {
+	t.Parallel()
+	const page = "docs/reference/action.md"
+	var want, got any
+	if err := yaml.Unmarshal([]byte(read(t, examples+"workflows/issue.yml")), &want); err != nil {
+		t.Fatal(err)
+	}
+	for _, block := range yamlBlocks(t, page) {
+		if strings.HasPrefix(block, "# .github/workflows/agent-ci-issue.yml") {
+			if err := yaml.Unmarshal([]byte(block), &got); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("%s (-example +page):\n%s", page, d)
+	}
+}
+
 // TestDocsNameNoReleaseThatIsNot reads what a person copies from.
 func TestDocsNameNoReleaseThatIsNot(t *testing.T) {
 	t.Parallel()
