@@ -127,9 +127,8 @@ func (r *runner) setUp(ctx context.Context, rd *ready, hookText string) (_ *read
 	return &next, err
 }
 
-// workAndPublish lets the agent work until its change is verified, and publishes it. If the run's
-// time is over, which ends ctx but not untimed, it still publishes if the job wants that. attempts
-// counts past verifications.
+// workAndPublish lets the agent work until its change is verified, and publishes it. limits.time ends
+// ctx but not untimed, so that a job can still publish then. attempts counts past verifications.
 func (r *runner) workAndPublish(ctx, untimed context.Context, rd *ready, attempts int) error {
 	w, err := r.work(ctx, untimed, rd, attempts)
 	if err != nil {

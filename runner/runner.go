@@ -72,8 +72,8 @@ func (r *runner) inTime(untimed context.Context, l job.Limits, work func(ctx con
 // graceTime is the time to save the work after limits.time, and the same time again to publish it.
 const graceTime = time.Minute
 
-// inGrace runs work that saves results. After limits.time, which ends ctx, it has graceTime left, unless untimed
-// ends before.
+// inGrace runs work that saves results. limits.time ends ctx; work then has graceTime left, until untimed
+// ends at the latest.
 func inGrace(ctx, untimed context.Context, work func(context.Context) error) error {
 	end, limited := ctx.Deadline()
 	if !limited {

@@ -60,7 +60,7 @@ func (w *workshop) git(dir string, args ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// repository makes a repository of a folder, with a commit of all that is in it.
+// repository turns a folder into a repository and commits all its files.
 func (w *workshop) repository(dir string) {
 	w.t.Helper()
 	w.git(w.dir, "init", "--quiet", "--initial-branch=main", dir)

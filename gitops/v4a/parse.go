@@ -188,7 +188,7 @@ func (p *parser) openSection(op Op, name string) error {
 	return nil
 }
 
-// finishSection checks and stores what was read of the section at hand, if there is one.
+// finishSection checks and stores the current section, if there is one.
 func (p *parser) finishSection() error {
 	s := p.section
 	if s == nil {

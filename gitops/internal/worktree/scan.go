@@ -33,8 +33,8 @@ type Found struct {
 	stat index.Stat  // of one that is untracked or ignored
 }
 
-// Stat returns the file's metadata without the fields that change while its content does not.
-// Anything but a file has a zero Stat.
+// Stat returns the metadata of an untracked file or an ignored name, without the fields that change
+// while the content does not. It is zero for all others.
 func (f Found) Stat() index.Stat { return stableStat(f.stat) }
 
 type Kind uint8

@@ -188,7 +188,7 @@ var patches = map[string]struct {
 	},
 }
 
-// notes are of files that another one takes the place of, unless the patch says that they go.
+// notes are the expected notes on replaced files. A file that the patch deletes gets none.
 var notes = map[string][]string{
 	"add over a file":  {"f: there was a file, and all of it was replaced. Make sure that this is meant."},
 	"move over a file": {"b: there was a file, and all of it was replaced. Make sure that this is meant."},

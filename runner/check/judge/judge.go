@@ -186,8 +186,8 @@ func (c Case) verdict() (v policy.Verdict, err error) {
 // plainFile is the mode of an ordinary file.
 const plainFile = "100644"
 
-// changedFiles lists the files that the policy judges, with its concerns: first the changed files in their order,
-// then paths with a problem that are not part of the change. A file of written counts only if its mode changed.
+// changedFiles lists the files for the policy to judge, with their concerns: the changed files in their order, then
+// other paths with a problem. It omits files of written whose mode did not change.
 func changedFiles(change *gitops.ChangeSet, written []string) []policy.ChangedFile {
 	concerns := map[string][]policy.Concern{}
 	for _, p := range change.Problems {

@@ -114,8 +114,8 @@ func (b Bundle) withBundleRestrictions(j job.Job) (*job.Job, error) {
 	return &j, nil
 }
 
-// adopt fills p with what the bundle says, after checking that it may: repository, run id and branch must
-// fit this half, and the job of the base commit decides, with the restrictions of the bundle added.
+// adopt fills p from the bundle, or returns an error if its repository, run id or branch do not fit this half.
+// The job is the base commit's, with the bundle's restrictions added.
 func (h SecondHalf) adopt(ctx context.Context, b Bundle, known pins, repository string, p *publish.Proposal) (err error) {
 	if p.Job, err = h.template(ctx); err != nil {
 		return err

@@ -88,7 +88,7 @@ func (l *Lessons) append(ctx context.Context, change *gitops.ChangeSet) (*gitops
 	return l.addNew(ctx, change, all)
 }
 
-// addNew adds the lessons that the base does not have to a change that leaves the file of lessons alone. It
+// addNew adds new lessons to a change. The change must not touch the file of lessons. It
 // returns the change and the added lessons. If the file cannot take them it warns and adds none.
 func (l *Lessons) addNew(ctx context.Context, change *gitops.ChangeSet, all []memory.Lesson) (*gitops.ChangeSet, []memory.Lesson, error) {
 	before, err := fileIn(l.workspace.Checkout(), change.Base.Tree)

@@ -93,7 +93,7 @@ var nodeManagers = []struct{ lock, name, install string }{
 // noTest is npm init's script for packages without tests.
 const noTest = "no test specified"
 
-// node suggests setup and checks for a Node package: its scripts lint, typecheck and test. It has no answer for Bun.
+// node suggests setup and checks for a Node package: its scripts lint, typecheck and test. It suggests nothing for Bun.
 func (r repository) node() (t Toolchain) {
 	var pkg struct {
 		Scripts         map[string]string `json:"scripts"`

@@ -188,7 +188,7 @@ func note(names *map[string]bool, name string) {
 	}
 }
 
-// addScope notes tests that all ran, so that those which are not named passed.
+// addScope notes a group of tests that all ran: tests of the group without a name in the output passed.
 func (r *Results) addScope(s scope) {
 	if s.begins = clean(s.begins, maxName); len(r.ran) < maxScopes {
 		r.ran = append(r.ran, s)

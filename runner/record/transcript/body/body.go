@@ -114,8 +114,8 @@ type ending struct {
 	hidden   int // calls shown nowhere but in the run directory
 }
 
-// body returns the last lines of a body: what continues in comments, what is left out, and where the whole
-// transcript is.
+// body returns the last lines of a body: the number of comments, the number of omitted events, and the place of
+// the whole transcript.
 func (e ending) body(v *transcript.View, o Options) string {
 	s := "\n"
 	switch {

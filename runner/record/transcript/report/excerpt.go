@@ -56,7 +56,7 @@ func (s *scale) collect(bytes int) int {
 	return 0
 }
 
-// limit returns the limit in bytes for each text of a page of that size, with that number of entries.
+// limit returns the largest size of a text in bytes, for a page of page bytes with entries entries.
 func (s *scale) limit(page, entries int) int {
 	left := max(0, page-fixedBytes-entries*entryBytes)
 	slices.Sort(s.lengths)
