@@ -9,10 +9,10 @@ COMMIT  ?= $(shell git rev-parse HEAD 2>/dev/null)$(if $(shell git status --porc
 LDFLAGS  = -s -w -X main.version=$(VERSION)
 TOOLS    = $(GO) tool -modfile=.ci/tools.mod
 # The tests that try every way out in whole runs.
-BATTERY  = ^TestNothingGetsOutOfARun$$|^TestNobodyPoisonsACache$$|^TestLandlockKeepsCommandsFromGitOfTheCheckout$$|^TestHiddenFilesOfAReadOnlyCheckout$$
+BATTERY  = ^TestNothingGetsOutOfARun$$|^TestCachesStayUnpoisoned$$|^TestLandlockProtectsCheckoutGit$$|^TestHidesFilesInReadOnlyCheckout$$
 # The tests that take longest, which make e2e has in any case: all but the kills under
 # the race detector, and the kills by themselves.
-SLOW    = ^TestKilled(AtEachRequest|WhilePublishing|WhileTheConversation|WhileAgentsWork|RunsGoOn|WhileItEnds|WhenItsTimeIsOver)|^TestNothingGetsOut(OfARun)?$$|^TestAnOverlayTells|^TestSoak$$
+SLOW    = ^TestKilled(AtEachRequest|WhilePublishing|DuringCompaction|WhileAgentsWork|RunsResume|WhileEnding|AfterTimeLimit)|^TestNothingGetsOut(OfARun)?$$|^TestOverlayChanges|^TestSoak$$
 SLOW   := $(SLOW)|^TestChangesInALayerAreThoseOfACopy$$|^TestRebaseAsGit$$|^TestOrdinaryWork$$|^TestToolchains
 SLOW   := $(SLOW)|^TestScripts$$/^(failures|ending|services_trouble|pull_request_trouble|forge_trouble|red_proof|hooks_replay|mcp_setup|lessons|kept_baseline|drift|repair_tests)$$
 # FRESH=-count=1 has make test run what the cache has results of.
@@ -25,7 +25,7 @@ PKG     ?= ./gitops/charset
 N       ?= 30
 SEED    ?= 1
 ALSO    ?=
-# The clients of TestClients that may not be missing.
+# The clients of TestPackageManagersUseSecretsSafely that may not be missing.
 CLIENTS ?=
 # How long make soak goes on.
 SOAK    ?= 10m
@@ -57,13 +57,13 @@ first-minutes: ## the demo and the tests that need it most, from a fresh clone w
 	@.ci/first-minutes
 
 e2e: race build ## what takes longer: race detector, the slowest tests, some kills, the whole battery, a minute of soak, a release, the action by act, databases as services, package managers with secrets, real bug fixes with the arms that agents come with, MCP servers and the conformance suite from npm, Ajv on the examples, the tutorials, the report in a browser, the image
-	AGENT_CI_KILLS=12 $(GO) test -count=1 -timeout 30m -run '^TestKilled|$(SLOW)' -skip '$(BATTERY)|^TestAnOverlay|^TestToolchains' ./cmd/agent-ci
-	AGENT_CI_E2E=1 $(GO) test -count=1 -timeout 30m -run '^TestAct$$' ./cmd/agent-ci
+	AGENT_CI_KILLS=12 $(GO) test -count=1 -timeout 30m -run '^TestKilled|$(SLOW)' -skip '$(BATTERY)|^TestOverlayChanges|^TestToolchains' ./cmd/agent-ci
+	AGENT_CI_E2E=1 $(GO) test -count=1 -timeout 30m -run '^TestActionRunsInAct$$' ./cmd/agent-ci
 	AGENT_CI_E2E=1 $(GO) test -count=1 -timeout 30m -run '^TestProofs$$' ./runner/check/verify
-	AGENT_CI_E2E=1 $(GO) test -count=1 -timeout 15m -run '$(BATTERY)|^TestAnOverlay|^TestToolchains|^TestDatabases' ./cmd/agent-ci
-	AGENT_CI_E2E=1 $(GO) test -count=1 -timeout 15m -run '^TestInstances$$' ./cmd/agent-ci
-	AGENT_CI_E2E=1 AGENT_CI_CLIENTS='$(CLIENTS)' $(GO) test -count=1 -timeout 30m -run '^TestClients$$' ./cmd/agent-ci
-	AGENT_CI_E2E=1 $(GO) test -count=1 -timeout 30m -run '^TestNPMServers$$|^TestConformance$$|^TestAjvTakesExamples$$|^TestTutorials$$' ./cmd/agent-ci
+	AGENT_CI_E2E=1 $(GO) test -count=1 -timeout 15m -run '$(BATTERY)|^TestOverlayChanges|^TestToolchains|^TestDatabasesAsServices$$' ./cmd/agent-ci
+	AGENT_CI_E2E=1 $(GO) test -count=1 -timeout 15m -run '^TestRealBugFixes$$' ./cmd/agent-ci
+	AGENT_CI_E2E=1 AGENT_CI_CLIENTS='$(CLIENTS)' $(GO) test -count=1 -timeout 30m -run '^TestPackageManagersUseSecretsSafely$$' ./cmd/agent-ci
+	AGENT_CI_E2E=1 $(GO) test -count=1 -timeout 30m -run '^TestNPMServersAnswerCalls$$|^TestMCPConformance$$|^TestAjvAcceptsExamples$$|^TestTutorials$$' ./cmd/agent-ci
 	@AGENT_CI_SEED=$${AGENT_CI_SEED:-1} $(MAKE) --no-print-directory soak SOAK=60s
 	.ci/release --dry-run
 	@.ci/browser bin/agent-ci

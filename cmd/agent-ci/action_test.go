@@ -106,9 +106,9 @@ func TestActionIsDocumented(t *testing.T) {
 	}
 }
 
-// TestActionPassesInputsByTheEnvironment keeps what a workflow gives out of
+// TestActionPassesInputsInEnvironment keeps what a workflow gives out of
 // scripts, and other people's actions but the one that uploads out of this one.
-func TestActionPassesInputsByTheEnvironment(t *testing.T) {
+func TestActionPassesInputsInEnvironment(t *testing.T) {
 	t.Parallel()
 	file := readAction(t)
 	inputs, _ := names(t, file.Inputs)
@@ -136,8 +136,8 @@ func TestActionPassesInputsByTheEnvironment(t *testing.T) {
 	}
 }
 
-// TestInstallRefusesWhatARunTakes gives the command install each input that has no default.
-func TestInstallRefusesWhatARunTakes(t *testing.T) {
+// TestInstallRefusesRunInputs gives the command install each input that has no default.
+func TestInstallRefusesRunInputs(t *testing.T) {
 	t.Parallel()
 	file, refused := readAction(t), 0
 	_, inputs := names(t, file.Inputs)
@@ -161,9 +161,9 @@ func TestInstallRefusesWhatARunTakes(t *testing.T) {
 	}
 }
 
-// TestActionUploadsWhatPeopleRead holds the last step to a few files of a run, whatever
+// TestActionUploadsReportFiles holds the last step to a few files of a run, whatever
 // became of it, and to changing nothing of how that ended.
-func TestActionUploadsWhatPeopleRead(t *testing.T) {
+func TestActionUploadsReportFiles(t *testing.T) {
 	t.Parallel()
 	steps := readAction(t).Runs.Steps
 	step := steps[len(steps)-1]
@@ -196,10 +196,10 @@ var pins = map[string]string{
 	"actions/attest-build-provenance": "4d101475d8b20a2381f78447822ac1eab6504dd8",
 }
 
-// TestWorkflowsAreCareful reads the examples and this repository's own
+// TestWorkflowsPinAndRestrict reads the examples and this repository's own
 // workflows: pinned, with no more permissions than written down, and without
 // anything of an event in a script.
-func TestWorkflowsAreCareful(t *testing.T) {
+func TestWorkflowsPinAndRestrict(t *testing.T) {
 	t.Parallel()
 	var files []string
 	for _, pattern := range []string{"../../examples/workflows/*.yml", "../../.github/workflows/*.yml", "../../runner/setup/onboard/recipes/*/workflow.yml"} {
@@ -215,9 +215,9 @@ func TestWorkflowsAreCareful(t *testing.T) {
 	}
 }
 
-// TestStrangersEndNoRunThatWaits reads the group of the workflow that anybody's
+// TestCommentsCancelNoQueuedRun reads the group of the workflow that anybody's
 // comment starts: GitHub ends what waits in a group when more comes to it.
-func TestStrangersEndNoRunThatWaits(t *testing.T) {
+func TestCommentsCancelNoQueuedRun(t *testing.T) {
 	t.Parallel()
 	var w struct {
 		Jobs struct {
@@ -295,9 +295,9 @@ func checkWorkflow(t *testing.T, file string, inputs []string) {
 	}
 }
 
-// TestExamplesAreWhatInitWrites holds examples/workflows to what init writes where the
+// TestExampleWorkflowsMatchInit holds examples/workflows to what init writes where the
 // commit is not known: there is no release that an example could name.
-func TestExamplesAreWhatInitWrites(t *testing.T) {
+func TestExampleWorkflowsMatchInit(t *testing.T) {
 	t.Parallel()
 	starters, err := filepath.Glob("../../runner/setup/onboard/starter/*.yml")
 	if err != nil || len(starters) != 7 {
@@ -313,8 +313,8 @@ func TestExamplesAreWhatInitWrites(t *testing.T) {
 	golden.Compare(t, examples+"workflows/review.yml", string(onboard.Build{}.Pinned([]byte(read(t, "../../runner/setup/onboard/recipes/review/workflow.yml")))))
 }
 
-// TestActionPageHasTheIssueWorkflow compares the workflow on the action's page with the example, without comments.
-func TestActionPageHasTheIssueWorkflow(t *testing.T) {
+// TestActionPageMatchesIssueWorkflow compares the workflow on the action's page with the example, without comments.
+func TestActionPageMatchesIssueWorkflow(t *testing.T) {
 	t.Parallel()
 	const page = "docs/reference/action.md"
 	var want, got any
@@ -333,8 +333,8 @@ func TestActionPageHasTheIssueWorkflow(t *testing.T) {
 	}
 }
 
-// TestDocsNameNoReleaseThatIsNot reads what a person copies from.
-func TestDocsNameNoReleaseThatIsNot(t *testing.T) {
+// TestDocsNameNoUnpublishedRelease reads what a person copies from.
+func TestDocsNameNoUnpublishedRelease(t *testing.T) {
 	t.Parallel()
 	for _, pattern := range []string{"../../README.md", "../../docs/*.md", "../../docs/*/*.md", examples + "workflows/*.yml"} {
 		files, err := filepath.Glob(pattern)

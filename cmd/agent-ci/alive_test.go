@@ -11,8 +11,8 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 )
 
-// TestTimeInALongAnswerCounts kills a run that waits for the model.
-func TestTimeInALongAnswerCounts(t *testing.T) {
+// TestWaitForModelCountsAfterKill kills a run that waits for the model.
+func TestWaitForModelCountsAfterKill(t *testing.T) {
 	t.Parallel()
 	w := newKillWorld(t)
 	asked := make(chan time.Time, 1)

@@ -176,7 +176,7 @@ func TestWingsImportDownwards(t *testing.T) {
 	}
 }
 
-func TestRoomsRefuseToKnow(t *testing.T) {
+func TestPackagesAvoidForbiddenImports(t *testing.T) {
 	t.Parallel()
 	found := map[string]bool{}
 	for _, p := range packages(t) {
@@ -200,7 +200,7 @@ func TestRoomsRefuseToKnow(t *testing.T) {
 
 // The stage runs before all else of the program is initialised, and in each
 // process of a sandbox: what it imports is paid for there.
-func TestTheStageImportsLittle(t *testing.T) {
+func TestStageImportsFewPackages(t *testing.T) {
 	t.Parallel()
 	const stage = module + "policy/sandbox/stage"
 	all := packages(t)
@@ -218,7 +218,7 @@ func TestTheStageImportsLittle(t *testing.T) {
 }
 
 // What is text in and verdict out opens no files.
-func TestTextsAreReadByOthers(t *testing.T) {
+func TestTextPackagesOpenNoFiles(t *testing.T) {
 	t.Parallel()
 	texts := []string{module + "gitops/editformat", module + "gitops/find", module + "gitops/rules", module + "gitops/v4a"}
 	for _, p := range packages(t) {
@@ -243,7 +243,7 @@ func wantImports(t *testing.T, p goPackage, roots []string) {
 
 func within(name, root string) bool { return name == root || strings.HasPrefix(name, root+"/") }
 
-func TestPackagesSayWhatTheyOwn(t *testing.T) {
+func TestPackagesHaveDocComments(t *testing.T) {
 	t.Parallel()
 	for _, p := range packages(t) {
 		if p.Doc == "" {

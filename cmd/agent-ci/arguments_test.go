@@ -11,7 +11,7 @@ import (
 
 // A call with more arguments than a call may have is answered, and goes neither
 // into the transcript nor into a request.
-func TestArgumentsThatAreTooLongGoNowhere(t *testing.T) {
+func TestDropsOverlongArguments(t *testing.T) {
 	t.Parallel()
 	w := newWorkshop(t)
 	w.repository(w.dir)

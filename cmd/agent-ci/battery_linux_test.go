@@ -50,7 +50,7 @@ func TestNothingGetsOutOfARun(t *testing.T) {
 }
 
 // The same finds breaches of every kind where nothing confines.
-func TestTheBatteryFindsWhatGetsOut(t *testing.T) {
+func TestBatteryFindsBreaches(t *testing.T) {
 	t.Parallel()
 	users := sandboxtest.Users(t)
 	user := slices.Max(slices.Collect(maps.Values(users)))
@@ -67,7 +67,7 @@ func TestTheBatteryFindsWhatGetsOut(t *testing.T) {
 }
 
 // It also finds what no attempt of today comes to.
-func TestTheBatteryFindsWhatIsLeft(t *testing.T) {
+func TestBatteryFindsLeftovers(t *testing.T) {
 	t.Parallel()
 	programs := besiegers(t)
 	s := newSiege(t, programs, "full", os.Getuid())
@@ -91,7 +91,7 @@ func TestTheBatteryFindsWhatIsLeft(t *testing.T) {
 	_ = left.Wait() // it was killed
 }
 
-func TestHiddenFilesOfAReadOnlyCheckout(t *testing.T) {
+func TestHidesFilesInReadOnlyCheckout(t *testing.T) {
 	t.Parallel()
 	s := newSiege(t, besiegers(t), "full", os.Getuid())
 	job := s.job(nil)
@@ -103,10 +103,10 @@ func TestHiddenFilesOfAReadOnlyCheckout(t *testing.T) {
 	}
 }
 
-// TestNobodyPoisonsACache has the agent, the code of the change in a check, and a test of the change try
+// TestCachesStayUnpoisoned has the agent, the code of the change in a check, and a test of the change try
 // everything on what setup and the baseline left in caches and in ignored files. Every later run of a
 // check finds that as it was, and the user's folders stay as they were.
-func TestNobodyPoisonsACache(t *testing.T) {
+func TestCachesStayUnpoisoned(t *testing.T) {
 	t.Parallel()
 	if !overlaid() {
 		t.Skip("caches are kept where commands work in an overlay")
@@ -238,7 +238,7 @@ true
 
 // Without network namespaces nothing holds commands to the hosts of a secret, which is
 // found before one is run.
-func TestSecretsTakeNamespaces(t *testing.T) {
+func TestSecretsNeedNetworkNamespace(t *testing.T) {
 	t.Parallel()
 	programs := besiegers(t)
 	for _, kind := range []string{"agent", "setup", "verify"} {
@@ -261,9 +261,9 @@ func TestSecretsTakeNamespaces(t *testing.T) {
 	}
 }
 
-// TestLandlockKeepsCommandsFromGitOfTheCheckout makes attempts on .git in every place where commands run: they
+// TestLandlockProtectsCheckoutGit makes attempts on .git in every place where commands run: they
 // find one of their own there.
-func TestLandlockKeepsCommandsFromGitOfTheCheckout(t *testing.T) {
+func TestLandlockProtectsCheckoutGit(t *testing.T) {
 	t.Parallel()
 	programs := besiegers(t)
 	for i, place := range []string{"setup", "agent", "check"} {

@@ -105,9 +105,9 @@ turns:
 	return bundle{w, filepath.Join(w.dir, "clone1.run")}
 }
 
-// TestBundleTellsOfItsLessons has bundles whose transcript tells reviewers of other lessons than
+// TestBundleComparesLessonsWithChange has bundles whose transcript tells reviewers of other lessons than
 // the change brings.
-func TestBundleTellsOfItsLessons(t *testing.T) {
+func TestBundleComparesLessonsWithChange(t *testing.T) {
 	t.Parallel()
 	harmless := object{"id": "l-0", "claim": "Water is wet.", "evidence": []string{"greet.sh@0123456"}, "run": "r", "date": "2026-01-01"}
 	for name, told := range map[string][]any{"none": {}, "others": {harmless}} {
@@ -126,8 +126,8 @@ func TestBundleTellsOfItsLessons(t *testing.T) {
 	}
 }
 
-// TestBundleOfARunAsEvidence names a run as what shows a lesson, which nobody can look at.
-func TestBundleOfARunAsEvidence(t *testing.T) {
+// TestBundleRefusesRunAsEvidence names a run as what shows a lesson, which nobody can look at.
+func TestBundleRefusesRunAsEvidence(t *testing.T) {
 	t.Parallel()
 	b := newLessonBundle(t, "pull_request")
 	b.alter("lesson", func(data map[string]any) { data["evidence"] = []string{"run:made-up"} })

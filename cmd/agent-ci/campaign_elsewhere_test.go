@@ -93,7 +93,7 @@ func (w *commandAliases) settle(flags ...string) string {
 }
 
 // A wave goes out once, comes back as reports, and what nobody tells of is booked at its claim.
-func TestACampaignRunsElsewhere(t *testing.T) {
+func TestCampaignRunsElsewhere(t *testing.T) {
 	t.Parallel()
 	w := newElsewhere(t, 4, campaignFile)
 	m := w.handOut()
@@ -208,9 +208,9 @@ func mixed(w *campaigning) {
 	}
 }
 
-// TestLedgersAreTheSame runs a campaign, whose targets end in different ways, here and by jobs of a
+// TestLedgersMatchHereAndElsewhere runs a campaign, whose targets end in different ways, here and by jobs of a
 // matrix.
-func TestLedgersAreTheSame(t *testing.T) {
+func TestLedgersMatchHereAndElsewhere(t *testing.T) {
 	t.Parallel()
 	one := newCampaigning(t, campaignTargets(), cheap, mixedFile, mixed)
 	cmd, out := one.command("run")

@@ -122,9 +122,9 @@ func (w *campaigning) disturbed(t *testing.T) {
 	}
 }
 
-// TestKilledCampaignsGoOn disturbs a campaign until all is done: each target is published once. What
+// TestKilledCampaignsResume disturbs a campaign until all is done: each target is published once. What
 // was killed so often within one start that it was given up a person has run again.
-func TestKilledCampaignsGoOn(t *testing.T) {
+func TestKilledCampaignsResume(t *testing.T) {
 	w := newCampaigning(t, campaignTargets(), cheap, campaignFile)
 	w.disturbed(t)
 	w.onlyGivenUp()

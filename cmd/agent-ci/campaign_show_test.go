@@ -12,7 +12,7 @@ import (
 // shownCampaign is a campaign with its ledger, which the tests of the package show made.
 const shownCampaign = "../../runner/campaign/show/testdata/"
 
-func TestCampaignIsToldInEachForm(t *testing.T) {
+func TestCampaignShowsInEachFormat(t *testing.T) {
 	t.Parallel()
 	for format, want := range map[string]string{"table": "40 targets: 12 waiting", "markdown": "## Campaign bump\n", "html": "<!doctype html>", "json": `"class": "opened"`} {
 		out, err := exec.Command(binary, "campaign", "status", shownCampaign+"bump.yml", "--ledger", shownCampaign+"ledger", "--format", format).CombinedOutput()

@@ -215,7 +215,7 @@ func (w *campaigning) published() int {
 
 // Commands of a run see its own checkout and what that borrows, and nothing of other runs, which may
 // be of repositories that this one is not to know.
-func TestRunsOfACampaignDoNotSeeEachOther(t *testing.T) {
+func TestCampaignRunsAreIsolated(t *testing.T) {
 	t.Parallel()
 	if confines() == sandbox.LevelNone {
 		t.Skip("nothing hides folders from commands here")
@@ -227,7 +227,7 @@ func TestRunsOfACampaignDoNotSeeEachOther(t *testing.T) {
 }
 
 // What has an open pull request is left out before anything is claimed, unless it is to be updated.
-func TestACampaignLeavesOutWhatHasAPullRequest(t *testing.T) {
+func TestCampaignSkipsTargetsWithPullRequest(t *testing.T) {
 	t.Parallel()
 	w := newCampaigning(t, 2, cheap, strings.ReplaceAll(campaignFile, "on_existing: update", "on_existing: skip"))
 	client, err := github.New(github.Options{APIURL: w.forge.APIURL, Token: w.forge.Token})
@@ -257,7 +257,7 @@ func TestACampaignLeavesOutWhatHasAPullRequest(t *testing.T) {
 }
 
 // A signal ends the runs in order; the next start goes on with them, and pays nothing again.
-func TestACampaignIsInterrupted(t *testing.T) {
+func TestInterruptedCampaignResumes(t *testing.T) {
 	t.Parallel()
 	w := newCampaigning(t, 2, cheap, campaignFile)
 	asked := make(chan struct{}, 10)
@@ -294,7 +294,7 @@ func TestACampaignIsInterrupted(t *testing.T) {
 
 // A run that was killed between its last event and its result has ended: the next start books that end.
 // The ledger is put back as it was when the run was claimed, and the result is taken away.
-func TestACampaignTakesTheEndOfAKilledRun(t *testing.T) {
+func TestCampaignBooksEndOfKilledRun(t *testing.T) {
 	t.Parallel()
 	w := newCampaigning(t, 1, cheap, campaignFile)
 	w.run()
@@ -326,7 +326,7 @@ func TestACampaignTakesTheEndOfAKilledRun(t *testing.T) {
 
 // The exit status tells of every target that failed, in an earlier start too. The draft of a change
 // whose checks are red is no open pull request like others. A plan of another job is refused.
-func TestACampaignThatFailsSaysSo(t *testing.T) {
+func TestCampaignExitStatusShowsFailures(t *testing.T) {
 	t.Parallel()
 	w := newCampaigning(t, 2, cheap, strings.ReplaceAll(campaignFile, "run: test -f log.txt", "run: test ! -e new"))
 	for _, want := range []string{" verify_failed/red: ", "2 targets: 2 checks red\n"} { // the second start has nothing to run

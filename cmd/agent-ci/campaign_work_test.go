@@ -87,7 +87,7 @@ func (w *commandAliases) settled(r campaign.Report) {
 
 // A pod is killed whole while it waits for the model. The next one goes on under the claim: it counts
 // the answer that was lost at the dearest, and has so much less to spend.
-func TestAPodIsKilled(t *testing.T) {
+func TestPodResumesAfterKill(t *testing.T) {
 	t.Parallel()
 	w := newElsewhere(t, 1, campaignFile)
 	m := w.handOut()
@@ -124,7 +124,7 @@ func (w *commandAliases) runDirectory() string {
 }
 
 // Only what started the run is killed: the next start waits for the run, and pays nothing again.
-func TestWhoStartedTheRunOfAPodIsKilled(t *testing.T) {
+func TestRunOutlivesKilledPodStarter(t *testing.T) {
 	t.Parallel()
 	w := newElsewhere(t, 1, campaignFile)
 	m := w.handOut()
@@ -148,7 +148,7 @@ func TestWhoStartedTheRunOfAPodIsKilled(t *testing.T) {
 
 // A pod that is told to end says so; nothing is booked before its index is over, and the next one goes
 // on.
-func TestAPodIsToldToEnd(t *testing.T) {
+func TestTerminatedPodResumes(t *testing.T) {
 	t.Parallel()
 	w := newElsewhere(t, 1, campaignFile)
 	m := w.handOut()
@@ -165,7 +165,7 @@ func TestAPodIsToldToEnd(t *testing.T) {
 }
 
 // What is wrong on the command line is told before anything is done.
-func TestWorkThatIsAskedForWrongly(t *testing.T) {
+func TestCampaignWorkRefusesWrongArguments(t *testing.T) {
 	t.Parallel()
 	w := newElsewhere(t, 2, campaignFile)
 	m := w.handOut()
@@ -221,7 +221,7 @@ func TestWorkThatIsAskedForWrongly(t *testing.T) {
 }
 
 // What is in an address beside the host would be read by everybody who may look at a Job.
-func TestNoSecretOfAnAddressReachesAManifest(t *testing.T) {
+func TestManifestHasNoAddressSecrets(t *testing.T) {
 	t.Parallel()
 	w := newElsewhere(t, 1, campaignFile+"kubernetes: {image: agent-ci}\n")
 	env := w.env
@@ -241,7 +241,7 @@ func TestNoSecretOfAnAddressReachesAManifest(t *testing.T) {
 }
 
 // A variable that sets the model has every run use another one than the claims are of.
-func TestNoVariableSetsWhatIsClaimed(t *testing.T) {
+func TestVariablesCannotChangeClaims(t *testing.T) {
 	t.Parallel()
 	w := newElsewhere(t, 1, campaignFile)
 	m := w.handOut()

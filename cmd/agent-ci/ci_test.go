@@ -57,8 +57,8 @@ var ciChecks = []ciCheck{
 	{"line endings", `git add --renormalize . && git diff --cached --exit-code`},
 }
 
-// TestChecksSayWhatCISays has checks run in runs, and in clones of what these published, and compares.
-func TestChecksSayWhatCISays(t *testing.T) {
+// TestChecksAgreeWithCI has checks run in runs, and in clones of what these published, and compares.
+func TestChecksAgreeWithCI(t *testing.T) {
 	t.Parallel()
 	overlay := overlaid()
 	for _, kind := range []struct {

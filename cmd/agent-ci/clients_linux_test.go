@@ -93,9 +93,9 @@ grep -q "by HTTP/2.0" seen && echo private words > out`,
 	},
 }
 
-// TestClients has the setup of a run fetch what is private by each client, with a secret
+// TestPackageManagersUseSecretsSafely has the setup of a run fetch what is private by each client, with a secret
 // that no command sees. Those that AGENT_CI_CLIENTS lists may not be missing.
-func TestClients(t *testing.T) {
+func TestPackageManagersUseSecretsSafely(t *testing.T) {
 	t.Parallel()
 	if !everything() {
 		t.Skip("clients are run in make e2e only (AGENT_CI_E2E=1)")

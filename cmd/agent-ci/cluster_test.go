@@ -214,7 +214,7 @@ func TestClusterRunsACampaign(t *testing.T) {
 }
 
 // What is wrong for every target, such as a key that is missing, is reported for each and costs nothing.
-func TestClusterHasNoKey(t *testing.T) {
+func TestClusterReportsMissingKey(t *testing.T) {
 	t.Parallel()
 	w := newClustered(t, 4, "keyless", "")
 	w.kubectl(w.manifest(), "apply", "--filename=-")

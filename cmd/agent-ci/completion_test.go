@@ -62,7 +62,7 @@ func said(t *testing.T, file, shell, script string) string {
 	return string(out)
 }
 
-func TestBashCompletes(t *testing.T) {
+func TestBashCompletion(t *testing.T) {
 	t.Parallel()
 	needs(t, "bash")
 	file := completionScript(t, "bash")
@@ -109,7 +109,7 @@ func TestBashCompletes(t *testing.T) {
 }
 
 // Keys of a person make whole words, in bash and zsh as they are used.
-func TestShellsCompleteOnATerminal(t *testing.T) {
+func TestCompletionOnTerminal(t *testing.T) {
 	t.Parallel()
 	for _, shell := range []struct {
 		name, load string
@@ -158,7 +158,7 @@ func TestShellsCompleteOnATerminal(t *testing.T) {
 	}
 }
 
-func TestFishCompletes(t *testing.T) {
+func TestFishCompletion(t *testing.T) {
 	t.Parallel()
 	needs(t, "fish")
 	file := completionScript(t, "fish")
@@ -189,7 +189,7 @@ func TestFishCompletes(t *testing.T) {
 	}
 }
 
-func TestCompletionIsSyntax(t *testing.T) {
+func TestCompletionScriptsParse(t *testing.T) {
 	t.Parallel()
 	for _, shell := range []string{"bash", "zsh", "fish"} {
 		t.Run(shell, func(t *testing.T) {
@@ -204,7 +204,7 @@ func TestCompletionIsSyntax(t *testing.T) {
 var helpFlag = regexp.MustCompile(`(?m)^  --([a-z-]+)`)
 
 // What the help shows is what is completed, for every command that there is.
-func TestCompletionHasWhatTheHelpHas(t *testing.T) {
+func TestCompletionMatchesHelp(t *testing.T) {
 	t.Parallel()
 	needs(t, "bash")
 	file := completionScript(t, "bash")

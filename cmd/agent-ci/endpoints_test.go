@@ -455,9 +455,9 @@ model: {name: some-model, wire: chat, max_output_tokens: 1000, context_window: 1
 limits: {tool_calls: 5, cost_usd: 0}
 `
 
-// TestEndpoints has each endpoint of docs/reference/model.md asked by a run, with its settings and
+// TestEndpointQuirks has each endpoint of docs/reference/model.md asked by a run, with its settings and
 // without.
-func TestEndpoints(t *testing.T) {
+func TestEndpointQuirks(t *testing.T) {
 	t.Parallel()
 	var rows []string
 	for _, row := range endpointRow.FindAllStringSubmatch(documents(t)["docs/reference/model.md"], -1) {
@@ -499,9 +499,9 @@ func quirksOf(text string) []string {
 	return strings.FieldsFunc(quirkList.FindStringSubmatch(text)[1], func(r rune) bool { return r == ' ' || r == ',' })
 }
 
-// TestDoctorTriesEndpoints has doctor find the settings that docs/reference/model.md names for each endpoint.
-// TestEndpoints runs with these.
-func TestDoctorTriesEndpoints(t *testing.T) {
+// TestDoctorFindsEndpointQuirks has doctor find the settings that docs/reference/model.md names for each endpoint.
+// TestEndpointQuirks runs with these.
+func TestDoctorFindsEndpointQuirks(t *testing.T) {
 	t.Parallel()
 	for _, row := range endpointRow.FindAllStringSubmatch(documents(t)["docs/reference/model.md"], -1) {
 		name, settings, tools := row[1], row[2], cmp.Or(row[3], "function")
@@ -577,7 +577,7 @@ func (e endpoint) run(t *testing.T, settings, tools string, fits bool) (warned [
 }
 
 // The job and docs/reference/model.md name the same quirks as there are.
-func TestQuirksOfJobs(t *testing.T) {
+func TestJobAndDocsNameQuirks(t *testing.T) {
 	t.Parallel()
 	_, table, _ := strings.Cut(documents(t)["docs/reference/model.md"], "\n| quirk | what agent-ci does |\n")
 	table, _, _ = strings.Cut(table, "\n\n")

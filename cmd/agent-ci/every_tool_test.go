@@ -20,10 +20,10 @@ import (
 	"github.com/agent-ci/agent-ci/tools/dialect"
 )
 
-// TestEveryTool plays a session over HTTP in which each tool is called, and
+// TestEveryToolOverHTTP plays a session over HTTP in which each tool is called, and
 // compares the transcript with the one that was looked through. The server
 // checks each request by the description of the API.
-func TestEveryTool(t *testing.T) {
+func TestEveryToolOverHTTP(t *testing.T) {
 	t.Parallel()
 	events, refused, paths := play(t, "session.yml", "tools.hosted=[web_search]")
 	everyToolIsPlayed(t, events, refused)

@@ -18,8 +18,8 @@ import (
 
 const examples = "../../examples/"
 
-// TestExamples runs the line of the crontab as cron does, and the demo.
-func TestExamples(t *testing.T) {
+// TestExampleCronAndDemoRun runs the line of the crontab as cron does, and the demo.
+func TestExampleCronAndDemoRun(t *testing.T) {
 	root, err := filepath.Abs(examples)
 	if err != nil {
 		t.Fatal(err)
@@ -40,9 +40,9 @@ func TestExamples(t *testing.T) {
 	})
 }
 
-// TestUnitsAreRight has systemd read the units, with this program for the one
+// TestSystemdUnitsAreValid has systemd read the units, with this program for the one
 // they start, and looks for what would take its namespaces from it.
-func TestUnitsAreRight(t *testing.T) {
+func TestSystemdUnitsAreValid(t *testing.T) {
 	t.Parallel()
 	if _, err := exec.LookPath("systemd-analyze"); err != nil {
 		t.Skip("there is no systemd-analyze to read the units")
@@ -64,7 +64,7 @@ func TestUnitsAreRight(t *testing.T) {
 	}
 }
 
-func TestServiceLeavesNamespacesToTheSandbox(t *testing.T) {
+func TestServiceUnitKeepsNamespaces(t *testing.T) {
 	t.Parallel()
 	settings := map[string]string{}
 	for _, line := range strings.Split(read(t, examples+"systemd/agent-ci-weekly.service"), "\n") {
@@ -211,9 +211,9 @@ func TestPodIsRestricted(t *testing.T) {
 	}
 }
 
-// TestPodWritesWhereTheImageDoes compares the pod's volumes with the folders that
+// TestPodVolumesMatchImage compares the pod's volumes with the folders that
 // the Dockerfile makes for its user.
-func TestPodWritesWhereTheImageDoes(t *testing.T) {
+func TestPodVolumesMatchImage(t *testing.T) {
 	t.Parallel()
 	pod := readCluster(t).cronJob.Spec.JobTemplate.Spec.Template.Spec
 	empty := map[string]bool{}
@@ -247,9 +247,9 @@ func writableOfTheImage(t *testing.T) []string {
 	return folders
 }
 
-// TestRunInTheImage gives examples/image/run.sh a docker that tells how it was
+// TestImageScriptCallsDocker gives examples/image/run.sh a docker that tells how it was
 // called.
-func TestRunInTheImage(t *testing.T) {
+func TestImageScriptCallsDocker(t *testing.T) {
 	t.Parallel()
 	bin, work := t.TempDir(), t.TempDir()
 	if err := os.WriteFile(filepath.Join(bin, "docker"), []byte("#!/bin/sh\nprintf '%s\\n' \"$@\"\n"), 0o755); err != nil {

@@ -154,7 +154,7 @@ func schemaAt(t *testing.T, path ...string) *jobSchema {
 }
 
 // Each row of the page has a check, each check a row, and what a row names is missing.
-func TestGapsAreGaps(t *testing.T) {
+func TestGapsAreMissingFeatures(t *testing.T) {
 	t.Parallel()
 	var rows []string
 	for _, found := range regexp.MustCompile(`(?m)^\| ([^|]+) \| [^|]+ \|$`).FindAllStringSubmatch(documents(t)[gapsPage], -1) {
@@ -185,7 +185,7 @@ func TestGapsAreGaps(t *testing.T) {
 var absence = regexp.MustCompile(`(?i)\bnot (?:yet )?(?:supported|implemented|built in)\b|\bnot yet (?:possible|available|there)\b|\bdo(?:es)? not do yet\b|\bno (?:sub-?agents|oauth|prices? (?:is |are )?built|release yet|releases? so far|windows)\b|\b(?:github|gitlab) only\b|\bno support for\b`)
 
 // A page or help text that says what is missing links to the page that is checked, in the same line.
-func TestGapsAreToldInOnePlace(t *testing.T) {
+func TestGapClaimsLinkToGapsPage(t *testing.T) {
 	t.Parallel()
 	texts := documents(t)
 	delete(texts, gapsPage)

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-func TestGarbageIsCollectedEarlyOnceMuchIsInUse(t *testing.T) {
+func TestGarbageCollectionAdaptsToHeap(t *testing.T) {
 	t.Parallel()
 	before := debug.SetGCPercent(100)
 	t.Cleanup(func() { debug.SetGCPercent(before) })

@@ -87,7 +87,7 @@ func (r *release) get(t *testing.T) (string, error) {
 
 const program = "#!/bin/bash\necho agent-ci v1.2.3\n"
 
-func TestReleaseIsTakenByItsChecksum(t *testing.T) {
+func TestInstallChecksReleaseChecksum(t *testing.T) {
 	t.Parallel()
 	r := newRelease(t, program, checksums{binary: sum(program)})
 	out, err := r.get(t)
@@ -105,7 +105,7 @@ func TestReleaseIsTakenByItsChecksum(t *testing.T) {
 	}
 }
 
-func TestAttestation(t *testing.T) {
+func TestInstallChecksAttestation(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ gh, server, says string }{
 		"holds":            {"#!/bin/bash\nexit 0\n", "https://github.com", "checksum and attestation are right"},
@@ -123,7 +123,7 @@ func TestAttestation(t *testing.T) {
 	}
 }
 
-func TestAlteredReleaseIsNotRun(t *testing.T) {
+func TestInstallRefusesAlteredRelease(t *testing.T) {
 	t.Parallel()
 	const refuses = "#!/bin/bash\n[ \"$3\" = --help ]\n"
 	const evil = "#!/bin/bash\necho evil\n"

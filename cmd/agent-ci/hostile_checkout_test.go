@@ -136,8 +136,8 @@ func newHostileCheckout(t *testing.T) (w *publishing, clone, proof string) {
 	return w, clone, proof
 }
 
-// TestNothingThatACheckoutConfiguresIsStarted has each command work in that checkout.
-func TestNothingThatACheckoutConfiguresIsStarted(t *testing.T) {
+// TestStartsNothingConfiguredByCheckout has each command work in that checkout.
+func TestStartsNothingConfiguredByCheckout(t *testing.T) {
 	t.Parallel()
 	if confines() == sandbox.LevelNone {
 		t.Skip("needs a sandbox")
@@ -207,9 +207,9 @@ func (w *publishing) gitStarting(dir string, args ...string) {
 	_ = cmd.Run()
 }
 
-// TestACheckoutLeadsNoRunElsewhere has settings by which git fetches and pushes elsewhere, or by somebody's
+// TestCheckoutCannotRedirectRun has settings by which git fetches and pushes elsewhere, or by somebody's
 // proxy. A run does what it does without them, or refuses.
-func TestACheckoutLeadsNoRunElsewhere(t *testing.T) {
+func TestCheckoutCannotRedirectRun(t *testing.T) {
 	t.Parallel()
 	elsewhere, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// TestLinksInARunDirectoryLeadNowhere has each command that writes to a run directory work in one of a stranger,
+// TestFollowsNoLinksInRunDirectory has each command that writes to a run directory work in one of a stranger,
 // whose files are links to what is dear to the user.
-func TestLinksInARunDirectoryLeadNowhere(t *testing.T) {
+func TestFollowsNoLinksInRunDirectory(t *testing.T) {
 	t.Parallel()
 	w := newWorkshop(t)
 	repo := filepath.Join(w.dir, "repo")

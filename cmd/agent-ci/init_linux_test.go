@@ -12,7 +12,7 @@ import (
 )
 
 // Who ends the program while a secret is typed has a terminal that shows keys.
-func TestASignalBringsTheEchoBack(t *testing.T) {
+func TestSignalRestoresTerminalEcho(t *testing.T) {
 	t.Parallel()
 	for _, with := range []syscall.Signal{syscall.SIGTERM, syscall.SIGHUP} {
 		screen, terminal, err := pty.Open()

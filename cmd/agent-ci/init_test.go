@@ -28,7 +28,7 @@ func checkSecret(ts *testscript.TestScript, args []string) {
 }
 
 // A person at a terminal is asked for what is missing, and keys are not shown.
-func TestInitAsksAtATerminal(t *testing.T) {
+func TestInitAsksAtTerminal(t *testing.T) {
 	t.Parallel()
 	const key, token = "sk-typed-0123456789", "ghp_typed-0123456789"
 	forge := forgetest.New(t, forgetest.Options{Token: token})
@@ -95,7 +95,7 @@ func TestInitAsksAtATerminal(t *testing.T) {
 }
 
 // A person who would not see a question is not asked.
-func TestInitAsksNobodyWithoutAScreen(t *testing.T) {
+func TestInitAsksNothingWithoutTerminal(t *testing.T) {
 	t.Parallel()
 	cmd := exec.Command(binary, "init", "--github")
 	cmd.Dir, cmd.Env = t.TempDir(), []string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir()}

@@ -11,13 +11,13 @@ import (
 )
 
 // A signal ends a run that waits for a prompt from an input that nobody closes.
-func TestASignalWhileThePromptIsWaitedFor(t *testing.T) {
+func TestSignalEndsWaitForPrompt(t *testing.T) {
 	t.Parallel()
 	exitSignalled(t, nil, syscall.SIGTERM)
 }
 
 // A run that nohup(1) started outlives its terminal.
-func TestARunUnderNohupIgnoresSIGHUP(t *testing.T) {
+func TestRunUnderNohupIgnoresSIGHUP(t *testing.T) {
 	t.Parallel()
 	exitSignalled(t, []string{"/bin/sh", "-c", `trap "" HUP; exec "$0" "$@"`}, syscall.SIGHUP, syscall.SIGTERM)
 }
@@ -61,7 +61,7 @@ func awaitFile(path string, size int64) {
 
 // A pipe in the place of a file is not waited for where nobody writes to it, and
 // else until a signal comes.
-func TestPipesInThePlaceOfFiles(t *testing.T) {
+func TestPipesInsteadOfFilesDoNotBlock(t *testing.T) {
 	t.Parallel()
 	w := newWorkshop(t)
 	w.repository(w.dir)
@@ -122,7 +122,7 @@ func (w *workshop) piped(name string) string {
 
 // A run that is stuck, here in telling of an event to who does not read it, leaves
 // a result after the second signal, by which it goes on.
-func TestTheSecondSignalLeavesAResult(t *testing.T) {
+func TestSecondSignalWritesResult(t *testing.T) {
 	t.Parallel()
 	w := newWorkshop(t)
 	w.repository(w.dir)

@@ -50,9 +50,9 @@ func (i instance) arm(name string) tree {
 	return all
 }
 
-// TestInstances runs real bug fixes of Go and npm modules, and projects in the shapes of others, through
+// TestRealBugFixes runs real bug fixes of Go and npm modules, and projects in the shapes of others, through
 // whole runs: the right fix, its tests alone, a fix with a trivial test, nothing, and a wrong fix.
-func TestInstances(t *testing.T) {
+func TestRealBugFixes(t *testing.T) {
 	t.Parallel()
 	if !everything() {
 		t.Skip("takes longer, and modules come from their registries: make e2e")

@@ -38,9 +38,9 @@ func (f forgetful) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// TestKilledWhileTheConversationIsMadeShorter kills a run at each request, those
+// TestKilledDuringCompaction kills a run at each request, those
 // that make the conversation shorter among them.
-func TestKilledWhileTheConversationIsMadeShorter(t *testing.T) {
+func TestKilledDuringCompaction(t *testing.T) {
 	w := newKillWorld(t)
 	gate := &deadly{next: forgetful{6}}
 	server := httptest.NewServer(gate)

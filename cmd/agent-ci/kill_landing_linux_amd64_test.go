@@ -179,10 +179,10 @@ func textOf(pid int, at uint64) string {
 	return string(text)
 }
 
-// TestKilledWhileItLandsOnAnotherBase kills a run at each step in which its change comes into the checkout,
+// TestKilledWhileLandingOnMovedBase kills a run at each step in which its change comes into the checkout,
 // which is on another branch than the run's base: nothing of the user's is lost, and the run goes on to the
 // end that an undisturbed one has. It is some steps, spread over all, without AGENT_CI_KILLS=100.
-func TestKilledWhileItLandsOnAnotherBase(t *testing.T) {
+func TestKilledWhileLandingOnMovedBase(t *testing.T) {
 	for mode, branch := range map[string]string{"local": "agent-ci/task", "none": "HEAD"} {
 		t.Run(mode, func(t *testing.T) {
 			w := newKillWorld(t)

@@ -212,9 +212,9 @@ func (w *killWorld) awaitEnd(out string) {
 	}
 }
 
-// TestKilledByItsCommands kills a run in each of the commands that it runs: setup,
+// TestKilledByOwnCommands kills a run in each of the commands that it runs: setup,
 // the checks on the base and on the change, and the agent's.
-func TestKilledByItsCommands(t *testing.T) {
+func TestKilledByOwnCommands(t *testing.T) {
 	w := newKillWorld(t)
 	w.env = append(w.env, "AGENT_CI_POLICY_SANDBOX=danger-full-access")
 	repo := w.checkout("repo")
@@ -239,9 +239,9 @@ func TestKilledByItsCommands(t *testing.T) {
 	}
 }
 
-// TestKilledWhenItsTimeIsOver kills a run while the work that its time ended is
+// TestKilledAfterTimeLimit kills a run while the work that its time ended is
 // checked: what goes on with it has no time either, and still publishes the work.
-func TestKilledWhenItsTimeIsOver(t *testing.T) {
+func TestKilledAfterTimeLimit(t *testing.T) {
 	w := newKillWorld(t)
 	w.env = append(w.env, "AGENT_CI_POLICY_SANDBOX=danger-full-access")
 	var asked atomic.Int32
@@ -269,9 +269,9 @@ func TestKilledWhenItsTimeIsOver(t *testing.T) {
 	}
 }
 
-// TestKilledWhileItEnds stops a run and kills it while it keeps its work and
+// TestKilledWhileEnding stops a run and kills it while it keeps its work and
 // gives the checkout back, as a CI service does that waits no longer.
-func TestKilledWhileItEnds(t *testing.T) {
+func TestKilledWhileEnding(t *testing.T) {
 	w := newKillWorld(t)
 	undisturbed := w.checkout("undisturbed")
 	if out, _ := w.agent(0, "run", "--prompt", "x", "--repo", undisturbed, "--out", "whole", "--publish", "local", "--quiet"); !strings.HasPrefix(out, "changed/committed") {
@@ -330,10 +330,10 @@ func (w *killWorld) forgeThatStops(forge *forgetest.Forge, program *atomic.Point
 	return repository, repo
 }
 
-// TestKilledAfterItsEndIsRecorded stops a run that has pushed its commit before it opens the pull
+// TestKilledAfterRecordedEnd stops a run that has pushed its commit before it opens the pull
 // request, and leaves it as a kill does that comes after its result is written and before its working
 // files are removed: these are put back as they were when it was stopped.
-func TestKilledAfterItsEndIsRecorded(t *testing.T) {
+func TestKilledAfterRecordedEnd(t *testing.T) {
 	w, forge := newKillWorld(t), forgetest.New(t, forgetest.Options{})
 	state, before := filepath.Join(w.dir, "run", record.StateFolder), filepath.Join(w.dir, "before")
 	var program atomic.Pointer[os.Process]
@@ -373,10 +373,10 @@ func (w *killWorld) opensOne(repository *forgetest.Repository, repo string) {
 	}
 }
 
-// TestStoppedAgainAndAgainAfterItsPush stops a run that has pushed its commit, and those that go on with
+// TestRepeatedlyStoppedAfterPush stops a run that has pushed its commit, and those that go on with
 // it, at one request after the other. The last one finds its commit on the branch, puts the checkout
 // back where it stood when it went on, and is killed.
-func TestStoppedAgainAndAgainAfterItsPush(t *testing.T) {
+func TestRepeatedlyStoppedAfterPush(t *testing.T) {
 	t.Parallel()
 	w, forge := newKillWorld(t), forgetest.New(t, forgetest.Options{})
 	var program atomic.Pointer[os.Process]

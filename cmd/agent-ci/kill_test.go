@@ -195,9 +195,9 @@ func (s *spread) next() time.Duration {
 	return time.Duration(s.at * float64(s.within))
 }
 
-// TestKilledRunsGoOn kills runs, and what goes on with them, at random moments. At
+// TestKilledRunsResume kills runs, and what goes on with them, at random moments. At
 // least a fifth of the kills must hit a run that is at work and goes on after it.
-func TestKilledRunsGoOn(t *testing.T) {
+func TestKilledRunsResume(t *testing.T) {
 	w := newKillWorld(t)
 	arguments := func(repo, out string) []string {
 		return []string{"run", "--prompt", "x", "--repo", repo, "--out", out, "--publish", "local", "--quiet", "--set", "verify=[{name: t, run: test -f log.txt}]"}

@@ -56,8 +56,8 @@ var npmAnswers = []string{
 	`"output":"Echo: said over HTTP"`, `"mcp_server":"web","mcp_tool":"get-tiny-image"`, `"resources\":[{\"server\":\"web\"`, `"name":"web","state":"ready","host":"127.0.0.1:`,
 }
 
-// TestNPMServers has a run call the tools of servers from npm.
-func TestNPMServers(t *testing.T) {
+// TestNPMServersAnswerCalls has a run call the tools of servers from npm.
+func TestNPMServersAnswerCalls(t *testing.T) {
 	t.Parallel()
 	if !everything() {
 		t.Skip("servers from npm are run in make e2e only (AGENT_CI_E2E=1)")
@@ -89,8 +89,8 @@ var conformanceScenarios = []struct{ name, call, want string }{
 	{"elicitation-sep1034-client-defaults", "mcp__s__test_client_elicitation_defaults, arguments: {}", "Expected action 'accept', got 'decline'"},
 }
 
-// TestConformance has runs be the clients of the conformance suite.
-func TestConformance(t *testing.T) {
+// TestMCPConformance has runs be the clients of the conformance suite.
+func TestMCPConformance(t *testing.T) {
 	t.Parallel()
 	if !everything() {
 		t.Skip("the conformance suite is run in make e2e only (AGENT_CI_E2E=1)")

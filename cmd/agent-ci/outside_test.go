@@ -141,9 +141,9 @@ func startsOf(t *testing.T, dir, folder string) (all []string) {
 	return all
 }
 
-// TestWhatIsStartedIsInTheList has each use of the list in whole runs, and looks at each start: as the
+// TestListCoversStartedPrograms has each use of the list in whole runs, and looks at each start: as the
 // program notes it, and, where the machine has strace, as the kernel is asked for it.
-func TestWhatIsStartedIsInTheList(t *testing.T) {
+func TestListCoversStartedPrograms(t *testing.T) {
 	t.Parallel()
 	if confines() == sandbox.LevelNone {
 		t.Skip("needs a sandbox")

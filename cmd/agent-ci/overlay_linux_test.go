@@ -27,11 +27,11 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 )
 
-// TestAnOverlayTellsWhatACopyHas lets commands and tools of whole runs do things at
+// TestOverlayChangesMatchCopy lets commands and tools of whole runs do things at
 // random in an overlay. The change that a run finds is the one that a look at all files
 // finds in a copy of what its commands see; the checkout is as it was until the change
 // is put there, and then has that and nothing else; and a check sees the same.
-func TestAnOverlayTellsWhatACopyHas(t *testing.T) {
+func TestOverlayChangesMatchCopy(t *testing.T) {
 	t.Parallel()
 	if !overlaid() {
 		t.Skip("needs overlays")

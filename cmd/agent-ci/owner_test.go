@@ -11,7 +11,7 @@ import (
 )
 
 // In a container of a workflow root works in a checkout of the runner's user: commands have a private copy.
-func TestRootWorksInACheckoutOfSomebodyElse(t *testing.T) {
+func TestRootWorksInForeignCheckout(t *testing.T) {
 	t.Parallel()
 	if os.Geteuid() != 0 || confines() == sandbox.LevelNone {
 		t.Skip("needs root and confinement")

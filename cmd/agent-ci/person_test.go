@@ -103,10 +103,10 @@ func (p *person) lost() (lost []string) {
 	return lost
 }
 
-// TestKilledBesideAPerson has a person write, stage, commit, stash and switch branches in a checkout at random
+// TestKilledBesideUserEdits has a person write, stage, commit, stash and switch branches in a checkout at random
 // while a run works there, and is killed and resumed, in both backings of the work tree. AGENT_CI_SEQUENCES=200
 // makes that many sequences in each, AGENT_CI_SEED=N repeats one.
-func TestKilledBesideAPerson(t *testing.T) {
+func TestKilledBesideUserEdits(t *testing.T) {
 	sequences := 5
 	if n, err := strconv.Atoi(os.Getenv("AGENT_CI_SEQUENCES")); err == nil {
 		sequences = n

@@ -12,10 +12,10 @@ import (
 	"github.com/agent-ci/agent-ci/policy/sandbox"
 )
 
-// TestNothingOfTheCheckoutIsExecuted has a checkout with a folder of programs
+// TestRunsNothingFromCheckoutOutsideSandbox has a checkout with a folder of programs
 // that PATH names, as a virtual environment is. What the agent puts there must
 // not run outside of the sandbox, with the rights and keys of agent-ci.
-func TestNothingOfTheCheckoutIsExecuted(t *testing.T) {
+func TestRunsNothingFromCheckoutOutsideSandbox(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name, program string
@@ -72,9 +72,9 @@ func TestNothingOfTheCheckoutIsExecuted(t *testing.T) {
 	}
 }
 
-// TestChecksStartNothingOfTheAgents has checks whose programs PATH finds in the
+// TestChecksRunNoAgentPrograms has checks whose programs PATH finds in the
 // checkout. They are to be those from before the first turn.
-func TestChecksStartNothingOfTheAgents(t *testing.T) {
+func TestChecksRunNoAgentPrograms(t *testing.T) {
 	t.Parallel()
 	for name, path := range map[string]func(dir, clone string) string{
 		"by its path":    func(_, clone string) string { return filepath.Join(clone, ".venv", "bin") },
@@ -108,9 +108,9 @@ func TestChecksStartNothingOfTheAgents(t *testing.T) {
 	}
 }
 
-// TestChecksFindTheirTreeInThePlaceOfTheCheckout has a check that names the
+// TestChecksSeeTreeAtCheckoutPath has a check that names the
 // checkout by its path, as the scripts of a virtual environment do.
-func TestChecksFindTheirTreeInThePlaceOfTheCheckout(t *testing.T) {
+func TestChecksSeeTreeAtCheckoutPath(t *testing.T) {
 	t.Parallel()
 	if level := confines(); level != sandbox.LevelFull && level != sandbox.LevelNamespaces {
 		t.Skip("there are no namespaces here, in which the tree could stand there")

@@ -190,9 +190,9 @@ func checkPermissions(ts *testscript.TestScript, args []string) {
 	}
 }
 
-// TestEachRecipeHasARun holds that a script runs each recipe that init writes, and that
+// TestEachRecipeHasScript holds that a script runs each recipe that init writes, and that
 // docs/how-to/recipes.md tells of it.
-func TestEachRecipeHasARun(t *testing.T) {
+func TestEachRecipeHasScript(t *testing.T) {
 	t.Parallel()
 	folders, err := filepath.Glob("../../runner/setup/onboard/recipes/*")
 	if err != nil || len(folders) != 8 {

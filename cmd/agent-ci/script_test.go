@@ -119,7 +119,7 @@ func probeIn(dir string) sandbox.Options {
 }
 
 // What scripts do without must be the machine's doing.
-func TestCommandsAreConfinedWhereTheMachineOffersIt(t *testing.T) {
+func TestConfinesCommandsIfMachineCan(t *testing.T) {
 	t.Parallel()
 	o := probeIn(t.TempDir())
 	o.Require = sandbox.LevelFull

@@ -14,8 +14,8 @@ import (
 	"github.com/agent-ci/agent-ci/policy/sandbox/sandboxtest"
 )
 
-// TestDatabases has PostgreSQL and Redis of Debian as services, in the two ways to work.
-func TestDatabases(t *testing.T) {
+// TestDatabasesAsServices has PostgreSQL and Redis of Debian as services, in the two ways to work.
+func TestDatabasesAsServices(t *testing.T) {
 	if !everything() {
 		t.Skip("databases are run in make e2e only (AGENT_CI_E2E=1)")
 	}
@@ -38,9 +38,9 @@ func TestDatabases(t *testing.T) {
 	})
 }
 
-// TestServicesEndWithAKilledRun kills a run whose service has a pipe open, and waits for
+// TestServicesEndWithKilledRun kills a run whose service has a pipe open, and waits for
 // the pipe to have no reader.
-func TestServicesEndWithAKilledRun(t *testing.T) {
+func TestServicesEndWithKilledRun(t *testing.T) {
 	t.Parallel()
 	if confines() != sandbox.LevelFull {
 		t.Skip("needs confinement with all layers")

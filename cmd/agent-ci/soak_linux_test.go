@@ -203,7 +203,7 @@ func TestSoakCases(t *testing.T) {
 
 // A soak finds what gets out where nothing confines, and shrinks it to what it
 // takes.
-func TestASoakFindsWhatGetsOut(t *testing.T) {
+func TestSoakFindsAndShrinksBreaches(t *testing.T) {
 	t.Parallel()
 	programs := besiegers(t)
 	noise := sequence{tier: unconfined, steps: []string{"mkdir a", "rename docs a/docs", "read_file keys/id.txt", "write b text", "list_dir ."}}

@@ -12,7 +12,7 @@ import (
 // main: every start pays for it, those of the stages inside a sandbox too.
 const atStart = 72 << 10
 
-func TestPackagesAreLightAtStart(t *testing.T) {
+func TestPackagesAllocateLittleAtStart(t *testing.T) {
 	t.Parallel()
 	cmd := exec.Command(binary, "version")
 	cmd.Env = append(os.Environ(), "GODEBUG=inittrace=1")

@@ -121,7 +121,7 @@ turns:
 
 // A terminal shows what the run is waiting for, below the lines of what has happened, and at the end nothing but
 // these.
-func TestATerminalShowsWhatRuns(t *testing.T) {
+func TestTerminalShowsRunningWork(t *testing.T) {
 	t.Parallel()
 	w := newStatusWorkshop(t)
 	out := filepath.Join(w.dir, "run")
@@ -157,7 +157,7 @@ func TestATerminalShowsWhatRuns(t *testing.T) {
 }
 
 // What is no terminal that can be drawn on, and whoever wants no colour, get none of it.
-func TestTerminalsWithoutStatusOrColor(t *testing.T) {
+func TestPlainTerminalsGetNoStatusOrColor(t *testing.T) {
 	t.Parallel()
 	w := newStatusWorkshop(t)
 	for _, gate := range []string{"setup", "base"} {

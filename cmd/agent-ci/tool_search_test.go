@@ -14,9 +14,9 @@ import (
 // however many they are.
 const mostForDeferred = 1 << 10
 
-// TestDeferredToolsTakeLittleOfARequest compares the first request of a run that has 500 tools
+// TestDeferredToolsAddLittleToRequest compares the first request of a run that has 500 tools
 // of its own with that of one that has none.
-func TestDeferredToolsTakeLittleOfARequest(t *testing.T) {
+func TestDeferredToolsAddLittleToRequest(t *testing.T) {
 	t.Parallel()
 	for _, model := range []string{"gpt-5.1-codex", "gpt-5.4", "qwen3-coder"} {
 		none := firstRequest(t, model, nil)

@@ -137,9 +137,9 @@ func wheel(name, version, text string) string {
 	return raw.String()
 }
 
-// TestToolchainsDoTheSameInBothWays does with programs what people do with them, once
+// TestToolchainsMatchInBothBackings does with programs what people do with them, once
 // in an overlay and once in a private tree: change, exit statuses and checks are the same.
-func TestToolchainsDoTheSameInBothWays(t *testing.T) {
+func TestToolchainsMatchInBothBackings(t *testing.T) {
 	t.Parallel()
 	if !probed().Overlay {
 		t.Skip("needs overlays")

@@ -77,9 +77,9 @@ func (r *toolServerRun) answer(t *testing.T) {
 	r.env = append(r.env, "OPENAI_BASE_URL="+server.BaseURL(), "OPENAI_API_KEY="+key)
 }
 
-// TestServersEndWithTheRun has a server leave a grandchild in a session of its own. No command is
+// TestRunEndsMCPServers has a server leave a grandchild in a session of its own. No command is
 // run in that.
-func TestServersEndWithTheRun(t *testing.T) {
+func TestRunEndsMCPServers(t *testing.T) {
 	t.Parallel()
 	run := []string{"run", "job.yml", "--repo", "checkout", "--replay", "session.yml", "--out", "out", "--publish", "none"}
 	look := []string{"validate", "../job.yml", "--mcp"}
@@ -109,8 +109,8 @@ func serverEndsWith(t *testing.T, mode string, args []string) {
 	}
 }
 
-// TestAKilledRunGoesOnBehindACall kills a run in the middle of a call of a server.
-func TestAKilledRunGoesOnBehindACall(t *testing.T) {
+// TestRunResumesAfterKillInCall kills a run in the middle of a call of a server.
+func TestRunResumesAfterKillInCall(t *testing.T) {
 	t.Parallel()
 	r := newToolServerRun(t, `version: 1
 turns:

@@ -170,8 +170,8 @@ func TestTutorials(t *testing.T) {
 	}
 }
 
-// TestJobsOfTutorialsAreValid needs no registry, so that make test sees a key that is gone.
-func TestJobsOfTutorialsAreValid(t *testing.T) {
+// TestTutorialJobsAreValid needs no registry, so that make test sees a key that is gone.
+func TestTutorialJobsAreValid(t *testing.T) {
 	t.Parallel()
 	for _, tutorial := range tutorials {
 		t.Run(tutorial.name, func(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 )
 
 // The toolchain notes the commit of what it builds, in a checkout that is no linked work tree.
-func TestVersionOfACheckoutIsItsCommit(t *testing.T) {
+func TestBuildVersionIsCommit(t *testing.T) {
 	t.Parallel()
 	source := filepath.Join("..", "..")
 	if info, err := os.Stat(filepath.Join(source, ".git")); err != nil || !info.IsDir() {

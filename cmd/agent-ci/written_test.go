@@ -13,9 +13,9 @@ import (
 // aboutTools are the fields of a request that an endpoint without tools refuses.
 var aboutTools = []string{"tools", "tool_choice", "parallel_tool_calls", "functions"}
 
-// TestEveryToolInWords plays, for each edit format, a session of a model that has no tools, and compares
+// TestEveryToolInEditFormats plays, for each edit format, a session of a model that has no tools, and compares
 // the transcript with the one that was looked through.
-func TestEveryToolInWords(t *testing.T) {
+func TestEveryToolInEditFormats(t *testing.T) {
 	t.Parallel()
 	for _, format := range []string{"diff", "udiff", "whole"} {
 		t.Run(format, func(t *testing.T) {

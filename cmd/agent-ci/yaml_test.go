@@ -100,7 +100,7 @@ func disagreementsIn(text string) (all []string, err error) {
 }
 
 // An editor with YAML 1.2 reads each example as agent-ci does.
-func TestExamplesAreTheSameInYAML12(t *testing.T) {
+func TestExamplesReadAlikeInYAML12(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]int{
 		"a: 1_000": 1, "a: yes": 1, "a: [On, OFF, n]": 3, "a: 010": 1, "a: 0b1": 1, "a: 1:30": 1, "a: 2026-01-02": 1, "a: {<<: {b: 1}}": 1,
@@ -150,9 +150,9 @@ for (const {schema, path} of JSON.parse(fs.readFileSync(0))) {
 console.error(checked);
 `
 
-// TestAjvTakesExamples has Ajv check each job and campaign by the schemas that agent-ci prints, with
+// TestAjvAcceptsExamples has Ajv check each job and campaign by the schemas that agent-ci prints, with
 // a reader of YAML 1.2.
-func TestAjvTakesExamples(t *testing.T) {
+func TestAjvAcceptsExamples(t *testing.T) {
 	t.Parallel()
 	if !everything() {
 		t.Skip("Ajv comes from npm and is run in make e2e only (AGENT_CI_E2E=1)")
