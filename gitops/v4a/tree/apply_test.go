@@ -67,6 +67,13 @@ func readTree(t rapid.TB, dir string) folder {
 	return files
 }
 
+func wantTree(t testing.TB, dir string, want folder) {
+	t.Helper()
+	if diff := cmp.Diff(want, readTree(t, dir)); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", filepath.Base(dir), diff)
+	}
+}
+
 func openRoot(t testing.TB, dir string) *os.Root {
 	t.Helper()
 	root, err := os.OpenRoot(dir)
@@ -77,14 +84,34 @@ func openRoot(t testing.TB, dir string) *os.Root {
 	return root
 }
 
-// apply parses, plans and commits.
-func apply(t testing.TB, dir, text string) error {
+// parsed is the patch of sections.
+func parsed(t rapid.TB, sections string) *v4a.Patch {
 	t.Helper()
-	patch, err := v4a.Parse(text)
+	patch, err := v4a.Parse(envelope(sections))
 	if err != nil {
-		return err
+		t.Fatal(err)
 	}
-	return commit(t, dir, patch)
+	return patch
+}
+
+func planned(t testing.TB, dir, sections string) *tree.Plan {
+	t.Helper()
+	return plannedOn(t, tree.OnRoot(openRoot(t, dir)), sections)
+}
+
+func plannedOn(t testing.TB, dir tree.Dir, sections string) *tree.Plan {
+	t.Helper()
+	plan, err := tree.NewPlan(t.Context(), dir, parsed(t, sections))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return plan
+}
+
+// apply plans and commits sections.
+func apply(t testing.TB, dir, sections string) error {
+	t.Helper()
+	return commit(t, dir, parsed(t, sections))
 }
 
 func commit(t testing.TB, dir string, patch *v4a.Patch) error {
@@ -206,9 +233,7 @@ func TestPatches(t *testing.T) {
 			if err := plan.Commit(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(tt.want, readTree(t, dir)); diff != "" {
-				t.Error(diff)
-			}
+			wantTree(t, dir, tt.want)
 			if diff := cmp.Diff("Success. Updated the following files:\n"+tt.summary, plan.Summary()); diff != "" {
 				t.Error(diff)
 			}
@@ -225,11 +250,11 @@ func TestModes(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	err := apply(t, dir, envelope(strings.Join([]string{
+	err := apply(t, dir, strings.Join([]string{
 		"*** Update File: script", "@@", "-a", "+A",
 		"*** Update File: moved", "*** Move to: there", "@@", " b",
 		"*** Add File: replaced", "+C", "",
-	}, "\n")))
+	}, "\n"))
 	if err != nil {
 		t.Fatal(err)
 	}

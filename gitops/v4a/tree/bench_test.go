@@ -3,12 +3,9 @@ package tree_test
 import (
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/agent-ci/agent-ci/gitops/v4a"
 	"github.com/agent-ci/agent-ci/gitops/v4a/tree"
 )
 
@@ -29,22 +26,19 @@ func repeatedHunks(lines, hunks int) (text, patch string) {
 // equalLines is a file of one line over and over.
 func equalLines(lines int) string { return strings.Repeat("\treturn nil\n", lines) }
 
-func benchmark(b *testing.B, text, hunks string) {
+// folderWith is a folder whose file f has a text.
+func folderWith(b *testing.B, text string) (string, tree.Dir) {
 	dir := b.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "f"), []byte(text), 0o600); err != nil {
-		b.Fatal(err)
-	}
-	work := tree.OnRoot(openRoot(b, dir))
+	folder{"f": text}.write(b, dir)
+	return dir, tree.OnRoot(openRoot(b, dir))
+}
+
+func benchmark(b *testing.B, text, hunks string) {
+	_, work := folderWith(b, text)
 	b.SetBytes(int64(len(text) + len(hunks)))
 	b.ReportAllocs()
 	for b.Loop() {
-		patch, err := v4a.Parse(envelope("*** Update File: f\n" + hunks))
-		if err != nil {
-			b.Fatal(err)
-		}
-		if _, err := tree.NewPlan(b.Context(), work, patch); err != nil {
-			b.Fatal(err)
-		}
+		plannedOn(b, work, "*** Update File: f\n"+hunks)
 	}
 }
 
@@ -52,18 +46,11 @@ func benchmark(b *testing.B, text, hunks string) {
 // number of a name is the file's lines.
 func BenchmarkPlan(b *testing.B) {
 	for _, lines := range []int{50_000, 200_000, 800_000} {
-		b.Run(fmt.Sprintf("1000_hunks/%d", lines), func(b *testing.B) {
-			text, hunks := repeatedHunks(lines, 1000)
-			benchmark(b, text, hunks)
-		})
-	}
-	for _, lines := range []int{50_000, 200_000, 800_000} {
+		text, hunks := repeatedHunks(lines, 1000)
+		b.Run(fmt.Sprintf("1000_hunks/%d", lines), func(b *testing.B) { benchmark(b, text, hunks) })
 		b.Run(fmt.Sprintf("1000_loose_hunks/%d", lines), func(b *testing.B) {
-			text, hunks := repeatedHunks(lines, 1000)
 			benchmark(b, text, strings.ReplaceAll(hunks, "changed\n", "changed  \n"))
 		})
-	}
-	for _, lines := range []int{50_000, 200_000, 800_000} {
 		b.Run(fmt.Sprintf("equal_lines/%d", lines), func(b *testing.B) {
 			hunk := strings.Repeat(" \treturn nil\n", 50) + "-\treturn nil\n+\treturn err\n"
 			var hunks strings.Builder
@@ -72,11 +59,8 @@ func BenchmarkPlan(b *testing.B) {
 			}
 			benchmark(b, equalLines(lines), hunks.String())
 		})
-	}
-	for _, lines := range []int{50_000, 200_000, 800_000} {
 		b.Run(fmt.Sprintf("equal_lines_one_hunk/%d", lines), func(b *testing.B) {
-			hunk := "@@\n" + strings.Repeat(" \treturn nil\n", lines/2) + "-last\n"
-			benchmark(b, equalLines(lines)+"last\n", hunk)
+			benchmark(b, equalLines(lines)+"last\n", "@@\n"+strings.Repeat(" \treturn nil\n", lines/2)+"-last\n")
 		})
 	}
 }
@@ -86,15 +70,8 @@ func BenchmarkPlan(b *testing.B) {
 func BenchmarkRefuse(b *testing.B) {
 	for _, lines := range []int{50_000, 200_000} {
 		b.Run(fmt.Sprint(lines), func(b *testing.B) {
-			dir := b.TempDir()
-			if err := os.WriteFile(filepath.Join(dir, "f"), []byte(equalLines(lines)), 0o600); err != nil {
-				b.Fatal(err)
-			}
-			work := tree.OnRoot(openRoot(b, dir))
-			patch, err := v4a.Parse(envelope("*** Update File: f\n@@\n" + strings.Repeat(" \treturn nil\n", 1000) + "-\treturn nill\n"))
-			if err != nil {
-				b.Fatal(err)
-			}
+			_, work := folderWith(b, equalLines(lines))
+			patch := parsed(b, "*** Update File: f\n@@\n"+strings.Repeat(" \treturn nil\n", 1000)+"-\treturn nill\n")
 			for b.Loop() {
 				if _, err := tree.NewPlan(b.Context(), work, patch); err == nil {
 					b.Fatal("applied")
@@ -106,17 +83,11 @@ func BenchmarkRefuse(b *testing.B) {
 
 func BenchmarkCommit(b *testing.B) {
 	text, hunks := repeatedHunks(200_000, 1000)
-	dir := b.TempDir()
-	work := tree.OnRoot(openRoot(b, dir))
-	patch, err := v4a.Parse(envelope("*** Update File: f\n" + hunks))
-	if err != nil {
-		b.Fatal(err)
-	}
+	dir, work := folderWith(b, text)
+	patch := parsed(b, "*** Update File: f\n"+hunks)
 	for b.Loop() {
 		b.StopTimer()
-		if err := os.WriteFile(filepath.Join(dir, "f"), []byte(text), 0o600); err != nil {
-			b.Fatal(err)
-		}
+		folder{"f": text}.write(b, dir)
 		b.StartTimer()
 		plan, err := tree.NewPlan(b.Context(), work, patch)
 		if err != nil {
@@ -130,18 +101,8 @@ func BenchmarkCommit(b *testing.B) {
 
 func BenchmarkDiff(b *testing.B) {
 	text, hunks := repeatedHunks(200_000, 1000)
-	dir := b.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "f"), []byte(text), 0o600); err != nil {
-		b.Fatal(err)
-	}
-	patch, err := v4a.Parse(envelope("*** Update File: f\n" + hunks))
-	if err != nil {
-		b.Fatal(err)
-	}
-	plan, err := tree.NewPlan(b.Context(), tree.OnRoot(openRoot(b, dir)), patch)
-	if err != nil {
-		b.Fatal(err)
-	}
+	_, work := folderWith(b, text)
+	plan := plannedOn(b, work, "*** Update File: f\n"+hunks)
 	for b.Loop() {
 		if err := plan.Diff(io.Discard); err != nil {
 			b.Fatal(err)

@@ -23,11 +23,14 @@ type faults struct {
 	seen    int
 	fails   func(n int, operation string) bool
 	noLinks bool
+	copies  bool     // a second name leads to a copy, as in an overlay
+	renamed []string // names that were renamed
 }
 
+// check calls fails before each change.
 func (f *faults) check(operation string) error {
 	f.seen++
-	if f.fails(f.seen, operation) {
+	if f.fails != nil && f.fails(f.seen, operation) {
 		return &fs.PathError{Op: operation, Err: errFault}
 	}
 	return nil
@@ -66,10 +69,18 @@ func (d faulty) Link(name, second string) error {
 	if err := d.check("link"); err != nil {
 		return err
 	}
+	if d.copies {
+		w, err := d.Dir.Create(second, nil)
+		if err != nil {
+			return err
+		}
+		return w.Close()
+	}
 	return d.Dir.Link(name, second)
 }
 
 func (d faulty) Rename(name, to string) error {
+	d.renamed = append(d.renamed, name)
 	if err := d.check("rename"); err != nil {
 		return err
 	}
@@ -117,15 +128,7 @@ func applyFaulty(t *testing.T, f *faults) (after folder, err error) {
 	t.Helper()
 	dir := t.TempDir()
 	fiveFiles.write(t, dir)
-	patch, err := v4a.Parse(envelope(fivePatch))
-	if err != nil {
-		t.Fatal(err)
-	}
-	plan, err := tree.NewPlan(t.Context(), faulty{tree.OnRoot(openRoot(t, dir)), f}, patch)
-	if err != nil {
-		t.Fatal(err)
-	}
-	err = plan.Commit(t.Context())
+	err = plannedOn(t, faulty{tree.OnRoot(openRoot(t, dir)), f}, fivePatch).Commit(t.Context())
 	return readTree(t, dir), err
 }
 
@@ -169,30 +172,6 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// copying is a directory in which a second name leads to a copy, as in an overlay, and which notes what is renamed.
-type copying struct {
-	tree.Dir
-	renamed *[]string
-}
-
-func (d copying) Sub(name string) (tree.Dir, error) {
-	sub, err := d.Dir.Sub(name)
-	return copying{sub, d.renamed}, err
-}
-
-func (d copying) Link(name, second string) error {
-	w, err := d.Create(second, nil)
-	if err != nil {
-		return err
-	}
-	return w.Close()
-}
-
-func (d copying) Rename(name, to string) error {
-	*d.renamed = append(*d.renamed, name)
-	return d.Dir.Rename(name, to)
-}
-
 // A program that is killed at any moment leaves the old file or the new one at its path, also where a file
 // gets no second name.
 func TestAFileIsNeverMissing(t *testing.T) {
@@ -201,34 +180,35 @@ func TestAFileIsNeverMissing(t *testing.T) {
 	}
 	dir := t.TempDir()
 	fiveFiles.write(t, dir)
-	patch, err := v4a.Parse(envelope("*** Update File: update\n@@\n-a\n+A\n*** Update File: d/over\n@@\n-e\n+E\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var renamed []string
-	plan, err := tree.NewPlan(t.Context(), copying{tree.OnRoot(openRoot(t, dir)), &renamed}, patch)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := &faults{copies: true}
+	plan := plannedOn(t, faulty{tree.OnRoot(openRoot(t, dir)), f}, "*** Update File: update\n@@\n-a\n+A\n*** Update File: d/over\n@@\n-e\n+E\n")
 	if err := plan.Commit(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if slices.Contains(renamed, "update") || slices.Contains(renamed, "over") {
-		t.Errorf("renamed away: %q", renamed)
+	if slices.Contains(f.renamed, "update") || slices.Contains(f.renamed, "over") {
+		t.Errorf("renamed away: %q", f.renamed)
 	}
-	want := folder{"update": "A\n", "replace": "b\n", "d/delete": "c\n", "move": "d\n", "d/over": "E\n"}
-	if diff := cmp.Diff(want, readTree(t, dir)); diff != "" {
-		t.Error(diff)
+	wantTree(t, dir, folder{"update": "A\n", "replace": "b\n", "d/delete": "c\n", "move": "d\n", "d/over": "E\n"})
+}
+
+// checkLeftover reports whether the patch is applied and something is left over, and checks that the
+// error names it.
+func checkLeftover(t *testing.T, at int, after folder, err error) bool {
+	t.Helper()
+	left, ok := errors.AsType[*tree.LeftoverError](err)
+	if !ok {
+		return false
 	}
+	if diff := cmp.Diff(fiveAfter, after.without(left.Paths).withoutEmpty()); diff != "" {
+		t.Errorf("fault at %d: %v\n%s", at, err, diff)
+	}
+	return true
 }
 
 // checkFault reports whether the patch was refused.
 func checkFault(t *testing.T, at int, after folder, err error) bool {
 	t.Helper()
-	if left, ok := errors.AsType[*tree.LeftoverError](err); ok {
-		if diff := cmp.Diff(fiveAfter, after.without(left.Paths).withoutEmpty()); diff != "" {
-			t.Errorf("fault at %d: %v\n%s", at, err, diff)
-		}
+	if checkLeftover(t, at, after, err) {
 		return false
 	}
 	if err == nil {
@@ -257,10 +237,7 @@ func TestFaultsThatStay(t *testing.T) {
 			if f.seen < at {
 				break
 			}
-			if left, ok := errors.AsType[*tree.LeftoverError](err); ok {
-				if diff := cmp.Diff(fiveAfter, after.without(left.Paths).withoutEmpty()); diff != "" {
-					t.Errorf("fault at %d: %v\n%s", at, err, diff)
-				}
+			if checkLeftover(t, at, after, err) {
 				continue
 			}
 			failed, ok := errors.AsType[*tree.CommitError](err)
@@ -275,10 +252,7 @@ func TestFaultsThatStay(t *testing.T) {
 // checkAccounted checks that an error tells of everything that is not as it was.
 func checkAccounted(t *testing.T, failed *tree.CommitError, after folder) {
 	t.Helper()
-	want := folder{}
-	for name, text := range fiveFiles {
-		want[name] = text
-	}
+	want := maps.Clone(fiveFiles)
 	for _, where := range failed.Unrestored {
 		name, rest, _ := strings.Cut(where, " (")
 		if _, old, moved := strings.Cut(rest, "its old content is in "); moved {
@@ -311,21 +285,11 @@ func TestCommitEndsWithContext(t *testing.T) {
 		}
 		return false
 	}}
-	patch, err := v4a.Parse(envelope(fivePatch))
-	if err != nil {
-		t.Fatal(err)
-	}
-	plan, err := tree.NewPlan(ctx, faulty{tree.OnRoot(openRoot(t, dir)), f}, patch)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := plan.Commit(ctx); !errors.Is(err, context.Canceled) {
+	if err := plannedOn(t, faulty{tree.OnRoot(openRoot(t, dir)), f}, fivePatch).Commit(ctx); !errors.Is(err, context.Canceled) {
 		t.Errorf("error = %v", err)
 	}
-	if diff := cmp.Diff(fiveFiles, readTree(t, dir)); diff != "" {
-		t.Error(diff)
-	}
-	if _, err := tree.NewPlan(ctx, tree.OnRoot(openRoot(t, dir)), patch); !errors.Is(err, context.Canceled) {
+	wantTree(t, dir, fiveFiles)
+	if _, err := tree.NewPlan(ctx, tree.OnRoot(openRoot(t, dir)), parsed(t, fivePatch)); !errors.Is(err, context.Canceled) {
 		t.Errorf("plan: error = %v", err)
 	}
 }
@@ -348,10 +312,7 @@ func TestPlanEndsWithContext(t *testing.T) {
 	dir := t.TempDir()
 	folder{"f": strings.Repeat("line\n", 100_000)}.write(t, dir)
 	for _, hunk := range []string{"@@\n line\n-lines\n", "@@ lin\n-line\n"} {
-		patch, err := v4a.Parse(envelope("*** Update File: f\n" + hunk))
-		if err != nil {
-			t.Fatal(err)
-		}
+		patch := parsed(t, "*** Update File: f\n"+hunk)
 		for looks := 0; ; looks = 2*looks + 1 {
 			_, err := tree.NewPlan(&endsLater{t.Context(), looks}, tree.OnRoot(openRoot(t, dir)), patch)
 			if _, ok := errors.AsType[*v4a.MatchError](err); ok {

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/agent-ci/agent-ci/gitops/v4a"
 	"github.com/agent-ci/agent-ci/gitops/v4a/tree"
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
@@ -50,11 +49,7 @@ func attempt(t *rapid.T, dir string, sections []section, want folder) (outcome s
 		t.Fatal(err)
 	}
 	defer root.Close()
-	patch, err := v4a.Parse(envelope(written(sections)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	plan, err := tree.NewPlan(context.Background(), tree.OnRoot(root), patch)
+	plan, err := tree.NewPlan(context.Background(), tree.OnRoot(root), parsed(t, written(sections)))
 	if err != nil {
 		return "refused", err
 	}

@@ -10,10 +10,7 @@ import (
 )
 
 func TestIn(t *testing.T) {
-	patch, err := v4a.Parse(envelope("*** Update File: a\n*** Move to: ../b\n@@\n-x\n*** Delete File: /c\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	patch := parsed(t, "*** Update File: a\n*** Move to: ../b\n@@\n-x\n*** Delete File: /c\n")
 	if diff := cmp.Diff([]string{"d/e/a", "d/b", "/c"}, v4a.Paths(tree.In("d/e", patch))); diff != "" {
 		t.Error(diff)
 	}
@@ -26,11 +23,7 @@ func TestIn(t *testing.T) {
 func TestInKeepsRefusals(t *testing.T) {
 	for _, name := range []string{"new/", "new/.", "new/..", ".", "./", "new/x/..", "..", "../.."} {
 		for _, dir := range []string{".", "sub"} {
-			patch, err := v4a.Parse(envelope("*** Add File: " + name + "\n+x\n"))
-			if err != nil {
-				t.Fatal(err)
-			}
-			err = commit(t, t.TempDir(), tree.In(dir, patch))
+			err := commit(t, t.TempDir(), tree.In(dir, parsed(t, "*** Add File: "+name+"\n+x\n")))
 			if _, ok := errors.AsType[*tree.PathError](err); !ok {
 				t.Errorf("%q in %q: error = %v", name, dir, err)
 			}

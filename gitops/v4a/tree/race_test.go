@@ -6,53 +6,21 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/agent-ci/agent-ci/gitops/v4a"
 	"github.com/agent-ci/agent-ci/gitops/v4a/tree"
-	"github.com/google/go-cmp/cmp"
 )
 
-// meddled is a directory in which another program does something right before
-// the first change of a kind.
-type meddled struct {
-	tree.Dir
-	*meddling
-}
-
-type meddling struct {
-	operation string
-	do        func() error
-	noLinks   bool
-	err       error
-}
-
-func (m *meddling) before(operation string) {
-	if m.operation == operation {
-		m.operation = ""
-		m.err = m.do()
+// meddling does something, as another program would, right before the first change of a kind.
+func meddling(t *testing.T, operation string, do func() error) func(int, string) bool {
+	done := false
+	return func(_ int, next string) bool {
+		if next == operation && !done {
+			done = true
+			if err := do(); err != nil {
+				t.Error(err)
+			}
+		}
+		return false
 	}
-}
-
-func (d meddled) Sub(name string) (tree.Dir, error) {
-	sub, err := d.Dir.Sub(name)
-	return meddled{sub, d.meddling}, err
-}
-
-func (d meddled) Link(name, second string) error {
-	if d.noLinks {
-		return errors.ErrUnsupported
-	}
-	d.before("link")
-	return d.Dir.Link(name, second)
-}
-
-func (d meddled) Rename(name, to string) error {
-	d.before("rename")
-	return d.Dir.Rename(name, to)
-}
-
-func (d meddled) Remove(name string) error {
-	d.before("remove")
-	return d.Dir.Remove(name)
 }
 
 // What another program does after all files were compared is noticed when it is
@@ -88,22 +56,12 @@ func TestLastMomentChanges(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			folder{"f": "x\n"}.write(t, dir)
-			m := &meddling{operation: tt.operation, do: func() error { return tt.do(dir) }, noLinks: tt.noLinks}
-			patch, err := v4a.Parse(envelope(tt.sections))
-			if err != nil {
-				t.Fatal(err)
+			f := &faults{fails: meddling(t, tt.operation, func() error { return tt.do(dir) }), noLinks: tt.noLinks}
+			err := plannedOn(t, faulty{tree.OnRoot(openRoot(t, dir)), f}, tt.sections).Commit(t.Context())
+			if _, ok := errors.AsType[*tree.ChangedError](err); !ok {
+				t.Errorf("error = %v", err)
 			}
-			plan, err := tree.NewPlan(t.Context(), meddled{tree.OnRoot(openRoot(t, dir)), m}, patch)
-			if err != nil {
-				t.Fatal(err)
-			}
-			err = plan.Commit(t.Context())
-			if _, ok := errors.AsType[*tree.ChangedError](err); !ok || m.err != nil {
-				t.Errorf("error = %v, meddling: %v", err, m.err)
-			}
-			if diff := cmp.Diff(tt.want, readTree(t, dir)); diff != "" {
-				t.Error(diff)
-			}
+			wantTree(t, dir, tt.want)
 		})
 	}
 }
@@ -122,20 +80,10 @@ func TestUndoSparesOthers(t *testing.T) {
 		return os.Rename(full+".new", full)
 	}
 	// The first removal is that of the temporary name of "n", which is in place.
-	m := &meddling{operation: "remove", do: func() error { return errors.Join(other("n"), other("z")) }}
-	patch, err := v4a.Parse(envelope("*** Add File: n\n+n\n*** Update File: z\n@@\n-x\n+y\n"))
-	if err != nil {
-		t.Fatal(err)
+	f := &faults{fails: meddling(t, "remove", func() error { return errors.Join(other("n"), other("z")) })}
+	err := plannedOn(t, faulty{tree.OnRoot(openRoot(t, dir)), f}, "*** Add File: n\n+n\n*** Update File: z\n@@\n-x\n+y\n").Commit(t.Context())
+	if _, ok := errors.AsType[*tree.ChangedError](err); !ok {
+		t.Errorf("error = %v", err)
 	}
-	plan, err := tree.NewPlan(t.Context(), meddled{tree.OnRoot(openRoot(t, dir)), m}, patch)
-	if err != nil {
-		t.Fatal(err)
-	}
-	err = plan.Commit(t.Context())
-	if _, ok := errors.AsType[*tree.ChangedError](err); !ok || m.err != nil {
-		t.Errorf("error = %v, meddling: %v", err, m.err)
-	}
-	if diff := cmp.Diff(folder{"n": mine, "z": mine}, readTree(t, dir)); diff != "" {
-		t.Error(diff)
-	}
+	wantTree(t, dir, folder{"n": mine, "z": mine})
 }

@@ -9,7 +9,6 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/agent-ci/agent-ci/gitops/v4a"
 	"github.com/agent-ci/agent-ci/gitops/v4a/tree"
 	"github.com/google/go-cmp/cmp"
 )
@@ -57,7 +56,7 @@ func TestRefusedPaths(t *testing.T) {
 		for _, name := range paths {
 			t.Run(operation+" "+name, func(t *testing.T) {
 				text := "*** Add File: first\n+1\n" + strings.ReplaceAll(section, "PATH", name)
-				err := apply(t, dir, envelope(text))
+				err := apply(t, dir, text)
 				bad, ok := errors.AsType[*tree.PathError](err)
 				if !ok {
 					t.Errorf("error = %v, want a PathError", err)
@@ -73,12 +72,8 @@ func TestRefusedPaths(t *testing.T) {
 			t.Errorf("rewrite %s: %v", name, err)
 		}
 	}
-	if diff := cmp.Diff(before, readTree(t, dir)); diff != "" {
-		t.Error(diff)
-	}
-	if diff := cmp.Diff(beforeOutside, readTree(t, outside)); diff != "" {
-		t.Error(diff)
-	}
+	wantTree(t, dir, before)
+	wantTree(t, outside, beforeOutside)
 }
 
 func TestRefusedSections(t *testing.T) {
@@ -99,13 +94,11 @@ func TestRefusedSections(t *testing.T) {
 			dir := t.TempDir()
 			before := folder{"f": "x\n", "d/g": "y\n"}
 			before.write(t, dir)
-			err := apply(t, dir, envelope(sections))
+			err := apply(t, dir, sections)
 			if _, ok := errors.AsType[*tree.PathError](err); !ok {
 				t.Errorf("error = %v, want a PathError", err)
 			}
-			if diff := cmp.Diff(before, readTree(t, dir)); diff != "" {
-				t.Error(diff)
-			}
+			wantTree(t, dir, before)
 		})
 	}
 }
@@ -115,12 +108,10 @@ func TestNotRefused(t *testing.T) {
 	for _, name := range []string{".gitignore", ".github/x", "git", "a.git", ".git2", "git~2", "...", "..a", "a..", `a\b`, "ſ"} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			if err := apply(t, dir, envelope("*** Add File: "+name+"\n+x\n")); err != nil {
+			if err := apply(t, dir, "*** Add File: "+name+"\n+x\n"); err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(folder{name: "x\n"}, readTree(t, dir)); diff != "" {
-				t.Error(diff)
-			}
+			wantTree(t, dir, folder{name: "x\n"})
 		})
 	}
 }
@@ -207,24 +198,9 @@ func TestLinksInside(t *testing.T) {
 			if err := plan.Commit(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(tt.want, readTree(t, dir)); diff != "" {
-				t.Error(diff)
-			}
+			wantTree(t, dir, tt.want)
 		})
 	}
-}
-
-func planned(t *testing.T, dir, sections string) *tree.Plan {
-	t.Helper()
-	patch, err := v4a.Parse(envelope(sections))
-	if err != nil {
-		t.Fatal(err)
-	}
-	plan, err := tree.NewPlan(t.Context(), tree.OnRoot(openRoot(t, dir)), patch)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return plan
 }
 
 // What changes between plan and commit is noticed and stays as it is.
@@ -266,12 +242,8 @@ func TestTreeChanged(t *testing.T) {
 			if _, ok := errors.AsType[*tree.ChangedError](err); !ok {
 				t.Errorf("error = %v, want a ChangedError", err)
 			}
-			if diff := cmp.Diff(before, readTree(t, dir)); diff != "" {
-				t.Error(diff)
-			}
-			if diff := cmp.Diff(beforeOutside, readTree(t, outside)); diff != "" {
-				t.Error(diff)
-			}
+			wantTree(t, dir, before)
+			wantTree(t, outside, beforeOutside)
 		})
 	}
 }
@@ -288,7 +260,7 @@ func TestLargeFileRefused(t *testing.T) {
 	for _, sections := range []string{
 		"*** Update File: large\n@@\n-x\n+y\n", "*** Add File: large\n+y\n", "*** Delete File: large\n",
 	} {
-		err := apply(t, dir, envelope(sections))
+		err := apply(t, dir, sections)
 		if _, ok := errors.AsType[*tree.PathError](err); !ok {
 			t.Errorf("error = %v, want a PathError", err)
 		}
@@ -316,11 +288,7 @@ func TestLargePlanRefused(t *testing.T) {
 		sections += "*** Delete File: " + name + "\n"
 	}
 	files.write(t, dir)
-	patch, err := v4a.Parse(envelope(sections))
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = tree.NewPlan(t.Context(), bloated{tree.OnRoot(openRoot(t, dir))}, patch)
+	_, err := tree.NewPlan(t.Context(), bloated{tree.OnRoot(openRoot(t, dir))}, parsed(t, sections))
 	bad, ok := errors.AsType[*tree.PathError](err)
 	if !ok || bad.Path != "5" {
 		t.Errorf("error = %v, want one about the fifth file", err)
@@ -345,9 +313,7 @@ func TestReadOnlyDirectory(t *testing.T) {
 	if !errors.Is(err, fs.ErrPermission) {
 		t.Errorf("error = %v", err)
 	}
-	if diff := cmp.Diff(before, readTree(t, dir)); diff != "" {
-		t.Error(diff)
-	}
+	wantTree(t, dir, before)
 }
 
 func TestErrorTexts(t *testing.T) {
