@@ -9,11 +9,11 @@ import (
 
 func TestFetch(t *testing.T) {
 	o := newOrigin(t)
-	for _, w := range ways(t, o) {
+	for _, w := range o.ways() {
 		for _, depth := range []string{"--no-local", "--depth=1"} {
 			t.Run(w.name+depth, func(t *testing.T) {
 				dir := filepath.Join(t.TempDir(), "clone")
-				git(t, o.root, "clone", "--quiet", "--single-branch", "--branch=main", depth, "file://"+o.bare, dir)
+				git(t, o.work, "clone", "--quiet", "--single-branch", "--branch=main", depth, "file://"+o.bare, dir)
 				into := storeOf(t, dir)
 				if err := remote.Fetch(t.Context(), w.remote, into, remote.FetchOptions{Commit: o.side, Have: o.base}); err != nil {
 					t.Fatal(err)
@@ -38,9 +38,9 @@ func TestFetch(t *testing.T) {
 func TestFetchWithoutHistory(t *testing.T) {
 	o := newOrigin(t)
 	dir := filepath.Join(t.TempDir(), "new")
-	git(t, o.root, "init", "--quiet", dir)
+	git(t, o.work, "init", "--quiet", dir)
 	into := storeOf(t, dir)
-	if err := remote.Fetch(t.Context(), serve(t, o.root).remote(), into, remote.FetchOptions{Commit: o.side, WithoutHistory: true}); err != nil {
+	if err := remote.Fetch(t.Context(), o.remote(), into, remote.FetchOptions{Commit: o.side, WithoutHistory: true}); err != nil {
 		t.Fatal(err)
 	}
 	if got := git(t, into.Dir, "log", "--format=%s", o.side); got != "side" {

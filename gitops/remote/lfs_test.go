@@ -64,9 +64,7 @@ const abcOID = "edeaaff3f1774ad2888673770c6d64097e391bc362d7d6fb34982ddf0efd18cb
 func abcObject(t *testing.T) remote.LFSObject {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "abc")
-	if err := os.WriteFile(file, []byte("abc\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	write(t, file, "abc\n")
 	return remote.LFSObject{OID: abcOID, Size: 4, Open: func(context.Context) (*os.File, error) { return os.Open(file) }}
 }
 
@@ -216,6 +214,9 @@ func TestDownloadLFSFromAnotherHost(t *testing.T) {
 		_, _ = io.WriteString(w, "abc\n")
 	}))
 	defer other.Close()
+	if runtime.GOOS != "linux" {
+		t.Skip("certificates are named by SSL_CERT_FILE on Linux alone")
+	}
 	trust(t, other)
 	for name, s := range map[string]*lfsServer{
 		"redirected": {leads: other.URL + "/first", answer: func(store string) string {
@@ -248,14 +249,8 @@ func TestDownloadLFSFromAnotherHost(t *testing.T) {
 // httptest has the same.
 func trust(t *testing.T, server *httptest.Server) {
 	t.Helper()
-	if runtime.GOOS != "linux" {
-		t.Skip("certificates are named by SSL_CERT_FILE on Linux alone")
-	}
 	file := filepath.Join(t.TempDir(), "trusted.pem")
-	text := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
-	if err := os.WriteFile(file, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	write(t, file, string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})))
 	t.Setenv("SSL_CERT_FILE", file)
 }
 
@@ -270,9 +265,7 @@ func TestDownloadLFSFromThisMachine(t *testing.T) {
 	}
 	object := filepath.Join(o.bare, "lfs", "objects", "ed", "ea", abcOID)
 	for _, content := range []string{"abd\n", "abc\n"} {
-		if err := errors.Join(os.MkdirAll(filepath.Dir(object), 0o700), os.WriteFile(object, []byte(content), 0o600)); err != nil {
-			t.Fatal(err)
-		}
+		write(t, object, content)
 		err, kept := download(), filesBelow(t, folder)
 		if good := content == "abc\n"; (err == nil) != good || (len(kept) == 1) != good {
 			t.Errorf("%q: %v, kept %q", content, err, kept)

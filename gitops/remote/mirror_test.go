@@ -16,11 +16,11 @@ func TestChecksOutMirror(t *testing.T) {
 	git(t, o.work, "tag", "light", o.side)
 	git(t, o.work, "push", "--quiet", o.bare, "light")
 	git(t, o.work, "checkout", "--quiet", "-b", "later", o.side)
-	later := o.commit(t, "later")
+	later := commit(t, o.work, "later")
 	git(t, o.work, "push", "--quiet", o.bare, "later") // which git writes to files of their own
-	mirror := remote.Mirror{Remote: remote.Remote{URL: o.bare, Path: os.Getenv("PATH")}, Dir: o.bare}
+	mirror := remote.Mirror{Remote: at(o.bare), Dir: o.bare}
 	cloned := filepath.Join(t.TempDir(), "cloned")
-	git(t, o.root, "clone", "--quiet", "--template=", o.bare, cloned)
+	git(t, o.work, "clone", "--quiet", "--template=", o.bare, cloned)
 	refs := []string{"refs/remotes/origin/later", "refs/remotes/origin/main", "refs/remotes/origin/side", "refs/tags/light", "refs/tags/v1"}
 	for _, c := range []struct{ branch, commit string }{{"main", o.base}, {"main", git(t, o.bare, "rev-parse", "main~1")}, {"side", o.side}, {"a\"b;c", later}} {
 		dir := filepath.Join(t.TempDir(), "checkout")
@@ -65,12 +65,12 @@ func TestMirrorCheckoutStartsNoFilter(t *testing.T) {
 	o := newOrigin(t)
 	proof := filepath.Join(t.TempDir(), "proof")
 	write(t, filepath.Join(o.work, ".gitattributes"), "* filter=shout\n")
-	tip := o.commit(t, "plant")
+	tip := commit(t, o.work, "plant")
 	git(t, o.work, "push", "--quiet", o.bare, "HEAD:main")
 	config := filepath.Join(t.TempDir(), "config")
 	write(t, config, "[filter \"shout\"]\n\tsmudge = sh -c 'pwd >>"+proof+"; cat'\n\trequired = true\n")
 	t.Setenv("GIT_CONFIG_GLOBAL", config)
-	mirror := remote.Mirror{Remote: remote.Remote{URL: o.bare, Path: os.Getenv("PATH")}, Dir: o.bare}
+	mirror := remote.Mirror{Remote: at(o.bare), Dir: o.bare}
 	if err := mirror.CheckOut(t.Context(), filepath.Join(t.TempDir(), "checkout"), "main", tip); err != nil {
 		t.Fatal(err)
 	}

@@ -3,21 +3,19 @@ package remote_test
 import (
 	"bytes"
 	"encoding/binary"
-	"encoding/pem"
 	"errors"
 	"net/http"
-	"net/http/cgi"
 	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/agent-ci/agent-ci/gitops/github/forgetest"
 	"github.com/agent-ci/agent-ci/gitops/gittest"
 	"github.com/agent-ci/agent-ci/gitops/remote"
 )
@@ -33,56 +31,61 @@ func git(t *testing.T, dir string, args ...string) string {
 
 func write(t *testing.T, path, content string) {
 	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
+	gittest.Repo{T: t, Dir: filepath.Dir(path)}.Write(filepath.Base(path), content)
+}
+
+// program writes a script of a shell that can be started.
+func program(t *testing.T, path, script string) {
+	t.Helper()
+	write(t, path, "#!/bin/sh\n"+script+"\n")
+	if err := os.Chmod(path, 0o755); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// origin is a bare repository with two commits on main and one on side, below
-// a folder that an http server can serve.
+// origin is the private repository o/r of a forge, with two commits on main and one on side.
 type origin struct {
-	root, bare string
+	*forgetest.Forge
+	bare       string
 	base, side string
 	work       string // a checkout whose commits are not pushed
 }
 
 func newOrigin(t *testing.T) origin {
 	t.Helper()
-	root := t.TempDir()
-	o := origin{root: root, bare: filepath.Join(root, "o", "r.git"), work: filepath.Join(t.TempDir(), "work")}
-	git(t, root, "init", "--quiet", "--bare", "--initial-branch=main", o.bare)
-	git(t, o.bare, "config", "http.receivepack", "true")
-	git(t, root, "init", "--quiet", "--initial-branch=main", o.work)
+	f := forgetest.New(t, forgetest.Options{Token: token})
+	repository := f.AddRepository("o", "r")
+	repository.Private = true
+	o := origin{Forge: f, bare: repository.Dir, work: gittest.New(t).Dir}
 	write(t, filepath.Join(o.work, "a.txt"), "one\n")
-	o.commit(t, "one")
+	commit(t, o.work, "one")
 	write(t, filepath.Join(o.work, "d", "b.txt"), "two\n")
-	o.base = o.commit(t, "two")
+	o.base = commit(t, o.work, "two")
 	git(t, o.work, "tag", "-m", "first", "v1")
 	git(t, o.work, "checkout", "--quiet", "-b", "side")
 	write(t, filepath.Join(o.work, "side.txt"), "side\n")
-	o.side = o.commit(t, "side")
+	o.side = commit(t, o.work, "side")
 	git(t, o.work, "push", "--quiet", o.bare, "main", "side", "v1")
 	git(t, o.work, "checkout", "--quiet", "main")
 	return o
 }
 
-func (o origin) commit(t *testing.T, message string) string {
+func commit(t *testing.T, dir, message string) (sha string) {
 	t.Helper()
-	git(t, o.work, "add", "-A")
-	git(t, o.work, "commit", "--quiet", "--allow-empty", "-m", message)
-	return git(t, o.work, "rev-parse", "HEAD")
+	gittest.Repo{T: t, Dir: dir}.Commit(message)
+	return git(t, dir, "rev-parse", "HEAD")
+}
+
+// remote is the repository by http.
+func (o origin) remote() remote.Remote {
+	return remote.Remote{URL: o.URL + "/o/r.git", Token: token, Path: os.Getenv("PATH")}
 }
 
 // change is a new commit on main of the checkout in dir.
 func change(t *testing.T, dir, content string) (sha string) {
 	t.Helper()
 	write(t, filepath.Join(dir, "new.txt"), content)
-	git(t, dir, "add", "-A")
-	git(t, dir, "commit", "--quiet", "-m", content)
-	return git(t, dir, "rev-parse", "HEAD")
+	return commit(t, dir, content)
 }
 
 // storeOf is a git folder of its own that borrows what a checkout has.
@@ -96,44 +99,6 @@ func storeOf(t *testing.T, dir string) remote.Store {
 	return remote.Store{Dir: own, Borrowed: []string{filepath.Join(dir, ".git")}}
 }
 
-// backend serves the repositories below root by git http-backend to those who
-// have the token.
-type backend struct {
-	*httptest.Server
-	mu       sync.Mutex
-	withAuth []string // paths of requests that came with credentials
-}
-
-func serve(t *testing.T, root string) *backend {
-	t.Helper()
-	b := &backend{}
-	handler := &cgi.Handler{
-		Path: gittest.Program(t), Args: []string{"http-backend"},
-		Env:        []string{"GIT_PROJECT_ROOT=" + root, "GIT_HTTP_EXPORT_ALL=1"},
-		InheritEnv: []string{"HOME", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM"},
-	}
-	b.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-		user, password, _ := req.BasicAuth()
-		if req.Header.Get("Authorization") != "" {
-			b.mu.Lock()
-			b.withAuth = append(b.withAuth, req.URL.Path)
-			b.mu.Unlock()
-		}
-		if user != "x-access-token" || password != token {
-			w.Header().Set("WWW-Authenticate", `Basic realm="git"`)
-			http.Error(w, "who are you", http.StatusUnauthorized)
-			return
-		}
-		handler.ServeHTTP(w, req)
-	}))
-	t.Cleanup(b.Close)
-	return b
-}
-
-func (b *backend) remote() remote.Remote {
-	return remote.Remote{URL: b.URL + "/o/r.git", Token: token, Path: os.Getenv("PATH")}
-}
-
 // at is a repository without credentials.
 func at(url string) remote.Remote { return remote.Remote{URL: url, Path: os.Getenv("PATH")} }
 
@@ -143,22 +108,19 @@ type way struct {
 	remote remote.Remote
 }
 
-func ways(t *testing.T, o origin) []way {
-	t.Helper()
-	return []way{{"http", serve(t, o.root).remote()}, {"path", at(o.bare)}}
-}
+func (o origin) ways() []way { return []way{{"http", o.remote()}, {"path", at(o.bare)}} }
 
 func TestBranches(t *testing.T) {
 	o := newOrigin(t)
-	git(t, o.root, "init", "--quiet", "--bare", filepath.Join(o.root, "empty.git"))
+	o.AddRepository("o", "empty")
 	want := map[string]string{"main": o.base, "side": o.side}
-	for _, w := range ways(t, o) {
+	for _, w := range o.ways() {
 		t.Run(w.name, func(t *testing.T) {
 			got, err := remote.Branches(t.Context(), w.remote)
 			if diff := cmp.Diff(want, got); diff != "" || err != nil {
 				t.Errorf("%v, branches (-want +got):\n%s", err, diff)
 			}
-			w.remote.URL = strings.Replace(w.remote.URL, "o/r.git", "empty.git", 1)
+			w.remote.URL = strings.Replace(w.remote.URL, "o/r.git", "o/empty.git", 1)
 			if got, err := remote.Branches(t.Context(), w.remote); err != nil || len(got) != 0 {
 				t.Errorf("without commits: %v, %v", got, err)
 			}
@@ -168,7 +130,7 @@ func TestBranches(t *testing.T) {
 
 func TestPush(t *testing.T) {
 	o := newOrigin(t)
-	for i, w := range ways(t, o) {
+	for i, w := range o.ways() {
 		t.Run(w.name, func(t *testing.T) {
 			branch, from := "agent-ci/"+strings.Repeat("x", i+1), storeOf(t, o.work)
 			first := change(t, o.work, w.name)
@@ -214,7 +176,7 @@ func TestPushLosesLease(t *testing.T) {
 		{"is elsewhere", "side", o.base, o.side},
 		{"is gone", "gone", o.base, ""},
 	}
-	for _, w := range ways(t, o) {
+	for _, w := range o.ways() {
 		for _, c := range cases {
 			t.Run(w.name+"/"+c.name, func(t *testing.T) {
 				err := remote.Push(t.Context(), w.remote, remote.PushOptions{
@@ -238,15 +200,11 @@ func TestPushLosesLease(t *testing.T) {
 func TestPushLosesRace(t *testing.T) {
 	o := newOrigin(t)
 	sha := change(t, o.work, "x")
-	for i, w := range ways(t, o) {
+	for i, w := range o.ways() {
 		t.Run(w.name, func(t *testing.T) {
 			branch := "race" + strings.Repeat("x", i)
 			git(t, o.bare, "update-ref", "refs/heads/"+branch, o.base)
-			hook := filepath.Join(o.bare, "hooks", "pre-receive")
-			write(t, hook, "#!/bin/sh\nunset GIT_QUARANTINE_PATH\nexec git update-ref refs/heads/"+branch+" "+o.side+"\n")
-			if err := os.Chmod(hook, 0o755); err != nil {
-				t.Fatal(err)
-			}
+			program(t, filepath.Join(o.bare, "hooks", "pre-receive"), "unset GIT_QUARANTINE_PATH\nexec git update-ref refs/heads/"+branch+" "+o.side)
 			err := remote.Push(t.Context(), w.remote, remote.PushOptions{Branch: branch, Commit: sha, From: storeOf(t, o.work), Expected: o.base})
 			var lost *remote.LeaseError
 			if !errors.As(err, &lost) || lost.Found != o.side {
@@ -261,10 +219,10 @@ func TestPushLosesRace(t *testing.T) {
 func TestPushSendsOnlyChange(t *testing.T) {
 	o := newOrigin(t)
 	git(t, o.bare, "config", "receive.unpackLimit", "1") // the pack is kept as it came
-	for i, w := range ways(t, o) {
+	for i, w := range o.ways() {
 		t.Run(w.name, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "clone")
-			git(t, o.root, "clone", "--quiet", "--depth=1", "file://"+o.bare, dir)
+			git(t, o.work, "clone", "--quiet", "--depth=1", "file://"+o.bare, dir)
 			sha, before := change(t, dir, w.name), packs(t, o.bare)
 			branch := "shallow" + strings.Repeat("x", i)
 			if err := remote.Push(t.Context(), w.remote, remote.PushOptions{Branch: branch, Commit: sha, From: storeOf(t, dir)}); err != nil {
@@ -302,13 +260,9 @@ func packs(t *testing.T, bare string) map[string]uint32 {
 
 func TestPushRejectedByHook(t *testing.T) {
 	o := newOrigin(t)
-	hook := filepath.Join(o.bare, "hooks", "pre-receive")
-	write(t, hook, "#!/bin/sh\nprintf 'no\\033[31m pushes on \\tFridays\\n' >&2\nexit 1\n")
-	if err := os.Chmod(hook, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	program(t, filepath.Join(o.bare, "hooks", "pre-receive"), "printf 'no\\033[31m pushes on \\tFridays\\n' >&2\nexit 1")
 	sha := change(t, o.work, "x")
-	for _, w := range ways(t, o) {
+	for _, w := range o.ways() {
 		t.Run(w.name, func(t *testing.T) {
 			err := remote.Push(t.Context(), w.remote, remote.PushOptions{Branch: "x", Commit: sha, From: storeOf(t, o.work)})
 			var refused *remote.RejectedError
@@ -325,11 +279,8 @@ func TestPushRejectedByHook(t *testing.T) {
 // Hooks of a repository that is pushed to run as they do after any push.
 func TestPushRunsRemoteHooks(t *testing.T) {
 	o := newOrigin(t)
-	hook, seen := filepath.Join(o.bare, "hooks", "post-receive"), filepath.Join(t.TempDir(), "seen")
-	write(t, hook, "#!/bin/sh\nenv >"+seen+"\n")
-	if err := os.Chmod(hook, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	seen := filepath.Join(t.TempDir(), "seen")
+	program(t, filepath.Join(o.bare, "hooks", "post-receive"), "env >"+seen)
 	if err := remote.Push(t.Context(), at(o.bare), remote.PushOptions{Branch: "x", Commit: change(t, o.work, "x"), From: storeOf(t, o.work)}); err != nil {
 		t.Fatal(err)
 	}
@@ -351,7 +302,7 @@ func TestRefusesPushToLocalRepository(t *testing.T) {
 	sha := change(t, o.work, "x")
 	git(t, o.bare, "branch", "taken/below", "main")
 	there := filepath.Join(t.TempDir(), "there")
-	git(t, o.root, "clone", "--quiet", o.bare, there)
+	git(t, o.work, "clone", "--quiet", o.bare, there)
 	for _, c := range []struct{ name, path, branch, expected, words string }{
 		{"checked out", there, "main", o.base, "check"},
 		{"a folder of branches", o.bare, "taken", "", "give another name"},
@@ -369,7 +320,6 @@ func TestRefusesPushToLocalRepository(t *testing.T) {
 
 func TestClassifiesRefusedAccess(t *testing.T) {
 	o := newOrigin(t)
-	server := serve(t, o.root)
 	gone := httptest.NewServer(http.NotFoundHandler())
 	gone.Close()
 	broken := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -380,10 +330,10 @@ func TestClassifiesRefusedAccess(t *testing.T) {
 		name, url, token string
 		want             error
 	}{
-		{"no token", server.URL + "/o/r.git", "", remote.ErrAuth},
-		{"wrong token", server.URL + "/o/r.git", "wrong1", remote.ErrAuth},
-		{"no repository by http", server.URL + "/o/none.git", token, remote.ErrNotFound},
-		{"no repository by path", filepath.Join(o.root, "missing.git"), "", remote.ErrNotFound},
+		{"no token", o.URL + "/o/r.git", "", remote.ErrAuth},
+		{"wrong token", o.URL + "/o/r.git", "wrong1", remote.ErrAuth},
+		{"no repository by http", o.URL + "/o/none.git", token, remote.ErrNotFound},
+		{"no repository by path", filepath.Join(t.TempDir(), "missing.git"), "", remote.ErrNotFound},
 		{"nobody listens", gone.URL + "/o/r.git", token, remote.ErrUnreachable},
 		{"bad gateway", broken.URL + "/o/r.git", token, remote.ErrUnreachable},
 	} {
@@ -427,9 +377,8 @@ func TestRefusesURLs(t *testing.T) {
 
 func TestTokenStaysWithItsHost(t *testing.T) {
 	o := newOrigin(t)
-	elsewhere := serve(t, o.root)
 	moved := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-		http.Redirect(w, req, elsewhere.URL+req.URL.RequestURI(), http.StatusMovedPermanently)
+		http.Redirect(w, req, o.URL+req.URL.RequestURI(), http.StatusMovedPermanently)
 	}))
 	t.Cleanup(moved.Close)
 	r := at(moved.URL + "/o/r.git")
@@ -447,23 +396,24 @@ func TestTokenStaysWithItsHost(t *testing.T) {
 			t.Errorf("%s: err = %v, want one that names the other host", name, err)
 		}
 	}
-	if len(elsewhere.withAuth) > 0 {
-		t.Errorf("credentials went to the other host: %q", elsewhere.withAuth)
+	for _, req := range o.Requests() {
+		if req.Authorized {
+			t.Errorf("credentials went to the other host: %s", req.Path)
+		}
 	}
 }
 
 func TestRedirectOnTheSameHost(t *testing.T) {
 	o := newOrigin(t)
-	server := serve(t, o.root)
-	inner := server.Config.Handler
-	server.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		if rest, old := strings.CutPrefix(req.URL.RequestURI(), "/old/r.git"); old {
 			http.Redirect(w, req, "/o/r.git"+rest, http.StatusMovedPermanently)
 			return
 		}
-		inner.ServeHTTP(w, req)
-	})
-	r := server.remote()
+		o.ServeHTTP(w, req)
+	}))
+	t.Cleanup(server.Close)
+	r := o.remote()
 	r.URL = server.URL + "/old/r.git"
 	sha := change(t, o.work, "x")
 	if err := remote.Push(t.Context(), r, remote.PushOptions{Branch: "x", Commit: sha, From: storeOf(t, o.work)}); err != nil {
@@ -481,7 +431,7 @@ func TestRedirectOnTheSameHost(t *testing.T) {
 
 func TestClone(t *testing.T) {
 	o := newOrigin(t)
-	for _, w := range ways(t, o) {
+	for _, w := range o.ways() {
 		for _, c := range []struct{ name, branch, commits, head string }{{"head", "", "2", "main"}, {"branch", "side", "3", "side"}} {
 			t.Run(w.name+"/"+c.name, func(t *testing.T) {
 				dir := filepath.Join(t.TempDir(), "clone")
@@ -547,11 +497,8 @@ func wantNoToken(t *testing.T, dir string) {
 
 func TestCloneFails(t *testing.T) {
 	o := newOrigin(t)
-	server := serve(t, o.root)
-	empty := filepath.Join(o.root, "empty.git")
-	git(t, o.root, "init", "--quiet", "--bare", empty)
-	emptyByHTTP := server.remote()
-	emptyByHTTP.URL = server.URL + "/empty.git"
+	empty, emptyByHTTP := o.AddRepository("o", "empty").Dir, o.remote()
+	emptyByHTTP.URL = o.URL + "/o/empty.git"
 	for _, c := range []struct {
 		name   string
 		remote remote.Remote
@@ -559,7 +506,7 @@ func TestCloneFails(t *testing.T) {
 		want   error
 	}{
 		{"no branch here", at(o.bare), "none", remote.ErrNotFound},
-		{"no branch by http", server.remote(), "none", remote.ErrNotFound},
+		{"no branch by http", o.remote(), "none", remote.ErrNotFound},
 		{"empty here", at(empty), "", remote.ErrEmpty},
 		{"empty by http", emptyByHTTP, "", remote.ErrEmpty},
 	} {
@@ -578,16 +525,14 @@ func TestCloneFails(t *testing.T) {
 // The authorities that Go programs trust are those that git does.
 func TestTLS(t *testing.T) {
 	o := newOrigin(t)
-	server := httptest.NewTLSServer(serve(t, o.root).Config.Handler)
+	server := httptest.NewTLSServer(o)
 	t.Cleanup(server.Close)
-	r := at(server.URL + "/o/r.git")
-	r.Token = token
+	r := o.remote()
+	r.URL = server.URL + "/o/r.git"
 	if _, err := remote.Branches(t.Context(), r); !errors.Is(err, remote.ErrUnreachable) {
 		t.Errorf("a server that nobody knows: %v", err)
 	}
-	file := filepath.Join(t.TempDir(), "authority.pem")
-	write(t, file, string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})))
-	t.Setenv("SSL_CERT_FILE", file)
+	trust(t, server)
 	t.Setenv("GIT_SSL_CAINFO", "") // which is restored
 	if err := os.Unsetenv("GIT_SSL_CAINFO"); err != nil {
 		t.Fatal(err)
@@ -629,16 +574,13 @@ func TestGitIsShownNoSecrets(t *testing.T) {
 	bin := t.TempDir()
 	seen := filepath.Join(t.TempDir(), "seen")
 	for _, name := range []string{"git", "sh"} {
-		program, err := exec.LookPath(name)
+		path, err := exec.LookPath(name)
 		if err != nil {
 			t.Fatal(err)
 		}
-		write(t, filepath.Join(bin, name), "#!/bin/sh\nprintf '%s\\n' "+name+" \"$@\" >>"+seen+".args\nenv >>"+seen+".env\nexec "+program+" \"$@\"\n")
-		if err := os.Chmod(filepath.Join(bin, name), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		program(t, filepath.Join(bin, name), "printf '%s\\n' "+name+" \"$@\" >>"+seen+".args\nenv >>"+seen+".env\nexec "+path+" \"$@\"")
 	}
-	r := serve(t, o.root).remote()
+	r := o.remote()
 	r.Path = bin + ":" + r.Path
 	if err := remote.Clone(t.Context(), r, remote.CloneOptions{Dir: filepath.Join(t.TempDir(), "clone")}); err != nil {
 		t.Fatal(err)
