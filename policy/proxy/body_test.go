@@ -44,7 +44,7 @@ func TestABodyIsSearchedBeforeAnEarlyAnswer(t *testing.T) {
 	h := holding(t, false, nil, plainly(t, server))
 	for range 20 {
 		request := fmt.Sprintf("POST http://plain.example.org/ HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: %d\r\n\r\n1=%s", 2+len(placeholder), placeholder)
-		if answer := (&bench{T: t, address: h.address}).raw(request); !strings.HasPrefix(answer, "HTTP/1.1 403 ") {
+		if answer := h.bench.raw(request); !strings.HasPrefix(answer, "HTTP/1.1 403 ") {
 			t.Fatalf("over plain http the answer is %s", answer)
 		}
 	}
@@ -157,8 +157,8 @@ func TestABodyComesWholeAfterAnAnswer(t *testing.T) {
 	}{
 		"HTTP/1":                  {func() net.Conn { return outside.over("npm.example.org:443") }, "/team/a"},
 		"h2":                      {func() net.Conn { return inside.over("npm.example.org:443") }, "/team/a"},
-		"plain":                   {func() net.Conn { return dialled(t, plain.address) }, "http://plain.example.org/"},
-		"plain, where no secrets": {func() net.Conn { return dialled(t, alone.address) }, "http://plain.example.org/"},
+		"plain":                   {func() net.Conn { return dial(t, plain.address) }, "http://plain.example.org/"},
+		"plain, where no secrets": {func() net.Conn { return dial(t, alone.address) }, "http://plain.example.org/"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			conn := way.conn()
@@ -175,15 +175,6 @@ func TestABodyComesWholeAfterAnAnswer(t *testing.T) {
 			}
 		})
 	}
-}
-
-func dialled(t *testing.T, address string) net.Conn {
-	t.Helper()
-	conn, err := net.Dial("tcp", address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return conn
 }
 
 // A trailer is announced by its name, before there is a value to search.

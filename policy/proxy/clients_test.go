@@ -1,10 +1,8 @@
 package proxy
 
 import (
-	"encoding/base64"
 	"fmt"
 	"net/http"
-	"net/http/cgi"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -36,26 +34,6 @@ func trusting(t *testing.T, a *authority.Authority) string {
 		t.Fatal(err)
 	}
 	return file
-}
-
-func TestCurl(t *testing.T) {
-	t.Parallel()
-	h := holding(t, true, func(w http.ResponseWriter, r *http.Request) {
-		if r.Header.Get("Authorization") == "Bearer "+secret {
-			fmt.Fprintf(w, "in: %s\n", r.Header.Get("Authorization"))
-		}
-	})
-	trust := trusting(t, h.proxy.options.Authority)
-	for _, version := range []string{"--http1.1", "--http2"} {
-		said, err := h.runs(t, t.TempDir(), nil, "curl", "-sS", version, "--cacert", trust, "-H", "Authorization: "+bearer, "--compressed", "https://npm.example.org/team/a")
-		if err != nil || said != "in: "+bearer+"\n" {
-			t.Errorf("%s gives %q, %v", version, said, err)
-		}
-		said, err = h.runs(t, t.TempDir(), nil, "curl", "-sS", version, "--cacert", trust, "-w", "%{http_code}", "-H", "Authorization: "+bearer, "https://npm.example.org/others", "--path-as-is")
-		if err != nil || !strings.HasSuffix(said, "403") {
-			t.Errorf("%s gives %q, %v", version, said, err)
-		}
-	}
 }
 
 const javaClient = `import java.net.*; import java.net.http.*;
@@ -115,80 +93,5 @@ func TestOtherClients(t *testing.T) {
 				t.Errorf("it says %v:\n%s", err, said)
 			}
 		})
-	}
-}
-
-// git fetches with the credential, and pushes neither with it nor without.
-func TestGit(t *testing.T) {
-	t.Parallel()
-	repositories, dir := t.TempDir(), t.TempDir()
-	config := []string{"GIT_CONFIG_NOSYSTEM=1", "GIT_TERMINAL_PROMPT=0", "GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@example.org", "GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@example.org"}
-	programs, err := exec.CommandContext(t.Context(), "git", "--exec-path").Output()
-	if err != nil {
-		t.Skip("git is not on this machine")
-	}
-	server := filepath.Join(strings.TrimSpace(string(programs)), "git-http-backend")
-	if _, err := os.Stat(server); err != nil {
-		t.Skip("git has no git-http-backend on this machine")
-	}
-	backend := &cgi.Handler{
-		Path: server, Root: "/",
-		Env: append([]string{"GIT_PROJECT_ROOT=" + repositories, "GIT_HTTP_EXPORT_ALL=1", "REMOTE_USER=x", "HOME=" + dir}, config...),
-	}
-	const value = "git-secret-value"
-	var asked []string
-	var h *held
-	h = holding(t, false, func(w http.ResponseWriter, r *http.Request) {
-		h.mu.Lock()
-		asked = append(asked, r.Method+" "+r.URL.String())
-		h.mu.Unlock()
-		if _, password, _ := r.BasicAuth(); password != value {
-			w.Header().Set("Www-Authenticate", "Basic")
-			w.WriteHeader(http.StatusUnauthorized)
-			return
-		}
-		backend.ServeHTTP(w, r)
-	})
-	header := "Authorization: Basic " + base64.StdEncoding.EncodeToString([]byte("x-access-token:git0placeholder0"))
-	config = append(config, "GIT_SSL_CAINFO="+trusting(t, h.proxy.options.Authority), "GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=http.https://git.example.org/.extraHeader", "GIT_CONFIG_VALUE_0="+header)
-	git := func(in string, args ...string) string {
-		t.Helper()
-		said, err := h.runs(t, in, config, "git", args...)
-		if err != nil {
-			t.Fatalf("git %q: %v\n%s", args, err, said)
-		}
-		return said
-	}
-	git(repositories, "init", "--bare", "owner/repository.git")
-	seed := filepath.Join(dir, "seed")
-	git(dir, "init", "-b", "main", seed)
-	if err := os.WriteFile(filepath.Join(seed, "large.txt"), []byte(strings.Repeat("content\n", 100000)), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	git(seed, "add", ".")
-	git(seed, "commit", "-m", "first")
-	git(seed, "push", filepath.Join(repositories, "owner/repository.git"), "main")
-	clone := filepath.Join(dir, "clone")
-	git(dir, "clone", "-b", "main", "https://git.example.org/owner/repository.git", clone)
-	if text, err := os.ReadFile(filepath.Join(clone, "large.txt")); err != nil || len(text) != 800000 {
-		t.Errorf("the clone has %d bytes, %v", len(text), err)
-	}
-	git(clone, "commit", "--allow-empty", "-m", "second")
-	h.mu.Lock()
-	before := len(asked)
-	h.mu.Unlock()
-	if said, err := h.runs(t, clone, config, "git", "push", "origin", "HEAD:refs/heads/pushed"); err == nil || !strings.Contains(said, "403") {
-		t.Errorf("a push gives %v:\n%s", err, said)
-	}
-	h.mu.Lock()
-	if len(asked) != before {
-		t.Errorf("the server was asked for %q", asked[before:])
-	}
-	h.mu.Unlock()
-	if got := h.refusals(); len(got) == 0 || !strings.Contains(got[0], "policy.secrets: GIT: ") {
-		t.Errorf("recorded %q", got)
-	}
-	if said, err := h.runs(t, dir, config, "git", "clone", "https://git.example.org/owner/another.git"); err == nil {
-		t.Errorf("another repository gives\n%s", said)
 	}
 }

@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net"
@@ -61,7 +62,9 @@ func TestPrivateAddressesWhereTheListSaysSo(t *testing.T) {
 		{"::ffff:127.0.0.1", "a loopback address", ""},
 		{"64:ff9b::a00:1", "a private address", ""},
 		{"64:ff9b::a9fe:a9fe", "a link-local address", ""},
+		{"64:ff9b::7f00:1", "a loopback address", ""},
 		{"2002:a00:1::", "an address that holds an IPv4 one", ""},
+		{"2001::1", "an address of a protocol", ""},
 		{"fd00:ec2::254", "a cloud's own service", ""},
 		{"fd20:ce::254", "a cloud's own service", ""},
 		{"fd00:42::42", "a cloud's own service", ""},
@@ -87,12 +90,13 @@ func TestPrivateAddressesWhereTheListSaysSo(t *testing.T) {
 				} else if !strings.HasPrefix(answer, "HTTP/1.1 403 ") || !strings.Contains(answer, test.refused) || strings.Contains(answer, "public internet") || len(b.dialled) > 0 {
 					t.Errorf("dialled %d times, the answer is\n%s", len(b.dialled), answer)
 				}
+				dialled := len(b.dialled)
 				words := b.raw(fmt.Sprintf(request, "other.example.org"))
-				if !strings.HasPrefix(words, "HTTP/1.1 403 ") || !strings.Contains(words, "built-in:local-address") {
-					t.Errorf("without private the answer is\n%s", words)
+				if !strings.HasPrefix(words, "HTTP/1.1 403 ") || !strings.Contains(words, "built-in:local-address") || !strings.HasSuffix(b.told()[len(b.told())-1], "false built-in:local-address") || len(b.dialled) > dialled {
+					t.Errorf("without private %q are told, dialled is %d times, the answer is\n%s", b.told(), len(b.dialled), words)
 				}
-				if test.opens == "" && !strings.Contains(words, test.refused) {
-					t.Errorf("without private something else is told than %s:\n%s", test.refused, words)
+				if what := cmp.Or(test.refused, "a private address"); !strings.Contains(words, what) {
+					t.Errorf("without private something else is told than %s:\n%s", what, words)
 				}
 				if could := strings.Contains(words, "{host: other.example.org, private: true}"); could != (test.opens != "") {
 					t.Errorf("that the list could open it is told: %t\n%s", could, words)

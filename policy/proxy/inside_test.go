@@ -34,17 +34,11 @@ const (
 
 // held is a proxy with credentials, and a server of TLS that stands for every host.
 type held struct {
-	testing.TB
-	address  string // of the proxy
-	proxy    *Proxy
+	*bench
 	upstream *httptest.Server
 	roots    *x509.CertPool // that commands trust: the run's authority alone
-
-	mu       sync.Mutex
-	observed []Request
 	used     []string
 	dials    int
-	refuseTo error // of Observe and Used
 }
 
 var internet = sync.OnceValue(func() *authority.Authority {
@@ -60,7 +54,7 @@ var internet = sync.OnceValue(func() *authority.Authority {
 // for npm.example.org and not for who asks.
 func holding(t testing.TB, h2 bool, handler http.HandlerFunc, change ...func(*Options)) *held {
 	t.Helper()
-	h := &held{TB: t, roots: x509.NewCertPool()}
+	h := &held{bench: &bench{TB: t}, roots: x509.NewCertPool()}
 	h.upstream = httptest.NewUnstartedServer(handler)
 	h.upstream.EnableHTTP2 = h2
 	h.upstream.TLS = &tls.Config{GetCertificate: func(hello *tls.ClientHelloInfo) (*tls.Certificate, error) { return internet().Leaf(hello.ServerName) }}
@@ -97,15 +91,7 @@ func holding(t testing.TB, h2 bool, handler http.HandlerFunc, change ...func(*Op
 		},
 		Credentials: set, Authority: run, Roots: func(reach.Target) *x509.CertPool { return outside }, Used: h.use,
 	}
-	for _, c := range change {
-		c(&o)
-	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	h.address, h.proxy = l.Addr().String(), Start(l, o)
-	t.Cleanup(h.proxy.Close)
+	h.start(o, change)
 	return h
 }
 
@@ -119,13 +105,6 @@ func made(t testing.TB, c credential.Credential, hosts ...string) credential.Cre
 		c.Scopes = append(c.Scopes, scope)
 	}
 	return c
-}
-
-func (h *held) observe(r Request) error {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.observed = append(h.observed, r)
-	return h.refuseTo
 }
 
 func (h *held) use(name string, to reach.Target) error {
@@ -211,15 +190,7 @@ func (h *held) tryOver(target string, protocols ...string) (*tls.Conn, error) {
 // raw sends bytes through a tunnel, and gives all that comes back.
 func (h *held) raw(target, request string) string {
 	h.Helper()
-	conn := h.over(target)
-	if _, err := io.WriteString(conn, request); err != nil {
-		h.Fatal(err)
-	}
-	answer, err := io.ReadAll(conn)
-	if err != nil && len(answer) == 0 {
-		h.Fatal(err)
-	}
-	return string(answer)
+	return exchange(h, h.over(target), request)
 }
 
 // seen is what a server was sent.
@@ -398,20 +369,11 @@ func TestAPlaceholderOverPlainHTTP(t *testing.T) {
 		"path":    "GET http://plain.example.org/" + placeholder + " HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n",
 		"body":    "POST http://plain.example.org/ HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 35\r\n\r\n1=" + placeholder,
 		"trailer": "POST http://plain.example.org/ HTTP/1.1\r\nHost: x\r\nConnection: close\r\nTransfer-Encoding: chunked\r\nTrailer: X-End\r\n\r\n1\r\na\r\n0\r\nX-End: " + placeholder + "\r\n\r\n",
-		"connect": "CONNECT other.example.org:443 HTTP/1.1\r\nHost: x\r\nProxy-Authorization: Basic " + base64.StdEncoding.EncodeToString([]byte(placeholder+":")) + "\r\n\r\n",
+		"connect": "CONNECT plain.example.org:443 HTTP/1.1\r\nHost: x\r\nProxy-Authorization: Basic " + base64.StdEncoding.EncodeToString([]byte(placeholder+":")) + "\r\n\r\n",
 	} {
 		t.Run(name, func(t *testing.T) {
-			h := holding(t, false, nil, func(o *Options) {
-				list, err := reach.ParseList([]string{"plain.example.org", "other.example.org"})
-				if err != nil {
-					t.Fatal(err)
-				}
-				o.Decide = policy.Hosts{List: list, Key: "policy.network", Credentials: o.Credentials}.Decide
-				o.Dial = func(ctx context.Context, _ netip.AddrPort) (net.Conn, error) {
-					return new(net.Dialer).DialContext(ctx, "tcp", server.Listener.Addr().String())
-				}
-			})
-			answer := (&bench{T: t, address: h.address}).raw(request)
+			h := holding(t, false, nil, plainly(t, server))
+			answer := h.bench.raw(request)
 			if !strings.HasPrefix(answer, "HTTP/1.1 403 ") || !strings.Contains(answer, "(policy.secrets: TOKEN)") || len(h.refusals()) != 1 {
 				t.Errorf("the answer is %s, and recorded is %q", answer, h.refusals())
 			}
@@ -454,7 +416,7 @@ func TestWhereATunnelLeads(t *testing.T) {
 	}
 	for _, target := range []string{"npm.example.org:22", "npm.example.org:8444", "evil.example.org:443", "team.npm.example.org:443"} {
 		t.Run("CONNECT to "+target, func(t *testing.T) {
-			answer := (&bench{T: t, address: h.address}).raw("CONNECT " + target + " HTTP/1.1\r\nHost: npm.example.org:443\r\n\r\n")
+			answer := h.bench.raw("CONNECT " + target + " HTTP/1.1\r\nHost: npm.example.org:443\r\n\r\n")
 			if !strings.HasPrefix(answer, "HTTP/1.1 403 ") {
 				t.Errorf("the answer is %s", answer)
 			}

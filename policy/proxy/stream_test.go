@@ -558,19 +558,17 @@ func TestWhatStandsStillInsideIsLetGo(t *testing.T) {
 		"idle over h2, with no settings": asking("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00", "h2"),
 	} {
 		t.Run(name, func(t *testing.T) {
-			limits := DefaultLimits
-			for limits.Header = 50 * time.Millisecond; ; limits.Header *= 2 {
-				limits.Idle = limits.Header
+			for limit := 50 * time.Millisecond; ; limit *= 2 {
 				h := holding(t, false, func(_ http.ResponseWriter, r *http.Request) {
 					_, _ = io.Copy(io.Discard, r.Body)
 					<-r.Context().Done()
-				}, func(o *Options) { o.Limits = limits })
+				}, limited(func(l *Limits) { l.Header, l.Idle = limit, limit }))
 				conn, err := begin(h)
 				if err == nil {
 					_, _ = io.Copy(io.Discard, conn) // until it is let go
 					return
 				}
-				if limits.Header > time.Hour {
+				if limit > time.Hour {
 					t.Fatal(err)
 				}
 			}
@@ -580,12 +578,10 @@ func TestWhatStandsStillInsideIsLetGo(t *testing.T) {
 
 func TestBytesInsideAreBounded(t *testing.T) {
 	t.Parallel()
-	limits := DefaultLimits
-	limits.Bytes = 1 << 20
 	h := holding(t, false, func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
 		_, _ = io.Copy(w, io.LimitReader(zeros{}, 4<<20))
-	}, func(o *Options) { o.Limits = limits })
+	}, limited(func(l *Limits) { l.Bytes = 1 << 20 }))
 	response, err := h.client(true).Get("https://npm.example.org/team/a")
 	if err != nil {
 		t.Fatal(err)

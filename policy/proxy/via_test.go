@@ -22,6 +22,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/agent-ci/agent-ci/policy/proxy/proxytest"
 	"github.com/agent-ci/agent-ci/policy/reach"
 )
 
@@ -59,7 +60,8 @@ func (r *relay) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 		w.Header().Set("Proxy-Authenticate", `Basic realm="secret-realm"`)
 		http.Error(w, "words of the proxy", http.StatusProxyAuthRequired)
 	case request.Method == http.MethodConnect:
-		r.tunnel(w)
+		w.Header().Set("X-Proxy", "words of the proxy")
+		proxytest.Tunnel(w, r.behind.String())
 	default:
 		fmt.Fprintf(w, "by the proxy: %s with %q", request.RequestURI, request.Header.Get("X-Kept"))
 	}
@@ -70,27 +72,6 @@ func (r *relay) requests() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.Clone(r.asked)
-}
-
-func (r *relay) tunnel(w http.ResponseWriter) {
-	server, err := net.Dial("tcp", r.behind.String())
-	if err != nil {
-		http.Error(w, "", http.StatusBadGateway)
-		return
-	}
-	defer server.Close()
-	client, early, err := http.NewResponseController(w).Hijack()
-	if err != nil {
-		return
-	}
-	defer client.Close()
-	if _, err := io.WriteString(client, "HTTP/1.1 200 Fine\r\nX-Proxy: words of the proxy\r\n\r\n"); err != nil {
-		return
-	}
-	var both sync.WaitGroup
-	both.Go(func() { _, _ = io.Copy(server, early); _ = closeWrite(server) })
-	both.Go(func() { _, _ = io.Copy(client, server); _ = closeWrite(client) })
-	both.Wait()
 }
 
 // by has a proxy reach all targets by another one.
@@ -202,10 +183,7 @@ func TestAnotherProxyRefuses(t *testing.T) {
 // canned is a proxy that gives the same answer to whatever begins to ask.
 func canned(t *testing.T, answer string, thenClose bool) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := listen(t)
 	var all sync.WaitGroup
 	all.Go(func() {
 		for {
@@ -260,18 +238,11 @@ func TestAnswersOfAnotherProxy(t *testing.T) {
 
 func TestAnotherProxyHangs(t *testing.T) {
 	t.Parallel()
-	silent, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer silent.Close()
-	limits := DefaultLimits
-	limits.Connect = 50 * time.Millisecond
 	for name, address := range map[string]string{
-		"without a word": "http://" + silent.Addr().String(), "without TLS": "https://" + silent.Addr().String(), "in its header": canned(t, "HTTP/1.1 200 OK\r\nX: y", false),
+		"without a word": "http://" + listen(t).Addr().String(), "without TLS": "https://" + listen(t).Addr().String(), "in its header": canned(t, "HTTP/1.1 200 OK\r\nX: y", false),
 	} {
 		t.Run(name, func(t *testing.T) {
-			b := newBench(t, nil, by(t, address, nil), func(o *Options) { o.Limits = limits })
+			b := newBench(t, nil, by(t, address, nil), limited(func(l *Limits) { l.Connect = 50 * time.Millisecond }))
 			if answer := b.raw("CONNECT api.example.com:443 HTTP/1.1\r\nHost: x\r\n\r\n"); !strings.HasPrefix(answer, "HTTP/1.1 504 ") || !strings.Contains(answer, "the proxy of this machine does not answer in time") {
 				t.Errorf("the answer is\n%s", answer)
 			}
@@ -281,10 +252,7 @@ func TestAnotherProxyHangs(t *testing.T) {
 
 func TestAnotherProxyIsNotThere(t *testing.T) {
 	t.Parallel()
-	gone, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	gone := listen(t)
 	if err := gone.Close(); err != nil {
 		t.Fatal(err)
 	}

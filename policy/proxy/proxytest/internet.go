@@ -3,6 +3,7 @@
 package proxytest
 
 import (
+	"bytes"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -77,7 +78,8 @@ func (n *Internet) connect(w http.ResponseWriter, r *http.Request) {
 	Tunnel(w, server.Listener.Addr().String())
 }
 
-// Tunnel answers CONNECT by leading to an address, until both sides have said all.
+// Tunnel answers CONNECT with the header of w, and connects the client to an address until both sides
+// have finished.
 func Tunnel(w http.ResponseWriter, address string) {
 	to, err := net.Dial("tcp", address)
 	if err != nil {
@@ -90,7 +92,11 @@ func Tunnel(w http.ResponseWriter, address string) {
 		return
 	}
 	defer from.Close()
-	if _, err := io.WriteString(from, "HTTP/1.1 200 Connection established\r\n\r\n"); err != nil {
+	var head bytes.Buffer
+	head.WriteString("HTTP/1.1 200 Connection established\r\n")
+	_ = w.Header().Write(&head)
+	head.WriteString("\r\n")
+	if _, err := head.WriteTo(from); err != nil {
 		return
 	}
 	var both sync.WaitGroup
@@ -102,7 +108,7 @@ func Tunnel(w http.ResponseWriter, address string) {
 // pass copies to the end and says so.
 func pass(to net.Conn, from io.Reader) {
 	_, _ = io.Copy(to, from) // who breaks off has its reason
-	_ = to.(*net.TCPConn).CloseWrite()
+	_ = to.(interface{ CloseWrite() error }).CloseWrite()
 }
 
 type authority struct {
