@@ -10,17 +10,17 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
-
 	"github.com/agent-ci/agent-ci/tools"
 	"github.com/agent-ci/agent-ci/tools/patch"
 	"github.com/agent-ci/agent-ci/tools/toolstest"
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
 // workplace is a directory with files, and apply_patch on it.
 type workplace struct {
 	dir     string
+	outside string // an empty directory, to which the link out leads
 	patcher *patch.Patcher
 	d       *tools.Dispatcher
 }
@@ -28,20 +28,11 @@ type workplace struct {
 func newWorkplace(t *testing.T, o patch.Options) workplace {
 	t.Helper()
 	o.Dir = toolstest.Folder(t, t.TempDir())
-	root, err := o.Dir.Root()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, text := range map[string]string{"greeting.txt": "hello\nworld\n", "old.txt": "old\n", ".github/ci.yml": "on: push\n"} {
-		if err := root.MkdirAll(filepath.Dir(name), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := root.WriteFile(name, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
+	toolstest.Write(t, o.Dir.Path, map[string]string{"greeting.txt": "hello\nworld\n", "old.txt": "old\n", ".github/ci.yml": "on: push\n", "sub/x": ""})
+	outside := t.TempDir()
+	toolstest.Link(t, o.Dir.Path, map[string]string{"out": outside, "near": ".github"})
 	p := patch.New(o)
-	return workplace{o.Dir.Path, p, &tools.Dispatcher{Registry: tools.New(p.Tool()), Outputs: new(tools.Outputs)}}
+	return workplace{o.Dir.Path, outside, p, &tools.Dispatcher{Registry: tools.New(p.Tool()), Outputs: new(tools.Outputs)}}
 }
 
 func (w workplace) apply(ctx context.Context, call tools.Call) tools.Result {
@@ -52,23 +43,25 @@ func (w workplace) apply(ctx context.Context, call tools.Call) tools.Result {
 	return w.d.Dispatch(ctx, []tools.Call{call})[0]
 }
 
-// files are the files below dir with their texts.
-func files(t *testing.T, dir string) map[string]string {
+// holds checks the texts of files; "" is that of one that is missing.
+func (w workplace) holds(t *testing.T, want map[string]string) {
 	t.Helper()
-	found := make(map[string]string)
-	err := filepath.WalkDir(dir, func(path string, entry os.DirEntry, err error) error {
-		if err != nil || entry.IsDir() {
-			return err
+	for name, text := range want {
+		if got, err := os.ReadFile(filepath.Join(w.dir, name)); string(got) != text || (err == nil) != (text != "") {
+			t.Errorf("%s has %q, %v", name, got, err)
 		}
-		text, err := os.ReadFile(path)
-		name, _ := filepath.Rel(dir, path)
-		found[name] = string(text)
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
 	}
-	return found
+}
+
+// unchanged checks that the tree is as it was, and the directory outside.
+func (w workplace) unchanged(t *testing.T, before map[string]string) {
+	t.Helper()
+	if diff := cmp.Diff(before, toolstest.Tree(t, w.dir)); diff != "" {
+		t.Errorf("the tree has changed (-before +after):\n%s", diff)
+	}
+	if beside := toolstest.Tree(t, w.outside); len(beside) != 1 {
+		t.Errorf("outside there is %q", beside)
+	}
 }
 
 func envelope(lines ...string) string {
@@ -113,41 +106,16 @@ func TestTextAppliesTheSameInAllOffers(t *testing.T) {
 			if m == nil || m[1] != "0" || m[2] != "Success. Updated the following files:\nA new/a.txt\nM greeting.txt\nD old.txt" || got.Failed {
 				t.Errorf("got %+v", got)
 			}
-			want := map[string]string{"new/a.txt": "a\n", "greeting.txt": "hallo\nworld\n", ".github/ci.yml": "on: push\n"}
-			if diff := cmp.Diff(want, files(t, w.dir)); diff != "" {
-				t.Errorf("files (-want +got):\n%s", diff)
-			}
+			w.holds(t, map[string]string{"new/a.txt": "a\n", "greeting.txt": "hallo\nworld\n", "old.txt": "", ".github/ci.yml": "on: push\n"})
 		})
 	}
 }
 
-func TestADoubtfulFitIsTold(t *testing.T) {
-	for _, test := range []struct {
-		name, text string
-		lines      []string
-		told       string
-	}{
-		{"exact", "def f():\n    a()\n", []string{"     a()", "+    b()"}, ""},
-		{"indentation", "def f():\n    a()\n", []string{" a()", "+b()"}, "Note: code: a hunk fits line 2 only with indentation left aside"},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			w := newWorkplace(t, patch.Options{Offer: tools.Freeform})
-			if err := os.WriteFile(filepath.Join(w.dir, "code"), []byte(test.text), 0o600); err != nil {
-				t.Fatal(err)
-			}
-			text := envelope(append([]string{"*** Update File: code", "@@"}, test.lines...)...)
-			got := w.apply(t.Context(), tools.Call{Input: text, Form: tools.Freeform})
-			if got.Failed || strings.Contains(got.Output, "Note: ") != (test.told != "") || !strings.Contains(got.Output, test.told) {
-				t.Errorf("got %+v, want to be told %q", got, test.told)
-			}
-		})
-	}
-}
-
-func TestIgnoredFilesAreTold(t *testing.T) {
+func TestNotesAreTold(t *testing.T) {
 	w := newWorkplace(t, patch.Options{Offer: tools.Freeform, Ignored: func(path string) bool { return path != "greeting.txt" }})
-	got := w.apply(t.Context(), tools.Call{Input: everything, Form: tools.Freeform})
-	if got.Failed || !strings.Contains(got.Output, "D old.txt\nNote: git ignores new/a.txt: no part") {
+	text := strings.Replace(everything, " world", "   world", 1)
+	got := w.apply(t.Context(), tools.Call{Input: text, Form: tools.Freeform})
+	if want := "D old.txt\nNote: greeting.txt: a hunk fits line 1 only with indentation left aside; "; got.Failed || !strings.Contains(got.Output, want) || !strings.Contains(got.Output, "\nNote: git ignores new/a.txt: no part") {
 		t.Errorf("got %+v", got)
 	}
 }
@@ -199,9 +167,7 @@ func TestOperations(t *testing.T) {
 			if diff := cmp.Diff([]string{test.kept}, kept); diff != "" {
 				t.Errorf("kept (-want +got):\n%s", diff)
 			}
-			if text := files(t, w.dir)[test.file]; text != test.text {
-				t.Errorf("%s is %q, want %q", test.file, text, test.text)
-			}
+			w.holds(t, map[string]string{test.file: test.text})
 		})
 	}
 }
@@ -225,14 +191,12 @@ func TestRefusedOperationsChangeNothing(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			w := newWorkplace(t, patch.Options{Protect: protectGitHub, Keep: neverKept(t)})
-			before := treeOf(t, w.dir)
+			before := toolstest.Tree(t, w.dir)
 			got := w.apply(t.Context(), test.call)
 			if !got.Failed || !strings.Contains(got.Output, test.want) || strings.HasPrefix(got.Output, "Exit code") {
 				t.Errorf("got %+v, want a failure with %s", got, test.want)
 			}
-			if diff := cmp.Diff(before, treeOf(t, w.dir)); diff != "" {
-				t.Errorf("the tree has changed (-before +after):\n%s", diff)
-			}
+			w.unchanged(t, before)
 		})
 	}
 }
@@ -254,14 +218,11 @@ func neverKept(t *testing.T) func(string) error {
 
 func TestAPatchThatCannotBeKeptIsNotApplied(t *testing.T) {
 	w := newWorkplace(t, patch.Options{Keep: func(string) error { return errors.New("disk full") }})
-	before := treeOf(t, w.dir)
-	got := w.apply(t.Context(), tools.Call{Input: function(t, everything)})
-	if !got.Failed || !strings.Contains(got.Output, "disk full") {
+	before := toolstest.Tree(t, w.dir)
+	if got := w.apply(t.Context(), tools.Call{Input: function(t, everything)}); !got.Failed || !strings.Contains(got.Output, "disk full") {
 		t.Errorf("got %+v", got)
 	}
-	if diff := cmp.Diff(before, treeOf(t, w.dir)); diff != "" {
-		t.Errorf("the tree has changed (-before +after):\n%s", diff)
-	}
+	w.unchanged(t, before)
 }
 
 func TestApplyStartsInADirectory(t *testing.T) {
@@ -277,20 +238,8 @@ func TestApplyStartsInADirectory(t *testing.T) {
 		{"a file", "old.txt", "a.txt", "", "apply_patch verification failed: "},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			o := patch.Options{Dir: toolstest.Folder(t, newWorkplace(t, patch.Options{}).dir)}
-			root, err := o.Dir.Root()
-			if err != nil {
-				t.Fatal(err)
-			}
-			for link, target := range map[string]string{"out": t.TempDir(), "near": ".github"} {
-				if err := os.Symlink(target, filepath.Join(o.Dir.Path, link)); err != nil {
-					t.Fatal(err)
-				}
-			}
-			if err := root.Mkdir("sub", 0o700); err != nil {
-				t.Fatal(err)
-			}
-			got, err := patch.New(o).Apply(t.Context(), filepath.Join(o.Dir.Path, test.dir), envelope("*** Add File: "+test.path, "+a"))
+			w := newWorkplace(t, patch.Options{})
+			got, err := w.patcher.Apply(t.Context(), filepath.Join(w.dir, test.dir), envelope("*** Add File: "+test.path, "+a"))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -300,106 +249,50 @@ func TestApplyStartsInADirectory(t *testing.T) {
 				}
 				return
 			}
-			text, err := root.ReadFile(test.want)
-			if got.Failed || got.Output != "Success. Updated the following files:\nA "+test.want+"\n" || string(text) != "a\n" || err != nil {
-				t.Errorf("got %+v, %q, %v", got, text, err)
+			if got.Failed || got.Output != "Success. Updated the following files:\nA "+test.want+"\n" {
+				t.Errorf("got %+v", got)
 			}
+			w.holds(t, map[string]string{test.want: "a\n"})
 		})
 	}
 }
 
 func TestRefusedPatchesChangeNothing(t *testing.T) {
-	outside := filepath.Join(t.TempDir(), "x")
+	other := func(name, hunk string) string { return envelope("*** Update File: "+name, "@@", hunk, "+x") }
 	for _, test := range []struct{ name, text, want string }{
 		{"no patch", "hello", "apply_patch verification failed: "},
 		{"lines that are not there", envelope("*** Add File: a", "+a", "*** Update File: greeting.txt", "@@", "-gone", "+x"), "apply_patch verification failed: "},
 		{"no such file", envelope("*** Add File: a", "+a", "*** Delete File: missing"), "missing"},
 		{"above the directory", envelope("*** Add File: a", "+a", "*** Add File: ../x", "+x"), "../x"},
-		{"absolute", envelope("*** Add File: a", "+a", "*** Add File: "+outside, "+x"), outside},
+		{"absolute", envelope("*** Add File: a", "+a", "*** Add File: OUTSIDE/x", "+x"), "OUTSIDE/x"},
 		{"git's own directory", envelope("*** Add File: a", "+a", "*** Add File: .git/hooks/x", "+x"), ".git"},
 		{"by a link that leads out", envelope("*** Add File: a", "+a", "*** Add File: out/x", "+x"), "out/x"},
 		{"protected", envelope("*** Add File: a", "+a", "*** Add File: .github/x.yml", "+x"), "patch rejected: .github/x.yml: it is protected"},
 		{"protected, spelt otherwise", envelope("*** Add File: a", "+a", "*** Delete File: sub/../.github/ci.yml"), "it is protected"},
 		{"protected, by a link", envelope("*** Add File: a", "+a", "*** Delete File: near/ci.yml"), "it is protected"},
 		{"protected destination", envelope("*** Update File: greeting.txt", "*** Move to: .github/g", "@@", " hello"), "it is protected"},
+		{"UTF-16", other("utf16", "-one"), "the file is text in UTF-16LE, and patches are UTF-8; change it with commands, such as iconv -f UTF-16LE -t UTF-8, and back"},
+		{"an addition to UTF-16", other("utf16", "+two"), "the file is text in UTF-16LE"},
+		{"UTF-16 without a mark", other("unmarked", "-one"), "the file is text in UTF-16BE"},
+		{"UTF-32", other("utf32", "-on"), "the file is text in UTF-32LE"},
+		{"Latin-1", other("latin1", "-Grüße"), "the file is not UTF-8, so only its ASCII lines can be matched"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			w := newWorkplace(t, patch.Options{Protect: protectGitHub, Keep: neverKept(t)})
-			for link, target := range map[string]string{"out": filepath.Dir(outside), "near": ".github"} {
-				if err := os.Symlink(target, filepath.Join(w.dir, link)); err != nil {
-					t.Fatal(err)
-				}
-			}
-			if err := os.Mkdir(filepath.Join(w.dir, "sub"), 0o700); err != nil {
-				t.Fatal(err)
-			}
-			before := treeOf(t, w.dir)
-			got := w.apply(t.Context(), tools.Call{Input: function(t, test.text)})
-			if !got.Failed || !strings.HasPrefix(got.Output, "Exit code: 1\n") || !strings.Contains(got.Output, test.want) || got.Detail != nil {
+			toolstest.Write(t, w.dir, map[string]string{
+				"utf16": "\xff\xfeo\x00n\x00e\x00\n\x00", "unmarked": "\x00o\x00n\x00e\x00\n", "utf32": "o\x00\x00\x00n\x00\x00\x00\n\x00\x00\x00", "latin1": "Gr\xfc\xdfe\n",
+			})
+			before, place := toolstest.Tree(t, w.dir), strings.NewReplacer("OUTSIDE", w.outside)
+			got := w.apply(t.Context(), tools.Call{Input: function(t, place.Replace(test.text))})
+			if !got.Failed || !strings.HasPrefix(got.Output, "Exit code: 1\n") || !strings.Contains(got.Output, place.Replace(test.want)) || got.Detail != nil {
 				t.Errorf("got %+v, want a failure with %s", got, test.want)
 			}
 			if words, _ := got.Object.(string); words == "" || !strings.HasSuffix(got.Output, "\nOutput:\n"+words+"\n") {
 				t.Errorf("a script gets %q of %q", words, got.Output)
 			}
-			if diff := cmp.Diff(before, treeOf(t, w.dir)); diff != "" {
-				t.Errorf("the tree has changed (-before +after):\n%s", diff)
-			}
-			if _, err := os.Lstat(outside); err == nil {
-				t.Error("a file was written outside")
-			}
+			w.unchanged(t, before)
 		})
 	}
-}
-
-// TestPatchesOfOtherEncodings say which encoding it is, and change nothing.
-func TestPatchesOfOtherEncodings(t *testing.T) {
-	for _, test := range []struct{ name, text, hunk, want string }{
-		{"UTF-16", "\xff\xfeo\x00n\x00e\x00\n\x00", "-one", "the file is text in UTF-16LE, and patches are UTF-8; change it with commands, such as iconv -f UTF-16LE -t UTF-8, and back"},
-		{"an addition to UTF-16", "\xff\xfeo\x00n\x00e\x00\n\x00", "+two", "the file is text in UTF-16LE"},
-		{"UTF-16 without a mark", "\x00o\x00n\x00e\x00\n", "-one", "the file is text in UTF-16BE"},
-		{"UTF-32", "o\x00\x00\x00n\x00\x00\x00\n\x00\x00\x00", "-on", "the file is text in UTF-32LE"},
-		{"Latin-1", "Gr\xfc\xdfe\n", "-Grüße", "the file is not UTF-8, so only its ASCII lines can be matched"},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			w := newWorkplace(t, patch.Options{Keep: neverKept(t)})
-			path := filepath.Join(w.dir, "other.txt")
-			if err := os.WriteFile(path, []byte(test.text), 0o600); err != nil {
-				t.Fatal(err)
-			}
-			got := w.apply(t.Context(), tools.Call{Input: function(t, envelope("*** Update File: other.txt", "@@", test.hunk, "+x"))})
-			if !got.Failed || !strings.Contains(got.Output, test.want) {
-				t.Errorf("got %+v", got)
-			}
-			if text, err := os.ReadFile(path); err != nil || string(text) != test.text {
-				t.Errorf("got %q, %v", text, err)
-			}
-		})
-	}
-}
-
-// treeOf is every path below dir, with the text of files.
-func treeOf(t *testing.T, dir string) []string {
-	t.Helper()
-	var found []string
-	err := filepath.WalkDir(dir, func(path string, entry os.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		text := ""
-		if entry.Type().IsRegular() {
-			read, err := os.ReadFile(path)
-			if err != nil {
-				return err
-			}
-			text = string(read)
-		}
-		found = append(found, path+"\n"+text)
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return found
 }
 
 func TestSpecs(t *testing.T) {

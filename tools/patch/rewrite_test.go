@@ -4,16 +4,14 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/agent-ci/agent-ci/gitops/v4a/tree"
 	"github.com/agent-ci/agent-ci/tools/patch"
 	"github.com/agent-ci/agent-ci/tools/toolstest"
+	"github.com/google/go-cmp/cmp"
 )
 
 // shout rewrites files in capitals; those that are not there come to be.
@@ -31,9 +29,8 @@ func shout(was tree.Texts) (tree.Texts, error) {
 
 func TestRewritesGoTheWayOfPatches(t *testing.T) {
 	var kept, asked []string
-	dir := toolstest.Folder(t, newWorkplace(t, patch.Options{}).dir)
-	p := patch.New(patch.Options{
-		Dir: dir, Keep: neverKept(t),
+	w := newWorkplace(t, patch.Options{
+		Keep:     neverKept(t),
 		KeepDiff: func(diff string) error { kept = append(kept, diff); return nil },
 		Ask: func(_ context.Context, edits []tree.Edit, diff string) (string, string) {
 			asked = append(asked, diff)
@@ -41,7 +38,7 @@ func TestRewritesGoTheWayOfPatches(t *testing.T) {
 		},
 		Ignored: func(path string) bool { return path == "new/b" },
 	})
-	got, err := p.Rewrite(t.Context(), dir.Path, []string{"greeting.txt", "new/b", filepath.Join(dir.Path, "old.txt")}, shout)
+	got, err := w.patcher.Rewrite(t.Context(), w.dir, []string{"greeting.txt", "new/b", filepath.Join(w.dir, "old.txt")}, shout)
 	if err != nil || got.Failed {
 		t.Fatalf("%+v, %v", got, err)
 	}
@@ -53,31 +50,25 @@ func TestRewritesGoTheWayOfPatches(t *testing.T) {
 		t.Errorf("detail %s", detail)
 	}
 	want := map[string]string{"greeting.txt": "HELLO\nWORLD\n", "new/b": "NEW\n", "old.txt": "OLD\n", ".github/ci.yml": "on: push\n"}
-	if diff := cmp.Diff(want, files(t, dir.Path)); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	w.holds(t, want)
 	if len(kept) != 1 || cmp.Diff(kept, asked) != "" || !strings.Contains(kept[0], "+HELLO\n") {
 		t.Errorf("kept %q, asked %q", kept, asked)
 	}
-	again := toolstest.Folder(t, newWorkplace(t, patch.Options{}).dir)
-	if got, err := patch.New(patch.Options{Dir: again, KeepDiff: neverKept(t)}).ApplyDiff(t.Context(), "no diff\n"); err != nil || !got.Failed {
-		t.Errorf("%+v, %v", got, err)
+	again := newWorkplace(t, patch.Options{})
+	for _, step := range []struct {
+		diff  string
+		fails bool
+	}{{"no diff\n", true}, {kept[0], false}, {kept[0], true}} {
+		if got, err := again.patcher.ApplyDiff(t.Context(), step.diff); err != nil || got.Failed != step.fails {
+			t.Errorf("%s: %+v, %v", step.diff, got, err)
+		}
 	}
-	if got, err := patch.New(patch.Options{Dir: again}).ApplyDiff(t.Context(), kept[0]); err != nil || got.Failed {
-		t.Errorf("%+v, %v", got, err)
-	}
-	if diff := cmp.Diff(want, files(t, again.Path)); diff != "" {
-		t.Errorf("applied again (-want +got):\n%s", diff)
-	}
-	if got, err := patch.New(patch.Options{Dir: again}).ApplyDiff(t.Context(), kept[0]); err != nil || !got.Failed {
-		t.Errorf("applied twice: %+v, %v", got, err)
-	}
+	again.holds(t, want)
 }
 
 func TestARewriteOfNothingIsNotKept(t *testing.T) {
-	dir := toolstest.Folder(t, newWorkplace(t, patch.Options{}).dir)
-	p := patch.New(patch.Options{Dir: dir, KeepDiff: neverKept(t)})
-	got, err := p.Rewrite(t.Context(), dir.Path, []string{"old.txt"}, func(was tree.Texts) (tree.Texts, error) { return was, nil })
+	w := newWorkplace(t, patch.Options{KeepDiff: neverKept(t)})
+	got, err := w.patcher.Rewrite(t.Context(), w.dir, []string{"old.txt"}, func(was tree.Texts) (tree.Texts, error) { return was, nil })
 	if err != nil || got.Failed {
 		t.Errorf("%+v, %v", got, err)
 	}
@@ -104,15 +95,8 @@ func TestRefusedRewritesChangeNothing(t *testing.T) {
 		{"out by a link", []string{"old.txt", "out/x"}, nil, "out"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			dir := toolstest.Folder(t, newWorkplace(t, patch.Options{}).dir)
-			for link, target := range map[string]string{"out": t.TempDir(), "near": ".github"} {
-				if err := os.Symlink(target, filepath.Join(dir.Path, link)); err != nil {
-					t.Fatal(err)
-				}
-			}
-			before := treeOf(t, dir.Path)
-			p := patch.New(patch.Options{
-				Dir: dir, Protect: protectGitHub, KeepDiff: neverKept(t),
+			w := newWorkplace(t, patch.Options{
+				Protect: protectGitHub, KeepDiff: neverKept(t),
 				Ask: func(_ context.Context, edits []tree.Edit, _ string) (string, string) {
 					if edits[0].Path == "no" {
 						return "not today", ""
@@ -120,7 +104,8 @@ func TestRefusedRewritesChangeNothing(t *testing.T) {
 					return "", ""
 				},
 			})
-			got, err := p.Rewrite(t.Context(), dir.Path, test.paths, func(was tree.Texts) (tree.Texts, error) {
+			before := toolstest.Tree(t, w.dir)
+			got, err := w.patcher.Rewrite(t.Context(), w.dir, test.paths, func(was tree.Texts) (tree.Texts, error) {
 				if test.err != nil {
 					return nil, test.err
 				}
@@ -132,30 +117,28 @@ func TestRefusedRewritesChangeNothing(t *testing.T) {
 			case test.want != "" && (!got.Failed || !strings.Contains(got.Output, test.want)):
 				t.Errorf("got %+v, want %s", got, test.want)
 			}
-			if diff := cmp.Diff(before, treeOf(t, dir.Path)); diff != "" {
-				t.Errorf("the tree has changed (-before +after):\n%s", diff)
-			}
+			w.unchanged(t, before)
 		})
 	}
 }
 
 // What is only looked at may be protected.
 func TestARewriteMayReadWhatIsProtected(t *testing.T) {
-	dir := toolstest.Folder(t, newWorkplace(t, patch.Options{}).dir)
-	p := patch.New(patch.Options{Dir: dir, Protect: protectGitHub})
-	got, err := p.Rewrite(t.Context(), dir.Path, []string{".github/ci.yml", "old.txt"}, func(was tree.Texts) (tree.Texts, error) {
+	w := newWorkplace(t, patch.Options{Protect: protectGitHub})
+	got, err := w.patcher.Rewrite(t.Context(), w.dir, []string{".github/ci.yml", "old.txt"}, func(was tree.Texts) (tree.Texts, error) {
 		return tree.Texts{"old.txt": was[".github/ci.yml"]}, nil
 	})
-	if err != nil || got.Failed || files(t, dir.Path)["old.txt"] != "on: push\n" {
+	if err != nil || got.Failed {
 		t.Errorf("%+v, %v", got, err)
 	}
+	w.holds(t, map[string]string{"old.txt": "on: push\n"})
 }
 
 func TestARewriteThatCannotBeKeptIsNotMade(t *testing.T) {
-	dir := toolstest.Folder(t, newWorkplace(t, patch.Options{}).dir)
 	full := errors.New("disk full")
-	got, err := patch.New(patch.Options{Dir: dir, KeepDiff: func(string) error { return full }}).Rewrite(t.Context(), dir.Path, []string{"old.txt"}, shout)
-	if !errors.Is(err, full) || got.Failed || files(t, dir.Path)["old.txt"] != "old\n" {
+	w := newWorkplace(t, patch.Options{KeepDiff: func(string) error { return full }})
+	if got, err := w.patcher.Rewrite(t.Context(), w.dir, []string{"old.txt"}, shout); !errors.Is(err, full) || got.Failed {
 		t.Errorf("%+v, %v", got, err)
 	}
+	w.holds(t, map[string]string{"old.txt": "old\n"})
 }
