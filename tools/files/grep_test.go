@@ -27,8 +27,8 @@ func older(t *testing.T, path string, hours int) {
 
 func (p place) files(t *testing.T, texts map[string]string) {
 	t.Helper()
-	for name, text := range texts {
-		write(t, filepath.Join(p.dir, name), text)
+	toolstest.Write(t, p.dir, texts)
+	for name := range texts {
 		older(t, filepath.Join(p.dir, name), 1)
 	}
 }
@@ -141,16 +141,11 @@ func TestGrepFiles(t *testing.T) {
 func TestGrepFilesRefuses(t *testing.T) {
 	p := newPlace(t)
 	p.files(t, map[string]string{"file": "text\n", ".git/config": "text\n"})
-	if err := os.Symlink(filepath.Dir(p.dir), filepath.Join(p.dir, "out")); err != nil {
-		t.Fatal(err)
-	}
+	toolstest.Link(t, p.dir, map[string]string{"out": filepath.Dir(p.dir)})
 	if err := syscall.Mkfifo(filepath.Join(p.dir, "pipe"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for _, test := range []struct {
-		arguments map[string]any
-		want      string
-	}{
+	p.refuses(t, "grep_files", []refused{
 		{map[string]any{}, "expected \"pattern\", got nothing by that name"},
 		{map[string]any{"pattern": ""}, "pattern must not be empty, unless include says which files to list"},
 		{map[string]any{"pattern": "f(x"}, "missing closing ): `f(x`; to search for it as it stands, give f\\(x"},
@@ -166,23 +161,15 @@ func TestGrepFilesRefuses(t *testing.T) {
 		{map[string]any{"pattern": "x", "path": "/etc"}, "is outside the working directory"},
 		{map[string]any{"pattern": "x", "path": "/proc/self"}, "is outside the working directory"},
 		{map[string]any{"pattern": "x", "path": filepath.Join(p.outputs, "x")}, "there is no output x"},
-	} {
-		if got := p.call(t, "grep_files", test.arguments); !got.Failed || !strings.Contains(got.Output, test.want) {
-			t.Errorf("%v: got %+v", test.arguments, got)
-		}
-	}
+	})
 }
 
 func TestGrepFilesFollowsNoLink(t *testing.T) {
 	p := newPlace(t)
 	p.files(t, map[string]string{"real/file": "text\n"})
 	outside := t.TempDir()
-	write(t, filepath.Join(outside, "secret"), "text\n")
-	for link, target := range map[string]string{"file": "real/file", "folder": "real", "out": outside, "secret": filepath.Join(outside, "secret"), "loop": "."} {
-		if err := os.Symlink(target, filepath.Join(p.dir, link)); err != nil {
-			t.Fatal(err)
-		}
-	}
+	toolstest.Write(t, outside, map[string]string{"secret": "text\n"})
+	toolstest.Link(t, p.dir, map[string]string{"file": "real/file", "folder": "real", "out": outside, "secret": filepath.Join(outside, "secret"), "loop": "."})
 	if got := p.call(t, "grep_files", map[string]any{"pattern": "text"}); got.Output != "real/file\n" {
 		t.Errorf("got %+v", got)
 	}
@@ -194,8 +181,7 @@ func TestGrepFilesFollowsNoLink(t *testing.T) {
 func TestGrepFilesSearchesWholeOutputs(t *testing.T) {
 	p := newPlace(t)
 	kept := filepath.Join(p.outputs, "call_1.txt")
-	write(t, kept, "needle\n")
-	write(t, filepath.Join(p.outputs, ".gitignore"), "*\n")
+	toolstest.Write(t, p.outputs, map[string]string{"call_1.txt": "needle\n", ".gitignore": "*\n"})
 	for _, path := range []string{p.outputs, kept} {
 		if got := p.call(t, "grep_files", map[string]any{"pattern": "needle", "path": path}); got.Output != kept+"\n" {
 			t.Errorf("%s: got %+v", path, got)
@@ -214,9 +200,11 @@ func TestGrepFilesNamesAreOneLineEach(t *testing.T) {
 func TestGrepFilesLimits(t *testing.T) {
 	p := newPlace(t)
 	const most = 2000
+	texts := map[string]string{}
 	for i := range most + 1 {
-		write(t, filepath.Join(p.dir, fmt.Sprintf("%02d/%d", i%50, i)), "text\n")
+		texts[fmt.Sprintf("%02d/%d", i%50, i)] = "text\n"
 	}
+	toolstest.Write(t, p.dir, texts)
 	for _, test := range []struct {
 		limit any
 		want  int

@@ -9,13 +9,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
-	"pgregory.net/rapid"
-
 	"github.com/agent-ci/agent-ci/gitops/rules"
 	"github.com/agent-ci/agent-ci/tools/files"
 	"github.com/agent-ci/agent-ci/tools/toolstest"
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"pgregory.net/rapid"
 )
 
 // git runs git in a folder, without anybody's settings.
@@ -81,7 +80,7 @@ func someTree(t *testing.T, r *rapid.T, empty string) tree {
 	}
 	all, tracked := somePaths(r), []string{}
 	for _, file := range all {
-		write(t, filepath.Join(top, file), "text\n")
+		toolstest.Write(t, top, map[string]string{file: "text\n"})
 		if rapid.IntRange(0, 5).Draw(r, "is tracked") == 0 {
 			tracked = append(tracked, file)
 		}
@@ -93,12 +92,12 @@ func someTree(t *testing.T, r *rapid.T, empty string) tree {
 	for _, file := range all {
 		if rapid.IntRange(0, 3).Draw(r, "has rules") == 0 {
 			beside := path.Join(path.Dir(file), ".gitignore")
-			write(t, filepath.Join(top, beside), patterns())
+			toolstest.Write(t, top, map[string]string{beside: patterns()})
 			all = append(all, beside)
 		}
 	}
 	exclude := patterns()
-	write(t, filepath.Join(top, ".git/info/exclude"), exclude)
+	toolstest.Write(t, top, map[string]string{".git/info/exclude": exclude})
 	slices.Sort(all)
 	return tree{top, slices.Compact(all), files.Checkout{
 		Top: toolstest.Folder(t, top), Exclude: rules.ParseIgnore([]byte(exclude), ""),

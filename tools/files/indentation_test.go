@@ -2,9 +2,10 @@ package files_test
 
 import (
 	"fmt"
-	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/agent-ci/agent-ci/tools/toolstest"
 )
 
 const program = `package main
@@ -55,7 +56,7 @@ func TestReadFileByIndentation(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			p := newPlace(t)
-			write(t, filepath.Join(p.dir, "main.go"), program)
+			toolstest.Write(t, p.dir, map[string]string{"main.go": program})
 			test.arguments["file_path"], test.arguments["mode"] = "main.go", "indentation"
 			var want strings.Builder
 			for i, line := range strings.Split(program, "\n")[test.first-1 : test.last] {
@@ -70,9 +71,10 @@ func TestReadFileByIndentation(t *testing.T) {
 
 func TestReadFileByIndentationOfOtherFiles(t *testing.T) {
 	p := newPlace(t)
-	write(t, filepath.Join(p.dir, "empty"), "")
-	write(t, filepath.Join(p.dir, "python"), "class A:\n    @property\n    # text\n    def f(self):\n        return 1\n\n    def g(self):\n        return 2\n")
-	write(t, filepath.Join(p.dir, "flat"), strings.Repeat("\tline of text\n", 10_000))
+	toolstest.Write(t, p.dir, map[string]string{
+		"empty": "", "flat": strings.Repeat("\tline of text\n", 10_000),
+		"python": "class A:\n    @property\n    # text\n    def f(self):\n        return 1\n\n    def g(self):\n        return 2\n",
+	})
 	for _, test := range []struct {
 		file    string
 		anchor  int
@@ -99,23 +101,12 @@ func TestReadFileByIndentationOfOtherFiles(t *testing.T) {
 
 func TestReadFileByIndentationRefuses(t *testing.T) {
 	p := newPlace(t)
-	write(t, filepath.Join(p.dir, "file"), "a\nb\n")
-	for _, test := range []struct {
-		arguments map[string]any
-		want      string
-	}{
-		{map[string]any{"indentation": map[string]any{"anchor_line": 0}}, "anchor_line must be a 1-indexed line number"},
-		{map[string]any{"indentation": map[string]any{"anchor_line": 3}}, "anchor_line exceeds file length: the last line is 2"},
-		{map[string]any{"indentation": map[string]any{"max_lines": 0}}, "max_lines must be greater than zero"},
-		{map[string]any{"mode": "words"}, `mode: expected one of "slice", "indentation", got "words"`},
-		{map[string]any{"indentation": map[string]any{"depth": 1}}, "depth"},
-	} {
-		if test.arguments["mode"] == nil {
-			test.arguments["mode"] = "indentation"
-		}
-		test.arguments["file_path"] = "file"
-		if got := p.read(t, test.arguments); !got.Failed || !strings.Contains(got.Output, test.want) {
-			t.Errorf("%v: got %+v", test.arguments, got)
-		}
-	}
+	toolstest.Write(t, p.dir, map[string]string{"file": "a\nb\n"})
+	p.refuses(t, "read_file", []refused{
+		{map[string]any{"file_path": "file", "mode": "indentation", "indentation": map[string]any{"anchor_line": 0}}, "anchor_line must be a 1-indexed line number"},
+		{map[string]any{"file_path": "file", "mode": "indentation", "indentation": map[string]any{"anchor_line": 3}}, "anchor_line exceeds file length: the last line is 2"},
+		{map[string]any{"file_path": "file", "mode": "indentation", "indentation": map[string]any{"max_lines": 0}}, "max_lines must be greater than zero"},
+		{map[string]any{"file_path": "file", "mode": "words"}, `mode: expected one of "slice", "indentation", got "words"`},
+		{map[string]any{"file_path": "file", "mode": "indentation", "indentation": map[string]any{"depth": 1}}, "depth"},
+	})
 }

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/agent-ci/agent-ci/tools/toolstest"
 )
 
 func TestListDir(t *testing.T) {
@@ -15,9 +17,7 @@ func TestListDir(t *testing.T) {
 		"b/deep/deeper/x": "", "b/y": "", "a": "", "a-b": "", "B": "", ".hidden": "", ".git/config": "", "out/o": "", ".gitignore": "out\n*.log\n", "b/z.log": "",
 		strings.Repeat("n", 200) + "ü": "", ".apply-patch-JTLBPBIAGWPMXMULDDB6S7R755.tmp": "", // of a patch that is being applied
 	})
-	if err := os.Symlink("b", filepath.Join(p.dir, "link")); err != nil {
-		t.Fatal(err)
-	}
+	toolstest.Link(t, p.dir, map[string]string{"link": "b"})
 	if err := syscall.Mkfifo(filepath.Join(p.dir, "pipe"), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -56,13 +56,8 @@ func TestListDir(t *testing.T) {
 func TestListDirRefuses(t *testing.T) {
 	p := newPlace(t)
 	p.files(t, map[string]string{"file": "", ".git/config": ""})
-	if err := os.Symlink(filepath.Dir(p.dir), filepath.Join(p.dir, "out")); err != nil {
-		t.Fatal(err)
-	}
-	for _, test := range []struct {
-		arguments map[string]any
-		want      string
-	}{
+	toolstest.Link(t, p.dir, map[string]string{"out": filepath.Dir(p.dir)})
+	p.refuses(t, "list_dir", []refused{
 		{map[string]any{"dir_path": ""}, "the path is empty"},
 		{map[string]any{"dir_path": "missing"}, "there is no directory missing"},
 		{map[string]any{"dir_path": "file"}, "file is not a directory"},
@@ -74,11 +69,7 @@ func TestListDirRefuses(t *testing.T) {
 		{map[string]any{"dir_path": ".", "limit": 0}, "limit must be greater than zero"},
 		{map[string]any{"dir_path": ".", "depth": 0}, "depth must be greater than zero"},
 		{map[string]any{"dir_path": ".", "offset": 3}, "offset exceeds directory entry count: there are 2 to this depth"},
-	} {
-		if got := p.call(t, "list_dir", test.arguments); !got.Failed || !strings.Contains(got.Output, test.want) {
-			t.Errorf("%v: got %+v", test.arguments, got)
-		}
-	}
+	})
 }
 
 func TestListDirNames(t *testing.T) {
@@ -92,9 +83,11 @@ func TestListDirNames(t *testing.T) {
 func TestListDirComesInPages(t *testing.T) {
 	p := newPlace(t)
 	const all = 3000
+	texts := map[string]string{}
 	for i := range all {
-		write(t, filepath.Join(p.dir, fmt.Sprintf("%d/%s%d", i%30, strings.Repeat("n", 20), i)), "")
+		texts[fmt.Sprintf("%d/%s%d", i%30, strings.Repeat("n", 20), i)] = ""
 	}
+	toolstest.Write(t, p.dir, texts)
 	offset, entries := 1, 0
 	for page := 1; ; page++ {
 		got := p.call(t, "list_dir", map[string]any{"dir_path": ".", "limit": 100_000, "offset": offset})

@@ -3,17 +3,16 @@ package files_test
 import (
 	"encoding/json"
 	"fmt"
-	"os"
+	"maps"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
 
-	"go.uber.org/goleak"
-
 	"github.com/agent-ci/agent-ci/tools"
 	"github.com/agent-ci/agent-ci/tools/files"
 	"github.com/agent-ci/agent-ci/tools/toolstest"
+	"go.uber.org/goleak"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -38,13 +37,18 @@ func placeIn(t testing.TB, dir string, checkout files.Checkout) place {
 	return place{dir, outputs, &tools.Dispatcher{Registry: tools.New(all...), Outputs: new(tools.Outputs)}, all}
 }
 
-func write(t testing.TB, path, text string) {
+// refused is a call that is refused.
+type refused struct {
+	arguments map[string]any
+	want      string
+}
+
+func (p place) refuses(t *testing.T, tool string, calls []refused) {
 	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
+	for _, c := range calls {
+		if got := p.call(t, tool, c.arguments); !got.Failed || !strings.Contains(got.Output, c.want) || strings.Contains(got.Output, "L1:") {
+			t.Errorf("%v: got %+v, want a failure with %s", c.arguments, got, c.want)
+		}
 	}
 }
 
@@ -87,11 +91,9 @@ func TestReadFile(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			p := newPlace(t)
-			write(t, filepath.Join(p.dir, "sub/file"), test.text)
+			toolstest.Write(t, p.dir, map[string]string{"sub/file": test.text})
 			arguments := map[string]any{"file_path": "sub/file"}
-			for name, value := range test.arguments {
-				arguments[name] = value
-			}
+			maps.Copy(arguments, test.arguments)
 			if got := p.read(t, arguments); got.Output != test.want || got.Failed {
 				t.Errorf("got %+v\nwant %q", got, test.want)
 			}
@@ -110,7 +112,7 @@ var encodings = map[string]string{
 // TestReadFileTellsOfOtherEncodings shows the bytes that it can, and says that there are others.
 func TestReadFileTellsOfOtherEncodings(t *testing.T) {
 	p := newPlace(t)
-	write(t, filepath.Join(p.dir, "latin1"), "a\nGr\xfc\xdfe\n")
+	toolstest.Write(t, p.dir, map[string]string{"latin1": "a\nGr\xfc\xdfe\n"})
 	got := p.read(t, map[string]any{"file_path": "latin1"})
 	if got.Failed || !strings.HasPrefix(got.Output, "L1: a\nL2: Gr") || !strings.Contains(got.Output, "(some lines are not UTF-8:") {
 		t.Errorf("got %+v", got)
@@ -122,23 +124,16 @@ func TestReadFileTellsOfOtherEncodings(t *testing.T) {
 
 func TestReadFileRefuses(t *testing.T) {
 	p := newPlace(t)
-	write(t, filepath.Join(p.dir, "file"), "a\nb\n")
-	write(t, filepath.Join(p.dir, "binary"), "a\x00b")
-	for name, text := range encodings {
-		write(t, filepath.Join(p.dir, name), text)
-	}
-	write(t, filepath.Join(p.dir, ".git/config"), "[core]\n")
-	write(t, filepath.Join(p.dir, "sub/.GIT"), "gitdir: x\n")
-	secret := filepath.Join(t.TempDir(), "secret")
-	write(t, secret, "s\n")
-	for link, target := range map[string]string{"out": secret, "up": "../../..", "git": ".git", "loop": "loop", "gone": "nowhere"} {
-		if err := os.Symlink(target, filepath.Join(p.dir, link)); err != nil {
-			t.Fatal(err)
-		}
-	}
+	outside := t.TempDir()
+	secret := filepath.Join(outside, "secret")
+	toolstest.Write(t, outside, map[string]string{"secret": "s\n"})
+	toolstest.Write(t, p.dir, encodings)
+	toolstest.Write(t, p.dir, map[string]string{"file": "a\nb\n", "binary": "a\x00b", ".git/config": "[core]\n", "sub/.GIT": "gitdir: x\n"})
+	toolstest.Link(t, p.dir, map[string]string{"out": secret, "up": "../../..", "git": ".git", "loop": "loop", "gone": "nowhere"})
 	if err := syscall.Mkfifo(filepath.Join(p.dir, "pipe"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	var calls []refused
 	for _, test := range []struct {
 		path      string
 		arguments map[string]any
@@ -174,30 +169,21 @@ func TestReadFileRefuses(t *testing.T) {
 		{"file", map[string]any{"offset": 3}, "offset exceeds file length: the last line is 2"},
 		{"file", map[string]any{"offset": "x"}, "offset: expected number, got string x"},
 	} {
-		t.Run(fmt.Sprint(test.path, test.arguments), func(t *testing.T) {
-			arguments := map[string]any{"file_path": test.path}
-			for name, value := range test.arguments {
-				arguments[name] = value
-			}
-			if got := p.read(t, arguments); !got.Failed || !strings.Contains(got.Output, test.want) || strings.Contains(got.Output, "L1:") {
-				t.Errorf("got %+v, want a failure with %s", got, test.want)
-			}
-		})
+		arguments := map[string]any{"file_path": test.path}
+		maps.Copy(arguments, test.arguments)
+		calls = append(calls, refused{arguments, test.want})
 	}
+	p.refuses(t, "read_file", calls)
 }
 
 func TestReadFileTakesPathsAsTheyCome(t *testing.T) {
 	p := newPlace(t)
-	write(t, filepath.Join(p.dir, "sub/file"), "a\n")
+	toolstest.Write(t, p.dir, map[string]string{"sub/file": "a\n"})
 	real, err := filepath.EvalSymlinks(p.dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for link, target := range map[string]string{"near": "sub/file", "absolute": filepath.Join(p.dir, "sub/file"), "folder": "sub"} {
-		if err := os.Symlink(target, filepath.Join(p.dir, link)); err != nil {
-			t.Fatal(err)
-		}
-	}
+	toolstest.Link(t, p.dir, map[string]string{"near": "sub/file", "absolute": filepath.Join(p.dir, "sub/file"), "folder": "sub"})
 	for _, path := range []string{
 		"sub/file", "./sub//file", "sub/../sub/file", filepath.Join(p.dir, "sub/file"), filepath.Join(real, "sub/file"), "near", "absolute", "folder/file",
 	} {
@@ -213,11 +199,10 @@ func TestReadFileReadsWholeOutputs(t *testing.T) {
 	if got := p.read(t, map[string]any{"file_path": kept}); !got.Failed || got.Output != "read_file: there is no output call_1.txt" {
 		t.Errorf("before there are outputs: %+v", got)
 	}
-	write(t, kept, "kept\n")
+	toolstest.Write(t, filepath.Dir(p.outputs), map[string]string{"outputs/call_1.txt": "kept\n", "events.jsonl": "x\n"})
 	if got := p.read(t, map[string]any{"file_path": kept}); got.Output != "L1: kept\n" {
 		t.Errorf("got %+v", got)
 	}
-	write(t, filepath.Join(filepath.Dir(p.outputs), "events.jsonl"), "x\n")
 	for _, beside := range []string{filepath.Join(p.outputs, "../events.jsonl"), filepath.Dir(kept)} {
 		if got := p.read(t, map[string]any{"file_path": beside}); !got.Failed {
 			t.Errorf("%s: got %+v", beside, got)
@@ -231,7 +216,7 @@ func TestALongFileComesInPages(t *testing.T) {
 	for i := range 5000 {
 		fmt.Fprintf(&text, "%d %s\n", i+1, strings.Repeat("x", 40))
 	}
-	write(t, filepath.Join(p.dir, "long"), text.String())
+	toolstest.Write(t, p.dir, map[string]string{"long": text.String()})
 	offset, lines := 1, 0
 	for page := 1; ; page++ {
 		got := p.read(t, map[string]any{"file_path": "long", "offset": offset})

@@ -1,9 +1,6 @@
 package files
 
 import (
-	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -14,11 +11,7 @@ import (
 // TestASearchEndsInTime gives a search no time at all.
 func TestASearchEndsInTime(t *testing.T) {
 	dir := t.TempDir()
-	for i := range 10 {
-		if err := os.WriteFile(filepath.Join(dir, fmt.Sprint(i)), []byte("text\n"), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
+	toolstest.Write(t, dir, map[string]string{"a": "text\n", "b": "text\n"})
 	g := grepFiles{place: place{Dir: toolstest.Folder(t, dir)}, patience: 0}
 	got, err := tool(grepSpec, g.grep).Run(t.Context(), tools.Call{Input: `{"pattern":"text"}`})
 	if err != nil || !got.Failed || !strings.Contains(got.Output, "narrow the search with path or include") {

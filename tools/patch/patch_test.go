@@ -103,7 +103,7 @@ func TestTextAppliesTheSameInAllOffers(t *testing.T) {
 			w := newWorkplace(t, patch.Options{Offer: test.offer})
 			got := w.apply(t.Context(), test.call)
 			m := layout.FindStringSubmatch(got.Output)
-			if m == nil || m[1] != "0" || m[2] != "Success. Updated the following files:\nA new/a.txt\nM greeting.txt\nD old.txt" || got.Failed {
+			if m == nil || m[1] != "0" || m[2] != "Success. Updated the following files:\nA new/a.txt\nM greeting.txt\nD old.txt" || got.Failed || !w.patcher.Tool().Mutates {
 				t.Errorf("got %+v", got)
 			}
 			w.holds(t, map[string]string{"new/a.txt": "a\n", "greeting.txt": "hallo\nworld\n", "old.txt": "", ".github/ci.yml": "on: push\n"})
@@ -292,21 +292,5 @@ func TestRefusedPatchesChangeNothing(t *testing.T) {
 			}
 			w.unchanged(t, before)
 		})
-	}
-}
-
-func TestSpecs(t *testing.T) {
-	freeform, function := patch.New(patch.Options{Offer: tools.Freeform}).Tool(), patch.New(patch.Options{}).Tool()
-	if s := freeform.Spec; !strings.Contains(s.Grammar, "*** Begin Patch") || s.Parameters != nil {
-		t.Errorf("freeform: %+v", s)
-	}
-	if s := function.Spec; s.Grammar != "" || !json.Valid(s.Parameters) || !strings.Contains(s.Description, "*** Begin Patch") {
-		t.Errorf("function: %+v", s)
-	}
-	if diff := cmp.Diff(tools.Spec{Name: "apply_patch", Builtin: "apply_patch"}, patch.New(patch.Options{Offer: tools.Operation}).Tool().Spec); diff != "" {
-		t.Errorf("built-in (-want +got):\n%s", diff)
-	}
-	if !freeform.Mutates || !function.Mutates {
-		t.Error("apply_patch does not mutate")
 	}
 }
