@@ -2,16 +2,13 @@ package command
 
 import (
 	"context"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/agent-ci/agent-ci/tools"
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
-
-	"github.com/agent-ci/agent-ci/tools"
 )
 
 // act carries out an action of the API's own items.
@@ -64,9 +61,6 @@ func TestActions(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			b := newBench(t)
 			b.pipe("go")
-			if err := os.Mkdir(filepath.Join(b.dir, "sub"), 0o700); err != nil {
-				t.Fatal(err)
-			}
 			got := b.act(t.Context(), test.form, test.action)
 			if diff := cmp.Diff(test.want, result{got.Commands, got.Failed, got.Detail}, cmpopts.IgnoreFields(tools.Ran{}, "Took")); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
@@ -124,17 +118,7 @@ func TestTheOutputOfAnActionIsLimited(t *testing.T) {
 
 func TestACancelledActionEndsItsCommand(t *testing.T) {
 	b := newBench(t)
-	pipe := b.pipe("go")
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	opened := make(chan *os.File, 1)
-	go func() {
-		f, _ := os.OpenFile(pipe, os.O_WRONLY, 0) // waits until the command reads
-		cancel()
-		opened <- f
-	}()
-	r := b.act(ctx, tools.ShellAction, `{"commands":["seq 1 400000","echo a; read x <go","echo late"]}`)
-	(<-opened).Close()
+	r := b.act(b.cancelOnce(b.pipe("go")), tools.ShellAction, `{"commands":["seq 1 400000","echo a; read x <go","echo late"]}`)
 	if !r.Failed || r.Commands != nil || !strings.HasPrefix(r.Output, "aborted after ") || !strings.HasSuffix(r.Output, "\nOutput:\na\n") {
 		t.Errorf("got %+v", r)
 	}

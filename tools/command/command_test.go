@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -14,12 +13,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-	"go.uber.org/goleak"
-
 	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/tools"
 	"github.com/agent-ci/agent-ci/tools/toolstest"
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -44,26 +42,17 @@ func (j *journal) Started(s tools.Started) error {
 	return nil
 }
 
-func (j *journal) Finished(f tools.Finished)    { j.last = f }
-func (b *bench) pipe(name string) (path string) { return mustPipe(b.T, filepath.Join(b.dir, name)) }
+func (j *journal) Finished(f tools.Finished) { j.last = f }
 
-// outputs makes files in the folder of that path.
-type outputs string
-
-func (dir outputs) Create(name string) (io.WriteCloser, string, error) {
-	path := filepath.Join(string(dir), filepath.Base(name))
-	file, err := os.Create(path)
-	return file, path, err
-}
-
+// newBench has the tools in a directory that has a folder sub.
 func newBench(t *testing.T, change ...func(*Options)) *bench {
 	t.Helper()
 	dir := t.TempDir()
+	toolstest.Write(t, dir, map[string]string{"sub/file": ""})
 	box := new(sandbox.Sandbox)
 	o := Options{
-		Sandbox: box, Dir: toolstest.Folder(t, dir),
-		Outputs: &tools.Outputs{Create: outputs(t.TempDir()).Create},
-		Env:     []string{"PATH=" + os.Getenv("PATH"), "MARK=seen", "LC_ALL=de_DE.UTF-8"},
+		Sandbox: box, Dir: toolstest.Folder(t, dir), Outputs: new(tools.Outputs),
+		Env: []string{"PATH=" + os.Getenv("PATH"), "MARK=seen", "LC_ALL=de_DE.UTF-8"},
 	}
 	for _, c := range change {
 		c(&o)
@@ -103,12 +92,46 @@ func (b *bench) parse(r tools.Result) told {
 	return told{m[2], m[3], m[4], m[5]}
 }
 
-func mustPipe(t *testing.T, path string) string {
-	t.Helper()
+// ran checks the result of a command that has exited.
+func (b *bench) ran(result tools.Result, want told, failed bool) {
+	b.Helper()
+	if diff := cmp.Diff(want, b.parse(result), cmp.AllowUnexported(told{})); diff != "" || result.Failed != failed {
+		b.Errorf("failed: %t (-want +got):\n%s", result.Failed, diff)
+	}
+}
+
+// pipe makes a named pipe.
+func (b *bench) pipe(name string) (path string) {
+	b.Helper()
+	path = filepath.Join(b.dir, name)
 	if err := syscall.Mkfifo(path, 0o600); err != nil {
-		t.Fatal(err)
+		b.Fatal(err)
 	}
 	return path
+}
+
+// read reads a pipe in the background. The channel is told once nothing holds the pipe any more.
+func read(pipe string) (ended chan error) {
+	ended = make(chan error, 1)
+	go func() {
+		_, err := os.ReadFile(pipe)
+		ended <- err
+	}()
+	return ended
+}
+
+// cancelOnce returns a context that ends when a command reads from the pipe. The pipe is held open
+// until the test ends, so that nothing but the cancelling ends the command.
+func (b *bench) cancelOnce(pipe string) context.Context {
+	ctx, cancel := context.WithCancel(b.Context())
+	opened := make(chan *os.File, 1)
+	go func() {
+		f, _ := os.OpenFile(pipe, os.O_WRONLY, 0) // waits until the command reads
+		cancel()
+		opened <- f
+	}()
+	b.Cleanup(func() { (<-opened).Close() })
+	return ctx
 }
 
 // say lets go a command that reads from the pipe.
@@ -139,16 +162,7 @@ func TestExecCommand(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			b := newBench(t)
-			if err := os.Mkdir(filepath.Join(b.dir, "sub"), 0o700); err != nil {
-				t.Fatal(err)
-			}
-			result := b.call(t.Context(), "exec_command", test.arguments)
-			if diff := cmp.Diff(test.want, b.parse(result), cmp.AllowUnexported(told{})); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
-			if result.Failed != test.failed {
-				t.Errorf("failed is %t", result.Failed)
-			}
+			b.ran(b.call(t.Context(), "exec_command", test.arguments), test.want, test.failed)
 			if code, _ := strconv.Atoi(test.want.exit); b.seen.last.Result.Detail["exit_code"] != code {
 				t.Errorf("detail is %v", b.seen.last.Result.Detail)
 			}
@@ -163,7 +177,7 @@ func TestExecCommandRefuses(t *testing.T) {
 		want      string
 	}{
 		{"no directory", map[string]any{"cmd": "ls", "workdir": "gone"}, `exec_command failed for ` + "`ls`" + `: workdir "gone": there is no such directory`},
-		{"a file", map[string]any{"cmd": "ls", "workdir": "file"}, `workdir "file" is not a directory`},
+		{"a file", map[string]any{"cmd": "ls", "workdir": "sub/file"}, `workdir "sub/file" is not a directory`},
 		{"outside", map[string]any{"cmd": "ls", "workdir": "../.."}, `workdir "../.." is outside`},
 		{"outside by a link", map[string]any{"cmd": "ls", "workdir": "link"}, `workdir "link" is outside`},
 		{"no such shell", map[string]any{"cmd": "ls", "shell": "no-such-shell"}, `"no-such-shell": executable file not found`},
@@ -171,12 +185,7 @@ func TestExecCommandRefuses(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			b := newBench(t)
-			if err := os.WriteFile(filepath.Join(b.dir, "file"), nil, 0o600); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.Symlink("/", filepath.Join(b.dir, "link")); err != nil {
-				t.Fatal(err)
-			}
+			toolstest.Link(t, b.dir, map[string]string{"link": "/"})
 			result := b.call(t.Context(), "exec_command", test.arguments)
 			if !result.Failed || !strings.Contains(result.Output, test.want) {
 				t.Errorf("got %+v, want a failure with %s", result, test.want)
@@ -210,12 +219,7 @@ func TestASessionIsPolledToItsEnd(t *testing.T) {
 
 func TestASessionIsInterrupted(t *testing.T) {
 	b := newBench(t)
-	ready := b.pipe("ready")
-	up := make(chan error, 1)
-	go func() {
-		_, err := os.ReadFile(ready) // ends when the command has started
-		up <- err
-	}()
+	up := read(b.pipe("ready"))
 	began := b.parse(b.call(t.Context(), "exec_command", map[string]any{"cmd": "echo up >ready; exec sleep 3600", "yield_time_ms": 1}))
 	if err := <-up; err != nil {
 		t.Fatal(err)
@@ -228,24 +232,15 @@ func TestASessionIsInterrupted(t *testing.T) {
 }
 
 func TestCloseEndsSessions(t *testing.T) {
-	dir := t.TempDir()
-	box := new(sandbox.Sandbox)
-	all := New(Options{Sandbox: box, Outputs: new(tools.Outputs), Dir: toolstest.Folder(t, dir), Env: []string{"PATH=" + os.Getenv("PATH")}})
-	held := mustPipe(t, filepath.Join(dir, "held"))
-	gone := make(chan error, 1)
-	go func() {
-		_, err := os.ReadFile(held) // ends when no process holds the pipe
-		gone <- err
-	}()
-	result, err := all.All()[0].Run(t.Context(), tools.Call{ID: "1", Input: `{"cmd":"exec 3>held; sleep 3600 & wait","yield_time_ms":1}`})
-	if err != nil || result.Failed {
-		t.Fatalf("%+v, %v", result, err)
-	}
-	live := all.sessions.live
+	b := newBench(t)
+	held := b.pipe("held")
+	gone := read(held)
+	b.parse(b.call(t.Context(), "exec_command", map[string]any{"cmd": "exec 3>held; sleep 3600 & wait", "yield_time_ms": 1}))
+	live := b.commands.sessions.live
 	if len(live) != 1 {
 		t.Fatalf("%d sessions", len(live))
 	}
-	all.Close()
+	b.commands.Close()
 	if !live[0].ended() {
 		t.Error("the session's command still runs")
 	}
@@ -255,15 +250,12 @@ func TestCloseEndsSessions(t *testing.T) {
 	if err := <-gone; err != nil {
 		t.Error(err)
 	}
-	if err := box.Close(); err != nil {
-		t.Error(err)
-	}
 }
 
 func TestTooManySessions(t *testing.T) {
-	box := new(sandbox.Sandbox)
-	all := New(Options{Sandbox: box, Outputs: new(tools.Outputs), Dir: toolstest.Folder(t, t.TempDir()), Env: []string{"PATH=" + os.Getenv("PATH")}})
-	mustPipe(t, filepath.Join(all.options.Dir.Path, "go"))
+	b := newBench(t)
+	all := b.commands
+	b.pipe("go")
 	begin := func(cmd string) *session {
 		r, problem := all.start(commandRequest{callID: "x", argv: []string{"sh", "-c", cmd}, limit: time.Hour})
 		if problem != "" {
@@ -298,10 +290,6 @@ func TestTooManySessions(t *testing.T) {
 	}
 	if len(all.sessions.live) != sessionLimit {
 		t.Errorf("%d sessions, want %d", len(all.sessions.live), sessionLimit)
-	}
-	all.Close()
-	if err := box.Close(); err != nil {
-		t.Error(err)
 	}
 }
 
@@ -343,19 +331,7 @@ func TestACancelledCallEndsItsCommand(t *testing.T) {
 	} {
 		t.Run(tool, func(t *testing.T) {
 			b := newBench(t)
-			pipe := b.pipe("go")
-			ctx, cancel := context.WithCancel(t.Context())
-			defer cancel()
-			opened := make(chan *os.File, 1)
-			go func() {
-				// Opening waits until the command has printed and reads. The pipe is
-				// held open, so that nothing but the cancelling ends the command.
-				f, _ := os.OpenFile(pipe, os.O_WRONLY, 0)
-				cancel()
-				opened <- f
-			}()
-			result := b.call(ctx, tool, arguments)
-			(<-opened).Close()
+			result := b.call(b.cancelOnce(b.pipe("go")), tool, arguments)
 			if !result.Failed || !strings.HasPrefix(result.Output, "aborted after ") || !strings.HasSuffix(result.Output, "\nOutput:\na\n") {
 				t.Errorf("got %+v", result)
 			}

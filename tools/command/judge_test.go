@@ -5,9 +5,8 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/agent-ci/agent-ci/policy"
+	"github.com/google/go-cmp/cmp"
 )
 
 // noting denies what it is told to and keeps what it was asked.
@@ -42,9 +41,6 @@ func TestEachCommandIsJudgedBeforeItStarts(t *testing.T) {
 			for _, denies := range []bool{true, false} {
 				judge := &noting{denies: denies}
 				b := newBench(t, func(o *Options) { o.Judge = judge.judge })
-				if err := os.Mkdir(filepath.Join(b.dir, "sub"), 0o755); err != nil {
-					t.Fatal(err)
-				}
 				result := b.call(t.Context(), test.tool, test.arguments)
 				want := test.want
 				want.Dir = filepath.Join(b.dir, want.Dir)

@@ -4,15 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/agent-ci/agent-ci/tools"
+	"github.com/google/go-cmp/cmp"
 )
 
 const patchBody = "*** Begin Patch\n*** Add File: a\n+$HOME `x` $(( \\\n*** End Patch\n"
@@ -150,9 +148,6 @@ func TestCallsThatOnlyPatchAreNotRun(t *testing.T) {
 					return tools.Result{Output: "done", Detail: map[string]any{"files": 1}}, nil
 				}
 			})
-			if err := os.Mkdir(filepath.Join(b.dir, "sub"), 0o700); err != nil {
-				t.Fatal(err)
-			}
 			result := b.call(t.Context(), test.tool, test.arguments)
 			if result.Failed || !regexp.MustCompile(test.layout).MatchString(result.Output) || result.Detail["files"] != 1 {
 				t.Errorf("got %+v", result)

@@ -3,12 +3,9 @@ package command
 import (
 	"bytes"
 	"context"
-	"os"
 	"strconv"
 	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 func TestExecCommandInATerminal(t *testing.T) {
@@ -25,13 +22,7 @@ func TestExecCommandInATerminal(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			b := newBench(t)
-			result := b.call(t.Context(), "exec_command", map[string]any{"cmd": test.cmd, "tty": true})
-			if diff := cmp.Diff(test.want, b.parse(result), cmp.AllowUnexported(told{})); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
-			if result.Failed != test.failed {
-				t.Errorf("failed is %t", result.Failed)
-			}
+			b.ran(b.call(t.Context(), "exec_command", map[string]any{"cmd": test.cmd, "tty": true}), test.want, test.failed)
 		})
 	}
 }
@@ -67,12 +58,7 @@ func TestNewlinesOfATerminal(t *testing.T) {
 // behind its first line and returns its number.
 func (b *bench) inTerminal(first, rest string) (session int) {
 	b.Helper()
-	ready := b.pipe("ready")
-	up := make(chan error, 1)
-	go func() {
-		_, err := os.ReadFile(ready) // ends when the command has opened and closed it
-		up <- err
-	}()
+	up := read(b.pipe("ready")) // which ends when the command has opened and closed it
 	began := b.parse(b.call(b.Context(), "exec_command", map[string]any{"cmd": first + "\n: >ready\n" + rest, "tty": true, "yield_time_ms": 1}))
 	if err := <-up; err != nil {
 		b.Fatal(err)
@@ -85,30 +71,35 @@ func (b *bench) inTerminal(first, rest string) (session int) {
 }
 
 func TestWriteStdinTypesIntoATerminal(t *testing.T) {
-	b := newBench(t)
-	session := b.inTerminal("stty -echo", "read x; echo it is $x; read y; echo and $y; exit 7")
-	first := b.parse(b.call(t.Context(), "write_stdin", map[string]any{"session_id": session, "chars": "one\n"}))
-	end := b.parse(b.call(t.Context(), "write_stdin", map[string]any{"session_id": session, "chars": "two\n", "yield_time_ms": 30000}))
-	if first.session != strconv.Itoa(session) || end.exit != "7" || first.output+end.output != "it is one\nand two\n" {
-		t.Errorf("first %+v, end %+v", first, end)
-	}
-}
-
-func TestControlCInATerminal(t *testing.T) {
-	b := newBench(t)
-	session := b.inTerminal("trap 'echo caught; exit 5' INT", "while :; do read x; done")
-	end := b.parse(b.call(t.Context(), "write_stdin", map[string]any{"session_id": session, "chars": interrupt, "yield_time_ms": 30000}))
-	if end.exit != "5" || !strings.HasSuffix(end.output, "caught\n") {
-		t.Errorf("got %+v", end)
-	}
-}
-
-func TestEndOfInputInATerminal(t *testing.T) {
-	b := newBench(t)
-	session := b.inTerminal("stty -echo", "cat >/dev/null; echo done")
-	end := b.parse(b.call(t.Context(), "write_stdin", map[string]any{"session_id": session, "chars": "text\n\x04", "yield_time_ms": 30000}))
-	if end.exit != "0" || !strings.HasSuffix(end.output, "done\n") {
-		t.Errorf("got %+v", end)
+	for _, test := range []struct {
+		name, first, rest string
+		chars             []string
+		exit, output      string
+		before            bool // there may be output before that
+	}{
+		{"lines", "stty -echo", "read x; echo it is $x; read y; echo and $y; exit 7", []string{"one\n", "two\n"}, "7", "it is one\nand two\n", false},
+		{"Ctrl-C", "trap 'echo caught; exit 5' INT", "while :; do read x; done", []string{interrupt}, "5", "caught\n", true},
+		{"the end of input", "stty -echo", "cat >/dev/null; echo done", []string{"text\n\x04"}, "0", "done\n", true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			b := newBench(t)
+			session := b.inTerminal(test.first, test.rest)
+			var got told
+			output := ""
+			for i, chars := range test.chars {
+				arguments := map[string]any{"session_id": session, "chars": chars}
+				if i == len(test.chars)-1 {
+					arguments["yield_time_ms"] = 30000
+				}
+				if got = b.parse(b.call(t.Context(), "write_stdin", arguments)); got.exit == "" && got.session != strconv.Itoa(session) {
+					t.Errorf("the session is not told of: %+v", got)
+				}
+				output += got.output
+			}
+			if got.exit != test.exit || !strings.HasSuffix(output, test.output) || !test.before && output != test.output {
+				t.Errorf("got %+v, and in all %q", got, output)
+			}
+		})
 	}
 }
 

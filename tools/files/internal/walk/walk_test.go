@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agent-ci/agent-ci/tools/toolstest"
 	"go.uber.org/goleak"
 )
 
@@ -20,15 +21,9 @@ func newTree(t *testing.T, names ...string) (*Tree, string) {
 	t.Helper()
 	dir := t.TempDir()
 	for _, name := range names {
-		path := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(name), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		toolstest.Write(t, dir, map[string]string{name: name})
 	}
-	root, err := os.OpenRoot(dir)
+	root, err := toolstest.Folder(t, dir).Root()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,10 +31,7 @@ func newTree(t *testing.T, names ...string) (*Tree, string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		tree.Close()
-		root.Close()
-	})
+	t.Cleanup(func() { tree.Close() })
 	return tree, dir
 }
 
@@ -49,11 +41,7 @@ func everything(string) bool { return true }
 // same.
 func TestBothWaysToOpen(t *testing.T) {
 	tree, dir := newTree(t, "a", "sub/b")
-	for link, target := range map[string]string{"link": "a", "out": filepath.Dir(dir), "sub/up": "../.."} {
-		if err := os.Symlink(target, filepath.Join(dir, link)); err != nil {
-			t.Fatal(err)
-		}
-	}
+	toolstest.Link(t, dir, map[string]string{"link": "a", "out": filepath.Dir(dir), "sub/up": "../.."})
 	for _, way := range []struct {
 		name string
 		open func(string, int) (*Content, error)
@@ -151,12 +139,8 @@ func TestFolderThatCannotBeRead(t *testing.T) {
 // ignore file decides nothing.
 func TestIgnoreFilesThatAreNone(t *testing.T) {
 	tree, dir := newTree(t, "a", "one/a", "two/.gitignore/x", "rules")
-	if err := os.WriteFile(filepath.Join(dir, "rules"), []byte("*\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink("../rules", filepath.Join(dir, "one/.gitignore")); err != nil {
-		t.Fatal(err)
-	}
+	toolstest.Write(t, dir, map[string]string{"rules": "*\n"})
+	toolstest.Link(t, dir, map[string]string{"one/.gitignore": "../rules"})
 	files, err := tree.Files(t.Context(), time.Time{}, everything)
 	if err != nil || len(files) != 4 {
 		t.Errorf("got %v, %v", files, err)
