@@ -50,11 +50,9 @@ func TestRevisions(t *testing.T) {
 	}
 }
 
-func TestSlowServerOfTheNewestRevision(t *testing.T) {
-	synctest.Test(t, slowServerOfTheNewestRevision)
-}
+func TestSlowServerOfTheNewestRevision(t *testing.T) { synctest.Test(t, slowServer) }
 
-func slowServerOfTheNewestRevision(t *testing.T) {
+func slowServer(t *testing.T) {
 	server := &scripted{t: t}
 	server.answer = func(s *saying, r request) {
 		switch {
@@ -78,15 +76,20 @@ func ok(tools string) func(*saying, request) {
 	return func(s *saying, r request) { s.initialized(r, tools) }
 }
 
-// samePage initializes, and lists the same page for ever.
-func samePage(page string) func(*saying, request) {
+// listing initializes, and has list answer the request for the tools.
+func listing(list func(*saying, request)) func(*saying, request) {
 	return func(s *saying, r request) {
 		if r.Method == "tools/list" {
-			s.result(r, page)
+			list(s, r)
 			return
 		}
 		s.initialized(r, "")
 	}
+}
+
+// samePage initializes, and lists the same page for ever.
+func samePage(page string) func(*saying, request) {
+	return listing(func(s *saying, r request) { s.result(r, page) })
 }
 
 var unusable = []struct {
@@ -105,45 +108,21 @@ var unusable = []struct {
 	}, ReasonProtocol, "1999-01-01"},
 	{"speaks another revision than the job says", Server{Protocol: "2025-06-18"}, ok(oneTool), ReasonProtocol, "it speaks revision 2025-11-25"},
 	{"one line of 17 MiB", Server{}, func(s *saying, r request) { s.line("%s", strings.Repeat("x", 17<<20)) }, ReasonProtocol, "more than 16 MiB"},
-	{"lists no tools", Server{}, func(s *saying, r request) {
-		if r.Method == "tools/list" {
-			s.refuse(r, -32603, "broken")
-			return
-		}
-		s.initialized(r, "")
-	}, ReasonProtocol, "broken"},
+	{"lists no tools", Server{}, listing(func(s *saying, r request) { s.refuse(r, -32603, "broken") }), ReasonProtocol, "broken"},
 	{"lists something else", Server{}, ok(`7`), ReasonProtocol, "does not keep to the protocol"},
-	{"hangs while it lists", Server{StartTimeout: 300 * time.Millisecond}, func(s *saying, r request) {
-		if r.Method != "tools/list" {
-			s.initialized(r, "")
-		}
-	}, ReasonStart, "did not start within"},
-	{"ends while it lists", Server{}, func(s *saying, r request) {
-		if r.Method == "tools/list" {
-			s.exit()
-			return
-		}
-		s.initialized(r, "")
-	}, ReasonStart, "ended"},
+	{"hangs while it lists", Server{StartTimeout: 300 * time.Millisecond}, listing(func(*saying, request) {}), ReasonStart, "did not start within"},
+	{"ends while it lists", Server{}, listing(func(s *saying, _ request) { s.exit() }), ReasonStart, "ended"},
 	{"no tools on pages that come back", Server{}, samePage(`{"tools":[],"nextCursor":"again"}`), ReasonProtocol, `has no end: the cursor "again" came again`},
 	{"one page that comes back", Server{}, samePage(`{"tools":` + oneTool + `,"nextCursor":"again"}`), ReasonProtocol, `has no end: the cursor "again" came again`},
-	{"two cursors in turn", Server{}, func(s *saying, r request) {
-		if r.Method != "tools/list" {
-			s.initialized(r, "")
-			return
-		}
+	{"two cursors in turn", Server{}, listing(func(s *saying, r request) {
 		var params struct{ Cursor string }
 		json.Unmarshal(r.Params, &params)
 		s.result(r, fmt.Sprintf(`{"tools":[{"name":"x%s","inputSchema":{}}],"nextCursor":%q}`, params.Cursor, map[string]string{"": "one", "one": "two", "two": "one"}[params.Cursor]))
-	}, ReasonProtocol, `has no end: the cursor "one" came again`},
+	}), ReasonProtocol, `has no end: the cursor "one" came again`},
 	{"a hostile cursor", Server{}, samePage(`{"tools":[],"nextCursor":"\u001b[31m\u202e` + strings.Repeat("x", 1<<20) + `"}`), ReasonProtocol, `has no end: the cursor "[31mxxx`},
-	{"pages without end", Server{}, func(s *saying, r request) {
-		if r.Method == "tools/list" {
-			s.result(r, fmt.Sprintf(`{"tools":[],"nextCursor":"%s"}`, r.ID))
-			return
-		}
-		s.initialized(r, "")
-	}, ReasonProtocol, "has no end: it has more than 500 pages"},
+	{"pages without end", Server{}, listing(func(s *saying, r request) {
+		s.result(r, fmt.Sprintf(`{"tools":[],"nextCursor":"%s"}`, r.ID))
+	}), ReasonProtocol, "has no end: it has more than 500 pages"},
 	{"too many tools", Server{}, ok(manyTools(maxTools + 1)), ReasonProtocol, "more than 5000 tools"},
 	{"two of one name", Server{}, ok(`[{"name":"x","inputSchema":{}},{"name":"x","inputSchema":{}}]`), ReasonProtocol, `two tools with the name "x"`},
 	{"no name", Server{}, ok(`[{"name":"","inputSchema":{}}]`), ReasonProtocol, "name of 0 bytes"},
@@ -231,6 +210,16 @@ func (n *notices) observe(notice Notice) {
 	}
 }
 
+// flood says 200 lines of a megabyte.
+func flood(head, tail string) func(*saying, request) {
+	return func(s *saying, _ request) {
+		line := []byte(head + strings.Repeat("x", 1<<20) + tail + "\n")
+		for range 200 {
+			s.out.Write(line)
+		}
+	}
+}
+
 var breaking = []struct {
 	name   string
 	answer func(*saying, request)
@@ -245,18 +234,8 @@ var breaking = []struct {
 	{"a huge answer", func(s *saying, r request) {
 		s.result(r, `{"content":[{"type":"text","text":"`+strings.Repeat("x", 17<<20)+`"}]}`)
 	}, "more than 16 MiB", true},
-	{"notifications", func(s *saying, _ request) {
-		line := []byte(`{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"` + strings.Repeat("x", 1<<20) + "\"}}\n")
-		for range 200 {
-			s.out.Write(line)
-		}
-	}, "more than 32 MiB that answer nothing", true},
-	{"answers that nobody asked for", func(s *saying, _ request) {
-		line := []byte(`{"jsonrpc":"2.0","id":1000,"result":"` + strings.Repeat("x", 1<<20) + "\"}\n")
-		for range 200 {
-			s.out.Write(line)
-		}
-	}, "more than 32 MiB that answer nothing", true},
+	{"notifications", flood(`{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"`, `"}}`), "more than 32 MiB that answer nothing", true},
+	{"answers that nobody asked for", flood(`{"jsonrpc":"2.0","id":1000,"result":"`, `"}`), "more than 32 MiB that answer nothing", true},
 	{"requests", func(s *saying, r request) {
 		for i := range 1000 { // it does not read the answers meanwhile
 			s.line(`{"jsonrpc":"2.0","id":"r%d","method":"ping"}`, i)
@@ -423,10 +402,14 @@ func TestHostileDescriptions(t *testing.T) {
 
 func TestQuestionsAreDeclined(t *testing.T) {
 	t.Parallel()
-	server := &scripted{t: t}
 	var asked request
-	server.answer = func(s *saying, r request) {
+	answers := 0
+	server := &scripted{t: t, answer: func(s *saying, r request) {
 		switch {
+		case r.Method == "": // an answer of the client
+			if answers++; answers == 3 {
+				s.result(asked, `{"content":[{"type":"text","text":"done"}]}`)
+			}
 		case s.initialized(r, oneTool):
 		case r.Method == "tools/call":
 			asked = r
@@ -434,20 +417,7 @@ func TestQuestionsAreDeclined(t *testing.T) {
 			s.line(`{"jsonrpc":"2.0","id":"s","method":"sampling/createMessage","params":{"messages":[],"maxTokens":1}}`)
 			s.line(`{"jsonrpc":"2.0","id":"r","method":"roots/list"}`)
 		}
-	}
-	// What the client answers has no method, so the scripted server does not tell answers apart.
-	answers := make(chan json.RawMessage, 10)
-	inner := server.answer
-	server.answer = func(s *saying, r request) {
-		if r.Method != "" {
-			inner(s, r)
-			return
-		}
-		answers <- r.ID
-		if len(answers) == 3 {
-			s.result(asked, `{"content":[{"type":"text","text":"done"}]}`)
-		}
-	}
+	}}
 	s := open(t, Server{Start: server.start})
 	r := call(t, s, "x", "{}")
 	if r.Output != "done" || r.Detail["declined"] != int64(1) {

@@ -67,9 +67,6 @@ func TestServersAtAnAddress(t *testing.T) {
 func TestAddressesThatCannotBeUsed(t *testing.T) {
 	t.Parallel()
 	elsewhere := serve(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("another host was asked") }))
-	status := func(code int) http.Handler {
-		return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(code) })
-	}
 	for _, test := range []struct {
 		name    string
 		handler http.Handler
@@ -152,6 +149,16 @@ func scriptedHTTP(holds bool, call func(w http.ResponseWriter, r *http.Request, 
 	})
 }
 
+// status answers with a status alone.
+func status(code int) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(code) })
+}
+
+// failing is a call that is answered so.
+func failing(code int) func(http.ResponseWriter, *http.Request, json.RawMessage) {
+	return func(w http.ResponseWriter, r *http.Request, _ json.RawMessage) { status(code).ServeHTTP(w, r) }
+}
+
 var callsOverHTTPThatBreak = []struct {
 	name  string
 	call  func(w http.ResponseWriter, r *http.Request, id json.RawMessage)
@@ -160,9 +167,7 @@ var callsOverHTTPThatBreak = []struct {
 	ended bool
 }{
 	{"silent", func(_ http.ResponseWriter, r *http.Request, _ json.RawMessage) { <-r.Context().Done() }, 100 * time.Millisecond, "did not answer within", false},
-	{"busy", func(w http.ResponseWriter, _ *http.Request, _ json.RawMessage) {
-		w.WriteHeader(http.StatusTooManyRequests)
-	}, time.Hour, "Too Many Requests", false},
+	{"busy", failing(http.StatusTooManyRequests), time.Hour, "Too Many Requests", false},
 	{"endless", func(w http.ResponseWriter, _ *http.Request, _ json.RawMessage) { endless(w) }, time.Hour, "more than 16 MiB", true},
 	{"a stream that is silent", func(w http.ResponseWriter, r *http.Request, _ json.RawMessage) {
 		w.Header().Set("Content-Type", "text/event-stream")
@@ -178,17 +183,15 @@ var callsOverHTTPThatBreak = []struct {
 			}
 		}
 	}, time.Hour, "more than 32 MiB", true},
-	{"gone behind its proxy", func(w http.ResponseWriter, _ *http.Request, _ json.RawMessage) { w.WriteHeader(http.StatusBadGateway) }, time.Hour, "502 Bad Gateway", true},
-	{"broken once", func(w http.ResponseWriter, _ *http.Request, _ json.RawMessage) {
-		w.WriteHeader(http.StatusInternalServerError)
-	}, time.Hour, "Internal Server Error", false},
+	{"gone behind its proxy", failing(http.StatusBadGateway), time.Hour, "502 Bad Gateway", true},
+	{"broken once", failing(http.StatusInternalServerError), time.Hour, "Internal Server Error", false},
 	{"an end in the middle", func(w http.ResponseWriter, _ *http.Request, _ json.RawMessage) { panic(http.ErrAbortHandler) }, time.Hour, "it can't be reached", true},
 	{"a huge event", func(w http.ResponseWriter, _ *http.Request, _ json.RawMessage) {
 		w.Header().Set("Content-Type", "text/event-stream")
 		io.WriteString(w, "data: ")
 		endless(w)
 	}, time.Hour, "has ended", true},
-	{"a session that is gone", func(w http.ResponseWriter, _ *http.Request, _ json.RawMessage) { w.WriteHeader(http.StatusNotFound) }, time.Hour, "session not found", true},
+	{"a session that is gone", failing(http.StatusNotFound), time.Hour, "session not found", true},
 }
 
 func TestCallsOverHTTPThatBreak(t *testing.T) {

@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -10,38 +11,13 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/agent-ci/agent-ci/tools"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 	"go.uber.org/goleak"
 )
 
-// serverVariable names, in a process that a test starts, what the test binary is to be.
-const serverVariable = "MCP_TEST_SERVER"
-
-func TestMain(m *testing.M) {
-	if kind := os.Getenv(serverVariable); kind != "" {
-		serveKind(kind)
-		return
-	}
-	goleak.VerifyTestMain(m)
-}
-
-// serveKind is a server in a process of its own, over its standard streams.
-func serveKind(kind string) {
-	switch kind {
-	case "sdk":
-		if err := exampleServer().Run(context.Background(), &sdk.StdioTransport{}); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-		}
-	case "flood":
-		chunk := strings.Repeat("x", 1<<20)
-		for range 200 {
-			fmt.Print(chunk)
-		}
-	}
-}
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 type weather struct {
 	City string `json:"city" jsonschema:"where"`
@@ -67,33 +43,6 @@ func exampleServer() *sdk.Server {
 			return nil, sdk.ResourceNotFoundError(r.Params.URI)
 		})
 	return server
-}
-
-// child starts the test binary as a server.
-func child(t *testing.T, kind string) func(context.Context) (*Process, error) {
-	return func(context.Context) (*Process, error) {
-		command := exec.Command(os.Args[0])
-		command.Env = append(os.Environ(), serverVariable+"="+kind)
-		command.Stderr = os.Stderr
-		input, err := command.StdinPipe()
-		if err != nil {
-			return nil, err
-		}
-		output, w, err := os.Pipe()
-		if err != nil {
-			return nil, err
-		}
-		command.Stdout = w
-		if err := command.Start(); err != nil {
-			return nil, err
-		}
-		w.Close()
-		return &Process{Output: output, Input: input, End: func() error {
-			command.Process.Kill()
-			command.Wait()
-			return nil
-		}}, nil
-	}
 }
 
 // within the test, a server of the library behind pipes.
@@ -258,57 +207,35 @@ func dispatch(ctx context.Context, t *testing.T, s *Session, tool, arguments str
 
 func TestServersOfTheLibrary(t *testing.T) {
 	t.Parallel()
-	for _, test := range []struct {
-		name  string
-		start func(context.Context) (*Process, error)
-	}{
-		{"in this process", inProcess(t, exampleServer())},
-		{"in a child", child(t, "sdk")},
-	} {
-		for _, protocol := range []string{"", "2026-07-28", "2025-11-25", "2025-06-18", "2024-11-05"} {
-			t.Run(test.name+" "+protocol, func(t *testing.T) {
-				s := open(t, Server{Start: test.start, Protocol: protocol})
-				l := s.List()
-				want := protocol
-				if want == "" {
-					want = newestRevision
-				}
-				if l.Revision != want || l.Restarted || !l.Resources || len(l.Tools) != 2 || l.Name != "example" || l.Version != "1.2.3" || l.Instructions != "Ask for cities." {
-					t.Errorf("got %+v", l)
-				}
-				if r := call(t, s, "weather", `{"city":"Oslo"}`); r.Failed || r.Output != "sunny in Oslo" {
-					t.Errorf("got %+v", r)
-				}
-				if r := call(t, s, "weather", `{"town":"Oslo"}`); !r.Failed || !strings.Contains(r.Output, "city") {
-					t.Errorf("got %+v", r)
-				}
-				if r := call(t, s, "fail", `{"city":"Oslo"}`); !r.Failed || r.Output != "no such city" {
-					t.Errorf("got %+v", r)
-				}
-				if err := s.Close(); err != nil {
-					t.Error(err)
-				}
-				if s.Ended() == nil {
-					t.Error("it has not ended")
-				}
-			})
-		}
+	for _, protocol := range []string{"", "2026-07-28", "2025-11-25", "2025-06-18", "2024-11-05"} {
+		t.Run(protocol, func(t *testing.T) {
+			s := open(t, Server{Start: inProcess(t, exampleServer()), Protocol: protocol})
+			l := s.List()
+			if want := cmp.Or(protocol, newestRevision); l.Revision != want || l.Restarted || !l.Resources || len(l.Tools) != 2 || l.Name != "example" || l.Version != "1.2.3" || l.Instructions != "Ask for cities." {
+				t.Errorf("got %+v", l)
+			}
+			if r := call(t, s, "weather", `{"city":"Oslo"}`); r.Failed || r.Output != "sunny in Oslo" {
+				t.Errorf("got %+v", r)
+			}
+			if r := call(t, s, "weather", `{"town":"Oslo"}`); !r.Failed || !strings.Contains(r.Output, "city") {
+				t.Errorf("got %+v", r)
+			}
+			if r := call(t, s, "fail", `{"city":"Oslo"}`); !r.Failed || r.Output != "no such city" {
+				t.Errorf("got %+v", r)
+			}
+			if err := s.Close(); err != nil || s.Ended() == nil {
+				t.Errorf("it has not ended: %v", err)
+			}
+		})
 	}
 }
 
 // TestVariableOfTheLibrary starts a program with a value at which the library panics.
 func TestVariableOfTheLibrary(t *testing.T) {
 	t.Setenv("MCPGODEBUG", "not of its form")
-	s := open(t, Server{Start: child(t, "sdk")})
-	if len(s.List().Tools) != 2 {
-		t.Errorf("got %+v", s.List())
+	if said, err := exec.Command(os.Args[0], "-test.run=^$").CombinedOutput(); err != nil {
+		t.Errorf("%s: %v", said, err)
 	}
-}
-
-func TestFlood(t *testing.T) {
-	t.Parallel()
-	_, err := Open(t.Context(), Server{Name: "test", Tools: []string{AllTools}, Start: child(t, "flood"), StartTimeout: time.Hour})
-	wantError(t, err, ReasonProtocol, "more than 16 MiB")
 }
 
 func wantError(t *testing.T, err error, reason Reason, words string) {

@@ -12,9 +12,25 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// quirky is a server of 2025-11-25 that answers requests with results; over is how it is reached.
-func quirky(t *testing.T, over string, message func(r request) string) Server {
+// quirky is a server of 2025-11-25 that answers with the results of a function, or refuses with "error". over is
+// how it is reached, and id the form in which it writes the ids of requests.
+func quirky(t *testing.T, over, id string, page func(r request) string) Server {
 	t.Helper()
+	message := func(r request) string {
+		result := ""
+		switch {
+		case r.Method == "initialize":
+			result = `{"protocolVersion":"2025-11-25","capabilities":{"tools":{},"resources":{}},"serverInfo":{"name":"a","version":"1"}}`
+		case strings.HasPrefix(r.Method, "notifications/"):
+			return ""
+		default:
+			result = page(r)
+		}
+		if result == "error" {
+			return fmt.Sprintf(`{"jsonrpc":"2.0","id":`+id+`,"error":{"code":-32000,"message":"not today"}}`, r.ID)
+		}
+		return fmt.Sprintf(`{"jsonrpc":"2.0","id":`+id+`,"result":%s}`, r.ID, result)
+	}
 	if over == "pipes" {
 		server := &scripted{t: t, answer: func(s *saying, r request) {
 			if m := message(r); m != "" {
@@ -45,41 +61,20 @@ func quirky(t *testing.T, over string, message func(r request) string) Server {
 
 var ways = []string{"pipes", "JSON", "events"}
 
-// initialize answers what a session begins with, and otherwise what page answers.
-func initialize(r request, page func(r request) string) string {
-	switch {
-	case r.Method == "initialize":
-		return `{"protocolVersion":"2025-11-25","capabilities":{"tools":{},"resources":{}},"serverInfo":{"name":"a","version":"1"}}`
-	case strings.HasPrefix(r.Method, "notifications/"):
-		return ""
-	}
-	return page(r)
-}
-
 // TestIDsAsText come from servers that write each id as a text.
 func TestIDsAsText(t *testing.T) {
 	t.Parallel()
 	for _, over := range ways {
 		for _, form := range []string{`"%s"`, `"%s.0"`, `%s.0`} {
 			t.Run(over+" "+form, func(t *testing.T) {
-				server := quirky(t, over, func(r request) string {
-					id := fmt.Sprintf(form, r.ID)
-					result := initialize(r, func(r request) string {
-						switch {
-						case r.Method == "tools/list":
-							return `{"tools":` + strings.Replace(oneTool, `]`, `,{"name":"y","inputSchema":{}}]`, 1) + `}`
-						case strings.Contains(string(r.Params), `"y"`):
-							return "error"
-						}
-						return `{"content":[{"type":"text","text":"a<b"}]}`
-					})
-					switch result {
-					case "":
-						return ""
-					case "error":
-						return `{"jsonrpc":"2.0","id":` + id + `,"error":{"code":-32000,"message":"not today"}}`
+				server := quirky(t, over, form, func(r request) string {
+					switch {
+					case r.Method == "tools/list":
+						return `{"tools":` + strings.Replace(oneTool, `]`, `,{"name":"y","inputSchema":{}}]`, 1) + `}`
+					case strings.Contains(string(r.Params), `"y"`):
+						return "error"
 					}
-					return `{"jsonrpc":"2.0","id":` + id + `,"result":` + result + `}`
+					return `{"content":[{"type":"text","text":"a<b"}]}`
 				})
 				server.StartTimeout, server.CallTimeout = time.Hour, time.Hour
 				s := open(t, server)
@@ -132,7 +127,7 @@ func TestEmptyCursors(t *testing.T) {
 	} {
 		for _, over := range ways {
 			t.Run(test.name+" "+over, func(t *testing.T) {
-				answer := func(r request) string {
+				s := open(t, quirky(t, over, "%s", func(r request) string {
 					kind, item := "tools", `{"name":%q,"inputSchema":{}}`
 					switch r.Method {
 					case "resources/list":
@@ -155,16 +150,6 @@ func TestEmptyCursors(t *testing.T) {
 						next = "," + next
 					}
 					return fmt.Sprintf(`{"%s":[`+item+`]%s}`, kind, name, next)
-				}
-				s := open(t, quirky(t, over, func(r request) string {
-					switch result := initialize(r, answer); result {
-					case "":
-						return ""
-					case "error":
-						return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32602,"message":"no such cursor"}}`, r.ID)
-					default:
-						return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":%s}`, r.ID, result)
-					}
 				}))
 				var got []string
 				for _, tool := range s.List().Tools {
@@ -216,19 +201,12 @@ func listed(t *testing.T, s *Session, tool, arguments string) []string {
 // TestCursorsOfResourcesThatComeAgain are named.
 func TestCursorsOfResourcesThatComeAgain(t *testing.T) {
 	t.Parallel()
-	server := quirky(t, "pipes", func(r request) string {
-		result := initialize(r, func(r request) string {
-			if r.Method == "tools/list" {
-				return `{"tools":[]}`
-			}
-			return `{"resources":[{"name":"n","uri":"u"}],"resourceTemplates":[{"name":"n","uriTemplate":"u"}],"nextCursor":"again"}`
-		})
-		if result == "" {
-			return ""
+	s := open(t, quirky(t, "pipes", "%s", func(r request) string {
+		if r.Method == "tools/list" {
+			return `{"tools":[]}`
 		}
-		return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":%s}`, r.ID, result)
-	})
-	s := open(t, server)
+		return `{"resources":[{"name":"n","uri":"u"}],"resourceTemplates":[{"name":"n","uriTemplate":"u"}],"nextCursor":"again"}`
+	}))
 	for _, tool := range []string{"list_mcp_resources", "list_mcp_resource_templates"} {
 		for _, arguments := range []string{`{}`, `{"server":"test","cursor":"again"}`} {
 			if r := call(t, s, tool, arguments); !strings.Contains(r.Output, `the cursor \"again\" came again`) || strings.Contains(r.Output, "next_cursor") {

@@ -1,32 +1,21 @@
 package mcp
 
 import (
-	"bytes"
 	"context"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
-	"image"
-	"image/png"
 	"strings"
 	"testing"
 
+	"github.com/agent-ci/agent-ci/tools/toolstest"
 	"github.com/google/go-cmp/cmp"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-func onePixel(t *testing.T) string {
-	t.Helper()
-	var b bytes.Buffer
-	if err := png.Encode(&b, image.NewGray(image.Rect(0, 0, 1, 1))); err != nil {
-		t.Fatal(err)
-	}
-	return base64.StdEncoding.EncodeToString(b.Bytes())
-}
-
 func TestResults(t *testing.T) {
 	t.Parallel()
-	pixel := onePixel(t)
+	pixel := base64.StdEncoding.EncodeToString(toolstest.PNG(t, 1, 1))
 	for _, test := range []struct {
 		name, result, want string
 		failed             bool
