@@ -16,40 +16,43 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// fake is a tool made of what a test gives it.
+// fake is a tool made of what a test gives it. Without run, it answers with its input.
 type fake struct {
-	name       string
-	parameters string
-	accepts    string // more than it tells of
-	grammar    string
-	mutates    bool
-	run        func(ctx context.Context, call Call) (Result, error)
+	name        string
+	parameters  string
+	accepts     string // more than it tells of
+	grammar     string
+	builtin     bool // the API knows it
+	foreign     bool
+	scripts     bool
+	mutates     bool
+	mutatesCall func(Call) bool
+	run         func(ctx context.Context, call Call) (Result, error)
 }
 
 func (f fake) tool() Tool {
-	spec := Spec{Name: f.name, Grammar: f.grammar}
-	if f.grammar == "" {
-		spec.Parameters = json.RawMessage(`{"type":"object"}`)
-	}
-	if f.parameters != "" {
-		spec.Parameters = json.RawMessage(f.parameters)
-	}
-	if f.accepts != "" {
-		spec.Accepts = json.RawMessage(f.accepts)
-	}
 	if f.run == nil {
 		f.run = func(_ context.Context, call Call) (Result, error) { return Result{Output: call.Input}, nil }
 	}
-	return Tool{Spec: spec, Mutates: f.mutates, Run: f.run}
+	tool := Tool{Spec: Spec{Name: f.name, Grammar: f.grammar}, Mutates: f.mutates, MutatesCall: f.mutatesCall, Foreign: f.foreign, Scripts: f.scripts, Run: f.run}
+	switch {
+	case f.builtin:
+		tool.Spec.Builtin = f.name
+	case f.parameters != "":
+		tool.Spec.Parameters = json.RawMessage(f.parameters)
+	case f.grammar == "":
+		tool.Spec.Parameters = json.RawMessage(`{"type":"object"}`)
+	}
+	if f.accepts != "" {
+		tool.Spec.Accepts = json.RawMessage(f.accepts)
+	}
+	return tool
 }
 
-// maker makes a tool for a test.
-type maker interface{ tool() Tool }
-
-func registry(makers ...maker) *Registry {
+func registry(fakes ...fake) *Registry {
 	var all []Tool
-	for _, m := range makers {
-		all = append(all, m.tool())
+	for _, f := range fakes {
+		all = append(all, f.tool())
 	}
 	return New(all...)
 }
@@ -58,6 +61,8 @@ func registry(makers ...maker) *Registry {
 type journal struct {
 	mu       sync.Mutex
 	started  []string
+	mutates  []bool   // of the calls that started
+	lines    []string // of all
 	finished map[string]Finished
 	fail     error
 }
@@ -65,7 +70,8 @@ type journal struct {
 func (j *journal) Started(s Started) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.started = append(j.started, s.Call.ID)
+	j.started, j.mutates = append(j.started, s.Call.ID), append(j.mutates, s.Mutates)
+	j.lines = append(j.lines, fmt.Sprintf("start %s %d of %d refused %t", s.Call.ID, s.Call.Number, s.Call.Caller, s.Refused))
 	return j.fail
 }
 
@@ -79,10 +85,11 @@ func (j *journal) Finished(f Finished) {
 		panic("finished twice: " + f.Call.ID)
 	}
 	j.finished[f.Call.ID] = f
+	j.lines = append(j.lines, "end "+f.Call.ID)
 }
 
-func dispatcher(makers ...maker) *Dispatcher {
-	return &Dispatcher{Registry: registry(makers...), Outputs: new(Outputs)}
+func dispatcher(fakes ...fake) *Dispatcher {
+	return &Dispatcher{Registry: registry(fakes...), Outputs: new(Outputs)}
 }
 
 func calls(names ...string) []Call {
@@ -127,50 +134,6 @@ func TestCallsThatDontMutateRunAtOnceAndAnswerInOrder(t *testing.T) {
 	}
 }
 
-func TestACallThatMutatesRunsAlone(t *testing.T) {
-	var mu sync.Mutex
-	running := map[string]int{}
-	var overlaps []string
-	enter := func(name string) {
-		mu.Lock()
-		defer mu.Unlock()
-		running[name]++
-		if running["change"] > 1 || running["change"] == 1 && running["look"] > 0 {
-			overlaps = append(overlaps, fmt.Sprint(running))
-		}
-	}
-	leave := func(name string) {
-		mu.Lock()
-		defer mu.Unlock()
-		running[name]--
-	}
-	run := func(_ context.Context, call Call) (Result, error) {
-		enter(call.Name)
-		defer leave(call.Name)
-		runtime.Gosched()
-		return Result{}, nil
-	}
-	d := dispatcher(fake{name: "look", run: run}, fake{name: "change", mutates: true, run: run})
-	d.Dispatch(t.Context(), calls(strings.Fields(strings.Repeat("look look change change look ", 20))...))
-	if len(overlaps) > 0 {
-		t.Errorf("ran beside a mutating call: %v", overlaps)
-	}
-}
-
-// mixed is a tool whose calls with the argument change mutate.
-type mixed struct{ fake }
-
-func (m mixed) tool() Tool {
-	tool := m.fake.tool()
-	tool.MutatesCall = func(call Call) bool {
-		if strings.Contains(call.Input, "panic") {
-			panic("boom")
-		}
-		return call.Input == `{"change":true}`
-	}
-	return tool
-}
-
 func TestAToolMaySayWhichCallsMutate(t *testing.T) {
 	var mu sync.Mutex
 	var order []string
@@ -180,8 +143,8 @@ func TestAToolMaySayWhichCallsMutate(t *testing.T) {
 		order = append(order, call.Input)
 		return Result{}, nil
 	}
-	d := dispatcher(mixed{fake{name: "exec_command", run: run}})
-	seen := new(mutations)
+	d := dispatcher(fake{name: "exec_command", mutatesCall: func(call Call) bool { return call.Input == `{"change":true}` }, run: run})
+	seen := new(journal)
 	d.Observer = seen
 	made := calls("exec_command", "exec_command", "bash", "exec_command")
 	made[2].Input = ` { "change" : true } `
@@ -189,28 +152,17 @@ func TestAToolMaySayWhichCallsMutate(t *testing.T) {
 	if diff := cmp.Diff([]string{"{}", "{}", `{"change":true}`, "{}"}, order); diff != "" {
 		t.Errorf("order (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff([]bool{false, false, true, false}, seen.told); diff != "" {
+	if diff := cmp.Diff([]bool{false, false, true, false}, seen.mutates); diff != "" {
 		t.Errorf("mutates (-want +got):\n%s", diff)
 	}
 }
 
-// mutations notes which calls are told to mutate.
-type mutations struct {
-	journal
-	told []bool
-}
-
-func (m *mutations) Started(s Started) error {
-	m.mu.Lock()
-	m.told = append(m.told, s.Mutates)
-	m.mu.Unlock()
-	return m.journal.Started(s)
-}
-
 func TestEachCallGetsAResult(t *testing.T) {
 	broken := errors.New("disk on fire")
+	boom := func(context.Context, Call) (Result, error) { panic("boom") }
 	d := dispatcher(
-		fake{name: "panics", run: func(context.Context, Call) (Result, error) { panic("boom") }},
+		fake{name: "panics", run: boom},
+		fake{name: "theirs", foreign: true, run: boom},
 		fake{name: "leaves", run: func(context.Context, Call) (Result, error) { runtime.Goexit(); return Result{}, nil }},
 		fake{name: "errs", run: func(context.Context, Call) (Result, error) { return Result{}, broken }},
 		fake{name: "refuses", run: func(context.Context, Call) (Result, error) { return Refuse("no"), nil }},
@@ -226,12 +178,13 @@ func TestEachCallGetsAResult(t *testing.T) {
 		words string
 		fault bool
 	}{
-		{"panics", "panics failed: the tool crashed", true},
+		{"panics", "panics failed: the tool crashed. This is a fault of agent-ci", true},
+		{"theirs", "theirs failed: the tool crashed. This is a fault of the tool, not of the call; try another way", true},
 		{"leaves", "leaves failed: the tool ended without a result", true},
 		{"errs", "errs failed: disk on fire", true},
 		{"refuses", "no", false},
 		{"denied", "denied is switched off for this run by tools.deny", false},
-		{"nothing", "unsupported call: nothing. The tools are: panics, leaves, errs, refuses.", false},
+		{"nothing", "unsupported call: nothing. The tools are: panics, theirs, leaves, errs, refuses.", false},
 	} {
 		t.Run(test.tool, func(t *testing.T) {
 			id := fmt.Sprint("id", i)
@@ -247,31 +200,6 @@ func TestEachCallGetsAResult(t *testing.T) {
 	var caught *Panic
 	if !errors.As(seen.finished["id0"].Fault, &caught) || caught.Value != "boom" || len(caught.Stack) == 0 {
 		t.Errorf("fault of a panic is %#v", seen.finished["id0"].Fault)
-	}
-}
-
-func TestAPanicOfAToolFromOutsideIsItsOwnFault(t *testing.T) {
-	boom := func(context.Context, Call) (Result, error) { panic("boom") }
-	d := Dispatcher{Outputs: new(Outputs), Registry: New(Tool{Spec: Spec{Name: "theirs", Parameters: json.RawMessage(`{"type":"object"}`)}, Foreign: true, Run: boom})}
-	got := d.Dispatch(t.Context(), []Call{{ID: "a", Name: "theirs", Input: "{}"}})[0].Output
-	if want := "theirs failed: the tool crashed. This is a fault of the tool, not of the call; try another way"; got != want {
-		t.Errorf("got %q, want %q", got, want)
-	}
-}
-
-func TestArgumentsInTextAreRead(t *testing.T) {
-	d := dispatcher(fake{name: "tool", parameters: `{"type":"object","properties":{"n":{"type":"number"},"i":{"type":"integer"},` +
-		`"b":{"type":"boolean"},"l":{"type":"array"},"o":{"type":"object"},"s":{"type":"string"}}}`})
-	for given, want := range map[string]string{
-		`{"b":"true","i":"-3","l":"[1]","n":"1.5","o":"{\"a\":1}","s":"7"}`: `{"b":true,"i":-3,"l":[1],"n":1.5,"o":{"a":1},"s":"7"}`,
-		`{"n":"x"}`:    "tool: n: expected number, got string x. ",
-		`{"n":"[1]"}`:  "tool: n: expected number, got string [1]. ",
-		`{"b":"True"}`: "tool: b: expected boolean, got string True. ",
-		`{"i":"1.5"}`:  "tool: i: expected integer, got number 1.5. ",
-	} {
-		if got := d.Dispatch(t.Context(), []Call{{ID: "a", Name: "tool", Input: given}})[0].Output; !strings.HasPrefix(got, want) {
-			t.Errorf("%s gave %s, want %s", given, got, want)
-		}
 	}
 }
 

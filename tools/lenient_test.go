@@ -1,7 +1,6 @@
 package tools
 
 import (
-	"context"
 	"encoding/json"
 	"strings"
 	"testing"
@@ -14,6 +13,7 @@ func TestTextsThatHoldJSON(t *testing.T) {
 	const object = `"$defs":{"o":{"type":"object","properties":{"n":{"type":"integer"},"deep":{"$ref":"#/$defs/o"}},"required":["n"],"additionalProperties":false}}`
 	for _, test := range []struct{ name, schema, input, want string }{
 		{"a list", `"a":{"type":"array"}`, `{"a":"[\"us\"]"}`, `{"a":["us"]}`},
+		{"each type", `"b":{"type":"boolean"},"i":{"type":"integer"},"n":{"type":"number"},"o":{"type":"object"},"s":{"type":"string"}`, `{"b":"true","i":"-3","n":"1.5","o":"{\"a\":1}","s":"7"}`, `{"b":true,"i":-3,"n":1.5,"o":{"a":1},"s":"7"}`},
 		{"an optional list, as FastMCP has it", `"a":{"anyOf":[{"type":"array","items":{"type":"string"}},{"type":"null"}],"default":null}`, `{"a":"[\"us\"]"}`, `{"a":["us"]}`},
 		{"null of such a list", `"a":{"anyOf":[{"type":"array"},{"type":"null"}]}`, `{"a":"null"}`, `{"a":null}`},
 		{"several types", `"a":{"type":["array","null"]}`, `{"a":"[\"us\"]"}`, `{"a":["us"]}`},
@@ -38,7 +38,7 @@ func TestTextsThatHoldJSON(t *testing.T) {
 		{"no JSON", `"a":{"anyOf":[{"type":"array"},{"$ref":"#/$defs/o"},{"type":"null"}]}`, `{"a":"[us]"}`, "The arguments are: a (object or array or null)."},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			d := &Dispatcher{Outputs: &Outputs{}, Registry: New(foreign("t", `{"type":"object","properties":{`+test.schema+`},`+object+`}`))}
+			d := dispatcher(foreign(`{"type":"object","properties":{` + test.schema + `},` + object + `}`))
 			r := d.Dispatch(t.Context(), []Call{{ID: "1", Name: "t", Input: test.input}})[0]
 			if !strings.HasPrefix(test.want, "{") {
 				if !r.Failed || !strings.Contains(r.Output, test.want) {
@@ -53,20 +53,6 @@ func TestTextsThatHoldJSON(t *testing.T) {
 	}
 }
 
-// TestTextsThatHoldTooMuch are checked against the bound that other arguments have.
-func TestTextsThatHoldTooMuch(t *testing.T) {
-	d := &Dispatcher{Outputs: &Outputs{}, Registry: New(foreign("t", `{"type":"object","properties":{"d":{"anyOf":[{"$ref":"#/$defs/d"},{"type":"null"}]}},"required":["d"],`+
-		`"$defs":{"d":{"type":"object","anyOf":[{"properties":{"a":{"$ref":"#/$defs/d"},"b":false}},{"properties":{"a":{"$ref":"#/$defs/d"},"c":false}}]}}}`))}
-	raw, err := json.Marshal(strings.Repeat(`{"b":1,"c":1,"a":`, 60) + `{}` + strings.Repeat(`}`, 60))
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := d.Dispatch(t.Context(), []Call{{ID: "1", Name: "t", Input: `{"d":` + string(raw) + `}`}})[0]
-	if !r.Failed || !strings.Contains(r.Output, "nested too deep") {
-		t.Errorf("got %+v", r)
-	}
-}
-
 // TestWordsForTheModel is about schemas that have no types.
 func TestWordsForTheModel(t *testing.T) {
 	for _, test := range []struct{ schema, input, want string }{
@@ -77,39 +63,46 @@ func TestWordsForTheModel(t *testing.T) {
 		{`{"properties":{"y":{"anyOf":[{"type":"number"},{"type":"boolean"}]}}}`, `{"y":"a"}`, "y: it fits none of the schema's alternatives (anyOf)."},
 		{`{"properties":{"y":{"oneOf":[{"type":"string"},{"minLength":1}]}}}`, `{"y":"a"}`, "y: it fits several of the schema's alternatives"},
 		{`{"properties":{"y":{"const":"k"}}}`, `{"y":"a"}`, `y: expected "k", got "a".`},
+		{`{"properties":{"y":{"type":"number"}}}`, `{"y":"[1]"}`, "t: y: expected number, got string [1]. "},
+		{`{"properties":{"y":{"type":"boolean"}}}`, `{"y":"True"}`, "t: y: expected boolean, got string True. "},
+		{`{"properties":{"y":{"type":"integer"}}}`, `{"y":"1.5"}`, "t: y: expected integer, got number 1.5. "},
 	} {
-		d := &Dispatcher{Outputs: &Outputs{}, Registry: New(foreign("t", test.schema))}
-		r := d.Dispatch(t.Context(), []Call{{ID: "1", Name: "t", Input: test.input}})[0]
+		r := dispatcher(foreign(test.schema)).Dispatch(t.Context(), []Call{{ID: "1", Name: "t", Input: test.input}})[0]
 		if !r.Failed || !strings.Contains(r.Output, test.want) {
 			t.Errorf("%s: got %s", test.schema, r.Output)
 		}
 	}
 }
 
-func foreign(name, schema string) Tool {
-	return Tool{
-		Spec: Spec{Name: name, Parameters: json.RawMessage(schema)}, Foreign: true,
-		Run: func(_ context.Context, call Call) (Result, error) { return Result{Output: call.Input}, nil },
-	}
-}
+// foreign is a tool from outside, named t.
+func foreign(schema string) fake { return fake{name: "t", parameters: schema, foreign: true} }
 
-// TestSchemasThatMultiply is about a schema whose check would take longer than anybody waits.
+// TestSchemasThatMultiply is about schemas whose check would take longer than anybody waits, also of arguments in a text.
 func TestSchemasThatMultiply(t *testing.T) {
-	d := &Dispatcher{Outputs: &Outputs{}, Registry: New(foreign("t", `{"type":"object","anyOf":[{"properties":{"a":{"$ref":"#"},"b":false}},{"properties":{"a":{"$ref":"#"},"c":false}}]}`))}
-	ask := func(levels int) Result {
-		input := strings.Repeat(`{"b":1,"c":1,"a":`, levels) + `{}` + strings.Repeat(`}`, levels)
-		return d.Dispatch(t.Context(), []Call{{ID: "1", Name: "t", Input: input}})[0]
+	alternatives := func(to string) string {
+		return `"type":"object","anyOf":[{"properties":{"a":{"$ref":"` + to + `"},"b":false}},{"properties":{"a":{"$ref":"` + to + `"},"c":false}}]`
 	}
-	if r := ask(3); !r.Failed || strings.Contains(r.Output, "nested too deep") {
-		t.Errorf("got %+v", r)
+	deep := func(levels int) string {
+		return strings.Repeat(`{"b":1,"c":1,"a":`, levels) + `{}` + strings.Repeat(`}`, levels)
 	}
-	if r := ask(60); !r.Failed || !strings.Contains(r.Output, "nested too deep") {
-		t.Errorf("got %+v", r)
+	text, _ := json.Marshal(deep(60))
+	for _, test := range []struct {
+		schema, input string
+		tooDeep       bool
+	}{
+		{`{` + alternatives("#") + `}`, deep(3), false},
+		{`{` + alternatives("#") + `}`, deep(60), true},
+		{`{"type":"object","properties":{"d":{"anyOf":[{"$ref":"#/$defs/d"},{"type":"null"}]}},"required":["d"],"$defs":{"d":{` + alternatives("#/$defs/d") + `}}}`, `{"d":` + string(text) + `}`, true},
+	} {
+		r := dispatcher(foreign(test.schema)).Dispatch(t.Context(), []Call{{ID: "1", Name: "t", Input: test.input}})[0]
+		if !r.Failed || strings.Contains(r.Output, "nested too deep") != test.tooDeep {
+			t.Errorf("%s: got %+v", test.input, r)
+		}
 	}
 }
 
 func TestNoOtherNameStandsForAForeignTool(t *testing.T) {
-	d := &Dispatcher{Outputs: &Outputs{}, Registry: New(foreign("shell", `{"type":"object"}`))}
+	d := dispatcher(fake{name: "shell", foreign: true})
 	results := d.Dispatch(t.Context(), []Call{{ID: "1", Name: "bash", Input: `{"cmd":"ls"}`}, {ID: "2", Name: "shell", Input: `{"cmd":"ls"}`}})
 	if !results[0].Failed || !strings.Contains(results[0].Output, "unsupported call: bash") {
 		t.Errorf("got %+v", results[0])

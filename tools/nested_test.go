@@ -2,7 +2,6 @@ package tools
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -13,46 +12,21 @@ import (
 )
 
 // scripted is a dispatcher with a tool whose calls run script, and the events that it told of.
-func scripted(script func(ctx context.Context, calls *ScriptCalls) Result, others ...Tool) (*Dispatcher, *heard) {
-	told := new(heard)
-	runs := Tool{
-		Spec: Spec{Name: "script", Grammar: "start: /.+/"}, Scripts: true,
-		Run: func(ctx context.Context, _ Call) (Result, error) { return script(ctx, ScriptCallsOf(ctx)), nil },
-	}
-	return &Dispatcher{Registry: New(append(others, runs)...), Outputs: &Outputs{}, Observer: told}, told
-}
-
-type heard struct {
-	mu    sync.Mutex
-	lines []string
-}
-
-func (h *heard) Started(s Started) error {
-	h.tell("start %s %d of %d refused %t", s.Call.ID, s.Call.Number, s.Call.Caller, s.Refused)
-	return nil
-}
-
-func (h *heard) Finished(f Finished) { h.tell("end %s", f.Call.ID) }
-
-func (h *heard) tell(format string, args ...any) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.lines = append(h.lines, fmt.Sprintf(format, args...))
-}
-
-func anyTool(name string, mutates bool, run func(ctx context.Context) (Result, error)) Tool {
-	return Tool{
-		Spec: Spec{Name: name, Parameters: json.RawMessage(`{"type":"object"}`)}, Mutates: mutates,
-		Run: func(ctx context.Context, _ Call) (Result, error) { return run(ctx) },
-	}
+func scripted(script func(ctx context.Context, calls *ScriptCalls) Result, others ...fake) (*Dispatcher, *journal) {
+	told := new(journal)
+	d := dispatcher(append(others, fake{name: "script", grammar: "start: /.+/", scripts: true, run: func(ctx context.Context, _ Call) (Result, error) {
+		return script(ctx, ScriptCallsOf(ctx)), nil
+	}})...)
+	d.Observer = told
+	return d, told
 }
 
 func TestCallsOfAScriptReadTogetherAndWriteAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex
 		now, most, writing := 0, 0, false
-		work := func(writes bool) func(context.Context) (Result, error) {
-			return func(context.Context) (Result, error) {
+		work := func(writes bool) func(context.Context, Call) (Result, error) {
+			return func(context.Context, Call) (Result, error) {
 				mu.Lock()
 				now++
 				if most = max(most, now); writing || writes && now > 1 {
@@ -78,7 +52,7 @@ func TestCallsOfAScriptReadTogetherAndWriteAlone(t *testing.T) {
 			}
 			calls.Wait()
 			return Result{Output: "all"}
-		}, anyTool("read", false, work(false)), anyTool("write", true, work(true)))
+		}, fake{name: "read", run: work(false)}, fake{name: "write", mutates: true, run: work(true)})
 		began := time.Now()
 		d.Dispatch(t.Context(), []Call{{ID: "c", Number: 7, Name: "script", Input: "x", Form: Freeform}, {ID: "d", Number: 8, Name: "write", Input: "{}"}})
 		if took := time.Since(began); most != 2 || took < 4*time.Second || took > 6*time.Second {
@@ -93,22 +67,25 @@ func TestCallsOfAScriptReadTogetherAndWriteAlone(t *testing.T) {
 	})
 }
 
-// A script may change anything: it runs alone among the calls of its answer, in their order.
+// A script may change anything: like a call that mutates, it runs alone among the calls of its answer, in their order.
 func TestAScriptRunsAloneAmongTheCallsOfAnAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		slow := func(context.Context) (Result, error) { time.Sleep(time.Second); return Result{}, nil }
+		slow := func(context.Context, Call) (Result, error) { time.Sleep(time.Second); return Result{}, nil }
 		d, told := scripted(func(ctx context.Context, calls *ScriptCalls) Result {
 			time.Sleep(time.Second)
 			calls.Start(ctx, Call{Name: "write", Input: "{}"}, func(Result) {})
 			calls.Wait()
 			return Result{}
-		}, anyTool("read", false, slow), anyTool("write", true, slow))
+		}, fake{name: "read", run: slow}, fake{name: "write", mutates: true, run: slow})
+		began := time.Now()
 		d.Dispatch(t.Context(), []Call{
 			{ID: "a", Name: "read", Input: "{}"},
 			{ID: "b", Name: "script", Input: "x", Form: Freeform},
 			{ID: "c", Name: "read", Input: "{}"},
 			{ID: "d", Name: "script", Input: "x", Form: Freeform},
 			{ID: "e", Name: "write", Input: "{}"},
+			{ID: "f", Name: "read", Input: "{}"},
+			{ID: "g", Name: "write", Input: "{}"},
 		})
 		var ended []string
 		for _, line := range told.lines {
@@ -116,17 +93,17 @@ func TestAScriptRunsAloneAmongTheCallsOfAnAnswer(t *testing.T) {
 				ended = append(ended, id)
 			}
 		}
-		if got := strings.Join(ended, " "); got != "a b.1 b c d.1 d e" {
-			t.Errorf("the calls ended in the order %s", got)
+		if got, took := strings.Join(ended, " "), time.Since(began); got != "a b.1 b c d.1 d e f g" || took != 9*time.Second {
+			t.Errorf("the calls ended in the order %s after %s", got, took)
 		}
 	})
 }
 
 func TestACallOfAScriptHasTheOutputInItsObject(t *testing.T) {
-	ran := anyTool("run", false, func(context.Context) (Result, error) {
+	ran := fake{name: "run", run: func(context.Context, Call) (Result, error) {
 		printed := &Printed{head: []byte("the secret"), bytes: 10}
 		return Result{Output: "Exit code: 0\n", Printed: printed, Object: map[string]any{"exit_code": 0, "note": []any{"a secret"}}}, nil
-	})
+	}}
 	var got Result
 	d, _ := scripted(func(ctx context.Context, calls *ScriptCalls) Result {
 		calls.Start(ctx, Call{Name: "run", Input: "{}"}, func(r Result) { got = r })
@@ -159,7 +136,7 @@ func TestWhatAScriptShowsIsCutWithItsLinesCounted(t *testing.T) {
 }
 
 func TestAScriptCannotCallScriptsNorWhatItsBudgetForbids(t *testing.T) {
-	read := anyTool("read", false, func(context.Context) (Result, error) { return Result{Output: "read"}, nil })
+	read := fake{name: "read", run: func(context.Context, Call) (Result, error) { return Result{Output: "read"}, nil }}
 	var got []string
 	d, _ := scripted(func(ctx context.Context, calls *ScriptCalls) Result {
 		for _, name := range []string{"script", "read", "read", "nothing"} {

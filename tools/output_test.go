@@ -26,12 +26,11 @@ func printing(o *Outputs, print func(io.Writer)) fake {
 }
 
 // finish passes a result through the outputs as the dispatcher does.
-func finish(t *testing.T, o *Outputs, made maker) (Result, UncutOutput) {
+func finish(t *testing.T, o *Outputs, made fake) (Result, UncutOutput) {
 	t.Helper()
 	seen := new(journal)
-	tool := made.tool()
-	d := &Dispatcher{Registry: New(tool), Outputs: o, Observer: seen}
-	result := d.Dispatch(t.Context(), []Call{{ID: "call_1", Name: tool.Spec.Name}})[0]
+	d := &Dispatcher{Registry: registry(made), Outputs: o, Observer: seen}
+	result := d.Dispatch(t.Context(), []Call{{ID: "call_1", Name: made.name}})[0]
 	return result, seen.finished["call_1"].Uncut
 }
 

@@ -21,15 +21,6 @@ var (
 	imageFake = fake{name: "view_image", parameters: `{"type":"object","properties":{"path":{"type":"string"}},"required":["path"],"additionalProperties":false}`}
 )
 
-// builtin is a tool that the API knows.
-type builtin struct{ fake }
-
-func (b builtin) tool() Tool {
-	tool := b.fake.tool()
-	tool.Spec = Spec{Name: "native", Builtin: "native"}
-	return tool
-}
-
 func TestNamesAndArgumentsOfOtherAgents(t *testing.T) {
 	for _, test := range []struct {
 		name     string
@@ -87,7 +78,7 @@ func TestNamesAndArgumentsOfOtherAgents(t *testing.T) {
 		{"built-in tool called as a function", Call{Name: "native", Input: `{"input":"x"}`}, "x", true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			d := dispatcher(execFake, shellFake, planFake, patchFake, readFake, listFake, grepFake, imageFake, builtin{})
+			d := dispatcher(execFake, shellFake, planFake, patchFake, readFake, listFake, grepFake, imageFake, fake{name: "native", builtin: true})
 			d.Offered = []string{"exec_command"}
 			got := d.Dispatch(t.Context(), []Call{test.call})[0]
 			if diff := cmp.Diff(Result{Output: test.want}, got); diff != "" {
