@@ -10,7 +10,6 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/agent-ci/agent-ci/runner/agent/model"
 	"github.com/agent-ci/agent-ci/runner/agent/model/modeltest"
 	"github.com/agent-ci/agent-ci/runner/agent/model/rawitem"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
@@ -53,25 +52,73 @@ func survives(t *testing.T, items []json.RawMessage) {
 // kept is a text that every compaction keeps.
 func kept() []string { return []string{"Say \"please\" <first> & \\ last."} }
 
-func TestCompactionByTheEndpoint(t *testing.T) {
+// TestCompacts makes a conversation shorter in each way, with tools in their field and in the input.
+func TestCompacts(t *testing.T) {
 	t.Parallel()
-	f, server := talk(t, long(10, done), modeltest.Options{Compacts: true})
-	f.Window, f.Plan, f.KeptTexts = 10_000, func() string { return "- [pending] mend it\n" }, kept
-	f.mustSay(t, "Done.")
-	found := f.compactions(t)
-	if len(found) == 0 || found[0].Method != "endpoint" || found[0].Reason != "window" || found[0].Before < 8500 || found[0].After >= found[0].Before {
-		t.Fatalf("compactions: %+v", found)
-	}
-	for _, one := range found {
-		survives(t, one.Items)
-		if !strings.Contains(string(slices.Concat(one.Items...)), `"encrypted_content":"opaque"`) {
-			t.Errorf("the endpoint's item is not kept: %s", one.Items)
+	for method, c := range map[string]struct {
+		answers string
+		options modeltest.Options
+		kept    string // words of the items
+		longest int64  // tokens after it; 0 for fewer than before
+	}{
+		"endpoint": {long(10, done), modeltest.Options{Compacts: true}, `"encrypted_content":"opaque"`, 0},
+		"summary": {
+			long(8, "  - expect: [replaced by your summary]\n    output: [{say: I read nine files.}]\n    usage: {input: 9500}\n"+done), modeltest.Options{}, "I read nine files.", 0,
+		},
+		"trimming": {long(8, "  - fail: {status: 400, code: invalid_request_error, message: no summaries here}\n"+done), modeltest.Options{}, "The runner", 5_500},
+	} {
+		for _, inInput := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, tools in the input %t", method, inInput), func(t *testing.T) {
+				f, server := talk(t, c.answers, c.options)
+				f.Window, f.Plan, f.KeptTexts = 10_000, func() string { return "- [pending] mend it\n" }, kept
+				f.Settings.ToolsInInput = inInput
+				f.Settings.Tools = []json.RawMessage{json.RawMessage(`{"type":"function","name":"read_file","strict":false,"parameters":{"type":"object"}}`)}
+				f.box.answers["read_file"] = tools.Result{Output: strings.Repeat("x", 4000)}
+				f.mustSay(t, "Done.")
+				found := f.compactions(t)
+				if len(found) == 0 || c.options.Compacts == (len(found) == 1) {
+					t.Fatalf("compactions: %+v", found)
+				}
+				for _, one := range found {
+					if one.Method != method || one.Reason != "window" || one.Before < 8500 || one.After >= one.Before || c.longest > 0 && one.After > c.longest {
+						t.Errorf("compaction: %+v", one)
+					}
+					survives(t, one.Items)
+					if !strings.Contains(string(slices.Concat(one.Items...)), c.kept) {
+						t.Errorf("the items lack %s: %s", c.kept, one.Items)
+					}
+				}
+				if got := f.Spent().Usage.Output; got != 5*int64(server.Compactions()) {
+					t.Errorf("%d output tokens are counted, the endpoint wrote 5 each time", got)
+				}
+				noFaults(t, server)
+				bodies := bodiesOf(server)
+				f.rebuilds(t, "responses", bodies)
+				for i, body := range bodies {
+					var sent struct {
+						Instructions *string
+						Input        []struct{ Type string }
+					}
+					if err := json.Unmarshal([]byte(body), &sent); err != nil {
+						t.Fatal(err)
+					}
+					if inInput && (sent.Instructions != nil || sent.Input[0].Type != rawitem.AdditionalToolsType || sent.Input[1].Type != "message") {
+						t.Errorf("request %d has instructions %t, and begins with %+v", i+1, sent.Instructions != nil, sent.Input[:2])
+					}
+				}
+			})
 		}
 	}
-	noFaults(t, server)
-	if got := f.Spent().Usage.Output; got != 5*int64(server.Compactions()) {
-		t.Errorf("%d output tokens are counted, the endpoint wrote 5 each time", got)
+}
+
+// bodiesOf are the requests of a server for answers, without those for compactions.
+func bodiesOf(server *modeltest.Server) (all []string) {
+	for _, r := range server.Requests() {
+		if body := string(r.Body); strings.Contains(body, `"stream"`) {
+			all = append(all, body)
+		}
 	}
+	return all
 }
 
 // TestEndpointCompactionKeepsRunnerMessages keeps what only messages tell: a red
@@ -93,26 +140,7 @@ func TestEndpointCompactionKeepsRunnerMessages(t *testing.T) {
 			t.Errorf("what the runner said is gone: %s", one.Items)
 		}
 	}
-	noFaults(t, server)
-}
-
-func TestCompactionBySummary(t *testing.T) {
-	t.Parallel()
-	session := long(8, "  - expect: [replaced by your summary]\n    output: [{say: I read nine files.}]\n    usage: {input: 9500}\n"+
-		done)
-	f, server := talk(t, session, modeltest.Options{})
-	f.Window, f.Plan, f.KeptTexts = 10_000, func() string { return "- [pending] mend it\n" }, kept
-	f.box.answers["read_file"] = tools.Result{Output: strings.Repeat("x", 2000)}
-	f.mustSay(t, "Done.")
-	found := f.compactions(t)
-	if len(found) != 1 || found[0].Method != "summary" {
-		t.Fatalf("compactions: %+v", found)
-	}
-	survives(t, found[0].Items)
-	requests := server.Requests()
-	if last := string(requests[len(requests)-1].Body); !strings.Contains(last, "I read nine files.") {
-		t.Errorf("the last request lacks the summary: %s", last)
-	}
+	f.rebuilds(t, "responses", bodiesOf(server))
 	noFaults(t, server)
 }
 
@@ -143,21 +171,6 @@ func TestBudgetsReserveLastTurn(t *testing.T) {
 			}
 		})
 	}
-}
-
-func TestCompactionByTrimming(t *testing.T) {
-	t.Parallel()
-	session := long(8, "  - fail: {status: 400, code: invalid_request_error, message: no summaries here}\n"+done)
-	f, server := talk(t, session, modeltest.Options{})
-	f.Window, f.Plan, f.KeptTexts = 10_000, func() string { return "- [pending] mend it\n" }, kept
-	f.box.answers["read_file"] = tools.Result{Output: strings.Repeat("x", 4000)}
-	f.mustSay(t, "Done.")
-	found := f.compactions(t)
-	if len(found) != 1 || found[0].Method != "trimming" || found[0].After > 5_500 {
-		t.Fatalf("compactions: %+v", found)
-	}
-	survives(t, found[0].Items)
-	noFaults(t, server)
 }
 
 func TestRepeatsKeptTextsOnlyIfMissing(t *testing.T) {
@@ -240,50 +253,6 @@ func TestEndsOnOverlongTask(t *testing.T) {
 	}
 }
 
-// TestTranscriptHasWholeConversation rebuilds each request from the
-// events, through compactions too.
-func TestTranscriptHasWholeConversation(t *testing.T) {
-	t.Parallel()
-	f, server := talk(t, long(20, done), modeltest.Options{Compacts: true})
-	f.Window = 10_000
-	f.mustRun(t)
-	var sent [][]byte
-	for _, r := range server.Requests() {
-		if !strings.Contains(string(r.Body), `"stream"`) {
-			continue // to the endpoint that compacts
-		}
-		sent = append(sent, r.Body)
-	}
-	var history []json.RawMessage
-	for _, event := range f.events(t) {
-		var data struct {
-			Input, Output, Items []json.RawMessage
-		}
-		if err := json.Unmarshal(event.Data, &data); err != nil {
-			t.Fatal(err)
-		}
-		switch event.Type {
-		case transcript.TypeModelRequest:
-			history = append(history, data.Input...)
-			raw, err := model.Request{Settings: f.Settings, History: history}.Body()
-			if err != nil {
-				t.Fatal(err)
-			}
-			if string(raw) != string(sent[0]) {
-				t.Fatalf("the events make up\n%s\nand not\n%s", raw, sent[0])
-			}
-			sent = sent[1:]
-		case transcript.TypeModelResponse:
-			history = append(history, data.Output...)
-		case transcript.TypeCompaction:
-			history = data.Items
-		}
-	}
-	if len(sent) > 0 {
-		t.Errorf("%d requests are not in the transcript", len(sent))
-	}
-}
-
 // TestTrimmingKeepsPairs makes conversations of all kinds too long; the server
 // checks that every call has its output.
 func TestTrimmingKeepsPairs(t *testing.T) {
@@ -321,44 +290,4 @@ func TestTrimmingKeepsPairs(t *testing.T) {
 			}
 		}
 	})
-}
-
-// TestCompactionKeepsToolsInInput makes a conversation shorter in each way.
-func TestCompactionKeepsToolsInInput(t *testing.T) {
-	t.Parallel()
-	for method, of := range map[string]struct {
-		answers string
-		options modeltest.Options
-	}{
-		"endpoint": {long(10, done), modeltest.Options{Compacts: true}},
-		"summary":  {long(8, "  - output: [{say: I read nine files.}]\n    usage: {input: 9500}\n"+done), modeltest.Options{}},
-		"trimming": {long(8, "  - fail: {status: 400, code: invalid_request_error, message: no summaries here}\n"+done), modeltest.Options{}},
-	} {
-		t.Run(method, func(t *testing.T) {
-			f, server := talk(t, of.answers, of.options)
-			f.Settings.ToolsInInput, f.Window = true, 10_000
-			f.Settings.Tools = []json.RawMessage{json.RawMessage(`{"type":"function","name":"read_file","strict":false,"parameters":{"type":"object"}}`)}
-			f.box.answers["read_file"] = tools.Result{Output: strings.Repeat("x", 4000)}
-			f.mustSay(t, "Done.")
-			if found := f.compactions(t); len(found) == 0 || found[0].Method != method {
-				t.Fatalf("compactions: %+v", found)
-			}
-			for i, request := range server.Requests() {
-				var body struct {
-					Instructions *string
-					Choice       string `json:"tool_choice"`
-					Input        []struct{ Type string }
-				}
-				if err := json.Unmarshal(request.Body, &body); err != nil {
-					t.Fatal(err)
-				}
-				if body.Choice == "" { // it asks for a compaction
-					continue
-				}
-				if body.Instructions != nil || body.Input[0].Type != rawitem.AdditionalToolsType || body.Input[1].Type != "message" {
-					t.Errorf("request %d has instructions %t, and begins with %+v", i+1, body.Instructions != nil, body.Input[:2])
-				}
-			}
-		})
-	}
 }

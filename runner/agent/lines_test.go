@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// TestHandlesEndsOfStreams has both wires end, and break, their lines in other ways.
+// TestHandlesEndsOfStreams has both wires end, and break, their lines in other ways. new-api:
+// https://github.com/earendil-works/pi/issues/9513
 func TestHandlesEndsOfStreams(t *testing.T) {
 	t.Parallel()
 	answers := map[string]string{

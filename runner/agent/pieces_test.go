@@ -19,7 +19,8 @@ const (
 	argsDone    = `"item_id":"fc_1","output_index":0,"arguments":"{\"file_path\":\"a\"}"`
 )
 
-// TestJoinsCallTextFromEvents has the text of an item anywhere but in the item.
+// TestJoinsCallTextFromEvents has the text of an item anywhere but in the item. gpt-5.3-codex-spark:
+// https://github.com/BerriAI/litellm/issues/27144
 func TestJoinsCallTextFromEvents(t *testing.T) {
 	t.Parallel()
 	const want = `{"file_path":"a"}`
@@ -69,7 +70,7 @@ func TestJoinsCallTextFromEvents(t *testing.T) {
 			if diff := cmp.Diff([]string{c.want}, inputs); diff != "" {
 				t.Errorf("calls (-want +got):\n%s", diff)
 			}
-			f.rebuilds(t, server)
+			f.rebuilds(t, c.wire, server.bodies)
 		})
 	}
 }
@@ -91,7 +92,8 @@ func TestJoinsMessageTextFromEvents(t *testing.T) {
 	}
 }
 
-// TestNeverRunsCutCall breaks an answer off before its call is known to be whole.
+// TestNeverRunsCutCall breaks an answer off before its call is known to be whole. Command Code:
+// https://github.com/CommandCodeAI/command-code/issues/785
 func TestNeverRunsCutCall(t *testing.T) {
 	t.Parallel()
 	piece := ev("function_call_arguments.delta", `"item_id":"fc_1","output_index":0,"delta":"{\"file_path\":\"a"`)

@@ -19,9 +19,8 @@ import (
 // restart too.
 func TestDetectsQuirkOnce(t *testing.T) {
 	t.Parallel()
-	f, server := chatting(t)
+	f, server := chatting(t, slices.Insert(streamed(), 0, answer(400, "", `{"error":{"message":"\"small\" does not support thinking"}}`))...)
 	f.Settings.Effort = "low"
-	server.replace[1] = answer(400, "", `{"error":{"message":"\"small\" does not support thinking"}}`)
 	var warned []string
 	f.Warn = func(code, format string, args ...any) {
 		warned = append(warned, code+": "+fmt.Sprintf(format, args...))
@@ -36,13 +35,13 @@ func TestDetectsQuirkOnce(t *testing.T) {
 			t.Errorf("request %d is %s", n+1, body)
 		}
 	}
-	f.recordedAsSent(t, server.bodies)
+	f.rebuilds(t, "chat", server.bodies)
 
 	settings, err := f.Settings.SettingsJSON()
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, asked := chatting(t)
+	again, asked := chatting(t, saying("chat", "Done."))
 	again.Settings.Effort = "low"
 	again.Restore(pastOf(t, event(transcript.TypeModelRequest, `{"turn":1,"settings":`+string(settings)+`,"input":[`+theTask+`]}`)), nil, 0)
 	again.mustRun(t)
@@ -66,15 +65,9 @@ func TestEndsOnRefusalWithoutQuirk(t *testing.T) {
 		"a field of another request": {"property 'metadata' is unsupported", 1},
 		"again":                      {"Unknown parameter: 'reasoning_effort'.", 2},
 	} {
-		f, server := chatting(t)
+		refusing := answer(400, "", fmt.Sprintf(`{"error":{"message":%q}}`, c.message))
+		f, server := chatting(t, refusing, refusing, refusing)
 		f.Settings.Effort = "low"
-		raw, err := json.Marshal(map[string]any{"error": map[string]string{"message": c.message}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		for n := 1; n < 9; n++ {
-			server.replace[n] = answer(400, "", string(raw))
-		}
 		if _, err := f.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "invalid_request") || len(server.bodies) != c.requests {
 			t.Errorf("%s: Run ended in %v after %d requests", name, err, len(server.bodies))
 		}
@@ -117,10 +110,8 @@ func TestReadsCallsInText(t *testing.T) {
 		"the form that quotes nothing": {"<tool_call>\n<function=read_file>\n<parameter=path>\na\n</parameter>\n</function>\n</tool_call>", 0, ""},
 	} {
 		for _, quirks := range [][]model.Quirk{{chat.TextCalls}, nil} {
-			f, server := chatting(t)
-			f.Settings.NoStream, f.Settings.ChatQuirks = true, quirks
-			server.replace[1] = wholeText(c.text)
-			server.replace[2] = wholeText("Done.")
+			f, server := chatting(t, wholeText(c.text), wholeText("Done."))
+			f.Settings.ChatQuirks = quirks
 			said, err := f.Run(t.Context())
 			want := c.calls
 			if quirks == nil {
@@ -139,11 +130,9 @@ func TestReadsCallsInText(t *testing.T) {
 // TestIgnoresTextCallsBesideRealCalls holds also where words alone are asked for.
 func TestIgnoresTextCallsBesideRealCalls(t *testing.T) {
 	t.Parallel()
-	f, server := chatting(t)
-	f.Settings.NoStream, f.Settings.ChatQuirks = true, []model.Quirk{chat.TextCalls}
-	server.replace[1] = answer(200, "", `{"id":"c1","choices":[{"message":{"content":"<tool_call>{\"name\": \"read_file\", \"arguments\": {}}</tool_call>",`+
-		`"tool_calls":[{"id":"one","function":{"name":"read_file","arguments":"{}"}}]},"finish_reason":"tool_calls"}]}`)
-	server.replace[2] = wholeText("Done.")
+	f, _ := chatting(t, answer(200, "", `{"id":"c1","choices":[{"message":{"content":"<tool_call>{\"name\": \"read_file\", \"arguments\": {}}</tool_call>",`+
+		`"tool_calls":[{"id":"one","function":{"name":"read_file","arguments":"{}"}}]},"finish_reason":"tool_calls"}]}`), wholeText("Done."))
+	f.Settings.ChatQuirks = []model.Quirk{chat.TextCalls}
 	if said, err := f.Run(t.Context()); err != nil || said != "Done." || len(f.box.asked) != 1 {
 		t.Errorf("Run = %q, %v after %d calls", said, err, len(f.box.asked))
 	}
@@ -161,9 +150,7 @@ func TestSeparatesThoughtsFromText(t *testing.T) {
 		"Tags such as <think>x</think> stay.":   {"Tags such as <think>x</think> stay.", "Tags such as <think>x</think> stay."},
 		"```\nx\n</think>\n```\nis how it ends": {"```\nx\n</think>\n```\nis how it ends", "```\nx\n</think>\n```\nis how it ends"},
 	} {
-		f, server := chatting(t)
-		f.Settings.NoStream = true
-		server.replace[1], server.replace[2] = wholeText(text), wholeText("Done.")
+		f, server := chatting(t, wholeText(text), wholeText("Done."))
 		said, err := f.Run(t.Context())
 		if err != nil || said != want.said {
 			t.Errorf("%q: Run = %q, %v", text, said, err)

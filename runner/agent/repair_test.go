@@ -23,7 +23,8 @@ func refused(message string) http.HandlerFunc {
 var signed = stream(`data: {"id":"c","choices":[{"delta":{"tool_calls":[{"index":0,"id":"one","function":{"name":"read_file","arguments":"{}"},` +
 	`"extra_content":{"google":{"thought_signature":"gAAA"}}}]}}]}` + "\n\n" + finish("tool_calls"))
 
-// TestDropsUndecryptableItems is left out, and the request made once more; resume does so too.
+// TestDropsUndecryptableItems has what an API can't open left out, and the request made once more; resume does
+// so too. LiteLLM before Azure: https://github.com/openai/codex/issues/9045
 func TestDropsUndecryptableItems(t *testing.T) {
 	t.Parallel()
 	thinking := answering(sealedThought, look("one"))
@@ -64,7 +65,7 @@ func TestDropsUndecryptableItems(t *testing.T) {
 			if !strings.Contains(server.bodies[2], `"one"`) {
 				t.Errorf("the call is missing in %s", server.bodies[2])
 			}
-			f.rebuilds(t, server)
+			f.rebuilds(t, c.wire, server.bodies)
 
 			again, asked := oddly(t, c.wire, c.refusal, saying(c.wire, "Done."))
 			events := f.events(t)
@@ -87,7 +88,8 @@ func TestEndsOnRepeatedRefusal(t *testing.T) {
 	}
 }
 
-// TestDropsUnstoredReasoning is not sent back: the API would look for it by its name.
+// TestDropsUnstoredReasoning has an API that would look for reasoning by its name. OpenAI without include:
+// https://github.com/vercel/ai/issues/7543
 func TestDropsUnstoredReasoning(t *testing.T) {
 	t.Parallel()
 	for reasoning, sent := range map[string]bool{
@@ -105,7 +107,7 @@ func TestDropsUnstoredReasoning(t *testing.T) {
 		if body := server.bodies[1]; strings.Contains(body, "rs_1") != sent {
 			t.Errorf("%s: the request is %s", reasoning, body)
 		}
-		f.rebuilds(t, server)
+		f.rebuilds(t, "responses", server.bodies)
 		if !strings.Contains(f.text(t), "rs_1") {
 			t.Errorf("%s is not on record", reasoning)
 		}
