@@ -19,7 +19,6 @@ import (
 	"github.com/agent-ci/agent-ci/runner/agent/callitem"
 	"github.com/agent-ci/agent-ci/runner/agent/model"
 	"github.com/agent-ci/agent-ci/runner/agent/model/modeltest"
-	"github.com/agent-ci/agent-ci/runner/agent/model/responses"
 	"github.com/agent-ci/agent-ci/runner/agent/model/scripted"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 	"github.com/agent-ci/agent-ci/runner/record/price"
@@ -280,45 +279,6 @@ func TestCommentaryDoesNotEndRun(t *testing.T) {
 	}
 }
 
-func TestAnswersBuiltInCallsInTheirForm(t *testing.T) {
-	t.Parallel()
-	f := converse(t, `
-version: 1
-turns:
-  - output:
-      - item: {type: apply_patch_call, id: apc_1, call_id: one, status: completed, operation: {type: delete_file, path: a}}
-      - item: {type: apply_patch_call, id: apc_2, call_id: two, status: completed, operation: {type: delete_file, path: b}}
-  - output: [{say: Done.}]
-`)
-	f.box.answers["apply_patch"] = tools.Result{Output: "done"}
-	f.mustRun(t)
-	want := []tools.Call{
-		{ID: "one", Number: 1, Turn: 1, Name: "apply_patch", Input: `{"path":"a","type":"delete_file"}`, Form: tools.Operation},
-		{ID: "two", Number: 2, Turn: 1, Name: "apply_patch", Input: `{"path":"b","type":"delete_file"}`, Form: tools.Operation},
-	}
-	if diff := cmp.Diff(want, f.box.asked); diff != "" {
-		t.Errorf("calls (-want +got):\n%s", diff)
-	}
-	if part := `{"type":"apply_patch_call_output","call_id":"one","output":"done","status":"completed"}`; !strings.Contains(f.requests.bodies[1], part) {
-		t.Errorf("the second request lacks %s:\n%s", part, f.requests.bodies[1])
-	}
-}
-
-func TestReportsFailedBuiltInCall(t *testing.T) {
-	t.Parallel()
-	f := converse(t, `
-version: 1
-turns:
-  - output: [{item: {type: apply_patch_call, id: apc_1, call_id: one, status: completed, operation: {type: delete_file, path: a}}}]
-  - output: [{say: Done.}]
-`)
-	f.box.answers["apply_patch"] = tools.Refuse("no")
-	f.mustRun(t)
-	if part := `{"type":"apply_patch_call_output","call_id":"one","output":"no","status":"failed"}`; !strings.Contains(f.requests.bodies[1], part) {
-		t.Errorf("the second request lacks %s:\n%s", part, f.requests.bodies[1])
-	}
-}
-
 func TestDefinitions(t *testing.T) {
 	t.Parallel()
 	definitions, err := callitem.Definitions([]tools.Spec{
@@ -349,36 +309,19 @@ func TestDefinitions(t *testing.T) {
 
 func TestRunEnds(t *testing.T) {
 	t.Parallel()
-	failing := func(turns int) string {
-		return "version: 1\nturns:\n" + strings.Repeat("  - output: [{call: broken, arguments: {a: 1}}]\n", turns)
-	}
 	for name, c := range map[string]struct {
 		session string
-		limits  agent.Limits
 		want    string
 		told    string // words that the last request must have
 	}{
-		"at the limit of turns": {failing(3), agent.Limits{Turns: 2}, "budget_exceeded/turns", ""},
-		"at the limit of calls": {failing(3), agent.Limits{Calls: 1}, "budget_exceeded/tool_calls", ""},
-		"at the limit of tokens": {
-			"version: 1\nturns:\n  - output: [{call: read_file, arguments: {}}]\n    usage: {input: 90, output: 10}\n  - output: [{say: late}]\n",
-			agent.Limits{Tokens: 100},
-			"budget_exceeded/tokens", "",
-		},
-		"when a failing call is repeated": {failing(6), agent.Limits{}, "model_failed/stuck_loop", "3 times in a row"},
-		"after two empty answers":         {"version: 1\nturns:\n  - output: []\n  - output: []\n", agent.Limits{}, "model_failed/empty_answer", "Your last answer was empty"},
+		"when a failing call is repeated": {"version: 1\nturns:\n" + strings.Repeat("  - output: [{call: broken, arguments: {a: 1}}]\n", 6), "model_failed/stuck_loop", "3 times in a row"},
+		"after two empty answers":         {"version: 1\nturns:\n  - output: []\n  - output: []\n", "model_failed/empty_answer", "Your last answer was empty"},
 		"when the model refuses": {
-			"version: 1\nturns:\n  - output: [{item: {type: message, role: assistant, content: [{type: refusal, refusal: I will not}]}}]\n",
-			agent.Limits{},
-			"model_failed/refused", "",
-		},
-		"when the model fails": {
-			"version: 1\nturns:\n  - fail: {status: 401, code: invalid_api_key, message: no}\n", agent.Limits{}, "model_failed/unauthorized", "",
+			"version: 1\nturns:\n  - output: [{item: {type: message, role: assistant, content: [{type: refusal, refusal: I will not}]}}]\n", "model_failed/refused", "",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := converse(t, c.session)
-			f.Limits = c.limits
 			_, err := f.Run(t.Context())
 			var stop *outcome.Stop
 			if !errors.As(err, &stop) || fmt.Sprintf("%s/%s", stop.Outcome, stop.Reason) != c.want {
@@ -423,16 +366,6 @@ func TestCountsRepeatsInOneAnswerOnce(t *testing.T) {
 	f.mustSay(t, "Gave up.")
 }
 
-func TestRunEndsWithItsContext(t *testing.T) {
-	t.Parallel()
-	f := converse(t, "version: 1\nturns:\n  - output: [{say: Done.}]\n")
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	if _, err := f.Run(ctx); !errors.Is(err, context.Canceled) {
-		t.Errorf("Run ended in %v", err)
-	}
-}
-
 // text is the whole log.
 func (f fixture) text(t *testing.T) string {
 	t.Helper()
@@ -449,37 +382,18 @@ func dollarForToken() *price.List { return &price.List{Rates: price.Rates{Input:
 // holds requests against the API's description.
 func TestRecordsNoImageBytes(t *testing.T) {
 	t.Parallel()
-	server, err := modeltest.StartScript("session.yml", strings.NewReader(`
-version: 1
-turns:
-  - output: [{call: view_image, id: one, arguments: {path: a.png}}]
-  - output: [{say: Seen.}]
-`), modeltest.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer server.Close()
-	api, err := responses.New(model.Endpoint{BaseURL: server.BaseURL(), APIKey: "key"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	f := converse(t, "version: 1\nturns:\n  - output: [{say: unused}]\n")
-	f.requests.next = api
+	f, server := talk(t, session("{call: view_image, id: one, arguments: {path: a.png}}", "{say: Seen.}"), modeltest.Options{})
 	f.box.answers["view_image"] = tools.Result{Output: "a.png: 1×1", Images: []tools.Image{{MediaType: "image/png", Data: []byte("pixels")}}}
-	f.mustTell(t, "The task.")
 	f.mustRun(t)
 	noFaults(t, server)
 	want := `{"type":"function_call_output","call_id":"one","output":[{"type":"input_text","text":"a.png: 1×1"},` +
 		`{"type":"input_image","image_url":"data:image/png;base64,cGl4ZWxz","detail":"auto"}]}`
-	if second := f.requests.bodies[1]; !strings.Contains(second, want) {
+	if second := string(server.Requests()[1].Body); !strings.Contains(second, want) {
 		t.Errorf("the second request lacks %s:\n%s", want, second)
 	}
-	log, err := os.ReadFile(f.log)
-	if err != nil {
-		t.Fatal(err)
-	}
+	log := f.text(t)
 	kept := fmt.Sprintf(`"image_url":"sha256:%x (image/png, 6 bytes)"`, sha256.Sum256([]byte("pixels")))
-	if strings.Contains(string(log), "cGl4ZWxz") || !strings.Contains(string(log), kept) {
+	if strings.Contains(log, "cGl4ZWxz") || !strings.Contains(log, kept) {
 		t.Errorf("the transcript has the image, or lacks %s:\n%s", kept, log)
 	}
 }

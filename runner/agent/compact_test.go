@@ -3,7 +3,6 @@ package agent_test
 import (
 	"encoding/json"
 	"fmt"
-	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -222,25 +221,6 @@ func TestRemovedShellOutputKeepsForm(t *testing.T) {
 		t.Errorf("the last request lacks %s, or how the command ended: %s", want, last)
 	}
 	noFaults(t, server)
-}
-
-// tooLongWords are how endpoints without a code for it refuse a conversation.
-var tooLongWords = map[string]http.HandlerFunc{
-	"vLLM":      answer(400, "", `{"object":"error","message":"This model's maximum context length is 8192 tokens.","type":"BadRequestError","code":400}`),
-	"llama.cpp": answer(400, "", `{"error":{"code":400,"message":"the request exceeds the available context size","type":"exceed_context_size_error"}}`),
-	"a proxy":   answer(413, "", "<html>"),
-}
-
-func TestRecognisesOverlongRefusals(t *testing.T) {
-	t.Parallel()
-	for name, handler := range tooLongWords {
-		f, server := talk(t, long(6, done), modeltest.Options{})
-		f.box.answers["read_file"] = tools.Result{Output: strings.Repeat("x", 4000)}
-		server.Replace(6, handler)
-		if said, err := f.Run(t.Context()); err != nil || said != "Done." || len(f.compactions(t)) != 1 {
-			t.Errorf("%s: Run = %q, %v with %d compactions", name, said, err, len(f.compactions(t)))
-		}
-	}
 }
 
 func TestEndsOnOverlongTask(t *testing.T) {

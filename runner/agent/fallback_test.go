@@ -1,7 +1,6 @@
 package agent_test
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 
@@ -84,27 +83,5 @@ func TestResumeKeepsFallbackModel(t *testing.T) {
 	}
 	if len(f.Fallbacks) != 1 || f.Fallbacks[0].Model != "fourth" {
 		t.Errorf("left are %+v", f.Fallbacks)
-	}
-}
-
-func TestCostNeedsPriceOfEachModel(t *testing.T) {
-	t.Parallel()
-	price := &price.List{Rates: price.Rates{Input: 1}}
-	used := transcript.Usage{Input: 1_000_000}
-	for i, test := range []struct {
-		models []transcript.ModelUse
-		cost   float64
-		known  bool
-	}{
-		{nil, 0, false},
-		{[]transcript.ModelUse{{Price: price}}, 0, true},
-		{[]transcript.ModelUse{{Price: price, Usage: used}, {Usage: used}}, 0, false},
-		{transcript.WithUsage([]transcript.ModelUse{{}, {Price: price}}, used), 1, true},
-	} {
-		t.Run(fmt.Sprint(i), func(t *testing.T) {
-			if cost, known := transcript.CostOf(test.models); cost != test.cost || known != test.known {
-				t.Errorf("it is %v, %t", cost, known)
-			}
-		})
 	}
 }

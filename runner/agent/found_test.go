@@ -49,15 +49,9 @@ func equip(t *testing.T, f fixture, by string, more ...tools.Spec) {
 
 // sent is what of a request a test looks at.
 type sent struct {
-	Tools []struct{ Type, Name, Execution string }
+	Tools []struct{ Type, Name string }
 	Input []struct {
-		Type, Status, Execution string
-		CallID                  string `json:"call_id"`
-		Content                 []struct{ Text string }
-		Tools                   []struct {
-			Type, Name string
-			Defer      bool `json:"defer_loading"`
-		}
+		Tools []struct{ Name string }
 	}
 }
 
@@ -115,37 +109,6 @@ const byItem = "version: 1\nturns:\n" +
 	"      - item: {type: tool_search_call, id: ts_3, call_id: bad, status: completed, execution: client, arguments: {query: '', limit: 3}}\n" +
 	"      - item: {type: tool_search_call, id: ts_4, call_id: null, status: completed, execution: server, arguments: {}}\n" +
 	"  - expect: [query has no words, No tool has any of these words]\n    output: [{call: weather_now, arguments: {place: here}}]\n" + done
-
-func TestAnswersToolSearchInItsForm(t *testing.T) {
-	t.Parallel()
-	f, server := looking(t, search.BuiltinName, byItem, modeltest.Options{})
-	f.mustSay(t, "Done.")
-	requests := requestsOf(t, server)
-	for i, r := range requests {
-		if diff := cmp.Diff([]string{"function read_file", "tool_search "}, r.names()); diff != "" || r.Tools[1].Execution != "client" {
-			t.Errorf("request %d (-want +got):\n%s", i+1, diff)
-		}
-	}
-	got := map[string]string{}
-	for _, item := range requests[1].Input {
-		if item.Type != "tool_search_output" {
-			continue
-		}
-		for _, tool := range item.Tools {
-			got[item.CallID] += fmt.Sprint(tool.Name, " ", tool.Defer, "; ")
-		}
-		got[item.CallID] += item.Status + " " + item.Execution
-	}
-	want := map[string]string{
-		"look": "weather_now true; weather_tomorrow true; completed client", "nothing": "completed client", "bad": "incomplete client",
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-	if spent := f.Spent(); spent.HostedCalls != 1 || spent.Calls != 5 {
-		t.Errorf("spent: %+v", spent)
-	}
-}
 
 // TestCompactionKeepsUsedTools makes the conversation shorter in each way: of what was found
 // the model is told of that which it calls, and no more of the rest.

@@ -202,7 +202,7 @@ func TestRunsNoIncompleteCall(t *testing.T) {
 	}
 }
 
-func TestAnswersShellItemsInTheirForm(t *testing.T) {
+func TestAnswersBuiltInCallsInTheirForm(t *testing.T) {
 	t.Parallel()
 	const action = `{"commands":["ls","false"],"timeout_ms":null,"max_output_length":4096}`
 	ran := []tools.Ran{{Output: "a\n"}, {Output: "late", ExitCode: 124, TimedOut: true}}
@@ -231,10 +231,12 @@ func TestAnswersShellItemsInTheirForm(t *testing.T) {
 			tools.Result{Commands: []tools.Ran{{Output: "a\n", ExitCode: 2, Took: 1240 * time.Millisecond}}, Failed: true},
 			`{"id":"c","type":"local_shell_call_output","call_id":"c","output":"{\"output\":\"a\\n\",\"metadata\":{\"exit_code\":2,\"duration_seconds\":1.2}}","status":"completed"}`,
 		},
+		{"apply_patch_call", change, tools.Result{Output: "done"}, `{"type":"apply_patch_call_output","call_id":"change","output":"done","status":"completed"}`},
+		{"apply_patch_call that is refused", change, tools.Refuse("no"), `{"type":"apply_patch_call_output","call_id":"change","output":"no","status":"failed"}`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			f, _ := conversing(t, whole(test.item), says("Done."))
-			f.box.answers["shell"] = test.result
+			f.box.answers["shell"], f.box.answers["apply_patch"] = test.result, test.result
 			f.mustRun(t)
 			if !strings.HasSuffix(f.requests.bodies[1], test.want+"]}") {
 				t.Errorf("the second request does not end in %s:\n%s", test.want, f.requests.bodies[1])

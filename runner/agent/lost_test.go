@@ -36,37 +36,20 @@ func event(kind transcript.Type, data string) transcript.Event {
 
 func TestReportsCallsOfLostAnswer(t *testing.T) {
 	t.Parallel()
-	f := converse(t, "version: 1\nturns: [{expect: [make all], output: [{call: read_file, id: two}]}, {output: [{say: Done.}]}]\n")
-	p := pastOf(
-		t,
+	lost := []transcript.Event{
 		event(transcript.TypeModelRequest, `{"turn":1,"settings":{"store":false},"input":[]}`),
 		event(transcript.TypeToolStarted, `{"turn":1,"number":1,"call_id":"one","tool":"shell_command","input":"{\"command\":\"make all\"}"}`),
-	)
-	if got := f.numberOfNext(t, p); got != 2 {
-		t.Errorf("the next call has number %d, and 1 is taken", got)
 	}
-}
-
-func TestKeepsNumberOfLostCall(t *testing.T) {
-	t.Parallel()
-	f := converse(t, "version: 1\nturns: [{output: [{call: read_file, id: two}]}, {output: [{say: Done.}]}]\n")
-	p := pastOf(
-		t,
-		event(transcript.TypeModelRequest, `{"turn":1,"settings":{"store":false},"input":[]}`),
-		event(transcript.TypeToolStarted, `{"turn":1,"number":1,"call_id":"one","tool":"shell_command","input":"{\"command\":\"make all\"}"}`),
-		event(transcript.TypeModelRequest, `{"turn":2,"input":[]}`),
-	)
-	if got := f.numberOfNext(t, p); got != 2 {
-		t.Errorf("the next call has number %d, and 1 is taken", got)
+	for expect, past := range map[string][]transcript.Event{
+		"make all": lost, "": append(slices.Clip(lost), event(transcript.TypeModelRequest, `{"turn":2,"input":[]}`)), // it was told before
+	} {
+		f := converse(t, "version: 1\nturns: [{expect: ['"+expect+"'], output: [{call: read_file, id: two}]}, {output: [{say: Done.}]}]\n")
+		f.mustResume(t, pastOf(t, past...), 0)
+		f.mustSay(t, "Done.")
+		if got := f.box.asked[0].Number; got != 2 {
+			t.Errorf("the next call has number %d, and 1 is taken", got)
+		}
 	}
-}
-
-// numberOfNext goes on with a past to its end, and returns the number of the first call.
-func (f fixture) numberOfNext(t *testing.T, p *agent.ResumeState) int {
-	t.Helper()
-	f.mustResume(t, p, 0)
-	f.mustSay(t, "Done.")
-	return f.box.asked[0].Number
 }
 
 func TestReplacesUnrecordedImageByText(t *testing.T) {

@@ -1,15 +1,11 @@
 package agent_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
 	"math"
-	"net"
 	"net/http"
-	"net/http/httputil"
-	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -81,98 +77,65 @@ func failed(code, message string) http.HandlerFunc {
 		"\"usage\":{\"input_tokens\":7,\"output_tokens\":3}}}\n\n", code, message))
 }
 
-// unreachable is a model whose server is down for one request.
-type unreachable struct {
-	model.Responder
-	asked, at  int // the request, from 1
-	stop, open func()
-}
-
-func (u *unreachable) Respond(ctx context.Context, r model.Request, o model.Observer) (*model.Response, error) {
-	u.asked++
-	switch u.asked {
-	case u.at:
-		u.stop()
-	case u.at + 1:
-		u.open()
-	}
-	return u.Responder.Respond(ctx, r, o)
-}
-
-func TestRetriesRefusedConnectionAtEachTurn(t *testing.T) {
-	t.Parallel()
-	for turn := 1; turn <= 3; turn++ {
-		f, server := talk(t, threeTurns, modeltest.Options{})
-		behind, err := url.Parse(server.URL)
-		if err != nil {
-			t.Fatal(err)
-		}
-		listener, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		address := listener.Addr().String()
-		front := &http.Server{Handler: httputil.NewSingleHostReverseProxy(behind)}
-		go front.Serve(listener)
-		t.Cleanup(func() { front.Close() })
-		api, err := responses.New(model.Endpoint{BaseURL: "http://" + address + "/v1"})
-		if err != nil {
-			t.Fatal(err)
-		}
-		var failed []model.Kind
-		f.Model = &model.Retrying{FirstPause: time.Microsecond, Next: &unreachable{
-			Responder: api, at: turn, stop: func() { front.Close() },
-			open: func() {
-				if listener, err = net.Listen("tcp", address); err != nil {
-					t.Error(err)
-					return
-				}
-				front = &http.Server{Handler: httputil.NewSingleHostReverseProxy(behind)}
-				go front.Serve(listener)
-			},
-		}, Report: func(f *model.Failure, _ time.Duration) error { failed = append(failed, f.Kind); return nil }}
-		if said, err := f.Run(t.Context()); err != nil || said != "Done." {
-			t.Fatalf("turn %d: Run = %q, %v", turn, said, err)
-		}
-		f.wholeAndOnce(t, server)
-		if diff := cmp.Diff([]model.Kind{model.Unreachable}, failed); diff != "" {
-			t.Errorf("turn %d: failures (-want +got):\n%s", turn, diff)
-		}
-	}
-}
-
-// passing are failures after which the same request succeeds.
-var passing = map[string]http.HandlerFunc{
-	"408": answer(408, "", "{}"), "409": answer(409, "", "{}"), "500": answer(500, "", "<html>"), "503": answer(503, "", "{}"),
-	"502": answer(502, "", `{"error":"bad gateway"}`), "504": answer(504, "", ""), "529": answer(529, "", `{"error":{"code":529,"message":"overloaded"}}`),
-	"429":                             answer(429, "Retry-After-Ms: 1", "{}"),
-	"429 that says when":              answer(429, "", `{"error":{"message":"Rate limit reached. Please try again in 2ms.","code":"rate_limit_exceeded"}}`),
-	"connection reset":                func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
-	"stream is empty":                 stream(""),
-	"stream ends early":               stream("data: {\"type\":\"response.created\"}\n\n"),
-	"response failed":                 failed("server_error", "boom"),
-	"response failed by a rate limit": failed("rate_limit_exceeded", "Please try again in 1ms."),
-	"response is incomplete":          stream("data: {\"type\":\"response.incomplete\",\"response\":{\"status\":\"incomplete\",\"incomplete_details\":{\"reason\":\"max_output_tokens\"}}}\n\n"),
-	"response is cancelled":           answer(200, "", `{"status":"cancelled","output":[{"type":"message","role":"assistant","content":[{"type":"output_text","text":"Do"}]}]}`),
-	"response failed by overload":     failed("server_is_overloaded", "busy"),
-	"response failed with no word":    stream("data: {\"type\":\"response.failed\",\"response\":{\"status\":\"failed\"}}\n\n"),
-	"a status that is a code":         stream("data: {\"error\":{\"code\":502,\"message\":\"upstream\"}}\n\n"),
-	"error event":                     stream("data: {\"type\":\"error\",\"code\":\"server_error\",\"message\":\"x\"}\n\n"),
+// passing are failures after which the same request succeeds, by their kinds.
+var passing = map[model.Kind]map[string]http.HandlerFunc{
+	model.ServerError: {
+		"408": answer(408, "", "{}"), "409": answer(409, "", "{}"), "500": answer(500, "", "<html>"), "503": answer(503, "", "{}"),
+		"502": answer(502, "", `{"error":"bad gateway"}`), "504": answer(504, "", ""), "529": answer(529, "", `{"error":{"code":529,"message":"overloaded"}}`),
+		"response failed":              failed("server_error", "boom"),
+		"response failed by overload":  failed("server_is_overloaded", "busy"),
+		"response failed with no word": stream("data: {\"type\":\"response.failed\",\"response\":{\"status\":\"failed\"}}\n\n"),
+		"a status that is a code":      stream("data: {\"error\":{\"code\":502,\"message\":\"upstream\"}}\n\n"),
+		"error event":                  stream("data: {\"type\":\"error\",\"code\":\"server_error\",\"message\":\"x\"}\n\n"),
+	},
+	model.RateLimited: {
+		"429":                             answer(429, "Retry-After-Ms: 1", "{}"),
+		"429 that says when":              answer(429, "", `{"error":{"message":"Rate limit reached. Please try again in 2ms.","code":"rate_limit_exceeded"}}`),
+		"response failed by a rate limit": failed("rate_limit_exceeded", "Please try again in 1ms."),
+	},
+	model.Unreachable: {
+		"connection reset": func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
+		"a page to log in": answer(200, "Content-Type: text/html; charset=utf-8", "<html>Please log in"),
+	},
+	model.StreamCut: {
+		"stream is empty":       stream(""),
+		"stream ends early":     stream("data: {\"type\":\"response.created\"}\n\n"),
+		"response is cancelled": answer(200, "", `{"status":"cancelled","output":[{"type":"message","role":"assistant","content":[{"type":"output_text","text":"Do"}]}]}`),
+		"cancelled, and empty":  answer(200, "", `{"status":"cancelled"}`),
+		"connection broken": func(w http.ResponseWriter, r *http.Request) {
+			stream("data: {\"type\":\"response.created\"}\n\n")(w, r)
+			w.(http.Flusher).Flush()
+			panic(http.ErrAbortHandler)
+		},
+	},
+	model.Incomplete: {
+		"response is incomplete": stream("data: {\"type\":\"response.incomplete\",\"response\":{\"status\":\"incomplete\",\"incomplete_details\":{\"reason\":\"max_output_tokens\"}}}\n\n"),
+	},
 }
 
 func TestRetriesTemporaryFailureAtEachTurn(t *testing.T) {
 	t.Parallel()
-	for name, handler := range passing {
-		for turn := 1; turn <= 3; turn++ {
-			t.Run(fmt.Sprintf("%s at turn %d", name, turn), func(t *testing.T) {
-				f, server := talk(t, threeTurns, modeltest.Options{})
-				server.Replace(turn, handler)
-				f.mustSay(t, "Done.")
-				f.wholeAndOnce(t, server)
-				if requests := server.Requests(); len(requests) != 4 || string(requests[turn-1].Body) != string(requests[turn].Body) {
-					t.Errorf("the request was not sent again as it was; there were %d", len(requests))
-				}
-			})
+	for kind, handlers := range passing {
+		for name, handler := range handlers {
+			for turn := 1; turn <= 3; turn++ {
+				t.Run(fmt.Sprintf("%s at turn %d", name, turn), func(t *testing.T) {
+					f, server := talk(t, threeTurns, modeltest.Options{})
+					server.Replace(turn, handler)
+					var kinds []model.Kind
+					f.Model.(*model.Retrying).Report = func(f *model.Failure, _ time.Duration) error {
+						kinds = append(kinds, f.Kind)
+						return nil
+					}
+					f.mustSay(t, "Done.")
+					f.wholeAndOnce(t, server)
+					if requests := server.Requests(); len(requests) != 4 || string(requests[turn-1].Body) != string(requests[turn].Body) {
+						t.Errorf("the request was not sent again as it was; there were %d", len(requests))
+					}
+					if diff := cmp.Diff([]model.Kind{kind}, kinds); diff != "" {
+						t.Errorf("failures (-want +got):\n%s", diff)
+					}
+				})
+			}
 		}
 	}
 }
@@ -256,6 +219,8 @@ var lasting = map[string]struct {
 	"error with a detail":    {answer(403, "", `{"detail":"not for you"}`), "forbidden", "not for you"},
 	"content filter":         {stream("data: {\"type\":\"response.incomplete\",\"response\":{\"status\":\"incomplete\",\"incomplete_details\":{\"reason\":\"content_filter\"}}}\n\n"), "refused", "content filter"},
 	"policy":                 {failed("bio_policy", "no"), "refused", "reword"},
+	"error at the top":       {stream("data: {\"error\":{\"code\":\"insufficient_quota\",\"message\":\"pay\"}}\n\n"), "quota", "pay"},
+	"no response":            {answer(200, "", `{"object":"response"}`), "malformed", "the answer is no response"},
 	"event is not JSON":      {stream("data: {\"type\": oops}\n\n"), "malformed", "invalid character"},
 	"answer is not JSON":     {stream("data: {\"type\":\"response.completed\",\"response\":[]}\n\n"), "malformed", "not what the API describes"},
 	"asked to wait too long": {answer(429, "Retry-After: 3600", `{"error":{"message":"later"}}`), "rate_limited", "it asks to wait 1h0m0s"},
@@ -273,6 +238,9 @@ func TestEndsOnPermanentFailureAtEachTurn(t *testing.T) {
 				if !errors.As(err, &stop) || stop.Outcome != outcome.ModelFailed || stop.Reason != c.reason || !strings.Contains(stop.Message, c.told) {
 					t.Fatalf("Run ended in %v, want %s with %q", err, c.reason, c.told)
 				}
+				if log := f.text(t); name == "event is not JSON" && !strings.Contains(log, `"data":"{\"type\": oops}"`) {
+					t.Errorf("the transcript lacks the bytes of the event:\n%s", log)
+				}
 				if n := len(server.Requests()); n != turn {
 					t.Errorf("%d requests, want %d", n, turn)
 				}
@@ -282,18 +250,6 @@ func TestEndsOnPermanentFailureAtEachTurn(t *testing.T) {
 				}
 			})
 		}
-	}
-}
-
-func TestRecordsMalformedEvent(t *testing.T) {
-	t.Parallel()
-	f, server := talk(t, threeTurns, modeltest.Options{})
-	server.Replace(1, stream("data: {\"type\": oops}\n\n"))
-	if _, err := f.Run(t.Context()); err == nil {
-		t.Fatal("no error")
-	}
-	if log := f.text(t); !strings.Contains(log, `"data":"{\"type\": oops}"`) {
-		t.Errorf("the transcript lacks the bytes of the event:\n%s", log)
 	}
 }
 
@@ -426,32 +382,20 @@ func TestCountsTokensOfFailedAnswers(t *testing.T) {
 	}
 }
 
-func TestEndsSilentAnswer(t *testing.T) {
-	t.Parallel()
-	f, server := talk(t, threeTurns, modeltest.Options{})
-	api, err := responses.New(model.Endpoint{BaseURL: server.BaseURL(), Idle: 50 * time.Millisecond})
-	if err != nil {
-		t.Fatal(err)
-	}
-	f.Model = &model.Retrying{Next: api, FirstPause: time.Microsecond, Attempts: 1000}
-	server.Replace(2, func(w http.ResponseWriter, r *http.Request) {
-		_, _ = io.Copy(io.Discard, r.Body)
-		fmt.Fprint(w, ": still here\n\n")
-		w.(http.Flusher).Flush()
-		<-r.Context().Done()
-	})
-	f.mustSay(t, "Done.")
-	f.wholeAndOnce(t, server)
-}
-
 func TestReadsAnswersInOnePiece(t *testing.T) {
 	t.Parallel()
 	f, server := talk(t, threeTurns, modeltest.Options{})
-	f.Settings.NoStream = true
+	f.Settings.NoStream, f.Settings.Effort, f.Settings.Summary = true, "xhigh", "auto"
+	f.Settings.ServiceTier, f.Settings.MaxOutputTokens, f.Settings.SerialCalls = "flex", 5000, true
 	f.mustSay(t, "Done.")
 	f.wholeAndOnce(t, server)
-	if body := string(server.Requests()[0].Body); !strings.Contains(body, `"stream":false`) {
-		t.Errorf("the request asks for a stream: %s", body)
+	body := string(server.Requests()[0].Body)
+	for _, part := range []string{
+		`"stream":false`, `"reasoning":{"effort":"xhigh","summary":"auto"}`, `"service_tier":"flex"`, `"max_output_tokens":5000`, `"parallel_tool_calls":false`,
+	} {
+		if !strings.Contains(body, part) {
+			t.Errorf("the request lacks %s: %s", part, body)
+		}
 	}
 }
 
@@ -464,24 +408,6 @@ func TestAdaptsToEndpointWithoutStreams(t *testing.T) {
 		t.Errorf("Run = %q, %v, with %+v", said, err, f.Spent().Usage)
 	}
 	f.wholeAndOnce(t, server)
-}
-
-func TestSettingsReachTheWire(t *testing.T) {
-	t.Parallel()
-	f, server := talk(t, "version: 1\nturns: [{output: [{say: Done.}]}]\n", modeltest.Options{})
-	f.Settings.Effort, f.Settings.Summary = "xhigh", "auto"
-	f.Settings.ServiceTier, f.Settings.MaxOutputTokens, f.Settings.SerialCalls = "flex", 5000, true
-	f.mustRun(t)
-	body := string(server.Requests()[0].Body)
-	for _, part := range []string{
-		`"reasoning":{"effort":"xhigh","summary":"auto"}`, `"service_tier":"flex"`,
-		`"max_output_tokens":5000`, `"parallel_tool_calls":false`,
-	} {
-		if !strings.Contains(body, part) {
-			t.Errorf("the request lacks %s: %s", part, body)
-		}
-	}
-	noFaults(t, server)
 }
 
 func TestReportsScarceBudgets(t *testing.T) {

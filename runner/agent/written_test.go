@@ -24,25 +24,6 @@ func writes(text string) []tools.Call {
 	return calls
 }
 
-func TestAnswersWrittenCallsInOneMessage(t *testing.T) {
-	t.Parallel()
-	f := converse(t, `
-version: 1
-turns:
-  - output: [{say: "I look.\n!read_file\n!read_file"}]
-  - expect: ["What came of your last answer", "read_file written_1", "read_file written_2"]
-    output: [{say: Done.}]
-`)
-	f.ParseWritten, f.Settings.NoTools, f.Tools = writes, true, f.box.dispatcher(f.Conversation)
-	f.mustSay(t, "Done.")
-	if got := f.Spent().Calls; got != 2 {
-		t.Errorf("%d calls are counted, want 2", got)
-	}
-	if log := f.text(t); strings.Contains(log, `"tool_choice"`) || strings.Contains(log, "parallel_tool_calls") || strings.Count(log, `"written":true`) != 2 {
-		t.Errorf("the record is wrong: %s", log)
-	}
-}
-
 func TestEndsAfterRepeatedEditFailures(t *testing.T) {
 	t.Parallel()
 	turn := func(n string) string { return "  - output: [{say: \"!apply_patch\\n" + n + "\"}]\n" }
@@ -145,30 +126,6 @@ func TestCompactsWrittenConversation(t *testing.T) {
 				}
 			}
 		})
-	}
-}
-
-// Another model goes on with what the first one wrote, and by writing.
-func TestFallbackToTextEditModelContinues(t *testing.T) {
-	t.Parallel()
-	f := converse(t, `
-version: 1
-turns:
-  - output: [{say: "!read_file"}]
-  - fail: {status: 404, code: model_not_found, message: gone}
-  - expect: ["read_file written_1"]
-    output: [{say: "!read_file"}]
-  - expect: ["read_file written_2"]
-    output: [{say: Done.}]
-`)
-	f.Use(agent.Speaker{Model: "first", Window: 1 << 30})
-	f.Fallbacks = []agent.Speaker{{Model: "second", Window: 1 << 30}}
-	f.ParseWritten, f.Settings.NoTools, f.Tools = writes, true, f.box.dispatcher(f.Conversation)
-	if said, err := f.Run(t.Context()); err != nil || said != "Done." || len(f.fallbacks(t)) != 1 {
-		t.Fatalf("Run = %q, %v", said, err)
-	}
-	if last := f.requests.bodies[3]; !strings.Contains(last, `"model":"second"`) || strings.Contains(last, `"tools"`) || !strings.Contains(last, "read_file written_1") {
-		t.Errorf("the last request is %s", last)
 	}
 }
 

@@ -35,6 +35,9 @@ func TestWhatLeadsToAnotherModel(t *testing.T) {
 		{"one of a filter", 400, `{"error":{"code":"content_filter","message":"The response was filtered"}}`, model.Refused, false, false},
 		{"a wrong request", 400, `{"error":{"code":"invalid_value"}}`, model.InvalidRequest, false, false},
 		{"a wrong key", 401, `{}`, model.Unauthorized, false, false},
+		{"a long one, to vLLM", 400, `{"object":"error","message":"This model's maximum context length is 8192 tokens.","type":"BadRequestError","code":400}`, model.ContextLength, false, false},
+		{"to llama.cpp", 400, `{"error":{"code":400,"message":"the request exceeds the available context size","type":"exceed_context_size_error"}}`, model.ContextLength, false, false},
+		{"to a proxy", 413, "<html>", model.ContextLength, false, false},
 		{"a long conversation", 400, `{"error":{"code":"context_length_exceeded"}}`, model.ContextLength, false, false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -43,6 +46,16 @@ func TestWhatLeadsToAnotherModel(t *testing.T) {
 				t.Errorf("%s, again %t, elsewhere %t", f.Kind, f.Temporary(), f.TryOtherModel())
 			}
 		})
+	}
+	// An answer that fails on its way has no status: its code alone says that another try, or another model, is no
+	// way out.
+	for code, kind := range map[string]model.Kind{
+		"invalid_prompt": model.Refused, "bio_policy": model.Refused, "image_content_policy_violation": model.Refused, "content_filter": model.Refused,
+		"invalid_image": model.InvalidRequest, "data_residency_mismatch": model.InvalidRequest, "context_length_exceeded": model.ContextLength,
+	} {
+		if f := Failure(0, code, "No."); f.Kind != kind || f.Temporary() || f.TryOtherModel() {
+			t.Errorf("%s: %v", code, f)
+		}
 	}
 	for kind, elsewhere := range map[model.Kind]bool{model.Unreachable: false, model.StreamCut: true, model.Silent: true, model.Incomplete: false, model.Malformed: false, model.Identity: false} {
 		if got := (&model.Failure{Kind: kind}).TryOtherModel(); got != elsewhere {
