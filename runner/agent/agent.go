@@ -32,40 +32,41 @@ type Conversation struct {
 	Window int64
 	// Fallbacks replace a failing model, in order.
 	Fallbacks []Speaker
-	// ParseWritten parses the text of a model without tools; nil otherwise.
-	ParseWritten WrittenParser
-	// Plan returns the agent's plan in words, kept by every compaction. It may be nil.
-	Plan func() string
-	// KeptTexts returns texts kept word for word by every compaction. It may be nil.
-	KeptTexts func() []string
-	// MustStop returns the reason to end the run after the calls of an answer, or nil.
-	// It may be nil.
-	MustStop func() error
-	// BeforeCompaction is asked before the conversation is made shorter; its error ends the run.
-	// It may be nil.
-	BeforeCompaction func(ctx context.Context, reason string) error
-	// OthersUse returns the used and reserved budget of started agents. It may be nil. It must be safe
-	// for concurrent use.
-	OthersUse func() Used
-	// NewMessages returns the agent's messages since the last call. It may be nil.
-	NewMessages func() []string
-	// Warn receives warnings for readers of the result. It may be nil. It must be safe for
-	// concurrent use.
-	Warn func(code, format string, args ...any)
+	Surroundings
 
 	state
-	callCount            callCounter
-	lastRequest          requestedConversation // the conversation as the last request had it
-	lastSettings         model.Settings        // of the last request
-	bodies               model.Bodies          // of requests
-	pinnedItems          int                   // at the start; compaction keeps them unchanged
-	compactedTokens      int64                 // after the last compaction
-	reportedBudgets      []string
-	repeats              failingRepeats
-	emptyAnswers         int // in a row
-	cutAnswers           int // incomplete answers in a row of a model with text edits
-	overlongRequests     int // in a row
-	noEndpointCompaction bool
+	requestMemory
+	compactionState
+	faults
+	callCount       callCounter
+	reportedBudgets []string
+}
+
+// Surroundings are the conversation's questions and messages to its program. Each function may be nil.
+type Surroundings struct {
+	// ParseWritten parses the text of a model without tools; nil otherwise.
+	ParseWritten WrittenParser
+	// Plan returns the agent's plan in words, kept by every compaction.
+	Plan func() string
+	// KeptTexts returns texts kept word for word by every compaction.
+	KeptTexts func() []string
+	// MustStop returns the reason to end the run after the calls of an answer, or nil.
+	MustStop func() error
+	// BeforeCompaction is asked before the conversation is made shorter; its error ends the run.
+	BeforeCompaction func(ctx context.Context, reason string) error
+	// OthersUse returns the used and reserved budget of started agents. It must be safe for concurrent use.
+	OthersUse func() Used
+	// NewMessages returns the agent's messages since the last call.
+	NewMessages func() []string
+	// Warn receives warnings for readers of the result. It must be safe for concurrent use.
+	Warn func(code, format string, args ...any)
+}
+
+// faults are the model's faults in a row.
+type faults struct {
+	repeats      failingRepeats
+	emptyAnswers int
+	cutAnswers   int // incomplete answers of a model with text edits
 }
 
 // Spent is a conversation's use so far.
@@ -124,13 +125,16 @@ func (c *Conversation) Begin(items ...json.RawMessage) {
 func (c *Conversation) Items() int { return len(c.history) }
 
 // Add puts items into the conversation before the next turn.
-func (c *Conversation) Add(items ...json.RawMessage) {
-	c.add(items)
-}
+func (c *Conversation) Add(items ...json.RawMessage) { c.add(items) }
 
 // Tell adds a message of the runner.
-func (c *Conversation) Tell(text string) error {
-	raw, err := rawitem.Words("developer", text)
+func (c *Conversation) Tell(text string) error { return c.addWords("developer", text) }
+
+// AddExternal adds a message from outside the runner.
+func (c *Conversation) AddExternal(text string) error { return c.addWords("user", text) }
+
+func (c *Conversation) addWords(role, text string) error {
+	raw, err := rawitem.Words(role, text)
 	if err != nil {
 		return err
 	}
@@ -205,16 +209,10 @@ func (c *Conversation) turn(ctx context.Context, settings model.Settings) (*answ
 		if !again {
 			return nil, c.withToolHint(failure).Stop()
 		}
-		settings = c.retrySettings(settings)
+		words, schema := settings.WordsOnly, settings.Schema
+		settings = c.Settings
+		settings.WordsOnly, settings.Schema = words, schema
 	}
-}
-
-// retrySettings updates the settings of a repeated request.
-func (c *Conversation) retrySettings(s model.Settings) model.Settings {
-	now := c.Settings
-	s.Model, s.Effort, s.Summary, s.SerialCalls, s.ServiceTier = now.Model, now.Effort, now.Summary, now.SerialCalls, now.ServiceTier
-	s.ToolsInInput, s.Context, s.FlatNamespaces, s.ChatQuirks = now.ToolsInInput, now.Context, now.FlatNamespaces, now.ChatQuirks
-	return s
 }
 
 // withToolHint adds to a failure the effect of the offered tools.

@@ -21,6 +21,14 @@ const (
 	trimShare    = 0.50
 )
 
+// compactionState has the facts about compactions of a conversation.
+type compactionState struct {
+	pinnedItems          int   // at the start; compaction keeps them unchanged
+	compactedTokens      int64 // after the last compaction
+	overlongRequests     int   // in a row
+	noEndpointCompaction bool
+}
+
 // tokenCount is the provider's latest count.
 type tokenCount struct {
 	tokens        int64 // of the last request and its answer

@@ -32,36 +32,33 @@ func (c *Conversation) definition(name string, deferred bool) (json.RawMessage, 
 	return rawitem.Encode(d)
 }
 
-// fittingDefinitions returns the definitions of tools by name, in order, up to the size limit.
-func (c *Conversation) fittingDefinitions(names []string, deferred bool) (map[string]json.RawMessage, error) {
-	told, size := map[string]json.RawMessage{}, 0
-	for _, name := range distinct(names) {
+// definitions returns the definitions of tools up to the size limit, in the order of names. Those first in names
+// fit first.
+func (c *Conversation) definitions(names []string, deferred bool) ([]json.RawMessage, error) {
+	return c.fittingDefinitions(names, names, deferred)
+}
+
+// fittingDefinitions returns the definitions of tools up to the size limit, in the order of names. They are fitted in
+// the order of first.
+func (c *Conversation) fittingDefinitions(names, first []string, deferred bool) ([]json.RawMessage, error) {
+	fitting, size := map[string]json.RawMessage{}, 0
+	for _, name := range distinct(first) {
 		raw, err := c.definition(name, deferred)
 		if err != nil {
 			return nil, err
 		}
-		if raw != nil && (len(told) == 0 || size+len(raw) <= c.maxFoundBytes()) {
-			told[name] = raw
+		if raw != nil && (len(fitting) == 0 || size+len(raw) <= c.maxFoundBytes()) {
+			fitting[name] = raw
 			size += len(raw)
 		}
 	}
-	return told, nil
-}
-
-// definitions returns the fitting definitions in the order of names.
-func (c *Conversation) definitions(names []string, deferred bool) ([]json.RawMessage, error) {
-	told, err := c.fittingDefinitions(names, deferred)
-	return inOrder(names, told), err
-}
-
-func inOrder(names []string, byName map[string]json.RawMessage) []json.RawMessage {
-	all := make([]json.RawMessage, 0, len(byName))
+	all := make([]json.RawMessage, 0, len(fitting))
 	for _, name := range distinct(names) {
-		if raw := byName[name]; raw != nil {
+		if raw := fitting[name]; raw != nil {
 			all = append(all, raw)
 		}
 	}
-	return all
+	return all, nil
 }
 
 // foundBytesLimit limits the definitions of found tools, in bytes.
@@ -124,8 +121,7 @@ func distinct(names []string) []string {
 func (c *Conversation) definitionsAfterTools(names []string) ([]json.RawMessage, error) {
 	newest := slices.Clone(names)
 	slices.Reverse(newest)
-	told, err := c.fittingDefinitions(newest, false)
-	return inOrder(names, told), err
+	return c.fittingDefinitions(names, newest, false)
 }
 
 // withFoundTools returns settings with found tools after the others.

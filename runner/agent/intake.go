@@ -23,15 +23,34 @@ type answerIntake struct {
 	receivedAnswer
 }
 
+// sortedAnswer is an answer whose calls are sorted: the first ones run, the others are refused.
+type sortedAnswer struct {
+	callitem.Answer
+	handedOver int    // number of calls given to the tools
+	whyNotRun  string // the reason for not running the other calls
+}
+
+// sortLast reports whether the last call runs. Once a call does not run, no later one does.
+func (a *sortedAnswer) sortLast(mayCall func() bool) bool {
+	switch {
+	case a.whyNotRun != "":
+	case a.Cut:
+		a.whyNotRun = cutWords
+	case !mayCall():
+		a.whyNotRun = limitWords
+	default:
+		a.handedOver++
+	}
+	return a.whyNotRun == ""
+}
+
 // receivedAnswer is the received part of one attempt at an answer.
 type receivedAnswer struct {
-	callitem.Answer
+	sortedAnswer
 	batch         *tools.Batch
 	ids           rawitem.CallIDs
 	items         []json.RawMessage
 	itemsUpToCall []int  // of each call: the number of items up to and including its own
-	handedOver    int    // number of calls given to the tools
-	whyNotRun     string // the reason for not running the other calls
 	parseError    error  // with the first item that cannot be read
 	interrupted   bool   // the answer broke off; the received items are kept
 	refusedInput  string // why the call of the last item is not looked at
@@ -40,7 +59,17 @@ type receivedAnswer struct {
 
 func (c *Conversation) newIntake(ctx context.Context, speaking bool) *answerIntake {
 	ctx, abort := context.WithCancel(ctx)
-	return &answerIntake{c, speaking, ctx, abort, receivedAnswer{batch: c.Tools.Begin(ctx), ids: c.ids.Within()}}
+	t := &answerIntake{c: c, wordsOnly: speaking, ctx: ctx, cancelCalls: abort}
+	t.begin()
+	return t
+}
+
+// begin begins an attempt at an answer.
+func (t *answerIntake) begin() {
+	t.receivedAnswer = receivedAnswer{batch: t.c.Tools.Begin(t.ctx), ids: t.c.ids.Within()}
+	if t.wordsOnly {
+		t.whyNotRun = speakingWords
+	}
 }
 
 // takeItem takes the next item.
@@ -63,13 +92,14 @@ func (t *answerIntake) takeItem(raw json.RawMessage) {
 	t.itemsUpToCall = append(t.itemsUpToCall, len(t.items))
 	t.Calls[before].Refused = t.refusedInput
 	t.Calls[before] = withNumber(t.Calls[before], t.c.callNumber+len(t.Calls), t.c.spent.Turns, t.c.Name)
-	if t.whyNotRun == "" {
-		t.whyNotRun = t.whyLastNotRun()
-	}
-	if t.whyNotRun == "" {
-		t.handedOver++
+	if t.sortLast(t.mayCall) {
 		t.batch.Start(t.Calls[before])
 	}
+}
+
+// mayCall reports whether the limit allows another call of the answer, and counts it.
+func (t *answerIntake) mayCall() bool {
+	return t.c.mayCall(func(limit int) bool { return t.c.callCount.countCall(t.callsMade(), limit) })
 }
 
 // Outputs of calls not run, and messages after them.
@@ -78,19 +108,6 @@ const (
 	limitWords    = transcript.LimitWords
 	speakingWords = "Not run: this answer was to be words alone."
 )
-
-// whyLastNotRun is why the last call, and those behind it, are not run.
-func (t *answerIntake) whyLastNotRun() string {
-	switch {
-	case t.wordsOnly:
-		return speakingWords
-	case t.Cut:
-		return cutWords
-	case !t.c.mayCall(func(limit int) bool { return t.c.callCount.countCall(t.callsMade(), limit) }):
-		return limitWords
-	}
-	return ""
-}
 
 // keepInterrupted handles the loss of an answer, maybe repeatedly. Without a started call nothing is kept:
 // the next attempt starts at its first item.
@@ -101,7 +118,7 @@ func (t *answerIntake) keepInterrupted() (kept bool) {
 	started := t.batch.Discard()
 	if started == 0 {
 		t.batch.Wait()
-		t.receivedAnswer = receivedAnswer{batch: t.c.Tools.Begin(t.ctx), ids: t.c.ids.Within()}
+		t.begin()
 		t.c.callCount.setCalls(t.callsMade())
 		return false
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/agent-ci/agent-ci/runner/agent/model"
 	"github.com/agent-ci/agent-ci/runner/agent/model/rawitem"
 )
 
@@ -51,24 +52,21 @@ func (c *Conversation) addNews() error {
 	return nil
 }
 
-// AddExternal adds a message from outside the runner.
-func (c *Conversation) AddExternal(text string) error {
-	raw, err := rawitem.Words("user", text)
-	if err != nil {
-		return err
-	}
-	c.Add(raw)
-	return nil
-}
-
 // RunnerMessage adds a message to the beginning of a conversation, in the name of the runner.
 func RunnerMessage(text string) (json.RawMessage, error) { return rawitem.Words("developer", text) }
+
+// requestMemory is the last request, and what the next one can use of it.
+type requestMemory struct {
+	lastRequest  requestedConversation
+	lastSettings model.Settings
+	bodies       model.Bodies
+}
 
 // requestedConversation is a conversation as its last request had it: each call in it has its output.
 type requestedConversation struct {
 	mu    sync.Mutex
 	items []json.RawMessage
-	model string // the model
+	model string
 }
 
 func (a *requestedConversation) set(items []json.RawMessage, of string) {

@@ -30,10 +30,7 @@ type ResumeState struct {
 
 	state
 	ended              bool              // the model has said its last words, and nobody has answered
-	openCalls          []tools.Call      // of the last answer, without an output in the history
-	handedOver         int               // number of openCalls given to the tools
-	whyNotRun          string            // the reason for not running the others
-	denials            []json.RawMessage // that the last answer is owed too
+	open               sortedAnswer      // the last answer; its calls and denials have no output in the history
 	outputsOfWordsOnly []json.RawMessage // outputs of calls in an answer that was to be words alone
 	// beforeSummary is the conversation before a requested summary, until that replaces it; nil
 	// without a request.
@@ -133,12 +130,12 @@ func (p *ResumeState) request(d transcript.ModelRequest) error {
 
 // markAllAnswered marks every call of the last answer as answered. Calls of scripts may continue.
 func (p *ResumeState) markAllAnswered() {
-	for _, call := range p.openCalls {
+	for _, call := range p.open.Calls {
 		if done, ok := p.finished[refOf(call)]; ok {
 			p.recordResult(call, tools.Result{Found: foundBy(done), Failed: done.Failed})
 		}
 	}
-	p.openCalls, p.denials = nil, nil
+	p.open.Answer = callitem.Answer{}
 	p.callNumber = p.lastCallNumber()
 	maps.DeleteFunc(p.started, func(ref transcript.CallRef, _ startedCall) bool { return ref.Caller == 0 || p.finished[ref].Number > 0 })
 	clear(p.finished)
@@ -195,71 +192,57 @@ func (p *ResumeState) response(d transcript.ModelResponse) error {
 		usage = nil
 	}
 	p.addAnswerItems(d.Output, usage)
-	said, err := p.parseAnswer(d.Output)
-	if err != nil {
+	if err := p.parseAnswer(d); err != nil {
 		return err
 	}
+	said := &p.open
 	if d.Aside {
 		p.countCalls(0, 0, said.Hosted)
-		refuse := func(int, tools.Call) tools.Result { return tools.Refuse(speakingWords) }
-		p.outputsOfWordsOnly, err = callitem.Outputs(said.Calls, nil, refuse)
+		outputs, err := callitem.Outputs(said.Calls, nil, func(int, tools.Call) tools.Result { return tools.Refuse(speakingWords) })
+		p.outputsOfWordsOnly, p.open = outputs, sortedAnswer{}
 		return err
 	}
-	if d.Status != transcript.Incomplete {
-		p.addWrittenCalls(&said)
-	}
-	p.addOpenAnswer(said)
-	return nil
-}
-
-// addWrittenCalls adds the calls written in an answer's words.
-func (p *ResumeState) addWrittenCalls(said *callitem.Answer) {
-	for _, call := range p.ParseWritten.callsIn(*said) {
-		said.Calls = append(said.Calls, call)
-		p.takeLastCall(said)
-	}
-}
-
-// takeLastCall takes the last call of an answer so far.
-func (p *ResumeState) takeLastCall(said *callitem.Answer) {
-	switch {
-	case p.whyNotRun != "":
-	case said.Cut:
-		p.whyNotRun = cutWords
-	case p.CallLimit > 0 && p.spent.Calls+p.scriptCalls+said.Hosted+p.handedOver+p.OthersCalls >= p.CallLimit:
-		p.whyNotRun = limitWords
-	default:
-		p.handedOver++
-	}
-}
-
-// parseAnswer parses an answer's items as on arrival: the calls to run, and why others were not run.
-func (p *ResumeState) parseAnswer(items []json.RawMessage) (callitem.Answer, error) {
-	var said callitem.Answer
-	p.handedOver, p.whyNotRun = 0, ""
-	for _, item := range items {
-		before := len(said.Calls)
-		if err := said.Add(item); err != nil {
-			return said, err
-		}
-		if len(said.Calls) > before {
-			p.takeLastCall(&said)
-		}
-	}
-	return said, nil
-}
-
-// addOpenAnswer records an answer's calls and words.
-func (p *ResumeState) addOpenAnswer(said callitem.Answer) {
 	if text := said.LastWords(); text != "" {
 		p.lastWords = text
 	}
 	p.ended = !said.Asks() && said.Text() != "" && !said.RemarksOnly()
-	p.openCalls, p.denials = said.Calls, said.Denials
-	for i := range p.openCalls {
-		p.openCalls[i] = withNumber(p.openCalls[i], p.callNumber+i+1, p.spent.Turns, "")
+	for i := range said.Calls {
+		said.Calls[i] = withNumber(said.Calls[i], p.callNumber+i+1, p.spent.Turns, "")
 	}
-	p.countCalls(len(p.openCalls), p.handedOver, said.Hosted)
+	p.countCalls(len(said.Calls), said.handedOver, said.Hosted)
+	return nil
+}
+
+// takeLastCall takes the last call of the open answer so far.
+func (p *ResumeState) takeLastCall() {
+	p.open.sortLast(func() bool {
+		return p.CallLimit == 0 || p.spent.Calls+p.scriptCalls+p.open.Hosted+p.open.handedOver+p.OthersCalls < p.CallLimit
+	})
+}
+
+// parseAnswer parses an answer's items as on arrival: the calls to run, and why others were not run.
+func (p *ResumeState) parseAnswer(d transcript.ModelResponse) error {
+	p.open = sortedAnswer{}
+	if d.Aside {
+		p.open.whyNotRun = speakingWords
+	}
+	for _, item := range d.Output {
+		before := len(p.open.Calls)
+		if err := p.open.Add(item); err != nil {
+			return err
+		}
+		if len(p.open.Calls) > before {
+			p.takeLastCall()
+		}
+	}
+	if d.Aside || d.Status == transcript.Incomplete {
+		return nil
+	}
+	for _, call := range p.ParseWritten.callsIn(p.open.Answer) {
+		p.open.Calls = append(p.open.Calls, call)
+		p.takeLastCall()
+	}
+	return nil
 }
 
 func (p *ResumeState) compaction(d transcript.Compaction) error {
@@ -288,61 +271,48 @@ func (c *Conversation) Restore(p *ResumeState, used []transcript.ModelUse, begin
 		c.spent.Usage = c.spent.Usage.Add(model.Usage(one.Usage))
 	}
 	c.callCount.restore(c.spent.Calls, p.scriptCalls)
-	if len(p.openCalls)+len(p.denials) == 0 { // the request has no answer, or one that waits for nothing
+	if !p.open.Asks() { // the request has no answer, or one that waits for nothing
 		c.lastTurnMessage = ""
 	}
-	c.restoreLearned(p.recorded)
-	if !toolsInInput(p.recorded) {
-		c.Settings.ToolsInInput, c.Settings.Context = false, ""
-	}
-	c.Settings.FlatNamespaces = c.Settings.FlatNamespaces || p.recorded != nil && rawitem.Grouped(c.Settings.Tools) && !toolsInNamespaces(p.recorded)
+	c.restoreSettings(p.recorded)
 	c.Add(p.outputsOfWordsOnly...)
 }
 
-// restoreLearned restores facts learned from requests: a missing flex tier, the endpoint's differences.
-func (c *Conversation) restoreLearned(settings json.RawMessage) {
+// restoreSettings restores what the run learned of its endpoint from the settings of its last request: a missing
+// flex tier, differences from Chat Completions, and refusals of tools in the input or in namespaces. Nil settings
+// are those of a run without a request.
+func (c *Conversation) restoreSettings(recorded json.RawMessage) {
 	var s struct {
-		Tier string        `json:"service_tier"`
-		Chat []model.Quirk `json:"chat"`
+		Tier  string            `json:"service_tier"`
+		Chat  []model.Quirk     `json:"chat"`
+		Tools []json.RawMessage `json:"tools"`
+		Input []struct {
+			Tools []struct{ Name string } `json:"tools"`
+		} `json:"input"`
 	}
-	known := json.Unmarshal(settings, &s) == nil && settings != nil
+	known := recorded != nil && json.Unmarshal(recorded, &s) == nil
 	if known && c.Settings.ServiceTier == model.FlexTier {
 		c.Settings.ServiceTier = s.Tier
 	}
 	if len(s.Chat) > 0 {
 		c.Settings.ChatQuirks = s.Chat
 	}
-}
-
-// toolsInInput reports whether tools and instructions were in the input. A run stops doing so after a
-// refusal by the endpoint.
-func toolsInInput(settings json.RawMessage) bool {
-	var s struct {
-		Input []json.RawMessage `json:"input"`
+	inNamespaces := rawitem.Grouped(s.Tools)
+	if len(s.Input) == 0 {
+		c.Settings.ToolsInInput, c.Settings.Context = false, ""
+	} else { // all tools in the input without another namespace are in one
+		inNamespaces = inNamespaces || slices.ContainsFunc(s.Input[0].Tools, func(group struct{ Name string }) bool { return group.Name != rawitem.FunctionsNamespace })
 	}
-	return json.Unmarshal(settings, &s) == nil && len(s.Input) > 0
-}
-
-// toolsInNamespaces reports whether tools were in namespaces, apart from the one for all tools in the input.
-func toolsInNamespaces(settings json.RawMessage) bool {
-	var s struct {
-		Tools []json.RawMessage `json:"tools"`
-		Input []struct {
-			Tools []struct{ Name string } `json:"tools"`
-		} `json:"input"`
+	if recorded != nil && rawitem.Grouped(c.Settings.Tools) && !inNamespaces {
+		c.Settings.FlatNamespaces = true
 	}
-	if json.Unmarshal(settings, &s) != nil {
-		return false
-	}
-	return rawitem.Grouped(s.Tools) || len(s.Input) > 0 &&
-		slices.ContainsFunc(s.Input[0].Tools, func(group struct{ Name string }) bool { return group.Name != rawitem.FunctionsNamespace })
 }
 
 // splitCalls splits the last answer's calls into those with a result and those to run. interrupted
 // provides the result of a call started but not finished.
 func (p *ResumeState) splitCalls(interrupted Interrupted) (results map[int]tools.Result, fresh []tools.Call) {
 	results = map[int]tools.Result{}
-	for i, call := range p.openCalls {
+	for i, call := range p.open.Calls {
 		if done, ok := p.finished[refOf(call)]; ok {
 			results[call.Number] = tools.Result{Output: done.Output, Failed: done.Failed, Found: foundBy(done)}
 			continue
@@ -355,8 +325,8 @@ func (p *ResumeState) splitCalls(interrupted Interrupted) (results map[int]tools
 			results[call.Number] = result
 			continue
 		}
-		if i >= p.handedOver {
-			results[call.Number] = tools.Refuse(p.whyNotRun)
+		if i >= p.open.handedOver {
+			results[call.Number] = tools.Refuse(p.open.whyNotRun)
 			continue
 		}
 		fresh = append(fresh, call)
@@ -374,11 +344,11 @@ func (c *Conversation) Resume(ctx context.Context, p *ResumeState, interrupted I
 		return err
 	}
 	c.endScripts(p, interrupted)
-	if len(p.openCalls)+len(p.denials) == 0 {
+	if !p.open.Asks() {
 		return cmp.Or(c.reportLostCalls(p), c.tellCallsOfScripts(p))
 	}
 	results, fresh := p.splitCalls(interrupted)
-	for _, call := range p.openCalls {
+	for _, call := range p.open.Calls {
 		if p.started[refOf(call)].eventSeq > 0 && p.finished[refOf(call)].Number == 0 {
 			c.Finished(tools.Finished{Call: call, Tool: call.Name, Result: results[call.Number]})
 		}
@@ -386,16 +356,16 @@ func (c *Conversation) Resume(ctx context.Context, p *ResumeState, interrupted I
 	for i, result := range c.runUnstarted(ctx, p, fresh, results) {
 		results[fresh[i].Number] = result
 	}
-	outputs, err := callitem.Outputs(p.openCalls, c.definitions, func(_ int, call tools.Call) tools.Result { return results[call.Number] })
+	outputs, err := callitem.Outputs(p.open.Calls, c.definitions, func(_ int, call tools.Call) tools.Result { return results[call.Number] })
 	if err != nil {
 		return err
 	}
-	c.Add(append(outputs, p.denials...)...)
-	for _, call := range p.openCalls[:p.handedOver] {
+	c.Add(append(outputs, p.open.Denials...)...)
+	for _, call := range p.open.Calls[:p.open.handedOver] {
 		c.recordResult(call, results[call.Number])
 	}
 	err = c.tellCallsOfScripts(p)
-	p.openCalls, p.denials = nil, nil
+	p.open = sortedAnswer{}
 	return cmp.Or(err, ctx.Err())
 }
 
@@ -406,7 +376,7 @@ func (c *Conversation) runUnstarted(ctx context.Context, p *ResumeState, fresh [
 	if written < 0 {
 		return c.Tools.Dispatch(ctx, fresh)
 	}
-	unedited := slices.ContainsFunc(p.openCalls, func(call tools.Call) bool { return isEdit(call) && results[call.Number].Failed })
+	unedited := slices.ContainsFunc(p.open.Calls, func(call tools.Call) bool { return isEdit(call) && results[call.Number].Failed })
 	return append(c.Tools.Dispatch(ctx, fresh[:written]), c.runWrittenCalls(ctx, fresh[written:], unedited)...)
 }
 

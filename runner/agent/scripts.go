@@ -42,7 +42,7 @@ func (c *Conversation) endScripts(p *ResumeState, interrupted Interrupted) {
 // own call is unanswered, since the answer to that lists them.
 func (c *Conversation) tellCallsOfScripts(p *ResumeState) error {
 	open := map[int]bool{}
-	for _, call := range p.openCalls {
+	for _, call := range p.open.Calls {
 		open[call.Number] = true
 	}
 	words := p.describeScriptCalls("The runner was killed while scripts ran, and was started again: the scripts are gone. The last calls that they made",

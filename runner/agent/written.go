@@ -48,12 +48,7 @@ func (t *answerIntake) addWrittenCalls() {
 	}
 	for _, call := range t.c.ParseWritten.callsIn(t.Answer) {
 		t.Calls = append(t.Calls, withNumber(call, t.c.callNumber+len(t.Calls)+1, t.c.spent.Turns, t.c.Name))
-		if t.whyNotRun == "" {
-			t.whyNotRun = t.whyLastNotRun()
-		}
-		if t.whyNotRun == "" {
-			t.handedOver++
-		}
+		t.sortLast(t.mayCall)
 	}
 }
 

@@ -116,12 +116,14 @@ func New(ctx context.Context, o Options) (*Agent, error) {
 	a := &Agent{Options: o, toolset: toolsetOf(o.Model.Profile, o.Job.Model.Tools), createdAt: time.Now()}
 	l := o.Job.Limits
 	a.conversation = &agent.Conversation{
-		Model: a.retryingModel(), Log: o.Record.Log(), Warn: o.Record.Warn, Plan: a.planText,
+		Model: a.retryingModel(), Log: o.Record.Log(),
 		Limits: agent.Limits{
 			Turns: l.Turns, Calls: l.ToolCalls, Tokens: l.Tokens, CostUSD: l.CostUSD, Time: time.Duration(l.Time), Began: o.Began,
 		},
+		Surroundings: agent.Surroundings{
+			ParseWritten: WrittenParserFor(o.Job.Model), Plan: a.planText, KeptTexts: a.keptSkills, MustStop: a.stopReason, NewMessages: o.News, Warn: o.Record.Warn,
+		},
 	}
-	a.conversation.NewMessages, a.conversation.ParseWritten = o.News, WrittenParserFor(o.Job.Model)
 	if o.Team != nil {
 		a.conversation.OthersUse = o.Team.Used
 	}
@@ -133,8 +135,6 @@ func New(ctx context.Context, o Options) (*Agent, error) {
 		return nil, err
 	}
 	a.servers = a.newServers()
-	a.conversation.MustStop = a.stopReason
-	a.conversation.KeptTexts = a.keptSkills
 	if o.Hooks != nil {
 		a.conversation.BeforeCompaction = o.Hooks.BeforeCompaction
 	}
