@@ -16,8 +16,8 @@ import (
 // review publishes a commenting review: an agent neither approves nor blocks. Findings outside the
 // diff are in the text.
 func (s Poster) review(ctx context.Context, raw json.RawMessage) (*Posted, error) {
-	var o reviewObject
-	if err := decode(raw, &o); err != nil {
+	o, err := decode[reviewObject](raw)
+	if err != nil {
 		return nil, err
 	}
 	on, beside, err := s.place(ctx, o.Findings)
@@ -25,12 +25,12 @@ func (s Poster) review(ctx context.Context, raw json.RawMessage) (*Posted, error
 		return nil, err
 	}
 	said := &Posted{Findings: len(on), Beside: len(beside)}
-	there, err := s.ownReviews(ctx)
+	there, err := s.earlierPosts(ctx)
 	if err != nil {
 		return nil, err
 	}
 	if i := slices.IndexFunc(there, func(each earlierPost) bool { return each.run == s.RunID }); i >= 0 { // the run was killed after it
-		said.URL, said.Operation = there[i].url, "none"
+		said.URL, said.Operation = there[i].URL, "none"
 		return said, nil
 	}
 	made, err := s.repository().CreateReview(ctx, s.On.Number, s.newReview(o, on, nil, beside))

@@ -48,17 +48,17 @@ func (s Poster) RequireNotPosted(ctx context.Context) error {
 	if s.Commanded || s.Publish.As == job.AsLabels {
 		return nil
 	}
-	texts, input := s.ownComments, s.Snapshot
+	input := s.Snapshot
 	if s.Publish.As == job.AsReview {
-		texts, input = s.ownReviews, s.On.HeadSHA
+		input = s.On.HeadSHA
 	}
-	own, err := texts(ctx)
+	earlier, err := s.earlierPosts(ctx)
 	if err != nil {
 		return err
 	}
-	for _, each := range own {
+	for _, each := range earlier {
 		if each.input == input && each.run != s.RunID {
-			return outcome.Stopf(outcome.Skipped, "same_input", "%s did not change since its last review, labels or comment: %s; ask for more in a comment, or change it first.", s.On.Name(), each.url)
+			return outcome.Stopf(outcome.Skipped, "same_input", "%s did not change since its last review, labels or comment: %s; ask for more in a comment, or change it first.", s.On.Name(), each.URL)
 		}
 	}
 	return nil
@@ -94,55 +94,41 @@ func (s Poster) Post(ctx context.Context, raw json.RawMessage) (*Posted, error) 
 	})
 }
 
-// earlierPost is something that a run of this task said before.
+// earlierPost is a comment or review that a run of this task posted for an input.
 type earlierPost struct {
-	id         int64
-	text, url  string
+	forge.Comment
 	input, run string
 }
 
-// ownOf are those texts that begin with the mark of this task. The mark alone proves
-// nothing, since anybody can write it: the author must be a bot, or the account of the
-// token.
-func (s Poster) ownOf(mine func(forge.Comment) bool, id int64, by forge.User, text, url string) []earlierPost {
-	input, run, is := intake.FeedbackOf(text, s.Key)
-	if !is || !mine(forge.Comment{Author: by}) {
-		return nil
+// earlierPosts returns what runs of this task posted before: reviews for publish.as review, else comments.
+// Anybody can write the mark of a task, so the author must be a bot, or the token's account.
+func (s Poster) earlierPosts(ctx context.Context) (found []earlierPost, err error) {
+	var all []forge.Comment
+	if s.Publish.As == job.AsReview {
+		var reviews []forge.Review
+		reviews, err = s.repository().Reviews(ctx, s.On.Number)
+		for _, each := range reviews {
+			all = append(all, forge.Comment{ID: each.ID, Author: each.Author, Body: each.Body, URL: each.URL})
+		}
+		err = intake.ForgeFailure(fmt.Sprintf("The reviews of pull request #%d cannot be read", s.On.Number), err)
+	} else {
+		all, err = s.repository().Comments(ctx, s.On.Number)
+		err = intake.ForgeFailure(fmt.Sprintf("The comments of #%d cannot be read", s.On.Number), err)
 	}
-	return []earlierPost{{id: id, text: text, url: url, input: input, run: run}}
-}
-
-func (s Poster) ownReviews(ctx context.Context) ([]earlierPost, error) {
-	all, err := s.repository().Reviews(ctx, s.On.Number)
-	if err != nil {
-		return nil, intake.ForgeFailure(fmt.Sprintf("The reviews of pull request #%d cannot be read", s.On.Number), err)
-	}
-	mine := intake.OwnComments(ctx, s.Server)
-	var found []earlierPost
+	own := intake.OwnComments(ctx, s.Server)
 	for _, each := range all {
-		found = append(found, s.ownOf(mine, each.ID, each.Author, each.Body, each.URL)...)
+		if input, run, is := intake.FeedbackOf(each.Body, s.Key); is && own(each) {
+			found = append(found, earlierPost{each, input, run})
+		}
 	}
-	return found, nil
-}
-
-func (s Poster) ownComments(ctx context.Context) ([]earlierPost, error) {
-	all, err := s.repository().Comments(ctx, s.On.Number)
-	if err != nil {
-		return nil, intake.ForgeFailure(fmt.Sprintf("The comments of #%d cannot be read", s.On.Number), err)
-	}
-	mine := intake.OwnComments(ctx, s.Server)
-	var found []earlierPost
-	for _, each := range all {
-		found = append(found, s.ownOf(mine, each.ID, each.Author, each.Body, each.URL)...)
-	}
-	return found, nil
+	return found, err
 }
 
 // label adds the chosen labels that the issue lacks. It adds only labels that the job allows.
 // Existing labels count as added by this run if it recorded them before a kill.
 func (s Poster) label(ctx context.Context, raw json.RawMessage) (*Posted, error) {
-	var o labelsObject
-	if err := decode(raw, &o); err != nil {
+	o, err := decode[labelsObject](raw)
+	if err != nil {
 		return nil, err
 	}
 	issue, err := s.repository().Issue(ctx, s.On.Number)
@@ -195,11 +181,11 @@ func (s Poster) intendedLabels() (labels []string, err error) {
 
 // comment writes the comment, or brings the one that is there up to date.
 func (s Poster) comment(ctx context.Context, raw json.RawMessage) (*Posted, error) {
-	var o commentObject
-	if err := decode(raw, &o); err != nil {
+	o, err := decode[commentObject](raw)
+	if err != nil {
 		return nil, err
 	}
-	there, err := s.ownComments(ctx)
+	there, err := s.earlierPosts(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -211,18 +197,18 @@ func (s Poster) comment(ctx context.Context, raw json.RawMessage) (*Posted, erro
 		}
 		return &Posted{URL: made.URL, Operation: "created"}, nil
 	}
-	said := &Posted{URL: there[0].url, Operation: "none"}
-	if sameWords(there[0].text, text) && there[0].input == s.Snapshot {
+	said := &Posted{URL: there[0].URL, Operation: "none"}
+	if sameWords(there[0].Body, text) && there[0].input == s.Snapshot {
 		return said, nil
 	}
 	said.Operation = "updated"
-	return said, intake.ForgeFailure(fmt.Sprintf("The comment on #%d cannot be brought up to date", s.On.Number), s.repository().EditComment(ctx, there[0].id, text))
+	return said, intake.ForgeFailure(fmt.Sprintf("The comment on #%d cannot be brought up to date", s.On.Number), s.repository().EditComment(ctx, there[0].ID, text))
 }
 
 // decode reads an object that was checked by its schema.
-func decode(raw json.RawMessage, into any) error {
-	if err := json.Unmarshal(raw, into); err != nil {
-		return fmt.Errorf("read what the agent gave to be published: %w", err)
+func decode[T any](raw json.RawMessage) (object T, err error) {
+	if err = json.Unmarshal(raw, &object); err != nil {
+		err = fmt.Errorf("read what the agent gave to be published: %w", err)
 	}
-	return nil
+	return object, err
 }
