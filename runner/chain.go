@@ -92,7 +92,7 @@ type startingChange struct {
 	cleanMerge bool              // the agent works only if checks of it are red: it went over the new base without a conflict
 }
 
-// work is the state of the agent's work.
+// work is the state of the agent's work. Functions take it by value and return the next state.
 type work struct {
 	*ready
 	change       *gitops.ChangeSet // as the checkout holds it
@@ -119,7 +119,7 @@ func (rd *ready) judgeCase(change *gitops.ChangeSet) judge.Case {
 
 // verdict is work that may be published.
 type verdict struct {
-	*work
+	work
 	proposal publish.Proposal
 }
 

@@ -95,15 +95,3 @@ func (r *runner) clone(ctx context.Context, a assignment, event intake.Event, cu
 	}
 	return cloned, a, err
 }
-
-// setBase sets the checkout's base to a commit, in a clone if the commit is missing.
-func (r *runner) setBase(ctx context.Context, a assignment, ws *workspace.Workspace, on gitops.BaseSpec) (*workspace.Workspace, assignment, error) {
-	err := ws.SetBase(ctx, on)
-	if errors.As(err, new(*gitops.UnknownBaseError)) && !ws.Cloned() { // a workflow's checkout mostly has one commit
-		if ws, a, err = r.clone(ctx, a, a.source.Event, ws); err != nil {
-			return ws, a, err
-		}
-		err = ws.SetBase(ctx, on)
-	}
-	return ws, a, workspace.CheckoutFailure(err)
-}

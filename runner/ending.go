@@ -28,7 +28,7 @@ type ending struct {
 	sandboxes     *confine.Sandboxes   // nil before they are open
 	hooks         *hooks.Hooks
 	agent         *worker.Agent         // nil before there is one
-	work          *work                 // never nil
+	work          work
 	inspection    transcript.Inspection // the signs found in the change
 	published     *publication          // nil before anything was published
 	atEnd         []func(context.Context, *outcome.Stop)
@@ -38,7 +38,7 @@ type ending struct {
 }
 
 func newEnding() *ending {
-	return &ending{assignment: &assignment{request: &request{}}, work: &work{}}
+	return &ending{assignment: &assignment{request: &request{}}}
 }
 
 // close closes the run's resources.

@@ -9,23 +9,54 @@ import (
 	"strings"
 	"time"
 
-	"github.com/agent-ci/agent-ci/runner/task/compare"
-
-	"github.com/agent-ci/agent-ci/runner/task/config"
-
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/runner/agent/hooks"
 	"github.com/agent-ci/agent-ci/runner/place/confine"
 	"github.com/agent-ci/agent-ci/runner/place/workspace"
 	"github.com/agent-ci/agent-ci/runner/publish"
+	"github.com/agent-ci/agent-ci/runner/publish/progress"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
+	"github.com/agent-ci/agent-ci/runner/task/compare"
+	"github.com/agent-ci/agent-ci/runner/task/config"
 )
 
 // salvageTime bounds, for a stopped run, keeping its work, asking its hooks, and reporting its end,
 // each.
 const salvageTime = 20 * time.Second
+
+// runAndReport runs work, unless the run is left, and tells its result to the step.
+func (r *runner) runAndReport(ctx context.Context, work func() record.Result) record.Result {
+	defer r.watch.ShowStatus(ctx, r.forceStop)()
+	return r.end.Attend(ctx, r.forceStop, func() record.Result {
+		defer r.rec.Close()
+		defer r.end.close()
+		r.watch.Mask(r.env.Secrets())
+		result := work()
+		r.reportToStep(&result)
+		return result
+	})
+}
+
+// reportToStep gives the result to the job. What cannot be given is told in the result.
+func (r *runner) reportToStep(result *record.Result) {
+	a := r.end.assignment
+	site := a.project.Site()
+	if site == (transcript.Site{}) { // what a transcript names is not believed here
+		site = transcript.Site{Server: r.env.Get("GITHUB_SERVER_URL"), Repository: r.env.Get("GITHUB_REPOSITORY")}
+	}
+	told := progress.StepResult{
+		Result: *result, Record: r.rec, Site: site, Artifacts: r.env.Artifacts(),
+		Refused: r.end.bundle && result.TranscriptSHA256 == "",
+	}
+	if a.settings != nil {
+		told.Folder = a.job().Repository.Path
+	}
+	if err := r.watch.ReportToStep(told); err != nil {
+		result.Errors = append(result.Errors, r.rec.Redact(err.Error()))
+	}
+}
 
 // finish keeps the work, tidies up the checkout and writes the result, even after ctx was
 // cancelled.

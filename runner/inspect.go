@@ -13,7 +13,7 @@ import (
 // inspect searches a change for signs that a reviewer should see first. It records them, and refuses
 // the change if the job says so. Claims that an earlier look at the same change found evidence for
 // are not searched again.
-func (r *runner) inspect(ctx context.Context, w *work, j *job.Job, change *gitops.ChangeSet) (err error) {
+func (r *runner) inspect(ctx context.Context, w work, j *job.Job, change *gitops.ChangeSet) (err error) {
 	c := r.inspection(w, change)
 	find := c.Find
 	if w.founded == change {
@@ -33,7 +33,7 @@ func (r *runner) inspect(ctx context.Context, w *work, j *job.Job, change *gitop
 	return inspect.Refusal(j.Policy, found)
 }
 
-func (r *runner) inspection(w *work, change *gitops.ChangeSet) inspect.Case {
+func (r *runner) inspection(w work, change *gitops.ChangeSet) inspect.Case {
 	return inspect.Case{
 		Record: r.rec, Checkout: w.workspace.Checkout(), Job: w.job(), Branch: w.task.Branch, Baseline: w.baseline.Rows, Table: w.verification.Rows,
 		Summary: r.end.summary(), Change: change,
@@ -47,7 +47,7 @@ func (r *runner) withInspection(rd *ready, f publish.Follow) publish.Follow {
 		if err := judge(ctx, j, change); err != nil {
 			return err
 		}
-		return r.inspect(ctx, &work{ready: rd, verification: r.end.work.verification}, j, change)
+		return r.inspect(ctx, work{ready: rd, verification: r.end.work.verification}, j, change)
 	}
 	return f
 }

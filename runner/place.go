@@ -2,6 +2,7 @@ package runner
 
 import (
 	"context"
+	"errors"
 
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/runner/agent/worker"
@@ -42,11 +43,7 @@ func (r *runner) enter(ctx context.Context, a *assignment, ws *workspace.Workspa
 	on := *a
 	if a.task.OnHead() { // from here on the base's files are not here
 		r.end.abandonedBase = base
-		head := r.goToHead
-		if a.task.Mode == intake.Join {
-			head = r.joinBranch
-		}
-		ws, on, err = head(ctx, on, ws)
+		ws, on, err = r.goToHead(ctx, on, ws)
 	}
 	next.assignment, next.workspace, next.lessons = &on, ws, lessons.In(ws, on.job(), on.task.Subject != nil)
 	return r.registerPlace(next), err
@@ -98,31 +95,38 @@ func (r *runner) readRules(ctx context.Context, p *place, a *assignment, ws *wor
 	return err
 }
 
-// joinBranch puts the checkout on the end of a person's branch.
-func (r *runner) joinBranch(ctx context.Context, a assignment, ws *workspace.Workspace) (*workspace.Workspace, assignment, error) {
-	pull := a.task.Pull
-	tip, err := intake.LookUpBranch(ctx, a.project.Forge.Repository(a.source.Event.Repository), pull.Head)
-	switch {
-	case err != nil:
-		return ws, a, err
-	case tip == nil:
-		return ws, a, outcome.Stopf(outcome.Skipped, "foreign_branch", "The branch %s of pull request #%d was deleted: %s.", pull.Head, pull.Number, pull.URL)
+// goToHead sets the base to the end of the person's branch that the run joins, or to the head of the pull
+// request that it comments on. It works in a clone if the checkout lacks that commit.
+func (r *runner) goToHead(ctx context.Context, a assignment, ws *workspace.Workspace) (_ *workspace.Workspace, _ assignment, err error) {
+	joins := a.task.Mode == intake.Join
+	head := gitops.BaseSpec{}
+	if joins {
+		pull := a.task.Pull
+		tip, err := intake.LookUpBranch(ctx, a.project.Forge.Repository(a.source.Event.Repository), pull.Head)
+		if err == nil && tip == nil {
+			err = outcome.Stopf(outcome.Skipped, "foreign_branch", "The branch %s of pull request #%d was deleted: %s.", pull.Head, pull.Number, pull.URL)
+		}
+		if err != nil {
+			return ws, a, err
+		}
+		head = gitops.BaseSpec{Branch: pull.Base, SHA: tip.SHA}
+	} else {
+		head = gitops.BaseSpec{Branch: a.task.Subject.Pull.Head, SHA: a.task.Subject.HeadSHA}
 	}
-	if ws, a, err = r.setBase(ctx, a, ws, gitops.BaseSpec{Branch: pull.Base, SHA: tip.SHA}); err != nil {
-		return ws, a, err
+	err = ws.SetBase(ctx, head)
+	if errors.As(err, new(*gitops.UnknownBaseError)) && !ws.Cloned() { // a workflow's checkout mostly has one commit
+		if ws, a, err = r.clone(ctx, a, a.source.Event, ws); err != nil {
+			return ws, a, err
+		}
+		err = ws.SetBase(ctx, head)
 	}
-	return ws, r.withSettings(a, a.settings.OnBranch(pull.Head).ForPerson(), ws), ws.RequireFolder(a.job().Repository.Path)
-}
-
-// goToHead sets the base to the head of the pull request that the run comments on, in a clone if
-// that commit is missing.
-func (r *runner) goToHead(ctx context.Context, a assignment, ws *workspace.Workspace) (*workspace.Workspace, assignment, error) {
-	on := a.task.Subject
-	ws, a, err := r.setBase(ctx, a, ws, gitops.BaseSpec{Branch: on.Pull.Head, SHA: on.HeadSHA})
-	if err == nil {
-		err = ws.RequireFolder(a.job().Repository.Path)
+	if err != nil {
+		return ws, a, workspace.CheckoutFailure(err)
 	}
-	return ws, a, err
+	if joins {
+		a = r.withSettings(a, a.settings.OnBranch(a.task.Pull.Head).ForPerson(), ws)
+	}
+	return ws, a, ws.RequireFolder(a.job().Repository.Path)
 }
 
 // baseTree returns a maker of the tree with the job's programs: of the configuring commit, not of a

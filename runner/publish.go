@@ -88,7 +88,7 @@ func (r *runner) publishBundle(ctx context.Context, asked *request, b bundle.Bun
 	}
 	at := &place{assignment: a, workspace: ws}
 	rd := &ready{place: at}
-	r.end.work = &work{ready: rd, change: p.Change, verification: p.Table, stopped: p.Stopped, summary: p.Summary}
+	r.end.work = work{ready: rd, change: p.Change, verification: p.Table, stopped: p.Stopped, summary: p.Summary}
 	if err != nil {
 		return err
 	}

@@ -191,7 +191,7 @@ func (r *runner) restore(ctx context.Context, rd *ready) error {
 	if err := rd.agent.Resume(h.ForAgent()); err != nil || !h.Worked() {
 		return err
 	}
-	checks := r.checks(ctx, &work{ready: rd})
+	checks := r.checks(ctx, work{ready: rd})
 	untracked := checks.NeedUntracked()
 	if h.FoundWork.Place == "" {
 		// A run whose time is over still publishes its work.

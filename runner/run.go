@@ -99,7 +99,11 @@ func (r *runner) makeReady(ctx context.Context, p *place) (*ready, error) {
 func (r *runner) setUp(ctx context.Context, rd *ready, hookText string) (_ *ready, err error) {
 	next, worked := *rd, rd.resumedRun != nil && rd.resumedRun.Worked()
 	if !worked {
-		if err := r.prepare(ctx, &work{ready: rd}); err != nil {
+		checks := r.checks(ctx, work{ready: rd})
+		if err := checks.Applies(ctx); err != nil {
+			return nil, err
+		}
+		if err := checks.SetUp(ctx); err != nil {
 			return nil, err
 		}
 	}
@@ -111,7 +115,7 @@ func (r *runner) setUp(ctx context.Context, rd *ready, hookText string) (_ *read
 	if worked {
 		next.baseline, err = rd.resumedRun.BaselineTable()
 	} else {
-		next.baseline, err = r.checks(ctx, &work{ready: &next}).Baseline(ctx)
+		next.baseline, err = r.checks(ctx, work{ready: &next}).Baseline(ctx)
 	}
 	if err != nil {
 		return nil, err
@@ -154,7 +158,7 @@ func (r *runner) workAndPublish(ctx, untimed context.Context, rd *ready, attempt
 // change, claims that the change does not show, and unproven tests to the agent once each, and red
 // checks verify_attempts times. Work stopped by a budget is verified and kept: limits.time ends the
 // agent's work, but no check with its own limit.
-func (r *runner) work(ctx, untimed context.Context, rd *ready, attempts int) (*work, error) {
+func (r *runner) work(ctx, untimed context.Context, rd *ready, attempts int) (work, error) {
 	defer rd.agent.Close()
 	w, done, err := r.followRecipe(ctx, untimed, r.registerWork(work{ready: rd, verification: rd.baseline}), attempts)
 	if err != nil || done {
@@ -181,18 +185,8 @@ func (r *runner) work(ctx, untimed context.Context, rd *ready, attempts int) (*w
 		if skipped && w.change.Empty() { // the base already has the whole merged change
 			break
 		}
-		if again, err := w.questionEarlyEnd(); err != nil {
-			return w, err
-		} else if again {
-			continue
-		}
-		if again, err := r.reportRefusal(ctx, untimed, w); err != nil {
-			return w, err
-		} else if again {
-			continue
-		}
 		again := false
-		if w, again, err = r.reportClaims(ctx, w); err != nil {
+		if w, again, err = r.question(ctx, untimed, w); err != nil {
 			return w, err
 		} else if again {
 			continue

@@ -246,23 +246,16 @@ func (r *runner) concludeProgress(ctx context.Context, stop *outcome.Stop) {
 }
 
 // registerWork stores the state of the work for the run's end, and returns it.
-func (r *runner) registerWork(w work) *work {
+func (r *runner) registerWork(w work) work {
 	if w.ready != nil {
 		w.lessons.RecordChecks(w.baseline.Rows, w.verification.Rows)
 	}
-	r.end.work = &w
-	return &w
-}
-
-// markStopped marks work as stopped by a budget. It stays unmarked if stopped is nil.
-func (r *runner) markStopped(w *work, stopped *outcome.Stop) *work {
-	next := *w
-	next.stopped = stopped
-	return r.registerWork(next)
+	r.end.work = w
+	return w
 }
 
 // checks returns what runs the job's commands on a base and on changes. The deadline of ctx limits proofs of tests.
-func (r *runner) checks(ctx context.Context, w *work) verify.Checks {
+func (r *runner) checks(ctx context.Context, w work) verify.Checks {
 	until, _ := ctx.Deadline()
 	return verify.Checks{
 		Record: r.rec, Sandboxes: w.sandboxes, Workspace: w.workspace, Job: w.job(), ProofDeadline: until, BaselineCache: w.baselineCache, Branch: w.task.Branch,
@@ -272,14 +265,6 @@ func (r *runner) checks(ctx context.Context, w *work) verify.Checks {
 			return w.project.Publisher(r.rec, r.env, w.workspace).TrialCommit(&p, when)
 		},
 	}
-}
-
-// prepare runs applies_if and the setup commands.
-func (r *runner) prepare(ctx context.Context, w *work) error {
-	if err := r.checks(ctx, w).Applies(ctx); err != nil {
-		return err
-	}
-	return r.checks(ctx, w).SetUp(ctx)
 }
 
 // brief gives the agent its task. A replay takes the images from the recorded conversation.
@@ -323,7 +308,7 @@ func (r *runner) applyEarlierChange(ctx context.Context, rd *ready) (found start
 
 // followRecipe runs the job's recipe before the agent's first turn. done reports that all its
 // checks are green and the agent need not work.
-func (r *runner) followRecipe(ctx, untimed context.Context, w *work, attempts int) (_ *work, done bool, err error) {
+func (r *runner) followRecipe(ctx, untimed context.Context, w work, attempts int) (_ work, done bool, err error) {
 	if w.job().Recipe.Run == "" || attempts > 0 || w.resumedRun != nil && w.resumedRun.Worked() || w.task.Subject != nil {
 		return w, false, nil
 	}
@@ -334,11 +319,15 @@ func (r *runner) followRecipe(ctx, untimed context.Context, w *work, attempts in
 		return w, false, err
 	}
 	red := func(row transcript.VerifyRow) bool { return row.Before != "green" }
+	doneWith := func(summary string) (work, bool, error) {
+		w.summary = summary
+		return r.registerWork(w), true, nil
+	}
 	switch {
 	case w.job().Recipe.Agent == "always" || len(w.job().Verify) == 0:
 		return w, false, r.reportRecipe(ctx, w, "")
 	case w.change.Empty() && !slices.ContainsFunc(w.baseline.Rows, red):
-		return r.withSummary(w, "The recipe changed nothing, and every check is green."), true, nil
+		return doneWith("The recipe changed nothing, and every check is green.")
 	case w.change.Empty():
 		return w, false, nil
 	}
@@ -346,7 +335,7 @@ func (r *runner) followRecipe(ctx, untimed context.Context, w *work, attempts in
 		return w, false, err
 	}
 	if w.verification.Passed {
-		return r.withSummary(w, "The recipe made this change. Every check is green on it, and no model was asked."), true, nil
+		return doneWith("The recipe made this change. Every check is green on it, and no model was asked.")
 	}
 	words, err := r.checks(ctx, w).DescribeRed(w.verification, "")
 	if err != nil {
@@ -355,16 +344,9 @@ func (r *runner) followRecipe(ctx, untimed context.Context, w *work, attempts in
 	return w, false, r.reportRecipe(ctx, w, words)
 }
 
-// withSummary returns the work with the runner's own summary, for work that no agent did.
-func (r *runner) withSummary(w *work, summary string) *work {
-	next := *w
-	next.summary = summary
-	return r.registerWork(next)
-}
-
 // reportRecipe keeps the recipe's change for a resume elsewhere, and tells the agent about it and
 // its checks.
-func (r *runner) reportRecipe(ctx context.Context, w *work, words string) error {
+func (r *runner) reportRecipe(ctx context.Context, w work, words string) error {
 	if w.change.Empty() {
 		return nil
 	}
@@ -379,55 +361,57 @@ func (r *runner) reportRecipe(ctx context.Context, w *work, words string) error 
 }
 
 // takeTurns lets the agent work until it ends, or a budget ends it.
-func (r *runner) takeTurns(ctx context.Context, w *work) (*work, error) {
+func (r *runner) takeTurns(ctx context.Context, w work) (work, error) {
 	did, err := w.agent.Run(ctx)
-	return r.markStopped(w, did.Stopped), err
+	w.stopped = did.Stopped
+	return r.registerWork(w), err
 }
 
 // takeChange reads the agent's change from its tree and saves it. It reverts protected paths if the job drops them.
-func (r *runner) takeChange(ctx context.Context, p *place, w *work) (*work, error) {
-	next := *w
+func (r *runner) takeChange(ctx context.Context, p *place, w work) (work, error) {
 	change, dropped, err := p.lessons.TakeChange(ctx)
-	next.dropped = dropped
+	w.dropped = dropped
 	if change != nil {
-		next.change = change
+		w.change = change
 	}
-	return r.registerWork(next), err
+	return r.registerWork(w), err
 }
 
 // markTimedOut marks work as stopped by limits.time, which ends ctx but not untimed.
-func (r *runner) markTimedOut(ctx, untimed context.Context, w *work) *work {
-	if w.stopped != nil || ctx.Err() == nil || untimed.Err() != nil {
-		return w
+func (r *runner) markTimedOut(ctx, untimed context.Context, w work) work {
+	if w.stopped == nil && ctx.Err() != nil && untimed.Err() == nil {
+		w.stopped = outcome.Of(ctx, ctx.Err())
 	}
-	return r.markStopped(w, outcome.Of(ctx, ctx.Err()))
+	return r.registerWork(w)
 }
 
-// questionEarlyEnd tells the agent, once, that its end looks too early, and reports whether it did.
-func (w *work) questionEarlyEnd() (bool, error) {
-	if w.stopped != nil {
-		return false, nil
+// question tells the agent, once each, that its end looks too early, why its change may not be published, or
+// which of its claims the change does not support. It reports whether the agent works again.
+func (r *runner) question(ctx, untimed context.Context, w work) (_ work, again bool, err error) {
+	if w.stopped == nil {
+		again, err = w.agent.QuestionEnd(w.change.Empty(), workspace.DescribeLeftovers(w.change))
 	}
-	return w.agent.QuestionEnd(w.change.Empty(), workspace.DescribeLeftovers(w.change))
+	if err != nil || again || w.change.Empty() {
+		return w, again, err
+	}
+	if again, err = r.reportRefusal(ctx, untimed, w); err != nil || again {
+		return w, again, err
+	}
+	return r.reportClaims(ctx, w)
 }
 
 // verify runs the checks on the change, also after limits.time ended ctx.
-func (r *runner) verify(ctx, untimed context.Context, w *work, attempt int) (*work, error) {
+func (r *runner) verify(ctx, untimed context.Context, w work, attempt int) (work, error) {
 	table, err := r.checks(ctx, w).VerifyChange(untimed, attempt, w.change, w.baseline.Rows)
 	if len(table.Rows) > 0 {
-		next := *w
-		next.verification = table
-		w = r.registerWork(next)
+		w.verification = table
 	}
-	return w, err
+	return r.registerWork(w), err
 }
 
 // reportRefusal tells the agent once why its change may not be published, and reports whether it
 // did. Refused changes skip the checks; for work stopped by a budget, only the size matters.
-func (r *runner) reportRefusal(ctx, untimed context.Context, w *work) (bool, error) {
-	if w.change.Empty() {
-		return false, nil
-	}
+func (r *runner) reportRefusal(ctx, untimed context.Context, w work) (bool, error) {
 	err := inGrace(ctx, untimed, func(ctx context.Context) error {
 		if err := w.judgeCase(w.change).Refusal(ctx); err != nil {
 			return err
@@ -455,8 +439,8 @@ func (r *runner) reportRefusal(ctx, untimed context.Context, w *work) (bool, err
 
 // reportClaims tells the agent, once, which claims of its summary the change does not support. It reports
 // whether it did.
-func (r *runner) reportClaims(ctx context.Context, w *work) (*work, bool, error) {
-	if w.change.Empty() || w.stopped != nil || w.job().VerifyAttempts == 0 {
+func (r *runner) reportClaims(ctx context.Context, w work) (work, bool, error) {
+	if w.stopped != nil || w.job().VerifyAttempts == 0 {
 		return w, false, nil
 	}
 	names, err := r.inspection(w, w.change).Claims(ctx)
@@ -467,14 +451,13 @@ func (r *runner) reportClaims(ctx context.Context, w *work) (*work, bool, error)
 		told, err := w.agent.ReportClaims("It names what is neither in your change nor in your calls: " + markdown.SomeFiles(names) + ".")
 		return w, told, err
 	}
-	next := *w
-	next.founded = w.change
-	return r.registerWork(next), false, nil
+	w.founded = w.change
+	return r.registerWork(w), false, nil
 }
 
 // reportChecks tells the agent the red checks or, once, the tests that prove nothing, and reports
 // whether it did.
-func (r *runner) reportChecks(ctx context.Context, w *work, attempt int) (*work, bool, error) {
+func (r *runner) reportChecks(ctx context.Context, w work, attempt int) (work, bool, error) {
 	agent := w.agent
 	if w.stopped != nil || attempt > w.job().VerifyAttempts {
 		return w, false, nil
@@ -487,8 +470,8 @@ func (r *runner) reportChecks(ctx context.Context, w *work, attempt int) (*work,
 		told, err := agent.ReportUnproven(words)
 		return w, told, err
 	}
-	if w = r.markStopped(w, agent.NearlySpent()); w.stopped != nil {
-		return w, false, nil
+	if w.stopped = agent.NearlySpent(); w.stopped != nil {
+		return r.registerWork(w), false, nil
 	}
 	words, err := r.checks(ctx, w).DescribeRed(w.verification, worker.StoppedWords)
 	if err != nil {
@@ -498,7 +481,7 @@ func (r *runner) reportChecks(ctx context.Context, w *work, attempt int) (*work,
 }
 
 // stoppedUnlessDraft ends a run stopped by a budget, unless its work becomes a draft.
-func (w *work) stoppedUnlessDraft() error {
+func (w work) stoppedUnlessDraft() error {
 	if w.stopped == nil || w.job().Limits.OnBudget == "draft" && !w.change.Empty() {
 		return nil
 	}
@@ -506,7 +489,7 @@ func (w *work) stoppedUnlessDraft() error {
 }
 
 // askOutput requests the job's object from the agent, unless a budget is used up.
-func (r *runner) askOutput(ctx context.Context, w *work) (*work, error) {
+func (r *runner) askOutput(ctx context.Context, w work) (work, error) {
 	if w.output.Source == nil || w.stopped != nil {
 		return w, nil
 	}
@@ -514,17 +497,14 @@ func (r *runner) askOutput(ctx context.Context, w *work) (*work, error) {
 	if err != nil {
 		return w, err
 	}
-	if did.Stopped != nil {
-		w = r.markStopped(w, did.Stopped)
-		return w, w.stoppedUnlessDraft()
+	if w.stopped = did.Stopped; w.stopped == nil {
+		w.outputFile = worker.OutputFile
 	}
-	next := *w
-	next.outputFile = worker.OutputFile
-	return r.registerWork(next), nil
+	return r.registerWork(w), w.stoppedUnlessDraft()
 }
 
 // judge refuses unpublishable changes, and work that cannot be part of a change.
-func (r *runner) judge(ctx context.Context, w *work) (*verdict, error) {
+func (r *runner) judge(ctx context.Context, w work) (*verdict, error) {
 	c := w.judgeCase(w.change)
 	if w.change.Empty() {
 		if err := c.RefuseExcludedOnly(); err != nil {
@@ -553,14 +533,14 @@ func (r *runner) judge(ctx context.Context, w *work) (*verdict, error) {
 }
 
 // proposal returns the change with its description.
-func (r *runner) proposal(w *work) publish.Proposal {
+func (r *runner) proposal(w work) publish.Proposal {
 	summary := r.end.summary()
 	if summary == "" && w.task.Repair != nil {
 		summary = fmt.Sprintf("The change was laid over %s, as that is by now.", w.workspace.Base().Branch)
 	}
 	p := publish.Proposal{
 		Cost: r.rec.Cost(), RunID: r.rec.ID, Job: w.job(), Task: w.task, Base: w.workspace.Base(), Change: w.change, Table: w.verification,
-		Summary: summary, Stopped: w.stopped, Key: w.key, InCheckout: w.change, Inspection: &r.end.inspection, Hooks: w.hooks,
+		Summary: summary, Stopped: w.stopped, CommitFacts: publish.CommitFacts{Key: w.key}, InCheckout: w.change, Inspection: &r.end.inspection, Hooks: w.hooks,
 		Follow: r.withInspection(w.ready, w.lessons.Follow(w.repairedChange())),
 	}
 	if w.resumedRun != nil {

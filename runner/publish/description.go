@@ -33,8 +33,8 @@ func (m Publisher) describe(p *Proposal, options body.Options, out *Publication)
 	if p.lessons != nil {
 		return description{p.title(view), body.Posts{Body: body.Lessons(view, *p.lessons, options)}}, nil
 	}
-	if p.LessonsIn != nil {
-		if view.Lessons, err = p.LessonsIn(p.Change); err != nil {
+	if p.Follow.Lessons != nil {
+		if view.Lessons, err = p.Follow.Lessons(p.Change); err != nil {
 			return description{}, err
 		}
 	}
@@ -62,7 +62,7 @@ func (p *Proposal) title(view *transcript.View) string {
 // BodyOptions returns the options of a pull request's body before the commit, without comments.
 func (m Publisher) BodyOptions(p *Proposal) body.Options {
 	options := body.Options{
-		Mode: body.Mode(p.Job.PullRequest.Transcript), RunDir: cmp.Or(p.TranscriptFolder, filepath.Base(m.Record.Path())),
+		Mode: body.Mode(p.Job.PullRequest.Transcript), RunDir: filepath.Base(m.Record.Path()),
 		Notes: p.notes, Facts: p.facts, Earlier: p.earlierRequests, Closing: Closing(p.Task.Issue, m.Repository),
 		Site: m.site(),
 	}

@@ -12,7 +12,7 @@ import (
 // Lessons opens or updates a separate pull request for lessons, on a branch named by their content.
 // It takes author, change and base from p. A closed one stays closed: that is an answer.
 func Lessons(ctx context.Context, to Forge, p Proposal, told transcript.Lessons, name string) error {
-	p.lessons, p.Summary, p.Stopped, p.InCheckout, p.EarlierCommit, p.notes, p.facts, p.earlierRequests = &told, "", nil, nil, "", nil, nil, nil
+	p.Summary, p.Stopped, p.InCheckout, p.EarlierCommit, p.described = "", nil, nil, "", described{lessons: &told}
 	p.Table = transcript.Verify{Passed: true}
 	p.Task = intake.Task{Key: name, Branch: intake.BranchPrefix + name, Actor: p.Task.Actor, ActorID: p.Task.ActorID}
 	to.subject = transcript.OfLessons

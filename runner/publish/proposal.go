@@ -27,38 +27,38 @@ type Proposal struct {
 	Summary string
 	Cost    *float64      // of the work in dollars; nil if unknown
 	Stopped *outcome.Stop // the limit that ended the agent's work; nil: the agent ended
-	Key     *sshsig.Key   // that signs the commit; nil for none
 
 	// InCheckout is the change in the work tree; nil for one made elsewhere, which leaves the work
 	// tree alone.
 	InCheckout *gitops.ChangeSet
-	// EarlierCommit is the commit made before a kill, or "".
-	EarlierCommit string
-	// ChainHead is a closed transcript's chain head, or "" while it is written.
-	ChainHead string
-	// TranscriptFolder is the transcript's folder in the body; "" means the record's.
-	TranscriptFolder string
-
 	// Inspection is what was found in the change beside what is refused. Judge of Follow keeps it up to date.
 	Inspection *transcript.Inspection
-
-	Follow Follow
 	// Hooks may refuse the change before anything of it is published; nil for none.
 	Hooks *hooks.Hooks
 
-	// LessonsIn returns the lessons in a change for reviewers; nil uses the transcript.
-	LessonsIn func(change *gitops.ChangeSet) (*transcript.Lessons, error)
-
-	lessons *transcript.Lessons // that the change is of, and nothing else; nil for another one
-
-	movedFrom gitops.Base // where the change followed its base to another one; else zero
-	notes     []string    // warnings after the transcript was closed
-	facts     []string    // of the pull request, which are no warnings
-
-	earlierRequests []body.Request // that the pull request came of before; nil before they are recalled
+	Follow Follow
+	CommitFacts
+	described
 }
 
-// Follow has the functions for a moved base.
+// CommitFacts are what a proposal's commit depends on besides the change.
+type CommitFacts struct {
+	Key           *sshsig.Key // that signs the commit; nil for none
+	EarlierCommit string      // made before a kill; "" for none
+	ChainHead     string      // of a closed transcript; "" while it is written
+}
+
+// described is what publishing adds to a proposal for its description.
+type described struct {
+	lessons   *transcript.Lessons // that the change is of, and nothing else; nil for another change
+	movedFrom gitops.Base         // where the change followed its base to another one; else zero
+	notes     []string            // warnings after the transcript was closed
+	facts     []string            // of the pull request, which are no warnings
+
+	earlierRequests []body.Request // on the pull request; nil before they are read
+}
+
+// Follow has the functions for a change that may differ from the transcript's, as on a moved base.
 type Follow struct {
 	// Allow ends a run that may not follow the base branch; may be nil.
 	Allow func(base gitops.Base, now BaseBranch) error
@@ -71,6 +71,8 @@ type Follow struct {
 	// Verify repeats the checks on a new base; nil if impossible. It returns the latest table, also
 	// with an error.
 	Verify func(ctx context.Context, table transcript.Verify, change *gitops.ChangeSet) (transcript.Verify, error)
+	// Lessons returns the lessons in a change for reviewers; nil uses the transcript.
+	Lessons func(change *gitops.ChangeSet) (*transcript.Lessons, error)
 }
 
 // failsUnpublished reports a failing change that is not published.

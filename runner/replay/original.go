@@ -125,8 +125,9 @@ func (o *Original) Body(to *record.Record, tree *workspace.Workspace, means publ
 		return "", err
 	}
 	view.Head, view.Events = recorded.Head, recorded.Events
-	p.TranscriptFolder = filepath.Base(o.Record.Path())
-	posts, err := body.Compose(view, means.BodyOptions(&p))
+	options := means.BodyOptions(&p)
+	options.RunDir = filepath.Base(o.Record.Path())
+	posts, err := body.Compose(view, options)
 	if err != nil {
 		return "", err
 	}

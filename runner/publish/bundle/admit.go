@@ -22,7 +22,7 @@ func (h SecondHalf) Admit(ctx context.Context, b Bundle, p *publish.Proposal) (*
 	lessons := proposals.Recorded(h.Record, b.View).In(h.Workspace, p.Job, false)
 	lessons.RecordChecks(p.Table.Rows)
 	follow := lessons.Follow(nil)
-	p.Follow.Judge, p.Follow.MoveOnto, p.LessonsIn = follow.Judge, follow.MoveOnto, lessons.Brought
+	p.Follow.Judge, p.Follow.MoveOnto, p.Follow.Lessons = follow.Judge, follow.MoveOnto, lessons.Brought
 	if p.Change.Empty() {
 		return lessons, nil
 	}
