@@ -9,8 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/agent-ci/agent-ci/runner/task/config"
-
 	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/gitops/github"
 	"github.com/agent-ci/agent-ci/runner/agent/provider"
@@ -18,6 +16,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/campaign/pulls"
 	"github.com/agent-ci/agent-ci/runner/campaign/resolve"
 	"github.com/agent-ci/agent-ci/runner/publish/progress"
+	"github.com/agent-ci/agent-ci/runner/task/config"
 	"github.com/agent-ci/agent-ci/runner/task/intake"
 	"github.com/agent-ci/agent-ci/runner/task/job"
 	"github.com/agent-ci/agent-ci/runner/task/settings"
@@ -31,14 +30,19 @@ func modelsOf(j *job.Job, environ []string) (models []campaign.Model) {
 	return models
 }
 
-// forgeOf is the forge of the campaign's repositories, and the root of its pages.
+// forgeOf returns the forge of the campaign's repositories, and the root of its pages.
 func forgeOf(p process) (*github.Client, string, error) {
-	api, server := github.Addresses(p.variable)
 	env := settings.Environment(p.environ)
 	if env.Token() == "" {
 		return nil, "", errors.New("there is no GitHub token: set GITHUB_TOKEN to one that may read the targets, and push to them")
 	}
-	client, err := github.New(github.Options{APIURL: api, ServerURL: server, Token: env.Token(), UserAgent: "agent-ci/" + version})
+	return gitHub(env, env.Token())
+}
+
+// gitHub returns a client of the environment's GitHub, and the root of its pages.
+func gitHub(env settings.Environment, token string) (*github.Client, string, error) {
+	api, server := github.Addresses(env.Get)
+	client, err := github.New(github.Options{APIURL: api, ServerURL: server, Token: token, UserAgent: "agent-ci/" + version, Pace: env.Get(settings.PaceVariable)})
 	return client, server, err
 }
 
@@ -194,7 +198,7 @@ func (c *openedCampaign) mayApprove(ctx context.Context, p process) (by string, 
 	if err != nil {
 		return "", err
 	}
-	event := intake.ReadEvent(ctx, intake.Surroundings{InActions: true, EventName: env.Get("GITHUB_EVENT_NAME"), EventPath: env.Get("GITHUB_EVENT_PATH"), Repository: env.Get("GITHUB_REPOSITORY"), HasToken: true})
+	event := intake.ReadEvent(ctx, intake.Around(env))
 	if err := event.Unusable(); err != nil {
 		return "", err
 	}

@@ -10,7 +10,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/agent-ci/agent-ci/gitops/github"
 	"github.com/agent-ci/agent-ci/runner/campaign"
 	"github.com/agent-ci/agent-ci/runner/campaign/here"
 	"github.com/agent-ci/agent-ci/runner/campaign/pulls"
@@ -124,8 +123,7 @@ func (c *openedCampaign) hereOptions(p process, l *campaign.Ledger, plan *campai
 	if !o.Discard { // nothing goes to the forge
 		return o, nil
 	}
-	api, server := github.Addresses(p.variable)
-	client, err := github.New(github.Options{APIURL: api, ServerURL: server, Token: environ.Token(), UserAgent: "agent-ci/" + version, Pace: environ.Get(settings.PaceVariable)})
+	client, _, err := gitHub(environ, environ.Token())
 	if err != nil {
 		return here.Options{}, err
 	}

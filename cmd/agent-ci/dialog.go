@@ -66,25 +66,21 @@ var errInterrupted = errors.New("interrupted")
 // askHidden asks for a secret and shows no key (termios(3), ECHO). It reads keys one by one,
 // Ctrl-C too. A signal restores the echo before it ends the process.
 func (d *dialog) askHidden(question string) (secret string, err error) {
-	fd := int(d.keyboard.Fd())
-	was, err := unix.IoctlGetTermios(fd, getTermios)
-	if err != nil {
-		return "", fmt.Errorf("hide what is typed: %w", err)
-	}
-	hidden := *was
-	hidden.Lflag &^= unix.ECHO | unix.ICANON | unix.ISIG
-	hidden.Cc[unix.VMIN], hidden.Cc[unix.VTIME] = 1, 0
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, unlessNohup(syscall.SIGTERM, syscall.SIGHUP)...)
 	defer signal.Stop(signals)
-	if err := unix.IoctlSetTermios(fd, setTermios, &hidden); err != nil {
+	restore, err := changeTerminal(d.keyboard, func(hidden *unix.Termios) {
+		hidden.Lflag &^= unix.ECHO | unix.ICANON | unix.ISIG
+		hidden.Cc[unix.VMIN], hidden.Cc[unix.VTIME] = 1, 0
+	})
+	if err != nil {
 		return "", fmt.Errorf("hide what is typed: %w", err)
 	}
 	defer func() {
-		err = errors.Join(err, unix.IoctlSetTermios(fd, setTermios, was))
+		err = errors.Join(err, restore())
 		fmt.Fprintln(d.screen)
 	}()
-	defer endOnSignal(signals, func() { _ = unix.IoctlSetTermios(fd, setTermios, was) })()
+	defer endOnSignal(signals, func() { _ = restore() })()
 	fmt.Fprintf(d.screen, "%s (not shown): ", question)
 	return d.readHidden()
 }

@@ -97,7 +97,7 @@ func writeFiles(p process, repo string, workflows, recipes []string) int {
 		fmt.Fprintln(p.stdout, note)
 	}
 	if err != nil {
-		return initFailed(p, err)
+		return failed(p, "init", err)
 	}
 	for _, name := range workflows {
 		for _, job := range onboard.JobFiles(name) {

@@ -8,15 +8,15 @@ import (
 	"os"
 	"strings"
 
-	"github.com/agent-ci/agent-ci/runner/task/form"
-
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/github"
 	"github.com/agent-ci/agent-ci/runner/place/workspace"
 	"github.com/agent-ci/agent-ci/runner/publish/progress"
 	"github.com/agent-ci/agent-ci/runner/setup/onboard"
+	"github.com/agent-ci/agent-ci/runner/task/form"
 	"github.com/agent-ci/agent-ci/runner/task/intake"
 	"github.com/agent-ci/agent-ci/runner/task/job"
+	"github.com/agent-ci/agent-ci/runner/task/settings"
 )
 
 // gitHubSetup has the flags of init --github. No flag has a key: others on the machine see the
@@ -66,7 +66,7 @@ func (g *gitHubSetup) run(ctx context.Context, p process) int {
 	person := dialogOf(p)
 	hub, server, err := g.repository(ctx, p, person)
 	if err != nil {
-		return initFailed(p, err)
+		return failed(p, "init", err)
 	}
 	setup, err := g.readSetup(ctx, p, person)
 	if err == nil {
@@ -74,21 +74,16 @@ func (g *gitHubSetup) run(ctx context.Context, p process) int {
 		setup.Replace, err = g.confirm(ctx, person, setup, hub)
 	}
 	if err != nil {
-		return initFailed(p, err)
+		return failed(p, "init", err)
 	}
 	ctx, stop := untilSignal(ctx) // not before: Ctrl-C ends a question
 	defer stop()
 	report, err := setup.Do(ctx, hub)
 	printReport(p, report)
 	if err != nil {
-		return initFailed(p, err)
+		return failed(p, "init", err)
 	}
 	return exitOK
-}
-
-func initFailed(p process, err error) int {
-	fmt.Fprintf(p.stderr, "agent-ci init: %s\n", progress.Printable(err.Error()))
-	return exitFailed
 }
 
 func printReport(p process, report onboard.Report) {
@@ -106,7 +101,7 @@ func printReport(p process, report onboard.Report) {
 // repository returns the repository on GitHub, as the token's account sees it, and the address of
 // the server. It asks a person for a token or name that is missing.
 func (g *gitHubSetup) repository(ctx context.Context, p process, person *dialog) (github.Setup, string, error) {
-	api, server := github.Addresses(p.variable)
+	_, server := github.Addresses(p.variable)
 	token := cmp.Or(p.variable("GITHUB_TOKEN"), p.variable("GH_TOKEN"))
 	var err error
 	switch {
@@ -134,7 +129,7 @@ func (g *gitHubSetup) repository(ctx context.Context, p process, person *dialog)
 	if err != nil {
 		return github.Setup{}, "", err
 	}
-	client, err := github.New(github.Options{APIURL: api, ServerURL: server, Token: token, UserAgent: "agent-ci/" + version})
+	client, _, err := gitHub(settings.Environment(p.environ), token)
 	if err != nil {
 		return github.Setup{}, "", err
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"io"
 	"os"
 	"os/signal"
@@ -84,8 +85,7 @@ func startOnTerminal(session *sandboxcommand.Session, p process, argv []string) 
 	}
 	started, err := session.Start(sandbox.Command{Argv: argv, TTY: size, Output: p.stdout})
 	if err != nil {
-		restore()
-		return nil, err
+		return nil, errors.Join(err, restore())
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	var followers sync.WaitGroup
@@ -94,7 +94,7 @@ func startOnTerminal(session *sandboxcommand.Session, p process, argv []string) 
 	return &running{started, func() {
 		stop()
 		followers.Wait()
-		restore()
+		_ = restore()
 	}}, nil
 }
 
@@ -128,20 +128,24 @@ func followSize(ctx context.Context, started *sandbox.Process, terminal *os.File
 
 // makeRaw lets every key through to the command's own terminal, which echoes
 // and interrupts (termios(3), cfmakeraw).
-func makeRaw(terminal *os.File) (restore func(), err error) {
+func makeRaw(terminal *os.File) (restore func() error, err error) {
+	return changeTerminal(terminal, func(raw *unix.Termios) {
+		raw.Iflag &^= unix.IGNBRK | unix.BRKINT | unix.PARMRK | unix.ISTRIP | unix.INLCR | unix.IGNCR | unix.ICRNL | unix.IXON
+		raw.Oflag &^= unix.OPOST
+		raw.Lflag &^= unix.ECHO | unix.ECHONL | unix.ICANON | unix.ISIG | unix.IEXTEN
+		raw.Cflag = raw.Cflag&^(unix.CSIZE|unix.PARENB) | unix.CS8
+		raw.Cc[unix.VMIN], raw.Cc[unix.VTIME] = 1, 0
+	})
+}
+
+// changeTerminal changes the settings of a terminal.
+func changeTerminal(terminal *os.File, change func(*unix.Termios)) (restore func() error, err error) {
 	fd := int(terminal.Fd())
 	was, err := unix.IoctlGetTermios(fd, getTermios)
 	if err != nil {
 		return nil, err
 	}
-	raw := *was
-	raw.Iflag &^= unix.IGNBRK | unix.BRKINT | unix.PARMRK | unix.ISTRIP | unix.INLCR | unix.IGNCR | unix.ICRNL | unix.IXON
-	raw.Oflag &^= unix.OPOST
-	raw.Lflag &^= unix.ECHO | unix.ECHONL | unix.ICANON | unix.ISIG | unix.IEXTEN
-	raw.Cflag = raw.Cflag&^(unix.CSIZE|unix.PARENB) | unix.CS8
-	raw.Cc[unix.VMIN], raw.Cc[unix.VTIME] = 1, 0
-	if err := unix.IoctlSetTermios(fd, setTermios, &raw); err != nil {
-		return nil, err
-	}
-	return func() { _ = unix.IoctlSetTermios(fd, setTermios, was) }, nil
+	changed := *was
+	change(&changed)
+	return func() error { return unix.IoctlSetTermios(fd, setTermios, was) }, unix.IoctlSetTermios(fd, setTermios, &changed)
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/agent-ci/agent-ci/runner"
-	"github.com/agent-ci/agent-ci/runner/record"
 )
 
 func repairCommand() command {
@@ -50,13 +49,7 @@ func repair(f *flagSet) runFunc {
 		if len(rest) == 2 {
 			o.JobFile = rest[1]
 		}
-		failing, err := readFailOn(failOn)
-		if err != nil {
-			return f.wrong(p, "%v", err)
-		}
-		return failing.status(runUntilSignal(ctx, p, asJSON, &o.Surroundings, func(ctx context.Context) record.Result {
-			o.Set = append(append(setLines(p), o.Set...), "task.from=event")
-			return runner.Run(ctx, o)
-		}))
+		o.Set = append(o.Set, "task.from=event")
+		return runJob(ctx, f, p, o, failOn, asJSON)
 	}
 }

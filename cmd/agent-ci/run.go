@@ -69,15 +69,20 @@ func run(f *flagSet) runFunc {
 		if problem := argumentProblem(o, rest, p.environ); problem != "" {
 			return f.wrong(p, "%s", problem)
 		}
-		failing, err := readFailOn(failOn)
-		if err != nil {
-			return f.wrong(p, "%v", err)
-		}
-		return failing.status(runUntilSignal(ctx, p, asJSON, &o.Surroundings, func(ctx context.Context) record.Result {
-			o.Set, o.Stdin = append(setLines(p), o.Set...), cancellableInput(ctx, p.stdin)
-			return runner.Run(ctx, o)
-		}))
+		return runJob(ctx, f, p, o, failOn, asJSON)
 	}
+}
+
+// runJob runs a job and returns the exit status. failOn is the value of --fail-on.
+func runJob(ctx context.Context, f *flagSet, p process, o runner.Options, failOn string, asJSON bool) int {
+	failing, err := readFailOn(failOn)
+	if err != nil {
+		return f.wrong(p, "%v", err)
+	}
+	return failing.status(runUntilSignal(ctx, p, asJSON, &o.Surroundings, func(ctx context.Context) record.Result {
+		o.Set, o.Stdin = append(setLines(p), o.Set...), cancellableInput(ctx, p.stdin)
+		return runner.Run(ctx, o)
+	}))
 }
 
 // argumentProblem returns why the arguments do not fit together, or "".
