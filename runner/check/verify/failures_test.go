@@ -47,7 +47,7 @@ FAIL	example.com/m [build failed]
 
 func readFailures(t *testing.T, output string) []Failure {
 	t.Helper()
-	told, err := testresults.Read(t.Context(), strings.NewReader(output), testresults.Options{})
+	told, err := testresults.Read(t.Context(), strings.NewReader(output), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

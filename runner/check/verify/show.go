@@ -218,7 +218,7 @@ func (c Checks) tests(ctx context.Context, check job.VerifyCheck, log string) (*
 	defer output.Close()
 	reading, cancel := context.WithTimeoutCause(ctx, readTestsTimeout, fmt.Errorf("that takes longer than %s", readTestsTimeout))
 	defer cancel()
-	told, err := testresults.Read(reading, output, testresults.Options{Relative: c.relative})
+	told, err := testresults.Read(reading, output, c.relative)
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}

@@ -52,7 +52,7 @@ func TestSmallOutputTakesLittleMemory(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := allocated(func() {
-				if _, err := Read(t.Context(), strings.NewReader(output), Options{}); err != nil {
+				if _, err := Read(t.Context(), strings.NewReader(output), nil); err != nil {
 					t.Error(err)
 				}
 			})
@@ -123,7 +123,7 @@ func (h *hole) Read(p []byte) (int, error) {
 }
 
 func TestReadsBothEndsOfLongOutput(t *testing.T) {
-	told, err := Read(t.Context(), &hole{end: "\n--- FAIL: TestLast (0.00s)\nFAIL\nFAIL\tp\t0.1s\n", size: 2*maxEach + 1<<20}, Options{})
+	told, err := Read(t.Context(), &hole{end: "\n--- FAIL: TestLast (0.00s)\nFAIL\nFAIL\tp\t0.1s\n", size: 2*maxEach + 1<<20}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,7 +140,7 @@ func TestReadingEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	over := errors.New("over")
 	cancel(over)
-	if _, err := Read(ctx, strings.NewReader("x\n"), Options{}); !errors.Is(err, over) {
+	if _, err := Read(ctx, strings.NewReader("x\n"), nil); !errors.Is(err, over) {
 		t.Error(err)
 	}
 }

@@ -148,13 +148,13 @@ const noTest = "the package failed, and none of its tests"
 type goText struct {
 	of     goPackage // that prints
 	told   Results
-	builds map[string]*Test // what the compiler says, by package
-	build  string           // of which it speaks
+	builds goBuilds
+	build  string // the package that the compiler speaks of
 }
 
 func newGoText() *goText {
 	left := maxNames
-	return &goText{of: goPackage{left: &left}, builds: map[string]*Test{}}
+	return &goText{of: goPackage{left: &left}, builds: goBuilds{}}
 }
 
 func (g *goText) line(text string) {
@@ -167,15 +167,10 @@ func (g *goText) line(text string) {
 		if !g.ended(text) {
 			g.of.line(text)
 		}
-	case g.build != "" && goError().MatchString(text):
-		g.compilerSays(text)
+	case g.build != "" && g.builds.compilerSays(g.build, text):
 	default:
 		g.of.line(text)
 	}
-}
-
-func (g *goText) compilerSays(text string) {
-	errorIn(g.builds, g.build, goError().FindStringSubmatch(text))
 }
 
 // built returns the package in a line of go build: "p_test [p.test]" is p.
@@ -189,16 +184,24 @@ func built(of string) string {
 // maxAlso bounds the further files named for a package that does not compile.
 const maxAlso = 100
 
-// errorIn notes an error of the compiler as goError finds it: the first one of a package,
-// and the files of the others.
-func errorIn(builds map[string]*Test, of string, m []string) {
-	file, t := strings.TrimPrefix(m[1], "./"), builds[of]
+// goBuilds are the errors of the compiler by package: the first one, and the files of the others.
+type goBuilds map[string]*Test
+
+// compilerSays notes the error in a line about a package. It reports false for any other line.
+func (g goBuilds) compilerSays(of, text string) bool {
+	m := goError().FindStringSubmatch(text)
+	if m == nil {
+		return false
+	}
+	file, t := strings.TrimPrefix(m[1], "./"), g[of]
 	switch {
-	case t == nil && len(builds) < maxPackages:
-		builds[of] = &Test{File: clean(file, maxName), Line: number(m[2]), Message: clean(m[3], maxMessage)}
+	case t == nil && len(g) < maxPackages:
+		g[of] = &Test{Message: clean(m[3], maxMessage)}
+		g[of].at(file, m[2])
 	case t != nil && t.File != file && len(t.Also) < maxAlso && !slices.Contains(t.Also, file):
 		t.Also = append(t.Also, clean(file, maxName))
 	}
+	return true
 }
 
 // ended handles a package's last line.
@@ -267,14 +270,14 @@ func (g *goText) end() *Results {
 // goJSON parses the output of go test -json and test2json.
 type goJSON struct {
 	packages map[string]*goPackage
-	builds   map[string]*Test
+	builds   goBuilds
 	order    []string
 	told     Results
 	left     int
 }
 
 func newGoJSON() *goJSON {
-	return &goJSON{packages: map[string]*goPackage{}, builds: map[string]*Test{}, left: maxNames}
+	return &goJSON{packages: map[string]*goPackage{}, builds: goBuilds{}, left: maxNames}
 }
 
 // line reads the next event of go test -json. Other lines are skipped.
@@ -288,7 +291,7 @@ func (g *goJSON) line(text string) {
 	}
 	e.Package, e.ImportPath, e.FailedBuild, e.Test = clean(e.Package, maxName), clean(e.ImportPath, maxName), clean(e.FailedBuild, maxName), clean(e.Test, maxName)
 	if e.Action == "build-output" {
-		g.compilerSays(e.ImportPath, strings.TrimSpace(e.Output))
+		g.builds.compilerSays(e.ImportPath, strings.TrimSpace(e.Output))
 		return
 	}
 	p := g.packages[e.Package]
@@ -302,12 +305,6 @@ func (g *goJSON) line(text string) {
 		g.order = append(g.order, e.Package)
 	}
 	g.event(p, e.Action, e.Package, e.Test, e.Output, e.FailedBuild)
-}
-
-func (g *goJSON) compilerSays(of, text string) {
-	if m := goError().FindStringSubmatch(text); m != nil {
-		errorIn(g.builds, of, m)
-	}
 }
 
 // event records an event of a package, or of a test if test is not empty. failedBuild names the package that did

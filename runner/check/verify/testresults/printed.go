@@ -1,6 +1,7 @@
 package testresults
 
 import (
+	"cmp"
 	"regexp"
 	"slices"
 	"strings"
@@ -10,10 +11,13 @@ import (
 
 // layout describes a tool's default output.
 type layout struct {
-	tool   string // whose output it is
-	rules  []rule // the first that fits a line counts
-	indent int    // of the outermost tests, where indentation shows groups
-	nested bool   // groups fail too, under their own names
+	tool    string // whose output it is
+	rules   []rule // the first that fits a line counts
+	section string // in which the output begins
+	joined  string // stands between a suite and a test's name
+	groups  string // stands between a group and its tests; " > " if empty
+	indent  int    // of the outermost tests, where indentation shows groups
+	nested  bool   // groups fail too, under their own names
 }
 
 // rule gives matching lines a meaning. Its named groups are the line's parts.
@@ -33,7 +37,7 @@ type printed struct {
 	layout
 	told     Results
 	section  string
-	groups   []string // around the tests, as indentation shows them
+	around   []string // the groups of the tests, as indentation shows them
 	suite    string   // whose tests run
 	tests    []*Test  // that fail
 	open     []*Test  // of which the next lines tell
@@ -42,14 +46,17 @@ type printed struct {
 	title    []string // the beginning of a name of several lines
 	noLoad   string   // why a file did not load, whose name comes
 	unloaded *Test    // such a file
-	fails    int      // by the totals
+	count    int      // of failing tests, by the totals
 	total    bool     // they were told
 	stopped  bool     // other tests did not run
+	// files has the files since the last totals, by whether each of their tests has a line.
+	files map[string]bool
 }
 
 func printedBy(tools []layout) (all []format) {
 	for _, of := range tools {
-		all = append(all, &printed{layout: of})
+		of.groups = cmp.Or(of.groups, " > ")
+		all = append(all, &printed{layout: of, section: of.section})
 	}
 	return all
 }
@@ -83,45 +90,52 @@ func (p *printed) line(text string) {
 // says keeps the first line with the reason of the open tests' failure.
 func (p *printed) says(of parts) {
 	for _, t := range p.open {
-		if t.Message == "" {
-			t.Message = clean(of["says"], maxMessage)
-		}
+		t.says(of["says"])
 	}
 }
 
-// named returns a test's name with its groups.
+// named returns a test's name with its suite and groups.
 func (p *printed) named(of parts) string {
 	name := of["name"]
 	if in, is := of["in"]; is {
-		depth := max(0, min((len(in)-p.indent)/2, len(p.groups)))
-		name = strings.Join(append(slices.Clone(p.groups[:depth]), name), " > ")
+		depth := max(0, min((len(in)-p.indent)/2, len(p.around)))
+		name = strings.Join(append(slices.Clone(p.around[:depth]), name), p.groups)
 	}
-	suite := of["suite"]
-	if suite == "" {
-		suite = p.suite
-	}
-	if suite != "" {
-		name = suite + of["joined"] + name
+	if suite := cmp.Or(of["suite"], p.suite); suite != "" {
+		name = suite + p.joined + name
 	}
 	return clean(name, maxName)
 }
 
 func (p *printed) group(of parts) {
 	depth := max(0, (len(of["in"])-p.indent)/2)
-	if depth < 20 && depth <= len(p.groups) {
-		p.groups = append(p.groups[:depth:depth], clean(of["name"], maxName))
+	if depth < 20 && depth <= len(p.around) {
+		p.around = append(p.around[:depth:depth], clean(of["name"], maxName))
 	}
 }
 
 func (p *printed) passes(of parts) {
-	if p.open = nil; len(p.told.passed) < maxTests {
+	p.ran(of)
+	if len(p.told.passed) < maxTests {
 		p.told.pass(p.named(of))
 	}
 }
 
 func (p *printed) skips(of parts) {
-	if p.open = nil; len(p.told.skipped) < maxTests {
+	p.ran(of)
+	if len(p.told.skipped) < maxTests {
 		p.told.skip(p.named(of))
+	}
+}
+
+// ran notes the file of a test that did not fail, and the test's position among all.
+func (p *printed) ran(of parts) {
+	p.open = nil
+	if of["file"] != "" {
+		p.told.unit(File, of["file"])
+	}
+	if of["at"] != "" { // a run that is not stopped prints the last test too
+		p.stopped = of["at"] != of["of"]
 	}
 }
 
@@ -139,26 +153,36 @@ func (p *printed) failing(t Test) {
 }
 
 func (p *printed) failed(of parts) {
-	p.failing(Test{Name: p.named(of), File: clean(of["file"], maxName), Line: number(of["line"])})
+	t := Test{Name: p.named(of)}
+	t.at(of["file"], of["line"])
+	p.failing(t)
 }
 
-// alone adds a failing test without a reason.
-func (p *printed) alone(of parts) {
+// fails adds a failing test with a reason of its own.
+func (p *printed) fails(of parts) {
 	p.open = nil
 	p.failed(of)
+}
+
+// alone adds a failing test whose reason is in its line, if anywhere.
+func (p *printed) alone(of parts) {
+	p.fails(of)
+	p.says(of)
 	p.open = nil
 }
 
 // load adds a file whose tests did not run.
 func (p *printed) load(of parts) {
-	p.failing(Test{Name: p.named(parts{"name": of["file"]}), File: clean(of["file"], maxName), Load: true})
+	file := clean(cmp.Or(of["path"], of["file"]), maxName)
+	p.failing(Test{Name: file, File: file, Load: true})
 }
 
 // thrown sets the place of a failure, possibly in called code.
 func (p *printed) thrown(of parts) {
 	for _, t := range p.open {
 		if t.Line == 0 {
-			t.File, t.Line, t.Thrown = clean(of["file"], maxName), number(of["line"]), true
+			t.at(of["file"], of["line"])
+			t.Thrown = true
 		}
 	}
 	p.says(of)
@@ -175,12 +199,18 @@ func (p *printed) frame(of parts) {
 // totals handles the line with the number of failing tests.
 func (p *printed) totals(of parts) {
 	p.total = true
-	for _, count := range counts().FindAllString(of["fails"], 5) {
-		p.fails += number(count)
-	}
+	p.count += sum(of["fails"])
 }
 
 var counts = lazyregexp.New(`[0-9]+`)
+
+// sum adds up the first numbers in a text.
+func sum(text string) (all int) {
+	for _, count := range counts().FindAllString(text, 5) {
+		all += number(count)
+	}
+	return all
+}
 
 func (p *printed) stops(parts) { p.stopped = true }
 
@@ -208,6 +238,6 @@ func (p *printed) end() *Results {
 		p.told.fail(t)
 	}
 	p.told.seen = true
-	p.told.partial = p.told.partial || p.stopped || p.fails > len(tests)
+	p.told.partial = p.told.partial || p.stopped || p.count > len(tests) || len(p.files) > 0
 	return &p.told
 }

@@ -25,20 +25,14 @@ type format interface {
 	end() *Results
 }
 
-// Options say how an output is read.
-type Options struct {
-	// Relative makes the paths of a line relative to the tree of the check; nil leaves them.
-	Relative func(line string) string
-}
-
 // Read parses a check's output, of a long one both ends, for all kinds at once, because a check may
-// run several tools.
-func Read(ctx context.Context, output io.ReadSeeker, options Options) (told *Results, err error) {
+// run several tools. relative makes the paths of a line relative to the tree of the check; nil leaves them.
+func Read(ctx context.Context, output io.ReadSeeker, relative func(line string) string) (told *Results, err error) {
 	defer orError(&err)
-	formats := append([]format{newGoText(), newGoJSON(), &pytest{}, &tap{}, &jest{}}, printedBy(printers)...)
+	formats := append([]format{newGoText(), newGoJSON(), &pytest{}, &tap{}}, printedBy(printers)...)
 	cut, err := eachLine(ctx, output, func(text string) {
-		if options.Relative != nil {
-			text = options.Relative(text)
+		if relative != nil {
+			text = relative(text)
 		}
 		for _, f := range formats {
 			f.line(text)

@@ -51,6 +51,16 @@ type Results struct {
 	partial bool          // more tests may fail than those
 }
 
+// at sets the test's place.
+func (t *Test) at(file, line string) { t.File, t.Line = clean(file, maxName), number(line) }
+
+// says keeps the first line that says why the test fails.
+func (t *Test) says(text string) {
+	if t.Message == "" {
+		t.Message = clean(text, maxMessage)
+	}
+}
+
 // from considers a place in a failure's trace: the test's own if the file is the test's, or named
 // after its class. Without such a place, the first one counts.
 func (t *Test) from(file string, line int) {

@@ -70,7 +70,7 @@ func read(t testing.TB, name string) *Results {
 	case strings.HasSuffix(name, ".xml"):
 		got, err = ReadJUnit(raw)
 	default:
-		got, err = Read(t.Context(), raw, Options{})
+		got, err = Read(t.Context(), raw, nil)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -104,13 +104,13 @@ func TestBoundsReading(t *testing.T) {
 	for i := range 12_000 {
 		fmt.Fprintf(&many, "not ok %d - short %d\n", i, i)
 	}
-	got, err := Read(t.Context(), strings.NewReader(many.String()), Options{})
+	got, err := Read(t.Context(), strings.NewReader(many.String()), nil)
 	if err != nil || len(got.Failing) != MaxFailing || got.More != 2001 { // the long names are one
 		t.Errorf("%d are listed and %d counted: %v", len(got.Failing), got.More, err)
 	}
 	wantTidy(t, got)
 	line := strings.Repeat("x", 10<<20)
-	if got, err := Read(t.Context(), strings.NewReader("--- FAIL: TestX (0.00s)\n    x_test.go:1: "+line+"\n"+line), Options{}); err != nil || len(got.Failing) != 1 {
+	if got, err := Read(t.Context(), strings.NewReader("--- FAIL: TestX (0.00s)\n    x_test.go:1: "+line+"\n"+line), nil); err != nil || len(got.Failing) != 1 {
 		t.Errorf("%v, %v", got, err)
 	}
 	if _, err := ReadJUnit(strings.NewReader(strings.Repeat("<testsuite>", 2000) + "x" + strings.Repeat("</testsuite>", 2000))); err == nil {
@@ -129,7 +129,7 @@ func (broken) Read([]byte) (int, error) { panic("boom") }
 func (broken) Seek(int64, int) (int64, error) { return 0, nil }
 
 func TestReturnsPanicAsError(t *testing.T) {
-	if told, err := Read(t.Context(), broken{}, Options{}); told != nil || err == nil || !strings.Contains(err.Error(), "boom") {
+	if told, err := Read(t.Context(), broken{}, nil); told != nil || err == nil || !strings.Contains(err.Error(), "boom") {
 		t.Errorf("%v, %v", told, err)
 	}
 	if told, err := ReadJUnit(broken{}); told != nil || err == nil || !strings.Contains(err.Error(), "boom") {
@@ -165,7 +165,7 @@ func FuzzRead(f *testing.F) {
 		f.Add([]byte(text))
 	}
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		got, err := Read(t.Context(), bytes.NewReader(raw), Options{})
+		got, err := Read(t.Context(), bytes.NewReader(raw), nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -10,7 +10,7 @@ import (
 // changeSince is what an output, or a report, tells of a test that failed before.
 func changeSince(t *testing.T, failed, output string) (Change, *Results) {
 	t.Helper()
-	now, err := Read(t.Context(), strings.NewReader(output), Options{})
+	now, err := Read(t.Context(), strings.NewReader(output), nil)
 	if strings.HasPrefix(output, "<") {
 		now, err = ReadJUnit(strings.NewReader(output))
 	}

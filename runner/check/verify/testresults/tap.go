@@ -175,8 +175,8 @@ func (p *tap) says(body string) {
 	}
 	switch m[1] {
 	case "message", "error":
-		if p.waits = strings.Trim(m[2], "|->+") == ""; t.Message == "" && !p.waits {
-			t.Message = clean(m[2], maxMessage)
+		if p.waits = strings.Trim(m[2], "|->+") == ""; !p.waits {
+			t.says(m[2])
 		}
 	case "line":
 		t.Line = number(m[2])
@@ -188,7 +188,7 @@ func (p *tap) says(body string) {
 			at = tapAt().FindStringSubmatch(m[2])
 		}
 		if at != nil && t.File == "" {
-			t.File, t.Line = clean(at[1], maxName), number(at[2])
+			t.at(at[1], at[2])
 		}
 	}
 }
@@ -197,11 +197,9 @@ func (p *tap) says(body string) {
 func (p *tap) mocha(body string) {
 	t := p.last()
 	if m := tapMocha().FindStringSubmatch(body); m != nil && t.File == "" {
-		t.File, t.Line = clean(m[1], maxName), number(m[2])
+		t.at(m[1], m[2])
 	}
-	if t.Message == "" {
-		t.Message = clean(body, maxMessage)
-	}
+	t.says(body)
 }
 
 func (p *tap) bats(text string) {
@@ -212,13 +210,11 @@ func (p *tap) bats(text string) {
 	}
 	if m := tapBats().FindStringSubmatch(text); m != nil {
 		if t.File == "" {
-			t.File, t.Line = clean(m[1], maxName), number(m[2])
+			t.at(m[1], m[2])
 		}
 		return
 	}
-	if t.Message == "" {
-		t.Message = clean(text[2:], maxMessage)
-	}
+	t.says(text[2:])
 }
 
 func (p *tap) end() *Results {

@@ -1,6 +1,8 @@
 package testresults
 
 import (
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/agent-ci/agent-ci/policy/lazyregexp"
@@ -8,24 +10,35 @@ import (
 
 // Parts of the patterns below.
 const (
-	ofVitest  = `(?:(?P<suite>\|[^|]+\||[^\s/.>]+) +)??(?P<file>\S+\.[cm]?[jt]sx?)`
+	ofVitest  = `(?P<suite>(?:(?:\|[^|]+\||[^\s/.>]+) +)??(?P<file>\S+\.[cm]?[jt]sx?))`
 	ofNode    = `(?P<in> *)[✔✖﹣⚠] (?P<name>.+?)(?: \([0-9.]+ms\))?`
 	ofMaven   = `^(?:\[(?:ERROR|INFO|WARNING)\] +)?`
 	ofCargo   = `^test (?P<name>.+?)(?: \(line [0-9]+\))?(?: - (?:should panic|compile fail|compile))* \.\.\. `
 	ofCTest   = `^ *(?P<at>[0-9]+)/(?P<of>[0-9]+) Test +#[0-9]+: (?P<name>.+?) \.+ *`
-	ofPHPUnit = `^[0-9]+\) (?P<suite>[\w\\]+)(?P<joined>::)(?P<name>\w+(?: with data set (?:#[0-9]+|"[^"]*"|@\S+))?)(?: \(.*\))?$`
+	ofPHPUnit = `^[0-9]+\) (?P<suite>[\w\\]+)::(?P<name>\w+(?: with data set (?:#[0-9]+|"[^"]*"|@\S+))?)(?: \(.*\))?$`
 )
 
 // printers lists tools with parsed default output. Other lines are skipped. Each pattern comes from
 // real output in testdata.
 var printers = []layout{
-	{tool: "vitest", rules: []rule{
-		{has: " FAIL ", fits: lazyregexp.New(`^ FAIL +` + ofVitest + ` \[ (?P<path>.+) \]$`), does: (*printed).vitestLoad},
-		{has: " FAIL ", fits: lazyregexp.New(`^ FAIL +` + ofVitest + ` > (?P<name>.+)$`), does: (*printed).vitestFails},
+	{tool: "jest", joined: " › ", groups: " › ", indent: 2, rules: []rule{
+		{has: " ", fits: lazyregexp.New(`^(?P<end>PASS|FAIL) (?: *(?:\S+ +)??(?P<file>\S+\.[cm]?[jt]sx?)(?: \([0-9.]+ m?s\))?$)?`), does: (*printed).jestFile},
+		{has: "  ● ", fits: lazyregexp.New(`^  ● \s*(?:Console|Cannot log after tests are done|Validation Warning|Deprecation Warning)`), does: (*printed).jestGoesOn}, // a message, not a test
+		{has: "  ● ", fits: lazyregexp.New(`^  ● (?P<name>.*)$`), does: (*printed).jestFails},
+		{has: "Tests:", fits: lazyregexp.New(`^Tests:(?P<counts> +(?:[0-9]+ [a-z]+, )*[0-9]+ total)$`), does: (*printed).jestTotals},
+		{has: "Tests:", fits: lazyregexp.New(`^Tests:`), does: (*printed).jestGoesOn},
+		{has: "Test Suites:", fits: lazyregexp.New(`^Test Suites:(?P<some>.* of )?`), does: func(p *printed, of parts) { p.stopped = p.stopped || of["some"] != "" }},
+		{in: "failing", has: " at ", fits: lazyregexp.New(`^ +at .*?\(?(?P<file>[^ ()]+):(?P<line>[0-9]+):[0-9]+\)?$`), does: (*printed).jestPlace},
+		{in: "files", fits: lazyregexp.New(`^(?P<in> {2,})(?P<mark>[✓✕√×○✎]) (?:skipped |todo )?(?P<name>.+?)(?: \([0-9.]+ m?s\))?$`), does: (*printed).jestTest},
+		{in: "files", has: "  ", fits: lazyregexp.New(`^(?P<in> {2,})(?P<name>[^ ].*)$`), does: (*printed).group},
+	}},
+	{tool: "vitest", joined: " > ", rules: []rule{
+		{has: " FAIL ", fits: lazyregexp.New(`^ FAIL +` + ofVitest + ` \[ (?P<path>.+) \]$`), does: (*printed).load},
+		{has: " FAIL ", fits: lazyregexp.New(`^ FAIL +` + ofVitest + ` > (?P<name>.+)$`), does: (*printed).failed},
 		{has: " ❯ ", fits: lazyregexp.New(`^ ❯ (?:.+ )?(?P<file>\S+):(?P<line>[0-9]+):[0-9]+$`), does: (*printed).frame},
 		{has: " test", fits: lazyregexp.New(`^ [✓❯↓] ` + ofVitest + ` +\([1-9][0-9]* tests?(?P<counts>(?: \| [0-9]+ \w+)*)\)`), does: (*printed).vitestFile},
-		{has: "✓ ", fits: lazyregexp.New(`^ ✓ ` + ofVitest + ` > (?P<name>.+?)(?: [0-9]+ms)?$`), does: (*printed).vitestPasses},
-		{has: " > ", fits: lazyregexp.New(`^ [↓□] ` + ofVitest + ` > (?P<name>.+?)(?: \[skipped\])?$`), does: (*printed).vitestSkips},
+		{has: "✓ ", fits: lazyregexp.New(`^ ✓ ` + ofVitest + ` > (?P<name>.+?)(?: [0-9]+ms)?$`), does: (*printed).passes},
+		{has: " > ", fits: lazyregexp.New(`^ [↓□] ` + ofVitest + ` > (?P<name>.+?)(?: \[skipped\])?$`), does: (*printed).skips},
 		{has: "Test Files  ", fits: lazyregexp.New(`^ +Test Files  (?P<counts>.+) \((?P<of>[0-9]+)\)$`), does: (*printed).vitestFiles},
 		{has: "Tests  ", fits: lazyregexp.New(`^ +Tests  (?:(?P<fails>[0-9]+) failed(?: \| )?)?(?:[0-9]+ \w+(?: \| )?)*(?:no tests| \([0-9]+\))$`), does: (*printed).totals},
 		{has: "Errors  ", fits: lazyregexp.New(`^ +Errors  [0-9]+ errors?$`), does: (*printed).stops},
@@ -43,19 +56,19 @@ var printers = []layout{
 		{has: "ℹ cancelled ", fits: lazyregexp.New(`^ℹ cancelled [1-9][0-9]*$`), does: (*printed).stops},
 		{has: "Error", fits: lazyregexp.New(`^(?P<says>(?:SyntaxError: |Error: Cannot find (?:module|package) '|Error \[ERR_MODULE_NOT_FOUND\]: ).*)$`), does: func(p *printed, of parts) { p.noLoad = of["says"] }},
 	}},
-	{tool: "mocha's spec reporter", indent: 2, rules: []rule{
+	{tool: "mocha's spec reporter", section: "tree", indent: 2, rules: []rule{
 		{has: " passing", fits: lazyregexp.New(`^  [0-9]+ passing(?: \(.+\))?$`), does: (*printed).mochaCounts},
 		{in: "counts", has: " failing", fits: lazyregexp.New(`^  (?P<fails>[0-9]+) failing$`), does: (*printed).mochaTotals},
 		{in: "failing", has: ") ", fits: lazyregexp.New(`^  [0-9]+\) (?P<name>.+)$`), does: (*printed).mochaTitle},
 		{in: "title", has: "       ", fits: lazyregexp.New(`^ {7,}(?P<name>\S.*)$`), does: (*printed).mochaTitle},
 		{in: "failing", has: "Context.<anonymous> (", fits: lazyregexp.New(`^ +at (?:async )?Context\.<anonymous> \((?:file://)?(?P<file>[^()]+):(?P<line>[0-9]+):[0-9]+\)$`), does: (*printed).mochaPlace},
-		{has: "✔ ", fits: lazyregexp.New(`^(?P<in> {2,})✔ (?P<name>.+?)(?: \([0-9]+ms\))?$`), does: (*printed).mochaPasses},
-		{has: "✓ ", fits: lazyregexp.New(`^(?P<in> {2,})✓ (?P<name>.+?)(?: \([0-9]+ms\))?$`), does: (*printed).mochaPasses},
-		{has: "  - ", fits: lazyregexp.New(`^(?P<in> {2,})- (?P<name>.+)$`), does: (*printed).mochaSkips},
-		{has: ") ", fits: lazyregexp.New(`^ +[0-9]+\) `), does: ignore}, // named again below
-		{has: "  ", fits: lazyregexp.New(`^(?P<in>(?:  )+)(?P<name>\S.*)$`), does: (*printed).mochaGroup},
+		{in: "tree", has: "✔ ", fits: lazyregexp.New(`^(?P<in> {2,})✔ (?P<name>.+?)(?: \([0-9]+ms\))?$`), does: (*printed).passes},
+		{in: "tree", has: "✓ ", fits: lazyregexp.New(`^(?P<in> {2,})✓ (?P<name>.+?)(?: \([0-9]+ms\))?$`), does: (*printed).passes},
+		{in: "tree", has: "  - ", fits: lazyregexp.New(`^(?P<in> {2,})- (?P<name>.+)$`), does: (*printed).skips},
+		{in: "tree", has: ") ", fits: lazyregexp.New(`^ +[0-9]+\) `), does: ignore}, // named again below
+		{in: "tree", has: "  ", fits: lazyregexp.New(`^(?P<in>(?:  )+)(?P<name>\S.*)$`), does: (*printed).group},
 	}},
-	{tool: "cargo test", rules: []rule{
+	{tool: "cargo test", joined: "::", rules: []rule{
 		{has: "Running ", fits: lazyregexp.New(`^ +Running (?:unittests \S+ |unittests |(?P<file>\S+) )?\((?:\S*/)?(?P<suite>[^\s/]+)-[0-9a-f]{16}(?:\.exe)?\)$`), does: (*printed).cargoTarget},
 		{has: "Doc-tests ", fits: lazyregexp.New(`^ +Doc-tests \S+$`), does: (*printed).cargoTarget},
 		{has: "test ", fits: lazyregexp.New(ofCargo + `ok(?: <.*>)?$`), does: (*printed).passes},
@@ -70,9 +83,9 @@ var printers = []layout{
 		{has: "error: could not compile ", fits: lazyregexp.New("^error: could not compile `"), does: (*printed).noTarget},
 		{has: " failed:", fits: lazyregexp.New(`^error: [0-9]+ targets? failed:$`), does: func(p *printed, _ parts) { p.stopped = false }},
 	}},
-	{tool: "Maven Surefire", rules: []rule{
+	{tool: "Maven Surefire", joined: ".", rules: []rule{
 		{has: "Tests run: ", fits: lazyregexp.New(ofMaven + `Tests run: [0-9]+, Failures: [0-9]+, Errors: [0-9]+, Skipped: (?P<skipped>[0-9]+),.* --? in (?P<class>[\w.$]+)$`), does: (*printed).mavenClass},
-		{has: " <<< ", fits: lazyregexp.New(ofMaven + `(?P<name>[^\s()]+(?:\(.*\))?(?:\[.*\])?)\((?P<suite>[\w.$]+)\) +Time elapsed: .+ <<< (?:FAILURE|ERROR)!$`), does: (*printed).mavenFails},
+		{has: " <<< ", fits: lazyregexp.New(ofMaven + `(?P<name>[^\s()]+(?:\(.*\))?(?:\[.*\])?)\((?P<suite>[\w.$]+)\) +Time elapsed: .+ <<< (?:FAILURE|ERROR)!$`), does: (*printed).failed},
 		{has: " <<< ", fits: lazyregexp.New(ofMaven + `(?P<name>[\w.$]+\S*?)(?:  | -- )Time elapsed: .+ <<< (?:FAILURE|ERROR)!$`), does: (*printed).failed},
 		{has: "\tat ", fits: lazyregexp.New(`^\s+at \S+\((?P<file>\w+\.\w+):(?P<line>[0-9]+)\)$`), does: (*printed).frame},
 		{has: "Results", fits: lazyregexp.New(ofMaven + `Results ?:$`), does: enter("")},
@@ -90,7 +103,7 @@ var printers = []layout{
 		{in: "failed", has: "rspec ", fits: lazyregexp.New(`^rspec (?:'|\./)*(?P<file>[^\s:\[']+)(?::(?P<line>[0-9]+)|\[[0-9:]+\])'? # (?P<name>.+)$`), does: (*printed).rspecAgain},
 		{has: " example", fits: lazyregexp.New(`^[0-9]+ examples?, (?P<fails>[0-9]+) failures?(?:, [0-9]+ pending)?(?:, [0-9]+ errors? occurred outside of examples)?$`), does: (*printed).totals},
 	}},
-	{tool: "PHPUnit", rules: []rule{
+	{tool: "PHPUnit", joined: "::", rules: []rule{
 		{has: "There w", fits: lazyregexp.New(`^There (?:was|were) [0-9]+ (?:errors?|failures?):$`), does: enter("failures")},
 		{has: "There w", fits: lazyregexp.New(`^There (?:was|were) `), does: enter("others")},
 		{has: " triggered ", fits: lazyregexp.New(`^[0-9]+ tests? triggered `), does: enter("others")},
@@ -102,16 +115,16 @@ var printers = []layout{
 	}},
 	{tool: "ctest", rules: []rule{
 		{has: "The following tests FAILED:", fits: lazyregexp.New(`^The following tests FAILED:$`), does: enter("failed")},
-		{in: "failed", has: " - ", fits: lazyregexp.New(`^\t *[0-9]+ - (?P<name>.+) \((?P<says>[^()]+)\)(?: +.*)?$`), does: (*printed).ctestFails},
-		{has: " Test ", fits: lazyregexp.New(ofCTest + `Passed +[0-9.]+ sec`), does: (*printed).ctestPasses},
-		{has: " Test ", fits: lazyregexp.New(ofCTest + `\*\*\*(?:Skipped|Not Run \(Disabled\))`), does: (*printed).ctestSkips},
-		{has: " Test ", fits: lazyregexp.New(ofCTest + `\*\*\*`), does: (*printed).ctestTest},
+		{in: "failed", has: " - ", fits: lazyregexp.New(`^\t *[0-9]+ - (?P<name>.+) \((?P<says>[^()]+)\)(?: +.*)?$`), does: (*printed).alone},
+		{has: " Test ", fits: lazyregexp.New(ofCTest + `Passed +[0-9.]+ sec`), does: (*printed).passes},
+		{has: " Test ", fits: lazyregexp.New(ofCTest + `\*\*\*(?:Skipped|Not Run \(Disabled\))`), does: (*printed).skips},
+		{has: " Test ", fits: lazyregexp.New(ofCTest + `\*\*\*`), does: (*printed).ran},
 		{has: "% tests passed", fits: lazyregexp.New(`^[0-9]+% tests passed, (?P<fails>[0-9]+) tests? failed out of [0-9]+$`), does: (*printed).totals},
 	}},
-	{tool: "Gradle", rules: []rule{
-		{has: " FAILED", fits: lazyregexp.New(`^(?P<class>[^\s>][^>]*?) > (?P<name>.+) FAILED$`), does: (*printed).gradleFails},
-		{has: " PASSED", fits: lazyregexp.New(`^(?P<class>[^\s>][^>]*?) > (?P<name>.+) PASSED$`), does: (*printed).gradlePasses},
-		{has: " SKIPPED", fits: lazyregexp.New(`^(?P<class>[^\s>][^>]*?) > (?P<name>.+) SKIPPED$`), does: (*printed).gradleSkips},
+	{tool: "Gradle", joined: ".", rules: []rule{
+		{has: " FAILED", fits: lazyregexp.New(`^(?P<suite>[^\s>][^>]*?) > (?P<name>.+) FAILED$`), does: (*printed).fails},
+		{has: " PASSED", fits: lazyregexp.New(`^(?P<suite>[^\s>][^>]*?) > (?P<name>.+) PASSED$`), does: (*printed).passes},
+		{has: " SKIPPED", fits: lazyregexp.New(`^(?P<suite>[^\s>][^>]*?) > (?P<name>.+) SKIPPED$`), does: (*printed).skips},
 		{has: " at ", fits: lazyregexp.New(`^    (?P<says>\S+) at (?P<file>[\w.]+):(?P<line>[0-9]+)$`), does: (*printed).frame},
 		{has: " at ", fits: lazyregexp.New(`^ +at .*\((?P<file>\w+\.\w+):(?P<line>[0-9]+)\)$`), does: (*printed).frame},
 		{has: " completed, ", fits: lazyregexp.New(`^[0-9]+ tests? completed, (?P<fails>[0-9]+) failed(?:, [0-9]+ skipped)?$`), does: (*printed).totals},
@@ -131,58 +144,103 @@ var printers = []layout{
 	}},
 }
 
-// vitestName returns a test's name with file and project.
-func (p *printed) vitestName(of parts) string {
-	name := of["file"] + " > " + of["name"]
-	if of["suite"] != "" {
-		name = of["suite"] + " " + name
+// jestFile begins the results of a file.
+func (p *printed) jestFile(of parts) {
+	if of["file"] == "" {
+		return
 	}
-	return clean(name, maxName)
+	file := clean(of["file"], maxName)
+	p.section, p.suite, p.around, p.open = "files", file, nil, nil
+	p.told.unit(File, file)
+	if of["end"] == "PASS" {
+		p.told.pass(file)
+	}
+	if p.files == nil {
+		p.files = map[string]bool{}
+	}
+	if len(p.files) < maxScopes && !p.files[file] {
+		p.files[file] = false
+	}
 }
 
-func (p *printed) vitestFails(of parts) {
-	p.failing(Test{Name: p.vitestName(of), File: clean(of["file"], maxName)})
+// jestTest handles a test's line.
+func (p *printed) jestTest(of parts) {
+	if _, is := p.files[p.suite]; is {
+		p.files[p.suite] = true
+	}
+	switch of["mark"] {
+	case "✓", "√":
+		p.passes(of)
+	case "○", "✎":
+		p.skips(of)
+	}
 }
 
-func (p *printed) vitestLoad(of parts) {
-	p.failing(Test{Name: clean(of["path"], maxName), File: clean(of["path"], maxName), Load: true})
+// jestFails begins the part of a failing test, or of a file that did not load.
+func (p *printed) jestFails(of parts) {
+	if p.section == "" {
+		return
+	}
+	if p.section = "failing"; strings.TrimSpace(of["name"]) == "Test suite failed to run" {
+		p.open = nil
+		p.load(parts{"file": p.suite})
+		delete(p.files, p.suite)
+		return
+	}
+	p.fails(of)
+	for _, t := range p.open {
+		t.File = p.suite
+	}
 }
 
-func (p *printed) vitestPasses(of parts) {
-	p.passes(parts{"name": p.vitestName(of)})
-	p.told.unit(File, of["file"])
+// jestPlace handles a line of a trace. The place in the test's own file counts.
+func (p *printed) jestPlace(of parts) {
+	for _, t := range p.open {
+		if t.Line == 0 && strings.HasSuffix(of["file"], p.suite) {
+			t.Line = number(of["line"])
+		}
+	}
 }
 
-func (p *printed) vitestSkips(of parts) {
-	p.skips(parts{"name": p.vitestName(of)})
-	p.told.unit(File, of["file"])
+// jestTotals handles the line with test totals. After skipped tests, a file without test lines may have them.
+func (p *printed) jestTotals(of parts) {
+	p.totals(of)
+	for _, file := range slices.Sorted(maps.Keys(p.files)) {
+		if !p.files[file] && !skippedSome(of["counts"]) {
+			p.told.addScope(scope{begins: file + p.joined})
+		}
+	}
+	p.section, p.suite, p.files, p.open = "", "", nil, nil
+}
+
+// jestGoesOn ends the part of a failing test. Other lines of its file follow.
+func (p *printed) jestGoesOn(parts) {
+	if p.open = nil; p.section != "" {
+		p.section = "files"
+	}
+}
+
+// skippedSome reports whether totals count tests that did not run.
+func skippedSome(counts string) bool {
+	return strings.Contains(counts, "skipped") || strings.Contains(counts, "todo")
 }
 
 // vitestFile handles a file's line. Its failing tests are named.
 func (p *printed) vitestFile(of parts) {
-	begins := of["file"] + " > "
-	if of["suite"] != "" {
-		begins = of["suite"] + " " + begins
-	}
 	p.told.unit(File, of["file"])
-	if !strings.Contains(of["counts"], "skipped") && !strings.Contains(of["counts"], "todo") {
-		p.told.addScope(scope{begins: begins})
+	if !skippedSome(of["counts"]) {
+		p.told.addScope(scope{begins: p.named(of)})
 	}
 }
 
 // vitestFiles handles the line with file totals. Files that did not run are in no part, or skipped.
 func (p *printed) vitestFiles(of parts) {
-	ran := 0
-	for _, count := range counts().FindAllString(of["counts"], 5) {
-		ran += number(count)
-	}
 	failed := strings.Contains(of["counts"], "failed")
-	p.stopped = p.stopped || ran != number(of["of"]) || failed && strings.Contains(of["counts"], "skipped")
+	p.stopped = p.stopped || sum(of["counts"]) != number(of["of"]) || failed && strings.Contains(of["counts"], "skipped")
 }
 
 func (p *printed) nodeFails(of parts) {
-	p.open = nil
-	p.failed(of)
+	p.fails(of)
 	if p.noLoad != "" && len(p.open) > 0 {
 		p.unloaded = p.open[0]
 		p.says(parts{"says": p.noLoad})
@@ -191,7 +249,7 @@ func (p *printed) nodeFails(of parts) {
 }
 
 func (p *printed) nodePlace(of parts) {
-	p.place = Test{File: clean(of["file"], maxName), Line: number(of["line"])}
+	p.place.at(of["file"], of["line"])
 }
 
 // nodeAgain handles a repeated test name below its place. A file failing outside tests is named by
@@ -222,20 +280,6 @@ func (p *printed) again(of parts) {
 	}
 }
 
-func (p *printed) mochaPasses(of parts) { p.inTree((*printed).passes, of) }
-func (p *printed) mochaSkips(of parts)  { p.inTree((*printed).skips, of) }
-func (p *printed) mochaGroup(of parts)  { p.inTree((*printed).group, of) }
-
-// inTree acts in the tree of tests, which precedes the totals.
-func (p *printed) inTree(do func(*printed, parts), of parts) {
-	switch p.section {
-	case "":
-		do(p, of)
-	case "failing":
-		p.says(parts{"says": strings.TrimSpace(of["name"])})
-	}
-}
-
 // mochaCounts handles the first total. Failures are counted if there are any.
 func (p *printed) mochaCounts(parts) {
 	p.total, p.section, p.open = true, "counts", nil
@@ -256,8 +300,7 @@ func (p *printed) mochaTitle(of parts) {
 		p.section = "title"
 		return
 	}
-	p.open = nil
-	p.failed(parts{"name": strings.Join(p.title, " > ")})
+	p.fails(parts{"name": strings.Join(p.title, " > ")})
 	p.stopped = p.stopped || strings.HasPrefix(name, `"`) && strings.Contains(name, `" hook`) // its other tests did not run
 	p.section, p.title = "failing", nil
 }
@@ -266,7 +309,7 @@ func (p *printed) mochaTitle(of parts) {
 func (p *printed) mochaPlace(of parts) {
 	for _, t := range p.open {
 		if t.Line == 0 {
-			t.File, t.Line = clean(of["file"], maxName), number(of["line"])
+			t.at(of["file"], of["line"])
 		}
 	}
 }
@@ -276,7 +319,7 @@ func (p *printed) mochaPlace(of parts) {
 func (p *printed) cargoTarget(of parts) {
 	p.suite, p.open = "", nil
 	if of["suite"] != "" {
-		p.suite = clean(of["suite"], maxName) + "::"
+		p.suite = clean(of["suite"], maxName)
 	}
 	if of["file"] != "" {
 		p.told.unit(File, of["file"])
@@ -295,11 +338,6 @@ func (p *printed) mavenClass(of parts) {
 	p.told.unit(Class, of["class"])
 }
 
-// mavenFails takes a test as versions before 3 write it, with its class behind.
-func (p *printed) mavenFails(of parts) {
-	p.failed(parts{"name": of["suite"] + "." + of["name"]})
-}
-
 // rspecAgain handles the place of an example named before.
 func (p *printed) rspecAgain(of parts) {
 	if p.again(of); len(p.open) == 0 {
@@ -307,7 +345,7 @@ func (p *printed) rspecAgain(of parts) {
 	}
 	for _, t := range p.open {
 		t.Name = clean(of["file"]+" > "+of["name"], maxName)
-		t.File, t.Line = clean(of["file"], maxName), number(of["line"])
+		t.at(of["file"], of["line"])
 	}
 	p.open = nil
 }
@@ -319,39 +357,6 @@ func (p *printed) phpunitTotals(of parts) {
 	p.section, p.open = "", nil
 }
 
-// ctestTest handles a test's line. Only a stopped run leaves a test without its line.
-func (p *printed) ctestTest(of parts) {
-	p.stopped = of["at"] != of["of"]
-}
-
-func (p *printed) ctestPasses(of parts) {
-	p.ctestTest(of)
-	p.passes(of)
-}
-
-func (p *printed) ctestSkips(of parts) {
-	p.ctestTest(of)
-	p.skips(of)
-}
-
-func (p *printed) ctestFails(of parts) {
-	p.alone(of)
-	if len(p.tests) > 0 {
-		p.tests[len(p.tests)-1].Message = clean(of["says"], maxMessage)
-	}
-}
-
-func (p *printed) gradleFails(of parts) {
-	p.open = nil
-	p.failed(parts{"name": gradleName(of)})
-}
-
-func (p *printed) gradlePasses(of parts) { p.passes(parts{"name": gradleName(of)}) }
-func (p *printed) gradleSkips(of parts)  { p.skips(parts{"name": gradleName(of)}) }
-
-// gradleName returns a test's name as in Gradle's reports.
-func gradleName(of parts) string { return of["class"] + "." + of["name"] }
-
 // unittestLoad handles a module that cannot be imported.
 func (p *printed) unittestLoad(of parts) {
 	p.open = nil
@@ -361,8 +366,7 @@ func (p *printed) unittestLoad(of parts) {
 }
 
 func (p *printed) unittestFails(of parts) {
-	p.open = nil
-	p.failed(parts{"name": unittestName(of)})
+	p.fails(parts{"name": unittestName(of)})
 	p.holds = true // a description may come
 }
 
