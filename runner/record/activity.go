@@ -12,9 +12,9 @@ const (
 	PhasePublishing   Phase = "Publishing"
 )
 
-// StepObserver shows the beginning of a step until over is called. An empty phase means the current
+// stepObserver shows the beginning of a step until over is called. An empty phase means the current
 // one.
-type StepObserver func(phase Phase, what string) (over func())
+type stepObserver func(phase Phase, what string) (over func())
 
 // BeginStep shows the user the current step until over is called. The transcript records results only.
 func (r *Record) BeginStep(phase Phase, what string) (over func()) {

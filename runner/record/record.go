@@ -22,8 +22,8 @@ type Record struct {
 	// Ephemeral reports that the run directory disappears with the machine, and people get its
 	// report.
 	Ephemeral bool
-	// StepObserver receives the steps of Begins; may be nil.
-	StepObserver StepObserver
+	// stepObserver receives the steps of Begins; may be nil.
+	StepObserver stepObserver
 
 	// DigestsFolder is the folder of transcript digests (DigestsPath), by which this machine recognises the
 	// record later. "" records none.

@@ -15,8 +15,8 @@ import (
 
 // Bounds on the lines stored from a patch. Lines and files beyond them are counted in Left.
 const (
-	MaxLines     = 200_000
-	MaxLineBytes = 4_000 // bytes of a line
+	maxLines     = 200_000
+	maxLineBytes = 4_000 // bytes of a line
 )
 
 // Diff is what a patch changes.
@@ -67,7 +67,7 @@ func next(in *bufio.Reader) (string, error) {
 	var line []byte
 	for {
 		part, err := in.ReadSlice('\n')
-		if room := MaxLineBytes + 1 - len(line); room > 0 {
+		if room := maxLineBytes + 1 - len(line); room > 0 {
 			line = append(line, part[:min(len(part), room)]...)
 		}
 		if !errors.Is(err, bufio.ErrBufferFull) {
@@ -119,7 +119,7 @@ func (r *reader) take(line string) {
 }
 
 func (r *reader) keep(lines *[]Line, line Line) {
-	if r.kept == MaxLines {
+	if r.kept == maxLines {
 		r.diff.OmittedLines++
 		return
 	}
@@ -132,7 +132,7 @@ func last(at *string, line string) {
 	if line = strings.TrimSpace(line); line == "" {
 		return
 	}
-	if begun, goesOn := strings.CutSuffix(*at, `\`); goesOn && len(begun) < MaxLineBytes {
+	if begun, goesOn := strings.CutSuffix(*at, `\`); goesOn && len(begun) < maxLineBytes {
 		line = begun + line
 	}
 	*at = line

@@ -60,13 +60,13 @@ literal 3
 }
 
 func TestReadIsBounded(t *testing.T) {
-	long := "+" + strings.Repeat("x", 3*MaxLineBytes)
-	patch := "diff --git a/a b/a\n--- a/a\n+++ b/a\n@@ -1 +1 @@\n" + long + "\n" + strings.Repeat("+y\n", MaxLines+5)
+	long := "+" + strings.Repeat("x", 3*maxLineBytes)
+	patch := "diff --git a/a b/a\n--- a/a\n+++ b/a\n@@ -1 +1 @@\n" + long + "\n" + strings.Repeat("+y\n", maxLines+5)
 	got, err := Read(strings.NewReader(patch))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if f := got.Files[0]; len(f.Added) != MaxLines || len(f.Added[0].Text) != MaxLineBytes || got.OmittedLines != 6 {
+	if f := got.Files[0]; len(f.Added) != maxLines || len(f.Added[0].Text) != maxLineBytes || got.OmittedLines != 6 {
 		t.Errorf("%d lines, the first of %d bytes, %d left", len(f.Added), len(f.Added[0].Text), got.OmittedLines)
 	}
 }

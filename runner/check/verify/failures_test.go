@@ -32,7 +32,7 @@ FAIL	example.com/m/c	0.004s
 FAIL	example.com/m [build failed]
 --- FAIL: TestCut (0.00s)
 `
-	want := []Failure{
+	want := []failure{
 		{OutputName: "example.com/m/a.TestA/one", Name: "TestA/one", Package: "example.com/m/a", Line: 7},
 		{OutputName: "example.com/m/sub [build failed]", Package: "example.com/m/sub", File: "sub/new_test.go", Line: 9, LoadError: true},
 		{OutputName: "example.com/m/sub [build failed]", Package: "example.com/m/sub", File: "sub/other_test.go", Line: 9, LoadError: true},
@@ -45,7 +45,7 @@ FAIL	example.com/m [build failed]
 	}
 }
 
-func readFailures(t *testing.T, output string) []Failure {
+func readFailures(t *testing.T, output string) []failure {
 	t.Helper()
 	told, err := testresults.Read(t.Context(), strings.NewReader(output), nil)
 	if err != nil {
@@ -141,40 +141,40 @@ func TestLocatesFailures(t *testing.T) {
 	sh := testFile{path: "tests/run", text: "adds() { :; }\ntakes more { :; }\n"}
 	all := []testFile{file, py, other, java, js, sub, sh, {path: "pkg/a/y_test.go"}, {path: "one/tests/test_c.py"}, {path: "two/tests/test_c.py"}}
 	for _, c := range []struct {
-		x    Failure
+		x    failure
 		want string
 	}{
-		{Failure{Name: "TestOne"}, ""}, // of which of the two
-		{Failure{Name: "TestOne/sub", Package: "example.com/m/pkg/a"}, file.path},
-		{Failure{Name: "TestOne", Package: "example.com/m/pkg/b"}, ""},
-		{Failure{Name: "TestOne", Package: "example.com/sub/a"}, sub.path},
-		{Failure{Name: "TestOne", Package: "a"}, ""},
-		{Failure{Name: "TestTwo"}, ""},
-		{Failure{Name: "TestOneMore"}, ""},
-		{Failure{Name: "x", File: "a/x_test.go"}, file.path},
-		{Failure{Name: "TestOne", File: "b/x_test.go"}, ""},
-		{Failure{File: "x_test.go", Package: "example.com/m/pkg/b"}, ""},
-		{Failure{File: "x_test.go", Package: "example.com/m/pkg/a", LoadError: true}, file.path + " pkg/a/y_test.go"},
-		{Failure{Name: "tests/test_a.py::TestA::test_one[1-2]"}, py.path},
-		{Failure{Name: "x", File: "/work/tests/test_a.py"}, py.path},
-		{Failure{Name: "x", File: "sub/tests/test_a.py"}, ""},
-		{Failure{Name: "x", File: "test_a.py"}, py.path},
-		{Failure{Name: "x", File: "test_b.py"}, ""}, // other/tests has one too
-		{Failure{Name: "x", File: "tests/test_c.py"}, ""},
-		{Failure{Name: "test_two"}, other.path},
-		{Failure{Name: "test_three"}, ""},
-		{Failure{Name: "greeting > says hello"}, js.path},
-		{Failure{Name: "says"}, js.path},
-		{Failure{Name: "hello"}, ""},
-		{Failure{}, ""},
-		{Failure{Name: "com.example.GreetTest.one"}, java.path},
-		{Failure{Name: "com.example.GreetTest$Inner.one(int)[2]"}, java.path},
-		{Failure{Name: "com.example.OtherTest.one"}, ""},
-		{Failure{Name: "com.example.GreetTest.two"}, ""},
-		{Failure{Name: "com.example.GreetTest."}, ""},
-		{Failure{Name: "tests.test_a.TestA.test_one"}, py.path},
-		{Failure{Name: "adds"}, sh.path},
-		{Failure{Name: "takes"}, ""},
+		{failure{Name: "TestOne"}, ""}, // of which of the two
+		{failure{Name: "TestOne/sub", Package: "example.com/m/pkg/a"}, file.path},
+		{failure{Name: "TestOne", Package: "example.com/m/pkg/b"}, ""},
+		{failure{Name: "TestOne", Package: "example.com/sub/a"}, sub.path},
+		{failure{Name: "TestOne", Package: "a"}, ""},
+		{failure{Name: "TestTwo"}, ""},
+		{failure{Name: "TestOneMore"}, ""},
+		{failure{Name: "x", File: "a/x_test.go"}, file.path},
+		{failure{Name: "TestOne", File: "b/x_test.go"}, ""},
+		{failure{File: "x_test.go", Package: "example.com/m/pkg/b"}, ""},
+		{failure{File: "x_test.go", Package: "example.com/m/pkg/a", LoadError: true}, file.path + " pkg/a/y_test.go"},
+		{failure{Name: "tests/test_a.py::TestA::test_one[1-2]"}, py.path},
+		{failure{Name: "x", File: "/work/tests/test_a.py"}, py.path},
+		{failure{Name: "x", File: "sub/tests/test_a.py"}, ""},
+		{failure{Name: "x", File: "test_a.py"}, py.path},
+		{failure{Name: "x", File: "test_b.py"}, ""}, // other/tests has one too
+		{failure{Name: "x", File: "tests/test_c.py"}, ""},
+		{failure{Name: "test_two"}, other.path},
+		{failure{Name: "test_three"}, ""},
+		{failure{Name: "greeting > says hello"}, js.path},
+		{failure{Name: "says"}, js.path},
+		{failure{Name: "hello"}, ""},
+		{failure{}, ""},
+		{failure{Name: "com.example.GreetTest.one"}, java.path},
+		{failure{Name: "com.example.GreetTest$Inner.one(int)[2]"}, java.path},
+		{failure{Name: "com.example.OtherTest.one"}, ""},
+		{failure{Name: "com.example.GreetTest.two"}, ""},
+		{failure{Name: "com.example.GreetTest."}, ""},
+		{failure{Name: "tests.test_a.TestA.test_one"}, py.path},
+		{failure{Name: "adds"}, sh.path},
+		{failure{Name: "takes"}, ""},
 	} {
 		names, got := newFailureLocator(checks.Workspace.Checkout(), all), ""
 		for _, f := range all {

@@ -14,9 +14,9 @@ import (
 // BaselineCache caches earlier results for the base.
 type BaselineCache struct {
 	*record.Baselines
-	RunID string
-	// Machine identifies the machine and agent-ci's build.
-	Machine []string
+	runID string
+	// machine identifies the machine and agent-ci's build.
+	machine []string
 }
 
 // baselineKey returns everything that may change a check's result on one commit. It includes all job
@@ -40,7 +40,7 @@ func (c Checks) baselineKey(i int) (string, error) {
 	}
 	base, reached := c.Workspace.Base(), c.Sandboxes.Confinement()
 	key, err := json.Marshal([]any{
-		"baseline 2", base.SHA, base.Branch, base.Tree, refs, part, c.Job.Verify[i], c.Sandboxes.StableEnv(), reached.Level, reached.Layers, reached.WorkTree, c.BaselineCache.Machine,
+		"baseline 2", base.SHA, base.Branch, base.Tree, refs, part, c.Job.Verify[i], c.Sandboxes.StableEnv(), reached.Level, reached.Layers, reached.WorkTree, c.BaselineCache.machine,
 	})
 	if err != nil {
 		return "", err
@@ -99,7 +99,7 @@ func (c Checks) onBase(ctx context.Context, s suite, given knownResult) ([]resul
 		}
 		key, err := c.baselineKey(i)
 		if err == nil {
-			err = c.BaselineCache.Put(key, c.BaselineCache.RunID, now)
+			err = c.BaselineCache.Put(key, c.BaselineCache.runID, now)
 		}
 		if err != nil {
 			c.Record.Warn("baseline_not_kept", "The baseline of %s could not be kept for later runs: %v.", c.Job.Verify[i].Name, err)

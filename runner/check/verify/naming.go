@@ -20,7 +20,7 @@ type failureLocator struct {
 	tests         []finder          // of the files
 	modules       map[string]string // of Go, by folder
 	uniqueEndings map[string]bool   // ends of paths, by whether one file of the repository has it
-	owners        map[Failure]int   // indexes of files, of failures that were looked for
+	owners        map[failure]int   // indexes of files, of failures that were looked for
 }
 
 func newFailureLocator(checkout *gitops.Checkout, files []testFile) *failureLocator {
@@ -28,12 +28,12 @@ func newFailureLocator(checkout *gitops.Checkout, files []testFile) *failureLoca
 	for i, f := range files {
 		tests[i] = f.finder()
 	}
-	return &failureLocator{checkout, files, tests, map[string]string{}, map[string]bool{}, map[Failure]int{}}
+	return &failureLocator{checkout, files, tests, map[string]string{}, map[string]bool{}, map[failure]int{}}
 }
 
 // belongsTo reports whether a failure belongs to a file, or to a folder that does not compile together.
 // shared reports that the output named another file of the folder.
-func (n *failureLocator) belongsTo(ctx context.Context, x Failure, f testFile) (is, shared bool, err error) {
+func (n *failureLocator) belongsTo(ctx context.Context, x failure, f testFile) (is, shared bool, err error) {
 	at, err := n.ownerIndex(ctx, x)
 	if err != nil || at < 0 {
 		return false, false, err
@@ -43,7 +43,7 @@ func (n *failureLocator) belongsTo(ctx context.Context, x Failure, f testFile) (
 }
 
 // ownerIndex returns the index of a failure's file, or -1.
-func (n *failureLocator) ownerIndex(ctx context.Context, x Failure) (at int, err error) {
+func (n *failureLocator) ownerIndex(ctx context.Context, x failure) (at int, err error) {
 	if at, known := n.owners[x]; known {
 		return at, nil
 	}
@@ -66,7 +66,7 @@ func (n *failureLocator) ownerIndex(ctx context.Context, x Failure) (at int, err
 var noClasses = map[string]bool{".js": true, ".jsx": true, ".ts": true, ".tsx": true, ".mjs": true, ".cjs": true, ".mts": true, ".cts": true}
 
 // byPath returns the index of the file with a path in an output, or -1.
-func (n *failureLocator) byPath(ctx context.Context, x Failure) (int, error) {
+func (n *failureLocator) byPath(ctx context.Context, x failure) (int, error) {
 	found, longest := -1, 0
 	for i, f := range n.files {
 		switch {
@@ -113,7 +113,7 @@ func (n *failureLocator) isOnlyFile(ctx context.Context, end, of string) (bool, 
 }
 
 // byName returns the index of the only file with a test of that name, or -1.
-func (n *failureLocator) byName(x Failure) int {
+func (n *failureLocator) byName(x failure) int {
 	found := -1
 	for i, f := range n.files {
 		if _, has := n.tests[i].find(x.Name); !has || x.Package != "" && n.packageOf(f) != x.Package {

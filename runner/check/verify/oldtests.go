@@ -109,7 +109,7 @@ func (p *proof) recordFailingTests(ctx context.Context, of treeResult) error {
 
 // noteFailing records a failing test and reports whether its name or file is known. A test in an
 // unchanged file fails by changed data.
-func (p *proof) noteFailing(ctx context.Context, names *failureLocator, x Failure) (bool, error) {
+func (p *proof) noteFailing(ctx context.Context, names *failureLocator, x failure) (bool, error) {
 	for i, f := range p.tests.baseTests {
 		is, shared, err := names.belongsTo(ctx, x, f)
 		if err != nil {

@@ -24,7 +24,7 @@ func OpenBaselineCache(rec *record.Record, path string, boxes *confine.Sandboxes
 	if err == nil {
 		var kept *record.Baselines
 		if kept, err = record.OpenBaselines(path); err == nil {
-			return &BaselineCache{Baselines: kept, RunID: rec.ID, Machine: append(boxes.MachineID(), program)}
+			return &BaselineCache{Baselines: kept, runID: rec.ID, machine: append(boxes.MachineID(), program)}
 		}
 	}
 	rec.Warn("baseline_not_kept", "No baseline is kept for later runs: %v.", err)

@@ -324,7 +324,7 @@ type treeResult struct {
 type singleRun struct {
 	state    string
 	output   string
-	failures []Failure
+	failures []failure
 	results  *testresults.Results
 }
 
@@ -416,7 +416,7 @@ func (p *proof) classOf(ctx context.Context, s treeResult, f testFile) (string, 
 
 // passesWithChange reports whether a failing test passes with the change. If the check is green there, all
 // tests pass.
-func (p *proof) passesWithChange(x Failure) bool {
+func (p *proof) passesWithChange(x failure) bool {
 	return p.changeResults == nil || p.changeResults.Passed(x.OutputName)
 }
 

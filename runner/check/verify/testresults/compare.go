@@ -38,7 +38,7 @@ func Compare(before Before, now *Results, green bool) Change {
 		case told[name]:
 		case now.named(name):
 			c.Mended = append(c.Mended, name)
-		case now.Passed(name) || green && !now.Known():
+		case now.Passed(name) || green && !now.known():
 			c.Silent = append(c.Silent, name)
 		}
 		told[name] = true

@@ -9,8 +9,8 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript/markdown"
 )
 
-// MaxFailing bounds the listed failing tests. More are counted.
-const MaxFailing = 10_000
+// maxFailing bounds the listed failing tests. More are counted.
+const maxFailing = 10_000
 
 // maxPackages is how many packages are told apart.
 const maxPackages = 500
@@ -46,7 +46,7 @@ type Results struct {
 	passed  map[string]bool
 	skipped map[string]bool
 	ran     []scope
-	units   map[Unit]bool // that ran
+	units   map[unit]bool // that ran
 	seen    bool          // a tool told that it ran tests, perhaps none
 	partial bool          // more tests may fail than those
 }
@@ -79,8 +79,8 @@ func (t *Test) inClass(file string) bool {
 	return stem != "" && slices.Contains(strings.FieldsFunc(t.Name, func(r rune) bool { return strings.ContainsRune(`.$\:`, r) }), stem)
 }
 
-// Unit is a tool's unit of work that ran.
-type Unit struct{ Kind, Name string }
+// unit is a tool's unit of work that ran.
+type unit struct{ kind, name string }
 
 // Kinds of units.
 const (
@@ -95,8 +95,8 @@ func (r *Results) Units(kind string) (names []string) {
 		return nil
 	}
 	for u := range r.units {
-		if u.Kind == kind {
-			names = append(names, u.Name)
+		if u.kind == kind {
+			names = append(names, u.name)
 		}
 	}
 	return names
@@ -104,10 +104,10 @@ func (r *Results) Units(kind string) (names []string) {
 
 func (r *Results) unit(kind, name string) {
 	if r.units == nil {
-		r.units = map[Unit]bool{}
+		r.units = map[unit]bool{}
 	}
 	if len(r.units) < maxScopes {
-		r.units[Unit{kind, clean(name, maxName)}] = true
+		r.units[unit{kind, clean(name, maxName)}] = true
 	}
 }
 
@@ -123,14 +123,14 @@ func (s scope) has(name string) bool {
 	return ok && (s.rest == nil || s.rest().MatchString(after))
 }
 
-// Known says whether the output told anything of tests.
-func (r *Results) Known() bool {
+// known says whether the output told anything of tests.
+func (r *Results) known() bool {
 	return r.seen || len(r.Failing) > 0 || len(r.passed) > 0 || len(r.skipped) > 0 || len(r.ran) > 0
 }
 
 // Complete reports whether Failing and More are all failures: nothing was stopped, crashed,
 // uncompiled or omitted.
-func (r *Results) Complete() bool { return r.Known() && !r.partial }
+func (r *Results) Complete() bool { return r.known() && !r.partial }
 
 // Ran reports whether a test passed.
 func (r *Results) Ran() bool { return len(r.passed) > 0 || len(r.ran) > 0 }
@@ -177,7 +177,7 @@ func (r *Results) fail(t Test) {
 	if len(r.failing) < maxNames {
 		note(&r.failing, t.Name)
 	}
-	if len(r.Failing) < MaxFailing {
+	if len(r.Failing) < maxFailing {
 		r.Failing = append(r.Failing, t)
 	} else {
 		r.More++
@@ -222,7 +222,7 @@ func (r *Results) Join(more *Results) {
 		r.addScope(s)
 	}
 	for u := range more.units {
-		r.unit(u.Kind, u.Name)
+		r.unit(u.kind, u.name)
 	}
 }
 

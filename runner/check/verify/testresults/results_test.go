@@ -46,7 +46,7 @@ func described(r *Results) string {
 	for _, scope := range r.ran {
 		fmt.Fprintf(&s, "all ran: %q\n", scope.begins)
 	}
-	if r.Known() && !r.Complete() {
+	if r.known() && !r.Complete() {
 		s.WriteString("others may fail\n")
 	}
 	return s.String()
@@ -105,7 +105,7 @@ func TestBoundsReading(t *testing.T) {
 		fmt.Fprintf(&many, "not ok %d - short %d\n", i, i)
 	}
 	got, err := Read(t.Context(), strings.NewReader(many.String()), nil)
-	if err != nil || len(got.Failing) != MaxFailing || got.More != 2001 { // the long names are one
+	if err != nil || len(got.Failing) != maxFailing || got.More != 2001 { // the long names are one
 		t.Errorf("%d are listed and %d counted: %v", len(got.Failing), got.More, err)
 	}
 	wantTidy(t, got)
@@ -140,7 +140,7 @@ func TestReturnsPanicAsError(t *testing.T) {
 // wantTidy fails where a name or a message is more than a short line that can be seen.
 func wantTidy(t testing.TB, r *Results) {
 	t.Helper()
-	if len(r.Failing) > MaxFailing {
+	if len(r.Failing) > maxFailing {
 		t.Errorf("%d are listed", len(r.Failing))
 	}
 	for _, test := range r.Failing {
