@@ -5,7 +5,10 @@ import (
 	"io/fs"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/gittest"
@@ -182,5 +185,83 @@ func TestOpenFillsAFreshClone(t *testing.T) {
 	gittest.Same(t, "status", "", r.Git("status", "--porcelain"))
 	if dirty, err := c.Dirty(t.Context()); err != nil || len(dirty) > 0 {
 		t.Errorf("dirty: %q, %v", dirty, err)
+	}
+}
+
+// What git keeps may be a pipe that nobody writes to.
+func TestOpenDoesNotBlockOnPipes(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{".git/info/exclude", ".git/info/attributes", ".git/index", ".git/HEAD", ".git/shallow", ".git/objects/info/alternates"} {
+		t.Run(filepath.Base(name), func(t *testing.T) {
+			r := newRepo(t)
+			r.Seed()
+			r.Remove(name)
+			if err := syscall.Mkfifo(r.Path(name), 0o666); err != nil {
+				t.Fatal(err)
+			}
+			state := t.TempDir()
+			c, err := gitops.Open(t.Context(), gitops.Options{Dir: r.Dir, Git: gittest.Program(t), State: state})
+			if err == nil {
+				c.Close()
+				t.Error("it was opened")
+			}
+		})
+	}
+}
+
+func TestFailingFilterExcludesOnlyItsFile(t *testing.T) {
+	t.Parallel()
+	r := newRepo(t)
+	r.Write(".gitattributes", "*.bin filter=large\n")
+	r.Seed()
+	r.Git("config", "filter.large.clean", "false")
+	r.Git("config", "filter.large.required", "true")
+	c := r.open()
+	snap := snapshot(t, c)
+	edit(r)
+	r.Write("new.bin", "content")
+	cs := changes(t, c, snap)
+	gittest.Same(t, "change", []string{"M README"}, nameStatus(cs))
+	gittest.Same(t, "problems", []gitops.ProblemKind{gitops.ProblemUnreadable}, kinds(cs))
+}
+
+func TestBaseHolds(t *testing.T) {
+	t.Parallel()
+	r := newRepo(t)
+	r.Seed()
+	c := r.open()
+	r.Write("README", "changed since\n")
+	r.Write("new", "not committed\n")
+	for text, want := range map[string]bool{
+		"package main": true, "ackage mai": true, "to be deleted": true, "changed since": false, "not committed": false,
+		"p.ckage": false, "one\ntwo": false, "": false, "-e one": false,
+	} {
+		if got, err := c.BaseContainsText(t.Context(), text); err != nil || got != want {
+			t.Errorf("%q: %v, %v", text, got, err)
+		}
+	}
+}
+
+func TestBaseFiles(t *testing.T) {
+	t.Parallel()
+	r := newRepo(t)
+	r.Seed()
+	r.Write(".github/Pull_Request_Template.md", "a\n")
+	r.Write(".github/ISSUE_TEMPLATE/bug.md", "b\n")
+	r.Link("../README", ".github/link.md")
+	r.Commit("templates")
+	c := r.open()
+	r.Write(".github/untracked.md", "c\n")
+	for folder, want := range map[string][]string{
+		".github": {"Pull_Request_Template.md"}, ".github/ISSUE_TEMPLATE": {"bug.md"}, "none": nil, "README": nil, "../.github": nil,
+	} {
+		got, err := c.BaseFiles(folder)
+		if diff := cmp.Diff(want, got); diff != "" || err != nil {
+			t.Errorf("%q: %v (-want +got):\n%s", folder, err, diff)
+		}
+	}
+	root, err := c.BaseFiles("")
+	if err != nil || len(root) == 0 || cmp.Diff([]string{"README"}, root[:1]) != "" {
+		t.Errorf("the root: %q, %v", root, err)
 	}
 }

@@ -2,8 +2,7 @@ package gitops_test
 
 import (
 	"errors"
-	"os"
-	"path/filepath"
+	"fmt"
 	"testing"
 
 	"github.com/agent-ci/agent-ci/gitops"
@@ -25,11 +24,7 @@ func TestChangesExcludeHiddenFiles(t *testing.T) {
 	c := r.open()
 	c.Hide([]string{"conf/cred", "ignored/cred", "vault", "./open", "later", "conf/gone/below"})
 	snap := snapshot(t, c)
-	kept := at(t, filepath.Join(t.TempDir(), "kept"))
-	if err := c.CopyUntracked(t.Context(), snap, kept.Dir); err != nil {
-		t.Fatal(err)
-	}
-	gittest.Same(t, "kept", map[string]string{"ignored/other": "kept\n"}, kept.Files())
+	gittest.Same(t, "kept", map[string]string{"ignored/other": "kept\n"}, untracked(t, c, snap).Files())
 
 	for _, name := range []string{"conf/cred", "vault/new", "later/made", "open"} {
 		r.Write(name, "changed\n")
@@ -37,11 +32,8 @@ func TestChangesExcludeHiddenFiles(t *testing.T) {
 	r.Write("conf/app", "b\n")
 	r.Write("vaults", "c\n")
 	cs := changes(t, c, snap)
-	var changed []string
-	for _, f := range cs.Files {
-		changed = append(changed, f.Path)
-	}
-	gittest.Same(t, "changed", []string{"conf/app", "vaults"}, changed)
+	changed := []string{"conf/app", "vaults"}
+	gittest.Same(t, "changed", changed, pathsOf(cs))
 	if dirty, err := c.Dirty(t.Context()); err != nil || len(dirty) != 1 {
 		t.Errorf("dirty: %q, %v", dirty, err)
 	}
@@ -72,27 +64,25 @@ func TestRevertFollowsNoLink(t *testing.T) {
 		c := r.open()
 		c.Hide([]string{"conf/cred"})
 		tree, in, snap, _ := private(t, c)
-		if err := os.RemoveAll(tree.Path("pub")); err != nil {
-			t.Fatal(err)
-		}
+		tree.Remove("pub")
 		tree.Link("conf", "pub")
 		tree.Write("conf/cred", "hidden\n")
 		cs := changes(t, in, snap)
-		var paths []string
-		for _, f := range cs.Files {
-			paths = append(paths, f.Path)
-		}
-		err := in.Revert(t.Context(), cs, paths)
+		err := in.Revert(t.Context(), cs, pathsOf(cs))
 		if is := errors.As(err, new(*gitops.ObstructedError)); is != (ignored != "") || !is && err != nil {
 			t.Errorf("with %q ignored: %v", ignored, err)
 		}
 		for name, want := range map[string]string{"conf/cred": "hidden\n", "pub/cred": back} {
-			got, err := os.ReadFile(tree.Path(name))
-			if err != nil || string(got) != want {
-				t.Errorf("with %q ignored %s has %q, %v", ignored, name, got, err)
-			}
+			gittest.Same(t, fmt.Sprintf("%s with %q ignored", name, ignored), want, tree.Read(name))
 		}
 	}
+}
+
+func pathsOf(cs *gitops.ChangeSet) (paths []string) {
+	for _, f := range cs.Files {
+		paths = append(paths, f.Path)
+	}
+	return paths
 }
 
 func TestHidesFoldedNames(t *testing.T) {
@@ -128,9 +118,7 @@ func TestBaseTracks(t *testing.T) {
 	r.Seed()
 	r.Write("conf/new", "n\n")
 	r.Git("add", "conf/new")
-	if err := os.RemoveAll(r.Path("conf")); err != nil { // what stands in the work tree says nothing
-		t.Fatal(err)
-	}
+	r.Remove("conf") // what stands in the work tree says nothing
 	c := r.open()
 	for path, want := range map[string]bool{
 		".": true, "conf": true, "conf/app": true, "./conf/../conf/deep/": true, "link": true, "link/app": true, "deep/up/app": true, "lib": true, "lib/in/words": true, "lib/in": true,
@@ -146,11 +134,7 @@ func TestBaseTracks(t *testing.T) {
 	c.Hide([]string{"lib/in/secret"})
 	lib = at(t, r.Path("lib"))
 	lib.Write("in/secret", "hidden\n")
-	kept := at(t, filepath.Join(t.TempDir(), "kept"))
-	if err := c.CopyUntracked(t.Context(), snapshot(t, c), kept.Dir); err != nil {
-		t.Fatal(err)
-	}
-	if got := kept.Files(); got["lib/in/words"] != "w\n" || got["lib/in/secret"] != "" {
+	if got := untracked(t, c, snapshot(t, c)).Files(); got["lib/in/words"] != "w\n" || got["lib/in/secret"] != "" {
 		t.Errorf("kept of the submodule: %q", got)
 	}
 }

@@ -34,11 +34,7 @@ func TestRunsNoAgentPrograms(t *testing.T) {
 			if err := c.WritePatch(t.Context(), cs, &out); err != nil {
 				t.Fatal(err)
 			}
-			fresh := gitops.MaterialiseOptions{Dir: filepath.Join(t.TempDir(), "fresh"), TreeForCommands: gitops.TreeForCommands{Tree: cs.Tree}}
-			if err := c.Materialise(t.Context(), fresh); err != nil {
-				t.Fatal(err)
-			}
-			at(t, fresh.Dir).Git("status")
+			materialised(t, c, gitops.TreeForCommands{Tree: cs.Tree}, "").Git("status")
 			if err := end(c, cs); err != nil {
 				t.Fatal(err)
 			}

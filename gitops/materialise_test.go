@@ -30,10 +30,7 @@ func TestMaterialise(t *testing.T) {
 	}
 	c := r.open()
 	snap := snapshot(t, c)
-	kept := filepath.Join(t.TempDir(), "kept")
-	if err := c.CopyUntracked(t.Context(), snap, kept); err != nil {
-		t.Fatal(err)
-	}
+	kept := untracked(t, c, snap).Dir
 	before := r.filesBut("cache/pipe")
 	edit(r)
 	r.Remove("gone")
@@ -42,20 +39,12 @@ func TestMaterialise(t *testing.T) {
 	r.Write("new.log", "l")
 	cs := changes(t, c, snap)
 
-	fresh := at(t, filepath.Join(t.TempDir(), "base"))
-	err := c.Materialise(t.Context(), gitops.MaterialiseOptions{Dir: fresh.Dir, Untracked: kept, TreeForCommands: gitops.TreeForCommands{Tree: cs.Base.Tree}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fresh := materialised(t, c, gitops.TreeForCommands{Tree: cs.Base.Tree}, kept)
 	gittest.Same(t, "base", before, fresh.Files())
 	gittest.Same(t, "status of the base", []string{"?? mine"}, fresh.status())
 	gittest.Same(t, "HEAD", cs.Base.SHA, fresh.Git("rev-parse", "HEAD"))
 
-	changed := at(t, filepath.Join(t.TempDir(), "changed"))
-	err = c.Materialise(t.Context(), gitops.MaterialiseOptions{Dir: changed.Dir, Untracked: kept, TreeForCommands: gitops.TreeForCommands{Tree: cs.Tree}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	changed := materialised(t, c, gitops.TreeForCommands{Tree: cs.Tree}, kept)
 	want := maps.Clone(before)
 	want["README"] = "one\n2\n"
 	delete(want, "gone")
@@ -76,18 +65,10 @@ func TestMaterialiseReplacesLinkByFolder(t *testing.T) {
 	r.Write("conf/deep/own.log", "kept\n")
 	c := r.open()
 	snap := snapshot(t, c)
-	kept := filepath.Join(t.TempDir(), "kept")
-	if err := c.CopyUntracked(t.Context(), snap, kept); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.RemoveAll(r.Path("conf")); err != nil {
-		t.Fatal(err)
-	}
+	kept := untracked(t, c, snap).Dir
+	r.Remove("conf")
 	r.Link("other", "conf")
-	fresh := at(t, filepath.Join(t.TempDir(), "fresh"))
-	if err := c.Materialise(t.Context(), gitops.MaterialiseOptions{Dir: fresh.Dir, Untracked: kept, TreeForCommands: gitops.TreeForCommands{Tree: changes(t, c, snap).Tree}}); err != nil {
-		t.Fatal(err)
-	}
+	fresh := materialised(t, c, gitops.TreeForCommands{Tree: changes(t, c, snap).Tree}, kept)
 	gittest.Same(t, "status", []string{"A  conf", "D  conf/plain"}, fresh.status())
 	if found, _ := filepath.Glob(fresh.Path("other/*")); len(found) != 1 {
 		t.Errorf("found %q, want the file of the tree alone", found)
@@ -115,14 +96,7 @@ func TestMaterialiseHasSubmodules(t *testing.T) {
 	r.Git("-C", "deep/sub", "remote", "set-url", "origin", "https://x:hunter22@example.invalid/sub")
 	r.Git("-C", "deep/sub", "tag", "v1")
 	c := r.open()
-	kept := filepath.Join(t.TempDir(), "kept")
-	if err := c.CopyUntracked(t.Context(), snapshot(t, c), kept); err != nil {
-		t.Fatal(err)
-	}
-	fresh := at(t, filepath.Join(t.TempDir(), "fresh"))
-	if err := c.Materialise(t.Context(), gitops.MaterialiseOptions{Dir: fresh.Dir, Untracked: kept, TreeForCommands: gitops.TreeForCommands{Tree: gitops.Tree(r.Git("rev-parse", "HEAD^{tree}"))}}); err != nil {
-		t.Fatal(err)
-	}
+	fresh := materialised(t, c, gitops.TreeForCommands{Tree: gitops.Tree(r.Git("rev-parse", "HEAD^{tree}"))}, untracked(t, c, snapshot(t, c)).Dir)
 	if entries, err := os.ReadDir(fresh.Path("empty")); err != nil || len(entries) > 0 {
 		t.Errorf("a submodule that is not checked out: %v, %v", entries, err)
 	}

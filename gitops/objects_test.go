@@ -2,11 +2,9 @@ package gitops_test
 
 import (
 	"bytes"
-	"compress/zlib"
 	"crypto/sha1"
 	"encoding/hex"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -18,21 +16,7 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/gittest"
 )
 
-// planted writes content, of a file, under the id of another object.
-func planted(r repo, id, content string) {
-	r.T.Helper()
-	var b bytes.Buffer
-	z := zlib.NewWriter(&b)
-	_, err := fmt.Fprintf(z, "blob %d\x00%s", len(content), content)
-	if err := errors.Join(err, z.Close()); err != nil {
-		r.T.Fatal(err)
-	}
-	name := ".git/objects/" + id[:2] + "/" + id[2:]
-	r.Remove(name)
-	r.Write(name, b.String())
-}
-
-func revision(r repo, spec string) string { return strings.TrimSpace(r.Git("rev-parse", spec)) }
+func revision(r repo, spec string) string { return r.Git("rev-parse", spec) }
 
 func isDamaged(t *testing.T, what string, err error, id string) {
 	t.Helper()
@@ -62,7 +46,7 @@ func TestRefusesObjectsWithWrongIDs(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		planted(r, id, content)
+		r.Plant(".git", id, content)
 		c = r.open() // which has read nothing yet
 		_, err = c.ReadBase("bin/run.sh", 1<<30)
 		isDamaged(t, "a file of the base", err, id)
@@ -146,7 +130,7 @@ func TestIgnoresPlantedObject(t *testing.T) {
 	snap := snapshot(t, c)
 	r.Write("new.sh", "echo fine\n")
 	id := strings.TrimSpace(r.Git("hash-object", "new.sh"))
-	planted(r, id, "echo evil\n")
+	r.Plant(".git", id, "echo evil\n")
 	cs := changes(t, c, snap)
 	blob, _, err := c.Blob(id)
 	if err != nil {
@@ -172,7 +156,7 @@ func TestGitReadsNoDamagedObjects(t *testing.T) {
 	snap := snapshot(t, c)
 	r.Write("README", "one\n2\n")
 	id := revision(r, "HEAD:README")
-	planted(r, id, "hunter22\n")
+	r.Plant(".git", id, "hunter22\n")
 	_, err := c.Changes(t.Context(), snap)
 	isDamaged(t, "to count lines", err, id)
 }

@@ -68,10 +68,7 @@ func TestPrivateTreeCopiesFilesUnchanged(t *testing.T) {
 	if len(unread) > 0 {
 		t.Errorf("not read: %q", unread)
 	}
-	if err := os.Remove(r.Path("cache/pipe")); err != nil {
-		t.Fatal(err)
-	}
-	r.Remove("secret")
+	r.Remove("cache/pipe", "secret")
 	gittest.Same(t, "files", r.Files(), tree.Files())
 	for _, name := range []string{"mine", "a/one", "run", "cache/deep", "link"} {
 		from, err := os.Lstat(r.Path(name))

@@ -368,11 +368,7 @@ func TestReadsObjectsFetchedByGit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir := filepath.Join(t.TempDir(), "tree")
-	if err := c.Materialise(t.Context(), gitops.MaterialiseOptions{Dir: dir, TreeForCommands: gitops.TreeForCommands{Tree: onto.Tree, Base: onto}}); err != nil {
-		t.Fatal(err)
-	}
-	fresh := at(t, dir)
+	fresh := materialised(t, c, gitops.TreeForCommands{Tree: onto.Tree, Base: onto}, "")
 	gittest.Same(t, "commit", tip, fresh.Git("rev-parse", "HEAD"))
 	gittest.Same(t, "log", "two", fresh.Git("log", "--format=%s"))
 	gittest.Same(t, "status", "", fresh.Git("status", "--porcelain"))

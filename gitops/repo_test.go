@@ -98,6 +98,26 @@ func commit(t testing.TB, c *gitops.Checkout, cs *gitops.ChangeSet) string {
 	return sha
 }
 
+// untracked is a copy of what is not tracked, of which a snapshot tells.
+func untracked(t testing.TB, c *gitops.Checkout, snap *gitops.Snapshot) repo {
+	t.Helper()
+	kept := at(t, filepath.Join(t.TempDir(), "kept"))
+	if err := c.CopyUntracked(t.Context(), snap, kept.Dir); err != nil {
+		t.Fatal(err)
+	}
+	return kept
+}
+
+// materialised is a fresh tree, with the untracked files of a folder or of none.
+func materialised(t testing.TB, c *gitops.Checkout, tree gitops.TreeForCommands, untracked string) repo {
+	t.Helper()
+	fresh := at(t, filepath.Join(t.TempDir(), "fresh"))
+	if err := c.Materialise(t.Context(), gitops.MaterialiseOptions{Dir: fresh.Dir, Untracked: untracked, TreeForCommands: tree}); err != nil {
+		t.Fatal(err)
+	}
+	return fresh
+}
+
 // nameStatus is a change set as `git diff --name-status` writes it.
 func nameStatus(cs *gitops.ChangeSet) []string {
 	var list []string
@@ -110,8 +130,7 @@ func nameStatus(cs *gitops.ChangeSet) []string {
 
 func (r repo) diffNameStatus(a, b string) []string {
 	r.T.Helper()
-	out := r.Git("diff", "--no-renames", "--name-status", "-z", a, b)
-	parts := strings.Split(strings.TrimSuffix(out, "\x00"), "\x00")
+	parts := zeroSeparated(r.Git("diff", "--no-renames", "--name-status", "-z", a, b))
 	var list []string
 	for i := 0; i+1 < len(parts); i += 2 {
 		list = append(list, parts[i]+" "+parts[i+1])
@@ -122,7 +141,10 @@ func (r repo) diffNameStatus(a, b string) []string {
 
 func (r repo) status() []string {
 	r.T.Helper()
-	out := r.Git("status", "--porcelain", "-z", "--untracked-files=all")
+	return zeroSeparated(r.Git("status", "--porcelain", "-z", "--untracked-files=all"))
+}
+
+func zeroSeparated(out string) []string {
 	if out == "" {
 		return nil
 	}
@@ -134,11 +156,7 @@ func (r repo) reread() []string {
 	r.T.Helper()
 	env := []string{"GIT_INDEX_FILE=" + filepath.Join(r.T.TempDir(), "index")}
 	r.GitWith(env, nil, "read-tree", "HEAD")
-	out := r.GitWith(env, nil, "status", "--porcelain", "-z", "--untracked-files=no")
-	if out == "" {
-		return nil
-	}
-	return strings.Split(strings.TrimSuffix(out, "\x00"), "\x00")
+	return zeroSeparated(r.GitWith(env, nil, "status", "--porcelain", "-z", "--untracked-files=no"))
 }
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

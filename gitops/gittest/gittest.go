@@ -4,6 +4,7 @@ package gittest
 
 import (
 	"bytes"
+	"compress/zlib"
 	"context"
 	"errors"
 	"fmt"
@@ -186,6 +187,23 @@ func (r Repo) Nest(name string, depth int) {
 func (r Repo) Link(target, name string) {
 	r.T.Helper()
 	r.must(os.Symlink(target, r.Path(name)))
+}
+
+// Plant writes a blob below a git folder under the id of another object.
+func (r Repo) Plant(gitDir, id, content string) {
+	r.T.Helper()
+	name := filepath.Join(gitDir, "objects", id[:2], id[2:])
+	r.Remove(name)
+	r.Write(name, LooseBlob(content))
+}
+
+// LooseBlob is a blob as git stores it in a file of its own.
+func LooseBlob(content string) string {
+	var b strings.Builder
+	z := zlib.NewWriter(&b)
+	fmt.Fprintf(z, "blob %d\x00%s", len(content), content)
+	z.Close()
+	return b.String()
 }
 
 // Remove removes files and folders.

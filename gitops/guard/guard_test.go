@@ -13,8 +13,7 @@ import (
 // A worktree of a repository elsewhere, whose configuration and the user's hold
 // credentials.
 func TestListsRestrictions(t *testing.T) {
-	base, err := filepath.EvalSymlinks(t.TempDir())
-	must(err)
+	base := realTempDir(t)
 	in := func(name string) string { return filepath.Join(base, name) }
 	for name, content := range map[string]string{
 		"work/.git":            "gitdir: ../main/.git/worktrees/w\n",
@@ -24,7 +23,7 @@ func TestListsRestrictions(t *testing.T) {
 		"home/.gitconfig": "[user]\n\tname = A\n[url \"https://x:hunter22@example.com/\"]\n\tinsteadOf = https://example.com/\n",
 		"xdg/git/config":  "[[[ hunter22", "home/global": "[core]\n",
 	} {
-		put(t, in(name), content, 0o644)
+		put(t, in(name), content)
 	}
 	held, err := Checkout{
 		Root: in("work"), Writable: []string{in("work")}, Home: in("home"), Homes: []string{in("home")},
@@ -77,7 +76,7 @@ func TestHidesInvalidConfigurations(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			dir := t.TempDir()
-			put(t, filepath.Join(dir, ".git/config"), c.content, 0o644)
+			put(t, filepath.Join(dir, ".git/config"), c.content)
 			if _, err := (Checkout{Root: dir}).Restrictions(); err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("got %v", err)
 			}
@@ -89,13 +88,12 @@ func TestHidesInvalidConfigurations(t *testing.T) {
 }
 
 func TestCredentials(t *testing.T) {
-	dir, err := filepath.EvalSymlinks(t.TempDir())
-	must(err)
+	dir := realTempDir(t)
 	if files, err := Credentials(dir); len(files) > 0 || err != nil {
 		t.Errorf("without a repository: %q, %v", files, err)
 	}
-	put(t, filepath.Join(dir, ".git/config"), "[include]\n\tpath = there\n[include]\n\tpath = missing\n", 0o644)
-	put(t, filepath.Join(dir, ".git/real"), "[core]\n", 0o644)
+	put(t, filepath.Join(dir, ".git/config"), "[include]\n\tpath = there\n[include]\n\tpath = missing\n")
+	put(t, filepath.Join(dir, ".git/real"), "[core]\n")
 	must(os.Symlink("real", filepath.Join(dir, ".git/there")))
 	files, err := Credentials(dir)
 	must(err)

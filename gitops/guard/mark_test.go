@@ -20,7 +20,7 @@ var gitFiles = map[string]string{
 
 func TestMarkDetectsChanges(t *testing.T) {
 	write := func(name, content string) func(*testing.T, string) {
-		return func(t *testing.T, dir string) { put(t, filepath.Join(dir, name), content, 0o644) }
+		return func(t *testing.T, dir string) { put(t, filepath.Join(dir, name), content) }
 	}
 	for _, c := range []struct {
 		name   string
@@ -73,12 +73,9 @@ func TestMarkDetectsChanges(t *testing.T) {
 		}, []string{".git/config was changed"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			dir, err := filepath.EvalSymlinks(t.TempDir())
-			if err != nil {
-				t.Fatal(err)
-			}
+			dir := realTempDir(t)
 			for name, content := range gitFiles {
-				put(t, filepath.Join(dir, name), content, 0o644)
+				put(t, filepath.Join(dir, name), content)
 			}
 			mark := kept(t, dir)
 			c.change(t, dir)
@@ -112,16 +109,13 @@ func kept(t *testing.T, dir string) *Mark {
 }
 
 func TestMarkFollowsGitFile(t *testing.T) {
-	base, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	put(t, filepath.Join(base, "main/.git/config"), "[core]\n", 0o644)
-	put(t, filepath.Join(base, "main/.git/worktrees/w/commondir"), "../..\n", 0o644)
-	put(t, filepath.Join(base, "w/.git"), "gitdir: "+filepath.Join(base, "main/.git/worktrees/w")+"\n", 0o644)
+	base := realTempDir(t)
+	put(t, filepath.Join(base, "main/.git/config"), "[core]\n")
+	put(t, filepath.Join(base, "main/.git/worktrees/w/commondir"), "../..\n")
+	put(t, filepath.Join(base, "w/.git"), "gitdir: "+filepath.Join(base, "main/.git/worktrees/w")+"\n")
 	mark := kept(t, filepath.Join(base, "w"))
-	put(t, filepath.Join(base, "main/.git/config"), "[alias]\n", 0o644)
-	put(t, filepath.Join(base, "w/.git"), "gitdir: /tmp\n", 0o644)
+	put(t, filepath.Join(base, "main/.git/config"), "[alias]\n")
+	put(t, filepath.Join(base, "w/.git"), "gitdir: /tmp\n")
 	got, err := mark.Changed(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -134,10 +128,7 @@ func TestMarkFollowsGitFile(t *testing.T) {
 // A submodule's .git lies in the work tree, where commands write in every tier,
 // and git of the repository above obeys what it names.
 func TestMarkCoversSubmodules(t *testing.T) {
-	dir, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := realTempDir(t)
 	if mark, err := NewMark(t.Context(), dir, false, nil); mark != nil || err != nil {
 		t.Errorf("without submodules: %v, %v", mark, err)
 	}
@@ -147,25 +138,25 @@ func TestMarkCoversSubmodules(t *testing.T) {
 		".gitmodules":     "[submodule \"lib\"]\n\tpath = lib\n[submodule \"late\"]\n\tpath = late\n[submodule \"out\"]\n\tpath = ../out\n",
 		"lib/.gitmodules": "[submodule \"deep\"]\n\tpath = deep\n", "lib/deep/.git": "gitdir: ../../.git/modules/lib/modules/deep\n",
 	} {
-		put(t, filepath.Join(dir, name), content, 0o644)
+		put(t, filepath.Join(dir, name), content)
 	}
 	mark, err := NewMark(t.Context(), dir, false, []string{"lib", "unnamed", "../out"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	put(t, filepath.Join(dir, "other/.git/HEAD"), "somebody else's\n", 0o644)
-	put(t, filepath.Join(dir, "made/.git/HEAD"), "new\n", 0o644)
+	put(t, filepath.Join(dir, "other/.git/HEAD"), "somebody else's\n")
+	put(t, filepath.Join(dir, "made/.git/HEAD"), "new\n")
 	if got, err := mark.Changed(t.Context()); len(got) > 0 || err != nil {
 		t.Errorf("repositories that are no submodules: %q, %v", got, err)
 	}
-	put(t, filepath.Join(dir, "lib/deep/.git"), "gitdir: ../../evil\n", 0o644)
-	put(t, filepath.Join(dir, "late/.git/config"), "[core]\n\tfsmonitor = ./evil\n", 0o644)
+	put(t, filepath.Join(dir, "lib/deep/.git"), "gitdir: ../../evil\n")
+	put(t, filepath.Join(dir, "late/.git/config"), "[core]\n\tfsmonitor = ./evil\n")
 	must(os.Rename(filepath.Join(dir, "lib"), filepath.Join(dir, "moved")))
-	put(t, filepath.Join(dir, ".git/modules/lib/config"), "only agent-ci writes it\n", 0o644)
+	put(t, filepath.Join(dir, ".git/modules/lib/config"), "only agent-ci writes it\n")
 	must(os.Rename(filepath.Join(dir, "folder"), filepath.Join(dir, "away")))
-	put(t, filepath.Join(dir, "folder/real/HEAD"), "planted\n", 0o644)
-	put(t, filepath.Join(dir, "folder/common/config"), "[core]\n\tfsmonitor = ./evil\n", 0o644)
-	put(t, filepath.Join(dir, "lib/.git"), "gitdir: ../evil\n", 0o644)
+	put(t, filepath.Join(dir, "folder/real/HEAD"), "planted\n")
+	put(t, filepath.Join(dir, "folder/common/config"), "[core]\n\tfsmonitor = ./evil\n")
+	put(t, filepath.Join(dir, "lib/.git"), "gitdir: ../evil\n")
 	got, err := mark.Changed(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -181,16 +172,13 @@ func TestMarkCoversSubmodules(t *testing.T) {
 
 // Commands write .gitmodules, whose paths may lead back to the folder that has it.
 func TestSubmodulesThatLeadBackAreReadOnce(t *testing.T) {
-	dir, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	put(t, filepath.Join(dir, "lib/.gitmodules"), "[submodule \"up\"]\n\tpath = up\n", 0o644)
+	dir := realTempDir(t)
+	put(t, filepath.Join(dir, "lib/.gitmodules"), "[submodule \"up\"]\n\tpath = up\n")
 	must(os.Symlink(dir, filepath.Join(dir, "lib/up")))
 	must(os.Symlink(".", filepath.Join(dir, "one")))
 	must(os.Symlink(".", filepath.Join(dir, "two")))
 	put(t, filepath.Join(dir, ".gitmodules"), "[submodule \"here\"]\n\tpath = ./\n[submodule \"back\"]\n\tpath = lib/..\n"+
-		"[submodule \"one\"]\n\tpath = one\n[submodule \"two\"]\n\tpath = two\n[submodule \"lib\"]\n\tpath = lib\n", 0o644)
+		"[submodule \"one\"]\n\tpath = one\n[submodule \"two\"]\n\tpath = two\n[submodule \"lib\"]\n\tpath = lib\n")
 	var want []string
 	for _, name := range []string{"one/.git", "two/.git", "lib/.git", "lib/up/.git"} {
 		want = append(want, filepath.Join(dir, name))
@@ -200,10 +188,18 @@ func TestSubmodulesThatLeadBackAreReadOnce(t *testing.T) {
 	}
 }
 
-func put(t *testing.T, path, content string, mode os.FileMode) {
+// realTempDir is a temporary folder without a link on the way to it.
+func realTempDir(t *testing.T) string {
+	t.Helper()
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	must(err)
+	return dir
+}
+
+func put(t *testing.T, path, content string) {
 	t.Helper()
 	must(os.MkdirAll(filepath.Dir(path), 0o755))
-	must(os.WriteFile(path, []byte(content), mode))
+	must(os.WriteFile(path, []byte(content), 0o644))
 }
 
 func must(err error) {

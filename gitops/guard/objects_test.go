@@ -1,9 +1,6 @@
 package guard
 
 import (
-	"bytes"
-	"compress/zlib"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -63,14 +60,6 @@ func flipped(path string) []byte {
 	return raw
 }
 
-func looseBlob(content string) []byte {
-	var b bytes.Buffer
-	z := zlib.NewWriter(&b)
-	_, err := fmt.Fprintf(z, "blob %d\x00%s", len(content), content)
-	must(errors.Join(err, z.Close()))
-	return b.Bytes()
-}
-
 var objectChanges = []struct {
 	name   string
 	change func(*testing.T, gitRepository)
@@ -78,7 +67,7 @@ var objectChanges = []struct {
 }{
 	{"nothing", func(*testing.T, gitRepository) {}, ""},
 	{"what git adds", func(t *testing.T, r gitRepository) {
-		put(t, filepath.Join(r.Dir, "new"), "new\n", 0o644)
+		put(t, filepath.Join(r.Dir, "new"), "new\n")
 		r.Git("add", "-A") // which touches the pack and the object that are there
 	}, ""},
 	{"times of a pack and of an object", func(_ *testing.T, r gitRepository) {
@@ -86,8 +75,8 @@ var objectChanges = []struct {
 		must(os.Chtimes(r.looseFile(r.loose), time.Now(), time.Unix(1, 0)))
 	}, ""},
 	{"what git leaves half", func(t *testing.T, r gitRepository) {
-		put(t, r.objects("aa/tmp_obj_x"), "x", 0o644)
-		put(t, r.objects("pack/tmp_pack_x"), "x", 0o644)
+		put(t, r.objects("aa/tmp_obj_x"), "x")
+		put(t, r.objects("pack/tmp_pack_x"), "x")
 	}, ""},
 	{"the same pack in a new file", func(_ *testing.T, r gitRepository) {
 		raw, err := os.ReadFile(r.pack("pack"))
@@ -96,7 +85,9 @@ var objectChanges = []struct {
 		must(os.Remove(name))
 		must(os.WriteFile(name, raw, 0o644))
 	}, ""},
-	{"a loose object", func(_ *testing.T, r gitRepository) { overwrite(r.looseFile(r.loose), looseBlob("other\n")) }, "was changed: it is another object than its name says"},
+	{"a loose object", func(_ *testing.T, r gitRepository) {
+		overwrite(r.looseFile(r.loose), []byte(gittest.LooseBlob("other\n")))
+	}, "was changed: it is another object than its name says"},
 	{"a loose object that is none", func(_ *testing.T, r gitRepository) { overwrite(r.looseFile(r.loose), []byte("x")) }, "was changed: it is no object"},
 	{"a loose object as a link", func(t *testing.T, r gitRepository) {
 		must(os.Rename(r.looseFile(r.loose), filepath.Join(r.Dir, "moved")))
@@ -108,19 +99,19 @@ var objectChanges = []struct {
 	}, "was changed: it is no regular file"},
 	{"a loose object that is gone", func(_ *testing.T, r gitRepository) { must(os.Remove(r.looseFile(r.loose))) }, "is gone"},
 	{"a loose object before a packed one", func(t *testing.T, r gitRepository) {
-		put(t, r.looseFile(r.packed), string(looseBlob("exit 0\n")), 0o644)
+		put(t, r.looseFile(r.packed), gittest.LooseBlob("exit 0\n"))
 	}, "was changed: it is another object than its name says"},
 	{"a loose object for what is to come", func(t *testing.T, r gitRepository) {
-		put(t, r.objects("aa/"+strings.Repeat("b", 38)), string(looseBlob("exit 0\n")), 0o644)
+		put(t, r.objects("aa/"+strings.Repeat("b", 38)), gittest.LooseBlob("exit 0\n"))
 	}, "was changed: it is another object than its name says"},
 	{"a pack", func(_ *testing.T, r gitRepository) { overwrite(r.pack("pack"), flipped(r.pack("pack"))) }, "was changed: its content has another sum"},
 	{"an index", func(_ *testing.T, r gitRepository) { overwrite(r.pack("idx"), flipped(r.pack("idx"))) }, "was changed: its content has another sum"},
 	{"a pack that is cut to nothing", func(_ *testing.T, r gitRepository) { overwrite(r.pack("pack"), nil) }, "was changed"},
-	{"a new pack", func(t *testing.T, r gitRepository) { put(t, r.objects("pack/pack-x.idx"), "x", 0o644) }, "is new"},
+	{"a new pack", func(t *testing.T, r gitRepository) { put(t, r.objects("pack/pack-x.idx"), "x") }, "is new"},
 	{"a new pack that is named as one left half", func(t *testing.T, r gitRepository) {
 		raw, err := os.ReadFile(r.pack("idx"))
 		must(err)
-		put(t, r.objects("pack/tmp_pack_x.idx"), string(raw), 0o644)
+		put(t, r.objects("pack/tmp_pack_x.idx"), string(raw))
 	}, "is new"},
 	{"a folder of objects as a link", func(_ *testing.T, r gitRepository) {
 		must(os.Symlink(r.Dir, r.objects("aa")))

@@ -19,35 +19,35 @@ var whereGitLies = []struct {
 	{"none", func(t *testing.T, base string) { must(os.Mkdir(filepath.Join(base, "ws"), 0o755)) }, nil, ""},
 	{"a file that names a folder outside", func(t *testing.T, base string) {
 		repositoryAt(t, base, "real")
-		put(t, filepath.Join(base, "ws/.git"), "gitdir: ../real\n", 0o644)
+		put(t, filepath.Join(base, "ws/.git"), "gitdir: ../real\n")
 	}, nil, ""},
 	{"a worktree of a repository outside", func(t *testing.T, base string) {
 		repositoryAt(t, base, "main/.git")
-		put(t, filepath.Join(base, "main/.git/worktrees/ws/commondir"), "../..\n", 0o644)
-		put(t, filepath.Join(base, "ws/.git"), "gitdir: ../main/.git/worktrees/ws\n", 0o644)
+		put(t, filepath.Join(base, "main/.git/worktrees/ws/commondir"), "../..\n")
+		put(t, filepath.Join(base, "ws/.git"), "gitdir: ../main/.git/worktrees/ws\n")
 	}, nil, ""},
 	{"a file that names a folder of the workspace", func(t *testing.T, base string) {
 		repositoryAt(t, base, "ws/sub/real")
-		put(t, filepath.Join(base, "ws/.git"), "gitdir: ./sub/real\n", 0o644)
+		put(t, filepath.Join(base, "ws/.git"), "gitdir: ./sub/real\n")
 	}, nil, "reached through BASE/ws/sub,"},
 	{"a file that leads through a link of the workspace", func(t *testing.T, base string) {
 		repositoryAt(t, base, "real")
 		must(os.MkdirAll(filepath.Join(base, "ws"), 0o755))
 		must(os.Symlink("../real", filepath.Join(base, "ws/link")))
-		put(t, filepath.Join(base, "ws/.git"), "gitdir: link\n", 0o644)
+		put(t, filepath.Join(base, "ws/.git"), "gitdir: link\n")
 	}, nil, "reached through BASE/ws/link,"},
 	{"links outside that lead through the workspace", func(t *testing.T, base string) {
 		repositoryAt(t, base, "real")
 		must(os.MkdirAll(filepath.Join(base, "ws"), 0o755))
 		must(os.Symlink(filepath.Join(base, "ws/link"), filepath.Join(base, "first")))
 		must(os.Symlink("../real", filepath.Join(base, "ws/link")))
-		put(t, filepath.Join(base, "ws/.git"), "gitdir: ../first\n", 0o644)
+		put(t, filepath.Join(base, "ws/.git"), "gitdir: ../first\n")
 	}, nil, "reached through BASE/ws/link,"},
 	{"what is shared lies in the workspace", func(t *testing.T, base string) {
 		repositoryAt(t, base, "ws/common")
 		repositoryAt(t, base, "real")
-		put(t, filepath.Join(base, "real/commondir"), "../ws/common\n", 0o644)
-		put(t, filepath.Join(base, "ws/.git"), "gitdir: ../real\n", 0o644)
+		put(t, filepath.Join(base, "real/commondir"), "../ws/common\n")
+		put(t, filepath.Join(base, "ws/.git"), "gitdir: ../real\n")
 	}, nil, "reached through BASE/ws/common,"},
 	{"a link", func(t *testing.T, base string) {
 		repositoryAt(t, base, "ws/real")
@@ -64,21 +64,21 @@ var whereGitLies = []struct {
 	}, nil, ""},
 	{"objects that are borrowed from outside", func(t *testing.T, base string) {
 		repositoryAt(t, base, "ws/.git")
-		put(t, filepath.Join(base, "ws/.git/objects/info/alternates"), "# theirs\n../../../lent/objects\n", 0o644)
+		put(t, filepath.Join(base, "ws/.git/objects/info/alternates"), "# theirs\n../../../lent/objects\n")
 	}, nil, ""},
 	{"objects that are borrowed from the workspace", func(t *testing.T, base string) {
 		repositoryAt(t, base, "ws/.git")
-		put(t, filepath.Join(base, "ws/.git/objects/info/alternates"), filepath.Join(base, "lent/objects")+"\n", 0o644)
-		put(t, filepath.Join(base, "lent/objects/info/alternates"), "../../ws/lent\n", 0o644)
+		put(t, filepath.Join(base, "ws/.git/objects/info/alternates"), filepath.Join(base, "lent/objects")+"\n")
+		put(t, filepath.Join(base, "lent/objects/info/alternates"), "../../ws/lent\n")
 	}, nil, "reached through BASE/ws/lent,"},
 	{"a folder in policy.writable", func(t *testing.T, base string) {
 		repositoryAt(t, base, "w/real")
-		put(t, filepath.Join(base, "ws/.git"), "gitdir: ../w/real\n", 0o644)
+		put(t, filepath.Join(base, "ws/.git"), "gitdir: ../w/real\n")
 	}, []string{"w"}, "reached through BASE/w/real,"},
 	{"a worktree of a repository in policy.writable", func(t *testing.T, base string) {
 		repositoryAt(t, base, "main/.git")
-		put(t, filepath.Join(base, "main/.git/worktrees/ws/commondir"), "../..\n", 0o644)
-		put(t, filepath.Join(base, "ws/.git"), "gitdir: ../main/.git/worktrees/ws\n", 0o644)
+		put(t, filepath.Join(base, "main/.git/worktrees/ws/commondir"), "../..\n")
+		put(t, filepath.Join(base, "ws/.git"), "gitdir: ../main/.git/worktrees/ws\n")
 	}, []string{"main"}, "reached through BASE/main/.git,"},
 	{"a workspace right in policy.writable", func(t *testing.T, base string) { repositoryAt(t, base, "ws/.git") }, []string{"."}, ""},
 }
@@ -88,14 +88,13 @@ var whereGitLies = []struct {
 func TestRefusesUnprotectableGitFolders(t *testing.T) {
 	for _, c := range whereGitLies {
 		t.Run(c.name, func(t *testing.T) {
-			base, err := filepath.EvalSymlinks(t.TempDir())
-			must(err)
+			base := realTempDir(t)
 			c.make(t, base)
 			checkout := Checkout{Root: filepath.Join(base, "ws"), Writable: []string{filepath.Join(base, "ws")}}
 			for _, name := range c.writable {
 				checkout.Writable = append(checkout.Writable, filepath.Join(base, name))
 			}
-			_, err = checkout.Restrictions()
+			_, err := checkout.Restrictions()
 			var refused *CheckoutError
 			want := strings.ReplaceAll(c.want, "BASE", base)
 			switch {
@@ -107,11 +106,10 @@ func TestRefusesUnprotectableGitFolders(t *testing.T) {
 		})
 	}
 	t.Run("a workspace deep in policy.writable", func(t *testing.T) {
-		base, err := filepath.EvalSymlinks(t.TempDir())
-		must(err)
+		base := realTempDir(t)
 		repositoryAt(t, base, "deep/ws/.git")
 		root := filepath.Join(base, "deep/ws")
-		_, err = Checkout{Root: root, Writable: []string{root, base}}.Restrictions()
+		_, err := Checkout{Root: root, Writable: []string{root, base}}.Restrictions()
 		var refused *CheckoutError
 		if !errors.As(err, &refused) || !strings.Contains(err.Error(), "reached through "+base+"/deep,") || !strings.Contains(refused.Remedy, "narrower folders") {
 			t.Errorf("got %#v", err)
@@ -122,6 +120,6 @@ func TestRefusesUnprotectableGitFolders(t *testing.T) {
 func repositoryAt(t *testing.T, base, name string) {
 	t.Helper()
 	for _, file := range []string{"HEAD", "config", "objects/info/x", "refs/heads/main"} {
-		put(t, filepath.Join(base, name, file), "\n", 0o644)
+		put(t, filepath.Join(base, name, file), "\n")
 	}
 }

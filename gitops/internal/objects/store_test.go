@@ -2,11 +2,8 @@ package objects_test
 
 import (
 	"bytes"
-	"compress/zlib"
 	"errors"
-	"fmt"
 	"io"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -84,27 +81,13 @@ func TestReportsMissingObjects(t *testing.T) {
 	}
 }
 
-// planted writes content, of a file, under the id of another object.
-func planted(t *testing.T, gitDir string, id plumbing.Hash, content string) {
-	t.Helper()
-	var b bytes.Buffer
-	z := zlib.NewWriter(&b)
-	_, err := fmt.Fprintf(z, "blob %d\x00%s", len(content), content)
-	dir := filepath.Join(gitDir, "objects", id.String()[:2])
-	err = errors.Join(err, z.Close(), os.MkdirAll(dir, 0o777))
-	path := filepath.Join(dir, id.String()[2:])
-	if err = errors.Join(err, os.RemoveAll(path), os.WriteFile(path, b.Bytes(), 0o666)); err != nil {
-		t.Fatal(err)
-	}
-}
-
 func TestHashesBorrowedObjects(t *testing.T) {
 	r := gittest.New(t)
 	r.Write("file", "right\n")
 	r.Commit("seed")
 	id := revision(r, "HEAD:file")
 	for _, wrong := range []string{"wrong\n", large} {
-		planted(t, r.Path(".git"), id, wrong)
+		r.Plant(".git", id.String(), wrong)
 		own := emptyStore(t)
 		s := open(t, own, r.Path(".git"))
 		var damaged *objects.DamagedError
@@ -127,7 +110,7 @@ func TestCheckOwn(t *testing.T) {
 	if err := open(t, r.Path(".git")).CheckOwn([]plumbing.Hash{readme, gone}); err != nil {
 		t.Errorf("what is whole, or not there: %v", err)
 	}
-	planted(t, r.Path(".git"), readme, "wrong\n")
+	r.Plant(".git", readme.String(), "wrong\n")
 	if err := open(t, r.Path(".git")).CheckOwn([]plumbing.Hash{readme}); !errors.As(err, new(*objects.DamagedError)) {
 		t.Errorf("what is not: %v", err)
 	}
