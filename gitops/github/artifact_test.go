@@ -25,7 +25,7 @@ type shop struct {
 func newShop(t *testing.T) shop {
 	t.Helper()
 	f := forgetest.New(t, forgetest.Options{Token: token})
-	return shop{f, f.AddRepository("octo", "widgets"), newClient(t, f.APIURL)}
+	return shop{f, f.AddRepository("octo", "widgets"), newClient(t, f.APIURL, token)}
 }
 
 // only is the one artifact of run 7.
@@ -62,33 +62,42 @@ func TestListsArtifacts(t *testing.T) {
 	}
 }
 
-// The store of archives is another host: it learns nothing of who asks, wherever it
-// leads to in turn.
-func TestSendsNoTokenToStore(t *testing.T) {
-	var asked []string
+// newStore starts a server beside the API. The test fails if it learns anything of who asks.
+func newStore(t *testing.T, serve http.HandlerFunc) (url string, asked *[]string) {
+	t.Helper()
+	asked = new([]string)
 	store := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		asked = append(asked, r.URL.Path)
+		*asked = append(*asked, r.URL.Path)
 		for _, name := range []string{"Authorization", "Cookie", "Referer", "X-Github-Api-Version"} {
 			if got := r.Header.Get(name); got != "" {
 				t.Errorf("%s got %s: %s", r.URL.Path, name, got)
 			}
 		}
+		serve(w, r)
+	}))
+	t.Cleanup(store.Close)
+	return store.URL, asked
+}
+
+// The store of archives is another host: it learns nothing of who asks, wherever it
+// leads to in turn.
+func TestSendsNoTokenToStore(t *testing.T) {
+	store, asked := newStore(t, func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/first" {
 			http.Redirect(w, r, "/second", http.StatusFound)
 			return
 		}
 		fmt.Fprint(w, "PK")
-	}))
-	defer store.Close()
+	})
 	s := newShop(t)
-	s.repo.AddArtifact(7, forgetest.Artifact{Name: "run", Zip: []byte("PK"), At: store.URL + "/first?sig=secret"})
-	if got, err := s.download(t); got != "PK" || err != nil || len(asked) != 2 {
-		t.Errorf("%q, %v, asked %q", got, err, asked)
+	s.repo.AddArtifact(7, forgetest.Artifact{Name: "run", Zip: []byte("PK"), At: store + "/first?sig=secret"})
+	if got, err := s.download(t); got != "PK" || err != nil || len(*asked) != 2 {
+		t.Errorf("%q, %v, asked %q", got, err, *asked)
 	}
 }
 
 func TestRefusesArchives(t *testing.T) {
-	endless := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	store, _ := newStore(t, func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case "/loop":
 			http.Redirect(w, r, "/loop", http.StatusFound)
@@ -102,22 +111,21 @@ func TestRefusesArchives(t *testing.T) {
 				w.(http.Flusher).Flush()
 			}
 		}
-	}))
-	defer endless.Close()
+	})
 	for name, c := range map[string]struct {
 		artifact forgetest.Artifact
 		words    string
 	}{
 		"one that is not kept":     {forgetest.Artifact{Expired: true}, "not kept any more"},
 		"one that is too large":    {forgetest.Artifact{Zip: make([]byte, most+1)}, "more than"},
-		"one without end":          {forgetest.Artifact{At: endless.URL + "/endless"}, "more than"},
-		"another than was told":    {forgetest.Artifact{Zip: []byte("PK"), At: endless.URL + "/other"}, "not what the API tells the digest of"},
-		"one that leads in rounds": {forgetest.Artifact{At: endless.URL + "/loop?sig=secret"}, "more than five"},
+		"one without end":          {forgetest.Artifact{At: store + "/endless"}, "more than"},
+		"another than was told":    {forgetest.Artifact{Zip: []byte("PK"), At: store + "/other"}, "not what the API tells the digest of"},
+		"one that leads in rounds": {forgetest.Artifact{At: store + "/loop?sig=secret"}, "more than five"},
 		"one in the clear":         {forgetest.Artifact{At: "http://store.example.invalid/?sig=secret"}, "no https address"},
-		"one that leads there":     {forgetest.Artifact{At: endless.URL + "/away?sig=secret"}, "no https address"},
+		"one that leads there":     {forgetest.Artifact{At: store + "/away?sig=secret"}, "no https address"},
 		"a file":                   {forgetest.Artifact{At: "file:///etc/passwd"}, "no https address"},
 		"one with a user":          {forgetest.Artifact{At: "https://user:pass@store.example.invalid/?sig=secret"}, "names a user"},
-		"one that is refused":      {forgetest.Artifact{At: endless.URL + "/gone?sig=secret"}, "answered 403"},
+		"one that is refused":      {forgetest.Artifact{At: store + "/gone?sig=secret"}, "answered 403"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newShop(t)
@@ -135,14 +143,13 @@ func TestRefusesArchives(t *testing.T) {
 
 // A repository with another name now is found there, by the same server.
 func TestFindsArtifactOfRenamedRepository(t *testing.T) {
-	store := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "PK") }))
-	defer store.Close()
+	store, _ := newStore(t, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "PK") })
 	api := newAPI(t, map[string]http.HandlerFunc{
 		"GET /repos/o/r/actions/artifacts/3/zip": func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, "/api/v3/repositories/9/actions/artifacts/3/zip", http.StatusMovedPermanently)
 		},
 		"GET /repositories/9/actions/artifacts/3/zip": func(w http.ResponseWriter, r *http.Request) {
-			http.Redirect(w, r, store.URL, http.StatusFound)
+			http.Redirect(w, r, store, http.StatusFound)
 		},
 	})
 	var got bytes.Buffer

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -129,28 +128,20 @@ func openLog(t *testing.T, handle forge.Repository, job forge.Job) (string, erro
 // A log is at another host, which learns nothing of who asks; its address opens it for
 // everybody, and stands in no error.
 func TestForgeLogs(t *testing.T) {
-	var asked []string
-	store := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		asked = append(asked, r.URL.Path)
-		for _, name := range []string{"Authorization", "Cookie", "Referer", "X-Github-Api-Version"} {
-			if got := r.Header.Get(name); got != "" {
-				t.Errorf("%s got %s: %s", r.URL.Path, name, got)
-			}
-		}
+	store, asked := newStore(t, func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/refused" {
 			http.Error(w, "no", http.StatusForbidden)
 			return
 		}
 		fmt.Fprint(w, "away\n")
-	}))
-	defer store.Close()
+	})
 	server, repository, handle := newForge(t)
 	run := repository.AddWorkflow(forgetest.WorkflowRun{Jobs: []forgetest.Job{
 		{Name: "own", Log: "own\n"},
-		{Name: "away", LogAt: store.URL + "/away?sig=secret"},
+		{Name: "away", LogAt: store + "/away?sig=secret"},
 		{Name: "expired", LogExpired: true},
 		{Name: "runs", Status: "in_progress"},
-		{Name: "refused", LogAt: store.URL + "/refused?sig=secret"},
+		{Name: "refused", LogAt: store + "/refused?sig=secret"},
 		{Name: "in the clear", LogAt: "http://store.example.invalid/?sig=secret"},
 	}})
 	jobs, err := handle.WorkflowJobs(t.Context(), run)
@@ -177,16 +168,21 @@ func TestForgeLogs(t *testing.T) {
 			t.Errorf("it tells a secret: %v", err)
 		}
 	}
-	if want := []string{"/away", "/refused"}; !cmp.Equal(want, asked) {
-		t.Errorf("asked %q", asked)
+	if want := []string{"/away", "/refused"}; !cmp.Equal(want, *asked) {
+		t.Errorf("asked %q", *asked)
 	}
 }
 
 // A log is as long as a job makes it: the limit of other replies is not its.
 func TestForgeReadsLongLogs(t *testing.T) {
 	const length = 64 << 20
+	store, _ := newStore(t, func(w http.ResponseWriter, _ *http.Request) {
+		for range length >> 20 {
+			_, _ = w.Write(make([]byte, 1<<20))
+		}
+	})
 	_, repository, handle := newForge(t)
-	run := repository.AddWorkflow(forgetest.WorkflowRun{Jobs: []forgetest.Job{{Name: "long", LogFrom: func() io.Reader { return io.LimitReader(zeros{}, length) }}}})
+	run := repository.AddWorkflow(forgetest.WorkflowRun{Jobs: []forgetest.Job{{Name: "long", LogAt: store}}})
 	jobs, err := handle.WorkflowJobs(t.Context(), run)
 	if err != nil {
 		t.Fatal(err)
@@ -200,10 +196,6 @@ func TestForgeReadsLongLogs(t *testing.T) {
 		t.Errorf("%d bytes, %v", read, err)
 	}
 }
-
-type zeros struct{}
-
-func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
 
 func TestForgeReportsCommitAuthor(t *testing.T) {
 	_, repository, handle := newForge(t)

@@ -68,12 +68,12 @@ func newAPI(t *testing.T, handlers map[string]http.HandlerFunc) *api {
 		handler(w, req)
 	}))
 	t.Cleanup(a.Close)
-	a.client = newClient(t, a.URL+"/api/v3")
+	a.client = newClient(t, a.URL+"/api/v3", token)
 	a.repository = a.client.Repository("o/r")
 	return a
 }
 
-func newClient(t *testing.T, apiURL string) *github.Client {
+func newClient(t *testing.T, apiURL, token string) *github.Client {
 	t.Helper()
 	client, err := github.New(github.Options{APIURL: apiURL, Token: token, Wait: atOnce})
 	if err != nil {
@@ -370,7 +370,7 @@ func TestNetworkErrors(t *testing.T) {
 		{"unknown certificate", unknown.URL, "certificate authority"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			_, err := newClient(t, c.url).Repository("o/r").CreatePullRequest(t.Context(), forge.NewPullRequest{})
+			_, err := newClient(t, c.url, token).Repository("o/r").CreatePullRequest(t.Context(), forge.NewPullRequest{})
 			if forge.KindOf(err) != forge.Unavailable || !strings.Contains(err.Error(), c.words) {
 				t.Errorf("err = %v, want kind %s and %q", err, forge.Unavailable, c.words)
 			}

@@ -9,10 +9,7 @@ import (
 
 func TestCommentsOfAPullRequest(t *testing.T) {
 	server, repository, handle := newForge(t)
-	pull, err := handle.CreatePullRequest(t.Context(), forge.NewPullRequest{Title: "T", Head: "feature/topic", Base: "main"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	pull := topicPull(t, handle)
 	for range 120 { // more than a page
 		repository.AddComment(pull.Number, forgetest.Comment{Body: "of somebody"})
 	}

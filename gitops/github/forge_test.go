@@ -4,13 +4,12 @@ import (
 	"fmt"
 	"net/http"
 	"os"
-	"os/exec"
 	"strings"
 	"testing"
 
 	"github.com/agent-ci/agent-ci/gitops/forge"
-	"github.com/agent-ci/agent-ci/gitops/github"
 	"github.com/agent-ci/agent-ci/gitops/github/forgetest"
+	"github.com/agent-ci/agent-ci/gitops/gittest"
 )
 
 // history has the branches main and feature/topic, which is one commit ahead.
@@ -33,13 +32,15 @@ data 7
 goodbye
 `
 
+func TestMain(m *testing.M) { os.Exit(gittest.Run(m)) }
+
 // newForge is a forge with the repository octo/widgets, and a handle of that.
 func newForge(t *testing.T) (*forgetest.Forge, *forgetest.Repository, forge.Repository) {
 	t.Helper()
 	server := forgetest.New(t, forgetest.Options{})
 	repository := server.AddRepository("octo", "widgets")
 	git(t, repository, history, "fast-import", "--quiet")
-	return server, repository, forgeClient(t, server, server.Token).Repository("octo/widgets")
+	return server, repository, newClient(t, server.APIURL, server.Token).Repository("octo/widgets")
 }
 
 func revision(t *testing.T, repository *forgetest.Repository, name string) string {
@@ -50,23 +51,7 @@ func revision(t *testing.T, repository *forgetest.Repository, name string) strin
 // git runs git in the bare repository.
 func git(t *testing.T, repository *forgetest.Repository, input string, args ...string) string {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), "git", args...)
-	cmd.Dir, cmd.Stdin = repository.Dir, strings.NewReader(input)
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null"}
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		t.Fatalf("git %s: %v\n%s", args[0], err, out)
-	}
-	return strings.TrimSpace(string(out))
-}
-
-func forgeClient(t *testing.T, server *forgetest.Forge, token string) *github.Client {
-	t.Helper()
-	client, err := github.New(github.Options{APIURL: server.APIURL, Token: token, Wait: atOnce})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return client
+	return gittest.Repo{T: t, Dir: repository.Dir}.GitWith(nil, []byte(input), args...)
 }
 
 // TestForgeCreatesOnePullRequest plays what can happen to a write: it was
@@ -131,7 +116,7 @@ func TestForgeMakesCommits(t *testing.T) {
 				files += fmt.Sprintf("M 100644 inline \"file %d\"\ndata 1\nx\n", i)
 			}
 			git(t, repository, files, "fast-import", "--quiet")
-			handle := forgeClient(t, server, server.Token).Repository("octo/widgets")
+			handle := newClient(t, server.APIURL, server.Token).Repository("octo/widgets")
 			ctx := t.Context()
 			id, err := handle.CreateBlob(ctx, strings.NewReader("a\x00\xff"))
 			if err != nil {

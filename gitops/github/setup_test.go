@@ -13,11 +13,7 @@ import (
 
 func setupOf(t *testing.T, server *forgetest.Forge) github.Setup {
 	t.Helper()
-	client, err := github.New(github.Options{APIURL: server.APIURL, Token: server.Token, Wait: atOnce})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return client.Setup("octo/widgets")
+	return newClient(t, server.APIURL, server.Token).Setup("octo/widgets")
 }
 
 func TestSetsUpRepository(t *testing.T) {

@@ -13,7 +13,7 @@ import (
 
 func TestSurveyDescribesRepository(t *testing.T) {
 	server, repository, handle := newForge(t)
-	client := forgeClient(t, server, server.Token)
+	client := newClient(t, server.APIURL, server.Token)
 	main, topic := revision(t, repository, "main"), revision(t, repository, "feature/topic")
 	server.AddTwin(repository, "octo", "old").Archived = true
 	server.AddTwin(repository, "octo", "theirs").Permissions = map[string]string{"octocat": "read"}
@@ -21,10 +21,7 @@ func TestSurveyDescribesRepository(t *testing.T) {
 	server.AddRepository("octo", "empty")
 	repository.AddIssue(forgetest.Issue{Title: "One"})
 	repository.AddIssue(forgetest.Issue{Title: "Two", State: "closed"})
-	pull, err := handle.CreatePullRequest(t.Context(), forge.NewPullRequest{Title: "T", Head: "feature/topic", Base: "main"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	pull := topicPull(t, handle)
 	hostile := "octo/wid\"gets\") { name } } #\n\x1b[31m" + strings.Repeat("x", 100_000)
 	findings, err := client.Survey(t.Context(), []forge.Question{
 		{Repository: "OCTO/Widgets", Issue: 1, Head: "feature/topic", Commit: main},
@@ -74,7 +71,7 @@ func TestSurveyDescribesRepository(t *testing.T) {
 
 func TestSurveyEndsOnRefusal(t *testing.T) {
 	server, _, _ := newForge(t)
-	client := forgeClient(t, server, server.Token)
+	client := newClient(t, server.APIURL, server.Token)
 	server.On("POST", "/api/graphql", forgetest.Reply{Body: `{"errors": [{"type": "RATE_LIMITED", "message": "API rate limit exceeded"}]}`}, 1)
 	if _, err := client.Survey(t.Context(), []forge.Question{{Repository: "octo/widgets"}}); forge.KindOf(err) != forge.RateLimited {
 		t.Errorf("got %v", err)
@@ -86,9 +83,9 @@ func TestSurveyEndsOnRefusal(t *testing.T) {
 }
 
 func TestAppPermissionIsUnknown(t *testing.T) {
-	server := forgetest.New(t, forgetest.Options{Token: "ghs_0123456789", User: forgetest.User{Login: "octo-app[bot]", ID: 5, Type: "Bot"}})
+	server := forgetest.New(t, forgetest.Options{Token: token, User: forgetest.User{Login: "octo-app[bot]", ID: 5, Type: "Bot"}})
 	server.AddRepository("octo", "widgets")
-	found, err := forgeClient(t, server, server.Token).Survey(t.Context(), []forge.Question{{Repository: "octo/widgets"}})
+	found, err := newClient(t, server.APIURL, server.Token).Survey(t.Context(), []forge.Question{{Repository: "octo/widgets"}})
 	if err != nil || !found[0].CanWrite {
 		t.Errorf("got %+v, %v", found, err)
 	}
@@ -96,7 +93,7 @@ func TestAppPermissionIsUnknown(t *testing.T) {
 
 func TestSearchListsAnOrganisation(t *testing.T) {
 	server, repository, handle := newForge(t)
-	client := forgeClient(t, server, server.Token)
+	client := newClient(t, server.APIURL, server.Token)
 	for i := range 249 {
 		twin := server.AddTwin(repository, "octo", fmt.Sprintf("r%03d", i))
 		if i%100 == 0 {
@@ -105,10 +102,7 @@ func TestSearchListsAnOrganisation(t *testing.T) {
 		twin.Archived = i == 248
 	}
 	server.AddTwin(repository, "elsewhere", "widgets")
-	pull, err := handle.CreatePullRequest(t.Context(), forge.NewPullRequest{Title: "T", Head: "feature/topic", Base: "main"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	pull := topicPull(t, handle)
 	before := len(server.Requests())
 	hits, err := client.Search(t.Context(), forge.Search{Organisation: "octo", Heads: "feature/"}, 1000)
 	if err != nil || len(hits) != 249 {
@@ -146,7 +140,7 @@ func TestSearchListsAnOrganisation(t *testing.T) {
 
 func TestSearchRefusesMoreThanGitHubGives(t *testing.T) {
 	server, repository, _ := newForge(t)
-	client := forgeClient(t, server, server.Token)
+	client := newClient(t, server.APIURL, server.Token)
 	for i := range 1001 {
 		repository.AddIssue(forgetest.Issue{Title: fmt.Sprint("Issue ", i)})
 	}

@@ -48,10 +48,7 @@ func TestPermissionOfUnknownUser(t *testing.T) {
 
 func TestReviewComments(t *testing.T) {
 	_, repository, handle := newForge(t)
-	pull, err := handle.CreatePullRequest(t.Context(), forge.NewPullRequest{Title: "T", Head: "feature/topic", Base: "main"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	pull := topicPull(t, handle)
 	for i := range 101 {
 		repository.AddReviewComment(pull.Number, forgetest.ReviewComment{ReviewID: 7, Author: forgetest.User{Login: "mona"}, Path: "greet.txt", Line: i + 1, DiffHunk: "@@", Body: "No."})
 	}

@@ -86,9 +86,6 @@ type push struct {
 	at            time.Time
 }
 
-// logPath is the Forge's store of logs. It needs no token.
-const logPath = "/store/logs/"
-
 // githubActions is the app of jobs' check runs.
 const githubActions = "github-actions"
 
@@ -125,6 +122,14 @@ func (w *workflowRun) newest() []*actionsJob {
 		all = append(all, job)
 	}
 	return all
+}
+
+// wanted are the jobs that a call asks for: the newest attempts, or all.
+func (w *workflowRun) wanted(c *call) []*actionsJob {
+	if c.URL.Query().Get("filter") == "all" {
+		return w.jobs
+	}
+	return w.newest()
 }
 
 // conclusion returns the run's conclusion: that of its first unsuccessful job.
@@ -227,13 +232,7 @@ func getWorkflowRun(f *Forge, c *call, w *workflowRun) answer {
 }
 
 func listJobs(f *Forge, c *call, w *workflowRun) answer {
-	list := w.newest()
-	if c.URL.Query().Get("filter") == "all" {
-		list = w.jobs
-	}
-	reply := page(f, c, list, func(job *actionsJob) object { return f.showJob(c.repository, w, job) })
-	reply.body = object{"total_count": len(list), "jobs": reply.body}
-	return reply
+	return countedPage(f, c, "jobs", w.wanted(c), func(job *actionsJob) object { return f.showJob(c.repository, w, job) })
 }
 
 // rerunFailedJobs runs the failed jobs again at once.
@@ -282,38 +281,10 @@ func jobLog(f *Forge, c *call) answer {
 	case job.LogExpired:
 		return failure(http.StatusGone, "Server Error")
 	}
-	return answer{status: http.StatusFound, location: cmp.Or(job.LogAt, fmt.Sprintf("%s%s%d.txt?sig=forgetest", f.URL, logPath, job.id))}
+	return answer{status: http.StatusFound, location: cmp.Or(job.LogAt, f.URL+job.storedAt()+signed)}
 }
 
-// serveLog serves a job's log to anyone with its address.
-func (f *Forge) serveLog(w http.ResponseWriter, r *http.Request) {
-	job := f.jobAt(r)
-	if job == nil {
-		http.Error(w, "AuthenticationFailed", http.StatusForbidden)
-		return
-	}
-	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	log := io.Reader(strings.NewReader(job.Log))
-	if job.LogFrom != nil {
-		log = job.LogFrom()
-	}
-	_, _ = io.Copy(w, log)
-}
-
-func (f *Forge) jobAt(r *http.Request) *actionsJob {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	id := strings.TrimSuffix(strings.TrimPrefix(r.URL.Path, logPath), ".txt")
-	if r.URL.Query().Get("sig") != "forgetest" {
-		return nil
-	}
-	for _, repository := range f.repositories {
-		if job := repository.job(id); job != nil {
-			return job
-		}
-	}
-	return nil
-}
+func (job *actionsJob) storedAt() string { return fmt.Sprintf("%slogs/%d.txt", storePath, job.id) }
 
 // listCheckRuns returns the jobs of workflows and the check runs of other apps.
 func listCheckRuns(f *Forge, c *call) answer {
@@ -323,11 +294,7 @@ func listCheckRuns(f *Forge, c *call) answer {
 		if w.SHA != sha {
 			continue
 		}
-		jobs := w.newest()
-		if c.URL.Query().Get("filter") == "all" {
-			jobs = w.jobs
-		}
-		for _, job := range jobs {
+		for _, job := range w.wanted(c) {
 			list = append(list, f.showJobAsCheck(r, w, job))
 		}
 	}
@@ -336,9 +303,7 @@ func listCheckRuns(f *Forge, c *call) answer {
 			list = append(list, f.showCheck(r, each))
 		}
 	}
-	reply := page(f, c, list, func(shown object) object { return shown })
-	reply.body = object{"total_count": len(list), "check_runs": reply.body}
-	return reply
+	return countedPage(f, c, "check_runs", list, func(shown object) object { return shown })
 }
 
 // combinedStatus has the newest status of each name.

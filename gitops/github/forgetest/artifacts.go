@@ -1,12 +1,15 @@
 package forgetest
 
 import (
+	"bytes"
 	"cmp"
 	"crypto/sha256"
 	"fmt"
+	"io"
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -27,8 +30,13 @@ type artifact struct {
 	created time.Time
 }
 
-// storePath is the Forge's store of artifacts. It needs no token.
-const storePath = "/store/artifacts/"
+// storePath is the Forge's store of archives and logs. It needs no token, but the right query.
+const (
+	storePath = "/store/"
+	signed    = "?sig=forgetest"
+)
+
+func (a *artifact) storedAt() string { return fmt.Sprintf("%sartifacts/%d.zip", storePath, a.id) }
 
 // AddArtifact adds an artifact, and its workflow run if needed, and returns the artifact's id.
 func (r *Repository) AddArtifact(run int64, a Artifact) int64 {
@@ -57,9 +65,7 @@ func listArtifacts(f *Forge, c *call) answer {
 	if c.URL.Query().Get("direction") != "asc" {
 		slices.Reverse(list)
 	}
-	reply := page(f, c, list, func(a *artifact) object { return f.showArtifact(c.repository, a) })
-	reply.body = object{"total_count": len(list), "artifacts": reply.body}
-	return reply
+	return countedPage(f, c, "artifacts", list, func(a *artifact) object { return f.showArtifact(c.repository, a) })
 }
 
 func (f *Forge) showArtifact(r *Repository, a *artifact) object {
@@ -84,7 +90,7 @@ func downloadArtifact(f *Forge, c *call) answer {
 	case a.Expired:
 		return failure(http.StatusGone, "Artifact has expired")
 	}
-	return answer{status: http.StatusFound, location: cmp.Or(a.At, fmt.Sprintf("%s%s%d.zip?sig=forgetest", f.URL, storePath, a.id))}
+	return answer{status: http.StatusFound, location: cmp.Or(a.At, f.URL+a.storedAt()+signed)}
 }
 
 func (r *Repository) artifactByID(id string) *artifact {
@@ -96,18 +102,37 @@ func (r *Repository) artifactByID(id string) *artifact {
 	return nil
 }
 
-// serveStore serves an archive to anyone with its address.
+// serveStore serves an archive or a log to anyone with its address.
 func (f *Forge) serveStore(w http.ResponseWriter, r *http.Request) {
 	f.mu.Lock()
-	defer f.mu.Unlock()
+	content := f.stored(r.URL.Path)
+	f.mu.Unlock()
+	if content == nil || "?"+r.URL.RawQuery != signed {
+		http.Error(w, "AuthenticationFailed", http.StatusForbidden)
+		return
+	}
+	_, _ = io.Copy(w, content)
+}
+
+// stored returns what is at a path of the store; nil for nothing.
+func (f *Forge) stored(path string) io.Reader {
 	for _, repository := range f.repositories {
 		for _, a := range repository.artifacts {
-			if r.URL.Path == fmt.Sprintf("%s%d.zip", storePath, a.id) && r.URL.Query().Get("sig") == "forgetest" {
-				w.Header().Set("Content-Type", "application/zip")
-				_, _ = w.Write(a.Zip)
-				return
+			if path == a.storedAt() {
+				return bytes.NewReader(a.Zip)
+			}
+		}
+		for _, w := range repository.workflows {
+			for _, job := range w.jobs {
+				switch {
+				case path != job.storedAt():
+				case job.LogFrom != nil:
+					return job.LogFrom()
+				default:
+					return strings.NewReader(job.Log)
+				}
 			}
 		}
 	}
-	http.Error(w, "AuthenticationFailed", http.StatusForbidden)
+	return nil
 }

@@ -30,6 +30,15 @@ func (r *Repository) runGitWith(env []string, input string, args ...string) (str
 	return string(out), err
 }
 
+// mustGit is runGitWith for what cannot fail; the test fails if it does.
+func (r *Repository) mustGit(env []string, input string, args ...string) string {
+	out, err := r.runGitWith(env, input, args...)
+	if err != nil {
+		r.forge.t.Error(err)
+	}
+	return out
+}
+
 func (r *Repository) branch(name string) (string, bool) {
 	out, err := r.runGit("show-ref", "--verify", "--hash", "refs/heads/"+name)
 	return strings.TrimSpace(out), err == nil

@@ -4,7 +4,6 @@ import (
 	"encoding/base64"
 	"fmt"
 	"net/http"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -47,11 +46,7 @@ func createBlob(f *Forge, c *call, sent struct{ Content, Encoding string }) answ
 		}
 		content = string(decoded)
 	}
-	out, err := c.repository.runGitWith(nil, content, "hash-object", "-w", "--stdin")
-	if err != nil {
-		return failure(http.StatusInternalServerError, err.Error())
-	}
-	id := strings.TrimSpace(out)
+	id := strings.TrimSpace(c.repository.mustGit(nil, content, "hash-object", "-w", "--stdin"))
 	return created(object{"sha": id, "url": f.apiURL(c.repository) + "/git/blobs/" + id})
 }
 
@@ -68,23 +63,14 @@ type newTree struct {
 }
 
 func createTree(f *Forge, c *call, sent newTree) answer {
-	dir, err := os.MkdirTemp(f.root, "index-")
-	if err != nil {
-		return failure(http.StatusInternalServerError, err.Error())
-	}
-	defer os.RemoveAll(dir)
-	index := []string{"GIT_INDEX_FILE=" + filepath.Join(dir, "index")}
+	index := []string{"GIT_INDEX_FILE=" + filepath.Join(f.t.TempDir(), "index")}
 	r := c.repository
 	if sent.Base != "" {
 		if _, err := r.runGitWith(index, "", "read-tree", sent.Base); err != nil {
 			return notFound()
 		}
 	}
-	listed, err := r.runGitWith(index, "", "ls-files", "-z")
-	if err != nil {
-		return failure(http.StatusInternalServerError, err.Error())
-	}
-	names := strings.Split(listed, "\x00")
+	names := strings.Split(r.mustGit(index, "", "ls-files", "-z"), "\x00")
 	var lines strings.Builder
 	for _, change := range sent.Tree {
 		line, reply, bad := change.indexLine(r, names)
@@ -102,11 +88,7 @@ func createTree(f *Forge, c *call, sent newTree) answer {
 		return unprocessable("tree.sha is not valid: " + err.Error())
 	}
 	id := strings.TrimSpace(out)
-	listing, err := r.runGit("ls-tree", "-z", "-l", "--full-tree", id)
-	if err != nil {
-		return failure(http.StatusInternalServerError, err.Error())
-	}
-	return created(f.showTree(r, id, listing))
+	return created(f.showTree(r, id, r.mustGit(nil, "", "ls-tree", "-z", "-l", "--full-tree", id)))
 }
 
 // indexLine returns the change as a line for git update-index. names are the files of the base.
@@ -157,11 +139,7 @@ func createCommit(f *Forge, c *call, sent newCommit) answer {
 		"GIT_AUTHOR_NAME=" + f.user.Login, "GIT_AUTHOR_EMAIL=" + address, "GIT_AUTHOR_DATE=" + date,
 		"GIT_COMMITTER_NAME=GitHub", "GIT_COMMITTER_EMAIL=noreply@github.com", "GIT_COMMITTER_DATE=" + date,
 	}
-	out, err := c.repository.runGitWith(env, sent.Message, args...)
-	if err != nil {
-		return failure(http.StatusInternalServerError, err.Error())
-	}
-	sha := strings.TrimSpace(out)
+	sha := strings.TrimSpace(c.repository.mustGit(env, sent.Message, args...))
 	f.signed[sha] = f.user.Type == "Bot" && sent.Author == nil && sent.Committer == nil
 	made, _ := c.repository.commit(sha)
 	return created(f.showCommit(c.repository, made))

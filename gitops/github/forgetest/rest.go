@@ -90,7 +90,6 @@ func (f *Forge) route() {
 	f.mux.HandleFunc("GET "+restPrefix+"/search/code", f.answered(searchCode))
 	f.mux.HandleFunc("POST "+graphQLPath, f.answered(answerGraphQL))
 	f.mux.HandleFunc("GET "+storePath, f.serveStore)
-	f.mux.HandleFunc("GET "+logPath, f.serveLog)
 	f.mux.HandleFunc("/", f.answered(answerUnknown))
 }
 
@@ -298,6 +297,13 @@ func page[T any](f *Forge, c *call, list []T, show func(T) object) answer {
 	to := min(from+size, len(list))
 	reply := ok(showAll(list[from:to], show))
 	reply.link = pageLinks(f, c, number, last)
+	return reply
+}
+
+// countedPage is page in an object with the length of the list, as calls of Actions and checks answer.
+func countedPage[T any](f *Forge, c *call, name string, list []T, show func(T) object) answer {
+	reply := page(f, c, list, show)
+	reply.body = object{"total_count": len(list), name: reply.body}
 	return reply
 }
 

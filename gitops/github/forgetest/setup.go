@@ -47,11 +47,7 @@ func (r *Repository) WorkflowsMayOpenPullRequests() bool {
 func getSecretsKey(_ *Forge, c *call) answer {
 	s := &c.repository.setup
 	if s.public == nil {
-		public, private, err := box.GenerateKey(rand.Reader)
-		if err != nil {
-			return failure(http.StatusInternalServerError, err.Error())
-		}
-		s.public, s.private = public, private
+		s.public, s.private, _ = box.GenerateKey(rand.Reader)
 	}
 	return ok(object{"key_id": setupKeyID, "key": base64.StdEncoding.EncodeToString(s.public[:])})
 }
@@ -157,14 +153,10 @@ func getBlob(f *Forge, c *call) answer {
 }
 
 func deleteRef(_ *Forge, c *call) answer {
-	branch, isBranch := strings.CutPrefix(c.PathValue("ref"), heads)
+	branch, isBranch := strings.CutPrefix(c.PathValue("ref"), "heads/")
 	if _, there := c.repository.branch(branch); !isBranch || !there {
-		return answer{status: http.StatusUnprocessableEntity, body: object{"message": "Reference does not exist", "documentation_url": documentation}}
+		return unprocessable("Reference does not exist")
 	}
-	if _, err := c.repository.runGit("update-ref", "-d", "refs/heads/"+branch); err != nil {
-		return unprocessable(err.Error())
-	}
+	c.repository.mustGit(nil, "", "update-ref", "-d", "refs/heads/"+branch)
 	return answer{status: http.StatusNoContent}
 }
-
-const heads = "heads/"
