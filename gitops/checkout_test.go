@@ -62,7 +62,7 @@ func TestDirty(t *testing.T) {
 		"submodule on another commit": {func(r repo) {
 			other := newRepo(r.T)
 			other.Seed()
-			r.Git("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", other.Dir, "sub")
+			r.AddSubmodule(other.Repo, "sub")
 			r.Commit("submodule")
 			at(r.T, r.Path("sub")).Commit("in it")
 		}, []string{"sub"}},

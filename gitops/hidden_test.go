@@ -114,7 +114,7 @@ func TestBaseTracks(t *testing.T) {
 	for link, target := range map[string]string{"link": "conf", "deep/up": "../conf/deep", "loop": "loop", "out": "../elsewhere", "absolute": "/etc", "to-lib": "lib/in"} {
 		r.Link(target, link)
 	}
-	r.Git("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", lib.Dir, "lib")
+	r.AddSubmodule(lib.Repo, "lib")
 	r.Seed()
 	r.Write("conf/new", "n\n")
 	r.Git("add", "conf/new")

@@ -82,12 +82,12 @@ func TestMaterialiseHasSubmodules(t *testing.T) {
 	below, other := newRepo(t), newRepo(t)
 	below.Seed()
 	other.Seed()
-	other.Git("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", below.Dir, "below")
+	other.AddSubmodule(below.Repo, "below")
 	other.Commit("with one of its own")
 	r := newRepo(t)
 	r.Seed()
 	for _, name := range []string{"deep/sub", "empty"} {
-		r.Git("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", other.Dir, name)
+		r.AddSubmodule(other.Repo, name)
 	}
 	r.Commit("with submodules")
 	r.Git("-c", "protocol.file.allow=always", "submodule", "--quiet", "update", "--init", "--recursive")

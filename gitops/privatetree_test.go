@@ -106,7 +106,7 @@ func TestPrivateTreeHasSubmodulesInReadOnlyFolders(t *testing.T) {
 	lib, r := newRepo(t), rich(t)
 	lib.Write("lib.c", "int x;\n")
 	lib.Seed()
-	r.Git("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", lib.Dir, "lib")
+	r.AddSubmodule(lib.Repo, "lib")
 	r.Commit("with a submodule")
 	folder := filepath.Join(r.Dir, "lib")
 	if err := os.Chmod(folder, 0o555); err != nil {
@@ -141,7 +141,7 @@ func TestPrivateTreeHasSubmodules(t *testing.T) {
 	lib, r := newRepo(t), rich(t)
 	lib.Write("lib.c", "int x;\n")
 	lib.Seed()
-	r.Git("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", lib.Dir, "lib")
+	r.AddSubmodule(lib.Repo, "lib")
 	r.Commit("with a submodule")
 	r.Write("lib/.git", "gitdir: "+r.Path(".git/modules/lib")+"\n") // as old versions of git write it
 	tree, in, snap, _ := private(t, r.open())

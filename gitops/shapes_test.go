@@ -357,7 +357,7 @@ func withSubmodule(r repo) repo {
 	other := newRepo(r.T)
 	other.Seed()
 	r.Seed()
-	r.Git("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", other.Dir, "sub")
+	r.AddSubmodule(other.Repo, "sub")
 	r.Commit("with a submodule")
 	return r
 }

@@ -226,6 +226,12 @@ func (r Repo) Commit(message string) {
 	r.Git("commit", "-q", "--allow-empty", "-m", message)
 }
 
+// AddSubmodule adds a clone of another repository as a submodule.
+func (r Repo) AddSubmodule(of Repo, name string) {
+	r.T.Helper()
+	r.Git("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", of.Dir, name)
+}
+
 // Seed makes the usual first commit.
 func (r Repo) Seed() {
 	r.T.Helper()

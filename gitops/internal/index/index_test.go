@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -16,41 +15,27 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(gittest.Run(m)) }
 
-// gitIn is the output of git in dir.
-func gitIn(t testing.TB, dir string, args ...string) string {
+func repository(t testing.TB, version string) gittest.Repo {
 	t.Helper()
-	return gittest.Repo{T: t, Dir: dir}.Git(args...)
-}
-
-func repository(t testing.TB, version string) string {
-	t.Helper()
-	dir := t.TempDir()
-	gitIn(t, dir, "init", "-q")
+	r := gittest.New(t)
 	for _, name := range []string{"a", "a-b", "a.b", "d/e/f", "d/e/g", "d/x", "z", strings.Repeat("long/", 900) + "name"} {
-		path := filepath.Join(dir, filepath.FromSlash(name))
-		if len(path) > 4000 {
-			continue // the file system takes no longer path
-		}
-		if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(name), 0o666); err != nil {
-			t.Fatal(err)
+		if len(r.Path(name)) <= 4000 { // the file system takes no longer path
+			r.Write(name, name)
 		}
 	}
-	gitIn(t, dir, "add", "-A")
-	gitIn(t, dir, "update-index", "--index-version", version)
-	gitIn(t, dir, "update-index", "--assume-unchanged", "z")
-	gitIn(t, dir, "update-index", "--skip-worktree", "d/x")
-	gitIn(t, dir, "commit", "-q", "-m", "seed")
-	return dir
+	r.Git("add", "-A")
+	r.Git("update-index", "--index-version", version)
+	r.Git("update-index", "--assume-unchanged", "z")
+	r.Git("update-index", "--skip-worktree", "d/x")
+	r.Git("commit", "-q", "-m", "seed")
+	return r
 }
 
-func read(t testing.TB, dir string) *File {
-	t.Helper()
-	f, err := Read(filepath.Join(dir, ".git", "index"))
+func read(r gittest.Repo) *File {
+	r.T.Helper()
+	f, err := Read(r.Path(".git/index"))
 	if err != nil {
-		t.Fatal(err)
+		r.T.Fatal(err)
 	}
 	return f
 }
@@ -68,9 +53,9 @@ func staged(f *File) string {
 func TestReadAndWriteAsGitDoes(t *testing.T) {
 	for _, version := range []string{"2", "3", "4"} {
 		t.Run("version "+version, func(t *testing.T) {
-			dir := repository(t, version)
-			f := read(t, dir)
-			if d := cmp.Diff(gitIn(t, dir, "ls-files", "--stage"), staged(f)); d != "" {
+			r := repository(t, version)
+			f := read(r)
+			if d := cmp.Diff(r.Git("ls-files", "--stage"), staged(f)); d != "" {
 				t.Errorf("entries (-git +read):\n%s", d)
 			}
 			z, _ := f.Search("z")
@@ -78,64 +63,60 @@ func TestReadAndWriteAsGitDoes(t *testing.T) {
 			if !f.Entry(z).AssumeValid || !f.Entry(x).SkipWorktree {
 				t.Error("the flags of an entry are lost")
 			}
-			if c := f.CachedTree(); !c.Valid || c.ID.String() != gitIn(t, dir, "rev-parse", "HEAD^{tree}") {
+			if c := f.CachedTree(); !c.Valid || c.ID.String() != r.Git("rev-parse", "HEAD^{tree}") {
 				t.Errorf("the tree of the index is not known: %v", c)
 			}
 
-			blob := plumbing.NewHash(gitIn(t, dir, "hash-object", "-w", "a"))
-			rewrite(t, dir, f, []Update{
+			blob := plumbing.NewHash(r.Git("hash-object", "-w", "a"))
+			rewrite(r, f, []Update{
 				{Path: "a", Entry: &Entry{Path: "a", Mode: Executable, ID: blob}},
 				{Path: "a.b"},
 				{Path: "d/e/new", Entry: &Entry{Path: "d/e/new", Mode: Regular, ID: blob}},
 				{Path: "none"},
 			})
-			again := read(t, dir)
-			if d := cmp.Diff(gitIn(t, dir, "ls-files", "--stage"), staged(again)); d != "" {
+			again := read(r)
+			if d := cmp.Diff(r.Git("ls-files", "--stage"), staged(again)); d != "" {
 				t.Errorf("entries after writing (-git +read):\n%s", d)
 			}
-			if !strings.Contains(gitIn(t, dir, "ls-files", "-v"), "h z") {
+			if !strings.Contains(r.Git("ls-files", "-v"), "h z") {
 				t.Error("git does not see the flag of z")
 			}
-			treeIsRight(t, dir)
+			treeIsRight(r)
 		})
 	}
 }
 
-func rewrite(t *testing.T, dir string, f *File, updates []Update) {
-	t.Helper()
+func rewrite(r gittest.Repo, f *File, updates []Update) {
+	r.T.Helper()
 	var b bytes.Buffer
 	if err := Write(&b, f, updates); err != nil {
-		t.Fatal(err)
+		r.T.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, ".git", "index"), b.Bytes(), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	r.Write(".git/index", b.String())
 }
 
 // treeIsRight compares the tree that git makes of the index, for which it
 // believes what the index says of folders, with one that it makes of the
 // entries alone.
-func treeIsRight(t *testing.T, dir string) {
-	t.Helper()
-	believed := gitIn(t, dir, "write-tree")
-	entries := gitIn(t, dir, "ls-files", "--stage")
-	if err := os.Remove(filepath.Join(dir, ".git", "index")); err != nil {
-		t.Fatal(err)
-	}
-	gittest.Repo{T: t, Dir: dir}.GitWith(nil, []byte(entries+"\n"), "update-index", "--index-info")
-	if alone := gitIn(t, dir, "write-tree"); alone != believed {
-		t.Errorf("the tree is %q, of the entries alone %q", believed, alone)
+func treeIsRight(r gittest.Repo) {
+	r.T.Helper()
+	believed := r.Git("write-tree")
+	entries := r.Git("ls-files", "--stage")
+	r.Remove(".git/index")
+	r.GitWith(nil, []byte(entries+"\n"), "update-index", "--index-info")
+	if alone := r.Git("write-tree"); alone != believed {
+		r.T.Errorf("the tree is %q, of the entries alone %q", believed, alone)
 	}
 }
 
 func TestStatDataAloneKeepsTheTree(t *testing.T) {
-	dir := repository(t, "2")
-	f := read(t, dir)
+	r := repository(t, "2")
+	f := read(r)
 	at, _ := f.Search("d/e/f")
 	e := f.Entry(at)
 	e.Stat = Stat{MtimeSec: 1, Size: 5}
-	rewrite(t, dir, f, []Update{{Path: e.Path, Entry: &e}})
-	if again := read(t, dir); !again.CachedTree().Valid || again.Entry(at).Stat != e.Stat {
+	rewrite(r, f, []Update{{Path: e.Path, Entry: &e}})
+	if again := read(r); !again.CachedTree().Valid || again.Entry(at).Stat != e.Stat {
 		t.Errorf("got %+v, tree known: %v", again.Entry(at), again.CachedTree().Valid)
 	}
 }
@@ -144,7 +125,7 @@ func TestStatDataAloneKeepsTheTree(t *testing.T) {
 // read.
 func FuzzParse(f *testing.F) {
 	for _, version := range []string{"2", "4"} {
-		data, err := os.ReadFile(filepath.Join(repository(f, version), ".git", "index"))
+		data, err := os.ReadFile(repository(f, version).Path(".git/index"))
 		if err != nil {
 			f.Fatal(err)
 		}

@@ -62,7 +62,7 @@ func TestKeepTakesTheFilesOfSubmodules(t *testing.T) {
 	lib.Write("words", "w\n")
 	lib.Commit("seed")
 	r := gittest.New(t)
-	r.Git("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", lib.Dir, "lib")
+	r.AddSubmodule(lib, "lib")
 	r.Commit("seed")
 	r.Write("lib/untracked", "u\n")
 	c := open(t, r)

@@ -86,7 +86,7 @@ func TestScanReportsMovedSubmodules(t *testing.T) {
 	other.Seed()
 	r := gittest.New(t)
 	for _, name := range []string{"still", "moved", "absent"} {
-		r.Git("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", other.Dir, name)
+		r.AddSubmodule(other, name)
 	}
 	r.Commit("seed")
 	c := open(t, r)

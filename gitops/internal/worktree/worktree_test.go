@@ -2,6 +2,7 @@ package worktree_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -103,22 +104,10 @@ var kinds = map[worktree.Kind]string{
 // or "alike", or why they are left out.
 func (c checkout) scan(extent worktree.Extent) []string {
 	c.T.Helper()
-	var mu sync.Mutex
+	s, found := c.scanned(extent)
 	var list []string
-	var s *worktree.Scan
-	s = c.work.Scan(c.index(), extent, func(f worktree.Found) {
-		mu.Lock()
-		defer mu.Unlock()
+	for _, f := range found {
 		list = append(list, kinds[f.Kind]+" "+f.Path)
-		if f.Kind == worktree.Untracked && extent == worktree.WithUntracked {
-			s.Suspect(f)
-		}
-	})
-	if err := s.Run(c.T.Context()); err != nil {
-		c.T.Fatal(err)
-	}
-	if err := s.Clean(c.T.Context(), true); err != nil {
-		c.T.Fatal(err)
 	}
 	for i := range s.Suspects {
 		one := &s.Suspects[i]
@@ -140,27 +129,42 @@ func (c checkout) scan(extent worktree.Extent) []string {
 // stored is what git would store of a file that the index has not as it is.
 func (c checkout) stored(path string) string {
 	c.T.Helper()
-	var s *worktree.Scan
-	s = c.work.Scan(c.index(), worktree.WithUntracked, func(f worktree.Found) {
-		if f.Kind == worktree.Untracked {
-			s.Suspect(f)
-		}
-	})
-	if err := s.Run(c.T.Context()); err != nil {
+	data, err := c.objects.BlobBytes(c.suspect(path).ID, 1<<20)
+	if err != nil {
 		c.T.Fatal(err)
 	}
-	if err := s.Clean(c.T.Context(), true); err != nil {
-		c.T.Fatal(err)
-	}
+	return string(data)
+}
+
+// suspect is what a scan finds out of one file.
+func (c checkout) suspect(path string) worktree.Suspect {
+	c.T.Helper()
+	s, _ := c.scanned(worktree.WithUntracked)
 	for _, one := range s.Suspects {
 		if one.Path == path {
-			data, err := c.objects.BlobBytes(one.ID, 1<<20)
-			if err != nil {
-				c.T.Fatal(err)
-			}
-			return string(data)
+			return one
 		}
 	}
 	c.T.Fatalf("%s is no suspect", path)
-	return ""
+	return worktree.Suspect{}
+}
+
+// scanned scans the work tree and cleans what is suspect, untracked files included if the extent has them.
+func (c checkout) scanned(extent worktree.Extent) (*worktree.Scan, []worktree.Found) {
+	c.T.Helper()
+	var mu sync.Mutex
+	var found []worktree.Found
+	var s *worktree.Scan
+	s = c.work.Scan(c.index(), extent, func(f worktree.Found) {
+		mu.Lock()
+		defer mu.Unlock()
+		found = append(found, f)
+		if f.Kind == worktree.Untracked && extent == worktree.WithUntracked {
+			s.Suspect(f)
+		}
+	})
+	if err := errors.Join(s.Run(c.T.Context()), s.Clean(c.T.Context(), true)); err != nil {
+		c.T.Fatal(err)
+	}
+	return s, found
 }
