@@ -135,36 +135,34 @@ func TestALaterSandboxBeginsWithCopiesOfCaches(t *testing.T) {
 // Where the kernel gives no overlay, the folder is there to be read, and a cache that
 // can be done without begins anew.
 func TestACacheThatCanNotBeInAnOverlay(t *testing.T) {
-	for _, tier := range []string{"full", "namespaces"} {
-		t.Run(tier, func(t *testing.T) {
-			cache, home, scratch := newCache(t, "in /tmp"), t.TempDir(), t.TempDir()
-			change := func(o *Options) {
-				cached(cache, home)(o)
-				o.Scratch = scratch
-			}
-			box, _ := confined(t, tier, change)
-			if err := box.Close(); err != nil {
-				t.Fatal(err)
-			}
-			works, err := filepath.Glob(filepath.Join(scratch, "caches/*/work"))
-			if err != nil || len(works) != 1 {
-				t.Fatalf("there are %q, %v", works, err)
-			}
-			if err := RemoveScratch(works[0]); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.Symlink("/proc", works[0]); err != nil { // on another file system than the changes
-				t.Fatal(err)
-			}
-			box, o := confined(t, tier, change)
-			var output bytes.Buffer
-			c := bash(o, "cd "+cache+` && cat entry deep/cred; echo x 2>/dev/null >entry || echo refused; mkdir -p "$GOCACHE" && echo "$GOCACHE"`, &output)
-			if status, err := box.Run(t.Context(), c); err != nil || status.ExitCode != 0 {
-				t.Errorf("got %+v, %v", status, err)
-			}
-			if d := cmp.Diff("outside\nrefused\n"+filepath.Join(home, ".cache/go-build")+"\n", output.String()); d != "" {
-				t.Error(d)
-			}
-		})
-	}
+	inTiers(t, namespacedTiers, func(t *testing.T, tier string) {
+		cache, home, scratch := newCache(t, "in /tmp"), t.TempDir(), t.TempDir()
+		change := func(o *Options) {
+			cached(cache, home)(o)
+			o.Scratch = scratch
+		}
+		box, _ := confined(t, tier, change)
+		if err := box.Close(); err != nil {
+			t.Fatal(err)
+		}
+		works, err := filepath.Glob(filepath.Join(scratch, "caches/*/work"))
+		if err != nil || len(works) != 1 {
+			t.Fatalf("there are %q, %v", works, err)
+		}
+		if err := RemoveScratch(works[0]); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Symlink("/proc", works[0]); err != nil { // on another file system than the changes
+			t.Fatal(err)
+		}
+		box, o := confined(t, tier, change)
+		var output bytes.Buffer
+		c := bash(o, "cd "+cache+` && cat entry deep/cred; echo x 2>/dev/null >entry || echo refused; mkdir -p "$GOCACHE" && echo "$GOCACHE"`, &output)
+		if status, err := box.Run(t.Context(), c); err != nil || status.ExitCode != 0 {
+			t.Errorf("got %+v, %v", status, err)
+		}
+		if d := cmp.Diff("outside\nrefused\n"+filepath.Join(home, ".cache/go-build")+"\n", output.String()); d != "" {
+			t.Error(d)
+		}
+	})
 }

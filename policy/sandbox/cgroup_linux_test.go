@@ -52,23 +52,21 @@ func TestAGroupIsMadeOnlyWherePidsIsHandedOn(t *testing.T) {
 
 // The record says which limit holds, and the limit does hold where it says so.
 func TestTheLimitOfProcessesIsToldAsItIs(t *testing.T) {
-	for tier := range tiers {
-		t.Run(tier, func(t *testing.T) {
-			box, _ := confined(t, tier, nil)
-			said := strings.Join(box.Layers(), "; ")
-			want := limitByUser
-			switch {
-			case box.group != nil:
-				want = limitByCgroup
-			case tier != "landlock" && ownPIDMax():
-				want = limitByPIDMax
-			}
-			if !strings.Contains(said, want) {
-				t.Errorf("layers are %q, want one of %q", said, want)
-			}
-			if want == limitByUser && os.Geteuid() == 0 && !strings.Contains(said, "not limited") {
-				t.Errorf("user 0 is said to be limited: %q", said)
-			}
-		})
-	}
+	inTiers(t, allTiers, func(t *testing.T, tier string) {
+		box, _ := confined(t, tier, nil)
+		said := strings.Join(box.Layers(), "; ")
+		want := limitByUser
+		switch {
+		case box.group != nil:
+			want = limitByCgroup
+		case tier != "landlock" && ownPIDMax():
+			want = limitByPIDMax
+		}
+		if !strings.Contains(said, want) {
+			t.Errorf("layers are %q, want one of %q", said, want)
+		}
+		if want == limitByUser && os.Geteuid() == 0 && !strings.Contains(said, "not limited") {
+			t.Errorf("user 0 is said to be limited: %q", said)
+		}
+	})
 }

@@ -25,38 +25,36 @@ func TestGitReadsItsRepository(t *testing.T) {
 	if _, err := exec.LookPath("git"); err != nil {
 		t.Skip("needs git")
 	}
-	for tier := range tiers {
-		t.Run(tier, func(t *testing.T) {
-			box, o := confined(t, tier, func(o *Options) {
-				for _, args := range [][]string{
-					{"init", "-q"},
-					{"config", "user.name", "Script"},
-					{"config", "user.email", "script@example.invalid"},
-					{"commit", "-q", "--allow-empty", "-m", "begin"},
-				} {
-					cmd := exec.Command("git", args...)
-					cmd.Dir, cmd.Env = o.Workspace, append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null")
-					if out, err := cmd.CombinedOutput(); err != nil {
-						t.Fatalf("git %v: %v\n%s", args, err, out)
-					}
+	inTiers(t, allTiers, func(t *testing.T, tier string) {
+		box, o := confined(t, tier, func(o *Options) {
+			for _, args := range [][]string{
+				{"init", "-q"},
+				{"config", "user.name", "Script"},
+				{"config", "user.email", "script@example.invalid"},
+				{"commit", "-q", "--allow-empty", "-m", "begin"},
+			} {
+				cmd := exec.Command("git", args...)
+				cmd.Dir, cmd.Env = o.Workspace, append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null")
+				if out, err := cmd.CombinedOutput(); err != nil {
+					t.Fatalf("git %v: %v\n%s", args, err, out)
 				}
-				put(t, filepath.Join(o.Workspace, "file"), "one\n", 0o644)
-				for _, args := range [][]string{{"add", "file"}, {"commit", "-q", "-m", "add a file"}} {
-					cmd := exec.Command("git", args...)
-					cmd.Dir = o.Workspace
-					if out, err := cmd.CombinedOutput(); err != nil {
-						t.Fatalf("git %v: %v\n%s", args, err, out)
-					}
-				}
-			})
-			got := run(t, box, o, `git config --global --get safe.directory >/dev/null; echo two >>file && git status --short && git diff --stat && git log --oneline && git blame -s file && git show --stat HEAD && git ls-files`)
-			for _, want := range []string{" M file", "1 insertion", "add a file", "begin", "1) one", "2) two"} {
-				if !strings.Contains(got, want) {
-					t.Errorf("%q is not in\n%s", want, got)
+			}
+			put(t, filepath.Join(o.Workspace, "file"), "one\n", 0o644)
+			for _, args := range [][]string{{"add", "file"}, {"commit", "-q", "-m", "add a file"}} {
+				cmd := exec.Command("git", args...)
+				cmd.Dir = o.Workspace
+				if out, err := cmd.CombinedOutput(); err != nil {
+					t.Fatalf("git %v: %v\n%s", args, err, out)
 				}
 			}
 		})
-	}
+		got := run(t, box, o, `git config --global --get safe.directory >/dev/null; echo two >>file && git status --short && git diff --stat && git log --oneline && git blame -s file && git show --stat HEAD && git ls-files`)
+		for _, want := range []string{" M file", "1 insertion", "add a file", "begin", "1) one", "2) two"} {
+			if !strings.Contains(got, want) {
+				t.Errorf("%q is not in\n%s", want, got)
+			}
+		}
+	})
 }
 
 func TestGitWithoutItsCredentials(t *testing.T) {
@@ -91,9 +89,9 @@ func TestTheUsersGitSettingsLoseTheirCredentials(t *testing.T) {
 
 func TestWithoutNamespacesCredentialsInGitAreRefused(t *testing.T) {
 	requireTier(t, "landlock")
-	workspace := t.TempDir()
-	put(t, filepath.Join(workspace, ".git/config"), "[http]\n\textraheader = x\n", 0o644)
-	o := Options{Network: NetworkNone, disabledLayers: []string{layerNamespaces}, Folders: grants.Folders{Mode: grants.WorkspaceWrite, Workspace: workspace, Scratch: t.TempDir()}}
+	o := newOptions(t)
+	put(t, filepath.Join(o.Workspace, ".git/config"), "[http]\n\textraheader = x\n", 0o644)
+	o.disabledLayers = []string{layerNamespaces}
 	o.Restrictions = heldOfGit(o.Folders)
 	_, err := Open(t.Context(), o)
 	if unavailable := (*UnavailableError)(nil); !errors.As(err, &unavailable) || !strings.Contains(err.Error(), "). Check out without credentials (actions/checkout: persist-credentials: false), allow") {

@@ -9,7 +9,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -57,8 +56,12 @@ func confined(t testing.TB, tier string, change func(*Options)) (*Sandbox, Optio
 	return box, o
 }
 
-func bash(o Options, text string, output io.Writer) Command {
-	return Command{Argv: []string{"sh", "-c", text}, Dir: o.Workspace, Output: output, Env: []string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME")}}
+// eachConfined runs a test with a sandbox of each tier.
+func eachConfined(t *testing.T, test func(t *testing.T, box *Sandbox, o Options)) {
+	inTiers(t, allTiers, func(t *testing.T, tier string) {
+		box, o := confined(t, tier, nil)
+		test(t, box, o)
+	})
 }
 
 // inside runs a script and returns what it printed; it has to succeed.
@@ -127,34 +130,6 @@ func TestSetCachesStay(t *testing.T) {
 	want := "/set " + filepath.Join(o.Scratch, "cache") + " " + filepath.Join(o.Scratch, "tmp") + "\n"
 	if diff := cmp.Diff(want, output.String()); diff != "" {
 		t.Error(diff)
-	}
-}
-
-func TestATerminalInside(t *testing.T) {
-	for tier := range tiers {
-		t.Run(tier, func(t *testing.T) {
-			box, o := confined(t, tier, nil)
-			output := newScreen("name? ")
-			// It waits to be read: when the leader of a session exits, Linux drops what
-			// is on its way to the other end of the terminal.
-			c := bash(o, "test -t 0 && stty size </dev/tty && printf 'name? '; read x; echo it is $x; read y; exit 3", output)
-			c.TTY = window
-			p, err := box.Start(c)
-			if err != nil {
-				t.Fatal(err)
-			}
-			<-output.seen
-			for _, typed := range []string{"Ada\n", "\n"} {
-				if err := p.Type(t.Context(), typed); err != nil {
-					t.Fatal(err)
-				}
-				output.until("it is Ada")
-			}
-			status, err := p.Wait()
-			if got := output.buffer.String(); err != nil || status.ExitCode != 3 || !strings.Contains(got, "40 120") || !strings.Contains(got, "it is Ada") {
-				t.Errorf("%+v, %v, %q", status, err, got)
-			}
-		})
 	}
 }
 
@@ -276,69 +251,27 @@ func TestConfinedCommandsEndLikeOthers(t *testing.T) {
 	}
 }
 
-func TestConfinedCommandsAreKilledAndInterrupted(t *testing.T) {
-	for tier := range tiers {
-		t.Run(tier, func(t *testing.T) {
-			box, o := confined(t, tier, nil)
-			for _, end := range []struct {
-				by   syscall.Signal
-				want Status
-			}{{syscall.SIGINT, Status{130, "interrupt"}}, {syscall.SIGKILL, Status{137, "killed"}}} {
-				up := make(chan struct{})
-				p, err := box.Start(bash(o, "echo up; exec sleep 3600", cancelling(func() { close(up) })))
-				if err != nil {
-					t.Fatal(err)
-				}
-				<-up
-				p.Signal(end.by)
-				if status, err := p.Wait(); err != nil || status != end.want {
-					t.Errorf("got %+v, %v", status, err)
-				}
-			}
-		})
-	}
-}
-
 func TestCloseEndsAllInside(t *testing.T) {
-	for tier := range tiers {
-		t.Run(tier, func(t *testing.T) {
-			box, o := confined(t, tier, nil)
-			up := make(chan struct{})
-			// The pipe is held by one that left its group, too.
-			if _, err := box.Start(bash(o, "mkfifo p; setsid sh -c 'exec 3<>p; echo up; exec sleep 3600' & wait", cancelling(func() { close(up) }))); err != nil {
-				t.Fatal(err)
-			}
-			<-up
-			if err := box.Close(); err != nil {
-				t.Error(err)
-			}
-			f, err := os.OpenFile(filepath.Join(o.Workspace, "p"), os.O_WRONLY|0x800, 0) // O_NONBLOCK: fails when nobody reads
-			if err == nil {
-				f.Close()
-				t.Error("a process is left")
-			}
-			if _, err := box.Start(bash(o, "true", nil)); !errors.Is(err, errClosed) {
-				t.Errorf("after Close: %v", err)
-			}
-		})
-	}
-}
-
-func TestWhatDoesNotStartInside(t *testing.T) {
-	box, o := confined(t, "namespaces", nil)
-	for name, c := range map[string]Command{
-		"nothing":         {Dir: "/"},
-		"no such program": {Argv: []string{"no-such-program"}, Dir: "/", Env: []string{"PATH=/bin"}},
-		"no directory":    {Argv: []string{"/bin/sh"}, Dir: "/no/such/directory"},
-		"NUL":             {Argv: []string{"/bin/sh", "\x00"}, Dir: "/"},
-	} {
-		if _, err := box.Run(t.Context(), c); !errors.Is(err, ErrNotStarted) {
-			t.Errorf("%s: got %v", name, err)
+	inTiers(t, allTiers, func(t *testing.T, tier string) {
+		box, o := confined(t, tier, nil)
+		up := make(chan struct{})
+		// The pipe is held by one that left its group, too.
+		if _, err := box.Start(bash(o, "mkfifo p; setsid sh -c 'exec 3<>p; echo up; exec sleep 3600' & wait", cancelling(func() { close(up) }))); err != nil {
+			t.Fatal(err)
 		}
-	}
-	if got := run(t, box, o, "printf '%s' \"$TMPDIR\""); got != "/tmp" {
-		t.Errorf("TMPDIR is %q", got)
-	}
+		<-up
+		if err := box.Close(); err != nil {
+			t.Error(err)
+		}
+		f, err := os.OpenFile(filepath.Join(o.Workspace, "p"), os.O_WRONLY|0x800, 0) // O_NONBLOCK: fails when nobody reads
+		if err == nil {
+			f.Close()
+			t.Error("a process is left")
+		}
+		if _, err := box.Start(bash(o, "true", nil)); !errors.Is(err, errClosed) {
+			t.Errorf("after Close: %v", err)
+		}
+	})
 }
 
 func TestArgumentsNeedNotBeText(t *testing.T) {
@@ -348,6 +281,9 @@ func TestArgumentsNeedNotBeText(t *testing.T) {
 	c.Argv = []string{"printf", "%s", "\xff\xfe<&>"}
 	if _, err := box.Run(t.Context(), c); err != nil || output.String() != "\xff\xfe<&>" {
 		t.Errorf("got %q, %v", output.String(), err)
+	}
+	if got := run(t, box, o, "printf '%s' \"$TMPDIR\""); got != "/tmp" {
+		t.Errorf("TMPDIR is %q", got)
 	}
 }
 
@@ -360,7 +296,7 @@ func TestProcessesAreLimited(t *testing.T) {
 }
 
 func TestWhatIsRequiredMustBeThere(t *testing.T) {
-	o := Options{Network: NetworkNone, Folders: grants.Folders{Mode: grants.WorkspaceWrite, Workspace: t.TempDir(), Scratch: t.TempDir()}}
+	o := newOptions(t)
 	for _, test := range []struct {
 		name    string
 		change  func(*Options)
@@ -392,33 +328,27 @@ func TestWhatIsRequiredMustBeThere(t *testing.T) {
 }
 
 func TestALinkDoesNotGrantWhatItLeadsTo(t *testing.T) {
-	workspace, outside := t.TempDir(), t.TempDir()
-	if err := os.Symlink(outside, filepath.Join(workspace, "build")); err != nil {
+	o := newOptions(t)
+	o.Writable = []string{filepath.Join(o.Workspace, "build")}
+	if err := os.Symlink(t.TempDir(), o.Writable[0]); err != nil {
 		t.Fatal(err)
 	}
-	_, err := Open(t.Context(), Options{
-		Network: NetworkNone,
-		Folders: grants.Folders{
-			Mode: grants.WorkspaceWrite, Workspace: workspace, Scratch: t.TempDir(), Writable: []string{filepath.Join(workspace, "build")},
-		},
-	})
+	_, err := Open(t.Context(), o)
 	if err == nil || !strings.Contains(err.Error(), "leads out") {
 		t.Errorf("got %v", err)
 	}
 }
 
 func TestReadOnlyModeWritesNothing(t *testing.T) {
-	for tier := range tiers {
-		t.Run(tier, func(t *testing.T) {
-			box, o := confined(t, tier, func(o *Options) {
-				o.Mode = grants.ReadOnly
-				put(t, filepath.Join(o.Workspace, "f"), "content\n", 0o644)
-			})
-			if got := run(t, box, o, "cat f; echo x >f || echo refused; echo y >$TMPDIR/y && echo written"); !strings.HasPrefix(got, "content\n") || !strings.HasSuffix(got, "refused\nwritten\n") {
-				t.Errorf("got %q", got)
-			}
+	inTiers(t, allTiers, func(t *testing.T, tier string) {
+		box, o := confined(t, tier, func(o *Options) {
+			o.Mode = grants.ReadOnly
+			put(t, filepath.Join(o.Workspace, "f"), "content\n", 0o644)
 		})
-	}
+		if got := run(t, box, o, "cat f; echo x >f || echo refused; echo y >$TMPDIR/y && echo written"); !strings.HasPrefix(got, "content\n") || !strings.HasSuffix(got, "refused\nwritten\n") {
+			t.Errorf("got %q", got)
+		}
+	})
 }
 
 func TestALaterSandboxSeesWhatAnEarlierChanged(t *testing.T) {
@@ -439,36 +369,34 @@ func TestALaterSandboxSeesWhatAnEarlierChanged(t *testing.T) {
 }
 
 func TestCredentialsThatVariablesMoveAreAbsent(t *testing.T) {
-	for tier := range tiers {
-		t.Run(tier, func(t *testing.T) {
-			dir := place(t)
-			var files []string
-			for _, file := range []string{
-				"config/git/credentials", "config/gh/hosts.yml", "data/keyrings/login", "cargo/credentials.toml", "gradle/gradle.properties", "composer/auth.json",
-				"pip.conf", "kube/one", "kube/two", "runner/.credentials_migrated", "runner/.runner_migrated",
-			} {
-				put(t, filepath.Join(dir, file), "secret\n", 0o644)
-				files = append(files, filepath.Join(dir, file))
-			}
-			for _, file := range []string{"config/git/config", "gitconfig"} {
-				put(t, filepath.Join(dir, file), "[test]\n\tmark = read\n[http]\n\textraheader = secret\n", 0o644)
-				files = append(files, filepath.Join(dir, file))
-			}
-			box, o := confined(t, tier, func(o *Options) {
-				o.Environ = []string{
-					"XDG_CONFIG_HOME=" + dir + "/config", "XDG_DATA_HOME=" + dir + "/data", "CARGO_HOME=" + dir + "/cargo", "GRADLE_USER_HOME=" + dir + "/gradle",
-					"COMPOSER_HOME=" + dir + "/composer", "PIP_CONFIG_FILE=" + dir + "/pip.conf", "KUBECONFIG=" + dir + "/kube/one:" + dir + "/kube/two",
-					"GIT_CONFIG_GLOBAL=" + dir + "/gitconfig", "RUNNER_TEMP=" + dir + "/runner/_work/_temp",
-				}
-			})
-			if got := run(t, box, o, "cat "+strings.Join(files, " ")+" 2>/dev/null || true"); strings.Contains(got, "secret") {
-				t.Errorf("commands read %q", got)
-			}
-			if got := run(t, box, o, "export XDG_CONFIG_HOME="+dir+"/config; git config --get test.mark"); got != "read\n" {
-				t.Errorf("git reads %q", got)
+	inTiers(t, allTiers, func(t *testing.T, tier string) {
+		dir := place(t)
+		var files []string
+		for _, file := range []string{
+			"config/git/credentials", "config/gh/hosts.yml", "data/keyrings/login", "cargo/credentials.toml", "gradle/gradle.properties", "composer/auth.json",
+			"pip.conf", "kube/one", "kube/two", "runner/.credentials_migrated", "runner/.runner_migrated",
+		} {
+			put(t, filepath.Join(dir, file), "secret\n", 0o644)
+			files = append(files, filepath.Join(dir, file))
+		}
+		for _, file := range []string{"config/git/config", "gitconfig"} {
+			put(t, filepath.Join(dir, file), "[test]\n\tmark = read\n[http]\n\textraheader = secret\n", 0o644)
+			files = append(files, filepath.Join(dir, file))
+		}
+		box, o := confined(t, tier, func(o *Options) {
+			o.Environ = []string{
+				"XDG_CONFIG_HOME=" + dir + "/config", "XDG_DATA_HOME=" + dir + "/data", "CARGO_HOME=" + dir + "/cargo", "GRADLE_USER_HOME=" + dir + "/gradle",
+				"COMPOSER_HOME=" + dir + "/composer", "PIP_CONFIG_FILE=" + dir + "/pip.conf", "KUBECONFIG=" + dir + "/kube/one:" + dir + "/kube/two",
+				"GIT_CONFIG_GLOBAL=" + dir + "/gitconfig", "RUNNER_TEMP=" + dir + "/runner/_work/_temp",
 			}
 		})
-	}
+		if got := run(t, box, o, "cat "+strings.Join(files, " ")+" 2>/dev/null || true"); strings.Contains(got, "secret") {
+			t.Errorf("commands read %q", got)
+		}
+		if got := run(t, box, o, "export XDG_CONFIG_HOME="+dir+"/config; git config --get test.mark"); got != "read\n" {
+			t.Errorf("git reads %q", got)
+		}
+	})
 }
 
 func TestWhatIsGoneBeforeItIsHiddenIsPassedOver(t *testing.T) {
@@ -504,12 +432,8 @@ func TestALaterSandboxHasTheLevelThatWasFound(t *testing.T) {
 }
 
 func TestALaterSandboxIsNeverLessThanWhatWasFound(t *testing.T) {
-	o := Options{
-		Network: NetworkLoopback, At: LevelFull, disabledLayers: []string{layerNamespaces}, // as if the kernel refused them this time,
-		Folders: grants.Folders{
-			Mode: grants.WorkspaceWrite, Workspace: t.TempDir(), Scratch: t.TempDir(),
-		},
-	}
+	o := newOptions(t)
+	o.At, o.disabledLayers = LevelFull, []string{layerNamespaces} // as if the kernel refused them this time
 	box, err := Open(t.Context(), o)
 	if err == nil {
 		_ = box.Close()
@@ -520,14 +444,15 @@ func TestALaterSandboxIsNeverLessThanWhatWasFound(t *testing.T) {
 }
 
 func TestLaterTriesAgainAtTheNextCommand(t *testing.T) {
-	workspace := filepath.Join(t.TempDir(), "not there yet")
-	s := OpenOnFirstUse(t.Context(), Options{Network: NetworkLoopback, Folders: grants.Folders{Mode: grants.WorkspaceWrite, Workspace: workspace, Scratch: t.TempDir()}})
+	o := newOptions(t)
+	o.Workspace = filepath.Join(o.Workspace, "not there yet")
+	s := OpenOnFirstUse(t.Context(), o)
 	defer s.Close()
 	command := Command{Argv: []string{"/bin/true"}, Dir: "/"}
 	if _, err := s.Run(t.Context(), command); !errors.Is(err, ErrNotStarted) {
 		t.Fatalf("without its workspace: %v", err)
 	}
-	if err := os.Mkdir(workspace, 0o755); err != nil {
+	if err := os.Mkdir(o.Workspace, 0o755); err != nil {
 		t.Fatal(err)
 	}
 	_, err := s.Run(t.Context(), command)
@@ -541,7 +466,7 @@ func TestLaterTriesAgainAtTheNextCommand(t *testing.T) {
 
 func TestLaterLeavesNothingRunning(t *testing.T) {
 	before := goleak.IgnoreCurrent()
-	s := OpenOnFirstUse(t.Context(), Options{Network: NetworkLoopback, Folders: grants.Folders{Mode: grants.WorkspaceWrite, Workspace: t.TempDir(), Scratch: t.TempDir()}})
+	s := OpenOnFirstUse(t.Context(), newOptions(t))
 	if _, err := s.Run(t.Context(), Command{Argv: []string{"/bin/true"}, Dir: "/"}); err != nil {
 		t.Skip(err)
 	}
@@ -552,7 +477,8 @@ func TestLaterLeavesNothingRunning(t *testing.T) {
 }
 
 func TestLaterOpensAtTheFirstCommand(t *testing.T) {
-	unavailable := Options{Network: NetworkLoopback, Folders: grants.Folders{Mode: grants.WorkspaceWrite, Workspace: t.TempDir(), Scratch: filepath.Join(t.TempDir(), "missing", "\x00")}}
+	unavailable := newOptions(t)
+	unavailable.Scratch = filepath.Join(unavailable.Scratch, "missing", "\x00")
 	s := OpenOnFirstUse(t.Context(), unavailable)
 	if _, err := s.Start(Command{Argv: []string{"true"}, Dir: "/", Env: os.Environ()}); !errors.Is(err, ErrNotStarted) {
 		t.Errorf("a sandbox that cannot be opened starts a command: %v", err)
@@ -568,26 +494,24 @@ func TestLaterOpensAtTheFirstCommand(t *testing.T) {
 
 // Set-group-ID on folders is git's way to share a repository.
 func TestFoldersTakeTheBitsThatFilesDoNot(t *testing.T) {
-	for tier := range tiers {
-		t.Run(tier, func(t *testing.T) {
-			box, o := confined(t, tier, nil)
-			run(t, box, o, `
+	inTiers(t, allTiers, func(t *testing.T, tier string) {
+		box, o := confined(t, tier, nil)
+		run(t, box, o, `
 mkdir sub plain && chmod g+s plain && install -d -m 3775 made && mkdir -m 2755 new && chmod 1777 sub
 (cd sub && mkdir in && chmod 2700 in && chmod g+s .)
 ln -s plain link && chmod 4755 "$PWD/link" && chmod g+s "$PWD/made" /proc/self/cwd/new
 touch file && chmod 1755 file
 ! chmod u+s file && ! chmod 2755 file && ! chmod g+s absent && ! install -m 4755 file other`)
-			for name, want := range map[string]os.FileMode{
-				"plain": 0o755 | os.ModeSetuid | os.ModeSetgid, "made": 0o775 | os.ModeSetgid | os.ModeSticky, "new": 0o755 | os.ModeSetgid, "sub": 0o777 | os.ModeSetgid | os.ModeSticky,
-				"sub/in": 0o700 | os.ModeSetgid, "file": 0o755 | os.ModeSticky,
-			} {
-				info, err := os.Stat(filepath.Join(o.Workspace, name))
-				if err != nil || info.Mode()&^os.ModeDir != want {
-					t.Errorf("%s: %v, %v", name, info.Mode(), err)
-				}
+		for name, want := range map[string]os.FileMode{
+			"plain": 0o755 | os.ModeSetuid | os.ModeSetgid, "made": 0o775 | os.ModeSetgid | os.ModeSticky, "new": 0o755 | os.ModeSetgid, "sub": 0o777 | os.ModeSetgid | os.ModeSticky,
+			"sub/in": 0o700 | os.ModeSetgid, "file": 0o755 | os.ModeSticky,
+		} {
+			info, err := os.Stat(filepath.Join(o.Workspace, name))
+			if err != nil || info.Mode()&^os.ModeDir != want {
+				t.Errorf("%s: %v, %v", name, info.Mode(), err)
 			}
-		})
-	}
+		}
+	})
 }
 
 // Whoever uses up all processes does not end by it the process that is asked.

@@ -56,42 +56,40 @@ func namesIn(t *testing.T, dir string) (names []string) {
 
 // Commands and this process see one tree, and the workspace is as it was.
 func TestAWorkspaceInAnOverlayStaysAsItIs(t *testing.T) {
-	for _, tier := range []string{"full", "namespaces"} {
-		t.Run(tier, func(t *testing.T) {
-			box, o := confined(t, tier, overlaid(t))
-			run(t, box, o, `echo new >new; echo more >>file; rm -r dir; mkdir dir; echo three >dir/three; touch -c deep/in/hidden || true; ! mv deep moved; ! echo x >.git/HEAD`)
-			root := openTree(t, box)
-			for name, want := range map[string]string{"new": "new\n", "file": "old\nmore\n", "dir/three": "three\n", "dir/one": "", "hidden": "", ".git/HEAD": "old\n"} {
-				if got, _ := root.ReadFile(name); string(got) != want {
-					t.Errorf("%s is %q in the tree, not %q", name, got, want)
-				}
+	inTiers(t, namespacedTiers, func(t *testing.T, tier string) {
+		box, o := confined(t, tier, overlaid(t))
+		run(t, box, o, `echo new >new; echo more >>file; rm -r dir; mkdir dir; echo three >dir/three; touch -c deep/in/hidden || true; ! mv deep moved; ! echo x >.git/HEAD`)
+		root := openTree(t, box)
+		for name, want := range map[string]string{"new": "new\n", "file": "old\nmore\n", "dir/three": "three\n", "dir/one": "", "hidden": "", ".git/HEAD": "old\n"} {
+			if got, _ := root.ReadFile(name); string(got) != want {
+				t.Errorf("%s is %q in the tree, not %q", name, got, want)
 			}
-			if err := root.WriteFile("from-outside", []byte("seen"), 0o644); err != nil {
-				t.Error(err)
-			}
-			if got := run(t, box, o, "cat from-outside"); got != "seen" {
-				t.Errorf("commands see %q", got)
-			}
-			if err := root.WriteFile(".git/HEAD", nil, 0o644); err == nil {
-				t.Error("git's folder can be written through the tree")
-			}
-			if got := namesIn(t, o.Workspace); !slices.Equal(got, []string{".git", "deep", "dir", "file", "hidden"}) {
-				t.Errorf("the workspace has %q", got)
-			}
-			if got, _ := os.ReadFile(filepath.Join(o.Workspace, "file")); string(got) != "old\n" {
-				t.Errorf("the workspace's file is %q", got)
-			}
-			if got := namesIn(t, grants.Upper(o.Overlay)); !slices.Equal(got, []string{"dir", "file", "from-outside", "new"}) {
-				t.Errorf("the overlay has %q", got)
-			}
-			if err := box.Close(); err != nil {
-				t.Fatal(err)
-			}
-			if got, err := root.ReadFile("new"); string(got) != "new\n" {
-				t.Errorf("a folder that was opened before the sandbox was closed reads %q, %v", got, err)
-			}
-		})
-	}
+		}
+		if err := root.WriteFile("from-outside", []byte("seen"), 0o644); err != nil {
+			t.Error(err)
+		}
+		if got := run(t, box, o, "cat from-outside"); got != "seen" {
+			t.Errorf("commands see %q", got)
+		}
+		if err := root.WriteFile(".git/HEAD", nil, 0o644); err == nil {
+			t.Error("git's folder can be written through the tree")
+		}
+		if got := namesIn(t, o.Workspace); !slices.Equal(got, []string{".git", "deep", "dir", "file", "hidden"}) {
+			t.Errorf("the workspace has %q", got)
+		}
+		if got, _ := os.ReadFile(filepath.Join(o.Workspace, "file")); string(got) != "old\n" {
+			t.Errorf("the workspace's file is %q", got)
+		}
+		if got := namesIn(t, grants.Upper(o.Overlay)); !slices.Equal(got, []string{"dir", "file", "from-outside", "new"}) {
+			t.Errorf("the overlay has %q", got)
+		}
+		if err := box.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := root.ReadFile("new"); string(got) != "new\n" {
+			t.Errorf("a folder that was opened before the sandbox was closed reads %q, %v", got, err)
+		}
+	})
 }
 
 // What the kernel refuses in an overlay alone is told as that.

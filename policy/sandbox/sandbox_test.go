@@ -20,6 +20,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 	"golang.org/x/sys/unix"
+
+	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
 )
 
 func TestMain(m *testing.M) {
@@ -55,6 +57,11 @@ func hold() {
 	select {}
 }
 
+// newOptions confines commands to an empty workspace.
+func newOptions(t testing.TB) Options {
+	return Options{Network: NetworkLoopback, Folders: grants.Folders{Mode: grants.WorkspaceWrite, Workspace: t.TempDir(), Scratch: t.TempDir()}}
+}
+
 func open(t *testing.T, box *Sandbox) *Sandbox {
 	t.Helper()
 	t.Cleanup(func() {
@@ -65,9 +72,19 @@ func open(t *testing.T, box *Sandbox) *Sandbox {
 	return box
 }
 
+// eachWay runs a test without confinement, and with a sandbox of each tier.
+func eachWay(t *testing.T, test func(t *testing.T, box *Sandbox, o Options)) {
+	t.Run("unconfined", func(t *testing.T) { test(t, open(t, new(Sandbox)), newOptions(t)) })
+	eachConfined(t, test)
+}
+
 func script(t *testing.T, text string, output io.Writer) Command {
 	t.Helper()
-	return Command{Argv: []string{"sh", "-c", text}, Dir: t.TempDir(), Env: []string{"PATH=" + os.Getenv("PATH")}, Output: output}
+	return bash(newOptions(t), text, output)
+}
+
+func bash(o Options, text string, output io.Writer) Command {
+	return Command{Argv: []string{"sh", "-c", text}, Dir: o.Workspace, Output: output, Env: []string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME")}}
 }
 
 // holders is a pipe by which a test sees processes end: gone is closed once
@@ -150,26 +167,27 @@ func TestTheEnvironmentIsOnlyWhatIsGiven(t *testing.T) {
 }
 
 func TestWhatDoesNotStart(t *testing.T) {
-	box := new(Sandbox)
 	missing := []string{"no such program", "no such file", "no directory"}
-	for name, c := range map[string]Command{
-		"nothing":         {Dir: "/"},
-		"no such file":    {Argv: []string{"/no/such/program"}, Dir: "/"},
-		"no such program": {Argv: []string{"no-such-program"}, Dir: "/", Env: []string{"PATH=/bin"}},
-		"no directory":    {Argv: []string{"/bin/sh"}, Dir: "/no/such/directory"},
-		"a directory":     {Argv: []string{"/"}, Dir: "/"},
-		"NUL":             {Argv: []string{"/bin/sh", "\x00"}, Dir: "/"},
-	} {
-		if _, err := box.Run(t.Context(), c); !errors.Is(err, ErrNotStarted) || IsMissing(err) != slices.Contains(missing, name) {
-			t.Errorf("%s: got %v", name, err)
+	eachWay(t, func(t *testing.T, box *Sandbox, o Options) {
+		for name, c := range map[string]Command{
+			"nothing":         {Dir: "/"},
+			"no such file":    {Argv: []string{"/no/such/program"}, Dir: "/"},
+			"no such program": {Argv: []string{"no-such-program"}, Dir: "/", Env: []string{"PATH=/bin"}},
+			"no directory":    {Argv: []string{"/bin/sh"}, Dir: "/no/such/directory"},
+			"a directory":     {Argv: []string{"/"}, Dir: "/"},
+			"NUL":             {Argv: []string{"/bin/sh", "\x00"}, Dir: "/"},
+		} {
+			if _, err := box.Run(t.Context(), c); !errors.Is(err, ErrNotStarted) || IsMissing(err) != slices.Contains(missing, name) {
+				t.Errorf("%s: got %v", name, err)
+			}
 		}
-	}
-	if err := box.Close(); err != nil {
-		t.Error(err)
-	}
-	if _, err := box.Start(script(t, "true", nil)); !errors.Is(err, errClosed) || !errors.Is(err, ErrNotStarted) {
-		t.Errorf("after Close: got %v", err)
-	}
+		if err := box.Close(); err != nil {
+			t.Error(err)
+		}
+		if _, err := box.Start(bash(o, "true", nil)); !errors.Is(err, errClosed) || !errors.Is(err, ErrNotStarted) {
+			t.Errorf("after Close: got %v", err)
+		}
+	})
 }
 
 func TestACommandHasNoTerminalAndItsOwnSession(t *testing.T) {
@@ -216,21 +234,26 @@ func (c cancelling) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-func TestInterrupt(t *testing.T) {
-	box := open(t, new(Sandbox))
-	up := make(chan struct{})
-	p, err := box.Start(script(t, "echo up; exec sleep 3600", cancelling(func() { close(up) })))
-	if err != nil {
-		t.Fatal(err)
-	}
-	<-up
-	p.Signal(syscall.SIGINT)
-	status, err := p.Wait()
-	if diff := cmp.Diff(Status{ExitCode: 130, Signal: "interrupt"}, status); diff != "" || err != nil {
-		t.Errorf("%v (-want +got):\n%s", err, diff)
-	}
-	p.Signal(syscall.SIGINT) // nothing happens to whoever has the id now
-	p.Kill()
+func TestCommandsAreKilledAndInterrupted(t *testing.T) {
+	eachWay(t, func(t *testing.T, box *Sandbox, o Options) {
+		for _, end := range []struct {
+			by   syscall.Signal
+			want Status
+		}{{syscall.SIGINT, Status{130, "interrupt"}}, {syscall.SIGKILL, Status{137, "killed"}}} {
+			up := make(chan struct{})
+			p, err := box.Start(bash(o, "echo up; exec sleep 3600", cancelling(func() { close(up) })))
+			if err != nil {
+				t.Fatal(err)
+			}
+			<-up
+			p.Signal(end.by)
+			if status, err := p.Wait(); err != nil || status != end.want {
+				t.Errorf("got %+v, %v", status, err)
+			}
+			p.Signal(end.by) // nothing happens to whoever has the id now
+			p.Kill()
+		}
+	})
 }
 
 func TestCloseEndsWhatRuns(t *testing.T) {

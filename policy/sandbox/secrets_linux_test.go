@@ -12,44 +12,42 @@ import (
 // What was hidden before the first command is so in each later sandbox, whatever
 // commands make of the links and folders that led to it.
 func TestWhatIsHiddenStaysHidden(t *testing.T) {
-	for _, tier := range []string{"full", "namespaces"} {
-		t.Run(tier, func(t *testing.T) {
-			requireTier(t, tier)
-			o := withHidden(t, tier)
-			first := openOne(t, o)
-			run(t, first, o, `
-				for way in "mv conf conf2" "mv conf/deep away" "rm -f conf/deep/cred" "rm -f second" "mv pub else" "mv vault else"; do if $way 2>/dev/null; then echo "done: $way" >&2; exit 1; fi; done
-				rm link; mkdir pub/deep; echo public >pub/deep/cred; ln -s pub link
-				mkdir made; ln -s ../script made/cred; ln -s /bin/sh tool`)
-			if err := first.Close(); err != nil {
-				t.Fatal(err)
+	inTiers(t, namespacedTiers, func(t *testing.T, tier string) {
+		requireTier(t, tier)
+		o := withHidden(t, tier)
+		first := openOne(t, o)
+		run(t, first, o, `
+			for way in "mv conf conf2" "mv conf/deep away" "rm -f conf/deep/cred" "rm -f second" "mv pub else" "mv vault else"; do if $way 2>/dev/null; then echo "done: $way" >&2; exit 1; fi; done
+			rm link; mkdir pub/deep; echo public >pub/deep/cred; ln -s pub link
+			mkdir made; ln -s ../script made/cred; ln -s /bin/sh tool`)
+		if err := first.Close(); err != nil {
+			t.Fatal(err)
+		}
+		o.Scratch = filepath.Join(filepath.Dir(o.Workspace), "later")
+		later := openOne(t, o)
+		if got := run(t, later, o, `cat conf/deep/cred second pub/third; cat link/deep/cred; cat script made/cred; test -s /bin/sh`); got != "public\nneeded\nneeded\n" {
+			t.Errorf("commands read %q", got)
+		}
+		view, err := NewView(o, later.Level())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range []string{"conf/deep/cred", "second", "pub/third", "vault/inner", "made/cred"} {
+			if view.Hides(filepath.Join(o.Workspace, name)) == "" {
+				t.Errorf("the view shows %s", name)
 			}
-			o.Scratch = filepath.Join(filepath.Dir(o.Workspace), "later")
-			later := openOne(t, o)
-			if got := run(t, later, o, `cat conf/deep/cred second pub/third; cat link/deep/cred; cat script made/cred; test -s /bin/sh`); got != "public\nneeded\nneeded\n" {
-				t.Errorf("commands read %q", got)
-			}
-			view, err := NewView(o, later.Level())
+		}
+		for name, want := range map[string]bool{"conf/deep/cred": true, "second": true, "script": false} {
+			file, err := os.Open(filepath.Join(o.Workspace, name))
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, name := range []string{"conf/deep/cred", "second", "pub/third", "vault/inner", "made/cred"} {
-				if view.Hides(filepath.Join(o.Workspace, name)) == "" {
-					t.Errorf("the view shows %s", name)
-				}
+			if hidden := view.HidesFile(file) != ""; hidden != want {
+				t.Errorf("%s: the open file is hidden: %t", name, hidden)
 			}
-			for name, want := range map[string]bool{"conf/deep/cred": true, "second": true, "script": false} {
-				file, err := os.Open(filepath.Join(o.Workspace, name))
-				if err != nil {
-					t.Fatal(err)
-				}
-				if hidden := view.HidesFile(file) != ""; hidden != want {
-					t.Errorf("%s: the open file is hidden: %t", name, hidden)
-				}
-				file.Close()
-			}
-		})
-	}
+			file.Close()
+		}
+	})
 }
 
 // withHidden are options of a workspace that a link leads through to a hidden
@@ -98,16 +96,14 @@ func openOne(t *testing.T, o Options) *Sandbox {
 
 // A folder above the workspace that commands may write to does not take it away.
 func TestTheWorkspaceStaysWhereItIs(t *testing.T) {
-	for _, tier := range []string{"full", "namespaces"} {
-		t.Run(tier, func(t *testing.T) {
-			requireTier(t, tier)
-			base := place(t)
-			o := Options{Network: NetworkNone, disabledLayers: tiers[tier], Folders: grants.Folders{Mode: grants.WorkspaceWrite, Workspace: filepath.Join(base, "over/src/work"), Scratch: filepath.Join(base, "scratch"), Writable: []string{filepath.Join(base, "over")}}}
-			put(t, filepath.Join(o.Workspace, "file"), "x", 0o644)
-			box := openOne(t, o)
-			run(t, box, o, `cd ..; for way in "mv ../src ../other" "mv work other"; do if $way 2>/dev/null; then echo "done: $way" >&2; exit 1; fi; done; touch ../made made`)
-		})
-	}
+	inTiers(t, namespacedTiers, func(t *testing.T, tier string) {
+		requireTier(t, tier)
+		base := place(t)
+		o := Options{Network: NetworkNone, disabledLayers: tiers[tier], Folders: grants.Folders{Mode: grants.WorkspaceWrite, Workspace: filepath.Join(base, "over/src/work"), Scratch: filepath.Join(base, "scratch"), Writable: []string{filepath.Join(base, "over")}}}
+		put(t, filepath.Join(o.Workspace, "file"), "x", 0o644)
+		box := openOne(t, o)
+		run(t, box, o, `cd ..; for way in "mv ../src ../other" "mv work other"; do if $way 2>/dev/null; then echo "done: $way" >&2; exit 1; fi; done; touch ../made made`)
+	})
 }
 
 // Without namespaces nothing starts once setup has made what is to be hidden.

@@ -13,51 +13,49 @@ import (
 // Commands read what is shown, where there was nothing, something, or what is hidden, and
 // change none of it.
 func TestFilesAreShownInPlaceOfWhatIsThere(t *testing.T) {
-	for _, tier := range []string{"full", "namespaces"} {
-		t.Run(tier, func(t *testing.T) {
-			base := place(t)
-			home := filepath.Join(base, "home")
-			put(t, filepath.Join(home, ".netrc"), secret, 0o600)
-			put(t, filepath.Join(base, "etc/bundle"), "old", 0o644)
-			put(t, filepath.Join(base, "run/files/mine"), "read", 0o644)
-			if err := os.Symlink("bundle", filepath.Join(base, "etc/link")); err != nil {
-				t.Fatal(err)
-			}
-			made, link := filepath.Join(home, ".m2/settings.xml"), filepath.Join(base, "etc/link")
-			box, o := confined(t, tier, func(o *Options) {
-				o.Workspace, o.Home, o.Scratch = filepath.Join(base, "workspace"), home, filepath.Join(base, "run/scratch")
-				put(t, filepath.Join(o.Workspace, "file"), "", 0o644)
-				o.DenyRead, o.Readable = []string{filepath.Join(base, "run")}, []string{filepath.Join(base, "run/files")}
-				o.Replacements = map[string][]byte{
-					filepath.Join(home, ".netrc"): []byte("shown netrc"), made: []byte("shown settings"), link: []byte("shown bundle"),
-					filepath.Join(base, "etc/none"): []byte("never"), filepath.Join(base, "etc"): []byte("never"),
-				}
-			})
-			got := run(t, box, o, `cd `+base+`; cat home/.netrc; echo; cat home/.m2/settings.xml; echo; cat etc/bundle; echo; cat run/files/mine; echo; ls etc;
-				for f in home/.netrc home/.m2/settings.xml etc/bundle; do if { echo x >$f || rm -f $f || mv $f $f.old; } 2>/dev/null; then echo "changed $f"; fi; done`)
-			if want := "shown netrc\nshown settings\nshown bundle\nread\nbundle\nlink\n"; got != want {
-				t.Errorf("commands read %q, want %q", got, want)
-			}
-			v, err := NewView(o, box.Level())
-			if err != nil {
-				t.Fatal(err)
-			}
-			for path, want := range map[string]string{filepath.Join(home, ".netrc"): "shown netr", made: "shown sett", link: "shown bund"} {
-				if got := viewedContent(v, path); got != want {
-					t.Errorf("%s: the view shows %q, not %q", path, got, want)
-				}
-			}
-			if err := box.Close(); err != nil {
-				t.Fatal(err)
-			}
-			if raw, err := os.ReadFile(filepath.Join(home, ".netrc")); string(raw) != secret || err != nil {
-				t.Errorf("the file outside has %q, %v", raw, err)
-			}
-			if _, err := os.Lstat(filepath.Join(home, ".m2")); !errors.Is(err, os.ErrNotExist) {
-				t.Errorf("something was made in the user's folder: %v", err)
+	inTiers(t, namespacedTiers, func(t *testing.T, tier string) {
+		base := place(t)
+		home := filepath.Join(base, "home")
+		put(t, filepath.Join(home, ".netrc"), secret, 0o600)
+		put(t, filepath.Join(base, "etc/bundle"), "old", 0o644)
+		put(t, filepath.Join(base, "run/files/mine"), "read", 0o644)
+		if err := os.Symlink("bundle", filepath.Join(base, "etc/link")); err != nil {
+			t.Fatal(err)
+		}
+		made, link := filepath.Join(home, ".m2/settings.xml"), filepath.Join(base, "etc/link")
+		box, o := confined(t, tier, func(o *Options) {
+			o.Workspace, o.Home, o.Scratch = filepath.Join(base, "workspace"), home, filepath.Join(base, "run/scratch")
+			put(t, filepath.Join(o.Workspace, "file"), "", 0o644)
+			o.DenyRead, o.Readable = []string{filepath.Join(base, "run")}, []string{filepath.Join(base, "run/files")}
+			o.Replacements = map[string][]byte{
+				filepath.Join(home, ".netrc"): []byte("shown netrc"), made: []byte("shown settings"), link: []byte("shown bundle"),
+				filepath.Join(base, "etc/none"): []byte("never"), filepath.Join(base, "etc"): []byte("never"),
 			}
 		})
-	}
+		got := run(t, box, o, `cd `+base+`; cat home/.netrc; echo; cat home/.m2/settings.xml; echo; cat etc/bundle; echo; cat run/files/mine; echo; ls etc;
+			for f in home/.netrc home/.m2/settings.xml etc/bundle; do if { echo x >$f || rm -f $f || mv $f $f.old; } 2>/dev/null; then echo "changed $f"; fi; done`)
+		if want := "shown netrc\nshown settings\nshown bundle\nread\nbundle\nlink\n"; got != want {
+			t.Errorf("commands read %q, want %q", got, want)
+		}
+		v, err := NewView(o, box.Level())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for path, want := range map[string]string{filepath.Join(home, ".netrc"): "shown netr", made: "shown sett", link: "shown bund"} {
+			if got := viewedContent(v, path); got != want {
+				t.Errorf("%s: the view shows %q, not %q", path, got, want)
+			}
+		}
+		if err := box.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if raw, err := os.ReadFile(filepath.Join(home, ".netrc")); string(raw) != secret || err != nil {
+			t.Errorf("the file outside has %q, %v", raw, err)
+		}
+		if _, err := os.Lstat(filepath.Join(home, ".m2")); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("something was made in the user's folder: %v", err)
+		}
+	})
 }
 
 // What earlier commands made of the folder leads nothing astray.

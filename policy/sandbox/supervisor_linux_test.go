@@ -20,30 +20,28 @@ import (
 
 // What a thread has is a thread's, and Go's runtime has several.
 func TestTheSupervisorIsConfinedOnEveryThread(t *testing.T) {
-	for tier := range tiers {
-		t.Run(tier, func(t *testing.T) {
-			box, o := confined(t, tier, nil)
-			run(t, box, o, "true") // it has done its work once, with all threads that this needs
-			threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/status", box.inside.supervisor.pid))
-			if err != nil || len(threads) < 2 {
-				t.Fatalf("threads %v, %v", threads, err)
+	inTiers(t, allTiers, func(t *testing.T, tier string) {
+		box, o := confined(t, tier, nil)
+		run(t, box, o, "true") // it has done its work once, with all threads that this needs
+		threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/status", box.inside.supervisor.pid))
+		if err != nil || len(threads) < 2 {
+			t.Fatalf("threads %v, %v", threads, err)
+		}
+		for _, thread := range threads {
+			raw, err := os.ReadFile(thread)
+			if err != nil {
+				t.Fatal(err)
 			}
-			for _, thread := range threads {
-				raw, err := os.ReadFile(thread)
-				if err != nil {
-					t.Fatal(err)
-				}
-				const none = "0000000000000000"
-				for field, want := range map[string]string{
-					"CapInh": none, "CapPrm": none, "CapEff": none, "CapAmb": none, "NoNewPrivs": "1", "Seccomp": "2", "Seccomp_filters": strconv.Itoa(ownFilters(t) + 4),
-				} {
-					if !strings.Contains(string(raw), "\n"+field+":\t"+want+"\n") {
-						t.Errorf("%s is not %s in\n%s", field, want, raw)
-					}
+			const none = "0000000000000000"
+			for field, want := range map[string]string{
+				"CapInh": none, "CapPrm": none, "CapEff": none, "CapAmb": none, "NoNewPrivs": "1", "Seccomp": "2", "Seccomp_filters": strconv.Itoa(ownFilters(t) + 4),
+			} {
+				if !strings.Contains(string(raw), "\n"+field+":\t"+want+"\n") {
+					t.Errorf("%s is not %s in\n%s", field, want, raw)
 				}
 			}
-		})
-	}
+		}
+	})
 }
 
 // ownFilters is how many filters of seccomp this process has: a container's.
@@ -65,48 +63,44 @@ func TestTheSupervisorKeepsNothingOpenOfTheOutside(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only user 0 may list the descriptors of a process that shows nothing")
 	}
-	for tier := range tiers {
-		t.Run(tier, func(t *testing.T) {
-			box, o := confined(t, tier, nil)
-			run(t, box, o, "true")
-			folder := fmt.Sprintf("/proc/%d/fd", box.inside.supervisor.pid)
-			open, err := os.ReadDir(folder)
-			if err != nil || len(open) < 4 {
-				t.Fatalf("descriptors %v, %v", open, err)
+	inTiers(t, allTiers, func(t *testing.T, tier string) {
+		box, o := confined(t, tier, nil)
+		run(t, box, o, "true")
+		folder := fmt.Sprintf("/proc/%d/fd", box.inside.supervisor.pid)
+		open, err := os.ReadDir(folder)
+		if err != nil || len(open) < 4 {
+			t.Fatalf("descriptors %v, %v", open, err)
+		}
+		for _, fd := range open {
+			leads, err := os.Readlink(filepath.Join(folder, fd.Name()))
+			if errors.Is(err, fs.ErrPermission) {
+				t.Skip("looking at the descriptors of a process that shows nothing takes CAP_SYS_PTRACE here")
 			}
-			for _, fd := range open {
-				leads, err := os.Readlink(filepath.Join(folder, fd.Name()))
-				if errors.Is(err, fs.ErrPermission) {
-					t.Skip("looking at the descriptors of a process that shows nothing takes CAP_SYS_PTRACE here")
-				}
-				if err != nil {
-					t.Fatal(err)
-				}
-				kind, _, named := strings.Cut(leads, ":")
-				mayBe := leads == os.DevNull || named && slices.Contains([]string{"socket", "pipe", "anon_inode"}, kind)
-				if limit := strings.HasPrefix(leads, "/sys/fs/cgroup/"); !mayBe && !limit { // Go's runtime looks how many processors it may use
-					t.Errorf("descriptor %s leads to %s", fd.Name(), leads)
-				}
+			if err != nil {
+				t.Fatal(err)
 			}
-		})
-	}
+			kind, _, named := strings.Cut(leads, ":")
+			mayBe := leads == os.DevNull || named && slices.Contains([]string{"socket", "pipe", "anon_inode"}, kind)
+			if limit := strings.HasPrefix(leads, "/sys/fs/cgroup/"); !mayBe && !limit { // Go's runtime looks how many processors it may use
+				t.Errorf("descriptor %s leads to %s", fd.Name(), leads)
+			}
+		}
+	})
 }
 
 func TestSignalsDoNotEndTheSupervisor(t *testing.T) {
-	for tier := range tiers {
-		t.Run(tier, func(t *testing.T) {
-			box, o := confined(t, tier, nil)
-			cannotBeTaken := []unix.Signal{unix.SIGKILL, unix.SIGSTOP, 32, 33, 34} // the last three are threads' own, to Go as to C libraries
-			for number := unix.Signal(1); number <= 64; number++ {
-				if !slices.Contains(cannotBeTaken, number) {
-					run(t, box, o, fmt.Sprintf("kill -%d $PPID || true", number))
-				}
+	inTiers(t, allTiers, func(t *testing.T, tier string) {
+		box, o := confined(t, tier, nil)
+		cannotBeTaken := []unix.Signal{unix.SIGKILL, unix.SIGSTOP, 32, 33, 34} // the last three are threads' own, to Go as to C libraries
+		for number := unix.Signal(1); number <= 64; number++ {
+			if !slices.Contains(cannotBeTaken, number) {
+				run(t, box, o, fmt.Sprintf("kill -%d $PPID || true", number))
 			}
-			if got := run(t, box, o, "echo serves"); got != "serves\n" {
-				t.Errorf("it says %q", got)
-			}
-		})
-	}
+		}
+		if got := run(t, box, o, "echo serves"); got != "serves\n" {
+			t.Errorf("it says %q", got)
+		}
+	})
 }
 
 // What the supervisor does to outlive signals, commands don't inherit.
@@ -120,15 +114,13 @@ func TestCommandsTakeSignalsAsEver(t *testing.T) {
 	if _, err := fmt.Sscanf(line, "%x", &before); err != nil {
 		t.Fatal(err)
 	}
-	for tier := range tiers {
-		t.Run(tier, func(t *testing.T) {
-			box, o := confined(t, tier, nil)
-			var ignored, threads uint64 = 0, 1<<31 | 1<<33 // what is threads' own, C libraries set themselves
-			if _, err := fmt.Sscanf(run(t, box, o, "grep SigIgn /proc/self/status"), "SigIgn:\t%x", &ignored); err != nil || ignored&^(threads|before) != 0 {
-				t.Errorf("ignored are %x, %v", ignored, err)
-			}
-		})
-	}
+	inTiers(t, allTiers, func(t *testing.T, tier string) {
+		box, o := confined(t, tier, nil)
+		var ignored, threads uint64 = 0, 1<<31 | 1<<33 // what is threads' own, C libraries set themselves
+		if _, err := fmt.Sscanf(run(t, box, o, "grep SigIgn /proc/self/status"), "SigIgn:\t%x", &ignored); err != nil || ignored&^(threads|before) != 0 {
+			t.Errorf("ignored are %x, %v", ignored, err)
+		}
+	})
 }
 
 // faultVariable makes the test binary a program that tells its parent of faults
@@ -151,18 +143,16 @@ func TestFaultsThatAreMadeUpDoNotEndTheSupervisor(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, tier := range []string{"full", "namespaces"} {
-		t.Run(tier, func(t *testing.T) {
-			box, o := confined(t, tier, nil)
-			status, err := box.Run(t.Context(), Command{Argv: []string{self}, Dir: o.Workspace, Env: []string{faultVariable + "=all"}})
-			if err != nil || status.ExitCode != 0 {
-				t.Fatalf("%+v, %v", status, err)
-			}
-			if got := run(t, box, o, "echo serves"); got != "serves\n" {
-				t.Errorf("it says %q", got)
-			}
-		})
-	}
+	inTiers(t, namespacedTiers, func(t *testing.T, tier string) {
+		box, o := confined(t, tier, nil)
+		status, err := box.Run(t.Context(), Command{Argv: []string{self}, Dir: o.Workspace, Env: []string{faultVariable + "=all"}})
+		if err != nil || status.ExitCode != 0 {
+			t.Fatalf("%+v, %v", status, err)
+		}
+		if got := run(t, box, o, "echo serves"); got != "serves\n" {
+			t.Errorf("it says %q", got)
+		}
+	})
 }
 
 // Where it is not the first of a pid namespace, commands can stop it.
@@ -176,35 +166,29 @@ func TestACommandThatStopsTheSupervisorEndsIt(t *testing.T) {
 // A command can stop what is being started, before it executes: then so waits
 // the supervisor, and whoever asked it.
 func TestASupervisorThatStartsNothingIsEnded(t *testing.T) {
-	for tier := range tiers {
-		t.Run(tier, func(t *testing.T) {
-			box, o := confined(t, tier, nil)
-			box.inside.startWait = time.Millisecond
-			if err := unix.Kill(box.inside.supervisor.pid, unix.SIGSTOP); err != nil {
-				t.Fatal(err)
-			}
-			if _, err := box.Run(t.Context(), bash(o, "true", nil)); !errors.Is(err, ErrNotStarted) || !errors.Is(err, errGone) {
-				t.Errorf("the command ends by %v", err)
-			}
-		})
-	}
+	inTiers(t, allTiers, func(t *testing.T, tier string) {
+		box, o := confined(t, tier, nil)
+		box.inside.startWait = time.Millisecond
+		if err := unix.Kill(box.inside.supervisor.pid, unix.SIGSTOP); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := box.Run(t.Context(), bash(o, "true", nil)); !errors.Is(err, ErrNotStarted) || !errors.Is(err, errGone) {
+			t.Errorf("the command ends by %v", err)
+		}
+	})
 }
 
 func TestAProcessThatDoesNotConfineItselfIsEnded(t *testing.T) {
 	confined(t, "full", nil) // or skip
-	base := t.TempDir()
 	begun := StartEarly(NetworkLoopback)
 	pid := begun.inside.supervisor.pid
 	begun.inside.startWait = time.Millisecond
 	if err := unix.Kill(pid, unix.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
-	_, err := Open(t.Context(), Options{
-		Network: NetworkLoopback, Require: LevelFull, EarlyProcess: begun,
-		Folders: grants.Folders{
-			Mode: grants.WorkspaceWrite, Workspace: base, Scratch: filepath.Join(base, "scratch"),
-		},
-	})
+	o := newOptions(t)
+	o.Require, o.EarlyProcess = LevelFull, begun
+	_, err := Open(t.Context(), o)
 	if unavailable := (*UnavailableError)(nil); !errors.As(err, &unavailable) || !strings.Contains(err.Error(), "confine: it did not answer") {
 		t.Errorf("it ends by %v", err)
 	}
@@ -255,8 +239,8 @@ func TestAProcessThatWasBegunEndsWithoutASandbox(t *testing.T) {
 		"no workspace":           func(o *Options) { o.Workspace = filepath.Join(o.Workspace, "gone") },
 	} {
 		t.Run(name, func(t *testing.T) {
-			base := t.TempDir()
-			o := Options{Network: NetworkLoopback, EarlyProcess: StartEarly(NetworkLoopback), Folders: grants.Folders{Mode: grants.WorkspaceWrite, Workspace: base, Scratch: filepath.Join(base, "scratch")}}
+			o := newOptions(t)
+			o.EarlyProcess = StartEarly(NetworkLoopback)
 			use(&o)
 			if box, err := Open(t.Context(), o); err == nil {
 				_ = box.Close()

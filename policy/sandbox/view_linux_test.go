@@ -11,47 +11,45 @@ import (
 
 // What the view shows at a path, commands see there, in every tier.
 func TestTheViewIsWhatCommandsSee(t *testing.T) {
-	for tier := range tiers {
-		t.Run(tier, func(t *testing.T) {
-			base := place(t)
-			home := filepath.Join(base, "home")
-			for name, content := range map[string]string{
-				"home/plain": "plain", "home/.netrc": "secret", "home/changed": "old", "workspace/file": "work", "denied/file": "secret", "other/file": "other", "extra/file": "extra",
-				"home/.gitconfig": "[test]\n\tmark = read\n[http]\n\textraheader = secret\n",
-			} {
-				put(t, filepath.Join(base, name), content, 0o644)
-			}
-			if err := os.Symlink(filepath.Join(base, "denied"), filepath.Join(base, "other/link")); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.Symlink(filepath.Join(base, "extra"), filepath.Join(base, "other/extra")); err != nil {
-				t.Fatal(err)
-			}
-			box, o := confined(t, tier, func(o *Options) {
-				o.Workspace, o.Home, o.Scratch = filepath.Join(base, "workspace"), home, filepath.Join(base, "scratch")
-				o.Writable, o.DenyRead = []string{filepath.Join(base, "extra")}, []string{filepath.Join(base, "denied")}
-			})
-			run(t, box, o, `echo own >"$TMPDIR/own"; echo new >`+home+`/changed; echo made >`+home+`/made; rm -f `+home+`/plain; true`)
-			v, err := NewView(o, box.Level())
-			if err != nil {
-				t.Fatal(err)
-			}
-			tmp := strings.TrimSpace(run(t, box, o, `echo $TMPDIR`))
-			for _, path := range []string{
-				"/etc/passwd", tmp + "/own", "/proc/version", "/dev/zero", filepath.Join(home, "plain"), filepath.Join(home, ".netrc"), filepath.Join(home, "changed"),
-				filepath.Join(home, "made"), filepath.Join(home, ".gitconfig"), filepath.Join(base, "workspace/file"), filepath.Join(base, "denied/file"), filepath.Join(base, "other/file"),
-				filepath.Join(base, "other/link/file"), filepath.Join(base, "other/extra/file"), filepath.Join(base, "missing"), "/etc/shadow", "/run/utmp",
-			} {
-				want := strings.TrimSpace(run(t, box, o, `head -c 10 `+path+` 2>/dev/null | tr -d '\0'; true`))
-				if strings.HasPrefix(path, "/proc/") {
-					want = "" // commands have one of their own
-				}
-				if got := viewedContent(v, path); got != want {
-					t.Errorf("%s: %q, and commands read %q", path, got, want)
-				}
-			}
+	inTiers(t, allTiers, func(t *testing.T, tier string) {
+		base := place(t)
+		home := filepath.Join(base, "home")
+		for name, content := range map[string]string{
+			"home/plain": "plain", "home/.netrc": "secret", "home/changed": "old", "workspace/file": "work", "denied/file": "secret", "other/file": "other", "extra/file": "extra",
+			"home/.gitconfig": "[test]\n\tmark = read\n[http]\n\textraheader = secret\n",
+		} {
+			put(t, filepath.Join(base, name), content, 0o644)
+		}
+		if err := os.Symlink(filepath.Join(base, "denied"), filepath.Join(base, "other/link")); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Symlink(filepath.Join(base, "extra"), filepath.Join(base, "other/extra")); err != nil {
+			t.Fatal(err)
+		}
+		box, o := confined(t, tier, func(o *Options) {
+			o.Workspace, o.Home, o.Scratch = filepath.Join(base, "workspace"), home, filepath.Join(base, "scratch")
+			o.Writable, o.DenyRead = []string{filepath.Join(base, "extra")}, []string{filepath.Join(base, "denied")}
 		})
-	}
+		run(t, box, o, `echo own >"$TMPDIR/own"; echo new >`+home+`/changed; echo made >`+home+`/made; rm -f `+home+`/plain; true`)
+		v, err := NewView(o, box.Level())
+		if err != nil {
+			t.Fatal(err)
+		}
+		tmp := strings.TrimSpace(run(t, box, o, `echo $TMPDIR`))
+		for _, path := range []string{
+			"/etc/passwd", tmp + "/own", "/proc/version", "/dev/zero", filepath.Join(home, "plain"), filepath.Join(home, ".netrc"), filepath.Join(home, "changed"),
+			filepath.Join(home, "made"), filepath.Join(home, ".gitconfig"), filepath.Join(base, "workspace/file"), filepath.Join(base, "denied/file"), filepath.Join(base, "other/file"),
+			filepath.Join(base, "other/link/file"), filepath.Join(base, "other/extra/file"), filepath.Join(base, "missing"), "/etc/shadow", "/run/utmp",
+		} {
+			want := strings.TrimSpace(run(t, box, o, `head -c 10 `+path+` 2>/dev/null | tr -d '\0'; true`))
+			if strings.HasPrefix(path, "/proc/") {
+				want = "" // commands have one of their own
+			}
+			if got := viewedContent(v, path); got != want {
+				t.Errorf("%s: %q, and commands read %q", path, got, want)
+			}
+		}
+	})
 }
 
 // viewedContent reads through the view as the tools do.
