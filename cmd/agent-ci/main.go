@@ -19,7 +19,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/runner/task/config"
 
-	"github.com/agent-ci/agent-ci/policy/sandbox"
+	"github.com/agent-ci/agent-ci/policy/sandbox/proc"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 	"github.com/agent-ci/agent-ci/tools/code"
 	"github.com/agent-ci/agent-ci/tools/code/engine"
@@ -38,7 +38,7 @@ func main() {
 	if len(os.Args) == 2 && os.Args[1] == code.EngineCommand {
 		os.Exit(engine.Main(os.Stdin, os.Stdout, os.Stderr))
 	}
-	sandbox.Conceal()
+	proc.Conceal()
 	if version == unknownVersion {
 		version = versionOf(built())
 	}

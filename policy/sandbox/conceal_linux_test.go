@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/agent-ci/agent-ci/policy/sandbox"
+	"github.com/agent-ci/agent-ci/policy/sandbox/proc"
 	"github.com/agent-ci/agent-ci/policy/sandbox/sandboxtest"
 )
 
@@ -79,7 +80,7 @@ func TestConcealedProcess(t *testing.T) {
 	if os.Getenv(name) == "" {
 		t.Skip("started by TestConceal")
 	}
-	sandbox.Conceal()
+	proc.Conceal()
 	var all sync.WaitGroup
 	for range 8 {
 		all.Go(func() { sandbox.StartEarly(sandbox.NetworkNone).End() })

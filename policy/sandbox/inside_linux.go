@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/agent-ci/agent-ci/policy/sandbox/proc"
 	"github.com/agent-ci/agent-ci/policy/sandbox/stage"
 )
 
@@ -67,14 +68,14 @@ type supervisedChild struct {
 }
 
 // startInside starts a process that waits for a spec, with attributes.
-func startInside(starter *threadStarter, attributes *syscall.SysProcAttr) (*supervisorConn, error) {
+func startInside(starter *proc.Starter, attributes *syscall.SysProcAttr) (*supervisorConn, error) {
 	ours, theirs, err := socketPair()
 	if err != nil {
 		return nil, err
 	}
 	defer theirs.Close()
 	in := &supervisorConn{socket: ours, supervisorGone: make(chan struct{}), noProcesses: make(chan struct{}), paused: make(chan error, 1), sockets: make(chan socketReply, 1), startWait: startWait, children: make(map[uint64]*supervisedChild)}
-	err = starter.start(func() (err error) {
+	err = starter.Start(func() (err error) {
 		in.supervisor, err = startSupervisor(theirs, attributes)
 		return err
 	})

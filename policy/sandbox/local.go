@@ -8,10 +8,10 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"strconv"
 	"syscall"
 
 	"github.com/agent-ci/agent-ci/policy/outside"
+	"github.com/agent-ci/agent-ci/policy/sandbox/proc"
 	"github.com/agent-ci/agent-ci/policy/sandbox/stage"
 )
 
@@ -31,7 +31,7 @@ func newLocalChild(s *Sandbox, c Command) (*localChild, error) {
 		use = outside.Unconfined
 	}
 	cmd := use.Command(context.Background(), path, c.Dir, c.Env, c.Argv[1:]...)
-	cmd.Args, cmd.SysProcAttr = c.Argv, processAttributes()
+	cmd.Args, cmd.SysProcAttr = c.Argv, proc.Attributes()
 	return &localChild{s, cmd}, nil
 }
 
@@ -44,11 +44,11 @@ func (c *localChild) start(streams []*os.File, terminal bool) error {
 	if terminal {
 		c.cmd.Stdin, c.cmd.SysProcAttr.Setctty = streams[0], true // of file descriptor 0
 	}
-	return c.sandbox.starter.start(c.cmd.Start)
+	return c.sandbox.starter.Start(c.cmd.Start)
 }
 
 func (c *localChild) awaitExit() {
-	if !awaitExit(c.cmd.Process.Pid) {
+	if !proc.AwaitExit(c.cmd.Process.Pid) {
 		_ = c.cmd.Wait() // the id is let go early; reap has the result
 	}
 }
@@ -64,7 +64,7 @@ func (c *localChild) reap() (Status, error) {
 		err = c.cmd.Wait()
 	}
 	if c.sandbox.AdoptOrphans {
-		reapGroup(c.cmd.Process.Pid)
+		proc.ReapGroup(c.cmd.Process.Pid)
 	}
 	if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {
 		return Status{ExitCode: -1}, fmt.Errorf("wait for the command: %w", err)
@@ -74,18 +74,4 @@ func (c *localChild) reap() (Status, error) {
 		return Status{ExitCode: -1}, nil
 	}
 	return statusOf(wait), nil
-}
-
-// hideDescriptors prevents commands from inheriting descriptors of agent-ci's parent. Go's own
-// files are close-on-exec already.
-func hideDescriptors() {
-	entries, err := os.ReadDir("/dev/fd")
-	if err != nil {
-		return // no such folder, no list: nothing that can be done here
-	}
-	for _, entry := range entries {
-		if fd, err := strconv.Atoi(entry.Name()); err == nil && fd > 2 {
-			syscall.CloseOnExec(fd)
-		}
-	}
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/agent-ci/agent-ci/policy/sandbox/filter"
 	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
 	"github.com/agent-ci/agent-ci/policy/sandbox/layer"
+	"github.com/agent-ci/agent-ci/policy/sandbox/proc"
 	"github.com/agent-ci/agent-ci/policy/sandbox/stage"
 )
 
@@ -220,7 +221,7 @@ func (s *Sandbox) addCommonLayers(spec stage.Spec, report stage.Report) {
 // becomeSupervisor turns the begun process into the supervisor.
 func (s *Sandbox) becomeSupervisor(spec stage.Spec, b *EarlyProcess, borrowed *os.File) (stage.Report, error) {
 	if s.AdoptOrphans || !spec.Namespaced {
-		adoptOrphans()
+		proc.AdoptOrphans()
 	}
 	in, err := b.take()
 	if err != nil {
@@ -372,4 +373,20 @@ func (o Options) claimOverlay(ctx context.Context) error {
 		return layer.AddBorrower(o.BorrowedFrom, o.EarlyProcess.inside.supervisor.pid)
 	}
 	return layer.ClaimOverlay(ctx, o.Overlay, o.EarlyProcess.inside.supervisor.pid, o.overlayWait)
+}
+
+// Names of process limits, as in Layers.
+const (
+	limitByCgroup = "pids.max of a cgroup"
+	limitByPIDMax = "pid_max"
+	limitByUser   = "RLIMIT_NPROC"
+)
+
+// processLimit describes the process limit for the record.
+func processLimit(most int, by string) string {
+	words := fmt.Sprintf("at most %d processes (%s)", most, by)
+	if by == limitByUser && os.Geteuid() == 0 {
+		words = fmt.Sprintf("processes not limited (%s does not bind user 0)", by)
+	}
+	return words
 }

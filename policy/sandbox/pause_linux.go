@@ -15,8 +15,8 @@ func (c *confinement) stop() (resume func() error, err error) {
 		return nil, errors.New("they run outside of namespaces")
 	}
 	if c.group != nil {
-		if err := c.group.freeze(); !errors.Is(err, fs.ErrNotExist) {
-			return c.group.thaw, err
+		if err := c.group.Freeze(); !errors.Is(err, fs.ErrNotExist) {
+			return c.group.Thaw, err
 		}
 	}
 	return c.inside.resume, c.inside.pause()

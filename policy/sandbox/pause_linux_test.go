@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/agent-ci/agent-ci/policy/sandbox/proc"
 )
 
 // ticking are commands that write for ever: one that forks, and one that left for a
@@ -53,22 +55,18 @@ func sizes(t *testing.T, dir string) map[string]int64 {
 // inGroup starts the sandbox in a new cgroup. It skips the test if this user may not make one.
 func inGroup(t *testing.T) func(*Options) {
 	return func(o *Options) {
-		path, err := os.MkdirTemp(ownCgroup(), "agent-ci-")
-		if err != nil {
-			t.Skipf("no cgroup can be made here: %v", err)
+		g := proc.NewGroup(0)
+		if g == nil {
+			t.Skip("no cgroup can be made here")
 		}
-		g := &processGroup{path: path}
-		if g.dir, err = os.Open(path); err == nil {
-			_, err = os.Stat(filepath.Join(path, "cgroup.freeze"))
-		}
-		if err != nil {
-			g.remove()
+		if err := errors.Join(g.Freeze(), g.Thaw()); err != nil {
+			g.Remove()
 			t.Skipf("no cgroup of use can be made here: %v", err)
 		}
 		o.EarlyProcess = &EarlyProcess{ownNetwork: true, processes: defaultProcesses, group: g}
-		o.EarlyProcess.starter.open()
+		o.EarlyProcess.starter.Open()
 		attributes := namespaceAttributes(true, nil)
-		attributes.UseCgroupFD, attributes.CgroupFD = true, int(g.dir.Fd())
+		g.Attach(attributes)
 		o.EarlyProcess.inside, o.EarlyProcess.err = startInside(&o.EarlyProcess.starter, attributes)
 	}
 }

@@ -14,6 +14,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/agent-ci/agent-ci/policy/sandbox/proc"
 )
 
 // Process is a started command. It leads its own session and process group.
@@ -157,7 +159,7 @@ func (p *Process) follow(from *os.File, to io.Writer) {
 	defer p.sandbox.remove(p)
 	defer from.Close()
 
-	read, output := make(chan error, 1), Drain(from)
+	read, output := make(chan error, 1), proc.Drain(from)
 	go func() { read <- copyOutput(to, output) }()
 	p.child.awaitExit()
 	_ = from.SetReadDeadline(time.Now().Add(drainWait))

@@ -23,6 +23,7 @@ import (
 	"time"
 
 	"github.com/agent-ci/agent-ci/policy/outside"
+	"github.com/agent-ci/agent-ci/policy/sandbox/proc"
 )
 
 // Sandbox starts the commands of one run. The zero value is ready and confines nothing. Close ends
@@ -50,8 +51,8 @@ type Sandbox struct {
 // confinement is the result of Open; zero is none.
 type confinement struct {
 	inside            *supervisorConn // nil when nothing is confined
-	group             *processGroup   // of what is inside; may be nil
-	starter           threadStarter   // of all commands, confined or not
+	group             *proc.Group     // of what is inside; may be nil
+	starter           proc.Starter    // of all commands, confined or not
 	level             Level
 	layers            []string
 	hasMachineNetwork bool // commands have the machine's network
@@ -170,11 +171,11 @@ func (s *Sandbox) closeAll() error {
 	if s.stopServing != nil {
 		s.stopServing()
 	}
-	s.starter.stop()
+	s.starter.Stop()
 	if s.AdoptOrphans {
-		alive += endOrphans(closeWait)
+		alive += proc.EndOrphans(closeWait)
 	}
-	s.group.remove()
+	s.group.Remove()
 	if alive > 0 {
 		return fmt.Errorf("%d processes of the run's commands did not die within %s of being killed", alive, closeWait)
 	}
@@ -238,11 +239,11 @@ func (s *Sandbox) initialize() {
 
 // open makes this process ready to start commands.
 func (s *Sandbox) open() {
-	hideDescriptors()
+	proc.HideDescriptors()
 	if s.AdoptOrphans {
-		adoptOrphans()
+		proc.AdoptOrphans()
 	}
-	s.starter.open()
+	s.starter.Open()
 }
 
 func (s *Sandbox) remove(p *Process) {

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/agent-ci/agent-ci/policy/outside"
+	"github.com/agent-ci/agent-ci/policy/sandbox/proc"
 	"github.com/agent-ci/agent-ci/policy/sandbox/stage"
 )
 
@@ -88,7 +89,7 @@ const cldStopped = 5
 // wait waits for its end and reaps it.
 func (s *supervisor) wait() {
 	defer s.watch.Wait()
-	awaitExit(s.pid)
+	proc.AwaitExit(s.pid)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.reaped {

@@ -272,3 +272,24 @@ func TestEmptyMeansThatNothingLives(t *testing.T) {
 		t.Errorf("it grew on: %v", err)
 	}
 }
+
+// The record says which limit holds, and the limit does hold where it says so.
+func TestTheLimitOfProcessesIsToldAsItIs(t *testing.T) {
+	inTiers(t, allTiers, func(t *testing.T, tier string) {
+		box, _ := confined(t, tier, nil)
+		said := strings.Join(box.Layers(), "; ")
+		want := limitByUser
+		switch {
+		case box.group != nil:
+			want = limitByCgroup
+		case tier != "landlock" && ownPIDMax():
+			want = limitByPIDMax
+		}
+		if !strings.Contains(said, want) {
+			t.Errorf("layers are %q, want one of %q", said, want)
+		}
+		if want == limitByUser && os.Geteuid() == 0 && !strings.Contains(said, "not limited") {
+			t.Errorf("user 0 is said to be limited: %q", said)
+		}
+	})
+}

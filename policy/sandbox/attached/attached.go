@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/agent-ci/agent-ci/policy/sandbox"
+	"github.com/agent-ci/agent-ci/policy/sandbox/proc"
 )
 
 // drainWait bounds reading from an exited program whose leftover processes hold the streams.
@@ -90,7 +91,7 @@ func Start(start Starter, c sandbox.Command, s Streams) (*Program, error) {
 		return nil, err
 	}
 	p := &Program{
-		Process: process, Input: ours[0], Output: untilEnd{sandbox.Drain(ours[1])},
+		Process: process, Input: ours[0], Output: untilEnd{proc.Drain(ours[1])},
 		failed: make(chan error, len(ours)), over: make(chan struct{}), output: ours[1],
 	}
 	if s.Input != nil {
@@ -99,7 +100,7 @@ func Start(start Starter, c sandbox.Command, s Streams) (*Program, error) {
 	if s.Output != nil {
 		p.streams.Go(func() { p.fail(s.Output(p.Output)) })
 	}
-	p.streams.Go(func() { p.fail(s.Errors(untilEnd{sandbox.Drain(ours[2])})) })
+	p.streams.Go(func() { p.fail(s.Errors(untilEnd{proc.Drain(ours[2])})) })
 	go p.follow(ours, s.Output != nil)
 	return p, nil
 }

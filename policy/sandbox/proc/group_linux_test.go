@@ -1,9 +1,8 @@
-package sandbox
+package proc
 
 import (
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 )
 
@@ -29,44 +28,23 @@ func TestCgroupFolder(t *testing.T) {
 
 func TestAGroupIsMadeOnlyWherePidsIsHandedOn(t *testing.T) {
 	parent := t.TempDir()
-	if g := limitedGroup(parent, 100); g != nil {
+	if g := groupIn(parent, 100); g != nil {
 		t.Error("a folder that is no cgroup gives a group")
 	}
 	if err := os.WriteFile(filepath.Join(parent, "cgroup.subtree_control"), []byte("cpu memory\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if g := limitedGroup(parent, 100); g != nil {
+	if g := groupIn(parent, 100); g != nil {
 		t.Error("a cgroup that keeps pids to itself gives a group")
 	}
 	if err := os.WriteFile(filepath.Join(parent, "cgroup.subtree_control"), []byte("cpu pids\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if g := limitedGroup(parent, 100); g != nil { // the kernel makes pids.max; a plain folder has none
+	if g := groupIn(parent, 100); g != nil { // the kernel makes pids.max; a plain folder has none
 		t.Error("a group without pids.max is taken for one with a limit")
 	}
 	left, err := filepath.Glob(filepath.Join(parent, "agent-ci-*"))
 	if err != nil || len(left) > 0 {
 		t.Errorf("a group that was of no use is left: %q, %v", left, err)
 	}
-}
-
-// The record says which limit holds, and the limit does hold where it says so.
-func TestTheLimitOfProcessesIsToldAsItIs(t *testing.T) {
-	inTiers(t, allTiers, func(t *testing.T, tier string) {
-		box, _ := confined(t, tier, nil)
-		said := strings.Join(box.Layers(), "; ")
-		want := limitByUser
-		switch {
-		case box.group != nil:
-			want = limitByCgroup
-		case tier != "landlock" && ownPIDMax():
-			want = limitByPIDMax
-		}
-		if !strings.Contains(said, want) {
-			t.Errorf("layers are %q, want one of %q", said, want)
-		}
-		if want == limitByUser && os.Geteuid() == 0 && !strings.Contains(said, "not limited") {
-			t.Errorf("user 0 is said to be limited: %q", said)
-		}
-	})
 }

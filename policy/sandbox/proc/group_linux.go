@@ -1,15 +1,15 @@
-package sandbox
+package proc
 
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -17,65 +17,71 @@ import (
 	"github.com/agent-ci/agent-ci/policy/pathname"
 )
 
-// processGroup is a sandbox's own cgroup with a limit of processes (cgroups(7), pids.max).
-type processGroup struct {
+// Group is a version 2 cgroup of its own for child processes (cgroups(7)). A nil Group is none.
+type Group struct {
 	path string
 	dir  *os.File
 }
 
-// newProcessGroup makes a version 2 cgroup below this process's own or beside it. It returns nil if
-// the user may not; another limit is used then.
-func newProcessGroup(most int) *processGroup {
+// NewGroup makes a cgroup below this process's own or beside it, for at most most processes at once; 0
+// sets no limit. It returns nil if the user may not make one with that limit.
+func NewGroup(most int) *Group {
 	own := ownCgroup()
 	if own == "" {
 		return nil
 	}
 	for _, parent := range []string{own, filepath.Dir(own)} {
-		if g := limitedGroup(parent, most); g != nil {
+		if g := groupIn(parent, most); g != nil {
 			return g
 		}
 	}
 	return nil
 }
 
-// limitedGroup makes a cgroup in a folder that delegates pids. It does not enable that: the setting
-// belongs to others, and a cgroup with processes rejects it.
-func limitedGroup(parent string, most int) *processGroup {
-	handed, err := os.ReadFile(filepath.Join(parent, "cgroup.subtree_control"))
-	if err != nil || !slices.Contains(strings.Fields(string(handed)), "pids") {
+// groupIn makes a cgroup in a folder. A limit requires that the folder delegates pids. It does not enable
+// that: the setting belongs to others, and a cgroup with processes rejects it.
+func groupIn(parent string, most int) *Group {
+	delegated, err := os.ReadFile(filepath.Join(parent, "cgroup.subtree_control"))
+	if err != nil || most > 0 && !slices.Contains(strings.Fields(string(delegated)), "pids") {
 		return nil
 	}
 	path, err := os.MkdirTemp(parent, "agent-ci-")
 	if err != nil {
 		return nil
 	}
-	g := &processGroup{path: path}
-	if err = g.set("pids.max", strconv.Itoa(most)); err == nil {
-		g.dir, err = os.Open(path)
+	g := &Group{path: path}
+	if g.dir, err = os.Open(path); err == nil && most > 0 {
+		err = g.set("pids.max", strconv.Itoa(most))
 	}
 	if err != nil {
-		g.remove()
+		g.Remove()
 		return nil
 	}
 	return g
 }
 
-// freeze stops everything in the cgroup unnoticed. It returns fs.ErrNotExist before Linux 5.2.
-func (g *processGroup) freeze() error {
+// Freeze stops everything in the cgroup unnoticed. It returns fs.ErrNotExist before Linux 5.2.
+func (g *Group) Freeze() error {
 	if err := g.set("cgroup.freeze", "1"); err != nil {
 		return err
 	}
 	err := g.awaitFrozen()
 	if err != nil {
-		err = errors.Join(err, g.thaw())
+		err = errors.Join(err, g.Thaw())
 	}
 	return err
 }
 
-func (g *processGroup) thaw() error { return g.set("cgroup.freeze", "0") }
+// Thaw continues everything in the cgroup.
+func (g *Group) Thaw() error { return g.set("cgroup.freeze", "0") }
+
+// Attach makes a process with these attributes start in the cgroup.
+func (g *Group) Attach(attributes *syscall.SysProcAttr) {
+	attributes.UseCgroupFD, attributes.CgroupFD = true, int(g.dir.Fd())
+}
 
 // set writes one of the cgroup's files.
-func (g *processGroup) set(name, value string) error {
+func (g *Group) set(name, value string) error {
 	f, err := os.OpenFile(filepath.Join(g.path, name), os.O_WRONLY, 0)
 	if err != nil {
 		return err
@@ -85,7 +91,7 @@ func (g *processGroup) set(name, value string) error {
 }
 
 // awaitFrozen waits until everything has stopped.
-func (g *processGroup) awaitFrozen() error {
+func (g *Group) awaitFrozen() error {
 	f, err := os.Open(filepath.Join(g.path, "cgroup.events"))
 	if err != nil {
 		return err
@@ -111,8 +117,8 @@ func (g *processGroup) awaitFrozen() error {
 // freezeWait bounds how long the kernel may take to stop everything.
 const freezeWait = 30 * time.Second
 
-// remove removes the cgroup, which is possible once it is empty.
-func (g *processGroup) remove() {
+// Remove removes the cgroup, which is possible once it is empty.
+func (g *Group) Remove() {
 	if g == nil {
 		return
 	}
@@ -157,20 +163,4 @@ func cgroupFolder(mounts, groups string) string {
 		return filepath.Join(fields[4], below)
 	}
 	return ""
-}
-
-// Names of process limits, as in Layers.
-const (
-	limitByCgroup = "pids.max of a cgroup"
-	limitByPIDMax = "pid_max"
-	limitByUser   = "RLIMIT_NPROC"
-)
-
-// processLimit describes the process limit for the record.
-func processLimit(most int, by string) string {
-	words := fmt.Sprintf("at most %d processes (%s)", most, by)
-	if by == limitByUser && os.Geteuid() == 0 {
-		words = fmt.Sprintf("processes not limited (%s does not bind user 0)", by)
-	}
-	return words
 }

@@ -1,4 +1,4 @@
-package sandbox
+package proc
 
 import (
 	"bytes"
@@ -55,9 +55,9 @@ var visibility struct {
 	users int
 }
 
-// showSelf makes this process visible to its user until hide is called. Writing user maps through
+// Show makes this process visible to its user until hide is called. Writing user maps through
 // /proc requires it.
-func showSelf() (hide func()) {
+func Show() (hide func()) {
 	visibility.Lock()
 	defer visibility.Unlock()
 	if visibility.users == 0 {
