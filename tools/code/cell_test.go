@@ -1,12 +1,9 @@
 package code_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/base64"
 	"fmt"
-	"image"
-	"image/png"
 	"runtime"
 	"strings"
 	"sync/atomic"
@@ -14,6 +11,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/tools"
+	"github.com/agent-ci/agent-ci/tools/toolstest"
 )
 
 // waitFor waits for a cell until it has ended.
@@ -179,11 +177,7 @@ func TestWhatIsStoredLastsForTheRun(t *testing.T) {
 }
 
 func TestImages(t *testing.T) {
-	var file bytes.Buffer
-	if err := png.Encode(&file, image.NewGray(image.Rect(0, 0, 2, 3))); err != nil {
-		t.Fatal(err)
-	}
-	data := base64.StdEncoding.EncodeToString(file.Bytes())
+	data := base64.StdEncoding.EncodeToString(toolstest.PNG(t, 2, 3))
 	r := start(t, new(sandbox.Sandbox), new(tools.Outputs))
 	got := r.call(t.Context(), "exec", fmt.Sprintf(`const data = %q
 		image("data:image/png;base64," + data); text("between"); image({image_url: "data:image/png;base64," + data})

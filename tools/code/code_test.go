@@ -223,16 +223,11 @@ func TestScriptsAsCodexHasThem(t *testing.T) {
 
 func TestScripts(t *testing.T) {
 	for _, test := range []struct{ name, script, want string }{
-		{"no output", `const a = 1`, head("completed")},
-		{"text", `text("a"); text({b: [1]}); text(undefined); text(null); text(7n)`, head("completed") + "\na\n{\"b\":[1]}\nundefined\nnull\n7"},
-		{"throws", "text('before')\nthrow new Error('boom')", head("failed") + "\nbefore\nScript error:\nError: boom\n    at exec_main.mjs:2:16"},
 		{"throws in a function", "function f() { null.x }\nf()", head("failed") + "\nScript error:\nTypeError: cannot read property 'x' of null\n    at f (exec_main.mjs:1:20)\n    at exec_main.mjs:2:2"},
-		{"syntax", `let x = ;`, head("failed") + "\nScript error:\nSyntaxError: unexpected token in expression: ';' (line 1, column 9)"},
 		{"unknown tool", `await tools.x()`, head("failed") + "\nScript error:\nTypeError: tools.x is not a function\n    at exec_main.mjs:1:14"},
 		{"object", `const r = await tools.echo({say: {a: [1, "ü"]}}); text(r.say.a[1])`, head("completed") + "\nü"},
 		{"a note that the script does not show", `await tools.echo({say: "note"}); text("b")`, head("completed") + "\nNote: look at that.\nb"},
 		{"no input", `text(await tools.echo())`, head("completed") + "\n{}"},
-		{"freeform", `text(await tools.plain("a\nb"))`, head("completed") + "\ngot a\nb"},
 		{"name", `text(await tools.mcp__a_b__c_d())`, head("completed") + "\nstrange"},
 		{"does not fit", `try { await tools.refuse({}) } catch (e) { text(e) }`, head("completed") + "\nrefuse: the arguments: expected \"needed\", got nothing by that name. The arguments are: needed (string, required)."},
 		{"exec in exec", `try { await tools.exec("1") } catch (e) { text(e.message) }`, head("completed") + "\ntools.exec is not a function"},
@@ -256,7 +251,6 @@ func TestScripts(t *testing.T) {
 		{"http image", `image("https://example.com/a.png")`, head("failed") + "\nScript error:\nTypeError: image takes data URLs only: nothing is fetched from http(s) addresses. Fetch the file with a tool and show that.\n    at exec_main.mjs:1:6"},
 		{"broken image", `image("data:image/png;base64,aGVsbG8=")`, head("completed") + "\n[An image is left out: it is not a PNG, JPEG or GIF image]"},
 		{"audio", `audio({})`, head("completed") + "\n[Audio is left out: it can't be shown here. Make text of it with a tool.]"},
-		{"notify", `notify("a"); text("b")`, head("completed") + "\na\nb"},
 		{"recursion", `try { (function f() { f() })() } catch (e) { text(e instanceof RangeError) }`, head("completed") + "\ntrue"},
 		{"a language turned over", `Array.prototype[Symbol.iterator] = JSON.parse = Promise.prototype.then = Map = null; const r = await tools.echo({say: 1}); text(r.say)`, head("completed") + "\n1"},
 		{

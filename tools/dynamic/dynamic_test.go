@@ -1,14 +1,11 @@
 package dynamic_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"image"
-	"image/png"
 	"io"
 	"os"
 	"os/exec"
@@ -19,6 +16,7 @@ import (
 	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/tools"
 	"github.com/agent-ci/agent-ci/tools/dynamic"
+	"github.com/agent-ci/agent-ci/tools/toolstest"
 )
 
 // TestMain runs as one of the programs below where its first argument names it.
@@ -79,14 +77,10 @@ func program(t *testing.T, name string, env ...string) dynamic.Program {
 
 var spec = tools.Spec{Name: "lookup", Description: "x", Parameters: json.RawMessage(`{"type":"object"}`)}
 
-func dispatch(t *testing.T, outputs *tools.Outputs, tool tools.Tool, inputs ...string) []tools.Result {
+// lookup calls a tool that starts a program.
+func lookup(t *testing.T, p dynamic.Program, timeout time.Duration, input string) tools.Result {
 	t.Helper()
-	d := tools.Dispatcher{Registry: tools.New(tool), Outputs: outputs}
-	var calls []tools.Call
-	for i, input := range inputs {
-		calls = append(calls, tools.Call{ID: fmt.Sprintf("call_%d", i+1), Turn: 7, Name: spec.Name, Input: input})
-	}
-	return d.Dispatch(t.Context(), calls)
+	return toolstest.Call(t.Context(), dynamic.Run(spec, p, timeout, new(tools.Outputs)), spec.Name, input)
 }
 
 func TestRun(t *testing.T) {
@@ -104,8 +98,7 @@ func TestRun(t *testing.T) {
 		{"leaves", `{}`, false, "left one\n", "map[exit_code:0]"},
 		{"silent", `{"big": "` + strings.Repeat("x", 1<<20) + `"}`, false, "lookup printed nothing.", "map[exit_code:0]"},
 	} {
-		outputs := new(tools.Outputs)
-		got := dispatch(t, outputs, dynamic.Run(spec, program(t, test.program), time.Hour, outputs), test.input)[0]
+		got := lookup(t, program(t, test.program), time.Hour, test.input)
 		if got.Failed != test.failed || got.Output != test.want || fmt.Sprint(got.Detail) != test.detail {
 			t.Errorf("%s: got %t %q %v, want %t %q %s", test.program, got.Failed, got.Output, got.Detail, test.failed, test.want, test.detail)
 		}
@@ -114,8 +107,7 @@ func TestRun(t *testing.T) {
 
 func TestACallThatTakesTooLongIsEnded(t *testing.T) {
 	t.Parallel()
-	outputs := new(tools.Outputs)
-	got := dispatch(t, outputs, dynamic.Run(spec, program(t, "hangs"), 100*time.Millisecond, outputs), `{}`)[0]
+	got := lookup(t, program(t, "hangs"), 100*time.Millisecond, `{}`)
 	if !got.Failed || !strings.HasPrefix(got.Output, "lookup took longer than 100ms and was ended") || got.Detail["timed_out"] != true {
 		t.Errorf("got %+v", got)
 	}
@@ -124,8 +116,7 @@ func TestACallThatTakesTooLongIsEnded(t *testing.T) {
 func TestACallThatIsCancelledIsEnded(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
-	outputs := new(tools.Outputs)
-	tool := dynamic.Run(spec, program(t, "hangs"), time.Hour, outputs)
+	tool := dynamic.Run(spec, program(t, "hangs"), time.Hour, new(tools.Outputs))
 	time.AfterFunc(50*time.Millisecond, cancel)
 	if _, err := tool.Run(ctx, tools.Call{Name: spec.Name, Input: "{}"}); !errors.Is(err, context.Canceled) {
 		t.Errorf("err = %v", err)
@@ -136,25 +127,15 @@ func TestAProgramThatIsNotThereFailsTheCall(t *testing.T) {
 	t.Parallel()
 	p := program(t, "echo")
 	p.Argv = []string{"no-such-program-anywhere"}
-	outputs := new(tools.Outputs)
-	got := dispatch(t, outputs, dynamic.Run(spec, p, time.Hour, outputs), `{}`)[0]
+	got := lookup(t, p, time.Hour, `{}`)
 	if !got.Failed || !strings.Contains(got.Output, "no-such-program-anywhere") {
 		t.Errorf("got %+v", got)
 	}
 }
 
-func pixels(t *testing.T) string {
-	t.Helper()
-	var b bytes.Buffer
-	if err := png.Encode(&b, image.NewGray(image.Rect(0, 0, 2, 3))); err != nil {
-		t.Fatal(err)
-	}
-	return base64.StdEncoding.EncodeToString(b.Bytes())
-}
-
 func TestItems(t *testing.T) {
 	t.Parallel()
-	data := "data:image/png;base64," + pixels(t)
+	data := "data:image/png;base64," + base64.StdEncoding.EncodeToString(toolstest.PNG(t, 2, 3))
 	for _, test := range []struct {
 		items  string
 		want   string
@@ -175,8 +156,7 @@ func TestItems(t *testing.T) {
 		{`[{"type":"input_text","text":"a"}] and more`, `[{"type":"input_text","text":"a"}] and more`, 0},
 		{`{"type":"input_text","text":"a"}`, `{"type":"input_text","text":"a"}`, 0},
 	} {
-		outputs := new(tools.Outputs)
-		got := dispatch(t, outputs, dynamic.Run(spec, program(t, "items", "ITEMS="+test.items), time.Hour, outputs), `{}`)[0]
+		got := lookup(t, program(t, "items", "ITEMS="+test.items), time.Hour, `{}`)
 		if got.Failed || !strings.Contains(got.Output, test.want) || len(got.Images) != test.images {
 			t.Errorf("%.100s: got %q with %d images", test.items, got.Output, len(got.Images))
 		}
@@ -189,13 +169,12 @@ func TestImagesAreTriedBeforeTheyAreCounted(t *testing.T) {
 	image := func(data string) string {
 		return `{"type":"input_image","image_url":"data:image/png;base64,` + data + `"}`
 	}
-	items := "[" + strings.Repeat(image(broken)+",", 20) + image(pixels(t)) + "]"
-	outputs := new(tools.Outputs)
-	got := dispatch(t, outputs, dynamic.Run(spec, program(t, "items", "ITEMS="+items), time.Hour, outputs), `{}`)[0]
+	whole := image(base64.StdEncoding.EncodeToString(toolstest.PNG(t, 2, 3)))
+	got := lookup(t, program(t, "items", "ITEMS=["+strings.Repeat(image(broken)+",", 20)+whole+"]"), time.Hour, `{}`)
 	if tried := strings.Count(got.Output, "unexpected EOF"); tried != 8 || len(got.Images) > 0 {
 		t.Errorf("%d were tried and %d shown: %s", tried, len(got.Images), got.Output)
 	}
-	got = dispatch(t, outputs, dynamic.Run(spec, program(t, "items", "ITEMS=["+image(pixels(t))+"]"), time.Hour, outputs), `{}`)[0]
+	got = lookup(t, program(t, "items", "ITEMS=["+whole+"]"), time.Hour, `{}`)
 	digests, _ := got.Detail["images"].([]map[string]any)
 	if len(got.Images) != 1 || len(digests) != 1 || len(fmt.Sprint(digests[0]["sha256"])) != 64 {
 		t.Errorf("of an image the transcript has %v", got.Detail)

@@ -3,14 +3,13 @@ package dynamic_test
 import (
 	"os"
 	"os/exec"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/agent-ci/agent-ci/tools"
 	"github.com/agent-ci/agent-ci/tools/dynamic"
+	"github.com/agent-ci/agent-ci/tools/toolstest"
 )
 
 // examples are the programs of docs/reference/tools.md: a script, and the same in Python.
@@ -37,16 +36,9 @@ func inBase(t *testing.T) func(argv ...string) dynamic.Program {
 		}
 	}
 	dir := t.TempDir()
-	if err := os.Mkdir(filepath.Join(dir, "incidents"), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	for name, text := range map[string]string{
+	toolstest.Write(t, dir, map[string]string{
 		"incidents/old.tsv": "shop\t2025\tslow\nshop.eu\t2025\tdown\nshopping\t2025\tdown\n", "incidents/new.tsv": "shop\t2026\tdown\n",
-	} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
+	})
 	return func(argv ...string) dynamic.Program {
 		p := program(t, "", "AGENT_CI_BASE_TREE="+dir)
 		p.Argv = argv
@@ -59,13 +51,12 @@ func TestTheExamplesOfTheDocumentRun(t *testing.T) {
 	script, python := examples(t)
 	start := inBase(t)
 	for what, p := range map[string]dynamic.Program{"script": start("bash", "-e", "-c", script), "Python": start("python3", "-c", python)} {
-		outputs := new(tools.Outputs)
-		got := dispatch(t, outputs, dynamic.Run(spec, p, time.Hour, outputs), `{"service":"shop"}`, `{"service":"sho."}`)
-		if got[0].Output != "shop\t2026\tdown\nshop\t2025\tslow\n" || got[0].Failed {
-			t.Errorf("%s: got %+v", what, got[0])
+		if got := lookup(t, p, time.Hour, `{"service":"shop"}`); got.Output != "shop\t2026\tdown\nshop\t2025\tslow\n" || got.Failed {
+			t.Errorf("%s: got %+v", what, got)
 		}
-		if want := "lookup ended with exit status 1. On its standard error:\nthere is no service sho.\n"; got[1].Output != want || !got[1].Failed {
-			t.Errorf("%s: got %+v", what, got[1])
+		got := lookup(t, p, time.Hour, `{"service":"sho."}`)
+		if want := "lookup ended with exit status 1. On its standard error:\nthere is no service sho.\n"; got.Output != want || !got.Failed {
+			t.Errorf("%s: got %+v", what, got)
 		}
 	}
 }

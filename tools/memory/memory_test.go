@@ -6,9 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/agent-ci/agent-ci/tools"
+	"github.com/agent-ci/agent-ci/tools/toolstest"
+	"github.com/google/go-cmp/cmp"
 )
 
 func lesson(id, claim string) Lesson {
@@ -17,8 +17,7 @@ func lesson(id, claim string) Lesson {
 
 func call(t *testing.T, tool tools.Tool, input string) tools.Result {
 	t.Helper()
-	d := tools.Dispatcher{Registry: tools.New(tool), Outputs: new(tools.Outputs)}
-	return d.Dispatch(t.Context(), []tools.Call{{Name: tool.Spec.Name, Input: input}})[0]
+	return toolstest.Call(t.Context(), tool, tool.Spec.Name, input)
 }
 
 func TestChoose(t *testing.T) {

@@ -2,15 +2,11 @@ package opencode_test
 
 import (
 	"encoding/json"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/google/go-cmp/cmp"
-	"go.uber.org/goleak"
 
 	"github.com/agent-ci/agent-ci/tools"
 	"github.com/agent-ci/agent-ci/tools/files"
@@ -18,6 +14,8 @@ import (
 	"github.com/agent-ci/agent-ci/tools/patch"
 	"github.com/agent-ci/agent-ci/tools/plan"
 	"github.com/agent-ci/agent-ci/tools/toolstest"
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -38,11 +36,7 @@ func newBench(t *testing.T, texts map[string]string) *bench {
 		b.write(name, text)
 	}
 	b.write("../outside/secret.txt", "secret\n")
-	for name, to := range map[string]string{"out": "../outside", "link.txt": "a.txt"} {
-		if err := os.Symlink(to, filepath.Join(b.dir, name)); err != nil {
-			t.Fatal(err)
-		}
-	}
+	toolstest.Link(t, b.dir, map[string]string{"out": "../outside", "link.txt": "a.txt"})
 	dir := toolstest.Folder(t, b.dir)
 	all := opencode.New(opencode.Options{
 		Files: files.Options{Dir: dir, Outputs: t.TempDir()}, KnownFiles: new(opencode.KnownFiles), AcceptsImages: true, Patcher: patch.New(patch.Options{Dir: dir}),
@@ -55,12 +49,7 @@ func newBench(t *testing.T, texts map[string]string) *bench {
 func (b *bench) write(name, text string) {
 	b.Helper()
 	path := filepath.Join(b.dir, name)
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		b.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(text), 0o640); err != nil {
-		b.Fatal(err)
-	}
+	toolstest.Write(b, b.dir, map[string]string{name: text})
 	when := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) // files of one age are sorted by their names
 	if err := os.Chtimes(path, when, when); err != nil {
 		b.Fatal(err)
@@ -86,30 +75,7 @@ func (b *bench) call(tool string, a args) string {
 // tree is all that there is, with modes, and where links lead.
 func (b *bench) tree() map[string]string {
 	b.Helper()
-	all := map[string]string{}
-	err := filepath.WalkDir(filepath.Dir(b.dir), func(path string, entry os.DirEntry, err error) error {
-		if err != nil || entry.IsDir() {
-			return err
-		}
-		info, err := entry.Info()
-		if err != nil {
-			return err
-		}
-		text, _ := os.Readlink(path)
-		if entry.Type().IsRegular() {
-			raw, err := os.ReadFile(path)
-			if err != nil {
-				return err
-			}
-			text = string(raw)
-		}
-		all[path] = fmt.Sprint(info.Mode(), " ", text)
-		return nil
-	})
-	if err != nil {
-		b.Fatal(err)
-	}
-	return all
+	return toolstest.Tree(b, filepath.Dir(b.dir))
 }
 
 func TestWhatToolsShow(t *testing.T) {
@@ -245,13 +211,13 @@ func TestFormOfFilesStays(t *testing.T) {
 	b.call("edit", args{"filePath": "run.sh", "oldString": "echo", "newString": "echo it"})
 	b.call("edit", args{"filePath": "last", "oldString": "y", "newString": "z"})
 	all := b.tree()
-	for name, want := range map[string]string{"a.txt": "-rw-r----- \ufeff1\r\n2\r\n3\r\n", "run.sh": "-rwxr-xr-x echo it\n", "last": "-rw-r----- x\nz"} {
-		if got := all[filepath.Join(b.dir, name)]; got != want {
+	for name, want := range map[string]string{"a.txt": "-rw------- \ufeff1\r\n2\r\n3\r\n", "run.sh": "-rwxr-xr-x echo it\n", "last": "-rw------- x\nz"} {
+		if got := all["work/"+name]; got != want {
 			t.Errorf("%s is %q, want %q", name, got, want)
 		}
 	}
 	b.call("write", args{"filePath": "a.txt", "content": "x\ny\n"})
-	if got, want := b.tree()[filepath.Join(b.dir, "a.txt")], "-rw-r----- \ufeffx\r\ny\r\n"; got != want {
+	if got, want := b.tree()["work/a.txt"], "-rw------- \ufeffx\r\ny\r\n"; got != want {
 		t.Errorf("written over it is %q, want %q", got, want)
 	}
 }

@@ -5,16 +5,15 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/agent-ci/agent-ci/tools"
 	"github.com/agent-ci/agent-ci/tools/plan"
+	"github.com/agent-ci/agent-ci/tools/toolstest"
+	"github.com/google/go-cmp/cmp"
 )
 
 func call(t *testing.T, take func(plan.Plan) error, name, input string) tools.Result {
 	t.Helper()
-	d := tools.Dispatcher{Registry: tools.New(plan.New(take)), Outputs: new(tools.Outputs)}
-	return d.Dispatch(t.Context(), []tools.Call{{ID: "1", Name: name, Input: input}})[0]
+	return toolstest.Call(t.Context(), plan.New(take), name, input)
 }
 
 func TestUpdatePlan(t *testing.T) {

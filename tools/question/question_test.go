@@ -6,19 +6,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/agent-ci/agent-ci/tools"
 	"github.com/agent-ci/agent-ci/tools/question"
+	"github.com/agent-ci/agent-ci/tools/toolstest"
+	"github.com/google/go-cmp/cmp"
 )
 
 const asked = `{"questions":[{"id":"db","header":"Database","question":"Which one?","options":[{"label":"SQLite","description":"small"}]}]}`
-
-func call(t *testing.T, tool tools.Tool, name, input string) tools.Result {
-	t.Helper()
-	d := &tools.Dispatcher{Registry: tools.New(tool), Outputs: new(tools.Outputs)}
-	return d.Dispatch(t.Context(), []tools.Call{{ID: "1", Name: name, Input: input}})[0]
-}
 
 func TestNobodyIsThere(t *testing.T) {
 	for name, input := range map[string]string{
@@ -26,7 +20,7 @@ func TestNobodyIsThere(t *testing.T) {
 		"AskUserQuestion":    `{"questions":[{"question":"Which one?","header":"DB","multiSelect":false,"options":[{"label":"a","description":"b"}]}]}`,
 		"ask_user":           `{"question":"Which one?"}`,
 	} {
-		got := call(t, question.New(nil), name, input)
+		got := toolstest.Call(t.Context(), question.New(nil), name, input)
 		if !got.Failed || !strings.Contains(got.Output, "nobody is there to answer") || !strings.Contains(got.Output, "state each such assumption") {
 			t.Errorf("%s: got %+v", name, got)
 		}
@@ -39,7 +33,7 @@ func TestQuestionsAreHandedOn(t *testing.T) {
 		passed = questions
 		return nil
 	})
-	if got := call(t, tool, "request_user_input", asked); got.Failed || !strings.Contains(got.Output, "Nobody answers them during this run") {
+	if got := toolstest.Call(t.Context(), tool, "request_user_input", asked); got.Failed || !strings.Contains(got.Output, "Nobody answers them during this run") {
 		t.Errorf("got %+v", got)
 	}
 	want := []question.Question{{ID: "db", Header: "Database", Question: "Which one?", Options: []question.Option{{Label: "SQLite", Description: "small"}}}}
@@ -62,7 +56,7 @@ func TestRefusals(t *testing.T) {
 		{question.New(nil), `{"questions":[{"id":"x"}]}`, `expected "question"`},
 		{broken, asked, "hand on the questions: no forge"},
 	} {
-		if got := call(t, test.tool, "request_user_input", test.input); !got.Failed || !strings.Contains(got.Output, test.want) {
+		if got := toolstest.Call(t.Context(), test.tool, "request_user_input", test.input); !got.Failed || !strings.Contains(got.Output, test.want) {
 			t.Errorf("%s: got %+v", test.input, got)
 		}
 	}

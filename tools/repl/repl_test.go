@@ -1,12 +1,9 @@
 package repl_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
-	"image"
-	"image/png"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -20,6 +17,7 @@ import (
 	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/tools"
 	"github.com/agent-ci/agent-ci/tools/repl"
+	"github.com/agent-ci/agent-ci/tools/toolstest"
 )
 
 // options are those of a kernel that nothing confines.
@@ -193,11 +191,7 @@ func TestErrorsAreTold(t *testing.T) {
 func TestModulesAreImported(t *testing.T) {
 	t.Parallel()
 	o := options(t)
-	for name, text := range map[string]string{"m.mjs": "export default 7", "c.cjs": "module.exports = 8"} {
-		if err := os.WriteFile(filepath.Join(o.Dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
+	toolstest.Write(t, o.Dir, map[string]string{"m.mjs": "export default 7", "c.cjs": "module.exports = 8"})
 	s := begin(t, o)
 	s.gives(`(await codex.import("./m.mjs")).default + require("./c.cjs")`, "15\n")
 	s.gives(`require("node:assert").deepStrictEqual(require("node:fs").readdirSync("."), ["c.cjs", "m.mjs"]); try { require("fs").readFileSync("none") } catch (e) { e instanceof Error }`, "true\n")
@@ -333,13 +327,7 @@ func TestAKernelThatIsGoneIsTold(t *testing.T) {
 func TestImagesAreShown(t *testing.T) {
 	t.Parallel()
 	o := options(t)
-	var file bytes.Buffer
-	if err := png.Encode(&file, image.NewGray(image.Rect(0, 0, 4, 4))); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(o.Dir, "four.png"), file.Bytes(), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	toolstest.Write(t, o.Dir, map[string]string{"four.png": string(toolstest.PNG(t, 4, 4))})
 	s := begin(t, o)
 	got := s.call(repl.Name, `const bytes = require("node:fs").readFileSync("four.png");
 const url = "data:image/png;base64," + bytes.toString("base64");
