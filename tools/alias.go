@@ -10,8 +10,10 @@ import (
 
 // shapes converts other agents' values to the shape of an argument.
 var shapes = map[dialect.Shape]func(any) any{
-	dialect.Line: commandLine, dialect.Vector: argumentVector, dialect.Steps: planSteps, dialect.Todos: todoItems,
-	dialect.List: oneOrMore, dialect.Questions: oneQuestion, dialect.Glob: globOfType,
+	dialect.Line: commandLine, dialect.Vector: argumentVector,
+	dialect.Steps: planItems("step", []string{"content", "description", "title"}, "id", "activeForm", "priority"),
+	dialect.Todos: planItems("content", []string{"step", "description", "title"}, "activeForm"),
+	dialect.List:  oneOrMore, dialect.Questions: oneQuestion, dialect.Glob: globOfType,
 }
 
 // synonyms returns a tool's arguments with other names or shapes, in order of precedence.
@@ -170,54 +172,29 @@ func quote(word string) string {
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
-// planSteps turns todo items into plan steps.
-func planSteps(value any) any {
-	items, ok := listIn(value).([]any)
-	if !ok {
-		return value
-	}
-	steps := make([]any, len(items))
-	for i, item := range items {
-		steps[i] = planStep(item)
-	}
-	return steps
-}
-
-func planStep(item any) any {
-	if text, ok := item.(string); ok {
-		return map[string]any{"step": text, "status": "pending"}
-	}
-	todo, ok := item.(map[string]any)
-	if !ok {
-		return item
-	}
-	move(renamed("step", "content", "description", "title"), todo)
-	for _, unused := range []string{"id", "activeForm", "priority", "content", "description", "title"} {
-		delete(todo, unused)
-	}
-	return todo
-}
-
-// todoItems turns plan steps into todo items.
-func todoItems(value any) any {
-	items, ok := listIn(value).([]any)
-	if !ok {
-		return value
-	}
-	todos := make([]any, len(items))
-	for i, item := range items {
-		if text, ok := item.(string); ok {
-			item = map[string]any{"content": text, "status": "pending"}
+// planItems makes a list of steps or todos, whose text is under key. others are its names elsewhere; unused has
+// no counterpart.
+func planItems(key string, others []string, unused ...string) func(any) any {
+	return func(value any) any {
+		items, ok := listIn(value).([]any)
+		if !ok {
+			return value
 		}
-		if step, ok := item.(map[string]any); ok {
-			move(renamed("content", "step", "description", "title"), step)
-			for _, unused := range []string{"activeForm", "step", "description", "title"} {
-				delete(step, unused)
+		made := make([]any, len(items))
+		for i, item := range items {
+			if text, ok := item.(string); ok {
+				item = map[string]any{key: text, "status": "pending"}
 			}
+			if fields, ok := item.(map[string]any); ok {
+				move(renamed(key, others...), fields)
+				for _, name := range slices.Concat(others, unused) {
+					delete(fields, name)
+				}
+			}
+			made[i] = item
 		}
-		todos[i] = item
+		return made
 	}
-	return todos
 }
 
 // oneOrMore makes a list of one text.

@@ -124,13 +124,11 @@ func (e *entry) input(arguments map[string]any) (string, error) {
 	if !e.Foreign {
 		arguments = schema.Plain(arguments).(map[string]any)
 	}
-	var text strings.Builder
-	write := json.NewEncoder(&text)
-	write.SetEscapeHTML(false) // people and hooks read it, too
-	if err := write.Encode(arguments); err != nil {
+	text, err := JSON(arguments) // people and hooks read it, too
+	if err != nil {
 		return "", fmt.Errorf("write arguments: %w", err)
 	}
-	return strings.TrimSuffix(text.String(), "\n"), nil
+	return string(text), nil
 }
 
 // escalates says whether the call asks for more rights than commands have.

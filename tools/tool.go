@@ -4,6 +4,7 @@
 package tools
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -53,6 +54,39 @@ func (c Call) Arguments(into any) error {
 		return fmt.Errorf("read arguments: %w", err)
 	}
 	return nil
+}
+
+// Decoded returns a Run that decodes the arguments of calls for do.
+func Decoded[A any](do func(ctx context.Context, call Call, arguments A) (Result, error)) func(context.Context, Call) (Result, error) {
+	return func(ctx context.Context, call Call) (Result, error) {
+		var arguments A
+		if err := call.Arguments(&arguments); err != nil {
+			return Result{}, err
+		}
+		return do(ctx, call, arguments)
+	}
+}
+
+// Text returns the input of a freeform tool. It is an argument if the tool is offered as a function: the
+// dispatcher passes a freeform tool's text for every form.
+func (c Call) Text() (string, error) {
+	if c.Form != Function {
+		return c.Input, nil
+	}
+	var arguments struct {
+		Input string `json:"input"`
+	}
+	err := c.Arguments(&arguments)
+	return arguments.Input, err
+}
+
+// JSON returns a value as JSON in one line, with <, > and & as they are.
+func JSON(value any) ([]byte, error) {
+	var text bytes.Buffer
+	encoder := json.NewEncoder(&text)
+	encoder.SetEscapeHTML(false)
+	err := encoder.Encode(value)
+	return bytes.TrimSuffix(text.Bytes(), []byte("\n")), err
 }
 
 // MaxInput is how many bytes the input of a call may have: more than a model can

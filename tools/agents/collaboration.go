@@ -21,14 +21,14 @@ func Collaboration(s Setup) []tools.Tool {
 				`"task_name":{"type":"string","description":"A name for the task: lower case letters, digits and underscores."}`, messageSchema, roleSchema,
 				`"fork_turns":{"type":"string","description":"How much of this conversation the agent knows: all, the default, or none, which costs less where the message says all that it needs."}`,
 				modelSchema, pathsSchema,
-			}, "task_name", "message"), l.spawnNamed),
-		l.tool("send_message", "Leaves an agent a message, which starts no turn: it reads it in the turn that it has or in its next.", letterSchema, l.sendMessage),
-		l.tool("followup_task", "Gives an agent a further task. One that has ended goes on with it.", letterSchema, l.followUp),
+			}, "task_name", "message"), tools.Decoded(l.spawnNamed)),
+		l.tool("send_message", "Leaves an agent a message, which starts no turn: it reads it in the turn that it has or in its next.", letterSchema, tools.Decoded(l.sendMessage)),
+		l.tool("followup_task", "Gives an agent a further task. One that has ended goes on with it.", letterSchema, tools.Decoded(l.followUp)),
 		l.scripted("wait_agent", "Waits until an agent has news for you: its answer, or that it ended. Wait only when you can't go on without it. The answer comes as a message. "+
-			"The changes of workers that have completed are taken over into your tree then, and merged says what came of them.", closedSchema([]string{timeoutSchema}), l.waitAny),
-		l.readingTool("interrupt_agent", "Breaks off what an agent is doing. It stays open for messages and tasks.", closedSchema([]string{namedSchema}, "target"), l.interrupt),
+			"The changes of workers that have completed are taken over into your tree then, and merged says what came of them.", closedSchema([]string{timeoutSchema}), tools.Decoded(l.waitAny)),
+		l.scripted("interrupt_agent", "Breaks off what an agent is doing. It stays open for messages and tasks.", closedSchema([]string{namedSchema}, "target"), tools.Decoded(l.interrupt)),
 		l.tool("list_agents", "Lists the agents and their statuses.", closedSchema(
-			[]string{`"path_prefix":{"type":"string","description":"Only agents whose name begins with this."}`}), l.list),
+			[]string{`"path_prefix":{"type":"string","description":"Only agents whose name begins with this."}`}), tools.Decoded(l.list)),
 		l.mergeTool(),
 	}
 }
@@ -40,11 +40,7 @@ var letterSchema = closedSchema([]string{namedSchema, `"message":{"type":"string
 // taskName is how tasks may be named: names are parts of paths.
 var taskName = lazyregexp.New(`^[a-z0-9_]{1,64}$`)
 
-func (l *leadTools) spawnNamed(ctx context.Context, call tools.Call) (tools.Result, error) {
-	var a spawnArguments
-	if err := call.Arguments(&a); err != nil {
-		return tools.Result{}, err
-	}
+func (l *leadTools) spawnNamed(ctx context.Context, _ tools.Call, a spawnArguments) (tools.Result, error) {
 	if !taskName().MatchString(a.Name) || a.Name == "root" {
 		return tools.Refuse("spawn_agent: task_name has to be of 1 to 64 lower case letters, digits and underscores, and not root."), nil
 	}
@@ -54,7 +50,7 @@ func (l *leadTools) spawnNamed(ctx context.Context, call tools.Call) (tools.Resu
 	}
 	id, _, err := l.spawn(ctx, a, fork)
 	if err != nil {
-		return refusalResult(err)
+		return tools.Result{}, err
 	}
 	return answer(map[string]string{"task_name": id})
 }
@@ -65,43 +61,34 @@ type letterArguments struct {
 	Target string `json:"target"`
 }
 
-func (l *leadTools) sendMessage(ctx context.Context, call tools.Call) (tools.Result, error) {
-	return sendLetter(call, func(to, text string) error { return l.Team.Note(ctx, to, text) })
+func (l *leadTools) sendMessage(ctx context.Context, call tools.Call, a letterArguments) (tools.Result, error) {
+	return a.send(call, func(text string) error { return l.Team.Note(ctx, a.Target, text) })
 }
 
-func (l *leadTools) followUp(ctx context.Context, call tools.Call) (tools.Result, error) {
-	return sendLetter(call, func(to, text string) error {
-		_, err := l.Team.Send(ctx, to, text, false)
+func (l *leadTools) followUp(ctx context.Context, call tools.Call, a letterArguments) (tools.Result, error) {
+	return a.send(call, func(text string) error {
+		_, err := l.Team.Send(ctx, a.Target, text, false)
 		return err
 	})
 }
 
-// sendLetter sends a call's message. Success has no output.
-func sendLetter(call tools.Call, send func(to, text string) error) (tools.Result, error) {
-	var a letterArguments
-	if err := call.Arguments(&a); err != nil {
-		return tools.Result{}, err
-	}
+// send sends a call's message. Success has no output.
+func (a letterArguments) send(call tools.Call, send func(text string) error) (tools.Result, error) {
 	text, problem := a.text()
 	if problem != "" {
 		return tools.Refuse(call.Name + ": " + problem + "."), nil
 	}
-	if err := send(a.Target, text); err != nil {
-		return refusalResult(err)
-	}
-	return tools.Result{}, nil
+	return tools.Result{}, send(text)
 }
 
-func (l *leadTools) waitAny(ctx context.Context, call tools.Call) (tools.Result, error) {
-	var a struct {
-		Timeout *float64 `json:"timeout_ms"`
-	}
-	if err := call.Arguments(&a); err != nil {
-		return tools.Result{}, err
-	}
+type waitAnyArguments struct {
+	Timeout *float64 `json:"timeout_ms"`
+}
+
+func (l *leadTools) waitAny(ctx context.Context, _ tools.Call, a waitAnyArguments) (tools.Result, error) {
 	_, timedOut, err := l.Team.Wait(ctx, nil, patience(a.Timeout))
 	if err != nil {
-		return refusalResult(err)
+		return tools.Result{}, err
 	}
 	message := "Wait completed."
 	if timedOut {
@@ -114,25 +101,19 @@ func (l *leadTools) waitAny(ctx context.Context, call tools.Call) (tools.Result,
 	}{message, timedOut, mergeMessages(l.mergeAll(ctx, nil))})
 }
 
-func (l *leadTools) interrupt(ctx context.Context, call tools.Call) (tools.Result, error) {
-	var a struct{ Target string }
-	if err := call.Arguments(&a); err != nil {
-		return tools.Result{}, err
-	}
+func (l *leadTools) interrupt(ctx context.Context, _ tools.Call, a struct{ Target string }) (tools.Result, error) {
 	previous, err := l.Team.Interrupt(ctx, a.Target)
 	if err != nil {
-		return refusalResult(err)
+		return tools.Result{}, err
 	}
 	return answer(map[string]Status{"previous_status": previous.shown(maxText)})
 }
 
-func (l *leadTools) list(_ context.Context, call tools.Call) (tools.Result, error) {
-	var a struct {
-		Prefix string `json:"path_prefix"`
-	}
-	if err := call.Arguments(&a); err != nil {
-		return tools.Result{}, err
-	}
+type listArguments struct {
+	Prefix string `json:"path_prefix"`
+}
+
+func (l *leadTools) list(_ context.Context, _ tools.Call, a listArguments) (tools.Result, error) {
 	all := []Listed{}
 	for _, agent := range l.Team.List(a.Prefix) {
 		agent.Status = agent.Status.shown(maxListed)

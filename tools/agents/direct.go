@@ -18,28 +18,24 @@ func Direct(s Setup) []tools.Tool {
 			[]string{
 				messageSchema, itemsSchema, roleSchema, `"fork_context":{"type":"boolean","description":"Whether the agent knows this conversation. Defaults to false: tell it all that it needs."}`,
 				modelSchema, tierSchema, pathsSchema,
-			}), l.spawnDirect),
-		l.readingTool("send_input", "Gives an agent a message. One that has ended goes on with it.", closedSchema(
+			}), tools.Decoded(l.spawnDirect)),
+		l.scripted("send_input", "Gives an agent a message. One that has ended goes on with it.", closedSchema(
 			[]string{targetSchema, messageSchema, itemsSchema, `"interrupt":{"type":"boolean","description":"Whether to break off what the agent is doing. Defaults to false: it reads the message when it can."}`},
-			"target"), l.sendInput),
-		l.tool("resume_agent", "Opens an agent again that was closed: it still knows its conversation, and a worker has its copy. Give it a task by send_input.", closedSchema([]string{idSchema}, "id"), l.resume),
+			"target"), tools.Decoded(l.sendInput)),
+		l.tool("resume_agent", "Opens an agent again that was closed: it still knows its conversation, and a worker has its copy. Give it a task by send_input.", closedSchema([]string{idSchema}, "id"), tools.Decoded(l.resume)),
 		l.scripted("wait_agent", "Waits until one of some agents has ended, and returns the status of those that have. "+
 			"Wait only when you can't go on without them. The change of a worker that has completed is taken over into your tree then, and merged says what came of it.",
-			closedSchema([]string{`"targets":{"type":"array","items":{"type":"string"},"description":"Ids or nicknames of agents."}`, timeoutSchema}, "targets"), l.waitDirect),
+			closedSchema([]string{`"targets":{"type":"array","items":{"type":"string"},"description":"Ids or nicknames of agents."}`, timeoutSchema}, "targets"), tools.Decoded(l.waitDirect)),
 		l.scripted("close_agent", "Ends an agent and all that it started, and makes room for another: one that has completed counts until it is closed. "+
-			"The change of a worker that has completed is taken over before.", closedSchema([]string{targetSchema}, "target"), l.close),
+			"The change of a worker that has completed is taken over before.", closedSchema([]string{targetSchema}, "target"), tools.Decoded(l.close)),
 		l.mergeTool(),
 	}
 }
 
-func (l *leadTools) spawnDirect(ctx context.Context, call tools.Call) (tools.Result, error) {
-	var a spawnArguments
-	if err := call.Arguments(&a); err != nil {
-		return tools.Result{}, err
-	}
+func (l *leadTools) spawnDirect(ctx context.Context, _ tools.Call, a spawnArguments) (tools.Result, error) {
 	id, nickname, err := l.spawn(ctx, a, a.Fork)
 	if err != nil {
-		return refusalResult(err)
+		return tools.Result{}, err
 	}
 	return answer(struct {
 		ID       string  `json:"agent_id"`
@@ -54,52 +50,44 @@ func given(text string) *string {
 	return &text
 }
 
-func (l *leadTools) sendInput(ctx context.Context, call tools.Call) (tools.Result, error) {
-	var a struct {
-		messageArguments
-		Target    string `json:"target"`
-		Interrupt bool   `json:"interrupt"`
-	}
-	if err := call.Arguments(&a); err != nil {
-		return tools.Result{}, err
-	}
+type sendInputArguments struct {
+	messageArguments
+	Target    string `json:"target"`
+	Interrupt bool   `json:"interrupt"`
+}
+
+func (l *leadTools) sendInput(ctx context.Context, _ tools.Call, a sendInputArguments) (tools.Result, error) {
 	text, problem := a.text()
 	if problem != "" {
 		return tools.Refuse("send_input: " + problem + "."), nil
 	}
 	submission, err := l.Team.Send(ctx, a.Target, text, a.Interrupt)
 	if err != nil {
-		return refusalResult(err)
+		return tools.Result{}, err
 	}
 	return answer(map[string]string{"submission_id": submission})
 }
 
-func (l *leadTools) resume(ctx context.Context, call tools.Call) (tools.Result, error) {
-	var a struct{ ID string }
-	if err := call.Arguments(&a); err != nil {
-		return tools.Result{}, err
-	}
+func (l *leadTools) resume(ctx context.Context, _ tools.Call, a struct{ ID string }) (tools.Result, error) {
 	status, err := l.Team.Resume(ctx, a.ID)
 	if err != nil {
-		return refusalResult(err)
+		return tools.Result{}, err
 	}
 	return answer(map[string]Status{"status": status.shown(maxText)})
 }
 
-func (l *leadTools) waitDirect(ctx context.Context, call tools.Call) (tools.Result, error) {
-	var a struct {
-		Targets []string `json:"targets"`
-		Timeout *float64 `json:"timeout_ms"`
-	}
-	if err := call.Arguments(&a); err != nil {
-		return tools.Result{}, err
-	}
+type waitDirectArguments struct {
+	Targets []string `json:"targets"`
+	Timeout *float64 `json:"timeout_ms"`
+}
+
+func (l *leadTools) waitDirect(ctx context.Context, _ tools.Call, a waitDirectArguments) (tools.Result, error) {
 	if len(a.Targets) == 0 {
 		return tools.Refuse("wait_agent: targets is empty; name the agents to wait for by the ids or nicknames that spawn_agent returned."), nil
 	}
 	statuses, timedOut, err := l.Team.Wait(ctx, a.Targets, patience(a.Timeout))
 	if err != nil {
-		return refusalResult(err)
+		return tools.Result{}, err
 	}
 	shown := make(map[string]Status, len(statuses))
 	for id, status := range statuses {
@@ -124,18 +112,14 @@ func noneExists(statuses map[string]Status) bool {
 	return len(statuses) > 0
 }
 
-func (l *leadTools) close(ctx context.Context, call tools.Call) (tools.Result, error) {
-	var a struct{ Target string }
-	if err := call.Arguments(&a); err != nil {
-		return tools.Result{}, err
-	}
+func (l *leadTools) close(ctx context.Context, _ tools.Call, a struct{ Target string }) (tools.Result, error) {
 	merged := l.mergeAll(ctx, []string{a.Target})
 	if words := l.lossWarning(a.Target, merged); words != "" {
 		return tools.Refuse(words), nil
 	}
 	previous, err := l.Team.Close(ctx, a.Target)
 	if err != nil {
-		return refusalResult(err)
+		return tools.Result{}, err
 	}
 	return answer(struct {
 		Previous Status            `json:"previous_status"`

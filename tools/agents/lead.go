@@ -1,7 +1,6 @@
 package agents
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -68,60 +67,49 @@ func newLead(s Setup, group tools.Namespace) *leadTools {
 
 type run func(context.Context, tools.Call) (tools.Result, error)
 
-// tool returns a tool for starting or messaging agents. Its calls run in the model's order.
+// tool returns a tool for starting or messaging agents. Its calls run in the model's order. A *Refusal of the team is
+// the answer to the model.
 func (l *leadTools) tool(name, description string, parameters json.RawMessage, run run) tools.Tool {
-	return tools.Tool{Spec: tools.Spec{Name: name, Description: description, Parameters: parameters, Namespace: l.group}, Run: run, Mutates: true}
+	spec := tools.Spec{Name: name, Description: description, Parameters: parameters, Namespace: l.group}
+	return tools.Tool{Spec: spec, Mutates: true, Run: func(ctx context.Context, call tools.Call) (tools.Result, error) {
+		result, err := run(ctx, call)
+		if refusal, is := errors.AsType[*Refusal](err); is {
+			return tools.Refuse(refusal.Words), nil
+		}
+		return result, err
+	}}
 }
 
-// scripted returns a tool whose calls make merges.
+// scripted returns a tool outside of the model's order, because its calls make merges, or because it may end an agent's
+// turn: the agent's own call in the same tree may wait behind it, and the agent only ends with its calls.
 func (l *leadTools) scripted(name, description string, parameters json.RawMessage, run run) tools.Tool {
 	t := l.tool(name, description, parameters, run)
 	t.Mutates, t.Scripts = false, true
 	return t
 }
 
-// readingTool returns a tool that may end an agent's turn. It is outside the order of calls: the
-// agent's own call in the same tree may wait behind it, and the agent only ends with its calls.
-func (l *leadTools) readingTool(name, description string, parameters json.RawMessage, run run) tools.Tool {
-	return l.scripted(name, description, parameters, run)
-}
-
 const mergeName = "merge_agent"
 
 func (l *leadTools) mergeTool() tools.Tool {
 	return l.tool(mergeName, "Takes the change of an agent that has completed over into your tree, three ways, all of it or nothing. It is done by itself when you wait for the agent; "+
-		"call this to try again, after you or the agent did away with what was in the way.", closedSchema([]string{idSchema}, "id"), l.merge)
+		"call this to try again, after you or the agent did away with what was in the way.", closedSchema([]string{idSchema}, "id"), tools.Decoded(l.merge))
 }
 
-func (l *leadTools) merge(ctx context.Context, call tools.Call) (tools.Result, error) {
-	var a struct{ ID string }
-	if err := call.Arguments(&a); err != nil {
-		return tools.Result{}, err
-	}
-	result, err := l.Team.Merge(ctx, a.ID)
-	if err != nil {
-		return refusalResult(err)
-	}
-	return result, nil
+func (l *leadTools) merge(ctx context.Context, _ tools.Call, a struct{ ID string }) (tools.Result, error) {
+	return l.Team.Merge(ctx, a.ID)
 }
 
-// merged is the result of a merge.
-type merged struct {
-	words  string
-	failed bool
-}
-
-// mergeAll merges the changes of completed agents, each by its own call.
-func (l *leadTools) mergeAll(ctx context.Context, ids []string) map[string]merged {
+// mergeAll merges the changes of completed agents, each by its own call. It returns the results by agent.
+func (l *leadTools) mergeAll(ctx context.Context, ids []string) map[string]tools.Result {
 	calls := tools.ScriptCallsOf(ctx)
 	var mu sync.Mutex
-	all := map[string]merged{}
+	all := map[string]tools.Result{}
 	for _, id := range l.Team.Unmerged(ids) {
 		input, _ := json.Marshal(map[string]string{"id": id}) // of a text, which never fails
 		calls.Start(ctx, tools.Call{Name: mergeName, Input: string(input)}, func(result tools.Result) {
 			mu.Lock()
 			defer mu.Unlock()
-			all[id] = merged{result.Output, result.Failed}
+			all[id] = result
 		})
 	}
 	calls.Wait()
@@ -129,25 +117,25 @@ func (l *leadTools) mergeAll(ctx context.Context, ids []string) map[string]merge
 }
 
 // mergeMessages are the words of merges; nil for none.
-func mergeMessages(all map[string]merged) map[string]string {
+func mergeMessages(all map[string]tools.Result) map[string]string {
 	if len(all) == 0 {
 		return nil
 	}
 	said := make(map[string]string, len(all))
 	for id, m := range all {
-		said[id] = m.words
+		said[id] = m.Output
 	}
 	return said
 }
 
 // lossWarning explains once that closing an agent would lose its change.
-func (l *leadTools) lossWarning(id string, all map[string]merged) string {
+func (l *leadTools) lossWarning(id string, all map[string]tools.Result) string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for of, m := range all {
-		if m.failed && !l.warned[of] {
+		if m.Failed && !l.warned[of] {
 			l.warned[of] = true
-			return fmt.Sprintf("close_agent: %s is still open, since its change is not taken over: %s\nCall %s to try again, or close_agent again to close it without its change.", id, m.words, mergeName)
+			return fmt.Sprintf("close_agent: %s is still open, since its change is not taken over: %s\nCall %s to try again, or close_agent again to close it without its change.", id, m.Output, mergeName)
 		}
 	}
 	return ""
@@ -169,27 +157,11 @@ func patience(milliseconds *float64) time.Duration {
 	return time.Duration(within) * time.Millisecond
 }
 
-// refusalResult returns a team's refusal as a result.
-func refusalResult(err error) (tools.Result, error) {
-	if refusal, is := errors.AsType[*Refusal](err); is {
-		return tools.Refuse(refusal.Words), nil
-	}
-	return tools.Result{}, err
-}
-
 // answer is a result as JSON, with angle brackets as they are.
 func answer(value any) (tools.Result, error) {
-	raw, err := encoded(value)
+	raw, err := tools.JSON(value)
 	if err != nil {
 		return tools.Result{}, fmt.Errorf("encode what came of it: %w", err)
 	}
 	return tools.Result{Output: string(raw)}, nil
-}
-
-func encoded(value any) ([]byte, error) {
-	var text bytes.Buffer
-	encoder := json.NewEncoder(&text)
-	encoder.SetEscapeHTML(false)
-	err := encoder.Encode(value)
-	return bytes.TrimSuffix(text.Bytes(), []byte("\n")), err
 }

@@ -19,7 +19,7 @@ func Task(s Setup) []tools.Tool {
 			`"prompt":{"type":"string","description":"The task."}`,
 			`"subagent_type":{"type":"string","description":"The kind of agent."}`,
 			`"task_id":{"type":"string","description":"Of a task before, whose agent goes on with this one. Leave it out for another agent."}`,
-		}, "description", "prompt", "subagent_type"), l.task),
+		}, "description", "prompt", "subagent_type"), tools.Decoded(l.task)),
 		l.mergeTool(),
 	}
 }
@@ -42,24 +42,22 @@ func (s Setup) aboutTypes() string {
 	return words
 }
 
-func (l *leadTools) task(ctx context.Context, call tools.Call) (tools.Result, error) {
-	var a struct {
-		Prompt string `json:"prompt"`
-		Type   string `json:"subagent_type"`
-		ID     string `json:"task_id"`
-	}
-	if err := call.Arguments(&a); err != nil {
-		return tools.Result{}, err
-	}
+type taskArguments struct {
+	Prompt string `json:"prompt"`
+	Type   string `json:"subagent_type"`
+	ID     string `json:"task_id"`
+}
+
+func (l *leadTools) task(ctx context.Context, _ tools.Call, a taskArguments) (tools.Result, error) {
 	id, err := l.begin(ctx, a.ID, a.Prompt, a.Type)
 	if err != nil {
-		return refusalResult(err)
+		return tools.Result{}, err
 	}
 	status, err := l.awaitEnd(ctx, id)
 	if err != nil {
-		return refusalResult(err)
+		return tools.Result{}, err
 	}
-	var merged merged
+	var merged tools.Result
 	for _, m := range l.mergeAll(ctx, []string{id}) { // under its id, where the model named it otherwise
 		merged = m
 	}
@@ -67,13 +65,13 @@ func (l *leadTools) task(ctx context.Context, call tools.Call) (tools.Result, er
 	if status.State != Completed {
 		words += "The agent did not complete it: " + status.State + ".\n"
 	}
-	if merged.words != "" {
-		words += merged.words + "\n"
+	if merged.Output != "" {
+		words += merged.Output + "\n"
 	}
-	if merged.failed {
+	if merged.Failed {
 		words += "Do away with what is in the way, and call " + mergeName + " with the task_id as id to try again.\n"
 	}
-	return tools.Result{Output: words, Failed: merged.failed || status.State != Completed, Detail: map[string]any{TaskDetail: id}}, nil
+	return tools.Result{Output: words, Failed: merged.Failed || status.State != Completed, Detail: map[string]any{TaskDetail: id}}, nil
 }
 
 // begin starts an agent, or has one go on.

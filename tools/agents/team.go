@@ -84,11 +84,11 @@ func (s Status) Ended() bool { return s.State != PendingInit && s.State != Runni
 func (s Status) MarshalJSON() ([]byte, error) {
 	switch {
 	case s.State == Completed && s.Text == "":
-		return encoded(map[string]any{s.State: nil})
+		return tools.JSON(map[string]any{s.State: nil})
 	case s.State == Completed, s.State == Errored:
-		return encoded(map[string]string{s.State: s.Text})
+		return tools.JSON(map[string]string{s.State: s.Text})
 	}
-	return encoded(s.State)
+	return tools.JSON(s.State)
 }
 
 // UnmarshalJSON parses MarshalJSON's form.
