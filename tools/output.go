@@ -271,6 +271,12 @@ func Tokens(bytes int64) int64 {
 	return int64(math.Ceil(float64(bytes) / bytesPerToken))
 }
 
+// AskedTokens converts a number of tokens that a call asks for into a Result's Budget.
+func AskedTokens(asked float64) int {
+	const most = 1 << 30
+	return int(min(max(asked, 0), most))
+}
+
 // CutWarning begins a cut output.
 const CutWarning = "Warning: truncated output"
 

@@ -67,6 +67,17 @@ func Decoded[A any](do func(ctx context.Context, call Call, arguments A) (Result
 	}
 }
 
+// Milliseconds converts a call's number of milliseconds, whatever it is, to a time within bounds.
+func Milliseconds(ms float64, least, most time.Duration) time.Duration {
+	switch {
+	case ms <= float64(least/time.Millisecond):
+		return least
+	case ms >= float64(most/time.Millisecond):
+		return most
+	}
+	return time.Duration(ms * float64(time.Millisecond))
+}
+
 // Text returns the input of a freeform tool. It is an argument if the tool is offered as a function: the
 // dispatcher passes a freeform tool's text for every form.
 func (c Call) Text() (string, error) {

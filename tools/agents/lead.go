@@ -153,8 +153,7 @@ func patience(milliseconds *float64) time.Duration {
 	if milliseconds == nil {
 		return defaultWait
 	}
-	within := min(max(*milliseconds, float64(minWait.Milliseconds())), float64(maxWait.Milliseconds()))
-	return time.Duration(within) * time.Millisecond
+	return tools.Milliseconds(*milliseconds, minWait, maxWait)
 }
 
 // answer is a result as JSON, with angle brackets as they are.

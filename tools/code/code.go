@@ -74,7 +74,7 @@ func New(ctx context.Context, o Options) *Tools {
 func (t *Tools) All() []tools.Tool {
 	return []tools.Tool{
 		{Spec: execSpec(t.options.Nested()), Run: t.exec, Scripts: true},
-		{Spec: waitSpec, Run: t.wait, Scripts: true},
+		{Spec: waitSpec, Run: tools.Decoded(t.wait), Scripts: true},
 	}
 }
 

@@ -34,17 +34,15 @@ func (t *Tools) exec(ctx context.Context, call tools.Call) (tools.Result, error)
 	return c.answerAfter(ctx, began, o.yield, o.budget)
 }
 
+type waitArguments struct {
+	Cell      json.RawMessage `json:"cell_id"`
+	YieldMS   float64         `json:"yield_time_ms"`
+	MaxTokens float64         `json:"max_tokens"`
+	Terminate bool            `json:"terminate"`
+}
+
 // wait goes on with a cell, or ends it.
-func (t *Tools) wait(ctx context.Context, call tools.Call) (tools.Result, error) {
-	var a struct {
-		Cell      json.RawMessage `json:"cell_id"`
-		YieldMS   float64         `json:"yield_time_ms"`
-		MaxTokens float64         `json:"max_tokens"`
-		Terminate bool            `json:"terminate"`
-	}
-	if err := call.Arguments(&a); err != nil {
-		return tools.Result{}, err
-	}
+func (t *Tools) wait(ctx context.Context, _ tools.Call, a waitArguments) (tools.Result, error) {
 	began, id := time.Now(), strings.Trim(string(a.Cell), `" `)
 	c := t.find(id)
 	if c == nil {
@@ -53,7 +51,7 @@ func (t *Tools) wait(ctx context.Context, call tools.Call) (tools.Result, error)
 	if a.Terminate {
 		c.stop("by the model")
 	}
-	return c.answerAfter(ctx, began, waitTime(a.YieldMS, waitYield), tokens(a.MaxTokens))
+	return c.answerAfter(ctx, began, waitTime(a.YieldMS, waitYield), tools.AskedTokens(a.MaxTokens))
 }
 
 // answerAfter is the answer about a cell once there is something to tell, or the time is over.
@@ -73,23 +71,12 @@ func (c *scriptCell) answerAfter(ctx context.Context, began time.Time, yield tim
 	return result, nil
 }
 
+// waitTime returns a call's waiting time, or otherwise.
 func waitTime(ms float64, otherwise time.Duration) time.Duration {
-	switch {
-	case ms <= 0:
+	if ms <= 0 {
 		return otherwise
-	case ms >= float64(maxYield/time.Millisecond):
-		return maxYield
 	}
-	return time.Duration(ms * float64(time.Millisecond))
-}
-
-// tokens converts a number of tokens. Invalid numbers count as none.
-func tokens(asked float64) int {
-	const most = 1 << 30
-	if asked >= 1 && asked < most {
-		return int(asked)
-	}
-	return 0
+	return tools.Milliseconds(ms, 0, maxYield)
 }
 
 // status is the state of a script.

@@ -7,6 +7,8 @@ import (
 	"io"
 	"strings"
 	"time"
+
+	"github.com/agent-ci/agent-ci/tools"
 )
 
 // pragma begins a script's first line with options.
@@ -48,7 +50,7 @@ func optionsIn(source string) (o scriptOptions, problem string) {
 		o.yield = waitTime(*a.YieldMS, execYield)
 	}
 	if a.MaxTokens != nil {
-		o.budget = tokens(*a.MaxTokens)
+		o.budget = tools.AskedTokens(*a.MaxTokens)
 	}
 	return o, ""
 }

@@ -31,7 +31,7 @@ func (t *Tools) shellAction(call tools.Call) ([]commandRequest, error) {
 	if len(a.Commands) == 0 {
 		return nil, errors.New("it has no commands")
 	}
-	budget := tokens(float64(tools.Tokens(int64(min(max(a.MaxOutputLength, 0), maxCharacters)))))
+	budget := tools.AskedTokens(float64(tools.Tokens(int64(min(max(a.MaxOutputLength, 0), maxCharacters)))))
 	all := make([]commandRequest, len(a.Commands))
 	for i, command := range a.Commands {
 		all[i] = commandRequest{

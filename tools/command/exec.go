@@ -55,7 +55,7 @@ func (t *Tools) execLaunches(call tools.Call) ([]commandRequest, error) {
 	}
 	l := commandRequest{
 		callID: call.ID, argv: t.shellArgv(a.Shell, a.Login, a.Cmd), workdir: a.Workdir, limit: t.limit(a.TimeoutMS, t.options.Limit),
-		tty: a.TTY, patience: yieldTime(a.YieldMS, a.TimeoutMS), budget: tokens(a.MaxTokens),
+		tty: a.TTY, patience: yieldTime(a.YieldMS, a.TimeoutMS), budget: tools.AskedTokens(a.MaxTokens),
 	}
 	if a.Shell == "" {
 		l.script = a.Cmd
@@ -122,9 +122,9 @@ func (t *Tools) addSession(r *startedCommand, id int) *session {
 func yieldTime(yieldMS, timeoutMS float64) time.Duration {
 	switch {
 	case yieldMS > 0:
-		return clampMS(yieldMS, minYield, maxYield)
+		return tools.Milliseconds(yieldMS, minYield, maxYield)
 	case timeoutMS > 0:
-		return clampMS(timeoutMS, defaultYield, maxYield)
+		return tools.Milliseconds(timeoutMS, defaultYield, maxYield)
 	}
 	return defaultYield
 }

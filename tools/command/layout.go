@@ -98,12 +98,6 @@ func (p callNews) chunkID() string {
 	return hex.EncodeToString(sum[:3])
 }
 
-// tokens converts a requested number.
-func tokens(asked float64) int {
-	const most = 1 << 30
-	return int(min(max(asked, 0), most))
-}
-
 // awaitResult waits for the end and describes it, with a warning before the output.
 func (r *startedCommand) awaitResult() (tools.Ran, error) {
 	status, err := r.process.Wait()

@@ -4,6 +4,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/agent-ci/agent-ci/tools"
 )
 
 // loginShells lists shells whose login files may reset PATH, as most /etc/profile do.
@@ -17,7 +19,7 @@ func withPrograms(argv []string, folder string) []string {
 		return argv
 	}
 	argv = slices.Clone(argv)
-	argv[i] = "PATH=\"$PATH\":'" + strings.ReplaceAll(folder, "'", `'\''`) + "'; " + argv[i]
+	argv[i] = "PATH=\"$PATH\":" + tools.Quoted([]string{folder}) + "; " + argv[i]
 	return argv
 }
 

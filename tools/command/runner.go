@@ -76,7 +76,7 @@ func New(o Options) *Tools {
 func (t *Tools) All() []tools.Tool {
 	return []tools.Tool{
 		t.tool(execSpec, t.execLaunches, t.execCommand),
-		{Spec: stdinSpec, Run: t.writeStdin},
+		{Spec: stdinSpec, Run: tools.Decoded(t.writeStdin)},
 		t.tool(shellCommandSpec, t.shellCommandLaunches, t.runShell),
 		t.tool(shellSpec(t.options.Shell), t.shellLaunches, t.runShell),
 	}
@@ -214,16 +214,5 @@ func (t *Tools) limit(askedMS float64, otherwise time.Duration) time.Duration {
 	if askedMS <= 0 {
 		return min(otherwise, t.options.Limit)
 	}
-	return clampMS(askedMS, time.Millisecond, t.options.Limit)
-}
-
-// clampMS converts any number of milliseconds to a bounded duration.
-func clampMS(ms float64, least, most time.Duration) time.Duration {
-	switch {
-	case ms <= float64(least/time.Millisecond):
-		return least
-	case ms >= float64(most/time.Millisecond):
-		return most
-	}
-	return time.Duration(ms * float64(time.Millisecond))
+	return tools.Milliseconds(askedMS, time.Millisecond, t.options.Limit)
 }

@@ -42,11 +42,7 @@ type stdinArguments struct {
 
 // writeStdin waits until the session's command exits or the yield time is over. Calls for one
 // session are sequential. After the end of ctx the command continues until Close.
-func (t *Tools) writeStdin(ctx context.Context, call tools.Call) (tools.Result, error) {
-	var a stdinArguments
-	if err := call.Arguments(&a); err != nil {
-		return tools.Result{}, err
-	}
+func (t *Tools) writeStdin(ctx context.Context, call tools.Call, a stdinArguments) (tools.Result, error) {
 	began := time.Now()
 	s := t.sessions.use(a.SessionID)
 	if s == nil {
@@ -68,7 +64,7 @@ func (t *Tools) writeStdin(ctx context.Context, call tools.Call) (tools.Result, 
 	if err != nil {
 		return tools.Result{Printed: s.output.Take()}, err
 	}
-	p := callNews{callID: call.ID, took: time.Since(began), budget: tokens(a.MaxTokens)}
+	p := callNews{callID: call.ID, took: time.Since(began), budget: tools.AskedTokens(a.MaxTokens)}
 	switch {
 	case ended:
 	case unwritten != nil:
@@ -96,9 +92,9 @@ func (s *session) write(ctx context.Context, chars string, until time.Time) erro
 
 func (a stdinArguments) patience() time.Duration {
 	if a.Chars == "" {
-		return clampMS(a.YieldMS, minPoll, maxPoll)
+		return tools.Milliseconds(a.YieldMS, minPoll, maxPoll)
 	}
-	return clampMS(a.YieldMS, minYield, maxYield)
+	return tools.Milliseconds(a.YieldMS, minYield, maxYield)
 }
 
 func (t *Tools) unknownSession(id float64) string {

@@ -60,9 +60,9 @@ func (c Checkout) rules() walk.Rules {
 func New(o Options) []tools.Tool {
 	p := place(o)
 	return []tools.Tool{
-		tool(readSpec, p.readFile),
-		tool(listSpec, p.listDir),
-		tool(grepSpec, grepFiles{p, searchTime}.grep),
-		tool(imageSpec, viewImage{p, make(chan struct{}, 1)}.view),
+		Tool(readSpec, p.readFile),
+		Tool(listSpec, p.listDir),
+		Tool(grepSpec, grepFiles{p, searchTime}.grep),
+		Tool(imageSpec, viewImage{p, make(chan struct{}, 1)}.view),
 	}
 }

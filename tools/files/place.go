@@ -32,20 +32,16 @@ func ofGit(name string) refusal {
 	return refusal(name + " is in git's own directory, which is not shown; use git commands to ask git")
 }
 
-// tool returns a tool that decodes arguments for do. Refusals become text for the model with the
+// Tool returns a tool that decodes arguments for do. Refusals become text for the model with the
 // tool's name.
-func tool[A any](spec tools.Spec, do func(context.Context, A) (tools.Result, error)) tools.Tool {
-	return tools.Tool{Spec: spec, Run: func(ctx context.Context, call tools.Call) (tools.Result, error) {
-		var a A
-		if err := call.Arguments(&a); err != nil {
-			return tools.Result{}, err
-		}
+func Tool[A any](spec tools.Spec, do func(context.Context, A) (tools.Result, error)) tools.Tool {
+	return tools.Tool{Spec: spec, Run: tools.Decoded(func(ctx context.Context, _ tools.Call, a A) (tools.Result, error) {
 		result, err := do(ctx, a)
-		if refused, ok := errors.AsType[refusal](err); ok {
-			return tools.Refuse(spec.Name + ": " + string(refused)), nil
+		if words, is := Refused(err); is {
+			return tools.Refuse(spec.Name + ": " + words), nil
 		}
 		return result, err
-	}}
+	})}
 }
 
 // spot is a path below an open root, not yet looked at.

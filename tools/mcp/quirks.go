@@ -7,6 +7,8 @@ import (
 	"io"
 	"net/http"
 	"strings"
+
+	"github.com/agent-ci/agent-ci/tools"
 )
 
 // emptyCursor replaces an empty cursor. The library treats it as none, but in the protocol only a
@@ -81,13 +83,10 @@ func withCursor(object json.RawMessage, key, old, replacement string) (json.RawM
 
 // encoded returns the members as JSON, or the original text.
 func encoded(members map[string]json.RawMessage, raw []byte) []byte {
-	var b bytes.Buffer
-	encoder := json.NewEncoder(&b)
-	encoder.SetEscapeHTML(false)
-	if encoder.Encode(members) != nil {
-		return raw
+	if text, err := tools.JSON(members); err == nil {
+		return text
 	}
-	return bytes.TrimSpace(b.Bytes())
+	return raw
 }
 
 // maxList is up to how many bytes of a request are searched for emptyCursor. Requests for a

@@ -50,13 +50,9 @@ type Resources struct {
 func ResourceTools(servers func() []Resources) []tools.Tool {
 	r := resources{servers}
 	return []tools.Tool{
-		r.tool(listResourcesSpec, func(ctx context.Context, a resourceArguments) (tools.Result, error) {
-			return r.list(ctx, a, "resources", listResources)
-		}),
-		r.tool(listTemplatesSpec, func(ctx context.Context, a resourceArguments) (tools.Result, error) {
-			return r.list(ctx, a, "resource_templates", listTemplates)
-		}),
-		r.tool(readResourceSpec, r.read),
+		{Spec: listResourcesSpec, Mutates: true, Run: r.list("resources", listResources)},
+		{Spec: listTemplatesSpec, Mutates: true, Run: r.list("resource_templates", listTemplates)},
+		{Spec: readResourceSpec, Mutates: true, Run: tools.Decoded(r.read)},
 	}
 }
 
@@ -68,19 +64,6 @@ type resourceArguments struct {
 }
 
 type resources struct{ servers func() []Resources }
-
-func (r resources) tool(spec tools.Spec, run func(context.Context, resourceArguments) (tools.Result, error)) tools.Tool {
-	return tools.Tool{
-		Spec: spec, Mutates: true,
-		Run: func(ctx context.Context, call tools.Call) (tools.Result, error) {
-			var a resourceArguments
-			if err := call.Arguments(&a); err != nil {
-				return tools.Result{}, err
-			}
-			return run(ctx, a)
-		},
-	}
-}
 
 // of returns the servers of a call, or a problem for the model.
 func (r resources) of(name string) ([]Resources, string) {
@@ -116,7 +99,14 @@ type resource struct {
 // lister lists one page of a server.
 type lister func(ctx context.Context, s *Session, cursor string) (found []resource, next string, err error)
 
-func (r resources) list(ctx context.Context, a resourceArguments, key string, list lister) (tools.Result, error) {
+// list returns the Run of a tool that lists what servers have, under a key of the answer.
+func (r resources) list(key string, list lister) func(context.Context, tools.Call) (tools.Result, error) {
+	return tools.Decoded(func(ctx context.Context, _ tools.Call, a resourceArguments) (tools.Result, error) {
+		return r.listed(ctx, a, key, list)
+	})
+}
+
+func (r resources) listed(ctx context.Context, a resourceArguments, key string, list lister) (tools.Result, error) {
 	asked, problem := r.of(a.Server)
 	switch {
 	case problem != "":
@@ -245,7 +235,7 @@ func listTemplates(ctx context.Context, s *Session, cursor string) ([]resource, 
 // maxURI is up to how many bytes of an address a model is shown.
 const maxURI = 2000
 
-func (r resources) read(ctx context.Context, a resourceArguments) (tools.Result, error) {
+func (r resources) read(ctx context.Context, _ tools.Call, a resourceArguments) (tools.Result, error) {
 	asked, problem := r.of(a.Server)
 	switch {
 	case problem != "":

@@ -76,13 +76,11 @@ func isValue(text string, value any) bool {
 
 // compact returns a value as JSON in one line, with <, > and & as they are.
 func compact(value any) string {
-	var b strings.Builder
-	encoder := json.NewEncoder(&b)
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(value); err != nil {
+	text, err := tools.JSON(value)
+	if err != nil {
 		return "[structured content, can't be shown: " + word(err.Error()) + "]"
 	}
-	return strings.TrimSpace(b.String())
+	return string(text)
 }
 
 // returns is the schema of a script's result: the server's answer.

@@ -24,13 +24,10 @@ var getSpec = tools.Spec{
 
 // Get returns the tool that returns lessons.
 func (m Memory) Get() tools.Tool {
-	return tools.Tool{Spec: getSpec, Run: func(_ context.Context, call tools.Call) (tools.Result, error) {
-		var a struct {
-			ID string `json:"memory_id"`
-		}
-		if err := call.Arguments(&a); err != nil {
-			return tools.Result{}, err
-		}
+	type arguments struct {
+		ID string `json:"memory_id"`
+	}
+	return tools.Tool{Spec: getSpec, Run: tools.Decoded(func(_ context.Context, _ tools.Call, a arguments) (tools.Result, error) {
 		ids := m.Chosen
 		if id := strings.TrimSpace(a.ID); id != "" {
 			ids = []string{id}
@@ -44,5 +41,5 @@ func (m Memory) Get() tools.Tool {
 			return tools.Refuse(fmt.Sprintf("get_memory: there is no lesson %q; the ids stand in the index in the first message. Without memory_id you get those that fit the task.", clip.Bytes(ids[0], indexWidth))), nil
 		}
 		return tools.Result{Output: m.describe(ids), Detail: map[string]any{"lessons": ids}}, nil
-	}}
+	})}
 }

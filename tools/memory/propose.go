@@ -32,11 +32,7 @@ type Take func(ctx context.Context, p Proposal) (taken Lesson, refusal string, e
 
 // Propose returns the tool. Nil take means that nobody wants proposals.
 func Propose(take Take) tools.Tool {
-	return tools.Tool{Spec: proposeSpec, Mutates: take != nil, Run: func(ctx context.Context, call tools.Call) (tools.Result, error) {
-		var p Proposal
-		if err := call.Arguments(&p); err != nil {
-			return tools.Result{}, err
-		}
+	return tools.Tool{Spec: proposeSpec, Mutates: take != nil, Run: tools.Decoded(func(ctx context.Context, _ tools.Call, p Proposal) (tools.Result, error) {
 		if take == nil {
 			return tools.Refuse("propose_lesson: no lessons are taken from you: memory.propose is off, or another agent has started you. Go on without; what others should know can stand in your last message."), nil
 		}
@@ -51,5 +47,5 @@ func Propose(take Take) tools.Tool {
 			Output: fmt.Sprintf("Noted as %s, for people to review. The runner writes it down after your work; leave the file of lessons alone.", lesson.ID),
 			Detail: map[string]any{"lesson": lesson.ID},
 		}, nil
-	}}
+	})}
 }

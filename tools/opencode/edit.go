@@ -12,6 +12,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops/v4a/tree"
 	"github.com/agent-ci/agent-ci/tools"
+	"github.com/agent-ci/agent-ci/tools/files"
 	"github.com/agent-ci/agent-ci/tools/patch"
 )
 
@@ -66,25 +67,17 @@ type editor struct {
 	seen    *KnownFiles
 }
 
-// refusalError is why a file is not changed, in words for the model.
-type refusalError struct{ words string }
-
-func (m *refusalError) Error() string { return m.words }
-
 // change gives a file a new text. change also returns the words for the model.
 func (e editor) change(ctx context.Context, tool, name string, change func(was *string) (now, done string, err error)) (tools.Result, error) {
 	var now, done string
+	var unfit error
 	result, err := e.patcher.Rewrite(ctx, e.dir.Path, []string{name}, func(was tree.Texts) (tree.Texts, error) {
-		var err error
-		if now, done, err = change(was[name]); err != nil {
-			return nil, &refusalError{err.Error()}
-		}
-		return tree.Texts{name: &now}, nil
+		now, done, unfit = change(was[name])
+		return tree.Texts{name: &now}, unfit
 	})
-	if unfit, is := errors.AsType[*refusalError](err); is {
-		return tools.Refuse(tool + ": " + name + ": " + unfit.words), nil
-	}
 	switch {
+	case err != nil && err == unfit:
+		return tools.Refuse(tool + ": " + name + ": " + err.Error()), nil
 	case err != nil:
 		return tools.Result{}, err
 	case result.Failed:
@@ -119,7 +112,7 @@ type editArguments struct {
 }
 
 func editTool(e editor) tools.Tool {
-	made := tool(editSpec, func(ctx context.Context, a editArguments) (tools.Result, error) {
+	made := files.Tool(editSpec, func(ctx context.Context, a editArguments) (tools.Result, error) {
 		if a.Old == a.New {
 			return tools.Refuse("edit: oldString and newString are the same: nothing would change"), nil
 		}
@@ -166,7 +159,7 @@ type writeArguments struct {
 }
 
 func writeTool(e editor) tools.Tool {
-	made := tool(writeSpec, func(ctx context.Context, a writeArguments) (tools.Result, error) {
+	made := files.Tool(writeSpec, func(ctx context.Context, a writeArguments) (tools.Result, error) {
 		return e.change(ctx, writeSpec.Name, a.Path, func(was *string) (string, string, error) {
 			if was == nil {
 				return a.Content, "Wrote file successfully.", nil

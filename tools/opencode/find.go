@@ -33,7 +33,7 @@ func globTool(search tools.Tool) tools.Tool {
 		Pattern string `json:"pattern"`
 		Path    string `json:"path"`
 	}
-	return tool(globSpec, func(ctx context.Context, a arguments) (tools.Result, error) {
+	return files.Tool(globSpec, func(ctx context.Context, a arguments) (tools.Result, error) {
 		result, err := callTool(ctx, search, globSpec.Name, map[string]any{"pattern": "", "include": a.Pattern, "path": cmp.Or(a.Path, "."), "limit": maxFound})
 		if !result.Failed && result.Detail["files"] == 0 {
 			result.Output = nothingFound
@@ -73,7 +73,7 @@ func grepTool(o files.Options) tools.Tool {
 		Path    string `json:"path"`
 		Include string `json:"include"`
 	}
-	return tool(grepSpec, func(ctx context.Context, a arguments) (tools.Result, error) {
+	return files.Tool(grepSpec, func(ctx context.Context, a arguments) (tools.Result, error) {
 		found, err := o.Grep(ctx, a.Pattern, a.Include, cmp.Or(a.Path, "."), maxFound)
 		words, late := files.Refused(err)
 		if late = late && len(found.Files) > 0; err != nil && !late {
@@ -128,7 +128,7 @@ func listTool(listing tools.Tool) tools.Tool {
 	type arguments struct {
 		Path string `json:"path"`
 	}
-	return tool(listSpec, func(ctx context.Context, a arguments) (tools.Result, error) {
+	return files.Tool(listSpec, func(ctx context.Context, a arguments) (tools.Result, error) {
 		result, err := callTool(ctx, listing, listSpec.Name, map[string]any{"dir_path": cmp.Or(a.Path, "."), "depth": listDepth, "limit": maxFound})
 		if path, is := strings.CutPrefix(result.Output, "Absolute path: "); is {
 			top, entries, _ := strings.Cut(path, "\n")

@@ -6,8 +6,6 @@
 package opencode
 
 import (
-	"context"
-
 	"github.com/agent-ci/agent-ci/tools"
 	"github.com/agent-ci/agent-ci/tools/dialect"
 	"github.com/agent-ci/agent-ci/tools/files"
@@ -49,19 +47,4 @@ func New(o Options) []tools.Tool {
 		all = append(all, todoWrite(plan.New(o.SetPlan)), todoRead(o.Plan))
 	}
 	return all
-}
-
-// tool has calls carried out under their arguments.
-func tool[A any](spec tools.Spec, do func(context.Context, A) (tools.Result, error)) tools.Tool {
-	return tools.Tool{Spec: spec, Run: func(ctx context.Context, call tools.Call) (tools.Result, error) {
-		var a A
-		if err := call.Arguments(&a); err != nil {
-			return tools.Result{}, err
-		}
-		result, err := do(ctx, a)
-		if words, is := files.Refused(err); is {
-			return tools.Refuse(spec.Name + ": " + words), nil
-		}
-		return result, err
-	}}
 }

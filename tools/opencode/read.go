@@ -37,7 +37,7 @@ var pictures = []string{".png", ".jpg", ".jpeg", ".gif", ".webp"}
 
 // readTool reads text, and images by view, if any.
 func readTool(o files.Options, s *KnownFiles, view *tools.Tool) tools.Tool {
-	return tool(readSpec, func(ctx context.Context, a readArguments) (tools.Result, error) {
+	return files.Tool(readSpec, func(ctx context.Context, a readArguments) (tools.Result, error) {
 		if view != nil && slices.Contains(pictures, strings.ToLower(filepath.Ext(a.Path))) {
 			return callTool(ctx, *view, readSpec.Name, map[string]any{"path": a.Path})
 		}

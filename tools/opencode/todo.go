@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/agent-ci/agent-ci/tools"
+	"github.com/agent-ci/agent-ci/tools/files"
 	"github.com/agent-ci/agent-ci/tools/plan"
 )
 
@@ -40,7 +41,7 @@ func todoWrite(setPlan tools.Tool) tools.Tool {
 	type arguments struct {
 		Todos []todo `json:"todos"`
 	}
-	made := tool(todoWriteSpec, func(ctx context.Context, a arguments) (tools.Result, error) {
+	made := files.Tool(todoWriteSpec, func(ctx context.Context, a arguments) (tools.Result, error) {
 		steps := []plan.Step{}
 		for _, t := range a.Todos {
 			if t.Status != cancelled {
@@ -64,7 +65,7 @@ var todoReadSpec = tools.Spec{
 }
 
 func todoRead(current func() plan.Plan) tools.Tool {
-	return tool(todoReadSpec, func(context.Context, struct{}) (tools.Result, error) {
+	return files.Tool(todoReadSpec, func(context.Context, struct{}) (tools.Result, error) {
 		todos := []todo{}
 		for _, step := range current().Steps {
 			todos = append(todos, todo{Content: step.Step, Status: step.Status})

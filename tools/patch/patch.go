@@ -89,7 +89,7 @@ func (p *Patcher) run(ctx context.Context, call tools.Call) (tools.Result, error
 	case call.Form == tools.Written && p.options.Written != nil:
 		return p.edit(ctx, call.Input)
 	}
-	text, err := patchText(call)
+	text, err := call.Text()
 	if err != nil {
 		return tools.Result{}, err
 	}
@@ -101,18 +101,6 @@ func (p *Patcher) run(ctx context.Context, call tools.Call) (tools.Result, error
 	}
 	result.Output = layout(result.Failed, time.Since(began), result.Output)
 	return result, err
-}
-
-// patchText returns a call's patch. The dispatcher passes a freeform tool's text for every form.
-func patchText(call tools.Call) (string, error) {
-	if call.Form == tools.Freeform {
-		return call.Input, nil
-	}
-	var arguments struct {
-		Input string `json:"input"`
-	}
-	err := call.Arguments(&arguments)
-	return arguments.Input, err
 }
 
 // layout is the reference implementation's, known to models.

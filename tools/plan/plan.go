@@ -38,11 +38,7 @@ var spec = tools.Spec{
 
 // New returns the tool. take receives each valid plan; its error fails the call.
 func New(take func(Plan) error) tools.Tool {
-	return tools.Tool{Spec: spec, Mutates: true, Run: func(_ context.Context, call tools.Call) (tools.Result, error) {
-		var p Plan
-		if err := call.Arguments(&p); err != nil {
-			return tools.Result{}, err
-		}
+	return tools.Tool{Spec: spec, Mutates: true, Run: tools.Decoded(func(_ context.Context, _ tools.Call, p Plan) (tools.Result, error) {
 		if problem := p.problem(); problem != "" {
 			return tools.Refuse("update_plan: " + problem), nil
 		}
@@ -50,7 +46,7 @@ func New(take func(Plan) error) tools.Tool {
 			return tools.Result{}, fmt.Errorf("take the plan: %w", err)
 		}
 		return tools.Result{Output: "Plan updated"}, nil
-	}}
+	})}
 }
 
 // problem checks rules beyond the schema.

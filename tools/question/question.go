@@ -58,13 +58,10 @@ const (
 // New returns the tool. pass forwards questions to people who answer after the run; its error fails
 // the call. Nil means that nobody answers, and the model must decide itself.
 func New(pass func(context.Context, []Question) error) tools.Tool {
-	return tools.Tool{Spec: spec, Mutates: pass != nil, Run: func(ctx context.Context, call tools.Call) (tools.Result, error) {
-		var a struct {
-			Questions []Question `json:"questions"`
-		}
-		if err := call.Arguments(&a); err != nil {
-			return tools.Result{}, err
-		}
+	type arguments struct {
+		Questions []Question `json:"questions"`
+	}
+	return tools.Tool{Spec: spec, Mutates: pass != nil, Run: tools.Decoded(func(ctx context.Context, _ tools.Call, a arguments) (tools.Result, error) {
 		if len(a.Questions) == 0 {
 			return tools.Refuse("request_user_input: questions is empty"), nil
 		}
@@ -75,5 +72,5 @@ func New(pass func(context.Context, []Question) error) tools.Tool {
 			return tools.Result{}, fmt.Errorf("hand on the questions: %w", err)
 		}
 		return tools.Result{Output: passed, Detail: map[string]any{"questions": a.Questions}}, nil
-	}}
+	})}
 }

@@ -70,18 +70,6 @@ func spec(offer tools.Form) tools.Spec {
 	}
 }
 
-// source returns a call's code. The dispatcher passes a freeform tool's text for every form.
-func (r *Repl) source(call tools.Call) (string, error) {
-	if r.options.Offer != tools.Function || call.Form == tools.Freeform {
-		return call.Input, nil
-	}
-	var arguments struct {
-		Input string `json:"input"`
-	}
-	err := call.Arguments(&arguments)
-	return arguments.Input, err
-}
-
 var resetSpec = tools.Spec{
 	Name:        ResetName,
 	Description: "Restarts the js_repl kernel for this run and clears persisted top-level bindings.",
@@ -107,7 +95,7 @@ func (r *Repl) reset(context.Context, tools.Call) (tools.Result, error) {
 
 // call runs the code of a call in the kernel, one call after the other.
 func (r *Repl) call(ctx context.Context, call tools.Call) (tools.Result, error) {
-	code, err := r.source(call)
+	code, err := call.Text()
 	if err != nil {
 		return tools.Result{}, err
 	}

@@ -2,9 +2,7 @@
 package script
 
 import (
-	"bytes"
 	"cmp"
-	"encoding/json"
 	"fmt"
 
 	"github.com/agent-ci/agent-ci/tools"
@@ -34,14 +32,12 @@ func Settle(id int, r tools.Result) message.Settled {
 	default:
 		value = r.Output
 	}
-	var raw bytes.Buffer
-	encoder := json.NewEncoder(&raw)
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(value); err != nil {
+	raw, err := tools.JSON(value)
+	if err != nil {
 		return message.Settled{ID: id, Error: fmt.Sprintf("the result can't be given to a script: %v", err)}
 	}
-	if raw.Len() > maxValue {
+	if len(raw) > maxValue {
 		return message.Settled{ID: id, Error: fmt.Sprintf("the result has more than %d MiB; ask for less", maxValue>>20)}
 	}
-	return message.Settled{ID: id, Value: bytes.TrimSuffix(raw.Bytes(), []byte("\n"))}
+	return message.Settled{ID: id, Value: raw}
 }

@@ -52,7 +52,9 @@ func Names(name string) bool { return name == BuiltinName || name == FunctionNam
 func Tools(deferred []Candidate) []tools.Tool {
 	specs := specsOf(deferred)
 	index := NewIndex(specs)
-	run := func(_ context.Context, call tools.Call) (tools.Result, error) { return find(index, specs, call) }
+	run := tools.Decoded(func(_ context.Context, _ tools.Call, a arguments) (tools.Result, error) {
+		return find(index, specs, a), nil
+	})
 	about := description(deferred)
 	builtin := tools.Spec{Name: BuiltinName, Builtin: BuiltinName, Description: about, Accepts: parameters}
 	function := tools.Spec{Name: FunctionName, Description: about, Parameters: parameters}
@@ -73,27 +75,24 @@ func specsOf(all []Candidate) []tools.Spec {
 	return specs
 }
 
+type arguments struct {
+	Query string
+	Limit *float64
+}
+
 // find answers a search.
-func find(index *Index, specs []tools.Spec, call tools.Call) (tools.Result, error) {
-	var a struct {
-		Query string
-		Limit *float64
-	}
-	if err := call.Arguments(&a); err != nil {
-		return tools.Result{}, err
-	}
+func find(index *Index, specs []tools.Spec, a arguments) tools.Result {
 	limit := usual
 	switch {
 	case len(split(a.Query)) == 0:
-		return tools.Refuse(`query has no words: say in a few what the tool is to do, such as {"query": "create issue comment"}`), nil
+		return tools.Refuse(`query has no words: say in a few what the tool is to do, such as {"query": "create issue comment"}`)
 	case a.Limit != nil && *a.Limit < 1:
-		return tools.Refuse(fmt.Sprintf("limit is %v: give how many tools you want, from 1 to %d, or leave it out for %d", *a.Limit, maxFound, usual)), nil
+		return tools.Refuse(fmt.Sprintf("limit is %v: give how many tools you want, from 1 to %d, or leave it out for %d", *a.Limit, maxFound, usual))
 	case a.Limit != nil:
 		limit = int(min(*a.Limit, maxFound))
 	}
 	found := index.Find(a.Query, limit)
-	result := tools.Result{Found: found, Output: words(found, specs), Detail: map[string]any{"found": found}}
-	return result, nil
+	return tools.Result{Found: found, Output: words(found, specs), Detail: map[string]any{"found": found}}
 }
 
 // words describes the results.
