@@ -80,8 +80,8 @@ func (r *runner) makeAgent(ctx context.Context, rd *ready) (*worker.Agent, error
 		return nil, err
 	}
 	o := worker.Options{
-		Record: r.rec, Workspace: rd.workspace, Sandboxes: rd.sandboxes, Job: rd.job(), Model: rd.model, Began: r.began,
-		Hooks: rd.hooks, Skills: rd.skills, Tools: rd.program.tools, ScriptEngine: rd.program.engine, Memory: rd.lessons.Given, TakeLesson: rd.lessons.LessonTaker(),
+		Shared: worker.Shared{Record: r.rec, Workspace: rd.workspace, Sandboxes: rd.sandboxes, Began: r.began, Hooks: rd.hooks},
+		Job:    rd.job(), Model: rd.model, Skills: rd.skills, Tools: rd.program.tools, ScriptEngine: rd.program.engine, Memory: rd.lessons.Given, TakeLesson: rd.lessons.LessonTaker(),
 	}
 	var waits *team.Order
 	switch rec := rd.recording; {

@@ -63,7 +63,7 @@ func led(t *testing.T, states ...string) (*Member, []*child) {
 	j := &job.Job{Agents: job.Agents{Enabled: true, Most: 3, Depth: 1}}
 	rec := record.New("run-1", nil)
 	t.Cleanup(rec.Close)
-	team := newTeam(worker.Options{Record: rec, Job: j, Sandboxes: &confine.Sandboxes{Record: rec, Job: j}}, nil, nil)
+	team := newTeam(worker.Options{Shared: worker.Shared{Record: rec, Sandboxes: &confine.Sandboxes{Record: rec, Job: j}}, Job: j}, nil, nil)
 	for i, state := range states {
 		c := &child{starter: team.root, name: names[i], id: "id-" + names[i], status: agents.Status{State: state, Text: state + " it is"}}
 		c.spent = agent.Spent{Turns: 2, Calls: 1, Usage: model.Usage{Input: 10, Output: 5}}

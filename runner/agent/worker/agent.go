@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/agent-ci/agent-ci/runner/agent"
@@ -33,19 +32,24 @@ import (
 	"github.com/agent-ci/agent-ci/tools/question"
 )
 
-// Options configure an agent.
-type Options struct {
+// Shared is what all agents of a run share.
+type Shared struct {
 	Record    *record.Record
 	Workspace *workspace.Workspace
 	Sandboxes *confine.Sandboxes
-	Job       *job.Job
-	Model     provider.Model
-	Recorded  *extensions.Recorded // stands in for servers of tools; nil where they are started
+	Began     time.Time // when the run began, less the time that it did not live
+	// Hooks run at the agents' events; nil for none.
+	Hooks *hooks.Hooks
 	// ReplayCommand returns a replayed command's recorded result; nil outside a replay.
 	ReplayCommand func(ctx context.Context, call tools.Call) command.RecordedReturn
-	Began         time.Time // when its run began, less the time that the run did not live
-	// Hooks run at the agent's events; nil for none.
-	Hooks *hooks.Hooks
+}
+
+// Options configure an agent.
+type Options struct {
+	Shared
+	Job      *job.Job
+	Model    provider.Model
+	Recorded *extensions.Recorded // stands in for servers of tools; nil where they are started
 	// Ask sends people every question of the run so far. Nil means nobody answers.
 	Ask    func(ctx context.Context, all []question.Question) error
 	Skills skills.Offer // that the model can load
@@ -68,29 +72,33 @@ type Options struct {
 // Agent is one agent: a conversation, and tools while working. Not safe for concurrent use.
 type Agent struct {
 	Options
+	agentTools
+	loadedSkills loadedSkills // that the model was given
+	createdAt    time.Time    // later changes of files are the agent's
+	conversation *agent.Conversation
+	shownFiles   shownFiles          // files, to a model that writes its edits
+	seenFiles    opencode.KnownFiles // that a model with the tools of OpenCode knows
+	javaScript   javaScript
+	scriptState  scriptState // from earlier attempts
+
+	runFacts    []json.RawMessage
+	work        Work // so far, without what the conversation knows
+	patchCount  int
+	sentOnce    sentMessages
+	hookAnswers hookAnswers   // from before the first request
+	resumeFrom  *StoppedAgent // until it has caught up
+}
+
+// agentTools are an agent's tools and what stands behind them.
+type agentTools struct {
 	toolset         toolset
-	createdAt       time.Time // later changes of files are the agent's
-	conversation    *agent.Conversation
-	shownFiles      shownFiles          // files, to a model that writes its edits
-	seenFiles       opencode.KnownFiles // that a model with the tools of OpenCode knows
 	toolbox         *toolbox            // while it works
 	dynamic         *extensions.Dynamic // tools of the job's own
 	deferred        []string            // names of tools that the model has to look for
 	searchToolCache searchToolCache
-	javaScript      javaScript
-	scriptState     scriptState // from earlier attempts
-
-	runFacts        []json.RawMessage
-	work            Work // so far, without what the conversation knows
-	patchCount      int
-	sentOnce        sentMessages
-	loading         sync.Mutex
-	loadedSkills    []loadedSkill // skills that the model was given, by loading
 	servers         *extensions.Servers
 	toolsFrozen     bool
 	serviceAttempts int
-	hookAnswers     hookAnswers   // from before the first request
-	resumeFrom      *StoppedAgent // until it has caught up
 }
 
 // Work is the result of an agent's work.
@@ -113,7 +121,8 @@ func New(ctx context.Context, o Options) (*Agent, error) {
 		}
 		o.Model.Profile.Code = false
 	}
-	a := &Agent{Options: o, toolset: toolsetOf(o.Model.Profile, o.Job.Model.Tools), createdAt: time.Now()}
+	a := &Agent{Options: o, createdAt: time.Now()}
+	a.toolset = toolsetOf(o.Model.Profile, o.Job.Model.Tools)
 	l := o.Job.Limits
 	a.conversation = &agent.Conversation{
 		Model: a.retryingModel(), Log: o.Record.Log(),
@@ -201,7 +210,7 @@ func (a *Agent) workDir() string {
 
 // Resume resumes an agent after its briefing, from the point it was stopped at.
 func (a *Agent) Resume(e StoppedAgent) error {
-	a.work.Plan, a.work.Questions, a.sentOnce, a.loadedSkills = e.Plan, e.Past.questions, e.Past.sentOnce, e.Past.loadedSkills
+	a.work.Plan, a.work.Questions, a.sentOnce, a.loadedSkills.all = e.Plan, e.Past.questions, e.Past.sentOnce, e.Past.loadedSkills
 	a.scriptState, a.javaScript.used = e.Past.scriptState, e.Past.javaScript
 	a.shownFiles.names = e.Past.shownFiles.names
 	if patches, err := os.ReadDir(a.Record.Join(record.PatchesFolder)); err == nil {
@@ -256,15 +265,15 @@ func (a *Agent) converse(ctx context.Context) (string, error) {
 	if err := a.makeTools(ctx); err != nil {
 		return "", err
 	}
-	owed, err := a.settleEnd(ctx)
+	words, ended, err := a.settleEnd(ctx)
 	if err != nil {
 		return "", err
 	}
 	if err := a.catchUp(ctx); err != nil {
 		return "", err
 	}
-	if owed.ended {
-		return owed.words, nil
+	if ended {
+		return words, nil
 	}
 	return a.converseUntilAllowed(ctx)
 }
@@ -293,13 +302,18 @@ func (a *Agent) endProcesses() {
 	if a.Child == nil {
 		a.endScripts()
 		a.Hooks.SetAgentSandbox(nil) // which ends below
-		a.endServers()
+		a.warnOfProcesses(a.servers.EndAttempt())
 		a.javaScript.used = a.toolbox.repl.Used() // the report asks for it without the toolbox
 	}
-	if err := a.toolbox.close(); err != nil {
+	a.warnOfProcesses(a.toolbox.close())
+	a.toolbox = nil
+}
+
+// warnOfProcesses warns of processes that could not be ended.
+func (a *Agent) warnOfProcesses(err error) {
+	if err != nil {
 		a.Record.Warn("processes_left", "%s.", outcome.Sentence(err.Error()))
 	}
-	a.toolbox = nil
 }
 
 // QuestionEnd questions, once, an end that looks too early, and reports whether the agent continues.

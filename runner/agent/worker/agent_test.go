@@ -59,7 +59,7 @@ func site(t *testing.T, j *job.Job, files map[string]string) Options {
 	if err := errors.Join(space.UseTree(t.Context(), boxes.WorkTree()), space.TakeSnapshot(t.Context())); err != nil {
 		t.Fatal(err)
 	}
-	return Options{Record: rec, Workspace: space, Sandboxes: boxes, Job: j}
+	return Options{Shared: Shared{Record: rec, Workspace: space, Sandboxes: boxes}, Job: j}
 }
 
 // briefed is an agent with these turns of a scripted session as its model, that was

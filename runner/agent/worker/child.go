@@ -60,7 +60,7 @@ func (a *Agent) NewChild(ctx context.Context, c Child, o Options) (*Agent, error
 		return nil, agents.Refusef("No agent can be started now.")
 	}
 	c.starter, c.starterTools = a, a.toolbox
-	o.Record, o.Workspace, o.Sandboxes, o.Began, o.Hooks, o.ReplayCommand, o.Child = a.Record, a.Workspace, a.Sandboxes, a.Began, a.Hooks, a.ReplayCommand, &c
+	o.Shared, o.Child = a.Shared, &c
 	o.Model.Profile.Code = false // a child calls its tools directly, not in scripts
 	return New(ctx, o)
 }
@@ -82,7 +82,7 @@ func (a *Agent) MergeJournal() *workspace.MergeJournal {
 	if a.toolbox == nil || !a.usesMainTree() {
 		return nil
 	}
-	return &workspace.MergeJournal{Append: a.saveMerge}
+	return &workspace.MergeJournal{Append: a.saver(mergeChange)}
 }
 
 // usesMainTree reports whether the agent works in the tree of the run's own agent, not in a copy.

@@ -141,30 +141,21 @@ func (a *Agent) askStop(ctx context.Context, words string) (string, error) {
 	return a.Hooks.Stop(ctx, a.Record.Redact(words), a.mayGoOn())
 }
 
-// acceptedEnd holds the last words of an agent stopped after its end; hooks have accepted the end.
-type acceptedEnd struct {
-	ended bool
-	words string
-}
-
-// settleEnd runs stop hooks missed because the run was stopped, and sends the agent their pending
-// requests.
-func (a *Agent) settleEnd(ctx context.Context) (d acceptedEnd, err error) {
+// settleEnd runs stop hooks missed because the run was stopped, and sends the agent their pending requests. words
+// are the last words of an agent whose end hooks have accepted.
+func (a *Agent) settleEnd(ctx context.Context) (words string, ended bool, err error) {
 	if a.resumeFrom == nil {
-		return d, nil
+		return "", false, nil
 	}
-	words, ended := a.resumeFrom.Past.Ended()
+	words, ended = a.resumeFrom.Past.Ended()
 	asked, more := a.Hooks.PendingStop()
 	if !ended || asked && more == "" {
-		return d, nil
+		return "", false, nil
 	}
 	if !asked {
-		if more, err = a.askStop(ctx, words); err != nil {
-			return d, err
+		if more, err = a.askStop(ctx, words); more == "" || err != nil {
+			return words, true, err
 		}
 	}
-	if more == "" {
-		return acceptedEnd{true, words}, nil
-	}
-	return d, a.Tell(more)
+	return "", false, a.Tell(more)
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/agent-ci/agent-ci/policy/clip"
@@ -38,46 +39,47 @@ func (p *ResumeState) Apply(e transcript.Event) error {
 		}
 		p.sentOnce.markSent(e.Data)
 	case transcript.TypeToolStarted:
-		if err := p.scriptState.applyStart(e.Data); err != nil {
+		var call transcript.ToolStarted
+		if err := json.Unmarshal(e.Data, &call); err != nil {
 			return err
+		}
+		if call.Caller == 0 && call.Tool == dialect.Exec {
+			p.scriptState.cells++
 		}
 	case transcript.TypeToolFinished:
-		if err := errors.Join(p.applyCall(e.Data), p.scriptState.applyEnd(e.Data)); err != nil {
-			return err
-		}
-		if err := errors.Join(p.applySkill(e.Data), p.shownFiles.applyResult(e.Data)); err != nil {
+		if err := p.applyCall(e.Data); err != nil {
 			return err
 		}
 	}
 	return p.ResumeState.Apply(e)
 }
 
-// applyCall records the effects of a call: questions to people, and use of a kernel.
+// applyCall records the effects of a call: questions to people, values stored by scripts, use of a kernel, the skill
+// that it loaded, the files that it showed.
 func (p *ResumeState) applyCall(raw json.RawMessage) error {
-	var call struct {
-		Tool   string
-		Failed bool
-		Detail struct{ Questions json.RawMessage }
-	}
-	err := json.Unmarshal(raw, &call)
-	p.javaScript = p.javaScript || call.Tool == repl.Name
-	if err != nil || call.Failed || call.Tool != questionTool || call.Detail.Questions == nil {
-		return err
-	}
-	var questions []question.Question
-	err = json.Unmarshal(call.Detail.Questions, &questions)
-	p.questions = append(p.questions, questions...)
-	return err
-}
-
-// applySkill records the skill loaded by a call.
-func (p *ResumeState) applySkill(raw json.RawMessage) error {
 	var call transcript.ToolFinished
-	if err := json.Unmarshal(raw, &call); err != nil {
+	var of struct {
+		Detail json.RawMessage
+	}
+	if err := errors.Join(json.Unmarshal(raw, &call), json.Unmarshal(raw, &of)); err != nil {
 		return err
 	}
+	p.javaScript = p.javaScript || call.Tool == repl.Name
 	if name := call.LoadedSkill(); name != "" {
 		p.loadedSkills = append(p.loadedSkills, loadedSkill{name, call.Caller == 0})
+	}
+	switch {
+	case of.Detail == nil:
+	case call.Caller == 0 && slices.Contains(scriptTools, call.Tool):
+		return p.scriptState.store(of.Detail)
+	case call.Failed:
+	case call.Tool == questionTool:
+		var asked struct{ Questions []question.Question }
+		err := json.Unmarshal(of.Detail, &asked)
+		p.questions = append(p.questions, asked.Questions...)
+		return err
+	case slices.Contains(showingTools, call.Tool):
+		return p.shownFiles.add(of.Detail)
 	}
 	return nil
 }

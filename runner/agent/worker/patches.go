@@ -26,27 +26,21 @@ func (a *Agent) patchInCommand(p *patch.Patcher) func(ctx context.Context, dir, 
 	}
 }
 
-// savePatch saves a patch. Mutating calls run alone, so calls never overlap.
-func (a *Agent) savePatch(text string) error { return a.saveChange(patchChange, text) }
-
-// saveDiff saves a change by other edits, numbered with the patches.
-func (a *Agent) saveDiff(diff string) error { return a.saveChange(diffChange, diff) }
-
-// saveMerge saves a merge of another agent, numbered with the patches.
-func (a *Agent) saveMerge(diff string) error { return a.saveChange(mergeChange, diff) }
+// saver returns a function saving changes of one kind in the run's tree. The changes of all agents are numbered
+// together. Mutating calls run alone, so saves never overlap.
+func (a *Agent) saver(kind string) func(text string) error {
+	if a.Child != nil {
+		return a.Child.starter.saver(kind)
+	}
+	return func(text string) error {
+		a.patchCount++
+		return a.Record.Write(changeName(a.patchCount, kind), []byte(a.Record.Redact(text)))
+	}
+}
 
 // SaveUncalledChange saves a change in the agent's tree made by no call, numbered with the patches.
 func (a *Agent) SaveUncalledChange(ctx context.Context, change *gitops.ChangeSet) error {
-	return a.Workspace.RecordMerge(ctx, change, a.saveMerge)
-}
-
-// saveChange saves a change in the run's tree, by any agent.
-func (a *Agent) saveChange(kind, text string) error {
-	if a.Child != nil {
-		return a.Child.starter.saveChange(kind, text)
-	}
-	a.patchCount++
-	return a.Record.Write(changeName(a.patchCount, kind), []byte(a.Record.Redact(text)))
+	return a.Workspace.RecordMerge(ctx, change, a.saver(mergeChange))
 }
 
 // Kinds of saved changes: patches, and git diffs. Diff paths are below the working directory; merge

@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
-	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/tools"
 	"github.com/agent-ci/agent-ci/tools/code"
 	"github.com/agent-ci/agent-ci/tools/dialect"
@@ -47,32 +46,14 @@ type scriptState struct {
 	stored map[string]string
 }
 
-// applyStart counts a script that the model started.
-func (s *scriptState) applyStart(raw json.RawMessage) error {
-	var call transcript.ToolStarted
-	err := json.Unmarshal(raw, &call)
-	if call.Caller == 0 && call.Tool == dialect.Exec {
-		s.cells++
-	}
-	return err
-}
-
-// applyEnd adds the values that a script had stored when its call ended.
-func (s *scriptState) applyEnd(raw json.RawMessage) error {
-	var call struct {
-		Tool   string
-		Caller int
-		Detail struct{ Stored json.RawMessage }
-	}
-	if err := json.Unmarshal(raw, &call); err != nil || call.Caller > 0 || !slices.Contains(scriptTools, call.Tool) || call.Detail.Stored == nil {
-		return err
-	}
-	var stored map[string]string
-	err := json.Unmarshal(call.Detail.Stored, &stored)
+// store adds the values that a script had stored when its call ended.
+func (s *scriptState) store(detail json.RawMessage) error {
+	var of struct{ Stored map[string]string }
+	err := json.Unmarshal(detail, &of)
 	if s.stored == nil {
 		s.stored = map[string]string{}
 	}
-	maps.Copy(s.stored, stored)
+	maps.Copy(s.stored, of.Stored)
 	return err
 }
 

@@ -6,7 +6,6 @@ import (
 
 	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/runner/agent/extensions"
-	"github.com/agent-ci/agent-ci/runner/record/outcome"
 	"github.com/agent-ci/agent-ci/tools/search"
 )
 
@@ -86,16 +85,5 @@ func (a *Agent) allow(outside externalTools) []string {
 	return allow
 }
 
-// endServers ends servers bound to the agent's sandbox.
-func (a *Agent) endServers() {
-	if err := a.servers.EndAttempt(); err != nil {
-		a.Record.Warn("processes_left", "%s.", outcome.Sentence(err.Error()))
-	}
-}
-
 // Close ends servers that outlive an attempt. The agent must not work afterwards.
-func (a *Agent) Close() {
-	if err := a.servers.Close(); err != nil {
-		a.Record.Warn("processes_left", "%s.", outcome.Sentence(err.Error()))
-	}
-}
+func (a *Agent) Close() { a.warnOfProcesses(a.servers.Close()) }

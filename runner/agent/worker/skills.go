@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/agent-ci/agent-ci/runner/agent/skills"
 	"github.com/agent-ci/agent-ci/runner/record"
@@ -62,6 +63,12 @@ type loadedSkill struct {
 	inConversation bool
 }
 
+// loadedSkills are skills loaded by the model or its scripts.
+type loadedSkills struct {
+	mu  sync.Mutex
+	all []loadedSkill
+}
+
 // skillTool returns the tool for loading skills.
 func (a *Agent) skillTool() tools.Tool {
 	var names []string
@@ -73,29 +80,29 @@ func (a *Agent) skillTool() tools.Tool {
 
 // loadSkill may be called by a script while the conversation is made shorter.
 func (a *Agent) loadSkill(call tools.Call, name string) tools.Result {
-	a.loading.Lock()
-	defer a.loading.Unlock()
+	a.loadedSkills.mu.Lock()
+	defer a.loadedSkills.mu.Unlock()
 	i := slices.IndexFunc(a.Skills.Skills, func(s skills.Skill) bool { return s.Name == name })
 	if i < 0 {
 		return tools.Refuse(fmt.Sprintf("%s: there is no skill %q.", skill.Name, name))
 	}
 	s := a.Skills.Skills[i]
 	now := loadedSkill{name, call.Caller == 0}
-	if slices.Contains(a.loadedSkills, now) && now.inConversation {
+	if slices.Contains(a.loadedSkills.all, now) && now.inConversation {
 		return tools.Result{Output: fmt.Sprintf("The skill %q stands above, in the conversation; it is loaded once.", name)}
 	}
 	text := a.skillText(s)
 	if !a.hasLoaded(name) && a.Skills.Room > 0 && int64(len(text)+a.loadedBytes()) > a.Skills.Room {
 		return tools.Refuse(fmt.Sprintf("%s: the skills that are loaded leave no room for %q. Look into %q for what you need of it.", skill.Name, name, a.relativeToWorkDir(s.Path)))
 	}
-	if !slices.Contains(a.loadedSkills, now) {
-		a.loadedSkills = append(a.loadedSkills, now)
+	if !slices.Contains(a.loadedSkills.all, now) {
+		a.loadedSkills.all = append(a.loadedSkills.all, now)
 	}
 	return tools.Result{Output: text, Detail: map[string]any{transcript.SkillDetail: name, "path": s.Path, "sha256": s.SHA256}}
 }
 
 func (a *Agent) hasLoaded(name string) bool {
-	return slices.ContainsFunc(a.loadedSkills, func(l loadedSkill) bool { return l.name == name })
+	return slices.ContainsFunc(a.loadedSkills.all, func(l loadedSkill) bool { return l.name == name })
 }
 
 func (a *Agent) loadedBytes() (bytes int) {
@@ -107,8 +114,8 @@ func (a *Agent) loadedBytes() (bytes int) {
 
 // keptSkills returns the exact texts of loaded skills.
 func (a *Agent) keptSkills() []string {
-	a.loading.Lock()
-	defer a.loading.Unlock()
+	a.loadedSkills.mu.Lock()
+	defer a.loadedSkills.mu.Unlock()
 	return a.loadedTexts()
 }
 

@@ -221,29 +221,34 @@ func (a *Agent) allTools(ctx context.Context, box *toolbox, outputs *tools.Outpu
 	dir, view, checkout := box.view.dir, box.view.view, box.view.checkout(ctx, a.Workspace.Checkout())
 	patching := patch.Options{
 		Dir: dir, Offer: a.toolset.Patch, View: view, Protect: a.protectedRefusal, Ignored: ignoredFile(checkout, dir.Path),
-		Ask: a.patchHook(), Keep: a.savePatch, KeepDiff: a.saveDiff,
+		Ask: a.patchHook(),
 	}
-	if !a.usesMainTree() { // the copy goes with the run, and patches of it with that
-		patching.Keep, patching.KeepDiff = nil, nil
+	if a.usesMainTree() { // a copy goes with the run, and patches of it with that
+		patching.Keep, patching.KeepDiff = a.saver(patchChange), a.saver(diffChange)
 	}
 	if f, writes := editFormats[a.toolset.Family]; writes {
 		patching.Written = &patch.Written{Format: f, Known: a.shownFiles.paths}
 	}
 	patcher := patch.New(patching)
+	reading := files.Options{Dir: dir, Outputs: a.Record.Join(record.OutputsFolder), Checkout: checkout, View: view, Since: a.createdAt}
+	f, isFamily := families[a.toolset.Family]
 	if !a.mayWrite() {
-		return slices.Concat(a.readingTools(box, checkout), []tools.Tool{a.skillTool()}, a.memoryTools(box))
+		reads := files.New
+		if isFamily {
+			reads = func(o files.Options) []tools.Tool { return f.readingTools(a, o) }
+		}
+		return slices.Concat(reads(reading), []tools.Tool{a.skillTool()}, a.memoryTools(box))
 	}
 	box.commands = command.New(command.Options{
 		Sandbox: box.sandbox, Outputs: outputs, Dir: dir, Env: a.withHookEnv(a.Sandboxes.AgentEnv(a.Place())), Programs: a.Record.Join(confine.ProgramsFolder),
 		Shell: a.toolset.Shell, Patch: a.patchInCommand(patcher), Judge: a.Sandboxes.Judge(), RecordedReturn: a.ReplayCommand,
 	})
-	reading := files.Options{Dir: dir, Outputs: a.Record.Join(record.OutputsFolder), Checkout: checkout, View: view, Since: a.createdAt}
 	ask := a.ask
 	if a.Ask == nil {
 		ask = nil
 	}
 	var all []tools.Tool
-	if f, known := families[a.toolset.Family]; known {
+	if isFamily {
 		all = f.writingTools(a, box, reading, patcher)
 	} else {
 		all = append([]tools.Tool{plan.New(a.recordPlan)}, files.New(reading)...)
@@ -251,15 +256,6 @@ func (a *Agent) allTools(ctx context.Context, box *toolbox, outputs *tools.Outpu
 	}
 	all = append(all, question.New(ask), a.skillTool())
 	return a.recordingShown(slices.Concat(all, a.memoryTools(box), a.replTools(box, outputs)))
-}
-
-// readingTools returns the tools of a read-only agent.
-func (a *Agent) readingTools(box *toolbox, checkout files.Checkout) []tools.Tool {
-	reading := files.Options{Dir: box.view.dir, Outputs: a.Record.Join(record.OutputsFolder), Checkout: checkout, View: box.view.view, Since: a.createdAt}
-	if f, known := families[a.toolset.Family]; known {
-		return f.readingTools(a, reading)
-	}
-	return files.New(reading)
 }
 
 // ignoredFile returns a function reporting whether git ignores a file below dir; false on errors.

@@ -126,20 +126,6 @@ func (s *shownFiles) add(detail json.RawMessage) error {
 	return nil
 }
 
-// applyResult takes the end of a call, as the transcript has it.
-func (s *shownFiles) applyResult(raw json.RawMessage) error {
-	var call struct {
-		Tool   string
-		Failed bool
-		Detail json.RawMessage
-	}
-	err := json.Unmarshal(raw, &call)
-	if err != nil || call.Failed || call.Detail == nil || !slices.Contains(showingTools, call.Tool) {
-		return err
-	}
-	return s.add(call.Detail)
-}
-
 // showingTools lists tools whose calls show files to a model with text edits.
 var showingTools = []string{dialect.ReadFile, patchTool}
 
