@@ -17,10 +17,7 @@ import (
 
 // embeddedFile in the run directory describes the tools of the embedding program, for replays
 // without it.
-const (
-	extensionsFolder = "extensions"
-	embeddedFile     = extensionsFolder + "/program.json"
-)
+const embeddedFile = folder + "/program.json"
 
 // embedded is the record of an embedding program's tool.
 type embedded struct {
@@ -56,7 +53,7 @@ func KeepEmbedded(rec *record.Record, j *job.Job, given []tools.Tool) error {
 	if there {
 		return nil
 	}
-	if _, err := rec.MakeFolder(extensionsFolder); err != nil {
+	if _, err := rec.MakeFolder(folder); err != nil {
 		return err
 	}
 	return rec.WriteJSON(embeddedFile, now)

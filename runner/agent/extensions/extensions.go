@@ -270,7 +270,7 @@ func stopOf(name string, err error) *outcome.Stop {
 	return outcome.Stopf(outcome.ExtensionFailed, string(reason), "The server %s (mcp_servers) did not start: %s.", name, outcome.WithoutFullStop(err)).Because(err)
 }
 
-// folder in the run directory holds the files about servers.
+// folder in the run directory holds the files about tools from outside.
 const folder = "extensions"
 
 func (s *server) listFile() string { return fmt.Sprintf("%s/%s.json", folder, s.name) }

@@ -3,7 +3,6 @@ package hooks
 import (
 	"encoding/json"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
@@ -22,13 +21,7 @@ type Answers struct {
 	// StopHooksRan means stop hooks ran after the model's last answer.
 	StopHooksRan bool
 
-	answers *unusedAnswers
-}
-
-// unusedAnswers holds unused answers.
-type unusedAnswers struct {
-	mu      sync.Mutex
-	answers []transcript.Hook
+	unused []transcript.Hook
 }
 
 // oncePerRun lists events that occur once per run.
@@ -62,10 +55,7 @@ func (p *Answers) Apply(e transcript.Event) error {
 			}
 		}
 	}
-	if p.answers == nil {
-		p.answers = new(unusedAnswers)
-	}
-	p.answers.answers = append(p.answers.answers, d)
+	p.unused = append(p.unused, d)
 	return nil
 }
 
@@ -74,17 +64,13 @@ func (p *Answers) takeAnswer(name, on string, call transcript.CallRef) (transcri
 	if !p.Replace && !slices.Contains(oncePerRun, on) {
 		return transcript.Hook{}, false
 	}
-	if p.answers != nil {
-		p.answers.mu.Lock()
-		defer p.answers.mu.Unlock()
-		for i, d := range p.answers.answers {
-			if d.Name == name && d.On == on && d.Ref() == call {
-				p.answers.answers = slices.Delete(p.answers.answers, i, i+1)
-				return d, true
-			}
-		}
+	i := slices.IndexFunc(p.unused, func(d transcript.Hook) bool { return d.Name == name && d.On == on && d.Ref() == call })
+	if i < 0 {
+		return transcript.Hook{Decision: transcript.HookPass}, p.Replace
 	}
-	return transcript.Hook{Decision: transcript.HookPass}, p.Replace
+	d := p.unused[i]
+	p.unused = slices.Concat(p.unused[:i], p.unused[i+1:]) // a copy of p keeps its own
+	return d, true
 }
 
 // repeat returns a recorded reply.

@@ -35,7 +35,7 @@ func New(all []Hook, boxes *confine.Sandboxes, root string) *Hooks {
 	return &Hooks{
 		All: all, Record: boxes.Record,
 		Facts: Facts{
-			RunID: boxes.Record.ID, Model: boxes.Job.Model.Name, Root: root, Path: folder, WorkDir: path.Join(root, folder), Transcript: boxes.Record.Join(record.TranscriptFile),
+			RunID: boxes.Record.ID, Model: boxes.Job.Model.Name, Path: folder, WorkDir: path.Join(root, folder), Transcript: boxes.Record.Join(record.TranscriptFile),
 		},
 		Sandboxes: SandboxProvider{
 			Environ: boxes.Environ, BaseTree: boxes.BaseTree, WritableByCommands: boxes.WritableFolders(),

@@ -43,9 +43,8 @@ type Hooks struct {
 type Facts struct {
 	RunID      string
 	Model      string
-	Root       string // of what the agent works in
-	WorkDir    string // in that
-	Path       string // of the working directory below Root, slash-separated
+	WorkDir    string // the agent's
+	Path       string // of WorkDir below the repository's root, slash-separated
 	Transcript string // of the run, for who runs outside of the sandbox
 }
 
@@ -78,7 +77,7 @@ func (r reply) refuses() bool {
 
 // ask asks one hook and records the answer. Only ctx and the record cause errors.
 func (h *Hooks) ask(ctx context.Context, one Hook, q question) (reply, error) {
-	if past, ok := h.Answers.takeAnswer(one.Name, one.On, q.call); ok {
+	if past, ok := h.recordedAnswer(one, q); ok {
 		r := one.repeat(past)
 		if h.Answers.Replace {
 			return r, h.recordReply(one, q, r)
@@ -97,6 +96,12 @@ func (h *Hooks) ask(ctx context.Context, one Hook, q question) (reply, error) {
 	r.duration = time.Since(began)
 	r.continued = r.failure != "" && one.OnError == "continue"
 	return r.redacted(h.Record.Redact), h.recordReply(one, q, r.redacted(h.Record.Redact))
+}
+
+func (h *Hooks) recordedAnswer(one Hook, q question) (transcript.Hook, bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.Answers.takeAnswer(one.Name, one.On, q.call)
 }
 
 // askClean runs a hook and returns its answer. An error says why there is no valid one.
@@ -167,9 +172,11 @@ func (h *Hooks) recordReply(one Hook, q question, r reply) error {
 		Name: one.Name, On: one.On, SHA256: one.SHA256, Number: q.call.Number, Caller: q.call.Caller, Agent: q.call.Agent, Trusted: one.trusted, Decision: r.decisionName(),
 		Reason: r.words(), Context: r.context, Message: r.message, Stop: r.stop, Seconds: r.duration.Seconds(), WentOn: r.continued,
 	}
-	if event.Decision == transcript.HookRewrite || event.Decision == transcript.HookReplace {
-		event.Before, event.After = q.replaceable[:min(len(q.replaceable), maxRecordedText)], r.replacement
-	} else if one.On == job.OnPostToolUse && r.refuses() && !r.feedback {
+	replaces := event.Decision == transcript.HookRewrite || event.Decision == transcript.HookReplace
+	if replaces {
+		event.After = r.replacement
+	}
+	if replaces || one.On == job.OnPostToolUse && r.refuses() && !r.feedback {
 		event.Before = q.replaceable[:min(len(q.replaceable), maxRecordedText)]
 	}
 	h.count(event)

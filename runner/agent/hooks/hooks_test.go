@@ -45,7 +45,7 @@ func asked(t *testing.T, dir string, of map[string]job.Hook) (*Hooks, *[]transcr
 		t.Fatal(err)
 	}
 	t.Cleanup(rec.Close)
-	h := &Hooks{All: all, Record: rec, Facts: Facts{RunID: "run-1", Root: "/nowhere", WorkDir: "/nowhere", Path: "."}, Sandboxes: SandboxProvider{
+	h := &Hooks{All: all, Record: rec, Facts: Facts{RunID: "run-1", WorkDir: "/nowhere", Path: "."}, Sandboxes: SandboxProvider{
 		Environ:  os.Environ(),
 		BaseTree: func(context.Context) (string, error) { return dir, nil },
 		Open:     func(context.Context, *sandbox.Sandbox) (*sandbox.Sandbox, error) { return new(sandbox.Sandbox), nil },

@@ -106,7 +106,7 @@ func TestAnEndThatIsCutOffIsOnRecord(t *testing.T) {
 	h, said := ordered(t, job.OnSessionEnd, nil, map[string]string{"a": "sleep 1000"})
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	err := h.RunEnd(ctx, End{Outcome: "changed"})
+	err := h.runEnd(ctx, End{Outcome: "changed"})
 	if stop := outcome.Of(t.Context(), err); stop.Reason != "hook_failed" {
 		t.Errorf("%v", err)
 	}

@@ -40,18 +40,28 @@ func (h *Hooks) RunStart(ctx context.Context, s Start) (added string, err error)
 // askEvent asks an event's hooks up to the first refusal, returned as a stop ending with follows. added
 // is context for the agent.
 func (h *Hooks) askEvent(ctx context.Context, on string, q question, follows string) (added []string, err error) {
+	refusing, r, added, err := h.askUntilRefused(ctx, on, q)
+	if refusing != nil {
+		return nil, refusing.stop(r, follows)
+	}
+	return added, err
+}
+
+// askUntilRefused asks an event's hooks up to the first refusal, and returns the refusing hook with its reply. added
+// is context for the agent.
+func (h *Hooks) askUntilRefused(ctx context.Context, on string, q question) (refusing *Hook, r reply, added []string, err error) {
 	for _, one := range h.forEvent(on) {
-		r, err := h.ask(ctx, one, q)
-		switch {
-		case err != nil:
-			return nil, err
-		case r.refuses():
-			return nil, one.stop(r, follows)
-		case r.context != "":
+		if r, err = h.ask(ctx, one, q); err != nil {
+			return nil, r, nil, err
+		}
+		if r.refuses() {
+			return &one, r, nil, nil
+		}
+		if r.context != "" {
 			added = append(added, fmt.Sprintf("The hook %s of this run says:\n%s", one.Name, r.context))
 		}
 	}
-	return added, nil
+	return nil, r, added, nil
 }
 
 // definition is the part of a tool's definition that hooks see and may change.
@@ -199,7 +209,7 @@ func (h *Hooks) Publishing(ctx context.Context, d Draft) error {
 	if _, err := h.askEvent(ctx, job.OnPrePublish, question{input: map[string]any{"draft": d}}, "nothing was published"); err != nil {
 		return err
 	}
-	return cmp.Or(h.requireAnswered(func(on string) bool { return on == job.OnPrePublish }), h.StopReason())
+	return cmp.Or(h.requireAnswered(job.OnPrePublish), h.StopReason())
 }
 
 // End is how a run ended.
@@ -213,8 +223,8 @@ type End struct {
 	URL      string `json:"url,omitempty"` // of the pull request
 }
 
-// RunEnd reports the run's end to hooks, and returns a refusing hook's stop.
-func (h *Hooks) RunEnd(ctx context.Context, e End) error {
+// runEnd reports the run's end to hooks, and returns a refusing hook's stop.
+func (h *Hooks) runEnd(ctx context.Context, e End) error {
 	defer h.CloseSandbox()
 	var first error
 	for _, one := range h.forEvent(job.OnSessionEnd) {
@@ -229,14 +239,14 @@ func (h *Hooks) RunEnd(ctx context.Context, e End) error {
 		}
 		first = cmp.Or(first, err)
 	}
-	return cmp.Or(first, h.requireAnswered(func(on string) bool { return on == job.OnSessionEnd }))
+	return cmp.Or(first, h.requireAnswered(job.OnSessionEnd))
 }
 
 // Ends reports a run's end to hooks and returns the end after their answers: a refusal or unclear
 // answer turns success into failure. What was published stays.
 func (h *Hooks) Ends(ctx context.Context, stop *outcome.Stop, end End) *outcome.Stop {
 	end.Outcome, end.Reason, end.Message, end.ExitCode = string(stop.Outcome), stop.Reason, stop.Message, stop.ExitCode()
-	err := h.RunEnd(ctx, end)
+	err := h.runEnd(ctx, end)
 	if err == nil {
 		return stop
 	}
@@ -250,14 +260,14 @@ func (h *Hooks) Ends(ctx context.Context, stop *outcome.Stop, end End) *outcome.
 }
 
 // RequireAnswered returns an error if a mandatory hook has not answered, in a run with finished work.
-func (h *Hooks) RequireAnswered() error {
-	return h.requireAnswered(func(on string) bool { return on != job.OnPrePublish && on != job.OnSessionEnd })
-}
+func (h *Hooks) RequireAnswered() error { return h.requireAnswered("") }
 
-// requireAnswered returns an error if a mandatory hook on some events has no valid answer.
-func (h *Hooks) requireAnswered(among func(on string) bool) error {
+// requireAnswered returns an error if a mandatory hook on an event has no valid answer; "" means all events of the
+// agent's work.
+func (h *Hooks) requireAnswered(event string) error {
 	for _, use := range h.usesSoFar() {
-		if use.MustFire && use.Calls <= use.Errors && among(use.On) {
+		asked := use.On == event || event == "" && use.On != job.OnPrePublish && use.On != job.OnSessionEnd
+		if asked && use.MustFire && use.Calls <= use.Errors {
 			return outcome.Stopf(outcome.PolicyViolation, "hook_never_ran",
 				"The hook %s on %s must fire (must_fire) and never gave a valid answer: it was asked %s. Check its tools and argv, its answers, and whether its event happens in this job.", use.Name, use.On, transcript.Count(use.Calls, "time"))
 		}

@@ -2,7 +2,6 @@ package hooks
 
 import (
 	"context"
-	"fmt"
 	"strings"
 
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
@@ -23,21 +22,13 @@ type Subagent struct {
 // SubagentStart asks whether an agent may start. refusal is for the starting agent, added for the
 // new one.
 func (h *Hooks) SubagentStart(ctx context.Context, a Subagent) (refusal, added string, err error) {
-	var all []string
-	for _, one := range h.forEvent(job.OnSubagentStart) {
-		r, err := h.ask(ctx, one, question{
-			call: transcript.CallRef{Agent: a.ID}, input: map[string]any{"agent_type": a.Role, "agent": a},
-		})
-		switch {
-		case err != nil:
-			return "", "", err
-		case r.refuses():
-			return one.refusal(r), "", nil
-		case r.context != "":
-			all = append(all, fmt.Sprintf("The hook %s of this run says:\n%s", one.Name, r.context))
-		}
+	refusing, r, all, err := h.askUntilRefused(ctx, job.OnSubagentStart, question{
+		call: transcript.CallRef{Agent: a.ID}, input: map[string]any{"agent_type": a.Role, "agent": a},
+	})
+	if refusing != nil {
+		return refusing.refusal(r), "", nil
 	}
-	return "", strings.Join(all, "\n\n"), nil
+	return "", strings.Join(all, "\n\n"), err
 }
 
 // SubagentStop reports a started agent's end and last words to hooks. Its error is a refusing

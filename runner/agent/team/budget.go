@@ -86,41 +86,25 @@ func equalPart(limits agent.Limits, spent agent.Used, parts int) (agent.Used, er
 			return agent.Used{}, agents.Refusef("There is too little left of %s for an agent besides you. Do the work yourself.", of.key)
 		}
 	}
-	return limitedParts(part, limits), nil
+	return agent.Used{
+		Turns: limited(limits.Turns, part.Turns), Calls: limited(limits.Calls, part.Calls),
+		Tokens: limited(limits.Tokens, part.Tokens), CostUSD: limited(limits.CostUSD, part.CostUSD),
+	}, nil
 }
 
-// limitedParts zeroes the parts without a limit.
-func limitedParts(part agent.Used, limits agent.Limits) agent.Used {
-	if limits.Turns == 0 {
-		part.Turns = 0
+// limited returns n, or 0 without a limit.
+func limited[N int | int64 | float64](limit, n N) N {
+	if limit == 0 {
+		return 0
 	}
-	if limits.Calls == 0 {
-		part.Calls = 0
-	}
-	if limits.Tokens == 0 {
-		part.Tokens = 0
-	}
-	if limits.CostUSD == 0 {
-		part.CostUSD = 0
-	}
-	return part
+	return n
 }
 
 // limitsOf returns the limits of a child: used plus share.
 func (m *Member) limitsOf(used, share agent.Used) agent.Limits {
-	l := m.agent.Limits()
-	if l.Turns > 0 {
-		l.Turns = used.Turns + share.Turns
-	}
-	if l.Calls > 0 {
-		l.Calls = used.Calls + share.Calls
-	}
-	if l.Tokens > 0 {
-		l.Tokens = used.Tokens + share.Tokens
-	}
-	if l.CostUSD > 0 {
-		l.CostUSD = used.CostUSD + share.CostUSD
-	}
+	l, all := m.agent.Limits(), used.Add(share)
+	l.Turns, l.Calls = limited(l.Turns, all.Turns), limited(l.Calls, all.Calls)
+	l.Tokens, l.CostUSD = limited(l.Tokens, all.Tokens), limited(l.CostUSD, all.CostUSD)
 	return l
 }
 

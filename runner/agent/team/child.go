@@ -19,32 +19,53 @@ import (
 
 // child is an agent started by another.
 type child struct {
+	assignment
+	starter *Member
+	ownTeam *Member // the agents that it started
+	agent   *worker.Agent
+
+	// Guarded by the team's lock.
+	turn
+	account
+	status       agents.Status
+	closed       bool     // resume_agent opens it again
+	messages     []string // not yet told to it
+	messagesSent int      // messages to it
+
+	copyOfTree
+}
+
+// assignment is what a child is and has to do.
+type assignment struct {
 	id, name string
 	roleName string
 	role     job.Role
 	task     string
 	paths    []string
-	starter  *Member
-	ownTeam  *Member // the agents that it started
-	agent    *worker.Agent
 	model    string
-	place    *confine.Place // of its copy; nil for none
+}
 
-	// Guarded by the team's lock.
-	status       agents.Status
-	closed       bool // resume_agent opens it again
-	copyRemoved  bool
-	messages     []string
-	reserved     agent.Used // its share that is not used yet
-	maxUSD       float64    // that it might cost, with that
-	spent        agent.Spent
-	stopTurn     func(by ending) // ends its turn; nil while it has none
-	done         chan struct{}   // closed at the end of its turn
-	turnEnding   bool            // its turn reads no message any more
-	messagesSent int             // messages to it
+// turn is a child's turn.
+type turn struct {
+	stopTurn   func(by ending) // ends it; nil while there is none
+	done       chan struct{}   // closed at its end
+	turnEnding bool            // it reads no message any more
+}
+
+// account is a child's budget.
+type account struct {
+	reserved agent.Used // its share that is not used yet
+	maxUSD   float64    // that it might cost, with that
+	spent    agent.Spent
+}
+
+// copyOfTree is a child's copy of its starter's tree.
+type copyOfTree struct {
+	place       *confine.Place // nil for none
+	copyRemoved bool           // guarded by the team's lock
 
 	// Guarded by the merge lock.
-	base       *gitops.ChangeSet // that its copy began with, or was merged at
+	base       *gitops.ChangeSet // that it began with, or was merged at
 	mergeState mergeState
 }
 

@@ -64,7 +64,7 @@ func (m *Member) Merge(ctx context.Context, id string) (tools.Result, error) {
 	taken, err := m.mergeChild(ctx, c, now.mergeTree)
 	if conflict := (*gitops.MergeError)(nil); errors.As(err, &conflict) {
 		m.settleMerge(c, conflicted)
-		return m.describeConflict(ctx, c, now.whole.Tree, conflict)
+		return m.describeConflict(c, now.whole.Tree, conflict)
 	}
 	if err != nil {
 		return tools.Result{}, err
@@ -228,7 +228,7 @@ func describeMerge(c *child, taken *gitops.ChangeSet, now copyState) tools.Resul
 const maxConflictBytes = 1 << 20
 
 // describeConflict lists conflicting files, and saves the child's versions for the agent to read.
-func (m *Member) describeConflict(_ context.Context, c *child, whole gitops.Tree, conflict *gitops.MergeError) (tools.Result, error) {
+func (m *Member) describeConflict(c *child, whole gitops.Tree, conflict *gitops.MergeError) (tools.Result, error) {
 	o := m.team.options
 	var s strings.Builder
 	var paths []string

@@ -136,22 +136,23 @@ type waitResult struct {
 
 // of returns the recorded result of the current wait; false outside a replay.
 func (r *Order) of(ctx context.Context) (was waitResult, replayed bool) {
-	if r == nil {
-		return was, false
-	}
-	call, _ := tools.CallOf(ctx)
-	answer, known := r.answers[transcript.CallRef(call.Ref())]
+	answer, known := r.answer(ctx)
 	return was, known && json.Unmarshal([]byte(answer.Output), &was) == nil
+}
+
+// answer returns the recorded end of the current call; false if there is none, or outside a replay.
+func (r *Order) answer(ctx context.Context) (answer transcript.ToolFinished, known bool) {
+	if r != nil {
+		call, _ := tools.CallOf(ctx)
+		answer, known = r.answers[transcript.CallRef(call.Ref())]
+	}
+	return answer, known
 }
 
 // brokeOff reports whether the current call is a task interrupted in the record: its agent gives no
 // further answer.
 func (r *Order) brokeOff(ctx context.Context) bool {
-	if r == nil {
-		return false
-	}
-	call, _ := tools.CallOf(ctx)
-	was, known := r.answers[transcript.CallRef(call.Ref())]
+	was, known := r.answer(ctx)
 	return known && was.Tool == dialect.Task && was.Detail[agents.TaskDetail] == nil
 }
 

@@ -61,7 +61,8 @@ func (m *Member) reservePlace(order agents.Order) (*child, error) {
 	case t.openCount() >= t.job().Agents.Most:
 		return nil, t.requirePlace()
 	}
-	c := &child{starter: m, task: order.Message, roleName: cmp.Or(order.Role, "default"), status: agents.Status{State: agents.PendingInit}}
+	c := &child{starter: m, status: agents.Status{State: agents.PendingInit}}
+	c.task, c.roleName = order.Message, cmp.Or(order.Role, "default")
 	var err error
 	if c.role, err = t.roleOf(order.Role); err != nil {
 		return nil, err

@@ -34,8 +34,21 @@ type Team struct {
 	mergeLock    sync.Mutex // guards reading and merging changes
 }
 
-// newTeam returns the team of the agent made by options. earlier are a resumed run's agents. waits are
-// a replayed run's recorded waits; nil for none.
+// NewRunAgents returns a run's agent with an empty conversation, at the head of a team if the job has one.
+// earlier are a resumed run's agents. waits are a replayed run's recorded waits; nil for none. The
+// agent is valid also with an error.
+func NewRunAgents(ctx context.Context, o worker.Options, earlier []*transcript.Agent, waits *Order) (*worker.Agent, error) {
+	if !o.Job.Agents.Enabled || o.Model.Of == nil {
+		return worker.New(ctx, o)
+	}
+	root := newTeam(o, earlier, waits).root
+	o.Team, o.News = root, root.takeNews
+	var err error
+	root.agent, err = worker.New(ctx, o)
+	return root.agent, err
+}
+
+// newTeam returns the team of the agent made by options.
 func newTeam(options worker.Options, earlier []*transcript.Agent, waits *Order) *Team {
 	t := &Team{options: options, earlier: earlier, recordedOrder: waits, changeSignal: make(chan struct{})}
 	started := 0
@@ -67,12 +80,6 @@ func Resume(rec *record.Record, boxes *confine.Sandboxes, earlier []*transcript.
 	}
 	return boxes.DropCopies()
 }
-
-// Root returns the run's own agent's view of the team. Lead sets the agent.
-func (t *Team) Root() *Member { return t.root }
-
-// lead sets the agent of this view.
-func (m *Member) lead(a *worker.Agent) { m.agent = a }
 
 // Member is the team as one agent sees it.
 type Member struct {

@@ -65,7 +65,7 @@ func led(t *testing.T, states ...string) (*Member, []*child) {
 	t.Cleanup(rec.Close)
 	team := newTeam(worker.Options{Shared: worker.Shared{Record: rec, Sandboxes: &confine.Sandboxes{Record: rec, Job: j}}, Job: j}, nil, nil)
 	for i, state := range states {
-		c := &child{starter: team.root, name: names[i], id: "id-" + names[i], status: agents.Status{State: state, Text: state + " it is"}}
+		c := &child{starter: team.root, assignment: assignment{name: names[i], id: "id-" + names[i]}, status: agents.Status{State: state, Text: state + " it is"}}
 		c.spent = agent.Spent{Turns: 2, Calls: 1, Usage: model.Usage{Input: 10, Output: 5}}
 		if state == agents.Running {
 			c.stopTurn, c.reserved = func(ending) {}, agent.Used{Turns: 7}
@@ -172,7 +172,7 @@ func TestParsesOwnPaths(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &child{paths: paths}
+	c := &child{assignment: assignment{paths: paths}}
 	for path, mine := range map[string]bool{
 		"docs/a.md": true, "docs": true, "docs2/a.md": false, "a.txt": true, "b.txt": false, "src/x/y.go": true, "src/x/y.md": false,
 		"DOCS/a.md": false, "other/a.txt": false, "A.TXT": false, "vendor/src/x/y.go": false,
@@ -211,7 +211,7 @@ func TestExcludesReplacementsOfExcludedFiles(t *testing.T) {
 }
 
 func TestSavesFilesUnderUniqueNames(t *testing.T) {
-	c := &child{name: "Curie"}
+	c := &child{assignment: assignment{name: "Curie"}}
 	seen := map[string]string{}
 	for _, name := range []string{"a/b", "a-b", "a", "b", "x/b", "A/B", "a\nb", "a b", strings.Repeat("long/", 500) + "b", strings.Repeat("b", 300), "a/\xff", "..."} {
 		kept := savedName(c, name)
@@ -244,7 +244,7 @@ func TestReplayRepeatsAgentIDs(t *testing.T) {
 func TestStartsNoTurnAfterStarterEnded(t *testing.T) {
 	m, all := led(t, agents.Completed)
 	all[0].ownTeam = &Member{team: m.team, child: all[0], depth: 1} // which does no work any more
-	below := &child{starter: all[0].ownTeam, name: "below", id: "id-below", status: agents.Status{State: agents.Completed}, closed: true}
+	below := &child{starter: all[0].ownTeam, assignment: assignment{name: "below", id: "id-below"}, status: agents.Status{State: agents.Completed}, closed: true}
 	m.team.children = append(m.team.children, below)
 	if _, err := m.Resume(t.Context(), below.id); err != nil {
 		t.Fatal(err)
