@@ -8,8 +8,6 @@ import (
 	"reflect"
 	"slices"
 
-	"github.com/agent-ci/agent-ci/runner/task/config"
-
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/changeset"
 	"github.com/agent-ci/agent-ci/runner/agent/lessons"
@@ -17,6 +15,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/publish"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
+	"github.com/agent-ci/agent-ci/runner/task/config"
 	"github.com/agent-ci/agent-ci/runner/task/job"
 	"github.com/agent-ci/agent-ci/tools/memory"
 )
@@ -38,15 +37,19 @@ func (l *Lessons) inChange(change *gitops.ChangeSet) (found filed, err error) {
 	if !found.there || l.job.Memory.Propose != job.ProposeInChange {
 		return found, nil
 	}
-	now, fit, err := l.file(change.Tree)
-	if err != nil || !fit {
-		return found, err
-	}
-	before, fit, err := l.file(change.Base.Tree)
-	if err == nil && fit {
+	before, now, fit, err := l.files(change)
+	if fit {
 		found.added, found.ours = lessons.Added(before, now, l.proposed)
 	}
 	return found, err
+}
+
+// files returns the file of lessons of a change's base and of the change. fit is false if one cannot be read.
+func (l *Lessons) files(change *gitops.ChangeSet) (before, now []byte, fit bool, err error) {
+	if now, fit, err = l.file(change.Tree); err == nil && fit {
+		before, fit, err = l.file(change.Base.Tree)
+	}
+	return before, now, fit && err == nil, err
 }
 
 // file returns a tree's file of lessons. fit is false if it cannot be read as one.
@@ -58,19 +61,15 @@ func (l *Lessons) file(tree gitops.Tree) (raw []byte, fit bool, err error) {
 	return raw, true, err
 }
 
-// Written returns the paths written by the runner: the file of lessons, while all evidence holds.
-func (l *Lessons) Written(change *gitops.ChangeSet) ([]string, error) {
+// writtenPaths returns the paths written by the runner: the file of lessons, while all evidence holds.
+func (l *Lessons) writtenPaths(change *gitops.ChangeSet) ([]string, error) {
 	found, err := l.inChange(change)
 	if err != nil || !found.ours {
 		return nil, err
 	}
 	for _, made := range found.added {
 		for _, text := range made.Evidence {
-			e, err := lessons.ParseEvidence(text)
-			if err == nil {
-				e, err = l.pin(e, change)
-			}
-			if err != nil || e == (lessons.Evidence{}) {
+			if e, err := l.pin(text, change); err != nil || e == (lessons.Evidence{}) {
 				return nil, err
 			}
 		}
@@ -205,12 +204,8 @@ func (l *Lessons) exact(ctx context.Context, change *gitops.ChangeSet) (*gitops.
 	if l.job.Memory.Propose != job.ProposeInChange || !hasFile(change) {
 		return change, nil
 	}
-	now, fit, err := l.file(change.Tree)
-	if err != nil || !fit {
-		return change, err
-	}
-	before, fit, err := l.file(change.Base.Tree)
-	if err != nil || !fit {
+	before, now, fit, err := l.files(change)
+	if !fit {
 		return change, err
 	}
 	exact := lessons.Exact(before, now)
@@ -274,24 +269,20 @@ func (l *Lessons) TakeEarlier(ctx context.Context, change *gitops.ChangeSet) (*g
 func (l *Lessons) unpinned(evidence []string, change *gitops.ChangeSet) ([]string, error) {
 	all := slices.Clone(evidence)
 	for i, text := range evidence {
-		e, err := lessons.ParseEvidence(text)
+		held, err := l.pin(text, change)
 		if err != nil {
 			return nil, err
 		}
-		held, err := l.pin(e, change)
-		if err != nil {
-			return nil, err
-		}
-		if e.Path != "" && held == e {
+		if e, _ := lessons.ParseEvidence(text); e.Path != "" && held == e {
 			all[i] = e.Path
 		}
 	}
 	return all, nil
 }
 
-// Onto moves a change to another base. Its lessons follow the base's, so two runs with lessons do
+// onto moves a change to another base. Its lessons follow the base's, so two runs with lessons do
 // not conflict.
-func (l *Lessons) Onto(ctx context.Context, change *gitops.ChangeSet, base gitops.Base) (*gitops.ChangeSet, error) {
+func (l *Lessons) onto(ctx context.Context, change *gitops.ChangeSet, base gitops.Base) (*gitops.ChangeSet, error) {
 	checkout := l.workspace.Checkout()
 	found, err := l.inChange(change)
 	if err != nil {
@@ -339,12 +330,12 @@ func (l *Lessons) TakeChange(ctx context.Context) (change *gitops.ChangeSet, dro
 // is what the pull request held that the change fixes; nil for another change.
 func (l *Lessons) Case(j *job.Job, change, repairs *gitops.ChangeSet) judge.Case {
 	checkout := l.workspace.Checkout()
-	return judge.Case{Record: l.rec, Job: j, Change: change, Blob: checkout.Blob, LFSContent: checkout.OpenLFS, Unfiltered: checkout.Unfiltered, RunnerPaths: l.Written, RepairedChange: repairs}
+	return judge.Case{Record: l.rec, Job: j, Change: change, Blob: checkout.Blob, LFSContent: checkout.OpenLFS, Unfiltered: checkout.Unfiltered, RunnerPaths: l.writtenPaths, RepairedChange: repairs}
 }
 
 // Follow is how a change follows its base, with its lessons.
 func (l *Lessons) Follow(repairs *gitops.ChangeSet) publish.Follow {
-	return publish.Follow{MoveOnto: l.Onto, Judge: func(ctx context.Context, j *job.Job, change *gitops.ChangeSet) error {
+	return publish.Follow{MoveOnto: l.onto, Judge: func(ctx context.Context, j *job.Job, change *gitops.ChangeSet) error {
 		return l.Case(j, change, repairs).Judge(ctx)
 	}}
 }

@@ -12,14 +12,13 @@ import (
 	"sync"
 	"time"
 
-	"github.com/agent-ci/agent-ci/runner/task/config"
-
 	"github.com/agent-ci/agent-ci/runner/agent/lessons"
 	"github.com/agent-ci/agent-ci/runner/agent/worker"
 	"github.com/agent-ci/agent-ci/runner/place/workspace"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
+	"github.com/agent-ci/agent-ci/runner/task/config"
 	"github.com/agent-ci/agent-ci/runner/task/job"
 	"github.com/agent-ci/agent-ci/tools/memory"
 )
@@ -83,11 +82,11 @@ func Recorded(rec *record.Record, v *transcript.View) *Lessons {
 		carried = maxCarried
 	}
 	for _, proposed := range v.Proposed {
-		left := &carried
+		room := &carried
 		if proposed.Run == v.Started.RunID {
-			left = &own
+			room = &own
 		}
-		if *left--; *left >= 0 {
+		if *room--; *room >= 0 {
 			l.proposed = append(l.proposed, memory.Lesson(proposed))
 		}
 	}

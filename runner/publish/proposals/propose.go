@@ -122,10 +122,7 @@ func (l *Lessons) pinnedLessons(change *gitops.ChangeSet) ([]memory.Lesson, erro
 	for _, made := range l.proposed {
 		var evidence []string
 		for _, text := range made.Evidence {
-			e, err := lessons.ParseEvidence(text)
-			if err == nil {
-				e, err = l.pin(e, change)
-			}
+			e, err := l.pin(text, change)
 			if err != nil {
 				return nil, err
 			}
@@ -154,13 +151,14 @@ func (l *Lessons) WarnOfUnshown(change *gitops.ChangeSet) error {
 	return nil
 }
 
-// pin pins evidence to a commit or blob, or returns zero if it does not hold with the change.
-func (l *Lessons) pin(e lessons.Evidence, change *gitops.ChangeSet) (lessons.Evidence, error) {
-	if e.Path == "" {
+// pin returns evidence pinned to a commit or blob, or zero if it does not hold with the change.
+func (l *Lessons) pin(text string, change *gitops.ChangeSet) (lessons.Evidence, error) {
+	e, err := lessons.ParseEvidence(text)
+	if err != nil || e.Path == "" {
 		if e.Run != "" || !slices.Contains(l.checks, e.Check) { // no model gives a run as evidence, whatever a bundle says
 			e = lessons.Evidence{}
 		}
-		return e, nil
+		return e, err
 	}
 	checkout := l.workspace.Checkout()
 	here, err := checkout.IDAt(change.Tree, e.Path)

@@ -39,9 +39,9 @@ var infrastructureEndings = map[string]string{
 // maxRed is how many red checks are looked into; the rest is named alone.
 const maxRed = 10
 
-// ReadCase reads the red checks on a pull request's head. Checks red on the base too are listed
+// readCase reads the red checks on a pull request's head. Checks red on the base too are listed
 // separately: the change did not cause them.
-func ReadCase(ctx context.Context, in forge.Repository, pull *forge.PullRequest, head *forge.Commit) (*Case, error) {
+func readCase(ctx context.Context, in forge.Repository, pull *forge.PullRequest, head *forge.Commit) (*Case, error) {
 	c := &Case{Pull: pull, Head: head.SHA, ConflictsWithBase: pull.Mergeable == forge.MergeableDirty, runs: map[int64]*forge.WorkflowRun{}}
 	checks, err := checksOf(ctx, in, head.SHA)
 	if err != nil {

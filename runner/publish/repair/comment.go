@@ -14,8 +14,8 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/intake"
 )
 
-// Thread is a pull request and its one comment about repairs.
-type Thread struct {
+// thread is a pull request and its one comment about repairs.
+type thread struct {
 	Server     forge.Forge
 	Repository forge.Repository
 	Number     int
@@ -60,7 +60,7 @@ func readState(body string) state {
 
 // read finds the comment of earlier repairs, the oldest if two runs each wrote one. Anybody can
 // write the mark, so the author must be the token's account.
-func (t *Thread) read(ctx context.Context) error {
+func (t *thread) read(ctx context.Context) error {
 	comments, err := t.Repository.Comments(ctx, t.Number)
 	if err != nil {
 		return intake.ForgeFailure(fmt.Sprintf("The comments of pull request #%d cannot be read", t.Number), err)
@@ -77,7 +77,7 @@ func (t *Thread) read(ctx context.Context) error {
 }
 
 // describeCase prepares the comment's state and its list of failed checks.
-func (t *Thread) describeCase(c *Case, spent Bounds) {
+func (t *thread) describeCase(c *Case, spent bounds) {
 	t.now = state{head: c.Head, run: t.Run, attempts: spent.Attempts, spentUSD: spent.Spent, rerun: t.storedState.head == c.Head && t.storedState.rerun}
 	var b strings.Builder
 	fmt.Fprintf(&b, "**Checks on %s**\n\n", gitops.Short(c.Head))
@@ -112,12 +112,8 @@ func (r Red) why() string {
 	return why
 }
 
-func (t *Thread) addSentence(sentence string) { t.sentences = append(t.sentences, sentence) }
-
-func (t *Thread) setEnd(end string) { t.end = end }
-
 // listRemaining lists the work left for a person.
-func (t *Thread) listRemaining(c *Case) {
+func (t *thread) listRemaining(c *Case) {
 	var all []string
 	for _, red := range c.Red {
 		all = append(all, red.link())
@@ -128,9 +124,9 @@ func (t *Thread) listRemaining(c *Case) {
 	t.left = "Left for a person: " + strings.Join(all, ", ") + "."
 }
 
-// Attempt announces the agent before it starts, so a killed attempt counts. Of two concurrent runs,
+// attempt announces the agent before it starts, so a killed attempt counts. Of two concurrent runs,
 // the one whose comment stays continues; otherwise both would count as one.
-func (t *Thread) Attempt(ctx context.Context, p *Plan, of int) error {
+func (t *thread) attempt(ctx context.Context, p *Plan, of int) error {
 	decidedOn := t.storedState
 	if err := t.read(ctx); err != nil {
 		return err
@@ -139,7 +135,7 @@ func (t *Thread) Attempt(ctx context.Context, p *Plan, of int) error {
 		return t.begunElsewhere()
 	}
 	t.now.attempts = p.Attempt.Attempt
-	t.setEnd(fmt.Sprintf("agent-ci is at work on attempt %d of %d.", p.Attempt.Attempt, of))
+	t.end = fmt.Sprintf("agent-ci is at work on attempt %d of %d.", p.Attempt.Attempt, of)
 	if err := t.write(ctx); err != nil {
 		return err
 	}
@@ -159,13 +155,13 @@ func (t *Thread) Attempt(ctx context.Context, p *Plan, of int) error {
 	return t.begunElsewhere()
 }
 
-func (t *Thread) begunElsewhere() error {
+func (t *thread) begunElsewhere() error {
 	return outcome.Stopf(outcome.Skipped, "other_run", "Another run (%s) began to repair pull request #%d at the same time; this run left it to that one.",
 		cmp.Or(t.storedState.run, "whose comment is gone"), t.Number)
 }
 
-// AttemptEnd is how an attempt ended.
-type AttemptEnd struct {
+// attemptEnd is how an attempt ended.
+type attemptEnd struct {
 	Outcome         outcome.Outcome
 	Reason, Message string
 	Commit          string // that was pushed; empty for none
@@ -173,8 +169,8 @@ type AttemptEnd struct {
 	Last            bool // no other attempt follows
 }
 
-// Conclude says how the attempt ended.
-func (t *Thread) Conclude(ctx context.Context, c *Case, e AttemptEnd) error {
+// conclude says how the attempt ended.
+func (t *thread) conclude(ctx context.Context, c *Case, e attemptEnd) error {
 	cost := e.Spent - t.now.spentUSD
 	if err := t.read(ctx); err != nil {
 		return err
@@ -187,18 +183,18 @@ func (t *Thread) Conclude(ctx context.Context, c *Case, e AttemptEnd) error {
 	}
 	if e.Commit != "" {
 		t.now.head, t.now.rerun = e.Commit, false
-		t.setEnd(fmt.Sprintf("Attempt %d was pushed as %s; its checks decide.", t.now.attempts, gitops.Short(e.Commit)))
+		t.end = fmt.Sprintf("Attempt %d was pushed as %s; its checks decide.", t.now.attempts, gitops.Short(e.Commit))
 		return t.write(ctx)
 	}
 	if e.Last {
 		t.listRemaining(c)
 	}
-	t.setEnd(fmt.Sprintf("Attempt %d pushed nothing and ended as **%s** (%s): %s", t.now.attempts, e.Outcome, e.Reason, markdown.Text(markdown.Cut(e.Message, 2000))))
+	t.end = fmt.Sprintf("Attempt %d pushed nothing and ended as **%s** (%s): %s", t.now.attempts, e.Outcome, e.Reason, markdown.Text(markdown.Cut(e.Message, 2000)))
 	return t.write(ctx)
 }
 
 // addCost adds this run's cost to another run's comment and leaves the rest.
-func (t *Thread) addCost(ctx context.Context, cost float64) error {
+func (t *thread) addCost(ctx context.Context, cost float64) error {
 	marks := stateMark().FindAllStringIndex(t.shown, -1)
 	if len(marks) == 0 {
 		return nil
@@ -217,7 +213,7 @@ func spentSoFar(dollars float64) string {
 }
 
 // text is the comment.
-func (t *Thread) text() string {
+func (t *thread) text() string {
 	paragraphs := []string{strings.TrimRight(t.redSummary, "\n")}
 	paragraphs = append(paragraphs, t.sentences...)
 	end := t.end
@@ -235,7 +231,7 @@ func (t *Thread) text() string {
 }
 
 // write creates or updates the comment. It counts the attempts: without it, no attempt starts.
-func (t *Thread) write(ctx context.Context) error {
+func (t *thread) write(ctx context.Context) error {
 	text := t.text()
 	if text == t.shown {
 		return nil
@@ -256,22 +252,19 @@ func (t *Thread) write(ctx context.Context) error {
 	return nil
 }
 
-func (t *Thread) failure(err error) error {
+func (t *thread) failure(err error) error {
 	return intake.ForgeFailure(fmt.Sprintf("The comment on pull request #%d, by which attempts to repair it are counted, cannot be written", t.Number), err)
 }
 
-func names(all []Red) string {
-	var list []string
+// list names checks, each with why it looks like a failure of the machinery, if it does.
+func list(all []Red, separator string) string {
+	var named []string
 	for _, red := range all[:min(len(all), maxRed)] {
-		list = append(list, fmt.Sprintf("%q", markdown.Cut(red.Name, 100)))
+		name := fmt.Sprintf("%q", markdown.Cut(red.Name, 100))
+		if red.Infrastructure != "" {
+			name += ": " + red.Infrastructure
+		}
+		named = append(named, name)
 	}
-	return strings.Join(list, ", ")
-}
-
-func whys(all []Red) string {
-	var list []string
-	for _, red := range all[:min(len(all), maxRed)] {
-		list = append(list, fmt.Sprintf("%q: %s", markdown.Cut(red.Name, 100), red.Infrastructure))
-	}
-	return strings.Join(list, "; ")
+	return strings.Join(named, separator)
 }

@@ -13,16 +13,16 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
-// Bounds count the attempts and dollars spent on a pull request so far.
-type Bounds struct {
+// bounds count the attempts and dollars spent on a pull request so far.
+type bounds struct {
 	Attempts int
 	Spent    float64
 }
 
 // readBounds reads them from the head commit and, for attempts without a push, from the comment if it
 // is about the same head.
-func readBounds(head *forge.Commit, noted state) Bounds {
-	b := Bounds{}
+func readBounds(head *forge.Commit, noted state) bounds {
+	b := bounds{}
 	b.Attempts, b.Spent = intake.ParseTrailers(head)
 	if noted.head == head.SHA {
 		b.Attempts, b.Spent = max(b.Attempts, noted.attempts), max(b.Spent, noted.spentUSD)
@@ -36,21 +36,21 @@ type Plan struct {
 	RemainingUSD float64 // dollars that the attempt may cost; 0 for no bound
 }
 
-// Decide returns the agent's next attempt. It ends a run without work, or one left to checks or a
+// decide returns the agent's next attempt. It ends a run without work, or one left to checks or a
 // person, and reports so in the comment.
-func (t *Thread) Decide(ctx context.Context, c *Case, head *forge.Commit, allowed job.Repair) (*Plan, error) {
+func (t *thread) decide(ctx context.Context, c *Case, head *forge.Commit, allowed job.Repair) (*Plan, error) {
 	if err := t.read(ctx); err != nil {
 		return nil, err
 	}
-	so := readBounds(head, t.storedState)
-	t.describeCase(c, so)
+	spent := readBounds(head, t.storedState)
+	t.describeCase(c, spent)
 	end := func(reason, format string, args ...any) (*Plan, error) {
 		stop := outcome.Stopf(outcome.Skipped, reason, format, args...)
 		if len(c.Red)+len(c.OnBase) == 0 && !c.ConflictsWithBase && t.id == 0 {
 			return nil, stop // there is nothing to tell
 		}
 		here, _ := strings.CutSuffix(stop.Message, ": "+c.Pull.URL+".")
-		t.setEnd(markdown.Text(here + ".")) // it has names of checks
+		t.end = markdown.Text(here + ".") // it has names of checks
 		if err := t.write(ctx); err != nil {
 			return nil, err
 		}
@@ -60,7 +60,7 @@ func (t *Thread) Decide(ctx context.Context, c *Case, head *forge.Commit, allowe
 	switch {
 	case len(c.Red) == 0 && len(c.OnBase) > 0 && !c.ConflictsWithBase:
 		return end("red_on_base", "What is red on %s is red on %s too (%s), and not of its change; mend %s first: %s.",
-			pull, c.Pull.Base, names(c.OnBase), c.Pull.Base, c.Pull.URL)
+			pull, c.Pull.Base, list(c.OnBase, ", "), c.Pull.Base, c.Pull.URL)
 	case len(c.Red) == 0 && !c.ConflictsWithBase:
 		return end("nothing_red", "Nothing is red on %s, and it goes together with %s: %s.", pull, c.Pull.Base, c.Pull.URL)
 	}
@@ -71,27 +71,25 @@ func (t *Thread) Decide(ctx context.Context, c *Case, head *forge.Commit, allowe
 		}
 		if asked {
 			return end("rerun_asked", "What is red on %s looks like a failure of the machinery (%s): the failed jobs run again, once: %s.",
-				pull, whys(c.Red), c.Pull.URL)
+				pull, list(c.Red, "; "), c.Pull.URL)
 		}
 	}
 	switch {
-	case so.Attempts >= allowed.Attempts:
+	case spent.Attempts >= allowed.Attempts:
 		t.listRemaining(c)
 		return end("repair_limit", "%s of %d to repair %s are used up (repair.attempts); it is left to a person: %s.",
-			attempts(so.Attempts), allowed.Attempts, pull, c.Pull.URL)
-	case allowed.CostUSD > 0 && so.Spent >= allowed.CostUSD:
+			outcome.CountNoun(spent.Attempts, "attempt"), allowed.Attempts, pull, c.Pull.URL)
+	case allowed.CostUSD > 0 && spent.Spent >= allowed.CostUSD:
 		t.listRemaining(c)
 		return end("repair_limit", "Attempts to repair %s have cost $%.2f of $%.2f (repair.cost_usd); it is left to a person: %s.",
-			pull, so.Spent, allowed.CostUSD, c.Pull.URL)
+			pull, spent.Spent, allowed.CostUSD, c.Pull.URL)
 	}
-	plan := &Plan{Attempt: intake.Repair{Head: c.Head, Attempt: so.Attempts + 1, Spent: so.Spent}}
+	plan := &Plan{Attempt: intake.Repair{Head: c.Head, Attempt: spent.Attempts + 1, Spent: spent.Spent}}
 	if allowed.CostUSD > 0 {
-		plan.RemainingUSD = allowed.CostUSD - so.Spent
+		plan.RemainingUSD = allowed.CostUSD - spent.Spent
 	}
 	return plan, nil
 }
-
-func attempts(n int) string { return outcome.CountNoun(n, "attempt") }
 
 // onlyInfrastructure reports that only infrastructure failed, so an agent can fix nothing.
 func (c *Case) onlyInfrastructure() bool {
@@ -99,7 +97,7 @@ func (c *Case) onlyInfrastructure() bool {
 }
 
 // rerun restarts failed jobs once, and reports whether any restarted.
-func (t *Thread) rerun(ctx context.Context, c *Case) (asked bool, err error) {
+func (t *thread) rerun(ctx context.Context, c *Case) (asked bool, err error) {
 	if t.now.rerun {
 		return false, nil
 	}
@@ -115,10 +113,10 @@ func (t *Thread) rerun(ctx context.Context, c *Case) (asked bool, err error) {
 		case err == nil:
 			asked = true
 		case kind == forge.Forbidden:
-			t.addSentence("The failed jobs could not be run again: the token lacks the permission `actions: write`.")
+			t.sentences = append(t.sentences, "The failed jobs could not be run again: the token lacks the permission `actions: write`.")
 			return asked, nil
 		case kind == forge.Invalid:
-			t.addSentence("The failed jobs could not be run again: " + markdown.Text(markdown.Cut(outcome.WithoutFullStop(err), 500)) + ".")
+			t.sentences = append(t.sentences, "The failed jobs could not be run again: "+markdown.Text(markdown.Cut(outcome.WithoutFullStop(err), 500))+".")
 		default:
 			return asked, intake.ForgeFailure(fmt.Sprintf("The failed jobs of workflow run %d cannot be run again", run.ID), err)
 		}

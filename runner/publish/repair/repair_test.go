@@ -59,7 +59,7 @@ func check(name, conclusion string) forge.Check {
 
 func look(t *testing.T, r *repository) *Case {
 	t.Helper()
-	c, err := ReadCase(t.Context(), r, &forge.PullRequest{Number: 2, Base: "main"}, &forge.Commit{SHA: headSHA, Parents: []string{madeOn}})
+	c, err := readCase(t.Context(), r, &forge.PullRequest{Number: 2, Base: "main"}, &forge.Commit{SHA: headSHA, Parents: []string{madeOn}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -208,19 +208,19 @@ type server struct{ forge.Forge }
 
 func (server) ActingAs(context.Context) (string, error) { return "agent[bot]", nil }
 
-// thread is a pull request whose comments two runs write. before is what happens on the
+// twoWriters is a pull request whose comments two runs write. before is what happens on the
 // forge before the next call that writes, after what happens once it is over.
-type thread struct {
+type twoWriters struct {
 	repository
 	comments      []forge.Comment
 	before, after func()
 }
 
-func (r *thread) Comments(context.Context, int) ([]forge.Comment, error) {
+func (r *twoWriters) Comments(context.Context, int) ([]forge.Comment, error) {
 	return slices.Clone(r.comments), nil
 }
 
-func (r *thread) writing(do func()) {
+func (r *twoWriters) writing(do func()) {
 	before, after := r.before, r.after
 	r.before, r.after = nil, nil
 	for _, next := range []func(){before, do, after} {
@@ -230,7 +230,7 @@ func (r *thread) writing(do func()) {
 	}
 }
 
-func (r *thread) CreateComment(_ context.Context, _ int, body string) (*forge.Comment, error) {
+func (r *twoWriters) CreateComment(_ context.Context, _ int, body string) (*forge.Comment, error) {
 	var made forge.Comment
 	r.writing(func() {
 		made = forge.Comment{ID: int64(len(r.comments) + 1), Body: body, Author: forge.User{Login: "agent[bot]", Bot: true}}
@@ -239,27 +239,27 @@ func (r *thread) CreateComment(_ context.Context, _ int, body string) (*forge.Co
 	return &made, nil
 }
 
-func (r *thread) EditComment(_ context.Context, id int64, body string) error {
+func (r *twoWriters) EditComment(_ context.Context, id int64, body string) error {
 	r.writing(func() {
 		r.comments[slices.IndexFunc(r.comments, func(c forge.Comment) bool { return c.ID == id })].Body = body
 	})
 	return nil
 }
 
-func (r *thread) DeleteComment(_ context.Context, id int64) error {
+func (r *twoWriters) DeleteComment(_ context.Context, id int64) error {
 	r.comments = slices.DeleteFunc(r.comments, func(c forge.Comment) bool { return c.ID == id })
 	return nil
 }
 
 // attempt is a run that has decided to mend what is red.
-func (r *thread) attempt(t *testing.T, run string, red ...Red) (*Thread, *Case, *Plan) {
+func (r *twoWriters) attempt(t *testing.T, run string, red ...Red) (*thread, *Case, *Plan) {
 	t.Helper()
 	if red == nil {
 		red = []Red{{Check: check("test", "failure")}}
 	}
 	c := &Case{Pull: &forge.PullRequest{Number: 2, Base: "main"}, Head: headSHA, Red: red}
-	to := &Thread{Server: server{}, Repository: r, Number: 2, Run: run, Redact: func(s string) string { return s }}
-	plan, err := to.Decide(t.Context(), c, &forge.Commit{SHA: headSHA}, job.Repair{Attempts: 3})
+	to := &thread{Server: server{}, Repository: r, Number: 2, Run: run, Redact: func(s string) string { return s }}
+	plan, err := to.decide(t.Context(), c, &forge.Commit{SHA: headSHA}, job.Repair{Attempts: 3})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -271,34 +271,34 @@ func (r *thread) attempt(t *testing.T, run string, red ...Red) (*Thread, *Case, 
 func TestOneOfTwoThatBeginAtOnce(t *testing.T) {
 	for name, c := range map[string]struct {
 		there bool // a comment, of an attempt before
-		place func(r *thread, other func())
+		place func(r *twoWriters, other func())
 	}{
-		"before it looks again":             {false, func(_ *thread, other func()) { other() }},
-		"before it looks at one that stood": {true, func(_ *thread, other func()) { other() }},
-		"before it makes the comment":       {false, func(r *thread, other func()) { r.before = other }},
+		"before it looks again":             {false, func(_ *twoWriters, other func()) { other() }},
+		"before it looks at one that stood": {true, func(_ *twoWriters, other func()) { other() }},
+		"before it makes the comment":       {false, func(r *twoWriters, other func()) { r.before = other }},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := &thread{}
+			r := &twoWriters{}
 			if c.there {
 				first, _, plan := r.attempt(t, "earlier")
-				if err := first.Attempt(t.Context(), plan, 3); err != nil {
+				if err := first.attempt(t.Context(), plan, 3); err != nil {
 					t.Fatal(err)
 				}
 			}
 			slow, _, plan := r.attempt(t, "slow")
 			fast, red, fastPlan := r.attempt(t, "fast")
 			c.place(r, func() {
-				if err := fast.Attempt(t.Context(), fastPlan, 3); err != nil && name != "before it makes the comment" {
+				if err := fast.attempt(t.Context(), fastPlan, 3); err != nil && name != "before it makes the comment" {
 					t.Error(err)
 				}
 			})
-			slowErr := slow.Attempt(t.Context(), plan, 3)
+			slowErr := slow.attempt(t.Context(), plan, 3)
 			stop, _ := errors.AsType[*outcome.Stop](slowErr)
 			wins := readState(r.comments[0].Body).run
 			if (wins == "fast") != (stop != nil && stop.Reason == "other_run") || len(r.comments) != 1 {
 				t.Fatalf("%s has the comment, the slow one ended with %v, and there are %d comments", wins, slowErr, len(r.comments))
 			}
-			if err := fast.Conclude(t.Context(), red, AttemptEnd{Outcome: outcome.NoChanges, Reason: "none", Spent: 1}); err != nil || len(r.comments) != 1 {
+			if err := fast.conclude(t.Context(), red, attemptEnd{Outcome: outcome.NoChanges, Reason: "none", Spent: 1}); err != nil || len(r.comments) != 1 {
 				t.Fatalf("%v, %d comments", err, len(r.comments))
 			}
 			want := 1
@@ -315,10 +315,10 @@ func TestOneOfTwoThatBeginAtOnce(t *testing.T) {
 // TestAnotherWritesOverIt has a second run, that looked before the first one wrote, write
 // after it.
 func TestAnotherWritesOverIt(t *testing.T) {
-	r := &thread{}
+	r := &twoWriters{}
 	first, _, plan := r.attempt(t, "first")
 	r.after = func() { r.comments[0].Body = strings.ReplaceAll(r.comments[0].Body, " by first ", " by second ") }
-	stop, _ := errors.AsType[*outcome.Stop](first.Attempt(t.Context(), plan, 3))
+	stop, _ := errors.AsType[*outcome.Stop](first.attempt(t.Context(), plan, 3))
 	if stop == nil || stop.Reason != "other_run" || !strings.Contains(stop.Message, "(second)") {
 		t.Errorf("%v", stop)
 	}
@@ -326,15 +326,15 @@ func TestAnotherWritesOverIt(t *testing.T) {
 
 // TestTheForgeShowsItLater has the forge list the comment only after the attempt began.
 func TestTheForgeShowsItLater(t *testing.T) {
-	r := &thread{}
+	r := &twoWriters{}
 	only, c, plan := r.attempt(t, "only")
 	var late []forge.Comment
 	r.after = func() { r.comments, late = nil, r.comments }
-	if err := only.Attempt(t.Context(), plan, 3); err != nil {
+	if err := only.attempt(t.Context(), plan, 3); err != nil {
 		t.Fatal(err)
 	}
 	r.comments = late
-	if err := only.Conclude(t.Context(), c, AttemptEnd{Outcome: outcome.NoChanges, Reason: "none", Spent: 1}); err != nil {
+	if err := only.conclude(t.Context(), c, attemptEnd{Outcome: outcome.NoChanges, Reason: "none", Spent: 1}); err != nil {
 		t.Fatal(err)
 	}
 	if got := readState(r.comments[0].Body); len(r.comments) != 1 || got.attempts != 1 || got.spentUSD != 1 {
@@ -345,21 +345,21 @@ func TestTheForgeShowsItLater(t *testing.T) {
 // TestWhatALostAttemptCostIsAdded has a second attempt begin, and both push nothing.
 func TestWhatALostAttemptCostIsAdded(t *testing.T) {
 	for _, lateLast := range []bool{false, true} {
-		r := &thread{}
+		r := &twoWriters{}
 		early, c, plan := r.attempt(t, "early")
-		if err := early.Attempt(t.Context(), plan, 3); err != nil {
+		if err := early.attempt(t.Context(), plan, 3); err != nil {
 			t.Fatal(err)
 		}
 		late, _, latePlan := r.attempt(t, "late")
-		if err := late.Attempt(t.Context(), latePlan, 3); err != nil {
+		if err := late.attempt(t.Context(), latePlan, 3); err != nil {
 			t.Fatal(err)
 		}
-		order := []*Thread{late, early}
+		order := []*thread{late, early}
 		if lateLast {
-			order = []*Thread{early, late}
+			order = []*thread{early, late}
 		}
 		for _, each := range order {
-			if err := each.Conclude(t.Context(), c, AttemptEnd{Outcome: outcome.NoChanges, Reason: "none", Spent: 1.5}); err != nil {
+			if err := each.conclude(t.Context(), c, attemptEnd{Outcome: outcome.NoChanges, Reason: "none", Spent: 1.5}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -380,13 +380,13 @@ func TestTheCommentIsNobodysPage(t *testing.T) {
 		red = append(red, Red{Check: check(name, "failure"), Infrastructure: "it was cancelled", Failed: names})
 	}
 	for _, onBase := range []bool{false, true} {
-		r := &thread{}
+		r := &twoWriters{}
 		c := &Case{Pull: &forge.PullRequest{Number: 2, Base: "main"}, Head: headSHA, Red: red, ConflictsWithBase: true}
 		if onBase {
 			c.Red, c.OnBase, c.ConflictsWithBase = nil, red, false
 		}
-		to := &Thread{Server: server{}, Repository: r, Number: 2, Run: "own", Redact: func(s string) string { return s }}
-		_, err := to.Decide(t.Context(), c, &forge.Commit{SHA: headSHA, Message: "Greet\n\nAgent-CI-Repair: 3"}, job.Repair{Attempts: 3})
+		to := &thread{Server: server{}, Repository: r, Number: 2, Run: "own", Redact: func(s string) string { return s }}
+		_, err := to.decide(t.Context(), c, &forge.Commit{SHA: headSHA, Message: "Greet\n\nAgent-CI-Repair: 3"}, job.Repair{Attempts: 3})
 		if err == nil || len(r.comments) != 1 {
 			t.Fatalf("%v, %d comments", err, len(r.comments))
 		}
