@@ -27,7 +27,7 @@ type ending struct {
 	place         *place               // nil before the agent has one
 	sandboxes     *confine.Sandboxes   // nil before they are open
 	hooks         *hooks.Hooks
-	agent         *worker.Agent         // nil before there is one
+	agent         *worker.Agent // nil before there is one
 	work          work
 	inspection    transcript.Inspection // the signs found in the change
 	published     *publication          // nil before anything was published

@@ -30,11 +30,11 @@ func (p *Publication) Outcome(rec *record.Record, stopped *outcome.Stop, branch,
 		return &stop
 	case !p.Table.Passed:
 		return outcome.Stopf(outcome.VerifyFailed, "red", "%s", red+committed)
-	case p.AlreadyPublished():
+	case p.alreadyPublished():
 		return outcome.Stopf(outcome.NoChanges, "already_published",
 			"Branch %s already has this change (commit %s); nothing was pushed.", branch, gitops.Short(p.Commit))
 	}
-	return outcome.Stopf(outcome.Changed, p.Reason(), "%s", p.Sentence(where))
+	return outcome.Stopf(outcome.Changed, p.reason(), "%s", p.Sentence(where))
 }
 
 // WithoutChange returns the end of a run without anything to publish. dropped are protected files that

@@ -76,10 +76,7 @@ func refuseOtherBase(pull *forge.PullRequest, branch string, base gitops.Base) e
 
 func (f Forge) tip(ctx context.Context, branch string) (*tip, error) {
 	commit, err := intake.LookUpBranch(ctx, f.repository(), branch)
-	if err != nil || commit == nil {
-		return nil, err
-	}
-	return tipOf(commit, true), nil
+	return tipOf(commit, true), err
 }
 
 // workflowsFolder requires more than push permission.
@@ -159,7 +156,7 @@ func (f Forge) followInCheckout(ctx context.Context, p *Proposal, commit string,
 	}
 	err := f.Workspace.Fetch(ctx, f.Remote(), commit, false) // it is here unless the forge made it
 	if err == nil {
-		out.WhyNotSwitched, err = f.Workspace.Switch(ctx, p.Task.Branch, commit, p.Change)
+		out.whyNotSwitched, err = f.Workspace.Switch(ctx, p.Task.Branch, commit, p.Change)
 	}
 	if err != nil {
 		f.Record.Warn("checkout_not_switched", "The change is pushed, but the checkout could not be switched to %s: %v", p.Task.Branch, err)

@@ -58,7 +58,7 @@ func (l Local) commitAndPush(ctx context.Context, p *Proposal, before *tip, out 
 	if err != nil {
 		return err
 	}
-	if out.WhyNotSwitched, err = l.Workspace.Switch(ctx, p.Task.Branch, commit, p.Change); err != nil {
+	if out.whyNotSwitched, err = l.Workspace.Switch(ctx, p.Task.Branch, commit, p.Change); err != nil {
 		return err
 	}
 	out.Commit, out.Branch = commit, p.Task.Branch

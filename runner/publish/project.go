@@ -83,11 +83,6 @@ func (p Project) Site() transcript.Site {
 	return transcript.Site{Server: p.serverURL, Repository: p.Name()}
 }
 
-// Holds reports whether a git URL is the project repository's.
-func (p Project) Holds(url string) bool {
-	return strings.EqualFold(intake.NameInURL(url, p.serverURL), p.Name())
-}
-
 // Publisher returns the means to publish a change of ws, which may be nil.
 func (p Project) Publisher(rec *record.Record, env settings.Environment, ws *workspace.Workspace) Publisher {
 	return Publisher{Record: rec, Workspace: ws, Env: env, Repository: p.Name(), ServerURL: p.serverURL}

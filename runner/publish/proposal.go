@@ -92,7 +92,7 @@ type Publication struct {
 	Commit         string // on Branch; empty when nothing was committed
 	Branch         string
 	Unchanged      bool   // the branch held the same change already
-	WhyNotSwitched string // why the checkout was not switched to the branch, as a sentence; empty if it was
+	whyNotSwitched string // why the checkout was not switched to the branch, as a sentence; empty if it was
 	Remote         string // where the commit was pushed, for people; empty: nowhere
 	NotPushed      string // why not
 	Pull           *forge.PullRequest
@@ -101,8 +101,8 @@ type Publication struct {
 	BodyFile       string             // of the pull request, in the run directory; empty: not written
 }
 
-// Reason is how a change was published, in a word.
-func (p *Publication) Reason() string {
+// reason is how a change was published, in a word.
+func (p *Publication) reason() string {
 	switch {
 	case p.Commit == "":
 		return "left_in_checkout"
@@ -130,7 +130,7 @@ func (p *Publication) Sentence(where string) string {
 	default:
 		said += "; " + next + "."
 	}
-	return strings.TrimSpace(said + " " + p.WhyNotSwitched)
+	return strings.TrimSpace(said + " " + p.whyNotSwitched)
 }
 
 // describePlace describes the change's place, without a full stop, and a person's next step, or "".
@@ -143,7 +143,7 @@ func (p *Publication) describePlace(where string) (said, next string) {
 		return fmt.Sprintf("The change is in %s, uncommitted", where), "look at it with git diff"
 	case p.Pull != nil && p.Operation == "none":
 		return fmt.Sprintf("Pull request #%d holds the same change since an earlier run: %s", p.Pull.Number, p.Pull.URL), ""
-	case p.AlreadyPublished():
+	case p.alreadyPublished():
 		return fmt.Sprintf("Branch %s holds the same change since an earlier run (commit %s)", p.Branch, short), ""
 	case p.Pull != nil:
 		return fmt.Sprintf("Pull request #%d was %s: %s", p.Pull.Number, p.Operation, p.Pull.URL), ""
@@ -153,8 +153,8 @@ func (p *Publication) describePlace(where string) (said, next string) {
 	return fmt.Sprintf("The change is commit %s on %s in %s, not pushed as %s", short, p.Branch, where, p.NotPushed), "review it, and push the branch"
 }
 
-// AlreadyPublished reports that the branch already had the change.
-func (p *Publication) AlreadyPublished() bool { return p.Unchanged && p.Operation != "created" }
+// alreadyPublished reports that the branch already had the change.
+func (p *Publication) alreadyPublished() bool { return p.Unchanged && p.Operation != "created" }
 
 // OpenSentence names an earlier run's open pull request beside a run without a change, as the end
 // of a message, or "".

@@ -2,11 +2,16 @@ package publish
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"strings"
 
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/gitops/sshsig"
+	"github.com/agent-ci/agent-ci/runner/agent/hooks"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
+	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/runner/task/intake"
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
@@ -113,4 +118,45 @@ func refuseOvertaken(branch string, now *tip) error {
 	}
 	return outcome.Stopf(outcome.Skipped, "other_run",
 		"Another run (%s) pushed to %s during the repair; this one pushed nothing.", now.Trailer(forge.TrailerRun), branch)
+}
+
+// askPublishHooks asks hooks of what is about to be published. Nothing was pushed by then.
+func askPublishHooks(ctx context.Context, to Destination, p *Proposal, out *Publication) error {
+	if p.Hooks == nil {
+		return nil
+	}
+	m := to.publisher()
+	told, err := m.describe(p, m.BodyOptions(p), out)
+	if err != nil {
+		return err
+	}
+	var diff strings.Builder
+	if err := m.Workspace.Checkout().WritePatch(ctx, p.Change, &diff); err != nil {
+		return fmt.Errorf("write the diff of the change: %w", err)
+	}
+	d := hooks.Draft{
+		Base: p.Base.Branch, BaseSHA: p.Base.SHA, Branch: p.Task.Branch, To: to.mode(), As: "pull_request", Title: told.title, Body: told.Body, Labels: append([]string{}, p.Job.PullRequest.Labels...),
+		Draft: p.isDraft(), Diff: diff.String(),
+	}
+	for _, file := range p.Change.Files {
+		d.Files = append(d.Files, file.Path)
+	}
+	return p.Hooks.Publishing(ctx, d)
+}
+
+// Lessons opens or updates a separate pull request for lessons, on a branch named by their content.
+// It takes author, change and base from p. A closed one stays closed: that is an answer.
+func Lessons(ctx context.Context, to Forge, p Proposal, told transcript.Lessons, name string) error {
+	p.Summary, p.Stopped, p.InCheckout, p.EarlierCommit, p.described = "", nil, nil, "", described{lessons: &told}
+	p.Table = transcript.Verify{Passed: true}
+	p.Task = intake.Task{Key: name, Branch: intake.BranchPrefix + name, Actor: p.Task.Actor, ActorID: p.Task.ActorID}
+	to.subject = transcript.OfLessons
+	err := to.RequirePublishable(ctx, p.Task.Branch, p.Base)
+	if stop := (*outcome.Stop)(nil); errors.As(err, &stop) && stop.Outcome == outcome.Skipped {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return publishOverTip(ctx, to, &p, new(Publication))
 }

@@ -68,7 +68,7 @@ func TestAPullRequestThatIsMissing(t *testing.T) {
 	w.repo.SetPullRequest(1, func(p *forgetest.PullRequest) { p.State, p.Merged = "closed", true })
 	w.run("20260301T100000Z-00000002")
 	out := w.publish(w.toForge(), w.proposal("hello.txt", "Hello.\n"))
-	if !out.Unchanged || out.AlreadyPublished() || out.Operation != "created" || out.Pull.Number != 2 {
+	if !out.Unchanged || out.alreadyPublished() || out.Operation != "created" || out.Pull.Number != 2 {
 		t.Errorf("publication: %+v", out)
 	}
 }
@@ -146,8 +146,8 @@ func TestPublicationInWords(t *testing.T) {
 		"The change is commit 0123456789ab on b, pushed to /srv/r.git. Before you merge it, read in the body why it would be a draft.":      {Publication{Table: green, Draft: true, Commit: "0123456789abcdef", Branch: "b", Remote: "/srv/r.git"}, "pushed"},
 		"The change is commit 0123456789ab on b in the checkout, not pushed as the checkout has no origin; review it, and push the branch.": {Publication{Table: green, Commit: "0123456789abcdef", Branch: "b", NotPushed: "the checkout has no origin"}, "committed"},
 	} {
-		if got := test.p.Sentence("the checkout"); got != want || test.p.Reason() != test.reason {
-			t.Errorf("%s: %s\nwant %s: %s", test.p.Reason(), got, test.reason, want)
+		if got := test.p.Sentence("the checkout"); got != want || test.p.reason() != test.reason {
+			t.Errorf("%s: %s\nwant %s: %s", test.p.reason(), got, test.reason, want)
 		}
 	}
 	if got := (&Publication{}).Sentence(GoneTree); got != "The change was made in the replay's temporary tree, which is removed; give --out to keep it." {

@@ -105,10 +105,10 @@ func (o *Original) Tree(ctx context.Context, to *record.Record, source *workspac
 }
 
 // places maps the run's paths of the work tree to the replay's.
-func (o *Original) places(tree *workspace.Workspace) []Place {
-	all := []Place{{Recorded: o.Workspace.Root, Replayed: tree.Root()}}
+func (o *Original) places(tree *workspace.Workspace) []place {
+	all := []place{{Recorded: o.Workspace.Root, Replayed: tree.Root()}}
 	if seen := o.Policy.Seen; seen != "" {
-		all = slices.Insert(all, 0, Place{Recorded: seen, Replayed: tree.SandboxPath()})
+		all = slices.Insert(all, 0, place{Recorded: seen, Replayed: tree.SandboxPath()})
 	}
 	return all
 }

@@ -26,9 +26,9 @@ import (
 type Recording struct {
 	Answers       *Answers
 	Outputs       []transcript.ToolFinished
-	nested        transcript.ScriptCalls // the calls that scripts of the record made, as they name the fresh tree
+	nested        transcript.ScriptCalls // the calls of recorded scripts, with the places of the fresh tree
 	Servers       *extensions.Recorded   // of tools; nil for none
-	RecordedOrder *team.Order            // what waits for agents came to
+	RecordedOrder *team.Order            // of the results of waits for agents
 	// RecordedEnding says how a call of a command returned.
 	RecordedEnding func(context.Context, tools.Call) command.RecordedReturn
 }
@@ -53,7 +53,7 @@ type reader struct {
 	run    *history.Run
 	from   *record.Record // of the run
 	to     *record.Record // of the replay
-	places []Place
+	places []place
 }
 
 // read reads recorded answers and calls, with the fresh tree in place of the run's checkout.
@@ -71,7 +71,7 @@ func (p *reader) read() (*Recording, error) {
 		said.Replace, said.StopRounds, said.PendingRequest, said.Uses = true, 0, "", nil
 		answers.Hooks = &hooks.Hooks{All: hooks.FromTranscript(p.run.ListedHooks), Record: p.to, Answers: said}
 	}
-	_, err := p.from.Survey(func(_ *transcript.View, e transcript.Event) error {
+	_, err := p.from.Survey(func(_ *transcript.View, e transcript.Event) (err error) { // an error ends the reading
 		of := answers
 		if by := e.By(); by != "" {
 			of = answers.agents.of(by)
@@ -82,11 +82,8 @@ func (p *reader) read() (*Recording, error) {
 		switch e.Type {
 		case transcript.TypeModelResponse:
 			var d transcript.ModelResponse
-			if err := json.Unmarshal(e.Data, &d); err != nil {
+			if err = json.Unmarshal(e.Data, &d); err != nil || d.Aside {
 				return err
-			}
-			if d.Aside {
-				return nil
 			}
 			for i := range d.Output {
 				d.Output[i] = p.replacePlacesJSON(d.Output[i])
@@ -94,28 +91,21 @@ func (p *reader) read() (*Recording, error) {
 			of.answers = append(of.answers, &model.Response{ID: d.ID, Status: d.Status, Output: d.Output, Usage: model.Usage(d.Usage)})
 		case transcript.TypeModelFallback:
 			var d transcript.ModelFallback
-			if err := json.Unmarshal(e.Data, &d); err != nil {
-				return err
-			}
+			err = json.Unmarshal(e.Data, &d)
 			before := len(of.answers)
 			of.failed[before] = append(of.failed[before], &model.Failure{Kind: model.Kind(d.Reason), Message: d.Why, Permanent: true})
 		case transcript.TypeToolStarted:
 			var d transcript.ToolStarted
-			if err := json.Unmarshal(e.Data, &d); err != nil {
-				return err
-			}
-			d.Input = p.replacePlaces(d.Input)
-			d.Agent = e.By()
+			err = json.Unmarshal(e.Data, &d)
+			d.Input, d.Agent = p.replacePlaces(d.Input), e.By()
 			recorded.nested.Add(d)
 		case transcript.TypeToolFinished:
 			var d transcript.ToolFinished
-			if err := json.Unmarshal(e.Data, &d); err != nil {
-				return err
-			}
+			err = json.Unmarshal(e.Data, &d)
 			d.Agent = e.By()
 			recorded.Outputs = append(recorded.Outputs, d)
 		}
-		return nil
+		return err
 	})
 	all := recorded.RecordedCalls()
 	recorded.RecordedEnding = func(ctx context.Context, call tools.Call) command.RecordedReturn { // how fast this machine is makes no difference then
@@ -139,8 +129,8 @@ func (r *Recording) RecordedCalls() *extensions.Recorded {
 	return &extensions.Recorded{Answers: answers, Nested: &r.nested}
 }
 
-// servers are the servers of tools as the record has them: none is started. Where answers
-// name the checkout of the run they now name the fresh tree.
+// servers returns the recorded MCP servers, which answer from the record. Answers name the fresh tree in
+// place of the run's checkout.
 func (p *reader) servers(recorded *Recording) (*extensions.Recorded, error) {
 	if len(p.run.Job.MCPServers) == 0 {
 		return nil, nil
@@ -180,10 +170,10 @@ func (p *reader) inFreshTree(value any) (named any, err error) {
 	return named, err
 }
 
-// Place is a path of the recorded run, and of the same here.
-type Place struct{ Recorded, Replayed string }
+// place is a path of the recorded run, and of the same here.
+type place struct{ Recorded, Replayed string }
 
-// replacePlaces has a text of the record name the places here.
+// replacePlaces replaces the places of the recorded run in a text by those here.
 func (p *reader) replacePlaces(text string) string {
 	for _, place := range p.places {
 		text = strings.ReplaceAll(text, place.Recorded, place.Replayed)
@@ -191,7 +181,7 @@ func (p *reader) replacePlaces(text string) string {
 	return text
 }
 
-// replacePlacesJSON is here for JSON.
+// replacePlacesJSON is replacePlaces for the inside of JSON strings.
 func (p *reader) replacePlacesJSON(raw []byte) []byte {
 	for _, place := range p.places {
 		raw = bytes.ReplaceAll(raw, jsonText(place.Recorded), jsonText(place.Replayed))

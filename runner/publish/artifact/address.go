@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// ArtifactRef identifies an artifact.
-type ArtifactRef struct {
+// ref identifies an artifact.
+type ref struct {
 	Repository string // OWNER/REPO
 	Run        int64  // of a workflow
 	ID         int64  // of the artifact; 0 where none is named
@@ -19,12 +19,12 @@ type ArtifactRef struct {
 // runPath matches the path of a workflow run's page and pages below.
 var runPath = regexp.MustCompile(`^/([\w.-]+/[\w.-]+)/actions/runs/([0-9]{1,18})(?:/artifacts/([0-9]{1,18}))?(?:/.*)?$`)
 
-// Parse parses OWNER/REPO and a run, or a run's address. A run is a number, or an address of the
+// parse parses OWNER/REPO and a run, or a run's address. A run is a number, or an address of the
 // server as shown in a browser.
-func Parse(server string, words ...string) (ArtifactRef, error) {
+func parse(server string, words ...string) (ref, error) {
 	if len(words) == 1 {
 		if !strings.Contains(words[0], "/actions/runs/") {
-			return ArtifactRef{}, fmt.Errorf("%.200q is no address of a workflow's run; give OWNER/REPO and the run, or its address: %s/OWNER/REPO/actions/runs/NUMBER", words[0], server)
+			return ref{}, fmt.Errorf("%.200q is no address of a workflow's run; give OWNER/REPO and the run, or its address: %s/OWNER/REPO/actions/runs/NUMBER", words[0], server)
 		}
 		return parseAddress(server, words[0])
 	}
@@ -38,13 +38,13 @@ func Parse(server string, words ...string) (ArtifactRef, error) {
 	}
 	number, err := strconv.ParseInt(run, 10, 64)
 	if err != nil || number < 1 {
-		return ArtifactRef{}, fmt.Errorf("%.200q is no run of a workflow; give the number in the address of its page, or the address", run)
+		return ref{}, fmt.Errorf("%.200q is no run of a workflow; give the number in the address of its page, or the address", run)
 	}
-	return ArtifactRef{Repository: repository, Run: number}, nil
+	return ref{Repository: repository, Run: number}, nil
 }
 
 // parseAddress reads the address of a workflow run or of one of its artifacts. The address must be on server.
-func parseAddress(server, text string) (ArtifactRef, error) {
+func parseAddress(server, text string) (ref, error) {
 	text = strings.Trim(strings.TrimSpace(text), "<>")
 	if !strings.Contains(text, "://") {
 		text = "https://" + text
@@ -52,16 +52,16 @@ func parseAddress(server, text string) (ArtifactRef, error) {
 	at, err := url.Parse(text)
 	home, homeErr := url.Parse(server)
 	if err != nil || homeErr != nil || at.User != nil {
-		return ArtifactRef{}, fmt.Errorf("%.200q is no address of a workflow's run", text)
+		return ref{}, fmt.Errorf("%.200q is no address of a workflow's run", text)
 	}
 	if !strings.EqualFold(at.Host, home.Host) {
-		return ArtifactRef{}, fmt.Errorf("the address is one of %.100q, and GitHub is %s here; set GITHUB_API_URL and GITHUB_SERVER_URL for another server", at.Host, home.Host)
+		return ref{}, fmt.Errorf("the address is one of %.100q, and GitHub is %s here; set GITHUB_API_URL and GITHUB_SERVER_URL for another server", at.Host, home.Host)
 	}
 	found := runPath.FindStringSubmatch(at.Path)
 	if found == nil {
-		return ArtifactRef{}, fmt.Errorf("%.200q is no address of a workflow's run; it has to be like %s/OWNER/REPO/actions/runs/NUMBER", text, server)
+		return ref{}, fmt.Errorf("%.200q is no address of a workflow's run; it has to be like %s/OWNER/REPO/actions/runs/NUMBER", text, server)
 	}
-	w := ArtifactRef{Repository: found[1]}
+	w := ref{Repository: found[1]}
 	w.Run, _ = strconv.ParseInt(found[2], 10, 64) // the pattern has digits alone, few enough
 	w.ID, _ = strconv.ParseInt(found[3], 10, 64)  // or none
 	return w, nil

@@ -7,9 +7,9 @@ import (
 
 func TestWhatAPersonNames(t *testing.T) {
 	const server = "https://github.com"
-	run := ArtifactRef{Repository: "octo/widgets", Run: 7}
-	of := func(w ArtifactRef, id int64) ArtifactRef { w.ID = id; return w }
-	for words, want := range map[string]ArtifactRef{
+	run := ref{Repository: "octo/widgets", Run: 7}
+	of := func(w ref, id int64) ref { w.ID = id; return w }
+	for words, want := range map[string]ref{
 		"octo/widgets 7": run,
 		"https://github.com/octo/widgets/actions/runs/7":                           run,
 		"github.com/octo/widgets/actions/runs/7":                                   run,
@@ -20,7 +20,7 @@ func TestWhatAPersonNames(t *testing.T) {
 		"octo/widgets https://github.com/octo/widgets/actions/runs/7":              run,
 		"Octo/Widgets https://github.com/octo/widgets/actions/runs/7/artifacts/42": of(run, 42),
 	} {
-		if got, err := Parse(server, strings.Fields(words)...); err != nil || got != want {
+		if got, err := parse(server, strings.Fields(words)...); err != nil || got != want {
 			t.Errorf("%s: %+v, %v", words, got, err)
 		}
 	}
@@ -37,11 +37,11 @@ func TestWhatAPersonNames(t *testing.T) {
 		"https://github.com/a/b/c/actions/runs/7":                     "no address of a workflow's run",
 		"https://github.com/octo/widgets/actions/runs/%zz":            "no address",
 	} {
-		if got, err := Parse(server, strings.Fields(words)...); err == nil || !strings.Contains(err.Error(), says) {
+		if got, err := parse(server, strings.Fields(words)...); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%s: %+v, %v", words, got, err)
 		}
 	}
-	if got, err := Parse("https://ghe.example", "https://ghe.example/octo/widgets/actions/runs/7"); err != nil || got != run {
+	if got, err := parse("https://ghe.example", "https://ghe.example/octo/widgets/actions/runs/7"); err != nil || got != run {
 		t.Errorf("an Enterprise Server: %+v, %v", got, err)
 	}
 }

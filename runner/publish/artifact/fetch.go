@@ -23,8 +23,8 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/settings"
 )
 
-// Server has the artifacts of workflow runs.
-type Server interface {
+// server has the artifacts of workflow runs.
+type server interface {
 	Artifacts(ctx context.Context, repository string, run int64) ([]github.Artifact, error)
 	DownloadArtifact(ctx context.Context, repository string, a github.Artifact, to io.Writer, most int64) error
 }
@@ -52,7 +52,7 @@ type Options struct {
 func Fetch(ctx context.Context, o Options) (*Fetched, error) {
 	env := settings.Environment(o.Environ)
 	api, server := github.Addresses(env.Get)
-	w, err := Parse(server, o.Words...)
+	w, err := parse(server, o.Words...)
 	if err != nil {
 		return nil, err
 	}
@@ -72,7 +72,7 @@ func Fetch(ctx context.Context, o Options) (*Fetched, error) {
 
 // fetch downloads the chosen artifact into out, or without out into a folder of the cache. The cached folder
 // gets its name once it is complete. A failure removes what was extracted.
-func fetch(ctx context.Context, from Server, w ArtifactRef, out, cache string) (_ *Fetched, err error) {
+func fetch(ctx context.Context, from server, w ref, out, cache string) (_ *Fetched, err error) {
 	all, err := from.Artifacts(ctx, w.Repository, w.Run)
 	if err != nil {
 		return nil, err
@@ -136,7 +136,7 @@ const artifactPrefix = "agent-ci"
 
 // choose finds the artifact: of several with one name, the newest. Only people can choose between
 // several runs of jobs or attempts.
-func choose(all []github.Artifact, w ArtifactRef) (github.Artifact, error) {
+func choose(all []github.Artifact, w ref) (github.Artifact, error) {
 	var newest []github.Artifact // of each name
 	for _, a := range all {
 		if w.ID == a.ID && w.ID != 0 {
@@ -215,7 +215,7 @@ func list(names []string) string {
 }
 
 // fetchInto downloads an archive beside its run, extracts and verifies the run.
-func fetchInto(ctx context.Context, from Server, w ArtifactRef, a github.Artifact, dir *record.Directory) (*Fetched, error) {
+func fetchInto(ctx context.Context, from server, w ref, a github.Artifact, dir *record.Directory) (*Fetched, error) {
 	const packed = "artifact.zip"
 	file, err := dir.Root().OpenFile(packed, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
@@ -347,7 +347,7 @@ func (f *Fetched) noteOthers(names []string) {
 
 // noteContradictions records contradictions between the transcript and the requested run. Agreement proves
 // nothing, since it may say anything.
-func (f *Fetched) noteContradictions(w ArtifactRef) {
+func (f *Fetched) noteContradictions(w ref) {
 	if of := f.View.Workspace.Repository; of != "" && !strings.EqualFold(of, w.Repository) {
 		f.Notes = append(f.Notes, fmt.Sprintf("Its transcript says that it is of %.100q, and not of %s.", of, w.Repository))
 	}

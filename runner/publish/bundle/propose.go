@@ -9,8 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/agent-ci/agent-ci/runner/task/form"
-
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/policy"
@@ -20,6 +18,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/runner/task/actions"
+	"github.com/agent-ci/agent-ci/runner/task/form"
 	"github.com/agent-ci/agent-ci/runner/task/intake"
 	"github.com/agent-ci/agent-ci/runner/task/job"
 	"github.com/agent-ci/agent-ci/runner/task/settings"

@@ -75,11 +75,11 @@ func (s Poster) PostFromFile(ctx context.Context, file string, all *hooks.Hooks,
 	if err != nil {
 		return nil, err
 	}
-	return s.Post(ctx, raw)
+	return s.post(ctx, raw)
 }
 
-// Post publishes the object that the agent gave. The same run says nothing twice.
-func (s Poster) Post(ctx context.Context, raw json.RawMessage) (*Posted, error) {
+// post publishes the object that the agent gave. The same run says nothing twice.
+func (s Poster) post(ctx context.Context, raw json.RawMessage) (*Posted, error) {
 	say := map[string]func(context.Context, json.RawMessage) (*Posted, error){
 		job.AsReview: s.review, job.AsLabels: s.label, job.AsComment: s.comment,
 	}[s.Publish.As]
@@ -211,4 +211,30 @@ func decode[T any](raw json.RawMessage) (object T, err error) {
 		err = fmt.Errorf("read what the agent gave to be published: %w", err)
 	}
 	return object, err
+}
+
+// End returns the end of a run that posted something.
+func (s *Posted) End() *outcome.Stop {
+	switch s.As {
+	case job.AsReview:
+		return outcome.Stopf(outcome.NoChanges, "reviewed", "%s was reviewed, with %s: %s.", s.On.Name(), s.findings(), s.URL)
+	case job.AsLabels:
+		if len(s.Labels) == 0 {
+			return outcome.Stopf(outcome.NoChanges, "labelled", "%s got no new label, because no other label of publish.labels fits: %s.", s.On.Name(), s.URL)
+		}
+		return outcome.Stopf(outcome.NoChanges, "labelled", "%s was given %s: %s.", s.On.Name(), strings.Join(s.Labels, ", "), s.URL)
+	}
+	how := map[string]string{"created": "was written", "updated": "was brought up to date", "none": "says the same already"}[s.Operation]
+	name := s.On.Name()
+	return outcome.Stopf(outcome.NoChanges, "commented", "The comment on %s %s: %s.", strings.ToLower(name[:1])+name[1:], how, s.URL)
+}
+
+func (s *Posted) findings() string {
+	switch {
+	case s.Findings+s.Beside == 0:
+		return "nothing found"
+	case s.Beside == 0:
+		return transcript.Count(s.Findings, "finding")
+	}
+	return fmt.Sprintf("%s, %d of them in its text", transcript.Count(s.Findings+s.Beside, "finding"), s.Beside)
 }

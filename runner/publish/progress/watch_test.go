@@ -42,12 +42,12 @@ func TestEventsInWords(t *testing.T) {
 		"before the change: test is green": event(t, transcript.TypeVerify, transcript.Verify{Rows: []transcript.VerifyRow{{Name: "test", Before: "green"}}}),
 		"warning: two lines":               event(t, transcript.TypeWarning, transcript.Warning{Message: "two\nlines"}),
 	} {
-		if got := Line(e); got != want {
+		if got := lineOf(e); got != want {
 			t.Errorf("%s: %q, want %q", e.Type, got, want)
 		}
 	}
 	for _, e := range []transcript.Event{{Type: "unknown"}, {Type: transcript.TypePlan, Data: json.RawMessage(`[`)}} {
-		if got := Line(e); got != "" {
+		if got := lineOf(e); got != "" {
 			t.Errorf("%s %s is shown as %q", e.Type, e.Data, got)
 		}
 	}

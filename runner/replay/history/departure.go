@@ -45,7 +45,7 @@ func (d *Departure) Attend(ctx, hurry context.Context, work func() record.Result
 	if !d.leaves() {
 		return <-done
 	}
-	return d.AbandonedResult(ctx)
+	return d.abandonedResult(ctx)
 }
 
 // SetRecord sets the run's record.
@@ -71,8 +71,8 @@ func (d *Departure) leaves() bool {
 	return d.abandoned
 }
 
-// AbandonedResult returns the result of a run left like a killed one. It can resume.
-func (d *Departure) AbandonedResult(ctx context.Context) record.Result {
+// abandonedResult returns the result of a run left like a killed one. It can resume.
+func (d *Departure) abandonedResult(ctx context.Context) record.Result {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	stop := outcome.Stopf(outcome.Cancelled, "sigterm", "The run was cancelled.")

@@ -31,12 +31,12 @@ func TestARunThatIsLeftTellsWhereItsWorkIs(t *testing.T) {
 				}
 			}
 			left := Departure{rec: rec}
-			if got := left.AbandonedResult(t.Context()); !strings.Contains(got.Message, test.want) || !strings.Contains(got.Message, "To continue: agent-ci resume "+rec.Path()) {
+			if got := left.abandonedResult(t.Context()); !strings.Contains(got.Message, test.want) || !strings.Contains(got.Message, "To continue: agent-ci resume "+rec.Path()) {
 				t.Errorf("got %q", got.Message)
 			}
 		})
 	}
-	if got := new(Departure).AbandonedResult(t.Context()); !strings.HasSuffix(got.Message, "the checkout is as it was.") {
+	if got := new(Departure).abandonedResult(t.Context()); !strings.HasSuffix(got.Message, "the checkout is as it was.") {
 		t.Errorf("without a run directory: %q", got.Message)
 	}
 }

@@ -2,6 +2,7 @@
 package history
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"path"
@@ -114,8 +115,8 @@ func (h *Run) Assigned() intake.Task {
 	return t
 }
 
-// OnPullHead reports that the run works on the head of a pull request to comment on.
-func (h *Run) OnPullHead() bool { return h.Task.Subject != nil && h.Task.Subject.Pull }
+// onPullHead reports that the run works on the head of a pull request to comment on.
+func (h *Run) onPullHead() bool { return h.Task.Subject != nil && h.Task.Subject.Pull }
 
 // RequestedOn returns the issue or pull request of the requesting event, or zero.
 func (h *Run) RequestedOn() form.Issue {
@@ -133,7 +134,7 @@ func (h *Run) RequestedOn() form.Issue {
 // ForWorkspace is the run for the workspace.
 func (h *Run) ForWorkspace() workspace.ResumedRun {
 	return workspace.ResumedRun{
-		Workspace: h.Workspace, AgentBegan: h.Worked(), Stopped: h.endedCleanly(), BeganWithPull: h.ContinuesPull(), OnPullHead: h.OnPullHead(),
+		Workspace: h.Workspace, AgentBegan: h.Worked(), Stopped: h.endedCleanly(), BeganWithPull: h.ContinuesPull(), OnPullHead: h.onPullHead(),
 		InOverlay: h.Policy.WorkTree == confine.InOverlay, HasTree: h.hasTree,
 	}
 }
@@ -210,4 +211,45 @@ func (h *Run) RequireSameOperatorHooks(all []hooks.Hook) error {
 	}
 	return outcome.Stopf(outcome.InvalidInput, "operator_file",
 		"The operator's hooks are not those that the run started with; resume it with the same operator's file (--operator-file).")
+}
+
+// Reopen reads the run directory at dir for a resume, with limits set as KEY=VALUE and script, a
+// scripted session's path or "". It ensures that nobody else works there. With an error it returns
+// the run as far as read. show receives later events.
+func Reopen(ctx context.Context, rec *record.Record, dir string, set []string, script string, show func(transcript.Event)) (h *Run, err error) {
+	if rec.Directory, err = record.OpenDirectory(dir); err != nil {
+		return nil, err
+	}
+	if err := rec.LockWithRetry(ctx); err != nil {
+		return nil, err
+	}
+	torn, err := rec.Reopen(show)
+	if err != nil {
+		return nil, workspace.CannotResume("%s", outcome.WithoutFullStop(err)).Because(err)
+	}
+	if h, err = Read(rec); err != nil {
+		return nil, err
+	}
+	h.TornBytes, h.RaisedLimits, h.Limits = torn, set, h.Job.Limits
+	if h.Job.Limits, err = settings.SetLimits(h.Limits, set); err != nil {
+		return h, err
+	}
+	if err := h.mayResumeWithin(workspace.WorkPending(rec.Directory)); err != nil {
+		return h, err
+	}
+	if err := h.requireSameModelKind(script); err != nil {
+		return h, err
+	}
+	here := rec.RecordedHere(rec.DigestsFolder)
+	if !here && rec.Has(record.StateFolder) { // what it says of checkouts would be put into the one here
+		return h, foreign("the folder %s in its run directory is not trusted; remove it to resume with the change and the patches that its transcript tells of", record.StateFolder)
+	}
+	h.Foreign = !here
+	if err := rec.RequireUnaltered(ctx, h.Finished, record.PackFile, record.WorkPackFile, record.PatchesFolder); err != nil {
+		if ctx.Err() != nil {
+			return h, err
+		}
+		return h, workspace.CannotResume("%s", outcome.WithoutFullStop(err))
+	}
+	return h, nil
 }

@@ -184,7 +184,7 @@ func TestWhatARecordMustHaveToGoOn(t *testing.T) {
 		}, false, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			err := begun(c.alter).MayResumeWithin(c.pending)
+			err := begun(c.alter).mayResumeWithin(c.pending)
 			if (err == nil) != (c.says == "") || err != nil && !strings.Contains(err.Error(), c.says) {
 				t.Errorf("got %v, want %q", err, c.says)
 			}

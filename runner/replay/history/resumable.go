@@ -46,19 +46,19 @@ func Resumable(dir *record.Directory) error {
 	if h.Finished != nil && !dir.Has(record.ResultFile) {
 		return nil
 	}
-	if err := h.MayResume(pending); err != nil {
+	if err := h.mayResume(pending); err != nil {
 		return err
 	}
-	return h.RequireSameModelKind("")
+	return h.requireSameModelKind("")
 }
 
-// MayResume reports whether a run that ends as o could resume, by its transcript.
+// mayResume reports whether a run that ends as o could resume, by its transcript.
 func MayResume(rec *record.Record, o outcome.Outcome) bool {
 	if !rec.Started() || !slices.Contains(StoppedFromOutside, o) {
 		return false
 	}
 	h, err := Read(rec)
-	return err == nil && h.MayResume(false) == nil
+	return err == nil && h.mayResume(false) == nil
 }
 
 // Hint tells people how to resume a run that ends this way, or returns "" if that would be in vain.
@@ -77,17 +77,17 @@ func Hint(rec *record.Record, o outcome.Outcome, reason, script string) string {
 	return "To continue: " + command + "."
 }
 
-// MayResumeWithin decides about a resume with the new limits. pending means that the work was not
+// mayResumeWithin decides about a resume with the new limits. pending means that the work was not
 // in the checkout at the end.
-func (h *Run) MayResumeWithin(pending bool) error {
-	if err := h.MayResume(pending); err != nil {
+func (h *Run) mayResumeWithin(pending bool) error {
+	if err := h.mayResume(pending); err != nil {
 		return err
 	}
 	return h.withinLimit()
 }
 
-// MayResume is MayResumeWithin for any limits.
-func (h *Run) MayResume(pending bool) error {
+// mayResume is MayResumeWithin for any limits.
+func (h *Run) mayResume(pending bool) error {
 	switch {
 	case !h.StartedWork():
 		return workspace.CannotResume("it was stopped before it had begun; start a new one")
@@ -95,7 +95,7 @@ func (h *Run) MayResume(pending bool) error {
 		return hasEnded()
 	case strings.Contains(string(h.Started.Job), RedactedMark):
 		return workspace.CannotResume("its job holds a secret that the transcript does not have; put it into a variable and start a new one")
-	case h.OnPullHead() && !h.Worked():
+	case h.onPullHead() && !h.Worked():
 		return workspace.CannotResume("it was stopped before its agent had begun to look at the pull request; start a new one")
 	case h.ContinuesPull() && !h.Worked():
 		return workspace.CannotResume("it was stopped before the change of its pull request was in the checkout; start a new one")
@@ -107,9 +107,9 @@ func (h *Run) MayResume(pending bool) error {
 	return nil
 }
 
-// RequireSameModelKind verifies that the run resumes with the same kind of answers. script is a scripted
+// requireSameModelKind verifies that the run resumes with the same kind of answers. script is a scripted
 // session's path.
-func (h *Run) RequireSameModelKind(script string) error {
+func (h *Run) requireSameModelKind(script string) error {
 	switch {
 	case h.Started.Scripted != "" && script == "":
 		return workspace.CannotResume("its answers came from the scripted session %s; give it again with --replay FILE", h.Started.Scripted)
