@@ -12,16 +12,15 @@ import (
 	"strings"
 	"time"
 
-	"github.com/agent-ci/agent-ci/runner/campaign/spec"
-	"github.com/agent-ci/agent-ci/runner/task/config"
-
 	"github.com/agent-ci/agent-ci/runner/campaign"
 	"github.com/agent-ci/agent-ci/runner/campaign/show"
+	"github.com/agent-ci/agent-ci/runner/campaign/spec"
 	"github.com/agent-ci/agent-ci/runner/publish"
 	"github.com/agent-ci/agent-ci/runner/publish/progress"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/boundedfile"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
+	"github.com/agent-ci/agent-ci/runner/task/config"
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
@@ -34,7 +33,7 @@ func campaignCommand() command {
 		example: `
 agent-ci campaign plan bump.yml
 agent-ci campaign run bump.yml`,
-		takes: operands{1, math.MaxInt, "it takes a subcommand and a campaign file"}, subcommands: campaignSubcommands, define: runCampaign, waits: true,
+		takes: operands{1, math.MaxInt, "it takes a subcommand and a campaign file"}, subcommands: campaignSubcommands(), define: runCampaign, waits: true,
 	}
 }
 
@@ -55,11 +54,11 @@ type campaignFlags struct {
 	wait, over                              bool
 }
 
-// campaignAction is a subcommand with its function, flags, and values of --format, default first.
+// campaignAction is a subcommand with its function and its values of --format, default first.
 type campaignAction struct {
-	name, about, details, example string
-	flags, forms                  []string
-	do                            func(ctx context.Context, p process, c *openedCampaign) (status int, err error)
+	subcommand
+	forms []string
+	do    func(ctx context.Context, p process, c *openedCampaign) (status int, err error)
 }
 
 // settle is the subcommand with further arguments.
@@ -67,26 +66,29 @@ const settle = "settle"
 
 // campaignActions returns the subcommands in order of use.
 func campaignActions() []campaignAction {
+	action := func(name, about, details, example string, flags, forms []string, do func(context.Context, process, *openedCampaign) (int, error)) campaignAction {
+		args := "CAMPAIGN.yml [FLAGS]"
+		if name == settle {
+			args = "CAMPAIGN.yml [RESULTS...] [FLAGS]"
+		}
+		return campaignAction{subcommand{name, args, about, details + "\n\n" + campaignPage, example, append(flags, "ledger")}, forms, do}
+	}
 	return []campaignAction{
-		{"plan", "resolve the targets and freeze them, or hand out a wave; no model is asked", "", "agent-ci campaign plan bump.yml\nagent-ci campaign plan bump.yml --format kubernetes | kubectl apply -f -", []string{"format", "publish"}, []string{"table", "json", "matrix", "kubernetes"}, planCampaign},
-		{"run", "run targets until no further one may start", campaignStatuses, "agent-ci campaign run bump.yml", []string{"publish", "replay", "wait"}, nil, runTargets},
-		{"approve", "let the targets after the pilot run", "", "agent-ci campaign approve bump.yml", nil, nil, approveCampaign},
-		{"status", "show the progress of the campaign", "", "agent-ci campaign status bump.yml\nagent-ci campaign status bump.yml --format html > campaign.html", []string{"format"}, []string{"table", "json", "markdown", "html"}, campaignStatus},
-		{"resume", "resume a stopped campaign, and rerun failed targets", "", "agent-ci campaign resume bump.yml --reason model_failed/rate_limit", []string{"reason"}, nil, resumeCampaign},
-		{"work", "run one target of a wave", campaignStatuses, "agent-ci campaign work bump.yml --wave wave.json --index 3 --out runs", []string{"wave", "index", "out", "report", "publish", "replay"}, nil, workOnTarget},
-		{settle, "book the results of runs elsewhere", campaignResults, "agent-ci campaign settle bump.yml runs\nkubectl get jobs,pods -o json | agent-ci campaign settle bump.yml -", []string{"over"}, nil, settleCampaign},
-		{"close", "close the pull requests of the campaign, and delete their branches", "", "agent-ci campaign close bump.yml", nil, nil, closeCampaign},
+		action("plan", "resolve the targets and freeze them, or hand out a wave; no model is asked", "", "agent-ci campaign plan bump.yml\nagent-ci campaign plan bump.yml --format kubernetes | kubectl apply -f -", []string{"format", "publish"}, []string{"table", "json", "matrix", "kubernetes"}, planCampaign),
+		action("run", "run targets until no further one may start", campaignStatuses, "agent-ci campaign run bump.yml", []string{"publish", "replay", "wait"}, nil, runTargets),
+		action("approve", "let the targets after the pilot run", "", "agent-ci campaign approve bump.yml", nil, nil, approveCampaign),
+		action("status", "show the progress of the campaign", "", "agent-ci campaign status bump.yml\nagent-ci campaign status bump.yml --format html > campaign.html", []string{"format"}, []string{"table", "json", "markdown", "html"}, campaignStatus),
+		action("resume", "resume a stopped campaign, and rerun failed targets", "", "agent-ci campaign resume bump.yml --reason model_failed/rate_limit", []string{"reason"}, nil, resumeCampaign),
+		action("work", "run one target of a wave", campaignStatuses, "agent-ci campaign work bump.yml --wave wave.json --index 3 --out runs", []string{"wave", "index", "out", "report", "publish", "replay"}, nil, workOnTarget),
+		action(settle, "book the results of runs elsewhere", campaignResults, "agent-ci campaign settle bump.yml runs\nkubectl get jobs,pods -o json | agent-ci campaign settle bump.yml -", []string{"over"}, nil, settleCampaign),
+		action("close", "close the pull requests of the campaign, and delete their branches", "", "agent-ci campaign close bump.yml", nil, nil, closeCampaign),
 	}
 }
 
 // campaignSubcommands are the subcommands as help and completion show them.
 func campaignSubcommands() (all []subcommand) {
 	for _, action := range campaignActions() {
-		args := "CAMPAIGN.yml [FLAGS]"
-		if action.name == settle {
-			args = "CAMPAIGN.yml [RESULTS...] [FLAGS]"
-		}
-		all = append(all, subcommand{action.name, args, action.about, action.details + "\n\n" + campaignPage, action.example, append(action.flags, "ledger")})
+		all = append(all, action.subcommand)
 	}
 	return all
 }
@@ -124,7 +126,7 @@ func runCampaign(flags *flagSet) runFunc {
 		}
 		file, results := rest[1], rest[2:]
 		sub := all[i]
-		if foreign := flags.unexpectedFlag(append(sub.flags, "ledger")); foreign != "" {
+		if foreign := flags.unexpectedFlag(sub.flags); foreign != "" {
 			return flags.wrong(p, "--%s is not for agent-ci campaign %s", foreign, name)
 		}
 		if len(results) > 0 && name != settle {
@@ -178,7 +180,7 @@ func (c *openedCampaign) localConflict(name string) string {
 
 func unknownSubcommand(name string) string {
 	var names []string
-	for _, sub := range campaignActions() {
+	for _, sub := range campaignSubcommands() {
 		names = append(names, sub.name)
 	}
 	if meant := config.Nearest(name, names); meant != "" {

@@ -162,27 +162,26 @@ func (c command) complete(before []string, current string) candidates {
 	case len(before) > 0 && flags.values[strings.TrimPrefix(before[len(before)-1], "--")] != "":
 		return flags.valuesOf(strings.TrimPrefix(before[len(before)-1], "--"), current)
 	}
-	var subcommands []subcommand
 	argument := c.args
 	if c.subcommands != nil {
-		subcommands = c.subcommands()
 		_, argument, _ = strings.Cut(c.args, " ")
 	}
 	switch {
 	case strings.HasPrefix(current, "-"):
-		return anyOf(current, flags.words(subcommands, before)...)
-	case len(before) > 0 || subcommands == nil:
+		return anyOf(current, flags.words(before)...)
+	case len(before) > 0 || c.subcommands == nil:
 		return valuesOf(firstArgument(argument), current)
 	}
 	var words []candidate
-	for _, sub := range subcommands {
+	for _, sub := range c.subcommands {
 		words = append(words, candidate{sub.name, sub.about})
 	}
 	return anyOf(current, words...)
 }
 
 // words returns the flags, or a subcommand's.
-func (f *flagSet) words(subcommands []subcommand, before []string) (all []candidate) {
+func (f *flagSet) words(before []string) (all []candidate) {
+	subcommands := f.command.subcommands
 	sub := slices.IndexFunc(subcommands, func(s subcommand) bool { return len(before) > 0 && s.name == before[0] })
 	for _, name := range f.order {
 		if sub < 0 || slices.Contains(subcommands[sub].flags, name) {

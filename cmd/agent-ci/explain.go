@@ -9,13 +9,12 @@ import (
 	"os"
 	"strings"
 
-	"github.com/agent-ci/agent-ci/runner/task/config"
-
 	"github.com/agent-ci/agent-ci/policy"
 	"github.com/agent-ci/agent-ci/policy/rules"
 	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
 	"github.com/agent-ci/agent-ci/runner/record/boundedfile"
+	"github.com/agent-ci/agent-ci/runner/task/config"
 )
 
 // repositoryRules is a repository's rules file.

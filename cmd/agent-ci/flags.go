@@ -186,11 +186,7 @@ func (f *flagSet) wrong(p process, format string, args ...any) int {
 
 // help explains the command, or its subcommand on the command line.
 func (f *flagSet) help(rest []string) string {
-	c, order := f.command, f.order
-	var subcommands []subcommand
-	if c.subcommands != nil {
-		subcommands = c.subcommands()
-	}
+	c, order, subcommands := f.command, f.order, f.command.subcommands
 	if i := slices.IndexFunc(subcommands, func(sub subcommand) bool { return len(rest) > 0 && sub.name == rest[0] }); i >= 0 {
 		sub := subcommands[i]
 		c.args, c.about, c.details, c.example = sub.name+" "+sub.args, sub.about, sub.details, sub.example

@@ -17,10 +17,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/agent-ci/agent-ci/runner/task/config"
-
 	"github.com/agent-ci/agent-ci/policy/sandbox/proc"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
+	"github.com/agent-ci/agent-ci/runner/task/config"
 	"github.com/agent-ci/agent-ci/tools/code"
 	"github.com/agent-ci/agent-ci/tools/code/engine"
 )
@@ -66,14 +65,13 @@ const (
 )
 
 type command struct {
-	name    string
-	args    string // as the usage line shows them
-	about   string // one line
-	details string
-	example string
-	takes   operands
-	// subcommands lists the choices for the first argument; may be nil.
-	subcommands func() []subcommand
+	name        string
+	args        string // as the usage line shows them
+	about       string // one line
+	details     string
+	example     string
+	takes       operands
+	subcommands []subcommand // the choices for the first argument; may be nil
 	// define adds the command's flags, and gives what it does with their values and
 	// its operands.
 	define func(*flagSet) runFunc

@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/agent-ci/agent-ci/runner/campaign/spec"
-
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 

@@ -10,10 +10,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/agent-ci/agent-ci/runner/campaign/spec"
-	"github.com/agent-ci/agent-ci/runner/task/config"
-
 	"github.com/agent-ci/agent-ci/runner/agent/skills"
+	"github.com/agent-ci/agent-ci/runner/campaign/spec"
 	"github.com/agent-ci/agent-ci/runner/publish"
 	"github.com/agent-ci/agent-ci/runner/publish/progress"
 	"github.com/agent-ci/agent-ci/runner/publish/proposals"
@@ -24,6 +22,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/setup/doctor"
 	"github.com/agent-ci/agent-ci/runner/setup/look"
 	"github.com/agent-ci/agent-ci/runner/setup/preflight"
+	"github.com/agent-ci/agent-ci/runner/task/config"
 	"github.com/agent-ci/agent-ci/runner/task/job"
 	"github.com/agent-ci/agent-ci/runner/task/settings"
 )
