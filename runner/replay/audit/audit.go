@@ -91,7 +91,15 @@ func (r Record) Requests() (found Differences, number int, err error) {
 // single-run parts of headers. It compares commands by exit status and by lines without times, ids,
 // temporary folders and addresses. at is the replay's work folder.
 func (r Record) Outputs(recorded []transcript.ToolFinished, replay *record.Directory, at string) (found Differences, err error) {
-	places := strings.NewReplacer(at, r.Workspace.Root, replay.Path(), r.Directory.Path())
+	view, err := replay.View()
+	if err != nil {
+		return nil, err
+	}
+	pairs := []string{at, r.Workspace.Root, replay.Path(), r.Directory.Path()}
+	if seen := view.Policy.Seen; seen != "" { // ends in an id of the run
+		pairs = append([]string{seen, cmp.Or(r.Policy.Seen, r.Workspace.Root)}, pairs...)
+	}
+	places := strings.NewReplacer(pairs...)
 	now, err := outputsIn(replay, places)
 	if err != nil {
 		return nil, err

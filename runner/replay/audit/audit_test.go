@@ -184,7 +184,10 @@ func TestOutputsAreComparedWithoutWhatPasses(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer rec.Close()
-	for number, output := range map[int]string{1: "Wall time: 0.2 s\n/tmp/new/a.go", 2: "other"} {
+	if err := rec.Append(transcript.TypePolicy, transcript.Policy{Seen: "/trees/567100680939/tree"}); err != nil {
+		t.Fatal(err)
+	}
+	for number, output := range map[int]string{1: "Wall time: 0.2 s\n/tmp/new/a.go\n/trees/567100680939/tree/b.go", 2: "other"} {
 		if err := rec.Append(transcript.TypeToolFinished, transcript.ToolFinished{Number: number, Output: output}); err != nil {
 			t.Fatal(err)
 		}
@@ -193,10 +196,10 @@ func TestOutputsAreComparedWithoutWhatPasses(t *testing.T) {
 	if err := rec.Append(transcript.TypeToolFinished, ofScript); err != nil {
 		t.Fatal(err)
 	}
-	r := Record{Directory: rec.Directory, View: &transcript.View{Workspace: transcript.Workspace{Root: "/home/old"}}}
+	r := Record{Directory: rec.Directory, View: &transcript.View{Workspace: transcript.Workspace{Root: "/home/old"}, Policy: transcript.Policy{Seen: "/trees/248100680939/tree"}}}
 	found, err := r.Outputs([]transcript.ToolFinished{
 		ofScript,
-		{Number: 1, Tool: "exec_command", Output: "Wall time: 9.0 s\n/home/old/a.go"},
+		{Number: 1, Tool: "exec_command", Output: "Wall time: 9.0 s\n/home/old/a.go\n/trees/248100680939/tree/b.go"},
 		{Number: 2, Tool: "read_file", Output: "same"},
 		{Number: 3, Tool: "list_dir", Output: "gone"},
 	}, rec.Directory, "/tmp/new")
