@@ -100,7 +100,13 @@ func (r *runner) assign(ctx context.Context, event intake.Event, known assignmen
 	default:
 		a.source.Accounts = known.source.Accounts
 	}
-	ready := func() error { return r.checkReady(ctx, a.request, r.checkoutWithBase(a, ws), set) }
+	ready := func() error {
+		base := ws
+		if ws != nil && r.wantsClone(a, ws, nil) {
+			base = nil // the clone will have it
+		}
+		return r.checkReady(ctx, a.request, base, set)
+	}
 	asked := set.Job.Task.From != "" || r.env.Get("GITHUB_EVENT_NAME") != ""
 	if !asked {
 		if err := ready(); err != nil {
@@ -146,14 +152,6 @@ func (a *assignment) preparation(ws *workspace.Workspace) workspace.CheckoutNeed
 	}
 	shared := a.project.Mode != publish.Nowhere && !ws.CheckedOut(a.task.Branch)
 	return workspace.CheckoutNeeds{Base: base, Path: a.job().Repository.Path, ExpectsChanges: a.job().Task.Expects == "change", SharesCheckout: shared}
-}
-
-// checkoutWithBase returns the checkout if its base commit is the run's, or nil if a clone will have it.
-func (r *runner) checkoutWithBase(a assignment, ws *workspace.Workspace) *workspace.Workspace {
-	if ws == nil || r.wantsClone(a, ws, nil) {
-		return nil
-	}
-	return ws
 }
 
 func (r *runner) intakeSource(event intake.Event, asked *request, set *settings.Settings, ws *workspace.Workspace) *intake.Source {

@@ -12,6 +12,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/place/confine"
 	"github.com/agent-ci/agent-ci/runner/place/workspace"
 	"github.com/agent-ci/agent-ci/runner/publish"
+	"github.com/agent-ci/agent-ci/runner/publish/progress"
 	"github.com/agent-ci/agent-ci/runner/publish/proposals"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
@@ -48,7 +49,9 @@ func Resume(ctx context.Context, o ResumeOptions) record.Result {
 			return err
 		})
 		if h != nil && h.Finished != nil && !r.rec.Has(record.ResultFile) {
-			return r.concludeAgain(h)
+			result := record.Project(h.View) // it was killed between its last event and its result
+			r.rec.WriteResult(record.ResultFile, &result)
+			return result
 		}
 		if err == nil {
 			a := r.adoptTranscript(h, &request{dir: o.Dir, operator: o.Operator, script: o.Replay, program: program{o.Tools, o.ScriptEngine}})
@@ -86,13 +89,6 @@ func (r *runner) resume(ctx context.Context, a assignment) error {
 	})
 }
 
-// concludeAgain writes the result of a run killed between its last event and its result.
-func (r *runner) concludeAgain(h *history.Run) record.Result {
-	result := record.Project(h.View)
-	r.rec.WriteResult(record.ResultFile, &result)
-	return result
-}
-
 // adoptTranscript takes over a resumed run's transcript.
 func (r *runner) adoptTranscript(h *history.Run, asked *request) assignment {
 	asked.resumedRun, asked.publish = h, h.Started.Publish
@@ -103,7 +99,7 @@ func (r *runner) adoptTranscript(h *history.Run, asked *request) assignment {
 	r.rec.ID, r.began = h.Started.RunID, time.Now().Add(-h.Elapsed)
 	r.rec.SetSecrets(settings.Secrets(r.env, a.job()))
 	r.rec.ResumeWarnings(h.Warnings)
-	r.watch.Follow(h.View, limitsOf(a.job()))
+	r.watch.Follow(h.View, progress.Limits{CostUSD: a.job().Limits.CostUSD, Tokens: a.job().Limits.Tokens})
 	r.end.assignment = &a
 	return a
 }

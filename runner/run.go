@@ -5,6 +5,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/agent-ci/agent-ci/runner/agent/hooks"
 	"github.com/agent-ci/agent-ci/runner/check/verify"
 	"github.com/agent-ci/agent-ci/runner/place/workspace"
 	"github.com/agent-ci/agent-ci/runner/publish"
@@ -216,19 +217,21 @@ func (r *runner) work(ctx, untimed context.Context, rd *ready, attempts int) (wo
 
 // publish commits, pushes and opens the pull request, or posts the agent's findings, as far as the
 // run publishes.
-func (r *runner) publish(ctx context.Context, v *verdict) (*publication, error) {
-	p := &publication{verdict: v, published: r.end.publication()}
+func (r *runner) publish(ctx context.Context, v *verdict) (p *publication, err error) {
+	p = &publication{verdict: v, published: r.end.publication()}
 	if v.project.Mode == publish.Nowhere {
 		return p, nil
 	}
 	r.end.published = p
 	if v.task.Subject != nil {
-		return p, r.postFindings(ctx, p)
-	}
-	to := v.destination(r)
-	if err := publish.Publish(ctx, to, v.proposal, &p.published); err != nil {
+		base := v.workspace.Base()
+		d := hooks.Draft{Base: base.Branch, BaseSHA: base.SHA, To: v.project.Mode, Title: v.task.Title}
+		p.posted, err = r.speaker(v.assignment).PostFromFile(ctx, v.outputFile, v.hooks, d)
 		return p, err
 	}
-	v.lessons.Publish(ctx, to, v.proposal, p.published)
-	return p, nil
+	to := v.destination(r)
+	if err = publish.Publish(ctx, to, v.proposal, &p.published); err == nil {
+		v.lessons.Publish(ctx, to, v.proposal, p.published)
+	}
+	return p, err
 }

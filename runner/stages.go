@@ -29,7 +29,6 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/runner/record/transcript/markdown"
 	"github.com/agent-ci/agent-ci/runner/task/intake"
-	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
 // open makes the agent and what it needs, and writes the first events or, in a resumed run, run.resumed.
@@ -72,7 +71,7 @@ func (r *runner) makeAgent(ctx context.Context, rd *ready) (*worker.Agent, error
 	var earlier []*transcript.Agent
 	if rd.resumedRun != nil {
 		earlier = rd.resumedRun.Agents
-		if err := team.Resume(r.rec, rd.sandboxes, earlier); err != nil { // also of one that the record has no word of yet
+		if err := team.Resume(r.rec, rd.sandboxes, earlier); err != nil { // also for agents that were not recorded yet
 			return nil, err
 		}
 	}
@@ -126,13 +125,6 @@ func (r *runner) speaker(a *assignment) feedback.Poster {
 	}
 }
 
-// postFindings posts the agent's object, once hooks allow it.
-func (r *runner) postFindings(ctx context.Context, p *publication) (err error) {
-	base := p.workspace.Base()
-	p.posted, err = r.speaker(p.assignment).PostFromFile(ctx, p.outputFile, p.hooks, hooks.Draft{Base: base.Branch, BaseSHA: base.SHA, To: p.project.Mode, Title: p.task.Title})
-	return err
-}
-
 // confine opens the sandboxes, before anything is run or asked. Other runs may then work in the
 // checkout too, unless this one publishes nothing or the change's branch is checked out.
 func (r *runner) confine(ctx context.Context, p *place) (*confine.Sandboxes, error) {
@@ -176,11 +168,11 @@ func (r *runner) findHooks(ctx context.Context, p *place, boxes *confine.Sandbox
 
 // begin writes the first events of the run.
 func (r *runner) begin(ctx context.Context, rd *ready) error {
-	r.watch.Follow(nil, limitsOf(rd.job()))
+	r.watch.Follow(nil, progress.Limits{CostUSD: rd.job().Limits.CostUSD, Tokens: rd.job().Limits.Tokens})
 	if err := r.recordStart(rd.assignment); err != nil {
 		return err
 	}
-	if err := rd.skills.Keep(r.rec); err != nil { // before what makes a run one that can go on
+	if err := rd.skills.Keep(r.rec); err != nil { // before the events that make the run resumable
 		return err
 	}
 	ws := rd.workspace
@@ -207,11 +199,6 @@ func (r *runner) begin(ctx context.Context, rd *ready) error {
 		rd.repair.Conclude(ctx, stop, r.rec.Cost(), pushed)
 	})
 	return nil
-}
-
-// limitsOf returns the job's limits that the status of a run shows.
-func limitsOf(j *job.Job) progress.Limits {
-	return progress.Limits{CostUSD: j.Limits.CostUSD, Tokens: j.Limits.Tokens}
 }
 
 // showProgress posts a progress comment on the requesting event's issue or pull request, once

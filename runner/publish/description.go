@@ -66,7 +66,7 @@ func (m Publisher) BodyOptions(p *Proposal) body.Options {
 	options := body.Options{
 		Mode: body.Mode(p.Job.PullRequest.Transcript), RunDir: filepath.Base(m.Record.Path()),
 		Notes: p.notes, Facts: p.facts, Earlier: p.earlierRequests, Closing: Closing(p.Task.Issue, m.Repository),
-		Site: m.site(),
+		Site: transcript.Site{Server: m.ServerURL, Repository: m.Repository},
 	}
 	for _, reason := range p.draftReasons() {
 		options.Draft = append(options.Draft, m.Record.Redact(reason))

@@ -67,11 +67,6 @@ func (m Publisher) remote(url, token string) remote.Remote {
 	return remote.Remote{URL: url, Token: token, Path: path}
 }
 
-// site returns the target of links.
-func (m Publisher) site() transcript.Site {
-	return transcript.Site{Server: m.ServerURL, Repository: m.Repository}
-}
-
 // adoptExisting takes what the branch holds for the publication: an earlier run, or another
 // one, published the same.
 func (m Publisher) adoptExisting(ctx context.Context, p *Proposal, there *tip, out *Publication) error {

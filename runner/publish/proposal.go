@@ -78,9 +78,6 @@ type Follow struct {
 // failsUnpublished reports a failing change that is not published.
 func (p *Proposal) failsUnpublished() bool { return !p.Table.Passed && p.Job.OnVerifyFailed == "none" }
 
-// containedInBase reports that the moved base contains the whole change.
-func (p *Proposal) containedInBase() bool { return p.movedFrom.SHA != "" && p.Change.Empty() }
-
 // Publication is the result of publishing so far.
 type Publication struct {
 	Base   gitops.Base // base of the published change; differs from the proposal's if the base moved

@@ -66,7 +66,9 @@ func requireBranchPossible(in *gitops.Checkout, branch string, base gitops.Base)
 // handler knows the effects.
 func Publish(ctx context.Context, to Destination, p Proposal, out *Publication) error {
 	*out = Publication{}
-	defer func() { out.Base, out.Change, out.Table, out.InBase = p.Base, p.Change, p.Table, p.containedInBase() }()
+	defer func() {
+		out.Base, out.Change, out.Table, out.InBase = p.Base, p.Change, p.Table, p.movedFrom.SHA != "" && p.Change.Empty()
+	}()
 	if !p.Change.Empty() && !p.failsUnpublished() {
 		if err := to.followBase(ctx, &p); err != nil {
 			return err

@@ -26,8 +26,8 @@ func (f Forge) ownComments(ctx context.Context, pull *forge.PullRequest) ([]forg
 
 // putComments updates earlier runs' comments to the description: it edits different ones, adds
 // more, and deletes the rest. After a failure it returns a self-contained, unfinished body.
-func (f Forge) putComments(ctx context.Context, p *Proposal, told description, read readComments, out *Publication) description {
-	err := f.replaceComments(ctx, out.Pull, read, told.Comments)
+func (f Forge) putComments(ctx context.Context, p *Proposal, told description, out *Publication) description {
+	err := f.replaceComments(ctx, out, told.Comments)
 	if err == nil {
 		return told
 	}
@@ -41,23 +41,19 @@ func (f Forge) putComments(ctx context.Context, p *Proposal, told description, r
 	return alone
 }
 
-// readComments returns the comments to replace.
-type readComments func(context.Context, *forge.PullRequest) ([]forge.Comment, error)
-
-// noComments is for a new pull request.
-func noComments(context.Context, *forge.PullRequest) ([]forge.Comment, error) { return nil, nil }
-
 // replaceComments edits, adds and deletes comments until they have the wanted texts, in order. It stops at
 // the first error.
-func (f Forge) replaceComments(ctx context.Context, on *forge.PullRequest, read readComments, wanted []string) error {
-	there, err := read(ctx, on)
-	if err != nil {
-		return err
+func (f Forge) replaceComments(ctx context.Context, out *Publication, wanted []string) (err error) {
+	var there []forge.Comment
+	if out.Operation != "created" {
+		if there, err = f.ownComments(ctx, out.Pull); err != nil {
+			return err
+		}
 	}
 	for i, text := range wanted {
 		switch {
 		case i >= len(there):
-			_, err = f.repository().CreateComment(ctx, on.Number, text)
+			_, err = f.repository().CreateComment(ctx, out.Pull.Number, text)
 		case !sameText(there[i].Body, text):
 			err = f.repository().EditComment(ctx, there[i].ID, text)
 		}
@@ -66,7 +62,10 @@ func (f Forge) replaceComments(ctx context.Context, on *forge.PullRequest, read 
 		}
 	}
 	for _, surplus := range there[min(len(wanted), len(there)):] {
-		if err := f.dropComment(ctx, surplus.ID); err != nil {
+		if f.repository().DeleteComment(ctx, surplus.ID) == nil {
+			continue
+		}
+		if err := f.repository().EditComment(ctx, surplus.ID, deletedCommentText); err != nil {
 			return err
 		}
 	}
@@ -75,10 +74,3 @@ func (f Forge) replaceComments(ctx context.Context, on *forge.PullRequest, read 
 
 // deletedCommentText is the content of a comment that could not be deleted.
 const deletedCommentText = body.CommentMark + "\n*The transcript of the last run is shorter: nothing of it is here.*\n"
-
-func (f Forge) dropComment(ctx context.Context, id int64) error {
-	if f.repository().DeleteComment(ctx, id) == nil {
-		return nil
-	}
-	return f.repository().EditComment(ctx, id, deletedCommentText)
-}

@@ -9,11 +9,6 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
-// hasMetadata says whether the job asks for more of a pull request than its text.
-func hasMetadata(wanted job.PullRequest) bool {
-	return len(wanted.Labels)+len(wanted.Assignees)+len(wanted.Reviewers) > 0
-}
-
 // addMetadata adds the job's missing metadata. Failures are warnings, since the pull request
 // exists. Reviews are requested at opening only.
 func (f Forge) addMetadata(ctx context.Context, wanted job.PullRequest, pull *forge.PullRequest, opening bool) {

@@ -52,12 +52,8 @@ func (f Forge) publishPull(ctx context.Context, p *Proposal, out *Publication) e
 	if err != nil {
 		return f.notProposed(err, p, told)
 	}
-	return f.recordPull(p.Task.Branch, out.Commit, out)
-}
-
-func (m Publisher) recordPull(branch, commit string, out *Publication) error {
-	return m.recordStep(transcript.Publish{
-		Step: "pull_request", Branch: branch, HeadSHA: commit, Number: out.Pull.Number, URL: out.Pull.URL, Operation: out.Operation,
+	return f.recordStep(transcript.Publish{
+		Step: "pull_request", Branch: p.Task.Branch, HeadSHA: out.Commit, Number: out.Pull.Number, URL: out.Pull.URL, Operation: out.Operation,
 	})
 }
 
@@ -138,7 +134,7 @@ func (f Forge) commentOnJoin(ctx context.Context, pull *forge.PullRequest, body 
 // exist. The next run repairs an interruption.
 func (f Forge) createPull(ctx context.Context, p *Proposal, told description, out *Publication) error {
 	wanted := forge.NewPullRequest{Title: told.title, Head: p.Task.Branch, Base: p.Base.Branch, Body: told.Body, Draft: p.isDraft()}
-	if len(told.Comments) > 0 || hasMetadata(p.Job.PullRequest) {
+	if pull := p.Job.PullRequest; len(told.Comments)+len(pull.Labels)+len(pull.Assignees)+len(pull.Reviewers) > 0 {
 		wanted.Body = markUnfinished(told.Body, out.Commit, intake.UnfinishedMark)
 	}
 	pull, err := f.repository().CreatePullRequest(ctx, wanted)
@@ -155,7 +151,7 @@ func (f Forge) createPull(ctx context.Context, p *Proposal, told description, ou
 	}
 	out.Pull, out.Operation = pull, "created"
 	f.addMetadata(ctx, p.Job.PullRequest, pull, true)
-	told = f.putComments(ctx, p, told, noComments, out)
+	told = f.putComments(ctx, p, told, out)
 	err = f.editPull(ctx, told, wanted.Title, wanted.Body, out)
 	if ctx.Err() != nil { // a resumed run does the rest
 		return err
@@ -189,7 +185,7 @@ func (f Forge) updatePull(ctx context.Context, p *Proposal, told description, op
 		}
 	}
 	f.addMetadata(ctx, p.Job.PullRequest, open, strings.Contains(open.Body, strings.TrimSpace(intake.UnfinishedMark)))
-	told = f.putComments(ctx, p, told, f.ownComments, out)
+	told = f.putComments(ctx, p, told, out)
 	told.Body = body.KeepTicks(told.Body, open.Body)
 	if !wanted && madeDraft {
 		told.Body = f.makeReady(ctx, open, told.Body, out.Commit)

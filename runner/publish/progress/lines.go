@@ -66,7 +66,11 @@ func (w *Watch) showEvent(e transcript.Event) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.status().applyEvent(e, time.Now())
-	w.beginGroup(w.groupTitle(e))
+	group := string(w.status().phase)
+	if e.Type == transcript.TypeRunFinished {
+		group = "" // the run's end belongs to no group
+	}
+	w.beginGroup(group)
 	if w.Events != nil { // events go to the same log, which then needs an open group
 		w.openGroup()
 	}

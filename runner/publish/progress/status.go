@@ -169,10 +169,6 @@ func (s *status) endActivity(key activityKey) {
 	s.activities = slices.DeleteFunc(s.activities, func(a *activity) bool { return a.key == key && key.of != 0 })
 }
 
-func (s *status) drop(a *activity) {
-	s.activities = slices.DeleteFunc(s.activities, func(each *activity) bool { return each == a })
-}
-
 // now returns the activity to show, and the number of others. It shows the one that began last, and
 // waiting for the model only if nothing else runs. shown is nil without any activity.
 func (s *status) now() (shown *activity, others int) {

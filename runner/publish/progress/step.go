@@ -33,14 +33,6 @@ func (w *Watch) Mask(hidden []secrets.Value) {
 	}
 }
 
-// groupTitle returns the title of the log group for an event; the run's end belongs to no group.
-func (w *Watch) groupTitle(e transcript.Event) string {
-	if e.Type == transcript.TypeRunFinished {
-		return ""
-	}
-	return string(w.status().phase)
-}
-
 // beginGroup begins a part of the log, which its first line opens, and with an empty title
 // ends the one that is open.
 func (w *Watch) beginGroup(title string) {

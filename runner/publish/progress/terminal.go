@@ -3,6 +3,7 @@ package progress
 import (
 	"context"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/agent-ci/agent-ci/runner/record"
@@ -132,7 +133,7 @@ func (w *Watch) Begins(phase record.Phase, what string) (over func()) {
 	return func() {
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		s.drop(begun)
+		s.activities = slices.DeleteFunc(s.activities, func(a *activity) bool { return a == begun })
 		w.draw()
 	}
 }
