@@ -34,6 +34,7 @@ AGENT_CI_TASK_PROMPT="Fix the failing test" agent-ci action`,
 	}
 }
 
+// action runs the command that the action's inputs name, with their values as arguments.
 func action(flags *flagSet) runFunc {
 	return func(ctx context.Context, p process, _ []string) int {
 		var args, file []string

@@ -47,7 +47,6 @@ standard input) with the output of kubectl get jobs,pods -o json.`
 	campaignPage = "docs/reference/campaign.md explains the file, the budget and the ledger."
 )
 
-// campaignFlags are those of all subcommands of agent-ci campaign.
 type campaignFlags struct {
 	ledger, reason, format, publish, replay string
 	wave, index, out, report                string
@@ -102,6 +101,7 @@ type openedCampaign struct {
 	results []string // of runs elsewhere
 }
 
+// runCampaign defines the flags of all subcommands, and runs the one on the command line.
 func runCampaign(flags *flagSet) runFunc {
 	var f campaignFlags
 	flags.text(&f.ledger, "ledger", "DIR", "folder of the ledger (default: campaigns in the user's state folder)")
@@ -146,8 +146,8 @@ func runCampaign(flags *flagSet) runFunc {
 		}
 		ctx, stop := untilSignal(ctx)
 		defer stop()
-		c, problems, err := openCampaign(ctx, p, file, f)
-		if len(problems) > 0 {
+		c, err := openCampaign(ctx, p, file, f)
+		if problems, are := errors.AsType[config.Problems](err); are {
 			showProblems(p, file, problems)
 			return exitInvalid
 		}
@@ -189,22 +189,20 @@ func unknownSubcommand(name string) string {
 	return fmt.Sprintf("there is no subcommand %q; they are %s", name, strings.Join(names, ", "))
 }
 
-func openCampaign(ctx context.Context, p process, file string, f campaignFlags) (*openedCampaign, config.Problems, error) {
+// openCampaign reads a campaign file with the job beside it. Their mistakes are config.Problems.
+func openCampaign(ctx context.Context, p process, file string, f campaignFlags) (*openedCampaign, error) {
 	raw, err := boundedfile.Read(ctx, file, config.MaxSize)
 	if err != nil {
-		return nil, nil, fmt.Errorf("%s cannot be read (%w); check the path", file, outcome.RootCause(err))
+		return nil, fmt.Errorf("%s cannot be read (%w); check the path", file, outcome.RootCause(err))
 	}
-	read, problems, err := loadCampaign(file, raw)
-	if err != nil || len(problems) > 0 {
-		return nil, problems, err
+	read, err := spec.Load(file, raw, readerBeside(file))
+	if err != nil {
+		return nil, err
 	}
-	if f.ledger == "" {
-		f.ledger = record.CampaignsPath(p.variable)
-	}
-	if f.ledger == "" {
+	if f.ledger = cmp.Or(f.ledger, record.CampaignsPath(p.variable)); f.ledger == "" {
 		err = errors.New("no folder for the ledger is known; set HOME, or give one with --ledger")
 	}
-	return &openedCampaign{Campaign: read, campaignFlags: f, file: file, raw: raw}, nil, err
+	return &openedCampaign{Campaign: read, campaignFlags: f, file: file, raw: raw}, err
 }
 
 // checkClaimVariables refuses variables that would exceed the plan's claims.
@@ -228,16 +226,6 @@ func readerBeside(file string) func(name string) ([]byte, error) {
 		defer root.Close()
 		return boundedfile.ReadIn(root, name, config.MaxSize)
 	}
-}
-
-// loadCampaign parses a campaign file with the job beside it.
-func loadCampaign(file string, raw []byte) (*spec.Campaign, config.Problems, error) {
-	read, err := spec.Load(file, raw, readerBeside(file))
-	var problems config.Problems
-	if errors.As(err, &problems) {
-		return nil, problems, nil
-	}
-	return read, nil, err
 }
 
 // currentUser returns the name recorded for a person's decisions.

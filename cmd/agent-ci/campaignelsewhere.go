@@ -245,7 +245,6 @@ func (c *openedCampaign) checkClaim(p process, claimed campaign.Claimed) error {
 	return cmp.Or(err, checkClaimVariables(p))
 }
 
-// settleCampaign books the results of runs elsewhere.
 func settleCampaign(ctx context.Context, p process, c *openedCampaign) (int, error) {
 	return exitOK, c.withLedger(func(l *campaign.Ledger, plan *campaign.Plan) error {
 		out := l.Of(c.Name).Out()

@@ -158,7 +158,6 @@ func (c *openedCampaign) refresh(ctx context.Context, p process, ledger *campaig
 	return nil
 }
 
-// closeCampaign closes the open pull requests of the campaign.
 func closeCampaign(ctx context.Context, p process, c *openedCampaign) (int, error) {
 	client, _, err := forgeOf(p)
 	if err != nil {

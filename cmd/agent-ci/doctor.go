@@ -37,6 +37,7 @@ agent-ci doctor --online --json`,
 	}
 }
 
+// diagnose defines the flags of agent-ci doctor, and prints the diagnosis with the hooks of a run.
 func diagnose(flags *flagSet) runFunc {
 	var o doctor.Options
 	var asJSON bool
@@ -52,8 +53,7 @@ func diagnose(flags *flagSet) runFunc {
 		o.Environ, o.Reserved, o.Version = p.environ, reserved(), version
 		found, err := doctor.Diagnose(ctx, o)
 		if err != nil {
-			fmt.Fprintf(p.stderr, "agent-ci doctor: %v\n", err)
-			return exitFailed
+			return failed(p, "doctor", err)
 		}
 		run, unknown := look.At(ctx, look.Options{Given: settings.Given{Env: p.environ, Reserved: reserved()}, Dir: cmp.Or(o.Dir, "."), Operator: operator})
 		unknown = cmp.Or(unknown, run.HooksUnknown)
@@ -77,7 +77,6 @@ type withHooks struct {
 	Hooks []look.Hook `json:"hooks,omitempty"`
 }
 
-// showHooks lists the hooks of runs in a checkout.
 func showHooks(to io.Writer, hooks []look.Hook, d *doctor.Diagnosis, err error) {
 	if err != nil && d.Git.Checkout != "" {
 		fmt.Fprintf(to, "\nThe hooks of a run are not known: %s.\n", progress.Printable(strings.TrimSuffix(err.Error(), ".")))

@@ -17,7 +17,6 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/config"
 )
 
-// repositoryRules is a repository's rules file.
 const repositoryRules = ".github/agent-ci.rules"
 
 // sandboxModes are the values of policy.sandbox.

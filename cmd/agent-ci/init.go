@@ -51,6 +51,7 @@ agent-ci init --github`,
 	}
 }
 
+// initialise defines the flags of agent-ci init. It writes the files here, or sets the repository up on GitHub.
 func initialise(flags *flagSet) runFunc {
 	var workflows, recipes []string
 	var repo string

@@ -181,6 +181,7 @@ func (g *gitHubSetup) readSetup(ctx context.Context, p process, person *dialog) 
 	return s, nil
 }
 
+// askProvider sets the provider, with the address and API of one that agent-ci does not know.
 func (g *gitHubSetup) askProvider(s *onboard.Setup, _ process, person *dialog) (err error) {
 	name := cmp.Or(g.provider, "openai")
 	if g.provider == "" && person != nil {

@@ -50,7 +50,7 @@ func main() {
 	}, os.Args[1:]))
 }
 
-// process is what a command gets from outside and gives there.
+// process has the environment and streams of a command.
 type process struct {
 	environ        []string
 	stdin          io.Reader
@@ -72,8 +72,7 @@ type command struct {
 	example     string
 	takes       operands
 	subcommands []subcommand // the choices for the first argument; may be nil
-	// define adds the command's flags, and gives what it does with their values and
-	// its operands.
+	// define adds the command's flags, and returns the function that uses their values.
 	define func(*flagSet) runFunc
 	waits  bool // most of its time, for others
 }
@@ -84,20 +83,20 @@ type subcommand struct {
 	flags                               []string
 }
 
-// runFunc is what a command does. It gives the exit status.
+// runFunc runs a command and returns its exit status. rest are its operands.
 type runFunc func(ctx context.Context, p process, rest []string) int
 
-// operands are how many arguments a command takes besides flags, and what is said
-// of another number of them. The zero value takes none.
+// operands bounds the number of arguments besides flags. problem is the message for another number. The zero
+// value takes none.
 type operands struct {
 	least, most int
 	problem     string
 }
 
-// anyOperands takes as many as there are, which the command looks at itself.
+// anyOperands takes any number. The command checks them itself.
 var anyOperands = operands{most: math.MaxInt}
 
-// runOrLast is one run, or none where --last says which.
+// runOrLast takes one run, or none with --last.
 var runOrLast = operands{0, 1, "it takes one run directory, the id of a run, or --last"}
 
 func (c command) run(ctx context.Context, p process, args []string) int {
@@ -118,6 +117,7 @@ func commands() []command {
 	}
 }
 
+// dispatch runs the command that the arguments name, and returns its exit status.
 func dispatch(ctx context.Context, p process, args []string) int {
 	if len(args) == 0 {
 		fmt.Fprint(p.stderr, overview())
@@ -146,13 +146,13 @@ func dispatch(ctx context.Context, p process, args []string) int {
 	return all[known].run(ctx, p, rest)
 }
 
-// commandAliases has the commands for words that people try: names of other tools, and what is part of another command.
+// commandAliases maps words that people try to commands.
 var commandAliases = map[string]string{
 	"fetch": "report", "download": "report", "show": "report", "verify": "report", "check": "validate", "lint": "validate", "skills": "validate",
 	"hooks": "validate", "list": "runs", "ls": "runs", "prune": "runs prune", "policy": "sandbox --explain", "explain": "sandbox --explain", "setup": "init",
 }
 
-// unknownCommand says which command was probably meant, and else which there are.
+// unknownCommand prints the command that was probably meant, or else all commands.
 func unknownCommand(p process, name string) int {
 	var names []string
 	for _, c := range commands() {

@@ -138,7 +138,7 @@ func makeRaw(terminal *os.File) (restore func() error, err error) {
 	})
 }
 
-// changeTerminal changes the settings of a terminal.
+// changeTerminal changes the settings of a terminal (termios(3)) until restore.
 func changeTerminal(terminal *os.File, change func(*unix.Termios)) (restore func() error, err error) {
 	fd := int(terminal.Fd())
 	was, err := unix.IoctlGetTermios(fd, getTermios)

@@ -41,6 +41,7 @@ agent-ci replay ../run --frozen --out again`,
 	}
 }
 
+// replay defines the flags of agent-ci replay, and prints the differences of the replay.
 func replay(flags *flagSet) runFunc {
 	var o runner.ReplayOptions
 	var last bool

@@ -43,6 +43,7 @@ agent-ci report run --verify`,
 	}
 }
 
+// report defines the flags of agent-ci report. It prints the run or the path of its page, and checks the record.
 func report(flags *flagSet) runFunc {
 	var format string
 	var verify, last bool
@@ -142,7 +143,6 @@ func (p process) runDirectoryOrLast(command string, flags *flagSet, names []stri
 	return dir, exitOK
 }
 
-// newestRun returns the directory of the newest run of this machine.
 func (p process) newestRun() (string, error) {
 	machine := p.machine()
 	list, err := machine.List()

@@ -42,6 +42,7 @@ agent-ci run --prompt "Fix the failing test" --publish none`,
 	}
 }
 
+// run defines the flags of agent-ci run, and runs the job.
 func run(f *flagSet) runFunc {
 	var o runner.Options
 	var failOn string
@@ -103,7 +104,6 @@ func argumentProblem(o runner.Options, rest, environ []string) string {
 	return ""
 }
 
-// isFile reports whether something has that name.
 func isFile(name string) bool {
 	_, err := os.Lstat(name)
 	return err == nil

@@ -49,6 +49,7 @@ type runsFlags struct {
 	unpublished       bool
 }
 
+// listRuns defines the flags of agent-ci runs, and lists or prunes the runs.
 func listRuns(flags *flagSet) runFunc {
 	var f runsFlags
 	flags.text(&f.folder, "in", "DIR", "folder with run directories (default: the usual one)")

@@ -51,6 +51,7 @@ agent-ci sandbox --explain -- git push --force`,
 	}
 }
 
+// runSandboxed defines the flags of agent-ci sandbox, and runs or explains the command.
 func runSandboxed(flags *flagSet) runFunc {
 	var o sandboxcommand.Options
 	flags.text(&o.Mode, "mode", "MODE", strings.Join(sandboxModes, ", ")+"\n(default: what is configured, else workspace-write)", sandboxModes...)

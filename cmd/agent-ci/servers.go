@@ -37,7 +37,6 @@ func inspectServers(ctx context.Context, p process, file string, show bool) (fou
 	return found, status
 }
 
-// showServer prints what a server offers.
 func showServer(to io.Writer, s doctor.Server) {
 	line := func(text string) { fmt.Fprintln(to, progress.Printable(text)) }
 	if s.Unknown != "" {

@@ -80,6 +80,7 @@ type checked struct {
 	Notes preflight.Findings `json:"notes,omitempty"`
 }
 
+// validate defines the flags of agent-ci validate, and checks the files on its command line.
 func validate(flags *flagSet) runFunc {
 	asJSON, servers, ready := false, false, false
 	var set []string
@@ -238,7 +239,10 @@ func checkFile(ctx context.Context, file string) (problems config.Problems, camp
 		return nil, nil, fmt.Errorf("%s has more than %d bytes", file, config.MaxSize)
 	}
 	if !isDefaults(file) && spec.IsCampaign(raw) {
-		read, problems, err := loadCampaign(file, raw)
+		read, err := spec.Load(file, raw, readerBeside(file))
+		if errors.As(err, &problems) {
+			err = nil
+		}
 		return problems, &openedCampaign{Campaign: read, file: file, raw: raw}, err
 	}
 	layer, load := config.Layer{Name: file, Kind: config.File, Data: raw}, job.Load

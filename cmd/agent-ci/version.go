@@ -16,13 +16,13 @@ func versionCommand() command {
 		name:    "version",
 		about:   "print the version",
 		example: "agent-ci version",
-		define:  func(*flagSet) runFunc { return showVersion },
+		define: func(*flagSet) runFunc {
+			return func(_ context.Context, p process, _ []string) int {
+				fmt.Fprintf(p.stdout, "agent-ci %s (%s, %s/%s)\n", version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+				return exitOK
+			}
+		},
 	}
-}
-
-func showVersion(_ context.Context, p process, _ []string) int {
-	fmt.Fprintf(p.stdout, "agent-ci %s (%s, %s/%s)\n", version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
-	return exitOK
 }
 
 // versionOf returns the release that a build is of, else its commit, with -dirty behind it where
