@@ -30,7 +30,6 @@ import (
 // The values below form the chain of a run. Each stage makes one from the value before, which it
 // embeds. Values are immutable.
 
-// request is a command's request.
 type request struct {
 	dir        string // the checkout, or a folder in it
 	publish    string // --publish; empty for what the surroundings allow
@@ -112,7 +111,6 @@ func (rd *ready) repairedChange() *gitops.ChangeSet {
 	return rd.startingChange.change
 }
 
-// judgeCase returns the input for judging a change.
 func (rd *ready) judgeCase(change *gitops.ChangeSet) judge.Case {
 	return rd.lessons.Case(rd.job(), change, rd.repairedChange())
 }

@@ -41,7 +41,6 @@ func newEnding() *ending {
 	return &ending{assignment: &assignment{request: &request{}}}
 }
 
-// close closes the run's resources.
 func (e *ending) close() {
 	e.hooks.SetAgentSandbox(nil)
 	if e.workspace != nil {

@@ -76,7 +76,6 @@ func (r *runner) recall(ctx context.Context, p place, lessons *proposals.Lessons
 	return r.registerPlace(p), err
 }
 
-// registerPlace registers the place of a run.
 func (r *runner) registerPlace(p place) *place {
 	r.end.assignment, r.end.workspace, r.end.place = p.assignment, p.workspace, &p
 	return &p

@@ -49,7 +49,6 @@ func (r *runner) checkoutOptions(dir string) workspace.Options {
 	return workspace.Options{Dir: dir, Path: r.env.Get("PATH"), Forge: r.env.ForgeServer(), OpenFilter: confine.EarlyFilters(r.rec, r.env)}
 }
 
-// forgePublisher publishes on a project's forge.
 func (r *runner) forgePublisher(p publish.Project, ws *workspace.Workspace) publish.Forge {
 	return p.OnForge(p.Publisher(r.rec, r.env, ws))
 }

@@ -66,7 +66,6 @@ func (r *runner) open(ctx context.Context, p *place) (_ *ready, hookText string,
 	return &rd, hookText, err
 }
 
-// makeAgent makes the agent before its briefing.
 func (r *runner) makeAgent(ctx context.Context, rd *ready) (*worker.Agent, error) {
 	var earlier []*transcript.Agent
 	if rd.resumedRun != nil {

@@ -105,7 +105,6 @@ func (p *Proposal) draftReasons() []string {
 	return append(append(reasons, p.missingProofs()...), p.inspectionReasons()...)
 }
 
-// inspectionReasons returns the inspection's reasons for a draft.
 func (p *Proposal) inspectionReasons() (reasons []string) {
 	if p.Inspection == nil {
 		return nil

@@ -58,7 +58,6 @@ type Publisher struct {
 
 func (m Publisher) publisher() Publisher { return m }
 
-// remote returns a git remote.
 func (m Publisher) remote(url, token string) remote.Remote {
 	path := m.Env.Get("PATH")
 	if m.Workspace != nil {

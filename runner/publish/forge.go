@@ -23,7 +23,6 @@ type Forge struct {
 
 func (Forge) mode() string { return ToForge }
 
-// repository returns the pull request's repository.
 func (f Forge) repository() forge.Repository { return f.Server.Repository(f.Repository) }
 
 // Remote returns the pull request's git repository.

@@ -150,7 +150,6 @@ func (p *Publication) describePlace(where string) (said, next string) {
 	return fmt.Sprintf("The change is commit %s on %s in %s, not pushed as %s", short, p.Branch, where, p.NotPushed), "review it, and push the branch"
 }
 
-// alreadyPublished reports that the branch already had the change.
 func (p *Publication) alreadyPublished() bool { return p.Unchanged && p.Operation != "created" }
 
 // OpenSentence names an earlier run's open pull request beside a run without a change, as the end

@@ -117,7 +117,6 @@ func draftOfRun(pull *forge.PullRequest) bool {
 	return strings.HasPrefix(pull.Body, strings.TrimSpace(draftMark))
 }
 
-// markUnfinished marks a body as unfinished.
 func markUnfinished(body, commit, mark string) string {
 	return strings.Replace(body, intake.FinishedMark(commit), mark, 1)
 }

@@ -48,7 +48,6 @@ func (o *Original) Read(to *record.Record, tree *workspace.Workspace) (*Recordin
 	return (&reader{o.Run, o.Record, to, o.places(tree)}).read()
 }
 
-// reader reads a recording.
 type reader struct {
 	run    *history.Run
 	from   *record.Record // of the run

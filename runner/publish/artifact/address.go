@@ -8,7 +8,6 @@ import (
 	"strings"
 )
 
-// ref identifies an artifact.
 type ref struct {
 	Repository string // OWNER/REPO
 	Run        int64  // of a workflow

@@ -143,7 +143,6 @@ func (a *archive) entry(name string) *zip.File {
 	return nil
 }
 
-// unusedFiles returns the archive's unused files.
 func (a *archive) unusedFiles(taken map[string]bool) []string {
 	var names []string
 	for name, f := range a.files {

@@ -163,7 +163,7 @@ func choose(all []github.Artifact, w ref) (github.Artifact, error) {
 	return unexpired(likely[0])
 }
 
-// likeliest returns the most likely candidates.
+// likeliest returns artifacts named after a run, else those of the action, else all.
 func likeliest(all []github.Artifact) []github.Artifact {
 	for _, like := range []func(name string) bool{
 		func(name string) bool { return record.IsID(strings.TrimPrefix(name, artifactPrefix+"-")) },

@@ -88,7 +88,6 @@ func (c *comment) running() string {
 	return fmt.Sprintf("agent-ci is %s%s%s.\n", c.stage, c.otherAgents(), c.page())
 }
 
-// page links to the workflow's run.
 func (c *comment) page() string {
 	if c.pages.Run == "" {
 		return ""

@@ -46,7 +46,6 @@ func (w *Watch) Show(e transcript.Event) {
 	}
 }
 
-// writeJSON writes an event as JSON.
 func (w *Watch) writeJSON(e transcript.Event) {
 	if w.Events == nil {
 		return

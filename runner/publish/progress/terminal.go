@@ -86,7 +86,6 @@ func (w *Watch) redrawEverySecond(ctx context.Context, hurried, stop <-chan stru
 	}
 }
 
-// redraw shows the status as it is by now.
 func (w *Watch) redraw() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -108,7 +107,6 @@ func (w *Watch) markStopping() {
 	w.draw()
 }
 
-// eraseForGood erases the status line for good.
 func (w *Watch) eraseForGood() {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -103,7 +103,6 @@ func checksAre(n int) string {
 	return fmt.Sprintf("%d checks are", n)
 }
 
-// describe describes a red check for the agent.
 func (r Red) describe() string {
 	said := []string{"The check ended as " + r.Conclusion + "."}
 	if len(r.Failed) > 0 {

@@ -160,7 +160,6 @@ func (t *thread) begunElsewhere() error {
 		cmp.Or(t.storedState.run, "whose comment is gone"), t.Number)
 }
 
-// attemptEnd is how an attempt ended.
 type attemptEnd struct {
 	Outcome         outcome.Outcome
 	Reason, Message string
@@ -212,7 +211,6 @@ func spentSoFar(dollars float64) string {
 	return fmt.Sprintf("All attempts so far cost $%s.", intake.Dollars(dollars))
 }
 
-// text is the comment.
 func (t *thread) text() string {
 	paragraphs := []string{strings.TrimRight(t.redSummary, "\n")}
 	paragraphs = append(paragraphs, t.sentences...)

@@ -130,7 +130,6 @@ func (r Record) Outputs(recorded []transcript.ToolFinished, replay *record.Direc
 	return found, err
 }
 
-// replayOutputs are the outputs of a replay.
 type replayOutputs struct {
 	results       map[transcript.CallRef]transcript.ToolFinished
 	nested        transcript.ScriptCalls

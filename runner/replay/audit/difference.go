@@ -116,7 +116,6 @@ func appendLines(to []line, sign byte, texts []string) []line {
 	return to
 }
 
-// withFinalNewline adds a final newline.
 func withFinalNewline(text string) string {
 	if text == "" || strings.HasSuffix(text, "\n") {
 		return text

@@ -82,7 +82,6 @@ func (h *Run) elsewhere(j *job.Job, env settings.Environment, ws *workspace.Work
 	return &compare.Excess{Key: "repository.name", Value: h.Workspace.Repository}, nil
 }
 
-// firstProblem is the first mistake of a job.
 func firstProblem(err error) string {
 	if problems, is := errors.AsType[config.Problems](err); is {
 		return problems[0].String()

@@ -170,7 +170,6 @@ const (
 	gapBytes      = 48   // for the mark of a place where lines are left out
 )
 
-// excerpt collects lines while reading.
 type excerpt struct {
 	most  int
 	lines int // so far
