@@ -44,19 +44,18 @@ type Options struct {
 	CheckOutHead bool
 	// LFS is a folder for the contents of Git LFS files of changes; it is made when it is needed. Empty for none.
 	LFS string
-	// LockMark is the content of the index's lock while held. It identifies the owner for DropOwnIndexLock in a
-	// later process and for people.
+	// LockMark is the content of the locks that the Checkout makes. It identifies the owner for DropOwnLocks in
+	// a later process and for people.
 	LockMark string
 }
 
 // Checkout is a work tree with its repository in the state at Open.
 type Checkout struct {
-	repo     *repository.Repository
-	work     *worktree.Worktree
-	objects  *objects.Store // writes to the private git folder
-	filters  worktree.Filters
-	opened   openedState
-	lockMark string
+	repo    *repository.Repository
+	work    *worktree.Worktree
+	objects *objects.Store // writes to the private git folder
+	filters worktree.Filters
+	opened  openedState
 
 	base Base // that the work starts from
 
@@ -84,7 +83,8 @@ func Open(ctx context.Context, o Options) (_ *Checkout, err error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Checkout{repo: repo, lockMark: cmp.Or(o.LockMark, "agent-ci writes to this checkout.\n")}
+	repo.Mark = cmp.Or(o.LockMark, repository.DefaultMark)
+	c := &Checkout{repo: repo}
 	if err := c.open(ctx, o); err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
@@ -232,8 +232,11 @@ func (c *Checkout) LockIndex(ctx context.Context) (release func() error, err err
 	if c.repo.Holds() {
 		return func() error { return nil }, nil
 	}
-	return c.repo.ReleaseIndex, c.repo.HoldIndex(ctx, c.lockMark)
+	return c.repo.ReleaseIndex, c.repo.HoldIndex(ctx)
 }
+
+// DropOwnLocks removes the locks with the mark of this Checkout, whose process died.
+func (c *Checkout) DropOwnLocks() error { return c.repo.DropOwnLocks() }
 
 // Unwritable returns a folder that a commit must write but may not, and the reason as an error, or
 // nil.

@@ -3,13 +3,7 @@ package gitops
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
-
-	"github.com/go-git/go-git/v5/plumbing"
 
 	"github.com/agent-ci/agent-ci/gitops/internal/index"
 )
@@ -63,24 +57,4 @@ func (c *Checkout) restoreIndex(ctx context.Context, ix *index.File) error {
 		return nil
 	}
 	return c.repo.WriteIndex(ix, nil)
-}
-
-// DropOwnIndexLock removes an index lock with the mark of this Checkout, whose owner died, and what else a
-// landing on branch locks. The index lock kept every git from leaving another one, so it goes last.
-func (c *Checkout) DropOwnIndexLock(branch string) error {
-	if !c.repo.HasMark(c.lockMark) {
-		return nil
-	}
-	locked := []string{filepath.Join(c.repo.GitDir, "HEAD")}
-	for _, branch := range []string{c.opened.branch, branch} {
-		if name := plumbing.NewBranchReferenceName(branch); name.Validate() == nil {
-			locked = append(locked, filepath.Join(c.repo.CommonDir, filepath.FromSlash(name.String())))
-		}
-	}
-	for _, path := range append(locked, filepath.Join(c.repo.GitDir, "index")) {
-		if err := os.Remove(path + ".lock"); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-	}
-	return nil
 }

@@ -19,7 +19,7 @@ import (
 // steps is a program that is stopped before each system call that changes a file of a folder, and killed
 // before one of them.
 type steps struct {
-	from   string // steps begin with the first one at a file of this name
+	from   string // steps begin with the first one at a path that ends with this
 	folder string
 	at     int // the step before which the program is killed; -1 for none
 
@@ -104,10 +104,11 @@ func (s *steps) syscall(pid, program int) {
 		return
 	}
 	name, path := s.changes(pid, info)
-	if name == "" || len(s.made) == 0 && filepath.Base(path) != s.from {
+	first := strings.HasSuffix(path, "/"+s.from)
+	if name == "" || len(s.made) == 0 && !first {
 		return
 	}
-	if below, is := strings.CutPrefix(path, s.folder+"/"); !is && filepath.Base(path) != s.from || strings.HasPrefix(below, ".git/objects/") {
+	if below, is := strings.CutPrefix(path, s.folder+"/"); !is && !first || strings.HasPrefix(below, ".git/objects/") {
 		return
 	}
 	if s.killed = len(s.made) == s.at; s.killed {
@@ -148,6 +149,8 @@ func (s *steps) changes(pid int, info syscallInfo) (name, path string) {
 		return "remove", below("cwd", 0)
 	case unix.SYS_MKDIR:
 		return "mkdir", below("cwd", 0)
+	case unix.SYS_LINKAT:
+		return "link", at(2, 3)
 	case unix.SYS_SYMLINK:
 		return "link", below("cwd", 1)
 	case unix.SYS_RENAMEAT, unix.SYS_RENAMEAT2:
@@ -229,6 +232,56 @@ turns:
 				w.keepsTheirs(at, repo)
 			}
 		})
+	}
+}
+
+// TestKilledWhileOnlyTheBranchMoves kills a run at each step in which it moves its branch in a checkout that
+// another run uses. Resuming it and a new run both end as if nothing had happened, and no lock stays.
+func TestKilledWhileOnlyTheBranchMoves(t *testing.T) {
+	w := newKillWorld(t)
+	w.write("change.yml", `version: 1
+turns:
+  - output: [{call: exec_command, arguments: {cmd: 'echo hello >greet.sh'}}]
+  - output: [{say: Done.}]
+`)
+	runAside := func(n int, repo, out string) (steps, string, bool) {
+		gitDir, err := os.Open(filepath.Join(repo, ".git"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer gitDir.Close() // ends the other run
+		if err := syscall.Flock(int(gitDir.Fd()), syscall.LOCK_SH); err != nil {
+			t.Fatal(err)
+		}
+		s := steps{from: "refs/heads/agent-ci", folder: repo, at: n}
+		text, ended := w.stepped(&s, "local", repo, out)
+		return s, text, ended
+	}
+	whole, text, ended := runAside(-1, w.onAnotherBranch("undisturbed"), "whole")
+	if !ended || !strings.Contains(text, "Another run works in") {
+		t.Fatalf("the undisturbed run ended in %s", text)
+	}
+	t.Logf("%d steps:\n%s", len(whole.made), strings.Join(whole.made, "\n"))
+	for n := range whole.made {
+		for _, again := range []bool{false, true} {
+			repo, out := w.onAnotherBranch(fmt.Sprintf("repo%d-%t", n, again)), fmt.Sprintf("run%d-%t", n, again)
+			s, text, ended := runAside(n, repo, out)
+			if ended || !s.killed {
+				t.Fatalf("it was not killed at step %d:\n%s", n, text)
+			}
+			at := fmt.Sprintf("killed before step %d, %s (then a new run: %t)", n, s.made[n], again)
+			args := []string{"resume", out, "--quiet", "--replay", "change.yml"}
+			if again {
+				args = []string{"run", "--prompt", "x", "--quiet", "--set", "name=other", "--set", "repository.base=main", "--repo", repo, "--replay", "change.yml", "--publish", "local", "--out", out + "-again"}
+			}
+			if text, _ = w.agent(0, args...); !strings.HasPrefix(text, "changed/") && !strings.Contains(text, "it has ended") {
+				t.Errorf("%s, the run ended in %s", at, text)
+			}
+			if found, err := exec.Command("find", filepath.Join(repo, ".git"), "-name", "*.lock").Output(); err != nil || len(found) > 0 {
+				t.Errorf("%s, there are locks (%v):\n%s", at, err, found)
+			}
+			w.keepsTheirs(at, repo)
+		}
 	}
 }
 

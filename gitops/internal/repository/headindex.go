@@ -46,23 +46,16 @@ func (r *Repository) Index(ctx context.Context) (*index.File, error) {
 // WriteIndex replaces the index of the work tree by ix with updates.
 func (r *Repository) WriteIndex(ix *index.File, updates []index.Update) error {
 	write := func(w io.Writer) error { return index.Write(w, ix, updates) }
-	replace := r.replaceIndex
-	if r.holds != "" {
-		replace = r.replaceHeld
+	var err error
+	if r.held == nil {
+		err = r.replaceLocked(r.indexPath(), func() error { return nil }, write)
+	} else if err = r.StillHeld(); err == nil {
+		err = r.held.replace(write)
 	}
-	if err := replace(write); err != nil {
+	if err != nil {
 		return fmt.Errorf("write the index: %w", err)
 	}
 	return nil
-}
-
-func (r *Repository) replaceIndex(write func(io.Writer) error) error {
-	path := r.indexPath()
-	lock, err := lockFile(path)
-	if err != nil {
-		return err
-	}
-	return finishLock(lock, path, write(lock))
 }
 
 // readIndex reads an index of this checkout, possibly a split one.
@@ -134,7 +127,7 @@ func (r *Repository) MoveHead(from, head, commit, to string) error {
 		return fmt.Errorf("write HEAD: %w", err)
 	}
 	_, old, _ := r.Head()
-	err := replaceLocked(filepath.Join(r.GitDir, "HEAD"), []byte(head+"\n"), func() error {
+	err := r.replaceLocked(filepath.Join(r.GitDir, "HEAD"), func() error {
 		now, _, err := r.Head()
 		if err != nil || now != from {
 			return &HeadMovedError{}
@@ -146,7 +139,7 @@ func (r *Repository) MoveHead(from, head, commit, to string) error {
 		}
 		message := "checkout: moving from " + cmp.Or(strings.TrimPrefix(from, "ref: refs/heads/"), "HEAD") + " to " + to
 		return r.log(filepath.Join(r.GitDir, "logs", "HEAD"), old, plumbing.NewHash(commit), message)
-	})
+	}, line(head))
 	if err != nil {
 		return fmt.Errorf("write HEAD: %w", err)
 	}

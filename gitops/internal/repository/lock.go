@@ -1,6 +1,7 @@
 package repository
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -19,7 +21,7 @@ import (
 // or shared. It returns an *InUseError if one has done so; an own earlier share persists then.
 func (r *Repository) Claim() error {
 	return r.exclusively(func() error {
-		shared := r.lock != nil
+		shared := r.claimed != nil
 		err := r.flock(syscall.LOCK_EX)
 		if err != nil && shared {
 			err = errors.Join(err, r.flock(syscall.LOCK_SH))
@@ -40,7 +42,7 @@ const inUseWait, inUseLook = time.Second, 10 * time.Millisecond
 // for a second, or tries to claim meanwhile; an own claim persists then.
 func (r *Repository) Share(ctx context.Context) error {
 	share := func() error { return r.flock(syscall.LOCK_SH) }
-	if r.lock != nil {
+	if r.claimed != nil {
 		return r.exclusively(share)
 	}
 	return r.soon(ctx, share)
@@ -82,7 +84,7 @@ func (r *Repository) exclusively(change func() error) error {
 // flock locks the git folder in a way. Where the file system knows no such locks it
 // does nothing.
 func (r *Repository) flock(how int) error {
-	f := r.lock
+	f := r.claimed
 	if f == nil {
 		var err error
 		if f, err = os.Open(r.GitDir); err != nil {
@@ -90,12 +92,12 @@ func (r *Repository) flock(how int) error {
 		}
 	}
 	if busy(syscall.Flock(int(f.Fd()), how|syscall.LOCK_NB)) {
-		if r.lock == nil {
+		if r.claimed == nil {
 			f.Close()
 		}
 		return r.InUse()
 	}
-	r.lock = f
+	r.claimed = f
 	return nil
 }
 
@@ -118,97 +120,216 @@ func (r *Repository) Unwritable() (path string, err error) {
 }
 
 // Idle returns an *InUseError if a git works for more than a second, or died and left a lock of
-// index, HEAD, a reference or the configuration.
+// index, HEAD, a reference or the configuration. It removes locks that a killed agent-ci left, but for
+// the index's.
 func (r *Repository) Idle(ctx context.Context) error {
 	return r.soon(ctx, func() error {
-		var locks []string
-		if r.holds == "" {
-			locks = append(locks, r.indexLock())
-		}
-		locks = append(locks, filepath.Join(r.GitDir, "HEAD.lock"), filepath.Join(r.CommonDir, "packed-refs.lock"), filepath.Join(r.CommonDir, "config.lock"))
-		_ = filepath.WalkDir(filepath.Join(r.CommonDir, "refs"), func(path string, _ fs.DirEntry, _ error) error {
-			if strings.HasSuffix(path, ".lock") {
-				locks = append(locks, path)
+		for _, path := range r.lockedPaths() {
+			if path == r.indexPath() && r.held != nil || r.dropDeadLock(path) {
+				continue
 			}
-			return nil // what cannot be read is told by who needs it
-		})
-		for _, lock := range locks {
-			if _, err := os.Lstat(lock); err == nil {
-				return r.inUseByGit(lock)
-			}
+			return r.inUseByGit(path)
 		}
 		return nil
 	})
 }
 
-// inUseByGit reports an existing lock.
-func (r *Repository) inUseByGit(lock string) error {
-	return &InUseError{r.Root, lock + " is there, so another git works in it, or one has died; remove the file then"}
+// DropOwnLocks removes the locks with the mark of this Repository, whose process died. The lock of the index
+// kept every git from taking the others, so it goes last.
+func (r *Repository) DropOwnLocks() error {
+	for _, path := range slices.Backward(r.lockedPaths()) {
+		if r.hasMark(path) {
+			if err := dropLock(path); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
-// heldIndex is the name for writing the index while its lock, with the holder's mark, is held.
-const heldIndex = "index.agent-ci"
+// lockedPaths lists the files with a lock, of the index first.
+func (r *Repository) lockedPaths() (paths []string) {
+	fixed := []string{r.indexPath(), filepath.Join(r.GitDir, "HEAD"), filepath.Join(r.CommonDir, "packed-refs"), filepath.Join(r.CommonDir, "config")}
+	for _, path := range fixed {
+		if isLocked(path) {
+			paths = append(paths, path)
+		}
+	}
+	_ = filepath.WalkDir(filepath.Join(r.CommonDir, "refs"), func(path string, _ fs.DirEntry, _ error) error {
+		if path, is := strings.CutSuffix(path, ".lock"); is && !strings.HasSuffix(path, newSuffix) {
+			paths = append(paths, path)
+		}
+		return nil // what cannot be read is told by who needs it
+	})
+	return paths
+}
 
-// HoldIndex locks the index until ReleaseIndex. mark identifies the lock for Held in a later
-// process. It waits a second for another git and then returns an *InUseError.
-func (r *Repository) HoldIndex(ctx context.Context, mark string) error {
-	err := r.soon(ctx, func() error {
-		err := r.linkLock(mark)
-		if errors.Is(err, fs.ErrExist) {
-			return r.inUseByGit(r.indexLock())
+// inUseByGit reports an existing lock.
+func (r *Repository) inUseByGit(path string) error {
+	return &InUseError{r.Root, path + ".lock is there, so another git works in it, or one has died; remove the file then"}
+}
+
+// DefaultMark is the content of locks without another Mark. Each Mark contains its first words.
+const (
+	DefaultMark = marked + "\n"
+	marked      = "agent-ci writes to this checkout."
+)
+
+// newSuffix names the next content of a locked file, path.agent-ci.lock. git ignores such names beside
+// references.
+const newSuffix = ".agent-ci"
+
+// heldLock is a lock of this process, path.lock as git has it. It contains the mark. The open file is locked,
+// too (flock(2)), until the process releases it or dies.
+type heldLock struct {
+	repo *Repository
+	path string
+	file *os.File
+}
+
+// lock locks a file like git. It returns fs.ErrExist if it is locked.
+func (r *Repository) lock(path string) (*heldLock, error) {
+	f, err := r.linkLock(path)
+	if errors.Is(err, fs.ErrExist) && r.dropDeadLock(path) {
+		f, err = r.linkLock(path)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &heldLock{r, path, f}, nil
+}
+
+// linkLock atomically makes a lock with its mark, so a killed process or full disk never leaves an
+// anonymous one.
+func (r *Repository) linkLock(path string) (_ *os.File, err error) {
+	f, err := os.CreateTemp(r.GitDir, "agent-ci.lock.*")
+	if err != nil {
+		return nil, err
+	}
+	err = r.writeMark(f)
+	if err == nil {
+		err = os.Link(f.Name(), path+".lock")
+	}
+	_ = os.Remove(f.Name()) // one that stays disturbs nobody
+	if err == nil {
+		return f, nil
+	}
+	err = errors.Join(err, f.Close())
+	if errors.Is(err, fs.ErrExist) || errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	return r.createLock(path) // the file system has no links
+}
+
+func (r *Repository) createLock(path string) (*os.File, error) {
+	f, err := os.OpenFile(path+".lock", os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.writeMark(f); err != nil {
+		return nil, errors.Join(err, f.Close(), os.Remove(f.Name()))
+	}
+	return f, nil
+}
+
+// writeMark locks a new file before it has the mark. Where the file system knows no such locks, the mark alone
+// tells whose the lock is.
+func (r *Repository) writeMark(f *os.File) error {
+	_ = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	_, err := f.WriteString(r.Mark)
+	return err
+}
+
+// hasMark reports whether a file's lock has the mark of this Repository.
+func (r *Repository) hasMark(path string) bool {
+	data, err := regularfile.Read(path+".lock", int64(len(r.Mark))+1)
+	return err == nil && r.Mark != "" && string(data) == r.Mark
+}
+
+// dropDeadLock removes a lock of an agent-ci that died, and reports whether it is gone. The lock of the
+// index stays, since only resuming that run completes or reverts what it guards.
+func (r *Repository) dropDeadLock(path string) bool {
+	if path == r.indexPath() {
+		return false
+	}
+	f, err := regularfile.Open(path + ".lock")
+	if err != nil {
+		return errors.Is(err, fs.ErrNotExist)
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, 1<<10))
+	if err != nil || !bytes.Contains(text, []byte(marked)) || syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) != nil {
+		return false
+	}
+	opened, err := f.Stat()
+	if err != nil {
+		return false
+	}
+	now, err := os.Lstat(path + ".lock") // its process may have released it meanwhile
+	if err != nil || !os.SameFile(opened, now) {
+		return errors.Is(err, fs.ErrNotExist)
+	}
+	return dropLock(path) == nil
+}
+
+// dropLock removes a lock and what was written under it.
+func dropLock(path string) error {
+	for _, name := range [...]string{path + newSuffix + ".lock", path + ".lock"} {
+		if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}
+
+// release removes the lock, unless somebody took it for one that was left.
+func (l *heldLock) release() error {
+	var err error
+	if l.repo.hasMark(l.path) {
+		err = dropLock(l.path)
+	}
+	return errors.Join(err, l.file.Close())
+}
+
+// replace replaces the locked file.
+func (l *heldLock) replace(write func(io.Writer) error) error {
+	name := l.path + newSuffix + ".lock"
+	if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	f, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o666)
+	if err != nil {
+		return err
+	}
+	if err = errors.Join(write(f), f.Close()); err == nil {
+		err = os.Rename(name, l.path)
+	}
+	return err
+}
+
+// HoldIndex locks the index until ReleaseIndex. It waits a second for another git and then returns an
+// *InUseError.
+func (r *Repository) HoldIndex(ctx context.Context) error {
+	err := r.soon(ctx, func() (err error) {
+		if r.held, err = r.lock(r.indexPath()); errors.Is(err, fs.ErrExist) {
+			err = r.inUseByGit(r.indexPath())
 		}
 		return err
 	})
 	if err != nil {
 		return fmt.Errorf("lock the index: %w", err)
 	}
-	r.holds = mark
-	return nil
-}
-
-// linkLock atomically makes the index's lock with its mark, so a killed process or full disk never
-// leaves an anonymous lock.
-func (r *Repository) linkLock(mark string) (err error) {
-	f, err := os.CreateTemp(r.GitDir, heldIndex+".*")
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, os.Remove(f.Name())) }()
-	if _, err := f.WriteString(mark); err != nil {
-		return errors.Join(err, f.Close())
-	}
-	if err := f.Close(); err != nil {
-		return err
-	}
-	err = os.Link(f.Name(), r.indexLock())
-	if err == nil || errors.Is(err, fs.ErrExist) {
-		return err
-	}
-	return r.writeLock(mark) // the file system has no links
-}
-
-func (r *Repository) writeLock(mark string) error {
-	f, err := os.OpenFile(r.indexLock(), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = f.WriteString(mark)
-	if err = errors.Join(err, f.Close()); err != nil {
-		return errors.Join(err, os.Remove(r.indexLock()))
-	}
 	return nil
 }
 
 func (r *Repository) indexPath() string { return filepath.Join(r.GitDir, "index") }
 
-func (r *Repository) indexLock() string { return r.indexPath() + ".lock" }
-
 // Holds says whether HoldIndex was called, and ReleaseIndex not yet.
-func (r *Repository) Holds() bool { return r.holds != "" }
+func (r *Repository) Holds() bool { return r.held != nil }
 
 // StillHeld returns an *InUseError if somebody removed our lock as stale.
 func (r *Repository) StillHeld() error {
-	if r.holds == "" || r.HasMark(r.holds) {
+	if r.held == nil || r.hasMark(r.indexPath()) {
 		return nil
 	}
 	return &InUseError{r.Root, "somebody removed its index.lock while it was written to"}
@@ -216,80 +337,36 @@ func (r *Repository) StillHeld() error {
 
 // ReleaseIndex lets other gits write the index again.
 func (r *Repository) ReleaseIndex() error {
-	mark := r.holds
-	r.holds = ""
-	if mark == "" || !r.HasMark(mark) { // else somebody took the lock for one that was left
+	held := r.held
+	r.held = nil
+	if held == nil {
 		return nil
 	}
-	return os.Remove(r.indexLock())
-}
-
-// HasMark reports whether the index's lock has a mark: its process died.
-func (r *Repository) HasMark(mark string) bool {
-	data, err := regularfile.Read(r.indexLock(), int64(len(mark))+1)
-	return err == nil && string(data) == mark
-}
-
-// replaceHeld replaces the locked index.
-func (r *Repository) replaceHeld(write func(io.Writer) error) error {
-	if err := r.StillHeld(); err != nil {
-		return err
-	}
-	at := filepath.Join(r.GitDir, heldIndex)
-	if err := os.Remove(at); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	f, err := os.OpenFile(at, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o666)
-	if err != nil {
-		return err
-	}
-	return finishLock(f, r.indexPath(), write(f))
+	return held.release()
 }
 
 // replaceLocked replaces a file like git, through path.lock. It calls check while it holds the lock, and
-// changes nothing if that fails. A nil check always passes.
-func replaceLocked(path string, data []byte, check func() error) error {
-	lock, err := lockFile(path)
+// changes nothing if that fails.
+func (r *Repository) replaceLocked(path string, check func() error, write func(io.Writer) error) (err error) {
+	l, err := r.lock(path)
+	if errors.Is(err, fs.ErrExist) {
+		return errLocked(path)
+	}
 	if err != nil {
 		return err
 	}
-	if check != nil {
-		err = check()
+	defer func() { err = errors.Join(err, l.release()) }()
+	if err := check(); err != nil {
+		return err
 	}
-	if err == nil {
-		_, err = lock.Write(data)
-	}
-	return finishLock(lock, path, err)
+	return l.replace(write)
 }
 
-// notLocked returns lockFile's error early.
-func notLocked(path string) error {
-	if _, err := os.Lstat(path + ".lock"); err == nil {
-		return errLocked(path)
-	}
-	return nil
+func isLocked(path string) bool {
+	_, err := os.Lstat(path + ".lock")
+	return err == nil
 }
 
 func errLocked(path string) error {
 	return fmt.Errorf("%s.lock is there: another git works in this repository, or one has died; remove the file then", path)
-}
-
-func lockFile(path string) (*os.File, error) {
-	f, err := os.OpenFile(path+".lock", os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o666)
-	if errors.Is(err, fs.ErrExist) {
-		return nil, errLocked(path)
-	}
-	return f, err
-}
-
-// finishLock moves the lock file to path. If err is set or the move fails, it removes the lock file
-// and returns the error.
-func finishLock(lock *os.File, path string, err error) error {
-	if err = errors.Join(err, lock.Close()); err == nil {
-		err = os.Rename(lock.Name(), path)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(lock.Name()))
-	}
-	return nil
 }

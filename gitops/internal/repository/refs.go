@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -106,18 +107,26 @@ func (l Layout) refFits(name string) error {
 }
 
 // writeRef writes a reference if expected succeeds after locking.
-func (l Layout) writeRef(name string, id plumbing.Hash, expected func() error) error {
-	path := filepath.Join(l.CommonDir, filepath.FromSlash(name))
+func (r *Repository) writeRef(name string, id plumbing.Hash, expected func() error) error {
+	path := filepath.Join(r.CommonDir, filepath.FromSlash(name))
 	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
 		return fmt.Errorf("write reference %s: a branch stands where its folder has to be: %w", name, err)
 	}
 	if err := removeEmptyFolders(path); err != nil {
 		return fmt.Errorf("write reference %s: %w", name, err)
 	}
-	if err := replaceLocked(path, []byte(id.String()+"\n"), expected); err != nil {
+	if err := r.replaceLocked(path, expected, line(id.String())); err != nil {
 		return fmt.Errorf("write reference %s: %w", name, err)
 	}
 	return nil
+}
+
+// line writes a file of one line.
+func line(text string) func(io.Writer) error {
+	return func(w io.Writer) error {
+		_, err := io.WriteString(w, text+"\n")
+		return err
+	}
 }
 
 // removeEmptyFolders removes folders left by deleted references.
@@ -232,8 +241,8 @@ func (r *Repository) CheckFree(branch string) error {
 	if err := r.refFits("refs/heads/" + branch); err != nil {
 		return err
 	}
-	if r.Holds() {
-		return nil
+	if !r.Holds() && isLocked(r.indexPath()) {
+		return errLocked(r.indexPath())
 	}
-	return notLocked(r.indexPath())
+	return nil
 }

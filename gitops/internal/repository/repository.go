@@ -29,8 +29,9 @@ type Repository struct {
 	Folders    []string            // git folders whose objects the repository has
 	modules    []Module
 	live       liveIndex
-	lock       *os.File // the git folder, once it was claimed or shared
-	holds      string   // the mark in the lock of the index; empty where it is not held
+	claimed    *os.File  // the git folder, once it was claimed or shared
+	held       *heldLock // of the index; nil where it is not held
+	Mark       string    // the content of this Repository's locks
 }
 
 // Open opens the repository of the work tree around dir. git is the git program's path, state a
@@ -50,7 +51,7 @@ func Open(ctx context.Context, dir, git, state, forge string) (*Repository, erro
 	if err != nil {
 		return nil, err
 	}
-	r := &Repository{Layout: l, Settings: newSettings(vars, os.Getenv("HOME")), user: user, forge: hostOf(forge)}
+	r := &Repository{Layout: l, Settings: newSettings(vars, os.Getenv("HOME")), user: user, forge: hostOf(forge), Mark: DefaultMark}
 	r.Settings.useDefaultRules(os.Getenv)
 	if err := r.Settings.supported(l); err != nil {
 		return nil, err
@@ -81,9 +82,9 @@ func (r *Repository) Close() error {
 	if r.Private != "" {
 		errs = append(errs, os.RemoveAll(r.Private))
 	}
-	if r.lock != nil {
-		errs = append(errs, r.lock.Close())
-		r.lock = nil
+	if r.claimed != nil {
+		errs = append(errs, r.claimed.Close())
+		r.claimed = nil
 	}
 	return errors.Join(errs...)
 }

@@ -116,8 +116,8 @@ func (w *Workspace) lockIndex(ctx context.Context) (release func() error, err er
 	return release, err
 }
 
-// indexLockMark identifies the owner of the index's lock for a resumed run and for people.
-func indexLockMark(rec *record.Record) string {
+// lockMark identifies the owner of locks in the checkout for a resumed run and for people.
+func lockMark(rec *record.Record) string {
 	return fmt.Sprintf("Run %s of agent-ci writes to this checkout. If it died, agent-ci resume with its run directory goes on; else remove this file.\n", rec.ID)
 }
 

@@ -63,7 +63,7 @@ func killedLanding(t *testing.T, switched bool) cut {
 		}
 		return w.checkout.ApplyChange(t.Context(), change)
 	}))
-	c.repo.Write(".git/index.lock", indexLockMark(w.rec))
+	c.repo.Write(".git/index.lock", lockMark(w.rec))
 	ok(t, w.Close())
 	return c
 }

@@ -64,13 +64,10 @@ func Resume(ctx context.Context, rec *record.Record, o Options, earlier ResumedR
 	return w, found, nil
 }
 
-// openResumed opens the checkout of an interrupted run, removes its lock and its trees, and returns where its
+// openResumed opens the checkout of an interrupted run, removes its locks and its trees, and returns where its
 // work is.
 func (w *Workspace) openResumed(ctx context.Context, earlier ResumedRun) (FoundWork, error) {
-	l, err := w.readLanding()
-	if err == nil {
-		err = w.checkout.DropOwnIndexLock(l.Branch)
-	}
+	err := w.checkout.DropOwnLocks()
 	if err == nil {
 		err = w.StartOn(ctx, "")
 	}

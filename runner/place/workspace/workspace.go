@@ -67,7 +67,7 @@ func Open(ctx context.Context, rec *record.Record, o Options) (*Workspace, error
 	if err != nil {
 		return nil, err
 	}
-	checkout, err := gitops.Open(ctx, gitops.Options{Dir: o.Dir, Git: FindGit(o.Path, o.Dir), State: state, Forge: o.Forge, LockMark: indexLockMark(rec), OpenFilter: o.OpenFilter, LFS: rec.Join(record.LFSFolder), CheckOutHead: o.Fresh})
+	checkout, err := gitops.Open(ctx, gitops.Options{Dir: o.Dir, Git: FindGit(o.Path, o.Dir), State: state, Forge: o.Forge, LockMark: lockMark(rec), OpenFilter: o.OpenFilter, LFS: rec.Join(record.LFSFolder), CheckOutHead: o.Fresh})
 	if err != nil {
 		return nil, err
 	}
