@@ -30,6 +30,9 @@ func (r *runner) enter(ctx context.Context, a *assignment, ws *workspace.Workspa
 			return nil, err
 		}
 	}
+	if a.task.Mode == intake.Join {
+		r.forgePublisher(a.project, ws).ReportLostCommit(ctx, a.task.Pull)
+	}
 	if err := a.source.CheckNotDone(ctx, a.task, base.Branch, base.SHA); err != nil {
 		return nil, err
 	}

@@ -8,15 +8,22 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/agent-ci/agent-ci/gitops/github/forgetest"
 )
 
-// reviewing is a model that runs one command, says that it is done, and gives a review when
-// it is asked for one.
-func reviewing(w http.ResponseWriter, r *http.Request) {
+// reviewing is a model that looks at a file, says that it is done, and gives a review when it is asked for one.
+func reviewing(w http.ResponseWriter, r *http.Request) { oneCommand("cat log.txt", w, r) }
+
+// counting is a model that counts on in a file.
+func counting(w http.ResponseWriter, r *http.Request) { oneCommand("echo step 2 >>log.txt", w, r) }
+
+// oneCommand runs a command, says that it is done, and gives a review when it is asked for one.
+func oneCommand(command string, w http.ResponseWriter, r *http.Request) {
 	raw, err := io.ReadAll(r.Body)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
@@ -28,7 +35,7 @@ func reviewing(w http.ResponseWriter, r *http.Request) {
 	case strings.Contains(request, `"json_schema"`):
 		said = `{"summary": "It counts.", "findings": [{"path": "log.txt", "line": 1, "end_line": 1, "severity": "low", "title": "Why?", "body": "It was 0."}]}`
 	case !strings.Contains(request, "_call_output"):
-		item = map[string]any{"type": "function_call", "id": "fc_1", "call_id": "call_1", "status": "completed", "name": "exec_command", "arguments": `{"cmd": "cat log.txt"}`}
+		item = map[string]any{"type": "function_call", "id": "fc_1", "call_id": "call_1", "status": "completed", "name": "exec_command", "arguments": `{"cmd": "` + command + `"}`}
 	}
 	if item == nil {
 		item = map[string]any{
@@ -133,4 +140,88 @@ func (w *killWorld) untilReviewed(gate *deadly, n int, after bool, repo, out str
 		w.t.Fatalf("killed at request %d (after it: %t), the run ended in\n%s", n, after, text)
 	}
 	return text, killed
+}
+
+// TestKilledOnAPersonsBranch kills a run that was asked on a person's pull request for a commit, at each request
+// from its push on. The same event again makes no other commit, and there is one comment about the one that was
+// pushed.
+func TestKilledOnAPersonsBranch(t *testing.T) {
+	w := newKillWorld(t)
+	forge := forgetest.New(t, forgetest.Options{})
+	var mu sync.Mutex
+	var asked []string
+	mux := http.NewServeMux()
+	mux.HandleFunc("/v1/", counting)
+	mux.Handle("/", forge)
+	gate := &deadly{next: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		asked = append(asked, r.Method+" "+r.URL.Path)
+		mu.Unlock()
+		mux.ServeHTTP(w, r)
+	})}
+	server := httptest.NewServer(gate)
+	defer server.Close()
+	w.env = append(w.env, "OPENAI_BASE_URL="+server.URL+"/v1", "GITHUB_API_URL="+server.URL+strings.TrimPrefix(forge.APIURL, forge.URL),
+		"GITHUB_SERVER_URL="+server.URL, "GITHUB_TOKEN="+forge.Token, "GITHUB_ACTIONS=true", "GITHUB_EVENT_NAME=issue_comment")
+	first, last := 0, 0
+	for n := 0; n <= last; n = max(first, n+1) {
+		for _, after := range []bool{false, true} {
+			name := fmt.Sprintf("widgets-%d-%t", n, after)
+			repository := forge.AddRepository("octo-org", name)
+			repo := w.checkout(name)
+			w.git(repo, "push", "--quiet", repository.Dir, "HEAD:refs/heads/main")
+			w.proposeFeature(forge, repo, repository)
+			w.askOnPull(repository)
+			asked = nil
+			kill, text := n, ""
+			for _, out := range []string{"run-" + name, "again-" + name} {
+				w.git(w.dir, "clone", "--quiet", repository.Dir, "in-"+out)
+				w.git(filepath.Join(w.dir, "in-"+out), "remote", "set-url", "origin", server.URL+"/octo-org/"+name+".git")
+				said, _ := w.watched(func(program *os.Process) func() {
+					gate.aim(program, kill, after)
+					return func() {}
+				}, "run", "--repo", "in-"+out, "--quiet", "--out", out)
+				w.awaitEnd(out)
+				kill, text = 0, text+said
+				if n == 0 && first == 0 {
+					first, last = slices.Index(asked, "POST /octo-org/"+name+".git/git-receive-pack")+1, len(asked)
+				}
+			}
+			at := fmt.Sprintf("killed at request %d of %d (after it: %t)", n, last, after)
+			if got := w.git(repository.Dir, "log", "--format=%s", "main..feature"); got != "Count on\ncount" {
+				t.Errorf("%s, the branch has\n%s\n%s", at, got, text)
+			}
+			var about []string
+			for _, c := range repository.Comments(1) {
+				if strings.HasPrefix(c.Body, "<!-- agent-ci: commit -->") {
+					about = append(about, c.Body)
+				}
+			}
+			if commit := w.git(repository.Dir, "rev-parse", "feature"); len(about) != 1 || !strings.Contains(about[0], commit) {
+				t.Errorf("%s, there are %d comments about commit %s: %q\n%s", at, len(about), commit, about, text)
+			}
+		}
+	}
+	if first == 0 || last-first < 2 {
+		t.Errorf("a run pushes at request %d of %d", first, last)
+	}
+}
+
+// askOnPull asks in a comment on pull request #1 for a commit, and sets the variables of Actions that tell of it.
+func (w *killWorld) askOnPull(repository *forgetest.Repository) {
+	w.t.Helper()
+	repository.SetRole("maintainer", "write")
+	user := map[string]any{"login": "maintainer", "id": 1, "type": "User"}
+	body := "/agent-ci Count on"
+	id := repository.AddComment(1, forgetest.Comment{Author: forgetest.User{Login: "maintainer"}, Association: "MEMBER", Body: body})
+	raw, err := json.Marshal(map[string]any{
+		"action": "created", "sender": user, "issue": map[string]any{"number": 1, "pull_request": map[string]any{}, "state": "open", "title": "Count", "user": user},
+		"comment": map[string]any{"id": id, "body": body, "user": user, "created_at": "2126-01-01T00:00:00Z"},
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	event := filepath.Join(w.dir, repository.Name+".json")
+	w.write(event, string(raw))
+	w.env = append(w.env, "GITHUB_EVENT_PATH="+event, "GITHUB_REPOSITORY=octo-org/"+repository.Name)
 }

@@ -42,7 +42,7 @@ func (f Forge) publishPull(ctx context.Context, p *Proposal, out *Publication) e
 	case open != nil && out.Unchanged && isUpToDate(open, p, out.Commit):
 		out.Pull, out.Operation = open, "none" // recorded all the same: the run that opened it may have died before
 	case p.Task.Mode == intake.Join:
-		f.commentOnJoin(ctx, p.Task.Pull, told.Body)
+		f.commentOnJoin(ctx, p.Task.Pull, out.Commit, told.Body)
 		out.Pull, out.Operation = p.Task.Pull, "updated"
 	case open != nil:
 		err = f.updatePull(ctx, p, told, open, out)
@@ -119,14 +119,6 @@ func draftOfRun(pull *forge.PullRequest) bool {
 
 func markUnfinished(body, commit, mark string) string {
 	return strings.Replace(body, intake.FinishedMark(commit), mark, 1)
-}
-
-// commentOnJoin names the pushed commit in a comment: title, text and state of a person's
-// pull request are its author's.
-func (f Forge) commentOnJoin(ctx context.Context, pull *forge.PullRequest, body string) {
-	if _, err := f.repository().CreateComment(ctx, pull.Number, intake.JoinMark+body); err != nil {
-		f.Record.Warn("comment_not_written", "The change is pushed, but the comment about it could not be written: %v", err)
-	}
 }
 
 // createPull opens the pull request with a body marked unfinished until comments and metadata

@@ -1,0 +1,58 @@
+package publish
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/gitops/forge"
+	"github.com/agent-ci/agent-ci/runner/record/transcript/markdown"
+	"github.com/agent-ci/agent-ci/runner/task/intake"
+)
+
+// commentOnJoin reports a pushed commit in a comment: title, text and state of a person's pull request
+// are its author's. It replaces a comment that a later run wrote in its place.
+func (f Forge) commentOnJoin(ctx context.Context, pull *forge.PullRequest, commit, body string) {
+	read := func(ctx context.Context, pull *forge.PullRequest) ([]forge.Comment, error) {
+		return f.commentsAbout(ctx, pull, commit)
+	}
+	if err := f.replaceComments(ctx, pull, read, []string{joinMark(commit) + body}); err != nil {
+		f.Record.Warn("comment_not_written", "The change is pushed, but the comment about it could not be written: %v", err)
+	}
+}
+
+// joinMark begins the comment about a commit on a person's branch.
+func joinMark(commit string) string { return intake.JoinMark + intake.FinishedMark(commit) }
+
+// commentsAbout returns the token's own comments about a commit on a person's branch.
+func (f Forge) commentsAbout(ctx context.Context, pull *forge.PullRequest, commit string) ([]forge.Comment, error) {
+	all, err := f.repository().Comments(ctx, pull.Number)
+	own := intake.TokensComments(ctx, f.Server)
+	return slices.DeleteFunc(all, func(c forge.Comment) bool {
+		return !strings.HasPrefix(c.Body, joinMark(commit)) || !own(c)
+	}), err
+}
+
+// ReportLostCommit comments on the last commit of a person's branch if a run pushed it and was killed
+// before its comment. Anybody can copy a commit's trailers, so the pusher must be the token's account.
+func (f Forge) ReportLostCommit(ctx context.Context, pull *forge.PullRequest) {
+	tip, err := intake.LookUpBranch(ctx, f.repository(), pull.Head)
+	if err != nil || tip == nil || tip.Trailer(forge.TrailerRun) == "" || tip.Ours() {
+		return
+	}
+	by, err := f.repository().PushedBy(ctx, pull.Head, tip.SHA)
+	if err != nil {
+		return // who knows nothing says nothing; the next run tries again
+	}
+	own, err := f.Server.ActingAs(ctx)
+	if err != nil || own == "" || !strings.EqualFold(by.Login, own) {
+		return
+	}
+	if there, err := f.commentsAbout(ctx, pull, tip.SHA); err != nil || len(there) > 0 {
+		return
+	}
+	f.commentOnJoin(ctx, pull, tip.SHA, fmt.Sprintf("Run %s pushed commit %s and was killed before it could report. The commit's message says what it did.\n",
+		markdown.Text(markdown.Cut(tip.Trailer(forge.TrailerRun), 100)), gitops.Short(tip.SHA)))
+}
