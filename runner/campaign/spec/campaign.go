@@ -18,77 +18,77 @@ import (
 
 // Campaign is a campaign file with its defaults filled in: one job over many targets.
 type Campaign struct {
-	Version    int      `json:"version"`
-	Name       string   `json:"name"`
-	Targets    Targets  `json:"targets"`
-	Job        Template `json:"job"`
-	JobFile    string   `json:"job_file"` // relative to the campaign file
-	Pilot      int      `json:"pilot"`
-	Budget     Spending `json:"budget"`
-	Rollout    Rollout  `json:"rollout"`
-	StopIf     StopIf   `json:"stop_if"`
-	OnExisting string   `json:"on_existing"` // skip, update
+	Version    int      `json:"version" config:"required" span:"1..1" default:"1" about:"Version of the format."`
+	Name       string   `json:"name" config:"required" form:"campaign_name" about:"Name of the campaign. It is part of the branches and of the folder in the ledger; another name is another campaign."`
+	Targets    Targets  `json:"targets" about:"Where the job runs. A plan freezes each target at a commit of a branch."`
+	Job        Template `json:"job" about:"The job, as in a job file. Its texts may contain marks such as ${{ target.repository }}. Commands take such values from variables of policy.env.set."`
+	JobFile    string   `json:"job_file" form:"relative_file" about:"File with the job, relative to the campaign file; in place of job."`
+	Pilot      int      `json:"pilot" span:"0..10000" about:"Number of targets that run first. The others wait for agent-ci campaign approve. 0: no pilot."`
+	Budget     Spending `json:"budget" about:"What the campaign may use, over days and starts. 0 is no limit."`
+	Rollout    Rollout  `json:"rollout" about:"How fast targets start."`
+	StopIf     StopIf   `json:"stop_if" about:"When the campaign stops until agent-ci campaign resume."`
+	OnExisting string   `json:"on_existing" values:"skip|update" default:"skip" about:"What happens to a target whose branch has an open pull request: leave it alone, or update it."`
 
-	Kubernetes Kubernetes `json:"kubernetes"`
+	Kubernetes Kubernetes `json:"kubernetes" about:"How runs work in a cluster."`
 }
 
 // Targets say where targets come from. The campaign's targets are the union of all fields.
 type Targets struct {
-	List    []Target `json:"list"`
-	Queries []Query  `json:"queries"`
-	File    string   `json:"file"`   // relative to the campaign file
-	Folder  string   `json:"folder"` // of repositories, relative to the campaign file; empty: GitHub has them
-	Most    int      `json:"most"`
+	List    []Target `json:"list" example:"[{repository: octo-org/widgets, values: {from: \"1\"}}]" about:"Targets, one by one."`
+	Queries []Query  `json:"queries" example:"[{organisation: octo-org, topic: go}]" about:"Searches on GitHub for targets, at each plan. Archived repositories are left out."`
+	File    string   `json:"file" form:"relative_file" about:"File with one target a line: OWNER/REPO, OWNER/REPO@SHA or OWNER/REPO#N, with an optional path, or JSON as in targets.list."`
+	Folder  string   `json:"folder" form:"relative_file" about:"Folder with repositories OWNER/REPO.git, for campaigns without GitHub. Changes are pushed there. Empty: the repositories are on GitHub."`
+	Most    int      `json:"most" span:"1..100000" default:"10000" about:"Targets that a plan may have. A plan with more is refused."`
 }
 
 // Target is one place for the job.
 type Target struct {
-	Repository string            `json:"repository"` // OWNER/REPO, or OWNER/REPO@SHA
-	Base       string            `json:"base"`       // branch
-	Issue      string            `json:"issue"`
-	Path       string            `json:"path"`
-	Values     map[string]string `json:"values"`
+	Repository string            `json:"repository" form:"target" about:"OWNER/REPO, or OWNER/REPO@SHA for that commit of the base branch. Empty: that of the issue."`
+	Base       string            `json:"base" form:"branch" about:"Branch to start from and to merge into. Empty: the default branch."`
+	Issue      string            `json:"issue" config:"scalars" form:"issue" about:"Issue of the repository: OWNER/REPO#N or its address, or N or \"#N\"."`
+	Path       string            `json:"path" form:"folder" about:"Sub-folder of a monorepo."`
+	Values     map[string]string `json:"values" form:"value" names:"variable" example:"{from: \"1.24\", to: \"1.25\"}" about:"Values of the marks ${{ values.NAME }} in the job."`
 }
 
 // Query asks the forge for targets.
 type Query struct {
-	Organisation string   `json:"organisation"`
-	Topic        string   `json:"topic"`
-	Code         string   `json:"code"`
-	Issues       string   `json:"issues"`
-	Labels       []string `json:"labels"`
+	Organisation string   `json:"organisation" form:"login" about:"Account that owns the repositories."`
+	Topic        string   `json:"topic" form:"topic" about:"Topic of the repositories."`
+	Code         string   `json:"code" form:"one_line" about:"Words of a code search. Each repository with a hit is a target."`
+	Issues       string   `json:"issues" form:"one_line" about:"Words of a search for open issues. Each issue is a target."`
+	Labels       []string `json:"labels" form:"label" about:"Labels of the open issues."`
 }
 
 // Spending bounds what a campaign may use. 0 is no bound.
 type Spending struct {
-	USD                  float64 `json:"usd"`
-	USDPerDay            float64 `json:"usd_per_day"`
-	Tokens               int64   `json:"tokens"`
-	Runs                 int     `json:"runs"`
-	OpenPRs              int     `json:"open_prs"`
-	OpenPRsPerRepository int     `json:"open_prs_per_repository"`
+	USD                  float64 `json:"usd" about:"US dollars for models. It needs a known price and limits.cost_usd."`
+	USDPerDay            float64 `json:"usd_per_day" about:"US dollars a day (UTC), for all campaigns of the ledger together."`
+	Tokens               int64   `json:"tokens" span:"0.." about:"Tokens of input and output."`
+	Runs                 int     `json:"runs" span:"0.." about:"Runs, repeated ones included."`
+	OpenPRs              int     `json:"open_prs" span:"0.." about:"Open pull requests of the campaign."`
+	OpenPRsPerRepository int     `json:"open_prs_per_repository" span:"0.." about:"Open pull requests of the campaign in one repository."`
 }
 
 // Rollout says how fast targets are started.
 type Rollout struct {
-	PerHour int      `json:"per_hour"`
-	Windows []string `json:"windows"`
-	AtOnce  int      `json:"at_once"`
+	PerHour int      `json:"per_hour" span:"0.." about:"Runs that may start in an hour. 0 is no limit."`
+	Windows []string `json:"windows" form:"window" example:"[Mon-Fri 09:00-17:00 Europe/Berlin]" about:"When runs may start. Empty: always."`
+	AtOnce  int      `json:"at_once" span:"1..256" default:"4" example:"8" about:"Runs at a time."`
 }
 
 // StopIf ends a campaign that goes wrong in the same way again and again.
 type StopIf struct {
-	SameReason string `json:"same_reason"` // "3 of 10"
+	SameReason string `json:"same_reason" form:"share" about:"How many failures with one reason among the last runs stop it. 3 of 10: at least 3 of the last 10."`
 }
 
 // Kubernetes says what runs find in a cluster.
 type Kubernetes struct {
-	Image     string `json:"image"`
-	Namespace string `json:"namespace"` // empty: that of kubectl
-	Secret    string `json:"secret"`
-	Volume    string `json:"volume"` // PersistentVolumeClaim; empty for none
-	CPU       string `json:"cpu"`
-	Memory    string `json:"memory"`
+	Image     string `json:"image" form:"image_name" example:"registry.example.com/agent-ci@sha256:…" about:"Image of agent-ci, best with its digest. A cluster needs it."`
+	Namespace string `json:"namespace" form:"namespace" about:"Namespace of all objects. Empty: that of kubectl."`
+	Secret    string `json:"secret" form:"object_name" default:"agent-ci-credentials" about:"Secret with variables of the runs: OPENAI_API_KEY, GITHUB_TOKEN."`
+	Volume    string `json:"volume" form:"object_name" about:"PersistentVolumeClaim for run directories, from which another pod resumes a lost one. Empty: each target is tried once."`
+	CPU       string `json:"cpu" form:"quantity" default:"1" about:"Processors that a run requests."`
+	Memory    string `json:"memory" form:"quantity" default:"4Gi" about:"Memory that a run requests, and its limit."`
 }
 
 // ParsedWindows returns the parsed windows of the rollout.
@@ -112,7 +112,9 @@ func (s StopIf) Counts() (k, n int) {
 
 // Format describes the campaign file.
 var Format = sync.OnceValue(func() *config.Format {
-	return &config.Format{Root: config.NewKey(rules, reflect.TypeFor[Campaign]()), Name: "campaign"}
+	root := config.NewKey(reflect.TypeFor[Campaign](), terms())
+	root.Suggest = jobKey
+	return &config.Format{Root: root, Name: "campaign"}
 })
 
 // Load reads a campaign file. beside reads the file that job_file names. The error is config.Problems,

@@ -32,7 +32,7 @@ const (
 	tablesEnd   = "<!-- End of the tables. -->\n"
 )
 
-// TestDocumentedKeys compares the tables of documents with the rules; with -update it
+// TestDocumentedKeys compares the tables of documents with the keys; with -update it
 // rewrites the tables and leaves the text around them alone.
 func TestDocumentedKeys(t *testing.T) {
 	for file, of := range map[string]struct {

@@ -291,10 +291,10 @@ func (d *Decoder) list(k *Key, path string, node *yaml.Node, into reflect.Value)
 	switch {
 	case node.Kind != yaml.SequenceNode:
 		return d.wrongType(k, path, node)
-	case k.MaxEntries > 0 && len(node.Content) > k.MaxEntries:
-		return d.Complain(path, node, fmt.Sprintf("has more than %d", k.MaxEntries))
+	case k.maxEntries > 0 && len(node.Content) > k.maxEntries:
+		return d.Complain(path, node, fmt.Sprintf("has more than %d", k.maxEntries))
 	case k.NonEmpty && len(node.Content) == 0:
-		return d.Complain(path, node, "is an empty list; "+cmp.Or(k.Instead, "give at least one"))
+		return d.Complain(path, node, "is an empty list; "+cmp.Or(k.instead, "give at least one"))
 	}
 	d.forgetBelow(path)
 	elements, fits := reflect.MakeSlice(k.typ, 0, len(node.Content)), true
@@ -336,7 +336,7 @@ func (d *Decoder) named(k *Key, path string, node *yaml.Node, into reflect.Value
 		d.value(k.Elem, inner, node, value)
 		into.SetMapIndex(reflect.ValueOf(name.Value), value)
 	}
-	return k.MaxEntries == 0 || into.Len() <= k.MaxEntries || d.Complain(path, node, fmt.Sprintf("has more than %d", k.MaxEntries))
+	return k.maxEntries == 0 || into.Len() <= k.maxEntries || d.Complain(path, node, fmt.Sprintf("has more than %d", k.maxEntries))
 }
 
 // openMap merges a mapping with foreign keys.

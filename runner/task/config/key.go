@@ -11,36 +11,8 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/form"
 )
 
-// Rule describes a key beyond its Go type.
-type Rule struct {
-	Path    string // "limits.turns"; "verify[].run" is a key of each element of verify
-	About   string // meaning of the key, with its unit
-	Initial any    // default; nil for the zero value, an empty list or an empty mapping
-	Example string // YAML, for lists and mappings whose form isn't obvious
-
-	Values  []string   // all that may be written; nil for anything of the form
-	Form    *form.Form // of the text, of each element of a list, of each value of a mapping
-	Names   *form.Form // of the names in a mapping
-	Span    *Span      // of a number
-	Foreign *Foreign   // of a mapping with foreign keys, or of each element of a list of these
-
-	Required   bool   // must be written wherever its group is, unless another key stands alone there
-	Alone      bool   // takes the place of all other keys of its group
-	NonEmpty   bool   // may be neither empty text nor an empty list
-	Instead    string // what to write in place of an empty list, as a piece of a sentence
-	MaxEntries int    // entries of a mapping of mappings, or of a list
-	Scalars    bool   // numbers and truth values count as text, as they are written
-
-	// Suggest returns the correct key for an unknown name in a group, or in the groups of a mapping.
-	// It returns "" if there is none.
-	Suggest func(name string) string
-}
-
 // Span is the allowed range of a number, including both ends.
 type Span struct{ Min, Max int64 }
-
-// Between returns a span.
-func Between(least, most int64) *Span { return &Span{least, most} }
 
 // Unlimited is the end of an unlimited span.
 const Unlimited = 1_000_000_000_000
@@ -54,9 +26,8 @@ type Foreign struct {
 // Several is a struct type whose values have several notations. Its field with the tag config:"text" takes
 // text, by the rule of the key, and the one with config:"list" takes a list. Fields named in JSON are the keys of a mapping.
 type Several interface {
-	// Rules describes the notations: "" all of them with About as their names for messages, "allow" a
-	// key of the mapping, "[]" an element of the list.
-	Rules() []Rule
+	// Words names the notations for messages.
+	Words() string
 	// Fit checks a value that fits its notation.
 	Fit(d *Decoder, path string, node *yaml.Node)
 }
@@ -92,46 +63,70 @@ var shapes = [...]struct{ words, schema string }{
 	Decimal: {"a number", "number"}, Boolean: {"true or false", "boolean"}, Duration: {"a duration", "string"}, Either: {}, Whole: {"a mapping", "object"},
 }
 
-// Key is a key of a format: its rule, its type and the keys below it.
-type Key struct {
-	Rule
-	Name  string // last part of the path
-	Shape Shape
-	Keys  []*Key             // of a group
-	Elem  *Key               // of a list or a mapping
-	ways  map[yaml.Kind]*Key // notations of a Several
-	words string             // names of these notations
-	field int                // of a key in a group: index of the struct's field
-	typ   reflect.Type
-}
+// Terms explains the words in the tags of fields: a *form.Form, a list of values, a *Foreign, a
+// maximum, a default, or a function from an unknown name to the correct key ("" if there is none).
+type Terms map[string]any
 
-// NewKey describes a Go type by rules. A type at the root has the path "".
-func NewKey(rules []Rule, typ reflect.Type) *Key {
-	return newKey(rulesByPath(rules), "", typ)
-}
-
-func rulesByPath(rules []Rule) map[string]Rule {
-	byPath := make(map[string]Rule, len(rules))
-	for _, r := range rules {
-		byPath[r.Path] = r
+// term returns the meaning of a word, or the zero value for no word.
+func term[T any](terms Terms, word string) (meaning T) {
+	if word != "" {
+		meaning = terms[word].(T)
 	}
-	return byPath
+	return meaning
 }
 
-// newKey builds the key at path for a Go type, with all keys below it. An entry of a list has the rule of its list, if it
-// has none of its own.
-func newKey(byPath map[string]Rule, path string, typ reflect.Type) *Key {
-	k := &Key{Rule: byPath[path], Name: path[strings.LastIndexByte(path, '.')+1:], Shape: shapeOf(typ), typ: typ}
-	k.Path = path
+// Key is a key of a format: its rule, its type and the keys below it. Tags of the type's field hold the
+// rule.
+type Key struct {
+	Path    string // "limits.turns"; "verify[].run" is a key of each element of verify
+	Name    string // last part of the path
+	About   string // about: meaning of the key, with its unit
+	Example string // example: YAML, for lists and mappings whose form isn't obvious
+
+	Values  []string            // values:"a|b" or values:"$term": all that may be written; nil for anything of the form
+	Form    *form.Form          // form: of the text, of each element of a list, of each value of a mapping
+	Names   *form.Form          // names: of the names in a mapping
+	Span    *Span               // span:"1..5" or span:"1.." of a number
+	Foreign *Foreign            // foreign: of a mapping with foreign keys, or of each element of a list of these
+	Suggest func(string) string // suggest: the correct key for an unknown name in a group, or in the groups of a mapping
+
+	// config lists these as required,alone,nonempty,scalars,blank.
+	Required bool // must be written wherever its group is, unless another key stands alone there
+	Alone    bool // takes the place of all other keys of its group
+	NonEmpty bool // may be neither empty text nor an empty list
+	Scalars  bool // numbers and truth values count as text, as they are written
+	blank    bool // the texts in the list may be empty
+
+	instead    string // instead: what to write in place of an empty list, as a piece of a sentence
+	maxEntries int    // most: entries of a mapping of mappings, or of a list
+
+	Shape   Shape
+	Keys    []*Key             // of a group
+	Elem    *Key               // of a list or a mapping
+	ways    map[yaml.Kind]*Key // notations of a Several
+	initial reflect.Value      // default:"YAML" or default:"$term"; the zero Value for the zero value, an empty list or an empty mapping
+	field   int                // of a key in a group: index of the struct's field
+	typ     reflect.Type
+}
+
+// NewKey describes a Go type by the tags of its fields. It panics for a word that is missing in terms, and
+// for a wrong default.
+func NewKey(typ reflect.Type, terms Terms) *Key { return (&Key{typ: typ}).complete(terms) }
+
+// complete adds to a rule what its Go type says, with all keys below. An entry of a list has the rule of its list.
+func (k *Key) complete(terms Terms) *Key {
+	k.Name, k.Shape = k.Path[strings.LastIndexByte(k.Path, '.')+1:], shapeOf(k.typ)
 	switch k.Shape {
 	case Group:
-		k.addKeys(byPath)
+		k.addKeys(terms)
 	case Either:
-		k.addWays()
+		k.addWays(terms)
 	case List:
-		k.Elem = newKey(byPath, path+"[]", typ.Elem())
-		if _, ruled := byPath[path+"[]"]; !ruled {
-			k.Elem.Form, k.Elem.Values, k.Elem.Foreign, k.Elem.NonEmpty, k.Elem.Example = k.Form, k.Values, k.Foreign, true, strings.Trim(k.Example, "[]")
+		k.Elem = &Key{Path: k.Path + "[]", Form: k.Form, Values: k.Values, Foreign: k.Foreign, NonEmpty: !k.blank, Scalars: k.Scalars, typ: k.typ.Elem()}
+		k.Elem.complete(terms)
+		k.Scalars = false
+		if k.Elem.Shape != Either {
+			k.Elem.Example = strings.Trim(k.Example, "[]")
 		}
 		if k.Elem.Shape == Text {
 			k.Example = "[a, b]"
@@ -140,40 +135,83 @@ func newKey(byPath map[string]Rule, path string, typ reflect.Type) *Key {
 			}
 		}
 	case TextMap, GroupMap:
-		k.Elem = newKey(byPath, path+".*", typ.Elem())
-		k.Elem.Form, k.Elem.Scalars, k.Elem.Suggest = k.Form, k.Shape == TextMap, k.Suggest
+		k.Elem = &Key{Path: k.Path + ".*", Form: k.Form, Scalars: k.Shape == TextMap, Suggest: k.Suggest, typ: k.typ.Elem()}
+		k.Elem.complete(terms)
 	}
 	return k
 }
 
-func (k *Key) addKeys(byPath map[string]Rule) {
+// readTag reads the rule of k.
+func (k *Key) readTag(tag reflect.StructTag, terms Terms) {
+	k.About, k.Example, k.instead = tag.Get("about"), tag.Get("example"), tag.Get("instead")
+	k.Form, k.Names = term[*form.Form](terms, tag.Get("form")), term[*form.Form](terms, tag.Get("names"))
+	k.Foreign, k.Suggest = term[*Foreign](terms, tag.Get("foreign")), term[func(string) string](terms, tag.Get("suggest"))
+	k.maxEntries = term[int](terms, tag.Get("most"))
+	if word, is := strings.CutPrefix(tag.Get("values"), "$"); is {
+		k.Values = term[[]string](terms, word)
+	} else if values, has := tag.Lookup("values"); has {
+		k.Values = strings.Split(values, "|")
+	}
+	if least, most, has := strings.Cut(tag.Get("span"), ".."); has {
+		k.Span = &Span{Max: Unlimited}
+		k.Span.Min, _ = strconv.ParseInt(least, 10, 64)
+		if most != "" {
+			k.Span.Max, _ = strconv.ParseInt(most, 10, 64)
+		}
+	}
+	for flag := range strings.SplitSeq(tag.Get("config"), ",") {
+		if set := map[string]*bool{"required": &k.Required, "alone": &k.Alone, "nonempty": &k.NonEmpty, "scalars": &k.Scalars, "blank": &k.blank}[flag]; set != nil {
+			*set = true
+		}
+	}
+}
+
+// setDefault sets the default of k: YAML as in a file, or a term after $.
+func (k *Key) setDefault(text string, terms Terms) {
+	if word, is := strings.CutPrefix(text, "$"); is {
+		k.initial = reflect.ValueOf(terms[word]).Convert(k.typ)
+		return
+	}
+	k.initial = reflect.New(k.typ).Elem()
+	d := &Decoder{format: &Format{}, places: make(map[string]place), layers: []Layer{{Kind: Values}}}
+	if node, err := (Assignment{Value: text}).node(k); err != nil || !d.value(k, "", node, k.initial) {
+		panic(k.Path + ": wrong default " + text)
+	}
+}
+
+// ofField describes the key or the notation in the field number i.
+func ofField(of reflect.Type, i int, path string, terms Terms) *Key {
+	field := of.Field(i)
+	k := &Key{Path: path, typ: field.Type, field: i}
+	k.readTag(field.Tag, terms)
+	k.complete(terms)
+	if text, has := field.Tag.Lookup("default"); has {
+		k.setDefault(text, terms)
+	}
+	return k
+}
+
+func (k *Key) addKeys(terms Terms) {
 	for i := range k.typ.NumField() {
 		if name, _, _ := strings.Cut(k.typ.Field(i).Tag.Get("json"), ","); name != "" && name != "-" {
-			below := newKey(byPath, At(k.Path, name), k.typ.Field(i).Type)
-			below.field = i
-			k.Keys = append(k.Keys, below)
+			k.Keys = append(k.Keys, ofField(k.typ, i, At(k.Path, name), terms))
 		}
 	}
 }
 
 // addWays adds a key for each notation of a Several.
-func (k *Key) addWays() {
-	rules := rulesByPath(reflect.New(k.typ).Interface().(Several).Rules())
-	k.ways, k.words = make(map[yaml.Kind]*Key), rules[""].About
-	mapping := &Key{Rule: rules[""], Shape: Group, typ: k.typ}
-	mapping.About = ""
-	if mapping.addKeys(rules); len(mapping.Keys) > 0 {
+func (k *Key) addWays(terms Terms) {
+	k.ways = make(map[yaml.Kind]*Key)
+	mapping := &Key{Suggest: k.Suggest, Shape: Group, typ: k.typ}
+	if mapping.addKeys(terms); len(mapping.Keys) > 0 {
 		k.ways[yaml.MappingNode] = mapping
 	}
 	for i := range k.typ.NumField() {
-		field := k.typ.Field(i)
-		switch field.Tag.Get("config") {
+		switch kind, _, _ := strings.Cut(k.typ.Field(i).Tag.Get("config"), ","); kind {
 		case "text":
-			k.ways[yaml.ScalarNode] = &Key{Rule: k.Rule, Shape: Text, field: i}
-			k.ways[yaml.ScalarNode].About = ""
+			k.ways[yaml.ScalarNode] = &Key{Form: k.Form, Values: k.Values, NonEmpty: k.NonEmpty, Required: k.Required, Scalars: k.Scalars, Shape: Text, field: i}
 		case "list":
-			k.ways[yaml.SequenceNode] = newKey(rules, "", field.Type)
-			k.ways[yaml.SequenceNode].field, k.ways[yaml.SequenceNode].About = i, ""
+			k.ways[yaml.SequenceNode] = ofField(k.typ, i, "", terms)
 		}
 	}
 }
@@ -201,7 +239,7 @@ func shapeOf(typ reflect.Type) Shape {
 // Words describes the type of the key's value, for messages.
 func (k *Key) Words() string {
 	if k.Shape == Either {
-		return k.words
+		return reflect.New(k.typ).Interface().(Several).Words()
 	}
 	return shapes[k.Shape].words
 }
@@ -290,7 +328,7 @@ func (k *Key) Value(of reflect.Value, path string) reflect.Value {
 
 // HasDefault reports whether k has a value when nothing sets it; a required key, and an element of a list, have none.
 func (k *Key) HasDefault() bool {
-	return k.About != "" && k.Shape != Group && !k.Required && (k.Shape != Either && k.Shape != Whole || k.Initial != nil)
+	return k.About != "" && k.Shape != Group && !k.Required && (k.Shape != Either && k.Shape != Whole || k.initial.IsValid())
 }
 
 // Default returns a new value of k as it is when no layer sets it.
@@ -298,8 +336,8 @@ func (k *Key) Default() reflect.Value {
 	switch k.Shape {
 	case List:
 		filled := reflect.MakeSlice(k.typ, 0, 0)
-		if k.Initial != nil {
-			filled = reflect.AppendSlice(filled, reflect.ValueOf(k.Initial))
+		if k.initial.IsValid() {
+			filled = reflect.AppendSlice(filled, k.initial)
 		}
 		return filled
 	case TextMap, OpenMap, GroupMap:
@@ -311,8 +349,8 @@ func (k *Key) Default() reflect.Value {
 		}
 		return filled
 	}
-	if k.Initial == nil {
-		return reflect.Zero(k.typ)
+	if k.initial.IsValid() {
+		return k.initial
 	}
-	return reflect.ValueOf(k.Initial).Convert(k.typ)
+	return reflect.Zero(k.typ)
 }

@@ -25,7 +25,7 @@ func (f *Format) Schema() []byte {
 	encoder.SetEscapeHTML(false)
 	encoder.SetIndent("", "  ")
 	if err := encoder.Encode(schema); err != nil {
-		panic(err) // the rules hold nothing that JSON can't
+		panic(err) // the tags hold nothing that JSON can't
 	}
 	return out.Bytes()
 }
@@ -50,8 +50,8 @@ func schemaOf(k *Key) map[string]any {
 		describeGroup(schema, k)
 	case List:
 		schema["items"] = schemaOf(k.Elem)
-		if k.MaxEntries > 0 {
-			schema["maxItems"] = k.MaxEntries
+		if k.maxEntries > 0 {
+			schema["maxItems"] = k.maxEntries
 		}
 		if k.NonEmpty {
 			schema["minItems"] = 1
@@ -59,8 +59,8 @@ func schemaOf(k *Key) map[string]any {
 	case TextMap, GroupMap:
 		schema["additionalProperties"] = schemaOf(k.Elem)
 		schema["propertyNames"] = textSchema(map[string]any{"minLength": 1}, k.Names)
-		if k.MaxEntries > 0 {
-			schema["maxProperties"] = k.MaxEntries
+		if k.maxEntries > 0 {
+			schema["maxProperties"] = k.maxEntries
 		}
 	case Text:
 		describeText(schema, k)

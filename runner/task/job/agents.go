@@ -10,20 +10,20 @@ import (
 
 // Agents configures subagents: whether the agent may start them, and in which roles.
 type Agents struct {
-	Enabled bool            `json:"enabled"`
-	Most    int             `json:"most"`  // at once
-	Depth   int             `json:"depth"` // of agents below the one of the run
-	Wait    Duration        `json:"wait"`  // for those that still work when the one that started them has ended
-	Roles   map[string]Role `json:"roles"`
+	Enabled bool            `json:"enabled" about:"true: the agent may start others."`
+	Most    int             `json:"most" span:"1..16" default:"4" about:"How many may be open at once, including finished ones."`
+	Depth   int             `json:"depth" span:"1..4" default:"1" about:"How deep agents may start others. 1: only the agent of the run does."`
+	Wait    Duration        `json:"wait" default:"5m" about:"How long the run waits for the others when the agent has finished. Then they are stopped."`
+	Roles   map[string]Role `json:"roles" names:"server_name" most:"max_roles" example:"{tester: {instructions: You write tests., writes: own}}" about:"Roles of agents by name, besides explorer (reads only) and worker (changes a copy), whose settings you can change."`
 }
 
 // Role configures one kind of subagent.
 type Role struct {
-	Instructions string   `json:"instructions"`
-	Model        string   `json:"model"`  // empty for that of the one that starts it
-	Effort       string   `json:"effort"` // likewise
-	Tools        []string `json:"tools"`  // empty for all
-	Writes       string   `json:"writes"` // WritesNone and so on; empty for that of the built-in role, or none
+	Instructions string   `json:"instructions" form:"not_blank" about:"Text that agents of this role get before their task. Empty: that of the built-in role."`
+	Model        string   `json:"model" form:"one_line" about:"Model of the role, at the same API. Empty: that of the agent that starts it."`
+	Effort       string   `json:"effort" values:"$efforts" about:"Reasoning effort. Empty: that of the agent that starts it."`
+	Tools        []string `json:"tools" form:"tool_name" example:"[read_file, grep_files]" about:"Built-in tools that the role may call, of those that its starter has. Empty: all."`
+	Writes       string   `json:"writes" values:"|none|own|shared" about:"What the role may change: nothing, its own copy (merged later), or its starter's workspace. Empty: the built-in role's setting."`
 }
 
 // What an agent of a role may change.

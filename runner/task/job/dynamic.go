@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/agent-ci/agent-ci/runner/task/config"
-	"github.com/agent-ci/agent-ci/runner/task/form"
 
 	"gopkg.in/yaml.v3"
 
@@ -19,19 +18,19 @@ import (
 
 // DynamicTool is a tool defined by the job: a command run for each call.
 type DynamicTool struct {
-	Name        string         `json:"name"`
-	Description string         `json:"description"`
-	InputSchema map[string]any `json:"input_schema"`
-	Run         Command        `json:"run"`
-	Timeout     Duration       `json:"timeout"`
-	Defer       bool           `json:"defer"`
+	Name        string         `json:"name" config:"required,nonempty" form:"own_tool_name" about:"Name of the tool."`
+	Description string         `json:"description" config:"required,nonempty" form:"not_blank" about:"What the tool does, for the model."`
+	InputSchema map[string]any `json:"input_schema" config:"required" foreign:"input_schema" about:"JSON Schema of the arguments, an object."`
+	Run         Command        `json:"run" config:"required,nonempty" form:"not_blank" about:"Script, or program and arguments as a list. It reads the arguments as JSON on standard input and prints the result."`
+	Timeout     Duration       `json:"timeout" default:"5m" about:"Time limit of a call."`
+	Defer       bool           `json:"defer" about:"true: the model finds the tool by searching only."`
 }
 
 // Command is a shell script, or a program with its arguments. In YAML and JSON the script is text
 // and the program a list. The zero value means no command.
 type Command struct {
 	Script string   `config:"text"`
-	Argv   []string `config:"list"`
+	Argv   []string `config:"list,nonempty,scalars,blank" form:"value" instead:"give a program with its arguments, or a script as text"`
 }
 
 // IsZero reports whether c holds no command.
@@ -51,14 +50,6 @@ func (c *Command) UnmarshalJSON(raw []byte) error {
 	return json.Unmarshal(raw, &c.Argv)
 }
 
-var (
-	dynamicName = form.Matching("a tool's name: letters, digits, - and _, at most 64, the first neither - nor _", `[A-Za-z0-9][A-Za-z0-9_-]{0,63}`)
-	inputSchema = &config.Foreign{
-		Read:   readInputSchema,
-		Schema: map[string]any{"type": "object", "required": []string{"type"}},
-	}
-)
-
 func readInputSchema(value any) (map[string]any, error) {
 	schema, _ := value.(map[string]any)
 	if schema["type"] != "object" {
@@ -67,13 +58,8 @@ func readInputSchema(value any) (map[string]any, error) {
 	return schema, nil
 }
 
-// Rules implements config.Several. Arguments may be empty.
-func (*Command) Rules() []config.Rule {
-	return []config.Rule{
-		{Path: "", About: "a script as text, or a program with its arguments as a list", NonEmpty: true, Instead: "give a program with its arguments, or a script as text"},
-		{Path: "[]", Form: form.VariableValue, Scalars: true},
-	}
-}
+// Words implements config.Several.
+func (*Command) Words() string { return "a script as text, or a program with its arguments as a list" }
 
 // Fit implements config.Several.
 func (c *Command) Fit(d *config.Decoder, path string, _ *yaml.Node) {

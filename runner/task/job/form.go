@@ -12,23 +12,6 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/form"
 )
 
-var (
-	title          = &form.Form{Check: form.AtMost(256)}
-	refPart        = &form.Form{Check: form.ValidateKey}
-	absoluteFile   = &form.Form{Check: checkAbsoluteFile, Pattern: `/.*`}
-	imageForm      = &form.Form{Check: checkImage}
-	skillFolder    = &form.Form{Check: checkSkillFolder}
-	pathPattern    = &form.Form{Check: checkPattern}
-	protectPattern = &form.Form{Check: checkProtect}
-	rulesFile      = &form.Form{Check: checkRulesFile, Pattern: `/?` + pathPart + `(?:/` + pathPart + `)*`}
-	webAddress     = &form.Form{Check: form.WebAddress("https://api.example.com/v1", "the key belongs in the variable that api_key_env names", false), Pattern: `https?://.+`}
-	headerValue    = &form.Form{Check: checkHeaderValue}
-	commandWord    = form.Matching("a word that begins with /", `(?:/[A-Za-z0-9_-]{1,50})?`)
-	headerName     = form.Matching("a header's name", "[A-Za-z0-9!#$%&'*+.^_`|~-]+")
-	toolName       = form.Matching("a tool's name", `[A-Za-z0-9_.-]{1,64}`)
-	reviewer       = form.Matching("a login, or a team as ORGANISATION/TEAM, without @", form.OwnerPattern+`(?:\[bot\]|/[A-Za-z0-9._-]{1,100})?`).Without("@")
-)
-
 // pathPart matches one path segment except . and .., in three alternatives: no leading dot, one, or
 // two. A JSON Schema pattern has no other way to exclude the two.
 const (

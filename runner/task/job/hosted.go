@@ -7,26 +7,13 @@ import (
 	"strings"
 
 	"github.com/agent-ci/agent-ci/policy/clip"
-
-	"github.com/agent-ci/agent-ci/runner/task/config"
 )
-
-// hosted describes an entry of tools.hosted, in the form of an API request. A tool without further
-// settings may be written as its type alone.
-var hosted = &config.Foreign{
-	Read: hostedTool,
-	Schema: map[string]any{"anyOf": []any{
-		map[string]any{"type": "string", "enum": []string{"web_search", "web_search_preview", "code_interpreter", "image_generation"}},
-		map[string]any{
-			"type": "object", "required": []string{"type"},
-			"properties": map[string]any{"type": map[string]any{"enum": hostedTypes}},
-		},
-	}},
-}
 
 // hostedTypes lists the tool types run by the API itself.
 var hostedTypes = []string{"web_search", "web_search_preview", "file_search", "code_interpreter", "mcp", "image_generation"}
 
+// hostedTool reads an entry of tools.hosted, in the form of an API request. A tool without further
+// settings may be written as its type alone.
 func hostedTool(value any) (map[string]any, error) {
 	if name, isText := value.(string); isText {
 		value = map[string]any{"type": name}

@@ -13,7 +13,7 @@ import (
 
 // Format describes the job file.
 var Format = sync.OnceValue(func() *config.Format {
-	return &config.Format{Root: config.NewKey(rules, reflect.TypeFor[Job]()), Name: "job", Misplaced: misplaced}
+	return &config.Format{Root: config.NewKey(reflect.TypeFor[Job](), Terms()), Name: "job", Misplaced: misplaced}
 })
 
 // misplaced returns an error for a key that does not belong in a file of that kind: repository

@@ -8,38 +8,38 @@ import (
 	"strings"
 
 	"github.com/agent-ci/agent-ci/runner/task/config"
-	"github.com/agent-ci/agent-ci/runner/task/form"
 )
 
 // MCPServer is a server of the Model Context Protocol. The model may call its tools. It is either
 // started from Command or reached at URL.
 type MCPServer struct {
-	Command        string            `json:"command"`
-	Args           []string          `json:"args"`
-	Cwd            string            `json:"cwd"` // slash-separated, below the root of the agent's workspace; "" for the base tree
-	Env            Env               `json:"env"`
-	URL            string            `json:"url"`
-	Headers        map[string]string `json:"headers"`
-	BearerTokenEnv string            `json:"bearer_token_env"` // name of the variable, never the token
-	Tools          []string          `json:"tools"`            // by the server's own names; AllTools for all
-	Deny           []string          `json:"deny"`
-	Required       bool              `json:"required"`
-	StartTimeout   Duration          `json:"start_timeout"`
-	ToolTimeout    Duration          `json:"tool_timeout"`
-	Network        Network           `json:"network"`
-	Workspace      string            `json:"workspace"` // none, read, write
-	Defer          bool              `json:"defer"`
+	Command        string            `json:"command" form:"one_line" about:"Program of a server on standard streams, in its own sandbox. A server has command or url. ~/ and ${HOME} are replaced."`
+	Args           []string          `json:"args" form:"value" example:"[--stdio]" about:"Arguments of the program."`
+	Cwd            string            `json:"cwd" form:"folder" about:"Folder below the workspace to start in, with workspace: read or write, without env.pass. Empty: a fresh tree of the base commit."`
+	Env            ServerEnv         `json:"env" suggest:"env_key" about:"Variables of the server."`
+	URL            string            `json:"url" form:"server_url" about:"Address of a streamable HTTP server, whose host is thereby allowed. http works for this machine and its network only."`
+	Headers        map[string]string `json:"headers" form:"header_value" names:"header_name" example:"{X-Team: build}" about:"More headers for every request. They appear in the transcript."`
+	BearerTokenEnv string            `json:"bearer_token_env" form:"variable" about:"Name of the variable with the bearer token, never the token itself."`
+	Tools          []string          `json:"tools" config:"required,nonempty" form:"one_line" example:"[search, fetch]" about:"Tools of the server that the model may call. [\"*\"]: all of them."`
+	Deny           []string          `json:"deny" form:"one_line" about:"Tools that the model may not call, with tools: [\"*\"]."`
+	Required       bool              `json:"required" default:"true" about:"true: the run ends if the server or one of its tools is missing. false: it warns."`
+	StartTimeout   Duration          `json:"start_timeout" default:"1m" about:"Time limit for the start, including the download of a package."`
+	ToolTimeout    Duration          `json:"tool_timeout" default:"2m" about:"Time limit of a call."`
+	Network        Network           `json:"network" suggest:"allow" values:"none|loopback|full" default:"loopback" example:"{allow: [api.example.com]}" about:"What the server reaches, as in policy.network."`
+	Workspace      string            `json:"workspace" values:"none|read|write" default:"none" about:"Access of the server to the workspace. Its writes count as the agent's."`
+	Defer          bool              `json:"defer" about:"true: the model finds its tools by searching only."`
+}
+
+// ServerEnv configures the environment of a server.
+type ServerEnv struct {
+	Pass []string          `json:"pass" form:"variable" about:"Names of variables that it gets with agent-ci's own values. Secrets are allowed: no other command sees them."`
+	Set  map[string]string `json:"set" form:"value" names:"variable" example:"{LOG_LEVEL: warn}" about:"Variables that it gets with these values."`
 }
 
 // AllTools in the list of a server's tools allows all of them.
 const AllTools = "*"
 
 const maxMCPServers = 32
-
-var (
-	serverURL  = &form.Form{Check: form.WebAddress("https://mcp.example.com/mcp", "bearer_token_env names the variable with the token", true), Pattern: `https?://.+`}
-	serverName = form.Matching("a name: letters, digits, - and _", `[A-Za-z0-9][A-Za-z0-9_-]{0,39}`)
-)
 
 // fitMCPServers checks the keys of every server against each other.
 func (d *checks) fitMCPServers() {

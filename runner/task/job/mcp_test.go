@@ -14,7 +14,7 @@ func TestServersOfToolsHaveDefaults(t *testing.T) {
 	)
 	want := map[string]MCPServer{"docs": {
 		Command: "docs", Args: []string{}, Tools: []string{"search"}, Deny: []string{}, Required: true, Headers: map[string]string{},
-		Env:          Env{Pass: []string{"DOCS_TOKEN"}, Set: map[string]string{}},
+		Env:          ServerEnv{Pass: []string{"DOCS_TOKEN"}, Set: map[string]string{}},
 		StartTimeout: mustDuration(t, "5s"), ToolTimeout: mustDuration(t, "2m"), Network: Network{Mode: "loopback"}, Workspace: "none",
 	}}
 	if diff := cmp.Diff(want, job.MCPServers); diff != "" {

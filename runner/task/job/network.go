@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"github.com/agent-ci/agent-ci/runner/task/config"
-	"github.com/agent-ci/agent-ci/runner/task/form"
 
 	"gopkg.in/yaml.v3"
 
@@ -20,18 +19,22 @@ import (
 // Network is the network access of commands: a word, or a list of hosts. In YAML and JSON it is the
 // word, or {allow: [...]}. The zero value is "".
 type Network struct {
-	Mode  string    `json:"-" config:"text"` // none, loopback, full; empty where there is a list
-	Allow []Allowed `json:"allow,omitempty"` // of a list
-	Proxy string    `json:"proxy,omitempty"` // for a list, or with loopback for the hosts of secrets: inherit, or empty for none
+	// Mode is none, loopback or full; empty where there is a list.
+	Mode  string    `json:"-" config:"text"`
+	Allow []Allowed `json:"allow,omitempty" config:"nonempty" form:"host" most:"max_hosts" example:"[api.example.com, \"*.example.org\"]" instead:"for no network at all write loopback or none"`
+	// Proxy is for a list, or with loopback for the hosts of secrets.
+	Proxy string `json:"proxy,omitempty" values:"|inherit"`
 }
 
 // Allowed is one entry of a list: a host, or a preset of hosts. In YAML and JSON an entry with a
 // host alone is plain text.
 type Allowed struct {
-	Host    string `json:"host,omitempty" config:"text"` // as reach.ParseEntry reads it, or with Private reach.ParsePrivate
+	// Host is as reach.ParseEntry reads it, or with Private reach.ParsePrivate.
+	Host    string `json:"host,omitempty" config:"text,required" form:"any_host"`
 	Private bool   `json:"private,omitempty"`
-	CA      string `json:"ca,omitempty"` // file with who vouches for the host besides the machine's own
-	Preset  string `json:"preset,omitempty"`
+	// CA is a file with who vouches for the host besides the machine's own.
+	CA     string `json:"ca,omitempty" config:"nonempty" form:"rules_file"`
+	Preset string `json:"preset,omitempty" config:"alone" values:"$presets"`
 }
 
 // InheritProxy is the value of proxy that selects the machine's proxy.
@@ -202,23 +205,8 @@ const (
 	maxHosts = 1000
 )
 
-var (
-	hostForm = (&form.Form{Check: form.ReadableBy(reach.ParseEntry), Pattern: `[^\s/@?#,]+`}).Without("https://")
-	anyHost  = &form.Form{Check: form.OneLine.Check, Pattern: hostForm.Pattern} // private: true decides on its form
-)
-
-// allowExample is a list of hosts.
-const allowExample = "{allow: [api.example.com]}"
-
-// Rules implements config.Several.
-func (*Network) Rules() []config.Rule {
-	return []config.Rule{
-		{Path: "", About: "one of its words, or a list of hosts", Suggest: func(string) string { return allowKey }},
-		{Path: allowKey, Example: `[api.example.com, "*.example.org"]`, NonEmpty: true, Instead: "for no network at all write loopback or none", MaxEntries: maxHosts},
-		{Path: allowKey + "[]", Form: hostForm, NonEmpty: true},
-		{Path: "proxy", Values: []string{"", InheritProxy}},
-	}
-}
+// Words implements config.Several.
+func (*Network) Words() string { return "one of its words, or a list of hosts" }
 
 // Fit implements config.Several.
 func (n *Network) Fit(d *config.Decoder, path string, node *yaml.Node) {
@@ -233,14 +221,9 @@ func (n *Network) Fit(d *config.Decoder, path string, node *yaml.Node) {
 	d.WrongIf(hosts > maxHosts, config.At(path, allowKey), fmt.Sprintf("names more than %d hosts", maxHosts))
 }
 
-// Rules implements config.Several.
-func (*Allowed) Rules() []config.Rule {
-	return []config.Rule{
-		{Path: "", About: "a host, or a mapping such as {host: db.example.org, private: true} or {preset: npm}"},
-		{Path: "host", Required: true, Form: anyHost},
-		{Path: "ca", Form: rulesFile, NonEmpty: true},
-		{Path: "preset", Values: reach.PresetNames(), Alone: true},
-	}
+// Words implements config.Several.
+func (*Allowed) Words() string {
+	return "a host, or a mapping such as {host: db.example.org, private: true} or {preset: npm}"
 }
 
 // Fit implements config.Several.

@@ -11,8 +11,8 @@ import (
 
 // Publish selects the form of the published result.
 type Publish struct {
-	As     string   `json:"as"`     // pull_request, review, labels, comment
-	Labels []string `json:"labels"` // to choose from
+	As     string   `json:"as" values:"pull_request|review|labels|comment" default:"pull_request" about:"pull_request publishes a change. review, labels and comment change no file and speak on the issue or pull request."`
+	Labels []string `json:"labels" form:"label" example:"[bug, question]" about:"The labels that publish.as: labels may add. GitHub creates missing ones."`
 }
 
 // The values of publish.as.

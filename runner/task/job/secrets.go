@@ -19,18 +19,18 @@ import (
 // Secret is a credential that commands use without seeing it. They get a placeholder, and the proxy
 // replaces it by the value in requests to Hosts.
 type Secret struct {
-	Name      string   `json:"name"`   // the variable with the placeholder
-	From      string   `json:"from"`   // a variable of agent-ci's own environment, or a file; once loaded never empty
-	Preset    string   `json:"preset"` // npm, pypi, goproxy, git, cargo, maven; "" for none
-	Hosts     []string `json:"hosts"`  // as credential.ParseScope reads them
-	Private   bool     `json:"private"`
-	CA        string   `json:"ca"`        // file with who vouches for the hosts besides the machine's own
-	Header    string   `json:"header"`    // empty with Parameter
-	Parameter string   `json:"parameter"` // of the query
-	User      string   `json:"user"`      // in files of presets
-	Methods   []string `json:"methods"`   // of HTTP; empty for git
-	Commands  []string `json:"commands"`  // agent, setup, verify
-	Server    string   `json:"server"`    // id in Maven's settings
+	Name      string   `json:"name" config:"required,nonempty" form:"variable" about:"Variable in which commands find the placeholder."`
+	From      string   `json:"from" form:"secret_source" about:"Where the value is: a variable, or a file with one line if it contains a slash. Empty: the variable called name."`
+	Preset    string   `json:"preset" values:"|npm|pypi|goproxy|git|cargo|maven" about:"Client whose configuration gets the placeholder: npm, pypi, goproxy, git, cargo, maven. Empty: none."`
+	Hosts     []string `json:"hosts" config:"required,nonempty" form:"secret_host" most:"max_scopes" example:"[npm.example.com, 'git.example.com:8443/team']" about:"Hosts that get the value, by https, optionally with a port and the start of a path. Commands that get the secret may reach them."`
+	Private   bool     `json:"private" about:"true: the hosts may have private addresses."`
+	CA        string   `json:"ca" form:"rules_file" about:"File with the hosts' certificate authorities: in the base commit, or absolute. Empty: those of the machine."`
+	Header    string   `json:"header" form:"header_name" default:"Authorization" about:"Header with the value: whole, after a scheme such as Bearer, or as user or password of Basic authentication."`
+	Parameter string   `json:"parameter" form:"parameter" about:"Query parameter with the value, in place of header."`
+	User      string   `json:"user" form:"basic_user" about:"User name beside the value, for the presets pypi, goproxy, maven and git, which each have a default."`
+	Methods   []string `json:"methods" form:"method" default:"[GET, HEAD]" about:"Request methods that may carry the value. The preset git sets its own."`
+	Commands  []string `json:"commands" config:"nonempty" values:"agent|setup|verify" default:"[setup]" about:"Commands that get the placeholder: those of setup, agent or verify."`
+	Server    string   `json:"server" form:"server_id" about:"Id of the server in Maven's settings, which pom.xml uses. The preset maven needs it."`
 }
 
 // The kinds of commands with access to secrets.
@@ -70,15 +70,6 @@ func (s Secret) Entries() []Allowed {
 const (
 	maxSecrets = 32
 	maxScopes  = 100 // for each secret
-)
-
-var (
-	secretFrom    = &form.Form{Check: checkSecretFrom, Pattern: `[A-Za-z_][A-Za-z0-9_]*|~?/.+`}
-	secretHost    = &form.Form{Check: form.ReadableBy(credential.ParseScope), Pattern: `[^\s@?#,*%/]+(?:/(?:[^/\s?#%][^\s?#%]*)?)?`}
-	parameterName = form.Matching("a parameter's name: letters, digits, ., _, ~ and -", `[A-Za-z0-9._~-]{1,100}`)
-	basicUser     = form.Matching("a user's name without a colon", `[!-9;-~]{1,200}`)
-	method        = &form.Form{Check: checkMethod, Pattern: `[A-Z][A-Z-]{0,31}`}
-	serverID      = form.Matching("a server's id: letters, digits, ., _ and -", `[A-Za-z0-9._-]{1,100}`)
 )
 
 func checkSecretFrom(s string) error {

@@ -14,20 +14,20 @@ import (
 // Service listens at a port of the commands' own loopback. It is either started by Run, or runs
 // already At an address.
 type Service struct {
-	Run   string            `json:"run"`
-	Init  []string          `json:"init"` // commands, after each start
-	Ready Ready             `json:"ready"`
-	Env   map[string]string `json:"env"`
-	Port  int               `json:"port"` // of the commands' loopback, and of the service's
-	User  string            `json:"user"` // name or number; "" for who starts agent-ci
-	At    string            `json:"at"`   // HOST:PORT
+	Run   string            `json:"run" form:"not_blank" about:"Shell command that starts the server and stays in the foreground. It restarts with empty data for every setup command, agent attempt and check."`
+	Init  []string          `json:"init" form:"not_blank" example:"[createdb -h 127.0.0.1 app]" about:"Commands that run in order once the service is ready, such as one that creates a database."`
+	Ready Ready             `json:"ready" about:"When the service counts as ready."`
+	Env   map[string]string `json:"env" form:"value" names:"variable" example:"{PGUSER: postgres}" about:"More variables for the service and its commands."`
+	Port  int               `json:"port" span:"0..65535" about:"Port at which the service listens and commands find it. With at: the port of that address if you leave it out."`
+	User  string            `json:"user" config:"scalars" form:"user" about:"User name or number that the service sees as its own, for programs that refuse root, such as PostgreSQL."`
+	At    string            `json:"at" form:"address" about:"HOST:PORT of a server that runs already, at a loopback or private address. Its name is resolved once, before the run."`
 }
 
 // Ready is the readiness check of a service: Run exits with status 0 or, if Run is empty, the
 // service's port accepts connections.
 type Ready struct {
-	Run     string   `json:"run"`
-	Timeout Duration `json:"timeout"` // for that, and for each command of init
+	Run     string   `json:"run" form:"not_blank" about:"Command that agent-ci repeats until it exits with 0. Empty: the service is ready when its port accepts connections."`
+	Timeout Duration `json:"timeout" default:"1m" about:"Time limit for the service to become ready, and for each init command."`
 }
 
 // MaxServices is the maximum number of services in a job.
@@ -36,12 +36,7 @@ const MaxServices = 16
 // proxyPort is the loopback port of the proxy for a list of hosts.
 const proxyPort = 3128
 
-var (
-	serviceName = form.Matching("a service's name: small letters, digits, - and _", `[a-z0-9][a-z0-9_-]{0,39}`)
-	serviceAt   = &form.Form{Check: form.ReadableBy(form.SplitAddress), Pattern: `[^\s/@?#,]+:[0-9]{1,5}`}
-	serviceUser = &form.Form{Check: checkUser, Pattern: anyUser.Pattern}
-	anyUser     = form.Matching("a user's name or number other than root and 0", `[a-z_][a-z0-9_.-]{0,31}|[1-9][0-9]{0,8}`)
-)
+var anyUser = form.Matching("a user's name or number other than root and 0", `[a-z_][a-z0-9_.-]{0,31}|[1-9][0-9]{0,8}`)
 
 // checkUser takes no root.
 func checkUser(s string) error {

@@ -12,7 +12,7 @@ import (
 
 func servers() *job.Job {
 	return &job.Job{MCPServers: map[string]job.MCPServer{
-		"docs":   {Command: "docs", Env: job.Env{Pass: []string{"DOCS_LOGIN", "LANG", "SHORT"}}},
+		"docs":   {Command: "docs", Env: job.ServerEnv{Pass: []string{"DOCS_LOGIN", "LANG", "SHORT"}}},
 		"remote": {URL: "https://a.example.com", BearerTokenEnv: "REMOTE"},
 	}}
 }

@@ -4,8 +4,6 @@ import (
 	"testing"
 
 	"github.com/agent-ci/agent-ci/runner/task/config"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 // allKeys are the keys of the format, elements of lists included, in order.
@@ -19,19 +17,6 @@ func allKeys(k *config.Key) []*config.Key {
 		}
 	}
 	return found
-}
-
-func TestRulesNameEachFieldOnceInOrder(t *testing.T) {
-	var fields, named []string
-	for _, k := range allKeys(Format().Root) {
-		fields = append(fields, k.Path)
-	}
-	for _, r := range rules {
-		named = append(named, r.Path)
-	}
-	if diff := cmp.Diff(fields, named); diff != "" {
-		t.Errorf("rules (-fields +rules):\n%s", diff)
-	}
 }
 
 func TestEachRuleFitsItsKey(t *testing.T) {
