@@ -7,7 +7,6 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -42,22 +41,10 @@ func mustLoad(t testing.TB, text string) *Campaign {
 // campaignExamples are the campaigns that people copy, by where they stand.
 func campaignExamples(t testing.TB) map[string]string {
 	t.Helper()
-	files, err := filepath.Glob("../../../examples/campaigns/*.yml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	all := map[string]string{}
-	for _, file := range append(files, docPages(t)...) {
-		raw, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for i, example := range jobsIn(file, string(raw)) {
-			if IsCampaign([]byte(example)) {
-				all[fmt.Sprintf("%s %d", file, i)] = example
-			}
-		}
-	}
+	all := yamlTexts(t, "../../../examples/campaigns/*.yml", pages, subpages)
+	maps.DeleteFunc(all, func(place, text string) bool {
+		return !IsCampaign([]byte(text)) || !strings.HasSuffix(place, ".yml") && !strings.HasPrefix(text, "version: ")
+	})
 	if len(all) < 7 {
 		t.Errorf("there are %d examples", len(all))
 	}
@@ -101,32 +88,6 @@ func TestCampaignSchemaRefusesWhatDoesNotLoad(t *testing.T) {
 		if schema.Validate(t, campaignStart+text) == nil {
 			t.Errorf("%s: the schema takes it", text)
 		}
-	}
-}
-
-// The document and the schema name the same keys and defaults.
-func TestCampaignDocumentAndSchemaAgree(t *testing.T) {
-	document, err := os.ReadFile(campaignDocFile)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var schema map[string]any
-	if err := json.Unmarshal(Format().Schema(), &schema); err != nil {
-		t.Fatal(err)
-	}
-	described := map[string]map[string]any{}
-	delete(schema["properties"].(map[string]any)["job"].(map[string]any), "properties") // those of docs/reference/job.md
-	schemaKeys(schema, "", described)
-	documented := map[string]string{}
-	for _, row := range documentedRow.FindAllStringSubmatch(string(document), -1) {
-		documented[row[1]] = row[3]
-		value, has := described[row[1]]["default"]
-		if has != (row[3] != "") {
-			t.Errorf("%s: default %q in the document, %v in the schema", row[1], row[3], value)
-		}
-	}
-	if diff := cmp.Diff(slices.Sorted(maps.Keys(described)), slices.Sorted(maps.Keys(documented))); diff != "" {
-		t.Errorf("keys (-schema +document):\n%s", diff)
 	}
 }
 

@@ -3,10 +3,8 @@ package spec
 import (
 	"encoding/json"
 	"fmt"
-	"io/fs"
 	"maps"
 	"os"
-	"path/filepath"
 	"reflect"
 	"regexp"
 	"slices"
@@ -36,11 +34,11 @@ const (
 // rewrites the tables and leaves the text around them alone.
 func TestDocumentedKeys(t *testing.T) {
 	for file, of := range map[string]struct {
-		root    *config.Key
-		folders []string
+		root     *config.Key
+		examples string
 	}{
-		docFile:         {job.Format().Root, []string{"../../../examples/jobs"}},
-		campaignDocFile: {Format().Root, []string{"../../../examples/campaigns"}},
+		docFile:         {job.Format().Root, "../../../examples/jobs/*.yml"},
+		campaignDocFile: {Format().Root, "../../../examples/campaigns/*.yml"},
 	} {
 		document, err := os.ReadFile(file)
 		if err != nil {
@@ -51,7 +49,7 @@ func TestDocumentedKeys(t *testing.T) {
 		if !begun || !ended {
 			t.Fatalf("%s lacks the lines between which the tables stand", file)
 		}
-		tables := keyTables{examples: exampleValues(t, of.root, of.folders)}
+		tables := keyTables{examples: exampleValues(t, of.root, of.examples)}
 		golden.Compare(t, file, before+tablesBegin+tables.write(of.root)+tablesEnd+after)
 		if file == docFile && len(tables.without) > 0 {
 			t.Errorf("examples/jobs has no value of at most %d characters for %s", longestExample, strings.Join(tables.without, ", "))
@@ -62,51 +60,24 @@ func TestDocumentedKeys(t *testing.T) {
 // longestExample is the number of characters that an example may have in its cell.
 const longestExample = 70
 
-// exampleValues returns for each key the shortest value that files of the folders give it, other
-// than its default.
-func exampleValues(t *testing.T, of *config.Key, folders []string) map[string]string {
+// exampleValues returns for each key the shortest value that files give it, other than its default.
+func exampleValues(t *testing.T, of *config.Key, files string) map[string]string {
 	t.Helper()
 	values := map[string]string{}
-	var collect func(k *config.Key, node *yaml.Node)
-	collect = func(k *config.Key, node *yaml.Node) {
-		flow(node)
-		raw, err := yaml.Marshal(node)
-		if err != nil {
-			t.Fatal(err)
-		}
-		value := strings.TrimSpace(string(raw))
-		plain := k.HasDefault() && value == defaultText(k)
-		if had := values[k.Path]; !plain && len(value) <= longestExample && !strings.Contains(value, "\n") && (had == "" || len(value) < len(had)) {
-			values[k.Path] = value
-		}
-		for i, below := range node.Content {
-			switch {
-			case node.Kind == yaml.SequenceNode && k.Elem != nil:
-				collect(k.Elem, below)
-			case node.Kind != yaml.MappingNode || i%2 == 0:
-			case k.Elem != nil:
-				collect(k.Elem, below)
-			case k.Key(node.Content[i-1].Value) != nil:
-				collect(k.Key(node.Content[i-1].Value), below)
-			}
-		}
-	}
-	for _, folder := range folders {
-		files, err := filepath.Glob(folder + "/*.yml")
-		if err != nil || len(files) == 0 {
-			t.Fatalf("%s: %d files, %v", folder, len(files), err)
-		}
-		for _, file := range files {
-			raw, err := os.ReadFile(file)
+	texts := yamlTexts(t, files)
+	for _, file := range slices.Sorted(maps.Keys(texts)) {
+		visitKeys(t, of, texts[file], func(k *config.Key, node *yaml.Node) {
+			flow(node)
+			raw, err := yaml.Marshal(node)
 			if err != nil {
 				t.Fatal(err)
 			}
-			var node yaml.Node
-			if err := yaml.Unmarshal(raw, &node); err != nil {
-				t.Fatal(err)
+			value := strings.TrimSpace(string(raw))
+			plain := k.HasDefault() && value == defaultText(k)
+			if had := values[k.Path]; !plain && len(value) <= longestExample && !strings.Contains(value, "\n") && (had == "" || len(value) < len(had)) {
+				values[k.Path] = value
 			}
-			collect(of, node.Content[0])
-		}
+		})
 	}
 	return values
 }
@@ -260,38 +231,70 @@ func escapeCell(text string) string {
 
 var documentedRow = regexp.MustCompile("(?m)^\\| `([^`]+)` \\| (required|`([^`]*)`|) \\| (?:`.*?`|) \\| ")
 
-// TestDocumentSchemaAndDefaultsAgree reads the three from outside: the text of
-// docs/reference/job.md, the JSON of Schema, and what a job is that sets a key to the
-// default that the document names.
+// TestDocumentSchemaAndDefaultsAgree reads the text of the document and the JSON of the schema from outside. A job
+// that sets a key to the default that both name is the same job.
 func TestDocumentSchemaAndDefaultsAgree(t *testing.T) {
-	document, err := os.ReadFile(docFile)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var schema map[string]any
-	if err := json.Unmarshal(job.Format().Schema(), &schema); err != nil {
-		t.Fatal(err)
-	}
-	described := make(map[string]map[string]any)
-	schemaKeys(schema, "", described)
-	documented := make(map[string]string)
-	for _, row := range documentedRow.FindAllStringSubmatch(string(document), -1) {
-		path, inDocument := row[1], row[3]
-		if _, twice := documented[path]; twice {
-			t.Errorf("%s: two rows", path)
+	for file, format := range map[string]*config.Format{docFile: job.Format(), campaignDocFile: Format()} {
+		document, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
 		}
-		documented[path] = inDocument
-		inSchema, hasDefault := described[path]["default"]
-		if hasDefault != (inDocument != "") {
-			t.Errorf("%s: default %q in the document, %v in the schema", path, inDocument, inSchema)
+		var schema map[string]any
+		if err := json.Unmarshal(format.Schema(), &schema); err != nil {
+			t.Fatal(err)
 		}
-		if hasDefault {
-			checkDefault(t, path, inDocument, inSchema)
+		if file == campaignDocFile {
+			delete(schema["properties"].(map[string]any)["job"].(map[string]any), "properties") // those of docs/reference/job.md
+		}
+		described, documented := map[string]map[string]any{}, map[string]bool{}
+		schemaKeys(schema, "", described)
+		for _, row := range documentedRow.FindAllStringSubmatch(string(document), -1) {
+			path, inDocument := row[1], row[3]
+			if documented[path] {
+				t.Errorf("%s: two rows", path)
+			}
+			documented[path] = true
+			inSchema, hasDefault := described[path]["default"]
+			if hasDefault != (inDocument != "") {
+				t.Errorf("%s: default %q in the document, %v in the schema", path, inDocument, inSchema)
+			}
+			if hasDefault && file == docFile {
+				checkDefault(t, path, inDocument, inSchema)
+			}
+		}
+		if diff := cmp.Diff(slices.Sorted(maps.Keys(described)), slices.Sorted(maps.Keys(documented))); diff != "" {
+			t.Errorf("%s: keys (-schema +document):\n%s", file, diff)
 		}
 	}
-	if diff := cmp.Diff(slices.Sorted(maps.Keys(described)), slices.Sorted(maps.Keys(documented))); diff != "" {
-		t.Errorf("keys (-schema +document):\n%s", diff)
+}
+
+// entryBases are the keys that an entry of a list or mapping needs, or a key of an entry.
+var entryBases = map[string]string{
+	"services": "at: 'localhost:1'", "mcp_servers": "command: x, tools: [a]", "hooks": "on: PreToolUse, run: [x]", "agents.roles": "model: x",
+	"services.*.at": "run: x, port: 1", "agents.roles.*.model": "effort: low", "mcp_servers.*.command": "url: 'https://example.com', tools: [a]",
+	"setup": "run: x", "verify": "run: x", "git.filters": "name: X", "policy.secrets": "name: X, hosts: [example.com]",
+	"tools.dynamic": "name: x, description: y, input_schema: {type: object}, run: z",
+}
+
+var entryKey = regexp.MustCompile(`^(.*?)(\[\]|\.\*)\.(.*)$`)
+
+// setting is the job that sets the key at path, or no more than what its entry needs for an empty value.
+func setting(path, value string) string {
+	entry := entryKey.FindStringSubmatch(path)
+	switch {
+	case entry == nil && value == "":
+		return "version: 1\n"
+	case entry == nil:
+		return "version: 1\n" + nested(path, value)
 	}
+	keys, special := entryBases[path]
+	if !special {
+		keys = entryBases[entry[1]]
+	}
+	if value != "" {
+		keys += ", " + strings.TrimSpace(nested(entry[3], value))
+	}
+	return "version: 1\n" + nested(entry[1], fmt.Sprintf(map[string]string{"[]": "[{%s}]", ".*": "{x: {%s}}"}[entry[2]], keys))
 }
 
 // checkDefault sets the key at path to what the document and the schema say is
@@ -302,46 +305,11 @@ func checkDefault(t *testing.T, path, inDocument string, inSchema any) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	before, key, inList := strings.Cut(path, "[].")
-	group, inMap, isInMap := strings.Cut(path, ".*.")
-	var plain, fromSchema, fromDocument string
-	if isInMap {
-		base := map[string]string{
-			"services": "at: 'localhost:1'", "mcp_servers": "command: x, tools: [a]", "hooks": "on: PreToolUse, run: [x]", "agents.roles": "model: x",
-		}[group]
-		switch path {
-		case "services.*.at":
-			base = "run: x, port: 1"
-		case "agents.roles.*.model":
-			base = "effort: low"
-		case "mcp_servers.*.command":
-			base = "url: 'https://example.com', tools: [a]"
+	want := mustLoadTemplate(t, setting(path, ""))
+	for from, value := range map[string]string{"schema": string(asYAML), "document": inDocument} {
+		if got := mustLoadTemplate(t, setting(path, value)); !reflect.DeepEqual(want, got) {
+			t.Errorf("%s: the default %s of the %s is another:\n%s", path, value, from, cmp.Diff(want, got))
 		}
-		inMap = nested(inMap, "%s")
-		set := func(value string) string {
-			return "version: 1\n" + nested(group, fmt.Sprintf("{x: {%s, %s}}", base, strings.TrimSpace(fmt.Sprintf(inMap, value))))
-		}
-		plain = "version: 1\n" + nested(group, "{x: {"+base+"}}")
-		fromSchema, fromDocument = set(string(asYAML)), set(inDocument)
-	} else if inList {
-		base := map[string]string{
-			"setup": "run: x", "verify": "run: x", "git.filters": "name: X", "policy.secrets": "name: X, hosts: [example.com]",
-			"tools.dynamic": "name: x, description: y, input_schema: {type: object}, run: z",
-		}[before]
-		plain = "version: 1\n" + nested(before, "[{"+base+"}]")
-		fromSchema = "version: 1\n" + nested(before, fmt.Sprintf("[{%s, %s: %s}]", base, key, asYAML))
-		fromDocument = "version: 1\n" + nested(before, fmt.Sprintf("[{%s, %s: %s}]", base, key, inDocument))
-	} else {
-		plain = "version: 1\n"
-		fromSchema = plain + nested(path, string(asYAML))
-		fromDocument = plain + nested(path, inDocument)
-	}
-	want := mustLoadTemplate(t, plain)
-	if got := mustLoadTemplate(t, fromSchema); !reflect.DeepEqual(want, got) {
-		t.Errorf("%s: the default %s of the schema is another:\n%s", path, asYAML, cmp.Diff(want, got))
-	}
-	if got := mustLoadTemplate(t, fromDocument); !reflect.DeepEqual(want, got) {
-		t.Errorf("%s: the default %s of the document is another:\n%s", path, inDocument, cmp.Diff(want, got))
 	}
 }
 
@@ -358,102 +326,4 @@ func mustLoadTemplate(t *testing.T, yaml string) *job.Job {
 		t.Fatalf("%v\n%s", err, yaml)
 	}
 	return job
-}
-
-var yamlBlock = regexp.MustCompile("(?s)```yaml\n(.*?)```")
-
-// TestDocumentedExamplesLoad keeps the jobs true that people copy.
-func TestDocumentedExamplesLoad(t *testing.T) {
-	for _, file := range []string{docFile, "../../../docs/how-to/feedback.md", "../../../docs/reference/policy.md", "../../../examples/demo/job.yml"} {
-		t.Run(file, func(t *testing.T) {
-			content, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			jobs := jobsIn(file, string(content))
-			if len(jobs) == 0 {
-				t.Fatal("no job in it")
-			}
-			for _, text := range jobs {
-				if _, err := job.Load(jobFile(text)); err != nil {
-					t.Errorf("%v\n%s", err, text)
-				}
-			}
-		})
-	}
-}
-
-// jobsIn are the jobs in a document's blocks of YAML, or a file that is one.
-func jobsIn(file, content string) []string {
-	if strings.HasSuffix(file, ".yml") {
-		return []string{content}
-	}
-	var jobs []string
-	for _, block := range yamlBlock.FindAllStringSubmatch(content, -1) {
-		if strings.HasPrefix(block[1], "version: ") {
-			jobs = append(jobs, block[1])
-		}
-	}
-	return jobs
-}
-
-// docPages returns the paths of all pages below docs.
-func docPages(t testing.TB) (pages []string) {
-	t.Helper()
-	err := filepath.WalkDir("../../../docs", func(path string, _ fs.DirEntry, err error) error {
-		if filepath.Ext(path) == ".md" {
-			pages = append(pages, path)
-		}
-		return err
-	})
-	if err != nil || len(pages) < 20 {
-		t.Fatalf("%d pages, %v", len(pages), err)
-	}
-	return pages
-}
-
-// TestDocumentedFragmentsLoad loads each block of YAML in the documents that has keys of a job
-// at its top, and no others.
-func TestDocumentedFragmentsLoad(t *testing.T) {
-	loaded := 0
-	for _, name := range docPages(t) {
-		document, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, block := range yamlBlock.FindAllStringSubmatch(string(document), -1) {
-			if !ofAJob(block[1]) {
-				continue
-			}
-			loaded++
-			example := block[1]
-			if !strings.Contains(example, "version: ") {
-				example = "version: 1\n" + example
-			}
-			kind := config.File
-			if strings.Contains(example, "trusted: operator") {
-				kind = config.Operator
-			}
-			if _, err := job.LoadTemplate(config.Layer{Name: name, Kind: kind, Data: []byte(example)}); err != nil {
-				t.Errorf("%v\n%s", err, block[1])
-			}
-		}
-	}
-	if loaded < 40 {
-		t.Errorf("only %d blocks are of jobs", loaded)
-	}
-}
-
-// ofAJob says whether all keys at the top are those of a job.
-func ofAJob(example string) bool {
-	var keys map[string]yaml.Node
-	if err := yaml.Unmarshal([]byte(example), &keys); err != nil || len(keys) == 0 {
-		return false
-	}
-	for name := range keys {
-		if job.Format().Root.Key(name) == nil {
-			return false
-		}
-	}
-	return true
 }

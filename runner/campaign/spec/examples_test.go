@@ -1,10 +1,11 @@
 package spec
 
 import (
-	"io/fs"
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -18,102 +19,140 @@ import (
 // mostKeys is how many keys a job may have. A new one takes the place of one that nobody sets.
 const mostKeys = 175
 
-// TestEveryKeyHasAnExample loads the jobs of the examples and recipes, and fails for each key that neither
-// these nor a block of YAML in the documents set.
+const (
+	pages    = "../../../docs/*.md"
+	subpages = "../../../docs/*/*.md"
+)
+
+var yamlBlock = regexp.MustCompile("(?s)```yaml\n(.*?)```")
+
+// yamlTexts returns the files of YAML that patterns fit, and the blocks of YAML in documents, by place.
+func yamlTexts(t testing.TB, patterns ...string) map[string]string {
+	t.Helper()
+	texts := map[string]string{}
+	for _, pattern := range patterns {
+		files, err := filepath.Glob(pattern)
+		if err != nil || len(files) == 0 {
+			t.Fatalf("%s: %d files, %v", pattern, len(files), err)
+		}
+		for _, file := range files {
+			raw, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if filepath.Ext(file) == ".yml" {
+				texts[file] = string(raw)
+			}
+			for i, block := range yamlBlock.FindAllStringSubmatch(string(raw), -1) {
+				texts[fmt.Sprintf("%s %d", file, i)] = block[1]
+			}
+		}
+	}
+	return texts
+}
+
+// visitKeys calls visit for each key that a file sets, with its value.
+func visitKeys(t testing.TB, root *config.Key, text string, visit func(*config.Key, *yaml.Node)) {
+	t.Helper()
+	var walk func(*config.Key, *yaml.Node)
+	walk = func(k *config.Key, node *yaml.Node) {
+		visit(k, node)
+		for i, below := range node.Content {
+			inner := k.Elem
+			if node.Kind == yaml.MappingNode && i%2 == 0 {
+				continue
+			}
+			if node.Kind == yaml.MappingNode && inner == nil {
+				inner = k.Key(node.Content[i-1].Value)
+			}
+			if inner != nil {
+				walk(inner, below)
+			}
+		}
+	}
+	var node yaml.Node
+	if err := yaml.Unmarshal([]byte(text), &node); err != nil {
+		t.Fatal(err)
+	}
+	walk(root, node.Content[0])
+}
+
+// TestEveryKeyHasAnExample loads the jobs, and parts of jobs, of the examples, recipes and documents. It fails
+// for each key that none of these sets.
 func TestEveryKeyHasAnExample(t *testing.T) {
-	set := map[string]bool{}
-	for _, folder := range []string{"../../../examples/jobs", "../../../examples/demo", "../../../runner/setup/onboard/recipes"} {
-		err := filepath.WalkDir(folder, func(path string, _ fs.DirEntry, err error) error {
-			if err != nil || filepath.Ext(path) != ".yml" {
-				return err
-			}
-			raw, err := os.ReadFile(path)
-			if err != nil || !ofAJob(string(raw)) {
-				return err
-			}
-			if _, err := job.LoadTemplate(config.Layer{Name: path, Kind: config.File, Data: raw}); err != nil {
-				t.Error(err)
-			}
-			return collect(job.Format().Root, raw, set)
-		})
-		if err != nil {
-			t.Fatal(err)
+	set, loaded := map[string]bool{}, 0
+	for place, text := range yamlTexts(t, "../../../examples/jobs/*.yml", "../../../examples/demo/*.yml", "../../../runner/setup/onboard/recipes/*/*.yml", pages, subpages) {
+		if !ofAJob(text) {
+			continue
 		}
-	}
-	for _, name := range docPages(t) { // TestDocumentedFragmentsLoad loads these
-		document, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
+		loaded++
+		layer := config.Layer{Name: place, Data: []byte(text)}
+		if !strings.Contains(text, "version: ") {
+			layer.Data = []byte("version: 1\n" + text)
 		}
-		for _, block := range yamlBlock.FindAllStringSubmatch(string(document), -1) {
-			if ofAJob(block[1]) {
-				if err := collect(job.Format().Root, []byte(block[1]), set); err != nil {
-					t.Fatal(err)
-				}
-			}
+		if strings.Contains(text, "trusted: operator") {
+			layer.Kind = config.Operator
 		}
+		load := job.LoadTemplate
+		if page, _, _ := strings.Cut(filepath.Base(place), " "); strings.HasPrefix(text, "version: ") && slices.Contains([]string{"job.md", "feedback.md", "policy.md", "job.yml"}, page) {
+			load = job.Load
+		}
+		if _, err := load(layer); err != nil {
+			t.Errorf("%v\n%s", err, text)
+		}
+		visitKeys(t, job.Format().Root, text, func(k *config.Key, _ *yaml.Node) { set[k.Path] = true })
 	}
-	leaves := map[string]bool{}
-	leavesBelow(job.Format().Root, leaves)
-	missing := slices.DeleteFunc(slices.Sorted(maps.Keys(leaves)), func(path string) bool { return set[path] })
-	if len(leaves) < 100 || len(missing) > 0 {
-		t.Errorf("of %d keys these have no example in examples/, a recipe or a document: %s", len(leaves), strings.Join(missing, ", "))
+	if loaded < 60 {
+		t.Errorf("only %d texts are of jobs", loaded)
 	}
-	if len(leaves) > mostKeys {
-		t.Errorf("a job has %d keys, more than %d: see which of them a good default can replace", len(leaves), mostKeys)
+	leaves := withoutExample(t, job.Format().Root, set)
+	if len(leaves) < 100 || len(leaves) > mostKeys {
+		t.Errorf("a job has %d keys, and may have %d: see which of them a good default can replace", len(leaves), mostKeys)
 	}
 }
 
 // TestEveryKeyOfACampaignHasAnExample does that for campaign files, whose examples TestCampaignExamplesLoad loads.
 func TestEveryKeyOfACampaignHasAnExample(t *testing.T) {
-	set, leaves := map[string]bool{}, map[string]bool{}
+	set := map[string]bool{}
 	for _, example := range campaignExamples(t) {
-		if err := collect(Format().Root, []byte(example), set); err != nil {
-			t.Fatal(err)
+		visitKeys(t, Format().Root, example, func(k *config.Key, _ *yaml.Node) { set[k.Path] = true })
+	}
+	if leaves := withoutExample(t, Format().Root, set); len(leaves) < 20 {
+		t.Errorf("there are %d keys", len(leaves))
+	}
+}
+
+// withoutExample fails for the keys below root that have no keys below themselves and are not in set. It returns all of
+// the former.
+func withoutExample(t *testing.T, root *config.Key, set map[string]bool) map[string]bool {
+	t.Helper()
+	leaves := map[string]bool{}
+	var walk func(*config.Key)
+	walk = func(k *config.Key) {
+		below := keysWithin(k)
+		leaves[k.Path] = len(below) == 0
+		for _, inner := range below {
+			walk(inner)
 		}
 	}
-	leavesBelow(Format().Root, leaves)
-	missing := slices.DeleteFunc(slices.Sorted(maps.Keys(leaves)), func(path string) bool { return set[path] })
-	if len(leaves) < 20 || len(missing) > 0 {
-		t.Errorf("of %d keys these have no example in examples/campaigns or the document: %s", len(leaves), strings.Join(missing, ", "))
+	walk(root)
+	maps.DeleteFunc(leaves, func(_ string, leaf bool) bool { return !leaf })
+	if missing := slices.DeleteFunc(slices.Sorted(maps.Keys(leaves)), func(path string) bool { return set[path] }); len(missing) > 0 {
+		t.Errorf("of %d keys these have no example in examples/, a recipe or a document: %s", len(leaves), strings.Join(missing, ", "))
 	}
+	return leaves
 }
 
-// collect notes the keys that a job sets.
-func collect(k *config.Key, raw []byte, set map[string]bool) error {
-	var node yaml.Node
-	if err := yaml.Unmarshal(raw, &node); err != nil {
-		return err
+// ofAJob says whether all keys at the top are those of a job.
+func ofAJob(example string) bool {
+	var keys map[string]yaml.Node
+	if err := yaml.Unmarshal([]byte(example), &keys); err != nil || len(keys) == 0 {
+		return false
 	}
-	collectFrom(k, node.Content[0], set)
-	return nil
-}
-
-func collectFrom(k *config.Key, node *yaml.Node, set map[string]bool) {
-	set[k.Path] = true
-	for i, below := range node.Content {
-		switch {
-		case node.Kind == yaml.SequenceNode && k.Elem != nil:
-			collectFrom(k.Elem, below, set)
-		case node.Kind != yaml.MappingNode || i%2 == 0:
-		case k.Elem != nil:
-			collectFrom(k.Elem, below, set)
-		case k.Key(node.Content[i-1].Value) != nil:
-			collectFrom(k.Key(node.Content[i-1].Value), below, set)
+	for name := range keys {
+		if job.Format().Root.Key(name) == nil {
+			return false
 		}
 	}
-}
-
-// leavesBelow notes the keys below k that have no keys below themselves.
-func leavesBelow(k *config.Key, leaves map[string]bool) {
-	below := k.Keys
-	if k.Elem != nil {
-		below = k.Elem.Keys
-	}
-	if len(below) == 0 {
-		leaves[k.Path] = true
-	}
-	for _, inner := range below {
-		leavesBelow(inner, leaves)
-	}
+	return true
 }
