@@ -35,9 +35,6 @@ func TestWhatDoesNotFitAgents(t *testing.T) {
 		"agents: {roles: {'a b': {effort: low}}}": "a b",
 		"tools: {deny: [grep_files]}\nagents: {roles: {x: {tools: [grep_files]}}}": "agents.roles.x.tools[0]: is in tools.deny",
 	} {
-		_, err := Load(jobFile(start + text + "\n"))
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s\n%v\nwant %s", text, err, want)
-		}
+		wantProblem(t, text, want)
 	}
 }

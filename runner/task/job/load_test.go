@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/agent-ci/agent-ci/policy"
 	"github.com/agent-ci/agent-ci/runner/record/golden"
@@ -41,20 +40,6 @@ func TestDefaultsAreNotShared(t *testing.T) {
 	mustLoad(t, jobFile(start)).Policy.Protect[0] = "changed"
 	if got := mustLoad(t, jobFile(start)).Policy.Protect[0]; got != ".github/**" {
 		t.Errorf("a job that was changed changed the defaults: %q", got)
-	}
-}
-
-func TestEarlierOfTheDesignsLayersWins(t *testing.T) {
-	defaults := config.Layer{Name: ".github/agent-ci.yml", Kind: config.Defaults, Data: []byte("version: 1\nlimits: {turns: 1, tool_calls: 1, tokens: 1, diff_lines: 1}\n")}
-	file := jobFile(start + "limits: {turns: 2, tool_calls: 2, tokens: 2}\n")
-	environment, warnings := Format().Environment([]string{"AGENT_CI_LIMITS_TURNS=3", "AGENT_CI_LIMITS_TOOL_CALLS=3"}, nil)
-	if len(warnings) > 0 {
-		t.Errorf("warnings: %q", warnings)
-	}
-	got := mustLoad(t, defaults, file, environment, mustSet(t, "limits.turns=4")).Limits
-	want := Limits{Turns: 4, ToolCalls: 3, Tokens: 2, CostUSD: 5, DiffLines: 1, DiffFiles: 100, FileSize: 5_000_000, Time: Duration(45 * time.Minute), OnBudget: "keep"}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("limits (-want +got):\n%s", diff)
 	}
 }
 
@@ -90,17 +75,6 @@ func TestTaskOfAHigherLayerReplacesThatOfALower(t *testing.T) {
 	want := Task{Title: "t", Prompt: "do: it", Images: []string{}, Attachments: "images", Expects: "change", Questions: "assume"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("task (-want +got):\n%s", diff)
-	}
-}
-
-func TestTwoTasksByFlagAreAMistake(t *testing.T) {
-	flags := config.Layer{Kind: config.Values, Values: []config.Assignment{
-		{Key: "task.issue", Value: "7", Origin: "--issue"},
-		{Key: "task.prompt", Value: "x", Origin: "--prompt"},
-	}}
-	want := []string{"--issue: task.issue: is a second task beside task.prompt; give only one of them"}
-	if diff := cmp.Diff(want, problemLines(t, flags)); diff != "" {
-		t.Errorf("problems (-want +got):\n%s", diff)
 	}
 }
 

@@ -1,7 +1,6 @@
 package job
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -74,12 +73,7 @@ func TestServersOfToolsThatCanNotBeAreRefused(t *testing.T) {
 		"{'a b': {command: x, tools: [y]}}":                                                                                "this name must be",
 		"{a: {comand: x, tools: [y]}}":                                                                                     "unknown key; did you mean mcp_servers.a.command",
 	} {
-		t.Run(servers, func(t *testing.T) {
-			_, err := Load(jobFile(start + "mcp_servers: " + servers + "\n"))
-			if err == nil || !strings.Contains(err.Error(), want) {
-				t.Errorf("it says %v, not %q", err, want)
-			}
-		})
+		wantProblem(t, "mcp_servers: "+servers, want)
 	}
 }
 

@@ -40,17 +40,6 @@ func TestNetworkIsAWordOrHosts(t *testing.T) {
 			if diff := cmp.Diff(test.want, got); diff != "" {
 				t.Errorf("network (-want +got):\n%s", diff)
 			}
-			raw, err := json.Marshal(got)
-			if err != nil {
-				t.Fatal(err)
-			}
-			var again Network
-			if err := json.Unmarshal(raw, &again); err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(got, again); diff != "" {
-				t.Errorf("%s is read otherwise (-want +got):\n%s", raw, diff)
-			}
 		})
 	}
 }
@@ -62,20 +51,6 @@ func byVariable(t *testing.T, variable string) config.Layer {
 		t.Fatal(warnings)
 	}
 	return layer
-}
-
-func TestASetupCommandHasANetworkOfItsOwn(t *testing.T) {
-	job := mustLoad(t, jobFile(start+"setup: [{run: a, network: {allow: [a.example.com]}}, {run: b}, {run: c, network: none}]\n"))
-	var got []Network
-	for _, step := range job.Setup {
-		got = append(got, step.Network)
-	}
-	if diff := cmp.Diff([]Network{{Allow: []Allowed{{Host: "a.example.com"}}}, {}, {Mode: "none"}}, got); diff != "" {
-		t.Errorf("networks (-want +got):\n%s", diff)
-	}
-	if !got[1].IsZero() || got[0].IsZero() || got[2].IsZero() || got[2].Listed() {
-		t.Errorf("networks %v", got)
-	}
 }
 
 // Without a list there is something to reach by a proxy where there are secrets.

@@ -26,6 +26,14 @@ func problemLines(t *testing.T, layers ...config.Layer) []string {
 	return strings.Split(err.Error(), "\n")
 }
 
+// wantProblem makes sure that a job with these keys besides those of start has a problem that says this.
+func wantProblem(t *testing.T, keys, says string) {
+	t.Helper()
+	if problems := strings.Join(problemLines(t, jobFile(start+keys+"\n")), "\n"); !strings.Contains(problems, says) {
+		t.Errorf("%s: the problems are %q, not %q", keys, problems, says)
+	}
+}
+
 func jobFile(yaml string) config.Layer { return config.Layer{Name: "job.yml", Data: []byte(yaml)} }
 
 // start is a job without mistakes; what is tested comes below it, from line 3.

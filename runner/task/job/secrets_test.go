@@ -1,11 +1,8 @@
 package job
 
 import (
-	"errors"
 	"strings"
 	"testing"
-
-	"github.com/agent-ci/agent-ci/runner/task/config"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -102,12 +99,7 @@ func TestSecretsThatCanNotBeAreRefused(t *testing.T) {
 		presetFor("X", "pypi", "a.example.com/b") + ", " + presetFor("Y", "goproxy", "a.example.com"): "policy.secrets[1].preset: uses the same place in the netrc file as policy.secrets[0]: machine a.example.com",
 		presetFor("X", "git", "a.example.com/b") + ", " + presetFor("Y", "git", "a.example.com/b"):    "uses the same place in git's configuration",
 	} {
-		t.Run(secrets, func(t *testing.T) {
-			_, err := Load(jobFile(start + "policy: {secrets: [" + secrets + "]}\n"))
-			if err == nil || !strings.Contains(err.Error(), want) {
-				t.Errorf("it says %v, not %q", err, want)
-			}
-		})
+		wantProblem(t, "policy: {secrets: ["+secrets+"]}", want)
 	}
 }
 
@@ -117,9 +109,8 @@ func TestAMistakeOfASecretIsToldOnce(t *testing.T) {
 		"{name: X}", "{name: X, hosts: a.example.com}", "{name: X, hosts: [a.example.com], preset: yarn, server: s, user: u}",
 		"{name: X, hosts: [a.example.com], user: 'a:b'}", "{name: NETRC, hosts: [a.example.com], preset: cargo}",
 	} {
-		var problems config.Problems
-		if _, err := Load(jobFile(start + "policy: {secrets: [" + secrets + "]}\n")); !errors.As(err, &problems) || len(problems) != 1 {
-			t.Errorf("of %s is told %v", secrets, err)
+		if problems := problemLines(t, jobFile(start+"policy: {secrets: ["+secrets+"]}\n")); len(problems) != 1 {
+			t.Errorf("of %s is told %v", secrets, problems)
 		}
 	}
 }
@@ -135,10 +126,7 @@ func TestSecretsOfOtherCommandsAreApart(t *testing.T) {
 }
 
 func TestSecretsTakeThePortOfTheProxy(t *testing.T) {
-	_, err := Load(jobFile(start + "policy: {secrets: [{name: X, hosts: [a.example.com]}]}\nservices: {db: {run: x, port: 3128}}\n"))
-	if err == nil || !strings.Contains(err.Error(), "services.db.port: is 3128") {
-		t.Errorf("it says %v", err)
-	}
+	wantProblem(t, "policy: {secrets: [{name: X, hosts: [a.example.com]}]}\nservices: {db: {run: x, port: 3128}}", "services.db.port: is 3128")
 }
 
 func TestManySecrets(t *testing.T) {
@@ -146,8 +134,5 @@ func TestManySecrets(t *testing.T) {
 	for i := range maxSecrets + 1 {
 		all.WriteString("{name: X" + strings.Repeat("Y", i) + ", hosts: [a.example.com]}, ")
 	}
-	_, err := Load(jobFile(start + "policy: {secrets: [" + all.String() + "]}\n"))
-	if err == nil || !strings.Contains(err.Error(), "policy.secrets: has more than 32") {
-		t.Errorf("it says %v", err)
-	}
+	wantProblem(t, "policy: {secrets: ["+all.String()+"]}", "policy.secrets: has more than 32")
 }

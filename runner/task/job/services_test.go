@@ -56,18 +56,11 @@ func TestServicesThatCanNotBeAreRefused(t *testing.T) {
 		"[db]":                             "must be a mapping of mappings",
 		"{db: {run: x, port: 1, prot: 2}}": "unknown key; did you mean services.db.port",
 	} {
-		t.Run(services, func(t *testing.T) {
-			_, err := Load(jobFile(start + "services: " + services + "\n"))
-			if err == nil || !strings.Contains(err.Error(), want) {
-				t.Errorf("it says %v, not %q", err, want)
-			}
-		})
+		wantProblem(t, "services: "+services, want)
 	}
 	var many strings.Builder
 	for i := range MaxServices + 1 {
 		many.WriteString("  " + string(rune('a'+i)) + ": {at: 'a:" + string(rune('1'+i%9)) + string(rune('0'+i/9)) + "'}\n")
 	}
-	if _, err := Load(jobFile(start + "services:\n" + many.String())); err == nil || !strings.Contains(err.Error(), "has more than 16") {
-		t.Errorf("so many: %v", err)
-	}
+	wantProblem(t, "services:\n"+many.String(), "has more than 16")
 }
