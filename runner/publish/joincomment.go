@@ -15,10 +15,11 @@ import (
 // commentOnJoin reports a pushed commit in a comment: title, text and state of a person's pull request
 // are its author's. It replaces a comment that a later run wrote in its place.
 func (f Forge) commentOnJoin(ctx context.Context, pull *forge.PullRequest, commit, body string) {
-	read := func(ctx context.Context, pull *forge.PullRequest) ([]forge.Comment, error) {
-		return f.commentsAbout(ctx, pull, commit)
+	there, err := f.commentsAbout(ctx, pull, commit)
+	if err == nil {
+		err = f.replaceComments(ctx, pull, there, []string{joinMark(commit) + body})
 	}
-	if err := f.replaceComments(ctx, pull, read, []string{joinMark(commit) + body}); err != nil {
+	if err != nil {
 		f.Record.Warn("comment_not_written", "The change is pushed, but the comment about it could not be written: %v", err)
 	}
 }

@@ -27,7 +27,10 @@ func (f Forge) ownComments(ctx context.Context, pull *forge.PullRequest) ([]forg
 // putComments updates earlier runs' comments to the description: it edits different ones, adds
 // more, and deletes the rest. After a failure it returns a self-contained, unfinished body.
 func (f Forge) putComments(ctx context.Context, p *Proposal, told description, out *Publication) description {
-	err := f.replaceComments(ctx, out, told.Comments)
+	there, err := f.commentsToReplace(ctx, out)
+	if err == nil {
+		err = f.replaceComments(ctx, out.Pull, there, told.Comments)
+	}
 	if err == nil {
 		return told
 	}
@@ -41,19 +44,21 @@ func (f Forge) putComments(ctx context.Context, p *Proposal, told description, o
 	return alone
 }
 
-// replaceComments edits, adds and deletes comments until they have the wanted texts, in order. It stops at
-// the first error.
-func (f Forge) replaceComments(ctx context.Context, out *Publication, wanted []string) (err error) {
-	var there []forge.Comment
-	if out.Operation != "created" {
-		if there, err = f.ownComments(ctx, out.Pull); err != nil {
-			return err
-		}
+// commentsToReplace returns the comments that earlier runs wrote on the pull request.
+func (f Forge) commentsToReplace(ctx context.Context, out *Publication) ([]forge.Comment, error) {
+	if out.Operation == "created" {
+		return nil, nil
 	}
+	return f.ownComments(ctx, out.Pull)
+}
+
+// replaceComments edits, adds and deletes comments of a pull request until those that are there have the wanted
+// texts, in order. It stops at the first error.
+func (f Forge) replaceComments(ctx context.Context, pull *forge.PullRequest, there []forge.Comment, wanted []string) (err error) {
 	for i, text := range wanted {
 		switch {
 		case i >= len(there):
-			_, err = f.repository().CreateComment(ctx, out.Pull.Number, text)
+			_, err = f.repository().CreateComment(ctx, pull.Number, text)
 		case !sameText(there[i].Body, text):
 			err = f.repository().EditComment(ctx, there[i].ID, text)
 		}

@@ -405,14 +405,14 @@ func TestTheCommentIsNobodysPage(t *testing.T) {
 // TestAKilledAttemptIsNotAtWorkForever kills a run after its push: the checks of the pushed commit start the next
 // one, which brings the only comment up to date.
 func TestAKilledAttemptIsNotAtWorkForever(t *testing.T) {
-	r := &thread{}
+	r := &twoWriters{}
 	killed, _, plan := r.attempt(t, "killed")
-	if err := killed.Attempt(t.Context(), plan, 3); err != nil || !strings.Contains(r.comments[0].Body, "at work") {
+	if err := killed.attempt(t.Context(), plan, 3); err != nil || !strings.Contains(r.comments[0].Body, "at work") {
 		t.Fatalf("%v, %+v", err, r.comments)
 	}
-	next := &Thread{Server: server{}, Repository: r, Number: 2, Run: "next", Redact: func(s string) string { return s }}
+	next := &thread{Server: server{}, Repository: r, Number: 2, Run: "next", Redact: func(s string) string { return s }}
 	green := &Case{Pull: &forge.PullRequest{Number: 2, Base: "main"}, Head: tipSHA}
-	stop, err := next.Decide(t.Context(), green, &forge.Commit{SHA: tipSHA, Message: "Greet\n\nAgent-CI-Repair: 1"}, job.Repair{Attempts: 3})
+	stop, err := next.decide(t.Context(), green, &forge.Commit{SHA: tipSHA, Message: "Greet\n\nAgent-CI-Repair: 1"}, job.Repair{Attempts: 3})
 	if stop != nil || err == nil || len(r.comments) != 1 || strings.Contains(r.comments[0].Body, "at work") {
 		t.Fatalf("%v, %+v", err, r.comments)
 	}
