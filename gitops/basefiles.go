@@ -69,7 +69,7 @@ type BaseKind int
 
 // The kinds of entries. A submodule has none, because the commit contains nothing of it.
 const (
-	BaseNothing BaseKind = iota
+	baseNothing BaseKind = iota
 	BaseFile
 	BaseFolder
 	BaseLink
@@ -109,7 +109,7 @@ func kindOf(e objects.Entry) BaseKind {
 	case index.Symlink:
 		return BaseLink
 	}
-	return BaseNothing
+	return baseNothing
 }
 
 // BaseEntries lists a folder of the base commit in git's order, without the targets of links. "" is

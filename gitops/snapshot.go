@@ -28,9 +28,6 @@ type Snapshot struct {
 // SubmodulesElsewhere lists the submodules of WriteBase's snapshot that are on another commit than the base's.
 func (s *Snapshot) SubmodulesElsewhere() []string { return s.elsewhere }
 
-// LimitTo limits a snapshot's untracked files to those before the first snapshot of the run.
-func (s *Snapshot) LimitTo(first *Snapshot) { s.visibleBeforeSetup = first.visibleBeforeSetup }
-
 // WithUntrackedOf returns the snapshot with more's untracked files added.
 func (s *Snapshot) WithUntrackedOf(more *Snapshot) *Snapshot {
 	both := *s

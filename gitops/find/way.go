@@ -35,7 +35,7 @@ func (w Tolerance) Normal(line string) string {
 	case TrimmedBothEnds:
 		return strings.TrimSpace(line)
 	case FoldedUnicode:
-		return Fold(strings.TrimSpace(line))
+		return fold(strings.TrimSpace(line))
 	case CollapsedSpaces:
 		return strings.Join(strings.Fields(line), " ")
 	}
@@ -53,11 +53,11 @@ func key(line string) string {
 	if plain {
 		return line
 	}
-	return CollapsedSpaces.Normal(Fold(line))
+	return CollapsedSpaces.Normal(fold(line))
 }
 
-// Fold replaces Unicode dashes, quotes and spaces by ASCII.
-func Fold(line string) string {
+// fold replaces Unicode dashes, quotes and spaces by ASCII.
+func fold(line string) string {
 	if !utf8.ValidString(line) {
 		return line
 	}

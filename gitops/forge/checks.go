@@ -79,9 +79,5 @@ type CommitAccounts struct {
 	Verified bool
 }
 
-// Mergeable states of a pull request.
-const (
-	MergeableClean   = "clean"
-	MergeableDirty   = "dirty"   // it conflicts with its base
-	MergeableUnknown = "unknown" // the server has not found out yet
-)
+// MergeableDirty is the state of a pull request that conflicts with its base.
+const MergeableDirty = "dirty"

@@ -28,17 +28,17 @@ const (
 // Ours reports whether a run made this commit, unmodified, directly on the base it names. Then the
 // branch contains nobody else's work.
 func (c *Commit) Ours() bool {
-	return c.Trailer(TrailerRun) != "" && len(c.Parents) == 1 && c.Trailer(TrailerBase) == c.Parents[0] && !c.Amended()
+	return c.Trailer(TrailerRun) != "" && len(c.Parents) == 1 && c.Trailer(TrailerBase) == c.Parents[0] && !c.amended()
 }
 
-// Amended reports whether the commit was rewritten: git commit --amend keeps the author's date and
+// amended reports whether the commit was rewritten: git commit --amend keeps the author's date and
 // renews the committer's. A run, or a forge for it, writes the same date twice, but maybe different
 // people.
-func (c *Commit) Amended() bool { return !c.Authored.Equal(c.Committed) }
+func (c *Commit) amended() bool { return !c.Authored.Equal(c.Committed) }
 
 // By returns the person responsible for the commit's content.
 func (c *Commit) By() string {
-	if c.Amended() {
+	if c.amended() {
 		return c.Committer
 	}
 	return c.Author

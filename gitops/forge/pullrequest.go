@@ -7,8 +7,8 @@ type PullRequest struct {
 	State  string // open or closed
 	Draft  bool
 	Merged bool
-	// Mergeable is MergeableClean or another state, such as blocked, behind or unstable; "" if
-	// unknown, as in lists.
+	// Mergeable is clean, [MergeableDirty] or another state, such as blocked, behind or unstable. It is
+	// unknown while the server computes it, and "" in lists.
 	Mergeable string
 	Title     string
 	Body      string

@@ -9,7 +9,7 @@ import (
 // Addresses returns the root URLs of the API and of the web pages, from the variables of GitHub
 // Actions.
 func Addresses(get func(variable string) string) (api, server string) {
-	api = cmp.Or(get("GITHUB_API_URL"), DefaultAPIURL)
+	api = cmp.Or(get("GITHUB_API_URL"), defaultAPIURL)
 	return api, cmp.Or(strings.TrimSuffix(get("GITHUB_SERVER_URL"), "/"), serverOf(api))
 }
 

@@ -18,8 +18,8 @@ import (
 )
 
 const (
-	// MaxArtifacts is how many artifacts of one run are listed, the newest first.
-	MaxArtifacts = 500
+	// maxArtifacts is how many artifacts of one run are listed, the newest first.
+	maxArtifacts = 500
 
 	// downloadTimeout ends the download of an artifact.
 	downloadTimeout = 15 * time.Minute
@@ -44,7 +44,7 @@ func (c *Client) Artifacts(ctx context.Context, repositoryName string, run int64
 	what := call{doing: fmt.Sprintf("list the artifacts of run %d in %.100s", run, r.fullName), permission: readActions}
 	var all []Artifact
 	err := r.do(ctx, what, func() error {
-		for page := 1; len(all) < MaxArtifacts; page++ {
+		for page := 1; len(all) < maxArtifacts; page++ {
 			var reply struct{ Artifacts []Artifact }
 			path := fmt.Sprintf("repos/%s/actions/runs/%d/artifacts?per_page=%d&page=%d", r.fullName, run, pageSize, page)
 			if err := r.send(ctx, http.MethodGet, path, nil, &reply); err != nil {

@@ -22,7 +22,7 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/forge"
 )
 
-const DefaultAPIURL = "https://api.github.com"
+const defaultAPIURL = "https://api.github.com"
 
 const (
 	defaultUserAgent = "agent-ci"
@@ -32,7 +32,7 @@ const (
 )
 
 type Options struct {
-	// APIURL is the root of the REST API; "" means DefaultAPIURL. For GitHub
+	// APIURL is the root of the REST API; "" means api.github.com. For GitHub
 	// Enterprise Server it is https://HOST/api/v3. Plain http is taken for
 	// loopback hosts only.
 	APIURL string
@@ -48,7 +48,7 @@ type Options struct {
 	// Pace is a file shared by processes to create content no faster than GitHub permits. ""
 	// disables it.
 	Pace string
-	Now  func() time.Time // nil means time.Now
+	now  func() time.Time // nil means time.Now
 }
 
 // Client makes calls to one API: it is a forge.Forge.
@@ -82,7 +82,7 @@ func New(o Options) (*Client, error) {
 	scopes := &atomic.Pointer[string]{}
 	replies := &replyTransport{base: defaultTransport(), limit: maxReply, scopes: scopes}
 	authorized := &tokenTransport{base: replies, token: token, may: isOfOrigin(api)}
-	now := o.Now
+	now := o.now
 	if now == nil {
 		now = time.Now
 	}
@@ -116,7 +116,7 @@ func defaultTransport() *http.Transport {
 // parseAPIURL reads the root of an API; its path ends in a slash, as go-github
 // wants it.
 func parseAPIURL(raw string) (*url.URL, error) {
-	u, err := url.Parse(cmp.Or(raw, DefaultAPIURL))
+	u, err := url.Parse(cmp.Or(raw, defaultAPIURL))
 	wrong := ""
 	switch {
 	case err != nil || u.Host == "":

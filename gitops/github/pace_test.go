@@ -43,7 +43,7 @@ func TestCreatesContentAtForgePace(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "pace")
 	var clients []*Client
 	for range 4 {
-		c, err := New(Options{APIURL: server.APIURL, Token: server.Token, Wait: clock.wait, Pace: file, Now: clock.now})
+		c, err := New(Options{APIURL: server.APIURL, Token: server.Token, Wait: clock.wait, Pace: file, now: clock.now})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -134,7 +134,7 @@ func FuzzParse(f *testing.F) {
 	}
 	f.Add([]byte("DIRC\x00\x00\x00\x02\xff\xff\xff\xff"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		parsed, err := Parse(data)
+		parsed, err := parse(data)
 		if err != nil {
 			return
 		}

@@ -49,7 +49,7 @@ func (r *Repository) WriteIndex(ix *index.File, updates []index.Update) error {
 	var err error
 	if r.held == nil {
 		err = r.replaceLocked(r.indexPath(), func() error { return nil }, write)
-	} else if err = r.StillHeld(); err == nil {
+	} else if err = r.stillHeld(); err == nil {
 		err = r.held.replace(write)
 	}
 	if err != nil {
@@ -123,7 +123,7 @@ func (l Layout) Head() (text string, commit plumbing.Hash, err error) {
 // place there. It returns a *HeadMovedError unless HEAD is from and the new branch is at commit. The
 // lock of the index is no guard: git renames branches and writes HEAD without it.
 func (r *Repository) MoveHead(from, head, commit, to string) error {
-	if err := r.StillHeld(); err != nil {
+	if err := r.stillHeld(); err != nil {
 		return fmt.Errorf("write HEAD: %w", err)
 	}
 	_, old, _ := r.Head()

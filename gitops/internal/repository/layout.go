@@ -242,7 +242,7 @@ func ObjectFolders(commonDir string) ([]string, error) {
 // QuoteAlternate quotes a path for a colon-separated list.
 func QuoteAlternate(path string) string {
 	if strings.ContainsAny(path, ":\"\n") {
-		return Quote(path)
+		return quote(path)
 	}
 	return path
 }

@@ -76,7 +76,7 @@ func (r *Repository) exclusively(change func() error) error {
 	}
 	defer gate.Close()
 	if busy(syscall.Flock(int(gate.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)) {
-		return r.InUse()
+		return r.inUse()
 	}
 	return change()
 }
@@ -95,7 +95,7 @@ func (r *Repository) flock(how int) error {
 		if r.claimed == nil {
 			f.Close()
 		}
-		return r.InUse()
+		return r.inUse()
 	}
 	r.claimed = f
 	return nil
@@ -103,8 +103,8 @@ func (r *Repository) flock(how int) error {
 
 func busy(err error) bool { return errors.Is(err, syscall.EWOULDBLOCK) }
 
-// InUse returns the error for a used work tree.
-func (r *Repository) InUse() error {
+// inUse returns the error for a used work tree.
+func (r *Repository) inUse() error {
 	return &InUseError{r.Root, "another run works in it; wait until that has ended, or give each run a checkout of its own"}
 }
 
@@ -327,8 +327,8 @@ func (r *Repository) indexPath() string { return filepath.Join(r.GitDir, "index"
 // Holds says whether HoldIndex was called, and ReleaseIndex not yet.
 func (r *Repository) Holds() bool { return r.held != nil }
 
-// StillHeld returns an *InUseError if somebody removed our lock as stale.
-func (r *Repository) StillHeld() error {
+// stillHeld returns an *InUseError if somebody removed our lock as stale.
+func (r *Repository) stillHeld() error {
 	if r.held == nil || r.hasMark(r.indexPath()) {
 		return nil
 	}

@@ -148,10 +148,10 @@ func (r *Repository) encode(dir, hooks string) string {
 		{"excludesFile", filepath.Join(dir, userExcludes)},
 		{"attributesFile", filepath.Join(dir, userAttributes)},
 	} {
-		fmt.Fprintf(&b, "\t%s = %s\n", v.name, Quote(v.value))
+		fmt.Fprintf(&b, "\t%s = %s\n", v.name, quote(v.value))
 	}
 	if hooks != "" {
-		fmt.Fprintf(&b, "\thooksPath = %s\n", Quote(hooks))
+		fmt.Fprintf(&b, "\thooksPath = %s\n", quote(hooks))
 	}
 	if s.MinimalStat {
 		b.WriteString("\tcheckStat = minimal\n")
@@ -168,16 +168,16 @@ func (r *Repository) encodeFilters() string {
 		if r.Settings.OwnFilter(name) == "" {
 			continue
 		}
-		fmt.Fprintf(&b, "[filter %s]\n", Quote(name))
+		fmt.Fprintf(&b, "[filter %s]\n", quote(name))
 		for option, value := range driver {
-			fmt.Fprintf(&b, "\t%s = %s\n", option, Quote(value))
+			fmt.Fprintf(&b, "\t%s = %s\n", option, quote(value))
 		}
 	}
 	return b.String()
 }
 
-// Quote quotes a text for git's configuration and path lists.
-func Quote(text string) string {
+// quote quotes a text for git's configuration and path lists.
+func quote(text string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`).Replace(text) + `"`
 }
 

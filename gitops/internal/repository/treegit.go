@@ -66,11 +66,11 @@ func encodeRemotes(vars []variable) string {
 		if dot < 0 {
 			continue
 		}
-		if header := fmt.Sprintf("[%s %s]\n", section, Quote(rest[:dot])); header != last {
+		if header := fmt.Sprintf("[%s %s]\n", section, quote(rest[:dot])); header != last {
 			last = header
 			b.WriteString(header)
 		}
-		fmt.Fprintf(&b, "\t%s = %s\n", rest[dot+1:], Quote(v.value))
+		fmt.Fprintf(&b, "\t%s = %s\n", rest[dot+1:], quote(v.value))
 	}
 	return b.String()
 }
@@ -193,14 +193,14 @@ func (r *Repository) FillModule(f TreeFolder, m Module) error {
 	}
 	s := newSettings(m.vars, "")
 	var b strings.Builder
-	fmt.Fprintf(&b, "[core]\n\trepositoryformatversion = 0\n\tbare = false\n\tfsmonitor = false\n\tuntrackedCache = false\n\tworktree = %s\n", Quote(files))
+	fmt.Fprintf(&b, "[core]\n\trepositoryformatversion = 0\n\tbare = false\n\tfsmonitor = false\n\tuntrackedCache = false\n\tworktree = %s\n", quote(files))
 	for _, v := range m.vars {
 		if name, core := strings.CutPrefix(v.key, "core."); core && v.valued && slices.Contains(contentVariables, name) {
-			fmt.Fprintf(&b, "\t%s = %s\n", name, Quote(v.value))
+			fmt.Fprintf(&b, "\t%s = %s\n", name, quote(v.value))
 		}
 	}
 	if r.Settings.hooked || s.hooked {
-		fmt.Fprintf(&b, "\thooksPath = %s\n", Quote(filepath.Join(seenAt, "hooks")))
+		fmt.Fprintf(&b, "\thooksPath = %s\n", quote(filepath.Join(seenAt, "hooks")))
 	}
 	b.WriteString("[gc]\n\tauto = 0\n" + encodeRemotes(s.shown))
 	if err := os.WriteFile(filepath.Join(to, "config"), []byte(b.String()), 0o600); err != nil {

@@ -81,9 +81,6 @@ func (e *FilterError) Unwrap() error { return e.Err }
 // SetFilters configures the filters, also for layers made of w later.
 func (w *Worktree) SetFilters(f Filters) { w.filters = f }
 
-// LFS has the contents of Git LFS files.
-func (w *Worktree) LFS() lfs.Store { return w.filters.LFS }
-
 // LFSPaths returns the Git LFS files among paths of a tree, by its attributes.
 func (w *Worktree) LFSPaths(ctx context.Context, tree plumbing.Hash, paths []string) (map[string]bool, error) {
 	return w.filteredBy(ctx, tree, paths, repository.FilterDriver.LFS)

@@ -18,7 +18,7 @@
 //
 // Files are replaced, not overwritten. The new file gets the old one's mode, and its owner if permitted.
 // Other hard links and extended attributes stay with the old file. Files above [MaxFileSize], or above
-// [MaxTotalSize] together, are refused: a plan holds changed and deleted files in memory for its diff.
+// 256 MiB together, are refused: a plan holds changed and deleted files in memory for its diff.
 //
 // A failed write is undone as long as the tree permits renames and removals. If it no longer does, such
 // as a tree turned read-only, the [*CommitError] lists each file in another state, the place of its old

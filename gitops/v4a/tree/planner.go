@@ -18,7 +18,7 @@ import (
 // each line during the search. Deleted and replaced files count, because [Plan.Diff] shows them.
 const (
 	MaxFileSize  = 64 << 20  // of a file that a patch updates, replaces or deletes
-	MaxTotalSize = 256 << 20 // of all these files together
+	maxTotalSize = 256 << 20 // of all these files together
 )
 
 // file is a file of the tree after the sections so far.
@@ -62,8 +62,8 @@ func (p *planner) load(w *walk, name, full string, info fs.FileInfo) (*file, err
 	if info.Size() > MaxFileSize {
 		return nil, w.refuse(fmt.Sprintf("the file has %d bytes, more than the %d that a patch may change; use a command", info.Size(), MaxFileSize), nil)
 	}
-	if p.loaded += info.Size(); p.loaded > MaxTotalSize {
-		return nil, w.refuse(fmt.Sprintf("with this file the patch changes more than %d bytes of files; use several patches, or a command", MaxTotalSize), nil)
+	if p.loaded += info.Size(); p.loaded > maxTotalSize {
+		return nil, w.refuse(fmt.Sprintf("with this file the patch changes more than %d bytes of files; use several patches, or a command", maxTotalSize), nil)
 	}
 	text, err := read(w.dir(), name, info.Size())
 	if err != nil {

@@ -89,8 +89,8 @@ func (p *planner) limit(name string, text *string, total *int) error {
 	if len(*text) > MaxFileSize {
 		return p.refuse(name, fmt.Sprintf("the file would have %d bytes, more than the %d that one may be given; use a command", len(*text), MaxFileSize), nil)
 	}
-	if *total += len(*text); *total > MaxTotalSize {
-		return p.refuse(name, fmt.Sprintf("with this file more than %d bytes are written at once; change fewer files, or use a command", MaxTotalSize), nil)
+	if *total += len(*text); *total > maxTotalSize {
+		return p.refuse(name, fmt.Sprintf("with this file more than %d bytes are written at once; change fewer files, or use a command", maxTotalSize), nil)
 	}
 	return nil
 }
