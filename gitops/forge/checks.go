@@ -41,7 +41,6 @@ type WorkflowRun struct {
 	Conclusion     string // as of a Check
 	Attempt        int    // from 1 on
 	HeadSHA        string
-	HeadBranch     string
 	HeadRepository string // OWNER/NAME; "" where it is gone
 	URL            string
 }
@@ -54,7 +53,6 @@ type Job struct {
 	Name       string
 	Status     string // as of a Check
 	Conclusion string // as of a Check
-	Runner     string // "" where none took it
 	URL        string
 	Started    time.Time
 	Completed  time.Time

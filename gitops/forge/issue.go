@@ -17,7 +17,6 @@ type Issue struct {
 	Title       string
 	Body        string
 	State       string // open or closed
-	ClosedBy    User   // the last one; nobody's while open, and where the account is gone
 	URL         string
 	PullRequest bool
 	Author      User

@@ -40,7 +40,7 @@ const readActions = "actions: read"
 
 // Artifacts lists the artifacts of a workflow run in repository OWNER/NAME, newest first.
 func (c *Client) Artifacts(ctx context.Context, repositoryName string, run int64) ([]Artifact, error) {
-	r := c.named(repositoryName)
+	r := c.repository(repositoryName)
 	what := call{doing: fmt.Sprintf("list the artifacts of run %d in %.100s", run, r.fullName), permission: readActions}
 	var all []Artifact
 	err := r.do(ctx, what, func() error {
@@ -60,25 +60,16 @@ func (c *Client) Artifacts(ctx context.Context, repositoryName string, run int64
 	return all, err
 }
 
-func (c *Client) named(name string) *repository {
-	r := &repository{Client: c, fullName: name}
-	r.owner, r.name, _ = strings.Cut(name, "/")
-	return r
-}
-
 // DownloadArtifact writes an artifact's archive of up to most bytes. The API usually refers to
 // another host, which gets neither the token nor Options.UserAgent. A wrong digest is an error,
 // detected after writing.
 func (c *Client) DownloadArtifact(ctx context.Context, repositoryName string, a Artifact, to io.Writer, most int64) error {
-	r := c.named(repositoryName)
+	r := c.repository(repositoryName)
 	what := call{doing: fmt.Sprintf("download the artifact %q of %.100s", c.printable(a.Name), r.fullName), permission: readActions}
-	var place *url.URL
-	err := r.do(ctx, what, func() (err error) {
-		place, err = r.placeOf(ctx, fmt.Sprintf("repos/%s/actions/artifacts/%d/zip", r.fullName, a.ID))
-		return err
-	})
+	const expired = "it is not kept any more: artifacts are for as many days as retention-days of the workflow says"
+	place, err := r.placeOf(ctx, what, fmt.Sprintf("artifacts/%d/zip", a.ID), expired)
 	if err != nil {
-		return ofExpired(err, "it is not kept any more: artifacts are for as many days as retention-days of the workflow says")
+		return err
 	}
 	if err := c.fetchArchive(ctx, place, a.Digest, to, most); err != nil {
 		return c.storeFailure(ctx, what, place, err)
@@ -86,16 +77,21 @@ func (c *Client) DownloadArtifact(ctx context.Context, repositoryName string, a 
 	return nil
 }
 
-// ofExpired explains the status of an expired artifact or log.
-func ofExpired(err error, why string) error {
+// placeOf asks the API for the URL of an archive or log; path is below the repository's actions.
+// expired is the remedy in the error about one that GitHub has deleted.
+func (r *repository) placeOf(ctx context.Context, what call, path, expired string) (place *url.URL, err error) {
+	err = r.do(ctx, what, func() (err error) {
+		place, err = r.redirectOf(ctx, "repos/"+r.fullName+"/actions/"+path)
+		return err
+	})
 	if e, ok := errors.AsType[*forge.Error](err); ok && e.Status == http.StatusGone {
-		e.Remedy = why
+		e.Remedy = expired
 	}
-	return err
+	return place, err
 }
 
-// placeOf asks the API for the URL of an archive or log.
-func (r *repository) placeOf(ctx context.Context, path string) (*url.URL, error) {
+// redirectOf returns where the API redirects a request to. Any other answer is an error.
+func (r *repository) redirectOf(ctx context.Context, path string) (*url.URL, error) {
 	request, err := r.rest.NewRequest(http.MethodGet, path, nil)
 	if err != nil {
 		return nil, err

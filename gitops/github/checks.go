@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
@@ -92,16 +91,12 @@ func (r *repository) WorkflowRun(ctx context.Context, id int64) (*forge.Workflow
 		gh.WorkflowRun
 		Path string // not in go-github v60
 	}
-	err := r.do(ctx, what, func() error {
-		return r.send(ctx, http.MethodGet, fmt.Sprintf("repos/%s/actions/runs/%d", r.fullName, id), nil, &run)
-	})
-	if err != nil {
+	if err := r.get(ctx, what, fmt.Sprintf("actions/runs/%d", id), &run); err != nil {
 		return nil, err
 	}
 	return &forge.WorkflowRun{
 		ID: run.GetID(), Name: run.GetName(), Path: run.Path, Event: run.GetEvent(), Status: run.GetStatus(), Conclusion: run.GetConclusion(),
-		Attempt: run.GetRunAttempt(), HeadSHA: run.GetHeadSHA(), HeadBranch: run.GetHeadBranch(),
-		HeadRepository: run.GetHeadRepository().GetFullName(), URL: run.GetHTMLURL(),
+		Attempt: run.GetRunAttempt(), HeadSHA: run.GetHeadSHA(), HeadRepository: run.GetHeadRepository().GetFullName(), URL: run.GetHTMLURL(),
 	}, nil
 }
 
@@ -119,7 +114,7 @@ func (r *repository) WorkflowJobs(ctx context.Context, runID int64) ([]forge.Job
 func jobFrom(job *gh.WorkflowJob) forge.Job {
 	j := forge.Job{
 		ID: job.GetID(), RunID: job.GetRunID(), Attempt: int(job.GetRunAttempt()), Name: job.GetName(), Status: job.GetStatus(), Conclusion: job.GetConclusion(),
-		Runner: job.GetRunnerName(), URL: job.GetHTMLURL(), Started: job.GetStartedAt().Time, Completed: job.GetCompletedAt().Time,
+		URL: job.GetHTMLURL(), Started: job.GetStartedAt().Time, Completed: job.GetCompletedAt().Time,
 	}
 	for _, step := range job.Steps {
 		j.Steps = append(j.Steps, forge.Step{
@@ -134,13 +129,10 @@ func jobFrom(job *gh.WorkflowJob) forge.Job {
 // Options.UserAgent.
 func (r *repository) JobLog(ctx context.Context, jobID int64) (io.ReadCloser, error) {
 	what := call{doing: fmt.Sprintf("read the log of the job %d in %s", jobID, r.fullName), permission: readActions}
-	var place *url.URL
-	err := r.do(ctx, what, func() (err error) {
-		place, err = r.placeOf(ctx, fmt.Sprintf("repos/%s/actions/jobs/%d/logs", r.fullName, jobID))
-		return err
-	})
+	const expired = "it is not kept any more: a repository's settings say for how many days logs are"
+	place, err := r.placeOf(ctx, what, fmt.Sprintf("jobs/%d/logs", jobID), expired)
 	if err != nil {
-		return nil, ofExpired(err, "it is not kept any more: a repository's settings say for how many days logs are")
+		return nil, err
 	}
 	response, err := r.fetchFrom(ctx, place)
 	if err != nil {
@@ -193,10 +185,8 @@ func (r *repository) PushedBy(ctx context.Context, branch, sha string) (forge.Us
 		After string
 		Actor *gh.User
 	}
-	err := r.do(ctx, what, func() error {
-		query := url.Values{"ref": {"refs/heads/" + branch}, "per_page": {strconv.Itoa(pageSize)}}
-		return r.send(ctx, http.MethodGet, fmt.Sprintf("repos/%s/activity?%s", r.fullName, query.Encode()), nil, &pushes)
-	})
+	query := url.Values{"ref": {"refs/heads/" + branch}, "per_page": {strconv.Itoa(pageSize)}}
+	err := r.get(ctx, what, "activity?"+query.Encode(), &pushes)
 	for _, push := range pushes {
 		if push.After == sha {
 			return userFrom(push.Actor), err

@@ -40,7 +40,6 @@ func issueFrom(issue *gh.Issue) *forge.Issue {
 		Title:       issue.GetTitle(),
 		Body:        issue.GetBody(),
 		State:       issue.GetState(),
-		ClosedBy:    userFrom(issue.GetClosedBy()),
 		URL:         issue.GetHTMLURL(),
 		PullRequest: issue.IsPullRequest(),
 		Author:      userFrom(issue.GetUser()),

@@ -48,6 +48,7 @@ func (r *repository) PushRules(ctx context.Context, branch string, exists bool) 
 	return rules, ctx.Err()
 }
 
+// get decodes an answer that go-github does not know; path is below the repository.
 func (r *repository) get(ctx context.Context, what call, path string, into any) error {
 	return r.do(ctx, what, func() error {
 		return r.send(ctx, http.MethodGet, "repos/"+r.fullName+"/"+path, nil, into)

@@ -23,7 +23,9 @@ type repository struct {
 	attachments           func() (*attachments, error) // once one is fetched
 }
 
-func (c *Client) Repository(name string) forge.Repository {
+func (c *Client) Repository(name string) forge.Repository { return c.repository(name) }
+
+func (c *Client) repository(name string) *repository {
 	r := &repository{Client: c, fullName: name}
 	r.owner, r.name, _ = strings.Cut(name, "/")
 	r.attachments = sync.OnceValues(func() (*attachments, error) {
@@ -163,9 +165,7 @@ func (r *repository) Permission(ctx context.Context, login string) (forge.Permis
 		Permission string `json:"permission"`
 		RoleName   string `json:"role_name"` // not in go-github v60
 	}
-	err := r.do(ctx, what, func() error {
-		return r.send(ctx, http.MethodGet, fmt.Sprintf("repos/%s/collaborators/%s/permission", r.fullName, login), nil, &reply)
-	})
+	err := r.get(ctx, what, "collaborators/"+login+"/permission", &reply)
 	switch {
 	case forge.KindOf(err) == forge.NotFound:
 		return none, nil

@@ -22,7 +22,7 @@ import (
 // Actions, a label, a setting. No run does that.
 type Setup struct{ *repository }
 
-func (c *Client) Setup(name string) Setup { return Setup{c.Repository(name).(*repository)} }
+func (c *Client) Setup(name string) Setup { return Setup{c.repository(name)} }
 
 var secretPattern = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]{0,99}$`)
 

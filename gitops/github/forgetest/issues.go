@@ -27,7 +27,7 @@ func (i *issue) edit(f *Forge, title, body, state *string) (answer, bool) {
 		i.Body = *body
 	}
 	if state != nil {
-		i.setState(*state, i.updated, f.user)
+		i.setState(*state, i.updated)
 	}
 	return answer{}, false
 }

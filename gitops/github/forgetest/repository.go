@@ -129,7 +129,7 @@ func (r *Repository) add(i Issue) *issue {
 	i.State, i.Labels = "", slices.Clone(i.Labels)
 	added := &issue{Issue: i, id: r.forge.newID(), created: now, updated: now}
 	added.Comments = nil
-	added.setState(state, now, maintainer)
+	added.setState(state, now)
 	r.issues = append(r.issues, added)
 	r.lastNumber = i.Number
 	return added
@@ -183,7 +183,7 @@ func (r *Repository) SetIssue(number int, change func(*Issue)) {
 	i.Number = number
 	changed := i.State
 	i.State, i.updated = state, r.forge.now()
-	i.setState(changed, i.updated, maintainer)
+	i.setState(changed, i.updated)
 }
 
 // AddComment adds a comment to an issue or pull request and gives its id.

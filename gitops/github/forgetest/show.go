@@ -20,9 +20,6 @@ func (f *Forge) showIssue(r *Repository, i *issue) object {
 		"labels": f.showLabels(r, i.Labels), "comments": len(i.comments),
 		"created_at": i.created, "updated_at": i.updated, "closed_at": orNull(i.closed), "closed_by": nil,
 	}
-	if i.closedBy != (User{}) {
-		shown["closed_by"] = f.showUser(i.closedBy)
-	}
 	f.showTriage(shown, r, i)
 	if i.PullRequest {
 		page = fmt.Sprintf("%s/pull/%d", f.pageURL(r), i.Number)

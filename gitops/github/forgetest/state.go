@@ -68,7 +68,6 @@ type issue struct {
 	assignees        []string
 	created, updated time.Time
 	closed           time.Time // zero while open
-	closedBy         User
 	comments         []*comment
 	pull             *pull
 }
@@ -103,16 +102,13 @@ func authored(author User, association string) (User, string) {
 	return author, cmp.Or(association, "NONE")
 }
 
-// maintainer closes issues for tests.
-var maintainer = User{Login: "maintainer"}
-
-func (i *issue) setState(state string, now time.Time, by User) {
+func (i *issue) setState(state string, now time.Time) {
 	if i.State == state {
 		return
 	}
-	i.State, i.closed, i.closedBy = state, time.Time{}, User{}
+	i.State, i.closed = state, time.Time{}
 	if state == "closed" {
-		i.closed, i.closedBy = now, by
+		i.closed = now
 	}
 }
 
@@ -128,7 +124,7 @@ func (i *issue) exported() PullRequest {
 
 // take applies a test's changes. Number and node id stay.
 func (i *issue) take(p PullRequest, now time.Time) {
-	i.setState(p.State, now, maintainer)
+	i.setState(p.State, now)
 	i.Title, i.Body, i.updated = p.Title, p.Body, now
 	i.Labels, i.assignees = p.Labels, p.Assignees
 	i.pull.head, i.pull.base, i.pull.draft, i.pull.merged = p.Head, p.Base, p.Draft, p.Merged
