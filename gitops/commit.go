@@ -59,28 +59,15 @@ func (o CommitOptions) encode(tree Tree, base Base) ([]byte, error) {
 			return nil, fmt.Errorf("sign the commit: %w", err)
 		}
 	}
-	text, err := encoded(commit.Encode)
+	text, err := objects.Encoded(commit.Encode)
 	if err != nil {
 		return nil, fmt.Errorf("write the commit: %w", err)
 	}
 	return text, nil
 }
 
-func encoded(encode func(plumbing.EncodedObject) error) ([]byte, error) {
-	o := &plumbing.MemoryObject{}
-	if err := encode(o); err != nil {
-		return nil, err
-	}
-	r, err := o.Reader()
-	if err != nil {
-		return nil, err
-	}
-	defer r.Close()
-	return io.ReadAll(r)
-}
-
 func sign(commit *object.Commit, with func([]byte) (string, error)) error {
-	text, err := encoded(commit.EncodeWithoutSignature)
+	text, err := objects.Encoded(commit.EncodeWithoutSignature)
 	if err != nil {
 		return err
 	}

@@ -6,17 +6,19 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/agent-ci/agent-ci/gitops/internal/merge"
 	"github.com/agent-ci/agent-ci/gitops/internal/objects"
-	"github.com/agent-ci/agent-ci/policy/pathname"
 )
 
-// MergeConflict is a path changed by both sides without an automatic merge.
-type MergeConflict struct {
-	Path string
-	Why  string // "both changed the same lines"
-	// Marked reports conflict markers in the file. Otherwise it is the new base's version.
-	Marked bool
-}
+type (
+	// MergeConflict is a path changed by both sides without an automatic merge.
+	MergeConflict = merge.Conflict
+	// Labels names the sides in conflict markers.
+	Labels = merge.Labels
+)
+
+// IsMarker reports whether a line, without its end, is a conflict marker of any [Labels].
+func IsMarker(line string) bool { return merge.IsMarker(line) }
 
 // MergeError reports a change set in conflict with another base or change.
 type MergeError struct {
@@ -55,18 +57,17 @@ const newBase = "the new base"
 func (c *Checkout) RebaseMarked(ctx context.Context, cs *ChangeSet, base Base, labels Labels) (*ChangeSet, []MergeConflict, error) {
 	m, err := c.mergeTrees(ctx, cs.Base.Tree, cs.Tree, base.Tree, newBase)
 	if err == nil {
-		err = m.writeMarkers(labels)
+		err = m.MarkConflicts(labels)
 	}
 	var moved *ChangeSet
 	if err == nil {
-		m.dropBlocked()
-		moved, err = m.changeSet(ctx, base)
+		moved, err = c.mergedChange(ctx, m, base)
 	}
 	if err != nil {
 		return nil, nil, fmt.Errorf("rebase the change: %w", err)
 	}
 	moved.keepProblems(cs.Problems)
-	return moved, m.conflicts, nil
+	return moved, m.Conflicts, nil
 }
 
 // Merge returns the change set from a parent's tree to one with the fork's changes since base. It
@@ -106,40 +107,23 @@ func (c *Checkout) merge(ctx context.Context, old, now Tree, onto Base, name str
 	if err != nil {
 		return nil, err
 	}
-	if len(m.conflicts) > 0 {
-		return nil, &MergeError{With: name, Conflicts: m.conflicts}
+	if len(m.Conflicts) > 0 {
+		return nil, &MergeError{With: name, Conflicts: m.Conflicts}
 	}
-	return m.changeSet(ctx, onto)
+	return c.mergedChange(ctx, m, onto)
 }
 
-// dropBlocked drops edits blocked by entries of the new base: a file in place of a needed folder,
-// or a folder with kept files in place of a file.
-func (m *treeMerge) dropBlocked() {
-	kept := slices.DeleteFunc(slices.Clone(m.conflicts), func(c MergeConflict) bool { return c.Marked })
-	m.edits = slices.DeleteFunc(m.edits, func(e objects.Edit) bool {
-		i := slices.IndexFunc(kept, func(c MergeConflict) bool {
-			return e.Path != c.Path && pathname.Overlap(e.Path, c.Path)
-		})
-		if i < 0 || e.Mode == 0 {
-			return false
-		}
-		m.conflicts = append(m.conflicts, MergeConflict{Path: e.Path, Why: fmt.Sprintf("%q is in its way on %s", kept[i].Path, m.name)})
-		return true
-	})
-	m.sortConflicts()
+func (c *Checkout) mergeTrees(ctx context.Context, old, now, onto Tree, name string) (*merge.Merge, error) {
+	return merge.Trees(ctx, merge.Place{Repo: c.repo, Objects: c.objects, Work: c.work}, old.hash(), now.hash(), onto.hash(), name)
 }
 
-func (m *treeMerge) sortConflicts() {
-	slices.SortFunc(m.conflicts, func(a, b MergeConflict) int { return strings.Compare(a.Path, b.Path) })
-}
-
-// changeSet returns the merge result as a change set on onto.
-func (m *treeMerge) changeSet(ctx context.Context, onto Base) (*ChangeSet, error) {
-	tree, err := m.objects.Apply(m.onto, m.edits)
+// mergedChange returns the result of a merge as a change set on onto.
+func (c *Checkout) mergedChange(ctx context.Context, m *merge.Merge, onto Base) (*ChangeSet, error) {
+	tree, err := m.Tree()
 	if err != nil {
 		return nil, err
 	}
-	return m.Checkout.changeSet(ctx, onto, Tree(tree.String()))
+	return c.changeSet(ctx, onto, Tree(tree.String()))
 }
 
 // keepProblems adds problems only visible in the work tree.

@@ -203,6 +203,20 @@ func (s *Store) Commit(id plumbing.Hash) (*object.Commit, error) {
 	return c, nil
 }
 
+// Encoded returns the content of an object that go-git encodes.
+func Encoded(encode func(plumbing.EncodedObject) error) ([]byte, error) {
+	o := &plumbing.MemoryObject{}
+	if err := encode(o); err != nil {
+		return nil, err
+	}
+	r, err := o.Reader()
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	return io.ReadAll(r)
+}
+
 const maxAncestors = 200_000 // commits looked at in search of an ancestor
 
 // IsAncestor says whether old is now or an ancestor of it, as far as history

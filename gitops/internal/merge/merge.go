@@ -1,4 +1,7 @@
-package gitops
+// Package merge merges the changes between two trees into a third one, as `git merge` does. git
+// itself merges, in the private git folder and with copies of the required files only; no work tree
+// changes. It does not know bases, change sets or checkouts.
+package merge
 
 import (
 	"cmp"
@@ -18,49 +21,69 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/internal/index"
 	"github.com/agent-ci/agent-ci/gitops/internal/objects"
 	"github.com/agent-ci/agent-ci/gitops/internal/program"
+	"github.com/agent-ci/agent-ci/gitops/internal/repository"
 	"github.com/agent-ci/agent-ci/gitops/internal/worktree"
+	"github.com/agent-ci/agent-ci/policy/pathname"
 )
 
-// treeMerge is a `git merge-tree` of two changes of one tree. It runs in the private git folder,
-// with copies of the required files only.
-type treeMerge struct {
-	*Checkout
+// Conflict is a path changed by both sides without an automatic merge.
+type Conflict struct {
+	Path string
+	Why  string // "both changed the same lines"
+	// Marked reports conflict markers in the file. Otherwise it is the version of the tree merged into.
+	Marked bool
+}
+
+// Place is the repository in which trees are merged.
+type Place struct {
+	Repo    *repository.Repository
+	Objects *objects.Store
+	Work    *worktree.Worktree // has the attributes of trees
+}
+
+// Merge is the result of a `git merge-tree`.
+type Merge struct {
+	Conflicts []Conflict // sorted by path
+
+	place          Place
 	old, now, onto plumbing.Hash
-	name           string           // of onto
-	paths          map[string]sides // that git is given
-	renames        bool             // git is to look for renames
-	merging        *worktree.Merging
-	merged         plumbing.Hash   // the tree that git made of the paths
-	commits        [3]string       // that git was given
-	edits          []objects.Edit  // what the merge makes of onto
-	conflicts      []MergeConflict // sorted by path
+	ontoName       string
+	paths          map[string]sides // given to git
+	renames        bool             // git looks for renames
+	attributes     *worktree.Merging
+	merged         plumbing.Hash  // git's result of the paths
+	commits        [3]string      // given to git: old, onto, now
+	edits          []objects.Edit // turn onto into the result
 }
 
 // sides holds the entries of three trees at a path, in the order of index stages.
 type sides struct{ old, onto, now objects.Entry }
 
-// mergeTrees merges the differences of two trees into a third. name describes the third.
-func (c *Checkout) mergeTrees(ctx context.Context, old, now, onto Tree, name string) (*treeMerge, error) {
-	m := &treeMerge{
-		Checkout: c, old: old.hash(), now: now.hash(), onto: onto.hash(), name: name,
-		paths: map[string]sides{},
+// Trees merges the differences between old and now into onto. ontoName describes onto in the reasons of
+// conflicts. Conflicts are no error.
+func Trees(ctx context.Context, in Place, old, now, onto plumbing.Hash, ontoName string) (*Merge, error) {
+	m := &Merge{place: in, old: old, now: now, onto: onto, ontoName: ontoName, paths: map[string]sides{}}
+	if err := m.collectPaths(ctx); err != nil {
+		return nil, err
 	}
-	err := m.collectPaths(ctx)
-	if err == nil {
-		err = m.run(ctx)
+	if err := m.run(ctx); err != nil {
+		return nil, err
 	}
-	return m, err
+	return m, nil
 }
+
+// Tree writes the merged tree. A path in conflict is as in onto, or as [Merge.MarkConflicts] left it.
+func (m *Merge) Tree() (plumbing.Hash, error) { return m.place.Objects.Apply(m.onto, m.edits) }
 
 // collectPaths collects the paths that git needs: the change's and those in their way. If one side lacks
 // a file or folder that the other changed, git looks for renames and needs all changes of both.
-func (m *treeMerge) collectPaths(ctx context.Context) error {
-	changes, err := m.objects.Differences(ctx, m.old, m.now)
+func (m *Merge) collectPaths(ctx context.Context) error {
+	changes, err := m.place.Objects.Differences(ctx, m.old, m.now)
 	if err != nil {
 		return err
 	}
 	for _, d := range changes {
-		there, err := m.objects.Find(m.onto, d.Path)
+		there, err := m.place.Objects.Find(m.onto, d.Path)
 		if err != nil {
 			return err
 		}
@@ -82,7 +105,7 @@ func (m *treeMerge) collectPaths(ctx context.Context) error {
 	if !m.renames {
 		return nil
 	}
-	moved, err := m.objects.Differences(ctx, m.old, m.onto)
+	moved, err := m.place.Objects.Differences(ctx, m.old, m.onto)
 	if err != nil {
 		return err
 	}
@@ -95,8 +118,8 @@ func (m *treeMerge) collectPaths(ctx context.Context) error {
 }
 
 // collectBelow adds the files of a folder in onto where the change has a file.
-func (m *treeMerge) collectBelow(ctx context.Context, folder string, tree plumbing.Hash) error {
-	below, err := m.objects.Differences(ctx, plumbing.ZeroHash, tree)
+func (m *Merge) collectBelow(ctx context.Context, folder string, tree plumbing.Hash) error {
+	below, err := m.place.Objects.Differences(ctx, plumbing.ZeroHash, tree)
 	for _, d := range below {
 		if err == nil {
 			err = m.add(folder + "/" + d.Path)
@@ -107,12 +130,12 @@ func (m *treeMerge) collectBelow(ctx context.Context, folder string, tree plumbi
 
 // collectAbove checks the folders above a path: onto may have a file there, and a folder missing on
 // one side may have been renamed.
-func (m *treeMerge) collectAbove(d objects.Difference, there objects.Entry) error {
+func (m *Merge) collectAbove(d objects.Difference, there objects.Entry) error {
 	for dir := path.Dir(d.Path); dir != "."; dir = path.Dir(dir) {
 		var at [3]objects.Entry
 		for i, tree := range []plumbing.Hash{m.old, m.onto, m.now} {
 			var err error
-			if at[i], err = m.objects.Find(tree, dir); err != nil {
+			if at[i], err = m.place.Objects.Find(tree, dir); err != nil {
 				return err
 			}
 		}
@@ -126,13 +149,13 @@ func (m *treeMerge) collectAbove(d objects.Difference, there objects.Entry) erro
 }
 
 // add collects the entries of the three trees at a path.
-func (m *treeMerge) add(name string) error {
+func (m *Merge) add(name string) error {
 	var s sides
 	for _, side := range []struct {
 		tree  plumbing.Hash
 		entry *objects.Entry
 	}{{m.old, &s.old}, {m.onto, &s.onto}, {m.now, &s.now}} {
-		e, err := m.objects.Find(side.tree, name)
+		e, err := m.place.Objects.Find(side.tree, name)
 		if err != nil {
 			return err
 		}
@@ -146,7 +169,7 @@ func (m *treeMerge) add(name string) error {
 
 // addFolderFiles adds one file of each folder that would look empty to git. git treats a folder
 // without files as renamed.
-func (m *treeMerge) addFolderFiles() error {
+func (m *Merge) addFolderFiles() error {
 	for _, side := range []struct {
 		tree plumbing.Hash
 		of   func(sides) objects.Entry
@@ -174,13 +197,13 @@ func (m *treeMerge) addFolderFiles() error {
 }
 
 // anyFile returns a file in a folder, or "" without such a folder.
-func (m *treeMerge) anyFile(tree plumbing.Hash, name string) (string, error) {
-	e, err := m.objects.Find(tree, name)
+func (m *Merge) anyFile(tree plumbing.Hash, name string) (string, error) {
+	e, err := m.place.Objects.Find(tree, name)
 	if err != nil || !e.IsTree() {
 		return "", err
 	}
 	for e.IsTree() {
-		entries, err := m.objects.Tree(e.ID)
+		entries, err := m.place.Objects.Tree(e.ID)
 		if err != nil || len(entries) == 0 {
 			return "", err
 		}
@@ -191,7 +214,7 @@ func (m *treeMerge) anyFile(tree plumbing.Hash, name string) (string, error) {
 }
 
 // run starts the merge and parses its result.
-func (m *treeMerge) run(ctx context.Context) (err error) {
+func (m *Merge) run(ctx context.Context) (err error) {
 	var edits [3][]objects.Edit
 	for name, s := range m.paths {
 		for i, e := range []objects.Entry{s.old, s.onto, s.now} {
@@ -200,10 +223,10 @@ func (m *treeMerge) run(ctx context.Context) (err error) {
 	}
 	var trees [3]plumbing.Hash
 	for i := range edits {
-		if err := m.objects.OwnFiles(ctx, edits[i]); err != nil {
+		if err := m.place.Objects.OwnFiles(ctx, edits[i]); err != nil {
 			return err
 		}
-		if trees[i], err = m.objects.Apply(plumbing.ZeroHash, edits[i]); err != nil {
+		if trees[i], err = m.place.Objects.Apply(plumbing.ZeroHash, edits[i]); err != nil {
 			return err
 		}
 	}
@@ -212,11 +235,11 @@ func (m *treeMerge) run(ctx context.Context) (err error) {
 		if i > 0 {
 			commit.ParentHashes = []plumbing.Hash{plumbing.NewHash(m.commits[0])}
 		}
-		text, err := encoded(commit.Encode)
+		text, err := objects.Encoded(commit.Encode)
 		if err != nil {
 			return err
 		}
-		id, err := m.objects.WriteBytes(plumbing.CommitObject, text)
+		id, err := m.place.Objects.WriteBytes(plumbing.CommitObject, text)
 		if err != nil {
 			return err
 		}
@@ -227,7 +250,7 @@ func (m *treeMerge) run(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	git, err := m.repo.PrivateGit()
+	git, err := m.place.Repo.PrivateGit()
 	if err != nil {
 		return err
 	}
@@ -239,7 +262,7 @@ func (m *treeMerge) run(ctx context.Context) (err error) {
 	if err := m.parseOutput(string(out)); err != nil {
 		return err
 	}
-	made, err := m.objects.Differences(ctx, trees[1], m.merged)
+	made, err := m.place.Objects.Differences(ctx, trees[1], m.merged)
 	for _, d := range made {
 		m.edits = append(m.edits, d.Edit())
 	}
@@ -247,16 +270,16 @@ func (m *treeMerge) run(ctx context.Context) (err error) {
 }
 
 // attributeFiles writes onto's attribute files to a folder, for git to read as the work tree's.
-func (m *treeMerge) attributeFiles(ctx context.Context) (dir string, err error) {
-	if m.merging, err = m.work.Merging(ctx, m.onto, slices.Collect(maps.Keys(m.paths))); err != nil {
+func (m *Merge) attributeFiles(ctx context.Context) (dir string, err error) {
+	if m.attributes, err = m.place.Work.Merging(ctx, m.onto, slices.Collect(maps.Keys(m.paths))); err != nil {
 		return "", err
 	}
-	if dir, err = os.MkdirTemp(m.repo.Private, "merge-"); err != nil {
+	if dir, err = os.MkdirTemp(m.place.Repo.Private, "merge-"); err != nil {
 		return "", err
 	}
 	root, err := os.OpenRoot(dir)
 	if err == nil {
-		err = errors.Join(m.merging.WriteFiles(root), root.Close())
+		err = errors.Join(m.attributes.WriteFiles(root), root.Close())
 	}
 	if err != nil {
 		return "", errors.Join(err, os.RemoveAll(dir))
@@ -272,7 +295,7 @@ type gitReport struct {
 }
 
 // parseOutput parses the output of merge-tree -z: tree, conflicting stages, and messages.
-func (m *treeMerge) parseOutput(out string) error {
+func (m *Merge) parseOutput(out string) error {
 	fields := strings.Split(out, "\x00")
 	next := func() (field string) {
 		if len(fields) > 0 {
@@ -283,9 +306,7 @@ func (m *treeMerge) parseOutput(out string) error {
 	m.merged = plumbing.NewHash(next())
 	all := map[string]*gitReport{}
 	at := func(name string) *gitReport {
-		for _, commit := range m.commits {
-			name, _, _ = strings.Cut(name, "~"+commit) // where git moves a file out of the way
-		}
+		name = m.original(name)
 		if all[name] == nil {
 			all[name] = &gitReport{kinds: map[string][]string{}}
 		}
@@ -314,7 +335,7 @@ func (m *treeMerge) parseOutput(out string) error {
 	}
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		if why := m.why(name, all[name]); why != "" {
-			m.conflicts = append(m.conflicts, MergeConflict{Path: name, Why: why})
+			m.Conflicts = append(m.Conflicts, Conflict{Path: name, Why: why})
 		}
 	}
 	return nil
@@ -326,9 +347,9 @@ const (
 )
 
 // why returns the reason of a path's conflict, or "".
-func (m *treeMerge) why(name string, t *gitReport) string {
+func (m *Merge) why(name string, t *gitReport) string {
 	names := func(kind string) []string { return t.kinds["CONFLICT ("+kind+")"] }
-	if driver := m.merging.Driver(name); driver != "" && t.kinds["Auto-merging"] != nil {
+	if driver := m.attributes.Driver(name); driver != "" && t.kinds["Auto-merging"] != nil {
 		return fmt.Sprintf("both changed it, and agent-ci does not run its merge driver %q", driver)
 	}
 	old, onto, here := t.modes[1], t.modes[2], t.modes[3]
@@ -338,59 +359,83 @@ func (m *treeMerge) why(name string, t *gitReport) string {
 	case old == 0 && onto == 0 && here == 0:
 		return ""
 	case names("file/directory") != nil && here != 0:
-		return "it is a folder on " + m.name
+		return "it is a folder on " + m.ontoName
 	case names("file/directory") != nil && old == 0:
-		return fmt.Sprintf("it is a file on %s, and a folder here", m.name)
+		return fmt.Sprintf("it is a file on %s, and a folder here", m.ontoName)
 	case len(split) == 3:
-		return fmt.Sprintf("%q is renamed to %q here, and to %q on %s", split[0], split[2], split[1], m.name)
+		return fmt.Sprintf("%q is renamed to %q here, and to %q on %s", split[0], split[2], split[1], m.ontoName)
 	case len(lost) == 2 && here != 0:
-		return fmt.Sprintf("%q is renamed to %q here, and deleted on %s", lost[1], lost[0], m.name)
+		return fmt.Sprintf("%q is renamed to %q here, and deleted on %s", lost[1], lost[0], m.ontoName)
 	case len(lost) == 2:
-		return fmt.Sprintf("%q is deleted here, and renamed to %q on %s", lost[1], lost[0], m.name)
+		return fmt.Sprintf("%q is deleted here, and renamed to %q on %s", lost[1], lost[0], m.ontoName)
 	case len(moved) == 2 && here != 0:
-		return fmt.Sprintf("%q is added here, and its folder is renamed on %s", moved[1], m.name)
+		return fmt.Sprintf("%q is added here, and its folder is renamed on %s", moved[1], m.ontoName)
 	case len(moved) == 2:
-		return fmt.Sprintf("%q is added on %s, and its folder is renamed here", moved[1], m.name)
+		return fmt.Sprintf("%q is added on %s, and its folder is renamed here", moved[1], m.ontoName)
 	case !plain(cmp.Or(old, index.Regular)) || !plain(onto) || !plain(here):
 		return "both changed it, and it is a link or a submodule on one side"
 	case onto == 0:
-		return "changed here and deleted on " + m.name
+		return "changed here and deleted on " + m.ontoName
 	case here == 0:
-		return "deleted here and changed on " + m.name
+		return "deleted here and changed on " + m.ontoName
 	case names("binary") != nil:
 		return "both changed it, and it is binary"
 	case old == 0:
-		return fmt.Sprintf(addedTwice, m.name)
+		return fmt.Sprintf(addedTwice, m.ontoName)
 	}
 	return sameLines
 }
 
-// writeMarkers replaces git's markers by those of labels. Conflicts without markers keep onto's version.
-func (m *treeMerge) writeMarkers(labels Labels) error {
-	for i := range m.conflicts {
-		c := &m.conflicts[i]
+// MarkConflicts replaces git's conflict markers by those of labels. A file without lines, or on one
+// side only, becomes onto's version.
+func (m *Merge) MarkConflicts(labels Labels) error {
+	for i := range m.Conflicts {
+		c := &m.Conflicts[i]
 		at := slices.IndexFunc(m.edits, func(e objects.Edit) bool { return e.Path == c.Path })
-		if at >= 0 && (c.Why == sameLines || c.Why == fmt.Sprintf(addedTwice, m.name)) {
-			text, err := m.objects.BlobBytes(m.edits[at].ID, maxMarkedBytes)
+		if at >= 0 && (c.Why == sameLines || c.Why == fmt.Sprintf(addedTwice, m.ontoName)) {
+			text, err := m.place.Objects.BlobBytes(m.edits[at].ID, maxMarkedBytes)
 			if err != nil && !errors.As(err, new(*objects.TooLargeError)) {
 				return err
 			}
 			marked, found := labels.relabel(string(text))
 			if c.Marked = found; found {
-				if m.edits[at].ID, err = m.objects.WriteBytes(plumbing.BlobObject, []byte(marked)); err != nil {
+				if m.edits[at].ID, err = m.place.Objects.WriteBytes(plumbing.BlobObject, []byte(marked)); err != nil {
 					return err
 				}
 			}
 		}
 	}
 	m.edits = slices.DeleteFunc(m.edits, func(e objects.Edit) bool {
-		name := e.Path
-		for _, commit := range m.commits {
-			name, _, _ = strings.Cut(name, "~"+commit)
-		}
-		return slices.ContainsFunc(m.conflicts, func(c MergeConflict) bool { return c.Path == name && !c.Marked })
+		name := m.original(e.Path)
+		return slices.ContainsFunc(m.Conflicts, func(c Conflict) bool { return c.Path == name && !c.Marked })
 	})
+	m.dropBlocked()
 	return nil
+}
+
+// dropBlocked drops edits blocked by entries of onto: a file in place of a needed folder, or a folder
+// with kept files in place of a file.
+func (m *Merge) dropBlocked() {
+	kept := slices.DeleteFunc(slices.Clone(m.Conflicts), func(c Conflict) bool { return c.Marked })
+	m.edits = slices.DeleteFunc(m.edits, func(e objects.Edit) bool {
+		i := slices.IndexFunc(kept, func(c Conflict) bool {
+			return e.Path != c.Path && pathname.Overlap(e.Path, c.Path)
+		})
+		if i < 0 || e.Mode == 0 {
+			return false
+		}
+		m.Conflicts = append(m.Conflicts, Conflict{Path: e.Path, Why: fmt.Sprintf("%q is in its way on %s", kept[i].Path, m.ontoName)})
+		return true
+	})
+	slices.SortFunc(m.Conflicts, func(a, b Conflict) int { return strings.Compare(a.Path, b.Path) })
+}
+
+// original returns the path of a file that git moved out of the way.
+func (m *Merge) original(name string) string {
+	for _, commit := range m.commits {
+		name, _, _ = strings.Cut(name, "~"+commit)
+	}
+	return name
 }
 
 // maxMarkedBytes is the largest file with markers, in bytes.

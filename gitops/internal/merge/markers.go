@@ -1,4 +1,4 @@
-package gitops
+package merge
 
 import (
 	"slices"
@@ -13,12 +13,12 @@ type Labels struct{ Ours, Base, Theirs string }
 // markerSign ends every conflict marker of ours, to distinguish it from similar lines.
 const markerSign = " (agent-ci)"
 
-// Markers are before the lines of ours, the base, and theirs, and behind all.
+// Markers returns the lines before ours, before the base, before theirs, and after all.
 func (l Labels) Markers() [4]string {
 	return [4]string{"<<<<<<< " + l.Ours + markerSign, "||||||| " + l.Base + markerSign, "======= " + l.Theirs + markerSign, ">>>>>>> " + l.Theirs + markerSign}
 }
 
-// IsMarker says whether a line, without its end, is a mark.
+// IsMarker reports whether a line, without its end, is a marker of any labels.
 func IsMarker(line string) bool {
 	if !strings.HasSuffix(line, markerSign) {
 		return false
