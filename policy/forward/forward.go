@@ -12,10 +12,10 @@ import (
 	"time"
 )
 
-// MaxConnections is the number of simultaneous connections. Further ones wait, first here, then in
+// maxConnections is the number of simultaneous connections. Further ones wait, first here, then in
 // the kernel. A client that has closed its sending side may be gone, so the oldest such connection
 // ends for a waiting one.
-const MaxConnections = 256
+const maxConnections = 256
 
 // connectWait is how long connecting may take.
 const connectWait = 20 * time.Second
@@ -43,7 +43,7 @@ type connection struct{ from, to net.Conn }
 
 // Start copies connections of l to those of dial. Close closes l.
 func Start(l net.Listener, dial func(context.Context) (net.Conn, error)) *Forwarder {
-	f := &Forwarder{listener: l, dial: dial, slots: make(chan struct{}, MaxConnections), open: make(map[net.Conn]struct{}), halfClosedSignal: make(chan struct{}, 1)}
+	f := &Forwarder{listener: l, dial: dial, slots: make(chan struct{}, maxConnections), open: make(map[net.Conn]struct{}), halfClosedSignal: make(chan struct{}, 1)}
 	f.ctx, f.cancel = context.WithCancel(context.Background())
 	f.work.Go(f.accept)
 	return f

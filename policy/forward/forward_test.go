@@ -147,13 +147,13 @@ func TestBoundsConnections(t *testing.T) {
 	serve(t, far, func(conn net.Conn) { _, _ = io.Copy(conn, conn) })
 	f := Start(near, dialer(far))
 	defer f.Close()
-	conns := make([]*net.TCPConn, MaxConnections)
+	conns := make([]*net.TCPConn, maxConnections)
 	for i := range conns {
 		conns[i] = connect(t, near)
 		echo(t, conns[i])
 	}
 	late := connect(t, near)
-	if n := len(f.slots); n != MaxConnections {
+	if n := len(f.slots); n != maxConnections {
 		t.Errorf("%d are carried", n)
 	}
 	if err := conns[0].Close(); err != nil {
@@ -183,7 +183,7 @@ func TestGoneClientsFreeSlots(t *testing.T) {
 		return conn
 	}
 	stays := one()
-	for range 2 * MaxConnections {
+	for range 2 * maxConnections {
 		if err := one().Close(); err != nil {
 			t.Fatal(err)
 		}
@@ -191,7 +191,7 @@ func TestGoneClientsFreeSlots(t *testing.T) {
 	if _, err := stays.Write([]byte("y")); err != nil {
 		t.Errorf("a client that is there was ended: %v", err)
 	}
-	if got := len(f.slots); got > MaxConnections {
+	if got := len(f.slots); got > maxConnections {
 		t.Errorf("%d places are taken", got)
 	}
 }

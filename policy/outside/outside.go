@@ -31,9 +31,9 @@ func (u *Use) Note(path, dir string, env []string, args ...string) error {
 		return fmt.Errorf("start %s: it is no use of the list", path)
 	case !filepath.IsAbs(path) || !filepath.IsAbs(dir):
 		return fmt.Errorf("start %s in %q: both have to be absolute", path, dir)
-	case u.Commands != nil && !slices.Contains(u.Commands, commandOf(args)):
+	case u.commands != nil && !slices.Contains(u.commands, commandOf(args)):
 		return fmt.Errorf("start %s %s: %s has no such command", path, commandOf(args), u.Name)
-	case u.Folder == Root && dir != Root:
+	case u.folder == Root && dir != Root:
 		return fmt.Errorf("start %s in %s: %s is started in %s", path, dir, u.Name, Root)
 	}
 	return u.audit(path, dir, env, args)
@@ -65,7 +65,7 @@ func (u *Use) passed(env []string) []string {
 
 // gets reports whether the use lists a variable.
 func (u *Use) gets(name string) bool {
-	return u.Takes(name) || slices.ContainsFunc(u.Set, func(listed string) bool { return matches(name, listed) })
+	return u.Takes(name) || slices.ContainsFunc(u.set, func(listed string) bool { return matches(name, listed) })
 }
 
 // matches reports whether a listed name matches a variable. A final asterisk matches any ending.

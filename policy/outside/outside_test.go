@@ -80,7 +80,7 @@ func TestFind(t *testing.T) {
 func TestStartsNoGitThatReadsSubmodules(t *testing.T) {
 	for _, use := range []*Use{GitPrivate, GitConfig} {
 		for _, command := range []string{"add", "status", "diff", "diff-files", "diff-index", "commit", "stash", "checkout", "reset", "merge", "rebase", "submodule"} {
-			if len(use.Commands) == 0 || slices.Contains(use.Commands, command) {
+			if len(use.commands) == 0 || slices.Contains(use.commands, command) {
 				t.Errorf("%s: %s", use.Name, command)
 			}
 		}
@@ -122,12 +122,12 @@ func TestListIsDocumented(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(string(page), "\n"+Table()+"\n") {
-		t.Errorf("docs/internals/security.md does not have the list as it is:\n%s", Table())
+	if !strings.Contains(string(page), "\n"+table()+"\n") {
+		t.Errorf("docs/internals/security.md does not have the list as it is:\n%s", table())
 	}
 	names := map[string]bool{}
 	for _, u := range Uses() {
-		if names[u.Name] || slices.Contains([]string{u.Name, u.Program, u.Folder, u.Starts}, "") {
+		if names[u.Name] || slices.Contains([]string{u.Name, u.program, u.folder, u.starts}, "") {
 			t.Errorf("the row of %q is not whole, or there are two", u.Name)
 		}
 		names[u.Name] = true

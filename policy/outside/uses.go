@@ -10,17 +10,17 @@ import (
 // Use is one reason to start a program outside of any sandbox.
 type Use struct {
 	Name    string
-	Program string // what is started, and who chooses it
-	// Commands lists the permitted subcommands of git. Nil means another program, or many
+	program string // what is started, and who chooses it
+	// commands lists the permitted subcommands of git. Nil means another program, or many
 	// subcommands. `git status` and similar ones are never permitted: they start programs from a
 	// submodule's configuration.
-	Commands []string
-	Folder   string // where: Root, or words for a folder that the caller gives
-	// Taken lists variables passed from agent-ci's environment, Set those set by agent-ci. A final
+	commands []string
+	folder   string // where: Root, or words for a folder that the caller gives
+	// taken lists variables passed from agent-ci's environment, set those set by agent-ci. A final
 	// asterisk matches any ending.
-	Taken, Set []string
-	Words      string // the same for a person, where it is not "none"
-	Starts     string // which programs it starts in turn
+	taken, set []string
+	words      string // the same for a person, where it is not "none"
+	starts     string // which programs it starts in turn
 }
 
 // Root is a folder without repositories and programs to find.
@@ -28,76 +28,76 @@ const Root = "/"
 
 // Takes reports whether a variable of agent-ci's own environment is for the program.
 func (u *Use) Takes(name string) bool {
-	return slices.ContainsFunc(u.Taken, func(listed string) bool { return matches(name, listed) })
+	return slices.ContainsFunc(u.taken, func(listed string) bool { return matches(name, listed) })
 }
 
 var (
 	// Stage is the process inside a sandbox, before it is one.
 	Stage = &Use{
-		Name: "the process inside a sandbox", Program: "agent-ci itself, by `/proc/self/exe`", Folder: Root,
-		Set: []string{"GOMAXPROCS"}, Words: "`GOMAXPROCS`",
-		Starts: "commands, in the sandbox that it makes first",
+		Name: "the process inside a sandbox", program: "agent-ci itself, by `/proc/self/exe`", folder: Root,
+		set: []string{"GOMAXPROCS"}, words: "`GOMAXPROCS`",
+		starts: "commands, in the sandbox that it makes first",
 	}
 	// Unconfined starts the commands of a job without a sandbox.
 	Unconfined = &Use{
 		Name:    "whatever a run starts under `policy.sandbox: danger-full-access`",
-		Program: "model, job or base commit, by the job's rules for commands",
-		Folder:  "the one that is asked for, else the checkout",
-		Taken:   []string{"*"}, Words: "that of [commands](../reference/policy.md#secrets)",
-		Starts: "anything, with all rights of the user",
+		program: "model, job or base commit, by the job's rules for commands",
+		folder:  "the one that is asked for, else the checkout",
+		taken:   []string{"*"}, words: "that of [commands](../reference/policy.md#secrets)",
+		starts: "anything, with all rights of the user",
 	}
 	// Hook is a hook of the operator's file.
 	Hook = &Use{
 		Name:    "a hook with `trusted: operator`",
-		Program: "the operator's file; looked for neither in the checkout nor in what commands can write",
-		Folder:  "a fresh tree of the base commit, which commands can't write",
-		Taken:   []string{"*"}, Words: "facts of machine and workflow: no token, nothing by which an interpreter finds code ([hooks.md](../reference/hooks.md#where-they-run))",
-		Starts: "anything, with all rights of the user",
+		program: "the operator's file; looked for neither in the checkout nor in what commands can write",
+		folder:  "a fresh tree of the base commit, which commands can't write",
+		taken:   []string{"*"}, words: "facts of machine and workflow: no token, nothing by which an interpreter finds code ([hooks.md](../reference/hooks.md#where-they-run))",
+		starts: "anything, with all rights of the user",
 	}
 	// GitConfig reads the git configuration of user, machine and checkout.
 	GitConfig = &Use{
-		Name: "git on a checkout", Program: gitOfUser, Folder: "the checkout", Commands: []string{"config", "remote"},
-		Taken: append(slices.Clone(toolVariables), "GIT_CONFIG*"), Set: quietVariables,
-		Words:  "the tools' variables and `GIT_CONFIG*`; git's are set",
-		Starts: "nothing",
+		Name: "git on a checkout", program: gitOfUser, folder: "the checkout", commands: []string{"config", "remote"},
+		taken: append(slices.Clone(toolVariables), "GIT_CONFIG*"), set: quietVariables,
+		words:  "the tools' variables and `GIT_CONFIG*`; git's are set",
+		starts: "nothing",
 	}
 	// GitPrivate is git with a private git folder: configuration, hooks and objects of the repository are not
 	// its own.
 	GitPrivate = &Use{
-		Name: "git with a private git folder", Program: gitOfUser,
-		Commands: []string{"diff-tree", "apply", "grep", "read-tree", "write-tree", "merge-tree", "update-index", "checkout-index", "check-attr"},
-		Folder:   "the checkout, a fresh tree, or an empty folder of the run",
-		Taken:    toolVariables,
-		Set:      append([]string{"GIT_CONFIG_NOSYSTEM", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_GLOBAL", "GIT_ALTERNATE_OBJECT_DIRECTORIES"}, quietVariables...),
-		Words:    "the tools' variables; git's are set, and no configuration is read but its own",
-		Starts:   "nothing: no filter, no hook, no fsmonitor, nothing in a submodule",
+		Name: "git with a private git folder", program: gitOfUser,
+		commands: []string{"diff-tree", "apply", "grep", "read-tree", "write-tree", "merge-tree", "update-index", "checkout-index", "check-attr"},
+		folder:   "the checkout, a fresh tree, or an empty folder of the run",
+		taken:    toolVariables,
+		set:      append([]string{"GIT_CONFIG_NOSYSTEM", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_GLOBAL", "GIT_ALTERNATE_OBJECT_DIRECTORIES"}, quietVariables...),
+		words:    "the tools' variables; git's are set, and no configuration is read but its own",
+		starts:   "nothing: no filter, no hook, no fsmonitor, nothing in a submodule",
 	}
 	// GitRemote runs git with other repositories and makes checkouts of them for campaigns.
 	GitRemote = &Use{
-		Name: "git on other repositories: `ls-remote`, `clone`, `fetch`, `push`, and for campaigns `init`, `reset`", Program: gitOfUser, Folder: Root,
-		Taken: remoteVariables,
-		Set: []string{
+		Name: "git on other repositories: `ls-remote`, `clone`, `fetch`, `push`, and for campaigns `init`, `reset`", program: gitOfUser, folder: Root,
+		taken: remoteVariables,
+		set: []string{
 			"LC_ALL", "GIT_TERMINAL_PROMPT", "GIT_ASKPASS", "GIT_NO_REPLACE_OBJECTS", "GIT_CONFIG_COUNT", "GIT_CONFIG_KEY_*", "GIT_CONFIG_VALUE_*",
 			"GIT_DIR", "GIT_ALTERNATE_OBJECT_DIRECTORIES",
 		},
-		Words:  "the remotes' variables, no token: that comes through a pipe, for one host; git's are set, and its folder, if any, is private",
-		Starts: "`sh`, which reads that pipe; without a token, credential helpers of the user's configuration; for a repository on this machine that commands can't write, its hooks, as every push does; no filter, no hook of another repository",
+		words:  "the remotes' variables, no token: that comes through a pipe, for one host; git's are set, and its folder, if any, is private",
+		starts: "`sh`, which reads that pipe; without a token, credential helpers of the user's configuration; for a repository on this machine that commands can't write, its hooks, as every push does; no filter, no hook of another repository",
 	}
 	// SSHConfig asks ssh for the host behind an alias.
 	SSHConfig = &Use{
-		Name: "`ssh -G`, for an origin that names no host of the forge", Program: "ssh, found as git is", Folder: Root,
-		Taken: []string{"PATH", "HOME"}, Words: "`PATH` and `HOME`",
-		Starts: "what `Match exec` in the user's `.ssh/config` names; it connects to nothing",
+		Name: "`ssh -G`, for an origin that names no host of the forge", program: "ssh, found as git is", folder: Root,
+		taken: []string{"PATH", "HOME"}, words: "`PATH` and `HOME`",
+		starts: "what `Match exec` in the user's `.ssh/config` names; it connects to nothing",
 	}
 	// GitVersion is git asked for its version.
 	GitVersion = &Use{
-		Name: "`git --version`, before a checkout is opened, and for `agent-ci doctor`", Program: gitOfUser, Folder: Root, Starts: "nothing",
+		Name: "`git --version`, before a checkout is opened, and for `agent-ci doctor`", program: gitOfUser, folder: Root, starts: "nothing",
 	}
 	// Run is a run of a campaign.
 	Run = &Use{
-		Name: "a run of a campaign on this machine", Program: "agent-ci itself, by its path", Folder: "that of the campaign, in the ledger's",
-		Taken: []string{"*"}, Words: "agent-ci's own, without what is of one step of a workflow",
-		Starts: "what this list has",
+		Name: "a run of a campaign on this machine", program: "agent-ci itself, by its path", folder: "that of the campaign, in the ledger's",
+		taken: []string{"*"}, words: "agent-ci's own, without what is of one step of a workflow",
+		starts: "what this list has",
 	}
 )
 
@@ -129,21 +129,21 @@ func Uses() []*Use {
 	return []*Use{GitConfig, GitPrivate, GitRemote, SSHConfig, GitVersion, Hook, Unconfined, Run, Stage}
 }
 
-// Table returns the uses as a Markdown table with their variables.
-func Table() string {
+// table returns the uses as a Markdown table with their variables.
+func table() string {
 	var b strings.Builder
 	b.WriteString("| what | program, and who chooses it | folder | environment | starts in turn |\n|---|---|---|---|---|\n")
 	for _, u := range Uses() {
 		what := u.Name
-		if len(u.Commands) > 0 {
-			what += ": `" + strings.Join(u.Commands, "`, `") + "`"
+		if len(u.commands) > 0 {
+			what += ": `" + strings.Join(u.commands, "`, `") + "`"
 		}
-		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", what, u.Program, cmp.Or(map[string]string{Root: "`/`"}[u.Folder], u.Folder), cmp.Or(u.Words, "none"), u.Starts)
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", what, u.program, cmp.Or(map[string]string{Root: "`/`"}[u.folder], u.folder), cmp.Or(u.words, "none"), u.starts)
 	}
 	for _, list := range []struct {
 		name  string
 		names []string
-	}{{"The tools' variables", toolVariables}, {"The remotes' variables", remoteVariables}, {"Git's variables", GitPrivate.Set}} {
+	}{{"The tools' variables", toolVariables}, {"The remotes' variables", remoteVariables}, {"Git's variables", GitPrivate.set}} {
 		fmt.Fprintf(&b, "\n%s: `%s`.\n", list.name, strings.Join(list.names, "`, `"))
 	}
 	return b.String()

@@ -52,7 +52,7 @@ var recordFailureReply = reply{
 	body: "agent-ci could not record this request, and reaches nothing without a record.\n",
 }
 
-// bodyTooLongReply answers a request with a body above Limits.Bytes.
+// bodyTooLongReply answers a request with a body above limits.bytes.
 var bodyTooLongReply = reply{status: http.StatusRequestEntityTooLarge, errorText: "http_request_error", body: "agent-ci sends no body that long.\n"}
 
 // connectFailureReply reports a failed connection to an allowed target.
@@ -99,7 +99,7 @@ func (p *Proxy) answer(w http.ResponseWriter, r *http.Request, a reply) {
 	}
 	defer conn.Close()
 	defer context.AfterFunc(p.ctx, func() { _ = conn.Close() })()
-	_ = conn.SetDeadline(time.Now().Add(p.limits.Header))
+	_ = conn.SetDeadline(time.Now().Add(p.limits.header))
 	_, _ = fmt.Fprintf(conn, "HTTP/1.1 %d %s\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: %d\r\nProxy-Status: agent-ci; error=%s\r\nConnection: close\r\n\r\n%s",
 		a.status, statusPhrase(a.phrase), len(a.body), a.errorText, a.body)
 	drainBeforeClose(conn)

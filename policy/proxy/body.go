@@ -109,7 +109,7 @@ func (p *Proxy) searchRest(b *searchedBody, control *http.ResponseController, br
 	p.work.Go(func() {
 		defer close(searched)
 		<-b.closed
-		b.drain(p.limits.Bytes)
+		b.drain(p.limits.bytes)
 		if b.found.Load() != nil {
 			breakOff()
 		}
@@ -121,7 +121,7 @@ func (p *Proxy) searchRest(b *searchedBody, control *http.ResponseController, br
 		select {
 		case <-searched:
 		case <-late.C:
-			_ = control.SetReadDeadline(time.Now().Add(p.limits.Idle)) // ends what still reads
+			_ = control.SetReadDeadline(time.Now().Add(p.limits.idle)) // ends what still reads
 		}
 	}
 }

@@ -198,10 +198,10 @@ func TestNamesOfAnnouncedTrailersAreSearched(t *testing.T) {
 // A reader that outlives its exchange does not end the next one on the connection.
 func TestAnExchangeThatIsOverIsNotEnded(t *testing.T) {
 	t.Parallel()
-	p := &Proxy{limits: DefaultLimits}
+	p := &Proxy{limits: defaultLimits}
 	idle := p.newIdleTimer(func() {})
 	late := p.watch(strings.NewReader("it comes late"), idle)
-	idle.Stop()
+	idle.stop()
 	if _, err := io.ReadAll(late); err != nil {
 		t.Fatal(err)
 	}

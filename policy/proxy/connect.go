@@ -21,7 +21,7 @@ func (e *refusedError) Error() string { return e.Target + " is refused. " + e.Re
 // permitted, and only the checked addresses are dialled, without a second lookup. If another proxy
 // leads to the target, that proxy resolves and dials.
 func (p *Proxy) connect(ctx context.Context, t reach.Target, private bool) (net.Conn, error) {
-	ctx, cancel := context.WithTimeout(ctx, p.limits.Connect)
+	ctx, cancel := context.WithTimeout(ctx, p.limits.connect)
 	defer cancel()
 	if via := p.via(t); via != nil {
 		if err := p.fit(t, []netip.Addr{t.Addr}, private); err != nil {
@@ -52,7 +52,7 @@ func (p *Proxy) connectPlain(ctx context.Context, t reach.Target, private bool) 
 	if err := p.fit(t, []netip.Addr{t.Addr}, private); err != nil {
 		return nil, nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, p.limits.Connect)
+	ctx, cancel := context.WithTimeout(ctx, p.limits.connect)
 	defer cancel()
 	conn, err = p.dialVia(ctx, via)
 	return conn, via, err

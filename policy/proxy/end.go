@@ -56,7 +56,7 @@ func (p *Proxy) intercept(w http.ResponseWriter, r *http.Request, t reach.Target
 	}
 	conn := &interceptedConn{Conn: client, early: early.Reader, target: t, HostDecision: d}
 	conn.forget = context.AfterFunc(p.ctx, func() { _ = client.Close() })
-	_ = client.SetDeadline(time.Now().Add(p.limits.Header))
+	_ = client.SetDeadline(time.Now().Add(p.limits.header))
 	if _, err := io.WriteString(client, "HTTP/1.1 200 Connection established\r\n\r\n"); err != nil {
 		_ = conn.Close()
 		return
@@ -118,7 +118,7 @@ func (p *Proxy) refuseHandshake(conn *interceptedConn, err error) {
 	if err != nil {
 		a = recordFailureReply
 	}
-	_ = conn.SetDeadline(time.Now().Add(p.limits.Header))
+	_ = conn.SetDeadline(time.Now().Add(p.limits.header))
 	_, _ = fmt.Fprintf(conn, "HTTP/1.1 %d %s\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s", a.status, statusPhrase(a.phrase), len(a.body), a.body)
 	drainBeforeClose(conn)
 }
@@ -149,7 +149,7 @@ func (p *Proxy) newInside(addr net.Addr) *inside {
 	both.SetHTTP1(true)
 	both.SetHTTP2(true)
 	server := &http.Server{
-		Handler: http.HandlerFunc(p.serveInside), Protocols: both, ReadHeaderTimeout: p.limits.Header, IdleTimeout: p.limits.Idle, MaxHeaderBytes: maxWaitingHeader,
+		Handler: http.HandlerFunc(p.serveInside), Protocols: both, ReadHeaderTimeout: p.limits.header, IdleTimeout: p.limits.idle, MaxHeaderBytes: maxWaitingHeader,
 		HTTP2: &http.HTTP2Config{MaxConcurrentStreams: maxStreams}, DisableGeneralOptionsHandler: true, ErrorLog: log.New(io.Discard, "", 0),
 		BaseContext: func(net.Listener) context.Context { return p.ctx }, ConnState: p.count,
 		ConnContext: func(ctx context.Context, conn net.Conn) context.Context {

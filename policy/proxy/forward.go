@@ -19,7 +19,7 @@ import (
 // forward sends a plain request as the proxy's own: host from the first line, new framing, no
 // hop-by-hop headers. Every request gets its own connection to a checked address.
 func (p *Proxy) forward(w http.ResponseWriter, r *http.Request, t reach.Target, private bool) {
-	if r.ContentLength > p.limits.Bytes {
+	if r.ContentLength > p.limits.bytes {
 		p.answer(w, r, bodyTooLongReply)
 		return
 	}
@@ -33,7 +33,7 @@ func (p *Proxy) forward(w http.ResponseWriter, r *http.Request, t reach.Target, 
 	defer cancel()
 	control := http.NewResponseController(w)
 	idle := p.endWhenIdle(control, cancel)
-	defer idle.Stop()
+	defer idle.stop()
 	transport := singleRequestTransport(server, via)
 	defer transport.CloseIdleConnections()
 	body, problem := p.search(r, t, idle)
@@ -189,7 +189,7 @@ type idleReader struct {
 }
 
 func (p *Proxy) watch(from io.Reader, idle *idleTimer) *idleReader {
-	return &idleReader{from, idle, p.limits.Bytes}
+	return &idleReader{from, idle, p.limits.bytes}
 }
 
 func (w *idleReader) Read(to []byte) (int, error) {

@@ -15,12 +15,12 @@ type idleTimer struct {
 	over  bool
 }
 
-// newIdleTimer calls end after Limits.Idle without data.
+// newIdleTimer calls end after limits.idle without data.
 func (p *Proxy) newIdleTimer(end func()) *idleTimer {
-	return &idleTimer{wait: p.limits.Idle, timer: time.AfterFunc(p.limits.Idle, end)}
+	return &idleTimer{wait: p.limits.idle, timer: time.AfterFunc(p.limits.idle, end)}
 }
 
-// endWhenIdle aborts an exchange after Limits.Idle: the request to the target and the client's
+// endWhenIdle aborts an exchange after limits.idle: the request to the target and the client's
 // reads and writes.
 func (p *Proxy) endWhenIdle(client *http.ResponseController, cancel func()) *idleTimer {
 	return p.newIdleTimer(func() {
@@ -39,8 +39,8 @@ func (s *idleTimer) restart() {
 	}
 }
 
-// Stop ends the watch.
-func (s *idleTimer) Stop() {
+// stop ends the watch.
+func (s *idleTimer) stop() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.over = true

@@ -34,7 +34,7 @@ func (p *Proxy) serveInside(w http.ResponseWriter, r *http.Request) {
 		p.refuse(w, t, http.StatusForbidden, policy.NotForCredential(refused))
 		return
 	}
-	if r.ContentLength > p.limits.Bytes {
+	if r.ContentLength > p.limits.bytes {
 		writeReply(w, bodyTooLongReply)
 		return
 	}
@@ -113,7 +113,7 @@ func (p *Proxy) exchange(w http.ResponseWriter, r *http.Request, x *credential.E
 	defer cancel()
 	control := http.NewResponseController(w)
 	idle := p.endWhenIdle(control, cancel)
-	defer idle.Stop()
+	defer idle.stop()
 	body, problem := p.search(r, t, idle)
 	switch {
 	case problem != nil:

@@ -43,8 +43,8 @@ type Options struct {
 	// Via returns the URL of the proxy to use for a target, with user and password, or nil. That
 	// proxy resolves names, so addresses stay unchecked.
 	Via func(reach.Target) *url.URL
-	// ViaRoots lists the authorities for such a proxy with TLS. Nil uses the machine's.
-	ViaRoots *x509.CertPool
+	// viaRoots lists the authorities for such a proxy with TLS. Nil uses the machine's.
+	viaRoots *x509.CertPool
 
 	// Credentials are inserted into requests to their hosts. The proxy terminates TLS there with
 	// certificates of Authority. Nil means none.
@@ -56,7 +56,7 @@ type Options struct {
 	// concurrently.
 	Used func(name string, to reach.Target) error
 
-	Limits Limits // zero values mean DefaultLimits
+	limits limits // zero values mean defaultLimits
 }
 
 // Request is a request of a command and its decision.
@@ -67,17 +67,17 @@ type Request struct {
 	policy.HostDecision
 }
 
-// Limits bounds the proxy's work for commands.
-type Limits struct {
-	Connections int           // at once; more wait
-	Header      time.Duration // that a request's header may take
-	Connect     time.Duration // that resolving and dialling may take
-	Idle        time.Duration // without a byte in either direction
-	Bytes       int64         // of a body, or through a tunnel in one direction
+// limits bounds the proxy's work for commands.
+type limits struct {
+	connections int           // at once; more wait
+	header      time.Duration // that a request's header may take
+	connect     time.Duration // that resolving and dialling may take
+	idle        time.Duration // without a byte in either direction
+	bytes       int64         // of a body, or through a tunnel in one direction
 }
 
-// DefaultLimits suit the downloads of a build.
-var DefaultLimits = Limits{Connections: 128, Header: 10 * time.Second, Connect: 20 * time.Second, Idle: 5 * time.Minute, Bytes: 8 << 30}
+// defaultLimits suit the downloads of a build.
+var defaultLimits = limits{connections: 128, header: 10 * time.Second, connect: 20 * time.Second, idle: 5 * time.Minute, bytes: 8 << 30}
 
 // maxHeader bounds the header of a request and of an answer, in bytes.
 const maxHeader = 64 << 10
@@ -85,7 +85,7 @@ const maxHeader = 64 << 10
 // Proxy serves until Close.
 type Proxy struct {
 	options     Options
-	limits      Limits
+	limits      limits
 	server      *http.Server
 	guard       *credential.Guard // nil without credentials
 	interceptor *inside
@@ -102,18 +102,18 @@ type Proxy struct {
 // Start serves on l until Close, which closes l.
 func Start(l net.Listener, o Options) *Proxy {
 	p := &Proxy{
-		options: o, limits: cmp.Or(o.Limits, DefaultLimits), guard: credential.NewGuard(o.Credentials),
+		options: o, limits: cmp.Or(o.limits, defaultLimits), guard: credential.NewGuard(o.Credentials),
 		tlsConfigs: make(map[reach.Target]*tls.Config), upstreams: make(map[poolKey]*http.Transport), hiders: make(map[string]*credential.Hider),
 	}
 	p.ctx, p.cancel = context.WithCancel(context.Background())
 	only1 := new(http.Protocols)
 	only1.SetHTTP1(true)
 	p.server = &http.Server{
-		Handler: p, Protocols: only1, ReadHeaderTimeout: p.limits.Header, IdleTimeout: p.limits.Idle, MaxHeaderBytes: maxHeader,
+		Handler: p, Protocols: only1, ReadHeaderTimeout: p.limits.header, IdleTimeout: p.limits.idle, MaxHeaderBytes: maxHeader,
 		DisableGeneralOptionsHandler: true, ErrorLog: log.New(io.Discard, "", 0),
 		BaseContext: func(net.Listener) context.Context { return p.ctx }, ConnState: p.count,
 	}
-	guarded := &limitedListener{l, make(chan struct{}, p.limits.Connections), p.ctx.Done()}
+	guarded := &limitedListener{l, make(chan struct{}, p.limits.connections), p.ctx.Done()}
 	p.work.Go(func() { _ = p.server.Serve(guarded) }) // ends with Close
 	p.interceptor = p.newInside(l.Addr())
 	p.work.Go(func() { _ = p.interceptor.server.Serve(p.interceptor) }) // likewise

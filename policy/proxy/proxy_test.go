@@ -99,10 +99,10 @@ func listen(t testing.TB) net.Listener {
 }
 
 // limited changes the limits of a proxy.
-func limited(change func(*Limits)) func(*Options) {
+func limited(change func(*limits)) func(*Options) {
 	return func(o *Options) {
-		o.Limits = DefaultLimits
-		change(&o.Limits)
+		o.limits = defaultLimits
+		change(&o.limits)
 	}
 }
 
@@ -389,7 +389,7 @@ func TestHostileRequests(t *testing.T) {
 		{"a second request on the connection", get + "Host: x\r\nConnection: keep-alive\r\n\r\nGET http://evil.example.com/ HTTP/1.1\r\nHost: api.example.com\r\nConnection: close\r\n\r\n", "HTTP/1.1 403 Forbidden", "host=evil"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			b := newBench(t, echo(t).Listener.Addr(), limited(func(l *Limits) { l.Bytes = 1 << 20 }))
+			b := newBench(t, echo(t).Listener.Addr(), limited(func(l *limits) { l.bytes = 1 << 20 }))
 			answer := b.raw(test.request)
 			if !strings.Contains(answer, test.want) || strings.Contains(strings.ReplaceAll(answer, "evil.example.com:80", ""), test.never) {
 				t.Errorf("the answer is\n%.2000s", answer)
@@ -409,7 +409,7 @@ func TestBytesAreBounded(t *testing.T) {
 		}
 	}))
 	defer endless.Close()
-	bounded := limited(func(l *Limits) { l.Bytes = 1 << 20 })
+	bounded := limited(func(l *limits) { l.bytes = 1 << 20 })
 	for _, request := range []string{
 		"GET http://api.example.com/ HTTP/1.1\r\nHost: x\r\n\r\n",
 		"CONNECT api.example.com:443 HTTP/1.1\r\nHost: x\r\n\r\nGET / HTTP/1.1\r\nHost: x\r\n\r\n",
@@ -435,7 +435,7 @@ func TestSlowClientsAreLetGo(t *testing.T) {
 		"a tunnel in which nothing": "CONNECT api.example.com:443 HTTP/1.1\r\nHost: x\r\n\r\n",
 	} {
 		t.Run(name, func(t *testing.T) {
-			b := newBench(t, silent.Addr(), limited(func(l *Limits) { l.Header, l.Idle = 50*time.Millisecond, 50*time.Millisecond }))
+			b := newBench(t, silent.Addr(), limited(func(l *limits) { l.header, l.idle = 50*time.Millisecond, 50*time.Millisecond }))
 			conn := dial(t, b.address)
 			if _, err := io.WriteString(conn, request); err != nil {
 				t.Fatal(err)
@@ -481,7 +481,7 @@ func (c *counted) Close() error {
 func TestMoreConnectionsWait(t *testing.T) {
 	t.Parallel()
 	counting := &busy{Listener: listen(t)}
-	b := newBench(t, echo(t).Listener.Addr(), limited(func(l *Limits) { l.Connections = 2 }))
+	b := newBench(t, echo(t).Listener.Addr(), limited(func(l *limits) { l.connections = 2 }))
 	b.proxy.Close()
 	b.address, b.proxy = counting.Addr().String(), Start(counting, b.proxy.options)
 	t.Cleanup(b.proxy.Close)

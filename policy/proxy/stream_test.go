@@ -562,7 +562,7 @@ func TestWhatStandsStillInsideIsLetGo(t *testing.T) {
 				h := holding(t, false, func(_ http.ResponseWriter, r *http.Request) {
 					_, _ = io.Copy(io.Discard, r.Body)
 					<-r.Context().Done()
-				}, limited(func(l *Limits) { l.Header, l.Idle = limit, limit }))
+				}, limited(func(l *limits) { l.header, l.idle = limit, limit }))
 				conn, err := begin(h)
 				if err == nil {
 					_, _ = io.Copy(io.Discard, conn) // until it is let go
@@ -581,7 +581,7 @@ func TestBytesInsideAreBounded(t *testing.T) {
 	h := holding(t, false, func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
 		_, _ = io.Copy(w, io.LimitReader(zeros{}, 4<<20))
-	}, limited(func(l *Limits) { l.Bytes = 1 << 20 }))
+	}, limited(func(l *limits) { l.bytes = 1 << 20 }))
 	response, err := h.client(true).Get("https://npm.example.org/team/a")
 	if err != nil {
 		t.Fatal(err)

@@ -35,7 +35,7 @@ func (p *Proxy) tunnel(w http.ResponseWriter, r *http.Request, t reach.Target, p
 	defer context.AfterFunc(p.ctx, breakOff)()
 	_ = client.SetDeadline(time.Time{})
 	idle := p.newIdleTimer(breakOff)
-	defer idle.Stop()
+	defer idle.stop()
 	if _, err := io.WriteString(client, "HTTP/1.1 200 Connection established\r\n\r\n"); err != nil {
 		return
 	}

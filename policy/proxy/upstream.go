@@ -44,8 +44,8 @@ func (p *Proxy) upstream(tunnel *interceptedConn) *http.Transport {
 		DialContext:     func(ctx context.Context, _, _ string) (net.Conn, error) { return p.dialForGood(ctx, to) },
 		TLSClientConfig: &tls.Config{RootCAs: roots, ServerName: to.Host(), MinVersion: tls.VersionTLS12},
 		Protocols:       both, HTTP2: &http.HTTP2Config{MaxReceiveBufferPerStream: maxReceived},
-		TLSHandshakeTimeout: p.limits.Connect, IdleConnTimeout: idleUpstream, ExpectContinueTimeout: time.Second,
-		MaxConnsPerHost: p.limits.Connections, MaxIdleConnsPerHost: p.limits.Connections,
+		TLSHandshakeTimeout: p.limits.connect, IdleConnTimeout: idleUpstream, ExpectContinueTimeout: time.Second,
+		MaxConnsPerHost: p.limits.connections, MaxIdleConnsPerHost: p.limits.connections,
 		MaxResponseHeaderBytes: maxHeader, DisableCompression: true, WriteBufferSize: 16 << 10, ReadBufferSize: 16 << 10,
 	}
 	return p.upstreams[to]

@@ -97,7 +97,7 @@ func (p *Proxy) dialVia(ctx context.Context, proxy *url.URL) (net.Conn, error) {
 	if proxy.Scheme != "https" {
 		return conn, nil
 	}
-	secure := tls.Client(conn, &tls.Config{ServerName: proxy.Hostname(), RootCAs: p.options.ViaRoots, NextProtos: []string{"http/1.1"}})
+	secure := tls.Client(conn, &tls.Config{ServerName: proxy.Hostname(), RootCAs: p.options.viaRoots, NextProtos: []string{"http/1.1"}})
 	if err := secure.HandshakeContext(ctx); err != nil {
 		_ = conn.Close()
 		return nil, orTimeout(ctx, &viaError{why: "can't be spoken to by TLS", protocol: true})

@@ -82,7 +82,7 @@ func by(t *testing.T, address string, roots *x509.CertPool) func(*Options) {
 		t.Fatal(err)
 	}
 	return func(o *Options) {
-		o.Via, o.ViaRoots = func(reach.Target) *url.URL { return to }, roots
+		o.Via, o.viaRoots = func(reach.Target) *url.URL { return to }, roots
 	}
 }
 
@@ -242,7 +242,7 @@ func TestAnotherProxyHangs(t *testing.T) {
 		"without a word": "http://" + listen(t).Addr().String(), "without TLS": "https://" + listen(t).Addr().String(), "in its header": canned(t, "HTTP/1.1 200 OK\r\nX: y", false),
 	} {
 		t.Run(name, func(t *testing.T) {
-			b := newBench(t, nil, by(t, address, nil), limited(func(l *Limits) { l.Connect = 50 * time.Millisecond }))
+			b := newBench(t, nil, by(t, address, nil), limited(func(l *limits) { l.connect = 50 * time.Millisecond }))
 			if answer := b.raw("CONNECT api.example.com:443 HTTP/1.1\r\nHost: x\r\n\r\n"); !strings.HasPrefix(answer, "HTTP/1.1 504 ") || !strings.Contains(answer, "the proxy of this machine does not answer in time") {
 				t.Errorf("the answer is\n%s", answer)
 			}

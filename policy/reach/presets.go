@@ -2,11 +2,11 @@ package reach
 
 import "slices"
 
-// Preset is a named list of hosts.
-type Preset struct {
-	Name  string
-	About string // what for, and what it leaves out
-	Hosts []string
+// preset is a named list of hosts.
+type preset struct {
+	name  string
+	about string // what for, and what it leaves out
+	hosts []string
 }
 
 // presets lists the default hosts of clients, for reading. Sources are the projects' own pages:
@@ -31,7 +31,7 @@ type Preset struct {
 //     (actions/runner-images)
 //   - github-read: repositories, archives, files, releases and API
 //     (docs.github.com, what self-hosted runners communicate with; api.github.com/meta)
-var presets = []Preset{
+var presets = []preset{
 	{"npm", "npm, pnpm and Yarn", []string{"registry.npmjs.org", "registry.yarnpkg.com"}},
 	{"pypi", "pip, uv and Poetry", []string{"pypi.org", "files.pythonhosted.org"}},
 	{"goproxy", "Go modules. If the proxy redirects to storage.googleapis.com, add that host: anybody can store files there", []string{"proxy.golang.org", "sum.golang.org"}},
@@ -51,7 +51,7 @@ var presets = []Preset{
 func PresetNames() []string {
 	names := make([]string, len(presets))
 	for i, p := range presets {
-		names[i] = p.Name
+		names[i] = p.name
 	}
 	return names
 }
@@ -59,8 +59,8 @@ func PresetNames() []string {
 // PresetHosts returns the hosts of a preset in the form of ParseEntry, or nil for an unknown name.
 func PresetHosts(name string) []string {
 	for _, p := range presets {
-		if p.Name == name {
-			return slices.Clone(p.Hosts)
+		if p.name == name {
+			return slices.Clone(p.hosts)
 		}
 	}
 	return nil

@@ -12,19 +12,19 @@ import (
 
 func TestPresets(t *testing.T) {
 	for i, p := range presets {
-		if p.About == "" || len(p.Hosts) == 0 || len(p.Hosts) > 10 {
-			t.Errorf("%s says %q of %d hosts", p.Name, p.About, len(p.Hosts))
+		if p.about == "" || len(p.hosts) == 0 || len(p.hosts) > 10 {
+			t.Errorf("%s says %q of %d hosts", p.name, p.about, len(p.hosts))
 		}
-		if slices.Index(PresetNames(), p.Name) != i {
-			t.Errorf("%s is there twice", p.Name)
+		if slices.Index(PresetNames(), p.name) != i {
+			t.Errorf("%s is there twice", p.name)
 		}
-		list, err := ParseList(PresetHosts(p.Name))
+		list, err := ParseList(PresetHosts(p.name))
 		if err != nil {
-			t.Fatalf("%s: %v", p.Name, err)
+			t.Fatalf("%s: %v", p.name, err)
 		}
 		for _, e := range list {
 			if e.wildcard || e.addr.IsValid() || e.port != 0 || e.private || e.text != strings.ToLower(e.text) {
-				t.Errorf("%s has %q, which is not a plain name", p.Name, e)
+				t.Errorf("%s has %q, which is not a plain name", p.name, e)
 			}
 		}
 	}
@@ -46,7 +46,7 @@ func TestDocumentedPresets(t *testing.T) {
 	documented, _, _ := strings.Cut(rest, "\n\n")
 	var table strings.Builder
 	for _, p := range presets {
-		fmt.Fprintf(&table, "| `%s` | `%s` | %s |\n", p.Name, strings.Join(p.Hosts, "`, `"), p.About)
+		fmt.Fprintf(&table, "| `%s` | `%s` | %s |\n", p.name, strings.Join(p.hosts, "`, `"), p.about)
 	}
 	if diff := cmp.Diff(table.String(), documented+"\n"); diff != "" {
 		t.Errorf("presets (-code +docs/reference/policy.md):\n%s", diff)

@@ -39,14 +39,14 @@ func (l *loader) prefixRule(at Place, args starlark.Tuple, kwargs []starlark.Tup
 	if rule.Justification, err = justificationOf(justification); err != nil {
 		return err
 	}
-	if rule.Pattern, err = l.patternOf(pattern); err != nil {
+	if rule.pattern, err = l.patternOf(pattern); err != nil {
 		return err
 	}
-	if len(l.set.Rules) >= maxRules {
+	if len(l.set.rules) >= maxRules {
 		return fmt.Errorf("there are more than %d rules", maxRules)
 	}
-	l.set.Rules = append(l.set.Rules, rule)
-	index := len(l.set.Rules) - 1
+	l.set.rules = append(l.set.rules, rule)
+	index := len(l.set.rules) - 1
 	if err := l.addExamples(index, "match", match); err != nil {
 		return err
 	}
@@ -151,11 +151,11 @@ func (l *loader) hostExecutable(_ Place, args starlark.Tuple, kwargs []starlark.
 			return fmt.Errorf("paths must end in %q, not be %q", name, p)
 		}
 	}
-	if len(l.set.Hosts) >= maxRules {
+	if len(l.set.hosts) >= maxRules {
 		return fmt.Errorf("there are more than %d rules", maxRules)
 	}
 	slices.Sort(paths)
-	l.set.Hosts = append(l.set.Hosts, Host{name, slices.Compact(paths)})
+	l.set.hosts = append(l.set.hosts, host{name, slices.Compact(paths)})
 	return nil
 }
 
@@ -170,12 +170,12 @@ func (l *loader) networkRule(at Place, args starlark.Tuple, kwargs []starlark.Tu
 	if err := starlark.UnpackArgs("network_rule", args, kwargs, "host", &host, "protocol", &protocol, "decision", &decision, "justification??", &justification); err != nil {
 		return err
 	}
-	rule := Network{At: at, Protocol: protocols[protocol]}
-	if rule.Protocol == "" {
+	rule := Network{At: at, protocol: protocols[protocol]}
+	if rule.protocol == "" {
 		return fmt.Errorf("protocol must be one of http, https, socks5_tcp, socks5_udp, not %q", protocol)
 	}
 	var err error
-	if rule.Host, err = normalHost(host); err != nil {
+	if rule.host, err = normalHost(host); err != nil {
 		return err
 	}
 	if decision == starlark.String("deny") {
@@ -187,10 +187,10 @@ func (l *loader) networkRule(at Place, args starlark.Tuple, kwargs []starlark.Tu
 	if rule.Justification, err = justificationOf(justification); err != nil {
 		return err
 	}
-	if len(l.set.Network) >= maxRules {
+	if len(l.set.network) >= maxRules {
 		return fmt.Errorf("there are more than %d rules", maxRules)
 	}
-	l.set.Network = append(l.set.Network, rule)
+	l.set.network = append(l.set.network, rule)
 	return nil
 }
 

@@ -27,14 +27,14 @@ type File struct {
 	Data []byte
 }
 
-type Error struct {
-	File         string
-	Line, Column int
-	Message      string
+type fileError struct {
+	file         string
+	line, column int
+	message      string
 }
 
-func (e *Error) Error() string {
-	return fmt.Sprintf("%s:%d:%d: %s", e.File, e.Line, e.Column, e.Message)
+func (e *fileError) Error() string {
+	return fmt.Sprintf("%s:%d:%d: %s", e.file, e.line, e.column, e.message)
 }
 
 // Load parses rules files and runs their self-tests. It joins one *Error for each invalid file.
@@ -64,10 +64,10 @@ type loader struct {
 
 func (l *loader) load(file File) error {
 	if len(file.Data) > maxBytes {
-		return &Error{file.Name, 1, 1, fmt.Sprintf("the file is larger than %d KiB", maxBytes>>10)}
+		return &fileError{file.Name, 1, 1, fmt.Sprintf("the file is larger than %d KiB", maxBytes>>10)}
 	}
 	if line := tooNested(file.Data); line > 0 {
-		return &Error{file.Name, line, 1, "brackets are nested too deeply"}
+		return &fileError{file.Name, line, 1, "brackets are nested too deeply"}
 	}
 	options := &syntax.FileOptions{TopLevelControl: true, GlobalReassign: true}
 	parsed, err := options.Parse(file.Name, file.Data, 0)
@@ -109,7 +109,7 @@ func mistake(name string, err error) error {
 	case errors.As(err, &eval):
 		return errorAt(position(eval.CallStack), eval.Msg)
 	}
-	return &Error{name, 1, 1, err.Error()}
+	return &fileError{name, 1, 1, err.Error()}
 }
 
 // position returns the call's position in the file: the innermost frame outside our functions.
@@ -120,8 +120,8 @@ func position(stack starlark.CallStack) syntax.Position {
 	return stack.At(0).Pos
 }
 
-func errorAt(pos syntax.Position, message string) *Error {
-	return &Error{pos.Filename(), int(pos.Line), int(pos.Col), message}
+func errorAt(pos syntax.Position, message string) *fileError {
+	return &fileError{pos.Filename(), int(pos.Line), int(pos.Col), message}
 }
 
 // tooNested returns the first line with too deeply nested brackets, or 0. The parser recurses for
@@ -244,14 +244,14 @@ func (l *loader) exampleOf(value starlark.Value) ([]string, error) {
 func (l *loader) test() []error {
 	var mistakes []error
 	for _, e := range l.examples {
-		rule := l.set.Rules[e.rule]
-		alone := &Set{Rules: []Rule{rule}, Hosts: l.set.Hosts}
+		rule := l.set.rules[e.rule]
+		alone := &Set{rules: []Rule{rule}, hosts: l.set.hosts}
 		alone.index()
 		switch matches := len(alone.Match(e.argv)) > 0; {
 		case e.want && !matches:
-			mistakes = append(mistakes, &Error{rule.At.File, rule.At.Line, 1, fmt.Sprintf("the rule does not match its example %q (match)", strings.Join(e.argv, " "))})
+			mistakes = append(mistakes, &fileError{rule.At.File, rule.At.Line, 1, fmt.Sprintf("the rule does not match its example %q (match)", strings.Join(e.argv, " "))})
 		case !e.want && matches:
-			mistakes = append(mistakes, &Error{rule.At.File, rule.At.Line, 1, fmt.Sprintf("the rule matches the example %q (not_match)", strings.Join(e.argv, " "))})
+			mistakes = append(mistakes, &fileError{rule.At.File, rule.At.Line, 1, fmt.Sprintf("the rule matches the example %q (not_match)", strings.Join(e.argv, " "))})
 		}
 	}
 	return mistakes

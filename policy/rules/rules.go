@@ -40,22 +40,22 @@ func (p Place) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
 // Rule is a prefix_rule.
 type Rule struct {
 	At            Place
-	Pattern       [][]string // of each token, what it may be
+	pattern       [][]string // of each token, what it may be
 	Decision      Decision
 	Justification string
 }
 
-// Host is a host_executable: the paths of a program name.
-type Host struct {
-	Name  string
-	Paths []string
+// host is a host_executable: the paths of a program name.
+type host struct {
+	name  string
+	paths []string
 }
 
 // Network is a network_rule.
 type Network struct {
 	At            Place
-	Host          string // lower case, without port
-	Protocol      string // http, https, socks5_tcp, socks5_udp
+	host          string // lower case, without port
+	protocol      string // http, https, socks5_tcp, socks5_udp
 	Decision      Decision
 	Justification string
 }
@@ -63,9 +63,9 @@ type Network struct {
 // Set is the rules of all files. The zero value and nil have none. It is not
 // changed after Load, so it is safe for concurrent use.
 type Set struct {
-	Rules   []Rule
-	Hosts   []Host
-	Network []Network
+	rules   []Rule
+	hosts   []host
+	network []Network
 
 	byProgram map[string][]int // indexes of Rules
 }
@@ -91,10 +91,10 @@ func (s *Set) Match(prefix []string) []Match {
 	slices.Sort(indexes)
 	var matches []Match
 	for _, i := range slices.Compact(indexes) {
-		rule := &s.Rules[i]
-		named := slices.Contains(rule.Pattern[0], program) || rule.Decision != Allow || s.standsFor(program, name)
+		rule := &s.rules[i]
+		named := slices.Contains(rule.pattern[0], program) || rule.Decision != Allow || s.standsFor(program, name)
 		if named && rule.begins(prefix[1:]) {
-			matches = append(matches, Match{rule, prefix[:len(rule.Pattern)]})
+			matches = append(matches, Match{rule, prefix[:len(rule.pattern)]})
 		}
 	}
 	return matches
@@ -102,7 +102,7 @@ func (s *Set) Match(prefix []string) []Match {
 
 // begins says whether the words after the program fit the rule.
 func (r *Rule) begins(args []string) bool {
-	rest := r.Pattern[1:]
+	rest := r.pattern[1:]
 	if len(args) < len(rest) {
 		return false
 	}
@@ -120,9 +120,9 @@ func (s *Set) standsFor(program, name string) bool {
 	if !path.IsAbs(program) {
 		return false
 	}
-	for _, host := range slices.Backward(s.Hosts) {
-		if host.Name == name {
-			return slices.Contains(host.Paths, program)
+	for _, host := range slices.Backward(s.hosts) {
+		if host.name == name {
+			return slices.Contains(host.paths, program)
 		}
 	}
 	return true
@@ -135,8 +135,8 @@ func (s *Set) Reach(host, protocol string) (rule Network, ok bool) {
 	if s == nil || err != nil {
 		return Network{}, false
 	}
-	for _, n := range s.Network {
-		if n.Host == host && n.Protocol == protocol && (!ok || n.Decision > rule.Decision) {
+	for _, n := range s.network {
+		if n.host == host && n.protocol == protocol && (!ok || n.Decision > rule.Decision) {
 			rule, ok = n, true
 		}
 	}
@@ -145,8 +145,8 @@ func (s *Set) Reach(host, protocol string) (rule Network, ok bool) {
 
 func (s *Set) index() {
 	s.byProgram = make(map[string][]int)
-	for i, rule := range s.Rules {
-		for _, program := range rule.Pattern[0] {
+	for i, rule := range s.rules {
+		for _, program := range rule.pattern[0] {
 			if at := s.byProgram[program]; len(at) == 0 || at[len(at)-1] != i {
 				s.byProgram[program] = append(at, i)
 			}

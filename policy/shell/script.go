@@ -24,7 +24,7 @@ var (
 // parse parses a script. With an error it returns the part before the mistake.
 func (r *reader) parse(script string) (file *syntax.File, err error) {
 	switch {
-	case len(script) > MaxScript:
+	case len(script) > maxScript:
 		return nil, errTooLong
 	case tooNested(script):
 		return nil, errTooNested

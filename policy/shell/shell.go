@@ -18,9 +18,9 @@ const (
 	// maxPiped bounds the statements searched before pipes into shells. Long pipelines would
 	// otherwise be searched once per pipe.
 	maxPiped = 200_000
-	// MaxScript is the longest script in bytes: Linux starts no program with a
+	// maxScript is the longest script in bytes: Linux starts no program with a
 	// longer argument.
-	MaxScript = 128 << 10
+	maxScript = 128 << 10
 )
 
 // Reading is the result of parsing a command line.

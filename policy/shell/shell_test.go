@@ -167,9 +167,9 @@ func TestBoundsReading(t *testing.T) {
 	}
 	for name, script := range map[string]string{
 		"programs within programs": deep,
-		"too long":                 strings.Repeat("x", MaxScript+1),
+		"too long":                 strings.Repeat("x", maxScript+1),
 		"too many commands":        strings.Repeat("a;", maxCommands+1),
-		"too many pipes":           strings.Repeat("true | sh | ", MaxScript/20) + "true",
+		"too many pipes":           strings.Repeat("true | sh | ", maxScript/20) + "true",
 		"too many words":           "npx " + strings.Repeat("a ", maxStarts+1),
 	} {
 		if got := ReadScript(script); got.TooComplex == "" {

@@ -21,8 +21,8 @@ import (
 // drainWait bounds reading from an exited program whose leftover processes hold the streams.
 const drainWait = 100 * time.Millisecond
 
-// Starter starts a command, as a Sandbox does.
-type Starter func(sandbox.Command) (*sandbox.Process, error)
+// starter starts a command, as a Sandbox does.
+type starter func(sandbox.Command) (*sandbox.Process, error)
 
 // Streams are the other ends of a program's standard streams.
 type Streams struct {
@@ -71,7 +71,7 @@ type Program struct {
 }
 
 // Start starts a command with pipes as its standard streams.
-func Start(start Starter, c sandbox.Command, s Streams) (*Program, error) {
+func Start(start starter, c sandbox.Command, s Streams) (*Program, error) {
 	var ours, theirs [3]*os.File
 	defer func() { closeAll(theirs) }()
 	for i := range ours {
@@ -106,7 +106,7 @@ func Start(start Starter, c sandbox.Command, s Streams) (*Program, error) {
 }
 
 // Run runs a command to its end, and kills it if ctx ends first.
-func Run(ctx context.Context, start Starter, c sandbox.Command, s Streams) (sandbox.Status, error) {
+func Run(ctx context.Context, start starter, c sandbox.Command, s Streams) (sandbox.Status, error) {
 	p, err := Start(start, c, s)
 	if err != nil {
 		return sandbox.Status{}, err

@@ -35,7 +35,7 @@ func (c *conn) receive() (body []byte, fds []int, err error) {
 }
 
 func (c *conn) receiveHeader(header []byte) (fds []int, err error) {
-	oob := make([]byte, unix.CmsgSpace(4*MaxStreams))
+	oob := make([]byte, unix.CmsgSpace(4*maxStreams))
 	for {
 		n, oobn, _, _, err := unix.Recvmsg(c.fd, header, oob, unix.MSG_CMSG_CLOEXEC)
 		switch {

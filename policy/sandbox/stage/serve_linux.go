@@ -220,7 +220,7 @@ func (s *supervisor) fork(r Start, streams []int) (pid int, err error) {
 // files are the standard streams of a command, nil when too few were passed.
 func (s *supervisor) files(r Start, streams []int) []uintptr {
 	switch {
-	case len(streams) == MaxStreams:
+	case len(streams) == maxStreams:
 		return []uintptr{uintptr(streams[0]), uintptr(streams[1]), uintptr(streams[2])}
 	case len(streams) != 1:
 		return nil

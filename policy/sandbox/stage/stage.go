@@ -111,10 +111,10 @@ type Report struct {
 	PIDMax  bool     `json:"pid_max,omitempty"` // the namespace's own limit of processes is set
 }
 
-// MaxStreams bounds a Start's descriptors, MaxPorts and MaxLent a Spec's ports and mounts,
+// maxStreams bounds a Start's descriptors, MaxPorts and MaxLent a Spec's ports and mounts,
 // MaxReported a Report's descriptors.
 const (
-	MaxStreams  = 3
+	maxStreams  = 3
 	MaxPorts    = 17
 	MaxLent     = 200
 	MaxReported = MaxPorts + 1 + MaxLent

@@ -30,10 +30,10 @@ type Attempt struct {
 	Roots bool
 	// Hidden marks attacks on World.Hidden.
 	Hidden bool
-	// Overlaid marks attacks on an overlay of the workspace.
-	Overlaid bool
-	// Secrets marks attacks on commands' secrets.
-	Secrets bool
+	// overlaid marks attacks on an overlay of the workspace.
+	overlaid bool
+	// secrets marks attacks on commands' secrets.
+	secrets bool
 	// Served marks attacks on a secret's host through a tunnel.
 	Served bool
 }
@@ -73,7 +73,7 @@ func OnFiles(w World) []Attempt { return possible(onFiles(), w) }
 
 func possible(all []Attempt, w World) []Attempt {
 	return slices.DeleteFunc(all, func(a Attempt) bool {
-		return a.Overlaid && w.OverlayFolder == "" || a.Secrets && w.Bound == "" || a.Served && w.Host == "" || a.Unproven && w.Bare
+		return a.overlaid && w.OverlayFolder == "" || a.secrets && w.Bound == "" || a.Served && w.Host == "" || a.Unproven && w.Bare
 	})
 }
 

@@ -73,7 +73,7 @@ func overlayAttempts() []Attempt {
 
 func overlaid(all []Attempt) []Attempt {
 	for i := range all {
-		all[i].Overlaid = true
+		all[i].overlaid = true
 	}
 	return all
 }

@@ -46,7 +46,7 @@ func placeholderAttempts() []Attempt {
 
 func withSecrets(all []Attempt) []Attempt {
 	for i := range all {
-		all[i].Secrets, all[i].Unproven = true, true
+		all[i].secrets, all[i].Unproven = true, true
 	}
 	return all
 }
