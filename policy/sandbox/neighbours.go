@@ -57,10 +57,8 @@ var errNoNeighbours = errors.New("a sandbox without namespaces neither listens f
 // Listeners returns the listeners at Options.Ports, in order. The caller closes them; Close closes
 // the rest.
 func (s *Sandbox) Listeners() ([]net.Listener, error) {
-	if s.openLater != nil {
-		if err := s.openLater(); err != nil {
-			return nil, err
-		}
+	if err := s.ensureOpen(); err != nil {
+		return nil, err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -70,10 +68,8 @@ func (s *Sandbox) Listeners() ([]net.Listener, error) {
 // Borrow returns the commands' workspace for Options.Borrowed of one other sandbox, or nil after as
 // many as the options permit. The caller closes it.
 func (s *Sandbox) Borrow(toWrite bool) (*os.File, error) {
-	if s.openLater != nil {
-		if err := s.openLater(); err != nil {
-			return nil, err
-		}
+	if err := s.ensureOpen(); err != nil {
+		return nil, err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -51,10 +51,8 @@ func (s *Sandbox) Paused(do func() error) (err error) {
 // Tree returns a path to open the commands' overlaid workspace, valid until Close. Opened folders
 // stay valid. It is "" without an overlay.
 func (s *Sandbox) Tree() (string, error) {
-	if s.openLater != nil {
-		if err := s.openLater(); err != nil {
-			return "", err
-		}
+	if err := s.ensureOpen(); err != nil {
+		return "", err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -61,10 +61,8 @@ func IsMissing(err error) bool {
 func (s *Sandbox) Start(c Command) (*Process, error) {
 	s.pausing.RLock()
 	defer s.pausing.RUnlock()
-	if s.openLater != nil {
-		if err := s.openLater(); err != nil {
-			return nil, fmt.Errorf("%w: %w", ErrNotStarted, err)
-		}
+	if err := s.ensureOpen(); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrNotStarted, err)
 	}
 	child, err := s.child(c)
 	if err != nil {

@@ -36,7 +36,7 @@ type Sandbox struct {
 	// Unconfined describes unconfined commands; nil means those of a run.
 	Unconfined *outside.Use
 
-	openLater func() error // opens a sandbox of Later, once; nil for others
+	openLater func() error // opens a sandbox of OpenOnFirstUse, once; nil for others
 	confinement
 
 	pausing sync.RWMutex // held while commands are stopped; to read, while one starts
@@ -57,14 +57,14 @@ type confinement struct {
 	layers            []string
 	hasMachineNetwork bool // commands have the machine's network
 	env               []string
-	tree              string         // what Tree says
+	tree              string         // path of the overlaid workspace, or ""
 	stopServing       func()         // of the proxy; nil without one
 	listeners         []net.Listener // at Options.Ports
-	readLoans         []*os.File     // for others, to read
-	writeLoans        []*os.File     // and to change
+	readLoans         []*os.File     // mounts of the workspace for other sandboxes, read-only
+	writeLoans        []*os.File     // the same, writable
 }
 
-// Level returns the confinement's level, Layers its parts.
+// Level returns how far commands are confined.
 func (s *Sandbox) Level() Level {
 	if s.inside == nil {
 		return LevelNone
@@ -151,13 +151,14 @@ func (s *Sandbox) KillAll() bool {
 	return s.inside.endAll()
 }
 
-// Close kills all commands and waits up to 5 seconds. The error names survivors. Afterwards nothing
-// starts.
+// Close kills all commands and waits up to 30 seconds for their end. The error counts the survivors.
+// Nothing starts afterwards.
 func (s *Sandbox) Close() error {
 	s.close.Do(func() { s.closeErr = s.closeAll() })
 	return s.closeErr
 }
 
+// closeAll is Close, once.
 func (s *Sandbox) closeAll() error {
 	left := s.markClosed()
 	if left == nil && s.inside == nil {
@@ -272,13 +273,19 @@ func OpenOnFirstUse(ctx context.Context, o Options) *Sandbox {
 	return s
 }
 
-// Ready opens a sandbox of Later before its first command. Then Close also ends orphans of other
-// open sandboxes that adopt none.
+// ensureOpen opens a sandbox of OpenOnFirstUse unless it is open.
+func (s *Sandbox) ensureOpen() error {
+	if s.openLater == nil {
+		return nil
+	}
+	return s.openLater()
+}
+
+// Ready opens a sandbox of OpenOnFirstUse before its first command. From then on, Close also ends orphans
+// of other open sandboxes that adopt none.
 func (s *Sandbox) Ready() error {
-	if s.openLater != nil {
-		if err := s.openLater(); err != nil {
-			return err
-		}
+	if err := s.ensureOpen(); err != nil {
+		return err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -233,14 +233,6 @@ func withResolved(paths []string) []string {
 	return paths
 }
 
-// existing returns a path with resolved links, or nothing if it is missing.
-func existing(path string) []string {
-	if real, err := filepath.EvalSymlinks(path); err == nil {
-		return []string{real}
-	}
-	return nil
-}
-
 func isFolder(path string) bool {
 	info, err := os.Lstat(path)
 	return err == nil && info.IsDir()

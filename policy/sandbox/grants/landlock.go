@@ -22,7 +22,7 @@ func (p *Plan) Landlock() (*stage.Landlock, error) {
 	}
 	l.Read = append(l.Read, p.workspace, p.folders.scratch("copies"))
 	for _, folder := range slices.Concat(p.homeInReplaced(), p.caches, p.restrictions.ReadOnly) {
-		for _, real := range existing(folder) {
+		for _, real := range (layers{}).existing(folder) {
 			l.Read = append(l.Read, siblingsCovering(real, p.unreadable())...)
 		}
 	}
@@ -49,7 +49,7 @@ func (p *Plan) homeInReplaced() []string {
 func (p *Plan) unreadable() []string {
 	paths := slices.Clone(p.hidden)
 	for file := range p.userCopies {
-		paths = append(paths, existing(file)...)
+		paths = append(paths, layers{}.existing(file)...)
 	}
 	return paths
 }

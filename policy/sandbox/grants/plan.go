@@ -59,7 +59,7 @@ func NewPlan(f Folders) (*Plan, error) {
 	p.hidden = p.secrets.existingPaths(p.layers.caching(), p.all)
 	p.borrowed = p.resolveLent()
 	for _, path := range hostSockets() {
-		p.sockets = append(p.sockets, existing(path)...)
+		p.sockets = append(p.sockets, layers{}.existing(path)...)
 	}
 	if home, err := filepath.EvalSymlinks(f.Home); err == nil && f.Home != "" && home != "/" && !slices.Contains(privateFolders, home) && !pathname.IsInAny(home, p.hidden...) {
 		p.home = home
@@ -100,7 +100,7 @@ func (p *Plan) resolveGrants() (err error) {
 		return fmt.Errorf("find this program: %w", err)
 	}
 	for _, path := range append([]string{self}, f.Readable...) {
-		p.readable = append(p.readable, existing(path)...)
+		p.readable = append(p.readable, layers{}.existing(path)...)
 	}
 	return nil
 }

@@ -101,7 +101,7 @@ func (p *Plan) LandlockView() *View {
 		v.add(viewEntry{path: path, why: whyHidden})
 	}
 	for _, path := range slices.Concat(p.readable, p.caches, p.homeInReplaced(), []string{p.workspace}, p.writable, p.folders.ownFolders()) {
-		for _, real := range existing(path) {
+		for _, real := range (layers{}).existing(path) {
 			v.add(viewEntry{path: real, visible: true, sources: []string{real}})
 		}
 	}

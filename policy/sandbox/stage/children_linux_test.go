@@ -1,19 +1,22 @@
 package stage
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
-func TestParentAndSession(t *testing.T) {
-	for _, test := range []struct {
-		stat            string
-		parent, session int
-	}{
-		{"7 (sh) S 1 7 5 0 -1", 1, 5},
-		{"7 (a) S 9 9 9 (b) S 1 7 5 0 -1", 1, 5}, // the name holds what looks like fields
-		{"7 (sh", 0, 0},
-		{"", 0, 0},
+func TestParsesStat(t *testing.T) {
+	rest := strings.Repeat(" 0", 15) + " 4711 0\n"
+	for stat, want := range map[string]process{
+		"7 (sh) S 1 7 5" + rest:            {7, 1, 5, "sh", 'S', 4711},
+		"7 (a) S 9 9 9 (b) T 1 7 5" + rest: {7, 1, 5, "a) S 9 9 9 (b", 'T', 4711}, // the name holds what looks like fields
+		"7 (sh":                            {},
+		"7 (sh) S 1 7 5":                   {},
+		"":                                 {},
 	} {
-		if parent, session := parentAndSession([]byte(test.stat)); parent != test.parent || session != test.session {
-			t.Errorf("%q: got %d and %d", test.stat, parent, session)
+		p, err := parseStat([]byte(stat))
+		if (err != nil) != (want.pid == 0) || err == nil && p != want {
+			t.Errorf("%q: got %+v, %v", stat, p, err)
 		}
 	}
 }

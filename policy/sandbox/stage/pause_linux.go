@@ -75,16 +75,16 @@ func awaitStopped() (running string) {
 
 // process is a process of the namespace (proc_pid_stat(5)).
 type process struct {
-	pid     int
-	name    string
-	state   byte
-	started uint64 // in ticks since the machine's start
+	pid, parent, session int
+	name                 string
+	state                byte
+	started              uint64 // in ticks since the machine's start
 }
 
 // processes returns all others.
 func processes() (all []process) {
 	for _, file := range statFiles("/proc/[0-9]*/stat") {
-		if p, err := readStat(file); err == nil && p.pid != os.Getpid() {
+		if p, err := readStat(file); err == nil && p.pid != os.Getpid() { // else it has ended meanwhile
 			all = append(all, p)
 		}
 	}
@@ -116,23 +116,29 @@ func (p process) awaits(sig unix.Signal) bool {
 	return err == nil && pending&(1<<(uint(sig)-1)) != 0
 }
 
-// readStat reads the fields 1, 2, 3 and 22 of a stat file. The name may hold anything,
-// a closing parenthesis too.
-func readStat(file string) (p process, err error) {
+// readStat reads a stat file of a process or thread.
+func readStat(file string) (process, error) {
 	stat, err := os.ReadFile(file)
 	if err != nil {
-		return p, err // it has ended meanwhile
+		return process{}, err
 	}
+	return parseStat(stat)
+}
+
+// parseStat parses the fields 1 to 4, 6 and 22 of a stat file. The name, field 2, may hold anything,
+// also a closing parenthesis.
+func parseStat(stat []byte) (p process, err error) {
 	open, end := bytes.IndexByte(stat, '('), bytes.LastIndexByte(stat, ')')
 	fields := bytes.Fields(stat[end+1:])
-	const started = 19 // from the state on
+	const parent, session, started = 1, 3, 19 // from the state on
 	if open < 1 || len(fields) <= started {
-		return p, fmt.Errorf("%s is not understood", file)
+		return p, fmt.Errorf("stat %q is not understood", stat)
 	}
 	p.name, p.state = string(stat[open+1:end]), fields[0][0]
-	p.pid, err = strconv.Atoi(string(bytes.TrimSpace(stat[:open])))
-	if err == nil {
-		p.started, err = strconv.ParseUint(string(fields[started]), 10, 64)
-	}
-	return p, err
+	var errs [4]error
+	p.pid, errs[0] = strconv.Atoi(string(bytes.TrimSpace(stat[:open])))
+	p.parent, errs[1] = strconv.Atoi(string(fields[parent]))
+	p.session, errs[2] = strconv.Atoi(string(fields[session]))
+	p.started, errs[3] = strconv.ParseUint(string(fields[started]), 10, 64)
+	return p, errors.Join(errs[:]...)
 }

@@ -1,7 +1,6 @@
 package stage
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"io"
@@ -9,9 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
-	"path/filepath"
 	"slices"
-	"strconv"
 	"sync"
 	"syscall"
 	"time"
@@ -320,31 +317,13 @@ func EndChildren(spared int, wait time.Duration) int {
 	}
 }
 
+// children returns the numbers of this process's children outside of the spared session.
 func children(spared int) []int {
-	self := os.Getpid()
-	files, _ := filepath.Glob("/proc/[0-9]*/stat")
 	var found []int
-	for _, file := range files {
-		stat, err := os.ReadFile(file)
-		if err != nil {
-			continue // it has ended meanwhile
-		}
-		if parent, session := parentAndSession(stat); parent == self && session != spared {
-			pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(file)))
-			found = append(found, pid)
+	for _, p := range processes() {
+		if p.parent == os.Getpid() && p.session != spared {
+			found = append(found, p.pid)
 		}
 	}
 	return found
-}
-
-// parentAndSession reads the fields 4 and 6 of proc_pid_stat(5). The name in
-// field 2 may hold anything, a closing parenthesis too.
-func parentAndSession(stat []byte) (parent, session int) {
-	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
-	if len(fields) < 4 {
-		return 0, 0
-	}
-	parent, _ = strconv.Atoi(string(fields[1]))
-	session, _ = strconv.Atoi(string(fields[3]))
-	return parent, session
 }
