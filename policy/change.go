@@ -14,7 +14,7 @@ const (
 	Fail  Treatment = "fail"  // the change is not published
 	Warn  Treatment = "warn"  // it is, with a warning that a reviewer sees
 	Allow Treatment = "allow" // it is
-	Drop  Treatment = "drop"  // of protected paths: they are left out and the rest goes on
+	Drop  Treatment = "drop"  // protected paths are left out of the change, and the rest is published
 )
 
 // Concern is a property of a changed path worth a reviewer's attention.
@@ -53,11 +53,13 @@ type ChangedFile struct {
 	Found []Concern
 }
 
+// Finding is a concern about a path.
 type Finding struct {
 	Path    string
 	Concern Concern
 }
 
+// String returns the finding as a phrase for people, with the key of the job that decides about it.
 func (f Finding) String() string {
 	if !f.Concern.hasKey() {
 		return fmt.Sprintf("%q %s", f.Path, concernWords[f.Concern])
@@ -80,6 +82,7 @@ var concernWords = map[Concern]string{
 	ConcernOwn:        "is what runs and people write, and no agent",
 }
 
+// Changes judges changed paths by the rules of a job.
 type Changes struct {
 	Protect []string // patterns, as Protected takes them
 	// Treat maps concerns to treatments. A missing concern fails.
@@ -136,7 +139,7 @@ const (
 	modeSubmodule  = "160000"
 )
 
-// concerns are those about a file, each once.
+// concerns returns the concerns about a file, each once.
 func (c Changes) concerns(file ChangedFile) ([]Concern, error) {
 	concerns := slices.Clone(file.Found)
 	note := func(concern Concern, is bool) {

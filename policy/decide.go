@@ -30,6 +30,7 @@ type Request struct {
 	Dir    string   // where it starts, absolute
 }
 
+// Action is what happens to a command.
 type Action string
 
 // maxShownCommand is how many bytes of a command a sentence shows.
@@ -41,10 +42,11 @@ const (
 	Refuse       Action = "refuse"
 )
 
+// Decision is the result of Commands.Decide, as events record it.
 type Decision struct {
 	Action  Action `json:"action"`
-	Command string `json:"command,omitempty"` // that was refused; it may be a part of the whole
-	Rule    string `json:"rule,omitempty"`    // that refuses: file:line, or built-in:name
+	Command string `json:"command,omitempty"` // the refused command, possibly a part of the request
+	Rule    string `json:"rule,omitempty"`    // the refusing rule: file:line, or built-in:name
 	Reason  string `json:"reason"`
 	Remedy  string `json:"remedy,omitempty"` // what to do instead
 	// Allowed reports whether the parser understood the whole command line and a rule allows every
@@ -74,6 +76,7 @@ const (
 
 const continueRemedy = "Reach the goal in another way; where there is none, say so in your last message instead of trying variations of the command"
 
+// Decide decides about a command line by its rules and the built-in refusals. The strictest answer counts.
 func (c Commands) Decide(q Request) Decision {
 	reading := q.parse()
 	d := Decision{Action: Run, Reason: "No rule refuses it.", Unclear: reading.Unclear, Matches: []Matched{}}
@@ -119,8 +122,7 @@ func (q Request) shown() string {
 	return q.Script
 }
 
-// ruleAllowed tells of each command of a plain list whether a rule allows it, and
-// notes these rules.
+// ruleAllowed reports for each command of a plain list whether a rule allows it, and records these rules.
 func (c Commands) ruleAllowed(d *Decision, reading shell.Reading) []bool {
 	allowed := make([]bool, len(reading.Plain))
 	for i, argv := range reading.Plain {
@@ -134,7 +136,7 @@ func (c Commands) ruleAllowed(d *Decision, reading shell.Reading) []bool {
 	return allowed
 }
 
-// strictestMatch notes every rule that refuses a command, at any depth, and returns the strictest.
+// strictestMatch records every rule that refuses a command, at any depth, and returns the strictest.
 func (c Commands) strictestMatch(d *Decision, reading shell.Reading) (strictest *Matched) {
 	for _, command := range reading.Commands {
 		for _, m := range c.Rules.Match(command.Prefix()) {
@@ -150,7 +152,7 @@ func (c Commands) strictestMatch(d *Decision, reading shell.Reading) (strictest 
 	return strictest
 }
 
-// maxRecordedRules is how many rules a decision tells of.
+// maxRecordedRules bounds Decision.Matches.
 const maxRecordedRules = 100
 
 func (d *Decision) recordMatch(m rules.Match, command string, via []string) Matched {

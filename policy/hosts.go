@@ -22,9 +22,10 @@ type Hosts struct {
 	Credentials credential.Set
 }
 
+// HostDecision is a decision about a target of commands.
 type HostDecision struct {
 	Allowed bool
-	Rule    string // that decides: file:line, an entry of the list, or built-in:name; empty where none is for it
+	Rule    string // the deciding one: file:line, an entry of the list, or built-in:name; "" if none is for it
 	Reason  string // a sentence
 	// Request is the refused request, method and path, if only this request of the target was
 	// refused.
@@ -78,6 +79,7 @@ func (h Hosts) Decide(t reach.Target) HostDecision {
 	return d
 }
 
+// refusedByRule refuses a target because of a network_rule.
 func refusedByRule(rule rules.Network) HostDecision {
 	d := HostDecision{Rule: rule.At.String(), Reason: rule.Justification, Remedy: withoutHostRemedy, JobChange: "change the rule at " + rule.At.String()}
 	switch {

@@ -25,6 +25,7 @@ func (g *Guard) Exchange(r *http.Request, t reach.Target, bound bool) (*Exchange
 	return x, g.withRequest(r, refusal)
 }
 
+// exchange is Exchange without the request in the refusal.
 func (g *Guard) exchange(r *http.Request, t reach.Target, bound bool) (*Exchange, *Refusal) {
 	// The request without its well-placed placeholders. Any placeholder left is misplaced.
 	left := &Exchange{URL: clone(r.URL), Header: r.Header.Clone()}

@@ -158,6 +158,7 @@ func (g *Guard) Body(body io.Reader, trailer func() http.Header) io.Reader {
 	return &guardedBody{guard: g, body: body, trailer: trailer}
 }
 
+// guardedBody is the reader of Body.
 type guardedBody struct {
 	guard    *Guard
 	body     io.Reader

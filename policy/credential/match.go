@@ -13,15 +13,15 @@ type matcher struct {
 	needles []needle // the longest first
 	least   int      // the length of the shortest
 	longest int
-	shift   []uint8            // by the last two bytes of a window, how far it may go on
-	ending  map[uint16][]int32 // needles by the last two bytes of their first least
+	shift   []uint8            // by the last two bytes of a window, how many bytes it may skip
+	ending  map[uint16][]int32 // needles by the two bytes before offset least
 	begin   [256][]int32       // needles by their first byte
 }
 
 // needle is a text to find and its replacement of the same length.
 type needle struct {
 	text, replacement []byte
-	credential        int // the credential
+	credential        int // its index in the set
 }
 
 const (
@@ -29,6 +29,7 @@ const (
 	maxShift  = 255
 )
 
+// newMatcher returns a matcher of the needles with at least minNeedle bytes.
 func newMatcher(needles []needle) *matcher {
 	m := &matcher{needles: needles, least: maxShift}
 	m.needles = slices.DeleteFunc(m.needles, func(n needle) bool { return len(n.text) < minNeedle })

@@ -20,6 +20,8 @@ func (c *Credential) put(x *Exchange, text string) bool {
 	return c.putInHeader(x.Header, text)
 }
 
+// putInHeader is put for a header: the placeholder is the whole value, stands after a scheme, or is user or
+// password of Basic.
 func (c *Credential) putInHeader(h http.Header, text string) bool {
 	name := http.CanonicalHeaderKey(c.Header)
 	values := h[name]
@@ -40,6 +42,7 @@ func isScheme(text string) bool {
 	return spaced && name != "" && strings.Trim(strings.ToLower(name), "abcdefghijklmnopqrstuvwxyz0123456789!#$%&'*+-.^_`|~") == ""
 }
 
+// putInQuery is put for a parameter of the query, and escapes text.
 func (c *Credential) putInQuery(u *url.URL, text string) bool {
 	pairs := strings.Split(u.RawQuery, "&")
 	at := -1
@@ -62,6 +65,7 @@ func (c *Credential) putInQuery(u *url.URL, text string) bool {
 	return true
 }
 
+// putInBasic is put for a value of Authorization with the scheme Basic.
 func (c *Credential) putInBasic(h http.Header, value, text string) bool {
 	scheme, encoded, _ := strings.Cut(value, " ")
 	if !strings.EqualFold(scheme, "basic") {
@@ -117,7 +121,8 @@ func (g *Guard) inRequest(r *http.Request, u *url.URL, h http.Header) *Refusal {
 	return g.inHeader(r.Trailer, "a trailer")
 }
 
-// inHeader looks for placeholders in names and values. Place is empty for the header.
+// inHeader searches names and values of a header for placeholders. place describes it in the refusal; ""
+// means the request's header, whose name is added.
 func (g *Guard) inHeader(h http.Header, place string) *Refusal {
 	for name, values := range h {
 		if i := slices.IndexFunc(g.set, func(c Credential) bool { return containsAnyCase(name, c.Placeholder) }); i >= 0 {
@@ -156,8 +161,8 @@ func (g *Guard) inText(text, place string) *Refusal {
 }
 
 // misplaced refuses a request with a placeholder at the wrong place.
-func (g *Guard) misplaced(of int, place string) *Refusal {
-	c := &g.set[of]
+func (g *Guard) misplaced(credential int, place string) *Refusal {
+	c := &g.set[credential]
 	if c.Denied {
 		return c.refusal("The placeholder of %s is in %s, and these commands may not use it.", c.Name, place)
 	}

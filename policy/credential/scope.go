@@ -14,7 +14,7 @@ import (
 // Scope is a host, or a path on it, that accepts a credential.
 type Scope struct {
 	Host reach.Entry // without a wildcard
-	Path string      // that it is for, with all below it: begins with "/", and does not end so; empty for all
+	Path string      // with everything below it; begins with "/" and does not end with one; "" means all paths
 }
 
 // ParseScope parses "host" or "host:port" with an optional path. The scope includes everything
@@ -46,6 +46,8 @@ func ParseScope(text string) (Scope, error) {
 	return Scope{Host: entry, Path: "/" + path}, nil
 }
 
+// checkScopePath refuses a path, without its first slash, that servers may read in several ways. The error
+// is the end of a sentence about the scope.
 func checkScopePath(path string) error {
 	for segment := range strings.SplitSeq(path, "/") {
 		if segment == "" || strings.Trim(segment, ".") == "" {
@@ -60,33 +62,28 @@ func checkScopePath(path string) error {
 	return nil
 }
 
+// String returns the scope as ParseScope reads it.
 func (s Scope) String() string { return s.Host.Host() + s.Path }
 
 // covers reports whether the escaped path of a request is in the scope. The scope's segments need
 // plain slashes; below them an escaped slash belongs to a name, as in npm's @scope%2fname.
 func (s Scope) covers(escaped string) bool {
-	_, ok := s.pathBelow(escaped)
-	return ok
-}
-
-// pathBelow returns the rest of a path after the scope.
-func (s Scope) pathBelow(escaped string) (rest string, ok bool) {
 	if s.Path == "" {
-		return escaped, true
+		return true
 	}
 	wanted := strings.Split(s.Path, "/")
 	given := strings.Split(escaped, "/")
 	if len(given) < len(wanted) {
-		return "", false
+		return false
 	}
 	last := len(wanted) - 1
 	for i, segment := range wanted {
 		plain, err := url.PathUnescape(given[i])
 		if err != nil || plain != segment && (i < last || !strings.HasPrefix(plain, segment+"/")) {
-			return "", false
+			return false
 		}
 	}
-	return strings.TrimPrefix(strings.Join(given, "/"), strings.Join(given[:len(wanted)], "/")), true
+	return true
 }
 
 // maxEscapes is how often a path may be escaped over and over.
@@ -108,6 +105,7 @@ func ambiguousPath(escaped string) string {
 	return "is escaped over and over"
 }
 
+// ambiguousOnce is ambiguousPath for one level of escapes.
 func ambiguousOnce(path string) string {
 	if !utf8.ValidString(path) {
 		return "is no UTF-8"

@@ -24,6 +24,7 @@ func (l *loader) functions() starlark.StringDict {
 	}
 }
 
+// prefixRule adds a prefix_rule.
 func (l *loader) prefixRule(at Place, args starlark.Tuple, kwargs []starlark.Tuple) error {
 	var pattern, match, notMatch *starlark.List
 	var decision, justification starlark.Value
@@ -106,6 +107,7 @@ func (l *loader) tokenOf(value starlark.Value) ([]string, error) {
 	return l.texts(list)
 }
 
+// texts returns the strings of a list.
 func (l *loader) texts(list *starlark.List) ([]string, error) {
 	if err := l.count(list.Len()); err != nil {
 		return nil, err
@@ -130,6 +132,7 @@ func (l *loader) count(words int) error {
 	return nil
 }
 
+// hostExecutable adds a host_executable.
 func (l *loader) hostExecutable(_ Place, args starlark.Tuple, kwargs []starlark.Tuple) error {
 	var name string
 	var list *starlark.List
@@ -164,6 +167,7 @@ var protocols = map[string]string{
 	"http": "http", "https": "https", "https_connect": "https", "http-connect": "https", "socks5_tcp": "socks5_tcp", "socks5_udp": "socks5_udp",
 }
 
+// networkRule adds a network_rule.
 func (l *loader) networkRule(at Place, args starlark.Tuple, kwargs []starlark.Tuple) error {
 	var host, protocol string
 	var decision, justification starlark.Value
@@ -194,9 +198,8 @@ func (l *loader) networkRule(at Place, args starlark.Tuple, kwargs []starlark.Tu
 	return nil
 }
 
-// normalHost is a host's name in lower case or its address in the shortest form,
-// without its port and the dot at its end. Names are taken in their ASCII form
-// only, as requests have them: another would match nothing.
+// normalHost returns a host's name in lower case or its address in the shortest form, without port and
+// final dot. It only accepts names in ASCII form: requests have no other.
 func normalHost(host string) (string, error) {
 	bare := strings.TrimSpace(host)
 	if inside, rest, ok := strings.Cut(strings.TrimPrefix(bare, "["), "]"); ok && strings.HasPrefix(bare, "[") && isPort(rest) {
@@ -217,13 +220,13 @@ func normalHost(host string) (string, error) {
 	return bare, nil
 }
 
-// isPort says whether s is nothing or a colon and digits.
+// isPort reports whether s is "" or a colon and digits.
 func isPort(s string) bool {
 	digits, ok := strings.CutPrefix(s, ":")
 	return s == "" || ok && digits != "" && strings.Trim(digits, "0123456789") == ""
 }
 
-// shorten is a value for a message, not longer than a message should be.
+// shorten returns a value for a message: a string of up to 40 bytes, or else its type.
 func shorten(value starlark.Value) string {
 	if text, ok := starlark.AsString(value); ok && len(text) <= 40 {
 		return fmt.Sprintf("%q", text)

@@ -22,11 +22,13 @@ const (
 	maxTokens = 200_000 // words in the patterns and examples of all files
 )
 
+// File is a rules file.
 type File struct {
-	Name string // as messages call it
+	Name string // in messages
 	Data []byte
 }
 
+// fileError is a mistake at a place of a rules file.
 type fileError struct {
 	file         string
 	line, column int
@@ -37,7 +39,7 @@ func (e *fileError) Error() string {
 	return fmt.Sprintf("%s:%d:%d: %s", e.file, e.line, e.column, e.message)
 }
 
-// Load parses rules files and runs their self-tests. It joins one *Error for each invalid file.
+// Load parses rules files and runs their self-tests. The error joins one mistake for each invalid file.
 func Load(files ...File) (*Set, error) {
 	l := &loader{set: &Set{}}
 	var mistakes []error
@@ -56,12 +58,14 @@ func Load(files ...File) (*Set, error) {
 	return l.set, nil
 }
 
+// loader collects the rules of all files.
 type loader struct {
 	set      *Set
 	examples []example
 	tokens   int
 }
 
+// load checks and runs a file. It returns a *fileError.
 func (l *loader) load(file File) error {
 	if len(file.Data) > maxBytes {
 		return &fileError{file.Name, 1, 1, fmt.Sprintf("the file is larger than %d KiB", maxBytes>>10)}
@@ -94,7 +98,7 @@ func run(program *starlark.Program, functions starlark.StringDict) error {
 	return err
 }
 
-// mistake is a Starlark error with its place.
+// mistake converts a Starlark error to a *fileError.
 func mistake(name string, err error) error {
 	var parse syntax.Error
 	var resolved resolve.ErrorList
@@ -209,8 +213,7 @@ type example struct {
 	want bool
 }
 
-// addExamples reads match or not_match: commands, each a line or a list of
-// words.
+// addExamples adds the commands of match or not_match, the key.
 func (l *loader) addExamples(rule int, key string, list *starlark.List) error {
 	if list == nil {
 		return nil
@@ -225,6 +228,7 @@ func (l *loader) addExamples(rule int, key string, list *starlark.List) error {
 	return nil
 }
 
+// exampleOf parses the command of an example: a line of shell or a list of words.
 func (l *loader) exampleOf(value starlark.Value) ([]string, error) {
 	if line, ok := starlark.AsString(value); ok {
 		reading := shell.ReadScript(line)

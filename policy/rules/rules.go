@@ -12,6 +12,7 @@ import (
 	"slices"
 )
 
+// Decision is the answer of a rule.
 type Decision int
 
 // The decisions, the strictest last.
@@ -28,19 +29,22 @@ func (d Decision) String() string { return decisionNames[d] }
 // MarshalText writes the decision as rules files do.
 func (d Decision) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
 
+// Place is the line of a rules file where a rule begins.
 type Place struct {
 	File string
 	Line int
 }
 
+// String returns file:line.
 func (p Place) String() string { return fmt.Sprintf("%s:%d", p.File, p.Line) }
 
+// MarshalText returns String.
 func (p Place) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
 
 // Rule is a prefix_rule.
 type Rule struct {
 	At            Place
-	pattern       [][]string // of each token, what it may be
+	pattern       [][]string // for each word the permitted texts
 	Decision      Decision
 	Justification string
 }
@@ -100,7 +104,7 @@ func (s *Set) Match(prefix []string) []Match {
 	return matches
 }
 
-// begins says whether the words after the program fit the rule.
+// begins reports whether the words after the program match the pattern.
 func (r *Rule) begins(args []string) bool {
 	rest := r.pattern[1:]
 	if len(args) < len(rest) {
@@ -114,8 +118,8 @@ func (r *Rule) begins(args []string) bool {
 	return true
 }
 
-// standsFor says whether the program at an absolute path counts as name. The
-// last host_executable of a name counts.
+// standsFor reports whether a rule for name covers the program at an absolute path. The last
+// host_executable of a name counts.
 func (s *Set) standsFor(program, name string) bool {
 	if !path.IsAbs(program) {
 		return false
@@ -128,8 +132,7 @@ func (s *Set) standsFor(program, name string) bool {
 	return true
 }
 
-// Reach gives the strictest network_rule for a host and a protocol. The host
-// may carry a port.
+// Reach returns the strictest network_rule for a host, with or without port, and a protocol.
 func (s *Set) Reach(host, protocol string) (rule Network, ok bool) {
 	host, err := normalHost(host)
 	if s == nil || err != nil {

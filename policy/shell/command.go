@@ -95,8 +95,7 @@ func (r *reader) readJoined(words []Word, inner origin) {
 	}
 }
 
-// maxStarts is how many words a command is looked for behind when it may
-// begin at any of them.
+// maxStarts bounds the words of a command that may begin at any of them.
 const maxStarts = 200
 
 // readFromEveryWord reads a command from every word on, because the program's position is unknown.
@@ -158,6 +157,7 @@ func (r *reader) startedByGit(name string, args []Word, inner origin) {
 	}
 }
 
+// optionScripts reads the values of options as scripts.
 func (r *reader) optionScripts(args []Word, inner origin, options ...string) {
 	for i, arg := range args {
 		for _, option := range options {
@@ -202,6 +202,7 @@ func (r *reader) afterOption(args []Word, inner origin, options ...string) {
 	}
 }
 
+// trap reads the command of trap.
 func (r *reader) trap(args []Word, inner origin) {
 	if len(args) > 0 && args[0].Text == "--" {
 		args = args[1:]
@@ -211,6 +212,7 @@ func (r *reader) trap(args []Word, inner origin) {
 	}
 }
 
+// aliases reads the commands of alias.
 func (r *reader) aliases(args []Word, inner origin) {
 	for _, arg := range args {
 		if _, value, ok := strings.Cut(arg.Text, "="); ok {

@@ -23,6 +23,7 @@ func plainList(file *syntax.File, parseErr error) (list [][]string, unclear stri
 	return list, ""
 }
 
+// appendPlain appends the commands of a statement to a plain list. unclear names the first other element.
 func appendPlain(list [][]string, stmt *syntax.Stmt) (_ [][]string, unclear string) {
 	switch {
 	case len(stmt.Redirs) > 0:
@@ -48,6 +49,7 @@ func appendPlain(list [][]string, stmt *syntax.Stmt) (_ [][]string, unclear stri
 	return nil, "control flow, a subshell or another compound command"
 }
 
+// plainCall returns the words of a simple command made of literal words.
 func plainCall(call *syntax.CallExpr) (argv []string, unclear string) {
 	if len(call.Assigns) > 0 {
 		return nil, "an assignment"
@@ -62,7 +64,7 @@ func plainCall(call *syntax.CallExpr) (argv []string, unclear string) {
 	return argv, ""
 }
 
-// plainText is the text of a word's parts, or of those between double quotes.
+// plainText returns the text of a word's parts; quoted parts stand between double quotes.
 func plainText(parts []syntax.WordPart, quoted bool) (text, unclear string) {
 	var b strings.Builder
 	for _, part := range parts {

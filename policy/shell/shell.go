@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	// maxDepth is how many programs may start one another before reading stops,
-	// as the reference implementation has it.
+	// maxDepth is the number of programs that may start one another before reading stops, like in the
+	// reference implementation.
 	maxDepth = 8
 	// maxCommands bounds the commands found, and so the time.
 	maxCommands = 20_000
@@ -25,16 +25,16 @@ const (
 
 // Reading is the result of parsing a command line.
 type Reading struct {
-	// Plain are the commands when the whole is a plain list: literal words,
-	// joined by &&, ||, ; and |. It is nil when anything else stands there.
+	// Plain lists the commands of a plain list: literal words, joined by &&, ||, ; and |. It is nil for
+	// anything else.
 	Plain [][]string
 	// Unclear names the first element outside a plain list.
 	Unclear string
 	// Commands lists the commands at any depth, in order: in control flow and substitutions, and
 	// behind programs that start others.
 	Commands []Command
-	// TooComplex says why not everything was read: something is nested too deeply
-	// or too long. It is empty when all was read.
+	// TooComplex is the reason why reading stopped early: something is nested too deeply or too long. It is
+	// "" if everything was read.
 	TooComplex string
 	// ChangesDir reports a change of the working directory or HOME. Relative paths are then unknown.
 	ChangesDir bool
@@ -64,6 +64,7 @@ func (c Command) Prefix() []string {
 // String returns the command as one line for people.
 func (c Command) String() string { return textOf(c.Words) }
 
+// ReadArgv reads an argument vector, and the script of a shell with -c in it.
 func ReadArgv(argv []string) Reading {
 	if len(argv) == 0 {
 		return Reading{Unclear: "there is no command"}
@@ -87,10 +88,11 @@ func ReadScript(script string) Reading {
 	return r.reading
 }
 
+// reader collects a Reading.
 type reader struct {
 	reading Reading
 	parser  *syntax.Parser
-	piped   int // parts of scripts that were looked at for what they write into shells
+	piped   int // statements searched before pipes into shells, up to maxPiped
 }
 
 func newReader() *reader {
@@ -128,6 +130,7 @@ func (r *reader) top(script string, outer origin) {
 	}
 }
 
+// record adds a command. It reports false beyond maxCommands.
 func (r *reader) record(words []Word, from origin) bool {
 	if len(r.reading.Commands) >= maxCommands {
 		r.reading.TooComplex = "there are too many commands in it"
@@ -137,7 +140,7 @@ func (r *reader) record(words []Word, from origin) bool {
 	return true
 }
 
-// base is the name of a program without its folder.
+// base returns the name of a program without its folder.
 func base(program string) string {
 	return program[strings.LastIndexByte(program, '/')+1:]
 }

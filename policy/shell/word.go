@@ -8,6 +8,7 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
+// Word is a word of a command.
 type Word struct {
 	// Text is the word without quotes. In an unknown word, $NAME shows a variable and $(…) the
 	// output of a command.
@@ -41,11 +42,13 @@ func wordOf(w *syntax.Word) Word {
 	return Word{b.text.String(), b.known}
 }
 
+// wordBuilder evaluates the parts of a word.
 type wordBuilder struct {
 	text  strings.Builder
 	known bool
 }
 
+// part adds a part; quoted ones stand between double quotes.
 func (b *wordBuilder) part(part syntax.WordPart, quoted bool) {
 	switch p := part.(type) {
 	case *syntax.Lit:
@@ -89,7 +92,7 @@ func paramName(p *syntax.ParamExp) string {
 	return p.Param.Value
 }
 
-// hasBraces says whether the shell may make several words of a literal.
+// hasBraces reports whether the shell may expand a literal to several words.
 func hasBraces(s string) bool {
 	return strings.Contains(s, "{") && (strings.Contains(s, ",") || strings.Contains(s, ".."))
 }
@@ -147,7 +150,7 @@ func ansiC(s string) (text string, known bool) {
 	return b.String(), true
 }
 
-// maxBraced is how many words are made of one by its braces.
+// maxBraced bounds the words that braces expand one word to.
 const maxBraced = 64
 
 // wordsOf expands lists in braces into several words. A sequence, or a longer list than maxBraced,

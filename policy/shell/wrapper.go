@@ -85,9 +85,9 @@ var gitOptions = wrapper{
 // start is the position of the command behind a wrapper's options and operands.
 type start struct {
 	at      int    // index of the command's first word
-	scripts []Word // that are values of options
-	unsure  bool   // an option is not known, so the command may begin anywhere
-	nothing bool   // nothing is started
+	scripts []Word // values of options
+	unsure  bool   // an option is unknown, so the command may begin anywhere
+	nothing bool   // an option prevents the start
 }
 
 // skip finds the beginning of the command in the wrapper's arguments.
@@ -151,6 +151,7 @@ func (w wrapper) option(args []Word, s *start) {
 	}
 }
 
+// longOption reads an option that begins with two dashes, without them.
 func (w wrapper) longOption(args []Word, s *start, name string) {
 	name, value, hasValue := strings.Cut(name, "=")
 	switch {
@@ -177,7 +178,7 @@ func (s *start) takeScript(args []Word, attached string) {
 	}
 }
 
-// contains says whether a word is in a list separated by spaces.
+// contains reports whether a list separated by spaces has a word.
 func contains(list, word string) bool {
 	return strings.Contains(" "+list+" ", " "+word+" ")
 }
