@@ -10,14 +10,14 @@ import (
 // is an io.Writer that forwards everything, for one goroutine.
 type RefusalClues struct {
 	to   io.Writer
-	kept []byte // the end of what came, in which words may begin
+	kept []byte // the last maxClue bytes, in which a message may begin
 	seen map[string]bool
 }
 
-// WatchRefusals returns Clues that forward to w.
+// WatchRefusals returns clues that forward to w.
 func WatchRefusals(w io.Writer) *RefusalClues { return &RefusalClues{to: w, seen: map[string]bool{}} }
 
-// maxClue bounds the words below.
+// maxClue bounds the messages below, in bytes.
 const maxClue = 64
 
 // Write is io.Writer's.
@@ -52,7 +52,7 @@ var refusals = []struct {
 	words   []string // of libc and of runtimes
 	layer   string
 	network bool
-	overlay bool // another way to the same helps there
+	overlay bool // why names another way that works
 	why     string
 }{
 	{

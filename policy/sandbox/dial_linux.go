@@ -48,6 +48,7 @@ func isSelfConnection(conn net.Conn) bool {
 	return conn.LocalAddr().String() == conn.RemoteAddr().String()
 }
 
+// startConnecting connects a non-blocking socket to a port of 127.0.0.1, without waiting.
 func startConnecting(socket *os.File, port int) error {
 	raw, err := socket.SyscallConn()
 	if err != nil {
@@ -63,7 +64,7 @@ func startConnecting(socket *os.File, port int) error {
 	return errors.Join(err, refused)
 }
 
-// awaitConnection waits until a connection is there, or ctx ends.
+// awaitConnection waits until a socket is connected, or ctx ends.
 func awaitConnection(ctx context.Context, conn net.Conn) error {
 	tcp, is := conn.(*net.TCPConn)
 	if !is {
@@ -107,13 +108,13 @@ func (i *supervisorConn) socketInside() (*os.File, error) {
 	}
 }
 
-// socketReply is the supervisor's answer.
+// socketReply is the supervisor's answer to a request for a socket.
 type socketReply struct {
 	file *os.File
 	err  error
 }
 
-// takeSocket takes an answer with its only file, the socket.
+// takeSocket passes an answer, whose only file is the socket, to socketInside.
 func (i *supervisorConn) takeSocket(e stage.Event, files []*os.File) {
 	made := socketReply{err: errorOf(e)}
 	if len(files) == 1 && made.err == nil {

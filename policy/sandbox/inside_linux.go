@@ -39,14 +39,14 @@ type supervisorConn struct {
 	socket         *net.UnixConn
 	supervisorGone chan struct{}  // closed when the supervisor is gone
 	noProcesses    chan struct{}  // closed when the supervisor reports that no process lives
-	paused         chan error     // its answer to who wants all stopped
-	listeners      []net.Listener // that the spec asked for
-	sharedFolder   *os.File       // the folder that the spec asked for; nil without
-	lentMounts     []*os.File     // mounts of that
+	paused         chan error     // its answer to a request to stop all commands
+	listeners      []net.Listener // at Spec.Ports
+	sharedFolder   *os.File       // Spec.Shown; nil without
+	lentMounts     []*os.File     // its mounts, Spec.Lend and Spec.LendToWrite
 	startWait      time.Duration
 
-	socketLock sync.Mutex       // for a socket
-	sockets    chan socketReply // the answer
+	socketLock sync.Mutex       // held during a request for a socket
+	sockets    chan socketReply // its answer
 
 	sendLock sync.Mutex
 
@@ -89,11 +89,12 @@ func startInside(starter *proc.Starter, attributes *syscall.SysProcAttr) (*super
 // setupError reports a step that failed inside, with a special remedy if there is one.
 type setupError struct {
 	step, why, remedy string
-	cause             error // what the kernel said; nil where that is not known
+	cause             error // the kernel's error; nil if unknown
 }
 
 func (e *setupError) Error() string { return e.step + ": " + e.why }
 
+// socketPair returns both ends of a control socket.
 func socketPair() (ours *net.UnixConn, theirs *os.File, err error) {
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -108,8 +109,8 @@ func socketPair() (ours *net.UnixConn, theirs *os.File, err error) {
 	return conn.(*net.UnixConn), theirs, nil
 }
 
-// sendSpec sends the spec and waits until the supervisor serves. It returns an setupError if a step
-// failed.
+// sendSpec sends the spec with files, and waits until the supervisor serves. It returns a setupError for a
+// failed step.
 func (i *supervisorConn) sendSpec(spec stage.Spec, given ...*os.File) (report stage.Report, err error) {
 	_ = i.socket.SetDeadline(time.Now().Add(i.startWait))
 	defer i.socket.SetDeadline(time.Time{})
@@ -159,6 +160,7 @@ func (i *supervisorConn) abandon() {
 	i.supervisor.wait()
 }
 
+// send sends a message with descriptors.
 func (i *supervisorConn) send(message any, descriptors ...*os.File) error {
 	frame, err := stage.Frame(message)
 	if err != nil {
@@ -273,7 +275,7 @@ func (i *supervisorConn) closeSharedFolder() {
 	}
 }
 
-// listen hears the supervisor until it is gone.
+// listen handles the supervisor's events until it is gone.
 func (i *supervisorConn) listen() {
 	defer close(i.supervisorGone)
 	for {
@@ -299,6 +301,7 @@ func (i *supervisorConn) listen() {
 	}
 }
 
+// handleEvent passes an event to the command or caller that waits for it.
 func (i *supervisorConn) handleEvent(e stage.Event) {
 	if e.Paused {
 		i.paused <- errorOf(e)
@@ -380,6 +383,7 @@ func (i *supervisorConn) child(c Command) *supervisedChild {
 	return &supervisedChild{inside: i, command: c, started: make(chan error, 1), exited: make(chan struct{})}
 }
 
+// start asks the supervisor to start the command, and waits up to startWait for the answer.
 func (c *supervisedChild) start(streams []*os.File, terminal bool) error {
 	if err := c.inside.addChild(c); err != nil {
 		return err

@@ -21,6 +21,7 @@ type localChild struct {
 	cmd     *exec.Cmd
 }
 
+// newLocalChild prepares a command of an unconfined sandbox.
 func newLocalChild(s *Sandbox, c Command) (*localChild, error) {
 	path, err := stage.LookPath(c.Argv[0], c.Dir, c.Env)
 	if err != nil {
@@ -57,6 +58,7 @@ func (c *localChild) signal(sig syscall.Signal) {
 	_ = syscall.Kill(-c.cmd.Process.Pid, sig) // ESRCH: nobody is left
 }
 
+// reap kills the rest of the group and returns how the command ended.
 func (c *localChild) reap() (Status, error) {
 	c.signal(syscall.SIGKILL)
 	var err error

@@ -67,7 +67,7 @@ func openAgain(ctx context.Context, o Options) (*Sandbox, error) {
 	}
 }
 
-// openConfined goes through the ways to confine once, the strongest first.
+// openConfined tries each way to confine once, strongest first.
 func openConfined(ctx context.Context, o Options) (*Sandbox, error) {
 	o.EarlyProcess = o.begin()
 	defer o.EarlyProcess.End()
@@ -206,6 +206,7 @@ func openLandlock(s *Sandbox, o Options, p *grants.Plan) error {
 	return nil
 }
 
+// addCommonLayers adds the layers of every confinement to s.layers.
 func (s *Sandbox) addCommonLayers(spec stage.Spec, report stage.Report) {
 	s.layers = append(s.layers, layerSeccomp, "no_new_privs", "no capabilities")
 	by := limitByUser
@@ -218,7 +219,7 @@ func (s *Sandbox) addCommonLayers(spec stage.Spec, report stage.Report) {
 	s.layers = append(s.layers, processLimit(spec.Processes, by))
 }
 
-// becomeSupervisor turns the begun process into the supervisor.
+// becomeSupervisor confines the early process by the spec. It then serves as the supervisor of s.
 func (s *Sandbox) becomeSupervisor(spec stage.Spec, b *EarlyProcess, borrowed *os.File) (stage.Report, error) {
 	if s.AdoptOrphans || !spec.Namespaced {
 		proc.AdoptOrphans()
@@ -279,8 +280,7 @@ func namespaceAttributes(ownNetwork bool, as *User) *syscall.SysProcAttr {
 	return a
 }
 
-// mayMapAll says whether this process has the capabilities to map others'
-// numbers (user_namespaces(7)).
+// mayMapAll reports whether this process may map the numbers of other users (user_namespaces(7)).
 func mayMapAll() bool {
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var data [2]unix.CapUserData
@@ -310,8 +310,8 @@ func ownMap(kind string) []syscall.SysProcIDMap {
 	return all
 }
 
-// ownPIDMax says whether a pid namespace has a limit of its own (Linux 6.14).
-// On older kernels the setting is the machine's, so this can't be tried.
+// ownPIDMax reports whether a pid namespace has its own pid_max (Linux 6.14). On older kernels it is the
+// machine's, so a trial would change the machine.
 func ownPIDMax() bool {
 	var major, minor int
 	if _, err := fmt.Sscanf(Kernel(), "%d.%d", &major, &minor); err != nil {
@@ -330,7 +330,7 @@ func machineProcesses() int {
 	return int(info.Procs)
 }
 
-// Kernel is the release of this system's kernel.
+// Kernel returns the release of this system's kernel.
 func Kernel() string {
 	var name unix.Utsname
 	if err := unix.Uname(&name); err != nil {

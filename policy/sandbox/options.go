@@ -75,7 +75,7 @@ type Options struct {
 	// Commands find it by the usual variables.
 	Serve func(net.Listener) (stop func()) `json:"-"`
 
-	// Variables overrides the commands' environment, NAME=value. Like Shown it requires namespaces.
+	// Variables overrides the commands' environment, NAME=value. Like Replacements it requires namespaces.
 	Variables []string
 
 	Sharing
@@ -191,6 +191,7 @@ type Probed struct {
 // RemoveScratch removes a scratch folder, including read-only folders inside.
 func RemoveScratch(dir string) error { return layer.Remove(dir) }
 
+// check refuses unknown names, relative paths, and options that contradict each other.
 func (o Options) check() error {
 	if !slices.Contains([]Network{NetworkNone, NetworkLoopback, NetworkProxied, NetworkFull}, o.Network) {
 		return fmt.Errorf("network %q is not known", o.Network)

@@ -10,7 +10,7 @@ import (
 // OverlayError explains why a workspace cannot be overlaid here.
 type OverlayError struct {
 	Why string
-	Err error // what the kernel said; nil where that is not known
+	Err error // the kernel's error; nil if unknown
 }
 
 func (e *OverlayError) Error() string {

@@ -31,7 +31,7 @@ var machineCredentials = []string{
 	"/var/lib/cloud", "/var/lib/waagent",
 }
 
-// credentialPatterns are found by their names.
+// credentialPatterns lists patterns of further credentials of the machine.
 var credentialPatterns = []string{"/etc/ssh/ssh_host_*_key", "/etc/ssl/private"}
 
 // runnerCredentials lists name patterns of an Actions runner's credentials.
@@ -53,7 +53,7 @@ var namedCredentials = []string{
 // credential is a path that no command may read. It may be missing.
 type credential struct {
 	path string
-	by   string // what names it, as Secret.By has it
+	by   string // what names it, like Secret.By
 }
 
 func credentialsBy(by string, paths []string) []credential {
@@ -74,7 +74,7 @@ func (f Folders) credentials() []credential {
 	return append(all, credentialsBy("", f.usualCredentials())...)
 }
 
-// usualCredentials are known by their places.
+// usualCredentials returns the credentials known by their places, including missing ones.
 func (f Folders) usualCredentials() []string {
 	paths := slices.Clone(machineCredentials)
 	for _, pattern := range credentialPatterns {

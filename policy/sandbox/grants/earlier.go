@@ -12,10 +12,10 @@ import (
 // EarlierView shows files with the changes of Folders.EarlierScratch's sandboxes in home and cache folders.
 type EarlierView struct {
 	homes []layers        // each of one folder
-	seen  map[string]bool // folders that are no links, where many are looked for at one time; nil where each is looked at anew
+	seen  map[string]bool // folders known not to be links, for many lookups at one time; nil caches nothing
 }
 
-// EarlierView is how files look with the changes of Below.
+// EarlierView returns the view with the changes of EarlierScratch.
 func (f Folders) EarlierView() EarlierView {
 	var e EarlierView
 	if len(f.EarlierScratch) == 0 {
@@ -67,8 +67,8 @@ func (e EarlierView) Stat(path string) (fs.FileInfo, error) {
 	return info, err
 }
 
-// PointsInto says whether an absolute path lies in one of some folders, or a link on its way leads
-// there. What leads nowhere, since its links have no end, counts.
+// PointsInto reports whether an absolute path is in one of the folders, or a link on its way leads there.
+// Endless links count as leading there.
 func (e EarlierView) PointsInto(path string, folders []string) bool {
 	return e.pointsInto("/", path, withResolved(slices.Clone(folders)))
 }

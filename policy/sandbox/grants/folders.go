@@ -33,15 +33,16 @@ type Folders struct {
 	// SecondPath is a second path of the workspace for commands, for programs that know it; "" for none.
 	// Without namespaces it is unaffected.
 	SecondPath string
-	Writable   []string // more that may be changed; what does not exist is passed over
-	Readable   []string // stays readable though it lies in something that is absent
-	DenyRead   []string // absent, besides the credentials
-	// BorrowedFolders maps empty folders of the workspace to the readable folders shown there too. Without
-	// namespaces they are readable in place. Unlent lists paths in them hidden in the workspace.
+	Writable   []string // further writable paths; missing ones are skipped
+	Readable   []string // paths that stay readable inside hidden ones
+	DenyRead   []string // hidden paths besides the credentials
+	// BorrowedFolders maps empty folders of the workspace to readable folders shown there too. Without
+	// namespaces they are readable in place. NotBorrowed lists paths inside them, relative, that are hidden
+	// in the workspace.
 	BorrowedFolders map[string]string
 	NotBorrowed     []string
 	// Overlay is the folder for commands' changes of the workspace; without it they change the
-	// workspace. Frozen lists overlays of earlier sandboxes, latest first, visible and unchanged.
+	// workspace. LowerLayers lists overlays of earlier sandboxes, latest first, visible and unchanged.
 	// Overlays require namespaces.
 	Overlay     string
 	LowerLayers []string
@@ -75,7 +76,8 @@ type Folders struct {
 	// EarlierScratch lists scratch folders of earlier sandboxes, latest first. Their changes of Home are
 	// visible and stay.
 	EarlierScratch []string
-	// RemovedPaths lists paths of Below's changes removed for these commands, from Strays.
+	// RemovedPaths lists paths made by the sandboxes of EarlierScratch and removed for these commands, from
+	// CodePointers.
 	RemovedPaths []string
 	// Resolver shows the resolver's configuration, even in a folder such as /run that commands have
 	// of their own. Package sandbox sets it by the network.
@@ -95,13 +97,13 @@ type Restrictions struct {
 	Cleaned, UserCleaned map[string][]byte
 	// Remedy is the beginning of a sentence, if cleaned content cannot be shown.
 	Remedy string
-	Secret []string // files that commands may not read
+	Secret []string // files hidden from commands
 	// Variables directs programs to readable copies if nothing can be mounted: of UserCleaned, or
 	// other files.
 	Variables map[string]string
 }
 
-// Check says whether the mode is known and all paths are absolute.
+// Check returns an error for an unknown mode or a relative path.
 func (f Folders) Check() error {
 	if !slices.Contains([]Mode{ReadOnly, WorkspaceWrite, DangerFullAccess}, f.Mode) {
 		return fmt.Errorf("sandbox mode %q is not known", f.Mode)

@@ -62,6 +62,7 @@ type InseparableError struct {
 
 func (e *InseparableError) Error() string { return e.What }
 
+// mustBeSeparable returns an InseparableError if Landlock alone cannot hide a file.
 func (p *Plan) mustBeSeparable() error {
 	for _, path := range p.hidden {
 		if pathname.IsInAny(path, append(p.writable, p.workspace)...) {

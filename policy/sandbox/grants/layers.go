@@ -13,12 +13,12 @@ import (
 	"github.com/agent-ci/agent-ci/policy/pathname"
 )
 
-// layers look for files as commands see them in a workspace in an overlay, mounted or
-// not; the zero value looks for them on disk.
+// layers finds files as commands see them in an overlaid workspace, mounted or not. The zero value finds
+// them on disk.
 type layers struct {
 	workspace string          // without links
-	changes   []string        // folders that overlayfs keeps changes in, the latest first
-	seen      map[string]bool // folders that are no links; nil where each is looked at anew
+	changes   []string        // overlayfs's folders of changes, latest first
+	seen      map[string]bool // folders known not to be links; nil caches nothing
 }
 
 // caching returns layers that remember folders, for many lookups at one time.
@@ -30,7 +30,7 @@ func (l layers) caching() layers {
 // errUnchanged reports that a layer does not change a path.
 var errUnchanged = errors.New("unchanged")
 
-// maxLinks is how many links one path leads over, as path_resolution(7) has it.
+// maxLinks bounds the links on the way of a path (path_resolution(7)).
 const maxLinks = 40
 
 func (f Folders) layers() layers {
@@ -92,7 +92,7 @@ func isWhiteout(info fs.FileInfo) bool {
 	return ok && info.Mode()&fs.ModeCharDevice != 0 && stat.Rdev == 0
 }
 
-// follow is a path without links.
+// follow returns a path without links.
 func (l layers) follow(path string) (real string, err error) {
 	if l.changes == nil {
 		if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) { // as most: no folder on the way needs a look
@@ -125,12 +125,12 @@ func (l look) walk(seen map[string]bool, from, path string, place func(at string
 			at = next
 			continue
 		}
-		info, where, untold := l(next)
-		if err := place(next, untold); err != nil {
+		info, where, missing := l(next)
+		if err := place(next, missing); err != nil {
 			return "", err
 		}
-		if untold != nil || info.Mode()&fs.ModeSymlink == 0 {
-			if at = next; seen != nil && untold == nil && info.IsDir() {
+		if missing != nil || info.Mode()&fs.ModeSymlink == 0 {
+			if at = next; seen != nil && missing == nil && info.IsDir() {
 				seen[next] = true
 			}
 			continue

@@ -95,15 +95,15 @@ func (p *Plan) putSource(kind stage.MountKind, path, source string) {
 
 // mountSecondPath shows the workspace, with its read-only parts, at a second place.
 func (p *Plan) mountSecondPath() {
-	twin, err := filepath.EvalSymlinks(p.folders.SecondPath)
-	if err != nil || p.folders.SecondPath == "" || pathname.IsInAny(p.workspace, twin) || pathname.IsInAny(twin, p.workspace) {
+	second, err := filepath.EvalSymlinks(p.folders.SecondPath)
+	if err != nil || p.folders.SecondPath == "" || pathname.IsInAny(p.workspace, second) || pathname.IsInAny(second, p.workspace) {
 		return
 	}
-	p.secondPath = twin
-	maps.DeleteFunc(p.mounts, func(path string, _ stage.Mount) bool { return pathname.IsInAny(path, twin) })
+	p.secondPath = second
+	maps.DeleteFunc(p.mounts, func(path string, _ stage.Mount) bool { return pathname.IsInAny(path, second) })
 	for path, m := range maps.Clone(p.mounts) {
 		if rel, is := pathname.Below(p.workspace, path); is {
-			m.Path = filepath.Join(twin, rel)
+			m.Path = filepath.Join(second, rel)
 			p.addMount(m)
 		}
 	}

@@ -22,21 +22,21 @@ type Plan struct {
 	workspace           string
 	secondPath          string   // where the workspace is seen once more; set with the mounts
 	layers              layers   // of the workspace
-	writable            []string // with the workspace
+	writable            []string // including the workspace
 	readable            []string
 	all                 []credential
 	secrets             *Secrets
-	hidden              []string // what is there of the credentials and denied paths
+	hidden              []string // the existing credentials and denied paths
 	sockets             []string
 	borrowed            map[string]string
 	restrictions        Restrictions
-	copies              map[string]string // of the files that are Held.Cleaned, with what is left of them
+	copies              map[string]string // the cleaned copies of Restrictions.Cleaned
 	userCopies          map[string]string // of those that are Held.UserCleaned
 	replacements        map[string]string // paths seen by commands, with the file shown there
 	createdReplacements []string          // replacements missing outside
 	home                string
-	named               map[string]cache // what variables name as folders of caches, by how they name it
-	caches              []string         // those of them that commands see with changes of their own
+	named               map[string]cache // the folders of cache variables, by the variables' spelling
+	caches              []string         // those shown with private changes
 	mounts              map[string]stage.Mount
 }
 
@@ -76,6 +76,7 @@ func NewPlan(f Folders) (*Plan, error) {
 	return p, nil
 }
 
+// resolveGrants resolves the workspace, writable and readable paths.
 func (p *Plan) resolveGrants() (err error) {
 	f := p.folders
 	if p.workspace, err = filepath.EvalSymlinks(f.Workspace); err != nil {
@@ -160,12 +161,12 @@ func (p *Plan) resolvePlace(place string) (string, error) {
 	return filepath.Join(git, inside), err
 }
 
-// isHiddenLoan reports whether a lent folder is in a hidden one. A twin inside one is shown, and so is a
-// workspace among its run's folders.
+// isHiddenLoan reports whether a lent folder is in a hidden one. A second path inside a hidden folder is
+// shown, and so is a workspace among the folders of its run.
 func (p *Plan) isHiddenLoan(folder string) bool {
-	above, twin := p.hiddenAbove(folder), []string{p.folders.SecondPath}
-	inTwin := pathname.IsInAny(folder, twin...) && (!pathname.IsInAny(above, twin...) || above == p.folders.SecondPath)
-	return above != "" && above != p.hiddenAbove(p.workspace) && !inTwin
+	above, second := p.hiddenAbove(folder), p.folders.SecondPath
+	inSecond := pathname.IsInAny(folder, second) && (!pathname.IsInAny(above, second) || above == second)
+	return above != "" && above != p.hiddenAbove(p.workspace) && !inSecond
 }
 
 // hiddenAbove returns the deepest hidden path that contains path, or "".
@@ -178,7 +179,7 @@ func (p *Plan) hiddenAbove(path string) (deepest string) {
 	return deepest
 }
 
-// Workspace is the workspace with its links resolved.
+// Workspace returns the workspace with resolved links.
 func (p *Plan) Workspace() string { return p.workspace }
 
 // Variables returns the commands' own variables with namespaces. changes reports whether home and

@@ -18,15 +18,15 @@ import (
 // and hold for all later sandboxes: files made by an agent are no secrets, and its links hide
 // nothing.
 type Secrets struct {
-	Within []string `json:"within"` // the folders, as they are named and without links
+	Within []string `json:"within"` // the folders, as given and with resolved links
 	Found  []Secret `json:"found"`
 }
 
 // Secret is a hidden path.
 type Secret struct {
-	Path    string `json:"path"`         // absolute; as it is named, or without links
-	By      string `json:"by,omitempty"` // what names it: DeniedBy, SecretBy with a name, or a variable; empty for one that is known by its place
-	Named   string `json:"named"`        // as it is named
+	Path    string `json:"path"`         // absolute; as given, or with resolved links
+	By      string `json:"by,omitempty"` // what names it: DeniedBy, SecretBy with a name, or a variable; "" for a usual place of credentials
+	Named   string `json:"named"`        // the path as given
 	Existed bool   `json:"there"`        // a file existed there, not behind a link
 }
 

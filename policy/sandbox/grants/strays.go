@@ -18,9 +18,9 @@ import (
 	"github.com/agent-ci/agent-ci/policy/sandbox/stage"
 )
 
-// CodePointers lists files made by Below's sandboxes in home and cache folders that lead programs to code
-// in some folders: links, Python's .pth files, and first lines of scripts. Other mechanisms are not
-// known here.
+// CodePointers lists files in home and cache folders, made by the sandboxes of EarlierScratch, that lead
+// programs to code in the given folders: links, Python's .pth files, and first lines of scripts. It knows
+// no other mechanisms.
 func (f Folders) CodePointers(ctx context.Context, folders []string) ([]string, error) {
 	s := pointerSearch{EarlierView: f.EarlierView(), folders: withResolved(slices.Clone(folders)), found: map[string]bool{}}
 	s.seen = map[string]bool{}
@@ -34,14 +34,15 @@ func (f Folders) CodePointers(ctx context.Context, folders []string) ([]string, 
 	return slices.Sorted(maps.Keys(s.found)), nil
 }
 
+// pointerSearch searches for CodePointers.
 type pointerSearch struct {
 	EarlierView
 	folders []string
 	found   map[string]bool // paths as commands see them
 }
 
-// lookIn looks at the changes of a folder. What can't be looked at is a mistake: commands of the
-// same user could open it.
+// lookIn searches the changes of a folder. An unreadable file is an error, because commands of the same
+// user could make it readable.
 func (s pointerSearch) lookIn(ctx context.Context, folder, changes string) error {
 	return filepath.WalkDir(changes, func(where string, entry fs.DirEntry, err error) error {
 		if err == nil {
@@ -184,7 +185,8 @@ func ofPath(c byte) bool { return !notOfName(rune(c)) || c == '.' || c == '-' ||
 
 func notOfName(r rune) bool { return r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r) }
 
-// removeFromOverlays removes Folders.RemovedPaths from the overlays. Paths on other mounts are not Below's.
+// removeFromOverlays removes Folders.RemovedPaths from the overlays. Earlier sandboxes did not make paths on
+// other mounts.
 func (p *Plan) removeFromOverlays() {
 	for _, path := range p.folders.RemovedPaths {
 		if m, is := p.mountOf(filepath.Dir(path)); is && m.Kind == stage.Overlay && (m.Path == p.home || slices.Contains(p.caches, m.Path)) {

@@ -16,8 +16,8 @@ import (
 // View shows the commands' file system to outside readers on their behalf. It does not know later
 // credentials. A nil View hides nothing.
 type View struct {
-	entries []viewEntry     // of a path the deepest counts
-	secrets map[fileID]bool // files and folders that are not shown, under whatever name
+	entries []viewEntry     // the deepest one that contains a path counts
+	secrets map[fileID]bool // files and folders hidden under any name
 }
 
 // fileID identifies a file regardless of its name.
@@ -65,7 +65,7 @@ func (f Folders) Unconfined() *View {
 	return v.sorted()
 }
 
-// View gives the view of commands in namespaces.
+// View returns the view with namespaces.
 func (p *Plan) View() *View {
 	v := newView()
 	for _, m := range p.Mounts() {
@@ -251,7 +251,7 @@ func (v *View) HidesInfo(info fs.FileInfo) (why string) {
 	return ""
 }
 
-// HidesID says whether the file or folder of this number is not shown.
+// HidesID reports whether the file or folder with this identity is hidden.
 func (v *View) HidesID(device, inode uint64) bool {
 	return v != nil && v.secrets[fileID{device, inode}]
 }
