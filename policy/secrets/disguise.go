@@ -23,8 +23,8 @@ type encodedFinder struct {
 	filter  []uint64 // of the grams of all spellings
 	shift   int
 	places  []letterPlace
-	first   map[uint64]int32 // the place of a gram, counted from 1
-	overlap int              // bytes of a window that the next one looks at, too
+	first   map[uint64]int32 // the first place of a gram, counted from 1
+	overlap int              // bytes that successive windows share
 	pool    sync.Pool
 }
 
@@ -39,7 +39,8 @@ func (p *letterPlace) gram() uint64 {
 	return binary.LittleEndian.Uint64([]byte(p.letters[p.offset : p.offset+letterGram]))
 }
 
-func newDisguises(values []Value) *encodedFinder {
+// newEncodedFinder indexes all spellings of the values.
+func newEncodedFinder(values []Value) *encodedFinder {
 	d := &encodedFinder{overlap: shapeOverlap}
 	for _, v := range values {
 		d.overlap = max(d.overlap, widest*len(v.Secret))
@@ -106,6 +107,7 @@ func (d *encodedFinder) find(text string, found func(finding)) {
 	}
 }
 
+// findIn is find for the letters of one window.
 func (d *encodedFinder) findIn(l *letters, found func(finding)) {
 	if len(l.all) < letterGram {
 		return
@@ -159,7 +161,7 @@ type finding struct {
 	start, end int // in the text
 	spelling   *spelling
 	whole      bool
-	part       string // of the value
+	part       string // the found part of the value, unless whole
 }
 
 // trace is a sequence of letters common to a text and a spelling.
@@ -168,14 +170,14 @@ type trace struct {
 	spelling    *spelling
 	first, last int  // in the text
 	from, to    int  // in the spelling; to is the last one
-	unbrokenTo  int  // the last in the text before any was left out
-	changed     bool // other gaps are between them
-	broken      bool // and ends of lines
-	columns     bool // other columns stand behind it in its lines
+	unbrokenTo  int  // the last letter in the text before a skipped one
+	changed     bool // some gaps differ from the spelling's
+	broken      bool // some gaps contain line ends
+	columns     bool // its lines continue with other columns
 	spacing     spacing
 }
 
-// spacing says whether the letters of a line stand apart.
+// spacing reports whether there are gaps between all letters of a line.
 type spacing int
 
 const (
@@ -211,20 +213,23 @@ func (r *trace) isSignificant() bool {
 	case r.isComplete():
 		return true
 	}
-	from, to := r.core()
+	from, to := r.secretLetters()
 	return s.leastPart > 0 && from < to && r.bytes(from, to-1) >= s.leastPart
 }
 
-// core returns the secret letters of the trace.
-func (r *trace) core() (from, to int) {
+// secretLetters returns the bounds of the trace's letters, in the spelling, that belong to the value's secret
+// part.
+func (r *trace) secretLetters() (from, to int) {
 	return max(r.from, r.spelling.first), min(r.to+1, r.spelling.last)
 }
 
+// finding converts a trace to its bounds in the text. A whole value includes its other characters at both
+// ends, and a last line its further columns.
 func (r *trace) finding() finding {
 	s, from := r.spelling, r.from
 	f := finding{spelling: s, whole: r.isComplete()}
 	if !f.whole {
-		first, last := r.core()
+		first, last := r.secretLetters()
 		from, f.part = first, s.part(first, last)
 	}
 	f.start, f.end = int(r.text.at[r.first+from-r.from]), int(r.text.at[r.last])+1

@@ -10,12 +10,11 @@ const (
 	// longest suffix (the same bytes as characters).
 	margin = 64
 	column = 24
-	// minStraight is how many bytes of a spelling have to be there before anything
-	// is left out.
+	// minStraight is the number of uninterrupted bytes of a spelling required before a skip.
 	minStraight = 12
 	// chanceMatches is the number of letters in a margin or column that may match by chance.
 	chanceMatches = 8
-	// maxSeparator is the most bytes between two numbers of a line.
+	// maxSeparator bounds the bytes between two numbers of a line.
 	maxSeparator = 8
 )
 
@@ -46,7 +45,7 @@ func (r *trace) extend(way int) {
 	if way < 0 {
 		at, letter = r.first, r.from
 	}
-	straight := r.letters() // that were followed without leaving any out
+	straight := r.letters() // number of letters followed without a skip
 	for {
 		for r.nextMatches(at, letter, way) {
 			at, letter, straight = at+way, letter+way, straight+1
@@ -68,7 +67,7 @@ func (r *trace) extend(way int) {
 	}
 }
 
-// bytes is how much of the spelling lies between two letters, with them.
+// bytes returns the number of bytes of the spelling from one letter to another, including both.
 func (r *trace) bytes(one, other int) int {
 	return int(max(r.spelling.at[one], r.spelling.at[other])-min(r.spelling.at[one], r.spelling.at[other])) + 1
 }
@@ -177,8 +176,7 @@ func (r *trace) nextLine(at, letter, way, back int) (nextAt, nextLetter int, fou
 	return 0, 0, false
 }
 
-// breaksBehind says whether a line ends between a letter of the text and the
-// next.
+// breaksBehind reports whether a line ends between a letter of the text and the next one on the way.
 func (r *trace) breaksBehind(at, way int) bool {
 	if way < 0 {
 		at--
@@ -190,7 +188,7 @@ func (r *trace) breaksBehind(at, way int) bool {
 	return ok && breaksLine(gap)
 }
 
-// lettersOnLine is how many letters, far at most, follow a letter on its line.
+// lettersOnLine counts the letters, up to far, that follow a letter on its line.
 func (r *trace) lettersOnLine(at, way, far int) int {
 	n := 0
 	for next := at + way; n < far && next >= 0 && next < len(r.text.all) && !r.breaksBehind(next-way, way); next += way {
@@ -230,8 +228,7 @@ func (r *trace) matchesFrom(at, letter, way, least int, word bool) bool {
 	return true
 }
 
-// atTokenEdge says whether something stands before a letter, or behind it on the way
-// back.
+// atTokenEdge reports whether a word begins at a letter, or on the way back ends there.
 func (r *trace) atTokenEdge(at, way int) bool {
 	if way < 0 {
 		at++

@@ -59,12 +59,12 @@ type gramIndex[P any] struct {
 	byGram map[uint64][]P
 }
 
-func (p *gramIndex[P]) add(gram uint64, place P) {
-	if p.byGram == nil {
-		p.byGram = map[uint64][]P{}
+func (i *gramIndex[P]) add(gram uint64, place P) {
+	if i.byGram == nil {
+		i.byGram = map[uint64][]P{}
 	}
-	p.filter.add(gram)
-	p.byGram[gram] = append(p.byGram[gram], place)
+	i.filter.add(gram)
+	i.byGram[gram] = append(i.byGram[gram], place)
 }
 
 func (g *grams) addForm(text string) {
@@ -100,8 +100,8 @@ func minFragmentLength(secret string) int {
 	return minFragment
 }
 
-// mayHoldForm says whether a form stands in text.
-func (g *grams) mayHoldForm(text string) bool {
+// hasForm reports whether a form is in text.
+func (g *grams) hasForm(text string) bool {
 	for at := 0; at+formGram <= len(text); at += positionStep {
 		gram := uint64(text[at]) | uint64(text[at+1])<<8 | uint64(text[at+2])<<16 | uint64(text[at+3])<<24
 		if !g.forms.filter.has(gram) {

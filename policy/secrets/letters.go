@@ -13,7 +13,7 @@ type letters struct {
 	followed map[*spelling]lastTrace
 }
 
-// lowerLetters is each letter and digit in lower case, and 0 for all other bytes.
+// lowerLetters maps letters and digits to lower case, and all other bytes to 0.
 var lowerLetters = func() (table [256]byte) {
 	for _, c := range []byte(digits + lower) {
 		table[c] = c
@@ -48,7 +48,7 @@ func (l *letters) read(text string) {
 	l.text, l.all, l.at = text, all[:n], at[:n]
 }
 
-// isHexNumber says whether the x of a number like 0x41 stands at a place.
+// isHexNumber reports whether at is the position of the x in a number like 0x41.
 func isHexNumber(text string, at int) bool {
 	return at > 0 && text[at-1] == '0' && (at == 1 || lowerLetters[text[at-2]] == 0) &&
 		startsWithHex(text[at+1:]) && (at+3 == len(text) || lowerLetters[text[at+3]] == 0)
@@ -95,7 +95,7 @@ func unicodeEscape(rest string) int {
 	return 0
 }
 
-// maxGap is the most bytes between two letters of a value.
+// maxGap bounds the bytes between two letters of a value.
 const maxGap = 200
 
 // gap returns the text between a letter and the one before. It reports false above maxGap.
@@ -104,6 +104,6 @@ func (l *letters) gap(letter int) (gap string, ok bool) {
 	return l.text[from:to], to-from <= maxGap
 }
 
-// breaksLine says whether a line ends in a gap, be it by an escape: the only
-// letters in a gap are those of escapes.
+// breaksLine reports whether a line ends in a gap, also by an escape: the only letters in a gap belong to
+// escapes.
 func breaksLine(gap string) bool { return strings.ContainsAny(gap, "\n\rnr") }

@@ -63,14 +63,14 @@ func NewRedactor(values []Value) *Redactor {
 	}
 	if len(list) > 0 {
 		r.replacer = strings.NewReplacer(list...)
-		r.encodedFinder = sync.OnceValue(func() *encodedFinder { return newDisguises(known) }) // not every redactor gets a text
+		r.encodedFinder = sync.OnceValue(func() *encodedFinder { return newEncodedFinder(known) }) // not every redactor gets a text
 	}
 	return r
 }
 
-// ExemptPublic exempts fragments that are public according to stands. stands must be safe for concurrent
-// use. Call Except before any other method.
-func (r *Redactor) ExemptPublic(stands func(fragment string) bool) { r.isPublic = stands }
+// ExemptPublic exempts fragments for which isPublic reports true. isPublic must be safe for concurrent use.
+// Call ExemptPublic before any other method.
+func (r *Redactor) ExemptPublic(isPublic func(fragment string) bool) { r.isPublic = isPublic }
 
 func mark(name string) string     { return "[secret " + name + "]" }
 func partMark(name string) string { return "[part of secret " + name + "]" }
@@ -80,7 +80,7 @@ func (r *Redactor) Redact(text string) string {
 	if r == nil {
 		return text
 	}
-	if r.replacer != nil && r.grams.mayHoldForm(text) {
+	if r.replacer != nil && r.grams.hasForm(text) {
 		text = r.replacer.Replace(text)
 	}
 	spans := r.addEncoded(text, r.fragments(text, shapesIn(text)))

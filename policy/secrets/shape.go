@@ -11,9 +11,10 @@ type shape struct {
 	measure  measure
 }
 
+// measure measures the rest of a token; see shape.
 type measure func(rest string) (length, barren int)
 
-// shapes are the well-known ones, as their issuers publish them.
+// shapes lists the well-known shapes, as published by their issuers.
 var shapes = []shape{
 	{"GitHub token", []string{"ghp_", "gho_", "ghu_", "ghs_", "ghr_"}, sequence(wordBytes, 30, 0)},
 	{"GitHub fine-grained token", []string{"github_pat_"}, sequence(wordBytes, 36, 0)},
@@ -50,6 +51,7 @@ var shapes = []shape{
 	{"private key", []string{"-----BEGIN "}, privateKey},
 }
 
+// bytesOf is a set of bytes.
 type bytesOf [256]bool
 
 func setOf(chars string) *bytesOf {
@@ -95,9 +97,10 @@ func sequence(set *bytesOf, least, most int) measure {
 	}
 }
 
-// minVaried is how many different bytes a token of any length has.
+// minVaried is the number of different bytes that every token has.
 const minVaried = 6
 
+// isPlaceholder reports whether a token's body has too few different bytes, or says that it is an example.
 func isPlaceholder(body string) bool {
 	if strings.HasSuffix(body, "EXAMPLE") {
 		return true
@@ -144,11 +147,11 @@ func prefixed(prefix string, what measure) measure {
 	}
 }
 
-// maxKey is how far the end of a private key is looked for.
+// maxKey bounds the search for the end of a private key, in bytes.
 const maxKey = 16 << 10
 
-// privateKey measures a PEM or OpenSSH private key behind its first words. One
-// without an end goes as far as its lines are those of a key.
+// privateKey measures a PEM or OpenSSH private key behind its first words. A key without a last line extends
+// as far as its characters are those of a key.
 func privateKey(rest string) (length, barren int) {
 	line := rest[:min(len(rest), 64)]
 	kind, _, ok := strings.Cut(line, "-----")

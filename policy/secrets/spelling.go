@@ -21,8 +21,7 @@ type encoding struct {
 	ignoresCase bool
 	// unlikeText marks encodings unlike ordinary text, so a blank may be a line end.
 	unlikeText bool
-	// numbers marks spellings of numbers with any short separator; with parted, the separator is
-	// required.
+	// numbers marks spellings of numbers with any short separator. needsSeparator requires one.
 	numbers, needsSeparator bool
 }
 
@@ -49,7 +48,7 @@ func texts(value string) []string {
 	}
 }
 
-// lowerEscapes is a text with %2f instead of %2F.
+// lowerEscapes returns a text with %2f instead of %2F.
 func lowerEscapes(text string) string {
 	escaped := []byte(text)
 	for i := 0; i+2 < len(escaped); i++ {
@@ -60,7 +59,7 @@ func lowerEscapes(text string) string {
 	return string(escaped)
 }
 
-// quoted is a value as JSON and logs escape it.
+// quoted returns a value escaped like in JSON and logs.
 func quoted(value string) string { return strings.Trim(strconv.Quote(value), `"`) }
 
 func inBase64(value string) []string {
@@ -89,8 +88,8 @@ func encodedPart(encode func([]byte) string, value string, before, bits int) str
 	return all[first:last]
 }
 
-// numbers spells a value in numbers of so many bytes, the lowest first, in a base and
-// with zeros to a width.
+// numbers returns a spelling as numbers of size bytes each, lowest byte first, in a base and filled with
+// zeros to width digits.
 func numbers(size, base, width int) func(string) []string {
 	return func(value string) []string {
 		var all []string
@@ -117,9 +116,9 @@ type spelling struct {
 	plain       bool // the value itself
 	form        string
 	letters     string  // the letters and digits of form, in lower case
-	at          []int32 // where in form they stand
-	first, last int     // the letters of what is secret; last is behind them
-	leastPart   int     // how many bytes of form a fragment has; 0: there are none
+	at          []int32 // their positions in form
+	first, last int     // bounds of the letters of the secret part; last is exclusive
+	leastPart   int     // the shortest fragment in bytes of form; 0 means none
 }
 
 // spellings returns the searchable spellings of a value.
@@ -140,6 +139,7 @@ func spellings(v Value) []*spelling {
 	return all
 }
 
+// newSpelling returns a value's spelling with its letters.
 func newSpelling(e *encoding, v Value, form string) *spelling {
 	s := &spelling{encoding: e, name: v.Name, value: v.Secret, plain: form == v.Secret, form: form}
 	var l letters

@@ -7,7 +7,7 @@ const (
 	// hold back for a value in progress.
 	streamWindow  = 128 << 10
 	streamOverlap = 16 << 10
-	// streamPatience is how much it gathers at most when no place to cut is found.
+	// streamPatience bounds the bytes gathered without a place to cut.
 	streamPatience = 1 << 20
 	// cutAttempts bounds the search for a cut.
 	cutAttempts = 8
@@ -16,10 +16,10 @@ const (
 // Stream removes secrets from text in pieces. It holds at most 1 MiB and the last piece.
 type Stream struct {
 	Redact func(text string) string
-	Put    func(clean string) // gets what is without secrets, in order
+	Put    func(clean string) // receives the text without secrets, in order
 
 	pending   []byte
-	nextCutAt int // how much of pending is worth the next attempt to cut it
+	nextCutAt int // length of pending for the next attempt to cut it
 }
 
 // Write takes the next piece. It never fails.

@@ -134,6 +134,7 @@ type layerCopy struct {
 // maxAttribute bounds an attribute's value and the list of names (xattr(7)).
 const maxAttribute = 64 << 10
 
+// entry copies a file or folder with everything below.
 func (c *layerCopy) entry(from, to *os.File, name string) error {
 	stat, err := c.look(from, name)
 	if err == nil && isDir(stat) {
@@ -157,6 +158,7 @@ func (c *layerCopy) look(from *os.File, name string) (stat unix.Stat_t, err erro
 	return stat, unix.Fstatat(int(from.Fd()), name, &stat, unix.AT_SYMLINK_NOFOLLOW)
 }
 
+// folder copies a folder without its status.
 func (c *layerCopy) folder(from, to *os.File, name string) error {
 	in, err := openAt(from, name, unix.O_RDONLY|unix.O_DIRECTORY)
 	if err != nil {
@@ -207,6 +209,7 @@ func (c *layerCopy) content(from, to *os.File, name string, stat unix.Stat_t) er
 	return unix.Mknodat(int(to.Fd()), name, stat.Mode, int(stat.Rdev))
 }
 
+// file copies a regular file without its status.
 func (c *layerCopy) file(from, to *os.File, name string) error {
 	in, err := openAt(from, name, unix.O_RDONLY|unix.O_NONBLOCK)
 	if err != nil {

@@ -64,6 +64,7 @@ func AwaitUnmounted(ctx context.Context, overlay string) error {
 	return await(ctx, overlay, mountedWait)
 }
 
+// await waits until no recorded process of an overlay lives, up to wait for each.
 func await(ctx context.Context, overlay string, wait time.Duration) error {
 	raw, err := os.ReadFile(filepath.Join(overlay, holderFile))
 	if errors.Is(err, fs.ErrNotExist) {

@@ -54,6 +54,7 @@ func (m *merge) entries(from, to *os.File) error {
 	return nil
 }
 
+// entry adds a file or folder of the earlier layer to the later one, unless that has its own.
 func (m *merge) entry(from, to *os.File, name string) error {
 	old, err := m.look(from, name)
 	if err != nil {

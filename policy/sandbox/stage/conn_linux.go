@@ -9,8 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// maxFrame bounds a request: arguments and environment together can't be
-// longer (execve(2)).
+// maxFrame bounds a request in bytes. Arguments and environment cannot be longer (execve(2)).
 const maxFrame = 16 << 20
 
 // conn is the inner end of the control socket.
@@ -34,6 +33,7 @@ func (c *conn) receive() (body []byte, fds []int, err error) {
 	return body, fds, c.fill(body)
 }
 
+// receiveHeader reads a frame's header with its descriptors.
 func (c *conn) receiveHeader(header []byte) (fds []int, err error) {
 	oob := make([]byte, unix.CmsgSpace(4*maxStreams))
 	for {
@@ -51,7 +51,7 @@ func (c *conn) receiveHeader(header []byte) (fds []int, err error) {
 	}
 }
 
-// Descriptors are those in a control message.
+// Descriptors returns the descriptors in a control message.
 func Descriptors(oob []byte) ([]int, error) {
 	messages, err := unix.ParseSocketControlMessage(oob)
 	if err != nil || len(messages) == 0 {
@@ -60,6 +60,7 @@ func Descriptors(oob []byte) ([]int, error) {
 	return unix.ParseUnixRights(&messages[0])
 }
 
+// fill reads until to is full.
 func (c *conn) fill(to []byte) error {
 	for len(to) > 0 {
 		n, err := unix.Read(c.fd, to)
@@ -76,7 +77,7 @@ func (c *conn) fill(to []byte) error {
 	return nil
 }
 
-// send sends a message, and descriptors with it.
+// send sends a message with descriptors.
 func (c *conn) send(message any, descriptors ...int) error {
 	frame, err := Frame(message)
 	if err != nil {

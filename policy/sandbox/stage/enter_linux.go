@@ -12,7 +12,7 @@ import (
 
 // enter confines the process, serves commands, and ends it.
 func enter() {
-	runtime.LockOSThread() // the parent-death signal of commands hangs on this thread, and so does their Landlock domain
+	runtime.LockOSThread() // commands inherit this thread's Landlock domain, and die with it
 	if err := run(&conn{fd: ControlFD}); err != nil {
 		fmt.Fprintf(os.Stderr, "%s: %v\n", Name, err)
 		os.Exit(126)

@@ -33,7 +33,7 @@ func LookPath(name, dir string, env []string) (string, error) {
 	return "", fmt.Errorf("%q: %w", name, exec.ErrNotFound)
 }
 
-// Variable is the last value of one in an environment, as programs have it.
+// Variable returns the last value of a variable in an environment, like programs do, or "".
 func Variable(env []string, name string) string {
 	for _, v := range slices.Backward(env) {
 		if value, is := strings.CutPrefix(v, name+"="); is {

@@ -99,7 +99,7 @@ type trees struct {
 	borrowed       []int // mounts from the spec; their owner closes them
 }
 
-// close lets go of them: they lead to the file system as it is outside.
+// close closes the trees, because they lead to the outer file system.
 func (t trees) close() {
 	if t.emptyFileMount >= 0 {
 		_ = unix.Close(t.emptyFileMount)
@@ -167,6 +167,7 @@ func (m Mount) covers() int {
 	return 2
 }
 
+// clone returns a detached mount for m.
 func (t trees) clone(m Mount) (fd int, err error) {
 	switch m.Kind {
 	case Hidden:
@@ -233,6 +234,7 @@ func newOverlay(m Mount) (fd int, err error) {
 	return overlay(m, changes[0])
 }
 
+// overlay returns m.Path with the changes of one folder, an open descriptor.
 func overlay(m Mount, changes int) (fd int, err error) {
 	var lower []string
 	for _, path := range append(uppers(m.Frozen), m.Path) { // by descriptors: the kernel takes 255 bytes
@@ -256,6 +258,7 @@ func uppers(overlays []string) (folders []string) {
 	return folders
 }
 
+// newMount returns a detached mount of a new file system.
 func newMount(kind string, attributes int, options map[string]string, flags ...string) (fd int, err error) {
 	context, err := unix.Fsopen(kind, unix.FSOPEN_CLOEXEC)
 	if err != nil {
@@ -355,6 +358,7 @@ func moveTo(tree int, path string) error {
 	return unix.MoveMount(tree, "", unix.AT_FDCWD, path, unix.MOVE_MOUNT_F_EMPTY_PATH)
 }
 
+// makeMountPoint creates an empty file or folder.
 func makeMountPoint(path string, file bool) error {
 	if !file {
 		return os.MkdirAll(path, 0o755)
@@ -480,6 +484,7 @@ func (t trees) nothingLike(info os.FileInfo) (tree int, err error) {
 	return tree, nil
 }
 
+// loopbackUp brings up the loopback of this network namespace.
 func loopbackUp() error {
 	s, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {

@@ -31,8 +31,7 @@ func limit(s Spec) error {
 	return unix.Setrlimit(unix.RLIMIT_NPROC, &unix.Rlimit{Cur: most, Max: most})
 }
 
-// securebits keep user 0 from getting capabilities by being user 0, for good
-// (capabilities(7)).
+// securebits permanently deny user 0 its automatic capabilities (capabilities(7)).
 const securebits = 1<<0 | 1<<1 | 1<<2 | 1<<3 | 1<<5 | 1<<6 | 1<<7
 
 // onAllThreads makes a system call on every thread of this process; further arguments are 0, as
@@ -77,7 +76,7 @@ func install(filter Filter) error {
 	return err
 }
 
-// load loads a filter into this thread. What the kernel answers depends on flags.
+// load loads a filter into this thread. The meaning of answer depends on flags.
 func load(filter Filter, flags uintptr) (answer int, err error) {
 	var program []unix.SockFilter
 	for packed := range slices.Chunk(filter, InstructionSize) {
@@ -101,8 +100,7 @@ var configs = []landlock.Config{
 	landlock.V7, landlock.V8, landlock.V9, landlock.V10, landlock.V11,
 }
 
-// LandlockABI is the version that the kernel speaks, as far as it is known
-// here. 0 means that there is no Landlock.
+// LandlockABI returns the kernel's Landlock version, up to the last of configs, or 0 without Landlock.
 func LandlockABI() int {
 	version, err := ll.LandlockGetABIVersion()
 	if err != nil {
@@ -118,8 +116,8 @@ const (
 	anyFile  = readFile | useFile
 )
 
-// restrict confines the process for good. What the kernel knows and nothing
-// grants is refused.
+// restrict permanently confines the process. The kernel then refuses every right it handles that l does not
+// grant.
 func restrict(l Landlock) error {
 	if l.Config < 1 || l.Config >= len(configs) {
 		return fmt.Errorf("ABI version %d is not known", l.Config)

@@ -35,8 +35,8 @@ type supervisor struct {
 	ids    map[int]uint64 // of the commands that have not exited
 }
 
-// serveCommands serves until the process outside is gone. It stays on the
-// calling thread: the parent-death signal of the commands hangs on it.
+// serveCommands serves until the process outside is gone. It stays on the calling thread, whose end kills
+// the commands.
 func serveCommands(c *conn, asked setids) error {
 	if err := protect(); err != nil {
 		return err
@@ -56,23 +56,22 @@ func serveCommands(c *conn, asked setids) error {
 	return err
 }
 
-// The signals that would end or stop the supervisor when a command sends them by
-// kill. The others Go's runtime drops.
+// Signals that would end or stop the supervisor if a command sends them by kill. Go's runtime drops the
+// others.
 var (
 	deadly = []os.Signal{
 		unix.SIGHUP, unix.SIGINT, unix.SIGQUIT, unix.SIGILL, unix.SIGTRAP, unix.SIGABRT, unix.SIGBUS, unix.SIGFPE, unix.SIGSEGV,
 		unix.SIGTERM, unix.SIGSTKFLT, unix.SIGSYS,
 	}
-	stopping = []os.Signal{unix.SIGTSTP, unix.SIGTTIN, unix.SIGTTOU} // never the first process of a pid namespace
-	threads  = []os.Signal{unix.Signal(32), unix.Signal(34)}         // deadly, too; Go leaves them to C libraries
+	stopping = []os.Signal{unix.SIGTSTP, unix.SIGTTIN, unix.SIGTTOU} // the first process of a pid namespace is immune
+	threads  = []os.Signal{unix.Signal(32), unix.Signal(34)}         // deadly as well; Go leaves them to C libraries
 )
 
-// surviveSignals makes commands unable to end the process by signals. The first one of a
-// pid namespace ignores them: a fault of its own ends it all the same. Another
-// one takes the signals, and nobody looks at them; a fault that is made up by
-// sigqueue it takes for its own, and ends: so ends the sandbox of whoever sent it.
-// Each signal costs the runtime two changes of threads then, so it is done while
-// others work; the channel is closed when it is.
+// surviveSignals prevents commands from ending this process by signals. It closes the channel when done.
+//
+// The first process of a pid namespace ignores them; a fault of its own still ends it. Any other process
+// catches them, unread. There, a fault made up by sigqueue ends the process, and only the sandbox of the
+// sender with it. Catching takes the runtime two thread changes for each signal, so it happens in parallel.
 func surviveSignals() <-chan struct{} {
 	done := make(chan struct{})
 	if os.Getpid() == 1 {
@@ -87,22 +86,20 @@ func surviveSignals() <-chan struct{} {
 	return done
 }
 
-// ignore ignores signals behind the back of Go's runtime, which goes on resetting
-// them in what is executed. Leaving them unhandled would not do: a signal of that
-// kind is not sent to the first process of a pid namespace (pid_namespaces(7)), but
-// while one of its threads blocks it, as Go does around fork, Linux has it
-// end the whole process by way of the other threads.
+// ignore ignores signals without telling Go's runtime, which still resets them in executed programs. Default
+// handling is not enough: the kernel does not deliver such a signal to the first process of a pid namespace
+// (pid_namespaces(7)), except while one of its threads blocks it, as Go does around fork. Then it ends the
+// whole process.
 func ignore(signals []os.Signal) {
-	const setSize = 8        // of a set of signals: on all systems that Go knows but MIPS
-	ignored := [8]uintptr{1} // a struct sigaction whose handler is SIG_IGN; larger than any
+	const setSize = 8        // of a set of signals, on all processors of Go except MIPS
+	ignored := [8]uintptr{1} // a struct sigaction with the handler SIG_IGN, larger than on any processor
 	for _, s := range signals {
 		number := uintptr(s.(unix.Signal))
 		_, _, _ = unix.RawSyscall6(unix.SYS_RT_SIGACTION, number, uintptr(unsafe.Pointer(&ignored)), 0, setSize, 0, 0)
 	}
 }
 
-// protect keeps commands from reading the supervisor's memory, and it the parent
-// of whom their own leave behind.
+// protect keeps commands from reading the supervisor's memory, and makes the supervisor the parent of orphans.
 func protect() error {
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return err
@@ -110,6 +107,7 @@ func protect() error {
 	return unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0)
 }
 
+// listen handles requests until the process outside is gone.
 func (s *supervisor) listen() error {
 	for {
 		s.awaitRequest()
@@ -130,7 +128,7 @@ func (s *supervisor) listen() error {
 	}
 }
 
-// awaitRequest answers for the kernel until there is a request.
+// awaitRequest answers reported calls until there is a request.
 func (s *supervisor) awaitRequest() {
 	for {
 		from := []unix.PollFd{{Fd: int32(s.conn.fd), Events: unix.POLLIN}, {Fd: int32(s.setids.listener), Events: unix.POLLIN}}
@@ -146,6 +144,7 @@ func (s *supervisor) awaitRequest() {
 	}
 }
 
+// handleRequest handles a request with its descriptors, and closes them.
 func (s *supervisor) handleRequest(r Request, fds []int) error {
 	for _, fd := range fds {
 		defer unix.Close(fd)
@@ -180,8 +179,8 @@ func (s *supervisor) handleRequest(r Request, fds []int) error {
 	return nil
 }
 
-// start starts a command and tells whether it did. The lock is held until both
-// are done, so that the reaper knows whom it reaps and tells of it afterwards.
+// start starts a command and reports the result. It holds the lock meanwhile, so the reaper knows the command
+// and reports its exit afterwards.
 func (s *supervisor) start(r Start, streams []int) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -194,6 +193,7 @@ func (s *supervisor) start(r Start, streams []int) error {
 	return s.conn.send(Event{ID: r.ID, Started: true})
 }
 
+// fork starts a command in its own session.
 func (s *supervisor) fork(r Start, streams []int) (pid int, err error) {
 	argv, env := texts(r.Argv), texts(r.Env)
 	files := s.files(r, streams)
@@ -214,7 +214,7 @@ func (s *supervisor) fork(r Start, streams []int) (pid int, err error) {
 	return pid, nil
 }
 
-// files are the standard streams of a command, nil when too few were passed.
+// files returns the standard streams of a command, or nil for a wrong number of descriptors.
 func (s *supervisor) files(r Start, streams []int) []uintptr {
 	switch {
 	case len(streams) == maxStreams:
@@ -235,9 +235,8 @@ func texts(raw [][]byte) []string {
 	return all
 }
 
-// reap waits for every child there is or comes, and tells of the commands among
-// them. A command's number may be used again once it is reaped, but as long as
-// a process of its group lives that can't be the number of another group.
+// reap reaps all children, now and later, and reports the commands among them. The kernel may then reuse the
+// number of a command, but not for another group while a process of the old group lives.
 func (s *supervisor) reap() {
 	for {
 		var status unix.WaitStatus
@@ -255,8 +254,7 @@ func (s *supervisor) reap() {
 	}
 }
 
-// idle waits until there may be children again. It is true when there will be
-// none.
+// idle waits until there may be children again. It reports true if there will be none.
 func (s *supervisor) idle() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -266,6 +264,7 @@ func (s *supervisor) idle() bool {
 	return len(s.ids) == 0
 }
 
+// exited reports the exit of a reaped child if it was a command.
 func (s *supervisor) exited(pid int, status unix.WaitStatus) {
 	s.mu.Lock()
 	id, ok := s.ids[pid]
@@ -276,7 +275,7 @@ func (s *supervisor) exited(pid int, status unix.WaitStatus) {
 	}
 }
 
-// end kills what is left, and tells when nothing of it lives.
+// end kills all remaining processes, and reports when none lives.
 func (s *supervisor) end() {
 	s.mu.Lock()
 	s.ending = true
@@ -295,13 +294,12 @@ func (s *supervisor) end() {
 	select {
 	case <-s.empty:
 		_ = s.conn.send(Event{Empty: true}) // EPIPE: nobody wants to know
-	case <-patience.C: // the kernel goes on when this process exits
+	case <-patience.C: // the kernel ends them when this process exits
 	}
 }
 
-// EndChildren kills and reaps the children of this process that are in another
-// session than spared, and then theirs, which become children by it where this
-// process adopts orphans. It returns how many are left after wait.
+// EndChildren kills and reaps the children of this process outside the session spared. If this process
+// adopts orphans, their children follow. It returns the number left after wait.
 func EndChildren(spared int, wait time.Duration) int {
 	deadline := time.Now().Add(wait)
 	for {

@@ -32,7 +32,7 @@ func watchSetids(filters Filters) (setids, error) {
 	return setids{listener: -1}, install(filters.RefuseSetid)
 }
 
-// notice is a reported call, answer its result (struct seccomp_notif and seccomp_notif_resp).
+// notice is a reported call and answer its result (struct seccomp_notif and seccomp_notif_resp).
 type (
 	notice struct {
 		id           uint64
@@ -136,6 +136,7 @@ func (n notice) own(descriptor uint64) string {
 	return fmt.Sprintf("/proc/%d/fd/%d", n.thread, int32(descriptor))
 }
 
+// openAt opens a path of the caller's memory, like the caller would.
 func (n notice) openAt(dir, address uint64, flags int) (target int, err error) {
 	path, err := n.text(address)
 	if err != nil {

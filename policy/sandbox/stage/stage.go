@@ -25,19 +25,19 @@ const ControlFD = 3
 // Spec says how the process confines itself. It is the first frame on the
 // control socket.
 type Spec struct {
-	Namespaced  bool      `json:"namespaced"` // the process stands in namespaces of its own
+	Namespaced  bool      `json:"namespaced"` // the process is in its own namespaces
 	OwnNetwork  bool      `json:"own_network"`
 	LoopbackUp  bool      `json:"loopback_up"`
-	Ports       []int     `json:"ports"` // to listen on at 127.0.0.1, for who is outside
+	Ports       []int     `json:"ports"` // of 127.0.0.1 to listen at, for the process outside
 	Mounts      []Mount   `json:"mounts"`
-	Shown       string    `json:"shown"`         // a folder of which who is outside gets a descriptor, as it is inside; empty for none
-	Lend        int       `json:"lend"`          // so many times the folder that is Shown is handed out as a mount, read-only
-	LendToWrite int       `json:"lend_to_write"` // and so many times after these as it is
-	Nothing     string    `json:"nothing"`       // an empty file, to lie over others
-	Processes   int       `json:"processes"`     // most processes at once; 0 leaves it
-	PIDMax      bool      `json:"pid_max"`       // the namespace has a pid_max of its own
-	ProcessBase int       `json:"process_base"`  // processes that there are outside, which RLIMIT_NPROC counts
-	Landlock    *Landlock `json:"landlock"`      // nil leaves it out
+	Shown       string    `json:"shown"`         // a folder whose descriptor, as seen inside, goes to the process outside; "" for none
+	Lend        int       `json:"lend"`          // number of read-only mounts of Shown to hand out
+	LendToWrite int       `json:"lend_to_write"` // number of writable ones, after these
+	Nothing     string    `json:"nothing"`       // an empty file that covers hidden ones
+	Processes   int       `json:"processes"`     // limit of simultaneous processes; 0 sets none
+	PIDMax      bool      `json:"pid_max"`       // the namespace has its own pid_max
+	ProcessBase int       `json:"process_base"`  // number of processes outside that RLIMIT_NPROC counts
+	Landlock    *Landlock `json:"landlock"`      // nil for none
 	Filters     Filters   `json:"filters"`       // of seccomp
 }
 
@@ -46,7 +46,7 @@ type Spec struct {
 type Filters struct {
 	All         []Filter  `json:"all"`
 	AskSetid    Filter    `json:"ask_setid"`
-	Pass        [2]uint32 `json:"pass"` // secret; as the arguments 4 and 5 of fchmodat it lets the supervisor's own through
+	Pass        [2]uint32 `json:"pass"` // a secret that permits a call of the supervisor, as arguments 4 and 5 of fchmodat
 	RefuseSetid Filter    `json:"refuse_setid"`
 }
 
@@ -54,8 +54,8 @@ type Filters struct {
 // to parse than a list.
 type Filter []byte
 
-// InstructionSize is how many bytes one has: 2 of code, 1 and 1 of jumps, 4 of
-// a value, in the order of the machine.
+// InstructionSize is the size of an instruction in bytes: 2 of code, 1 and 1 of jumps, 4 of a value, in the
+// byte order of the machine.
 const InstructionSize = 8
 
 // MountKind is the kind of a mount.
@@ -89,7 +89,7 @@ type Mount struct {
 	Below    []string  `json:"below,omitempty"`
 	Frozen   []string  `json:"frozen,omitempty"`
 	File     bool      `json:"file,omitempty"`
-	Optional bool      `json:"optional,omitempty"` // its failing is no failure
+	Optional bool      `json:"optional,omitempty"` // skipped if it fails
 }
 
 // Landlock lists the ruleset's grants. It skips missing paths.
@@ -97,18 +97,18 @@ type Landlock struct {
 	Config  int      `json:"config"`   // ABI version whose rights are handled
 	Read    []string `json:"read"`     // read and execute
 	Write   []string `json:"write"`    // everything
-	Use     []string `json:"use"`      // files that are read and written, devices
+	Use     []string `json:"use"`      // read and write, for devices
 	DenyNet bool     `json:"deny_net"` // TCP, and UDP where the kernel knows it
 }
 
 // Report answers a Spec as the first frame. With it come the listeners of Ports, the Shown folder,
 // and its mounts; nobody inside keeps them.
 type Report struct {
-	Failed  string   `json:"failed,omitempty"` // the step that failed, empty when all is set up
+	Failed  string   `json:"failed,omitempty"` // the failed step; "" if none failed
 	Error   string   `json:"error,omitempty"`
-	Errno   uint     `json:"errno,omitempty"`   // the kernel's number of it, if it has one
-	Skipped []string `json:"skipped,omitempty"` // optional mounts that failed, and why
-	PIDMax  bool     `json:"pid_max,omitempty"` // the namespace's own limit of processes is set
+	Errno   uint     `json:"errno,omitempty"`   // the kernel's number of the error, if any
+	Skipped []string `json:"skipped,omitempty"` // failed optional mounts, with the reason
+	PIDMax  bool     `json:"pid_max,omitempty"` // the namespace's own pid_max is set
 }
 
 // maxStreams bounds a Start's descriptors, MaxPorts and MaxLent a Spec's ports and mounts,
@@ -120,13 +120,12 @@ const (
 	MaxReported = MaxPorts + 1 + MaxLent
 )
 
-// Request asks the supervisor for one thing: one of them is set.
+// Request asks the supervisor for one thing. Exactly one field is set.
 type Request struct {
-	// Start comes with one descriptor for output and error, or with three for
-	// input, output and error.
+	// Start comes with one descriptor for output and error, or with three for input, output and error.
 	Start  *Start  `json:"start,omitempty"`
 	Signal *Signal `json:"signal,omitempty"`
-	End    uint64  `json:"end,omitempty"` // kill what is left of this command's group and forget it
+	End    uint64  `json:"end,omitempty"` // kills the rest of this command's group, and forgets it
 	// Pause stops all processes until Resume; nothing starts meanwhile.
 	Pause  bool `json:"pause,omitempty"`
 	Resume bool `json:"resume,omitempty"`
@@ -134,8 +133,7 @@ type Request struct {
 	Socket bool `json:"socket,omitempty"`
 }
 
-// Start asks for a command. Bytes, since neither arguments nor variables need
-// to be text.
+// Start asks for a command. Arguments and variables are bytes, because they need not be text.
 type Start struct {
 	ID   uint64   `json:"id"` // not 0, never used before
 	Argv [][]byte `json:"argv"`
@@ -156,17 +154,16 @@ type Signal struct {
 type Event struct {
 	ID      uint64 `json:"id"`
 	Started bool   `json:"started,omitempty"`
-	Paused  bool   `json:"paused,omitempty"`  // the answer to Pause
-	Socket  bool   `json:"socket,omitempty"`  // the answer to Socket; the socket comes with it
-	Error   string `json:"error,omitempty"`   // why it did not start, or not all are stopped
-	Missing bool   `json:"missing,omitempty"` // it did not start since its program is missing
+	Paused  bool   `json:"paused,omitempty"`  // answers Pause
+	Socket  bool   `json:"socket,omitempty"`  // answers Socket, with the socket
+	Error   string `json:"error,omitempty"`   // why the request failed
+	Missing bool   `json:"missing,omitempty"` // the program of the command is missing
 	Exited  bool   `json:"exited,omitempty"`
 	Status  uint32 `json:"status,omitempty"` // wait status
-	Empty   bool   `json:"empty,omitempty"`  // all that was started here is gone; the last event
+	Empty   bool   `json:"empty,omitempty"`  // no started process lives; the last event
 }
 
-// Frame is the message as it goes over the control socket: a length of four
-// bytes, big endian, and JSON.
+// Frame returns a message for the control socket: a length of four bytes, big endian, and JSON.
 func Frame(message any) ([]byte, error) {
 	body, err := json.Marshal(message)
 	if err != nil {
@@ -179,7 +176,7 @@ func Frame(message any) ([]byte, error) {
 // HeaderSize is the length of a frame's header.
 const HeaderSize = 4
 
-// BodySize reads a frame's header.
+// BodySize returns the length of a frame's JSON from its header.
 func BodySize(header []byte) int {
 	return int(header[0])<<24 | int(header[1])<<16 | int(header[2])<<8 | int(header[3])
 }

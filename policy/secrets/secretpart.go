@@ -12,7 +12,7 @@ func secretPart(secret string) (from, to int) {
 	case strings.HasPrefix(secret, jwt) && strings.Contains(secret, "."):
 		return strings.IndexByte(secret, '.') + 1, len(secret)
 	case strings.HasPrefix(secret, pem) && strings.Contains(secret, "\n"):
-		return coreOfKey(secret)
+		return secretPartOfKey(secret)
 	}
 	for _, scheme := range []string{"Bearer ", "bearer ", "Basic ", "basic ", "token "} {
 		if rest, ok := strings.CutPrefix(secret, scheme); ok {
@@ -21,7 +21,7 @@ func secretPart(secret string) (from, to int) {
 		}
 	}
 	if scheme := strings.Index(secret, "://"); scheme >= 0 && scheme < 20 {
-		return coreOfURL(secret, scheme+len("://"))
+		return secretPartOfURL(secret, scheme+len("://"))
 	}
 	for _, s := range shapes {
 		for _, prefix := range s.prefixes {
@@ -33,8 +33,8 @@ func secretPart(secret string) (from, to int) {
 	return from, len(secret)
 }
 
-// coreOfURL returns user and password of a URL, or else the part after its host.
-func coreOfURL(secret string, host int) (from, to int) {
+// secretPartOfURL returns the bounds of user and password of a URL, or else of the part after its host.
+func secretPartOfURL(secret string, host int) (from, to int) {
 	path := host + len(secret[host:])
 	if at := strings.IndexAny(secret[host:], "/?#"); at >= 0 {
 		path = host + at
@@ -59,8 +59,8 @@ var keyHeads = []struct {
 	{"", 20},
 }
 
-// coreOfKey is the body of a PEM or OpenSSH key without its head.
-func coreOfKey(secret string) (from, to int) {
+// secretPartOfKey returns the bounds of a PEM or OpenSSH key's body without its head.
+func secretPartOfKey(secret string) (from, to int) {
 	from, to = strings.IndexByte(secret, '\n')+1, len(secret)
 	if end := strings.LastIndex(secret, "-----END "); end > from {
 		to = end
