@@ -55,8 +55,8 @@ var harmlessPrefixes = []string{"LC_", "NVM_", "PYTHON", "PYENV_", "RBENV_", "AS
 // secretWords lists words in names of credentials. The match ignores case.
 var secretWords = []string{"TOKEN", "SECRET", "PASSWORD", "PASSWD", "PASSPHRASE", "KEY", "CREDENTIAL", "AUTH", "COOKIE"}
 
-// userinfo is the name and password before the host of a URL. It takes more
-// than the syntax allows (RFC 3986, 3.2.1): passwords come unescaped, too.
+// userinfo matches name and password before the host of a URL. It accepts more than the syntax
+// (RFC 3986, 3.2.1), because many passwords are not escaped.
 var userinfo = regexp.MustCompile(`://[^\s,|]*@`)
 
 // Environment returns the environment of a run's commands as NAME=value, sorted by name: harmless
@@ -64,7 +64,7 @@ var userinfo = regexp.MustCompile(`://[^\s,|]*@`)
 // in its name, or with a password in a URL or a token in its value, unless pass lists it.
 func Environment(environ, pass []string, set map[string]string) []string {
 	return environment(environ, set, func(name, value string) bool {
-		return slices.Contains(pass, name) || isHarmless(name) && !holdsUserinfo(name, value) && !holdsToken(value)
+		return slices.Contains(pass, name) || isHarmless(name, value)
 	})
 }
 
@@ -72,10 +72,11 @@ func Environment(environ, pass []string, set map[string]string) []string {
 // interpreters.
 func MachineEnvironment(environ []string, set map[string]string) []string {
 	return environment(environ, set, func(name, value string) bool {
-		return (machineVariables[name] || strings.HasPrefix(name, "LC_")) && isHarmless(name) && !holdsUserinfo(name, value) && !holdsToken(value)
+		return (machineVariables[name] || strings.HasPrefix(name, "LC_")) && isHarmless(name, value)
 	})
 }
 
+// environment returns the variables of environ that keep accepts, overridden by set, sorted by name.
 func environment(environ []string, set map[string]string, keep func(name, value string) bool) []string {
 	got := make(map[string]string, len(environ))
 	for _, variable := range environ {
@@ -96,12 +97,15 @@ func environment(environ []string, set map[string]string, keep func(name, value 
 	return variables
 }
 
-func isHarmless(name string) bool {
+// isHarmless reports whether name is listed as harmless, without a secret word in it, and value has no password
+// and no token.
+func isHarmless(name, value string) bool {
 	upper := strings.ToUpper(name)
 	if slices.ContainsFunc(secretWords, func(word string) bool { return strings.Contains(upper, word) }) {
 		return false
 	}
-	return machineVariables[name] || harmlessVariables[name] || slices.ContainsFunc(harmlessPrefixes, func(prefix string) bool { return strings.HasPrefix(name, prefix) })
+	listed := machineVariables[name] || harmlessVariables[name] || slices.ContainsFunc(harmlessPrefixes, func(prefix string) bool { return strings.HasPrefix(name, prefix) })
+	return listed && !holdsUserinfo(name, value) && !holdsToken(value)
 }
 
 // holdsUserinfo reports a name or password in a URL. Proxy variables may lack the scheme.
@@ -112,7 +116,7 @@ func holdsUserinfo(name, value string) bool {
 	return userinfo.MatchString(value)
 }
 
-// holdsToken says whether text has the shape of a well-known token in it.
+// holdsToken reports whether text contains a token of a well-known shape.
 func holdsToken(text string) bool {
 	var shapes secrets.Redactor
 	return shapes.Redact(text) != text

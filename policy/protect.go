@@ -7,13 +7,13 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 )
 
-// Protected says whether one of the patterns protects a path: see Fits.
+// Protected reports whether one of the patterns protects a path: see MatchesPattern.
 func Protected(patterns []string, path string) (bool, error) {
-	fits, err := MatchesPattern(patterns, path)
+	matches, err := MatchesPattern(patterns, path)
 	if err != nil {
 		return false, fmt.Errorf("policy.protect: %w", err)
 	}
-	return fits, nil
+	return matches, nil
 }
 
 // MatchesPattern reports whether a path matches a pattern: a glob over the whole slash-separated path (`**`

@@ -11,7 +11,7 @@ import (
 // removalContext are the surroundings of a removal.
 type removalContext struct {
 	dir           string
-	unknownDir    bool // relative paths and HOME are not known
+	unknownDir    bool // the meaning of relative paths and HOME is unknown
 	allowedByRule bool // a rule allows the command
 }
 
@@ -43,6 +43,7 @@ func (c Commands) removalRefusal(command shell.Command, in removalContext) (_ re
 	return refusal{}, false
 }
 
+// removal is a parsed rm.
 type removal struct {
 	forced  bool
 	targets []shell.Word
@@ -72,7 +73,7 @@ func removalOf(words []shell.Word) (r removal, ok bool) {
 	return r, r.forced || recursive
 }
 
-// isAbbreviationOf says whether a long option is, or begins like, name.
+// isAbbreviationOf reports whether a long option is name or an abbreviation of it.
 func isAbbreviationOf(option, name string) bool {
 	return len(option) > len("--") && strings.HasPrefix(name, option)
 }
@@ -106,7 +107,7 @@ func (c Commands) isEverything(place string) bool {
 	return strings.Count(whole, "/") <= 1 && !c.mayWriteBelow(place) || c.Home != "" && whole == path.Clean(c.Home)
 }
 
-// mayWriteBelow says whether a path is below, and is not, a writable folder.
+// mayWriteBelow reports whether a path is inside a writable folder.
 func (c Commands) mayWriteBelow(place string) bool {
 	return slices.ContainsFunc(c.Writable, func(folder string) bool {
 		below, ok := strings.CutPrefix(place, strings.TrimSuffix(folder, "/")+"/")

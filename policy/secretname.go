@@ -5,9 +5,8 @@ import "strings"
 // secretParts lists the parts of names, separated by underscores, of variables with credentials.
 var secretParts = wordSet("TOKEN TOKENS SECRET SECRETS PASSWORD PASSWD PASSPHRASE PWD PASS KEY APIKEY CREDENTIAL CREDENTIALS AUTH AUTHORIZATION COOKIE PAT")
 
-// HoldsSecret says whether a variable, or a header with underscores for its
-// dashes, holds a credential by its name. Folders and plain URLs are no
-// credentials, whatever they are called.
+// HoldsSecret reports whether a variable or header holds a credential, judged by its name. Absolute paths and
+// URLs without password are no credentials.
 func HoldsSecret(name, value string) bool {
 	if strings.HasPrefix(value, "/") || strings.Contains(value, "://") && !userinfo.MatchString(value) {
 		return false

@@ -91,10 +91,10 @@ func constrain(template *x509.Certificate, hosts []string) {
 	template.PermittedURIDomains = []string{nobody}
 }
 
-// Certificate is the authority's own, in PEM.
+// Certificate returns the authority's certificate in PEM.
 func (a *Authority) Certificate() []byte { return a.certificate }
 
-// Leaf gives the certificate of one of the hosts, with its key.
+// Leaf returns the certificate of one of the hosts, with its key. It makes it at the first call.
 func (a *Authority) Leaf(host string) (*tls.Certificate, error) {
 	host = strings.ToLower(host)
 	if !slices.Contains(a.hosts, host) {
@@ -113,6 +113,7 @@ func (a *Authority) Leaf(host string) (*tls.Certificate, error) {
 	return made, nil
 }
 
+// sign makes a host's certificate, valid as long as the authority.
 func (a *Authority) sign(host string) (*tls.Certificate, error) {
 	const longestName = 64 // of a common name (RFC 5280, A.1)
 	name := host

@@ -17,7 +17,7 @@ import (
 // ends for a waiting one.
 const maxConnections = 256
 
-// connectWait is how long connecting may take.
+// connectWait bounds a connection attempt to the destination.
 const connectWait = 20 * time.Second
 
 // Forwarder carries connections until Close.
@@ -32,7 +32,7 @@ type Forwarder struct {
 
 	mu         sync.Mutex
 	open       map[net.Conn]struct{}
-	halfClosed []*connection // in the order in which their clients closed their side
+	halfClosed []*connection // whose clients closed their sending side, oldest first
 	closed     bool
 
 	halfClosedSignal chan struct{} // signals that a client has closed its side
@@ -65,6 +65,7 @@ func (f *Forwarder) Close() {
 	f.work.Wait()
 }
 
+// accept accepts connections until Refuse or Close.
 func (f *Forwarder) accept() {
 	for {
 		conn, err := f.listener.Accept()
@@ -88,7 +89,7 @@ func (f *Forwarder) accept() {
 	}
 }
 
-// takeSlot waits for a place. It is false after Close.
+// takeSlot waits for a free slot. It reports false after Close.
 func (f *Forwarder) takeSlot() bool {
 	for {
 		select {
@@ -96,14 +97,14 @@ func (f *Forwarder) takeSlot() bool {
 			return true
 		default:
 		}
-		fell := f.halfClosedSignal
+		halfClosed := f.halfClosedSignal
 		if f.closeOldestHalfClosed() {
-			fell = nil // its place will do
+			halfClosed = nil // its slot suffices
 		}
 		select {
 		case f.slots <- struct{}{}:
 			return true
-		case <-fell:
+		case <-halfClosed:
 		case <-f.ctx.Done():
 			return false
 		}
@@ -118,18 +119,18 @@ func (f *Forwarder) closeOldestHalfClosed() bool {
 	if len(f.halfClosed) == 0 {
 		return false
 	}
-	one := f.halfClosed[0]
+	oldest := f.halfClosed[0]
 	f.halfClosed = f.halfClosed[1:]
-	reset(one.from)
-	reset(one.to)
+	reset(oldest.from)
+	reset(oldest.to)
 	return true
 }
 
-// markHalfClosed notes that a client has closed its sending side. Call over at the end of the
+// markHalfClosed records that a client has closed its sending side. Call over at the end of the
 // connection.
-func (f *Forwarder) markHalfClosed(one *connection) (over func()) {
+func (f *Forwarder) markHalfClosed(c *connection) (over func()) {
 	f.mu.Lock()
-	f.halfClosed = append(f.halfClosed, one)
+	f.halfClosed = append(f.halfClosed, c)
 	f.mu.Unlock()
 	select {
 	case f.halfClosedSignal <- struct{}{}:
@@ -138,11 +139,11 @@ func (f *Forwarder) markHalfClosed(one *connection) (over func()) {
 	return func() {
 		f.mu.Lock()
 		defer f.mu.Unlock()
-		f.halfClosed = slices.DeleteFunc(f.halfClosed, func(other *connection) bool { return other == one })
+		f.halfClosed = slices.DeleteFunc(f.halfClosed, func(other *connection) bool { return other == c })
 	}
 }
 
-// pauseBeforeRetry waits before the next try.
+// pauseBeforeRetry waits before the next attempt. It reports false after Close.
 func (f *Forwarder) pauseBeforeRetry() bool {
 	select {
 	case <-time.After(50 * time.Millisecond):
@@ -152,7 +153,7 @@ func (f *Forwarder) pauseBeforeRetry() bool {
 	}
 }
 
-// carry carries one connection. Where nobody answers, it is reset.
+// carry copies a connection to the destination and back. It resets the connection if nobody answers there.
 func (f *Forwarder) carry(from net.Conn) {
 	defer f.forget(from)
 	if !f.know(from) {

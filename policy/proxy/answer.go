@@ -18,7 +18,7 @@ import (
 // reply is an answer of the proxy's own.
 type reply struct {
 	status    int
-	phrase    string // of the status line, which is what many programs show of the answer to CONNECT
+	phrase    string // of the status line; many programs show nothing else of an answer to CONNECT
 	errorText string // of Proxy-Status (RFC 9209)
 	body      string
 }

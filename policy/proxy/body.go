@@ -77,6 +77,7 @@ func (b *searchedBody) Read(to []byte) (int, error) {
 	}
 }
 
+// read reads on after Close as well.
 func (b *searchedBody) read(to []byte) (int, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -126,7 +127,7 @@ func (p *Proxy) searchRest(b *searchedBody, control *http.ResponseController, br
 	}
 }
 
-// drain reads the rest of the body up to most bytes.
+// drain searches the rest of the body, up to most bytes, if reading has begun.
 func (b *searchedBody) drain(most int64) {
 	b.mu.Lock()
 	begun := b.begun

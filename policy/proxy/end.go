@@ -20,10 +20,10 @@ import (
 // interceptedConn is a client's connection with TLS terminated by the proxy.
 type interceptedConn struct {
 	net.Conn
-	early  *bufio.Reader // has what came with CONNECT
+	early  *bufio.Reader // holds bytes received with CONNECT
 	target reach.Target
 	policy.HostDecision
-	forget func() bool // that the proxy's end closes it
+	forget func() bool // stops the proxy's Close from closing it
 }
 
 func (e *interceptedConn) Read(to []byte) (int, error) {
@@ -123,11 +123,11 @@ func (p *Proxy) refuseHandshake(conn *interceptedConn, err error) {
 	drainBeforeClose(conn)
 }
 
-// inside is the server for requests in intercepted tunnels.
+// inside is an HTTP server of intercepted tunnels, and the listener from which it takes them.
 type inside struct {
 	server *http.Server
 	handed chan net.Conn
-	slots  chan struct{} // of requests
+	slots  chan struct{} // taken by requests
 	end    <-chan struct{}
 	addr   net.Addr
 }
@@ -135,15 +135,16 @@ type inside struct {
 // tunnelOf is the context key of a request's *ended.
 type tunnelOf struct{}
 
-// How many requests a client may have on one connection of HTTP/2, and how many all
-// clients may have at once; more wait.
 const (
-	maxStreams             = 16
+	// maxStreams bounds the simultaneous requests on a connection of HTTP/2. Further ones wait.
+	maxStreams = 16
+	// maxInterceptedRequests bounds the simultaneous requests of all clients. Further ones wait.
 	maxInterceptedRequests = 256
 	// maxWaitingHeader bounds the header of a waiting request, in bytes.
 	maxWaitingHeader = 32 << 10
 )
 
+// newInside returns the server for requests in intercepted tunnels.
 func (p *Proxy) newInside(addr net.Addr) *inside {
 	both := new(http.Protocols)
 	both.SetHTTP1(true)

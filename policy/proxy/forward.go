@@ -124,7 +124,7 @@ func singleRequestTransport(conn net.Conn, via *url.URL) *http.Transport {
 	}
 }
 
-// outgoing is the request as the target gets it.
+// outgoing returns the request for the target: own framing, no hop-by-hop headers.
 func (p *Proxy) outgoing(ctx context.Context, r *http.Request, t reach.Target, idle *idleTimer) *http.Request {
 	to := *r.URL
 	to.Host, to.Fragment = t.Entry(), ""

@@ -14,13 +14,13 @@ type frames struct {
 	guard *credential.Guard
 	to    io.Writer
 
-	raw   []byte // what is not given on yet
-	next  int    // of raw, what no frame was read of
-	left  uint64 // bytes of the frame that is being read
-	final bool   // that is the last of its message
+	raw   []byte // received and not forwarded
+	next  int    // the offset in raw of the unread part
+	left  uint64 // unread bytes of the current frame
+	final bool   // the current frame ends its message
 
-	text  []byte // of the message, as far as the guard holds it back
-	where []int  // in raw each byte of text stands
+	text  []byte // the held back part of the message
+	where []int  // the offset in raw of each byte of text
 }
 
 var errNoFrame = errors.New("a frame of a WebSocket that is compressed or masked, or a control frame that is too long")

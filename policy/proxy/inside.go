@@ -41,12 +41,12 @@ func (p *Proxy) serveInside(w http.ResponseWriter, r *http.Request) {
 	p.exchange(w, r, x, tunnel)
 }
 
-// recorded says whether the uses of credentials in a request are in the record.
+// recorded records the uses of credentials in a request, and reports success.
 func (p *Proxy) recorded(x *credential.Exchange, t reach.Target) bool {
 	return p.options.Used == nil || !slices.ContainsFunc(x.Uses, func(name string) bool { return p.options.Used(name, t) != nil })
 }
 
-// refuse records a refusal inside a tunnel and tells it.
+// refuse records a refusal inside a tunnel and answers with it.
 func (p *Proxy) refuse(w http.ResponseWriter, t reach.Target, status int, d policy.HostDecision) {
 	asked := Request{Protocol: reach.HTTPS, Target: t.String(), HostDecision: d}
 	if p.options.Observe(asked) != nil {
@@ -97,7 +97,7 @@ func listsEndToEnd(r *http.Request) bool {
 
 func unprintable(c rune) bool { return c <= ' ' || c == 0x7f }
 
-// names says whether host and port of a request are those of a target of HTTPS.
+// names reports whether host and port of a request are those of a target of HTTPS.
 func names(authority string, t reach.Target) bool {
 	named, err := reach.ParseTarget(reach.HTTPS, authority)
 	if err != nil {
@@ -150,7 +150,7 @@ func (p *Proxy) exchange(w http.ResponseWriter, r *http.Request, x *credential.E
 	}
 }
 
-// interceptedRequest is the request as the target gets it.
+// interceptedRequest returns the request for the target, with the values of credentials.
 func (p *Proxy) interceptedRequest(ctx context.Context, r *http.Request, x *credential.Exchange, body *searchedBody, t reach.Target, idle *idleTimer) *http.Request {
 	from := *r
 	from.URL, from.Header, from.Body = x.URL, x.Header, body
@@ -169,7 +169,7 @@ func (p *Proxy) interceptedRequest(ctx context.Context, r *http.Request, x *cred
 	return out
 }
 
-// forwardAnswer gives an answer to who asked, without the values of credentials.
+// forwardAnswer sends an answer to the client, without the values of credentials.
 func (p *Proxy) forwardAnswer(w http.ResponseWriter, control *http.ResponseController, response *http.Response, idle *idleTimer) {
 	p.guard.Header(response.Header)
 	h := w.Header()
@@ -229,7 +229,7 @@ var binaryKinds = []string{
 	"application/x-git-upload-pack-result", "binary/octet-stream",
 }
 
-// noText says whether a type is one of no text.
+// noText reports whether a content type is binary.
 func noText(kind string) bool {
 	family, _, _ := strings.Cut(kind, "/")
 	return slices.Contains(binaryKinds, kind) || slices.Contains([]string{"image", "audio", "video", "font"}, family) && !strings.Contains(kind, "xml")

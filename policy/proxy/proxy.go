@@ -29,10 +29,10 @@ import (
 
 // Options configures a proxy.
 type Options struct {
-	// Decide decides on a target by its name, before anything is asked of anybody.
+	// Decide decides about a target by its name, before any lookup or connection.
 	Decide func(reach.Target) policy.HostDecision
-	// Observe is told of each decision before it has an effect. When it fails,
-	// the request is refused. It is called from several goroutines.
+	// Observe records each decision before it has an effect. An error refuses the request. It is called
+	// concurrently.
 	Observe func(Request) error
 
 	// Resolve and Dial replace the machine's own. Nil uses those. Their input and output is checked
@@ -62,8 +62,8 @@ type Options struct {
 // Request is a request of a command and its decision.
 type Request struct {
 	Protocol string // reach.HTTP, reach.HTTPS
-	Target   string // host and port; as it was written where that can't be read
-	Via      string // host and port of the proxy that it is reached by; empty for none
+	Target   string // host and port; as received if invalid
+	Via      string // host and port of the proxy on the way; "" for none
 	policy.HostDecision
 }
 
@@ -89,9 +89,9 @@ type Proxy struct {
 	server      *http.Server
 	guard       *credential.Guard // nil without credentials
 	interceptor *inside
-	ctx         context.Context // of all that it does for others
+	ctx         context.Context // ends with Close
 	cancel      context.CancelFunc
-	work        sync.WaitGroup // the servers, their connections and what they became
+	work        sync.WaitGroup // servers, connections and hijacked connections
 
 	mu         sync.Mutex
 	tlsConfigs map[reach.Target]*tls.Config
@@ -220,7 +220,7 @@ type limitedListener struct {
 	end   <-chan struct{}
 }
 
-// Accept waits until there is a place.
+// Accept waits for a free slot before it accepts a connection.
 func (g *limitedListener) Accept() (net.Conn, error) {
 	select {
 	case g.slots <- struct{}{}:
@@ -235,7 +235,7 @@ func (g *limitedListener) Accept() (net.Conn, error) {
 	return &slotConn{Conn: conn, release: sync.OnceFunc(func() { <-g.slots })}, nil
 }
 
-// slotConn is a connection that occupies a place until its close.
+// slotConn is a connection that occupies a slot until its close.
 type slotConn struct {
 	net.Conn
 	release func()

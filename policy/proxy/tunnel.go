@@ -12,8 +12,8 @@ import (
 	"github.com/agent-ci/agent-ci/policy/reach"
 )
 
-// tunnel joins who asked with the target until both are done, one breaks off, or
-// nothing comes for too long.
+// tunnel connects the client with the target until both have finished, one breaks off, or no data comes for
+// limits.idle.
 func (p *Proxy) tunnel(w http.ResponseWriter, r *http.Request, t reach.Target, private bool) {
 	p.work.Add(1)
 	defer p.work.Done()
@@ -62,7 +62,7 @@ func failed(t reach.Target, err error) reply {
 
 var errTooMuch = errors.New("more bytes than the proxy carries")
 
-// carry copies, and puts off the end for idleness whenever something comes.
+// carry copies up to limits.bytes, and restarts the idle timer whenever data comes.
 func (p *Proxy) carry(to io.Writer, from io.Reader, idle *idleTimer) error {
 	_, err := io.Copy(to, p.watch(from, idle))
 	return err

@@ -25,7 +25,7 @@ const (
 	maxReceived = 1 << 20
 )
 
-// upstream gives the connections to the target of a tunnel.
+// upstream returns the pool of connections to the target of a tunnel.
 func (p *Proxy) upstream(tunnel *interceptedConn) *http.Transport {
 	to := poolKey{tunnel.target, tunnel.Private}
 	p.mu.Lock()

@@ -22,8 +22,8 @@ import (
 // viaError reports a failure of the proxy on the way to a target. It wraps no error: the target is
 // not at fault, and commands must not see the proxy's answer.
 type viaError struct {
-	why      string // what it does, after its subject
-	protocol bool   // what it says is no HTTP
+	why      string // the predicate of a sentence about the proxy
+	protocol bool   // it does not speak HTTP
 	timeout  bool
 }
 
@@ -133,6 +133,7 @@ func invalidAnswer() *viaError {
 	return &viaError{why: "gives no answer that is one of HTTP", protocol: true}
 }
 
+// askForTunnel sends CONNECT on a connection to a proxy, and returns the tunnel.
 func askForTunnel(conn net.Conn, proxy *url.URL, t reach.Target) (net.Conn, *viaError) {
 	request := fmt.Sprintf("CONNECT %[1]s HTTP/1.1\r\nHost: %[1]s\r\n", t)
 	if proxy.User != nil {

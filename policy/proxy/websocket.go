@@ -23,7 +23,7 @@ func asksUpgrade(r *http.Request) bool {
 	})
 }
 
-// toWebSocket says whether a request opens a WebSocket (RFC 6455, 4.1).
+// toWebSocket reports whether a request opens a WebSocket (RFC 6455, 4.1).
 func toWebSocket(r *http.Request) bool {
 	if key, version := r.Header["Sec-Websocket-Key"], r.Header["Sec-Websocket-Version"]; len(key) != 1 || len(version) != 1 || version[0] != "13" || !isKey(key[0]) {
 		return false
@@ -32,7 +32,7 @@ func toWebSocket(r *http.Request) bool {
 		slices.Contains(slices.Collect(connectionOptions(r.Header)), "Upgrade")
 }
 
-// isKey says whether a text is a number of 16 bytes, as a request has to have one.
+// isKey reports whether a text is the key of a WebSocket: 16 bytes in base64.
 func isKey(text string) bool {
 	number, err := base64.StdEncoding.Strict().DecodeString(text)
 	return err == nil && len(number) == 16

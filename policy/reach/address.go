@@ -30,6 +30,7 @@ var nonPublicBlocks = sync.OnceValue(func() []block {
 	}
 })
 
+// block is a group of address ranges with one description.
 type block struct {
 	what     string
 	prefixes []netip.Prefix

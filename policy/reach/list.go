@@ -6,19 +6,18 @@ import (
 	"strings"
 )
 
-// Entry is one host of a list, or all below a name.
+// Entry is a host of a list, or all hosts below a name.
 type Entry struct {
 	text     string
 	name     string // without the wildcard
 	wildcard bool   // all names below name, not name itself
 	addr     netip.Addr
-	port     uint16 // 0 for those that the protocols have
-	// private lets the host have private addresses, as Private says.
-	private bool
+	port     uint16 // 0 for the protocol's default
+	private  bool   // see Private
 }
 
-// ParseEntry reads an entry: a name, "*." and a name for all below it, or an
-// address; with ":" and a port for another one than 443 of HTTPS and 80 of HTTP.
+// ParseEntry parses an entry: a name, "*." with a name for all hosts below it, or an address; each with ":"
+// and a port unless it is 443 of HTTPS or 80 of HTTP. The error is the end of a sentence about the entry.
 func ParseEntry(text string) (Entry, error) {
 	e, err := readEntry(text)
 	if err != nil {
@@ -50,6 +49,7 @@ func ParsePrivate(text string) (Entry, error) {
 	return e, nil
 }
 
+// readEntry parses an entry with any address.
 func readEntry(text string) (Entry, error) {
 	if text == "*" {
 		return Entry{}, errors.New("must name a host; all of them is network: full")
@@ -72,6 +72,7 @@ func readEntry(text string) (Entry, error) {
 	return e, e.check()
 }
 
+// check refuses names that no list opens, and wildcards over too much.
 func (e Entry) check() error {
 	what := UnlistableName(e.name)
 	switch {
@@ -87,13 +88,13 @@ func (e Entry) check() error {
 	return nil
 }
 
-// Private says whether the host may have private addresses.
+// Private reports whether the host may have private addresses.
 func (e Entry) Private() bool { return e.private }
 
 // Host returns the entry as text. Several entries may share it.
 func (e Entry) Host() string { return e.text }
 
-// Hostname is the entry's name or address, without port and wildcard.
+// Hostname returns the entry's name or address, without port and wildcard.
 func (e Entry) Hostname() string {
 	if e.addr.IsValid() {
 		return e.addr.String()
@@ -101,7 +102,7 @@ func (e Entry) Hostname() string {
 	return e.name
 }
 
-// String is the entry for a reader.
+// String returns the entry for people.
 func (e Entry) String() string {
 	if e.private {
 		return e.text + " (private)"
@@ -109,6 +110,7 @@ func (e Entry) String() string {
 	return e.text
 }
 
+// Allows reports whether the entry opens a target.
 func (e Entry) Allows(t Target) bool {
 	if e.port == 0 && t.Port != defaultPort(t.Protocol) || e.port != 0 && e.port != t.Port {
 		return false
@@ -125,6 +127,7 @@ func (e Entry) Allows(t Target) bool {
 // List holds the hosts that commands may reach.
 type List []Entry
 
+// ParseList parses entries with ParseEntry.
 func ParseList(texts []string) (List, error) {
 	list := make(List, 0, len(texts))
 	for _, text := range texts {
@@ -149,6 +152,7 @@ func (l List) Allows(t Target) (found Entry, ok bool) {
 	return found, ok
 }
 
+// String returns the entries for people.
 func (l List) String() string {
 	texts := make([]string, len(l))
 	for i, e := range l {

@@ -49,6 +49,7 @@ func defaultPort(protocol string) uint16 {
 	return 80
 }
 
+// Host returns the name or address.
 func (t Target) Host() string {
 	if t.Addr.IsValid() {
 		return t.Addr.String()
@@ -69,7 +70,7 @@ func (t Target) String() string {
 	return net.JoinHostPort(t.Host(), strconv.Itoa(int(t.Port)))
 }
 
-// splitPort cuts the port off. 0 stands for none.
+// splitPort splits off the port; 0 means none.
 func splitPort(authority string) (host string, port uint16, err error) {
 	host, digits, named := authority, "", false
 	switch end := strings.LastIndexByte(authority, ']'); {
@@ -97,8 +98,7 @@ const (
 	maxLabel = 63
 )
 
-// parseHost tells addresses from names. What a resolver could take for an
-// address in another form is neither.
+// parseHost parses a name or an address. It refuses other forms of addresses that a resolver might accept.
 func parseHost(host string) (name string, addr netip.Addr, err error) {
 	if addr, err := netip.ParseAddr(host); err == nil {
 		switch {
@@ -113,6 +113,7 @@ func parseHost(host string) (name string, addr netip.Addr, err error) {
 	return name, netip.Addr{}, checkName(name)
 }
 
+// checkName refuses invalid names, and those that end in a number.
 func checkName(name string) error {
 	if name == "" || len(name) > maxName {
 		return errors.New("has no host, or one that is too long")
@@ -129,6 +130,7 @@ func checkName(name string) error {
 	return nil
 }
 
+// checkLabel refuses an invalid label of a name.
 func checkLabel(label string) error {
 	if label == "" || len(label) > maxLabel || label[0] == '-' || label[len(label)-1] == '-' {
 		return errors.New("is no host: between its dots stand 1 to 63 letters, digits and hyphens")
