@@ -2,12 +2,11 @@ package sandbox
 
 import (
 	"errors"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/agent-ci/agent-ci/gitops/gittest"
 	"github.com/agent-ci/agent-ci/gitops/guard"
 	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
 )
@@ -22,31 +21,16 @@ func heldOfGit(f grants.Folders) func(writable, homes []string) (grants.Restrict
 
 // The repository that is worked in is read by git as ever, in every tier.
 func TestGitReadsItsRepository(t *testing.T) {
-	if _, err := exec.LookPath("git"); err != nil {
-		t.Skip("needs git")
-	}
+	gittest.Program(t) // or skip
 	inTiers(t, allTiers, func(t *testing.T, tier string) {
 		box, o := confined(t, tier, func(o *Options) {
-			for _, args := range [][]string{
-				{"init", "-q"},
-				{"config", "user.name", "Script"},
-				{"config", "user.email", "script@example.invalid"},
-				{"commit", "-q", "--allow-empty", "-m", "begin"},
-			} {
-				cmd := exec.Command("git", args...)
-				cmd.Dir, cmd.Env = o.Workspace, append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null")
-				if out, err := cmd.CombinedOutput(); err != nil {
-					t.Fatalf("git %v: %v\n%s", args, err, out)
-				}
-			}
-			put(t, filepath.Join(o.Workspace, "file"), "one\n", 0o644)
-			for _, args := range [][]string{{"add", "file"}, {"commit", "-q", "-m", "add a file"}} {
-				cmd := exec.Command("git", args...)
-				cmd.Dir = o.Workspace
-				if out, err := cmd.CombinedOutput(); err != nil {
-					t.Fatalf("git %v: %v\n%s", args, err, out)
-				}
-			}
+			repo := gittest.Repo{T: t, Dir: o.Workspace}
+			repo.Git("init", "-q")
+			repo.Git("config", "user.name", "Script")
+			repo.Git("config", "user.email", "script@example.invalid")
+			repo.Commit("begin")
+			repo.Write("file", "one\n")
+			repo.Commit("add a file")
 		})
 		got := run(t, box, o, `git config --global --get safe.directory >/dev/null; echo two >>file && git status --short && git diff --stat && git log --oneline && git blame -s file && git show --stat HEAD && git ls-files`)
 		for _, want := range []string{" M file", "1 insertion", "add a file", "begin", "1) one", "2) two"} {

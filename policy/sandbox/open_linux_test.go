@@ -154,7 +154,7 @@ print(socket.create_connection(("127.0.0.1", 8080)).recv(6))'; echo left >/tmp/l
 	if _, err := server.Wait(); err != nil {
 		t.Error(err)
 	}
-	if got := run(t, box, o, "cat /tmp/left $TMPDIR/left /dev/shm/mine"); got != "left\nleft\nmine\n" {
+	if got := run(t, box, o, "cat /tmp/left $TMPDIR/left /dev/shm/mine; echo $TMPDIR"); got != "left\nleft\nmine\n/tmp\n" {
 		t.Errorf("got %q", got)
 	}
 	if got, err := os.ReadFile(filepath.Join(o.Scratch, "tmp", "left")); err != nil || string(got) != "left\n" {
@@ -230,9 +230,6 @@ func TestConfinedCommandsEndLikeOthers(t *testing.T) {
 		script string
 		want   Status
 	}{
-		{"exit 42", Status{ExitCode: 42}},
-		{"kill -KILL $$", Status{ExitCode: 137, Signal: "killed"}},
-		{"sleep 3600 & echo started", Status{}}, // what is left behind holds the output
 		{"(setsid sleep 3600 &) ; true", Status{}},
 		{"kill -TERM -1; kill -KILL 1; kill -TERM 1; kill -SEGV 1; exit 3", Status{ExitCode: 3}},
 	} {
@@ -272,19 +269,6 @@ func TestCloseEndsAllInside(t *testing.T) {
 			t.Errorf("after Close: %v", err)
 		}
 	})
-}
-
-func TestArgumentsNeedNotBeText(t *testing.T) {
-	box, o := confined(t, "namespaces", nil)
-	var output bytes.Buffer
-	c := bash(o, "", &output)
-	c.Argv = []string{"printf", "%s", "\xff\xfe<&>"}
-	if _, err := box.Run(t.Context(), c); err != nil || output.String() != "\xff\xfe<&>" {
-		t.Errorf("got %q, %v", output.String(), err)
-	}
-	if got := run(t, box, o, "printf '%s' \"$TMPDIR\""); got != "/tmp" {
-		t.Errorf("TMPDIR is %q", got)
-	}
 }
 
 func TestProcessesAreLimited(t *testing.T) {

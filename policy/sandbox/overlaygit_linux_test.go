@@ -2,18 +2,17 @@ package sandbox
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"syscall"
 	"testing"
+
+	"github.com/agent-ci/agent-ci/gitops/gittest"
 )
 
 // git in an overlay finds the stat data that its index has, wherever the changes lie:
 // diff-files, which reads no file, tells of those that others are found for.
 func TestGitReadsNoFileOfAnOverlayAgain(t *testing.T) {
-	if _, err := exec.LookPath("git"); err != nil {
-		t.Skip("needs git")
-	}
+	gittest.Program(t) // or skip
 	for name, where := range map[string]string{"changes beside it": "", "changes in memory": "/dev/shm"} {
 		t.Run(name, func(t *testing.T) {
 			box, o := confined(t, "full", func(o *Options) {
@@ -24,13 +23,9 @@ func TestGitReadsNoFileOfAnOverlayAgain(t *testing.T) {
 				if err := os.RemoveAll(filepath.Join(o.Workspace, ".git")); err != nil {
 					t.Fatal(err)
 				}
-				for _, args := range [][]string{{"init", "-q"}, {"add", "-A"}} {
-					cmd := exec.Command("git", args...)
-					cmd.Dir = o.Workspace
-					if out, err := cmd.CombinedOutput(); err != nil {
-						t.Fatalf("git %v: %v\n%s", args, err, out)
-					}
-				}
+				repo := gittest.Repo{T: t, Dir: o.Workspace}
+				repo.Git("init", "-q")
+				repo.Git("add", "-A")
 			})
 			if got := run(t, box, o, `git diff-files --name-only; echo more >>dir/one; git diff-files --name-only; rm -r deep; git diff-files --name-only`); got != "dir/one\ndeep/in/hidden\ndir/one\n" {
 				t.Errorf("files with other stat data than git's:\n%s", got)

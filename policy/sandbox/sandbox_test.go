@@ -17,7 +17,6 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 	"golang.org/x/sys/unix"
 
@@ -114,35 +113,32 @@ func (h holders) mustGo(t *testing.T) {
 }
 
 func TestRun(t *testing.T) {
-	for _, test := range []struct {
-		name   string
-		argv   []string
-		want   Status
-		output string
-	}{
-		{"arguments are not joined", []string{"printf", "<%s>", "a b", "$HOME", "*"}, Status{}, "<a b><$HOME><*>"},
-		{"standard error", []string{"sh", "-c", "echo a; echo b >&2; echo c"}, Status{}, "a\nb\nc\n"},
-		{"exit code", []string{"sh", "-c", "exit 42"}, Status{ExitCode: 42}, ""},
-		{"signal", []string{"sh", "-c", "kill -KILL $$"}, Status{ExitCode: 137, Signal: "killed"}, ""},
-		{"standard input is empty", []string{"cat"}, Status{}, ""},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			var output bytes.Buffer
-			box := open(t, new(Sandbox))
-			c := script(t, "", &output)
-			c.Argv = test.argv
-			status, err := box.Run(t.Context(), c)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(test.want, status); diff != "" {
-				t.Errorf("status (-want +got):\n%s", diff)
-			}
-			if output.String() != test.output {
-				t.Errorf("output is %q, want %q", output.String(), test.output)
-			}
-		})
-	}
+	eachWay(t, func(t *testing.T, box *Sandbox, o Options) {
+		for _, test := range []struct {
+			name   string
+			argv   []string
+			want   Status
+			output string
+		}{
+			{"arguments are not joined", []string{"printf", "<%s>", "a b", "$HOME", "*"}, Status{}, "<a b><$HOME><*>"},
+			{"arguments need not be text", []string{"printf", "%s", "\xff\xfe<&>"}, Status{}, "\xff\xfe<&>"},
+			{"standard error", []string{"sh", "-c", "echo a; echo b >&2; echo c"}, Status{}, "a\nb\nc\n"},
+			{"exit code", []string{"sh", "-c", "exit 42"}, Status{ExitCode: 42}, ""},
+			{"signal", []string{"sh", "-c", "kill -KILL $$"}, Status{ExitCode: 137, Signal: "killed"}, ""},
+			{"standard input is empty", []string{"cat"}, Status{}, ""},
+			{"what is left behind holds the output", []string{"sh", "-c", "sleep 3600 & echo started"}, Status{}, "started\n"},
+		} {
+			t.Run(test.name, func(t *testing.T) {
+				var output bytes.Buffer
+				c := bash(o, "", &output)
+				c.Argv = test.argv
+				status, err := box.Run(t.Context(), c)
+				if err != nil || status != test.want || output.String() != test.output {
+					t.Errorf("%+v, %v, with the output %q", status, err, output.String())
+				}
+			})
+		}
+	})
 }
 
 func TestTheEnvironmentIsOnlyWhatIsGiven(t *testing.T) {
