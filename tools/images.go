@@ -36,12 +36,17 @@ func (s *Images) Add(ctx context.Context, file []byte) (words string, err error)
 	if err != nil {
 		return "", err
 	}
-	sum := sha256.Sum256(p.Data)
 	s.Added = append(s.Added, Image{MediaType: p.MediaType, Data: p.Data})
-	s.digests = append(s.digests, map[string]any{
-		"media_type": p.MediaType, "width": p.Width, "height": p.Height, "bytes": len(p.Data), "sha256": hex.EncodeToString(sum[:]),
-	})
-	return fmt.Sprintf("%d×%d, %s, %d bytes", p.Width, p.Height, strings.TrimPrefix(p.MediaType, "image/"), len(p.Data)), nil
+	words, digest := DescribeImage(p)
+	s.digests = append(s.digests, digest)
+	return words, nil
+}
+
+// DescribeImage returns an image in words, and its digest for the transcript.
+func DescribeImage(p picture.Picture) (words string, digest map[string]any) {
+	sum := sha256.Sum256(p.Data)
+	words = fmt.Sprintf("%d×%d, %s, %d bytes", p.Width, p.Height, strings.TrimPrefix(p.MediaType, "image/"), len(p.Data))
+	return words, map[string]any{"media_type": p.MediaType, "width": p.Width, "height": p.Height, "bytes": len(p.Data), "sha256": hex.EncodeToString(sum[:])}
 }
 
 // AddURL adds the image in a data URL.

@@ -41,22 +41,14 @@ func (t *Tools) bashLaunches(call tools.Call) ([]commandRequest, error) {
 // runBash runs one command, all[0], and returns its output. Remarks precede it, and the exit code in
 // bash_metadata if it is not 0.
 func (t *Tools) runBash(ctx context.Context, call tools.Call, all []commandRequest) (tools.Result, error) {
-	ran, err := t.run(ctx, all[0])
-	switch {
-	case err != nil:
-		return tools.Result{Output: ran.Output, Printed: ran.Printed}, err
-	case ran.refusal != "":
-		return tools.Result{Output: ran.refusal, Failed: true, Detail: ran.detail}, nil
-	case ran.problem != "":
-		return tools.Refuse(call.Name + " failed: " + ran.problem), nil
-	}
-	result := tools.Result{Output: ran.Output, Printed: ran.Printed, Failed: ran.ExitCode != 0, Detail: ran.detail}
-	switch {
-	case ran.ExitCode != 0:
-		words := fmt.Sprintf("exit code %d\n%s", ran.ExitCode, strings.TrimSuffix(ran.Output, "\n"))
-		result.Output = "<bash_metadata>\n" + strings.TrimSuffix(words, "\n") + "\n</bash_metadata>\n"
-	case ran.Output == "" && (ran.Printed == nil || ran.Printed.Bytes() == 0):
-		result.Output = "(no output)"
-	}
-	return result, nil
+	return t.runToEnd(ctx, call.Name, all[0], func(ran tools.Ran) string {
+		switch {
+		case ran.ExitCode != 0:
+			words := fmt.Sprintf("exit code %d\n%s", ran.ExitCode, strings.TrimSuffix(ran.Output, "\n"))
+			return "<bash_metadata>\n" + strings.TrimSuffix(words, "\n") + "\n</bash_metadata>\n"
+		case ran.Output == "" && (ran.Printed == nil || ran.Printed.Bytes() == 0):
+			return "(no output)"
+		}
+		return ran.Output
+	})
 }

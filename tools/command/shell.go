@@ -88,14 +88,16 @@ func (t *Tools) shellLaunches(call tools.Call) ([]commandRequest, error) {
 // runShell runs the program, or the commands one after the other, each to its end or
 // its time limit.
 func (t *Tools) runShell(ctx context.Context, call tools.Call, all []commandRequest) (tools.Result, error) {
-	if call.Form == tools.Function {
-		return t.runToEnd(ctx, call.Name, all[0])
+	if call.Form != tools.Function {
+		return t.runActions(ctx, all)
 	}
-	return t.runActions(ctx, all)
+	return t.runToEnd(ctx, call.Name, all[0], func(ran tools.Ran) string { // the reference implementation's layout of these tools
+		return fmt.Sprintf("Exit code: %d\nWall time: %.1f seconds\nOutput:\n%s", ran.ExitCode, ran.Took.Seconds(), ran.Output)
+	})
 }
 
-// runToEnd uses the reference implementation's layout of these tools.
-func (t *Tools) runToEnd(ctx context.Context, tool string, l commandRequest) (tools.Result, error) {
+// runToEnd runs one command. layout returns the text before what it printed.
+func (t *Tools) runToEnd(ctx context.Context, tool string, l commandRequest, layout func(tools.Ran) string) (tools.Result, error) {
 	ran, err := t.run(ctx, l)
 	switch {
 	case err != nil:
@@ -105,8 +107,7 @@ func (t *Tools) runToEnd(ctx context.Context, tool string, l commandRequest) (to
 	case ran.problem != "":
 		return tools.Refuse(tool + " failed: " + ran.problem), nil
 	}
-	header := fmt.Sprintf("Exit code: %d\nWall time: %.1f seconds\nOutput:\n", ran.ExitCode, ran.Took.Seconds())
-	return tools.Result{Output: header + ran.Output, Printed: ran.Printed, Failed: ran.ExitCode != 0, Detail: ran.detail}, nil
+	return tools.Result{Output: layout(ran.Ran), Printed: ran.Printed, Failed: ran.ExitCode != 0, Detail: ran.detail}, nil
 }
 
 // runResult is the result of a command.
@@ -125,7 +126,11 @@ func (t *Tools) run(ctx context.Context, l commandRequest) (runResult, error) {
 	began := time.Now()
 	if p, ok := t.patchIn(l.argv); ok {
 		result, err := t.applyPatch(ctx, p, l.workdir)
-		return runResult{Ran: tools.Ran{Output: result.Output, ExitCode: exitCode(result), Took: time.Since(began)}, detail: result.Detail}, err
+		ran := tools.Ran{Output: result.Output, Took: time.Since(began)}
+		if result.Failed {
+			ran.ExitCode = 1
+		}
+		return runResult{Ran: ran, detail: result.Detail}, err
 	}
 	if denial, denied := t.refusalFor(l); denied {
 		return runResult{refusal: denial.Output, detail: denial.Detail}, nil
@@ -142,12 +147,4 @@ func (t *Tools) run(ctx context.Context, l commandRequest) (runResult, error) {
 	ended, err := r.awaitResult()
 	ended.Took = time.Since(began)
 	return runResult{Ran: ended, detail: detailOf(ended)}, err
-}
-
-// exitCode returns the exit code of an equivalent program.
-func exitCode(r tools.Result) int {
-	if r.Failed {
-		return 1
-	}
-	return 0
 }

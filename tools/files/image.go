@@ -2,13 +2,10 @@ package files
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 
 	"github.com/agent-ci/agent-ci/tools"
 	"github.com/agent-ci/agent-ci/tools/picture"
@@ -91,15 +88,10 @@ func tooLarge(path string) refusal {
 
 // shown returns the image with a line of text. The transcript has its digest instead.
 func shown(path string, p picture.Picture) tools.Result {
-	digest := sha256.Sum256(p.Data)
-	sum := hex.EncodeToString(digest[:])
-	words := fmt.Sprintf("%s: %d×%d, %s, %d bytes", oneLine(path), p.Width, p.Height, strings.TrimPrefix(p.MediaType, "image/"), len(p.Data))
+	words, digest := tools.DescribeImage(p)
+	words = oneLine(path) + ": " + words
 	if p.Original.X != p.Width || p.Original.Y != p.Height {
 		words += fmt.Sprintf(" (made smaller; the file has %d×%d)", p.Original.X, p.Original.Y)
 	}
-	return tools.Result{
-		Output: words,
-		Images: []tools.Image{{MediaType: p.MediaType, Data: p.Data}},
-		Detail: map[string]any{"media_type": p.MediaType, "width": p.Width, "height": p.Height, "bytes": len(p.Data), "sha256": sum},
-	}
+	return tools.Result{Output: words, Images: []tools.Image{{MediaType: p.MediaType, Data: p.Data}}, Detail: digest}
 }

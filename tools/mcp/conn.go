@@ -26,84 +26,12 @@ const (
 	maxServerRequests   = 64       // that the server made and that are not answered yet
 )
 
-// lineTransport is a transport over a process's streams, with a message per line. The library's IOTransport
+// lineConn is a transport over a process's streams, with a message per line, and its only connection. The library's IOTransport
 // blocks for a server that does not read, keeps all unsolicited messages, and ends at the first
 // line that is no message, which many servers print at start.
-type lineTransport struct {
-	process        *Process
-	onToolsChanged func() // called for a notification of changed tools
-
-	mu      sync.Mutex
-	current *lineConn
-}
-
-// Connect begins to read. It is called once.
-func (l *lineTransport) Connect(context.Context) (sdk.Connection, error) {
-	c := &lineConn{
-		process: l.process, onToolsChanged: l.onToolsChanged,
-		incoming: make(chan jsonrpc.Message), outgoing: make(chan outgoing),
-		closed: make(chan struct{}), failed: make(chan struct{}), readEnded: make(chan struct{}),
-		openRequests: map[jsonrpc.ID]bool{}, openServerRequests: map[jsonrpc.ID]bool{},
-	}
-	c.running.Go(c.read)
-	c.running.Go(c.write)
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.current = c
-	return c, nil
-}
-
-// readError is why the server can't be read any more, or nil.
-func (l *lineTransport) readError() error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.current == nil {
-		return nil
-	}
-	return l.current.failure()
-}
-
-// exitTimeout is how long a server has to end by itself when its input is closed.
-const exitTimeout = 500 * time.Millisecond
-
-// stop closes the process's input and kills it after a moment.
-func (l *lineTransport) stop() error {
-	l.mu.Lock()
-	c := l.current
-	l.mu.Unlock()
-	if c == nil {
-		l.process.Input.Close()
-		err := l.process.End()
-		l.process.Output.Close()
-		return err
-	}
-	c.Close()
-	select {
-	case <-c.readEnded:
-	case <-time.After(exitTimeout):
-	}
-	err := l.process.End()
-	l.process.Output.Close()
-	c.running.Wait()
-	return err
-}
-
-// firstInvalidLine returns the beginning of the first invalid line, or "".
-func (l *lineTransport) firstInvalidLine() string {
-	l.mu.Lock()
-	c := l.current
-	l.mu.Unlock()
-	if c == nil {
-		return ""
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.firstInvalidLine
-}
-
 type lineConn struct {
 	process        *Process
-	onToolsChanged func()
+	onToolsChanged func() // called for a notification of changed tools
 	incoming       chan jsonrpc.Message
 	outgoing       chan outgoing
 	running        sync.WaitGroup
@@ -118,7 +46,46 @@ type lineConn struct {
 	mu                 sync.Mutex
 	openRequests       map[jsonrpc.ID]bool // requests that were written and not answered
 	openServerRequests map[jsonrpc.ID]bool // requests of the server that are not answered
-	firstInvalidLine   string              // the beginning of the first line that was no message
+	firstInvalid       string              // the beginning of the first line that was no message
+}
+
+// newLineConn begins to read.
+func newLineConn(process *Process, onToolsChanged func()) *lineConn {
+	c := &lineConn{
+		process: process, onToolsChanged: onToolsChanged,
+		incoming: make(chan jsonrpc.Message), outgoing: make(chan outgoing),
+		closed: make(chan struct{}), failed: make(chan struct{}), readEnded: make(chan struct{}),
+		openRequests: map[jsonrpc.ID]bool{}, openServerRequests: map[jsonrpc.ID]bool{},
+	}
+	c.running.Go(c.read)
+	c.running.Go(c.write)
+	return c
+}
+
+// Connect implements sdk.Transport.
+func (c *lineConn) Connect(context.Context) (sdk.Connection, error) { return c, nil }
+
+// exitTimeout is how long a server has to end by itself when its input is closed.
+const exitTimeout = 500 * time.Millisecond
+
+// stop closes the process's input and kills it after a moment.
+func (c *lineConn) stop() error {
+	c.Close()
+	select {
+	case <-c.readEnded:
+	case <-time.After(exitTimeout):
+	}
+	err := c.process.End()
+	c.process.Output.Close()
+	c.running.Wait()
+	return err
+}
+
+// firstInvalidLine returns the beginning of the first invalid line, or "".
+func (c *lineConn) firstInvalidLine() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.firstInvalid
 }
 
 // outgoing is a message to write. done receives the result.
@@ -142,6 +109,7 @@ func (c *lineConn) fail(err error) {
 	})
 }
 
+// failure is why the server can't be read any more, or nil.
 func (c *lineConn) failure() error {
 	select {
 	case <-c.failed:
@@ -343,8 +311,8 @@ func decode(raw []byte) (jsonrpc.Message, error) {
 func (c *lineConn) recordInvalidLine(line []byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.firstInvalidLine == "" {
-		c.firstInvalidLine = clip.Visible(string(line), maxInvalidLine)
+	if c.firstInvalid == "" {
+		c.firstInvalid = clip.Visible(string(line), maxInvalidLine)
 	}
 }
 

@@ -124,8 +124,8 @@ func (s *Session) openTransport(ctx context.Context) (*connection, sdk.Transport
 	if err != nil {
 		return nil, nil, err
 	}
-	way := &lineTransport{process: process, onToolsChanged: s.toolsChanged}
-	return &connection{stop: way.stop, lossReason: way.readError, firstInvalidLine: way.firstInvalidLine}, way, nil
+	c := newLineConn(process, s.toolsChanged)
+	return &connection{stop: c.stop, lossReason: c.failure, firstInvalidLine: c.firstInvalidLine}, c, nil
 }
 
 func (s *Session) reachURL() (*connection, sdk.Transport, error) {

@@ -2,7 +2,6 @@ package mcp
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"io"
 	"net/http"
@@ -70,7 +69,8 @@ func (b *boundedTransport) forward(request *http.Request, to *io.PipeWriter, lef
 		if *left -= int64(len(event)); err != nil || *left <= 0 {
 			return true
 		}
-		message, err := jsonrpc.DecodeMessage(dataOf(event))
+		data, _ := splitEvent(event)
+		message, err := jsonrpc.DecodeMessage(data)
 		if asked, is := message.(*jsonrpc.Request); err != nil || !is || asked.Method == "" {
 			continue
 		}
@@ -78,15 +78,4 @@ func (b *boundedTransport) forward(request *http.Request, to *io.PipeWriter, lef
 			return false
 		}
 	}
-}
-
-// dataOf returns the data of an event.
-func dataOf(event []byte) []byte {
-	var data [][]byte
-	for line := range bytes.Lines(event) {
-		if value, is := bytes.CutPrefix(bytes.TrimRight(line, "\r\n"), []byte("data:")); is {
-			data = append(data, bytes.TrimSpace(value))
-		}
-	}
-	return bytes.Join(data, []byte("\n"))
 }

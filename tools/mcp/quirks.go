@@ -181,19 +181,23 @@ func (r *rewrittenBody) event() ([]byte, error) {
 
 // rewrittenEvent returns an event with its message rewritten, in one line.
 func rewrittenEvent(event []byte) []byte {
-	var data [][]byte
-	var others []byte
+	data, others := splitEvent(event)
+	message := fromServer(data)
+	if bytes.Equal(data, message) {
+		return event
+	}
+	return append([]byte("data: "+string(message)+"\n"), others...)
+}
+
+// splitEvent returns the data of an event, and its other lines.
+func splitEvent(event []byte) (data, others []byte) {
+	var lines [][]byte
 	for line := range bytes.Lines(event) {
 		if value, is := bytes.CutPrefix(bytes.TrimRight(line, "\r\n"), []byte("data:")); is {
-			data = append(data, bytes.TrimSpace(value))
+			lines = append(lines, bytes.TrimSpace(value))
 			continue
 		}
 		others = append(others, line...)
 	}
-	raw := bytes.Join(data, []byte("\n"))
-	message := fromServer(raw)
-	if len(data) == 0 || bytes.Equal(raw, message) {
-		return event
-	}
-	return append([]byte("data: "+string(message)+"\n"), others...)
+	return bytes.Join(lines, []byte("\n")), others
 }

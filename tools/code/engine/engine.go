@@ -71,22 +71,20 @@ func listen(orders *message.Reader, settled chan<- []message.Settled) {
 // serve goes on with the script, as its calls and timers end, until it has ended.
 func (s *script) serve(settled <-chan []message.Settled) {
 	for !s.ended {
-		due, is := s.timers.next()
-		if !is && s.underWay == 0 {
+		var due <-chan time.Time
+		switch {
+		case len(s.timers) > 0:
+			due = time.After(time.Until(s.timers[0].due))
+		case s.underWay == 0:
 			s.end(message.End{Failed: true, Error: s.stuck()})
 			return
-		}
-		timer := time.NewTimer(time.Until(due))
-		if !is {
-			timer.Stop()
 		}
 		select {
 		case batch := <-settled:
 			s.settle(append(batch, more(settled)...))
-		case <-timer.C:
+		case <-due:
 			s.fire()
 		}
-		timer.Stop()
 	}
 }
 

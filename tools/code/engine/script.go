@@ -193,7 +193,7 @@ const maxDelay = 1<<31 - 1
 func (s *script) setTimer(arguments []any) (any, error) {
 	delay := time.Duration(min(max(number(arguments, 1), 0), maxDelay) * float64(time.Millisecond))
 	s.timers.set(int(number(arguments, 0)), time.Now().Add(delay))
-	if len(s.timers.queue) > message.MaxTimers {
+	if len(s.timers) > message.MaxTimers {
 		panic(stopped{message.End{Failed: true, Error: "Error: the script set too many timers."}})
 	}
 	return nil, nil
