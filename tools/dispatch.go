@@ -261,11 +261,7 @@ func (d *Dispatcher) aside() string {
 	if d.TextBefore == nil {
 		return ""
 	}
-	words := d.TextBefore()
-	if words == "" {
-		return ""
-	}
-	return d.Outputs.clean(words) + "\n"
+	return d.Outputs.line(d.TextBefore())
 }
 
 // withPrefix returns r with words before everything.

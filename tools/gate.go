@@ -36,14 +36,10 @@ func (d *Dispatcher) askGateBefore(ctx context.Context, t callTarget) (callTarge
 		now = d.withInput(t, input)
 		return now.convertedCall, now.err == nil && now.refusal == ""
 	})
-	aside := ""
-	if verdict.TextBefore != "" {
-		aside = d.Outputs.clean(verdict.TextBefore) + "\n"
-	}
 	if verdict.Refusal != "" {
 		now.refusal = verdict.Refusal
 	}
-	return now, aside
+	return now, d.Outputs.line(verdict.TextBefore)
 }
 
 // askGateAfter is the result of a call as the gate leaves it.

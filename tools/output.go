@@ -266,6 +266,14 @@ func (o *Outputs) clean(text string) string {
 	return text
 }
 
+// line returns words in a line of their own, or "" for none.
+func (o *Outputs) line(words string) string {
+	if words == "" {
+		return ""
+	}
+	return o.clean(words) + "\n"
+}
+
 // Tokens estimates how many tokens some bytes of text are.
 func Tokens(bytes int64) int64 {
 	return int64(math.Ceil(float64(bytes) / bytesPerToken))

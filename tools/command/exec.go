@@ -66,26 +66,21 @@ func (t *Tools) execLaunches(call tools.Call) ([]commandRequest, error) {
 // execCommand runs the command until its exit or the yield time, after which it continues as a
 // session. The end of ctx kills it.
 func (t *Tools) execCommand(ctx context.Context, call tools.Call, all []commandRequest) (tools.Result, error) {
-	l := all[0]
-	if problem := misplacedPatch(l.argv); problem != "" {
-		return tools.Refuse(problem), nil
-	}
-	began := time.Now()
-	if p, ok := t.patchIn(l.argv); ok {
-		result, err := t.applyPatch(ctx, p, l.workdir)
-		took := time.Since(began).Seconds()
+	l, began := all[0], time.Now()
+	r, patched, err := t.begin(ctx, l)
+	switch {
+	case r != nil:
+	case patched.refusal != "":
+		return tools.Result{Output: patched.refusal, Failed: true, Detail: patched.detail}, nil
+	case patched.problem != "":
+		return tools.Refuse(fmt.Sprintf("exec_command failed for `%s`: %s", l.argv[len(l.argv)-1], patched.problem)), nil
+	default:
+		took := patched.Took.Seconds()
+		result := tools.Result{Output: fmt.Sprintf("Wall time: %.4f seconds\nOutput:\n%s", took, patched.Output), Failed: patched.ExitCode != 0, Detail: patched.detail}
 		if !result.Failed {
-			result.Object = map[string]any{"exit_code": 0, "output": result.Output, "wall_time_seconds": took}
+			result.Object = map[string]any{"exit_code": 0, "output": patched.Output, "wall_time_seconds": took}
 		}
-		result.Output = fmt.Sprintf("Wall time: %.4f seconds\nOutput:\n%s", took, result.Output)
 		return result, err
-	}
-	if denial, denied := t.refusalFor(l); denied {
-		return denial, nil
-	}
-	r, problem := t.start(l)
-	if problem != "" {
-		return tools.Refuse(fmt.Sprintf("exec_command failed for `%s`: %s", l.argv[len(l.argv)-1], problem)), nil
 	}
 	w := t.waiting(ctx, call, l.patience)
 	ended, err := w.await(ctx, r)

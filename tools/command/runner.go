@@ -144,22 +144,21 @@ type commandRequest struct {
 	budget   int
 }
 
-// refusalFor returns the answer for a forbidden command.
-func (t *Tools) refusalFor(l commandRequest) (result tools.Result, denied bool) {
+// refusalFor judges a command.
+func (t *Tools) refusalFor(l commandRequest) (d policy.Decision, denied bool) {
 	if t.options.Judge == nil {
-		return tools.Result{}, false
+		return d, false
 	}
 	dir, problem := t.folder(l.workdir)
 	if problem != "" {
-		return tools.Result{}, false // start says so
+		return d, false // start says so
 	}
 	asked := policy.Request{Argv: l.argv, Dir: dir}
 	if l.script != "" {
 		asked = policy.Request{Script: l.script, Dir: dir}
 	}
-	d := t.options.Judge(asked)
-	result = tools.Result{Output: d.Words(), Failed: true, Detail: map[string]any{"denied": d.Rule}}
-	return result, d.Action == policy.Refuse
+	d = t.options.Judge(asked)
+	return d, d.Action == policy.Refuse
 }
 
 // start starts a command; problem is in words for the model.

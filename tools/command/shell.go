@@ -118,10 +118,10 @@ type runResult struct {
 	problem string // why it could not be started
 }
 
-// run runs a command to its end or time limit, or applies its patch.
-func (t *Tools) run(ctx context.Context, l commandRequest) (runResult, error) {
+// begin starts a command. Instead, it applies the patch of one that only does that, or says why nothing is started.
+func (t *Tools) begin(ctx context.Context, l commandRequest) (r *startedCommand, instead runResult, err error) {
 	if problem := misplacedPatch(l.argv); problem != "" {
-		return runResult{refusal: problem}, nil
+		return nil, runResult{refusal: problem}, nil
 	}
 	began := time.Now()
 	if p, ok := t.patchIn(l.argv); ok {
@@ -130,14 +130,21 @@ func (t *Tools) run(ctx context.Context, l commandRequest) (runResult, error) {
 		if result.Failed {
 			ran.ExitCode = 1
 		}
-		return runResult{Ran: ran, detail: result.Detail}, err
+		return nil, runResult{Ran: ran, detail: result.Detail}, err
 	}
-	if denial, denied := t.refusalFor(l); denied {
-		return runResult{refusal: denial.Output, detail: denial.Detail}, nil
+	if d, denied := t.refusalFor(l); denied {
+		return nil, runResult{refusal: d.Words(), detail: map[string]any{"denied": d.Rule}}, nil
 	}
 	r, problem := t.start(l)
-	if problem != "" {
-		return runResult{problem: problem}, nil
+	return r, runResult{problem: problem}, nil
+}
+
+// run runs a command to its end or time limit, or applies its patch.
+func (t *Tools) run(ctx context.Context, l commandRequest) (runResult, error) {
+	began := time.Now()
+	r, instead, err := t.begin(ctx, l)
+	if r == nil {
+		return instead, err
 	}
 	select {
 	case <-r.process.Done():

@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -45,7 +46,7 @@ func (s *Session) readDescription(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	sortTools(listed)
+	slices.SortFunc(listed, func(a, b Listed) int { return strings.Compare(a.Tool, b.Tool) }) // whatever order the server has
 	s.list.Tools = listed
 	if err := s.requireNamedTools(); err != nil {
 		return err
@@ -135,7 +136,7 @@ func (s *Session) listed(tool *sdk.Tool) (Listed, error) {
 	if err != nil {
 		return Listed{}, s.protocolError("the schema of its tool %q cannot be read: %v", oneLine(tool.Name), err)
 	}
-	l.SHA256 = digest(schema)
+	l.SHA256 = fmt.Sprintf("%x", sha256.Sum256(schema)) // Marshal has sorted the keys
 	if !l.Allowed {
 		return l, nil
 	}

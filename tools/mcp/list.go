@@ -1,11 +1,8 @@
 package mcp
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 )
 
@@ -31,12 +28,6 @@ type Listed struct {
 	Schema      json.RawMessage `json:"schema,omitempty"` // of its arguments, of an allowed tool
 	SHA256      string          `json:"sha256"`           // of the schema, with its keys sorted and without spaces
 	Annotations json.RawMessage `json:"annotations,omitempty"`
-}
-
-// digest is the digest of a schema in its canonical form.
-func digest(schema json.RawMessage) string {
-	sum := sha256.Sum256(schema)
-	return hex.EncodeToString(sum[:])
 }
 
 // Changed describes the differences of callable tools in a later list, or returns "".
@@ -80,9 +71,4 @@ func enumerate(words []string) string {
 		return strings.Join(words[:most], ", ") + fmt.Sprintf(" and %d more", len(words)-most)
 	}
 	return strings.Join(words, ", ")
-}
-
-// sortTools sorts tools by name, which no server changes.
-func sortTools(tools []Listed) {
-	slices.SortFunc(tools, func(a, b Listed) int { return strings.Compare(a.Tool, b.Tool) })
 }

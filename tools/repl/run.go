@@ -65,20 +65,15 @@ func (k *kernel) run(ctx context.Context, c cell, outputs *tools.Outputs) (resul
 		return result, true, ctx.Err()
 	}
 	if timedOut && !done {
-		result.Detail = with(result.Detail, "timed_out", true)
+		if result.Detail == nil {
+			result.Detail = map[string]any{}
+		}
+		result.Detail["timed_out"] = true
 	}
 	if result.Printed.Bytes() == 0 && done && result.Output == "" {
 		result.Output = "Nothing was printed, and the value is undefined.\n"
 	}
 	return result, !done, nil
-}
-
-func with(detail map[string]any, name string, value any) map[string]any {
-	if detail == nil {
-		detail = map[string]any{}
-	}
-	detail[name] = value
-	return detail
 }
 
 // serve answers the code's requests until its end. done reports a regular end.
