@@ -43,6 +43,7 @@ func Within(busy time.Duration, input io.Reader, output io.Writer, problems io.W
 		return 1
 	}
 	s.busy = busy
+	made() // now, since nobody waits for the engine yet
 	o.add(0, func(r *message.Report) { r.Ready = true })
 	o.flush()
 	orders := message.NewReader(input)

@@ -227,8 +227,11 @@ func missing(source string, names []string) []string {
 		calls[call[1]]++
 	}
 	for name, count := range calls {
+		if slices.Contains(names, name) {
+			continue
+		}
 		mentions := regexp.MustCompile(`(?:^|[^\w$])`+regexp.QuoteMeta(name)+`(?:$|[^\w$])`).FindAllStringIndex(source, -1)
-		if !slices.Contains(names, name) && len(mentions) == count {
+		if len(mentions) == count {
 			all = append(all, name)
 		}
 	}
