@@ -15,6 +15,7 @@ import (
 	"github.com/agent-ci/agent-ci/tools"
 	"github.com/agent-ci/agent-ci/tools/code"
 	"github.com/agent-ci/agent-ci/tools/code/engine"
+	"github.com/agent-ci/agent-ci/tools/toolstest"
 )
 
 // programs are what a test may start as an engine.
@@ -218,6 +219,21 @@ func TestScriptsAsCodexHasThem(t *testing.T) {
 	}
 	if different > mostDifferent || len(codexScripts) < 34 {
 		t.Errorf("%d of %d scripts differ", different, len(codexScripts))
+	}
+}
+
+// A run may have all tools but exec switched off.
+func TestAScriptMayHaveNoTools(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	box := new(sandbox.Sandbox)
+	alone := code.New(t.Context(), code.Options{Sandbox: box, Program: []string{self, code.EngineCommand}, Nested: func() []code.Nested { return nil }})
+	t.Cleanup(func() { alone.Close(); box.Close() })
+	got := toolstest.Call(t.Context(), alone.All()[0], "exec", `text(ALL_TOOLS.length)`)
+	if said(got) != head("completed")+"\n0" {
+		t.Errorf("got %s", got.Output)
 	}
 }
 

@@ -215,7 +215,7 @@ func (s *script) begin(run message.Run) {
 	for i, tool := range run.Tools {
 		names[i] = tool.Name
 	}
-	s.goOn("start", map[string]any{"names": names, "missing": missing(run.Source, names), "all": run.Tools})
+	s.goOn("start", map[string]any{"names": names, "missing": missing(run.Source, names), "all": append([]message.Tool{}, run.Tools...)}) // a list, even if it is empty
 }
 
 // missing returns the names that a script calls as methods of tools but that are not in names. It
