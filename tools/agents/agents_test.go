@@ -122,27 +122,11 @@ func (f *fakeTeam) Merge(_ context.Context, id string) (tools.Result, error) {
 	return tools.Result{Output: "Took over a.go of " + id + "."}, nil
 }
 
-// calls are what a dispatcher tells of.
-type calls struct {
-	mu    sync.Mutex
-	lines []string
-}
-
-func (c *calls) Started(s tools.Started) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.lines = append(c.lines, fmt.Sprintf("%s by %d, mutates %t", s.Tool, s.Call.Caller, s.Mutates))
-	return nil
-}
-
-func (c *calls) Finished(tools.Finished) {}
-
 var roles = []agents.Role{{Name: "explorer", Text: "Reads only."}, {Name: "worker", Text: "Writes."}}
 
-func dispatcher(form func(agents.Setup) []tools.Tool, f *fakeTeam) (*tools.Dispatcher, *calls) {
-	told := new(calls)
+func dispatcher(form func(agents.Setup) []tools.Tool, f *fakeTeam) *tools.Dispatcher {
 	all := form(agents.Setup{Team: f, Roles: roles, MaxAgents: 4})
-	return &tools.Dispatcher{Registry: tools.New(all...), Outputs: new(tools.Outputs), Observer: told}, told
+	return &tools.Dispatcher{Registry: tools.New(all...), Outputs: new(tools.Outputs)}
 }
 
 func stand() *fakeTeam {
@@ -161,7 +145,7 @@ func exchanges(t *testing.T, form func(agents.Setup) []tools.Tool, all []exchang
 	for _, e := range all {
 		t.Run(e.name, func(t *testing.T) {
 			f := stand()
-			d, _ := dispatcher(form, f)
+			d := dispatcher(form, f)
 			result := d.Dispatch(t.Context(), []tools.Call{{ID: "1", Number: 1, Name: e.tool, Input: e.input}})[0]
 			got := result.Output
 			if result.Failed {
@@ -239,20 +223,16 @@ func TestCollaboration(t *testing.T) {
 
 func TestTask(t *testing.T) {
 	task := func(more string) string { return `{"description":"Look","prompt":"look",` + more + `}` }
-	kinds := " subagent_type is one of:\n- general: for any task.\n- explorer: Reads only.\n- worker: Writes."
 	exchanges(t, agents.Task, []exchange{
 		{"general", "task", task(`"subagent_type":"general","task_id":"done"`), "task_id: done\n\n<task_result>\nIt is <b>done</b>.\n</task_result>\n", `send done "look" false; wait [done] 1h0m0s`},
 		{"without words", "task", task(`"subagent_type":"explore","task_id":"mute"`), "task_id: mute\n\n<task_result>\n\n</task_result>\n", ""},
 		{"that breaks", "task", task(`"subagent_type":"general","task_id":"broke"`), "refused: task_id: broke\n\n<task_result>\nno tokens left\n</task_result>\nThe agent did not complete it: errored.\n", ""},
-		{"of nobody", "task", task(`"subagent_type":"general","task_id":"gone"`), "refused: There is no agent gone. Use the id of one that you started.", ""},
-		{"of no kind", "task", task(`"subagent_type":"poet"`), "refused: task: there is no subagent_type poet." + kinds, ""},
-		{"for nothing", "task", `{"description":"Look","prompt":" ","subagent_type":"general"}`, "refused: task: the message is empty; say what the agent is to do.", ""},
 	})
 	for kind, role := range map[string]string{"general": "", "explore": "explorer", "explorer": "explorer", "worker": "worker"} {
 		f := stand()
 		f.known["id-1"] = agents.Status{State: agents.Completed, Text: "found"}
 		f.unmerged = []string{"id-1", "done"}
-		d, _ := dispatcher(agents.Task, f)
+		d := dispatcher(agents.Task, f)
 		got := d.Dispatch(t.Context(), []tools.Call{{ID: "1", Number: 1, Name: "task", Input: task(`"subagent_type":"` + kind + `"`)}})[0]
 		asked := strings.Join(f.asked, "; ")
 		if want := "spawn {Name: Role:" + role + " Message:look Fork:false Model: Effort: ServiceTier: Paths:[]}; wait [id-1] 1h0m0s; merge id-1"; asked != want {
@@ -261,17 +241,6 @@ func TestTask(t *testing.T) {
 		if want := "task_id: id-1\n\n<task_result>\nfound\n</task_result>\nTook over a.go of id-1.\n"; got.Output != want || got.Failed || got.Detail[agents.TaskDetail] != "id-1" {
 			t.Errorf("%s gives %+v, want %q", kind, got, want)
 		}
-	}
-}
-
-func TestATaskWhoseChangeDoesNotFit(t *testing.T) {
-	f := stand()
-	f.unmerged = []string{"done"}
-	f.merge = func(string) (tools.Result, error) { return tools.Refuse("a.go conflicts."), nil }
-	d, _ := dispatcher(agents.Task, f)
-	got := d.Dispatch(t.Context(), []tools.Call{{ID: "1", Number: 1, Name: "task", Input: `{"description":"x","prompt":"x","subagent_type":"general","task_id":"done"}`}})[0]
-	if want := "a.go conflicts.\nDo away with what is in the way, and call merge_agent with the task_id as id to try again.\n"; !got.Failed || !strings.HasSuffix(got.Output, want) {
-		t.Errorf("got %+v, want %s", got, want)
 	}
 }
 
@@ -286,7 +255,7 @@ func TestAWaitThatIsOver(t *testing.T) {
 		if call.Input == `{}` {
 			form = agents.Collaboration
 		}
-		d, _ := dispatcher(form, f)
+		d := dispatcher(form, f)
 		if result := d.Dispatch(t.Context(), []tools.Call{call})[0]; result.Output != want || result.Failed {
 			t.Errorf("got %+v, want %s", result, want)
 		}
@@ -296,7 +265,7 @@ func TestAWaitThatIsOver(t *testing.T) {
 func TestAFaultOfTheTeamIsNoAnswer(t *testing.T) {
 	f := stand()
 	f.fault = errors.New("the disk is full")
-	d, _ := dispatcher(agents.Direct, f)
+	d := dispatcher(agents.Direct, f)
 	for _, call := range []tools.Call{
 		{Name: "resume_agent", Input: `{"id":"busy"}`},
 		{Name: "wait_agent", Input: `{"targets":["busy"]}`},
@@ -310,35 +279,10 @@ func TestAFaultOfTheTeamIsNoAnswer(t *testing.T) {
 	}
 }
 
-// TestMergesAreCallsOfTheirOwn waits for workers: each merge is in line with calls that change
-// something, and on record as made by the wait.
-func TestMergesAreCallsOfTheirOwn(t *testing.T) {
-	f := stand()
-	f.unmerged = []string{"mute", "done", "broke"}
-	f.merge = func(id string) (tools.Result, error) {
-		if id == "mute" {
-			return tools.Refuse("a.go conflicts."), nil
-		}
-		return tools.Result{Output: "Took over b.go."}, nil
-	}
-	d, told := dispatcher(agents.Direct, f)
-	result := d.Dispatch(t.Context(), []tools.Call{{ID: "w", Number: 7, Name: "wait_agent", Input: `{"targets":["done","mute"]}`}})[0]
-	want := `{"status":{"done":{"completed":"It is <b>done</b>."},"mute":{"completed":null}},"timed_out":false,"merged":{"done":"Took over b.go.","mute":"a.go conflicts."}}`
-	if result.Output != want {
-		t.Errorf("got %s, want %s", result.Output, want)
-	}
-	if diff := cmp.Diff([]string{"wait_agent by 0, mutates false", "merge_agent by 7, mutates true", "merge_agent by 7, mutates true"}, told.lines); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff([]string{"wait [done mute] 30s", "merge mute", "merge done"}, f.asked); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-}
-
 func TestAWaitForAnyMergesAll(t *testing.T) {
 	f := stand()
 	f.unmerged = []string{"/root/a"}
-	d, _ := dispatcher(agents.Collaboration, f)
+	d := dispatcher(agents.Collaboration, f)
 	result := d.Dispatch(t.Context(), []tools.Call{{ID: "w", Number: 1, Name: "collaboration.wait", Input: `{}`}})[0]
 	if want := `{"message":"Wait completed.","timed_out":false,"merged":{"/root/a":"Took over a.go of /root/a."}}`; result.Output != want {
 		t.Errorf("got %s, want %s", result.Output, want)
@@ -351,7 +295,7 @@ func TestNoChangeIsLostByClosing(t *testing.T) {
 	f := stand()
 	f.unmerged = []string{"done"}
 	f.merge = func(string) (tools.Result, error) { return tools.Refuse("a.go conflicts."), nil }
-	d, _ := dispatcher(agents.Direct, f)
+	d := dispatcher(agents.Direct, f)
 	shut := []tools.Call{{ID: "c", Number: 1, Name: "close_agent", Input: `{"target":"done"}`}}
 	first := d.Dispatch(t.Context(), shut)[0]
 	if want := "close_agent: done is still open, since its change is not taken over: a.go conflicts.\n"; !first.Failed || !strings.HasPrefix(first.Output, want) {
