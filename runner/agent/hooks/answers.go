@@ -18,8 +18,8 @@ type Answers struct {
 	StopRounds int                  // rounds of more work that stop hooks asked for
 	// PendingRequest is the latest request of the stop hooks, if not yet sent to the model.
 	PendingRequest string
-	// StopHooksRan means stop hooks ran after the model's last answer.
-	StopHooksRan bool
+	// stopHooksRan means stop hooks ran after the model's last answer.
+	stopHooksRan bool
 
 	unused []transcript.Hook
 }
@@ -34,10 +34,10 @@ func (p *Answers) Apply(e transcript.Event) error {
 	}
 	switch e.Type {
 	case transcript.TypeModelRequest:
-		p.PendingRequest, p.StopHooksRan = "", false
+		p.PendingRequest, p.stopHooksRan = "", false
 		return nil
 	case transcript.TypeModelResponse:
-		p.StopHooksRan = false
+		p.stopHooksRan = false
 		return nil
 	case transcript.TypeHook:
 	default:
@@ -48,7 +48,7 @@ func (p *Answers) Apply(e transcript.Event) error {
 		return err
 	}
 	if d.On == job.OnStop {
-		p.StopHooksRan = true
+		p.stopHooksRan = true
 		if d.Decision == transcript.HookMore {
 			if p.StopRounds++; p.StopRounds <= maxStopRounds { // what was asked for beyond that is not given
 				p.PendingRequest = d.Reason

@@ -29,15 +29,15 @@ type Hook struct {
 	trusted bool   // it runs outside of any sandbox
 }
 
-// ReadBaseFile returns a file of the base commit; fs.ErrNotExist if missing.
-type ReadBaseFile func(name string, limit int64) ([]byte, error)
+// readBaseFile returns a file of the base commit; fs.ErrNotExist if missing.
+type readBaseFile func(name string, limit int64) ([]byte, error)
 
 // maxDigestedBytes is how much of a file of a hook counts for its digest.
 const maxDigestedBytes = 16 << 20
 
 // Combine sorts hooks: the operator's first, then the job's, by name. Trust settings of a job are
 // ignored. home is the user's folder, for files named by hooks.
-func Combine(operators, jobs map[string]job.Hook, base ReadBaseFile, home string) ([]Hook, error) {
+func Combine(operators, jobs map[string]job.Hook, base readBaseFile, home string) ([]Hook, error) {
 	var all []Hook
 	for _, from := range []struct {
 		prefix string
@@ -62,7 +62,7 @@ func Combine(operators, jobs map[string]job.Hook, base ReadBaseFile, home string
 
 // digest covers the hook's settings and the files named by its words, in the base tree or by
 // absolute path. It excludes other files read by an interpreter.
-func (h Hook) digest(base ReadBaseFile, home string) (string, error) {
+func (h Hook) digest(base readBaseFile, home string) (string, error) {
 	sum := sha256.New()
 	settings, err := json.Marshal(h.Hook)
 	if err != nil {
@@ -83,7 +83,7 @@ func (h Hook) digest(base ReadBaseFile, home string) (string, error) {
 }
 
 // fileOf returns the digested content of a file named by a hook's word; nil for none.
-func fileOf(word string, program bool, base ReadBaseFile) ([]byte, error) {
+func fileOf(word string, program bool, base readBaseFile) ([]byte, error) {
 	switch {
 	case filepath.IsAbs(word):
 		info, err := os.Stat(word)

@@ -146,7 +146,7 @@ func (h *Hooks) PendingStop() (asked bool, more string) {
 	if h == nil || len(h.forEvent(job.OnStop)) == 0 {
 		return true, ""
 	}
-	return h.Answers.StopHooksRan, h.Answers.PendingRequest
+	return h.Answers.stopHooksRan, h.Answers.PendingRequest
 }
 
 // Stop asks whether an agent may end with these last words. more is the work that a hook asks for instead, ""

@@ -8,7 +8,7 @@ import (
 )
 
 // used returns the team's use of the agent's budget. The caller holds the lock.
-func (m *Member) used() (all agent.Used) {
+func (m *member) used() (all agent.Used) {
 	if m.child == nil {
 		for _, a := range m.team.earlier {
 			all = all.Add(agent.Used{Turns: a.Turns, Calls: a.Calls, Tokens: a.Usage.Input + a.Usage.Output, CostUSD: knownCost(a.Models, a.MostUSD)})
@@ -60,7 +60,7 @@ const (
 
 // share returns an equal part of the agent's remaining budget: one part per free place, one for
 // itself. Its error, for the model, means too little is left. The caller holds the lock.
-func (m *Member) share() (agent.Used, error) {
+func (m *member) share() (agent.Used, error) {
 	a := m.agent
 	limits, own, others := a.Limits(), a.Work(), m.used()
 	return equalPart(limits, usedBy(own.Spent, 0).Add(others), max(m.team.job().Agents.Most-m.team.openCount()+1, 2))
@@ -101,7 +101,7 @@ func limited[N int | int64 | float64](limit, n N) N {
 }
 
 // limitsOf returns the limits of a child: used plus share.
-func (m *Member) limitsOf(used, share agent.Used) agent.Limits {
+func (m *member) limitsOf(used, share agent.Used) agent.Limits {
 	l, all := m.agent.Limits(), used.Add(share)
 	l.Turns, l.Calls = limited(l.Turns, all.Turns), limited(l.Calls, all.Calls)
 	l.Tokens, l.CostUSD = limited(l.Tokens, all.Tokens), limited(l.CostUSD, all.CostUSD)

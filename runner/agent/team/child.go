@@ -20,8 +20,8 @@ import (
 // child is an agent started by another.
 type child struct {
 	assignment
-	starter *Member
-	ownTeam *Member // the agents that it started
+	starter *member
+	ownTeam *member // the agents that it started
 	agent   *worker.Agent
 
 	// Guarded by the team's lock.

@@ -13,14 +13,14 @@ import (
 )
 
 // Begin marks the agent as working, until End.
-func (m *Member) Begin(ctx context.Context) {
+func (m *member) Begin(ctx context.Context) {
 	m.team.mu.Lock()
 	defer m.team.mu.Unlock()
 	m.ctx, m.waitUntil = ctx, time.Time{}
 }
 
 // find returns an agent by ID or name. The caller holds the lock.
-func (m *Member) find(id string) (*child, error) {
+func (m *member) find(id string) (*child, error) {
 	if c := m.findBelow(id); c != nil {
 		return c, nil
 	}
@@ -28,7 +28,7 @@ func (m *Member) find(id string) (*child, error) {
 }
 
 // Send sends an agent a message, and starts a turn if it is idle.
-func (m *Member) Send(ctx context.Context, id, message string, interrupt bool) (string, error) {
+func (m *member) Send(ctx context.Context, id, message string, interrupt bool) (string, error) {
 	t := m.team
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -74,7 +74,7 @@ func (m *Member) Send(ctx context.Context, id, message string, interrupt bool) (
 }
 
 // Note leaves a message for an agent.
-func (m *Member) Note(_ context.Context, id, message string) error {
+func (m *member) Note(_ context.Context, id, message string) error {
 	m.team.mu.Lock()
 	defer m.team.mu.Unlock()
 	c, err := m.find(id)
@@ -85,7 +85,7 @@ func (m *Member) Note(_ context.Context, id, message string) error {
 }
 
 // Resume reopens a closed agent.
-func (m *Member) Resume(_ context.Context, id string) (agents.Status, error) {
+func (m *member) Resume(_ context.Context, id string) (agents.Status, error) {
 	t := m.team
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -108,7 +108,7 @@ func (m *Member) Resume(_ context.Context, id string) (agents.Status, error) {
 }
 
 // Wait waits for the end of a turn.
-func (m *Member) Wait(ctx context.Context, ids []string, timeout time.Duration) (map[string]agents.Status, bool, error) {
+func (m *member) Wait(ctx context.Context, ids []string, timeout time.Duration) (map[string]agents.Status, bool, error) {
 	t := m.team
 	limited, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
@@ -147,12 +147,12 @@ func (m *Member) Wait(ctx context.Context, ids []string, timeout time.Duration) 
 }
 
 // forgetNews removes pending news about a child. The caller holds the lock.
-func (m *Member) forgetNews(c *child) {
+func (m *member) forgetNews(c *child) {
 	m.news = slices.DeleteFunc(m.news, func(n notice) bool { return n.of == c })
 }
 
 // Close ends an agent and its team, and frees its place.
-func (m *Member) Close(_ context.Context, id string) (agents.Status, error) {
+func (m *member) Close(_ context.Context, id string) (agents.Status, error) {
 	t := m.team
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -183,7 +183,7 @@ func (c *child) closeAndRemove() {
 }
 
 // Interrupt ends an agent's current turn and keeps it open.
-func (m *Member) Interrupt(_ context.Context, id string) (agents.Status, error) {
+func (m *member) Interrupt(_ context.Context, id string) (agents.Status, error) {
 	m.team.mu.Lock()
 	defer m.team.mu.Unlock()
 	c, err := m.find(id)
@@ -197,7 +197,7 @@ func (m *Member) Interrupt(_ context.Context, id string) (agents.Status, error) 
 }
 
 // List returns the agents with IDs beginning with prefix.
-func (m *Member) List(prefix string) (all []agents.Listed) {
+func (m *member) List(prefix string) (all []agents.Listed) {
 	m.team.mu.Lock()
 	defer m.team.mu.Unlock()
 	for _, c := range m.team.children {
@@ -237,7 +237,7 @@ func (t *Team) requirePlace() error {
 
 // Settle waits at the agent's end for working agents: at most agents.wait, and only until the agent
 // would get its last turn by limits.time. Waiting never costs the agent its work.
-func (m *Member) Settle(ctx context.Context, mayGoOn bool) (news bool, err error) {
+func (m *member) Settle(ctx context.Context, mayGoOn bool) (news bool, err error) {
 	t := m.team
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -270,12 +270,12 @@ func (m *Member) Settle(ctx context.Context, mayGoOn bool) (news bool, err error
 }
 
 // workingBelow returns the working agents below this one, at any depth. The caller holds the lock.
-func (m *Member) workingBelow() []*child {
+func (m *member) workingBelow() []*child {
 	return slices.DeleteFunc(slices.Clone(m.team.children), func(c *child) bool { return c.stopTurn == nil || !m.isAbove(c) })
 }
 
 // End ends working agents and closes all.
-func (m *Member) End() {
+func (m *member) End() {
 	t := m.team
 	t.mu.Lock()
 	defer t.mu.Unlock()

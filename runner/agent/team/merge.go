@@ -33,7 +33,7 @@ const (
 func (c *child) hasUnmerged() bool { return c.place != nil && c.mergeState != merged }
 
 // Unmerged returns completed agents among ids whose changes were neither merged nor refused.
-func (m *Member) Unmerged(ids []string) (all []string) {
+func (m *member) Unmerged(ids []string) (all []string) {
 	m.team.mu.Lock()
 	defer m.team.mu.Unlock()
 	defer func() { m.recordedMerges = nil }()
@@ -50,7 +50,7 @@ func (m *Member) Unmerged(ids []string) (all []string) {
 }
 
 // Merge merges an agent's change into the caller's tree.
-func (m *Member) Merge(ctx context.Context, id string) (tools.Result, error) {
+func (m *member) Merge(ctx context.Context, id string) (tools.Result, error) {
 	c, err := m.mergeable(id)
 	if err != nil {
 		return tools.Result{}, err
@@ -75,14 +75,14 @@ func (m *Member) Merge(ctx context.Context, id string) (tools.Result, error) {
 	return told, nil
 }
 
-func (m *Member) settleMerge(c *child, state mergeState) {
+func (m *member) settleMerge(c *child, state mergeState) {
 	m.team.mu.Lock()
 	defer m.team.mu.Unlock()
 	c.mergeState = state
 }
 
 // mergeable returns a child with a change ready to merge.
-func (m *Member) mergeable(id string) (*child, error) {
+func (m *member) mergeable(id string) (*child, error) {
 	m.team.mu.Lock()
 	defer m.team.mu.Unlock()
 	c, err := m.find(id)
@@ -110,7 +110,7 @@ type copyState struct {
 }
 
 // changeOf returns a child's change since its copy began, without excluded files.
-func (m *Member) changeOf(ctx context.Context, c *child) (now copyState, err error) {
+func (m *member) changeOf(ctx context.Context, c *child) (now copyState, err error) {
 	o := m.team.options
 	if now.whole, err = m.team.stateOf(ctx, *c.place); err != nil {
 		return now, err
@@ -172,7 +172,7 @@ func excludedFiles(files []changeset.File, refused func(path string) bool) map[s
 }
 
 // mergeChild merges a child's change into the agent's tree while the agent's commands are paused.
-func (m *Member) mergeChild(ctx context.Context, c *child, now gitops.Tree) (taken *gitops.ChangeSet, err error) {
+func (m *member) mergeChild(ctx context.Context, c *child, now gitops.Tree) (taken *gitops.ChangeSet, err error) {
 	o, box := m.team.options, m.agent.Sandbox()
 	if box == nil {
 		return nil, agents.Refusef("Nothing can be taken over now.")
@@ -228,7 +228,7 @@ func describeMerge(c *child, taken *gitops.ChangeSet, now copyState) tools.Resul
 const maxConflictBytes = 1 << 20
 
 // describeConflict lists conflicting files, and saves the child's versions for the agent to read.
-func (m *Member) describeConflict(c *child, whole gitops.Tree, conflict *gitops.MergeError) (tools.Result, error) {
+func (m *member) describeConflict(c *child, whole gitops.Tree, conflict *gitops.MergeError) (tools.Result, error) {
 	o := m.team.options
 	var s strings.Builder
 	var paths []string
@@ -248,7 +248,7 @@ func (m *Member) describeConflict(c *child, whole gitops.Tree, conflict *gitops.
 }
 
 // saveConflicting saves a child's file for the agent and returns its path; "" on failure.
-func (m *Member) saveConflicting(c *child, whole gitops.Tree, name string) string {
+func (m *member) saveConflicting(c *child, whole gitops.Tree, name string) string {
 	o := m.team.options
 	content, err := o.Workspace.Checkout().FileIn(whole, name, maxConflictBytes)
 	if err != nil {

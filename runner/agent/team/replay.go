@@ -157,7 +157,7 @@ func (r *Order) brokeOff(ctx context.Context) bool {
 }
 
 // replayWait waits for the agents that ended a recorded wait. The caller holds the lock.
-func (m *Member) replayWait(ctx context.Context, was waitResult, ids []string) (map[string]agents.Status, bool, error) {
+func (m *member) replayWait(ctx context.Context, was waitResult, ids []string) (map[string]agents.Status, bool, error) {
 	m.recordedMerges = append([]string{}, slices.Sorted(maps.Keys(was.Merged))...)
 	if was.TimedOut {
 		return nil, true, ctx.Err()
@@ -194,7 +194,7 @@ func (m *Member) replayWait(ctx context.Context, was waitResult, ids []string) (
 
 // replaySettle reports whether the agent continued at this end in the record, after news or a
 // message, and waits for agents ended by themselves. The caller holds the lock.
-func (m *Member) replaySettle(ctx context.Context, mayGoOn bool) (bool, error) {
+func (m *member) replaySettle(ctx context.Context, mayGoOn bool) (bool, error) {
 	t, turn := m.team, m.agent.Work().Spent.Turns
 	wentOn := m.child == nil && t.recordedOrder.told[turn+1] || m.child != nil && !t.recordedOrder.last[agentTurn{m.child.id, turn}]
 	if mayGoOn && wentOn {

@@ -28,7 +28,7 @@ import (
 )
 
 // Spawn starts an agent, and does not wait for it.
-func (m *Member) Spawn(ctx context.Context, order agents.Order) (id, nickname string, err error) {
+func (m *member) Spawn(ctx context.Context, order agents.Order) (id, nickname string, err error) {
 	c, err := m.reservePlace(order)
 	if err != nil {
 		return "", "", err
@@ -49,7 +49,7 @@ func (m *Member) Spawn(ctx context.Context, order agents.Order) (id, nickname st
 }
 
 // reservePlace makes room for an agent, with its share of the budget.
-func (m *Member) reservePlace(order agents.Order) (*child, error) {
+func (m *member) reservePlace(order agents.Order) (*child, error) {
 	t := m.team
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -123,7 +123,7 @@ func (c *child) mayChange(name string) bool {
 }
 
 // removeFailed removes an agent after a failed start.
-func (m *Member) removeFailed(c *child) {
+func (m *member) removeFailed(c *child) {
 	m.team.mu.Lock()
 	defer m.team.mu.Unlock()
 	c.closeAndRemove()
@@ -132,7 +132,7 @@ func (m *Member) removeFailed(c *child) {
 }
 
 // prepare makes everything an agent needs to begin.
-func (m *Member) prepare(ctx context.Context, c *child, order agents.Order) error {
+func (m *member) prepare(ctx context.Context, c *child, order agents.Order) error {
 	o := m.team.options
 	told := hooks.Subagent{ID: c.id, Name: c.name, Role: c.roleName, AskedBy: m.starterName(), Task: o.Record.Redact(order.Message), Writes: c.role.Writes, Paths: c.paths}
 	refusal, added, err := o.Hooks.SubagentStart(ctx, told)
@@ -154,7 +154,7 @@ func (m *Member) prepare(ctx context.Context, c *child, order agents.Order) erro
 	if err := m.fork(ctx, c); err != nil {
 		return err
 	}
-	c.ownTeam = &Member{team: m.team, child: c, depth: m.depth + 1}
+	c.ownTeam = &member{team: m.team, child: c, depth: m.depth + 1}
 	of := worker.Child{ID: c.id, Role: c.role, Place: c.place, Description: told}
 	if len(c.paths) > 0 {
 		of.MayChange = c.mayChange
@@ -188,7 +188,7 @@ func refusedBy(ctx context.Context, err error) error {
 }
 
 // jobOf returns a child's job: the run's, without settings for the run's own agent.
-func (m *Member) jobOf(c *child, order agents.Order) *job.Job {
+func (m *member) jobOf(c *child, order agents.Order) *job.Job {
 	own := *m.team.job()
 	above := m.agent.Job.Model // which may not be that of the run
 	own.Model = above
@@ -210,7 +210,7 @@ func (m *Member) jobOf(c *child, order agents.Order) *job.Job {
 }
 
 // fork makes the child's copy, if its role works on one.
-func (m *Member) fork(ctx context.Context, c *child) error {
+func (m *member) fork(ctx context.Context, c *child) error {
 	if c.role.Writes != job.WritesOwn {
 		return nil
 	}
@@ -245,7 +245,7 @@ func sanitizeName(name string) string {
 }
 
 // firstMessages returns the child's messages before its task.
-func (m *Member) firstMessages(c *child, order agents.Order, added string) ([]json.RawMessage, error) {
+func (m *member) firstMessages(c *child, order agents.Order, added string) ([]json.RawMessage, error) {
 	items := m.team.root.agent.Facts()
 	if order.Fork {
 		items = m.agent.LastRequest(c.model)
@@ -265,7 +265,7 @@ func (m *Member) firstMessages(c *child, order agents.Order, added string) ([]js
 }
 
 // introduction tells a child who it is.
-func introduction(c *child, by *Member) string {
+func introduction(c *child, by *member) string {
 	may := map[string]string{
 		job.WritesNone:   "You can read files, and change nothing.",
 		job.WritesOwn:    "You work on a copy of its tree; what git would commit of your change is merged into its tree when you have ended.",

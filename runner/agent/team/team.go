@@ -23,7 +23,7 @@ import (
 // Team holds all started agents of a run. It is safe for concurrent use.
 type Team struct {
 	options       worker.Options // of the run's own agent
-	root          *Member
+	root          *member
 	recordedOrder *Order // nil where nothing is replayed
 
 	mu           sync.Mutex
@@ -57,7 +57,7 @@ func newTeam(options worker.Options, earlier []*transcript.Agent, waits *Order) 
 			started++
 		}
 	}
-	t.root = &Member{team: t, started: started, usesScripts: options.ScriptEngine != nil && (options.Job.Model.Tools == "code" || options.Job.Model.Tools == "auto" && options.Model.Profile.Code)}
+	t.root = &member{team: t, started: started, usesScripts: options.ScriptEngine != nil && (options.Job.Model.Tools == "code" || options.Job.Model.Tools == "auto" && options.Model.Profile.Code)}
 	return t
 }
 
@@ -81,8 +81,8 @@ func Resume(rec *record.Record, boxes *confine.Sandboxes, earlier []*transcript.
 	return boxes.DropCopies()
 }
 
-// Member is the team as one agent sees it.
-type Member struct {
+// member is the team as one agent sees it.
+type member struct {
 	team        *Team
 	child       *child // nil for the run's own agent
 	depth       int    // of those that started one another above it
@@ -103,10 +103,10 @@ type notice struct {
 	status agents.Status
 }
 
-var _ worker.Team = (*Member)(nil)
+var _ worker.Team = (*member)(nil)
 
 // Tools returns the model's tools for managing its agents.
-func (m *Member) Tools() []tools.Tool {
+func (m *member) Tools() []tools.Tool {
 	if m.depth >= m.team.job().Agents.Depth {
 		return nil
 	}
@@ -150,7 +150,7 @@ func (t *Team) describeRole(role job.Role) string {
 }
 
 // takeNews returns and clears the agent's messages.
-func (m *Member) takeNews() []string {
+func (m *member) takeNews() []string {
 	m.team.mu.Lock()
 	defer m.team.mu.Unlock()
 	var texts []string
@@ -165,7 +165,7 @@ func (m *Member) takeNews() []string {
 }
 
 // notice returns the message about a child's end.
-func (m *Member) notice(n notice) string {
+func (m *member) notice(n notice) string {
 	n.status.Text = m.team.options.Record.Redact(n.status.Text)
 	if m.usesScripts {
 		return agents.Final(m.id(), n.of.id, n.status).String()
@@ -178,7 +178,7 @@ func (m *Member) notice(n notice) string {
 }
 
 // id returns the agent's ID, for its children.
-func (m *Member) id() string {
+func (m *member) id() string {
 	if m.child == nil {
 		return "/root"
 	}
@@ -186,7 +186,7 @@ func (m *Member) id() string {
 }
 
 // starterName is who started an agent, in the record.
-func (m *Member) starterName() string {
+func (m *member) starterName() string {
 	if m.child == nil {
 		return transcript.MainAgent
 	}
@@ -218,7 +218,7 @@ func (t *Team) await(ctx context.Context, met func() bool) error {
 }
 
 // findBelow returns an agent below the caller, at any depth, by ID or name. The caller holds the lock.
-func (m *Member) findBelow(id string) *child {
+func (m *member) findBelow(id string) *child {
 	for _, c := range m.team.children {
 		if (c.id == id || c.name == id) && m.isAbove(c) {
 			return c
@@ -228,7 +228,7 @@ func (m *Member) findBelow(id string) *child {
 }
 
 // isAbove reports whether an agent is below the caller, at any depth.
-func (m *Member) isAbove(c *child) bool {
+func (m *member) isAbove(c *child) bool {
 	for at := c.starter; ; at = at.child.starter {
 		if at == m {
 			return true
@@ -251,7 +251,7 @@ var names = []string{
 }
 
 // nameOf returns the name of the next agent.
-func (m *Member) nameOf(number int) string {
+func (m *member) nameOf(number int) string {
 	name := names[(number-1)%len(names)]
 	if round := (number - 1) / len(names); round > 0 {
 		name = fmt.Sprintf("%s-%d", name, round+1)
@@ -263,7 +263,7 @@ func (m *Member) nameOf(number int) string {
 }
 
 // idOf is the id of an agent: the same in each replay of a run.
-func (m *Member) idOf(order agents.Order, name string) string {
+func (m *member) idOf(order agents.Order, name string) string {
 	if m.usesScripts {
 		return m.id() + "/" + order.Name
 	}
@@ -274,7 +274,7 @@ func (m *Member) idOf(order agents.Order, name string) string {
 
 // Used returns the use of a resumed run's earlier agents, and the used or reserved share of the
 // caller's own.
-func (m *Member) Used() agent.Used {
+func (m *member) Used() agent.Used {
 	m.team.mu.Lock()
 	defer m.team.mu.Unlock()
 	return m.used()

@@ -58,7 +58,7 @@ func TestRefusesTooSmallShare(t *testing.T) {
 }
 
 // led is a team whose agent has started some, which stand as their states say.
-func led(t *testing.T, states ...string) (*Member, []*child) {
+func led(t *testing.T, states ...string) (*member, []*child) {
 	t.Helper()
 	j := &job.Job{Agents: job.Agents{Enabled: true, Most: 3, Depth: 1}}
 	rec := record.New("run-1", nil)
@@ -243,7 +243,7 @@ func TestReplayRepeatsAgentIDs(t *testing.T) {
 
 func TestStartsNoTurnAfterStarterEnded(t *testing.T) {
 	m, all := led(t, agents.Completed)
-	all[0].ownTeam = &Member{team: m.team, child: all[0], depth: 1} // which does no work any more
+	all[0].ownTeam = &member{team: m.team, child: all[0], depth: 1} // which does no work any more
 	below := &child{starter: all[0].ownTeam, assignment: assignment{name: "below", id: "id-below"}, status: agents.Status{State: agents.Completed}, closed: true}
 	m.team.children = append(m.team.children, below)
 	if _, err := m.Resume(t.Context(), below.id); err != nil {
