@@ -52,11 +52,7 @@ func Instructions(w Ways) string {
 
 // Briefing is the agent's information before the first turn.
 type Briefing struct {
-	Root      string   // the checkout's folder
-	Directory string   // where commands start, below Root or the same
-	Base      string   // branch and commit that the work starts from
-	Sandbox   string   // how commands are confined, for a reader
-	Network   string   // what commands reach, for a reader
+	Place
 	Setup     []string // commands that have run in the checkout
 	Verify    []Check  // that will judge the change
 	Protected []string // patterns of paths whose changes are not published
@@ -72,6 +68,15 @@ type Briefing struct {
 	Ways      Ways
 	// Answer means the task asks for an answer, not a change.
 	Answer bool
+}
+
+// Place is where the agent works.
+type Place struct {
+	Root      string // the checkout's folder
+	Directory string // where commands start, below Root or the same
+	Base      string // branch and commit that the work starts from
+	Sandbox   string // how commands are confined, for a reader
+	Network   string // what commands reach, for a reader
 }
 
 // Check is a command judging the change.

@@ -108,7 +108,7 @@ func TestTaskCannotLeaveItsMarks(t *testing.T) {
 func TestBriefingTellsTheFacts(t *testing.T) {
 	t.Parallel()
 	briefing := briefing.Briefing{
-		Root: "/repo", Directory: "/repo/sub", Setup: []string{"npm ci"}, Protected: []string{".github/**", "CODEOWNERS"}, Files: 100, Lines: 5000,
+		Place: briefing.Place{Root: "/repo", Directory: "/repo/sub"}, Setup: []string{"npm ci"}, Protected: []string{".github/**", "CODEOWNERS"}, Files: 100, Lines: 5000,
 		Verify: []briefing.Check{{Run: "go vet ./...\ngo test ./..."}, {Run: "lint", Note: "before any change: red"}}, Answer: true, Task: briefing.Task{Text: "x"},
 	}
 	input, err := briefing.Input()

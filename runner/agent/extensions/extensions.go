@@ -81,7 +81,7 @@ func (s *Servers) Start(ctx context.Context, box *sandbox.Sandbox) error {
 	var starting sync.WaitGroup
 	for i, one := range s.all {
 		one.box = box
-		if one.live() || one.whyLost() != "" {
+		if one.current() != nil || one.whyLost() != "" {
 			continue
 		}
 		starting.Go(func() { failed[i] = one.begin(ctx) })
@@ -208,18 +208,6 @@ func (s *Servers) resources() (all []mcp.Resources) {
 		if one := s.serverNamed(list.Server); one != nil && list.Resources {
 			all = append(all, mcp.Resources{Server: one.name, Session: one.answering})
 		}
-	}
-	return all
-}
-
-// StartedStatus returns the status of started servers.
-func (s *Servers) StartedStatus() (all []transcript.MCPServer) {
-	for _, one := range s.all {
-		one.mu.Lock()
-		if one.reported.Name != "" {
-			all = append(all, one.reported)
-		}
-		one.mu.Unlock()
 	}
 	return all
 }

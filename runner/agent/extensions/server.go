@@ -26,20 +26,25 @@ type server struct {
 	box           *sandbox.Sandbox // the agent's, beside which it is started
 	firstList     *mcp.List        // the first list of tools; nil before it
 	readyReported bool
+	starting      sync.Mutex // held by who starts it again
 
-	mu           sync.Mutex
+	mu sync.Mutex
+	serverState
+}
+
+// serverState is what changes of a server while it is in use. Its lock guards all of it.
+type serverState struct {
 	took         time.Duration // until it was ready
 	log          string        // of its last process, below the run directory
 	session      *mcp.Session
 	endedSession *mcp.Session // the last one that ended by itself
 	endCount     int          // how many did, since the run began
 	lostReason   string       // why it answers no calls for good, and is not started again; empty while it does
-	cause        error        // of broken, where that came while it was in use
+	cause        error        // of lostReason, where that came while it was in use
 	changed      bool         // the server reported that its tools changed
 	closing      bool
 	unreported   bool
-	reported     transcript.MCPServer
-	starting     sync.Mutex // held by who starts it again
+	recorded     string // its last recorded state
 }
 
 // livesWithRun reports whether the server lives as long as the run, not the agent's sandbox. Without
@@ -47,8 +52,6 @@ type server struct {
 func (s *server) livesWithRun() bool {
 	return s.URL != "" || s.Workspace == "none" && s.Sandboxes.AllowsConcurrent()
 }
-
-func (s *server) live() bool { return s.current() != nil }
 
 func (s *server) current() *mcp.Session {
 	s.mu.Lock()
@@ -189,15 +192,17 @@ func (s *server) recordStatus(event transcript.MCPServer) error {
 	if list != nil {
 		event.Revision, event.Server, event.Version = list.Revision, list.Name, list.Version
 	}
-	s.mu.Lock()
-	s.reported = s.reported.UpdatedBy(event)
-	s.mu.Unlock()
+	if event.State != transcript.MCPChanged { // which ends nothing
+		s.mu.Lock()
+		s.recorded = event.State
+		s.mu.Unlock()
+	}
 	return s.Record.Append(transcript.TypeMCPServer, event)
 }
 
 // recordReady saves the server's list of tools and records the offered ones.
 func (s *server) recordReady(offered []mcp.Offered) error {
-	if s.readyReported || !s.live() {
+	if s.readyReported || s.current() == nil {
 		return nil
 	}
 	s.readyReported = true
@@ -224,7 +229,7 @@ func (s *server) recordReady(offered []mcp.Offered) error {
 // recordRestart records the return of an ended server.
 func (s *server) recordRestart() error {
 	s.mu.Lock()
-	ended := s.reported.State == transcript.MCPEnded
+	ended := s.recorded == transcript.MCPEnded
 	s.mu.Unlock()
 	if !ended {
 		return nil

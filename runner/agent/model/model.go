@@ -29,14 +29,7 @@ type Settings struct {
 	ServiceTier string // empty for the project's own
 	// MaxOutputTokens limits an answer, with its reasoning; 0 for the model's own limit.
 	MaxOutputTokens int64
-	// ToolsInInput puts the instructions and the tools run by agent-ci at the start of the input, as
-	// items. Context is then the number of turns with the model's thoughts; empty for its own.
-	ToolsInInput bool
-	Context      string
-	// FlatNamespaces lists the tools of namespaces one by one, for an endpoint without namespaces.
-	FlatNamespaces bool
-	// ChatQuirks are the quirks of the endpoint's Chat Completions.
-	ChatQuirks []Quirk
+	Form
 	// NoTools omits everything about tools from requests: the model writes what it wants done.
 	NoTools bool
 	// SerialCalls limits the model to one call at a time.
@@ -47,6 +40,18 @@ type Settings struct {
 	WordsOnly bool
 	// Schema is the JSON Schema of the answer's words.
 	Schema json.RawMessage
+}
+
+// Form is how an endpoint takes requests. A run learns of it from refusals.
+type Form struct {
+	// ToolsInInput puts the instructions and the tools run by agent-ci at the start of the input, as
+	// items. Context is then the number of turns with the model's thoughts; empty for its own.
+	ToolsInInput bool
+	Context      string
+	// FlatNamespaces lists the tools of namespaces one by one, for an endpoint without namespaces.
+	FlatNamespaces bool
+	// ChatQuirks are the quirks of the endpoint's Chat Completions.
+	ChatQuirks []Quirk
 }
 
 // Tiers with a name: a cheap one, sometimes full, and the standard one, never full.

@@ -62,8 +62,10 @@ func (a *Agent) Brief(b briefing.Briefing, baseline []transcript.VerifyRow) erro
 // completeBriefing returns b with the facts that the agent knows. baseline has the results of the checks on the base.
 func (a *Agent) completeBriefing(b briefing.Briefing, baseline []transcript.VerifyRow) briefing.Briefing {
 	j, base := a.Job, a.Workspace.Base()
-	b.Root, b.Directory, b.Base = a.Sandboxes.SandboxPath(a.Place()), a.workDir(), strings.TrimSpace(base.Branch+" "+base.SHA)
-	b.Sandbox, b.Network = a.Sandboxes.FilesWords(), a.Sandboxes.NetworkWords()
+	b.Place = briefing.Place{
+		Root: a.Sandboxes.SandboxPath(a.Place()), Directory: a.workDir(), Base: strings.TrimSpace(base.Branch + " " + base.SHA),
+		Sandbox: a.Sandboxes.FilesWords(), Network: a.Sandboxes.NetworkWords(),
+	}
 	b.Files, b.Lines, b.FileSize, b.Answer = j.Limits.DiffFiles, j.Limits.DiffLines, j.Limits.FileSize, j.Task.Expects == "answer"
 	b.Ways = a.toolset.ways()
 	b.Lessons = a.Memory.Index(b.Ways.Lessons)

@@ -56,7 +56,7 @@ func TestBriefingListsChecks(t *testing.T) {
 		[]transcript.VerifyRow{{Before: "green", Log: "1.log"}, {Before: "red", Log: "2.log"}, {Before: "timeout", Log: "3.log", FailingMore: 2}})
 	root, base := o.Workspace.SandboxPath(), o.Workspace.Base()
 	want := briefing.Briefing{
-		Root: root, Directory: root, Base: "main " + base.SHA, Sandbox: o.Sandboxes.FilesWords(), Network: o.Sandboxes.NetworkWords(),
+		Place: briefing.Place{Root: root, Directory: root, Base: "main " + base.SHA, Sandbox: o.Sandboxes.FilesWords(), Network: o.Sandboxes.NetworkWords()},
 		Ways:  briefing.Calling(),
 		Setup: []string{"make deps"}, Protected: []string{"*.lock"}, Files: 3, Guides: []briefing.Guide{{Path: "AGENTS.md", Text: "Say [secret TOKEN]."}}, Answer: true,
 		Verify: []briefing.Check{
