@@ -208,9 +208,6 @@ type environment struct {
 	Type string `json:"type"`
 }
 
-// environments marks the built-in tools to run locally.
-var environments = map[string]*environment{"shell": {"local"}}
-
 type customFormat struct {
 	Type       string `json:"type"`
 	Syntax     string `json:"syntax"`
@@ -260,7 +257,10 @@ func DefinitionOf(spec tools.Spec) definition {
 	case spec.Builtin == dialect.ToolSearch:
 		d.Type, d.Name, d.Execution, d.Parameters = spec.Builtin, "", "client", spec.Accepts
 	case spec.Builtin != "":
-		d.Type, d.Name, d.Description, d.Environment = spec.Builtin, "", "", environments[spec.Builtin]
+		d.Type, d.Name, d.Description = spec.Builtin, "", ""
+		if spec.Builtin == dialect.Shell {
+			d.Environment = &environment{"local"}
+		}
 	case spec.Grammar != "":
 		d.Type, d.Format = "custom", &customFormat{"grammar", "lark", spec.Grammar}
 	default:

@@ -2,7 +2,6 @@ package callitem
 
 import (
 	"encoding/json"
-	"fmt"
 
 	"github.com/agent-ci/agent-ci/runner/agent/model/rawitem"
 )
@@ -35,24 +34,16 @@ func withoutOutput(item json.RawMessage) (json.RawMessage, error) {
 	case answersWriting(item):
 		return rawitem.Words("user", writtenWords+removedOutput)
 	}
-	var fields map[string]json.RawMessage
-	if err := json.Unmarshal(item, &fields); err != nil {
-		return nil, fmt.Errorf("read output item: %w", err)
-	}
 	var output any = removedOutput
-	var commands []shellContent
-	if rawitem.Of(item).Type == "shell_call_output" && json.Unmarshal(fields["output"], &commands) == nil && len(commands) > 0 {
-		for i := range commands {
-			commands[i].Stdout, commands[i].Stderr = "", ""
+	var shell shellOutput
+	if json.Unmarshal(item, &shell) == nil && shell.Type == "shell_call_output" && len(shell.Output) > 0 {
+		for i := range shell.Output {
+			shell.Output[i].Stdout, shell.Output[i].Stderr = "", ""
 		}
-		commands[0].Stdout = removedOutput
-		output = commands
+		shell.Output[0].Stdout = removedOutput
+		output = shell.Output
 	}
-	var err error
-	if fields["output"], err = rawitem.Encode(output); err != nil {
-		return nil, err
-	}
-	return rawitem.Encode(fields)
+	return rawitem.With(item, map[string]any{"output": output})
 }
 
 // DropOldest removes items from the beginning to save this number of tokens, then items without

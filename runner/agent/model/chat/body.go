@@ -141,23 +141,13 @@ func chatTools(definitions []json.RawMessage) ([]chatTool, error) {
 
 // chatItem has the fields of items with a place in a chat.
 type chatItem struct {
-	Type      string          `json:"type"`
-	Role      string          `json:"role"`
-	CallID    string          `json:"call_id"`
+	rawitem.Fields
 	Name      string          `json:"name"`
 	Arguments string          `json:"arguments"`
 	Input     string          `json:"input"`
-	Extra     json.RawMessage `json:"extra_content"`
 	Output    json.RawMessage `json:"output"`
 	Operation json.RawMessage `json:"operation"`
-	Content   []itemPart      `json:"content"`
 	CameAs    string          `json:"came_as"`
-}
-
-type itemPart struct {
-	Text    string `json:"text"`
-	Refusal string `json:"refusal"`
-	Image   string `json:"image_url"`
 }
 
 // runnerWords begin a message of the runner among those of the model.
@@ -191,12 +181,12 @@ func chatMessages(instructions string, history []json.RawMessage) ([]chatMessage
 		case item.Type == "reasoning":
 			thought = &item
 		case item.Type == "message" && item.Role == "assistant":
-			messages = append(messages, thinking(thought, item.text()))
+			messages = append(messages, thinking(thought, item.Text()))
 			thought = nil
 		case item.Type == "message" && item.Role == "developer" && len(messages) == 1:
-			last.Content = strings.Join([]string{last.Content.(string), item.text()}, "\n\n")
+			last.Content = strings.Join([]string{last.Content.(string), item.Text()}, "\n\n")
 		case item.Type == "message" && item.Role == "developer":
-			messages = append(messages, chatMessage{Role: "user", Content: runnerWords + item.text()})
+			messages = append(messages, chatMessage{Role: "user", Content: runnerWords + item.Text()})
 		case item.Type == "message":
 			messages = append(messages, chatMessage{Role: item.Role, Content: item.shown()})
 		case strings.HasSuffix(item.Type, "_call_output"):
@@ -224,7 +214,7 @@ func chatMessages(instructions string, history []json.RawMessage) ([]chatMessage
 func thinking(thought *chatItem, text string) chatMessage {
 	m := chatMessage{Role: "assistant"}
 	if thought != nil {
-		text = m.think(thought.CameAs, thought.text(), text)
+		text = m.think(thought.CameAs, thought.Text(), text)
 	}
 	if text != "" {
 		m.Content = text
@@ -250,7 +240,7 @@ func (i chatItem) output() (text string, images []chatPart) {
 	if json.Unmarshal(i.Output, &text) == nil {
 		return text, nil
 	}
-	var parts []itemPart
+	var parts []rawitem.Part
 	if json.Unmarshal(i.Output, &parts) != nil {
 		return string(i.Output), nil
 	}
@@ -266,18 +256,10 @@ func (i chatItem) output() (text string, images []chatPart) {
 	return text, images
 }
 
-func (i chatItem) text() string {
-	var text strings.Builder
-	for _, part := range i.Content {
-		text.WriteString(part.Text + part.Refusal)
-	}
-	return text.String()
-}
-
 // shown returns an item's text or, with images, its parts.
 func (i chatItem) shown() any {
-	if !slices.ContainsFunc(i.Content, func(p itemPart) bool { return p.Image != "" }) {
-		return i.text()
+	if !slices.ContainsFunc(i.Content, func(p rawitem.Part) bool { return p.Image != "" }) {
+		return i.Text()
 	}
 	parts := make([]chatPart, 0, len(i.Content))
 	for _, part := range i.Content {

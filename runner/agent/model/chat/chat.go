@@ -63,8 +63,7 @@ func (c *Client) Respond(ctx context.Context, r model.Request, observe model.Obs
 	if err != nil {
 		return nil, err
 	}
-	read := &chatAnswer{observe: observe, inText: callableInText(r.Settings)}
-	answer, err := exchange.Do(ctx, c.idle, c.send, raw, r.Settings.NoStream || slices.Contains(r.Settings.ChatQuirks, noStream), exchange.Reader{Event: read.event, CompletedBy: read.completedBy, End: read.end, Whole: read.whole})
+	answer, err := exchange.Do(ctx, c.idle, c.send, raw, r.Settings.NoStream || slices.Contains(r.Settings.ChatQuirks, noStream), &chatAnswer{observe: observe, inText: callableInText(r.Settings)})
 	if failure, is := errors.AsType[*model.Failure](err); is && (failure.Kind == model.InvalidRequest || failure.Kind == model.ServerError) {
 		if failure.Quirk = quirkIn(failure.Message, r); failure.Quirk != "" {
 			failure.Kind = model.InvalidRequest // some call it an error of theirs that their template fails
@@ -173,9 +172,11 @@ type chatAnswer struct {
 	tier    exchange.Tier
 }
 
-func (a *chatAnswer) event(data []byte) (*model.Response, error) { return nil, a.take(data) }
+// Event takes a chunk of the stream.
+func (a *chatAnswer) Event(data []byte) (*model.Response, error) { return nil, a.take(data) }
 
-func (a *chatAnswer) completedBy(data []byte) bool {
+// CompletedBy says whether a chunk can be the last one.
+func (a *chatAnswer) CompletedBy(data []byte) bool {
 	var chunk chatChunk
 	if json.Unmarshal(data, &chunk) != nil {
 		return false
@@ -183,7 +184,8 @@ func (a *chatAnswer) completedBy(data []byte) bool {
 	return a.finish != "" || chunk.Error != nil || len(chunk.Choices) > 0 && chunk.Choices[0].Finish != ""
 }
 
-func (a *chatAnswer) end(said bool) (*model.Response, error) {
+// End returns the answer of a stream that has ended.
+func (a *chatAnswer) End(said bool) (*model.Response, error) {
 	if a.finish == "" && (!said || a.truncated()) {
 		return nil, &model.Failure{Kind: model.StreamCut, Message: "the stream ended before a finish_reason"}
 	}
@@ -198,7 +200,8 @@ func (a *chatAnswer) truncated() bool {
 	})
 }
 
-func (a *chatAnswer) whole(raw []byte) (*model.Response, error) {
+// Whole takes an answer in one piece.
+func (a *chatAnswer) Whole(raw []byte) (*model.Response, error) {
 	if err := a.take(raw); err != nil {
 		return nil, err
 	}

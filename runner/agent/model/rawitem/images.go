@@ -82,16 +82,8 @@ func Weight(item json.RawMessage) int {
 
 // WordsOf returns the words of a message not from the model.
 func WordsOf(item json.RawMessage) string {
-	var message struct {
-		Type, Role string
-		Content    []struct{ Text string }
+	if message := Of(item); message.Type == "message" && message.Role != "assistant" {
+		return message.Text()
 	}
-	if json.Unmarshal(item, &message) != nil || message.Type != "message" || message.Role == "assistant" {
-		return ""
-	}
-	words := ""
-	for _, part := range message.Content {
-		words += part.Text
-	}
-	return words
+	return ""
 }

@@ -12,14 +12,30 @@ import (
 
 // Fields are an item's fields that tell its kind, link it to others, or tie it to its provider.
 type Fields struct {
-	Type    string            `json:"type"`
-	Role    string            `json:"role"`
-	ID      string            `json:"id"`
-	CallID  string            `json:"call_id"`
-	Status  string            `json:"status"`
-	Sealed  string            `json:"encrypted_content"`
-	Content []json.RawMessage `json:"content"`
-	Extra   json.RawMessage   `json:"extra_content"`
+	Type    string          `json:"type"`
+	Role    string          `json:"role"`
+	ID      string          `json:"id"`
+	CallID  string          `json:"call_id"`
+	Status  string          `json:"status"`
+	Sealed  string          `json:"encrypted_content"`
+	Content []Part          `json:"content"`
+	Extra   json.RawMessage `json:"extra_content"`
+}
+
+// Part is a part of an item's content.
+type Part struct {
+	Text    string `json:"text"`
+	Refusal string `json:"refusal"`
+	Image   string `json:"image_url"`
+}
+
+// Text returns the item's words, with those of a refusal.
+func (f Fields) Text() string {
+	var text strings.Builder
+	for _, part := range f.Content {
+		text.WriteString(part.Text + part.Refusal)
+	}
+	return text.String()
 }
 
 func Of(raw json.RawMessage) Fields {

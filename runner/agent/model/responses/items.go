@@ -84,8 +84,8 @@ var textKinds = map[string]string{
 	"response.apply_patch_call_operation_diff": "apply_patch_call", "response.output_text": "message", refusalText: "message",
 }
 
-// event takes an event of the stream. It returns the response with the last event, and nil before.
-func (r *itemReader) event(data []byte) (*model.Response, error) {
+// Event takes an event of the stream. It returns the response with the last event, and nil before.
+func (r *itemReader) Event(data []byte) (*model.Response, error) {
 	if r.bytes += len(data); r.bytes > exchange.WholeLimit {
 		return nil, exchange.Malformed("the answer is too long", nil, data)
 	}
@@ -105,7 +105,7 @@ func (r *itemReader) event(data []byte) (*model.Response, error) {
 		}
 		return nil, r.done(event.arrived())
 	case "response.completed", "response.incomplete", "response.failed":
-		return r.whole(event.Response)
+		return r.Whole(event.Response)
 	case "error":
 		failure := exchange.Failure(0, string(event.Code), string(event.Message))
 		failure.RetryAfter = cmp.Or(exchange.WaitIn(nil, data), failure.RetryAfter)
@@ -198,11 +198,11 @@ type fill func(item json.RawMessage, texts []*itemText) (json.RawMessage, error)
 // lackingText returns how to fill an item without text; nil if it has its own or never has any.
 func lackingText(item json.RawMessage) fill {
 	var has struct {
-		Type      string                           `json:"type"`
-		Arguments exchange.Text                    `json:"arguments"`
-		Input     exchange.Text                    `json:"input"`
-		Operation map[string]json.RawMessage       `json:"operation"`
-		Content   []struct{ Text, Refusal string } `json:"content"`
+		Type      string                     `json:"type"`
+		Arguments exchange.Text              `json:"arguments"`
+		Input     exchange.Text              `json:"input"`
+		Operation map[string]json.RawMessage `json:"operation"`
+		Content   []rawitem.Part             `json:"content"`
 	}
 	if json.Unmarshal(item, &has) != nil {
 		return nil
@@ -219,16 +219,17 @@ func lackingText(item json.RawMessage) fill {
 	case "apply_patch_call":
 		if exchange.TextOf(has.Operation["type"]) != "delete_file" && exchange.TextOf(has.Operation["diff"]) == "" {
 			return func(item json.RawMessage, texts []*itemText) (json.RawMessage, error) {
-				operation := map[string]any{}
+				operation := map[string]any{"diff": texts[0].text()}
 				for name, value := range has.Operation {
-					operation[name] = value
+					if name != "diff" {
+						operation[name] = value
+					}
 				}
-				operation["diff"] = texts[0].text()
 				return rawitem.With(item, map[string]any{"operation": operation})
 			}
 		}
 	case "message":
-		if !slices.ContainsFunc(has.Content, func(p struct{ Text, Refusal string }) bool { return p.Text+p.Refusal != "" }) {
+		if (rawitem.Fields{Content: has.Content}).Text() == "" {
 			return withParts
 		}
 	}
@@ -253,7 +254,8 @@ func withParts(item json.RawMessage, texts []*itemText) (json.RawMessage, error)
 	return rawitem.With(item, map[string]any{"content": parts})
 }
 
-func (r *itemReader) completedBy(data []byte) bool {
+// CompletedBy says whether an event can be the last one.
+func (r *itemReader) CompletedBy(data []byte) bool {
 	var event streamEvent
 	if json.Unmarshal(data, &event) != nil {
 		return false
@@ -265,13 +267,14 @@ func (r *itemReader) completedBy(data []byte) bool {
 	return event.Error != nil
 }
 
-func (r *itemReader) end(bool) (*model.Response, error) {
+// End is the failure of a stream without its last event.
+func (r *itemReader) End(bool) (*model.Response, error) {
 	return nil, &model.Failure{Kind: model.StreamCut, Message: "the stream ended before response.completed"}
 }
 
-// whole joins the received items with the last event. Endpoints without item events give all items
+// Whole joins the received items with the last event. Endpoints without item events give all items
 // in the last event.
-func (r *itemReader) whole(raw []byte) (*model.Response, error) {
+func (r *itemReader) Whole(raw []byte) (*model.Response, error) {
 	var wire wireResponse
 	if err := json.Unmarshal(raw, &wire); err != nil {
 		return nil, exchange.Malformed("the response is not what the API describes", err, raw)

@@ -79,8 +79,7 @@ func (o *Client) Respond(ctx context.Context, r model.Request, observe model.Obs
 	if err != nil {
 		return nil, err
 	}
-	read := &itemReader{observe: observe}
-	return exchange.Do(ctx, o.idle, o.send, raw, r.Settings.NoStream, exchange.Reader{Event: read.event, CompletedBy: read.completedBy, End: read.end, Whole: read.whole})
+	return exchange.Do(ctx, o.idle, o.send, raw, r.Settings.NoStream, &itemReader{observe: observe})
 }
 
 // send posts the bytes of a request and gives the answer unread. openai-go is given

@@ -20,16 +20,16 @@ import (
 const DefaultIdle = 5 * time.Minute
 
 // Reader makes a response of an answer in the form of one of the APIs.
-type Reader struct {
+type Reader interface {
 	// Event takes the next event of a stream. The last one may give the response.
-	Event func(data []byte) (*model.Response, error)
+	Event(data []byte) (*model.Response, error)
 	// CompletedBy says whether an event can be the last one of an answer.
-	CompletedBy func(event []byte) bool
+	CompletedBy(event []byte) bool
 	// End returns the result of a stream that ended without a response. said reports whether the
 	// stream announced its end: a clean end of the connection says nothing about the answer.
-	End func(said bool) (*model.Response, error)
+	End(said bool) (*model.Response, error)
 	// Whole takes an answer in one piece.
-	Whole func(raw []byte) (*model.Response, error)
+	Whole(raw []byte) (*model.Response, error)
 }
 
 // Do sends a request and reads its answer. It ends after idle without data. whole means that
