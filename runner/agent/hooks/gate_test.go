@@ -35,41 +35,6 @@ func judge(t *testing.T, h *Hooks, tool, input string) (tools.Verdict, string) {
 	return v, call.Input
 }
 
-func TestEachHookAgreesToWhatIsRun(t *testing.T) {
-	push := `if grep -q push; then exit 2; fi`
-	for _, test := range []struct {
-		name  string
-		hooks map[string]job.Hook
-		want  []string
-		input string
-	}{
-		{"a later one rewrites", map[string]job.Hook{
-			"a": sh(job.OnPreToolUse, push), "b": sh(job.OnPreToolUse, `grep -q push || echo '{"hookSpecificOutput": {"updatedInput": {"command":"git push"}}}'`),
-		}, []string{"a pass", "b rewrite", "a deny"}, "git push"},
-		{"one that is for other commands", map[string]job.Hook{
-			"a": {On: job.OnPreToolUse, Run: []string{"sh", "-c", push}, Argv: []string{"git"}}, "b": sh(job.OnPreToolUse, `grep -q push || echo '{"hookSpecificOutput": {"updatedInput": {"command":"git push"}}}'`),
-		}, []string{"b rewrite", "a deny"}, "git push"},
-		{"a prefix is put once", map[string]job.Hook{
-			"a": {On: job.OnPreToolUse, Run: []string{"sh", "-c", `echo '{"hookSpecificOutput":{"updatedInput":{"command":"nice make"}}}'`}},
-			"b": sh(job.OnPreToolUse, push),
-		}, []string{"a rewrite", "b pass"}, "nice make"},
-		{"without end", map[string]job.Hook{
-			"a": sh(job.OnPreToolUse, `echo '{"hookSpecificOutput": {"updatedInput": {"command":"a"}}}'`), "b": sh(job.OnPreToolUse, `echo '{"hookSpecificOutput": {"updatedInput": {"command":"b"}}}'`),
-		}, []string{"a rewrite", "b rewrite", "a rewrite", "b rewrite", "a rewrite", "b rewrite", "a rewrite", "b rewrite"}, "b"},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			h, events := asked(t, t.TempDir(), test.hooks)
-			v, input := judge(t, h, "exec_command", `{"cmd":"make"}`)
-			if diff := cmp.Diff(test.want, decisions(*events)); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
-			if !strings.Contains(input, `"`+test.input+`"`) || (v.Refusal == "") != (test.input == "nice make") {
-				t.Errorf("%s, %+v", input, v)
-			}
-		})
-	}
-}
-
 // A matcher of Codex gets patches whole, also those in commands and of edits that are no call of an edit tool.
 func TestAMatcherOfCodexGetsThePatch(t *testing.T) {
 	no := func(tools ...string) job.Hook {

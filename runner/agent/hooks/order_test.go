@@ -2,18 +2,20 @@ package hooks
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
+	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/runner/task/job"
 	"github.com/agent-ci/agent-ci/tools"
 )
 
 // ordered are hooks of an operator and of a job, which are shell scripts.
-func ordered(t *testing.T, on string, operators, jobs map[string]string) (*Hooks, func() []string) {
+func ordered(t *testing.T, on string, operators, jobs map[string]string) (*Hooks, *[]transcript.Hook) {
 	t.Helper()
 	h, events := asked(t, t.TempDir(), map[string]job.Hook{})
 	list := func(scripts map[string]string) map[string]job.Hook {
@@ -27,12 +29,7 @@ func ordered(t *testing.T, on string, operators, jobs map[string]string) (*Hooks
 	if h.All, err = Combine(list(operators), list(jobs), nil, ""); err != nil {
 		t.Fatal(err)
 	}
-	return h, func() (said []string) {
-		for _, e := range *events {
-			said = append(said, e.Name+" "+e.Decision)
-		}
-		return said
-	}
+	return h, events
 }
 
 // give is a script that answers where its input has a word.
@@ -71,6 +68,18 @@ func TestEachHookSeesWhatACallIsMadeWith(t *testing.T) {
 			"", `{"cmd":"git fetch"}`,
 		},
 		{
+			"a rewrite is asked of hooks for other commands", nil,
+			map[string]string{"a git": give("push", deny), "b": give("pull", rewrite("git push"))},
+			[]string{"b rewrite", "a git deny"},
+			"no push", "",
+		},
+		{
+			"hooks that rewrite each other's commands", nil,
+			map[string]string{"a": give(".", rewrite("a")), "b": give(".", rewrite("b"))},
+			slices.Repeat([]string{"a rewrite", "b rewrite"}, rewriteRounds),
+			"without end", `{"cmd":"b"}`,
+		},
+		{
 			"the same in another form is no rewrite", nil,
 			map[string]string{"a": give("pull", rewrite("git pull")), "b": "cat >/dev/null"},
 			[]string{"a rewrite", "b pass"},
@@ -78,9 +87,13 @@ func TestEachHookSeesWhatACallIsMadeWith(t *testing.T) {
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			h, said := ordered(t, job.OnPreToolUse, test.operators, test.jobs)
-			v, made := judge(t, h, "exec_command", `{"cmd":"git pull"}`)
-			if diff := cmp.Diff(test.want, said()); diff != "" {
+			h, events := ordered(t, job.OnPreToolUse, test.operators, test.jobs)
+			input := `{"cmd":"git pull"}`
+			if i := slices.IndexFunc(h.All, func(h Hook) bool { return h.Name == "a git" }); i >= 0 {
+				h.All[i].Argv, input = []string{"git"}, `{"cmd":"pull"}`
+			}
+			v, made := judge(t, h, "exec_command", input)
+			if diff := cmp.Diff(test.want, decisions(*events)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 			if !strings.Contains(v.Refusal, test.refusal) || (v.Refusal == "") != (test.refusal == "") || test.input != "" && made != test.input {
@@ -91,26 +104,26 @@ func TestEachHookSeesWhatACallIsMadeWith(t *testing.T) {
 }
 
 func TestTheOperatorSeesWhatTheModelGets(t *testing.T) {
-	h, said := ordered(t, job.OnPostToolUse, map[string]string{"scrub": give("hunter2", `{"hookSpecificOutput":{"updatedToolOutput":"scrubbed"}}`)},
+	h, events := ordered(t, job.OnPostToolUse, map[string]string{"scrub": give("hunter2", `{"hookSpecificOutput":{"updatedToolOutput":"scrubbed"}}`)},
 		map[string]string{"a": `cat >/dev/null; echo '{"decision":"deny","reason":"hunter2"}'`, "b": "cat >/dev/null"})
 	got, let := h.After(t.Context(), "exec_command", tools.Call{Number: 1, Name: "exec_command", Input: `{"cmd":"x"}`}, tools.Result{Output: "fine"}, func() (string, error) { return "fine", nil })
 	if got.Output != "scrubbed" || let {
 		t.Errorf("%+v", got)
 	}
-	if diff := cmp.Diff([]string{"a deny", "b pass", "operator/scrub replace"}, said()); diff != "" {
+	if diff := cmp.Diff([]string{"a deny", "b pass", "operator/scrub replace"}, decisions(*events)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 
 func TestAnEndThatIsCutOffIsOnRecord(t *testing.T) {
-	h, said := ordered(t, job.OnSessionEnd, nil, map[string]string{"a": "sleep 1000"})
+	h, events := ordered(t, job.OnSessionEnd, nil, map[string]string{"a": "sleep 1000"})
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	err := h.runEnd(ctx, End{Outcome: "changed"})
 	if stop := outcome.Of(t.Context(), err); stop.Reason != "hook_failed" {
 		t.Errorf("%v", err)
 	}
-	if diff := cmp.Diff([]string{"a failed"}, said()); diff != "" {
+	if diff := cmp.Diff([]string{"a failed"}, decisions(*events)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

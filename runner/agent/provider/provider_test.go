@@ -69,20 +69,6 @@ func TestTheJobSaysWhatAModelIs(t *testing.T) {
 	}
 }
 
-func TestACostNeedsAPrice(t *testing.T) {
-	j := &job.Job{Model: job.Model{Name: "foo3"}, Limits: job.Limits{CostUSD: 1}}
-	_, err := New(nil, j, catalog.Of, new(warnings).warn)
-	wantStop(t, err, outcome.InvalidInput, "no_price", "the price of foo3 is not known")
-	j.Model.Price.Input = 0.5
-	got, err := New(nil, j, catalog.Of, new(warnings).warn)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(&price.List{Rates: price.Rates{Input: 0.5}}, got.Profile.Price); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-}
-
 func TestTheDefaultLimitTakesAPriceAndNeedsNone(t *testing.T) {
 	listed := catalog.Of("gpt-5.4").Price
 	for _, test := range []struct {

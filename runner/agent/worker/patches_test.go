@@ -10,12 +10,10 @@ import (
 
 	"github.com/agent-ci/agent-ci/runner/place/confine"
 	"github.com/agent-ci/agent-ci/runner/record"
-	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
-// Turns of a scripted session that make FILE, by apply_patch and by a command, and
-// the one that ends it.
+// Turns of a scripted session that make FILE by apply_patch, and the one that ends it.
 const (
 	patchWith = `
   - output:
@@ -26,56 +24,33 @@ const (
           +made
           *** End Patch
 `
-	commandWith = `
-  - output:
-      - call: exec_command
-        arguments:
-          cmd: |
-            apply_patch <<'EOF'
-            *** Begin Patch
-            *** Add File: FILE
-            +made
-            *** End Patch
-            EOF
-`
 	end = "  - output: [{say: Done.}]\n"
 )
 
-func TestPatchesObeyJob(t *testing.T) {
-	protecting := job.Policy{Protect: []string{"sub/*.lock"}, Change: job.Change{Protected: "fail"}}
-	at := job.Repository{Path: "sub"}
-	for _, test := range []struct {
-		name, turn, file string
-		job              job.Job
-		words            string // of the answer
-		made             bool
-	}{
-		{"by the tool", patchWith, "a.txt", job.Job{}, "A a.txt", true},
-		{"by a command", commandWith, "a.txt", job.Job{}, "A a.txt", true},
-		{"by the tool, denied", patchWith, "a.txt", job.Job{Tools: job.Tools{Deny: []string{"apply_patch"}}}, "switched off", false},
-		{"by a command, denied", commandWith, "a.txt", job.Job{Tools: job.Tools{Deny: []string{"patch"}}}, "switched off", false},
-		{"protected", patchWith, "a.lock", job.Job{Policy: protecting, Repository: at}, "sub/a.lock is protected by the job", false},
-		{"protected, by a command", commandWith, "a.lock", job.Job{Policy: protecting, Repository: at}, "sub/a.lock is protected by the job", false},
-		{"beside what is protected", patchWith, "a.txt", job.Job{Policy: protecting, Repository: at}, "A a.txt", true},
-		{"protected, with a warning alone", patchWith, "a.lock", job.Job{
-			Policy: job.Policy{Protect: protecting.Protect, Change: job.Change{Protected: "warn"}}, Repository: at,
-		}, "A a.lock", true},
+func TestProtectsPathsThatAreNeverPublished(t *testing.T) {
+	for _, test := range []struct{ protected, path, name, want string }{
+		{"fail", "sub", "a.lock", "sub/a.lock is protected by the job"},
+		{"drop", "sub", "a.lock", "sub/a.lock is protected by the job"},
+		{"fail", "sub", "a.txt", ""},
+		{"fail", "", "a.lock", ""},
+		{"warn", "sub", "a.lock", ""},
 	} {
-		t.Run(test.name, func(t *testing.T) {
-			o := site(t, &test.job, map[string]string{"sub/b.txt": "b\n"})
-			ran(t, briefed(t, o, strings.ReplaceAll(test.turn, "FILE", test.file)+end))
-			if calls := events(t, o.Record, transcript.TypeToolFinished); len(calls) != 1 || !strings.Contains(string(calls[0].Data), test.words) {
-				t.Errorf("told %+v", calls)
-			}
-			_, err := os.Stat(filepath.Join(o.Workspace.WorkDir(test.job.Repository.Path), test.file))
-			if made := err == nil; made != test.made {
-				t.Errorf("made: %t", made)
-			}
-			denied := len(test.job.Tools.Deny) > 0
-			if linked := o.Record.Has(confine.ProgramsFolder + "/apply_patch"); linked == denied {
-				t.Errorf("commands find apply_patch: %t", linked)
-			}
-		})
+		a := &Agent{Options: Options{Job: &job.Job{
+			Policy: job.Policy{Protect: []string{"sub/*.lock"}, Change: job.Change{Protected: test.protected}}, Repository: job.Repository{Path: test.path},
+		}}}
+		if got := a.protectedRefusal(test.name); !strings.HasPrefix(got, test.want) || (got == "") != (test.want == "") {
+			t.Errorf("%+v: %q", test, got)
+		}
+	}
+}
+
+func TestLinksPatchProgramUnlessDenied(t *testing.T) {
+	for _, deny := range [][]string{nil, {"patch"}} {
+		o := site(t, &job.Job{Tools: job.Tools{Deny: deny}}, nil)
+		ran(t, briefed(t, o, end))
+		if linked := o.Record.Has(confine.ProgramsFolder + "/apply_patch"); linked != (deny == nil) {
+			t.Errorf("denied %q: commands find apply_patch: %t", deny, linked)
+		}
 	}
 }
 
