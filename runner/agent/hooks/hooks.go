@@ -33,7 +33,6 @@ type Hooks struct {
 	agent   *sandbox.Sandbox // beside which they run
 	current *hookSandbox     // nil until one is needed
 	uses    []transcript.HookUse
-	rounds  int // that stop hooks asked for
 	// patched holds patches applied by calls without a result yet.
 	patched map[transcript.CallRef][]claudeCall
 	halted  *outcome.Stop // why the run can't go on
@@ -57,8 +56,8 @@ type question struct {
 	replaceable string
 	// rewrite returns the answer's replacement for before.
 	rewrite func(raw json.RawMessage) (string, error)
-	// whyNot says why a hook may not set the text called name; "" allows it. nil allows all.
-	whyNot func(name, text string) string
+	// maySet returns an error for a text that a hook may not set under a name.
+	maySet func(name, text string) error
 }
 
 // reply is a hook's answer, or the reason for none.
@@ -118,8 +117,8 @@ func (h *Hooks) askClean(ctx context.Context, one Hook, q question) (r reply, er
 		return r, err
 	}
 	for _, name := range slices.Sorted(maps.Keys(r.texts)) {
-		if why := q.whyNot(name, r.texts[name]); why != "" {
-			return r, fmt.Errorf("it sets %q, which %s", shorten(name), why)
+		if err := q.maySet(name, r.texts[name]); err != nil {
+			return r, fmt.Errorf("it sets %q, which %w", shorten(name), err)
 		}
 	}
 	switch {

@@ -3,6 +3,7 @@ package hooks
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -93,11 +94,11 @@ func (h *Hooks) Definitions(ctx context.Context, specs []tools.Spec) ([]tools.Sp
 		if err != nil {
 			return nil, err
 		}
-		r, err := h.ask(ctx, one, question{input: map[string]any{"tools": asked}, replaceable: was, whyNot: func(name, _ string) string {
+		r, err := h.ask(ctx, one, question{input: map[string]any{"tools": asked}, replaceable: was, maySet: func(name, _ string) error {
 			if _, may := before[name]; !may {
-				return "is no tool that it was asked about"
+				return errors.New("is no tool that it was asked about")
 			}
-			return ""
+			return nil
 		}})
 		if err != nil {
 			return nil, err
@@ -114,12 +115,12 @@ func (h *Hooks) Definitions(ctx context.Context, specs []tools.Spec) ([]tools.Sp
 	return specs, nil
 }
 
-// Env returns the variables that hooks set for the agent's commands. whyNot says why a hook may not set a
-// variable; "" allows it.
-func (h *Hooks) Env(ctx context.Context, whyNot func(name, value string) string) (map[string]string, error) {
+// Env returns the variables that hooks set for the agent's commands. maySet returns an error for a variable that a
+// hook may not set.
+func (h *Hooks) Env(ctx context.Context, maySet func(name, value string) error) (map[string]string, error) {
 	env := map[string]string{}
 	for _, one := range h.forEvent(job.OnShellEnv) {
-		r, err := h.ask(ctx, one, question{input: map[string]any{"env": maps.Clone(env)}, whyNot: whyNot})
+		r, err := h.ask(ctx, one, question{input: map[string]any{"env": maps.Clone(env)}, maySet: maySet})
 		if err != nil {
 			return nil, err
 		}
@@ -170,7 +171,7 @@ func (h *Hooks) Stop(ctx context.Context, words string, mayGoOn bool) (more stri
 			continue
 		}
 		h.mu.Lock()
-		h.rounds++
+		h.Answers.StopRounds++
 		h.mu.Unlock()
 		return one.more(r.reason), nil
 	}
@@ -185,7 +186,7 @@ func (h Hook) more(reason string) string {
 func (h *Hooks) usedRounds() int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.Answers.StopRounds + h.rounds
+	return h.Answers.StopRounds
 }
 
 // Draft describes a change before publishing.

@@ -103,6 +103,7 @@ const requestLimit = 20 * time.Second
 func (a actions) from() string                     { return requestURL }
 func (a actions) TokenType() auth.SubjectTokenType { return auth.SubjectTokenTypeJWT }
 
+// GetToken asks the service for the job's token.
 func (a actions) GetToken(ctx context.Context, _ auth.HTTPDoer) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestLimit)
 	defer cancel()

@@ -60,7 +60,9 @@ func (r *Retrying) Compact(ctx context.Context, request Request) (*Response, err
 // retry calls try until it succeeds or fails for good. kept reports whether the conversation keeps the beginning
 // of a broken answer. Then retry waits and returns the failure, since the next request continues that answer.
 func retry(ctx context.Context, r *Retrying, settings Settings, kept func() bool, try func() (*Response, error)) (*Response, error) {
-	r.switchModel(settings.Model)
+	if r.askedModel != settings.Model { // each model may be out for as long
+		r.askedModel, r.outageUsed = settings.Model, 0
+	}
 	for attempt := 1; ; attempt++ {
 		began := time.Now()
 		answer, err := try()
@@ -90,13 +92,6 @@ func retry(ctx context.Context, r *Retrying, settings Settings, kept func() bool
 		if stays { // the next request goes on behind what is kept
 			return nil, err
 		}
-	}
-}
-
-// switchModel notes who is asked: each model may be out for as long.
-func (r *Retrying) switchModel(name string) {
-	if r.askedModel != name {
-		r.askedModel, r.outageUsed = name, 0
 	}
 }
 

@@ -221,22 +221,17 @@ func KeptOut(j *job.Job, env settings.Environment) (all []error) {
 // letIn sets an endpoint's credentials: a key, or the job's identity.
 func letIn(e *model.Endpoint, m job.Model, env settings.Environment, learn learns) error {
 	if m.Auth == "oidc" {
-		return letInByIdentity(e, m, env, learn)
+		own, err := identity.New(identity.Options{Job: m.Identity, BaseURL: e.BaseURL, Env: env, Learn: learn})
+		if err == nil {
+			e.Workload, e.Transport = own.Workload(), own.Transport()
+		}
+		return err
 	}
 	e.APIKey = env.Get(m.APIKeyEnv)
 	if e.APIKey == "" && m.APIKeyEnv != "" {
 		return outcome.Stopf(outcome.InvalidInput, "no_api_key",
 			"There is no key for the model: set %s, or name another variable with model.api_key_env.", m.APIKeyEnv)
 	}
-	return nil
-}
-
-func letInByIdentity(e *model.Endpoint, m job.Model, env settings.Environment, learn learns) error {
-	own, err := identity.New(identity.Options{Job: m.Identity, BaseURL: e.BaseURL, Env: env, Learn: learn})
-	if err != nil {
-		return err
-	}
-	e.Workload, e.Transport = own.Workload(), own.Transport()
 	return nil
 }
 

@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -95,7 +96,6 @@ type agentTools struct {
 	toolbox         *toolbox            // while it works
 	dynamic         *extensions.Dynamic // tools of the job's own
 	deferred        []string            // names of tools that the model has to look for
-	searchToolCache searchToolCache
 	servers         *extensions.Servers
 	toolsFrozen     bool
 	serviceAttempts int
@@ -130,7 +130,7 @@ func New(ctx context.Context, o Options) (*Agent, error) {
 			Turns: l.Turns, Calls: l.ToolCalls, Tokens: l.Tokens, CostUSD: l.CostUSD, Time: time.Duration(l.Time), Began: o.Began,
 		},
 		Surroundings: agent.Surroundings{
-			ParseWritten: WrittenParserFor(o.Job.Model), Plan: a.planText, KeptTexts: a.keptSkills, MustStop: a.stopReason, NewMessages: o.News, Warn: o.Record.Warn,
+			ParseWritten: WrittenParserFor(o.Job.Model), Plan: a.planText, KeptTexts: a.keptSkills, MustStop: func() error { return cmp.Or(a.servers.StopReason(), a.Hooks.StopReason()) }, NewMessages: o.News, Warn: o.Record.Warn,
 		},
 	}
 	if o.Team != nil {
@@ -181,8 +181,8 @@ func (a *Agent) fixSettings(ctx context.Context) error {
 		return err
 	}
 	m, orders := a.Job.Model, briefing.Instructions(a.toolset.ways())
-	if a.Child != nil {
-		orders = instructions(orders, a.Child.Role)
+	if a.Child != nil && strings.TrimSpace(a.Child.Role.Instructions) != "" {
+		orders += "\n\n" + a.Child.Role.Instructions
 	}
 	a.conversation.Settings = model.Settings{
 		Instructions: orders, Tools: definitions, CacheKey: a.Record.ID, ServiceTier: m.ServiceTier,

@@ -3,11 +3,6 @@ package worker
 import (
 	"context"
 	"encoding/json"
-	"fmt"
-	"os"
-	"path/filepath"
-	"slices"
-	"strings"
 
 	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/runner/agent"
@@ -141,23 +136,12 @@ func (a *Agent) makeChildTools(ctx context.Context) error {
 	return nil
 }
 
-// openCopy opens a folder of the agent's copy.
-func openCopy(tree, path string) (*os.Root, error) {
-	root, err := os.OpenRoot(filepath.Join(tree, filepath.FromSlash(path)) + "/") // which waits for no pipe
-	if err != nil {
-		return nil, fmt.Errorf("open the working directory: %w", err)
-	}
-	return root, nil
-}
-
-// mainAgentOnly reports whether only the run's main agent has a tool. These tools change its plan or ask people.
-func mainAgentOnly(name string) bool { return name == questionTool || dialect.Is(name, dialect.Plans) }
-
-// childMayUse reports whether a started agent has a tool.
+// childMayUse reports whether a started agent has a tool. Tools that change the plan or ask people are the main
+// agent's only.
 func (a *Agent) childMayUse(name string) bool {
 	allow := a.Child.starter.Job.Tools.Allow
 	switch own := a.Child.Role.Tools; {
-	case mainAgentOnly(name), a.toolset.includes(a.Child.starter.Job.Tools.Deny, name), len(allow) > 0 && !a.toolset.includes(allow, name) && !dialect.Is(name, dialect.Leads):
+	case name == questionTool || dialect.Is(name, dialect.Plans), a.toolset.includes(a.Child.starter.Job.Tools.Deny, name), len(allow) > 0 && !a.toolset.includes(allow, name) && !dialect.Is(name, dialect.Leads):
 		return false
 	case !a.mayWrite() && (dialect.Is(name, dialect.Commands) || changesFiles(name)):
 		return false
@@ -165,19 +149,6 @@ func (a *Agent) childMayUse(name string) bool {
 		return a.toolset.includes(own, name)
 	}
 	return true
-}
-
-// childTools removes tools forbidden to a started agent.
-func (a *Agent) childTools(all []tools.Tool) []tools.Tool {
-	return slices.DeleteFunc(all, func(t tools.Tool) bool { return !a.childMayUse(t.Spec.Name) })
-}
-
-// teamTools returns the tools for managing started agents; none without a team.
-func (a *Agent) teamTools() []tools.Tool {
-	if a.Team == nil {
-		return nil
-	}
-	return a.Team.Tools()
 }
 
 // settleTeam waits for started agents at the agent's end, and reports whether the agent continues
@@ -200,12 +171,4 @@ func (a *Agent) foreignPathRefusal(full string) string {
 		return ""
 	}
 	return full + " is not one of the paths that you may change; leave it as it is, and say in your last message what should change there."
-}
-
-// instructions appends a role's instructions to the general orders.
-func instructions(orders string, role job.Role) string {
-	if strings.TrimSpace(role.Instructions) == "" {
-		return orders
-	}
-	return orders + "\n\n" + role.Instructions
 }

@@ -1,7 +1,6 @@
 package worker
 
 import (
-	"cmp"
 	"context"
 	"maps"
 	"slices"
@@ -23,7 +22,7 @@ func (a *Agent) askEnv(ctx context.Context) (err error) {
 	if a.hookAnswers.env != nil || a.Hooks == nil {
 		return nil
 	}
-	a.hookAnswers.env, err = a.Hooks.Env(ctx, a.variableRefusal)
+	a.hookAnswers.env, err = a.Hooks.Env(ctx, a.Job.MayBeVariable)
 	return err
 }
 
@@ -47,11 +46,6 @@ func (a *Agent) askDefinitions(ctx context.Context) error {
 	return nil
 }
 
-// stopReason returns the reason to end the run, from an external tool or a hook, or nil.
-func (a *Agent) stopReason() error {
-	return cmp.Or(a.servers.StopReason(), a.Hooks.StopReason())
-}
-
 // specs returns the offered tools with descriptions changed by hooks.
 func (a *Agent) specs() []tools.Spec {
 	if a.Job.Model.Writes() {
@@ -72,14 +66,6 @@ func (a *Agent) withHookDescriptions(specs []tools.Spec) []tools.Spec {
 		}
 	}
 	return specs
-}
-
-// variableRefusal returns the reason for refusing a hook's variable for commands, or "".
-func (a *Agent) variableRefusal(name, value string) string {
-	if err := a.Job.MayBeVariable(name, value); err != nil {
-		return err.Error()
-	}
-	return ""
 }
 
 // withHookEnv returns env with the variables set by hooks.

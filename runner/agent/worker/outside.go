@@ -1,7 +1,6 @@
 package worker
 
 import (
-	"reflect"
 	"slices"
 
 	"github.com/agent-ci/agent-ci/runner/agent/extensions"
@@ -53,7 +52,7 @@ func (a *Agent) externalTools(box *toolbox, outputs *tools.Outputs) (externalToo
 		return o, nil
 	}
 	o.deferFrom(deferred)
-	o.searchTools, o.searchTool = a.searchTools(deferred), search.FunctionName
+	o.searchTools, o.searchTool = search.Tools(deferred), search.FunctionName
 	if a.Model.Searches() {
 		o.searchTool = search.BuiltinName
 	}
@@ -66,21 +65,6 @@ func (o *externalTools) deferFrom(deferred []search.Candidate) {
 		o.deferred[c.Spec.Name] = true
 		o.names = append(o.names, c.Spec.Name)
 	}
-}
-
-// searchToolCache caches the model's search tools.
-type searchToolCache struct {
-	deferred []search.Candidate // that they find
-	tools    []tools.Tool
-}
-
-// searchTools returns the search tools. It rebuilds them if the deferred tools changed, rarely more
-// than once per run.
-func (a *Agent) searchTools(deferred []search.Candidate) []tools.Tool {
-	if !reflect.DeepEqual(a.searchToolCache.deferred, deferred) {
-		a.searchToolCache = searchToolCache{deferred, search.Tools(deferred)}
-	}
-	return a.searchToolCache.tools
 }
 
 // allowed returns the tools allowed by the job.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path/filepath"
 	"sync"
 
 	"github.com/agent-ci/agent-ci/gitops"
@@ -38,7 +39,11 @@ func (a *Agent) openIn(tree func() (string, error), path string) (*os.Root, erro
 		return nil, fmt.Errorf("open the work tree: %w", err)
 	}
 	if a.Child != nil && a.Child.Place != nil {
-		return openCopy(at, path)
+		root, err := os.OpenRoot(filepath.Join(at, filepath.FromSlash(path)) + "/") // which waits for no pipe
+		if err != nil {
+			return nil, fmt.Errorf("open the working directory: %w", err)
+		}
+		return root, nil
 	}
 	return a.Workspace.OpenWorkDir(at, path)
 }

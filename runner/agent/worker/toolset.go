@@ -178,13 +178,14 @@ func (a *Agent) useTools(ctx context.Context, box *toolbox) error {
 		own = append(own, skill.Name)
 	}
 	offered := outside.offered(own)
-	led := a.teamTools()
-	all = append(all, led...)
-	for _, tool := range led {
-		offered = append(offered, tool.Spec.Name)
+	if a.Team != nil {
+		for _, tool := range a.Team.Tools() {
+			all, offered = append(all, tool), append(offered, tool.Spec.Name)
+		}
 	}
 	if a.Child != nil {
-		all, offered = a.childTools(all), slices.DeleteFunc(offered, func(name string) bool { return !a.childMayUse(name) })
+		all = slices.DeleteFunc(all, func(t tools.Tool) bool { return !a.childMayUse(t.Spec.Name) })
+		offered = slices.DeleteFunc(offered, func(name string) bool { return !a.childMayUse(name) })
 	}
 	var registry *tools.Registry
 	if a.toolset.Code {

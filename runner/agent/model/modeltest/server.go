@@ -128,6 +128,7 @@ func (s *Server) Faults() []string {
 	return faults
 }
 
+// serve answers a request: by its replacement, a compaction, a refusal, or the script's next answer.
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	raw, err := io.ReadAll(io.LimitReader(r.Body, 64<<20))
 	if err != nil {
