@@ -1,9 +1,7 @@
 package model_test
 
 import (
-	"crypto/sha256"
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"testing"
 
@@ -33,33 +31,6 @@ func TestToolsAndInstructionsStandInTheInput(t *testing.T) {
 		`{"type":"message","role":"developer","content":[{"type":"input_text","text":"<be> brief"}]},` + string(user("a")) + `]}`
 	if diff := cmp.Diff(want, string(got)); diff != "" {
 		t.Error(diff)
-	}
-}
-
-// TestARecordMakesUpRequestsWithToolsInTheInput follows a conversation in which the endpoint refuses
-// that form.
-func TestARecordMakesUpRequestsWithToolsInTheInput(t *testing.T) {
-	before, after := additional(), additional()
-	after.ToolsInInput, after.Context = false, ""
-	history := []json.RawMessage{user("a"), user("b"), user("c")}
-	var rebuilt model.RequestRebuilder
-	for i, request := range []model.Request{
-		{Settings: before, History: history[:1]},
-		{Settings: after, History: history[:2]},
-		{Settings: after, History: history},
-	} {
-		body, err := request.Body()
-		if err != nil {
-			t.Fatal(err)
-		}
-		settings, err := request.Settings.SettingsJSON()
-		if err != nil {
-			t.Fatal(err)
-		}
-		got, err := rebuilt.Request(settings, history[i:i+1])
-		if want := fmt.Sprintf("%x", sha256.Sum256(body)); err != nil || got != want {
-			t.Errorf("request %d is made up as %s, %v; it was %s", i+1, got, err, want)
-		}
 	}
 }
 

@@ -8,7 +8,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/agent-ci/agent-ci/runner/agent/model"
-	"github.com/agent-ci/agent-ci/runner/agent/model/chat"
 )
 
 // unasked is a Responder of the Responses API that is never asked.
@@ -73,23 +72,6 @@ func TestBodiesGoOnAfterAnItemThatIsNoJSON(t *testing.T) {
 		t.Fatal(err)
 	}
 	want, err := good.Body()
-	if diff := cmp.Diff(string(want), string(got)); err != nil || diff != "" {
-		t.Errorf("%v %s", err, diff)
-	}
-}
-
-func TestBodiesOfAChat(t *testing.T) {
-	chat, err := chat.New(model.Endpoint{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	request := model.Request{Settings: model.Settings{Model: "m"}, History: []json.RawMessage{user("a")}}
-	var bodies model.Bodies
-	got, err := bodies.Encode(&model.Retrying{Next: chat}, request)
-	if err != nil {
-		t.Fatal(err)
-	}
-	want, err := model.BodyFor(chat, request)
 	if diff := cmp.Diff(string(want), string(got)); err != nil || diff != "" {
 		t.Errorf("%v %s", err, diff)
 	}
