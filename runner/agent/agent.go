@@ -31,7 +31,7 @@ type Conversation struct {
 	// Window is the limit of a request and its answer, in tokens; 0 if unknown.
 	Window int64
 	// Fallbacks replace a failing model, in order.
-	Fallbacks []Speaker
+	Fallbacks []ModelOptions
 	Surroundings
 
 	state

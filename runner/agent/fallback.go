@@ -12,8 +12,8 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 )
 
-// Speaker is a model with its own settings and limits.
-type Speaker struct {
+// ModelOptions are a model's name, settings and limits.
+type ModelOptions struct {
 	Model           string
 	Effort, Summary string // of reasoning, as in model.Settings
 	Serial          bool
@@ -23,8 +23,8 @@ type Speaker struct {
 	Price *price.List
 }
 
-// Use sends later requests to s and books their usage separately.
-func (c *Conversation) Use(s Speaker) {
+// UseModel sends later requests to s and books their usage separately.
+func (c *Conversation) UseModel(s ModelOptions) {
 	c.Settings.Model, c.Settings.Effort, c.Settings.Summary, c.Settings.SerialCalls = s.Model, s.Effort, s.Summary, s.Serial
 	c.Window = s.Window
 	c.spent.Models = append(slices.Clip(c.spent.Models), transcript.ModelUse{Model: s.Model, Price: s.Price})
@@ -38,7 +38,7 @@ func (c *Conversation) fallBack(ctx context.Context, failure *model.Failure) err
 	left, lost := unreadableItems(c.history[:c.loggedItems])
 	c.removeItems(left)
 	c.compactedTokens, c.noEndpointCompaction, c.overlongRequests = 0, false, 0
-	c.Use(next)
+	c.UseModel(next)
 	_, err := c.Log.Append(transcript.TypeModelFallback, transcript.ModelFallback{
 		Turn: c.spent.Turns, From: from, To: next.Model, Reason: string(failure.Kind), Why: failure.Error(), LeftOut: left, Price: next.Price,
 	})
@@ -71,7 +71,7 @@ const lostWords = "The API can't read all of this conversation any more. %s: loo
 // unreadableItems returns the places of items unreadable for the next model, and describes the loss.
 func unreadableItems(items []json.RawMessage) (places []int, lost string) {
 	for i, raw := range items {
-		kind := rawitem.Of(raw)
+		kind := rawitem.FieldsOf(raw)
 		switch {
 		case kind.Type == "compaction":
 			lost = lostBeginning
@@ -85,13 +85,13 @@ func unreadableItems(items []json.RawMessage) (places []int, lost string) {
 
 // selectModel selects the run's latest model.
 func (c *Conversation) selectModel(name string) {
-	at := slices.IndexFunc(c.Fallbacks, func(s Speaker) bool { return s.Model == name })
+	at := slices.IndexFunc(c.Fallbacks, func(s ModelOptions) bool { return s.Model == name })
 	if at < 0 {
 		return
 	}
 	next := c.Fallbacks[at]
 	c.Fallbacks = c.Fallbacks[at+1:]
-	c.Use(next)
+	c.UseModel(next)
 }
 
 // withoutTier drops a refused flex tier, which may end at any time. It reports whether it did.

@@ -29,8 +29,8 @@ const begun = `[{"type":"message","role":"user","content":[{"type":"input_text",
 func TestFallbackKeepsReadableItems(t *testing.T) {
 	t.Parallel()
 	f := converse(t, "version: 1\nturns: [{fail: {status: 404, code: model_not_found, message: gone}}, {output: [{say: Done.}], usage: {input: 1000000, output: 3}}]\n")
-	f.Use(agent.Speaker{Model: "first", Effort: "high", Window: 9, Price: &price.List{Rates: price.Rates{Input: 1}}})
-	f.Fallbacks = []agent.Speaker{{Model: "second", Serial: true, Window: 1 << 30, Price: &price.List{Rates: price.Rates{Input: 5}}}, {Model: "third"}}
+	f.UseModel(agent.ModelOptions{Model: "first", Effort: "high", Window: 9, Price: &price.List{Rates: price.Rates{Input: 1}}})
+	f.Fallbacks = []agent.ModelOptions{{Model: "second", Serial: true, Window: 1 << 30, Price: &price.List{Rates: price.Rates{Input: 5}}}, {Model: "third"}}
 	past := pastOf(t, event(transcript.TypeModelRequest, `{"turn":1,"settings":{"store":false},"input":`+begun+`}`))
 	f.Restore(past, []transcript.ModelUse{{Model: "first", Usage: transcript.Usage{Input: 2_000_000}, CostUSD: 2, Price: &price.List{Rates: price.Rates{Input: 1}}}}, 6)
 	f.mustSay(t, "Done.")
@@ -62,9 +62,9 @@ func TestFallbackKeepsReadableItems(t *testing.T) {
 func TestResumeKeepsFallbackModel(t *testing.T) {
 	t.Parallel()
 	f := converse(t, "version: 1\nturns: [{output: [{say: Done.}]}]\n")
-	f.Use(agent.Speaker{Model: "first"})
+	f.UseModel(agent.ModelOptions{Model: "first"})
 	f.Settings.ServiceTier = model.FlexTier
-	f.Fallbacks = []agent.Speaker{{Model: "second"}, {Model: "third"}, {Model: "fourth"}}
+	f.Fallbacks = []agent.ModelOptions{{Model: "second"}, {Model: "third"}, {Model: "fourth"}}
 	past := pastOf(t,
 		event(transcript.TypeModelRequest, `{"turn":1,"settings":{"store":false,"service_tier":"default"},"input":`+begun+`}`),
 		event(transcript.TypeModelFallback, `{"turn":1,"from":"first","to":"second","left_out":[1]}`),

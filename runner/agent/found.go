@@ -145,7 +145,7 @@ func (c *Conversation) foundTokens(names []string) int64 {
 // withSearchedTools appends tools found by tool_search_calls and called since, but missing from a shortened
 // conversation's items.
 func (c *Conversation) withSearchedTools(items []json.RawMessage) ([]json.RawMessage, error) {
-	items = slices.DeleteFunc(items, func(item json.RawMessage) bool { return rawitem.Of(item).Type == rawitem.AdditionalToolsType })
+	items = slices.DeleteFunc(items, func(item json.RawMessage) bool { return rawitem.FieldsOf(item).Type == rawitem.AdditionalToolsType })
 	gone := slices.DeleteFunc(c.found.calledNames(c.found.Answers), func(name string) bool { return slices.ContainsFunc(items, definesTool(name)) })
 	definitions, err := c.definitions(gone, true)
 	if err != nil || len(definitions) == 0 {
@@ -162,7 +162,7 @@ func definesTool(name string) func(item json.RawMessage) bool {
 			Type  string
 			Tools []struct{ Name string }
 		}
-		kind := rawitem.Of(item).Type
+		kind := rawitem.FieldsOf(item).Type
 		return (kind == rawitem.SearchOutputType || kind == rawitem.AdditionalToolsType) && json.Unmarshal(item, &told) == nil &&
 			slices.ContainsFunc(told.Tools, func(t struct{ Name string }) bool { return t.Name == name })
 	}

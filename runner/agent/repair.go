@@ -13,7 +13,7 @@ import (
 // dropUndecryptable removes items this endpoint cannot decrypt: first reasoning, then everything another model
 // could not read. It reports whether it found any.
 func (c *Conversation) dropUndecryptable(failure *model.Failure) (bool, error) {
-	open, left, changed, err := rawitem.Unsealed(c.history)
+	open, left, changed, err := rawitem.WithoutSeals(c.history)
 	if err != nil {
 		return false, err
 	}

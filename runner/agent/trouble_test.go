@@ -278,7 +278,7 @@ func TestChargesNamedServiceTier(t *testing.T) {
 			f.Model.(*model.Retrying).Attempts = 1
 			server.Replace(1, stream(fmt.Sprintf(events[test.status], fmt.Sprintf(answer, test.status, test.tier))))
 			var warned []string
-			f.Use(agent.Speaker{Price: list})
+			f.UseModel(agent.ModelOptions{Price: list})
 			f.Warn = func(code, _ string, _ ...any) { warned = append(warned, code) }
 			if _, err := f.Run(t.Context()); (err != nil) != (test.status == "incomplete") {
 				t.Fatal(err)
@@ -351,7 +351,7 @@ func TestLimitsHoldDespiteFalseUsage(t *testing.T) {
 			t.Run(name+" "+reason, func(t *testing.T) {
 				f, server := talk(t, threeTurns, modeltest.Options{})
 				f.Limits = limits
-				f.Use(agent.Speaker{Price: &price.List{Rates: price.Rates{Input: 1, Output: 1}}})
+				f.UseModel(agent.ModelOptions{Price: &price.List{Rates: price.Rates{Input: 1, Output: 1}}})
 				for n := 1; n <= 20; n++ {
 					server.Replace(n, stream(fmt.Sprintf("data: {\"type\":\"response.completed\",\"response\":{\"id\":\"r%d\",\"status\":\"completed\",\"output\":"+
 						"[{\"type\":\"function_call\",\"id\":\"f%d\",\"call_id\":\"c%d\",\"status\":\"completed\",\"name\":\"read_file\",\"arguments\":\"{\\\"n\\\":%d}\"}],\"usage\":%s}}\n\n", n, n, n, n, usage)))
@@ -428,7 +428,7 @@ func TestReportsScarceBudgets(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			f := converse(t, "version: 1\nturns:\n"+calls)
 			f.Limits = c.limits
-			f.Use(agent.Speaker{Price: dollarForToken()})
+			f.UseModel(agent.ModelOptions{Price: dollarForToken()})
 			_, err := f.Run(t.Context())
 			var stop *outcome.Stop
 			if !errors.As(err, &stop) || stop.Outcome != outcome.BudgetExceeded || stop.Reason != c.reason {

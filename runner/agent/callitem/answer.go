@@ -92,12 +92,12 @@ func (a *Answer) Add(raw json.RawMessage) error {
 		}
 		a.Denials = append(a.Denials, denial)
 	case item.Type == "message":
-		a.speak(item)
+		a.addMessage(item)
 	}
 	return nil
 }
 
-func (a *Answer) speak(item OutputItem) {
+func (a *Answer) addMessage(item OutputItem) {
 	text, refusal := "", ""
 	for _, part := range item.Content {
 		text, refusal = text+part.Text, refusal+part.Refusal

@@ -12,7 +12,7 @@ const removedOutput = "[The runner removed this output to make room. What the ca
 // saved.
 func EmptyOutputs(items []json.RawMessage, save int64) error {
 	for i := 0; i < len(items) && save > 0; i++ {
-		if kind := rawitem.Of(items[i]); !kind.IsOutput() && !answersWriting(items[i]) || len(items[i]) < 4*len(removedOutput) {
+		if kind := rawitem.FieldsOf(items[i]); !kind.IsOutput() && !isWrittenOutput(items[i]) || len(items[i]) < 4*len(removedOutput) {
 			continue
 		}
 		emptied, err := withoutOutput(items[i])
@@ -29,9 +29,9 @@ func EmptyOutputs(items []json.RawMessage, save int64) error {
 // the exit of its commands.
 func withoutOutput(item json.RawMessage) (json.RawMessage, error) {
 	switch {
-	case rawitem.Of(item).Type == rawitem.SearchOutputType:
+	case rawitem.FieldsOf(item).Type == rawitem.SearchOutputType:
 		return withoutTools(item)
-	case answersWriting(item):
+	case isWrittenOutput(item):
 		return rawitem.Words("user", writtenWords+removedOutput)
 	}
 	var output any = removedOutput
@@ -59,7 +59,7 @@ func DropOldest(items []json.RawMessage, save int64) []json.RawMessage {
 	}
 	// Reasoning precedes its item, and results of written calls follow their text: keep both
 	// together.
-	for from < len(items) && (rawitem.Of(items[from-1]).Type == "reasoning" || answersWriting(items[from])) {
+	for from < len(items) && (rawitem.FieldsOf(items[from-1]).Type == "reasoning" || isWrittenOutput(items[from])) {
 		from++
 	}
 	return Paired(items[from:])
@@ -69,7 +69,7 @@ func DropOldest(items []json.RawMessage, save int64) []json.RawMessage {
 func Paired(items []json.RawMessage) []json.RawMessage {
 	called, answered := map[string]bool{}, map[string]bool{}
 	for _, item := range items {
-		switch kind := rawitem.Of(item); {
+		switch kind := rawitem.FieldsOf(item); {
 		case kind.IsCall():
 			called[kind.CallID] = true
 		case kind.IsOutput() && called[kind.CallID]:
@@ -79,7 +79,7 @@ func Paired(items []json.RawMessage) []json.RawMessage {
 	kept := make([]json.RawMessage, 0, len(items))
 	seen := map[string]bool{}
 	for _, item := range items {
-		kind := rawitem.Of(item)
+		kind := rawitem.FieldsOf(item)
 		if kind.IsCall() {
 			seen[kind.CallID] = true
 		}

@@ -88,7 +88,7 @@ func (j *callReview) rewrite(input string) (fits bool) {
 
 // canonical returns one form for equivalent inputs.
 func canonical(input string) string {
-	if text, err := json.Marshal(object([]byte(input))); err == nil && string(text) != "null" {
+	if text, err := json.Marshal(parseObject([]byte(input))); err == nil && string(text) != "null" {
 		return string(text)
 	}
 	return input

@@ -67,7 +67,7 @@ func (h Hook) matchesCommand(tool string, call tools.Call) bool {
 		return false
 	}
 	if tool == dialect.WriteStdin {
-		text := typed(call)
+		text := typedText(call)
 		return text != "" && text != interrupt
 	}
 	asked, err := command.CommandsOf(tool, call)

@@ -65,8 +65,8 @@ func (h *Hooks) askUntilRefused(ctx context.Context, on string, q question) (ref
 	return nil, r, added, nil
 }
 
-// definition is the part of a tool's definition that hooks see and may change.
-type definition struct {
+// toolDefinition is the part of a tool's definition that hooks see and may change.
+type toolDefinition struct {
 	Name        string `json:"name"`
 	Description string `json:"description"`
 	Parameters  any    `json:"parameters,omitempty"`
@@ -76,12 +76,12 @@ type definition struct {
 func (h *Hooks) Definitions(ctx context.Context, specs []tools.Spec) ([]tools.Spec, error) {
 	specs = slices.Clone(specs)
 	for _, one := range h.forEvent(job.OnToolDefinition) {
-		asked, before := []definition{}, map[string]string{}
+		asked, before := []toolDefinition{}, map[string]string{}
 		for _, s := range specs {
 			if s.Builtin != "" || !one.For(dialect.Of(s.Name).Matched()...) {
 				continue
 			}
-			d := definition{Name: s.Name, Description: s.Description}
+			d := toolDefinition{Name: s.Name, Description: s.Description}
 			if s.Parameters != nil {
 				d.Parameters = s.Parameters
 			}

@@ -21,9 +21,9 @@ func (r SandboxProvider) path() string {
 // argv returns a hook's program and arguments. Relative programs are in the base tree, tree; ""
 // before it exists. Hooks naming files writable by commands are refused.
 func (h Hook) argv(rooms SandboxProvider, tree string) ([]string, error) {
-	argv := h.words(rooms)
+	argv := h.expandedWords(rooms)
 	for _, word := range argv {
-		for _, name := range named(word) {
+		for _, name := range pathsIn(word) {
 			if rooms.leadsToWritable(name, tree) {
 				return nil, fmt.Errorf("%q names a file that the agent's commands may write; name it by its path in the repository, and the one of the base commit is taken", shorten(word))
 			}
@@ -51,8 +51,8 @@ func (h Hook) argv(rooms SandboxProvider, tree string) ([]string, error) {
 	return argv, nil
 }
 
-// words are the hook's words with the user's folder filled in.
-func (h Hook) words(rooms SandboxProvider) []string {
+// expandedWords returns the hook's words with the user's folder filled in.
+func (h Hook) expandedWords(rooms SandboxProvider) []string {
 	words := slices.Clone(h.Run)
 	for i := range words {
 		words[i] = job.ExpandHome(words[i], rooms.Environ.Get("HOME"))
@@ -70,9 +70,9 @@ func (r SandboxProvider) find(program string) (string, error) {
 	return "", fmt.Errorf("there is no program %s in PATH, of which hooks see neither what setup commands installed nor what commands may write", program)
 }
 
-// named returns the possible paths in a word: the word itself, after an option or variable, or in a
+// pathsIn returns the possible paths in a word: the word itself, after an option or variable, or in a
 // list. A script is no path.
-func named(word string) (all []string) {
+func pathsIn(word string) (all []string) {
 	if strings.ContainsAny(word, " \t\n") {
 		return nil
 	}
@@ -111,7 +111,7 @@ func (h Hook) RequireStartable(rooms SandboxProvider, tree string) error {
 		if _, err := rooms.find(h.Run[0]); err != nil {
 			return err
 		}
-		return script(h.words(rooms), tree)
+		return requireScript(h.expandedWords(rooms), tree)
 	}
 	if err := executable(argv[0]); err != nil {
 		return fmt.Errorf("its program %s: %w", h.Run[0], err)
@@ -119,8 +119,8 @@ func (h Hook) RequireStartable(rooms SandboxProvider, tree string) error {
 	return nil
 }
 
-// script says whether the script of an interpreter is in the base tree.
-func script(argv []string, tree string) error {
+// requireScript returns an error if the script of an interpreter is missing in the base tree.
+func requireScript(argv []string, tree string) error {
 	name := job.ScriptOf(argv)
 	if name == "" {
 		return nil

@@ -96,11 +96,11 @@ func objectOf(call tools.Call) map[string]any {
 	if call.Form == tools.Freeform {
 		return nil
 	}
-	return object([]byte(call.Input))
+	return parseObject([]byte(call.Input))
 }
 
-// object parses a JSON object spanning the whole text and keeps numbers as written; nil otherwise.
-func object(raw []byte) map[string]any {
+// parseObject parses a JSON object spanning the whole text and keeps numbers as written; nil otherwise.
+func parseObject(raw []byte) map[string]any {
 	var read map[string]any
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.UseNumber()
@@ -118,7 +118,7 @@ func object(raw []byte) map[string]any {
 // another. Unreadable calls return the input.
 func commandText(tool string, call tools.Call) string {
 	if tool == dialect.WriteStdin {
-		return typed(call)
+		return typedText(call)
 	}
 	asked, err := command.CommandsOf(tool, call)
 	if err != nil {
@@ -142,8 +142,8 @@ func commandText(tool string, call tools.Call) string {
 	return strings.Join(lines, "\n")
 }
 
-// typed returns the text typed by a write_stdin call.
-func typed(call tools.Call) string {
+// typedText returns the text typed by a write_stdin call.
+func typedText(call tools.Call) string {
 	text, _ := objectOf(call)[dialect.Of(dialect.WriteStdin).Command].(string)
 	return text
 }
@@ -163,7 +163,7 @@ func (as claudeCall) claudeInput(call tools.Call) map[string]any {
 func (as claudeCall) claudeResponse(result tools.Result) map[string]any {
 	switch as.Tool {
 	case "Bash":
-		printed := map[string]any{"stdout": printedBy(result), "stderr": "", "interrupted": result.Detail["timed_out"] == true, "isImage": false}
+		printed := map[string]any{"stdout": printedOutput(result), "stderr": "", "interrupted": result.Detail["timed_out"] == true, "isImage": false}
 		if code, there := result.Detail["exit_code"]; there {
 			printed["exit_code"] = code
 		}
@@ -183,8 +183,8 @@ func (as claudeCall) claudeResponse(result tools.Result) map[string]any {
 // headings begin the command tools' notes before the printed output.
 var headings = []string{"Chunk ID: ", "Exit code: ", "Wall time: "}
 
-// printedBy returns a command's output, without the tools' notes.
-func printedBy(result tools.Result) string {
+// printedOutput returns a command's output, without the tools' notes.
+func printedOutput(result tools.Result) string {
 	text := result.Output
 	if _, printed, ok := strings.Cut(text, "\nOutput:\n"); ok && slices.ContainsFunc(headings, func(heading string) bool { return strings.HasPrefix(text, heading) }) {
 		return printed
@@ -194,7 +194,7 @@ func printedBy(result tools.Result) string {
 
 // rewrite returns a call's input changed by a hook's replacement.
 func rewrite(tool string, call tools.Call, shown claudeCall, by json.RawMessage) (string, error) {
-	changed, input := object(by), objectOf(call)
+	changed, input := parseObject(by), objectOf(call)
 	if changed == nil {
 		return "", errors.New("the input that it gives instead is no JSON object")
 	}

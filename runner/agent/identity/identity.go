@@ -57,7 +57,7 @@ func New(o Options) (*Identity, error) {
 		return nil, err
 	}
 	i.exchange = &exchange{next: http.DefaultTransport, learn: o.Learn}
-	i.source = learning{found, i.exchange}
+	i.source = reportingSource{found, i.exchange}
 	return i, nil
 }
 

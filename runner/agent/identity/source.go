@@ -173,13 +173,13 @@ func claimsOf(token string) (c claims, err error) {
 	return c, nil
 }
 
-// learning reports a token as a secret before it is returned.
-type learning struct {
+// reportingSource reports a token as a secret before it is returned.
+type reportingSource struct {
 	source
 	exchange *exchange
 }
 
-func (l learning) GetToken(ctx context.Context, client auth.HTTPDoer) (string, error) {
+func (l reportingSource) GetToken(ctx context.Context, client auth.HTTPDoer) (string, error) {
 	token, err := l.source.GetToken(ctx, client)
 	if err == nil {
 		l.exchange.take(token)

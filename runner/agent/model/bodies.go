@@ -69,7 +69,7 @@ func (b *Bodies) continuedBy(r Request) bool {
 }
 
 func (b *Bodies) add(item json.RawMessage) error {
-	if rawitem.Lost(item) {
+	if rawitem.IsBareReasoning(item) {
 		b.items = append(b.items, item)
 		return nil
 	}

@@ -148,7 +148,7 @@ func (r Request) Body() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	b.Input = slices.Concat(b.Input, rawitem.Findable(r.History))
+	b.Input = slices.Concat(b.Input, rawitem.WithoutBareReasoning(r.History))
 	return rawitem.Encode(b)
 }
 

@@ -39,7 +39,7 @@ func (r *RequestRebuilder) Request(settings json.RawMessage, input []json.RawMes
 	if err != nil {
 		return "", err
 	}
-	items, tail := slices.Concat(s.Input, rawitem.Findable(r.history)), []byte(`,"input":`)
+	items, tail := slices.Concat(s.Input, rawitem.WithoutBareReasoning(r.history)), []byte(`,"input":`)
 	list, err := rawitem.Encode(items)
 	if err != nil {
 		return "", err

@@ -15,7 +15,7 @@ func fallbacks(first Known, profiles Profiles, j *job.Job, warn Warn) ([]Known, 
 	tools := ToolsetOf(first.Profile, j.Model.Tools)
 	var all []Known
 	for _, name := range j.Model.Fallbacks {
-		next, err := know(name, profiles, &of, warn)
+		next, err := knownModel(name, profiles, &of, warn)
 		if err != nil {
 			return nil, err
 		}

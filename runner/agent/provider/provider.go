@@ -68,15 +68,15 @@ type Profiles func(name string) catalog.Profile
 func New(answers model.Responder, j *job.Job, profiles Profiles, warn Warn) (Model, error) {
 	m := Model{Responder: answers}
 	var err error
-	if m.Known, err = know(j.Model.Name, profiles, j, warn); err != nil {
+	if m.Known, err = knownModel(j.Model.Name, profiles, j, warn); err != nil {
 		return Model{}, err
 	}
 	m.Fallbacks, err = fallbacks(m.Known, profiles, j, warn)
 	return m, err
 }
 
-// know returns the name and adjusted profile of a model.
-func know(name string, profiles Profiles, j *job.Job, warn Warn) (Known, error) {
+// knownModel returns the name and adjusted profile of a model.
+func knownModel(name string, profiles Profiles, j *job.Job, warn Warn) (Known, error) {
 	profile := profiles(name)
 	if m := j.Model; !profile.Known() && (m.ContextWindow == 0 || m.Tools == "auto") {
 		warn("unknown_model", "agent-ci does not know the model %s: it assumes a context window of %d tokens and offers apply_patch as a function; "+
@@ -149,12 +149,12 @@ func Find(ctx context.Context, j *job.Job, script string, given int, env setting
 func API(j *job.Job, env settings.Environment, version string, rec *record.Record) (Model, error) {
 	m := j.Model
 	endpoint := model.Endpoint{
-		BaseURL: baseURL(j, env), Headers: m.Headers, UserAgent: "agent-ci/" + version, Idle: silence(m),
+		BaseURL: baseURL(j, env), Headers: m.Headers, UserAgent: "agent-ci/" + version, Idle: idleLimit(m),
 	}
-	if err := letIn(&endpoint, m, env, rec.AddSecret); err != nil {
+	if err := setCredentials(&endpoint, m, env, rec.AddSecret); err != nil {
 		return Model{}, err
 	}
-	api, err := speakTo(m.Wire, endpoint)
+	api, err := newClient(m.Wire, endpoint)
 	if err != nil {
 		return Model{}, err
 	}
@@ -164,17 +164,17 @@ func API(j *job.Job, env settings.Environment, version string, rec *record.Recor
 	return made, err
 }
 
-// silence returns the API's idle timeout: longer for the slow flex tier and for answers without
+// idleLimit returns the API's idle timeout: longer for the slow flex tier and for answers without
 // streaming.
-func silence(m job.Model) time.Duration {
+func idleLimit(m job.Model) time.Duration {
 	if m.ServiceTier == model.FlexTier || !m.Stream || slices.Contains(m.Chat, "no_stream") {
 		return 15 * time.Minute
 	}
 	return 5 * time.Minute
 }
 
-// learns receives each secret before it is used.
-type learns = func(name, secret string)
+// reportSecret receives each secret before it is used.
+type reportSecret = func(name, secret string)
 
 func baseURL(j *job.Job, env settings.Environment) string {
 	return cmp.Or(j.Model.BaseURL, env.Get("OPENAI_BASE_URL"))
@@ -209,17 +209,17 @@ func DefaultLimitUnpriced(j *job.Job, env settings.Environment) bool {
 // invalid address. It sends no request.
 func KeptOut(j *job.Job, env settings.Environment) (all []error) {
 	endpoint := model.Endpoint{BaseURL: baseURL(j, env)}
-	if err := letIn(&endpoint, j.Model, env, func(string, string) {}); err != nil {
+	if err := setCredentials(&endpoint, j.Model, env, func(string, string) {}); err != nil {
 		all = append(all, err)
 	}
-	if _, err := speakTo(j.Model.Wire, endpoint); err != nil {
+	if _, err := newClient(j.Model.Wire, endpoint); err != nil {
 		all = append(all, err)
 	}
 	return all
 }
 
-// letIn sets an endpoint's credentials: a key, or the job's identity.
-func letIn(e *model.Endpoint, m job.Model, env settings.Environment, learn learns) error {
+// setCredentials sets an endpoint's credentials: a key, or the job's identity.
+func setCredentials(e *model.Endpoint, m job.Model, env settings.Environment, learn reportSecret) error {
 	if m.Auth == "oidc" {
 		own, err := identity.New(identity.Options{Job: m.Identity, BaseURL: e.BaseURL, Env: env, Learn: learn})
 		if err == nil {
@@ -235,8 +235,8 @@ func letIn(e *model.Endpoint, m job.Model, env settings.Environment, learn learn
 	return nil
 }
 
-// speakTo returns a client for the given wire format.
-func speakTo(wire string, e model.Endpoint) (api model.Responder, err error) {
+// newClient returns a client for the given wire format.
+func newClient(wire string, e model.Endpoint) (api model.Responder, err error) {
 	if wire == "chat" {
 		api, err = chat.New(e)
 	} else {

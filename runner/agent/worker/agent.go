@@ -197,9 +197,9 @@ func (a *Agent) fixSettings(ctx context.Context) error {
 			a.conversation.Settings.Context = "all_turns"
 		}
 	}
-	a.conversation.Use(a.speaker(a.Model.Known))
+	a.conversation.UseModel(a.modelOptions(a.Model.Known))
 	for _, fallback := range a.Model.Fallbacks {
-		a.conversation.Fallbacks = append(a.conversation.Fallbacks, a.speaker(fallback))
+		a.conversation.Fallbacks = append(a.conversation.Fallbacks, a.modelOptions(fallback))
 	}
 	return nil
 }

@@ -286,10 +286,10 @@ func (t *toolbox) close() error {
 	return err
 }
 
-// speaker describes a model to the conversation, with the job's settings.
-func (a *Agent) speaker(m provider.Known) agent.Speaker {
+// modelOptions returns a model's options for the conversation, with the job's settings.
+func (a *Agent) modelOptions(m provider.Known) agent.ModelOptions {
 	by := a.Job.Model
-	s := agent.Speaker{
+	s := agent.ModelOptions{
 		Model: cmp.Or(m.Name, by.Name), Effort: by.ReasoningEffort, Summary: by.Summary, Serial: a.toolset.Code, // calls that go side by side are in one script
 		Window: m.Profile.ContextWindow, Price: m.Profile.Price,
 	}

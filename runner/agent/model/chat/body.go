@@ -53,7 +53,7 @@ type chatPart struct {
 	Image map[string]string `json:"image_url,omitempty"` // its url
 }
 
-func imagePart(url string) chatPart {
+func partWithImage(url string) chatPart {
 	return chatPart{Type: "image_url", Image: map[string]string{"url": url}}
 }
 
@@ -181,7 +181,7 @@ func chatMessages(instructions string, history []json.RawMessage) ([]chatMessage
 		case item.Type == "reasoning":
 			thought = &item
 		case item.Type == "message" && item.Role == "assistant":
-			messages = append(messages, thinking(thought, item.Text()))
+			messages = append(messages, withThought(thought, item.Text()))
 			thought = nil
 		case item.Type == "message" && item.Role == "developer" && len(messages) == 1:
 			last.Content = strings.Join([]string{last.Content.(string), item.Text()}, "\n\n")
@@ -199,7 +199,7 @@ func chatMessages(instructions string, history []json.RawMessage) ([]chatMessage
 				return nil, err
 			}
 			if last.Role != "assistant" {
-				messages = append(messages, thinking(thought, ""))
+				messages = append(messages, withThought(thought, ""))
 				thought = nil
 				last = &messages[len(messages)-1]
 			}
@@ -210,8 +210,8 @@ func chatMessages(instructions string, history []json.RawMessage) ([]chatMessage
 	return messages, nil
 }
 
-// thinking returns a model message with its thought, if any.
-func thinking(thought *chatItem, text string) chatMessage {
+// withThought returns a model message with its thought, if any.
+func withThought(thought *chatItem, text string) chatMessage {
 	m := chatMessage{Role: "assistant"}
 	if thought != nil {
 		text = m.think(thought.CameAs, thought.Text(), text)
@@ -247,7 +247,7 @@ func (i chatItem) output() (text string, images []chatPart) {
 	for _, part := range parts {
 		text += part.Text
 		if part.Image != "" {
-			images = append(images, imagePart(part.Image))
+			images = append(images, partWithImage(part.Image))
 		}
 	}
 	if len(images) > 0 {
@@ -264,7 +264,7 @@ func (i chatItem) shown() any {
 	parts := make([]chatPart, 0, len(i.Content))
 	for _, part := range i.Content {
 		if part.Image != "" {
-			parts = append(parts, imagePart(part.Image))
+			parts = append(parts, partWithImage(part.Image))
 			continue
 		}
 		parts = append(parts, chatPart{Type: "text", Text: part.Text})
@@ -272,8 +272,8 @@ func (i chatItem) shown() any {
 	return parts
 }
 
-// madeObject returns an object for invalid arguments; nil for valid ones.
-func madeObject(arguments string) any {
+// objectFor returns an object for invalid arguments; nil for valid ones.
+func objectFor(arguments string) any {
 	var object map[string]json.RawMessage
 	switch {
 	case json.Unmarshal([]byte(arguments), &object) == nil && object != nil:
@@ -286,7 +286,7 @@ func madeObject(arguments string) any {
 
 // unwrapped returns arguments without the JSON string some models wrap them in.
 func unwrapped(arguments string) string {
-	if inner := exchange.TextOf(json.RawMessage(arguments)); strings.HasPrefix(strings.TrimSpace(arguments), `"`) && inner != "" && madeObject(inner) == nil {
+	if inner := exchange.TextOf(json.RawMessage(arguments)); strings.HasPrefix(strings.TrimSpace(arguments), `"`) && inner != "" && objectFor(inner) == nil {
 		return inner
 	}
 	return arguments
@@ -300,7 +300,7 @@ func (i chatItem) call() (chatCall, error) {
 	switch i.Type {
 	case "function_call":
 		text = unwrapped(i.Arguments)
-		arguments = madeObject(text)
+		arguments = objectFor(text)
 	case "custom_tool_call":
 		arguments = map[string]string{"input": i.Input}
 	case "apply_patch_call":

@@ -293,7 +293,7 @@ func (a *chatAnswer) callOf(piece chatCall) (at int) {
 	if piece.Index == nil && len(a.calls) > 0 {
 		at, known = len(a.calls)-1, true
 	}
-	if !known || a.begins(piece, at) {
+	if !known || a.startsCall(piece, at) {
 		at = len(a.calls)
 		a.calls, a.written = append(a.calls, chatCall{}), append(a.written, new(strings.Builder))
 		if a.at == nil {
@@ -304,15 +304,15 @@ func (a *chatAnswer) callOf(piece chatCall) (at int) {
 	return at
 }
 
-// begins reports whether a piece belongs to another call than the one at an index.
-func (a *chatAnswer) begins(piece chatCall, at int) bool {
+// startsCall reports whether a piece belongs to another call than the one at an index.
+func (a *chatAnswer) startsCall(piece chatCall, at int) bool {
 	if piece.Function.Name == "" {
 		return false
 	}
 	if before := a.calls[at].ID; piece.ID != "" && before != "" && piece.ID != before {
 		return true
 	}
-	whole := a.written[at].Len() > 0 && madeObject(a.written[at].String()) == nil
+	whole := a.written[at].Len() > 0 && objectFor(a.written[at].String()) == nil
 	return whole && exchange.TextOf(piece.Function.Arguments) != ""
 }
 

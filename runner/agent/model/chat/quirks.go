@@ -280,15 +280,15 @@ func withOpenSchema(schema any) any {
 	if json.Unmarshal(raw, &read) != nil {
 		return schema
 	}
-	return opened(read)
+	return withoutClosing(read)
 }
 
-// opened is a schema, and those below it, without additionalProperties and $schema.
-func opened(schema any) any {
+// withoutClosing returns a schema, and those below it, without additionalProperties and $schema.
+func withoutClosing(schema any) any {
 	switch schema := schema.(type) {
 	case []any:
 		for i, one := range schema {
-			schema[i] = opened(one)
+			schema[i] = withoutClosing(one)
 		}
 	case map[string]any:
 		delete(schema, "additionalProperties")
@@ -296,11 +296,11 @@ func opened(schema any) any {
 		for keyword, value := range schema {
 			named, is := value.(map[string]any)
 			if !is || keyword != "properties" && keyword != "$defs" {
-				schema[keyword] = opened(value)
+				schema[keyword] = withoutClosing(value)
 				continue
 			}
 			for name, one := range named { // which may be called like a keyword
-				named[name] = opened(one)
+				named[name] = withoutClosing(one)
 			}
 		}
 	}

@@ -20,7 +20,7 @@ func (c *CallIDs) Within() CallIDs { return CallIDs{above: c} }
 // Note takes the ids of the calls among items.
 func (c *CallIDs) Note(items ...json.RawMessage) {
 	for _, raw := range items {
-		if item := Of(raw); item.IsCall() {
+		if item := FieldsOf(raw); item.IsCall() {
 			c.take(item.CallID)
 		}
 	}
@@ -38,7 +38,7 @@ func (c *CallIDs) has(id string) bool { return c != nil && (c.taken[id] || c.abo
 // Own takes the id of a call and returns its item: as it is, or with an id of its own. turn and
 // place are its position.
 func (c *CallIDs) Own(call json.RawMessage, turn, place int) (json.RawMessage, error) {
-	item := Of(call)
+	item := FieldsOf(call)
 	id := c.unique(item.CallID, turn, place)
 	c.take(id)
 	if id == item.CallID {

@@ -24,13 +24,13 @@ func WithoutImages(items []json.RawMessage) []json.RawMessage {
 	for i, item := range items {
 		kept[i] = item
 		if hasImage(item) {
-			kept[i] = dataURL.ReplaceAllFunc(item, described)
+			kept[i] = dataURL.ReplaceAllFunc(item, withDigest)
 		}
 	}
 	return kept
 }
 
-func described(url []byte) []byte {
+func withDigest(url []byte) []byte {
 	parts := dataURL.FindSubmatch(url)
 	data, err := base64.StdEncoding.DecodeString(string(parts[2]))
 	if err != nil {
@@ -82,7 +82,7 @@ func Weight(item json.RawMessage) int {
 
 // WordsOf returns the words of a message not from the model.
 func WordsOf(item json.RawMessage) string {
-	if message := Of(item); message.Type == "message" && message.Role != "assistant" {
+	if message := FieldsOf(item); message.Type == "message" && message.Role != "assistant" {
 		return message.Text()
 	}
 	return ""

@@ -38,7 +38,7 @@ func (f Fields) Text() string {
 	return text.String()
 }
 
-func Of(raw json.RawMessage) Fields {
+func FieldsOf(raw json.RawMessage) Fields {
 	var item Fields
 	_ = json.Unmarshal(raw, &item) // an item without a type is of no kind
 	return item

@@ -5,25 +5,25 @@ import (
 	"encoding/json"
 )
 
-// Lost reports whether an item is only the id of reasoning the provider did not keep.
-func Lost(raw json.RawMessage) bool {
+// IsBareReasoning reports whether an item is only the id of reasoning that the provider did not keep.
+func IsBareReasoning(raw json.RawMessage) bool {
 	if !bytes.Contains(raw, []byte(`"reasoning"`)) {
 		return false
 	}
-	item := Of(raw)
+	item := FieldsOf(raw)
 	return item.Type == "reasoning" && item.Sealed == "" && len(item.Content) == 0
 }
 
-// Findable returns the items sent to an endpoint. It omits reasoning given by id only: the endpoint
-// stores nothing.
-func Findable(items []json.RawMessage) []json.RawMessage {
+// WithoutBareReasoning returns the items sent to an endpoint: without reasoning given by its id only, since the
+// endpoint stores nothing.
+func WithoutBareReasoning(items []json.RawMessage) []json.RawMessage {
 	for i, raw := range items {
-		if !Lost(raw) {
+		if !IsBareReasoning(raw) {
 			continue
 		}
 		kept := append(make([]json.RawMessage, 0, len(items)), items[:i]...)
 		for _, raw := range items[i+1:] {
-			if !Lost(raw) {
+			if !IsBareReasoning(raw) {
 				kept = append(kept, raw)
 			}
 		}
@@ -35,12 +35,12 @@ func Findable(items []json.RawMessage) []json.RawMessage {
 // noSignature is accepted by Gemini in place of a signature of thoughts.
 const noSignature = "skip_thought_signature_validator"
 
-// Unsealed returns the items of a conversation without ties to their provider: signatures, and the
+// WithoutSeals returns the items of a conversation without ties to their provider: signatures, and the
 // ids linking calls and messages to reasoning. left are the indexes of reasoning to omit. changed
 // is false if there were no ties.
-func Unsealed(items []json.RawMessage) (open []json.RawMessage, left []int, changed bool, err error) {
+func WithoutSeals(items []json.RawMessage) (open []json.RawMessage, left []int, changed bool, err error) {
 	for place, raw := range items {
-		item, fixed := Of(raw), raw
+		item, fixed := FieldsOf(raw), raw
 		switch {
 		case item.Type == "reasoning" && (item.Sealed != "" || len(item.Content) == 0):
 			left = append(left, place)

@@ -74,7 +74,7 @@ type streamEvent struct {
 }
 
 // arrived is the item of an event.
-func (e streamEvent) arrived() arrived { return arrived{e.Item, rawitem.Of(e.Item).ID, e.Index} }
+func (e streamEvent) arrived() arrived { return arrived{e.Item, rawitem.FieldsOf(e.Item).ID, e.Index} }
 
 const refusalText = "response.refusal"
 
@@ -160,7 +160,7 @@ func (r *itemReader) give() {
 // textsOf returns the texts received for an item, by its id or else its index. Some endpoints give
 // each event another id, some give all items one index.
 func (r *itemReader) textsOf(a arrived) []*itemText {
-	kind := rawitem.Of(a.item).Type
+	kind := rawitem.FieldsOf(a.item).Type
 	pick := func(of func(*itemText) bool) (texts []*itemText) {
 		for _, t := range r.texts {
 			if !t.used && textKinds[t.kind] == kind && of(t) {
@@ -299,7 +299,7 @@ func (r *itemReader) Whole(raw []byte) (*model.Response, error) {
 func (r *itemReader) complete(listed []json.RawMessage) (err error) {
 	alike := len(listed) >= len(r.items)
 	for i := 0; alike && i < len(r.items); i++ {
-		alike = rawitem.Of(listed[i]).Type == rawitem.Of(r.items[i].item).Type
+		alike = rawitem.FieldsOf(listed[i]).Type == rawitem.FieldsOf(r.items[i].item).Type
 	}
 	for i := r.given; i < len(r.items); i++ {
 		switch {
@@ -315,15 +315,15 @@ func (r *itemReader) complete(listed []json.RawMessage) (err error) {
 	if alike && len(listed) > len(r.items) { // those that did not come by themselves
 		r.begun = nil
 		for i, item := range listed[len(r.items):] {
-			r.begun = append(r.begun, arrived{item, rawitem.Of(item).ID, len(r.items) + i})
+			r.begun = append(r.begun, arrived{item, rawitem.FieldsOf(item).ID, len(r.items) + i})
 		}
 	}
 	for _, b := range r.begun { // and those that were never done
 		if b, _, err = r.filled(b, true); err != nil {
 			return err
 		}
-		if rawitem.Of(b.item).Status == "in_progress" {
-			if !slices.Contains(slices.Collect(maps.Values(textKinds)), rawitem.Of(b.item).Type) {
+		if rawitem.FieldsOf(b.item).Status == "in_progress" {
+			if !slices.Contains(slices.Collect(maps.Values(textKinds)), rawitem.FieldsOf(b.item).Type) {
 				continue
 			}
 			if b.item, err = rawitem.With(b.item, map[string]any{"status": "completed"}); err != nil {

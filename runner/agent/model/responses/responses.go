@@ -45,7 +45,7 @@ func options(e model.Endpoint) ([]option.RequestOption, error) {
 		option.WithBaseURL(base),
 		option.WithMaxRetries(0),
 		option.WithHTTPClient(&http.Client{Transport: cmp.Or(e.Transport, http.DefaultTransport)}),
-		option.WithMiddleware(refusals),
+		option.WithMiddleware(rewriteRefusals),
 	}
 	if e.APIKey != "" {
 		options = append(options, option.WithAPIKey(e.APIKey))
@@ -62,8 +62,8 @@ func options(e model.Endpoint) ([]option.RequestOption, error) {
 	return options, nil
 }
 
-// refusals rewrites refusals worded in a way openai-go can't read.
-func refusals(r *http.Request, next option.MiddlewareNext) (*http.Response, error) {
+// rewriteRefusals rewrites refusals worded in a way openai-go can't read.
+func rewriteRefusals(r *http.Request, next option.MiddlewareNext) (*http.Response, error) {
 	answer, err := next(r)
 	if err != nil || answer.StatusCode < http.StatusBadRequest {
 		return answer, err
@@ -85,16 +85,16 @@ func (o *Client) Respond(ctx context.Context, r model.Request, observe model.Obs
 // send posts the bytes of a request and gives the answer unread. openai-go is given
 // them as they are: parameters it would encode once more.
 func (o *Client) send(ctx context.Context, raw []byte) (sent *http.Response, err error) {
-	err = o.letIn(func() error {
+	err = o.sendWithFreshKey(func() error {
 		_, err := o.service.New(ctx, responses.ResponseNewParams{}, option.WithRequestBody("application/json", raw), option.WithResponseBodyInto(&sent))
 		return err
 	})
 	return sent, err
 }
 
-// letIn sends a request, and repeats it once if the key from an exchange is refused: the key may
+// sendWithFreshKey sends a request, and repeats it once if the key from an exchange is refused: the key may
 // have expired early, and the next exchange gives another.
-func (o *Client) letIn(send func() error) error {
+func (o *Client) sendWithFreshKey(send func() error) error {
 	err := send()
 	if err == nil {
 		return nil
@@ -152,13 +152,13 @@ type compactBody struct {
 
 // Compact sends POST /responses/compact. For an endpoint without it, it returns ErrNoCompaction.
 func (o *Client) Compact(ctx context.Context, r model.Request) (*model.Response, error) {
-	raw, err := rawitem.Encode(compactBody{r.Settings.Model, r.Settings.Instructions, r.Settings.CacheKey, rawitem.Findable(r.History)})
+	raw, err := rawitem.Encode(compactBody{r.Settings.Model, r.Settings.Instructions, r.Settings.CacheKey, rawitem.WithoutBareReasoning(r.History)})
 	if err != nil {
 		return nil, err
 	}
 	var answer []byte
-	err = exchange.Watched(ctx, o.idle, func(ctx context.Context, _ func()) error {
-		return o.letIn(func() error {
+	err = exchange.WithIdleLimit(ctx, o.idle, func(ctx context.Context, _ func()) error {
+		return o.sendWithFreshKey(func() error {
 			_, err := o.service.Compact(ctx, param.Override[responses.ResponseCompactParams](json.RawMessage(raw)), option.WithResponseBodyInto(&answer))
 			return err
 		})
@@ -174,5 +174,5 @@ func (o *Client) Compact(ctx context.Context, r model.Request) (*model.Response,
 	if err := json.Unmarshal(answer, &compacted); err != nil || len(compacted.Output) == 0 {
 		return nil, exchange.Malformed("the compacted conversation is not what the API describes", err, answer)
 	}
-	return exchange.Weighed(&model.Response{ID: compacted.ID, Status: "completed", Output: compacted.Output, Usage: compacted.Usage.At(compacted.ServiceTier)}, nil, raw)
+	return exchange.WithPlausibleUsage(&model.Response{ID: compacted.ID, Status: "completed", Output: compacted.Output, Usage: compacted.Usage.At(compacted.ServiceTier)}, nil, raw)
 }

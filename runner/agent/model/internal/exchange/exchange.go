@@ -39,23 +39,23 @@ func Do(
 	send func(context.Context, []byte) (*http.Response, error), raw []byte, whole bool, read Reader,
 ) (*model.Response, error) {
 	var answer *model.Response
-	err := Watched(ctx, idle, func(ctx context.Context, alive func()) error {
+	err := WithIdleLimit(ctx, idle, func(ctx context.Context, alive func()) error {
 		sent, err := send(ctx, raw)
 		if err != nil {
 			return err
 		}
 		defer sent.Body.Close()
-		switch page := pageIn(sent); {
+		switch page := webPageFailure(sent); {
 		case page != nil:
 			return page
-		case whole || beginsObject(sent):
+		case whole || isJSONObject(sent):
 			answer, err = readWhole(sent.Body, read)
 		default:
 			answer, err = readStream(newEventStream(sent.Body), read, alive)
 		}
 		return err
 	})
-	return Weighed(answer, err, raw)
+	return WithPlausibleUsage(answer, err, raw)
 }
 
 // WholeLimit bounds an answer in one piece, in bytes.
@@ -72,8 +72,8 @@ func readWhole(body io.Reader, read Reader) (*model.Response, error) {
 	return read.Whole(raw)
 }
 
-// beginsObject reports whether an answer is one JSON object, as from an endpoint without streams.
-func beginsObject(sent *http.Response) bool {
+// isJSONObject reports whether an answer is one JSON object, as from an endpoint without streams.
+func isJSONObject(sent *http.Response) bool {
 	ahead := bufio.NewReader(sent.Body)
 	first, _ := ahead.Peek(1) // what is wrong with it is told by who reads on
 	sent.Body = struct {
@@ -83,8 +83,8 @@ func beginsObject(sent *http.Response) bool {
 	return string(first) == "{"
 }
 
-// pageIn returns the failure for a web page in place of an answer: mostly a proxy's login page.
-func pageIn(sent *http.Response) *model.Failure {
+// webPageFailure returns the failure for a web page in place of an answer: mostly a proxy's login page.
+func webPageFailure(sent *http.Response) *model.Failure {
 	if !strings.HasPrefix(strings.ToLower(sent.Header.Get("Content-Type")), "text/html") {
 		return nil
 	}
@@ -93,9 +93,9 @@ func pageIn(sent *http.Response) *model.Failure {
 	return &model.Failure{Kind: model.Unreachable, Message: "a web page came from " + from.String() + " in the place of an answer"}
 }
 
-// Watched runs work until it ends, ctx does, or work has not called alive for
+// WithIdleLimit runs work until it ends, ctx does, or work has not called alive for
 // as long as idle.
-func Watched(ctx context.Context, idle time.Duration, work func(ctx context.Context, alive func()) error) error {
+func WithIdleLimit(ctx context.Context, idle time.Duration, work func(ctx context.Context, alive func()) error) error {
 	reading, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	watch := time.AfterFunc(idle, func() { cancel(errSilent) })

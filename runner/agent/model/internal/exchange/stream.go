@@ -88,9 +88,9 @@ func (s *eventStream) failure() error {
 	return s.err
 }
 
-// apart splits data into its events. Some endpoints omit the blank lines between events, so each
+// splitEvents splits data into its events. Some endpoints omit the blank lines between events, so each
 // line is one.
-func apart(data []byte) [][]byte {
+func splitEvents(data []byte) [][]byte {
 	lines := bytes.Split(data, []byte("\n"))
 	if len(lines) == 1 || json.Valid(data) {
 		return [][]byte{data}
@@ -115,7 +115,7 @@ func readStream(stream *eventStream, read Reader, alive func()) (*model.Response
 			break
 		}
 		alive()
-		events := apart(data)
+		events := splitEvents(data)
 		if last := events[len(events)-1]; !whole && string(last) != endOfStream && !read.CompletedBy(last) {
 			break
 		}

@@ -23,7 +23,7 @@ const (
 // usage loses no answer.
 type tokenCount int64
 
-const untold tokenCount = -1
+const unknownCount tokenCount = -1
 
 func (c *tokenCount) UnmarshalJSON(raw []byte) error {
 	n, err := strconv.ParseFloat(string(raw), 64)
@@ -31,7 +31,7 @@ func (c *tokenCount) UnmarshalJSON(raw []byte) error {
 	case string(raw) == "null":
 		*c = 0
 	case err != nil || n < 0 || n > maxTokens || n != math.Trunc(n):
-		*c = untold
+		*c = unknownCount
 	default:
 		*c = tokenCount(n)
 	}
@@ -73,7 +73,7 @@ type wireDetails struct {
 func (u *Usage) UnmarshalJSON(raw []byte) error {
 	type plain Usage
 	if json.Unmarshal(raw, (*plain)(u)) != nil {
-		*u = Usage{Input: untold, Output: untold}
+		*u = Usage{Input: unknownCount, Output: unknownCount}
 	}
 	return nil
 }
@@ -82,7 +82,7 @@ func (u *Usage) UnmarshalJSON(raw []byte) error {
 // the API.
 func (u *Usage) At(tier Tier) model.Usage {
 	if u == nil {
-		return model.Usage{Input: int64(untold), Output: int64(untold), ServiceTier: string(tier)}
+		return model.Usage{Input: int64(unknownCount), Output: int64(unknownCount), ServiceTier: string(tier)}
 	}
 	first := func(a, b tokenCount) int64 {
 		if a != 0 {
@@ -97,13 +97,13 @@ func (u *Usage) At(tier Tier) model.Usage {
 	}
 }
 
-// Weighed returns an answer with a possible usage. It estimates missing numbers from the bytes sent
+// WithPlausibleUsage returns an answer with a possible usage. It estimates missing numbers from the bytes sent
 // and received, and also numbers below what any tokenizer makes of the request.
-func Weighed(r *model.Response, err error, sent []byte) (*model.Response, error) {
+func WithPlausibleUsage(r *model.Response, err error, sent []byte) (*model.Response, error) {
 	var failure *model.Failure
 	switch {
 	case errors.As(err, &failure):
-		failure.Usage = told(failure.Usage)
+		failure.Usage = knownUsage(failure.Usage)
 		if failure.Kind == model.StreamCut && failure.Usage.Total() == 0 { // the request was read, and nobody will tell
 			failure.Usage.Input = estimate(textBytes(sent))
 		}
@@ -117,8 +117,8 @@ func Weighed(r *model.Response, err error, sent []byte) (*model.Response, error)
 	return r, err
 }
 
-// told returns the usage with unknown (negative) numbers as 0.
-func told(u model.Usage) model.Usage {
+// knownUsage returns the usage with unknown (negative) numbers as 0.
+func knownUsage(u model.Usage) model.Usage {
 	u.Input, u.Output = max(u.Input, 0), max(u.Output, 0)
 	u.Cached, u.Reasoning = min(max(u.Cached, 0), u.Input), min(max(u.Reasoning, 0), u.Output)
 	u.CacheWrite = min(max(u.CacheWrite, 0), u.Input-u.Cached)
@@ -140,7 +140,7 @@ func plausible(u model.Usage, sent, received int) (usage model.Usage, estimated 
 	if u.Output < 0 || estimated && u.Output == 0 {
 		u.Output, u.Reasoning, estimated = estimate(received), 0, true
 	}
-	return told(u), estimated
+	return knownUsage(u), estimated
 }
 
 func estimate(size int) int64 { return int64(size+bytesPerToken-1) / bytesPerToken }

@@ -34,6 +34,7 @@ func catalogOf(table []byte) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
+// rowOf returns a row of the catalog for a row of the source, without prices that are no full price.
 func rowOf(cells []string) ([]string, error) {
 	if len(cells) != len(sourceColumns) {
 		return nil, fmt.Errorf("it has %d cells, not %d", len(cells), len(sourceColumns))
