@@ -84,15 +84,25 @@ func knownModel(name string, profiles Profiles, j *job.Job, warn Warn) (Known, e
 	}
 	profile = adjusted(profile, j.Model)
 	warnOfMisfits(name, profile, j.Model, warn)
-	switch limit := j.Limits.CostUSD; {
-	case limit == 0 || profile.Price.Known():
-	case limit == job.DefaultCostUSD:
+	switch {
+	case j.Limits.CostUSD == 0 || profile.Price.Known():
+	case needsPrice(j):
+		return Known{}, noPrice(name)
+	default:
 		warn("no_price", "The price of %s is not known, so limits.cost_usd has no effect and the run shows no cost; "+
 			"give it as model.price with input and output, in US dollars for a million tokens, or set limits.cost_usd to 0.", name)
-	default:
-		return Known{}, noPrice(name)
 	}
 	return Known{name, profile}, nil
+}
+
+// needsPrice reports whether a job sets limits.cost_usd itself, so that its models need a price.
+func needsPrice(j *job.Job) bool {
+	return j.Limits.CostUSD != 0 && j.Limits.CostUSD != job.DefaultCostUSD
+}
+
+// profilesAt returns the profiles of models at an API's address.
+func profilesAt(base string) Profiles {
+	return func(name string) catalog.Profile { return catalog.At(name, base) }
 }
 
 func noPrice(name string) *outcome.Stop {
@@ -139,7 +149,7 @@ func Find(ctx context.Context, j *job.Job, script string, given int, env setting
 	if script == "" {
 		return API(j, env, version, rec)
 	}
-	if limit := j.Limits.CostUSD; limit != 0 && limit != job.DefaultCostUSD && !j.Model.Price.Known() {
+	if needsPrice(j) && !j.Model.Price.Known() {
 		rec.Warn("no_price", "limits.cost_usd has no effect: scripted answers cost nothing. To try the limit, set model.price.")
 	}
 	return Scripted(ctx, script, given, j)
@@ -158,7 +168,7 @@ func API(j *job.Job, env settings.Environment, version string, rec *record.Recor
 	if err != nil {
 		return Model{}, err
 	}
-	profiles := func(name string) catalog.Profile { return catalog.At(name, endpoint.BaseURL) }
+	profiles := profilesAt(endpoint.BaseURL)
 	made, err := New(api, j, profiles, rec.Warn)
 	made.Of = func(a Asking) (Model, error) { return New(api, a.Job, profiles, rec.Warn) }
 	return made, err
@@ -183,20 +193,19 @@ func baseURL(j *job.Job, env settings.Environment) string {
 // Unusable returns model problems that would end a run: a missing price for limits.cost_usd, or a
 // fallback with other tools. It sends no request.
 func Unusable(j *job.Job, env settings.Environment) (all []error) {
-	profiles := func(name string) catalog.Profile { return catalog.At(name, baseURL(j, env)) }
 	seen := map[string]bool{}
 	for _, m := range Models(j, env) {
-		if limit := j.Limits.CostUSD; limit != 0 && limit != job.DefaultCostUSD && !m.Profile.Price.Known() && !seen[m.Name] {
+		if needsPrice(j) && !m.Profile.Price.Known() && !seen[m.Name] {
 			seen[m.Name], all = true, append(all, noPrice(m.Name))
 		}
 	}
 	if len(all) > 0 {
 		return all
 	}
-	if _, err := New(nil, j, profiles, func(string, string, ...any) {}); err != nil {
-		all = append(all, err)
+	if _, err := New(nil, j, profilesAt(baseURL(j, env)), func(string, string, ...any) {}); err != nil {
+		return []error{err}
 	}
-	return all
+	return nil
 }
 
 // DefaultLimitUnpriced reports that the default limits.cost_usd has no effect, because the model's

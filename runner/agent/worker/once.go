@@ -27,7 +27,7 @@ func (s sentMessages) markSent(request []byte) {
 // sendOnce sends an ended agent words beginning with head, and reports whether it did. It skips empty
 // words, messages already sent, and agents without another turn.
 func (a *Agent) sendOnce(head, words string) (bool, error) {
-	if words == "" || a.sentOnce[head] || a.work.Stopped != nil || a.NearlySpent() != nil || a.Model.Left != nil && !a.Model.Left() {
+	if words == "" || a.sentOnce[head] || a.work.Stopped != nil || !a.mayGoOn() {
 		return false, nil
 	}
 	if a.sentOnce == nil {

@@ -154,6 +154,12 @@ type chatFunction struct {
 	Arguments json.RawMessage `json:"arguments"`
 }
 
+// arrivingCall is a call whose arguments come in many pieces.
+type arrivingCall struct {
+	chatCall
+	arguments strings.Builder
+}
+
 // chatAnswer collects an answer from its chunks.
 type chatAnswer struct {
 	observe model.Observer
@@ -163,10 +169,9 @@ type chatAnswer struct {
 	cameAs  string // of thought: see thinking
 	text    strings.Builder
 	refusal strings.Builder
-	calls   []chatCall
-	written []*strings.Builder // the arguments of each call, which come in many pieces
-	at      map[int]int        // of calls, the last one that came under a number
-	bytes   int                // that came
+	calls   []*arrivingCall
+	at      map[int]*arrivingCall // the last call that came under a number
+	bytes   int                   // that came
 	finish  string
 	usage   *exchange.Usage
 	tier    exchange.Tier
@@ -194,8 +199,8 @@ func (a *chatAnswer) End(said bool) (*model.Response, error) {
 
 // truncated says whether the arguments of a call are no whole JSON.
 func (a *chatAnswer) truncated() bool {
-	return slices.ContainsFunc(a.written, func(arguments *strings.Builder) bool {
-		text := strings.TrimSpace(arguments.String())
+	return slices.ContainsFunc(a.calls, func(call *arrivingCall) bool {
+		text := strings.TrimSpace(call.arguments.String())
 		return text != "" && !json.Valid([]byte(text))
 	})
 }
@@ -250,8 +255,8 @@ func (a *chatAnswer) missing(whole chatDelta) chatDelta {
 		return whole
 	}
 	for n, call := range whole.Calls { // the arguments may be all that is missing
-		if n < len(a.calls) && a.written[n].Len() == 0 && call.Function.Name == a.calls[n].Function.Name {
-			a.written[n].WriteString(exchange.TextOf(call.Function.Arguments))
+		if n < len(a.calls) && a.calls[n].arguments.Len() == 0 && call.Function.Name == a.calls[n].Function.Name {
+			a.calls[n].arguments.WriteString(exchange.TextOf(call.Function.Arguments))
 		}
 	}
 	whole.Calls = nil
@@ -268,8 +273,7 @@ func (a *chatAnswer) add(delta chatDelta) {
 	a.text.WriteString(string(delta.Content))
 	a.refusal.WriteString(delta.Refusal)
 	for _, piece := range delta.Calls {
-		at := a.callOf(piece)
-		call := &a.calls[at]
+		call := a.callOf(piece)
 		call.ID = cmp.Or(piece.ID, call.ID)
 		if len(piece.Extra) > 0 {
 			call.Extra = piece.Extra
@@ -277,42 +281,42 @@ func (a *chatAnswer) add(delta chatDelta) {
 		if call.Function.Name != piece.Function.Name { // some repeat it with each piece
 			call.Function.Name += piece.Function.Name
 		}
-		a.written[at].WriteString(exchange.TextOf(piece.Function.Arguments))
+		call.arguments.WriteString(exchange.TextOf(piece.Function.Arguments))
 	}
 }
 
-// callOf returns the index of the call a piece belongs to. Some endpoints number every call 0, some
+// callOf returns the call that a piece belongs to. Some endpoints number every call 0, some
 // none; some give each piece its own id, some give no ids. A piece with a name starts another call
 // if the previous call has another id or is complete.
-func (a *chatAnswer) callOf(piece chatCall) (at int) {
+func (a *chatAnswer) callOf(piece chatCall) *arrivingCall {
 	index := len(a.calls)
 	if piece.Index != nil {
 		index = *piece.Index
 	}
-	at, known := a.at[index]
+	call := a.at[index]
 	if piece.Index == nil && len(a.calls) > 0 {
-		at, known = len(a.calls)-1, true
+		call = a.calls[len(a.calls)-1]
 	}
-	if !known || a.startsCall(piece, at) {
-		at = len(a.calls)
-		a.calls, a.written = append(a.calls, chatCall{}), append(a.written, new(strings.Builder))
+	if call == nil || call.isFollowedBy(piece) {
+		call = new(arrivingCall)
+		a.calls = append(a.calls, call)
 		if a.at == nil {
-			a.at = map[int]int{}
+			a.at = map[int]*arrivingCall{}
 		}
-		a.at[index] = at
+		a.at[index] = call
 	}
-	return at
+	return call
 }
 
-// startsCall reports whether a piece belongs to another call than the one at an index.
-func (a *chatAnswer) startsCall(piece chatCall, at int) bool {
+// isFollowedBy reports whether a piece belongs to another call.
+func (c *arrivingCall) isFollowedBy(piece chatCall) bool {
 	if piece.Function.Name == "" {
 		return false
 	}
-	if before := a.calls[at].ID; piece.ID != "" && before != "" && piece.ID != before {
+	if piece.ID != "" && c.ID != "" && piece.ID != c.ID {
 		return true
 	}
-	whole := a.written[at].Len() > 0 && objectFor(a.written[at].String()) == nil
+	whole := c.arguments.Len() > 0 && objectFor(c.arguments.String()) == nil
 	return whole && exchange.TextOf(piece.Function.Arguments) != ""
 }
 
@@ -363,8 +367,8 @@ func (a *chatAnswer) response() (*model.Response, error) {
 			"content": []any{map[string]string{"type": "refusal", "refusal": refusal}},
 		})
 	}
-	for n, call := range a.calls {
-		items = append(items, rawitem.FunctionCall(string(call.ID), string(call.ID), call.Function.Name, a.written[n].String(), call.Extra))
+	for _, call := range a.calls {
+		items = append(items, rawitem.FunctionCall(string(call.ID), string(call.ID), call.Function.Name, call.arguments.String(), call.Extra))
 	}
 	answer := &model.Response{ID: a.id, Status: "completed", Usage: a.usage.At(a.tier)}
 	for _, item := range items {

@@ -64,19 +64,17 @@ func (a *chatAnswer) callsIn(text string) (words string) {
 	if at < 0 || strings.Contains(text[:at], "```") || strings.Contains(text[:at], "~~~") {
 		return text
 	}
-	var calls []chatCall
+	var calls []*arrivingCall
 	for rest := text[at:]; strings.TrimSpace(rest) != ""; {
 		call, after, ok := callAt(strings.TrimSpace(rest))
 		if !ok || !a.inText[call.Function.Name] {
 			return text
 		}
-		calls, rest = append(calls, call), after
+		arrived := &arrivingCall{chatCall: call}
+		arrived.arguments.WriteString(exchange.TextOf(call.Function.Arguments))
+		calls, rest = append(calls, arrived), after
 	}
-	for _, call := range calls {
-		arguments := new(strings.Builder)
-		arguments.WriteString(exchange.TextOf(call.Function.Arguments))
-		a.calls, a.written = append(a.calls, call), append(a.written, arguments)
-	}
+	a.calls = append(a.calls, calls...)
 	return strings.TrimSpace(text[:at])
 }
 
