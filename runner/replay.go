@@ -117,7 +117,7 @@ func (r *runner) replay(ctx context.Context, original *replay.Original, source *
 		found.Tree = string(w.change.Tree)
 	}
 	if r.end.agent != nil {
-		if found.Body, err = original.Body(r.rec, tree, w.project.Publisher(r.rec, r.env, tree), r.proposal(w)); err != nil {
+		if found.Body, err = original.Body(r.rec, tree, r.publisher(w.project, tree), r.proposal(w)); err != nil {
 			return nil, err
 		}
 	}

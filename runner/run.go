@@ -229,7 +229,7 @@ func (r *runner) publish(ctx context.Context, v *verdict) (p *publication, err e
 		p.posted, err = r.speaker(v.assignment).PostFromFile(ctx, v.outputFile, v.hooks, d)
 		return p, err
 	}
-	to := v.destination(r)
+	to := r.publisher(v.project, v.workspace).Destination()
 	if err = publish.Publish(ctx, to, v.proposal, &p.published); err == nil {
 		v.lessons.Publish(ctx, to, v.proposal, p.published)
 	}

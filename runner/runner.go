@@ -49,8 +49,9 @@ func (r *runner) checkoutOptions(dir string) workspace.Options {
 	return workspace.Options{Dir: dir, Path: r.env.Get("PATH"), Forge: r.env.ForgeServer(), OpenFilter: confine.EarlyFilters(r.rec, r.env)}
 }
 
-func (r *runner) forgePublisher(p publish.Project, ws *workspace.Workspace) publish.Forge {
-	return p.OnForge(p.Publisher(r.rec, r.env, ws))
+// publisher returns the means to publish a change of ws, which may be nil.
+func (r *runner) publisher(p publish.Project, ws *workspace.Workspace) publish.Publisher {
+	return publish.Publisher{Project: p, Record: r.rec, Workspace: ws, Env: r.env}
 }
 
 // inTime runs work until limits.time, counted from the run's start. untimed is the context without that limit.

@@ -104,16 +104,11 @@ func (r *runner) preparePublishing(ctx context.Context, p *place) (*sshsig.Key, 
 		}
 		return nil, r.speaker(p.assignment).RequireNotPosted(ctx)
 	}
-	to := p.destination(r)
+	to := r.publisher(p.project, p.workspace).Destination()
 	if to == nil {
 		return nil, nil
 	}
 	return publish.Prepare(ctx, to, p.task, p.workspace.Base(), p.job(), p.publish != "")
-}
-
-// destination returns where the change is published, nil if nowhere.
-func (p *place) destination(r *runner) publish.Destination {
-	return p.project.Destination(p.project.Publisher(r.rec, r.env, p.workspace))
 }
 
 // speaker posts the agent's findings on the run's subject.
@@ -248,7 +243,7 @@ func (r *runner) checks(ctx context.Context, w work) verify.Checks {
 		Commit: func(base gitops.Base, when time.Time) (gitops.CommitOptions, error) { // as it would be published
 			p := r.proposal(w)
 			p.Base = base
-			return w.project.Publisher(r.rec, r.env, w.workspace).TrialCommit(&p, when)
+			return r.publisher(w.project, w.workspace).TrialCommit(&p, when)
 		},
 	}
 }
@@ -275,7 +270,7 @@ func (r *runner) applyEarlierChange(ctx context.Context, rd *ready) (found start
 		return found, nil
 	}
 	from := rd.project.Forge.Repository(rd.source.Event.Repository)
-	earlier, err := r.forgePublisher(rd.project, rd.workspace).EarlierChange(ctx, from, rd.task.Pull, rd.workspace.Base(), rd.lessons.TakeEarlier)
+	earlier, err := publish.Forge{Publisher: r.publisher(rd.project, rd.workspace)}.EarlierChange(ctx, from, rd.task.Pull, rd.workspace.Base(), rd.lessons.TakeEarlier)
 	if err != nil || earlier == nil {
 		return found, err
 	}

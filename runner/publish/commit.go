@@ -58,7 +58,7 @@ func (m Publisher) TrialCommit(p *Proposal, when time.Time) (gitops.CommitOption
 	if err != nil {
 		return gitops.CommitOptions{}, err
 	}
-	return m.commitOptions(p.message(p.title(view), "", m.Repository, m.coAuthor(p)), when), nil
+	return m.commitOptions(p.message(p.title(view), "", m.Name(), m.coAuthor(p)), when), nil
 }
 
 func (m Publisher) recordStep(step transcript.Publish) error {
@@ -85,7 +85,7 @@ func (m Publisher) commitMessage(p *Proposal) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return p.message(p.title(view), head, m.Repository, m.coAuthor(p)), nil
+	return p.message(p.title(view), head, m.Name(), m.coAuthor(p)), nil
 }
 
 // message returns title, summary, closing line, and the trailers that identify the commit for later

@@ -62,7 +62,7 @@ func TestCoAuthors(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			m := Publisher{ServerURL: "https://github.com"}
+			m := Publisher{Project: Project{ServerURL: "https://github.com"}}
 			if test.server != "" {
 				m.ServerURL = test.server
 			}

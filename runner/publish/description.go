@@ -65,8 +65,8 @@ func (p *Proposal) title(view *transcript.View) string {
 func (m Publisher) BodyOptions(p *Proposal) body.Options {
 	options := body.Options{
 		Mode: body.Mode(p.Job.PullRequest.Transcript), RunDir: filepath.Base(m.Record.Path()),
-		Notes: p.notes, Facts: p.facts, Earlier: p.earlierRequests, Closing: Closing(p.Task.Issue, m.Repository),
-		Site: transcript.Site{Server: m.ServerURL, Repository: m.Repository},
+		Notes: p.notes, Facts: p.facts, Earlier: p.earlierRequests, Closing: Closing(p.Task.Issue, m.Name()),
+		Site: transcript.Site{Server: m.ServerURL, Repository: m.Name()},
 	}
 	for _, reason := range p.draftReasons() {
 		options.Draft = append(options.Draft, m.Record.Redact(reason))

@@ -40,18 +40,14 @@ type Destination interface {
 	openPullOfTask(ctx context.Context, p *Proposal) *forge.PullRequest
 
 	publisher() Publisher
-	// mode is that of --publish.
-	mode() string
 }
 
 // Publisher are the tools of publishing for all destinations.
 type Publisher struct {
+	Project
 	Record    *record.Record
-	Workspace *workspace.Workspace
+	Workspace *workspace.Workspace // nil without a checkout
 	Env       settings.Environment
-
-	Repository string // OWNER/NAME of the changed repository; empty if unknown
-	ServerURL  string // of the forge's pages and repositories
 
 	subject string // of the publication in the transcript, if it is not the change
 }

@@ -30,7 +30,7 @@ func (f Forge) followBase(ctx context.Context, p *Proposal) error {
 	}
 	for range maxRebases {
 		over := f.Record.BeginStep(record.PhasePublishing, "look at "+p.Base.Branch)
-		now, err := LookUpBase(ctx, f.repository(), p.Base)
+		now, err := LookUpBase(ctx, f.Repo, p.Base)
 		over()
 		if err == nil && p.Follow.Allow != nil {
 			err = p.Follow.Allow(p.Base, now)

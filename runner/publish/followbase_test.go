@@ -231,7 +231,7 @@ func TestTheEarlierChange(t *testing.T) {
 		w.t.Helper()
 		w.run("20260301T100000Z-00000002")
 		to := w.toForge()
-		return to.EarlierChange(t.Context(), to.repository(), pull, w.Workspace.Base(), func(_ context.Context, whole *gitops.ChangeSet) (*gitops.ChangeSet, error) { return whole, nil })
+		return to.EarlierChange(t.Context(), to.Repo, pull, w.Workspace.Base(), func(_ context.Context, whole *gitops.ChangeSet) (*gitops.ChangeSet, error) { return whole, nil })
 	}
 	laid, err := earlier()
 	if err != nil || len(laid.Change.Files) != 1 || laid.Change.Files[0].Path != "README.md" || laid.Moved || !laid.Clean() {

@@ -16,18 +16,11 @@ import (
 
 // Forge publishes on a forge: it pushes to the task's branch there, or lets the
 // forge make the commit, and opens a pull request.
-type Forge struct {
-	Publisher
-	Server forge.Forge
-}
-
-func (Forge) mode() string { return ToForge }
-
-func (f Forge) repository() forge.Repository { return f.Server.Repository(f.Repository) }
+type Forge struct{ Publisher }
 
 // Remote returns the pull request's git repository.
 func (f Forge) Remote() remote.Remote {
-	return f.remote(f.ServerURL+"/"+f.Repository+".git", f.Env.Token())
+	return f.remote(f.ServerURL+"/"+f.Name()+".git", f.Env.Token())
 }
 
 // RequirePublishable verifies that git pushes to the same repository, the branch fits, and a pull request is
@@ -36,13 +29,13 @@ func (f Forge) RequirePublishable(ctx context.Context, branch string, base gitop
 	if err := f.requireGitPushTarget(ctx, branch); err != nil {
 		return err
 	}
-	known, err := f.repository().HasCommit(ctx, base.SHA)
+	known, err := f.Repo.HasCommit(ctx, base.SHA)
 	if err != nil {
-		return intake.ForgeFailure("The base commit cannot be looked up in "+f.Repository, err)
+		return intake.ForgeFailure("The base commit cannot be looked up in "+f.Name(), err)
 	}
 	if !known {
 		return outcome.Stopf(outcome.InvalidInput, "base_not_pushed",
-			"The base commit %s is not in %s; push %s first.", gitops.Short(base.SHA), f.Repository, workspace.BaseName(base))
+			"The base commit %s is not in %s; push %s first.", gitops.Short(base.SHA), f.Name(), workspace.BaseName(base))
 	}
 	if err := requireBranchFits(ctx, f.Remote(), branch); err != nil {
 		return err
@@ -52,7 +45,7 @@ func (f Forge) RequirePublishable(ctx context.Context, branch string, base gitop
 
 // requireNotClosed ends a run whose pull request somebody closed: that is an answer.
 func (f Forge) requireNotClosed(ctx context.Context, branch string, base gitops.Base) error {
-	pull, err := intake.FindPullRequest(ctx, f.repository(), branch, base.Branch)
+	pull, err := intake.FindPullRequest(ctx, f.Repo, branch, base.Branch)
 	switch {
 	case err != nil || pull == nil || pull.Merged:
 		return err
@@ -74,7 +67,7 @@ func refuseOtherBase(pull *forge.PullRequest, branch string, base gitops.Base) e
 }
 
 func (f Forge) tip(ctx context.Context, branch string) (*tip, error) {
-	commit, err := intake.LookUpBranch(ctx, f.repository(), branch)
+	commit, err := intake.LookUpBranch(ctx, f.Repo, branch)
 	return tipOf(commit, true), err
 }
 
@@ -93,11 +86,11 @@ func (f Forge) requirePushable(ctx context.Context, p *Proposal) error {
 	if file == "" {
 		return nil
 	}
-	if f.Server.LacksScope("workflow") {
+	if f.Forge.LacksScope("workflow") {
 		return outcome.Stopf(outcome.ForgeFailed, "workflow_permission",
 			"The change touches %s, and the token lacks the scope workflow; give it that scope, or keep workflow files out of the task.", file)
 	}
-	if ofWorkflow, _ := f.Server.HasWorkflowToken(ctx); ofWorkflow { // not to know is to try
+	if ofWorkflow, _ := f.Forge.HasWorkflowToken(ctx); ofWorkflow { // not to know is to try
 		return outcome.Stopf(outcome.ForgeFailed, "workflow_permission",
 			"The change touches %s, which GITHUB_TOKEN of GitHub Actions may never push; give the token of an app with the permission workflows: write, or a personal one.", file)
 	}

@@ -44,7 +44,7 @@ func (f Forge) commitOnForge(ctx context.Context, p *Proposal, message string) (
 		f.warn(p, "unsigned", "The commit is not signed: GitHub made another tree of the change (%s) than git does (%s), and it was pushed instead.", gitops.Short(tree), gitops.Short(string(p.Change.Tree)))
 		return "", nil
 	}
-	commit, err := f.repository().CreateCommit(ctx, message, tree, p.Base.SHA)
+	commit, err := f.Repo.CreateCommit(ctx, message, tree, p.Base.SHA)
 	if err != nil {
 		return "", intake.ForgeFailure("The commit cannot be made on GitHub", err)
 	}
@@ -89,7 +89,7 @@ func (f Forge) storeTree(ctx context.Context, p *Proposal) (string, error) {
 		}
 		stored[file.NewID] = true
 	}
-	return f.repository().CreateTree(ctx, string(p.Base.Tree), treeEdits(p.Change.Files))
+	return f.Repo.CreateTree(ctx, string(p.Base.Tree), treeEdits(p.Change.Files))
 }
 
 func (f Forge) storeBlob(ctx context.Context, file changeset.File) error {
@@ -98,7 +98,7 @@ func (f Forge) storeBlob(ctx context.Context, file changeset.File) error {
 		return err
 	}
 	defer blob.Close()
-	id, err := f.repository().CreateBlob(ctx, blob)
+	id, err := f.Repo.CreateBlob(ctx, blob)
 	if err == nil && id != file.NewID {
 		err = fmt.Errorf("%q arrived as %s, not as %s", file.Path, id, file.NewID)
 	}
@@ -149,7 +149,7 @@ func (f Forge) moveBranch(ctx context.Context, p *Proposal, commit string, befor
 		return workspace.RemoteFailure(fmt.Sprintf("The branch %s cannot be made in %s", branch, to.Name()), err)
 	}
 	if before == nil {
-		err := f.repository().CreateBranch(ctx, branch, commit)
+		err := f.Repo.CreateBranch(ctx, branch, commit)
 		if err == nil {
 			return f.recordPushed(branch, commit, to, out)
 		}

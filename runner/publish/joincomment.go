@@ -29,8 +29,8 @@ func joinMark(commit string) string { return intake.JoinMark + intake.FinishedMa
 
 // commentsAbout returns the token's own comments about a commit on a person's branch.
 func (f Forge) commentsAbout(ctx context.Context, pull *forge.PullRequest, commit string) ([]forge.Comment, error) {
-	all, err := f.repository().Comments(ctx, pull.Number)
-	own := intake.TokensComments(ctx, f.Server)
+	all, err := f.Repo.Comments(ctx, pull.Number)
+	own := intake.TokensComments(ctx, f.Forge)
 	return slices.DeleteFunc(all, func(c forge.Comment) bool {
 		return !strings.HasPrefix(c.Body, joinMark(commit)) || !own(c)
 	}), err
@@ -39,15 +39,15 @@ func (f Forge) commentsAbout(ctx context.Context, pull *forge.PullRequest, commi
 // ReportLostCommit comments on the last commit of a person's branch if a run pushed it and was killed
 // before its comment. Anybody can copy a commit's trailers, so the pusher must be the token's account.
 func (f Forge) ReportLostCommit(ctx context.Context, pull *forge.PullRequest) {
-	tip, err := intake.LookUpBranch(ctx, f.repository(), pull.Head)
+	tip, err := intake.LookUpBranch(ctx, f.Repo, pull.Head)
 	if err != nil || tip == nil || tip.Trailer(forge.TrailerRun) == "" || tip.Ours() {
 		return
 	}
-	by, err := f.repository().PushedBy(ctx, pull.Head, tip.SHA)
+	by, err := f.Repo.PushedBy(ctx, pull.Head, tip.SHA)
 	if err != nil {
 		return // who knows nothing says nothing; the next run tries again
 	}
-	own, err := f.Server.ActingAs(ctx)
+	own, err := f.Forge.ActingAs(ctx)
 	if err != nil || own == "" || !strings.EqualFold(by.Login, own) {
 		return
 	}

@@ -12,8 +12,6 @@ import (
 // Local publishes on this machine: it commits to the task's branch and pushes to a local origin.
 type Local struct{ Publisher }
 
-func (Local) mode() string { return ToLocal }
-
 // RequirePublishable verifies that git pushes to one place and the branch fits.
 func (l Local) RequirePublishable(ctx context.Context, branch string, _ gitops.Base) error {
 	to, err := l.pushesTo(ctx, branch)

@@ -5,8 +5,6 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/gitops/github"
-	"github.com/agent-ci/agent-ci/runner/place/workspace"
-	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/runner/task/intake"
@@ -29,7 +27,7 @@ type Project struct {
 	Repo  forge.Repository // without a name if none is known
 	Mode  string
 
-	serverURL string // of the forge's pages and repositories
+	ServerURL string // of the forge's pages and repositories
 }
 
 // FindProject returns the repository named by n with a GitHub client. An empty mode selects ToForge
@@ -48,7 +46,7 @@ func FindProject(env settings.Environment, version string, n intake.Naming, mode
 	if _, short, _ := strings.Cut(name, "/"); short == "" {
 		name = ""
 	}
-	p := Project{Forge: client, Repo: client.Repository(name), Mode: mode, serverURL: server}
+	p := Project{Forge: client, Repo: client.Repository(name), Mode: mode, ServerURL: server}
 	if mode == "" {
 		p.Mode = ToLocal
 		if env.Token() != "" && name != "" {
@@ -80,27 +78,19 @@ func (p Project) Site() transcript.Site {
 	if p.Name() == "" {
 		return transcript.Site{}
 	}
-	return transcript.Site{Server: p.serverURL, Repository: p.Name()}
-}
-
-// Publisher returns the means to publish a change of ws, which may be nil.
-func (p Project) Publisher(rec *record.Record, env settings.Environment, ws *workspace.Workspace) Publisher {
-	return Publisher{Record: rec, Workspace: ws, Env: env, Repository: p.Name(), ServerURL: p.serverURL}
+	return transcript.Site{Server: p.ServerURL, Repository: p.Name()}
 }
 
 // Destination returns the destination for the mode, or nil for Nowhere.
-func (p Project) Destination(m Publisher) Destination {
-	switch p.Mode {
+func (m Publisher) Destination() Destination {
+	switch m.Mode {
 	case ToForge:
-		return p.OnForge(m)
+		return Forge{m}
 	case ToLocal:
-		return Local{Publisher: m}
+		return Local{m}
 	}
 	return nil
 }
-
-// OnForge publishes on the project's forge.
-func (p Project) OnForge(m Publisher) Forge { return Forge{Publisher: m, Server: p.Forge} }
 
 // NoTokenForIssue refuses to run an issue's task without a token: the user most likely expects a
 // pull request, but the run could only commit here.

@@ -137,7 +137,7 @@ func askPublishHooks(ctx context.Context, to Destination, p *Proposal, out *Publ
 		return fmt.Errorf("write the diff of the change: %w", err)
 	}
 	d := hooks.Draft{
-		Base: p.Base.Branch, BaseSHA: p.Base.SHA, Branch: p.Task.Branch, To: to.mode(), As: "pull_request", Title: told.title, Body: told.Body, Labels: append([]string{}, p.Job.PullRequest.Labels...),
+		Base: p.Base.Branch, BaseSHA: p.Base.SHA, Branch: p.Task.Branch, To: m.Mode, As: "pull_request", Title: told.title, Body: told.Body, Labels: append([]string{}, p.Job.PullRequest.Labels...),
 		Draft: p.isDraft(), Diff: diff.String(),
 	}
 	for _, file := range p.Change.Files {

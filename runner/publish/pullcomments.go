@@ -13,11 +13,11 @@ import (
 // ownComments returns earlier runs' comments that continue the body, oldest first. Anybody can
 // write the mark, so the author must be the pull request's own, a bot, or the token's account.
 func (f Forge) ownComments(ctx context.Context, pull *forge.PullRequest) ([]forge.Comment, error) {
-	all, err := f.repository().Comments(ctx, pull.Number)
+	all, err := f.Repo.Comments(ctx, pull.Number)
 	if err != nil {
 		return nil, err
 	}
-	own := intake.OwnComments(ctx, f.Server)
+	own := intake.OwnComments(ctx, f.Forge)
 	return slices.DeleteFunc(all, func(c forge.Comment) bool {
 		ofAuthor := c.Author.ID != 0 && c.Author.ID == pull.Author.ID
 		return !strings.HasPrefix(c.Body, body.CommentMark) || !ofAuthor && !own(c)
@@ -58,19 +58,19 @@ func (f Forge) replaceComments(ctx context.Context, pull *forge.PullRequest, the
 	for i, text := range wanted {
 		switch {
 		case i >= len(there):
-			_, err = f.repository().CreateComment(ctx, pull.Number, text)
+			_, err = f.Repo.CreateComment(ctx, pull.Number, text)
 		case !sameText(there[i].Body, text):
-			err = f.repository().EditComment(ctx, there[i].ID, text)
+			err = f.Repo.EditComment(ctx, there[i].ID, text)
 		}
 		if err != nil {
 			return err
 		}
 	}
 	for _, surplus := range there[min(len(wanted), len(there)):] {
-		if f.repository().DeleteComment(ctx, surplus.ID) == nil {
+		if f.Repo.DeleteComment(ctx, surplus.ID) == nil {
 			continue
 		}
-		if err := f.repository().EditComment(ctx, surplus.ID, deletedCommentText); err != nil {
+		if err := f.Repo.EditComment(ctx, surplus.ID, deletedCommentText); err != nil {
 			return err
 		}
 	}

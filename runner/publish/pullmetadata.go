@@ -13,10 +13,10 @@ import (
 // exists. Reviews are requested at opening only.
 func (f Forge) addMetadata(ctx context.Context, wanted job.PullRequest, pull *forge.PullRequest, opening bool) {
 	if labels := absentNames(wanted.Labels, pull.Labels); len(labels) > 0 {
-		f.metadataSet("labels", f.repository().AddLabels(ctx, pull.Number, labels))
+		f.metadataSet("labels", f.Repo.AddLabels(ctx, pull.Number, labels))
 	}
 	if assignees := absentNames(wanted.Assignees, pull.Assignees); len(assignees) > 0 {
-		f.metadataSet("assignees", f.repository().AddAssignees(ctx, pull.Number, assignees))
+		f.metadataSet("assignees", f.Repo.AddAssignees(ctx, pull.Number, assignees))
 	}
 	if opening {
 		var users, teams []string
@@ -38,7 +38,7 @@ func (f Forge) askForReviews(ctx context.Context, number int, users, teams []str
 		return
 	}
 	ask := func(users, teams []string) error {
-		return f.repository().RequestReviewers(ctx, number, users, teams)
+		return f.Repo.RequestReviewers(ctx, number, users, teams)
 	}
 	err := ask(users, teams)
 	if kind := forge.KindOf(err); len(users)+len(teams) == 1 || kind != forge.Invalid && kind != forge.NotFound && kind != forge.Forbidden {

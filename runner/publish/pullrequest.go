@@ -63,7 +63,7 @@ func (f Forge) noteChecks(ctx context.Context, p *Proposal) {
 	if p.Task.Mode == intake.Join {
 		return
 	}
-	if ofWorkflow, _ := f.Server.HasWorkflowToken(ctx); ofWorkflow {
+	if ofWorkflow, _ := f.Forge.HasWorkflowToken(ctx); ofWorkflow {
 		p.facts = append(p.facts, "Checks of this pull request wait until somebody approves them here, since GITHUB_TOKEN opened it")
 	}
 }
@@ -81,7 +81,7 @@ func (f Forge) bodyOptions(p *Proposal, commit string, comments int) body.Option
 
 // openPull is the open pull request of the task's branch; nil for none.
 func (f Forge) openPull(ctx context.Context, p *Proposal) (*forge.PullRequest, error) {
-	pull, err := intake.FindPullRequest(ctx, f.repository(), p.Task.Branch, p.Base.Branch)
+	pull, err := intake.FindPullRequest(ctx, f.Repo, p.Task.Branch, p.Base.Branch)
 	switch {
 	case err != nil || pull == nil || pull.State != "open":
 		return nil, err
@@ -97,7 +97,7 @@ func (f Forge) openPullOfTask(ctx context.Context, p *Proposal) *forge.PullReque
 	if p.Job.Task.Expects == "answer" || p.Stopped != nil || p.Task.Branch == "" || p.Task.Mode == intake.Join {
 		return nil
 	}
-	pull, err := intake.FindPullRequest(ctx, f.repository(), p.Task.Branch, p.Base.Branch)
+	pull, err := intake.FindPullRequest(ctx, f.Repo, p.Task.Branch, p.Base.Branch)
 	if err != nil || pull == nil || pull.State != "open" {
 		return nil
 	}
@@ -128,11 +128,11 @@ func (f Forge) createPull(ctx context.Context, p *Proposal, told description, ou
 	if pull := p.Job.PullRequest; len(told.Comments)+len(pull.Labels)+len(pull.Assignees)+len(pull.Reviewers) > 0 {
 		wanted.Body = markUnfinished(told.Body, out.Commit, intake.UnfinishedMark)
 	}
-	pull, err := f.repository().CreatePullRequest(ctx, wanted)
+	pull, err := f.Repo.CreatePullRequest(ctx, wanted)
 	if wanted.Draft && errors.Is(err, forge.ErrNoDrafts) {
 		f.Record.Warn("no_drafts", "This repository's plan has no draft pull requests; this one would be one.")
 		wanted.Draft = false
-		pull, err = f.repository().CreatePullRequest(ctx, wanted)
+		pull, err = f.Repo.CreatePullRequest(ctx, wanted)
 	}
 	if errors.Is(err, forge.ErrPullRequestExists) {
 		return f.adoptPull(ctx, p, told, out)
@@ -194,14 +194,14 @@ func (f Forge) makeDraft(ctx context.Context, open *forge.PullRequest, out *Publ
 		}
 		open.Body = marked.Body
 	}
-	f.metadataSet("draft", f.repository().SetDraft(ctx, open, true))
+	f.metadataSet("draft", f.Repo.SetDraft(ctx, open, true))
 	return nil
 }
 
 // makeReady makes a run's draft ready and returns the body. After a failure the body keeps the
 // draft mark for the next run.
 func (f Forge) makeReady(ctx context.Context, pull *forge.PullRequest, body, commit string) string {
-	err := f.repository().SetDraft(ctx, pull, false)
+	err := f.Repo.SetDraft(ctx, pull, false)
 	f.metadataSet("draft", err)
 	if err != nil {
 		return draftMark + markUnfinished(body, commit, intake.UncommentedMark)
@@ -221,7 +221,7 @@ func (f Forge) editPull(ctx context.Context, told description, oldTitle, oldBody
 	if edit == (forge.PullRequestUpdate{}) {
 		return nil
 	}
-	pull, err := f.repository().UpdatePullRequest(ctx, out.Pull.Number, edit)
+	pull, err := f.Repo.UpdatePullRequest(ctx, out.Pull.Number, edit)
 	if err != nil {
 		return intake.ForgeFailure(fmt.Sprintf("Pull request #%d cannot be updated", out.Pull.Number), err)
 	}
@@ -251,7 +251,7 @@ func (f Forge) notProposed(err error, p *Proposal, told description) error {
 func (f Forge) describeManualPull(p *Proposal, title string) string {
 	if f.Env.InActions() {
 		return fmt.Sprintf("once that is allowed the same event opens the pull request, or by hand: %s/%s/compare/%s...%s?expand=1",
-			f.ServerURL, f.Repository, url.PathEscape(p.Base.Branch), url.PathEscape(p.Task.Branch))
+			f.ServerURL, f.Name(), url.PathEscape(p.Base.Branch), url.PathEscape(p.Task.Branch))
 	}
 	draft := ""
 	if p.isDraft() {
@@ -259,7 +259,7 @@ func (f Forge) describeManualPull(p *Proposal, title string) string {
 	}
 	file := f.Record.Join(record.PullRequestFile)
 	return fmt.Sprintf("the body lies in %s; by hand: gh pr create --repo %s --base %s --head %s --title %s --body-file %s%s",
-		file, f.Repository, p.Base.Branch, p.Task.Branch, shellQuoted(title), shellQuoted(file), draft)
+		file, f.Name(), p.Base.Branch, p.Task.Branch, shellQuoted(title), shellQuoted(file), draft)
 }
 
 // shellQuoted is text as one word for a POSIX shell, on one line.

@@ -74,7 +74,7 @@ func (f Forge) requirePermitted(ctx context.Context, branch string, base gitops.
 	if err := f.requireTokenPush(ctx, branch, base); err != nil {
 		return err
 	}
-	rules, err := f.repository().PushRules(ctx, branch, there != nil)
+	rules, err := f.Repo.PushRules(ctx, branch, there != nil)
 	if err != nil {
 		return ctx.Err()
 	}
@@ -105,7 +105,7 @@ func (f Forge) refusedBy(rule forge.PushRule, known pushRefusal, branch string) 
 		what = fmt.Sprintf(what, rule.Pattern)
 	}
 	return outcome.Stopf(ended, reason, "The branch %s could not be pushed to %s: %s %s. To continue, %sgive another name as pull_request.branch, let the token's account bypass that rule, or leave the branch out of it.",
-		branch, f.Repository, rule.Setting, what, known.remedy)
+		branch, f.Name(), rule.Setting, what, known.remedy)
 }
 
 // requireTokenPush ends a run whose token may not push at all. Other failures are left to the push.

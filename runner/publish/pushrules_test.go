@@ -22,7 +22,7 @@ func TestRulesOnPushes(t *testing.T) {
 	signed := job.PullRequest{Commit: job.Commit{Sign: signSSH}}
 	byForge := job.PullRequest{Commit: job.Commit{Sign: signGitHub}}
 	titled := job.PullRequest{Title: "Greet"}
-	to := Forge{Publisher: Publisher{Repository: "octo/widgets"}}
+	to := Forge{Publisher{Project: Project{Repo: named{}}}}
 	seen := map[string]bool{}
 	for _, test := range []struct {
 		kind     string
@@ -101,3 +101,8 @@ func TestRulesThatAreNotTold(t *testing.T) {
 		w.must(err)
 	}
 }
+
+// named is a repository that has nothing but its name.
+type named struct{ forge.Repository }
+
+func (named) Name() string { return "octo/widgets" }

@@ -24,16 +24,16 @@ func (f Forge) requireGitPushTarget(ctx context.Context, branch string) error {
 		return err
 	}
 	others := slices.DeleteFunc(slices.Clone(urls), func(url string) bool {
-		return strings.EqualFold(intake.NameInURL(url, f.ServerURL), f.Repository)
+		return strings.EqualFold(intake.NameInURL(url, f.ServerURL), f.Name())
 	})
 	switch len(others) {
 	case 0:
 		return nil
 	case len(urls):
-		return pushElsewhere(urls[0], setting, "this run pushes to "+f.Repository+" on "+f.ServerURL,
+		return pushElsewhere(urls[0], setting, "this run pushes to "+f.Name()+" on "+f.ServerURL,
 			"change that setting, or leave the change in the checkout with --publish none")
 	}
-	f.Record.Warn("pushed_once", "Git would push to %.300s, too (%.300s). This run pushes to %s on %s alone.", strings.Join(others, " and "), setting, f.Repository, f.ServerURL)
+	f.Record.Warn("pushed_once", "Git would push to %.300s, too (%.300s). This run pushes to %s on %s alone.", strings.Join(others, " and "), setting, f.Name(), f.ServerURL)
 	return nil
 }
 

@@ -53,7 +53,7 @@ func newWorldOf(t *testing.T, bot string) *world {
 	w.git(w.dir, "commit", "--quiet", "--message=Begin")
 	w.git(w.dir, "remote", "add", "forge", w.repo.Dir)
 	w.git(w.dir, "push", "--quiet", "forge", "main")
-	w.Publisher = Publisher{Env: settings.Environment{"PATH=" + os.Getenv("PATH"), "GITHUB_TOKEN=" + f.Token, "GITHUB_REPOSITORY=octo/widgets"}, Repository: "octo/widgets", ServerURL: f.URL}
+	w.Publisher = Publisher{Project: w.project(), Env: settings.Environment{"PATH=" + os.Getenv("PATH"), "GITHUB_TOKEN=" + f.Token, "GITHUB_REPOSITORY=octo/widgets"}}
 	w.run("20260301T090000Z-0a1b2c3d")
 	return w
 }
@@ -153,9 +153,16 @@ func unpublished(p Proposal) Proposal {
 
 func (w *world) toForge() Forge {
 	w.t.Helper()
+	w.Project = w.project()
+	return Forge{w.Publisher}
+}
+
+// project is the repository with a new client of the forge.
+func (w *world) project() Project {
+	w.t.Helper()
 	client, err := github.New(github.Options{APIURL: w.forge.APIURL, ServerURL: w.forge.URL, Token: w.forge.Token})
 	w.must(err)
-	return Forge{Publisher: w.Publisher, Server: client}
+	return Project{Forge: client, Repo: client.Repository("octo/widgets"), ServerURL: w.forge.URL}
 }
 
 // here makes the repository of the forge the checkout's origin, as one on this machine.

@@ -103,7 +103,7 @@ func (k pins) asker() actions.Account {
 // verifyDestination verifies the proposal's destination from this half's knowledge and names the base branch.
 // told is the base branch that the bundle names, "" for a detached HEAD.
 func (k pins) verifyDestination(ctx context.Context, to publish.Forge, told string, p *publish.Proposal) error {
-	in := to.Server.Repository(to.Repository)
+	in := to.Repo
 	pull, err := k.readPull(ctx, in)
 	if err != nil {
 		return err

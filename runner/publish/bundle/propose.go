@@ -49,7 +49,7 @@ func (h SecondHalf) Propose(ctx context.Context, b Bundle) (to publish.Forge, p 
 	if p.Base, err = h.openBase(ctx, to, b.base()); err != nil {
 		return to, p, err
 	}
-	if err := h.adopt(ctx, b, known, to.Repository, &p); err != nil {
+	if err := h.adopt(ctx, b, known, to.Name(), &p); err != nil {
 		return to, p, err
 	}
 	if err := known.verifyDestination(ctx, to, b.View.Workspace.Base, &p); err != nil {
@@ -212,7 +212,7 @@ func mayFollow(base gitops.Base, now publish.BaseBranch) error {
 // a pull request and must have that base too.
 func (h SecondHalf) change(ctx context.Context, b Bundle, to publish.Forge, base gitops.Base) (*gitops.ChangeSet, error) {
 	if !b.hasChange() {
-		now, err := publish.LookUpBase(ctx, to.Server.Repository(to.Repository), base)
+		now, err := publish.LookUpBase(ctx, to.Repo, base)
 		if err == nil {
 			err = mayFollow(base, now)
 		}

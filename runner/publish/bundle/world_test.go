@@ -174,7 +174,7 @@ func (w *world) half(rec *record.Record) SecondHalf {
 		Record: rec, Workspace: space, Event: w.event,
 		Source: &settings.Source{Warn: rec.Warn, Given: settings.Given{Env: w.env, Set: w.set}},
 		Forge: func(*job.Job) (publish.Forge, error) {
-			return publish.Forge{Publisher: publish.Publisher{Record: rec, Workspace: space, Env: w.env, Repository: "octo/widgets", ServerURL: w.forge.URL}, Server: client}, nil
+			return publish.Forge{Publisher: publish.Publisher{Project: publish.Project{Forge: client, Repo: client.Repository("octo/widgets"), ServerURL: w.forge.URL}, Record: rec, Workspace: space, Env: w.env}}, nil
 		},
 	}
 }
