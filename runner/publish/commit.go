@@ -30,8 +30,7 @@ const (
 	committerEmail = "agent-ci@noreply.invalid"
 )
 
-// transcriptTrailer names in a commit the end of the chain of its transcript at
-// this moment.
+// transcriptTrailer is the trailer with the transcript's chain head at the time of the commit.
 const transcriptTrailer = "Agent-CI-Transcript"
 
 func (m Publisher) commitHere(ctx context.Context, p *Proposal, message string) (string, error) {
@@ -66,7 +65,7 @@ func (m Publisher) recordStep(step transcript.Publish) error {
 	return m.Record.Append(transcript.TypePublish, step)
 }
 
-// signature is who GIT_AUTHOR_… or GIT_COMMITTER_… names, else agent-ci.
+// signature returns the person in GIT_AUTHOR_… or GIT_COMMITTER_…, or else agent-ci.
 func (m Publisher) signature(role string, when time.Time) gitops.Signature {
 	name, email := m.Env.Get("GIT_"+role+"_NAME"), m.Env.Get("GIT_"+role+"_EMAIL")
 	return gitops.Signature{Name: cmp.Or(name, committerName), Email: cmp.Or(email, committerEmail), When: when}

@@ -49,7 +49,7 @@ type Publisher struct {
 	Workspace *workspace.Workspace // nil without a checkout
 	Env       settings.Environment
 
-	subject string // of the publication in the transcript, if it is not the change
+	subject string // of the publication in the transcript; "" for the run's change
 }
 
 func (m Publisher) publisher() Publisher { return m }
@@ -62,8 +62,7 @@ func (m Publisher) remote(url, token string) remote.Remote {
 	return remote.Remote{URL: url, Token: token, Path: path}
 }
 
-// adoptExisting takes what the branch holds for the publication: an earlier run, or another
-// one, published the same.
+// adoptExisting uses the branch's commit for the publication: another run published the same change.
 func (m Publisher) adoptExisting(ctx context.Context, p *Proposal, there *tip, out *Publication) error {
 	out.Commit, out.Branch, out.Unchanged = there.SHA, p.Task.Branch, true
 	return nil
@@ -72,7 +71,7 @@ func (m Publisher) adoptExisting(ctx context.Context, p *Proposal, there *tip, o
 // tip is the published branch's tip.
 type tip struct {
 	*forge.Commit
-	pushed bool // stands where a push goes, not in the checkout alone
+	pushed bool // it is in the repository that a push goes to
 }
 
 func tipOf(info *forge.Commit, pushed bool) *tip {

@@ -21,9 +21,8 @@ import (
 // moves are left to the merge.
 const maxRebases = 3
 
-// followBase puts the change on the newest commit of its base branch, each file merged
-// three ways, and verifies it there. What goes on top of a person's commits stays
-// there.
+// followBase merges the change onto the newest commit of its base branch, each file three ways, and verifies it
+// there. A change on a person's branch stays on their commits.
 func (f Forge) followBase(ctx context.Context, p *Proposal) error {
 	if p.Task.Mode == intake.Join {
 		return nil
@@ -108,7 +107,7 @@ func (f Forge) rebase(ctx context.Context, p *Proposal, now BaseBranch) error {
 	return f.Workspace.SaveChange(ctx, moved, base.SHA)
 }
 
-// mergeOnto is the change on the newest commit of its base branch.
+// mergeOnto returns the newest commit of the base branch, and the change merged onto it.
 func (f Forge) mergeOnto(ctx context.Context, p *Proposal, now BaseBranch) (base gitops.Base, moved *gitops.ChangeSet, err error) {
 	if err := f.Workspace.Fetch(ctx, f.Remote(), now.Tip, now.Relation != forge.Ahead); err != nil {
 		return base, nil, err

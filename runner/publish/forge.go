@@ -140,8 +140,8 @@ func (f Forge) afterLostRace(ctx context.Context, p *Proposal, failed error, out
 		"Another run of this task (%s) pushed to %s first, and its change is there.", now.Trailer(forge.TrailerRun), p.Task.Branch).Because(failed)
 }
 
-// followInCheckout puts the checkout on the branch that was pushed. Where the
-// change followed its base, the checkout stays where it was before the run.
+// followInCheckout switches the checkout to the pushed branch. It stays as before the run if the change
+// followed a moved base.
 func (f Forge) followInCheckout(ctx context.Context, p *Proposal, commit string, out *Publication) error {
 	if p.InCheckout != p.Change {
 		return nil

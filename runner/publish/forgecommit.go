@@ -29,8 +29,8 @@ func (f Forge) commit(ctx context.Context, p *Proposal) (sha string, there bool,
 	return sha, false, err
 }
 
-// commitOnForge lets the forge make the commit and sign it. What its API cannot do
-// is to be committed here instead, unsigned: sha is empty then.
+// commitOnForge lets the forge make and sign the commit. sha is empty if its API cannot: the commit is then made
+// here, unsigned.
 func (f Forge) commitOnForge(ctx context.Context, p *Proposal, message string) (sha string, err error) {
 	if path := fileUnfitForAPI(f.Workspace.Checkout(), p.Change.Files); path != "" {
 		f.warn(p, "unsigned", "The commit is not signed: GitHub's API cannot make one with the file %s.", workspace.JSONPath(path))
@@ -105,9 +105,8 @@ func (f Forge) storeBlob(ctx context.Context, file changeset.File) error {
 	return err
 }
 
-// treeEdits are the files as edits of the base's tree. What goes because
-// something else takes its place, a file for a folder or the other way round, is
-// not deleted besides.
+// treeEdits returns the changed files as edits of the base's tree. It deletes no file whose place a folder takes,
+// nor files of a folder whose place a file takes.
 func treeEdits(files []changeset.File) []forge.TreeEdit {
 	placed, folders := map[string]bool{}, map[string]bool{}
 	for _, f := range files {

@@ -15,21 +15,21 @@ import (
 // Answers is a model with recorded answers.
 type Answers struct {
 	answers  []*model.Response
-	failed   map[int][]*model.Failure // by how many answers came before: why another model went on
+	failed   map[int][]*model.Failure // by the number of answers before: failures after which a fallback model continued
 	next     int
 	Lacked   bool                   // one more was asked for
 	asks     bool                   // the run put its questions to people
 	prices   map[string]*price.List // of the models of the run
-	Hooks    *hooks.Hooks           // that say what they said; nil for none
+	Hooks    *hooks.Hooks           // with recorded answers; nil for none
 	agents   byAgent
-	scripted bool // the run had them of a scripted session
-	waits    bool // an agent was ended before it had another answer: it gets none
+	scripted bool // they come from a scripted session
+	waits    bool // the agent was stopped while it waited for the next answer
 }
 
 // byAgent maps agents' ids to their recorded answers.
 type byAgent map[string]*Answers
 
-// of are the answers of an agent.
+// of returns the answers of an agent, adding it if it is new.
 func (all byAgent) of(id string) *Answers {
 	if all[id] == nil {
 		all[id] = &Answers{failed: map[int][]*model.Failure{}}

@@ -25,7 +25,7 @@ type Poster struct {
 	Key       string // of the task
 	RunID     string
 	Snapshot  string // of what people wrote for the task
-	Commanded bool   // somebody asked for it, whatever was said before
+	Commanded bool   // a person asked, so earlier posts do not matter
 	Link      string // page of the CI run; may be empty
 }
 
@@ -42,8 +42,7 @@ type Posted struct {
 
 func (s Poster) repository() forge.Repository { return s.Server.Repository(s.On.Repository) }
 
-// RequireNotPosted ends a run whose like said it already, of the same commit or the same input,
-// before the model is asked.
+// RequireNotPosted ends a run before the model is asked, if an earlier run posted about the same commit or input.
 func (s Poster) RequireNotPosted(ctx context.Context) error {
 	if s.Commanded || s.Publish.As == job.AsLabels {
 		return nil
@@ -78,7 +77,7 @@ func (s Poster) PostFromFile(ctx context.Context, file string, all *hooks.Hooks,
 	return s.post(ctx, raw)
 }
 
-// post publishes the object that the agent gave. The same run says nothing twice.
+// post publishes the agent's object. A resumed run does not post again.
 func (s Poster) post(ctx context.Context, raw json.RawMessage) (*Posted, error) {
 	say := map[string]func(context.Context, json.RawMessage) (*Posted, error){
 		job.AsReview: s.review, job.AsLabels: s.label, job.AsComment: s.comment,
@@ -179,7 +178,7 @@ func (s Poster) intendedLabels() (labels []string, err error) {
 	return labels, err
 }
 
-// comment writes the comment, or brings the one that is there up to date.
+// comment creates or updates the comment.
 func (s Poster) comment(ctx context.Context, raw json.RawMessage) (*Posted, error) {
 	o, err := decode[commentObject](raw)
 	if err != nil {

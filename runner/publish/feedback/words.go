@@ -17,11 +17,11 @@ const (
 	maxFinding = 12_000
 )
 
-// noRoom is the end of a text that was cut because GitHub takes no more.
+// noRoom ends a text that was cut to GitHub's limit.
 const noRoom = "\n*There is no room for the rest; the run's output.json has all.*\n"
 
-// prose is a message of an agent as Markdown without effects: mentions, references, links and HTML
-// are text. It leaves out blocks beyond limit, and says so.
+// prose returns a message of an agent as Markdown in which mentions, references, links and HTML are text. It
+// drops blocks beyond limit, and says so.
 func prose(text string, limit int) string {
 	var b strings.Builder
 	left := limit - markdown.Units(noRoom)
@@ -77,10 +77,10 @@ func (s Poster) commentText(o commentObject) string {
 	return s.mark(s.Snapshot) + "\n" + prose(o.Comment, maxReview) + "\n" + s.footer("Written")
 }
 
-// ourLink is an address that can stand in Markdown as it is.
+// ourLink matches addresses that need no escaping in Markdown.
 var ourLink = regexp.MustCompile(`^https?://[\w.:/-]+$`)
 
-// footer says who speaks.
+// footer names agent-ci as the author, and warns that a model wrote the text.
 func (s Poster) footer(what string) string {
 	by := "agent-ci"
 	if ourLink.MatchString(s.Link) {
@@ -91,7 +91,7 @@ func (s Poster) footer(what string) string {
 
 func (s Poster) mark(input string) string { return intake.FeedbackMark(s.Key, input, s.RunID) }
 
-// sameWords says whether two texts differ in nothing but the run that wrote them.
+// sameWords reports whether two texts differ only in the run that wrote them.
 func sameWords(a, b string) bool {
 	plain := func(text string) string {
 		_, rest, _ := strings.Cut(strings.ReplaceAll(text, "\r\n", "\n"), "\n")

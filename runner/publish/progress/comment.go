@@ -17,20 +17,18 @@ import (
 )
 
 const (
-	progressEvery = 15 * time.Second // between two edits of it
-	progressWait  = 10 * time.Second // for one edit: it holds up the run
+	progressEvery = 15 * time.Second // between two edits
+	progressWait  = 10 * time.Second // bounds one edit, which delays the run
 )
 
-// How much of a plan and of a message it has room for, in UTF-16 code units;
-// eight of them may stand for one of the message.
+// Bounds of the comment's parts, in UTF-16 code units. Escaping may turn one unit of a message into eight.
 const (
 	progressPlan     = 24_000
 	progressMessage  = 4_000
-	progressFailures = 7_000 // for what commands that failed printed
+	progressFailures = 7_000 // for the output of failed commands
 )
 
-// comment is the one comment on an issue or pull request that shows how
-// far the run on it is.
+// comment is the comment on an issue or pull request that shows the progress of the run.
 type comment struct {
 	write func(ctx context.Context, body string) error
 	now   func() time.Time
@@ -39,13 +37,13 @@ type comment struct {
 	run      *transcript.Follower
 	stage    string
 	trace    string    // for a later run, not for people
-	shown    string    // the text that stands there
-	last     time.Time // when the last edit was over
-	failures int       // edits that failed since one that did not
+	shown    string    // the text on the forge
+	last     time.Time // end of the last edit
+	failures int       // failed edits in a row
 	err      error     // of the last edit
 }
 
-// otherAgents names the agents that are at work besides that of the run.
+// otherAgents names the working agents besides the run's own.
 func (c *comment) otherAgents() string {
 	var names []string
 	for _, a := range c.run.View().Agents {
@@ -67,9 +65,8 @@ var stages = map[transcript.Type]string{
 	transcript.TypePublish:      "publishing the change",
 }
 
-// applyEvent notes what an event tells and shows it, if the last edit is long enough
-// ago: longer each time that one failed, since a server that does not answer
-// holds up the run. The next event shows what was not.
+// applyEvent applies an event. It edits the comment if the last edit is long enough ago. Each failure in a row
+// doubles that time, because a server that does not answer delays the run.
 func (c *comment) applyEvent(e transcript.Event) {
 	_ = c.run.Apply(e) // an event that it cannot read changes nothing that is shown
 	if stage, known := stages[e.Type]; known {

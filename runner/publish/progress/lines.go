@@ -17,14 +17,14 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/actions"
 )
 
-// Watch shows the events of a run to who looks on: as lines of JSON, in words, as
-// the parts of a step's log, and in a comment. Its fields are nil where nobody does.
+// Watch shows the events of a run: as lines of JSON, as words on a terminal, as groups of a step's log, and in
+// a comment. A nil field shows nothing there.
 type Watch struct {
 	Events         io.Writer // gets each event as a line of JSON
 	Lines          io.Writer // gets lines for a person
 	Terminal       *Terminal // that Lines writes to; nil where that is none
 	Step           *actions.Step
-	NoRunDirectory bool // the run leaves nothing behind that its id would lead to
+	NoRunDirectory bool // the run leaves no directory, so its id is not shown
 
 	mu      sync.Mutex              // guards what follows, and Lines
 	current *status                 // nil before its first use
@@ -89,8 +89,8 @@ func (w *Watch) showEvent(e transcript.Event) {
 	w.draw()
 }
 
-// harmlessJSON writes the bracket of an old workflow command as its escape, which
-// means the same in a string of JSON.
+// harmlessJSON escapes the bracket that begins an old workflow command. In a JSON string the escape means the
+// same.
 func (w *Watch) harmlessJSON(line []byte) []byte {
 	if w.Step == nil {
 		return line
@@ -98,7 +98,7 @@ func (w *Watch) harmlessJSON(line []byte) []byte {
 	return bytes.ReplaceAll(line, []byte("##["), []byte(`##\u005b`))
 }
 
-// eventLine is the line of an event, behind the name of its agent where another one started that.
+// eventLine returns the line of an event, after the name of an agent that another agent started.
 func (w *Watch) eventLine(e transcript.Event) string {
 	line := lineOf(e) + w.usageSuffix(e)
 	if line == "" || e.Type == transcript.TypeAgentStarted {
@@ -141,10 +141,8 @@ func lineOf(e transcript.Event) string {
 	return Printable(line)
 }
 
-// Printable is text as one line for a terminal or a log, which it cannot steer and
-// where all of it can be seen: the words hold text of models, repositories and
-// commands. Ends of lines and tabs become blanks, other control characters are
-// shown as pictures, characters of format by their number.
+// Printable returns hostile text as one visible line that cannot control a terminal or log. Line ends and tabs
+// become blanks. It shows other control characters as pictures, and format characters by their number.
 func Printable(text string) string {
 	line := strings.Map(func(c rune) rune {
 		if c == '\n' || c == '\r' || c == '\t' {
@@ -155,10 +153,10 @@ func Printable(text string) string {
 	return markdown.Show(strings.ReplaceAll(line, "\x1b", "\u241b"))
 }
 
-// durations are what differs between two runs of a command that fails as before.
+// durations match what differs between two runs of a command that fails in the same way.
 var durations = lazyregexp.New(`\b[0-9]+(?:\.[0-9]+)? ?(?:[nuµm]?s|sec|seconds?)\b`)
 
-// seenBefore says whether the last output of that name was the same, durations aside.
+// seenBefore reports whether the last output of that name was the same except for durations.
 func (w *Watch) seenBefore(o timeline.Output) bool {
 	masked := durations().ReplaceAllString(o.Tail, "0 s")
 	before, known := w.outputs[o.Name]
@@ -169,8 +167,8 @@ func (w *Watch) seenBefore(o timeline.Output) bool {
 	return known && before == masked
 }
 
-// showOutput shows it below the line of its event: in a step as a part of the log that
-// is folded. What was shown already is named alone.
+// showOutput shows an output below the line of its event, in a step as a folded group. It only names one that
+// was shown before.
 func (w *Watch) showOutput(o timeline.Output) {
 	var text strings.Builder
 	title := Printable(o.Title())

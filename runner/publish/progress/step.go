@@ -22,8 +22,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/actions"
 )
 
-// Mask keeps values out of the log, of later steps too. A log that is redirected
-// to a file would hold them.
+// Mask masks values in the logs of this step and of later ones. A log in a file would contain them.
 func (w *Watch) Mask(hidden []secrets.Value) {
 	if w.Step == nil || !w.Step.Masks {
 		return
@@ -33,8 +32,7 @@ func (w *Watch) Mask(hidden []secrets.Value) {
 	}
 }
 
-// beginGroup begins a part of the log, which its first line opens, and with an empty title
-// ends the one that is open.
+// beginGroup ends the open group of the log, and begins one unless title is empty. The first line opens it.
 func (w *Watch) beginGroup(title string) {
 	if w.Step == nil || title == w.group {
 		return
@@ -45,7 +43,7 @@ func (w *Watch) beginGroup(title string) {
 	w.group, w.opened = title, false
 }
 
-// addToGroup adds lines to the part of the log that has begun.
+// addToGroup writes lines to the current group of the log.
 func (w *Watch) addToGroup(text string) {
 	if w.Lines == nil {
 		return
@@ -57,7 +55,7 @@ func (w *Watch) addToGroup(text string) {
 	w.written = time.Now()
 }
 
-// openGroup opens the part of the log that has begun, if it is not open.
+// openGroup opens the current group of the log, if it is not open.
 func (w *Watch) openGroup() {
 	if w.group != "" && !w.opened {
 		_ = w.Step.Log.Group(w.group)
@@ -70,8 +68,7 @@ type StepResult struct {
 	Result record.Result
 	Record *record.Record
 	Folder string // slash-separated, of the checkout, in which the checks ran
-	// Site is where what the run made on a forge has its pages, Artifacts the page of the
-	// files that the action uploads of the run.
+	// Site has the pages of the run's branch and pull request, Artifacts is the page of the uploaded files.
 	Site      transcript.Site
 	Artifacts string
 	// Refused marks the record of a rejected bundle.
@@ -181,7 +178,7 @@ func (t StepResult) summary() string {
 	return head + below + body.Outline(view, t.Site, summaryLimit)
 }
 
-// links are those that a reader wants first: the pull request, and the files of the run.
+// links returns links to the pull request and the files of the run.
 func (t StepResult) links() string {
 	var all []string
 	pull := t.Result.PullRequest
@@ -201,8 +198,7 @@ func (t StepResult) links() string {
 // annotationLevels maps outcomes to levels of annotations.
 var annotationLevels = map[outcome.Outcome]string{outcome.Changed: "notice", outcome.NoChanges: "notice", outcome.Skipped: "notice"}
 
-// annotations are the messages beside the run: how it ended, its warnings, and
-// where the failed checks point at.
+// annotations returns the run's end, its warnings, and the places that failed checks name.
 func (t StepResult) annotations() []actions.Annotation {
 	result := t.Result
 	all := []actions.Annotation{{Level: cmp.Or(annotationLevels[result.Outcome], "error"), Title: "agent-ci: " + string(result.Outcome), Message: result.Message}}
@@ -217,15 +213,14 @@ func (t StepResult) annotations() []actions.Annotation {
 	return all
 }
 
-// locationPattern is how compilers, linters and test programs say where: file:line:
-// message, or file:line:column: message.
+// locationPattern matches places as compilers, linters and test programs print them: file:line: message, or
+// file:line:column: message.
 var locationPattern = lazyregexp.New(`(?m)^[ \t]*([\w./@+-]{1,200}):([1-9][0-9]{0,6})(?::([1-9][0-9]{0,4}))?:[ \t]+(\S.{0,500})$`)
 
-// most annotations that are made of one check.
+// maxPlaces bounds the annotations of one check.
 const maxPlaces = 9
 
-// placesIn reads the end of a failed check's log for places in files of the
-// change or the base.
+// placesIn returns the places that the end of a failed check's log names.
 func (t StepResult) placesIn(row transcript.VerifyRow) []actions.Annotation {
 	tail, err := t.Record.Tail(row.Log, 256<<10)
 	if err != nil {

@@ -18,8 +18,8 @@ import (
 	"github.com/agent-ci/agent-ci/tools/memory"
 )
 
-// Publish opens a pull request of its own for the lessons that the model proposed, where the job
-// wants that, once the change of the run is published, or there is none. It ends no run.
+// Publish opens a separate pull request for the proposed lessons, if the job wants one and the run's change is
+// published or empty. A failure is a warning.
 func (l *Lessons) Publish(ctx context.Context, to publish.Destination, p publish.Proposal, done publish.Publication) {
 	if l.job.Memory.Propose != job.ProposeAlone || len(l.proposed) == 0 || !p.Change.Empty() && done.Commit == "" {
 		return

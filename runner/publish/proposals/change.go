@@ -23,8 +23,8 @@ import (
 // filed are the lessons in a change's file.
 type filed struct {
 	there bool            // the change has the file
-	ours  bool            // as the runner writes it: as in the base, with nothing but proposed lessons behind
-	added []memory.Lesson // these
+	ours  bool            // the runner could have written it: the base's file with proposed lessons appended
+	added []memory.Lesson // the appended lessons
 }
 
 // hasFile says whether a change has the file of lessons.
@@ -134,9 +134,8 @@ func (l *Lessons) Brought(change *gitops.ChangeSet) (*transcript.Lessons, error)
 	return &transcript.Lessons{File: lessons.Path, In: transcript.LessonsInChange, Lessons: recorded(found.added)}, nil
 }
 
-// add has the change that the agent left hold the lessons that it proposed, in what the
-// agent works in, so that checks see them and the change is one. A file that the agent changed
-// itself stays, to be refused.
+// add writes the proposed lessons to the work tree, so that they are part of the change and checks see them.
+// A file that the agent changed itself stays, and is refused later.
 func (l *Lessons) add(ctx context.Context, change *gitops.ChangeSet) (*gitops.ChangeSet, error) {
 	if l.job.Memory.Propose != job.ProposeInChange || l.postsFeedback {
 		return change, nil

@@ -21,7 +21,7 @@ type Attempt struct {
 
 	thread *thread
 	record *record.Record
-	bounds job.Repair
+	bounds job.Repair // of the job
 }
 
 // NewAttempt returns the attempt for a repair request and adds its red checks to source. For other tasks it

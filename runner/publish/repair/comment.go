@@ -24,22 +24,22 @@ type thread struct {
 	Redact     func(string) string
 
 	id          int64  // of the comment; 0 for none
-	shown       string // in the posted comment
-	storedState state  // that stands there
+	shown       string // text of the posted comment
+	storedState state  // in the posted comment
 	now         state
 	redSummary  string
 	sentences   []string
 	end         string
-	left        string
+	remaining   string // for a person
 }
 
 // state is the comment's hidden data for later runs.
 type state struct {
 	head     string
-	run      string // that wrote it
+	run      string // the comment's last writer
 	attempts int
 	spentUSD float64
-	rerun    bool // was asked for
+	rerun    bool // of the failed jobs was requested
 }
 
 var stateMark = lazyregexp.New(`<!-- agent-ci: repair of ([0-9a-f]{40,64}) by ([0-9A-Za-z._-]{1,100}) attempts=([0-9]{1,10}) spent=([0-9]{1,9}\.[0-9]{4}) rerun=(true|false) -->`)
@@ -77,8 +77,8 @@ func (t *thread) read(ctx context.Context) error {
 }
 
 // describeCase prepares the comment's state and its list of failed checks.
-func (t *thread) describeCase(c *Case, spent bounds) {
-	t.now = state{head: c.Head, run: t.Run, attempts: spent.Attempts, spentUSD: spent.Spent, rerun: t.storedState.head == c.Head && t.storedState.rerun}
+func (t *thread) describeCase(c *Case, last intake.Repair) {
+	t.now = state{head: c.Head, run: t.Run, attempts: last.Attempt, spentUSD: last.Spent, rerun: t.storedState.head == c.Head && t.storedState.rerun}
 	var b strings.Builder
 	fmt.Fprintf(&b, "**Checks on %s**\n\n", gitops.Short(c.Head))
 	for _, red := range c.Red {
@@ -121,7 +121,7 @@ func (t *thread) listRemaining(c *Case) {
 	if c.ConflictsWithBase {
 		all = append(all, "the conflict with "+markdown.Text(c.Pull.Base))
 	}
-	t.left = "Left for a person: " + strings.Join(all, ", ") + "."
+	t.remaining = "Left for a person: " + strings.Join(all, ", ") + "."
 }
 
 // attempt announces the agent before it starts, so a killed attempt counts. Of two concurrent runs,
@@ -219,8 +219,8 @@ func (t *thread) text() string {
 		end += " (" + markdown.Link{Name: "run", Address: t.Link}.String() + ")"
 	}
 	paragraphs = append(paragraphs, end)
-	if t.left != "" {
-		paragraphs = append(paragraphs, t.left)
+	if t.remaining != "" {
+		paragraphs = append(paragraphs, t.remaining)
 	}
 	if t.now.spentUSD > 0 {
 		paragraphs = append(paragraphs, spentSoFar(t.now.spentUSD))

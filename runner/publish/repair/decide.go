@@ -13,21 +13,15 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
-// bounds count the attempts and dollars spent on a pull request so far.
-type bounds struct {
-	Attempts int
-	Spent    float64
-}
-
-// readBounds reads them from the head commit and, for attempts without a push, from the comment if it
-// is about the same head.
-func readBounds(head *forge.Commit, noted state) bounds {
-	b := bounds{}
-	b.Attempts, b.Spent = intake.ParseTrailers(head)
+// lastAttempt returns the last attempt and the cost of all attempts, by the head commit and, for attempts
+// without a push, by the comment if it is about the same head.
+func lastAttempt(head *forge.Commit, noted state) intake.Repair {
+	last := intake.Repair{Head: head.SHA}
+	last.Attempt, last.Spent = intake.ParseTrailers(head)
 	if noted.head == head.SHA {
-		b.Attempts, b.Spent = max(b.Attempts, noted.attempts), max(b.Spent, noted.spentUSD)
+		last.Attempt, last.Spent = max(last.Attempt, noted.attempts), max(last.Spent, noted.spentUSD)
 	}
-	return b
+	return last
 }
 
 // Plan is the next attempt with its remaining budget.
@@ -42,8 +36,8 @@ func (t *thread) decide(ctx context.Context, c *Case, head *forge.Commit, allowe
 	if err := t.read(ctx); err != nil {
 		return nil, err
 	}
-	spent := readBounds(head, t.storedState)
-	t.describeCase(c, spent)
+	last := lastAttempt(head, t.storedState)
+	t.describeCase(c, last)
 	end := func(reason, format string, args ...any) (*Plan, error) {
 		stop := outcome.Stopf(outcome.Skipped, reason, format, args...)
 		if len(c.Red)+len(c.OnBase) == 0 && !c.ConflictsWithBase && t.id == 0 {
@@ -75,18 +69,19 @@ func (t *thread) decide(ctx context.Context, c *Case, head *forge.Commit, allowe
 		}
 	}
 	switch {
-	case spent.Attempts >= allowed.Attempts:
+	case last.Attempt >= allowed.Attempts:
 		t.listRemaining(c)
 		return end("repair_limit", "%s of %d to repair %s are used up (repair.attempts); it is left to a person: %s.",
-			outcome.CountNoun(spent.Attempts, "attempt"), allowed.Attempts, pull, c.Pull.URL)
-	case allowed.CostUSD > 0 && spent.Spent >= allowed.CostUSD:
+			outcome.CountNoun(last.Attempt, "attempt"), allowed.Attempts, pull, c.Pull.URL)
+	case allowed.CostUSD > 0 && last.Spent >= allowed.CostUSD:
 		t.listRemaining(c)
 		return end("repair_limit", "Attempts to repair %s have cost $%.2f of $%.2f (repair.cost_usd); it is left to a person: %s.",
-			pull, spent.Spent, allowed.CostUSD, c.Pull.URL)
+			pull, last.Spent, allowed.CostUSD, c.Pull.URL)
 	}
-	plan := &Plan{Attempt: intake.Repair{Head: c.Head, Attempt: spent.Attempts + 1, Spent: spent.Spent}}
+	plan := &Plan{Attempt: last}
+	plan.Attempt.Attempt++
 	if allowed.CostUSD > 0 {
-		plan.RemainingUSD = allowed.CostUSD - spent.Spent
+		plan.RemainingUSD = allowed.CostUSD - last.Spent
 	}
 	return plan, nil
 }

@@ -177,12 +177,12 @@ func TestTheLargerCountHolds(t *testing.T) {
 		"a count that is none":   {"Agent-CI-Repair: -1\n", "", 1<<31 - 1, 0},
 		"a comment that is none": {"", "<!-- agent-ci: repair of x by a attempts=9 spent=1 rerun=true -->", 0, 0},
 	} {
-		got := readBounds(head(c.trailers), readState(c.comment))
-		if got.Attempts != c.attempts || got.Spent != c.spent {
+		got := lastAttempt(head(c.trailers), readState(c.comment))
+		if got.Attempt != c.attempts || got.Spent != c.spent {
 			t.Errorf("%s: %+v", name, got)
 		}
 	}
-	if got := readBounds(head("Agent-CI-Spent: NaN\n"), state{}); !(got.Spent > 1e7) {
+	if got := lastAttempt(head("Agent-CI-Spent: NaN\n"), state{}); !(got.Spent > 1e7) {
 		t.Errorf("an amount that is none: %+v", got)
 	}
 }

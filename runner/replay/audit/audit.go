@@ -37,8 +37,7 @@ type Replay struct {
 	Checks []transcript.VerifyRow
 }
 
-// Requests builds each request from the events, compares its digest, and gives how
-// many there are.
+// Requests rebuilds each request from the events and compares its digest. number counts the requests.
 func (r Record) Requests() (found Differences, number int, err error) {
 	all := map[string]*model.RequestRebuilder{} // by agent
 	_, err = r.Survey(func(_ *transcript.View, e transcript.Event) error {
@@ -311,8 +310,8 @@ func (r Record) checkReason(found *Differences) {
 	}
 }
 
-// Patch compares the patch of the change with its digest. Who published a bundle wrote
-// it anew.
+// Patch compares the patch of the change with its digest. It skips the patch of a published bundle, which the
+// second half rewrote.
 func (r Record) Patch(ctx context.Context) (found Differences, err error) {
 	change := r.Work.Change
 	if change == nil || r.ChangeMoved() || r.Has(record.PublishFile) || !r.Has(change.Patch) {
