@@ -41,12 +41,10 @@ func runTargets(ctx context.Context, p process, c *openedCampaign) (status int, 
 			return err
 		}
 		_, err = here.Run(ctx, o)
-		if stop := (*outcome.Stop)(nil); errors.As(err, &stop) {
+		if stop, is := errors.AsType[*outcome.Stop](err); is {
 			status = stop.ExitCode()
-			err = nil
 			fmt.Fprintln(p.stderr, "The campaign was interrupted; its runs resume with the next agent-ci campaign run.")
-		}
-		if err != nil {
+		} else if err != nil {
 			return err
 		}
 		now := c.status(p, l.State, plan)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/agent-ci/agent-ci/runner/publish/artifact"
@@ -163,11 +164,8 @@ func verifyRun(ctx context.Context, p process, dir string) int {
 		return failed(p, "report", err)
 	}
 	fmt.Fprintf(p.stderr, "the chain is whole and ends in %s\n", checked.Head)
-	for _, note := range checked.Notes {
-		fmt.Fprintln(p.stderr, progress.Printable(note))
-	}
-	for _, wrong := range checked.Wrong {
-		fmt.Fprintln(p.stderr, progress.Printable(wrong))
+	for _, line := range slices.Concat(checked.Notes, checked.Wrong) {
+		fmt.Fprintln(p.stderr, progress.Printable(line))
 	}
 	if len(checked.Wrong) > 0 {
 		return exitFailed
