@@ -91,10 +91,8 @@ func completion(flags *flagSet) runFunc {
 		if answer == "" {
 			return flags.wrong(p, "it takes the name of a shell: bash, zsh or fish")
 		}
-		if _, err := io.WriteString(p.stdout, answer); err != nil {
-			return exitFailed
-		}
-		return exitOK
+		_, err := io.WriteString(p.stdout, answer)
+		return written(err)
 	}
 }
 
@@ -127,20 +125,17 @@ func complete(line []string) candidates {
 	}
 	before = slices.DeleteFunc(slices.Clone(before), func(word string) bool { return word == "=" })
 	if len(before) == 0 || len(before) == 1 && before[0] == "help" {
-		return anyOf(current, commandWords()...)
+		words := []candidate{{"help", "show how a command is called"}}
+		for i, c := range commands() {
+			words = slices.Insert(words, i, candidate{c.name, c.about})
+		}
+		return anyOf(current, words...)
 	}
 	i := slices.IndexFunc(commands(), func(c command) bool { return c.name == before[0] })
 	if i < 0 {
 		return candidates{kind: "words"}
 	}
 	return commands()[i].complete(before[1:], current)
-}
-
-func commandWords() (all []candidate) {
-	for _, c := range commands() {
-		all = append(all, candidate{c.name, c.about})
-	}
-	return append(all, candidate{"help", "show how a command is called"})
 }
 
 // complete returns the candidates after a command's words.

@@ -32,10 +32,7 @@ func explain(ctx context.Context, p process, mode string, files, argv []string) 
 		fmt.Fprintf(p.stderr, "agent-ci sandbox: the rules cannot be used:\n%v\n", err)
 		return exitInvalid
 	}
-	if writeJSON(p.stdout, commandsIn(mode, set).Decide(requested(argv))) != nil {
-		return exitFailed
-	}
-	return exitOK
+	return written(writeJSON(p.stdout, commandsIn(mode, set).Decide(requested(argv))))
 }
 
 // requested returns the request for a command. A single word with blanks is a script.

@@ -176,6 +176,14 @@ func overview() string {
 	return s.String()
 }
 
+// written returns the exit status of a command that only writes to standard output.
+func written(err error) int {
+	if err != nil {
+		return exitFailed
+	}
+	return exitOK
+}
+
 func writeJSON(w io.Writer, v any) error {
 	enc := json.NewEncoder(w)
 	enc.SetIndent("", "  ")

@@ -78,10 +78,8 @@ func report(flags *flagSet) runFunc {
 				return failed(p, "report", err)
 			}
 		}
-		if _, err := fmt.Fprint(p.stdout, shown); err != nil {
-			return exitFailed
-		}
-		return exitOK
+		_, err := fmt.Fprint(p.stdout, shown)
+		return written(err)
 	}
 }
 

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/agent-ci/agent-ci/gitops/changeset"
 	"github.com/agent-ci/agent-ci/runner"
 	"github.com/agent-ci/agent-ci/runner/publish"
 	"github.com/agent-ci/agent-ci/runner/publish/progress"
@@ -209,14 +208,11 @@ func showChange(out io.Writer, r record.Result) {
 			fmt.Fprintf(out, "  … %d more files\n", len(r.Stat)-maxFiles)
 			break
 		}
-		fmt.Fprintln(out, "  "+statLine(f))
+		size := fmt.Sprintf("+%d -%d", f.Insertions, f.Deletions)
+		if f.Binary {
+			size = "(binary)"
+		}
+		fmt.Fprintf(out, "  %s %s %s\n", f.Status, markdown.FileName(f.Path), size)
 	}
 	fmt.Fprintf(out, "  %s, +%d -%d\n", outcome.CountNoun(r.Changes.Files, "file"), r.Changes.Insertions, r.Changes.Deletions)
-}
-
-func statLine(f changeset.File) string {
-	if f.Binary {
-		return fmt.Sprintf("%s %s (binary)", f.Status, markdown.FileName(f.Path))
-	}
-	return fmt.Sprintf("%s %s +%d -%d", f.Status, markdown.FileName(f.Path), f.Insertions, f.Deletions)
 }

@@ -127,10 +127,7 @@ func showRuns(p process, machine runs.Machine, f runsFlags) int {
 		if list == nil {
 			list = []runs.Run{}
 		}
-		if err := writeJSON(p.stdout, runsList{Version: 1, Runs: list}); err != nil {
-			return exitFailed
-		}
-		return exitOK
+		return written(writeJSON(p.stdout, runsList{Version: 1, Runs: list}))
 	}
 	if len(list) == 0 {
 		folder, _ := machine.Path() // List has found it

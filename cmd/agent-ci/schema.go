@@ -24,13 +24,11 @@ const wantFile = "it takes the kind of a file: job or campaign"
 
 func schema(flags *flagSet) runFunc {
 	return func(_ context.Context, p process, rest []string) int {
-		written, known := map[string]func() []byte{"job": job.Format().Schema, "campaign": spec.Format().Schema}[append(rest, "job")[0]]
+		print, known := map[string]func() []byte{"job": job.Format().Schema, "campaign": spec.Format().Schema}[append(rest, "job")[0]]
 		if !known {
 			return flags.wrong(p, wantFile)
 		}
-		if _, err := p.stdout.Write(written()); err != nil {
-			return exitFailed
-		}
-		return exitOK
+		_, err := p.stdout.Write(print())
+		return written(err)
 	}
 }

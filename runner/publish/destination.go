@@ -120,7 +120,13 @@ func (m Publisher) push(ctx context.Context, p *Proposal, to remote.Remote, comm
 		return err
 	}
 	options := remote.PushOptions{Branch: branch, Commit: commit, From: from, Expected: before.lease()}
-	if err := workspace.RetryUnreachable(ctx, func() error { return m.pushOnce(ctx, p.Change, to, options) }); err != nil {
+	pushOnce := func() error {
+		if err := m.uploadLFS(ctx, p.Change, to, branch); err != nil {
+			return err
+		}
+		return remote.Push(ctx, to, options)
+	}
+	if err := workspace.RetryUnreachable(ctx, pushOnce); err != nil {
 		return workspace.RemoteFailure(fmt.Sprintf("The branch %s cannot be pushed to %s", branch, to.Name()), err)
 	}
 	return m.recordPushed(branch, commit, to, out)
@@ -146,13 +152,6 @@ func (m Publisher) commandsMayWrite(p *Proposal, path string) bool {
 	root := m.Workspace.Root()
 	folders := append(m.Env.Absolute(root, p.Job.Policy.Writable), root)
 	return slices.ContainsFunc(folders, func(folder string) bool { return gitops.PassesThrough(path, folder) })
-}
-
-func (m Publisher) pushOnce(ctx context.Context, change *gitops.ChangeSet, to remote.Remote, options remote.PushOptions) error {
-	if err := m.uploadLFS(ctx, change, to, options.Branch); err != nil {
-		return err
-	}
-	return remote.Push(ctx, to, options)
 }
 
 // uploadLFS uploads Git LFS contents, without which a pushed branch cannot be checked out.

@@ -289,7 +289,9 @@ func (a *archive) unpack(ctx context.Context, dir *record.Directory) (*Fetched, 
 			taken[told.Path] = true
 		}
 	}
-	f.noteOthers(a.unusedFiles(taken))
+	if names := a.unusedFiles(taken); len(names) > 0 {
+		f.Notes = append(f.Notes, fmt.Sprintf("Left out (%s), since the transcript does not tell what is in them, or nothing here needs them: %s.", transcript.Count(len(names), "file"), list(names)))
+	}
 	return f, nil
 }
 
@@ -336,13 +338,6 @@ func (f *Fetched) check(dir *record.Directory) (err error) {
 		return refused("%s", outcome.WithoutFullStop(err))
 	}
 	return nil
-}
-
-// noteOthers records files without a digest or not kept.
-func (f *Fetched) noteOthers(names []string) {
-	if len(names) > 0 {
-		f.Notes = append(f.Notes, fmt.Sprintf("Left out (%s), since the transcript does not tell what is in them, or nothing here needs them: %s.", transcript.Count(len(names), "file"), list(names)))
-	}
 }
 
 // noteContradictions records contradictions between the transcript and the requested run. Agreement proves

@@ -105,9 +105,6 @@ func (h *Run) note(known *transcript.View, e transcript.Event) (err error) {
 // Worked reports whether the agent had begun.
 func (h *Run) Worked() bool { return h.conversation.Turns() > 0 }
 
-// endedCleanly reports whether the run ended and saved its work outside of its work tree.
-func (h *Run) endedCleanly() bool { return h.Finished != nil && !h.workOnlyInTree }
-
 // Assigned returns the run's task without its results.
 func (h *Run) Assigned() intake.Task {
 	t := intake.Recorded(h.View.Task)
@@ -134,7 +131,7 @@ func (h *Run) RequestedOn() form.Issue {
 // ForWorkspace is the run for the workspace.
 func (h *Run) ForWorkspace() workspace.ResumedRun {
 	return workspace.ResumedRun{
-		Workspace: h.Workspace, AgentBegan: h.Worked(), Stopped: h.endedCleanly(), BeganWithPull: h.ContinuesPull(), OnPullHead: h.onPullHead(),
+		Workspace: h.Workspace, AgentBegan: h.Worked(), Stopped: h.Finished != nil && !h.workOnlyInTree, BeganWithPull: h.ContinuesPull(), OnPullHead: h.onPullHead(),
 		InOverlay: h.Policy.WorkTree == confine.InOverlay, HasTree: h.hasTree,
 	}
 }
