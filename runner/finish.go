@@ -46,14 +46,14 @@ func (r *runner) reportToStep(result *record.Result) {
 	if site == (transcript.Site{}) { // what a transcript names is not believed here
 		site = transcript.Site{Server: r.env.Get("GITHUB_SERVER_URL"), Repository: r.env.Get("GITHUB_REPOSITORY")}
 	}
-	told := progress.StepResult{
+	step := progress.StepResult{
 		Result: *result, Record: r.rec, Site: site, Artifacts: r.env.Artifacts(),
 		Refused: r.end.bundle && result.TranscriptSHA256 == "",
 	}
 	if a.settings != nil {
-		told.Folder = a.job().Repository.Path
+		step.Folder = a.job().Repository.Path
 	}
-	if err := r.watch.ReportToStep(told); err != nil {
+	if err := r.watch.ReportToStep(step); err != nil {
 		result.Errors = append(result.Errors, r.rec.Redact(err.Error()))
 	}
 }

@@ -31,7 +31,7 @@ func (r *runner) enter(ctx context.Context, a *assignment, ws *workspace.Workspa
 		}
 	}
 	if a.task.Mode == intake.Join {
-		r.forgePublisher(a.project, ws).ReportLostCommit(ctx, a.task.Pull)
+		publish.Forge{Publisher: r.publisher(a.project, ws)}.ReportLostCommit(ctx, a.task.Pull)
 	}
 	if err := a.source.CheckNotDone(ctx, a.task, base.Branch, base.SHA); err != nil {
 		return nil, err

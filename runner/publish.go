@@ -74,14 +74,14 @@ func (r *runner) publishBundle(ctx context.Context, asked *request, b bundle.Bun
 	}
 	a := &assignment{request: asked}
 	r.end.assignment = a
-	half := bundle.SecondHalf{
+	second := bundle.SecondHalf{
 		Record: r.rec, Workspace: ws, Source: r.source, Event: intake.ReadEvent(ctx, intake.Around(r.env)), Operator: asked.operator,
 		Forge: func(j *job.Job) (to publish.Forge, err error) {
 			a.project, err = publish.FindProject(r.env, r.version, intake.Naming{Job: j, Event: intake.Event{Surroundings: intake.Around(r.env)}, Origin: ws.Checkout().Origin()}, asked.publish)
 			return publish.Forge{Publisher: r.publisher(a.project, ws)}, err
 		},
 	}
-	_, p, err := half.Propose(ctx, b)
+	_, p, err := second.Propose(ctx, b)
 	a.task = p.Task
 	if p.Job != nil {
 		a.settings = &settings.Settings{Job: *p.Job}
@@ -92,7 +92,7 @@ func (r *runner) publishBundle(ctx context.Context, asked *request, b bundle.Bun
 	if err != nil {
 		return err
 	}
-	if at.lessons, err = half.Admit(ctx, b, &p); err != nil {
+	if at.lessons, err = second.Admit(ctx, b, &p); err != nil {
 		return err
 	}
 	if b.View.Baseline != nil {

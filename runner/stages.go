@@ -335,11 +335,11 @@ func (r *runner) reportRecipe(ctx context.Context, w work, words string) error {
 	if err := w.agent.SaveUncalledChange(ctx, w.change); err != nil {
 		return err
 	}
-	told := r.checks(ctx, w).RecipeWords()
+	message := r.checks(ctx, w).RecipeWords()
 	if words != "" {
-		told += "\n\n" + words
+		message += "\n\n" + words
 	}
-	return w.agent.Tell(told)
+	return w.agent.Tell(message)
 }
 
 // takeTurns lets the agent work until it ends, or a budget ends it.
@@ -412,8 +412,8 @@ func (r *runner) reportRefusal(ctx, untimed context.Context, w work) (bool, erro
 		return false, nil
 	}
 	if w.job().VerifyAttempts > 0 && w.stopped == nil {
-		if told, failed := w.agent.ReportRefused(stop.Message); failed != nil || told {
-			return told, failed
+		if again, failed := w.agent.ReportRefused(stop.Message); failed != nil || again {
+			return again, failed
 		}
 	}
 	return false, stop
@@ -430,8 +430,8 @@ func (r *runner) reportClaims(ctx context.Context, w work) (work, bool, error) {
 		return w, false, err
 	}
 	if len(names) > 0 {
-		told, err := w.agent.ReportClaims("It names what is neither in your change nor in your calls: " + markdown.SomeFiles(names) + ".")
-		return w, told, err
+		again, err := w.agent.ReportClaims("It names what is neither in your change nor in your calls: " + markdown.SomeFiles(names) + ".")
+		return w, again, err
 	}
 	w.founded = w.change
 	return r.registerWork(w), false, nil
@@ -449,8 +449,8 @@ func (r *runner) reportChecks(ctx context.Context, w work, attempt int) (work, b
 		if words == "" {
 			return w, false, nil
 		}
-		told, err := agent.ReportUnproven(words)
-		return w, told, err
+		again, err := agent.ReportUnproven(words)
+		return w, again, err
 	}
 	if w.stopped = agent.NearlySpent(); w.stopped != nil {
 		return r.registerWork(w), false, nil

@@ -101,8 +101,8 @@ func (f Forge) rebase(ctx context.Context, p *Proposal, now BaseBranch) error {
 		}
 	}
 	if p.InCheckout == nil { // the closed transcript has the digest of the old pack
-		kept, err := f.Workspace.WritePatch(ctx, moved, base.SHA)
-		return cmp.Or(err, f.Record.Append(transcript.TypeChange, kept))
+		patch, err := f.Workspace.WritePatch(ctx, moved, base.SHA)
+		return cmp.Or(err, f.Record.Append(transcript.TypeChange, patch))
 	}
 	return f.Workspace.SaveChange(ctx, moved, base.SHA)
 }

@@ -23,7 +23,7 @@ func (l Local) RequirePublishable(ctx context.Context, branch string, _ gitops.B
 
 // tip looks into the repositories on this machine.
 func (l Local) tip(ctx context.Context, branch string) (*tip, error) {
-	here, err := l.Workspace.Checkout().Tip(ctx, branch)
+	head, err := l.Workspace.Checkout().Tip(ctx, branch)
 	if err != nil {
 		return nil, fmt.Errorf("look up branch %s: %w", branch, err)
 	}
@@ -32,12 +32,12 @@ func (l Local) tip(ctx context.Context, branch string) (*tip, error) {
 		return nil, err
 	}
 	path, local := to.Local()
-	if !local || here != nil && !here.Ours() {
-		return tipOf(here, false), nil
+	if !local || head != nil && !head.Ours() {
+		return tipOf(head, false), nil
 	}
 	there, err := gitops.ReadTip(ctx, path, branch)
 	if err != nil || there == nil { // a push will say what is wrong with it
-		return tipOf(here, false), nil
+		return tipOf(head, false), nil
 	}
 	return tipOf(there, true), nil
 }

@@ -118,22 +118,22 @@ const GoneTree = "the replay's temporary tree"
 
 // Sentence describes the change's place and the next step. where names the checkout.
 func (p *Publication) Sentence(where string) string {
-	said, next := p.describePlace(where)
+	place, next := p.describePlace(where)
 	switch {
 	case p.Commit != "" && !p.Table.Passed:
-		said += ". Do not merge it."
+		place += ". Do not merge it."
 	case next == "":
-		said += "."
+		place += "."
 	case p.Draft:
-		said += ". Before you merge it, read in the body why it would be a draft."
+		place += ". Before you merge it, read in the body why it would be a draft."
 	default:
-		said += "; " + next + "."
+		place += "; " + next + "."
 	}
-	return strings.TrimSpace(said + " " + p.whyNotSwitched)
+	return strings.TrimSpace(place + " " + p.whyNotSwitched)
 }
 
 // describePlace describes the change's place, without a full stop, and a person's next step, or "".
-func (p *Publication) describePlace(where string) (said, next string) {
+func (p *Publication) describePlace(where string) (place, next string) {
 	short := gitops.Short(p.Commit)
 	switch {
 	case p.Commit == "" && where == GoneTree:

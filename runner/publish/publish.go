@@ -128,7 +128,7 @@ func askPublishHooks(ctx context.Context, to Destination, p *Proposal, out *Publ
 		return nil
 	}
 	m := to.publisher()
-	told, err := m.describe(p, m.BodyOptions(p), out)
+	text, err := m.describe(p, m.BodyOptions(p), out)
 	if err != nil {
 		return err
 	}
@@ -137,7 +137,7 @@ func askPublishHooks(ctx context.Context, to Destination, p *Proposal, out *Publ
 		return fmt.Errorf("write the diff of the change: %w", err)
 	}
 	d := hooks.Draft{
-		Base: p.Base.Branch, BaseSHA: p.Base.SHA, Branch: p.Task.Branch, To: m.Mode, As: "pull_request", Title: told.title, Body: told.Body, Labels: append([]string{}, p.Job.PullRequest.Labels...),
+		Base: p.Base.Branch, BaseSHA: p.Base.SHA, Branch: p.Task.Branch, To: m.Mode, As: "pull_request", Title: text.title, Body: text.Body, Labels: append([]string{}, p.Job.PullRequest.Labels...),
 		Draft: p.isDraft(), Diff: diff.String(),
 	}
 	for _, file := range p.Change.Files {
@@ -148,8 +148,8 @@ func askPublishHooks(ctx context.Context, to Destination, p *Proposal, out *Publ
 
 // Lessons opens or updates a separate pull request for lessons, on a branch named by their content.
 // It takes author, change and base from p. A closed one stays closed: that is an answer.
-func Lessons(ctx context.Context, to Forge, p Proposal, told transcript.Lessons, name string) error {
-	p.Summary, p.Stopped, p.InCheckout, p.EarlierCommit, p.described = "", nil, nil, "", described{lessons: &told}
+func Lessons(ctx context.Context, to Forge, p Proposal, lessons transcript.Lessons, name string) error {
+	p.Summary, p.Stopped, p.InCheckout, p.EarlierCommit, p.described = "", nil, nil, "", described{lessons: &lessons}
 	p.Table = transcript.Verify{Passed: true}
 	p.Task = intake.Task{Key: name, Branch: intake.BranchPrefix + name, Actor: p.Task.Actor, ActorID: p.Task.ActorID}
 	to.subject = transcript.OfLessons

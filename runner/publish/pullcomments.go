@@ -26,19 +26,19 @@ func (f Forge) ownComments(ctx context.Context, pull *forge.PullRequest) ([]forg
 
 // putComments updates earlier runs' comments to the description: it edits different ones, adds
 // more, and deletes the rest. After a failure it returns a self-contained, unfinished body.
-func (f Forge) putComments(ctx context.Context, p *Proposal, told description, out *Publication) description {
+func (f Forge) putComments(ctx context.Context, p *Proposal, text description, out *Publication) description {
 	there, err := f.commentsToReplace(ctx, out)
 	if err == nil {
-		err = f.replaceComments(ctx, out.Pull, there, told.Comments)
+		err = f.replaceComments(ctx, out.Pull, there, text.Comments)
 	}
 	if err == nil {
-		return told
+		return text
 	}
 	f.Record.Warn("comment_not_written", "The transcript could not be continued in comments: %v", err)
 	alone, err := f.describe(p, f.bodyOptions(p, out.Commit, 0), out)
 	if err != nil {
 		f.Record.Warn("comment_not_written", "The text of the pull request refers to missing comments: %v", err)
-		alone = told
+		alone = text
 	}
 	alone.Body = markUnfinished(alone.Body, out.Commit, intake.UncommentedMark)
 	return alone

@@ -31,26 +31,26 @@ func (f Forge) publishPull(ctx context.Context, p *Proposal, out *Publication) e
 	if err := f.readEarlierRequests(ctx, p); err != nil {
 		return err
 	}
-	told, err := f.describe(p, f.bodyOptions(p, out.Commit, body.MaxComments), out)
+	text, err := f.describe(p, f.bodyOptions(p, out.Commit, body.MaxComments), out)
 	if err != nil {
 		return err
 	}
 	open, err := f.openPull(ctx, p)
 	switch {
 	case err != nil:
-		return f.notProposed(err, p, told)
+		return f.notProposed(err, p, text)
 	case open != nil && out.Unchanged && isUpToDate(open, p, out.Commit):
 		out.Pull, out.Operation = open, "none" // recorded all the same: the run that opened it may have died before
 	case p.Task.Mode == intake.Join:
-		f.commentOnJoin(ctx, p.Task.Pull, out.Commit, told.Body)
+		f.commentOnJoin(ctx, p.Task.Pull, out.Commit, text.Body)
 		out.Pull, out.Operation = p.Task.Pull, "updated"
 	case open != nil:
-		err = f.updatePull(ctx, p, told, open, out)
+		err = f.updatePull(ctx, p, text, open, out)
 	default:
-		err = f.createPull(ctx, p, told, out)
+		err = f.createPull(ctx, p, text, out)
 	}
 	if err != nil {
-		return f.notProposed(err, p, told)
+		return f.notProposed(err, p, text)
 	}
 	return f.recordStep(transcript.Publish{
 		Step: "pull_request", Branch: p.Task.Branch, HeadSHA: out.Commit, Number: out.Pull.Number, URL: out.Pull.URL, Operation: out.Operation,
@@ -123,10 +123,10 @@ func markUnfinished(body, commit, mark string) string {
 
 // createPull opens the pull request with a body marked unfinished until comments and metadata
 // exist. The next run repairs an interruption.
-func (f Forge) createPull(ctx context.Context, p *Proposal, told description, out *Publication) error {
-	wanted := forge.NewPullRequest{Title: told.title, Head: p.Task.Branch, Base: p.Base.Branch, Body: told.Body, Draft: p.isDraft()}
-	if pull := p.Job.PullRequest; len(told.Comments)+len(pull.Labels)+len(pull.Assignees)+len(pull.Reviewers) > 0 {
-		wanted.Body = markUnfinished(told.Body, out.Commit, intake.UnfinishedMark)
+func (f Forge) createPull(ctx context.Context, p *Proposal, text description, out *Publication) error {
+	wanted := forge.NewPullRequest{Title: text.title, Head: p.Task.Branch, Base: p.Base.Branch, Body: text.Body, Draft: p.isDraft()}
+	if pull := p.Job.PullRequest; len(text.Comments)+len(pull.Labels)+len(pull.Assignees)+len(pull.Reviewers) > 0 {
+		wanted.Body = markUnfinished(text.Body, out.Commit, intake.UnfinishedMark)
 	}
 	pull, err := f.Repo.CreatePullRequest(ctx, wanted)
 	if wanted.Draft && errors.Is(err, forge.ErrNoDrafts) {
@@ -135,15 +135,15 @@ func (f Forge) createPull(ctx context.Context, p *Proposal, told description, ou
 		pull, err = f.Repo.CreatePullRequest(ctx, wanted)
 	}
 	if errors.Is(err, forge.ErrPullRequestExists) {
-		return f.adoptPull(ctx, p, told, out)
+		return f.adoptPull(ctx, p, text, out)
 	}
 	if err != nil {
 		return intake.ForgeFailure("The pull request cannot be opened", err)
 	}
 	out.Pull, out.Operation = pull, "created"
 	f.addMetadata(ctx, p.Job.PullRequest, pull, true)
-	told = f.putComments(ctx, p, told, out)
-	err = f.editPull(ctx, told, wanted.Title, wanted.Body, out)
+	text = f.putComments(ctx, p, text, out)
+	err = f.editPull(ctx, text, wanted.Title, wanted.Body, out)
 	if ctx.Err() != nil { // a resumed run does the rest
 		return err
 	}
@@ -154,7 +154,7 @@ func (f Forge) createPull(ctx context.Context, p *Proposal, told description, ou
 }
 
 // adoptPull updates a pull request opened by another run between the search and the opening.
-func (f Forge) adoptPull(ctx context.Context, p *Proposal, told description, out *Publication) error {
+func (f Forge) adoptPull(ctx context.Context, p *Proposal, text description, out *Publication) error {
 	open, err := f.openPull(ctx, p)
 	if err != nil {
 		return err
@@ -162,12 +162,12 @@ func (f Forge) adoptPull(ctx context.Context, p *Proposal, told description, out
 	if open == nil {
 		return outcome.Stopf(outcome.ForgeFailed, string(forge.Invalid), "GitHub reports that branch %s has a pull request, but lists none; run again.", p.Task.Branch)
 	}
-	return f.updatePull(ctx, p, told, open, out)
+	return f.updatePull(ctx, p, text, open, out)
 }
 
 // updatePull updates an open pull request. The body comes last, because it names the finished
 // commit.
-func (f Forge) updatePull(ctx context.Context, p *Proposal, told description, open *forge.PullRequest, out *Publication) error {
+func (f Forge) updatePull(ctx context.Context, p *Proposal, text description, open *forge.PullRequest, out *Publication) error {
 	out.Pull, out.Operation = open, "updated"
 	wanted, madeDraft := p.isDraft(), draftOfRun(open)
 	if wanted {
@@ -176,12 +176,12 @@ func (f Forge) updatePull(ctx context.Context, p *Proposal, told description, op
 		}
 	}
 	f.addMetadata(ctx, p.Job.PullRequest, open, strings.Contains(open.Body, strings.TrimSpace(intake.UnfinishedMark)))
-	told = f.putComments(ctx, p, told, out)
-	told.Body = body.KeepTicks(told.Body, open.Body)
+	text = f.putComments(ctx, p, text, out)
+	text.Body = body.KeepTicks(text.Body, open.Body)
 	if !wanted && madeDraft {
-		told.Body = f.makeReady(ctx, open, told.Body, out.Commit)
+		text.Body = f.makeReady(ctx, open, text.Body, out.Commit)
 	}
-	return f.editPull(ctx, told, open.Title, open.Body, out)
+	return f.editPull(ctx, text, open.Title, open.Body, out)
 }
 
 // makeDraft makes an open pull request a draft. Its body says so first, unfinished: a later run makes
@@ -210,13 +210,13 @@ func (f Forge) makeReady(ctx context.Context, pull *forge.PullRequest, body, com
 }
 
 // editPull updates a changed title and body.
-func (f Forge) editPull(ctx context.Context, told description, oldTitle, oldBody string, out *Publication) error {
+func (f Forge) editPull(ctx context.Context, text description, oldTitle, oldBody string, out *Publication) error {
 	var edit forge.PullRequestUpdate
-	if told.title != oldTitle {
-		edit.Title = &told.title
+	if text.title != oldTitle {
+		edit.Title = &text.title
 	}
-	if !sameText(told.Body, oldBody) {
-		edit.Body = &told.Body
+	if !sameText(text.Body, oldBody) {
+		edit.Body = &text.Body
 	}
 	if edit == (forge.PullRequestUpdate{}) {
 		return nil
@@ -236,13 +236,13 @@ func sameText(a, b string) bool {
 }
 
 // notProposed reports an existing branch without a pull request.
-func (f Forge) notProposed(err error, p *Proposal, told description) error {
+func (f Forge) notProposed(err error, p *Proposal, text description) error {
 	stop, ok := err.(*outcome.Stop)
 	if !ok {
 		return err
 	}
 	full := *stop
-	full.Message += fmt.Sprintf(" The change is pushed to the branch %s; ", p.Task.Branch) + f.describeManualPull(p, told.title)
+	full.Message += fmt.Sprintf(" The change is pushed to the branch %s; ", p.Task.Branch) + f.describeManualPull(p, text.title)
 	return &full
 }
 

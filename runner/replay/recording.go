@@ -66,9 +66,9 @@ func (p *reader) read() (*Recording, error) {
 	}
 	recorded := &Recording{Answers: answers, RecordedOrder: team.NewOrder()}
 	if len(p.run.ListedHooks.Hooks) > 0 {
-		said := p.run.HookAnswers()
-		said.Replace, said.StopRounds, said.PendingRequest, said.Uses = true, 0, "", nil
-		answers.Hooks = &hooks.Hooks{All: hooks.FromTranscript(p.run.ListedHooks), Record: p.to, Answers: said}
+		recordedAnswers := p.run.HookAnswers()
+		recordedAnswers.Replace, recordedAnswers.StopRounds, recordedAnswers.PendingRequest, recordedAnswers.Uses = true, 0, "", nil
+		answers.Hooks = &hooks.Hooks{All: hooks.FromTranscript(p.run.ListedHooks), Record: p.to, Answers: recordedAnswers}
 	}
 	_, err := p.from.Survey(func(_ *transcript.View, e transcript.Event) (err error) { // an error ends the reading
 		of := answers

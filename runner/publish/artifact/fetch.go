@@ -279,14 +279,14 @@ func (a *archive) unpack(ctx context.Context, dir *record.Directory) (*Fetched, 
 	}
 	taken := map[string]bool{record.TranscriptFile: true, record.ResultFile: true, record.ReportFile: true}
 	if end := f.View.Finished; end != nil {
-		for _, told := range end.Files {
-			if taken[told.Path] || !hasDigest(told.Path) || a.entry(told.Path) == nil {
+		for _, recorded := range end.Files {
+			if taken[recorded.Path] || !hasDigest(recorded.Path) || a.entry(recorded.Path) == nil {
 				continue
 			}
-			if err := a.extractVerified(ctx, told, dir); err != nil {
+			if err := a.extractVerified(ctx, recorded, dir); err != nil {
 				return nil, err
 			}
-			taken[told.Path] = true
+			taken[recorded.Path] = true
 		}
 	}
 	if names := a.unusedFiles(taken); len(names) > 0 {
@@ -296,10 +296,10 @@ func (a *archive) unpack(ctx context.Context, dir *record.Directory) (*Fetched, 
 }
 
 // extractVerified extracts a file that must match the transcript's digest.
-func (a *archive) extractVerified(ctx context.Context, told transcript.FileDigest, dir *record.Directory) error {
-	is, err := a.extract(ctx, told.Path, min(bundle.Limit(told.Path), told.Bytes), dir)
-	if err == nil && is != told {
-		err = refused("%s was altered: it is not what the transcript tells of", told.Path)
+func (a *archive) extractVerified(ctx context.Context, recorded transcript.FileDigest, dir *record.Directory) error {
+	is, err := a.extract(ctx, recorded.Path, min(bundle.Limit(recorded.Path), recorded.Bytes), dir)
+	if err == nil && is != recorded {
+		err = refused("%s was altered: it is not what the transcript tells of", recorded.Path)
 	}
 	return err
 }

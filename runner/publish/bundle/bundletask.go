@@ -101,14 +101,14 @@ func (k pins) asker() actions.Account {
 }
 
 // verifyDestination verifies the proposal's destination from this half's knowledge and names the base branch.
-// told is the base branch that the bundle names, "" for a detached HEAD.
-func (k pins) verifyDestination(ctx context.Context, to publish.Forge, told string, p *publish.Proposal) error {
+// branchNamed is the base branch that the bundle names, "" for a detached HEAD.
+func (k pins) verifyDestination(ctx context.Context, to publish.Forge, branchNamed string, p *publish.Proposal) error {
 	in := to.Repo
 	pull, err := k.readPull(ctx, in)
 	if err != nil {
 		return err
 	}
-	if p.Base.Branch, err = k.baseBranch(ctx, in, pull, told, p); err != nil {
+	if p.Base.Branch, err = k.baseBranch(ctx, in, pull, branchNamed, p); err != nil {
 		return err
 	}
 	if err := k.refuseOtherTask(in.Name(), pull, p.Task); err != nil {
@@ -131,12 +131,12 @@ func (k pins) readPull(ctx context.Context, in forge.Repository) (*forge.PullReq
 }
 
 // baseBranch returns the pull request's base branch, known to this half regardless of the bundle.
-func (k pins) baseBranch(ctx context.Context, in forge.Repository, pull *forge.PullRequest, told string, p *publish.Proposal) (string, error) {
+func (k pins) baseBranch(ctx context.Context, in forge.Repository, pull *forge.PullRequest, branchNamed string, p *publish.Proposal) (string, error) {
 	known, why, err := k.knownBases(ctx, in, pull)
 	if err != nil {
 		return "", err
 	}
-	branch := cmp.Or(told, known[0])
+	branch := cmp.Or(branchNamed, known[0])
 	if err := form.ValidateBranch(branch); err != nil {
 		return "", badBundle("its base: %s", outcome.WithoutFullStop(err))
 	}

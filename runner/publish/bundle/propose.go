@@ -174,22 +174,22 @@ func (b Bundle) stopped() *outcome.Stop {
 // task returns the bundle's task with the commit's co-author. An event's requester overrides the
 // bundle.
 func (b Bundle) task(asker actions.Account) intake.Task {
-	told := b.View.Task
-	t := intake.Task{Key: b.View.Started.Key, Title: told.Title, Branch: b.View.Workspace.Branch}
-	if isDigest(told.Snapshot) {
-		t.Snapshot = told.Snapshot
+	recorded := b.View.Task
+	t := intake.Task{Key: b.View.Started.Key, Title: recorded.Title, Branch: b.View.Workspace.Branch}
+	if isDigest(recorded.Snapshot) {
+		t.Snapshot = recorded.Snapshot
 	}
-	if issue, err := form.ParseIssue(told.Issue); err == nil && issue.Repository != "" {
+	if issue, err := form.ParseIssue(recorded.Issue); err == nil && issue.Repository != "" {
 		t.Issue = &issue
 	}
 	if asker.Login != "" {
-		told.Actor, told.ActorID = asker.Login, asker.ID
+		recorded.Actor, recorded.ActorID = asker.Login, asker.ID
 	}
-	if form.ValidateKey(told.Actor) == nil {
-		t.Actor, t.ActorID = told.Actor, told.ActorID
+	if form.ValidateKey(recorded.Actor) == nil {
+		t.Actor, t.ActorID = recorded.Actor, recorded.ActorID
 	}
-	if form.ValidateKey(told.Author) == nil {
-		t.Author = &forge.User{Login: told.Author, ID: told.AuthorID}
+	if form.ValidateKey(recorded.Author) == nil {
+		t.Author = &forge.User{Login: recorded.Author, ID: recorded.AuthorID}
 	}
 	return t
 }
@@ -225,8 +225,8 @@ func (h SecondHalf) change(ctx context.Context, b Bundle, to publish.Forge, base
 	if err != nil {
 		return nil, err
 	}
-	kept, err := h.Workspace.WritePatch(ctx, change, "")
-	return change, cmp.Or(err, h.Record.Append(transcript.TypeChange, kept))
+	patch, err := h.Workspace.WritePatch(ctx, change, "")
+	return change, cmp.Or(err, h.Record.Append(transcript.TypeChange, patch))
 }
 
 // Admit judges a proposal's change by this half's rules and sets the proposal's pre_publish hooks:

@@ -24,26 +24,26 @@ func (s Poster) review(ctx context.Context, raw json.RawMessage) (*Posted, error
 	if err != nil {
 		return nil, err
 	}
-	said := &Posted{Findings: len(on), Beside: len(beside)}
+	posted := &Posted{Findings: len(on), Beside: len(beside)}
 	there, err := s.earlierPosts(ctx)
 	if err != nil {
 		return nil, err
 	}
 	if i := slices.IndexFunc(there, func(each earlierPost) bool { return each.run == s.RunID }); i >= 0 { // the run was killed after it
-		said.URL, said.Operation = there[i].URL, "none"
-		return said, nil
+		posted.URL, posted.Operation = there[i].URL, "none"
+		return posted, nil
 	}
 	made, err := s.repository().CreateReview(ctx, s.On.Number, s.newReview(o, on, nil, beside))
 	if forge.KindOf(err) == forge.Invalid && len(on) > 0 {
-		said.Findings, said.Beside = 0, len(o.Findings)
+		posted.Findings, posted.Beside = 0, len(o.Findings)
 		s.Record.Warn("review_lines", "The forge took no comments on lines of the diff (%v). The text of the review has these findings instead: %s.", err, lines(on))
 		made, err = s.repository().CreateReview(ctx, s.On.Number, s.newReview(o, nil, on, beside))
 	}
 	if err != nil {
 		return nil, intake.ForgeFailure(fmt.Sprintf("Pull request #%d cannot be reviewed", s.On.Number), err)
 	}
-	said.URL, said.Operation = made.URL, "created"
-	return said, nil
+	posted.URL, posted.Operation = made.URL, "created"
+	return posted, nil
 }
 
 func (s Poster) newReview(o reviewObject, on, refused []placedFinding, beside []finding) forge.NewReview {

@@ -79,17 +79,17 @@ func (s Poster) PostFromFile(ctx context.Context, file string, all *hooks.Hooks,
 
 // post publishes the agent's object. A resumed run does not post again.
 func (s Poster) post(ctx context.Context, raw json.RawMessage) (*Posted, error) {
-	say := map[string]func(context.Context, json.RawMessage) (*Posted, error){
+	post := map[string]func(context.Context, json.RawMessage) (*Posted, error){
 		job.AsReview: s.review, job.AsLabels: s.label, job.AsComment: s.comment,
 	}[s.Publish.As]
-	said, err := say(ctx, raw)
+	posted, err := post(ctx, raw)
 	if err != nil {
 		return nil, err
 	}
-	said.As, said.On = s.Publish.As, s.On
-	return said, s.Record.Append(transcript.TypePublish, transcript.Publish{
-		Step: said.As, Number: s.On.Number, URL: said.URL, Operation: said.Operation, HeadSHA: s.On.HeadSHA,
-		Labels: said.Labels, Findings: said.Findings, Beside: said.Beside,
+	posted.As, posted.On = s.Publish.As, s.On
+	return posted, s.Record.Append(transcript.TypePublish, transcript.Publish{
+		Step: posted.As, Number: s.On.Number, URL: posted.URL, Operation: posted.Operation, HeadSHA: s.On.HeadSHA,
+		Labels: posted.Labels, Findings: posted.Findings, Beside: posted.Beside,
 	})
 }
 
@@ -152,18 +152,18 @@ func (s Poster) label(ctx context.Context, raw json.RawMessage) (*Posted, error)
 			own = append(own, name)
 		}
 	}
-	said := &Posted{URL: s.On.URL, Operation: "none", Labels: append(own, missing...)}
-	if len(said.Labels) > 0 {
-		said.Operation = "updated"
+	posted := &Posted{URL: s.On.URL, Operation: "none", Labels: append(own, missing...)}
+	if len(posted.Labels) > 0 {
+		posted.Operation = "updated"
 	}
 	if len(missing) == 0 {
-		return said, nil
+		return posted, nil
 	}
 	intent := transcript.Publish{Step: job.AsLabels, Number: s.On.Number, URL: s.On.URL, Operation: transcript.PublishBegun, Labels: missing}
 	if err := s.Record.Append(transcript.TypePublish, intent); err != nil {
 		return nil, err
 	}
-	return said, intake.ForgeFailure(fmt.Sprintf("#%d cannot be labelled", s.On.Number), s.repository().AddLabels(ctx, s.On.Number, missing))
+	return posted, intake.ForgeFailure(fmt.Sprintf("#%d cannot be labelled", s.On.Number), s.repository().AddLabels(ctx, s.On.Number, missing))
 }
 
 // intendedLabels are the labels that this run was about to add, by its transcript.
@@ -196,12 +196,12 @@ func (s Poster) comment(ctx context.Context, raw json.RawMessage) (*Posted, erro
 		}
 		return &Posted{URL: made.URL, Operation: "created"}, nil
 	}
-	said := &Posted{URL: there[0].URL, Operation: "none"}
+	posted := &Posted{URL: there[0].URL, Operation: "none"}
 	if sameWords(there[0].Body, text) && there[0].input == s.Snapshot {
-		return said, nil
+		return posted, nil
 	}
-	said.Operation = "updated"
-	return said, intake.ForgeFailure(fmt.Sprintf("The comment on #%d cannot be brought up to date", s.On.Number), s.repository().EditComment(ctx, there[0].ID, text))
+	posted.Operation = "updated"
+	return posted, intake.ForgeFailure(fmt.Sprintf("The comment on #%d cannot be brought up to date", s.On.Number), s.repository().EditComment(ctx, there[0].ID, text))
 }
 
 // decode reads an object that was checked by its schema.

@@ -166,13 +166,13 @@ func (w *Watch) Conclude(ctx context.Context, end End) error {
 	c.trace = end.Trace
 	view := cmp.Or(end.View, &transcript.View{})
 	pull := record.Project(view).PullRequest
-	said := body.Sentence(end.Site, markdown.Cut(end.Stop.Message, progressMessage)) + "\n"
+	sentence := body.Sentence(end.Site, markdown.Cut(end.Stop.Message, progressMessage)) + "\n"
 	if pull.Operation == "created" || pull.Operation == "updated" {
 		name := fmt.Sprintf("#%d", pull.Number)
-		said = fmt.Sprintf("%s was %s.\n", markdown.Link{Name: name, Address: end.Site.Pull(pull.Number)}, pull.Operation)
+		sentence = fmt.Sprintf("%s was %s.\n", markdown.Link{Name: name, Address: end.Site.Pull(pull.Number)}, pull.Operation)
 	}
 	sign, _ := body.Ending(string(end.Stop.Outcome), end.Stop.Reason)
-	said += body.Failures(view, progressFailures)
+	sentence += body.Failures(view, progressFailures)
 	verdict := ""
 	if end.Stop.Outcome == outcome.Changed || end.Stop.Outcome == outcome.VerifyFailed || pull.Number != 0 { // a change is there to be merged
 		verdict = body.Verdict(view, end.Draft)
@@ -180,6 +180,6 @@ func (w *Watch) Conclude(ctx context.Context, end End) error {
 	if verdict != "" {
 		sign, verdict = "", verdict+"\n" // the verdict has its own
 	}
-	c.update(ctx, fmt.Sprintf("%s%sagent-ci ended as **%s**%s: %s", verdict, sign, markdown.Text(string(end.Stop.Outcome)), c.files(), said), view.Plan)
+	c.update(ctx, fmt.Sprintf("%s%sagent-ci ended as **%s**%s: %s", verdict, sign, markdown.Text(string(end.Stop.Outcome)), c.files(), sentence), view.Plan)
 	return c.err
 }

@@ -78,8 +78,8 @@ func (w *Watch) showEvent(e transcript.Event) {
 			w.addToGroup("agent-ci: " + line + "\n")
 		}
 	}
-	if told, err := timeline.Describe(e); err == nil {
-		for _, each := range told.Outputs {
+	if description, err := timeline.Describe(e); err == nil {
+		for _, each := range description.Outputs {
 			w.showOutput(each)
 		}
 	}
@@ -127,15 +127,15 @@ func (w *Watch) usageSuffix(e transcript.Event) string {
 
 // lineOf describes an event in one line; empty for hidden events.
 func lineOf(e transcript.Event) string {
-	told, err := timeline.Describe(e)
-	if err != nil || told.Detail {
+	description, err := timeline.Describe(e)
+	if err != nil || description.Detail {
 		return ""
 	}
-	line := told.Line.String()
-	if told.Message != "" {
-		line += ": " + told.Message
+	line := description.Line.String()
+	if description.Message != "" {
+		line += ": " + description.Message
 	}
-	if told.PartOfNeighbours {
+	if description.PartOfNeighbours {
 		line = "  " + line
 	}
 	return Printable(line)

@@ -159,13 +159,13 @@ func (t StepResult) summary() string {
 	if links := t.links(); links != "" {
 		below = links + "\n\n"
 	}
-	said := markdown.Text(result.Reason) + ": " + body.Sentence(t.Site, result.Message) + "\n"
+	reason := markdown.Text(result.Reason) + ": " + body.Sentence(t.Site, result.Message) + "\n"
 	if t.Record.Directory == nil || t.Refused {
-		return head + below + said
+		return head + below + reason
 	}
 	view, err := t.Record.View()
 	if err != nil || view.Task.Text == "" {
-		return head + below + said
+		return head + below + reason
 	}
 	if result.Outcome == outcome.Changed || result.Outcome == outcome.VerifyFailed {
 		if verdict := body.Verdict(view, false); verdict != "" {
@@ -173,7 +173,7 @@ func (t StepResult) summary() string {
 		}
 	}
 	if end := view.Finished; end == nil || end.Outcome != string(result.Outcome) || end.Reason != result.Reason { // the run ended otherwise than its publishing
-		below += said + "\n"
+		below += reason + "\n"
 	}
 	return head + below + body.Outline(view, t.Site, summaryLimit)
 }

@@ -68,18 +68,18 @@ func LessonsWithoutEvidence(ws *workspace.Workspace, j *job.Job) (gone []LostLes
 		return nil, err
 	}
 	for _, l := range all {
-		one := LostLesson{ID: l.ID}
+		lost := LostLesson{ID: l.ID}
 		for _, text := range l.Evidence {
 			there, err := evidenceExists(ws.Checkout(), ws.Base(), j, text)
 			if err != nil {
 				return nil, err
 			}
 			if !there {
-				one.Evidence = append(one.Evidence, text)
+				lost.Evidence = append(lost.Evidence, text)
 			}
 		}
-		if len(one.Evidence) > 0 {
-			gone = append(gone, one)
+		if len(lost.Evidence) > 0 {
+			gone = append(gone, lost)
 		}
 	}
 	return gone, nil

@@ -96,13 +96,13 @@ func (l *Lessons) evidence(text string, seen worker.SeenFile) (e lessons.Evidenc
 	if err != nil {
 		return e, "", err
 	}
-	here, err := seen(e.Path)
+	inChange, err := seen(e.Path)
 	switch {
 	case err != nil:
 		return e, "", err
-	case inBase == "" && here == "":
+	case inBase == "" && inChange == "":
 		return e, fmt.Sprintf("there is no file %q, in the base commit or now; give a path from the repository's root", e.Path), nil
-	case e.At != "" && !pinMatches(e.At, inBase, here, base.SHA):
+	case e.At != "" && !pinMatches(e.At, inBase, inChange, base.SHA):
 		return e, fmt.Sprintf("%s is neither the base commit nor a blob of %s; give the path alone", e.At, e.Path), nil
 	}
 	return e, "", nil
@@ -110,9 +110,9 @@ func (l *Lessons) evidence(text string, seen worker.SeenFile) (e lessons.Evidenc
 
 // pinMatches reports whether a pin is a prefix of the base commit, if that has the path, or of the
 // path's id.
-func pinMatches(pin, inBase, here, base string) bool {
+func pinMatches(pin, inBase, inChange, base string) bool {
 	of := func(id string) bool { return id != "" && strings.HasPrefix(id, pin) }
-	return of(inBase) || of(here) || inBase != "" && of(base)
+	return of(inBase) || of(inChange) || inBase != "" && of(base)
 }
 
 // pinnedLessons returns the proposed lessons for a change, each path pinned to a commit or blob. Missing
@@ -161,7 +161,7 @@ func (l *Lessons) pin(text string, change *gitops.ChangeSet) (lessons.Evidence, 
 		return e, err
 	}
 	checkout := l.workspace.Checkout()
-	here, err := checkout.IDAt(change.Tree, e.Path)
+	inChange, err := checkout.IDAt(change.Tree, e.Path)
 	inBase := ""
 	if err == nil {
 		inBase, err = checkout.IDAt(change.Base.Tree, e.Path)
@@ -169,12 +169,12 @@ func (l *Lessons) pin(text string, change *gitops.ChangeSet) (lessons.Evidence, 
 	switch {
 	case err != nil:
 		return e, err
-	case here == "", e.At != "" && !pinMatches(e.At, inBase, here, change.Base.SHA):
+	case inChange == "", e.At != "" && !pinMatches(e.At, inBase, inChange, change.Base.SHA):
 		return lessons.Evidence{}, nil
-	case e.At == "" && here == inBase:
+	case e.At == "" && inChange == inBase:
 		e.At = gitops.Short(change.Base.SHA)
 	case e.At == "":
-		e.At = gitops.Short(here)
+		e.At = gitops.Short(inChange)
 	}
 	return e, nil
 }

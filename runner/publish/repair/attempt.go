@@ -60,8 +60,8 @@ func (a *Attempt) Begin(ctx context.Context) error {
 
 // conclude says on the pull request how the attempt ended. pushed is its commit; empty for none.
 func (a *Attempt) Conclude(ctx context.Context, stop *outcome.Stop, cost *float64, pushed string) {
-	here := a.record.Path()
-	message := strings.NewReplacer(here+"/", "", here, "the run directory").Replace(stop.Message) // its readers are not at this machine
+	folder := a.record.Path()
+	message := strings.NewReplacer(folder+"/", "", folder, "the run directory").Replace(stop.Message) // its readers are not at this machine
 	err := a.thread.conclude(ctx, a.Case, attemptEnd{
 		Outcome: stop.Outcome, Reason: stop.Reason, Message: message, Commit: pushed,
 		Spent: a.Plan.Attempt.SpentWith(cost), Last: a.Plan.Attempt.Attempt >= a.bounds.Attempts,
@@ -104,18 +104,18 @@ func checksAre(n int) string {
 }
 
 func (r Red) describe() string {
-	said := []string{"The check ended as " + r.Conclusion + "."}
+	lines := []string{"The check ended as " + r.Conclusion + "."}
 	if len(r.Failed) > 0 {
-		said = append(said, "Steps that failed: "+strings.Join(r.Failed, ", "))
+		lines = append(lines, "Steps that failed: "+strings.Join(r.Failed, ", "))
 	}
 	if r.Summary != "" {
-		said = append(said, "It says of itself:\n"+r.Summary)
+		lines = append(lines, "It says of itself:\n"+r.Summary)
 	}
 	switch {
 	case r.Log != "":
-		said = append(said, "Of its log:\n"+r.Log)
+		lines = append(lines, "Of its log:\n"+r.Log)
 	case r.NoLog != "":
-		said = append(said, "Of its log nothing is known: "+r.NoLog+".")
+		lines = append(lines, "Of its log nothing is known: "+r.NoLog+".")
 	}
-	return strings.Join(said, "\n\n")
+	return strings.Join(lines, "\n\n")
 }

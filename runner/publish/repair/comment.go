@@ -198,9 +198,9 @@ func (t *thread) addCost(ctx context.Context, cost float64) error {
 	if len(marks) == 0 {
 		return nil
 	}
-	told := spentSoFar(t.storedState.spentUSD)
+	before := spentSoFar(t.storedState.spentUSD)
 	t.storedState.spentUSD += cost
-	with := strings.Replace(t.shown[:marks[len(marks)-1][0]], told, spentSoFar(t.storedState.spentUSD), 1) + t.storedState.String()
+	with := strings.Replace(t.shown[:marks[len(marks)-1][0]], before, spentSoFar(t.storedState.spentUSD), 1) + t.storedState.String()
 	if err := t.Repository.EditComment(ctx, t.id, with); err != nil {
 		return t.failure(err)
 	}

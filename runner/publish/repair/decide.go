@@ -43,8 +43,8 @@ func (t *thread) decide(ctx context.Context, c *Case, head *forge.Commit, allowe
 		if len(c.Red)+len(c.OnBase) == 0 && !c.ConflictsWithBase && t.id == 0 {
 			return nil, stop // there is nothing to tell
 		}
-		here, _ := strings.CutSuffix(stop.Message, ": "+c.Pull.URL+".")
-		t.end = markdown.Text(here + ".") // it has names of checks
+		sentence, _ := strings.CutSuffix(stop.Message, ": "+c.Pull.URL+".")
+		t.end = markdown.Text(sentence + ".") // it has names of checks
 		if err := t.write(ctx); err != nil {
 			return nil, err
 		}

@@ -237,11 +237,11 @@ func Reopen(ctx context.Context, rec *record.Record, dir string, set []string, s
 	if err := h.requireSameModelKind(script); err != nil {
 		return h, err
 	}
-	here := rec.RecordedHere(rec.DigestsFolder)
-	if !here && rec.Has(record.StateFolder) { // what it says of checkouts would be put into the one here
+	ours := rec.RecordedHere(rec.DigestsFolder)
+	if !ours && rec.Has(record.StateFolder) { // what it says of checkouts would be put into the one here
 		return h, foreign("the folder %s in its run directory is not trusted; remove it to resume with the change and the patches that its transcript tells of", record.StateFolder)
 	}
-	h.Foreign = !here
+	h.Foreign = !ours
 	if err := rec.RequireUnaltered(ctx, h.Finished, record.PackFile, record.WorkPackFile, record.PatchesFolder); err != nil {
 		if ctx.Err() != nil {
 			return h, err
