@@ -111,20 +111,19 @@ func (r *runner) replay(ctx context.Context, original *replay.Original, source *
 	if err != nil && asked.recording.Answers.Unused() { // this machine lacks something that the run had
 		return nil, &outcome.Stop{Outcome: stop.Outcome, Reason: stop.Reason, Message: "The run cannot be replayed here: " + r.rec.Redact(stop.Message), Err: err}
 	}
+	stop.Message = outcome.ShortenNames(r.rec.Redact(stop.Message))
 	base := string(tree.Base().Tree)
-	found := &replay.Result{Tree: base, Calls: len(asked.recording.Outputs), Outcome: stop.Outcome, Message: outcome.ShortenNames(r.rec.Redact(stop.Message))}
+	found := &replay.Result{Calls: len(asked.recording.Outputs), Replay: audit.Replay{Stop: stop, Base: base, Tree: base, Checks: w.verification.Rows}}
 	if !w.change.Empty() {
 		found.Tree = string(w.change.Tree)
 	}
 	if r.end.agent != nil {
-		if found.Body, err = original.Body(r.rec, tree, r.publisher(w.project, tree), r.proposal(w)); err != nil {
+		if err = original.WriteBody(r.rec, tree, r.publisher(w.project, tree), r.proposal(w)); err != nil {
 			return nil, err
 		}
 	}
-	stop.Message = found.Message
 	r.conclude(r.end.runFinished(stop))
-	came := audit.Replay{Stop: stop, Base: base, Tree: found.Tree, Checks: w.verification.Rows}
-	return found, original.Compare(ctx, found, asked.recording, came, r.rec, tree.Root())
+	return found, original.Compare(ctx, found, asked.recording, r.rec, tree.Root())
 }
 
 // runReplay runs a replay up to its verdict.

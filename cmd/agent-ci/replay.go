@@ -69,8 +69,8 @@ func replay(flags *flagSet) runFunc {
 			compared = "requests"
 		}
 		fmt.Fprintf(p.stdout, "tree:         %s\ncompared:     %d %s, %d differences\n", replayed.Tree, replayed.Calls, compared, len(replayed.Differences))
-		if replayed.Outcome != "" {
-			fmt.Fprintf(p.stdout, "ended as:     %s: %s\n", replayed.Outcome, progress.Printable(replayed.Message))
+		if end := replayed.Stop; end != nil {
+			fmt.Fprintf(p.stdout, "ended as:     %s: %s\n", end.Outcome, progress.Printable(end.Message))
 		}
 		for _, d := range replayed.Differences {
 			fmt.Fprintf(p.stdout, "\n%s\n%s", markdown.Show(d.What), markdown.Show(d.Diff()))

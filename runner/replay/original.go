@@ -22,14 +22,11 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/settings"
 )
 
-// Result is a replay's result.
+// Result is a replay compared with its run.
 type Result struct {
-	Tree        string // of the change; the base's when nothing changed
-	Body        string // of the pull request that it would make
-	Calls       int    // that were compared, or requests where tools were frozen
+	audit.Replay
+	Calls       int // that were compared, or requests where tools were frozen
 	Differences audit.Differences
-	Outcome     outcome.Outcome // of the replay; empty where tools were frozen
-	Message     string
 }
 
 func (r *Result) differ(found ...audit.Differences) {
@@ -113,42 +110,42 @@ func (o *Original) places(tree *workspace.Workspace) []place {
 	return all
 }
 
-// Body returns the pull request's body of a replay in tree. It names the original transcript and
+// WriteBody writes the pull request's body of a replay in tree. It names the original transcript and
 // folder, so two replays only differ in durations.
-func (o *Original) Body(to *record.Record, tree *workspace.Workspace, means publish.Publisher, p publish.Proposal) (string, error) {
+func (o *Original) WriteBody(to *record.Record, tree *workspace.Workspace, means publish.Publisher, p publish.Proposal) error {
 	view, err := to.View()
 	if err != nil {
-		return "", err
+		return err
 	}
 	recorded, err := o.Record.Directory.View()
 	if err != nil {
-		return "", err
+		return err
 	}
 	view.Head, view.Events = recorded.Head, recorded.Events
 	options := means.BodyOptions(&p)
 	options.RunDir = filepath.Base(o.Record.Path())
 	posts, err := body.Compose(view, options)
 	if err != nil {
-		return "", err
+		return err
 	}
 	text := posts.Body
 	for _, place := range o.places(tree) {
 		text = strings.ReplaceAll(text, place.Replayed, place.Recorded)
 	}
-	return text, to.Write(record.PullRequestFile, []byte(text))
+	return to.Write(record.PullRequestFile, []byte(text))
 }
 
 // Compare adds the differences between the run and a replay, which wrote to, in a tree at a path.
-func (o *Original) Compare(ctx context.Context, found *Result, by *Recording, came audit.Replay, to *record.Record, at string) error {
+func (o *Original) Compare(ctx context.Context, found *Result, by *Recording, to *record.Record, at string) error {
 	var err error
 	if found.Differences, err = o.audit.Outputs(by.Outputs, to.Directory, at); err != nil {
 		return err
 	}
 	switch ended := o.Finished; {
 	case !by.Answers.Lacked:
-		found.differ(o.audit.CompareEnd(came))
+		found.differ(o.audit.CompareEnd(found.Replay))
 	case ended != nil && !slices.Contains(history.StoppedFromOutside, outcome.Outcome(ended.Outcome)): // nothing stopped the run before it had all answers
-		found.differ(o.audit.ReportMissingAnswers(came, found.Message))
+		found.differ(o.audit.ReportMissingAnswers(found.Replay))
 	}
 	patch, err := o.audit.Patch(ctx)
 	found.differ(patch)
@@ -158,7 +155,7 @@ func (o *Original) Compare(ctx context.Context, found *Result, by *Recording, ca
 // Frozen verifies without running anything that the record yields the sent requests and the change,
 // and writes the body. source has the base's objects.
 func (o *Original) Frozen(ctx context.Context, to *record.Record, source *workspace.Workspace) (*Result, error) {
-	found := &Result{Tree: string(source.Base().Tree)}
+	found := &Result{Replay: audit.Replay{Tree: string(source.Base().Tree)}}
 	requests, number, err := o.audit.Requests()
 	if err != nil {
 		return nil, err
@@ -193,6 +190,5 @@ func (o *Original) Frozen(ctx context.Context, to *record.Record, source *worksp
 	if err != nil {
 		return nil, err
 	}
-	found.Body = posts.Body
-	return found, to.Write(record.PullRequestFile, []byte(found.Body))
+	return found, to.Write(record.PullRequestFile, []byte(posts.Body))
 }

@@ -30,10 +30,11 @@ type Record struct {
 	Job *job.Job // with the limits that it had last
 }
 
+// Replay is the result of a replay.
 type Replay struct {
-	Stop   *outcome.Stop
-	Base   string // tree of the base commit
-	Tree   string // of the change; the base's when nothing changed
+	Stop   *outcome.Stop // nil if nothing ran
+	Base   string        // tree of the base commit
+	Tree   string        // of the change; the base's when nothing changed
 	Checks []transcript.VerifyRow
 }
 
@@ -351,8 +352,8 @@ func (r Record) CompareEnd(replay Replay) (found Differences) {
 }
 
 // ReportMissingAnswers reports a replay that wanted more answers than recorded.
-func (r Record) ReportMissingAnswers(replay Replay, message string) Differences {
-	found := Differences{{What: "end", Recorded: r.Finished.Message, Replayed: message}}
+func (r Record) ReportMissingAnswers(replay Replay) Differences {
+	found := Differences{{What: "end", Recorded: r.Finished.Message, Replayed: replay.Stop.Message}}
 	r.compareChecks(&found, replay.Checks)
 	return found
 }

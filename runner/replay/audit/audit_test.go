@@ -90,7 +90,7 @@ func TestAReplayIsComparedWithTheEndOfItsRun(t *testing.T) {
 	if found := killed.CompareEnd(Replay{Tree: "t9"}); found != nil {
 		t.Errorf("a run that was killed has no end to compare: %v", found)
 	}
-	going := ended(outcome.Changed, "pushed", "local", "push", "t1", "green").ReportMissingAnswers(Replay{Checks: red}, "It goes on.")
+	going := ended(outcome.Changed, "pushed", "local", "push", "t1", "green").ReportMissingAnswers(Replay{Stop: outcome.Stopf(outcome.ModelFailed, "", "It goes on."), Checks: red})
 	if diff := cmp.Diff([]string{"end", "check test"}, what(going)); diff != "" {
 		t.Error(diff)
 	}
