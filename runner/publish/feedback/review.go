@@ -9,41 +9,42 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/forge"
+	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/runner/record/transcript/markdown"
 	"github.com/agent-ci/agent-ci/runner/task/intake"
 )
 
 // review publishes a commenting review: an agent neither approves nor blocks. Findings outside the
 // diff are in the text.
-func (s Poster) review(ctx context.Context, raw json.RawMessage) (*Posted, error) {
+func (s Poster) review(ctx context.Context, raw json.RawMessage) (step transcript.Publish, err error) {
 	o, err := decode[reviewObject](raw)
 	if err != nil {
-		return nil, err
+		return step, err
 	}
 	on, beside, err := s.place(ctx, o.Findings)
 	if err != nil {
-		return nil, err
+		return step, err
 	}
-	posted := &Posted{Findings: len(on), Beside: len(beside)}
+	step = transcript.Publish{Findings: len(on), Beside: len(beside)}
 	there, err := s.earlierPosts(ctx)
 	if err != nil {
-		return nil, err
+		return step, err
 	}
 	if i := slices.IndexFunc(there, func(each earlierPost) bool { return each.run == s.RunID }); i >= 0 { // the run was killed after it
-		posted.URL, posted.Operation = there[i].URL, "none"
-		return posted, nil
+		step.URL, step.Operation = there[i].URL, "none"
+		return step, nil
 	}
 	made, err := s.repository().CreateReview(ctx, s.On.Number, s.newReview(o, on, nil, beside))
 	if forge.KindOf(err) == forge.Invalid && len(on) > 0 {
-		posted.Findings, posted.Beside = 0, len(o.Findings)
+		step.Findings, step.Beside = 0, len(o.Findings)
 		s.Record.Warn("review_lines", "The forge took no comments on lines of the diff (%v). The text of the review has these findings instead: %s.", err, lines(on))
 		made, err = s.repository().CreateReview(ctx, s.On.Number, s.newReview(o, nil, on, beside))
 	}
 	if err != nil {
-		return nil, intake.ForgeFailure(fmt.Sprintf("Pull request #%d cannot be reviewed", s.On.Number), err)
+		return step, intake.ForgeFailure(fmt.Sprintf("Pull request #%d cannot be reviewed", s.On.Number), err)
 	}
-	posted.URL, posted.Operation = made.URL, "created"
-	return posted, nil
+	step.URL, step.Operation = made.URL, "created"
+	return step, nil
 }
 
 func (s Poster) newReview(o reviewObject, on, refused []placedFinding, beside []finding) forge.NewReview {

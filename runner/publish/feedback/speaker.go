@@ -29,15 +29,10 @@ type Poster struct {
 	Link      string // page of the CI run; may be empty
 }
 
-// Posted is the posted content.
+// Posted is the recorded publishing step, and its subject.
 type Posted struct {
-	As        string
-	On        intake.Subject
-	URL       string
-	Operation string // created, updated, or none if it was there already
-	Findings  int    // on lines of the diff
-	Beside    int    // in the text of the review
-	Labels    []string
+	transcript.Publish
+	On intake.Subject
 }
 
 func (s Poster) repository() forge.Repository { return s.Server.Repository(s.On.Repository) }
@@ -79,18 +74,15 @@ func (s Poster) PostFromFile(ctx context.Context, file string, all *hooks.Hooks,
 
 // post publishes the agent's object. A resumed run does not post again.
 func (s Poster) post(ctx context.Context, raw json.RawMessage) (*Posted, error) {
-	post := map[string]func(context.Context, json.RawMessage) (*Posted, error){
+	publish := map[string]func(context.Context, json.RawMessage) (transcript.Publish, error){
 		job.AsReview: s.review, job.AsLabels: s.label, job.AsComment: s.comment,
 	}[s.Publish.As]
-	posted, err := post(ctx, raw)
+	step, err := publish(ctx, raw)
 	if err != nil {
 		return nil, err
 	}
-	posted.As, posted.On = s.Publish.As, s.On
-	return posted, s.Record.Append(transcript.TypePublish, transcript.Publish{
-		Step: posted.As, Number: s.On.Number, URL: posted.URL, Operation: posted.Operation, HeadSHA: s.On.HeadSHA,
-		Labels: posted.Labels, Findings: posted.Findings, Beside: posted.Beside,
-	})
+	step.Step, step.Number, step.HeadSHA = s.Publish.As, s.On.Number, s.On.HeadSHA
+	return &Posted{step, s.On}, s.Record.Append(transcript.TypePublish, step)
 }
 
 // earlierPost is a comment or review that a run of this task posted for an input.
@@ -125,18 +117,18 @@ func (s Poster) earlierPosts(ctx context.Context) (found []earlierPost, err erro
 
 // label adds the chosen labels that the issue lacks. It adds only labels that the job allows.
 // Existing labels count as added by this run if it recorded them before a kill.
-func (s Poster) label(ctx context.Context, raw json.RawMessage) (*Posted, error) {
+func (s Poster) label(ctx context.Context, raw json.RawMessage) (step transcript.Publish, err error) {
 	o, err := decode[labelsObject](raw)
 	if err != nil {
-		return nil, err
+		return step, err
 	}
 	issue, err := s.repository().Issue(ctx, s.On.Number)
 	if err != nil {
-		return nil, intake.ForgeFailure(fmt.Sprintf("The labels of #%d cannot be read", s.On.Number), err)
+		return step, intake.ForgeFailure(fmt.Sprintf("The labels of #%d cannot be read", s.On.Number), err)
 	}
 	before, err := s.intendedLabels()
 	if err != nil {
-		return nil, err
+		return step, err
 	}
 	has := func(list []string, name string) bool {
 		return slices.ContainsFunc(list, func(other string) bool { return strings.EqualFold(other, name) })
@@ -152,18 +144,18 @@ func (s Poster) label(ctx context.Context, raw json.RawMessage) (*Posted, error)
 			own = append(own, name)
 		}
 	}
-	posted := &Posted{URL: s.On.URL, Operation: "none", Labels: append(own, missing...)}
-	if len(posted.Labels) > 0 {
-		posted.Operation = "updated"
+	step = transcript.Publish{URL: s.On.URL, Operation: "none", Labels: append(own, missing...)}
+	if len(step.Labels) > 0 {
+		step.Operation = "updated"
 	}
 	if len(missing) == 0 {
-		return posted, nil
+		return step, nil
 	}
 	intent := transcript.Publish{Step: job.AsLabels, Number: s.On.Number, URL: s.On.URL, Operation: transcript.PublishBegun, Labels: missing}
 	if err := s.Record.Append(transcript.TypePublish, intent); err != nil {
-		return nil, err
+		return step, err
 	}
-	return posted, intake.ForgeFailure(fmt.Sprintf("#%d cannot be labelled", s.On.Number), s.repository().AddLabels(ctx, s.On.Number, missing))
+	return step, intake.ForgeFailure(fmt.Sprintf("#%d cannot be labelled", s.On.Number), s.repository().AddLabels(ctx, s.On.Number, missing))
 }
 
 // intendedLabels are the labels that this run was about to add, by its transcript.
@@ -179,29 +171,29 @@ func (s Poster) intendedLabels() (labels []string, err error) {
 }
 
 // comment creates or updates the comment.
-func (s Poster) comment(ctx context.Context, raw json.RawMessage) (*Posted, error) {
+func (s Poster) comment(ctx context.Context, raw json.RawMessage) (step transcript.Publish, err error) {
 	o, err := decode[commentObject](raw)
 	if err != nil {
-		return nil, err
+		return step, err
 	}
 	there, err := s.earlierPosts(ctx)
 	if err != nil {
-		return nil, err
+		return step, err
 	}
 	text := s.commentText(o)
 	if len(there) == 0 {
 		made, err := s.repository().CreateComment(ctx, s.On.Number, text)
 		if err != nil {
-			return nil, intake.ForgeFailure(fmt.Sprintf("The comment on #%d cannot be written", s.On.Number), err)
+			return step, intake.ForgeFailure(fmt.Sprintf("The comment on #%d cannot be written", s.On.Number), err)
 		}
-		return &Posted{URL: made.URL, Operation: "created"}, nil
+		return transcript.Publish{URL: made.URL, Operation: "created"}, nil
 	}
-	posted := &Posted{URL: there[0].URL, Operation: "none"}
+	step = transcript.Publish{URL: there[0].URL, Operation: "none"}
 	if sameWords(there[0].Body, text) && there[0].input == s.Snapshot {
-		return posted, nil
+		return step, nil
 	}
-	posted.Operation = "updated"
-	return posted, intake.ForgeFailure(fmt.Sprintf("The comment on #%d cannot be brought up to date", s.On.Number), s.repository().EditComment(ctx, there[0].ID, text))
+	step.Operation = "updated"
+	return step, intake.ForgeFailure(fmt.Sprintf("The comment on #%d cannot be brought up to date", s.On.Number), s.repository().EditComment(ctx, there[0].ID, text))
 }
 
 // decode reads an object that was checked by its schema.
@@ -214,7 +206,7 @@ func decode[T any](raw json.RawMessage) (object T, err error) {
 
 // End returns the end of a run that posted something.
 func (s *Posted) End() *outcome.Stop {
-	switch s.As {
+	switch s.Step {
 	case job.AsReview:
 		return outcome.Stopf(outcome.NoChanges, "reviewed", "%s was reviewed, with %s: %s.", s.On.Name(), s.findings(), s.URL)
 	case job.AsLabels:
