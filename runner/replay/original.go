@@ -161,7 +161,7 @@ func (o *Original) Frozen(ctx context.Context, to *record.Record, source *worksp
 		return nil, err
 	}
 	found.Calls = number
-	found.differ(requests, o.audit.CheckConsistency())
+	found.differ(requests, o.audit.CheckConsistency(ctx))
 	view, err := o.Record.Directory.View()
 	if err != nil {
 		return nil, err

@@ -15,7 +15,6 @@ import (
 	"github.com/agent-ci/agent-ci/runner/place/workspace"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
-	"github.com/agent-ci/agent-ci/runner/replay/history"
 	"github.com/agent-ci/agent-ci/tools"
 	"github.com/agent-ci/agent-ci/tools/agents"
 	"github.com/agent-ci/agent-ci/tools/command"
@@ -45,12 +44,11 @@ func (r *Recording) People() func(context.Context, []question.Question) error {
 // Read reads the run's recording for a replay in tree with another record. It replaces the run's
 // paths by the replay's.
 func (o *Original) Read(to *record.Record, tree *workspace.Workspace) (*Recording, error) {
-	return (&reader{o.Run, o.Record, to, o.places(tree)}).read()
+	return (&reader{o, to, o.places(tree)}).read()
 }
 
 type reader struct {
-	run    *history.Run
-	from   *record.Record // of the run
+	run    *Original
 	to     *record.Record // of the replay
 	places []place
 }
@@ -70,7 +68,7 @@ func (p *reader) read() (*Recording, error) {
 		recordedAnswers.Replace, recordedAnswers.StopRounds, recordedAnswers.PendingRequest, recordedAnswers.Uses = true, 0, "", nil
 		answers.Hooks = &hooks.Hooks{All: hooks.FromTranscript(p.run.ListedHooks), Record: p.to, Answers: recordedAnswers}
 	}
-	_, err := p.from.Survey(func(_ *transcript.View, e transcript.Event) (err error) { // an error ends the reading
+	_, err := p.run.Record.Survey(func(_ *transcript.View, e transcript.Event) (err error) { // an error ends the reading
 		of := answers
 		if by := e.By(); by != "" {
 			of = answers.agents.of(by)
@@ -139,7 +137,7 @@ func (p *reader) servers(recorded *Recording) (*extensions.Recorded, error) {
 		if server.File == "" {
 			continue
 		}
-		list, err := extensions.ReadList(p.from.Directory, server)
+		list, err := extensions.ReadList(p.run.Record.Directory, server)
 		if err != nil {
 			return nil, err
 		}

@@ -3,8 +3,6 @@ package audit
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -228,11 +226,11 @@ func failedInWords(failed bool) string {
 }
 
 // CheckConsistency finds contradictions in a record: chain, result, checks and end.
-func (r Record) CheckConsistency() (found Differences) {
+func (r Record) CheckConsistency(ctx context.Context) (found Differences) {
 	if _, err := r.CheckChain(); err != nil && !errors.Is(err, record.ErrUnfinished) {
 		found.note("transcript", "as it was written", err.Error())
 	}
-	r.checkServers(&found)
+	r.checkServers(ctx, &found)
 	r.checkRows(&found)
 	end := r.Finished
 	if end == nil {
@@ -251,20 +249,16 @@ func (r Record) CheckConsistency() (found Differences) {
 }
 
 // checkServers compares stored tool lists with their digests.
-func (r Record) checkServers(found *Differences) {
+func (r Record) checkServers(ctx context.Context, found *Differences) {
 	for _, server := range r.MCPServers {
 		if server.File == "" {
 			continue
 		}
-		raw, err := r.Read(server.File)
-		digest := sha256.Sum256(raw)
-		is := hex.EncodeToString(digest[:])
+		is, err := r.Digest(ctx, server.File)
 		if err != nil {
-			is = err.Error()
+			is.SHA256 = err.Error()
 		}
-		if is != server.SHA256 {
-			found.note(server.File, server.SHA256, is)
-		}
+		found.note(server.File, server.SHA256, is.SHA256)
 	}
 }
 

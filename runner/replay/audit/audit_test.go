@@ -128,7 +128,7 @@ func TestARecordIsComparedWithItself(t *testing.T) {
 			if c.alter != nil {
 				c.alter(&c.record)
 			}
-			if diff := cmp.Diff(c.want, what(c.record.CheckConsistency())); diff != "" {
+			if diff := cmp.Diff(c.want, what(c.record.CheckConsistency(t.Context()))); diff != "" {
 				t.Error(diff)
 			}
 		})
@@ -171,7 +171,7 @@ func TestARecordIsComparedWithItsFiles(t *testing.T) {
 			} else if raw, err := rec.Read(c.file); err != nil || os.WriteFile(rec.Join(c.file), []byte(strings.Replace(string(raw), c.from, c.to, 1)), 0o600) != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(c.want, what(Record{Directory: rec.Directory, View: view, Job: &job.Job{}}.CheckConsistency())); diff != "" {
+			if diff := cmp.Diff(c.want, what(Record{Directory: rec.Directory, View: view, Job: &job.Job{}}.CheckConsistency(t.Context()))); diff != "" {
 				t.Error(diff)
 			}
 		})
