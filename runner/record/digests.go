@@ -63,8 +63,8 @@ func (d *Directory) Digest(ctx context.Context, name string) (transcript.FileDig
 	return file, err
 }
 
-// CheckedRun is the result of checking a run directory.
-type CheckedRun struct {
+// checkedRun is the result of checking a run directory.
+type checkedRun struct {
 	Head  string   // of the chain
 	Wrong []string // what is not as the chain tells, a sentence each
 	Notes []string // what the chain does not tell of
@@ -72,13 +72,13 @@ type CheckedRun struct {
 
 // CheckRun verifies the chain of a run and compares the other files with their digests. The error
 // names the place of a broken chain.
-func CheckRun(ctx context.Context, runDir string) (*CheckedRun, error) {
+func CheckRun(ctx context.Context, runDir string) (*checkedRun, error) {
 	dir, err := OpenDirectory(runDir)
 	if err != nil {
 		return nil, err
 	}
 	defer dir.Close()
-	checked := &CheckedRun{}
+	checked := &checkedRun{}
 	if checked.Head, err = dir.CheckChain(); err != nil {
 		return nil, err
 	}
@@ -167,7 +167,7 @@ var recreatedFiles = []string{PatchFile, PackFile, WorkPackFile, PullRequestFile
 
 // checkFiles compares the files of the directory with their digests. A workflow run with only
 // report, transcript and result is an artifact; the action uploads no more.
-func (d *Directory) checkFiles(ctx context.Context, view *transcript.View, checked *CheckedRun) error {
+func (d *Directory) checkFiles(ctx context.Context, view *transcript.View, checked *checkedRun) error {
 	now, err := d.Digests(ctx)
 	if err != nil {
 		return fmt.Errorf("read the run directory: %w", err)

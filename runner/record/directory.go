@@ -323,10 +323,10 @@ func (d *Directory) MakeFolder(name string) (string, error) {
 func (d *Directory) Remove(name string) { _ = sandbox.RemoveScratch(d.Join(name)) }
 
 // Sync puts a file, or the names in a folder, on disk.
-func (d *Directory) Sync(name string) error { return SyncIn(d.root, name) }
+func (d *Directory) Sync(name string) error { return syncIn(d.root, name) }
 
-// SyncIn syncs a file below a root, or a folder's names. It does not block on a pipe.
-func SyncIn(root *os.Root, name string) error {
+// syncIn syncs a file below a root, or a folder's names. It does not block on a pipe.
+func syncIn(root *os.Root, name string) error {
 	f, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return err

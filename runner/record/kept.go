@@ -37,8 +37,8 @@ func CachePath(get func(variable string) string) (string, error) {
 	return ownFolder(filepath.Join(os.TempDir(), fmt.Sprintf("agent-ci-%d", os.Getuid())))
 }
 
-// BaselineLifetime is the lifetime of a cached baseline.
-const BaselineLifetime = 7 * 24 * time.Hour
+// baselineLifetime is the lifetime of a cached baseline.
+const baselineLifetime = 7 * 24 * time.Hour
 
 // Baselines caches baseline results of checks, one file per key. It caches green ones only, which
 // can never make a verdict more lenient.
@@ -102,7 +102,7 @@ func (b *Baselines) Green(key string, now time.Time) (runID string) {
 	if err != nil || json.Unmarshal(raw, &k) != nil || k.State != "green" || !runIDPattern.MatchString(k.RunID) {
 		return ""
 	}
-	if age := now.Sub(k.At); age < 0 || age > BaselineLifetime {
+	if age := now.Sub(k.At); age < 0 || age > baselineLifetime {
 		return ""
 	}
 	return k.RunID
@@ -127,7 +127,7 @@ func (b *Baselines) RemoveExpired(now time.Time) {
 		return
 	}
 	for _, e := range entries {
-		if info, err := e.Info(); err == nil && now.Sub(info.ModTime()) > BaselineLifetime {
+		if info, err := e.Info(); err == nil && now.Sub(info.ModTime()) > baselineLifetime {
 			_ = b.drop(e.Name()) // the next run tries again
 		}
 	}

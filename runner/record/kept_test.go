@@ -38,8 +38,8 @@ func TestKeptBaselines(t *testing.T) {
 		want string
 	}{
 		{"key", now, "run-1"},
-		{"key", now.Add(BaselineLifetime), "run-1"},
-		{"key", now.Add(BaselineLifetime + time.Second), ""},
+		{"key", now.Add(baselineLifetime), "run-1"},
+		{"key", now.Add(baselineLifetime + time.Second), ""},
 		{"key", now.Add(-time.Second), ""},
 		{"red", now, ""},
 		{"torn", now, ""},
@@ -59,7 +59,7 @@ func TestKeptBaselines(t *testing.T) {
 	if b.Green("key", now) == "" {
 		t.Error("what is good was forgotten")
 	}
-	b.RemoveExpired(time.Now().Add(2 * BaselineLifetime))
+	b.RemoveExpired(time.Now().Add(2 * baselineLifetime))
 	if b.Green("key", now) != "" {
 		t.Error("what is no good is there")
 	}

@@ -26,7 +26,7 @@ type Result struct {
 	HeadSHA          string                 `json:"head_sha,omitempty"` // the commit of the change
 	Branch           string                 `json:"branch,omitempty"`
 	PullRequest      PullRequest            `json:"pull_request"`
-	Feedback         *Feedback              `json:"feedback,omitempty"` // what was said on an issue or pull request
+	Feedback         *feedback              `json:"feedback,omitempty"` // what was said on an issue or pull request
 	Plan             []transcript.PlanStep  `json:"plan"`
 	Usage            transcript.Usage       `json:"usage"`
 	Models           []transcript.ModelUse  `json:"models,omitempty"` // that were asked, in their order
@@ -35,11 +35,11 @@ type Result struct {
 	Inspection       *transcript.Inspection `json:"inspection,omitempty"` // what was found in the change beside what is refused
 	Sandbox          Confinement            `json:"sandbox"`
 	Denied           int                    `json:"denied"`                // calls and hosts that the policy refused
-	MCPServers       []ToolServer           `json:"mcp_servers,omitempty"` // that were started or asked
+	MCPServers       []toolServer           `json:"mcp_servers,omitempty"` // that were started or asked
 	Hooks            []transcript.HookUse   `json:"hooks,omitempty"`       // that the run has, in the order in which they are asked
 	Agents           []*transcript.Agent    `json:"agents,omitempty"`      // that others started, in the order of their starts
 	Warnings         []transcript.Warning   `json:"warnings"`
-	Changes          *ChangeSummary         `json:"changes"`          // null: nothing changed
+	Changes          *changeSummary         `json:"changes"`          // null: nothing changed
 	Output           string                 `json:"output,omitempty"` // file by task.output_schema, in the run directory
 	TranscriptSHA256 string                 `json:"transcript_sha256"`
 	Summary          string                 `json:"-"` // the agent's last words
@@ -63,7 +63,7 @@ func NewResult(id string, stop *outcome.Stop) Result {
 	return Result{
 		Version: resultVersion, Outcome: stop.Outcome, Reason: stop.Reason, Message: outcome.ShortenNames(stop.Message), ExitCode: stop.ExitCode(),
 		RunID: id, PullRequest: PullRequest{Operation: "none"},
-		Plan: []transcript.PlanStep{}, Verify: []transcript.VerifyRow{}, Warnings: []transcript.Warning{}, Sandbox: Unconfined(),
+		Plan: []transcript.PlanStep{}, Verify: []transcript.VerifyRow{}, Warnings: []transcript.Warning{}, Sandbox: unconfined(),
 	}
 }
 
@@ -96,13 +96,13 @@ func Project(v *transcript.View) Result {
 		r.Sandbox = Confinement{p.Level, p.Layers, p.WorkTree}
 	}
 	for _, s := range v.MCPServers {
-		r.MCPServers = append(r.MCPServers, ToolServer{s.Name, s.State, s.Revision, s.Server, s.Version, len(s.Tools), s.SHA256, s.Why})
+		r.MCPServers = append(r.MCPServers, toolServer{s.Name, s.State, s.Revision, s.Server, s.Version, len(s.Tools), s.SHA256, s.Why})
 	}
 	for _, step := range v.Publish {
 		r.published(step)
 	}
 	if c := v.Change; c != nil && len(c.Files) > 0 {
-		r.Changes, r.Stat = &ChangeSummary{len(c.Files), c.Insertions, c.Deletions}, c.Files
+		r.Changes, r.Stat = &changeSummary{len(c.Files), c.Insertions, c.Deletions}, c.Files
 	}
 	return r
 }
@@ -122,12 +122,12 @@ func (r *Result) published(step transcript.Publish) {
 	case "pull_request":
 		r.PullRequest = PullRequest{step.Number, step.URL, step.Operation}
 	case "review", "labels", "comment":
-		r.Feedback = &Feedback{step.Step, step.Number, step.URL, step.Operation, step.Findings, step.Beside, append([]string{}, step.Labels...)}
+		r.Feedback = &feedback{step.Step, step.Number, step.URL, step.Operation, step.Findings, step.Beside, append([]string{}, step.Labels...)}
 	}
 }
 
-// ToolServer is a tool server with its final state.
-type ToolServer struct {
+// toolServer is a tool server with its final state.
+type toolServer struct {
 	Name     string `json:"name"`
 	State    string `json:"state"` // as in the event
 	Revision string `json:"revision,omitempty"`
@@ -145,8 +145,8 @@ type PullRequest struct {
 	Operation string `json:"operation"` // created, updated, none
 }
 
-// Feedback is the post on an issue or pull request, by publish.as.
-type Feedback struct {
+// feedback is the post on an issue or pull request, by publish.as.
+type feedback struct {
 	As        string   `json:"as"` // review, labels, comment
 	Number    int      `json:"number"`
 	URL       string   `json:"url"`
@@ -163,11 +163,11 @@ type Confinement struct {
 	WorkTree string   `json:"work_tree"` // what commands worked in: overlay, private
 }
 
-// Unconfined returns the confinement of a run without a sandbox or without commands.
-func Unconfined() Confinement { return Confinement{string(sandbox.LevelNone), []string{}, "checkout"} }
+// unconfined returns the confinement of a run without a sandbox or without commands.
+func unconfined() Confinement { return Confinement{string(sandbox.LevelNone), []string{}, "checkout"} }
 
-// ChangeSummary counts the change set.
-type ChangeSummary struct {
+// changeSummary counts the change set.
+type changeSummary struct {
 	Files      int `json:"files"`
 	Insertions int `json:"insertions"`
 	Deletions  int `json:"deletions"`

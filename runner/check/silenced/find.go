@@ -16,8 +16,8 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 )
 
-// Pattern is a sign in the lines of a change.
-type Pattern struct {
+// pattern is a sign in the lines of a change.
+type pattern struct {
 	ID    string
 	Files []string // patterns of paths, as policy.MatchesPattern takes them
 	Line  string   // a regular expression for an added line; a line that it continues is in front of it
@@ -159,13 +159,13 @@ func withBefore(line lines.Line) string { return line.Before + "\n" + strings.Tr
 
 // compiled is a pattern with its regular expressions.
 type compiled struct {
-	Pattern
+	pattern
 	line, number *regexp.Regexp
 }
 
 var patterns = sync.OnceValue(func() (all []compiled) {
-	for _, p := range Patterns {
-		c := compiled{Pattern: p}
+	for _, p := range patternTable {
+		c := compiled{pattern: p}
 		if p.Number != "" {
 			c.number = regexp.MustCompile(p.Number)
 		} else {

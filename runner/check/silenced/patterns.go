@@ -27,8 +27,8 @@ const checks = `(?:^|[\s"'@;&|(=:/-])(?:pytest|py\.test|tox|nox|unittest|nosetes
 // swallows matches what makes a command succeed although it failed, such as || true.
 const swallows = `(?:\|\|\s*(?:true\b|:(?:\s|["']|$)|(?:/usr)?/bin/true\b|exit\s+0\b|\(exit\s+0\)|return\s+0\b|echo\b|printf\b|\$\(true\))|;\s*(?:true|:|exit\s+0|return\s+0)\s*(?:[\\"'#]|$)|\|\s*(?:true|cat)\s*(?:["']|$))`
 
-// Patterns is the table of signs. The test runs its examples.
-var Patterns = []Pattern{
+// patternTable is the table of signs. The test runs its examples.
+var patternTable = []pattern{
 	// Python.
 	{
 		ID: "pytest-hook", Files: python, Line: `^\s*(?:async\s+)?def\s+pytest_(?:sessionfinish|collection_modifyitems|collection_finish|ignore_collect|collect_file|runtest_makereport|runtest_protocol|runtest_call|runtestloop|report_teststatus|pyfunc_call|pycollect_makeitem|exception_interact)\b|\bpytest_(?:sessionfinish|collection_modifyitems|runtest_makereport|pyfunc_call)\s*=`,

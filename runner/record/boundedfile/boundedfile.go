@@ -54,11 +54,11 @@ func ReadIn(root *os.Root, name string, most int64) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
-	return ReadOpen(f, name, most)
+	return readOpen(f, name, most)
 }
 
-// ReadOpen reads a file of OpenIn up to most bytes.
-func ReadOpen(f *os.File, name string, most int64) ([]byte, error) {
+// readOpen reads a file of OpenIn up to most bytes.
+func readOpen(f *os.File, name string, most int64) ([]byte, error) {
 	info, err := f.Stat()
 	if err != nil {
 		return nil, err

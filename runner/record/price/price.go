@@ -112,7 +112,7 @@ func (l *List) rates(input int64, service string) Rates {
 type Bound int
 
 const (
-	Exact   Bound = iota
+	exact   Bound = iota
 	AtMost        // the tier costs less than what is booked
 	AtLeast       // the tier may cost more than what is booked
 )
@@ -126,7 +126,7 @@ func (l *List) Bound(service string) Bound {
 	_, named := l.Service[service]
 	switch {
 	case named || slices.Contains(standard, service):
-		return Exact
+		return exact
 	case service == "flex":
 		return AtMost
 	}

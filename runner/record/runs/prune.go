@@ -23,8 +23,8 @@ type Prune struct {
 	Now         time.Time
 }
 
-// Pruned is what became of a run that Prune means.
-type Pruned struct {
+// pruned is what became of a run that Prune means.
+type pruned struct {
 	Run
 	Bytes int64 // of its files, as far as they could be counted
 	Kept  string
@@ -33,35 +33,35 @@ type Pruned struct {
 
 // Why runs are kept that are old enough.
 const (
-	KeptGoingOn   = "it is going on"
-	KeptResumable = "it can be resumed"
-	KeptOnlyCopy  = "it has work that is nowhere else"
-	KeptElsewhere = "its directory was named by --out, and is yours to remove"
+	keptGoingOn   = "it is going on"
+	keptResumable = "it can be resumed"
+	keptOnlyCopy  = "it has work that is nowhere else"
+	keptElsewhere = "its directory was named by --out, and is yours to remove"
 )
 
 // Prune removes runs, and gives what became of each that o means. Only directories in
 // the usual folder are removed, under the lock that runs hold.
-func (m Machine) Prune(o Prune) ([]Pruned, error) {
+func (m Machine) Prune(o Prune) ([]pruned, error) {
 	all, err := m.List()
 	if err != nil {
 		return nil, err
 	}
 	m.forgetGone(o)
-	var list []Pruned
+	var list []pruned
 	for i, run := range all {
 		if i < o.Keep || o.Now.Sub(run.Changed) < o.Age {
 			continue
 		}
-		p := Pruned{Run: run}
+		p := pruned{Run: run}
 		switch {
 		case run.State == GoingOn:
-			p.Kept = KeptGoingOn
+			p.Kept = keptGoingOn
 		case !run.usual:
-			p.Kept = KeptElsewhere
+			p.Kept = keptElsewhere
 		case run.Resumable && !o.Resumable:
-			p.Kept = KeptResumable
+			p.Kept = keptResumable
 		case run.onlyCopy && !o.Unpublished:
-			p.Kept = KeptOnlyCopy
+			p.Kept = keptOnlyCopy
 		default:
 			p.Bytes = sizeOf(run.Directory)
 			if !o.DryRun {
@@ -74,7 +74,7 @@ func (m Machine) Prune(o Prune) ([]Pruned, error) {
 }
 
 // remove removes the directory and the notes of its transcript, unless somebody has begun to work in it.
-func (p *Pruned) remove(notes string) {
+func (p *pruned) remove(notes string) {
 	dir, err := record.OpenDirectory(p.Directory)
 	if err != nil {
 		p.Err = err
@@ -82,7 +82,7 @@ func (p *Pruned) remove(notes string) {
 	}
 	defer dir.Close()
 	if dir.Lock() != nil {
-		p.Kept = KeptGoingOn
+		p.Kept = keptGoingOn
 		return
 	}
 	dir.ForgetRecorded(notes)

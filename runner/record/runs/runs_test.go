@@ -214,9 +214,9 @@ func TestPrune(t *testing.T) {
 		gone []string
 		kept map[string]string
 	}{
-		"by age":                    {Prune{Age: 30 * day}, []string{"ended"}, map[string]string{"going on": KeptGoingOn, "failed": KeptResumable, "killed": KeptResumable, "aside": KeptElsewhere}},
-		"a trial":                   {Prune{Age: 30 * day, DryRun: true}, nil, map[string]string{"going on": KeptGoingOn, "failed": KeptResumable, "killed": KeptResumable, "aside": KeptElsewhere}},
-		"what can be resumed, too":  {Prune{Age: 30 * day, Resumable: true}, []string{"ended", "failed", "killed"}, map[string]string{"going on": KeptGoingOn, "aside": KeptElsewhere}},
+		"by age":                    {Prune{Age: 30 * day}, []string{"ended"}, map[string]string{"going on": keptGoingOn, "failed": keptResumable, "killed": keptResumable, "aside": keptElsewhere}},
+		"a trial":                   {Prune{Age: 30 * day, DryRun: true}, nil, map[string]string{"going on": keptGoingOn, "failed": keptResumable, "killed": keptResumable, "aside": keptElsewhere}},
+		"what can be resumed, too":  {Prune{Age: 30 * day, Resumable: true}, []string{"ended", "failed", "killed"}, map[string]string{"going on": keptGoingOn, "aside": keptElsewhere}},
 		"all that is younger stays": {Prune{Age: 60 * day, Resumable: true}, nil, map[string]string{}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -274,9 +274,9 @@ func TestPruneKeepsTheOnlyCopyOfAChange(t *testing.T) {
 		published outcome.Outcome
 		kept      string
 	}{
-		"left in its checkout":      {"left_in_checkout", true, "", KeptOnlyCopy},
-		"committed in its checkout": {"committed", true, "", KeptOnlyCopy},
-		"publishing failed":         {"left_in_checkout", true, outcome.ForgeFailed, KeptOnlyCopy},
+		"left in its checkout":      {"left_in_checkout", true, "", keptOnlyCopy},
+		"committed in its checkout": {"committed", true, "", keptOnlyCopy},
+		"publishing failed":         {"left_in_checkout", true, outcome.ForgeFailed, keptOnlyCopy},
 		"published later":           {"left_in_checkout", true, outcome.Changed, ""},
 		"published already":         {"left_in_checkout", true, outcome.NoChanges, ""},
 		"in a person's checkout":    {"left_in_checkout", false, "", ""},

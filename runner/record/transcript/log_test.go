@@ -290,7 +290,7 @@ func TestTornLineThatStays(t *testing.T) {
 	}
 	head, err := VerifyChain(&d.Buffer)
 	var torn *TornError
-	if !errors.As(err, &torn) || torn.Line != 2 || torn.Bytes != 20 || head != log.Head() {
+	if !errors.As(err, &torn) || torn.line != 2 || torn.Bytes != 20 || head != log.Head() {
 		t.Errorf("chain: %s, %v", head, err)
 	}
 }

@@ -13,13 +13,13 @@ import (
 // TornError reports a log that ends within a line, after a kill or on a full disk. All earlier
 // lines are complete.
 type TornError struct {
-	Line   int   // number of the torn line, from 1
+	line   int   // number of the torn line, from 1
 	Offset int64 // where it begins; cutting the file here mends it
 	Bytes  int   // of it that are there
 }
 
 func (e *TornError) Error() string {
-	return fmt.Sprintf("transcript line %d is torn: the run ended while it was written", e.Line)
+	return fmt.Sprintf("transcript line %d is torn: the run ended while it was written", e.line)
 }
 
 // notEvent reports an invalid line.
@@ -77,7 +77,7 @@ func lines(r io.Reader) iter.Seq2[line, error] {
 			case errors.Is(err, io.EOF) && len(text) == 0:
 				return
 			case errors.Is(err, io.EOF):
-				err = &TornError{Line: number, Offset: offset, Bytes: len(text)}
+				err = &TornError{line: number, Offset: offset, Bytes: len(text)}
 			case errors.Is(err, ErrTooLarge):
 				err = notEvent(number, err)
 			case err != nil:

@@ -47,10 +47,3 @@ func (l *Log) resume(f *os.File) (int, error) {
 	l.head.Store(&c.head)
 	return cut, err
 }
-
-// Seq is the number of the last event.
-func (l *Log) Seq() int64 {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.seq
-}

@@ -46,8 +46,8 @@ func TestReopen(t *testing.T) {
 		if cut == 0 {
 			wantSeq, wantTorn = 3, 0
 		}
-		if log.Seq() != wantSeq || torn != wantTorn {
-			t.Fatalf("cut by %d: %d events, %d bytes torn; want %d, %d", cut, log.Seq(), torn, wantSeq, wantTorn)
+		if log.seq != wantSeq || torn != wantTorn {
+			t.Fatalf("cut by %d: %d events, %d bytes torn; want %d, %d", cut, log.seq, torn, wantSeq, wantTorn)
 		}
 		if e, err := log.Append(TypeWarning, warning(9)); err != nil || e.Seq != wantSeq+1 {
 			t.Fatalf("append: %v, %v", e.Seq, err)

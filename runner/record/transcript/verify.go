@@ -10,7 +10,7 @@ import (
 // ChainError names the first altered event of a log.
 type ChainError struct {
 	position
-	Err error // what does not fit
+	err error // what does not fit
 }
 
 type position struct {
@@ -20,10 +20,10 @@ type position struct {
 }
 
 func (e *ChainError) Error() string {
-	return fmt.Sprintf("transcript line %d (event %d, %s) is not as it was written: %v", e.Line, e.Seq, e.Type, e.Err)
+	return fmt.Sprintf("transcript line %d (event %d, %s) is not as it was written: %v", e.Line, e.Seq, e.Type, e.err)
 }
 
-func (e *ChainError) Unwrap() error { return e.Err }
+func (e *ChainError) Unwrap() error { return e.err }
 
 // VerifyChain verifies that the events of a log follow each other without a gap, each with the
 // digest of the line before. It returns the chain's head, equal to Log.Head after the last event.

@@ -15,9 +15,9 @@ type Mode string
 
 // The modes of pull_request.transcript.
 const (
-	Full   Mode = "full"   // each call folded, with arguments and output
-	Digest Mode = "digest" // each call as one line
-	None   Mode = "none"   // only where the transcript is
+	full   Mode = "full"   // each call folded, with arguments and output
+	digest Mode = "digest" // each call as one line
+	none   Mode = "none"   // only where the transcript is
 )
 
 // DefaultLimit is how long a body or comment may be, in UTF-16 code units.
@@ -29,8 +29,8 @@ const MaxComments = 20
 
 // Options adds information to the run's view.
 type Options struct {
-	Mode  Mode // Full if empty
-	Limit int  // of the body and of each comment, in UTF-16 code units; DefaultLimit if 0
+	Mode  Mode // full if empty
+	limit int  // of the body and of each comment, in UTF-16 code units; DefaultLimit if 0
 	// Comments bounds the comments of the transcript.
 	Comments int
 	// RunDir is the folder or artifact with the run directory, "RUN_DIR" if empty.
@@ -70,7 +70,7 @@ var Excerpts = transcript.ExcerptLimits{Lines: 40, MessageLines: 8, Width: 300}
 // Compose returns the pull request's body: the result, then as much of the transcript as fits there
 // and in comments, cut between calls. It fails if the limit has no room for the transcript's place.
 func Compose(v *transcript.View, o Options) (Posts, error) {
-	o.Mode, o.Limit, o.RunDir = cmp.Or(o.Mode, Full), cmp.Or(o.Limit, DefaultLimit), cmp.Or(o.RunDir, "RUN_DIR")
+	o.Mode, o.limit, o.RunDir = cmp.Or(o.Mode, full), cmp.Or(o.limit, DefaultLimit), cmp.Or(o.RunDir, "RUN_DIR")
 	if o.KeepRequest {
 		o.Head += requestComment(v, o.Earlier)
 	}
@@ -81,13 +81,13 @@ func Compose(v *transcript.View, o Options) (Posts, error) {
 	}
 	calls := v.Calls - planCalls(v)
 	most := ending{comments: o.Comments, hidden: calls}
-	first := &page{remainingUnits: o.Limit - markdown.Units(o.Head+most.body(v, o))}
+	first := &page{remainingUnits: o.limit - markdown.Units(o.Head+most.body(v, o))}
 	if first.remainingUnits < 0 {
-		return Posts{}, fmt.Errorf("pull request body: a limit of %d characters has no room for where the transcript is", o.Limit)
+		return Posts{}, fmt.Errorf("pull request body: a limit of %d characters has no room for where the transcript is", o.limit)
 	}
 	first.draw(o.source(v).On(sections.PullRequest))
 	first.addTemplate(o.Template)
-	pages := remainingSpace{units: first.remainingUnits, page: o.Limit - commentFrame(v), following: o.Comments}
+	pages := remainingSpace{units: first.remainingUnits, page: o.limit - commentFrame(v), following: o.Comments}
 	chosen := chooseBlocks(withoutPlans(shownEntries(v, o.Mode)), o.Mode, pages)
 	shown := 0
 	for _, one := range chosen {
@@ -95,7 +95,7 @@ func Compose(v *transcript.View, o Options) (Posts, error) {
 	}
 	laid, _ := pages.paginate(chosen) // all of them have room
 	end := ending{comments: len(laid) - 1}
-	if o.Mode != None {
+	if o.Mode != none {
 		end.hidden = calls - shown
 	}
 	return Posts{Body: o.Head + strings.TrimLeft(first.String()+laid[0], "\n") + end.body(v, o), Comments: comments(v, laid, end)}, nil

@@ -26,8 +26,8 @@ func TestBodyGolden(t *testing.T) {
 			RunDir: "20260301T090000Z-0a1b2c3d", Closing: "Fixes #7", Site: transcript.Site{Server: "https://github.com", Repository: "example/greet"}, Draft: []string{"lint did not pass before the change either."},
 			Head: "<!-- agent-ci: draft -->\n", Notes: []string{"Checks wait for approval."}, Template: "<!-- Thanks! -->\n## Checklist\n\n- [x] Tests were added\n",
 		}},
-		{"body_digest.md", transcripttest.Greeting(), Options{Mode: Digest}},
-		{"body_none.md", transcripttest.Greeting(), Options{Mode: None}},
+		{"body_digest.md", transcripttest.Greeting(), Options{Mode: digest}},
+		{"body_none.md", transcripttest.Greeting(), Options{Mode: none}},
 		{"body_scripts.md", transcripttest.Scripts(), Options{}},
 		{"body_bare.md", bare(), Options{}},
 	}
@@ -73,11 +73,11 @@ func posted(t *testing.T, posts Posts, limit int) []string {
 }
 
 func TestComposeShowsEveryCallOnce(t *testing.T) {
-	for mode, events := range map[Mode]int{Full: 100, Digest: 600} {
+	for mode, events := range map[Mode]int{full: 100, digest: 600} {
 		t.Run(string(mode), func(t *testing.T) {
 			const limit = 6_000
 			view := projected(t, transcripttest.Long(events))
-			posts, err := composed(view, Options{Mode: mode, Limit: limit, Closing: "Fixes #7"})
+			posts, err := composed(view, Options{Mode: mode, limit: limit, Closing: "Fixes #7"})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -109,7 +109,7 @@ func TestComposeShowsEveryCallOnce(t *testing.T) {
 
 func TestComposeSaysWhatIsNotShown(t *testing.T) {
 	view := projected(t, transcripttest.Long(900))
-	posts, err := composed(view, Options{Limit: 6_000})
+	posts, err := composed(view, Options{limit: 6_000})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,9 +140,9 @@ func patched(calls int, changing ...int) []transcripttest.Happening {
 }
 
 func TestCallsThatChangedFilesAreShownFirst(t *testing.T) {
-	for _, mode := range []Mode{Full, Digest} {
+	for _, mode := range []Mode{full, digest} {
 		view := projected(t, patched(2420, 3, 150, 151, 2001, 2420))
-		body, err := alone(view, Options{Mode: mode, Limit: 20_000})
+		body, err := alone(view, Options{Mode: mode, limit: 20_000})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -176,7 +176,7 @@ func TestMoreCallsThatChangedFilesThanThereIsRoomFor(t *testing.T) {
 		all[i] = i + 101
 	}
 	view := projected(t, patched(400, all...))
-	posts, err := composed(view, Options{Limit: 3_000})
+	posts, err := composed(view, Options{limit: 3_000})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -190,7 +190,7 @@ func TestMoreCallsThatChangedFilesThanThereIsRoomFor(t *testing.T) {
 }
 
 func TestBodyLimitTooSmall(t *testing.T) {
-	if body, err := alone(projected(t, transcripttest.Greeting()), Options{Limit: 50}); err == nil || body != "" {
+	if body, err := alone(projected(t, transcripttest.Greeting()), Options{limit: 50}); err == nil || body != "" {
 		t.Errorf("a body of 50 characters: %q, %v", body, err)
 	}
 }

@@ -13,13 +13,13 @@ import (
 
 // shownEntries returns the messages and calls of a mode, in order.
 func shownEntries(v *transcript.View, mode Mode) []transcript.Entry {
-	if mode == None {
+	if mode == none {
 		return nil
 	}
 	repeated := summaryEntry(v)
 	var all []transcript.Entry
 	for i, e := range v.Entries {
-		if i != repeated && (mode != Digest || e.Call != nil) {
+		if i != repeated && (mode != digest || e.Call != nil) {
 			all = append(all, e)
 		}
 	}
@@ -76,9 +76,9 @@ func entryText(e transcript.Entry, mode Mode) string {
 	switch {
 	case e.Call == nil:
 		return messageBlock(e)
-	case mode == Digest && e.Call.By != nil:
+	case mode == digest && e.Call.By != nil:
 		return "  " + item(document.Item{Text: callTitle(e.Call)})
-	case mode == Digest:
+	case mode == digest:
 		return item(document.Item{Text: callTitle(e.Call)})
 	case e.Call.By != nil:
 		return "\n<blockquote>\n" + callFold(e.Call) + "</blockquote>\n"
@@ -89,7 +89,7 @@ func entryText(e transcript.Entry, mode Mode) string {
 // omittedMark marks omitted calls.
 func omittedMark(calls int, mode Mode) string {
 	words := "… " + transcript.Count(calls, "call") + " not shown …\n"
-	if mode == Digest {
+	if mode == digest {
 		return "- " + words
 	}
 	return "\n" + words

@@ -186,8 +186,8 @@ func Document(v *transcript.View) string {
 	}
 	p.draw(sourceOf(v, transcript.Site{}).On(sections.Document))
 	var calls []block
-	for _, e := range shownEntries(v, Full) {
-		calls = append(calls, entryBlock(e, Full, 0))
+	for _, e := range shownEntries(v, full) {
+		calls = append(calls, entryBlock(e, full, 0))
 	}
 	laid, _ := remainingSpace{units: p.remainingUnits}.paginate(calls)
 	p.WriteString(laid[0])

@@ -205,7 +205,7 @@ func wantCode(t *testing.T, v *transcript.View, posts []*reading, mode Mode, bes
 		details += r.count("<details>")
 		all = append(all, r.code...)
 	}
-	if mode != Full {
+	if mode != full {
 		if details != 0 {
 			t.Errorf("%d elements fold something in the mode %s", details, mode)
 		}
@@ -262,7 +262,7 @@ var nasty = []string{
 
 func TestPostsAreReadAsMeant(t *testing.T) {
 	for i, s := range nasty {
-		t.Run(fmt.Sprint(i), func(t *testing.T) { proveRun(t, s, DefaultLimit, Full) })
+		t.Run(fmt.Sprint(i), func(t *testing.T) { proveRun(t, s, DefaultLimit, full) })
 	}
 }
 
@@ -287,7 +287,7 @@ func FuzzPosts(f *testing.F) {
 	}
 	f.Add(strings.Repeat("😀漢@a #1 `x` ", 60)+"\n", uint16(9000), uint8(0))
 	f.Fuzz(func(t *testing.T, s string, limit uint16, mode uint8) {
-		proveRun(t, s, int(limit)+1, []Mode{Full, Digest, None}[mode%3])
+		proveRun(t, s, int(limit)+1, []Mode{full, digest, none}[mode%3])
 	})
 }
 
@@ -295,7 +295,7 @@ func proveRun(t *testing.T, s string, limit int, mode Mode) {
 	t.Helper()
 	v := projected(t, everywhere(s))
 	o := Options{
-		Mode: mode, Limit: limit, RunDir: s, Head: "<!-- agent-ci: draft -->\n", Template: s, Draft: []string{s}, Notes: []string{s}, Closing: "Fixes #7",
+		Mode: mode, limit: limit, RunDir: s, Head: "<!-- agent-ci: draft -->\n", Template: s, Draft: []string{s}, Notes: []string{s}, Closing: "Fixes #7",
 		Site:        []transcript.Site{{Server: s, Repository: s}, {Server: "https://github.com", Repository: "o/r"}}[len(s)%2],
 		KeepRequest: true, Earlier: []Request{{Run: s, Link: s, Asked: s, Actor: s, Summary: s}},
 	}

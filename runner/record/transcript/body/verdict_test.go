@@ -79,7 +79,7 @@ func TestPlanCallsAreNotListed(t *testing.T) {
 		transcripttest.Called(1, "c2", "todowrite", `{"todos":[]}`), transcripttest.Ended(1, "c2", "todowrite", "ok", 0),
 		transcripttest.Called(2, "c3", "exec_command", `{"cmd":"go test"}`), transcripttest.Ended(2, "c3", "exec_command", "ok", 0),
 	}
-	for _, mode := range []Mode{Full, Digest} {
+	for _, mode := range []Mode{full, digest} {
 		body, err := alone(projected(t, run), Options{Mode: mode})
 		if err != nil {
 			t.Fatal(err)

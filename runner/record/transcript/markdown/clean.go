@@ -7,26 +7,26 @@ import (
 	"unicode/utf8"
 )
 
-// Clean makes invisible characters of a text visible or removes them. It removes terminal
+// clean makes invisible characters of a text visible or removes them. It removes terminal
 // sequences, format characters (bidirectional controls, zero width, tags) and variation selectors.
 // It replaces other control characters by their pictures, and unassigned ones by U+FFFD. Lines and
 // tabs stay; "\r\n" becomes "\n".
-func Clean(s string) string {
-	return clean(s, func(*strings.Builder, rune, rune) {})
+func clean(s string) string {
+	return cleanWith(s, func(*strings.Builder, rune, rune) {})
 }
 
-// Show is Clean with numbers for removed characters, as in ‹U+202E›. It only removes characters
+// Show is clean with numbers for removed characters, as in ‹U+202E›. It only removes characters
 // that choose between two pictures of the character before, or join emoji.
 func Show(s string) string {
-	return clean(s, func(b *strings.Builder, before, r rune) {
+	return cleanWith(s, func(b *strings.Builder, before, r rune) {
 		if !isStyle(before, r) {
 			fmt.Fprintf(b, "‹U+%04X›", r)
 		}
 	})
 }
 
-// clean calls hidden for each invisible character, with the one before.
-func clean(s string, hidden func(b *strings.Builder, before, r rune)) string {
+// cleanWith calls hidden for each invisible character, with the one before.
+func cleanWith(s string, hidden func(b *strings.Builder, before, r rune)) string {
 	if plainPrefix(s) == len(s) {
 		return s
 	}
@@ -139,5 +139,5 @@ func Hidden(r rune) bool {
 
 // oneLine is s cleaned, with lines and runs of blanks as one blank each.
 func oneLine(s string) string {
-	return strings.Join(strings.Fields(Clean(s)), " ")
+	return strings.Join(strings.Fields(clean(s)), " ")
 }

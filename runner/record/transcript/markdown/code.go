@@ -26,7 +26,7 @@ func Code(s string) string {
 
 // Fence is s as a block of code, with the newline after it.
 func Fence(s string) string {
-	s = inertCode(Clean(s))
+	s = inertCode(clean(s))
 	fence := strings.Repeat("`", max(3, longestRun(s, '`')+1))
 	if s != "" && !strings.HasSuffix(s, "\n") {
 		s += "\n"

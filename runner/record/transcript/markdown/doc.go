@@ -3,7 +3,7 @@
 // and hides nothing. It knows Markdown and GitHub's treatment of plain text, but no runs or
 // transcripts.
 //
-// Each place has its function: Text for running text and table cells, HTML for the inside of an element,
+// Each place has its function: Text for running text and table cells, HTMLLine for the inside of an element,
 // Code for code spans, Fence for code blocks, Prose for a whole message, Title and Commit for a pull
 // request's title and a commit message, FileName for a path, also in a terminal. All clean their text.
 //

@@ -84,7 +84,7 @@ func HTMLLine(t document.Text) string {
 	var b strings.Builder
 	for _, span := range t {
 		raw := shortened(span)
-		s := HTML(raw)
+		s := inHTML(raw)
 		if s == "" {
 			b.WriteString(trailingBlank(raw))
 			continue

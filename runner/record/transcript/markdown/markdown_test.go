@@ -249,7 +249,7 @@ func FuzzInert(f *testing.F) {
 		if strings.Contains(Code(s), "|") {
 			t.Errorf("Code(%q) ends its cell: %q", s, Code(s))
 		}
-		for _, line := range []string{Text(s), HTML(s), Code(s), Title(s)} {
+		for _, line := range []string{Text(s), inHTML(s), Code(s), Title(s)} {
 			if strings.ContainsAny(line, "\r\n") || !utf8.ValidString(line) {
 				t.Errorf("%q is not one line of UTF-8", line)
 			}
@@ -283,9 +283,9 @@ func FuzzCleanTwice(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		once := Clean(s)
-		if twice := Clean(once); twice != once {
-			t.Errorf("Clean(%q) is %q, and cleaned again %q", s, once, twice)
+		once := clean(s)
+		if twice := clean(once); twice != once {
+			t.Errorf("clean(%q) is %q, and cleaned again %q", s, once, twice)
 		}
 	})
 }

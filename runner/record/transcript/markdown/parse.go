@@ -9,24 +9,24 @@ import (
 
 // Block is a line of a message or a code block.
 type Block struct {
-	Kind  Kind
+	Kind  kind
 	Level int    // of a heading, from 1; depth of an item and its lines, from 0
 	Mark  string // of an item: "-", or its number with a full stop
-	Box   bool   // a template has a box there
+	box   bool   // a template has a box there
 	Gap   bool   // an empty line is before it
 	Text  document.Text
-	Code  []string // lines
+	code  []string // lines
 }
 
 // CodeText is a block of code as one text.
-func (b Block) CodeText() string { return strings.Join(b.Code, "\n") }
+func (b Block) CodeText() string { return strings.Join(b.code, "\n") }
 
-// Kind is the kind of a block.
-type Kind int
+// kind is the kind of a block.
+type kind int
 
 // The kinds of blocks.
 const (
-	ParagraphLine Kind = iota
+	ParagraphLine kind = iota
 	Heading
 	Item
 	ItemLine // a further line of an item
@@ -63,7 +63,7 @@ func parse(s string, form bool) (all []Block) {
 			for end < len(rest) && !closesFence(rest[end], m[1]) {
 				end++
 			}
-			b.Kind, b.Code = CodeBlock, rest[:end]
+			b.Kind, b.code = CodeBlock, rest[:end]
 			rest = rest[min(end+1, len(rest)):]
 		} else if strings.TrimSpace(text) == "" {
 			gap = true
@@ -101,7 +101,7 @@ func item(m []string, before []Block, form bool) Block {
 	}
 	text := m[3]
 	if box := boxLine().FindStringSubmatch(text); box != nil && form {
-		b.Box, text = true, box[1]
+		b.box, text = true, box[1]
 	}
 	b.Text = Inline(text)
 	return b

@@ -45,7 +45,7 @@ var trailer = lazyregexp.New(`(?m)^([A-Za-z0-9][A-Za-z0-9-]*[ \t]*:)`)
 // Commit is s as a part of a commit's message: plain text of several lines
 // without effects. What reads like a trailer is indented by one blank.
 func Commit(s string) string {
-	s = widen(Clean(s), live())
+	s = widen(clean(s), live())
 	return trailer().ReplaceAllString(strings.TrimSpace(s), " $1")
 }
 

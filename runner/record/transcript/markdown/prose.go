@@ -17,14 +17,14 @@ const (
 // Prose returns a message as rows of Markdown, each of whole lines, so any number of them can be
 // shown. It cuts long lines and code blocks.
 func Prose(s string) []string {
-	lines := strings.Split(Clean(s), "\n")
+	lines := strings.Split(clean(s), "\n")
 	for i := range lines {
 		lines[i] = Cut(lines[i], lineUnits)
 	}
 	all := Parse(strings.Join(lines, "\n"))
 	for i, b := range all {
-		if len(b.Code) > fenceLines {
-			all[i].Code = append(b.Code[:fenceLines-1:fenceLines-1], "…")
+		if len(b.code) > fenceLines {
+			all[i].code = append(b.code[:fenceLines-1:fenceLines-1], "…")
 		}
 	}
 	return rows(all, false)
@@ -32,7 +32,7 @@ func Prose(s string) []string {
 
 // Whole is Prose without cuts: a long line or code block continues in another one.
 func Whole(s string) []string {
-	return rows(Parse(strings.Join(wrapped(strings.Split(Clean(s), "\n")), "\n")), false)
+	return rows(Parse(strings.Join(wrapped(strings.Split(clean(s), "\n")), "\n")), false)
 }
 
 // guidance matches a template's comments to its author.
@@ -41,7 +41,7 @@ var guidance = lazyregexp.New(`(?s)<!--.*?(?:-->|$)`)
 // Template is a template of a pull request as rows of Markdown. Headings stay headings and boxes stay boxes,
 // all of them open. HTML comments are left out.
 func Template(s string) []string {
-	return rows(parse(guidance().ReplaceAllString(Clean(s), ""), true), true)
+	return rows(parse(guidance().ReplaceAllString(clean(s), ""), true), true)
 }
 
 func rows(all []Block, form bool) (rows []string) {
@@ -63,7 +63,7 @@ func (b Block) rows(form bool) (rows []string) {
 	text, indent := Line(b.Text), strings.Repeat("    ", b.Level)
 	switch b.Kind {
 	case CodeBlock:
-		for n, code := 0, b.Code; len(code) > 0; code = code[n:] {
+		for n, code := 0, b.code; len(code) > 0; code = code[n:] {
 			n = fitting(code)
 			rows = append(rows, Fence(strings.Join(code[:n], "\n")))
 		}
@@ -79,7 +79,7 @@ func (b Block) rows(form bool) (rows []string) {
 		}
 	case Item:
 		box := ""
-		if b.Box {
+		if b.box {
 			box = "[ ] "
 		}
 		text = indent + b.Mark + " " + box + text

@@ -17,7 +17,7 @@ func Screen(line string) string {
 		rest = rest[max(1, escapeSequence(rest)):]
 	}
 	shown := b.String()
-	return Clean(shown[strings.LastIndexByte(strings.TrimRight(shown, "\r"), '\r')+1:])
+	return clean(shown[strings.LastIndexByte(strings.TrimRight(shown, "\r"), '\r')+1:])
 }
 
 // escapeSequence returns the length of the control sequence, control string or other escape

@@ -40,8 +40,8 @@ func inert(s string, escape func(s string, i int) bool) string {
 	return b.String()
 }
 
-// HTML is s as text inside an element of an HTML block, on one line.
-func HTML(s string) string {
+// inHTML is s as text inside an element of an HTML block, on one line.
+func inHTML(s string) string {
 	return inert(oneLine(s), func(string, int) bool { return false })
 }
 

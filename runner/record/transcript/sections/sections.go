@@ -38,12 +38,12 @@ type Refusal struct {
 	Tool, Topic, Rule string
 }
 
-// Place is a set of pages.
-type Place int
+// place is a set of pages.
+type place int
 
 // The places.
 const (
-	PullRequest Place = 1 << iota // the body of a pull request
+	PullRequest place = 1 << iota // the body of a pull request
 	Lessons                       // the body of a pull request that has lessons alone
 	Failures                      // the comment on an issue, at the end of a run
 	Summary                       // of a step
@@ -60,7 +60,7 @@ const (
 // table maps sections to places. Empty sections are omitted.
 var table = []struct {
 	of func(*Source) document.Section
-	on Place
+	on place
 }{
 	{outcomeSection, outline},
 	{lessonsAlone, Lessons},
@@ -97,7 +97,7 @@ var table = []struct {
 }
 
 // On returns the non-empty sections of a place.
-func (s *Source) On(place Place) (all []document.Section) {
+func (s *Source) On(place place) (all []document.Section) {
 	for _, row := range table {
 		if row.on&place == 0 {
 			continue

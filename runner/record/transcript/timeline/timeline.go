@@ -11,8 +11,8 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript/document"
 )
 
-// Entry describes an event.
-type Entry struct {
+// entry describes an event.
+type entry struct {
 	Line             document.Text // one sentence; empty for nothing
 	Message          string        // ends the line where there is no Markdown, else stands below it
 	Texts            []Text        // more of it; nil for the data of the event
@@ -29,13 +29,13 @@ type Entry struct {
 type Text struct{ Title, Text string }
 
 // Output is the end of a failed command's output.
-type Output struct{ Name, End, Tail string }
+type Output struct{ Name, end, Tail string }
 
 // Title names the command.
-func (o Output) Title() string { return "The last lines of " + o.Name + " (" + o.End + ")" }
+func (o Output) Title() string { return "The last lines of " + o.Name + " (" + o.end + ")" }
 
 // Describe describes an event. An unknown type yields its name only.
-func Describe(e transcript.Event) (Entry, error) {
+func Describe(e transcript.Event) (entry, error) {
 	if describe, known := table[e.Type]; known {
 		return describe(e.Data)
 	}
@@ -46,11 +46,11 @@ func Describe(e transcript.Event) (Entry, error) {
 var withoutTexts = []Text{}
 
 // decodeAs reads the data of one type of event.
-func decodeAs[T any](describe func(T) Entry) func(json.RawMessage) (Entry, error) {
-	return func(raw json.RawMessage) (Entry, error) {
+func decodeAs[T any](describe func(T) entry) func(json.RawMessage) (entry, error) {
+	return func(raw json.RawMessage) (entry, error) {
 		var data T
 		if err := json.Unmarshal(raw, &data); err != nil {
-			return Entry{}, err
+			return entry{}, err
 		}
 		return describe(data), nil
 	}
@@ -75,8 +75,8 @@ func line(begin string, rest ...string) document.Text {
 	return text
 }
 
-func detailEntry(begin string, rest ...string) Entry {
-	return Entry{Line: line(begin, rest...), Detail: true}
+func detailEntry(begin string, rest ...string) entry {
+	return entry{Line: line(begin, rest...), Detail: true}
 }
 
 // prefixed adds a prefix to a non-empty text.
