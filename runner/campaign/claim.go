@@ -59,10 +59,10 @@ func (m Model) request(j *job.Job, input int64) Claim {
 	if !m.Price.Known() {
 		return most
 	}
-	read := price.Tokens{Input: input, Output: output}
-	written := price.Tokens{Input: input, CacheWrite: input, Output: output}
 	for _, tier := range []string{"", j.Model.ServiceTier} {
-		most.USD = max(most.USD, m.Price.Of(read, tier), m.Price.Of(written, tier))
+		read := price.Usage{Input: input, Output: output, ServiceTier: tier}
+		written := price.Usage{Input: input, CacheWrite: input, Output: output, ServiceTier: tier}
+		most.USD = max(most.USD, read.Cost(m.Price), written.Cost(m.Price))
 	}
 	return most
 }

@@ -48,9 +48,6 @@ func Common(a, b *List) *List {
 	return &common
 }
 
-// Tokens counts the tokens of one answer. Cached and CacheWrite are parts of Input.
-type Tokens struct{ Input, Cached, CacheWrite, Output int64 }
-
 // Usage counts the tokens of an answer, or of several. Cached and CacheWrite are parts of Input, Reasoning of Output.
 type Usage struct {
 	Input      int64 `json:"input"`
@@ -76,15 +73,10 @@ func (u Usage) Total() int64 { return u.Input + u.Output }
 
 // Cost returns the cost of one answer in US dollars.
 func (u Usage) Cost(list *List) float64 {
-	return list.Of(Tokens{Input: u.Input, Cached: u.Cached, CacheWrite: u.CacheWrite, Output: u.Output}, u.ServiceTier)
-}
-
-// Of returns the cost of one answer at a service tier in US dollars.
-func (l *List) Of(t Tokens, service string) float64 {
-	r := l.rates(t.Input, service)
-	plain := t.Input - t.Cached - t.CacheWrite
-	return (float64(plain)*r.Input + float64(t.Cached)*cmp.Or(r.Cached, r.Input) +
-		float64(t.CacheWrite)*cmp.Or(r.CacheWrite, r.Input) + float64(t.Output)*r.Output) / 1e6
+	r := list.rates(u.Input, u.ServiceTier)
+	plain := u.Input - u.Cached - u.CacheWrite
+	return (float64(plain)*r.Input + float64(u.Cached)*cmp.Or(r.Cached, r.Input) +
+		float64(u.CacheWrite)*cmp.Or(r.CacheWrite, r.Input) + float64(u.Output)*r.Output) / 1e6
 }
 
 // Sum adds costs without floating-point dust.
@@ -108,7 +100,7 @@ func (l *List) rates(input int64, service string) Rates {
 	return rates
 }
 
-// Bound tells how well Of knows a service tier.
+// Bound tells how well Cost knows a service tier.
 type Bound int
 
 const (

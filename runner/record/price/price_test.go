@@ -17,27 +17,28 @@ func TestWhatAnAnswerCosts(t *testing.T) {
 	for _, test := range []struct {
 		name    string
 		list    *List
-		tokens  Tokens
+		tokens  Usage
 		service string
 		want    float64
 		bound   Bound
 	}{
-		{"input and output", list, Tokens{Input: 100_000, Output: 10_000}, "", 0.2 + 0.1, exact},
-		{"what was cached", list, Tokens{Input: 100_000, Cached: 90_000}, "default", 0.02 + 0.018, exact},
-		{"what was written to the cache", list, Tokens{Input: 100_000, Cached: 60_000, CacheWrite: 30_000}, "auto", 0.02 + 0.012 + 0.075, exact},
-		{"without prices for the cache", plain, Tokens{Input: 100_000, Cached: 60_000, CacheWrite: 30_000}, "", 0.2, exact},
-		{"as long as the tier", list, Tokens{Input: 272_000}, "", 0.544, exact},
-		{"longer, all of it", list, Tokens{Input: 272_001, Cached: 72_001, Output: 1000}, "", 0.8 + 0.288004 + 0.015, exact},
-		{"longer still", list, Tokens{Input: 600_000}, "", 4.8, exact},
-		{"a tier of service", list, Tokens{Input: 100_000, Cached: 50_000, Output: 10_000}, "flex", 0.05 + 0.005 + 0.05, exact},
-		{"one of any length", list, Tokens{Input: 600_000}, "flex", 0.6, exact},
-		{"flex without a price", plain, Tokens{Input: 100_000}, "flex", 0.2, AtMost},
-		{"priority without a price", list, Tokens{Input: 100_000}, "priority", 0.2, AtLeast},
-		{"a tier that nobody knows", list, Tokens{Input: 100_000}, "warp", 0.2, AtLeast},
-		{"nothing", list, Tokens{}, "", 0, exact},
-		{"for nothing", &List{}, Tokens{Input: 100_000, Output: 100_000}, "", 0, exact},
+		{"input and output", list, Usage{Input: 100_000, Output: 10_000}, "", 0.2 + 0.1, exact},
+		{"what was cached", list, Usage{Input: 100_000, Cached: 90_000}, "default", 0.02 + 0.018, exact},
+		{"what was written to the cache", list, Usage{Input: 100_000, Cached: 60_000, CacheWrite: 30_000}, "auto", 0.02 + 0.012 + 0.075, exact},
+		{"without prices for the cache", plain, Usage{Input: 100_000, Cached: 60_000, CacheWrite: 30_000}, "", 0.2, exact},
+		{"as long as the tier", list, Usage{Input: 272_000}, "", 0.544, exact},
+		{"longer, all of it", list, Usage{Input: 272_001, Cached: 72_001, Output: 1000}, "", 0.8 + 0.288004 + 0.015, exact},
+		{"longer still", list, Usage{Input: 600_000}, "", 4.8, exact},
+		{"a tier of service", list, Usage{Input: 100_000, Cached: 50_000, Output: 10_000}, "flex", 0.05 + 0.005 + 0.05, exact},
+		{"one of any length", list, Usage{Input: 600_000}, "flex", 0.6, exact},
+		{"flex without a price", plain, Usage{Input: 100_000}, "flex", 0.2, AtMost},
+		{"priority without a price", list, Usage{Input: 100_000}, "priority", 0.2, AtLeast},
+		{"a tier that nobody knows", list, Usage{Input: 100_000}, "warp", 0.2, AtLeast},
+		{"nothing", list, Usage{}, "", 0, exact},
+		{"for nothing", &List{}, Usage{Input: 100_000, Output: 100_000}, "", 0, exact},
 	} {
-		if got := test.list.Of(test.tokens, test.service); math.Abs(got-test.want) > 1e-12 {
+		test.tokens.ServiceTier = test.service
+		if got := test.tokens.Cost(test.list); math.Abs(got-test.want) > 1e-12 {
 			t.Errorf("%s: costs %v, want %v", test.name, got, test.want)
 		}
 		if got := test.list.Bound(test.service); got != test.bound {

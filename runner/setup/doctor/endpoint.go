@@ -14,7 +14,6 @@ import (
 	"github.com/agent-ci/agent-ci/runner/agent/model/rawitem"
 	"github.com/agent-ci/agent-ci/runner/agent/model/responses"
 	"github.com/agent-ci/agent-ci/runner/place/sandboxcommand"
-	"github.com/agent-ci/agent-ci/runner/record/price"
 )
 
 // Endpoint is the result of probing a model's endpoint.
@@ -96,7 +95,7 @@ func (d *Diagnosis) examineEndpoint(ctx context.Context, p *sandboxcommand.Prepa
 	}
 	t.found.Tokens = t.used.Total()
 	if list := profile.Price; list.Known() {
-		cost := list.Of(price.Tokens{Input: t.used.Input, Cached: t.used.Cached, CacheWrite: t.used.CacheWrite, Output: t.used.Output}, "")
+		cost := t.used.Cost(list)
 		t.found.CostUSD = &cost
 	}
 }
