@@ -536,11 +536,10 @@ func (r *runner) proposal(w work) publish.Proposal {
 // are not searched again.
 func (r *runner) inspect(ctx context.Context, w work, j *job.Job, change *gitops.ChangeSet) (err error) {
 	c := r.inspection(w, change)
-	find := c.Find
-	if w.founded == change {
-		find = c.Signs
+	found, err := c.Signs(ctx)
+	if err == nil && w.founded != change {
+		found.Claims, err = c.Claims(ctx)
 	}
-	found, err := find(ctx)
 	if err != nil {
 		return err
 	}

@@ -43,26 +43,12 @@ type Case struct {
 	Change   *gitops.ChangeSet
 }
 
-// Find returns all signs in the change.
-func (c Case) Find(ctx context.Context) (transcript.Inspection, error) {
-	diff := c.diffOnce(ctx)
-	found, err := c.signs(diff)
-	if err == nil {
-		found.Claims, err = c.claims(ctx, diff)
-	}
-	return found, err
-}
-
 // Signs returns silenced checks and started workflows.
-func (c Case) Signs(ctx context.Context) (transcript.Inspection, error) {
-	return c.signs(c.diffOnce(ctx))
-}
-
-func (c Case) signs(read func() (*lines.Diff, error)) (found transcript.Inspection, err error) {
+func (c Case) Signs(ctx context.Context) (found transcript.Inspection, err error) {
 	if c.Change.Empty() {
 		return found, nil
 	}
-	diff, err := read()
+	diff, err := c.patchLines(ctx)
 	if err != nil {
 		return found, err
 	}
@@ -75,13 +61,13 @@ func (c Case) signs(read func() (*lines.Diff, error)) (found transcript.Inspecti
 }
 
 // Claims lists what the summary claims and neither the change, the calls nor the checks show.
-func (c Case) Claims(ctx context.Context) ([]string, error) { return c.claims(ctx, c.diffOnce(ctx)) }
-
-func (c Case) claims(ctx context.Context, diff func() (*lines.Diff, error)) ([]string, error) {
+func (c Case) Claims(ctx context.Context) ([]string, error) {
 	if c.Change.Empty() {
 		return nil, nil
 	}
-	e := claims.Evidence{Paths: changeset.Paths(c.Change.Files), Diff: diff}
+	e := claims.Evidence{
+		Paths: changeset.Paths(c.Change.Files), Diff: sync.OnceValues(func() (*lines.Diff, error) { return c.patchLines(ctx) }),
+	}
 	log, err := c.Record.Open(record.TranscriptFile)
 	switch {
 	case err == nil:
@@ -136,11 +122,6 @@ func (c Case) started() ([]transcript.Start, error) {
 	return workflows.Find(workflows.Change{
 		Base: of(c.Change.Base.Tree), Now: of(c.Change.Tree), Branch: c.Branch, BaseBranch: c.Change.Base.Branch, Paths: changeset.Paths(c.Change.Files),
 	})
-}
-
-// diffOnce returns a function that reads the lines of the change at its first call.
-func (c Case) diffOnce(ctx context.Context) func() (*lines.Diff, error) {
-	return sync.OnceValues(func() (*lines.Diff, error) { return c.patchLines(ctx) })
 }
 
 // patchLines reads the lines of the change.
