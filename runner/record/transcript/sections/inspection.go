@@ -10,7 +10,7 @@ import (
 // silenced lists the signs that a check may pass without testing.
 func silenced(s *Source) document.Section {
 	found := s.View.Inspection
-	lines := tableOf(document.Limit{Noun: "sign", MaxUnits: 6_000}, columns("Where", "Sign", "Why it matters"), found.Silenced, func(one transcript.Silenced) document.Line {
+	signs := tableOf(document.Limit{Noun: "sign", MaxUnits: 6_000}, columns("Where", "Sign", "Why it matters"), found.Silenced, func(one transcript.Silenced) document.Line {
 		where := fileName(one.File)
 		if one.Line > 0 {
 			where = append(where, document.Span{Text: lineWords(one)})
@@ -20,11 +20,8 @@ func silenced(s *Source) document.Section {
 		}
 		return document.Line{where, document.Mono(one.Text), document.Sentence(one.Why)}
 	})
-	if lines == nil {
-		return document.Section{}
-	}
-	all := section("silenced", "Checks that may be silenced", paragraph("A check may pass here without testing. Review these places first."), lines)
-	if found.SilencedMore > 0 {
+	all := introduced("silenced", "Checks that may be silenced", "A check may pass here without testing. Review these places first.", signs)
+	if found.SilencedMore > 0 && !all.Empty() {
 		all.Blocks = append(all.Blocks, paragraph(transcript.Count(found.SilencedMore, "more sign")+" not listed."))
 	}
 	return all
@@ -39,7 +36,7 @@ func lineWords(one transcript.Silenced) string {
 
 // workflowRisk lists what the pushed branch starts with rights, by the files that run there.
 func workflowRisk(s *Source) document.Section {
-	lines := tableOf(document.Limit{Noun: "job", MaxUnits: 6_000}, columns("Workflow", "On", "Has", "Runs"), s.View.Inspection.Starts, func(one transcript.Start) document.Line {
+	jobs := tableOf(document.Limit{Noun: "job", MaxUnits: 6_000}, columns("Workflow", "On", "Has", "Runs"), s.View.Inspection.Starts, func(one transcript.Start) document.Line {
 		workflow := fileName(one.Workflow)
 		if one.Job != "" {
 			workflow = document.Join(", job ", workflow, document.Mono(one.Job))
@@ -63,20 +60,13 @@ func workflowRisk(s *Source) document.Section {
 		}
 		return document.Line{workflow, document.Words(strings.Join(one.On, ", ")), document.Join(", ", has...), document.Join("; ", runs...)}
 	})
-	if lines == nil {
-		return document.Section{}
-	}
-	return section("workflow-risk", "What the branch starts", paragraph("These workflows run files of this change with secrets or permissions. Look at these files before you let the workflows run."), lines)
+	return introduced("workflow-risk", "What the branch starts", "These workflows run files of this change with secrets or permissions. Look at these files before you let the workflows run.", jobs)
 }
 
 // claims lists what the summary says and the change does not show.
 func claims(s *Source) document.Section {
-	list := document.List{Limit: document.Limit{Noun: "claim"}}
-	for _, name := range s.View.Inspection.Claims {
-		list.Items = append(list.Items, document.Item{Text: document.Join("", fileName(name), document.Words(": not found in the change"))})
-	}
-	if len(list.Items) == 0 {
-		return document.Section{}
-	}
-	return section("claims", "Claims of the summary", paragraph("The summary names these. Neither the change nor the calls nor the checks show them."), list)
+	names := listOf(document.Limit{Noun: "claim"}, s.View.Inspection.Claims, func(name string) document.Text {
+		return document.Join("", fileName(name), document.Words(": not found in the change"))
+	})
+	return introduced("claims", "Claims of the summary", "The summary names these. Neither the change nor the calls nor the checks show them.", names)
 }

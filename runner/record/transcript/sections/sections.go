@@ -120,6 +120,14 @@ func section(id, title string, blocks ...document.Block) document.Section {
 	return s
 }
 
+// introduced returns a section of a sentence and a block, or an empty one if the block is nil.
+func introduced(id, title, sentence string, b document.Block) document.Section {
+	if b == nil {
+		return document.Section{}
+	}
+	return section(id, title, paragraph(sentence), b)
+}
+
 // paragraph is a block of one plain sentence.
 func paragraph(text string) document.Block { return document.Paragraph{Text: document.Sentence(text)} }
 
@@ -133,6 +141,18 @@ func tableOf[T any](limit document.Limit, columns []document.Column, all []T, li
 		return nil
 	}
 	return t
+}
+
+// listOf returns a list with an item for each element, or nil without any.
+func listOf[T any](limit document.Limit, all []T, item func(T) document.Text) document.Block {
+	l := document.List{Limit: limit}
+	for _, one := range all {
+		l.Items = append(l.Items, document.Item{Text: item(one)})
+	}
+	if len(l.Items) == 0 {
+		return nil
+	}
+	return l
 }
 
 // columns returns column heads. A final # marks numbers.

@@ -35,10 +35,7 @@ func secrets(s *Source) document.Section {
 	lines := tableOf(document.Limit{Noun: "line", MaxUnits: 4_000}, columns("Credential", "By", "Host", "Requests"), all, func(u use) document.Line {
 		return document.Line{document.Mono(u.name), document.Words(u.by), document.Mono(u.target), u.what}
 	})
-	if lines == nil {
-		return document.Section{}
-	}
-	return section("credentials", "Credentials", paragraph("Commands see placeholders only. The proxy puts the values into requests."), lines)
+	return introduced("credentials", "Credentials", "Commands see placeholders only. The proxy puts the values into requests.", lines)
 }
 
 // servers are the MCP servers of the run, with the digest of the schema of each tool.
@@ -159,9 +156,7 @@ func refusals(s *Source) document.Section {
 	if len(t.Refusals) < t.RefusedCalls+t.RefusedHosts {
 		words += fmt.Sprintf(", of which the first %d are shown", len(t.Refusals))
 	}
-	list := document.List{Limit: document.Limit{Noun: "refusal"}}
-	for _, r := range t.Refusals {
-		list.Items = append(list.Items, document.Item{Text: document.Join(" ", events([]int64{r.Event}), document.Words(r.Tool), document.Mono(r.Topic), document.Words("by "+r.Rule))})
-	}
-	return section("refusals", "Refusals", paragraph(words+"."), list)
+	return section("refusals", "Refusals", paragraph(words+"."), listOf(document.Limit{Noun: "refusal"}, t.Refusals, func(r Refusal) document.Text {
+		return document.Join(" ", events([]int64{r.Event}), document.Words(r.Tool), document.Mono(r.Topic), document.Words("by "+r.Rule))
+	}))
 }

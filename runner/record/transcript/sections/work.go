@@ -202,8 +202,7 @@ func lessonTable(title string, l *transcript.Lessons) document.Section {
 
 // published lists the publishing steps with links.
 func published(s *Source) document.Section {
-	list := document.List{Limit: document.Limit{Noun: "step"}}
-	for _, p := range s.View.Publish {
+	return section("published", "Published", listOf(document.Limit{Noun: "step"}, s.View.Publish, func(p transcript.Publish) document.Text {
 		parts := []document.Text{document.Words(strings.ReplaceAll(p.Step, "_", " "))}
 		if p.Number > 0 {
 			parts = append(parts, s.Links.pull(p.Number, p.URL))
@@ -211,23 +210,14 @@ func published(s *Source) document.Section {
 			parts = append(parts, document.Mono(p.URL))
 		}
 		parts = append(parts, document.Words(p.Operation), document.Mono(p.Branch), s.Links.commit(p.HeadSHA), s.Links.remote(p.Remote))
-		list.Items = append(list.Items, document.Item{Text: document.Join(" ", parts...)})
-	}
-	if len(list.Items) == 0 {
-		return document.Section{}
-	}
-	return section("published", "Published", list)
+		return document.Join(" ", parts...)
+	}))
 }
 
 func warnings(s *Source) document.Section {
-	list := document.List{Limit: document.Limit{Noun: "warning"}}
-	for _, w := range s.View.Warnings {
-		list.Items = append(list.Items, document.Item{Text: document.Join("", document.Sentence(w.Message), document.Words(" ("), document.Mono(w.Code), document.Words(")"))})
-	}
-	if len(list.Items) == 0 {
-		return document.Section{}
-	}
-	return section("warnings", "Warnings", list)
+	return section("warnings", "Warnings", listOf(document.Limit{Noun: "warning"}, s.View.Warnings, func(w transcript.Warning) document.Text {
+		return document.Join("", document.Sentence(w.Message), document.Words(" ("), document.Mono(w.Code), document.Words(")"))
+	}))
 }
 
 // failedSetup shows the output of failed setup commands.
