@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
+	"github.com/agent-ci/agent-ci/runner/record/transcript/eventlog"
 )
 
 // TestWaitForModelCountsAfterKill kills a run that waits for the model.
@@ -72,7 +73,7 @@ func (w *killWorld) lifeOf(out string) (first time.Time, resumed transcript.RunR
 	}
 	defer f.Close()
 	found := false
-	for e, err := range transcript.Read(f) {
+	for e, err := range eventlog.Read(f) {
 		if err != nil {
 			w.t.Fatal(err)
 		}

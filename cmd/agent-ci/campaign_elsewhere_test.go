@@ -16,7 +16,7 @@ import (
 	"testing"
 
 	"github.com/agent-ci/agent-ci/runner/campaign"
-	"github.com/agent-ci/agent-ci/runner/record/transcript"
+	"github.com/agent-ci/agent-ci/runner/record/transcript/eventlog"
 )
 
 // commandAliases runs a campaign whose waves are handed out.
@@ -147,7 +147,7 @@ func (w *campaigning) normalised() map[string]int {
 	}
 	defer f.Close()
 	lines := map[string]int{}
-	for event, err := range transcript.Read(f) {
+	for event, err := range eventlog.Read(f) {
 		if err != nil {
 			w.t.Fatal(err)
 		}

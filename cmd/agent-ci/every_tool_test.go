@@ -17,6 +17,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/agent/model/modeltest"
 	"github.com/agent-ci/agent-ci/runner/record/golden"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
+	"github.com/agent-ci/agent-ci/runner/record/transcript/eventlog"
 	"github.com/agent-ci/agent-ci/tools/dialect"
 )
 
@@ -144,7 +145,7 @@ func readEvents(t *testing.T, path string) []transcript.Event {
 	}
 	defer file.Close()
 	var events []transcript.Event
-	for event, err := range transcript.Read(file) {
+	for event, err := range eventlog.Read(file) {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
+	"github.com/agent-ci/agent-ci/runner/record/transcript/eventlog"
 )
 
 // A run directory whose chain was made anew, with a job that allows more, runs nothing here. What is more is
@@ -97,7 +98,7 @@ func rechain(t *testing.T, dir string, kind transcript.Type, from, to string) {
 	}
 	var chain bytes.Buffer
 	head := strings.Repeat("0", 64)
-	for e, err := range transcript.Read(bytes.NewReader(raw)) {
+	for e, err := range eventlog.Read(bytes.NewReader(raw)) {
 		if err != nil {
 			t.Fatal(err)
 		}

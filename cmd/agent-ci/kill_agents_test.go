@@ -19,6 +19,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
+	"github.com/agent-ci/agent-ci/runner/record/transcript/eventlog"
 )
 
 // leading is a model that leads others for so many rounds: in each it starts one that writes and one
@@ -393,7 +394,7 @@ func (w *killWorld) teamWrongs(out string) (wrong []string) {
 	defer file.Close()
 	var used transcript.Usage
 	open, times := map[string]int{}, map[string]int{}
-	for e, err := range transcript.Read(file) {
+	for e, err := range eventlog.Read(file) {
 		if err != nil {
 			w.t.Fatal(err)
 		}

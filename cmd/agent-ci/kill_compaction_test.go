@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
+	"github.com/agent-ci/agent-ci/runner/record/transcript/eventlog"
 )
 
 // forgetful is a stepwise model with a small window: what it has done it knows
@@ -95,7 +96,7 @@ func (w *killWorld) compactions(out string) int {
 	}
 	defer file.Close()
 	n := 0
-	for event, err := range transcript.Read(file) {
+	for event, err := range eventlog.Read(file) {
 		if err != nil {
 			w.t.Fatal(err)
 		}

@@ -25,6 +25,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
+	"github.com/agent-ci/agent-ci/runner/record/transcript/eventlog"
 )
 
 // TestOverlayChangesMatchCopy lets commands and tools of whole runs do things at
@@ -271,7 +272,7 @@ func (w *copyWorld) change(r *rapid.T, out string) (change transcript.Change, fo
 		r.Fatal(err)
 	}
 	defer f.Close()
-	for event, err := range transcript.Read(f) {
+	for event, err := range eventlog.Read(f) {
 		if err != nil {
 			r.Fatal(err)
 		}

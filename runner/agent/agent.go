@@ -16,6 +16,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 	"github.com/agent-ci/agent-ci/runner/record/price"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
+	"github.com/agent-ci/agent-ci/runner/record/transcript/eventlog"
 	"github.com/agent-ci/agent-ci/tools"
 )
 
@@ -25,7 +26,7 @@ type Conversation struct {
 	Name     string
 	Model    model.Responder
 	Tools    *tools.Dispatcher
-	Log      *transcript.Log
+	Log      *eventlog.Log
 	Settings model.Settings
 	Limits   Limits
 	// Window is the limit of a request and its answer, in tokens; 0 if unknown.

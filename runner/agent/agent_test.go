@@ -23,6 +23,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 	"github.com/agent-ci/agent-ci/runner/record/price"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
+	"github.com/agent-ci/agent-ci/runner/record/transcript/eventlog"
 	"github.com/agent-ci/agent-ci/tools"
 )
 
@@ -95,7 +96,7 @@ func converse(t *testing.T, session string) fixture {
 		t.Fatal(err)
 	}
 	path := filepath.Join(t.TempDir(), "transcript.jsonl")
-	log, err := transcript.Create(path, transcript.Options{})
+	log, err := eventlog.Create(path, eventlog.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,7 +125,7 @@ func (f fixture) events(t *testing.T) []transcript.Event {
 	}
 	defer file.Close()
 	var events []transcript.Event
-	for event, err := range transcript.Read(file) {
+	for event, err := range eventlog.Read(file) {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
+	"github.com/agent-ci/agent-ci/runner/record/transcript/eventlog"
 )
 
 // BenchmarkGitStatus compares git status as the agent calls it with the same in the
@@ -114,7 +115,7 @@ func outputOfCall(b *testing.B, path string) (output string) {
 	}
 	defer file.Close()
 	lines := bufio.NewScanner(file)
-	lines.Buffer(nil, transcript.MaxLine)
+	lines.Buffer(nil, eventlog.MaxLine)
 	for lines.Scan() {
 		var event struct {
 			Type transcript.Type         `json:"type"`

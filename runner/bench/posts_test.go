@@ -11,6 +11,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/runner/record/transcript/body"
+	"github.com/agent-ci/agent-ci/runner/record/transcript/eventlog"
 )
 
 // BenchmarkPosts makes the body of a pull request and its comments of a run's
@@ -55,7 +56,7 @@ func compose(b *testing.B, path string) time.Duration {
 func longTranscript(b *testing.B, events int) string {
 	b.Helper()
 	path := filepath.Join(b.TempDir(), "transcript.jsonl")
-	log, err := transcript.Create(path, transcript.Options{})
+	log, err := eventlog.Create(path, eventlog.Options{})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
+	"github.com/agent-ci/agent-ci/runner/record/transcript/eventlog"
 )
 
 // The files of a ledger's folder. A plan is below the folder of its campaign.
@@ -120,7 +121,7 @@ type Ledger struct {
 	*State
 	dir  string
 	lock *os.File
-	log  *transcript.Log
+	log  *eventlog.Log
 	now  func() time.Time
 }
 
@@ -176,14 +177,14 @@ func acquireLock(path string, now time.Time) (*os.File, error) {
 
 // open creates the ledger, or reads it and continues it. An altered ledger is an error.
 func (l *Ledger) open() (err error) {
-	path, options := filepath.Join(l.dir, LedgerFile), transcript.Options{Clock: l.now}
-	if l.log, err = transcript.Create(path, options); err == nil {
+	path, options := filepath.Join(l.dir, LedgerFile), eventlog.Options{Clock: l.now}
+	if l.log, err = eventlog.Create(path, options); err == nil {
 		return nil
 	}
 	if !errors.Is(err, fs.ErrExist) {
 		return err
 	}
-	if l.log, _, err = transcript.Reopen(path, options); err != nil {
+	if l.log, _, err = eventlog.Reopen(path, options); err != nil {
 		return fmt.Errorf("the ledger %s: %w", path, err)
 	}
 	if err = l.State.read(path); err != nil {
@@ -213,8 +214,8 @@ func headOf(path string) (string, error) {
 		return "", fmt.Errorf("read the ledger: %w", err)
 	}
 	defer f.Close()
-	head, err := transcript.VerifyChain(f)
-	if _, torn := errors.AsType[*transcript.TornError](err); err != nil && !torn {
+	head, err := eventlog.VerifyChain(f)
+	if _, torn := errors.AsType[*eventlog.TornError](err); err != nil && !torn {
 		return "", fmt.Errorf("the ledger %s: %w", path, err)
 	}
 	return head, nil

@@ -12,6 +12,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/runner/record/price"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
+	"github.com/agent-ci/agent-ci/runner/record/transcript/eventlog"
 )
 
 // State is a folded ledger.
@@ -99,8 +100,8 @@ func (s *State) read(path string) error {
 		return fmt.Errorf("read the ledger: %w", err)
 	}
 	defer f.Close()
-	for event, err := range transcript.Read(f) {
-		if _, torn := err.(*transcript.TornError); torn {
+	for event, err := range eventlog.Read(f) {
+		if _, torn := err.(*eventlog.TornError); torn {
 			return nil
 		}
 		if err == nil {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/runner/record/boundedfile"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
+	"github.com/agent-ci/agent-ci/runner/record/transcript/eventlog"
 	"github.com/agent-ci/agent-ci/runner/record/transcript/markdown"
 )
 
@@ -107,7 +108,7 @@ func (d *Directory) CheckChain() (string, error) {
 		return "", err
 	}
 	defer f.Close()
-	head, err := transcript.VerifyChain(f)
+	head, err := eventlog.VerifyChain(f)
 	if err != nil {
 		return "", err
 	}

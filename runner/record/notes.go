@@ -11,7 +11,7 @@ import (
 	"syscall"
 
 	"github.com/agent-ci/agent-ci/runner/record/boundedfile"
-	"github.com/agent-ci/agent-ci/runner/record/transcript"
+	"github.com/agent-ci/agent-ci/runner/record/transcript/eventlog"
 )
 
 // maxDigestFiles bounds the known transcripts. The newest are kept.
@@ -132,8 +132,8 @@ func (d *Directory) RecordedHere(folder string) bool {
 		return false
 	}
 	defer f.Close()
-	head, err := transcript.VerifyChain(f)
-	if err != nil && !errors.As(err, new(*transcript.TornError)) {
+	head, err := eventlog.VerifyChain(f)
+	if err != nil && !errors.As(err, new(*eventlog.TornError)) {
 		return false
 	}
 	root, err := openPrivate(folder)

@@ -11,6 +11,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/runner/record/transcript/body"
+	"github.com/agent-ci/agent-ci/runner/record/transcript/eventlog"
 )
 
 // Record is the record of a run in progress. Without a Directory it accepts warnings only. Without
@@ -33,7 +34,7 @@ type Record struct {
 	folded    *transcript.Follower // what the events come to
 	concluded bool                 // the view was given away, and later events change nothing
 
-	log           *transcript.Log
+	log           *eventlog.Log
 	digests       *digestFile
 	stopHeartbeat func() // nil while no heartbeat is written
 	started       bool   // run.started is written
@@ -108,7 +109,7 @@ func (r *Record) Make(path string, sink func(transcript.Event)) (err error) {
 		return err
 	}
 	r.digests = &digestFile{folder: r.DigestsFolder}
-	if r.log, err = transcript.Create(r.Join(TranscriptFile), r.options(sink)); err != nil {
+	if r.log, err = eventlog.Create(r.Join(TranscriptFile), r.options(sink)); err != nil {
 		return fmt.Errorf("begin transcript: %w", err)
 	}
 	r.StartHeartbeat()
@@ -119,7 +120,7 @@ func (r *Record) Make(path string, sink func(transcript.Event)) (err error) {
 // removed from an incomplete last line.
 func (r *Record) Reopen(sink func(transcript.Event)) (torn int, err error) {
 	r.digests = r.reopenDigests(r.DigestsFolder)
-	if r.log, torn, err = transcript.Reopen(r.Join(TranscriptFile), r.options(sink)); err != nil {
+	if r.log, torn, err = eventlog.Reopen(r.Join(TranscriptFile), r.options(sink)); err != nil {
 		return torn, err
 	}
 	f, err := r.Open(TranscriptFile)
@@ -131,8 +132,8 @@ func (r *Record) Reopen(sink func(transcript.Event)) (torn int, err error) {
 	return torn, err
 }
 
-func (r *Record) options(sink func(transcript.Event)) transcript.Options {
-	return transcript.Options{Redact: r.Redact, BeforeWrite: r.digests.add, Sink: func(e transcript.Event) { // the redactor may learn more
+func (r *Record) options(sink func(transcript.Event)) eventlog.Options {
+	return eventlog.Options{Redact: r.Redact, BeforeWrite: r.digests.add, Sink: func(e transcript.Event) { // the redactor may learn more
 		r.fold(e)
 		if sink != nil {
 			sink(e)
@@ -157,7 +158,7 @@ func (r *Record) Cost() *float64 {
 }
 
 // Log returns the transcript for writing many events, or nil.
-func (r *Record) Log() *transcript.Log { return r.log }
+func (r *Record) Log() *eventlog.Log { return r.log }
 
 // Append is AppendBy for the run's own agent.
 func (r *Record) Append(kind transcript.Type, data any) error { return r.AppendBy("", kind, data) }
@@ -180,7 +181,7 @@ func (r *Record) AppendBy(agent string, kind transcript.Type, data any) error {
 
 // count folds an event that is not written.
 func (r *Record) count(agent string, kind transcript.Type, data any) error {
-	e, err := transcript.NewEvent(cmp.Or(agent, transcript.MainAgent), kind, data, r.Redact)
+	e, err := eventlog.NewEvent(cmp.Or(agent, transcript.MainAgent), kind, data, r.Redact)
 	if err == nil {
 		r.fold(e)
 	}

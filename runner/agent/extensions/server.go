@@ -13,6 +13,7 @@ import (
 	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
+	"github.com/agent-ci/agent-ci/runner/record/transcript/eventlog"
 	"github.com/agent-ci/agent-ci/runner/task/job"
 	"github.com/agent-ci/agent-ci/tools"
 	"github.com/agent-ci/agent-ci/tools/mcp"
@@ -118,7 +119,7 @@ func (s *server) unchanged(list mcp.List) error {
 func (s *server) redacted(list mcp.List) (clean mcp.List, err error) {
 	raw, err := json.Marshal(list)
 	if err == nil {
-		raw, err = transcript.RedactJSON(raw, s.Record.Redact)
+		raw, err = eventlog.RedactJSON(raw, s.Record.Redact)
 	}
 	if err == nil {
 		err = json.Unmarshal(raw, &clean)

@@ -23,6 +23,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
+	"github.com/agent-ci/agent-ci/runner/record/transcript/eventlog"
 	"github.com/agent-ci/agent-ci/runner/task/job"
 	"github.com/agent-ci/agent-ci/runner/task/settings"
 	"github.com/agent-ci/agent-ci/tools"
@@ -348,7 +349,7 @@ func (a *Agent) Output(ctx context.Context, schema settings.OutputSchema) (Work,
 		}
 		return a.Work(), outcome.Stopf(outcome.ModelFailed, "output_schema", "The model did not give a result that fits "+by, outcome.WithoutFullStop(wrong)).Because(wrong)
 	}
-	if value, err = transcript.RedactJSON(value, a.Record.Redact); err != nil {
+	if value, err = eventlog.RedactJSON(value, a.Record.Redact); err != nil {
 		return a.Work(), err
 	}
 	return a.Work(), a.Record.Write(OutputFile, append(value, '\n'))

@@ -22,6 +22,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 	"github.com/agent-ci/agent-ci/runner/record/price"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
+	"github.com/agent-ci/agent-ci/runner/record/transcript/eventlog"
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
@@ -190,8 +191,8 @@ func requests(dir *record.Directory) (asked int, lost []campaign.Request, err er
 	}
 	defer f.Close()
 	waiting := map[string][]campaign.Request{} // for an answer, by agents: one, or none
-	for event, err := range transcript.Read(f) {
-		if torn := (*transcript.TornError)(nil); errors.As(err, &torn) {
+	for event, err := range eventlog.Read(f) {
+		if torn := (*eventlog.TornError)(nil); errors.As(err, &torn) {
 			break
 		}
 		if err != nil {

@@ -7,15 +7,16 @@ import (
 	"iter"
 
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
+	"github.com/agent-ci/agent-ci/runner/record/transcript/eventlog"
 )
 
 // Calls yields what the calls in a transcript asked and printed. A torn last line is left out.
 func Calls(log io.Reader) iter.Seq2[Text, error] {
 	return func(yield func(Text, error) bool) {
-		for e, err := range transcript.Read(log) {
+		for e, err := range eventlog.Read(log) {
 			text := Text{}
 			switch {
-			case errors.As(err, new(*transcript.TornError)):
+			case errors.As(err, new(*eventlog.TornError)):
 				return
 			case err != nil:
 			case e.Type == transcript.TypeToolStarted:

@@ -19,6 +19,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/boundedfile"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
+	"github.com/agent-ci/agent-ci/runner/record/transcript/eventlog"
 	"github.com/agent-ci/agent-ci/runner/record/transcript/report"
 	"github.com/agent-ci/agent-ci/runner/task/settings"
 )
@@ -321,7 +322,7 @@ func hasDigest(name string) bool {
 // was killed, or its upload came too early.
 func (f *Fetched) check(dir *record.Directory) (err error) {
 	_, err = dir.CheckChain()
-	torn := new(transcript.TornError)
+	torn := new(eventlog.TornError)
 	switch {
 	case errors.Is(err, record.ErrUnfinished), errors.As(err, &torn) && !dir.Has(record.ResultFile):
 		f.Notes = append(f.Notes, "The run did not come to its end, or was uploaded before: what is missing at the end of its transcript does not show.")

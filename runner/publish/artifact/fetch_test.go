@@ -23,6 +23,7 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/github/forgetest"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
+	"github.com/agent-ci/agent-ci/runner/record/transcript/eventlog"
 )
 
 // evilPage is what no page that is shown may have.
@@ -307,7 +308,7 @@ func TestHostileArtifacts(t *testing.T) {
 		"another chain":           {with("transcript.jsonl", reforged(t, files["transcript.jsonl"])), "names another end"},
 		"no events":               {with("transcript.jsonl", ""), "names another end"},
 		"another end":             {with("transcript.jsonl", files["transcript.jsonl"]+"{"), "torn"},
-		"a line without end":      {with("transcript.jsonl", strings.Repeat(" ", transcript.MaxLine+2)), "longer than a line"},
+		"a line without end":      {with("transcript.jsonl", strings.Repeat(" ", eventlog.MaxLine+2)), "longer than a line"},
 		"a page for a transcript": {with("transcript.jsonl", evilPage+"\n"), "is not"},
 		"another result":          {with("result.json", strings.Replace(files["result.json"], `"Done."`, `"Well done."`, 1)), "was altered"},
 		"a result that is none":   {with("result.json", evilPage), "result.json"},
@@ -351,9 +352,9 @@ func bomb(files map[string]string, size, told int) func(*testing.T) []byte {
 func reforged(t *testing.T, transcriptFile string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "t")
-	log, err := transcript.Create(path, transcript.Options{})
+	log, err := eventlog.Create(path, eventlog.Options{})
 	must(t, err)
-	for event, err := range transcript.Read(strings.NewReader(transcriptFile)) {
+	for event, err := range eventlog.Read(strings.NewReader(transcriptFile)) {
 		must(t, err)
 		_, err := log.Append(event.Type, event.Data)
 		must(t, err)

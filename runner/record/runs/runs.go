@@ -19,6 +19,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
+	"github.com/agent-ci/agent-ci/runner/record/transcript/eventlog"
 )
 
 // The states of a run.
@@ -160,7 +161,7 @@ func (r *Run) readBeginning(dir *record.Directory) (id string, err error) {
 	}
 	defer f.Close()
 	seen := 0
-	for e, err := range transcript.Read(io.LimitReader(f, maxBeginning)) {
+	for e, err := range eventlog.Read(io.LimitReader(f, maxBeginning)) {
 		if seen++; err != nil || seen > maxEvents {
 			break
 		}

@@ -1,6 +1,5 @@
-// Package transcript owns the transcript of a run: the hash-chained event log on disk (Log, Read,
-// VerifyChain) and the state folded from its events (View). It does not know how runs work, how
-// they are shown, or the form of secrets; Options.Redact removes those.
+// Package transcript owns the events of a run and the state folded from them (View). Package eventlog
+// has them on disk. It does not know how runs work, or how they are shown.
 //
 // Everything in a transcript except event names is hostile text. It is stored unchanged and escaped for
 // display by package markdown.

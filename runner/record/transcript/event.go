@@ -7,38 +7,21 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/agent-ci/agent-ci/gitops/changeset"
 	"github.com/agent-ci/agent-ci/runner/record/price"
+	"github.com/agent-ci/agent-ci/runner/record/transcript/eventlog"
 	"github.com/agent-ci/agent-ci/tools/dialect"
 )
 
-const Version = 1
-
-// Event is one line of transcript.jsonl. Field order is the order on the line.
-type Event struct {
-	V     int             `json:"v"`
-	Seq   int64           `json:"seq"`  // from 1, without gaps
-	Time  time.Time       `json:"time"` // RFC 3339 with nanoseconds, UTC
-	Agent string          `json:"agent"`
-	Type  Type            `json:"type"`
-	Data  json.RawMessage `json:"data"`
-	// Prev is the SHA-256 in hex of the line before, without its newline; 64
-	// zeros in the first event.
-	Prev string `json:"prev"`
-}
-
-// By returns the event's agent, or "" for the run's own.
-func (e Event) By() string {
-	if e.Agent == MainAgent {
-		return ""
-	}
-	return e.Agent
-}
+// Event is an event of a run. Its data is the type behind the name of its type.
+type Event = eventlog.Event
 
 // Type is the name of an event. Types may be added; readers keep and skip unknown ones.
-type Type string
+type Type = eventlog.Type
+
+// MainAgent is the Agent of the events of a run's own agent.
+const MainAgent = eventlog.MainAgent
 
 // The event types, with the type of their data.
 const (

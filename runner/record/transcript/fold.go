@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/agent-ci/agent-ci/runner/record/transcript/eventlog"
 )
 
 // Project folds a log into a view with excerpts in Entries, so a long run needs little memory. The
@@ -34,9 +36,9 @@ func foldAll(r io.Reader, f fold) (*View, error) { return f.foldLog(r) }
 
 // foldLog folds a whole log into a new view. It stops before an incomplete last line and sets Torn.
 func (f *fold) foldLog(r io.Reader) (*View, error) {
-	f.startView(&View{Head: genesis})
-	for line, err := range lines(r) {
-		if torn := (*TornError)(nil); errors.As(err, &torn) {
+	f.startView(&View{Head: eventlog.Genesis})
+	for line, err := range eventlog.Lines(r) {
+		if torn := (*eventlog.TornError)(nil); errors.As(err, &torn) {
 			f.view.Torn = true
 			break
 		}
@@ -108,23 +110,23 @@ type scriptKey struct {
 	number int
 }
 
-func (f *fold) foldLine(l line) error {
+func (f *fold) foldLine(l eventlog.Line) error {
 	err := f.foldByShortestPath(l)
 	f.view.Events++
-	f.view.Head = digest(l.text)
+	f.view.Head = l.Digest()
 	return err
 }
 
-// foldByShortestPath folds one line. It takes the fast path of envelope if nobody visits events, and parses the whole
+// foldByShortestPath folds one line. It takes the fast path of Envelope if nobody visits events, and parses the whole
 // line otherwise or if the fast path finds no valid JSON.
-func (f *fold) foldByShortestPath(l line) error {
-	if e, ok := l.envelope(); ok && f.visit == nil && foldFuncs[e.Type] != nil {
+func (f *fold) foldByShortestPath(l eventlog.Line) error {
+	if e, ok := l.Envelope(); ok && f.visit == nil && foldFuncs[e.Type] != nil {
 		err := f.apply(e)
 		if broken := (*json.SyntaxError)(nil); !errors.As(err, &broken) {
 			return err
 		} // the data may only seem to end there
 	}
-	e, err := l.event()
+	e, err := l.Event()
 	if err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/runner/record/price"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
+	"github.com/agent-ci/agent-ci/runner/record/transcript/eventlog"
 	"github.com/agent-ci/agent-ci/runner/record/transcript/transcripttest"
 )
 
@@ -65,7 +66,7 @@ func TestProject(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	head, err := transcript.VerifyChain(strings.NewReader(text))
+	head, err := eventlog.VerifyChain(strings.NewReader(text))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -247,7 +248,7 @@ func BenchmarkVerifyChain(b *testing.B) {
 	b.SetBytes(int64(len(text)))
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := transcript.VerifyChain(strings.NewReader(text)); err != nil {
+		if _, err := eventlog.VerifyChain(strings.NewReader(text)); err != nil {
 			b.Fatal(err)
 		}
 	}

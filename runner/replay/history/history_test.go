@@ -10,6 +10,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
+	"github.com/agent-ci/agent-ci/runner/record/transcript/eventlog"
 )
 
 func TestLimitsAreThoseOfTheLastLife(t *testing.T) {
@@ -18,7 +19,7 @@ func TestLimitsAreThoseOfTheLastLife(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer dir.Close()
-	log, err := transcript.Create(dir.Join(record.TranscriptFile), transcript.Options{})
+	log, err := eventlog.Create(dir.Join(record.TranscriptFile), eventlog.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +54,7 @@ func TestCallsOfOtherAgentsCount(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer dir.Close()
-	log, err := transcript.Create(dir.Join(record.TranscriptFile), transcript.Options{})
+	log, err := eventlog.Create(dir.Join(record.TranscriptFile), eventlog.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,7 +103,7 @@ func TestTimeWithoutEventsCounts(t *testing.T) {
 	}
 	began := time.Date(2024, 5, 1, 12, 0, 0, 0, time.UTC)
 	now := began
-	log, err := transcript.Create(dir.Join(record.TranscriptFile), transcript.Options{Clock: func() time.Time { return now }})
+	log, err := eventlog.Create(dir.Join(record.TranscriptFile), eventlog.Options{Clock: func() time.Time { return now }})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,13 +9,14 @@ import (
 	g "maragu.dev/gomponents"
 
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
+	"github.com/agent-ci/agent-ci/runner/record/transcript/eventlog"
 	"github.com/agent-ci/agent-ci/runner/record/transcript/sections"
 )
 
 // Write reads a transcript twice from its start and writes an HTML page. It keeps the numbers of
 // the first pass and unfinished calls of the second in memory. It cuts the longest texts, so a page
 // with up to 5,000 events has at most 6 MB. The page notes an incomplete last line. Other faults of
-// the log are errors, as in transcript.Read.
+// the log are errors, as in eventlog.Read.
 func Write(w io.Writer, log io.ReadSeeker) error {
 	first, err := survey(log)
 	if err != nil {
@@ -68,8 +69,8 @@ func (o *overview) writeEntries(w io.Writer, log io.ReadSeeker) error {
 		}
 	})
 	left := o.View.Events
-	for e, err := range transcript.Read(log) {
-		if torn := (*transcript.TornError)(nil); errors.As(err, &torn) || left == 0 {
+	for e, err := range eventlog.Read(log) {
+		if torn := (*eventlog.TornError)(nil); errors.As(err, &torn) || left == 0 {
 			break
 		}
 		if err != nil {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops/changeset"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
+	"github.com/agent-ci/agent-ci/runner/record/transcript/eventlog"
 	"github.com/agent-ci/agent-ci/runner/record/transcript/markdown"
 	"github.com/agent-ci/agent-ci/runner/record/transcript/transcripttest"
 )
@@ -39,7 +40,7 @@ func unchained(t testing.TB, run []happening) string {
 			t.Fatal(err)
 		}
 		line, err := json.Marshal(transcript.Event{
-			V: transcript.Version, Seq: int64(i + 1), Agent: transcript.MainAgent, Type: h.Kind, Data: data,
+			V: eventlog.Version, Seq: int64(i + 1), Agent: transcript.MainAgent, Type: h.Kind, Data: data,
 			Time: time.Date(2026, 3, 1, 9, 0, i, 0, time.UTC),
 		})
 		if err != nil {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops/changeset"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
+	"github.com/agent-ci/agent-ci/runner/record/transcript/eventlog"
 )
 
 type Happening struct {
@@ -24,7 +25,7 @@ func Recorded(t testing.TB, run []Happening) string {
 	t.Helper()
 	now := time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC)
 	path := filepath.Join(t.TempDir(), "transcript.jsonl")
-	log, err := transcript.Create(path, transcript.Options{Clock: func() time.Time {
+	log, err := eventlog.Create(path, eventlog.Options{Clock: func() time.Time {
 		now = now.Add(time.Second)
 		return now
 	}})

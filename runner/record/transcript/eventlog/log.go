@@ -1,4 +1,4 @@
-package transcript
+package eventlog
 
 import (
 	"bytes"
@@ -27,8 +27,8 @@ var ErrTooLarge = errors.New("event is longer than a line of a transcript may be
 
 var errClosed = errors.New("transcript is closed")
 
-// genesis is the Prev of the first event.
-var genesis = strings.Repeat("0", 2*sha256.Size)
+// Genesis is the Prev of the first event.
+var Genesis = strings.Repeat("0", 2*sha256.Size)
 
 // Options configures a log. The zero value is valid.
 type Options struct {
@@ -95,7 +95,7 @@ func newLog(f file, o Options) *Log {
 		o.Clock = time.Now
 	}
 	l := &Log{&ledger{options: o, file: f}, MainAgent}
-	l.head.Store(&genesis)
+	l.head.Store(&Genesis)
 	return l
 }
 

@@ -1,4 +1,4 @@
-package transcript_test
+package eventlog_test
 
 import (
 	"errors"
@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/agent-ci/agent-ci/runner/record/transcript"
+	"github.com/agent-ci/agent-ci/runner/record/transcript/eventlog"
 	"github.com/agent-ci/agent-ci/runner/record/transcript/transcripttest"
 )
 
@@ -79,8 +79,8 @@ func TestVerifyChainNamesGap(t *testing.T) {
 
 func wantBroken(t *testing.T, lines []string, line int) {
 	t.Helper()
-	head, err := transcript.VerifyChain(strings.NewReader(strings.TrimSuffix(strings.Join(lines, ""), "\n") + "\n"))
-	var broken *transcript.ChainError
+	head, err := eventlog.VerifyChain(strings.NewReader(strings.TrimSuffix(strings.Join(lines, ""), "\n") + "\n"))
+	var broken *eventlog.ChainError
 	if !errors.As(err, &broken) {
 		t.Fatalf("head %s, error %v; want a *ChainError", head, err)
 	}
@@ -92,21 +92,21 @@ func wantBroken(t *testing.T, lines []string, line int) {
 func TestVerifyChainEnd(t *testing.T) {
 	lines := logLines(t)
 	whole := strings.Join(lines, "") + "\n"
-	head, err := transcript.VerifyChain(strings.NewReader(whole))
+	head, err := eventlog.VerifyChain(strings.NewReader(whole))
 	if err != nil {
 		t.Fatal(err)
 	}
 	last := len(lines) - 1
-	shorter, err := transcript.VerifyChain(strings.NewReader(strings.Join(lines[:last], "")))
+	shorter, err := eventlog.VerifyChain(strings.NewReader(strings.Join(lines[:last], "")))
 	if err != nil || shorter == head {
 		t.Errorf("a log that lost its last line: %s, %v; only the head can tell", shorter, err)
 	}
-	altered, err := transcript.VerifyChain(strings.NewReader(strings.Join(lines[:last], "") + alterations["data"](lines[last]) + "\n"))
+	altered, err := eventlog.VerifyChain(strings.NewReader(strings.Join(lines[:last], "") + alterations["data"](lines[last]) + "\n"))
 	if err != nil || altered == head {
 		t.Errorf("an altered last line: %s, %v; only the head can tell", altered, err)
 	}
-	var torn *transcript.TornError
-	if got, err := transcript.VerifyChain(strings.NewReader(whole + `{"v":1`)); !errors.As(err, &torn) || got != head {
+	var torn *eventlog.TornError
+	if got, err := eventlog.VerifyChain(strings.NewReader(whole + `{"v":1`)); !errors.As(err, &torn) || got != head {
 		t.Errorf("a torn last line: %s, %v; want the head of the whole lines", got, err)
 	}
 	if torn.Offset != int64(len(whole)) || torn.Bytes != 6 {

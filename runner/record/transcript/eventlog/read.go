@@ -1,4 +1,4 @@
-package transcript
+package eventlog
 
 import (
 	"bufio"
@@ -31,12 +31,12 @@ func notEvent(number int, err error) error {
 // event, an invalid line, or r's error. VerifyChain checks the chain.
 func Read(r io.Reader) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
-		for line, err := range lines(r) {
+		for line, err := range Lines(r) {
 			if err != nil {
 				yield(Event{}, err)
 				return
 			}
-			e, err := line.event()
+			e, err := line.Event()
 			if !yield(e, err) || err != nil {
 				return
 			}
@@ -44,14 +44,18 @@ func Read(r io.Reader) iter.Seq2[Event, error] {
 	}
 }
 
-// line is one whole line of a log. Its text is valid until the next is read.
-type line struct {
+// Line is one whole line of a log. Its text is valid until the next is read.
+type Line struct {
 	number int
 	text   []byte
 }
 
-func (l line) event() (Event, error) {
-	if e, ok := l.envelope(); ok && json.Valid(e.Data) {
+// Digest is the SHA-256 of the line in hex, as the next event names it.
+func (l Line) Digest() string { return digest(l.text) }
+
+// Event parses the line.
+func (l Line) Event() (Event, error) {
+	if e, ok := l.Envelope(); ok && json.Valid(e.Data) {
 		e.Data = bytes.Clone(bytes.TrimSpace(e.Data))
 		return e, nil
 	}
@@ -65,10 +69,10 @@ func (l line) event() (Event, error) {
 	return e, nil
 }
 
-// lines yields the whole lines of a log without their newlines. An error ends it; *TornError reports an
+// Lines yields the whole lines of a log without their newlines. An error ends it; *TornError reports an
 // incomplete last line.
-func lines(r io.Reader) iter.Seq2[line, error] {
-	return func(yield func(line, error) bool) {
+func Lines(r io.Reader) iter.Seq2[Line, error] {
+	return func(yield func(Line, error) bool) {
 		br := bufio.NewReaderSize(r, 64<<10)
 		var offset int64
 		for number := 1; ; number++ {
@@ -84,11 +88,11 @@ func lines(r io.Reader) iter.Seq2[line, error] {
 				err = fmt.Errorf("read transcript line %d: %w", number, err)
 			}
 			if err != nil {
-				yield(line{}, err)
+				yield(Line{}, err)
 				return
 			}
 			offset += int64(len(text))
-			if !yield(line{number: number, text: text[:len(text)-1]}, nil) {
+			if !yield(Line{number: number, text: text[:len(text)-1]}, nil) {
 				return
 			}
 		}

@@ -1,4 +1,4 @@
-package transcript_test
+package eventlog_test
 
 import (
 	"encoding/json"
@@ -8,13 +8,18 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
+	"github.com/agent-ci/agent-ci/runner/record/transcript/eventlog"
 	"github.com/agent-ci/agent-ci/runner/record/transcript/transcripttest"
 )
 
 func TestEnvelopeIsTheEvent(t *testing.T) {
 	for text := range strings.Lines(transcripttest.Recorded(t, transcripttest.Greeting())) {
-		got, ok := transcript.Envelope(strings.TrimSuffix(text, "\n"))
-		for want, err := range transcript.Read(strings.NewReader(" " + text)) {
+		var got eventlog.Event
+		ok := false
+		for line := range eventlog.Lines(strings.NewReader(text)) {
+			got, ok = line.Envelope()
+		}
+		for want, err := range eventlog.Read(strings.NewReader(" " + text)) {
 			if diff := cmp.Diff(want, got); err != nil || !ok || diff != "" {
 				t.Errorf("%v %t %s", err, ok, diff)
 			}
@@ -77,8 +82,8 @@ func sameAsJSON(t *testing.T, text string) {
 	if diff := cmp.Diff(events(" "+text+"\n"), events(text+"\n")); diff != "" {
 		t.Errorf("%s\n%s", text, diff)
 	}
-	got, gotErr := transcript.Project(strings.NewReader(text+"\n"), excerpts)
-	want, wantErr := transcript.Project(strings.NewReader(" "+text+"\n"), excerpts)
+	got, gotErr := transcript.Project(strings.NewReader(text+"\n"), transcript.ExcerptLimits{})
+	want, wantErr := transcript.Project(strings.NewReader(" "+text+"\n"), transcript.ExcerptLimits{})
 	if (gotErr == nil) != (wantErr == nil) {
 		t.Fatalf("%s\nerror %v, want %v", text, gotErr, wantErr)
 	}
@@ -93,7 +98,7 @@ func sameAsJSON(t *testing.T, text string) {
 
 // events are those of a log, and the errors between them.
 func events(log string) (all []any) {
-	for e, err := range transcript.Read(strings.NewReader(log)) {
+	for e, err := range eventlog.Read(strings.NewReader(log)) {
 		if err != nil {
 			all = append(all, err.Error())
 			continue

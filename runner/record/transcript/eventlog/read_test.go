@@ -1,4 +1,4 @@
-package transcript_test
+package eventlog_test
 
 import (
 	"errors"
@@ -7,7 +7,7 @@ import (
 	"testing"
 	"testing/iotest"
 
-	"github.com/agent-ci/agent-ci/runner/record/transcript"
+	"github.com/agent-ci/agent-ci/runner/record/transcript/eventlog"
 	"github.com/agent-ci/agent-ci/runner/record/transcript/transcripttest"
 )
 
@@ -31,7 +31,7 @@ func TestReadErrors(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			events := 0
 			var last error
-			for _, err := range transcript.Read(strings.NewReader(test.text)) {
+			for _, err := range eventlog.Read(strings.NewReader(test.text)) {
 				if last = err; err == nil {
 					events++
 				}
@@ -44,7 +44,7 @@ func TestReadErrors(t *testing.T) {
 			}
 		})
 	}
-	for _, err := range transcript.Read(iotest.ErrReader(broken)) {
+	for _, err := range eventlog.Read(iotest.ErrReader(broken)) {
 		if !errors.Is(err, broken) {
 			t.Errorf("a reader that fails: %v", err)
 		}
@@ -52,9 +52,9 @@ func TestReadErrors(t *testing.T) {
 }
 
 func TestReadEndlessLine(t *testing.T) {
-	endless := strings.NewReader(strings.Repeat("x", transcript.MaxLine+2) + "\n")
-	for _, err := range transcript.Read(endless) {
-		if !errors.Is(err, transcript.ErrTooLarge) {
+	endless := strings.NewReader(strings.Repeat("x", eventlog.MaxLine+2) + "\n")
+	for _, err := range eventlog.Read(endless) {
+		if !errors.Is(err, eventlog.ErrTooLarge) {
 			t.Errorf("got %v", err)
 		}
 	}

@@ -1,4 +1,4 @@
-package transcript
+package eventlog
 
 import (
 	"bytes"
@@ -8,10 +8,10 @@ import (
 // lineStart begins every line of this version.
 const lineStart = `{"v":1,"seq":`
 
-// envelope parses a line as written by Append, much faster than event. Its Data may be invalid
-// JSON: the line may repeat or reorder fields. A syntax error in Data makes the caller use event
+// Envelope parses a line as written by Append, much faster than Event. Its Data may be invalid
+// JSON: the line may repeat or reorder fields. A syntax error in Data makes the caller use Event
 // instead.
-func (l line) envelope() (e Event, ok bool) {
+func (l Line) Envelope() (e Event, ok bool) {
 	rest, ok := bytes.CutPrefix(l.text, []byte(lineStart))
 	if !ok {
 		return Event{}, false
@@ -23,7 +23,7 @@ func (l line) envelope() (e Event, ok bool) {
 	}
 	seq, when := field(`,"time":"`), field(`","agent":"`)
 	e = Event{V: Version, Agent: field(`","type":"`), Type: Type(field(`","data":`))}
-	end := len(rest) - len(`,"prev":""}`) - len(genesis)
+	end := len(rest) - len(`,"prev":""}`) - len(Genesis)
 	if !ok || end < 0 {
 		return Event{}, false
 	}

@@ -1,4 +1,4 @@
-package transcript
+package eventlog
 
 import (
 	"cmp"
@@ -41,8 +41,8 @@ func VerifyChain(r io.Reader) (head string, err error) {
 
 // followChain is VerifyChain that returns the whole state.
 func followChain(r io.Reader) (*chain, error) {
-	c := &chain{head: genesis}
-	for line, err := range lines(r) {
+	c := &chain{head: Genesis}
+	for line, err := range Lines(r) {
 		if err != nil {
 			return c, cmp.Or(c.unresolvedError(), err)
 		}
@@ -66,8 +66,8 @@ type doubt struct{ before, line position }
 
 // add checks the next line against the chain and returns a *ChainError for an altered one. A wrong digest
 // only raises a doubt, which the next line decides.
-func (c *chain) add(l line) error {
-	e, err := l.event()
+func (c *chain) add(l Line) error {
+	e, err := l.Event()
 	here := position{l.number, e.Seq, e.Type}
 	switch want := c.last.Seq + 1; {
 	case err != nil:
@@ -82,7 +82,7 @@ func (c *chain) add(l line) error {
 	if e.Prev != c.head {
 		c.doubt = &doubt{before: c.last, line: here}
 	}
-	c.head, c.last = digest(l.text), here
+	c.head, c.last = l.Digest(), here
 	return nil
 }
 

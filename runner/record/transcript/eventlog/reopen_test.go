@@ -1,4 +1,4 @@
-package transcript
+package eventlog
 
 import (
 	"os"
@@ -17,7 +17,7 @@ func threeWarnings(t *testing.T) (path string, whole []byte) {
 		t.Fatal(err)
 	}
 	for i := range 3 {
-		if _, err := log.Append(TypeWarning, warning(i)); err != nil {
+		if _, err := log.Append(typeWarning, warning(i)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -49,7 +49,7 @@ func TestReopen(t *testing.T) {
 		if log.seq != wantSeq || torn != wantTorn {
 			t.Fatalf("cut by %d: %d events, %d bytes torn; want %d, %d", cut, log.seq, torn, wantSeq, wantTorn)
 		}
-		if e, err := log.Append(TypeWarning, warning(9)); err != nil || e.Seq != wantSeq+1 {
+		if e, err := log.Append(typeWarning, warning(9)); err != nil || e.Seq != wantSeq+1 {
 			t.Fatalf("append: %v, %v", e.Seq, err)
 		}
 		if err := log.Close(); err != nil {

@@ -1,4 +1,4 @@
-package transcript
+package eventlog
 
 import (
 	"bytes"
@@ -55,7 +55,15 @@ func (d *disk) Close() error {
 	return nil
 }
 
-func warning(i int) Warning { return Warning{Code: "test", Message: fmt.Sprintf("warning %d", i)} }
+// typeWarning is the event of these tests, and warned its data.
+const typeWarning Type = "warning"
+
+type warned struct {
+	Code    string `json:"code"`
+	Message string `json:"message"`
+}
+
+func warning(i int) warned { return warned{Code: "test", Message: fmt.Sprintf("warning %d", i)} }
 
 func contents(t testing.TB, path string) string {
 	t.Helper()
@@ -80,7 +88,7 @@ func TestCreate(t *testing.T) {
 	if got := info.Mode().Perm(); got != 0o600 {
 		t.Errorf("the log has mode %o, others can read it", got)
 	}
-	if log.Head() != genesis {
+	if log.Head() != Genesis {
 		t.Errorf("an empty log's head is %s", log.Head())
 	}
 	if _, err := Create(path, Options{}); !errors.Is(err, os.ErrExist) {
@@ -98,17 +106,19 @@ func TestAppendWritesLine(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	first, err := log.Append(TypeWarning, Warning{Code: "a", Message: "<b> & 'c'"})
+	first, err := log.Append(typeWarning, warned{Code: "a", Message: "<b> & 'c'"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := log.Append(TypePlan, Plan{}); err != nil {
+	if _, err := log.Append("plan", struct {
+		Steps []string `json:"steps"`
+	}{}); err != nil {
 		t.Fatal(err)
 	}
 	if err := log.Close(); err != nil {
 		t.Fatal(err)
 	}
-	line := `{"v":1,"seq":1,"time":"2026-03-01T09:00:00.123456789Z","agent":"main","type":"warning","data":{"code":"a","message":"<b> & 'c'"},"prev":"` + genesis + `"}`
+	line := `{"v":1,"seq":1,"time":"2026-03-01T09:00:00.123456789Z","agent":"main","type":"warning","data":{"code":"a","message":"<b> & 'c'"},"prev":"` + Genesis + `"}`
 	want := line + "\n" + `{"v":1,"seq":2,"time":"2026-03-01T09:00:00.123456789Z","agent":"main","type":"plan","data":{"steps":null},"prev":"` + digest([]byte(line)) + `"}` + "\n"
 	if diff := cmp.Diff(want, contents(t, path)); diff != "" {
 		t.Errorf("log (-want +got):\n%s", diff)
@@ -130,7 +140,7 @@ func TestConcurrentAppends(t *testing.T) {
 	for range writers {
 		wait.Go(func() {
 			for i := range each {
-				if _, err := log.Append(TypeWarning, warning(i)); err != nil {
+				if _, err := log.Append(typeWarning, warning(i)); err != nil {
 					t.Error(err)
 				}
 				if i%10 == 0 {
@@ -181,9 +191,9 @@ func TestRedactsEveryString(t *testing.T) {
 		kind Type
 		data any
 	}{
-		{TypeWarning, Warning{Code: secret, Message: "before " + secret + " after"}},
-		{TypeModelResponse, ModelResponse{Output: []json.RawMessage{raw}}},
-		{TypeToolFinished, ToolFinished{Output: secret, Detail: map[string]any{secret: []string{secret}}}},
+		{typeWarning, warned{Code: secret, Message: "before " + secret + " after"}},
+		{"model.response", raw},
+		{"tool.finished", map[string]any{"output": secret, "detail": map[string]any{secret: []string{secret}}}},
 	} {
 		if _, err := log.Append(h.kind, h.data); err != nil {
 			t.Fatal(err)
@@ -214,7 +224,7 @@ func TestRedactKeepsTheRest(t *testing.T) {
 
 func TestAppendMakesItUTF8(t *testing.T) {
 	d := &disk{room: -1}
-	if _, err := newLog(d, Options{}).Append(TypeModelResponse, ModelResponse{Output: []json.RawMessage{json.RawMessage("\"a\xffb\"")}}); err != nil {
+	if _, err := newLog(d, Options{}).Append("model.response", json.RawMessage("\"a\xffb\"")); err != nil {
 		t.Fatal(err)
 	}
 	if !strings.Contains(d.String(), `"a`+"\ufffd"+`b"`) {
@@ -225,10 +235,10 @@ func TestAppendMakesItUTF8(t *testing.T) {
 func TestAppendRefusesWhatIsNoJSON(t *testing.T) {
 	d := &disk{room: -1}
 	log := newLog(d, Options{})
-	if _, err := log.Append(TypeModelResponse, ModelResponse{Output: []json.RawMessage{json.RawMessage(`{`)}}); err == nil {
+	if _, err := log.Append("model.response", json.RawMessage(`{`)); err == nil {
 		t.Error("half an object was written")
 	}
-	if e, err := log.Append(TypeWarning, warning(1)); err != nil || e.Seq != 1 {
+	if e, err := log.Append(typeWarning, warning(1)); err != nil || e.Seq != 1 {
 		t.Errorf("the log does not go on after a refused event: %d, %v", e.Seq, err)
 	}
 }
@@ -236,10 +246,10 @@ func TestAppendRefusesWhatIsNoJSON(t *testing.T) {
 func TestAppendRefusesTooLong(t *testing.T) {
 	d := &disk{room: -1}
 	log := newLog(d, Options{})
-	if _, err := log.Append(TypeWarning, Warning{Message: strings.Repeat("x", MaxLine)}); !errors.Is(err, ErrTooLarge) {
+	if _, err := log.Append(typeWarning, warned{Message: strings.Repeat("x", MaxLine)}); !errors.Is(err, ErrTooLarge) {
 		t.Errorf("got %v", err)
 	}
-	if _, err := log.Append(TypeWarning, warning(1)); err != nil {
+	if _, err := log.Append(typeWarning, warning(1)); err != nil {
 		t.Errorf("the log does not go on: %v", err)
 	}
 	if _, err := VerifyChain(&d.Buffer); err != nil {
@@ -250,12 +260,12 @@ func TestAppendRefusesTooLong(t *testing.T) {
 func TestFullDisk(t *testing.T) {
 	d := &disk{room: -1}
 	log := newLog(d, Options{})
-	if _, err := log.Append(TypeWarning, warning(1)); err != nil {
+	if _, err := log.Append(typeWarning, warning(1)); err != nil {
 		t.Fatal(err)
 	}
 	head, whole := log.Head(), d.String()
 	d.room = 20
-	_, err := log.Append(TypeWarning, warning(2))
+	_, err := log.Append(typeWarning, warning(2))
 	if !errors.Is(err, syscall.ENOSPC) || !strings.Contains(err.Error(), "free disk space") {
 		t.Errorf("append to a full disk: %v", err)
 	}
@@ -263,7 +273,7 @@ func TestFullDisk(t *testing.T) {
 		t.Errorf("a torn line is left: %q", d.String())
 	}
 	d.room = -1
-	if _, err := log.Append(TypeWarning, warning(3)); !errors.Is(err, syscall.ENOSPC) {
+	if _, err := log.Append(typeWarning, warning(3)); !errors.Is(err, syscall.ENOSPC) {
 		t.Errorf("the log goes on after a failed write: %v", err)
 	}
 	if err := log.Sync(); !errors.Is(err, syscall.ENOSPC) {
@@ -280,11 +290,11 @@ func TestFullDisk(t *testing.T) {
 func TestTornLineThatStays(t *testing.T) {
 	d := &disk{room: -1, truncateErr: syscall.EIO}
 	log := newLog(d, Options{})
-	if _, err := log.Append(TypeWarning, warning(1)); err != nil {
+	if _, err := log.Append(typeWarning, warning(1)); err != nil {
 		t.Fatal(err)
 	}
 	d.room = 20
-	_, err := log.Append(TypeWarning, warning(2))
+	_, err := log.Append(typeWarning, warning(2))
 	if !errors.Is(err, syscall.ENOSPC) || !errors.Is(err, syscall.EIO) {
 		t.Errorf("append: %v", err)
 	}
@@ -298,7 +308,7 @@ func TestTornLineThatStays(t *testing.T) {
 func TestSync(t *testing.T) {
 	d := &disk{room: -1}
 	log := newLog(d, Options{})
-	if _, err := log.Append(TypeWarning, warning(1)); err != nil {
+	if _, err := log.Append(typeWarning, warning(1)); err != nil {
 		t.Fatal(err)
 	}
 	if d.synced != 0 {
@@ -314,14 +324,14 @@ func TestSync(t *testing.T) {
 	if err := log.Sync(); err != nil {
 		t.Errorf("a sync with nothing to do: %v", err)
 	}
-	if _, err := log.Append(TypeWarning, warning(2)); err != nil {
+	if _, err := log.Append(typeWarning, warning(2)); err != nil {
 		t.Fatal(err)
 	}
 	if err := log.Sync(); !errors.Is(err, syscall.EIO) {
 		t.Errorf("failed sync: %v", err)
 	}
 	d.syncErr = nil
-	if _, err := log.Append(TypeWarning, warning(3)); !errors.Is(err, syscall.EIO) {
+	if _, err := log.Append(typeWarning, warning(3)); !errors.Is(err, syscall.EIO) {
 		t.Errorf("the log goes on although its disk is in doubt: %v", err)
 	}
 }
@@ -329,7 +339,7 @@ func TestSync(t *testing.T) {
 func TestClose(t *testing.T) {
 	d := &disk{room: -1}
 	log := newLog(d, Options{})
-	if _, err := log.Append(TypeWarning, warning(1)); err != nil {
+	if _, err := log.Append(typeWarning, warning(1)); err != nil {
 		t.Fatal(err)
 	}
 	for range 2 {
@@ -340,7 +350,7 @@ func TestClose(t *testing.T) {
 	if d.synced != d.Len() || !d.closed {
 		t.Errorf("%d of %d bytes are durable, closed %t", d.synced, d.Len(), d.closed)
 	}
-	if _, err := log.Append(TypeWarning, warning(2)); !errors.Is(err, errClosed) {
+	if _, err := log.Append(typeWarning, warning(2)); !errors.Is(err, errClosed) {
 		t.Errorf("append after close: %v", err)
 	}
 }
@@ -355,9 +365,9 @@ func BenchmarkAppend(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			data := ToolFinished{Turn: 1, CallID: "c1", Tool: "exec_command", Output: strings.Repeat("a line of it\n", 200), Detail: map[string]any{"exit_code": 0}}
+			data := warned{Code: "c1", Message: strings.Repeat("a line of it\n", 200)}
 			for b.Loop() {
-				if _, err := log.Append(TypeToolFinished, data); err != nil {
+				if _, err := log.Append(typeWarning, data); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -1,0 +1,33 @@
+package eventlog
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// Version is the version of the log's format.
+const Version = 1
+
+// Event is one line of transcript.jsonl. Field order is the order on the line.
+type Event struct {
+	V     int             `json:"v"`
+	Seq   int64           `json:"seq"`  // from 1, without gaps
+	Time  time.Time       `json:"time"` // RFC 3339 with nanoseconds, UTC
+	Agent string          `json:"agent"`
+	Type  Type            `json:"type"`
+	Data  json.RawMessage `json:"data"`
+	// Prev is the SHA-256 in hex of the line before, without its newline; 64
+	// zeros in the first event.
+	Prev string `json:"prev"`
+}
+
+// By returns the event's agent, or "" for the run's own.
+func (e Event) By() string {
+	if e.Agent == MainAgent {
+		return ""
+	}
+	return e.Agent
+}
+
+// Type is the name of an event. Types may be added; readers keep and skip unknown ones.
+type Type string
