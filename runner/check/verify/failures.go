@@ -1,53 +1,17 @@
 package verify
 
 import (
-	"path"
-	"strings"
-
 	"github.com/agent-ci/agent-ci/policy/lazyregexp"
 	"github.com/agent-ci/agent-ci/runner/check/verify/testresults"
+	"github.com/agent-ci/agent-ci/runner/check/verify/testsource"
 )
-
-// failure is a failing test as the output of a check names it.
-type failure struct {
-	OutputName  string // its name in the output
-	Name        string // that without its package; empty where a file as a whole failed
-	Package     string // in which the test is, where the output tells it
-	File        string // slash-separated; may be a name alone
-	Line        int
-	LoadError   bool // nothing of it ran: it does not compile or load
-	AtThrowSite bool // File and Line are where it failed, perhaps in what the test calls
-}
 
 // failures returns the failing tests of a check's run, without secrets in names and files. What is shown of a run
 // has none either, so both have the same names.
-func (c Checks) failures(results *testresults.Results) []failure {
-	all := failuresOf(results)
+func (c Checks) failures(results *testresults.Results) []testsource.Failure {
+	all := testsource.Failures(results)
 	for i := range all {
 		all[i].Name, all[i].File = c.Record.Redact(all[i].Name), c.Record.Redact(all[i].File)
-	}
-	return all
-}
-
-// failuresOf lists the failing tests of results in their order: one for each file that does not load.
-func failuresOf(results *testresults.Results) (all []failure) {
-	for _, t := range results.Failing {
-		name := strings.TrimPrefix(strings.TrimPrefix(t.Name, t.Package), ".")
-		switch {
-		case t.Load && t.File != "":
-			for _, file := range append([]string{t.File}, t.Also...) {
-				all = append(all, failure{OutputName: t.Name, Package: t.Package, File: path.Clean(file), Line: t.Line, LoadError: true})
-			}
-		case t.Package != "" && (t.Load || name == ""): // the package as a whole, and no file of it
-		case t.Package != "": // its file may be that of what the test called
-			all = append(all, failure{OutputName: t.Name, Name: name, Package: t.Package, Line: t.Line})
-		default:
-			f := failure{OutputName: t.Name, Name: name, Line: t.Line, LoadError: t.Load, AtThrowSite: t.Thrown}
-			if t.File != "" {
-				f.File = path.Clean(t.File)
-			}
-			all = append(all, f)
-		}
 	}
 	return all
 }

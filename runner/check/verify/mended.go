@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/runner/check/verify/testsource"
 )
 
 // maxTouchedFiles is how many files of a change are read for the names of tests.
@@ -30,34 +31,9 @@ func (c Checks) testsOutsideChange(names []string, change *gitops.ChangeSet) ([]
 			return nil, fmt.Errorf("read %q as it was: %w", f.Path, err)
 		}
 		names = slices.DeleteFunc(names, func(name string) bool {
-			own := testOwnName(name)
+			own := testsource.OwnName(name)
 			return len(text) == maxTestFileBytes || own != "" && strings.Contains(text, own)
 		})
 	}
 	return names, nil
-}
-
-// testOwnName returns a test's probable name in its file: outputs add enclosing names and parameters.
-func testOwnName(name string) string {
-	for _, mark := range []string{"::", " > ", " › "} {
-		if at := strings.LastIndex(name, mark); at >= 0 {
-			return beforeParameters(name[at+len(mark):])
-		}
-	}
-	// In Go, packages and subtests may contain slashes and dots.
-	for _, begins := range []string{".Test", ".Fuzz", ".Example", ".Benchmark"} {
-		if _, rest, ok := strings.Cut("."+name, begins); ok {
-			own, _, _ := strings.Cut(begins[1:]+rest, "/")
-			return own
-		}
-	}
-	return beforeParameters(name)
-}
-
-func beforeParameters(name string) string {
-	name, _, _ = strings.Cut(name, " with data set ")
-	if at := strings.IndexAny(name, "[("); at > 0 {
-		name = name[:at]
-	}
-	return strings.TrimSpace(name)
 }

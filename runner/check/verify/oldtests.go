@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/agent-ci/agent-ci/policy/clip"
+	"github.com/agent-ci/agent-ci/runner/check/verify/testsource"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 )
 
@@ -44,11 +45,11 @@ func (p *proof) recordRemovedTests() {
 	}
 	had, has := map[string]map[string]bool{}, map[string]map[string]bool{}
 	for _, f := range p.tests.baseTests {
-		had[f.path] = f.namesOf()
+		had[f.Path] = namesOf(f)
 	}
 	for _, f := range append(p.tests.changedTests, p.tests.movedTests...) {
-		if !f.link {
-			has[f.path] = f.namesOf()
+		if !f.Link {
+			has[f.Path] = namesOf(f)
 		}
 	}
 	moved := func(name string) bool {
@@ -60,30 +61,30 @@ func (p *proof) recordRemovedTests() {
 		return false
 	}
 	for _, f := range p.tests.baseTests {
-		all, known := f.declaredTests()
-		if _, stays := has[f.path]; !known && !stays {
-			p.addBaseTest(transcript.OldTest{File: f.path, Gone: true})
+		all, known := f.Tests()
+		if _, stays := has[f.Path]; !known && !stays {
+			p.addBaseTest(transcript.OldTest{File: f.Path, Gone: true})
 		}
 		for _, t := range all {
-			if !has[f.path][t.name] && !moved(t.name) {
-				p.addBaseTest(transcript.OldTest{Name: t.name, File: f.path, Line: t.line, Gone: true})
+			if !has[f.Path][t.Name] && !moved(t.Name) {
+				p.addBaseTest(transcript.OldTest{Name: t.Name, File: f.Path, Line: t.Line, Gone: true})
 			}
 		}
 	}
 }
 
-func (f testFile) namesOf() map[string]bool {
+func namesOf(f testsource.File) map[string]bool {
 	names := map[string]bool{}
-	all, _ := f.declaredTests()
+	all, _ := f.Tests()
 	for _, t := range all {
-		names[t.name] = true
+		names[t.Name] = true
 	}
 	return names
 }
 
 // recordFailingTests records the failing tests of a run, or without names their files.
 func (p *proof) recordFailingTests(ctx context.Context, of treeResult) error {
-	names := newFailureLocator(p.Workspace.Checkout(), p.tests.baseTests)
+	names := testsource.NewLocator(p.Workspace.Checkout(), p.tests.baseTests)
 	named := false
 	for _, run := range of.runs {
 		for _, x := range run.failures {
@@ -99,7 +100,7 @@ func (p *proof) recordFailingTests(ctx context.Context, of treeResult) error {
 	}
 	files := append([]string(nil), p.tests.changedData...)
 	for _, f := range p.tests.baseTests {
-		files = append(files, f.path)
+		files = append(files, f.Path)
 	}
 	for _, f := range files {
 		p.addBaseTest(transcript.OldTest{File: f, Fails: true, Shared: len(files) > 1})
@@ -109,18 +110,18 @@ func (p *proof) recordFailingTests(ctx context.Context, of treeResult) error {
 
 // noteFailing records a failing test and reports whether its name or file is known. A test in an
 // unchanged file fails by changed data.
-func (p *proof) noteFailing(ctx context.Context, names *failureLocator, x failure) (bool, error) {
-	for i, f := range p.tests.baseTests {
-		is, shared, err := names.belongsTo(ctx, x, f)
+func (p *proof) noteFailing(ctx context.Context, names *testsource.Locator, x testsource.Failure) (bool, error) {
+	for _, f := range p.tests.baseTests {
+		is, shared, err := names.BelongsTo(ctx, x, f)
 		if err != nil {
 			return false, err
 		}
 		if !is || shared {
 			continue
 		}
-		old := transcript.OldTest{Name: x.Name, File: f.path, Line: x.Line, Fails: true}
-		if t, found := names.tests[i].find(x.Name); found {
-			old.Name, old.Line = t.name, t.line
+		old := transcript.OldTest{Name: x.Name, File: f.Path, Line: x.Line, Fails: true}
+		if t, found := names.Find(f, x.Name); found {
+			old.Name, old.Line = t.Name, t.Line
 		}
 		p.addBaseTest(old)
 		return true, nil

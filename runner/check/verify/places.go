@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/agent-ci/agent-ci/runner/check/verify/testresults"
+	"github.com/agent-ci/agent-ci/runner/check/verify/testsource"
 	"github.com/agent-ci/agent-ci/runner/record"
 )
 
@@ -38,7 +39,7 @@ func withoutFolder(text, folder string, next bool) string {
 			}
 			rest = rest[end+1:]
 		}
-		if at > 0 && isWordByte(text[at-1]) { // the end of another path
+		if at > 0 && testsource.IsWordByte(text[at-1]) { // the end of another path
 			s.WriteString(text[:at+len(folder)])
 			text = text[at+len(folder):]
 			continue
@@ -84,12 +85,12 @@ func (c Checks) modules(ctx context.Context) (map[string]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	names, modules := newFailureLocator(checkout, nil), map[string]string{}
+	names, modules := testsource.NewLocator(checkout, nil), map[string]string{}
 	for _, file := range files[:min(len(files), maxModules)] {
 		if path.Base(file) != "go.mod" {
 			continue
 		}
-		if module := names.module(path.Dir(file)); module != "" {
+		if module := names.Module(path.Dir(file)); module != "" {
 			modules[module] = path.Dir(file)
 		}
 	}

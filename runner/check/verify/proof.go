@@ -12,6 +12,7 @@ import (
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/policy/clip"
 	"github.com/agent-ci/agent-ci/runner/check/verify/testresults"
+	"github.com/agent-ci/agent-ci/runner/check/verify/testsource"
 	"github.com/agent-ci/agent-ci/runner/place/confine"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/runner/task/job"
@@ -42,7 +43,7 @@ func (c Checks) prove(ctx context.Context, attempt int, change *gitops.ChangeSet
 		row := &table.Rows[i]
 		p := proof{Checks: c, check: i, row: *row, attempt: attempt, change: change, scripts: c.changedScripts(i, *row, change)}
 		if check.IsProof() && touched && row.After != "" {
-			p.tests, p.locator = t, newFailureLocator(c.Workspace.Checkout(), t.changedTests)
+			p.tests, p.locator = t, testsource.NewLocator(c.Workspace.Checkout(), t.changedTests)
 			p.scripts = slices.DeleteFunc(p.scripts, func(path string) bool { return slices.Contains(t.restorePaths, path) })
 		} else if len(p.scripts) == 0 {
 			continue
@@ -67,7 +68,7 @@ type proof struct {
 	tests   tests
 	scripts []string // that the check runs, and that the change altered
 
-	locator       *failureLocator      // of the files that are judged
+	locator       *testsource.Locator  // of the files that are judged
 	changeResults *testresults.Results // of the check on the change, where that is red
 	classes       []transcript.Proof
 	old           []transcript.OldTest
@@ -114,8 +115,8 @@ func (p *proof) run(whole context.Context) error {
 func (p *proof) spec() job.VerifyCheck { return p.Job.Verify[p.check] }
 
 // setClass gives a file a class.
-func (p *proof) setClass(file testFile, class, note string, shared bool, of classOrigin) {
-	p.classes = append(p.classes, transcript.Proof{File: file.path, Class: class, Note: note, Shared: shared, Tests: of.names, Log: of.log})
+func (p *proof) setClass(file testsource.File, class, note string, shared bool, of classOrigin) {
+	p.classes = append(p.classes, transcript.Proof{File: file.Path, Class: class, Note: note, Shared: shared, Tests: of.names, Log: of.log})
 }
 
 // setRestUnknown sets the class unknown for unclassified files.
@@ -125,7 +126,7 @@ func (p *proof) setRestUnknown(note string) {
 		has[of.File] = true
 	}
 	for _, f := range p.tests.changedTests {
-		if !has[f.path] {
+		if !has[f.Path] {
 			p.setClass(f, transcript.Unknown, note, len(p.tests.changedTests) > 1, classOrigin{})
 		}
 	}
@@ -133,9 +134,9 @@ func (p *proof) setRestUnknown(note string) {
 
 // classify runs the check with the tests of the change on the base.
 func (p *proof) classify(ctx context.Context) error {
-	var files []testFile
+	var files []testsource.File
 	for _, f := range p.tests.changedTests {
-		if f.link {
+		if f.Link {
 			p.setClass(f, transcript.NoTests, "it is no file", false, classOrigin{})
 			continue
 		}
@@ -177,16 +178,16 @@ func (p *proof) classify(ctx context.Context) error {
 }
 
 // setClasses gives several files one class.
-func (p *proof) setClasses(files []testFile, class, note string, of classOrigin) {
+func (p *proof) setClasses(files []testsource.File, class, note string, of classOrigin) {
 	for _, f := range files {
 		p.setClass(f, class, note, len(files) > 1, of)
 	}
 }
 
 // greenClass returns the class, with a note, of a file that leaves the check green on the base.
-func (p *proof) greenClass(f testFile, seen treeResult) (class, note string) {
-	switch _, known := f.declaredTests(); {
-	case known && !f.hasTests():
+func (p *proof) greenClass(f testsource.File, seen treeResult) (class, note string) {
+	switch _, known := f.Tests(); {
+	case known && !f.HasTests():
 		return transcript.NoTests, ""
 	case p.notRun(f, seen):
 		return transcript.Unknown, notRunHere
@@ -200,8 +201,8 @@ func (p *proof) greenClass(f testFile, seen treeResult) (class, note string) {
 const notRunHere = "not run by this check"
 
 // notRun reports whether the output lists what ran, without the file.
-func (p *proof) notRun(f testFile, seen treeResult) bool {
-	return len(seen.runs) > 0 && !slices.ContainsFunc(seen.runs, func(run singleRun) bool { return !p.locator.ranWithoutFile(run.results, f) })
+func (p *proof) notRun(f testsource.File, seen treeResult) bool {
+	return len(seen.runs) > 0 && !slices.ContainsFunc(seen.runs, func(run singleRun) bool { return !p.locator.RanWithout(run.results, f) })
 }
 
 // dropHelpers removes files without tests if others are red on the base: they are their helpers.
@@ -214,7 +215,7 @@ func (p *proof) dropHelpers() {
 	}
 	helps := map[string]bool{}
 	for _, f := range p.tests.changedTests {
-		helps[f.path] = !f.link && !f.hasTests()
+		helps[f.Path] = !f.Link && !f.HasTests()
 	}
 	p.classes = slices.DeleteFunc(p.classes, func(of transcript.Proof) bool {
 		return helps[of.File] && (of.Class == transcript.NotRed || of.Class == transcript.NoTests || of.Class == transcript.Unknown)
@@ -223,8 +224,8 @@ func (p *proof) dropHelpers() {
 
 // classifyByNames classifies files by the tests named in a red output. The others share one class, because
 // running each alone would take a run per file.
-func (p *proof) classifyByNames(ctx context.Context, files []testFile, seen treeResult) error {
-	var rest []testFile
+func (p *proof) classifyByNames(ctx context.Context, files []testsource.File, seen treeResult) error {
+	var rest []testsource.File
 	for _, f := range files {
 		class, of, err := p.classOf(ctx, seen, f)
 		switch {
@@ -324,7 +325,7 @@ type treeResult struct {
 type singleRun struct {
 	state    string
 	output   string
-	failures []failure
+	failures []testsource.Failure
 	results  *testresults.Results
 }
 
@@ -356,14 +357,14 @@ func (s treeResult) classByState() string {
 
 // allPassed reports whether all runs say that each test of a file passed, or that the file ran if
 // they name all failures.
-func (p *proof) allPassed(s treeResult, f testFile) bool {
-	all, _ := f.declaredTests()
+func (p *proof) allPassed(s treeResult, f testsource.File) bool {
+	all, _ := f.Tests()
 	for _, run := range s.runs {
-		if run.results.Complete() && p.locator.ranTestsOf(run.results, f) {
+		if run.results.Complete() && p.locator.Ran(run.results, f) {
 			continue
 		}
-		passed := p.locator.passedTestsOf(run.results, f)
-		if len(all) == 0 || slices.ContainsFunc(all, func(t declaredTest) bool { return !passed(t.name) }) {
+		passed := p.locator.PassedTests(run.results, f)
+		if len(all) == 0 || slices.ContainsFunc(all, func(t testsource.Test) bool { return !passed(t.Name) }) {
 			return false
 		}
 	}
@@ -372,13 +373,13 @@ func (p *proof) allPassed(s treeResult, f testFile) bool {
 
 // classOf returns a file's class by the tests named in the runs, or "" without any. Tests failing
 // in one run only are flaky.
-func (p *proof) classOf(ctx context.Context, s treeResult, f testFile) (string, classOrigin, error) {
+func (p *proof) classOf(ctx context.Context, s treeResult, f testsource.File) (string, classOrigin, error) {
 	of := classOrigin{log: s.log, shared: true}
 	failed, loadless := 0, 0
 	for _, run := range s.runs {
 		fails, loads := false, true
 		for _, x := range run.failures {
-			is, shared, err := p.locator.belongsTo(ctx, x, f)
+			is, shared, err := p.locator.BelongsTo(ctx, x, f)
 			if err != nil {
 				return "", of, err
 			}
@@ -416,7 +417,7 @@ func (p *proof) classOf(ctx context.Context, s treeResult, f testFile) (string, 
 
 // passesWithChange reports whether a failing test passes with the change. If the check is green there, all
 // tests pass.
-func (p *proof) passesWithChange(x failure) bool {
+func (p *proof) passesWithChange(x testsource.Failure) bool {
 	return p.changeResults == nil || p.changeResults.Passed(x.OutputName)
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/changeset"
 	"github.com/agent-ci/agent-ci/policy"
+	"github.com/agent-ci/agent-ci/runner/check/verify/testsource"
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
@@ -19,22 +20,15 @@ const (
 	maxTestFileBytes = 1 << 20
 )
 
-// testFile is a file of tests on one side of a change.
-type testFile struct {
-	path string
-	text string
-	link bool // or another thing that is no file: it is never laid on the base
-}
-
 // tests are the changed files that match verify_tests.
 type tests struct {
-	changedTests  []testFile // new or changed files of tests
-	movedTests    []testFile // as the base has them elsewhere
-	unjudgedCount int        // beyond maxTestFiles
-	overlayPaths  []string   // paths of the change's side, of data and of what it removed too
-	baseTests     []testFile // files of tests as the base has them, that the change altered or removed
-	changedData   []string   // of the base that the change altered or removed
-	restorePaths  []string   // paths that make the tests those of the base again
+	changedTests  []testsource.File // new or changed files of tests
+	movedTests    []testsource.File // as the base has them elsewhere
+	unjudgedCount int               // beyond maxTestFiles
+	overlayPaths  []string          // paths of the change's side, of data and of what it removed too
+	baseTests     []testsource.File // files of tests as the base has them, that the change altered or removed
+	changedData   []string          // of the base that the change altered or removed
+	restorePaths  []string          // paths that make the tests those of the base again
 }
 
 // testsOf finds the tests of a change.
@@ -71,8 +65,8 @@ func (c Checks) addTest(t *tests, f changeset.File, data, came, went bool) error
 			return err
 		}
 	}
-	now := testFile{path: f.Path, link: f.NewMode != "" && !isRegular(f.NewMode)}
-	if !now.link {
+	now := testsource.File{Path: f.Path, Link: f.NewMode != "" && !isRegular(f.NewMode)}
+	if !now.Link {
 		t.overlayPaths = append(t.overlayPaths, f.Path)
 	}
 	switch {
@@ -81,9 +75,9 @@ func (c Checks) addTest(t *tests, f changeset.File, data, came, went bool) error
 	case len(t.changedTests)+len(t.movedTests) == maxTestFiles:
 		t.unjudgedCount++
 		return nil
-	case !now.link:
+	case !now.Link:
 		var err error
-		if now.text, err = c.textOf(f.NewID); err != nil {
+		if now.Text, err = c.textOf(f.NewID); err != nil {
 			return err
 		}
 	}
@@ -104,7 +98,7 @@ func (c Checks) addOld(t *tests, f changeset.File, data bool) error {
 	if err != nil {
 		return err
 	}
-	t.baseTests = append(t.baseTests, testFile{path: f.Path, text: text})
+	t.baseTests = append(t.baseTests, testsource.File{Path: f.Path, Text: text})
 	return nil
 }
 

@@ -1,4 +1,4 @@
-package verify
+package testsource
 
 import (
 	"context"
@@ -12,38 +12,39 @@ import (
 	"github.com/agent-ci/agent-ci/runner/check/verify/testresults"
 )
 
-// failureLocator finds the test file of a failing test in a check's output. A name that fits several files
+// Locator finds the test file of a failing test in a check's output. A name that fits several files
 // belongs to none.
-type failureLocator struct {
+type Locator struct {
 	checkout      *gitops.Checkout
-	files         []testFile
+	files         []File
 	tests         []finder          // of the files
 	modules       map[string]string // of Go, by folder
 	uniqueEndings map[string]bool   // ends of paths, by whether one file of the repository has it
-	owners        map[failure]int   // indexes of files, of failures that were looked for
+	owners        map[Failure]int   // indexes of files, of failures that were looked for
 }
 
-func newFailureLocator(checkout *gitops.Checkout, files []testFile) *failureLocator {
+// NewLocator returns a locator for the tests of some files.
+func NewLocator(checkout *gitops.Checkout, files []File) *Locator {
 	tests := make([]finder, len(files))
 	for i, f := range files {
 		tests[i] = f.finder()
 	}
-	return &failureLocator{checkout, files, tests, map[string]string{}, map[string]bool{}, map[failure]int{}}
+	return &Locator{checkout, files, tests, map[string]string{}, map[string]bool{}, map[Failure]int{}}
 }
 
-// belongsTo reports whether a failure belongs to a file, or to a folder that does not compile together.
+// BelongsTo reports whether a failure belongs to a file, or to a folder that does not compile together.
 // shared reports that the output named another file of the folder.
-func (n *failureLocator) belongsTo(ctx context.Context, x failure, f testFile) (is, shared bool, err error) {
+func (n *Locator) BelongsTo(ctx context.Context, x Failure, f File) (is, shared bool, err error) {
 	at, err := n.ownerIndex(ctx, x)
 	if err != nil || at < 0 {
 		return false, false, err
 	}
-	named := n.files[at].path
-	return named == f.path || x.LoadError && samePackage(named, f.path), named != f.path, nil
+	named := n.files[at].Path
+	return named == f.Path || x.LoadError && samePackage(named, f.Path), named != f.Path, nil
 }
 
 // ownerIndex returns the index of a failure's file, or -1.
-func (n *failureLocator) ownerIndex(ctx context.Context, x failure) (at int, err error) {
+func (n *Locator) ownerIndex(ctx context.Context, x Failure) (at int, err error) {
 	if at, known := n.owners[x]; known {
 		return at, nil
 	}
@@ -66,23 +67,23 @@ func (n *failureLocator) ownerIndex(ctx context.Context, x failure) (at int, err
 var noClasses = map[string]bool{".js": true, ".jsx": true, ".ts": true, ".tsx": true, ".mjs": true, ".cjs": true, ".mts": true, ".cts": true}
 
 // byPath returns the index of the file with a path in an output, or -1.
-func (n *failureLocator) byPath(ctx context.Context, x failure) (int, error) {
+func (n *Locator) byPath(ctx context.Context, x Failure) (int, error) {
 	found, longest := -1, 0
 	for i, f := range n.files {
 		switch {
-		case f.path == x.File:
+		case f.Path == x.File:
 			return i, nil
-		case filepath.IsAbs(x.File) && strings.HasSuffix(x.File, "/"+f.path):
-			if len(f.path) > longest {
-				found, longest = i, len(f.path)
+		case filepath.IsAbs(x.File) && strings.HasSuffix(x.File, "/"+f.Path):
+			if len(f.Path) > longest {
+				found, longest = i, len(f.Path)
 			}
-		case !strings.HasSuffix(f.path, "/"+x.File):
+		case !strings.HasSuffix(f.Path, "/"+x.File):
 		case x.Package != "" && n.packageOf(f) != "":
 			if x.Package == n.packageOf(f) {
 				return i, nil
 			}
 		default:
-			if is, err := n.isOnlyFile(ctx, x.File, f.path); err != nil || is {
+			if is, err := n.isOnlyFile(ctx, x.File, f.Path); err != nil || is {
 				return i, err
 			}
 		}
@@ -92,7 +93,7 @@ func (n *failureLocator) byPath(ctx context.Context, x failure) (int, error) {
 
 // isOnlyFile reports whether no other file of base or change has the same path ending. Outputs have paths
 // from a tool's start folder.
-func (n *failureLocator) isOnlyFile(ctx context.Context, end, of string) (bool, error) {
+func (n *Locator) isOnlyFile(ctx context.Context, end, of string) (bool, error) {
 	if is, known := n.uniqueEndings[end]; known {
 		return is, nil
 	}
@@ -101,8 +102,8 @@ func (n *failureLocator) isOnlyFile(ctx context.Context, end, of string) (bool, 
 		return false, err
 	}
 	for _, f := range n.files {
-		if f.path == end || strings.HasSuffix(f.path, "/"+end) {
-			others = append(others, f.path)
+		if f.Path == end || strings.HasSuffix(f.Path, "/"+end) {
+			others = append(others, f.Path)
 		}
 	}
 	n.uniqueEndings[end] = true
@@ -113,7 +114,7 @@ func (n *failureLocator) isOnlyFile(ctx context.Context, end, of string) (bool, 
 }
 
 // byName returns the index of the only file with a test of that name, or -1.
-func (n *failureLocator) byName(x failure) int {
+func (n *Locator) byName(x Failure) int {
 	found := -1
 	for i, f := range n.files {
 		if _, has := n.tests[i].find(x.Name); !has || x.Package != "" && n.packageOf(f) != x.Package {
@@ -127,11 +128,21 @@ func (n *failureLocator) byName(x failure) int {
 	return found
 }
 
+// Find returns the test that a name in an output means in one of the files.
+func (n *Locator) Find(f File, name string) (t Test, ok bool) {
+	for i := range n.files {
+		if n.files[i].Path == f.Path {
+			return n.tests[i].find(name)
+		}
+	}
+	return t, false
+}
+
 // packageOf returns the import path of a Go file's package, or "" if unknown.
-func (n *failureLocator) packageOf(f testFile) string {
-	folder := path.Dir(f.path)
+func (n *Locator) packageOf(f File) string {
+	folder := path.Dir(f.Path)
 	for dir := folder; ; dir = path.Dir(dir) {
-		if module := n.module(dir); module != "" {
+		if module := n.Module(dir); module != "" {
 			return path.Join(module, strings.TrimPrefix(folder, dir))
 		}
 		if dir == "." {
@@ -142,9 +153,9 @@ func (n *failureLocator) packageOf(f testFile) string {
 
 var moduleLine = lazyregexp.New(`(?m)^module[ \t]+"?([^\s"]+)`)
 
-// module returns the Go module with a base folder as root, or "" if there is none or go.mod cannot
+// Module returns the Go module with a base folder as root, or "" if there is none or go.mod cannot
 // be read.
-func (n *failureLocator) module(dir string) string {
+func (n *Locator) Module(dir string) string {
 	if name, known := n.modules[dir]; known {
 		return name
 	}
@@ -164,28 +175,28 @@ func samePackage(a, b string) bool {
 	return strings.HasSuffix(a, ".go") && strings.HasSuffix(b, ".go") && path.Dir(a) == path.Dir(b)
 }
 
-// ranWithoutFile reports whether an output lists what ran, by package, file, class or test, without the
+// RanWithout reports whether an output lists what ran, by package, file, class or test, without the
 // file.
-func (n *failureLocator) ranWithoutFile(told *testresults.Results, f testFile) bool {
-	if strings.HasSuffix(f.path, ".go") {
+func (n *Locator) RanWithout(told *testresults.Results, f File) bool {
+	if strings.HasSuffix(f.Path, ".go") {
 		folder, packages := n.packageOf(f), told.Units(testresults.Package)
 		return folder != "" && len(packages) > 0 && !slices.Contains(packages, folder)
 	}
 	if files := told.Units(testresults.File); len(files) > 0 {
-		ending := path.Ext(f.path)
+		ending := path.Ext(f.Path)
 		same := func(file string) bool { return path.Ext(file) == ending }
-		return slices.ContainsFunc(files, same) && !slices.ContainsFunc(files, func(file string) bool { return endsAs(file, f.path) })
+		return slices.ContainsFunc(files, same) && !slices.ContainsFunc(files, func(file string) bool { return endsAs(file, f.Path) })
 	}
 	if classes := told.Units(testresults.Class); len(classes) > 0 {
-		return (path.Ext(f.path) == ".java" || path.Ext(f.path) == ".kt") && !slices.ContainsFunc(classes, f.isClass)
+		return (path.Ext(f.Path) == ".java" || path.Ext(f.Path) == ".kt") && !slices.ContainsFunc(classes, f.isClass)
 	}
 	return n.noneOf(told, f)
 }
 
 // noneOf reports whether an output lists all tests, but none of the file.
-func (n *failureLocator) noneOf(told *testresults.Results, f testFile) bool {
-	all, _ := f.declaredTests()
-	template := func(t declaredTest) bool { return strings.ContainsAny(t.name, "%$#") }
+func (n *Locator) noneOf(told *testresults.Results, f File) bool {
+	all, _ := f.Tests()
+	template := func(t Test) bool { return strings.ContainsAny(t.Name, "%$#") }
 	if len(all) == 0 || slices.ContainsFunc(all, template) || !told.NamesEach() {
 		return false
 	}
@@ -202,26 +213,26 @@ func endsAs(a, b string) bool {
 	return strings.HasSuffix(a, b) || strings.HasSuffix(b, a)
 }
 
-// ranTestsOf reports whether an output lists tests of a file.
-func (n *failureLocator) ranTestsOf(told *testresults.Results, f testFile) bool {
-	return slices.ContainsFunc(told.Units(testresults.File), func(file string) bool { return endsAs(file, f.path) })
+// Ran reports whether an output lists tests of a file.
+func (n *Locator) Ran(told *testresults.Results, f File) bool {
+	return slices.ContainsFunc(told.Units(testresults.File), func(file string) bool { return endsAs(file, f.Path) })
 }
 
-// passedTestsOf returns a predicate for tests of the file that passed in an output without a failure of
+// PassedTests returns a predicate for tests of the file that passed in an output without a failure of
 // the same name.
-func (n *failureLocator) passedTestsOf(told *testresults.Results, f testFile) func(name string) bool {
-	switch path.Ext(f.path) {
+func (n *Locator) PassedTests(told *testresults.Results, f File) func(name string) bool {
+	switch path.Ext(f.Path) {
 	case ".go":
 		folder := n.packageOf(f)
 		return func(name string) bool { return folder != "" && told.Passed(folder+"."+name) }
 	case ".py":
-		return func(name string) bool { return told.Named(f.path + "::" + name) }
+		return func(name string) bool { return told.Named(f.Path + "::" + name) }
 	}
 	named, tests := map[string]bool{}, f.finder()
 	told.Tells(func(name string) bool {
 		if t, is := tests.find(name); is {
-			all, before := named[t.name]
-			named[t.name] = told.Named(name) && (all || !before)
+			all, before := named[t.Name]
+			named[t.Name] = told.Named(name) && (all || !before)
 		}
 		return false
 	})

@@ -1,4 +1,4 @@
-package verify
+package testsource
 
 import (
 	"path"
@@ -7,6 +7,13 @@ import (
 	"strings"
 	"sync"
 )
+
+// File is a file of tests on one side of a change.
+type File struct {
+	Path string
+	Text string
+	Link bool // or another thing that is no file: it is never laid on the base
+}
 
 // language is how the common ones have tests in a file.
 type language struct {
@@ -53,60 +60,60 @@ var languages = sync.OnceValue(func() map[string]language {
 	return all
 })
 
-// declaredTest is a test declared in a file.
-type declaredTest struct {
-	name string
-	line int
+// Test is a test declared in a file.
+type Test struct {
+	Name string
+	Line int
 }
 
-// declaredTests lists the named tests of a file. known is false for an unknown language.
-func (f testFile) declaredTests() (all []declaredTest, known bool) {
-	of, known := languages()[path.Ext(f.path)]
+// Tests lists the named tests of a file. known is false for an unknown language.
+func (f File) Tests() (all []Test, known bool) {
+	of, known := languages()[path.Ext(f.Path)]
 	if !known {
 		return nil, false
 	}
 	const most = 1000
 	line, from := 1, 0
-	for _, m := range of.test.FindAllStringSubmatchIndex(f.text, most) {
+	for _, m := range of.test.FindAllStringSubmatchIndex(f.Text, most) {
 		for group := 2; group < len(m); group += 2 {
 			if m[group] < 0 {
 				continue
 			}
-			line += strings.Count(f.text[from:m[group]], "\n")
+			line += strings.Count(f.Text[from:m[group]], "\n")
 			from = m[group]
-			all = append(all, declaredTest{f.text[m[group]:m[group+1]], line})
+			all = append(all, Test{f.Text[m[group]:m[group+1]], line})
 		}
 	}
 	return all, true
 }
 
-// hasTests says whether a file has any, as far as its language is known; else by its name.
-func (f testFile) hasTests() bool {
-	of, known := languages()[path.Ext(f.path)]
+// HasTests says whether a file has any, as far as its language is known; else by its name.
+func (f File) HasTests() bool {
+	of, known := languages()[path.Ext(f.Path)]
 	switch {
 	case !known:
-		name := strings.ToLower(path.Base(f.path))
+		name := strings.ToLower(path.Base(f.Path))
 		return strings.Contains(name, "test") || strings.Contains(name, "spec")
 	case of.mark != nil:
-		return of.mark.MatchString(f.text)
+		return of.mark.MatchString(f.Text)
 	}
-	return of.test.MatchString(f.text)
+	return of.test.MatchString(f.Text)
 }
 
 // finder finds tests of a file by their names.
 type finder struct {
-	file   testFile
+	file   File
 	known  bool
-	byName map[string]declaredTest // where the language is known: the first of each name
+	byName map[string]Test // where the language is known: the first of each name
 }
 
 // finder reads the file once for all names.
-func (f testFile) finder() finder {
-	all, known := f.declaredTests()
-	byName := make(map[string]declaredTest, len(all))
+func (f File) finder() finder {
+	all, known := f.Tests()
+	byName := make(map[string]Test, len(all))
 	for _, d := range all {
-		if _, twice := byName[d.name]; !twice {
-			byName[d.name] = d
+		if _, twice := byName[d.Name]; !twice {
+			byName[d.Name] = d
 		}
 	}
 	return finder{f, known, byName}
@@ -114,8 +121,8 @@ func (f testFile) finder() finder {
 
 // find returns the file's test for a name in an output, which may add enclosing names and
 // parameters. ok is false without one.
-func (f finder) find(name string) (of declaredTest, ok bool) {
-	if path.Ext(f.file.path) == ".go" {
+func (f finder) find(name string) (of Test, ok bool) {
+	if path.Ext(f.file.Path) == ".go" {
 		name, _, _ = strings.Cut(name, "/")
 	}
 	forms := nameForms(name)
@@ -133,17 +140,17 @@ func (f finder) find(name string) (of declaredTest, ok bool) {
 			return of, true
 		}
 	}
-	return declaredTest{}, false
+	return Test{}, false
 }
 
 // declared returns a test by its name in the file: in an unknown language, any word of the file.
-func (f finder) declared(name string) (of declaredTest, ok bool) {
+func (f finder) declared(name string) (of Test, ok bool) {
 	if f.known {
 		of, ok = f.byName[name]
 		return of, ok
 	}
-	line := lineOfWord(f.file.text, name)
-	return declaredTest{name, line}, line > 0
+	line := lineOfWord(f.file.Text, name)
+	return Test{name, line}, line > 0
 }
 
 // nameForms returns a name and its last part without enclosing names.
@@ -170,8 +177,8 @@ func cutLast(s, mark string) (before, after string, found bool) {
 }
 
 // isClass reports whether a file is named after a class or an enclosing one, as in JUnit reports.
-func (f testFile) isClass(name string) bool {
-	stem, _, _ := strings.Cut(path.Base(f.path), ".")
+func (f File) isClass(name string) bool {
+	stem, _, _ := strings.Cut(path.Base(f.Path), ".")
 	return slices.Contains(strings.FieldsFunc(name, func(r rune) bool { return r == '.' || r == '$' }), stem)
 }
 
@@ -185,13 +192,39 @@ func lineOfWord(text, word string) int {
 		}
 		begin := from + at
 		end := begin + len(word)
-		if (begin == 0 || !isWordByte(text[begin-1])) && (end == len(text) || !isWordByte(text[end]) && text[end] != ' ') {
+		if (begin == 0 || !IsWordByte(text[begin-1])) && (end == len(text) || !IsWordByte(text[end]) && text[end] != ' ') {
 			return strings.Count(text[:begin], "\n") + 1
 		}
 		from = begin + 1
 	}
 }
 
-func isWordByte(b byte) bool {
+// IsWordByte reports whether a byte is part of a word or of a character beyond ASCII.
+func IsWordByte(b byte) bool {
 	return b == '_' || b >= '0' && b <= '9' || b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z' || b >= 0x80
+}
+
+// OwnName returns a test's probable name in its file: outputs add enclosing names and parameters.
+func OwnName(name string) string {
+	for _, mark := range []string{"::", " > ", " › "} {
+		if at := strings.LastIndex(name, mark); at >= 0 {
+			return beforeParameters(name[at+len(mark):])
+		}
+	}
+	// In Go, packages and subtests may contain slashes and dots.
+	for _, begins := range []string{".Test", ".Fuzz", ".Example", ".Benchmark"} {
+		if _, rest, ok := strings.Cut("."+name, begins); ok {
+			own, _, _ := strings.Cut(begins[1:]+rest, "/")
+			return own
+		}
+	}
+	return beforeParameters(name)
+}
+
+func beforeParameters(name string) string {
+	name, _, _ = strings.Cut(name, " with data set ")
+	if at := strings.IndexAny(name, "[("); at > 0 {
+		name = name[:at]
+	}
+	return strings.TrimSpace(name)
 }
