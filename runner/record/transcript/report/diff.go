@@ -270,7 +270,7 @@ func (b *diffBuilder) file(s v4a.Section) fileDiff {
 // hunk lays out the lines of a hunk in blocks of kept, or of removed and added lines. It stops when the room
 // is used up.
 func (b *diffBuilder) hunk(h v4a.Hunk) hunk {
-	out := hunk{Place: field(strings.Join(h.Context, " › "))}
+	out := hunk{Place: Field(strings.Join(h.Context, " › "))}
 	b.left -= lineBytes
 	run := lines{}
 	for _, l := range h.Lines {

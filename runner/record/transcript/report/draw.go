@@ -32,9 +32,9 @@ var (
 func draw(all []document.Section, diffs g.Node) (nodes g.Group) {
 	for len(all) > 0 {
 		one := all[0]
-		content := g.Group{drawn(one.Blocks)}
+		content := g.Group{Blocks(one.Blocks...)}
 		for all = all[1:]; len(all) > 0 && all[0].Title == ""; all = all[1:] {
-			content = append(content, drawn(all[0].Blocks))
+			content = append(content, Blocks(all[0].Blocks...))
 		}
 		if one.ID == "files" {
 			content = append(content, diffs)
@@ -50,10 +50,8 @@ func Section(id, heading string, content ...g.Node) g.Node {
 	return g.Group{h.Section(h.ID(id), h.Aria("labelledby", heads), h.H2(h.ID(heads), g.Text(heading)), g.Group(content)), g.Text("\n")}
 }
 
-func drawn(blocks []document.Block) g.Node { return g.Map(blocks, drawBlock) }
-
 // Blocks draws blocks.
-func Blocks(blocks ...document.Block) g.Node { return drawn(blocks) }
+func Blocks(blocks ...document.Block) g.Node { return g.Map(blocks, drawBlock) }
 
 // Figures draws facts side by side.
 func Figures(all document.Facts) g.Node { return facts("figures", all) }
@@ -123,12 +121,12 @@ func table(t document.Table) g.Node {
 
 func facts(class string, all document.Facts) g.Node {
 	return h.Dl(h.Class(class), g.Map(all, func(f document.Fact) g.Node {
-		return h.Div(h.Dt(g.Text(field(f.Name))), h.Dd(Line(f.Value)))
+		return h.Div(h.Dt(g.Text(Field(f.Name))), h.Dd(Line(f.Value)))
 	}))
 }
 
 func fold(f document.Fold) g.Node {
-	return h.Details(g.If(f.Open, g.Attr("open")), g.If(f.ID != "", h.ID(f.ID)), h.Summary(Line(f.Title)), drawn(f.Blocks))
+	return h.Details(g.If(f.Open, g.Attr("open")), g.If(f.ID != "", h.ID(f.ID)), h.Summary(Line(f.Title)), Blocks(f.Blocks...))
 }
 
 func inline(s document.Span) g.Node {

@@ -191,10 +191,7 @@ func lineStart(s string, from int) string {
 const fieldUnits = 120
 
 // Field returns hostile text as a part of a line.
-func Field(s string) string { return field(s) }
-
-// field returns a text as a part of a line.
-func field(s string) string {
+func Field(s string) string {
 	return markdown.Cut(strings.Join(strings.Fields(markdown.Show(markdown.Cut(s, 2*fieldUnits))), " "), fieldUnits)
 }
 
@@ -203,7 +200,7 @@ func fileField(path string) string {
 	if path == "" {
 		return ""
 	}
-	return field(markdown.FileName(path))
+	return Field(markdown.FileName(path))
 }
 
 // shownText shows a text of a few sentences, cut to a number of UTF-16 units.

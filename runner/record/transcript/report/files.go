@@ -6,7 +6,6 @@ import (
 	g "maragu.dev/gomponents"
 	h "maragu.dev/gomponents/html"
 
-	"github.com/agent-ci/agent-ci/gitops/changeset"
 	"github.com/agent-ci/agent-ci/runner/record/transcript/sections"
 )
 
@@ -15,14 +14,6 @@ const filesBytes = 600_000
 
 // openLines is up to how many lines of them are shown unfolded.
 const openLines = 200
-
-// changed is a changed file with its diff.
-type changed struct {
-	changeset.File
-	N     int // its place in the list, from 1
-	Hunks []hunk
-	Open  bool
-}
 
 // changed draws the diffs of changed files within the limit, and records their places.
 func (o *overview) changed() g.Node {
@@ -33,16 +24,22 @@ func (o *overview) changed() g.Node {
 	builder := diffBuilder{left: filesBytes}
 	var all g.Group
 	for i, f := range o.View.Change.Files[:min(len(o.View.Change.Files), maxRows)] {
-		one := changed{File: f, N: i + 1}
-		for _, h := range hunksOf[f.Path] {
+		var hunks []hunk
+		for _, one := range hunksOf[f.Path] {
 			if builder.left > 0 {
-				one.Hunks = append(one.Hunks, builder.hunk(h))
+				hunks = append(hunks, builder.hunk(one))
 			}
 		}
-		if one.Open = builder.lines <= openLines; len(one.Hunks) > 0 {
-			o.Diffs[f.Path] = one.id()
-			all = append(all, one.diff())
+		if len(hunks) == 0 {
+			continue
 		}
+		id := fmt.Sprintf("f%d", i+1)
+		o.Diffs[f.Path] = id
+		all = append(all, h.Details(
+			h.Class("file"), h.ID(id), g.If(builder.lines <= openLines, g.Attr("open")),
+			h.Summary(code(fileField(f.Path)), g.Text(" "), labelled("end", sections.FileState(f))),
+			h.Div(h.Class("diff"), hunkList(hunks)),
+		))
 	}
 	return append(all, cutNote(o.undiffed()))
 }
@@ -50,24 +47,11 @@ func (o *overview) changed() g.Node {
 // undiffed describes changes without a shown diff, or returns "".
 func (o *overview) undiffed() string {
 	c := o.View.Change
-	if c == nil || !c.DiffCut && c.Diff != "" {
+	switch {
+	case !c.DiffCut && c.Diff != "", len(c.Files) == 0, c.Patch == "":
 		return ""
-	}
-	if len(c.Files) == 0 || c.Patch == "" {
-		return ""
-	}
-	if c.Diff == "" {
+	case c.Diff == "":
 		return fmt.Sprintf("The transcript has no diff of this change; the run directory has it as %s.", c.Patch)
 	}
 	return fmt.Sprintf("The change is longer than what is shown here; all of it is %s in the run directory.", c.Patch)
-}
-
-func (f changed) id() string { return fmt.Sprintf("f%d", f.N) }
-
-func (f changed) diff() g.Node {
-	return h.Details(
-		h.Class("file"), h.ID(f.id()), g.If(f.Open, g.Attr("open")),
-		h.Summary(code(fileField(f.Path)), g.Text(" "), labelled("end", sections.FileState(f.File))),
-		h.Div(h.Class("diff"), hunkList(f.Hunks)),
-	)
 }

@@ -22,8 +22,8 @@ func (o *overview) header(links sections.Links, alerts []document.Section, place
 		h.H1(g.Text(o.title())),
 		verdict,
 		ending(o.View, links),
-		facts("figures", o.figures()),
-		g.Map(alerts, func(s document.Section) g.Node { return drawn(s.Blocks) }),
+		Figures(o.figures()),
+		g.Map(alerts, func(s document.Section) g.Node { return Blocks(s.Blocks...) }),
 		h.Nav(h.Aria("label", "Sections"), h.Ul(g.Map(places, func(s document.Section) g.Node {
 			if s.Title == "" {
 				return nil
@@ -34,7 +34,7 @@ func (o *overview) header(links sections.Links, alerts []document.Section, place
 }
 
 func (o *overview) title() string {
-	return field(cmp.Or(sections.Title(o.View), o.View.Started.Key, "A run of agent-ci"))
+	return Field(cmp.Or(sections.Title(o.View), o.View.Started.Key, "A run of agent-ci"))
 }
 
 func (o *overview) figures() (all document.Facts) {

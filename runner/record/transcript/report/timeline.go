@@ -118,7 +118,7 @@ func (e *entry) folded() g.Node {
 	return g.Group{
 		h.Details(
 			g.If(e.Open, g.Attr("open")),
-			h.Summary(e.words()),
+			h.Summary(e.summary()),
 			by,
 			diff,
 			g.Map(e.Parts, part.node),
@@ -137,11 +137,11 @@ func (p part) node() g.Node {
 }
 
 func (e *entry) line() g.Node {
-	return g.Group{h.P(h.Class("line"), e.words()), e.message()}
+	return g.Group{h.P(h.Class("line"), e.summary()), e.message()}
 }
 
-// words are the entry in a line.
-func (e *entry) words() g.Node {
+// summary returns the entry in one line.
+func (e *entry) summary() g.Node {
 	var words g.Group
 	if e.Agent != "" {
 		words = append(words, labelled("agent", e.Agent), g.Text(" "))
