@@ -97,14 +97,20 @@ func CampaignsPath(get func(variable string) string) string {
 // StatePath returns agent-ci's folder for a user's runs and campaigns, or "" if the environment
 // names none.
 func StatePath(get func(variable string) string) string {
-	state := get("XDG_STATE_HOME")
-	if home := get("HOME"); state == "" && filepath.IsAbs(home) {
-		state = filepath.Join(home, ".local", "state")
+	return userPath(get, "XDG_STATE_HOME", ".local/state")
+}
+
+// userPath returns agent-ci's folder in the one that a variable names, by default a folder below the
+// home folder. It returns "" without either.
+func userPath(get func(variable string) string, variable, belowHome string) string {
+	folder := get(variable)
+	if home := get("HOME"); folder == "" && filepath.IsAbs(home) {
+		folder = filepath.Join(home, belowHome)
 	}
-	if state == "" {
+	if folder == "" {
 		return ""
 	}
-	return filepath.Join(state, "agent-ci")
+	return filepath.Join(folder, "agent-ci")
 }
 
 // ownFolder makes a folder in a place open to all users, or accepts an existing one that nobody

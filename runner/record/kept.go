@@ -27,14 +27,10 @@ func BaselinesPath(get func(variable string) string) string {
 
 // CachePath returns the user's cache folder (XDG Base Directory Specification 0.8).
 func CachePath(get func(variable string) string) (string, error) {
-	cache := get("XDG_CACHE_HOME")
-	if home := get("HOME"); cache == "" && filepath.IsAbs(home) {
-		cache = filepath.Join(home, ".cache")
+	if cache := userPath(get, "XDG_CACHE_HOME", ".cache"); filepath.IsAbs(cache) {
+		return cache, nil
 	}
-	if filepath.IsAbs(cache) {
-		return filepath.Join(cache, "agent-ci"), nil
-	}
-	return ownFolder(filepath.Join(os.TempDir(), fmt.Sprintf("agent-ci-%d", os.Getuid())))
+	return TemporaryPath()
 }
 
 // baselineLifetime is the lifetime of a cached baseline.
@@ -128,14 +124,7 @@ func (b *Baselines) RemoveExpired(now time.Time) {
 	}
 	for _, e := range entries {
 		if info, err := e.Info(); err == nil && now.Sub(info.ModTime()) > baselineLifetime {
-			_ = b.drop(e.Name()) // the next run tries again
+			_ = b.root.Remove(e.Name()) // the next run tries again
 		}
 	}
-}
-
-func (b *Baselines) drop(name string) error {
-	if err := b.root.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	return nil
 }

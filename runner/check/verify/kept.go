@@ -65,12 +65,6 @@ func (c Checks) cachedBaselines(now time.Time) (map[int]string, error) {
 	return from, nil
 }
 
-// baseline runs the checks on the base, except the later ones.
-func (c Checks) baseline(ctx context.Context) ([]result, error) {
-	base := c.Workspace.Base()
-	return c.onBase(ctx, suiteOf(0, base, base.Tree), c.postponed)
-}
-
 // onBase runs the checks on the base that are neither given nor cached, and caches green ones. The
 // cache is for the run's own base.
 func (c Checks) onBase(ctx context.Context, s suite, given knownResult) ([]result, error) {

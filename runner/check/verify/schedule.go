@@ -3,7 +3,6 @@ package verify
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/changeset"
@@ -72,7 +71,11 @@ func (c Checks) runPostponedBaseline(ctx context.Context, attempt int, base gito
 	waits := func(i int) bool {
 		return applies[i] && rows[i].Before == "" && rows[i].NotRun == transcript.NotConcerned
 	}
-	if !slices.ContainsFunc(indexes(rows), waits) {
+	needed := false
+	for i := range rows {
+		needed = needed || waits(i)
+	}
+	if !needed {
 		return nil
 	}
 	s := suiteOf(attempt, base, base.Tree)
@@ -94,11 +97,3 @@ func (c Checks) runPostponedBaseline(ctx context.Context, attempt int, base gito
 
 // lateBaselineReason is why checks run on the base after the baseline.
 const lateBaselineReason = "on the base"
-
-func indexes(rows []transcript.VerifyRow) []int {
-	all := make([]int, len(rows))
-	for i := range all {
-		all[i] = i
-	}
-	return all
-}

@@ -18,12 +18,11 @@ func (c Checks) Baseline(ctx context.Context) (transcript.Verify, error) {
 	if err := c.Workspace.TakeSnapshot(ctx); err != nil || len(c.Job.Verify) == 0 {
 		return table, err
 	}
-	if c.NeedUntracked() {
-		if err := c.Workspace.CopyUntracked(ctx); err != nil {
-			return table, err
-		}
+	if err := c.Workspace.CopyUntracked(ctx); err != nil {
+		return table, err
 	}
-	results, err := c.baseline(ctx)
+	base := c.Workspace.Base()
+	results, err := c.onBase(ctx, suiteOf(0, base, base.Tree), c.postponed)
 	if err != nil {
 		return table, err
 	}
