@@ -52,7 +52,7 @@ func (c *Checkout) ApplyChange(ctx context.Context, cs *ChangeSet) (err error) {
 }
 
 func (c *Checkout) applyChange(ctx context.Context, cs *ChangeSet) error {
-	ix, err := c.baseIndex(ctx)
+	ix, _, err := c.baseIndex(ctx)
 	if err != nil {
 		return err
 	}

@@ -72,11 +72,7 @@ func TestDirty(t *testing.T) {
 			r := newRepo(t)
 			r.Seed()
 			c.do(r)
-			got, err := r.open().Dirty(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
-			gittest.Same(t, "dirty", c.want, got)
+			gittest.Same(t, "dirty", c.want, must(r.open().Snapshot(t.Context()))(t).Dirty())
 		})
 	}
 }
@@ -183,8 +179,8 @@ func TestOpenFillsAFreshClone(t *testing.T) {
 	gittest.Same(t, "line endings", "a\r\n", r.Read("x.bat"))
 	gittest.Same(t, "filtered", "A\n", r.Read("x.caps"))
 	gittest.Same(t, "status", "", r.Git("status", "--porcelain"))
-	if dirty, err := c.Dirty(t.Context()); err != nil || len(dirty) > 0 {
-		t.Errorf("dirty: %q, %v", dirty, err)
+	if dirty := must(c.Snapshot(t.Context()))(t).Dirty(); len(dirty) > 0 {
+		t.Errorf("dirty: %q", dirty)
 	}
 }
 

@@ -34,8 +34,8 @@ func TestChangesExcludeHiddenFiles(t *testing.T) {
 	cs := changes(t, c, snap)
 	changed := []string{"conf/app", "vaults"}
 	gittest.Same(t, "changed", changed, pathsOf(cs))
-	if dirty, err := c.Dirty(t.Context()); err != nil || len(dirty) != 1 {
-		t.Errorf("dirty: %q, %v", dirty, err)
+	if dirty := must(c.Snapshot(t.Context()))(t).Dirty(); len(dirty) != 1 {
+		t.Errorf("dirty: %q", dirty)
 	}
 	if err := c.Revert(t.Context(), cs, changed); err != nil {
 		t.Fatal(err)

@@ -25,7 +25,7 @@ import (
 type Layer = worktree.Layer
 
 // InLayer returns the checkout with a layer as its work tree, on the current base and with the current
-// hidden paths. Changes, Dirty and WithLayer then look at the layer only, and ApplyChange, Overwrite
+// hidden paths. Changes, DirtySince and WithLayer then look at the layer only, and ApplyChange, Overwrite
 // and Revert write to it. Do not close the result, nor use it after c or the layer is closed.
 func (c *Checkout) InLayer(l Layer) *Checkout {
 	in := *c
@@ -37,7 +37,7 @@ func (c *Checkout) InLayer(l Layer) *Checkout {
 // the checkout in the layer.
 func (c *Checkout) WithLayer(ctx context.Context, snap *Snapshot) (*Snapshot, error) {
 	more := &Snapshot{index: snap.index, untracked: maps.Clone(snap.untracked), stats: snap.stats, visibleBeforeSetup: snap.visibleBeforeSetup}
-	s := c.work.Scan(snap.index, worktree.WithIgnored, more.addUntracked)
+	s := c.work.Scan(snap.index, worktree.WithIgnored, func(f worktree.Found) { more.addUntracked(f) })
 	if err := s.Run(ctx); err != nil {
 		return nil, fmt.Errorf("record the layer: %w", err)
 	}

@@ -86,8 +86,8 @@ func TestFillLFS(t *testing.T) {
 			t.Errorf("asked for %d: %v", asked, err)
 		}
 		gittest.Same(t, "files", map[string]string{"a.bin": "second\n", "same.bin": "same\n", "huge.bin": huge, "pointer.txt": plain}, files())
-		if dirty, err := c.Dirty(t.Context()); err != nil || len(dirty) > 0 {
-			t.Errorf("dirty: %q, %v", dirty, err)
+		if dirty := must(c.Snapshot(t.Context()))(t).Dirty(); len(dirty) > 0 {
+			t.Errorf("dirty: %q", dirty)
 		}
 		if moved, err := c.MovedByOthers(t.Context()); err != nil || moved {
 			t.Errorf("moved: %t, %v", moved, err)

@@ -63,16 +63,12 @@ func unconfined(context.Context, gitops.Filter) (gitops.FilterSandbox, error) {
 
 func snapshot(t testing.TB, c *gitops.Checkout) *gitops.Snapshot {
 	t.Helper()
-	dirty, err := c.Dirty(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(dirty) > 0 {
-		t.Fatalf("dirty before anything was done: %q", dirty)
-	}
 	snap, err := c.Snapshot(t.Context())
 	if err != nil {
 		t.Fatal(err)
+	}
+	if dirty := snap.Dirty(); len(dirty) > 0 {
+		t.Fatalf("dirty before anything was done: %q", dirty)
 	}
 	return snap
 }

@@ -12,7 +12,7 @@ import (
 // branch that was checked out, or began to do, in this process or an earlier one. The
 // files stay, and so does another branch.
 func (c *Checkout) Unswitch(ctx context.Context, branch, commit string) error {
-	ix, err := c.baseIndex(ctx)
+	ix, _, err := c.baseIndex(ctx)
 	if err == nil {
 		err = c.restoreBranch(branch, commit)
 	}

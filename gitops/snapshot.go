@@ -23,6 +23,20 @@ type Snapshot struct {
 	stats              map[string]index.Stat // of files and links among them that stand in the checkout
 	visibleBeforeSetup []string              // those that were neither tracked nor ignored before setup commands
 	elsewhere          []string              // submodules on another commit than the base's
+	dirty              map[string]bool       // tracked paths that are not as the commit below the work tree has them
+}
+
+// Dirty lists tracked files modified or staged against the commit below the work tree, including
+// submodules at another commit.
+func (s *Snapshot) Dirty() []string { return slices.Sorted(maps.Keys(s.dirty)) }
+
+// WithoutHidden returns the snapshot without the paths that c hides by now.
+func (c *Checkout) WithoutHidden(s *Snapshot) *Snapshot {
+	shown := *s
+	shown.untracked, shown.stats, shown.visibleBeforeSetup = maps.Clone(s.untracked), maps.Clone(s.stats), slices.DeleteFunc(slices.Clone(s.visibleBeforeSetup), c.work.Hides)
+	maps.DeleteFunc(shown.untracked, func(path string, _ bool) bool { return c.work.Hides(path) })
+	maps.DeleteFunc(shown.stats, func(path string, _ index.Stat) bool { return c.work.Hides(path) })
+	return &shown
 }
 
 // SubmodulesElsewhere lists the submodules of WriteBase's snapshot that are on another commit than the base's.
@@ -83,14 +97,17 @@ func (s *Snapshot) covers(path string) bool {
 }
 
 // Snapshot records the work tree. A folder ignored as a whole is one entry: anything later inside
-// counts as old.
+// counts as old. It reads files only if their stat data is not conclusive.
 func (c *Checkout) Snapshot(ctx context.Context) (snap *Snapshot, err error) {
-	ix, err := c.baseIndex(ctx)
+	ix, staged, err := c.baseIndex(ctx)
 	if err == nil {
 		snap, err = c.snapshot(ctx, ix)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("record the work tree: %w", err)
+	}
+	for _, d := range staged {
+		snap.dirty[d.Path] = true
 	}
 	return snap, nil
 }
@@ -101,9 +118,11 @@ func (c *Checkout) snapshot(ctx context.Context, ix *index.File) (*Snapshot, err
 	if err != nil {
 		return nil, err
 	}
-	snap := &Snapshot{index: ix, untracked: map[string]bool{}, stats: map[string]index.Stat{}}
+	snap := &Snapshot{index: ix, untracked: map[string]bool{}, stats: map[string]index.Stat{}, dirty: map[string]bool{}}
 	s := c.work.Scan(ix, worktree.WithIgnored, func(f worktree.Found) {
-		snap.addUntracked(f)
+		if !snap.addUntracked(f) {
+			snap.dirty[f.Path] = true
+		}
 		if f.Kind == worktree.Untracked || f.Kind == worktree.Repository {
 			snap.visibleBeforeSetup = append(snap.visibleBeforeSetup, f.Path)
 		}
@@ -116,15 +135,22 @@ func (c *Checkout) snapshot(ctx context.Context, ix *index.File) (*Snapshot, err
 	}
 	slices.Sort(snap.visibleBeforeSetup)
 	snap.index, err = c.refreshIndex(ctx, ix, s, began)
+	for i := range s.Suspects {
+		if !s.AsIndexed(&s.Suspects[i]) {
+			snap.dirty[s.Suspects[i].Path] = true
+		}
+	}
 	return snap, err
 }
 
-// addUntracked records an untracked path.
-func (s *Snapshot) addUntracked(f worktree.Found) {
+// addUntracked records an untracked path, and reports whether f is one.
+func (s *Snapshot) addUntracked(f worktree.Found) (is bool) {
 	switch f.Kind {
 	case worktree.Untracked, worktree.Ignored, worktree.Repository, worktree.InvalidName, worktree.TooDeep:
 		s.untracked[f.Path] = f.Dir
+		return true
 	}
+	return false
 }
 
 // fileSystemTime returns the time of the file system, which is coarser than the system clock. Later writes
@@ -146,19 +172,19 @@ func (c *Checkout) fileSystemTime() (time.Time, error) {
 
 // baseIndex is the index of the checkout, made to hold what the work tree stands on and
 // nothing else: what is staged besides is a modification of the work tree.
-func (c *Checkout) baseIndex(ctx context.Context) (*index.File, error) {
+func (c *Checkout) baseIndex(ctx context.Context) (_ *index.File, staged []objects.Difference, err error) {
 	ix, err := c.repo.Index(ctx)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	var changes []objects.Difference
 	err = c.work.CompareIndex(ctx, ix, c.currentBase().Tree.hash(), func(path string, e objects.Entry) {
-		changes = append(changes, objects.Difference{Path: path, New: e})
+		staged = append(staged, objects.Difference{Path: path, New: e})
 	})
-	if err != nil || len(changes) == 0 {
-		return ix, err
+	if err != nil || len(staged) == 0 {
+		return ix, nil, err
 	}
-	return c.updatedIndex(ix, updatesOf(changes, nil), ix.Modified)
+	ix, err = c.updatedIndex(ix, updatesOf(staged, nil), ix.Modified)
+	return ix, staged, err
 }
 
 // refreshIndex updates the index with the stat data of unchanged suspects, to avoid reading them
@@ -202,28 +228,10 @@ func (c *Checkout) CopyUntracked(ctx context.Context, snap *Snapshot, dir string
 	return c.work.Keep(ctx, slices.Sorted(maps.Keys(snap.untracked)), snap.index, dir)
 }
 
-// Dirty lists tracked files modified or staged against the commit below the work tree, including
-// submodules at another commit. It reads files only if their stat data is not conclusive.
-func (c *Checkout) Dirty(ctx context.Context) ([]string, error) {
-	ix, err := c.repo.Index(ctx)
-	if err != nil {
-		return nil, err
-	}
-	dirty := map[string]bool{}
-	err = c.work.CompareIndex(ctx, ix, c.currentBase().Tree.hash(), func(path string, _ objects.Entry) { dirty[path] = true })
-	if err != nil {
-		return nil, fmt.Errorf("compare the index with HEAD: %w", err)
-	}
-	return c.addDirty(ctx, ix, dirty)
-}
-
 // DirtySince lists tracked files that differ from a snapshot.
 func (c *Checkout) DirtySince(ctx context.Context, snap *Snapshot) ([]string, error) {
-	return c.addDirty(ctx, snap.index, map[string]bool{})
-}
-
-func (c *Checkout) addDirty(ctx context.Context, ix *index.File, dirty map[string]bool) ([]string, error) {
-	s := c.work.Scan(ix, worktree.OnlyTracked, func(f worktree.Found) { dirty[f.Path] = true })
+	dirty := map[string]bool{}
+	s := c.work.Scan(snap.index, worktree.OnlyTracked, func(f worktree.Found) { dirty[f.Path] = true })
 	if err := s.Run(ctx); err != nil {
 		return nil, fmt.Errorf("look for modified files: %w", err)
 	}

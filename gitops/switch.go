@@ -138,7 +138,7 @@ func (c *Checkout) copyCommitObjects(ctx context.Context, id plumbing.Hash, cs *
 
 // switchIndex writes an index for the tree of cs and checks it out.
 func (c *Checkout) switchIndex(ctx context.Context, cs *ChangeSet) error {
-	ix, err := c.baseIndex(ctx)
+	ix, _, err := c.baseIndex(ctx)
 	if err != nil {
 		return err
 	}

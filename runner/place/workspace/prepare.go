@@ -70,13 +70,15 @@ func (w *Workspace) claimCheckout(ctx context.Context, shared bool) error {
 	return err
 }
 
-// dirtyFiles names files with uncommitted changes, for a message; empty for none.
+// dirtyFiles names files with uncommitted changes, for a message; empty for none. What it sees of the checkout
+// serves UseTree, too.
 func (w *Workspace) dirtyFiles(ctx context.Context) (string, error) {
-	paths, err := w.checkout.Dirty(ctx)
+	seen, err := w.checkout.Snapshot(ctx)
 	if err != nil {
 		return "", fmt.Errorf("look for uncommitted changes: %w", err)
 	}
-	return markdown.SomeFiles(paths), nil
+	w.prepared = seen
+	return markdown.SomeFiles(seen.Dirty()), nil
 }
 
 // requireWritable verifies that an expected change can be made and committed. An agent unable to change

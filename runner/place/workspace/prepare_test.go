@@ -140,3 +140,25 @@ func TestClonesIntoRunDirectory(t *testing.T) {
 		})
 	}
 }
+
+// overlayTree is an overlay in which no command has run.
+type overlayTree struct{ privateTree }
+
+func (overlayTree) Private() bool             { return false }
+func (o overlayTree) GitFolder(string) string { return string(o.privateTree) + ".git" }
+func (overlayTree) HasChanges(Changes) bool   { return false }
+
+// What others change after the checkout was prepared is theirs, though an overlay of it is made later. What is
+// hidden meanwhile is nobody's change.
+func TestWhatOthersChangeOnceItIsPrepared(t *testing.T) {
+	repo := seeded(t)
+	repo.Write("mine", "untracked\n")
+	repo.Write("secret", "hidden\n")
+	w := opened(t, repo.Dir)
+	ok(t, w.Prepare(t.Context(), CheckoutNeeds{Path: ".", ExpectsChanges: true}))
+	repo.Write("theirs", "new\n")
+	repo.Write("README", "theirs\n")
+	w.checkout.Hide([]string{"secret"})
+	ok(t, w.UseTree(t.Context(), overlayTree{privateTree(w.rec.Join("tree"))}))
+	gittest.Same(t, "changed by others", []string{"README", "theirs"}, must(w.changedByOthers(t.Context()))(t))
+}

@@ -31,6 +31,7 @@ type Workspace struct {
 	cloneSource  *remote.Remote   // nil if the run did not clone, or was resumed
 	shared       bool             // others may work in the checkout, too
 	landed       bool             // the checkout has the change, or a part of it, out of the work tree
+	prepared     *gitops.Snapshot // of the checkout, as Prepare saw it; nil before
 	snapshot     *gitops.Snapshot // of the checkout; nil before UseTree
 	workSnapshot *gitops.Snapshot // of the work tree, on the base
 	commandsRan  bool
@@ -206,7 +207,13 @@ func (w *Workspace) TakeSnapshot(ctx context.Context) error {
 	return errors.Join(err, w.copySetupGit(ctx), w.markSnapshot())
 }
 
+// takeCheckoutSnapshot remembers the checkout. An overlay on its own commit goes on from what Prepare saw: it
+// shows later changes of others, which count as theirs. Anything else copies or covers files, and looks again.
 func (w *Workspace) takeCheckoutSnapshot(ctx context.Context) (err error) {
+	if w.prepared != nil && !w.tree.Private() && !w.hasOtherBase() {
+		w.snapshot = w.checkout.WithoutHidden(w.prepared)
+		return nil
+	}
 	if w.snapshot, err = w.checkout.Snapshot(ctx); err != nil {
 		return fmt.Errorf("look at the checkout before the first turn: %w", err)
 	}
