@@ -13,8 +13,6 @@ import (
 
 	"github.com/agent-ci/agent-ci/runner/task/config"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/gittest"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
@@ -273,19 +271,6 @@ func TestMistakesAreCounted(t *testing.T) {
 		if !errors.As(err, &problems) {
 			t.Errorf("%v does not list them", err)
 		}
-	}
-}
-
-func TestVariablesThatNameNoKeyAreToldOf(t *testing.T) {
-	s, warnings := source(settings.Given{
-		Prompt: "Greet.", Env: settings.Environment{"AGENT_CI_LIMITS_TURN=3", "AGENT_CI_OUT=/out", "AGENT_CI_LIMITS_TOKENS=9"}, Reserved: []string{"AGENT_CI_OUT"},
-	})
-	got, err := s.Load(t.Context(), settings.Commit{})
-	if err != nil || got.Job.Limits.Tokens != 9 {
-		t.Errorf("%+v, %v", got, err)
-	}
-	if diff := cmp.Diff([]string{"environment"}, *warnings); diff != "" {
-		t.Error(diff)
 	}
 }
 
