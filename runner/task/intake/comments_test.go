@@ -72,20 +72,13 @@ func TestWhoseCommentsAreRead(t *testing.T) {
 	} {
 		s := sourceOf(t, &server{issues: issues, roles: roles}, named(c.trust), "", "")
 		s.Event.HasToken = c.token
-		task, err := s.Read(t.Context(), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		task := read(t, s, nil)
 		var want []string
 		if c.want != nil {
 			want = append([]string{"issue author"}, c.want...)
 		}
-		if diff := cmp.Diff(want, authorsOf(task.Text)); diff != "" {
-			t.Errorf("%s: %s", name, diff)
-		}
-		if diff := cmp.Diff(c.warns, codesOf(s.Record.Warnings())); diff != "" {
-			t.Errorf("%s: %s", name, diff)
-		}
+		equal(t, name, want, authorsOf(task.Text))
+		equal(t, name, c.warns, codesOf(s.Record.Warnings()))
 		if len(task.ProgressLike) != 1 {
 			t.Errorf("%s: %d comments look like progress", name, len(task.ProgressLike))
 		}
@@ -104,16 +97,9 @@ func TestCommentsOfTheMoment(t *testing.T) {
 	issues["o/r#7"].MoreComments = 2
 	on := &server{issues: issues, roles: map[string]string{"octo": "admin", "octocat": "write", "edited": "admin", "late": "admin"}}
 	s := sourceOf(t, on, trusting(), "issue_comment", ordered)
-	task, err := s.Read(t.Context(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff([]string{"issue author", "comment octo", "request octocat"}, authorsOf(task.Text)); diff != "" {
-		t.Error(diff)
-	}
-	if diff := cmp.Diff([]string{"comments_not_read", "comments_after_trigger"}, codesOf(s.Record.Warnings())); diff != "" {
-		t.Error(diff)
-	}
+	task := read(t, s, nil)
+	equal(t, "the result", []string{"issue author", "comment octo", "request octocat"}, authorsOf(task.Text))
+	equal(t, "the result", []string{"comments_not_read", "comments_after_trigger"}, codesOf(s.Record.Warnings()))
 	if told := s.Record.Warnings(); !strings.HasPrefix(told[0].Message, "2 comments on o/r#7") || !strings.HasPrefix(told[1].Message, "2 comments") {
 		t.Errorf("%+v", told)
 	}
@@ -135,16 +121,11 @@ func TestQuestions(t *testing.T) {
 		"of the gone name": {"", "", nil, []string{"issue o/r#7", "acting as", "permission "}},
 	} {
 		on := &server{acting: c.acting, issues: with(said("OWNER", c.author, question)), roles: map[string]string{"octo": "admin"}}
-		task, err := sourceOf(t, on, named("trusted"), "", "").Read(t.Context(), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		task := read(t, sourceOf(t, on, named("trusted"), "", ""), nil)
 		if diff := cmp.Diff(c.want, authorsOf(task.Text)); diff != "" || strings.Contains(task.Text, "agent-ci:") {
 			t.Errorf("%s: %s\n%s", name, diff, task.Text)
 		}
-		if diff := cmp.Diff(c.calls, on.calls); diff != "" {
-			t.Errorf("%s: %s", name, diff)
-		}
+		equal(t, name, c.calls, on.calls)
 	}
 }
 
@@ -157,13 +138,8 @@ func TestStrangersAreAskedForInBounds(t *testing.T) {
 	}
 	comments = append(comments, said("MEMBER", "mona", "Yes."))
 	on := &server{issues: with(comments...), roles: map[string]string{"mona": "write"}}
-	task, err := sourceOf(t, on, named("trusted"), "", "").Read(t.Context(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff([]string{"issue author", "comment mona"}, authorsOf(task.Text)); diff != "" {
-		t.Error(diff)
-	}
+	task := read(t, sourceOf(t, on, named("trusted"), "", ""), nil)
+	equal(t, "the result", []string{"issue author", "comment mona"}, authorsOf(task.Text))
 	asked := 0
 	for _, call := range on.calls {
 		if strings.HasPrefix(call, "permission") {

@@ -4,8 +4,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/runner/task/intake"
 )
@@ -49,9 +47,7 @@ func TestNotDone(t *testing.T) {
 		if c.pull == nil {
 			want = want[:1]
 		}
-		if diff := cmp.Diff(want, on.calls); diff != "" {
-			t.Errorf("%s: %s", name, diff)
-		}
+		equal(t, name, want, on.calls)
 	}
 }
 

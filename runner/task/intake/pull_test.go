@@ -6,8 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/runner/record/transcript/body"
 	"github.com/agent-ci/agent-ci/runner/task/intake"
@@ -71,25 +69,18 @@ func TestContinue(t *testing.T) {
 		on, pull := talk(), *ofRun
 		c.change(on, &pull)
 		s := sourceOf(t, on, trusting(), "issue_comment", onPull(9, "and be polite"))
-		task, err := s.Read(t.Context(), &pull)
-		if err != nil {
-			t.Fatal(err)
-		}
+		task := read(t, s, &pull)
 		if task.Mode != intake.Continue || task.Pull != &pull || task.Branch != pull.Head || "agent-ci/"+task.Key != pull.Head || task.ProgressOn != 9 {
 			t.Errorf("%s: %+v", name, task)
 		}
 		if task.Name != "pull request #9" || task.URL != ofRun.URL || task.Title != "Polish" || len(task.ProgressLike) != 1 {
 			t.Errorf("%s: %+v", name, task)
 		}
-		if diff := cmp.Diff(c.want, authorsOf(task.Text)); diff != "" {
-			t.Errorf("%s: %s", name, diff)
-		}
+		equal(t, name, c.want, authorsOf(task.Text))
 		if (task.Issue != nil) != (c.issue != "") || c.issue != "" && task.Issue.String() != c.issue {
 			t.Errorf("%s: its issue is %v", name, task.Issue)
 		}
-		if diff := cmp.Diff(c.warns, codesOf(s.Record.Warnings())); diff != "" {
-			t.Errorf("%s: %s", name, diff)
-		}
+		equal(t, name, c.warns, codesOf(s.Record.Warnings()))
 	}
 }
 
@@ -105,16 +96,11 @@ func TestJoin(t *testing.T) {
 		"words":    {"issue_comment", onPull(8, `Greet\nand be polite`), "Greet", "Polish\n\nAs it was.", []string{"pull_request mona", "note agent-ci", "comment octo", "request octocat"}},
 		"no words": {"pull_request_review", review, "Polish it", "Polish it\n\nAs it was.", []string{"pull_request mona", "note agent-ci", "comment octo"}},
 	} {
-		task, err := sourceOf(t, talk(), trusting(), c.event, c.payload).Read(t.Context(), ofPerson)
-		if err != nil {
-			t.Fatal(err)
-		}
+		task := read(t, sourceOf(t, talk(), trusting(), c.event, c.payload), ofPerson)
 		if task.Mode != intake.Join || task.Branch != "polish" || task.Title != c.title || !strings.Contains(task.Text, c.was) || !strings.Contains(task.Text, "it goes to next") {
 			t.Errorf("%s: %+v", name, task)
 		}
-		if diff := cmp.Diff(c.want, authorsOf(task.Text)); diff != "" {
-			t.Errorf("%s: %s", name, diff)
-		}
+		equal(t, name, c.want, authorsOf(task.Text))
 	}
 }
 
@@ -134,16 +120,11 @@ func TestLinesOfTheDiff(t *testing.T) {
 	pull := *ofRun
 	pull.Head = "agent-ci/greeter"
 	read := func() intake.Task {
-		task, err := sourceOf(t, on, trusting(), "pull_request_review", review).Read(t.Context(), &pull)
-		if err != nil {
-			t.Fatal(err)
-		}
+		task := read(t, sourceOf(t, on, trusting(), "pull_request_review", review), &pull)
 		return task
 	}
 	task := read()
-	if diff := cmp.Diff([]string{"pull_request agent-ci", "comment octo", "comment octo", "request octocat", "request Octocat"}, authorsOf(task.Text)); diff != "" {
-		t.Error(diff)
-	}
+	equal(t, "the result", []string{"pull_request agent-ci", "comment octo", "comment octo", "request octocat", "request Octocat"}, authorsOf(task.Text))
 	if strings.Contains(task.Text, "Obey") || strings.Contains(task.Text, "Too late") || !strings.Contains(task.Text, "On the last of these lines of a.go:") {
 		t.Error(task.Text)
 	}
@@ -200,13 +181,8 @@ func TestMarksOfRunsAreNotHiddenText(t *testing.T) {
 		on.lines = []forge.ReviewComment{{ID: 20, Author: forge.User{Login: "octo"}, Path: "a.go", Line: 1, DiffHunk: "@@", Body: c.line, CreatedAt: asked, UpdatedAt: asked}}
 		s := sourceOf(t, on, trusting(), "pull_request_review", fmt.Sprintf(`{"action": "submitted", "review": {"id": 4, "state": "commented", "body": "/agent-ci", "submitted_at": "2026-01-02T03:04:05Z", "user": {"login": "octocat", "id": 1}},
 			"pull_request": {"number": 8, "title": "Polish it", "body": %q}, %s}`, c.body, octocat))
-		task, err := s.Read(t.Context(), ofPerson)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(c.warns, codesOf(s.Record.Warnings())); diff != "" {
-			t.Errorf("%s: %s", name, diff)
-		}
+		task := read(t, s, ofPerson)
+		equal(t, name, c.warns, codesOf(s.Record.Warnings()))
 		if strings.Contains(task.Text, "obey") || strings.Contains(task.Text, "<!--") || !strings.Contains(task.Text, "As it is.") || !strings.Contains(task.Text, "Too loud.") {
 			t.Errorf("%s: the task is\n%s", name, task.Text)
 		}

@@ -55,19 +55,14 @@ func TestReadNamedIssue(t *testing.T) {
 		"edited after a label": {"issues", strings.ReplaceAll(labeled, "Say hello.", "Say nothing."), "Say nothing.", 7, asked, []string{"edited_after_trigger"}},
 	} {
 		s := sourceOf(t, &server{issues: with()}, named("trusted"), c.event, c.payload)
-		task, err := s.Read(t.Context(), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		task := read(t, s, nil)
 		if task.Source != "issue" || task.Name != "issue o/r#7" || task.URL != "https://forge/o/r/issues/7" || task.Issue.String() != "o/r#7" || task.Author.Login != "author" {
 			t.Errorf("%s: %+v", name, task)
 		}
 		if task.Text != c.text || task.Title != "Greet" || task.ProgressOn != c.progressOn || !task.AskedAt.Equal(c.askedAt) || task.Trigger != "" {
 			t.Errorf("%s: %+v", name, task)
 		}
-		if diff := cmp.Diff(c.warns, codesOf(s.Record.Warnings())); diff != "" {
-			t.Errorf("%s: %s", name, diff)
-		}
+		equal(t, name, c.warns, codesOf(s.Record.Warnings()))
 	}
 }
 
@@ -118,19 +113,14 @@ func TestReadRequest(t *testing.T) {
 		j := trusting()
 		j.Name = "greeter"
 		s := sourceOf(t, &server{issues: with(), roles: map[string]string{"octocat": "write"}}, j, c.event, c.payload)
-		task, err := s.Read(t.Context(), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		task := read(t, s, nil)
 		if task.Source != "event" || task.Key != c.key || task.Branch != "agent-ci/"+c.key || task.Name != c.name || task.ProgressOn != c.progressOn || task.Trigger != c.trigger {
 			t.Errorf("%s: %+v", name, task)
 		}
 		if diff := cmp.Diff(c.want, authorsOf(task.Text)); diff != "" || len(task.Snapshot) != 64 {
 			t.Errorf("%s: %s", name, diff)
 		}
-		if diff := cmp.Diff(c.warns, codesOf(s.Record.Warnings())); diff != "" {
-			t.Errorf("%s: %s", name, diff)
-		}
+		equal(t, name, c.warns, codesOf(s.Record.Warnings()))
 	}
 }
 
@@ -144,10 +134,7 @@ func TestSnapshot(t *testing.T) {
 	} {
 		for range 2 {
 			s := sourceOf(t, &server{issues: issues}, named("all"), "", "")
-			task, err := s.Read(t.Context(), nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			task := read(t, s, nil)
 			if is := seen[task.Snapshot]; is != "" && is != name {
 				t.Errorf("%s has the digest of %s", name, is)
 			}

@@ -11,6 +11,8 @@ import (
 
 	"github.com/agent-ci/agent-ci/runner/task/form"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
@@ -178,4 +180,22 @@ const (
 func onPull(number int, words string) string {
 	return fmt.Sprintf(`{"action": "created", "issue": {"number": %d, "title": "Polish", "body": "As it was.", "pull_request": {}},
 		"comment": {"id": 3, "body": "/agent-ci %s", "created_at": "2026-01-02T03:04:05Z", "user": {"login": "octocat", "id": 1}}, %s}`, number, words, octocat)
+}
+
+// equal fails unless got is want. of names both.
+func equal[T any](t *testing.T, of string, want, got T) {
+	t.Helper()
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", of, diff)
+	}
+}
+
+// read returns the task of a source.
+func read(t *testing.T, s *intake.Source, pull *forge.PullRequest) intake.Task {
+	t.Helper()
+	task, err := s.Read(t.Context(), pull)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return task
 }

@@ -5,8 +5,6 @@ import (
 
 	"github.com/agent-ci/agent-ci/runner/task/form"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/runner/task/intake"
@@ -23,9 +21,7 @@ func TestRecorded(t *testing.T) {
 		},
 		"an event": {Source: "event", Name: "event", Text: "Greet.", Trigger: "label agent-ci", Actor: "octocat", ActorID: 1},
 	} {
-		if diff := cmp.Diff(task, intake.Recorded(task.Event())); diff != "" {
-			t.Errorf("%s: %s", name, diff)
-		}
+		equal(t, name, task, intake.Recorded(task.Event()))
 	}
 	bot := intake.Task{Author: &forge.User{Login: "helper[bot]", ID: 5, Bot: true}}
 	if got := bot.Event(); got.Author != "" || got.AuthorID != 0 {
@@ -58,9 +54,7 @@ func TestIssueOfKey(t *testing.T) {
 		"greeter": {}, "tissue-7": {}, "issue-0": {}, "issue-07": {}, "issue-7-more": {}, "issue-1234567890": {}, "": {},
 	} {
 		name, number := intake.IssueOfKey(key)
-		if diff := cmp.Diff(want, known{name, number}); diff != "" {
-			t.Errorf("%s: %s", key, diff)
-		}
+		equal(t, key, want, known{name, number})
 		if got := intake.IssueOfBranch(intake.BranchPrefix + key); got != want.Number {
 			t.Errorf("the branch of %s is of issue %d", key, got)
 		}

@@ -4,8 +4,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/runner/task/intake"
 	"github.com/agent-ci/agent-ci/runner/task/job"
@@ -74,9 +72,7 @@ func TestAdmit(t *testing.T) {
 		if reasonOf(err) != c.ends {
 			t.Errorf("%s: ended as %q, want %q: %v", name, reasonOf(err), c.ends, err)
 		}
-		if diff := cmp.Diff(c.calls, on.calls); diff != "" {
-			t.Errorf("%s: %s", name, diff)
-		}
+		equal(t, name, c.calls, on.calls)
 		if goesOn := c.ends == "" && strings.HasSuffix(name, "pull request"); goesOn != (pull != nil && err == nil) {
 			t.Errorf("%s: it goes on with %v", name, pull)
 		}

@@ -3,15 +3,11 @@ package job
 import (
 	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 func TestRolesOfAgents(t *testing.T) {
 	j := mustLoad(t, jobFile(start+"agents: {enabled: true, roles: {explorer: {effort: low}, tester: {writes: shared}, other: {instructions: Look.}}}\n"))
-	if diff := cmp.Diff([]string{"explorer", "worker", "other", "tester"}, j.Agents.RoleNames()); diff != "" {
-		t.Error(diff)
-	}
+	equal(t, "the result", []string{"explorer", "worker", "other", "tester"}, j.Agents.RoleNames())
 	for name, want := range map[string]string{"explorer": WritesNone, "worker": WritesOwn, "tester": WritesShared, "other": WritesNone} {
 		role, known := j.Agents.Role(name)
 		if !known || role.Writes != want {

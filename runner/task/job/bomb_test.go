@@ -6,8 +6,6 @@ import (
 	"testing"
 
 	"github.com/agent-ci/agent-ci/runner/task/config"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 // laughs is a file whose aliases, written out, would be 9 to the power of
@@ -35,18 +33,14 @@ func TestWhatGrowsIsNotWrittenOut(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got := problemLines(t, jobFile(laughs(levels)+c.tail))
-			if diff := cmp.Diff(c.want, got[len(got)-1]); diff != "" {
-				t.Errorf("last problem (-want +got):\n%s", diff)
-			}
+			equal(t, "last problem", c.want, got[len(got)-1])
 		})
 	}
 }
 
 func TestAliasOfWhatHoldsIt(t *testing.T) {
 	want := []string{"job.yml:3:9: verify: anchors and aliases are not allowed; write the value out"}
-	if diff := cmp.Diff(want, problemLines(t, jobFile(start+"verify: &a [*a, {run: *a}]\n"))); diff != "" {
-		t.Errorf("problems (-want +got):\n%s", diff)
-	}
+	equal(t, "problems", want, problemLines(t, jobFile(start+"verify: &a [*a, {run: *a}]\n")))
 }
 
 // TestLargestFiles would be killed or time out if work grew faster than files.

@@ -6,8 +6,6 @@ import (
 	"testing"
 
 	"github.com/agent-ci/agent-ci/runner/task/config"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 // dynamicTools is a job with tools, each a mapping without what all have.
@@ -33,9 +31,7 @@ func TestDynamicTools(t *testing.T) {
 		{Name: "one", Description: "x", InputSchema: object, Run: Command{Argv: []string{"./a", "b"}}, Timeout: usual},
 		{Name: "two", Description: "x", InputSchema: integer, Run: Command{Script: "echo x"}, Timeout: mustDuration(t, "3s"), Defer: true},
 	}
-	if diff := cmp.Diff(want, job.Tools.Dynamic); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	equal(t, "the result", want, job.Tools.Dynamic)
 }
 
 func TestDynamicToolsThatCanNotBeAreRefused(t *testing.T) {

@@ -9,8 +9,6 @@ import (
 	"unicode"
 
 	"github.com/agent-ci/agent-ci/runner/task/config"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 // FuzzLoad: whatever a file and an assignment hold, Load gives a job or
@@ -90,7 +88,5 @@ func checkReload(t *testing.T, job *Job) {
 	if err != nil {
 		t.Fatalf("the job's own JSON does not load: %v\n%s", err, written)
 	}
-	if diff := cmp.Diff(job, again); diff != "" {
-		t.Errorf("job after JSON (-before +after):\n%s", diff)
-	}
+	equal(t, "job after JSON (-before +after)", job, again)
 }

@@ -5,8 +5,6 @@ import (
 
 	"github.com/agent-ci/agent-ci/runner/task/config"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/agent-ci/agent-ci/tools/dialect"
 )
 
@@ -47,9 +45,7 @@ func TestTheOperatorsFile(t *testing.T) {
 	want := map[string]Hook{"audit": {
 		On: OnPreToolUse, Run: []string{"/usr/bin/audit"}, Tools: []string{}, Argv: []string{}, Timeout: Duration(10e9), OnError: "fail", Trusted: TrustedOperator,
 	}}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	equal(t, "the result", want, got)
 	_, err = LoadOperator("op.yml", []byte("version: 1\nlimits: {turns: 5}\n"))
 	if err == nil || err.Error() != "op.yml:2:1: limits: does not belong in an operator's file, which may contain only hooks" {
 		t.Errorf("err = %v", err)

@@ -3,8 +3,6 @@ package job
 import (
 	"encoding/json"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 // JSON is YAML: a job as any encoder writes it is read, with each of its escapes.
@@ -35,8 +33,6 @@ func TestMistakesInJSONHaveTheirPlace(t *testing.T) {
 		"no end":             {"{\"version\": 1,\n\"task\": {\"prompt\": \"x\"", "job.yml:2:22: is neither JSON nor YAML: unexpected end of JSON input"},
 		"no escape":          {"{\"version\": 1,\n\"name\": \"a\\qb\"}", "job.yml:2:12: is neither JSON nor YAML: invalid character 'q' in string escape code"},
 	} {
-		if diff := cmp.Diff([]string{c.want}, problemLines(t, jobFile(c.file))); diff != "" {
-			t.Errorf("%s: %s", name, diff)
-		}
+		equal(t, name, []string{c.want}, problemLines(t, jobFile(c.file)))
 	}
 }

@@ -5,8 +5,6 @@ import (
 	"testing"
 
 	"github.com/agent-ci/agent-ci/runner/task/config"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 func TestEnvironment(t *testing.T) {
@@ -25,18 +23,14 @@ func TestEnvironment(t *testing.T) {
 		{Key: "model.name", Value: "gpt-5", Origin: "AGENT_CI_MODEL_NAME"},
 		{Key: "verify", Value: "[{run: make test}]", Origin: "AGENT_CI_VERIFY"},
 	}}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("layer (-want +got):\n%s", diff)
-	}
+	equal(t, "layer", want, got)
 	wantWarnings := []string{
 		"AGENT_CI_JSN is set but is no setting; did you mean AGENT_CI_JSON?",
 		"AGENT_CI_LIMIT_TURNS is set but is no setting; did you mean AGENT_CI_LIMITS_TURNS?",
 		"AGENT_CI_MODEL is set but is no setting",
 		"AGENT_CI_ZEBRA is set but is no setting",
 	}
-	if diff := cmp.Diff(wantWarnings, warnings); diff != "" {
-		t.Errorf("warnings (-want +got):\n%s", diff)
-	}
+	equal(t, "warnings", wantWarnings, warnings)
 }
 
 func TestVariablesAreDistinct(t *testing.T) {
@@ -76,9 +70,7 @@ limits: {time: 10m, tokens: 9000, turns: 3}
 verify: [{name: t, run: make test}]
 pull_request: {draft: true, labels: [a, b], title: "Fix: \"all\" # of it"}
 `))
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("job (-want +got):\n%s", diff)
-	}
+	equal(t, "job", want, got)
 }
 
 func TestSetRefusesWhatIsNoAssignment(t *testing.T) {
@@ -91,9 +83,7 @@ func TestSetRefusesWhatIsNoAssignment(t *testing.T) {
 		"--set: must be key=value, such as limits.turns=50",
 		"--set: limits.turns: has no value after the =",
 	}
-	if diff := cmp.Diff(want, strings.Split(err.Error(), "\n")); diff != "" {
-		t.Errorf("error (-want +got):\n%s", diff)
-	}
+	equal(t, "error", want, strings.Split(err.Error(), "\n"))
 }
 
 func TestMistakesInAssignments(t *testing.T) {
@@ -113,9 +103,7 @@ func TestMistakesInAssignments(t *testing.T) {
 	} {
 		t.Run(c.assignment, func(t *testing.T) {
 			got := problemLines(t, jobFile(start), mustSet(t, c.assignment))
-			if diff := cmp.Diff([]string{c.want}, got); diff != "" {
-				t.Errorf("problems (-want +got):\n%s", diff)
-			}
+			equal(t, "problems", []string{c.want}, got)
 		})
 	}
 }

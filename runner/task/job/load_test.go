@@ -13,8 +13,6 @@ import (
 	"github.com/agent-ci/agent-ci/policy"
 	"github.com/agent-ci/agent-ci/runner/record/golden"
 	"github.com/agent-ci/agent-ci/runner/task/config"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 // mustLoad is the job of layers, which have no mistakes.
@@ -63,9 +61,7 @@ tools: {deny: [c]}
 verify: [{name: y, run: y, timeout: 10m, must: pass}]
 policy: {env: {set: {V: lower, W: "", N: "5"}}}
 `))
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("job (-want +got):\n%s", diff)
-	}
+	equal(t, "job", want, got)
 }
 
 func TestTaskOfAHigherLayerReplacesThatOfALower(t *testing.T) {
@@ -73,18 +69,14 @@ func TestTaskOfAHigherLayerReplacesThatOfALower(t *testing.T) {
 	flags := config.Layer{Kind: config.Values, Values: []config.Assignment{{Key: "task.prompt", Value: "do: it", Origin: "--prompt"}}}
 	got := mustLoad(t, file, flags).Task
 	want := Task{Title: "t", Prompt: "do: it", Images: []string{}, Attachments: "images", Expects: "change", Questions: "assume"}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("task (-want +got):\n%s", diff)
-	}
+	equal(t, "task", want, got)
 }
 
 func TestTaskMayComeFromElsewhere(t *testing.T) {
 	if _, err := LoadTemplate(jobFile("version: 1\n")); err != nil {
 		t.Errorf("LoadTemplate: %v", err)
 	}
-	if diff := cmp.Diff([]string{"task: is missing; give one of task.prompt, task.prompt_file and task.issue"}, problemLines(t)); diff != "" {
-		t.Errorf("problems of no layer (-want +got):\n%s", diff)
-	}
+	equal(t, "problems of no layer", []string{"task: is missing; give one of task.prompt, task.prompt_file and task.issue"}, problemLines(t))
 }
 
 func TestGoodFilesLoadAndSurviveJSON(t *testing.T) {
@@ -99,9 +91,7 @@ func TestGoodFilesLoadAndSurviveJSON(t *testing.T) {
 			if err := json.Unmarshal(written, &read); err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(job, &read); diff != "" {
-				t.Errorf("job after JSON (-before +after):\n%s", diff)
-			}
+			equal(t, "job after JSON (-before +after)", job, &read)
 		})
 	}
 }
@@ -174,9 +164,7 @@ func TestWhatTellsAgentsHowToWorkIsProtectedUnderAnyList(t *testing.T) {
 	}
 	want := slices.DeleteFunc(protectedByDefault(), func(pattern string) bool { return pattern == "**/.claude/**" })
 	want = append(want, ".claude/skills/**", "AGENTS.md-skills/**", `docs/\*/skills/**`, "team/**")
-	if diff := cmp.Diff(want, j.Policy.Protect); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	equal(t, "the result", want, j.Policy.Protect)
 	for _, path := range []string{".agents", ".agents/skills/a/SKILL.md", "docs/*/skills/a", "team/b/c", ".agent-ci/lessons.yml", ".Claude/skills/a/SKILL.md"} {
 		if protected, err := policy.Protected(j.Policy.Protect, path); err != nil || !protected {
 			t.Errorf("%s is not protected (%v)", path, err)

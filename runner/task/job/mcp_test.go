@@ -2,8 +2,6 @@ package job
 
 import (
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 func TestServersOfToolsHaveDefaults(t *testing.T) {
@@ -16,9 +14,7 @@ func TestServersOfToolsHaveDefaults(t *testing.T) {
 		Env:          ServerEnv{Pass: []string{"DOCS_TOKEN"}, Set: map[string]string{}},
 		StartTimeout: mustDuration(t, "5s"), ToolTimeout: mustDuration(t, "2m"), Network: Network{Mode: "loopback"}, Workspace: "none",
 	}}
-	if diff := cmp.Diff(want, job.MCPServers); diff != "" {
-		t.Errorf("servers (-want +got):\n%s", diff)
-	}
+	equal(t, "servers", want, job.MCPServers)
 }
 
 func TestServersOfToolsThatCanNotBeAreRefused(t *testing.T) {

@@ -37,9 +37,7 @@ func TestNetworkIsAWordOrHosts(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			got := mustLoad(t, test.layers...).Policy.Network
-			if diff := cmp.Diff(test.want, got); diff != "" {
-				t.Errorf("network (-want +got):\n%s", diff)
-			}
+			equal(t, "network", test.want, got)
 		})
 	}
 }
@@ -56,9 +54,7 @@ func byVariable(t *testing.T, variable string) config.Layer {
 // Without a list there is something to reach by a proxy where there are secrets.
 func TestSecretsAreReachedByAProxyWithoutAList(t *testing.T) {
 	job := mustLoad(t, jobFile(start+"policy: {network: {proxy: inherit}, secrets: [{name: X, hosts: [a.example.com]}]}\n"))
-	if diff := cmp.Diff(Network{Mode: "loopback", Proxy: InheritProxy}, job.Policy.Network); diff != "" {
-		t.Errorf("network (-want +got):\n%s", diff)
-	}
+	equal(t, "network", Network{Mode: "loopback", Proxy: InheritProxy}, job.Policy.Network)
 	raw, err := json.Marshal(job.Policy.Network)
 	var again Network
 	if err := errors.Join(err, json.Unmarshal(raw, &again)); err != nil || string(raw) != `{"proxy":"inherit"}` || !reflect.DeepEqual(again, job.Policy.Network) {
@@ -156,9 +152,7 @@ func TestNetworksOfAJob(t *testing.T) {
 	for key, network := range job.Networks() {
 		got = append(got, key+" is "+network.String())
 	}
-	if diff := cmp.Diff([]string{"policy.network is full", "setup[1].network is allow list: a.example.com", "setup[2].network is none"}, got); diff != "" {
-		t.Errorf("networks (-want +got):\n%s", diff)
-	}
+	equal(t, "networks", []string{"policy.network is full", "setup[1].network is allow list: a.example.com", "setup[2].network is none"}, got)
 	for key := range job.Networks() {
 		if key == "setup[1].network" {
 			break

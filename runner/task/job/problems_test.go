@@ -225,9 +225,7 @@ func TestEachMistakeIsNamedWithItsPlace(t *testing.T) {
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if diff := cmp.Diff(c.want, problemLines(t, jobFile(c.yaml))); diff != "" {
-				t.Errorf("problems (-want +got):\n%s", diff)
-			}
+			equal(t, "problems", c.want, problemLines(t, jobFile(c.yaml)))
 		})
 	}
 }
@@ -259,9 +257,7 @@ func TestProblemsOfAllLayersAreFoundInTheirOrder(t *testing.T) {
 		"--set: limits.time: must be a duration with its unit, not the number 10; did you mean 10m?",
 		"--set: model.headers: the value is not YAML: did not find expected ',' or ']'",
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("problems (-want +got):\n%s", diff)
-	}
+	equal(t, "problems", want, got)
 }
 
 func TestManyMistakesAreCut(t *testing.T) {
@@ -271,5 +267,13 @@ func TestManyMistakesAreCut(t *testing.T) {
 	}
 	if want := "job.yml:203:3: more than 100 mistakes; the rest is not shown"; got[config.MaxProblems] != want {
 		t.Errorf("last line %q, want %q", got[config.MaxProblems], want)
+	}
+}
+
+// equal fails unless got is want. of names both.
+func equal[T any](t *testing.T, of string, want, got T) {
+	t.Helper()
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", of, diff)
 	}
 }

@@ -5,8 +5,6 @@ import (
 	"testing"
 
 	"github.com/agent-ci/agent-ci/runner/task/config"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 func TestWhatIsPublishedFits(t *testing.T) {
@@ -33,9 +31,7 @@ func TestWhatIsPublishedFits(t *testing.T) {
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if diff := cmp.Diff(c.want, problemLines(t, jobFile(c.yaml))); diff != "" {
-				t.Error(diff)
-			}
+			equal(t, "the result", c.want, problemLines(t, jobFile(c.yaml)))
 		})
 	}
 }

@@ -3,8 +3,6 @@ package job
 import (
 	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 func TestPresetsSettleWhereASecretStands(t *testing.T) {
@@ -38,9 +36,7 @@ func TestPresetsSettleWhereASecretStands(t *testing.T) {
 	} {
 		t.Run(written, func(t *testing.T) {
 			got := mustLoad(t, jobFile(start+"policy: {secrets: ["+written+"]}\n")).Policy.Secrets
-			if diff := cmp.Diff([]Secret{want}, got); diff != "" {
-				t.Errorf("secrets (-want +got):\n%s", diff)
-			}
+			equal(t, "secrets", []Secret{want}, got)
 		})
 	}
 }

@@ -3,8 +3,6 @@ package job
 import (
 	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 func TestServicesAreMergedNameByNameAndKeyByKey(t *testing.T) {
@@ -18,9 +16,7 @@ func TestServicesAreMergedNameByNameAndKeyByKey(t *testing.T) {
 		"web":   {At: "web.internal:80", Init: []string{}, Ready: Ready{Timeout: mustDuration(t, "1m")}, Env: map[string]string{}, Port: 8080},
 		"cache": {At: "[::1]:6379", Init: []string{}, Ready: Ready{Timeout: mustDuration(t, "1m")}, Env: map[string]string{}, Port: 6379},
 	}
-	if diff := cmp.Diff(want, job.Services); diff != "" {
-		t.Errorf("services (-want +got):\n%s", diff)
-	}
+	equal(t, "services", want, job.Services)
 }
 
 func mustDuration(t *testing.T, text string) (d Duration) {
