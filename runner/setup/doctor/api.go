@@ -186,9 +186,7 @@ func (d *Diagnosis) repositoryName(ctx context.Context, p *sandboxcommand.Prepar
 		n.Origin = checkout.Origin()
 	}
 	name, err := n.Repository()
-	if err != nil {
-		d.fault("github", outcome.Of(ctx, err).Message, "")
-	}
+	d.failed(ctx, "github", err)
 	return name
 }
 

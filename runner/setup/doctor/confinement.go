@@ -48,16 +48,11 @@ func (d *Diagnosis) examineConfinement(ctx context.Context, prepared *sandboxcom
 	} else {
 		c.Level, c.Layers = string(found.Level), found.Layers
 		d.examineWorkTree(ctx, boxes)
-		if err := boxes.TryServices(ctx, found.Level); err != nil {
-			d.fault("confinement", outcome.Of(ctx, err).Message, "")
-		}
+		d.failed(ctx, "confinement", boxes.TryServices(ctx, found.Level))
 	}
-	if _, err := prepared.Authorities(ctx); err != nil {
-		d.fault("configuration", outcome.Of(ctx, err).Message, "")
-	}
-	if err := boxes.SettleProxy(); err != nil {
-		d.fault("confinement", outcome.Of(ctx, err).Message, "")
-	}
+	_, err = prepared.Authorities(ctx)
+	d.failed(ctx, "configuration", err)
+	d.failed(ctx, "confinement", boxes.SettleProxy())
 	c.Processes = cmp.Or(ProcessLimit(found.Layers), "not limited")
 	if options.Mode == grants.DangerFullAccess {
 		options.Mode = grants.WorkspaceWrite
@@ -73,9 +68,7 @@ func (d *Diagnosis) examineWorkTree(ctx context.Context, boxes *confine.Sandboxe
 	if boxes.NoOverlay == nil { // there is no checkout
 		return
 	}
-	if err := boxes.FindWorkTree(ctx); err != nil {
-		d.fault("confinement", outcome.Of(ctx, err).Message, "")
-	}
+	d.failed(ctx, "confinement", boxes.FindWorkTree(ctx))
 	d.Confinement.WorkTree, d.Confinement.NoOverlay = boxes.Confinement().WorkTree, boxes.WhyNoOverlay()
 }
 

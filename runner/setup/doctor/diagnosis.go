@@ -47,6 +47,13 @@ func (d *Diagnosis) fault(about, message, remedy string) {
 	d.Problems = append(d.Problems, Problem{about, severityError, message, remedy})
 }
 
+// failed adds the problem of an error, which may be nil.
+func (d *Diagnosis) failed(ctx context.Context, about string, err error) {
+	if err != nil {
+		d.fault(about, outcome.Of(ctx, err).Message, "")
+	}
+}
+
 func (d *Diagnosis) note(about, message, remedy string) {
 	d.Problems = append(d.Problems, Problem{about, severityWarning, message, remedy})
 }

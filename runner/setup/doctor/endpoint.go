@@ -142,6 +142,13 @@ func (t *trials) add(name string, works bool, why string) {
 	t.found.Capabilities = append(t.found.Capabilities, Capability{name, works, t.redact(why)})
 }
 
+// try adds the capability that the answer to a request shows. It returns the failure.
+func (t *trials) try(ctx context.Context, name string, settings model.Settings, history []json.RawMessage) *model.Failure {
+	_, failure := t.ask(ctx, settings, history)
+	t.add(name, answered(failure), failureReason(failure))
+	return failure
+}
+
 func (t *trials) works(name string) bool {
 	return slices.ContainsFunc(t.found.Capabilities, func(c Capability) bool { return c.Name == name && c.Works })
 }
@@ -194,13 +201,11 @@ func (t *trials) tryAll(ctx context.Context) {
 	}
 	withTools.NoTools = t.settings.NoTools
 	if len(called) > 0 {
-		_, failure := t.ask(ctx, withTools, slices.Concat(asked, called, userMessage("Now answer with the word yes.")))
-		t.add("outputs", answered(failure), failureReason(failure))
+		t.try(ctx, "outputs", withTools, slices.Concat(asked, called, userMessage("Now answer with the word yes.")))
 	}
 	ordered := withTools
 	ordered.WordsOnly, ordered.Schema = true, json.RawMessage(okSchema)
-	_, failure := t.ask(ctx, ordered, userMessage(`Answer with the JSON object {"ok": true}.`))
-	t.add("answers by a schema", answered(failure), failureReason(failure))
+	t.try(ctx, "answers by a schema", ordered, userMessage(`Answer with the JSON object {"ok": true}.`))
 	if t.wire == "responses" && !t.settings.NoTools {
 		t.kindsOfTools(ctx)
 	}
@@ -230,7 +235,7 @@ func (t *trials) tools(ctx context.Context, settings model.Settings, asked []jso
 	}
 	why := "the model answered without a call"
 	if failure != nil {
-		why = failureReason(failure)
+		why = failure.Error()
 	}
 	if failure != nil && (failure.RefusesTools() || failure.Kind == model.InvalidRequest) {
 		wordy := t.settings
@@ -287,9 +292,7 @@ func (t *trials) kindsOfTools(ctx context.Context) {
 	asked := userMessage("Answer with the word yes.")
 	settings := t.settings
 	settings.Tools = []json.RawMessage{json.RawMessage(freeform)}
-	_, failure := t.ask(ctx, settings, asked)
-	t.add("freeform tools", answered(failure), failureReason(failure))
-	if !answered(failure) && failure.Kind == model.InvalidRequest {
+	if failure := t.try(ctx, "freeform tools", settings, asked); !answered(failure) && failure.Kind == model.InvalidRequest {
 		t.found.Settings["tools"] = "function"
 	}
 	group, err := rawitem.Namespace("reports", "Tools that note.", []json.RawMessage{json.RawMessage(report)})
@@ -297,11 +300,9 @@ func (t *trials) kindsOfTools(ctx context.Context) {
 		return
 	}
 	settings.Tools = []json.RawMessage{group}
-	_, failure = t.ask(ctx, settings, asked)
-	t.add("namespaces", answered(failure), failureReason(failure))
+	t.try(ctx, "namespaces", settings, asked)
 	settings.Tools, settings.ToolsInInput = []json.RawMessage{json.RawMessage(report)}, true
-	_, failure = t.ask(ctx, settings, asked)
-	t.add("tools in the input", answered(failure), failureReason(failure))
+	t.try(ctx, "tools in the input", settings, asked)
 }
 
 // userMessage returns a conversation with a user's message.

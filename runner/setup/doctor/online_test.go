@@ -5,8 +5,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -44,11 +42,8 @@ func TestDiagnoseAsksAboutKeyAndToken(t *testing.T) {
 				}
 			}))
 			defer server.Close()
-			d, err := Diagnose(t.Context(), Options{Online: true, Dir: t.TempDir(), Environ: []string{
-				"HOME=" + t.TempDir(), "PATH=" + os.Getenv("PATH"), "XDG_STATE_HOME=" + filepath.Join(t.TempDir(), "state"),
-				"OPENAI_API_KEY=" + key, "OPENAI_BASE_URL=" + server.URL + "/v1", "GITHUB_TOKEN=" + token,
-				"GITHUB_API_URL=" + server.URL + "/api", "GITHUB_REPOSITORY=octo/widgets",
-			}})
+			d, err := Diagnose(t.Context(), Options{Online: true, Dir: t.TempDir(), Environ: surroundings(t,
+				"OPENAI_API_KEY="+key, "OPENAI_BASE_URL="+server.URL+"/v1", "GITHUB_TOKEN="+token, "GITHUB_API_URL="+server.URL+"/api", "GITHUB_REPOSITORY=octo/widgets")})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -95,9 +90,7 @@ func TestTrialsAreBounded(t *testing.T) {
 		_, _ = w.Write([]byte(`{"error": {"message": "` + key + ` unknown: stream stream_options parallel_tool_calls reasoning_effort max_completion_tokens, System role not supported, roles must alternate"}}`))
 	}))
 	defer server.Close()
-	d, err := Diagnose(t.Context(), Options{Online: true, Dir: t.TempDir(), Environ: []string{
-		"HOME=" + t.TempDir(), "PATH=" + os.Getenv("PATH"), "XDG_STATE_HOME=" + filepath.Join(t.TempDir(), "state"), "OPENAI_API_KEY=" + key, "OPENAI_BASE_URL=" + server.URL + "/v1",
-	}})
+	d, err := Diagnose(t.Context(), Options{Online: true, Dir: t.TempDir(), Environ: surroundings(t, "OPENAI_API_KEY="+key, "OPENAI_BASE_URL="+server.URL+"/v1")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -162,10 +155,7 @@ func TestTrialsOfResponses(t *testing.T) {
 				}
 			}))
 			defer server.Close()
-			d, err := Diagnose(t.Context(), Options{Online: true, Dir: t.TempDir(), Environ: []string{
-				"HOME=" + t.TempDir(), "PATH=" + os.Getenv("PATH"), "XDG_STATE_HOME=" + filepath.Join(t.TempDir(), "state"),
-				"OPENAI_API_KEY=sk-key-of-the-model-0123456789", "OPENAI_BASE_URL=" + server.URL + "/v1",
-			}})
+			d, err := Diagnose(t.Context(), Options{Online: true, Dir: t.TempDir(), Environ: surroundings(t, "OPENAI_API_KEY=sk-key-of-the-model-0123456789", "OPENAI_BASE_URL="+server.URL+"/v1")})
 			if err != nil || d.Model.Endpoint == nil {
 				t.Fatalf("%v: %+v", err, d)
 			}
