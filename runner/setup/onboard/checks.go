@@ -24,9 +24,9 @@ type Command struct {
 	Timeout   string // empty for that of a job that says nothing
 }
 
-// Detect returns the toolchains in a repository's root. It leaves unknown details, such as a
+// detect returns the toolchains in a repository's root. It leaves unknown details, such as a
 // package without a test script, to people.
-func Detect(repo fs.FS) []Toolchain {
+func detect(repo fs.FS) []Toolchain {
 	r := repository{repo}
 	var all []Toolchain
 	for _, detect := range []func() Toolchain{r.golang, r.node, r.python, r.rust, r.maven, r.gradle} {
@@ -44,7 +44,7 @@ func DetectIn(dir string) []Toolchain {
 		return nil
 	}
 	defer root.Close()
-	return Detect(root.FS())
+	return detect(root.FS())
 }
 
 // preset opens a package manager's registry.
@@ -252,8 +252,8 @@ var (
 	verifyExample = regexp.MustCompile(`(?m)^# verify:\n(?:#   - .*\n)+`)
 )
 
-// WithChecks is the repository's defaults with the commands of its toolchains in place of examples.
-func WithChecks(defaults []byte, all []Toolchain) []byte {
+// withChecks is the repository's defaults with the commands of its toolchains in place of examples.
+func withChecks(defaults []byte, all []Toolchain) []byte {
 	var setup, verify strings.Builder
 	for _, t := range all {
 		for _, c := range t.Setup {
@@ -272,8 +272,8 @@ func WithChecks(defaults []byte, all []Toolchain) []byte {
 	return defaults
 }
 
-// Checks are the names of all checks.
-func Checks(all []Toolchain) (names []string) {
+// checkNames are the names of all checks.
+func checkNames(all []Toolchain) (names []string) {
 	for _, t := range all {
 		for _, c := range t.Checks {
 			names = append(names, c.Name)

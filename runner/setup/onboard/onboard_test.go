@@ -48,7 +48,7 @@ func TestWorkflowsAreValidForEachBuild(t *testing.T) {
 		for _, workflow := range []string{"issue", "comment", "schedule", "step", "two-jobs", "matrix"} {
 			was := content(t, workflow)
 			got := string(c.build.Pinned([]byte(was)))
-			if strings.Count(got, "- uses: "+c.uses+" ") != strings.Count(was, "agent-ci/agent-ci@v0") || strings.Contains(got, "@v0 ") || c.build.Known() != c.known {
+			if strings.Count(got, "- uses: "+c.uses+" ") != strings.Count(was, "agent-ci/agent-ci@v0") || strings.Contains(got, "@v0 ") || c.build.isKnown() != c.known {
 				t.Errorf("%s, %s:\n%s", name, workflow, got)
 			}
 			var parsed struct {
@@ -69,7 +69,7 @@ func TestWorkflowsAreValidForEachBuild(t *testing.T) {
 			}
 		}
 	}
-	if why := (Build{Commit: commit, Modified: true}).Unknown(); !strings.Contains(why, "changed tree") {
+	if why := (Build{Commit: commit, Modified: true}).whyUnknown(); !strings.Contains(why, "changed tree") {
 		t.Errorf("said %q", why)
 	}
 }

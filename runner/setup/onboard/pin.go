@@ -34,11 +34,11 @@ func (b Build) Pinned(workflow []byte) []byte {
 	})
 }
 
-// Known says whether nothing is left to be filled in.
-func (b Build) Known() bool { return b.ref() != toFillIn }
+// isKnown says whether nothing is left to be filled in.
+func (b Build) isKnown() bool { return b.ref() != toFillIn }
 
-// Unknown explains a commit to fill in.
-func (b Build) Unknown() string {
+// whyUnknown explains a commit to fill in.
+func (b Build) whyUnknown() string {
 	why := "this program does not know which commit it was built from"
 	if b.Modified {
 		why = "this program was built from a changed tree"
@@ -63,7 +63,7 @@ func (b Build) remark() string {
 	switch {
 	case b.IsRelease():
 		return " # pin the commit of the release that you read"
-	case b.Known():
+	case b.isKnown():
 		return " # the commit that init was built from; there is no release yet"
 	}
 	return " # fill in the commit of agent-ci that you have read"

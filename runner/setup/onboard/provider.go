@@ -88,8 +88,8 @@ func secretFor(address string) string {
 	return all[len(all)-1].Secret
 }
 
-// OfDefaults returns the provider and model in a repository's defaults.
-func OfDefaults(content []byte) (p Provider, model string, err error) {
+// ofDefaults returns the provider and model in a repository's defaults.
+func ofDefaults(content []byte) (p Provider, model string, err error) {
 	var defaults struct {
 		Model struct {
 			Name    string `yaml:"name"`

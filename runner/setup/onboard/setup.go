@@ -63,8 +63,8 @@ func (s Setup) Do(ctx context.Context, r Repository) (report Report, err error) 
 	if err := s.settings(ctx, r, &report); err != nil {
 		return report, err
 	}
-	if !s.Build.Known() {
-		report.Left = append(report.Left, s.Build.Unknown())
+	if !s.Build.isKnown() {
+		report.Left = append(report.Left, s.Build.whyUnknown())
 	}
 	for _, kept := range found.kept {
 		if found.open == nil {
@@ -101,7 +101,7 @@ func (s Setup) files() ([]File, error) {
 	if err != nil {
 		return nil, err
 	}
-	return []File{{DefaultsPath, WithChecks(defaults, s.Toolchains)}, {WorkflowPath(s.Workflow), s.Provider.Of(s.Build.Pinned(starterFile(s.Workflow)))}}, nil
+	return []File{{DefaultsPath, withChecks(defaults, s.Toolchains)}, {WorkflowPath(s.Workflow), s.Provider.Of(s.Build.Pinned(starterFile(s.Workflow)))}}, nil
 }
 
 // tip is the default branch and its commit.
@@ -181,7 +181,7 @@ func (s Setup) body(added []File, report Report) string {
 	list("Set up besides:", report.Done)
 	list("Left for a person to do:", report.Left)
 	todo := "Write what proves a change to be good as `verify` in `%s`."
-	if checks := Checks(s.Toolchains); len(checks) > 0 {
+	if checks := checkNames(s.Toolchains); len(checks) > 0 {
 		todo = "A change must pass the checks in `%s`, which come from the files of this repository: " + strings.Join(checks, ", ") + ". Look at them."
 	}
 	fmt.Fprintf(&b, "\n"+todo+"\n\nTo undo all this, delete these files, the secret `%s` and the label, and turn the setting off.\n", DefaultsPath, s.Provider.Secret)

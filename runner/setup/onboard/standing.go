@@ -57,7 +57,7 @@ func (s *Setup) checkProvider(ctx context.Context, r Repository, there existingF
 		if err != nil {
 			return "", err
 		}
-		found, named, err := OfDefaults(content)
+		found, named, err := ofDefaults(content)
 		if err != nil {
 			return "", err
 		}

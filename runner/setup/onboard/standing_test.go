@@ -122,11 +122,11 @@ func TestTheSecretIsThatOfTheAddress(t *testing.T) {
 		if p, err := p.At(address); err != nil || p.Secret != want {
 			t.Errorf("%q: %s, %v", address, p.Secret, err)
 		}
-		if p, _, err := OfDefaults([]byte("model: {base_url: '" + address + "'}")); err != nil || p.Secret != want {
+		if p, _, err := ofDefaults([]byte("model: {base_url: '" + address + "'}")); err != nil || p.Secret != want {
 			t.Errorf("%q of defaults: %s, %v", address, p.Secret, err)
 		}
 	}
-	if _, _, err := OfDefaults([]byte("model: {api_key_env: 'A }}'}")); err == nil {
+	if _, _, err := ofDefaults([]byte("model: {api_key_env: 'A }}'}")); err == nil {
 		t.Error("a variable's name that is none is taken")
 	}
 }

@@ -58,8 +58,8 @@ func About(recipe string) string {
 	return strings.TrimSuffix(sentence, ".")
 }
 
-// OpensPulls reports whether a recipe opens pull requests.
-func OpensPulls(recipe string) bool {
+// opensPulls reports whether a recipe opens pull requests.
+func opensPulls(recipe string) bool {
 	return !regexp.MustCompile(`(?m)^  as: (review|labels|comment)$`).Match(recipeJob(recipe))
 }
 
@@ -90,8 +90,8 @@ func Write(dir string, workflows, recipes []string, b Build) (w Written, err err
 	if w.provider, err = providerIn(root); err != nil {
 		return w, err
 	}
-	toolchains := Detect(root.FS())
-	w.checks = Checks(toolchains)
+	toolchains := detect(root.FS())
+	w.checks = checkNames(toolchains)
 	files := map[string]string{DefaultsPath: "starter/" + defaultsName + ".yml"}
 	for _, name := range workflows {
 		files[WorkflowPath(name)] = "starter/" + name + ".yml"
@@ -103,7 +103,7 @@ func Write(dir string, workflows, recipes []string, b Build) (w Written, err err
 	for _, to := range slices.Sorted(maps.Keys(files)) {
 		content, _ := embedded.ReadFile(files[to])
 		if to == DefaultsPath {
-			content = WithChecks(content, toolchains)
+			content = withChecks(content, toolchains)
 		}
 		if err := w.write(root, to, w.provider.Of(b.Pinned(w.watchChecks(root, to, content)))); err != nil {
 			return w, err
@@ -119,7 +119,7 @@ func providerIn(root *os.Root) (Provider, error) {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return Provider{}, fmt.Errorf("read %s: %w", DefaultsPath, err)
 	}
-	provider, _, err := OfDefaults(content)
+	provider, _, err := ofDefaults(content)
 	return provider, err
 }
 
@@ -146,8 +146,8 @@ func (w *Written) write(root *os.Root, to string, content []byte) error {
 
 // Next lists the steps that the user has to do for the files.
 func (w Written) Next(workflows, recipes []string, b Build) (steps []string) {
-	if !b.Known() {
-		steps = append(steps, b.Unknown())
+	if !b.isKnown() {
+		steps = append(steps, b.whyUnknown())
 	}
 	switch {
 	case !w.defaults: // its checks are the user's own
@@ -157,7 +157,7 @@ func (w Written) Next(workflows, recipes []string, b Build) (steps []string) {
 		steps = append(steps, "write the checks that a change must pass, as verify in "+DefaultsPath)
 	}
 	steps = append(steps, "add the secret "+w.provider.Secret)
-	if len(workflows) > 0 || slices.ContainsFunc(recipes, OpensPulls) {
+	if len(workflows) > 0 || slices.ContainsFunc(recipes, opensPulls) {
 		steps = append(steps, "allow Actions to create pull requests in the settings")
 	}
 	if slices.Contains(workflows, "issue") {

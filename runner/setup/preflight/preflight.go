@@ -56,23 +56,23 @@ func Check(ctx context.Context, o Options) (Findings, error) {
 	var all Findings
 	if !o.Scripted {
 		for _, err := range provider.Unusable(o.Job, o.Environ) {
-			all.Add(ctx, Mistake, err)
+			all.add(ctx, Mistake, err)
 		}
 		if provider.DefaultLimitUnpriced(o.Job, o.Environ) {
 			all = append(all, Finding{Note, "no_price", "", "The price of " + o.Job.Model.Name + " is unknown, so the default of limits.cost_usd has no effect; set model.price, or set limits.cost_usd to 0."})
 		}
 		for _, err := range provider.KeptOut(o.Job, o.Environ) {
-			all.Add(ctx, Missing, err)
+			all.add(ctx, Missing, err)
 		}
 	}
 	_, err := settings.ReadCredentials(ctx, o.Environ, o.Job)
-	all.Add(ctx, Missing, err)
+	all.add(ctx, Missing, err)
 	for _, err := range settings.ServerSecretProblems(o.Environ, o.Job) {
-		all.Add(ctx, Missing, err)
+		all.add(ctx, Missing, err)
 	}
 	if o.Publish != publish.Nowhere && !o.Job.Publish.Feedback() {
 		_, err := publish.ReadKey(ctx, o.Environ, o.Job.PullRequest.Commit)
-		all.Add(ctx, Missing, err)
+		all.add(ctx, Missing, err)
 	}
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
@@ -80,13 +80,13 @@ func Check(ctx context.Context, o Options) (Findings, error) {
 	programs, err := o.programs()
 	all = append(all, programs...)
 	if o.Publish == "" && o.Environ.Token() == "" && o.Job.Task.Issue != "" && !o.Job.Publish.Feedback() {
-		all.Add(ctx, Missing, publish.NoTokenForIssue())
+		all.add(ctx, Missing, publish.NoTokenForIssue())
 	}
 	return all, err
 }
 
-// Add adds an error, which may be nil.
-func (fs *Findings) Add(ctx context.Context, kind Kind, err error) {
+// add adds an error, which may be nil.
+func (fs *Findings) add(ctx context.Context, kind Kind, err error) {
 	if err == nil {
 		return
 	}
@@ -94,8 +94,8 @@ func (fs *Findings) Add(ctx context.Context, kind Kind, err error) {
 	*fs = append(*fs, Finding{Kind: kind, Reason: stop.Reason, Message: stop.Message})
 }
 
-// Refused returns the findings that end a run.
-func (fs Findings) Refused() Findings {
+// refused returns the findings that end a run.
+func (fs Findings) refused() Findings {
 	var refused Findings
 	for _, f := range fs {
 		if f.Kind != Note {
@@ -107,7 +107,7 @@ func (fs Findings) Refused() Findings {
 
 // Stop returns the run's end with all findings, or nil if it can begin.
 func (fs Findings) Stop() error {
-	refused := fs.Refused()
+	refused := fs.refused()
 	if len(refused) == 0 {
 		return nil
 	}

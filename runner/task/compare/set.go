@@ -8,9 +8,9 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
-// Set returns the keys of a job that differ from the defaults, as a JSON object for readers of a
+// setKeys returns the keys of a job that differ from the defaults, as a JSON object for readers of a
 // run. It omits empty values from list entries.
-func Set(j *job.Job) (json.RawMessage, error) {
+func setKeys(j *job.Job) (json.RawMessage, error) {
 	builtIn, err := job.LoadTemplate()
 	if err != nil {
 		return nil, fmt.Errorf("compare job: %w", err)
@@ -35,7 +35,7 @@ func Recorded(j *job.Job) (whole, set json.RawMessage, err error) {
 	if whole, err = json.Marshal(j); err != nil {
 		return nil, nil, fmt.Errorf("encode job: %w", err)
 	}
-	set, err = Set(j)
+	set, err = setKeys(j)
 	return whole, set, err
 }
 

@@ -18,7 +18,7 @@ func TestSetIsWhatIsNotBuiltIn(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		set, err := Set(j)
+		set, err := setKeys(j)
 		if err != nil || string(set) != want {
 			t.Errorf("%s sets %s, %v, want %s", given, set, err, want)
 		}

@@ -76,8 +76,8 @@ func FeedbackOf(text, key string) (input, run string, is bool) {
 	return fields[4], fields[5], true
 }
 
-// IsFeedback reports whether text looks like a run's feedback, for any task.
-func IsFeedback(text string) bool { return strings.HasPrefix(text, feedbackStart) }
+// isFeedback reports whether text looks like a run's feedback, for any task.
+func isFeedback(text string) bool { return strings.HasPrefix(text, feedbackStart) }
 
 // FindingMark begins a finding on lines of a pull request's diff.
 const FindingMark = "<!-- agent-ci: finding -->\n"

@@ -21,8 +21,8 @@ import (
 // The commit trailers for repair attempts on the pull request: their number, and their total cost.
 // Both include the attempt of the commit itself.
 const (
-	RepairTrailer = "Agent-CI-Repair"
-	SpentTrailer  = "Agent-CI-Spent"
+	repairTrailer = "Agent-CI-Repair"
+	spentTrailer  = "Agent-CI-Spent"
 )
 
 // RepairMark is the start of the single comment about repairs.
@@ -41,9 +41,9 @@ func (r *Repair) Trailers(cost *float64) []string {
 	if r == nil {
 		return nil
 	}
-	all := []string{fmt.Sprintf("%s: %d", RepairTrailer, r.Attempt)}
+	all := []string{fmt.Sprintf("%s: %d", repairTrailer, r.Attempt)}
 	if spent := r.SpentWith(cost); spent > 0 {
-		all = append(all, SpentTrailer+": "+Dollars(spent))
+		all = append(all, spentTrailer+": "+Dollars(spent))
 	}
 	return all
 }
@@ -62,7 +62,7 @@ func Dollars(amount float64) string { return strconv.FormatFloat(amount, 'f', 4,
 // ParseTrailers returns the number and cost of repair attempts from a commit's trailers. An unreadable
 // value counts as more than any limit.
 func ParseTrailers(of *forge.Commit) (attempts int, spent float64) {
-	return ReadAttempts(of.Trailer(RepairTrailer)), ReadDollars(of.Trailer(SpentTrailer))
+	return ReadAttempts(of.Trailer(repairTrailer)), ReadDollars(of.Trailer(spentTrailer))
 }
 
 // ReadAttempts reads a count of attempts; "" is none.

@@ -35,18 +35,18 @@ const (
 
 // The built-in roles.
 const (
-	RoleExplorer = "explorer"
-	RoleWorker   = "worker"
+	roleExplorer = "explorer"
+	roleWorker   = "worker"
 )
 
 const maxRoles = 32
 
 var builtinRoles = map[string]Role{
-	RoleExplorer: {
+	roleExplorer: {
 		Writes:       WritesNone,
 		Instructions: "You look things up. You change nothing. Answer the question that you were given, with the paths and lines that bear it out, and no more.",
 	},
-	RoleWorker: {
+	roleWorker: {
 		Writes:       WritesOwn,
 		Instructions: "You make one part of a change. Others make other parts at the same time: change nothing beside your part, and undo nothing that you did not do.",
 	},
@@ -55,7 +55,7 @@ var builtinRoles = map[string]Role{
 // RoleNames returns the names of all roles: the built-in ones first, then the job's own, sorted.
 func (a Agents) RoleNames() []string {
 	own := slices.DeleteFunc(slices.Sorted(maps.Keys(a.Roles)), func(name string) bool { _, builtin := builtinRoles[name]; return builtin })
-	return append([]string{RoleExplorer, RoleWorker}, own...)
+	return append([]string{roleExplorer, roleWorker}, own...)
 }
 
 // Role returns the role called name, completed from the built-in role of that name. It is false for

@@ -33,9 +33,6 @@ type Command struct {
 	Argv   []string `config:"list,nonempty,scalars,blank" form:"value" instead:"give a program with its arguments, or a script as text"`
 }
 
-// IsZero reports whether c holds no command.
-func (c Command) IsZero() bool { return c.Script == "" && len(c.Argv) == 0 }
-
 func (c Command) MarshalJSON() ([]byte, error) {
 	if len(c.Argv) > 0 {
 		return json.Marshal(c.Argv)
@@ -66,7 +63,7 @@ func (c *Command) Fit(d *config.Decoder, path string, _ *yaml.Node) {
 	if len(c.Argv) == 0 {
 		return
 	}
-	wrong := programMistake(c.Argv, YAMLList)
+	wrong := programMistake(c.Argv, yamlList)
 	d.WrongIf(c.Argv[0] == "", path, "names no program")
 	d.WrongIf(wrong != "", path, wrong)
 }

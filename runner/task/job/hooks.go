@@ -77,7 +77,7 @@ func (d *checks) fitHooks() {
 		}
 		wrong := ""
 		if len(h.Run) > 0 {
-			wrong = programMistake(h.Run, YAMLList)
+			wrong = programMistake(h.Run, yamlList)
 		}
 		ofTools := len(h.Tools) == 0 || slices.Contains(matchTools, h.On)
 		d.wrongEach(place,

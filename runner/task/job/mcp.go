@@ -36,8 +36,8 @@ type ServerEnv struct {
 	Set  map[string]string `json:"set" form:"value" names:"variable" example:"{LOG_LEVEL: warn}" about:"Variables that it gets with these values."`
 }
 
-// AllTools in the list of a server's tools allows all of them.
-const AllTools = "*"
+// allTools in the list of a server's tools allows all of them.
+const allTools = "*"
 
 const maxMCPServers = 32
 
@@ -51,10 +51,10 @@ func (d *checks) fitMCPServers() {
 		d.fitServerKind(place, s)
 		d.fitServerProgram(place, s)
 		d.fitServerCredentials(place, s)
-		d.wrongEach(place, mistake{len(s.Tools) > 1 && slices.Contains(s.Tools, AllTools), "tools", `has "*" beside others; "*" alone stands for all`})
+		d.wrongEach(place, mistake{len(s.Tools) > 1 && slices.Contains(s.Tools, allTools), "tools", `has "*" beside others; "*" alone stands for all`})
 		for i, tool := range s.Deny {
 			d.wrongFirst(config.At(place, "deny", i),
-				mistake{tool == AllTools, "", "must be the name of a tool; remove the server if you want none of its tools"},
+				mistake{tool == allTools, "", "must be the name of a tool; remove the server if you want none of its tools"},
 				mistake{slices.Contains(s.Tools, tool), "", "is also in tools; take it out of one of them"})
 		}
 		isReadOnly := d.job.Policy.Sandbox == "read-only" && s.Command != ""
@@ -90,7 +90,7 @@ func (d *checks) fitServerKind(place string, s MCPServer) {
 // fitServerProgram checks the paths of a server's program and working directory.
 func (d *checks) fitServerProgram(place string, s MCPServer) {
 	program := ExpandHome(s.Command, "/~")
-	wrong := programMistake(append([]string{s.Command}, s.Args...), ServerCommand)
+	wrong := programMistake(append([]string{s.Command}, s.Args...), serverCommand)
 	d.wrongFirst(place,
 		mistake{wrong != "", "command", wrong},
 		mistake{leavesRepository(program), "command", outOfRepository},

@@ -32,9 +32,9 @@ func ScriptOf(argv []string) string {
 	return argv[1]
 }
 
-// ProgramOf splits a program written in one word with its arguments. It is nil for a program
+// programOf splits a program written in one word with its arguments. It is nil for a program
 // without blanks.
-func ProgramOf(program string) []string {
+func programOf(program string) []string {
 	if words := strings.Fields(program); len(words) > 1 {
 		return words
 	}
@@ -45,7 +45,7 @@ func ProgramOf(program string) []string {
 // A path may contain blanks: its existence is checked at the start of the program.
 func programMistake(argv []string, spelled func(words []string) string) string {
 	program := argv[0]
-	if words := ProgramOf(program); words != nil && !strings.Contains(words[0], "/") {
+	if words := programOf(program); words != nil && !strings.Contains(words[0], "/") {
 		return "has a program and its arguments in one word, which no shell takes apart; write " + spelled(append(words, argv[1:]...)) + ". A path with blanks in it begins with /, ./ or ~/"
 	}
 	if rest, is := strings.CutPrefix(program, "$HOME/"); is {
@@ -60,8 +60,8 @@ func programMistake(argv []string, spelled func(words []string) string) string {
 // plainWord matches words that YAML reads unchanged within [ ].
 var plainWord = regexp.MustCompile(`^(?:[A-Za-z/]|[.~]/|-{1,2}[A-Za-z])[A-Za-z0-9._/@=+-]*$`)
 
-// YAMLList writes words as a list of YAML.
-func YAMLList(words []string) string {
+// yamlList writes words as a list of YAML.
+func yamlList(words []string) string {
 	all := make([]string, len(words))
 	for i, word := range words {
 		if all[i] = word; !plainWord.MatchString(word) {
@@ -74,15 +74,15 @@ func YAMLList(words []string) string {
 // SplitHint returns a hint for a server command with arguments in the same word. It is empty for a
 // command without blanks.
 func (s MCPServer) SplitHint() string {
-	words := ProgramOf(s.Command)
+	words := programOf(s.Command)
 	if words == nil {
 		return ""
 	}
-	return "; if that is a program with its arguments, write " + ServerCommand(append(words, s.Args...))
+	return "; if that is a program with its arguments, write " + serverCommand(append(words, s.Args...))
 }
 
-// ServerCommand writes the words of the command of a server as keys of YAML.
-func ServerCommand(words []string) string {
-	first := YAMLList(words[:1])
-	return "command: " + first[1:len(first)-1] + ", args: " + YAMLList(words[1:])
+// serverCommand writes the words of the command of a server as keys of YAML.
+func serverCommand(words []string) string {
+	first := yamlList(words[:1])
+	return "command: " + first[1:len(first)-1] + ", args: " + yamlList(words[1:])
 }

@@ -8,16 +8,16 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/config"
 )
 
-// Protection is a pattern of paths. No change may touch them unless the job opens the pattern.
-type Protection struct {
+// protection is a pattern of paths. No change may touch them unless the job opens the pattern.
+type protection struct {
 	Pattern string
 	Why     string // the end of a sentence
 	Closed  bool   // no job can open it
 }
 
-// Protections lists the paths protected by default. A pattern without a slash fits files of that
+// protections lists the paths protected by default. A pattern without a slash fits files of that
 // name in every folder.
-var Protections = []Protection{
+var protections = []protection{
 	{Pattern: ".github/**", Why: "its workflows, actions and rules run with the rights of the repository"},
 	{Pattern: ".gitea/**", Why: "its workflows run with the rights of the repository"},
 	{Pattern: ".forgejo/**", Why: "its workflows run with the rights of the repository"},
@@ -44,9 +44,9 @@ var Protections = []Protection{
 	{Pattern: ".mise.toml", Why: "mise runs its hooks and tasks when somebody enters the folder"},
 }
 
-// protectedByDefault are the patterns of Protections.
+// protectedByDefault returns the patterns of protections.
 func protectedByDefault() (all []string) {
-	for _, p := range Protections {
+	for _, p := range protections {
 		all = append(all, p.Pattern)
 	}
 	return all
@@ -88,12 +88,12 @@ func (d *checks) protectByDefault() {
 
 // openingMistake returns the reason a job cannot open a pattern, or "".
 func openingMistake(pattern string) string {
-	i := slices.IndexFunc(Protections, func(p Protection) bool { return p.Pattern == pattern })
+	i := slices.IndexFunc(protections, func(p protection) bool { return p.Pattern == pattern })
 	switch {
 	case i < 0:
 		return "opens " + clip.Bytes(pattern, 80) + ", which is not protected by default; name one of " + strings.Join(protectedByDefault(), ", ")
-	case Protections[i].Closed:
-		return "opens " + pattern + ", which no job can open: " + Protections[i].Why
+	case protections[i].Closed:
+		return "opens " + pattern + ", which no job can open: " + protections[i].Why
 	}
 	return ""
 }

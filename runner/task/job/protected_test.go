@@ -31,7 +31,7 @@ func TestProtectedByDefaultIsDocumented(t *testing.T) {
 	}
 	var table strings.Builder
 	table.WriteString("\n| pattern | why |\n|---|---|\n")
-	for _, p := range Protections {
+	for _, p := range protections {
 		closed := ""
 		if p.Closed {
 			closed = "; no job can open it"

@@ -17,7 +17,7 @@ type Publish struct {
 
 // The values of publish.as.
 const (
-	AsPullRequest = "pull_request"
+	asPullRequest = "pull_request"
 	AsReview      = "review"
 	AsLabels      = "labels"
 	AsComment     = "comment"
@@ -25,7 +25,7 @@ const (
 
 // Feedback reports whether the job publishes feedback on an issue or a pull request instead of a
 // change.
-func (p Publish) Feedback() bool { return p.As != "" && p.As != AsPullRequest }
+func (p Publish) Feedback() bool { return p.As != "" && p.As != asPullRequest }
 
 // fitPublish rejects keys without effect in a feedback job. Checks from the repository's defaults
 // are for other jobs: it drops them without an error. It also denies the apply_patch tool.

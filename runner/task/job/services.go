@@ -30,8 +30,8 @@ type Ready struct {
 	Timeout Duration `json:"timeout" default:"1m" about:"Time limit for the service to become ready, and for each init command."`
 }
 
-// MaxServices is the maximum number of services in a job.
-const MaxServices = 16
+// maxServices is the maximum number of services in a job.
+const maxServices = 16
 
 // proxyPort is the loopback port of the proxy for a list of hosts.
 const proxyPort = 3128

@@ -55,7 +55,7 @@ func TestServicesThatCanNotBeAreRefused(t *testing.T) {
 		wantProblem(t, "services: "+services, want)
 	}
 	var many strings.Builder
-	for i := range MaxServices + 1 {
+	for i := range maxServices + 1 {
 		many.WriteString("  " + string(rune('a'+i)) + ": {at: 'a:" + string(rune('1'+i%9)) + string(rune('0'+i/9)) + "'}\n")
 	}
 	wantProblem(t, "services:\n"+many.String(), "has more than 16")

@@ -67,7 +67,7 @@ func Terms() config.Terms {
 		"hook_key": hookKey,
 
 		"max_dynamic_tools": maxDynamicTools, "max_hooks": maxHooks, "max_hosts": maxHosts, "max_mcp_servers": maxMCPServers,
-		"max_roles": maxRoles, "max_scopes": maxScopes, "max_secrets": maxSecrets, "max_services": MaxServices,
+		"max_roles": maxRoles, "max_scopes": maxScopes, "max_secrets": maxSecrets, "max_services": maxServices,
 	}
 }
 
