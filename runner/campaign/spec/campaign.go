@@ -1,9 +1,12 @@
 package spec
 
 import (
+	"cmp"
 	"fmt"
 	"reflect"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -203,39 +206,31 @@ type Window struct {
 
 var weekdays = []string{"sun", "mon", "tue", "wed", "thu", "fri", "sat"}
 
-// ParseWindow reads a window such as "Mon-Fri 09:00-17:00 Europe/Berlin"; days and zone may be
-// left out, which are all days and UTC. A window that ends before it begins ends on the next day.
+var windowText = regexp.MustCompile(`^(?:([A-Za-z,-]+) )?(\d\d):(\d\d)-(\d\d):(\d\d)(?: ([^ ]+))?$`)
+
+// ParseWindow reads a window such as "Mon-Fri 09:00-17:00 Europe/Berlin". Without days it is on all days, without a
+// zone in UTC. A window that ends before it begins ends on the next day.
 func ParseWindow(text string) (Window, error) {
 	wrong := fmt.Errorf("must be like %q", "Mon-Fri 09:00-17:00 Europe/Berlin")
-	fields := strings.Fields(text)
-	w := Window{zone: time.UTC, days: [7]bool{true, true, true, true, true, true, true}}
-	if len(fields) > 0 && !strings.Contains(fields[0], ":") {
-		days, err := parseDays(fields[0])
-		if err != nil {
-			return Window{}, wrong
-		}
-		w.days, fields = days, fields[1:]
-	}
-	if len(fields) == 0 || len(fields) > 2 {
+	parts := windowText.FindStringSubmatch(strings.Join(strings.Fields(text), " "))
+	if parts == nil {
 		return Window{}, wrong
 	}
-	from, to, ranged := strings.Cut(fields[0], "-")
-	var err error
-	if w.from, err = parseClock(from); err != nil || !ranged {
+	days, isDays := parseDays(cmp.Or(parts[1], "sun-sat"))
+	from, isFrom := parseClock(parts[2], parts[3])
+	to, isTo := parseClock(parts[4], parts[5])
+	if !isDays || !isFrom || !isTo || from == to {
 		return Window{}, wrong
 	}
-	if w.to, err = parseClock(to); err != nil || w.from == w.to {
-		return Window{}, wrong
+	zone, err := time.LoadLocation(parts[6])
+	if err != nil || parts[6] == "Local" {
+		return Window{}, fmt.Errorf("names a time zone that is not known: %s", clip.Bytes(parts[6], 40))
 	}
-	if len(fields) == 2 {
-		if w.zone, err = time.LoadLocation(fields[1]); err != nil || fields[1] == "Local" {
-			return Window{}, fmt.Errorf("names a time zone that is not known: %s", clip.Bytes(fields[1], 40))
-		}
-	}
-	return w, nil
+	return Window{days, from, to, zone}, nil
 }
 
-func parseDays(text string) (days [7]bool, err error) {
+// parseDays reads days and ranges of days, separated by commas.
+func parseDays(text string) (days [7]bool, ok bool) {
 	for part := range strings.SplitSeq(strings.ToLower(text), ",") {
 		first, last, ranged := strings.Cut(part, "-")
 		if !ranged {
@@ -243,7 +238,7 @@ func parseDays(text string) (days [7]bool, err error) {
 		}
 		from, to := slices.Index(weekdays, first), slices.Index(weekdays, last)
 		if from < 0 || to < 0 {
-			return days, fmt.Errorf("not a day: %s", part)
+			return days, false
 		}
 		for day := from; ; day = (day + 1) % 7 {
 			if days[day] = true; day == to {
@@ -251,20 +246,15 @@ func parseDays(text string) (days [7]bool, err error) {
 			}
 		}
 	}
-	return days, nil
+	return days, true
 }
 
-// parseClock reads 00:00 to 24:00.
-func parseClock(text string) (time.Duration, error) {
-	var hours, minutes int
-	if n, err := fmt.Sscanf(text, "%d:%d", &hours, &minutes); n != 2 || err != nil || len(text) != len("00:00") {
-		return 0, fmt.Errorf("not a time of day: %s", text)
-	}
-	at := time.Duration(hours)*time.Hour + time.Duration(minutes)*time.Minute
-	if hours < 0 || minutes < 0 || minutes > 59 || at > 24*time.Hour {
-		return 0, fmt.Errorf("not a time of day: %s", text)
-	}
-	return at, nil
+// parseClock returns the time since midnight, from 00:00 to 24:00.
+func parseClock(hours, minutes string) (at time.Duration, ok bool) {
+	h, _ := strconv.Atoi(hours)
+	m, _ := strconv.Atoi(minutes)
+	at = time.Duration(h)*time.Hour + time.Duration(m)*time.Minute
+	return at, m < 60 && at <= 24*time.Hour
 }
 
 // Contains says whether a moment is in the window.
