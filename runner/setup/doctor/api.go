@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"strings"
@@ -18,6 +17,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/agent/model/responses"
 	"github.com/agent-ci/agent-ci/runner/place/sandboxcommand"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
+	"github.com/agent-ci/agent-ci/runner/setup/onboard"
 	"github.com/agent-ci/agent-ci/runner/task/intake"
 )
 
@@ -29,34 +29,12 @@ type Answer struct {
 	Error     string `json:"error,omitempty"`
 }
 
-// ask requests a page once within limits of time and size, without a key if "". The answer's error
-// omits the address.
+// ask is onboard.Ask with an Answer.
 func ask(ctx context.Context, address, key string, headers map[string]string) (Answer, http.Header, []byte) {
-	ctx, cancel := context.WithTimeout(ctx, 15*time.Second)
-	defer cancel()
-	failed := func(err error) (Answer, http.Header, []byte) {
-		if failure, is := errors.AsType[*url.Error](err); is { // the address may hold a password
-			err = failure.Err
-		}
+	response, body, err := onboard.Ask(ctx, address, key, headers)
+	if err != nil {
 		return Answer{Asked: true, Error: err.Error()}, http.Header{}, nil
 	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
-	if err != nil {
-		return failed(err)
-	}
-	if key != "" {
-		request.Header.Set("Authorization", "Bearer "+key)
-	}
-	for name, value := range headers {
-		request.Header.Set(name, value)
-	}
-	client := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-	response, err := client.Do(request)
-	if err != nil {
-		return failed(err)
-	}
-	defer response.Body.Close()
-	body, _ := io.ReadAll(io.LimitReader(response.Body, 1<<20))
 	return Answer{Asked: true, Reachable: true, Status: response.StatusCode}, response.Header, body
 }
 

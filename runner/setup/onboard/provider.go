@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/url"
@@ -129,22 +130,10 @@ func (p Provider) String() string {
 // Check asks the provider once about a key. checked is false without a clear answer.
 func (p Provider) Check(ctx context.Context, key string) (checked bool, err error) {
 	address := cmp.Or(p.BaseURL, openAI)
-	ctx, cancel := context.WithTimeout(ctx, 15*time.Second)
-	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address+"/"+p.checks, nil)
+	response, _, err := Ask(ctx, address+"/"+p.checks, key, nil)
 	if err != nil {
-		return false, fmt.Errorf("ask %s: the address is none", address)
-	}
-	request.Header.Set("Authorization", "Bearer "+key)
-	client := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-	response, err := client.Do(request)
-	if err != nil {
-		if failed, is := errors.AsType[*url.Error](err); is {
-			err = failed.Err
-		}
 		return false, fmt.Errorf("%s does not answer: %w", address, err)
 	}
-	defer response.Body.Close()
 	switch status := response.StatusCode; {
 	case status == http.StatusUnauthorized || status == http.StatusForbidden || status == p.refuses:
 		return true, fmt.Errorf("%s refuses the key (status %d)", address, status)
@@ -152,4 +141,36 @@ func (p Provider) Check(ctx context.Context, key string) (checked bool, err erro
 		return false, fmt.Errorf("%s answers with status %d; try again later", address, status)
 	}
 	return response.StatusCode == http.StatusOK, nil
+}
+
+// Ask requests a page once, within 15 seconds, and reads up to 1 MiB of it. An empty key is not sent. No redirection
+// takes the key along. The error omits the address, which may hold a password.
+func Ask(ctx context.Context, address, key string, headers map[string]string) (*http.Response, []byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, 15*time.Second)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return nil, nil, withoutAddress(err)
+	}
+	if key != "" {
+		request.Header.Set("Authorization", "Bearer "+key)
+	}
+	for name, value := range headers {
+		request.Header.Set(name, value)
+	}
+	client := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	response, err := client.Do(request)
+	if err != nil {
+		return nil, nil, withoutAddress(err)
+	}
+	defer response.Body.Close()
+	body, _ := io.ReadAll(io.LimitReader(response.Body, 1<<20))
+	return response, body, nil
+}
+
+func withoutAddress(err error) error {
+	if failure, is := errors.AsType[*url.Error](err); is {
+		return failure.Err
+	}
+	return err
 }
