@@ -64,7 +64,7 @@ func (r *runner) decideRepair(ctx context.Context, a *assignment, ws *workspace.
 	if !a.model.Profile.Price.Known() {
 		left = 0 // what it costs is not known either
 	}
-	next := r.withSettings(*a, a.settings.ForRepair(left), ws)
+	next := r.withSettings(*a, a.settings.WithoutDrafts(left), ws)
 	next.repair, next.task.Repair = red, &red.Plan.Attempt
 	r.end.assignment = &next
 	return &next, nil
@@ -127,7 +127,7 @@ func (r *runner) goToHead(ctx context.Context, a assignment, ws *workspace.Works
 		return ws, a, workspace.CheckoutFailure(err)
 	}
 	if joins {
-		a = r.withSettings(a, a.settings.OnBranch(a.task.Pull.Head).ForPerson(), ws)
+		a = r.withSettings(a, a.settings.OnBranch(a.task.Pull.Head).WithoutDrafts(0), ws)
 	}
 	return ws, a, ws.RequireFolder(a.job().Repository.Path)
 }

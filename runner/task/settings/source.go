@@ -48,17 +48,9 @@ func (s *Settings) OnBranch(name string) *Settings {
 	return &on
 }
 
-// ForPerson returns the settings for a run on a person's branch. It publishes only finished work
-// that passes all checks.
-func (s *Settings) ForPerson() *Settings {
-	careful := *s
-	careful.Job.OnVerifyFailed, careful.Job.Limits.OnBudget = "none", "keep"
-	return &careful
-}
-
-// ForRepair returns the settings for a repair attempt on a run's pull request. It publishes nothing
-// unless all checks pass. left is the remaining budget in dollars, 0 for no limit.
-func (s *Settings) ForRepair(left float64) *Settings {
+// WithoutDrafts returns the settings for a run on a person's branch, or for a repair attempt: it publishes
+// only finished work that passes all checks. left is the remaining budget in dollars, 0 for no other limit than the job's.
+func (s *Settings) WithoutDrafts(left float64) *Settings {
 	careful := *s
 	careful.Job.OnVerifyFailed, careful.Job.Limits.OnBudget = "none", "keep"
 	if limit := &careful.Job.Limits.CostUSD; left > 0 && (*limit == 0 || left < *limit) {
