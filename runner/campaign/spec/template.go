@@ -211,10 +211,10 @@ func cloneNode(node *yaml.Node) *yaml.Node {
 	return &clone
 }
 
-// Keep implements config.Kept.
-func (t *Template) Keep(file string, node *yaml.Node) { *t = Template{file, node} }
+// SetNode implements config.Raw.
+func (t *Template) SetNode(file string, node *yaml.Node) { *t = Template{file, node} }
 
-// Schema implements config.Kept: it names the keys of a job. Their values may be of a target.
+// Schema implements config.Raw: it names the keys of a job. Their values may be of a target.
 func (*Template) Schema() map[string]any {
 	properties := make(map[string]any)
 	for _, k := range job.Format().Root.Keys {

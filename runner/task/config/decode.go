@@ -145,7 +145,7 @@ func (d *Decoder) value(k *Key, path string, node *yaml.Node, into reflect.Value
 	return [...]func(*Key, string, *yaml.Node, reflect.Value) bool{
 		Group: d.group, List: d.list, TextMap: d.named, OpenMap: d.openMap, GroupMap: d.named, Text: d.text,
 		Integer: d.integer, Decimal: d.decimal, Boolean: d.boolean, Duration: d.duration,
-		Either: d.either, Whole: d.whole,
+		Either: d.either, Undecoded: d.undecoded,
 	}[k.Shape](k, path, node, into)
 }
 
@@ -167,11 +167,11 @@ func (d *Decoder) either(k *Key, path string, node *yaml.Node, into reflect.Valu
 	return len(d.found) == before
 }
 
-func (d *Decoder) whole(k *Key, path string, node *yaml.Node, into reflect.Value) bool {
+func (d *Decoder) undecoded(k *Key, path string, node *yaml.Node, into reflect.Value) bool {
 	if node.Kind != yaml.MappingNode {
 		return d.wrongType(k, path, node)
 	}
-	into.Addr().Interface().(Kept).Keep(d.name, node)
+	into.Addr().Interface().(Raw).SetNode(d.name, node)
 	return true
 }
 

@@ -32,9 +32,9 @@ type Several interface {
 	Fit(d *Decoder, path string, node *yaml.Node)
 }
 
-// Kept is a mapping that is checked once the whole file is read.
-type Kept interface {
-	Keep(file string, node *yaml.Node)
+// Raw is a mapping that is kept as it is, and checked once the whole file is read.
+type Raw interface {
+	SetNode(file string, node *yaml.Node)
 	Schema() map[string]any
 }
 
@@ -52,15 +52,15 @@ const (
 	Integer
 	Decimal
 	Boolean
-	Duration // of time
-	Either   // a Several
-	Whole    // a Kept
+	Duration  // of time
+	Either    // a Several
+	Undecoded // a Raw
 )
 
 var shapes = [...]struct{ words, schema string }{
 	Group: {"a mapping", "object"}, List: {"a list", "array"}, TextMap: {"a mapping of text", "object"}, OpenMap: {"a mapping", "object"},
 	GroupMap: {"a mapping of mappings", "object"}, Text: {"text", "string"}, Integer: {"a whole number", "integer"},
-	Decimal: {"a number", "number"}, Boolean: {"true or false", "boolean"}, Duration: {"a duration", "string"}, Either: {}, Whole: {"a mapping", "object"},
+	Decimal: {"a number", "number"}, Boolean: {"true or false", "boolean"}, Duration: {"a duration", "string"}, Either: {}, Undecoded: {"a mapping", "object"},
 }
 
 // Terms explains the words in the tags of fields: a *form.Form, a list of values, a *Foreign, a
@@ -221,8 +221,8 @@ func shapeOf(typ reflect.Type) Shape {
 	switch {
 	case reflect.PointerTo(typ).Implements(reflect.TypeFor[Several]()):
 		return Either
-	case reflect.PointerTo(typ).Implements(reflect.TypeFor[Kept]()):
-		return Whole
+	case reflect.PointerTo(typ).Implements(reflect.TypeFor[Raw]()):
+		return Undecoded
 	case typ.Kind() == reflect.Int64 && typ.Implements(reflect.TypeFor[encoding.TextMarshaler]()):
 		return Duration
 	case typ == reflect.TypeFor[map[string]string]():
@@ -328,7 +328,7 @@ func (k *Key) Value(of reflect.Value, path string) reflect.Value {
 
 // HasDefault reports whether k has a value when nothing sets it; a required key, and an element of a list, have none.
 func (k *Key) HasDefault() bool {
-	return k.About != "" && k.Shape != Group && !k.Required && (k.Shape != Either && k.Shape != Whole || k.initial.IsValid())
+	return k.About != "" && k.Shape != Group && !k.Required && (k.Shape != Either && k.Shape != Undecoded || k.initial.IsValid())
 }
 
 // Default returns a new value of k as it is when no layer sets it.

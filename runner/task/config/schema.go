@@ -71,8 +71,8 @@ func schemaOf(k *Key) map[string]any {
 	case Either:
 		delete(schema, "type")
 		schema["anyOf"] = k.schemas()
-	case Whole:
-		maps.Copy(schema, reflect.New(k.typ).Interface().(Kept).Schema())
+	case Undecoded:
+		maps.Copy(schema, reflect.New(k.typ).Interface().(Raw).Schema())
 	case Duration:
 		schema["pattern"] = `^([0-9]+(\.[0-9]*)?(ns|us|µs|ms|s|m|h))+$`
 	}
