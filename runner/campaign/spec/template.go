@@ -144,20 +144,13 @@ func setNode(node *yaml.Node, path []string, value *yaml.Node) {
 			continue
 		}
 		if len(path) == 1 || node.Content[i+1].Kind != yaml.MappingNode {
-			node.Content[i+1] = nest(path[1:], value)
+			node.Content[i+1] = config.Nested(path[1:], value)
 			return
 		}
 		setNode(node.Content[i+1], path[1:], value)
 		return
 	}
-	node.Content = append(node.Content, config.TextNode(path[0]), nest(path[1:], value))
-}
-
-func nest(path []string, value *yaml.Node) *yaml.Node {
-	for _, name := range slices.Backward(path) {
-		value = &yaml.Node{Kind: yaml.MappingNode, Content: []*yaml.Node{config.TextNode(name), value}}
-	}
-	return value
+	node.Content = append(node.Content, config.TextNode(path[0]), config.Nested(path[1:], value))
 }
 
 // placeholderPaths are the paths of the texts in which something of a target stands.

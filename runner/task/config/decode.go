@@ -65,19 +65,15 @@ func (d *Decoder) place(node *yaml.Node) place {
 	return place{d.layer(), d.name, node.Line, node.Column}
 }
 
-// Complain reports a mistake in the value node at path. It returns false, to be returned by checks
-// of the value.
-func (d *Decoder) Complain(path string, node *yaml.Node, message string) bool {
-	return d.suggest(path, node, message, "")
-}
-
-func (d *Decoder) suggest(path string, node *yaml.Node, message, suggestion string) bool {
-	d.complainAt(d.place(node), path, message, suggestion)
+// Complain reports a mistake in the value node at path, and what was likely meant. It returns false, to be
+// returned by checks of the value.
+func (d *Decoder) Complain(path string, node *yaml.Node, message string, meant ...string) bool {
+	d.complainAt(d.place(node), path, message, meant...)
 	return false
 }
 
-func (d *Decoder) complainAt(at place, path, message, suggestion string) {
-	d.add(at.layer, Problem{File: at.name, Line: at.line, Column: at.column, Key: path, Message: message, Suggestion: suggestion})
+func (d *Decoder) complainAt(at place, path, message string, meant ...string) {
+	d.add(at.layer, Problem{File: at.name, Line: at.line, Column: at.column, Key: path, Message: message, Suggestion: strings.Join(meant, "")})
 }
 
 // Wrong reports a mistake in the value at path after all layers are merged. Its position is that of
@@ -91,7 +87,7 @@ func (d *Decoder) Wrong(path, message string) {
 	for above := path; !set && above != ""; at, set = d.places[above] {
 		above = above[:max(strings.LastIndexAny(above, ".["), 0)]
 	}
-	d.complainAt(at, path, message, "")
+	d.complainAt(at, path, message)
 }
 
 // Missing reports a key missing in all layers, at the start of the topmost file.
@@ -102,7 +98,7 @@ func (d *Decoder) Missing(path, message string) {
 			at = place{i, layer.Name, 1, 1}
 		}
 	}
-	d.complainAt(at, path, message, "")
+	d.complainAt(at, path, message)
 }
 
 // WrongIf calls Wrong if the condition is true.
@@ -252,7 +248,7 @@ func (d *Decoder) complete(k *Key, path string, node *yaml.Node, given map[strin
 func (d *Decoder) entry(k *Key, path string, name, node *yaml.Node, into reflect.Value) {
 	below := k.Key(name.Value)
 	if below == nil {
-		d.suggest(At(path, name.Value), name, "unknown key", d.nearestKey(k, path, name.Value))
+		d.Complain(At(path, name.Value), name, "unknown key", d.nearestKey(k, path, name.Value))
 		return
 	}
 	inner := At(path, below.Name)
@@ -263,7 +259,7 @@ func (d *Decoder) entry(k *Key, path string, name, node *yaml.Node, into reflect
 		}
 	}
 	if isNull(node) && below.Scalars && strings.HasPrefix(name.LineComment, "#") {
-		d.suggest(inner, name, "is followed by a comment, not by a value", fmt.Sprintf("%q", name.LineComment))
+		d.Complain(inner, name, "is followed by a comment, not by a value", fmt.Sprintf("%q", name.LineComment))
 		return
 	}
 	d.value(below, inner, node, into.Field(below.field))

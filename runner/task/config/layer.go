@@ -1,8 +1,6 @@
 package config
 
 import (
-	"errors"
-	"fmt"
 	"slices"
 	"strings"
 )
@@ -80,26 +78,19 @@ func (f *Format) Set(assignments []string) (Layer, error) {
 	layer := Layer{Name: "--set", Kind: Values}
 	var problems Problems
 	for _, assignment := range assignments {
-		key, value, err := f.cutAssignment(assignment)
-		if err != nil {
-			problems = append(problems, Problem{File: layer.Name, Key: key, Message: err.Error()})
-			continue
+		key, value, found := strings.Cut(assignment, "=")
+		key = strings.TrimSpace(key)
+		switch k := f.Root.At(key); {
+		case !found || key == "":
+			problems = append(problems, Problem{File: layer.Name, Message: "must be key=value, such as limits.turns=50"})
+		case value == "" && k != nil && k.Shape != Text:
+			problems = append(problems, Problem{File: layer.Name, Key: key, Message: "has no value after the ="})
+		default:
+			layer.Values = append(layer.Values, Assignment{Key: key, Value: value, Origin: layer.Name})
 		}
-		layer.Values = append(layer.Values, Assignment{Key: key, Value: value, Origin: layer.Name})
 	}
 	if len(problems) > 0 {
 		return Layer{}, problems
 	}
 	return layer, nil
-}
-
-func (f *Format) cutAssignment(assignment string) (key, value string, err error) {
-	key, value, found := strings.Cut(assignment, "=")
-	if key = strings.TrimSpace(key); !found || key == "" {
-		return "", "", fmt.Errorf("must be key=value, such as limits.turns=50")
-	}
-	if k := f.Root.At(key); value == "" && k != nil && k.Shape != Text {
-		return key, "", errors.New("has no value after the =")
-	}
-	return key, value, nil
 }

@@ -58,10 +58,7 @@ func (d *Decoder) assignments(values []Assignment) {
 			d.Complain(a.Key, &yaml.Node{}, err.Error())
 			continue
 		}
-		for _, name := range slices.Backward(parts) {
-			node = &yaml.Node{Kind: yaml.MappingNode, Content: []*yaml.Node{TextNode(name), node}}
-		}
-		d.value(d.format.Root, "", node, d.into)
+		d.value(d.format.Root, "", Nested(parts, node), d.into)
 	}
 }
 
@@ -94,4 +91,12 @@ func (a Assignment) node(k *Key) (*yaml.Node, error) {
 // TextNode returns a node with the text s, unchanged.
 func TextNode(s string) *yaml.Node {
 	return &yaml.Node{Kind: yaml.ScalarNode, Tag: textTag, Style: yaml.DoubleQuotedStyle, Value: s}
+}
+
+// Nested returns a mapping for each name, with node as the value of the last one.
+func Nested(names []string, node *yaml.Node) *yaml.Node {
+	for _, name := range slices.Backward(names) {
+		node = &yaml.Node{Kind: yaml.MappingNode, Content: []*yaml.Node{TextNode(name), node}}
+	}
+	return node
 }

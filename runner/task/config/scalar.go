@@ -59,16 +59,16 @@ func (d *Decoder) text(k *Key, path string, node *yaml.Node, into reflect.Value)
 	}
 	if isText := node.Tag == textTag || node.Tag == timeTag; !isText && !k.Scalars {
 		if complaint, meant := k.TextProblem(node.Value); k.Values != nil && complaint != "" {
-			return d.suggest(path, node, complaint, meant)
+			return d.Complain(path, node, complaint, meant)
 		}
-		return d.suggest(path, node, "must be text, not "+describeNode(node), strconv.Quote(clip.Bytes(node.Value, 60)))
+		return d.Complain(path, node, "must be text, not "+describeNode(node), strconv.Quote(clip.Bytes(node.Value, 60)))
 	}
 	into.SetString(node.Value)
 	if d.Lenient[path] {
 		return true
 	}
 	complaint, meant := k.TextProblem(node.Value)
-	return complaint == "" || d.suggest(path, node, complaint, meant)
+	return complaint == "" || d.Complain(path, node, complaint, meant)
 }
 
 // TextProblem returns a message for a wrong text, and the likely correct one. Both are empty for a
@@ -142,7 +142,7 @@ func (d *Decoder) wrongInteger(k *Key, path string, node *yaml.Node) bool {
 	if _, err := strconv.ParseInt(meant, 10, 64); err != nil || node.Kind != yaml.ScalarNode {
 		return d.wrongType(k, path, node)
 	}
-	return d.suggest(path, node, "must be a whole number in plain digits", meant)
+	return d.Complain(path, node, "must be a whole number in plain digits", meant)
 }
 
 // problem returns a message for a number outside the span, or "".
@@ -163,7 +163,7 @@ func (d *Decoder) decimal(k *Key, path string, node *yaml.Node, into reflect.Val
 	number, err := strconv.ParseFloat(node.Value, 64)
 	if isNumber := node.Tag == intTag || node.Tag == floatTag; !isNumber || err != nil || math.IsNaN(number) || math.IsInf(number, 0) {
 		if meant := plainNumber(node.Value); meant != "" && !isNumber {
-			return d.suggest(path, node, "must be a number in plain digits", meant)
+			return d.Complain(path, node, "must be a number in plain digits", meant)
 		}
 		return d.wrongType(k, path, node)
 	}
@@ -188,7 +188,7 @@ func (d *Decoder) boolean(k *Key, path string, node *yaml.Node, into reflect.Val
 	if !isWord {
 		return d.wrongType(k, path, node)
 	}
-	return d.suggest(path, node, "must be true or false, without quotes", meant)
+	return d.Complain(path, node, "must be true or false, without quotes", meant)
 }
 
 func (d *Decoder) duration(k *Key, path string, node *yaml.Node, into reflect.Value) bool {
@@ -196,11 +196,11 @@ func (d *Decoder) duration(k *Key, path string, node *yaml.Node, into reflect.Va
 	switch {
 	case node.Tag == intTag:
 		number := clip.Bytes(node.Value, 20)
-		return d.suggest(path, node, "must be a duration with its unit, not the number "+number, number+"m")
+		return d.Complain(path, node, "must be a duration with its unit, not the number "+number, number+"m")
 	case node.Kind != yaml.ScalarNode || node.Tag != textTag:
 		return d.wrongType(k, path, node)
 	case err != nil:
-		return d.suggest(path, node, "must be a duration such as 90s, 10m or 1h30m", suggestDuration(node.Value))
+		return d.Complain(path, node, "must be a duration such as 90s, 10m or 1h30m", suggestDuration(node.Value))
 	case parsed <= 0:
 		return d.Complain(path, node, "must be longer than 0s")
 	}
