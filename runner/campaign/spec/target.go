@@ -121,15 +121,12 @@ func (t Target) Locate() (repository, commit string, issue int, err error) {
 // Text returns the job's text at a path such as pull_request.branch, with the target's values
 // filled in; empty where there is none.
 func (t Template) Text(path string, values map[string]string) string {
-	found := ""
 	node := cloneNode(t.node)
 	fillPlaceholders(node, "", func(_ string, _ *yaml.Node, space, name string) string { return values[space+"."+name] })
-	eachText(node, "", func(at string, text *yaml.Node) {
-		if at == path {
-			found = text.Value
-		}
-	})
-	return found
+	if found := lookup(node, path); found != nil {
+		return found.Value
+	}
+	return ""
 }
 
 // Unset are the keys, of those at paths of groups, that the job does not set, with the values that
@@ -145,29 +142,29 @@ func (t Template) Unset(paths []string) map[string]any {
 }
 
 // Sets says whether the job sets the key at a path of groups.
-func (t Template) Sets(path string) bool { return setAt(t.node, strings.Split(path, ".")) }
+func (t Template) Sets(path string) bool { return lookup(t.node, path) != nil }
 
-func setAt(node *yaml.Node, path []string) bool {
+// lookup returns the value at a path of groups, or nil if it is missing or null.
+func lookup(node *yaml.Node, path string) *yaml.Node {
+	name, rest, deeper := strings.Cut(path, ".")
 	for i := 0; i+1 < len(node.Content); i += 2 {
-		if node.Content[i].Value != path[0] || node.Content[i+1].Tag == "!!null" {
-			continue
+		switch value := node.Content[i+1]; {
+		case node.Content[i].Value != name || value.Tag == "!!null":
+		case deeper:
+			return lookup(value, rest)
+		default:
+			return value
 		}
-		return len(path) == 1 || setAt(node.Content[i+1], path[1:])
 	}
-	return false
+	return nil
 }
 
 // Sample returns a job file with sample values for the target's.
 func (t Template) Sample() ([]byte, error) {
-	values := map[string]string{}
-	for name, sample := range samples {
-		values["target."+name] = sample
-	}
-	fillPlaceholders(cloneNode(t.node), "", func(_ string, _ *yaml.Node, space, name string) string {
-		if space == "values" {
-			values["values."+name] = "x"
+	return t.fill(func(space, name string) string {
+		if space == "target" {
+			return samples[name]
 		}
-		return ""
-	})
-	return t.Fill(values, nil)
+		return "x"
+	}, nil)
 }

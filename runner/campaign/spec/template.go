@@ -119,8 +119,12 @@ func (t Template) ValueProblems(values map[string]string) config.Problems {
 
 // Fill is the job of a target, as a job file. set are keys that the campaign gives it, by their paths.
 func (t Template) Fill(values map[string]string, set map[string]any) ([]byte, error) {
+	return t.fill(func(space, name string) string { return values[space+"."+name] }, set)
+}
+
+func (t Template) fill(valueOf func(space, name string) string, set map[string]any) ([]byte, error) {
 	node := cloneNode(t.node)
-	fillPlaceholders(node, "", func(_ string, _ *yaml.Node, space, name string) string { return values[space+"."+name] })
+	fillPlaceholders(node, "", func(_ string, _ *yaml.Node, space, name string) string { return valueOf(space, name) })
 	for _, path := range slices.Sorted(maps.Keys(set)) {
 		var value yaml.Node
 		if err := value.Encode(set[path]); err != nil {
