@@ -101,9 +101,6 @@ func TestMistakesInAssignments(t *testing.T) {
 		{"limits.turns=5\n---\n6", "--set: limits.turns: the value holds a second document from here on; a job is one document"},
 		{"name=a\nb", "--set: name: must not contain blanks, control characters or any of ~^:?*[\\"},
 	} {
-		t.Run(c.assignment, func(t *testing.T) {
-			got := problemLines(t, jobFile(start), mustSet(t, c.assignment))
-			equal(t, "problems", []string{c.want}, got)
-		})
+		equal(t, c.assignment, []string{c.want}, problemLines(t, jobFile(start), mustSet(t, c.assignment)))
 	}
 }
