@@ -2,6 +2,7 @@ package config
 
 import (
 	"encoding"
+	"fmt"
 	"reflect"
 	"strconv"
 	"strings"
@@ -152,16 +153,17 @@ func (k *Key) readTag(tag reflect.StructTag, terms Terms) {
 	} else if values, has := tag.Lookup("values"); has {
 		k.Values = strings.Split(values, "|")
 	}
-	if least, most, has := strings.Cut(tag.Get("span"), ".."); has {
+	if span := tag.Get("span"); span != "" {
 		k.Span = &Span{Max: Unlimited}
-		k.Span.Min, _ = strconv.ParseInt(least, 10, 64)
-		if most != "" {
-			k.Span.Max, _ = strconv.ParseInt(most, 10, 64)
-		}
+		_, _ = fmt.Sscanf(span, "%d..%d", &k.Span.Min, &k.Span.Max) // without an end it is unlimited
 	}
+	flags := map[string]*bool{"required": &k.Required, "alone": &k.Alone, "nonempty": &k.NonEmpty, "scalars": &k.Scalars, "blank": &k.blank}
 	for flag := range strings.SplitSeq(tag.Get("config"), ",") {
-		if set := map[string]*bool{"required": &k.Required, "alone": &k.Alone, "nonempty": &k.NonEmpty, "scalars": &k.Scalars, "blank": &k.blank}[flag]; set != nil {
+		switch set := flags[flag]; {
+		case set != nil:
 			*set = true
+		case flag != "" && flag != "text" && flag != "list":
+			panic("unknown word in a config tag: " + flag)
 		}
 	}
 }

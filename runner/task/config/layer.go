@@ -1,6 +1,7 @@
 package config
 
 import (
+	"errors"
 	"slices"
 	"strings"
 )
@@ -80,14 +81,17 @@ func (f *Format) Set(assignments []string) (Layer, error) {
 	for _, assignment := range assignments {
 		key, value, found := strings.Cut(assignment, "=")
 		key = strings.TrimSpace(key)
+		var err error
 		switch k := f.Root.At(key); {
 		case !found || key == "":
-			problems = append(problems, Problem{File: layer.Name, Message: "must be key=value, such as limits.turns=50"})
+			key, err = "", errors.New("must be key=value, such as limits.turns=50")
 		case value == "" && k != nil && k.Shape != Text:
-			problems = append(problems, Problem{File: layer.Name, Key: key, Message: "has no value after the ="})
-		default:
-			layer.Values = append(layer.Values, Assignment{Key: key, Value: value, Origin: layer.Name})
+			err = errors.New("has no value after the =")
 		}
+		if err != nil {
+			problems = append(problems, Problem{File: layer.Name, Key: key, Message: err.Error()})
+		}
+		layer.Values = append(layer.Values, Assignment{Key: key, Value: value, Origin: layer.Name})
 	}
 	if len(problems) > 0 {
 		return Layer{}, problems
