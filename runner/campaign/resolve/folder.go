@@ -54,6 +54,7 @@ func (r Repositories) Survey(ctx context.Context, questions []forge.Question) ([
 	return found, nil
 }
 
+// survey reads the branch of a question, or the one that HEAD names. A repository that is missing is a zero Finding.
 func (r Repositories) survey(ctx context.Context, q forge.Question) (forge.Finding, error) {
 	path := r.Path(q.Repository)
 	if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
