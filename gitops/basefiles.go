@@ -21,7 +21,7 @@ import (
 // ReadBase returns a file of the base commit. It returns fs.ErrNotExist for anything but a file,
 // and a *TooLargeError above limit bytes.
 func (c *Checkout) ReadBase(path string, limit int64) ([]byte, error) {
-	return c.fileIn(c.base.Tree, "the base commit", path, limit)
+	return c.ReadFile(c.base.Tree, path, limit)
 }
 
 // HasBase reports whether the base commit has something at a path. It does not follow links: it
@@ -39,19 +39,22 @@ func (c *Checkout) HasBase(name string) (bool, error) {
 	return false, nil
 }
 
-// FileIn reads a file of a tree, as ReadBase does.
-func (c *Checkout) FileIn(tree Tree, path string, limit int64) ([]byte, error) {
-	return c.fileIn(tree, "a tree", path, limit)
+// describeTree names a tree in errors.
+func (c *Checkout) describeTree(tree Tree) string {
+	if tree == c.base.Tree {
+		return "the base commit"
+	}
+	return "tree " + string(tree)
 }
 
-// fileIn reads a file of a tree. name is the tree's name in errors.
-func (c *Checkout) fileIn(tree Tree, name, path string, limit int64) ([]byte, error) {
+// ReadFile is ReadBase of any tree.
+func (c *Checkout) ReadFile(tree Tree, path string, limit int64) ([]byte, error) {
 	e, err := c.objects.Find(tree.hash(), path)
 	if err != nil {
-		return nil, fmt.Errorf("read %q of %s: %w", path, name, err)
+		return nil, fmt.Errorf("read %q of %s: %w", path, c.describeTree(tree), err)
 	}
 	if e.Mode != index.Regular && e.Mode != index.Executable {
-		return nil, fmt.Errorf("read %q of %s: %w", path, name, fs.ErrNotExist)
+		return nil, fmt.Errorf("read %q of %s: %w", path, c.describeTree(tree), fs.ErrNotExist)
 	}
 	data, err := c.objects.BlobBytes(e.ID, limit)
 	if large, ok := errors.AsType[*objects.TooLargeError](err); ok {
@@ -59,7 +62,7 @@ func (c *Checkout) fileIn(tree Tree, name, path string, limit int64) ([]byte, er
 		return nil, large
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read %q of %s: %w", path, name, err)
+		return nil, fmt.Errorf("read %q of %s: %w", path, c.describeTree(tree), err)
 	}
 	return data, nil
 }
@@ -83,10 +86,13 @@ type BaseEntry struct {
 }
 
 // BaseEntry returns the entry of the base commit at a path. It follows no links.
-func (c *Checkout) BaseEntry(name string) (BaseEntry, error) {
-	e, err := c.objects.Find(c.base.Tree.hash(), name)
+func (c *Checkout) BaseEntry(name string) (BaseEntry, error) { return c.EntryIn(c.base.Tree, name) }
+
+// EntryIn is BaseEntry of any tree.
+func (c *Checkout) EntryIn(tree Tree, name string) (BaseEntry, error) {
+	e, err := c.objects.Find(tree.hash(), name)
 	if err != nil {
-		return BaseEntry{}, fmt.Errorf("look for %q in the base commit: %w", name, err)
+		return BaseEntry{}, fmt.Errorf("look for %q in %s: %w", name, c.describeTree(tree), err)
 	}
 	entry := BaseEntry{Name: path.Base(name), Kind: kindOf(e)}
 	if entry.Kind != BaseLink {
@@ -94,7 +100,7 @@ func (c *Checkout) BaseEntry(name string) (BaseEntry, error) {
 	}
 	target, err := c.objects.BlobBytes(e.ID, maxTarget)
 	if err != nil && !errors.As(err, new(*objects.TooLargeError)) {
-		return BaseEntry{}, fmt.Errorf("read the link %q of the base commit: %w", name, err)
+		return BaseEntry{}, fmt.Errorf("read the link %q of %s: %w", name, c.describeTree(tree), err)
 	}
 	entry.Target = string(target)
 	return entry, nil
@@ -115,20 +121,24 @@ func kindOf(e objects.Entry) BaseKind {
 // BaseEntries lists a folder of the base commit in git's order, without the targets of links. "" is
 // the root. A missing folder is empty.
 func (c *Checkout) BaseEntries(folder string) ([]BaseEntry, error) {
-	tree := c.base.Tree.hash()
+	return c.entriesIn(c.base.Tree, folder)
+}
+
+func (c *Checkout) entriesIn(tree Tree, folder string) ([]BaseEntry, error) {
+	id := tree.hash()
 	if folder != "" {
-		e, err := c.objects.Find(tree, folder)
+		e, err := c.objects.Find(id, folder)
 		if err != nil {
-			return nil, fmt.Errorf("list %q of the base commit: %w", folder, err)
+			return nil, fmt.Errorf("list %q of %s: %w", folder, c.describeTree(tree), err)
 		}
 		if !e.IsTree() {
 			return nil, nil
 		}
-		tree = e.ID
+		id = e.ID
 	}
-	found, err := c.objects.Tree(tree)
+	found, err := c.objects.Tree(id)
 	if err != nil {
-		return nil, fmt.Errorf("list %q of the base commit: %w", folder, err)
+		return nil, fmt.Errorf("list %q of %s: %w", folder, c.describeTree(tree), err)
 	}
 	entries := make([]BaseEntry, len(found))
 	for i, e := range found {
@@ -139,8 +149,11 @@ func (c *Checkout) BaseEntries(folder string) ([]BaseEntry, error) {
 
 // BaseFiles lists the names of the files in a folder of the base commit, in git's order. "" is the
 // root. A missing folder is empty.
-func (c *Checkout) BaseFiles(folder string) ([]string, error) {
-	entries, err := c.BaseEntries(folder)
+func (c *Checkout) BaseFiles(folder string) ([]string, error) { return c.FilesIn(c.base.Tree, folder) }
+
+// FilesIn is BaseFiles of any tree.
+func (c *Checkout) FilesIn(tree Tree, folder string) ([]string, error) {
+	entries, err := c.entriesIn(tree, folder)
 	var names []string
 	for _, e := range entries {
 		if e.Kind == BaseFile {

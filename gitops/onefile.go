@@ -10,32 +10,6 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/internal/objects"
 )
 
-// ReadFile is ReadBase of another tree.
-func (c *Checkout) ReadFile(tree Tree, path string, limit int64) ([]byte, error) {
-	data, err := c.withBase(tree).ReadBase(path, limit)
-	if err != nil {
-		return nil, fmt.Errorf("tree %s: %w", tree, err)
-	}
-	return data, nil
-}
-
-// EntryIn is BaseEntry of another tree.
-func (c *Checkout) EntryIn(tree Tree, path string) (BaseEntry, error) {
-	return c.withBase(tree).BaseEntry(path)
-}
-
-// FilesIn is BaseFiles of another tree.
-func (c *Checkout) FilesIn(tree Tree, folder string) ([]string, error) {
-	return c.withBase(tree).BaseFiles(folder)
-}
-
-// withBase returns a copy of c with another base tree.
-func (c *Checkout) withBase(tree Tree) *Checkout {
-	of := *c
-	of.base.Tree = tree
-	return &of
-}
-
 // IDAt returns the id of a tree's entry at a path, or "".
 func (c *Checkout) IDAt(tree Tree, path string) (string, error) {
 	e, err := c.objects.Find(tree.hash(), path)
@@ -46,15 +20,6 @@ func (c *Checkout) IDAt(tree Tree, path string) (string, error) {
 		return "", nil
 	}
 	return e.ID.String(), nil
-}
-
-// IsFolder says whether a tree has a folder at a path.
-func (c *Checkout) IsFolder(tree Tree, path string) (bool, error) {
-	e, err := c.objects.Find(tree.hash(), path)
-	if err != nil {
-		return false, fmt.Errorf("find %q in tree %s: %w", path, tree, err)
-	}
-	return kindOf(e) == BaseFolder, nil
 }
 
 // WithFile returns a change set with new content for a file. It keeps the executable bit. The work

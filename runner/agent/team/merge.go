@@ -250,7 +250,7 @@ func (m *member) describeConflict(c *child, whole gitops.Tree, conflict *gitops.
 // saveConflicting saves a child's file for the agent and returns its path; "" on failure.
 func (m *member) saveConflicting(c *child, whole gitops.Tree, name string) string {
 	o := m.team.options
-	content, err := o.Workspace.Checkout().FileIn(whole, name, maxConflictBytes)
+	content, err := o.Workspace.Checkout().ReadFile(whole, name, maxConflictBytes)
 	if err != nil {
 		return ""
 	}

@@ -52,7 +52,8 @@ func isFree(in *gitops.Checkout, tree gitops.Tree, name string) (bool, error) {
 	if id, err = in.IDAt(tree, folder); err != nil || id == "" {
 		return err == nil, err
 	}
-	return in.IsFolder(tree, folder)
+	entry, err := in.EntryIn(tree, folder)
+	return entry.Kind == gitops.BaseFolder, err
 }
 
 // LostLesson is a lesson without its evidence.
