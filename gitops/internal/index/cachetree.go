@@ -41,6 +41,8 @@ func (f *File) CachedTree() CachedTree {
 
 const deepest = 4096 // folders within folders that a path of 4096 bytes can name
 
+// parseCachedTree decodes a folder of the TREE extension with its subfolders. It returns the bytes
+// behind it, and false for malformed bytes.
 func parseCachedTree(b []byte, depth int) (CachedTree, []byte, bool) {
 	name, rest, ok := bytes.Cut(b, []byte{0})
 	if !ok || depth > deepest {
@@ -71,6 +73,7 @@ func parseCachedTree(b []byte, depth int) (CachedTree, []byte, bool) {
 	return t, rest, true
 }
 
+// cutNumber parses the decimal number before the byte end. It returns the bytes behind end.
 func cutNumber(b []byte, end byte) (int, []byte, bool) {
 	digits, rest, ok := bytes.Cut(b, []byte{end})
 	if !ok {
@@ -94,7 +97,8 @@ func (t *CachedTree) forget(path string) {
 	}
 }
 
-func (t *CachedTree) append(b []byte) []byte {
+// appendTo appends the folder as the TREE extension stores it.
+func (t *CachedTree) appendTo(b []byte) []byte {
 	b = append(b, t.Name...)
 	b = append(b, 0)
 	b = strconv.AppendInt(b, int64(t.entries), 10)
@@ -105,12 +109,12 @@ func (t *CachedTree) append(b []byte) []byte {
 		b = append(b, t.ID[:]...)
 	}
 	for i := range t.Folders {
-		b = t.Folders[i].append(b)
+		b = t.Folders[i].appendTo(b)
 	}
 	return b
 }
 
-// cacheAfter is the TREE extension of f after updates, nil when f has none.
+// cacheAfter returns the TREE extension after updates, or nil if f has no valid one.
 func (f *File) cacheAfter(updates []Update) []byte {
 	t, rest, ok := parseCachedTree(f.cache, 0)
 	if !ok || len(rest) > 0 {
@@ -121,7 +125,7 @@ func (f *File) cacheAfter(updates []Update) []byte {
 			t.forget(u.Path)
 		}
 	}
-	return t.append(nil)
+	return t.appendTo(nil)
 }
 
 // keepsContent reports whether an update only changes stat data.

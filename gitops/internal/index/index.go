@@ -28,7 +28,7 @@ const (
 	Gitlink    uint32 = 0o160000
 )
 
-// errMalformed is wrapped by Parse for anything but an index.
+// errMalformed is wrapped by errors about anything but an index.
 var errMalformed = errors.New("malformed index")
 
 // Stat is the index's metadata of a file, to avoid rereading unchanged ones. Numbers are cut to 32
@@ -113,7 +113,7 @@ func Read(path string) (*File, error) {
 	return f, nil
 }
 
-// parse takes the bytes of an index file; they must not be changed afterwards.
+// parse decodes the bytes of an index file. The File keeps them, so do not modify them afterwards.
 // The checksum at the end is not verified: git writes none with index.skipHash,
 // and every offset is checked instead.
 func parse(data []byte) (*File, error) {
@@ -141,6 +141,7 @@ func parse(data []byte) (*File, error) {
 	return f, nil
 }
 
+// locateEntries finds where each of count entries starts. It returns the offset behind the last one.
 func (f *File) locateEntries(count int) (int, error) {
 	f.offsets = make([]uint32, count)
 	if f.version == 4 {
@@ -162,8 +163,10 @@ func (f *File) locateEntries(count int) (int, error) {
 	return at, nil
 }
 
+// endOfEntry returns the offset behind entry i, which starts at the offset at. limit is the end of the
+// data without the checksum. Entries before version 4 are padded to 8 bytes.
 func (f *File) endOfEntry(i, at, limit int) (int, error) {
-	name := at + f.nameAt(at)
+	name := at + f.pathOffset(at)
 	if name > limit {
 		return 0, fmt.Errorf("%w: entry %d is cut", errMalformed, i)
 	}
@@ -183,8 +186,8 @@ func (f *File) endOfEntry(i, at, limit int) (int, error) {
 
 const maxNames = 1 << 30 // bytes that the paths of version 4 may unfold to
 
-// expandName appends the whole path of version 4's entry i, stored as a cut of the previous path
-// and a suffix, to names.
+// expandName appends the path of entry i to names. Version 4 stores a path as a number of bytes to cut
+// from the end of the previous path, and a suffix. expandName returns the offset behind the suffix.
 func (f *File) expandName(i, at, limit int) (int, error) {
 	drop, n := decodeVarint(f.data[at:limit])
 	length := bytes.IndexByte(f.data[at+n:limit], 0)
@@ -224,13 +227,15 @@ func decodeVarint(b []byte) (value uint64, n int) {
 	return 0, 0
 }
 
-func (f *File) nameAt(at int) int {
+// pathOffset returns where the path is within the entry at an offset. A second flag word moves it.
+func (f *File) pathOffset(at int) int {
 	if binary.BigEndian.Uint16(f.data[at+flagsAt:])&flagExtended != 0 {
 		return fixedSize + 2
 	}
 	return fixedSize
 }
 
+// readExtensions notes the known extensions from an offset on, and skips the others.
 func (f *File) readExtensions(at int) error {
 	limit := len(f.data) - 20
 	for at+8 <= limit {
@@ -271,7 +276,7 @@ func (f *File) Path(i int) []byte {
 		return f.names[start:f.nameEnds[i]]
 	}
 	at := int(f.offsets[i])
-	name := f.data[at+f.nameAt(at):]
+	name := f.data[at+f.pathOffset(at):]
 	if n := int(binary.BigEndian.Uint16(f.data[at+flagsAt:]) & flagNameLen); n < flagNameLen {
 		return name[:n]
 	}
@@ -327,7 +332,7 @@ func (f *File) Folder(prefix string, lo, hi int) (first, end int) {
 	return first, end
 }
 
-// Tracks says whether path or something below it is among the entries.
+// Tracks reports whether the index has path, or entries below it.
 func (f *File) Tracks(path string) bool {
 	if _, is := f.Search(path); is {
 		return true

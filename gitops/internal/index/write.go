@@ -23,8 +23,8 @@ type Update struct {
 func Write(w io.Writer, f *File, updates []Update) error {
 	slices.SortFunc(updates, func(a, b Update) int { return strings.Compare(a.Path, b.Path) })
 	sum := sha1.New()
-	enc := newEncoder(io.MultiWriter(w, sum), f.version, count(f, updates))
-	merge(f, updates, enc.entry)
+	enc := newEncoder(io.MultiWriter(w, sum), f.version, countAfter(f, updates))
+	merge(f, updates, enc.writeEntry)
 	if cache := f.cacheAfter(updates); cache != nil {
 		_, _ = enc.Write(binary.BigEndian.AppendUint32([]byte("TREE"), uint32(len(cache))))
 		_, _ = enc.Write(cache)
@@ -77,7 +77,8 @@ func merge(f *File, updates []Update, emit func(Entry)) {
 	}
 }
 
-func count(f *File, updates []Update) uint32 {
+// countAfter returns the number of entries after updates.
+func countAfter(f *File, updates []Update) uint32 {
 	n := f.Len()
 	for _, u := range updates {
 		at, found := f.Search(u.Path)
@@ -96,7 +97,7 @@ func count(f *File, updates []Update) uint32 {
 type encoder struct {
 	*bufio.Writer
 	version uint32
-	before  string // path
+	before  string // path of the entry before
 }
 
 func newEncoder(w io.Writer, version, entries uint32) *encoder {
@@ -109,7 +110,8 @@ func newEncoder(w io.Writer, version, entries uint32) *encoder {
 	return e
 }
 
-func (e *encoder) entry(entry Entry) {
+// writeEntry writes an entry. Entries must come in the order of their paths.
+func (e *encoder) writeEntry(entry Entry) {
 	b := e.AvailableBuffer()
 	s := entry.Stat
 	for _, word := range [...]uint32{
@@ -118,9 +120,9 @@ func (e *encoder) entry(entry Entry) {
 		b = binary.BigEndian.AppendUint32(b, word)
 	}
 	b = append(b, entry.ID[:]...)
-	b = appendFlags(b, entry)
+	b = appendFlagWords(b, entry)
 	if e.version == 4 {
-		b = e.appendCompressed(b, entry.Path)
+		b = e.appendCompressedPath(b, entry.Path)
 	} else {
 		b = append(b, entry.Path...)
 		b = append(b, make([]byte, (len(b)+8)&^7-len(b))...)
@@ -128,7 +130,9 @@ func (e *encoder) entry(entry Entry) {
 	_, _ = e.Write(b)
 }
 
-func appendFlags(b []byte, entry Entry) []byte {
+// appendFlagWords appends an entry's flags, as the file stores them: one 16-bit word, and a second one
+// if the entry is marked skip-worktree or intent-to-add.
+func appendFlagWords(b []byte, entry Entry) []byte {
 	flags := uint16(min(len(entry.Path), flagNameLen)) | uint16(entry.Stage)<<12
 	if entry.AssumeValid {
 		flags |= flagAssumeValid
@@ -147,7 +151,9 @@ func appendFlags(b []byte, entry Entry) []byte {
 	return binary.BigEndian.AppendUint16(b, extended)
 }
 
-func (e *encoder) appendCompressed(b []byte, path string) []byte {
+// appendCompressedPath appends a path as version 4 stores it: how many bytes to cut from the end of the
+// previous path, and what follows instead.
+func (e *encoder) appendCompressedPath(b []byte, path string) []byte {
 	common := 0
 	for common < len(path) && common < len(e.before) && path[common] == e.before[common] {
 		common++
@@ -158,6 +164,7 @@ func (e *encoder) appendCompressed(b []byte, path string) []byte {
 	return append(b, 0)
 }
 
+// appendVarint is the reverse of decodeVarint.
 func appendVarint(b []byte, value uint64) []byte {
 	var groups [10]byte
 	at := len(groups) - 1

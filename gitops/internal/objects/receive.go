@@ -41,6 +41,8 @@ func (s *Store) Receive(ctx context.Context, r io.Reader, base, tree plumbing.Ha
 	return errors.Join(s.receive(ctx, incoming, r, base, tree), incoming.Close())
 }
 
+// receive unpacks the pack into incoming and checks it there. It copies the objects to s only if the
+// pack has all of the tree's new objects and no other.
 func (s *Store) receive(ctx context.Context, incoming *Store, r io.Reader, base, tree plumbing.Hash) error {
 	objects, err := incoming.unpack(ctx, r)
 	if err != nil {
@@ -48,9 +50,9 @@ func (s *Store) receive(ctx context.Context, incoming *Store, r io.Reader, base,
 	}
 	check := packCheck{
 		base: s, incoming: incoming, objects: objects,
-		used: map[plumbing.Hash]bool{}, checked: map[[2]plumbing.Hash]extent{},
+		used: map[plumbing.Hash]bool{}, checked: map[[2]plumbing.Hash]unfoldedSize{},
 	}
-	if _, err := check.folder(ctx, base, tree, ""); err != nil {
+	if _, err := check.checkFolder(ctx, base, tree, ""); err != nil {
 		return err
 	}
 	for id := range objects {
@@ -61,13 +63,14 @@ func (s *Store) receive(ctx context.Context, incoming *Store, r io.Reader, base,
 	return incoming.CopyTo(s, slices.Collect(maps.Keys(objects)))
 }
 
-type packed struct {
+// packedObject is an unpacked object of a pack.
+type packedObject struct {
 	kind plumbing.ObjectType
 	size int64
 }
 
 // unpack stores the objects of a pack and returns their kinds and sizes by id.
-func (s *Store) unpack(ctx context.Context, r io.Reader) (map[plumbing.Hash]packed, error) {
+func (s *Store) unpack(ctx context.Context, r io.Reader) (map[plumbing.Hash]packedObject, error) {
 	scanner := packfile.NewScanner(struct{ io.Reader }{r})
 	_, count, err := scanner.Header()
 	if err != nil {
@@ -76,7 +79,7 @@ func (s *Store) unpack(ctx context.Context, r io.Reader) (map[plumbing.Hash]pack
 	if count > packObjects {
 		return nil, &PackError{Reason: fmt.Sprintf("it has %d objects, more than %d", count, packObjects)}
 	}
-	objects := map[plumbing.Hash]packed{}
+	objects := map[plumbing.Hash]packedObject{}
 	left := int64(packBytes)
 	for range count {
 		if ctx.Err() != nil {
@@ -100,7 +103,8 @@ func (s *Store) unpack(ctx context.Context, r io.Reader) (map[plumbing.Hash]pack
 
 func malformed(err error) error { return &PackError{Reason: err.Error()} }
 
-func (s *Store) unpackOne(scanner *packfile.Scanner, left int64) (id plumbing.Hash, object packed, err error) {
+// unpackOne stores the next object of a pack. left is how many bytes the rest of the pack may unpack to.
+func (s *Store) unpackOne(scanner *packfile.Scanner, left int64) (id plumbing.Hash, object packedObject, err error) {
 	header, err := scanner.NextObjectHeader()
 	if err != nil {
 		return id, object, malformed(err)
@@ -120,7 +124,7 @@ func (s *Store) unpackOne(scanner *packfile.Scanner, left int64) (id plumbing.Ha
 	if err = errors.Join(err, content.Close()); err != nil {
 		return id, object, malformed(err)
 	}
-	return id, packed{header.Type, header.Length}, nil
+	return id, packedObject{header.Type, header.Length}, nil
 }
 
 // packCheck compares a pack's tree with the base by place: differences must be in the pack, equal
@@ -128,47 +132,49 @@ func (s *Store) unpackOne(scanner *packfile.Scanner, left int64) (id plumbing.Ha
 // may unfold into a huge tree.
 type packCheck struct {
 	base, incoming *Store
-	objects        map[plumbing.Hash]packed
+	objects        map[plumbing.Hash]packedObject
 	used           map[plumbing.Hash]bool
-	checked        map[[2]plumbing.Hash]extent // by base and tree
+	checked        map[[2]plumbing.Hash]unfoldedSize // by base and tree
 }
 
-// extent is how large a folder is, with all below; of a file only its bytes count.
-type extent struct {
+// unfoldedSize is the size of a folder with everything below it. A file has bytes only.
+type unfoldedSize struct {
 	entries, depth int
 	bytes          int64
 }
 
-func (p *packCheck) folder(ctx context.Context, base, tree plumbing.Hash, prefix string) (extent, error) {
+// checkFolder checks the folder tree where the base has the folder base. It returns the size of the
+// differing part: zero if both are equal.
+func (p *packCheck) checkFolder(ctx context.Context, base, tree plumbing.Hash, prefix string) (unfoldedSize, error) {
 	if ctx.Err() != nil {
-		return extent{}, context.Cause(ctx)
+		return unfoldedSize{}, context.Cause(ctx)
 	}
 	if base == tree {
-		return extent{}, nil
+		return unfoldedSize{}, nil
 	}
 	if known, ok := p.checked[[2]plumbing.Hash{base, tree}]; ok {
 		return known, nil
 	}
 	if strings.Count(prefix, "/") > packDepth {
-		return extent{}, tooDeep()
+		return unfoldedSize{}, tooDeep()
 	}
-	entries, err := p.entries(tree, prefix)
+	entries, err := p.readEntries(tree, prefix)
 	if err != nil {
-		return extent{}, err
+		return unfoldedSize{}, err
 	}
 	old, err := p.base.Tree(base)
 	if err != nil {
-		return extent{}, err
+		return unfoldedSize{}, err
 	}
-	size, err := p.children(ctx, old, entries, prefix)
+	size, err := p.checkEntries(ctx, old, entries, prefix)
 	p.checked[[2]plumbing.Hash{base, tree}] = size
 	return size, err
 }
 
 func tooDeep() error { return &PackError{Reason: "its folders are nested too deep"} }
 
-// entries returns a tree's entries, required in the pack.
-func (p *packCheck) entries(tree plumbing.Hash, prefix string) ([]Entry, error) {
+// readEntries returns the entries of a tree. The pack must contain the tree.
+func (p *packCheck) readEntries(tree plumbing.Hash, prefix string) ([]Entry, error) {
 	if p.objects[tree].kind != plumbing.TreeObject {
 		return nil, &PackError{Reason: fmt.Sprintf("the tree of %q is missing", prefix)}
 	}
@@ -180,47 +186,50 @@ func (p *packCheck) entries(tree plumbing.Hash, prefix string) ([]Entry, error) 
 	return entries, validTree(tree, entries, prefix)
 }
 
-func (p *packCheck) children(ctx context.Context, old, entries []Entry, prefix string) (extent, error) {
+// checkEntries checks the entries of a folder against the base's, and adds up their sizes.
+func (p *packCheck) checkEntries(ctx context.Context, old, entries []Entry, prefix string) (unfoldedSize, error) {
 	byName := make(map[string]Entry, len(old))
 	for _, e := range old {
 		byName[e.Name] = e
 	}
-	size := extent{entries: len(entries)}
+	size := unfoldedSize{entries: len(entries)}
 	for _, e := range entries {
-		below, err := p.entry(ctx, byName[e.Name], e, prefix)
+		below, err := p.checkEntry(ctx, byName[e.Name], e, prefix)
 		if err != nil {
-			return extent{}, err
+			return unfoldedSize{}, err
 		}
 		size.entries += below.entries
 		size.bytes += below.bytes
 		size.depth = max(size.depth, below.depth+1)
 		if size.entries > packEntries || size.bytes > packUnfolds {
-			return extent{}, &PackError{Reason: "its tree has too many files, or too large ones"}
+			return unfoldedSize{}, &PackError{Reason: "its tree has too many files, or too large ones"}
 		}
 		if size.depth > packDepth {
-			return extent{}, tooDeep()
+			return unfoldedSize{}, tooDeep()
 		}
 	}
 	return size, nil
 }
 
-func (p *packCheck) entry(ctx context.Context, old, e Entry, prefix string) (extent, error) {
+// checkEntry checks that the pack has the content of an entry, unless the base's entry old is equal.
+// A submodule has no content.
+func (p *packCheck) checkEntry(ctx context.Context, old, e Entry, prefix string) (unfoldedSize, error) {
 	if e.IsTree() {
 		base := plumbing.ZeroHash
 		if old.IsTree() {
 			base = old.ID
 		}
-		return p.folder(ctx, base, e.ID, prefix+e.Name+"/")
+		return p.checkFolder(ctx, base, e.ID, prefix+e.Name+"/")
 	}
 	if e.ID == old.ID && !old.IsTree() || e.Mode == index.Gitlink {
-		return extent{}, nil
+		return unfoldedSize{}, nil
 	}
 	blob := p.objects[e.ID]
 	if blob.kind != plumbing.BlobObject {
-		return extent{}, &PackError{Reason: fmt.Sprintf("the content of %q is missing", prefix+e.Name)}
+		return unfoldedSize{}, &PackError{Reason: fmt.Sprintf("the content of %q is missing", prefix+e.Name)}
 	}
 	p.used[e.ID] = true
-	return extent{bytes: blob.size}, nil
+	return unfoldedSize{bytes: blob.size}, nil
 }
 
 // validTree checks order, names and modes like git fsck.

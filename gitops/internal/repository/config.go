@@ -28,7 +28,7 @@ type Settings struct {
 	promisor      string            // name of a remote that objects are fetched from on demand
 	own           map[string]bool   // keys of filters in the repository's own configuration
 	hooked        bool              // core.hooksPath is set
-	shown         []variable        // of remotes, branches and submodules, that a tree of commands has too
+	forCommands   []variable        // settings of remotes, branches and submodules that commands get too
 	remotes       map[string]bool   // those that have an address
 	pushRemotes   map[string]string // by branches; that of "" is remote.pushDefault
 	rewrites      bool              // git makes other addresses of some
@@ -130,12 +130,12 @@ func (l Layout) config(ctx context.Context, git program.Program, home string, ar
 	if err != nil && program.ExitStatus(err) != 1 {
 		return nil, fmt.Errorf("read git's configuration: %w", err)
 	}
-	return l.listed(out, home)
+	return l.parseConfig(out, home)
 }
 
-// listed parses the output of git config -z --show-scope --show-origin: scope, file and variable in
-// turn.
-func (l Layout) listed(out []byte, home string) ([]variable, error) {
+// parseConfig parses the output of git config -z --show-scope --show-origin: scope, file and variable in
+// turn. It refuses files and includes that commands in the checkout could change.
+func (l Layout) parseConfig(out []byte, home string) ([]variable, error) {
 	items := bytes.Split(bytes.TrimSuffix(out, []byte{0}), []byte{0})
 	vars, from := make([]variable, 0, len(items)/3), ""
 	var err error
@@ -177,6 +177,7 @@ func (l Layout) configOutside(path string) error {
 // Required reports whether git fails with a failing driver.
 func (d FilterDriver) Required() bool { return isTrue(d["required"]) }
 
+// newSettings applies variables in their order. home replaces "~" in paths.
 func newSettings(vars []variable, home string) Settings {
 	s := Settings{
 		extensions: map[string]string{}, own: map[string]bool{}, remotes: map[string]bool{}, pushRemotes: map[string]string{},
@@ -184,7 +185,7 @@ func newSettings(vars []variable, home string) Settings {
 		Filters: map[string]FilterDriver{},
 	}
 	for _, v := range vars {
-		s.take(v)
+		s.set(v)
 	}
 	s.excludesFile = expandHome(s.excludesFile, home)
 	s.attributes = expandHome(s.attributes, home)
@@ -198,43 +199,50 @@ func (s *Settings) useDefaultRules(getenv func(string) string) {
 	s.attributes = cmp.Or(s.attributes, filepath.Join(dir, "attributes"))
 }
 
-func (s *Settings) take(v variable) {
+// splitKey splits SECTION.SUBSECTION.NAME. The subsection is "" if missing, and may contain dots.
+func (v variable) splitKey() (section, subsection, name string) {
 	section, rest, _ := strings.Cut(v.key, ".")
 	dot := strings.LastIndexByte(rest, '.')
-	middle, name := rest[:max(dot, 0)], rest[dot+1:]
+	return section, rest[:max(dot, 0)], rest[dot+1:]
+}
+
+// set applies a variable. Later variables win, except for the first address of origin.
+func (s *Settings) set(v variable) {
+	section, subsection, name := v.splitKey()
 	switch section {
 	case "core":
-		s.takeCore(name, v)
+		s.setCore(name, v)
 	case "extensions":
 		s.extensions[name] = strings.ToLower(v.value)
 	case "index":
 		s.sparse = s.sparse || name == "sparse" && v.bool()
 	case "filter":
-		s.takeFilter(middle, name, v)
+		s.setFilter(subsection, name, v)
 	case "remote":
-		s.takeRemote(middle, name, v)
-		s.takeShown(name, v)
+		s.setRemote(subsection, name, v)
+		s.keepForCommands(name, v)
 	case "branch":
 		if name == "pushremote" {
-			s.pushRemotes[middle] = v.value
+			s.pushRemotes[subsection] = v.value
 		}
-		s.takeShown(name, v)
+		s.keepForCommands(name, v)
 	case "url":
 		s.rewrites = s.rewrites || name == "insteadof"
 	case "submodule":
-		s.takeShown(name, v)
+		s.keepForCommands(name, v)
 	}
 }
 
-func (s *Settings) takeCore(name string, v variable) {
-	truth := map[string]*bool{
+// setCore applies a variable of the section core.
+func (s *Settings) setCore(name string, v variable) {
+	flag := map[string]*bool{
 		"bare": &s.bare, "sparsecheckout": &s.sparse, "filemode": &s.FileMode, "symlinks": &s.Symlinks,
 		"ignorecase": &s.IgnoreCase, "precomposeunicode": &s.Precompose, "trustctime": &s.TrustCtime,
 	}[name]
 	text := map[string]*string{"worktree": &s.worktree, "excludesfile": &s.excludesFile, "attributesfile": &s.attributes}[name]
 	switch {
-	case truth != nil:
-		*truth = v.bool()
+	case flag != nil:
+		*flag = v.bool()
 	case text != nil:
 		*text = v.value
 	case name == "hookspath":
@@ -252,19 +260,16 @@ func (s *Settings) takeCore(name string, v variable) {
 	}
 }
 
-func (s *Settings) takeFilter(driver, name string, v variable) {
+// setFilter applies an option of a filter driver. It notes options of the repository's own configuration.
+func (s *Settings) setFilter(driver, name string, v variable) {
 	if s.Filters[driver] == nil {
 		s.Filters[driver] = FilterDriver{}
 	}
-	value := v.value
-	if !v.valued {
-		value = "true"
-	}
-	s.Filters[driver][name] = value
+	s.Filters[driver][name] = v.text()
 	s.own[v.key] = s.own[v.key] || v.own
 }
 
-func (s *Settings) takeRemote(remote, name string, v variable) {
+func (s *Settings) setRemote(remote, name string, v variable) {
 	switch name {
 	case "url", "pushurl":
 		s.remotes[remote] = true
@@ -361,6 +366,14 @@ func (s *Settings) SameName(name string) string {
 	return name
 }
 
+// text is the value, or "true" for a bare name.
+func (v variable) text() string {
+	if !v.valued {
+		return "true"
+	}
+	return v.value
+}
+
 // bool reads a bare name as true.
 func (v variable) bool() bool { return !v.valued || isTrue(v.value) }
 
@@ -389,8 +402,8 @@ func expandHome(path, home string) string {
 	return path
 }
 
-// withoutCredentials takes user and password out of a URL. An address of the
-// form user@host:path holds no secret and stays.
+// withoutCredentials removes user, password, query and fragment from a URL, except for the user of ssh.
+// Other addresses, such as user@host:path, hold no secret and stay.
 func withoutCredentials(address string) string {
 	scheme, rest, ok := strings.Cut(address, "://")
 	if !ok {
@@ -422,7 +435,7 @@ func (s *Settings) supported(l Layout) error {
 			Feature: fmt.Sprintf("a partial clone (objects are fetched from %q on demand)", s.promisor),
 			Remedy:  "make a full or a shallow clone (in actions/checkout: no `filter`)",
 		}
-	case s.worktree != "" && absolute(l.GitDir, s.worktree) != l.Root && resolved(absolute(l.GitDir, s.worktree)) != l.Root:
+	case s.worktree != "" && absolute(l.GitDir, s.worktree) != l.Root && realPath(absolute(l.GitDir, s.worktree)) != l.Root:
 		return &UnsupportedError{
 			Feature: "core.worktree naming another folder", Remedy: "run in the folder that core.worktree names, or unset it",
 		}
@@ -462,7 +475,7 @@ func (s *Settings) extensionsSupported() error {
 			continue
 		}
 		if s.formatVersion == 0 && name != "compatobjectformat" {
-			continue // git does not look at it either
+			continue // git ignores it
 		}
 		return &UnsupportedError{
 			Feature: "the repository extension " + name, Remedy: "clone the repository with the default format",
@@ -471,7 +484,8 @@ func (s *Settings) extensionsSupported() error {
 	return nil
 }
 
-func resolved(path string) string {
+// realPath resolves the symbolic links of a path, if it exists.
+func realPath(path string) string {
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		return real
 	}

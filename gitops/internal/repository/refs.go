@@ -177,6 +177,7 @@ func (r *Repository) DefaultBranch() string {
 	return branch
 }
 
+// BranchesAt returns the sorted names of the local branches at a commit.
 func (r *Repository) BranchesAt(sha string) ([]string, error) {
 	const prefix = "refs/heads/"
 	names := map[string]bool{}

@@ -2,6 +2,7 @@ package repository
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path"
@@ -25,11 +26,11 @@ type TreeFolder struct {
 // FillGitDir makes a git folder for commands. Its configuration has everything that decides
 // content, the repository's own filters, and remotes without credentials, but no hooks.
 func (r *Repository) FillGitDir(f TreeFolder) error {
-	config := r.encode(f.SeenAt, r.Settings.hooksAt(f.SeenAt)) + r.encodeFilters() + encodeRemotes(r.Settings.shown)
+	config := r.encode(f.SeenAt, r.Settings.hooksAt(f.SeenAt)) + r.encodeFilters() + encodeRemotes(r.Settings.forCommands)
 	if err := r.fillGitDir(f.Dir, config); err != nil {
 		return err
 	}
-	return exclude(filepath.Join(f.Dir, "info", "exclude"), f.Excluded)
+	return appendExcludes(filepath.Join(f.Dir, "info", "exclude"), f.Excluded)
 }
 
 // hooksAt returns core.hooksPath for a git folder, or "" for the default.
@@ -40,43 +41,42 @@ func (s *Settings) hooksAt(dir string) string {
 	return filepath.Join(dir, "hooks")
 }
 
-// takeShown keeps a setting of a remote, branch or submodule for commands.
-func (s *Settings) takeShown(name string, v variable) {
+// keepForCommands keeps a setting of a remote, branch or submodule for commands.
+func (s *Settings) keepForCommands(name string, v variable) {
 	switch name {
 	case "url", "pushurl":
 		v.value = withoutCredentials(v.value)
 	case "active":
-		if !v.valued {
-			v.value = "true"
-		}
+		v.value = v.text()
 	case "fetch", "tagopt", "remote", "merge":
 	default:
 		return
 	}
-	s.shown = append(s.shown, v)
+	s.forCommands = append(s.forCommands, v)
 }
 
-// encodeRemotes writes variables of the sections remote, branch and submodule.
+// encodeRemotes writes variables of the sections remote, branch and submodule, without those that have
+// no subsection.
 func encodeRemotes(vars []variable) string {
 	var b strings.Builder
 	last := ""
 	for _, v := range vars {
-		section, rest, _ := strings.Cut(v.key, ".")
-		dot := strings.LastIndexByte(rest, '.')
-		if dot < 0 {
+		section, subsection, name := v.splitKey()
+		if subsection == "" {
 			continue
 		}
-		if header := fmt.Sprintf("[%s %s]\n", section, quote(rest[:dot])); header != last {
+		if header := fmt.Sprintf("[%s %s]\n", section, quote(subsection)); header != last {
 			last = header
 			b.WriteString(header)
 		}
-		fmt.Fprintf(&b, "\t%s = %s\n", rest[dot+1:], quote(v.value))
+		fmt.Fprintf(&b, "\t%s = %s\n", name, quote(v.value))
 	}
 	return b.String()
 }
 
-// exclude adds paths to a file of ignore rules.
-func exclude(file string, paths []string) error {
+// appendExcludes appends a rule for each path to a file of ignore rules. The rules match the paths
+// literally, but for line breaks and final blanks, which rules cannot express.
+func appendExcludes(file string, paths []string) error {
 	if len(paths) == 0 {
 		return nil
 	}
@@ -95,10 +95,7 @@ func exclude(file string, paths []string) error {
 		return err
 	}
 	_, err = f.WriteString(b.String())
-	if end := f.Close(); err == nil {
-		err = end
-	}
-	return err
+	return errors.Join(err, f.Close())
 }
 
 // Module is a submodule's repository in the checkout's git folder.
@@ -117,6 +114,7 @@ const deepestModules = 20
 // without unusable ones.
 func (r *Repository) Modules() []Module { return r.modules }
 
+// modulesIn returns the usable submodule repositories below a folder of the git folder.
 func (r *Repository) modulesIn(ctx context.Context, folder string, depth int) (all []Module) {
 	entries, err := os.ReadDir(filepath.Join(r.GitDir, filepath.FromSlash(folder)))
 	if err != nil || depth > deepestModules {
@@ -131,7 +129,7 @@ func (r *Repository) modulesIn(ctx context.Context, folder string, depth int) (a
 			all = append(all, r.modulesIn(ctx, name, depth+1)...)
 			continue
 		}
-		if m, ok := r.module(ctx, name); ok {
+		if m, ok := r.readModule(ctx, name); ok {
 			all = append(all, m)
 		}
 		all = append(all, r.modulesIn(ctx, path.Join(name, "modules"), depth+1)...)
@@ -139,7 +137,9 @@ func (r *Repository) modulesIn(ctx context.Context, folder string, depth int) (a
 	return all
 }
 
-func (r *Repository) module(ctx context.Context, name string) (m Module, ok bool) {
+// readModule reads the submodule repository in a folder of the git folder. It returns false if the
+// submodule is not checked out, or if its configuration is unsupported.
+func (r *Repository) readModule(ctx context.Context, name string) (m Module, ok bool) {
 	dir := filepath.Join(r.GitDir, filepath.FromSlash(name))
 	m = Module{Name: name}
 	for _, file := range []string{"config", "config.worktree"} {
@@ -163,7 +163,7 @@ func (r *Repository) module(ctx context.Context, name string) (m Module, ok bool
 		return m, false
 	}
 	defer root.Close()
-	if r.NamedBy(root, path.Join(m.Path, ".git")) != dir { // it is not checked out
+	if checkedOut := r.NamedBy(root, path.Join(m.Path, ".git")) == dir; !checkedOut {
 		return m, false
 	}
 	m.Folders, err = ObjectFolders(dir)
@@ -202,7 +202,7 @@ func (r *Repository) FillModule(f TreeFolder, m Module) error {
 	if r.Settings.hooked || s.hooked {
 		fmt.Fprintf(&b, "\thooksPath = %s\n", quote(filepath.Join(seenAt, "hooks")))
 	}
-	b.WriteString("[gc]\n\tauto = 0\n" + encodeRemotes(s.shown))
+	b.WriteString("[gc]\n\tauto = 0\n" + encodeRemotes(s.forCommands))
 	if err := os.WriteFile(filepath.Join(to, "config"), []byte(b.String()), 0o600); err != nil {
 		return err
 	}

@@ -33,6 +33,8 @@ func (w *Worktree) Keep(ctx context.Context, paths []string, ix *index.File, dir
 // modules is the folder with the repositories of submodules.
 const modules = ".git/modules"
 
+// keep copies the untracked paths, then the files of submodules. From a layer it also copies what commands
+// may have changed in its git folder: the configuration, hooks and submodule repositories.
 func (w *Worktree) keep(ctx context.Context, paths []string, ix *index.File, dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
@@ -57,7 +59,7 @@ func (w *Worktree) keep(ctx context.Context, paths []string, ix *index.File, dir
 			return err
 		}
 	}
-	if !w.notCheckout {
+	if !w.inLayer {
 		return nil
 	}
 	for _, name := range []string{".git/config", ".git/hooks", modules} {
@@ -71,7 +73,7 @@ func (w *Worktree) keep(ctx context.Context, paths []string, ix *index.File, dir
 // leadsToModule says whether the .git of a submodule, or of one inside, is a file that names a repository in the
 // git folder of a layer.
 func (w *Worktree) leadsToModule(link string) bool {
-	if !w.notCheckout {
+	if !w.inLayer {
 		return false
 	}
 	content, err := regularfile.ReadIn(w.dir, link)

@@ -14,7 +14,7 @@ import (
 // folders whose tree the index knows.
 func (w *Worktree) CompareIndex(ctx context.Context, ix *index.File, tree plumbing.Hash, report func(path string, e objects.Entry)) error {
 	cmp := indexComparison{ctx, w.objects, ix, report}
-	return cmp.folder(ix.CachedTree(), tree, "", 0, ix.Len())
+	return cmp.compareFolder(ix.CachedTree(), tree, "", 0, ix.Len())
 }
 
 type indexComparison struct {
@@ -24,7 +24,9 @@ type indexComparison struct {
 	report  func(path string, e objects.Entry)
 }
 
-func (c *indexComparison) folder(cached index.CachedTree, tree plumbing.Hash, prefix string, lo, hi int) error {
+// compareFolder compares the index entries lo to hi, all below prefix, with a tree object. It skips a
+// folder that the index caches as the same tree.
+func (c *indexComparison) compareFolder(cached index.CachedTree, tree plumbing.Hash, prefix string, lo, hi int) error {
 	if cached.Valid && cached.ID == tree {
 		return nil
 	}
@@ -83,7 +85,7 @@ func (c *indexComparison) child(prefix string, lo, hi int) child {
 
 func (c *indexComparison) compare(ch child, same objects.Entry, cached index.CachedTree, prefix string) error {
 	if name, isFolder := strings.CutSuffix(ch.key, "/"); isFolder {
-		return c.folder(cached.Folder(name), same.ID, prefix+ch.key, ch.lo, ch.hi)
+		return c.compareFolder(cached.Folder(name), same.ID, prefix+ch.key, ch.lo, ch.hi)
 	}
 	e := c.index.Entry(ch.lo)
 	if e.Stage != 0 || e.IntentToAdd || e.Mode != same.Mode || e.ID != same.ID {

@@ -38,7 +38,7 @@ func (l Layer) Close() error {
 // after w or the layer is closed.
 func (w *Worktree) In(l Layer) *Worktree {
 	in := *w
-	in.dir, in.upper, in.git, in.notCheckout = l.Tree, l.Upper, l.GitDir, true
+	in.dir, in.upper, in.git, in.inLayer = l.Tree, l.Upper, l.GitDir, true
 	return &in
 }
 
@@ -50,7 +50,7 @@ func (w *Worktree) ScanningAll() *Worktree {
 }
 
 // InLayer says whether this is the work tree as a layer shows it.
-func (w *Worktree) InLayer() bool { return w.notCheckout }
+func (w *Worktree) InLayer() bool { return w.inLayer }
 
 // changedFolder returns a folder whose names alone may differ from the index in the top folder, or nil
 // if all must be examined. If git treats two names as one, a changed name does not identify an

@@ -22,14 +22,16 @@ func (s *Scan) untrackedIn(ctx context.Context, dir *os.Root, names []name, seen
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		if err := s.untracked(ctx, dir, n, at); err != nil {
+		if err := s.reportUntracked(ctx, dir, n, at); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (s *Scan) untracked(ctx context.Context, dir *os.Root, n name, at place) error {
+// reportUntracked reports what an untracked name is: a repository, ignored, a file, or a name that git
+// refuses. It scans untracked folders, and reports neither empty ones nor devices and pipes.
+func (s *Scan) reportUntracked(ctx context.Context, dir *os.Root, n name, at place) error {
 	path := at.path + n.git
 	isDir := n.mode.IsDir()
 	switch {

@@ -28,7 +28,7 @@ type Worktree struct {
 	dir          *os.Root
 	upper        *os.Root        // of a layer that dir shows; nil: dir is the checkout itself, or a copy
 	git          string          // of a layer, the folder that commands see as .git; empty for the one in dir
-	notCheckout  bool            // dir is not the checkout itself
+	inLayer      bool            // dir is not the checkout itself
 	scansAll     bool            // scans look at all of a layer
 	state        string          // a folder of ours, which may lie in the work tree
 	ignores      []rules.Ignore  // rules from outside of the work tree, the weakest first

@@ -124,8 +124,8 @@ type Dir interface {
 	// Create makes a new file with the mode of like and, if permitted, its owner. Nil gives the
 	// defaults.
 	Create(name string, like fs.FileInfo) (io.WriteCloser, error)
-	// Link gives a file a second, new name. It fails on file systems without hard links.
-	Link(name, second string) error
+	// Link creates newName as a hard link to name. It fails on file systems without hard links.
+	Link(name, newName string) error
 	// Rename replaces an existing file of the new name.
 	Rename(name, to string) error
 	// Exchange swaps two names atomically, if the system can.
