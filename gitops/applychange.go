@@ -51,6 +51,9 @@ func (c *Checkout) ApplyChange(ctx context.Context, cs *ChangeSet) (err error) {
 	return nil
 }
 
+// applyChange writes the files of a change set. If the base is another commit than the one checked out, it
+// also writes the base's files, the index and HEAD, so that the change stands on the base. Changed files
+// stay unstaged.
 func (c *Checkout) applyChange(ctx context.Context, cs *ChangeSet) error {
 	ix, _, err := c.baseIndex(ctx)
 	if err != nil {
@@ -64,7 +67,7 @@ func (c *Checkout) applyChange(ctx context.Context, cs *ChangeSet) error {
 	if err != nil {
 		return err
 	}
-	for _, f := range cs.Files { // other than the index is to have them
+	for _, f := range cs.Files { // their content differs from the base, which the index gets
 		delete(stats, f.Path)
 	}
 	toBase, err := c.objects.Differences(ctx, c.opened.tree, c.base.Tree.hash())

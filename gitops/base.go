@@ -106,6 +106,8 @@ func (c *Checkout) BaseAt(branch, sha string) (Base, error) {
 	return c.resolve(BaseSpec{Branch: branch, SHA: sha})
 }
 
+// resolve finds the commit of a BaseSpec: the checked out one for the zero value, else a commit id, a local
+// branch, or a branch of origin. It returns an *UnknownBaseError if there is none.
 func (c *Checkout) resolve(spec BaseSpec) (Base, error) {
 	if spec == (BaseSpec{}) {
 		return c.baseAt(c.opened.branch, c.opened.commit)

@@ -125,7 +125,7 @@ func (c *Checkout) IsBeginning(part, whole string) (begins bool, err error) {
 
 // GitFolder describes a git folder that replaces the checkout's own in a layer.
 type GitFolder struct {
-	Dir string // is made, outside of the work tree
+	Dir string // created, outside of the work tree
 	// CopySettingsFrom is an earlier such folder. Its settings, hooks and submodule repositories are copied. It
 	// may be missing.
 	CopySettingsFrom string
@@ -133,7 +133,7 @@ type GitFolder struct {
 }
 
 // MakeGitFolder makes a git folder for the place of the checkout's own. It borrows the checkout's
-// objects by the places that LentObjects names at Root. It has no index before Stage.
+// objects by the places that LentObjects names at Root. It has no index before WriteIndex.
 func (c *Checkout) MakeGitFolder(ctx context.Context, o GitFolder) error {
 	err := c.newGitDir(ctx, o.Dir, filepath.Join(c.repo.Root, ".git"), o.TreeForCommands)
 	if err == nil && o.CopySettingsFrom != "" {

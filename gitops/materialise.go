@@ -14,14 +14,15 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/internal/worktree"
 )
 
+// MaterialiseOptions describes a fresh tree.
 type MaterialiseOptions struct {
-	Dir       string // is made; must be empty if it is there
-	Untracked string // a folder that CopyUntracked filled; empty or not there: none
+	Dir       string // created; an existing one must be empty
+	Untracked string // a folder filled by CopyUntracked; "" or a missing one means no untracked files
 	TreeForCommands
 }
 
-// Materialise checks a tree out at o.Dir, with a .git of its own. Then come the untracked files, and
-// those of submodules.
+// Materialise checks a tree out at o.Dir, with a .git of its own. Then it adds the untracked files and
+// the files of submodules.
 func (c *Checkout) Materialise(ctx context.Context, o MaterialiseOptions) error {
 	if err := c.materialise(ctx, o); err != nil {
 		return fmt.Errorf("make a fresh tree: %w", err)
@@ -29,6 +30,7 @@ func (c *Checkout) Materialise(ctx context.Context, o MaterialiseOptions) error 
 	return nil
 }
 
+// materialise is Materialise without the context of its errors.
 func (c *Checkout) materialise(ctx context.Context, o MaterialiseOptions) error {
 	dir, err := filepath.Abs(o.Dir)
 	if err != nil {
@@ -63,7 +65,8 @@ func moduleLink(m repository.Module) string {
 	return "gitdir: " + strings.Repeat("../", strings.Count(m.Path, "/")+1) + ".git/" + m.Name + "\n"
 }
 
-// linkModules has the files of submodules find their repositories in the git folder of a fresh tree.
+// linkModules writes the missing .git files of submodules, which lead to their repositories in the git
+// folder of a fresh tree. It skips submodules that the tree lacks.
 func (c *Checkout) linkModules(root *os.Root) error {
 	for _, m := range c.repo.Modules() {
 		link := path.Join(m.Path, ".git")
@@ -77,10 +80,8 @@ func (c *Checkout) linkModules(root *os.Root) error {
 		if err != nil {
 			return err
 		}
-		if _, err := f.WriteString(moduleLink(m)); err != nil {
-			return errors.Join(err, f.Close())
-		}
-		if err := f.Close(); err != nil {
+		_, err = f.WriteString(moduleLink(m))
+		if err = errors.Join(err, f.Close()); err != nil {
 			return err
 		}
 	}

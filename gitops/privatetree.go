@@ -43,10 +43,10 @@ func (e *UnreadableError) Error() string {
 	return fmt.Sprintf("tracked files may not be read (%s)", strings.Join(e.Paths, ", "))
 }
 
-// MakePrivateTree copies the checkout as it lies, without what is hidden, puts the base into the copy, and
-// gives it a .git of its own there. It fetches nothing. It returns what Changes and Dirty compare the copy with, and the
-// paths that may not be read, which the copy does not have. It is a *SpaceError where the disk is too small,
-// and an *UnreadableError where git tracks some of these paths.
+// MakePrivateTree copies the files of the checkout without hidden ones, checks out the base in the copy, and
+// makes a .git for it. It fetches nothing. It returns the snapshot for Changes and Dirty of the copy, and the
+// unreadable paths, which the copy lacks. It fails with a *SpaceError if the disk is too small, and with an
+// *UnreadableError if git tracks an unreadable path.
 func (c *Checkout) MakePrivateTree(ctx context.Context, o PrivateTree) (*Snapshot, []string, error) {
 	snap, unread, err := c.makePrivateTree(ctx, o)
 	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
@@ -58,6 +58,7 @@ func (c *Checkout) MakePrivateTree(ctx context.Context, o PrivateTree) (*Snapsho
 	return snap, unread, nil
 }
 
+// makePrivateTree copies the files, moves the copy to the base, and makes its git folder and index.
 func (c *Checkout) makePrivateTree(ctx context.Context, o PrivateTree) (snap *Snapshot, unread []string, err error) {
 	if err := os.MkdirAll(o.Dir, 0o777); err != nil {
 		return nil, nil, err

@@ -84,8 +84,8 @@ func (c *Checkout) addObjects(ctx context.Context, own *objects.Store, s TreeFor
 	return c.objects.CopyTo(own, ids)
 }
 
-// setHead writes HEAD and the references. The base branch points to the base, and so does the
-// remote's if the base is newer than the checkout.
+// setHead writes HEAD and the references. The base branch points to the base, and so does origin's if
+// the checkout has another base. If s.Tree is not the base's, HEAD leads to a new commit of it.
 func (c *Checkout) setHead(gitDir string, own *objects.Store, s TreeForCommands) error {
 	base := plumbing.NewHash(s.Base.SHA)
 	if s.Head == nil {
@@ -132,14 +132,14 @@ func (c *Checkout) RefsDigest() (string, error) { return c.repo.RefsDigest() }
 // objectLender is a git folder that lends objects to commands: the checkout's own or a submodule's.
 type objectLender struct {
 	module repository.Module // its Name is empty for the checkout's own
-	places []string          // empty folders, below the one that borrows, for the objects of its Folders
-	lfs    bool              // for those of Git LFS, too
+	places []string          // empty folders in the borrowing git folder, one for each of the module's Folders
+	lfs    bool              // also lends Git LFS objects
 }
 
 // lfsAt returns the folder of Git LFS objects, where git-lfs looks for borrowed ones.
 func lfsAt(place string) string { return filepath.Join(filepath.Dir(place), "lfs", "objects") }
 
-// lenders lists the checkout's own, and those of its submodules.
+// lenders lists the git folders that lend objects: first the checkout's own, then those of its submodules.
 func (c *Checkout) lenders() []objectLender {
 	all := []objectLender{{module: repository.Module{Folders: c.repo.Folders}, lfs: c.usesLFS()}}
 	for _, m := range c.repo.Modules() {

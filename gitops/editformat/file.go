@@ -21,6 +21,8 @@ type file struct {
 	size    int     // bytes of all lines, those that are gone too, and about one more each
 }
 
+// newFile splits the text of a file into lines for s, and records its byte order mark and line endings. text is
+// nil for a missing file.
 func newFile(path string, text *string, s *find.Seeker) *file {
 	f := &file{path: path, ending: "\n", ended: true, endings: make([]string, 1)}
 	if text == nil {

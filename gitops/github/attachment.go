@@ -26,7 +26,7 @@ type attachments struct {
 	client     *http.Client
 }
 
-// newAttachments makes them for the server of the web pages.
+// newAttachments returns the attachments of a repository. server is the root of the web pages.
 func newAttachments(server, repository, token string, transport http.RoundTripper) (*attachments, error) {
 	u, err := url.Parse(server)
 	if err != nil || u.Host == "" || u.Scheme != "https" && (u.Scheme != "http" || !loopback(u.Hostname())) {
@@ -63,7 +63,7 @@ var (
 	storeHosts = []string{"objects.githubusercontent.com", "github-production-user-asset-6210df.s3.amazonaws.com"}
 )
 
-// opens says whether the token is needed for u and belongs there.
+// opens reports whether requests for u carry the token.
 func (a *attachments) opens(u *url.URL) bool {
 	if origin.Of(u) != origin.Of(a.server) {
 		return false
@@ -99,6 +99,7 @@ func (r *repository) Attachment(ctx context.Context, address string) ([]byte, er
 	return all.fetch(ctx, address)
 }
 
+// fetch downloads an attachment of up to forge.MaxAttachment bytes. Its errors hold no address.
 func (a *attachments) fetch(ctx context.Context, address string) ([]byte, error) {
 	u, err := url.Parse(address)
 	if err != nil || !a.ours(u) {

@@ -61,21 +61,23 @@ func (r *repository) ReviewComments(ctx context.Context, number int) ([]forge.Re
 	})
 }
 
+// pages returns all elements of a list, up to forge.MaxComments, converted by from.
 func pages[T, C any](ctx context.Context, r *repository, what call, from func(T) C, list func(gh.ListOptions) ([]T, *gh.Response, error)) ([]C, error) {
 	return pagesUpTo(ctx, forge.MaxComments, r, what, from, list)
 }
 
+// pagesUpTo returns all elements of a list, up to most, converted by from. list returns one page.
 func pagesUpTo[T, C any](ctx context.Context, most int, r *repository, what call, from func(T) C, list func(gh.ListOptions) ([]T, *gh.Response, error)) ([]C, error) {
-	var comments []C
+	var all []C
 	at := gh.ListOptions{Page: 1, PerPage: pageSize}
 	err := r.do(ctx, what, func() error {
-		for len(comments) < most {
+		for len(all) < most {
 			page, resp, err := list(at)
 			if err != nil {
 				return err
 			}
 			for _, each := range page {
-				comments = append(comments, from(each))
+				all = append(all, from(each))
 			}
 			if resp.NextPage <= at.Page {
 				break
@@ -87,7 +89,7 @@ func pagesUpTo[T, C any](ctx context.Context, most int, r *repository, what call
 	if err != nil {
 		return nil, err
 	}
-	return comments[:min(len(comments), most)], nil
+	return all[:min(len(all), most)], nil
 }
 
 func commentFrom(comment *gh.IssueComment) forge.Comment {

@@ -68,6 +68,7 @@ func replyOf(err error) (*http.Response, string) {
 	return nil, ""
 }
 
+// fillFromReply describes a failure by its reply. message is the reply's own.
 func fillFromReply(e *forge.Error, resp *http.Response, message string) {
 	e.Status = resp.StatusCode
 	if resp.Request != nil {
@@ -154,6 +155,7 @@ func certificateError(err error) bool {
 	return errors.As(err, new(*tls.CertificateVerificationError)) || errors.As(err, new(x509.UnknownAuthorityError)) || errors.As(err, new(x509.HostnameError))
 }
 
+// remedy says what the user can do about an error.
 func (c *Client) remedy(e *forge.Error, what call) string {
 	switch e.Kind {
 	case forge.Unauthorized:

@@ -40,7 +40,7 @@ func (p *pace) RoundTrip(req *http.Request) (*http.Response, error) {
 		return p.base.RoundTrip(req)
 	}
 	turn, err := p.turn()
-	if err != nil { // the server's own limit is heeded then
+	if err != nil { // without a turn, retries follow the server's own limit
 		return p.base.RoundTrip(req)
 	}
 	if left := turn.Sub(p.now()); left > 0 {
@@ -56,7 +56,7 @@ func creates(req *http.Request) bool {
 	return req.Method == http.MethodPost && !strings.HasSuffix(req.URL.Path, "/graphql") && !strings.Contains(req.URL.Path, "/git/")
 }
 
-// turn takes the next turn there is, and books it in the file.
+// turn books the next free turn in the file and returns it.
 func (p *pace) turn() (time.Time, error) {
 	f, err := os.OpenFile(p.file, os.O_RDWR|os.O_CREATE|syscall.O_NOFOLLOW, 0o600)
 	if err != nil {
@@ -100,7 +100,7 @@ func turnsIn(text string, now time.Time) []time.Time {
 // nextTurn returns the first time within all limits.
 func nextTurn(taken []time.Time, now time.Time) time.Time {
 	turn := now
-	if len(taken) > 0 && taken[len(taken)-1].After(turn) { // those who came before go before
+	if len(taken) > 0 && taken[len(taken)-1].After(turn) { // earlier requests go first
 		turn = taken[len(taken)-1]
 	}
 	for _, pace := range paces {

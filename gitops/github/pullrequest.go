@@ -31,7 +31,9 @@ func (r *repository) FindPullRequest(ctx context.Context, head, base string) (*f
 	return preferred(pulls, r.owner, head, base), nil
 }
 
-// preferred checks head again, because GitHub ignores a filter that it does not understand.
+// preferred returns the best pull request from head: an open one into base, else an open one into another
+// base, else the newest closed one into base. Any base fits "". It returns nil for none. It checks head
+// again, because GitHub ignores a filter that it does not understand.
 func preferred(pulls []*gh.PullRequest, owner, head, base string) *forge.PullRequest {
 	var newest, elsewhere *gh.PullRequest
 	for _, pull := range pulls {
@@ -86,6 +88,7 @@ func (r *repository) CreatePullRequest(ctx context.Context, pull forge.NewPullRe
 	}
 }
 
+// createOnce is CreatePullRequest without a retry.
 func (r *repository) createOnce(ctx context.Context, pull forge.NewPullRequest) (*forge.PullRequest, error) {
 	what := call{doing: fmt.Sprintf("create the pull request from %s in %s", pull.Head, r.fullName), permission: writePulls}
 	return r.pullRequest(ctx, what, func() (*gh.PullRequest, *gh.Response, error) {
@@ -155,6 +158,7 @@ func pullRequestFrom(pull *gh.PullRequest) *forge.PullRequest {
 	}
 }
 
+// names returns the name of each element.
 func names[T any](list []T, name func(T) string) []string {
 	var all []string
 	for _, each := range list {
@@ -195,6 +199,7 @@ func (r *repository) AddAssignees(ctx context.Context, number int, logins []stri
 	return nil
 }
 
+// unassigned returns the logins that are not among the assignees.
 func unassigned(logins []string, assignees []*gh.User) []string {
 	return slices.DeleteFunc(slices.Clone(logins), func(login string) bool {
 		return slices.ContainsFunc(assignees, func(user *gh.User) bool {

@@ -82,7 +82,7 @@ func (r *repository) Compare(ctx context.Context, base, commit string) (forge.Re
 	return forge.Relation(found.GetStatus()), err
 }
 
-// noSuchRef: 404 for a missing ref, 409 in a repository without any commit.
+// noSuchRef reports the error of a missing ref: status 404, or 409 in a repository without commits.
 func noSuchRef(err error) bool {
 	reply, ok := errors.AsType[*gh.ErrorResponse](err)
 	return ok && slices.Contains([]int{http.StatusNotFound, http.StatusConflict}, reply.Response.StatusCode)
@@ -109,7 +109,7 @@ var (
 	namePattern  = lazyregexp.New(`^[A-Za-z0-9._-]{1,100}$`)
 )
 
-// ask makes a call of go-github's on a repository and gives its answer.
+// ask sends a call of go-github on a repository and returns its answer.
 func ask[T any](ctx context.Context, r *repository, what call, send func() (T, *gh.Response, error)) (answer T, err error) {
 	err = r.do(ctx, what, func() (err error) {
 		answer, _, err = send()
@@ -118,8 +118,8 @@ func ask[T any](ctx context.Context, r *repository, what call, send func() (T, *
 	return answer, err
 }
 
-// do makes calls on a repository and describes why they failed. What would make
-// them others is not sent.
+// do sends calls on a repository and describes their failure. It sends nothing if a name in them would
+// change the path of the URL.
 func (r *repository) do(ctx context.Context, what call, send func() error) error {
 	if err := r.check(what); err != nil {
 		return err

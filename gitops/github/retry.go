@@ -63,7 +63,7 @@ func unblocked(resp *http.Response) *http.Response {
 	return resp
 }
 
-// rewound is req with its body from the start.
+// rewound returns the request with its body from the start.
 func rewound(req *http.Request) (*http.Request, error) {
 	if req.Body == nil || req.Body == http.NoBody {
 		return req, nil
@@ -84,7 +84,7 @@ func rewound(req *http.Request) (*http.Request, error) {
 // and git objects are named by content.
 var repeatable = []string{"/labels", "/assignees", "/requested_reviewers", "/git/blobs", "/git/trees", "/git/commits", "/graphql"}
 
-// harmless says whether a request may be carried out twice.
+// harmless reports whether a request may be executed twice.
 func harmless(req *http.Request) bool {
 	if req.Method != http.MethodPost {
 		return true
@@ -100,7 +100,7 @@ func (t *retryTransport) delay(req *http.Request, resp *http.Response, err error
 	}
 	backoff := firstDelay<<(attempt-1) + rand.N(firstDelay/2)
 	switch {
-	case err != nil: // a certificate that does not fit stays so, and so does an address that is refused
+	case err != nil: // a wrong certificate or a refused address fails again
 		return backoff, !certificateError(err) && !errors.As(err, new(*redirectError)) && harmless(req)
 	case rateLimited(resp):
 		backoff = limitDelay << (attempt - 1)
@@ -143,7 +143,7 @@ func rateLimited(resp *http.Response) bool {
 	return false
 }
 
-// speaksOfLimit looks into a refusal: a secondary limit may have no header.
+// speaksOfLimit reports whether a refusal's body names a secondary limit, which may have no header.
 func speaksOfLimit(resp *http.Response) bool {
 	body := bufio.NewReaderSize(resp.Body, maxDrain)
 	beginning, _ := body.Peek(maxDrain) // who reads on meets the error
@@ -154,8 +154,7 @@ func speaksOfLimit(resp *http.Response) bool {
 	return strings.Contains(strings.ToLower(string(beginning)), "secondary rate limit")
 }
 
-// retryAfter is how long the server asks to wait; known is false when it does
-// not say.
+// retryAfter returns how long the server asks to wait. known is false if it does not say.
 func retryAfter(resp *http.Response, now time.Time) (wait time.Duration, known bool) {
 	if value := resp.Header.Get("Retry-After"); value != "" {
 		if seconds, err := strconv.ParseUint(value, 10, 31); err == nil {

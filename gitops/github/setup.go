@@ -18,16 +18,16 @@ import (
 	"github.com/agent-ci/agent-ci/policy/lazyregexp"
 )
 
-// Setup is the handle of a repository for a person who sets it up: a secret of
-// Actions, a label, a setting. No run does that.
+// Setup is the handle of a repository for `agent-ci init`: secrets, labels, settings, files. Runs do not
+// use it.
 type Setup struct{ *repository }
 
 func (c *Client) Setup(name string) Setup { return Setup{c.repository(name)} }
 
 var secretPattern = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]{0,99}$`)
 
-// PutSecret makes a secret of Actions, or gives it another value, sealed for the
-// repository's key (docs.github.com, encrypting secrets for the REST API).
+// PutSecret creates or replaces a secret of Actions, encrypted for the repository's key:
+// https://docs.github.com/en/rest/guides/encrypting-secrets-for-the-rest-api
 func (s Setup) PutSecret(ctx context.Context, name, value string) error {
 	what := call{doing: fmt.Sprintf("set the secret %s of %s", name, s.fullName), permission: "secrets: write"}
 	if !secretPattern().MatchString(name) {
@@ -78,7 +78,7 @@ func (s Setup) LetWorkflowsOpenPullRequests(ctx context.Context) error {
 	})
 }
 
-// CreateLabel makes a label unless it exists.
+// CreateLabel creates a label unless it exists.
 func (s Setup) CreateLabel(ctx context.Context, name, color, description string) error {
 	what := call{doing: fmt.Sprintf("make the label %s in %s", name, s.fullName), permission: writeIssues}
 	err := s.do(ctx, what, func() error {
@@ -127,7 +127,7 @@ func (s Setup) tree(ctx context.Context, what call, id string) (*gh.Tree, error)
 	})
 }
 
-// Blob is the content of a file.
+// Blob returns the content of a file by its blob id.
 func (s Setup) Blob(ctx context.Context, id string) ([]byte, error) {
 	what := call{doing: "read a file of " + s.fullName, permission: "contents: read", objects: []string{id}}
 	blob, err := ask(ctx, s.repository, what, func() (*gh.Blob, *gh.Response, error) {
@@ -143,7 +143,7 @@ func (s Setup) Blob(ctx context.Context, id string) ([]byte, error) {
 	return content, nil
 }
 
-// HasSecret says whether there is a secret of Actions.
+// HasSecret reports whether the repository has a secret of Actions.
 func (s Setup) HasSecret(ctx context.Context, name string) (bool, error) {
 	what := call{doing: fmt.Sprintf("look for the secret %s of %s", name, s.fullName), permission: "secrets: read"}
 	_, err := ask(ctx, s.repository, what, func() (*gh.Secret, *gh.Response, error) {

@@ -65,6 +65,8 @@ func (r *reference) has() bool {
 	return r != nil && r.Compare != nil && (r.Compare.Status == "BEHIND" || r.Compare.Status == "IDENTICAL")
 }
 
+// survey answers up to forge.MaxSurvey questions with one request. Missing and forbidden repositories get an
+// empty finding. Any other error of the answer fails all questions.
 func (c *Client) survey(ctx context.Context, what call, questions []forge.Question) ([]forge.Finding, error) {
 	var query strings.Builder
 	query.WriteString("query {\n")
