@@ -81,7 +81,7 @@ func (c *Checkout) applyChange(ctx context.Context, cs *ChangeSet) error {
 	return c.repo.MoveHead(c.opened.head, c.base.SHA, c.base.SHA, c.base.SHA)
 }
 
-// writeFiles writes the files of a change over those of a tree that the work tree has.
+// writeFiles updates the work tree from the tree from to the tree of the change.
 func (c *Checkout) writeFiles(ctx context.Context, ix *index.File, from Tree, cs *ChangeSet) (map[string]index.Stat, error) {
 	changes, err := c.objects.Differences(ctx, from.hash(), cs.Tree.hash())
 	if err != nil {
@@ -90,8 +90,8 @@ func (c *Checkout) writeFiles(ctx context.Context, ix *index.File, from Tree, cs
 	return c.work.CheckOutOver(ctx, ix, from.hash(), cs.Tree.hash(), changes)
 }
 
-// ChangeOfCheckout returns what a change is to the checkout: it brings the base too, if that is another commit than the
-// one on which the checkout was opened.
+// ChangeOfCheckout returns the change from the start commit to the tree of cs. It includes the changes of
+// the base, if that is another commit.
 func (c *Checkout) ChangeOfCheckout(ctx context.Context, cs *ChangeSet) (*ChangeSet, error) {
 	start := c.StartCommit()
 	if start.Tree == cs.Base.Tree {
@@ -100,9 +100,8 @@ func (c *Checkout) ChangeOfCheckout(ctx context.Context, cs *ChangeSet) (*Change
 	return c.changeSet(ctx, start, cs.Tree)
 }
 
-// Revert takes the changes of some paths out of the work tree: they are as in
-// the base again. The change set no longer fits the work tree afterwards; take
-// it anew with Changes.
+// Revert restores some paths of the work tree to the base. The change set is outdated afterwards: call
+// Changes again.
 func (c *Checkout) Revert(ctx context.Context, cs *ChangeSet, paths []string) error {
 	back, err := c.objects.Differences(ctx, cs.Tree.hash(), cs.Base.Tree.hash())
 	if err == nil {

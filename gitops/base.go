@@ -21,13 +21,13 @@ type Base struct {
 	Tree   Tree
 }
 
-// BaseSpec names a base: the zero BaseSpec is HEAD as it stands. Branch is a
-// local branch, else origin's. With SHA, a commit, Branch is only its name.
+// BaseSpec names a base. The zero BaseSpec is HEAD. Branch is a local branch, or else one of origin. With
+// SHA, the base is that commit, and Branch only names it.
 type BaseSpec struct {
 	Branch, SHA string
 }
 
-// CheckedOut says whether a branch was checked out when the checkout was opened.
+// CheckedOut reports whether a branch was checked out when the checkout was opened.
 func (c *Checkout) CheckedOut(branch string) bool { return branch != "" && branch == c.opened.branch }
 
 // SetBase resolves the base that the work starts from. The checkout stays as it is: layers get the
@@ -46,8 +46,8 @@ func (c *Checkout) StartCommit() Base {
 	return Base{Branch: c.opened.branch, SHA: c.opened.commit.String(), Tree: Tree(c.opened.tree.String())}
 }
 
-// currentBase returns the commit whose files the work tree has: the base in a layer, and in the checkout the one on
-// which it was opened.
+// currentBase returns the commit of the work tree's files: the base in a layer, and the start commit in the
+// checkout.
 func (c *Checkout) currentBase() Base {
 	if c.work.InLayer() {
 		return c.base

@@ -262,7 +262,7 @@ func (c *Checkout) BaseContainsText(ctx context.Context, text string) (bool, err
 	if text == "" || strings.ContainsAny(text, "\n\r\x00") {
 		return false, nil
 	}
-	// The text goes by standard input: others see a program's arguments.
+	// Standard input hides the text. Others can see a program's arguments.
 	git, err := c.repo.PrivateGit()
 	if err != nil {
 		return false, fmt.Errorf("search the base: %w", err)

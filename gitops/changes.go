@@ -193,8 +193,7 @@ func fileOf(d objects.Difference) changeset.File {
 	return f
 }
 
-// Problem is something doubtful in a change. Whether it stops a publish is for
-// who calls to decide.
+// Problem is something doubtful in a change. The caller decides whether it prevents publication.
 type Problem struct {
 	Kind   ProblemKind
 	Path   string

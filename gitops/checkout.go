@@ -148,8 +148,8 @@ func (c *Checkout) readPosition(ctx context.Context) (openedState, error) {
 	return p, err
 }
 
-// MovedByOthers says whether others committed, switched or staged something since the
-// checkout was opened. Where this process switched it since, that is not known, and false.
+// MovedByOthers reports whether others committed, switched or staged something since the checkout was
+// opened. It is false after this process itself moved the checkout.
 func (c *Checkout) MovedByOthers(ctx context.Context) (bool, error) {
 	if c.switched {
 		return false, nil
@@ -161,8 +161,8 @@ func (c *Checkout) MovedByOthers(ctx context.Context) (bool, error) {
 	return now.head != c.opened.head || now.commit != c.opened.commit || !now.index.SameEntries(c.opened.index), nil
 }
 
-// MovedExcept says whether anything but a landing on a branch and a commit, which may have
-// been broken off, moved HEAD or the index since the checkout was opened.
+// MovedExcept reports whether HEAD or the index moved since the checkout was opened, except by a finished
+// or interrupted Switch to branch and commit.
 func (c *Checkout) MovedExcept(ctx context.Context, branch, commit string) (bool, error) {
 	now, err := c.readPosition(ctx)
 	if err != nil {
@@ -267,7 +267,7 @@ func (c *Checkout) Close() error {
 func FindGit(pathEnv, root string) string { return program.Find(pathEnv, root) }
 
 // CheckGit returns the version of the git program at path, and a *GitError if agent-ci cannot
-// work with it. An empty path stands for none.
+// work with it. An empty path means that there is no git.
 func CheckGit(ctx context.Context, path string) (version string, err error) {
 	return program.Check(ctx, path)
 }

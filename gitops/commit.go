@@ -179,8 +179,7 @@ func (c *Checkout) DefaultBranch() string { return c.repo.DefaultBranch() }
 // BranchesAt lists the local branches at a commit, sorted.
 func (c *Checkout) BranchesAt(sha string) ([]string, error) { return c.repo.BranchesAt(sha) }
 
-// BranchFits says whether a branch may be called name here: "a" and "a/b"
-// cannot both be.
+// BranchFits returns an error if another branch prevents one called name: "a" and "a/b" cannot both exist.
 func (c *Checkout) BranchFits(name string) error { return c.repo.BranchFits(name) }
 
 // Holds reports whether a local repository contains a commit. It only reads files and runs nothing

@@ -22,7 +22,7 @@ func (c *Checkout) AllowFilters(listed map[string][]string) {
 	c.work.SetFilters(c.filters)
 }
 
-// SetFilterOpener says who opens places for filters from here on.
+// SetFilterOpener sets the function that opens sandboxes for filters.
 func (c *Checkout) SetFilterOpener(open OpenFilter) {
 	c.filters.Open = open
 	c.work.SetFilters(c.filters)

@@ -42,8 +42,8 @@ func (c *Checkout) ReadPack(ctx context.Context, r io.Reader, tree Tree) (*Chang
 	return cs, nil
 }
 
-// HasCommit says whether a commit with its tree is here. It does not look into
-// folders of the tree.
+// HasCommit reports whether the checkout has a commit and its root tree. It does not check the tree's
+// entries.
 func (c *Checkout) HasCommit(sha string) bool {
 	id, err := repository.ParseID(sha)
 	if err != nil {

@@ -8,9 +8,9 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/internal/index"
 )
 
-// Unswitch undoes what a landing on a branch and a commit did to HEAD, the index and the
-// branch that was checked out, or began to do, in this process or an earlier one. The
-// files stay, and so does another branch.
+// Unswitch undoes a finished or interrupted Switch or ApplyChange, also of an earlier process: it restores
+// HEAD, the index and the branch that was checked out. Files and other branches stay. branch and commit
+// are those of the change.
 func (c *Checkout) Unswitch(ctx context.Context, branch, commit string) error {
 	ix, _, err := c.baseIndex(ctx)
 	if err == nil {
@@ -29,8 +29,8 @@ func (c *Checkout) Unswitch(ctx context.Context, branch, commit string) error {
 	return nil
 }
 
-// restoreHead puts HEAD back to where it was where it is what this or an earlier process made
-// it. Anything else others made it.
+// restoreHead restores HEAD if it still has the content ours, which agent-ci wrote. Others wrote any other
+// content.
 func (c *Checkout) restoreHead(ours string) error {
 	if now, _, err := c.repo.Head(); err == nil && now == ours && now != c.opened.head {
 		commit := c.opened.commit.String()

@@ -36,8 +36,8 @@ type untracked struct {
 	Stat *index.Stat `json:"stat,omitempty"` // of a file or link in the checkout; marks of version 1 have none
 }
 
-// Mark is what Resume needs to go on with the checkout in another process, by snapshots of the checkout and of
-// the work tree.
+// Mark returns what Resume needs to continue in another process: the position of the checkout, and the
+// untracked files of a snapshot of the checkout and of one of the work tree.
 func (c *Checkout) Mark(snap, inTree *Snapshot) ([]byte, error) {
 	device, inode, err := identity(c.repo.Root)
 	if err != nil {
@@ -58,7 +58,7 @@ func (c *Checkout) Mark(snap, inTree *Snapshot) ([]byte, error) {
 	return raw, nil
 }
 
-// untrackedList lists what was not tracked.
+// untrackedList returns the untracked files and folders, sorted by path.
 func (s *Snapshot) untrackedList() (all []untracked) {
 	for path, dir := range s.untracked {
 		_, seen := slices.BinarySearch(s.visibleBeforeSetup, path)
@@ -72,7 +72,7 @@ func (s *Snapshot) untrackedList() (all []untracked) {
 	return all
 }
 
-// withUntracked is a snapshot with what was not tracked when it was marked.
+// withUntracked returns a snapshot with the index of s and the untracked files of a mark.
 func (s *Snapshot) withUntracked(all []untracked) *Snapshot {
 	was := &Snapshot{index: s.index, untracked: map[string]bool{}, stats: map[string]index.Stat{}}
 	for _, u := range all {
@@ -87,10 +87,9 @@ func (s *Snapshot) withUntracked(all []untracked) *Snapshot {
 	return was
 }
 
-// Resume goes on where the process that made the mark was: the checkout counts
-// as opened where HEAD stood then, on the same base, and what was not tracked
-// then is nobody's change. inTree says so of the work tree, whose files it does not know. It is
-// ErrOtherCheckout for another checkout, also for a copy.
+// Resume continues from the mark of an earlier process: with its base, its HEAD, and its untracked files,
+// which count as nobody's change. It returns the snapshot of the checkout, and one of the work tree, whose
+// files it does not read. It returns ErrOtherCheckout for another checkout, also for a copy.
 func (c *Checkout) Resume(ctx context.Context, raw []byte) (snap, inTree *Snapshot, err error) {
 	if snap, inTree, err = c.resume(ctx, raw); err != nil && !errors.Is(err, ErrOtherCheckout) {
 		return nil, nil, fmt.Errorf("go on with the checkout: %w", err)

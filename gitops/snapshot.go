@@ -170,8 +170,8 @@ func (c *Checkout) fileSystemTime() (time.Time, error) {
 	return info.ModTime(), nil
 }
 
-// baseIndex is the index of the checkout, made to hold what the work tree stands on and
-// nothing else: what is staged besides is a modification of the work tree.
+// baseIndex returns the index of the checkout with the entries of the current base, and the staged changes
+// apart. Staged changes then count as changes of the work tree.
 func (c *Checkout) baseIndex(ctx context.Context) (_ *index.File, staged []objects.Difference, err error) {
 	ix, err := c.repo.Index(ctx)
 	if err != nil {

@@ -76,12 +76,12 @@ type TreeEdit struct {
 	ID   string // of the blob, or of the commit of a submodule
 }
 
-// Relation is how one commit stands to another in history.
+// Relation is the relation of a commit to a base commit in history.
 type Relation string
 
 const (
 	Identical Relation = "identical"
-	Ahead     Relation = "ahead"    // it has all of the base, and more
-	Behind    Relation = "behind"   // the base has all of it, and more
-	Diverged  Relation = "diverged" // each has what the other has not
+	Ahead     Relation = "ahead"    // the commit has all commits of the base, and more
+	Behind    Relation = "behind"   // the base has all commits of the commit, and more
+	Diverged  Relation = "diverged" // both have commits that the other lacks
 )

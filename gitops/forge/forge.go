@@ -51,14 +51,14 @@ type Repository interface {
 	Branch(ctx context.Context, branch string) (*Commit, error)
 	// HasCommit reports whether a commit exists. An invisible repository has none.
 	HasCommit(ctx context.Context, sha string) (bool, error)
-	// Compare says how commit stands to base.
+	// Compare returns the relation of commit to base.
 	Compare(ctx context.Context, base, commit string) (Relation, error)
 
 	// PushRules returns the known rules for the token's pushes to a branch. exists reports whether
 	// the branch exists.
 	PushRules(ctx context.Context, branch string, exists bool) ([]PushRule, error)
 
-	// CreateBlob stores the content of a file, at most MaxBlob, and gives its id.
+	// CreateBlob stores the content of a file of up to MaxBlob bytes and returns its id.
 	CreateBlob(ctx context.Context, content io.Reader) (string, error)
 	// CreateTree stores base with edits and returns its id.
 	CreateTree(ctx context.Context, base string, edits []TreeEdit) (string, error)

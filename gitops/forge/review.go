@@ -48,15 +48,15 @@ type LineComment struct {
 	Body string
 }
 
-// Hunk is a part of a diff: the lines of both sides, each with its mark before it.
+// Hunk is a part of a diff: the lines of both sides, each after its mark.
 type Hunk struct {
-	Head  string // @@ -1,2 +1,3 @@ and what stands behind it
+	Head  string // the line @@ -1,2 +1,3 @@
 	First int    // number of its first line on the new side
-	Count int    // of the lines on the new side
+	Count int    // of lines on the new side
 	Lines []string
 }
 
-// Has says whether a line of the new side stands in the hunk.
+// Has reports whether the hunk contains a line of the new side.
 func (h Hunk) Has(line int) bool { return line >= h.First && line < h.First+h.Count }
 
 var hunkHead = lazyregexp.New(`^@@ -[0-9]{1,9}(?:,[0-9]{1,9})? \+([0-9]{1,9})(?:,([0-9]{1,9}))? @@`)

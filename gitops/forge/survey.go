@@ -34,7 +34,7 @@ type OpenPull struct {
 	URL    string
 }
 
-// MaxFound is how many results a forge gives of a search for words, however many there are.
+// MaxFound limits the results of a search for words. A forge returns no more.
 const MaxFound = 1000
 
 // Search selects issues if Issues or Labels is set, repositories with matching files if Code is,

@@ -13,23 +13,24 @@ import (
 	"syscall"
 )
 
-// Checkout is a work tree, and who works in it.
+// Checkout describes a work tree, its user, and what commands may write.
 type Checkout struct {
 	Root          string   // of the work tree
 	Writable      []string // folders that commands may write to, links resolved
 	OwnRepository bool     // commands own the repository and may change anything in it
 	Home          string   // of the user
-	Homes         []string // the user's folders, by whatever name; Home may be among them
-	Environ       []string // that the user's git has
+	Homes         []string // the user's folders by all their names, possibly with Home
+	Environ       []string // of the user's git
 }
 
 // Restrictions lists the restrictions on the git files of a checkout. Paths are absolute.
 type Restrictions struct {
-	ReadOnly             []string          // git's folders, and a file .git
-	Cleaned, UserCleaned map[string][]byte // configurations with credentials, the repository's and others, and what is left without
-	Remedy               string            // where nothing can be shown in place of a file of Cleaned: the beginning of a sentence
-	Secret               []string          // files that commands may not read
-	Variables            map[string]string // that lead git around these: to a file, or to what is left of it in UserCleaned
+	ReadOnly    []string          // git's folders, and a file .git
+	Cleaned     map[string][]byte // the repository's configuration files with credentials, and their content without them
+	UserCleaned map[string][]byte // the same for other configuration files
+	Remedy      string            // the beginning of a sentence, for a sandbox that cannot replace the files of Cleaned
+	Secret      []string          // files that commands may not read
+	Variables   map[string]string // lead git to other files in place of secret and cleaned ones
 }
 
 // CheckoutError reports a git folder that cannot be protected from commands.

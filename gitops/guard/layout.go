@@ -50,7 +50,7 @@ func (l layout) folders() []string {
 	return slices.Compact([]string{l.dotGit, l.gitDir, l.commonDir})
 }
 
-// configurations returns those of the repository and its submodules.
+// configurations returns the configuration files of the repository and its submodules.
 func (l layout) configurations() []string {
 	if l == (layout{}) {
 		return nil

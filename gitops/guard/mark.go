@@ -187,8 +187,7 @@ func isOfLogs(below string) bool {
 	return parts[0] == "logs"
 }
 
-// changesByItself says whether git writes a path of its folder when nothing
-// but the index and objects is changed.
+// changesByItself reports whether git writes a path of its folder although only the index and objects change.
 func changesByItself(below string) bool {
 	first, _, _ := strings.Cut(below, "/")
 	if first == "modules" || first == "worktrees" {

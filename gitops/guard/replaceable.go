@@ -32,8 +32,8 @@ func (c Checkout) requireProtected(root string, l layout) error {
 	return nil
 }
 
-// replaceable says whether commands could put another file in the place of one.
-// What they are given whole they can't rename.
+// replaceable reports whether commands could replace the file or folder at a path. They cannot rename the
+// root of a folder that they may write to.
 func (c Checkout) replaceable(place, root, dotGit string) bool {
 	for _, folder := range c.Writable {
 		held := pathname.IsInAny(root, folder) && (place == root || pathname.IsInAny(place, dotGit))

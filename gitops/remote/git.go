@@ -145,8 +145,8 @@ func runGit(ctx context.Context, path, login string, env []string, args ...strin
 	return out.String(), said, err
 }
 
-// servePipe gives a program the text as its third file, again and again until nobody is left who could read
-// it. The caller calls started once the program has begun, or could not.
+// servePipe gives a program a pipe with the text as file descriptor 3. It writes the text again and again
+// until no process can read it any more. The caller calls started after cmd.Start, also after a failed one.
 func servePipe(cmd *exec.Cmd, text string) (started func(), err error) {
 	if text == "" {
 		return func() {}, nil

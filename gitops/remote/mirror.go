@@ -51,8 +51,8 @@ func (m Mirror) checkOut(ctx context.Context, dir, branch, commit string) error 
 	return m.git(ctx, "-C", dir, "reset", "--quiet", "--hard")
 }
 
-// shareObjects gives an empty repository the objects of the mirror, its branches as those of origin, its tags,
-// and a branch at a commit.
+// shareObjects sets up an empty repository that borrows the mirror's objects: with the mirror's branches as
+// origin's, its tags, and a branch at a commit.
 func (m Mirror) shareObjects(dir, branch, commit string) error {
 	mirror, storage := storageOf(m.Dir), storageOf(filepath.Join(dir, ".git"))
 	if err := m.shareRefs(mirror, storage); err != nil {

@@ -1,5 +1,5 @@
-// Package rules reads git's ignore files and says what they decide for a path
-// (gitignore(5)). It opens no files.
+// Package rules parses git's ignore files and decides whether a path is ignored (gitignore(5)). It opens
+// no files.
 package rules
 
 import (
@@ -65,8 +65,8 @@ func (p *pattern) matchesName(name string, fold bool) bool {
 	return wildmatch(p.text, name, false, fold)
 }
 
-// matchesPath compares the literal start byte by byte and only the rest as a
-// pattern, which is also what lets "foo**/bar" match "foo/x/bar" in git.
+// matchesPath compares the literal start byte by byte, and the rest as a pattern. Therefore "foo**/bar"
+// matches "foo/x/bar", as in git.
 func (p *pattern) matchesPath(path string, fold bool) bool {
 	text, literal := p.text, p.literal
 	if strings.HasPrefix(text, "/") {
@@ -107,10 +107,10 @@ func ParseIgnore(data []byte, base string) Ignore {
 	return list
 }
 
-// Empty says that the file decides nothing.
+// Empty reports a file without rules.
 func (l Ignore) Empty() bool { return len(l) == 0 }
 
-// trimSpaces cuts trailing spaces that no backslash stands before.
+// trimSpaces removes trailing spaces, except those escaped by a backslash.
 func trimSpaces(line string) string {
 	keep := 0
 	for i := 0; i < len(line); i++ {

@@ -18,8 +18,7 @@ type matcher struct {
 	fold  bool // ASCII letters in any case
 }
 
-// wildmatch says whether pattern matches the whole of text, by the rules that
-// gitignore(5) describes.
+// wildmatch reports whether pattern matches the whole text, as gitignore(5) describes.
 func wildmatch(pattern, text string, paths, fold bool) bool {
 	m := matcher{paths: paths, fold: fold}
 	if fold {
@@ -28,8 +27,8 @@ func wildmatch(pattern, text string, paths, fold bool) bool {
 	return m.run(pattern, 0, text) == match
 }
 
-// run matches pattern from p on; what stands before p decides whether a "**"
-// is alone between slashes.
+// run matches text with pattern from p on. It needs the pattern before p to see whether a "**" is alone
+// between slashes.
 func (m matcher) run(pattern string, p int, text string) verdict {
 	for ; p < len(pattern); p++ {
 		c := pattern[p]
@@ -108,7 +107,7 @@ func (m matcher) star(pattern string, p int, text string) (next int, rest string
 	return -1, "", m.tail(pattern, end, text, slashes)
 }
 
-// alone says whether the "**" from p up to end is a whole part of the path.
+// alone reports whether the "**" from p to end is a whole part of the path.
 func alone(pattern string, p, end int) bool {
 	if p > 0 && pattern[p-1] != '/' {
 		return false
@@ -158,9 +157,8 @@ func (m matcher) class(pattern string, p int, t byte) (next int, ok bool, v verd
 	return p, found != negated && (!m.paths || t != '/'), mismatch
 }
 
-// classItem matches one character, range or named class at p. It returns the
-// last byte used (negative: the pattern is broken) and what a range may start
-// from next.
+// classItem matches one character, range or named class at p. It returns the last byte used, which is
+// negative for a broken pattern, and the character from which a range may start next.
 func (m matcher) classItem(pattern string, p int, before, t byte) (int, byte, bool) {
 	c := pattern[p]
 	switch {

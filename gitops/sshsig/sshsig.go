@@ -40,7 +40,7 @@ func ParseKey(pem []byte) (*Key, error) {
 	return &Key{signer}, nil
 }
 
-// Sign gives the armored signature of a message in a namespace.
+// Sign returns the armored signature of a message in a namespace.
 func (k *Key) Sign(namespace string, message []byte) (string, error) {
 	digest := sha512.Sum512(message)
 	signed := append([]byte(magic), ssh.Marshal(struct{ Namespace, Reserved, Hash, Digest string }{namespace, "", hash, string(digest[:])})...)

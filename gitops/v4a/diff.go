@@ -84,8 +84,7 @@ func (h *hunkWriter) hunk(ranges []lineRange) {
 	h.lines(" ", h.old[start:end])
 }
 
-// extent is a run of lines in a hunk's header; an empty one goes by the line
-// before it.
+// extent writes a range of lines for a hunk's header. An empty range has the number of the line before it.
 func extent(line, count int) string {
 	switch count {
 	case 0:

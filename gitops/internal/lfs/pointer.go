@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// Pointer stands in a commit for the content of a file.
+// Pointer replaces the content of a file in a commit.
 type Pointer struct {
 	OID  string // SHA-256 in hex
 	Size int64
@@ -21,7 +21,7 @@ const version = "https://git-lfs.github.com/spec/v1"
 // versions lists the versions accepted by git-lfs.
 var versions = map[string]bool{version: true, "https://hawser.github.com/spec/v1": true, "http://git-media.io/v/2": true}
 
-// MaxPointer is one more than a pointer has bytes at most.
+// MaxPointer is the limit of a pointer's size: it has fewer bytes.
 const MaxPointer = 1024
 
 var isOID = regexp.MustCompile(`^[0-9a-f]{64}$`)

@@ -169,7 +169,7 @@ func (s Store) folders() []string {
 	return append([]string{s.OwnFolder}, s.Shared...)
 }
 
-// Has says whether the content is kept, by its name and size.
+// Has reports whether a folder has the content, by its name and size.
 func (s Store) Has(p Pointer) bool {
 	for _, folder := range s.folders() {
 		if info, err := os.Stat(PathOf(folder, p.OID)); err == nil && info.Mode().IsRegular() && info.Size() == p.Size {

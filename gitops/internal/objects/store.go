@@ -219,8 +219,8 @@ func Encoded(encode func(plumbing.EncodedObject) error) ([]byte, error) {
 
 const maxAncestors = 200_000 // commits looked at in search of an ancestor
 
-// IsAncestor says whether old is now or an ancestor of it, as far as history
-// goes here: a shallow clone ends early.
+// IsAncestor reports whether old is now or an ancestor of it. It sees only the history in the store: a
+// shallow clone ends early.
 func (s *Store) IsAncestor(ctx context.Context, old, now plumbing.Hash) (bool, error) {
 	since := time.Time{}
 	if c, err := s.Commit(old); err == nil {

@@ -266,7 +266,7 @@ func withoutIgnorable(name string) string {
 	}, name)
 }
 
-// ValidPath says whether all parts of path may be in a tree.
+// ValidPath reports whether all parts of a path are valid names in a tree.
 func ValidPath(path string) bool {
 	for part := range strings.SplitSeq(path, "/") {
 		if !ValidName(part) {

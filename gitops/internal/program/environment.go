@@ -9,7 +9,7 @@ import (
 	"github.com/agent-ci/agent-ci/policy/outside"
 )
 
-// AsUser is git with the configuration of who started this process.
+// AsUser returns git with the configuration of the user of this process.
 func AsUser(path string, environ []string, gitDir, workTree string) Program {
 	env := append(quietEnvironment(environ, workTree), "GIT_DIR="+gitDir, "GIT_WORK_TREE="+workTree)
 	for _, v := range environ {

@@ -224,7 +224,8 @@ func (r *diffReader) hunk() (h diffHunk, err error) {
 	return h, nil
 }
 
-// extentOf reads "-line,count". An empty one goes by the line before it.
+// extentOf parses the range "-line,count" of a hunk's header. It returns the index of the first line. An
+// empty range has the number of the line before it.
 func extentOf(text, sign string) (at, count int, err error) {
 	text, signed := strings.CutPrefix(text, sign)
 	from, many, counted := strings.Cut(text, ",")
