@@ -1,6 +1,7 @@
 package gitops
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -145,7 +146,7 @@ func (c *Checkout) ChangedFolders(folders []string, then time.Time) []string {
 	return slices.DeleteFunc(slices.Clone(folders), func(folder string) bool { return !c.work.WrittenSince(folder, then) })
 }
 
-// spaceError lists the largest folders of the checkout.
+// spaceError returns the error about a full disk at dir, with the largest folders of the checkout.
 func (c *Checkout) spaceError(dir string) error {
 	sizes, short := map[string]int64{}, &SpaceError{Dir: dir}
 	_ = filepath.WalkDir(c.Root(), func(at string, e fs.DirEntry, err error) error {
@@ -167,7 +168,7 @@ func (c *Checkout) spaceError(dir string) error {
 	for name := range sizes {
 		names = append(names, name)
 	}
-	slices.SortFunc(names, func(a, b string) int { return int(min(max(sizes[b]-sizes[a], -1), 1)) })
+	slices.SortFunc(names, func(a, b string) int { return cmp.Compare(sizes[b], sizes[a]) })
 	const named = 3
 	for _, name := range names[:min(named, len(names))] {
 		short.Largest = append(short.Largest, fmt.Sprintf("%s with %d MiB", name, sizes[name]>>20))

@@ -107,6 +107,8 @@ func (c *Checkout) moveBranch(ctx context.Context, branch string, from, id plumb
 	return err
 }
 
+// mayMove returns a *ForeignCommitError if a branch cannot move to the commit id without the loss of
+// somebody's commit. Commits of agent-ci and those in the history of the base may go.
 func (c *Checkout) mayMove(ctx context.Context, branch string, id plumbing.Hash, cs *ChangeSet) error {
 	tip, err := c.Tip(ctx, branch)
 	if err != nil || tip == nil || tip.SHA == id.String() || tip.Ours() {

@@ -42,18 +42,25 @@ func (w Tolerance) Normal(line string) string {
 	return line
 }
 
-// key returns equal strings for lines that are equal in any way.
+// key returns the same string for all lines that match in some way: the line in its loosest form. Most
+// lines are plain and are that form already.
 func key(line string) string {
 	line = strings.TrimSpace(line)
-	plain := true
-	for i := 0; i < len(line) && plain; i++ {
-		c := line[i]
-		plain = c > ' ' && c < utf8.RuneSelf || c == ' ' && line[i+1] != ' '
-	}
-	if plain {
+	if isPlain(line) {
 		return line
 	}
 	return CollapsedSpaces.Normal(fold(line))
+}
+
+// isPlain reports whether a trimmed line has only ASCII characters and single spaces.
+func isPlain(line string) bool {
+	for i := range len(line) {
+		c := line[i]
+		if c < ' ' || c >= utf8.RuneSelf || c == ' ' && line[i+1] == ' ' {
+			return false
+		}
+	}
+	return true
 }
 
 // fold replaces Unicode dashes, quotes and spaces by ASCII.

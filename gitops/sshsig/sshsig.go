@@ -62,6 +62,7 @@ func (k *Key) sign(data []byte) (*ssh.Signature, error) {
 	return k.signer.Sign(rand.Reader, data)
 }
 
+// armored returns a signature in base64 between the lines that mark it.
 func armored(blob []byte) string {
 	var s strings.Builder
 	s.WriteString("-----BEGIN SSH SIGNATURE-----\n")

@@ -82,9 +82,10 @@ func size(lines []string) (bytes int) {
 	return bytes
 }
 
-// resync finds the next common lines of two differing texts.
+// resync finds where two differing texts continue alike. It returns how many lines of was are gone and how
+// many of is came until there, and false if that is too far. A replaced line is preferred to an insertion.
 func resync(was, is []string) (gone, came int, near bool) {
-	if len(was) > 0 && len(is) > 0 && inStep(was[1:], is[1:]) { // rather than one that comes between equal ones
+	if len(was) > 0 && len(is) > 0 && inStep(was[1:], is[1:]) { // one line was replaced
 		return 1, 1, true
 	}
 	for both := 1; both <= maxDifferenceLines; both++ {

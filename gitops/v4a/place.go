@@ -53,8 +53,8 @@ func place(ctx context.Context, t *text, s *Section) ([]placement, []string, err
 	return placed, p.allNotes(), nil
 }
 
-// appendTo separates the lines that a hunk adds at the end of the file. Lines keep the patch's
-// order.
+// appendTo appends a placement. If its old lines reach the end of the file, the insertions behind a kept
+// last line become a placement of their own, at the end. Lines keep the patch's order.
 func (p placement) appendTo(placed []placement, end int) []placement {
 	tail := lastLine(p.lines, Insert) + 1
 	if tail == 0 || tail == len(p.lines) || p.lines[tail-1].Kind != Keep {

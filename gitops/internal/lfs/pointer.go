@@ -37,14 +37,14 @@ func Parse(text []byte) (p Pointer, plain, ok bool) {
 		return Pointer{}, false, false
 	}
 	plain = true
-	known := false
+	hasVersion := false
 	for i, line := range strings.Split(strings.TrimRight(string(text), "\r\n"), "\n") {
 		key, value, spaced := strings.Cut(strings.TrimSuffix(line, "\r"), " ")
 		switch {
 		case !spaced || i == 0 && (key != "version" || !versions[value]):
 			return Pointer{}, false, false
 		case i == 0:
-			known = true
+			hasVersion = true
 		case key == "oid":
 			p.OID = strings.TrimPrefix(value, "sha256:")
 		case key == "size":
@@ -59,5 +59,5 @@ func Parse(text []byte) (p Pointer, plain, ok bool) {
 			return Pointer{}, false, false
 		}
 	}
-	return p, plain, known && isOID.MatchString(p.OID)
+	return p, plain, hasVersion && isOID.MatchString(p.OID)
 }

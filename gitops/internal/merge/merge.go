@@ -139,8 +139,10 @@ func (m *Merge) collectAbove(d objects.Difference, there objects.Entry) error {
 				return err
 			}
 		}
-		wasThere := at[0].IsTree()
-		m.renames = m.renames || wasThere && d.Old.Mode == 0 && !at[1].IsTree() || wasThere && at[1] != at[0] && !at[2].IsTree()
+		wasFolder := at[0].IsTree()
+		addedToMissing := wasFolder && d.Old.Mode == 0 && !at[1].IsTree() // onto may have renamed the folder
+		removedChanged := wasFolder && at[1] != at[0] && !at[2].IsTree()  // the change may have renamed it
+		m.renames = m.renames || addedToMissing || removedChanged
 		if there.Mode == 0 && at[1].Mode != 0 && !at[1].IsTree() {
 			return m.add(dir)
 		}

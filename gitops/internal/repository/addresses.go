@@ -44,7 +44,7 @@ func (r *Repository) PushesTo(ctx context.Context, branch string) (urls []string
 	switch {
 	case r.Settings.remotes[name]:
 		urls, err = r.urls(ctx, name, "--push")
-	case setting != "remote.origin": // git takes the name of no remote for an address
+	case setting != "remote.origin": // for git, a name without a remote is an address
 		urls = []string{withoutCredentials(name)}
 	}
 	return urls, setting, err

@@ -30,7 +30,7 @@ type packedRef struct{ name, id, peeled string }
 type references struct {
 	direct   map[string]packedRef
 	symbolic map[string]string // to what each leads
-	peeled   bool              // what direct does not say to lead further does not
+	peeled   bool              // every annotated tag in direct has its peeled id
 }
 
 // CopyRefs writes HEAD and this repository's references to another git folder, in one file. own
@@ -108,22 +108,27 @@ func isLent(name string) bool {
 	return !slices.ContainsFunc(ofWorkTree, func(prefix string) bool { return strings.HasPrefix(name, prefix) })
 }
 
+// readPacked adds the references of packed-refs that others may get. A line ^ID has the peeled id of the tag
+// in the line before.
 func (l Layout) readPacked(refs *references) error {
-	last, begun := "", false
+	first, last := true, "" // last is the name in the line before, if it was added
 	return l.packedLines(func(line string) error {
-		if !begun {
-			begun, refs.peeled = true, strings.HasPrefix(line, "# pack-refs with:") && strings.Contains(line, " fully-peeled ")
+		if first {
+			refs.peeled = strings.HasPrefix(line, "# pack-refs with:") && strings.Contains(line, " fully-peeled ")
+			first = false
 		}
 		if to, peeled := strings.CutPrefix(line, "^"); peeled && plumbing.IsHash(to) {
-			if one, ok := refs.direct[last]; ok {
-				one.peeled = to
-				refs.direct[last] = one
+			if tag, ok := refs.direct[last]; ok {
+				tag.peeled = to
+				refs.direct[last] = tag
 			}
 			return nil
 		}
+		last = ""
 		id, name, ok := strings.Cut(line, " ")
-		if last = ""; ok && plumbing.IsHash(id) && strings.HasPrefix(name, "refs/") && isLent(name) {
-			last, refs.direct[name] = name, packedRef{name: name, id: id}
+		if ok && plumbing.IsHash(id) && strings.HasPrefix(name, "refs/") && isLent(name) {
+			refs.direct[name] = packedRef{name: name, id: id}
+			last = name
 		}
 		return nil
 	})
