@@ -1,6 +1,7 @@
 package credential
 
 import (
+	"encoding/hex"
 	"errors"
 	"net/url"
 	"strings"
@@ -141,9 +142,8 @@ func unescape(text string) string {
 	plain := make([]byte, 0, len(text))
 	for i := 0; i < len(text); i++ {
 		if text[i] == '%' && i+2 < len(text) {
-			high, low := hexDigit(text[i+1]), hexDigit(text[i+2])
-			if high >= 0 && low >= 0 {
-				plain = append(plain, byte(high<<4|low))
+			if c, err := hex.DecodeString(text[i+1 : i+3]); err == nil {
+				plain = append(plain, c...)
 				i += 2
 				continue
 			}
@@ -151,16 +151,4 @@ func unescape(text string) string {
 		plain = append(plain, text[i])
 	}
 	return string(plain)
-}
-
-func hexDigit(c byte) int {
-	switch {
-	case '0' <= c && c <= '9':
-		return int(c - '0')
-	case 'a' <= c && c <= 'f':
-		return int(c-'a') + 10
-	case 'A' <= c && c <= 'F':
-		return int(c-'A') + 10
-	}
-	return -1
 }

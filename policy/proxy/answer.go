@@ -99,9 +99,14 @@ func (p *Proxy) answer(w http.ResponseWriter, r *http.Request, a reply) {
 	}
 	defer conn.Close()
 	defer context.AfterFunc(p.ctx, func() { _ = conn.Close() })()
+	p.writeRaw(conn, a, "Proxy-Status: agent-ci; error="+a.errorText+"\r\n")
+}
+
+// writeRaw writes a reply to a connection without a server, with further lines of the header.
+func (p *Proxy) writeRaw(conn net.Conn, a reply, header string) {
 	_ = conn.SetDeadline(time.Now().Add(p.limits.header))
-	_, _ = fmt.Fprintf(conn, "HTTP/1.1 %d %s\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: %d\r\nProxy-Status: agent-ci; error=%s\r\nConnection: close\r\n\r\n%s",
-		a.status, statusPhrase(a.phrase), len(a.body), a.errorText, a.body)
+	_, _ = fmt.Fprintf(conn, "HTTP/1.1 %d %s\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: %d\r\n%sConnection: close\r\n\r\n%s",
+		a.status, statusPhrase(a.phrase), len(a.body), header, a.body)
 	drainBeforeClose(conn)
 }
 

@@ -18,43 +18,31 @@ type refusedError struct{ Request }
 func (e *refusedError) Error() string { return e.Target + " is refused. " + e.Reason }
 
 // connect dials the target; private permits private addresses. Every address of a name must be
-// permitted, and only the checked addresses are dialled, without a second lookup. If another proxy
-// leads to the target, that proxy resolves and dials.
-func (p *Proxy) connect(ctx context.Context, t reach.Target, private bool) (net.Conn, error) {
+// permitted, and only the checked addresses are dialled, without a second lookup.
+//
+// If another proxy leads to the target, that proxy resolves and dials, and via is its URL. The connection
+// is a tunnel to the target, or if plain, one to the proxy.
+func (p *Proxy) connect(ctx context.Context, t reach.Target, private, plain bool) (conn net.Conn, via *url.URL, err error) {
 	ctx, cancel := context.WithTimeout(ctx, p.limits.connect)
 	defer cancel()
-	if via := p.via(t); via != nil {
-		if err := p.fit(t, []netip.Addr{t.Addr}, private); err != nil {
-			return nil, err
-		}
-		return p.tunnelVia(ctx, via, t)
-	}
+	via = p.via(t)
 	addresses := []netip.Addr{t.Addr}
-	if !t.Addr.IsValid() {
-		var err error
+	if via == nil && !t.Addr.IsValid() {
 		if addresses, err = p.resolve(ctx, t.Name); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
 	if err := p.fit(t, addresses, private); err != nil {
-		return nil, err
-	}
-	return p.dialFirst(ctx, addresses, t.Port)
-}
-
-// connectPlain dials for a plain HTTP request. If another proxy leads to the target, the connection
-// ends there, and via is its URL.
-func (p *Proxy) connectPlain(ctx context.Context, t reach.Target, private bool) (conn net.Conn, via *url.URL, err error) {
-	if via = p.via(t); via == nil {
-		conn, err = p.connect(ctx, t, private)
-		return conn, nil, err
-	}
-	if err := p.fit(t, []netip.Addr{t.Addr}, private); err != nil {
 		return nil, nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, p.limits.connect)
-	defer cancel()
-	conn, err = p.dialVia(ctx, via)
+	switch {
+	case via == nil:
+		conn, err = p.dialFirst(ctx, addresses, t.Port)
+	case plain:
+		conn, err = p.dialVia(ctx, via)
+	default:
+		conn, err = p.tunnelVia(ctx, via, t)
+	}
 	return conn, via, err
 }
 

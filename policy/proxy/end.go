@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
-	"fmt"
 	"io"
 	"log"
 	"net"
@@ -118,9 +117,7 @@ func (p *Proxy) refuseHandshake(conn *interceptedConn, err error) {
 	if err != nil {
 		a = recordFailureReply
 	}
-	_ = conn.SetDeadline(time.Now().Add(p.limits.header))
-	_, _ = fmt.Fprintf(conn, "HTTP/1.1 %d %s\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s", a.status, statusPhrase(a.phrase), len(a.body), a.body)
-	drainBeforeClose(conn)
+	p.writeRaw(conn, a, "")
 }
 
 // inside is an HTTP server of intercepted tunnels, and the listener from which it takes them.

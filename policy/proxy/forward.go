@@ -23,7 +23,7 @@ func (p *Proxy) forward(w http.ResponseWriter, r *http.Request, t reach.Target, 
 		p.answer(w, r, bodyTooLongReply)
 		return
 	}
-	server, via, err := p.connectPlain(r.Context(), t, private)
+	server, via, err := p.connect(r.Context(), t, private, true)
 	if err != nil {
 		p.answer(w, r, failed(t, err))
 		return

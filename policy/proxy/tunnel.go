@@ -17,7 +17,7 @@ import (
 func (p *Proxy) tunnel(w http.ResponseWriter, r *http.Request, t reach.Target, private bool) {
 	p.work.Add(1)
 	defer p.work.Done()
-	server, err := p.connect(r.Context(), t, private)
+	server, _, err := p.connect(r.Context(), t, private, false)
 	if err != nil {
 		p.answer(w, r, failed(t, err))
 		return

@@ -56,7 +56,7 @@ func (p *Proxy) dialForGood(ctx context.Context, to poolKey) (net.Conn, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(p.ctx, cancel)()
-	conn, err := p.connect(ctx, to.Target, to.private)
+	conn, _, err := p.connect(ctx, to.Target, to.private, false)
 	if err != nil {
 		return nil, err
 	}
