@@ -95,8 +95,8 @@ type outer struct {
 	Program            string // that runs the attempts
 }
 
-// attempts are those that are made in the sandbox. A service has other mounts and another user than
-// other sandboxes, and the same namespaces and filter of system calls.
+// attempts are those that are made in the sandbox. A service has other mounts and another user than other
+// sandboxes; namespaces and filters do not depend on these (namespacesSpec).
 func (o outer) attempts() []attempts.Attempt {
 	switch {
 	case o.Proxied:

@@ -41,19 +41,6 @@ func TestGitReadsItsRepository(t *testing.T) {
 	})
 }
 
-func TestGitWithoutItsCredentials(t *testing.T) {
-	box, o := confined(t, "namespaces", func(o *Options) {
-		put(t, filepath.Join(o.Workspace, ".git/config"), "[core]\n\tbare = false\n[credential]\n\thelper = store\n[remote \"origin\"]\n\turl = https://user:"+secret+"@example.com/a.git\n"+
-			"[http \"https://example.com\"]\n\textraheader = AUTHORIZATION: basic "+secret+"\n[includeIf \"gitdir:/x\"]\n\tpath = creds\n", 0o644)
-		put(t, filepath.Join(o.Workspace, ".git/creds"), secret, 0o644)
-		put(t, filepath.Join(o.Workspace, ".git/modules/sub/config"), "[http]\n\textraheader = "+secret+"\n", 0o644)
-	})
-	got := run(t, box, o, "cat .git/config .git/creds .git/modules/sub/config")
-	if strings.Contains(got, secret) || !strings.Contains(got, "https://example.com/a.git") || !strings.Contains(got, "bare = false") || strings.Contains(got, "creds") {
-		t.Errorf("got %q", got)
-	}
-}
-
 func TestTheUsersGitSettingsLoseTheirCredentials(t *testing.T) {
 	home := t.TempDir()
 	put(t, filepath.Join(home, "store"), secret, 0o644)

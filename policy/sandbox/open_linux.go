@@ -113,27 +113,9 @@ func openNamespaces(s *Sandbox, o Options, p *grants.Plan) error {
 	if slices.Contains(o.disabledLayers, layerNamespaces) {
 		return &setupError{step: layerNamespaces, why: "left out"}
 	}
-	programs, err := filter.Programs(filter.Options{Inet: o.Network != NetworkNone, Namespaced: true, Connect: true})
+	spec, err := o.namespacesSpec(p)
 	if err != nil {
 		return err
-	}
-	mounts := p.Mounts()
-	spec := stage.Spec{
-		Namespaced: true, OwnNetwork: o.Network != NetworkFull, LoopbackUp: o.Network == NetworkLoopback || o.Network == NetworkProxied,
-		Mounts: mounts, Nothing: o.EmptyFile(), Processes: o.processes(), PIDMax: ownPIDMax(), Filters: programs,
-	}
-	if abi := o.landlockABI(); abi > 0 {
-		spec.Landlock = &stage.Landlock{
-			Config: abi, Read: []string{"/"}, Write: grants.WritableAmong(mounts), DenyNet: o.Network == NetworkNone,
-			Use: []string{"/proc", "/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty", "/dev/ptmx"},
-		}
-	}
-	if o.Network == NetworkProxied {
-		spec.Ports = []int{ProxyPort}
-	}
-	spec.Ports = append(spec.Ports, o.Ports...)
-	if o.Overlay != "" {
-		spec.Shown, spec.Lend, spec.LendToWrite = p.Workspace(), o.Lend, o.LendToWrite
 	}
 	report, err := s.becomeSupervisor(spec, o.EarlyProcess, o.Borrowed)
 	if refused := (*setupError)(nil); errors.As(err, &refused) && o.Overlay != "" && refused.step == string(stage.Overlay)+" "+p.Workspace() {
@@ -165,6 +147,33 @@ func openNamespaces(s *Sandbox, o Options, p *grants.Plan) error {
 	}
 	s.env = append(s.env, o.Variables...)
 	return nil
+}
+
+// namespacesSpec describes the confinement by namespaces and seccomp, plus Landlock if available.
+func (o Options) namespacesSpec(p *grants.Plan) (spec stage.Spec, err error) {
+	programs, err := filter.Programs(filter.Options{Inet: o.Network != NetworkNone, Namespaced: true, Connect: true})
+	if err != nil {
+		return spec, err
+	}
+	mounts := p.Mounts()
+	spec = stage.Spec{
+		Namespaced: true, OwnNetwork: o.Network != NetworkFull, LoopbackUp: o.Network == NetworkLoopback || o.Network == NetworkProxied,
+		Mounts: mounts, Nothing: o.EmptyFile(), Processes: o.processes(), PIDMax: ownPIDMax(), Filters: programs,
+	}
+	if abi := o.landlockABI(); abi > 0 {
+		spec.Landlock = &stage.Landlock{
+			Config: abi, Read: []string{"/"}, Write: grants.WritableAmong(mounts), DenyNet: o.Network == NetworkNone,
+			Use: []string{"/proc", "/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty", "/dev/ptmx"},
+		}
+	}
+	if o.Network == NetworkProxied {
+		spec.Ports = []int{ProxyPort}
+	}
+	spec.Ports = append(spec.Ports, o.Ports...)
+	if o.Overlay != "" {
+		spec.Shown, spec.Lend, spec.LendToWrite = p.Workspace(), o.Lend, o.LendToWrite
+	}
+	return spec, nil
 }
 
 // openLandlock confines by Landlock and seccomp.

@@ -91,21 +91,15 @@ type cache struct {
 	exists bool
 }
 
-// findCaches finds cache folders to treat like the home folder: readable, with private changes.
-// named includes missing ones.
-func (p *Plan) findCaches() (named map[string]cache, folders []string) {
-	named, folders = p.folders.classifyCaches(p.cacheAt)
-	return named, p.outermost(folders)
-}
-
-// cacheFolders returns them judged by their paths alone, including hidden ones and those in the
-// home folder.
+// cacheFolders returns the cache folders judged by their paths alone, including hidden ones and those in
+// the home folder.
 func (f Folders) cacheFolders() []string {
 	_, folders := f.classifyCaches(f.cacheAt)
 	return folders
 }
 
-// classifyCaches returns the cache folders of variables accepted by at.
+// classifyCaches returns the cache folders of variables accepted by at. named includes missing ones, by the
+// variables' spelling.
 func (f Folders) classifyCaches(at func(folder string) (c cache, is bool)) (named map[string]cache, folders []string) {
 	named = make(map[string]cache)
 	for _, v := range cacheVariables {

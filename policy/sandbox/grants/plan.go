@@ -67,7 +67,8 @@ func NewPlan(f Folders) (*Plan, error) {
 	if err := p.prepareReplacements(); err != nil {
 		return nil, err
 	}
-	p.named, p.caches = p.findCaches()
+	named, caches := f.classifyCaches(p.cacheAt)
+	p.named, p.caches = named, p.outermost(caches)
 	for _, path := range p.caches {
 		if err := f.makeChangesFolders(cacheFolder(path)); err != nil {
 			return nil, err

@@ -276,7 +276,7 @@ func processAttempts() []Attempt {
 		}},
 		{Name: "limit agent-ci", Do: func(w World) error { return unix.Prlimit(w.Victim, unix.RLIMIT_CORE, &unix.Rlimit{}, nil) }},
 		{Name: "limit the supervisor", Do: func(w World) error { return unix.Prlimit(w.Supervisor, unix.RLIMIT_CORE, &unix.Rlimit{}, nil) }},
-		{Name: "slow agent-ci down", Do: func(w World) error { return unix.Setpriority(unix.PRIO_PROCESS, w.Victim, 1) }, Open: inLandlock(notSignals)},
+		{Name: "slow agent-ci down", Do: slowDown, Open: inLandlock(notSignals)},
 		{Name: "pin agent-ci to a processor", Do: func(w World) error {
 			var set unix.CPUSet
 			if err := unix.SchedGetaffinity(w.Victim, &set); err != nil {
@@ -539,6 +539,16 @@ func call(number uintptr, args ...uintptr) error {
 		return errno
 	}
 	return nil
+}
+
+// slowDown lowers the victim's priority by one, because raising it requires a right.
+func slowDown(w World) error {
+	now, err := unix.Getpriority(unix.PRIO_PROCESS, w.Victim)
+	if err != nil {
+		return err
+	}
+	nice := 20 - now // getpriority(2), "C library/kernel differences"
+	return unix.Setpriority(unix.PRIO_PROCESS, w.Victim, nice+1)
 }
 
 func keyring(id int) uintptr { return uintptr(id) }
