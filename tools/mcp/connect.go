@@ -26,9 +26,6 @@ const (
 // connect finds the server's revision. It restarts a server before the next try, because some exit
 // or hang after the first.
 func (s *Session) connect(ctx context.Context) error {
-	if p := s.server.Protocol; p != "" && p != ProtocolAuto {
-		return s.connectWith(ctx, p)
-	}
 	probe := min(cmp.Or(s.server.probe, probeTime), s.server.StartTimeout/2)
 	probing, cancel := context.WithTimeout(ctx, probe)
 	first := s.connectOnce(probing, newestRevision)
@@ -48,18 +45,6 @@ func (s *Session) connect(ctx context.Context) error {
 	}
 	if second != nil {
 		return s.failure(ctx, second)
-	}
-	return nil
-}
-
-// connectWith connects with exactly one revision.
-func (s *Session) connectWith(ctx context.Context, revision string) error {
-	if err := s.connectOnce(ctx, revision); err != nil {
-		return s.failure(ctx, err)
-	}
-	if spoken := s.link.session.InitializeResult().ProtocolVersion; spoken != revision {
-		s.link.end()
-		return s.protocolError("it speaks revision %s of the protocol, and the job holds it to %s; write protocol: auto, or that revision", oneLine(spoken), revision)
 	}
 	return nil
 }
@@ -219,7 +204,7 @@ func (s *Session) failure(ctx context.Context, err error) *Error {
 		e.Words = begin + "did not let us in: " + oneLine(err.Error()) + "; check url, bearer_token_env and headers"
 	default:
 		e.Reason = ReasonProtocol
-		e.Words = begin + "does not keep to the protocol: " + oneLine(err.Error()) + "; " + log + ", or hold it to another revision by protocol"
+		e.Words = begin + "does not keep to the protocol: " + oneLine(err.Error()) + "; " + log
 	}
 	return e
 }

@@ -106,7 +106,6 @@ var unusable = []struct {
 	{"speaks an unknown revision", Server{}, func(s *saying, r request) {
 		s.result(r, `{"protocolVersion":"1999-01-01","capabilities":{},"serverInfo":{"name":"a","version":"1"}}`)
 	}, ReasonProtocol, "1999-01-01"},
-	{"speaks another revision than the job says", Server{Protocol: "2025-06-18"}, ok(oneTool), ReasonProtocol, "it speaks revision 2025-11-25"},
 	{"one line of 17 MiB", Server{}, func(s *saying, r request) { s.line("%s", strings.Repeat("x", 17<<20)) }, ReasonProtocol, "more than 16 MiB"},
 	{"lists no tools", Server{}, listing(func(s *saying, r request) { s.refuse(r, -32603, "broken") }), ReasonProtocol, "broken"},
 	{"lists something else", Server{}, ok(`7`), ReasonProtocol, "does not keep to the protocol"},

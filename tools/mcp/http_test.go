@@ -35,9 +35,9 @@ func clientOf(t *testing.T, remote Remote) *http.Client {
 func TestServersAtAnAddress(t *testing.T) {
 	t.Parallel()
 	for _, options := range []*sdk.StreamableHTTPOptions{nil, {Stateless: true}, {JSONResponse: true}} {
-		for _, protocol := range []string{"", "2025-11-25", "2025-06-18"} {
-			t.Run(fmt.Sprintf("%+v %s", options, protocol), func(t *testing.T) {
-				handler := sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return exampleServer() }, options)
+		for _, revision := range []string{newestRevision, olderRevision} {
+			t.Run(fmt.Sprintf("%+v %s", options, revision), func(t *testing.T) {
+				handler := sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return exampleServer(revision) }, options)
 				address := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 					if r.Header.Get("Authorization") != "Bearer token" || r.Header.Get("X-Team") != "ci" {
 						w.WriteHeader(http.StatusUnauthorized)
@@ -46,8 +46,8 @@ func TestServersAtAnAddress(t *testing.T) {
 					handler.ServeHTTP(w, r)
 				}))
 				headers := map[string]string{"X-Team": "ci", "Accept": "nothing"}
-				s := open(t, Server{URL: address, Protocol: protocol, Client: clientOf(t, Remote{URL: address, Headers: headers, Bearer: "token"})})
-				if l := s.List(); len(l.Tools) != 2 || protocol != "" && l.Revision != protocol {
+				s := open(t, Server{URL: address, Client: clientOf(t, Remote{URL: address, Headers: headers, Bearer: "token"})})
+				if l := s.List(); len(l.Tools) != 2 || l.Revision != revision && revision == olderRevision {
 					t.Errorf("got %+v", l)
 				}
 				if r := call(t, s, "weather", `{"city":"Oslo"}`); r.Failed || r.Output != "sunny in Oslo" {
@@ -305,7 +305,7 @@ func TestRequestsBesideTheCalls(t *testing.T) {
 				r.Body = io.NopCloser(strings.NewReader(string(raw)))
 				rest.ServeHTTP(w, r)
 			}))
-			s := open(t, Server{URL: address, Protocol: olderRevision, Client: clientOf(t, Remote{URL: address})})
+			s := open(t, Server{URL: address, Client: clientOf(t, Remote{URL: address})})
 			r := call(t, s, "x", "{}")
 			if want := map[bool]string{true: `"action":"decline"`, false: "done"}[test.asks]; r.Failed || !strings.Contains(r.Output, want) || s.Ended() != nil {
 				t.Errorf("got %+v, ended %v", r, s.Ended())

@@ -15,8 +15,7 @@ type List struct {
 	Instructions string   `json:"instructions,omitempty"`
 	Resources    bool     `json:"resources"` // it has some, or may have
 	Tools        []Listed `json:"tools"`     // all of them, sorted by name
-	// Restarted reports a server restarted or asked again for an older revision. The job's protocol
-	// key avoids that.
+	// Restarted reports a server restarted or asked again for an older revision.
 	Restarted bool `json:"restarted,omitempty"`
 }
 

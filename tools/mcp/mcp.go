@@ -13,7 +13,6 @@ type Server struct {
 	Tools []string // that may be called, by the server's own names; AllTools for all
 	Deny  []string // that may not be called all the same
 
-	Protocol     string        // a revision, or ProtocolAuto, which "" means too
 	StartTimeout time.Duration // until all that is asked at the start is answered; 0 for a minute
 	CallTimeout  time.Duration // of one call; 0 for 2 minutes
 	Defer        bool          // a model is told of its tools when it asks
@@ -34,9 +33,6 @@ type Server struct {
 
 // AllTools in Server.Tools stands for all tools of the server.
 const AllTools = "*"
-
-// ProtocolAuto negotiates the revision, newest first.
-const ProtocolAuto = "auto"
 
 // Process is a started server's streams.
 type Process struct {

@@ -2,7 +2,6 @@ package mcp
 
 import (
 	"bufio"
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -13,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/agent-ci/agent-ci/tools"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 	"go.uber.org/goleak"
 )
@@ -23,9 +23,19 @@ type weather struct {
 	City string `json:"city" jsonschema:"where"`
 }
 
-// exampleServer is a server of the library with tools and resources.
-func exampleServer() *sdk.Server {
+// exampleServer is a server of the library with tools and resources, which knows no revision after the one that is named.
+func exampleServer(revision string) *sdk.Server {
 	server := sdk.NewServer(&sdk.Implementation{Name: "example", Version: "1.2.3"}, &sdk.ServerOptions{Instructions: "Ask for cities."})
+	if revision == olderRevision {
+		server.AddReceivingMiddleware(func(next sdk.MethodHandler) sdk.MethodHandler {
+			return func(ctx context.Context, method string, request sdk.Request) (sdk.Result, error) {
+				if method == "server/discover" {
+					return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "what?"}
+				}
+				return next(ctx, method, request)
+			}
+		})
+	}
 	sdk.AddTool(server, &sdk.Tool{Name: "weather", Description: "The weather of a city."},
 		func(_ context.Context, _ *sdk.CallToolRequest, in weather) (*sdk.CallToolResult, any, error) {
 			return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: "sunny in " + in.City}}}, nil, nil
@@ -207,11 +217,11 @@ func dispatch(ctx context.Context, t *testing.T, s *Session, tool, arguments str
 
 func TestServersOfTheLibrary(t *testing.T) {
 	t.Parallel()
-	for _, protocol := range []string{"", "2026-07-28", "2025-11-25", "2025-06-18", "2024-11-05"} {
-		t.Run(protocol, func(t *testing.T) {
-			s := open(t, Server{Start: inProcess(t, exampleServer()), Protocol: protocol})
+	for _, revision := range []string{newestRevision, olderRevision} {
+		t.Run(revision, func(t *testing.T) {
+			s := open(t, Server{Start: inProcess(t, exampleServer(revision))})
 			l := s.List()
-			if want := cmp.Or(protocol, newestRevision); l.Revision != want || l.Restarted || !l.Resources || len(l.Tools) != 2 || l.Name != "example" || l.Version != "1.2.3" || l.Instructions != "Ask for cities." {
+			if l.Revision != revision || l.Restarted || !l.Resources || len(l.Tools) != 2 || l.Name != "example" || l.Version != "1.2.3" || l.Instructions != "Ask for cities." {
 				t.Errorf("got %+v", l)
 			}
 			if r := call(t, s, "weather", `{"city":"Oslo"}`); r.Failed || r.Output != "sunny in Oslo" {

@@ -19,6 +19,8 @@ func quirky(t *testing.T, over, id string, page func(r request) string) Server {
 	message := func(r request) string {
 		result := ""
 		switch {
+		case r.Method == "server/discover":
+			result = "error"
 		case r.Method == "initialize":
 			result = `{"protocolVersion":"2025-11-25","capabilities":{"tools":{},"resources":{}},"serverInfo":{"name":"a","version":"1"}}`
 		case strings.HasPrefix(r.Method, "notifications/"):
@@ -37,7 +39,7 @@ func quirky(t *testing.T, over, id string, page func(r request) string) Server {
 				s.line("%s", m)
 			}
 		}}
-		return Server{Start: server.start, Protocol: olderRevision}
+		return Server{Start: server.start}
 	}
 	address := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var q request
@@ -56,7 +58,7 @@ func quirky(t *testing.T, over, id string, page func(r request) string) Server {
 			fmt.Fprintf(w, ": wait\n\nevent: message\r\nid: 7\r\ndata: %s\r\n\r\n", strings.ReplaceAll(m, `,"`, ",\r\ndata: \""))
 		}
 	}))
-	return Server{URL: address, Client: clientOf(t, Remote{URL: address}), Protocol: olderRevision}
+	return Server{URL: address, Client: clientOf(t, Remote{URL: address})}
 }
 
 var ways = []string{"pipes", "JSON", "events"}

@@ -135,7 +135,7 @@ func TestArgumentsAreHandedOnAsTheyAre(t *testing.T) {
 
 func TestResourcesOfServers(t *testing.T) {
 	t.Parallel()
-	s := open(t, Server{Name: "notes", Start: inProcess(t, exampleServer())})
+	s := open(t, Server{Name: "notes", Start: inProcess(t, exampleServer(newestRevision))})
 	for _, test := range []struct {
 		tool, arguments, want string
 		failed                bool
@@ -252,7 +252,7 @@ func TestOfferRefusesWhatIsNoSchemaOfArguments(t *testing.T) {
 
 func TestListsAreKept(t *testing.T) {
 	t.Parallel()
-	s := open(t, Server{Start: inProcess(t, exampleServer()), Tools: []string{"weather"}})
+	s := open(t, Server{Start: inProcess(t, exampleServer(newestRevision)), Tools: []string{"weather"}})
 	raw, err := json.MarshalIndent(s.List(), "", "  ")
 	if err != nil {
 		t.Fatal(err)
