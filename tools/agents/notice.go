@@ -37,7 +37,7 @@ type Kind string
 const (
 	NewTask     Kind = "NEW_TASK"
 	Plain       Kind = "MESSAGE"
-	FinalAnswer Kind = "FINAL_ANSWER"
+	finalAnswer Kind = "FINAL_ANSWER"
 )
 
 // Letter is a message between agents with Collaboration tools.
@@ -67,5 +67,5 @@ func Final(to, from string, status Status) Letter {
 	case payload == "":
 		payload = "The agent ended without words."
 	}
-	return Letter{FinalAnswer, to, from, payload}
+	return Letter{finalAnswer, to, from, payload}
 }

@@ -156,7 +156,7 @@ func TestTheShellToolIsOfferedAsTheModelKnowsIt(t *testing.T) {
 }
 
 func TestAnActionHasTheTimeLimitOfAllCommands(t *testing.T) {
-	b := newBench(t, func(o *Options) { o.Limit = 50 * time.Millisecond })
+	b := newBench(t, func(o *Options) { o.limit = 50 * time.Millisecond })
 	b.pipe("go")
 	r := b.act(t.Context(), tools.LocalShellAction, `{"type":"exec","command":["sh","-c","read x <go"],"env":{},"timeout_ms":60000}`)
 	if len(r.Commands) != 1 || !r.Commands[0].TimedOut {

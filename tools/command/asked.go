@@ -19,7 +19,7 @@ type RequestedCommand struct {
 // CommandsOf returns the commands of a call, parsed like for their start. The error explains an unreadable
 // call.
 func CommandsOf(tool string, call tools.Call) ([]RequestedCommand, error) {
-	t := &Tools{options: Options{Limit: DefaultLimit}, shell: "sh"}
+	t := &Tools{options: Options{limit: defaultLimit}, shell: "sh"}
 	read, known := map[string]func(tools.Call) ([]commandRequest, error){
 		execSpec.Name: t.execLaunches, shellCommandSpec.Name: t.shellCommandLaunches, shellFunction.Name: t.shellLaunches, bashSpec.Name: t.bashLaunches,
 	}[tool]

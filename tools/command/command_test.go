@@ -306,7 +306,7 @@ func TestTimeLimits(t *testing.T) {
 		{"shell gets no more than the run's limit", "shell", map[string]any{"command": []string{"sh", "-c", "echo a; read x <go"}, "timeout": 1e300}, 50 * time.Millisecond, "Exit code: 124\n"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			b := newBench(t, func(o *Options) { o.Limit = test.limit })
+			b := newBench(t, func(o *Options) { o.limit = test.limit })
 			b.pipe("go")
 			result := b.call(t.Context(), test.tool, test.arguments)
 			for !strings.HasSuffix(result.Output, "\na\n") && result.Detail["timed_out"] == true { // a busy machine has not printed by then
@@ -396,7 +396,7 @@ func TestAReplayedCallReturnsAsBefore(t *testing.T) {
 			t.Errorf("%s: no %q in %q", step.tool, step.want, got.Output)
 		}
 	}
-	tool := New(Options{Limit: time.Hour, RecordedReturn: func(context.Context, tools.Call) RecordedReturn { return RecordedReturn{Ended: true} }})
+	tool := New(Options{limit: time.Hour, RecordedReturn: func(context.Context, tools.Call) RecordedReturn { return RecordedReturn{Ended: true} }})
 	if w := tool.waiting(t.Context(), tools.Call{}, time.Second); w.timeout < time.Hour {
 		t.Errorf("it waits for %s", w.timeout)
 	}

@@ -54,7 +54,7 @@ func (t *Tools) execLaunches(call tools.Call) ([]commandRequest, error) {
 		return nil, err
 	}
 	l := commandRequest{
-		callID: call.ID, argv: t.shellArgv(a.Shell, a.Login, a.Cmd), workdir: a.Workdir, limit: t.limit(a.TimeoutMS, t.options.Limit),
+		callID: call.ID, argv: t.shellArgv(a.Shell, a.Login, a.Cmd), workdir: a.Workdir, limit: t.limit(a.TimeoutMS, t.options.limit),
 		tty: a.TTY, patience: yieldTime(a.YieldMS, a.TimeoutMS), budget: tools.AskedTokens(a.MaxTokens),
 	}
 	if a.Shell == "" {
@@ -138,7 +138,7 @@ func (t *Tools) waiting(ctx context.Context, call tools.Call, patience time.Dura
 	}
 	before := t.options.RecordedReturn(ctx, call)
 	if before.Ended {
-		patience = 2 * t.options.Limit // at the limit the command is killed
+		patience = 2 * t.options.limit // at the limit the command is killed
 	}
 	return waitMode{patience, before.Session}
 }

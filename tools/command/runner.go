@@ -15,15 +15,15 @@ import (
 	"github.com/agent-ci/agent-ci/tools"
 )
 
-// DefaultLimit is the default time limit of a command.
-const DefaultLimit = 30 * time.Minute
+// defaultLimit is the default time limit of a command.
+const defaultLimit = 30 * time.Minute
 
 type Options struct {
 	Sandbox *sandbox.Sandbox
 	Outputs *tools.Outputs
 	Dir     tools.Folder  // the working directory
 	Env     []string      // all of the environment but what the tools force
-	Limit   time.Duration // of one command; 0 means DefaultLimit
+	limit   time.Duration // of one command; 0 means DefaultLimit
 	// Shell is the model's form of shell: Function, ShellAction or LocalShellAction.
 	Shell tools.Form
 	// Judge is asked before a command starts, from several goroutines; nil lets all.
@@ -61,8 +61,8 @@ type Tools struct {
 }
 
 func New(o Options) *Tools {
-	if o.Limit <= 0 {
-		o.Limit = DefaultLimit
+	if o.limit <= 0 {
+		o.limit = defaultLimit
 	}
 	t := &Tools{options: o, shell: "sh"}
 	t.env = append(append(t.env, o.Env...), forcedEnv...)
@@ -211,7 +211,7 @@ func (t *Tools) folder(workdir string) (path, problem string) {
 // limit returns the time limit for a requested number of milliseconds.
 func (t *Tools) limit(askedMS float64, otherwise time.Duration) time.Duration {
 	if askedMS <= 0 {
-		return min(otherwise, t.options.Limit)
+		return min(otherwise, t.options.limit)
 	}
-	return tools.Milliseconds(askedMS, time.Millisecond, t.options.Limit)
+	return tools.Milliseconds(askedMS, time.Millisecond, t.options.limit)
 }

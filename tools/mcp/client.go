@@ -18,8 +18,7 @@ import (
 type Remote struct {
 	URL     string
 	Headers map[string]string
-	Bearer  string            // token for Authorization; "" for none
-	Base    http.RoundTripper // nil for one that goes to the host, by the proxy of the environment
+	Bearer  string // token for Authorization; "" for none
 }
 
 // maxRedirects is how many redirects are followed, on the host itself.
@@ -28,7 +27,7 @@ const maxRedirects = 5
 // NewClient returns a client that only contacts the address's host, with headers and token. The
 // error is for people.
 func NewClient(remote Remote) (*http.Client, error) {
-	address, err := CheckURL(remote.URL)
+	address, err := checkURL(remote.URL)
 	if err != nil {
 		return nil, err
 	}
@@ -39,12 +38,8 @@ func NewClient(remote Remote) (*http.Client, error) {
 	if remote.Bearer != "" {
 		headers.Set("Authorization", "Bearer "+remote.Bearer)
 	}
-	base := remote.Base
-	if base == nil {
-		base = directTransport(address.Scheme)
-	}
 	return &http.Client{
-		Transport: &oneHost{base: base, origin: originOf(address), headers: headers},
+		Transport: &oneHost{base: directTransport(address.Scheme), origin: originOf(address), headers: headers},
 		CheckRedirect: func(request *http.Request, before []*http.Request) error {
 			if originOf(request.URL) != originOf(address) {
 				return fmt.Errorf("it redirects to %s, and only %s may be reached; write that address in url if it is right", request.URL.Host, address.Host)
@@ -57,9 +52,9 @@ func NewClient(remote Remote) (*http.Client, error) {
 	}, nil
 }
 
-// CheckURL parses a server's address. It permits http only for private and loopback addresses and
+// checkURL parses a server's address. It permits http only for private and loopback addresses and
 // names that may have such; the client checks a name's addresses.
-func CheckURL(address string) (*url.URL, error) {
+func checkURL(address string) (*url.URL, error) {
 	u, err := url.Parse(address)
 	switch {
 	case err != nil:
@@ -112,7 +107,7 @@ func originOf(u *url.URL) string {
 
 // oneHost is a transport that adds headers for one origin and refuses others.
 type oneHost struct {
-	base    http.RoundTripper
+	base    *http.Transport
 	origin  string
 	headers http.Header
 }
@@ -131,17 +126,11 @@ func (o *oneHost) RoundTrip(request *http.Request) (*http.Response, error) {
 }
 
 // CloseIdleConnections implements http.Client.CloseIdleConnections.
-func (o *oneHost) CloseIdleConnections() { closeIdle(o.base) }
-
-func closeIdle(transport http.RoundTripper) {
-	if closer, ok := transport.(interface{ CloseIdleConnections() }); ok {
-		closer.CloseIdleConnections()
-	}
-}
+func (o *oneHost) CloseIdleConnections() { o.base.CloseIdleConnections() }
 
 // boundedTransport is a session's transport. It ends with ctx and bounds answers.
 type boundedTransport struct {
-	base   http.RoundTripper
+	base   http.RoundTripper // that of a client of NewClient
 	ctx    context.Context
 	end    context.CancelFunc
 	onLost func(error) bool // reports whether a failure ends the session
@@ -150,9 +139,6 @@ type boundedTransport struct {
 // boundedClient returns a client with another's redirects, whose transport ends with the session.
 func boundedClient(client *http.Client, lost func(error) bool) (*http.Client, *boundedTransport) {
 	b := &boundedTransport{base: client.Transport, onLost: lost}
-	if b.base == nil {
-		b.base = http.DefaultTransport
-	}
 	b.ctx, b.end = context.WithCancel(context.Background())
 	held := *client
 	held.Transport = b
@@ -201,5 +187,3 @@ func (b *boundedTransport) fail(err error) {
 		b.end()
 	}
 }
-
-func (b *boundedTransport) CloseIdleConnections() { closeIdle(b.base) }

@@ -103,7 +103,8 @@ func (s *Session) silenceError(ctx context.Context, l *connection) error {
 // openTransport opens the transport to the server.
 func (s *Session) openTransport(ctx context.Context) (*connection, sdk.Transport, error) {
 	if s.server.Start == nil {
-		return s.reachURL()
+		connection, transport := s.reachURL()
+		return connection, transport, nil
 	}
 	process, err := s.server.Start(ctx)
 	if err != nil {
@@ -113,30 +114,20 @@ func (s *Session) openTransport(ctx context.Context) (*connection, sdk.Transport
 	return &connection{stop: c.stop, lossReason: c.failure, firstInvalidLine: c.firstInvalidLine}, c, nil
 }
 
-func (s *Session) reachURL() (*connection, sdk.Transport, error) {
-	if _, err := CheckURL(s.server.URL); err != nil {
-		return nil, nil, fmt.Errorf("url: %w", err)
-	}
-	client := s.server.Client
-	if client == nil {
-		var err error
-		if client, err = NewClient(Remote{URL: s.server.URL}); err != nil {
-			return nil, nil, err
-		}
-	}
-	held, way := boundedClient(client, s.recordLoss)
+func (s *Session) reachURL() (*connection, sdk.Transport) {
+	held, way := boundedClient(s.server.Client, s.recordLoss)
 	transport := &sdk.StreamableClientTransport{
 		Endpoint: s.server.URL, HTTPClient: held, MaxEventSize: maxLineBytes,
 	}
 	return &connection{
 		stop: func() error {
 			way.end()
-			held.CloseIdleConnections()
+			s.server.Client.CloseIdleConnections()
 			return nil
 		},
 		lossReason:       func() error { return nil },
 		firstInvalidLine: func() string { return "" },
-	}, transport, nil
+	}, transport
 }
 
 // recordLoss records that a remote server is unreachable or floods. It reports whether that ends the

@@ -140,7 +140,7 @@ func TestServersThatCannotBeUsed(t *testing.T) {
 			server := &scripted{t: t, answer: test.answer}
 			test.server.Name, test.server.Start = "test", server.start
 			if test.server.Tools == nil {
-				test.server.Tools = []string{AllTools}
+				test.server.Tools = []string{allTools}
 			}
 			if test.server.StartTimeout == 0 {
 				test.server.StartTimeout = time.Minute

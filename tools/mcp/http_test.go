@@ -102,12 +102,12 @@ func TestAddressesThatCannotBeUsed(t *testing.T) {
 			}
 			_, err := Open(t.Context(), Server{
 				Name: "test", URL: address, Client: clientOf(t, Remote{URL: address}),
-				Tools: []string{AllTools}, StartTimeout: limit,
+				Tools: []string{allTools}, StartTimeout: limit,
 			})
 			wantError(t, err, test.reason, test.words)
 		})
 	}
-	_, err := Open(t.Context(), Server{Name: "test", URL: "http://127.0.0.1:1/"})
+	_, err := Open(t.Context(), Server{Name: "test", URL: "http://127.0.0.1:1/", Client: clientOf(t, Remote{URL: "http://127.0.0.1:1/"})})
 	wantError(t, err, ReasonStart, "could not be reached")
 }
 
@@ -337,7 +337,7 @@ func TestCheckURL(t *testing.T) {
 		"https://mcp.example/#x":          "fragment",
 		"https://mcp example":             "no URL",
 	} {
-		_, err := CheckURL(address)
+		_, err := checkURL(address)
 		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%s: got %v, want %q", address, err, want)
 		}
@@ -351,7 +351,7 @@ func TestCheckURL(t *testing.T) {
 func TestNamesOfFarAddresses(t *testing.T) {
 	t.Parallel()
 	client := clientOf(t, Remote{URL: "http://mcp.internal:80"})
-	transport := client.Transport.(*oneHost).base.(*http.Transport)
+	transport := client.Transport.(*oneHost).base
 	for address, far := range map[string]bool{"192.0.2.1:80": true, "[2001:db8::1]:80": true} {
 		_, err := transport.DialContext(t.Context(), "tcp", address)
 		if far != (err != nil && strings.Contains(err.Error(), "private and loopback")) {

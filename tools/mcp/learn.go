@@ -155,7 +155,7 @@ func (s Server) allows(tool string) bool {
 	if slices.Contains(s.Deny, tool) {
 		return false
 	}
-	return slices.Contains(s.Tools, AllTools) || slices.Contains(s.Tools, tool)
+	return slices.Contains(s.Tools, allTools) || slices.Contains(s.Tools, tool)
 }
 
 // requireNamedTools reports a tool named by the job that the server lacks. A wrong name in a deny list would
@@ -167,7 +167,7 @@ func (s *Session) requireNamedTools() error {
 	}
 	for _, tool := range slices.Concat(s.server.Tools, s.server.Deny) {
 		there := slices.ContainsFunc(s.list.Tools, func(l Listed) bool { return l.Tool == tool })
-		if tool != AllTools && !there {
+		if tool != allTools && !there {
 			lacks = append(lacks, tool)
 		}
 	}

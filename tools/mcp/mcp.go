@@ -10,7 +10,7 @@ import (
 // Server describes a server: one to Start, or one at URL.
 type Server struct {
 	Name  string   // in the job
-	Tools []string // that may be called, by the server's own names; AllTools for all
+	Tools []string // that may be called, by the server's own names; "*" for all
 	Deny  []string // that may not be called all the same
 
 	StartTimeout time.Duration // until all that is asked at the start is answered; 0 for a minute
@@ -22,7 +22,7 @@ type Server struct {
 	Start func(ctx context.Context) (*Process, error)
 
 	URL    string
-	Client *http.Client // for URL; NewClient makes one that keeps to the host
+	Client *http.Client // of NewClient, for URL
 
 	// Observe receives a server's spontaneous actions, sequentially from the session's goroutines;
 	// may be nil.
@@ -31,8 +31,8 @@ type Server struct {
 	probe time.Duration // how long the newest revision is waited for; 0 for probeTime
 }
 
-// AllTools in Server.Tools stands for all tools of the server.
-const AllTools = "*"
+// allTools in Server.Tools stands for all tools of the server.
+const allTools = "*"
 
 // Process is a started server's streams.
 type Process struct {

@@ -175,7 +175,7 @@ func open(t *testing.T, server Server) *Session {
 		server.Name = "test"
 	}
 	if server.Tools == nil {
-		server.Tools = []string{AllTools}
+		server.Tools = []string{allTools}
 	}
 	s, err := Open(t.Context(), server)
 	if err != nil {

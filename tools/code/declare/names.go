@@ -10,9 +10,9 @@ import (
 // maxName is how many bytes the name of a tool may have in a script.
 const maxName = 128
 
-// Identifier converts a name for use after a dot in JavaScript: anything but ASCII letters, digits,
+// identifier converts a name for use after a dot in JavaScript: anything but ASCII letters, digits,
 // _ and $ becomes _.
-func Identifier(name string) string {
+func identifier(name string) string {
 	name = strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' || r == '$' {
 			return r
@@ -30,7 +30,7 @@ func Identifier(name string) string {
 func Names(tools []string) map[string]string {
 	names, taken := map[string]string{}, map[string]bool{}
 	for _, name := range tools {
-		if Identifier(name) == name {
+		if identifier(name) == name {
 			names[name], taken[name] = name, true
 		}
 	}
@@ -41,7 +41,7 @@ func Names(tools []string) map[string]string {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(others)) {
-		plain := Identifier(name)
+		plain := identifier(name)
 		given := plain
 		for n := 2; taken[given]; n++ {
 			given = fmt.Sprintf("%s_%d", plain, n)

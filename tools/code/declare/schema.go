@@ -258,7 +258,7 @@ func quoted(raw []byte) string { return strings.ReplaceAll(string(raw), "`", "\\
 
 // key returns a property's name in a type.
 func key(name string) string {
-	if name != "" && Identifier(name) == name {
+	if name != "" && identifier(name) == name {
 		return name
 	}
 	raw, err := json.Marshal(clip.Visible(name, maxLiteral))

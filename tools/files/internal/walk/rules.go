@@ -14,7 +14,7 @@ import (
 type Rules struct {
 	All        bool           // leave out nothing else
 	Outer      []rules.Ignore // from outside of the tree, the weakest first
-	Prefix     string         // of the tree below the top of the checkout: "" or ending with a slash
+	prefix     string         // of the tree below the top of the checkout: "" or ending with a slash
 	IgnoreCase bool
 	// Tracked returns git's tracked paths from the checkout's top, sorted by bytes. No pattern
 	// ignores them. It is called when something is ignored; may be nil.
@@ -40,7 +40,7 @@ func (r Rules) Into(top *os.Root, path string) (Rules, error) {
 	if ignored {
 		return Rules{All: true}, nil
 	}
-	r.Outer, r.Prefix = f.lists, r.Prefix+f.Path
+	r.Outer, r.prefix = f.lists, r.prefix+f.path
 	if len(t.present(f, ".git")) > 0 {
 		r.Outer = nil
 	}
@@ -56,7 +56,7 @@ func (r Rules) Ignores(top *os.Root, path string) (bool, error) {
 	}
 	defer t.Close()
 	_, ignored := t.follow(path, false)
-	return ignored && !r.tracks(r.Prefix+path, false), nil
+	return ignored && !r.tracks(r.prefix+path, false), nil
 }
 
 // follow returns the folder at a path, or reports an ignored part. The last element may be a file.
@@ -66,7 +66,7 @@ func (t *Tree) follow(path string, toFolder bool) (f Folder, ignored bool) {
 	for i, part := range parts {
 		f = t.withIgnoreFile(f, t.present(f, ".git", ".gitignore"))
 		isFolder := toFolder || i < len(parts)-1
-		if Ignored(f.lists, t.rules.Prefix+f.Path+part, isFolder, t.rules.IgnoreCase) {
+		if ignoredBy(f.lists, t.rules.prefix+f.path+part, isFolder, t.rules.IgnoreCase) {
 			return f, true
 		}
 		f = f.Below(Entry{Name: part})
@@ -77,33 +77,33 @@ func (t *Tree) follow(path string, toFolder bool) (f Folder, ignored bool) {
 // present returns the sorted names that exist in a folder.
 func (t *Tree) present(f Folder, names ...string) []string {
 	return slices.DeleteFunc(names, func(name string) bool {
-		_, err := t.root.Lstat(f.Path + name)
+		_, err := t.root.Lstat(f.path + name)
 		return err != nil
 	})
 }
 
 // Folder is a folder of the tree with its ignore rules.
 type Folder struct {
-	Path    string // "" or ending with a slash
+	path    string // "" or ending with a slash
 	lists   []rules.Ignore
 	ignored bool // all that is not tracked
 }
 
 // Below is a folder in f. Its own ignore file is not yet read.
 func (f Folder) Below(e Entry) Folder {
-	return Folder{Path: f.Path + e.Name + "/", lists: f.lists, ignored: e.ignored}
+	return Folder{path: f.path + e.Name + "/", lists: f.lists, ignored: e.ignored}
 }
 
 // judge reports whether an entry is visible, or only for tracked files inside.
 func (r *Rules) judge(f Folder, name string, isDir bool) (ignored, seen bool) {
 	switch {
-	case strings.EqualFold(name, ".git"), len(r.Hidden) > 0 && slices.Contains(r.Hidden, f.Path+name):
+	case strings.EqualFold(name, ".git"), len(r.Hidden) > 0 && slices.Contains(r.Hidden, f.path+name):
 		return true, false
 	case r.All || len(f.lists) == 0 && !f.ignored:
 		return false, true
 	}
-	path := r.Prefix + f.Path + name
-	if !f.ignored && !Ignored(f.lists, path, isDir, r.IgnoreCase) {
+	path := r.prefix + f.path + name
+	if !f.ignored && !ignoredBy(f.lists, path, isDir, r.IgnoreCase) {
 		return false, true
 	}
 	return true, r.tracks(path, isDir)
@@ -122,8 +122,8 @@ func (r *Rules) tracks(path string, isDir bool) bool {
 	return exact || isDir && at < len(tracked) && strings.HasPrefix(tracked[at], path)
 }
 
-// Ignored applies lists of patterns, weakest first, to a path in a folder that is not ignored.
-func Ignored(lists []rules.Ignore, path string, isDir, ignoreCase bool) bool {
+// ignoredBy applies lists of patterns, weakest first, to a path in a folder that is not ignored.
+func ignoredBy(lists []rules.Ignore, path string, isDir, ignoreCase bool) bool {
 	for _, list := range slices.Backward(lists) {
 		if ignored, decided := list.Decide(path, isDir, ignoreCase); decided {
 			return ignored

@@ -32,7 +32,7 @@ type Tree struct {
 type Entry struct {
 	Name     string
 	Mode     fs.FileMode // its type bits
-	Modified int64       // nanoseconds since 1970
+	modified int64       // nanoseconds since 1970
 	size     int64
 	device   uint64
 	inode    uint64
@@ -42,7 +42,7 @@ type Entry struct {
 // File is a regular file of the tree.
 type File struct {
 	Path     string
-	Modified int64 // nanoseconds since 1970
+	modified int64 // nanoseconds since 1970
 	Size     int64 // bytes
 }
 
@@ -63,7 +63,7 @@ func (t *Tree) Top() Folder { return Folder{lists: t.rules.Outer} }
 
 // Open opens a file for reading up to its known size. It follows no link if the kernel supports
 // that, and never one out of the tree.
-func (t *Tree) Open(f File) (*Content, error) {
+func (t *Tree) Open(f File) (*content, error) {
 	file, err := t.open(f.Path, 0)
 	if err != nil {
 		return nil, err
@@ -74,14 +74,14 @@ func (t *Tree) Open(f File) (*Content, error) {
 
 // List returns a folder's entries by name, and the folder with its ignore file for Below.
 func (t *Tree) List(f Folder) ([]Entry, Folder, error) {
-	dir, err := t.open(f.Path, unix.O_DIRECTORY)
+	dir, err := t.open(f.path, unix.O_DIRECTORY)
 	if err != nil {
-		return nil, f, fmt.Errorf("open folder %q: %w", f.Path, err)
+		return nil, f, fmt.Errorf("open folder %q: %w", f.path, err)
 	}
 	defer dir.Close()
 	names, err := dir.names()
 	if err != nil {
-		return nil, f, fmt.Errorf("list folder %q: %w", f.Path, err)
+		return nil, f, fmt.Errorf("list folder %q: %w", f.path, err)
 	}
 	slices.Sort(names)
 	f = t.withIgnoreFile(f, names)
@@ -92,7 +92,7 @@ func (t *Tree) List(f Folder) ([]Entry, Folder, error) {
 			continue // it has gone since
 		}
 		if err != nil {
-			return nil, f, fmt.Errorf("look at %q: %w", f.Path+name, err)
+			return nil, f, fmt.Errorf("look at %q: %w", f.path+name, err)
 		}
 		if t.rules.View.HidesID(e.device, e.inode) {
 			continue
@@ -110,17 +110,17 @@ func (t *Tree) withIgnoreFile(f Folder, names []string) Folder {
 	if t.rules.All || f.ignored {
 		return f
 	}
-	if f.Path != "" && slices.Contains(names, ".git") {
+	if f.path != "" && slices.Contains(names, ".git") {
 		f.lists = nil
 	}
 	if _, there := slices.BinarySearch(names, ".gitignore"); !there {
 		return f
 	}
-	text, err := t.readIgnoreFile(f.Path + ".gitignore")
+	text, err := t.readIgnoreFile(f.path + ".gitignore")
 	if err != nil {
 		return f // git goes on as well, and does not follow a link here either
 	}
-	if list := rules.ParseIgnore(text, t.rules.Prefix+f.Path); !list.Empty() {
+	if list := rules.ParseIgnore(text, t.rules.prefix+f.path); !list.Empty() {
 		f.lists = append(slices.Clip(f.lists), list)
 	}
 	return f
@@ -159,7 +159,7 @@ func (t *Tree) Files(ctx context.Context, since time.Time, keep func(path string
 		return nil, err
 	}
 	slices.SortFunc(w.files, func(a, b File) int {
-		return cmp.Or(cmp.Compare(max(b.Modified, w.since), max(a.Modified, w.since)), strings.Compare(a.Path, b.Path))
+		return cmp.Or(cmp.Compare(max(b.modified, w.since), max(a.modified, w.since)), strings.Compare(a.Path, b.Path))
 	})
 	return w.files, w.err
 }
@@ -210,8 +210,8 @@ func (w *walker) enter(ctx context.Context, f Folder) {
 func (w *walker) add(f Folder, entries []Entry) {
 	files := make([]File, 0, len(entries))
 	for _, e := range entries {
-		if path := f.Path + e.Name; e.Mode.IsRegular() && w.keep(path) {
-			files = append(files, File{path, e.Modified, e.size})
+		if path := f.path + e.Name; e.Mode.IsRegular() && w.keep(path) {
+			files = append(files, File{path, e.modified, e.size})
 		}
 	}
 	w.mu.Lock()
@@ -220,7 +220,7 @@ func (w *walker) add(f Folder, entries []Entry) {
 }
 
 func (w *walker) fail(f Folder, err error) {
-	if f.Path == "" {
+	if f.path == "" {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		w.err = err
