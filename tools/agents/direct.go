@@ -81,6 +81,7 @@ type waitDirectArguments struct {
 	Timeout *float64 `json:"timeout_ms"`
 }
 
+// waitDirect waits until one of the named agents has ended, and merges the changes of those that completed.
 func (l *leadTools) waitDirect(ctx context.Context, _ tools.Call, a waitDirectArguments) (tools.Result, error) {
 	if len(a.Targets) == 0 {
 		return tools.Refuse("wait_agent: targets is empty; name the agents to wait for by the ids or nicknames that spawn_agent returned."), nil
@@ -112,6 +113,7 @@ func noneExists(statuses map[string]Status) bool {
 	return len(statuses) > 0
 }
 
+// close merges an agent's change and ends the agent. If the change does not fit, only a second call ends it.
 func (l *leadTools) close(ctx context.Context, _ tools.Call, a struct{ Target string }) (tools.Result, error) {
 	merged := l.mergeAll(ctx, []string{a.Target})
 	if words := l.lossWarning(a.Target, merged); words != "" {

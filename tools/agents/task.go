@@ -48,6 +48,7 @@ type taskArguments struct {
 	ID     string `json:"task_id"`
 }
 
+// task has an agent do a task. It waits for the end, merges the change, and returns the agent's last words.
 func (l *leadTools) task(ctx context.Context, _ tools.Call, a taskArguments) (tools.Result, error) {
 	id, err := l.begin(ctx, a.ID, a.Prompt, a.Type)
 	if err != nil {

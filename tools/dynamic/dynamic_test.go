@@ -80,7 +80,7 @@ var spec = tools.Spec{Name: "lookup", Description: "x", Parameters: json.RawMess
 // lookup calls a tool that starts a program.
 func lookup(t *testing.T, p dynamic.Program, timeout time.Duration, input string) tools.Result {
 	t.Helper()
-	return toolstest.Call(t.Context(), dynamic.Run(spec, p, timeout, new(tools.Outputs)), spec.Name, input)
+	return toolstest.Call(t.Context(), dynamic.NewTool(spec, p, timeout, new(tools.Outputs)), spec.Name, input)
 }
 
 func TestRun(t *testing.T) {
@@ -116,7 +116,7 @@ func TestACallThatTakesTooLongIsEnded(t *testing.T) {
 func TestACallThatIsCancelledIsEnded(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
-	tool := dynamic.Run(spec, program(t, "hangs"), time.Hour, new(tools.Outputs))
+	tool := dynamic.NewTool(spec, program(t, "hangs"), time.Hour, new(tools.Outputs))
 	time.AfterFunc(50*time.Millisecond, cancel)
 	if _, err := tool.Run(ctx, tools.Call{Name: spec.Name, Input: "{}"}); !errors.Is(err, context.Canceled) {
 		t.Errorf("err = %v", err)

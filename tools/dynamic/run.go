@@ -25,10 +25,10 @@ type Program struct {
 // maxLast is how many bytes of the end of standard error are kept for the record.
 const maxLast = 2 << 10
 
-// Run returns a tool that starts a program for each call, with the arguments as JSON on standard
+// NewTool returns a tool that starts a program for each call, with the arguments as JSON on standard
 // input. Its output is the result: text or a JSON list of items. Calls mutate, because the effects
 // are unknown.
-func Run(spec tools.Spec, program Program, timeout time.Duration, outputs *tools.Outputs) tools.Tool {
+func NewTool(spec tools.Spec, program Program, timeout time.Duration, outputs *tools.Outputs) tools.Tool {
 	return tools.Tool{Spec: spec, Foreign: true, Mutates: true, Run: func(ctx context.Context, call tools.Call) (tools.Result, error) {
 		r := running{name: spec.Name, stdout: taken{capture: outputs.Capture(call.ID)}, stderr: outputs.Capture(call.ID), last: clip.Tail{Limit: maxLast}}
 		return r.run(ctx, program, timeout, call.Input)
@@ -43,6 +43,7 @@ type running struct {
 	last   clip.Tail // of stderr
 }
 
+// run starts the program, waits for its end or the timeout, and returns its result or why it failed.
 func (r *running) run(ctx context.Context, program Program, timeout time.Duration, input string) (tools.Result, error) {
 	limited, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()

@@ -51,6 +51,7 @@ type grepArguments struct {
 	IgnoreCase bool     `json:"ignore_case"`
 }
 
+// grep searches for up to g.patience. After that, the answer is a failure with the files found so far.
 func (g grepFiles) grep(ctx context.Context, a grepArguments) (tools.Result, error) {
 	q, err := a.query()
 	if err != nil {

@@ -32,6 +32,7 @@ type viewImage struct {
 	decodeSlot chan struct{}
 }
 
+// view decodes an image file, one at a time, and shows it to the model.
 func (v viewImage) view(ctx context.Context, a struct{ Path string }) (tools.Result, error) {
 	if ctx.Err() != nil {
 		return tools.Result{}, ctx.Err()

@@ -42,6 +42,7 @@ type listArguments struct {
 	Depth  *float64 `json:"depth"`
 }
 
+// listDir lists a directory from the requested entry on.
 func (p place) listDir(ctx context.Context, a listArguments) (tools.Result, error) {
 	window, err := a.window()
 	if err != nil {

@@ -145,6 +145,8 @@ func boundedClient(client *http.Client, lost func(error) bool) (*http.Client, *b
 	return &held, b
 }
 
+// RoundTrip sends a request, which ends with the session at the latest. It bounds the answer and rewrites it for the library. A
+// server that is out of reach ends the session.
 func (b *boundedTransport) RoundTrip(request *http.Request) (*http.Response, error) {
 	if isEventStream(request) {
 		return b.serveEventStream(request), nil

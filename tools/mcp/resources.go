@@ -106,6 +106,8 @@ func (r resources) list(key string, list lister) func(context.Context, tools.Cal
 	})
 }
 
+// listed asks the servers of a call: for one page of a named server, or for all pages of each. The answer is a JSON object with
+// what they have under key, and with the problems of those that did not answer.
 func (r resources) listed(ctx context.Context, a resourceArguments, key string, list lister) (tools.Result, error) {
 	asked, problem := r.of(a.Server)
 	switch {
@@ -235,6 +237,7 @@ func listTemplates(ctx context.Context, s *Session, cursor string) ([]resource, 
 // maxURI is up to how many bytes of an address a model is shown.
 const maxURI = 2000
 
+// read returns the texts and images of a resource. If the server fails, the answer tells the model why.
 func (r resources) read(ctx context.Context, _ tools.Call, a resourceArguments) (tools.Result, error) {
 	asked, problem := r.of(a.Server)
 	switch {

@@ -122,6 +122,7 @@ func editTool(e editor) tools.Tool {
 	return made
 }
 
+// edit returns the text after an edit, and the words for the model. was is nil if the file is missing.
 func (e editor) edit(a editArguments, was *string) (now, done string, err error) {
 	switch {
 	case was == nil && a.Old == "":

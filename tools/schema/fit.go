@@ -57,6 +57,7 @@ func Fit(raw json.RawMessage) (json.RawMessage, error) {
 	return json.RawMessage(`{"properties":{},"type":"object"}`), nil
 }
 
+// readSchema parses a schema. A missing one, null and true accept any object.
 func readSchema(raw json.RawMessage) (map[string]any, error) {
 	var value any
 	if len(raw) > 0 {

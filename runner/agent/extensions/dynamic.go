@@ -100,7 +100,7 @@ func (d *Dynamic) Open(box *sandbox.Sandbox, base string, env []string) (*Answer
 func (a *Answering) Tools(outputs *tools.Outputs) []Tool {
 	return a.wrapEach(func(i int, spec tools.Spec) tools.Tool {
 		program := dynamic.Program{Sandbox: a.agents, Argv: a.argv[i], Dir: a.dir, Env: a.env}
-		return dynamic.Run(spec, program, time.Duration(a.Dynamic.tools[i].Timeout), outputs)
+		return dynamic.NewTool(spec, program, time.Duration(a.Dynamic.tools[i].Timeout), outputs)
 	})
 }
 

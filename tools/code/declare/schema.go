@@ -109,6 +109,7 @@ func (w *writer) joined(schemas []any, sign string, indent, depth int) string {
 	return strings.Join(all, sign)
 }
 
+// kinds returns the union of several JSON types.
 func (w *writer) kinds(kinds []any, node map[string]any, indent, depth int) string {
 	var all []string
 	for _, kind := range kinds {
@@ -123,6 +124,7 @@ func (w *writer) kinds(kinds []any, node map[string]any, indent, depth int) stri
 	return strings.Join(all, " | ")
 }
 
+// kind returns the type for one JSON type.
 func (w *writer) kind(name string, node map[string]any, indent, depth int) string {
 	switch name {
 	case "string", "number", "boolean", "null":
@@ -144,6 +146,7 @@ func nullable(node map[string]any, text string) string {
 	return text
 }
 
+// array returns the type of a list, or of a tuple if the schema has prefixItems.
 func (w *writer) array(node map[string]any, indent, depth int) string {
 	if first, is := node["prefixItems"].([]any); is && len(first) > 0 {
 		all := make([]string, len(first))
@@ -165,6 +168,7 @@ func (w *writer) array(node map[string]any, indent, depth int) string {
 	return items + "[]"
 }
 
+// object returns the type of an object: its properties sorted by name, then other properties if they are allowed.
 func (w *writer) object(node map[string]any, indent, depth int) string {
 	properties, _ := node["properties"].(map[string]any)
 	rest, more := w.rest(node, len(properties) > 0, indent, depth)
