@@ -53,8 +53,8 @@ type Tools struct {
 	closed      bool
 	count       int // of all cells that there ever were
 	cells       []*scriptCell
-	spare       *spare
-	offer       scriptTools // as it was last
+	spare       func() (*engine, error) // waits for the engine that Warm starts; nil for none
+	offer       scriptTools             // as it was last
 	stored      map[string]string
 	storedBytes int // bytes of stored
 }
@@ -90,7 +90,9 @@ func (t *Tools) Close() {
 		c.stop("the run is over")
 	}
 	if spare != nil {
-		spare.discard()
+		if e, err := spare(); err == nil {
+			e.end()
+		}
 	}
 	t.running.Wait()
 }

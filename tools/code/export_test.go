@@ -6,6 +6,6 @@ func (t *Tools) Warmed() {
 	s := t.spare
 	t.mu.Unlock()
 	if s != nil {
-		<-s.ready
+		_, _ = s()
 	}
 }

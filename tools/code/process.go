@@ -56,13 +56,6 @@ func (e *engine) close() string {
 	return how
 }
 
-// spare is an engine started in advance.
-type spare struct {
-	ready  chan struct{} // closed once it is started, or could not be
-	engine *engine
-	err    error
-}
-
 // Warm starts an engine in the background for the next script.
 func (t *Tools) Warm() {
 	t.mu.Lock()
@@ -70,34 +63,25 @@ func (t *Tools) Warm() {
 	if t.closed || t.spare != nil {
 		return
 	}
-	s := &spare{ready: make(chan struct{})}
-	t.spare = s
-	t.running.Go(func() {
-		defer close(s.ready)
-		s.engine, s.err = t.startEngine(t.ctx)
-	})
+	spare := sync.OnceValues(func() (*engine, error) { return t.startEngine(t.ctx) })
+	t.spare = spare
+	t.running.Go(func() { _, _ = spare() })
 }
 
 // engine returns the spare engine or a new one.
 func (t *Tools) engine(ctx context.Context) (*engine, error) {
 	t.mu.Lock()
-	s := t.spare
+	spare := t.spare
 	t.spare = nil
 	t.mu.Unlock()
-	if s == nil {
-		return t.startEngine(ctx)
+	if spare != nil {
+		e, err := spare()
+		if err == nil && !e.Exited() {
+			return e, nil
+		}
+		if err == nil {
+			e.end()
+		}
 	}
-	<-s.ready
-	if s.err == nil && !s.engine.Exited() {
-		return s.engine, nil
-	}
-	s.discard()
 	return t.startEngine(ctx)
-}
-
-func (s *spare) discard() {
-	<-s.ready
-	if s.err == nil {
-		s.engine.end()
-	}
 }

@@ -53,18 +53,9 @@ type grepArguments struct {
 
 // grep searches for up to g.patience. After that, the answer is a failure with the files found so far.
 func (g grepFiles) grep(ctx context.Context, a grepArguments) (tools.Result, error) {
-	q, err := a.query()
-	if err != nil {
-		return tools.Result{}, err
-	}
-	at, err := g.find(a.Path)
-	if err != nil {
-		return tools.Result{}, err
-	}
-	defer at.close()
 	inTime, stop := context.WithTimeout(ctx, g.patience)
 	defer stop()
-	found, err := g.search(inTime, at, q)
+	found, _, err := g.found(inTime, a, 0)
 	if ctx.Err() != nil {
 		return tools.Result{}, ctx.Err()
 	}
@@ -75,6 +66,22 @@ func (g grepFiles) grep(ctx context.Context, a grepArguments) (tools.Result, err
 		return tools.Result{}, err
 	}
 	return found.result(), nil
+}
+
+// found searches as a call asks for it. most replaces the call's limit, unless it is 0.
+func (g grepFiles) found(ctx context.Context, a grepArguments, most int) (matches, query, error) {
+	q, err := a.query()
+	if err != nil {
+		return matches{}, q, err
+	}
+	q.limit = cmp.Or(most, q.limit)
+	at, err := g.find(a.Path)
+	if err != nil {
+		return matches{}, q, err
+	}
+	defer at.close()
+	found, err := g.search(ctx, at, q)
+	return found, q, err
 }
 
 // query is a call's search. Without a pattern it matches names only.

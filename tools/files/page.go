@@ -147,20 +147,9 @@ type MatchedLine struct {
 // include. Errors with [Refused] words are for the model.
 func (o Options) Grep(ctx context.Context, pattern, include, path string, most int) (Matches, error) {
 	g := grepFiles{place(o), searchTime}
-	a := grepArguments{Pattern: pattern, Include: include, Path: path}
-	q, err := a.query()
-	if err != nil {
-		return Matches{}, err
-	}
-	q.limit = most
-	at, err := g.find(a.Path)
-	if err != nil {
-		return Matches{}, err
-	}
-	defer at.close()
 	late, stop := context.WithTimeout(ctx, g.patience)
 	defer stop()
-	found, err := g.search(late, at, q)
+	found, q, err := g.found(late, grepArguments{Pattern: pattern, Include: include, Path: path}, most)
 	all := Matches{More: found.more, Unread: found.unread()}
 	for _, name := range found.paths {
 		if most <= 0 || err != nil {
