@@ -65,14 +65,6 @@ func (d *Dynamic) wrapEach(made func(i int, spec tools.Spec) tools.Tool) []Tool 
 	return all
 }
 
-// Answering holds the tools for one attempt of the agent.
-type Answering struct {
-	*Dynamic
-	agents *sandbox.Sandbox
-	env    []string   // of programs
-	argv   [][]string // of each tool
-}
-
 // Prepare shows the base commit's tree, the source of tool programs, to the agent's commands. Call
 // it before making the agent's sandbox.
 func (d *Dynamic) Prepare(ctx context.Context) (base string, err error) {
@@ -82,26 +74,22 @@ func (d *Dynamic) Prepare(ctx context.Context) (base string, err error) {
 	return d.boxes.ShowBase(ctx)
 }
 
-// Open finds each tool's program. base is Prepare's result, env the environment of the agent's
-// commands. A missing program is an outcome.Stop.
-func (d *Dynamic) Open(box *sandbox.Sandbox, base string, env []string) (*Answering, error) {
-	a := &Answering{Dynamic: d, agents: box, env: append(slices.Clone(env), confine.BaseTreeVariable+"="+base)}
-	for _, tool := range d.tools {
+// Open finds each tool's program, and returns the callable tools of one attempt of the agent. base is Prepare's
+// result, env the environment of the agent's commands. A missing program is an outcome.Stop.
+func (d *Dynamic) Open(box *sandbox.Sandbox, base string, env []string) (func(*tools.Outputs) []Tool, error) {
+	programs := make([]dynamic.Program, len(d.tools))
+	for i, tool := range d.tools {
 		argv, err := d.argv(tool, base)
 		if err != nil {
 			return nil, err
 		}
-		a.argv = append(a.argv, argv)
+		programs[i] = dynamic.Program{Sandbox: box, Argv: argv, Dir: d.dir, Env: append(slices.Clone(env), confine.BaseTreeVariable+"="+base)}
 	}
-	return a, nil
-}
-
-// Tools returns the callable tools.
-func (a *Answering) Tools(outputs *tools.Outputs) []Tool {
-	return a.wrapEach(func(i int, spec tools.Spec) tools.Tool {
-		program := dynamic.Program{Sandbox: a.agents, Argv: a.argv[i], Dir: a.dir, Env: a.env}
-		return dynamic.NewTool(spec, program, time.Duration(a.Dynamic.tools[i].Timeout), outputs)
-	})
+	return func(outputs *tools.Outputs) []Tool {
+		return d.wrapEach(func(i int, spec tools.Spec) tools.Tool {
+			return dynamic.NewTool(spec, programs[i], time.Duration(d.tools[i].Timeout), outputs)
+		})
+	}, nil
 }
 
 // toolStart is the stop reason for a missing tool program.

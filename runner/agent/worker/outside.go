@@ -23,7 +23,7 @@ type externalTools struct {
 func (a *Agent) externalTools(box *toolbox, outputs *tools.Outputs) (externalTools, error) {
 	all := a.dynamic.Described()
 	if box.jobTools != nil {
-		all = box.jobTools.Tools(outputs)
+		all = box.jobTools(outputs)
 	}
 	all = append(all, a.servers.Tools()...)
 	for _, tool := range a.Tools {

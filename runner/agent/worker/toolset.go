@@ -97,8 +97,8 @@ type toolbox struct {
 	repl     *repl.Repl  // nil where the job has none
 	scripts  *code.Tools // nil where the model writes none
 	services *confine.Services
-	jobTools *extensions.Answering // tools of the job's own; nil before they can be called
-	borrowed bool                  // the tree, and the sandbox, are another agent's
+	jobTools func(*tools.Outputs) []extensions.Tool // the job's own; nil before they can be called
+	borrowed bool                                   // the tree, and the sandbox, are another agent's
 }
 
 // makeTools makes the tools. Each attempt has new ones: those of the last attempt

@@ -5,8 +5,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 
+	"github.com/agent-ci/agent-ci/policy/lazyregexp"
 	"github.com/agent-ci/agent-ci/runner/agent/model"
 	"github.com/agent-ci/agent-ci/runner/agent/model/internal/exchange"
 )
@@ -21,53 +21,53 @@ const (
 // quirk describes a Quirk.
 type quirk struct {
 	name model.Quirk
-	// named matches a refusal's name of the unknown field, beside words that say so.
-	named string
-	// said is how a refusal says it by itself.
-	said string
+	// named matches a refusal's name of the unknown field, beside words that say so; nil for none.
+	named func() *regexp.Regexp
+	// said matches a refusal that says it by itself; nil for none.
+	said func() *regexp.Regexp
 	fit  func(*chatBody)
 }
 
 // quirks are in the order of adapting requests.
 var quirks = []quirk{
-	{name: "no_stream_options", named: `stream_options|include_usage`, fit: func(b *chatBody) { b.StreamOptions = nil }},
+	{name: "no_stream_options", named: field(`stream_options|include_usage`), fit: func(b *chatBody) { b.StreamOptions = nil }},
 	{
 		name: noStream,
-		said: `\bstream(?:ing|s)?\b.{0,40}\b(?:not (?:supported|allowed|enabled|available|permitted)|unsupported|disabled|must be false|does not support true)\b|` +
-			`(?:not|n't) support stream(?:ing|s)?\b|(?:unknown|unrecognized|unsupported|unexpected) (?:parameter|field|property|argument|name)\W{1,4}stream\b|verified to stream\b`,
+		said: words(`\bstream(?:ing|s)?\b.{0,40}\b(?:not (?:supported|allowed|enabled|available|permitted)|unsupported|disabled|must be false|does not support true)\b|` +
+			`(?:not|n't) support stream(?:ing|s)?\b|(?:unknown|unrecognized|unsupported|unexpected) (?:parameter|field|property|argument|name)\W{1,4}stream\b|verified to stream\b`),
 		fit: func(b *chatBody) { b.Stream, b.StreamOptions = false, nil },
 	},
 	{
-		name: "no_reasoning_effort", named: `reasoning_effort|reasoning\.effort|think value`, said: `does not support (?:thinking|reasoning)`,
+		name: "no_reasoning_effort", named: field(`reasoning_effort|reasoning\.effort|think value`), said: words(`does not support (?:thinking|reasoning)`),
 		fit: func(b *chatBody) { b.Effort = "" },
 	},
-	{name: "no_tool_choice", named: `tool_choice`, fit: func(b *chatBody) { b.ToolChoice = "" }},
-	{name: "no_response_format", named: `response_format|json_schema`, fit: func(b *chatBody) { b.Format = nil }},
+	{name: "no_tool_choice", named: field(`tool_choice`), fit: func(b *chatBody) { b.ToolChoice = "" }},
+	{name: "no_response_format", named: field(`response_format|json_schema`), fit: func(b *chatBody) { b.Format = nil }},
 	{
-		name: "max_tokens", named: `max_completion_tokens`,
+		name: "max_tokens", named: field(`max_completion_tokens`),
 		fit: func(b *chatBody) { b.MaxTokens, b.MaxOutputTokens = max(b.MaxTokens, b.MaxOutputTokens), 0 },
 	},
-	{name: "no_additional_properties", named: `additionalProperties|\$schema`, fit: withOpenSchemas},
-	{name: "no_thoughts", named: `reasoning|reasoning_content`, fit: withoutThoughts},
+	{name: "no_additional_properties", named: field(`additionalProperties|\$schema`), fit: withOpenSchemas},
+	{name: "no_thoughts", named: field(`reasoning|reasoning_content`), fit: withoutThoughts},
 	{
-		name: "object_arguments", said: `cannot unmarshal string into .*arguments|arguments.{0,60}\b(?:object|dict|dictionary|mapping)\b|only get item pairs from a mapping`,
+		name: "object_arguments", said: words(`cannot unmarshal string into .*arguments|arguments.{0,60}\b(?:object|dict|dictionary|mapping)\b|only get item pairs from a mapping`),
 		fit: withObjects,
 	},
 	{
-		name: "no_null", said: `\bcontent\b.{0,60}\b(?:null|nil|none|required|string)\b|NoneType|content type: <nil>|missing.{0,20}\bcontent\b`,
+		name: "no_null", said: words(`\bcontent\b.{0,60}\b(?:null|nil|none|required|string)\b|NoneType|content type: <nil>|missing.{0,20}\bcontent\b`),
 		fit: withoutNull,
 	},
 	{
-		name: "single_calls", said: `single tool[- ]calls?\b|parallel (?:tool|function) call(?:s|ing)? (?:is|are) not|one tool[- ]call (?:at|per)`,
+		name: "single_calls", said: words(`single tool[- ]calls?\b|parallel (?:tool|function) call(?:s|ing)? (?:is|are) not|one tool[- ]call (?:at|per)`),
 		fit: func(b *chatBody) { b.Messages = oneByOne(b.Messages) },
 	},
 	{
-		name: "no_system", said: `\b(?:system|developer) (?:role|message|prompt|instruction)s?\b.{0,20}\bnot (?:supported|enabled|allowed)|` +
-			`not support '?(?:system|developer)\b|unexpected role '?(?:system|developer)`,
+		name: "no_system", said: words(`\b(?:system|developer) (?:role|message|prompt|instruction)s?\b.{0,20}\bnot (?:supported|enabled|allowed)|` +
+			`not support '?(?:system|developer)\b|unexpected role '?(?:system|developer)`),
 		fit: func(b *chatBody) { b.Messages = withoutSystem(b.Messages) },
 	},
 	{
-		name: "alternate", said: `roles must alternate|unexpected role|expected (?:the )?last role|message_order|after the optional system message`,
+		name: "alternate", said: words(`roles must alternate|unexpected role|expected (?:the )?last role|message_order|after the optional system message`),
 		fit: func(b *chatBody) { b.Messages = alternating(b.Messages) },
 	},
 	{name: TextCalls, fit: func(*chatBody) {}},
@@ -82,25 +82,22 @@ func Quirks() []string {
 	return names
 }
 
-// quirkRefusals say of a message whether it tells of a quirk, by their names.
-var quirkRefusals = sync.OnceValue(func() map[model.Quirk]func(string) bool {
-	unknown := regexp.MustCompile(`(?i)\bunknown\b|unrecognized|unexpected|unavailable|extra_forbidden|unsupported (?:parameter|field|property|argument)|` +
-		`(?:is|are) unsupported|(?:is|are) not supported|not (?:permitted|allowed)|additional properties|cannot find field|doesn't support|does not support (?:the )?(?:parameter|field)`)
-	refusals := map[model.Quirk]func(string) bool{}
-	for _, q := range quirks {
-		var named, said *regexp.Regexp
-		if q.named != "" {
-			named = regexp.MustCompile(`(?:\b|\B\$)(?:` + q.named + `)\b`)
-		}
-		if q.said != "" {
-			said = regexp.MustCompile(`(?is)` + q.said)
-		}
-		refusals[q.name] = func(message string) bool {
-			return named != nil && named.MatchString(message) && unknown.MatchString(message) || said != nil && said.MatchString(message)
-		}
-	}
-	return refusals
-})
+// field returns an expression for names of fields.
+func field(names string) func() *regexp.Regexp {
+	return lazyregexp.New(`(?:\b|\B\$)(?:` + names + `)\b`)
+}
+
+// words returns an expression for words of a refusal.
+func words(said string) func() *regexp.Regexp { return lazyregexp.New(`(?is)` + said) }
+
+// unknownField matches words that refuse a field.
+var unknownField = lazyregexp.New(`(?i)\bunknown\b|unrecognized|unexpected|unavailable|extra_forbidden|unsupported (?:parameter|field|property|argument)|` +
+	`(?:is|are) unsupported|(?:is|are) not supported|not (?:permitted|allowed)|additional properties|cannot find field|doesn't support|does not support (?:the )?(?:parameter|field)`)
+
+// isIn reports whether a refusal tells of the quirk.
+func (q quirk) isIn(refusal string) bool {
+	return q.named != nil && q.named().MatchString(refusal) && unknownField().MatchString(refusal) || q.said != nil && q.said().MatchString(refusal)
+}
 
 // quirkIn returns the quirk in a refusal, if adapting to it changes the request; empty for none.
 func quirkIn(message string, r model.Request) model.Quirk {
@@ -109,7 +106,7 @@ func quirkIn(message string, r model.Request) model.Quirk {
 		return ""
 	}
 	for _, q := range quirks {
-		if slices.Contains(r.Settings.ChatQuirks, q.name) || !quirkRefusals()[q.name](message) {
+		if slices.Contains(r.Settings.ChatQuirks, q.name) || !q.isIn(message) {
 			continue
 		}
 		fitting := r
