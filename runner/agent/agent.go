@@ -72,11 +72,10 @@ type faults struct {
 
 // Spent is a conversation's use so far.
 type Spent struct {
-	Turns       int
-	Calls       int // of tools, those that the API ran itself included
-	HostedCalls int // those
-	Usage       model.Usage
-	Models      []transcript.ModelUse // that were asked, in their order
+	Turns  int
+	Calls  int // of tools, those that the API ran itself included
+	Usage  model.Usage
+	Models []transcript.ModelUse // that were asked, in their order
 }
 
 // Spent returns the use so far, also after an error.

@@ -7,18 +7,18 @@ import (
 
 // Facts are what a fold of a record must have as the conversation that wrote it.
 type Facts struct {
-	History               string
-	Sent, Logged          int
-	Measure, Found        string
-	Numbered, Turns       int
-	Calls, Hosted, Failed int
-	Said                  string
+	History         string
+	Sent, Logged    int
+	Measure, Found  string
+	Numbered, Turns int
+	Calls, Failed   int
+	Said            string
 }
 
 func factsOf(s *state) Facts {
 	return Facts{
 		string(slices.Concat(s.history[:s.loggedItems]...)), s.sentItems, s.loggedItems, fmt.Sprint(s.measure), fmt.Sprint(s.found),
-		s.callNumber, s.spent.Turns, s.spent.Calls, s.spent.HostedCalls, int(s.editFailures), s.lastWords,
+		s.callNumber, s.spent.Turns, s.spent.Calls, int(s.editFailures), s.lastWords,
 	}
 }
 

@@ -137,7 +137,7 @@ func (t *answerIntake) countCalls() {
 	if t.wordsOnly {
 		numbered = 0
 	}
-	t.c.countCalls(numbered, t.handedOver, t.Hosted)
+	t.c.countCalls(numbered, t.handedOver+t.Hosted)
 	t.c.callCount.setCalls(t.c.spent.Calls)
 }
 

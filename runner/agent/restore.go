@@ -197,7 +197,7 @@ func (p *ResumeState) response(d transcript.ModelResponse) error {
 	}
 	said := &p.open
 	if d.Aside {
-		p.countCalls(0, 0, said.Hosted)
+		p.countCalls(0, said.Hosted)
 		outputs, err := callitem.Outputs(said.Calls, nil, func(int, tools.Call) tools.Result { return tools.Refuse(speakingWords) })
 		p.outputsOfWordsOnly, p.open = outputs, sortedAnswer{}
 		return err
@@ -209,7 +209,7 @@ func (p *ResumeState) response(d transcript.ModelResponse) error {
 	for i := range said.Calls {
 		said.Calls[i] = withNumber(said.Calls[i], p.callNumber+i+1, p.spent.Turns, "")
 	}
-	p.countCalls(len(said.Calls), said.handedOver, said.Hosted)
+	p.countCalls(len(said.Calls), said.handedOver+said.Hosted)
 	return nil
 }
 

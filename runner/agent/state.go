@@ -47,11 +47,10 @@ func (s *state) addAnswerItems(items []json.RawMessage, usage *model.Usage) {
 	}
 }
 
-// countCalls counts an answer's calls: numbered ones, those given to tools, and those run by the API.
-func (s *state) countCalls(numbered, handed, hosted int) {
+// countCalls counts an answer's calls: the numbered ones, and those made by tools or by the API.
+func (s *state) countCalls(numbered, made int) {
 	s.callNumber += numbered
-	s.spent.Calls += handed + hosted
-	s.spent.HostedCalls += hosted
+	s.spent.Calls += made
 }
 
 // recordResult records the result of a call.

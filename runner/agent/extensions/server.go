@@ -23,11 +23,10 @@ import (
 type server struct {
 	*Options
 	job.MCPServer
-	name          string
-	box           *sandbox.Sandbox // the agent's, beside which it is started
-	firstList     *mcp.List        // the first list of tools; nil before it
-	readyReported bool
-	starting      sync.Mutex // held by who starts it again
+	name      string
+	box       *sandbox.Sandbox // the agent's, beside which it is started
+	firstList *mcp.List        // the first list of tools; nil before it
+	starting  sync.Mutex       // held by who starts it again
 
 	mu sync.Mutex
 	serverState
@@ -203,10 +202,9 @@ func (s *server) recordStatus(event transcript.MCPServer) error {
 
 // recordReady saves the server's list of tools and records the offered ones.
 func (s *server) recordReady(offered []mcp.Offered) error {
-	if s.readyReported || s.current() == nil {
+	if s.current() == nil {
 		return nil
 	}
-	s.readyReported = true
 	raw, err := json.MarshalIndent(s.firstList, "", "  ")
 	if err != nil {
 		return fmt.Errorf("encode the tools of the server %s: %w", s.name, err)
