@@ -36,7 +36,7 @@ func judge(t *testing.T, h *Hooks, tool, input string) (tools.Verdict, string) {
 }
 
 // A matcher of Codex gets patches whole, also those in commands and of edits that are no call of an edit tool.
-func TestAMatcherOfCodexGetsThePatch(t *testing.T) {
+func TestCodexMatcherGetsWholePatch(t *testing.T) {
 	no := func(tools ...string) job.Hook {
 		return job.Hook{On: job.OnPreToolUse, Run: []string{"sh", "-c", `if grep -Fq '"command":"*** Begin Patch\n*** Add File: a && b\n+x\n*** Update File: c\n*** Move to: d\n@@\n-1\n+2\n*** Delete File: e\n*** End Patch\n"'; then exit 2; fi`}, Tools: tools}
 	}
@@ -54,7 +54,7 @@ func TestAMatcherOfCodexGetsThePatch(t *testing.T) {
 	}
 }
 
-func TestWhatCameOfACallIsShownWhole(t *testing.T) {
+func TestShowsWholeOutput(t *testing.T) {
 	h, events := asked(t, t.TempDir(), map[string]job.Hook{
 		"a": {On: job.OnPostToolUse, Run: []string{"sh", "-c", `if grep -q '"stdout":"x\\n"'; then exit 0; fi; exit 1`}, Tools: []string{"Bash"}},
 		"b": sh(job.OnPostToolUse, `if grep -q 'SECRET'; then echo no >&2; exit 1; fi`),
@@ -73,7 +73,7 @@ func TestWhatCameOfACallIsShownWhole(t *testing.T) {
 	}
 }
 
-func TestEditsAreToldWithTheirTexts(t *testing.T) {
+func TestShowsTextsOfEdits(t *testing.T) {
 	h, events := asked(t, t.TempDir(), map[string]job.Hook{
 		"a": {On: job.OnPostToolUse, Run: []string{"sh", "-c", `if grep -q '"old_string":"a < b".*"oldString":"a < b"'; then echo seen >&2; exit 2; fi`}, Tools: []string{"Edit|Write"}},
 	})
@@ -90,7 +90,7 @@ func TestEditsAreToldWithTheirTexts(t *testing.T) {
 }
 
 // A matcher that names patches, or OpenCode's edits, is for each file of a patch whatever is done to it.
-func TestMatchersOfPatchesAreForAllOfTheirFiles(t *testing.T) {
+func TestPatchMatchersCoverAllFiles(t *testing.T) {
 	for _, matcher := range []string{"", "*", "Edit", "Write|apply_patch", "edit", "Edit|NotebookEdit", "^(Edit|Write)$"} {
 		h, events := asked(t, t.TempDir(), map[string]job.Hook{"a": {On: job.OnPreToolUse, Run: []string{"sh", "-c", `grep -q '"file_path":"/nowhere/a"' && exit 2`}, Tools: []string{matcher}}})
 		call := tools.Call{Number: 1, Name: "apply_patch", Form: tools.Freeform, Input: "*** Begin Patch\n*** Update File: a\n@@\n-x\n+y\n*** End Patch\n"}
@@ -104,7 +104,7 @@ func TestMatchersOfPatchesAreForAllOfTheirFiles(t *testing.T) {
 
 // Of an edit through a link hooks are asked with both paths: with the one that the model wrote, and with the one
 // where the file is.
-func TestEditsThroughLinksAreAskedWhereTheFileIs(t *testing.T) {
+func TestAsksAboutTargetOfLink(t *testing.T) {
 	for path, questions := range map[string]int{"real/a": 2, "link/a": 1} {
 		h, events := asked(t, t.TempDir(), map[string]job.Hook{"a": {On: job.OnPreToolUse, Run: []string{"sh", "-c", `grep -q '"file_path":"/nowhere/real/a"' && exit 2; exit 0`}, Tools: []string{"Edit"}}})
 		call := tools.Call{Number: 1, Name: "edit", Input: `{"filePath":"link/a","oldString":"x","newString":"y"}`}

@@ -55,7 +55,7 @@ func asked(t *testing.T, dir string, of map[string]job.Hook) (*Hooks, *[]transcr
 }
 
 // The example of docs/reference/hooks.md is written for Claude Code and runs as it is there.
-func TestTheExampleOfTheDocumentRuns(t *testing.T) {
+func TestExampleOfDocsRuns(t *testing.T) {
 	raw, err := os.ReadFile("../../../docs/reference/hooks.md")
 	if err != nil {
 		t.Fatal(err)
@@ -94,7 +94,7 @@ func TestTheExampleOfTheDocumentRuns(t *testing.T) {
 }
 
 // Tools that Claude Code lacks keep their names and arguments, and can be asked about.
-func TestToolsThatClaudeCodeLacksCanBeNamed(t *testing.T) {
+func TestMatchesToolsMissingInClaudeCode(t *testing.T) {
 	for tool, input := range map[string]string{
 		"wait": `{"cell_id":"1"}`, "load_skill": `{"name":"release"}`, "get_memory": `{}`, "propose_lesson": `{"claim":"x"}`, "mcp__docs__search": `{"text":"a"}`,
 	} {
@@ -117,7 +117,7 @@ func TestToolsThatClaudeCodeLacksCanBeNamed(t *testing.T) {
 }
 
 // What a hook gives back as it was shown stays as the model wrote it.
-func TestInputsAreRewrittenInTheNamesOfTheTool(t *testing.T) {
+func TestRewritesInputsInNamesOfTool(t *testing.T) {
 	for _, test := range []struct{ tool, input, by, want string }{
 		{"read", `{"filePath":"a.go","limit":5}`, `{"file_path":"/nowhere/a.go","limit":9}`, `{"filePath":"a.go","limit":9}`},
 		{"grep_files", `{"pattern":"x"}`, `{"pattern":"x","glob":"*.go"}`, `{"include":"*.go","pattern":"x"}`},
@@ -132,7 +132,7 @@ func TestInputsAreRewrittenInTheNamesOfTheTool(t *testing.T) {
 	}
 }
 
-func TestAnswersAreRead(t *testing.T) {
+func TestParsesAnswers(t *testing.T) {
 	for _, test := range []struct {
 		name string
 		hook job.Hook
@@ -199,7 +199,7 @@ func TestAnswersAreRead(t *testing.T) {
 	}
 }
 
-func TestOutputsOfOthersAreText(t *testing.T) {
+func TestParsesReplacedOutputs(t *testing.T) {
 	for raw, want := range map[string]string{
 		`"x"`: "x", `{"stdout":"a","stderr":"b"}`: "ab", `{"content":"c"}`: "c", `{"content":[{"type":"text","text":"d"}]}`: "d", `[{"text":"e"},{"text":"f"}]`: "e\nf",
 	} {
@@ -214,7 +214,7 @@ func TestOutputsOfOthersAreText(t *testing.T) {
 	}
 }
 
-func TestWhomAHookConcerns(t *testing.T) {
+func TestMatchesCalls(t *testing.T) {
 	call := func(cmd string) tools.Call {
 		raw, _ := json.Marshal(map[string]string{"cmd": cmd})
 		return tools.Call{Input: string(raw)}
@@ -252,7 +252,7 @@ func TestWhomAHookConcerns(t *testing.T) {
 	}
 }
 
-func TestRewrittenCommandsKeepTheFormOfTheCall(t *testing.T) {
+func TestRewrittenCommandsKeepFormOfCall(t *testing.T) {
 	by := json.RawMessage(`{"command":"make"}`)
 	for _, test := range []struct {
 		tool string
@@ -277,7 +277,7 @@ func TestRewrittenCommandsKeepTheFormOfTheCall(t *testing.T) {
 	}
 }
 
-func TestCommandsAreShownAsTheyAreRun(t *testing.T) {
+func TestShowsCommandsAsRun(t *testing.T) {
 	for _, test := range []struct {
 		tool, input string
 		form        tools.Form
@@ -302,7 +302,7 @@ func TestCommandsAreShownAsTheyAreRun(t *testing.T) {
 	}
 }
 
-func TestTheOrderAndTheDigest(t *testing.T) {
+func TestSortsAndDigestsHooks(t *testing.T) {
 	files := map[string]string{"a.sh": "one"}
 	base := func(name string, _ int64) ([]byte, error) {
 		if text, there := files[name]; there {

@@ -37,7 +37,7 @@ func give(word, answer string) string {
 	return `if grep -q "` + word + `"; then echo '` + answer + `'; fi`
 }
 
-func TestEachHookSeesWhatACallIsMadeWith(t *testing.T) {
+func TestHooksSeeRewrittenInput(t *testing.T) {
 	deny, rewrite := `{"decision":"deny","reason":"no push"}`, func(cmd string) string {
 		return `{"hookSpecificOutput": {"updatedInput": {"command": "` + cmd + `"}}}`
 	}
@@ -103,7 +103,7 @@ func TestEachHookSeesWhatACallIsMadeWith(t *testing.T) {
 	}
 }
 
-func TestTheOperatorSeesWhatTheModelGets(t *testing.T) {
+func TestOperatorSeesOutputForModel(t *testing.T) {
 	h, events := ordered(t, job.OnPostToolUse, map[string]string{"scrub": give("hunter2", `{"hookSpecificOutput":{"updatedToolOutput":"scrubbed"}}`)},
 		map[string]string{"a": `cat >/dev/null; echo '{"decision":"deny","reason":"hunter2"}'`, "b": "cat >/dev/null"})
 	got, let := h.After(t.Context(), "exec_command", tools.Call{Number: 1, Name: "exec_command", Input: `{"cmd":"x"}`}, tools.Result{Output: "fine"}, func() (string, error) { return "fine", nil })
@@ -115,7 +115,7 @@ func TestTheOperatorSeesWhatTheModelGets(t *testing.T) {
 	}
 }
 
-func TestAnEndThatIsCutOffIsOnRecord(t *testing.T) {
+func TestRecordsInterruptedEndHook(t *testing.T) {
 	h, events := ordered(t, job.OnSessionEnd, nil, map[string]string{"a": "sleep 1000"})
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -10,9 +10,9 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
-// TestHooksTakeNothingThatCommandsMayWrite names files of a workspace and of another folder that
+// TestRefusesFilesWritableByCommands names files of a workspace and of another folder that
 // commands may write to, in all the ways that words have.
-func TestHooksTakeNothingThatCommandsMayWrite(t *testing.T) {
+func TestRefusesFilesWritableByCommands(t *testing.T) {
 	dir := t.TempDir()
 	tree, root, writable, tools := filepath.Join(dir, "run", "base"), filepath.Join(dir, "repo"), filepath.Join(dir, "writable"), filepath.Join(dir, "tools")
 	for _, folder := range []string{tree, root, writable, tools} {
@@ -77,8 +77,8 @@ func TestHooksTakeNothingThatCommandsMayWrite(t *testing.T) {
 	}
 }
 
-// TestHooksGetNoVariableThatLoadsCode looks at all that a hook gets.
-func TestHooksGetNoVariableThatLoadsCode(t *testing.T) {
+// TestHidesVariablesThatLoadCode looks at all that a hook gets.
+func TestHidesVariablesThatLoadCode(t *testing.T) {
 	h := &Hooks{Facts: Facts{RunID: "run-1", WorkDir: "/repo"}, Sandboxes: SandboxProvider{
 		Environ: []string{
 			"PATH=/bin:/repo/bin", "HOME=/repo/home", "LANG=C", "LC_ALL=C", "CI=true", "PYTHONPATH=/repo/src", "NODE_OPTIONS=--require=/repo/x.js", "NODE_PATH=/repo",

@@ -17,7 +17,7 @@ import (
 
 // A call of a script has a number that a call of the model's has, too. Neither gets the answers,
 // the texts or the output of the other.
-func TestCallsOfScriptsAreOthersThanTheModels(t *testing.T) {
+func TestSeparatesScriptCallsFromModelCalls(t *testing.T) {
 	h, events := asked(t, t.TempDir(), map[string]job.Hook{"a": sh(job.OnPreToolUse, `if grep -q '"tool_use_id":"call_3.1"'; then exit 2; fi`)})
 	direct, nested := tools.Call{Number: 1, Name: "read_file", Input: "{}"}, tools.Call{Number: 1, Caller: 3, Name: "read_file", Input: "{}"}
 	for _, call := range []tools.Call{direct, nested} {
@@ -49,7 +49,7 @@ func TestCallsOfScriptsAreOthersThanTheModels(t *testing.T) {
 	}
 }
 
-func TestTextsOfPatchesAreThoseOfTheirCall(t *testing.T) {
+func TestKeepsPatchTextsOfEachCall(t *testing.T) {
 	h, _ := asked(t, t.TempDir(), map[string]job.Hook{"a": {On: job.OnPostToolUse, Run: []string{"true"}, Tools: []string{"Write"}}})
 	direct, nested := tools.Call{Number: 1, Name: dialect.ApplyPatch}, tools.Call{Number: 1, Caller: 3, Name: dialect.ApplyPatch}
 	for _, call := range []tools.Call{direct, nested} {

@@ -19,7 +19,7 @@ func additional() model.Settings {
 	}
 }
 
-func TestToolsAndInstructionsStandInTheInput(t *testing.T) {
+func TestPutsToolsAndInstructionsIntoInput(t *testing.T) {
 	got, err := model.Request{Settings: additional(), History: []json.RawMessage{user("a")}}.Body()
 	if err != nil {
 		t.Fatal(err)
@@ -34,7 +34,7 @@ func TestToolsAndInstructionsStandInTheInput(t *testing.T) {
 	}
 }
 
-func TestAnEndpointThatRefusesToolsInTheInputIsKnown(t *testing.T) {
+func TestRecognisesRefusalOfToolsInInput(t *testing.T) {
 	for words, refuses := range map[string]bool{
 		"Invalid value: 'additional_tools'. Supported values are: 'message' and 'reasoning'.": true,
 		"Unknown item type in input":                                   true,

@@ -12,8 +12,8 @@ import (
 	"github.com/agent-ci/agent-ci/runner/agent/model/responses"
 )
 
-// TestTheWishToWaitIsHeard has both wires refuse a request, in a status and in a stream.
-func TestTheWishToWaitIsHeard(t *testing.T) {
+// TestReadsRequestedWait has both wires refuse a request, in a status and in a stream.
+func TestReadsRequestedWait(t *testing.T) {
 	t.Parallel()
 	const azure = "Requests have exceeded the call rate limit. Please retry after 3 seconds."
 	for name, c := range map[string]struct {

@@ -17,7 +17,7 @@ func (unasked) Respond(context.Context, model.Request, model.Observer) (*model.R
 	return nil, nil
 }
 
-func TestBodiesAreThoseOfTheRequests(t *testing.T) {
+func TestBodiesEqualRequests(t *testing.T) {
 	settings := model.Settings{Model: "m", Instructions: "<be> & brief", Tools: []json.RawMessage{json.RawMessage(`{"type": "function"}`)}}
 	other := settings
 	other.WordsOnly = true
@@ -60,7 +60,7 @@ func TestBodiesAreThoseOfTheRequests(t *testing.T) {
 	}
 }
 
-func TestBodiesGoOnAfterAnItemThatIsNoJSON(t *testing.T) {
+func TestBodiesContinueAfterInvalidItem(t *testing.T) {
 	var bodies model.Bodies
 	settings := model.Settings{Model: "m"}
 	if _, err := bodies.Encode(unasked{}, model.Request{Settings: settings, History: []json.RawMessage{user("a"), json.RawMessage("{")}}); err == nil {

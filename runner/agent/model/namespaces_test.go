@@ -30,7 +30,7 @@ const (
 	head    = `{"type":"additional_tools","role":"developer","tools":[{"type":"namespace","name":"functions","description":"Tools of the runner.","tools":[{"type":"custom","name":"exec"}`
 )
 
-func TestWhereNamespacesStand(t *testing.T) {
+func TestPlacesNamespaces(t *testing.T) {
 	for _, test := range []struct {
 		name     string
 		settings model.Settings
@@ -70,7 +70,7 @@ func TestWhereNamespacesStand(t *testing.T) {
 	}
 }
 
-func TestAChatKnowsNoNamespaces(t *testing.T) {
+func TestChatFlattensNamespaces(t *testing.T) {
 	raw, err := model.BodyFor(new(chat.Client), model.Request{Settings: model.Settings{Tools: []json.RawMessage{team(t)}}})
 	if err != nil {
 		t.Fatal(err)
@@ -89,7 +89,7 @@ func TestAChatKnowsNoNamespaces(t *testing.T) {
 	}
 }
 
-func TestAnEndpointThatRefusesNamespacesIsKnown(t *testing.T) {
+func TestRecognisesRefusalOfNamespaces(t *testing.T) {
 	for words, refuses := range map[string]bool{
 		"Invalid value: 'namespace'. Supported values are: 'function' and 'custom'.":   true,
 		"Invalid value for tools[3].type":                                              true,

@@ -20,7 +20,7 @@ func (f *failing) Respond(context.Context, Request, Observer) (*Response, error)
 	return nil, &failure
 }
 
-func TestTheOutageIsBounded(t *testing.T) {
+func TestBoundsOutage(t *testing.T) {
 	for name, c := range map[string]struct {
 		asks  time.Duration // to wait
 		lost  time.Duration // before
@@ -41,7 +41,7 @@ func TestTheOutageIsBounded(t *testing.T) {
 	}
 }
 
-func TestARetryEndsWithItsContext(t *testing.T) {
+func TestRetryEndsWithContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	r := &Retrying{Next: &failing{failure: Failure{Kind: ServerError}}, FirstPause: time.Hour, MaxOutage: 3 * time.Hour, Report: func(*Failure, time.Duration) error {
 		cancel()
@@ -67,7 +67,7 @@ func (s *sometimes) Respond(context.Context, Request, Observer) (*Response, erro
 	return &Response{}, nil
 }
 
-func TestAnAnswerThatTakesLongIsNoOutage(t *testing.T) {
+func TestLongAnswerIsNoOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := &Retrying{Next: &sometimes{takes: 20 * time.Millisecond}, FirstPause: time.Microsecond, MaxOutage: 15 * time.Millisecond}
 		for n := range 3 {
@@ -78,7 +78,7 @@ func TestAnAnswerThatTakesLongIsNoOutage(t *testing.T) {
 	})
 }
 
-func TestWhatTheServerAsksForIsWaitedForBehindAnAnswerThatIsKept(t *testing.T) {
+func TestWaitsAfterKeptAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := &Retrying{Next: &failing{failure: Failure{Kind: RateLimited, RetryAfter: 30 * time.Millisecond}}, Attempts: 1}
 		began := time.Now()

@@ -26,7 +26,7 @@ type warnings []string
 
 func (w *warnings) warn(code, _ string, _ ...any) { *w = append(*w, code) }
 
-func TestTheJobSaysWhatAModelIs(t *testing.T) {
+func TestJobAdjustsProfile(t *testing.T) {
 	known := catalog.Of("gpt-5")
 	unknown := catalog.Of("foo3")
 	auto := job.Model{Tools: "auto"}
@@ -69,7 +69,7 @@ func TestTheJobSaysWhatAModelIs(t *testing.T) {
 	}
 }
 
-func TestTheDefaultLimitTakesAPriceAndNeedsNone(t *testing.T) {
+func TestCostLimitNeedsPrice(t *testing.T) {
 	listed := catalog.Of("gpt-5.4").Price
 	for _, test := range []struct {
 		name   string
@@ -126,7 +126,7 @@ func TestTheDefaultLimitTakesAPriceAndNeedsNone(t *testing.T) {
 	}
 }
 
-func TestWhatAnAPIMayRefuseIsWarnedOf(t *testing.T) {
+func TestWarnsOfSettingsAPIMayRefuse(t *testing.T) {
 	for _, test := range []struct {
 		name  string
 		model job.Model
@@ -153,7 +153,7 @@ func TestWhatAnAPIMayRefuseIsWarnedOf(t *testing.T) {
 	}
 }
 
-func TestNobodyIsPaidForAScriptedsession(t *testing.T) {
+func TestScriptedSessionIsFree(t *testing.T) {
 	path := session(t, "version: 1\nturns: [{output: [{say: One.}]}]\n")
 	j := &job.Job{Model: job.Model{Name: "gpt-5.4"}, Limits: job.Limits{CostUSD: job.DefaultCostUSD}}
 	got, err := Scripted(t.Context(), path, 0, j)
@@ -166,7 +166,7 @@ func TestNobodyIsPaidForAScriptedsession(t *testing.T) {
 	}
 }
 
-func TestTheAPINeedsItsKeyAndAURL(t *testing.T) {
+func TestAPINeedsKeyAndURL(t *testing.T) {
 	for _, test := range []struct {
 		name          string
 		model         job.Model
@@ -213,7 +213,7 @@ func session(t *testing.T, content string) string {
 	return path
 }
 
-func TestAScriptedSessionEnds(t *testing.T) {
+func TestScriptedSessionEnds(t *testing.T) {
 	j := &job.Job{Model: job.Model{Name: "nobody-knows", Tools: "auto"}}
 	got, err := Scripted(t.Context(), session(t, "version: 1\nturns: [{output: [{say: One.}]}, {output: [{say: Two.}]}]\n"), 0, j)
 	if err != nil {
@@ -232,7 +232,7 @@ func TestAScriptedSessionEnds(t *testing.T) {
 	}
 }
 
-func TestAScriptedSessionThatCannotBeRead(t *testing.T) {
+func TestRefusesBrokenScriptedSession(t *testing.T) {
 	j := &job.Job{}
 	large := filepath.Join(t.TempDir(), "large.yml")
 	if err := os.WriteFile(large, nil, 0o600); err != nil {
@@ -263,7 +263,7 @@ func wantStop(t *testing.T, err error, kind outcome.Outcome, reason, words strin
 	}
 }
 
-func TestWhichModelsCallToolsInScripts(t *testing.T) {
+func TestScriptCallsByModel(t *testing.T) {
 	made := catalog.Profile{Code: true, Commands: "shell", Shell: "local_shell", Patch: "function"}
 	for _, test := range []struct {
 		form string

@@ -11,7 +11,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/price"
 )
 
-func TestTheTableIsRead(t *testing.T) {
+func TestReadsTable(t *testing.T) {
 	entries, err := readCatalog(catalogTSV, all)
 	if err != nil {
 		t.Fatal(err)
@@ -28,7 +28,7 @@ func TestTheTableIsRead(t *testing.T) {
 
 func all(string) bool { return true }
 
-func TestATableThatCannotBeRead(t *testing.T) {
+func TestRefusesBrokenTable(t *testing.T) {
 	const columns = "provider\tmodel\tcontext\tprice\ttiers\tservice\n"
 	for _, row := range []string{
 		"openai\tx", "openai\tx\tmany\t\t\t", "openai\tx\t1\t1/2\t\t", "openai\tx\t1\ta///1\t\t",
@@ -40,9 +40,9 @@ func TestATableThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// TestCodexModels has the models that Codex offers: there is no price of those that are
+// TestProfilesOfCodexModels has the models that Codex offers: there is no price of those that are
 // newer than the table.
-func TestCodexModels(t *testing.T) {
+func TestProfilesOfCodexModels(t *testing.T) {
 	direct := Profile{Commands: "exec_command", Shell: "function", Patch: "freeform", Reasoning: true, ToolSearch: true, Images: true}
 	code := direct
 	code.Code, code.InputLimit, code.CacheWrite, code.ContextWindow = true, 872_000, 1.25, 272_000
@@ -95,7 +95,7 @@ func TestCodexModels(t *testing.T) {
 	}
 }
 
-func TestAPriceIsThatOfTheProvider(t *testing.T) {
+func TestPricesOfProviders(t *testing.T) {
 	rates := func(input, cached, output float64) *price.List {
 		return &price.List{Rates: price.Rates{Input: input, Cached: cached, Output: output}}
 	}
@@ -132,7 +132,7 @@ func TestAPriceIsThatOfTheProvider(t *testing.T) {
 	}
 }
 
-func TestWhatTheTableSaysOfAModel(t *testing.T) {
+func TestLimitsOfModels(t *testing.T) {
 	for _, test := range []struct {
 		model, baseURL                string
 		window, input, output         int64

@@ -30,7 +30,7 @@ func TestProfilesOfModels(t *testing.T) {
 	}
 }
 
-func TestModelsThatDoNotReasonAreKnown(t *testing.T) {
+func TestKnowsModelsWithoutReasoning(t *testing.T) {
 	for name, reasons := range map[string]bool{
 		"gpt-4.1": false, "gpt-4o-2024-11-20": false, "gpt-3.5-turbo": false, "gpt-5.1-codex": true, "o4-mini": true, "gpt-oss-120b": true, "some-model": true,
 	} {
@@ -40,7 +40,7 @@ func TestModelsThatDoNotReasonAreKnown(t *testing.T) {
 	}
 }
 
-func TestModelsThatLookForToolsByThemselvesAreKnown(t *testing.T) {
+func TestKnowsModelsWithToolSearch(t *testing.T) {
 	for name, looks := range map[string]bool{
 		"gpt-5.5": true, "gpt-5.4-2026-03-05": true, "openai/gpt-5.4-nano": true, "gpt-5.6": true, "gpt-5.2": false, "gpt-5.1-codex": false, "gpt-5": false,
 		"gpt-4.1": false, "o4-mini": false, "some-model": false,
@@ -73,7 +73,7 @@ func TestProfilesHaveSources(t *testing.T) {
 	}
 }
 
-func TestProfilesRefuseWhatIsNotComplete(t *testing.T) {
+func TestRefusesIncompleteProfiles(t *testing.T) {
 	const start = "version: 1\ndefault: {context_window: 1, commands: shell, shell: function, patch: function, reasoning: true}\n"
 	for _, text := range []string{
 		"version: 1\ndefault: {}\n",

@@ -29,7 +29,7 @@ func (i internet) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 // Every kind of request replaces a key that is refused once, and no more than once.
-func TestAKeyThatIsRefusedIsReplacedOnce(t *testing.T) {
+func TestReplacesRefusedKeyOnce(t *testing.T) {
 	for name, test := range map[string]struct {
 		refused int // keys, from the first on
 		ask     func(*Client) error

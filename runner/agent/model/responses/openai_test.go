@@ -107,7 +107,7 @@ func sse(events ...string) http.HandlerFunc {
 	}
 }
 
-func TestCancelWhileTheModelThinks(t *testing.T) {
+func TestCancelsWaitingRequest(t *testing.T) {
 	arrived := make(chan struct{})
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body) // the server sees a client leave once the body is read
@@ -123,7 +123,7 @@ func TestCancelWhileTheModelThinks(t *testing.T) {
 	}
 }
 
-func TestTheKeyStaysWithItsHost(t *testing.T) {
+func TestSendsKeyToItsHostOnly(t *testing.T) {
 	leaked := make(chan string, 1)
 	other := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		leaked <- r.Header.Get("Authorization")
@@ -143,7 +143,7 @@ func TestTheKeyStaysWithItsHost(t *testing.T) {
 
 const someCall = `{"type":"function_call","id":"fc_1","call_id":"c1","name":"x","arguments":"{}"}`
 
-func TestItemsComeOneByOne(t *testing.T) {
+func TestGivesItemsOneByOne(t *testing.T) {
 	more := make(chan struct{})
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		sse(`{"type":"response.output_item.done","item":`+someCall+`}`)(w, nil)

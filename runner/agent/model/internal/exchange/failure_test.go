@@ -10,7 +10,7 @@ import (
 )
 
 // Which failures have another model go on, and which the same one asked again.
-func TestWhatLeadsToAnotherModel(t *testing.T) {
+func TestClassifiesFailures(t *testing.T) {
 	for _, test := range []struct {
 		name             string
 		status           int

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-func TestWaitInWords(t *testing.T) {
+func TestReadsWaitInWords(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { // at a time that stands still
 		at := time.Now().UTC().Add(90 * time.Second)
 		for message, want := range map[string]time.Duration{
@@ -49,7 +49,7 @@ func TestWaitInWords(t *testing.T) {
 	})
 }
 
-func TestWaitIn(t *testing.T) {
+func TestReadsWaitInAnswers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		at := time.Now().UTC().Add(time.Hour)
 		for name, c := range map[string]struct {

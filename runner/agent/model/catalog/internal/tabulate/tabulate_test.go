@@ -9,8 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestTheTableIsWhatThisCommandMakes holds that nobody edits the table by hand.
-func TestTheTableIsWhatThisCommandMakes(t *testing.T) {
+// TestTableIsUpToDate holds that nobody edits the table by hand.
+func TestTableIsUpToDate(t *testing.T) {
 	const root = "../../../../../.."
 	raw, err := os.ReadFile(filepath.Join(root, sourceFile))
 	if err != nil {
@@ -70,7 +70,7 @@ func made(t *testing.T, models string) (sourceRows, catalogRows []string, err er
 	return rows(sourceFile), rows(catalogFile), nil
 }
 
-func TestWhatModelsDevSays(t *testing.T) {
+func TestConvertsModelsDev(t *testing.T) {
 	const whole = `"gpt": {"tool_call": true, "reasoning": true, "reasoning_options": [{"type": "effort", "values": [null, "low", "high"]}], "release_date": "2026-01-02",
 		"cost": {"input": 2.50, "output": 15, "cache_read": 0.25, "cache_write": 3, "tiers": [{"tier": {"size": 272000}, "input": 5, "output": 22.5}]},
 		"limit": {"context": 400000, "input": 272000, "output": 128000}, "modalities": {"input": ["text", "image"]},
@@ -123,7 +123,7 @@ func TestWhatModelsDevSays(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBeToldIsNoTable(t *testing.T) {
+func TestRefusesUnknownRates(t *testing.T) {
 	for models, want := range map[string]string{
 		`"x": {"tool_call": true, "limit": {"context": 1}, "cost": {"tiers": [{"tier": {"type": "hour", "size": 3}}]}}`: "by hour",
 		`"x": {"tool_call": true}`: "it has no context",
