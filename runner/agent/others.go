@@ -52,9 +52,6 @@ func (c *Conversation) addNews() error {
 	return nil
 }
 
-// RunnerMessage adds a message to the beginning of a conversation, in the name of the runner.
-func RunnerMessage(text string) (json.RawMessage, error) { return rawitem.Words("developer", text) }
-
 // requestMemory is the last request, and what the next one can use of it.
 type requestMemory struct {
 	lastRequest  requestedConversation

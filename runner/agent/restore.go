@@ -25,7 +25,7 @@ type ResumeState struct {
 	CallLimit int
 	// OthersCalls is other agents' part of CallLimit then.
 	OthersCalls int
-	// ParseWritten is the Conversation's Written at the next event.
+	// ParseWritten is the Conversation's at the next event.
 	ParseWritten WrittenParser
 
 	state
@@ -213,8 +213,8 @@ func (p *ResumeState) response(d transcript.ModelResponse) error {
 	return nil
 }
 
-// takeLastCall takes the last call of the open answer so far.
-func (p *ResumeState) takeLastCall() {
+// sortLastCall sorts the last call of the open answer so far.
+func (p *ResumeState) sortLastCall() {
 	p.open.sortLast(func() bool {
 		return p.CallLimit == 0 || p.spent.Calls+p.scriptCalls+p.open.Hosted+p.open.handedOver+p.OthersCalls < p.CallLimit
 	})
@@ -232,7 +232,7 @@ func (p *ResumeState) parseAnswer(d transcript.ModelResponse) error {
 			return err
 		}
 		if len(p.open.Calls) > before {
-			p.takeLastCall()
+			p.sortLastCall()
 		}
 	}
 	if d.Aside || d.Status == transcript.Incomplete {
@@ -240,7 +240,7 @@ func (p *ResumeState) parseAnswer(d transcript.ModelResponse) error {
 	}
 	for _, call := range p.ParseWritten.callsIn(p.open.Answer) {
 		p.open.Calls = append(p.open.Calls, call)
-		p.takeLastCall()
+		p.sortLastCall()
 	}
 	return nil
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/agent-ci/agent-ci/policy/sandbox/layer"
 	"github.com/agent-ci/agent-ci/runner/agent"
 	"github.com/agent-ci/agent-ci/runner/agent/hooks"
+	"github.com/agent-ci/agent-ci/runner/agent/model/rawitem"
 	"github.com/agent-ci/agent-ci/runner/agent/provider"
 	"github.com/agent-ci/agent-ci/runner/agent/worker"
 	"github.com/agent-ci/agent-ci/runner/place/confine"
@@ -255,7 +256,7 @@ func (m *member) firstMessages(c *child, order agents.Order, added string) ([]js
 		words = append(words, added)
 	}
 	for _, text := range words {
-		item, err := agent.RunnerMessage(text)
+		item, err := rawitem.Words("developer", text)
 		if err != nil {
 			return nil, err
 		}
