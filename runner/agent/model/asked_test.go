@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net/http"
 	"net/http/httptest"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -42,19 +43,35 @@ func TestReadsRequestedWait(t *testing.T) {
 				_, _ = w.Write([]byte(c.body + "\n\n"))
 			}))
 			defer server.Close()
-			var api model.Responder
-			api, err := responses.New(model.Endpoint{BaseURL: server.URL})
-			if c.wire == "chat" {
-				api, err = chat.New(model.Endpoint{BaseURL: server.URL})
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
-			_, err = api.Respond(t.Context(), model.Request{}, model.Observer{})
+			_, err := clients(t, model.Endpoint{BaseURL: server.URL})[c.wire].Respond(t.Context(), model.Request{}, model.Observer{})
 			failure, is := errors.AsType[*model.Failure](err)
 			if !is || failure.RetryAfter != 3*time.Second || !failure.Temporary() {
 				t.Errorf("Respond = %+v", failure)
 			}
 		})
+	}
+}
+
+// clients are those of an endpoint, by wire.
+func clients(t *testing.T, at model.Endpoint) map[string]model.Responder {
+	t.Helper()
+	first, err := responses.New(at)
+	second, otherErr := chat.New(at)
+	if err = errors.Join(err, otherErr); err != nil {
+		t.Fatal(err)
+	}
+	return map[string]model.Responder{"responses": first, "chat": second}
+}
+
+func TestSendsKeyToItsHostOnly(t *testing.T) {
+	var leaked atomic.Int32
+	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { leaked.Add(1) }))
+	defer other.Close()
+	server := httptest.NewServer(http.RedirectHandler(other.URL+"/responses", http.StatusTemporaryRedirect))
+	defer server.Close()
+	for wire, api := range clients(t, model.Endpoint{BaseURL: server.URL, APIKey: "sk-test"}) {
+		if _, err := api.Respond(t.Context(), model.Request{}, model.Observer{}); err == nil || leaked.Load() > 0 {
+			t.Errorf("%s: a redirect to another host was followed (%v)", wire, err)
+		}
 	}
 }

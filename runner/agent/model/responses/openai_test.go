@@ -123,24 +123,6 @@ func TestCancelsWaitingRequest(t *testing.T) {
 	}
 }
 
-func TestSendsKeyToItsHostOnly(t *testing.T) {
-	leaked := make(chan string, 1)
-	other := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		leaked <- r.Header.Get("Authorization")
-	}))
-	defer other.Close()
-	server := httptest.NewServer(http.RedirectHandler(other.URL+"/responses", http.StatusTemporaryRedirect))
-	defer server.Close()
-	if _, err := client(t, server.URL).Respond(t.Context(), model.Request{}, model.Observer{}); err == nil {
-		t.Error("a redirect to another host was followed")
-	}
-	select {
-	case header := <-leaked:
-		t.Errorf("the other host was asked, with Authorization %q", header)
-	default:
-	}
-}
-
 const someCall = `{"type":"function_call","id":"fc_1","call_id":"c1","name":"x","arguments":"{}"}`
 
 func TestGivesItemsOneByOne(t *testing.T) {
