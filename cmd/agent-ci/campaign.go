@@ -121,29 +121,14 @@ func runCampaign(flags *flagSet) runFunc {
 		if i < 0 {
 			return flags.wrong(p, "%s", unknownSubcommand(name))
 		}
-		if len(rest) == 1 {
-			return flags.wrong(p, "agent-ci campaign %s takes a campaign file", name)
-		}
-		file, results := rest[1], rest[2:]
 		sub := all[i]
-		if foreign := flags.unexpectedFlag(sub.flags); foreign != "" {
-			return flags.wrong(p, "--%s is not for agent-ci campaign %s", foreign, name)
-		}
-		if len(results) > 0 && name != settle {
-			return flags.wrong(p, "agent-ci campaign %s takes a campaign file and nothing else", name)
-		}
 		if len(sub.forms) > 0 {
 			f.format = cmp.Or(f.format, sub.forms[0])
 		}
-		if f.format != "" && !slices.Contains(sub.forms, f.format) {
-			return flags.wrong(p, "--format of agent-ci campaign %s is one of %s, not %s", name, strings.Join(sub.forms, ", "), f.format)
+		if problem := sub.argumentProblem(f, flags.unexpectedFlag(sub.flags), rest[1:]); problem != "" {
+			return flags.wrong(p, "%s", problem)
 		}
-		if name == "plan" && f.publish != "" && f.format != "kubernetes" {
-			return flags.wrong(p, "--publish of agent-ci campaign plan is for --format kubernetes alone; leave it out")
-		}
-		if f.publish != "" && !slices.Contains(publish.Modes(), f.publish) {
-			return flags.wrong(p, "--publish is one of %s, not %s", strings.Join(publish.Modes(), ", "), f.publish)
-		}
+		file := rest[1]
 		ctx, stop := untilSignal(ctx)
 		defer stop()
 		c, err := openCampaign(ctx, p, file, f)
@@ -156,7 +141,7 @@ func runCampaign(flags *flagSet) runFunc {
 			if why := c.localConflict(name); why != "" {
 				return flags.wrong(p, "%s", why)
 			}
-			c.results = results
+			c.results = rest[2:]
 			status, err = sub.do(ctx, p, c)
 		}
 		if err != nil {
@@ -164,6 +149,27 @@ func runCampaign(flags *flagSet) runFunc {
 		}
 		return status
 	}
+}
+
+// argumentProblem returns why flags and operands do not suit the subcommand, or "". foreign is a flag of another
+// subcommand, or "".
+func (a campaignAction) argumentProblem(f campaignFlags, foreign string, operands []string) string {
+	command := "agent-ci campaign " + a.name
+	switch {
+	case len(operands) == 0:
+		return command + " takes a campaign file"
+	case foreign != "":
+		return "--" + foreign + " is not for " + command
+	case len(operands) > 1 && a.name != settle:
+		return command + " takes a campaign file and nothing else"
+	case f.format != "" && !slices.Contains(a.forms, f.format):
+		return fmt.Sprintf("--format of %s is one of %s, not %s", command, strings.Join(a.forms, ", "), f.format)
+	case a.name == "plan" && f.publish != "" && f.format != "kubernetes":
+		return "--publish of agent-ci campaign plan is for --format kubernetes alone; leave it out"
+	case f.publish != "" && !slices.Contains(publish.Modes(), f.publish):
+		return fmt.Sprintf("--publish is one of %s, not %s", strings.Join(publish.Modes(), ", "), f.publish)
+	}
+	return ""
 }
 
 // localConflict returns why a subcommand does not suit a campaign with local repositories, or "".

@@ -19,6 +19,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/settings"
 )
 
+// Destination is where a change is published: a branch on this machine, or one of a forge with a pull request.
 type Destination interface {
 	// RequirePublishable ends a run whose change of base cannot be published on branch, as far as known.
 	RequirePublishable(ctx context.Context, branch string, base gitops.Base) error
