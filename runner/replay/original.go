@@ -101,13 +101,13 @@ func (o *Original) Tree(ctx context.Context, to *record.Record, source *workspac
 	return tree, tree.SetBase(ctx, gitops.BaseSpec{Branch: base.Branch, SHA: base.SHA})
 }
 
-// places maps the run's paths of the work tree to the replay's.
-func (o *Original) places(tree *workspace.Workspace) []place {
-	all := []place{{Recorded: o.Workspace.Root, Replayed: tree.Root()}}
+// places returns the run's paths of the work tree, each followed by the replay's path.
+func (o *Original) places(tree *workspace.Workspace) []string {
+	pairs := []string{o.Workspace.Root, tree.Root()}
 	if seen := o.Policy.Seen; seen != "" {
-		all = slices.Insert(all, 0, place{Recorded: seen, Replayed: tree.SandboxPath()})
+		pairs = append([]string{seen, tree.SandboxPath()}, pairs...)
 	}
-	return all
+	return pairs
 }
 
 // WriteBody writes the pull request's body of a replay in tree. It names the original transcript and
@@ -128,11 +128,11 @@ func (o *Original) WriteBody(to *record.Record, tree *workspace.Workspace, means
 	if err != nil {
 		return err
 	}
-	text := posts.Body
-	for _, place := range o.places(tree) {
-		text = strings.ReplaceAll(text, place.Replayed, place.Recorded)
+	places := o.places(tree)
+	for i := 0; i < len(places); i += 2 {
+		places[i], places[i+1] = places[i+1], places[i]
 	}
-	return to.Write(record.PullRequestFile, []byte(text))
+	return to.Write(record.PullRequestFile, []byte(strings.NewReplacer(places...).Replace(posts.Body)))
 }
 
 // Compare adds the differences between the run and a replay, which wrote to, in a tree at a path.

@@ -2,7 +2,6 @@
 package replay
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"strings"
@@ -44,13 +43,19 @@ func (r *Recording) People() func(context.Context, []question.Question) error {
 // Read reads the run's recording for a replay in tree with another record. It replaces the run's
 // paths by the replay's.
 func (o *Original) Read(to *record.Record, tree *workspace.Workspace) (*Recording, error) {
-	return (&reader{o, to, o.places(tree)}).read()
+	places := o.places(tree)
+	inJSON := make([]string, len(places))
+	for i, path := range places {
+		inJSON[i] = jsonText(path)
+	}
+	return (&reader{o, to, strings.NewReplacer(places...), strings.NewReplacer(inJSON...)}).read()
 }
 
 type reader struct {
-	run    *Original
-	to     *record.Record // of the replay
-	places []place
+	run  *Original
+	to   *record.Record    // of the replay
+	text *strings.Replacer // of the run's paths by the replay's
+	json *strings.Replacer // of the same inside of JSON strings
 }
 
 // read reads recorded answers and calls, with the fresh tree in place of the run's checkout.
@@ -83,7 +88,7 @@ func (p *reader) read() (*Recording, error) {
 				return err
 			}
 			for i := range d.Output {
-				d.Output[i] = p.replacePlacesJSON(d.Output[i])
+				d.Output[i] = []byte(p.json.Replace(string(d.Output[i])))
 			}
 			of.answers = append(of.answers, &model.Response{ID: d.ID, Status: d.Status, Output: d.Output, Usage: model.Usage(d.Usage)})
 		case transcript.TypeModelFallback:
@@ -94,7 +99,7 @@ func (p *reader) read() (*Recording, error) {
 		case transcript.TypeToolStarted:
 			var d transcript.ToolStarted
 			err = json.Unmarshal(e.Data, &d)
-			d.Input, d.Agent = p.replacePlaces(d.Input), e.By()
+			d.Input, d.Agent = p.text.Replace(d.Input), e.By()
 			recorded.nested.Add(d)
 		case transcript.TypeToolFinished:
 			var d transcript.ToolFinished
@@ -144,7 +149,7 @@ func (p *reader) servers(recorded *Recording) (*extensions.Recorded, error) {
 		servers.Lists = append(servers.Lists, list)
 	}
 	for _, output := range recorded.Outputs {
-		output.Output = p.replacePlaces(output.Output)
+		output.Output = p.text.Replace(output.Output)
 		var err error
 		if output.Object, err = p.inFreshTree(output.Object); err != nil {
 			return nil, err
@@ -161,36 +166,17 @@ func (p *reader) inFreshTree(value any) (named any, err error) {
 	}
 	raw, err := json.Marshal(value)
 	if err == nil {
-		raw = p.replacePlacesJSON(raw)
+		raw = []byte(p.json.Replace(string(raw)))
 		err = json.Unmarshal(raw, &named)
 	}
 	return named, err
 }
 
-// place is a path of the recorded run, and of the same here.
-type place struct{ Recorded, Replayed string }
-
-// replacePlaces replaces the places of the recorded run in a text by those here.
-func (p *reader) replacePlaces(text string) string {
-	for _, place := range p.places {
-		text = strings.ReplaceAll(text, place.Recorded, place.Replayed)
-	}
-	return text
-}
-
-// replacePlacesJSON is replacePlaces for the inside of JSON strings.
-func (p *reader) replacePlacesJSON(raw []byte) []byte {
-	for _, place := range p.places {
-		raw = bytes.ReplaceAll(raw, jsonText(place.Recorded), jsonText(place.Replayed))
-	}
-	return raw
-}
-
 // jsonText escapes a text for the inside of a JSON string.
-func jsonText(s string) []byte {
+func jsonText(s string) string {
 	raw, err := json.Marshal(s)
 	if err != nil || len(s) < 2 {
-		return []byte("\x00") // stands nowhere in JSON
+		return "\x00" // stands nowhere in JSON
 	}
-	return raw[1 : len(raw)-1]
+	return string(raw[1 : len(raw)-1])
 }
