@@ -12,7 +12,6 @@ import (
 	"github.com/agent-ci/agent-ci/runner/place/confine"
 	"github.com/agent-ci/agent-ci/runner/place/workspace"
 	"github.com/agent-ci/agent-ci/runner/publish"
-	"github.com/agent-ci/agent-ci/runner/publish/progress"
 	"github.com/agent-ci/agent-ci/runner/publish/proposals"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
@@ -99,7 +98,7 @@ func (r *runner) adoptTranscript(h *history.Run, asked *request) assignment {
 	r.rec.ID, r.began = h.Started.RunID, time.Now().Add(-h.Elapsed)
 	r.rec.SetSecrets(settings.Secrets(r.env, a.job()))
 	r.rec.ResumeWarnings(h.Warnings)
-	r.watch.Follow(h.View, progress.Limits{CostUSD: a.job().Limits.CostUSD, Tokens: a.job().Limits.Tokens})
+	r.watch.Follow(h.View, a.job().Limits.CostUSD, a.job().Limits.Tokens)
 	r.end.assignment = &a
 	return a
 }

@@ -163,7 +163,7 @@ func (r *runner) findHooks(ctx context.Context, p *place, boxes *confine.Sandbox
 
 // begin writes the first events of the run.
 func (r *runner) begin(ctx context.Context, rd *ready) error {
-	r.watch.Follow(nil, progress.Limits{CostUSD: rd.job().Limits.CostUSD, Tokens: rd.job().Limits.Tokens})
+	r.watch.Follow(nil, rd.job().Limits.CostUSD, rd.job().Limits.Tokens)
 	if err := r.recordStart(rd.assignment); err != nil {
 		return err
 	}

@@ -118,7 +118,7 @@ func printFetched(p process, f *artifact.Fetched) {
 	}
 	const maxChars = 500 // whoever made the transcript may have written more
 	fmt.Fprintf(p.stderr, "run %s, %s\n", cutText(progress.Printable(f.View.Started.RunID), maxChars), cutText(progress.Printable(ending), maxChars))
-	fmt.Fprintf(p.stderr, "the chain is whole and ends in %s\n", f.Head)
+	fmt.Fprintf(p.stderr, "the chain is whole and ends in %s\n", f.View.Head)
 	for _, note := range f.Notes {
 		fmt.Fprintln(p.stderr, progress.Printable(note))
 	}

@@ -34,7 +34,6 @@ type server interface {
 type Fetched struct {
 	Directory string
 	Report    string           // path of the page that was made here
-	Head      string           // of the chain
 	View      *transcript.View // what the transcript says
 	Notes     []string         // what a person has to know of it, a sentence each
 }
@@ -332,7 +331,7 @@ func (f *Fetched) check(dir *record.Directory) (err error) {
 	if f.View, err = dir.View(); err != nil {
 		return refused("%s", outcome.WithoutFullStop(err))
 	}
-	if f.Head = f.View.Head; f.View.Finished == nil || !dir.Has(record.ResultFile) {
+	if f.View.Finished == nil || !dir.Has(record.ResultFile) {
 		return nil
 	}
 	if err := dir.CheckResult(f.View); err != nil {

@@ -148,7 +148,7 @@ func TestARunIsFetched(t *testing.T) {
 	if strings.Contains(string(page), evilPage) || !strings.Contains(string(page), "20260301T090000Z-0a1b2c3d") {
 		t.Errorf("the page is not the one of this program: %.300s", page)
 	}
-	if got.Report != filepath.Join(h.out, "report.html") || len(got.Head) != 64 || len(got.Notes) > 0 || got.View.Finished.Outcome != "changed" {
+	if got.Report != filepath.Join(h.out, "report.html") || len(got.View.Head) != 64 || len(got.Notes) > 0 || got.View.Finished.Outcome != "changed" {
 		t.Errorf("%+v", got)
 	}
 	if checked, err := record.CheckRun(t.Context(), h.out); err != nil || len(checked.Wrong) > 0 {

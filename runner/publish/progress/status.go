@@ -18,14 +18,9 @@ type status struct {
 	activities        []*activity // in the order of their starts
 	run               *transcript.Follower
 	sessionActivities map[session]*activity // of commands that outlive their calls
-	limits            Limits
-	ending            bool // a signal has ended the work
-}
-
-// Limits of a run, which its status shows; 0 for none.
-type Limits struct {
-	CostUSD float64
-	Tokens  int64
+	costLimit         float64               // in dollars; 0 for none
+	tokenLimit        int64                 // 0 for none
+	ending            bool                  // a signal has ended the work
 }
 
 // activity is something that runs now.
@@ -289,10 +284,10 @@ func (s *status) cost() string {
 		return ""
 	}
 	if cost, known := transcript.CostOf(v.AllModels()); known {
-		return between + fmt.Sprintf("$%.2f", cost) + ofLimit(s.limits.CostUSD > 0, fmt.Sprintf("$%.2f", s.limits.CostUSD))
+		return between + fmt.Sprintf("$%.2f", cost) + ofLimit(s.costLimit > 0, fmt.Sprintf("$%.2f", s.costLimit))
 	}
 	used := transcript.Thousands(v.Usage.Input + v.Usage.Output)
-	return between + used + ofLimit(s.limits.Tokens > 0, transcript.Thousands(s.limits.Tokens)) + " tokens"
+	return between + used + ofLimit(s.tokenLimit > 0, transcript.Thousands(s.tokenLimit)) + " tokens"
 }
 
 func ofLimit(limited bool, limit string) string {

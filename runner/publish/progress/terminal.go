@@ -136,13 +136,14 @@ func (w *Watch) Begins(phase record.Phase, what string) (over func()) {
 	}
 }
 
-// Follow sets the limits that the status shows. known is what a run that is resumed had come to;
-// nil for a run that begins.
-func (w *Watch) Follow(known *transcript.View, limits Limits) {
+// Follow sets the limits that the status shows, in dollars and tokens; 0 for none. known is a resumed run's view;
+// nil for a new run.
+func (w *Watch) Follow(known *transcript.View, costLimit float64, tokenLimit int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.status().limits = limits; known != nil {
-		w.status().run = transcript.Follow(known)
+	s := w.status()
+	if s.costLimit, s.tokenLimit = costLimit, tokenLimit; known != nil {
+		s.run = transcript.Follow(known)
 	}
 }
 
