@@ -60,12 +60,10 @@ func (a *Attempt) Begin(ctx context.Context) error {
 
 // conclude says on the pull request how the attempt ended. pushed is its commit; empty for none.
 func (a *Attempt) Conclude(ctx context.Context, stop *outcome.Stop, cost *float64, pushed string) {
+	end := attemptEnd{Stop: *stop, Commit: pushed, Spent: a.Plan.Attempt.SpentWith(cost), Last: a.Plan.Attempt.Attempt >= a.bounds.Attempts}
 	folder := a.record.Path()
-	message := strings.NewReplacer(folder+"/", "", folder, "the run directory").Replace(stop.Message) // its readers are not at this machine
-	err := a.thread.conclude(ctx, a.Case, attemptEnd{
-		Outcome: stop.Outcome, Reason: stop.Reason, Message: message, Commit: pushed,
-		Spent: a.Plan.Attempt.SpentWith(cost), Last: a.Plan.Attempt.Attempt >= a.bounds.Attempts,
-	})
+	end.Message = strings.NewReplacer(folder+"/", "", folder, "the run directory").Replace(stop.Message) // its readers are not at this machine
+	err := a.thread.conclude(ctx, a.Case, end)
 	if err != nil {
 		a.record.Warn("comment_not_written", "The result of the repair could not be reported on the pull request: %v", err)
 	}

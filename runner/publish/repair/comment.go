@@ -161,11 +161,10 @@ func (t *thread) begunElsewhere() error {
 }
 
 type attemptEnd struct {
-	Outcome         outcome.Outcome
-	Reason, Message string
-	Commit          string // that was pushed; empty for none
-	Spent           float64
-	Last            bool // no other attempt follows
+	outcome.Stop
+	Commit string // that was pushed; empty for none
+	Spent  float64
+	Last   bool // no other attempt follows
 }
 
 // conclude says how the attempt ended.

@@ -298,7 +298,7 @@ func TestOneOfTwoThatBeginAtOnce(t *testing.T) {
 			if (wins == "fast") != (stop != nil && stop.Reason == "other_run") || len(r.comments) != 1 {
 				t.Fatalf("%s has the comment, the slow one ended with %v, and there are %d comments", wins, slowErr, len(r.comments))
 			}
-			if err := fast.conclude(t.Context(), red, attemptEnd{Outcome: outcome.NoChanges, Reason: "none", Spent: 1}); err != nil || len(r.comments) != 1 {
+			if err := fast.conclude(t.Context(), red, attemptEnd{Stop: outcome.Stop{Outcome: outcome.NoChanges, Reason: "none"}, Spent: 1}); err != nil || len(r.comments) != 1 {
 				t.Fatalf("%v, %d comments", err, len(r.comments))
 			}
 			want := 1
@@ -334,7 +334,7 @@ func TestTheForgeShowsItLater(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.comments = late
-	if err := only.conclude(t.Context(), c, attemptEnd{Outcome: outcome.NoChanges, Reason: "none", Spent: 1}); err != nil {
+	if err := only.conclude(t.Context(), c, attemptEnd{Stop: outcome.Stop{Outcome: outcome.NoChanges, Reason: "none"}, Spent: 1}); err != nil {
 		t.Fatal(err)
 	}
 	if got := readState(r.comments[0].Body); len(r.comments) != 1 || got.attempts != 1 || got.spentUSD != 1 {
@@ -359,7 +359,7 @@ func TestWhatALostAttemptCostIsAdded(t *testing.T) {
 			order = []*thread{early, late}
 		}
 		for _, each := range order {
-			if err := each.conclude(t.Context(), c, attemptEnd{Outcome: outcome.NoChanges, Reason: "none", Spent: 1.5}); err != nil {
+			if err := each.conclude(t.Context(), c, attemptEnd{Stop: outcome.Stop{Outcome: outcome.NoChanges, Reason: "none"}, Spent: 1.5}); err != nil {
 				t.Fatal(err)
 			}
 		}
