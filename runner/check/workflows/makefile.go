@@ -1,7 +1,9 @@
 package workflows
 
 import (
+	"maps"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/agent-ci/agent-ci/policy/lazyregexp"
@@ -70,6 +72,13 @@ type rule struct {
 	recipe strings.Builder
 }
 
+// makefile has the variables and rules of a makefile.
+type makefile struct {
+	values map[string]string
+	rules  map[string]*rule
+	first  string // target
+}
+
 var (
 	includes = lazyregexp.New(`^\s*(?:-include|sinclude|include)\s+(.+)$`)
 	assigns  = lazyregexp.New(`^\s*(?:export\s+|override\s+)*([A-Za-z_][\w.-]*)\s*(?:[:?+]|::)?=\s*(.*)$`)
@@ -84,11 +93,41 @@ func (k *walk) makefile(file, text string, targets []string, via string, depth i
 	if !k.again("make\x00"+file+"\x00"+strings.Join(targets, "\x00"), depth) {
 		return nil
 	}
+	m := makefile{values: map[string]string{}, rules: map[string]*rule{}}
+	if err := k.readMakefile(&m, file, text, targets, via, depth); err != nil {
+		return err
+	}
+	if len(targets) == 0 && m.first != "" {
+		targets = []string{m.first}
+	}
+	seen := map[string]bool{}
+	for len(targets) > 0 {
+		name := targets[0]
+		targets = targets[1:]
+		if seen[name] {
+			continue
+		}
+		seen[name] = true
+		r := m.rules[name]
+		if r == nil {
+			if !strings.ContainsAny(name, "/.") {
+				targets = append(targets, slices.Sorted(maps.Keys(m.rules))...)
+			}
+			continue
+		}
+		targets = append(targets, r.needs...)
+		if err := k.recipe(file, r.recipe.String(), m.values, via+" → "+name, depth); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// readMakefile reads the variables and rules of a makefile, and follows what make runs to read it.
+func (k *walk) readMakefile(m *makefile, file, text string, targets []string, via string, depth int) error {
 	dir := path.Dir(file)
-	text = strings.ReplaceAll(text, "\\\n", " ")
-	values, rules, first := map[string]string{}, map[string]*rule{}, ""
 	var at []*rule
-	for line := range strings.Lines(text) {
+	for line := range strings.Lines(strings.ReplaceAll(text, "\\\n", " ")) {
 		line = strings.TrimRight(line, "\r\n")
 		if strings.HasPrefix(line, "\t") {
 			for _, r := range at {
@@ -96,25 +135,25 @@ func (k *walk) makefile(file, text string, targets []string, via string, depth i
 			}
 			continue
 		}
-		for _, m := range shellOf().FindAllStringSubmatch(line, 20) {
-			if err := k.script(m[1], []string{dir}, via+" → "+file, depth+1); err != nil {
+		for _, found := range shellOf().FindAllStringSubmatch(line, 20) {
+			if err := k.script(found[1], []string{dir}, via+" → "+file, depth+1); err != nil {
 				return err
 			}
 		}
-		if m := includes().FindStringSubmatch(line); m != nil {
-			for word := range strings.FieldsSeq(expand(m[1], values)) {
+		if found := includes().FindStringSubmatch(line); found != nil {
+			for word := range strings.FieldsSeq(expand(found[1], m.values)) {
 				if err := k.included(word, dir, targets, via+" → include", depth); err != nil {
 					return err
 				}
 			}
 			continue
 		}
-		if m := assigns().FindStringSubmatch(line); m != nil {
-			if len(values) < 1000 {
-				values[m[1]] = strings.TrimSpace(m[2])
+		if found := assigns().FindStringSubmatch(line); found != nil {
+			if len(m.values) < 1000 {
+				m.values[found[1]] = strings.TrimSpace(found[2])
 			}
-			if m[1] == "SHELL" {
-				if err := k.command(strings.Fields(m[2]), []string{dir}, via+" → SHELL", depth+1); err != nil {
+			if found[1] == "SHELL" {
+				if err := k.command(strings.Fields(found[2]), []string{dir}, via+" → SHELL", depth+1); err != nil {
 					return err
 				}
 			}
@@ -123,48 +162,17 @@ func (k *walk) makefile(file, text string, targets []string, via string, depth i
 		if names, needs, is := strings.Cut(line, ":"); is && names != "" && !strings.HasPrefix(strings.TrimSpace(line), "#") {
 			needs, recipe, _ := strings.Cut(strings.TrimLeft(needs, ":"), ";")
 			at = nil
-			for name := range strings.FieldsSeq(expand(names, values)) {
-				if rules[name] == nil {
-					rules[name] = &rule{}
+			for name := range strings.FieldsSeq(expand(names, m.values)) {
+				if m.rules[name] == nil {
+					m.rules[name] = &rule{}
 				}
-				r := rules[name]
-				r.needs = append(r.needs, strings.Fields(expand(needs, values))...)
+				r := m.rules[name]
+				r.needs = append(r.needs, strings.Fields(expand(needs, m.values))...)
 				r.recipe.WriteString(recipe + "\n")
 				at = append(at, r)
-				if first == "" && !strings.HasPrefix(name, ".") {
-					first = name
+				if m.first == "" && !strings.HasPrefix(name, ".") {
+					m.first = name
 				}
-			}
-		}
-	}
-	if len(targets) == 0 && first != "" {
-		targets = []string{first}
-	}
-	seen, all := map[string]bool{}, false
-	for len(targets) > 0 {
-		name := targets[0]
-		targets = targets[1:]
-		r := rules[name]
-		if seen[name] {
-			continue
-		}
-		seen[name] = true
-		if r == nil {
-			all = all || !strings.ContainsAny(name, "/.")
-			continue
-		}
-		targets = append(targets, r.needs...)
-		if err := k.recipe(file, r.recipe.String(), values, via+" → "+name, depth); err != nil {
-			return err
-		}
-	}
-	if !all {
-		return nil
-	}
-	for name, r := range rules {
-		if !seen[name] {
-			if err := k.recipe(file, r.recipe.String(), values, via+" → "+name, depth); err != nil {
-				return err
 			}
 		}
 	}
