@@ -65,6 +65,7 @@ type xmlOpen struct {
 	test  int64  // where a test begins; -1 for what is none
 }
 
+// next reads a token. It reports false at the end of the report.
 func (r *junitReader) next() (more bool, err error) {
 	at := r.decoder.InputOffset()
 	token, err := r.decoder.Token()
@@ -85,6 +86,7 @@ func (r *junitReader) next() (more bool, err error) {
 	return true, nil
 }
 
+// start opens an element, within the bounds of a report.
 func (r *junitReader) start(e xml.StartElement, at int64) error {
 	if r.count++; r.count > maxXML {
 		return fmt.Errorf("it has more than %d elements", maxXML)
@@ -109,6 +111,7 @@ func (r *junitReader) start(e xml.StartElement, at int64) error {
 	return nil
 }
 
+// end closes an element, and records it if it is a test.
 func (r *junitReader) end() error {
 	one := r.open[len(r.open)-1]
 	if r.open = r.open[:len(r.open)-1]; one.test < 0 {
@@ -129,6 +132,7 @@ func (r *junitReader) end() error {
 
 var junitPlace = lazyregexp.New(`([\w./@+-]+\.\w{1,5}):([0-9]+)`)
 
+// testcase records a test of a report under its class, or else its suite.
 func (r *Results) testcase(suite string, test junit.Test) {
 	group := test.Classname
 	if group == "" {

@@ -61,6 +61,7 @@ func printedBy(tools []layout) (all []format) {
 	return all
 }
 
+// line acts on a line by the first rule that fits. Other lines may say why a test fails.
 func (p *printed) line(text string) {
 	for _, r := range p.rules {
 		if r.in != "" && r.in != p.section || !strings.Contains(text, r.has) {
