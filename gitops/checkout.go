@@ -324,13 +324,17 @@ func (c *Checkout) indexed(ctx context.Context, doing string, wanted func(ix *in
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", doing, err)
 	}
-	var paths []string
+	return pathsIn(ix, wanted), nil
+}
+
+// pathsIn lists the paths of matching entries of an index.
+func pathsIn(ix *index.File, wanted func(ix *index.File, i int) bool) (paths []string) {
 	for i := range ix.Len() {
 		if wanted(ix, i) {
 			paths = append(paths, string(ix.Path(i)))
 		}
 	}
-	return slices.Compact(paths), nil
+	return slices.Compact(paths)
 }
 
 // The errors of Open for an unusable folder.

@@ -42,6 +42,11 @@ func (c *Checkout) WithoutHidden(s *Snapshot) *Snapshot {
 // SubmodulesElsewhere lists the submodules of WriteBase's snapshot that are on another commit than the base's.
 func (s *Snapshot) SubmodulesElsewhere() []string { return s.elsewhere }
 
+// Submodules lists the paths of the submodules that were tracked.
+func (s *Snapshot) Submodules() []string {
+	return pathsIn(s.index, func(ix *index.File, i int) bool { return ix.Mode(i) == index.Gitlink })
+}
+
 // WithUntrackedOf returns the snapshot with more's untracked files added.
 func (s *Snapshot) WithUntrackedOf(more *Snapshot) *Snapshot {
 	both := *s

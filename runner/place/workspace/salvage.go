@@ -192,10 +192,11 @@ func (w *Workspace) keepLeftover(ctx context.Context, change *gitops.ChangeSet) 
 	return fmt.Sprintf("Files that cannot be part of a change (%s) are in %s.", markdown.SomeFiles(moved), w.rec.Join(record.LeftoverFolder))
 }
 
-// changedSubmodules returns possibly changed submodules: an overlay has nothing of others.
+// changedSubmodules returns possibly changed submodules: an overlay has nothing of others. It does not read the
+// index of the checkout, which is another one by now, and large.
 func (w *Workspace) changedSubmodules(ctx context.Context) (paths []string, err error) {
-	if paths, err = w.checkout.Submodules(ctx); err != nil || !w.tree.Private() {
-		return paths, err
+	if paths = w.workSnapshot.Submodules(); !w.tree.Private() || len(paths) == 0 {
+		return paths, nil
 	}
 	mark, err := w.rec.Root().Stat(markFile) // written right before the agent began
 	if err != nil {
