@@ -124,6 +124,7 @@ func (c *Checkout) BaseEntries(folder string) ([]BaseEntry, error) {
 	return c.entriesIn(c.base.Tree, folder)
 }
 
+// entriesIn is BaseEntries of any tree.
 func (c *Checkout) entriesIn(tree Tree, folder string) ([]BaseEntry, error) {
 	id := tree.hash()
 	if folder != "" {
@@ -218,6 +219,7 @@ func (f baseFinder) tracks(parts []string, links int) (bool, error) {
 	return false, nil
 }
 
+// throughLink looks up the path rest below a link, which is in the folder above.
 func (f baseFinder) throughLink(link plumbing.Hash, above, rest []string, links int) (bool, error) {
 	target, err := f.objects.BlobBytes(link, maxTarget)
 	if errors.As(err, new(*objects.TooLargeError)) || err == nil && (links < 0 || path.IsAbs(string(target))) {

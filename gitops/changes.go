@@ -65,6 +65,8 @@ func (c *Checkout) ChangesWith(ctx context.Context, snap *Snapshot, paths []stri
 	return c.changes(ctx, snap, landed)
 }
 
+// changes compares the work tree with the snapshot. landed are paths whose untracked files belong to the
+// change.
 func (c *Checkout) changes(ctx context.Context, snap *Snapshot, landed map[string]bool) (*ChangeSet, error) {
 	w := changeCollector{snap: snap, landed: landed, cs: &ChangeSet{Base: c.currentBase(), stats: map[string]index.Stat{}}}
 	w.scan = c.work.Scan(snap.index, worktree.WithUntracked, w.addFound)
@@ -98,6 +100,7 @@ type changeCollector struct {
 	edits  []objects.Edit
 }
 
+// addFound adds a finding of the scan to the change. It skips files that were untracked in the snapshot.
 func (w *changeCollector) addFound(f worktree.Found) {
 	switch f.Kind {
 	case worktree.Deleted:
@@ -113,6 +116,7 @@ func (w *changeCollector) addFound(f worktree.Found) {
 	}
 }
 
+// addUntracked adds a new file to the suspects, and reports new names that no change can have.
 func (w *changeCollector) addUntracked(f worktree.Found) {
 	switch f.Kind {
 	case worktree.Untracked:
@@ -130,6 +134,7 @@ func (w *changeCollector) problem(kind ProblemKind, path, detail string) {
 	w.cs.Problems = append(w.cs.Problems, Problem{kind, path, detail})
 }
 
+// clean converts the suspects to git's form and adds those that differ to the change.
 func (w *changeCollector) clean(ctx context.Context) error {
 	if err := w.scan.Clean(ctx, true); err != nil {
 		return err
@@ -174,6 +179,7 @@ func (c *Checkout) describe(ctx context.Context, cs *ChangeSet) error {
 	return c.countLines(ctx, cs)
 }
 
+// fileOf describes a difference between two trees.
 func fileOf(d objects.Difference) changeset.File {
 	f := changeset.File{Path: d.Path, Status: changeset.Modified}
 	if d.Old.Mode != 0 {

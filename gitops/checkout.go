@@ -91,6 +91,7 @@ func Open(ctx context.Context, o Options) (_ *Checkout, err error) {
 	return c, nil
 }
 
+// open opens the objects and the work tree, checks out HEAD if asked to, and reads the position.
 func (c *Checkout) open(ctx context.Context, o Options) (err error) {
 	c.objects = objects.Open(c.repo.Private, c.repo.Folders...)
 	if c.work, err = worktree.Open(c.repo, c.objects); err != nil {
@@ -123,6 +124,7 @@ func (c *Checkout) checkOutHead(ctx context.Context) error {
 	return c.work.FillItself(ctx, commit.TreeHash)
 }
 
+// readPosition reads HEAD, its commit and the index. It returns ErrNoCommit for a branch without commits.
 func (c *Checkout) readPosition(ctx context.Context) (openedState, error) {
 	p := openedState{}
 	var err error

@@ -140,6 +140,7 @@ func openElsewhere(path string) (repository.Layout, *objects.Store, error) {
 	return l, objects.Open("", folders...), nil
 }
 
+// readTip returns the commit at the tip of a branch, or nil without the branch.
 func readTip(ctx context.Context, l repository.Layout, store *objects.Store, branch string) (*forge.Commit, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)

@@ -98,7 +98,7 @@ func (c *Checkout) Resume(ctx context.Context, raw []byte) (snap, inTree *Snapsh
 }
 
 // resume sets the base and the position of c to those of the mark. It returns the snapshots of [Checkout.Mark]
-// with the index as it is now. They are the same one unless the base is not the commit that was checked out.
+// with the current index. On the start commit both are the same one.
 func (c *Checkout) resume(ctx context.Context, raw []byte) (snap, inTree *Snapshot, err error) {
 	var m mark
 	if err := json.Unmarshal(raw, &m); err != nil {

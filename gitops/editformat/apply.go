@@ -30,7 +30,7 @@ func Apply(f Format, edits []Edit, was map[string]*string) (now map[string]*stri
 	if len(mismatch.Misfit) > 0 {
 		return nil, nil, mismatch
 	}
-	return a.now(), a.notes, nil
+	return a.changedTexts(), a.notes, nil
 }
 
 type applier struct {
@@ -59,7 +59,8 @@ func (a *applier) file(path string) *file {
 	return a.files[path]
 }
 
-func (a *applier) now() map[string]*string {
+// changedTexts returns the texts that differ from those before. Nil is a deleted file.
+func (a *applier) changedTexts() map[string]*string {
 	now := map[string]*string{}
 	for path, f := range a.files {
 		was := a.was[path]

@@ -11,6 +11,8 @@ import (
 // indentation. The zero marker is none.
 type marker struct{ size, indent int }
 
+// readMarker parses a marker: 5 to 9 times char, and one of words. The zero marker means that there is
+// none.
 func readMarker(line string, char byte, words ...string) marker {
 	indent := strings.IndexByte(line, char)
 	if indent < 0 {

@@ -45,6 +45,7 @@ type parser struct {
 // asked counts edits and commands.
 func (p *parser) asked() int { return len(p.answer.Edits) + len(p.answer.Commands) }
 
+// read parses what begins in the line p.at: a block, a fence, or a line of words.
 func (p *parser) read() {
 	p.named = false
 	if p.begins(p.at) && !isCode(p.lines[p.at]) {
@@ -240,6 +241,7 @@ func (p *parser) readReads(open, end int) {
 	}
 }
 
+// readCommand adds the commands of a fence to the answer.
 func (p *parser) readCommand(open, end int) {
 	lines := p.lines[open+1 : end]
 	if script, ok := prompted(lines); ok {

@@ -14,6 +14,7 @@ var stepStatus = map[string]string{
 	"x": "completed", "✓": "completed", "completed": "completed",
 }
 
+// readPlan parses the plan of a fence. It replaces an earlier plan.
 func (p *parser) readPlan(open, end int) {
 	var steps []Step
 	for i := open + 1; i < end; i++ {

@@ -48,7 +48,7 @@ func (d *diffReader) readAt(i, end int) int {
 			d.problem(i, "%.100q cannot be applied; a diff changes lines of a file, or makes or removes one", line)
 		}
 	default:
-		d.add(i, line)
+		d.addLine(i, line)
 	}
 	return 1
 }
@@ -112,7 +112,8 @@ func (d *diffReader) isPrelude(line string) bool {
 		(isBlankHunk(d.hunk.lines) || strings.HasPrefix(line, "diff --git "))
 }
 
-func (d *diffReader) add(i int, line string) {
+// addLine adds line i of the answer to the hunk. A line without a mark is context whose blank is missing.
+func (d *diffReader) addLine(i int, line string) {
 	if len(d.hunk.lines) == 0 {
 		d.from = i
 	}

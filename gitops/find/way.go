@@ -71,6 +71,7 @@ func fold(line string) string {
 	return strings.Map(FoldRune, line)
 }
 
+// FoldRune returns the ASCII character for a Unicode dash, quote or space, and any other one unchanged.
 func FoldRune(r rune) rune {
 	switch {
 	case r >= 0x2010 && r <= 0x2015, r == 0x2212:

@@ -111,6 +111,7 @@ func (r *repository) WorkflowJobs(ctx context.Context, runID int64) ([]forge.Job
 	})
 }
 
+// jobFrom converts a job of go-github.
 func jobFrom(job *gh.WorkflowJob) forge.Job {
 	j := forge.Job{
 		ID: job.GetID(), RunID: job.GetRunID(), Attempt: int(job.GetRunAttempt()), Name: job.GetName(), Status: job.GetStatus(), Conclusion: job.GetConclusion(),

@@ -39,6 +39,7 @@ type graphQLError struct {
 	Path          []any
 }
 
+// query sends a GraphQL query and decodes its data.
 func (c *Client) query(ctx context.Context, what call, query string, variables, data any) error {
 	var reply struct {
 		Data   any

@@ -220,6 +220,7 @@ func (r *repository) CreateTree(ctx context.Context, base string, edits []forge.
 	return base, nil
 }
 
+// treeEntriesOf converts edits to entries of go-github.
 func treeEntriesOf(edits []forge.TreeEdit) []*gh.TreeEntry {
 	entries := make([]*gh.TreeEntry, 0, len(edits))
 	for _, e := range edits {

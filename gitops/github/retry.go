@@ -146,7 +146,7 @@ func rateLimited(resp *http.Response) bool {
 // speaksOfLimit reports whether a refusal's body names a secondary limit, which may have no header.
 func speaksOfLimit(resp *http.Response) bool {
 	body := bufio.NewReaderSize(resp.Body, maxDrain)
-	beginning, _ := body.Peek(maxDrain) // who reads on meets the error
+	beginning, _ := body.Peek(maxDrain) // the next reader gets the error
 	resp.Body = struct {
 		io.Reader
 		io.Closer

@@ -172,6 +172,7 @@ func (s *surveyed) hasTopic(topic string) bool {
 	return topic == "" || slices.ContainsFunc(s.RepositoryTopics.Nodes, func(n struct{ Topic struct{ Name string } }) bool { return n.Topic.Name == topic })
 }
 
+// owned returns the hit of a listed repository.
 func (c *Client) owned(s *surveyed) forge.Hit {
 	hit := forge.Hit{Repository: s.NameWithOwner, Open: map[string]forge.OpenPull{}}
 	if s.Refs.TotalCount <= len(s.Refs.Nodes) { // else a branch that is wanted may be among the others

@@ -147,6 +147,7 @@ var mayPush = map[string]bool{"ADMIN": true, "MAINTAIN": true, "WRITE": true}
 // installationToken is the prefix of app tokens. GitHub reports no account permission for them.
 const installationToken = "ghs_"
 
+// finding returns what an answer says about a repository.
 func (c *Client) finding(s *surveyed, q forge.Question) forge.Finding {
 	f := forge.Finding{
 		Found: true, Repository: s.NameWithOwner, Archived: s.IsArchived,

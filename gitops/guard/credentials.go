@@ -207,6 +207,7 @@ func isInclude(section *config.Section) bool {
 	return section.IsName("include") || section.IsName("includeif")
 }
 
+// holdsCredential reports whether an option of a configuration section may hold a credential.
 func holdsCredential(section string, o *config.Option) bool {
 	key := strings.ToLower(o.Key)
 	switch strings.ToLower(section) {

@@ -20,6 +20,8 @@ type layout struct {
 	commonDir string // that gitDir shares with other worktrees, or gitDir
 }
 
+// layoutOf returns where the git folders of a work tree are, or the zero layout without a repository. It
+// returns a *CheckoutError for a .git that is a symbolic link.
 func layoutOf(root string) (layout, error) {
 	dotGit := filepath.Join(root, ".git")
 	info, err := os.Lstat(dotGit)
@@ -76,6 +78,8 @@ func submodulesOf(workspace string) []string {
 	return submodulesBelow(workspace, make(map[string]bool))
 }
 
+// submodulesBelow returns the .git paths of the submodules in .gitmodules, with nested ones. read has the
+// folders read so far, with links resolved.
 func submodulesBelow(workspace string, read map[string]bool) []string {
 	real, err := filepath.EvalSymlinks(workspace)
 	if err != nil || read[real] {

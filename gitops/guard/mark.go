@@ -51,6 +51,7 @@ func NewMark(ctx context.Context, workspace string, all bool, submodules []strin
 	return m, m.recordState(ctx)
 }
 
+// findFolders finds the git folders to record: all in a writable workspace, otherwise those of submodules.
 func (m *Mark) findFolders(ctx context.Context, submodules []string) error {
 	var below []string
 	if m.New {
@@ -140,6 +141,7 @@ func (m *Mark) submodules(paths []string) []string {
 	return found
 }
 
+// recordFolder records the content of a git folder, without paths that git changes by itself.
 func (m *Mark) recordFolder(ctx context.Context, folder string) error {
 	return filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
 		if ctx.Err() != nil {

@@ -54,7 +54,7 @@ func (m *Mark) markObjects(ctx context.Context) error {
 	m.Store, m.Objects = folder, make(map[string]object)
 	now := time.Now()
 	return eachObject(ctx, folder, func(path, below string) error {
-		o, err := lookAtObject(path, below)
+		o, err := recordObject(path, below)
 		if err == nil {
 			m.Objects[path] = o.trusted(now)
 		}
@@ -105,7 +105,7 @@ func (c *objectComparison) addChange(path, how string) {
 // of objects. A new loose object and a rewritten file are no changes if the content fits the name or the sum.
 func (c *objectComparison) compareObject(ctx context.Context, path, below string) error {
 	c.seen[path] = true
-	is, err := lookAtObject(path, below)
+	is, err := recordObject(path, below)
 	if err != nil {
 		return err
 	}
@@ -145,7 +145,7 @@ func (c *objectComparison) isWhole(ctx context.Context, path, below, sum string)
 	case looseName.MatchString(below):
 		return c.isNamed(ctx, f, strings.ReplaceAll(below, "/", ""))
 	case summedName.MatchString(path):
-		return isSummed(ctx, f, sum)
+		return checkSum(ctx, f, sum)
 	}
 	return nil // the digest is the same
 }
@@ -171,7 +171,9 @@ func (c *objectComparison) isNamed(ctx context.Context, f io.Reader, name string
 	return nil
 }
 
-func isSummed(ctx context.Context, f *os.File, sum string) error {
+// checkSum returns an error unless the content of a file, without the checksum at its end, has the SHA-1
+// sum.
+func checkSum(ctx context.Context, f *os.File, sum string) error {
 	info, err := f.Stat()
 	if err != nil {
 		return err
@@ -212,7 +214,8 @@ func eachObject(ctx context.Context, folder string, visit func(path, below strin
 	})
 }
 
-func lookAtObject(path, below string) (o object, err error) {
+// recordObject records a file below the objects folder. Loose objects need no sum: their name is one.
+func recordObject(path, below string) (o object, err error) {
 	if o.Link, err = os.Readlink(path); err != nil {
 		o.Link = "" // it is none
 	}

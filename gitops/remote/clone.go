@@ -36,6 +36,7 @@ func Clone(ctx context.Context, r Remote, o CloneOptions) error {
 	return r.failed(ctx, "clone", err)
 }
 
+// clone clones into dir without files. It returns ErrEmpty for a repository without commits.
 func clone(ctx context.Context, r Remote, o CloneOptions, dir string) error {
 	dir, err := filepath.Abs(dir)
 	if err != nil {

@@ -143,6 +143,7 @@ func (r Remote) failed(ctx context.Context, doing string, err error) error {
 // ordinary words.
 const minSecret = 6
 
+// detail returns the text of an error as one line without secrets.
 func (r Remote) detail(err error) string {
 	text := printable(err.Error())
 	for _, secret := range []string{r.Token, passwordIn(r.URL)} {
@@ -292,6 +293,7 @@ func printable(text string) string {
 	return strings.Join(kept, "; ")
 }
 
+// printableRune returns a blank for white space, and -1 for other unprintable characters.
 func printableRune(r rune) rune {
 	switch {
 	case unicode.IsPrint(r):

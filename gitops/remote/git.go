@@ -24,6 +24,7 @@ type Store struct {
 	Borrowed []string
 }
 
+// environment returns the variables that lead git to the store and its borrowed objects.
 func (s Store) environment() []string {
 	if s.Dir == "" {
 		return nil

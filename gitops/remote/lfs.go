@@ -135,6 +135,7 @@ type lfsClient struct {
 	refused func(error) error
 }
 
+// transferAll transfers objects in batches of 100.
 func (c *lfsClient) transferAll(ctx context.Context, doing string, list []LFSObject) error {
 	if len(list) == 0 {
 		return nil

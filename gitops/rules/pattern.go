@@ -20,6 +20,7 @@ type pattern struct {
 
 const special = `*?[\`
 
+// parsePattern parses a line of an ignore file in the folder base.
 func parsePattern(text, base string) pattern {
 	p := pattern{base: base}
 	if strings.HasPrefix(text, "!") {
@@ -54,6 +55,7 @@ func (p *pattern) matches(path string, isDir, fold bool) bool {
 	return p.matchesPath(path[len(p.base):], fold)
 }
 
+// matchesName reports whether the pattern matches the last part of a path.
 func (p *pattern) matchesName(name string, fold bool) bool {
 	switch {
 	case p.literal == len(p.text):

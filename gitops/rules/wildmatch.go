@@ -33,7 +33,7 @@ func (m matcher) run(pattern string, p int, text string) verdict {
 	for ; p < len(pattern); p++ {
 		c := pattern[p]
 		if c == '*' {
-			next, rest, v := m.star(pattern, p, text)
+			next, rest, v := m.matchStar(pattern, p, text)
 			if next < 0 {
 				return v
 			}
@@ -43,7 +43,7 @@ func (m matcher) run(pattern string, p int, text string) verdict {
 		if text == "" {
 			return hopeless
 		}
-		next, ok, v := m.one(pattern, p, text[0])
+		next, ok, v := m.matchOne(pattern, p, text[0])
 		if !ok {
 			return v
 		}
@@ -55,13 +55,13 @@ func (m matcher) run(pattern string, p int, text string) verdict {
 	return mismatch
 }
 
-// one matches a single character; next is the last byte of the pattern used.
-func (m matcher) one(pattern string, p int, t byte) (next int, ok bool, v verdict) {
+// matchOne matches a single character; next is the last byte of the pattern used.
+func (m matcher) matchOne(pattern string, p int, t byte) (next int, ok bool, v verdict) {
 	switch c := pattern[p]; c {
 	case '?':
 		return p, !m.paths || t != '/', mismatch
 	case '[':
-		return m.class(pattern, p, t)
+		return m.matchClass(pattern, p, t)
 	case '\\':
 		p++
 		if p == len(pattern) {
@@ -77,15 +77,15 @@ func (m matcher) same(p, t byte) bool {
 	return p == t || m.fold && 'A' <= p && p <= 'Z' && p+'a'-'A' == t
 }
 
-// star matches one or more "*" at p. It either decides (next < 0), or the
+// matchStar matches one or more "*" at p. It either decides (next < 0), or the
 // caller goes on after pattern[next] with rest.
-func (m matcher) star(pattern string, p int, text string) (next int, rest string, v verdict) {
+func (m matcher) matchStar(pattern string, p int, text string) (next int, rest string, v verdict) {
 	end := p + 1
 	for end < len(pattern) && pattern[end] == '*' {
 		end++
 	}
 	slashes := !m.paths
-	if m.paths && end-p > 1 && alone(pattern, p, end) {
+	if m.paths && end-p > 1 && isWholePart(pattern, p, end) {
 		if end < len(pattern) && pattern[end] == '/' && m.run(pattern, end+1, text) == match {
 			return -1, "", match
 		}
@@ -104,11 +104,11 @@ func (m matcher) star(pattern string, p int, text string) (next int, rest string
 		}
 		return end, text[at+1:], mismatch
 	}
-	return -1, "", m.tail(pattern, end, text, slashes)
+	return -1, "", m.matchRest(pattern, end, text, slashes)
 }
 
-// alone reports whether the "**" from p to end is a whole part of the path.
-func alone(pattern string, p, end int) bool {
+// isWholePart reports whether the "**" from p to end is a whole part of the path.
+func isWholePart(pattern string, p, end int) bool {
 	if p > 0 && pattern[p-1] != '/' {
 		return false
 	}
@@ -116,8 +116,8 @@ func alone(pattern string, p, end int) bool {
 	return rest == "" || rest[0] == '/' || strings.HasPrefix(rest, `\/`)
 }
 
-// tail tries the pattern after a "*" at every place of text that it may reach.
-func (m matcher) tail(pattern string, p int, text string, slashes bool) verdict {
+// matchRest tries the pattern after a "*" at every place of text that it may reach.
+func (m matcher) matchRest(pattern string, p int, text string, slashes bool) verdict {
 	for ; text != ""; text = text[1:] {
 		v := m.run(pattern, p, text)
 		if v != mismatch && (!slashes || v != beyondThisPart) {
@@ -130,8 +130,8 @@ func (m matcher) tail(pattern string, p int, text string, slashes bool) verdict 
 	return hopeless
 }
 
-// class matches t against the bracket expression at p.
-func (m matcher) class(pattern string, p int, t byte) (next int, ok bool, v verdict) {
+// matchClass matches t against the bracket expression at p.
+func (m matcher) matchClass(pattern string, p int, t byte) (next int, ok bool, v verdict) {
 	p++
 	negated := p < len(pattern) && (pattern[p] == '!' || pattern[p] == '^')
 	if negated {
@@ -194,6 +194,7 @@ func (m matcher) within(from, to, t byte) bool {
 	return from <= upper && upper <= to
 }
 
+// namedClass matches a class such as [:alpha:] at p. It returns what classItem returns.
 func (m matcher) namedClass(pattern string, p int, t byte) (int, byte, bool) {
 	n := strings.IndexByte(pattern[p+2:], ']')
 	if n < 0 {

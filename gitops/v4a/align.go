@@ -6,14 +6,14 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/find"
 )
 
-// align compares a few lines. Wanted lines are removed ones, existing lines are added ones, common
-// ones stay. It returns the index of the first missing wanted line. At the end it shows as many
-// existing lines as are missing.
+// align compares the lines that a hunk wants with those of the file, folded. In rows, wanted lines are
+// removed ones, lines of the file are added ones, and common lines stay. Behind the last wanted line it
+// shows as many lines of the file as are missing. first is the index of the first wanted line that differs.
 func align(want, have []string) (rows []Line, first int) {
 	i, k, missing := 0, 0, 0
 	first = -1
 	for _, l := range AlignTexts(folded(want), folded(have)) {
-		if l.Kind == Remove && first < 0 || l.Kind == Insert && first < 0 && i < len(want) {
+		if first < 0 && (l.Kind == Remove || l.Kind == Insert && i < len(want)) {
 			first = i
 		}
 		switch l.Kind {

@@ -72,6 +72,7 @@ func (p *parser) atBareEnd() bool {
 	})
 }
 
+// readBareLine parses a line of a bare diff.
 func (p *parser) readBareLine() error {
 	if p.line == hunkMarker {
 		return p.openHunk("")

@@ -39,7 +39,7 @@ func (d Diff) WriteHunks(w *bufio.Writer) {
 	h := &hunkWriter{Writer: w, old: d.old, text: d.text, line: 1}
 	for rest := d.ranges; len(rest) > 0; {
 		n := neighbours(d.old, rest)
-		h.hunk(rest[:n])
+		h.writeHunk(rest[:n])
 		rest = rest[n:]
 	}
 }
@@ -63,7 +63,8 @@ type hunkWriter struct {
 	shift     int // how many lines further down the new text is behind it
 }
 
-func (h *hunkWriter) hunk(ranges []lineRange) {
+// writeHunk writes ranges that are close to each other as one hunk, with context around them.
+func (h *hunkWriter) writeHunk(ranges []lineRange) {
 	start := contextBefore(h.old, ranges[0].oldFrom)
 	end := contextAfter(h.old, ranges[len(ranges)-1].oldTo)
 	h.line += strings.Count(h.old[h.at:start], "\n")

@@ -47,7 +47,7 @@ func Parse(text string) (*Patch, error) {
 func unwrap(text string) (string, error) {
 	for {
 		text = strings.TrimSpace(text)
-		body, err := envelope(text)
+		body, err := checkEnvelope(text)
 		if err == nil {
 			return body, nil
 		}
@@ -76,7 +76,8 @@ func unwrapOnce(text string) (string, bool) {
 	return "", false
 }
 
-func envelope(text string) (string, error) {
+// checkEnvelope checks the first and the last line of a patch. It returns the text without the last line.
+func checkEnvelope(text string) (string, error) {
 	first, _, _ := strings.Cut(text, "\n")
 	if strings.TrimSpace(first) != beginMarker {
 		return "", &ParseError{Line: 1, Problem: fmt.Sprintf("a patch starts with the line %q, not %q", beginMarker, clip.Bytes(first, shownBytes))}
@@ -137,6 +138,7 @@ func (p *parser) wrong(problem string) error {
 
 const wantHeader = `a section starts with "*** Add File: path", "*** Delete File: path" or "*** Update File: path"`
 
+// read parses the line p.line: a header, or a line of the current section.
 func (p *parser) read() error {
 	header, err := p.readHeader()
 	if header || err != nil {
@@ -233,6 +235,7 @@ func (p *parser) readAdded() error {
 	return nil
 }
 
+// readUpdate parses a line of an updated file: its new path, the start or end of a hunk, or a line of one.
 func (p *parser) readUpdate() error {
 	line := strings.TrimRightFunc(p.line, unicode.IsSpace)
 	s := p.section
@@ -298,6 +301,7 @@ func (p *parser) finishHunk() error {
 	return nil
 }
 
+// readHunkLine adds a line to the current hunk, or to a first one without "@@".
 func (p *parser) readHunkLine() error {
 	if p.closed {
 		if strings.TrimSpace(p.line) == "" {

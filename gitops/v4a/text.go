@@ -13,6 +13,8 @@ type text struct {
 	hasByteOrderMark bool    // starts with a byte order mark
 }
 
+// newText finds the lines of a text. Lines end in LF, CRLF or CR. The ending of the first line counts as
+// the file's.
 func newText(data string) *text {
 	t := &text{data: data, ending: "\n", hasByteOrderMark: strings.HasPrefix(data, byteOrderMark)}
 	crs := strings.Count(data, "\r")

@@ -24,7 +24,7 @@ func Write(w io.Writer, f *File, updates []Update) error {
 	slices.SortFunc(updates, func(a, b Update) int { return strings.Compare(a.Path, b.Path) })
 	sum := sha1.New()
 	enc := newEncoder(io.MultiWriter(w, sum), f.version, countAfter(f, updates))
-	merge(f, updates, enc.writeEntry)
+	mergeUpdates(f, updates, enc.writeEntry)
 	if cache := f.cacheAfter(updates); cache != nil {
 		_, _ = enc.Write(binary.BigEndian.AppendUint32([]byte("TREE"), uint32(len(cache))))
 		_, _ = enc.Write(cache)
@@ -57,8 +57,8 @@ func WriteNew(path string, entries []Entry) error {
 	return WriteFile(path, &File{version: 2}, updates)
 }
 
-// merge calls emit for every entry after updates, in order.
-func merge(f *File, updates []Update, emit func(Entry)) {
+// mergeUpdates calls emit for every entry after updates, in order.
+func mergeUpdates(f *File, updates []Update, emit func(Entry)) {
 	i := 0
 	for _, u := range updates {
 		for i < f.Len() && string(f.Path(i)) < u.Path {

@@ -33,14 +33,16 @@ func (l Labels) relabel(text string) (relabeled string, found bool) {
 	var b strings.Builder
 	for line := range strings.Lines(text) {
 		for _, mark := range l.Markers() {
-			rest, is := strings.CutPrefix(line, strings.Repeat(mark[:1], repository.MarkSize))
-			if is && (rest[0] == ' ') == (mark[0] != '=') {
-				end := "\n"
-				if strings.HasSuffix(line, "\r\n") {
-					end = "\r\n"
-				}
-				line, found = mark+end, true
+			label, is := strings.CutPrefix(line, strings.Repeat(mark[:1], repository.MarkSize))
+			wantsLabel := mark[0] != '=' // git writes a blank and a label behind all others
+			if !is || strings.HasPrefix(label, " ") != wantsLabel {
+				continue
 			}
+			end := "\n"
+			if strings.HasSuffix(line, "\r\n") {
+				end = "\r\n"
+			}
+			line, found = mark+end, true
 		}
 		b.WriteString(line)
 	}

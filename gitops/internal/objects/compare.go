@@ -28,7 +28,7 @@ func (d Difference) ChangesType() bool {
 func (s *Store) Differences(ctx context.Context, a, b plumbing.Hash) ([]Difference, error) {
 	var list []Difference
 	d := differ{s, func(found Difference) { list = append(list, found) }, func(plumbing.Hash) {}}
-	err := d.trees(ctx, a, b, "")
+	err := d.compareTrees(ctx, a, b, "")
 	return list, err
 }
 
@@ -48,7 +48,7 @@ func (s *Store) Added(ctx context.Context, a, b plumbing.Hash) ([]plumbing.Hash,
 			add(found.New.ID)
 		}
 	}, add}
-	err := d.trees(ctx, a, b, "")
+	err := d.compareTrees(ctx, a, b, "")
 	return ids, err
 }
 
@@ -62,7 +62,8 @@ type differ struct {
 // DeepestPath is how many parts a path of a tree may have.
 const DeepestPath = 1 << 10
 
-func (d *differ) trees(ctx context.Context, a, b plumbing.Hash, prefix string) error {
+// compareTrees compares two folders with everything below them.
+func (d *differ) compareTrees(ctx context.Context, a, b plumbing.Hash, prefix string) error {
 	if a == b {
 		return nil
 	}
@@ -83,10 +84,11 @@ func (d *differ) trees(ctx context.Context, a, b plumbing.Hash, prefix string) e
 	if err != nil {
 		return err
 	}
-	return d.merge(ctx, old, now, prefix)
+	return d.compareEntries(ctx, old, now, prefix)
 }
 
-func (d *differ) merge(ctx context.Context, old, now []Entry, prefix string) error {
+// compareEntries compares the entries of two folders, both sorted as git sorts trees.
+func (d *differ) compareEntries(ctx context.Context, old, now []Entry, prefix string) error {
 	for len(old) > 0 || len(now) > 0 {
 		var a, b Entry
 		switch {
@@ -107,7 +109,7 @@ func (d *differ) merge(ctx context.Context, old, now []Entry, prefix string) err
 // entry compares two entries of one key, so both are folders or neither is.
 func (d *differ) entry(ctx context.Context, a, b Entry, prefix string) error {
 	if a.IsTree() || b.IsTree() {
-		return d.trees(ctx, a.ID, b.ID, prefix+nameOf(a, b)+"/")
+		return d.compareTrees(ctx, a.ID, b.ID, prefix+nameOf(a, b)+"/")
 	}
 	if a.Mode != b.Mode || a.ID != b.ID {
 		d.report(Difference{Path: prefix + nameOf(a, b), Old: a, New: b})

@@ -31,6 +31,8 @@ func (s *Store) writeLoose(t plumbing.ObjectType, size int64, r io.Reader) (id p
 	return id, nil
 }
 
+// encodeLoose writes an object of size bytes in git's loose form and returns its id. It fails if r has
+// another size.
 func (s *Store) encodeLoose(f io.Writer, t plumbing.ObjectType, size int64, r io.Reader) (id plumbing.Hash, err error) {
 	buffered := bufio.NewWriter(f)
 	compressed := s.fast.Get().(*zlib.Writer)
@@ -61,6 +63,8 @@ func newCompressors(level int) *sync.Pool {
 	}}
 }
 
+// placeLoose moves a temporary file to the place of a loose object. It removes the file if the object
+// exists.
 func placeLoose(objects, temporary string, id plumbing.Hash) error {
 	name := id.String()
 	dir := filepath.Join(objects, name[:2])

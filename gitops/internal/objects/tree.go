@@ -62,6 +62,7 @@ func (s *Store) Tree(id plumbing.Hash) ([]Entry, error) {
 	return entries, nil
 }
 
+// decodeTree decodes a tree object. Modes of old trees become the modes that git writes today.
 func decodeTree(data []byte) ([]Entry, error) {
 	var entries []Entry
 	for len(data) > 0 {
@@ -203,6 +204,7 @@ func (s *Store) editEntry(e Entry, name string, group []Edit) (Entry, error) {
 	return Entry{name, TreeMode, id}, nil
 }
 
+// writeTree writes a tree object of the entries with a mode. Without any it returns the zero hash.
 func (s *Store) writeTree(byName map[string]Entry) (plumbing.Hash, error) {
 	entries := make([]Entry, 0, len(byName))
 	for _, e := range byName {

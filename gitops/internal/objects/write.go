@@ -38,6 +38,7 @@ func (s *Store) WritePack(ctx context.Context, ids []plumbing.Hash, w io.Writer)
 	return err
 }
 
+// packOne writes an object as an entry of a pack, without a delta.
 func (s *Store) packOne(ctx context.Context, id plumbing.Hash, w io.Writer) error {
 	o, r, err := s.open(plumbing.AnyObject, id)
 	if err != nil {

@@ -269,6 +269,7 @@ func (s *Settings) setFilter(driver, name string, v variable) {
 	s.own[v.key] = s.own[v.key] || v.own
 }
 
+// setRemote applies an option of a remote.
 func (s *Settings) setRemote(remote, name string, v variable) {
 	switch name {
 	case "url", "pushurl":

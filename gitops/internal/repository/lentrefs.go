@@ -166,6 +166,7 @@ func (l Layout) RefsDigest() (string, error) {
 	return hex.EncodeToString(sum.Sum(nil)), nil
 }
 
+// write writes the direct references in the form of packed-refs.
 func (r *references) write(file string) error {
 	f, err := os.OpenFile(file, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {

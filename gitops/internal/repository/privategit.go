@@ -57,6 +57,7 @@ func (r *Repository) PrivateGit() (program.Program, error) {
 	return r.git, err
 }
 
+// resetPrivate restores the private git folder, because commands without a sandbox may have changed it.
 func (r *Repository) resetPrivate() error {
 	for _, name := range [...]string{"commondir", "config.worktree", "objects/info/alternates"} { // by which git reads elsewhere
 		if err := os.RemoveAll(filepath.Join(r.Private, name)); err != nil {

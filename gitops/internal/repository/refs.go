@@ -31,7 +31,7 @@ func (l Layout) ReadRef(name string) (plumbing.Hash, error) {
 		}
 		value, err := readSmall(filepath.Join(l.CommonDir, filepath.FromSlash(name)))
 		if err != nil {
-			return l.packed(name)
+			return l.readPackedRef(name)
 		}
 		target, symbolic := strings.CutPrefix(value, "ref: ")
 		if !symbolic {
@@ -49,7 +49,8 @@ func ParseID(text string) (plumbing.Hash, error) {
 	return plumbing.NewHash(text), nil
 }
 
-func (l Layout) packed(name string) (plumbing.Hash, error) {
+// readPackedRef returns the id of a packed reference, or ErrNoRef.
+func (l Layout) readPackedRef(name string) (plumbing.Hash, error) {
 	id := plumbing.ZeroHash
 	err := l.eachPacked(func(found, value string) (err error) {
 		if found == name {

@@ -41,6 +41,7 @@ func (s *step) compareOld() error {
 	return s.compareWith(now)
 }
 
+// compareWith returns a *ChangedError if the file on disk was written since it was planned.
 func (s *step) compareWith(now fs.FileInfo) error {
 	before := s.file.before
 	switch {

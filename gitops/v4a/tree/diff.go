@@ -27,6 +27,7 @@ func (p *Plan) Diff(w io.Writer) error {
 // differ writes diffs. Its writer keeps the first error.
 type differ struct{ *bufio.Writer }
 
+// change writes the diff of a file. A link that becomes a file is a deletion and an addition.
 func (d *differ) change(c *change) {
 	f := c.file
 	switch {

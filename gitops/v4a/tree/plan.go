@@ -141,6 +141,7 @@ func (p *planner) moved() map[*file]bool {
 	return moved
 }
 
+// change returns what becomes of the file, and false if nothing does.
 func (f *file) change() (change, bool) {
 	c := change{file: f, Change: Change{Path: f.path, Op: v4a.Update}}
 	switch {

@@ -58,6 +58,7 @@ func (p *planner) refuse(name, problem string, err error) error {
 	return &PathError{Path: name, Line: p.section.Line, Problem: problem, Err: err}
 }
 
+// load reads a file to be changed. It refuses a file that is too large, alone or with the others.
 func (p *planner) load(w *walk, name, full string, info fs.FileInfo) (*file, error) {
 	if info.Size() > MaxFileSize {
 		return nil, w.refuse(fmt.Sprintf("the file has %d bytes, more than the %d that a patch may change; use a command", info.Size(), MaxFileSize), nil)
@@ -72,6 +73,7 @@ func (p *planner) load(w *walk, name, full string, info fs.FileInfo) (*file, err
 	return p.keep(&file{path: full, before: info, exists: true, content: v4a.NewContent(text), modeSource: info}), nil
 }
 
+// read returns the content of a file of size bytes. It fails if the file grew.
 func read(dir Dir, name string, size int64) (string, error) {
 	r, err := dir.Open(name)
 	if err != nil {

@@ -65,7 +65,7 @@ func (p *planner) rewrite(files map[string]*file, now Texts) error {
 			continue
 		}
 		by[f] = name
-		if err := p.limit(name, text, &total); err != nil {
+		if err := p.checkSize(name, text, &total); err != nil {
 			return err
 		}
 		if err := p.replace(f, text); err != nil {
@@ -82,7 +82,8 @@ func same(a, b *string) bool {
 	return *a == *b
 }
 
-func (p *planner) limit(name string, text *string, total *int) error {
+// checkSize refuses a new text that is too large, alone or with the others. total is their size so far.
+func (p *planner) checkSize(name string, text *string, total *int) error {
 	if text == nil {
 		return nil
 	}
@@ -95,6 +96,7 @@ func (p *planner) limit(name string, text *string, total *int) error {
 	return nil
 }
 
+// replace gives a file a new text. Nil deletes it.
 func (p *planner) replace(f *file, text *string) error {
 	switch {
 	case same(f.text(), text):

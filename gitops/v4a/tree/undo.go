@@ -40,6 +40,7 @@ func (c *commit) rollBack(cause error) error {
 	return failed
 }
 
+// add records an undo that failed: what is left over, or which file is not restored.
 func (e *CommitError) add(u undo, err error) {
 	_, isLitter := errors.AsType[litterError](err)
 	switch {
