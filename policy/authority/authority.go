@@ -102,8 +102,8 @@ func (a *Authority) Leaf(host string) (*tls.Certificate, error) {
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if made := a.leaves[host]; made != nil {
-		return made, nil
+	if cached := a.leaves[host]; cached != nil {
+		return cached, nil
 	}
 	made, err := a.sign(host)
 	if err != nil {

@@ -73,15 +73,15 @@ func (g *Guard) copy(to io.Writer, from io.Reader, patience time.Duration) error
 	defer g.buffers.Put(buffer)
 	s := &answerCopy{guard: g, to: to, buffer: *buffer}
 	defer s.stopTimer()
-	late := time.AfterFunc(time.Hour, s.forwardHeld)
-	late.Stop()
-	defer late.Stop()
+	timer := time.AfterFunc(time.Hour, s.forwardHeld)
+	timer.Stop()
+	defer timer.Stop()
 	for {
 		n, err := from.Read(s.buffer[s.held:])
 		if waits, failed := s.process(n, err == io.EOF); failed != nil {
 			return failed
 		} else if waits && patience > 0 {
-			late.Reset(patience)
+			timer.Reset(patience)
 		}
 		if err == io.EOF {
 			return nil

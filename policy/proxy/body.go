@@ -29,10 +29,10 @@ type searchedBody struct {
 	close  sync.Once
 	closed chan struct{}
 
-	mu    sync.Mutex
-	from  io.Reader
-	begun bool
-	err   error // that ended it
+	mu      sync.Mutex
+	from    io.Reader
+	started bool
+	err     error // that ended it
 }
 
 // search prepares the search of a request body. It searches a short body at once, so no answer
@@ -55,8 +55,8 @@ func (p *Proxy) search(r *http.Request, t reach.Target, idle *idleTimer) (*searc
 	}
 	text, err := io.ReadAll(p.watch(b, idle))
 	if found := b.found.Load(); found != nil {
-		told := refusal(*found)
-		return nil, &told
+		answer := refusal(*found)
+		return nil, &answer
 	}
 	if err != nil {
 		return nil, &incompleteBodyReply
@@ -84,7 +84,7 @@ func (b *searchedBody) read(to []byte) (int, error) {
 	if b.err != nil {
 		return 0, b.err
 	}
-	b.begun = true
+	b.started = true
 	n, err := b.from.Read(to)
 	if refused, ok := errors.AsType[*credential.Refusal](err); ok {
 		b.found.Store(b.refuse(refused))
@@ -117,11 +117,11 @@ func (p *Proxy) searchRest(b *searchedBody, control *http.ResponseController, br
 	})
 	return func() {
 		breakOff()
-		late := time.NewTimer(lateBody)
-		defer late.Stop()
+		timer := time.NewTimer(lateBody)
+		defer timer.Stop()
 		select {
 		case <-searched:
-		case <-late.C:
+		case <-timer.C:
 			_ = control.SetReadDeadline(time.Now().Add(p.limits.idle)) // ends what still reads
 		}
 	}
@@ -130,9 +130,9 @@ func (p *Proxy) searchRest(b *searchedBody, control *http.ResponseController, br
 // drain searches the rest of the body, up to most bytes, if reading has begun.
 func (b *searchedBody) drain(most int64) {
 	b.mu.Lock()
-	begun := b.begun
+	started := b.started
 	b.mu.Unlock()
-	if begun {
+	if started {
 		_, _ = io.CopyN(io.Discard, readerFunc(b.read), most) // how it ends is kept
 	}
 }

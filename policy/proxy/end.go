@@ -76,8 +76,8 @@ func (p *Proxy) intercept(w http.ResponseWriter, r *http.Request, t reach.Target
 func (p *Proxy) tlsConfigFor(t reach.Target) (*tls.Config, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if made := p.tlsConfigs[t]; made != nil {
-		return made, nil
+	if cached := p.tlsConfigs[t]; cached != nil {
+		return cached, nil
 	}
 	if p.options.Authority == nil {
 		return nil, errors.New("there is no certificate authority for the hosts of credentials")

@@ -19,8 +19,8 @@ type frames struct {
 	left  uint64 // unread bytes of the current frame
 	final bool   // the current frame ends its message
 
-	text  []byte // the held back part of the message
-	where []int  // the offset in raw of each byte of text
+	text    []byte // the held back part of the message
+	offsets []int  // the offset in raw of each byte of text
 }
 
 var errNoFrame = errors.New("a frame of a WebSocket that is compressed or masked, or a control frame that is too long")
@@ -39,8 +39,8 @@ func (f *frames) Write(part []byte) (int, error) {
 	}
 	f.replace(false)
 	ready := f.next
-	if len(f.where) > 0 {
-		ready = f.where[0]
+	if len(f.offsets) > 0 {
+		ready = f.offsets[0]
 	}
 	if ready > 0 {
 		if _, err := f.to.Write(f.raw[:ready]); err != nil {
@@ -49,8 +49,8 @@ func (f *frames) Write(part []byte) (int, error) {
 	}
 	f.raw = append(f.raw[:0], f.raw[ready:]...)
 	f.next -= ready
-	for i := range f.where {
-		f.where[i] -= ready
+	for i := range f.offsets {
+		f.offsets[i] -= ready
 	}
 	return len(part), nil
 }
@@ -99,7 +99,7 @@ func (f *frames) head() (read bool, err error) {
 func (f *frames) take() {
 	n := int(min(f.left, uint64(len(f.raw)-f.next)))
 	for i := range n {
-		f.where = append(f.where, f.next+i)
+		f.offsets = append(f.offsets, f.next+i)
 	}
 	f.text = append(f.text, f.raw[f.next:f.next+n]...)
 	f.next += n
@@ -112,8 +112,8 @@ func (f *frames) take() {
 func (f *frames) replace(whole bool) {
 	ready := f.guard.Replace(f.text, whole)
 	for i, c := range f.text[:ready] {
-		f.raw[f.where[i]] = c
+		f.raw[f.offsets[i]] = c
 	}
 	f.text = append(f.text[:0], f.text[ready:]...)
-	f.where = append(f.where[:0], f.where[ready:]...)
+	f.offsets = append(f.offsets[:0], f.offsets[ready:]...)
 }

@@ -30,8 +30,8 @@ func (p *Proxy) upstream(tunnel *interceptedConn) *http.Transport {
 	to := poolKey{tunnel.target, tunnel.Private}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if made := p.upstreams[to]; made != nil {
-		return made
+	if cached := p.upstreams[to]; cached != nil {
+		return cached
 	}
 	var roots *x509.CertPool
 	if p.options.Roots != nil {

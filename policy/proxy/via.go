@@ -58,8 +58,8 @@ func (p *Proxy) hider(proxy *url.URL) *credential.Hider {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	key := proxy.User.String()
-	if made := p.hiders[key]; made != nil {
-		return made
+	if cached := p.hiders[key]; cached != nil {
+		return cached
 	}
 	password, _ := proxy.User.Password()
 	pair := proxy.User.Username() + ":" + password

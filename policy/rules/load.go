@@ -92,8 +92,8 @@ func (l *loader) load(file File) error {
 func run(program *starlark.Program, functions starlark.StringDict) error {
 	thread := &starlark.Thread{Print: func(*starlark.Thread, string) {}}
 	thread.SetMaxExecutionSteps(maxSteps)
-	late := time.AfterFunc(maxTime, func() { thread.Cancel("it takes too long") })
-	defer late.Stop()
+	timeout := time.AfterFunc(maxTime, func() { thread.Cancel("it takes too long") })
+	defer timeout.Stop()
 	_, err := program.Init(thread, functions)
 	return err
 }

@@ -10,7 +10,7 @@ import (
 // is an io.Writer that forwards everything, for one goroutine.
 type RefusalClues struct {
 	to   io.Writer
-	kept []byte // the last maxClue bytes, in which a message may begin
+	tail []byte // the last maxClue bytes, in which a message may begin
 	seen map[string]bool
 }
 
@@ -22,18 +22,18 @@ const maxClue = 64
 
 // Write is io.Writer's.
 func (c *RefusalClues) Write(p []byte) (int, error) {
-	c.look(p)
+	c.search(p)
 	return c.to.Write(p)
 }
 
-// look searches new output together with the end of the earlier one.
-func (c *RefusalClues) look(p []byte) {
-	if len(c.kept) > 0 {
-		c.find(append(c.kept, p[:min(len(p), maxClue)]...))
+// search searches new output together with the end of the earlier one.
+func (c *RefusalClues) search(p []byte) {
+	if len(c.tail) > 0 {
+		c.find(append(c.tail, p[:min(len(p), maxClue)]...))
 	}
 	c.find(p)
-	end := append(c.kept, p[max(0, len(p)-maxClue):]...)
-	c.kept = append(c.kept[:0], end[max(0, len(end)-maxClue):]...)
+	end := append(c.tail, p[max(0, len(p)-maxClue):]...)
+	c.tail = append(c.tail[:0], end[max(0, len(end)-maxClue):]...)
 }
 
 func (c *RefusalClues) find(text []byte) {

@@ -106,11 +106,11 @@ func tryFiles(root *os.Root) (refused error) {
 // smallFiles are a few small files right in the workspace. What is mounted over a file is
 // no part of the overlay.
 func smallFiles(dir *os.File) (names []string) {
-	const looked, small = 64, 1 << 20
-	entries, _ := dir.ReadDir(looked)
+	const maxEntries, maxSize = 64, 1 << 20
+	entries, _ := dir.ReadDir(maxEntries)
 	for _, e := range entries {
 		info, err := e.Info()
-		if err == nil && info.Mode().IsRegular() && info.Size() < small && info.Mode().Perm()&0o200 != 0 && onMountOf(dir, e.Name()) {
+		if err == nil && info.Mode().IsRegular() && info.Size() < maxSize && info.Mode().Perm()&0o200 != 0 && onMountOf(dir, e.Name()) {
 			names = append(names, e.Name())
 		}
 	}

@@ -35,26 +35,26 @@ func startSupervisor(control *os.File, attributes *syscall.SysProcAttr) (*superv
 		return nil, err
 	}
 	defer nothing.Close()
-	said, says, err := os.Pipe()
+	reads, writes, err := os.Pipe()
 	if err != nil {
 		return nil, err
 	}
-	defer says.Close()
+	defer writes.Close()
 	const program = "/proc/self/exe"
 	env := []string{"GOMAXPROCS=1"} // it waits most of the time; for more processors the runtime only does more at the start
 	if err := outside.Stage.Note(program, outside.Root, env); err != nil {
-		said.Close()
+		reads.Close()
 		return nil, err
 	}
 	pid, err := syscall.ForkExec(program, []string{stage.Name}, &syscall.ProcAttr{
 		Dir: outside.Root, Sys: attributes, Env: env,
-		Files: []uintptr{nothing.Fd(), nothing.Fd(), says.Fd(), stage.ControlFD: control.Fd()},
+		Files: []uintptr{nothing.Fd(), nothing.Fd(), writes.Fd(), stage.ControlFD: control.Fd()},
 	})
 	if err != nil {
-		said.Close()
+		reads.Close()
 		return nil, err
 	}
-	return &supervisor{pid: pid, errorPipe: said}, nil
+	return &supervisor{pid: pid, errorPipe: reads}, nil
 }
 
 func (s *supervisor) kill() {
@@ -106,7 +106,7 @@ func (s *supervisor) wait() {
 
 // readError waits for the process's end and returns its last message.
 func (s *supervisor) readError() string {
-	said, _ := io.ReadAll(io.LimitReader(s.errorPipe, maxErrorBytes))
+	message, _ := io.ReadAll(io.LimitReader(s.errorPipe, maxErrorBytes))
 	s.wait()
-	return string(said)
+	return string(message)
 }

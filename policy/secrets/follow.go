@@ -40,27 +40,27 @@ func (r *trace) same(at, letter int) bool {
 }
 
 // extend makes the trace longer at one end, forward (+1) or backward (-1).
-func (r *trace) extend(way int) {
+func (r *trace) extend(direction int) {
 	at, letter := r.last, r.to
-	if way < 0 {
+	if direction < 0 {
 		at, letter = r.first, r.from
 	}
 	straight := r.letters() // number of letters followed without a skip
 	for {
-		for r.nextMatches(at, letter, way) {
-			at, letter, straight = at+way, letter+way, straight+1
+		for r.nextMatches(at, letter, direction) {
+			at, letter, straight = at+direction, letter+direction, straight+1
 		}
 		r.unbrokenTo = cmp.Or(r.unbrokenTo, at)
-		if straight < letterGram || r.bytes(letter, letter-way*(straight-1)) < minStraight {
+		if straight < letterGram || r.bytes(letter, letter-direction*(straight-1)) < minStraight {
 			break
 		}
-		nextAt, nextLetter, found := r.nextLine(at, letter, way, straight)
+		nextAt, nextLetter, found := r.nextLine(at, letter, direction, straight)
 		if !found {
 			break
 		}
 		at, letter, straight = nextAt, nextLetter, 1
 	}
-	if way > 0 {
+	if direction > 0 {
 		r.last, r.to = at, letter
 	} else {
 		r.first, r.from = at, letter
@@ -74,12 +74,12 @@ func (r *trace) bytes(one, other int) int {
 
 // nextMatches reports whether the next letter of the text equals that of the spelling, with a permitted
 // gap before it.
-func (r *trace) nextMatches(at, letter, way int) bool {
-	at, letter = at+way, letter+way
+func (r *trace) nextMatches(at, letter, direction int) bool {
+	at, letter = at+direction, letter+direction
 	if at < 0 || at >= len(r.text.all) || letter < 0 || letter >= len(r.spelling.letters) || !r.same(at, letter) {
 		return false
 	}
-	if way < 0 {
+	if direction < 0 {
 		at, letter = at+1, letter+1
 	}
 	gap, ok := r.text.gap(at)
@@ -147,26 +147,26 @@ func isSubsequence(text, part string) bool {
 
 // nextLine finds the continuation of a trace behind a line end and the extra letters of such lines.
 // back is the number of letters that may have matched by chance before it.
-func (r *trace) nextLine(at, letter, way, back int) (nextAt, nextLetter int, found bool) {
-	if next := letter + way; next < 0 || next >= len(r.spelling.letters) {
+func (r *trace) nextLine(at, letter, direction, back int) (nextAt, nextLetter int, found bool) {
+	if next := letter + direction; next < 0 || next >= len(r.spelling.letters) {
 		return 0, 0, false
 	}
 	near, far := column, margin
-	if way < 0 {
+	if direction < 0 {
 		near, far = far, near
 	}
 	for ahead := -chanceMatches; ahead < near; ahead++ {
-		if !r.breaksBehind(at+way*ahead, way) {
+		if !r.breaksBehind(at+direction*ahead, direction) {
 			continue
 		}
-		begin := at + way*(ahead+1)
-		reach := r.lettersOnLine(begin, way, far)
+		begin := at + direction*(ahead+1)
+		reach := r.lettersOnLine(begin, direction, far)
 		for c := max(0, -ahead); c < min(back, chanceMatches+1) && ahead+c < near; c++ {
-			next := letter - way*(c-1)
-			if skipped := r.resumes(begin, next, way, reach, letterGram+c); skipped >= 0 {
+			next := letter - direction*(c-1)
+			if skipped := r.resumes(begin, next, direction, reach, letterGram+c); skipped >= 0 {
 				r.broken, r.changed = true, true
-				r.columns = r.columns || way > 0 && ahead+c > 0 || way < 0 && skipped > 0
-				return begin + way*skipped, next, true
+				r.columns = r.columns || direction > 0 && ahead+c > 0 || direction < 0 && skipped > 0
+				return begin + direction*skipped, next, true
 			}
 		}
 		if ahead >= 0 {
@@ -177,8 +177,8 @@ func (r *trace) nextLine(at, letter, way, back int) (nextAt, nextLetter int, fou
 }
 
 // breaksBehind reports whether a line ends between a letter of the text and the next one on the way.
-func (r *trace) breaksBehind(at, way int) bool {
-	if way < 0 {
+func (r *trace) breaksBehind(at, direction int) bool {
+	if direction < 0 {
 		at--
 	}
 	if at < 0 || at+1 >= len(r.text.all) || r.text.at[at+1] == r.text.at[at]+1 {
@@ -189,9 +189,9 @@ func (r *trace) breaksBehind(at, way int) bool {
 }
 
 // lettersOnLine counts the letters, up to far, that follow a letter on its line.
-func (r *trace) lettersOnLine(at, way, far int) int {
+func (r *trace) lettersOnLine(at, direction, far int) int {
 	n := 0
-	for next := at + way; n < far && next >= 0 && next < len(r.text.all) && !r.breaksBehind(next-way, way); next += way {
+	for next := at + direction; n < far && next >= 0 && next < len(r.text.all) && !r.breaksBehind(next-direction, direction); next += direction {
 		n++
 	}
 	return n
@@ -199,38 +199,38 @@ func (r *trace) lettersOnLine(at, way, far int) int {
 
 // resumes returns the number of letters before the next matching sequence of at least least
 // letters, or -1.
-func (r *trace) resumes(at, letter, way, reach, least int) int {
+func (r *trace) resumes(at, letter, direction, reach, least int) int {
 	if letter < 0 || letter >= len(r.spelling.letters) {
 		return -1
 	}
 	wanted := r.spelling.letters[letter]
 	for skipped := 0; skipped <= reach; skipped++ {
-		if r.text.all[at] == wanted && r.matchesFrom(at, letter, way, least, skipped > 0) {
+		if r.text.all[at] == wanted && r.matchesFrom(at, letter, direction, least, skipped > 0) {
 			return skipped
 		}
-		at += way
+		at += direction
 	}
 	return -1
 }
 
 // matchesFrom reports whether at least that many letters match from here on, or all remaining ones at
 // the edge of a word.
-func (r *trace) matchesFrom(at, letter, way, least int, word bool) bool {
+func (r *trace) matchesFrom(at, letter, direction, least int, word bool) bool {
 	for n := range least {
 		if letter < 0 || letter >= len(r.spelling.letters) {
-			return !word || n > 0 && r.atTokenEdge(at-way*n, way)
+			return !word || n > 0 && r.atTokenEdge(at-direction*n, direction)
 		}
 		if at < 0 || at >= len(r.text.all) || !r.same(at, letter) {
 			return false
 		}
-		at, letter = at+way, letter+way
+		at, letter = at+direction, letter+direction
 	}
 	return true
 }
 
 // atTokenEdge reports whether a word begins at a letter, or on the way back ends there.
-func (r *trace) atTokenEdge(at, way int) bool {
-	if way < 0 {
+func (r *trace) atTokenEdge(at, direction int) bool {
+	if direction < 0 {
 		at++
 	}
 	if at <= 0 || at >= len(r.text.all) {

@@ -125,7 +125,7 @@ func (l look) walk(seen map[string]bool, from, path string, place func(at string
 			at = next
 			continue
 		}
-		info, where, missing := l(next)
+		info, onDisk, missing := l(next)
 		if err := place(next, missing); err != nil {
 			return "", err
 		}
@@ -135,7 +135,7 @@ func (l look) walk(seen map[string]bool, from, path string, place func(at string
 			}
 			continue
 		}
-		link, err := os.Readlink(where)
+		link, err := os.Readlink(onDisk)
 		if links++; err == nil && links > maxLinks {
 			err = &fs.PathError{Op: "open", Path: path, Err: syscall.ELOOP}
 		}

@@ -90,11 +90,11 @@ func (p *Plan) findSecrets() *Secrets {
 	layers := p.layers.caching()
 	for _, c := range p.all {
 		path, real := filepath.Clean(c.path), c.leadsTo(layers)
-		there := len(layers.existing(real)) > 0
-		if !s.inFolders(path, real) || c.by == "" && !there {
+		exists := len(layers.existing(real)) > 0
+		if !s.inFolders(path, real) || c.by == "" && !exists {
 			continue
 		}
-		s.add(Secret{real, c.by, path, there})
+		s.add(Secret{real, c.by, path, exists})
 		if c.by != "" {
 			s.add(Secret{path, c.by, path, false})
 		}

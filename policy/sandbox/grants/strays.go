@@ -44,14 +44,14 @@ type pointerSearch struct {
 // lookIn searches the changes of a folder. An unreadable file is an error, because commands of the same
 // user could make it readable.
 func (s pointerSearch) lookIn(ctx context.Context, folder, changes string) error {
-	return filepath.WalkDir(changes, func(where string, entry fs.DirEntry, err error) error {
+	return filepath.WalkDir(changes, func(onDisk string, entry fs.DirEntry, err error) error {
 		if err == nil {
 			err = ctx.Err()
 		}
 		if err != nil {
 			return err
 		}
-		inside, err := filepath.Rel(changes, where)
+		inside, err := filepath.Rel(changes, onDisk)
 		if err != nil {
 			return err
 		}
@@ -60,7 +60,7 @@ func (s pointerSearch) lookIn(ctx context.Context, folder, changes string) error
 		case entry.Type()&fs.ModeSymlink != 0:
 			s.found[at] = s.pointsInto(filepath.Dir(at), filepath.Base(at), s.folders)
 		case entry.Type().IsRegular():
-			s.found[at], err = s.loadsCode(at, where, entry)
+			s.found[at], err = s.loadsCode(at, onDisk, entry)
 		}
 		if !s.found[at] {
 			delete(s.found, at)
@@ -70,25 +70,25 @@ func (s pointerSearch) lookIn(ctx context.Context, folder, changes string) error
 }
 
 // loadsCode reports whether a file makes a program load code from the folders.
-func (s pointerSearch) loadsCode(at, where string, entry fs.DirEntry) (bool, error) {
+func (s pointerSearch) loadsCode(at, onDisk string, entry fs.DirEntry) (bool, error) {
 	switch name := entry.Name(); {
 	case strings.HasSuffix(name, ".pth"), strings.HasSuffix(name, ".egg-link"):
-		return s.inFile(where, func(text string) bool { return s.pathFile(filepath.Dir(at), text) })
+		return s.inFile(onDisk, func(text string) bool { return s.pathFile(filepath.Dir(at), text) })
 	case name == "pyvenv.cfg", name == "sitecustomize.py", name == "usercustomize.py":
-		return s.inFile(where, s.mentionsFolders)
+		return s.inFile(onDisk, s.mentionsFolders)
 	}
 	info, err := entry.Info()
 	if err != nil || info.Mode()&0o111 == 0 {
 		return false, err
 	}
-	return s.script(where)
+	return s.script(onDisk)
 }
 
 // maxFileBytes bounds a file to read, in bytes. Longer ones count as leading anywhere.
 const maxFileBytes = 1 << 20
 
-func (s pointerSearch) inFile(where string, leads func(text string) bool) (bool, error) {
-	file, err := os.Open(where)
+func (s pointerSearch) inFile(onDisk string, leads func(text string) bool) (bool, error) {
+	file, err := os.Open(onDisk)
 	if err != nil {
 		return false, err
 	}
@@ -120,11 +120,11 @@ func (s pointerSearch) pathFile(dir, text string) bool {
 // module reports whether a folder has a module that names the folders, as editable installs create.
 func (s pointerSearch) module(dir, name string) bool {
 	for _, file := range []string{name + ".py", filepath.Join(name, "__init__.py")} {
-		info, where, err := s.lstat(filepath.Join(dir, file))
+		info, onDisk, err := s.lstat(filepath.Join(dir, file))
 		if err != nil || !info.Mode().IsRegular() {
 			continue
 		}
-		if found, err := s.inFile(where, s.mentionsFolders); found || err != nil {
+		if found, err := s.inFile(onDisk, s.mentionsFolders); found || err != nil {
 			return true
 		}
 	}
@@ -132,8 +132,8 @@ func (s pointerSearch) module(dir, name string) bool {
 }
 
 // script reports whether a program is a script that, or whose interpreter, leads to the folders.
-func (s pointerSearch) script(where string) (bool, error) {
-	file, err := os.Open(where)
+func (s pointerSearch) script(onDisk string) (bool, error) {
+	file, err := os.Open(onDisk)
 	if err != nil {
 		return false, err
 	}

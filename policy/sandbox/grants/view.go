@@ -141,7 +141,7 @@ func (v *View) sorted() *View {
 }
 
 func (v *View) add(e viewEntry) {
-	if i := slices.IndexFunc(v.entries, func(there viewEntry) bool { return there.path == e.path }); i >= 0 {
+	if i := slices.IndexFunc(v.entries, func(known viewEntry) bool { return known.path == e.path }); i >= 0 {
 		v.entries[i] = e
 		return
 	}

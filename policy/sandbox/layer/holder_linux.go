@@ -24,18 +24,18 @@ const mountedWait = time.Minute
 
 // mountOwner identifies a process even if its number is reused.
 type mountOwner struct {
-	pid   int
-	begun string // in ticks after the start of the machine; empty where that can't be read
+	pid     int
+	started string // in ticks after the start of the machine; empty where that can't be read
 }
 
 func holderOf(pid int) mountOwner {
-	const begun = 19 // of the fields behind the name, in proc_pid_stat(5)
+	const started = 19 // of the fields behind the name, in proc_pid_stat(5)
 	stat, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
-	if len(fields) <= begun {
+	if len(fields) <= started {
 		return mountOwner{pid, ""}
 	}
-	return mountOwner{pid, string(fields[begun])}
+	return mountOwner{pid, string(fields[started])}
 }
 
 // ClaimOverlay waits until an overlay is mounted nowhere, up to wait or a minute for 0, and records the new
@@ -57,7 +57,7 @@ func AddBorrower(overlay string, pid int) error {
 	return errors.Join(err, f.Close())
 }
 
-func (h mountOwner) line() []byte { return fmt.Appendln(nil, h.pid, h.begun) }
+func (h mountOwner) line() []byte { return fmt.Appendln(nil, h.pid, h.started) }
 
 // AwaitUnmounted waits until an overlay is mounted nowhere. It returns a MountedError after mountedWait.
 func AwaitUnmounted(ctx context.Context, overlay string) error {
@@ -74,9 +74,9 @@ func await(ctx context.Context, overlay string, wait time.Duration) error {
 		return err
 	}
 	for line := range strings.Lines(string(raw)) {
-		var had mountOwner
-		_, _ = fmt.Sscan(line, &had.pid, &had.begun)
-		if err := had.await(ctx, wait); err != nil {
+		var owner mountOwner
+		_, _ = fmt.Sscan(line, &owner.pid, &owner.started)
+		if err := owner.await(ctx, wait); err != nil {
 			return err
 		}
 	}

@@ -28,7 +28,7 @@ func TestWhoHasAnOverlay(t *testing.T) {
 		t.Errorf("it is held by %+v after the one who lent it is gone", held)
 	}
 	mine := holderOf(os.Getpid())
-	mine.begun += "0" // of a process that had the number before
+	mine.started += "0" // of a process that had the number before
 	if err := mine.await(t.Context(), 0); err != nil {
 		t.Errorf("one whose number is another's: %v", err)
 	}

@@ -61,8 +61,8 @@ func Show() (hide func()) {
 	visibility.Lock()
 	defer visibility.Unlock()
 	if visibility.users == 0 {
-		was, err := unix.PrctlRetInt(unix.PR_GET_DUMPABLE, 0, 0, 0, 0)
-		if err != nil || was == 1 {
+		dumpable, err := unix.PrctlRetInt(unix.PR_GET_DUMPABLE, 0, 0, 0, 0)
+		if err != nil || dumpable == 1 {
 			return func() {}
 		}
 		_ = unix.Prctl(unix.PR_SET_DUMPABLE, 1, 0, 0, 0)

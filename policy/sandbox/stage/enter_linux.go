@@ -63,7 +63,7 @@ func build(c *conn) (setids, error) {
 		return setids{}, err
 	}
 	report := Report{}
-	asked, lent, err := confine(s, given, &report)
+	watcher, lent, err := confine(s, given, &report)
 	var handed []int
 	if err == nil {
 		handed, err = open(s)
@@ -74,9 +74,9 @@ func build(c *conn) (setids, error) {
 	}
 	if err != nil {
 		report.setFailure(err)
-		return asked, errors.Join(err, c.send(report))
+		return watcher, errors.Join(err, c.send(report))
 	}
-	return asked, c.send(report, handed...)
+	return watcher, c.send(report, handed...)
 }
 
 // open opens files for the outer process with commands' rights.
@@ -111,33 +111,33 @@ func (r *Report) setFailure(err error) {
 
 // confine takes the steps in an order where each still has its required rights. Every thread of
 // Go's runtime gives up its rights, so none is useful to commands.
-func confine(s Spec, given []int, report *Report) (asked setids, lent []int, err error) {
+func confine(s Spec, given []int, report *Report) (watcher setids, lent []int, err error) {
 	if s.Namespaced {
 		if lent, err = buildNamespaces(s, given, report); err != nil {
-			return asked, lent, err
+			return watcher, lent, err
 		}
 	}
 	if err := at("set limits", limit(s)); err != nil {
-		return asked, lent, err
+		return watcher, lent, err
 	}
 	if err := at("drop capabilities", dropCapabilities()); err != nil {
-		return asked, lent, err
+		return watcher, lent, err
 	}
 	if err := at("set no_new_privs", onAllThreads(unix.SYS_PRCTL, unix.PR_SET_NO_NEW_PRIVS, 1)); err != nil {
-		return asked, lent, err
+		return watcher, lent, err
 	}
 	if s.Landlock != nil {
 		if err := at("landlock", restrict(*s.Landlock)); err != nil {
-			return asked, lent, err
+			return watcher, lent, err
 		}
 	}
 	for _, filter := range s.Filters.All {
 		if err := at("seccomp", install(filter)); err != nil {
-			return asked, lent, err
+			return watcher, lent, err
 		}
 	}
-	asked, err = watchSetids(s.Filters)
-	return asked, lent, at("seccomp", err)
+	watcher, err = watchSetids(s.Filters)
+	return watcher, lent, at("seccomp", err)
 }
 
 // backlog is how many connections may wait to be accepted.

@@ -23,7 +23,7 @@ func buildNamespaces(s Spec, given []int, report *Report) (lent []int, err error
 	if err != nil {
 		return nil, err
 	}
-	if err := at("make / read-only", setAttributes(unix.AT_FDCWD, "/", unix.AT_RECURSIVE, still)); err != nil {
+	if err := at("make / read-only", setAttributes(unix.AT_FDCWD, "/", unix.AT_RECURSIVE, readOnlyMount)); err != nil {
 		return nil, err
 	}
 	if err := at("mount /dev", mountDevices(trees.devices)); err != nil {
@@ -56,9 +56,9 @@ func buildNamespaces(s Spec, given []int, report *Report) (lent []int, err error
 // Spec.Lend are read-only; the others keep their read-only parts.
 func lend(s Spec) (lent []int, err error) {
 	for i := range s.Lend + s.LendToWrite {
-		attributes := uint64(still)
+		attributes := uint64(readOnlyMount)
 		if i >= s.Lend {
-			attributes = plain
+			attributes = writableMount
 		}
 		fd, err := cloneTree(unix.AT_FDCWD, s.Shown, unix.AT_RECURSIVE, attributes)
 		if err != nil {
@@ -70,10 +70,10 @@ func lend(s Spec) (lent []int, err error) {
 }
 
 const (
-	still = unix.MOUNT_ATTR_RDONLY | unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV
-	plain = unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV
-	// device lets a device be read and written, and nothing of its node be changed.
-	device = unix.MOUNT_ATTR_RDONLY | unix.MOUNT_ATTR_NOSUID
+	readOnlyMount = unix.MOUNT_ATTR_RDONLY | unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV
+	writableMount = unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV
+	// deviceMount permits reading and writing a device, but no change of its node.
+	deviceMount = unix.MOUNT_ATTR_RDONLY | unix.MOUNT_ATTR_NOSUID
 )
 
 func setAttributes(dir int, path string, flags uint, set uint64) error {
@@ -122,7 +122,7 @@ func cloneTrees(s Spec, given []int, report *Report) (t trees, err error) {
 		return t, at("open "+s.Nothing, err)
 	}
 	for _, name := range devices {
-		if fd, err := cloneTree(unix.AT_FDCWD, "/dev/"+name, 0, device); err == nil {
+		if fd, err := cloneTree(unix.AT_FDCWD, "/dev/"+name, 0, deviceMount); err == nil {
 			t.devices[name] = fd
 		}
 	}
@@ -152,7 +152,7 @@ func readOnly(m Mount) (fd int) {
 	if m.Kind != Overlay {
 		return -1
 	}
-	fd, _ = cloneTree(unix.AT_FDCWD, m.Path, unix.AT_RECURSIVE|unix.AT_SYMLINK_NOFOLLOW, still)
+	fd, _ = cloneTree(unix.AT_FDCWD, m.Path, unix.AT_RECURSIVE|unix.AT_SYMLINK_NOFOLLOW, readOnlyMount)
 	return fd
 }
 
@@ -183,14 +183,14 @@ func (t trees) clone(m Mount) (fd int, err error) {
 		}
 		return unix.FcntlInt(uintptr(t.borrowed[0]), unix.F_DUPFD_CLOEXEC, ControlFD)
 	case Readable:
-		return cloneTree(unix.AT_FDCWD, m.Source, unix.AT_RECURSIVE|unix.AT_SYMLINK_NOFOLLOW, still)
+		return cloneTree(unix.AT_FDCWD, m.Source, unix.AT_RECURSIVE|unix.AT_SYMLINK_NOFOLLOW, readOnlyMount)
 	}
-	return cloneTree(unix.AT_FDCWD, m.Source, unix.AT_RECURSIVE|unix.AT_SYMLINK_NOFOLLOW, plain)
+	return cloneTree(unix.AT_FDCWD, m.Source, unix.AT_RECURSIVE|unix.AT_SYMLINK_NOFOLLOW, writableMount)
 }
 
 // emptyFile returns a file that reads as empty and cannot be written.
 func (t trees) emptyFile() (fd int, err error) {
-	return cloneTree(t.emptyFileMount, "", unix.AT_EMPTY_PATH, still)
+	return cloneTree(t.emptyFileMount, "", unix.AT_EMPTY_PATH, readOnlyMount)
 }
 
 func cloneTree(dir int, path string, flags uint, attributes uint64) (fd int, err error) {
@@ -206,7 +206,7 @@ func cloneTree(dir int, path string, flags uint, attributes uint64) (fd int, err
 }
 
 func newTmpfs(mode string) (fd int, err error) {
-	return newMount("tmpfs", plain, map[string]string{"mode": mode})
+	return newMount("tmpfs", writableMount, map[string]string{"mode": mode})
 }
 
 // newOverlay returns m.Path with the changes of Below and Source. It mounts the lower folders
@@ -246,7 +246,7 @@ func overlay(m Mount, changes int) (fd int, err error) {
 		lower = append(lower, fmt.Sprintf("/proc/self/fd/%d", fd))
 	}
 	folder := fmt.Sprintf("/proc/self/fd/%d/", changes) // by descriptor: the path may be covered
-	return newMount("overlay", plain, map[string]string{
+	return newMount("overlay", writableMount, map[string]string{
 		"lowerdir": strings.Join(lower, ":"), "upperdir": folder + "upper", "workdir": folder + "work", "index": "off",
 	}, "userxattr")
 }
@@ -318,7 +318,7 @@ func placeAll(mounts []Mount, t trees, report *Report) error {
 
 // bindOnItself mounts an existing folder on itself.
 func bindOnItself(path string) error {
-	tree, err := cloneTree(unix.AT_FDCWD, path, unix.AT_SYMLINK_NOFOLLOW, plain)
+	tree, err := cloneTree(unix.AT_FDCWD, path, unix.AT_SYMLINK_NOFOLLOW, writableMount)
 	if errors.Is(err, unix.ENOENT) {
 		return nil
 	}
@@ -331,7 +331,7 @@ func bindOnItself(path string) error {
 
 // sealPath makes a mount read-only. A later mount at or above the path has its own attributes.
 func sealPath(path string) error {
-	err := setAttributes(unix.AT_FDCWD, path, 0, still)
+	err := setAttributes(unix.AT_FDCWD, path, 0, readOnlyMount)
 	if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOENT) {
 		return nil
 	}
@@ -420,7 +420,7 @@ func mountTerminals() error {
 }
 
 func mountProc() error {
-	proc, err := newMount("proc", plain, nil)
+	proc, err := newMount("proc", writableMount, nil)
 	if err != nil {
 		return err
 	}
@@ -448,7 +448,7 @@ func lockProc(s Spec, t trees, report *Report) error {
 	for _, kind := range []string{"user", "mnt", "pid", "net", "ipc", "uts", "cgroup", "time"} { // a mount without a place counts as a mount namespace
 		_ = writeSetting("user/max_"+kind+"_namespaces", 0) // seccomp refuses new namespaces, too
 	}
-	return setAttributes(unix.AT_FDCWD, "/proc", 0, still)
+	return setAttributes(unix.AT_FDCWD, "/proc", 0, readOnlyMount)
 }
 
 func writeSetting(name string, value int) error {
@@ -477,7 +477,7 @@ func (t trees) nothingLike(info os.FileInfo) (tree int, err error) {
 	if tree, err = newTmpfs("0555"); err != nil {
 		return -1, err
 	}
-	if err := setAttributes(tree, "", unix.AT_EMPTY_PATH, still); err != nil {
+	if err := setAttributes(tree, "", unix.AT_EMPTY_PATH, readOnlyMount); err != nil {
 		_ = unix.Close(tree)
 		return -1, err
 	}

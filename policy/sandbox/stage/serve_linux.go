@@ -37,7 +37,7 @@ type supervisor struct {
 
 // serveCommands serves until the process outside is gone. It stays on the calling thread, whose end kills
 // the commands.
-func serveCommands(c *conn, asked setids) error {
+func serveCommands(c *conn, watcher setids) error {
 	if err := protect(); err != nil {
 		return err
 	}
@@ -45,7 +45,7 @@ func serveCommands(c *conn, asked setids) error {
 	if err != nil {
 		return err
 	}
-	s := &supervisor{conn: c, setids: asked, nothing: nothing, empty: make(chan struct{}), groups: make(map[uint64]int), ids: make(map[int]uint64)}
+	s := &supervisor{conn: c, setids: watcher, nothing: nothing, empty: make(chan struct{}), groups: make(map[uint64]int), ids: make(map[int]uint64)}
 	s.wake = sync.NewCond(&s.mu)
 	go s.reap()
 	if err := c.send(Event{Started: true}); err != nil {

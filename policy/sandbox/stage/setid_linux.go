@@ -80,11 +80,11 @@ func (s setids) make(n notice) error {
 		return err
 	}
 	defer unix.Close(target)
-	var what unix.Stat_t
-	if err := unix.Fstat(target, &what); err != nil {
+	var status unix.Stat_t
+	if err := unix.Fstat(target, &status); err != nil {
 		return err
 	}
-	if what.Mode&unix.S_IFMT != unix.S_IFDIR {
+	if status.Mode&unix.S_IFMT != unix.S_IFDIR {
 		return unix.EPERM
 	}
 	return s.chmod(target, mode)
@@ -123,8 +123,8 @@ func (n notice) open() (target int, mode uint32, err error) {
 		target, err = n.openAt(n.args[0], n.args[1], flags)
 		return target, uint32(n.args[2]), err
 	}
-	here := int32(unix.AT_FDCWD) // chmod, which not every processor has
-	target, err = n.openAt(uint64(here), n.args[0], handle)
+	workDir := int32(unix.AT_FDCWD) // chmod, which not every processor has
+	target, err = n.openAt(uint64(workDir), n.args[0], handle)
 	return target, uint32(n.args[1]), err
 }
 
