@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -94,38 +95,44 @@ func TestNobodyDialsIntoAClosedSandbox(t *testing.T) {
 	}
 }
 
+// borrowing opens a sandbox in the workspace that another one lends.
+func borrowing(t *testing.T, box *Sandbox, o Options, toWrite bool, name string) (*Sandbox, Options) {
+	t.Helper()
+	lent, err := box.Borrow(toWrite)
+	if err != nil || lent == nil {
+		t.Fatalf("%s: it is not lent: %v", name, err)
+	}
+	defer lent.Close()
+	o.BorrowedFrom, o.Overlay, o.Lend, o.LendToWrite, o.Borrowed = o.Overlay, "", 0, 0, lent
+	o.Scratch = filepath.Join(filepath.Dir(o.Scratch), name)
+	if !toWrite {
+		o.Mode = grants.ReadOnly
+	}
+	other, err := Open(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := errors.Join(other.Close(), RemoveScratch(o.Scratch)); err != nil {
+			t.Error(err)
+		}
+	})
+	return other, o
+}
+
 // What one sandbox lends another sees as it is then and later, and can't change.
 func TestAWorkspaceIsLentToAnotherSandbox(t *testing.T) {
 	inTiers(t, namespacedTiers, func(t *testing.T, tier string) {
 		box, o := confined(t, tier, func(o *Options) { overlaid(t)(o); o.Lend = 2 })
 		run(t, box, o, "echo changed >file")
 		for i := range o.Lend {
-			lent, err := box.Borrow(false)
-			if err != nil || lent == nil {
-				t.Fatalf("%d: it is not lent: %v", i, err)
-			}
-			guest := o
-			guest.Overlay, guest.Lend, guest.Borrowed, guest.BorrowedFrom, guest.Mode = "", 0, lent, o.Overlay, "read-only"
-			guest.Scratch = filepath.Join(filepath.Dir(o.Scratch), fmt.Sprint("guest-", i))
-			other, err := Open(t.Context(), guest)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := lent.Close(); err != nil {
-				t.Error(err)
-			}
+			other, guest := borrowing(t, box, o, false, fmt.Sprint("guest-", i))
 			if got := run(t, other, guest, "cat file .git/HEAD; ! cat hidden; ! echo x 2>/dev/null >file; ! rm -r dir 2>/dev/null; ! echo x 2>/dev/null >.git/HEAD; echo own >/tmp/own"); !strings.HasPrefix(got, "changed\nold\n") {
 				t.Errorf("it sees %q", got)
 			}
 			run(t, box, o, "echo later >later; rm file; echo changed >file")
 			if got := run(t, other, guest, "cat later"); got != "later\n" {
 				t.Errorf("later it sees %q", got)
-			}
-			if err := other.Close(); err != nil {
-				t.Error(err)
-			}
-			if err := RemoveScratch(guest.Scratch); err != nil {
-				t.Error(err)
 			}
 		}
 		run(t, box, o, "cat later && test ! -e own")
@@ -174,18 +181,7 @@ func TestNeighboursTakeNamespaces(t *testing.T) {
 func TestAWorkspaceIsLentToBeChanged(t *testing.T) {
 	inTiers(t, namespacedTiers, func(t *testing.T, tier string) {
 		box, o := confined(t, tier, func(o *Options) { overlaid(t)(o); o.Lend, o.LendToWrite = 1, 1 })
-		lent, err := box.Borrow(true)
-		if err != nil || lent == nil {
-			t.Fatalf("it is not lent: %v", err)
-		}
-		guest := o
-		guest.Overlay, guest.Lend, guest.LendToWrite, guest.Borrowed, guest.BorrowedFrom = "", 0, 0, lent, o.Overlay
-		guest.Scratch = filepath.Join(filepath.Dir(o.Scratch), "guest")
-		other, err := Open(t.Context(), guest)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer lent.Close()
+		other, guest := borrowing(t, box, o, true, "guest")
 		if got := run(t, other, guest, "cat .git/HEAD; ! cat hidden; echo theirs >file; mkdir -p new/dir; echo x >new/dir/x; ! echo x 2>/dev/null >.git/HEAD; ! rm -rf .git 2>/dev/null"); !strings.HasPrefix(got, "old\n") {
 			t.Errorf("it sees %q", got)
 		}
@@ -197,9 +193,6 @@ func TestAWorkspaceIsLentToBeChanged(t *testing.T) {
 		}
 		if again, err := box.Borrow(true); again != nil || err != nil {
 			t.Errorf("it is lent more often than was said: %v", err)
-		}
-		if err := other.Close(); err != nil {
-			t.Error(err)
 		}
 	})
 }
