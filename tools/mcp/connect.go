@@ -167,7 +167,7 @@ func (e *silence) Unwrap() error { return e.cause }
 // failure tells a person why there is no session.
 func (s *Session) failure(ctx context.Context, err error) *Error {
 	const log = "look at what it wrote to standard error"
-	e := &Error{Reason: ReasonStart, Server: s.server.Name, Err: err}
+	e := &Error{Reason: ReasonStart, Err: err}
 	begin := fmt.Sprintf("the MCP server %s ", s.server.Name)
 	quiet, silent := errors.AsType[*silence](err)
 	_, wire := refusal(err)
@@ -214,7 +214,7 @@ func seconds(d time.Duration) string { return fmt.Sprintf("%g s", d.Seconds()) }
 
 func (s *Session) protocolError(format string, args ...any) *Error {
 	return &Error{
-		Reason: ReasonProtocol, Server: s.server.Name,
-		Words: fmt.Sprintf("the MCP server %s cannot be used: ", s.server.Name) + fmt.Sprintf(format, args...),
+		Reason: ReasonProtocol,
+		Words:  fmt.Sprintf("the MCP server %s cannot be used: ", s.server.Name) + fmt.Sprintf(format, args...),
 	}
 }

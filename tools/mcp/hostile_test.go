@@ -349,7 +349,7 @@ func TestChangedToolsChangeNothing(t *testing.T) {
 	s := open(t, Server{Start: server.start, Observe: told.observe})
 	call(t, s, "x", "{}")
 	call(t, s, "x", "{}")
-	if diff := cmp.Diff([]Notice{{Server: "test", Kind: ToolsChanged}}, told.all); diff != "" {
+	if diff := cmp.Diff([]Notice{{Kind: ToolsChanged}}, told.all); diff != "" {
 		t.Error(diff)
 	}
 	if len(s.List().Tools) != 1 {

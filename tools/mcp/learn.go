@@ -179,7 +179,7 @@ func (s *Session) requireNamedTools() error {
 		has = "it has " + enumerate(names)
 	}
 	return &Error{
-		Reason: ReasonToolMissing, Server: s.server.Name,
-		Words: fmt.Sprintf("the MCP server %s has no tool %s; %s; correct tools or deny of mcp_servers.%s", s.server.Name, strings.Join(lacks, ", "), has, s.server.Name),
+		Reason: ReasonToolMissing,
+		Words:  fmt.Sprintf("the MCP server %s has no tool %s; %s; correct tools or deny of mcp_servers.%s", s.server.Name, strings.Join(lacks, ", "), has, s.server.Name),
 	}
 }

@@ -44,9 +44,8 @@ type Process struct {
 
 // Notice is a server's spontaneous action.
 type Notice struct {
-	Server string
-	Kind   NoticeKind
-	Why    string // of Ended
+	Kind NoticeKind
+	Why  string // of Ended
 }
 
 // NoticeKind is the kind of an action.
@@ -71,7 +70,6 @@ const (
 // Error explains an unusable server. Its text has the server's name and the remedy.
 type Error struct {
 	Reason Reason
-	Server string
 	Words  string
 	Err    error // what caused it; may be nil
 }

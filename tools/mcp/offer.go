@@ -55,7 +55,7 @@ func offer(list List, tool Listed) (Offered, error) {
 	parameters, err := schema.Fit(tool.Schema)
 	if err != nil {
 		return Offered{}, &Error{
-			Reason: ReasonProtocol, Server: list.Server, Err: err,
+			Reason: ReasonProtocol, Err: err,
 			Words: fmt.Sprintf("the MCP server %s has a tool %q that cannot be offered: %v; take it out by deny", list.Server, oneLine(tool.Tool), err),
 		}
 	}
@@ -90,8 +90,8 @@ func name(offered []Offered, taken []string) error {
 			if !hash(hashed, same) {
 				o := offered[same[0]]
 				return &Error{
-					Reason: ReasonProtocol, Server: o.Server,
-					Words: fmt.Sprintf("the tool %q of the MCP server %s cannot be named: %s is taken; take it out by deny", oneLine(o.Tool), o.Server, name),
+					Reason: ReasonProtocol,
+					Words:  fmt.Sprintf("the tool %q of the MCP server %s cannot be named: %s is taken; take it out by deny", oneLine(o.Tool), o.Server, name),
 				}
 			}
 		}

@@ -89,14 +89,14 @@ func (s *Session) end(why error) {
 	s.ending.Do(func() {
 		s.cancel(why)
 		if !s.closing.Load() {
-			s.observe(Notice{Server: s.server.Name, Kind: Ended, Why: oneLine(why.Error())})
+			s.observe(Notice{Kind: Ended, Why: oneLine(why.Error())})
 		}
 	})
 }
 
 // toolsChanged reports once that the server's tools changed, which has no effect.
 func (s *Session) toolsChanged() {
-	s.changed.Do(func() { s.observe(Notice{Server: s.server.Name, Kind: ToolsChanged}) })
+	s.changed.Do(func() { s.observe(Notice{Kind: ToolsChanged}) })
 }
 
 func (s *Session) observe(n Notice) {
