@@ -39,9 +39,9 @@ type tokenCount struct {
 
 // tokens returns the estimated length of the next request.
 func (c *Conversation) tokens() int64 {
-	found := c.foundTokens(c.found.Added)
+	found := c.foundTokens(c.found.added)
 	if c.measure.tokens > 0 {
-		return c.measure.tokens + rawitem.Estimate(c.history[c.measure.items:]) + found - c.foundTokens(c.found.Added[:c.measure.reportedTools])
+		return c.measure.tokens + rawitem.Estimate(c.history[c.measure.items:]) + found - c.foundTokens(c.found.added[:c.measure.reportedTools])
 	}
 	return rawitem.Estimate(c.history) + int64(len(c.Settings.Instructions))/rawitem.BytesInToken + rawitem.Estimate(c.Settings.Tools) + found
 }
@@ -184,7 +184,7 @@ func (c *Conversation) newCompaction(method string, items []json.RawMessage, usa
 	if err == nil {
 		items, err = c.withSearchedTools(items)
 	}
-	before := rawitem.Estimate(c.history) + c.foundTokens(c.found.Added)
+	before := rawitem.Estimate(c.history) + c.foundTokens(c.found.added)
 	if err != nil || rawitem.Estimate(items)+c.foundTokens(c.found.survivesCompaction(c.measure.reportedTools)) >= before {
 		return nil, err
 	}

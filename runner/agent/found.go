@@ -16,9 +16,9 @@ import (
 // search function follow the other tools in each later request. Tools found by a tool_search_call
 // stay in its output in the history.
 type foundTools struct {
-	Added   []string // by the search function, the best match of each search last
-	Answers []string // by a tool_search_call, best match first
-	Called  []string // tools that were called since the conversation was made shorter
+	added   []string // by the search function, the best match of each search last
+	answers []string // by a tool_search_call, best match first
+	called  []string // tools that were called since the conversation was made shorter
 }
 
 // definition returns a tool's definition; nil if missing or disabled.
@@ -76,33 +76,33 @@ func (c *Conversation) maxFoundBytes() int {
 // front, so the best match comes last.
 func (f *foundTools) recordCall(call tools.Call, result tools.Result) {
 	if call.Form == tools.Search {
-		f.Answers = append(f.Answers, result.Found...)
+		f.answers = append(f.answers, result.Found...)
 	} else {
 		for _, name := range slices.Backward(result.Found) {
-			f.Added = append(f.Added, name)
+			f.added = append(f.added, name)
 		}
 	}
-	if name := strings.TrimPrefix(call.Name, "functions."); !slices.Contains(f.Called, name) {
-		f.Called = append(f.Called, name)
+	if name := strings.TrimPrefix(call.Name, "functions."); !slices.Contains(f.called, name) {
+		f.called = append(f.called, name)
 	}
 }
 
 // calledNames returns those of names that were called since the last compaction.
 func (f *foundTools) calledNames(names []string) []string {
-	return distinct(slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !slices.Contains(f.Called, name) }))
+	return distinct(slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !slices.Contains(f.called, name) }))
 }
 
 // survivesCompaction returns the found tools to keep after compaction: those called, and those not
 // announced to the model yet. announced is the number of tools already announced.
 func (f *foundTools) survivesCompaction(announced int) []string {
-	return append(f.calledNames(f.Added[:announced]), f.Added[announced:]...)
+	return append(f.calledNames(f.added[:announced]), f.added[announced:]...)
 }
 
 // forgetUnused forgets found but unused tools after a compaction; a search can find them again. items
 // are the shortened conversation. announced is the number of tools already announced.
 func (f *foundTools) forgetUnused(items []json.RawMessage, announced int) {
-	inItems := slices.DeleteFunc(distinct(f.Answers), func(name string) bool { return !slices.ContainsFunc(items, definesTool(name)) })
-	*f = foundTools{Added: f.survivesCompaction(announced), Answers: inItems}
+	inItems := slices.DeleteFunc(distinct(f.answers), func(name string) bool { return !slices.ContainsFunc(items, definesTool(name)) })
+	*f = foundTools{added: f.survivesCompaction(announced), answers: inItems}
 }
 
 // distinct removes duplicate names.
@@ -126,7 +126,7 @@ func (c *Conversation) definitionsAfterTools(names []string) ([]json.RawMessage,
 
 // withFoundTools returns settings with found tools after the others.
 func (c *Conversation) withFoundTools(s model.Settings) (model.Settings, error) {
-	added, err := c.definitionsAfterTools(c.found.Added)
+	added, err := c.definitionsAfterTools(c.found.added)
 	if err == nil && len(added) > 0 {
 		s.Tools = slices.Concat(s.Tools, added)
 	}
@@ -146,7 +146,7 @@ func (c *Conversation) foundTokens(names []string) int64 {
 // conversation's items.
 func (c *Conversation) withSearchedTools(items []json.RawMessage) ([]json.RawMessage, error) {
 	items = slices.DeleteFunc(items, func(item json.RawMessage) bool { return rawitem.FieldsOf(item).Type == rawitem.AdditionalToolsType })
-	gone := slices.DeleteFunc(c.found.calledNames(c.found.Answers), func(name string) bool { return slices.ContainsFunc(items, definesTool(name)) })
+	gone := slices.DeleteFunc(c.found.calledNames(c.found.answers), func(name string) bool { return slices.ContainsFunc(items, definesTool(name)) })
 	definitions, err := c.definitions(gone, true)
 	if err != nil || len(definitions) == 0 {
 		return items, err

@@ -43,7 +43,7 @@ func (s *state) addAnswerItems(items []json.RawMessage, usage *model.Usage) {
 	s.add(items)
 	s.sentItems, s.loggedItems = len(s.history), len(s.history)
 	if usage != nil {
-		s.measure.tokens, s.measure.items, s.measure.reportedTools = usage.Input+usage.Output, len(s.history), len(s.found.Added)
+		s.measure.tokens, s.measure.items, s.measure.reportedTools = usage.Input+usage.Output, len(s.history), len(s.found.added)
 	}
 }
 
@@ -78,5 +78,5 @@ func (s *state) removeItems(places []int) {
 
 // resendFrom makes the next request carry the whole history. The transcript has its first logged items.
 func (s *state) resendFrom(logged int) {
-	s.position = position{history: s.history, loggedItems: logged, measure: tokenCount{lastAnswer: len(s.history), reportedTools: len(s.found.Added)}}
+	s.position = position{history: s.history, loggedItems: logged, measure: tokenCount{lastAnswer: len(s.history), reportedTools: len(s.found.added)}}
 }

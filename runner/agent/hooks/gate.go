@@ -168,9 +168,9 @@ func (h *Hooks) patchInputs(one Hook, p Patch, call tools.Call, edits []claudeCa
 	case job.OnPreToolUse:
 		tool := tools.OwnToolNamed(call.Name)
 		own := dialect.Is(tool, dialect.Edits) // then hooks were asked about the call itself, unless its path is a link
-		asked := h.toClaudeCall(tool, call).Input["file_path"]
+		asked := h.toClaudeCall(tool, call).input["file_path"]
 		for _, as := range edits {
-			if one.matchesPatch(as) && !(own && (as.Tool == dialect.ApplyPatch || as.Input["file_path"] == asked)) {
+			if one.matchesPatch(as) && !(own && (as.tool == dialect.ApplyPatch || as.input["file_path"] == asked)) {
 				all = append(all, as.claudeInput(call))
 			}
 		}

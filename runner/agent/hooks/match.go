@@ -54,10 +54,10 @@ func (h Hook) matchesPatch(as claudeCall) bool {
 	switch {
 	case len(h.Argv) > 0:
 		return false
-	case as.Tool == dialect.ApplyPatch:
+	case as.tool == dialect.ApplyPatch:
 		return !byFile && h.For(dialect.ApplyPatch)
 	}
-	return byFile && h.For(dialect.OfFile(as.Tool)...)
+	return byFile && h.For(dialect.OfFile(as.tool)...)
 }
 
 // matchesCommand reports whether a call's command begins with the hook's words. Unparsable commands and text

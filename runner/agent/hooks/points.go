@@ -279,7 +279,7 @@ func (h *Hooks) requireAnswered(event string) error {
 // HasPatchHooks reports whether any hook is asked about patches.
 func (h *Hooks) HasPatchHooks() bool {
 	return len(h.forEvent(job.OnPrePatch)) > 0 || slices.ContainsFunc(slices.Concat(h.forEvent(job.OnPreToolUse), h.forEvent(job.OnPostToolUse)), func(one Hook) bool {
-		return slices.ContainsFunc([]string{"Edit", "Write", dialect.ApplyPatch}, func(tool string) bool { return one.matchesPatch(claudeCall{Tool: tool}) })
+		return slices.ContainsFunc([]string{"Edit", "Write", dialect.ApplyPatch}, func(tool string) bool { return one.matchesPatch(claudeCall{tool: tool}) })
 	})
 }
 

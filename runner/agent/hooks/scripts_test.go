@@ -57,7 +57,7 @@ func TestKeepsPatchTextsOfEachCall(t *testing.T) {
 		h.rememberPatch(call, h.patchCalls(Patch{Edits: []tree.Edit{{Change: tree.Change{Path: name, Op: v4a.Add}}}}))
 	}
 	h.forgetPatch(direct)
-	if texts := h.resultQuestions(h.All[0], dialect.ApplyPatch, nested); len(texts) != 1 || !strings.HasSuffix(texts[0].Input["file_path"].(string), "nested") {
+	if texts := h.resultQuestions(h.All[0], dialect.ApplyPatch, nested); len(texts) != 1 || !strings.HasSuffix(texts[0].input["file_path"].(string), "nested") {
 		t.Errorf("the texts of the script's patch are %v", texts)
 	}
 }

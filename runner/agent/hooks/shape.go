@@ -44,8 +44,8 @@ func (h *Hooks) document(one Hook, q question) ([]byte, error) {
 
 // claudeCall is a call as Claude Code would have made it.
 type claudeCall struct {
-	Tool  string
-	Input map[string]any
+	tool  string
+	input map[string]any
 }
 
 // toClaudeCall returns a call in the form of Claude Code.
@@ -156,12 +156,12 @@ func (as claudeCall) claudeInput(call tools.Call) map[string]any {
 	if id == "" {
 		id = "call_" + refOf(call).String()
 	}
-	return map[string]any{"tool_name": as.Tool, "tool_input": as.Input, "tool_use_id": id}
+	return map[string]any{"tool_name": as.tool, "tool_input": as.input, "tool_use_id": id}
 }
 
 // claudeResponse returns the result of a call, in the form of Claude Code.
 func (as claudeCall) claudeResponse(result tools.Result) map[string]any {
-	switch as.Tool {
+	switch as.tool {
 	case "Bash":
 		printed := map[string]any{"stdout": printedOutput(result), "stderr": "", "interrupted": result.Detail["timed_out"] == true, "isImage": false}
 		if code, there := result.Detail["exit_code"]; there {
@@ -171,7 +171,7 @@ func (as claudeCall) claudeResponse(result tools.Result) map[string]any {
 	case "Edit", "Write":
 		all := map[string]any{"success": !result.Failed}
 		for mine, theirs := range map[string]string{"file_path": "filePath", "content": "content", "old_string": "oldString", "new_string": "newString"} {
-			if value, there := as.Input[mine]; there {
+			if value, there := as.input[mine]; there {
 				all[theirs] = value
 			}
 		}
@@ -221,7 +221,7 @@ func rewrite(tool string, call tools.Call, shown claudeCall, by json.RawMessage)
 				own = mine
 			}
 		}
-		if was, given := input[own]; given && reflect.DeepEqual(value, shown.Input[name]) { // a path as the model wrote it
+		if was, given := input[own]; given && reflect.DeepEqual(value, shown.input[name]) { // a path as the model wrote it
 			value = was
 		}
 		made[own] = value

@@ -35,7 +35,7 @@ func Refusal(answer *http.Response) *model.Failure {
 	said := errorIn(raw)
 	f := said.Failure(answer.StatusCode)
 	f.RetryAfter = cmp.Or(WaitIn(answer.Header, raw), f.RetryAfter)
-	if f.Kind == model.InvalidRequest && said.Param == "service_tier" {
+	if f.Kind == model.InvalidRequest && said.param == "service_tier" {
 		f.Kind = model.TierUnknown
 	}
 	f.Message = cmp.Or(f.Message, http.StatusText(answer.StatusCode))
@@ -44,11 +44,11 @@ func Refusal(answer *http.Response) *model.Failure {
 
 // Error is the API's error object.
 type Error struct {
-	Code    string
-	Type    string
-	Message string
-	Param   string
-	Wait    time.Duration // that its fields ask for
+	code     string
+	kindName string // its type
+	message  string
+	param    string
+	wait     time.Duration // that its fields ask for
 }
 
 // UnmarshalJSON also accepts the forms of compatible endpoints: a bare text, a number as the code,
@@ -62,7 +62,7 @@ func (e *Error) UnmarshalJSON(raw []byte) error {
 		if err := json.Unmarshal(raw, &words); err != nil {
 			return err
 		}
-		*e = Error{Message: string(words)}
+		*e = Error{message: string(words)}
 		return nil
 	}
 	*e = Error{string(fields.Code), string(fields.Type), cmp.Or(string(fields.Message), string(fields.Detail)), string(fields.Param), WaitIn(nil, raw)}
@@ -92,17 +92,17 @@ func TextOf(raw json.RawMessage) string {
 
 // Failure returns the meaning of the error with an HTTP status; 0 for none.
 func (e *Error) Failure(status int) *model.Failure {
-	f := Failure(status, e.kind(), e.Message)
-	f.RetryAfter = cmp.Or(e.Wait, f.RetryAfter)
+	f := Failure(status, e.kind(), e.message)
+	f.RetryAfter = cmp.Or(e.wait, f.RetryAfter)
 	return f
 }
 
 // kind is the code; some endpoints have a type alone, or repeat the status.
 func (e *Error) kind() string {
-	if _, err := strconv.Atoi(e.Code); e.Code != "" && err != nil {
-		return e.Code
+	if _, err := strconv.Atoi(e.code); e.code != "" && err != nil {
+		return e.code
 	}
-	return e.Type
+	return e.kindName
 }
 
 // errorIn finds the error in the body of an answer. A page instead of JSON has
