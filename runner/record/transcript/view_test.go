@@ -60,33 +60,6 @@ func ending(c *transcript.Call) string {
 	return "ok"
 }
 
-func TestProject(t *testing.T) {
-	text := transcripttest.Recorded(t, append(transcripttest.Greeting(), transcripttest.Finished(154)))
-	view, err := transcript.Project(strings.NewReader(text), excerpts)
-	if err != nil {
-		t.Fatal(err)
-	}
-	head, err := eventlog.VerifyChain(strings.NewReader(text))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if view.Head != head || view.Events != 23 || view.Torn {
-		t.Errorf("head %s of %d events, torn %t; the chain ends in %s", view.Head, view.Events, view.Torn, head)
-	}
-	if diff := cmp.Diff(transcript.Usage{Input: 8400, Cached: 6200, Output: 620, Reasoning: 240}, view.Usage); diff != "" {
-		t.Errorf("usage (-want +got):\n%s", diff)
-	}
-	if view.Turns != 4 || view.Calls != 3 || view.Retries != 1 || view.Finished == nil {
-		t.Errorf("%d turns, %d calls, %d retries, finished %v", view.Turns, view.Calls, view.Retries, view.Finished)
-	}
-	if got := view.Plan.Steps[2].Status; got != "in_progress" {
-		t.Errorf("the plan is not the last one: %s", got)
-	}
-	if got, want := shown(view.Entries[1].Call.Input), "cmd: go test ./...\nworkdir: ."; got != want {
-		t.Errorf("the first call's arguments are %q, want %q", got, want)
-	}
-}
-
 func TestProjectCalls(t *testing.T) {
 	tests := []struct {
 		name string

@@ -235,29 +235,6 @@ func TestBodyTellsOfAnotherAgentAndATornLog(t *testing.T) {
 	}
 }
 
-func TestBodyLinksOnlyToRuns(t *testing.T) {
-	for link, linked := range map[string]bool{
-		"https://github.com/o/r/actions/runs/1":              true,
-		"https://ghe.example:8443/o/r/actions/runs/1":        true,
-		"https://github.com/o/r/actions/runs/1/attempts/2":   true,
-		"https://github.com/o/r/actions/runs/1)[x](https://": false,
-		"https://evil.example/":                              false,
-		"javascript:alert(1)":                                false,
-		"https://github.com/o/r/actions/runs/1\n@octocat":    false,
-	} {
-		body, err := alone(projected(t, []transcripttest.Happening{{Kind: transcript.TypeRunStarted, Data: transcript.RunStarted{RunID: "r1", Link: link}}}), Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := strings.Contains(body, "[r1]("+link+")"); got != linked {
-			t.Errorf("%q is a link: %t", link, got)
-		}
-		if !linked && strings.Contains(body, "](") {
-			t.Errorf("%q left a link in:\n%s", link, body)
-		}
-	}
-}
-
 func TestTicksAreKept(t *testing.T) {
 	const template = "- [ ] one\n- [ ] two\n  - [ ] three\n1. [ ] four\n"
 	body := func(template, summary string) string {

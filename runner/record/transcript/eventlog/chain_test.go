@@ -24,13 +24,16 @@ var alterations = map[string]func(string) string{
 	"whitespace": func(l string) string { return strings.Replace(l, "{", "{ ", 1) },
 	"seq":        func(l string) string { return strings.Replace(l, `"seq":`, `"seq":9`, 1) },
 	"no event":   func(l string) string { return "x" + l },
-	"version":    func(l string) string { return strings.Replace(l, `"v":1`, `"v":2`, 1) },
+	"digest": func(l string) string {
+		return l[:len(l)-len(strings.Repeat("0", 64)+"\"}\n")] + strings.Repeat("e", 64) + "\"}\n"
+	},
+	"version": func(l string) string { return strings.Replace(l, `"v":1`, `"v":2`, 1) },
 }
 
 func TestVerifyChainNamesAlteredLine(t *testing.T) {
 	lines := logLines(t)
 	for name, alter := range alterations {
-		for i := range len(lines) - 1 {
+		for i := range len(lines) - 1 { // of the last line only the head can tell
 			t.Run(fmt.Sprintf("%s of line %d", name, i+1), func(t *testing.T) {
 				altered := slices.Clone(lines)
 				altered[i] = alter(altered[i])
@@ -41,35 +44,15 @@ func TestVerifyChainNamesAlteredLine(t *testing.T) {
 			})
 		}
 	}
-}
-
-func TestVerifyChainNamesAlteredDigest(t *testing.T) {
-	lines := logLines(t)
-	for i := range len(lines) - 1 { // whether the last or the one before was altered cannot be told
-		t.Run(fmt.Sprintf("line %d", i+1), func(t *testing.T) {
-			altered := slices.Clone(lines)
-			at := strings.LastIndex(altered[i], `"prev":"`) + len(`"prev":"`)
-			altered[i] = altered[i][:at] + strings.Repeat("e", 64) + altered[i][at+64:]
-			wantBroken(t, altered, i+1)
-		})
-	}
-}
-
-func TestVerifyChainNamesFalseBeginning(t *testing.T) {
-	lines := logLines(t)
 	wantBroken(t, []string{strings.Replace(lines[0], strings.Repeat("0", 64), strings.Repeat("1", 64), 1)}, 1)
 }
 
 func TestVerifyChainNamesGap(t *testing.T) {
 	lines := logLines(t)
 	for i := range len(lines) - 1 {
-		t.Run(fmt.Sprintf("without line %d", i+1), func(t *testing.T) {
+		t.Run(fmt.Sprint("at line ", i+1), func(t *testing.T) {
 			wantBroken(t, slices.Delete(slices.Clone(lines), i, i+1), i+1)
-		})
-		t.Run(fmt.Sprintf("line %d twice", i+1), func(t *testing.T) {
 			wantBroken(t, slices.Insert(slices.Clone(lines), i+1, lines[i]), i+2)
-		})
-		t.Run(fmt.Sprintf("line %d and the next swapped", i+1), func(t *testing.T) {
 			swapped := slices.Clone(lines)
 			swapped[i], swapped[i+1] = strings.TrimSuffix(swapped[i+1], "\n")+"\n", strings.TrimSuffix(swapped[i], "\n")+"\n"
 			wantBroken(t, swapped, i+1)

@@ -113,14 +113,8 @@ func TestDiffBlocks(t *testing.T) {
 func TestProse(t *testing.T) {
 	tests := []struct{ name, in, want string }{
 		{"paragraphs", "a\nb\n\nc", "<p>a\nb</p><p>c</p>"},
-		{"a heading", "# A #\nb", `<p class="h">A</p><p>b</p>`},
 		{"items", "- a\n  more\n  - b\n3. c", `<p class="li d0">• a` + "\n" + `more</p><p class="li d1">• b</p><p class="li d0">3. c</p>`},
-		{"code", "```go\n# x\n```\ny", "<pre>\n# x</pre><p>y</p>"},
-		{"code without an end", "```\nx", "<pre>\nx</pre>"},
-		{"code and bold", "a `b` **c** d", "<p>a <code>b</code> <b>c</b> d</p>"},
-		{"marks without an end", "a `b **c", "<p>a `b **c</p>"},
 		{"hostile", "<b> **`<i>`** [x](javascript:1)", "<p>&lt;b&gt; <code>&lt;i&gt;</code> [x](javascript:1)</p>"},
-		{"nothing", " \n", ""},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
