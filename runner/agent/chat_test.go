@@ -70,13 +70,11 @@ func chatting(t *testing.T, answers ...http.HandlerFunc) (fixture, *odd) {
 
 func TestChatCompletions(t *testing.T) {
 	t.Parallel()
-	for name, answers := range map[string][]http.HandlerFunc{
-		"streamed":     streamed(),
-		"in one piece": {answer(200, "", chatWholes[0]), answer(200, "", chatWholes[1]), answer(200, "", chatWholes[3])},
-	} {
+	whole := []http.HandlerFunc{answer(200, "", chatWholes[0]), answer(200, "", chatWholes[1]), answer(200, "", chatWholes[3])}
+	for name, answers := range map[string][]http.HandlerFunc{"streamed": streamed(), "in one piece": whole, "in the place of a stream": whole} {
 		t.Run(name, func(t *testing.T) {
 			f, server := chatting(t, answers...)
-			f.Settings.NoStream, f.Settings.Effort, f.Settings.MaxOutputTokens = name != "streamed", "low", 99
+			f.Settings.NoStream, f.Settings.Effort, f.Settings.MaxOutputTokens = name == "in one piece", "low", 99
 			f.Settings.ServiceTier = "flex"
 			f.mustSay(t, "Done.")
 			want := []tools.Call{
@@ -182,14 +180,6 @@ func TestChatSendsArgumentsAsObject(t *testing.T) {
 		if want := fmt.Sprintf(`"name":"read_file","arguments":%q`, sent); !strings.Contains(server.bodies[1], want) {
 			t.Errorf("%s: the second request lacks %s: %s", arguments, want, server.bodies[1])
 		}
-	}
-}
-
-func TestChatAdaptsToEndpointWithoutStreams(t *testing.T) {
-	t.Parallel()
-	f, server := chatting(t, answer(200, "", chatWholes[0]), answer(200, "", chatWholes[1]), saying("chat", "Done."))
-	if said, err := f.Run(t.Context()); err != nil || said != "Done." || len(f.box.asked) != 3 || len(server.bodies) != 3 {
-		t.Errorf("Run = %q, %v after %d calls and %d requests", said, err, len(f.box.asked), len(server.bodies))
 	}
 }
 
