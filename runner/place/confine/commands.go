@@ -90,7 +90,7 @@ func (s *Sandboxes) RunScript(ctx context.Context, script Script) (ScriptResult,
 	status, err := box.Run(limited, sandbox.Command{
 		Argv: script.argv(), Dir: script.Dir, Env: s.envForTree(s.SandboxPath(script.Place)), Output: out,
 	})
-	ended := services.Ended()
+	ended := services.ended()
 	if err == nil {
 		err = s.withLayer(ctx, box, script.Place, script.InspectLayer)
 	}

@@ -351,8 +351,8 @@ func (s *Sandboxes) copyGit(ctx context.Context, from, to Place) error {
 	return nil
 }
 
-// DropChanges removes a place's changes of the checkout.
-func (s *Sandboxes) DropChanges(p Place) error {
+// dropChanges removes a place's changes of the checkout.
+func (s *Sandboxes) dropChanges(p Place) error {
 	return errors.Join(sandbox.RemoveScratch(s.overlayFolderOf(p)), sandbox.RemoveScratch(filepath.Dir(s.GitFolder(p))))
 }
 

@@ -475,7 +475,7 @@ func (s *Sandboxes) FilesWords() string {
 
 // NetworkWords tells the model its commands' network.
 func (s *Sandboxes) NetworkWords() string {
-	if services := s.ServicesWords(); services != "" {
+	if services := s.servicesWords(); services != "" {
 		return s.networkWords() + "; services that the runner keeps there, started anew for each check: " + services
 	}
 	return s.networkWords()

@@ -232,8 +232,8 @@ func Unready(err error) bool {
 	return errors.As(err, &stop) && stop.Reason == serviceNotReady
 }
 
-// Ended lists ended services with their logs.
-func (all *Services) Ended() (words []string) {
+// ended lists ended services with their logs.
+func (all *Services) ended() (words []string) {
 	if all == nil {
 		return nil
 	}
@@ -256,8 +256,8 @@ func (all *Services) Close() (err error) {
 	return err
 }
 
-// ServicesWords tells the model its commands' services, or returns "".
-func (s *Sandboxes) ServicesWords() string {
+// servicesWords tells the model its commands' services, or returns "".
+func (s *Sandboxes) servicesWords() string {
 	var all []string
 	for _, service := range s.services {
 		all = append(all, fmt.Sprintf("%s at 127.0.0.1:%d", service.name, service.Port))

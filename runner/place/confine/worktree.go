@@ -57,5 +57,5 @@ func (t WorkTree) Drop(of string) error {
 	if t.boxes.Private() {
 		return t.boxes.DropTree()
 	}
-	return t.boxes.DropChanges(Place{Scratch: of})
+	return t.boxes.dropChanges(Place{Scratch: of})
 }
