@@ -8,7 +8,6 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"time"
 
@@ -17,6 +16,7 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/internal/index"
 	"github.com/agent-ci/agent-ci/gitops/internal/objects"
 	"github.com/agent-ci/agent-ci/gitops/internal/regularfile"
+	"github.com/agent-ci/agent-ci/policy/lazyregexp"
 )
 
 // CheckOutOver is CheckOut that loses nothing outside the index and the tree from. The old sides of
@@ -251,12 +251,12 @@ func statsOf(path string, files []objects.Edit) (map[string]index.Stat, error) {
 }
 
 // obstructedMessages matches git's messages about files unlike its index. The group is a path.
-var obstructedMessages = regexp.MustCompile(`(?m)error: (?:Entry|Untracked working tree file|Updating) '(.*)'`)
+var obstructedMessages = lazyregexp.New(`(?m)error: (?:Entry|Untracked working tree file|Updating) '(.*)'`)
 
 // refusal returns a *ChangedError if git refused to write.
 func refusal(err error) error {
 	var paths []string
-	for _, found := range obstructedMessages.FindAllStringSubmatch(err.Error(), -1) {
+	for _, found := range obstructedMessages().FindAllStringSubmatch(err.Error(), -1) {
 		paths = append(paths, found[1])
 	}
 	if len(paths) == 0 {
