@@ -96,6 +96,7 @@ func TestEachMistakeIsNamedWithItsPlace(t *testing.T) {
 			"job.yml:5:14: mcp_servers: does not go with model.tools: aider-whole, where the model writes edits and commands as text and can call nothing else; leave one of them out",
 			"job.yml:6:18: tools.dynamic: does not go with model.tools: aider-whole, where the model writes edits and commands as text and can call nothing else; leave one of them out",
 		}},
+		{"quirks and JavaScript over chat", start + "model: {wire: chat, chat: [alternate]}\ntools: {js_repl: true}", nil},
 		{"writing over chat", start + "model: {wire: chat, tools: aider-udiff}", nil},
 		{"tools of OpenCode over chat", start + "model: {wire: chat, tools: opencode}", nil},
 		{"a negative price", start + "model: {price: {input: -1}}", []string{"job.yml:3:24: model.price.input: must be 0 or more"}},
