@@ -13,6 +13,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/runner/record/transcript/body"
 	"github.com/agent-ci/agent-ci/runner/record/transcript/markdown"
+	"github.com/agent-ci/agent-ci/runner/record/transcript/sections"
 	"github.com/agent-ci/agent-ci/runner/task/intake"
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
@@ -230,7 +231,7 @@ func (f Forge) readEarlierRequests(ctx context.Context, p *Proposal) error {
 	if err != nil || open == nil {
 		return err
 	}
-	p.earlierRequests = slices.DeleteFunc(body.Requests(open.Body), func(r body.Request) bool { return r.Run == p.RunID })
+	p.earlierRequests = slices.DeleteFunc(body.Requests(open.Body), func(r sections.Request) bool { return r.Run == p.RunID })
 	return nil
 }
 

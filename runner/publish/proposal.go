@@ -12,8 +12,8 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
-	"github.com/agent-ci/agent-ci/runner/record/transcript/body"
 	"github.com/agent-ci/agent-ci/runner/record/transcript/markdown"
+	"github.com/agent-ci/agent-ci/runner/record/transcript/sections"
 	"github.com/agent-ci/agent-ci/runner/task/intake"
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
@@ -57,7 +57,7 @@ type described struct {
 	notes     []string            // warnings after the transcript was closed
 	facts     []string            // of the pull request, which are no warnings
 
-	earlierRequests []body.Request // on the pull request; nil before they are read
+	earlierRequests []sections.Request // on the pull request; nil before they are read
 }
 
 // Follow has the functions for a change that may differ from the transcript's, as on a moved base.

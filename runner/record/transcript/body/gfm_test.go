@@ -18,6 +18,7 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/changeset"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/runner/record/transcript/markdown"
+	"github.com/agent-ci/agent-ci/runner/record/transcript/sections"
 	"github.com/agent-ci/agent-ci/runner/record/transcript/transcripttest"
 )
 
@@ -297,7 +298,7 @@ func proveRun(t *testing.T, s string, limit int, mode Mode) {
 	o := Options{
 		Mode: mode, limit: limit, RunDir: s, Head: "<!-- agent-ci: draft -->\n", Template: s, Draft: []string{s}, Notes: []string{s}, Closing: "Fixes #7",
 		Site:        []transcript.Site{{Server: s, Repository: s}, {Server: "https://github.com", Repository: "o/r"}}[len(s)%2],
-		KeepRequest: true, Earlier: []Request{{Run: s, Link: s, Asked: s, Actor: s, Summary: s}},
+		KeepRequest: true, Earlier: []sections.Request{{Run: s, Link: s, Asked: s, Actor: s, Summary: s}},
 	}
 	posts, err := composed(v, o)
 	if err != nil {

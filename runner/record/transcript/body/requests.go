@@ -14,9 +14,6 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript/sections"
 )
 
-// Request is an earlier request in a later pull request's body.
-type Request = sections.Request
-
 // How much of a request is kept for the bodies after its own, in UTF-16 code units, and how little if there
 // are many.
 const (
@@ -25,8 +22,8 @@ const (
 )
 
 // requestOf returns the run's request for later bodies.
-func requestOf(v *transcript.View) Request {
-	return Request{
+func requestOf(v *transcript.View) sections.Request {
+	return sections.Request{
 		Run: v.Started.RunID, Link: v.Started.Link, Actor: v.Task.Actor, Asked: markdown.Cut(requestText(v), maxRequestText),
 		Summary: markdown.Cut(v.Summary(), maxRequestText),
 	}
@@ -51,8 +48,8 @@ const (
 
 // requestComment returns the comment for a later body, within the limit. It drops the oldest summaries
 // first, then long texts, at last whole requests, which it counts.
-func requestComment(v *transcript.View, earlier []Request) string {
-	all := append([]Request{requestOf(v)}, earlier...)
+func requestComment(v *transcript.View, earlier []sections.Request) string {
+	all := append([]sections.Request{requestOf(v)}, earlier...)
 	packed := pack(all)
 	for len(all) > 0 && (len(all) > maxRequests || len(packed) > maxStoredUnits) {
 		all = shortenRequests(all)
@@ -66,7 +63,7 @@ func requestComment(v *transcript.View, earlier []Request) string {
 
 // shortenRequests makes the list shorter by one step, oldest requests first: drop a summary, else cut a
 // request's text, else drop the oldest request and count it in Before.
-func shortenRequests(all []Request) []Request {
+func shortenRequests(all []sections.Request) []sections.Request {
 	last := len(all) - 1
 	for i := last; i >= 0 && len(all) <= maxRequests; i-- {
 		if all[i].Summary != "" {
@@ -86,7 +83,7 @@ func shortenRequests(all []Request) []Request {
 	return all[:last]
 }
 
-func pack(all []Request) string {
+func pack(all []sections.Request) string {
 	raw, err := json.Marshal(all)
 	if err != nil { // of texts and numbers alone
 		return ""
@@ -102,7 +99,7 @@ func pack(all []Request) string {
 
 // Requests returns the requests stored in a run's body, newest first, or nil if invalid. Anyone who
 // may edit the body may have written them.
-func Requests(body string) []Request {
+func Requests(body string) []sections.Request {
 	_, rest, _ := strings.Cut(body, rememberStart)
 	packed, _, found := strings.Cut(rest, " -->")
 	if !found || len(packed) > maxStoredUnits {
@@ -116,7 +113,7 @@ func Requests(body string) []Request {
 	if err != nil {
 		return nil
 	}
-	var all []Request
+	var all []sections.Request
 	if json.NewDecoder(io.LimitReader(unpacker, maxUnpacked)).Decode(&all) != nil || len(all) > maxRequests {
 		return nil
 	}

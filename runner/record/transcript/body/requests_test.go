@@ -14,6 +14,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/golden"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/runner/record/transcript/markdown"
+	"github.com/agent-ci/agent-ci/runner/record/transcript/sections"
 	"github.com/agent-ci/agent-ci/runner/record/transcript/transcripttest"
 )
 
@@ -53,7 +54,7 @@ func TestManyRequests(t *testing.T) {
 		}
 		return b.String()[:n]
 	}
-	var earlier []Request
+	var earlier []sections.Request
 	for i := range 60 {
 		v := &transcript.View{}
 		v.Started.RunID, v.Started.Link = fmt.Sprint("run-", i), fmt.Sprint("https://github.com/o/r/actions/runs/", i)
@@ -99,7 +100,7 @@ func TestWhatCannotBeReadIsForgotten(t *testing.T) {
 	}
 	for name, packed := range map[string]string{
 		"no base64": "***", "no gzip": "aGVsbG8=", "nothing": "", "a bomb": base64.StdEncoding.EncodeToString(bomb.Bytes()),
-		"too many": pack(make([]Request, maxRequests+1)), "too long": strings.Repeat("A", maxStoredUnits+1),
+		"too many": pack(make([]sections.Request, maxRequests+1)), "too long": strings.Repeat("A", maxStoredUnits+1),
 	} {
 		if got := Requests("x\n" + rememberStart + packed + rememberEnd); got != nil {
 			t.Errorf("%s: %d", name, len(got))

@@ -3,8 +3,6 @@
 // report for HTML, progress for terminals.
 package document
 
-import "fmt"
-
 // Section is a part of a document under one heading.
 type Section struct {
 	ID     string // its place on a page; also what links lead to
@@ -141,11 +139,6 @@ type Span struct {
 
 // Text is running text on one line.
 type Text []Span
-
-// Plainf formats plain text.
-func Plainf(format string, args ...any) Text {
-	return Text{{Text: fmt.Sprintf(format, args...)}}
-}
 
 // Words is plain text; nothing for an empty string.
 func Words(s string) Text {

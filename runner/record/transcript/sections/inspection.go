@@ -1,6 +1,7 @@
 package sections
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
@@ -29,9 +30,9 @@ func silenced(s *Source) document.Section {
 
 func lineWords(one transcript.Silenced) string {
 	if one.Removed {
-		return document.Plainf(", line %d of the base", one.Line).String()
+		return fmt.Sprintf(", line %d of the base", one.Line)
 	}
-	return document.Plainf(", line %d", one.Line).String()
+	return fmt.Sprintf(", line %d", one.Line)
 }
 
 // workflowRisk lists what the pushed branch starts with rights, by the files that run there.
