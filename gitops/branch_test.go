@@ -181,7 +181,7 @@ func TestHolds(t *testing.T) {
 	}
 }
 
-func TestSwitchRefusesABranchName(t *testing.T) {
+func TestSwitchRefusesInvalidBranchNames(t *testing.T) {
 	t.Parallel()
 	for _, branch := range []string{"", "a..b", "x.lock", "../../HEAD", "with space", "-x/.y"} {
 		r := newRepo(t)
@@ -195,7 +195,7 @@ func TestSwitchRefusesABranchName(t *testing.T) {
 	}
 }
 
-func TestSwitchRefusesBeforeItMovesAnything(t *testing.T) {
+func TestSwitchRefusesAtomically(t *testing.T) {
 	t.Parallel()
 	for name, prepare := range map[string]func(r repo){
 		"checked out elsewhere": func(r repo) { r.Git("worktree", "add", "-q", "-b", "agent-ci/x", r.Path("../linked")) },

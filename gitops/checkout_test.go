@@ -145,7 +145,7 @@ func is[T error](err error) bool {
 }
 
 // A clone without files gets them as git would write them, filters included.
-func TestOpenFillsAFreshClone(t *testing.T) {
+func TestOpenFillsFreshClone(t *testing.T) {
 	origin := newRepo(t)
 	origin.Write(".gitattributes", "*.bat eol=crlf\n*.caps filter=caps\n")
 	origin.Write("x.bat", "a\n")
@@ -221,7 +221,7 @@ func TestFailingFilterExcludesOnlyItsFile(t *testing.T) {
 	gittest.Same(t, "problems", []gitops.ProblemKind{gitops.ProblemUnreadable}, kinds(cs))
 }
 
-func TestBaseHolds(t *testing.T) {
+func TestBaseContainsText(t *testing.T) {
 	t.Parallel()
 	r := newRepo(t)
 	r.Seed()

@@ -45,14 +45,14 @@ func layer(t testing.TB, lower ...string) layered {
 
 // Whatever commands do, the change found in a layer is the one that is found where
 // they do the same in a copy of the checkout.
-func TestChangesInALayerAreThoseOfACopy(t *testing.T) {
+func TestLayerChangesMatchCopy(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(16) {
 		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) { sameAsACopy(t, seed) })
 	}
 }
 
-func TestChangesOfAnOrdinaryUserInALayerAreThoseOfACopy(t *testing.T) {
+func TestUnprivilegedLayerChangesMatchCopy(t *testing.T) {
 	t.Parallel()
 	if sandboxtest.AsNobody(t) {
 		for seed := range uint64(4) {

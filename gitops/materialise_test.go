@@ -77,7 +77,7 @@ func TestMaterialiseReplacesLinkByFolder(t *testing.T) {
 
 // Checks that need a submodule find its files and its repository in a fresh tree, without the
 // credentials of the checkout's.
-func TestMaterialiseHasSubmodules(t *testing.T) {
+func TestMaterialiseCopiesSubmodulesWithoutCredentials(t *testing.T) {
 	t.Parallel()
 	below, other := newRepo(t), newRepo(t)
 	below.Seed()

@@ -10,7 +10,7 @@ import (
 
 // The branch that is checked out at the time does not move under those who have it, no
 // matter which was when the checkout was opened.
-func TestMoveBranchLeavesTheOneThatIsCheckedOut(t *testing.T) {
+func TestMoveBranchRefusesCheckedOutBranch(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		others func(r repo)
@@ -150,7 +150,7 @@ func resumed(t *testing.T, r repo, c *gitops.Checkout) (*gitops.Checkout, *gitop
 	return next, snap
 }
 
-func TestResumeKnowsFilesOfAnyName(t *testing.T) {
+func TestResumeRemembersNonUTF8Names(t *testing.T) {
 	t.Parallel()
 	r := newRepo(t)
 	r.Seed()

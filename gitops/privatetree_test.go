@@ -99,7 +99,7 @@ func TestPrivateTreeCopiesFilesUnchanged(t *testing.T) {
 	tree.Git("fsck", "--connectivity-only")
 }
 
-func TestPrivateTreeHasSubmodulesInReadOnlyFolders(t *testing.T) {
+func TestPrivateTreeIsolatesReadOnlySubmodules(t *testing.T) {
 	if os.Geteuid() == 0 {
 		t.Skip("root may write to all folders")
 	}
@@ -119,7 +119,7 @@ func TestPrivateTreeHasSubmodulesInReadOnlyFolders(t *testing.T) {
 	}
 }
 
-func TestPrivateTreeNeedsTrackedFiles(t *testing.T) {
+func TestPrivateTreeRefusesUnreadableTrackedFiles(t *testing.T) {
 	if os.Geteuid() == 0 {
 		t.Skip("root may read all files")
 	}
@@ -136,7 +136,7 @@ func TestPrivateTreeNeedsTrackedFiles(t *testing.T) {
 	}
 }
 
-func TestPrivateTreeHasSubmodules(t *testing.T) {
+func TestPrivateTreeIsolatesSubmodules(t *testing.T) {
 	t.Parallel()
 	lib, r := newRepo(t), rich(t)
 	lib.Write("lib.c", "int x;\n")

@@ -303,7 +303,7 @@ func TestMergesAsGitByAttributes(t *testing.T) {
 
 // The attributes are those of the tree that the change goes onto: a change cannot have itself merged
 // otherwise, and a base that moved can.
-func TestAttributesOfTheNewBaseCount(t *testing.T) {
+func TestMergesByAttributesOfNewBase(t *testing.T) {
 	t.Parallel()
 	one := func(text, rules string) func(repo) {
 		return func(r repo) {

@@ -44,7 +44,7 @@ func committed(t *testing.T, files map[string]string) gittest.Repo {
 
 // A run that ends early has a result and a whole transcript wherever it comes to,
 // also in a step of Actions; without a run directory the result says why.
-func TestEarlyEnds(t *testing.T) {
+func TestEarlyEndHasResult(t *testing.T) {
 	repo := committed(t, map[string]string{"README": "Hi.\n"})
 	empty, broken := t.TempDir(), filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(broken, nil, 0o600); err != nil {

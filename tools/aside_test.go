@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestWordsAside(t *testing.T) {
+func TestPrependsRedactedText(t *testing.T) {
 	secret := func(text string) string { return strings.ReplaceAll(text, "hunter2", "***") }
 	for _, test := range []struct{ name, words, want string }{
 		{"none", "", "done"},
@@ -24,7 +24,7 @@ func TestWordsAside(t *testing.T) {
 	}
 }
 
-func TestWordsAsideAreNotAskedForCallsThatDontFit(t *testing.T) {
+func TestInvalidCallsTakeNoTextBefore(t *testing.T) {
 	d := dispatcher(fake{name: "look", parameters: `{"type":"object","required":["x"]}`})
 	d.TextBefore = func() string {
 		t.Error("asked")
@@ -33,7 +33,7 @@ func TestWordsAsideAreNotAskedForCallsThatDontFit(t *testing.T) {
 	d.Dispatch(t.Context(), calls("look", "nothing"))
 }
 
-func TestWordsAsideStandBeforeTheFirstCommand(t *testing.T) {
+func TestTextBeforePrecedesFirstCommand(t *testing.T) {
 	d := dispatcher(fake{name: "shell", run: func(context.Context, Call) (Result, error) {
 		return Result{Commands: []Ran{{Output: "one"}, {Output: "two"}}}, nil
 	}})

@@ -100,7 +100,7 @@ func calls(names ...string) []Call {
 	return calls
 }
 
-func TestCallsThatDontMutateRunAtOnceAndAnswerInOrder(t *testing.T) {
+func TestReadingCallsRunConcurrentlyInOrder(t *testing.T) {
 	const n = parallelCalls
 	var inside sync.WaitGroup
 	inside.Add(n)
@@ -134,7 +134,7 @@ func TestCallsThatDontMutateRunAtOnceAndAnswerInOrder(t *testing.T) {
 	}
 }
 
-func TestAToolMaySayWhichCallsMutate(t *testing.T) {
+func TestMutatesCallDecidesPerCall(t *testing.T) {
 	var mu sync.Mutex
 	var order []string
 	run := func(_ context.Context, call Call) (Result, error) {
@@ -157,7 +157,7 @@ func TestAToolMaySayWhichCallsMutate(t *testing.T) {
 	}
 }
 
-func TestEachCallGetsAResult(t *testing.T) {
+func TestEveryCallGetsResult(t *testing.T) {
 	broken := errors.New("disk on fire")
 	boom := func(context.Context, Call) (Result, error) { panic("boom") }
 	d := dispatcher(
@@ -203,7 +203,7 @@ func TestEachCallGetsAResult(t *testing.T) {
 	}
 }
 
-func TestCancelledCallsAreAnswered(t *testing.T) {
+func TestCancelledCallsGetResults(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ran := 0
 	d := dispatcher(
@@ -224,7 +224,7 @@ func TestCancelledCallsAreAnswered(t *testing.T) {
 	}
 }
 
-func TestACallThatCannotBeRecordedIsNotRun(t *testing.T) {
+func TestUnrecordedCallDoesNotRun(t *testing.T) {
 	ran := false
 	d := dispatcher(fake{name: "change", mutates: true, run: func(context.Context, Call) (Result, error) {
 		ran = true
@@ -237,7 +237,7 @@ func TestACallThatCannotBeRecordedIsNotRun(t *testing.T) {
 	}
 }
 
-func TestACallStartsBeforeTheResponseIsWhole(t *testing.T) {
+func TestCallStartsBeforeResponseEnds(t *testing.T) {
 	looked := make(chan struct{})
 	d := dispatcher(fake{name: "look", run: func(context.Context, Call) (Result, error) {
 		close(looked)
@@ -252,7 +252,7 @@ func TestACallStartsBeforeTheResponseIsWhole(t *testing.T) {
 	}
 }
 
-func TestNothingIsChangedForAResponseThatBroke(t *testing.T) {
+func TestBrokenResponseChangesNothing(t *testing.T) {
 	var mu sync.Mutex
 	var ran []string
 	looking, on := make(chan struct{}), make(chan struct{})
@@ -291,7 +291,7 @@ func TestNothingIsChangedForAResponseThatBroke(t *testing.T) {
 	}
 }
 
-func TestWhatStartedOfABrokenResponseHasNoGap(t *testing.T) {
+func TestDiscardKeepsStartedCallsContiguous(t *testing.T) {
 	const n = 3 * parallelCalls // more than run at once
 	for range 50 {
 		d := dispatcher(fake{name: "look"})
@@ -314,7 +314,7 @@ func TestWhatStartedOfABrokenResponseHasNoGap(t *testing.T) {
 	}
 }
 
-func TestCallsWithOneIDEachGetTheirOwnResult(t *testing.T) {
+func TestCallsSharingIDGetOwnResults(t *testing.T) {
 	d := dispatcher(fake{name: "look"})
 	made := []Call{{ID: "same", Name: "look", Input: `{"n":1}`}, {ID: "same", Name: "look", Input: `{"n":2}`}}
 	results := d.Dispatch(t.Context(), made)

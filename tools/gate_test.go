@@ -24,7 +24,7 @@ func (g gate) After(_ context.Context, _ string, _ Call, result Result, _ func()
 	return g.after(result), true
 }
 
-func TestAGateDecidesOnCalls(t *testing.T) {
+func TestGateDecidesOnCalls(t *testing.T) {
 	schema := json.RawMessage(`{"type":"object","properties":{"path":{"type":"string"},"write":{"type":"boolean"}},"required":["path"],"additionalProperties":false}`)
 	for _, test := range []struct {
 		name    string
@@ -73,7 +73,7 @@ func TestAGateDecidesOnCalls(t *testing.T) {
 	}
 }
 
-func TestAGateIsNotAskedOfWhatIsRefused(t *testing.T) {
+func TestGateSkipsRefusedCalls(t *testing.T) {
 	d := &Dispatcher{Registry: New(), Outputs: &Outputs{}, Gate: gate{before: func(string, Call, ConvertInput) Verdict {
 		t.Error("it is asked")
 		return Verdict{}

@@ -8,8 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestTextsThatHoldJSON are read where the schema wants what they hold, wherever it says so.
-func TestTextsThatHoldJSON(t *testing.T) {
+// TestParsesJSONInStrings are read where the schema wants what they hold, wherever it says so.
+func TestParsesJSONInStrings(t *testing.T) {
 	const object = `"$defs":{"o":{"type":"object","properties":{"n":{"type":"integer"},"deep":{"$ref":"#/$defs/o"}},"required":["n"],"additionalProperties":false}}`
 	for _, test := range []struct{ name, schema, input, want string }{
 		{"a list", `"a":{"type":"array"}`, `{"a":"[\"us\"]"}`, `{"a":["us"]}`},
@@ -53,8 +53,8 @@ func TestTextsThatHoldJSON(t *testing.T) {
 	}
 }
 
-// TestWordsForTheModel is about schemas that have no types.
-func TestWordsForTheModel(t *testing.T) {
+// TestExplainsSchemaErrors is about schemas that have no types.
+func TestExplainsSchemaErrors(t *testing.T) {
 	for _, test := range []struct{ schema, input, want string }{
 		{`{"required":["x"],"properties":{"x":{}}}`, `{}`, "The arguments are: x (any value, required)."},
 		{`{"required":["x"]}`, `{}`, "It names no arguments."},
@@ -77,8 +77,8 @@ func TestWordsForTheModel(t *testing.T) {
 // foreign is a tool from outside, named t.
 func foreign(schema string) fake { return fake{name: "t", parameters: schema, foreign: true} }
 
-// TestSchemasThatMultiply is about schemas whose check would take longer than anybody waits, also of arguments in a text.
-func TestSchemasThatMultiply(t *testing.T) {
+// TestBoundsSchemaChecking is about schemas whose check would take longer than anybody waits, also of arguments in a text.
+func TestBoundsSchemaChecking(t *testing.T) {
 	alternatives := func(to string) string {
 		return `"type":"object","anyOf":[{"properties":{"a":{"$ref":"` + to + `"},"b":false}},{"properties":{"a":{"$ref":"` + to + `"},"c":false}}]`
 	}
@@ -101,7 +101,7 @@ func TestSchemasThatMultiply(t *testing.T) {
 	}
 }
 
-func TestNoOtherNameStandsForAForeignTool(t *testing.T) {
+func TestForeignToolHasNoAlias(t *testing.T) {
 	d := dispatcher(fake{name: "shell", foreign: true})
 	results := d.Dispatch(t.Context(), []Call{{ID: "1", Name: "bash", Input: `{"cmd":"ls"}`}, {ID: "2", Name: "shell", Input: `{"cmd":"ls"}`}})
 	if !results[0].Failed || !strings.Contains(results[0].Output, "unsupported call: bash") {

@@ -21,7 +21,7 @@ func scripted(script func(ctx context.Context, calls *ScriptCalls) Result, other
 	return d, told
 }
 
-func TestCallsOfAScriptReadTogetherAndWriteAlone(t *testing.T) {
+func TestScriptCallsReadTogetherWriteAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex
 		now, most, writing := 0, 0, false
@@ -68,7 +68,7 @@ func TestCallsOfAScriptReadTogetherAndWriteAlone(t *testing.T) {
 }
 
 // A script may change anything: like a call that mutates, it runs alone among the calls of its answer, in their order.
-func TestAScriptRunsAloneAmongTheCallsOfAnAnswer(t *testing.T) {
+func TestScriptRunsAloneInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		slow := func(context.Context, Call) (Result, error) { time.Sleep(time.Second); return Result{}, nil }
 		d, told := scripted(func(ctx context.Context, calls *ScriptCalls) Result {
@@ -99,7 +99,7 @@ func TestAScriptRunsAloneAmongTheCallsOfAnAnswer(t *testing.T) {
 	})
 }
 
-func TestACallOfAScriptHasTheOutputInItsObject(t *testing.T) {
+func TestScriptCallObjectHoldsRedactedOutput(t *testing.T) {
 	ran := fake{name: "run", run: func(context.Context, Call) (Result, error) {
 		printed := &Printed{head: []byte("the secret"), bytes: 10}
 		return Result{Output: "Exit code: 0\n", Printed: printed, Object: map[string]any{"exit_code": 0, "note": []any{"a secret"}}}, nil
@@ -121,7 +121,7 @@ func TestACallOfAScriptHasTheOutputInItsObject(t *testing.T) {
 	}
 }
 
-func TestWhatAScriptShowsIsCutWithItsLinesCounted(t *testing.T) {
+func TestScriptOutputCutCountsLines(t *testing.T) {
 	d, _ := scripted(func(context.Context, *ScriptCalls) Result {
 		r := Result{Output: "head", Budget: 5}
 		for i := range 30 {
@@ -135,7 +135,7 @@ func TestWhatAScriptShowsIsCutWithItsLinesCounted(t *testing.T) {
 	}
 }
 
-func TestAScriptCannotCallScriptsNorWhatItsBudgetForbids(t *testing.T) {
+func TestRefusesNestedScriptsAndExcessCalls(t *testing.T) {
 	read := fake{name: "read", run: func(context.Context, Call) (Result, error) { return Result{Output: "read"}, nil }}
 	var got []string
 	d, _ := scripted(func(ctx context.Context, calls *ScriptCalls) Result {

@@ -40,7 +40,7 @@ func saying(text string, budget int) fake {
 
 func redactHunter(text string) string { return strings.ReplaceAll(text, "hunter2", "***") }
 
-func TestOutputsThatFit(t *testing.T) {
+func TestKeepsFittingOutputsWhole(t *testing.T) {
 	for _, test := range []struct{ name, text, want string }{
 		{"plain", "hello\n", "hello\n"},
 		{"just at the budget", strings.Repeat("x", 40), strings.Repeat("x", 40)},
@@ -61,7 +61,7 @@ func TestOutputsThatFit(t *testing.T) {
 	}
 }
 
-func TestALongOutputKeepsItsEndsAndAFile(t *testing.T) {
+func TestLongOutputKeepsEndsAndFile(t *testing.T) {
 	var text strings.Builder
 	for i := range 1000 {
 		fmt.Fprintf(&text, "line %d hunter2\n", i)
@@ -96,7 +96,7 @@ func TestALongOutputKeepsItsEndsAndAFile(t *testing.T) {
 	}
 }
 
-func TestACallMayAskForLessButNotForMore(t *testing.T) {
+func TestCallMayOnlyLowerBudget(t *testing.T) {
 	long := strings.Repeat("word ", 1000)
 	for _, test := range []struct {
 		asked, most int
@@ -132,7 +132,7 @@ func (f failing) Create(string) (io.WriteCloser, string, error) { return f, "/ru
 func (f failing) Write([]byte) (int, error)                     { return 0, f.write }
 func (f failing) Close() error                                  { return nil }
 
-func TestAnOutputThatCannotBeKept(t *testing.T) {
+func TestReportsUnkeptOutput(t *testing.T) {
 	full := errors.New("disk full")
 	for name, test := range map[string]struct {
 		store failing
@@ -150,7 +150,7 @@ func TestAnOutputThatCannotBeKept(t *testing.T) {
 	}
 }
 
-func TestTheFileOfAnEndlessOutputHasALimit(t *testing.T) {
+func TestLimitsOutputFile(t *testing.T) {
 	dir := t.TempDir()
 	o := &Outputs{Create: folder(dir).Create, FileLimit: 3 << 20}
 	chunk := bytes.Repeat([]byte("0123456789abcde\n"), 4096)
@@ -168,7 +168,7 @@ func TestTheFileOfAnEndlessOutputHasALimit(t *testing.T) {
 	}
 }
 
-func TestASecretAcrossTheSpoolsWindowsIsRemoved(t *testing.T) {
+func TestRedactsSecretAcrossSpoolWindows(t *testing.T) {
 	dir := t.TempDir()
 	o := &Outputs{Create: folder(dir).Create, Redact: redactHunter}
 	line := strings.Repeat("x", 50) + "hunter2\n"
@@ -190,7 +190,7 @@ func TestASecretAcrossTheSpoolsWindowsIsRemoved(t *testing.T) {
 }
 
 // Much text is redacted in pieces, however it comes, and no secret stays where it is cut.
-func TestMuchTextIsRedactedInPieces(t *testing.T) {
+func TestRedactsLongTextInPieces(t *testing.T) {
 	line := strings.Repeat("x", 50) + "hunter2\n"
 	all := strings.Repeat(line, 140_000)
 	middle := len(all)/2 + 3
@@ -220,7 +220,7 @@ func TestMuchTextIsRedactedInPieces(t *testing.T) {
 }
 
 // What is left of an output that is nearly all secrets ends with no part of one.
-func TestNoPartOfASecretIsLeftAtTheInnerEnds(t *testing.T) {
+func TestCutLeavesNoPartOfSecret(t *testing.T) {
 	o := &Outputs{Redact: func(text string) string { return strings.ReplaceAll(text, "QZQZQZ7", "") }}
 	result, _ := finish(t, o, printing(o, func(w io.Writer) { io.WriteString(w, strings.Repeat("QZQZQZ7", 200_000)) }))
 	if strings.ContainsAny(result.Output, "QZ") {
@@ -228,7 +228,7 @@ func TestNoPartOfASecretIsLeftAtTheInnerEnds(t *testing.T) {
 	}
 }
 
-func TestNamesOfOutputFiles(t *testing.T) {
+func TestOutputFilesGetSafeNames(t *testing.T) {
 	o := new(Outputs)
 	for _, test := range []struct{ id, want string }{
 		{"call_a", "outputs/call_a.txt"},
@@ -245,7 +245,7 @@ func TestNamesOfOutputFiles(t *testing.T) {
 	}
 }
 
-func TestCaptureKeepsTheEnds(t *testing.T) {
+func TestCaptureKeepsEnds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		sizes := rapid.SliceOfN(rapid.IntRange(0, 400_000), 0, 12).Draw(t, "sizes")
 		c := new(Outputs).Capture("x")
@@ -276,7 +276,7 @@ func TestCaptureKeepsTheEnds(t *testing.T) {
 	})
 }
 
-func TestCutsAreValidAndSmallEnough(t *testing.T) {
+func TestCutKeepsWholeRunes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.String().Draw(t, "text")
 		n := rapid.IntRange(0, len(text)+1).Draw(t, "n")

@@ -21,7 +21,7 @@ var (
 	imageFake = fake{name: "view_image", parameters: `{"type":"object","properties":{"path":{"type":"string"}},"required":["path"],"additionalProperties":false}`}
 )
 
-func TestNamesAndArgumentsOfOtherAgents(t *testing.T) {
+func TestAcceptsForeignNamesAndArguments(t *testing.T) {
 	for _, test := range []struct {
 		name     string
 		call     Call
@@ -88,7 +88,7 @@ func TestNamesAndArgumentsOfOtherAgents(t *testing.T) {
 	}
 }
 
-func TestBadArgumentsAreExplained(t *testing.T) {
+func TestExplainsBadArguments(t *testing.T) {
 	for _, test := range []struct{ name, tool, input, want string }{
 		{"not JSON", "exec_command", `{"cmd": "ls",}`, `not valid JSON at byte 14 (line 1, column 14), after "{\"cmd\": \"ls\",}"`},
 		{"a list", "exec_command", `["ls"]`, `expected a JSON object, got array`},
@@ -153,7 +153,7 @@ func TestRestrict(t *testing.T) {
 	}
 }
 
-func TestTwoToolsOfOneName(t *testing.T) {
+func TestDuplicateToolNamePanics(t *testing.T) {
 	defer func() {
 		if recover() == nil {
 			t.Error("no panic")

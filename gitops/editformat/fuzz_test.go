@@ -294,9 +294,9 @@ func FuzzText(f *testing.F) {
 	})
 }
 
-// TestHostileTexts reads and applies large texts that a search which starts over
+// TestBoundsErrorsOnHostileTexts reads and applies large texts that a search which starts over
 // and over would not come to an end with.
-func TestHostileTexts(t *testing.T) {
+func TestBoundsErrorsOnHostileTexts(t *testing.T) {
 	const size = 1 << 19
 	filled := func(part string) string { return strings.Repeat(part, size/len(part)) }
 	common := strings.Repeat("a\nb\n", 200)

@@ -9,7 +9,7 @@ import (
 
 // What a model is told is what is read: the instructions, taken for an answer, ask
 // for each thing once.
-func TestInstructionsAreRead(t *testing.T) {
+func TestParsesOwnInstructions(t *testing.T) {
 	for _, f := range formats {
 		got := editformat.Parse(f, editformat.Instructions(f))
 		if len(got.Edits) != 1 || len(got.Reads) != 2 || len(got.Commands) != 1 || len(got.Plan) != 3 || len(got.Problems) > 0 {
@@ -22,7 +22,7 @@ func TestInstructionsAreRead(t *testing.T) {
 	}
 }
 
-func TestExampleOfInstructionsApplies(t *testing.T) {
+func TestInstructionsExampleApplies(t *testing.T) {
 	was := files{"src/server.py": "class A:\n    def start(self):\n        self.loop()\n"}
 	for _, f := range []editformat.Format{editformat.Diff, editformat.Udiff} {
 		now, _, err := applied(t, f, editformat.Instructions(f), was)

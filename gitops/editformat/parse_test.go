@@ -14,7 +14,7 @@ var formats = []editformat.Format{editformat.Diff, editformat.Udiff, editformat.
 // onlyAsks leaves out what edits say, which other tests look at by applying them.
 var onlyAsks = cmp.Options{cmpopts.IgnoreUnexported(editformat.Edit{}), cmpopts.EquateEmpty()}
 
-func TestAsks(t *testing.T) {
+func TestParsesReadsCommandsAndPlans(t *testing.T) {
 	plan := []editformat.Step{{"Look", "completed"}, {"Edit it", "in_progress"}, {"Test", "pending"}}
 	for name, test := range map[string]struct {
 		text string
@@ -62,7 +62,7 @@ func TestAsks(t *testing.T) {
 }
 
 // What is no whole block is not taken, and the model is told why.
-func TestNoWholeBlock(t *testing.T) {
+func TestSkipsUnusableBlocks(t *testing.T) {
 	edit := block("two\n", "2\n")
 	for name, test := range map[string]struct {
 		format  editformat.Format

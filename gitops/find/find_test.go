@@ -60,7 +60,7 @@ func shown(places []find.Place) string {
 }
 
 // Lines that came are found, and those that went are not.
-func TestFindInAChangedText(t *testing.T) {
+func TestFindFollowsTextEdits(t *testing.T) {
 	block := find.Block{Lines: []string{"a", "b"}}
 	text := find.NewSeeker(block.Lines).Text([]string{"a", "b", "x", "a", "b"})
 	text.Insert(text.Delete(1), "c")
@@ -79,7 +79,7 @@ func TestFindInAChangedText(t *testing.T) {
 }
 
 // Lines that all occur often, but never in a row, end the search.
-func TestGivingUp(t *testing.T) {
+func TestSeekerBoundsSteps(t *testing.T) {
 	half := strings.Split(strings.Repeat("a|", 20_000)+"b", "|")
 	block := find.Block{Lines: append(append([]string{}, half...), half...)}
 	seeker := find.NewSeeker(block.Lines)

@@ -105,7 +105,7 @@ func slicesOf(s string, n int) []string {
 	return all
 }
 
-func TestAttachmentsOfEnterpriseServer(t *testing.T) {
+func TestRecognisesEnterpriseAttachmentAddresses(t *testing.T) {
 	a, err := newAttachments("https://git.example.com", "octo/widgets", "t", &web{})
 	if err != nil {
 		t.Fatal(err)

@@ -378,7 +378,7 @@ func TestNetworkErrors(t *testing.T) {
 	}
 }
 
-func TestCancelled(t *testing.T) {
+func TestReportsCancelledContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	a := newAPI(t, map[string]http.HandlerFunc{"GET /repos/o/r": func(_ http.ResponseWriter, req *http.Request) {
 		cancel()

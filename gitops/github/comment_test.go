@@ -7,7 +7,7 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/github/forgetest"
 )
 
-func TestCommentsOfAPullRequest(t *testing.T) {
+func TestCreatesListsAndDeletesComments(t *testing.T) {
 	server, repository, handle := newForge(t)
 	pull := topicPull(t, handle)
 	for range 120 { // more than a page

@@ -87,7 +87,7 @@ func TestForgeCreatesOnePullRequest(t *testing.T) {
 	}
 }
 
-func TestForgeLearnsOfAPullRequest(t *testing.T) {
+func TestRetriesLabelsOfNewPullRequest(t *testing.T) {
 	server, repository, handle := newForge(t)
 	repository.AddIssue(forgetest.Issue{Title: "Greet"})
 	server.On("POST", "/repos/octo/widgets/issues/1/labels", forgetest.Reply{Status: 404, Body: `{"message": "Not Found"}`}, 1)

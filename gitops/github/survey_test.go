@@ -82,7 +82,7 @@ func TestSurveyEndsOnRefusal(t *testing.T) {
 	}
 }
 
-func TestAppPermissionIsUnknown(t *testing.T) {
+func TestSurveyAssumesAppCanWrite(t *testing.T) {
 	server := forgetest.New(t, forgetest.Options{Token: token, User: forgetest.User{Login: "octo-app[bot]", ID: 5, Type: "Bot"}})
 	server.AddRepository("octo", "widgets")
 	found, err := newClient(t, server.APIURL, server.Token).Survey(t.Context(), []forge.Question{{Repository: "octo/widgets"}})
@@ -91,7 +91,7 @@ func TestAppPermissionIsUnknown(t *testing.T) {
 	}
 }
 
-func TestSearchListsAnOrganisation(t *testing.T) {
+func TestSearchListsOrganisation(t *testing.T) {
 	server, repository, handle := newForge(t)
 	client := newClient(t, server.APIURL, server.Token)
 	for i := range 249 {
@@ -138,7 +138,7 @@ func TestSearchListsAnOrganisation(t *testing.T) {
 	}
 }
 
-func TestSearchRefusesMoreThanGitHubGives(t *testing.T) {
+func TestSearchRefusesBeyondGitHubLimit(t *testing.T) {
 	server, repository, _ := newForge(t)
 	client := newClient(t, server.APIURL, server.Token)
 	for i := range 1001 {

@@ -138,7 +138,7 @@ func TestRetryStopsWithItsContext(t *testing.T) {
 	}
 }
 
-func TestBoundedBody(t *testing.T) {
+func TestBoundsReplyBody(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		limit int64
@@ -183,7 +183,7 @@ func TestGraphQLURL(t *testing.T) {
 	}
 }
 
-func TestTokenIsForItsOriginOnly(t *testing.T) {
+func TestSendsTokenToOriginOnly(t *testing.T) {
 	sent := ""
 	api, err := parseAPIURL("https://ghe.example.com/api/v3")
 	if err != nil {

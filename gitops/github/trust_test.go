@@ -27,7 +27,7 @@ func TestPermission(t *testing.T) {
 	}
 }
 
-func TestPermissionOfUnknownUser(t *testing.T) {
+func TestUnknownUserHasNoPermission(t *testing.T) {
 	a := newAPI(t, map[string]http.HandlerFunc{"GET /repos/o/r/collaborators/down/permission": answer(403, `{"message": "Resource not accessible"}`)})
 	if got, err := a.repository.Permission(t.Context(), "nobody"); err != nil || got.Level != "none" {
 		t.Errorf("an account that is not there: %v, %v", got, err)

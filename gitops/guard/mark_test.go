@@ -171,7 +171,7 @@ func TestMarkCoversSubmodules(t *testing.T) {
 }
 
 // Commands write .gitmodules, whose paths may lead back to the folder that has it.
-func TestSubmodulesThatLeadBackAreReadOnce(t *testing.T) {
+func TestReadsCyclicSubmodulesOnce(t *testing.T) {
 	dir := realTempDir(t)
 	put(t, filepath.Join(dir, "lib/.gitmodules"), "[submodule \"up\"]\n\tpath = up\n")
 	must(os.Symlink(dir, filepath.Join(dir, "lib/up")))

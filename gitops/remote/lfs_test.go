@@ -203,7 +203,7 @@ func filesBelow(t *testing.T, folder string) (files []string) {
 }
 
 // Another host gets neither the token nor the headers that the first one's server named.
-func TestDownloadLFSFromAnotherHost(t *testing.T) {
+func TestLFSCredentialsStayWithHost(t *testing.T) {
 	var got []http.Header
 	other := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		got = append(got, r.Header.Clone())
@@ -254,7 +254,7 @@ func trust(t *testing.T, server *httptest.Server) {
 	t.Setenv("SSL_CERT_FILE", file)
 }
 
-func TestDownloadLFSFromThisMachine(t *testing.T) {
+func TestDownloadLFSVerifiesLocalContent(t *testing.T) {
 	o := newOrigin(t)
 	folder := filepath.Join(t.TempDir(), "lfs")
 	download := func() error {

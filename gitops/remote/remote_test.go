@@ -258,7 +258,7 @@ func packs(t *testing.T, bare string) map[string]uint32 {
 	return all
 }
 
-func TestPushRejectedByHook(t *testing.T) {
+func TestPushReportsHookRejection(t *testing.T) {
 	o := newOrigin(t)
 	program(t, filepath.Join(o.bare, "hooks", "pre-receive"), "printf 'no\\033[31m pushes on \\tFridays\\n' >&2\nexit 1")
 	sha := change(t, o.work, "x")
@@ -403,7 +403,7 @@ func TestTokenStaysWithItsHost(t *testing.T) {
 	}
 }
 
-func TestRedirectOnTheSameHost(t *testing.T) {
+func TestFollowsRedirectOnSameHost(t *testing.T) {
 	o := newOrigin(t)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		if rest, old := strings.CutPrefix(req.URL.RequestURI(), "/old/r.git"); old {
@@ -565,7 +565,7 @@ func TestName(t *testing.T) {
 
 // No program that git starts, and git itself, is shown a token: not as an argument, not in its
 // environment. Those of the user and of the process are not used at all.
-func TestGitIsShownNoSecrets(t *testing.T) {
+func TestGitReceivesNoSecrets(t *testing.T) {
 	o := newOrigin(t)
 	t.Setenv("OPENAI_API_KEY", "sk-other-secret")
 	config, used := filepath.Join(t.TempDir(), "config"), filepath.Join(t.TempDir(), "used")

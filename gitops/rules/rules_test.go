@@ -99,7 +99,7 @@ func worktree(t testing.TB) string {
 	return dir
 }
 
-func TestIgnoreAsGitDoes(t *testing.T) {
+func TestIgnoreMatchesGit(t *testing.T) {
 	dir := worktree(t)
 	for _, file := range []string{
 		"", "a\n", "/a\n", "*.log\n", "*.log\n!a.log\n", "dir/\n", "dir\n!dir/a\n", "dir/*\n!dir/a\n", "/dir/sub\n", "sub/\n", "**/build\n",
@@ -119,7 +119,7 @@ func sortedCopy(list []string) []string {
 	return append([]string{}, slices.Sorted(slices.Values(list))...)
 }
 
-func TestIgnoreAsGitDoesWithAnyPatterns(t *testing.T) {
+func TestIgnoreMatchesGitForRandomPatterns(t *testing.T) {
 	dir := worktree(t)
 	part := rapid.SampledFrom([]string{"a", "b", "*", "?", "**", "/", "dir", "sub", "foo", "bar", ".log", "[a-c]", "[!a]", "\\", "build", "x"})
 	rapid.Check(t, func(rt *rapid.T) {

@@ -7,9 +7,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestBareAsTheAgentsSDK has each kind of diff that the tests of OpenAI's Agents SDK
+// TestAppliesAgentsSDKDiffs has each kind of diff that the tests of OpenAI's Agents SDK
 // apply.
-func TestBareAsTheAgentsSDK(t *testing.T) {
+func TestAppliesAgentsSDKDiffs(t *testing.T) {
 	tests := map[string]struct {
 		op               v4a.Op
 		text, diff, want string

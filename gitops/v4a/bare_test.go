@@ -54,7 +54,7 @@ func TestBareUpdate(t *testing.T) {
 	}
 }
 
-func TestBareRefused(t *testing.T) {
+func TestParseDiffRefusesInvalidInput(t *testing.T) {
 	tests := map[string]struct {
 		op   v4a.Op
 		diff string
@@ -83,7 +83,7 @@ func TestBareRefused(t *testing.T) {
 	}
 }
 
-func TestBareMismatch(t *testing.T) {
+func TestBareDiffReportsMismatch(t *testing.T) {
 	tests := map[string]string{
 		"empty line to go is not there":   "@@\n-a\n+A\n-\n",
 		"empty line to stay is not there": "@@\n-a\n+A\n\n",

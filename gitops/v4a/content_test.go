@@ -17,7 +17,7 @@ func hunksOf(c *v4a.Content) string {
 	return b.String()
 }
 
-func TestDiffOfWholeTexts(t *testing.T) {
+func TestWithTextYieldsDiff(t *testing.T) {
 	tests := map[string]struct{ before, after, want string }{
 		"the same":                 {"a\nb\n", "a\nb\n", ""},
 		"both ends are equal":      {"a\nb\nc\n", "a\nB\nc\n", "@@ -1,3 +1,3 @@\n a\n-b\n+B\n c\n"},
@@ -46,7 +46,7 @@ func TestDiffOfWholeTexts(t *testing.T) {
 	}
 }
 
-func TestNotes(t *testing.T) {
+func TestNotesLooseAndAmbiguousMatches(t *testing.T) {
 	tests := map[string]struct {
 		before, hunks string
 		want          []string

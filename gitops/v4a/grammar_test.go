@@ -44,7 +44,7 @@ var grammarExpression = func() string {
 var ofGrammar = regexp.MustCompile(`\A(?:` + grammarExpression + `)\z`)
 
 // A text of the grammar is a patch to the parser.
-func TestGrammarIsParsed(t *testing.T) {
+func TestParsesGrammarTexts(t *testing.T) {
 	texts := rapid.StringMatching(grammarExpression)
 	rapid.Check(t, func(t *rapid.T) {
 		text := texts.Draw(t, "text")
@@ -65,7 +65,7 @@ var canonical = map[string]string{
 	"looks like one": "*** Begin Patch\n*** Update File: c\n@@\n *** End Patch\n+*** Begin Patch\n-@@\n*** End Patch\n",
 }
 
-func TestParsedIsInGrammar(t *testing.T) {
+func TestGrammarCoversCanonicalPatches(t *testing.T) {
 	for name, text := range canonical {
 		t.Run(name, func(t *testing.T) {
 			if _, err := v4a.Parse(text); err != nil {
@@ -82,7 +82,7 @@ func TestParsedIsInGrammar(t *testing.T) {
 // grammar has a form for: written that way it is in the grammar, and read as the
 // same. The grammar lacks only added files without lines and paths that start with
 // a blank.
-func TestParsedCanBeWrittenInGrammar(t *testing.T) {
+func TestGrammarExpressesParsedPatches(t *testing.T) {
 	lines := rapid.SampledFrom([]string{
 		"*** Add File: a", "*** Delete File: b ", "*** Update File: c d", " *** Update File: e", "*** Move to: f",
 		"@@", "@@ ", "@@ x", "@@  y ", " x", "-x", "+x", "", " ", "+", "-", "*** End of File", "  *** End of File",
@@ -166,7 +166,7 @@ func writeHunk(b *strings.Builder, h v4a.Hunk) {
 }
 
 // What the parser refuses for its form, the grammar does not let a model write.
-func TestRefusedIsNotInGrammar(t *testing.T) {
+func TestGrammarExcludesMalformedPatches(t *testing.T) {
 	for name, tt := range malformed {
 		t.Run(name, func(t *testing.T) {
 			if ofGrammar.MatchString(tt.text) {
@@ -177,7 +177,7 @@ func TestRefusedIsNotInGrammar(t *testing.T) {
 }
 
 // The example of the instructions is a patch, in the grammar too.
-func TestInstructionsExample(t *testing.T) {
+func TestInstructionsExampleFollowsGrammar(t *testing.T) {
 	_, example, ok := strings.Cut(v4a.Instructions(), "Example:\n\n")
 	if !ok {
 		t.Fatal("no example")

@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestMatchErrorTeaches(t *testing.T) {
+func TestMatchErrorExplainsMismatch(t *testing.T) {
 	text := "package a\n\nfunc f() {\n\tone()\n\ttwo()\n}\n\nfunc g() {\n\tone()\n\tthree()\n}\n"
 	tests := map[string]struct{ hunks, want string }{
 		"a line differs": {

@@ -256,7 +256,7 @@ func FuzzRoundTrip(f *testing.F) {
 }
 
 // Few different lines make for many places that look alike.
-func TestRoundTripOfRepeats(t *testing.T) {
+func TestRepeatedLinesRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		few := rapid.SampledFrom([][]string{{"", "a", "b", " a", "a "}, {"", "a", "b", " a", "c", "d"}}).Draw(t, "few")
 		lines := rapid.SliceOf(rapid.SampledFrom(few)).Draw(t, "lines")

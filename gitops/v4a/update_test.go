@@ -128,7 +128,7 @@ func TestUpdate(t *testing.T) {
 	}
 }
 
-func TestUpdateRefused(t *testing.T) {
+func TestUpdateRefusesMismatches(t *testing.T) {
 	tests := map[string]struct{ text, hunks string }{
 		"parent above, two places":      {"A\nx\ny\nx\nx\n", "@@\n-y\n+Y\n@@ A\n-x\n+X\n"},
 		"parent above, additions alone": {"A\nx\ny\n", "@@\n-y\n+Y\n@@ A\n+X\n"},

@@ -123,7 +123,7 @@ func openssl(t *testing.T, of *Authority, leaf []byte, fits bool) {
 	}
 }
 
-func TestTLSWithALeaf(t *testing.T) {
+func TestClientTrustsLeaf(t *testing.T) {
 	a := newAuthority(t, "npm.example.org")
 	leaf, err := a.Leaf("npm.example.org")
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 	"github.com/agent-ci/agent-ci/policy/pathname"
 )
 
-func TestPathsAreComparedByElements(t *testing.T) {
+func TestComparesPathsByElement(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		folder, path, rel string

@@ -21,7 +21,7 @@ import (
 
 // A host that answers at once takes no body, so that a short one has to be searched before
 // the host is asked.
-func TestABodyIsSearchedBeforeAnEarlyAnswer(t *testing.T) {
+func TestSearchesBodyBeforeEarlyAnswer(t *testing.T) {
 	t.Parallel()
 	early := func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "an early answer") }
 	bothProtocols(t, func(t *testing.T, inside, outside bool) {
@@ -65,7 +65,7 @@ func plainly(t *testing.T, server *httptest.Server) func(*Options) {
 }
 
 // A host that answers at once and does not end its answer: the search goes on.
-func TestTheSearchGoesOnAfterAnAnswer(t *testing.T) {
+func TestSearchesBodyAfterAnswer(t *testing.T) {
 	t.Parallel()
 	bothProtocols(t, func(t *testing.T, inside, outside bool) {
 		for _, status := range []int{http.StatusOK, http.StatusUnauthorized} {
@@ -84,7 +84,7 @@ func TestTheSearchGoesOnAfterAnAnswer(t *testing.T) {
 	})
 }
 
-func TestTheSearchGoesOnOverPlainHTTP(t *testing.T) {
+func TestSearchesPlainHTTPBodyAfterAnswer(t *testing.T) {
 	t.Parallel()
 	stop := make(chan struct{})
 	server := httptest.NewServer(standing(http.StatusUnauthorized, stop))
@@ -137,7 +137,7 @@ func searchedLate(t *testing.T, h *held, client *http.Client, address string, be
 }
 
 // What the host still reads when its answer has begun comes whole.
-func TestABodyComesWholeAfterAnAnswer(t *testing.T) {
+func TestForwardsWholeBodyAfterAnswer(t *testing.T) {
 	t.Parallel()
 	answer := func(w http.ResponseWriter, r *http.Request) {
 		_ = http.NewResponseController(w).EnableFullDuplex()
@@ -178,7 +178,7 @@ func TestABodyComesWholeAfterAnAnswer(t *testing.T) {
 }
 
 // A trailer is announced by its name, before there is a value to search.
-func TestNamesOfAnnouncedTrailersAreSearched(t *testing.T) {
+func TestDropsTrailerNamedBySecret(t *testing.T) {
 	t.Parallel()
 	const value, holder = "0123456789abcdef0123456789abcdef", "agentci0aaaaaaaaaaaaaaaaaaaaaaaa"
 	bothProtocols(t, func(t *testing.T, inside, outside bool) {
@@ -196,7 +196,7 @@ func TestNamesOfAnnouncedTrailersAreSearched(t *testing.T) {
 }
 
 // A reader that outlives its exchange does not end the next one on the connection.
-func TestAnExchangeThatIsOverIsNotEnded(t *testing.T) {
+func TestLateReadKeepsIdleTimerStopped(t *testing.T) {
 	t.Parallel()
 	p := &Proxy{limits: defaultLimits}
 	idle := p.newIdleTimer(func() {})
@@ -211,7 +211,7 @@ func TestAnExchangeThatIsOverIsNotEnded(t *testing.T) {
 }
 
 // Headers are held for all requests that wait, so that both are bounded.
-func TestWhatWaitsInsideIsBounded(t *testing.T) {
+func TestBoundsHeadersInside(t *testing.T) {
 	t.Parallel()
 	bothProtocols(t, func(t *testing.T, inside, outside bool) {
 		h := holding(t, outside, func(http.ResponseWriter, *http.Request) {})

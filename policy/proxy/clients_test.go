@@ -55,7 +55,7 @@ const pythonClient = `import sys, urllib.request
 print(urllib.request.urlopen(urllib.request.Request("https://npm.example.org/team/a", headers={"Authorization": sys.argv[1]})).read().decode(), end="")`
 
 // Other implementations of TLS trust the authority as it is, with its constraints.
-func TestOtherClients(t *testing.T) {
+func TestOtherClientsTrustAuthority(t *testing.T) {
 	t.Parallel()
 	h := holding(t, true, func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Authorization") == "Bearer "+secret {

@@ -40,7 +40,7 @@ func privately(t *testing.T, addresses string, hosts ...string) func(*Options) {
 
 // What private: true opens and what it does not, by a tunnel and by HTTP, and that a name
 // without it opens none of it.
-func TestPrivateAddressesWhereTheListSaysSo(t *testing.T) {
+func TestPrivateEntryOpensOnlyPrivateAddresses(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ addresses, refused, opens string }{ // what each address is that is never reached, and whether the list could open it
 		{"10.0.0.1", "", "private"},
@@ -107,7 +107,7 @@ func TestPrivateAddressesWhereTheListSaysSo(t *testing.T) {
 }
 
 // An entry that lets a host have private addresses opens no other one, and no other port.
-func TestAPrivateEntryOpensWhatItNames(t *testing.T) {
+func TestPrivateEntryOpensOnlyItsTarget(t *testing.T) {
 	t.Parallel()
 	for target, want := range map[string]string{
 		"10.0.0.5:8443":        "HTTP/1.1 200 ",
@@ -131,7 +131,7 @@ func TestAPrivateEntryOpensWhatItNames(t *testing.T) {
 
 // An address of this machine's own stays closed, private or not, dialled or asked for by
 // another proxy.
-func TestAPrivateAddressOfThisMachineStaysClosed(t *testing.T) {
+func TestRefusesOwnPrivateAddress(t *testing.T) {
 	t.Parallel()
 	own, err := ownAddresses()
 	if err != nil {
@@ -168,7 +168,7 @@ func TestAPrivateAddressOfThisMachineStaysClosed(t *testing.T) {
 
 // A name server may give another answer each time that it is asked. The addresses that are looked at are
 // those that are dialled: a name is resolved once a connection, by a tunnel and by HTTP.
-func TestANameThatIsAnsweredAnew(t *testing.T) {
+func TestResolvesNameOncePerConnection(t *testing.T) {
 	t.Parallel()
 	const public = "93.184.216.34"
 	for _, inside := range []string{"127.0.0.1", "::1", "169.254.169.254", "10.0.0.1", "::ffff:127.0.0.1"} {

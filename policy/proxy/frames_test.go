@@ -25,7 +25,7 @@ func aFrame(first byte, text string) []byte {
 
 // In however many frames a message comes, and in whatever pieces these, no value is in it,
 // and all the rest is as it was.
-func TestFramesDoNotTell(t *testing.T) {
+func TestFramesHideValues(t *testing.T) {
 	t.Parallel()
 	guard := credential.NewGuard(credential.Set{{Name: "TOKEN", Value: secret, Placeholder: placeholder}})
 	rapid.Check(t, func(t *rapid.T) {
@@ -64,7 +64,7 @@ func TestFramesDoNotTell(t *testing.T) {
 	})
 }
 
-func TestWhatIsNoFrame(t *testing.T) {
+func TestRefusesUnsupportedFrames(t *testing.T) {
 	t.Parallel()
 	for name, sent := range map[string]string{"compressed": "\xc1\x05hello", "masked": "\x81\x85\x00\x00\x00\x00hello", "a long ping": "\x89\x7e\x01\x00"} {
 		f := &frames{guard: credential.NewGuard(credential.Set{{Value: secret, Placeholder: placeholder}}), to: new(bytes.Buffer)}

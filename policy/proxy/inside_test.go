@@ -252,7 +252,7 @@ func bothProtocols(t *testing.T, test func(t *testing.T, inside, outside bool)) 
 
 const bearer = "Bearer " + placeholder
 
-func TestAValueGoesToItsHost(t *testing.T) {
+func TestSendsValueToItsHost(t *testing.T) {
 	t.Parallel()
 	bothProtocols(t, func(t *testing.T, inside, outside bool) {
 		handler, sent := watching(t, func(w http.ResponseWriter, r *http.Request, s seen) {
@@ -288,7 +288,7 @@ func TestAValueGoesToItsHost(t *testing.T) {
 }
 
 // Each is a request with a placeholder where that has no business.
-func TestAPlaceholderInAWrongPlace(t *testing.T) {
+func TestRefusesMisplacedPlaceholder(t *testing.T) {
 	t.Parallel()
 	basic := "Basic " + base64.StdEncoding.EncodeToString([]byte("me:"+placeholder))
 	const team = "https://npm.example.org/team/a"
@@ -361,7 +361,7 @@ func TestAPlaceholderInAWrongPlace(t *testing.T) {
 	}
 }
 
-func TestAPlaceholderOverPlainHTTP(t *testing.T) {
+func TestRefusesPlaceholderOverHTTP(t *testing.T) {
 	t.Parallel()
 	server := echo(t)
 	for name, request := range map[string]string{
@@ -381,7 +381,7 @@ func TestAPlaceholderOverPlainHTTP(t *testing.T) {
 	}
 }
 
-func TestWhereATunnelLeads(t *testing.T) {
+func TestTunnelReachesOnlyItsTarget(t *testing.T) {
 	t.Parallel()
 	handler, sent := watching(t, nil)
 	h := holding(t, true, handler)
@@ -442,7 +442,7 @@ func TestWhereATunnelLeads(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoTLSForTheTarget(t *testing.T) {
+func TestTunnelRequiresTLSForTarget(t *testing.T) {
 	t.Parallel()
 	handler, sent := watching(t, nil)
 	h := holding(t, false, handler)
@@ -486,7 +486,7 @@ func TestWhatIsNoTLSForTheTarget(t *testing.T) {
 }
 
 // A host without a credential for who asks keeps its own TLS.
-func TestOtherTunnelsAreNotOpened(t *testing.T) {
+func TestTunnelWithoutCredentialKeepsTLS(t *testing.T) {
 	t.Parallel()
 	h := holding(t, false, func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, r.Header.Get("Authorization")) })
 	client := h.client(false)
@@ -500,7 +500,7 @@ func TestOtherTunnelsAreNotOpened(t *testing.T) {
 }
 
 // Of a host that the list opens as well, requests without a placeholder pass as they are.
-func TestAListedHostStaysOpen(t *testing.T) {
+func TestForwardsListedRequestsUnchanged(t *testing.T) {
 	t.Parallel()
 	handler, sent := watching(t, nil)
 	h := holding(t, true, handler)
@@ -517,7 +517,7 @@ func TestAListedHostStaysOpen(t *testing.T) {
 }
 
 // What comes before an answer is not given on, nor what the server calls its status.
-func TestWhatComesBeforeAnAnswer(t *testing.T) {
+func TestCleansAnswerHead(t *testing.T) {
 	t.Parallel()
 	h := holding(t, false, func(w http.ResponseWriter, r *http.Request) {
 		conn, _, err := http.NewResponseController(w).Hijack()
@@ -535,7 +535,7 @@ func TestWhatComesBeforeAnAnswer(t *testing.T) {
 }
 
 // A query with a space in it, which HTTP/2 can have, would end the target of HTTP/1.1.
-func TestASpaceInAQuery(t *testing.T) {
+func TestRefusesSpaceInQuery(t *testing.T) {
 	t.Parallel()
 	handler, sent := watching(t, nil)
 	h := holding(t, false, handler)
@@ -563,7 +563,7 @@ func TestUntrustedServersGetNothing(t *testing.T) {
 	}
 }
 
-func TestUsesThatCannotBeRecorded(t *testing.T) {
+func TestRefusesUnrecordedUse(t *testing.T) {
 	t.Parallel()
 	handler, sent := watching(t, nil)
 	h := holding(t, false, handler, func(o *Options) {
@@ -576,7 +576,7 @@ func TestUsesThatCannotBeRecorded(t *testing.T) {
 }
 
 // Where an authority on h2 differs, or Host stands beside it.
-func TestAnotherAuthorityOverHTTP2(t *testing.T) {
+func TestRefusesOtherAuthorityOverHTTP2(t *testing.T) {
 	t.Parallel()
 	handler, sent := watching(t, nil)
 	h := holding(t, true, handler)

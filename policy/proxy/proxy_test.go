@@ -198,7 +198,7 @@ func echo(t *testing.T) *httptest.Server {
 	return server
 }
 
-func TestHTTPIsForwarded(t *testing.T) {
+func TestForwardsHTTP(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, echo(t).Listener.Addr())
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://API.example.com/a%2Fb?q=1", strings.NewReader("hello"))
@@ -232,7 +232,7 @@ func TestHTTPIsForwarded(t *testing.T) {
 	}
 }
 
-func TestATunnelCarriesTLS(t *testing.T) {
+func TestTunnelCarriesTLS(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
@@ -310,7 +310,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-func TestAnAddressOfThisMachineIsRefused(t *testing.T) {
+func TestRefusesOwnAddress(t *testing.T) {
 	t.Parallel()
 	own, err := ownAddresses()
 	if err != nil {
@@ -331,7 +331,7 @@ func TestAnAddressOfThisMachineIsRefused(t *testing.T) {
 
 // The addresses that were looked at are the ones that are dialled, one after
 // the other.
-func TestTheNextAddressIsTried(t *testing.T) {
+func TestTriesNextAddress(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, echo(t).Listener.Addr())
 	if answer := b.raw("GET http://b.example.org/ HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"); !strings.HasPrefix(answer, "HTTP/1.1 200 ") {
@@ -345,7 +345,7 @@ func TestTheNextAddressIsTried(t *testing.T) {
 	}
 }
 
-func TestWhatIsListedIsReached(t *testing.T) {
+func TestReachesListedTargets(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ request, dialled string }{
 		{"GET http://port.example.net:8443/ HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", "93.184.216.40:8443"},
@@ -367,7 +367,7 @@ func TestWhatIsListedIsReached(t *testing.T) {
 
 // The first line decides, and what a client does about framing and other
 // protocols does not get through.
-func TestHostileRequests(t *testing.T) {
+func TestDefusesHostileRequests(t *testing.T) {
 	t.Parallel()
 	const get = "GET http://api.example.com/ HTTP/1.1\r\n"
 	for _, test := range []struct{ name, request, want, never string }{
@@ -398,7 +398,7 @@ func TestHostileRequests(t *testing.T) {
 	}
 }
 
-func TestBytesAreBounded(t *testing.T) {
+func TestBoundsBytes(t *testing.T) {
 	t.Parallel()
 	endless := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		part := []byte(strings.Repeat("x", 64<<10))
@@ -426,7 +426,7 @@ func TestBytesAreBounded(t *testing.T) {
 	}
 }
 
-func TestSlowClientsAreLetGo(t *testing.T) {
+func TestDropsSlowClients(t *testing.T) {
 	t.Parallel()
 	silent := listen(t)
 	for name, request := range map[string]string{
@@ -478,7 +478,7 @@ func (c *counted) Close() error {
 	return c.Conn.Close()
 }
 
-func TestMoreConnectionsWait(t *testing.T) {
+func TestQueuesExcessConnections(t *testing.T) {
 	t.Parallel()
 	counting := &busy{Listener: listen(t)}
 	b := newBench(t, echo(t).Listener.Addr(), limited(func(l *limits) { l.connections = 2 }))
@@ -519,7 +519,7 @@ func TestCloseEndsTunnels(t *testing.T) {
 	b.proxy.Close()
 }
 
-func TestWhatIsNotReached(t *testing.T) {
+func TestReportsUnreachableTargets(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ name, request, want string }{
 		{"no such name", "CONNECT gone.example.org:443 HTTP/1.1\r\nHost: x\r\n\r\n", "HTTP/1.1 502 agent-ci did not reach gone.example.org:443: no such name is known\r\n"},
@@ -536,7 +536,7 @@ func TestWhatIsNotReached(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBeRecordedIsNotReached(t *testing.T) {
+func TestDialsNothingUnrecorded(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, echo(t).Listener.Addr())
 	b.refuseTo = errors.New("disk full")
@@ -551,7 +551,7 @@ func TestWhatCannotBeRecordedIsNotReached(t *testing.T) {
 }
 
 // A part of an answer must not look like the whole.
-func TestAnAnswerThatBreaksOffBreaksOff(t *testing.T) {
+func TestTruncatedAnswerFails(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Length", "10")

@@ -42,7 +42,7 @@ func tells(text string) bool {
 	return strings.Contains(text, base64.StdEncoding.EncodeToString([]byte(secret))[:20])
 }
 
-func TestAnswersDoNotTell(t *testing.T) {
+func TestAnswersHideValues(t *testing.T) {
 	t.Parallel()
 	bothProtocols(t, func(t *testing.T, inside, outside bool) {
 		h := holding(t, outside, func(w http.ResponseWriter, r *http.Request) {
@@ -114,7 +114,7 @@ func TestAnswersDoNotTell(t *testing.T) {
 	})
 }
 
-func TestEncodedAnswers(t *testing.T) {
+func TestRefusesEncodedText(t *testing.T) {
 	t.Parallel()
 	var zipped bytes.Buffer
 	zip := gzip.NewWriter(&zipped)
@@ -204,7 +204,7 @@ func TestEventsStream(t *testing.T) {
 }
 
 // A server that does not want a body is asked before the body is sent.
-func TestExpectContinue(t *testing.T) {
+func TestHonoursExpectContinue(t *testing.T) {
 	t.Parallel()
 	bothProtocols(t, func(t *testing.T, inside, outside bool) {
 		h := holding(t, outside, func(w http.ResponseWriter, r *http.Request) {
@@ -246,7 +246,7 @@ func (c *counting) Read(to []byte) (int, error) {
 	return n, err
 }
 
-func TestRangesAndHEAD(t *testing.T) {
+func TestForwardsRangesAndHEAD(t *testing.T) {
 	t.Parallel()
 	bothProtocols(t, func(t *testing.T, inside, outside bool) {
 		content := strings.Repeat("0123456789", 100)
@@ -266,7 +266,7 @@ func TestRangesAndHEAD(t *testing.T) {
 }
 
 // Trailers tell what became of a call, as those of gRPC do.
-func TestTrailersOfAnswers(t *testing.T) {
+func TestForwardsAnswerTrailers(t *testing.T) {
 	t.Parallel()
 	h := holding(t, true, func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
@@ -297,7 +297,7 @@ func TestTrailersOfAnswers(t *testing.T) {
 }
 
 // Both sides speak at once, and nobody waits for letters that are held back.
-func TestBothWaysAtOnce(t *testing.T) {
+func TestStreamsBothWays(t *testing.T) {
 	t.Parallel()
 	h := holding(t, true, func(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusOK)
@@ -335,7 +335,7 @@ func TestBothWaysAtOnce(t *testing.T) {
 	send.Close()
 }
 
-func TestALargeUpload(t *testing.T) {
+func TestSearchesLargeUploads(t *testing.T) {
 	t.Parallel()
 	bothProtocols(t, func(t *testing.T, inside, outside bool) {
 		h := holding(t, outside, func(w http.ResponseWriter, r *http.Request) {
@@ -424,7 +424,7 @@ func frame(text string) []byte {
 	return append(head, text...)
 }
 
-func TestWebSockets(t *testing.T) {
+func TestProxiesWebSockets(t *testing.T) {
 	t.Parallel()
 	for _, outside := range []bool{false, true} {
 		t.Run(fmt.Sprint(outside), func(t *testing.T) {
@@ -487,7 +487,7 @@ func TestWebSockets(t *testing.T) {
 }
 
 // A host that merely says that it switches protocols is not one that opens a WebSocket.
-func TestWhatOpensNoWebSocket(t *testing.T) {
+func TestRefusesInvalidWebSocketUpgrades(t *testing.T) {
 	t.Parallel()
 	for name, header := range map[string]string{
 		"no accept":      "Upgrade: websocket\r\n",
@@ -512,7 +512,7 @@ func TestWhatOpensNoWebSocket(t *testing.T) {
 	}
 }
 
-func TestCloseEndsWhatIsInside(t *testing.T) {
+func TestCloseEndsInnerConnections(t *testing.T) {
 	t.Parallel()
 	asked := make(chan bool, 4)
 	h := holding(t, true, func(w http.ResponseWriter, r *http.Request) {
@@ -537,7 +537,7 @@ func TestCloseEndsWhatIsInside(t *testing.T) {
 
 // Connections and requests that stand still are let go. On a busy machine a tunnel takes longer
 // than a short limit, which is doubled then.
-func TestWhatStandsStillInsideIsLetGo(t *testing.T) {
+func TestClosesStalledInnerConnections(t *testing.T) {
 	t.Parallel()
 	const host = "npm.example.org:443"
 	asking := func(request string, protocols ...string) func(*held) (net.Conn, error) {
@@ -576,7 +576,7 @@ func TestWhatStandsStillInsideIsLetGo(t *testing.T) {
 	}
 }
 
-func TestBytesInsideAreBounded(t *testing.T) {
+func TestBoundsInnerBytes(t *testing.T) {
 	t.Parallel()
 	h := holding(t, false, func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
@@ -601,7 +601,7 @@ func TestBytesInsideAreBounded(t *testing.T) {
 }
 
 // smuggled are requests whose end two readers could find in different places.
-func TestRequestsAreNotSmuggled(t *testing.T) {
+func TestPreventsRequestSmuggling(t *testing.T) {
 	t.Parallel()
 	const (
 		post  = "POST /team/a HTTP/1.1\r\nHost: npm.example.org\r\nAuthorization: " + bearer + "\r\n"

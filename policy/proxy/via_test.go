@@ -106,7 +106,7 @@ const (
 	viaPlain  = "GET http://port.example.net:8443/a?b HTTP/1.1\r\nHost: evil.example.com\r\nProxy-Authorization: Basic eDp5\r\nX-Kept: 1\r\n\r\n"
 )
 
-func TestTargetsAreReachedByAnotherProxy(t *testing.T) {
+func TestReachesTargetsByUpstreamProxy(t *testing.T) {
 	t.Parallel()
 	for _, user := range []string{"", "me:p%40ss%3Aw%2Frd"} {
 		for _, tls := range []bool{false, true} {
@@ -140,7 +140,7 @@ func TestTargetsAreReachedByAnotherProxy(t *testing.T) {
 }
 
 // The list and what no list opens hold all the same.
-func TestAnotherProxyIsAskedForWhatIsListedAlone(t *testing.T) {
+func TestUpstreamProxyGetsOnlyListedTargets(t *testing.T) {
 	t.Parallel()
 	relay := newRelay(t, echo(t).Listener.Addr(), "", false)
 	b := newBench(t, nil, by(t, relay.URL, nil))
@@ -160,7 +160,7 @@ func TestAnotherProxyIsAskedForWhatIsListedAlone(t *testing.T) {
 }
 
 // What the other proxy does not lead to is told with its status, and nothing that it said.
-func TestAnotherProxyRefuses(t *testing.T) {
+func TestReportsUpstreamProxyRefusal(t *testing.T) {
 	t.Parallel()
 	for _, given := range []string{"", "me:wrong"} {
 		relay := newRelay(t, echo(t).Listener.Addr(), "me:right", false)
@@ -206,7 +206,7 @@ func canned(t *testing.T, answer string, thenClose bool) string {
 	return "http://" + l.Addr().String()
 }
 
-func TestAnswersOfAnotherProxy(t *testing.T) {
+func TestChecksUpstreamProxyAnswers(t *testing.T) {
 	t.Parallel()
 	long := "HTTP/1.1 200 OK\r\nX: " + strings.Repeat("x", 80<<10) + "\r\n\r\n"
 	many := "HTTP/1.1 200 OK\r\n" + strings.Repeat("X: y\r\n", 20<<10) + "\r\n"
@@ -240,7 +240,7 @@ func TestAnswersOfAnotherProxy(t *testing.T) {
 	}
 }
 
-func TestAnotherProxyHangs(t *testing.T) {
+func TestUpstreamProxyTimesOut(t *testing.T) {
 	t.Parallel()
 	for name, address := range map[string]string{
 		"without a word": "http://" + listen(t).Addr().String(), "without TLS": "https://" + listen(t).Addr().String(), "in its header": canned(t, "HTTP/1.1 200 OK\r\nX: y", false),
@@ -254,7 +254,7 @@ func TestAnotherProxyHangs(t *testing.T) {
 	}
 }
 
-func TestAnotherProxyIsNotThere(t *testing.T) {
+func TestReportsUnreachableUpstreamProxy(t *testing.T) {
 	t.Parallel()
 	gone := listen(t)
 	if err := gone.Close(); err != nil {
@@ -274,7 +274,7 @@ func TestAnotherProxyIsNotThere(t *testing.T) {
 }
 
 // A target that the other proxy is not for is dialled as ever.
-func TestSomeTargetsAreReachedByAnotherProxy(t *testing.T) {
+func TestChoosesUpstreamProxyPerTarget(t *testing.T) {
 	t.Parallel()
 	relay := newRelay(t, echo(t).Listener.Addr(), "", false)
 	to, err := url.Parse(relay.URL)
@@ -322,7 +322,7 @@ func telltale(t *testing.T, header http.Header, spell func(string) string) strin
 	return server.URL
 }
 
-func TestNobodyIsToldThePasswordOfAnotherProxy(t *testing.T) {
+func TestHidesUpstreamProxyPassword(t *testing.T) {
 	t.Parallel()
 	plainly := func(text string) string { return text }
 	decoded := func(text string) string {
@@ -368,7 +368,7 @@ func TestNobodyIsToldThePasswordOfAnotherProxy(t *testing.T) {
 	}
 }
 
-func TestAShortPasswordIsLookedForInItsHeader(t *testing.T) {
+func TestHidesShortPasswordOnlyInHeader(t *testing.T) {
 	t.Parallel()
 	to := telltale(t, nil, func(text string) string { return text + " YTpi a:b " })
 	b := newBench(t, nil, by(t, strings.Replace(to, "://", "://a:b@", 1), nil))
@@ -378,7 +378,7 @@ func TestAShortPasswordIsLookedForInItsHeader(t *testing.T) {
 }
 
 // What can't be searched is not given on, and nobody is asked for it.
-func TestAnotherProxyEncodes(t *testing.T) {
+func TestRefusesEncodedUpstreamAnswers(t *testing.T) {
 	t.Parallel()
 	to := telltale(t, http.Header{"Content-Type": {"text/html"}, "Content-Encoding": {"gzip"}}, func(text string) string {
 		if !strings.Contains(text, "Accept-Encoding: identity") {
@@ -392,7 +392,7 @@ func TestAnotherProxyEncodes(t *testing.T) {
 	}
 }
 
-func TestAnotherProxyIsNotTraced(t *testing.T) {
+func TestRefusesTraceByUpstreamProxy(t *testing.T) {
 	t.Parallel()
 	relay := newRelay(t, echo(t).Listener.Addr(), "", false)
 	for _, method := range []string{"TRACE", "trace"} {

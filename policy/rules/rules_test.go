@@ -181,7 +181,7 @@ func TestReportsMistakesOfAllFiles(t *testing.T) {
 	}
 }
 
-func TestLoopsAndNames(t *testing.T) {
+func TestUnderstandsLoopsAndNames(t *testing.T) {
 	set := load(t, `FLAGS = ["--force", "-f"]
 for sub in ["push", "fetch"]:
     prefix_rule(pattern = ["git", sub, FLAGS], decision = "forbidden")

@@ -363,7 +363,7 @@ func hasAllRights() bool {
 }
 
 // Without a sandbox the attempts succeed: they try what they say.
-func TestAttemptsSucceedWithoutASandbox(t *testing.T) {
+func TestAttemptsSucceedWithoutSandbox(t *testing.T) {
 	if os.Getuid() != 0 || !hasAllRights() {
 		t.Skip("needs user 0 with all of its rights")
 	}

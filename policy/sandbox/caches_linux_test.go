@@ -30,7 +30,7 @@ func cached(cache, home string) func(*Options) {
 	}
 }
 
-func TestCachesAreWrittenToInVain(t *testing.T) {
+func TestCacheChangesStayInSandbox(t *testing.T) {
 	for _, tier := range []string{"full", "namespaces"} {
 		for _, where := range []string{"elsewhere", "in /tmp"} {
 			t.Run(tier+"/"+where, func(t *testing.T) {
@@ -51,7 +51,7 @@ func TestCachesAreWrittenToInVain(t *testing.T) {
 }
 
 // The changes of an earlier sandbox may lie in the folder that they are changes of.
-func TestALaterSandboxSeesWhatAnEarlierChangedOfACache(t *testing.T) {
+func TestLaterSandboxSeesCacheChanges(t *testing.T) {
 	for _, kept := range []string{"elsewhere", "in the cache"} {
 		t.Run(kept, func(t *testing.T) {
 			cache, home := newCache(t, "elsewhere"), t.TempDir()
@@ -77,7 +77,7 @@ func TestALaterSandboxSeesWhatAnEarlierChangedOfACache(t *testing.T) {
 	}
 }
 
-func TestCachesAreReadUnderLandlock(t *testing.T) {
+func TestLandlockMakesCachesReadOnly(t *testing.T) {
 	for _, where := range []string{"elsewhere", "in /tmp"} {
 		t.Run(where, func(t *testing.T) {
 			cache := newCache(t, where)
@@ -95,7 +95,7 @@ func TestCachesAreReadUnderLandlock(t *testing.T) {
 
 // Without overlays of the caches a later sandbox begins with a copy of what an earlier one cached.
 // What it does to that, neither a third one nor the earlier one's folder has.
-func TestALaterSandboxBeginsWithCopiesOfCaches(t *testing.T) {
+func TestLaterSandboxCopiesCaches(t *testing.T) {
 	for tier, caches := range map[string]string{"landlock": "$GOCACHE", "namespaces": "/tmp/.cache"} {
 		t.Run(tier, func(t *testing.T) {
 			scratch, outside := t.TempDir(), t.TempDir()
@@ -134,7 +134,7 @@ func TestALaterSandboxBeginsWithCopiesOfCaches(t *testing.T) {
 
 // Where the kernel gives no overlay, the folder is there to be read, and a cache that
 // can be done without begins anew.
-func TestACacheThatCanNotBeInAnOverlay(t *testing.T) {
+func TestCacheWithoutOverlayIsReadOnly(t *testing.T) {
 	inTiers(t, namespacedTiers, func(t *testing.T, tier string) {
 		cache, home, scratch := newCache(t, "in /tmp"), t.TempDir(), t.TempDir()
 		change := func(o *Options) {

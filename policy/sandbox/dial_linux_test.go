@@ -6,7 +6,7 @@ import (
 )
 
 // Where nobody listens, a socket can be connected to itself.
-func TestAConnectionToItselfIsNone(t *testing.T) {
+func TestDetectsSelfConnection(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

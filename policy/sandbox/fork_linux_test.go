@@ -45,7 +45,7 @@ func forkOf(t *testing.T, parent *Sandbox, o Options) (*Sandbox, Options) {
 	})
 }
 
-func TestAForkHasTheSameTreeAndChangesOfItsOwn(t *testing.T) {
+func TestForkCopiesTreeAndIsolatesChanges(t *testing.T) {
 	sandboxtest.AsNobody(t)
 	box, o := confined(t, "full", func(o *Options) {
 		overlaid(t)(o)
@@ -77,7 +77,7 @@ func TestAForkHasTheSameTreeAndChangesOfItsOwn(t *testing.T) {
 }
 
 // A fork of what a command is writing has the beginning of it.
-func TestAForkWhileACommandWrites(t *testing.T) {
+func TestForkSnapshotsOneMoment(t *testing.T) {
 	box, o := confined(t, "full", overlaid(t))
 	begin(t, box, o, `mkdir ticks; i=0; while :; do i=$((i+1)); echo $i >>ticks/one; echo $i >>ticks/two; [ $i != 100 ] || echo ready; done`)
 	for range 3 {
@@ -89,7 +89,7 @@ func TestAForkWhileACommandWrites(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBeForked(t *testing.T) {
+func TestForkRefusesUncopyableChanges(t *testing.T) {
 	for name, c := range map[string]struct {
 		make func(upper string) error
 		want string // empty where it can
@@ -128,7 +128,7 @@ func allocate(path string, size int64) error {
 	return errors.Join(unix.Fallocate(int(f.Fd()), 0, 0, size), f.Close())
 }
 
-func TestACopyEndsWithItsContext(t *testing.T) {
+func TestCopyEndsWithContext(t *testing.T) {
 	from := tempDir(t)
 	put(t, filepath.Join(grants.Upper(from), "file"), "", 0o644)
 	ctx, cancel := context.WithCancel(t.Context())

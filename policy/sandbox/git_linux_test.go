@@ -41,7 +41,7 @@ func TestGitReadsItsRepository(t *testing.T) {
 	})
 }
 
-func TestTheUsersGitSettingsLoseTheirCredentials(t *testing.T) {
+func TestUserGitSettingsLoseCredentials(t *testing.T) {
 	home := t.TempDir()
 	put(t, filepath.Join(home, "store"), secret, 0o644)
 	put(t, filepath.Join(home, ".gitconfig"), "[user]\n\tname = A\n[credential]\n\thelper = store --file "+filepath.Join(home, "store")+
@@ -58,7 +58,7 @@ func TestTheUsersGitSettingsLoseTheirCredentials(t *testing.T) {
 	}
 }
 
-func TestWithoutNamespacesCredentialsInGitAreRefused(t *testing.T) {
+func TestLandlockRefusesGitCredentials(t *testing.T) {
 	requireTier(t, "landlock")
 	o := newOptions(t)
 	put(t, filepath.Join(o.Workspace, ".git/config"), "[http]\n\textraheader = x\n", 0o644)
@@ -70,7 +70,7 @@ func TestWithoutNamespacesCredentialsInGitAreRefused(t *testing.T) {
 	}
 }
 
-func TestAWorktreesGitFolderIsReadOnly(t *testing.T) {
+func TestWorktreeGitFolderIsReadOnly(t *testing.T) {
 	repository := t.TempDir()
 	put(t, filepath.Join(repository, "config"), "[core]\n", 0o644)
 	put(t, filepath.Join(repository, "worktrees/w/commondir"), "../..\n", 0o644)

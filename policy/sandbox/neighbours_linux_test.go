@@ -41,7 +41,7 @@ func answering(t *testing.T, box *Sandbox, text string) {
 func atPort(port int) func(*Options) { return func(o *Options) { o.Ports = []int{port} } }
 
 // Who opened a sandbox answers its commands at a port, and reaches that from outside.
-func TestCommandsReachWhatIsAnsweredAtAPort(t *testing.T) {
+func TestCommandsReachListenerAtPort(t *testing.T) {
 	box, o := confined(t, "full", atPort(543))
 	answering(t, box, "hello\n")
 	if got := run(t, box, o, "bash -c 'cat </dev/tcp/127.0.0.1/543'"); got != "hello\n" {
@@ -61,7 +61,7 @@ func TestCommandsReachWhatIsAnsweredAtAPort(t *testing.T) {
 }
 
 // Neither sandbox reaches what answers in the other, nor what answers on the machine.
-func TestWhatIsAnsweredInASandboxIsItsOwn(t *testing.T) {
+func TestSandboxesShareNoListeners(t *testing.T) {
 	machine, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -85,7 +85,7 @@ func TestWhatIsAnsweredInASandboxIsItsOwn(t *testing.T) {
 }
 
 // A sandbox that is closed leaves nobody waiting.
-func TestNobodyDialsIntoAClosedSandbox(t *testing.T) {
+func TestDialFailsAfterClose(t *testing.T) {
 	box, _ := confined(t, "full", nil)
 	if err := box.Close(); err != nil {
 		t.Fatal(err)
@@ -121,7 +121,7 @@ func borrowing(t *testing.T, box *Sandbox, o Options, toWrite bool, name string)
 }
 
 // What one sandbox lends another sees as it is then and later, and can't change.
-func TestAWorkspaceIsLentToAnotherSandbox(t *testing.T) {
+func TestLendsWorkspaceReadOnly(t *testing.T) {
 	inTiers(t, namespacedTiers, func(t *testing.T, tier string) {
 		box, o := confined(t, tier, func(o *Options) { overlaid(t)(o); o.Lend = 2 })
 		run(t, box, o, "echo changed >file")
@@ -140,7 +140,7 @@ func TestAWorkspaceIsLentToAnotherSandbox(t *testing.T) {
 }
 
 // Commands that take themselves for somebody else are who they are on the machine.
-func TestCommandsTakeThemselvesForAnotherUser(t *testing.T) {
+func TestCommandsRunAsMappedUser(t *testing.T) {
 	box, o := confined(t, "full", func(o *Options) { o.User = &User{UID: 4321, GID: 5678} })
 	if got := run(t, box, o, "id -u; id -g; touch made; stat -c %u made; grep -c CapEff.*[1-9a-f] /proc/self/status || true"); got != "4321\n5678\n4321\n0\n" {
 		t.Errorf("they are %q", got)
@@ -156,7 +156,7 @@ func TestCommandsTakeThemselvesForAnotherUser(t *testing.T) {
 }
 
 // Without namespaces there is nothing to be a neighbour by.
-func TestNeighboursTakeNamespaces(t *testing.T) {
+func TestPortsRequireNetworkNamespace(t *testing.T) {
 	base := tempDir(t)
 	for name, o := range map[string]Options{
 		"landlock": {Network: NetworkLoopback, At: LevelLandlock},
@@ -178,7 +178,7 @@ func TestNeighboursTakeNamespaces(t *testing.T) {
 
 // What one sandbox lends to be changed another changes for both, and nothing of what is kept
 // from commands in the first.
-func TestAWorkspaceIsLentToBeChanged(t *testing.T) {
+func TestLendsWorkspaceForWriting(t *testing.T) {
 	inTiers(t, namespacedTiers, func(t *testing.T, tier string) {
 		box, o := confined(t, tier, func(o *Options) { overlaid(t)(o); o.Lend, o.LendToWrite = 1, 1 })
 		other, guest := borrowing(t, box, o, true, "guest")
@@ -215,7 +215,7 @@ func (o outer) serving() Options {
 	return service
 }
 
-func TestNothingGetsOutOfAService(t *testing.T) {
+func TestNothingGetsOutOfService(t *testing.T) {
 	for _, tier := range []string{"full", "namespaces"} {
 		for name, user := range sandboxtest.Users(t) {
 			t.Run(tier+"/"+name, func(t *testing.T) {

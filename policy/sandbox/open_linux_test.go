@@ -75,7 +75,7 @@ func run(t testing.TB, box *Sandbox, o Options, text string) string {
 	return output.String()
 }
 
-func TestOrdinaryWork(t *testing.T) {
+func TestRunsOrdinaryTools(t *testing.T) {
 	for _, work := range []struct {
 		name   string
 		needs  string
@@ -119,7 +119,7 @@ s = socket.create_server(("127.0.0.1", 0)); c = socket.create_connection(s.getso
 }
 
 // What confinement needs is not the operator's to set, where caches lie is.
-func TestSetCachesStay(t *testing.T) {
+func TestKeepsOperatorCaches(t *testing.T) {
 	box, o := confined(t, "landlock", func(o *Options) { o.OperatorVariables = []string{"GOCACHE", "TMPDIR"} })
 	var output bytes.Buffer
 	command := bash(o, `echo "$GOCACHE $XDG_CACHE_HOME $TMPDIR"`, &output)
@@ -133,7 +133,7 @@ func TestSetCachesStay(t *testing.T) {
 	}
 }
 
-func TestCallsShareWhatIsTheRuns(t *testing.T) {
+func TestCommandsShareNetworkAndFiles(t *testing.T) {
 	if _, err := exec.LookPath("python3"); err != nil {
 		t.Skip("needs python3")
 	}
@@ -162,7 +162,7 @@ print(socket.create_connection(("127.0.0.1", 8080)).recv(6))'; echo left >/tmp/l
 	}
 }
 
-func TestHomeIsWrittenToInVain(t *testing.T) {
+func TestHomeChangesStayInSandbox(t *testing.T) {
 	home := t.TempDir()
 	put(t, filepath.Join(home, ".cache/tool/entry"), "outside", 0o644)
 	box, o := confined(t, "namespaces", func(o *Options) { o.Home = home })
@@ -183,7 +183,7 @@ func TestHomeIsWrittenToInVain(t *testing.T) {
 
 // What lies over a file of credentials takes no writing, and nothing of it is the
 // machine's.
-func TestAFileOfCredentialsTakesNothing(t *testing.T) {
+func TestCredentialFilesRefuseWriting(t *testing.T) {
 	for _, write := range []struct{ needs, script string }{
 		{"sh", "echo x >>~/.npmrc"}, {"chmod", "chmod 600 ~/.npmrc"}, {"touch", "touch ~/.npmrc"}, {"npm", "npm config set fund false"},
 	} {
@@ -225,7 +225,7 @@ func attributes(t *testing.T, paths []string) (all []unix.Timespec) {
 	return all
 }
 
-func TestConfinedCommandsEndLikeOthers(t *testing.T) {
+func TestReportsStatusOfConfinedCommands(t *testing.T) {
 	for _, test := range []struct {
 		script string
 		want   Status
@@ -248,7 +248,7 @@ func TestConfinedCommandsEndLikeOthers(t *testing.T) {
 	}
 }
 
-func TestCloseEndsAllInside(t *testing.T) {
+func TestCloseEndsAllProcesses(t *testing.T) {
 	inTiers(t, allTiers, func(t *testing.T, tier string) {
 		box, o := confined(t, tier, nil)
 		up := make(chan struct{})
@@ -271,7 +271,7 @@ func TestCloseEndsAllInside(t *testing.T) {
 	})
 }
 
-func TestProcessesAreLimited(t *testing.T) {
+func TestLimitsProcesses(t *testing.T) {
 	box, o := confined(t, "namespaces", func(o *Options) { o.maxProcesses = 400 }) // the kernel takes no fewer than 301
 	got := run(t, box, o, `i=0; while test $i -lt 500; do (sleep 3600 & ) 2>/dev/null || { echo refused; break; }; i=$((i+1)); done; true`)
 	if !strings.Contains(got, "refused") && !strings.Contains(got, "fork") && !strings.Contains(got, "Resource") {
@@ -279,7 +279,7 @@ func TestProcessesAreLimited(t *testing.T) {
 	}
 }
 
-func TestWhatIsRequiredMustBeThere(t *testing.T) {
+func TestOpenRefusesUnmetRequirements(t *testing.T) {
 	o := newOptions(t)
 	for _, test := range []struct {
 		name    string
@@ -322,7 +322,7 @@ func TestReadOnlyModeWritesNothing(t *testing.T) {
 	})
 }
 
-func TestALaterSandboxSeesWhatAnEarlierChanged(t *testing.T) {
+func TestLaterSandboxSeesHomeChanges(t *testing.T) {
 	home := t.TempDir()
 	put(t, filepath.Join(home, "before"), "before\n", 0o644)
 	scratch := filepath.Join(home, ".local/state:1/first") // the run directory may lie in the user's folder
@@ -339,7 +339,7 @@ func TestALaterSandboxSeesWhatAnEarlierChanged(t *testing.T) {
 	}
 }
 
-func TestCredentialsThatVariablesMoveAreAbsent(t *testing.T) {
+func TestHidesCredentialsMovedByVariables(t *testing.T) {
 	inTiers(t, allTiers, func(t *testing.T, tier string) {
 		dir := place(t)
 		var files []string
@@ -370,7 +370,7 @@ func TestCredentialsThatVariablesMoveAreAbsent(t *testing.T) {
 	})
 }
 
-func TestWhatIsGoneBeforeItIsHiddenIsPassedOver(t *testing.T) {
+func TestSkipsVanishedHiddenPaths(t *testing.T) {
 	confined(t, "namespaces", nil) // or skip
 	for _, file := range []bool{true, false} {
 		gone := stage.Mount{Kind: stage.Hidden, Path: "/usr/a socket that was closed meanwhile", File: file}
@@ -391,7 +391,7 @@ func TestWhatIsGoneBeforeItIsHiddenIsPassedOver(t *testing.T) {
 	}
 }
 
-func TestALaterSandboxHasTheLevelThatWasFound(t *testing.T) {
+func TestOpensAtGivenLevel(t *testing.T) {
 	for _, level := range []Level{LevelFull, LevelNamespaces, LevelLandlock} {
 		t.Run(string(level), func(t *testing.T) {
 			box, _ := confined(t, string(level), func(o *Options) { o.At, o.Require, o.disabledLayers = level, "", nil })
@@ -402,7 +402,7 @@ func TestALaterSandboxHasTheLevelThatWasFound(t *testing.T) {
 	}
 }
 
-func TestALaterSandboxIsNeverLessThanWhatWasFound(t *testing.T) {
+func TestRefusesLessThanGivenLevel(t *testing.T) {
 	o := newOptions(t)
 	o.At, o.disabledLayers = LevelFull, []string{layerNamespaces} // as if the kernel refused them this time
 	box, err := Open(t.Context(), o)
@@ -414,7 +414,7 @@ func TestALaterSandboxIsNeverLessThanWhatWasFound(t *testing.T) {
 	}
 }
 
-func TestLaterTriesAgainAtTheNextCommand(t *testing.T) {
+func TestOpenOnFirstUseRetries(t *testing.T) {
 	o := newOptions(t)
 	o.Workspace = filepath.Join(o.Workspace, "not there yet")
 	s := OpenOnFirstUse(t.Context(), o)
@@ -435,7 +435,7 @@ func TestLaterTriesAgainAtTheNextCommand(t *testing.T) {
 	}
 }
 
-func TestLaterLeavesNothingRunning(t *testing.T) {
+func TestOpenOnFirstUseLeaksNothing(t *testing.T) {
 	before := goleak.IgnoreCurrent()
 	s := OpenOnFirstUse(t.Context(), newOptions(t))
 	if _, err := s.Run(t.Context(), Command{Argv: []string{"/bin/true"}, Dir: "/"}); err != nil {
@@ -447,7 +447,7 @@ func TestLaterLeavesNothingRunning(t *testing.T) {
 	goleak.VerifyNone(t, before) // it waits for those that are about to end
 }
 
-func TestLaterOpensAtTheFirstCommand(t *testing.T) {
+func TestOpenOnFirstUseDefersErrors(t *testing.T) {
 	unavailable := newOptions(t)
 	unavailable.Scratch = filepath.Join(unavailable.Scratch, "missing", "\x00")
 	s := OpenOnFirstUse(t.Context(), unavailable)
@@ -464,7 +464,7 @@ func TestLaterOpensAtTheFirstCommand(t *testing.T) {
 }
 
 // Set-group-ID on folders is git's way to share a repository.
-func TestFoldersTakeTheBitsThatFilesDoNot(t *testing.T) {
+func TestOnlyFoldersTakeSetidBits(t *testing.T) {
 	inTiers(t, allTiers, func(t *testing.T, tier string) {
 		box, o := confined(t, tier, nil)
 		run(t, box, o, `
@@ -486,7 +486,7 @@ touch file && chmod 1755 file
 }
 
 // Whoever uses up all processes does not end by it the process that is asked.
-func TestFoldersTakeSetgidWhereNoProcessIsLeft(t *testing.T) {
+func TestSetgidNeedsNoFreeProcess(t *testing.T) {
 	if _, err := exec.LookPath("python3"); err != nil {
 		t.Skip("needs python3")
 	}

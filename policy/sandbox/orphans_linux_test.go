@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-func TestCloseEndsWhatLeftItsGroup(t *testing.T) {
+func TestCloseEndsDetachedProcesses(t *testing.T) {
 	if _, err := exec.LookPath("setsid"); err != nil {
 		t.Skip("needs setsid(1)")
 	}

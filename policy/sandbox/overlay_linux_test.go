@@ -55,7 +55,7 @@ func namesIn(t *testing.T, dir string) (names []string) {
 }
 
 // Commands and this process see one tree, and the workspace is as it was.
-func TestAWorkspaceInAnOverlayStaysAsItIs(t *testing.T) {
+func TestOverlayKeepsWorkspaceUnchanged(t *testing.T) {
 	inTiers(t, namespacedTiers, func(t *testing.T, tier string) {
 		box, o := confined(t, tier, overlaid(t))
 		run(t, box, o, `echo new >new; echo more >>file; rm -r dir; mkdir dir; echo three >dir/three; touch -c deep/in/hidden || true; ! mv deep moved; ! echo x >.git/HEAD`)
@@ -93,7 +93,7 @@ func TestAWorkspaceInAnOverlayStaysAsItIs(t *testing.T) {
 }
 
 // What the kernel refuses in an overlay alone is told as that.
-func TestExplainInAnOverlay(t *testing.T) {
+func TestExplainsOverlayRefusals(t *testing.T) {
 	box, o := confined(t, "full", overlaid(t))
 	bare, of := confined(t, "full", nil)
 	for words, want := range map[string]string{
@@ -115,7 +115,7 @@ func TestExplainInAnOverlay(t *testing.T) {
 }
 
 // Changes that nobody adds to are seen by later sandboxes, each with changes of its own.
-func TestOverlaysAboveFrozenChanges(t *testing.T) {
+func TestOverlaysStackOnFrozenChanges(t *testing.T) {
 	first, o := confined(t, "full", overlaid(t))
 	run(t, first, o, `echo setup >made; rm file`)
 	if err := first.Close(); err != nil {
@@ -149,7 +149,7 @@ func TestOverlaysAboveFrozenChanges(t *testing.T) {
 
 // What can't be in an overlay is found by trying, and no other way to confine is taken
 // instead.
-func TestAWorkspaceThatCannotBeInAnOverlay(t *testing.T) {
+func TestProbeFindsUnsuitableOverlay(t *testing.T) {
 	_, o := confined(t, "full", overlaid(t))
 	o.Scratch, o.Overlay = tempDir(t), tempDir(t)
 	if _, err := Probe(t.Context(), o); err != nil {
@@ -175,7 +175,7 @@ func TestAWorkspaceThatCannotBeInAnOverlay(t *testing.T) {
 
 // The layer of an overlay is mounted once: who comes later waits for all that a sandbox
 // which was left has running.
-func TestAnOverlayIsMountedOnce(t *testing.T) {
+func TestOverlayMountsOnce(t *testing.T) {
 	box, o := confined(t, "full", overlaid(t))
 	run(t, box, o, "echo 1 >new")
 	next := o

@@ -11,7 +11,7 @@ import (
 
 // git in an overlay finds the stat data that its index has, wherever the changes lie:
 // diff-files, which reads no file, tells of those that others are found for.
-func TestGitReadsNoFileOfAnOverlayAgain(t *testing.T) {
+func TestOverlayKeepsGitStatData(t *testing.T) {
 	gittest.Program(t) // or skip
 	for name, where := range map[string]string{"changes beside it": "", "changes in memory": "/dev/shm"} {
 		t.Run(name, func(t *testing.T) {

@@ -71,7 +71,7 @@ func inGroup(t *testing.T) func(*Options) {
 	}
 }
 
-func TestPausedCommandsStandStill(t *testing.T) {
+func TestPauseStopsCommands(t *testing.T) {
 	for name, how := range map[string]func(*testing.T) func(*Options){
 		"signals":  func(*testing.T) func(*Options) { return nil },
 		"a cgroup": inGroup,
@@ -122,7 +122,7 @@ func pauseOnce(t *testing.T, box *Sandbox, o Options) {
 }
 
 // A call of the kernel that writes much goes on when its process is told to stop.
-func TestPausedCommandsHaveLeftTheKernel(t *testing.T) {
+func TestPauseWaitsForSystemCalls(t *testing.T) {
 	box, o := confined(t, "full", nil)
 	begin(t, box, o, `mkdir ticks; echo ready; while :; do dd if=/dev/zero of=ticks/large bs=32M count=1 2>/dev/null; done`)
 	for range 10 {
@@ -141,7 +141,7 @@ func TestPausedCommandsHaveLeftTheKernel(t *testing.T) {
 	}
 }
 
-func TestPausedWithoutCommandsAndOutsideOfNamespaces(t *testing.T) {
+func TestPausedRequiresNamespaces(t *testing.T) {
 	done := errors.New("done")
 	do := func() error { return done }
 	opened := func() error { return errors.New("it was opened") }

@@ -204,7 +204,7 @@ func findListener(attempts.World) error {
 }
 
 // TestNothingGetsOut makes the attempts that do not depend on a proxy.
-func TestNothingGetsOutByTheProxy(t *testing.T) {
+func TestNothingGetsOutByProxy(t *testing.T) {
 	for _, tier := range []string{"full", "namespaces"} {
 		for name, user := range sandboxtest.Users(t) {
 			t.Run(tier+"/"+name, func(t *testing.T) {
@@ -251,7 +251,7 @@ func proxied(t *testing.T, tier string) (*Sandbox, Options) {
 	})
 }
 
-func TestCommandsReachWhatTheListOpens(t *testing.T) {
+func TestCommandsReachListedHosts(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -280,7 +280,7 @@ func TestCommandsReachWhatTheListOpens(t *testing.T) {
 	})
 }
 
-func TestCommandsFindTheProxy(t *testing.T) {
+func TestCommandsFindProxy(t *testing.T) {
 	box, o := proxied(t, "namespaces")
 	got := run(t, box, o, `env | grep -i _proxy | sort`)
 	const address = "http://127.0.0.1:3128"
@@ -294,7 +294,7 @@ func TestCommandsFindTheProxy(t *testing.T) {
 	}
 }
 
-func TestAListNeedsANetworkNamespace(t *testing.T) {
+func TestHostListRequiresNetworkNamespace(t *testing.T) {
 	for name, change := range map[string]func(*Options){
 		"landlock alone": func(o *Options) { o.disabledLayers = []string{layerNamespaces} },
 		"no confinement": func(o *Options) { o.Mode = grants.DangerFullAccess },

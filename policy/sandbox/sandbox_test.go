@@ -141,7 +141,7 @@ func TestRun(t *testing.T) {
 	})
 }
 
-func TestTheEnvironmentIsOnlyWhatIsGiven(t *testing.T) {
+func TestCommandsGetOnlyGivenEnvironment(t *testing.T) {
 	t.Setenv("SECRET_OF_THE_PARENT", "x")
 	env, err := exec.LookPath("env")
 	if err != nil {
@@ -162,7 +162,7 @@ func TestTheEnvironmentIsOnlyWhatIsGiven(t *testing.T) {
 	}
 }
 
-func TestWhatDoesNotStart(t *testing.T) {
+func TestReportsUnstartedCommands(t *testing.T) {
 	missing := []string{"no such program", "no such file", "no directory"}
 	eachWay(t, func(t *testing.T, box *Sandbox, o Options) {
 		for name, c := range map[string]Command{
@@ -186,7 +186,7 @@ func TestWhatDoesNotStart(t *testing.T) {
 	})
 }
 
-func TestACommandHasNoTerminalAndItsOwnSession(t *testing.T) {
+func TestCommandHasOwnSession(t *testing.T) {
 	box := open(t, new(Sandbox))
 	p, err := box.Start(script(t, "exec sleep 3600", nil))
 	if err != nil {
@@ -198,7 +198,7 @@ func TestACommandHasNoTerminalAndItsOwnSession(t *testing.T) {
 	}
 }
 
-func TestACommandsLeftoversDieWithIt(t *testing.T) {
+func TestLeftoversDieWithCommand(t *testing.T) {
 	h := watch(t)
 	var output bytes.Buffer
 	box := open(t, new(Sandbox))
@@ -210,7 +210,7 @@ func TestACommandsLeftoversDieWithIt(t *testing.T) {
 	h.mustGo(t)
 }
 
-func TestCancelEndsTheWholeGroup(t *testing.T) {
+func TestCancelEndsWholeGroup(t *testing.T) {
 	h := watch(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -230,7 +230,7 @@ func (c cancelling) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-func TestCommandsAreKilledAndInterrupted(t *testing.T) {
+func TestSignalsEndCommands(t *testing.T) {
 	eachWay(t, func(t *testing.T, box *Sandbox, o Options) {
 		for _, end := range []struct {
 			by   syscall.Signal
@@ -252,7 +252,7 @@ func TestCommandsAreKilledAndInterrupted(t *testing.T) {
 	})
 }
 
-func TestCloseEndsWhatRuns(t *testing.T) {
+func TestCloseEndsRunningCommands(t *testing.T) {
 	h := watch(t)
 	box := new(Sandbox)
 	up := make(chan struct{})
@@ -279,7 +279,7 @@ type failing struct{}
 
 func (failing) Write([]byte) (int, error) { return 0, io.ErrShortWrite }
 
-func TestAFailingWriterDoesNotStopTheCommand(t *testing.T) {
+func TestFailingWriterKeepsCommandRunning(t *testing.T) {
 	box := open(t, new(Sandbox))
 	c := script(t, "yes | head -c 1000000; touch done", failing{})
 	status, err := box.Run(t.Context(), c)
@@ -291,7 +291,7 @@ func TestAFailingWriterDoesNotStopTheCommand(t *testing.T) {
 	}
 }
 
-func TestInheritedDescriptorsAreHidden(t *testing.T) {
+func TestHidesInheritedDescriptors(t *testing.T) {
 	fd, err := syscall.Dup(0) // without close-on-exec
 	if err != nil {
 		t.Fatal(err)
@@ -304,7 +304,7 @@ func TestInheritedDescriptorsAreHidden(t *testing.T) {
 	}
 }
 
-func TestRemoveScratchTakesWhatMayNotBeChanged(t *testing.T) {
+func TestRemoveScratchRemovesUnwritableFolders(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "scratch")
 	if err := os.MkdirAll(filepath.Join(dir, "closed", "below"), 0o700); err != nil {
 		t.Fatal(err)

@@ -11,7 +11,7 @@ import (
 
 // What was hidden before the first command is so in each later sandbox, whatever
 // commands make of the links and folders that led to it.
-func TestWhatIsHiddenStaysHidden(t *testing.T) {
+func TestHiddenPathsStayHidden(t *testing.T) {
 	inTiers(t, namespacedTiers, func(t *testing.T, tier string) {
 		requireTier(t, tier)
 		o := withHidden(t, tier)
@@ -95,7 +95,7 @@ func openOne(t *testing.T, o Options) *Sandbox {
 }
 
 // A folder above the workspace that commands may write to does not take it away.
-func TestTheWorkspaceStaysWhereItIs(t *testing.T) {
+func TestWorkspaceStaysInPlace(t *testing.T) {
 	inTiers(t, namespacedTiers, func(t *testing.T, tier string) {
 		requireTier(t, tier)
 		base := place(t)
@@ -107,7 +107,7 @@ func TestTheWorkspaceStaysWhereItIs(t *testing.T) {
 }
 
 // Without namespaces nothing starts once setup has made what is to be hidden.
-func TestLandlockRefusesWhatComesToBeHidden(t *testing.T) {
+func TestLandlockRefusesLaterSecrets(t *testing.T) {
 	box, o := confined(t, "landlock", nil)
 	o.DenyRead = []string{filepath.Join(o.Workspace, "made")}
 	run(t, box, o, "echo secret >made")

@@ -12,7 +12,7 @@ import (
 
 // Commands read what is shown, where there was nothing, something, or what is hidden, and
 // change none of it.
-func TestFilesAreShownInPlaceOfWhatIsThere(t *testing.T) {
+func TestReplacementsCoverFiles(t *testing.T) {
 	inTiers(t, namespacedTiers, func(t *testing.T, tier string) {
 		base := place(t)
 		home := filepath.Join(base, "home")
@@ -59,7 +59,7 @@ func TestFilesAreShownInPlaceOfWhatIsThere(t *testing.T) {
 }
 
 // What earlier commands made of the folder leads nothing astray.
-func TestWhatIsShownStandsInALaterSandbox(t *testing.T) {
+func TestReplacementsCoverEarlierChanges(t *testing.T) {
 	requireTier(t, "namespaces")
 	base := place(t)
 	home := filepath.Join(base, "home")
@@ -83,7 +83,7 @@ func TestWhatIsShownStandsInALaterSandbox(t *testing.T) {
 }
 
 // Nothing is made in a folder that is not commands' own.
-func TestNothingIsMadeInFoldersOfOthers(t *testing.T) {
+func TestReplacementsRequireOwnFolder(t *testing.T) {
 	base := place(t)
 	home := filepath.Join(base, "home")
 	put(t, filepath.Join(home, ".m2/other"), "", 0o644)

@@ -19,7 +19,7 @@ import (
 )
 
 // What a thread has is a thread's, and Go's runtime has several.
-func TestTheSupervisorIsConfinedOnEveryThread(t *testing.T) {
+func TestConfinesEverySupervisorThread(t *testing.T) {
 	inTiers(t, allTiers, func(t *testing.T, tier string) {
 		box, o := confined(t, tier, nil)
 		run(t, box, o, "true") // it has done its work once, with all threads that this needs
@@ -59,7 +59,7 @@ func ownFilters(t *testing.T) (n int) {
 }
 
 // What it built with leads to the file system as it is outside.
-func TestTheSupervisorKeepsNothingOpenOfTheOutside(t *testing.T) {
+func TestSupervisorKeepsNoOutsideDescriptors(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only user 0 may list the descriptors of a process that shows nothing")
 	}
@@ -88,7 +88,7 @@ func TestTheSupervisorKeepsNothingOpenOfTheOutside(t *testing.T) {
 	})
 }
 
-func TestSignalsDoNotEndTheSupervisor(t *testing.T) {
+func TestSupervisorSurvivesSignals(t *testing.T) {
 	inTiers(t, allTiers, func(t *testing.T, tier string) {
 		box, o := confined(t, tier, nil)
 		cannotBeTaken := []unix.Signal{unix.SIGKILL, unix.SIGSTOP, 32, 33, 34} // the last three are threads' own, to Go as to C libraries
@@ -104,7 +104,7 @@ func TestSignalsDoNotEndTheSupervisor(t *testing.T) {
 }
 
 // What the supervisor does to outlive signals, commands don't inherit.
-func TestCommandsTakeSignalsAsEver(t *testing.T) {
+func TestCommandsInheritNoIgnoredSignals(t *testing.T) {
 	own, err := os.ReadFile("/proc/self/status")
 	if err != nil {
 		t.Fatal(err)
@@ -138,7 +138,7 @@ func makeUpFaults() {
 
 // To Go's runtime they are faults of its own. Where the supervisor is not the
 // first of a pid namespace they end it (docs/security.md).
-func TestFaultsThatAreMadeUpDoNotEndTheSupervisor(t *testing.T) {
+func TestSupervisorSurvivesForgedFaults(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -156,7 +156,7 @@ func TestFaultsThatAreMadeUpDoNotEndTheSupervisor(t *testing.T) {
 }
 
 // Where it is not the first of a pid namespace, commands can stop it.
-func TestACommandThatStopsTheSupervisorEndsIt(t *testing.T) {
+func TestStoppingSupervisorEndsCommand(t *testing.T) {
 	box, o := confined(t, "landlock", nil)
 	if _, err := box.Run(t.Context(), bash(o, "kill -STOP $PPID; exec sleep 1000000", nil)); !errors.Is(err, errGone) {
 		t.Errorf("the command ends by %v", err)
@@ -165,7 +165,7 @@ func TestACommandThatStopsTheSupervisorEndsIt(t *testing.T) {
 
 // A command can stop what is being started, before it executes: then so waits
 // the supervisor, and whoever asked it.
-func TestASupervisorThatStartsNothingIsEnded(t *testing.T) {
+func TestEndsSupervisorThatStartsNothing(t *testing.T) {
 	inTiers(t, allTiers, func(t *testing.T, tier string) {
 		box, o := confined(t, tier, nil)
 		box.inside.startWait = time.Millisecond
@@ -178,7 +178,7 @@ func TestASupervisorThatStartsNothingIsEnded(t *testing.T) {
 	})
 }
 
-func TestAProcessThatDoesNotConfineItselfIsEnded(t *testing.T) {
+func TestOpenEndsUnresponsiveEarlyProcess(t *testing.T) {
 	confined(t, "full", nil) // or skip
 	begun := StartEarly(NetworkLoopback)
 	pid := begun.inside.supervisor.pid
@@ -194,7 +194,7 @@ func TestAProcessThatDoesNotConfineItselfIsEnded(t *testing.T) {
 	}
 }
 
-func TestAProcessThatWasBegunServesWhateverIsAsked(t *testing.T) {
+func TestEarlyProcessServesAnyOptions(t *testing.T) {
 	confined(t, "full", nil) // or skip
 	for name, c := range map[string]struct {
 		begun  Network
@@ -232,7 +232,7 @@ func TestAProcessThatWasBegunServesWhateverIsAsked(t *testing.T) {
 	}
 }
 
-func TestAProcessThatWasBegunEndsWithoutASandbox(t *testing.T) {
+func TestFailedOpenEndsEarlyProcess(t *testing.T) {
 	confined(t, "namespaces", nil) // or skip
 	for name, use := range map[string]func(*Options){
 		"options that are wrong": func(o *Options) { o.Mode = "loose" },
@@ -255,7 +255,7 @@ func TestAProcessThatWasBegunEndsWithoutASandbox(t *testing.T) {
 }
 
 // Empty comes before the namespaces are gone, and after all that ran in them.
-func TestEmptyMeansThatNothingLives(t *testing.T) {
+func TestKillAllLeavesNothingRunning(t *testing.T) {
 	box, o := confined(t, "namespaces", nil)
 	run(t, box, o, `for i in 1 2 3 4 5; do (trap '' HUP TERM; setsid sh -c 'while :; do echo more >>growing; done' >/dev/null 2>&1 &) ; done; while [ ! -s growing ]; do :; done`)
 	if !box.KillAll() {
@@ -274,7 +274,7 @@ func TestEmptyMeansThatNothingLives(t *testing.T) {
 }
 
 // The record says which limit holds, and the limit does hold where it says so.
-func TestTheLimitOfProcessesIsToldAsItIs(t *testing.T) {
+func TestLayersNameProcessLimit(t *testing.T) {
 	inTiers(t, allTiers, func(t *testing.T, tier string) {
 		box, _ := confined(t, tier, nil)
 		said := strings.Join(box.Layers(), "; ")

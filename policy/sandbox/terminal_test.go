@@ -63,7 +63,7 @@ func startInTerminal(t *testing.T, text string, output *screen) *Process {
 	return p
 }
 
-func TestWhatIsTypedIsRead(t *testing.T) {
+func TestCommandsReadTypedText(t *testing.T) {
 	eachWay(t, func(t *testing.T, box *Sandbox, o Options) {
 		output := newScreen("name? ")
 		// It waits to be read: when the leader of a session exits, Linux drops what
@@ -91,7 +91,7 @@ func TestWhatIsTypedIsRead(t *testing.T) {
 	})
 }
 
-func TestControlCInterruptsTheForeground(t *testing.T) {
+func TestControlCInterruptsForeground(t *testing.T) {
 	output := newScreen("up")
 	p := startInTerminal(t, "echo up; exec sleep 3600", output)
 	<-output.seen
@@ -103,7 +103,7 @@ func TestControlCInterruptsTheForeground(t *testing.T) {
 	}
 }
 
-func TestTypingEndsWithItsContext(t *testing.T) {
+func TestTypeEndsWithContext(t *testing.T) {
 	output := newScreen("up")
 	p := startInTerminal(t, "stty raw -echo; echo up; exec sleep 3600", output)
 	<-output.seen
@@ -119,7 +119,7 @@ func TestTypingEndsWithItsContext(t *testing.T) {
 	}
 }
 
-func TestNothingIsTypedWithoutATerminal(t *testing.T) {
+func TestTypeRequiresTerminal(t *testing.T) {
 	box := open(t, new(Sandbox))
 	p, err := box.Start(script(t, "true", nil))
 	if err != nil {
@@ -131,7 +131,7 @@ func TestNothingIsTypedWithoutATerminal(t *testing.T) {
 	<-p.Done()
 }
 
-func TestKillEndsAllOfATerminalsGroup(t *testing.T) {
+func TestKillEndsTerminalGroup(t *testing.T) {
 	held := watch(t)
 	output := newScreen("up")
 	p := startInTerminal(t, "trap '' HUP TERM; exec 3>"+held.path+"; sleep 3600 & echo up; wait", output)

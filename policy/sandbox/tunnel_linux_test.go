@@ -69,7 +69,7 @@ func (o *outer) serveHost() func(net.Listener) func() {
 }
 
 // The host of a secret gets what the secret is for alone.
-func TestNothingGetsToTheHostOfASecret(t *testing.T) {
+func TestNothingMisusesSecretHost(t *testing.T) {
 	user := os.Getuid()
 	inTiers(t, namespacedTiers, func(t *testing.T, tier string) {
 		requireTier(t, tier)
@@ -82,7 +82,7 @@ func TestNothingGetsToTheHostOfASecret(t *testing.T) {
 }
 
 // Where nothing holds, the host answers each of them.
-func TestTheHostOfASecretAnswersAll(t *testing.T) {
+func TestSecretHostAnswersUnguardedAttempts(t *testing.T) {
 	o := newWorld(t, "none", os.Getuid())
 	o.World.Bare, o.Served = true, true
 	o.hasHost(t)

@@ -10,7 +10,7 @@ import (
 )
 
 // What the view shows at a path, commands see there, in every tier.
-func TestTheViewIsWhatCommandsSee(t *testing.T) {
+func TestViewMatchesCommands(t *testing.T) {
 	inTiers(t, allTiers, func(t *testing.T, tier string) {
 		base := place(t)
 		home := filepath.Join(base, "home")
@@ -71,7 +71,7 @@ func viewedContent(v *grants.View, path string) string {
 }
 
 // Landlock judges where a path ends, not what it leads through.
-func TestLinksInWhatIsNotShownLeadOn(t *testing.T) {
+func TestLandlockFollowsLinksFromUnshownFolders(t *testing.T) {
 	base := t.TempDir()
 	put(t, filepath.Join(base, "extra/file"), "extra", 0o644)
 	put(t, filepath.Join(base, "denied/file"), "secret", 0o644)

@@ -152,7 +152,7 @@ func TestFragments(t *testing.T) {
 	}
 }
 
-func TestPublicPartsAreNoFragments(t *testing.T) {
+func TestRedactKeepsPublicPrefixes(t *testing.T) {
 	for name, text := range map[string]string{
 		"the prefix of a token":  "github_pat_11ABCDE",
 		"the header of a JWT":    "eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.",

@@ -9,7 +9,7 @@ import (
 	"github.com/agent-ci/agent-ci/policy/store"
 )
 
-func TestFilesAreReplacedAsAWhole(t *testing.T) {
+func TestReplaceIsAtomic(t *testing.T) {
 	t.Parallel()
 	root, err := os.OpenRoot(t.TempDir())
 	if err != nil {

@@ -199,7 +199,7 @@ func (f fixture) types(t *testing.T) []string {
 	return types
 }
 
-func TestRunTakesTurnsUntilTheModelIsDone(t *testing.T) {
+func TestRunContinuesUntilModelIsDone(t *testing.T) {
 	t.Parallel()
 	f := converse(t, `
 version: 1
@@ -280,7 +280,7 @@ func TestCommentaryDoesNotEndRun(t *testing.T) {
 	}
 }
 
-func TestDefinitions(t *testing.T) {
+func TestEncodesToolDefinitions(t *testing.T) {
 	t.Parallel()
 	definitions, err := callitem.Definitions([]tools.Spec{
 		{Name: "look", Description: "Looks.", Parameters: json.RawMessage(`{"type":"object"}`)},
@@ -308,7 +308,7 @@ func TestDefinitions(t *testing.T) {
 	}
 }
 
-func TestRunEnds(t *testing.T) {
+func TestEndsWhenModelFails(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		session string

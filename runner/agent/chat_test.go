@@ -68,7 +68,7 @@ func chatting(t *testing.T, answers ...http.HandlerFunc) (fixture, *odd) {
 	return f, server
 }
 
-func TestChatCompletions(t *testing.T) {
+func TestChatRunsWholeConversation(t *testing.T) {
 	t.Parallel()
 	whole := []http.HandlerFunc{answer(200, "", chatWholes[0]), answer(200, "", chatWholes[1]), answer(200, "", chatWholes[3])}
 	for name, answers := range map[string][]http.HandlerFunc{"streamed": streamed(), "in one piece": whole, "in the place of a stream": whole} {
@@ -265,7 +265,7 @@ func TestChatSurvivesStreamCutAtAnyChunk(t *testing.T) {
 	}
 }
 
-func TestChatShowsTheImagesOfTheTask(t *testing.T) {
+func TestChatShowsTaskImages(t *testing.T) {
 	t.Parallel()
 	f, server := chatting(t)
 	f.Add(json.RawMessage(`{"type":"message","role":"user","content":[{"type":"input_text","text":"Look."},{"type":"input_image","image_url":"data:image/png;base64,cG5n","detail":"auto"}]}`))
@@ -276,7 +276,7 @@ func TestChatShowsTheImagesOfTheTask(t *testing.T) {
 	}
 }
 
-func TestChatShowsImagesBehindTheOutputs(t *testing.T) {
+func TestChatShowsImagesAfterOutputs(t *testing.T) {
 	t.Parallel()
 	f, server := chatting(t)
 	f.box.answers["read_file"] = tools.Result{Output: "a picture", Images: []tools.Image{{MediaType: "image/png", Data: []byte("png")}}}

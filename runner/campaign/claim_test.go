@@ -8,7 +8,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
-func TestWhatARunMayUse(t *testing.T) {
+func TestClaimIncludesRequestsInFlight(t *testing.T) {
 	list := &price.List{Rates: price.Rates{Input: 1, Cached: 0.1, Output: 10}, Tiers: []price.Tier{{Above: 100_000, Rates: price.Rates{Input: 2, Output: 20}}}}
 	written := &price.List{Rates: price.Rates{Input: 1, CacheWrite: 1.25, Output: 10}}
 	limited := func(set func(*job.Job)) *job.Job {
@@ -43,7 +43,7 @@ func TestWhatARunMayUse(t *testing.T) {
 	}
 }
 
-func TestALostRequestCountsWithTheInputThatIsKnown(t *testing.T) {
+func TestChargesLostRequestForKnownInput(t *testing.T) {
 	cheap, dear := &price.List{Rates: price.Rates{Input: 1, Output: 10}}, &price.List{Rates: price.Rates{Input: 2, Output: 20}}
 	wide := Claim{1, 1_000_000}
 	models := []Model{{"a", cheap, 200_000, 10_000}, {"b", dear, 100_000, 10_000}}

@@ -58,7 +58,7 @@ func wantFields(t *testing.T, where, text string, data any) {
 	}
 }
 
-func TestEventsOfTheLedgerAreDocumented(t *testing.T) {
+func TestLedgerEventsAreDocumented(t *testing.T) {
 	data := map[transcript.Type]any{
 		TypePlanned: Planned{}, TypeApproved: Approved{}, TypeResumed: Resumed{}, TypeStopped: Stopped{}, TypeClaimed: Claimed{}, TypeSettled: Settled{}, TypePull: PullState{},
 	}
@@ -91,7 +91,7 @@ func TestStatusIsDocumented(t *testing.T) {
 }
 
 // The claim of the page's example is that of the code.
-func TestTheExampleOfAClaimIsRight(t *testing.T) {
+func TestDocumentedClaimMatchesCode(t *testing.T) {
 	j := &job.Job{Limits: job.Limits{CostUSD: 5}}
 	list := &price.List{Rates: price.Rates{Input: 2, Output: 10}}
 	claim, unpriced := ClaimOf(j, []Model{{Name: "a", Price: list, Window: 200_000, Output: 32_000}})
@@ -106,7 +106,7 @@ func TestTheExampleOfAClaimIsRight(t *testing.T) {
 }
 
 // The estimate goes by the runs so far, and a target that ran and is named no more stays in the plan.
-func TestWhatRunsLeave(t *testing.T) {
+func TestEstimatesFromRunsAndKeepsTargets(t *testing.T) {
 	b := newBook(t, 5, func(*spec.Campaign) {})
 	if s := b.Status(b.clock.at, b.campaign, b.plan); s.Estimate != nil {
 		t.Errorf("before the first run, they cost %v", *s.Estimate)

@@ -15,7 +15,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 )
 
-func TestTheStatusOfAReport(t *testing.T) {
+func TestExitCodeMatchesOutcome(t *testing.T) {
 	for o, code := range outcome.All() {
 		if got := (Report{Outcome: string(o), Reason: "x"}).ExitCode(); got != code {
 			t.Errorf("%s ends with %d, want %d", o, got, code)
@@ -28,7 +28,7 @@ func TestTheStatusOfAReport(t *testing.T) {
 	}
 }
 
-func TestAReportIsShort(t *testing.T) {
+func TestEncodeBoundsReport(t *testing.T) {
 	full := func(message string) Report {
 		usd, tokens := 1234567.123456789, int64(1)<<40
 		return Report{
@@ -62,7 +62,7 @@ func TestAReportIsShort(t *testing.T) {
 	}
 }
 
-func TestReportsThatAreNone(t *testing.T) {
+func TestRefusesInvalidReports(t *testing.T) {
 	for text, want := range map[string]string{
 		"": "unexpected end", "{": "unexpected end", "[]": "cannot unmarshal", "{}": `there is no outcome ""`, `{"outcome":"CHANGED"}`: "there is no outcome",
 		`{"outcome":"changed","cost_usd":-1}`: "below 0", `{"outcome":"changed","tokens":-1}`: "below 0", `{"outcome":"changed","pull_request":{"number":-1}}`: "below 0",
@@ -99,7 +99,7 @@ func FuzzDecodeReport(f *testing.F) {
 	})
 }
 
-func TestReportsBelowAFolder(t *testing.T) {
+func TestReadsReportsBelowFolder(t *testing.T) {
 	folder := t.TempDir()
 	write := func(name, text string) {
 		path := filepath.Join(folder, filepath.FromSlash(name))
@@ -173,7 +173,7 @@ func (b *book) back(over bool, reports ...Report) int {
 	return len(booked)
 }
 
-func TestAWaveGoesOutOnce(t *testing.T) {
+func TestHandsOutWaveOnce(t *testing.T) {
 	b := newBook(t, 6, func(*spec.Campaign) {})
 	if out := b.again(); out != nil {
 		t.Fatalf("before anything, %+v is out", out)
@@ -211,7 +211,7 @@ func TestAWaveGoesOutOnce(t *testing.T) {
 }
 
 // Whoever hands out a wave may be killed after each claim: the wave is what was claimed.
-func TestAKillWhileAWaveIsHandedOut(t *testing.T) {
+func TestKilledHandoutKeepsClaimedRuns(t *testing.T) {
 	for claimed := range 4 {
 		b := newBook(t, 3, func(*spec.Campaign) {})
 		whole := b.handOut(3)
@@ -236,7 +236,7 @@ func TestAKillWhileAWaveIsHandedOut(t *testing.T) {
 }
 
 // A report of another attempt or of another job changes nothing, and hides nothing.
-func TestReportsOfOtherRunsAreLeftAlone(t *testing.T) {
+func TestIgnoresReportsOfOtherRuns(t *testing.T) {
 	b := newBook(t, 2, func(*spec.Campaign) {})
 	mine := report(b.handOut(2)[0], "changed", "pull_request", 1)
 	earlier, other, stranger := mine, mine, mine
@@ -259,7 +259,7 @@ func TestReportsOfOtherRunsAreLeftAlone(t *testing.T) {
 
 // A run of a wave that was settled goes again on this machine: the wave keeps its places, and books that
 // run no second time.
-func TestAWaveThatIsOutKeepsItsPlaces(t *testing.T) {
+func TestResumedRunLeavesWaveUnchanged(t *testing.T) {
 	b := newBook(t, 3, func(*spec.Campaign) {})
 	whole := b.handOut(3)
 	b.back(false, report(whole[0], "verify_failed", "red", 1))
@@ -275,7 +275,7 @@ func TestAWaveThatIsOutKeepsItsPlaces(t *testing.T) {
 }
 
 // A pod may resume what an outage ended, and is paid under the same claim.
-func TestAnOutageIsBookedOnceItsRunIsOver(t *testing.T) {
+func TestBooksOutageAfterRunEnds(t *testing.T) {
 	b := newBook(t, 3, func(*spec.Campaign) {})
 	wave := b.handOut(3)
 	var reports []Report
@@ -290,7 +290,7 @@ func TestAnOutageIsBookedOnceItsRunIsOver(t *testing.T) {
 	}
 }
 
-func TestAnotherJobWhileAWaveIsOut(t *testing.T) {
+func TestNewJobWaitsForOpenWave(t *testing.T) {
 	b := newBook(t, 2, func(*spec.Campaign) {})
 	wave := b.handOut(2)
 	b.plan.Template = "two"
@@ -306,7 +306,7 @@ func TestAnotherJobWhileAWaveIsOut(t *testing.T) {
 	}
 }
 
-func TestWavesOfAnotherVersionAreRefused(t *testing.T) {
+func TestDecodeWaveRefusesInvalidWaves(t *testing.T) {
 	b := newBook(t, 1, func(*spec.Campaign) {})
 	wave := b.handOut(1)
 	b.must(b.KeepWave(wave))

@@ -98,7 +98,7 @@ func (b *book) settle(claimed []Claimed, outcome, reason string, usd float64) {
 	}
 }
 
-func TestWhatWaits(t *testing.T) {
+func TestNextObeysRolloutAndBudget(t *testing.T) {
 	t.Run("at once", func(t *testing.T) {
 		b := newBook(t, 6, func(*spec.Campaign) {})
 		first := b.wave(4, WaitAtOnce)
@@ -200,7 +200,7 @@ func TestWhatWaits(t *testing.T) {
 	})
 }
 
-func TestALedgerHasOneWriter(t *testing.T) {
+func TestLedgerHasOneWriter(t *testing.T) {
 	b := newBook(t, 1, func(*spec.Campaign) {})
 	_, err := Open(b.dir, b.clock.now)
 	if held, _ := errors.AsType[*LockedError](err); held == nil || !strings.Contains(held.Error(), fmt.Sprintf("process %d on ", os.Getpid())) {
@@ -211,7 +211,7 @@ func TestALedgerHasOneWriter(t *testing.T) {
 	}
 }
 
-func TestAnAlteredLedgerIsRefused(t *testing.T) {
+func TestRefusesAlteredLedger(t *testing.T) {
 	b := newBook(t, 3, func(*spec.Campaign) {})
 	b.settle(b.wave(3, ""), "changed", "pull_request", 1)
 	b.Close()
@@ -226,7 +226,7 @@ func TestAnAlteredLedgerIsRefused(t *testing.T) {
 
 // A ledger whose chain is whole may still have been written by somebody else: no event and no plan of it
 // leads to another folder.
-func TestALedgerNamesNoOtherFolder(t *testing.T) {
+func TestRefusesTargetNamesOutsideFolder(t *testing.T) {
 	const away = "../../../backup"
 	for name, tampered := range map[string]struct {
 		kind transcript.Type
@@ -369,8 +369,8 @@ func (d *disorder) away() int {
 	return len(slices.DeleteFunc(d.Of("bump").Unsettled(), func(c Claimed) bool { return c.Host == "" }))
 }
 
-// TestNothingHappensTwice looks after each step at what may never be.
-func TestNothingHappensTwice(t *testing.T) {
+// TestNeverRepeatsRunsOrOverspends looks after each step at what may never be.
+func TestNeverRepeatsRunsOrOverspends(t *testing.T) {
 	for seed := range uint64(2) {
 		b := newBook(t, 200, func(c *spec.Campaign) { c.Budget.USD, c.Rollout.AtOnce, c.Pilot = 90, 16, 10 })
 		d := &disorder{book: b, random: rand.New(rand.NewPCG(seed, 1)), published: map[string]int{}}

@@ -10,7 +10,7 @@ import (
 )
 
 // What a run may use and is booked at is for the campaign to say, not for a repository.
-func TestDefaultsOfARepositoryChangeNoClaim(t *testing.T) {
+func TestRepositoryDefaultsKeepClaim(t *testing.T) {
 	c, err := spec.Load("c.yml", []byte("version: 1\nname: bump\ntargets: {file: targets.txt}\njob: {version: 1, task: {prompt: x}, model: {name: m}, limits: {turns: 7}}\n"), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -49,7 +49,7 @@ agents: {enabled: true, most: 9, roles: {reviewer: {model: dear}}}
 }
 
 // A pull request that is open does not hide that the last run failed; one that people settled does.
-func TestClassesOfTargetsWithAPullRequest(t *testing.T) {
+func TestClassifiesTargetsByOutcomeAndPull(t *testing.T) {
 	for _, c := range []struct {
 		outcome, pull string
 		want          Class

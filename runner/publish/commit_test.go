@@ -78,7 +78,7 @@ func TestCoAuthors(t *testing.T) {
 	}
 }
 
-func TestWhoseCommitItIs(t *testing.T) {
+func TestCommitNamesAuthorAndTranscript(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.Env = append(w.Env, "GIT_AUTHOR_NAME=Ada", "GIT_AUTHOR_EMAIL=ada@example.invalid", "GIT_COMMITTER_NAME=Robot")
@@ -106,7 +106,7 @@ func sshKey(t *testing.T) string {
 	return path
 }
 
-func TestReadingTheKey(t *testing.T) {
+func TestReadsSigningKey(t *testing.T) {
 	t.Parallel()
 	path := sshKey(t)
 	pem, err := os.ReadFile(path)
@@ -144,7 +144,7 @@ func TestReadingTheKey(t *testing.T) {
 }
 
 // What the forge cannot sign is committed here, and the pull request says so.
-func TestWhatTheForgeCannotSign(t *testing.T) {
+func TestWarnsOfUnsignedCommit(t *testing.T) {
 	t.Parallel()
 	tree := forgetest.Reply{Status: http.StatusCreated, Body: `{"sha": "4b825dc642cb6eb9a060e54bf8d69288fbee4904", "tree": []}`}
 	for name, test := range map[string]struct {
@@ -183,7 +183,7 @@ func TestWhatTheForgeCannotSign(t *testing.T) {
 }
 
 // A branch that somebody made meanwhile is not moved.
-func TestPointingTheBranchOfAnotherRun(t *testing.T) {
+func TestSignedPushMovesNoForeignBranch(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p := w.proposal("hello.txt", "Hello.\n")
@@ -223,7 +223,7 @@ func TestTreeEdits(t *testing.T) {
 	}
 }
 
-func TestTemplates(t *testing.T) {
+func TestFindsPullRequestTemplate(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	for name, test := range map[string]struct {

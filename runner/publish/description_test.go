@@ -16,7 +16,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
-func TestClosingIsOfTheSameRepository(t *testing.T) {
+func TestClosesIssueOfSameRepository(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		name  string
@@ -37,7 +37,7 @@ func TestClosingIsOfTheSameRepository(t *testing.T) {
 }
 
 // A closed transcript tells of no warning: the body does, without secrets.
-func TestWarningsOfAClosedTranscript(t *testing.T) {
+func TestNotesWarningsAfterTranscriptCloses(t *testing.T) {
 	t.Parallel()
 	const token = "ghp_0123456789abcdefghijABCDEFGHIJ456789"
 	m := Publisher{Record: record.New("", []secrets.Value{{Name: "TOKEN", Secret: token}})}
@@ -53,7 +53,7 @@ func TestWarningsOfAClosedTranscript(t *testing.T) {
 	}
 }
 
-func TestWhyAPullRequestIsADraft(t *testing.T) {
+func TestDecidesAndExplainsDrafts(t *testing.T) {
 	t.Parallel()
 	row := func(name, before, after string, passed bool) transcript.VerifyRow {
 		return transcript.VerifyRow{Name: name, Before: before, After: after, Passed: passed}
@@ -91,7 +91,7 @@ func TestWhyAPullRequestIsADraft(t *testing.T) {
 	}
 }
 
-func TestFinishedBodies(t *testing.T) {
+func TestRecognisesFinishedBodies(t *testing.T) {
 	t.Parallel()
 	const sha = "0123456789012345678901234567890123456789"
 	for _, test := range []struct {

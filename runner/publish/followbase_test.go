@@ -24,7 +24,7 @@ const (
 	both    = "zero\none\ntwo\nthree\nfour\nfive\nsix\nHello.\n"
 )
 
-func TestAChangeFollowsItsBase(t *testing.T) {
+func TestChangeFollowsItsBase(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p := w.proposal("README.md", greeted)
@@ -49,7 +49,7 @@ func TestAChangeFollowsItsBase(t *testing.T) {
 
 // A proposal of a bundle leaves pack and checkout as they are, and goes by the job
 // of the new base.
-func TestABundleFollowsItsBase(t *testing.T) {
+func TestBundleFollowsItsBase(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p := unpublished(w.proposal("README.md", greeted))
@@ -85,7 +85,7 @@ func TestABundleFollowsItsBase(t *testing.T) {
 }
 
 // The checks run on each new base, and what they say decides.
-func TestChecksOnANewBase(t *testing.T) {
+func TestChecksRunOnEachNewBase(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		passed bool
@@ -120,7 +120,7 @@ func TestChecksOnANewBase(t *testing.T) {
 	}
 }
 
-func TestABaseThatHasTheChange(t *testing.T) {
+func TestReportsChangeAlreadyInBase(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	first := w.publish(w.toForge(), w.proposal("README.md", greeted))
@@ -134,7 +134,7 @@ func TestABaseThatHasTheChange(t *testing.T) {
 	}
 }
 
-func TestABaseThatCannotBeFollowed(t *testing.T) {
+func TestPublishesNothingOnUnfollowableBase(t *testing.T) {
 	t.Parallel()
 	no := errors.New("no")
 	for name, test := range map[string]struct {
@@ -186,7 +186,7 @@ func (b branches) Compare(context.Context, string, string) (forge.Relation, erro
 	return b.relation, b.err
 }
 
-func TestHowABaseStands(t *testing.T) {
+func TestLooksUpBaseBranch(t *testing.T) {
 	t.Parallel()
 	base := gitops.Base{Branch: "main", SHA: "aa"}
 	for name, test := range map[string]struct {
@@ -209,7 +209,7 @@ func TestHowABaseStands(t *testing.T) {
 	wantStop(t, err, "unavailable")
 }
 
-func TestManyConflictsAreCounted(t *testing.T) {
+func TestCountsUnnamedConflicts(t *testing.T) {
 	t.Parallel()
 	conflict := &gitops.MergeError{}
 	for i := range maxNamed + 3 {
@@ -221,7 +221,7 @@ func TestManyConflictsAreCounted(t *testing.T) {
 }
 
 // A run goes on from the change of its pull request, on the base as it is.
-func TestTheEarlierChange(t *testing.T) {
+func TestMergesEarlierChangeOntoBase(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.publish(w.toForge(), w.proposal("README.md", greeted))
@@ -273,7 +273,7 @@ func TestTheEarlierChange(t *testing.T) {
 }
 
 // What has no lines to merge is as on the new base, and the agent is told of both sides.
-func TestWhatTheAgentIsToldOfConflicts(t *testing.T) {
+func TestDescribesUnmergedConflicts(t *testing.T) {
 	t.Parallel()
 	laid := &MergedChange{}
 	for i := range maxTold + 2 {

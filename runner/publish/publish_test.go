@@ -11,7 +11,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 )
 
-func TestPublishingHere(t *testing.T) {
+func TestPublishesLocally(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		origin    func(w *world) string // empty for none
@@ -60,7 +60,7 @@ func (w *world) inside() string {
 }
 
 // The pull request of the same change is opened where somebody took it away.
-func TestAPullRequestThatIsMissing(t *testing.T) {
+func TestCreatesMissingPullRequest(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.publish(w.toForge(), w.proposal("hello.txt", "Hello.\n"))
@@ -73,7 +73,7 @@ func TestAPullRequestThatIsMissing(t *testing.T) {
 	}
 }
 
-func TestBranchesInTheWay(t *testing.T) {
+func TestFindsConflictingBranch(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		theirs, branch string
@@ -93,7 +93,7 @@ func TestBranchesInTheWay(t *testing.T) {
 }
 
 // What another run pushed meanwhile goes first.
-func TestRaces(t *testing.T) {
+func TestYieldsToConcurrentPush(t *testing.T) {
 	t.Parallel()
 	run := "Greet\n\n" + forge.TrailerRun + ": other\n" + forge.TrailerBase + ": "
 	for name, test := range map[string]struct {
@@ -128,7 +128,7 @@ func TestRaces(t *testing.T) {
 	}
 }
 
-func TestPublicationInWords(t *testing.T) {
+func TestDescribesPublication(t *testing.T) {
 	t.Parallel()
 	pull := &forge.PullRequest{Number: 7, URL: "https://example.invalid/7"}
 	green := transcript.Verify{Passed: true}

@@ -19,14 +19,14 @@ func refusal(message string) forgetest.Reply {
 	return forgetest.Reply{Status: http.StatusUnprocessableEntity, Body: `{"message": "Validation Failed", "errors": [{"resource": "PullRequest", "code": "custom", "message": "` + message + `"}]}`}
 }
 
-func TestNamesThatAreMissing(t *testing.T) {
+func TestFindsAbsentNames(t *testing.T) {
 	t.Parallel()
 	if diff := cmp.Diff([]string{"new"}, absentNames([]string{"Bug", "new", "help"}, []string{"bug", "HELP", "other"})); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 
-func TestAPlanWithoutDrafts(t *testing.T) {
+func TestWarnsIfDraftsAreUnsupported(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.forge.On(http.MethodPost, pullsPath, refusal("Draft pull requests are not supported in this repository"), 1)
@@ -40,7 +40,7 @@ func TestAPlanWithoutDrafts(t *testing.T) {
 }
 
 // Another run may open the pull request between the look for one and the opening.
-func TestAPullRequestThatAnotherRunOpened(t *testing.T) {
+func TestUpdatesPullRequestOfConcurrentRun(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.forge.On(http.MethodPost, pullsPath, refusal("A pull request already exists for octo:"+taskBranch+"."), 1)
@@ -59,7 +59,7 @@ func TestAPullRequestThatAnotherRunOpened(t *testing.T) {
 }
 
 // A title of somebody else's stays one word of the command that opens the pull request by hand.
-func TestAPullRequestThatMayNotBeOpened(t *testing.T) {
+func TestForbiddenPullRequestOffersCommand(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.forge.On(http.MethodPost, pullsPath, forgetest.Reply{Status: http.StatusForbidden, Body: `{"message": "Resource not accessible by integration"}`}, 1)
@@ -110,7 +110,7 @@ func TestDraftsBecomeReady(t *testing.T) {
 
 // Ticks of the reader's stay, and what a person wrote is only replaced where there
 // is more to tell.
-func TestSamePullRequestStaysAsItIs(t *testing.T) {
+func TestKeepsEditedBodyOfUnchangedCommit(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p := w.proposal("hello.txt", "Hello.\n")
@@ -128,7 +128,7 @@ func TestSamePullRequestStaysAsItIs(t *testing.T) {
 	}
 }
 
-func TestTextThatIsTheSame(t *testing.T) {
+func TestSameTextIgnoresLineEnds(t *testing.T) {
 	t.Parallel()
 	if !sameText("one\r\ntwo\r\n", "one\ntwo") || sameText("one two", "one\ntwo") {
 		t.Error("line ends are told apart, or words are not")
@@ -143,7 +143,7 @@ func bodies(texts ...string) []string {
 	return texts
 }
 
-func TestCommentsAreReplaced(t *testing.T) {
+func TestReplacesOwnComments(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p := w.proposal("hello.txt", "Hello.\n")

@@ -14,7 +14,7 @@ import (
 )
 
 // Each kind of rule refuses what GitHub would, by its documentation, and nothing else.
-func TestRulesOnPushes(t *testing.T) {
+func TestRefusesPushesAgainstRules(t *testing.T) {
 	t.Parallel()
 	base := gitops.Base{SHA: "aa"}
 	absent, joined, earlier := (*tip)(nil), tipOf(&forge.Commit{SHA: "aa"}, true), tipOf(&forge.Commit{SHA: "bb"}, true)
@@ -91,7 +91,7 @@ func TestRulesOnPushes(t *testing.T) {
 }
 
 // A server that tells nothing of rules leaves them to the push.
-func TestRulesThatAreNotTold(t *testing.T) {
+func TestUnreadableRulesPermitPush(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.repo.Rules = []forgetest.Rule{{Type: "creation", Bypass: "never"}}

@@ -22,7 +22,7 @@ func (w *world) nothing() Proposal {
 }
 
 // A run that comes to no change closes no pull request, and says nothing on it.
-func TestARunWithoutAChangeLeavesThePullRequestOpen(t *testing.T) {
+func TestNoChangeKeepsPullRequestOpen(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		change func(w *world, p *Proposal)

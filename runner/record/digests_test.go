@@ -66,7 +66,7 @@ func replaceIn(t *testing.T, path, old, by string) {
 	put(t, path, strings.Replace(was, old, by, 1))
 }
 
-func TestWhatIsNotAsTheChainTells(t *testing.T) {
+func TestCheckReportsTampering(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(t *testing.T, d *Directory)
 		wrong  []string
@@ -155,7 +155,7 @@ func onlyUploaded(d *Directory) {
 }
 
 // What the action uploads of a run is told apart from a run directory that something is missing of.
-func TestWhatWasNotUploadedIsNotMissing(t *testing.T) {
+func TestDistinguishesUnuploadedFromMissing(t *testing.T) {
 	for _, c := range []struct {
 		change func(d *Directory)
 		wrong  []string
@@ -186,7 +186,7 @@ func TestWhatWasNotUploadedIsNotMissing(t *testing.T) {
 	}
 }
 
-func TestWhereTheChainBreaks(t *testing.T) {
+func TestRefusesBrokenChain(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(t *testing.T, d *Directory)
 		want   string
@@ -223,7 +223,7 @@ func dropLastLine(t *testing.T, path string) {
 	put(t, path, log[:strings.LastIndexByte(log, '\n')+1])
 }
 
-func TestARunThatTellsNoDigestsIsFollowedByItsChain(t *testing.T) {
+func TestChecksRunWithoutDigests(t *testing.T) {
 	rec := New("r1", nil)
 	if err := rec.Make(t.TempDir(), nil); err != nil {
 		t.Fatal(err)
@@ -241,7 +241,7 @@ func TestARunThatTellsNoDigestsIsFollowedByItsChain(t *testing.T) {
 	}
 }
 
-func TestFilesThatAreBelievedAreThoseOfTheEnd(t *testing.T) {
+func TestRequiresUnalteredFiles(t *testing.T) {
 	dir, err := OpenDirectory(ended(t).path)
 	if err != nil {
 		t.Fatal(err)
@@ -275,7 +275,7 @@ func TestFilesThatAreBelievedAreThoseOfTheEnd(t *testing.T) {
 	}
 }
 
-func TestAReportIsOfWhatLiesOnDisk(t *testing.T) {
+func TestRendersReportFromDisk(t *testing.T) {
 	d := ended(t)
 	page, err := Report(d.path)
 	if err != nil || page != d.Join(ReportFile) || !strings.Contains(content(t, page), "<html") {

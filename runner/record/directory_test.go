@@ -68,7 +68,7 @@ func TestIDsSortByTimeAndAreUnique(t *testing.T) {
 	}
 }
 
-func TestWhereARunGoes(t *testing.T) {
+func TestChoosesRunDirectory(t *testing.T) {
 	temp := t.TempDir()
 	t.Setenv("TMPDIR", temp)
 	own := filepath.Join(temp, fmt.Sprintf("agent-ci-%d", os.Getuid()))
@@ -89,7 +89,7 @@ func TestWhereARunGoes(t *testing.T) {
 	}
 }
 
-func TestAFolderThatOthersCanChangeTakesNoRun(t *testing.T) {
+func TestRefusesUnsafeRunFolder(t *testing.T) {
 	for name, make := range map[string]func(own string) error{
 		"others may write": func(own string) error { return errors.Join(os.Mkdir(own, 0o700), os.Chmod(own, 0o777)) },
 		"a group may":      func(own string) error { return errors.Join(os.Mkdir(own, 0o700), os.Chmod(own, 0o770)) },
@@ -108,7 +108,7 @@ func TestAFolderThatOthersCanChangeTakesNoRun(t *testing.T) {
 	}
 }
 
-func TestARunMixesWithNothing(t *testing.T) {
+func TestNewDirectoryIsEmptyAndPrivate(t *testing.T) {
 	folder := t.TempDir()
 	put(t, filepath.Join(folder, "taken", ".hidden"), "")
 	put(t, filepath.Join(folder, "file"), "")
@@ -135,7 +135,7 @@ func TestARunMixesWithNothing(t *testing.T) {
 	}
 }
 
-func TestOnlyWhatARunWroteIsOpened(t *testing.T) {
+func TestOpensOnlyRunDirectories(t *testing.T) {
 	folder := t.TempDir()
 	put(t, filepath.Join(folder, "run", TranscriptFile), "")
 	put(t, filepath.Join(folder, "other", "file"), "")
@@ -161,7 +161,7 @@ func TestOnlyWhatARunWroteIsOpened(t *testing.T) {
 	}
 }
 
-func TestOneProcessWorksInADirectory(t *testing.T) {
+func TestLocksDirectoryForOneProcess(t *testing.T) {
 	first := directory(t)
 	if err := first.Lock(); err != nil {
 		t.Fatal(err)
@@ -178,7 +178,7 @@ func TestOneProcessWorksInADirectory(t *testing.T) {
 	}
 }
 
-func TestADirectoryThatTakesNoFilesIsToldBeforeTheWork(t *testing.T) {
+func TestReportsUnwritableDirectory(t *testing.T) {
 	d := directory(t)
 	if err := d.Writable(); err != nil {
 		t.Fatal(err)
@@ -193,7 +193,7 @@ func TestADirectoryThatTakesNoFilesIsToldBeforeTheWork(t *testing.T) {
 	wantStop(t, d.Reserve(), "run_directory", "make room")
 }
 
-func TestAFileIsReplacedAsAWholeOrNotAtAll(t *testing.T) {
+func TestReplacesFilesAtomically(t *testing.T) {
 	broken := errors.New("broken")
 	for name, c := range map[string]struct {
 		file  string
@@ -239,7 +239,7 @@ func TestAFileIsReplacedAsAWholeOrNotAtAll(t *testing.T) {
 	}
 }
 
-func TestOnlyFilesAreRead(t *testing.T) {
+func TestReadsOnlyFilesInDirectory(t *testing.T) {
 	d := directory(t)
 	put(t, d.Join("file"), "text")
 	outside := filepath.Join(t.TempDir(), "secret")
@@ -272,7 +272,7 @@ func TestOnlyFilesAreRead(t *testing.T) {
 	}
 }
 
-func TestFoldersAreMadeBelowTheDirectoryAlone(t *testing.T) {
+func TestMakesFoldersOnlyBelowDirectory(t *testing.T) {
 	d := directory(t)
 	path, err := d.MakeFolder("a/b")
 	if err != nil || path != d.Join("a", "b") {

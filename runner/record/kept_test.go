@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-func TestKeptBaselines(t *testing.T) {
+func TestReusesValidBaselines(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "baselines")
 	b, err := OpenBaselines(path)
 	if err != nil {
@@ -65,7 +65,7 @@ func TestKeptBaselines(t *testing.T) {
 	}
 }
 
-func TestWhereBaselinesAre(t *testing.T) {
+func TestLocatesBaselines(t *testing.T) {
 	for _, c := range []struct{ state, home, want string }{
 		{"/state", "/home/me", "/state/agent-ci/baselines"},
 		{"", "/home/me", "/home/me/.local/state/agent-ci/baselines"},

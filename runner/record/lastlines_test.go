@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-func TestTheLastLinesOfALog(t *testing.T) {
+func TestShowsLastLinesOfLog(t *testing.T) {
 	d := directory(t)
 	long := strings.Repeat("é", maxShownLineBytes)
 	for name, c := range map[string]struct{ log, want string }{
@@ -48,7 +48,7 @@ func numbered(from, to int) string {
 }
 
 // Of a long log no more is read than its end.
-func TestTheLastLinesOfALogOf200MB(t *testing.T) {
+func TestLastLinesReadOnlyEnd(t *testing.T) {
 	d := directory(t)
 	put(t, d.Join("log"), "")
 	f, err := os.OpenFile(d.Join("log"), os.O_WRONLY, 0)
@@ -71,7 +71,7 @@ func TestTheLastLinesOfALogOf200MB(t *testing.T) {
 	}
 }
 
-func TestOfALongLineTheEndIsKept(t *testing.T) {
+func TestLogKeepsEndOfLongLine(t *testing.T) {
 	for _, end := range []string{"", "\n", "\n\n"} {
 		var file strings.Builder
 		w := NewLogWriter(&file, CommandLog, func(s string) string { return s })

@@ -26,7 +26,7 @@ func TestLogWriterRedactsAcrossWritesAndCuts(t *testing.T) {
 	}
 }
 
-func TestALogIsCutBehindItsLastByte(t *testing.T) {
+func TestLogWriterCutsAtLimit(t *testing.T) {
 	for output, want := range map[string]string{
 		"":               "",
 		"1234":           "1234",
@@ -60,7 +60,7 @@ var logs = map[string]string{
 	"not Unicode at all": "\xff\xfe\n\xff\n\xfe",
 }
 
-func TestTheEndOfALogBeginsWithALine(t *testing.T) {
+func TestTailMarksItsCut(t *testing.T) {
 	d := directory(t)
 	for name, log := range logs {
 		put(t, d.Join("log"), log)
@@ -94,7 +94,7 @@ func TestTheEndOfALogBeginsWithALine(t *testing.T) {
 	}
 }
 
-func TestBothEndsOfALogAreWholeLinesAndTheRestIsCounted(t *testing.T) {
+func TestEndsCountOmittedBytes(t *testing.T) {
 	d := directory(t)
 	for _, log := range []string{logs["empty"], logs["one line"], logs["lines"], logs["no end of line"], logs["empty lines"]} {
 		put(t, d.Join("log"), log)
@@ -130,7 +130,7 @@ func TestBothEndsOfALogAreWholeLinesAndTheRestIsCounted(t *testing.T) {
 	}
 }
 
-func TestLogNameIsAPlainFileName(t *testing.T) {
+func TestLogNameIsPlainFileName(t *testing.T) {
 	for _, name := range []string{"../../etc/passwd", "a b\nc", strings.Repeat("x", 200), "Prüfung"} {
 		got := LogName("verify-1", 2, name)
 		file, ok := strings.CutPrefix(got, "outputs/verify-1-2-")
@@ -142,7 +142,7 @@ func TestLogNameIsAPlainFileName(t *testing.T) {
 
 // As the Go module cache does, checks make folders that their owner may not
 // change; only user 0 may all the same.
-func TestReadOnlyFoldersOfCommandsAreRemoved(t *testing.T) {
+func TestRemovesReadOnlyFolders(t *testing.T) {
 	dir, err := NewDirectory(t.TempDir())
 	if err != nil {
 		t.Fatal(err)

@@ -25,7 +25,7 @@ func noted(t *testing.T, folder string) *Record {
 	return r
 }
 
-func TestAMachineKnowsItsOwnRecords(t *testing.T) {
+func TestRecognisesOwnRecords(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "recorded")
 	known := func(path string) bool {
 		t.Helper()
@@ -111,7 +111,7 @@ func lineEnd(raw []byte, lines int) int {
 	return len(raw)
 }
 
-func TestNotesOfAJobOfActionsStayOutOfItsHome(t *testing.T) {
+func TestActionsRunsWriteNoHomeDigests(t *testing.T) {
 	for _, c := range []struct{ temp, state, want string }{
 		{"", "", "/home/x/.local/state/agent-ci/recorded"},
 		{"", "/state", "/state/agent-ci/recorded"},

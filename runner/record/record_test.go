@@ -34,7 +34,7 @@ func begun(t *testing.T, hidden ...secrets.Value) (rec *Record, events func() []
 	return rec, func() []transcript.Type { return all }
 }
 
-func TestWarningsComeBehindTheBeginningAndOnce(t *testing.T) {
+func TestWarnsOnceAfterRunStarts(t *testing.T) {
 	rec, events := begun(t, secrets.Value{Name: "TOKEN", Secret: secret})
 	rec.Warn("early", "It is %s.", secret)
 	rec.Warn("early", "It is %s.", secret)
@@ -59,7 +59,7 @@ func TestWarningsComeBehindTheBeginningAndOnce(t *testing.T) {
 	}
 }
 
-func TestWarningsOfARunThatGoesOnAreNotWrittenAgain(t *testing.T) {
+func TestResumeRepeatsNoWarnings(t *testing.T) {
 	rec, events := begun(t)
 	old := transcript.Warning{Code: "old", Message: "It was so."}
 	rec.ResumeWarnings([]transcript.Warning{old})
@@ -73,7 +73,7 @@ func TestWarningsOfARunThatGoesOnAreNotWrittenAgain(t *testing.T) {
 	}
 }
 
-func TestCallsInParallelWarnOnce(t *testing.T) {
+func TestParallelCallsWarnOnce(t *testing.T) {
 	rec, events := begun(t)
 	if err := rec.Begin(transcript.RunStarted{}); err != nil {
 		t.Fatal(err)
@@ -112,7 +112,7 @@ func TestFoldsEventsWithoutTranscript(t *testing.T) {
 	rec.Close()
 }
 
-func TestSecretsAreInNoEvent(t *testing.T) {
+func TestRedactsSecretsInEvents(t *testing.T) {
 	rec, _ := begun(t)
 	rec.SetSecrets([]secrets.Value{{Name: "TOKEN", Secret: secret}}) // which was not known at the beginning
 	if err := errors.Join(rec.Append(transcript.TypePlan, transcript.Plan{Explanation: "Take " + secret + "."}), rec.SyncLog()); err != nil {
@@ -126,7 +126,7 @@ func TestSecretsAreInNoEvent(t *testing.T) {
 	}
 }
 
-func TestATranscriptThatSomebodyElseWroteIsNotShown(t *testing.T) {
+func TestRefusesAlteredTranscript(t *testing.T) {
 	for name, alter := range map[string]func(log string) error{
 		"changed": func(log string) error { return os.WriteFile(log, []byte("{}\n"), 0o600) },
 		"longer": func(log string) error {
@@ -158,7 +158,7 @@ func TestATranscriptThatSomebodyElseWroteIsNotShown(t *testing.T) {
 	}
 }
 
-func TestWhenARunLastLived(t *testing.T) {
+func TestReadsLastHeartbeat(t *testing.T) {
 	d := directory(t)
 	at := time.Date(2026, 3, 1, 9, 0, 0, int(250*time.Millisecond), time.UTC)
 	for text, want := range map[string]time.Time{
@@ -175,7 +175,7 @@ func TestWhenARunLastLived(t *testing.T) {
 	}
 }
 
-func TestTextOfTheBaseIsNoPartOfASecret(t *testing.T) {
+func TestRedactionSparesBaseText(t *testing.T) {
 	const text = "it says of-the-octocat there"
 	lookup := func(holds bool, err error) func(context.Context, string) (bool, error) {
 		return func(ctx context.Context, fragment string) (bool, error) {
@@ -211,7 +211,7 @@ func TestTextOfTheBaseIsNoPartOfASecret(t *testing.T) {
 	}
 }
 
-func TestFragmentsAreLookedUpOnceAndNotForever(t *testing.T) {
+func TestBoundsAndCachesBaseLookups(t *testing.T) {
 	var looked []string
 	stands := memoize(func(fragment string) bool {
 		looked = append(looked, fragment)
@@ -235,7 +235,7 @@ func TestFragmentsAreLookedUpOnceAndNotForever(t *testing.T) {
 	}
 }
 
-func TestAResultHasEmptyListsAndNoNulls(t *testing.T) {
+func TestResultWritesEmptyLists(t *testing.T) {
 	raw, err := json.Marshal(NewResult("r1", outcome.Stopf(outcome.InvalidInput, "job", "It is wrong.")))
 	if err != nil {
 		t.Fatal(err)
@@ -256,7 +256,7 @@ func TestAResultHasEmptyListsAndNoNulls(t *testing.T) {
 }
 
 // What a run comes to know is kept out beside what it knew, whatever that becomes.
-func TestASecretThatIsLearnedIsKeptOut(t *testing.T) {
+func TestRedactsAddedSecrets(t *testing.T) {
 	r := New("run", []secrets.Value{{Name: "TOKEN", Secret: "token-0123456789"}})
 	r.AddSecret("the key", "minted-0123456789")
 	r.AddSecret("the key", "minted-0123456789")

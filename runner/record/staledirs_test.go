@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestOnlyWhatIsLeftIsRemoved(t *testing.T) {
+func TestRemovesOnlyStaleFolders(t *testing.T) {
 	folder, now := t.TempDir(), time.Now()
 	begun := func(ago time.Duration) string { return NewID(now.Add(-ago)) }
 	old, held, fresh, run := CommandFolders+begun(time.Hour), CommandFolders+begun(time.Hour), CommandFolders+begun(time.Second), begun(time.Hour)

@@ -244,7 +244,7 @@ func TestTask(t *testing.T) {
 	}
 }
 
-func TestAWaitThatIsOver(t *testing.T) {
+func TestWaitReportsTimeout(t *testing.T) {
 	f := stand()
 	f.timedOut = true
 	for want, call := range map[string]tools.Call{
@@ -262,7 +262,7 @@ func TestAWaitThatIsOver(t *testing.T) {
 	}
 }
 
-func TestAFaultOfTheTeamIsNoAnswer(t *testing.T) {
+func TestTeamFaultFailsCall(t *testing.T) {
 	f := stand()
 	f.fault = errors.New("the disk is full")
 	d := dispatcher(agents.Direct, f)
@@ -279,7 +279,7 @@ func TestAFaultOfTheTeamIsNoAnswer(t *testing.T) {
 	}
 }
 
-func TestAWaitForAnyMergesAll(t *testing.T) {
+func TestWaitForAnyMergesAll(t *testing.T) {
 	f := stand()
 	f.unmerged = []string{"/root/a"}
 	d := dispatcher(agents.Collaboration, f)
@@ -289,9 +289,9 @@ func TestAWaitForAnyMergesAll(t *testing.T) {
 	}
 }
 
-// TestNoChangeIsLostByClosing closes a worker whose change conflicts: it stays open until it is
+// TestCloseKeepsUnmergedAgentOpen closes a worker whose change conflicts: it stays open until it is
 // closed once more.
-func TestNoChangeIsLostByClosing(t *testing.T) {
+func TestCloseKeepsUnmergedAgentOpen(t *testing.T) {
 	f := stand()
 	f.unmerged = []string{"done"}
 	f.merge = func(string) (tools.Result, error) { return tools.Refuse("a.go conflicts."), nil }
@@ -310,8 +310,8 @@ func TestNoChangeIsLostByClosing(t *testing.T) {
 	}
 }
 
-// TestScriptsLeadNoAgents has a script of another tool call those of agents.
-func TestScriptsLeadNoAgents(t *testing.T) {
+// TestScriptsCannotCallAgentTools has a script of another tool call those of agents.
+func TestScriptsCannotCallAgentTools(t *testing.T) {
 	f := stand()
 	var refused []string
 	script := tools.Tool{

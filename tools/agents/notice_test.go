@@ -10,7 +10,7 @@ import (
 	"github.com/agent-ci/agent-ci/tools/agents"
 )
 
-func TestAStatusIsReadAsItIsWritten(t *testing.T) {
+func TestStatusSurvivesJSON(t *testing.T) {
 	for want, status := range map[string]agents.Status{
 		`"running"`:                   {State: agents.Running},
 		`"shutdown"`:                  {State: agents.Shutdown, Text: ""},
@@ -57,7 +57,7 @@ func TestNotification(t *testing.T) {
 	}
 }
 
-func TestLongWordsAreCut(t *testing.T) {
+func TestNotificationCutsLongText(t *testing.T) {
 	long := agents.Status{State: agents.Errored, Text: strings.Repeat("é", 1<<20)}
 	note, err := agents.Notification("a", long)
 	if err != nil || len(note) > 33<<10 {

@@ -14,7 +14,7 @@ import (
 	"github.com/agent-ci/agent-ci/tools/toolstest"
 )
 
-func TestCellsGoOn(t *testing.T) {
+func TestCellsYieldAndEnd(t *testing.T) {
 	var open chan struct{}
 	gate := tools.Tool{
 		Spec: tools.Spec{Name: "gate", Parameters: echo.Spec.Parameters},
@@ -76,7 +76,7 @@ func TestCellsGoOn(t *testing.T) {
 }
 
 // Many texts are joined once, and redacted in pieces: whoever waits for them does not wait for more.
-func TestManyTextsAreToldAtOnce(t *testing.T) {
+func TestRedactsManyTextsInPieces(t *testing.T) {
 	longest := 0
 	r := start(t, new(sandbox.Sandbox), &tools.Outputs{Redact: func(text string) string { longest = max(longest, len(text)); return text }})
 	var before, after runtime.MemStats
@@ -92,7 +92,7 @@ func TestManyTextsAreToldAtOnce(t *testing.T) {
 }
 
 // A text that takes long to redact holds up no yield: it is told once that is done.
-func TestAYieldDoesNotWaitForRedaction(t *testing.T) {
+func TestYieldDoesNotAwaitRedaction(t *testing.T) {
 	hold := make(chan struct{})
 	r := start(t, new(sandbox.Sandbox), &tools.Outputs{Redact: func(text string) string {
 		if strings.Contains(text, "slow") {
@@ -111,7 +111,7 @@ func TestAYieldDoesNotWaitForRedaction(t *testing.T) {
 	}
 }
 
-func TestWhatIsStoredLastsForTheRun(t *testing.T) {
+func TestStoredValuesLastForRun(t *testing.T) {
 	r := start(t, new(sandbox.Sandbox), new(tools.Outputs))
 	for _, test := range []struct{ script, want string }{
 		{`globalThis.gone = 1; store("a", {b: [1]}); text(load("a")); text(load("c"))`, head("completed") + "\n{\"b\":[1]}\nundefined"},
@@ -155,7 +155,7 @@ func TestImages(t *testing.T) {
 }
 
 // What a page of the web has is as long for a script as other text.
-func TestALargeResultIsGivenWhateverItHas(t *testing.T) {
+func TestScriptsGetLargeResults(t *testing.T) {
 	page := tools.Tool{
 		Spec: tools.Spec{Name: "page", Parameters: echo.Spec.Parameters},
 		Run: func(context.Context, tools.Call) (tools.Result, error) {
@@ -168,7 +168,7 @@ func TestALargeResultIsGivenWhateverItHas(t *testing.T) {
 	}
 }
 
-func TestClosingEndsScripts(t *testing.T) {
+func TestCloseEndsScripts(t *testing.T) {
 	r := start(t, new(sandbox.Sandbox), new(tools.Outputs))
 	r.call(t.Context(), "exec", `yield_control(); await tools.hang()`)
 	r.call(t.Context(), "exec", `yield_control(); for (;;);`)
@@ -179,7 +179,7 @@ func TestClosingEndsScripts(t *testing.T) {
 }
 
 // What waits behind a call of a script does not wait for that when the run is cancelled.
-func TestACancelledRunEndsTheCallsOfScripts(t *testing.T) {
+func TestCancelEndsScriptCalls(t *testing.T) {
 	alone := hang
 	alone.Spec.Name, alone.Mutates = "alone", true
 	begun := make(chan struct{})
@@ -198,7 +198,7 @@ func TestACancelledRunEndsTheCallsOfScripts(t *testing.T) {
 
 // A script that is ended does not wait for the call of another one, behind which its own stands. What
 // stands behind that one still does.
-func TestTerminatingDoesNotWaitForOtherScripts(t *testing.T) {
+func TestTerminateDoesNotAwaitOtherScripts(t *testing.T) {
 	var begun, most atomic.Int32
 	alone := hang
 	alone.Spec.Name, alone.Mutates = "alone", true
@@ -221,7 +221,7 @@ func TestTerminatingDoesNotWaitForOtherScripts(t *testing.T) {
 	}
 }
 
-func TestAnEngineThatDoesNotStart(t *testing.T) {
+func TestReportsUnstartedEngine(t *testing.T) {
 	box := new(sandbox.Sandbox)
 	if err := box.Close(); err != nil {
 		t.Fatal(err)

@@ -203,8 +203,8 @@ var codexScripts = []struct{ name, script, codex, ours, why string }{
 // mostDifferent is how many scripts may get another answer than from Codex.
 const mostDifferent = 4
 
-// TestScriptsAsCodexHasThem compares what models see of scripts with what they see in Codex.
-func TestScriptsAsCodexHasThem(t *testing.T) {
+// TestScriptsMatchCodex compares what models see of scripts with what they see in Codex.
+func TestScriptsMatchCodex(t *testing.T) {
 	r := start(t, new(sandbox.Sandbox), new(tools.Outputs))
 	different := 0
 	for _, test := range codexScripts {
@@ -223,7 +223,7 @@ func TestScriptsAsCodexHasThem(t *testing.T) {
 }
 
 // A run may have all tools but exec switched off.
-func TestAScriptMayHaveNoTools(t *testing.T) {
+func TestScriptsRunWithoutTools(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)

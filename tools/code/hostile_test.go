@@ -9,7 +9,7 @@ import (
 )
 
 // Each script takes what it can get, and ends in words that say of what it took too much.
-func TestHostileScriptsEndInWords(t *testing.T) {
+func TestHostileScriptsGetErrors(t *testing.T) {
 	for _, test := range []struct{ name, script, want string }{
 		{"recursion", `(function f() { f() })()`, "RangeError: stack overflow"},
 		{"deep values", `let a = []; for (let i = 0; i < 1e5; i++) a = [a]; text(a)`, "RangeError: stack overflow"},
@@ -42,7 +42,7 @@ func wantWords(t *testing.T, script, words string) {
 }
 
 // A script that only computes is ended when it has done so for 30 s.
-func TestAnEndlessLoopIsEnded(t *testing.T) {
+func TestEndsEndlessLoops(t *testing.T) {
 	for _, script := range []string{
 		`for (;;);`,
 		`try { for (;;); } catch {} finally { for (;;); }`,
@@ -57,7 +57,7 @@ func TestAnEndlessLoopIsEnded(t *testing.T) {
 }
 
 // A script may compute for longer than those of the test above.
-func TestAScriptMayCompute(t *testing.T) {
+func TestScriptsMayCompute(t *testing.T) {
 	t.Parallel()
 	r := start(t, new(sandbox.Sandbox), new(tools.Outputs))
 	got := said(r.call(t.Context(), "exec", "// @exec: {\"yield_time_ms\": 600000}\nconst end = Date.now() + 1500; while (Date.now() < end); text(\"done\")"))
@@ -76,7 +76,7 @@ func wantEnded(t *testing.T, r *run, script, after string) {
 }
 
 // An engine that its script has broken can say anything. It ends in words, and never takes the run with it.
-func TestBrokenEnginesEndInWords(t *testing.T) {
+func TestExplainsBrokenEngines(t *testing.T) {
 	for program, want := range map[string]string{
 		"dies":            "Error: the engine of the script died, and the script with it. It ended with exit status 3",
 		"dies of memory":  "Error: the script took more memory than a script has, and its engine died. Work on less at once.",
@@ -101,7 +101,7 @@ func TestBrokenEnginesEndInWords(t *testing.T) {
 	}
 }
 
-func TestAnEngineThatIsNoneIsToldWithWhatItSays(t *testing.T) {
+func TestReportsOutputOfFailedEngine(t *testing.T) {
 	r := startProgram(t, "is none", new(sandbox.Sandbox), new(tools.Outputs))
 	if got := r.call(t.Context(), "exec", `1`); !got.Failed || !strings.Contains(got.Output, "start the engine of the script: ") || !strings.HasSuffix(got.Output, "ended with exit status 2: there is no such command") {
 		t.Errorf("got %.1000s", got.Output)

@@ -5,7 +5,7 @@ package code_test
 import "testing"
 
 // The race detector has these scripts compute so slowly that they are ended for that.
-func TestScriptsThatTakeMemoryEndInWords(t *testing.T) {
+func TestMemoryHungryScriptsGetErrors(t *testing.T) {
 	for _, test := range []struct{ name, script, want string }{
 		{"memory in large pieces", `const a = []; for (;;) a.push(new ArrayBuffer(1 << 24))`, "RangeError: out of memory: a script has 256 MiB"},
 		{"memory in strings", `const a = []; for (;;) a.push("x".repeat(1 << 20) + a.length)`, "RangeError: out of memory: a script has 256 MiB"},

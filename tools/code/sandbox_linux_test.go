@@ -42,7 +42,7 @@ func confined(t *testing.T, level sandbox.Level) *sandbox.Sandbox {
 	return box
 }
 
-func TestScriptsRunInASandbox(t *testing.T) {
+func TestScriptsRunInSandbox(t *testing.T) {
 	r := start(t, confined(t, sandbox.LevelFull), new(tools.Outputs))
 	r.Warm()
 	for _, test := range []struct{ script, want string }{

@@ -69,7 +69,7 @@ func TestActions(t *testing.T) {
 	}
 }
 
-func TestActionsAreRefused(t *testing.T) {
+func TestRefusesInvalidActions(t *testing.T) {
 	for _, test := range []struct {
 		name   string
 		form   tools.Form
@@ -92,7 +92,7 @@ func TestActionsAreRefused(t *testing.T) {
 	}
 }
 
-func TestTheOutputOfAnActionIsLimited(t *testing.T) {
+func TestLimitsActionOutput(t *testing.T) {
 	for _, test := range []struct {
 		name, action string
 		cut          []bool
@@ -116,7 +116,7 @@ func TestTheOutputOfAnActionIsLimited(t *testing.T) {
 	}
 }
 
-func TestACancelledActionEndsItsCommand(t *testing.T) {
+func TestCancelEndsActionCommand(t *testing.T) {
 	b := newBench(t)
 	r := b.act(b.cancelOnce(b.pipe("go")), tools.ShellAction, `{"commands":["seq 1 400000","echo a; read x <go","echo late"]}`)
 	if !r.Failed || r.Commands != nil || !strings.HasPrefix(r.Output, "aborted after ") || !strings.HasSuffix(r.Output, "\nOutput:\na\n") {
@@ -124,7 +124,7 @@ func TestACancelledActionEndsItsCommand(t *testing.T) {
 	}
 }
 
-func TestAPatchInAnActionIsApplied(t *testing.T) {
+func TestActionAppliesPatch(t *testing.T) {
 	var applied []string
 	b := newBench(t, func(o *Options) {
 		o.Patch = func(_ context.Context, _, text string) (tools.Result, error) {
@@ -139,7 +139,7 @@ func TestAPatchInAnActionIsApplied(t *testing.T) {
 	}
 }
 
-func TestTheShellToolIsOfferedAsTheModelKnowsIt(t *testing.T) {
+func TestOffersShellInModelForm(t *testing.T) {
 	for _, test := range []struct {
 		form tools.Form
 		want string
@@ -155,7 +155,7 @@ func TestTheShellToolIsOfferedAsTheModelKnowsIt(t *testing.T) {
 	}
 }
 
-func TestAnActionHasTheTimeLimitOfAllCommands(t *testing.T) {
+func TestActionObeysCommandTimeLimit(t *testing.T) {
 	b := newBench(t, func(o *Options) { o.limit = 50 * time.Millisecond })
 	b.pipe("go")
 	r := b.act(t.Context(), tools.LocalShellAction, `{"type":"exec","command":["sh","-c","read x <go"],"env":{},"timeout_ms":60000}`)

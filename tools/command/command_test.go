@@ -194,7 +194,7 @@ func TestExecCommandRefuses(t *testing.T) {
 	}
 }
 
-func TestASessionIsPolledToItsEnd(t *testing.T) {
+func TestPollsSessionToEnd(t *testing.T) {
 	b := newBench(t)
 	pipe := b.pipe("go")
 	began := b.parse(b.call(t.Context(), "exec_command", map[string]any{"cmd": "echo one; read x <go; echo $x; exit 7", "yield_time_ms": 1}))
@@ -217,7 +217,7 @@ func TestASessionIsPolledToItsEnd(t *testing.T) {
 	}
 }
 
-func TestASessionIsInterrupted(t *testing.T) {
+func TestInterruptsSession(t *testing.T) {
 	b := newBench(t)
 	up := read(b.pipe("ready"))
 	began := b.parse(b.call(t.Context(), "exec_command", map[string]any{"cmd": "echo up >ready; exec sleep 3600", "yield_time_ms": 1}))
@@ -252,7 +252,7 @@ func TestCloseEndsSessions(t *testing.T) {
 	}
 }
 
-func TestTooManySessions(t *testing.T) {
+func TestEvictsEndedSessionsFirst(t *testing.T) {
 	b := newBench(t)
 	all := b.commands
 	b.pipe("go")
@@ -322,7 +322,7 @@ func TestTimeLimits(t *testing.T) {
 	}
 }
 
-func TestACancelledCallEndsItsCommand(t *testing.T) {
+func TestCancelEndsCommand(t *testing.T) {
 	script := "echo a; read x <go"
 	for tool, arguments := range map[string]map[string]any{
 		"exec_command":  {"cmd": script},
@@ -373,9 +373,9 @@ func TestShell(t *testing.T) {
 	}
 }
 
-// TestAReplayedCallReturnsAsBefore has a fast command whose call took longer in the record, and
+// TestReplayedCallReturnsAsRecorded has a fast command whose call took longer in the record, and
 // waits as long as a slow one takes.
-func TestAReplayedCallReturnsAsBefore(t *testing.T) {
+func TestReplayedCallReturnsAsRecorded(t *testing.T) {
 	before := []RecordedReturn{{Session: 1007}, {Session: 1007}, {Ended: true}}
 	b := newBench(t, func(o *Options) {
 		o.RecordedReturn = func(context.Context, tools.Call) (was RecordedReturn) {

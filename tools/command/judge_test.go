@@ -23,7 +23,7 @@ func (n *noting) judge(asked policy.Request) policy.Decision {
 	return policy.Decision{Action: policy.Run}
 }
 
-func TestEachCommandIsJudgedBeforeItStarts(t *testing.T) {
+func TestJudgesCommandBeforeStart(t *testing.T) {
 	const line = "echo x > mark"
 	for _, test := range []struct {
 		name, tool string

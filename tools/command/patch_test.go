@@ -122,7 +122,7 @@ func TestPatchInArgv(t *testing.T) {
 // patched is what Options.Patch was called with.
 type patched struct{ Dir, Text string }
 
-func TestCallsThatOnlyPatchAreNotRun(t *testing.T) {
+func TestAppliesPatchCallsWithoutRunning(t *testing.T) {
 	script := func(before string) string { return before + "apply_patch <<'EOF'\n" + patchBody + "EOF\n" }
 	for _, test := range []struct {
 		name, tool string
@@ -166,7 +166,7 @@ func TestCallsThatOnlyPatchAreNotRun(t *testing.T) {
 	}
 }
 
-func TestARefusedPatchFailsItsCall(t *testing.T) {
+func TestRefusedPatchFailsCall(t *testing.T) {
 	b := newBench(t, func(o *Options) {
 		o.Patch = func(context.Context, string, string) (tools.Result, error) { return tools.Refuse("no"), nil }
 	})
@@ -187,7 +187,7 @@ func TestARefusedPatchFailsItsCall(t *testing.T) {
 	}
 }
 
-func TestAPatchInPlaceOfACommandIsRefused(t *testing.T) {
+func TestRefusesBarePatchAsCommand(t *testing.T) {
 	b := newBench(t, func(o *Options) { o.Patch = noPatch })
 	for _, test := range []struct {
 		name, tool string

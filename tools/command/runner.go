@@ -23,7 +23,7 @@ type Options struct {
 	Outputs *tools.Outputs
 	Dir     tools.Folder  // the working directory
 	Env     []string      // all of the environment but what the tools force
-	limit   time.Duration // of one command; 0 means DefaultLimit
+	limit   time.Duration // of one command; 0 means defaultLimit
 	// Shell is the model's form of shell: Function, ShellAction or LocalShellAction.
 	Shell tools.Form
 	// Judge is asked before a command starts, from several goroutines; nil lets all.

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-func TestExecCommandInATerminal(t *testing.T) {
+func TestExecCommandUsesTerminal(t *testing.T) {
 	for _, test := range []struct {
 		name, cmd string
 		want      told
@@ -27,7 +27,7 @@ func TestExecCommandInATerminal(t *testing.T) {
 	}
 }
 
-func TestNewlinesOfATerminal(t *testing.T) {
+func TestNormalizesTerminalNewlines(t *testing.T) {
 	for _, test := range []struct {
 		name   string
 		pieces []string
@@ -70,7 +70,7 @@ func (b *bench) inTerminal(first, rest string) (session int) {
 	return session
 }
 
-func TestWriteStdinTypesIntoATerminal(t *testing.T) {
+func TestWriteStdinTypesIntoTerminal(t *testing.T) {
 	for _, test := range []struct {
 		name, first, rest string
 		chars             []string
@@ -103,7 +103,7 @@ func TestWriteStdinTypesIntoATerminal(t *testing.T) {
 	}
 }
 
-func TestACommandThatReadsNothingIsToldOf(t *testing.T) {
+func TestWriteStdinReportsUnreadInput(t *testing.T) {
 	b := newBench(t)
 	session := b.inTerminal("stty raw -echo", "exec sleep 3600")
 	arguments := map[string]any{"session_id": session, "chars": strings.Repeat("x", 1<<20)}
@@ -112,7 +112,7 @@ func TestACommandThatReadsNothingIsToldOf(t *testing.T) {
 	}
 }
 
-func TestWriteStdinIsCancelled(t *testing.T) {
+func TestCancelledWriteStdinKeepsCommand(t *testing.T) {
 	b := newBench(t)
 	session := b.inTerminal("", "exec sleep 3600")
 	ctx, cancel := context.WithCancel(t.Context())

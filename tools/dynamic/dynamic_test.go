@@ -105,7 +105,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-func TestACallThatTakesTooLongIsEnded(t *testing.T) {
+func TestEndsCallAtTimeout(t *testing.T) {
 	t.Parallel()
 	got := lookup(t, program(t, "hangs"), 100*time.Millisecond, `{}`)
 	if !got.Failed || !strings.HasPrefix(got.Output, "lookup took longer than 100ms and was ended") || got.Detail["timed_out"] != true {
@@ -113,7 +113,7 @@ func TestACallThatTakesTooLongIsEnded(t *testing.T) {
 	}
 }
 
-func TestACallThatIsCancelledIsEnded(t *testing.T) {
+func TestCancelEndsCall(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	tool := dynamic.NewTool(spec, program(t, "hangs"), time.Hour, new(tools.Outputs))
@@ -123,7 +123,7 @@ func TestACallThatIsCancelledIsEnded(t *testing.T) {
 	}
 }
 
-func TestAProgramThatIsNotThereFailsTheCall(t *testing.T) {
+func TestMissingProgramFailsCall(t *testing.T) {
 	t.Parallel()
 	p := program(t, "echo")
 	p.Argv = []string{"no-such-program-anywhere"}
@@ -163,7 +163,7 @@ func TestItems(t *testing.T) {
 	}
 }
 
-func TestImagesAreTriedBeforeTheyAreCounted(t *testing.T) {
+func TestDecodesAtMostEightImages(t *testing.T) {
 	t.Parallel()
 	broken := "iVBORw0KGgo=" // the beginning of a PNG
 	image := func(data string) string {

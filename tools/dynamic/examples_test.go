@@ -46,7 +46,7 @@ func inBase(t *testing.T) func(argv ...string) dynamic.Program {
 	}
 }
 
-func TestTheExamplesOfTheDocumentRun(t *testing.T) {
+func TestDocumentedExamplesRun(t *testing.T) {
 	t.Parallel()
 	script, python := examples(t)
 	start := inBase(t)

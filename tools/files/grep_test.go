@@ -33,9 +33,9 @@ func (p place) files(t *testing.T, texts map[string]string) {
 	}
 }
 
-// TestASearchListsWhatChangedFirst has files of which some changed since the agent began: only the
+// TestSearchListsChangedFilesFirst has files of which some changed since the agent began: only the
 // times of those count, since a checkout writes the others in any order.
-func TestASearchListsWhatChangedFirst(t *testing.T) {
+func TestSearchListsChangedFilesFirst(t *testing.T) {
 	p := newPlace(t)
 	p.files(t, map[string]string{"a": "text\n", "b": "text\n", "c": "text\n", "d": "text\n", "e": "text\n"})
 	for name, hours := range map[string]int{"d": 2, "b": 3, "c": 5, "e": 4, "a": 6} {
@@ -49,8 +49,8 @@ func TestASearchListsWhatChangedFirst(t *testing.T) {
 	}
 }
 
-// TestGrepFilesNamesWhatItCannotSearch is about text in encodings other than UTF-8.
-func TestGrepFilesNamesWhatItCannotSearch(t *testing.T) {
+// TestGrepFilesListsUnsearchedFiles is about text in encodings other than UTF-8.
+func TestGrepFilesListsUnsearchedFiles(t *testing.T) {
 	p := newPlace(t)
 	p.files(t, encodings)
 	p.files(t, map[string]string{"plain": "func\n", "bin": "func\x00"})
@@ -189,7 +189,7 @@ func TestGrepFilesSearchesWholeOutputs(t *testing.T) {
 	}
 }
 
-func TestGrepFilesNamesAreOneLineEach(t *testing.T) {
+func TestGrepFilesQuotesNames(t *testing.T) {
 	p := newPlace(t)
 	p.files(t, map[string]string{"a\nb": "text\n", "ü": "text\n", "\xff": "text\n"})
 	if got := p.call(t, "grep_files", map[string]any{"pattern": "text"}); got.Output != "\"a\\nb\"\nü\n\"\\xff\"\n" {
@@ -216,7 +216,7 @@ func TestGrepFilesLimits(t *testing.T) {
 	}
 }
 
-func TestCancelledCallsEnd(t *testing.T) {
+func TestCancelEndsCalls(t *testing.T) {
 	p := newPlace(t)
 	p.files(t, map[string]string{"file": "text\n"})
 	ctx, cancel := context.WithCancel(t.Context())
@@ -233,7 +233,7 @@ func TestCancelledCallsEnd(t *testing.T) {
 	}
 }
 
-func TestIgnoreCaseOfTheCheckout(t *testing.T) {
+func TestGrepFilesHonoursIgnoreCase(t *testing.T) {
 	for _, ignoreCase := range []bool{false, true} {
 		p := placeIn(t, t.TempDir(), files.Checkout{IgnoreCase: ignoreCase})
 		p.files(t, map[string]string{".gitignore": "LOGS\n", "logs": "text\n"})

@@ -13,7 +13,7 @@ import (
 
 // A command that swaps links and folders while a tool works gets nothing hidden
 // shown, and neither does another name of it.
-func TestWhatIsHiddenIsShownUnderNoName(t *testing.T) {
+func TestHidesSecretsUnderEveryName(t *testing.T) {
 	dir, words := t.TempDir(), "hidden words"
 	toolstest.Write(t, dir, map[string]string{"conf/cred": words, "vault/inner": words, "pub/cred": "public"})
 	if err := os.Link(filepath.Join(dir, "conf/cred"), filepath.Join(dir, "second")); err != nil {

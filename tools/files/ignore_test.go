@@ -105,8 +105,8 @@ func someTree(t *testing.T, r *rapid.T, empty string) tree {
 	}}
 }
 
-// TestWhatGitIgnores compares with git check-ignore on random trees.
-func TestWhatGitIgnores(t *testing.T) {
+// TestIgnoresSameFilesAsGit compares with git check-ignore on random trees.
+func TestIgnoresSameFilesAsGit(t *testing.T) {
 	empty := t.TempDir()
 	git(t, empty, "", "init", "-q", "--template=")
 	rapid.Check(t, func(r *rapid.T) {

@@ -72,7 +72,7 @@ func TestListDirRefuses(t *testing.T) {
 	})
 }
 
-func TestListDirNames(t *testing.T) {
+func TestListDirQuotesNames(t *testing.T) {
 	p := newPlace(t)
 	p.files(t, map[string]string{"a\nb": "", "\xff": ""})
 	if got := p.call(t, "list_dir", map[string]any{"dir_path": "."}); !strings.HasSuffix(got.Output, "\n\"a\\nb\"\n\"\\xff\"\n") {
@@ -80,7 +80,7 @@ func TestListDirNames(t *testing.T) {
 	}
 }
 
-func TestListDirComesInPages(t *testing.T) {
+func TestListDirReturnsPages(t *testing.T) {
 	p := newPlace(t)
 	const all = 3000
 	texts := map[string]string{}

@@ -109,8 +109,8 @@ var encodings = map[string]string{
 	"utf32":    "\xff\xfe\x00\x00f\x00\x00\x00u\x00\x00\x00n\x00\x00\x00c\x00\x00\x00\n\x00\x00\x00",
 }
 
-// TestReadFileTellsOfOtherEncodings shows the bytes that it can, and says that there are others.
-func TestReadFileTellsOfOtherEncodings(t *testing.T) {
+// TestReadFileReportsOtherEncodings shows the bytes that it can, and says that there are others.
+func TestReadFileReportsOtherEncodings(t *testing.T) {
 	p := newPlace(t)
 	toolstest.Write(t, p.dir, map[string]string{"latin1": "a\nGr\xfc\xdfe\n"})
 	got := p.read(t, map[string]any{"file_path": "latin1"})
@@ -176,7 +176,7 @@ func TestReadFileRefuses(t *testing.T) {
 	p.refuses(t, "read_file", calls)
 }
 
-func TestReadFileTakesPathsAsTheyCome(t *testing.T) {
+func TestReadFileAcceptsEquivalentPaths(t *testing.T) {
 	p := newPlace(t)
 	toolstest.Write(t, p.dir, map[string]string{"sub/file": "a\n"})
 	real, err := filepath.EvalSymlinks(p.dir)
@@ -210,7 +210,7 @@ func TestReadFileReadsWholeOutputs(t *testing.T) {
 	}
 }
 
-func TestALongFileComesInPages(t *testing.T) {
+func TestReadFileReturnsPages(t *testing.T) {
 	p := newPlace(t)
 	var text strings.Builder
 	for i := range 5000 {

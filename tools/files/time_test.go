@@ -8,8 +8,8 @@ import (
 	"github.com/agent-ci/agent-ci/tools/toolstest"
 )
 
-// TestASearchEndsInTime gives a search no time at all.
-func TestASearchEndsInTime(t *testing.T) {
+// TestSearchEndsAtTimeLimit gives a search no time at all.
+func TestSearchEndsAtTimeLimit(t *testing.T) {
 	dir := t.TempDir()
 	toolstest.Write(t, dir, map[string]string{"a": "text\n", "b": "text\n"})
 	g := grepFiles{place: place{Dir: toolstest.Folder(t, dir)}, patience: 0}

@@ -23,7 +23,7 @@ func virtually(t *testing.T, name string, test func(*testing.T)) {
 	t.Run(name, func(t *testing.T) { synctest.Test(t, test) })
 }
 
-func TestRevisions(t *testing.T) {
+func TestFallsBackToOlderRevision(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		name     string
@@ -50,7 +50,7 @@ func TestRevisions(t *testing.T) {
 	}
 }
 
-func TestSlowServerOfTheNewestRevision(t *testing.T) { synctest.Test(t, slowServer) }
+func TestSlowServerGetsNewestRevision(t *testing.T) { synctest.Test(t, slowServer) }
 
 func slowServer(t *testing.T) {
 	server := &scripted{t: t}
@@ -133,7 +133,7 @@ var unusable = []struct {
 	{"lacks all", Server{Tools: []string{"x"}}, ok("[]"), ReasonToolMissing, "it has none"},
 }
 
-func TestServersThatCannotBeUsed(t *testing.T) {
+func TestRejectsUnusableServers(t *testing.T) {
 	t.Parallel()
 	for _, test := range unusable {
 		virtually(t, test.name, func(t *testing.T) {
@@ -162,13 +162,13 @@ func manyTools(n int) string {
 	return "[" + strings.Join(all, ",") + "]"
 }
 
-func TestStartThatFails(t *testing.T) {
+func TestReportsFailedStart(t *testing.T) {
 	t.Parallel()
 	_, err := Open(t.Context(), Server{Name: "test", Start: func(context.Context) (*Process, error) { return nil, fmt.Errorf("no such program") }})
 	wantError(t, err, ReasonStart, "could not be started: no such program")
 }
 
-func TestEndOfTheRunWhileAServerStarts(t *testing.T) {
+func TestCancelEndsServerStart(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	server := &scripted{t: t, answer: func(*saying, request) { cancel() }}
@@ -176,7 +176,7 @@ func TestEndOfTheRunWhileAServerStarts(t *testing.T) {
 	wantError(t, err, ReasonStart, "the run was ended")
 }
 
-func TestWhatIsNoMessageIsPassedOver(t *testing.T) {
+func TestSkipsInvalidMessages(t *testing.T) {
 	t.Parallel()
 	server := &scripted{t: t, answer: func(s *saying, r request) {
 		s.line("debug: got %s", r.Method)
@@ -242,7 +242,7 @@ var breaking = []struct {
 	}, "more than 64 requests", true},
 }
 
-func TestCallsThatBreak(t *testing.T) {
+func TestBrokenCallsFail(t *testing.T) {
 	t.Parallel()
 	for _, test := range breaking {
 		virtually(t, test.name, func(t *testing.T) {
@@ -278,7 +278,7 @@ func TestCallsThatBreak(t *testing.T) {
 	}
 }
 
-func TestCancellationIsSent(t *testing.T) {
+func TestCancelSendsNotification(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	server := &scripted{t: t, got: make(chan request, 100), answer: func(s *saying, r request) {
@@ -310,7 +310,7 @@ func TestCancellationIsSent(t *testing.T) {
 	}
 }
 
-func TestAServerThatDoesNotRead(t *testing.T) {
+func TestUnreadCallsTimeOut(t *testing.T) {
 	t.Parallel()
 	hold := make(chan struct{})
 	defer close(hold)
@@ -334,7 +334,7 @@ func TestAServerThatDoesNotRead(t *testing.T) {
 	}
 }
 
-func TestChangedToolsChangeNothing(t *testing.T) {
+func TestChangedToolsKeepList(t *testing.T) {
 	t.Parallel()
 	server := &scripted{t: t, answer: func(s *saying, r request) {
 		if s.initialized(r, oneTool) {
@@ -357,7 +357,7 @@ func TestChangedToolsChangeNothing(t *testing.T) {
 	}
 }
 
-func TestAllowedTools(t *testing.T) {
+func TestOffersAllowedTools(t *testing.T) {
 	t.Parallel()
 	tools := `[{"name":"a","inputSchema":{}},{"name":"b","inputSchema":{}},{"name":"c","inputSchema":{}}]`
 	server := &scripted{t: t, answer: func(s *saying, r request) { s.initialized(r, tools) }}
@@ -379,7 +379,7 @@ func TestAllowedTools(t *testing.T) {
 	}
 }
 
-func TestHostileDescriptions(t *testing.T) {
+func TestSanitizesHostileDescriptions(t *testing.T) {
 	t.Parallel()
 	server := &scripted{t: t, answer: func(s *saying, r request) {
 		if r.Method == "initialize" {
@@ -399,7 +399,7 @@ func TestHostileDescriptions(t *testing.T) {
 	}
 }
 
-func TestQuestionsAreDeclined(t *testing.T) {
+func TestDeclinesQuestions(t *testing.T) {
 	t.Parallel()
 	var asked request
 	answers := 0
@@ -437,7 +437,7 @@ func (p brokenPipe) Write([]byte) (int, error) {
 
 func (p brokenPipe) Close() error { return nil }
 
-func TestAServerThatEndsWhileItIsWrittenTo(t *testing.T) {
+func TestReportsServerEndDuringWrite(t *testing.T) {
 	t.Parallel()
 	for name, broken := range map[string]error{
 		"it closed its input":                 syscall.EPIPE,

@@ -32,7 +32,7 @@ func clientOf(t *testing.T, remote Remote) *http.Client {
 	return client
 }
 
-func TestServersAtAnAddress(t *testing.T) {
+func TestUsesServersOverHTTP(t *testing.T) {
 	t.Parallel()
 	for _, options := range []*sdk.StreamableHTTPOptions{nil, {Stateless: true}, {JSONResponse: true}} {
 		for _, revision := range []string{newestRevision, olderRevision} {
@@ -64,7 +64,7 @@ func TestServersAtAnAddress(t *testing.T) {
 	}
 }
 
-func TestAddressesThatCannotBeUsed(t *testing.T) {
+func TestRejectsUnusableAddresses(t *testing.T) {
 	t.Parallel()
 	elsewhere := serve(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("another host was asked") }))
 	for _, test := range []struct {
@@ -194,7 +194,7 @@ var callsOverHTTPThatBreak = []struct {
 	{"a session that is gone", failing(http.StatusNotFound), time.Hour, "session not found", true},
 }
 
-func TestCallsOverHTTPThatBreak(t *testing.T) {
+func TestBrokenHTTPCallsFail(t *testing.T) {
 	t.Parallel()
 	for _, test := range callsOverHTTPThatBreak {
 		t.Run(test.name, func(t *testing.T) {
@@ -210,9 +210,9 @@ func TestCallsOverHTTPThatBreak(t *testing.T) {
 	}
 }
 
-// TestAStreamThatHolds is about a server of the newest revision that does not answer the request
+// TestSilentSubscriptionSelectsOlderRevision is about a server of the newest revision that does not answer the request
 // to be told of changes; the older revision has no such request.
-func TestAStreamThatHolds(t *testing.T) {
+func TestSilentSubscriptionSelectsOlderRevision(t *testing.T) {
 	t.Parallel()
 	old := scriptedHTTP(false, func(w http.ResponseWriter, _ *http.Request, id json.RawMessage) {
 		fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":{"content":[{"type":"text","text":"done"}]}}`, id)
@@ -237,8 +237,8 @@ func TestAStreamThatHolds(t *testing.T) {
 	}
 }
 
-// TestChangedToolsInAnAnswer is about a revision that is not asked to tell of changes.
-func TestChangedToolsInAnAnswer(t *testing.T) {
+// TestReportsChangedToolsInAnswer is about a revision that is not asked to tell of changes.
+func TestReportsChangedToolsInAnswer(t *testing.T) {
 	t.Parallel()
 	address := serve(t, scriptedHTTP(false, func(w http.ResponseWriter, _ *http.Request, id json.RawMessage) {
 		w.Header().Set("Content-Type", "text/event-stream")
@@ -255,9 +255,9 @@ func TestChangedToolsInAnAnswer(t *testing.T) {
 	}
 }
 
-// TestRequestsBesideTheCalls is about servers that ask on the stream beside the calls while a call
+// TestDeclinesQuestionsOnSideStream is about servers that ask on the stream beside the calls while a call
 // waits for the answer, and about streams that are refused, hold, or carry what is no request.
-func TestRequestsBesideTheCalls(t *testing.T) {
+func TestDeclinesQuestionsOnSideStream(t *testing.T) {
 	t.Parallel()
 	const question = `{"jsonrpc":"2.0","id":"q","method":"elicitation/create","params":{"message":"May I?","requestedSchema":{"type":"object","properties":{}}}}`
 	stream := func(text string) http.HandlerFunc {
@@ -347,8 +347,8 @@ func TestCheckURL(t *testing.T) {
 	}
 }
 
-// TestNamesOfFarAddresses is about a name that looks near and is not; nothing is sent.
-func TestNamesOfFarAddresses(t *testing.T) {
+// TestClientRefusesOtherAddresses is about a name that looks near and is not; nothing is sent.
+func TestClientRefusesOtherAddresses(t *testing.T) {
 	t.Parallel()
 	client := clientOf(t, Remote{URL: "http://mcp.internal:80"})
 	transport := client.Transport.(*oneHost).base

@@ -215,7 +215,7 @@ func dispatch(ctx context.Context, t *testing.T, s *Session, tool, arguments str
 	return d.Dispatch(ctx, []tools.Call{{ID: "1", Name: name, Input: arguments}})[0]
 }
 
-func TestServersOfTheLibrary(t *testing.T) {
+func TestUsesLibraryServers(t *testing.T) {
 	t.Parallel()
 	for _, revision := range []string{newestRevision, olderRevision} {
 		t.Run(revision, func(t *testing.T) {
@@ -240,8 +240,8 @@ func TestServersOfTheLibrary(t *testing.T) {
 	}
 }
 
-// TestVariableOfTheLibrary starts a program with a value at which the library panics.
-func TestVariableOfTheLibrary(t *testing.T) {
+// TestIgnoresLibraryDebugVariable starts a program with a value at which the library panics.
+func TestIgnoresLibraryDebugVariable(t *testing.T) {
 	t.Setenv("MCPGODEBUG", "not of its form")
 	if said, err := exec.Command(os.Args[0], "-test.run=^$").CombinedOutput(); err != nil {
 		t.Errorf("%s: %v", said, err)

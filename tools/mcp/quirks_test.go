@@ -63,8 +63,8 @@ func quirky(t *testing.T, over, id string, page func(r request) string) Server {
 
 var ways = []string{"pipes", "JSON", "events"}
 
-// TestIDsAsText come from servers that write each id as a text.
-func TestIDsAsText(t *testing.T) {
+// TestAcceptsTextIDs come from servers that write each id as a text.
+func TestAcceptsTextIDs(t *testing.T) {
 	t.Parallel()
 	for _, over := range ways {
 		for _, form := range []string{`"%s"`, `"%s.0"`, `%s.0`} {
@@ -91,8 +91,8 @@ func TestIDsAsText(t *testing.T) {
 	}
 }
 
-// TestOtherIDsAsText stay as they are.
-func TestOtherIDsAsText(t *testing.T) {
+// TestKeepsOtherMessages stay as they are.
+func TestKeepsOtherMessages(t *testing.T) {
 	t.Parallel()
 	for _, message := range []string{
 		`{"jsonrpc":"2.0","id":"1","method":"ping"}`,
@@ -110,8 +110,8 @@ func TestOtherIDsAsText(t *testing.T) {
 	}
 }
 
-// TestEmptyCursors are followed: a list ends where the cursor is absent or null.
-func TestEmptyCursors(t *testing.T) {
+// TestFollowsEmptyCursors are followed: a list ends where the cursor is absent or null.
+func TestFollowsEmptyCursors(t *testing.T) {
 	t.Parallel()
 	const absent = "(absent)"
 	for _, test := range []struct {
@@ -200,8 +200,8 @@ func listed(t *testing.T, s *Session, tool, arguments string) []string {
 	return append(all, "and so on")
 }
 
-// TestCursorsOfResourcesThatComeAgain are named.
-func TestCursorsOfResourcesThatComeAgain(t *testing.T) {
+// TestReportsRepeatedResourceCursors are named.
+func TestReportsRepeatedResourceCursors(t *testing.T) {
 	t.Parallel()
 	s := open(t, quirky(t, "pipes", "%s", func(r request) string {
 		if r.Method == "tools/list" {

@@ -52,8 +52,8 @@ func TestResults(t *testing.T) {
 	}
 }
 
-// TestStructuredContent reaches the model wherever no text says the same.
-func TestStructuredContent(t *testing.T) {
+// TestShowsStructuredContentOnce reaches the model wherever no text says the same.
+func TestShowsStructuredContentOnce(t *testing.T) {
 	t.Parallel()
 	const evidence = `{"evidence":["a<b"],"n":1}`
 	text := func(texts ...string) string {
@@ -102,7 +102,7 @@ func TestStructuredContent(t *testing.T) {
 	}
 }
 
-func TestArgumentsAreHandedOnAsTheyAre(t *testing.T) {
+func TestForwardsFittedArguments(t *testing.T) {
 	t.Parallel()
 	got := make(chan string, 1)
 	server := &scripted{t: t, answer: func(s *saying, r request) {
@@ -133,7 +133,7 @@ func TestArgumentsAreHandedOnAsTheyAre(t *testing.T) {
 	}
 }
 
-func TestResourcesOfServers(t *testing.T) {
+func TestReadsServerResources(t *testing.T) {
 	t.Parallel()
 	s := open(t, Server{Name: "notes", Start: inProcess(t, exampleServer(newestRevision))})
 	for _, test := range []struct {
@@ -156,8 +156,8 @@ func TestResourcesOfServers(t *testing.T) {
 	}
 }
 
-// TestQuestionsOfTheNewestRevision are in results, which ask for the call again.
-func TestQuestionsOfTheNewestRevision(t *testing.T) {
+// TestDeclinesQuestionsInResults are in results, which ask for the call again.
+func TestDeclinesQuestionsInResults(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		name, want string
@@ -243,14 +243,14 @@ func TestNames(t *testing.T) {
 	}
 }
 
-func TestOfferRefusesWhatIsNoSchemaOfArguments(t *testing.T) {
+func TestOfferRefusesInvalidSchema(t *testing.T) {
 	t.Parallel()
 	l := List{Server: "s", Tools: []Listed{{Tool: "t", Allowed: true, Schema: json.RawMessage(`{"type":"null"}`)}}}
 	_, err := Offer([]List{l}, nil)
 	wantError(t, err, ReasonProtocol, `has a tool "t" that cannot be offered`)
 }
 
-func TestListsAreKept(t *testing.T) {
+func TestListSurvivesJSON(t *testing.T) {
 	t.Parallel()
 	s := open(t, Server{Start: inProcess(t, exampleServer(newestRevision)), Tools: []string{"weather"}})
 	raw, err := json.MarshalIndent(s.List(), "", "  ")

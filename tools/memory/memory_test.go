@@ -37,7 +37,7 @@ func TestChoose(t *testing.T) {
 	}
 }
 
-func TestTheMostThatIsTold(t *testing.T) {
+func TestBoundsLessonsByTokens(t *testing.T) {
 	var all []Lesson
 	for i := range 500 {
 		all = append(all, lesson(fmt.Sprintf("l-%d", i), fmt.Sprintf("harbour %d %s", i, strings.Repeat("x", 450))))

@@ -78,7 +78,7 @@ func (b *bench) tree() map[string]string {
 	return toolstest.Tree(b, filepath.Dir(b.dir))
 }
 
-func TestWhatToolsShow(t *testing.T) {
+func TestToolsFormatOutput(t *testing.T) {
 	b := newBench(t, map[string]string{"a.txt": "one\ntwo\nthree", "empty": "", "src/b.go": "func b()\n", "src/deep/c.go": "x\n\nfunc c()\n", "src/a/b/c/d": "", "bin": "\x00func\n", "long": strings.Repeat("x", 2001), "dot.gif": "GIF89a\x01\x00\x01\x00\x80\x00\x00\x00\x00\x00\xff\xff\xff,\x00\x00\x00\x00\x01\x00\x01\x00\x00\x02\x02D\x01\x00;"})
 	for _, test := range []struct {
 		tool string
@@ -162,8 +162,8 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// TestFilesAreKnownAsTheyWere has a file changed in every way behind the model.
-func TestFilesAreKnownAsTheyWere(t *testing.T) {
+// TestEditsRequireUnchangedFiles has a file changed in every way behind the model.
+func TestEditsRequireUnchangedFiles(t *testing.T) {
 	b := newBench(t, map[string]string{"a.txt": "one\n", "b.txt": "one\n"})
 	edit := func(name, old, now string) string {
 		b.Helper()
@@ -199,7 +199,7 @@ func TestFilesAreKnownAsTheyWere(t *testing.T) {
 	wants("gone and made by others", edit("new.txt", "other", "2"), "has changed since it was read")
 }
 
-func TestFormOfFilesStays(t *testing.T) {
+func TestEditsKeepFileForm(t *testing.T) {
 	b := newBench(t, map[string]string{"a.txt": "\ufeffone\r\ntwo\r\n", "run.sh": "echo\n", "last": "x\ny"})
 	if err := os.Chmod(filepath.Join(b.dir, "run.sh"), 0o755); err != nil {
 		t.Fatal(err)

@@ -106,7 +106,7 @@ func TestReplace(t *testing.T) {
 
 // An edit of a file, written as the text before and the text after, with as much around it as makes
 // it the only one, gives the edit.
-func TestAnyEditCanBeWritten(t *testing.T) {
+func TestReplaceExpressesAnyEdit(t *testing.T) {
 	lines := rapid.SliceOfN(rapid.SampledFrom([]string{"a\n", "  a\n", "\tb\n", "\n", "}\n", "c \n", "é\n", "x y\n"}), 1, 40)
 	rapid.Check(t, func(t *rapid.T) {
 		text := strings.Join(lines.Draw(t, "file"), "") + rapid.SampledFrom([]string{"", "end"}).Draw(t, "end")

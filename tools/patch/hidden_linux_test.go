@@ -30,7 +30,7 @@ func hiding(t *testing.T) workplace {
 }
 
 // A patch touches nothing hidden, whichever of its paths leads there.
-func TestPatchesOfWhatIsHiddenAreRefused(t *testing.T) {
+func TestRefusesPatchesOfHiddenFiles(t *testing.T) {
 	w := hiding(t)
 	toolstest.Link(t, w.dir, map[string]string{"link": "conf", "to-cred": "conf/cred", "to-none": "none", "to-vault": "vault"})
 	for _, named := range []string{
@@ -53,7 +53,7 @@ func TestPatchesOfWhatIsHiddenAreRefused(t *testing.T) {
 	w.untouched(t, "beside", "shown", "none", "vault/new")
 }
 
-func TestRewritesOfWhatIsHiddenAreRefused(t *testing.T) {
+func TestRefusesRewritesOfHiddenFiles(t *testing.T) {
 	w := hiding(t)
 	toolstest.Link(t, w.dir, map[string]string{"to-cred": "conf/cred"})
 	for _, named := range []string{"conf/cred", "vault/new", "second", "to-cred", "none/there"} {
@@ -79,7 +79,7 @@ func (w workplace) untouched(t *testing.T, absent ...string) {
 }
 
 // Nor does one whose path a command leads elsewhere meanwhile.
-func TestNoLinkLeadsAPatchToWhatIsHidden(t *testing.T) {
+func TestSwappedLinksRevealNoHiddenFiles(t *testing.T) {
 	w := hiding(t)
 	toolstest.SwapLinks(t, filepath.Join(w.dir, "way"), "conf", "pub", "vault")
 	for i := range 400 {

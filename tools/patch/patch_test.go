@@ -85,7 +85,7 @@ var everything = envelope(
 
 var layout = regexp.MustCompile(`(?s)^Exit code: (\d)\nWall time: \d+\.\d seconds\nOutput:\n(.*)\n$`)
 
-func TestTextAppliesTheSameInAllOffers(t *testing.T) {
+func TestTextAppliesInAllOffers(t *testing.T) {
 	for _, test := range []struct {
 		name  string
 		offer tools.Form
@@ -111,7 +111,7 @@ func TestTextAppliesTheSameInAllOffers(t *testing.T) {
 	}
 }
 
-func TestNotesAreTold(t *testing.T) {
+func TestApplyAddsNotes(t *testing.T) {
 	w := newWorkplace(t, patch.Options{Offer: tools.Freeform, Ignored: func(path string) bool { return path != "greeting.txt" }})
 	text := strings.Replace(everything, " world", "   world", 1)
 	got := w.apply(t.Context(), tools.Call{Input: text, Form: tools.Freeform})
@@ -216,7 +216,7 @@ func neverKept(t *testing.T) func(string) error {
 	}
 }
 
-func TestAPatchThatCannotBeKeptIsNotApplied(t *testing.T) {
+func TestUnkeptPatchChangesNothing(t *testing.T) {
 	w := newWorkplace(t, patch.Options{Keep: func(string) error { return errors.New("disk full") }})
 	before := toolstest.Tree(t, w.dir)
 	if got := w.apply(t.Context(), tools.Call{Input: function(t, everything)}); !got.Failed || !strings.Contains(got.Output, "disk full") {
@@ -225,7 +225,7 @@ func TestAPatchThatCannotBeKeptIsNotApplied(t *testing.T) {
 	w.unchanged(t, before)
 }
 
-func TestApplyStartsInADirectory(t *testing.T) {
+func TestApplyStartsInDirectory(t *testing.T) {
 	for _, test := range []struct{ name, dir, path, want, refusal string }{
 		{"the working directory", ".", "a.txt", "a.txt", ""},
 		{"below", "sub", "a.txt", "sub/a.txt", ""},

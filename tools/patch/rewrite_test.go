@@ -27,7 +27,7 @@ func shout(was tree.Texts) (tree.Texts, error) {
 	return now, nil
 }
 
-func TestRewritesGoTheWayOfPatches(t *testing.T) {
+func TestRewriteKeepsDiffThatReapplies(t *testing.T) {
 	var kept, asked []string
 	w := newWorkplace(t, patch.Options{
 		Keep:     neverKept(t),
@@ -66,7 +66,7 @@ func TestRewritesGoTheWayOfPatches(t *testing.T) {
 	again.holds(t, want)
 }
 
-func TestARewriteOfNothingIsNotKept(t *testing.T) {
+func TestEmptyRewriteKeepsNoDiff(t *testing.T) {
 	w := newWorkplace(t, patch.Options{KeepDiff: neverKept(t)})
 	got, err := w.patcher.Rewrite(t.Context(), w.dir, []string{"old.txt"}, func(was tree.Texts) (tree.Texts, error) { return was, nil })
 	if err != nil || got.Failed {
@@ -123,7 +123,7 @@ func TestRefusedRewritesChangeNothing(t *testing.T) {
 }
 
 // What is only looked at may be protected.
-func TestARewriteMayReadWhatIsProtected(t *testing.T) {
+func TestRewriteMayReadProtectedFiles(t *testing.T) {
 	w := newWorkplace(t, patch.Options{Protect: protectGitHub})
 	got, err := w.patcher.Rewrite(t.Context(), w.dir, []string{".github/ci.yml", "old.txt"}, func(was tree.Texts) (tree.Texts, error) {
 		return tree.Texts{"old.txt": was[".github/ci.yml"]}, nil
@@ -134,7 +134,7 @@ func TestARewriteMayReadWhatIsProtected(t *testing.T) {
 	w.holds(t, map[string]string{"old.txt": "on: push\n"})
 }
 
-func TestARewriteThatCannotBeKeptIsNotMade(t *testing.T) {
+func TestUnkeptRewriteChangesNothing(t *testing.T) {
 	full := errors.New("disk full")
 	w := newWorkplace(t, patch.Options{KeepDiff: func(string) error { return full }})
 	if got, err := w.patcher.Rewrite(t.Context(), w.dir, []string{"old.txt"}, shout); !errors.Is(err, full) || got.Failed {

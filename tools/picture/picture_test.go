@@ -103,7 +103,7 @@ func TestFit(t *testing.T) {
 }
 
 // A chunk that is not needed may have a wrong checksum: it is left out.
-func TestBrokenAncillaryChunk(t *testing.T) {
+func TestFitDropsBrokenAncillaryChunk(t *testing.T) {
 	whole := pngOf(t, checks(10, 20, 2))
 	end := len(whole) - 12 // of IEND
 	chunk := append([]byte{0, 0, 0, 1}, "tEXtx\x00\x00\x00\x00"...)
@@ -144,8 +144,8 @@ func TestFitRefuses(t *testing.T) {
 	}
 }
 
-// TestMostPixels is about the size that a header states; nothing is decoded.
-func TestMostPixels(t *testing.T) {
+// TestFitBoundsPixelBytes is about the size that a header states; nothing is decoded.
+func TestFitBoundsPixelBytes(t *testing.T) {
 	for _, test := range []struct {
 		model color.Model
 		want  int64
@@ -160,7 +160,7 @@ func TestMostPixels(t *testing.T) {
 	}
 }
 
-func TestShrinkTakesTheMean(t *testing.T) {
+func TestShrinkAveragesPixels(t *testing.T) {
 	from := image.NewNRGBA(image.Rect(3, 5, 3+4, 5+4))
 	for y := range 4 {
 		for x := range 4 {

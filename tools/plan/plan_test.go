@@ -61,7 +61,7 @@ func TestUpdatePlanRefuses(t *testing.T) {
 	}
 }
 
-func TestAPlanThatIsNotTaken(t *testing.T) {
+func TestFailedUpdateFailsCall(t *testing.T) {
 	result := call(t, func(plan.Plan) error { return errors.New("disk full") }, "update_plan", `{"plan":[{"step":"a","status":"pending"}]}`)
 	if !result.Failed || result.Output != "update_plan failed: take the plan: disk full" {
 		t.Errorf("got %+v", result)

@@ -14,7 +14,7 @@ import (
 
 const asked = `{"questions":[{"id":"db","header":"Database","question":"Which one?","options":[{"label":"SQLite","description":"small"}]}]}`
 
-func TestNobodyIsThere(t *testing.T) {
+func TestReportsThatNobodyAnswers(t *testing.T) {
 	for name, input := range map[string]string{
 		"request_user_input": asked,
 		"AskUserQuestion":    `{"questions":[{"question":"Which one?","header":"DB","multiSelect":false,"options":[{"label":"a","description":"b"}]}]}`,
@@ -27,7 +27,7 @@ func TestNobodyIsThere(t *testing.T) {
 	}
 }
 
-func TestQuestionsAreHandedOn(t *testing.T) {
+func TestForwardsQuestions(t *testing.T) {
 	var passed []question.Question
 	tool := question.New(func(_ context.Context, questions []question.Question) error {
 		passed = questions

@@ -137,7 +137,7 @@ func (s *session) fails(code string, want ...string) tools.Result {
 	return got
 }
 
-func TestBindingsAreKeptUntilReset(t *testing.T) {
+func TestBindingsLastUntilReset(t *testing.T) {
 	t.Parallel()
 	s := begin(t, options(t))
 	s.gives("let a = 1; const f = await Promise.resolve(3); class X {}; function g() { return 1 }", nothing)
@@ -154,7 +154,7 @@ func TestBindingsAreKeptUntilReset(t *testing.T) {
 
 const nothing = "Nothing was printed, and the value is undefined.\n"
 
-func TestWhatIsPrinted(t *testing.T) {
+func TestPrintsOutputAndValues(t *testing.T) {
 	t.Parallel()
 	s := begin(t, options(t))
 	s.gives(`console.log("one", { two: [2] }); console.error("three"); process.stdout.write("four\n"); require("node:fs").writeSync(1, "five\n"); undefined`,
@@ -178,7 +178,7 @@ func (s *session) cut(n int) string {
 		tools.Tokens(int64(n)), strings.Repeat("x", half), tools.Tokens(int64(n-2*half)), strings.Repeat("x", half-1))
 }
 
-func TestErrorsAreTold(t *testing.T) {
+func TestReportsErrors(t *testing.T) {
 	t.Parallel()
 	s := begin(t, options(t))
 	got := s.fails(`console.log("before"); throw new Error("broken")`, "before\n", "Uncaught Error: broken\n    at <anonymous>:1:")
@@ -192,7 +192,7 @@ func TestErrorsAreTold(t *testing.T) {
 	s.gives("1", "1\n") // it goes on
 }
 
-func TestModulesAreImported(t *testing.T) {
+func TestImportsModules(t *testing.T) {
 	t.Parallel()
 	o := options(t)
 	toolstest.Write(t, o.Dir, map[string]string{"m.mjs": "export default 7", "c.cjs": "module.exports = 8"})
@@ -230,13 +230,13 @@ func TestHelpersCallOtherTools(t *testing.T) {
 	}
 }
 
-func TestManyCallsAtOnce(t *testing.T) {
+func TestHandlesManyConcurrentCalls(t *testing.T) {
 	t.Parallel()
 	s := begin(t, options(t))
 	s.gives(`(await Promise.all(Array.from({ length: 500 }, () => sh("x")))).filter((r) => r.exitCode === 3).length`, "500\n")
 }
 
-func TestACallThatTakesTooLongEndsTheKernel(t *testing.T) {
+func TestTimeoutEndsKernel(t *testing.T) {
 	t.Parallel()
 	s := begin(t, options(t))
 	for _, code := range []string{"while (true) {}", "await new Promise(() => {})", `await tool("hang")`} {
@@ -250,7 +250,7 @@ func TestACallThatTakesTooLongEndsTheKernel(t *testing.T) {
 }
 
 // The time of a call holds where what it calls has to wait for a call of somebody else.
-func TestACallThatWaitsForOthersEndsInTime(t *testing.T) {
+func TestWaitingCallTimesOut(t *testing.T) {
 	t.Parallel()
 	held, cancel := context.WithCancel(t.Context())
 	hold := tools.Tool{
@@ -273,7 +273,7 @@ func TestACallThatWaitsForOthersEndsInTime(t *testing.T) {
 	s.fails("// codex-js-repl: timeout_ms=1000\nawait tool('apply_patch', 'x')", "took longer than 1s")
 }
 
-func TestAKernelThatEndsIsStartedAnew(t *testing.T) {
+func TestRestartsKernelThatEnds(t *testing.T) {
 	t.Parallel()
 	s := begin(t, options(t))
 	s.fails("console.log('last'); process.exit(3)", "js_repl failed: its kernel ended with exit status 3. The next call starts a new one; what was defined is gone.", "last\n")
@@ -288,14 +288,14 @@ func TestAKernelThatEndsIsStartedAnew(t *testing.T) {
 	}
 }
 
-func TestMemoryIsBounded(t *testing.T) {
+func TestBoundsMemory(t *testing.T) {
 	s := begin(t, options(t))
 	s.fails("let all = []; while (true) all.push(new Array(1e6).fill(all.length))", "js_repl failed: its kernel was ended by abort", "heap")
 	s.gives("1", "1\n")
 }
 
-// TestAKernelThatIsGoneIsTold is of a model that made calls of an earlier Repl.
-func TestAKernelThatIsGoneIsTold(t *testing.T) {
+// TestReportsLostKernel is of a model that made calls of an earlier Repl.
+func TestReportsLostKernel(t *testing.T) {
 	t.Parallel()
 	o := options(t)
 	o.Used = true
@@ -304,7 +304,7 @@ func TestAKernelThatIsGoneIsTold(t *testing.T) {
 	s.gives("2", "2\n")
 }
 
-func TestImagesAreShown(t *testing.T) {
+func TestShowsImages(t *testing.T) {
 	t.Parallel()
 	o := options(t)
 	toolstest.Write(t, o.Dir, map[string]string{"four.png": string(toolstest.PNG(t, 4, 4))})
@@ -331,8 +331,8 @@ for (const source of ["four.png", bytes, new Uint8Array(bytes), url, { image_url
 	}
 }
 
-// TestHostileKernels write to the pipe of the kernel, which only code that looks for it does.
-func TestHostileKernels(t *testing.T) {
+// TestEndsHostileKernels write to the pipe of the kernel, which only code that looks for it does.
+func TestEndsHostileKernels(t *testing.T) {
 	t.Parallel()
 	const broke = "js_repl failed: the code used the kernel's own pipe, and the kernel was ended."
 	s := begin(t, options(t))
@@ -357,7 +357,7 @@ func TestHostileKernels(t *testing.T) {
 	s.gives("1", "1\n")
 }
 
-func TestWhatIsNoCodeIsRefused(t *testing.T) {
+func TestRefusesTextsThatAreNoCode(t *testing.T) {
 	t.Parallel()
 	s := begin(t, options(t))
 	for text, want := range map[string]string{
@@ -378,8 +378,8 @@ func TestWhatIsNoCodeIsRefused(t *testing.T) {
 	s.gives("`a${1}`", "a1\n")
 }
 
-// TestAFunctionTakesCodeAsItsArgument is of models that have no freeform tools.
-func TestAFunctionTakesCodeAsItsArgument(t *testing.T) {
+// TestFunctionAcceptsCodeAsArgument is of models that have no freeform tools.
+func TestFunctionAcceptsCodeAsArgument(t *testing.T) {
 	t.Parallel()
 	o := options(t)
 	o.Offer = tools.Function
@@ -420,7 +420,7 @@ func TestGrammar(t *testing.T) {
 	}
 }
 
-func TestNodeIsTried(t *testing.T) {
+func TestFindRejectsUnusableNode(t *testing.T) {
 	t.Parallel()
 	for what, c := range map[string]struct{ program, want string }{
 		"none":      {"", "node"},

@@ -131,9 +131,9 @@ func nested(levels int) string {
 	return `{"type":"object","allOf":[` + strings.Join(refs, ",") + `],"$defs":{"a":` + schema + `}}`
 }
 
-// TestAPlaceHasOneName is about a schema that names one place in many ways, each of which would be
+// TestFitDropsAliasedReferences is about a schema that names one place in many ways, each of which would be
 // followed.
-func TestAPlaceHasOneName(t *testing.T) {
+func TestFitDropsAliasedReferences(t *testing.T) {
 	fit, err := Fit(json.RawMessage(`{"type":"object","properties":{"a":{"$ref":"#/allOf/0"},"b":{"$ref":"#/allOf/00"}},"allOf":[{"type":"object","title":"x"}]}`))
 	if err != nil || strings.Contains(string(fit), "/00") {
 		t.Errorf("got %s, %v", fit, err)

@@ -11,7 +11,7 @@ import (
 )
 
 // Scripts of code mode and of js_repl get the same of a call.
-func TestWhatAScriptGetsOfACall(t *testing.T) {
+func TestSettleConvertsResults(t *testing.T) {
 	object := map[string]any{"exit_code": 1, "output": "a && b"}
 	for name, test := range map[string]struct {
 		result tools.Result

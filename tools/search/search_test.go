@@ -170,7 +170,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-func TestTheDescriptionSaysWhatThereIs(t *testing.T) {
+func TestDescriptionCountsToolsBySource(t *testing.T) {
 	about := description(append(candidates(3, "jira"), candidates(20, "github")...))
 	if want := "There are 23, of: github (20), jira (3)."; !strings.Contains(about, want) {
 		t.Errorf("%q does not say %q", about, want)

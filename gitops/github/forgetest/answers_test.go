@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestDescriptionTellsWrongAnswers(t *testing.T) {
+func TestDescriptionRejectsWrongAnswers(t *testing.T) {
 	t.Parallel()
 	d := answersByCall()
 	const path = "/repos/octo/widgets/git/ref/heads/main"

@@ -8,7 +8,7 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/github/forgetest"
 )
 
-func TestUndescribedRequests(t *testing.T) {
+func TestReportsUndescribedRequests(t *testing.T) {
 	for _, c := range []struct{ method, path, body, want string }{
 		{"GET", "/pulls?head=octo:main&state=all", "", ""},
 		{"GET", "/pulls?heads=octo:main", "", "there is no parameter heads"},

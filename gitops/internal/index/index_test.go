@@ -50,7 +50,7 @@ func staged(f *File) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-func TestReadAndWriteAsGitDoes(t *testing.T) {
+func TestReadsAndWritesLikeGit(t *testing.T) {
 	for _, version := range []string{"2", "3", "4"} {
 		t.Run("version "+version, func(t *testing.T) {
 			r := repository(t, version)
@@ -109,7 +109,7 @@ func treeIsRight(r gittest.Repo) {
 	}
 }
 
-func TestStatDataAloneKeepsTheTree(t *testing.T) {
+func TestStatUpdateKeepsCachedTree(t *testing.T) {
 	r := repository(t, "2")
 	f := read(r)
 	at, _ := f.Search("d/e/f")

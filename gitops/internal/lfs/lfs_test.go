@@ -82,7 +82,7 @@ func TestStore(t *testing.T) {
 }
 
 // Content stays below the folder that has the store, wherever links in it lead.
-func TestLinksLeadNowhere(t *testing.T) {
+func TestStoreRefusesLinkedFolders(t *testing.T) {
 	for _, link := range []string{"lfs", "lfs/objects", "lfs/objects/ed", "lfs/objects/ed/ea"} {
 		t.Run(link, func(t *testing.T) {
 			dir, elsewhere := t.TempDir(), t.TempDir()

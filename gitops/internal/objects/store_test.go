@@ -116,7 +116,7 @@ func TestCheckOwn(t *testing.T) {
 	}
 }
 
-func TestCheckFilesNamesTheFile(t *testing.T) {
+func TestCheckFilesNamesDamagedFile(t *testing.T) {
 	r := gittest.New(t)
 	r.Seed()
 	s := open(t, emptyStore(t), r.Path(".git"))
@@ -135,7 +135,7 @@ func TestCheckFilesNamesTheFile(t *testing.T) {
 	}
 }
 
-func TestBlobBytesWithinALimit(t *testing.T) {
+func TestBlobBytesEnforcesLimit(t *testing.T) {
 	s := open(t, emptyStore(t))
 	id, err := s.WriteBytes(plumbing.BlobObject, []byte("12345"))
 	if err != nil {
@@ -174,7 +174,7 @@ func TestCopiesPacksBetweenStores(t *testing.T) {
 	gittest.Same(t, "as git reads it", large, to.Git("cat-file", "blob", revision(r, "HEAD:large").String()))
 }
 
-func TestWriteAsGitDoes(t *testing.T) {
+func TestWriteMatchesGit(t *testing.T) {
 	r := gittest.New(t)
 	s := open(t, r.Path(".git"))
 	for _, text := range []string{"", "a\n", large} {
@@ -194,7 +194,7 @@ func TestWriteAsGitDoes(t *testing.T) {
 }
 
 // A file that grows or shrinks while it is read is no object.
-func TestWriteOfAnotherSize(t *testing.T) {
+func TestWriteRefusesWrongSize(t *testing.T) {
 	own := emptyStore(t)
 	s := open(t, own)
 	for _, size := range []int64{3, 5} {

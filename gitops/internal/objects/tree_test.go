@@ -81,7 +81,7 @@ func TestRefusesDamagedTrees(t *testing.T) {
 }
 
 // Edits of any order make the tree that git makes of the same files.
-func TestApplyAsGitDoes(t *testing.T) {
+func TestApplyMatchesGit(t *testing.T) {
 	const seed = 7
 	random := rand.New(rand.NewPCG(seed, seed))
 	names := []string{"a", "a-b", "a.b", "a0", "b"}

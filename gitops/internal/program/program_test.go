@@ -88,7 +88,7 @@ func TestGitSeesFewVariables(t *testing.T) {
 	}
 }
 
-func TestHowGitEnds(t *testing.T) {
+func TestRunReportsGitOutcome(t *testing.T) {
 	r := gittest.New(t)
 	git := program.Isolated(gittest.Program(t), os.Environ(), r.Dir, r.Path(".git"), r.Dir)
 	out, err := git.Run(t.Context(), r.Dir, strings.NewReader("abc"), "check-attr", "--stdin", "text")
@@ -117,7 +117,7 @@ type full struct{}
 
 func (full) Write([]byte) (int, error) { return 0, syscall.ENOSPC }
 
-func TestWhatCannotBeWrittenIsWhatIsTold(t *testing.T) {
+func TestStreamReportsWriteError(t *testing.T) {
 	r := gittest.New(t)
 	git := program.Isolated(standIn(t, "exec cat"), os.Environ(), r.Dir, r.Path(".git"), r.Dir)
 	long := bytes.NewReader(make([]byte, 1<<20))

@@ -32,7 +32,7 @@ func places(t *testing.T) (dir string, root *os.Root) {
 	return dir, root
 }
 
-func TestWhatIsRead(t *testing.T) {
+func TestReadsRegularFilesWithinBound(t *testing.T) {
 	dir, root := places(t)
 	for name, want := range map[string]struct{ path, in bool }{
 		"file": {true, true}, "out": {true, false}, "folder": {}, "pipe": {}, "none": {},
@@ -60,7 +60,7 @@ func TestWhatIsRead(t *testing.T) {
 	}
 }
 
-func TestWhatIsAppendedTo(t *testing.T) {
+func TestAppendsOnlyToRegularFiles(t *testing.T) {
 	dir, _ := places(t)
 	for name, takes := range map[string]bool{"file": true, "new": true, "link": false, "folder": false, "pipe": false} {
 		f, err := regularfile.Append(filepath.Join(dir, name))
@@ -79,7 +79,7 @@ func TestWhatIsAppendedTo(t *testing.T) {
 	}
 }
 
-func TestOpenFolderWaitsForNoPipe(t *testing.T) {
+func TestOpenFolderRefusesNonFolders(t *testing.T) {
 	_, root := places(t)
 	for name, opens := range map[string]bool{"folder": true, "file": false, "pipe": false, "none": false} {
 		folder, err := regularfile.OpenFolder(root, name)

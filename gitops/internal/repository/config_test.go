@@ -144,7 +144,7 @@ func TestRebuildsPrivateFolderBeforeUse(t *testing.T) {
 }
 
 // Filters of the repository's own configuration are told from the user's, whatever file they are in.
-func TestOwnFilters(t *testing.T) {
+func TestDistinguishesOwnFilters(t *testing.T) {
 	global := os.Getenv("GIT_CONFIG_GLOBAL")
 	text, err := os.ReadFile(global)
 	if err != nil {

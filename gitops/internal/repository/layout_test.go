@@ -107,7 +107,7 @@ func TestObjectFolders(t *testing.T) {
 	}
 }
 
-func TestQuoteAlternateAsGitReadsIt(t *testing.T) {
+func TestQuotesAlternatesForGit(t *testing.T) {
 	holder := gittest.New(t)
 	holder.Seed()
 	id := holder.Git("rev-parse", "HEAD")

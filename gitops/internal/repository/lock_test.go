@@ -20,7 +20,7 @@ func inUse(err error) bool {
 	return errors.As(err, &used)
 }
 
-func TestClaimKeepsASecondRunOut(t *testing.T) {
+func TestClaimExcludesSecondRun(t *testing.T) {
 	r := gittest.New(t)
 	r.Seed()
 	first, second := open(t, r.Dir), open(t, r.Dir)
@@ -44,7 +44,7 @@ func TestClaimKeepsASecondRunOut(t *testing.T) {
 
 // Of two that share and claim at once none gets the work tree, and both share it
 // still.
-func TestClaimAtOnce(t *testing.T) {
+func TestConcurrentSharersCannotClaim(t *testing.T) {
 	r := gittest.New(t)
 	r.Seed()
 	runs := []*repository.Repository{open(t, r.Dir), open(t, r.Dir)}
@@ -70,7 +70,7 @@ func TestClaimAtOnce(t *testing.T) {
 	}
 }
 
-func TestUnwritableNamesTheFolder(t *testing.T) {
+func TestUnwritableNamesFolder(t *testing.T) {
 	r := gittest.New(t)
 	r.Seed()
 	c := open(t, r.Dir)
@@ -87,7 +87,7 @@ func TestUnwritableNamesTheFolder(t *testing.T) {
 	}
 }
 
-func TestHoldIndexKeepsGitOut(t *testing.T) {
+func TestHoldIndexBlocksGit(t *testing.T) {
 	r := gittest.New(t)
 	r.Seed()
 	c := open(t, r.Dir)
@@ -129,7 +129,7 @@ func TestHoldIndexKeepsGitOut(t *testing.T) {
 
 // A lock that a killed agent-ci left is removed: of the index by who goes on with its run alone, any other by
 // the next run, too. One of a living process stays, and so does git's.
-func TestWhoseLockIsRemoved(t *testing.T) {
+func TestRemovesOnlyOwnLocks(t *testing.T) {
 	const left, gits = "Run 7 of agent-ci writes to this checkout. If it died, resume it.\n", "0123456789abcdef\n"
 	for name, test := range map[string]struct {
 		path, text          string
@@ -178,7 +178,7 @@ func TestWhoseLockIsRemoved(t *testing.T) {
 }
 
 // A reference that a killed agent-ci was writing is written, though its lock is there.
-func TestWritesThroughALockThatWasLeft(t *testing.T) {
+func TestWritesReferenceDespiteStaleLock(t *testing.T) {
 	r := gittest.New(t)
 	r.Seed()
 	c := open(t, r.Dir)

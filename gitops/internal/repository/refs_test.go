@@ -12,7 +12,7 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/internal/repository"
 )
 
-func TestReadAsGitDoes(t *testing.T) {
+func TestReadRefMatchesGit(t *testing.T) {
 	r := gittest.New(t)
 	r.Seed()
 	r.Git("branch", "packed")
@@ -71,7 +71,7 @@ func TestHead(t *testing.T) {
 	}
 }
 
-func TestMoveHeadAndSetBranchAsGitDoes(t *testing.T) {
+func TestMovesHeadAndBranchLikeGit(t *testing.T) {
 	r := gittest.New(t)
 	r.Seed()
 	first := r.Git("rev-parse", "HEAD")

@@ -26,7 +26,7 @@ func open(t testing.TB, dir string) *repository.Repository {
 	return r
 }
 
-func TestOpenRefusesWhatIsNoCheckout(t *testing.T) {
+func TestOpenRefusesNonCheckouts(t *testing.T) {
 	plain := t.TempDir()
 	bare := gittest.New(t)
 	bare.Seed()
@@ -53,7 +53,7 @@ func TestOpenRefusesWhatIsNoCheckout(t *testing.T) {
 	}
 }
 
-func TestOpenRefusesWhatItCannotDoRight(t *testing.T) {
+func TestOpenRefusesUnsupportedRepositories(t *testing.T) {
 	for name, prepare := range map[string]func(r gittest.Repo) gittest.Repo{
 		"sparse": func(r gittest.Repo) gittest.Repo {
 			r.Git("sparse-checkout", "set", "src")

@@ -57,7 +57,7 @@ func TestKeepCopiesDataAndNoHoles(t *testing.T) {
 	}
 }
 
-func TestKeepTakesTheFilesOfSubmodules(t *testing.T) {
+func TestKeepCopiesSubmoduleFiles(t *testing.T) {
 	lib := gittest.New(t)
 	lib.Write("words", "w\n")
 	lib.Commit("seed")

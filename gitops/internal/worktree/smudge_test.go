@@ -83,7 +83,7 @@ func TestCheckOutOverRefusesObstructedFiles(t *testing.T) {
 }
 
 // What somebody writes while other files are replaced is kept.
-func TestCheckOutKnownKeepsWhatOthersWrite(t *testing.T) {
+func TestCheckOutKnownKeepsConcurrentChanges(t *testing.T) {
 	c := open(t, history(t))
 	c.Git("checkout", "-q", "first")
 	changes := slices.DeleteFunc(c.differences("first", "second"), func(d objects.Difference) bool { return d.Path != "README" && d.Path != "gone" })
@@ -154,7 +154,7 @@ func TestCheckOutOverIsAtomic(t *testing.T) {
 }
 
 // A git that is killed leaves the lock of its index, which is in nobody's way.
-func TestCheckOutOverAfterGitWasKilled(t *testing.T) {
+func TestCheckOutOverIgnoresStaleLock(t *testing.T) {
 	r := history(t)
 	r.Git("checkout", "-q", "first")
 	killed := filepath.Join(t.TempDir(), "killed")
@@ -177,7 +177,7 @@ func TestCheckOutOverAfterGitWasKilled(t *testing.T) {
 }
 
 // Nothing goes through a link, or in the place of one, that others made of a folder.
-func TestCheckOutOverRefusesALinkInThePlaceOfAFolder(t *testing.T) {
+func TestCheckOutOverRefusesLinkedFolder(t *testing.T) {
 	for name, changes := range map[string]func(d objects.Difference) bool{
 		"an addition": func(d objects.Difference) bool { return d.Path == "file/deep/er" },
 		"a change":    func(d objects.Difference) bool { return d.Path == "src/main.go" },
@@ -246,7 +246,7 @@ func TestCheckOutOverConverts(t *testing.T) {
 
 // The stat data of a file is that of when it was written, so that git finds what others
 // write while the rest is.
-func TestCheckOutNotesFilesAsItWritesThem(t *testing.T) {
+func TestCheckOutRecordsStatAtWrite(t *testing.T) {
 	r := history(t)
 	r.Git("checkout", "-q", "first")
 	r.Write(".git/info/attributes", "plain ident\n") // git writes it, after all others
@@ -288,7 +288,7 @@ func TestCheckOutFollowsNoLink(t *testing.T) {
 }
 
 // Of a tree with a damaged file nothing is written, and nothing makes room for it.
-func TestCheckOutOfDamagedFilesTouchesNothing(t *testing.T) {
+func TestCheckOutRefusesDamagedFiles(t *testing.T) {
 	c := open(t, history(t))
 	before := c.Files()
 	changes := c.differences("second", "first")
@@ -300,7 +300,7 @@ func TestCheckOutOfDamagedFilesTouchesNothing(t *testing.T) {
 	gittest.Same(t, "files", before, c.Files())
 }
 
-func TestFillAsGitDoes(t *testing.T) {
+func TestFillMatchesGit(t *testing.T) {
 	r := gittest.New(t)
 	r.Write(".gitattributes", "*.dos eol=crlf\n*.caps filter=caps\n")
 	r.Write("a.dos", "a\nb\n")

@@ -241,7 +241,7 @@ func TestPatches(t *testing.T) {
 	}
 }
 
-func TestModes(t *testing.T) {
+func TestKeepsModesWithoutSetuid(t *testing.T) {
 	dir := t.TempDir()
 	folder{"script": "a\n", "moved": "b\n", "replaced": "c\n"}.write(t, dir)
 	const rights = fs.ModeSetuid | fs.ModeSetgid // of whoever owns the file: what is new in it does not get them

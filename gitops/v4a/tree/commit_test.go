@@ -135,7 +135,7 @@ func applyFaulty(t *testing.T, f *faults) (after folder, err error) {
 // One step after the other fails, once or together with all writes after it,
 // as on a full disk: the tree is as it was, or the patch is applied and the
 // error names what lies about.
-func TestFaults(t *testing.T) {
+func TestCommitIsAtomicUnderFaults(t *testing.T) {
 	kinds := map[string]func(at int) func(n int, operation string) bool{
 		"one step": func(at int) func(int, string) bool {
 			return func(n int, _ string) bool { return n == at }
@@ -174,7 +174,7 @@ func TestFaults(t *testing.T) {
 
 // A program that is killed at any moment leaves the old file or the new one at its path, also where a file
 // gets no second name.
-func TestAFileIsNeverMissing(t *testing.T) {
+func TestUpdateNeverRenamesFileAway(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("needs a system that exchanges files")
 	}
@@ -229,7 +229,7 @@ func checkFault(t *testing.T, at int, after folder, err error) bool {
 
 // A directory that turns read-only in the middle lets nothing be undone. Every
 // old content is then still in its place or where the error says.
-func TestFaultsThatStay(t *testing.T) {
+func TestPersistentFaultsLoseNoContent(t *testing.T) {
 	for _, noLinks := range []bool{false, true} {
 		for at := 1; ; at++ {
 			f := &faults{fails: func(n int, _ string) bool { return n >= at }, noLinks: noLinks}

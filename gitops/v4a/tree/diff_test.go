@@ -84,7 +84,7 @@ func TestDiffAppliesWithGit(t *testing.T) {
 	}
 }
 
-func TestDiffOfModesAndLinks(t *testing.T) {
+func TestDiffCoversModesAndLinks(t *testing.T) {
 	ours, theirs := t.TempDir(), t.TempDir()
 	for _, dir := range []string{ours, theirs} {
 		folder{"run": "x\n", "to": "y\n"}.write(t, dir)

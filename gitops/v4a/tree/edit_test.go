@@ -9,7 +9,7 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/v4a/tree"
 )
 
-func TestEditsHaveTheirTexts(t *testing.T) {
+func TestEditsContainOldAndNewText(t *testing.T) {
 	dir := t.TempDir()
 	folder{"f": "a\nb\nc\n", "gone": "x\n", "old": "o\n"}.write(t, dir)
 	plan := planned(t, dir, "*** Update File: f\n@@\n a\n-b\n+B\n c\n*** Add File: new\n+n\n*** Delete File: gone\n*** Update File: old\n*** Move to: moved\n@@\n-o\n+O\n")

@@ -25,7 +25,7 @@ func meddling(t *testing.T, operation string, do func() error) func(int, string)
 
 // What another program does after all files were compared is noticed when it is
 // in the way, and stays.
-func TestLastMomentChanges(t *testing.T) {
+func TestCommitKeepsConcurrentChanges(t *testing.T) {
 	const mine = "another's\n"
 	write := func(name string) func(string) error {
 		return func(dir string) error { return os.WriteFile(filepath.Join(dir, name), []byte(mine), 0o600) }

@@ -35,7 +35,7 @@ func hostile(t *testing.T) (dir, outside string) {
 	return dir, outside
 }
 
-func TestRefusedPaths(t *testing.T) {
+func TestRefusesInvalidPaths(t *testing.T) {
 	paths := []string{
 		"/etc/passwd", "..", "../f", "d/../../f", "a/../../tree/f", ".", "d/..", "d", "d/", "new/", "new/.", "f/x", "fifo", "fifo/x",
 		".git", ".git/config", "d/../.git/config", "sub/.git", "x/.git/hooks/a", ".GIT/config", ".Git", ".git./config",
@@ -76,7 +76,7 @@ func TestRefusedPaths(t *testing.T) {
 	wantTree(t, outside, beforeOutside)
 }
 
-func TestRefusedSections(t *testing.T) {
+func TestRefusesImpossibleSections(t *testing.T) {
 	tests := map[string]string{
 		"update of nothing":              "*** Update File: nothing\n@@\n-x\n+y\n",
 		"update in no directory":         "*** Update File: no/thing\n@@\n-x\n+y\n",
@@ -104,7 +104,7 @@ func TestRefusedSections(t *testing.T) {
 }
 
 // Names that only look like what is refused.
-func TestNotRefused(t *testing.T) {
+func TestAcceptsHarmlessNames(t *testing.T) {
 	for _, name := range []string{".gitignore", ".github/x", "git", "a.git", ".git2", "git~2", "...", "..a", "a..", `a\b`, "ſ"} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
@@ -116,7 +116,7 @@ func TestNotRefused(t *testing.T) {
 	}
 }
 
-func TestLinksInside(t *testing.T) {
+func TestSupportsLinksInsideTree(t *testing.T) {
 	tests := map[string]struct {
 		sections string
 		want     folder
@@ -204,7 +204,7 @@ func TestLinksInside(t *testing.T) {
 }
 
 // What changes between plan and commit is noticed and stays as it is.
-func TestTreeChanged(t *testing.T) {
+func TestCommitRefusesChangedTree(t *testing.T) {
 	write := func(name, text string) func(string) error {
 		return func(dir string) error { return os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600) }
 	}
@@ -248,7 +248,7 @@ func TestTreeChanged(t *testing.T) {
 	}
 }
 
-func TestLargeFileRefused(t *testing.T) {
+func TestRefusesLargeFile(t *testing.T) {
 	dir := t.TempDir()
 	f, err := os.Create(filepath.Join(dir, "large"))
 	if err != nil {
@@ -280,7 +280,7 @@ func (d bloated) Lstat(name string) (fs.FileInfo, error) {
 }
 
 // Files that are not too large each may be so together.
-func TestLargePlanRefused(t *testing.T) {
+func TestRefusesLargePlan(t *testing.T) {
 	dir := t.TempDir()
 	files, sections := folder{}, ""
 	for _, name := range []string{"1", "2", "3", "4", "5"} {
@@ -295,7 +295,7 @@ func TestLargePlanRefused(t *testing.T) {
 	}
 }
 
-func TestReadOnlyDirectory(t *testing.T) {
+func TestReadOnlyDirectoryFailsWholeCommit(t *testing.T) {
 	if os.Geteuid() == 0 {
 		t.Skip("the superuser may write everywhere")
 	}

@@ -105,7 +105,7 @@ func TestRewrites(t *testing.T) {
 	}
 }
 
-func TestRefusedRewrites(t *testing.T) {
+func TestRefusesInvalidRewrites(t *testing.T) {
 	own := errors.New("does not fit")
 	for name, test := range map[string]struct {
 		paths []string
@@ -137,7 +137,7 @@ func TestRefusedRewrites(t *testing.T) {
 
 // Whatever two texts of a file are, the diff between them makes the one of the other: read here, and
 // by git.
-func TestDiffsOfRewritesMakeTheSame(t *testing.T) {
+func TestRewriteDiffReproducesText(t *testing.T) {
 	line := rapid.SampledFrom([]string{"a\n", "b\n", "\n", "}\n", "c\r\n", "d\r", "é\n", " a\n", "-\n", "\\ No newline\n"})
 	text := rapid.Custom(func(t *rapid.T) string {
 		return strings.Join(rapid.SliceOfN(line, 0, 90).Draw(t, "lines"), "") + rapid.SampledFrom([]string{"", "end", "\ufeff"}).Draw(t, "end")
@@ -184,7 +184,7 @@ func TestDiffsOfRewritesMakeTheSame(t *testing.T) {
 	})
 }
 
-func TestDiffsThatAreNotRead(t *testing.T) {
+func TestParseDiffRefusesUnsupportedDiffs(t *testing.T) {
 	for name, text := range map[string]string{
 		"no diff":          "hello\n",
 		"a rename":         "diff --git a/f b/g\nsimilarity index 100%\nrename from f\nrename to g\n",
@@ -203,7 +203,7 @@ func TestDiffsThatAreNotRead(t *testing.T) {
 	}
 }
 
-func TestWhereDiffsApply(t *testing.T) {
+func TestDiffAppliesOnlyToFittingTexts(t *testing.T) {
 	const (
 		update = "diff --git a/f b/f\n--- a/f\n+++ b/f\n@@ -2,2 +2,2 @@\n-b\n+B\n c\n"
 		create = "diff --git a/f b/f\nnew file mode 100644\n--- /dev/null\n+++ b/f\n@@ -0,0 +1 @@\n+a\n"
@@ -239,7 +239,7 @@ func TestWhereDiffsApply(t *testing.T) {
 	}
 }
 
-func TestARewriteOfWhatChangedMeanwhileIsRefused(t *testing.T) {
+func TestRefusesRewriteOfChangedFile(t *testing.T) {
 	dir := t.TempDir()
 	folder{"f": "a\n"}.write(t, dir)
 	plan, err := rewrite(t, dir, texts(folder{"f": "b\n"}))

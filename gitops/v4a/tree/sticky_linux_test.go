@@ -47,7 +47,7 @@ func asUser(t *testing.T, call uintptr, do func()) {
 
 // A sticky directory lets everyone link another's file and nobody rename it, or
 // remove the link.
-func TestStickyDirectory(t *testing.T) {
+func TestCommitRestoresStickyDirectory(t *testing.T) {
 	calls := map[string]uintptr{"known": syscall.SYS_SETRESUID, "a surprise": syscall.SYS_SETFSUID}
 	for name, call := range calls {
 		t.Run(name, func(t *testing.T) {

@@ -58,7 +58,7 @@ type failing struct{ err error }
 
 func (f failing) Read([]byte) (int, error) { return 0, f.err }
 
-func TestTheEndOfAContextKillsAProgramWithItsGroup(t *testing.T) {
+func TestCancelKillsProcessGroup(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	status, err := attached.Run(ctx, new(sandbox.Sandbox).Start, shell("sleep 600 & echo started; wait"), attached.Streams{
@@ -75,7 +75,7 @@ func TestTheEndOfAContextKillsAProgramWithItsGroup(t *testing.T) {
 	}
 }
 
-func TestAProgramIsOverThoughAnotherProcessHoldsItsStreams(t *testing.T) {
+func TestRunReturnsDespiteHeldStreams(t *testing.T) {
 	t.Parallel()
 	var output bytes.Buffer
 	status, err := attached.Run(t.Context(), new(sandbox.Sandbox).Start, shell("setsid sleep 600 & echo $!"), attached.Streams{

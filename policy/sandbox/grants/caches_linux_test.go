@@ -28,7 +28,7 @@ func planOf(t *testing.T, base string, f Folders, commands ...string) *Plan {
 	return p
 }
 
-func TestFoldersOfCachesAreCommandsOwn(t *testing.T) {
+func TestMountsCacheFoldersAsOverlays(t *testing.T) {
 	base, f := folders(t, map[string]string{
 		"go/pkg/mod/a": "x", "go/src/b": "x", "second/pkg/c": "x", "cargo/file": "x", "home/cache/d": "x", "workspace/cache/e": "x", "workspace/file": "x",
 		"extra/cache/f": "x", "denied/cache/g": "x", "around/extra/h": "x", "home/.ssh/key": "x", "file": "x",
@@ -83,7 +83,7 @@ func TestFoldersOfCachesAreCommandsOwn(t *testing.T) {
 }
 
 // A GOPATH may have the checkout in it, and XDG_CACHE_HOME the cache of Go.
-func TestFoldersOfCachesAroundOthers(t *testing.T) {
+func TestReducesOverlappingCaches(t *testing.T) {
 	base, f := folders(t, map[string]string{"go/pkg/mod/a": "x", "go/src/project/file": "x", "cache/go-build/b": "x"})
 	f.Workspace = filepath.Join(base, "go/src/project")
 	p := planOf(t, base, f, "GOPATH=BASE/go", "GOCACHE=BASE/cache/go-build", "XDG_CACHE_HOME=BASE/cache", "GOMODCACHE=BASE/go/pkg/mod")
@@ -98,7 +98,7 @@ func TestFoldersOfCachesAroundOthers(t *testing.T) {
 	}
 }
 
-func TestChangesOfCachesLieAboveThoseOfEarlierSandboxes(t *testing.T) {
+func TestCacheOverlaysIncludeEarlierChanges(t *testing.T) {
 	base, f := folders(t, map[string]string{"cache/a": "x", "cache/secret": "x"})
 	cache := filepath.Join(base, "cache")
 	f.DenyRead = []string{filepath.Join(cache, "secret")}
@@ -119,7 +119,7 @@ func TestChangesOfCachesLieAboveThoseOfEarlierSandboxes(t *testing.T) {
 	}
 }
 
-func TestTheViewOfCaches(t *testing.T) {
+func TestViewShowsCacheLayers(t *testing.T) {
 	base, f := folders(t, map[string]string{"cache/a": "outside", "cache/b": "outside", "cache/c": "outside", "cache/secret": "x"})
 	kept := cacheFolder(filepath.Join(base, "cache"))
 	put(t, filepath.Join(base, "first", kept, "upper/b"), "setup")
@@ -132,7 +132,7 @@ func TestTheViewOfCaches(t *testing.T) {
 	wantShown(t, p.LandlockView(), map[string]string{in("a"): "outside", in("c"): "outside", in("secret"): hiddenWords})
 }
 
-func TestLandlockGrantsCachesToBeRead(t *testing.T) {
+func TestLandlockGrantsReadingCaches(t *testing.T) {
 	base, f := folders(t, map[string]string{"cache/a": "x", "cache/secret": "x", "other/b": "x"})
 	f.DenyRead = []string{filepath.Join(base, "cache/secret")}
 	p := planOf(t, base, f, "GOMODCACHE=BASE/cache", "GOPATH=BASE/other")
@@ -152,7 +152,7 @@ func TestLandlockGrantsCachesToBeRead(t *testing.T) {
 
 // What is not there lies below the caches of the user; what can't be changed is moved
 // if it can be done without, and what the operator set stays.
-func TestCachesThatAreMoved(t *testing.T) {
+func TestMovesUnusableCaches(t *testing.T) {
 	base, f := folders(t, map[string]string{"there/a": "x"})
 	f.OperatorVariables = []string{"DENO_DIR"}
 	p := planOf(t, base, f, "GOCACHE=BASE/there", "GOMODCACHE=BASE/missing", "UV_CACHE_DIR=BASE/missing", "DENO_DIR=BASE/missing", "CARGO_HOME=BASE/there", "GOPATH=BASE/missing:BASE/there", "PNPM_HOME=BASE/missing")

@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestWhatNamesCredentials(t *testing.T) {
+func TestListsCredentialPaths(t *testing.T) {
 	base, f := folders(t, map[string]string{
 		"runner/.credentials_rsa": "x", "runner/.runner": "x", "runner/.env": "x", "runner/run.sh": "x", "runner/_work/_temp/file": "x",
 	})
@@ -38,7 +38,7 @@ func TestWhatNamesCredentials(t *testing.T) {
 	}
 }
 
-func TestTheUserHasMoreHomes(t *testing.T) {
+func TestHomesIncludeHomeVariable(t *testing.T) {
 	f := Folders{Home: "/first", Environ: []string{"HOME=/second"}}
 	if homes := f.homes(); !slices.Contains(homes, "/first") || !slices.Contains(homes, "/second") {
 		t.Errorf("got %q", homes)
@@ -49,7 +49,7 @@ func TestTheUserHasMoreHomes(t *testing.T) {
 	}
 }
 
-func TestSecretsAreKnownByTheirPaths(t *testing.T) {
+func TestAddMergesSecretsByPath(t *testing.T) {
 	s := &Secrets{Found: []Secret{{Path: "/a", Named: "/a"}}}
 	s.Add(&Secrets{Found: []Secret{{Path: "/a", Named: "/link", Existed: true}, {Path: "/b", Named: "/b"}}})
 	if d := cmp.Diff([]Secret{{Path: "/a", Named: "/a", Existed: true}, {Path: "/b", Named: "/b"}}, s.Found); d != "" {

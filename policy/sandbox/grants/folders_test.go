@@ -48,7 +48,7 @@ func link(t *testing.T, to, from string) {
 	}
 }
 
-func TestFoldersHaveAModeAndAbsolutePaths(t *testing.T) {
+func TestCheckRequiresModeAndAbsolutePaths(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		change func(*Folders)
@@ -76,7 +76,7 @@ func TestFoldersHaveAModeAndAbsolutePaths(t *testing.T) {
 	}
 }
 
-func TestWhatCommandsMayWriteTo(t *testing.T) {
+func TestListsWritableFolders(t *testing.T) {
 	base, f := folders(t, map[string]string{"real/file": "x"})
 	link(t, "real", filepath.Join(base, "link"))
 	f.Writable = []string{filepath.Join(base, "link"), filepath.Join(base, "missing")}
@@ -102,7 +102,7 @@ func TestWhatCommandsMayWriteTo(t *testing.T) {
 	}
 }
 
-func TestGrantsThatAreRefused(t *testing.T) {
+func TestPlanRefusesInvalidGrants(t *testing.T) {
 	base, f := folders(t, map[string]string{"outside/file": "x", "workspace/inside/file": "x"})
 	link(t, "../outside", filepath.Join(f.Workspace, "out"))
 	link(t, "inside", filepath.Join(f.Workspace, "in"))
@@ -134,7 +134,7 @@ func TestGrantsThatAreRefused(t *testing.T) {
 }
 
 // What is held is asked of who knows it, with what commands may write to.
-func TestWhoHoldsIsToldWhatCommandsWriteTo(t *testing.T) {
+func TestRestrictionsGetWritableFolders(t *testing.T) {
 	base, f := folders(t, map[string]string{"real/file": "x"})
 	link(t, "real", filepath.Join(base, "link"))
 	f.Writable = []string{filepath.Join(base, "link")}

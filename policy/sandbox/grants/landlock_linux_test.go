@@ -27,7 +27,7 @@ func grantsOf(t *testing.T, f Folders) (*Plan, *stage.Landlock) {
 	return p, l
 }
 
-func TestAroundWhatIsDenied(t *testing.T) {
+func TestSiblingsCoverAllButDenied(t *testing.T) {
 	base, _ := folders(t, map[string]string{"a/one": "x", "a/two/deep": "x", "a/two/other": "x", "b": "x"})
 	link(t, "a", filepath.Join(base, "link"))
 	in := func(names ...string) (paths []string) {
@@ -55,7 +55,7 @@ func TestAroundWhatIsDenied(t *testing.T) {
 	}
 }
 
-func TestLandlockGrantsNoMoreThanThePlan(t *testing.T) {
+func TestLandlockGrantsOnlyPlannedPaths(t *testing.T) {
 	base, f := folders(t, map[string]string{"store/a": "x", "store/secret": "x", "workspace/place/empty": "", "extra/file": "x", "home/settings": "x"})
 	settings := filepath.Join(f.Home, "settings")
 	f.Writable, f.DenyRead = []string{filepath.Join(base, "extra")}, []string{filepath.Join(base, "store/secret")}
@@ -84,7 +84,7 @@ func TestLandlockGrantsNoMoreThanThePlan(t *testing.T) {
 }
 
 // The user's folder may be below one for temporary files, which commands do not see.
-func TestAHomeAmongTemporaryFilesIsReadable(t *testing.T) {
+func TestHomeBelowTemporaryFolderIsReadable(t *testing.T) {
 	for _, parent := range []string{"/tmp", "/var/tmp"} {
 		t.Run(parent, func(t *testing.T) {
 			home, err := os.MkdirTemp(parent, "home-")
@@ -115,7 +115,7 @@ func TestAHomeAmongTemporaryFilesIsReadable(t *testing.T) {
 	}
 }
 
-func TestWhatLandlockCanNotKeepIsRefused(t *testing.T) {
+func TestLandlockRefusesInseparableSecrets(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		change func(*Folders)
@@ -148,7 +148,7 @@ func TestWhatLandlockCanNotKeepIsRefused(t *testing.T) {
 	}
 }
 
-func TestCachesLieWhereCommandsWrite(t *testing.T) {
+func TestMovesOnlyUnwritableCaches(t *testing.T) {
 	_, f := folders(t, nil)
 	f.OperatorVariables = []string{"GOCACHE"}
 	p, _ := grantsOf(t, f)

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestPathsAreFollowedAtOnceAsOneByOne(t *testing.T) {
+func TestFollowMatchesStepwiseResolution(t *testing.T) {
 	base := t.TempDir()
 	workspace, upper := filepath.Join(base, "workspace"), filepath.Join(base, "upper")
 	for _, folder := range []string{workspace + "/below/deep", upper + "/below", upper + "/above/deep", base + "/home/.config"} {

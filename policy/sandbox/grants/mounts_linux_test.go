@@ -47,7 +47,7 @@ func wantKinds(t *testing.T, mounts map[string]stage.Mount, want map[string]stag
 	}
 }
 
-func TestTheWorkspaceIsMountedByTheMode(t *testing.T) {
+func TestModeDecidesWorkspaceMount(t *testing.T) {
 	base, f := folders(t, map[string]string{"extra/file": "x"})
 	f.Writable = []string{filepath.Join(base, "extra")}
 	for mode, want := range map[Mode]map[string]stage.MountKind{
@@ -63,7 +63,7 @@ func TestTheWorkspaceIsMountedByTheMode(t *testing.T) {
 	}
 }
 
-func TestWhatIsHeldCanNotBeWritten(t *testing.T) {
+func TestMountsApplyRestrictions(t *testing.T) {
 	_, f := folders(t, map[string]string{"workspace/kept/settings": "token = x\n", "workspace/kept/other": "x", "home/settings": "token = y\n", "workspace/store": "z"})
 	settings, user, store := filepath.Join(f.Workspace, "kept/settings"), filepath.Join(f.Home, "settings"), filepath.Join(f.Workspace, "store")
 	f.Restrictions = held(Restrictions{
@@ -82,7 +82,7 @@ func TestWhatIsHeldCanNotBeWritten(t *testing.T) {
 	}
 }
 
-func TestWhatIsLentIsShownWithoutWhatIsHidden(t *testing.T) {
+func TestBorrowedFoldersOmitHiddenPaths(t *testing.T) {
 	base, f := folders(t, map[string]string{"store/a": "x", "store/deep/secret": "x", "store/list": "x", "workspace/place/empty": ""})
 	store, place := filepath.Join(base, "store"), filepath.Join(f.Workspace, "place")
 	f.BorrowedFolders, f.NotBorrowed, f.DenyRead = map[string]string{place: store}, []string{"list", "missing"}, []string{filepath.Join(store, "deep")}
@@ -96,7 +96,7 @@ func TestWhatIsLentIsShownWithoutWhatIsHidden(t *testing.T) {
 	wantKinds(t, mountsOf(t, f), map[string]stage.MountKind{store: ""})
 }
 
-func TestATwinIsTheWorkspaceOnceMore(t *testing.T) {
+func TestSecondPathShowsWorkspace(t *testing.T) {
 	base, f := folders(t, map[string]string{"workspace/secret": "x", "twin/secret": "x", "twin/other": "x"})
 	f.SecondPath = filepath.Join(base, "twin")
 	f.DenyRead = []string{filepath.Join(f.Workspace, "secret")}
@@ -112,7 +112,7 @@ func TestATwinIsTheWorkspaceOnceMore(t *testing.T) {
 	wantKinds(t, mountsOf(t, f), map[string]stage.MountKind{base: ""})
 }
 
-func TestTheHomeFolderIsCommandsOwn(t *testing.T) {
+func TestHomeIsOverlayByDefault(t *testing.T) {
 	base, f := folders(t, map[string]string{"first/home/upper/tool": "x"})
 	f.EarlierScratch = []string{filepath.Join(base, "first"), filepath.Join(base, "missing")}
 	mount := mountsOf(t, f)[f.Home]
@@ -135,7 +135,7 @@ func TestTheHomeFolderIsCommandsOwn(t *testing.T) {
 
 // What is hidden in a folder that commands may write to stays where it is: the
 // folders above are mounts, too.
-func TestFoldersAboveWhatIsHiddenAreHeld(t *testing.T) {
+func TestMountsParentsOfHiddenPaths(t *testing.T) {
 	base, f := folders(t, map[string]string{"workspace/a/b/secret": "x", "workspace/a/c/file": "x", "unseen/secret": "x"})
 	in := func(name string) string { return filepath.Join(f.Workspace, name) }
 	f.DenyRead = []string{in("a/b/secret"), filepath.Join(base, "unseen/secret")}
@@ -149,7 +149,7 @@ func TestFoldersAboveWhatIsHiddenAreHeld(t *testing.T) {
 	}
 }
 
-func TestLandlockGetsWhatIsMountedToBeWritten(t *testing.T) {
+func TestListsWritableMounts(t *testing.T) {
 	got := WritableAmong([]stage.Mount{
 		{Kind: stage.Writable, Path: "/w"}, {Kind: stage.Readable, Path: "/r"}, {Kind: stage.Hidden, Path: "/h"}, {Kind: stage.Overlay, Path: "/o"},
 	})
@@ -160,7 +160,7 @@ func TestLandlockGetsWhatIsMountedToBeWritten(t *testing.T) {
 
 // Secrets are hidden wherever the checkout and the user's folder are, also among folders
 // that a sandbox has of its own.
-func TestSecretsBelowDevShmAreHidden(t *testing.T) {
+func TestHidesSecretsBelowDevShm(t *testing.T) {
 	shared, err := os.MkdirTemp("/dev/shm", "")
 	if err != nil {
 		t.Skipf("there is no /dev/shm to write to: %v", err)

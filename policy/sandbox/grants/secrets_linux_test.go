@@ -58,7 +58,7 @@ func TestFindSecrets(t *testing.T) {
 
 // A plan that is given secrets hides them as they were found, whatever stands at
 // the paths by now.
-func TestSecretsStayThoseThatWereFound(t *testing.T) {
+func TestPlanKeepsFoundSecrets(t *testing.T) {
 	base, f := folders(t, map[string]string{"workspace/was": "x", "workspace/later": "x", "outside": "x"})
 	in := func(name string) string { return filepath.Join(base, name) }
 	f.DenyRead = []string{in("workspace/later"), in("outside")}
@@ -75,7 +75,7 @@ func TestSecretsStayThoseThatWereFound(t *testing.T) {
 }
 
 // A sandbox of somebody else hides the agent's workspace as a whole, in which secrets were found before.
-func TestAWorkspaceOfOthersIsHidden(t *testing.T) {
+func TestHidesForeignWorkspace(t *testing.T) {
 	base, f := folders(t, map[string]string{"workspace/was": "x", "workspace/later": "x", "empty/x": "x"})
 	workspace := f.Workspace
 	f.Secrets = &Secrets{Within: []string{workspace}, Found: []Secret{}}
@@ -89,7 +89,7 @@ func TestAWorkspaceOfOthersIsHidden(t *testing.T) {
 	}
 }
 
-func TestLookingForSecretsEndsWithItsContext(t *testing.T) {
+func TestFindSecretsEndsWithContext(t *testing.T) {
 	base, f := folders(t, map[string]string{"workspace/cred": "x"})
 	if err := os.Link(filepath.Join(base, "workspace/cred"), filepath.Join(base, "workspace/second")); err != nil {
 		t.Fatal(err)
@@ -104,7 +104,7 @@ func TestLookingForSecretsEndsWithItsContext(t *testing.T) {
 
 // Whoever owns a folder can lock it and open it again: what is hidden in it is so
 // before the first command, and after one that locked it.
-func TestWhatIsHiddenStaysHiddenInALockedFolder(t *testing.T) {
+func TestLockedFoldersKeepSecretsHidden(t *testing.T) {
 	base := sandboxtest.Place(t, os.RemoveAll)
 	workspace := filepath.Join(base, "workspace")
 	put(t, filepath.Join(workspace, "conf/deep/cred"), "secret")

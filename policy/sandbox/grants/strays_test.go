@@ -12,7 +12,7 @@ import (
 
 // What leads to the workspace is told of, whatever it is called and however it leads there, and
 // nothing of what stands for itself.
-func TestWhatEarlierSandboxesMadeThatLeadsIntoTheWorkspace(t *testing.T) {
+func TestFindsCodePointersIntoWorkspace(t *testing.T) {
 	const site, bin = "home/.local/lib/python3/site-packages/", "home/.local/bin/"
 	base, f := folders(t, map[string]string{"workspace/src/x.py": "", "home/host/file": "", "home/.profile": "", "outside/x": "", "caches/go/x": ""})
 	replace := strings.NewReplacer("BASE", base)
@@ -86,7 +86,7 @@ func TestWhatEarlierSandboxesMadeThatLeadsIntoTheWorkspace(t *testing.T) {
 
 // What is removed is so of an overlay alone: where the user's folder itself may be written to,
 // nothing of it is.
-func TestNothingOfTheMachineIsRemoved(t *testing.T) {
+func TestRemovesOnlyOverlayPaths(t *testing.T) {
 	base, f := folders(t, map[string]string{"home/x": "", "home/open/x": ""})
 	f.RemovedPaths = []string{base + "/home/x", base + "/home/open/x", "/usr/bin/env"}
 	for writable, want := range map[string]int{"home/open": 1, "home": 0} {

@@ -65,7 +65,7 @@ func viewedFolders(t *testing.T) (base string, p *Plan) {
 	return base, p
 }
 
-func TestTheViewInNamespaces(t *testing.T) {
+func TestViewMatchesNamespaces(t *testing.T) {
 	base, p := viewedFolders(t)
 	in := func(name string) string { return filepath.Join(base, name) }
 	v := p.View()
@@ -86,7 +86,7 @@ func TestTheViewInNamespaces(t *testing.T) {
 	}
 }
 
-func TestTheViewWithoutNamespaces(t *testing.T) {
+func TestViewMatchesLandlock(t *testing.T) {
 	base, p := viewedFolders(t)
 	in := func(name string) string { return filepath.Join(base, name) }
 	wantShown(t, p.LandlockView(), map[string]string{
@@ -95,7 +95,7 @@ func TestTheViewWithoutNamespaces(t *testing.T) {
 	})
 }
 
-func TestTheViewOfWhatNothingConfines(t *testing.T) {
+func TestViewShowsUnconfinedFiles(t *testing.T) {
 	base, f := folders(t, map[string]string{"workspace/file": "work", "home/.netrc": "secret", "elsewhere/file": "else"})
 	link(t, "elsewhere/file", filepath.Join(base, "link"))
 	wantShown(t, f.Unconfined(), map[string]string{
@@ -108,7 +108,7 @@ func TestTheViewOfWhatNothingConfines(t *testing.T) {
 }
 
 // What is hidden is so under each name that it has, and when it was opened already.
-func TestAViewKnowsFilesByWhatTheyAre(t *testing.T) {
+func TestViewIdentifiesFilesByInode(t *testing.T) {
 	base, f := folders(t, map[string]string{"workspace/secret": "x", "workspace/file": "x"})
 	if err := os.Link(filepath.Join(base, "workspace/secret"), filepath.Join(base, "workspace/second")); err != nil {
 		t.Fatal(err)

@@ -12,7 +12,7 @@ import (
 
 // Neither a folder with a file that can't be read, nor what an earlier copy left that was cut off,
 // becomes a part of the caches.
-func TestCachesThatCanNotBeCopiedAreLeftOut(t *testing.T) {
+func TestSkipsUncopyableCaches(t *testing.T) {
 	if !sandboxtest.AsNobody(t) {
 		return
 	}

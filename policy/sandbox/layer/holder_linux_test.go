@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-func TestWhoHasAnOverlay(t *testing.T) {
+func TestClaimRefusesHeldOverlay(t *testing.T) {
 	folder := t.TempDir()
 	if err := AwaitUnmounted(t.Context(), folder); err != nil {
 		t.Errorf("nobody had it: %v", err)

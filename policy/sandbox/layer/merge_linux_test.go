@@ -78,7 +78,7 @@ func changesOf(t *testing.T, dir string) (all []string) {
 	return all
 }
 
-func TestMergedLayersAreWhatBothShow(t *testing.T) {
+func TestMergeCombinesLayers(t *testing.T) {
 	if !sandboxtest.AsNobody(t) {
 		return
 	}

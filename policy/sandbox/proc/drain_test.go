@@ -10,7 +10,7 @@ import (
 )
 
 // What a command wrote is read even if the time to read it has passed.
-func TestDrainReadsWhatIsThereAfterTheDeadline(t *testing.T) {
+func TestDrainReadsBufferAfterDeadline(t *testing.T) {
 	for name, end := range map[string]error{"closed": nil, "held": os.ErrDeadlineExceeded} {
 		t.Run(name, func(t *testing.T) {
 			reads, writes, err := os.Pipe()
@@ -37,7 +37,7 @@ func TestDrainReadsWhatIsThereAfterTheDeadline(t *testing.T) {
 	}
 }
 
-func TestDrainEndsThoughSomebodyGoesOnWriting(t *testing.T) {
+func TestDrainEndsDespiteWriter(t *testing.T) {
 	reads, writes, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)

@@ -26,7 +26,7 @@ func TestCgroupFolder(t *testing.T) {
 	}
 }
 
-func TestAGroupIsMadeOnlyWherePidsIsHandedOn(t *testing.T) {
+func TestCgroupRequiresPidsController(t *testing.T) {
 	parent := t.TempDir()
 	if g := groupIn(parent, 100); g != nil {
 		t.Error("a folder that is no cgroup gives a group")

@@ -11,7 +11,7 @@ import (
 
 // A kernel before 5.12, and what stands in for one, has namespaces without what
 // the sandbox mounts by.
-func TestAKernelWithoutAttributesOfMountsOffersNoNamespaces(t *testing.T) {
+func TestNamespacesRequireMountAttributes(t *testing.T) {
 	const inside = "SANDBOXTEST_INSIDE"
 	if os.Getenv(inside) == "" {
 		cmd := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$")

@@ -8,7 +8,7 @@ import (
 )
 
 // A stack that grows meanwhile moves what is on it.
-func TestASystemCallOnAllThreadsFindsWhatItIsGiven(t *testing.T) {
+func TestAllThreadsCallKeepsArguments(t *testing.T) {
 	for depth := range 500 {
 		found := make(chan error, 1)
 		go func() { found <- askFrom(depth) }()

@@ -39,7 +39,7 @@ func signalSelf() {
 
 // Around fork Go blocks all signals on the thread that forks, which is when
 // a command that has just been started may send one.
-func TestNoSignalEndsTheFirstProcessOfANamespaceWhileItForks(t *testing.T) {
+func TestFirstProcessSurvivesSignalsWhileForking(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)

@@ -21,7 +21,7 @@ lessons:
 
 var first = memory.Lesson{ID: "l-1", Claim: "The port is 80.", Evidence: []string{"a/b.go@0123456", "check:unit tests"}, Run: "r1", Date: "2026-01-31"}
 
-func TestParse(t *testing.T) {
+func TestParsesLessons(t *testing.T) {
 	got, problems := Parse(Path, []byte(kept))
 	if diff := cmp.Diff([]memory.Lesson{first}, got); diff != "" || len(problems) > 0 {
 		t.Errorf("%v (-want +got):\n%s", problems, diff)
@@ -33,7 +33,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-func TestMistakes(t *testing.T) {
+func TestReportsMistakes(t *testing.T) {
 	change := func(old, now string) string { return strings.Replace(kept, old, now, 1) }
 	for _, test := range []struct{ name, text, want string }{
 		{"no mapping", "- x\n", "lessons.yml:1:1: must be a mapping with version, lessons"},
@@ -73,7 +73,7 @@ func TestMistakes(t *testing.T) {
 	}
 }
 
-func TestAppend(t *testing.T) {
+func TestAppendKeepsEarlierLessons(t *testing.T) {
 	second := memory.Lesson{ID: "l-2", Claim: `Say "no": it's #1 \ {x}.`, Evidence: []string{"run:r0", `a "b".go@abcdef0`}, Run: "r2", Date: "2026-02-01"}
 	for _, before := range []string{
 		"", kept, strings.TrimSuffix(kept, "\n"), "version: 1\nlessons: []\n", "version: 1\nlessons:\n", kept + "# the end\n",
@@ -112,7 +112,7 @@ func TestAppend(t *testing.T) {
 	}
 }
 
-func TestAdded(t *testing.T) {
+func TestAddedRefusesOtherChanges(t *testing.T) {
 	proposed := memory.Lesson{ID: "l-3", Claim: "c", Evidence: []string{"x.go", "check:a"}, Run: "r", Date: "2026-01-31"}
 	pinned := proposed
 	pinned.Evidence = []string{"x.go@0123456789ab", "check:a"}
@@ -142,8 +142,8 @@ func TestAdded(t *testing.T) {
 	}
 }
 
-// TestExact reads files as git does that changes their line ends.
-func TestExact(t *testing.T) {
+// TestExactRestoresLineEnds reads files as git does that changes their line ends.
+func TestExactRestoresLineEnds(t *testing.T) {
 	returned := []byte(strings.ReplaceAll(kept, "\n", "\r\n"))
 	more, err := Append(returned, []memory.Lesson{{ID: "l-3", Claim: "c", Evidence: []string{"check:a"}, Run: "r", Date: "2026-01-31"}})
 	if err != nil {

@@ -67,7 +67,7 @@ func (s *sometimes) Respond(context.Context, Request, Observer) (*Response, erro
 	return &Response{}, nil
 }
 
-func TestAnAnswerThatTakesLongIsNoOutage(t *testing.T) {
+func TestSlowAnswerIsNoOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := &Retrying{Next: &sometimes{takes: 20 * time.Millisecond}, FirstPause: time.Microsecond, MaxOutage: 15 * time.Millisecond}
 		for n := range 3 {

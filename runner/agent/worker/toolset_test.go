@@ -15,7 +15,7 @@ import (
 	"github.com/agent-ci/agent-ci/tools"
 )
 
-func TestToolsets(t *testing.T) {
+func TestChoosesToolsetByModel(t *testing.T) {
 	sessions, programs, commandLine := []string{"exec_command", "write_stdin"}, []string{"shell"}, []string{"shell_command"}
 	const function, freeform, operation = tools.Function, tools.Freeform, tools.Operation
 	for _, test := range []struct {

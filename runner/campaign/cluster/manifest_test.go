@@ -94,7 +94,7 @@ func find(t *testing.T, all []object, kind string) object {
 	return all[i]
 }
 
-func TestTheManifest(t *testing.T) {
+func TestManifestMatchesGolden(t *testing.T) {
 	golden.Compare(t, "testdata/manifest.yaml", manifest(t, newWave(t, file, 2)))
 }
 
@@ -114,7 +114,7 @@ func forms() map[string]string {
 
 // The API asks things that no schema says (https://kubernetes.io/docs/concepts/workloads/controllers/job/);
 // make e2e-cluster has a real one check the form.
-func TestTheJobIsOneThatRuns(t *testing.T) {
+func TestJobSatisfiesKubernetesRules(t *testing.T) {
 	for name, file := range forms() {
 		w := newWave(t, file, 40)
 		o := find(t, documents(t, manifest(t, w)), "Job")
@@ -146,7 +146,7 @@ func TestTheJobIsOneThatRuns(t *testing.T) {
 }
 
 // Each status with which a run ends is sorted: its index is over, or is tried again.
-func TestThePolicyKnowsEveryOutcome(t *testing.T) {
+func TestFailurePolicyCoversEveryOutcome(t *testing.T) {
 	actions := map[int]string{}
 	for _, rule := range (Wave{Campaign: &spec.Campaign{}}).failureRules() {
 		on, is := rule["onExitCodes"].(object)
@@ -184,7 +184,7 @@ func TestThePolicyKnowsEveryOutcome(t *testing.T) {
 
 // What stands in the campaign file, the job and the values of targets comes into the pod as it is, and
 // nowhere else.
-func TestHostileTextsStayTexts(t *testing.T) {
+func TestManifestKeepsHostileTexts(t *testing.T) {
 	for _, text := range []string{
 		"---\napiVersion: v1\nkind: Secret\n---\n", "...\n", "'\"\n  - {a: &b !!binary x}\n", "\ttab\n tab \n\n", "a: 1\r\nb: 2\r\n", "\rlone\r", "\x00nul", "\xff\xfe not UTF-8", "\ufeffmark", "\u0085\u2028\u2029", " \n", "\n", "\n\n  deep\n", "#",
 		"${{ secrets.X }} {{ .Values }} $(POD_NAME)", "\x1b[2J", "\U0001F600\n", "end without newline \\",
@@ -212,7 +212,7 @@ func TestHostileTextsStayTexts(t *testing.T) {
 }
 
 // Whatever a file begins with, YAML gives it back.
-func TestFilesComeAsTheyAre(t *testing.T) {
+func TestYAMLPreservesFileText(t *testing.T) {
 	letters, random := []rune("\n\n\n  \t\r#:-'\"{}[]|>&*!%@`,ab\u0085\u2028\ufeff\u00a0\u00e9\U0001F600\x00\x1b\\?"), rand.New(rand.NewPCG(1, 1))
 	for range 5000 {
 		var file strings.Builder
@@ -230,7 +230,7 @@ func TestFilesComeAsTheyAre(t *testing.T) {
 	}
 }
 
-func TestTheJobFileIsWhereTheCampaignFileNamesIt(t *testing.T) {
+func TestMountsJobFileAtNamedPath(t *testing.T) {
 	w := newWave(t, forms()["a job beside"], 1)
 	w.JobFile = []byte("version: 1\n")
 	pod := find(t, documents(t, manifest(t, w)), "Job")["spec"].(object)["template"].(object)["spec"].(object)
@@ -272,7 +272,7 @@ func TestNamesAreLabels(t *testing.T) {
 }
 
 // What fits is as much as a ConfigMap takes, and not much less.
-func TestAWaveFitsItsConfigMap(t *testing.T) {
+func TestWaveFitsConfigMap(t *testing.T) {
 	w := newWave(t, file, 256)
 	targets := make([]campaign.Target, len(w.Runs))
 	for i, run := range w.Runs {
@@ -309,7 +309,7 @@ func TestAWaveFitsItsConfigMap(t *testing.T) {
 	}
 }
 
-func TestAClusterNeedsAnImage(t *testing.T) {
+func TestReadyNeedsImageAndFreeName(t *testing.T) {
 	if err := Ready(&spec.Campaign{}, unset); err == nil {
 		t.Error("a manifest without an image is ready")
 	}

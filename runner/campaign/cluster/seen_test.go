@@ -89,7 +89,7 @@ func read(t *testing.T, h []campaign.Claimed, all any) string {
 	return strings.Join(words, " ")
 }
 
-func TestWhatAClusterSays(t *testing.T) {
+func TestReadsReportsFromKubectl(t *testing.T) {
 	h := four(t)
 	const (
 		asItIs      = "pull_request red - ?"
@@ -153,7 +153,7 @@ func TestWhatAClusterSays(t *testing.T) {
 }
 
 // A pod that was killed may have been paid more than the one before it told.
-func TestThePodThatCameLastCounts(t *testing.T) {
+func TestLatestPodCounts(t *testing.T) {
 	h := four(t)
 	all := listing(t, h)
 	again := items(all)[5] // killed

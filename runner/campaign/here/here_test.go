@@ -64,7 +64,7 @@ func hanging(t *testing.T, names ...string) (Options, *strings.Builder) {
 	}, ends
 }
 
-func TestAProcessThatHangsHoldsUpNoOther(t *testing.T) {
+func TestHungProcessDelaysNoOther(t *testing.T) {
 	t.Parallel()
 	o, ends := hanging(t, "hangs", "one", "two", "three")
 	if _, err := Run(t.Context(), o); err != nil {
@@ -81,7 +81,7 @@ func TestAProcessThatHangsHoldsUpNoOther(t *testing.T) {
 }
 
 // A process that an earlier start left and that hangs is left alone: its run is settled at the claim.
-func TestAProcessThatAnEarlierStartLeftIsReported(t *testing.T) {
+func TestReportsProcessLeftByEarlierStart(t *testing.T) {
 	t.Parallel()
 	o, _ := hanging(t, "one")
 	claimed, err := o.Ledger.Claim(o.Campaign, o.Plan, o.Plan.Targets, "")
@@ -113,7 +113,7 @@ func TestAProcessThatAnEarlierStartLeftIsReported(t *testing.T) {
 }
 
 // Lines of a log show what strangers wrote, and no more of it than a line.
-func TestLinesOfALog(t *testing.T) {
+func TestPrintReportWritesOneHarmlessLine(t *testing.T) {
 	t.Parallel()
 	var out strings.Builder
 	PrintReport(&out, campaign.Report{Target: "bump-one", Outcome: "changed", Reason: "pull_request", Message: "a\nb\x1b[2J\x07" + strings.Repeat("long ", 400)})

@@ -21,7 +21,7 @@ import (
 func TestMain(m *testing.M) { os.Exit(gittest.Run(m)) }
 
 // Of four pull requests one was merged, one closed by a person, one has work of somebody else.
-func TestCloseClosesWhatIsOfRunsAlone(t *testing.T) {
+func TestClosesOnlyUntouchedPullRequests(t *testing.T) {
 	server := forgetest.New(t, forgetest.Options{})
 	repository := server.AddRepository("octo-org", "widgets")
 	work := gittest.New(t)

@@ -75,7 +75,7 @@ func TestTenThousandTargetsTakeFewRequests(t *testing.T) {
 }
 
 // An open pull request is found by the branch of the target, also among those that are listed.
-func TestOpenPullRequestsAreFound(t *testing.T) {
+func TestFindsOpenPullRequests(t *testing.T) {
 	server := forgetest.New(t, forgetest.Options{})
 	repository := server.AddRepository("octo-org", "widgets")
 	bare := gittest.Repo{T: t, Dir: repository.Dir}
@@ -102,7 +102,7 @@ func TestOpenPullRequestsAreFound(t *testing.T) {
 }
 
 // The old name of a repository and its new one are the same place.
-func TestTwoNamesOfARepositoryAreOneTarget(t *testing.T) {
+func TestDistinguishesTargetsByBaseAndValues(t *testing.T) {
 	_, client := newForge(t, 1)
 	c := load(t, `{list: [{repository: octo-org/r00000, values: {to: "2"}}, {repository: Octo-Org/R00000, base: main, values: {to: "2"}}, {repository: octo-org/r00000, values: {to: "3"}}]}`)
 	targets, err := resolve.Targets(t.Context(), resolve.Options{Campaign: c, Forge: client})
@@ -111,7 +111,7 @@ func TestTwoNamesOfARepositoryAreOneTarget(t *testing.T) {
 	}
 }
 
-func TestTheFileIsBelowTheFolder(t *testing.T) {
+func TestRefusesTargetFileOutsideFolder(t *testing.T) {
 	_, client := newForge(t, 1)
 	folder := t.TempDir()
 	outside := filepath.Join(t.TempDir(), "targets.txt")

@@ -13,9 +13,9 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 )
 
-// TestLedgerOfTestdata keeps a campaign in testdata that has all that is to be shown, with texts of
+// TestLedgerMatchesTestdata keeps a campaign in testdata that has all that is to be shown, with texts of
 // strangers in it.
-func TestLedgerOfTestdata(t *testing.T) {
+func TestLedgerMatchesTestdata(t *testing.T) {
 	raw, err := os.ReadFile("testdata/bump.yml")
 	if err != nil {
 		t.Fatal(err)

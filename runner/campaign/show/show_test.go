@@ -68,7 +68,7 @@ func written(t testing.TB, write func(io.Writer, campaign.Status) error, s campa
 // pulls are where anything of a status may lead.
 var pulls = regexp.MustCompile(`^https://github\.com/octo-org/[\w.-]*\w[\w.-]*/pull/\d+$`)
 
-func TestTableSteersNoTerminal(t *testing.T) {
+func TestTableNeutralisesControlCharacters(t *testing.T) {
 	s := status(60)
 	text := written(t, Table, s)
 	for line := range strings.Lines(text) {
@@ -87,7 +87,7 @@ func TestTableSteersNoTerminal(t *testing.T) {
 }
 
 // A change without a pull request is shown by its commit, branch and run directory.
-func TestLocalChangesCanBeFound(t *testing.T) {
+func TestShowsLocalChanges(t *testing.T) {
 	row := campaign.Row{
 		Target: campaign.Target{Key: "bump-widgets-01", Repository: "octo-org/widgets"}, Class: campaign.Committed, Attempts: 1, Directory: "/l/bump/runs/bump-widgets-01-5ab1-1",
 		Report: &campaign.Report{RunID: "r", Outcome: "changed", Commit: strings.Repeat("ab", 20), Branch: "agent-ci/bump-widgets-01"},
@@ -116,7 +116,7 @@ func TestLocalChangesCanBeFound(t *testing.T) {
 }
 
 // A status explains how a run may cost more than its limit.
-func TestTheClaimIsExplained(t *testing.T) {
+func TestTableExplainsClaim(t *testing.T) {
 	s := campaign.Status{
 		Targets: []campaign.Row{{Target: campaign.Target{Repository: "octo-org/widgets", Base: "main", SHA: strings.Repeat("ab", 20)}, Class: campaign.Waiting}},
 		Counts:  map[campaign.Class]int{campaign.Waiting: 2}, Limits: campaign.Claim{USD: 2, Tokens: 1_000_000}, Claim: campaign.Claim{USD: 2.62, Tokens: 1_410_000}, Estimate: known(1.5),
@@ -143,7 +143,7 @@ func TestTheClaimIsExplained(t *testing.T) {
 }
 
 // The Markdown is read by a reader of GitHub's Markdown that is not ours.
-func TestMarkdownHasNoEffects(t *testing.T) {
+func TestMarkdownNeutralisesHostileTexts(t *testing.T) {
 	text := written(t, Markdown, status(120))
 	parser := goldmark.New(goldmark.WithExtensions(extension.GFM, extension.Footnote)).Parser()
 	src := []byte(text)
@@ -193,7 +193,7 @@ func TestMarkdownHasNoEffects(t *testing.T) {
 	}
 }
 
-func TestMarkdownIsAsLongAsAnIssueMayBe(t *testing.T) {
+func TestMarkdownFitsIssueLimit(t *testing.T) {
 	s := status(16 * 150)
 	text := written(t, Markdown, s)
 	if units := markdown.Units(text); units > 65_536 || units < 30_000 {
@@ -207,7 +207,7 @@ func TestMarkdownIsAsLongAsAnIssueMayBe(t *testing.T) {
 	}
 }
 
-func TestMarkdownShowsHowFarItIs(t *testing.T) {
+func TestMarkdownShowsProgress(t *testing.T) {
 	s := campaign.Status{Campaign: "bump", Counts: map[campaign.Class]int{campaign.Merged: 1, campaign.Waiting: 3}, Targets: make([]campaign.Row, 4)}
 	s.Targets[0] = campaign.Row{Target: campaign.Target{Repository: "octo-org/widgets", Issue: 7}, Class: campaign.Merged}
 	want := "## Campaign bump\n\n`" + strings.Repeat("█", 10) + strings.Repeat("░", 30) + "` 1 of 4 targets settled\n\n| State | Targets |\n|---|--:|\n| waiting | 3 |\n| merged | 1 |\n\n"
@@ -219,7 +219,7 @@ func TestMarkdownShowsHowFarItIs(t *testing.T) {
 	}
 }
 
-func TestPageIsWhatItSays(t *testing.T) {
+func TestPageNeutralisesHostileTexts(t *testing.T) {
 	text := written(t, Page, status(120))
 	root, err := html.Parse(strings.NewReader(text))
 	if err != nil {
@@ -253,7 +253,7 @@ func TestPageIsWhatItSays(t *testing.T) {
 	}
 }
 
-func TestLinksNeedTheAddressOfAForge(t *testing.T) {
+func TestLinksNeedValidForgeAddress(t *testing.T) {
 	for _, server := range []string{"", "javascript:alert(1)//", "data:text/html,x", "//evil.example", "https://github.com\" onclick=\"x"} {
 		s := status(60)
 		s.Server = server
@@ -265,7 +265,7 @@ func TestLinksNeedTheAddressOfAForge(t *testing.T) {
 	}
 }
 
-func TestPageOfNothing(t *testing.T) {
+func TestPageShowsEmptyCampaign(t *testing.T) {
 	text := written(t, Page, campaign.Status{Campaign: "bump", Counts: map[campaign.Class]int{}})
 	if !strings.Contains(text, "0 of 0 targets settled") || strings.Contains(text, "<progress") {
 		t.Errorf("%s", text)

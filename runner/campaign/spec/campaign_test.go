@@ -68,7 +68,7 @@ func TestCampaignExamplesLoad(t *testing.T) {
 }
 
 // What the schema refuses does not load either.
-func TestCampaignSchemaRefusesWhatDoesNotLoad(t *testing.T) {
+func TestLoadAndSchemaRefuseInvalidCampaigns(t *testing.T) {
 	schema := schematest.Compile(t, Format().Schema())
 	for _, text := range []string{
 		"zebra: 1", "pilot: -1", "pilot: '1'", "on_existing: close", "budget: {usd: many}", "budget: {usd: -1}", "rollout: {at_once: 0}", "stop_if: {same_reason: often}",
@@ -87,7 +87,7 @@ func TestCampaignSchemaRefusesWhatDoesNotLoad(t *testing.T) {
 	}
 }
 
-func TestAllMistakesOfACampaignAreFoundAtOnce(t *testing.T) {
+func TestReportsAllMistakesOfCampaign(t *testing.T) {
 	data, err := os.ReadFile("testdata/bad_campaign.yml")
 	if err != nil {
 		t.Fatal(err)
@@ -96,7 +96,7 @@ func TestAllMistakesOfACampaignAreFoundAtOnce(t *testing.T) {
 	golden.Compare(t, "testdata/bad_campaign.txt", fmt.Sprintln(err))
 }
 
-func TestWhatACampaignLacks(t *testing.T) {
+func TestReportsIncompleteCampaigns(t *testing.T) {
 	beside := map[string]string{"job.yml": "version: 1\ntask: {prompt: '${{ target.nmae }}'}\nlimits: {turn: 5}\n", "empty.yml": "\n", "torn.yml": "a: [\n"}
 	for _, c := range []struct{ name, text, want string }{
 		{"nothing", "", "campaign.yml:1:1: is empty; a campaign begins with version: 1"},
@@ -124,7 +124,7 @@ func TestWhatACampaignLacks(t *testing.T) {
 }
 
 // What a shell or a program reads takes no marks, wherever a job has it.
-func TestCommandsTakeNothingOfATarget(t *testing.T) {
+func TestRefusesMarksInCommands(t *testing.T) {
 	for _, text := range []string{
 		"applies_if: 'x ${{ target.path }}'",
 		"recipe: {run: 'x ${{ target.path }}'}",
@@ -146,7 +146,7 @@ func TestCommandsTakeNothingOfATarget(t *testing.T) {
 	}
 }
 
-func TestWhatIsUnfitForAJob(t *testing.T) {
+func TestReportsUnfitTargetValues(t *testing.T) {
 	c := mustLoad(t, "version: 1\nname: bump\n"+oneTarget+`job:
   version: 1
   task: {prompt: "${{ target.name }} to ${{ values.to }} in ${{ env.HOME }}"}
@@ -275,7 +275,7 @@ func FuzzLoad(f *testing.F) {
 	})
 }
 
-func TestWhatIsACampaign(t *testing.T) {
+func TestRecognisesCampaigns(t *testing.T) {
 	for text, want := range map[string]bool{
 		campaignStart: true, "targets: {}": true, "pilot: 1": true, "version: 1\nname: x": false, "version: 1\ntask: {prompt: x}\napplies_if: x": false, "": false, "- targets": false, "targets: [": false, "zebra: 1": false,
 	} {
@@ -285,7 +285,7 @@ func TestWhatIsACampaign(t *testing.T) {
 	}
 }
 
-func TestWindows(t *testing.T) {
+func TestParsesAndAppliesWindows(t *testing.T) {
 	monday := time.Date(2026, 3, 2, 0, 0, 0, 0, time.UTC)
 	for _, test := range []struct {
 		window string

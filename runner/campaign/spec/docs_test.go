@@ -30,9 +30,9 @@ const (
 	tablesEnd   = "<!-- End of the tables. -->\n"
 )
 
-// TestDocumentedKeys compares the tables of documents with the keys; with -update it
+// TestDocumentedKeysMatchFormat compares the tables of documents with the keys; with -update it
 // rewrites the tables and leaves the text around them alone.
-func TestDocumentedKeys(t *testing.T) {
+func TestDocumentedKeysMatchFormat(t *testing.T) {
 	for file, of := range map[string]struct {
 		root     *config.Key
 		examples string

@@ -77,9 +77,9 @@ func visitKeys(t testing.TB, root *config.Key, text string, visit func(*config.K
 	walk(root, node.Content[0])
 }
 
-// TestEveryKeyHasAnExample loads the jobs, and parts of jobs, of the examples, recipes and documents. It fails
+// TestEveryJobKeyHasExample loads the jobs, and parts of jobs, of the examples, recipes and documents. It fails
 // for each key that none of these sets.
-func TestEveryKeyHasAnExample(t *testing.T) {
+func TestEveryJobKeyHasExample(t *testing.T) {
 	set, loaded := map[string]bool{}, 0
 	for place, text := range yamlTexts(t, "../../../examples/jobs/*.yml", "../../../examples/demo/*.yml", "../../../runner/setup/onboard/recipes/*/*.yml", pages, subpages) {
 		if !ofAJob(text) {
@@ -111,8 +111,8 @@ func TestEveryKeyHasAnExample(t *testing.T) {
 	}
 }
 
-// TestEveryKeyOfACampaignHasAnExample does that for campaign files, whose examples TestCampaignExamplesLoad loads.
-func TestEveryKeyOfACampaignHasAnExample(t *testing.T) {
+// TestEveryCampaignKeyHasExample does that for campaign files, whose examples TestCampaignExamplesLoad loads.
+func TestEveryCampaignKeyHasExample(t *testing.T) {
 	set := map[string]bool{}
 	for _, example := range campaignExamples(t) {
 		visitKeys(t, Format().Root, example, func(k *config.Key, _ *yaml.Node) { set[k.Path] = true })

@@ -105,7 +105,7 @@ func TestFindsFalseClaimsAndDoubtsNoTrueOnes(t *testing.T) {
 }
 
 // Without a transcript nothing says what ran.
-func TestComparesOnlyTheChangeWithoutTexts(t *testing.T) {
+func TestComparesOnlyChangeWithoutTexts(t *testing.T) {
 	e := Evidence{Paths: []string{"a.go"}, Diff: patch(&lines.Diff{})}
 	got, err := Unfounded("Ran `go test ./...`. All 12 tests pass. Updated `b.go`.", e)
 	if err != nil || !slices.Equal(got, []string{"b.go"}) {
@@ -124,7 +124,7 @@ func TestReportsUnreadableTexts(t *testing.T) {
 	}
 }
 
-func TestBoundsTheClaimsOfOneLine(t *testing.T) {
+func TestBoundsClaimsOfLine(t *testing.T) {
 	var line strings.Builder
 	for i := range 2 * maxRead {
 		fmt.Fprintf(&line, "Ran `go run %d`; ", i)

@@ -133,7 +133,7 @@ func TestFindsSecretsInLFSFiles(t *testing.T) {
 	}
 }
 
-func TestASearchEndsWithItsContext(t *testing.T) {
+func TestSearchEndsWithContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := caseOf(t, job.Job{}, &gitops.ChangeSet{}, "+x").Judge(ctx); !errors.Is(err, context.Canceled) {

@@ -43,8 +43,8 @@ func readCases(t *testing.T) (all []silencing) {
 	return all
 }
 
-// TestCases: of 60 changes that silence a check all are found, of 60 that look alike at most 2.
-func TestCases(t *testing.T) {
+// TestFindsSilencingInCases: of 60 changes that silence a check all are found, of 60 that look alike at most 2.
+func TestFindsSilencingInCases(t *testing.T) {
 	count, wrong := map[bool]int{}, 0
 	for _, c := range readCases(t) {
 		count[c.is]++

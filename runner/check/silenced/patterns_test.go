@@ -46,7 +46,7 @@ func found(t *testing.T, path, example string) (ids []string) {
 	return ids
 }
 
-func TestExamplesOfPatterns(t *testing.T) {
+func TestPatternsMatchTheirExamples(t *testing.T) {
 	for _, p := range patternTable {
 		if fits, err := policy.MatchesPattern(p.Files, p.Path); err != nil || !fits || p.Why == "" || len(p.Is) == 0 || len(p.IsNot) == 0 {
 			t.Errorf("%s: its path %s, its reason or its examples are no good (%v)", p.ID, p.Path, err)

@@ -44,7 +44,7 @@ func pytestFails(id string) string {
 	return "{ printf '=== short test summary info ===\\nFAILED " + id + " - no\\n=== 1 failed in 0.1s ===\\n'; exit 1; }"
 }
 
-func TestProofs(t *testing.T) {
+func TestClassifiesProofs(t *testing.T) {
 	for _, c := range append(goProofs("go test ./..."), otherProofs()...) {
 		t.Run(c.name, func(t *testing.T) {
 			if strings.HasPrefix(c.run, "go ") && os.Getenv("AGENT_CI_E2E") == "" {
@@ -282,7 +282,7 @@ func TestProofOnFlakyBase(t *testing.T) {
 	}
 }
 
-func TestTestsOfTheBaseThatAreNotKnown(t *testing.T) {
+func TestReportsUnknownBaseTests(t *testing.T) {
 	base, change := map[string]string{"greet": "nobody\n", "x_test.sh": "old"}, map[string]string{"greet": "world\n", "x_test.sh": "new"}
 	seen := filepath.Join(t.TempDir(), "seen")
 	for name, c := range map[string]struct {

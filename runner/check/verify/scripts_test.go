@@ -11,7 +11,7 @@ import (
 )
 
 // A check that the change made green by editing what it runs is red with that put back.
-func TestRecordsScriptsThatTurnCheckGreen(t *testing.T) {
+func TestRecordsScriptsTurningCheckGreen(t *testing.T) {
 	const strict, lax = "grep -q change tracked", "true"
 	base := map[string]string{"ci/check.sh": strict, "ci/lib.sh": "", "Makefile": "test:\n\t" + strict + "\n"}
 	altered := func(files ...string) (all []transcript.OldTest) {

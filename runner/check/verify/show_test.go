@@ -114,7 +114,7 @@ func TestShowsNoSecrets(t *testing.T) {
 	}
 }
 
-func TestTellsAgentFailingTests(t *testing.T) {
+func TestListsFailingTestsForAgent(t *testing.T) {
 	row := transcript.VerifyRow{FailingMore: 5, Fixed: []string{"x.TestA"}}
 	if got := testWords(transcript.VerifyRow{}); got != "" {
 		t.Errorf("of nothing: %q", got)

@@ -84,7 +84,7 @@ func TestReportsWorseThanRedBase(t *testing.T) {
 }
 
 // A check that stays red proves by names, or says why it can't.
-func TestProvesByCheckThatStaysRed(t *testing.T) {
+func TestClassifiesTestsOfRedCheck(t *testing.T) {
 	const ok, no = `echo "ok 1 - adds"`, `echo "not ok 1 - adds"`
 	tap := func(adds string) string {
 		return "echo TAP version 13; " + adds + "; echo 'not ok 2 - other'; echo 1..2; exit 1"

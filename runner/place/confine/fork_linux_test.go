@@ -140,7 +140,7 @@ func (f forks) takeOver(t *testing.T, base, fork gitops.Tree) (merged *gitops.Ch
 	return merged, err
 }
 
-func TestAForkIsMergedIntoItsParent(t *testing.T) {
+func TestMergesForkIntoParent(t *testing.T) {
 	f := forking(t)
 	before := f.repo.Files()
 	f.run(t, f.parent, `echo before >>dir/file; echo x >new; rm made/one; (while :; do echo x >>ticks.log; done) >/dev/null 2>&1 & until [ -s ticks.log ]; do :; done`)

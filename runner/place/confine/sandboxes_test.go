@@ -58,7 +58,7 @@ func TestRequiresRecordedLevel(t *testing.T) {
 	}
 }
 
-func TestPlacesDiffer(t *testing.T) {
+func TestOptionsFollowPlace(t *testing.T) {
 	s := ready(t)
 	s.Job.Policy.Sandbox = string(grants.ReadOnly)
 	s.Job.Policy.Writable, s.Job.Policy.DenyRead = []string{"out", "~/cache", "/abs"}, []string{"secret"}
@@ -121,7 +121,7 @@ func TestExplainsOpenFailures(t *testing.T) {
 	}
 }
 
-func TestWords(t *testing.T) {
+func TestDescribesFilesAndNetwork(t *testing.T) {
 	s := ready(t)
 	for _, c := range []struct {
 		level, mode   string
@@ -164,7 +164,7 @@ func TestJudgesAndCountsCommands(t *testing.T) {
 	}
 }
 
-func TestHiddenFiles(t *testing.T) {
+func TestHidesDeniedFiles(t *testing.T) {
 	s := ready(t)
 	s.Job.Policy.DenyRead = []string{"key", "later"}
 	write := func(name string) {

@@ -150,7 +150,7 @@ func (overlayTree) HasChanges(Changes) bool   { return false }
 
 // What others change after the checkout was prepared is theirs, though an overlay of it is made later. What is
 // hidden meanwhile is nobody's change.
-func TestWhatOthersChangeOnceItIsPrepared(t *testing.T) {
+func TestListsChangesByOthers(t *testing.T) {
 	repo := seeded(t)
 	repo.Write("mine", "untracked\n")
 	repo.Write("secret", "hidden\n")

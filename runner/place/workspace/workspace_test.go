@@ -155,7 +155,7 @@ func TestExplainsUnusableCheckout(t *testing.T) {
 	}
 }
 
-func TestOtherFailuresOfACheckout(t *testing.T) {
+func TestClassifiesCheckoutFailures(t *testing.T) {
 	for reason, err := range map[string]error{
 		"damaged_repository": &gitops.ObjectError{},
 		"checkout_in_use":    &gitops.InUseError{},

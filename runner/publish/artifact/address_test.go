@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestWhatAPersonNames(t *testing.T) {
+func TestParsesRunAddresses(t *testing.T) {
 	const server = "https://github.com"
 	run := ref{Repository: "octo/widgets", Run: 7}
 	of := func(w ref, id int64) ref { w.ID = id; return w }

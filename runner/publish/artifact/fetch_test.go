@@ -135,7 +135,7 @@ func filesIn(t testing.TB, dir string) []string {
 	return all
 }
 
-func TestARunIsFetched(t *testing.T) {
+func TestFetchesRun(t *testing.T) {
 	h := newHub(t, pack(t, honest(t), nil))
 	got, err := h.fetch(t)
 	must(t, err)
@@ -157,7 +157,7 @@ func TestARunIsFetched(t *testing.T) {
 }
 
 // What examples upload by default is three files, of which the page is not used.
-func TestThreeFilesAreEnough(t *testing.T) {
+func TestFetchesMinimalArtifact(t *testing.T) {
 	files := honest(t)
 	for _, name := range []string{"changes.patch", "outputs/1.txt", "extensions/docs.json", "skills.json"} {
 		delete(files, name)
@@ -173,7 +173,7 @@ func TestThreeFilesAreEnough(t *testing.T) {
 	}
 }
 
-func TestARunInAFolderOfItsArtifact(t *testing.T) {
+func TestFetchesRunFromSubfolder(t *testing.T) {
 	files := map[string]string{}
 	for name, content := range honest(t) {
 		files["temp/run/"+name] = content
@@ -189,7 +189,7 @@ func TestARunInAFolderOfItsArtifact(t *testing.T) {
 
 // A run that was killed has no end that could be compared, and nothing that tells of
 // its other files.
-func TestAKilledRunIsFetched(t *testing.T) {
+func TestFetchesKilledRun(t *testing.T) {
 	files := honest(t)
 	lines := strings.SplitAfter(files["transcript.jsonl"], "\n")
 	for name, transcript := range map[string]string{"between two events": strings.Join(lines[:2], ""), "within one": strings.Join(lines[:2], "") + lines[2][:10]} {
@@ -208,7 +208,7 @@ func TestAKilledRunIsFetched(t *testing.T) {
 }
 
 // What is not taken is named: files that no run has, of which a whole folder may be many.
-func TestFilesThatAreLeftOut(t *testing.T) {
+func TestNamesOmittedFiles(t *testing.T) {
 	files := map[string]string{"aside.txt": "x"}
 	for name, content := range honest(t) {
 		files["run/"+name] = content
@@ -231,7 +231,7 @@ func TestFilesThatAreLeftOut(t *testing.T) {
 
 // Whoever could write to the artifact may have put anything there. None of these
 // leaves a file, here or elsewhere.
-func TestHostileArtifacts(t *testing.T) {
+func TestRefusesHostileArtifacts(t *testing.T) {
 	files := honest(t)
 	with := func(name, content string) func(*testing.T) []byte {
 		return func(t *testing.T) []byte {
@@ -366,7 +366,7 @@ func reforged(t *testing.T, transcriptFile string) string {
 }
 
 // Making the page of a long transcript ends with the context.
-func TestThePageIsMadeWhileThereIsTime(t *testing.T) {
+func TestReportEndsWithContext(t *testing.T) {
 	h := newHub(t, pack(t, honest(t), nil))
 	_, err := h.fetch(t)
 	must(t, err)
@@ -381,7 +381,7 @@ func TestThePageIsMadeWhileThereIsTime(t *testing.T) {
 }
 
 // A file that is no part of a run is left where it is, whatever it is.
-func TestWhatNoEventTellsOfIsLeftOut(t *testing.T) {
+func TestOmitsUnrecordedFiles(t *testing.T) {
 	files := honest(t)
 	maps.Copy(files, map[string]string{
 		"index.html": evilPage, "outputs/more.html": evilPage, "outputs/deep/1.txt": "x", "state/alive": "x", "checkout/.git/config": "x",
@@ -399,7 +399,7 @@ func TestWhatNoEventTellsOfIsLeftOut(t *testing.T) {
 }
 
 // A size that a transcript tells may be any number.
-func TestSizesThatATranscriptTells(t *testing.T) {
+func TestRefusesWrongRecordedSizes(t *testing.T) {
 	for _, told := range []int64{-1, -1 << 62, 2} {
 		raw := pack(t, map[string]string{"transcript.jsonl": "", "changes.patch": "---"}, nil)
 		a, err := openArchive(bytes.NewReader(raw), int64(len(raw)))
@@ -414,7 +414,7 @@ func TestSizesThatATranscriptTells(t *testing.T) {
 }
 
 // A transcript that fits can tell of any file. Only those of a run are taken.
-func TestAForgedChainCanNameNoOtherFile(t *testing.T) {
+func TestForgedChainNamesNoOtherFile(t *testing.T) {
 	for _, name := range []string{"report.html", "../escaped", "/etc/passwd", "index.html", "state/x", "outputs/../index.html", "outputs/a/b", "leftover/.git/hooks/x"} {
 		if name != "report.html" && hasDigest(name) {
 			t.Errorf("%s would be kept", name)
@@ -422,7 +422,7 @@ func TestAForgedChainCanNameNoOtherFile(t *testing.T) {
 	}
 }
 
-func TestARunOfAnotherRepositoryIsTold(t *testing.T) {
+func TestNotesRunOfOtherRepository(t *testing.T) {
 	h := newHub(t, nil)
 	other := h.AddRepository("octo", "gadgets")
 	other.AddArtifact(8, forgetest.Artifact{Name: "agent-ci-run", Zip: pack(t, honest(t), nil)})
@@ -434,7 +434,7 @@ func TestARunOfAnotherRepositoryIsTold(t *testing.T) {
 }
 
 // A second fetch takes the place of the first, and one that fails leaves it.
-func TestFetchedAgain(t *testing.T) {
+func TestSecondFetchReplacesFirst(t *testing.T) {
 	h := newHub(t, pack(t, honest(t), nil))
 	cache := t.TempDir()
 	w := ref{Repository: "Octo/Widgets", Run: 7}
@@ -455,7 +455,7 @@ func TestFetchedAgain(t *testing.T) {
 	}
 }
 
-func TestADirectoryThatIsInUseStays(t *testing.T) {
+func TestFailedFetchKeepsDirectory(t *testing.T) {
 	h := newHub(t, pack(t, honest(t), nil))
 	must(t, os.Mkdir(h.out, 0o700))
 	must(t, os.WriteFile(filepath.Join(h.out, "mine"), nil, 0o600))
@@ -472,7 +472,7 @@ func TestADirectoryThatIsInUseStays(t *testing.T) {
 	}
 }
 
-func TestWhichArtifactIsMeant(t *testing.T) {
+func TestChoosesArtifact(t *testing.T) {
 	all := []github.Artifact{{ID: 6, Name: "logs"}, {ID: 5, Name: "agent-ci-b"}, {ID: 4, Name: "agent-ci-a"}, {ID: 3, Name: "agent-ci-a"}, {ID: 2, Name: "old", Expired: true}}
 	one, other := github.Artifact{ID: 8, Name: "agent-ci-20260301T090000Z-0a1b2c3d"}, github.Artifact{ID: 9, Name: "agent-ci-20260301T080000Z-0a1b2c3d"}
 	for name, c := range map[string]struct {
@@ -504,7 +504,7 @@ func TestWhichArtifactIsMeant(t *testing.T) {
 	}
 }
 
-func TestTheStoreMayLeadAnywhereWithoutTheToken(t *testing.T) {
+func TestSendsNoTokenToStore(t *testing.T) {
 	h := newHub(t, nil)
 	raw := pack(t, honest(t), nil)
 	store := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

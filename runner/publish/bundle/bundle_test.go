@@ -15,7 +15,7 @@ import (
 )
 
 // Whoever could write to the directory may have put anything there.
-func TestBundlesThatAreNone(t *testing.T) {
+func TestRefusesDamagedBundleDirectories(t *testing.T) {
 	t.Parallel()
 	remove := func(name string) func(string) error {
 		return func(dir string) error { return os.Remove(filepath.Join(dir, name)) }
@@ -72,7 +72,7 @@ func TestBundlesThatAreNone(t *testing.T) {
 	}
 }
 
-func TestRunsWithNothingToPublish(t *testing.T) {
+func TestRefusesUnpublishableRuns(t *testing.T) {
 	t.Parallel()
 	ended := func(end outcome.Outcome, reason string) func(*told) {
 		return func(says *told) { says.finished.Outcome, says.finished.Reason = string(end), reason }
@@ -122,7 +122,7 @@ func TestRunsWithNothingToPublish(t *testing.T) {
 	}
 }
 
-func TestWhatCanStandInATrailer(t *testing.T) {
+func TestChecksTrailerValues(t *testing.T) {
 	for id, want := range map[string]bool{"20260301T090000Z-0a1b2c3d": true, "": false, "a b": false, "a\nB: c": false, strings.Repeat("a", 65): false} {
 		if safeRunID(id) != want {
 			t.Errorf("safeRunID(%q) = %v", id, !want)
@@ -137,7 +137,7 @@ func TestWhatCanStandInATrailer(t *testing.T) {
 
 // A bundle makes the rules stricter, never laxer, and leaves those of this half as
 // they are.
-func TestBeingAsCautious(t *testing.T) {
+func TestBundleOnlyTightensRules(t *testing.T) {
 	b := func(made string) Bundle {
 		return Bundle{View: &transcript.View{Started: transcript.RunStarted{Job: []byte(made)}}}
 	}

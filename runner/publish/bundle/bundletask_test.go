@@ -13,7 +13,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
-func TestKeysOfAJob(t *testing.T) {
+func TestMatchesTaskKeys(t *testing.T) {
 	for _, test := range []struct {
 		name, key string
 		named     bool // the key is one of the job's
@@ -41,7 +41,7 @@ func TestKeysOfAJob(t *testing.T) {
 }
 
 // Where no event tells the task, the job of this half does.
-func TestTheTaskOfTheJob(t *testing.T) {
+func TestBundleMustMatchJob(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	named := func(key string) func(*told) {
@@ -76,7 +76,7 @@ func TestTheTaskOfTheJob(t *testing.T) {
 }
 
 // In the workflow of an event the bundle is of what the event is about.
-func TestTheTaskOfTheEvent(t *testing.T) {
+func TestBundleMustMatchEvent(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	env := w.env
@@ -118,7 +118,7 @@ func TestTheTaskOfTheEvent(t *testing.T) {
 
 // On a pull request its author may have written the commit that the checkout stands
 // on: only what this half was given counts, and the base is that of the pull request.
-func TestTheEventOfAPullRequest(t *testing.T) {
+func TestPullEventLimitsTaskAndBase(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	to, p, err := w.propose(nil)
@@ -153,7 +153,7 @@ func TestTheEventOfAPullRequest(t *testing.T) {
 }
 
 // A fork's run can write the whole bundle.
-func TestRunsOfForks(t *testing.T) {
+func TestRefusesForkRuns(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	for head, refused := range map[string]bool{`{"full_name": "Octo/Widgets"}`: false, `{"full_name": "fork/widgets"}`: true, `null`: true} {
@@ -167,7 +167,7 @@ func TestRunsOfForks(t *testing.T) {
 	}
 }
 
-func TestWhoAsked(t *testing.T) {
+func TestFindsAsker(t *testing.T) {
 	sender := actions.Account{Login: "sender"}
 	for name, test := range map[string]struct {
 		event   *actions.Event
@@ -189,7 +189,7 @@ func TestWhoAsked(t *testing.T) {
 
 // What is open on the branch may be for another issue, which no event or job of
 // this half tells.
-func TestBranchesOfOtherTasks(t *testing.T) {
+func TestRefusesBranchOfOtherTask(t *testing.T) {
 	t.Parallel()
 	greet := func(issue string) func(*told) {
 		return func(s *told) {
@@ -216,7 +216,7 @@ func TestBranchesOfOtherTasks(t *testing.T) {
 	}
 }
 
-func TestPullRequestsOfOtherTasks(t *testing.T) {
+func TestRefusesPullRequestOfOtherTask(t *testing.T) {
 	own := intake.Task{Branch: "agent-ci/issue-7", Issue: &form.Issue{Repository: "octo/widgets", Number: 7}}
 	pull := forge.PullRequest{Number: 1, Head: "agent-ci/issue-7", HeadRepository: "Octo/Widgets"}
 	for name, test := range map[string]struct {

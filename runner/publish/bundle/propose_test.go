@@ -16,7 +16,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
-func TestProposingABundle(t *testing.T) {
+func TestProposesBundle(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	to, p, err := w.propose(nil)
@@ -36,7 +36,7 @@ func TestProposingABundle(t *testing.T) {
 	}
 }
 
-func TestValuesThatAreNotTakenOver(t *testing.T) {
+func TestDropsInvalidTaskValues(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	_, p, err := w.propose(func(says *told) {
@@ -50,7 +50,7 @@ func TestValuesThatAreNotTakenOver(t *testing.T) {
 	}
 }
 
-func TestBundlesThatAreRefused(t *testing.T) {
+func TestRefusesInvalidBundles(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	for name, test := range map[string]struct {
@@ -84,7 +84,7 @@ func TestBundlesThatAreRefused(t *testing.T) {
 	w.refused(func(s *told) { s.workspace.BaseSHA = strings.Repeat("1", 40) }, "unknown_base", "")
 }
 
-func TestABundleWithoutItsPack(t *testing.T) {
+func TestProposalRequiresPack(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	rec := w.firstHalf(nil)
@@ -97,7 +97,7 @@ func TestABundleWithoutItsPack(t *testing.T) {
 
 // The commit that a bundle names configures this half, so it must be one of the
 // base branch.
-func TestBasesOfABundle(t *testing.T) {
+func TestRefusesBaseOutsideBranch(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		now   publish.BaseBranch
@@ -129,7 +129,7 @@ func TestBasesOfABundle(t *testing.T) {
 }
 
 // A bundle that changes nothing leaves the pull request of its task open, and names it.
-func TestABundleWithoutAChange(t *testing.T) {
+func TestEmptyBundleKeepsPullRequestOpen(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	to, p, err := w.propose(nil)
@@ -153,7 +153,7 @@ func TestABundleWithoutAChange(t *testing.T) {
 
 // A shallow checkout of a later commit does not have the base: it is fetched. The
 // rules are those of the base, and of the newest one where the change follows.
-func TestABaseThatIsNotHere(t *testing.T) {
+func TestFetchesMissingBaseAndItsJob(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	old := w.commit(".github/agent-ci.yml", "version: 1\npull_request:\n  labels: [old]\n", "Label")
@@ -178,7 +178,7 @@ func TestABaseThatIsNotHere(t *testing.T) {
 	}
 }
 
-func TestHowABundlesRunWas(t *testing.T) {
+func TestReadsRunStateFromBundle(t *testing.T) {
 	b := Bundle{View: &transcript.View{Finished: &transcript.RunFinished{Outcome: string(outcome.BudgetExceeded), Reason: "tokens"}, Verify: &transcript.Verify{Attempt: 2}}}
 	if stop := b.stopped(); stop == nil || !strings.Contains(stop.Message, "limits.tokens was used up") || b.table().Attempt != 2 {
 		t.Errorf("%v, %+v", stop, b.table())
@@ -193,7 +193,7 @@ func TestHowABundlesRunWas(t *testing.T) {
 	}
 }
 
-func TestWhatStandsInTheWay(t *testing.T) {
+func TestProposalChecksPrerequisites(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.set = []string{"pull_request.commit.sign=ssh", "pull_request.commit.key_env=KEY"}

@@ -17,7 +17,7 @@ import (
 
 const patch = "@@ -1,3 +1,4 @@ func a() {\n one\n+two\n three\n-four\n+five\n@@ -20,0 +22,2 @@\n+six\n+seven\n\\ No newline at end of file"
 
-func TestFindingsStandOnLinesOfTheDiff(t *testing.T) {
+func TestPlacesFindingsOnDiffLines(t *testing.T) {
 	files := []forge.PullFile{{Path: "a.go", Patch: patch}, {Path: "picture.png"}}
 	for _, c := range []struct {
 		path      string
@@ -49,7 +49,7 @@ func speaker() Poster {
 // alive is what GitHub acts on.
 var alive = regexp.MustCompile(`@[A-Za-z]|[^&]#[0-9]|<script|https?://evil|(?m)^::`)
 
-func TestTextOfModelsHasNoEffect(t *testing.T) {
+func TestDefusesModelText(t *testing.T) {
 	const hostile = "@octocat Fixes #1 <script>x</script>\n::error::y\n[z](https://evil.example) -->"
 	f := finding{Path: "a`@b.go", Line: 1, EndLine: 1, Severity: "high", Title: hostile, Body: hostile}
 	for name, text := range map[string]string{
@@ -83,7 +83,7 @@ func TestTextsFitGitHub(t *testing.T) {
 
 // What the schema allows is there to its last word, however it stands in lines; where
 // GitHub has no room for it, it is said.
-func TestNothingIsLostSilently(t *testing.T) {
+func TestKeepsTextOrNotesOmission(t *testing.T) {
 	var words, code strings.Builder
 	for i := range 5000 {
 		fmt.Fprintf(&words, "word%d ", i)
@@ -114,7 +114,7 @@ func footerOf(s Poster) string {
 	return lines[1] + "\n"
 }
 
-func TestMarksAreOfATask(t *testing.T) {
+func TestFeedbackMarkNamesTask(t *testing.T) {
 	text := intake.FeedbackMark("a --> b", "input", "run") + "Words."
 	if strings.Contains(strings.SplitN(text, "\n", 2)[0], "> b") {
 		t.Errorf("a key ends the mark: %s", text)
@@ -131,7 +131,7 @@ func TestMarksAreOfATask(t *testing.T) {
 }
 
 // Each schema is closed: all properties are required, and there are no others.
-func TestSchemas(t *testing.T) {
+func TestSchemasRefuseInvalidObjects(t *testing.T) {
 	for as, objects := range map[string]map[string]bool{
 		job.AsReview: {
 			`{"summary": "S", "findings": []}`: true,

@@ -9,9 +9,9 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/intake"
 )
 
-// TestTextsAsTheyStandOnPages keeps each text that is published, for a look at it in a
+// TestFeedbackTextsGolden keeps each text that is published, for a look at it in a
 // browser (e2e/browser).
-func TestTextsAsTheyStandOnPages(t *testing.T) {
+func TestFeedbackTextsGolden(t *testing.T) {
 	const words = "The loop ends **one too early**:\n\n- `i < n-1` leaves the last one out, says @octocat in #12\n- [look](https://evil.example/x) or <img src=https://evil.example/y onerror=alert(1)> https://evil.example/z www.evil.example\n\n```go\nfor i := range n { // <script>evil()</script>\n}\n```\n\n/approve"
 	s := Poster{
 		On:  intake.Subject{Number: 7, OnPull: true, HeadSHA: strings.Repeat("a", 40)},

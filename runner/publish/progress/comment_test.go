@@ -42,7 +42,7 @@ func planned(t *testing.T, status string) transcript.Event {
 	return transcript.Event{Type: transcript.TypePlan, Data: raw}
 }
 
-func TestProgressIsShownEveryFifteenSeconds(t *testing.T) {
+func TestCommentUpdatesEveryFifteenSeconds(t *testing.T) {
 	b := &board{now: time.Unix(1000, 0)}
 	p := b.comment()
 	p.update(t.Context(), p.running(), transcript.Plan{})
@@ -70,7 +70,7 @@ func TestProgressIsShownEveryFifteenSeconds(t *testing.T) {
 	}
 }
 
-func TestProgressThatCannotBeShownIsTriedAgainLater(t *testing.T) {
+func TestRetriesFailedCommentLater(t *testing.T) {
 	b := &board{now: time.Unix(1000, 0), err: errors.New("no permission")}
 	p := b.comment()
 	p.update(t.Context(), p.running(), transcript.Plan{})
@@ -99,7 +99,7 @@ func TestProgressThatCannotBeShownIsTriedAgainLater(t *testing.T) {
 // mostUnits is how long GitHub lets a comment be, in UTF-16 code units.
 const mostUnits = 65_536
 
-func TestACommentFitsWhateverTheAgentWrites(t *testing.T) {
+func TestCommentFitsGitHubLimit(t *testing.T) {
 	long, evil := strings.Repeat("@", 20_000), strings.Repeat("@#1 <\n", 1<<10)
 	plan := transcript.Plan{Steps: slices.Repeat([]transcript.PlanStep{{Step: long, Status: "in_progress"}}, 200)}
 	b := &board{now: time.Unix(1000, 0)}

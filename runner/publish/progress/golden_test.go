@@ -9,9 +9,9 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 )
 
-// TestProgressAsItStandsOnPages keeps the comment while a run is at work and at its end,
+// TestProgressCommentGolden keeps the comment while a run is at work and at its end,
 // for a look at it in a browser (e2e/browser).
-func TestProgressAsItStandsOnPages(t *testing.T) {
+func TestProgressCommentGolden(t *testing.T) {
 	const run = "https://github.com/octo/widgets/actions/runs/123456789"
 	b := &board{}
 	c := b.comment()

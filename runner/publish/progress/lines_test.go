@@ -2,7 +2,7 @@ package progress
 
 import "testing"
 
-func TestPrintableSteersNothing(t *testing.T) {
+func TestPrintableEscapesControls(t *testing.T) {
 	for text, want := range map[string]string{
 		"went well: 日本 é":          "went well: 日本 é",
 		"two\nlines\tand\r\nmore":  "two lines and  more",

@@ -11,7 +11,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/actions"
 )
 
-func TestWhatFailedIsAPartOfTheLogThatIsFolded(t *testing.T) {
+func TestFoldsOutputOfFailedCommands(t *testing.T) {
 	table := transcript.Verify{Attempt: 1, Rows: []transcript.VerifyRow{
 		{Name: "lint\n::error::x", Before: "green", After: "red", Tail: "one 0.02s\n::error::evil\n##[group]evil\ttab"}, {Name: "tests", Before: "red", After: "green"},
 	}}

@@ -12,7 +12,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/actions"
 )
 
-func TestAStepIsToldWhatCanBeTold(t *testing.T) {
+func TestReportsAvailableResultsToStep(t *testing.T) {
 	rec := record.New("r1", nil)
 	if err := rec.Make(t.TempDir(), nil); err != nil {
 		t.Fatal(err)
@@ -70,7 +70,7 @@ func TestAStepIsToldWhatCanBeTold(t *testing.T) {
 	}
 }
 
-func TestAnArtifactHasANameOfItsOwn(t *testing.T) {
+func TestNamesArtifactByRunID(t *testing.T) {
 	for id, want := range map[string]string{
 		"20260301T090000Z-0a1b2c3d": "agent-ci-20260301T090000Z-0a1b2c3d", "run": "", "": "", "20260301T090000Z-0a1b2c3d\nx": "",
 	} {

@@ -21,7 +21,7 @@ import (
 
 // A log is not silent for longer than half a minute while something runs, and gets no more lines
 // than that.
-func TestALogIsToldWhatRunsWhenNothingElseIsSaid(t *testing.T) {
+func TestQuietLogShowsRunningWork(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log bytes.Buffer
 		step := &actions.Step{Log: actions.NewLog(&log)}
@@ -67,7 +67,7 @@ func drawings(written string) (all []string) {
 	return all
 }
 
-func TestAStatusLineIsDrawnOnceASecondBelowTheOthers(t *testing.T) {
+func TestDrawsStatusLineEverySecond(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var written bytes.Buffer
 		w := on(&written, 100)
@@ -96,7 +96,7 @@ func TestAStatusLineIsDrawnOnceASecondBelowTheOthers(t *testing.T) {
 
 // The first signal is answered; after the one that leaves the process to its fate nothing is drawn
 // that nobody would erase.
-func TestTheStatusLineGoesWithTheLastSignalThatIsCaught(t *testing.T) {
+func TestLastSignalErasesStatusLine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var written bytes.Buffer
 		w := on(&written, 100)
@@ -150,7 +150,7 @@ func (s *stuck) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-func TestATerminalThatTakesNothingDoesNotKeepARunThatHurries(t *testing.T) {
+func TestStuckTerminalBlocksNoExit(t *testing.T) {
 	end := make(chan struct{})
 	to := &stuck{at: make(chan struct{}), end: end}
 	w := on(to, 100)
@@ -169,7 +169,7 @@ func TestATerminalThatTakesNothingDoesNotKeepARunThatHurries(t *testing.T) {
 }
 
 // In the background the terminal is the shell's: nothing is drawn, and nothing erased.
-func TestNothingIsDrawnInTheBackground(t *testing.T) {
+func TestDrawsNothingInBackground(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var written bytes.Buffer
 		var columns atomic.Int64
@@ -189,7 +189,7 @@ func TestNothingIsDrawnInTheBackground(t *testing.T) {
 	})
 }
 
-func TestTheStatusLineTellsWhatRuns(t *testing.T) {
+func TestStatusLineShowsRunningWork(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &Watch{}
 		by := func(agent string, kind transcript.Type, data any) {
@@ -251,7 +251,7 @@ func TestTheStatusLineTellsWhatRuns(t *testing.T) {
 }
 
 // A call that waits for a command that ran on is shown as the command, with all its time.
-func TestTheStatusNamesTheCommandThatIsWaitedFor(t *testing.T) {
+func TestStatusNamesAwaitedCommand(t *testing.T) {
 	var lines bytes.Buffer
 	w := &Watch{Lines: &lines}
 	synctest.Test(t, func(t *testing.T) {
@@ -277,7 +277,7 @@ func TestTheStatusNamesTheCommandThatIsWaitedFor(t *testing.T) {
 }
 
 // A run that is resumed has cost what it had cost.
-func TestTheStatusOfARunThatIsResumedGoesOn(t *testing.T) {
+func TestResumedStatusKeepsTotals(t *testing.T) {
 	known := &transcript.View{
 		Plan:   transcript.Plan{Steps: []transcript.PlanStep{{Step: "Mend", Status: "pending"}}},
 		Turns:  3,

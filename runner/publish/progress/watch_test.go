@@ -29,7 +29,7 @@ func event(t *testing.T, kind transcript.Type, data any) transcript.Event {
 	return transcript.Event{Type: kind, Data: raw}
 }
 
-func TestEventsInWords(t *testing.T) {
+func TestDescribesEvents(t *testing.T) {
 	for want, e := range map[string]transcript.Event{
 		"WARNING: commands run unconfined, with all rights of this user": event(t, transcript.TypePolicy, transcript.Policy{Level: "none"}),
 		"commands are confined: landlock (seccomp); work tree: checkout (no overlay: it takes namespaces)": event(t, transcript.TypePolicy, transcript.Policy{
@@ -63,7 +63,7 @@ func (f *full) Write(p []byte) (int, error) {
 	return f.taken.Write(p)
 }
 
-func TestAWatcherWhoLeavesDisturbsNobody(t *testing.T) {
+func TestStopsWritingToFailedOutputs(t *testing.T) {
 	var lines, events full
 	w := &Watch{Lines: &lines, Events: &events}
 	for range 3 {
@@ -77,7 +77,7 @@ func TestAWatcherWhoLeavesDisturbsNobody(t *testing.T) {
 	}
 }
 
-func TestALogInActionsIsFoldedAndObeysNobody(t *testing.T) {
+func TestActionsLogFoldsAndEscapes(t *testing.T) {
 	var log, events bytes.Buffer
 	w := &Watch{Events: &events, Step: &actions.Step{Log: actions.NewLog(&log)}}
 	for _, kind := range []transcript.Type{
@@ -104,7 +104,7 @@ func TestALogInActionsIsFoldedAndObeysNobody(t *testing.T) {
 }
 
 // An event without a line opens no part of the log.
-func TestNoPartOfALogIsEmpty(t *testing.T) {
+func TestOpensNoEmptyLogGroup(t *testing.T) {
 	var log bytes.Buffer
 	step := &actions.Step{Log: actions.NewLog(&log)}
 	w := &Watch{Lines: step.Log, Step: step}
@@ -118,7 +118,7 @@ func TestNoPartOfALogIsEmpty(t *testing.T) {
 	}
 }
 
-func TestSecretsAreMaskedWhereTheLogIsTheRunners(t *testing.T) {
+func TestMasksSecretsInRunnerLog(t *testing.T) {
 	for masks, want := range map[bool]bool{true: true, false: false} {
 		var log bytes.Buffer
 		w := &Watch{Step: &actions.Step{Log: actions.NewLog(&log), Masks: masks}}
@@ -150,7 +150,7 @@ func (w *wall) EditComment(_ context.Context, id int64, body string) error {
 	return nil
 }
 
-func TestOneCommentShowsTheWholeRun(t *testing.T) {
+func TestOneCommentShowsWholeRun(t *testing.T) {
 	trace := intake.FruitlessMark("digest", "base")
 	for name, c := range map[string]struct {
 		earlier int64
@@ -181,7 +181,7 @@ func TestOneCommentShowsTheWholeRun(t *testing.T) {
 	}
 }
 
-func TestACommentThatIsGoneFailsAtTheEndAlone(t *testing.T) {
+func TestMissingCommentFailsAtEnd(t *testing.T) {
 	on := &wall{comments: map[int64]string{}}
 	var w Watch
 	w.Comment(t.Context(), Thread{Repository: on, Number: 7, Earlier: 4})
@@ -191,7 +191,7 @@ func TestACommentThatIsGoneFailsAtTheEndAlone(t *testing.T) {
 	}
 }
 
-func TestPlacesThatFailedChecksName(t *testing.T) {
+func TestFindsPlacesOfFailedChecks(t *testing.T) {
 	rec := record.New("r", nil)
 	if err := rec.Make(t.TempDir(), nil); err != nil {
 		t.Fatal(err)
@@ -224,7 +224,7 @@ func TestPlacesThatFailedChecksName(t *testing.T) {
 	}
 }
 
-func TestAnnotationsTellOfTheEndAndItsWarnings(t *testing.T) {
+func TestAnnotatesEndAndWarnings(t *testing.T) {
 	told := StepResult{Record: record.New("", nil), Result: record.Result{
 		Outcome: outcome.VerifyFailed, Message: "It is red.", Warnings: []transcript.Warning{{Code: "short_secret", Message: "It is short."}},
 		Verify: []transcript.VerifyRow{{Name: "green", Passed: true, After: "green", Log: "l"}, {Name: "not run"}},
@@ -242,7 +242,7 @@ func TestAnnotationsTellOfTheEndAndItsWarnings(t *testing.T) {
 	}
 }
 
-func TestOnlyTheForgesOwnPagesAreLinks(t *testing.T) {
+func TestLinksOnlyForgePages(t *testing.T) {
 	for address, linked := range map[string]bool{
 		"https://ghe.example.com/o/r/pull/7":           true,
 		"https://evil.example.com/o/r/pull/7":          false,
@@ -264,7 +264,7 @@ func TestOnlyTheForgesOwnPagesAreLinks(t *testing.T) {
 }
 
 // The end of a run begins with the verdict on its change, whatever the names of checks try.
-func TestTheVerdictIsShownAtTheEnd(t *testing.T) {
+func TestShowsVerdictAtEnd(t *testing.T) {
 	var lines bytes.Buffer
 	w := &Watch{Lines: &lines}
 	w.Show(event(t, transcript.TypeChange, transcript.Change{Files: []changeset.File{{Path: "a"}}}))

@@ -7,9 +7,9 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 )
 
-// TestARecordBringsNoMoreLessonsThanARun has records, as a bundle may bring them, of more lessons
+// TestBoundsRecordedLessons has records, as a bundle may bring them, of more lessons
 // than one run proposes, and of some that are said to be of earlier runs.
-func TestARecordBringsNoMoreLessonsThanARun(t *testing.T) {
+func TestBoundsRecordedLessons(t *testing.T) {
 	for name, test := range map[string]struct {
 		onPull       bool
 		own, earlier int // that are taken over

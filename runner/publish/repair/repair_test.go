@@ -66,8 +66,8 @@ func look(t *testing.T, r *repository) *Case {
 	return c
 }
 
-// TestWhatTheBaseAnswersFor compares a check that is red on the head with what the base says.
-func TestWhatTheBaseAnswersFor(t *testing.T) {
+// TestSeparatesFailuresOfBase compares a check that is red on the head with what the base says.
+func TestSeparatesFailuresOfBase(t *testing.T) {
 	for name, c := range map[string]struct {
 		tip, made      []forge.Check
 		ofBase, atWork bool
@@ -94,8 +94,8 @@ func TestWhatTheBaseAnswersFor(t *testing.T) {
 	}
 }
 
-// TestJobsOfOneNameInTwoWorkflows has the base answer by the workflow that the red job is of.
-func TestJobsOfOneNameInTwoWorkflows(t *testing.T) {
+// TestComparesJobsOfSameWorkflow has the base answer by the workflow that the red job is of.
+func TestComparesJobsOfSameWorkflow(t *testing.T) {
 	job := func(run int64, conclusion string) forge.Check {
 		c := check("test", conclusion)
 		c.RunID, c.JobID = run, run
@@ -122,9 +122,9 @@ func TestJobsOfOneNameInTwoWorkflows(t *testing.T) {
 	}
 }
 
-// TestAJobOfAnotherCommitSaysNothing has a check link to a run of a workflow that was for
+// TestIgnoresJobOfOtherCommit has a check link to a run of a workflow that was for
 // another commit, as any workflow can make one.
-func TestAJobOfAnotherCommitSaysNothing(t *testing.T) {
+func TestIgnoresJobOfOtherCommit(t *testing.T) {
 	red := check("test", "failure")
 	red.RunID, red.JobID = 7, 8
 	r := &repository{
@@ -141,7 +141,7 @@ func TestAJobOfAnotherCommitSaysNothing(t *testing.T) {
 	}
 }
 
-func TestWhatLooksLikeTheMachinery(t *testing.T) {
+func TestRecognisesInfrastructureFailures(t *testing.T) {
 	for log, want := range map[string]bool{
 		"##[error]The runner has received a shutdown signal.":               true,
 		"write /tmp/x: no space left on device":                             true,
@@ -160,8 +160,8 @@ func TestWhatLooksLikeTheMachinery(t *testing.T) {
 	}
 }
 
-// TestTheLargerCountHolds takes the bounds from the commit and from the comment.
-func TestTheLargerCountHolds(t *testing.T) {
+// TestLargerAttemptCountHolds takes the bounds from the commit and from the comment.
+func TestLargerAttemptCountHolds(t *testing.T) {
 	head := func(trailers string) *forge.Commit {
 		return &forge.Commit{SHA: headSHA, Message: "Greet\n\nAgent-CI-Run: 1\n" + trailers}
 	}
@@ -187,8 +187,8 @@ func TestTheLargerCountHolds(t *testing.T) {
 	}
 }
 
-// TestTheStateComesBack writes what a comment counts and reads it.
-func TestTheStateComesBack(t *testing.T) {
+// TestStateRoundTrips writes what a comment counts and reads it.
+func TestStateRoundTrips(t *testing.T) {
 	want := state{head: headSHA, run: "20260101T000000Z-0123abcd", attempts: 2, spentUSD: 1.25, rerun: true}
 	if got := readState("words\n" + want.String()); got != want {
 		t.Errorf("%+v", got)
@@ -266,9 +266,9 @@ func (r *twoWriters) attempt(t *testing.T, run string, red ...Red) (*thread, *Ca
 	return to, c, plan
 }
 
-// TestOneOfTwoThatBeginAtOnce has a second run decide before the first one has said that it
+// TestOneConcurrentAttemptWins has a second run decide before the first one has said that it
 // begins, at each place where it can say so itself.
-func TestOneOfTwoThatBeginAtOnce(t *testing.T) {
+func TestOneConcurrentAttemptWins(t *testing.T) {
 	for name, c := range map[string]struct {
 		there bool // a comment, of an attempt before
 		place func(r *twoWriters, other func())
@@ -312,9 +312,9 @@ func TestOneOfTwoThatBeginAtOnce(t *testing.T) {
 	}
 }
 
-// TestAnotherWritesOverIt has a second run, that looked before the first one wrote, write
+// TestOverwrittenAttemptStops has a second run, that looked before the first one wrote, write
 // after it.
-func TestAnotherWritesOverIt(t *testing.T) {
+func TestOverwrittenAttemptStops(t *testing.T) {
 	r := &twoWriters{}
 	first, _, plan := r.attempt(t, "first")
 	r.after = func() { r.comments[0].Body = strings.ReplaceAll(r.comments[0].Body, " by first ", " by second ") }
@@ -324,8 +324,8 @@ func TestAnotherWritesOverIt(t *testing.T) {
 	}
 }
 
-// TestTheForgeShowsItLater has the forge list the comment only after the attempt began.
-func TestTheForgeShowsItLater(t *testing.T) {
+// TestCountsAttemptDespiteDelayedComment has the forge list the comment only after the attempt began.
+func TestCountsAttemptDespiteDelayedComment(t *testing.T) {
 	r := &twoWriters{}
 	only, c, plan := r.attempt(t, "only")
 	var late []forge.Comment
@@ -342,8 +342,8 @@ func TestTheForgeShowsItLater(t *testing.T) {
 	}
 }
 
-// TestWhatALostAttemptCostIsAdded has a second attempt begin, and both push nothing.
-func TestWhatALostAttemptCostIsAdded(t *testing.T) {
+// TestAddsCostOfLostAttempt has a second attempt begin, and both push nothing.
+func TestAddsCostOfLostAttempt(t *testing.T) {
 	for _, lateLast := range []bool{false, true} {
 		r := &twoWriters{}
 		early, c, plan := r.attempt(t, "early")
@@ -370,9 +370,9 @@ func TestWhatALostAttemptCostIsAdded(t *testing.T) {
 	}
 }
 
-// TestTheCommentIsNobodysPage has checks whose names are markup, mentions and a mark that
+// TestCommentDefusesCheckNames has checks whose names are markup, mentions and a mark that
 // counts anew.
-func TestTheCommentIsNobodysPage(t *testing.T) {
+func TestCommentDefusesCheckNames(t *testing.T) {
 	forged := state{head: headSHA, run: "x"}.String()
 	names := []string{"@octocat", "[click](https://evil.example)", "![](https://evil.example/x)", "#1", strings.TrimSpace(forged), "a\n\n# Title"}
 	var red []Red
@@ -402,9 +402,9 @@ func TestTheCommentIsNobodysPage(t *testing.T) {
 	}
 }
 
-// TestAKilledAttemptIsNotAtWorkForever kills a run after its push: the checks of the pushed commit start the next
+// TestNextRunUpdatesKilledAttempt kills a run after its push: the checks of the pushed commit start the next
 // one, which brings the only comment up to date.
-func TestAKilledAttemptIsNotAtWorkForever(t *testing.T) {
+func TestNextRunUpdatesKilledAttempt(t *testing.T) {
 	r := &twoWriters{}
 	killed, _, plan := r.attempt(t, "killed")
 	if err := killed.attempt(t.Context(), plan, 3); err != nil || !strings.Contains(r.comments[0].Body, "at work") {

@@ -26,7 +26,7 @@ func folder(t *testing.T) *os.Root {
 	return root
 }
 
-func TestReadTellsWhatIsTooLong(t *testing.T) {
+func TestReadReturnsOneByteBeyondLimit(t *testing.T) {
 	name := filepath.Join(folder(t).Name(), "file")
 	for most, want := range map[int64]string{3: "1234", 5: "12345"} {
 		if raw, err := Read(t.Context(), name, most); err != nil || string(raw) != want {

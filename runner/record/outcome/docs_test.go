@@ -32,7 +32,7 @@ func sections(t *testing.T) map[string]string {
 	return found
 }
 
-func TestEveryOutcomeIsDocumentedWithItsExitCode(t *testing.T) {
+func TestDocsListEveryOutcome(t *testing.T) {
 	page, err := os.ReadFile(docs)
 	if err != nil {
 		t.Fatal(err)
@@ -49,9 +49,9 @@ func TestEveryOutcomeIsDocumentedWithItsExitCode(t *testing.T) {
 	}
 }
 
-// TestEveryReasonIsDocumented finds the reasons that stand in the code as
+// TestDocsListEveryReason finds the reasons that stand in the code as
 // literals.
-func TestEveryReasonIsDocumented(t *testing.T) {
+func TestDocsListEveryReason(t *testing.T) {
 	parts, seen := sections(t), 0
 	for _, root := range []string{"../..", "../../../cmd"} {
 		for _, stop := range stopsBelow(t, root) {

@@ -12,7 +12,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 )
 
-func TestOutcomeOfAnError(t *testing.T) {
+func TestMapsErrorToOutcome(t *testing.T) {
 	stop := outcome.Stopf(outcome.ModelFailed, "quota", "No money.")
 	byUser := outcome.Stopf(outcome.Cancelled, "sigterm", "Cancelled.")
 	cancelled, cancel := context.WithCancelCause(t.Context())

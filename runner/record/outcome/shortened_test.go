@@ -7,7 +7,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 )
 
-func TestLongNamesInMessagesAreCut(t *testing.T) {
+func TestShortensLongNamesInMessages(t *testing.T) {
 	long := strings.Repeat("d/", 6000)
 	got := outcome.ShortenNames(long + " cannot be read: open " + long + ": file name too long; give another.")
 	cut := long[:200] + " … (12000 characters) … "
@@ -31,7 +31,7 @@ func TestLongNamesInMessagesAreCut(t *testing.T) {
 }
 
 // A secret that was cut would not be found: names are cut where secrets are out of the message.
-func TestAStopKeepsLongNames(t *testing.T) {
+func TestStopKeepsLongNames(t *testing.T) {
 	secret := strings.Repeat("0123456789", 60)
 	if got := outcome.Stopf(outcome.ModelFailed, "http", "It said %s.", secret).Message; got != "It said "+secret+"." {
 		t.Errorf("it has %s", got)

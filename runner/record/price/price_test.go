@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestWhatAnAnswerCosts(t *testing.T) {
+func TestComputesCostAndBound(t *testing.T) {
 	list := &List{
 		Rates:   Rates{Input: 2, Cached: 0.2, CacheWrite: 2.5, Output: 10},
 		Tiers:   []Tier{{272_000, Rates{Input: 4, Output: 15}}, {500_000, Rates{Input: 8, Output: 30}}},
@@ -47,7 +47,7 @@ func TestWhatAnAnswerCosts(t *testing.T) {
 	}
 }
 
-func TestWritesToTheCacheHaveAPriceOfTheirOwn(t *testing.T) {
+func TestFillsInCacheWritePrices(t *testing.T) {
 	list := &List{
 		Rates:   Rates{Input: 2, Output: 10},
 		Tiers:   []Tier{{1000, Rates{Input: 4, CacheWrite: 4.5, Output: 15}}},
@@ -66,13 +66,13 @@ func TestWritesToTheCacheHaveAPriceOfTheirOwn(t *testing.T) {
 	}
 }
 
-func TestAPriceOfNothingIsKnown(t *testing.T) {
+func TestZeroPriceIsKnown(t *testing.T) {
 	if (*List)(nil).Known() || !new(List).Known() {
 		t.Error("known is what is there")
 	}
 }
 
-func TestWhatListsAgreeOn(t *testing.T) {
+func TestFindsCommonPrices(t *testing.T) {
 	same := Rates{Input: 2, Output: 10}
 	long := []Tier{{1000, Rates{Input: 4, Output: 15}}}
 	flex, fast := Rates{Input: 1, Output: 5}, Rates{Input: 4, Output: 20}
@@ -92,7 +92,7 @@ func TestWhatListsAgreeOn(t *testing.T) {
 	}
 }
 
-func TestASumIsWithoutDust(t *testing.T) {
+func TestSumAvoidsRoundingErrors(t *testing.T) {
 	sum := 0.0
 	for _, cost := range []float64{0.15, 0.3, 1.12, 0.11, 0.0000000028} {
 		sum = Sum(sum, cost)

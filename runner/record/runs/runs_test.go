@@ -90,7 +90,7 @@ func (w *world) list() []Run {
 	return list
 }
 
-func TestRunsAreListed(t *testing.T) {
+func TestListsRuns(t *testing.T) {
 	w := newWorld(t)
 	if list := w.list(); len(list) != 0 {
 		t.Errorf("%+v", list)
@@ -134,7 +134,7 @@ func TestRunsAreListed(t *testing.T) {
 }
 
 // What lies beside runs, or in the place of one, is none.
-func TestWhatIsNoRun(t *testing.T) {
+func TestIgnoresNonRuns(t *testing.T) {
 	w := newWorld(t)
 	folder, err := record.RunsPath(w.get)
 	w.must(err)
@@ -159,7 +159,7 @@ func TestWhatIsNoRun(t *testing.T) {
 	}
 }
 
-func TestARunIsFoundByItsID(t *testing.T) {
+func TestFindsRunByID(t *testing.T) {
 	w := newWorld(t)
 	usual, aside := w.run(0, "", transcript.Task{}), w.run(0, "aside", transcript.Task{})
 	for name, want := range map[string]string{usual.ID: usual.Path(), aside.ID: aside.Path(), "run": "run", aside.Path(): aside.Path(), "20260301T090000Z-0a1b2c3d": "20260301T090000Z-0a1b2c3d"} {
@@ -170,7 +170,7 @@ func TestARunIsFoundByItsID(t *testing.T) {
 }
 
 // Notes are kept of the newest runs.
-func TestNotesOfRunsElsewhereHaveAnEnd(t *testing.T) {
+func TestBoundsElsewhereNotes(t *testing.T) {
 	w := newWorld(t)
 	for i := range 250 {
 		record.NoteElsewhere(w.get, record.NewID(w.now.Add(time.Duration(i)*time.Second)), "/x")
@@ -244,7 +244,7 @@ func TestPrune(t *testing.T) {
 	}
 }
 
-func TestPruneKeepsTheNewest(t *testing.T) {
+func TestPruneKeepsNewest(t *testing.T) {
 	w := newWorld(t)
 	var all []*record.Record
 	for i := range 4 {
@@ -267,7 +267,7 @@ func TestPruneKeepsTheNewest(t *testing.T) {
 }
 
 // A change that only the run directory has is not removed with it, unless somebody says so.
-func TestPruneKeepsTheOnlyCopyOfAChange(t *testing.T) {
+func TestPruneKeepsOnlyCopyOfChange(t *testing.T) {
 	for name, c := range map[string]struct {
 		reason    string
 		checkout  bool
@@ -307,7 +307,7 @@ func TestPruneKeepsTheOnlyCopyOfAChange(t *testing.T) {
 }
 
 // Commands may leave folders that nobody may write to.
-func TestPruneRemovesWhatIsReadOnly(t *testing.T) {
+func TestPruneRemovesReadOnlyFolders(t *testing.T) {
 	w := newWorld(t)
 	rec := w.run(day, "", transcript.Task{})
 	w.must(os.MkdirAll(rec.Join("checkout/deep"), 0o700))
@@ -321,7 +321,7 @@ func TestPruneRemovesWhatIsReadOnly(t *testing.T) {
 	}
 }
 
-func TestAges(t *testing.T) {
+func TestParsesAges(t *testing.T) {
 	for text, want := range map[string]time.Duration{"30d": 30 * day, "2w": 14 * day, "36h": 36 * time.Hour, "90m": 90 * time.Minute} {
 		if got, err := ParseAge(text); err != nil || got != want {
 			t.Errorf("%s: %v, %v", text, got, err)

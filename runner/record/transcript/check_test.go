@@ -2,7 +2,7 @@ package transcript
 
 import "testing"
 
-func TestStatesOfRuns(t *testing.T) {
+func TestDerivesStateFromRuns(t *testing.T) {
 	for _, c := range []struct{ runs, state, deciding string }{
 		{"", "", ""},
 		{"g", "green", "1"},
@@ -23,7 +23,7 @@ func TestStatesOfRuns(t *testing.T) {
 	}
 }
 
-func TestOutputsForPeopleLackWhatIsForTheModel(t *testing.T) {
+func TestReadableOutputOmitsModelHeaders(t *testing.T) {
 	for output, want := range map[string]string{
 		"Chunk ID: 0a1b2c\nWall time: 0.1000 seconds\nProcess exited with code 0\nOriginal token count: 3\nOutput:\nok\n": "Wall time: 0.1000 seconds\nProcess exited with code 0\nOutput:\nok\n",
 		"Chunk ID: 0a1b2c\nOriginal token count: 3\nOutput:\nChunk ID: 0a1b2c\n":                                          "Output:\nChunk ID: 0a1b2c\n",

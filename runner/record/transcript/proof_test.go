@@ -6,7 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestTheBestClassOfSeveralChecks(t *testing.T) {
+func TestCombinesProofsOfChecks(t *testing.T) {
 	table := Verify{Rows: []VerifyRow{
 		{Proof: []Proof{{File: "b", Class: NotRed}, {File: "a", Class: Proven}}, OldTests: []OldTest{{Name: "x", File: "a", Line: 1, Gone: true}}},
 		{Proof: []Proof{{File: "a", Class: NoTests}, {File: "b", Class: LoadError}, {File: "c", Class: "of a later version"}}, ProofMore: 3},

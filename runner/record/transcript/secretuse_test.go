@@ -10,7 +10,7 @@ import (
 )
 
 // Of what was killed, uses may be that nobody told.
-func TestUsesOfWhatWasKilledAreAtLeastSoMany(t *testing.T) {
+func TestCountsUsesAfterKillAsMinimum(t *testing.T) {
 	use := func(by string, uses int, ended bool) transcripttest.Happening {
 		return transcripttest.Happening{Kind: transcript.TypeSecretUsed, Data: transcript.SecretUsed{By: by, Name: "A", Target: "a.example.com:443", Uses: uses, Ended: ended}}
 	}
@@ -30,7 +30,7 @@ func TestUsesOfWhatWasKilledAreAtLeastSoMany(t *testing.T) {
 	}
 }
 
-func TestARefusalForSecretsOfOneHostIsOneOfEach(t *testing.T) {
+func TestRefusalCountsForEachSecret(t *testing.T) {
 	refused := transcript.Network{By: "setup", Target: "a.example.com:443", Protocol: "https", Rule: transcript.SecretRule + "A, B", Reason: "The host is open for what a secret is for alone."}
 	want := []transcript.Secret{{Name: "A", Refused: []transcript.Network{refused}}, {Name: "B", Refused: []transcript.Network{refused}}}
 	if diff := cmp.Diff(want, projected(t, []transcripttest.Happening{{Kind: transcript.TypeNetwork, Data: refused}}).Secrets); diff != "" {

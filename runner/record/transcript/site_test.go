@@ -7,7 +7,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 )
 
-func TestASiteMakesNoAddressOfAStrangersText(t *testing.T) {
+func TestSiteLinksOnlyValidAddresses(t *testing.T) {
 	const sha = "0123456789abcdef0123456789abcdef01234567"
 	site := transcript.Site{Server: "https://github.com", Repository: "octo/widgets"}
 	for _, c := range []struct{ what, got, want string }{
@@ -39,7 +39,7 @@ func TestASiteMakesNoAddressOfAStrangersText(t *testing.T) {
 	}
 }
 
-func TestASiteIsFoundInATranscript(t *testing.T) {
+func TestFindsSiteInTranscript(t *testing.T) {
 	for name, c := range map[string]struct {
 		view transcript.View
 		want string

@@ -9,7 +9,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript/transcripttest"
 )
 
-func TestSkillsThatWereLoadedAreKnownOnce(t *testing.T) {
+func TestListsLoadedSkillsOnce(t *testing.T) {
 	release, house := transcript.Skill{Name: "release", Path: "a/SKILL.md", SHA256: "00"}, transcript.Skill{Name: "house", Path: "b/SKILL.md", SHA256: "01"}
 	ended := func(tool, skill string, failed bool) transcripttest.Happening {
 		return transcripttest.Happening{Kind: transcript.TypeToolFinished, Data: transcript.ToolFinished{Tool: tool, Failed: failed, Detail: map[string]any{transcript.SkillDetail: skill}}}

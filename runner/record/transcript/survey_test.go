@@ -66,7 +66,7 @@ func workInWords(v *transcript.View) string {
 		v.Work.Attempts, v.Work.Done, v.Work.Published, v.Commit())
 }
 
-func TestSurveyOfTheWork(t *testing.T) {
+func TestSurveyTracksWork(t *testing.T) {
 	tests := []struct {
 		name string
 		run  []happening
@@ -123,7 +123,7 @@ func TestSurveyOfTheWork(t *testing.T) {
 	}
 }
 
-func TestSurveyOfARunThatWentOn(t *testing.T) {
+func TestSurveyTracksResume(t *testing.T) {
 	view := surveyed(t, transcripttest.Recorded(t, []happening{started, placed, cancelled}))
 	if view.Finished == nil || view.Resumed != nil || !view.StartedWork() {
 		t.Errorf("stopped: finished %v, resumed %v, begun %t", view.Finished, view.Resumed, view.StartedWork())
@@ -146,7 +146,7 @@ func TestSurveyOfARunThatWentOn(t *testing.T) {
 
 // A view without entries knows the same as one with them, whichever way its lines
 // are read.
-func TestSurveyKnowsWhatProjectKnows(t *testing.T) {
+func TestSurveyMatchesProject(t *testing.T) {
 	log := transcripttest.Recorded(t, append(transcripttest.Greeting(), resumed, transcripttest.Finished(154))) + `{"v":1,`
 	want, err := transcript.Project(strings.NewReader(log), excerpts)
 	if err != nil {
@@ -163,7 +163,7 @@ func TestSurveyKnowsWhatProjectKnows(t *testing.T) {
 	}
 }
 
-func TestSurveyHandsOnEachEventOnceItIsKnown(t *testing.T) {
+func TestSurveyVisitsFoldedEvents(t *testing.T) {
 	var seen []string
 	log := transcripttest.Recorded(t, []happening{started, {Kind: "later.type", Data: 1}, asked, answered})
 	_, err := transcript.FoldEvents(strings.NewReader(log+`{"v":1`), func(v *transcript.View, e transcript.Event) error {

@@ -116,7 +116,7 @@ func TestProjectAgents(t *testing.T) {
 	}
 }
 
-func TestProjectSkipsWhatItDoesNotKnow(t *testing.T) {
+func TestProjectSkipsUnknownContent(t *testing.T) {
 	view := projected(t, []transcripttest.Happening{
 		{Kind: "later.type", Data: map[string]any{"x": 1}},
 		{Kind: transcript.TypeModelResponse, Data: transcript.ModelResponse{Turn: 1, Output: []json.RawMessage{
@@ -227,7 +227,7 @@ func BenchmarkVerifyChain(b *testing.B) {
 	}
 }
 
-func TestEachAnswerIsBookedAtItsTier(t *testing.T) {
+func TestBooksAnswersAtTheirTier(t *testing.T) {
 	list := &price.List{
 		Rates:   price.Rates{Input: 1, Cached: 0.1, CacheWrite: 1.25, Output: 10},
 		Tiers:   []price.Tier{{Above: 500_000, Rates: price.Rates{Input: 2, Output: 15}}},
@@ -266,7 +266,7 @@ func TestEachAnswerIsBookedAtItsTier(t *testing.T) {
 }
 
 // A script that goes on beside the last answer does not make that one of work to do.
-func TestAScriptDoesNotKeepWorkFromBeingDone(t *testing.T) {
+func TestRunningScriptLeavesWorkDone(t *testing.T) {
 	run := []transcripttest.Happening{
 		{Kind: transcript.TypeModelRequest, Data: transcript.ModelRequest{Turn: 2}},
 		transcripttest.CalledBy(1, 1, 1, "c1.1", "read_file", "{}"), transcripttest.Said(2, "Done."),

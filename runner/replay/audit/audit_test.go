@@ -43,7 +43,7 @@ func what(found Differences) []string {
 	return points
 }
 
-func TestAReplayIsComparedWithTheEndOfItsRun(t *testing.T) {
+func TestComparesReplayWithRunEnd(t *testing.T) {
 	red := []transcript.VerifyRow{{Name: "test", Run: "make test", Must: "pass", Before: "green", After: "red"}}
 	green := []transcript.VerifyRow{{Name: "test", Run: "make test", Must: "pass", Before: "green", After: "green", Passed: true}}
 	for name, c := range map[string]struct {
@@ -97,7 +97,7 @@ func TestAReplayIsComparedWithTheEndOfItsRun(t *testing.T) {
 }
 
 // A record whose end does not follow from the rest of it was altered.
-func TestARecordIsComparedWithItself(t *testing.T) {
+func TestChecksRecordConsistency(t *testing.T) {
 	for name, c := range map[string]struct {
 		record Record
 		alter  func(*Record)
@@ -136,7 +136,7 @@ func TestARecordIsComparedWithItself(t *testing.T) {
 }
 
 // Result and chain of a record agree with its events.
-func TestARecordIsComparedWithItsFiles(t *testing.T) {
+func TestChecksRecordAgainstFiles(t *testing.T) {
 	for name, c := range map[string]struct {
 		file, from, to string
 		want           []string
@@ -178,7 +178,7 @@ func TestARecordIsComparedWithItsFiles(t *testing.T) {
 	}
 }
 
-func TestOutputsAreComparedWithoutWhatPasses(t *testing.T) {
+func TestComparesOutputsWithoutVolatileText(t *testing.T) {
 	rec := record.New("r", nil)
 	if err := rec.Make(t.TempDir(), nil); err != nil {
 		t.Fatal(err)
@@ -213,7 +213,7 @@ func TestOutputsAreComparedWithoutWhatPasses(t *testing.T) {
 }
 
 // A script that makes its calls in another order has the same outputs.
-func TestCallsOfScriptsAreComparedInWhateverOrder(t *testing.T) {
+func TestComparesScriptCallsInAnyOrder(t *testing.T) {
 	run := func(root string, calls ...string) (*record.Record, []transcript.ToolFinished) {
 		rec := record.New("r", nil)
 		if err := rec.Make(t.TempDir(), nil); err != nil {
@@ -243,7 +243,7 @@ func TestCallsOfScriptsAreComparedInWhateverOrder(t *testing.T) {
 	}
 }
 
-func TestRequestsAndPatchAreThoseOfTheirDigests(t *testing.T) {
+func TestChecksRequestsPatchAndFiles(t *testing.T) {
 	rec := record.New("r", nil)
 	if err := rec.Make(t.TempDir(), nil); err != nil {
 		t.Fatal(err)

@@ -12,7 +12,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 )
 
-func TestWhatPassesIsNotCompared(t *testing.T) {
+func TestMasksOnlyVolatileText(t *testing.T) {
 	secret := strings.Repeat("x", 24)
 	for name, pair := range map[string][2]string{
 		"go test":           {"ok  \texample.org/a\t0.004s", "ok  \texample.org/a\t12.310s"},
@@ -65,7 +65,7 @@ func TestWhatPassesIsNotCompared(t *testing.T) {
 	}
 }
 
-func TestADifferenceIsShownAsADiff(t *testing.T) {
+func TestShowsDifferenceAsDiff(t *testing.T) {
 	d := Difference{masked: true, Recorded: "one in 1s\ntwo\nthree\nfour\nfive\nsix\nlast", Replayed: "one in 2s\ntwo\nthree\nfour\n5\nsix\nlast\n"}
 	want := "--- recorded\n+++ replayed\n@@ -2 +2 @@\n two\n three\n four\n-five\n+5\n six\n last\n"
 	if diff := cmp.Diff(want, d.Diff()); diff != "" {
@@ -82,7 +82,7 @@ func TestADifferenceIsShownAsADiff(t *testing.T) {
 }
 
 // Calls that run side by side end in any order.
-func TestDifferencesComeByTheNumberOfTheCall(t *testing.T) {
+func TestSortsDifferencesByCall(t *testing.T) {
 	rec := record.New("r", nil)
 	if err := rec.Make(filepath.Join(t.TempDir(), "run"), nil); err != nil {
 		t.Fatal(err)
@@ -111,7 +111,7 @@ func TestDifferencesComeByTheNumberOfTheCall(t *testing.T) {
 }
 
 // What was cut is compared as a whole: a longer duration moves the place of the cut.
-func TestOutputsThatWereCutAreComparedWhole(t *testing.T) {
+func TestComparesTruncatedOutputsWhole(t *testing.T) {
 	const output = "Process exited with code 0\nOutput:\nWarning: truncated output (original token count: "
 	directory := func(content string) *record.Directory {
 		rec := record.New("r", nil)

@@ -57,7 +57,7 @@ var runs = map[string]struct{ was, again, other string }{
 	},
 }
 
-func TestRunsThatDidTheSameAreTheSame(t *testing.T) {
+func TestComparisonIgnoresRunnerNoise(t *testing.T) {
 	for name, r := range runs {
 		compared := Difference{masked: true}.textForComparison
 		if was, again := compared(r.was), compared(r.again); was != again {
@@ -70,7 +70,7 @@ func TestRunsThatDidTheSameAreTheSame(t *testing.T) {
 }
 
 // These look like what passes, and mean something.
-func TestWhatMeansSomethingIsCompared(t *testing.T) {
+func TestMaskKeepsMeaningfulNumbers(t *testing.T) {
 	for _, pair := range [][2]string{
 		{"a.go:10:20,30", "a.go:10:21,30"},
 		{`{"rows":41390}`, `{"rows":41391}`},

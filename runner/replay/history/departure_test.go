@@ -10,7 +10,7 @@ import (
 )
 
 // A run that is left tells where its work is, also while that comes into the checkout.
-func TestARunThatIsLeftTellsWhereItsWorkIs(t *testing.T) {
+func TestAbandonedRunNamesItsWork(t *testing.T) {
 	for name, test := range map[string]struct {
 		there []string // in the run directory
 		want  string

@@ -13,7 +13,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript/eventlog"
 )
 
-func TestLimitsAreThoseOfTheLastLife(t *testing.T) {
+func TestLimitsFollowLastResume(t *testing.T) {
 	dir, err := record.NewDirectory(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
@@ -48,7 +48,7 @@ func TestLimitsAreThoseOfTheLastLife(t *testing.T) {
 	}
 }
 
-func TestCallsOfOtherAgentsCount(t *testing.T) {
+func TestCountsCallsOfOtherAgents(t *testing.T) {
 	dir, err := record.NewDirectory(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
@@ -92,7 +92,7 @@ func TestCallsOfOtherAgentsCount(t *testing.T) {
 	}
 }
 
-func TestTimeWithoutEventsCounts(t *testing.T) {
+func TestCountsTimeWithoutEvents(t *testing.T) {
 	dir, err := record.NewDirectory(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
@@ -150,7 +150,7 @@ func recordIn(dir *record.Directory) *record.Record {
 	return rec
 }
 
-func TestWhatARecordMustHaveToGoOn(t *testing.T) {
+func TestRefusesUnresumableRecords(t *testing.T) {
 	begun := func(alter func(*Run)) *Run {
 		h := &Run{View: &transcript.View{}}
 		h.Started = transcript.RunStarted{RunID: "r", Job: json.RawMessage(`{}`)}
@@ -193,7 +193,7 @@ func TestWhatARecordMustHaveToGoOn(t *testing.T) {
 	}
 }
 
-func TestWhereARunWasAskedFor(t *testing.T) {
+func TestLocatesRequestOfRun(t *testing.T) {
 	for name, c := range map[string]struct {
 		task transcript.Task
 		want form.Issue

@@ -10,7 +10,7 @@ import (
 
 // A limit that the job has, and a run that goes on does not take, would be given
 // in vain.
-func TestEachLimitIsTaken(t *testing.T) {
+func TestAcceptsEachLimit(t *testing.T) {
 	values := map[string]string{"cost_usd": "1.5", "time": "7m", "on_budget": "draft"}
 	limits := reflect.TypeFor[job.Limits]()
 	for i := range limits.NumField() {

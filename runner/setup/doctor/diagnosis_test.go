@@ -67,7 +67,7 @@ func wantProblems(t *testing.T, d *Diagnosis, says ...string) {
 	}
 }
 
-func TestAMistakeHidesNothingOfTheMachine(t *testing.T) {
+func TestDiagnosesMachineDespiteMistake(t *testing.T) {
 	asked := 0
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked++ }))
 	defer server.Close()
@@ -94,7 +94,7 @@ func TestAMistakeHidesNothingOfTheMachine(t *testing.T) {
 	}
 }
 
-func TestSecretsAndTheProxyAreNamed(t *testing.T) {
+func TestNamesSecretsAndProxyWithoutValues(t *testing.T) {
 	const network = "AGENT_CI_POLICY_NETWORK={proxy: inherit}"
 	const secrets = "AGENT_CI_POLICY_SECRETS=[{name: TOKEN, hosts: [npm.example.com/team]}, {name: KEY, hosts: [a.example.com], parameter: k, commands: [agent, verify]}]"
 	d, err := Diagnose(t.Context(), Options{Dir: checkout(t).Dir, Environ: surroundings(t, network, secrets, "TOKEN=v4lue-of-the-token", "KEY=v4lue-of-the-key-1", "HTTPS_PROXY=http://me:p4ssword-of-mine@proxy.example.com:3128", "HTTP_PROXY=other.example.com:80")})
@@ -112,7 +112,7 @@ func TestSecretsAndTheProxyAreNamed(t *testing.T) {
 }
 
 // What a run would be told of its hosts before it begins, the diagnosis tells.
-func TestHostsAreDiagnosed(t *testing.T) {
+func TestReportsProblemsOfHosts(t *testing.T) {
 	const inherit = "AGENT_CI_POLICY_NETWORK={allow: [{host: a.example.com, ca: certs/none.pem}], proxy: inherit}"
 	d, err := Diagnose(t.Context(), Options{Dir: checkout(t).Dir, Environ: surroundings(t, inherit)})
 	if err != nil {
@@ -130,7 +130,7 @@ func TestHostsAreDiagnosed(t *testing.T) {
 	}
 }
 
-func TestWhereNothingCanBeDiagnosed(t *testing.T) {
+func TestFailsWithoutUsableFolder(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
@@ -149,7 +149,7 @@ func TestWhereNothingCanBeDiagnosed(t *testing.T) {
 	}
 }
 
-func TestErrorsAloneKeepARunFromStarting(t *testing.T) {
+func TestOnlyErrorsBreakDiagnosis(t *testing.T) {
 	d := &Diagnosis{}
 	d.note("git", "A note.", "")
 	if d.Broken() {
@@ -161,7 +161,7 @@ func TestErrorsAloneKeepARunFromStarting(t *testing.T) {
 	}
 }
 
-func TestConfinementThatIsLessThanAllIsTold(t *testing.T) {
+func TestWarnsOfWeakConfinement(t *testing.T) {
 	closed := []sandbox.Setting{{Name: "user.max_user_namespaces", Value: "0", Remedy: "Set it to 1"}, {Name: "kernel.unprivileged_userns_clone", Value: "1"}}
 	for name, c := range map[string]struct {
 		confinement Confinement
@@ -185,7 +185,7 @@ func TestConfinementThatIsLessThanAllIsTold(t *testing.T) {
 	}
 }
 
-func TestWhatIsNotConfinedIsTriedAllTheSame(t *testing.T) {
+func TestTriesAndWarnsWithoutSandbox(t *testing.T) {
 	d := &Diagnosis{}
 	p := prepared(t, t.TempDir(), surroundings(t, "AGENT_CI_POLICY_SANDBOX=danger-full-access"))
 	if err := d.examineConfinement(t.Context(), p); err != nil {
@@ -203,7 +203,7 @@ func TestWhatIsNotConfinedIsTriedAllTheSame(t *testing.T) {
 	}
 }
 
-func TestALevelThatCannotBeReachedIsAnError(t *testing.T) {
+func TestUnreachableLevelIsError(t *testing.T) {
 	d := &Diagnosis{}
 	p := prepared(t, t.TempDir(), surroundings(t))
 	p.Job.Policy.Require = "everything"
@@ -215,7 +215,7 @@ func TestALevelThatCannotBeReachedIsAnError(t *testing.T) {
 	}
 }
 
-func TestWhatOfGitThereIs(t *testing.T) {
+func TestReportsStateOfGit(t *testing.T) {
 	repo, plain, unborn := checkout(t), t.TempDir(), gittest.New(t)
 	repo.Git("remote", "add", "origin", "https://octocat:password-of-the-octocat@github.com/octo/widgets.git")
 	repo.Write("bin/git", "#!/bin/sh\n")
@@ -259,7 +259,7 @@ func TestWhatOfGitThereIs(t *testing.T) {
 	}
 }
 
-func TestCredentialsAreNamedByTheirFile(t *testing.T) {
+func TestNamesFilesHoldingCredentials(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("nothing keeps credentials from commands here")
 	}
@@ -275,7 +275,7 @@ func TestCredentialsAreNamedByTheirFile(t *testing.T) {
 	}
 }
 
-func TestWhoseTheModelIs(t *testing.T) {
+func TestDiagnosesModelAddressAndKey(t *testing.T) {
 	for name, c := range map[string]struct {
 		environ []string
 		want    Model
@@ -324,7 +324,7 @@ func TestWhoseTheModelIs(t *testing.T) {
 	}
 }
 
-func TestWhichRepositoryItIs(t *testing.T) {
+func TestFindsRepositoryAndToken(t *testing.T) {
 	repo := checkout(t)
 	repo.Git("remote", "add", "origin", "git@ghe.example.com:octo/of-origin.git")
 	const token = "GITHUB_TOKEN=ghs_0123456789abcdef0123456789abcdef0123"
@@ -351,7 +351,7 @@ func TestWhichRepositoryItIs(t *testing.T) {
 	}
 }
 
-func TestAServerThatDoesNotAnswerIsToldWithoutItsAddress(t *testing.T) {
+func TestReportsSilentServerWithoutPassword(t *testing.T) {
 	server := httptest.NewServer(http.NotFoundHandler())
 	server.Close() // nobody listens there any more
 	stopped, stop := context.WithCancel(t.Context())
@@ -369,7 +369,7 @@ func TestAServerThatDoesNotAnswerIsToldWithoutItsAddress(t *testing.T) {
 	}
 }
 
-func TestAnAnswerIsReadInBounds(t *testing.T) {
+func TestBoundsAnswerOfServer(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("X-OAuth-Scopes", r.Header.Get("X-Team"))
 		_, _ = w.Write(make([]byte, 2<<20))

@@ -12,7 +12,7 @@ import (
 
 // The model's API and GitHub are asked, and what they say of key and token is told. An API that
 // does not let the key in is not tried.
-func TestDiagnoseAsksAboutKeyAndToken(t *testing.T) {
+func TestDiagnoseChecksKeyAndToken(t *testing.T) {
 	const key, token = "sk-key-of-the-model-0123456789", "github_pat_0123456789abcdef0123456789"
 	for _, c := range []struct {
 		name           string
@@ -121,9 +121,9 @@ func answering(status int, body string) http.HandlerFunc {
 	}
 }
 
-// TestTrialsOfResponses has an endpoint refuse what the Responses API alone has, one by one, and what
+// TestDetectsMissingResponsesFeatures has an endpoint refuse what the Responses API alone has, one by one, and what
 // no run can do without.
-func TestTrialsOfResponses(t *testing.T) {
+func TestDetectsMissingResponsesFeatures(t *testing.T) {
 	for name, c := range map[string]struct {
 		refused, message string // a request that holds the first is answered with the second
 		cannot           []string

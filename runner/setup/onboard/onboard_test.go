@@ -31,7 +31,7 @@ func content(t *testing.T, name string) string {
 	return string(raw)
 }
 
-func TestWorkflowsAreValidForEachBuild(t *testing.T) {
+func TestPinsWorkflowsToBuild(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		build Build
@@ -74,7 +74,7 @@ func TestWorkflowsAreValidForEachBuild(t *testing.T) {
 	}
 }
 
-func TestAKeyIsCheckedWithOneRequest(t *testing.T) {
+func TestChecksKeyWithOneRequest(t *testing.T) {
 	t.Parallel()
 	var asked []string
 	status := http.StatusOK
@@ -151,7 +151,7 @@ func (w world) setup(t *testing.T) Setup {
 	return Setup{Provider: p, Model: `qwen: "x"`, Key: "sk-or-1", Workflow: "issue", Build: Build{Commit: commit}, Server: w.forge.URL}
 }
 
-func TestWhatTheTokenMayNotIsLeftToAPerson(t *testing.T) {
+func TestLeavesForbiddenStepsToPerson(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	forbidden := forgetest.Reply{Status: 403, Body: `{"message": "Resource not accessible by personal access token"}`}

@@ -57,7 +57,7 @@ const (
 
 func passing(secret string) string { return strings.Replace(passes, "%s", secret, 1) }
 
-func TestAKeyGoesToNoOtherProvider(t *testing.T) {
+func TestSendsKeyToNoOtherProvider(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ path, content, words string }{
 		"defaults of OpenAI":        {".github/agent-ci.yml", "version: 1\n", "is for https://api.openai.com/v1 with the API responses and the secret OPENAI_API_KEY, not for https://openrouter.ai/api/v1"},
@@ -89,7 +89,7 @@ func TestAKeyGoesToNoOtherProvider(t *testing.T) {
 }
 
 // Defaults without an address change nothing for workflows that choose theirs.
-func TestOtherWorkflowsMayChooseTheirAddress(t *testing.T) {
+func TestOpenAISetupAllowsOtherAddresses(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.push(t, "main", map[string]string{".github/workflows/mine.yml": strings.Replace(passing("MINE"), "with: {", "with: {openai-base-url: https://elsewhere/v1, ", 1)})
@@ -102,7 +102,7 @@ func TestOtherWorkflowsMayChooseTheirAddress(t *testing.T) {
 }
 
 // Where the defaults name a variable, the workflow has the action's in its place.
-func TestTheVariableOfTheDefaultsIsKept(t *testing.T) {
+func TestKeepsKeyVariableOfDefaults(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.push(t, "main", map[string]string{".github/agent-ci.yml": strings.Replace(openRouter, "chat", "chat, api_key_env: OPENROUTER_API_KEY", 1)})
@@ -115,7 +115,7 @@ func TestTheVariableOfTheDefaultsIsKept(t *testing.T) {
 	}
 }
 
-func TestTheSecretIsThatOfTheAddress(t *testing.T) {
+func TestAddressDecidesSecret(t *testing.T) {
 	t.Parallel()
 	for address, want := range map[string]string{"": "OPENAI_API_KEY", "https://api.openai.com/v1/": "OPENAI_API_KEY", "https://openrouter.ai/api/v1": "OPENROUTER_API_KEY", "https://elsewhere/v1": "MODEL_API_KEY"} {
 		p, _ := Lookup("openai")
@@ -131,7 +131,7 @@ func TestTheSecretIsThatOfTheAddress(t *testing.T) {
 	}
 }
 
-func TestASecretThatIsThereIsNotReplacedUnasked(t *testing.T) {
+func TestReplacesSecretOnlyOnRequest(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	if err := w.hub.PutSecret(t.Context(), "OPENROUTER_API_KEY", "theirs"); err != nil {
@@ -155,7 +155,7 @@ func TestASecretThatIsThereIsNotReplacedUnasked(t *testing.T) {
 	}
 }
 
-func TestASetupBesideAnotherIsRefused(t *testing.T) {
+func TestRefusesSecondSetup(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	if _, err := w.setup(t).Do(t.Context(), w.hub); err != nil {
@@ -173,7 +173,7 @@ func TestASetupBesideAnotherIsRefused(t *testing.T) {
 	w.refused(t, w.setup(t), "has a branch agent-ci-setup without an open pull request")
 }
 
-func TestALinkInTheWayIsNotReplaced(t *testing.T) {
+func TestRefusesLinkInPath(t *testing.T) {
 	t.Parallel()
 	for _, link := range []string{".github/workflows", ".github/agent-ci.yml", ".github"} {
 		w := newWorld(t)
@@ -189,7 +189,7 @@ func TestALinkInTheWayIsNotReplaced(t *testing.T) {
 	}
 }
 
-func TestEachWorkflowCanNameTheVariable(t *testing.T) {
+func TestEveryWorkflowTakesKeyVariable(t *testing.T) {
 	t.Parallel()
 	starters, _ := filepath.Glob("starter/*.yml")
 	recipes, _ := filepath.Glob("recipes/*/workflow.yml")

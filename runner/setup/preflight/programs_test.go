@@ -12,7 +12,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/settings"
 )
 
-func TestProgramsThatAreMissing(t *testing.T) {
+func TestReportsMissingPrograms(t *testing.T) {
 	bin, lib := t.TempDir(), t.TempDir()
 	for path, mode := range map[string]os.FileMode{filepath.Join(bin, "here"): 0o700, filepath.Join(bin, "python3"): 0o700, filepath.Join(bin, "text"): 0o600, filepath.Join(lib, "there"): 0o700} {
 		if err := os.WriteFile(path, []byte("#!/bin/sh\n"), mode); err != nil {

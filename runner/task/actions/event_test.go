@@ -40,7 +40,7 @@ type wanted struct {
 	OnPull, Commanded                    bool
 }
 
-func TestRequests(t *testing.T) {
+func TestRecognisesRequestsInEvents(t *testing.T) {
 	comment := func(body string) string {
 		return `"comment": {"id": 3, "body": "` + body + `", "created_at": "2026-01-02T03:04:06Z", "user": {"login": "octocat"}}`
 	}
@@ -96,7 +96,7 @@ func TestRequests(t *testing.T) {
 	}
 }
 
-func TestNoEvent(t *testing.T) {
+func TestReportsMissingAndBrokenEvents(t *testing.T) {
 	if _, err := actions.ReadEvent(t.Context(), "", ""); !errors.Is(err, actions.ErrNoEvent) {
 		t.Error(err)
 	}
@@ -114,7 +114,7 @@ func TestNoEvent(t *testing.T) {
 
 // The shapes are those of GitHub's description of its webhooks, cut to a few fields that
 // are not used beside those that are.
-func TestWhatChecksCameTo(t *testing.T) {
+func TestReadsWorkflowRunsAndCheckSuites(t *testing.T) {
 	ran := read(t, "workflow_run", `{"action": "completed", "workflow": {"id": 5, "name": "CI"}, "workflow_run": {
 		"id": 30433642, "name": "CI", "node_id": "x", "check_suite_id": 414944374, "head_branch": "agent-ci/issue-7", "head_sha": "009b8a3a9ccbb128af87f9b1c0f4c62e8a304f6d",
 		"path": ".github/workflows/ci.yml", "run_number": 562, "run_attempt": 2, "event": "pull_request", "status": "completed", "conclusion": "failure",

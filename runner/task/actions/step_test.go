@@ -25,7 +25,7 @@ func isCommand(line string) bool {
 	return strings.HasPrefix(strings.TrimLeftFunc(line, unicode.IsSpace), "::") || strings.Contains(line, "##[")
 }
 
-func TestLogIsHarmless(t *testing.T) {
+func TestLogNeutralisesCommands(t *testing.T) {
 	for text, want := range map[string]string{
 		"plain: a::b # [x] ## [y]\n":           "plain: a::b # [x] ## [y]\n",
 		"::set-output name=a::b\n":             "：:set-output name=a::b\n",
@@ -74,7 +74,7 @@ func FuzzLog(f *testing.F) {
 	})
 }
 
-func TestCommands(t *testing.T) {
+func TestWritesWorkflowCommands(t *testing.T) {
 	var b bytes.Buffer
 	log := actions.NewLog(&b)
 	steps := []func() error{
@@ -147,7 +147,7 @@ func FuzzOutputs(f *testing.F) {
 	})
 }
 
-func TestLimits(t *testing.T) {
+func TestBoundsOutputsAndSummary(t *testing.T) {
 	dir := t.TempDir()
 	step := &actions.Step{OutputFile: filepath.Join(dir, "output"), SummaryFile: filepath.Join(dir, "summary")}
 	if err := step.SetOutput("summary", strings.Repeat("ü", 1<<20)); err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
-func TestWhatARecordedJobHasBeyondAnAllowedOne(t *testing.T) {
+func TestBeyondNamesExcessKey(t *testing.T) {
 	load := func(text string) *job.Job {
 		t.Helper()
 		j, err := job.LoadTemplate(config.Layer{Name: "job.yml", Kind: config.File, Data: []byte("version: 1\n" + text)})
@@ -78,7 +78,7 @@ func recorded(t *testing.T, j *job.Job) *job.Job {
 	return again
 }
 
-func TestARecordedJobIsCheckedLikeAFile(t *testing.T) {
+func TestLoadRecordedValidatesLikeFile(t *testing.T) {
 	files, err := filepath.Glob("../job/testdata/good/*.yml")
 	if err != nil {
 		t.Fatal(err)

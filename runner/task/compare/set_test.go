@@ -8,7 +8,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
-func TestSetIsWhatIsNotBuiltIn(t *testing.T) {
+func TestSetKeysOmitDefaults(t *testing.T) {
 	for given, want := range map[string]string{
 		"version: 1\n": `{}`,
 		"version: 1\nlimits: {turns: 7}\nverify: [{name: t, run: make}]\n": `{"limits":{"turns":7},"verify":[{"flaky":"reject","must":"pass","name":"t","proves":"false","rerun":1,"run":"make","timeout":"10m0s"}]}`,

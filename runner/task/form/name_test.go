@@ -14,8 +14,8 @@ var branchNames = []string{
 	"a*b", "a[b", `a\b`, "a@{b", "-a",
 }
 
-// TestBranchesAreThoseOfGit compares with git itself, which alone decides.
-func TestBranchesAreThoseOfGit(t *testing.T) {
+// TestValidateBranchAgreesWithGit compares with git itself, which alone decides.
+func TestValidateBranchAgreesWithGit(t *testing.T) {
 	if _, err := exec.LookPath("git"); err != nil {
 		t.Skip("git is not here to compare with")
 	}
@@ -29,9 +29,9 @@ func TestBranchesAreThoseOfGit(t *testing.T) {
 	}
 }
 
-// TestBranchesThatGitAcceptsAndWeDont are names that GitHub refuses or that
+// TestValidateBranchIsStricterThanGit are names that GitHub refuses or that
 // mean something else to a command that takes a revision.
-func TestBranchesThatGitAcceptsAndWeDont(t *testing.T) {
+func TestValidateBranchIsStricterThanGit(t *testing.T) {
 	for _, name := range []string{
 		"HEAD", "@", "refs/heads/main", strings.Repeat("a", 201), strings.Repeat("0a", 20), strings.Repeat("F", 64), "a\xffb",
 	} {
@@ -41,7 +41,7 @@ func TestBranchesThatGitAcceptsAndWeDont(t *testing.T) {
 	}
 }
 
-func TestTaskKeysNameOneFolder(t *testing.T) {
+func TestValidatesTaskKeys(t *testing.T) {
 	for name, want := range map[string]bool{
 		"fix-lint": true, "issue-7": true, strings.Repeat("a", 100): true,
 		"": false, "a/b": false, "..": false, ".": false, "-a": false, strings.Repeat("a", 101): false,
@@ -52,7 +52,7 @@ func TestTaskKeysNameOneFolder(t *testing.T) {
 	}
 }
 
-func TestRepositories(t *testing.T) {
+func TestValidatesRepositoryNames(t *testing.T) {
 	for name, want := range map[string]bool{
 		"octo/demo": true, "octo-org/hello.world": true, "o_emu/r-1": true,
 		"": false, "demo": false, "octo/": false, "/demo": false, "octo/demo/x": false, "octo/..": false, "octo/.": false,

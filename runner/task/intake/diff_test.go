@@ -28,7 +28,7 @@ func (m *moving) PullRequestFiles(context.Context, int) ([]forge.PullFile, error
 	return read, nil
 }
 
-func TestADiffIsReadAtOneCommit(t *testing.T) {
+func TestReadsDiffAtOneCommit(t *testing.T) {
 	for moves := range 3 {
 		pull, files, err := intake.ReadDiff(t.Context(), &moving{left: moves}, 7)
 		if err != nil || len(files) != 1 || files[0].Path != pull.HeadSHA {

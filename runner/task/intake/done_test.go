@@ -8,7 +8,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/intake"
 )
 
-func TestNotDone(t *testing.T) {
+func TestSkipsDoneAndOpenTasks(t *testing.T) {
 	const snapshot, base = "5a", "b0"
 	tip := func(input string) *forge.Commit {
 		return &forge.Commit{SHA: "c1", Parents: []string{base}, Message: "Greet\n\nAgent-CI-Run: r\nAgent-CI-Base: b0\nAgent-CI-Input: " + input + "\n"}
@@ -51,8 +51,8 @@ func TestNotDone(t *testing.T) {
 	}
 }
 
-// TestNotDoneAsksNothing takes what a person asks for as not done.
-func TestNotDoneAsksNothing(t *testing.T) {
+// TestOmitsNeedlessDoneCheck takes what a person asks for as not done.
+func TestOmitsNeedlessDoneCheck(t *testing.T) {
 	for name, change := range map[string]func(*intake.Source){
 		"by a person":   func(s *intake.Source) { s.Request = nil },
 		"no token":      func(s *intake.Source) { s.Event.HasToken = false },
@@ -67,8 +67,8 @@ func TestNotDoneAsksNothing(t *testing.T) {
 	}
 }
 
-// TestNotFruitless does not work twice on what came to nothing on the same base.
-func TestNotFruitless(t *testing.T) {
+// TestSkipsFruitlessInput does not work twice on what came to nothing on the same base.
+func TestSkipsFruitlessInput(t *testing.T) {
 	progress := func(snapshot string) []forge.Comment {
 		c := said("", "ci[bot]", intake.ProgressMark+"It ended."+intake.FruitlessMark(snapshot, "b0")+"\n")
 		c.Author.Bot = true
@@ -95,9 +95,9 @@ func TestNotFruitless(t *testing.T) {
 	}
 }
 
-// TestHowToGoOn sends people to where words ask for more: to the pull request while it is
+// TestSkipExplainsNextStep sends people to where words ask for more: to the pull request while it is
 // open, since words on the issue start afresh.
-func TestHowToGoOn(t *testing.T) {
+func TestSkipExplainsNextStep(t *testing.T) {
 	snapshot := "5a"
 	merged := &forge.PullRequest{Number: 9, State: "closed", Merged: true}
 	made := &forge.Commit{Message: "x\n\nAgent-CI-Run: r\n" + intake.InputTrailer + ": " + snapshot}

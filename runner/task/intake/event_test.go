@@ -9,7 +9,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
-func TestRequest(t *testing.T) {
+func TestRequestFollowsEventAndJob(t *testing.T) {
 	own := &job.Job{Task: job.Task{Prompt: "Greet."}}
 	elsewhere := inActions
 	elsewhere.Repository = "o"
@@ -36,8 +36,8 @@ func TestRequest(t *testing.T) {
 	}
 }
 
-// TestTypedIssues is about what people type when they start a workflow.
-func TestTypedIssues(t *testing.T) {
+// TestParsesTypedIssues is about what people type when they start a workflow.
+func TestParsesTypedIssues(t *testing.T) {
 	for typed, want := range map[string]struct {
 		number int
 		ends   string
@@ -84,7 +84,7 @@ func TestTypedIssues(t *testing.T) {
 	}
 }
 
-func TestUnusableEvents(t *testing.T) {
+func TestReportsUnusableEvents(t *testing.T) {
 	for name, c := range map[string]struct {
 		event intake.Event
 		want  string
@@ -99,9 +99,9 @@ func TestUnusableEvents(t *testing.T) {
 	}
 }
 
-// TestBase takes care that the head of a pull request, which anybody may write,
+// TestBaseIgnoresPullRequestHead takes care that the head of a pull request, which anybody may write,
 // configures nothing.
-func TestBase(t *testing.T) {
+func TestBaseIgnoresPullRequestHead(t *testing.T) {
 	const pull = `{"pull_request": {"head": {"ref": "theirs"}, "base": {"ref": "next"}}}`
 	outside := eventOf(t, "pull_request", pull)
 	outside.InActions = false

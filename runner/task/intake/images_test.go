@@ -56,7 +56,7 @@ func imagesOf(t *testing.T, named []string, task intake.Task, files map[string]e
 	return shown, missing, filepath.Join(folder, record.OutputsFolder), len(s.Record.Warnings())
 }
 
-func TestImagesOfTheTask(t *testing.T) {
+func TestCollectsImagesOfTask(t *testing.T) {
 	text := "![](https://forge/b.png) ![](https://forge/gone.png) ![](https://forge/text)"
 	shown, missing, kept, warnings := imagesOf(t, []string{"shot.png", "https://forge/a.png"}, intake.Task{Source: "issue", Text: text}, map[string]error{"shot.png": nil})
 	for i, name := range []string{"shot.png", "https://forge/a.png", "https://forge/b.png"} {
@@ -73,9 +73,9 @@ func TestImagesOfTheTask(t *testing.T) {
 	}
 }
 
-// TestImagesOfAPrompt fetches nothing that stands in the words of the job's own
+// TestFetchesNoImagesInPrompt fetches nothing that stands in the words of the job's own
 // task: who wrote them names images in the job.
-func TestImagesOfAPrompt(t *testing.T) {
+func TestFetchesNoImagesInPrompt(t *testing.T) {
 	for _, source := range []string{"prompt", "job"} {
 		shown, missing, _, _ := imagesOf(t, nil, intake.Task{Source: source, Text: "![](https://forge/a.png)"}, nil)
 		if len(shown)+len(missing) != 0 {
@@ -84,7 +84,7 @@ func TestImagesOfAPrompt(t *testing.T) {
 	}
 }
 
-func TestImagesThatAreMissing(t *testing.T) {
+func TestReportsMissingImages(t *testing.T) {
 	files := map[string]error{
 		"unread.png": outcome.Stopf(outcome.InvalidInput, "file", "unread.png cannot be read; check the path."), "odd.png": errors.New("odd"),
 	}
@@ -95,7 +95,7 @@ func TestImagesThatAreMissing(t *testing.T) {
 	}
 }
 
-func TestMostImages(t *testing.T) {
+func TestBoundsNumberOfImages(t *testing.T) {
 	var named []string
 	files := map[string]error{}
 	for i := range 10 {

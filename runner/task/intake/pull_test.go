@@ -27,7 +27,7 @@ var (
 	ofPerson = &forge.PullRequest{Number: 8, Title: "Polish: now", Body: "As it is.", Head: "polish", Base: "next", Author: forge.User{Login: "mona"}}
 )
 
-func TestContinue(t *testing.T) {
+func TestContinuesPullRequestOfRun(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*server, *forge.PullRequest)
 		want   []string
@@ -84,8 +84,8 @@ func TestContinue(t *testing.T) {
 	}
 }
 
-// TestJoin reads a person's pull request as it was when more was asked for.
-func TestJoin(t *testing.T) {
+// TestJoinsPullRequestOfPerson reads a person's pull request as it was when more was asked for.
+func TestJoinsPullRequestOfPerson(t *testing.T) {
 	review := `{"action": "submitted", "review": {"id": 4, "state": "commented", "body": "/agent-ci", "submitted_at": "2026-01-02T03:04:05Z", "user": {"login": "octocat", "id": 1}},
 		"pull_request": {"number": 8, "title": "Polish it", "body": "As it was."}, ` + octocat + `}`
 	for name, c := range map[string]struct {
@@ -104,9 +104,9 @@ func TestJoin(t *testing.T) {
 	}
 }
 
-// TestLinesOfTheDiff reads what was said on lines: before the words that ask what
+// TestReadsReviewCommentsOnLines reads what was said on lines: before the words that ask what
 // counts, behind them what belongs to the same review.
-func TestLinesOfTheDiff(t *testing.T) {
+func TestReadsReviewCommentsOnLines(t *testing.T) {
 	line := func(id, review int64, login, words string, at time.Time) forge.ReviewComment {
 		return forge.ReviewComment{ID: id, ReviewID: review, Author: forge.User{Login: login}, Path: "a.go", Line: int(id), DiffHunk: "@@", Body: words, CreatedAt: at, UpdatedAt: at}
 	}
@@ -134,8 +134,8 @@ func TestLinesOfTheDiff(t *testing.T) {
 	}
 }
 
-// TestAskedOnALine says on which line of the diff the words stand that ask.
-func TestAskedOnALine(t *testing.T) {
+// TestLocatesRequestOnLine says on which line of the diff the words stand that ask.
+func TestLocatesRequestOnLine(t *testing.T) {
 	on := talk()
 	on.lines = []forge.ReviewComment{{ID: 3, Author: forge.User{Login: "octocat"}, Path: "a.go", Body: "/agent-ci shorter"}}
 	payload := `{"action": "created", "comment": {"id": 3, "body": "/agent-ci shorter", "path": "a.go", "line": 12, "diff_hunk": "@@", "created_at": "2026-01-02T03:04:05Z", "user": {"login": "octocat", "id": 1}},
@@ -146,7 +146,7 @@ func TestAskedOnALine(t *testing.T) {
 	}
 }
 
-func TestPullsThatCannotBeRead(t *testing.T) {
+func TestReportsUnreadablePullRequests(t *testing.T) {
 	for call, ends := range map[string]string{
 		"issue o/r#7": "forge_failed/unavailable", "issue o/r#9": "forge_failed/unavailable", "lines": "forge_failed/unavailable", "permission octo": "forge_failed/unavailable",
 	} {
@@ -158,9 +158,9 @@ func TestPullsThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// TestMarksOfRunsAreNotHiddenText takes all marks that runs leave on a pull request and its diff. A
+// TestDistinguishesMarksFromHiddenText takes all marks that runs leave on a pull request and its diff. A
 // comment that only looks like one is still warned of, and no text between such signs is read.
-func TestMarksOfRunsAreNotHiddenText(t *testing.T) {
+func TestDistinguishesMarksFromHiddenText(t *testing.T) {
 	const run, commit = "20260301T090000Z-0a1b2c3d", "0123456789012345678901234567890123456789"
 	digest := strings.Repeat("ab", 32)
 	marks := intake.ProgressMark + intake.QuestionsMark + intake.JoinMark + intake.UnfinishedMark + intake.UncommentedMark + intake.FindingMark + intake.RepairMark +

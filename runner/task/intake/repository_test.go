@@ -39,7 +39,7 @@ func TestNameInURL(t *testing.T) {
 	}
 }
 
-func TestRepositoryName(t *testing.T) {
+func TestNamesRepositoryByPrecedence(t *testing.T) {
 	const server, origin = "https://github.com", "https://github.com/of/origin.git"
 	named := job.Job{Repository: job.Repository{Name: "of/job"}, Task: job.Task{Issue: "of/issue#7"}}
 	label := intake.Event{Surroundings: intake.Surroundings{Repository: "of/actions"}}

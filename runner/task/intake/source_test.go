@@ -66,7 +66,7 @@ func TestReadNamedIssue(t *testing.T) {
 	}
 }
 
-func TestIssuesThatCannotBeWorkedOn(t *testing.T) {
+func TestRefusesUnusableIssues(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*server, *job.Job)
 		ends   string
@@ -124,9 +124,9 @@ func TestReadRequest(t *testing.T) {
 	}
 }
 
-// TestSnapshot takes care that another input has another digest, and the same the
+// TestSnapshotIdentifiesInput takes care that another input has another digest, and the same the
 // same: whether a task is done already hangs on it.
-func TestSnapshot(t *testing.T) {
+func TestSnapshotIdentifiesInput(t *testing.T) {
 	seen := map[string]string{}
 	for name, issues := range map[string]map[string]*forge.Issue{
 		"plain": with(), "with a comment": with(said("OWNER", "octo", "Yes.")), "by another": with(said("OWNER", "mona", "Yes.")),

@@ -10,8 +10,8 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/intake"
 )
 
-// TestRecorded reads back from the transcript what a run that goes on needs.
-func TestRecorded(t *testing.T) {
+// TestRecordedRestoresTask reads back from the transcript what a run that goes on needs.
+func TestRecordedRestoresTask(t *testing.T) {
 	issue := form.Issue{Repository: "o/r", Number: 7}
 	for name, task := range map[string]intake.Task{
 		"a prompt": {Source: "prompt", Name: "prompt", Text: "Greet."},

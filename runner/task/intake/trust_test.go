@@ -16,7 +16,7 @@ func ownTask() *job.Job {
 	return j
 }
 
-func TestAdmit(t *testing.T) {
+func TestAdmitFollowsTrustRules(t *testing.T) {
 	const (
 		fork    = `{"pull_request": {"number": 5, "head": {"repo": {"full_name": "else/r"}}}, ` + octocat + `}`
 		gone    = `{"pull_request": {"number": 5, "head": {"repo": null}}, ` + octocat + `}`
@@ -79,9 +79,9 @@ func TestAdmit(t *testing.T) {
 	}
 }
 
-// TestAdmitNeedsAToken refuses to take anybody's word where nobody can be asked
+// TestAdmitNeedsTokenAndRepository refuses to take anybody's word where nobody can be asked
 // about it.
-func TestAdmitNeedsAToken(t *testing.T) {
+func TestAdmitNeedsTokenAndRepository(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*intake.Source)
 		ends   string
@@ -99,8 +99,8 @@ func TestAdmitNeedsAToken(t *testing.T) {
 	}
 }
 
-// TestAdmitFails tells what of the forge's API failed.
-func TestAdmitFails(t *testing.T) {
+// TestAdmitReportsForgeFailures tells what of the forge's API failed.
+func TestAdmitReportsForgeFailures(t *testing.T) {
 	for _, call := range []string{"permission octocat", "pull 8", "default branch"} {
 		on := &server{
 			roles: map[string]string{"octocat": "write"}, pulls: map[int]*forge.PullRequest{8: {Number: 8, State: "open", Head: "polish", HeadRepository: "o/r"}},

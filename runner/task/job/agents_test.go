@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestRolesOfAgents(t *testing.T) {
+func TestRolesExtendBuiltInRoles(t *testing.T) {
 	j := mustLoad(t, jobFile(start+"agents: {enabled: true, roles: {explorer: {effort: low}, tester: {writes: shared}, other: {instructions: Look.}}}\n"))
 	equal(t, "the result", []string{"explorer", "worker", "other", "tester"}, j.Agents.RoleNames())
 	for name, want := range map[string]string{"explorer": WritesNone, "worker": WritesOwn, "tester": WritesShared, "other": WritesNone} {
@@ -22,7 +22,7 @@ func TestRolesOfAgents(t *testing.T) {
 	}
 }
 
-func TestWhatDoesNotFitAgents(t *testing.T) {
+func TestRefusesInvalidAgents(t *testing.T) {
 	for text, want := range map[string]string{
 		"agents: {most: 0}":                       "agents.most: must be between 1 and 16",
 		"agents: {depth: 9}":                      "agents.depth: must be between 1 and 4",

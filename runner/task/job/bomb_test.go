@@ -19,8 +19,8 @@ func laughs(levels int) string {
 	return s.String()
 }
 
-// TestWhatGrowsIsNotWrittenOut would not end if aliases were followed.
-func TestWhatGrowsIsNotWrittenOut(t *testing.T) {
+// TestNeverExpandsAliases would not end if aliases were followed.
+func TestNeverExpandsAliases(t *testing.T) {
 	const levels = 60
 	aliased := fmt.Sprintf("job.yml:%d:", strings.Count(laughs(levels), "\n")+1)
 	for _, c := range []struct{ name, tail, want string }{
@@ -38,13 +38,13 @@ func TestWhatGrowsIsNotWrittenOut(t *testing.T) {
 	}
 }
 
-func TestAliasOfWhatHoldsIt(t *testing.T) {
+func TestRefusesSelfReferringAlias(t *testing.T) {
 	want := []string{"job.yml:3:9: verify: anchors and aliases are not allowed; write the value out"}
 	equal(t, "problems", want, problemLines(t, jobFile(start+"verify: &a [*a, {run: *a}]\n")))
 }
 
-// TestLargestFiles would be killed or time out if work grew faster than files.
-func TestLargestFiles(t *testing.T) {
+// TestBoundsProblemsOfLargestFiles would be killed or time out if work grew faster than files.
+func TestBoundsProblemsOfLargestFiles(t *testing.T) {
 	room := config.MaxSize - len(start)
 	fill := func(piece string) string { return start + strings.Repeat(piece, room/len(piece)) }
 	var names strings.Builder

@@ -19,7 +19,7 @@ func dynamicTools(all ...string) config.Layer {
 
 const anyObject = "input_schema: {type: object}"
 
-func TestDynamicTools(t *testing.T) {
+func TestLoadsDynamicTools(t *testing.T) {
 	job := mustLoad(t, dynamicTools(
 		"name: one, run: [./a, b], "+anyObject,
 		"name: two, run: 'echo x', timeout: 3s, defer: true, input_schema: {type: object, properties: {n: {type: integer}}, required: [n]}",
@@ -34,7 +34,7 @@ func TestDynamicTools(t *testing.T) {
 	equal(t, "the result", want, job.Tools.Dynamic)
 }
 
-func TestDynamicToolsThatCanNotBeAreRefused(t *testing.T) {
+func TestRefusesInvalidDynamicTools(t *testing.T) {
 	const fine = "name: fine, run: x, " + anyObject
 	for _, test := range []struct {
 		tool, want string

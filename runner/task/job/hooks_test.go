@@ -8,7 +8,7 @@ import (
 	"github.com/agent-ci/agent-ci/tools/dialect"
 )
 
-func TestWhatDoesNotFitAHook(t *testing.T) {
+func TestRefusesInvalidHooks(t *testing.T) {
 	for _, test := range []struct{ hook, want string }{
 		{"{on: Stop, run: [x], tools: [Bash]}", "job.yml:3:40: hooks.x.tools: has no effect with on: Stop, an event without a tool; remove it"},
 		{"{on: pre_patch, run: [x], argv: [git]}", "job.yml:3:44: hooks.x.argv: has no effect with on: pre_patch, an event without a command; remove it"},
@@ -37,7 +37,7 @@ func TestWhatDoesNotFitAHook(t *testing.T) {
 	}
 }
 
-func TestTheOperatorsFile(t *testing.T) {
+func TestOperatorFileHoldsOnlyHooks(t *testing.T) {
 	got, err := LoadOperator("op.yml", []byte("version: 1\nhooks: {audit: {on: PreToolUse, run: [/usr/bin/audit], trusted: operator}}\n"))
 	if err != nil {
 		t.Fatal(err)
@@ -52,7 +52,7 @@ func TestTheOperatorsFile(t *testing.T) {
 	}
 }
 
-func TestMatchersOfHooks(t *testing.T) {
+func TestChecksAndAppliesHookMatchers(t *testing.T) {
 	for _, test := range []struct {
 		matcher, name string
 		want          bool

@@ -6,7 +6,7 @@ import (
 )
 
 // JSON is YAML: a job as any encoder writes it is read, with each of its escapes.
-func TestAJobIsJSON(t *testing.T) {
+func TestReadsJobsInJSON(t *testing.T) {
 	for text, want := range map[string]string{
 		`go \ud83d\ude80`:          "go 🚀",
 		`a\/b \\/ \\ud83d`:         `a/b \/ \ud83d`,
@@ -25,7 +25,7 @@ func TestAJobIsJSON(t *testing.T) {
 	}
 }
 
-func TestMistakesInJSONHaveTheirPlace(t *testing.T) {
+func TestLocatesMistakesInJSON(t *testing.T) {
 	for name, c := range map[string]struct{ file, want string }{
 		"half a pair":        {"{\"version\": 1,\n\"task\": {\n\"prompt\": \"a \\ud83d b\"}}", "job.yml:3:14: holds half of a pair of surrogates; write both, or the character itself"},
 		"behind short texts": {`{"version": 1, "task": {"prompt": "\/\ud83d\ude80"}, "nam": "x"}`, "job.yml:1:54: nam: unknown key; did you mean name?"},

@@ -19,7 +19,7 @@ func allKeys(k *config.Key) []*config.Key {
 	return found
 }
 
-func TestEachRuleFitsItsKey(t *testing.T) {
+func TestEveryKeyIsDescribedAndBounded(t *testing.T) {
 	for _, k := range allKeys(Format().Root) {
 		if k.About == "" {
 			t.Errorf("%s: nothing says what it means", k.Path)

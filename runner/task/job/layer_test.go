@@ -47,7 +47,7 @@ func TestVariablesAreDistinct(t *testing.T) {
 	}
 }
 
-func TestSetReadsEachTypeAsItsKeyAsks(t *testing.T) {
+func TestSetParsesValuesByKeyType(t *testing.T) {
 	got := mustLoad(t, jobFile(start), mustSet(t,
 		"verify=[{name: t, run: make test}]",
 		"limits.time=10m",
@@ -73,7 +73,7 @@ pull_request: {draft: true, labels: [a, b], title: "Fix: \"all\" # of it"}
 	equal(t, "job", want, got)
 }
 
-func TestSetRefusesWhatIsNoAssignment(t *testing.T) {
+func TestSetRefusesMalformedAssignments(t *testing.T) {
 	_, err := Format().Set([]string{"limits.turns", "=5", "limits.turns=", "name=x"})
 	if err == nil {
 		t.Fatal("no error")
@@ -86,7 +86,7 @@ func TestSetRefusesWhatIsNoAssignment(t *testing.T) {
 	equal(t, "error", want, strings.Split(err.Error(), "\n"))
 }
 
-func TestMistakesInAssignments(t *testing.T) {
+func TestReportsMistakesInAssignments(t *testing.T) {
 	for _, c := range []struct{ assignment, want string }{
 		{"limits.turns.x=5", "--set: limits.turns: must be a whole number, not a mapping"},
 		{"limit.turns=5", "--set: limit: unknown key; did you mean limits?"},

@@ -41,7 +41,7 @@ func TestDefaultsAreNotShared(t *testing.T) {
 	}
 }
 
-func TestMappingsAreMergedAndListsReplaced(t *testing.T) {
+func TestLayersMergeMappingsAndReplaceLists(t *testing.T) {
 	lower := config.Layer{Name: "agent-ci.yml", Kind: config.Defaults, Data: []byte(`version: 1
 model: {headers: {A: lower, B: lower}}
 tools: {deny: [a, b]}
@@ -64,7 +64,7 @@ policy: {env: {set: {V: lower, W: "", N: "5"}}}
 	equal(t, "job", want, got)
 }
 
-func TestTaskOfAHigherLayerReplacesThatOfALower(t *testing.T) {
+func TestHigherLayerReplacesTaskSource(t *testing.T) {
 	file := jobFile("version: 1\ntask: {title: t, issue: 7}\n")
 	flags := config.Layer{Kind: config.Values, Values: []config.Assignment{{Key: "task.prompt", Value: "do: it", Origin: "--prompt"}}}
 	got := mustLoad(t, file, flags).Task
@@ -72,7 +72,7 @@ func TestTaskOfAHigherLayerReplacesThatOfALower(t *testing.T) {
 	equal(t, "task", want, got)
 }
 
-func TestTaskMayComeFromElsewhere(t *testing.T) {
+func TestOnlyTemplateLoadsWithoutTask(t *testing.T) {
 	if _, err := LoadTemplate(jobFile("version: 1\n")); err != nil {
 		t.Errorf("LoadTemplate: %v", err)
 	}
@@ -113,7 +113,7 @@ func goodFiles(t *testing.T) map[string][]byte {
 	return files
 }
 
-func TestEffectiveJobAsJSON(t *testing.T) {
+func TestEncodesEffectiveJobAsJSON(t *testing.T) {
 	job := mustLoad(t, config.Layer{Name: "every_key.yml", Data: goodFiles(t)["every_key.yml"]})
 	written, err := json.Marshal(job)
 	if err != nil {
@@ -130,7 +130,7 @@ func TestEffectiveJobAsJSON(t *testing.T) {
 	golden.Compare(t, "testdata/every_key.json.txt", lines.String())
 }
 
-func TestKey(t *testing.T) {
+func TestDerivesKeyFromTask(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		job  Job
@@ -149,14 +149,14 @@ func TestKey(t *testing.T) {
 	}
 }
 
-func TestDurationRefusesWhatIsNone(t *testing.T) {
+func TestRefusesInvalidDuration(t *testing.T) {
 	var d Duration
 	if err := d.UnmarshalText([]byte("soon")); err == nil {
 		t.Errorf("read as %v", d)
 	}
 }
 
-func TestWhatTellsAgentsHowToWorkIsProtectedUnderAnyList(t *testing.T) {
+func TestProtectsSkillFoldersUnderAnyList(t *testing.T) {
 	j, err := LoadTemplate(config.Layer{Name: "job.yml", Kind: config.File, Data: []byte(
 		"version: 1\npolicy: {protect: [CODEOWNERS, '!**/.claude/**']}\nskills: {folders: [.agents/skills, .claude/skills, AGENTS.md-skills, 'docs/*/skills', team]}\n")})
 	if err != nil {

@@ -4,7 +4,7 @@ import (
 	"testing"
 )
 
-func TestServersOfToolsHaveDefaults(t *testing.T) {
+func TestFillsDefaultsOfMCPServers(t *testing.T) {
 	job := mustLoad(t,
 		jobFile(start+"mcp_servers: {docs: {command: docs, tools: [search], env: {pass: [DOCS_TOKEN]}}}\n"),
 		mustSet(t, "mcp_servers.docs.start_timeout=5s"),
@@ -17,7 +17,7 @@ func TestServersOfToolsHaveDefaults(t *testing.T) {
 	equal(t, "servers", want, job.MCPServers)
 }
 
-func TestServersOfToolsThatCanNotBeAreRefused(t *testing.T) {
+func TestRefusesInvalidMCPServers(t *testing.T) {
 	for servers, want := range map[string]string{
 		"{a: {tools: [x]}}": "mcp_servers.a.command: is missing",
 		"{a: {command: x}}": "mcp_servers.a.tools: is missing",
@@ -73,13 +73,13 @@ func TestServersOfToolsThatCanNotBeAreRefused(t *testing.T) {
 	}
 }
 
-func TestProgramsOfServersMayBePaths(t *testing.T) {
+func TestAcceptsPathsAsServerPrograms(t *testing.T) {
 	for _, program := range []string{"npx", "~/.local/bin/server", "${HOME}/server", "./my tools/server", "/opt/My Tools/server", "~/My Tools/server"} {
 		mustLoad(t, jobFile(start+"mcp_servers: {a: {command: '"+program+"', tools: ['*']}}\n"))
 	}
 }
 
-func TestServersOfToolsAtNearAddressesMaySpeakPlainly(t *testing.T) {
+func TestAllowsPlainHTTPToPrivateServers(t *testing.T) {
 	for _, at := range []string{"http://127.0.0.1:8080/mcp", "http://[::1]/mcp", "http://10.1.2.3/mcp", "http://tools.internal/mcp", "https://a.example.com/mcp"} {
 		mustLoad(t, jobFile(start+"mcp_servers: {a: {url: '"+at+"', tools: ['*']}}\n"))
 	}

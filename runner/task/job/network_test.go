@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestNetworkIsAWordOrHosts(t *testing.T) {
+func TestReadsNetworkAsWordOrHosts(t *testing.T) {
 	list := Network{Allow: []Allowed{{Host: "api.example.com"}, {Host: "*.example.org"}, {Host: "db.example.net:8443"}}}
 	mixed := Network{Allow: []Allowed{{Host: "10.0.0.5", Private: true}, {Host: "*.corp.example", CA: "certs/corp.pem"}, {Preset: "npm"}, {Host: "a.example.com"}}, Proxy: "inherit"}
 	const mappings = `{allow: [{host: 10.0.0.5, private: true}, {host: "*.corp.example", ca: certs/corp.pem, private: false}, {preset: npm}, {host: a.example.com}], proxy: inherit}`
@@ -49,7 +49,7 @@ func byVariable(t *testing.T, variable string) config.Layer {
 }
 
 // Without a list there is something to reach by a proxy where there are secrets.
-func TestSecretsAreReachedByAProxyWithoutAList(t *testing.T) {
+func TestSecretsAllowProxyWithoutList(t *testing.T) {
 	job := mustLoad(t, jobFile(start+"policy: {network: {proxy: inherit}, secrets: [{name: X, hosts: [a.example.com]}]}\n"))
 	equal(t, "network", Network{Mode: "loopback", Proxy: InheritProxy}, job.Policy.Network)
 	raw, err := json.Marshal(job.Policy.Network)
@@ -59,7 +59,7 @@ func TestSecretsAreReachedByAProxyWithoutAList(t *testing.T) {
 	}
 }
 
-func TestMistakesOfANetwork(t *testing.T) {
+func TestReportsMistakesInNetwork(t *testing.T) {
 	for _, test := range []struct{ value, want string }{
 		{"loopbak", `policy.network: "loopbak" is not one of none, loopback, full; did you mean loopback?`},
 		{"''", `policy.network: "" is not one of none, loopback, full`},
@@ -115,7 +115,7 @@ func TestMistakesOfANetwork(t *testing.T) {
 }
 
 // What is written without the keys of mappings stays the same bytes in records.
-func TestNetworksAsText(t *testing.T) {
+func TestEncodesAndDescribesNetworks(t *testing.T) {
 	for _, test := range []struct {
 		network         Network
 		encoded, reader string
@@ -143,7 +143,7 @@ func TestNetworksAsText(t *testing.T) {
 	}
 }
 
-func TestNetworksOfAJob(t *testing.T) {
+func TestListsNetworksOfJob(t *testing.T) {
 	job := mustLoad(t, jobFile(start+"setup: [{run: a}, {run: b, network: {allow: [a.example.com]}}, {run: c, network: none}]\npolicy: {network: full}\n"))
 	var got []string
 	for key, network := range job.Networks() {
@@ -157,7 +157,7 @@ func TestNetworksOfAJob(t *testing.T) {
 	}
 }
 
-func TestAListHasTheHostsOfItsPresets(t *testing.T) {
+func TestListExpandsPresets(t *testing.T) {
 	network := Network{Allow: []Allowed{{Host: "a.example.com:8443"}, {Preset: "goproxy"}, {Host: "10.0.0.5", Private: true}}}
 	list, err := network.List()
 	if err != nil {

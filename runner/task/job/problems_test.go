@@ -41,7 +41,7 @@ const start = "version: 1\ntask: {prompt: x}\n"
 
 const fitsNone = "must be a pattern that a path can match: without ./, ../ and //, and not with / at its end; what is in a folder is folder/**"
 
-func TestEachMistakeIsNamedWithItsPlace(t *testing.T) {
+func TestLocatesEachMistake(t *testing.T) {
 	for _, c := range []struct {
 		name, yaml string
 		want       []string
@@ -229,7 +229,7 @@ func TestEachMistakeIsNamedWithItsPlace(t *testing.T) {
 	}
 }
 
-func TestAllMistakesAreFoundAtOnceInOrder(t *testing.T) {
+func TestReportsAllMistakesInOrder(t *testing.T) {
 	data, err := os.ReadFile("testdata/bad.yml")
 	if err != nil {
 		t.Fatal(err)
@@ -238,7 +238,7 @@ func TestAllMistakesAreFoundAtOnceInOrder(t *testing.T) {
 	golden.Compare(t, "testdata/bad.txt", strings.Join(got, "\n")+"\n")
 }
 
-func TestProblemsOfAllLayersAreFoundInTheirOrder(t *testing.T) {
+func TestReportsMistakesOfLayersInOrder(t *testing.T) {
 	set, err := Format().Set([]string{"limits.turn=5", "limits.time=10", "model.headers=[a"})
 	if err != nil {
 		t.Fatal(err)
@@ -259,7 +259,7 @@ func TestProblemsOfAllLayersAreFoundInTheirOrder(t *testing.T) {
 	equal(t, "problems", want, got)
 }
 
-func TestManyMistakesAreCut(t *testing.T) {
+func TestBoundsReportedMistakes(t *testing.T) {
 	got := problemLines(t, jobFile(start+strings.Repeat("? [x]\n: y\n", 50_000)))
 	if len(got) != config.MaxProblems+1 {
 		t.Fatalf("got %d lines, want %d", len(got), config.MaxProblems+1)

@@ -12,9 +12,9 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/config"
 )
 
-// TestProtectedByDefaultIsDocumented compares the table of the policy page with Protections; with -update it
+// TestDefaultProtectionsAreDocumented compares the table of the policy page with Protections; with -update it
 // rewrites the table.
-func TestProtectedByDefaultIsDocumented(t *testing.T) {
+func TestDefaultProtectionsAreDocumented(t *testing.T) {
 	const (
 		page  = "../../../docs/reference/policy.md"
 		begin = "<!-- The table below is written by go test ./runner/task/job -update. -->\n"
@@ -41,7 +41,7 @@ func TestProtectedByDefaultIsDocumented(t *testing.T) {
 	golden.Compare(t, page, before+begin+table.String()+"\n"+end+after)
 }
 
-func TestProtectedByDefault(t *testing.T) {
+func TestProtectsDefaultsUnlessOpened(t *testing.T) {
 	all := []string{
 		".github/workflows/ci.yml", ".gitea/workflows/ci.yml", ".forgejo/x", ".gitlab-ci.yml", "docs/CODEOWNERS", ".agents/skills/a/SKILL.md", ".claude/settings.json", "web/.claude/settings.json",
 		".agent-ci/lessons.md", "AGENTS.md", "sub/agents.md", "CLAUDE.md", ".codex/config.toml", "web/.cursor/rules/a.mdc", ".gemini/settings.json", "web/.mcp.json",
@@ -91,7 +91,7 @@ func TestProtectedByDefault(t *testing.T) {
 	}
 }
 
-func TestOnlyDefaultsAreOpened(t *testing.T) {
+func TestRefusesInvalidOpenings(t *testing.T) {
 	for entry, want := range map[string]string{
 		"!.agent-ci/**": "policy.protect[0]: opens .agent-ci/**, which no job can open: later runs work by it",
 		"!deploy/**":    "policy.protect[0]: opens deploy/**, which is not protected by default; name one of .github/**",

@@ -7,7 +7,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/config"
 )
 
-func TestWhatIsPublishedFits(t *testing.T) {
+func TestValidatesPublishSettings(t *testing.T) {
 	for _, c := range []struct {
 		name, yaml string
 		want       []string

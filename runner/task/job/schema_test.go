@@ -6,7 +6,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/config/schematest"
 )
 
-func TestSchemaTakesWhatLoads(t *testing.T) {
+func TestSchemaAcceptsGoodFiles(t *testing.T) {
 	schema := schematest.Compile(t, Format().Schema())
 	for name, data := range goodFiles(t) {
 		t.Run(name, func(t *testing.T) {
@@ -17,7 +17,7 @@ func TestSchemaTakesWhatLoads(t *testing.T) {
 	}
 }
 
-func TestSchemaTakesWhatANetworkMayBe(t *testing.T) {
+func TestValidNetworksLoadAndFitSchema(t *testing.T) {
 	schema := schematest.Compile(t, Format().Schema())
 	for _, network := range []string{
 		"none", "{proxy: inherit}", "{allow: [a.example.com], proxy: ''}", "{allow: [{preset: npm}, a.example.com:8443]}",
@@ -38,7 +38,7 @@ func TestSchemaTakesWhatANetworkMayBe(t *testing.T) {
 	}
 }
 
-func TestSchemaRefusesWhatDoesNotLoad(t *testing.T) {
+func TestLoadAndSchemaRefuseInvalidFiles(t *testing.T) {
 	schema := schematest.Compile(t, Format().Schema())
 	for _, yaml := range []string{
 		"limits: {turn: 5}",

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestPresetsSettleWhereASecretStands(t *testing.T) {
+func TestFillsDefaultsOfSecrets(t *testing.T) {
 	secret := func(s Secret) Secret {
 		if s.Methods == nil {
 			s.Methods = []string{"GET", "HEAD"}
@@ -38,7 +38,7 @@ func TestPresetsSettleWhereASecretStands(t *testing.T) {
 	}
 }
 
-func TestSecretsThatCanNotBeAreRefused(t *testing.T) {
+func TestRefusesInvalidSecrets(t *testing.T) {
 	const good = "{name: X, hosts: [a.example.com]}"
 	for secrets, want := range map[string]string{
 		"{hosts: [a.example.com]}":                         "policy.secrets[0].name: is missing",
@@ -97,7 +97,7 @@ func TestSecretsThatCanNotBeAreRefused(t *testing.T) {
 }
 
 // What follows from a mistake is not told beside it.
-func TestAMistakeOfASecretIsToldOnce(t *testing.T) {
+func TestReportsSecretMistakeOnce(t *testing.T) {
 	for _, secrets := range []string{
 		"{name: X}", "{name: X, hosts: a.example.com}", "{name: X, hosts: [a.example.com], preset: yarn, server: s, user: u}",
 		"{name: X, hosts: [a.example.com], user: 'a:b'}", "{name: NETRC, hosts: [a.example.com], preset: cargo}",
@@ -113,16 +113,16 @@ func presetFor(name, preset, host string) string {
 }
 
 // Secrets that other commands have are in other files.
-func TestSecretsOfOtherCommandsAreApart(t *testing.T) {
+func TestAcceptsSamePresetForDistinctScopes(t *testing.T) {
 	mustLoad(t, jobFile(start+"policy: {secrets: [{name: X, preset: npm, hosts: [a.example.com]}, {name: Y, preset: npm, hosts: [a.example.com], commands: [agent]}]}\n"))
 	mustLoad(t, jobFile(start+"policy: {secrets: [{name: X, preset: npm, hosts: [a.example.com/a]}, {name: Y, preset: npm, hosts: [a.example.com/b]}]}\n"))
 }
 
-func TestSecretsTakeThePortOfTheProxy(t *testing.T) {
+func TestSecretsReserveProxyPort(t *testing.T) {
 	wantProblem(t, "policy: {secrets: [{name: X, hosts: [a.example.com]}]}\nservices: {db: {run: x, port: 3128}}", "services.db.port: is 3128")
 }
 
-func TestManySecrets(t *testing.T) {
+func TestBoundsNumberOfSecrets(t *testing.T) {
 	var all strings.Builder
 	for i := range maxSecrets + 1 {
 		all.WriteString("{name: X" + strings.Repeat("Y", i) + ", hosts: [a.example.com]}, ")

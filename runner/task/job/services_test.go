@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestServicesAreMergedNameByNameAndKeyByKey(t *testing.T) {
+func TestMergesServicesByNameAndKey(t *testing.T) {
 	job := mustLoad(t,
 		jobFile(start+"services: {db: {run: postgres, port: 5432, env: {A: b}}, web: {at: 'web.internal:80', port: 8080}}\n"),
 		jobFile(start+"services: {db: {port: 5433, env: {C: d}}, cache: {at: '[::1]:6379'}}\n"),
@@ -27,7 +27,7 @@ func mustDuration(t *testing.T, text string) (d Duration) {
 	return d
 }
 
-func TestServicesThatCanNotBeAreRefused(t *testing.T) {
+func TestRefusesInvalidServices(t *testing.T) {
 	for services, want := range map[string]string{
 		"{db: {}}":                                       "services.db.run: is missing",
 		"{db: {run: x}}":                                 "services.db.port: is missing",

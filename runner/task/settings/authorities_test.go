@@ -48,7 +48,7 @@ func trusting(file string) *job.Job {
 	return &j
 }
 
-func TestAuthoritiesAreThoseOfTheBaseAndOfTheOperator(t *testing.T) {
+func TestReadsAuthoritiesFromBaseOrOperator(t *testing.T) {
 	operator := t.TempDir()
 	committedOne, _ := authority(t, "committed")
 	changedOne, _ := authority(t, "changed")
@@ -83,7 +83,7 @@ func TestAuthoritiesAreThoseOfTheBaseAndOfTheOperator(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoAuthority(t *testing.T) {
+func TestRefusesInvalidAuthorities(t *testing.T) {
 	good, _ := authority(t, "good")
 	key := string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: []byte("a key")}))
 	for content, says := range map[string]string{
@@ -102,7 +102,7 @@ func TestWhatIsNoAuthority(t *testing.T) {
 	wantStop(t, err, "authority", "it lies in a repository, and there is none here")
 }
 
-func TestAuthoritiesVouchForTheirHosts(t *testing.T) {
+func TestAuthoritiesCoverOnlyTheirHosts(t *testing.T) {
 	one, oneCertificate := authority(t, "one")
 	two, twoCertificate := authority(t, "two")
 	folder := t.TempDir()

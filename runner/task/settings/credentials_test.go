@@ -56,7 +56,7 @@ func TestReadCredentials(t *testing.T) {
 	}
 }
 
-func TestValuesThatAreNoSecretsAreRefused(t *testing.T) {
+func TestRefusesUnfitSecretValues(t *testing.T) {
 	dir := t.TempDir()
 	for name, test := range map[string]struct{ policy, value, want string }{
 		"missing":           {"secrets: [{name: X, hosts: [a.example.com]}]", "", "X (policy.secrets) has no value: the variable X is not set"},

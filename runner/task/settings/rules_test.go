@@ -13,13 +13,13 @@ func forbids(program string) string {
 	return `prefix_rule(pattern = ["` + program + `"], decision = "forbidden")` + "\n"
 }
 
-func TestAMistakeInRulesIsTold(t *testing.T) {
+func TestReportsMistakesInRules(t *testing.T) {
 	base := committed(t, files{repositoryRules: `prefix_rule(pattern = ["x"], decision = "perhaps")` + "\nnonsense(\n"})
 	_, err := settings.ReadRules(t.Context(), base, nil)
 	wantStop(t, err, "rules", "agent-ci sandbox --explain -- true lists them all")
 }
 
-func TestWithoutACheckoutRulesNeedAWholePath(t *testing.T) {
+func TestRulesNeedAbsolutePathWithoutCheckout(t *testing.T) {
 	folder := t.TempDir()
 	files{"op.rules": forbids("op")}.put(t, folder)
 	if _, err := settings.ReadRules(t.Context(), settings.Commit{}, nil); err != nil {

@@ -17,7 +17,7 @@ func servers() *job.Job {
 	}}
 }
 
-func TestWhatServersAreGivenIsSecret(t *testing.T) {
+func TestFindsAndChecksServerSecrets(t *testing.T) {
 	env := Environment{"DOCS_LOGIN=correct-horse", "LANG=en_GB.UTF-8", "SHORT=on", "REMOTE=battery-staple"}
 	want := []secrets.Value{{Name: "DOCS_LOGIN", Secret: "correct-horse"}, {Name: "REMOTE", Secret: "battery-staple"}, {Name: "SHORT", Secret: "on"}} // which is told to be too short
 	if diff := cmp.Diff(want, ServerSecrets(env, servers())); diff != "" {

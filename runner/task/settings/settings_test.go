@@ -16,7 +16,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/settings"
 )
 
-func TestVariables(t *testing.T) {
+func TestLooksUpVariablesAndPaths(t *testing.T) {
 	env := settings.Environment{"A=first", "B=", "A=last", "HOME=/home/octocat", "NAME_MORE=x", "GH_TOKEN=gh"}
 	for name, want := range map[string]string{"A": "last", "B": "", "C": "", "NAME": "", "": ""} {
 		if got := env.Get(name); got != want {
@@ -38,7 +38,7 @@ func TestVariables(t *testing.T) {
 	}
 }
 
-func TestTheLinkOfARunNeedsAllItsParts(t *testing.T) {
+func TestRunLinkNeedsAllParts(t *testing.T) {
 	env := settings.Environment{"GITHUB_SERVER_URL=https://github.com", "GITHUB_REPOSITORY=o/r", "GITHUB_RUN_ID=7"}
 	if got := env.RunLink(); got != "https://github.com/o/r/actions/runs/7" {
 		t.Errorf("the link is %s", got)
@@ -67,7 +67,7 @@ func names(values []secrets.Value) []string {
 	return all
 }
 
-func TestSecretsOfTheEnvironment(t *testing.T) {
+func TestRecognisesSecretVariables(t *testing.T) {
 	env := settings.Environment{
 		"GITHUB_TOKEN=short", "OPENAI_API_KEY=/path-of-a-key", // known names, whatever they look like
 		"GH_TOKEN=", "PATH=/bin", "KEYBOARD=us-international-layout",
@@ -82,7 +82,7 @@ func TestSecretsOfTheEnvironment(t *testing.T) {
 	}
 }
 
-func TestLoginsOfProxiesAreSecret(t *testing.T) {
+func TestTreatsProxyLoginsAsSecret(t *testing.T) {
 	for variable, want := range map[string][]string{
 		"HTTPS_PROXY=http://me:p%40ss%3Aword@proxy.example.com:3128": {"me:p%40ss%3Aword", "me:p@ss:word"},
 		"http_proxy=me:pass@word:more@proxy:3128":                    {"me:pass@word:more"},
@@ -113,7 +113,7 @@ func TestLoginsOfProxiesAreSecret(t *testing.T) {
 
 // A password that is a word is no reason to take the word out of a change, but the pair is
 // known as a proxy is sent it.
-func TestAPasswordThatIsAWord(t *testing.T) {
+func TestRedactsPasswordOnlyWithUser(t *testing.T) {
 	redactor := secrets.NewRedactor(settings.Environment{"HTTPS_PROXY=http://octo:building%21@proxy:3128"}.Secrets())
 	for _, stays := range []string{"the building!", "building!", "octo", "http://proxy:3128"} {
 		if got := redactor.Redact(stays); got != stays {
@@ -127,7 +127,7 @@ func TestAPasswordThatIsAWord(t *testing.T) {
 	}
 }
 
-func TestSecretsOfAJob(t *testing.T) {
+func TestFindsSecretsOfJob(t *testing.T) {
 	var j job.Job
 	j.Model.APIKeyEnv, j.PullRequest.Commit.KeyEnv = "MODEL", "SIGNING"
 	j.Model.Headers = map[string]string{"X-Api-Key": "key-of-a-header", "X-Team": "octocats"}
@@ -152,7 +152,7 @@ func TestSecretsOfAJob(t *testing.T) {
 
 // A limit that is added to the job must be one that a run can be given when it goes
 // on.
-func TestEveryLimitCanBeGivenLater(t *testing.T) {
+func TestSetLimitsChangesEachLimitAlone(t *testing.T) {
 	values := map[string]string{"time": "90m", "cost_usd": "1.5", "on_budget": "draft"}
 	limits := reflect.TypeFor[job.Limits]()
 	for i := range limits.NumField() {
@@ -198,7 +198,7 @@ func asMap(t *testing.T, l job.Limits) map[string]any {
 	return m
 }
 
-func TestNothingButLimitsIsGivenLater(t *testing.T) {
+func TestSetLimitsRefusesOtherSettings(t *testing.T) {
 	was := job.Limits{Turns: 1, Tokens: 3}
 	for reason, assignments := range map[string][]string{
 		"not_resumable": {"limits.turns=9", "model.name=another"},
@@ -219,7 +219,7 @@ func TestNothingButLimitsIsGivenLater(t *testing.T) {
 	wantStop(t, err, "job", "")
 }
 
-func TestReasonsOfBudgetsNameTheirKeys(t *testing.T) {
+func TestMapsBudgetReasonsToLimits(t *testing.T) {
 	all := job.Limits{Turns: 1, ToolCalls: 1, Tokens: 1, CostUSD: 1, Time: 1}
 	for _, reason := range settings.AgentBudgets {
 		if key := settings.LimitKey(reason); settings.LimitOf(all, key) != 1 {

@@ -76,7 +76,7 @@ func wantStop(t *testing.T, err error, reason, says string) {
 
 var inActions = settings.Environment{"GITHUB_ACTIONS=true"}
 
-func TestWhichFileConfigures(t *testing.T) {
+func TestReadFilePicksDiskOrBase(t *testing.T) {
 	write := func(name, text string) func(string) error {
 		return func(root string) error { return os.WriteFile(filepath.Join(root, name), []byte(text), 0o600) }
 	}
@@ -137,7 +137,7 @@ func judge(t *testing.T, where string, file settings.File, err error, want, reas
 	}
 }
 
-func TestFilesAreReadInBounds(t *testing.T) {
+func TestBoundsFileReads(t *testing.T) {
 	base := committed(t, files{"job.yml": "12345"})
 	outside := t.TempDir()
 	files{"job.yml": "12345"}.put(t, outside)
@@ -162,7 +162,7 @@ func TestFilesAreReadInBounds(t *testing.T) {
 	}
 }
 
-func TestWhatIsNearerWins(t *testing.T) {
+func TestNearerLayerWins(t *testing.T) {
 	layers := []func(*settings.Given, files){
 		func(_ *settings.Given, have files) {
 			have[".github/agent-ci.yml"] = "version: 1\nlimits: {turns: 1, tool_calls: 7}\nmodel: {name: by-defaults}\n"
@@ -201,7 +201,7 @@ func TestWhatIsNearerWins(t *testing.T) {
 	}
 }
 
-func TestDefaultsAreThoseOfTheBaseWhereverItIs(t *testing.T) {
+func TestReadsDefaultsFromBase(t *testing.T) {
 	const name = ".github/agent-ci.yml"
 	for _, env := range []settings.Environment{nil, inActions} {
 		base := committed(t, files{name: "version: 1\nlimits: {turns: 5}\n"})
@@ -236,7 +236,7 @@ func TestDefaultsAreThoseOfTheBaseWhereverItIs(t *testing.T) {
 	}
 }
 
-func TestAnEventIsTheTaskOfAJobInActions(t *testing.T) {
+func TestEventIsDefaultTaskInActions(t *testing.T) {
 	for name, c := range map[string]struct {
 		env  settings.Environment
 		set  []string
@@ -257,7 +257,7 @@ func TestAnEventIsTheTaskOfAJobInActions(t *testing.T) {
 	}
 }
 
-func TestMistakesAreCounted(t *testing.T) {
+func TestCountsAndListsMistakes(t *testing.T) {
 	for says, given := range map[string]settings.Given{
 		"The job has a mistake: ":            {Prompt: "Greet.", Set: []string{"limits.turns=none"}},
 		"The job has 2 mistakes, the first:": {Prompt: "Greet.", Set: []string{"limits.turns=none", "policy.sandbox=everything"}},
@@ -274,7 +274,7 @@ func TestMistakesAreCounted(t *testing.T) {
 	}
 }
 
-func TestAPromptFromStandardInputIsReadOnce(t *testing.T) {
+func TestReadsPromptFromStdinOnce(t *testing.T) {
 	long := strings.Repeat("x", settings.MaxFile)
 	for name, c := range map[string]struct{ input, want, says string }{
 		"a prompt":   {"\n Greet the octocat.\n", "Greet the octocat.", ""},
@@ -304,7 +304,7 @@ func TestAPromptFromStandardInputIsReadOnce(t *testing.T) {
 	}
 }
 
-func TestAPromptFileIsReadWhereItCounts(t *testing.T) {
+func TestPicksPromptFromDiskOrBase(t *testing.T) {
 	base := committed(t, files{"prompt.txt": "Of the base.\n", "blank.txt": "\n"})
 	files{"prompt.txt": "Of the disk.\n"}.put(t, base.Root())
 	for _, c := range []struct {
@@ -328,7 +328,7 @@ func TestAPromptFileIsReadWhereItCounts(t *testing.T) {
 	}
 }
 
-func TestAnOutputSchemaStandsBesideTheJobFile(t *testing.T) {
+func TestReadsOutputSchemaBesideJobFile(t *testing.T) {
 	const schema = `{"type": "object", "required": ["count"], "properties": {"count": {"type": "integer"}}}`
 	have := files{"ci/schema.json": schema, "ci/text.json": "text", "ci/wrong.json": `{"type": 7}`, "ci/other.json": `{"$ref": "https://example.com/schema"}`}
 	for name, reason := range map[string]string{"schema.json": "", "text.json": "output_schema", "wrong.json": "output_schema", "other.json": "output_schema", "none.json": "file"} {

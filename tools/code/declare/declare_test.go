@@ -53,7 +53,7 @@ func TestType(t *testing.T) {
 	}
 }
 
-func TestSchemasThatAreTooLargeAreToldInShort(t *testing.T) {
+func TestAbbreviatesLargeSchemas(t *testing.T) {
 	deep := strings.Repeat(`{"type":"array","items":`, 500) + `{}` + strings.Repeat(`}`, 500)
 	if got, want := declare.Type(json.RawMessage(deep), "otherwise", 0), "unknown"+strings.Repeat("[]", 9); got != want {
 		t.Errorf("deep: got %s", got)

@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestWhatIsWrittenIsRead(t *testing.T) {
+func TestReaderReadsWrittenReports(t *testing.T) {
 	sent := []message.Report{
 		{Items: []message.Item{{Kind: message.Text, Value: "a\nb<&>\u2028"}}, Calls: []message.Call{{ID: 1, Tool: "a", Input: "{}"}}},
 		{Items: []message.Item{{Kind: message.Text, Value: strings.Repeat("x", 1<<20)}}},
@@ -38,7 +38,7 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 	}
 }
 
-func TestLinesAreBounded(t *testing.T) {
+func TestBoundsLines(t *testing.T) {
 	for _, end := range []string{"", "\n"} {
 		endless := io.MultiReader(strings.NewReader(`"`+strings.Repeat("x", message.Longest)), strings.NewReader(end))
 		if err := message.NewReader(endless).Read(new(message.Report)); !errors.Is(err, message.ErrTooLong) {

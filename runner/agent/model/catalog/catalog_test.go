@@ -40,9 +40,9 @@ func TestRefusesBrokenTable(t *testing.T) {
 	}
 }
 
-// TestProfilesOfCodexModels has the models that Codex offers: there is no price of those that are
+// TestKnowsCodexModels has the models that Codex offers: there is no price of those that are
 // newer than the table.
-func TestProfilesOfCodexModels(t *testing.T) {
+func TestKnowsCodexModels(t *testing.T) {
 	direct := Profile{Commands: "exec_command", Shell: "function", Patch: "freeform", Reasoning: true, ToolSearch: true, Images: true}
 	code := direct
 	code.Code, code.InputLimit, code.CacheWrite, code.ContextWindow = true, 872_000, 1.25, 272_000
@@ -95,7 +95,7 @@ func TestProfilesOfCodexModels(t *testing.T) {
 	}
 }
 
-func TestPricesOfProviders(t *testing.T) {
+func TestPricesDependOnProvider(t *testing.T) {
 	rates := func(input, cached, output float64) *price.List {
 		return &price.List{Rates: price.Rates{Input: input, Cached: cached, Output: output}}
 	}
@@ -132,7 +132,7 @@ func TestPricesOfProviders(t *testing.T) {
 	}
 }
 
-func TestLimitsOfModels(t *testing.T) {
+func TestKnowsLimitsOfModels(t *testing.T) {
 	for _, test := range []struct {
 		model, baseURL                string
 		window, input, output         int64

@@ -4,7 +4,7 @@ import (
 	"testing"
 )
 
-func TestProfilesOfModels(t *testing.T) {
+func TestRecognisesModelNames(t *testing.T) {
 	for name, want := range map[string]struct {
 		known  bool
 		window int64

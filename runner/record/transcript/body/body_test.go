@@ -107,7 +107,7 @@ func TestComposeShowsEveryCallOnce(t *testing.T) {
 	}
 }
 
-func TestComposeSaysWhatIsNotShown(t *testing.T) {
+func TestComposeCountsOmittedCalls(t *testing.T) {
 	view := projected(t, transcripttest.Long(900))
 	posts, err := composed(view, Options{limit: 6_000})
 	if err != nil {
@@ -139,7 +139,7 @@ func patched(calls int, changing ...int) []transcripttest.Happening {
 	return run
 }
 
-func TestCallsThatChangedFilesAreShownFirst(t *testing.T) {
+func TestShowsChangingCallsFirst(t *testing.T) {
 	for _, mode := range []Mode{full, digest} {
 		view := projected(t, patched(2420, 3, 150, 151, 2001, 2420))
 		body, err := alone(view, Options{Mode: mode, limit: 20_000})
@@ -170,7 +170,7 @@ func TestCallsThatChangedFilesAreShownFirst(t *testing.T) {
 	}
 }
 
-func TestMoreCallsThatChangedFilesThanThereIsRoomFor(t *testing.T) {
+func TestManyChangingCallsDisplaceOthers(t *testing.T) {
 	all := make([]int, 300)
 	for i := range all {
 		all[i] = i + 101
@@ -189,7 +189,7 @@ func TestMoreCallsThatChangedFilesThanThereIsRoomFor(t *testing.T) {
 	}
 }
 
-func TestBodyLimitTooSmall(t *testing.T) {
+func TestRefusesTooSmallBodyLimit(t *testing.T) {
 	if body, err := alone(projected(t, transcripttest.Greeting()), Options{limit: 50}); err == nil || body != "" {
 		t.Errorf("a body of 50 characters: %q, %v", body, err)
 	}
@@ -216,7 +216,7 @@ func TestWorstCallFits(t *testing.T) {
 	}
 }
 
-func TestBodyTellsOfAnotherAgentAndATornLog(t *testing.T) {
+func TestBodyShowsAgentsAndTornLog(t *testing.T) {
 	mine := transcripttest.Recorded(t, []transcripttest.Happening{transcripttest.Said(1, "mine")})
 	other := strings.ReplaceAll(transcripttest.Recorded(t, []transcripttest.Happening{transcripttest.Said(1, "theirs")}), `"agent":"main"`, `"agent":"reviewer"`)
 	view, err := transcript.Project(strings.NewReader(mine+other+`{"v":1,"seq":`), Excerpts)
@@ -235,7 +235,7 @@ func TestBodyTellsOfAnotherAgentAndATornLog(t *testing.T) {
 	}
 }
 
-func TestTicksAreKept(t *testing.T) {
+func TestKeepsTicksOfTemplate(t *testing.T) {
 	const template = "- [ ] one\n- [ ] two\n  - [ ] three\n1. [ ] four\n"
 	body := func(template, summary string) string {
 		t.Helper()
@@ -268,7 +268,7 @@ func TestTicksAreKept(t *testing.T) {
 	}
 }
 
-func TestLongTemplateIsCut(t *testing.T) {
+func TestCutsLongTemplate(t *testing.T) {
 	body, err := alone(projected(t, transcripttest.Greeting()), Options{Template: strings.Repeat("- [ ] "+strings.Repeat("x", 90)+"\n", 200)})
 	if err != nil {
 		t.Fatal(err)
@@ -279,7 +279,7 @@ func TestLongTemplateIsCut(t *testing.T) {
 	}
 }
 
-func TestLongSectionsAreCounted(t *testing.T) {
+func TestCountsRestOfLongSections(t *testing.T) {
 	var steps []transcript.PlanStep
 	var files []changeset.File
 	for i := range 51 {

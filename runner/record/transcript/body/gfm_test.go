@@ -261,15 +261,15 @@ var nasty = []string{
 	"*** Begin Patch\n*** Add File: ```\n+@a\n*** End Patch", `{"cmd":"` + "```" + `\n@a","x":["</details>"]}`,
 }
 
-func TestPostsAreReadAsMeant(t *testing.T) {
+func TestPostsRenderAsIntended(t *testing.T) {
 	for i, s := range nasty {
 		t.Run(fmt.Sprint(i), func(t *testing.T) { proveRun(t, s, DefaultLimit, full) })
 	}
 }
 
-// TestOutlinesAreReadAsMeant looks at the summary of a job with an outcome that is text of
+// TestOutlinesRenderAsIntended looks at the summary of a job with an outcome that is text of
 // somebody else's too.
-func TestOutlinesAreReadAsMeant(t *testing.T) {
+func TestOutlinesRenderAsIntended(t *testing.T) {
 	for _, s := range nasty {
 		v := projected(t, everywhere(s))
 		for _, site := range []transcript.Site{{Server: "https://github.com", Repository: "o/r"}, {Server: s, Repository: s}, {}} {

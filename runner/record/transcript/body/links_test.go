@@ -10,7 +10,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript/transcripttest"
 )
 
-func TestSentencesLinkToWhatTheRunMade(t *testing.T) {
+func TestSentencesLinkOnlyRunObjects(t *testing.T) {
 	own := sections.Links{
 		Site: transcript.Site{Server: "https://github.com", Repository: "octo/widgets"}, Issue: "octo/widgets#1", Pulls: []int{2},
 		Commits: []string{strings.Repeat("c", 40)},
@@ -32,7 +32,7 @@ func TestSentencesLinkToWhatTheRunMade(t *testing.T) {
 	}
 }
 
-func TestABodyLinksToTheArtifactsOfTheRun(t *testing.T) {
+func TestBodyLinksRunArtifacts(t *testing.T) {
 	run := transcripttest.Greeting()
 	started := run[0].Data.(transcript.RunStarted)
 	started.Artifacts = started.Link + "/attempts/2#artifacts"

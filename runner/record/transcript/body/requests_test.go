@@ -18,7 +18,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript/transcripttest"
 )
 
-func TestABodyTellsAllRequestsSoFar(t *testing.T) {
+func TestBodyRemembersEarlierRequests(t *testing.T) {
 	view := projected(t, transcripttest.Greeting())
 	posts, err := composed(view, Options{KeepRequest: true})
 	if err != nil {
@@ -45,7 +45,7 @@ func TestABodyTellsAllRequestsSoFar(t *testing.T) {
 
 // All requests are told as far as what was asked and the run goes, however much there is
 // to each; of more than there is room for, how many are not.
-func TestManyRequests(t *testing.T) {
+func TestBoundsStoredRequests(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	words := func(n int) string {
 		var b strings.Builder
@@ -89,7 +89,7 @@ func withoutMemory(body string) string {
 	return before + after
 }
 
-func TestWhatCannotBeReadIsForgotten(t *testing.T) {
+func TestIgnoresUnreadableRequests(t *testing.T) {
 	var bomb bytes.Buffer
 	w := gzip.NewWriter(&bomb)
 	if _, err := w.Write([]byte(`[{"asked":"` + strings.Repeat("x", 4<<20) + `"}]`)); err != nil {

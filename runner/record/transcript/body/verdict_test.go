@@ -11,7 +11,7 @@ import (
 )
 
 // The first line of a body says whether the change can be merged.
-func TestVerdict(t *testing.T) {
+func TestVerdictLeadsBody(t *testing.T) {
 	check := func(name, before, after string, passed bool) transcript.VerifyRow {
 		return transcript.VerifyRow{Name: name, Before: before, After: after, Passed: passed}
 	}
@@ -61,7 +61,7 @@ func TestVerdict(t *testing.T) {
 	}
 }
 
-func TestVerdictWithoutACost(t *testing.T) {
+func TestVerdictOmitsUnknownCost(t *testing.T) {
 	view := &transcript.View{Finished: &transcript.RunFinished{Seconds: 90}, Change: &transcript.Change{Files: []changeset.File{{Path: "a"}}}, Models: []transcript.ModelUse{{Model: "m", Usage: transcript.Usage{Input: 1}}}}
 	if got := Verdict(view, false); got != "⚠️ no check ran, 1 min 30 s\n" {
 		t.Errorf("%q", got)
@@ -73,7 +73,7 @@ func TestVerdictWithoutACost(t *testing.T) {
 }
 
 // The plan has a section: the calls that wrote it are neither listed nor counted as missing.
-func TestPlanCallsAreNotListed(t *testing.T) {
+func TestOmitsPlanCalls(t *testing.T) {
 	run := []transcripttest.Happening{
 		transcripttest.Called(1, "c1", "update_plan", `{"plan":[]}`), transcripttest.Ended(1, "c1", "update_plan", "Plan updated", 0),
 		transcripttest.Called(1, "c2", "todowrite", `{"todos":[]}`), transcripttest.Ended(1, "c2", "todowrite", "ok", 0),

@@ -12,7 +12,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript/transcripttest"
 )
 
-func TestEnvelopeIsTheEvent(t *testing.T) {
+func TestEnvelopeMatchesEvent(t *testing.T) {
 	for text := range strings.Lines(transcripttest.Recorded(t, transcripttest.Greeting())) {
 		var got eventlog.Event
 		ok := false
@@ -58,7 +58,7 @@ func oddLines() []string {
 	}
 }
 
-func TestOddLinesAreReadAsJSON(t *testing.T) {
+func TestReadsOddLinesAsJSON(t *testing.T) {
 	for _, text := range oddLines() {
 		sameAsJSON(t, text)
 	}

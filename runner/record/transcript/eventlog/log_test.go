@@ -211,7 +211,7 @@ func TestRedactsEveryString(t *testing.T) {
 	}
 }
 
-func TestRedactKeepsTheRest(t *testing.T) {
+func TestRedactKeepsOtherText(t *testing.T) {
 	raw := []byte(`{"a":"x\u003c\/é","b":[1e3,true,null,"",{}],"c":"\\"}`)
 	got, err := redactStrings(raw, func(s string) string { return s })
 	if err != nil {
@@ -222,7 +222,7 @@ func TestRedactKeepsTheRest(t *testing.T) {
 	}
 }
 
-func TestAppendMakesItUTF8(t *testing.T) {
+func TestAppendWritesValidUTF8(t *testing.T) {
 	d := &disk{room: -1}
 	if _, err := newLog(d, Options{}).Append("model.response", json.RawMessage("\"a\xffb\"")); err != nil {
 		t.Fatal(err)
@@ -232,7 +232,7 @@ func TestAppendMakesItUTF8(t *testing.T) {
 	}
 }
 
-func TestAppendRefusesWhatIsNoJSON(t *testing.T) {
+func TestAppendRefusesInvalidJSON(t *testing.T) {
 	d := &disk{room: -1}
 	log := newLog(d, Options{})
 	if _, err := log.Append("model.response", json.RawMessage(`{`)); err == nil {
@@ -243,7 +243,7 @@ func TestAppendRefusesWhatIsNoJSON(t *testing.T) {
 	}
 }
 
-func TestAppendRefusesTooLong(t *testing.T) {
+func TestAppendRefusesLongLines(t *testing.T) {
 	d := &disk{room: -1}
 	log := newLog(d, Options{})
 	if _, err := log.Append(typeWarning, warned{Message: strings.Repeat("x", MaxLine)}); !errors.Is(err, ErrTooLarge) {
@@ -257,7 +257,7 @@ func TestAppendRefusesTooLong(t *testing.T) {
 	}
 }
 
-func TestFullDisk(t *testing.T) {
+func TestFullDiskStopsLog(t *testing.T) {
 	d := &disk{room: -1}
 	log := newLog(d, Options{})
 	if _, err := log.Append(typeWarning, warning(1)); err != nil {
@@ -287,7 +287,7 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-func TestTornLineThatStays(t *testing.T) {
+func TestReportsUnremovedTornLine(t *testing.T) {
 	d := &disk{room: -1, truncateErr: syscall.EIO}
 	log := newLog(d, Options{})
 	if _, err := log.Append(typeWarning, warning(1)); err != nil {
@@ -378,7 +378,7 @@ func BenchmarkAppend(b *testing.B) {
 	}
 }
 
-func TestRedactionLeavesWhatTheAPIWantsBack(t *testing.T) {
+func TestRedactionKeepsOpaqueFields(t *testing.T) {
 	const secret = "opaque-value-1"
 	raw := `{"type":"reasoning","id":"opaque-value-1","encrypted_content":"xxopaque-value-1xx","text":"opaque-value-1","opaque-value-1":["opaque-value-1"]}`
 	got, err := redactStrings([]byte(raw), func(s string) string { return strings.ReplaceAll(s, secret, "[secret]") })

@@ -31,7 +31,7 @@ func threeWarnings(t *testing.T) (path string, whole []byte) {
 	return path, whole
 }
 
-func TestReopen(t *testing.T) {
+func TestReopenDropsTornLine(t *testing.T) {
 	path, whole := threeWarnings(t)
 	last := strings.LastIndex(strings.TrimSuffix(string(whole), "\n"), "\n") + 1
 	for cut := range len(whole) - last + 1 { // the last line, cut at each byte
@@ -67,7 +67,7 @@ func TestReopen(t *testing.T) {
 	}
 }
 
-func TestReopenRefusesWhatWasAltered(t *testing.T) {
+func TestReopenRefusesAlteredLog(t *testing.T) {
 	path, whole := threeWarnings(t)
 	if err := os.WriteFile(path, []byte(strings.Replace(string(whole), "warning 1", "warning 7", 1)), 0o600); err != nil {
 		t.Fatal(err)
@@ -78,7 +78,7 @@ func TestReopenRefusesWhatWasAltered(t *testing.T) {
 	}
 }
 
-func TestAPipeIsNoLogToGoOnWith(t *testing.T) {
+func TestReopenRefusesPipe(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "transcript.jsonl")
 	if err := syscall.Mkfifo(path, 0o600); err != nil {
 		t.Fatal(err)

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestScreenIsWhatATerminalShowsInTheEnd(t *testing.T) {
+func TestScreenKeepsFinalText(t *testing.T) {
 	for line, want := range map[string]string{
 		"":                                   "",
 		"plain text\r\n":                     "plain text",

@@ -10,7 +10,7 @@ import (
 )
 
 // What happens beside turns and calls has its words on the page.
-func TestWhatHappensOnTheWayIsTold(t *testing.T) {
+func TestPageShowsSideEvents(t *testing.T) {
 	run := fixture(t, "ordinary")
 	asked := func(n transcript.Network) happening { return happening{Kind: transcript.TypeNetwork, Data: n} }
 	for name, test := range map[string]struct {
@@ -52,7 +52,7 @@ func TestWhatHappensOnTheWayIsTold(t *testing.T) {
 	}
 }
 
-func TestTurnsOfAScriptedRunNameNoModel(t *testing.T) {
+func TestScriptedTurnsNameNoModel(t *testing.T) {
 	run := fixture(t, "ordinary")
 	for scripted, want := range map[string]bool{"": true, "session.yml": false} {
 		run[0].Data = transcript.RunStarted{RunID: "r", Scripted: scripted}

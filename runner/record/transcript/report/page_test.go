@@ -34,7 +34,7 @@ func TestPageShowsDiffsUnderFiles(t *testing.T) {
 	}
 }
 
-func TestUnifiedDiffs(t *testing.T) {
+func TestParsesUnifiedDiffs(t *testing.T) {
 	got := unified("diff --git a/a b/a\n--- a/a\n+++ b/a\n@@ -1 +1,2 @@\n-x\n+y\n\\ No newline at end of file\n+diff --git a/b b/b\n" +
 		"diff --git \"a/\\303\\244\" \"b/\\303\\244\"\n--- \"a/\\303\\244\"\n+++ \"b/\\303\\244\"\n@@ -3,2 +3,1 @@ f()\n k\n-z\ncut")
 	want := map[string][]v4a.Hunk{
@@ -49,7 +49,7 @@ func TestUnifiedDiffs(t *testing.T) {
 	}
 }
 
-func TestPageOfAFailedSetupHasNoEmptySections(t *testing.T) {
+func TestFailedSetupPageOmitsEmptySections(t *testing.T) {
 	page := rendered(t, unchained(t, fixture(t, "setup")))
 	for _, id := range []string{"summary", "plan", "verification", "files"} {
 		if strings.Contains(page, `id="`+id+`"`) || strings.Contains(page, `href="#`+id+`"`) {

@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestChangedWordsAreMarked(t *testing.T) {
+func TestMarksChangedWords(t *testing.T) {
 	show := func(l line) string {
 		var b strings.Builder
 		for _, p := range l {
@@ -40,7 +40,7 @@ func TestChangedWordsAreMarked(t *testing.T) {
 	}
 }
 
-func TestPatchesAreFound(t *testing.T) {
+func TestFindsPatchesInCalls(t *testing.T) {
 	const patch = "*** Begin Patch\n*** Update File: a.txt\n@@\n x\n-y\n+z\n*** End Patch"
 	tests := []struct {
 		name, input  string
@@ -71,8 +71,8 @@ func TestPatchesAreFound(t *testing.T) {
 	}
 }
 
-// TestEditsAreShown has edit and write show what they were to change, lines that stay among it.
-func TestEditsAreShown(t *testing.T) {
+// TestShowsEdits has edit and write show what they were to change, lines that stay among it.
+func TestShowsEdits(t *testing.T) {
 	one := func(s string) []line { return []line{{{Text: s}}} }
 	for tool, test := range map[string]struct {
 		input string

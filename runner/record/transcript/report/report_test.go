@@ -149,7 +149,7 @@ func (d readPage) harmless(t testing.TB) {
 	}
 }
 
-func TestPagesAreWhole(t *testing.T) {
+func TestPagesAreHarmlessAndComplete(t *testing.T) {
 	for _, name := range []string{"ordinary", "hostile", "red", "setup"} {
 		t.Run(name, func(t *testing.T) {
 			run := fixture(t, name)
@@ -175,7 +175,7 @@ func TestPagesAreWhole(t *testing.T) {
 	}
 }
 
-func TestPolicyAllowsNothingFromOutside(t *testing.T) {
+func TestPolicyBlocksOutsideContent(t *testing.T) {
 	d := parsed(t, rendered(t, unchained(t, fixture(t, "ordinary"))))
 	var policies []string
 	for i, n := range d.elements {
@@ -196,7 +196,7 @@ func TestPolicyAllowsNothingFromOutside(t *testing.T) {
 	}
 }
 
-func TestPageTells(t *testing.T) {
+func TestPageShowsRunDetails(t *testing.T) {
 	text := parsed(t, rendered(t, unchained(t, fixture(t, "ordinary")))).text
 	for _, want := range []string{
 		"Greet people politely", "changed/pull_request", "Pull request #8 was created", "blanks around a name do not count",
@@ -216,7 +216,7 @@ func TestPageTells(t *testing.T) {
 	}
 }
 
-func TestHostileTextIsShown(t *testing.T) {
+func TestEscapesHostileText(t *testing.T) {
 	text := parsed(t, rendered(t, unchained(t, fixture(t, "hostile")))).text
 	for _, want := range []string{"<script>alert(1)</script>", "‹U+202E›abc‹U+2066›", "‹U+200B›‹U+FEFF›red", "␛]8;;http://evil.example␇␀␈", "&lt;b&gt;"} {
 		if got := strings.Count(text, want); got < 10 {
@@ -230,7 +230,7 @@ func TestHostileTextIsShown(t *testing.T) {
 	}
 }
 
-func TestKilledRun(t *testing.T) {
+func TestPageShowsKilledRun(t *testing.T) {
 	run := fixture(t, "ordinary")[:13] // in the middle of a call
 	log := unchained(t, run) + `{"v":1,"se`
 	d := parsed(t, rendered(t, log))
@@ -242,7 +242,7 @@ func TestKilledRun(t *testing.T) {
 	d.harmless(t)
 }
 
-func TestCallsStayInTheirOrder(t *testing.T) {
+func TestPageKeepsCallOrder(t *testing.T) {
 	run := []happening{
 		called(1, 1, "never_ends", "{}"),
 		called(1, 2, "slow", "{}"), called(1, 3, "quick", "{}"),
@@ -278,7 +278,7 @@ func (g *growing) Seek(int64, int) (int64, error) {
 	return 0, nil
 }
 
-func TestLogGrowsWhileItIsRead(t *testing.T) {
+func TestIgnoresEventsAppendedWhileReading(t *testing.T) {
 	run := fixture(t, "ordinary")
 	var b strings.Builder
 	if err := Write(&b, &growing{logs: []string{unchained(t, run[:10]), unchained(t, run)}}); err != nil {
@@ -289,7 +289,7 @@ func TestLogGrowsWhileItIsRead(t *testing.T) {
 	}
 }
 
-func TestFaultsAreTold(t *testing.T) {
+func TestWriteReturnsErrors(t *testing.T) {
 	for name, log := range map[string]string{
 		"no event":       "{}\n",
 		"no JSON":        "x\n",
@@ -343,7 +343,7 @@ func FuzzNothingBecomesMarkup(f *testing.F) {
 	})
 }
 
-func TestPageHasALimit(t *testing.T) {
+func TestBoundsPageSize(t *testing.T) {
 	const events = 1000
 	dense := strings.Repeat("<\"'>&+\u202e", 400)
 	turn := []happening{

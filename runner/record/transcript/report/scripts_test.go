@@ -26,7 +26,7 @@ func nested(page string) (all []string) {
 	return all
 }
 
-func TestCallsOfScriptsStandBelowThem(t *testing.T) {
+func TestNestsCallsBelowScripts(t *testing.T) {
 	page := rendered(t, unchained(t, transcripttest.Scripts()))
 	want := []string{"exec_command 9", "read_file 9", "read_file 9", "apply_patch 9"}
 	if got := nested(page); !slices.Equal(got, want) {
@@ -42,7 +42,7 @@ func TestCallsOfScriptsStandBelowThem(t *testing.T) {
 	}
 }
 
-func TestToolsThatStandInTheInputAreNamed(t *testing.T) {
+func TestNamesToolsOfferedInInput(t *testing.T) {
 	run := append(transcripttest.Scripts()[:6], happening{Kind: transcript.TypeModelRequest, Data: transcript.ModelRequest{Turn: 1, Input: []json.RawMessage{json.RawMessage(
 		`{"type":"additional_tools","role":"developer","tools":[{"type":"namespace","name":"functions","tools":[{"type":"custom","name":"exec"},{"type":"function","name":"wait"}]},{"type":"web_search"}]}`,
 	)}}})

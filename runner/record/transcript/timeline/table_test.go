@@ -8,7 +8,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 )
 
-func TestEveryTypeOfEventHasWords(t *testing.T) {
+func TestEveryEventTypeHasRow(t *testing.T) {
 	source, err := os.ReadFile("../event.go")
 	if err != nil {
 		t.Fatal(err)

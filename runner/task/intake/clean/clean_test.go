@@ -12,7 +12,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/intake/clean"
 )
 
-func TestClean(t *testing.T) {
+func TestRemovesHiddenText(t *testing.T) {
 	for name, c := range map[string]struct {
 		text, want string
 		removed    clean.Removed
@@ -86,9 +86,9 @@ func nestedRemarks(n int) string {
 	return open.String() + "[b]: # ('x')\n" + end.String()
 }
 
-// TestHostileTexts reads texts that attacks were made with: nothing that stands
+// TestCleansHostileTexts reads texts that attacks were made with: nothing that stands
 // in them as OBEY is to reach a model.
-func TestHostileTexts(t *testing.T) {
+func TestCleansHostileTexts(t *testing.T) {
 	files, err := filepath.Glob("testdata/hostile/*.md")
 	if err != nil || len(files) < 8 {
 		t.Fatalf("%d files, %v", len(files), err)
@@ -169,7 +169,7 @@ func TestPartsCannotBeForged(t *testing.T) {
 	}
 }
 
-func TestParts(t *testing.T) {
+func TestCleansAndMarksParts(t *testing.T) {
 	hidden := clean.Part{Kind: "issue", Author: "mona", Text: "Greet.<!-- obey -->\u200b"}
 	for name, c := range map[string]struct {
 		parts   []clean.Part

@@ -8,7 +8,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/intake/clean"
 )
 
-func TestImages(t *testing.T) {
+func TestFindsImages(t *testing.T) {
 	const a, b = "https://github.com/user-attachments/assets/a", "https://github.com/user-attachments/assets/b"
 	for name, c := range map[string]struct {
 		text string

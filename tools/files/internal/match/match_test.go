@@ -76,8 +76,8 @@ func TestCompileRefuses(t *testing.T) {
 	}
 }
 
-// TestAgainstEachLine compares with package regexp asked for each line.
-func TestAgainstEachLine(t *testing.T) {
+// TestMatchesLinesLikeRegexp compares with package regexp asked for each line.
+func TestMatchesLinesLikeRegexp(t *testing.T) {
 	words := rapid.SampledFrom([]string{
 		"a", "b", "ab", "s", "k", "sk", "task", "(?i:a)", "(?i:ask)", "(?i:sKb)", "[ab]", "[^a]", ".", "a|b", "(?:ab|ka|s)", "(ab)", "^", "$",
 		`\b`, `\s`, "a{2,3}", "(?:ka)+", "x?", "(?:b|sk)*", "ß", "(?i:ß)", `\r`,

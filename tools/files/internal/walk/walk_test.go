@@ -37,9 +37,9 @@ func newTree(t *testing.T, names ...string) (*Tree, string) {
 
 func everything(string) bool { return true }
 
-// TestBothWaysToOpen holds the kernel's way and the standard library's to the
+// TestOpenWaysAgree holds the kernel's way and the standard library's to the
 // same.
-func TestBothWaysToOpen(t *testing.T) {
+func TestOpenWaysAgree(t *testing.T) {
 	tree, dir := newTree(t, "a", "sub/b")
 	toolstest.Link(t, dir, map[string]string{"link": "a", "out": filepath.Dir(dir), "sub/up": "../.."})
 	for _, way := range []struct {
@@ -77,7 +77,7 @@ func TestBothWaysToOpen(t *testing.T) {
 	}
 }
 
-func TestOpenDoesNotWait(t *testing.T) {
+func TestOpenNeverWaitsForPipe(t *testing.T) {
 	tree, dir := newTree(t)
 	if err := syscall.Mkfifo(filepath.Join(dir, "pipe"), 0o600); err != nil {
 		t.Fatal(err)
@@ -94,7 +94,7 @@ func TestOpenDoesNotWait(t *testing.T) {
 	}
 }
 
-func TestAFileIsReadUpToItsSize(t *testing.T) {
+func TestReadsFileUpToSize(t *testing.T) {
 	tree, _ := newTree(t, "name")
 	for size, want := range map[int64]string{0: "", 4: "name", 9: "name"} {
 		file, err := tree.Open(File{Path: "name", Size: size})
@@ -108,7 +108,7 @@ func TestAFileIsReadUpToItsSize(t *testing.T) {
 	}
 }
 
-func TestFilesCancelled(t *testing.T) {
+func TestCancelEndsFiles(t *testing.T) {
 	tree, _ := newTree(t, "a/b/c", "d/e/f")
 	ctx, cancel := context.WithCancel(t.Context())
 	files, err := tree.Files(ctx, time.Time{}, func(string) bool {
@@ -120,7 +120,7 @@ func TestFilesCancelled(t *testing.T) {
 	}
 }
 
-func TestFolderThatCannotBeRead(t *testing.T) {
+func TestSkipsUnreadableFolder(t *testing.T) {
 	if os.Getuid() == 0 {
 		t.Skip("root reads every folder")
 	}
@@ -135,9 +135,9 @@ func TestFolderThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// TestIgnoreFilesThatAreNone shows that a link or a folder in place of an
+// TestSkipsIrregularIgnoreFiles shows that a link or a folder in place of an
 // ignore file decides nothing.
-func TestIgnoreFilesThatAreNone(t *testing.T) {
+func TestSkipsIrregularIgnoreFiles(t *testing.T) {
 	tree, dir := newTree(t, "a", "one/a", "two/.gitignore/x", "rules")
 	toolstest.Write(t, dir, map[string]string{"rules": "*\n"})
 	toolstest.Link(t, dir, map[string]string{"one/.gitignore": "../rules"})
