@@ -1,6 +1,7 @@
 package main_test
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -182,6 +183,12 @@ func TestKilledOnAPersonsBranch(t *testing.T) {
 					return func() {}
 				}, "run", "--repo", "in-"+out, "--quiet", "--out", out)
 				w.awaitEnd(out)
+				if kill > 0 && n == first && after { // a run that publishes nothing at GitHub writes nothing there
+					w.watched(func(*os.Process) func() { return func() {} }, "run", "--repo", "in-"+out, "--quiet", "--publish", "local", "--out", "local-"+name)
+					if about := aboutCommits(repository); len(about) > 0 {
+						t.Errorf("with --publish local: %q", about)
+					}
+				}
 				kill, text = 0, text+said
 				if n == 0 && first == 0 {
 					first, last = slices.Index(asked, "POST /octo-org/"+name+".git/git-receive-pack")+1, len(asked)
@@ -191,20 +198,40 @@ func TestKilledOnAPersonsBranch(t *testing.T) {
 			if got := w.git(repository.Dir, "log", "--format=%s", "main..feature"); got != "Count on\ncount" {
 				t.Errorf("%s, the branch has\n%s\n%s", at, got, text)
 			}
-			var about []string
-			for _, c := range repository.Comments(1) {
-				if strings.HasPrefix(c.Body, "<!-- agent-ci: commit -->") {
-					about = append(about, c.Body)
-				}
-			}
+			about := aboutCommits(repository)
 			if commit := w.git(repository.Dir, "rev-parse", "feature"); len(about) != 1 || !strings.Contains(about[0], commit) {
 				t.Errorf("%s, there are %d comments about commit %s: %q\n%s", at, len(about), commit, about, text)
+			}
+			if n == 0 && !after { // a person with the same account rewrites the commit
+				clone := filepath.Join(w.dir, "in-again-"+name)
+				w.git(clone, "fetch", "--quiet", repository.Dir, "feature")
+				w.git(clone, "checkout", "--quiet", "--detach", "FETCH_HEAD")
+				w.git(clone, "commit", "--quiet", "--amend", "--no-edit", "--date=2020-01-01T00:00:00Z")
+				basic := base64.StdEncoding.EncodeToString([]byte("x-access-token:" + forge.Token))
+				w.git(clone, "-c", "http.extraHeader=Authorization: Basic "+basic, "push", "--quiet", "--force", "origin", "HEAD:refs/heads/feature")
+				w.watched(func(*os.Process) func() { return func() {} }, "run", "--repo", "in-again-"+name, "--quiet", "--out", "rewritten-"+name)
+				rewritten := w.git(clone, "rev-parse", "HEAD")
+				for _, text := range aboutCommits(repository) {
+					if strings.Contains(text, rewritten) {
+						t.Errorf("about the rewritten commit: %q", text)
+					}
+				}
 			}
 		}
 	}
 	if first == 0 || last-first < 2 {
 		t.Errorf("a run pushes at request %d of %d", first, last)
 	}
+}
+
+// aboutCommits returns the comments on pull request #1 about commits of runs.
+func aboutCommits(repository *forgetest.Repository) (about []string) {
+	for _, c := range repository.Comments(1) {
+		if strings.HasPrefix(c.Body, "<!-- agent-ci: commit -->") {
+			about = append(about, c.Body)
+		}
+	}
+	return about
 }
 
 // askOnPull asks in a comment on pull request #1 for a commit, and sets the variables of Actions that tell of it.

@@ -28,17 +28,17 @@ const (
 // Ours reports whether a run made this commit, unmodified, directly on the base it names. Then the
 // branch contains nobody else's work.
 func (c *Commit) Ours() bool {
-	return c.Trailer(TrailerRun) != "" && len(c.Parents) == 1 && c.Trailer(TrailerBase) == c.Parents[0] && !c.amended()
+	return c.Trailer(TrailerRun) != "" && len(c.Parents) == 1 && c.Trailer(TrailerBase) == c.Parents[0] && !c.Amended()
 }
 
-// amended reports whether the commit was rewritten: git commit --amend keeps the author's date and
+// Amended reports whether the commit was rewritten: git commit --amend keeps the author's date and
 // renews the committer's. A run, or a forge for it, writes the same date twice, but maybe different
 // people.
-func (c *Commit) amended() bool { return !c.Authored.Equal(c.Committed) }
+func (c *Commit) Amended() bool { return !c.Authored.Equal(c.Committed) }
 
 // By returns the person responsible for the commit's content.
 func (c *Commit) By() string {
-	if c.amended() {
+	if c.Amended() {
 		return c.Committer
 	}
 	return c.Author

@@ -13,13 +13,11 @@ import (
 )
 
 // commentOnJoin reports a pushed commit in a comment: title, text and state of a person's pull request
-// are its author's. It replaces a comment that a later run wrote in its place.
+// are its author's. It replaces a comment that a later run wrote in its place. If the comments cannot be read,
+// it writes one all the same: two are better than none.
 func (f Forge) commentOnJoin(ctx context.Context, pull *forge.PullRequest, commit, body string) {
-	there, err := f.commentsAbout(ctx, pull, commit)
-	if err == nil {
-		err = f.replaceComments(ctx, pull, there, []string{joinMark(commit) + body})
-	}
-	if err != nil {
+	there, _ := f.commentsAbout(ctx, pull, commit)
+	if err := f.replaceComments(ctx, pull, there, []string{joinMark(commit) + body}); err != nil {
 		f.Record.Warn("comment_not_written", "The change is pushed, but the comment about it could not be written: %v", err)
 	}
 }
@@ -27,20 +25,25 @@ func (f Forge) commentOnJoin(ctx context.Context, pull *forge.PullRequest, commi
 // joinMark begins the comment about a commit on a person's branch.
 func joinMark(commit string) string { return intake.JoinMark + intake.FinishedMark(commit) }
 
-// commentsAbout returns the token's own comments about a commit on a person's branch.
+// commentsAbout returns the token's own comments about a commit on a person's branch; none with an error.
 func (f Forge) commentsAbout(ctx context.Context, pull *forge.PullRequest, commit string) ([]forge.Comment, error) {
 	all, err := f.Repo.Comments(ctx, pull.Number)
+	if err != nil {
+		return nil, err
+	}
 	own := intake.TokensComments(ctx, f.Forge)
 	return slices.DeleteFunc(all, func(c forge.Comment) bool {
 		return !strings.HasPrefix(c.Body, joinMark(commit)) || !own(c)
-	}), err
+	}), nil
 }
 
-// ReportLostCommit comments on the last commit of a person's branch if a run pushed it and was killed
-// before its comment. Anybody can copy a commit's trailers, so the pusher must be the token's account.
+// ReportLostCommit comments on the last commit of a person's branch if a run pushed it and its comment is missing,
+// as after a kill. Anybody can copy a commit's trailers, so the pusher must be the token's account. A person with
+// the same account may have rewritten the commit, so its dates must be equal. The run may still be about to write
+// its comment, which then replaces this one.
 func (f Forge) ReportLostCommit(ctx context.Context, pull *forge.PullRequest) {
 	tip, err := intake.LookUpBranch(ctx, f.Repo, pull.Head)
-	if err != nil || tip == nil || tip.Trailer(forge.TrailerRun) == "" || tip.Ours() {
+	if err != nil || tip == nil || tip.Trailer(forge.TrailerRun) == "" || tip.Amended() || tip.Ours() {
 		return
 	}
 	by, err := f.Repo.PushedBy(ctx, pull.Head, tip.SHA)
@@ -54,6 +57,6 @@ func (f Forge) ReportLostCommit(ctx context.Context, pull *forge.PullRequest) {
 	if there, err := f.commentsAbout(ctx, pull, tip.SHA); err != nil || len(there) > 0 {
 		return
 	}
-	f.commentOnJoin(ctx, pull, tip.SHA, fmt.Sprintf("Run %s pushed commit %s and was killed before it could report. The commit's message says what it did.\n",
+	f.commentOnJoin(ctx, pull, tip.SHA, fmt.Sprintf("Run %s pushed commit %s; its own comment about it is missing. The commit's message says what it did.\n",
 		markdown.Text(markdown.Cut(tip.Trailer(forge.TrailerRun), 100)), gitops.Short(tip.SHA)))
 }

@@ -1,7 +1,6 @@
 package repository
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -134,14 +133,13 @@ func (r *Repository) Idle(ctx context.Context) error {
 	})
 }
 
-// DropOwnLocks removes the locks with the mark of this Repository, whose process died. The lock of the index
-// kept every git from taking the others, so it goes last.
+// DropOwnLocks removes the locks with the mark of this Repository if their process died. It keeps those of a
+// living process. The lock of the index goes last, since it kept every git from taking the others.
 func (r *Repository) DropOwnLocks() error {
 	for _, path := range slices.Backward(r.lockedPaths()) {
-		if r.hasMark(path) {
-			if err := dropLock(path); err != nil {
-				return err
-			}
+		_, err := dropMarked(path, func(text string) bool { return r.Mark != "" && text == r.Mark }, busy)
+		if err != nil {
+			return err
 		}
 	}
 	return nil
@@ -175,15 +173,15 @@ const (
 	marked      = "agent-ci writes to this checkout."
 )
 
-// newSuffix names the next content of a locked file, path.agent-ci.lock. git ignores such names beside
-// references.
-const newSuffix = ".agent-ci"
+// newSuffix names the next content of a locked file, path~agent-ci.lock. git skips such names beside references,
+// and no reference can have the lock, since git forbids "~" in names.
+const newSuffix = "~agent-ci"
 
 // heldLock is a lock of this process, path.lock as git has it. It contains the mark. The open file is locked,
 // too (flock(2)), until the process releases it or dies.
 type heldLock struct {
-	repo *Repository
 	path string
+	mark string // the lock's content
 	file *os.File
 }
 
@@ -196,13 +194,13 @@ func (r *Repository) lock(path string) (*heldLock, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &heldLock{r, path, f}, nil
+	return &heldLock{path, r.Mark, f}, nil
 }
 
 // linkLock atomically makes a lock with its mark, so a killed process or full disk never leaves an
 // anonymous one.
 func (r *Repository) linkLock(path string) (_ *os.File, err error) {
-	f, err := os.CreateTemp(r.GitDir, "agent-ci.lock.*")
+	f, err := os.CreateTemp(r.GitDir, "agent-ci-*.lock")
 	if err != nil {
 		return nil, err
 	}
@@ -240,36 +238,50 @@ func (r *Repository) writeMark(f *os.File) error {
 	return err
 }
 
-// hasMark reports whether a file's lock has the mark of this Repository.
-func (r *Repository) hasMark(path string) bool {
-	data, err := regularfile.Read(path+".lock", int64(len(r.Mark))+1)
-	return err == nil && r.Mark != "" && string(data) == r.Mark
+// isMark reports whether a lock's text is the whole mark of an agent-ci.
+func isMark(text string) bool {
+	line, rest, ended := strings.Cut(text, "\n")
+	run, _, marks := strings.Cut(line, marked)
+	return marks && ended && rest == "" && (run == "" || strings.HasPrefix(run, "Run ") && strings.HasSuffix(run, " of "))
 }
 
 // dropDeadLock removes a lock of an agent-ci that died, and reports whether it is gone. The lock of the
-// index stays, since only resuming that run completes or reverts what it guards.
+// index stays, since only resuming that run completes or reverts what it guards. So do locks on file systems
+// that cannot tell whether their process lives.
 func (r *Repository) dropDeadLock(path string) bool {
 	if path == r.indexPath() {
 		return false
 	}
+	gone, err := dropMarked(path, isMark, func(err error) bool { return err != nil })
+	return gone && err == nil
+}
+
+// dropMarked removes a lock with a mark, and reports whether it is gone. It keeps the lock if lives reports true
+// for the result of flock(2) on it.
+func dropMarked(path string, mark func(text string) bool, lives func(error) bool) (gone bool, err error) {
 	f, err := regularfile.Open(path + ".lock")
 	if err != nil {
-		return errors.Is(err, fs.ErrNotExist)
+		return errors.Is(err, fs.ErrNotExist), nil
 	}
 	defer f.Close()
 	text, err := io.ReadAll(io.LimitReader(f, 1<<10))
-	if err != nil || !bytes.Contains(text, []byte(marked)) || syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) != nil {
-		return false
+	if err != nil || !mark(string(text)) || lives(syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)) {
+		return false, nil
 	}
+	if !isLockFile(f, path) { // its process has released it since it was opened
+		return !isLocked(path), nil
+	}
+	return true, dropLock(path)
+}
+
+// isLockFile reports whether an open file is the lock of a path.
+func isLockFile(f *os.File, path string) bool {
 	opened, err := f.Stat()
 	if err != nil {
 		return false
 	}
-	now, err := os.Lstat(path + ".lock") // its process may have released it meanwhile
-	if err != nil || !os.SameFile(opened, now) {
-		return errors.Is(err, fs.ErrNotExist)
-	}
-	return dropLock(path) == nil
+	now, err := os.Lstat(path + ".lock")
+	return err == nil && os.SameFile(opened, now)
 }
 
 // dropLock removes a lock and what was written under it.
@@ -282,10 +294,16 @@ func dropLock(path string) error {
 	return nil
 }
 
-// release removes the lock, unless somebody took it for one that was left.
+// stands reports whether nobody replaced or removed the lock.
+func (l *heldLock) stands() bool {
+	text, err := regularfile.Read(l.path+".lock", int64(len(l.mark))+1)
+	return err == nil && string(text) == l.mark && isLockFile(l.file, l.path)
+}
+
+// release removes the lock, unless somebody else did so and may have made another.
 func (l *heldLock) release() error {
 	var err error
-	if l.repo.hasMark(l.path) {
+	if l.stands() {
 		err = dropLock(l.path)
 	}
 	return errors.Join(err, l.file.Close())
@@ -329,7 +347,7 @@ func (r *Repository) Holds() bool { return r.held != nil }
 
 // stillHeld returns an *InUseError if somebody removed our lock as stale.
 func (r *Repository) stillHeld() error {
-	if r.held == nil || r.hasMark(r.indexPath()) {
+	if r.held == nil || r.held.stands() {
 		return nil
 	}
 	return &InUseError{r.Root, "somebody removed its index.lock while it was written to"}

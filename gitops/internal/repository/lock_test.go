@@ -139,10 +139,12 @@ func TestRemovesOnlyOwnLocks(t *testing.T) {
 		"of a branch":               {"refs/heads/a/b", left, false, true, true},
 		"of HEAD":                   {"HEAD", left, false, true, true},
 		"of the index":              {"index", left, false, false, true},
-		"of a living process":       {"refs/heads/a/b", left, true, false, true},
+		"of a living process":       {"refs/heads/a/b", left, true, false, false},
 		"git's, of a branch":        {"refs/heads/a/b", gits, false, false, false},
 		"git's, of HEAD":            {"HEAD", "", false, false, false},
 		"git's, of the packed refs": {"packed-refs", "", false, false, false},
+		"git's, with our words":     {"config", "[branch \"a\"]\n\tdescription = agent-ci writes to this checkout.\n", false, false, false},
+		"git's, of a similar name":  {"refs/heads/b.agent-ci", gits, false, false, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -150,7 +152,7 @@ func TestRemovesOnlyOwnLocks(t *testing.T) {
 			r.Seed()
 			lock := ".git/" + test.path + ".lock"
 			r.Write(lock, test.text)
-			r.Write(".git/"+test.path+".agent-ci.lock", "half")
+			r.Write(".git/"+test.path+"~agent-ci.lock", "half")
 			if test.living {
 				f, err := os.Open(r.Path(lock))
 				if err != nil {
@@ -183,7 +185,7 @@ func TestWritesReferenceDespiteStaleLock(t *testing.T) {
 	r.Seed()
 	c := open(t, r.Dir)
 	r.Write(".git/refs/heads/new.lock", repository.DefaultMark)
-	r.Write(".git/refs/heads/new.agent-ci.lock", "half")
+	r.Write(".git/refs/heads/new~agent-ci.lock", "half")
 	head := r.Git("rev-parse", "HEAD")
 	if err := c.SetBranch("new", plumbing.ZeroHash, plumbing.NewHash(head), "x"); err != nil {
 		t.Fatal(err)
