@@ -95,14 +95,10 @@ type outer struct {
 	Program            string // that runs the attempts
 }
 
-// attempts are those that are made in the sandbox. A service has other mounts and another user than other
-// sandboxes; namespaces and filters do not depend on these (namespacesSpec).
+// attempts are those that are made in the sandbox.
 func (o outer) attempts() []attempts.Attempt {
-	switch {
-	case o.Proxied:
+	if o.Proxied {
 		return append(attempts.Proxied(), proxyAttempts()...)
-	case o.Serves:
-		return attempts.OnFiles(o.World)
 	}
 	return slices.DeleteFunc(attempts.On(o.World), func(a attempts.Attempt) bool { return o.Served && !a.Served })
 }

@@ -51,12 +51,10 @@ const (
 )
 
 func All() []Attempt {
-	return slices.Concat(onFiles(), placeholderAttempts(), tunnelAttempts(), processAttempts(), kernelAttempts(), networkAttempts())
-}
-
-// onFiles returns the attempts that mounts, Landlock or the rights of the user have to withstand.
-func onFiles() []Attempt {
-	return slices.Concat(fileAttempts(), secretAttempts(), hiddenAttempts(), gitAttempts(), overlayAttempts(), cacheAttempts(), rightsAttempts(), attributeAttempts(), setidAttempts())
+	return slices.Concat(
+		fileAttempts(), secretAttempts(), hiddenAttempts(), gitAttempts(), overlayAttempts(), cacheAttempts(), placeholderAttempts(), tunnelAttempts(),
+		processAttempts(), kernelAttempts(), networkAttempts(), rightsAttempts(), attributeAttempts(), setidAttempts(),
+	)
 }
 
 // Proxied returns the attempts that a proxy beside the sandbox could make possible: those on
@@ -66,13 +64,8 @@ func Proxied() []Attempt {
 }
 
 // On returns the attempts possible in a world.
-func On(w World) []Attempt { return possible(All(), w) }
-
-// OnFiles returns those of On that attack files, or the rights of the user.
-func OnFiles(w World) []Attempt { return possible(onFiles(), w) }
-
-func possible(all []Attempt, w World) []Attempt {
-	return slices.DeleteFunc(all, func(a Attempt) bool {
+func On(w World) []Attempt {
+	return slices.DeleteFunc(All(), func(a Attempt) bool {
 		return a.overlaid && w.OverlayFolder == "" || a.secrets && w.Bound == "" || a.Served && w.Host == "" || a.Unproven && w.Bare
 	})
 }
