@@ -2,8 +2,10 @@ package settings_test
 
 import (
 	"path/filepath"
+	"slices"
 	"testing"
 
+	"github.com/agent-ci/agent-ci/policy"
 	"github.com/agent-ci/agent-ci/runner/task/settings"
 )
 
@@ -11,6 +13,29 @@ const repositoryRules = ".github/agent-ci.rules"
 
 func forbids(program string) string {
 	return `prefix_rule(pattern = ["` + program + `"], decision = "forbidden")` + "\n"
+}
+
+func TestRulesAreThoseOfTheBaseAndOfTheOperator(t *testing.T) {
+	operator := t.TempDir()
+	base := committed(t, files{repositoryRules: forbids("own"), "ci/more.rules": forbids("more")})
+	files{repositoryRules: forbids("new"), "ci/more.rules": forbids("new")}.put(t, base.Root()) // which no base has
+	files{"op.rules": forbids("op")}.put(t, operator)
+	for _, c := range []struct{ operators, refused []string }{
+		{nil, []string{"own"}},
+		{[]string{"ci/more.rules"}, []string{"own", "more"}},
+		{[]string{filepath.Join(base.Root(), "ci/more.rules"), filepath.Join(operator, "op.rules")}, []string{"own", "more", "op"}},
+	} {
+		set, err := settings.ReadRules(t.Context(), base, c.operators)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, program := range []string{"own", "more", "op", "new"} {
+			d := policy.Commands{Rules: set, Sandboxed: true}.Decide(policy.Request{Argv: []string{program}, Dir: base.Root()})
+			if (d.Action == policy.Refuse) != slices.Contains(c.refused, program) {
+				t.Errorf("with %q %s is decided on as %s by %q", c.operators, program, d.Action, d.Rule)
+			}
+		}
+	}
 }
 
 func TestReportsMistakesInRules(t *testing.T) {
