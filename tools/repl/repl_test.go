@@ -236,6 +236,17 @@ func TestHandlesManyConcurrentCalls(t *testing.T) {
 	s.gives(`(await Promise.all(Array.from({ length: 500 }, () => sh("x")))).filter((r) => r.exitCode === 3).length`, "500\n")
 }
 
+// TestCodeThatGoesOnMakesNoCalls has a timer of one call fire in the next one.
+func TestCodeThatGoesOnMakesNoCalls(t *testing.T) {
+	t.Parallel()
+	s := begin(t, options(t))
+	s.gives(`let fired; const after = new Promise((r) => { fired = r }); setTimeout(() => sh("x").catch((e) => fired(e.message)), 1); undefined`, nothing)
+	s.gives(`await after`, "not done: the js_repl call that this code belongs to has ended. Await what the code does.\n")
+	if len(s.record.calls) > 0 {
+		t.Errorf("calls made: %v", s.record.calls)
+	}
+}
+
 func TestTimeoutEndsKernel(t *testing.T) {
 	t.Parallel()
 	s := begin(t, options(t))
