@@ -294,3 +294,17 @@ func TestRefusedPatchesChangeNothing(t *testing.T) {
 		})
 	}
 }
+
+// A model is told the format: by the grammar of a freeform tool, by the description of a function.
+func TestSpecs(t *testing.T) {
+	freeform, function := patch.New(patch.Options{Offer: tools.Freeform}).Tool().Spec, patch.New(patch.Options{}).Tool().Spec
+	if !strings.Contains(freeform.Grammar, "*** Begin Patch") || freeform.Parameters != nil {
+		t.Errorf("freeform: %+v", freeform)
+	}
+	if function.Grammar != "" || !json.Valid(function.Parameters) || !strings.Contains(function.Description, "*** Begin Patch") {
+		t.Errorf("function: %+v", function)
+	}
+	if diff := cmp.Diff(tools.Spec{Name: "apply_patch", Builtin: "apply_patch"}, patch.New(patch.Options{Offer: tools.Operation}).Tool().Spec); diff != "" {
+		t.Errorf("built-in (-want +got):\n%s", diff)
+	}
+}
