@@ -240,6 +240,24 @@ func TestUsesLibraryServers(t *testing.T) {
 	}
 }
 
+// A server may choose a revision before the ones that are asked for.
+func TestEarlierRevisions(t *testing.T) {
+	t.Parallel()
+	for _, revision := range []string{"2025-06-18", "2025-03-26", "2024-11-05"} {
+		server := &scripted{t: t, answer: func(s *saying, r request) {
+			if r.Method == "initialize" {
+				s.result(r, `{"protocolVersion":"`+revision+`","capabilities":{"tools":{}},"serverInfo":{"name":"a","version":"1"}}`)
+			} else if !s.initialized(r, oneTool) && r.Method == "tools/call" {
+				s.result(r, `{"content":[{"type":"text","text":"done"}]}`)
+			}
+		}}
+		s := open(t, Server{Start: server.start})
+		if got := call(t, s, "x", "{}"); got.Output != "done" || s.List().Revision != revision {
+			t.Errorf("%s: got %+v by %s", revision, got, s.List().Revision)
+		}
+	}
+}
+
 // TestIgnoresLibraryDebugVariable starts a program with a value at which the library panics.
 func TestIgnoresLibraryDebugVariable(t *testing.T) {
 	t.Setenv("MCPGODEBUG", "not of its form")
