@@ -66,3 +66,15 @@ func TestClassifiesFailures(t *testing.T) {
 		t.Error("what lasts is asked again")
 	}
 }
+
+// A page to log in, such as a proxy's, is named by its address without what may be secret there.
+func TestNamesWebPageInPlaceOfAnswer(t *testing.T) {
+	from, err := http.NewRequest(http.MethodPost, "https://user:pass@proxy.example.com/v1/responses?key=secret", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := webPageFailure(&http.Response{Header: http.Header{"Content-Type": {"Text/HTML; charset=utf-8"}}, Request: from})
+	if f == nil || f.Message != "a web page came from https://proxy.example.com/v1/responses in the place of an answer" {
+		t.Errorf("%v", f)
+	}
+}
