@@ -129,6 +129,33 @@ func TestCompactsWrittenConversation(t *testing.T) {
 	}
 }
 
+// Another model goes on with what the first one wrote, and by writing.
+func TestFallbackToTextEditModelContinues(t *testing.T) {
+	t.Parallel()
+	f := converse(t, `
+version: 1
+turns:
+  - output: [{say: "!read_file"}]
+  - fail: {status: 404, code: model_not_found, message: gone}
+  - expect: ["read_file written_1"]
+    output: [{say: "!read_file"}]
+  - expect: ["read_file written_2"]
+    output: [{say: Done.}]
+`)
+	f.UseModel(agent.ModelOptions{Model: "first", Window: 1 << 30})
+	f.Fallbacks = []agent.ModelOptions{{Model: "second", Window: 1 << 30}}
+	f.ParseWritten, f.Settings.NoTools, f.Tools = writes, true, f.box.dispatcher(f.Conversation)
+	if said, err := f.Run(t.Context()); err != nil || said != "Done." || len(f.fallbacks(t)) != 1 {
+		t.Fatalf("Run = %q, %v", said, err)
+	}
+	if last := f.requests.bodies[3]; !strings.Contains(last, `"model":"second"`) || strings.Contains(last, `"tools"`) {
+		t.Errorf("the last request is %s", last)
+	}
+	if log := f.text(t); strings.Count(log, `"written":true`) != 2 {
+		t.Errorf("the record does not tell which calls are in the text: %s", log)
+	}
+}
+
 // A remark does not end the work, with a block in it that is done; a refusal ends it.
 func TestHandlesRemarksAndRefusalsInText(t *testing.T) {
 	t.Parallel()
