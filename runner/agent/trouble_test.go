@@ -382,6 +382,37 @@ func TestCountsTokensOfFailedAnswers(t *testing.T) {
 	}
 }
 
+func TestEndsSilentAnswer(t *testing.T) {
+	t.Parallel()
+	f, server := talk(t, threeTurns, modeltest.Options{})
+	api, err := responses.New(model.Endpoint{BaseURL: server.BaseURL(), Idle: 50 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.Model = &model.Retrying{Next: api, FirstPause: time.Microsecond, Attempts: 1000}
+	server.Replace(2, func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		fmt.Fprint(w, ": still here\n\n")
+		w.(http.Flusher).Flush()
+		<-r.Context().Done()
+	})
+	f.mustSay(t, "Done.")
+	f.wholeAndOnce(t, server)
+}
+
+// TestRecordsWaitInWords has the time to wait in the words of an error alone. Azure:
+// https://github.com/icereed/paperless-gpt/issues/814
+func TestRecordsWaitInWords(t *testing.T) {
+	t.Parallel()
+	for _, wire := range wires {
+		f, _ := oddly(t, wire, answer(429, "", `{"error":{"code":"429","message":"Please retry after 3 milliseconds."}}`), saying(wire, "Done."))
+		f.mustSay(t, "Done.")
+		if log := f.text(t); !strings.Contains(log, `"wait_seconds":0.003`) {
+			t.Errorf("%s: the record lacks the wait: %s", wire, log)
+		}
+	}
+}
+
 func TestReadsAnswersInOnePiece(t *testing.T) {
 	t.Parallel()
 	f, server := talk(t, threeTurns, modeltest.Options{})
@@ -396,6 +427,12 @@ func TestReadsAnswersInOnePiece(t *testing.T) {
 		if !strings.Contains(body, part) {
 			t.Errorf("the request lacks %s: %s", part, body)
 		}
+	}
+	for _, next := range server.Requests()[1:] { // what the provider has cached
+		if !strings.HasPrefix(string(next.Body), strings.TrimSuffix(body, "]}")) {
+			t.Errorf("the request does not begin with the bytes of the one before, %s: %s", body, next.Body)
+		}
+		body = string(next.Body)
 	}
 }
 
