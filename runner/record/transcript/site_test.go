@@ -27,6 +27,7 @@ func TestSiteLinksOnlyValidAddresses(t *testing.T) {
 		{"a script for a page", transcript.Site{}.Page("javascript:alert(1)"), ""},
 		{"another page", site.Page("https://github.com/octo/widgets/settings"), ""},
 		{"any server, where none is known", transcript.Site{}.Page("https://git.example.org/octo/widgets/pull/7"), "https://git.example.org/octo/widgets/pull/7"},
+		{"a port of any server", transcript.Site{}.Page("https://ghe.example:8443/o/r/actions/runs/1"), "https://ghe.example:8443/o/r/actions/runs/1"},
 		{"a server without encryption, where none is known", transcript.Site{}.Page("http://git.example.org/octo/widgets/pull/7"), ""},
 		{"a server in a test", transcript.Site{Server: "http://127.0.0.1:8080"}.Page("http://127.0.0.1:8080/o/r/pull/1"), "http://127.0.0.1:8080/o/r/pull/1"},
 		{"no repository", transcript.Site{Server: "https://github.com"}.Pull(2), ""},

@@ -263,6 +263,10 @@ func TestBooksAnswersAtTheirTier(t *testing.T) {
 	if cost, known := transcript.CostOf(unpriced.Models); known {
 		t.Errorf("costs %v without a price", cost)
 	}
+	used := transcript.Usage{Input: 1}
+	if cost, known := transcript.CostOf([]transcript.ModelUse{{Price: list, Usage: used}, {Usage: used}}); known {
+		t.Errorf("costs %v with a price of one model of two", cost)
+	}
 }
 
 // A script that goes on beside the last answer does not make that one of work to do.
