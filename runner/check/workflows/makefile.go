@@ -66,18 +66,24 @@ func (k *walk) makeTargets(args []string, dirs []string, via string, depth int) 
 	return nil
 }
 
-// rule of a makefile.
+// rule is a line with targets in a makefile, which share its prerequisites and its recipe.
 type rule struct {
-	needs  []string
-	recipe strings.Builder
+	needs    []string
+	recipe   strings.Builder
+	followed bool
 }
 
 // makefile has the variables and rules of a makefile.
 type makefile struct {
-	values map[string]string
-	rules  map[string]*rule
-	first  string // target
+	values   map[string]string
+	rules    map[string][]*rule // of each target
+	first    string             // target
+	expanded int                // bytes of targets and prerequisites
 }
+
+// maxExpanded limits the bytes of a makefile's targets and prerequisites with their variables expanded. Later
+// rules are not read.
+const maxExpanded = 4 << 20
 
 var (
 	includes = lazyregexp.New(`^\s*(?:-include|sinclude|include)\s+(.+)$`)
@@ -93,14 +99,14 @@ func (k *walk) makefile(file, text string, targets []string, via string, depth i
 	if !k.again("make\x00"+file+"\x00"+strings.Join(targets, "\x00"), depth) {
 		return nil
 	}
-	m := makefile{values: map[string]string{}, rules: map[string]*rule{}}
+	m := makefile{values: map[string]string{}, rules: map[string][]*rule{}}
 	if err := k.readMakefile(&m, file, text, targets, via, depth); err != nil {
 		return err
 	}
 	if len(targets) == 0 && m.first != "" {
 		targets = []string{m.first}
 	}
-	seen := map[string]bool{}
+	seen, all := map[string]bool{}, false
 	for len(targets) > 0 {
 		name := targets[0]
 		targets = targets[1:]
@@ -108,16 +114,19 @@ func (k *walk) makefile(file, text string, targets []string, via string, depth i
 			continue
 		}
 		seen[name] = true
-		r := m.rules[name]
-		if r == nil {
-			if !strings.ContainsAny(name, "/.") {
-				targets = append(targets, slices.Sorted(maps.Keys(m.rules))...)
-			}
-			continue
+		if m.rules[name] == nil && !all && !strings.ContainsAny(name, "/.") {
+			all = true
+			targets = append(targets, slices.Sorted(maps.Keys(m.rules))...)
 		}
-		targets = append(targets, r.needs...)
-		if err := k.recipe(file, r.recipe.String(), m.values, via+" → "+name, depth); err != nil {
-			return err
+		for _, r := range m.rules[name] {
+			if r.followed {
+				continue
+			}
+			r.followed = true
+			targets = append(targets, r.needs...)
+			if err := k.recipe(file, r.recipe.String(), m.values, via+" → "+name, depth); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
@@ -126,12 +135,12 @@ func (k *walk) makefile(file, text string, targets []string, via string, depth i
 // readMakefile reads the variables and rules of a makefile, and follows what make runs to read it.
 func (k *walk) readMakefile(m *makefile, file, text string, targets []string, via string, depth int) error {
 	dir := path.Dir(file)
-	var at []*rule
+	var at *rule
 	for line := range strings.Lines(strings.ReplaceAll(text, "\\\n", " ")) {
 		line = strings.TrimRight(line, "\r\n")
 		if strings.HasPrefix(line, "\t") {
-			for _, r := range at {
-				r.recipe.WriteString(strings.TrimLeft(line, "\t@+- ") + "\n")
+			if at != nil {
+				at.recipe.WriteString(strings.TrimLeft(line, "\t@+- ") + "\n")
 			}
 			continue
 		}
@@ -159,17 +168,14 @@ func (k *walk) readMakefile(m *makefile, file, text string, targets []string, vi
 			}
 			continue
 		}
-		if names, needs, is := strings.Cut(line, ":"); is && names != "" && !strings.HasPrefix(strings.TrimSpace(line), "#") {
+		if names, needs, is := strings.Cut(line, ":"); is && names != "" && m.expanded < maxExpanded && !strings.HasPrefix(strings.TrimSpace(line), "#") {
 			needs, recipe, _ := strings.Cut(strings.TrimLeft(needs, ":"), ";")
-			at = nil
-			for name := range strings.FieldsSeq(expand(names, m.values)) {
-				if m.rules[name] == nil {
-					m.rules[name] = &rule{}
-				}
-				r := m.rules[name]
-				r.needs = append(r.needs, strings.Fields(expand(needs, m.values))...)
-				r.recipe.WriteString(recipe + "\n")
-				at = append(at, r)
+			names, needs = expand(names, m.values), expand(needs, m.values)
+			m.expanded += len(names) + len(needs)
+			at = &rule{needs: strings.Fields(needs)}
+			at.recipe.WriteString(recipe + "\n")
+			for name := range strings.FieldsSeq(names) {
+				m.rules[name] = append(m.rules[name], at)
 				if m.first == "" && !strings.HasPrefix(name, ".") {
 					m.first = name
 				}

@@ -1,9 +1,11 @@
 package workflows
 
 import (
+	"fmt"
 	"io/fs"
 	"path"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -106,6 +108,39 @@ func TestWalk(t *testing.T) {
 			}
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("(-want +got):\n%s\n%+v", diff, found)
+			}
+		})
+	}
+}
+
+// TestFollowsHugeMakefilesOnce has makefiles of the largest size with many unknown targets, many targets that share
+// prerequisites, and long values: each must be followed in steps, and with memory, that grow with its size alone.
+func TestFollowsHugeMakefilesOnce(t *testing.T) {
+	const workflow = "name: CI\non: push\njobs:\n  test:\n    runs-on: ubuntu-latest\n    steps:\n      - uses: actions/checkout@v4\n      - run: make all\n"
+	words := func(prefix string, n int) string {
+		var b strings.Builder
+		for i := range n {
+			fmt.Fprintf(&b, " %s%d", prefix, i)
+		}
+		return b.String()
+	}
+	for name, makefile := range map[string]string{
+		"unknown targets":      "all:" + words("u", 15000) + "\n" + strings.ReplaceAll(words("r", 15000)[1:], " ", ":\n") + ":\n",
+		"shared prerequisites": "all: a0\n" + words("a", 15000)[1:] + ":" + words("a", 15000) + "\n\techo\n",
+		"shared recipes":       "all: a0\n" + words("a", 15000)[1:] + ":\n" + strings.Repeat("\techo x\n", 15000),
+		"long values":          "all: a0\nV =" + words("a", 9000) + "\n" + strings.Repeat("a0: $(V)\n", 15000),
+	} {
+		t.Run(name, func(t *testing.T) {
+			before := new(runtime.MemStats)
+			runtime.ReadMemStats(before)
+			files := map[string]string{".github/workflows/ci.yml": workflow, "Makefile": makefile + "\nlast:\n"}
+			if _, err := Find(Change{Branch: "agent-ci/task-1", BaseBranch: "main", Paths: []string{"x"}, Base: treeOf(files, nil), Now: treeOf(files, nil)}); err != nil {
+				t.Fatal(err)
+			}
+			after := new(runtime.MemStats)
+			runtime.ReadMemStats(after)
+			if took := after.TotalAlloc - before.TotalAlloc; took > 2000*uint64(len(makefile)) {
+				t.Errorf("a makefile of %d bytes took %d", len(makefile), took)
 			}
 		})
 	}
