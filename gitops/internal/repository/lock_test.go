@@ -139,6 +139,7 @@ func TestRemovesOnlyOwnLocks(t *testing.T) {
 		"of a branch":               {"refs/heads/a/b", left, false, true, true},
 		"of HEAD":                   {"HEAD", left, false, true, true},
 		"of the index":              {"index", left, false, false, true},
+		"another run's, of it":      {"index", "Run 8" + left[len("Run 7"):], false, false, false},
 		"of a living process":       {"refs/heads/a/b", left, true, false, false},
 		"git's, of a branch":        {"refs/heads/a/b", gits, false, false, false},
 		"git's, of HEAD":            {"HEAD", "", false, false, false},
