@@ -138,6 +138,7 @@ var (
 	typeProblem      = regexp.MustCompile(`(?s)^type: (.*) has type "(\w+)", want (?:one of )?"([^"]+)"$`)
 	enumProblem      = regexp.MustCompile(`(?s)^enum: (.*) does not equal any of: \[(.*)\]$`)
 	missingProblem   = regexp.MustCompile(`^required: missing properties: \[(.*)\]$`)
+	quotedName       = regexp.MustCompile(`"(?:[^"\\]|\\.)*"`)
 	needlessProblem  = regexp.MustCompile(`^unexpected additional properties \[(.*)\]$`)
 	schemaPathPieces = strings.NewReplacer("/properties/", ".", "/items", "[]")
 )
@@ -188,7 +189,9 @@ func (s *Schema) reworded(problem, place string) string {
 		return "expected " + m[1] + ", got nothing by that name"
 	}
 	if m := needlessProblem.FindStringSubmatch(problem); m != nil {
-		return "got " + m[1] + ", which this tool does not take"
+		names := quotedName.FindAllString(m[1], -1)
+		slices.Sort(names) // the library lists them in the order of a map
+		return "got " + strings.Join(names, " ") + ", which this tool does not take"
 	}
 	return clipped(problem)
 }

@@ -2,7 +2,6 @@ package config
 
 import (
 	"encoding"
-	"fmt"
 	"reflect"
 	"strconv"
 	"strings"
@@ -154,8 +153,7 @@ func (k *Key) readTag(tag reflect.StructTag, terms Terms) {
 		k.Values = strings.Split(values, "|")
 	}
 	if span := tag.Get("span"); span != "" {
-		k.Span = &Span{Max: Unlimited}
-		_, _ = fmt.Sscanf(span, "%d..%d", &k.Span.Min, &k.Span.Max) // without an end it is unlimited
+		k.Span = readSpan(span)
 	}
 	flags := map[string]*bool{"required": &k.Required, "alone": &k.Alone, "nonempty": &k.NonEmpty, "scalars": &k.Scalars, "blank": &k.blank}
 	for flag := range strings.SplitSeq(tag.Get("config"), ",") {
@@ -166,6 +164,20 @@ func (k *Key) readTag(tag reflect.StructTag, terms Terms) {
 			panic("unknown word in a config tag: " + flag)
 		}
 	}
+}
+
+// readSpan reads "MIN..MAX" or "MIN..". It panics on anything else.
+func readSpan(text string) *Span {
+	least, most, _ := strings.Cut(text, "..")
+	s := &Span{Max: Unlimited}
+	var err error
+	if s.Min, err = strconv.ParseInt(least, 10, 64); err == nil && most != "" {
+		s.Max, err = strconv.ParseInt(most, 10, 64)
+	}
+	if err != nil || !strings.Contains(text, "..") {
+		panic("a span tag is MIN..MAX or MIN..: " + text)
+	}
+	return s
 }
 
 // setDefault sets the default of k: YAML as in a file, or a term after $.

@@ -22,7 +22,9 @@ func (t *timers) set(id int, due time.Time) {
 }
 
 func (t *timers) clear(id int) {
-	*t = slices.DeleteFunc(*t, func(set timer) bool { return set.id == id })
+	if at := slices.IndexFunc(*t, func(set timer) bool { return set.id == id }); at >= 0 {
+		*t = slices.Delete(*t, at, at+1)
+	}
 }
 
 // take removes and returns the due timers in order.

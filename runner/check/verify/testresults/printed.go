@@ -117,16 +117,12 @@ func (p *printed) group(of parts) {
 
 func (p *printed) passes(of parts) {
 	p.ran(of)
-	if len(p.told.passed) < maxTests {
-		p.told.pass(p.named(of))
-	}
+	p.told.pass(p.named(of))
 }
 
 func (p *printed) skips(of parts) {
 	p.ran(of)
-	if len(p.told.skipped) < maxTests {
-		p.told.skip(p.named(of))
-	}
+	p.told.skip(p.named(of))
 }
 
 // ran notes the file of a test that did not fail, and the test's position among all.
@@ -142,7 +138,7 @@ func (p *printed) ran(of parts) {
 
 // failing opens a failing test. Tests with the same reason follow each other.
 func (p *printed) failing(t Test) {
-	if len(p.tests) >= maxTests {
+	if len(p.tests) >= maxNames {
 		p.stopped = true
 		return
 	}

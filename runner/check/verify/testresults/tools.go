@@ -60,6 +60,7 @@ var printers = []layout{
 		{has: " passing", fits: lazyregexp.New(`^  [0-9]+ passing(?: \(.+\))?$`), does: (*printed).mochaCounts},
 		{in: "counts", has: " failing", fits: lazyregexp.New(`^  (?P<fails>[0-9]+) failing$`), does: (*printed).mochaTotals},
 		{in: "failing", has: ") ", fits: lazyregexp.New(`^  [0-9]+\) (?P<name>.+)$`), does: (*printed).mochaTitle},
+		{in: "failing", has: ") ", fits: lazyregexp.New(`^ +[0-9]+\) `), does: ignore},
 		{in: "title", has: "       ", fits: lazyregexp.New(`^ {7,}(?P<name>\S.*)$`), does: (*printed).mochaTitle},
 		{in: "failing", has: "Context.<anonymous> (", fits: lazyregexp.New(`^ +at (?:async )?Context\.<anonymous> \((?:file://)?(?P<file>[^()]+):(?P<line>[0-9]+):[0-9]+\)$`), does: (*printed).mochaPlace},
 		{in: "tree", has: "✔ ", fits: lazyregexp.New(`^(?P<in> {2,})✔ (?P<name>.+?)(?: \([0-9]+ms\))?$`), does: (*printed).passes},
