@@ -26,17 +26,17 @@ func (c *Checkout) ChangeBetween(ctx context.Context, base Base, tree Tree) (*Ch
 	return cs, nil
 }
 
-// CopyFilteredFrom sets the work tree of the change for ApplyChange and Switch: files with a filter are copied
-// from there. With nil, the filters run.
+// CopyFilteredFrom sets the work tree that the change was made in. ApplyChange and Switch copy
+// files with a filter from that tree. If tree is nil, they run the filters again.
 func (c *Checkout) CopyFilteredFrom(tree *os.Root) { c.work.CopyFilteredFrom(tree) }
 
 // HasFilters reports whether git's configuration has filters.
 func (c *Checkout) HasFilters() bool { return len(c.repo.Settings.FilterNames()) > 0 }
 
-// ApplyChange puts a change into the work tree; HEAD and the index stay. A checkout that was opened on another
-// commit than the base moves to the base, without a branch. It writes nothing where something that is not tracked is in its
-// way, where files of the change were edited, or where the index is locked: those are an
-// *ObstructedError, a *ChangedError and an *InUseError.
+// ApplyChange writes a change into the work tree. HEAD and the index stay as they are. If the
+// checkout was opened on another commit than the base, it moves to the base, without a branch.
+// ApplyChange writes nothing and returns an *ObstructedError if an untracked file is in the way, a
+// *ChangedError if files of the change were edited, or an *InUseError if the index is locked.
 func (c *Checkout) ApplyChange(ctx context.Context, cs *ChangeSet) (err error) {
 	if !c.work.InLayer() {
 		release, held := c.LockIndex(ctx)
@@ -51,9 +51,9 @@ func (c *Checkout) ApplyChange(ctx context.Context, cs *ChangeSet) (err error) {
 	return nil
 }
 
-// applyChange writes the files of a change set. If the base is another commit than the one checked out, it
-// also writes the base's files, the index and HEAD, so that the change stands on the base. Changed files
-// stay unstaged.
+// applyChange writes the files of a change set, unstaged. If the base is not the commit that is
+// checked out, it also writes the base's files, the index and HEAD, so that the change is based on
+// HEAD.
 func (c *Checkout) applyChange(ctx context.Context, cs *ChangeSet) error {
 	ix, _, err := c.baseIndex(ctx)
 	if err != nil {
@@ -67,7 +67,7 @@ func (c *Checkout) applyChange(ctx context.Context, cs *ChangeSet) error {
 	if err != nil {
 		return err
 	}
-	for _, f := range cs.Files { // their content differs from the base, which the index gets
+	for _, f := range cs.Files { // their content differs from the base, so the index gets no stat data for them
 		delete(stats, f.Path)
 	}
 	toBase, err := c.objects.Differences(ctx, c.opened.tree, c.base.Tree.hash())
@@ -81,7 +81,8 @@ func (c *Checkout) applyChange(ctx context.Context, cs *ChangeSet) error {
 	return c.repo.MoveHead(c.opened.head, c.base.SHA, c.base.SHA, c.base.SHA)
 }
 
-// writeFiles updates the work tree from the tree from to the tree of the change.
+// writeFiles updates the work tree from the tree from to the tree of cs, and returns the stat data
+// of written files.
 func (c *Checkout) writeFiles(ctx context.Context, ix *index.File, from Tree, cs *ChangeSet) (map[string]index.Stat, error) {
 	changes, err := c.objects.Differences(ctx, from.hash(), cs.Tree.hash())
 	if err != nil {
@@ -118,7 +119,8 @@ func (c *Checkout) Revert(ctx context.Context, cs *ChangeSet, paths []string) er
 	return nil
 }
 
-// revertChange reverts a change, unless others have written to its files since.
+// revertChange writes the differences back to the work tree. In the checkout, it returns a
+// *ChangedError if others have written to the files since Changes.
 func (c *Checkout) revertChange(ctx context.Context, cs *ChangeSet, back []objects.Difference) error {
 	if !c.work.InLayer() {
 		return c.work.CheckOutKnown(ctx, cs.Base.Tree.hash(), back, cs.stats)

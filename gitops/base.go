@@ -46,8 +46,8 @@ func (c *Checkout) StartCommit() Base {
 	return Base{Branch: c.opened.branch, SHA: c.opened.commit.String(), Tree: Tree(c.opened.tree.String())}
 }
 
-// currentBase returns the commit of the work tree's files: the base in a layer, and the start commit in the
-// checkout.
+// currentBase returns the commit that the work tree's files are compared with: the base in a layer,
+// the start commit in the checkout.
 func (c *Checkout) currentBase() Base {
 	if c.work.InLayer() {
 		return c.base
@@ -55,8 +55,9 @@ func (c *Checkout) currentBase() Base {
 	return c.StartCommit()
 }
 
-// WriteBase puts the base into a layer that shows the files of the checkout, and returns a snapshot of it. It
-// removes untracked files that are in the way. snap has the stat data of the layer's files.
+// WriteBase writes the base's files into a layer that shows the checkout, and returns a snapshot of
+// the result. It removes untracked files that are in the way. snap is the snapshot of the layer
+// before.
 func (c *Checkout) WriteBase(ctx context.Context, l Layer, snap *Snapshot) (*Snapshot, error) {
 	in := c.InLayer(l)
 	based, err := in.writeBase(ctx, c.opened.tree, snap)
@@ -80,7 +81,7 @@ func (c *Checkout) writeBase(ctx context.Context, from plumbing.Hash, snap *Snap
 	if err != nil {
 		return nil, err
 	}
-	c.work = c.work.ScanningAll() // ignore rules may be others
+	c.work = c.work.ScanningAll() // the base may have other ignore rules, so the layer's changes are not enough
 	based, err := c.snapshot(ctx, ix)
 	if err == nil {
 		based.elsewhere = c.submodulesElsewhere(changes)
@@ -88,7 +89,8 @@ func (c *Checkout) writeBase(ctx context.Context, from plumbing.Hash, snap *Snap
 	return based, err
 }
 
-// submodulesElsewhere lists the populated submodules that changes move. WriteBase leaves them where they are.
+// submodulesElsewhere lists the populated submodules whose commit changes. WriteBase does not check
+// out the new commits.
 func (c *Checkout) submodulesElsewhere(changes []objects.Difference) (paths []string) {
 	for _, d := range changes {
 		if d.Old.Mode != index.Gitlink || d.New.Mode != index.Gitlink {
@@ -101,7 +103,7 @@ func (c *Checkout) submodulesElsewhere(changes []objects.Difference) (paths []st
 	return paths
 }
 
-// BaseAt is the base at a commit, under the name of a branch. Nothing moves.
+// BaseAt returns the base at commit sha, with branch as its name. It does not change the checkout.
 func (c *Checkout) BaseAt(branch, sha string) (Base, error) {
 	return c.resolve(BaseSpec{Branch: branch, SHA: sha})
 }
@@ -135,6 +137,8 @@ func (c *Checkout) resolve(spec BaseSpec) (Base, error) {
 	return Base{}, &UnknownBaseError{Name: spec.Branch}
 }
 
+// baseAt returns the base at a commit, with branch as its name, or an *UnknownBaseError if the
+// commit is missing.
 func (c *Checkout) baseAt(branch string, id plumbing.Hash) (Base, error) {
 	commit, err := c.objects.Commit(id)
 	if errors.Is(err, plumbing.ErrObjectNotFound) {
@@ -146,7 +150,8 @@ func (c *Checkout) baseAt(branch string, id plumbing.Hash) (Base, error) {
 	return Base{Branch: branch, SHA: id.String(), Tree: Tree(commit.TreeHash.String())}, nil
 }
 
-// updatesOf converts changes to updates of an index.
+// updatesOf converts changes to updates of an index. stats has the stat data of written files.
+// Files that are missing in it get zero stat data, so git reads them again.
 func updatesOf(changes []objects.Difference, stats map[string]index.Stat) []index.Update {
 	updates := make([]index.Update, 0, len(changes))
 	for _, d := range changes {

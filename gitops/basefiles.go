@@ -24,8 +24,8 @@ func (c *Checkout) ReadBase(path string, limit int64) ([]byte, error) {
 	return c.ReadFile(c.base.Tree, path, limit)
 }
 
-// HasBase reports whether the base commit has something at a path. It does not follow links: it
-// returns true for any path below one.
+// HasBase reports whether the base commit has an entry at a path. It does not follow links, but
+// returns true for any path below a link.
 func (c *Checkout) HasBase(name string) (bool, error) {
 	for at := path.Clean(name); at != "." && at != "/"; at = path.Dir(at) {
 		e, err := c.objects.Find(c.base.Tree.hash(), at)
@@ -47,7 +47,7 @@ func (c *Checkout) describeTree(tree Tree) string {
 	return "tree " + string(tree)
 }
 
-// ReadFile is ReadBase of any tree.
+// ReadFile returns a file of a tree, like ReadBase.
 func (c *Checkout) ReadFile(tree Tree, path string, limit int64) ([]byte, error) {
 	e, err := c.objects.Find(tree.hash(), path)
 	if err != nil {
@@ -82,13 +82,13 @@ const (
 type BaseEntry struct {
 	Name   string // the last part of the path
 	Kind   BaseKind
-	Target string // of a link, as it stands there; empty for one that is longer than any path
+	Target string // of a link, as written; empty if it is longer than any path
 }
 
 // BaseEntry returns the entry of the base commit at a path. It follows no links.
 func (c *Checkout) BaseEntry(name string) (BaseEntry, error) { return c.EntryIn(c.base.Tree, name) }
 
-// EntryIn is BaseEntry of any tree.
+// EntryIn returns the entry of a tree at a path, like BaseEntry.
 func (c *Checkout) EntryIn(tree Tree, name string) (BaseEntry, error) {
 	e, err := c.objects.Find(tree.hash(), name)
 	if err != nil {
@@ -106,6 +106,7 @@ func (c *Checkout) EntryIn(tree Tree, name string) (BaseEntry, error) {
 	return entry, nil
 }
 
+// kindOf returns the kind of a tree's entry, or baseNothing for a submodule or a missing entry.
 func kindOf(e objects.Entry) BaseKind {
 	switch e.Mode {
 	case index.Regular, index.Executable:
@@ -124,7 +125,7 @@ func (c *Checkout) BaseEntries(folder string) ([]BaseEntry, error) {
 	return c.entriesIn(c.base.Tree, folder)
 }
 
-// entriesIn is BaseEntries of any tree.
+// entriesIn lists a folder of a tree, like BaseEntries.
 func (c *Checkout) entriesIn(tree Tree, folder string) ([]BaseEntry, error) {
 	id := tree.hash()
 	if folder != "" {
@@ -152,7 +153,7 @@ func (c *Checkout) entriesIn(tree Tree, folder string) ([]BaseEntry, error) {
 // root. A missing folder is empty.
 func (c *Checkout) BaseFiles(folder string) ([]string, error) { return c.FilesIn(c.base.Tree, folder) }
 
-// FilesIn is BaseFiles of any tree.
+// FilesIn lists the names of the files in a folder of a tree, like BaseFiles.
 func (c *Checkout) FilesIn(tree Tree, folder string) ([]string, error) {
 	entries, err := c.entriesIn(tree, folder)
 	var names []string
@@ -165,13 +166,13 @@ func (c *Checkout) FilesIn(tree Tree, folder string) ([]string, error) {
 }
 
 const (
-	maxTarget = 4 << 10 // of a link, in bytes
-	maxLinks  = 40      // followed for one path, as Linux does (path_resolution(7))
+	maxTarget = 4 << 10 // the longest link target, in bytes
+	maxLinks  = 40      // links followed for one path, as on Linux (path_resolution(7))
 )
 
-// BaseTracks reports whether the base commit has a path of the work tree: a file, link, submodule,
-// path in a submodule at its commit, or a folder of these. It follows links of the commit, and
-// reads only the folders on the way.
+// BaseTracks reports whether the base commit contains a path of the work tree. The path may be a
+// file, link, submodule, a path in a submodule at its commit, or a folder that contains any of
+// these. BaseTracks follows the commit's links, and reads only the folders on the path.
 func (c *Checkout) BaseTracks(name string) (bool, error) {
 	name = path.Clean(name)
 	if name == "." {
@@ -219,11 +220,12 @@ func (f baseFinder) tracks(parts []string, links int) (bool, error) {
 	return false, nil
 }
 
-// throughLink looks up the path rest below a link, which is in the folder above.
+// throughLink looks up the path rest below a link. above is the folder that contains the link,
+// links the number of links that may still be followed.
 func (f baseFinder) throughLink(link plumbing.Hash, above, rest []string, links int) (bool, error) {
 	target, err := f.objects.BlobBytes(link, maxTarget)
 	if errors.As(err, new(*objects.TooLargeError)) || err == nil && (links < 0 || path.IsAbs(string(target))) {
-		return false, nil // where it leads in the work tree is asked for by that path
+		return false, nil // not in the tree; the caller asks again with the path that an absolute link resolves to
 	}
 	if err != nil {
 		return false, err
@@ -235,7 +237,8 @@ func (f baseFinder) throughLink(link plumbing.Hash, above, rest []string, links 
 	return f.tracks(strings.Split(name, "/"), links)
 }
 
-// inSubmodule looks up a path in a checked out submodule. Other submodules are empty here.
+// inSubmodule looks up a path in a submodule that is checked out. Other submodules have no files in
+// the work tree.
 func (f baseFinder) inSubmodule(at string, id plumbing.Hash, rest []string, links int) (tracked bool, err error) {
 	dir, ok := repository.GitDirOf(filepath.Join(f.repo.Root, filepath.FromSlash(at)))
 	if !ok {

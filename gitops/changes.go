@@ -19,17 +19,18 @@ type ChangeSet struct {
 	Base       Base
 	Tree       Tree
 	Files      []changeset.File // sorted by path
-	Insertions int              // lines, without those of binary files
+	Insertions int              // changed lines; binary files count as none
 	Deletions  int
 	Problems   []Problem
 
-	stats map[string]index.Stat // of the files in the work tree that were read
+	stats map[string]index.Stat // of the files in the work tree that were read for this change set
 }
 
 // Empty reports whether there is nothing to commit. A nil ChangeSet is empty.
 func (cs *ChangeSet) Empty() bool { return cs == nil || len(cs.Files) == 0 }
 
-// newContent returns the files with new content, without links and moved files.
+// newContent returns the regular files whose content is new to the base. It omits links, and files
+// that were only moved or copied.
 func (cs *ChangeSet) newContent() (files []changeset.File) {
 	had := map[string]bool{}
 	for _, f := range cs.Files {
@@ -44,17 +45,18 @@ func (cs *ChangeSet) newContent() (files []changeset.File) {
 	return files
 }
 
-// Changes returns the changes of the work tree since the snapshot: tracked files, and new files that
-// are not ignored. It compares with the base, or in the checkout with the commit it was opened on.
-// Files that were untracked before the snapshot never count. The repository's own index and HEAD do
-// not count either: the agent may have done anything to them. New objects are kept aside until
-// Switch.
+// Changes returns the changes of the work tree since the snapshot: tracked files, and new files
+// that are not ignored. It compares with the base, or in the checkout with the commit it was opened
+// on. Files that were untracked in the snapshot do not count. Neither do the repository's own index
+// and HEAD, because the agent may have changed them. New objects stay in the private git folder
+// until Switch.
 func (c *Checkout) Changes(ctx context.Context, snap *Snapshot) (*ChangeSet, error) {
 	return c.changes(ctx, snap, nil)
 }
 
-// ChangesWith is Changes plus the untracked files at paths. A landing on another base writes them though
-// the checkout's own commit ignores them.
+// ChangesWith is Changes plus the untracked files at paths, even if git ignores them. ApplyChange
+// on another base may have written such files: they are tracked there, but ignored by the
+// checkout's own commit.
 func (c *Checkout) ChangesWith(ctx context.Context, snap *Snapshot, paths []string) (*ChangeSet, error) {
 	landed := make(map[string]bool, len(paths))
 	for _, path := range paths {
@@ -94,7 +96,7 @@ func (c *Checkout) changes(ctx context.Context, snap *Snapshot, landed map[strin
 // changeCollector collects a change set from a scan.
 type changeCollector struct {
 	snap   *Snapshot
-	landed map[string]bool // untracked files that count in any case
+	landed map[string]bool // untracked files that belong to the change even if git ignores them
 	scan   *worktree.Scan
 	cs     *ChangeSet
 	edits  []objects.Edit
@@ -116,7 +118,8 @@ func (w *changeCollector) addFound(f worktree.Found) {
 	}
 }
 
-// addUntracked adds a new file to the suspects, and reports new names that no change can have.
+// addUntracked adds a new file to the suspects. For an entry that no change can contain, it adds a
+// problem instead.
 func (w *changeCollector) addUntracked(f worktree.Found) {
 	switch f.Kind {
 	case worktree.Untracked:
@@ -130,11 +133,13 @@ func (w *changeCollector) addUntracked(f worktree.Found) {
 	}
 }
 
+// problem adds a problem to the change set.
 func (w *changeCollector) problem(kind ProblemKind, path, detail string) {
 	w.cs.Problems = append(w.cs.Problems, Problem{kind, path, detail})
 }
 
-// clean converts the suspects to git's form and adds those that differ to the change.
+// clean computes git's form of the suspects. It adds the suspects that differ from the index to the
+// change.
 func (w *changeCollector) clean(ctx context.Context) error {
 	if err := w.scan.Clean(ctx, true); err != nil {
 		return err
@@ -158,6 +163,7 @@ func (w *changeCollector) clean(ctx context.Context) error {
 	return nil
 }
 
+// changeSet returns the change set from a base to a tree.
 func (c *Checkout) changeSet(ctx context.Context, base Base, tree Tree) (*ChangeSet, error) {
 	cs := &ChangeSet{Base: base, Tree: tree}
 	return cs, c.describe(ctx, cs)
@@ -209,20 +215,21 @@ type Problem struct {
 type ProblemKind string
 
 const (
-	ProblemRepository ProblemKind = "nested_repository" // a new .git: what is below is not part of the change
-	ProblemName       ProblemKind = "dangerous_name"    // taken for .git by some file system
-	ProblemSubmodule  ProblemKind = "submodule"         // the commit of a submodule
+	ProblemRepository ProblemKind = "nested_repository" // a new .git: the files below it are not part of the change
+	ProblemName       ProblemKind = "dangerous_name"    // some file system treats the name as .git
+	ProblemSubmodule  ProblemKind = "submodule"         // a submodule was moved to another commit
 	ProblemLink       ProblemKind = "link_leads_out"    // a symbolic link out of the repository
-	ProblemUnreadable ProblemKind = "unreadable"        // a file that may not be read, or needs a filter that cannot be run: left out
-	ProblemLarge      ProblemKind = "large"             // more than a change may have: left out, unread
-	ProblemTooDeep    ProblemKind = "too_deep"          // a path that git could not check out: left out, with all below it
+	ProblemUnreadable ProblemKind = "unreadable"        // a file that may not be read, or whose filter cannot run: left out
+	ProblemLarge      ProblemKind = "large"             // over the size limit of a change: left out, unread
+	ProblemTooDeep    ProblemKind = "too_deep"          // a path that git could not check out: left out, with everything below it
 )
 
 func (p Problem) String() string {
 	return fmt.Sprintf("%q: %s", p.Path, p.Detail)
 }
 
-// judge adds the problems of one changed path.
+// judge adds the problems of one changed path: a name like .git, a submodule, or a link out of the
+// repository.
 func (c *Checkout) judge(cs *ChangeSet, d objects.Difference) error {
 	if d.New.Mode == 0 {
 		return nil
@@ -246,8 +253,8 @@ func (c *Checkout) judge(cs *ChangeSet, d objects.Difference) error {
 	return nil
 }
 
-// pointsOutside reports whether a link's text points outside the checkout or into .git. It also reports
-// true for ".." behind a name, which may be another link.
+// pointsOutside reports whether a link's target is outside the checkout or in .git. It also returns
+// true for ".." after a name: the name may be another link, so the result is unknown.
 func pointsOutside(link, target string) bool {
 	if strings.HasPrefix(target, "/") {
 		return true

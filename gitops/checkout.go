@@ -37,12 +37,13 @@ type Options struct {
 	Dir   string // the checkout, or a folder in it
 	Git   string // the path of the git program, as FindGit finds it
 	State string // a private folder that exists, for objects that are not published yet
-	Forge string // the address of its pages: what names another host may be an alias in the user's configuration of ssh. Empty for none
+	Forge string // the base address of the forge's pages, or "" for none; other host names may be aliases from the user's ssh configuration
 	// OpenFilter opens the confinement for a filter's commands. Nil permits no filter.
 	OpenFilter OpenFilter
 	// CheckOutHead makes Open check out the files of HEAD.
 	CheckOutHead bool
-	// LFS is a folder for the contents of Git LFS files of changes; it is made when it is needed. Empty for none.
+	// LFS is a folder for the contents of changed Git LFS files. It is created when needed. ""
+	// means none.
 	LFS string
 	// LockMark is the content of the locks that the Checkout makes. It identifies the owner for DropOwnLocks in
 	// a later process and for people.
@@ -57,9 +58,9 @@ type Checkout struct {
 	filters worktree.Filters
 	opened  openedState
 
-	base Base // that the work starts from
+	base Base // the commit that the work starts from
 
-	switched bool // this process put the checkout on another commit or branch
+	switched bool // this process moved the checkout to another commit or branch
 }
 
 // openedState is the state of a checkout before any change.
@@ -111,7 +112,7 @@ func (c *Checkout) open(ctx context.Context, o Options) (err error) {
 	return nil
 }
 
-// checkOutHead writes the files and the index of a clone without any.
+// checkOutHead writes the files and the index of a fresh clone that has neither.
 func (c *Checkout) checkOutHead(ctx context.Context) error {
 	_, id, err := c.repo.Head()
 	if err != nil {
@@ -193,7 +194,7 @@ func (c *Checkout) MovedExcept(ctx context.Context, branch, commit string) (bool
 	return true, nil
 }
 
-// headContent is the content of HEAD on a branch, or on a commit without one.
+// headContent returns the content of the HEAD file on a branch, or on a commit if branch is "".
 func headContent(branch, commit string) string {
 	if branch == "" {
 		return commit
@@ -201,25 +202,26 @@ func headContent(branch, commit string) string {
 	return "ref: refs/heads/" + branch
 }
 
-// Root is the absolute path of the work tree, symbolic links resolved.
+// Root returns the absolute path of the work tree, with symbolic links resolved.
 func (c *Checkout) Root() string { return c.repo.Root }
 
 // Origin returns the resolved address of the remote "origin" without credentials, or "".
 func (c *Checkout) Origin() string { return c.repo.Settings.Origin }
 
-// PushesTo returns git's push addresses for a branch, without credentials, and the setting with the
-// remote's name. It returns nothing without a remote. The first answer is cached.
+// PushesTo returns git's push addresses for a branch, without credentials, and the git setting that
+// names the remote. It returns nothing if there is no remote. The first result is cached.
 func (c *Checkout) PushesTo(ctx context.Context, branch string) (urls []string, setting string, err error) {
 	return c.repo.PushesTo(ctx, branch)
 }
 
 // Claim makes this process the only one in the work tree until Close or Share. Otherwise two
 // processes would mistake each other's files for their own changes. It returns an *InUseError if
-// another process has claimed or shared it; an own earlier Share persists then. File systems
-// without locks claim nothing.
+// another process has claimed or shared the work tree; an earlier Share of this process stays in
+// force then. On a file system without locks, Claim does nothing.
 func (c *Checkout) Claim() error { return c.repo.Claim() }
 
-// ClaimWithRetry is Claim after a killed process: it waits up to a second for that process's children.
+// ClaimWithRetry is Claim for use after a killed process: it waits up to a second for that
+// process's children to exit.
 func (c *Checkout) ClaimWithRetry(ctx context.Context) error { return c.repo.ClaimSoon(ctx) }
 
 // Share admits other processes that share the work tree, such as those in a layer above it, and
@@ -227,9 +229,9 @@ func (c *Checkout) ClaimWithRetry(ctx context.Context) error { return c.repo.Cla
 // claim for a second, or tries to claim while this one has; an own claim persists then.
 func (c *Checkout) Share(ctx context.Context) error { return c.repo.Share(ctx) }
 
-// LockIndex locks the index against commits, staging and switches of any git until release. It waits a
-// second for a running git and then returns an *InUseError. If already held, the first release
-// counts.
+// LockIndex locks the index against commits, staging and switches of any git process until release
+// is called. It waits up to a second for a running git, then returns an *InUseError. If this
+// Checkout already holds the lock, the inner release does nothing.
 func (c *Checkout) LockIndex(ctx context.Context) (release func() error, err error) {
 	if c.repo.Holds() {
 		return func() error { return nil }, nil
@@ -237,11 +239,12 @@ func (c *Checkout) LockIndex(ctx context.Context) (release func() error, err err
 	return c.repo.ReleaseIndex, c.repo.HoldIndex(ctx)
 }
 
-// DropOwnLocks removes the locks with the mark of this Checkout, whose process died.
+// DropOwnLocks removes the locks that contain the LockMark of this Checkout. Call it after the
+// process that made them died.
 func (c *Checkout) DropOwnLocks() error { return c.repo.DropOwnLocks() }
 
-// Unwritable returns a folder that a commit must write but may not, and the reason as an error, or
-// nil.
+// Unwritable returns a folder that a commit must write to but cannot, with the reason as an error.
+// It returns a nil error if there is no such folder.
 func (c *Checkout) Unwritable() (path string, err error) { return c.repo.Unwritable() }
 
 // RequireIdle returns an *InUseError if a git works in the checkout for more than a second, or left a
@@ -264,8 +267,8 @@ func (c *Checkout) Close() error {
 	return errors.Join(append(errs, c.repo.Close())...)
 }
 
-// FindGit returns the path of the git program in pathEnv, a list as in PATH,
-// or "" when there is none. What PathOutside leaves out for root is passed over.
+// FindGit returns the path of the git program in pathEnv, a list as in PATH, or "" if there is
+// none. It ignores the folders that PathOutside removes for root.
 func FindGit(pathEnv, root string) string { return program.Find(pathEnv, root) }
 
 // CheckGit returns the version of the git program at path, and a *GitError if agent-ci cannot
@@ -277,8 +280,8 @@ func CheckGit(ctx context.Context, path string) (version string, err error) {
 // WorkTree returns the root of the work tree around dir.
 func WorkTree(dir string) (root string, ok bool) { return repository.WorkTree(dir) }
 
-// PathOutside removes folders from a PATH in which commands in the work tree root may have put
-// programs. root may be "".
+// PathOutside returns a PATH without the folders in which commands of the work tree root may have
+// put programs. root may be "".
 func PathOutside(pathEnv, root string) string { return program.PathOutside(pathEnv, root) }
 
 // PassesThrough reports whether a path is in a folder or is reached through it by links. The path need not
@@ -365,7 +368,7 @@ func (e *ForeignCommitError) Error() string {
 		e.Branch, e.SHA, e.Author)
 }
 
-// Errors of the packages below, described there.
+// Errors of the packages below, documented there.
 type (
 	UnsupportedError = repository.UnsupportedError
 	GitError         = program.UnusableError

@@ -24,13 +24,13 @@ type Signature struct {
 type CommitOptions struct {
 	Message           string
 	Author, Committer Signature
-	// Sign gives the armored signature of a commit's text (gitformat-signature(5));
-	// nil makes an unsigned commit.
+	// Sign returns the armored signature of a commit's text (gitformat-signature(5)). If it is nil,
+	// the commit is unsigned.
 	Sign func(commit []byte) (string, error)
 }
 
-// WriteCommit makes the commit of a change set, on its base. Nothing moves: the
-// commit is kept aside until Switch.
+// WriteCommit writes a commit of a change set on its base and returns its id. It moves no branch:
+// the commit stays in the private git folder until Switch.
 func (c *Checkout) WriteCommit(ctx context.Context, cs *ChangeSet, o CommitOptions) (sha string, err error) {
 	if ctx.Err() != nil {
 		return "", context.Cause(ctx)
@@ -46,7 +46,7 @@ func (c *Checkout) WriteCommit(ctx context.Context, cs *ChangeSet, o CommitOptio
 	return id.String(), nil
 }
 
-// encode returns the commit of a tree on a base.
+// encode returns the text of a commit of a tree on a base, signed if o.Sign is set.
 func (o CommitOptions) encode(tree Tree, base Base) ([]byte, error) {
 	commit := object.Commit{
 		Author: o.Author.object(), Committer: o.Committer.object(),
@@ -66,6 +66,7 @@ func (o CommitOptions) encode(tree Tree, base Base) ([]byte, error) {
 	return text, nil
 }
 
+// sign adds a signature to commit. with signs its text.
 func sign(commit *object.Commit, with func([]byte) (string, error)) error {
 	text, err := objects.Encoded(commit.EncodeWithoutSignature)
 	if err != nil {
@@ -84,7 +85,7 @@ func (s Signature) object() object.Signature {
 	}
 }
 
-// Blob opens the content of a file of a change set by its id.
+// Blob opens the content of a file by the blob id in a change set, and returns its size in bytes.
 func (c *Checkout) Blob(id string) (io.ReadCloser, int64, error) {
 	hash, err := repository.ParseID(id)
 	if err != nil {
@@ -93,14 +94,13 @@ func (c *Checkout) Blob(id string) (io.ReadCloser, int64, error) {
 	return c.objects.Blob(hash)
 }
 
-// Tip returns the commit at the tip of a local branch; nil when there is no
-// such branch.
+// Tip returns the commit at the tip of a local branch, or nil if the branch does not exist.
 func (c *Checkout) Tip(ctx context.Context, branch string) (*forge.Commit, error) {
 	return readTip(ctx, c.repo.Layout, c.objects, branch)
 }
 
-// ReadTip is Tip for a bare or plain repository at a local path. It only reads files and runs
-// nothing configured there.
+// ReadTip is Tip for a bare or plain repository at a local path. It only reads files, and runs
+// nothing that is configured in that repository.
 func ReadTip(ctx context.Context, path, branch string) (info *forge.Commit, err error) {
 	l, store, err := openElsewhere(path)
 	if err != nil {
@@ -110,7 +110,8 @@ func ReadTip(ctx context.Context, path, branch string) (info *forge.Commit, err 
 	return readTip(ctx, l, store, branch)
 }
 
-// HeadOf returns the branch of HEAD in a bare or plain repository, or "" without a commit.
+// HeadOf returns the branch of HEAD in a bare or plain repository. It returns "" for a detached
+// HEAD, or if there is no commit.
 func HeadOf(path string) (branch string, err error) {
 	l, err := repository.LayoutAt(path)
 	if err != nil {
@@ -126,8 +127,7 @@ func HeadOf(path string) (branch string, err error) {
 	return "", err
 }
 
-// openElsewhere opens a bare or plain repository for reading. The caller closes
-// the objects.
+// openElsewhere opens a bare or plain repository for reading. The caller closes the store.
 func openElsewhere(path string) (repository.Layout, *objects.Store, error) {
 	l, err := repository.LayoutAt(path)
 	if err != nil {
@@ -140,7 +140,7 @@ func openElsewhere(path string) (repository.Layout, *objects.Store, error) {
 	return l, objects.Open("", folders...), nil
 }
 
-// readTip returns the commit at the tip of a branch, or nil without the branch.
+// readTip returns the commit at the tip of a branch, or nil if the branch does not exist.
 func readTip(ctx context.Context, l repository.Layout, store *objects.Store, branch string) (*forge.Commit, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
@@ -159,6 +159,7 @@ func readTip(ctx context.Context, l repository.Layout, store *objects.Store, bra
 	return infoOf(commit), nil
 }
 
+// infoOf converts a commit to the form of package forge.
 func infoOf(c *object.Commit) *forge.Commit {
 	info := &forge.Commit{
 		SHA: c.Hash.String(), Tree: c.TreeHash.String(), Message: c.Message,
@@ -171,7 +172,7 @@ func infoOf(c *object.Commit) *forge.Commit {
 	return info
 }
 
-// Short is the id of a commit for people.
+// Short returns the first 12 characters of a commit id, for messages.
 func Short(sha string) string { return sha[:min(len(sha), 12)] }
 
 // DefaultBranch returns the branch of origin's HEAD at clone time, or "".
@@ -183,8 +184,8 @@ func (c *Checkout) BranchesAt(sha string) ([]string, error) { return c.repo.Bran
 // BranchFits returns an error if another branch prevents one called name: "a" and "a/b" cannot both exist.
 func (c *Checkout) BranchFits(name string) error { return c.repo.BranchFits(name) }
 
-// Holds reports whether a local repository contains a commit. It only reads files and runs nothing
-// configured there.
+// Holds reports whether a local repository contains a commit. It only reads files, and runs nothing
+// that is configured in that repository.
 func Holds(path, sha string) (_ bool, err error) {
 	_, store, err := openElsewhere(path)
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/internal/worktree"
 )
 
-// How the commands of filters (gitattributes(5)) run.
+// These types describe how the commands of filters (gitattributes(5)) run.
 type (
 	Filter        = worktree.Filter
 	OpenFilter    = worktree.OpenFilter
@@ -15,8 +15,8 @@ type (
 	CommandError  = worktree.CommandError
 )
 
-// AllowFilters permits filters of the repository's own configuration by name, each with readable
-// paths. Git LFS is always permitted.
+// AllowFilters permits filters of the repository's own configuration. listed maps a filter's name
+// to the paths that its commands may read. Git LFS is always permitted.
 func (c *Checkout) AllowFilters(listed map[string][]string) {
 	c.filters.Listed = maps.Clone(listed)
 	c.work.SetFilters(c.filters)
@@ -28,9 +28,9 @@ func (c *Checkout) SetFilterOpener(open OpenFilter) {
 	c.work.SetFilters(c.filters)
 }
 
-// CheckFilters refuses filters of the repository's own configuration, used or not, without
-// permission by AllowFilters. It also checks that every filter in attributes of the index can run.
-// It returns a *FilterError.
+// CheckFilters returns a *FilterError if the repository's own configuration has a filter that
+// AllowFilters did not permit, used or not. It also checks that every filter named in the
+// attributes of the index can run.
 func (c *Checkout) CheckFilters(ctx context.Context) error {
 	ix, err := c.repo.Index(ctx)
 	if err != nil {

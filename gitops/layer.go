@@ -21,20 +21,22 @@ import (
 	"github.com/agent-ci/agent-ci/policy/pathname"
 )
 
-// Layer is a Linux overlay above the checkout: the merged tree and the changes alone.
+// Layer is a Linux overlay above the checkout, or a copy of it: the tree that commands see, and its
+// changes alone.
 type Layer = worktree.Layer
 
-// InLayer returns the checkout with a layer as its work tree, on the current base and with the current
-// hidden paths. Changes, DirtySince and WithLayer then look at the layer only, and ApplyChange, Overwrite
-// and Revert write to it. Do not close the result, nor use it after c or the layer is closed.
+// InLayer returns the checkout with a layer as its work tree, on the current base and with the
+// current hidden paths. Changes, DirtySince and WithLayer of the result read only the layer.
+// ApplyChange, Overwrite and Revert write to the layer. Do not close the result, and do not use it
+// after c or the layer is closed.
 func (c *Checkout) InLayer(l Layer) *Checkout {
 	in := *c
 	in.work = c.work.In(l)
 	return &in
 }
 
-// WithLayer adds a layer's untracked files to a snapshot, as if they had been in the checkout. c is
-// the checkout in the layer.
+// WithLayer returns a snapshot with a layer's untracked files added, as if they had been in the
+// checkout before. c is the checkout in the layer.
 func (c *Checkout) WithLayer(ctx context.Context, snap *Snapshot) (*Snapshot, error) {
 	more := &Snapshot{index: snap.index, untracked: maps.Clone(snap.untracked), stats: snap.stats, visibleBeforeSetup: snap.visibleBeforeSetup}
 	s := c.work.Scan(snap.index, worktree.WithIgnored, func(f worktree.Found) { more.addUntracked(f) })
@@ -62,7 +64,8 @@ func (c *Checkout) IgnoredFiles(ctx context.Context, snap *Snapshot) (paths []st
 // Written holds the stat data of written files.
 type Written map[string]index.Stat
 
-// Overwrite is ApplyChange for a layer without anybody's work: it removes untracked files in the way.
+// Overwrite is ApplyChange for a layer that contains no work worth keeping: it also removes
+// untracked files in the way.
 func (c *Checkout) Overwrite(ctx context.Context, cs *ChangeSet) (Written, error) {
 	var written Written
 	changes, err := c.objects.Differences(ctx, cs.Base.Tree.hash(), cs.Tree.hash())
@@ -75,8 +78,9 @@ func (c *Checkout) Overwrite(ctx context.Context, cs *ChangeSet) (Written, error
 	return written, nil
 }
 
-// UnlinkSubmodules removes, from a layer, the .git files of submodules without a repository in a
-// git folder of MakeGitFolder. git fails at a dangling one.
+// UnlinkSubmodules removes the .git files of submodules from a layer, unless the submodule's
+// repository is in gitDir, a git folder of MakeGitFolder. git fails on a .git file whose target is
+// missing.
 func (c *Checkout) UnlinkSubmodules(ctx context.Context, l Layer, gitDir string) error {
 	paths, err := c.Submodules(ctx)
 	if err != nil {
@@ -100,9 +104,9 @@ func (c *Checkout) UnlinkSubmodules(ctx context.Context, l Layer, gitDir string)
 	return nil
 }
 
-// IsBeginning reports whether the content of whole begins with that of part, which may be a half-written
-// file. Both are blob ids of change sets. It hashes as many bytes of whole as part has: a blob's id is
-// the hash of its size and content.
+// IsBeginning reports whether the content of whole begins with the content of part, which may be a
+// half-written file. Both are blob ids of change sets. A blob's id is the hash of its size and
+// content, so it is enough to hash the first bytes of whole, as many as part has.
 func (c *Checkout) IsBeginning(part, whole string) (begins bool, err error) {
 	partContent, partSize, err := c.objects.Blob(plumbing.NewHash(part))
 	if err != nil {
@@ -123,17 +127,18 @@ func (c *Checkout) IsBeginning(part, whole string) (begins bool, err error) {
 	return hash.Sum() == plumbing.NewHash(part), errors.Join(err, content.Close())
 }
 
-// GitFolder describes a git folder that replaces the checkout's own in a layer.
+// GitFolder describes a git folder that replaces the checkout's own .git in a layer.
 type GitFolder struct {
-	Dir string // created, outside of the work tree
+	Dir string // created, outside the work tree
 	// CopySettingsFrom is an earlier such folder. Its settings, hooks and submodule repositories are copied. It
 	// may be missing.
 	CopySettingsFrom string
 	TreeForCommands
 }
 
-// MakeGitFolder makes a git folder for the place of the checkout's own. It borrows the checkout's
-// objects by the places that LentObjects names at Root. It has no index before WriteIndex.
+// MakeGitFolder makes a git folder to be mounted as the .git of the checkout. It borrows the
+// checkout's objects from the mount points that LentObjects returns for Root. It has no index
+// before WriteIndex.
 func (c *Checkout) MakeGitFolder(ctx context.Context, o GitFolder) error {
 	err := c.newGitDir(ctx, o.Dir, filepath.Join(c.repo.Root, ".git"), o.TreeForCommands)
 	if err == nil && o.CopySettingsFrom != "" {
@@ -145,8 +150,8 @@ func (c *Checkout) MakeGitFolder(ctx context.Context, o GitFolder) error {
 	return nil
 }
 
-// takeOverSettings copies the configuration, hooks and submodule repositories of a git folder
-// written by commands.
+// takeOverSettings copies the configuration, hooks and submodule repositories of the git folder
+// like to dir. Commands may have written that folder. It does nothing if the folder is missing.
 func takeOverSettings(ctx context.Context, like, dir string) error {
 	from, err := os.OpenRoot(like)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -171,8 +176,8 @@ func takeOverSettings(ctx context.Context, like, dir string) error {
 	return errors.Join(worktree.CopyFolder(ctx, to, from, "hooks"), worktree.CopyFolder(ctx, to, from, "modules"))
 }
 
-// WriteIndex writes the index of a git folder of MakeGitFolder, with the stat data of unchanged and
-// written files, so git rereads none of them.
+// WriteIndex writes the index of a git folder made by MakeGitFolder. It contains the stat data of
+// unchanged and written files, so that git reads none of them again.
 func (c *Checkout) WriteIndex(ctx context.Context, o GitFolder, written Written) error {
 	var changes []objects.Difference
 	err := c.work.CompareIndex(ctx, o.Snapshot.index, o.Tree.hash(), func(path string, e objects.Entry) {
@@ -187,9 +192,9 @@ func (c *Checkout) WriteIndex(ctx context.Context, o GitFolder, written Written)
 	return nil
 }
 
-// ChangedSince lists differences of the checkout from the snapshot: in tracked files, and in
-// untracked and ignored files and links, except in folders ignored as a whole. It only reads
-// tracked files with changed stat data.
+// ChangedSince lists the paths of the checkout that differ from the snapshot: tracked, untracked
+// and ignored files and links. It does not look into folders that are ignored as a whole. It reads
+// the content only of tracked files with changed stat data.
 func (c *Checkout) ChangedSince(ctx context.Context, snap *Snapshot) ([]string, error) {
 	changed, seen := map[string]bool{}, map[string]bool{}
 	s := c.work.Scan(snap.index, worktree.WithIgnored, func(f worktree.Found) {
@@ -242,8 +247,9 @@ func (c *Checkout) WhyNoLayer(ctx context.Context, uid, gid uint32) (string, err
 	return other, nil
 }
 
-// whyForeignTracked describes files of another user or group, or returns "". The index may hold former
-// owners.
+// whyForeignTracked describes a tracked file of another user or group, or returns "". It looks only
+// at files with such an owner in the index, and checks their current owner, because the index may
+// be outdated.
 func (c *Checkout) whyForeignTracked(ix *index.File, uid, gid uint32) (why string, err error) {
 	root, err := os.OpenRoot(c.repo.Root)
 	if err != nil {
@@ -259,7 +265,7 @@ func (c *Checkout) whyForeignTracked(ix *index.File, uid, gid uint32) (why strin
 	}
 	for path := range ix.OfOthers(uid, gid) {
 		info, err := root.Lstat(path)
-		if err != nil {
+		if err != nil { // it was deleted, or may not be seen
 			continue // it is gone, or nobody's to see
 		}
 		if stat := index.StatOf(info); stat.UID != uid || stat.GID != gid {

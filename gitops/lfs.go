@@ -20,7 +20,7 @@ import (
 type LFSFile struct {
 	OID       string // SHA-256 in hex
 	Size      int64
-	Available bool // the content is kept here; Open fails otherwise
+	Available bool // the content is stored here; otherwise Open fails
 
 	pointer lfs.Pointer
 	store   lfs.Store
@@ -49,7 +49,7 @@ func (c *Checkout) OpenLFS(ctx context.Context, id string) (io.ReadCloser, int64
 	return content, file.Size, nil
 }
 
-// lfsFile returns the content behind a pointer blob. is reports whether the blob is a pointer.
+// lfsFile returns the Git LFS file of a pointer blob. is reports whether the blob is a pointer.
 func (c *Checkout) lfsFile(id string) (file LFSFile, is bool, err error) {
 	p, _, is, err := worktree.PointerIn(c.objects, plumbing.NewHash(id))
 	if err != nil {
@@ -62,20 +62,20 @@ func (c *Checkout) lfsFile(id string) (file LFSFile, is bool, err error) {
 	return LFSFile{OID: p.OID, Size: p.Size, Available: store.Has(p), pointer: p, store: store}, true, nil
 }
 
-// LFSFiles returns the contents of Git LFS files that a change adds or modifies, without moved
-// files.
+// LFSFiles returns the Git LFS files whose content a change adds or modifies. It omits files that
+// were only moved.
 func (c *Checkout) LFSFiles(ctx context.Context, cs *ChangeSet) ([]LFSFile, error) {
 	return c.lfsFilesOf(ctx, cs.Tree, cs.newContent())
 }
 
-// lfsFilesOf returns the contents of a tree's Git LFS files, without duplicates.
-func (c *Checkout) lfsFilesOf(ctx context.Context, tree Tree, of []changeset.File) (list []LFSFile, err error) {
-	paths, err := c.work.LFSPaths(ctx, tree.hash(), changeset.Paths(of))
+// lfsFilesOf returns the Git LFS files among files of a tree, each content once.
+func (c *Checkout) lfsFilesOf(ctx context.Context, tree Tree, files []changeset.File) (list []LFSFile, err error) {
+	paths, err := c.work.LFSPaths(ctx, tree.hash(), changeset.Paths(files))
 	if err != nil {
 		return nil, fmt.Errorf("look for Git LFS files: %w", err)
 	}
 	seen := map[string]bool{}
-	for _, f := range of {
+	for _, f := range files {
 		if !paths[f.Path] {
 			continue
 		}
@@ -91,8 +91,8 @@ func (c *Checkout) lfsFilesOf(ctx context.Context, tree Tree, of []changeset.Fil
 	return list, nil
 }
 
-// adoptLFS copies available contents of a change's Git LFS files to the repository's own store, for
-// git-lfs.
+// adoptLFS copies the contents of a change's Git LFS files, if they are available, to the
+// repository's own store, where git-lfs finds them.
 func (c *Checkout) adoptLFS(ctx context.Context, cs *ChangeSet) error {
 	files, err := c.LFSFiles(ctx, cs)
 	if err != nil {
@@ -101,8 +101,8 @@ func (c *Checkout) adoptLFS(ctx context.Context, cs *ChangeSet) error {
 	return copyLFSContents(ctx, c.repo.CommonDir, files)
 }
 
-// addLFS copies new contents of Git LFS files in a tree to a git folder for commands. git-lfs finds
-// those of the base through the borrowed objects.
+// addLFS copies new contents of a tree's Git LFS files to a git folder for commands. git-lfs finds
+// the base's contents through the borrowed objects.
 func (c *Checkout) addLFS(ctx context.Context, gitDir string, s TreeForCommands) error {
 	if !c.usesLFS() {
 		return nil
@@ -134,7 +134,7 @@ func (c *Checkout) usesLFS() bool {
 	return false
 }
 
-// copyLFSContents copies contents, as far as they are here, into a git folder.
+// copyLFSContents copies the available contents into the store of a git folder.
 func copyLFSContents(ctx context.Context, gitDir string, files []LFSFile) error {
 	into := lfs.Store{OwnFolder: filepath.Join(gitDir, "lfs")}
 	for _, f := range files {
@@ -151,10 +151,11 @@ func copyLFSContents(ctx context.Context, gitDir string, files []LFSFile) error 
 	return nil
 }
 
-// MissingLFSError reports a Git LFS file without content. The work tree has its pointer.
+// MissingLFSError reports Git LFS files whose content is missing. The work tree contains their
+// pointers.
 type MissingLFSError struct {
-	Path   string // of the first
-	Others int
+	Path   string // of the first such file
+	Others int    // number of further files
 	Err    error
 }
 
@@ -168,11 +169,11 @@ func (e *MissingLFSError) Error() string {
 
 func (e *MissingLFSError) Unwrap() error { return e.Err }
 
-// FetchLFS fetches contents of Git LFS files for a branch to git-lfs's folder or an alternate's.
+// FetchLFS downloads the contents of Git LFS files for a branch into folder.
 type FetchLFS func(ctx context.Context, branch, folder string, list []LFSFile) error
 
-// FillLFS fetches the contents of the base's Git LFS files, and writes them in the place of their
-// pointers in the checkout. It respects the configuration of git-lfs. The error is a
+// FillLFS fetches the contents of the base's Git LFS files and replaces their pointers in the
+// checkout with them. It fetches only what the configuration of git-lfs allows. It returns a
 // *MissingLFSError if contents are still missing.
 func (c *Checkout) FillLFS(ctx context.Context, fetch FetchLFS) error {
 	files, err := c.work.PointerFiles(ctx, c.base.Tree.hash(), c.base.Tree == c.StartCommit().Tree)
@@ -199,7 +200,7 @@ func (c *Checkout) FillLFS(ctx context.Context, fetch FetchLFS) error {
 	for _, f := range files {
 		switch {
 		case f.Pointer.Size <= worktree.LargestChange && store.Has(f.Pointer):
-			if f.Here { // others come with the base
+			if f.Here { // the other files are written with the base
 				changes = append(changes, f.File)
 			}
 		case missing == nil:
@@ -220,7 +221,8 @@ func (c *Checkout) FillLFS(ctx context.Context, fetch FetchLFS) error {
 	return nil
 }
 
-// rewriteFiles writes files of the base again.
+// rewriteFiles writes files of the base again, updates the index, and rereads the checkout's
+// position.
 func (c *Checkout) rewriteFiles(ctx context.Context, files []objects.Difference) (err error) {
 	if len(files) == 0 {
 		return nil

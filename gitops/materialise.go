@@ -17,12 +17,12 @@ import (
 // MaterialiseOptions describes a fresh tree.
 type MaterialiseOptions struct {
 	Dir       string // created; an existing one must be empty
-	Untracked string // a folder filled by CopyUntracked; "" or a missing one means no untracked files
+	Untracked string // a folder filled by CopyUntracked; "" or a missing folder means no untracked files
 	TreeForCommands
 }
 
-// Materialise checks a tree out at o.Dir, with a .git of its own. Then it adds the untracked files and
-// the files of submodules.
+// Materialise checks out a tree at o.Dir, with a .git of its own. It then adds the untracked files
+// and the files of submodules.
 func (c *Checkout) Materialise(ctx context.Context, o MaterialiseOptions) error {
 	if err := c.materialise(ctx, o); err != nil {
 		return fmt.Errorf("make a fresh tree: %w", err)
@@ -60,18 +60,19 @@ func (c *Checkout) materialise(ctx context.Context, o MaterialiseOptions) error 
 	return c.linkModules(root)
 }
 
-// moduleLink returns the content of a submodule's .git file.
+// moduleLink returns the content of a submodule's .git file: the relative path to its repository in
+// the .git of the tree.
 func moduleLink(m repository.Module) string {
 	return "gitdir: " + strings.Repeat("../", strings.Count(m.Path, "/")+1) + ".git/" + m.Name + "\n"
 }
 
-// linkModules writes the missing .git files of submodules, which lead to their repositories in the git
-// folder of a fresh tree. It skips submodules that the tree lacks.
+// linkModules writes the missing .git files of submodules, so that they point to their repositories
+// in the git folder of a fresh tree. It skips submodules that are not in the tree.
 func (c *Checkout) linkModules(root *os.Root) error {
 	for _, m := range c.repo.Modules() {
 		link := path.Join(m.Path, ".git")
 		if info, err := root.Lstat(m.Path); err != nil || !info.IsDir() {
-			continue // the tree has something else there
+			continue // the tree has no folder at this path
 		}
 		f, err := root.OpenFile(link, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o666)
 		if errors.Is(err, fs.ErrExist) {

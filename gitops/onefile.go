@@ -10,7 +10,7 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/internal/objects"
 )
 
-// IDAt returns the id of a tree's entry at a path, or "".
+// IDAt returns the object id of a tree's entry at a path, or "" if there is none.
 func (c *Checkout) IDAt(tree Tree, path string) (string, error) {
 	e, err := c.objects.Find(tree.hash(), path)
 	if err != nil {
@@ -22,8 +22,8 @@ func (c *Checkout) IDAt(tree Tree, path string) (string, error) {
 	return e.ID.String(), nil
 }
 
-// WithFile returns a change set with new content for a file. It keeps the executable bit. The work
-// tree stays, and no longer matches the result.
+// WithFile returns a change set with new content for one file. The file keeps its executable bit.
+// The work tree does not change, so it no longer matches the result.
 func (c *Checkout) WithFile(ctx context.Context, cs *ChangeSet, path string, content []byte) (*ChangeSet, error) {
 	if !objects.ValidPath(path) {
 		return nil, fmt.Errorf("put %q into a change: it is no path of a checkout", path)
@@ -47,8 +47,9 @@ func (c *Checkout) WithFile(ctx context.Context, cs *ChangeSet, path string, con
 	return c.otherTree(ctx, cs, Tree(tree.String()))
 }
 
-// WithExactBytes is WithFile for a file whose bytes are already in the work tree. Attributes may convert
-// them for git; the work tree matches the result as before.
+// WithExactBytes is WithFile for content that is already in the work tree byte for byte. It keeps
+// the stat data of cs, because the work tree still matches the result. WithFile stores the bytes
+// without the conversions of attributes.
 func (c *Checkout) WithExactBytes(ctx context.Context, cs *ChangeSet, path string, content []byte) (*ChangeSet, error) {
 	other, err := c.WithFile(ctx, cs, path, content)
 	if err != nil {
@@ -58,7 +59,7 @@ func (c *Checkout) WithExactBytes(ctx context.Context, cs *ChangeSet, path strin
 	return other, nil
 }
 
-// Without returns a change set without changes at a path.
+// Without returns a change set without the change at a path.
 func (c *Checkout) Without(ctx context.Context, cs *ChangeSet, path string) (*ChangeSet, error) {
 	tree, err := c.Swap(cs.Tree, cs.Base.Tree, []string{path})
 	if err != nil {
@@ -67,6 +68,8 @@ func (c *Checkout) Without(ctx context.Context, cs *ChangeSet, path string) (*Ch
 	return c.otherTree(ctx, cs, tree)
 }
 
+// otherTree returns the change set from the base of cs to another tree. It keeps the problems that
+// only the work tree shows.
 func (c *Checkout) otherTree(ctx context.Context, cs *ChangeSet, tree Tree) (*ChangeSet, error) {
 	other, err := c.changeSet(ctx, cs.Base, tree)
 	if err != nil {

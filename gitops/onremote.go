@@ -8,9 +8,9 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/internal/repository"
 )
 
-// OnRemote reports whether a commit is on a branch of origin, as of the last fetch. It ignores
-// local branches, and refs that the configuration fetches from elsewhere, such as pull requests,
-// where a stranger may have pushed.
+// OnRemote reports whether a commit was on a branch of origin at the last fetch. It ignores local
+// branches. It also ignores refs that the configuration does not fetch from branches, such as pull
+// requests: strangers can push to those.
 func (c *Checkout) OnRemote(ctx context.Context, branch, sha string) (bool, error) {
 	id, err := repository.ParseID(sha)
 	if err != nil || branch == "" {

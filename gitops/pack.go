@@ -12,8 +12,8 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/internal/repository"
 )
 
-// WritePack writes a packfile, without deltas, of the objects in the tree of cs that its base
-// lacks.
+// WritePack writes a packfile without deltas. It contains the objects in the tree of cs that are
+// not in its base.
 func (c *Checkout) WritePack(ctx context.Context, cs *ChangeSet, w io.Writer) error {
 	ids, err := c.objects.Added(ctx, cs.Base.Tree.hash(), cs.Tree.hash())
 	if err != nil {
@@ -25,9 +25,9 @@ func (c *Checkout) WritePack(ctx context.Context, cs *ChangeSet, w io.Writer) er
 	return nil
 }
 
-// ReadPack reads a hostile pack of WritePack. It must contain exactly the blobs and trees that tree
-// needs beyond the base, with valid names and modes. A *PackError leaves no object of the pack
-// behind. The work tree stays.
+// ReadPack reads a pack as WritePack writes it, from an untrusted sender. The pack must contain
+// exactly the blobs and trees that tree needs beyond the base, with valid names and modes. After a
+// *PackError, no object of the pack is stored. The work tree does not change.
 func (c *Checkout) ReadPack(ctx context.Context, r io.Reader, tree Tree) (*ChangeSet, error) {
 	if _, err := repository.ParseID(string(tree)); err != nil {
 		return nil, &objects.PackError{Reason: fmt.Sprintf("the tree %.60q is no object id", tree)}
@@ -59,8 +59,8 @@ func (c *Checkout) Shallow() bool {
 	return err == nil && len(cut) > 0
 }
 
-// Private returns the git folder with new and fetched objects, configured as of Open, and its
-// borrowed object folders. Call Fetched after adding objects.
+// Private returns the git folder for new and fetched objects, with the configuration read by Open,
+// and the object folders that it borrows. Call ReloadObjects after adding objects.
 func (c *Checkout) Private() (dir string, borrowed []string, err error) {
 	_, err = c.repo.PrivateGit()
 	return c.repo.Private, c.repo.Folders, err

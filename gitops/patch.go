@@ -18,14 +18,14 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/internal/objects"
 )
 
-// diffOptions make git's output depend on the two trees alone.
+// diffOptions make the output of git depend only on the two trees, not on configuration.
 var diffOptions = []string{
 	"diff-tree", "-r", "--no-renames", "--no-ext-diff", "--no-textconv", "--no-color", "--full-index",
 	"--src-prefix=a/", "--dst-prefix=b/", "--ignore-submodules=none", "--submodule=short",
 }
 
-// gitDiff runs git's diff of the base and the tree of cs, without attributes:
-// the agent could hide a text with them.
+// gitDiff writes git's diff between the base and the tree of cs to w. It ignores attributes,
+// because the agent could hide text with them.
 func (c *Checkout) gitDiff(ctx context.Context, cs *ChangeSet, w io.Writer, format ...string) error {
 	empty := filepath.Join(c.repo.Private, "empty")
 	if err := os.MkdirAll(empty, 0o700); err != nil {
@@ -47,7 +47,7 @@ func (c *Checkout) gitDiff(ctx context.Context, cs *ChangeSet, w io.Writer, form
 	return nil
 }
 
-// treesOfChanged makes two trees with only the changed entries of both sides.
+// treesOfChanged writes two trees, with the changed entries alone: before and after the change.
 func (c *Checkout) treesOfChanged(ctx context.Context, cs *ChangeSet) (old, now plumbing.Hash, err error) {
 	changes, err := c.objects.Differences(ctx, cs.Base.Tree.hash(), cs.Tree.hash())
 	if err != nil {
@@ -68,7 +68,8 @@ func (c *Checkout) treesOfChanged(ctx context.Context, cs *ChangeSet) (old, now 
 	return old, now, err
 }
 
-// WritePatch writes the change in git's format. Binary files suit `git apply --binary`.
+// WritePatch writes the change as a git patch. `git apply --binary` can apply it, including binary
+// files.
 func (c *Checkout) WritePatch(ctx context.Context, cs *ChangeSet, w io.Writer) error {
 	if cs.Empty() {
 		return nil
@@ -76,7 +77,7 @@ func (c *Checkout) WritePatch(ctx context.Context, cs *ChangeSet, w io.Writer) e
 	return c.gitDiff(ctx, cs, w, "--patch", "--binary")
 }
 
-// countLines fills in how many lines the files of a change set gained and lost.
+// countLines sets the numbers of added and deleted lines in a change set and its files.
 func (c *Checkout) countLines(ctx context.Context, cs *ChangeSet) error {
 	if cs.Empty() {
 		return nil

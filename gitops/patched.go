@@ -13,8 +13,9 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/internal/objects"
 )
 
-// ApplyPatch applies a patch of WritePatch to a tree, including binary files, modes and links,
-// completely or not at all. The work tree stays, and no commit has the base of the result.
+// ApplyPatch applies a patch of WritePatch to a tree, including binary files, modes and links. It
+// applies all of it or fails. The work tree does not change. The base of the result is the tree,
+// without a commit.
 func (c *Checkout) ApplyPatch(ctx context.Context, tree Tree, patch []byte) (*ChangeSet, error) {
 	dir, err := os.MkdirTemp(c.repo.Private, "patched-")
 	if err != nil {
@@ -32,7 +33,8 @@ func (c *Checkout) ApplyPatch(ctx context.Context, tree Tree, patch []byte) (*Ch
 	return cs, nil
 }
 
-// applyPatchToFiles applies the patch to a tree of only the files that it names. dir is an empty folder.
+// applyPatchToFiles applies the patch to a tree that contains only the files named in the patch. It
+// returns that tree before and after. dir is an empty folder.
 func (c *Checkout) applyPatchToFiles(ctx context.Context, dir string, tree Tree, patch []byte) (before, after Tree, err error) {
 	git, err := c.repo.PrivateGit()
 	if err != nil {
@@ -47,7 +49,7 @@ func (c *Checkout) applyPatchToFiles(ctx context.Context, dir string, tree Tree,
 	if err != nil {
 		return "", "", err
 	}
-	var was []objects.Edit
+	var oldFiles []objects.Edit
 	for line := range strings.SplitSeq(strings.TrimSuffix(named, "\x00"), "\x00") {
 		parts := strings.SplitN(line, "\t", 3)
 		if len(parts) != 3 || !objects.ValidPath(parts[2]) {
@@ -58,13 +60,13 @@ func (c *Checkout) applyPatchToFiles(ctx context.Context, dir string, tree Tree,
 			return "", "", err
 		}
 		if there.Mode != 0 && !there.IsTree() {
-			was = append(was, objects.Edit{Path: parts[2], Mode: there.Mode, ID: there.ID})
+			oldFiles = append(oldFiles, objects.Edit{Path: parts[2], Mode: there.Mode, ID: there.ID})
 		}
 	}
-	if err := c.objects.OwnFiles(ctx, was); err != nil {
+	if err := c.objects.OwnFiles(ctx, oldFiles); err != nil {
 		return "", "", err
 	}
-	old, err := c.objects.Apply(plumbing.ZeroHash, was)
+	old, err := c.objects.Apply(plumbing.ZeroHash, oldFiles)
 	if err != nil {
 		return "", "", err
 	}

@@ -17,17 +17,17 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/internal/index"
 )
 
-// PrivateTree describes a copy of the checkout for commands that work nowhere else.
+// PrivateTree describes a copy of the checkout, for commands that cannot work in a layer.
 type PrivateTree struct {
-	Dir      string    // is made
-	Snapshot *Snapshot // of the checkout as it is now
+	Dir      string    // created
+	Snapshot *Snapshot // of the checkout in its current state
 }
 
 // SpaceError reports a copy of the checkout too large for the disk.
 type SpaceError struct {
-	Dir     string // where the copy was to be
-	Bytes   int64  // of the checkout
-	Largest []string
+	Dir     string   // where the copy was to be made
+	Bytes   int64    // the size of the checkout
+	Largest []string // its largest folders, with their sizes
 }
 
 func (e *SpaceError) Error() string {
@@ -95,12 +95,13 @@ func (c *Checkout) makePrivateTree(ctx context.Context, o PrivateTree) (snap *Sn
 	return snap, copied.Unread, c.WriteIndex(ctx, folder, nil)
 }
 
-// trackedOf returns the paths that an index has, or has files below.
+// trackedOf returns the paths that an index contains, or that have tracked files below them.
 func trackedOf(ix *index.File, paths []string) []string {
 	return slices.DeleteFunc(slices.Clone(paths), func(name string) bool { return !ix.Tracks(strings.TrimSuffix(name, "/")) })
 }
 
-// moduleLinks returns .git files for the submodules in a copy. They point to its own git folder.
+// moduleLinks returns the .git files of submodules in a copy, by path. Each points to the git
+// folder of the copy. The content is "" for a submodule without a repository: its .git is omitted.
 func (c *Checkout) moduleLinks(ctx context.Context) (map[string]string, error) {
 	paths, err := c.Submodules(ctx)
 	if err != nil {
@@ -116,7 +117,8 @@ func (c *Checkout) moduleLinks(ctx context.Context) (map[string]string, error) {
 	return links, nil
 }
 
-// copiedSnapshot is a snapshot for a copy, with the stat data of its files.
+// copiedSnapshot returns a snapshot for a copy of the checkout. stats is the stat data of the
+// copied files.
 func (c *Checkout) copiedSnapshot(of *Snapshot, stats map[string]index.Stat) (*Snapshot, error) {
 	began, err := c.fileSystemTime()
 	if err != nil {
@@ -141,12 +143,13 @@ func (c *Checkout) copiedSnapshot(of *Snapshot, stats map[string]index.Stat) (*S
 	return &copied, nil
 }
 
-// ChangedFolders returns the folders with writes after a time.
+// ChangedFolders returns the folders in which something changed after the time then.
 func (c *Checkout) ChangedFolders(folders []string, then time.Time) []string {
 	return slices.DeleteFunc(slices.Clone(folders), func(folder string) bool { return !c.work.WrittenSince(folder, then) })
 }
 
-// spaceError returns the error about a full disk at dir, with the largest folders of the checkout.
+// spaceError returns a *SpaceError about a full disk at dir, with the three largest folders of the
+// checkout.
 func (c *Checkout) spaceError(dir string) error {
 	sizes, short := map[string]int64{}, &SpaceError{Dir: dir}
 	_ = filepath.WalkDir(c.Root(), func(at string, e fs.DirEntry, err error) error {

@@ -11,7 +11,7 @@ import (
 )
 
 type (
-	// MergeConflict is a path changed by both sides without an automatic merge.
+	// MergeConflict is a path that both sides changed and that git could not merge.
 	MergeConflict = merge.Conflict
 	// Labels names the sides in conflict markers.
 	Labels = merge.Labels
@@ -38,9 +38,9 @@ func (e *MergeError) Error() string {
 	return "the change conflicts with " + e.With + ": " + strings.Join(parts, ", ")
 }
 
-// Rebase returns cs on another base, like a `git merge` of its branch there, with the new base's
-// attributes. It returns a *MergeError for a conflict. The objects of base must exist. The work
-// tree stays, and no longer matches the result.
+// Rebase returns cs on another base, like `git merge` of its branch into that base, with the new
+// base's attributes. It returns a *MergeError for a conflict. The objects of base must exist. The
+// work tree does not change, so it no longer matches the result.
 func (c *Checkout) Rebase(ctx context.Context, cs *ChangeSet, base Base) (*ChangeSet, error) {
 	moved, err := c.merge(ctx, cs.Base.Tree, cs.Tree, base, newBase)
 	if err != nil {
@@ -52,8 +52,9 @@ func (c *Checkout) Rebase(ctx context.Context, cs *ChangeSet, base Base) (*Chang
 
 const newBase = "the new base"
 
-// RebaseMarked is Rebase with conflicts: it puts markers with labels around the lines of both
-// sides. A file without lines, or on one side only, becomes the new base's version.
+// RebaseMarked is Rebase that accepts conflicts: it writes markers with labels around the
+// conflicting lines of both sides. A conflicting file without lines, or that only one side has,
+// becomes the new base's version.
 func (c *Checkout) RebaseMarked(ctx context.Context, cs *ChangeSet, base Base, labels Labels) (*ChangeSet, []MergeConflict, error) {
 	m, err := c.mergeTrees(ctx, cs.Base.Tree, cs.Tree, base.Tree, newBase)
 	if err == nil {
@@ -70,9 +71,9 @@ func (c *Checkout) RebaseMarked(ctx context.Context, cs *ChangeSet, base Base, l
 	return moved, m.Conflicts, nil
 }
 
-// Merge returns the change set from a parent's tree to one with the fork's changes since base. It
-// returns a *MergeError for a conflict. The objects of all trees must exist. Apply the result to
-// the parent's layer with ApplyChange; no commit has its base.
+// Merge applies a fork's changes since base to its parent. It returns a change set whose base is
+// the parent's tree. It returns a *MergeError for a conflict. The objects of all trees must exist.
+// Apply the result to the parent's layer with ApplyChange: its base has no commit.
 func (c *Checkout) Merge(ctx context.Context, base, parent, fork Tree) (*ChangeSet, error) {
 	merged, err := c.merge(ctx, base, fork, Base{Tree: parent}, "the parent's side")
 	if err != nil {
@@ -81,7 +82,8 @@ func (c *Checkout) Merge(ctx context.Context, base, parent, fork Tree) (*ChangeS
 	return merged, nil
 }
 
-// PartialTree returns a tree with the accepted differences between two others.
+// PartialTree returns the tree from with some of its differences to the tree to: those whose path
+// take accepts.
 func (c *Checkout) PartialTree(ctx context.Context, from, to Tree, take func(path string) bool) (Tree, error) {
 	changes, err := c.objects.Differences(ctx, from.hash(), to.hash())
 	if err != nil {
@@ -100,8 +102,8 @@ func (c *Checkout) PartialTree(ctx context.Context, from, to Tree, take func(pat
 	return Tree(tree.String()), nil
 }
 
-// merge returns the change set from onto to onto with the differences of two trees. name describes
-// onto.
+// merge applies the differences between the trees old and now to onto. It returns them as a change
+// set on onto, or a *MergeError. name describes onto in errors.
 func (c *Checkout) merge(ctx context.Context, old, now Tree, onto Base, name string) (*ChangeSet, error) {
 	m, err := c.mergeTrees(ctx, old, now, onto.Tree, name)
 	if err != nil {
@@ -113,6 +115,7 @@ func (c *Checkout) merge(ctx context.Context, old, now Tree, onto Base, name str
 	return c.mergedChange(ctx, m, onto)
 }
 
+// mergeTrees merges the differences between the trees old and now into onto.
 func (c *Checkout) mergeTrees(ctx context.Context, old, now, onto Tree, name string) (*merge.Merge, error) {
 	return merge.Trees(ctx, merge.Place{Repo: c.repo, Objects: c.objects, Work: c.work}, old.hash(), now.hash(), onto.hash(), name)
 }
@@ -126,7 +129,8 @@ func (c *Checkout) mergedChange(ctx context.Context, m *merge.Merge, onto Base) 
 	return c.changeSet(ctx, onto, Tree(tree.String()))
 }
 
-// keepProblems adds problems only visible in the work tree.
+// keepProblems adds the problems that cs does not have yet. Some are only visible in the work tree,
+// so describe cannot find them.
 func (cs *ChangeSet) keepProblems(problems []Problem) {
 	for _, p := range problems {
 		same := func(q Problem) bool { return q.Kind == p.Kind && q.Path == p.Path }

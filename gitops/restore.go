@@ -29,14 +29,14 @@ func (c *Checkout) Unswitch(ctx context.Context, branch, commit string) error {
 	return nil
 }
 
-// restoreHead restores HEAD if it still has the content ours, which agent-ci wrote. Others wrote any other
-// content.
+// restoreHead restores HEAD if it still has the content ours, which agent-ci wrote. It leaves any
+// other content, because somebody else wrote it.
 func (c *Checkout) restoreHead(ours string) error {
 	if now, _, err := c.repo.Head(); err == nil && now == ours && now != c.opened.head {
 		commit := c.opened.commit.String()
 		return c.repo.MoveHead(ours, c.opened.head, commit, cmp.Or(c.opened.branch, commit))
 	}
-	return nil // a HEAD that can't be read is not ours
+	return nil // agent-ci did not write a HEAD that cannot be read
 }
 
 // restoreBranch moves the checked out branch back if it points to commit.
@@ -51,7 +51,7 @@ func (c *Checkout) restoreBranch(branch, commit string) error {
 	return c.repo.SetBranch(branch, now, c.opened.commit, "agent-ci: back to where it was before the run")
 }
 
-// restoreIndex makes ix the index, if it is not.
+// restoreIndex writes ix as the index, unless the index already equals it.
 func (c *Checkout) restoreIndex(ctx context.Context, ix *index.File) error {
 	if live, err := c.repo.Index(ctx); err == nil && live.Equal(ix) {
 		return nil

@@ -25,19 +25,20 @@ type mark struct {
 	Branch    string      `json:"branch"`
 	Commit    string      `json:"commit"`
 	Base      Base        `json:"base"`
-	Untracked []untracked `json:"untracked"` // in the checkout, before the first turn
-	InTree    []untracked `json:"in_tree"`   // and in a work tree that has another commit
+	Untracked []untracked `json:"untracked"` // in the checkout, before the agent's first turn
+	InTree    []untracked `json:"in_tree"`   // in the work tree, if it is on another commit than the checkout
 }
 
 type untracked struct {
-	Path []byte      `json:"path"` // as JSON has it: base64, since a path need not be Unicode
+	Path []byte      `json:"path"` // base64 in JSON, because a path need not be valid Unicode
 	Dir  bool        `json:"dir,omitempty"`
-	Seen bool        `json:"seen,omitempty"` // git shows it, and it was there before setup commands
-	Stat *index.Stat `json:"stat,omitempty"` // of a file or link in the checkout; marks of version 1 have none
+	Seen bool        `json:"seen,omitempty"` // git does not ignore it, and it existed before the setup commands
+	Stat *index.Stat `json:"stat,omitempty"` // of a file or link in the checkout; missing in marks of version 1
 }
 
-// Mark returns what Resume needs to continue in another process: the position of the checkout, and the
-// untracked files of a snapshot of the checkout and of one of the work tree.
+// Mark returns the state that Resume needs in another process: the position of the checkout, and
+// the untracked files of two snapshots. snap is the snapshot of the checkout, inTree the one of the
+// work tree.
 func (c *Checkout) Mark(snap, inTree *Snapshot) ([]byte, error) {
 	device, inode, err := identity(c.repo.Root)
 	if err != nil {
@@ -87,9 +88,10 @@ func (s *Snapshot) withUntracked(all []untracked) *Snapshot {
 	return was
 }
 
-// Resume continues from the mark of an earlier process: with its base, its HEAD, and its untracked files,
-// which count as nobody's change. It returns the snapshot of the checkout, and one of the work tree, whose
-// files it does not read. It returns ErrOtherCheckout for another checkout, also for a copy.
+// Resume continues from the mark of an earlier process. It restores the base, the original HEAD,
+// and the list of untracked files that do not count as changes. It returns the snapshots of the
+// checkout and of the work tree, without reading the files of the work tree. It returns
+// ErrOtherCheckout for another checkout, including a copy of the same one.
 func (c *Checkout) Resume(ctx context.Context, raw []byte) (snap, inTree *Snapshot, err error) {
 	if snap, inTree, err = c.resume(ctx, raw); err != nil && !errors.Is(err, ErrOtherCheckout) {
 		return nil, nil, fmt.Errorf("go on with the checkout: %w", err)
@@ -97,8 +99,9 @@ func (c *Checkout) Resume(ctx context.Context, raw []byte) (snap, inTree *Snapsh
 	return snap, inTree, err
 }
 
-// resume sets the base and the position of c to those of the mark. It returns the snapshots of [Checkout.Mark]
-// with the current index. On the start commit both are the same one.
+// resume sets the base and the position of c from the mark. It returns the snapshots that were
+// given to [Checkout.Mark], with the current index. If the base has the same tree as the start
+// commit, both are the same snapshot.
 func (c *Checkout) resume(ctx context.Context, raw []byte) (snap, inTree *Snapshot, err error) {
 	var m mark
 	if err := json.Unmarshal(raw, &m); err != nil {
@@ -133,7 +136,7 @@ func (c *Checkout) resume(ctx context.Context, raw []byte) (snap, inTree *Snapsh
 	return snap, now.withUntracked(m.InTree), nil
 }
 
-// identity tells one folder from all others on this machine.
+// identity returns the numbers that identify a folder on this machine.
 func identity(root string) (device, inode uint32, err error) {
 	info, err := os.Stat(root)
 	if err != nil {

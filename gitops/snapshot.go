@@ -15,22 +15,22 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/internal/worktree"
 )
 
-// Snapshot is the state of the work tree before the first turn: its untracked files, and the stat
-// data of unmodified tracked files.
+// Snapshot is the state of the work tree before the agent's first turn: its untracked files, and
+// the stat data of unmodified tracked files.
 type Snapshot struct {
 	index              *index.File           // exactly the base tree, with stat data
-	untracked          map[string]bool       // paths; true for what all below it belongs to
-	stats              map[string]index.Stat // of files and links among them that stand in the checkout
-	visibleBeforeSetup []string              // those that were neither tracked nor ignored before setup commands
-	elsewhere          []string              // submodules on another commit than the base's
-	dirty              map[string]bool       // tracked paths that are not as the commit below the work tree has them
+	untracked          map[string]bool       // by path; true for a folder, which covers everything below it
+	stats              map[string]index.Stat // of untracked files and links in the checkout
+	visibleBeforeSetup []string              // untracked paths that git did not ignore before the setup commands
+	elsewhere          []string              // submodules that are on another commit than in the base
+	dirty              map[string]bool       // tracked paths that differ from the commit that the work tree is based on
 }
 
-// Dirty lists tracked files modified or staged against the commit below the work tree, including
-// submodules at another commit.
+// Dirty lists the tracked files that differ from the commit the work tree is based on, modified or
+// staged. It includes submodules on another commit.
 func (s *Snapshot) Dirty() []string { return slices.Sorted(maps.Keys(s.dirty)) }
 
-// WithoutHidden returns the snapshot without the paths that c hides by now.
+// WithoutHidden returns the snapshot without the paths that c hides now.
 func (c *Checkout) WithoutHidden(s *Snapshot) *Snapshot {
 	shown := *s
 	shown.untracked, shown.stats, shown.visibleBeforeSetup = maps.Clone(s.untracked), maps.Clone(s.stats), slices.DeleteFunc(slices.Clone(s.visibleBeforeSetup), c.work.Hides)
@@ -39,10 +39,11 @@ func (c *Checkout) WithoutHidden(s *Snapshot) *Snapshot {
 	return &shown
 }
 
-// SubmodulesElsewhere lists the submodules of WriteBase's snapshot that are on another commit than the base's.
+// SubmodulesElsewhere lists the submodules that are on another commit than in the base. Only a
+// snapshot of WriteBase has any.
 func (s *Snapshot) SubmodulesElsewhere() []string { return s.elsewhere }
 
-// Submodules lists the paths of the submodules that were tracked.
+// Submodules lists the paths of the submodules that were tracked when the snapshot was made.
 func (s *Snapshot) Submodules() []string {
 	return pathsIn(s.index, func(ix *index.File, i int) bool { return ix.Mode(i) == index.Gitlink })
 }
@@ -55,19 +56,20 @@ func (s *Snapshot) WithUntrackedOf(more *Snapshot) *Snapshot {
 	return &both
 }
 
-// ForCopy returns the snapshot for a copy of the checkout, with the stat data there.
+// ForCopy returns the snapshot with the index of copied, which has the stat data of a copy of the
+// checkout.
 func (s *Snapshot) ForCopy(copied *Snapshot) *Snapshot {
 	at := *s
 	at.index = copied.index
 	return &at
 }
 
-// maxExcluded bounds the paths in a tree's info/exclude. git compares every untracked file with
-// each.
+// maxExcluded is the largest number of paths in a tree's info/exclude. git compares every untracked
+// file with each of them.
 const maxExcluded = 1000
 
-// excluded lists the paths for a tree's info/exclude: above the bound, whole folders without
-// tracked files.
+// excluded lists the paths for a tree's info/exclude. If there are more than maxExcluded, it
+// replaces files by the topmost folder without tracked files.
 func (s *Snapshot) excluded() []string {
 	if len(s.visibleBeforeSetup) <= maxExcluded {
 		return s.visibleBeforeSetup
@@ -87,7 +89,7 @@ func (s *Snapshot) excluded() []string {
 	return all
 }
 
-// covers reports whether path, or a folder above it, existed before.
+// covers reports whether path, or a folder above it, was untracked in the snapshot.
 func (s *Snapshot) covers(path string) bool {
 	if _, there := s.untracked[path]; there || len(s.untracked) == 0 {
 		return there
@@ -101,8 +103,9 @@ func (s *Snapshot) covers(path string) bool {
 	return false
 }
 
-// Snapshot records the work tree. A folder ignored as a whole is one entry: anything later inside
-// counts as old. It reads files only if their stat data is not conclusive.
+// Snapshot records the state of the work tree. A folder that is ignored as a whole is one entry:
+// files that appear in it later do not count as changes. Snapshot reads a file only if its stat
+// data does not show whether it changed.
 func (c *Checkout) Snapshot(ctx context.Context) (snap *Snapshot, err error) {
 	ix, staged, err := c.baseIndex(ctx)
 	if err == nil {
@@ -117,7 +120,7 @@ func (c *Checkout) Snapshot(ctx context.Context) (snap *Snapshot, err error) {
 	return snap, nil
 }
 
-// snapshot records the work tree. The files in ix are the tracked ones.
+// snapshot records the work tree. ix lists the tracked files.
 func (c *Checkout) snapshot(ctx context.Context, ix *index.File) (*Snapshot, error) {
 	began, err := c.fileSystemTime()
 	if err != nil {
@@ -158,8 +161,8 @@ func (s *Snapshot) addUntracked(f worktree.Found) (is bool) {
 	return false
 }
 
-// fileSystemTime returns the time of the file system, which is coarser than the system clock. Later writes
-// never have an earlier time.
+// fileSystemTime returns the current time of the file system, which is coarser than the system
+// clock. No later write gets an earlier time.
 func (c *Checkout) fileSystemTime() (time.Time, error) {
 	path := filepath.Join(c.repo.Private, "clock")
 	if err := os.WriteFile(path, nil, 0o600); err != nil {
@@ -175,8 +178,8 @@ func (c *Checkout) fileSystemTime() (time.Time, error) {
 	return info.ModTime(), nil
 }
 
-// baseIndex returns the index of the checkout with the entries of the current base, and the staged changes
-// apart. Staged changes then count as changes of the work tree.
+// baseIndex returns the checkout's index with the entries of the current base. It returns staged
+// changes separately: they count as changes of the work tree.
 func (c *Checkout) baseIndex(ctx context.Context) (_ *index.File, staged []objects.Difference, err error) {
 	ix, err := c.repo.Index(ctx)
 	if err != nil {
@@ -192,8 +195,8 @@ func (c *Checkout) baseIndex(ctx context.Context) (_ *index.File, staged []objec
 	return ix, staged, err
 }
 
-// refreshIndex updates the index with the stat data of unchanged suspects, to avoid reading them
-// again.
+// refreshIndex returns the index with the stat data of unchanged suspects, so that nothing reads
+// them again.
 func (c *Checkout) refreshIndex(ctx context.Context, ix *index.File, s *worktree.Scan, began time.Time) (*index.File, error) {
 	if err := s.Clean(ctx, false); err != nil {
 		return nil, err
@@ -212,7 +215,8 @@ func (c *Checkout) refreshIndex(ctx context.Context, ix *index.File, s *worktree
 	return c.updatedIndex(ix, updates, began)
 }
 
-// updatedIndex is ix with updates, by way of a file of ours.
+// updatedIndex returns ix with updates and the given modification time. It writes a private index
+// file and reads that.
 func (c *Checkout) updatedIndex(ix *index.File, updates []index.Update, modified time.Time) (*index.File, error) {
 	path := filepath.Join(c.repo.Private, "base-index")
 	if err := index.WriteFile(path, ix, updates); err != nil {
@@ -227,13 +231,14 @@ func (c *Checkout) updatedIndex(ix *index.File, updates []index.Update, modified
 }
 
 // CopyUntracked copies the untracked and ignored files of snap, and the files of submodules, to
-// dir, for fresh trees with the state before the first turn. It includes commands' changes to .git.
-// It omits sockets, devices, pipes, unreadable and very deep files.
+// dir. Fresh trees get these files, in the state before the first turn. From a layer, it also
+// copies what commands changed in .git. It omits sockets, devices, pipes, unreadable files and very
+// deep folders.
 func (c *Checkout) CopyUntracked(ctx context.Context, snap *Snapshot, dir string) error {
 	return c.work.Keep(ctx, slices.Sorted(maps.Keys(snap.untracked)), snap.index, dir)
 }
 
-// DirtySince lists tracked files that differ from a snapshot.
+// DirtySince lists the tracked files that differ from the snapshot.
 func (c *Checkout) DirtySince(ctx context.Context, snap *Snapshot) ([]string, error) {
 	dirty := map[string]bool{}
 	s := c.work.Scan(snap.index, worktree.OnlyTracked, func(f worktree.Found) { dirty[f.Path] = true })

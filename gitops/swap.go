@@ -6,8 +6,8 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/internal/objects"
 )
 
-// Swap returns tree with the given paths replaced by other's versions, or removed if other lacks
-// them.
+// Swap returns tree with the given paths as they are in other. A path that other does not have as a
+// file is removed.
 func (c *Checkout) Swap(tree, other Tree, paths []string) (Tree, error) {
 	edits := make([]objects.Edit, 0, len(paths))
 	for _, path := range paths {

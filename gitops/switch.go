@@ -12,13 +12,13 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/internal/repository"
 )
 
-// Switch checks out branch at commit sha, with the tree of cs: it adds the objects to the
-// repository, moves branch and HEAD, and updates the index, so `git status` is clean. The branch
-// checked out before stays, and is moved back if the agent moved it.
+// Switch checks out branch at commit sha, which has the tree of cs. It adds the objects to the
+// repository, moves branch and HEAD, and updates the index, so that `git status` is clean. It does
+// not move the branch that was checked out before.
 //
-// An existing branch moves only if nobody else's work is lost: its tip is the base, an ancestor of it,
-// or a commit of ours. Otherwise Switch returns a *ForeignCommitError. It writes missing changes to
-// the work tree like ApplyChange.
+// Switch moves an existing branch only if no work of others is lost: its tip must be the base, an
+// ancestor of the base, or a commit of agent-ci. Otherwise it returns a *ForeignCommitError. Like
+// ApplyChange, it writes changes that the work tree does not have yet.
 func (c *Checkout) Switch(ctx context.Context, branch, sha string, cs *ChangeSet) (err error) {
 	release, err := c.LockIndex(ctx)
 	if err != nil {
@@ -36,8 +36,8 @@ func (c *Checkout) Switch(ctx context.Context, branch, sha string, cs *ChangeSet
 	return nil
 }
 
-// MoveBranch is Switch without HEAD, index and files, for a checkout in use by others. It returns
-// an *InUseError for the checked out branch.
+// MoveBranch is Switch that does not touch HEAD, the index or files, for a checkout that others
+// use. It returns an *InUseError if the branch is checked out.
 func (c *Checkout) MoveBranch(ctx context.Context, branch, sha string, cs *ChangeSet) error {
 	head, _, err := c.repo.Head()
 	if err != nil {
@@ -57,7 +57,8 @@ func (c *Checkout) MoveBranch(ctx context.Context, branch, sha string, cs *Chang
 	return nil
 }
 
-// prepareBranchMove checks that a branch may move to a commit, and copies the commit to the repository.
+// prepareBranchMove checks that a branch may move to a commit, and copies the commit to the
+// repository. It returns the current commit of the branch, or zero if the branch does not exist.
 func (c *Checkout) prepareBranchMove(ctx context.Context, branch string, id plumbing.Hash, cs *ChangeSet) (from plumbing.Hash, err error) {
 	name := plumbing.NewBranchReferenceName(branch)
 	if err := name.Validate(); err != nil {
@@ -79,6 +80,8 @@ func (c *Checkout) prepareBranchMove(ctx context.Context, branch string, id plum
 	return from, nil
 }
 
+// switchTo writes the files and the index, then moves the branch from one commit to another, then
+// HEAD.
 func (c *Checkout) switchTo(ctx context.Context, branch string, from, id plumbing.Hash, cs *ChangeSet) error {
 	c.switched = true
 	if err := c.switchIndex(ctx, cs); err != nil {
@@ -90,7 +93,8 @@ func (c *Checkout) switchTo(ctx context.Context, branch string, from, id plumbin
 	return c.repo.MoveHead(c.opened.head, headContent(branch, ""), id.String(), branch)
 }
 
-// moveBranch moves the branch, or returns a *ForeignCommitError if somebody else just moved it.
+// moveBranch moves a branch from one commit to another. It returns a *ForeignCommitError if
+// somebody else moved the branch meanwhile.
 func (c *Checkout) moveBranch(ctx context.Context, branch string, from, id plumbing.Hash) error {
 	commit, err := c.objects.Commit(id)
 	if err != nil {
@@ -107,8 +111,8 @@ func (c *Checkout) moveBranch(ctx context.Context, branch string, from, id plumb
 	return err
 }
 
-// mayMove returns a *ForeignCommitError if a branch cannot move to the commit id without the loss of
-// somebody's commit. Commits of agent-ci and those in the history of the base may go.
+// mayMove returns a *ForeignCommitError if moving the branch to the commit id would lose somebody's
+// commit. A tip that agent-ci made, or that is in the history of the base, may be left.
 func (c *Checkout) mayMove(ctx context.Context, branch string, id plumbing.Hash, cs *ChangeSet) error {
 	tip, err := c.Tip(ctx, branch)
 	if err != nil || tip == nil || tip.SHA == id.String() || tip.Ours() {
@@ -122,7 +126,8 @@ func (c *Checkout) mayMove(ctx context.Context, branch string, id plumbing.Hash,
 	return &ForeignCommitError{Branch: branch, SHA: tip.SHA, Author: tip.By()}
 }
 
-// copyCommitObjects copies the objects of a commit into the repository.
+// copyCommitObjects copies a commit, its new trees and blobs, and its Git LFS contents into the
+// repository.
 func (c *Checkout) copyCommitObjects(ctx context.Context, id plumbing.Hash, cs *ChangeSet) error {
 	ids, err := c.objects.Added(ctx, cs.Base.Tree.hash(), cs.Tree.hash())
 	if err != nil {
@@ -138,7 +143,7 @@ func (c *Checkout) copyCommitObjects(ctx context.Context, id plumbing.Hash, cs *
 	return errors.Join(err, repository.Close())
 }
 
-// switchIndex writes an index for the tree of cs and checks it out.
+// switchIndex writes the files of cs to the work tree, and an index for them.
 func (c *Checkout) switchIndex(ctx context.Context, cs *ChangeSet) error {
 	ix, _, err := c.baseIndex(ctx)
 	if err != nil {

@@ -15,27 +15,28 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/internal/repository"
 )
 
-// TreeForCommands describes a tree for commands and its .git, with the checkout's references and borrowed
-// objects.
+// TreeForCommands describes a tree for commands, and its .git, which has the checkout's references
+// and borrows its objects.
 type TreeForCommands struct {
 	Tree Tree // the files: the base's, or a change set's
-	Base Base // the zero Base means that of the checkout
-	// Head has HEAD lead to a commit of exactly these files, as in the CI of a pull request. Nil
-	// leaves it on the base commit, with the files staged.
+	Base Base // the zero Base means the checkout's base
+	// Head makes HEAD point to a commit with exactly these files, as in the CI of a pull request.
+	// If it is nil, HEAD stays on the base commit, and the differences are staged.
 	Head *Head
-	// Snapshot provides the files untracked before the run, for the tree's info/exclude. It may be
-	// nil, except for MakeGitFolder.
+	// Snapshot lists the files that were untracked before the run, for the tree's info/exclude. It
+	// may be nil, except for MakeGitFolder.
 	Snapshot *Snapshot
 }
 
-// Head is the branch of HEAD: the base's own at the base commit, if the files are the base's.
-// Otherwise it is Branch, at a commit of the files on the base.
+// Head decides which branch HEAD points to. If the files are the base's, HEAD is the base's branch
+// at the base commit. Otherwise it is Branch, at a new commit of the files on top of the base.
 type Head struct {
 	Branch string
-	Commit func() (CommitOptions, error) // how the commit is made
+	Commit func() (CommitOptions, error) // returns the options of the new commit
 }
 
-// newGitDir makes a git folder that may be mounted elsewhere.
+// newGitDir makes a git folder at gitDir. seenAt is the path at which commands see it, if it is
+// mounted elsewhere.
 func (c *Checkout) newGitDir(ctx context.Context, gitDir, seenAt string, s TreeForCommands) error {
 	if s.Base == (Base{}) {
 		s.Base = c.base
@@ -75,7 +76,7 @@ func (c *Checkout) newGitDir(ctx context.Context, gitDir, seenAt string, s TreeF
 	return errors.Join(err, own.Close())
 }
 
-// addObjects copies the objects of a tree that the base lacks.
+// addObjects copies the objects of a tree that are not in the base to own.
 func (c *Checkout) addObjects(ctx context.Context, own *objects.Store, s TreeForCommands) error {
 	ids, err := c.objects.Added(ctx, s.Base.Tree.hash(), s.Tree.hash())
 	if err != nil {
@@ -84,8 +85,9 @@ func (c *Checkout) addObjects(ctx context.Context, own *objects.Store, s TreeFor
 	return c.objects.CopyTo(own, ids)
 }
 
-// setHead writes HEAD and the references. The base branch points to the base, and so does origin's if
-// the checkout has another base. If s.Tree is not the base's, HEAD leads to a new commit of it.
+// setHead writes HEAD and the references. The base branch points to the base. If the checkout has
+// another base, origin's branch of that name points to s.Base too. If s.Tree is not the base's
+// tree, HEAD points to a new commit of it.
 func (c *Checkout) setHead(gitDir string, own *objects.Store, s TreeForCommands) error {
 	base := plumbing.NewHash(s.Base.SHA)
 	if s.Head == nil {
@@ -136,7 +138,8 @@ type objectLender struct {
 	lfs    bool              // also lends Git LFS objects
 }
 
-// lfsAt returns the folder of Git LFS objects, where git-lfs looks for borrowed ones.
+// lfsAt returns the folder in which git-lfs looks for borrowed contents, beside the object folder
+// place.
 func lfsAt(place string) string { return filepath.Join(filepath.Dir(place), "lfs", "objects") }
 
 // lenders lists the git folders that lend objects: first the checkout's own, then those of its submodules.
@@ -155,8 +158,9 @@ func (c *Checkout) lenders() []objectLender {
 	return all
 }
 
-// borrow writes the alternates of a git folder: the real paths, and the places of LentObjects.
-// git-lfs does not support relative ones.
+// borrow writes the alternates of a git folder: the mount points of LentObjects, then the real path
+// of the first object folder. If git-lfs is in use, each mount point is also listed as an absolute
+// path, because git-lfs does not support relative ones.
 func (l objectLender) borrow(gitDir, seenAt string) error {
 	own := filepath.Join(gitDir, filepath.FromSlash(l.module.Name), "objects")
 	var alternates strings.Builder
@@ -182,7 +186,8 @@ func (l objectLender) borrow(gitDir, seenAt string) error {
 	return os.WriteFile(filepath.Join(own, "info", "alternates"), []byte(alternates.String()), 0o666)
 }
 
-// LentObjects returns the checkout's object folders by their mount points in a tree seen at dir.
+// LentObjects returns the checkout's object folders, keyed by the mount points of a tree that
+// commands see at dir.
 func (c *Checkout) LentObjects(dir string) map[string]string {
 	lent := map[string]string{}
 	for _, l := range c.lenders() {

@@ -9,15 +9,16 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/changeset"
 )
 
-// Unfiltered is a filter in a change's attributes without configuration. git commits its files
-// unchanged.
+// Unfiltered names a filter that a change's attributes use but git's configuration does not have.
+// git commits the files unchanged.
 type Unfiltered struct {
 	Filter string
-	Paths  []string // of the change
+	Paths  []string // files of the change with this filter
 }
 
-// Unfiltered returns the missing filters of the files that a change adds or modifies, by name. It
-// omits moved files and Git LFS pointers, which belong in a commit.
+// Unfiltered returns the filters without configuration of the files that a change adds or modifies,
+// sorted by name. It omits files that were only moved, and Git LFS pointers, which belong in a
+// commit.
 func (c *Checkout) Unfiltered(ctx context.Context, cs *ChangeSet) ([]Unfiltered, error) {
 	brought := cs.newContent()
 	missing, err := c.work.MissingFilters(ctx, cs.Tree.hash(), changeset.Paths(brought))

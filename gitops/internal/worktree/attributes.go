@@ -19,17 +19,17 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/internal/repository"
 )
 
-// attributes are the decisions of .gitattributes files for paths, by git. Each file is read once.
+// attributes looks up the gitattributes of paths with git. It reads each .gitattributes file once.
 type attributes struct {
-	work    *Worktree
+	work    *Worktree // whose .gitattributes was looked for; keys are "" or end with a slash
 	read    func(path string) ([]byte, error)
 	folders map[string]bool                  // whose file was looked for: "" or ending with a slash
-	files   map[string][]byte                // that are there, by path
+	files   map[string][]byte                // contents of the .gitattributes files that exist, by path
 	known   map[string]repository.Attributes // by path
 }
 
-// attributesBy reads attribute files of a tree or work tree with read, which returns fs.ErrNotExist
-// for missing ones.
+// attributesBy returns attributes whose .gitattributes files read reads, from a tree or work tree.
+// read returns fs.ErrNotExist for a missing file.
 func (w *Worktree) attributesBy(read func(path string) ([]byte, error)) *attributes {
 	return &attributes{w, read, map[string]bool{}, map[string][]byte{}, map[string]repository.Attributes{}}
 }
@@ -45,6 +45,7 @@ func (s *Scan) workAttributes() *attributes {
 	})
 }
 
+// treeAttributes returns the attributes that the .gitattributes files of a tree give.
 func (w *Worktree) treeAttributes(tree plumbing.Hash) *attributes {
 	folders := treeFolders{w.objects, map[string]plumbing.Hash{"": tree}}
 	return w.attributesBy(func(file string) ([]byte, error) {
@@ -64,13 +65,13 @@ func (w *Worktree) treeAttributes(tree plumbing.Hash) *attributes {
 	})
 }
 
-// treeFolders finds a tree's folders through cached parents.
+// treeFolders looks up folders of a tree and caches their ids.
 type treeFolders struct {
 	store *objects.Store
 	ids   map[string]plumbing.Hash // by path, "" or ending with a slash
 }
 
-// id returns a folder's tree, or the empty tree for a missing one.
+// id returns the id of a folder's tree object, or the zero hash for a missing folder.
 func (t treeFolders) id(folder string) (plumbing.Hash, error) {
 	if id, known := t.ids[folder]; known {
 		return id, nil
@@ -91,10 +92,10 @@ func (t treeFolders) id(folder string) (plumbing.Hash, error) {
 	return e.ID, nil
 }
 
-// decisive lists the requested attributes.
+// decisive lists the attributes that decide about a file's content in the work tree or in a merge.
 var decisive = []string{"text", "crlf", "eol", "ident", "working-tree-encoding", "filter", "merge"}
 
-// load asks git for the attributes of paths, for of.
+// load asks git for the attributes of paths, so that of can return them.
 func (a *attributes) load(ctx context.Context, paths []string) (err error) {
 	var list bytes.Buffer
 	for _, file := range paths {
@@ -130,7 +131,7 @@ func (a *attributes) load(ctx context.Context, paths []string) (err error) {
 	return nil
 }
 
-// of returns a loaded path's attributes.
+// of returns the attributes of a path that was loaded before.
 func (a *attributes) of(file string) repository.Attributes { return a.known[file] }
 
 // look reads the attribute files of a folder, "" or ending with a slash, and of those above it.
@@ -148,7 +149,7 @@ func (a *attributes) look(folder string) {
 	}
 }
 
-// entries returns the attribute files for an index, and keeps their contents.
+// entries stores the .gitattributes files as blobs and returns index entries for them.
 func (a *attributes) entries() (list []index.Entry, err error) {
 	for path, data := range a.files {
 		id, err := a.work.objects.WriteBytes(plumbing.BlobObject, data)
@@ -160,7 +161,7 @@ func (a *attributes) entries() (list []index.Entry, err error) {
 	return list, nil
 }
 
-// write writes the attribute files into a folder that may have some.
+// write writes the .gitattributes files into a folder. It does not overwrite existing ones.
 func (a *attributes) write(to *os.Root) error {
 	for name, data := range a.files {
 		if err := to.MkdirAll(path.Dir(name), 0o700); err != nil {
@@ -181,16 +182,17 @@ func (a *attributes) write(to *os.Root) error {
 	return nil
 }
 
-// Merging says how the attributes of a tree have its files merged.
+// Merging holds the attributes that decide how git merges files of a tree.
 type Merging struct{ attributes *attributes }
 
-// Merging says it of paths of a tree.
+// Merging returns the merge attributes of paths of a tree.
 func (w *Worktree) Merging(ctx context.Context, tree plumbing.Hash, paths []string) (*Merging, error) {
 	m := &Merging{w.treeAttributes(tree)}
 	return m, m.attributes.load(ctx, paths)
 }
 
-// Driver returns a file's merge driver, or "" for git's own.
+// Driver returns the name of a file's own merge driver, or "" if git merges it with a built-in
+// driver.
 func (m *Merging) Driver(path string) string {
 	driver := m.attributes.of(path).Text("merge")
 	if slices.Contains([]string{"text", "binary", "union"}, driver) {

@@ -21,26 +21,26 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/internal/repository"
 )
 
-// Suspect is a file whose content in git's form is needed.
+// Suspect is a file that may differ from the index, so git's form of its content must be computed.
 type Suspect struct {
 	Path     string
-	Mode     uint32 // that git would record
+	Mode     uint32 // the mode that git would record
 	Info     fs.FileInfo
-	ID       plumbing.Hash // what clean found
-	Why      string        // it cannot be known: why not
-	TooLarge bool          // because a change may not have so much
+	ID       plumbing.Hash // the blob id of the content in git's form, set by clean
+	Why      string        // why ID cannot be computed; "" if it can
+	TooLarge bool          // the reason is the size limit of a change
 
-	entry int           // of the index; -1: none
-	old   plumbing.Hash // what the index holds; zero: nothing
+	entry int           // position in the index; -1 for none
+	old   plumbing.Hash // the blob id in the index; zero for none
 }
 
-// Suspect adds an untracked file to the suspects.
+// Suspect adds an untracked file to the suspects. A later Clean computes its id.
 func (s *Scan) Suspect(f Found) {
 	s.Suspects = append(s.Suspects, Suspect{Path: f.Path, Info: f.info, Mode: modeOf(s.settings, f.info.Mode(), 0), entry: -1})
 }
 
-// SuspectAt adds the file or link at name to the suspects, ignored or not. It adds nothing if there
-// is neither, or if a link or file stands in place of a folder above it.
+// SuspectAt adds the file or link at name to the suspects, even if git ignores it. It adds nothing
+// if there is no such file, or if a parent folder is in fact a link or file.
 func (s *Scan) SuspectAt(name string) {
 	if obstacleAt(s.work.dir, path.Dir(name)) != "" {
 		return
@@ -51,7 +51,7 @@ func (s *Scan) SuspectAt(name string) {
 	}
 }
 
-// Clean computes git's form of the suspects and, with keep, stores it.
+// Clean computes git's form of every suspect. If keep is true, it also stores the resulting blobs.
 func (s *Scan) Clean(ctx context.Context, keep bool) error {
 	if len(s.Suspects) == 0 {
 		return nil
@@ -60,7 +60,7 @@ func (s *Scan) Clean(ctx context.Context, keep bool) error {
 	return c.clean(ctx, s.Suspects)
 }
 
-// AsIndexed reports whether a cleaned suspect equals the index.
+// AsIndexed reports whether a cleaned suspect has the mode and content of its index entry.
 func (s *Scan) AsIndexed(one *Suspect) bool {
 	if one.entry < 0 || one.Why != "" {
 		return false
@@ -69,17 +69,17 @@ func (s *Scan) AsIndexed(one *Suspect) bool {
 	return e.Stage == 0 && !e.IntentToAdd && e.Mode == one.Mode && e.ID == one.ID
 }
 
-// cleaner turns files of the work tree into blobs ("clean" in
-// gitattributes(5)). With keep it stores them, else it only finds their ids.
+// cleaner turns files of the work tree into blobs ("clean" in gitattributes(5)). If keep is true it
+// stores them; otherwise it only computes their ids.
 type cleaner struct {
 	*Worktree
 	attributes *attributes
 	keep       bool
 	places     *places
-	staged     *stage // of files that git converts; nil for none yet
+	staged     *stage // files for git to convert; nil until there is one
 }
 
-// clean sets the ids of list. git converts all files that need it in one run.
+// clean sets the ids of list. git converts the files that only it can convert, all in one run.
 func (c *cleaner) clean(ctx context.Context, list []Suspect) (err error) {
 	c.leaveOutLarge(list)
 	paths := make([]string, len(list))
@@ -101,7 +101,7 @@ func (c *cleaner) clean(ctx context.Context, list []Suspect) (err error) {
 		}
 		later, err := c.cleanFile(ctx, &list[i])
 		switch {
-		case cannotBeRead(err), c.keep && errors.As(err, new(*FilterError)): // which takes no other file with it
+		case cannotBeRead(err), c.keep && errors.As(err, new(*FilterError)): // a problem of this file alone does not fail the others
 			list[i].Why = err.Error()
 		case err != nil:
 			return fmt.Errorf("read %q: %w", list[i].Path, err)
@@ -112,12 +112,12 @@ func (c *cleaner) clean(ctx context.Context, list []Suspect) (err error) {
 	return c.withGit(ctx, forGit)
 }
 
-// LargestChange bounds the files of a change together, in bytes in the work tree. Files of
-// unchanged length do not count.
+// LargestChange is the size limit of all files of a change together, in bytes in the work tree. A
+// file that kept its size is never left out, even above the limit.
 const LargestChange = 1 << 30
 
-// leaveOutLarge leaves out the largest files, before any is read, until the
-// others are no more than a change may have.
+// leaveOutLarge marks the largest files as too large until the total is at most LargestChange. It
+// does so before any file is read.
 func (c *cleaner) leaveOutLarge(list []Suspect) {
 	var files []*Suspect
 	total := int64(0)
@@ -145,17 +145,16 @@ func (c *cleaner) leaveOutLarge(list []Suspect) {
 	}
 }
 
-// countedSize is a file's size, as far as it matters: a sum of such cannot
-// overflow.
+// countedSize returns a file's size, capped just above the limit, so that sums cannot overflow.
 func countedSize(s *Suspect) int64 { return min(s.Info.Size(), LargestChange+1) }
 
-// cannotBeRead reports a failure of this file alone.
+// cannotBeRead reports whether an error concerns one file alone, such as a missing permission.
 func cannotBeRead(err error) bool {
 	return errors.Is(err, fs.ErrPermission) || errors.As(err, new(*repository.UnsupportedError))
 }
 
-// cleanFile sets the id that git would store for a suspect, after the conversions of its attributes. If
-// git must do a conversion, it stages the content for git instead and returns later.
+// cleanFile sets the id that git would store for a suspect, after the conversions of its
+// attributes. If only git can convert the file, cleanFile copies it to the stage and returns true.
 func (c *cleaner) cleanFile(ctx context.Context, s *Suspect) (later bool, err error) {
 	if s.Mode == index.Symlink && s.Info.Mode()&fs.ModeSymlink != 0 {
 		target, err := c.dir.Readlink(s.Path)
@@ -196,7 +195,8 @@ func (c *cleaner) cleanFile(ctx context.Context, s *Suspect) (later bool, err er
 	return false, err
 }
 
-// hasCRLF reports whether there is a line with CRLF for git to convert.
+// hasCRLF reports whether the content contains CRLF. A buffer may end between CR and LF, so a final
+// CR is kept for the next read.
 func hasCRLF(r io.Reader) (bool, error) {
 	buf := make([]byte, 32<<10)
 	for kept := 0; ; {
@@ -216,6 +216,8 @@ func hasCRLF(r io.Reader) (bool, error) {
 	}
 }
 
+// blob returns the blob id of size bytes of content, and stores the blob if keep is set. It fails
+// if the content has another size.
 func (c *cleaner) blob(r io.Reader, size int64) (plumbing.Hash, error) {
 	if c.keep {
 		return c.objects.Write(plumbing.BlobObject, size, r)
@@ -228,6 +230,7 @@ func (c *cleaner) blob(r io.Reader, size int64) (plumbing.Hash, error) {
 	return sum.Sum(), err
 }
 
+// stage copies a file to the stage, and makes the stage if it is the first file.
 func (c *cleaner) stage(ctx context.Context, name string, content io.Reader) (err error) {
 	if c.staged == nil {
 		if c.staged, err = c.newStage(); err != nil {
@@ -237,7 +240,8 @@ func (c *cleaner) stage(ctx context.Context, name string, content io.Reader) (er
 	return c.staged.put(ctx, name, content)
 }
 
-// withGit sets the ids of staged files with git. It omits files that git cannot convert.
+// withGit sets the ids of staged files with git. If git fails and keep is set, it converts the
+// files one at a time, and notes in Why those that git cannot convert.
 func (c *cleaner) withGit(ctx context.Context, list []*Suspect) error {
 	if len(list) == 0 {
 		return nil
@@ -261,8 +265,8 @@ func (c *cleaner) withGit(ctx context.Context, list []*Suspect) error {
 	return nil
 }
 
-// convert sets the ids of staged files. The index has the old contents, because git's guess keeps
-// CRLF if the index has it.
+// convert sets the ids of staged files with git. The index has the old contents, because git keeps
+// CRLF in a file of unspecified type if the indexed version has CRLF.
 func (c *cleaner) convert(ctx context.Context, list []*Suspect) error {
 	var paths bytes.Buffer
 	var old []index.Entry

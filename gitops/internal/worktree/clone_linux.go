@@ -6,6 +6,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// clone makes the empty file out share in's content until a write (ioctl_ficlone(2)). After an
-// error out is still empty.
+// clone makes the empty file out share the content of in, without a copy, until either is written
+// (ioctl_ficlone(2)). If it fails, out stays empty.
 func clone(out, in *os.File) error { return unix.IoctlFileClone(int(out.Fd()), int(in.Fd())) }

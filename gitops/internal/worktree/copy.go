@@ -18,11 +18,10 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/internal/regularfile"
 )
 
-// Keep copies paths of the work tree to the folder dir, and what is in the
-// submodules of ix that are checked out. Sockets, devices, pipes, what may not be
-// read, what is hidden and what lies more than DeepestPath folders deep are left
-// out. Of the .git of a layer it copies what commands left: the configuration, the hooks, and the repositories
-// of submodules, with the files by which submodules find them.
+// Keep copies the given paths of the work tree, and the files of submodules that are checked out,
+// to dir. From a layer's .git it also copies what commands may have changed: the configuration, the
+// hooks, the repositories of submodules, and the .git files that point to those. It omits sockets,
+// devices, pipes, unreadable and hidden files, and folders deeper than DeepestPath.
 func (w *Worktree) Keep(ctx context.Context, paths []string, ix *index.File, dir string) error {
 	if err := w.keep(ctx, paths, ix, dir); err != nil {
 		return fmt.Errorf("keep untracked files: %w", err)
@@ -30,7 +29,7 @@ func (w *Worktree) Keep(ctx context.Context, paths []string, ix *index.File, dir
 	return nil
 }
 
-// modules is the folder with the repositories of submodules.
+// modules is the folder with the repositories of submodules, inside the work tree.
 const modules = ".git/modules"
 
 // keep copies the untracked paths, then the files of submodules. From a layer it also copies what commands
@@ -70,8 +69,8 @@ func (w *Worktree) keep(ctx context.Context, paths []string, ix *index.File, dir
 	return nil
 }
 
-// leadsToModule says whether the .git of a submodule, or of one inside, is a file that names a repository in the
-// git folder of a layer.
+// leadsToModule reports whether a submodule's .git is a file that points to a repository in the git
+// folder of a layer.
 func (w *Worktree) leadsToModule(link string) bool {
 	if !w.inLayer {
 		return false
@@ -80,7 +79,8 @@ func (w *Worktree) leadsToModule(link string) bool {
 	return err == nil && strings.HasPrefix(string(content), "gitdir: "+strings.Repeat("../", strings.Count(link, "/"))+modules+"/")
 }
 
-// CopyInto copies the content of the folder from into a tree.
+// CopyInto copies the content of the folder from into a tree. It does nothing if from is "" or
+// missing.
 func CopyInto(ctx context.Context, to *os.Root, from string) error {
 	if from == "" {
 		return nil
@@ -96,27 +96,28 @@ func CopyInto(ctx context.Context, to *os.Root, from string) error {
 	return (&copier{ctx: ctx, top: to}).copyContent(source, to, "")
 }
 
-// CopyFolder copies a folder to the same place below another one.
+// CopyFolder copies the folder called name, with its content, from one root to the same path in
+// another.
 func CopyFolder(ctx context.Context, to, from *os.Root, name string) error {
 	return (&copier{ctx: ctx, top: to}).copyPath(from, name)
 }
 
-// copier copies files and folders with times, modes, symbolic and hard links, never over existing
-// ones. It skips sockets, pipes and devices, and records unreadable paths.
+// copier copies files and folders with times, modes, symbolic and hard links. It never overwrites
+// an existing file. It skips sockets, pipes and devices, and records unreadable paths.
 type copier struct {
 	ctx      context.Context
-	top      *os.Root // of the copy
+	top      *os.Root // the root of the copy
 	leaveOut func(name string) bool
-	links    map[string]string                                            // the content of files that get another one; none for an empty one
+	links    map[string]string                                            // replacement content of files, by path; "" means that the file is omitted
 	copied   func(from, to *os.Root, full string, info fs.FileInfo) error // called for each file and link
-	unread   []string
-	linked   map[[2]uint64]string // where a file with several names was copied to, by device and inode
-	depth    int                  // folders above
-	copies   bool                 // the file systems share no contents
-	buffer   []byte               // for small files
+	unread   []string                                                     // paths that could not be read
+	linked   map[[2]uint64]string                                         // the copy of a file with hard links, by device and inode
+	depth    int                                                          // number of folders above the current one
+	copies   bool                                                         // the file systems cannot share content, so data is copied
+	buffer   []byte                                                       // reused for small files
 }
 
-// smallFile is the size of files that are read at once.
+// smallFile is the size in bytes below which a file is copied with one buffer.
 const smallFile = 64 << 10
 
 // copyPath copies one path and makes its parent folders.
@@ -163,8 +164,8 @@ func (c *copier) copyContent(from, to *os.Root, prefix string) error {
 	}
 }
 
-// copyEntry copies a file, link or folder called name, whose path is full. It skips devices, pipes and what is
-// there already, and notes what it may not read.
+// copyEntry copies a file, link or folder. name is its name in the folders from and to, full its
+// path. It skips devices, pipes and existing files, and records unreadable ones.
 func (c *copier) copyEntry(from, to *os.Root, name, full string, info fs.FileInfo) (err error) {
 	content, replaced := c.links[full]
 	switch {
@@ -192,7 +193,8 @@ func (c *copier) copyEntry(from, to *os.Root, name, full string, info fs.FileInf
 	return nil
 }
 
-// ignoreExisting ignores an existing destination.
+// ignoreExisting returns nil for an error about an existing destination, and any other error
+// unchanged.
 func ignoreExisting(err error) error {
 	if errors.Is(err, fs.ErrExist) || errors.Is(err, syscall.ENOTDIR) {
 		return nil
@@ -200,7 +202,8 @@ func ignoreExisting(err error) error {
 	return err
 }
 
-// recordUnreadable records an unreadable path and ignores a vanished one. Other errors end the copy.
+// recordUnreadable records an unreadable path and returns nil. It also returns nil for a path that
+// was deleted meanwhile. Any other error is returned, and stops the copy.
 func (c *copier) recordUnreadable(name string, err error) error {
 	if absent(err) {
 		return nil
@@ -212,7 +215,8 @@ func (c *copier) recordUnreadable(name string, err error) error {
 	return nil
 }
 
-// copyFolder copies a folder into a new or an existing one, but never through a link.
+// copyFolder copies a folder into a new or existing one, but never through a link. It sets the mode
+// and time only of a folder that it made.
 func (c *copier) copyFolder(from, to *os.Root, name, full string, info fs.FileInfo) error {
 	if c.depth++; c.depth > objects.DeepestPath {
 		c.depth--
@@ -229,7 +233,7 @@ func (c *copier) copyFolder(from, to *os.Root, name, full string, info fs.FileIn
 	if ignoreExisting(made) != nil {
 		return made
 	}
-	if is, err := to.Lstat(name); err != nil || !is.IsDir() { // a link, which may lead anywhere in the tree
+	if is, err := to.Lstat(name); err != nil || !is.IsDir() { // a link, which may point anywhere in the tree
 		return ignoreExisting(err)
 	}
 	into, err := regularfile.OpenFolder(to, name)
@@ -243,6 +247,7 @@ func (c *copier) copyFolder(from, to *os.Root, name, full string, info fs.FileIn
 	return errors.Join(to.Chtimes(name, info.ModTime(), info.ModTime()), to.Chmod(name, info.Mode().Perm()))
 }
 
+// copyLink copies a symbolic link with its modification time.
 func (c *copier) copyLink(from, to *os.Root, name string, info fs.FileInfo) error {
 	target, err := from.Readlink(name)
 	if err != nil {
@@ -260,7 +265,8 @@ func (c *copier) copyLink(from, to *os.Root, name string, info fs.FileInfo) erro
 	return unix.UtimesNanoAt(int(dir.Fd()), path.Base(name), []unix.Timespec{at, at}, unix.AT_SYMLINK_NOFOLLOW)
 }
 
-// copyFile copies a regular file. Further names of a file that was copied before become hard links again.
+// copyFile copies a regular file. If another name of the same file was copied before, it makes a
+// hard link to that copy.
 func (c *copier) copyFile(from, to *os.Root, name, full string, info fs.FileInfo) (err error) {
 	if stat := info.Sys().(*syscall.Stat_t); stat.Nlink > 1 {
 		id := [2]uint64{uint64(stat.Dev), stat.Ino}
@@ -292,8 +298,8 @@ func (c *copier) copyFile(from, to *os.Root, name, full string, info fs.FileInfo
 	return nil
 }
 
-// copyData copies a file's content, cloned if possible. Holes stay, so a sparse file costs its data
-// only.
+// copyData copies a file's content. It clones the content if the file system can. Otherwise it
+// copies only the data between holes, so a sparse file stays sparse.
 func (c *copier) copyData(out, in *os.File, info fs.FileInfo) error {
 	if !c.copies {
 		err := clone(out, in)
@@ -331,9 +337,9 @@ func (c *copier) copyData(out, in *os.File, info fs.FileInfo) error {
 // blockSize is the unit of Stat_t.Blocks.
 const blockSize = 512
 
-// copySmall copies a file without holes, which had size bytes and may have grown since. A read that
-// gives less than the buffer holds is the last one once these are read: some file systems give
-// less before the end.
+// copySmall copies a file without holes. size is its size before; it may have grown since. Some
+// file systems return short reads before the end, so a short read counts as the last one only after
+// size bytes.
 func (c *copier) copySmall(out, in *os.File, size int64) error {
 	if c.buffer == nil {
 		c.buffer = make([]byte, smallFile)
@@ -357,7 +363,8 @@ func (c *copier) copySmall(out, in *os.File, size int64) error {
 	}
 }
 
-// nextData returns the bounds of a file's next data, or the whole file if unknown.
+// nextData returns the bounds of the next data at or after offset at. If the file system does not
+// know its holes, it returns everything up to size.
 func nextData(f *os.File, at, size int64) (start, end int64, err error) {
 	start, err = f.Seek(at, unix.SEEK_DATA)
 	switch {

@@ -12,17 +12,17 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/internal/index"
 )
 
-// Duplicate is a copy of all files of the work tree as they lie.
+// Duplicate describes a finished copy of the work tree's files.
 type Duplicate struct {
-	// Stats holds the stat data of copied tracked files and links.
+	// Stats holds the stat data of the copies of unmodified tracked files and links.
 	Stats map[string]index.Stat
 	// Unread lists unreadable paths, which were not copied.
 	Unread []string
 }
 
-// DuplicateInto copies the work tree into the empty folder to with times, modes, symbolic and hard
-// links, without .git and hidden paths. It skips sockets, pipes and devices. It returns the copies'
-// stat data for files unmodified in ix. links replaces the contents of files; "" omits one.
+// DuplicateInto copies the work tree into the empty folder to, with times, modes, symbolic and hard
+// links. It omits .git, hidden paths, sockets, pipes and devices. links maps paths to replacement
+// contents; "" omits the file.
 func (w *Worktree) DuplicateInto(ctx context.Context, to *os.Root, ix *index.File, links map[string]string) (*Duplicate, error) {
 	done, hidden := &Duplicate{Stats: map[string]index.Stat{}}, w.skippedPaths()
 	c := &copier{ctx: ctx, top: to, links: links, leaveOut: func(name string) bool { return name == ".git" || w.repo.Settings.Covers(hidden, name) }}
@@ -36,15 +36,15 @@ func (w *Worktree) DuplicateInto(ctx context.Context, to *os.Root, ix *index.Fil
 	return done, nil
 }
 
-// recordCopy records the copy's stat data of an unmodified tracked file, unless it changed meanwhile.
-// Others are compared by content.
+// recordCopy records the stat data of a copied file, if the original is tracked, unmodified and did
+// not change during the copy. Without stat data, a file is later compared by content.
 func (w *Worktree) recordCopy(done *Duplicate, ix *index.File, from, to *os.Root, full string, info fs.FileInfo) error {
 	i, known := ix.Search(full)
 	if !known || !unchanged(&w.repo.Settings, ix.Entry(i).Stat, lstatOf(info), ix.Modified) {
 		return nil
 	}
 	if now, err := from.Lstat(path.Base(full)); err != nil || index.StatOf(now) != index.StatOf(info) {
-		return nil //nolint:nilerr // it is another file by now
+		return nil //nolint:nilerr // it was replaced meanwhile
 	}
 	copied, err := to.Lstat(path.Base(full))
 	if err == nil {
@@ -53,7 +53,7 @@ func (w *Worktree) recordCopy(done *Duplicate, ix *index.File, from, to *os.Root
 	return err
 }
 
-// WrittenSince says whether the status of anything in a folder changed after a time.
+// WrittenSince reports whether anything in a folder has a status change time (ctime) after then.
 func (w *Worktree) WrittenSince(folder string, then time.Time) bool {
 	err := fs.WalkDir(w.dir.FS(), folder, func(_ string, e fs.DirEntry, err error) error {
 		if err != nil {
@@ -64,7 +64,7 @@ func (w *Worktree) WrittenSince(folder string, then time.Time) bool {
 		case absent(err):
 			return nil
 		case err != nil:
-			return errWritten // nobody can tell
+			return errWritten // unknown, so it counts as written
 		}
 		stat := index.StatOf(info)
 		if changed := time.Unix(int64(stat.CtimeSec), int64(stat.CtimeNsec)); changed.After(then) {

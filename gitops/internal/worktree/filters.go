@@ -20,10 +20,10 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/internal/repository"
 )
 
-// Filters configures which filters of gitattributes(5) run, and where. git itself starts none: its
-// configuration here has none.
+// Filters configures which filters of gitattributes(5) run, and where. The git program itself runs
+// none: the private configuration has no filters.
 type Filters struct {
-	// Open opens a confinement for a filter's commands; nil has none.
+	// Open opens a sandbox for a filter's commands. Nil means that no filter can run.
 	Open OpenFilter
 	// Listed maps permitted filters of the repository's own configuration to readable paths.
 	Listed map[string][]string
@@ -33,12 +33,12 @@ type Filters struct {
 
 // Filter is a filter to run.
 type Filter struct {
-	Name  string   // of filter.NAME
-	Root  string   // the checkout
+	Name  string   // NAME in the setting filter.NAME
+	Root  string   // the root of the checkout
 	Reads []string // paths that its commands may read
 }
 
-// OpenFilter opens a place for the commands of a filter.
+// OpenFilter opens a sandbox for the commands of a filter.
 type OpenFilter func(ctx context.Context, f Filter) (FilterSandbox, error)
 
 // FilterSandbox runs commands of one filter. They see no file of the checkout, and start in an empty
@@ -60,12 +60,12 @@ func (e *CommandError) Error() string {
 	return fmt.Sprintf("exit status %d: %s", e.Status, cmp.Or(strings.TrimSpace(e.Words), "no words"))
 }
 
-// FilterError reports a forbidden or failed filter.
+// FilterError reports a filter that is not permitted, cannot run, or failed.
 type FilterError struct {
-	Key    string // of git's configuration
+	Key    string // the setting in git's configuration
 	Why    string
 	Remedy string
-	Err    error // of its command; may be nil
+	Err    error // the command's error; may be nil
 }
 
 func (e *FilterError) Error() string {
@@ -78,7 +78,7 @@ func (e *FilterError) Error() string {
 
 func (e *FilterError) Unwrap() error { return e.Err }
 
-// SetFilters configures the filters, also for layers made of w later.
+// SetFilters configures the filters of w. It also applies to layers that are made from w later.
 func (w *Worktree) SetFilters(f Filters) { w.filters = f }
 
 // LFSPaths returns the Git LFS files among paths of a tree, by its attributes.
@@ -86,7 +86,8 @@ func (w *Worktree) LFSPaths(ctx context.Context, tree plumbing.Hash, paths []str
 	return w.filteredBy(ctx, tree, paths, repository.FilterDriver.LFS)
 }
 
-// MissingFilters returns by path the filters in a tree's attributes without configuration.
+// MissingFilters returns, by path, the filters that a tree's attributes name but git's
+// configuration does not have.
 func (w *Worktree) MissingFilters(ctx context.Context, tree plumbing.Hash, paths []string) (map[string]string, error) {
 	missing := map[string]string{}
 	attributes := w.treeAttributes(tree)
@@ -99,6 +100,8 @@ func (w *Worktree) MissingFilters(ctx context.Context, tree plumbing.Hash, paths
 	return missing, err
 }
 
+// filteredBy reports, by path, whether the file's filter in the attributes of a tree is one that
+// driver accepts.
 func (w *Worktree) filteredBy(ctx context.Context, tree plumbing.Hash, paths []string, driver func(repository.FilterDriver) bool) (map[string]bool, error) {
 	is := map[string]bool{}
 	attributes := w.treeAttributes(tree)
@@ -110,9 +113,9 @@ func (w *Worktree) filteredBy(ctx context.Context, tree plumbing.Hash, paths []s
 	return is, err
 }
 
-// CheckFilters refuses unlisted filters of the repository's own configuration, used or not, because
-// the agent can add attributes. It also checks, without touching a file, that the index's filters
-// can run. It returns *FilterErrors.
+// CheckFilters returns a *FilterError if the repository's own configuration has an unlisted filter,
+// even an unused one: the agent can add attributes that use it. It also checks that every filter in
+// the attributes of the index can run. It touches no file.
 func (w *Worktree) CheckFilters(ctx context.Context, ix *index.File) error {
 	for _, name := range w.repo.Settings.FilterNames() {
 		if err := w.unlisted(name); err != nil {
@@ -139,8 +142,8 @@ func (w *Worktree) CheckFilters(ctx context.Context, ix *index.File) error {
 	return errors.Join(err, places.Close())
 }
 
-// check verifies that a filter can run and, if required, its program exists. Otherwise each file
-// would fail, but only after the work.
+// check verifies that a filter can run. If the filter is required, it also checks that its program
+// exists. Otherwise every file would fail, but only after the work.
 func (p *places) check(ctx context.Context, name string) error {
 	driver := p.repo.Settings.Filters[name]
 	if driver.LFS() {
@@ -158,7 +161,7 @@ func (p *places) check(ctx context.Context, name string) error {
 	}
 	starts, _, _ := strings.Cut(cmp.Or(driver["process"], driver["clean"]), " ")
 	if !driver.Required() || starts == "" || strings.Trim(starts, programLetters) != "" {
-		return nil // only a shell can tell what it starts
+		return nil // the command is more than a program's name, so only a shell could find its program
 	}
 	err = place.Run(ctx, "command -v "+starts, strings.NewReader(""), io.Discard)
 	if errors.As(err, new(*CommandError)) {
@@ -170,11 +173,11 @@ func (p *places) check(ctx context.Context, name string) error {
 	return err
 }
 
-// programLetters are harmless letters of a program's name in a shell.
+// programLetters are the letters that a shell does not interpret in a program's name.
 const programLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./+-"
 
-// unlisted refuses a filter of the repository's own configuration, unless the job lists it or it is
-// Git LFS.
+// unlisted returns a *FilterError for a filter of the repository's own configuration, unless the
+// job lists it or it is Git LFS.
 func (w *Worktree) unlisted(name string) error {
 	key := w.repo.Settings.OwnFilter(name)
 	if _, listed := w.filters.Listed[name]; key == "" || listed || w.repo.Settings.Filters[name].LFS() {
@@ -186,7 +189,7 @@ func (w *Worktree) unlisted(name string) error {
 	}
 }
 
-// places opens a place for each filter of a batch of files when the first of them needs it.
+// places opens one sandbox per filter, when the first file needs it.
 type places struct {
 	*Worktree
 	open map[string]FilterSandbox
@@ -202,6 +205,8 @@ func (p *places) Close() (err error) {
 	return err
 }
 
+// place returns the open sandbox of a filter, or opens one. It returns a *FilterError for a
+// forbidden filter.
 func (p *places) place(ctx context.Context, name string) (FilterSandbox, error) {
 	if place, is := p.open[name]; is {
 		return place, nil
@@ -220,7 +225,7 @@ func (p *places) place(ctx context.Context, name string) (FilterSandbox, error) 
 	return place, nil
 }
 
-// direction is a driver's option: clean or smudge.
+// direction is the option of a driver: clean (work tree to git) or smudge (git to work tree).
 type direction string
 
 const (
@@ -228,8 +233,8 @@ const (
 	toDir direction = "smudge"
 )
 
-// convert filters a file's content and returns the result as an unnamed file to close. keep stores
-// the content of a Git LFS file.
+// convert filters a file's content and returns the result as an open file without a name. The
+// caller closes it. If keep is set, the content of a Git LFS file is stored.
 func (p *places) convert(ctx context.Context, name string, to direction, path string, content io.ReadSeeker, keep bool) (*os.File, error) {
 	result, err := p.temporary()
 	if err != nil {
@@ -252,11 +257,13 @@ func (p *places) convert(ctx context.Context, name string, to direction, path st
 	return nil, err
 }
 
-// isOptionalFailure reports whether git accepts the content unchanged if this filter fails.
+// isOptionalFailure reports whether git would use the content unchanged although this filter
+// failed.
 func isOptionalFailure(driver repository.FilterDriver, err error) bool {
 	return !driver.Required() && !driver.LFS() && (errors.As(err, new(*CommandError)) || errors.As(err, new(*protocolError)))
 }
 
+// restart replaces what a failed filter wrote to result by the unfiltered content.
 func restart(ctx context.Context, result *os.File, content io.ReadSeeker) error {
 	if err := result.Truncate(0); err != nil {
 		return err
@@ -270,6 +277,8 @@ func restart(ctx context.Context, result *os.File, content io.ReadSeeker) error 
 	return err
 }
 
+// run writes the filtered content to result: with Git LFS built in, a process filter, or a command
+// per file. Without any of them it copies the content.
 func (p *places) run(ctx context.Context, name string, to direction, path string, content io.ReadSeeker, keep bool, result io.Writer) error {
 	driver := p.repo.Settings.Filters[name]
 	switch {
@@ -295,13 +304,13 @@ func (p *places) run(ctx context.Context, name string, to direction, path string
 	return err
 }
 
-// expand puts the path of a file into a command, as git does.
+// expand replaces %f in a filter command by the quoted path of the file, like git.
 func expand(command, path string) string {
 	return strings.NewReplacer("%%", "%", "%f", program.Quoted(path)).Replace(command)
 }
 
-// quoted quotes a text for a shell if needed. People may copy the command from a message, and a
-// copied checkout chooses the name.
+// quoted quotes a text for a shell if needed. People may copy commands from messages, and the name
+// of a filter may come from an untrusted checkout.
 func quoted(text string) string {
 	if strings.Trim(text, programLetters) == "" {
 		return text
@@ -309,7 +318,7 @@ func quoted(text string) string {
 	return program.Quoted(text)
 }
 
-// temporary is an empty file without a name.
+// temporary returns an open, empty file that has no name any more.
 func (w *Worktree) temporary() (*os.File, error) {
 	f, err := os.CreateTemp(w.repo.Private, "filter-")
 	if err != nil {
@@ -334,7 +343,7 @@ func (w *Worktree) spoolToFile(ctx context.Context, content io.Reader) (*os.File
 	return f, nil
 }
 
-// bounded takes so many bytes.
+// bounded is a writer that fails after left more bytes.
 type bounded struct {
 	to   io.Writer
 	left int64
@@ -347,7 +356,8 @@ func (b *bounded) Write(p []byte) (int, error) {
 	return b.to.Write(p)
 }
 
-// attributeTexts reads all attribute files in the index, and outside ones.
+// attributeTexts returns the contents of all .gitattributes files in the index, and of the
+// attribute files outside the work tree.
 func (w *Worktree) attributeTexts(ix *index.File) ([][]byte, error) {
 	texts := slices.Clone(w.repo.OuterAttributes())
 	for i := range ix.Len() {
@@ -361,7 +371,7 @@ func (w *Worktree) attributeTexts(ix *index.File) ([][]byte, error) {
 			data, err = w.objects.BlobBytes(ix.Entry(i).ID, regularfile.Small)
 		}
 		if errors.Is(err, plumbing.ErrObjectNotFound) {
-			continue // a submodule of that name
+			continue // a submodule of that name: its id is a commit in another repository
 		}
 		if err != nil {
 			return nil, fmt.Errorf("read %q: %w", path, err)

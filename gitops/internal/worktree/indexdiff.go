@@ -10,8 +10,9 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/internal/objects"
 )
 
-// CompareIndex reports each path where ix and tree differ, with tree's entry or mode 0. It skips
-// folders whose tree the index knows.
+// CompareIndex calls report for each path at which ix and tree differ, with the tree's entry. The
+// entry has mode 0 if the path is not in the tree. It skips folders whose cached tree in the index
+// is the same.
 func (w *Worktree) CompareIndex(ctx context.Context, ix *index.File, tree plumbing.Hash, report func(path string, e objects.Entry)) error {
 	cmp := indexComparison{ctx, w.objects, ix, report}
 	return cmp.compareFolder(ix.CachedTree(), tree, "", 0, ix.Len())
@@ -62,20 +63,21 @@ func (c *indexComparison) compareFolder(cached index.CachedTree, tree plumbing.H
 	return nil
 }
 
-// child is a file or folder of the index: its name, with a slash when it is a
-// folder, and its range.
+// child is a file or folder of the index: its name, with a final slash for a folder, and its range
+// of entries.
 type child struct {
 	key    string
 	lo, hi int
 }
 
+// child returns the file or folder that the entry lo belongs to, below prefix.
 func (c *indexComparison) child(prefix string, lo, hi int) child {
 	path := string(c.index.Path(lo))
 	name, _, deeper := strings.Cut(path[len(prefix):], "/")
 	if !deeper {
 		end := lo + 1
 		for end < hi && string(c.index.Path(end)) == path {
-			end++ // the sides of an unresolved merge
+			end++ // the other stages of an unresolved merge
 		}
 		return child{name, lo, end}
 	}
@@ -83,6 +85,7 @@ func (c *indexComparison) child(prefix string, lo, hi int) child {
 	return child{name + "/", lo, end}
 }
 
+// compare compares a file or folder of the index with the tree's entry of the same name.
 func (c *indexComparison) compare(ch child, same objects.Entry, cached index.CachedTree, prefix string) error {
 	if name, isFolder := strings.CutSuffix(ch.key, "/"); isFolder {
 		return c.compareFolder(cached.Folder(name), same.ID, prefix+ch.key, ch.lo, ch.hi)
@@ -94,7 +97,7 @@ func (c *indexComparison) compare(ch child, same objects.Entry, cached index.Cac
 	return nil
 }
 
-// missing reports entries of the tree that the index lacks.
+// missing reports entries of the tree that are missing in the index, recursively.
 func (c *indexComparison) missing(e objects.Entry, prefix string) error {
 	if !e.IsTree() {
 		c.report(prefix+e.Name, e)

@@ -19,18 +19,19 @@ import (
 	"github.com/agent-ci/agent-ci/policy/lazyregexp"
 )
 
-// CheckOutOver is CheckOut that loses nothing outside the index and the tree from. The old sides of
-// changes belong to from. After an *ObstructedError or *ChangedError nothing was written, unless
-// the error says so.
+// CheckOutOver is CheckOut that overwrites only content that is in the index or in the tree from.
+// The old sides of changes are entries of from. It returns an *ObstructedError for untracked files
+// in the way, and a *ChangedError for modified ones. Then it has written nothing, unless the error
+// says so.
 func (w *Worktree) CheckOutOver(ctx context.Context, ix *index.File, from, to plumbing.Hash, changes []objects.Difference) (map[string]index.Stat, error) {
 	if err := w.obstructions(ix, changes); err != nil {
 		return nil, err
 	}
-	if w.InLayer() { // nothing runs that could write there
+	if w.InLayer() { // no other process writes in a layer now
 		return w.CheckOut(ctx, to, changes)
 	}
 	known, err := w.requireUnmodified(ctx, ix, from, changes)
-	if err == nil { // comparing may have taken a while, and git overwrites files that it ignores
+	if err == nil { // the comparison may take a while, and git overwrites ignored files, so look again
 		err = w.obstructions(ix, changes)
 	}
 	if err != nil {
@@ -40,15 +41,15 @@ func (w *Worktree) CheckOutOver(ctx context.Context, ix *index.File, from, to pl
 }
 
 // CheckOutKnown is CheckOut that only removes files with the given stat data. It returns a
-// *ChangedError for others.
+// *ChangedError if a file has other stat data.
 func (w *Worktree) CheckOutKnown(ctx context.Context, to plumbing.Hash, changes []objects.Difference, stats map[string]index.Stat) error {
 	_, err := w.writeChanges(ctx, to, changes, stats)
 	return err
 }
 
-// writeChanges makes git write changes to the checkout. git compares every file's stat data before the
-// first write. It knows no filter: filtered files are made before git starts and put in place
-// afterwards.
+// writeChanges lets git write changes to the checkout. git compares the stat data of all files
+// before it writes the first. The private git has no filters. So filtered files are made in a stage
+// before git starts, and copied to their places afterwards.
 func (w *Worktree) writeChanges(ctx context.Context, to plumbing.Hash, changes []objects.Difference, known map[string]index.Stat) (_ map[string]index.Stat, err error) {
 	if len(changes) == 0 {
 		return map[string]index.Stat{}, nil
@@ -85,7 +86,8 @@ func (w *Worktree) writeChanges(ctx context.Context, to plumbing.Hash, changes [
 	return stats, s.place(ctx, l.others, made.root)
 }
 
-// place copies files and folders from another folder to their places.
+// place creates the files of list from their copies in the folder from, and the folders of
+// submodules.
 func (s *smudger) place(ctx context.Context, list []objects.Difference, from *os.Root) error {
 	for _, d := range list {
 		err := s.folder(path.Dir(d.Path))
@@ -114,18 +116,19 @@ func (s *smudger) placeFile(ctx context.Context, d objects.Difference, from *os.
 	return errors.Join(s.create(d, regularfile.Until(ctx, made)), made.Close())
 }
 
-// CopyFilteredFrom sets the work tree of the change: files with a filter are copied from there. Nil runs
-// the filters again.
+// CopyFilteredFrom sets the work tree that the change was made in. Files with a filter are copied
+// from it. Nil means that the filters run again.
 func (w *Worktree) CopyFilteredFrom(tree *os.Root) { w.originalTree = tree }
 
-// openInOriginalTree opens a change's file in its original tree. It returns nil if the file differs by now.
+// openInOriginalTree opens a filtered file in the change's original tree. It returns nil if there
+// is no such tree, or if the file there no longer has the content of the change.
 func (s *smudger) openInOriginalTree(ctx context.Context, d objects.Difference) (*os.File, error) {
 	if !s.landing || s.originalTree == nil {
 		return nil, nil
 	}
 	info, err := s.originalTree.Lstat(d.Path)
 	if err != nil || !info.Mode().IsRegular() {
-		return nil, nil //nolint:nilerr // it is not there
+		return nil, nil //nolint:nilerr // the file is missing
 	}
 	there := *s.Worktree
 	there.dir = s.originalTree
@@ -137,18 +140,19 @@ func (s *smudger) openInOriginalTree(ctx context.Context, d objects.Difference) 
 	return regularfile.OpenIn(s.originalTree, d.Path)
 }
 
-// gitCheckout is git's input: an index and two trees with the changed files only.
+// gitCheckout is the input of git's read-tree: an index and two trees, with only the changed files
+// in them.
 type gitCheckout struct {
 	*Worktree
 	attributes *attributes
 	entries    []index.Entry
 	old, now   []objects.Edit
-	others     []objects.Difference // what git does not write
+	others     []objects.Difference // files that git must not write
 }
 
-// add notes a difference for run. Filtered files and submodules, which git must not write, go to others.
-// known is the stat data of the old file. A submodule that is replaced must be an empty folder, or add
-// returns an *ObstructedError.
+// add adds a difference to the input for git. Filtered files and submodules go to others, because
+// git must not write them. known is the stat data of the old file. If a file replaces a submodule,
+// the submodule's folder must be empty; otherwise add returns an *ObstructedError.
 func (l *gitCheckout) add(d objects.Difference, known index.Stat) error {
 	switch {
 	case d.Old.Mode == index.Gitlink && d.New.Mode != index.Gitlink:
@@ -170,8 +174,8 @@ func (l *gitCheckout) add(d objects.Difference, known index.Stat) error {
 	return nil
 }
 
-// run has git write the added files and returns their stat data. If a file in the way differs from the old
-// tree, git refuses and writes nothing; run returns a *ChangedError then.
+// run lets git write the files and returns their stat data. If a file in the way differs from the
+// old tree, git writes nothing and run returns a *ChangedError.
 func (l *gitCheckout) run(ctx context.Context) (_ map[string]index.Stat, err error) {
 	files := l.now
 	if err := l.addAttributes(); err != nil {
@@ -197,8 +201,8 @@ func (l *gitCheckout) run(ctx context.Context) (_ map[string]index.Stat, err err
 	if err := index.WriteNew(at, l.entries); err != nil {
 		return nil, err
 	}
-	// git would reread files as new as the index. Stat data suffices, and filters may have made
-	// them.
+	// git would read files again that are as new as the index. Their stat data is proof enough, and
+	// a filter may have made their content, which git cannot compare.
 	if err := os.Chtimes(at, time.Time{}, time.Now().AddDate(1, 0, 0)); err != nil {
 		return nil, err
 	}
@@ -212,7 +216,8 @@ func (l *gitCheckout) run(ctx context.Context) (_ map[string]index.Stat, err err
 	return statsOf(at, files)
 }
 
-// addAttributes adds the unchanged attribute files that decide about conversions.
+// addAttributes adds the unchanged .gitattributes files to both trees, because they decide about
+// conversions.
 func (l *gitCheckout) addAttributes() error {
 	changed := map[string]bool{}
 	for _, side := range [][]objects.Edit{l.old, l.now} {
@@ -235,7 +240,7 @@ func (l *gitCheckout) addAttributes() error {
 	return nil
 }
 
-// statsOf reads the stat data of files from an index.
+// statsOf reads the stat data of files from the index file at path.
 func statsOf(path string, files []objects.Edit) (map[string]index.Stat, error) {
 	written, err := index.Read(path)
 	if err != nil {
@@ -250,10 +255,12 @@ func statsOf(path string, files []objects.Edit) (map[string]index.Stat, error) {
 	return stats, nil
 }
 
-// obstructedMessages matches git's messages about files unlike its index. The group is a path.
+// obstructedMessages matches git's messages about files that differ from its index. The group is
+// the path.
 var obstructedMessages = lazyregexp.New(`(?m)error: (?:Entry|Untracked working tree file|Updating) '(.*)'`)
 
-// refusal returns a *ChangedError if git refused to write.
+// refusal returns a *ChangedError if git's error lists files that it refused to overwrite. It
+// returns any other error unchanged.
 func refusal(err error) error {
 	var paths []string
 	for _, found := range obstructedMessages().FindAllStringSubmatch(err.Error(), -1) {
@@ -265,14 +272,14 @@ func refusal(err error) error {
 	return &ChangedError{Paths: paths}
 }
 
-// stableStat returns the stat data that survive a rename or restart.
+// stableStat returns the stat data without ctime and device, which a rename or a reboot can change.
 func stableStat(stat index.Stat) index.Stat {
 	stat.CtimeSec, stat.CtimeNsec, stat.Dev = 0, 0, 0
 	return stat
 }
 
-// requireUnmodified verifies that each change's old side, or nothing, is in the work tree, and returns its
-// stat data.
+// requireUnmodified checks that each path has the old side of its change in the work tree. It
+// returns the stat data of the old files, or a *ChangedError with the paths that differ.
 func (w *Worktree) requireUnmodified(ctx context.Context, ix *index.File, from plumbing.Hash, changes []objects.Difference) (map[string]index.Stat, error) {
 	known := map[string]index.Stat{}
 	var changed []string
@@ -282,7 +289,7 @@ func (w *Worktree) requireUnmodified(ctx context.Context, ix *index.File, from p
 			if d.New.Mode != 0 && !slices.ContainsFunc(changes, func(o objects.Difference) bool { return o.Path == above && o.Old.Mode != 0 }) {
 				changed = append(changed, above)
 			}
-			continue // nothing is there
+			continue // nothing exists below a file or link
 		}
 		info, err := w.dir.Lstat(d.Path)
 		if d.Old.Mode == 0 || d.Old.Mode == index.Gitlink || err != nil {
@@ -311,7 +318,7 @@ func (w *Worktree) requireUnmodified(ctx context.Context, ix *index.File, from p
 	return known, nil
 }
 
-// asIndexed reports whether stat data alone prove a change's old side.
+// asIndexed reports whether the stat data in the index proves that the file is the old side of d.
 func (w *Worktree) asIndexed(ix *index.File, d objects.Difference, info fs.FileInfo) bool {
 	i, ok := ix.Search(d.Path)
 	if !ok {
@@ -321,10 +328,11 @@ func (w *Worktree) asIndexed(ix *index.File, d objects.Difference, info fs.FileI
 	return e.ID == d.Old.ID && e.Mode == d.Old.Mode && unchanged(&w.repo.Settings, e.Stat, lstatOf(info), ix.Modified)
 }
 
-// obstructions refuses changes that would overwrite untracked files.
+// obstructions returns an *ObstructedError if new files of changes would overwrite untracked files.
 func (w *Worktree) obstructions(ix *index.File, changes []objects.Difference) error {
 	var paths []string
 	for _, d := range changes {
+		// only an added file can be in conflict with an untracked one
 		if d.Old.Mode != 0 || d.New.Mode == 0 {
 			continue
 		}
@@ -342,7 +350,8 @@ func (w *Worktree) obstructions(ix *index.File, changes []objects.Difference) er
 	return nil
 }
 
-// obstacle returns an untracked path in place of a new file or a folder above it, or "".
+// obstacle returns an untracked path that is in the place of a new file or of a folder above it, or
+// "".
 func (w *Worktree) obstacle(ix *index.File, d objects.Difference) (string, error) {
 	if above := obstacleAt(w.dir, path.Dir(d.Path)); above != "" {
 		if ix.Tracks(above) {
@@ -353,7 +362,7 @@ func (w *Worktree) obstacle(ix *index.File, d objects.Difference) (string, error
 	info, err := w.dir.Lstat(d.Path)
 	switch {
 	case err != nil:
-		return "", nil //nolint:nilerr // nothing is there
+		return "", nil //nolint:nilerr // the place is free
 	case !ix.Tracks(d.Path):
 		return d.Path, nil
 	case !info.IsDir() || d.New.Mode == index.Gitlink:

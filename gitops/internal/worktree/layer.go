@@ -20,12 +20,12 @@ import (
 // Layer is the tree where commands work instead of the checkout: a Linux overlay above it (the
 // kernel's Documentation/filesystems/overlayfs.rst), or a copy.
 type Layer struct {
-	Tree   *os.Root // what commands see
-	Upper  *os.Root // what commands made: each name that is other than below has one here; nil for a copy
-	GitDir string   // the folder that commands see as .git, if that is not in Tree; it may be missing
+	Tree   *os.Root // the tree that commands see
+	Upper  *os.Root // the changes of commands: every changed name is here; nil for a copy
+	GitDir string   // the folder that commands see as .git, or "" if it is in Tree; it may be missing
 }
 
-// Close closes both.
+// Close closes Tree and Upper.
 func (l Layer) Close() error {
 	err := l.Tree.Close()
 	if l.Upper != nil {
@@ -34,27 +34,27 @@ func (l Layer) Close() error {
 	return err
 }
 
-// In returns the work tree in a layer with w's current hidden paths. Do not close it, nor use it
-// after w or the layer is closed.
+// In returns the work tree in a layer, with the current hidden paths of w. Do not close the result,
+// and do not use it after w or the layer is closed.
 func (w *Worktree) In(l Layer) *Worktree {
 	in := *w
 	in.dir, in.upper, in.git, in.inLayer = l.Tree, l.Upper, l.GitDir, true
 	return &in
 }
 
-// ScanningAll returns the work tree for scans of all its files, beyond those in the layer.
+// ScanningAll returns the work tree for scans of all files, not only of those changed in the layer.
 func (w *Worktree) ScanningAll() *Worktree {
 	all := *w
 	all.scansAll = true
 	return &all
 }
 
-// InLayer says whether this is the work tree as a layer shows it.
+// InLayer reports whether the work tree is shown by a layer, instead of the checkout itself.
 func (w *Worktree) InLayer() bool { return w.inLayer }
 
-// changedFolder returns a folder whose names alone may differ from the index in the top folder, or nil
-// if all must be examined. If git treats two names as one, a changed name does not identify an
-// index entry.
+// changedFolder returns the upper folder of a layer, if only the names in it may differ from the
+// index. It returns nil if all names must be scanned. That includes a repository in which git
+// treats two spellings of a name as one: a changed name does not identify an index entry then.
 func (s *Scan) changedFolder() *os.Root {
 	if s.work.scansAll || s.settings.IgnoreCase || s.settings.Precompose {
 		return nil
@@ -62,8 +62,8 @@ func (s *Scan) changedFolder() *os.Root {
 	return mergedUpper(s.work.upper)
 }
 
-// enterUpper opens a folder's upper layer, or returns nil if the whole folder must be examined. The
-// caller closes it.
+// enterUpper opens the upper layer's folder called name. It returns nil if the whole folder must be
+// scanned. The caller closes the result.
 func enterUpper(upper *os.Root, name string) *os.Root {
 	if upper == nil {
 		return nil
@@ -85,8 +85,8 @@ func closeUpper(upper *os.Root) {
 	}
 }
 
-// mergedUpper returns an upper folder if its names are exactly the differences from the lower one, or
-// nil, such as for an opaque one.
+// mergedUpper returns upper if its names are exactly the differences from the lower folder.
+// Otherwise it returns nil, for example for an opaque folder.
 func mergedUpper(upper *os.Root) *os.Root {
 	if upper == nil {
 		return nil
@@ -102,11 +102,11 @@ func mergedUpper(upper *os.Root) *os.Root {
 	return upper
 }
 
-// harmlessMarks lists overlayfs attributes without influence on a folder's names.
+// harmlessMarks lists the overlayfs attributes that do not affect which names a folder shows.
 var harmlessMarks = map[string]bool{"origin": true, "impure": true, "uuid": true, "nlink": true, "upper": true, "protattr": true}
 
-// plainMarks reports whether a folder has harmless overlayfs attributes only: "opaque" hides
-// everything below, unknown ones may do anything.
+// plainMarks reports whether all overlayfs attributes of a folder are harmless. The attribute
+// "opaque" hides the whole lower folder, and unknown ones may do anything.
 func plainMarks(fd int) bool {
 	size, err := unix.Flistxattr(fd, nil)
 	if err != nil {
@@ -127,8 +127,8 @@ func plainMarks(fd int) bool {
 	return true
 }
 
-// listChanged is list restricted to a layer's names: changed has all of them, names those in the
-// merged folder.
+// listChanged lists a folder of a layer like list. changed has all names in the upper folder, names
+// only those that the merged folder still shows.
 func (s *Scan) listChanged(ctx context.Context, dir *os.Root, at place) (names []name, changed []string, err error) {
 	upper, err := s.listAll(ctx, at.upper, at)
 	if err != nil {
@@ -139,7 +139,7 @@ func (s *Scan) listChanged(ctx context.Context, dir *os.Root, at place) (names [
 		info, err := dir.Lstat(n.disk)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
-			continue // a whiteout
+			continue // overlayfs marks a deletion with it
 		case err != nil:
 			return nil, nil, fmt.Errorf("look at %q: %w", at.path+n.git, err)
 		}
@@ -149,10 +149,11 @@ func (s *Scan) listChanged(ctx context.Context, dir *os.Root, at place) (names [
 	return names, changed, nil
 }
 
-// span is a part of the index.
+// span is a range of index entries, from lo up to but without hi.
 type span struct{ lo, hi int }
 
-// spans returns the parts of a folder's index range that may have changed.
+// spans returns the ranges of a folder's index entries that may have changed. changed lists the
+// changed names of a layer.
 func (s *Scan) spans(at place, changed []string) []span {
 	if at.upper == nil {
 		return []span{{at.lo, at.hi}}
@@ -169,8 +170,9 @@ func (s *Scan) spans(at place, changed []string) []span {
 	return list
 }
 
-// path returns the work tree's current path for this process. A layer may be mounted where others
-// cannot see it.
+// path returns a path of the work tree that is valid in this process, and a function that releases
+// it. A layer may be mounted where this process cannot reach it by name, so the path goes through
+// an open file.
 func (w *Worktree) path() (string, func() error, error) {
 	if w.upper == nil {
 		return w.dir.Name(), func() error { return nil }, nil
@@ -182,8 +184,9 @@ func (w *Worktree) path() (string, func() error, error) {
 	return "/proc/self/fd/" + strconv.Itoa(int(f.Fd())), f.Close, nil
 }
 
-// Overwrite makes changes in a layer without anybody's work: it removes tracked and untracked
-// obstacles. tree has the new sides. It returns the written files' stat data.
+// Overwrite writes changes into a layer that contains no work worth keeping: it removes tracked and
+// untracked files in the way. tree contains the new sides. It returns the stat data of the written
+// files.
 func (w *Worktree) Overwrite(ctx context.Context, tree plumbing.Hash, changes []objects.Difference) (map[string]index.Stat, error) {
 	for _, d := range changes {
 		if ctx.Err() != nil {
@@ -199,7 +202,8 @@ func (w *Worktree) Overwrite(ctx context.Context, tree plumbing.Hash, changes []
 	return w.CheckOut(ctx, tree, changes)
 }
 
-// makeRoom removes anything but folders on the way to a path, and a folder at the path.
+// makeRoom removes a non-folder in the place of a parent folder of file, and a folder in the place
+// of file.
 func (w *Worktree) makeRoom(file string) error {
 	for at, letter := range file {
 		if letter != '/' {
@@ -216,7 +220,7 @@ func (w *Worktree) makeRoom(file string) error {
 		}
 	}
 	if info, err := w.dir.Lstat(file); err != nil || !info.IsDir() {
-		return nil // a file goes where the change is made
+		return nil // CheckOut replaces a file that is already there
 	}
 	return w.dir.RemoveAll(file)
 }

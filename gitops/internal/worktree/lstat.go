@@ -10,8 +10,8 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/internal/index"
 )
 
-// lstat is a name's metadata. A scan needs it for each file of a repository, so it has no pointers
-// and is no fs.FileInfo, whose garbage is a large part of a scan's processor time.
+// lstat is the metadata of a name. A scan needs one for each file of a repository. It contains no
+// pointers and is no fs.FileInfo, because garbage collection would take much of a scan's time.
 type lstat struct {
 	mode     fs.FileMode // type and permissions
 	stat     index.Stat
@@ -25,11 +25,11 @@ func lstatOf(info fs.FileInfo) lstat {
 // modifiedAt returns the time of the last change of the content.
 func (l lstat) modifiedAt() time.Time { return time.Unix(l.modified, int64(l.stat.MtimeNsec)) }
 
-// lstatIn looks at a name in an open folder.
+// lstatIn returns the metadata of a name in an open folder, without following links.
 func lstatIn(folder int, name string) (lstat, error) {
 	var st unix.Stat_t
 	err := unix.Fstatat(folder, name, &st, unix.AT_SYMLINK_NOFOLLOW)
-	for errors.Is(err, unix.EINTR) { // as package os does
+	for errors.Is(err, unix.EINTR) { // retry an interrupted call, as package os does
 		err = unix.Fstatat(folder, name, &st, unix.AT_SYMLINK_NOFOLLOW)
 	}
 	if err != nil {

@@ -19,9 +19,10 @@ type Owned struct {
 	UID, GID uint32
 }
 
-// ForeignFile returns a folder with tracked files, or an untracked file, of another user or group, or
-// nil. In folders without tracked files it only checks the folder and its direct content: an
-// installation has one owner.
+// ForeignFile returns a file or folder that belongs to another user or group, or nil. It checks
+// folders with tracked files, and untracked files. In a folder without tracked files it checks only
+// the folder and its direct entries, because such a folder, like an installation, usually has one
+// owner.
 func (w *Worktree) ForeignFile(ctx context.Context, ix *index.File, uid, gid uint32) (*Owned, error) {
 	s := owners{ctx, ix, w.skippedPaths(), w, uid, gid}
 	err := s.folder(w.dir, "", 0, ix.Len())
@@ -39,12 +40,12 @@ type owners struct {
 	uid, gid uint32
 }
 
-// ownedError ends the search.
+// ownedError stops the search with its result.
 type ownedError struct{ Owned }
 
 func (e *ownedError) Error() string { return e.Path }
 
-// folder checks a folder with an index range. path is "" or ends in a slash.
+// folder checks a folder whose index entries are lo to hi. path is "" or ends with a slash.
 func (s owners) folder(dir *os.Root, path string, lo, hi int) error {
 	if err := s.requireOwner(dir, ".", strings.TrimSuffix(path, "/")); err != nil {
 		return err
@@ -53,7 +54,7 @@ func (s owners) folder(dir *os.Root, path string, lo, hi int) error {
 	return s.each(dir, func(name string) error {
 		span, is := tracked[name]
 		switch {
-		case is && span.lo == span.hi: // the index tells whom it belongs to
+		case is && span.lo == span.hi: // a tracked file: the caller compares the owner in the index
 			return nil
 		case path == "" && name == ".git" || s.work.repo.Settings.Covers(s.skip, path+name):
 			return nil
@@ -64,8 +65,8 @@ func (s owners) folder(dir *os.Root, path string, lo, hi int) error {
 	})
 }
 
-// namesOf returns a folder's direct index entries: a range for a folder, an empty one for a file.
-// It ignores submodules.
+// namesOf returns the entries directly in a folder, by name: a range for a folder, an empty range
+// for a file. It omits submodules.
 func (s owners) namesOf(path string, lo, hi int) map[string]span {
 	names := make(map[string]span)
 	for i := lo; i < hi; {
@@ -97,7 +98,7 @@ func (s owners) untracked(dir *os.Root, name, path string) error {
 	})
 }
 
-// into visits a folder. A missing or unreadable one is empty.
+// into calls do with an open folder. It skips a missing or unreadable one.
 func (s owners) into(dir *os.Root, name string, do func(*os.Root) error) error {
 	sub, err := regularfile.OpenFolder(dir, name)
 	if err != nil {
@@ -107,14 +108,15 @@ func (s owners) into(dir *os.Root, name string, do func(*os.Root) error) error {
 	return do(sub)
 }
 
+// each calls do for each name in a folder. It skips an unreadable folder.
 func (s owners) each(dir *os.Root, do func(name string) error) error {
 	f, err := dir.Open(".")
 	if err != nil {
-		return nil // nobody's to see
+		return nil // this process may not see its content
 	}
 	defer f.Close()
 	for {
-		names, err := f.Readdirnames(listedAtOnce) // which looks at none of them
+		names, err := f.Readdirnames(listedAtOnce) // Readdirnames does not stat the files, unlike ReadDir on some systems
 		for _, name := range names {
 			if err := do(name); err != nil {
 				return err
@@ -131,11 +133,11 @@ func (s owners) each(dir *os.Root, do func(name string) error) error {
 	}
 }
 
-// requireOwner returns an ownedError for a foreign file.
+// requireOwner returns an ownedError if the file belongs to another user or group.
 func (s owners) requireOwner(dir *os.Root, name, path string) error {
 	info, err := dir.Lstat(name)
 	if err != nil {
-		return nil // it is gone
+		return nil // it was deleted
 	}
 	if stat := index.StatOf(info); stat.UID != s.uid || stat.GID != s.gid {
 		return &ownedError{Owned{path, stat.UID, stat.GID}}

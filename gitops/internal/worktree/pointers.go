@@ -17,13 +17,14 @@ import (
 
 // PointerFile is the pointer of a Git LFS file.
 type PointerFile struct {
-	File    objects.Difference // both sides are the pointer
+	File    objects.Difference // the same file as old and new side
 	Pointer lfs.Pointer
-	Here    bool // the file in the work tree is the pointer
+	Here    bool // the file in the work tree is this pointer, without the content
 }
 
-// PointerFiles returns the Git LFS files of a tree, where git-lfs would have fetched their contents. Of a tree
-// that is checked out it leaves out those whose files are no pointers any more.
+// PointerFiles returns the Git LFS files of a tree whose contents git-lfs would download at
+// checkout. If the tree is checked out, it omits files that are no pointers any more in the work
+// tree.
 func (w *Worktree) PointerFiles(ctx context.Context, tree plumbing.Hash, checkedOut bool) ([]PointerFile, error) {
 	fetches := func(d repository.FilterDriver) bool { return d.FetchesLFS(os.Getenv) }
 	some := false
@@ -58,7 +59,8 @@ func (w *Worktree) PointerFiles(ctx context.Context, tree plumbing.Hash, checked
 	return list, nil
 }
 
-// PointerIn returns a blob's pointer. plain is lfs.Parse's; is is false for any other blob.
+// PointerIn parses a blob as a Git LFS pointer. is reports whether it is one, plain is the result
+// of lfs.Parse.
 func PointerIn(store *objects.Store, blob plumbing.Hash) (p lfs.Pointer, plain, is bool, err error) {
 	text, err := store.BlobBytes(blob, lfs.MaxPointer)
 	if errors.As(err, new(*objects.TooLargeError)) {
@@ -71,7 +73,7 @@ func PointerIn(store *objects.Store, blob plumbing.Hash) (p lfs.Pointer, plain, 
 	return p, plain, is, nil
 }
 
-// hasPointer reports whether the file at a path is this pointer.
+// hasPointer reports whether the file at a path is the pointer p.
 func (w *Worktree) hasPointer(path string, p lfs.Pointer) bool {
 	info, err := w.dir.Lstat(path)
 	if err != nil || !info.Mode().IsRegular() || info.Size() >= lfs.MaxPointer {

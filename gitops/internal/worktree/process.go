@@ -23,22 +23,23 @@ func protocolf(format string, args ...any) error {
 	return &protocolError{fmt.Sprintf(format, args...)}
 }
 
-// maxPacket is how many bytes of content a packet has at most (gitprotocol-common(5)).
+// maxPacket is the largest content of a packet, in bytes (gitprotocol-common(5)).
 const maxPacket = 65516
 
-// askProcess converts one file with a process filter: it starts the process, sends everything up to
-// the end of the file, and then reads answers.
+// askProcess converts one file with a process filter. It starts the process, sends the whole
+// request with the content, and parses the output. If the filter does not support the direction,
+// the content stays unchanged.
 func askProcess(ctx context.Context, place FilterSandbox, command string, to direction, path string, content io.ReadSeeker, result io.Writer) error {
 	answers := &answers{to: to, result: result}
 	err := place.Run(ctx, command, filterRequest(ctx, to, path, content), answers)
 	if failed := answers.end(); failed != nil {
 		var ended *CommandError
 		if errors.As(err, &ended) && answers.step == stepWelcome && answers.failed == nil {
-			return err // it did not start
+			return err // the command failed to start, so its error explains more
 		}
 		return failed
 	}
-	if err != nil && !errors.As(err, new(*CommandError)) { // git does not look at how it ends
+	if err != nil && !errors.As(err, new(*CommandError)) { // like git, ignore the exit status of a filter that answered
 		return err
 	}
 	if answers.unable {
@@ -66,7 +67,7 @@ func filterRequest(ctx context.Context, to direction, path string, content io.Re
 	return io.MultiReader(&head, &packets{from: regularfile.Until(ctx, content)})
 }
 
-// packets is content in packets, with a flush packet at the end.
+// packets is a reader of content in packets, with a flush packet at the end.
 type packets struct {
 	from  io.Reader
 	ready []byte
@@ -99,19 +100,20 @@ func (p *packets) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// answers parses a process filter's output.
+// answers is a writer that parses a process filter's output. It writes the converted content to
+// result.
 type answers struct {
 	to     direction
 	result io.Writer
 
-	partial []byte   // of a packet that is not whole yet
-	lines   []string // of the list that is being read
-	step    int      // lists that are whole
+	partial []byte   // start of an incomplete packet
+	lines   []string // lines of the current list
+	step    int      // number of complete lists
 	unable  bool     // the filter does not convert in this direction
 	failed  error
 }
 
-// The lists of a process filter's answer, in order.
+// Steps are the lists of a process filter's answer, in order.
 const (
 	stepWelcome = iota
 	stepCapabilities
@@ -121,6 +123,7 @@ const (
 	stepDone
 )
 
+// Write parses the packets in the output. Size 0 is a flush packet, which ends a list.
 func (a *answers) Write(p []byte) (int, error) {
 	a.partial = append(a.partial, p...)
 	for a.failed == nil && len(a.partial) >= 4 && a.step < stepDone && !a.unable {
@@ -141,13 +144,15 @@ func (a *answers) Write(p []byte) (int, error) {
 		a.partial = a.partial[size:]
 	}
 	if a.step == stepDone || a.unable || a.failed != nil {
-		a.partial = nil // the process may go on
+		a.partial = nil // ignore the rest: the process may write more
 	}
 	return len(p), a.failed
 }
 
+// maxLines is the largest number of lines in a list.
 const maxLines = 1000
 
+// packet handles one packet: converted content, or a line of a list.
 func (a *answers) packet(content []byte) error {
 	if a.step == stepContent {
 		_, err := a.result.Write(content)
@@ -160,7 +165,7 @@ func (a *answers) packet(content []byte) error {
 	return nil
 }
 
-// list takes a whole list.
+// list handles the end of a list: it checks the lines and starts the next step.
 func (a *answers) list() error {
 	lines := a.lines
 	a.lines = nil
@@ -194,6 +199,7 @@ func statusIn(lines []string) (status string) {
 	return status
 }
 
+// end returns the error of the answer, which must be complete.
 func (a *answers) end() error {
 	if a.failed == nil && !a.unable && a.step < stepDone {
 		return protocolf("it ended before it had answered")
