@@ -224,9 +224,9 @@ func (c *Checkout) Claim() error { return c.repo.Claim() }
 // process's children to exit.
 func (c *Checkout) ClaimWithRetry(ctx context.Context) error { return c.repo.ClaimSoon(ctx) }
 
-// Share admits other processes that share the work tree, such as those in a layer above it, and
-// excludes claims. It replaces an own claim. It returns an *InUseError if another process keeps its
-// claim for a second, or tries to claim while this one has; an own claim persists then.
+// Share lets other processes share the work tree, such as those in a layer above it, and excludes
+// claims. It replaces a claim of this process. It returns an *InUseError if another process holds a
+// claim for a second, or tries to claim meanwhile; this process's claim stays in force then.
 func (c *Checkout) Share(ctx context.Context) error { return c.repo.Share(ctx) }
 
 // LockIndex locks the index against commits, staging and switches of any git process until release
@@ -247,8 +247,8 @@ func (c *Checkout) DropOwnLocks() error { return c.repo.DropOwnLocks() }
 // It returns a nil error if there is no such folder.
 func (c *Checkout) Unwritable() (path string, err error) { return c.repo.Unwritable() }
 
-// RequireIdle returns an *InUseError if a git works in the checkout for more than a second, or left a
-// lock. Otherwise the lock would be found only after the work.
+// RequireIdle returns an *InUseError if a git process works in the checkout for more than a second,
+// or left a lock. Call it before the work: otherwise a lock is only found afterwards.
 func (c *Checkout) RequireIdle(ctx context.Context) error { return c.repo.Idle(ctx) }
 
 // Hide excludes paths, with everything below, from snapshots, changes and copies. It neither

@@ -13,8 +13,8 @@ import (
 	"github.com/agent-ci/agent-ci/policy/outside"
 )
 
-// resolveOrigin resolves origin's address like git and ssh. An address with the forge's name stays:
-// git may fetch from a mirror.
+// resolveOrigin sets Settings.Origin to the address that git and ssh would use. An address with the
+// forge's host name stays as it is, because git may be configured to fetch from a mirror instead.
 func (r *Repository) resolveOrigin(ctx context.Context) error {
 	origin := &r.Settings.Origin
 	if r.forge != "" && strings.EqualFold(hostOf(*origin), r.forge) {
@@ -31,8 +31,8 @@ func (r *Repository) resolveOrigin(ctx context.Context) error {
 	return nil
 }
 
-// PushesTo returns git's push addresses for a branch, without credentials, and the setting with the
-// remote's name. It returns nothing without a remote.
+// PushesTo returns git's push addresses for a branch, without credentials, and the git setting that
+// names the remote. It returns nothing if there is no remote.
 func (r *Repository) PushesTo(ctx context.Context, branch string) (urls []string, setting string, err error) {
 	name, setting := "origin", "remote.origin"
 	if by := r.Settings.pushRemotes[""]; by != "" {
@@ -50,8 +50,8 @@ func (r *Repository) PushesTo(ctx context.Context, branch string) (urls []string
 	return urls, setting, err
 }
 
-// urls asks git for a remote's addresses under its whole configuration and caches the answer. A
-// refused address is empty, so git cannot push there.
+// urls asks git for the addresses of a remote under the user's whole configuration. It caches the
+// result. If git refuses a name, the address is "", because git could not push there either.
 func (r *Repository) urls(ctx context.Context, name string, options ...string) ([]string, error) {
 	args := append([]string{"remote", "get-url", "--all"}, append(options, "--", name)...)
 	key := strings.Join(args, " ")
@@ -73,10 +73,10 @@ func (r *Repository) urls(ctx context.Context, name string, options ...string) (
 	return urls, nil
 }
 
-// sshAddress matches an ssh address in either form. Its second group is the host.
+// sshAddress matches an ssh address as URL or as host:path. The second group is the host.
 var sshAddress = regexp.MustCompile(`^(ssh://(?:[^@/:]*@)?|(?:[^@/:]*@)?)([A-Za-z0-9][A-Za-z0-9._-]*)([:/].*)$`)
 
-// hostOf returns the name of the host of an address; "" for none.
+// hostOf returns the host name in an address, or "".
 func hostOf(address string) string {
 	if u, err := url.Parse(address); err == nil {
 		return u.Hostname()
@@ -87,8 +87,8 @@ func hostOf(address string) string {
 	return ""
 }
 
-// unaliased replaces an address's host by its name in the user's ssh configuration. The forge's own
-// name stays: ssh may take another way there.
+// unaliased replaces the host in an ssh address by the HostName in the user's ssh configuration.
+// The forge's own name stays: ssh may reach the forge by another host.
 func (r *Repository) unaliased(ctx context.Context, address string) string {
 	parts := sshAddress.FindStringSubmatch(address)
 	config := filepath.Join(os.Getenv("HOME"), ".ssh", "config")

@@ -18,23 +18,24 @@ import (
 	"github.com/agent-ci/agent-ci/policy/pathname"
 )
 
-// Settings is the followed part of git's configuration when the checkout was opened.
+// Settings is the part of git's configuration that agent-ci follows, as read when the checkout was
+// opened.
 type Settings struct {
 	formatVersion int
 	extensions    map[string]string
 	bare          bool
 	worktree      string
 	sparse        bool
-	promisor      string            // name of a remote that objects are fetched from on demand
-	own           map[string]bool   // keys of filters in the repository's own configuration
+	promisor      string            // the remote that a partial clone fetches objects from on demand
+	own           map[string]bool   // keys of filter settings in the repository's own configuration
 	hooked        bool              // core.hooksPath is set
-	forCommands   []variable        // settings of remotes, branches and submodules that commands get too
-	remotes       map[string]bool   // those that have an address
-	pushRemotes   map[string]string // by branches; that of "" is remote.pushDefault
-	rewrites      bool              // git makes other addresses of some
+	forCommands   []variable        // settings of remotes, branches and submodules that commands see, too
+	remotes       map[string]bool   // remotes with an address
+	pushRemotes   map[string]string // by branch; the key "" is remote.pushDefault
+	rewrites      bool              // url.*.insteadOf or pushInsteadOf may rewrite addresses
 
 	autoCRLF     string // "true", "input" or "false"
-	eol          string // "crlf", "lf" or anything else for native
+	eol          string // "crlf", "lf", or any other value for native
 	FileMode     bool
 	Symlinks     bool
 	IgnoreCase   bool
@@ -49,7 +50,8 @@ type Settings struct {
 	Filters      map[string]FilterDriver
 }
 
-// LFS reports whether the driver is git-lfs: all commands are exactly those of `git lfs install`.
+// LFS reports whether the driver is git-lfs: all its commands are exactly those of `git lfs
+// install`.
 func (d FilterDriver) LFS() bool {
 	for option, published := range lfsCommands {
 		if d[option] != "" && !slices.Contains(published, d[option]) {
@@ -59,14 +61,14 @@ func (d FilterDriver) LFS() bool {
 	return d.Active()
 }
 
-// FetchesLFS returns whether git-lfs is the driver and downloads contents when files are checked out.
-// It asks getenv for GIT_LFS_SKIP_SMUDGE.
+// FetchesLFS reports whether the driver is git-lfs and downloads contents at checkout. getenv is
+// asked for GIT_LFS_SKIP_SMUDGE.
 func (d FilterDriver) FetchesLFS(getenv func(string) string) bool {
-	command := cmp.Or(d["process"], d["smudge"]) // git prefers the first
+	command := cmp.Or(d["process"], d["smudge"]) // git prefers process
 	return d.LFS() && command != "" && !strings.Contains(command, " --skip") && !isTrue(getenv("GIT_LFS_SKIP_SMUDGE"))
 }
 
-// lfsCommands lists git-lfs's published commands, including those of --skip-smudge.
+// lfsCommands lists the commands that git-lfs installs, including those of --skip-smudge.
 var lfsCommands = map[string][]string{
 	"clean":   {"git-lfs clean -- %f"},
 	"smudge":  {"git-lfs smudge -- %f", "git-lfs smudge --skip -- %f"},
@@ -76,7 +78,7 @@ var lfsCommands = map[string][]string{
 // commands lists a driver's options that name programs.
 var commands = [...]string{"clean", "smudge", "process"}
 
-// FilterDriver is a [filter "name"] section: options by name, as written.
+// FilterDriver is a [filter "name"] section of the configuration: values by option.
 type FilterDriver map[string]string
 
 // Active reports whether the driver runs a program.
@@ -84,8 +86,9 @@ func (d FilterDriver) Active() bool {
 	return d["clean"] != "" || d["smudge"] != "" || d["process"] != ""
 }
 
-// OwnFilter returns the key of a filter command in the repository's own configuration, which a
-// copied checkout includes, or "" for one of the user or system.
+// OwnFilter returns the key of a filter's command in the repository's own configuration, which is
+// copied with a checkout. It returns "" if the filter comes from the user's or the system's
+// configuration.
 func (s *Settings) OwnFilter(name string) (key string) {
 	for _, option := range commands {
 		key := "filter." + name + "." + option
@@ -96,26 +99,26 @@ func (s *Settings) OwnFilter(name string) (key string) {
 	return ""
 }
 
-// variable is one line of the configuration. Key is in git's canonical form:
-// section and name in lower case, the part between as written.
+// variable is one setting. key is in git's canonical form: section and name in lower case, the
+// subsection as written.
 type variable struct {
 	key, value string
-	valued     bool // false: a bare name, which means true
-	own        bool // of the repository's own configuration, or what that includes
+	valued     bool // false for a name without a value, which means true
+	own        bool // from the repository's own configuration, or a file that it includes
 }
 
-// wantedVariables matches the searched variables.
+// wantedVariables matches the settings that agent-ci reads.
 const wantedVariables = `^(core|extensions|index|filter|remote|branch|url|submodule|include|includeif)\.`
 
-// readConfig reads the checkout's configuration with all files and includes. It returns an
-// *UnsupportedError for a file in the work tree, because the agent's commands could make git start
-// programs through it.
+// readConfig reads the checkout's configuration, with all files and includes. It returns an
+// *UnsupportedError for a file that is in the work tree: the agent's commands could change it, and
+// so make git start programs.
 func readConfig(ctx context.Context, l Layout, git program.Program, home string) ([]variable, error) {
 	vars, err := l.config(ctx, git, home, "--get-regexp", wantedVariables)
 	if err != nil || slices.ContainsFunc(vars, func(v variable) bool { return v.own }) {
 		return vars, err
 	}
-	// Git passes over the repository's own file without a word if it does not know the format.
+	// git silently ignores the repository's own file if it does not know its format.
 	own, err := l.config(ctx, git, home, "--file", filepath.Join(l.CommonDir, "config"), "--get-regexp", `^(core\.repositoryformatversion|extensions\..*)$`)
 	if err != nil {
 		return nil, err
@@ -124,7 +127,7 @@ func readConfig(ctx context.Context, l Layout, git program.Program, home string)
 	return vars, s.extensionsSupported()
 }
 
-// config reads variables by `git config`. None is no error.
+// config reads settings with `git config`. No match is no error.
 func (l Layout) config(ctx context.Context, git program.Program, home string, args ...string) ([]variable, error) {
 	out, err := git.Run(ctx, l.Root, nil, append([]string{"config", "-z", "--show-scope", "--show-origin"}, args...)...)
 	if err != nil && program.ExitStatus(err) != 1 {
@@ -133,8 +136,9 @@ func (l Layout) config(ctx context.Context, git program.Program, home string, ar
 	return l.parseConfig(out, home)
 }
 
-// parseConfig parses the output of git config -z --show-scope --show-origin: scope, file and variable in
-// turn. It refuses files and includes that commands in the checkout could change.
+// parseConfig parses the output of git config -z --show-scope --show-origin, which repeats scope,
+// file and setting. It returns an *UnsupportedError for files and includes that commands in the
+// checkout could change.
 func (l Layout) parseConfig(out []byte, home string) ([]variable, error) {
 	items := bytes.Split(bytes.TrimSuffix(out, []byte{0}), []byte{0})
 	vars, from := make([]variable, 0, len(items)/3), ""
@@ -162,7 +166,8 @@ func isInclude(key string) bool {
 	return key == "include.path" || strings.HasPrefix(key, "includeif.") && strings.HasSuffix(key, ".path")
 }
 
-// configOutside refuses a configuration file that commands in the checkout can change or create.
+// configOutside returns an *UnsupportedError for a configuration file that commands in the checkout
+// could change or create.
 func (l Layout) configOutside(path string) error {
 	path = filepath.Clean(path)
 	if pathname.IsInAny(path, l.GitDir, l.CommonDir) || !program.LeadsThrough(path, l.Root) {
@@ -174,10 +179,10 @@ func (l Layout) configOutside(path string) error {
 	}
 }
 
-// Required reports whether git fails with a failing driver.
+// Required reports whether git fails if the driver fails.
 func (d FilterDriver) Required() bool { return isTrue(d["required"]) }
 
-// newSettings applies variables in their order. home replaces "~" in paths.
+// newSettings returns the settings after applying vars in order. home replaces "~" in paths.
 func newSettings(vars []variable, home string) Settings {
 	s := Settings{
 		extensions: map[string]string{}, own: map[string]bool{}, remotes: map[string]bool{}, pushRemotes: map[string]string{},
@@ -192,7 +197,8 @@ func newSettings(vars []variable, home string) Settings {
 	return s
 }
 
-// useDefaultRules sets git's default paths of the user's ignore and attribute rules.
+// useDefaultRules sets the default paths of the user's ignore and attribute rules, if none are
+// configured.
 func (s *Settings) useDefaultRules(getenv func(string) string) {
 	dir := filepath.Join(cmp.Or(getenv("XDG_CONFIG_HOME"), filepath.Join(getenv("HOME"), ".config")), "git")
 	s.excludesFile = cmp.Or(s.excludesFile, filepath.Join(dir, "ignore"))
@@ -206,7 +212,8 @@ func (v variable) splitKey() (section, subsection, name string) {
 	return section, rest[:max(dot, 0)], rest[dot+1:]
 }
 
-// set applies a variable. Later variables win, except for the first address of origin.
+// set applies a setting. A later one overrides an earlier one, except for the address of origin,
+// where the first counts.
 func (s *Settings) set(v variable) {
 	section, subsection, name := v.splitKey()
 	switch section {
@@ -248,7 +255,7 @@ func (s *Settings) setCore(name string, v variable) {
 	case name == "hookspath":
 		s.hooked = v.value != ""
 	case name == "repositoryformatversion":
-		s.formatVersion, _ = strconv.Atoi(v.value) // what is no number is refused as unknown by go-git
+		s.formatVersion, _ = strconv.Atoi(v.value) // a value that is no number becomes 0
 	case name == "autocrlf":
 		s.autoCRLF = v.boolOr("input")
 	case name == "eol":
@@ -260,7 +267,8 @@ func (s *Settings) setCore(name string, v variable) {
 	}
 }
 
-// setFilter applies an option of a filter driver. It notes options of the repository's own configuration.
+// setFilter applies an option of a filter driver, and notes whether it is from the repository's own
+// configuration.
 func (s *Settings) setFilter(driver, name string, v variable) {
 	if s.Filters[driver] == nil {
 		s.Filters[driver] = FilterDriver{}
@@ -314,11 +322,11 @@ func (s *Settings) FilterNames() (names []string) {
 	return names
 }
 
-// Attributes maps a path's attributes to "set", "unset" or a value, like `git check-attr`.
-// Unspecified ones are missing.
+// Attributes maps the attributes of a path to "set", "unset" or a value, like `git check-attr`.
+// Unspecified attributes are missing.
 type Attributes map[string]string
 
-// Text returns an attribute's value, or "" without one.
+// Text returns an attribute's value, or "" if it is only set or unset.
 func (a Attributes) Text(name string) string {
 	if value := a[name]; value != "set" && value != "unset" {
 		return value
@@ -326,7 +334,8 @@ func (a Attributes) Text(name string) string {
 	return ""
 }
 
-// FilterOf returns the requested filter if it runs a program or is required, or "".
+// FilterOf returns the name of the filter in attrs, if the filter runs a program or is required.
+// Otherwise it returns "".
 func (s *Settings) FilterOf(attrs Attributes) string {
 	name := attrs.Text("filter")
 	if driver := s.Filters[name]; driver.Active() || driver.Required() {
@@ -335,15 +344,15 @@ func (s *Settings) FilterOf(attrs Attributes) string {
 	return ""
 }
 
-// NeedsGit reports whether only git can convert a file with these attributes. Filters are not
-// git's to run.
+// NeedsGit reports whether only git can convert a file with these attributes. Filters do not count,
+// because agent-ci runs them itself.
 func (s *Settings) NeedsGit(attrs Attributes) bool {
 	encoding := attrs.Text("working-tree-encoding")
 	return encoding != "" && !strings.EqualFold(encoding, "utf-8") || attrs["ident"] == "set"
 }
 
-// ConvertsLines reports whether git may change the line endings of a file with these attributes, in
-// one direction or the other.
+// ConvertsLines reports whether git may change the line endings of a file with these attributes, on
+// checkout or on commit.
 func (s *Settings) ConvertsLines(attrs Attributes) bool {
 	if attrs["text"] == "unset" {
 		return false
@@ -351,12 +360,12 @@ func (s *Settings) ConvertsLines(attrs Attributes) bool {
 	return s.autoCRLF == "true" || s.autoCRLF == "input" || attrs["text"]+attrs["crlf"]+attrs["eol"] != ""
 }
 
-// AddsCR reports whether git may write such a file with CRLF.
+// AddsCR reports whether git may check out a file with these attributes with CRLF.
 func (s *Settings) AddsCR(attrs Attributes) bool {
 	return s.ConvertsLines(attrs) && (s.autoCRLF == "true" || s.eol == "crlf" || attrs["eol"] == "crlf")
 }
 
-// SameName returns one spelling for all names equal to the file system.
+// SameName returns the same spelling for all names that the file system treats as equal.
 func (s *Settings) SameName(name string) string {
 	if s.Precompose {
 		name = norm.NFC.String(name)
@@ -367,7 +376,7 @@ func (s *Settings) SameName(name string) string {
 	return name
 }
 
-// text is the value, or "true" for a bare name.
+// text returns the value, or "true" for a name without a value.
 func (v variable) text() string {
 	if !v.valued {
 		return "true"
@@ -375,10 +384,10 @@ func (v variable) text() string {
 	return v.value
 }
 
-// bool reads a bare name as true.
+// bool returns the value as a boolean. A name without a value is true.
 func (v variable) bool() bool { return !v.valued || isTrue(v.value) }
 
-// isTrue parses a boolean like git. Anything else is false.
+// isTrue parses a boolean like git. It returns false for any other text.
 func isTrue(value string) bool {
 	switch strings.ToLower(value) {
 	case "true", "yes", "on":
@@ -388,7 +397,7 @@ func isTrue(value string) bool {
 	return err == nil && n != 0
 }
 
-// boolOr returns "true", "false" or the allowed other word.
+// boolOr returns word if the value is word, and otherwise "true" or "false".
 func (v variable) boolOr(word string) string {
 	if strings.EqualFold(v.value, word) {
 		return word
@@ -396,6 +405,7 @@ func (v variable) boolOr(word string) string {
 	return strconv.FormatBool(v.bool())
 }
 
+// expandHome replaces a leading "~/" by the home folder.
 func expandHome(path, home string) string {
 	if rest, ok := strings.CutPrefix(path, "~/"); ok {
 		return filepath.Join(home, rest)
@@ -403,8 +413,8 @@ func expandHome(path, home string) string {
 	return path
 }
 
-// withoutCredentials removes user, password, query and fragment from a URL, except for the user of ssh.
-// Other addresses, such as user@host:path, hold no secret and stay.
+// withoutCredentials removes user, password, query and fragment from a URL. The user of an ssh URL
+// stays. An address that is no URL, such as user@host:path, has no secret and stays.
 func withoutCredentials(address string) string {
 	scheme, rest, ok := strings.Cut(address, "://")
 	if !ok {
@@ -424,7 +434,8 @@ func withoutCredentials(address string) string {
 	return scheme + "://" + host[strings.LastIndexByte(host, '@')+1:] + "/" + path
 }
 
-// supported refuses settings that would cause a wrong result, before any change.
+// supported returns an error for settings with which a run would have a wrong result. It is called
+// before any change.
 func (s *Settings) supported(l Layout) error {
 	switch {
 	case s.bare && l.GitDir == l.CommonDir && s.worktree == "":
@@ -450,8 +461,8 @@ func sparseCheckout() error {
 	}
 }
 
-// extensionsSupported follows gitrepository-layout and git's
-// Documentation/technical/repository-version: unknown extensions forbid work.
+// extensionsSupported returns an *UnsupportedError for a repository format or extension that
+// agent-ci does not know. gitrepository-layout(5) forbids work on such a repository.
 func (s *Settings) extensionsSupported() error {
 	if s.formatVersion > 1 {
 		return &UnsupportedError{
@@ -485,7 +496,7 @@ func (s *Settings) extensionsSupported() error {
 	return nil
 }
 
-// realPath resolves the symbolic links of a path, if it exists.
+// realPath resolves the symbolic links of a path. It returns a missing path unchanged.
 func realPath(path string) string {
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		return real

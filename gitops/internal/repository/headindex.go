@@ -18,14 +18,14 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/internal/regularfile"
 )
 
-// liveIndex is the checkout's last read index with its file.
+// liveIndex is the index of the checkout that was read last, with the state of its file.
 type liveIndex struct {
 	file *index.File
 	info fs.FileInfo
 }
 
-// Index reads the index of the work tree, if it is not the same file as last
-// time: on a large repository it is large.
+// Index returns the index of the work tree. It reads the file only if it changed since the last
+// call, because an index can be large.
 func (r *Repository) Index(ctx context.Context) (*index.File, error) {
 	path := r.indexPath()
 	info, err := os.Stat(path)
@@ -58,7 +58,7 @@ func (r *Repository) WriteIndex(ix *index.File, updates []index.Update) error {
 	return nil
 }
 
-// readIndex reads an index of this checkout, possibly a split one.
+// readIndex reads an index of this checkout. It joins a split index.
 func (r *Repository) readIndex(ctx context.Context, path string) (*index.File, error) {
 	f, err := index.Read(path)
 	if err != nil {
@@ -73,7 +73,7 @@ func (r *Repository) readIndex(ctx context.Context, path string) (*index.File, e
 	return r.unsplitIndex(ctx, path, f)
 }
 
-// unsplitIndex lets git join a copy of a split index. The checkout's stays split.
+// unsplitIndex lets git join a copy of a split index. The checkout's own index stays split.
 func (r *Repository) unsplitIndex(ctx context.Context, path string, split *index.File) (*index.File, error) {
 	whole := filepath.Join(r.Private, "whole-index")
 	if err := regularfile.CopyIfThere(path, whole, index.MaxSize); err != nil {
@@ -92,7 +92,7 @@ func (r *Repository) unsplitIndex(ctx context.Context, path string, split *index
 	if err != nil {
 		return nil, err
 	}
-	_ = os.Remove(whole + ".lock") // of a git that was killed
+	_ = os.Remove(whole + ".lock") // left by a git that was killed
 	if _, err := git.With("GIT_INDEX_FILE="+whole).Run(ctx, r.Root, nil, "update-index", "--no-split-index"); err != nil {
 		return nil, fmt.Errorf("read the split index: %w", err)
 	}
@@ -104,8 +104,8 @@ func (r *Repository) unsplitIndex(ctx context.Context, path string, split *index
 	return f, nil
 }
 
-// Head returns the content of HEAD, "ref: NAME" or an id, and its commit. If the branch has no commit or
-// can't be read, it returns the content with a zero commit and an error.
+// Head returns the content of HEAD, "ref: NAME" or an id, and its commit. If the branch has no
+// commit or cannot be read, it returns the content, a zero commit and an error.
 func (l Layout) Head() (text string, commit plumbing.Hash, err error) {
 	text, err = readHead(l.GitDir)
 	if err != nil {
@@ -119,9 +119,10 @@ func (l Layout) Head() (text string, commit plumbing.Hash, err error) {
 	return text, commit, err
 }
 
-// MoveHead sets HEAD to head ("ref: NAME" or an id), at commit, and logs the move; to names the new
-// place there. It returns a *HeadMovedError unless HEAD is from and the new branch is at commit. The
-// lock of the index is no guard: git renames branches and writes HEAD without it.
+// MoveHead changes HEAD from the content from to head ("ref: NAME" or an id), and writes the
+// reflog. commit is the new commit, to its name in the reflog. It returns a *HeadMovedError if HEAD
+// is not from, or the new branch is not at commit. It checks both although the index is locked: git
+// renames branches and writes HEAD without that lock.
 func (r *Repository) MoveHead(from, head, commit, to string) error {
 	if err := r.stillHeld(); err != nil {
 		return fmt.Errorf("write HEAD: %w", err)
@@ -146,22 +147,22 @@ func (r *Repository) MoveHead(from, head, commit, to string) error {
 	return nil
 }
 
-// HeadMovedError reports a switch to another branch or a renamed one.
+// HeadMovedError reports that others switched to another branch, or renamed one.
 type HeadMovedError struct{}
 
 func (e *HeadMovedError) Error() string {
 	return "others switched to another branch, or renamed one, meanwhile"
 }
 
-// BranchMovedError reports an unexpected position of a branch.
+// BranchMovedError reports that others moved a branch.
 type BranchMovedError struct{ Branch string }
 
 func (e *BranchMovedError) Error() string {
 	return fmt.Sprintf("branch %s was moved meanwhile: look at it and try again", e.Branch)
 }
 
-// SetBranch moves a branch to commit and writes its log. It returns a *BranchMovedError unless the
-// branch was at from (zero: missing).
+// SetBranch moves a branch from one commit to another and writes its reflog. It returns a
+// *BranchMovedError if the branch is not at from. A zero from means that the branch must not exist.
 func (r *Repository) SetBranch(branch string, from, commit plumbing.Hash, message string) error {
 	name := "refs/heads/" + branch
 	return r.writeRef(name, commit, func() error {
@@ -176,15 +177,15 @@ func (r *Repository) SetBranch(branch string, from, commit plumbing.Hash, messag
 	})
 }
 
-// logName and logMail stand in the logs of references for who moved them.
+// logName and logMail identify agent-ci in reflogs.
 const (
 	logName = "agent-ci"
 	logMail = "agent-ci@noreply.invalid"
 )
 
-// log appends to a reference's log if git would: one exists or is due by default. It refuses a
-// link, which could redirect the write. Like git it is called before the reference moves, so a log
-// that cannot be written moves nothing.
+// log appends a line to a reflog, unless the configuration turns reflogs off. It refuses a link,
+// which could redirect the write. Like git, it is called before the reference moves: if the log
+// cannot be written, nothing moves.
 func (r *Repository) log(path string, old, now plumbing.Hash, message string) error {
 	if r.Settings.noReflog {
 		return nil

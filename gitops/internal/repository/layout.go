@@ -14,23 +14,24 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/internal/regularfile"
 )
 
-// Layout holds the places of a checkout's parts. A linked work tree has HEAD and index in gitDir,
-// and objects, references and configuration in commonDir. Otherwise both are equal.
+// Layout is the location of a checkout's parts. In a linked work tree, GitDir has HEAD and the
+// index, and CommonDir the objects, references and configuration. Otherwise both are the same
+// folder.
 type Layout struct {
 	Root      string
 	GitDir    string
 	CommonDir string
 }
 
-// WorkTree returns the root of the work tree around dir.
+// WorkTree returns the root of the work tree that contains dir. ok is false if there is none.
 func WorkTree(dir string) (root string, ok bool) {
 	l, err := discover(dir)
 	return l.Root, err == nil
 }
 
-// discover searches upwards from dir for a .git. Like git, it skips a folder of that name without a
-// repository and fails at an invalid file. It only obeys GIT_CEILING_DIRECTORIES (git(1)); GIT_DIR
-// of a parent process means another repository.
+// discover looks for a .git in dir and the folders above. Like git, it skips a .git folder without
+// a repository and fails at an invalid .git file. It obeys GIT_CEILING_DIRECTORIES (git(1)), but no
+// other variable: a GIT_DIR of a parent process belongs to another repository.
 func discover(dir string) (Layout, error) {
 	start, err := filepath.Abs(dir)
 	if err != nil {
@@ -60,7 +61,8 @@ func discover(dir string) (Layout, error) {
 	}
 }
 
-// missingFolder reports a missing folder: an ErrNotRepository with its own remedy.
+// missingFolder is the error for a missing folder. It is an ErrNotRepository with a more exact
+// message.
 type missingFolder string
 
 func (dir missingFolder) Error() string {
@@ -69,8 +71,8 @@ func (dir missingFolder) Error() string {
 
 func (missingFolder) Is(target error) bool { return target == ErrNotRepository }
 
-// ceilingsOf returns the folders of a list that bound a search, with resolved links except after an
-// empty entry.
+// ceilingsOf returns the folders at which a search stops. It resolves links, except in entries
+// after an empty one, like git.
 func ceilingsOf(list string) (ceilings []string) {
 	resolve := true
 	for _, path := range filepath.SplitList(list) {
@@ -86,7 +88,7 @@ func ceilingsOf(list string) (ceilings []string) {
 	return ceilings
 }
 
-// LayoutAt is the layout of a bare or plain repository at path.
+// LayoutAt returns the layout of a bare or plain repository at path.
 func LayoutAt(path string) (Layout, error) {
 	dir, err := filepath.Abs(path)
 	if err != nil {
@@ -102,7 +104,7 @@ func LayoutAt(path string) (Layout, error) {
 	return withCommonDir(Layout{Root: dir, GitDir: gitDir})
 }
 
-// GitDirOf returns the git folder of the work tree at dir, if it is one.
+// GitDirOf returns the git folder of the work tree at dir. It returns false if dir is no work tree.
 func GitDirOf(dir string) (string, bool) {
 	path := filepath.Join(dir, ".git")
 	info, err := os.Stat(path)
@@ -116,8 +118,8 @@ func GitDirOf(dir string) (string, bool) {
 	return target, err == nil && isGitDir(target)
 }
 
-// NamedBy returns the git folder named by a tree's .git file, as seen by commands instead of the
-// checkout, or "".
+// NamedBy returns the git folder that a .git file in tree names, or "". tree may be a layer: the
+// result is the path that commands in it would use.
 func (l Layout) NamedBy(tree *os.Root, file string) string {
 	data, err := regularfile.ReadIn(tree, file)
 	target, ok := strings.CutPrefix(string(data), "gitdir: ")
@@ -127,7 +129,7 @@ func (l Layout) NamedBy(tree *os.Root, file string) string {
 	return absolute(filepath.Join(l.Root, filepath.FromSlash(path.Dir(file))), strings.TrimRight(target, "\r\n"))
 }
 
-// namedFolder returns the folder after prefix in a file.
+// namedFolder returns the absolute path of the folder that a file names after prefix.
 func namedFolder(file, prefix string) (string, error) {
 	data, err := regularfile.Read(file, 1<<16)
 	if err != nil {
@@ -140,7 +142,8 @@ func namedFolder(file, prefix string) (string, error) {
 	return absolute(filepath.Dir(file), strings.TrimRight(target, "\r\n")), nil
 }
 
-// isGitDir is git's own test of a git folder: HEAD, objects and refs.
+// isGitDir reports whether git accepts a folder as a git folder: it must have HEAD, objects and
+// refs.
 func isGitDir(dir string) bool {
 	if !isHead(filepath.Join(dir, "HEAD")) {
 		return false
@@ -149,7 +152,8 @@ func isGitDir(dir string) bool {
 	return err == nil && isDir(filepath.Join(common, "objects")) && isDir(filepath.Join(common, "refs"))
 }
 
-// isHead reports whether a file may be a HEAD: it names a reference or commit, existing or not.
+// isHead reports whether a file can be a HEAD. It must name a reference or a commit, which need not
+// exist.
 func isHead(path string) bool {
 	if target, err := os.Readlink(path); err == nil {
 		return strings.HasPrefix(target, "refs/")
@@ -161,7 +165,7 @@ func isHead(path string) bool {
 	if reference, ok := strings.CutPrefix(string(data), "ref:"); ok {
 		return strings.HasPrefix(strings.TrimLeft(reference, " \t\r\n"), "refs/")
 	}
-	const idDigits = 40 // those of SHA-256 begin with as many
+	const idDigits = 40 // an id of SHA-256 is longer
 	if len(data) < idDigits {
 		return false
 	}
@@ -169,6 +173,7 @@ func isHead(path string) bool {
 	return err == nil
 }
 
+// withCommonDir returns l with CommonDir set.
 func withCommonDir(l Layout) (Layout, error) {
 	common, err := commonDirOf(l.GitDir)
 	if err != nil {
@@ -178,6 +183,7 @@ func withCommonDir(l Layout) (Layout, error) {
 	return l, nil
 }
 
+// commonDirOf returns the folder that the file commondir names, or gitDir without such a file.
 func commonDirOf(gitDir string) (string, error) {
 	common, err := namedFolder(filepath.Join(gitDir, "commondir"), "")
 	if errors.Is(err, fs.ErrNotExist) {
@@ -203,10 +209,10 @@ func isDir(path string) bool {
 	return err == nil && info.IsDir()
 }
 
-// ObjectFolders returns the git folders with a repository's objects: its own and, recursively,
-// those in objects/info/alternates.
+// ObjectFolders returns the git folders with a repository's objects: its own folder, and those in
+// objects/info/alternates, recursively.
 func ObjectFolders(commonDir string) ([]string, error) {
-	const deepest = 5 // as in git
+	const deepest = 5 // nesting of alternates, as in git
 	list := []string{commonDir}
 	depth := map[string]int{commonDir: 0}
 	for i := 0; i < len(list); i++ {
@@ -239,7 +245,7 @@ func ObjectFolders(commonDir string) ([]string, error) {
 	return list, nil
 }
 
-// QuoteAlternate quotes a path for a colon-separated list.
+// QuoteAlternate quotes a path for a colon-separated list of alternates, if needed.
 func QuoteAlternate(path string) string {
 	if strings.ContainsAny(path, ":\"\n") {
 		return quote(path)

@@ -19,22 +19,22 @@ import (
 	"github.com/agent-ci/agent-ci/policy/pathname"
 )
 
-// ofWorkTree lists prefixes of references that belong to a person's work in one work tree, or
-// replace objects.
+// ofWorkTree lists prefixes of references that are not copied for commands: they belong to a
+// person's work in one work tree, or replace objects.
 var ofWorkTree = []string{"refs/stash", "refs/bisect/", "refs/worktree/", "refs/rewritten/", "refs/replace/"}
 
-// packedRef is a line of packed-refs with its peeled tag.
+// packedRef is a line of packed-refs. peeled is the commit of an annotated tag, or "".
 type packedRef struct{ name, id, peeled string }
 
 // references are the references that another repository may get.
 type references struct {
 	direct   map[string]packedRef
-	symbolic map[string]string // to what each leads
-	peeled   bool              // every annotated tag in direct has its peeled id
+	symbolic map[string]string // target of a symbolic reference, by name
+	peeled   bool              // every annotated tag in direct has its commit
 }
 
-// CopyRefs writes HEAD and this repository's references to another git folder, in one file. own
-// overrides references of the same or a conflicting name.
+// CopyRefs writes HEAD and the references of this repository to the git folder dir. own adds
+// references, and replaces those with the same or a conflicting name.
 func (l Layout) CopyRefs(dir, head string, own map[string]plumbing.Hash) error {
 	refs, err := l.references()
 	if err != nil {
@@ -58,7 +58,7 @@ func (l Layout) CopyRefs(dir, head string, own map[string]plumbing.Hash) error {
 	return os.WriteFile(filepath.Join(dir, "HEAD"), []byte(head+"\n"), 0o600)
 }
 
-// references reads those of files and the packed ones.
+// references reads the loose and the packed references.
 func (l Layout) references() (references, error) {
 	refs := references{direct: map[string]packedRef{}, symbolic: map[string]string{}, peeled: true}
 	if err := l.readPacked(&refs); err != nil {
@@ -67,7 +67,7 @@ func (l Layout) references() (references, error) {
 	root := filepath.Join(l.CommonDir, "refs")
 	err := filepath.WalkDir(root, func(file string, entry fs.DirEntry, err error) error {
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil // it was deleted at this moment; the others count
+			return nil // deleted meanwhile; the other references count
 		}
 		if err != nil || !entry.Type().IsRegular() || strings.HasSuffix(file, ".lock") {
 			return err
@@ -85,7 +85,7 @@ func (l Layout) references() (references, error) {
 	return refs, nil
 }
 
-// readFile adds the reference in a file, if any.
+// readFile adds the reference in a file. It ignores an invalid file.
 func (r *references) readFile(name, file string) {
 	value, err := readSmall(file)
 	if err != nil || plumbing.ReferenceName(name).Validate() != nil || !isLent(name) {
@@ -104,12 +104,13 @@ func (r *references) readFile(name, file string) {
 	}
 }
 
+// isLent reports whether a reference may be copied for commands.
 func isLent(name string) bool {
 	return !slices.ContainsFunc(ofWorkTree, func(prefix string) bool { return strings.HasPrefix(name, prefix) })
 }
 
-// readPacked adds the references of packed-refs that others may get. A line ^ID has the peeled id of the tag
-// in the line before.
+// readPacked adds the references of packed-refs that may be copied. A line ^ID has the commit of
+// the annotated tag in the line before.
 func (l Layout) readPacked(refs *references) error {
 	first, last := true, "" // last is the name in the line before, if it was added
 	return l.packedLines(func(line string) error {
@@ -134,7 +135,8 @@ func (l Layout) readPacked(refs *references) error {
 	})
 }
 
-// set makes a reference lead to a commit.
+// set points a reference at a commit. It deletes references that cannot exist beside it, such as
+// "a" for "a/b".
 func (r *references) set(name string, id plumbing.Hash) {
 	for above := path.Dir(name); above != "."; above = path.Dir(above) {
 		delete(r.direct, above)
@@ -145,7 +147,7 @@ func (r *references) set(name string, id plumbing.Hash) {
 	r.direct[name] = packedRef{name: name, id: id.String()}
 }
 
-// RefsDigest returns the SHA-256 of tags and remote references.
+// RefsDigest returns the SHA-256, in hex, of the tags and remote references.
 func (l Layout) RefsDigest() (string, error) {
 	refs, err := l.references()
 	if err != nil {
@@ -166,7 +168,7 @@ func (l Layout) RefsDigest() (string, error) {
 	return hex.EncodeToString(sum.Sum(nil)), nil
 }
 
-// write writes the direct references in the form of packed-refs.
+// write writes the direct references as a new packed-refs file.
 func (r *references) write(file string) error {
 	f, err := os.OpenFile(file, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {

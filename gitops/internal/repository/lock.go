@@ -16,8 +16,9 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/internal/regularfile"
 )
 
-// Claim excludes other processes that claim or share the work tree, until the Repository is closed
-// or shared. It returns an *InUseError if one has done so; an own earlier share persists then.
+// Claim excludes all other processes from the work tree, until Close or Share. It returns an
+// *InUseError if another process has claimed or shared it. An earlier Share of this process stays
+// in force then.
 func (r *Repository) Claim() error {
 	return r.exclusively(func() error {
 		shared := r.claimed != nil
@@ -29,16 +30,16 @@ func (r *Repository) Claim() error {
 	})
 }
 
-// ClaimSoon is Claim that waits up to a second.
+// ClaimSoon is Claim that waits up to a second for other processes.
 func (r *Repository) ClaimSoon(ctx context.Context) error { return r.soon(ctx, r.Claim) }
 
-// inUseWait bounds the wait for a process that has claimed the work tree or briefly holds the index
-// for a switch.
+// inUseWait is the longest wait for a process that uses the work tree, or that briefly locks the
+// index. inUseLook is the time between two attempts.
 const inUseWait, inUseLook = time.Second, 10 * time.Millisecond
 
-// Share admits other processes that share the work tree and excludes claims, until the Repository
-// is closed. It replaces an own claim. It returns an *InUseError if another process keeps its claim
-// for a second, or tries to claim meanwhile; an own claim persists then.
+// Share lets other processes share the work tree, and excludes claims, until Close. It replaces a
+// claim of this process. It returns an *InUseError if another process holds a claim for a second,
+// or tries to claim meanwhile; this process's claim stays in force then.
 func (r *Repository) Share(ctx context.Context) error {
 	share := func() error { return r.flock(syscall.LOCK_SH) }
 	if r.claimed != nil {
@@ -47,7 +48,7 @@ func (r *Repository) Share(ctx context.Context) error {
 	return r.soon(ctx, share)
 }
 
-// soon retries do for a second while it returns an *InUseError.
+// soon calls do again, for up to a second, as long as it returns an *InUseError.
 func (r *Repository) soon(ctx context.Context, do func() error) error {
 	ctx, cancel := context.WithTimeout(ctx, inUseWait)
 	defer cancel()
@@ -66,8 +67,9 @@ func (r *Repository) soon(ctx context.Context, do func() error) error {
 	}
 }
 
-// exclusively changes a lock while nobody can claim. A converted lock is released first (flock(2)), and a
-// claim in between would prevent its return.
+// exclusively runs change while no other process can change its lock the same way. Converting a
+// flock(2) first releases it. Another process could claim in that moment, and the old lock could
+// not be restored.
 func (r *Repository) exclusively(change func() error) error {
 	gate, err := os.Open(r.Root)
 	if err != nil {
@@ -80,8 +82,8 @@ func (r *Repository) exclusively(change func() error) error {
 	return change()
 }
 
-// flock locks the git folder in a way. Where the file system knows no such locks it
-// does nothing.
+// flock locks the git folder without waiting. how is LOCK_EX or LOCK_SH. On a file system without
+// such locks it does nothing.
 func (r *Repository) flock(how int) error {
 	f := r.claimed
 	if f == nil {
@@ -102,12 +104,13 @@ func (r *Repository) flock(how int) error {
 
 func busy(err error) bool { return errors.Is(err, syscall.EWOULDBLOCK) }
 
-// inUse returns the error for a used work tree.
+// inUse returns the error for a work tree that another run uses.
 func (r *Repository) inUse() error {
 	return &InUseError{r.Root, "another run works in it; wait until that has ended, or give each run a checkout of its own"}
 }
 
-// Unwritable returns a folder that a commit must write but may not.
+// Unwritable returns a folder that a commit must write to but cannot, with the reason as an error.
+// It returns a nil error if there is none.
 func (r *Repository) Unwritable() (path string, err error) {
 	const write = 2 // W_OK of access(2)
 	for _, path := range [...]string{r.Root, r.GitDir, filepath.Join(r.CommonDir, "objects"), filepath.Join(r.CommonDir, "refs", "heads")} {
@@ -118,9 +121,9 @@ func (r *Repository) Unwritable() (path string, err error) {
 	return "", nil
 }
 
-// Idle returns an *InUseError if a git works for more than a second, or died and left a lock of
-// index, HEAD, a reference or the configuration. It removes locks that a killed agent-ci left, but for
-// the index's.
+// Idle returns an *InUseError if a git process works for more than a second, or died and left a
+// lock of the index, HEAD, a reference or the configuration. It removes locks of a killed agent-ci,
+// except the lock of the index.
 func (r *Repository) Idle(ctx context.Context) error {
 	return r.soon(ctx, func() error {
 		for _, path := range r.lockedPaths() {
@@ -145,7 +148,7 @@ func (r *Repository) DropOwnLocks() error {
 	return nil
 }
 
-// lockedPaths lists the files with a lock, of the index first.
+// lockedPaths lists the files that are locked, the index first.
 func (r *Repository) lockedPaths() (paths []string) {
 	fixed := []string{r.indexPath(), filepath.Join(r.GitDir, "HEAD"), filepath.Join(r.CommonDir, "packed-refs"), filepath.Join(r.CommonDir, "config")}
 	for _, path := range fixed {
@@ -157,17 +160,17 @@ func (r *Repository) lockedPaths() (paths []string) {
 		if path, is := strings.CutSuffix(path, ".lock"); is && !strings.HasSuffix(path, newSuffix) {
 			paths = append(paths, path)
 		}
-		return nil // what cannot be read is told by who needs it
+		return nil // ignore an unreadable folder; the code that needs it reports it
 	})
 	return paths
 }
 
-// inUseByGit reports an existing lock.
+// inUseByGit returns the error for an existing lock.
 func (r *Repository) inUseByGit(path string) error {
 	return &InUseError{r.Root, path + ".lock is there, so another git works in it, or one has died; remove the file then"}
 }
 
-// DefaultMark is the content of locks without another Mark. Each Mark contains its first words.
+// DefaultMark is the content of locks if no other mark is set. Every mark contains the text marked.
 const (
 	DefaultMark = marked + "\n"
 	marked      = "agent-ci writes to this checkout."
@@ -177,15 +180,16 @@ const (
 // and no reference can have the lock, since git forbids "~" in names.
 const newSuffix = "~agent-ci"
 
-// heldLock is a lock of this process, path.lock as git has it. It contains the mark. The open file is locked,
-// too (flock(2)), until the process releases it or dies.
+// heldLock is a lock of this process: a file path.lock, as in git. It contains the mark. The
+// process also holds a flock(2) on the file until it releases the lock or dies.
 type heldLock struct {
 	path string
 	mark string // the lock's content
 	file *os.File
 }
 
-// lock locks a file like git. It returns fs.ErrExist if it is locked.
+// lock locks a file like git. It replaces a lock that a dead agent-ci left. It returns fs.ErrExist
+// if another process holds the lock.
 func (r *Repository) lock(path string) (*heldLock, error) {
 	f, err := r.linkLock(path)
 	if errors.Is(err, fs.ErrExist) && r.dropDeadLock(path) {
@@ -197,8 +201,8 @@ func (r *Repository) lock(path string) (*heldLock, error) {
 	return &heldLock{path, r.Mark, f}, nil
 }
 
-// linkLock atomically makes a lock with its mark, so a killed process or full disk never leaves an
-// anonymous one.
+// linkLock creates a lock together with its mark in one step. So a killed process or a full disk
+// cannot leave a lock without a mark.
 func (r *Repository) linkLock(path string) (_ *os.File, err error) {
 	f, err := os.CreateTemp(r.GitDir, "agent-ci-*.lock")
 	if err != nil {
@@ -208,7 +212,7 @@ func (r *Repository) linkLock(path string) (_ *os.File, err error) {
 	if err == nil {
 		err = os.Link(f.Name(), path+".lock")
 	}
-	_ = os.Remove(f.Name()) // one that stays disturbs nobody
+	_ = os.Remove(f.Name()) // a file that stays does no harm
 	if err == nil {
 		return f, nil
 	}
@@ -219,6 +223,7 @@ func (r *Repository) linkLock(path string) (_ *os.File, err error) {
 	return r.createLock(path) // the file system has no links
 }
 
+// createLock makes a lock without a link. A process killed meanwhile leaves a lock without a mark.
 func (r *Repository) createLock(path string) (*os.File, error) {
 	f, err := os.OpenFile(path+".lock", os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -230,8 +235,8 @@ func (r *Repository) createLock(path string) (*os.File, error) {
 	return f, nil
 }
 
-// writeMark locks a new file before it has the mark. Where the file system knows no such locks, the mark alone
-// tells whose the lock is.
+// writeMark takes a flock(2) on a new lock file, then writes the mark. On a file system without
+// flock, only the mark shows whose lock it is.
 func (r *Repository) writeMark(f *os.File) error {
 	_ = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 	_, err := f.WriteString(r.Mark)
@@ -284,7 +289,7 @@ func isLockFile(f *os.File, path string) bool {
 	return err == nil && os.SameFile(opened, now)
 }
 
-// dropLock removes a lock and what was written under it.
+// dropLock removes a lock and the unfinished new content of its file.
 func dropLock(path string) error {
 	for _, name := range [...]string{path + newSuffix + ".lock", path + ".lock"} {
 		if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -309,7 +314,7 @@ func (l *heldLock) release() error {
 	return errors.Join(err, l.file.Close())
 }
 
-// replace replaces the locked file.
+// replace replaces the locked file by what write writes.
 func (l *heldLock) replace(write func(io.Writer) error) error {
 	name := l.path + newSuffix + ".lock"
 	if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -325,8 +330,8 @@ func (l *heldLock) replace(write func(io.Writer) error) error {
 	return err
 }
 
-// HoldIndex locks the index until ReleaseIndex. It waits a second for another git and then returns an
-// *InUseError.
+// HoldIndex locks the index until ReleaseIndex. It waits up to a second for another git, then
+// returns an *InUseError.
 func (r *Repository) HoldIndex(ctx context.Context) error {
 	err := r.soon(ctx, func() (err error) {
 		if r.held, err = r.lock(r.indexPath()); errors.Is(err, fs.ErrExist) {
@@ -342,10 +347,10 @@ func (r *Repository) HoldIndex(ctx context.Context) error {
 
 func (r *Repository) indexPath() string { return filepath.Join(r.GitDir, "index") }
 
-// Holds says whether HoldIndex was called, and ReleaseIndex not yet.
+// Holds reports whether this process holds the lock of the index.
 func (r *Repository) Holds() bool { return r.held != nil }
 
-// stillHeld returns an *InUseError if somebody removed our lock as stale.
+// stillHeld returns an *InUseError if somebody removed this process's lock of the index as stale.
 func (r *Repository) stillHeld() error {
 	if r.held == nil || r.held.stands() {
 		return nil
@@ -353,7 +358,7 @@ func (r *Repository) stillHeld() error {
 	return &InUseError{r.Root, "somebody removed its index.lock while it was written to"}
 }
 
-// ReleaseIndex lets other gits write the index again.
+// ReleaseIndex unlocks the index for other git processes.
 func (r *Repository) ReleaseIndex() error {
 	held := r.held
 	r.held = nil
@@ -363,8 +368,8 @@ func (r *Repository) ReleaseIndex() error {
 	return held.release()
 }
 
-// replaceLocked replaces a file like git, through path.lock. It calls check while it holds the lock, and
-// changes nothing if that fails.
+// replaceLocked replaces a file like git, with path.lock. It calls check while it holds the lock,
+// and changes nothing if check fails.
 func (r *Repository) replaceLocked(path string, check func() error, write func(io.Writer) error) (err error) {
 	l, err := r.lock(path)
 	if errors.Is(err, fs.ErrExist) {

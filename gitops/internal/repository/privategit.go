@@ -17,8 +17,8 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/rules"
 )
 
-// makePrivate makes a git folder of our own in state: configuration as it was read,
-// no hooks, objects of its own.
+// makePrivate makes the private git folder in state. It has the configuration that was read, no
+// hooks, and its own objects.
 func (r *Repository) makePrivate(state string) (err error) {
 	if r.Private, err = os.MkdirTemp(state, "shadow-"); err == nil {
 		err = r.fillGitDir(r.Private, r.encode(r.Private, os.DevNull))
@@ -33,7 +33,7 @@ func (r *Repository) makePrivate(state string) (err error) {
 	}
 	system, readErr := regularfile.Read("/etc/gitattributes", regularfile.Small)
 	if readErr != nil {
-		system = nil // there is none
+		system = nil // there is none, or it cannot be read
 	}
 	r.attributes = [][]byte{system, r.private[userAttributes], r.private[attributes]}
 	r.private[attributes] = fmt.Appendf(slices.Clip(r.private[attributes]), "\n* conflict-marker-size=%d\n", MarkSize)
@@ -43,12 +43,12 @@ func (r *Repository) makePrivate(state string) (err error) {
 	return nil
 }
 
-// MarkSize is the length of git's conflict markers in the private git folder, longer than any in
-// files.
+// MarkSize is the length of git's conflict markers in the private git folder. It is longer than
+// markers that files contain.
 const MarkSize = 199
 
-// PrivateGit returns git for the private git folder. It first rewrites the files that control git,
-// because unconfined commands may have changed them.
+// PrivateGit returns git for the private git folder. It first restores the files that control git,
+// because commands without a sandbox may have changed them.
 func (r *Repository) PrivateGit() (program.Program, error) {
 	err := r.resetPrivate()
 	if err != nil {
@@ -57,9 +57,9 @@ func (r *Repository) PrivateGit() (program.Program, error) {
 	return r.git, err
 }
 
-// resetPrivate restores the private git folder, because commands without a sandbox may have changed it.
+// resetPrivate restores the files that control git in the private git folder.
 func (r *Repository) resetPrivate() error {
-	for _, name := range [...]string{"commondir", "config.worktree", "objects/info/alternates"} { // by which git reads elsewhere
+	for _, name := range [...]string{"commondir", "config.worktree", "objects/info/alternates"} { // with these files, git would read other folders
 		if err := os.RemoveAll(filepath.Join(r.Private, name)); err != nil {
 			return err
 		}
@@ -76,7 +76,8 @@ func (r *Repository) resetPrivate() error {
 	return nil
 }
 
-// replace replaces whatever is at a path by a file, at once: another git may start at this moment.
+// replace replaces whatever is at a path by a file with data. It renames the file into place,
+// because another git may start at the same moment.
 func replace(path string, data []byte) error {
 	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
 	if err != nil {
@@ -89,11 +90,11 @@ func replace(path string, data []byte) error {
 	if os.Rename(f.Name(), path) == nil {
 		return nil
 	}
-	return errors.Join(os.RemoveAll(path), os.Rename(f.Name(), path)) // a folder
+	return errors.Join(os.RemoveAll(path), os.Rename(f.Name(), path)) // Rename fails if path is a folder
 }
 
-// fillGitDir makes a git folder with copies of the repository's ignore and attribute rules. Later
-// changes there are ignored.
+// fillGitDir makes a git folder with the given configuration and copies of the repository's ignore
+// and attribute rules. Later changes of the originals have no effect.
 func (r *Repository) fillGitDir(dir, config string) error {
 	if err := makeFolders(dir); err != nil {
 		return err
@@ -125,15 +126,15 @@ func makeFolders(gitDir string) error {
 	return nil
 }
 
-// Rules as they are kept in a git folder of ours.
+// Paths of copied rules in a private git folder.
 const (
 	attributes     = "info/attributes"
 	userExcludes   = "info/user-exclude"
 	userAttributes = "info/user-attributes"
 )
 
-// encode writes the configuration of a git folder at dir. It names no program. hooks is the folder of
-// hooks; empty for git's own choice.
+// encode returns the configuration for a git folder at dir. It names no program. hooks is the
+// folder of hooks; "" means git's default.
 func (r *Repository) encode(dir, hooks string) string {
 	s := &r.Settings
 	var b strings.Builder
@@ -161,8 +162,9 @@ func (r *Repository) encode(dir, hooks string) string {
 	return b.String()
 }
 
-// encodeFilters writes the filters of the repository's own configuration, as they were when the
-// checkout was opened. Only git within a sandbox may read them; it knows the user's from elsewhere.
+// encodeFilters returns the filters of the repository's own configuration, as read when the
+// checkout was opened. Only git inside a sandbox may get them. That git reads the user's filters
+// from the user's own configuration.
 func (r *Repository) encodeFilters() string {
 	var b strings.Builder
 	for name, driver := range r.Settings.Filters {
@@ -185,16 +187,17 @@ func quote(text string) string {
 // Exclude returns the rules of info/exclude.
 func (r *Repository) Exclude() rules.Ignore { return rules.ParseIgnore(r.private["info/exclude"], "") }
 
-// OuterIgnores returns the ignore rules from outside of the work tree, the weakest
-// first.
+// OuterIgnores returns the ignore rules from outside the work tree: the user's, then those of
+// info/exclude, which have priority.
 func (r *Repository) OuterIgnores() []rules.Ignore {
 	return []rules.Ignore{rules.ParseIgnore(r.private[userExcludes], ""), r.Exclude()}
 }
 
-// OuterAttributes returns the attribute files from outside of the work tree, as they were when the repository was opened.
+// OuterAttributes returns the contents of the attribute files outside the work tree, as read when
+// the repository was opened.
 func (r *Repository) OuterAttributes() [][]byte { return r.attributes }
 
-// HasAttributes reports whether those files say anything.
+// HasAttributes reports whether any attribute file outside the work tree has content.
 func (r *Repository) HasAttributes() bool {
 	return slices.ContainsFunc(r.attributes, func(text []byte) bool { return len(text) > 0 })
 }

@@ -18,12 +18,13 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/internal/regularfile"
 )
 
+// ErrNoRef is the error for a reference that does not exist.
 var ErrNoRef = errors.New("no such reference")
 
-const deepestRef = 5 // symbolic references that name one another
+const deepestRef = 5 // the longest chain of symbolic references
 
-// ReadRef returns a reference's target from a file or packed-refs (gitrepository-layout(5)), or
-// ErrNoRef.
+// ReadRef returns the id that a reference points to, from its file or packed-refs
+// (gitrepository-layout(5)). It returns ErrNoRef if there is no such reference.
 func (l Layout) ReadRef(name string) (plumbing.Hash, error) {
 	for range deepestRef {
 		if err := plumbing.ReferenceName(name).Validate(); err != nil {
@@ -42,6 +43,7 @@ func (l Layout) ReadRef(name string) (plumbing.Hash, error) {
 	return plumbing.ZeroHash, fmt.Errorf("read reference %q: it leads nowhere", name)
 }
 
+// ParseID parses a full SHA-1 object id in hex.
 func ParseID(text string) (plumbing.Hash, error) {
 	if !plumbing.IsHash(text) || len(text) != 40 {
 		return plumbing.ZeroHash, fmt.Errorf("%.60q is no object id", text)
@@ -64,6 +66,7 @@ func (l Layout) readPackedRef(name string) (plumbing.Hash, error) {
 	return id, err
 }
 
+// eachPacked calls visit for each reference in packed-refs.
 func (l Layout) eachPacked(visit func(name, id string) error) error {
 	return l.packedLines(func(line string) error {
 		id, name, ok := strings.Cut(line, " ")
@@ -74,7 +77,7 @@ func (l Layout) eachPacked(visit func(name, id string) error) error {
 	})
 }
 
-// packedLines reads the file of packed references, if there is one.
+// packedLines calls visit for each line of packed-refs. A missing file has no lines.
 func (l Layout) packedLines(visit func(line string) error) error {
 	f, err := regularfile.Open(filepath.Join(l.CommonDir, "packed-refs"))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -96,8 +99,8 @@ func (l Layout) packedLines(visit func(line string) error) error {
 	return nil
 }
 
-// refFits says whether a reference may be called name beside the packed ones: "a"
-// and "a/b" cannot both be. Those in files show it by themselves.
+// refFits returns an error if a packed reference prevents one called name: "a" and "a/b" cannot
+// both exist. Loose references need no check, because creating their file or folder fails.
 func (l Layout) refFits(name string) error {
 	return l.eachPacked(func(other, _ string) error {
 		if strings.HasPrefix(other, name+"/") || strings.HasPrefix(name, other+"/") {
@@ -107,7 +110,8 @@ func (l Layout) refFits(name string) error {
 	})
 }
 
-// writeRef writes a reference if expected succeeds after locking.
+// writeRef points a reference at id. It calls expected while the reference is locked, and writes
+// nothing if that fails.
 func (r *Repository) writeRef(name string, id plumbing.Hash, expected func() error) error {
 	path := filepath.Join(r.CommonDir, filepath.FromSlash(name))
 	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
@@ -122,7 +126,7 @@ func (r *Repository) writeRef(name string, id plumbing.Hash, expected func() err
 	return nil
 }
 
-// line writes a file of one line.
+// line returns a function that writes text as one line.
 func line(text string) func(io.Writer) error {
 	return func(w io.Writer) error {
 		_, err := io.WriteString(w, text+"\n")
@@ -130,7 +134,8 @@ func line(text string) func(io.Writer) error {
 	}
 }
 
-// removeEmptyFolders removes folders left by deleted references.
+// removeEmptyFolders removes a folder tree that deleted references left. It fails if there is a
+// file in it.
 func removeEmptyFolders(path string) error {
 	if !isDir(path) {
 		return nil
@@ -162,13 +167,14 @@ func readHead(gitDir string) (string, error) {
 	return text, nil
 }
 
-// readSmall reads a file of one line.
+// readSmall returns the content of a small file without blanks at its ends.
 func readSmall(path string) (string, error) {
 	data, err := regularfile.Read(path, 4<<10)
 	return strings.TrimSpace(string(data)), err
 }
 
-// DefaultBranch is origin's (gitrevisions(7): refs/remotes/origin/HEAD).
+// DefaultBranch returns the default branch of origin (refs/remotes/origin/HEAD in gitrevisions(7)),
+// or "".
 func (r *Repository) DefaultBranch() string {
 	text, err := readSmall(filepath.Join(r.CommonDir, "refs", "remotes", "origin", "HEAD"))
 	branch, ok := strings.CutPrefix(text, "ref: refs/remotes/origin/")
@@ -203,7 +209,7 @@ func (r *Repository) BranchesAt(sha string) ([]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("list the branches: %w", err)
 	}
-	// A file beside the packed references has the newer value.
+	// A loose reference overrides the packed one, so check the current value.
 	maps.DeleteFunc(names, func(branch string, _ bool) bool {
 		now, err := r.ReadRef(prefix + branch)
 		return err != nil || now.String() != sha
@@ -211,6 +217,8 @@ func (r *Repository) BranchesAt(sha string) ([]string, error) {
 	return slices.Sorted(maps.Keys(names)), nil
 }
 
+// BranchFits returns an error if another branch prevents one called name: "a" and "a/b" cannot both
+// exist.
 func (r *Repository) BranchFits(name string) error {
 	if err := plumbing.NewBranchReferenceName(name).Validate(); err != nil {
 		return fmt.Errorf("branch %q: %w", name, err)
@@ -224,8 +232,8 @@ func (r *Repository) BranchFits(name string) error {
 	return r.refFits("refs/heads/" + name)
 }
 
-// CheckFree verifies before any write that the branch is not checked out elsewhere, its name fits,
-// and no git is at work.
+// CheckFree returns an error if the branch is checked out in another work tree, its name conflicts
+// with another reference, or git is working. Call it before any write.
 func (r *Repository) CheckFree(branch string) error {
 	heads, err := filepath.Glob(filepath.Join(r.CommonDir, "worktrees", "*", "HEAD"))
 	if err != nil {

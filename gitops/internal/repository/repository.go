@@ -1,6 +1,6 @@
 // Package repository owns a work tree's .git: layout, configuration, HEAD, references, index and
-// locks. It makes the private git folder for the git program, and refuses conditions for wrong
-// results before any change.
+// locks. It makes the private git folder for the git program. It refuses unsupported repositories,
+// which would cause wrong results, before any change.
 //
 // It reads no object and no file of the work tree.
 package repository
@@ -15,22 +15,22 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/internal/program"
 )
 
-// Repository is a work tree's repository with its configuration at Open.
+// Repository is the repository of a work tree, with the configuration read by Open.
 type Repository struct {
 	Layout
 	Settings   Settings
-	Private    string            // a git folder of our own
-	private    map[string][]byte // its files that decide what git does
-	git        program.Program   // works on it alone
-	attributes [][]byte          // files from outside of the work tree
+	Private    string            // path of the private git folder
+	private    map[string][]byte // original content of the files in Private that control git
+	git        program.Program   // runs in Private, with nothing of the user's configuration
+	attributes [][]byte          // contents of the attribute files outside the work tree
 	user       program.Program   // reads the configuration of the repository, the user and the machine
 	forge      string
-	asked      map[string][]string // addresses of remotes
-	Folders    []string            // git folders whose objects the repository has
+	asked      map[string][]string // cached addresses of remotes, by git command
+	Folders    []string            // git folders with the repository's objects; the first is its own
 	modules    []Module
 	live       liveIndex
-	claimed    *os.File  // the git folder, once it was claimed or shared
-	held       *heldLock // of the index; nil where it is not held
+	claimed    *os.File  // the open git folder, after Claim or Share
+	held       *heldLock // the lock of the index; nil if not held
 	Mark       string    // the content of this Repository's locks
 }
 
@@ -76,7 +76,7 @@ func (r *Repository) open(git, state string) error {
 	return err
 }
 
-// Close removes the private git folder, and lets other runs in.
+// Close removes the private git folder and releases the claim or share.
 func (r *Repository) Close() error {
 	var errs []error
 	if r.Private != "" {
@@ -89,14 +89,14 @@ func (r *Repository) Close() error {
 	return errors.Join(errs...)
 }
 
-// Errors of Open for anything but a checkout.
+// ErrNotRepository and ErrBare are the errors of Open for a folder that is no checkout.
 var (
 	ErrNotRepository = errors.New("not in a git checkout: run in one, or name one with --repo")
 	ErrBare          = errors.New("the repository is bare: give a checkout that has a work tree")
 )
 
-// UnsupportedError reports a property of the checkout that would cause a wrong result, found before
-// any change.
+// UnsupportedError reports a property of the checkout that would cause a wrong result. It is
+// returned before any change.
 type UnsupportedError struct {
 	Feature string // what was found
 	Remedy  string // what to do about it
@@ -106,7 +106,7 @@ func (e *UnsupportedError) Error() string {
 	return fmt.Sprintf("%s: not supported; %s", e.Feature, e.Remedy)
 }
 
-// InUseError reports that somebody else works in the checkout.
+// InUseError reports that another process works in the checkout.
 type InUseError struct {
 	Root   string
 	Remedy string

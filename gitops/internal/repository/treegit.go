@@ -15,16 +15,16 @@ import (
 	"github.com/agent-ci/agent-ci/policy/pathname"
 )
 
-// TreeFolder is a private git folder of commands. They may write it, so nothing else reads it after
-// their start.
+// TreeFolder describes a git folder for commands. Commands may write to it, so nothing outside
+// their sandbox reads it after they start.
 type TreeFolder struct {
 	Dir      string
 	SeenAt   string   // its path for commands
 	Excluded []string // paths for info/exclude
 }
 
-// FillGitDir makes a git folder for commands. Its configuration has everything that decides
-// content, the repository's own filters, and remotes without credentials, but no hooks.
+// FillGitDir makes a git folder for commands. Its configuration has the settings that affect
+// content, the repository's own filters, and remotes without credentials. It has no hooks.
 func (r *Repository) FillGitDir(f TreeFolder) error {
 	config := r.encode(f.SeenAt, r.Settings.hooksAt(f.SeenAt)) + r.encodeFilters() + encodeRemotes(r.Settings.forCommands)
 	if err := r.fillGitDir(f.Dir, config); err != nil {
@@ -33,7 +33,7 @@ func (r *Repository) FillGitDir(f TreeFolder) error {
 	return appendExcludes(filepath.Join(f.Dir, "info", "exclude"), f.Excluded)
 }
 
-// hooksAt returns core.hooksPath for a git folder, or "" for the default.
+// hooksAt returns core.hooksPath for a git folder at dir, or "" if the setting is not needed.
 func (s *Settings) hooksAt(dir string) string {
 	if !s.hooked {
 		return ""
@@ -41,7 +41,8 @@ func (s *Settings) hooksAt(dir string) string {
 	return filepath.Join(dir, "hooks")
 }
 
-// keepForCommands keeps a setting of a remote, branch or submodule for commands.
+// keepForCommands stores a setting of a remote, branch or submodule for commands, without
+// credentials. It ignores other settings.
 func (s *Settings) keepForCommands(name string, v variable) {
 	switch name {
 	case "url", "pushurl":
@@ -55,8 +56,8 @@ func (s *Settings) keepForCommands(name string, v variable) {
 	s.forCommands = append(s.forCommands, v)
 }
 
-// encodeRemotes writes variables of the sections remote, branch and submodule, without those that have
-// no subsection.
+// encodeRemotes returns settings of remotes, branches and submodules as configuration text. It
+// omits settings without a subsection.
 func encodeRemotes(vars []variable) string {
 	var b strings.Builder
 	last := ""
@@ -74,8 +75,8 @@ func encodeRemotes(vars []variable) string {
 	return b.String()
 }
 
-// appendExcludes appends a rule for each path to a file of ignore rules. The rules match the paths
-// literally, but for line breaks and final blanks, which rules cannot express.
+// appendExcludes appends an ignore rule for each path to a file. A rule matches the path literally,
+// except for line breaks and final blanks: rules cannot express those, so "?" replaces them.
 func appendExcludes(file string, paths []string) error {
 	if len(paths) == 0 {
 		return nil
@@ -100,18 +101,18 @@ func appendExcludes(file string, paths []string) error {
 
 // Module is a submodule's repository in the checkout's git folder.
 type Module struct {
-	Name    string   // its folder below the git folder, with slashes
-	Path    string   // of its files in the checkout, with slashes
-	Folders []string // git folders whose objects it has; the first is its own
+	Name    string   // its folder in the git folder, with slashes
+	Path    string   // its folder in the work tree, with slashes
+	Folders []string // git folders with its objects; the first is its own
 
 	vars []variable
 }
 
-// deepestModules bounds names and nesting of submodules.
+// deepestModules is the limit for path parts of submodule names and for nested submodules.
 const deepestModules = 20
 
-// Modules returns the repositories of submodules checked out at Open, including nested ones,
-// without unusable ones.
+// Modules returns the repositories of submodules that were checked out at Open, including nested
+// ones. It omits unsupported ones.
 func (r *Repository) Modules() []Module { return r.modules }
 
 // modulesIn returns the usable submodule repositories below a folder of the git folder.
@@ -170,12 +171,13 @@ func (r *Repository) readModule(ctx context.Context, name string) (m Module, ok 
 	return m, err == nil
 }
 
-// contentVariables lists variables of core that decide content.
+// contentVariables lists the core settings that affect file content.
 var contentVariables = []string{
 	"autocrlf", "checkstat", "eol", "filemode", "ignorecase", "precomposeunicode", "sparsecheckout", "sparsecheckoutcone", "symlinks", "trustctime",
 }
 
-// FillModule makes the git folder of a submodule in one for commands, by the same rule.
+// FillModule makes the git folder of a submodule inside the git folder f for commands, with the
+// same kind of configuration.
 func (r *Repository) FillModule(f TreeFolder, m Module) error {
 	name := filepath.FromSlash(m.Name)
 	to, seenAt, from := filepath.Join(f.Dir, name), filepath.Join(f.SeenAt, name), m.Folders[0]

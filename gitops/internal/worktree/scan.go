@@ -24,57 +24,60 @@ import (
 	"github.com/agent-ci/agent-ci/policy/pathname"
 )
 
-// Found is a difference from the index seen by a scan.
+// Found is a difference from the index that a scan found.
 type Found struct {
 	Kind Kind
-	Path string      // folders without a slash at the end
-	Dir  bool        // a folder, with all that is in it
-	info fs.FileInfo // of a file or link that is untracked
-	stat index.Stat  // of one that is untracked or ignored
+	Path string      // without a final slash, also for a folder
+	Dir  bool        // a folder, and stands for everything in it
+	info fs.FileInfo // of an untracked file or link
+	stat index.Stat  // of an untracked or ignored name
 }
 
-// Stat returns the metadata of an untracked file or an ignored name, without the fields that change
-// while the content does not. It is zero for all others.
+// Stat returns the metadata of an untracked file or an ignored name, without the fields that can
+// change while the content stays the same. It is zero for all other kinds.
 func (f Found) Stat() index.Stat { return stableStat(f.stat) }
 
 type Kind uint8
 
 const (
-	Deleted     Kind = iota // tracked and gone, or something git cannot record stands there
-	Submodule               // tracked, a submodule that is on another commit
+	Deleted     Kind = iota // tracked, but deleted or replaced by something git cannot record
+	Submodule               // a submodule that is on another commit than in the index
 	Untracked               // a file or link that is neither tracked nor ignored
 	Ignored                 // a file, link or whole folder that is ignored
 	Repository              // an untracked folder that is a repository of its own
-	InvalidName             // a name that must never get into a tree
-	TooDeep                 // untracked, and nothing that git could check out
-	Unreadable              // a folder with tracked files that may not be read
+	InvalidName             // a name that must never be in a tree, like .git
+	TooDeep                 // untracked, with a path that git could not check out
+	Unreadable              // a folder with tracked files that this process may not read
 )
 
+// Extent selects what a scan looks for.
 type Extent uint8
 
 const (
-	OnlyTracked   Extent = iota // tracked files that changed
-	WithUntracked               // and what is neither tracked nor ignored
-	WithIgnored                 // and what is ignored
+	OnlyTracked   Extent = iota // only changes of tracked files
+	WithUntracked               // also untracked files that are not ignored
+	WithIgnored                 // also ignored files
 )
 
-// Scan compares a work tree with an index by stat data and lists untracked files. It reads folders
-// and ignore files only, one folder at a time.
+// Scan compares a work tree with an index by stat data, and finds untracked files. It reads folders
+// and ignore files, but no other file. Several folders are scanned in parallel.
 type Scan struct {
 	work     *Worktree
 	settings *repository.Settings
 	index    *index.File
 	skip     map[string]bool
 	extent   Extent
-	report   func(Found) // never called twice at a time; in no order
+	report   func(Found) // called by one goroutine at a time, in no particular order
 
 	mu         sync.Mutex
-	failed     error           // of folders that were gone into aside
-	Suspects   []Suspect       // tracked files whose content has to be compared
-	attributes map[string]bool // folders with attributes: "" or ending with a slash
-	helpers    chan struct{}   // one place for each folder that may be gone into aside
+	failed     error           // errors of folders that other goroutines scanned
+	Suspects   []Suspect       // tracked files whose content must be compared
+	attributes map[string]bool // folders that may have a .gitattributes file; keys are "" or end with a slash
+	helpers    chan struct{}   // one slot for each folder that another goroutine may scan
 }
 
+// Scan prepares a scan of the work tree against ix. Run starts it and calls report for what it
+// finds.
 func (w *Worktree) Scan(ix *index.File, e Extent, report func(Found)) *Scan {
 	return &Scan{
 		work: w, settings: &w.repo.Settings, index: ix, skip: w.skippedPaths(), extent: e, report: report,
@@ -83,12 +86,14 @@ func (w *Worktree) Scan(ix *index.File, e Extent, report func(Found)) *Scan {
 	}
 }
 
+// Run scans the work tree. Afterwards, Suspects lists the tracked files whose content must be
+// compared.
 func (s *Scan) Run(ctx context.Context) error {
 	err := s.folder(ctx, s.work.dir, place{hi: s.index.Len(), ignores: s.work.ignores, upper: s.changedFolder()})
 	return errors.Join(err, s.failed)
 }
 
-// locked serialises reports of folders visited in parallel.
+// locked runs do while no other goroutine of the scan runs such a function.
 func (s *Scan) locked(do func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -97,15 +102,17 @@ func (s *Scan) locked(do func()) {
 
 func (s *Scan) reportFound(f Found) { s.locked(func() { s.report(f) }) }
 
-// place is a visited folder: its path ("" or with a final slash), index range and ignore patterns.
+// place is a folder during a scan: its path ("" or with a final slash), its range of index entries,
+// and the ignore rules for it.
 type place struct {
 	path    string
 	lo, hi  int
 	ignores []rules.Ignore
-	ignored bool     // the folder itself is ignored, and with it all that is not tracked
-	upper   *os.Root // has the only names that are looked at; nil: all are
+	ignored bool     // the folder is ignored, so all untracked files in it are, too
+	upper   *os.Root // the layer's folder, which has the only names to look at; nil to look at all
 }
 
+// folder scans one open folder and the folders below it.
 func (s *Scan) folder(ctx context.Context, dir *os.Root, at place) error {
 	if err := ctx.Err(); err != nil {
 		return context.Cause(ctx)
@@ -134,12 +141,11 @@ type name struct {
 	lstat
 }
 
-// listedAtOnce is how many entries of a folder are read between two looks at the
-// context.
+// listedAtOnce is the number of entries read from a folder before the context is checked again.
 const listedAtOnce = 4096
 
-// list returns a folder's relevant names, sorted. In a layer, changed has all names of the upper
-// folder, including removed ones.
+// list returns the names in a folder to look at, sorted. In a layer, changed has all names of the
+// upper folder, including deleted ones; otherwise it is nil.
 func (s *Scan) list(ctx context.Context, dir *os.Root, at place) (names []name, changed []string, err error) {
 	if at.upper != nil {
 		return s.listChanged(ctx, dir, at)
@@ -148,6 +154,7 @@ func (s *Scan) list(ctx context.Context, dir *os.Root, at place) (names []name, 
 	return names, nil, err
 }
 
+// listAll returns all names in a folder, sorted, without skipped ones.
 func (s *Scan) listAll(ctx context.Context, dir *os.Root, at place) ([]name, error) {
 	f, err := dir.Open(".")
 	if err != nil {
@@ -172,7 +179,8 @@ func (s *Scan) listAll(ctx context.Context, dir *os.Root, at place) ([]name, err
 	}
 }
 
-// named adds listed names of a folder to its names. dir and folder are the same open folder.
+// named adds the listed names to names, with their metadata. dir and folder are the same open
+// folder.
 func (s *Scan) named(dir *os.Root, folder int, names []name, listed []string, at place) ([]name, error) {
 	names = slices.Grow(names, len(listed))
 	for _, disk := range listed {
@@ -197,13 +205,15 @@ func (s *Scan) named(dir *os.Root, folder int, names []name, listed []string, at
 	return names, nil
 }
 
+// withIgnoreFile returns the ignore rules for a folder: those of at, and those of its own
+// .gitignore.
 func (s *Scan) withIgnoreFile(dir *os.Root, names []name, at place) []rules.Ignore {
 	if _, ok := find(names, ".gitignore", false); !ok && at.upper == nil {
 		return at.ignores
 	}
 	data, err := regularfile.ReadIn(dir, ".gitignore")
 	if err != nil {
-		return at.ignores // git does not follow a link here either
+		return at.ignores // unreadable, or a link: git does not follow a link to ignore rules either
 	}
 	list := rules.ParseIgnore(data, at.path)
 	if list.Empty() {
@@ -212,8 +222,8 @@ func (s *Scan) withIgnoreFile(dir *os.Root, names []name, at place) []rules.Igno
 	return append(slices.Clip(at.ignores), list)
 }
 
-// find looks name up in names. With fold another case will do when there is
-// no exact match.
+// find returns the position of a name in the sorted names. If fold is set and there is no exact
+// match, it accepts one in another case.
 func find(names []name, git string, fold bool) (int, bool) {
 	i, ok := slices.BinarySearchFunc(names, git, func(n name, git string) int { return strings.Compare(n.git, git) })
 	if ok || !fold {
@@ -223,14 +233,15 @@ func find(names []name, git string, fold bool) (int, bool) {
 	return i, i >= 0
 }
 
-// findsOnDisk reports whether the file system finds a name. The settings about equal names may come from
-// another machine.
+// findsOnDisk reports whether the file system finds a name. It asks the file system, because
+// core.ignoreCase and core.precomposeUnicode may have been set on another machine.
 func findsOnDisk(dir *os.Root, name string) bool {
 	_, err := dir.Lstat(name)
 	return err == nil
 }
 
-// tracked visits the index entries in this folder and marks their names in seen.
+// tracked compares the folder's index entries with its names. seen marks the names that are in the
+// index. It returns after all folders below were scanned.
 func (s *Scan) tracked(ctx context.Context, dir *os.Root, names []name, changed []string, at place) (seen []bool, err error) {
 	seen = make([]bool, len(names))
 	var aside sync.WaitGroup
@@ -244,10 +255,10 @@ func (s *Scan) tracked(ctx context.Context, dir *os.Root, names []name, changed 
 	return seen, nil
 }
 
-// trackedIn compares the index entries of a folder with the names in it, and enters the folders below. It
-// marks in seen the names that the index has.
+// trackedIn compares a range of a folder's index entries with its names, and scans the folders
+// below. It marks in seen the names that are in the index.
 func (s *Scan) trackedIn(ctx context.Context, aside *sync.WaitGroup, dir *os.Root, names []name, seen []bool, at place) (err error) {
-	next := 0 // index of the name that is probably the next entry's, as both are sorted
+	next := 0 // both lists are sorted, so the next entry probably has this name
 	for i := at.lo; i < at.hi; {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
@@ -264,7 +275,7 @@ func (s *Scan) trackedIn(ctx context.Context, aside *sync.WaitGroup, dir *os.Roo
 		if there {
 			next = n + 1
 		}
-		there = there && (names[n].git == part || findsOnDisk(dir, part)) // else it is renamed, in its case alone
+		there = there && (names[n].git == part || findsOnDisk(dir, part)) // otherwise only its case was changed, so the old name counts as deleted
 		if !deeper {
 			if there {
 				seen[n] = !names[n].mode.IsDir() || s.index.Mode(i) == index.Gitlink
@@ -292,7 +303,7 @@ func (s *Scan) trackedIn(ctx context.Context, aside *sync.WaitGroup, dir *os.Roo
 	return nil
 }
 
-// enterSoon enters a folder aside when a processor is to spare, else at once.
+// enterSoon scans a folder in another goroutine if one is free, or else in this one.
 func (s *Scan) enterSoon(ctx context.Context, aside *sync.WaitGroup, dir *os.Root, n name, below place) error {
 	select {
 	case s.helpers <- struct{}{}:
@@ -307,7 +318,7 @@ func (s *Scan) enterSoon(ctx context.Context, aside *sync.WaitGroup, dir *os.Roo
 	}
 }
 
-// enter visits a folder with tracked files. An unreadable one is unknown.
+// enter scans a folder with tracked files. If the folder may not be read, it reports that instead.
 func (s *Scan) enter(ctx context.Context, dir *os.Root, n name, below place) error {
 	path := strings.TrimSuffix(below.path, "/")
 	below.ignored = below.ignored || ignores(below.ignores, path, true, s.settings.IgnoreCase)
@@ -319,6 +330,8 @@ func (s *Scan) enter(ctx context.Context, dir *os.Root, n name, below place) err
 	return err
 }
 
+// into opens a folder and scans it. If the folder was removed meanwhile, it reports the files as
+// deleted.
 func (s *Scan) into(ctx context.Context, dir *os.Root, n name, below place) error {
 	sub, err := regularfile.OpenFolder(dir, n.disk)
 	if absent(err) { // removed meanwhile
@@ -334,20 +347,23 @@ func (s *Scan) into(ctx context.Context, dir *os.Root, n name, below place) erro
 	return s.folder(ctx, sub, below)
 }
 
+// deletedRange reports the index entries lo to hi as deleted.
 func (s *Scan) deletedRange(lo, hi int) {
 	for i := lo; i < hi; i++ {
 		s.deletedEntry(s.index.Entry(i))
 	}
 }
 
+// deletedEntry reports a deleted file, unless git was told to ignore its state or the path is
+// skipped.
 func (s *Scan) deletedEntry(e index.Entry) {
 	if !e.SkipWorktree && !e.AssumeValid && !s.settings.Covers(s.skip, e.Path) {
 		s.reportFound(Found{Kind: Deleted, Path: e.Path})
 	}
 }
 
-// trackedFile compares the index entry i with names[n], its file if there is one. It reports a deleted
-// file, and adds a file that may have changed to the suspects.
+// trackedFile compares the index entry i with the file names[n], if there is one. It reports a
+// missing file as deleted. It adds a file that may have changed to the suspects.
 func (s *Scan) trackedFile(dir *os.Root, names []name, n int, there bool, i int) error {
 	e := s.index.Entry(i)
 	if !there {
@@ -367,21 +383,22 @@ func (s *Scan) trackedFile(dir *os.Root, names []name, n int, there bool, i int)
 	return s.suspectEntry(dir, names[n], i)
 }
 
-// provenUnchanged reports whether a file's metadata proves that it is as entry i of the index has it.
+// provenUnchanged reports whether a file's metadata proves that it equals entry i of the index.
 func (s *Scan) provenUnchanged(n name, i int) bool {
 	e := s.index.Metadata(i)
 	return e.Stage == 0 && !e.IntentToAdd && modeOf(s.settings, n.mode, e.Mode) == e.Mode &&
 		unchanged(s.settings, e.Stat, n.lstat, s.index.Modified)
 }
 
-// suspectEntry adds a file to the suspects, or reports that entry i of the index was deleted.
+// suspectEntry adds a file to the suspects, or reports it as deleted if git could not record what
+// is in its place.
 func (s *Scan) suspectEntry(dir *os.Root, n name, i int) error {
 	e := s.index.Entry(i)
 	info, err := dir.Lstat(n.disk)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("look at %q: %w", e.Path, err)
 	}
-	// The scan entered no folder here, so the new one's files would be missing without a word.
+	// The scan did not enter a folder here. A new folder's files would be missing in the result.
 	if err == nil && info.IsDir() && !n.mode.IsDir() {
 		return fmt.Errorf("%q became a folder while the work tree was read; run again when nothing else writes there", e.Path)
 	}
@@ -401,7 +418,7 @@ func (s *Scan) suspectEntry(dir *os.Root, n name, i int) error {
 	return nil
 }
 
-// submodule reports a submodule checked out at another commit.
+// submodule reports a submodule that is checked out at another commit.
 func (s *Scan) submodule(dir *os.Root, n name, e index.Entry) {
 	if _, err := dir.Lstat(n.disk + "/.git"); err != nil {
 		return // not checked out: nothing in it can have changed
@@ -411,7 +428,8 @@ func (s *Scan) submodule(dir *os.Root, n name, e index.Entry) {
 	}
 }
 
-// submoduleAt reports whether a checked out submodule is at a commit.
+// submoduleAt reports whether the submodule at path is checked out at commit id. It looks for the
+// repository first in the layer's git folder, then in the work tree.
 func (w *Worktree) submoduleAt(path string, id plumbing.Hash) bool {
 	if named, is := pathname.Below(w.repo.GitDir, w.repo.NamedBy(w.dir, path+"/.git")); is && w.git != "" {
 		dir := filepath.Join(w.git, named)
@@ -432,7 +450,7 @@ func (w *Worktree) submoduleAt(path string, id plumbing.Hash) bool {
 	return err == nil && now == id
 }
 
-// ignores asks the strongest list first.
+// ignores reports whether the rules ignore a path. The last list has priority, as in git.
 func ignores(lists []rules.Ignore, path string, isDir, fold bool) bool {
 	for _, list := range slices.Backward(lists) {
 		if ignored, decided := list.Decide(path, isDir, fold); decided {
@@ -442,8 +460,8 @@ func ignores(lists []rules.Ignore, path string, isDir, fold bool) bool {
 	return false
 }
 
-// unchanged reports whether times and numbers prove an unchanged file. written is the index's time:
-// a file not older may have changed within one clock tick.
+// unchanged reports whether stat data proves that a file did not change. written is the time of the
+// index: a file that is not older may have been changed again within the same clock tick.
 func unchanged(s *repository.Settings, known index.Stat, file lstat, written time.Time) bool {
 	now := file.stat
 	if known.MtimeSec != now.MtimeSec || known.Size != now.Size {
@@ -455,8 +473,8 @@ func unchanged(s *repository.Settings, known index.Stat, file lstat, written tim
 	return file.modifiedAt().Before(written)
 }
 
-// sameDetails compares the fields omitted by core.checkStat=minimal. A time stored without
-// nanoseconds is compared by seconds.
+// sameDetails compares the stat fields that core.checkStat=minimal ignores. A time that was stored
+// without nanoseconds is compared in seconds.
 func sameDetails(s *repository.Settings, known, now index.Stat) bool {
 	if known.UID != now.UID || known.GID != now.GID || known.Ino != now.Ino {
 		return false
@@ -471,7 +489,7 @@ func sameDetails(s *repository.Settings, known, now index.Stat) bool {
 }
 
 // modeOf returns git's mode for a file, or 0 for folders, sockets, devices and pipes. known is the
-// index's mode, 0 for none.
+// mode in the index, or 0. It is used where the file system cannot show links or permissions.
 func modeOf(s *repository.Settings, mode fs.FileMode, known uint32) uint32 {
 	switch {
 	case mode&fs.ModeSymlink != 0:

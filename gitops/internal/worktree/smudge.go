@@ -22,20 +22,21 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/internal/regularfile"
 )
 
-// smudger writes a tree's files into a work tree ("smudge" in gitattributes(5)) with the tree's own
-// line endings and filters.
+// smudger writes files of a tree into a work tree ("smudge" in gitattributes(5)), with the line
+// endings and filters that the tree's attributes ask for.
 type smudger struct {
 	*Worktree
 	dir        *os.Root
 	attributes *attributes
-	folders    map[string]bool       // that are there, and no links
-	landing    bool                  // nothing stood in the way a moment ago
-	stats      map[string]index.Stat // of what was written, as it was written
+	folders    map[string]bool       // folders that exist and are no links
+	landing    bool                  // the places were free a moment ago, so an obstacle is a change by others
+	stats      map[string]index.Stat // of the written files, taken right after writing
 	places     *places
 }
 
-// CheckOut makes changes in the work tree, removals first, because files and folders may change
-// places. tree has the new sides. It returns the written files' stat data.
+// CheckOut applies changes to the work tree. It removes old files first, because a file may become
+// a folder or the reverse. tree contains the new sides. It returns the stat data of the written
+// files.
 func (w *Worktree) CheckOut(ctx context.Context, tree plumbing.Hash, changes []objects.Difference) (map[string]index.Stat, error) {
 	if err := w.objects.CheckFiles(ctx, changes); err != nil {
 		return nil, err
@@ -52,10 +53,10 @@ func (w *Worktree) CheckOut(ctx context.Context, tree plumbing.Hash, changes []o
 	return s.write(ctx, changes)
 }
 
-// removeOldSide removes a change's old side with folders that become empty.
+// removeOldSide removes the old side of a change, and parent folders that become empty.
 func (s *smudger) removeOldSide(d objects.Difference) error {
 	info, err := s.dir.Lstat(d.Path)
-	if absent(err) || obstacleAt(s.dir, path.Dir(d.Path)) != "" { // what a link leads to is another path's
+	if absent(err) || obstacleAt(s.dir, path.Dir(d.Path)) != "" { // a path through a link is not the file of this change
 		return nil
 	}
 	if err != nil {
@@ -76,7 +77,8 @@ func (s *smudger) removeOldSide(d objects.Difference) error {
 	return nil
 }
 
-// obstacleAt returns a link or other non-folder at dir or above it, or "".
+// obstacleAt returns the path of a link or other non-folder at dir or above it, or "" if there is
+// none.
 func obstacleAt(root *os.Root, dir string) string {
 	for ; dir != "."; dir = path.Dir(dir) {
 		if info, err := root.Lstat(dir); err == nil && !info.IsDir() {
@@ -86,7 +88,8 @@ func obstacleAt(root *os.Root, dir string) string {
 	return ""
 }
 
-// clearFolder removes a folder in place of a file. A submodule's folder stays with its content.
+// clearFolder removes an empty folder from the place of a new file. A submodule's folder stays with
+// its content.
 func (s *smudger) clearFolder(d objects.Difference) error {
 	if d.New.Mode == index.Gitlink {
 		return nil
@@ -98,7 +101,7 @@ func (s *smudger) clearFolder(d objects.Difference) error {
 	return nil
 }
 
-// obstructed reports an obstacle met while writing.
+// obstructed returns the error for a path that is in the way of writing.
 func (s *smudger) obstructed(by string) error {
 	if s.landing {
 		return &ChangedError{Paths: []string{by}, PartlyWritten: true}
@@ -113,7 +116,7 @@ func (s *smudger) prune(dir string) {
 	}
 }
 
-// absent reports a missing path, also below a file.
+// absent reports an error about a missing path, including a path below a file.
 func absent(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
 }
@@ -126,8 +129,8 @@ func pathsOf(changes []objects.Difference) []string {
 	return paths
 }
 
-// write writes the new sides of changes, first those that need no git, and returns their stat data. It
-// overwrites nothing.
+// write writes the new sides of changes and returns their stat data. It writes the files that only
+// git can convert last. It overwrites nothing.
 func (s *smudger) write(ctx context.Context, changes []objects.Difference) (stats map[string]index.Stat, err error) {
 	if err := s.attributes.load(ctx, pathsOf(changes)); err != nil {
 		return nil, err
@@ -159,7 +162,8 @@ func (s *smudger) write(ctx context.Context, changes []objects.Difference) (stat
 	return s.stats, nil
 }
 
-// recordStat records a file's stat data right after writing. Later, somebody else may have changed it.
+// recordStat records a file's stat data right after writing, before somebody else could change the
+// file.
 func (s *smudger) recordStat(path string, look func() (fs.FileInfo, error)) error {
 	info, err := look()
 	if err == nil {
@@ -168,8 +172,8 @@ func (s *smudger) recordStat(path string, look func() (fs.FileInfo, error)) erro
 	return err
 }
 
-// writeFile writes the new side of a difference. later means that only git can write the file as its
-// attributes ask for.
+// writeFile writes the new side of a difference. It returns true, without writing, if only git can
+// do the conversions that the attributes ask for.
 func (s *smudger) writeFile(ctx context.Context, d objects.Difference) (later bool, err error) {
 	if err := s.folder(path.Dir(d.Path)); err != nil {
 		return false, err
@@ -194,6 +198,7 @@ func (s *smudger) writeFile(ctx context.Context, d objects.Difference) (later bo
 	return false, s.file(ctx, d)
 }
 
+// folder makes a folder and its parents. It returns an error if one of them is a link or a file.
 func (s *smudger) folder(dir string) error {
 	if dir == "." || s.folders[dir] {
 		return nil
@@ -208,6 +213,7 @@ func (s *smudger) folder(dir string) error {
 	return nil
 }
 
+// link makes a symbolic link and records its stat data.
 func (s *smudger) link(d objects.Difference) error {
 	const longest = 1 << 16
 	target, err := s.objects.BlobBytes(d.New.ID, longest)
@@ -220,6 +226,7 @@ func (s *smudger) link(d objects.Difference) error {
 	return s.recordStat(d.Path, func() (fs.FileInfo, error) { return s.dir.Lstat(d.Path) })
 }
 
+// file writes a blob through its filter.
 func (s *smudger) file(ctx context.Context, d objects.Difference) error {
 	r, _, err := s.objects.Blob(d.New.ID)
 	if err != nil {
@@ -229,7 +236,8 @@ func (s *smudger) file(ctx context.Context, d objects.Difference) error {
 	return s.filtered(ctx, d, regularfile.Until(ctx, r))
 }
 
-// filtered creates a file from its filter's result.
+// filtered creates a file from content. If the file has a filter, it writes the filter's result, or
+// the copy in the original tree.
 func (s *smudger) filtered(ctx context.Context, d objects.Difference, content io.Reader) error {
 	name := ""
 	if d.New.Mode != index.Symlink {
@@ -255,6 +263,7 @@ func (s *smudger) filtered(ctx context.Context, d objects.Difference, content io
 	return errors.Join(s.create(d, regularfile.Until(ctx, result)), result.Close())
 }
 
+// create makes a new file with content and records its stat data. It never replaces a file.
 func (s *smudger) create(d objects.Difference, content io.Reader) error {
 	perm := fs.FileMode(0o666)
 	if d.New.Mode == index.Executable {
@@ -271,8 +280,8 @@ func (s *smudger) create(d objects.Difference, content io.Reader) error {
 	return errors.Join(err, f.Close())
 }
 
-// withGit converts files with git, copied from the stage to their places. The stage's index of the
-// same tree has the attributes.
+// withGit lets git convert files in a stage, then copies them to their places. The stage's index
+// contains the .gitattributes files of the same tree, so git applies their attributes.
 func (s *smudger) withGit(ctx context.Context, list []objects.Difference) (err error) {
 	if len(list) == 0 {
 		return nil
@@ -311,6 +320,7 @@ func (s *smudger) withGit(ctx context.Context, list []objects.Difference) (err e
 	return nil
 }
 
+// copy creates a file from the stage, through the file's filter.
 func (s *smudger) copy(ctx context.Context, from *os.Root, d objects.Difference) error {
 	f, err := regularfile.OpenIn(from, d.Path)
 	if err != nil {
@@ -323,9 +333,9 @@ func (s *smudger) copy(ctx context.Context, from *os.Root, d objects.Difference)
 	return errors.Join(err, f.Close())
 }
 
-// Fill checks out a tree into another git folder's work tree at root, and stages it. The faster git
-// program only does it without filters, because that folder's configuration names filters for git
-// in a sandbox.
+// Fill checks out a tree into root, the work tree of another git folder, and stages it. The git
+// program is faster, but cannot be used if there are filters: that folder's configuration names
+// filters, which may only run in a sandbox.
 func (w *Worktree) Fill(ctx context.Context, root *os.Root, tree plumbing.Hash) error {
 	if len(w.repo.Settings.FilterNames()) > 0 {
 		return w.fillByItself(ctx, root, tree)
@@ -342,11 +352,12 @@ func (w *Worktree) Fill(ctx context.Context, root *os.Root, tree plumbing.Hash) 
 	return err
 }
 
-// FillItself checks out a tree into the work tree, which has neither files nor index.
+// FillItself checks out a tree into the work tree, which has no files and no index.
 func (w *Worktree) FillItself(ctx context.Context, tree plumbing.Hash) error {
 	return w.fillByItself(ctx, w.dir, tree)
 }
 
+// fillByItself writes the files of a tree without the git program, and an index of them.
 func (w *Worktree) fillByItself(ctx context.Context, root *os.Root, tree plumbing.Hash) error {
 	s := smudger{Worktree: w, dir: root, attributes: w.treeAttributes(tree)}
 	changes, err := w.objects.Differences(ctx, plumbing.ZeroHash, tree)

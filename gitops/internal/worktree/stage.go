@@ -11,8 +11,8 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/internal/regularfile"
 )
 
-// stage is a folder for git's conversions of copies. git must not get a layer's path, follow links
-// of commands, or overwrite others' files.
+// stage is a private folder in which git converts copies of files. git must not get the path of a
+// layer, follow links made by commands, or overwrite files of others.
 type stage struct {
 	work *Worktree
 	dir  string
@@ -32,6 +32,7 @@ func (w *Worktree) newStage() (*stage, error) {
 	return &stage{w, dir, root}, nil
 }
 
+// remove deletes the stage. A nil stage is allowed.
 func (s *stage) remove() error {
 	if s == nil {
 		return nil
@@ -39,7 +40,7 @@ func (s *stage) remove() error {
 	return errors.Join(s.root.Close(), os.RemoveAll(s.dir), os.RemoveAll(s.index()))
 }
 
-// index is the path of the stage's index.
+// index returns the path of the stage's index.
 func (s *stage) index() string { return s.dir + ".index" }
 
 // put writes a file into the stage.
@@ -55,7 +56,8 @@ func (s *stage) put(ctx context.Context, name string, content io.Reader) error {
 	return errors.Join(err, f.Close())
 }
 
-// run runs git with the stage as its work tree, and an index of these entries.
+// run runs git with the stage as its work tree, and an index of the given entries. paths is git's
+// standard input.
 func (s *stage) run(ctx context.Context, entries []index.Entry, paths io.Reader, args ...string) ([]byte, error) {
 	if err := index.WriteNew(s.index(), entries); err != nil {
 		return nil, err

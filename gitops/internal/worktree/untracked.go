@@ -13,7 +13,7 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/internal/regularfile"
 )
 
-// untrackedIn reports a folder's names unknown to the index.
+// untrackedIn reports the names in a folder that are not in the index.
 func (s *Scan) untrackedIn(ctx context.Context, dir *os.Root, names []name, seen []bool, at place) error {
 	for i, n := range names {
 		if seen[i] || n.git == ".git" && (at.path == "" || at.ignored) {
@@ -29,8 +29,8 @@ func (s *Scan) untrackedIn(ctx context.Context, dir *os.Root, names []name, seen
 	return nil
 }
 
-// reportUntracked reports what an untracked name is: a repository, ignored, a file, or a name that git
-// refuses. It scans untracked folders, and reports neither empty ones nor devices and pipes.
+// reportUntracked reports an untracked name as a repository, ignored, a file, or a name that git
+// refuses. It scans an untracked folder. It reports no empty folders, devices or pipes.
 func (s *Scan) reportUntracked(ctx context.Context, dir *os.Root, n name, at place) error {
 	path := at.path + n.git
 	isDir := n.mode.IsDir()
@@ -55,7 +55,7 @@ func (s *Scan) reportUntracked(ctx context.Context, dir *os.Root, n name, at pla
 		if err != nil {
 			return fmt.Errorf("look at %q: %w", path, err)
 		}
-		if info.Mode().Type()&^fs.ModeSymlink != 0 { // no file any more
+		if info.Mode().Type()&^fs.ModeSymlink != 0 { // replaced meanwhile by something that is no file
 			return nil
 		}
 		s.reportFound(Found{Kind: Untracked, Path: path, info: info, stat: index.StatOf(info)})
@@ -63,16 +63,15 @@ func (s *Scan) reportUntracked(ctx context.Context, dir *os.Root, n name, at pla
 	return nil
 }
 
-// MaxPath is how many bytes git takes a path to have at most (PATH_MAX, with
-// the zero byte at its end).
+// MaxPath is the longest path that git accepts, in bytes: PATH_MAX without the final zero byte.
 const MaxPath = 1<<12 - 1
 
-// beyondGit reports a path impossible in a checkout, or too deep for comparing trees.
+// beyondGit reports whether a path is too long to check out, or too deep to compare trees.
 func beyondGit(path string) bool {
 	return len(path) > MaxPath || len(path) > objects.DeepestPath && strings.Count(path, "/") >= objects.DeepestPath
 }
 
-// untrackedFolder visits a folder without tracked files. Like git it skips an unreadable one.
+// untrackedFolder scans a folder without tracked files. Like git, it skips an unreadable one.
 func (s *Scan) untrackedFolder(ctx context.Context, dir *os.Root, n name, at place) error {
 	path := at.path + n.git
 	sub, err := regularfile.OpenFolder(dir, n.disk)

@@ -1,9 +1,10 @@
-// Package worktree owns a checkout's files: differences from an index, untracked files, git's form
-// of a file, and writing a tree's files. It reads ignore rules, lets git read attributes and
-// convert line endings and encodings, runs filters in the caller's confinement, and follows no
-// link.
+// Package worktree owns a checkout's files. It finds differences from an index and untracked files,
+// computes git's form of a file, and writes a tree's files. It reads ignore rules itself. It lets
+// git read attributes and convert line endings and encodings. It runs filters in the caller's
+// sandbox, and follows no links.
 //
-// It knows no base, change set or commit: callers provide index and trees. It moves no reference and never writes the repository's index.
+// It knows no base, change set or commit: callers provide index and trees. It moves no reference
+// and never writes the repository's index.
 package worktree
 
 import (
@@ -22,22 +23,23 @@ import (
 	"github.com/agent-ci/agent-ci/policy/pathname"
 )
 
+// Worktree is the work tree of a repository: the checkout itself, a layer above it, or a copy.
 type Worktree struct {
 	repo         *repository.Repository
 	objects      *objects.Store
 	dir          *os.Root
-	upper        *os.Root        // of a layer that dir shows; nil: dir is the checkout itself, or a copy
-	git          string          // of a layer, the folder that commands see as .git; empty for the one in dir
+	upper        *os.Root        // the upper folder of the layer that dir shows; nil if dir is the checkout itself or a copy
+	git          string          // in a layer, the folder that commands see as .git; "" if it is in dir
 	inLayer      bool            // dir is not the checkout itself
-	scansAll     bool            // scans look at all of a layer
-	state        string          // a folder of ours, which may lie in the work tree
-	ignores      []rules.Ignore  // rules from outside of the work tree, the weakest first
-	hidden       map[string]bool // by Hide
+	scansAll     bool            // scans look at all files, not only at those changed in the layer
+	state        string          // the folder with agent-ci's private files, which may be in the work tree
+	ignores      []rules.Ignore  // rules from outside the work tree; later ones have priority
+	hidden       map[string]bool // paths set by Hide
 	filters      Filters
-	originalTree *os.Root // the work tree of a change to write; nil if unknown
+	originalTree *os.Root // the work tree that the change was made in; nil if unknown
 }
 
-// Open opens a repository's work tree with its objects in store. Close it.
+// Open opens a repository's work tree. store has its objects. The caller closes the Worktree.
 func Open(repo *repository.Repository, store *objects.Store) (*Worktree, error) {
 	state, err := filepath.EvalSymlinks(filepath.Dir(repo.Private))
 	if err != nil {
@@ -52,8 +54,8 @@ func Open(repo *repository.Repository, store *objects.Store) (*Worktree, error) 
 
 func (w *Worktree) Close() error { return w.dir.Close() }
 
-// Hide excludes paths with everything below from scans and copies. No tree to check out may contain
-// them.
+// Hide excludes paths, with everything below them, from scans and copies. The trees that are
+// checked out must not contain them.
 func (w *Worktree) Hide(paths []string) {
 	w.hidden = map[string]bool{}
 	for _, name := range paths {
@@ -64,7 +66,7 @@ func (w *Worktree) Hide(paths []string) {
 // Hides reports whether a path or a folder above it is hidden.
 func (w *Worktree) Hides(name string) bool { return w.repo.Settings.Covers(w.hidden, name) }
 
-// skippedPaths returns hidden paths and own folders in the work tree.
+// skippedPaths returns the hidden paths, and agent-ci's own folder if it is in the work tree.
 func (w *Worktree) skippedPaths() map[string]bool {
 	rel, is := pathname.Below(w.repo.Root, w.state)
 	if !is || rel == "." {
@@ -75,7 +77,7 @@ func (w *Worktree) skippedPaths() map[string]bool {
 	return all
 }
 
-// ObstructedError lists untracked files in place of another commit's files.
+// ObstructedError lists untracked files in the place of files to write.
 type ObstructedError struct {
 	Paths []string
 }
@@ -84,10 +86,10 @@ func (e *ObstructedError) Error() string {
 	return fmt.Sprintf("untracked files are in the way (%s): move or remove them", quoteList(e.Paths))
 }
 
-// ChangedError lists files modified by somebody else.
+// ChangedError lists files that somebody else modified.
 type ChangedError struct {
 	Paths         []string
-	PartlyWritten bool // others of the change may have been written
+	PartlyWritten bool // other files of the change may have been written
 }
 
 func (e *ChangedError) Error() string {
