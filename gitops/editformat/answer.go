@@ -6,7 +6,7 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/v4a"
 )
 
-// Format is how a model writes its edits.
+// Format is a format in which a model writes its edits.
 type Format string
 
 const (
@@ -15,17 +15,17 @@ const (
 	Whole Format = "whole" // whole files
 )
 
-// Answer is the parsed text of a model. Anything but a whole block is words. If there are problems,
-// apply no edit.
+// Answer is the parsed answer of a model. All text outside complete blocks is ignored. If there are
+// problems, apply no edit.
 type Answer struct {
 	Edits    []Edit   // in the order of the text
-	Reads    []string // paths of the files to show, each once
-	Commands []string // texts of shell scripts, in order
-	Plan     []Step   // of the last plan in the text; nil for none
-	Problems []string // of blocks that begin and are not whole or not clear, in words for the model
+	Reads    []string // paths of files that the model asks to see, each once
+	Commands []string // shell scripts to run, in order
+	Plan     []Step   // the last plan in the text, or nil
+	Problems []string // incomplete or ambiguous blocks, described for the model
 }
 
-// Step is a step of a plan, like those of tools.
+// Step is a step of a plan, as in the plan tool.
 type Step struct {
 	Step   string
 	Status string // pending, in_progress, completed
@@ -33,30 +33,31 @@ type Step struct {
 
 // Edit is one block: a SEARCH/REPLACE block, a hunk or a whole file.
 type Edit struct {
-	Number int    // among the edits of the answer, from 1
-	Line   int    // of the answer, from 1, where the block begins
-	Path   string // as the answer spells it; empty where it names none
+	Number int    // number among the edits of the answer, from 1
+	Line   int    // line of the answer at which the block begins, from 1
+	Path   string // as written in the answer; "" if it names none
 
 	act     act
-	assumed bool         // the path is that of the edit before, which stands elsewhere
-	isWord  bool         // the path may be a word, and stands for a file that is there
-	lines   []v4a.Line   // what stays, goes and comes; of a whole file all come
-	raw     []v4a.Line   // of a hunk: the same if lines that stay lack the blank in front
-	pieces  [][]v4a.Line // of a block that leaves lines out: what is between them, in order
-	// The hunk says that the old file had no final newline, or the new one has none.
+	assumed bool         // the block names no path, so the previous block's path is used
+	isWord  bool         // the path may be an ordinary word, so it counts only if the file exists
+	lines   []v4a.Line   // kept, removed and inserted lines; a whole file has only inserted ones
+	raw     []v4a.Line   // of a hunk: lines if its kept lines are written without the leading blank
+	pieces  [][]v4a.Line // of a block with "..." lines: the parts between them, in order
+	// wasUnended and isUnended say that the old or the new file has no final newline, according to
+	// the hunk.
 	wasUnended, isUnended bool
 }
 
 type act int
 
 const (
-	change act = iota // lines of a file; where nothing stays or goes, those of a new one
-	write             // the whole file
-	remove            // the whole file, and there is to be none
+	change act = iota // change some lines; without kept or removed lines, fill a new file
+	write             // write the whole file
+	remove            // remove the file, giving all of its lines
 )
 
-// Paths returns the paths of files needed by edits, without duplicates: those named, and all known
-// ones if a block names none.
+// Paths returns the paths of the files that Apply needs, each once: those that edits name, and all
+// of known if an edit names none.
 func Paths(edits []Edit, known ...string) []string {
 	paths := make([]string, 0, len(edits))
 	nameless := false

@@ -12,9 +12,9 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/v4a"
 )
 
-// Apply returns the new texts of edited files; nil deletes a file. was has the texts of all
-// [Paths], nil for missing files. The notes describe tolerated mistakes. An error is a
-// [*MismatchError].
+// Apply returns the new texts of the edited files; nil deletes a file. was has the texts of all
+// [Paths], nil for missing files. notes describe tolerated mistakes. If any block does not fit,
+// Apply returns a [*MismatchError] and no texts.
 //
 // Each block applies to the result of the ones before.
 func Apply(f Format, edits []Edit, was map[string]*string) (now map[string]*string, notes []string, err error) {
@@ -33,17 +33,18 @@ func Apply(f Format, edits []Edit, was map[string]*string) (now map[string]*stri
 	return a.changedTexts(), a.notes, nil
 }
 
+// applier applies blocks to files in memory.
 type applier struct {
 	*find.Seeker
 	format Format
 	was    map[string]*string
 	files  map[string]*file
-	done   map[string]int // the numbers of the blocks applied, by what they say
-	told   int            // misfits whose nearest lines were looked for
+	done   map[string]int // number of the block that was applied, by comparableForm
+	told   int            // number of misfits explained with their nearest lines
 	notes  []string
 }
 
-// shownNotes is how many notes are told: one for each block would be long.
+// shownNotes is the largest number of notes.
 const shownNotes = 8
 
 func (a *applier) note(format string, args ...any) {
@@ -52,6 +53,7 @@ func (a *applier) note(format string, args ...any) {
 	}
 }
 
+// file returns the file at a path, with the changes so far.
 func (a *applier) file(path string) *file {
 	if a.files[path] == nil {
 		a.files[path] = newFile(path, a.was[path], a.Seeker)
@@ -59,7 +61,7 @@ func (a *applier) file(path string) *file {
 	return a.files[path]
 }
 
-// changedTexts returns the texts that differ from those before. Nil is a deleted file.
+// changedTexts returns the texts that differ from was. Nil means a deleted file.
 func (a *applier) changedTexts() map[string]*string {
 	now := map[string]*string{}
 	for path, f := range a.files {
@@ -76,7 +78,7 @@ func (a *applier) changedTexts() map[string]*string {
 	return now
 }
 
-// apply applies a block, or says why it cannot.
+// apply applies a block. If the block does not fit, it returns the reason, for the model.
 func (a *applier) apply(e *Edit) (why string) {
 	if e.Path == "" {
 		return a.applyNameless(e)
@@ -113,7 +115,7 @@ func (a *applier) apply(e *Edit) (why string) {
 	return ""
 }
 
-// applyNameless applies a block without a path to the only file that it fits.
+// applyNameless applies a block without a path, if it fits exactly one file.
 func (a *applier) applyNameless(e *Edit) (why string) {
 	var fits []*file
 	var hits []hit
@@ -180,7 +182,8 @@ func (a *applier) create(f *file, e *Edit) (why string) {
 	return ""
 }
 
-// missing suggests a path for a missing one.
+// missing returns the reason for an edit of a missing file. It suggests a file of the same name in
+// another folder.
 func (a *applier) missing(e *Edit) string {
 	for _, other := range slices.Sorted(maps.Keys(a.was)) {
 		if other != e.Path && a.was[other] != nil && path.Base(other) == path.Base(e.Path) {
@@ -190,7 +193,7 @@ func (a *applier) missing(e *Edit) string {
 	return "there is no such file; write its path from the working directory, or look where it is"
 }
 
-// repeats reports whether an earlier block did the same.
+// repeats reports whether an earlier block was the same, and adds a note then.
 func (a *applier) repeats(f *file, e *Edit) bool {
 	first := a.done[comparableForm(f, e)]
 	if first > 0 {
@@ -199,7 +202,7 @@ func (a *applier) repeats(f *file, e *Edit) bool {
 	return first > 0
 }
 
-// comparableForm returns a comparable form of a block.
+// comparableForm returns a text that is equal for equal blocks of one file.
 func comparableForm(f *file, e *Edit) string {
 	var b strings.Builder
 	b.WriteString(f.path + "\n")
@@ -209,7 +212,7 @@ func comparableForm(f *file, e *Edit) string {
 	return b.String()
 }
 
-// put applies a block at its place.
+// put applies a block at its place and adds notes about doubtful matches.
 func (a *applier) put(f *file, e *Edit, hits []hit) {
 	if how := hits[0].how; how != "" {
 		a.note("block %d fits %s only %s; what it adds was put there in the same way, so look at that.", e.Number, f.path, how)
@@ -233,11 +236,11 @@ func (a *applier) put(f *file, e *Edit, hits []hit) {
 	a.done[comparableForm(f, e)] = e.Number
 }
 
-// replace applies a block's lines to a file and returns the line below. New lines take the line
-// ending of removed ones, or of the line above.
+// replace applies a block's lines to a file, and returns the line after them. An inserted line gets
+// the ending of a removed line, or of the line above.
 func (a *applier) replace(f *file, lines []v4a.Line, at find.Place, margin string) find.ID {
 	id := at.FirstLine
-	var gone []string // the endings of the lines that go here
+	var gone []string // endings of the lines removed by the current change
 	for _, l := range lines {
 		switch l.Kind {
 		case v4a.Keep:
@@ -252,7 +255,7 @@ func (a *applier) replace(f *file, lines []v4a.Line, at find.Place, margin strin
 				gone = gone[min(1, len(gone)-1):]
 			}
 			text := l.Text
-			if f.mark != "" { // which belongs to no line
+			if f.mark != "" { // the byte order mark belongs to no line
 				text = strings.TrimPrefix(text, byteOrderMark)
 			}
 			if strings.TrimSpace(text) != "" {

@@ -7,12 +7,12 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/v4a"
 )
 
-// marker describes a marker line of a SEARCH/REPLACE block: the number of its characters and its
-// indentation. The zero marker is none.
+// marker describes a marker line of a SEARCH/REPLACE block: its number of marker characters and its
+// indentation. The zero marker means none.
 type marker struct{ size, indent int }
 
-// readMarker parses a marker: 5 to 9 times char, and one of words. The zero marker means that there is
-// none.
+// readMarker parses a marker line: 5 to 9 times char, followed by one of words. It returns the zero
+// marker for any other line.
 func readMarker(line string, char byte, words ...string) marker {
 	indent := strings.IndexByte(line, char)
 	if indent < 0 {
@@ -31,19 +31,19 @@ func searchMarker(line string) marker  { return readMarker(line, '<', " SEARCH",
 func dividerMarker(line string) marker { return readMarker(line, '=', "") }
 func replaceMarker(line string) marker { return readMarker(line, '>', " REPLACE") }
 
-// begins reports whether SEARCH/REPLACE blocks are read and a line begins one.
+// begins reports whether a line begins a SEARCH/REPLACE block, in a format that has such blocks.
 func (p *parser) begins(line int) bool {
 	return p.format == Diff && searchMarker(p.lines[line]).size > 0
 }
 
-// isCode reports whether Markdown takes a line for code because it is far in.
+// isCode reports whether Markdown treats a line as code because of its indentation.
 func isCode(line string) bool {
 	return strings.HasPrefix(line, "    ") || strings.HasPrefix(line, "\t")
 }
 
-// holdsBlocks reports whether a fence begins with a SEARCH/REPLACE block, with or without a path
-// before it. A fence of plain text is an example, unless a path is inside, or the path above is a
-// text file.
+// holdsBlocks reports whether a fence begins with a SEARCH/REPLACE block, possibly after a path. A
+// block in a fence of plain text is an example, unless its path is inside the fence, or the path
+// above is a text file.
 func (p *parser) holdsBlocks(f fence) bool {
 	named := false
 	for i := p.at + 1; i < min(p.at+5, len(p.lines)); i++ {
@@ -66,7 +66,8 @@ func (p *parser) holdsBlocks(f fence) bool {
 	return false
 }
 
-// readBlocks parses the blocks of a fence. A fence without an end has none.
+// readBlocks parses the blocks of a fence. If the fence is not closed, it drops them and reports a
+// problem.
 func (p *parser) readBlocks(f fence) {
 	open, before, last := p.at, len(p.answer.Edits), p.last
 	for p.at++; p.at < len(p.lines); {
@@ -84,7 +85,8 @@ func (p *parser) readBlocks(f fence) {
 	p.notClosed(open, f)
 }
 
-// readBlock parses the block at this line, or skips the line of an incomplete block.
+// readBlock parses the block at the current line. For an incomplete block, it reports a problem and
+// skips the line.
 func (p *parser) readBlock() {
 	from, path := p.at, p.pathAbove(p.at)
 	divider, end, problem := p.bounds(from)
@@ -99,9 +101,9 @@ func (p *parser) readBlock() {
 
 const longerMarkers = "lines that begin, divide or end a block stand in it more than once; write the markers of the block with 9 characters"
 
-// bounds finds the divider and end of a block. Its markers match the first one in length and
-// indentation; if there are none, any marker counts. A block with two different readings is
-// ambiguous.
+// bounds finds the divider and the end of a block. Markers with the length and indentation of the
+// first marker count. If there are no such markers, any marker counts. problem is not "" for an
+// incomplete block, or for one with two different readings.
 func (p *parser) bounds(from int) (divider, end int, problem string) {
 	head := searchMarker(p.lines[from])
 	divider, end, strict := p.scan(from, func(m marker) bool { return m == head })
@@ -115,7 +117,7 @@ func (p *parser) bounds(from int) (divider, end int, problem string) {
 	return looseDivider, looseEnd, loose
 }
 
-// scan finds the end of a block with the markers that count.
+// scan finds the divider and the end of a block. counts decides which markers count.
 func (p *parser) scan(from int, counts func(marker) bool) (divider, end int, problem string) {
 	dividers := 0
 	for i := from + 1; i < len(p.lines); i++ {
@@ -138,7 +140,7 @@ func (p *parser) scan(from int, counts func(marker) bool) (divider, end int, pro
 	return 0, 0, "is not whole: its line >>>>>>> REPLACE is missing"
 }
 
-// searchReplace returns the edit of a block. An empty SEARCH creates a file.
+// searchReplace returns the edit of a block. An empty SEARCH part creates a file.
 func searchReplace(search, replace []string) Edit {
 	if isBlank(search) {
 		search = nil
@@ -150,7 +152,8 @@ func isBlank(lines []string) bool {
 	return !slices.ContainsFunc(lines, func(line string) bool { return strings.TrimSpace(line) != "" })
 }
 
-// elided returns the parts between "..." lines common to both sides, or nil.
+// elided returns the parts between "..." lines, if both sides have the same number of such lines.
+// Otherwise it returns nil.
 func elided(search, replace []string) [][]v4a.Line {
 	was, is := parts(search), parts(replace)
 	if len(was) == 1 || len(was) != len(is) {
@@ -161,14 +164,14 @@ func elided(search, replace []string) [][]v4a.Line {
 		switch {
 		case len(was[i]) > 0 && !isBlank(was[i]):
 			pieces = append(pieces, compared(was[i], is[i]))
-		case !isBlank(is[i]): // nothing says where they go
+		case !isBlank(is[i]): // without old lines, nothing says where the new lines belong
 			return nil
 		}
 	}
 	return pieces
 }
 
-// parts splits lines at "..." lines.
+// parts splits lines at lines that contain only "..." or "…".
 func parts(lines []string) [][]string {
 	all := [][]string{nil}
 	for _, line := range lines {
@@ -182,6 +185,7 @@ func parts(lines []string) [][]string {
 	return all
 }
 
+// compared returns the kept, removed and inserted lines between two sides of a block.
 func compared(was, is []string) []v4a.Line { return v4a.AlignTexts(joined(was), joined(is)) }
 
 func joined(lines []string) string {

@@ -1,6 +1,6 @@
-// Package editformat owns the edit formats of models without tools, introduced by Aider. It parses
-// edits, requests to read, commands and plans in an answer, and applies edits to texts. It opens no
-// files, runs nothing and judges no paths.
+// Package editformat handles the edit formats of models without tools, introduced by Aider. It
+// parses edits, requests to read, commands and plans in an answer. It applies edits to texts. It
+// opens no files, runs nothing and judges no paths.
 //
 // # Answers
 //

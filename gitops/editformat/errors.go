@@ -8,21 +8,22 @@ import (
 	"github.com/agent-ci/agent-ci/policy/clip"
 )
 
-// MismatchError reports blocks without a place. No block was applied. Its text is for the model.
+// MismatchError reports blocks that do not fit. No block was applied. Its text is written for the
+// model.
 type MismatchError struct {
 	Fits   []int // the numbers of the blocks that fit
 	Misfit []Misfit
 }
 
-// Misfit is a block without a place.
+// Misfit is a block that does not fit.
 type Misfit struct {
 	Number int
 	Line   int    // of the answer
-	Path   string // or empty where the block names none
-	Why    string // with the nearest lines, where there are such
+	Path   string // "" if the block names none
+	Why    string // the reason, with the nearest lines if there are any
 }
 
-// shownMisfits bounds the misfits reported with a reason.
+// shownMisfits is the largest number of misfits reported with a reason.
 const shownMisfits = 4
 
 func (e *MismatchError) Error() string {
@@ -49,7 +50,7 @@ func (e *MismatchError) Error() string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// shownNumbers is how many numbers, or ranges of numbers, a list has.
+// shownNumbers is the largest number of entries in a list of numbers.
 const shownNumbers = 30
 
 // numbers formats sorted numbers, with ranges for consecutive ones.

@@ -8,21 +8,21 @@ import (
 
 const byteOrderMark = "\uFEFF"
 
-// file is the text of a file as lines that can be removed and added.
+// file is the text of a file as lines, which can be removed and inserted.
 type file struct {
 	*find.Text
 	path    string
 	exists  bool
-	mark    string // a byte order mark, or nothing
-	ending  string // of the first line that has one, else LF
+	mark    string // the byte order mark, or ""
+	ending  string // ending of the first line, or LF
 	ended   bool   // the last line has an ending
 	endings []string
-	was     find.ID // lines before all edits
-	size    int     // bytes of all lines, those that are gone too, and about one more each
+	was     find.ID // number of lines before all edits
+	size    int     // upper bound of the text's size in bytes, including removed lines
 }
 
-// newFile splits the text of a file into lines for s, and records its byte order mark and line endings. text is
-// nil for a missing file.
+// newFile splits the text of a file into lines for s. It records the byte order mark and the line
+// endings. text is nil for a missing file.
 func newFile(path string, text *string, s *find.Seeker) *file {
 	f := &file{path: path, ending: "\n", ended: true, endings: make([]string, 1)}
 	if text == nil {
@@ -78,7 +78,7 @@ func (f *file) texts() []string {
 	return texts
 }
 
-// insert puts a line above another one.
+// insert inserts a line above another one.
 func (f *file) insert(above find.ID, text, ending string) {
 	f.Insert(above, text)
 	f.endings = append(f.endings, ending)

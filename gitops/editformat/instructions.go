@@ -5,7 +5,7 @@ import "embed"
 //go:embed instructions/*.md
 var texts embed.FS
 
-// Instructions tells a model how to write its edits, and how to ask for the rest.
+// Instructions returns the text that tells a model how to write its edits and requests.
 func Instructions(f Format) string {
 	return read(string(f)) + "\n" + read("asks")
 }

@@ -11,30 +11,30 @@ import (
 	"github.com/agent-ci/agent-ci/policy/clip"
 )
 
-// hit is a run of lines of a block at its place.
+// hit is a place of a block's lines in a file.
 type hit struct {
 	find.Place
 	lines  []v4a.Line
-	margin string
-	how    string // what was left aside for it to fit, or nothing
-	others string // where it fits too, with more left aside, or nothing
+	margin string // the indentation that all lines share, to be replaced by the file's
+	how    string // which tolerance was needed, or ""
+	others string // places where a looser comparison also fits, or ""
 }
 
-// reading is one way to read a block.
+// reading is one of several interpretations of a block's lines.
 type reading struct {
 	lines []v4a.Line
-	ways  []find.Tolerance // to look for it
-	how   string
+	ways  []find.Tolerance // comparisons to search with
+	how   string           // description of the interpretation, for a note
 }
 
 var (
 	anyWay   = []find.Tolerance{find.Exact, find.TrimmedTrailing, find.Indented}
-	inPlace  = anyWay[:2] // nothing may stand further in or out
+	inPlace  = anyWay[:2] // without different indentation
 	atEnds   = "without the blank lines at its ends"
 	leftOver = "with the blank in front of its unchanged lines left out"
 )
 
-// newSeeker knows the lines of all blocks.
+// newSeeker returns a seeker prepared for the lines of all blocks.
 func newSeeker(edits []Edit) *find.Seeker {
 	var wanted [][]string
 	for _, e := range edits {
@@ -56,8 +56,9 @@ func oldTexts(lines []v4a.Line) []string {
 	return texts
 }
 
-// locate finds the unique place of a block in a file. why explains an ambiguous place. A block with
-// omitted lines has several hits. Both are empty if the block does not fit.
+// locate returns the place of a block in a file: one hit, or several for a block with omitted
+// lines. For an ambiguous block it returns only why. For a block that does not fit, it returns
+// neither.
 func (a *applier) locate(f *file, e *Edit) (hits []hit, why string) {
 	for _, r := range []reading{
 		{e.lines, anyWay, ""},
@@ -76,7 +77,8 @@ func (a *applier) locate(f *file, e *Edit) (hits []hit, why string) {
 	return a.locatePieces(f, e)
 }
 
-// seek finds the only place of lines.
+// seek finds the only place of a reading's lines. It returns a reason if there are several places,
+// and neither if there is none.
 func (a *applier) seek(f *file, r reading) (*hit, string) {
 	texts := oldTexts(r.lines)
 	if len(texts) == 0 {
@@ -108,20 +110,20 @@ func (a *applier) seek(f *file, r reading) (*hit, string) {
 	return &h, ""
 }
 
-// numbers formats the line numbers of places before all edits.
+// numbers formats the line numbers of places, as in the file before all edits.
 func (f *file) numbers(places []find.Place) string {
-	var told []string
+	var texts []string
 	for _, at := range places {
 		if at.FirstLine > f.was {
-			told = append(told, "what a block above adds")
+			texts = append(texts, "what a block above adds")
 			continue
 		}
-		told = append(told, fmt.Sprintf("line %d", at.FirstLine))
+		texts = append(texts, fmt.Sprintf("line %d", at.FirstLine))
 	}
-	return strings.Join(clip.List(told, find.MaxPlaces-2), ", ")
+	return strings.Join(clip.List(texts, find.MaxPlaces-2), ", ")
 }
 
-// margin returns the blanks common to the beginning of all lines.
+// margin returns the indentation that all lines have in common.
 func margin(lines []v4a.Line) string {
 	common, found := "", false
 	for _, l := range lines {
@@ -142,8 +144,8 @@ func margin(lines []v4a.Line) string {
 	return common
 }
 
-// withoutBlankEnds removes blank lines at the ends of a block's old lines. It returns nil if there
-// are none.
+// withoutBlankEnds removes blank old lines at both ends of a block. It returns nil if there are
+// none to remove.
 func withoutBlankEnds(lines []v4a.Line) []v4a.Line {
 	isText := func(l v4a.Line) bool { return l.Kind != v4a.Insert && strings.TrimSpace(l.Text) != "" }
 	first := slices.IndexFunc(lines, isText)
@@ -166,8 +168,8 @@ func withoutBlankEnds(lines []v4a.Line) []v4a.Line {
 	return out
 }
 
-// locatePieces finds the places of a block's pieces between "..." lines. Every piece must be unique
-// and below the one before.
+// locatePieces finds the places of the parts between "..." lines. Every part must fit one place
+// only, and that must be below the previous part.
 func (a *applier) locatePieces(f *file, e *Edit) (hits []hit, why string) {
 	var below find.ID
 	for i, lines := range e.pieces {
@@ -187,7 +189,8 @@ func (a *applier) locatePieces(f *file, e *Edit) (hits []hit, why string) {
 	return hits, ""
 }
 
-// mismatch explains a block without a place, with the most similar lines.
+// mismatch returns the reason for a block that does not fit, with the most similar lines of the
+// file. For later misfits it omits those lines.
 func (a *applier) mismatch(f *file, e *Edit) string {
 	if a.told++; a.told > shownMisfits {
 		return "its lines are not in the file"

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Parse parses an answer. It never fails: anything but a whole block is words.
+// Parse parses an answer. It never fails: text outside complete blocks is ignored.
 func Parse(f Format, text string) Answer {
 	p := &parser{format: f, lines: strings.Split(text, "\n")}
 	for i, line := range p.lines {
@@ -30,22 +30,22 @@ type parser struct {
 	format Format
 	lines  []string
 	at     int
-	last   string // the path of the edit before
-	named  bool   // by an edit of the fence at hand
+	last   string // path of the previous edit
+	named  bool   // an edit in the current fence named its path
 	answer Answer
 
-	unclear int // the line, from 1, of the first fence of words that may go on behind its end; else 0
-	before  int // what was asked for by then
+	unclear int // line, from 1, of the first ignored fence whose end is doubtful; or 0
+	before  int // number of edits and commands at that time
 	passed  struct {
 		line int
 		why  string
-	} // the last block that was taken for an example and may be none
+	} // the last block that was treated as an example, but may be none
 }
 
-// asked counts edits and commands.
+// asked returns the number of edits and commands so far.
 func (p *parser) asked() int { return len(p.answer.Edits) + len(p.answer.Commands) }
 
-// read parses what begins in the line p.at: a block, a fence, or a line of words.
+// read handles what begins at the current line: a block, a fence, or a line of text.
 func (p *parser) read() {
 	p.named = false
 	if p.begins(p.at) && !isCode(p.lines[p.at]) {
@@ -63,7 +63,7 @@ func (p *parser) read() {
 	}
 }
 
-// shownProblems bounds the reported problems. Fixing one often fixes others.
+// shownProblems is the largest number of problems reported. Fixing one often fixes others.
 const shownProblems = 8
 
 func (p *parser) problem(line int, format string, args ...any) {
@@ -72,7 +72,7 @@ func (p *parser) problem(line int, format string, args ...any) {
 	}
 }
 
-// take adds an edit.
+// take adds an edit. Without a path, it uses the path of the previous edit.
 func (p *parser) take(line int, path string, e Edit) {
 	if path == "" {
 		path, e.assumed = p.last, !p.named && p.last != ""
@@ -88,10 +88,10 @@ type fence struct {
 	size     int
 	indent   int
 	language string
-	path     string // where the line names one in place of a language
+	path     string // path that the line has in place of a language, or ""
 }
 
-// opened parses a line that opens or closes a fence.
+// opened parses a line as the opening of a fence. A closing line has the same form.
 func opened(line string) (fence, bool) {
 	rest := strings.TrimLeft(line, " ")
 	if len(line)-len(rest) > 3 || rest == "" || rest[0] != '`' && rest[0] != '~' {
@@ -107,14 +107,14 @@ func opened(line string) (fence, bool) {
 	if len(words) > 0 {
 		f.language = strings.ToLower(words[0])
 	}
-	if len(words) == 1 && !strings.HasSuffix(f.language, ".net") { // which are languages
+	if len(words) == 1 && !strings.HasSuffix(f.language, ".net") { // asp.net is a language, no path
 		f.path = pathIn(words[0])
 	}
 	return f, true
 }
 
-// closes reports whether a line closes the fence. An indented one belongs to the content, as in a
-// diff of Markdown.
+// closes reports whether a line closes the fence. A line with more indentation belongs to the
+// content, as in a diff of Markdown.
 func (f fence) closes(line string) bool {
 	end, ok := opened(line)
 	return ok && end.mark == f.mark && end.size >= f.size && end.indent <= f.indent && end.language == ""
@@ -126,7 +126,7 @@ func (p *parser) notClosed(line int, f fence) {
 	p.problem(line, "the fence that opens there is not closed, so nothing from there on was taken; close it with a line of %s", f)
 }
 
-// readFence parses a fence of a known kind and skips any other.
+// readFence parses a fence of a known kind and skips other fences.
 func (p *parser) readFence(f fence) {
 	open := p.at
 	as := p.reader(f)
@@ -156,7 +156,7 @@ func (p *parser) readFence(f fence) {
 	}
 }
 
-// lateBlock reports a block below other lines of its fence.
+// lateBlock reports a problem for a block that is below other lines of its fence.
 func (p *parser) lateBlock(open, end int) {
 	for i := open + 1; i < end; i++ {
 		if p.begins(i) {
@@ -166,7 +166,7 @@ func (p *parser) lateBlock(open, end int) {
 	}
 }
 
-// passUnnamed skips a whole file without a path whose introduction mentions a file, as an example.
+// passUnnamed records a skipped fence that may be a whole file: the line above it mentions a file.
 func (p *parser) passUnnamed(open int) {
 	above := open - 1
 	for above > 0 && strings.TrimSpace(p.lines[above]) == "" {
@@ -182,12 +182,12 @@ func (p *parser) passUnnamed(open int) {
 	}
 }
 
-// isText reports whether a fence holds text for people, and so perhaps an example.
+// isText reports whether a fence contains text for people, so that a block in it may be an example.
 func (f fence) isText() bool {
 	return slices.Contains([]string{"text", "txt", "plaintext", "markdown", "md"}, f.language)
 }
 
-// asksIn reports whether a block seems to begin in a line or below it.
+// asksIn reports whether a block or a fence with a language begins at a line or below.
 func (p *parser) asksIn(line int) bool {
 	for i := line; i < len(p.lines); i++ {
 		if f, ok := opened(p.lines[i]); p.begins(i) || ok && f.language != "" {
@@ -197,7 +197,7 @@ func (p *parser) asksIn(line int) bool {
 	return false
 }
 
-// asks maps the languages of fences to requests other than edits.
+// asks maps languages of fences to the methods that read requests other than edits.
 var asks = map[string]func(p *parser, open, end int){
 	"read":    (*parser).readReads,
 	"plan":    (*parser).readPlan,
@@ -208,7 +208,7 @@ var asks = map[string]func(p *parser, open, end int){
 	"console": (*parser).readConsole,
 }
 
-// reader returns the parser of a fence, or nil for words.
+// reader returns the method that reads a fence, or nil if the fence is no request.
 func (p *parser) reader(f fence) func(p *parser, open, end int) {
 	ask := asks[f.language]
 	path := f.path
@@ -232,6 +232,7 @@ func (p *parser) reader(f fence) func(p *parser, open, end int) {
 	return ask
 }
 
+// readReads adds the paths in a fence to the files that the model asks to see.
 func (p *parser) readReads(open, end int) {
 	for _, line := range p.lines[open+1 : end] {
 		line = strings.TrimPrefix(strings.TrimSpace(line), "- ")
@@ -241,7 +242,7 @@ func (p *parser) readReads(open, end int) {
 	}
 }
 
-// readCommand adds the commands of a fence to the answer.
+// readCommand adds the content of a fence as a command. It removes prompts if every line has one.
 func (p *parser) readCommand(open, end int) {
 	lines := p.lines[open+1 : end]
 	if script, ok := prompted(lines); ok {
@@ -252,14 +253,15 @@ func (p *parser) readCommand(open, end int) {
 	}
 }
 
-// readConsole accepts lines as commands if each has a prompt. Others are output.
+// readConsole reads a fence as a command if every line has a prompt. Otherwise the fence shows
+// output.
 func (p *parser) readConsole(open, end int) {
 	if _, ok := prompted(p.lines[open+1 : end]); ok {
 		p.readCommand(open, end)
 	}
 }
 
-// prompted removes the prompts of lines. ok is false if a line has none.
+// prompted returns the lines without their "$ " prompts. ok is false if a line has none.
 func prompted(lines []string) ([]string, bool) {
 	var script []string
 	for _, line := range lines {

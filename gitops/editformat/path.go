@@ -10,14 +10,14 @@ import (
 
 const maxPath = 250
 
-// wellKnown lists file names without an extension.
+// wellKnown lists file names that are recognized as paths although they have no dot or slash.
 var wellKnown = []string{
 	"Makefile", "Dockerfile", "Containerfile", "Gemfile", "Rakefile", "Procfile", "Jenkinsfile", "Vagrantfile", "Justfile", "Brewfile",
 	"LICENSE", "NOTICE", "README", "CHANGELOG", "AUTHORS", "CODEOWNERS", "VERSION", "BUILD", "WORKSPACE",
 }
 
-// pathIn returns the path that fills a line, without "#", "**", backticks and a colon. Only a path
-// in backticks may contain blanks.
+// pathIn returns the path in a line that contains nothing else except "#", "**", backticks and a
+// colon. It returns "" for other lines. A path with blanks must be in backticks.
 func pathIn(line string) string {
 	if len(line) > 2*maxPath {
 		return ""
@@ -58,10 +58,11 @@ func cleaned(name string) string {
 	return path.Clean(name)
 }
 
-// tag matches tags used instead of a fence.
+// tag matches tags that some models write in place of a fence.
 var tag = regexp.MustCompile(`^<(source|sourcecode|code|codename|pre)>\w*$`)
 
-// pathAbove returns the path above a line. Fences and one blank line may be between.
+// pathAbove returns the path above a line, or "". Fence lines and one blank line may be between
+// them.
 func (p *parser) pathAbove(line int) string {
 	blanks := 0
 	for i := line - 1; i >= max(0, line-4); i-- {
@@ -80,7 +81,8 @@ func (p *parser) pathAbove(line int) string {
 	return ""
 }
 
-// bareName is the word alone above a fence, with nothing or a blank line above it.
+// bareName returns the word above a fence, if it is alone on its line and the line above is blank
+// or missing. Otherwise it returns "".
 func (p *parser) bareName() string {
 	if p.at == 0 || p.at > 1 && strings.TrimSpace(p.lines[p.at-2]) != "" {
 		return ""
@@ -92,7 +94,7 @@ func (p *parser) bareName() string {
 	return name
 }
 
-// isProse reports whether a file is text for people, which may contain any example.
+// isProse reports whether a file contains text for people, in which any example may occur.
 func isProse(name string) bool {
 	return slices.Contains([]string{"", ".txt", ".md", ".mdx", ".markdown", ".rst", ".adoc"}, strings.ToLower(path.Ext(name)))
 }

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// planned is a step: perhaps a bullet or a number, perhaps a mark, and words.
+// planned matches a step: an optional bullet or number, an optional status in brackets, and text.
 var planned = regexp.MustCompile(`^\s*(?:[-*+]|\d{1,3}[.)])?\s*(?:\[(?i:([^\]]?|pending|in[_ ]progress|completed))\]\s*)?(.*?)\s*$`)
 
 // stepStatus maps the marks of steps. A step without a mark is pending.

@@ -7,8 +7,8 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/v4a"
 )
 
-// readDiff reads the hunks of a diff between two fence lines. If the diff names no file, the path may
-// be in a line above the fence.
+// readDiff reads the hunks of a diff between two fence lines. If the diff names no file, it uses a
+// path above the fence.
 func (p *parser) readDiff(open, end int) {
 	d := &diffReader{parser: p, path: p.pathAbove(open)}
 	for i := open + 1; i < end; {
@@ -18,13 +18,13 @@ func (p *parser) readDiff(open, end int) {
 	d.finishFile()
 }
 
-// diffReader parses a diff by lines. A hunk ends at the next hunk or file.
+// diffReader parses a diff line by line. A hunk ends at the next hunk or file.
 type diffReader struct {
 	*parser
 	path    string
 	act     act
-	header  int  // the line of the headers, from 1, that no hunk was below yet; else 0
-	skipped bool // the headers are not clear: their hunks are left out
+	header  int  // line, from 1, of headers without a hunk so far; or 0
+	skipped bool // the headers are unclear, so their hunks are ignored
 	from    int
 	hunk    Edit
 }
@@ -53,8 +53,8 @@ func (d *diffReader) readAt(i, end int) int {
 	return 1
 }
 
-// isHeader reports whether two lines name a file. Inside a hunk they may be changed lines, so a
-// line "@@" must follow.
+// isHeader reports whether two lines are the headers of a file. Inside a hunk they could be changed
+// lines, so a line "@@" must follow there.
 func (d *diffReader) isHeader(i, end int) bool {
 	if i+1 >= end || !strings.HasPrefix(d.lines[i], "--- ") || !strings.HasPrefix(d.lines[i+1], "+++ ") {
 		return false
@@ -62,6 +62,7 @@ func (d *diffReader) isHeader(i, end int) bool {
 	return isBlankHunk(d.hunk.lines) || i+2 < end && strings.HasPrefix(d.lines[i+2], "@@")
 }
 
+// isBlankHunk reports whether a hunk has only blank context lines.
 func isBlankHunk(lines []v4a.Line) bool {
 	return !slices.ContainsFunc(lines, func(l v4a.Line) bool { return l.Kind != v4a.Keep || strings.TrimSpace(l.Text) != "" })
 }
@@ -89,7 +90,7 @@ func (d *diffReader) beginFile(i int) {
 	}
 }
 
-// finishFile reports a named file without changes.
+// finishFile reports a problem for a file without a hunk.
 func (d *diffReader) finishFile() {
 	if d.header > 0 && !d.skipped {
 		d.problem(d.header-1, "the diff names %s and has no hunk for it; a removed file has all of its lines with -", d.path)
@@ -97,13 +98,13 @@ func (d *diffReader) finishFile() {
 	d.header = 0
 }
 
-// headerPath returns the path of a header without the time after a tab.
+// headerPath returns the path in a header line, without the time after a tab.
 func headerPath(line string) string {
 	path, _, _ := strings.Cut(line[4:], "\t")
 	return strings.Trim(strings.TrimSpace(path), `"`)
 }
 
-// isPrelude reports whether a line is one of git's, above the headers of a file.
+// isPrelude reports whether a line is one of those that git writes above the headers of a file.
 func (d *diffReader) isPrelude(line string) bool {
 	return slices.ContainsFunc([]string{
 		"diff --git ", "index ", "new file mode ", "deleted file mode ", "old mode ", "new mode ", "similarity index ",
@@ -112,12 +113,13 @@ func (d *diffReader) isPrelude(line string) bool {
 		(isBlankHunk(d.hunk.lines) || strings.HasPrefix(line, "diff --git "))
 }
 
-// addLine adds line i of the answer to the hunk. A line without a mark is context whose blank is missing.
+// addLine adds line i of the answer to the hunk. A line without a sign is a context line whose
+// leading blank is missing.
 func (d *diffReader) addLine(i int, line string) {
 	if len(d.hunk.lines) == 0 {
 		d.from = i
 	}
-	l := v4a.Line{Kind: v4a.Keep, Text: line} // a line that stays and lacks the blank in front
+	l := v4a.Line{Kind: v4a.Keep, Text: line} // a context line without its leading blank
 	if line != "" && strings.ContainsRune("+- ", rune(line[0])) {
 		l = v4a.Line{Kind: v4a.Kind(line[0]), Text: line[1:]}
 	}
@@ -138,7 +140,8 @@ func (d *diffReader) markUnended() {
 	d.hunk.isUnended = d.hunk.isUnended || kind != v4a.Remove
 }
 
-// finishHunk adds the hunk, unless it changes nothing.
+// finishHunk adds the hunk, unless it changes nothing. A hunk whose old lines are all blank becomes
+// a pure insertion.
 func (d *diffReader) finishHunk() {
 	hunk := d.hunk
 	d.hunk = Edit{}

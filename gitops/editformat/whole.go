@@ -9,8 +9,8 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/v4a"
 )
 
-// readWhole takes a fence's content as the text of a file. If the name could be an ordinary word,
-// the file must exist.
+// readWhole reads a fence's content as the text of a whole file. isWord says that the name may be
+// an ordinary word; then the file must exist.
 func (p *parser) readWhole(f fence, name string, isWord bool, open, end int) {
 	content := p.lines[open+1 : end]
 	if slices.ContainsFunc(content, f.opensInside) || p.goesOn(f, name, end) {
@@ -24,7 +24,8 @@ func (p *parser) readWhole(f fence, name string, isWord bool, open, end int) {
 	p.take(open, name, e)
 }
 
-// opensInside reports whether a line opens an inner fence with the same end as this one.
+// opensInside reports whether a line opens an inner fence whose end could be mistaken for the end
+// of this fence.
 func (f fence) opensInside(line string) bool {
 	inner, ok := opened(line)
 	return ok && inner.mark == f.mark && inner.size >= f.size && inner.indent <= f.indent
@@ -32,8 +33,8 @@ func (f fence) opensInside(line string) bool {
 
 func (f fence) longer() string { return strings.Repeat(string(f.mark), f.size+1) }
 
-// goesOn reports whether the closing line may have belonged to the file: an unnamed fence follows
-// directly, or the file is text.
+// goesOn reports whether the closing line may be part of the file: an unnamed fence follows
+// directly, or the file is a text with fences.
 func (p *parser) goesOn(f fence, name string, end int) bool {
 	for i := end + 1; i < len(p.lines); i++ {
 		next, ok := opened(p.lines[i])
@@ -48,10 +49,11 @@ func (p *parser) goesOn(f fence, name string, end int) bool {
 	return false
 }
 
-// leftOut matches lines that stand for omitted ones.
+// leftOut matches a line that represents omitted lines.
 var leftOut = regexp.MustCompile(`(?i)^\W*(\.\.\.|…)\s*\(?(the )?(rest|other|existing|remaining|unchanged|same|previous)\b`)
 
-// omission returns the first such line that the file itself lacks.
+// omission returns the first line of a new text that represents omitted lines, unless the old file
+// has the same line.
 func omission(lines []v4a.Line, was []string) string {
 	for _, l := range lines {
 		if (strings.Contains(l.Text, "...") || strings.Contains(l.Text, "…")) && leftOut.MatchString(l.Text) && !slices.Contains(was, l.Text) {

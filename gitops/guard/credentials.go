@@ -16,8 +16,8 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/format/config"
 )
 
-// Credentials lists the files of a work tree's git configuration with credentials, and files they
-// include or that store credentials for them.
+// Credentials lists the files with credentials in the git configuration of a work tree. It includes
+// files that the configuration includes, and stores of credential helpers.
 func Credentials(root string) ([]string, error) {
 	l, err := layoutOf(root)
 	if err != nil {
@@ -37,13 +37,13 @@ func Credentials(root string) ([]string, error) {
 	return slices.Compact(files), nil
 }
 
-// configurations is the combined result of several configuration files.
+// configurations collects the results of several configuration files.
 type configurations struct {
-	cleaned map[string][]byte // those with credentials, and what is left of each without them
-	secret  []string          // files that they include, or ask for credentials
+	cleaned map[string][]byte // by file with credentials: its content without them
+	secret  []string          // included files, stores of credential helpers, and unreadable files
 }
 
-// read adds files, as far as they are there.
+// read adds the files that exist.
 func (c *configurations) read(files ...string) error {
 	for _, file := range files {
 		raw, err := readSmall(file)
@@ -70,7 +70,7 @@ func (c *configurations) read(files ...string) error {
 	return nil
 }
 
-// readOrHide adds files. An invalid or unreadable one is treated as secret.
+// readOrHide adds files. It treats an invalid or unreadable one as secret.
 func (c *configurations) readOrHide(files ...string) error {
 	for _, file := range files {
 		err := c.read(file)
@@ -84,7 +84,7 @@ func (c *configurations) readOrHide(files ...string) error {
 	return nil
 }
 
-// userConfigurations lists the configuration files outside the repository, the system's first.
+// userConfigurations lists the git configuration files outside the repository, the system's first.
 func (c Checkout) userConfigurations() []string {
 	files := []string{systemConfiguration}
 	for _, home := range c.Homes {
@@ -103,8 +103,8 @@ func (c Checkout) userConfigurations() []string {
 
 const systemConfiguration = "/etc/gitconfig"
 
-// variables returns an environment that leads git around unreadable configurations, which would
-// stop it.
+// variables returns environment variables that point git to other configuration files. Without
+// them, git would stop at files that commands may not read.
 func (c Checkout) variables(user *configurations) map[string]string {
 	leading := make(map[string]string)
 	for name, files := range map[string][]string{
@@ -137,7 +137,8 @@ func (c Checkout) variable(name string) string {
 	return ""
 }
 
-// resolveIncluded resolves a path in a configuration file, from the home folder or the file's own.
+// resolveIncluded returns the absolute path for a path in a configuration file. A relative one is
+// relative to that file, "~/" is the home folder.
 func resolveIncluded(file, path string) string {
 	if rest, ok := strings.CutPrefix(path, "~/"); ok {
 		if home, err := os.UserHomeDir(); err == nil {
@@ -150,9 +151,9 @@ func resolveIncluded(file, path string) string {
 	return filepath.Join(filepath.Dir(file), path)
 }
 
-// withoutCredentials returns a git configuration without keys that hold credentials, run credential
-// helpers or include files. It returns nil if there are none. named lists included files and stores
-// of helpers.
+// withoutCredentials returns a git configuration without settings that contain credentials, run
+// credential helpers or include files. cleaned is nil if there are none. named lists the included
+// files and the stores of helpers.
 func withoutCredentials(raw []byte) (cleaned []byte, named []string, err error) {
 	c := config.New()
 	if err := config.NewDecoder(bytes.NewReader(raw)).Decode(c); err != nil {
@@ -187,14 +188,15 @@ func withoutCredentials(raw []byte) (cleaned []byte, named []string, err error) 
 	if !changed {
 		return nil, named, nil
 	}
-	b := bytes.NewBuffer([]byte{}) // not nil when nothing is left
+	b := bytes.NewBuffer([]byte{}) // not nil, even if no setting is left
 	err = config.NewEncoder(b).Encode(c)
 	return b.Bytes(), named, err
 }
 
-// storeFile is the file of a credential helper (git-credential-store(1)).
+// storeFile matches the file of git-credential-store(1) in a helper command.
 var storeFile = regexp.MustCompile(`--file[= ]+(\S+)`)
 
+// optionLists returns the settings of a section and of its subsections.
 func optionLists(section *config.Section) []*config.Options {
 	lists := []*config.Options{&section.Options}
 	for _, sub := range section.Subsections {
@@ -217,21 +219,23 @@ func holdsCredential(section string, o *config.Option) bool {
 		return slices.Contains([]string{"extraheader", "cookiefile", "sslkey", "sslcert", "proxysslkey"}, key)
 	}
 	if key == "proxy" && strings.Contains(o.Value, "@") && !strings.Contains(o.Value, "://") {
-		return true // user:password@host, which is no URL
+		return true // user:password@host, which url.Parse does not understand
 	}
 	return key == "pass" || slices.ContainsFunc(credentialWords, func(word string) bool { return strings.Contains(key, word) })
 }
 
-// credentialWords lists words in keys of credentials.
+// credentialWords lists words in the names of settings that contain credentials.
 var credentialWords = []string{"password", "token", "secret", "apikey", "smtppass"}
 
+// withoutUserinfo returns a URL without user and password. It returns false if there is nothing
+// secret to remove.
 func withoutUserinfo(text string) (string, bool) {
 	u, err := url.Parse(text)
 	if err != nil || u.User == nil || u.Host == "" {
 		return "", false
 	}
 	if _, secret := u.User.Password(); !secret && u.Scheme != "https" && u.Scheme != "http" {
-		return "", false // git@host is no secret
+		return "", false // ssh needs a user, who is no secret
 	}
 	u.User = nil
 	return u.String(), true

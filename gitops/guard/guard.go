@@ -1,6 +1,6 @@
-// Package guard protects a repository's git files from commands: which files a checkout depends on,
-// which of them commands must not write or must see cleaned, and whether one has changed. It runs
-// no git and follows no configuration. It does not know how commands are confined.
+// Package guard protects a repository's git files from commands. It finds which files a checkout
+// depends on, which of them commands must not write or must see without credentials, and whether
+// one has changed. It runs no git. It does not know how commands are confined.
 package guard
 
 import (
@@ -18,19 +18,19 @@ type Checkout struct {
 	Root          string   // of the work tree
 	Writable      []string // folders that commands may write to, links resolved
 	OwnRepository bool     // commands own the repository and may change anything in it
-	Home          string   // of the user
-	Homes         []string // the user's folders by all their names, possibly with Home
-	Environ       []string // of the user's git
+	Home          string   // the user's home folder
+	Homes         []string // all names of the user's home folder, possibly including Home
+	Environ       []string // environment of the user's git
 }
 
-// Restrictions lists the restrictions on the git files of a checkout. Paths are absolute.
+// Restrictions lists what a sandbox must do to the git files of a checkout. Paths are absolute.
 type Restrictions struct {
-	ReadOnly    []string          // git's folders, and a file .git
-	Cleaned     map[string][]byte // the repository's configuration files with credentials, and their content without them
+	ReadOnly    []string          // git's folders, and .git if it is a file
+	Cleaned     map[string][]byte // by configuration file of the repository with credentials: the content without them
 	UserCleaned map[string][]byte // the same for other configuration files
-	Remedy      string            // the beginning of a sentence, for a sandbox that cannot replace the files of Cleaned
+	Remedy      string            // start of a sentence that tells the user what to do if the sandbox cannot replace the Cleaned files
 	Secret      []string          // files that commands may not read
-	Variables   map[string]string // lead git to other files in place of secret and cleaned ones
+	Variables   map[string]string // environment variables that point git to other files in place of secret and cleaned ones
 }
 
 // CheckoutError reports a git folder that cannot be protected from commands.
@@ -41,8 +41,8 @@ type CheckoutError struct {
 
 func (e *CheckoutError) Error() string { return e.What + "; " + e.Remedy }
 
-// Restrictions inspects the current files. It returns a CheckoutError if commands could replace the
-// repository.
+// Restrictions inspects the current files. It returns a *CheckoutError if commands could replace
+// the repository.
 func (c Checkout) Restrictions() (Restrictions, error) {
 	root, err := filepath.EvalSymlinks(c.Root)
 	if err != nil {
@@ -72,11 +72,11 @@ func (c Checkout) Restrictions() (Restrictions, error) {
 	}, nil
 }
 
-// smallLimit bounds the size of a configuration or path file, in bytes.
+// smallLimit is the largest size of a configuration file or of a file with a path, in bytes.
 const smallLimit = 1 << 20
 
-// openPlain opens a regular file. It never blocks on a pipe, which commands can put in place of any
-// file they may write.
+// openPlain opens a regular file. It never blocks on a FIFO, which commands can put in place of any
+// file that they may write.
 func openPlain(path string) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
@@ -88,7 +88,8 @@ func openPlain(path string) (*os.File, error) {
 	return f, nil
 }
 
-// readSmall reads slightly more than the limit of a small file, because a file can claim terabytes.
+// readSmall reads at most one byte more than smallLimit, because a file can claim to be of any
+// size.
 func readSmall(path string) ([]byte, error) {
 	f, err := openPlain(path)
 	if err != nil {
@@ -98,7 +99,7 @@ func readSmall(path string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, smallLimit+1))
 }
 
-// skip continues after an entry, nil for an unreadable start.
+// skip continues a walk after an entry. entry is nil if the first folder could not be read.
 func skip(entry fs.DirEntry) error {
 	if entry != nil && entry.IsDir() {
 		return fs.SkipDir

@@ -13,14 +13,14 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/format/config"
 )
 
-// layout holds the git folders of a work tree; zero has none.
+// layout holds the paths of a work tree's git folders. The zero layout means no repository.
 type layout struct {
-	dotGit    string // right in the work tree
-	gitDir    string // dotGit, or what that names as a file
-	commonDir string // that gitDir shares with other worktrees, or gitDir
+	dotGit    string // the .git in the work tree
+	gitDir    string // dotGit, or the folder that it names if it is a file
+	commonDir string // the folder that gitDir shares with other work trees, or gitDir
 }
 
-// layoutOf returns where the git folders of a work tree are, or the zero layout without a repository. It
+// layoutOf returns the git folders of a work tree, or the zero layout if there is no repository. It
 // returns a *CheckoutError for a .git that is a symbolic link.
 func layoutOf(root string) (layout, error) {
 	dotGit := filepath.Join(root, ".git")
@@ -40,7 +40,7 @@ func layoutOf(root string) (layout, error) {
 		}
 	}
 	if l.commonDir, err = namedFolder(filepath.Join(l.gitDir, "commondir"), ""); err != nil {
-		l.commonDir = l.gitDir // it shares nothing
+		l.commonDir = l.gitDir // no folder is shared
 	}
 	return l, nil
 }
@@ -72,14 +72,14 @@ func (l layout) configurations() []string {
 	return files
 }
 
-// submodulesOf returns the .git of submodules in .gitmodules, recursively. It reads each folder once:
-// commands write these files, and a path may lead back to a folder above it.
+// submodulesOf returns the .git paths of the submodules in .gitmodules, recursively. It reads each
+// folder once, because commands can write paths there that lead back to a folder above.
 func submodulesOf(workspace string) []string {
 	return submodulesBelow(workspace, make(map[string]bool))
 }
 
-// submodulesBelow returns the .git paths of the submodules in .gitmodules, with nested ones. read has the
-// folders read so far, with links resolved.
+// submodulesBelow returns the .git paths of the submodules in .gitmodules, recursively. read
+// contains the folders read so far, with links resolved.
 func submodulesBelow(workspace string, read map[string]bool) []string {
 	real, err := filepath.EvalSymlinks(workspace)
 	if err != nil || read[real] {
@@ -105,11 +105,11 @@ func submodulesBelow(workspace string, read map[string]bool) []string {
 	return found
 }
 
-// Alternates is the path, below an objects folder, of its list of borrowed folders
+// Alternates is the file, below an objects folder, that lists borrowed objects folders
 // (gitrepository-layout(5)).
 const Alternates = "info/alternates"
 
-// Borrowed returns a checkout's borrowed objects folders.
+// Borrowed returns the objects folders that a checkout borrows from.
 func Borrowed(root string) []string {
 	l, err := layoutOf(root)
 	if err != nil || l == (layout{}) {
@@ -118,7 +118,7 @@ func Borrowed(root string) []string {
 	return alternatesOf(filepath.Join(l.commonDir, "objects"), 0)
 }
 
-// alternatesOf returns an objects folder's borrowed folders, recursively.
+// alternatesOf returns the objects folders that an objects folder borrows from, recursively.
 func alternatesOf(objects string, depth int) []string {
 	const deepest = 5 // as in git
 	raw, err := readSmall(filepath.Join(objects, Alternates))
@@ -138,7 +138,7 @@ func alternatesOf(objects string, depth int) []string {
 	return found
 }
 
-// namedFolder returns the resolved folder after prefix in a file.
+// namedFolder returns the folder that a file names after prefix, with links resolved.
 func namedFolder(file, prefix string) (string, error) {
 	name, err := nameIn(file, prefix)
 	if err != nil {
@@ -147,7 +147,8 @@ func namedFolder(file, prefix string) (string, error) {
 	return filepath.EvalSymlinks(name)
 }
 
-// nameIn returns the path after prefix in a file, unchanged: behind a link, ".." leads elsewhere.
+// nameIn returns the path that a file names after prefix. It does not clean the path, because ".."
+// after a link leads elsewhere than it seems.
 func nameIn(file, prefix string) (string, error) {
 	raw, err := readSmall(file)
 	if err != nil {

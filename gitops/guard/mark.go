@@ -20,20 +20,21 @@ import (
 	"github.com/agent-ci/agent-ci/policy/pathname"
 )
 
-// Mark records a workspace's git files that a later program would obey. If commands can write them,
-// they are compared afterwards. It can be stored as JSON.
+// Mark records the state of a workspace's git files that commands can write and a later program
+// would obey. Changed compares it with the current state. It can be stored as JSON.
 type Mark struct {
 	Workspace string            `json:"workspace"`
-	Folders   []string          `json:"folders"` // every .git that is compared, and those elsewhere that it names
-	Entries   map[string]string `json:"entries"` // absolute path to what is there
-	New       bool              `json:"new"`     // a .git that is not among them counts, too
+	Folders   []string          `json:"folders"` // git folders that are compared: every .git, and other folders that a .git names
+	Entries   map[string]string `json:"entries"` // state by absolute path
+	New       bool              `json:"new"`     // a new .git outside Folders counts as a change
 	Store     string            `json:"store,omitempty"`
 	Objects   map[string]object `json:"objects,omitempty"` // files of the store, by absolute path
 }
 
-// NewMark records the writable git files: every .git and the workspace's own objects if the whole
-// workspace is writable, otherwise those of submodules, where git of the repository above runs.
-// submodules are the repository's submodule paths besides .gitmodules. It returns nil without any.
+// NewMark records the git files that commands can write. If the whole workspace is writable (all),
+// those are every .git and the workspace's own objects. Otherwise those are the .git of submodules,
+// because git of the repository above runs in them. submodules lists submodule paths in addition to
+// .gitmodules. NewMark returns nil if there is nothing to record.
 func NewMark(ctx context.Context, workspace string, all bool, submodules []string) (*Mark, error) {
 	workspace, err := filepath.EvalSymlinks(workspace)
 	if err != nil {
@@ -51,7 +52,8 @@ func NewMark(ctx context.Context, workspace string, all bool, submodules []strin
 	return m, m.recordState(ctx)
 }
 
-// findFolders finds the git folders to record: all in a writable workspace, otherwise those of submodules.
+// findFolders finds the git folders to record: all of them in a writable workspace, otherwise those
+// of submodules.
 func (m *Mark) findFolders(ctx context.Context, submodules []string) error {
 	var below []string
 	if m.New {
@@ -73,7 +75,8 @@ func (m *Mark) findFolders(ctx context.Context, submodules []string) error {
 	return nil
 }
 
-// addNamedFolders adds the writable folders named by a .git file below the workspace's own, existing or not.
+// addNamedFolders adds the folders that a .git file and its commondir name, existing or not. It
+// skips folders outside the workspace and in the workspace's own .git.
 func (m *Mark) addNamedFolders(dotGit string) {
 	for file, prefix := dotGit, "gitdir: "; ; prefix = "" {
 		named, err := nameIn(file, prefix)
@@ -86,7 +89,7 @@ func (m *Mark) addNamedFolders(dotGit string) {
 			forms = append(forms, real)
 		}
 		for _, folder := range forms {
-			own := pathname.IsInAny(folder, filepath.Join(m.Workspace, ".git")) // which is held, or compared
+			own := pathname.IsInAny(folder, filepath.Join(m.Workspace, ".git")) // protected by the sandbox, or already in Folders
 			if !own && pathname.IsInAny(folder, m.Workspace) && !pathname.IsInAny(folder, m.Folders...) {
 				m.Folders = append(m.Folders, folder)
 			}
@@ -97,8 +100,8 @@ func (m *Mark) addNamedFolders(dotGit string) {
 	}
 }
 
-// recordState records the current state. It keeps the folders found first, because commands could change
-// the files that name them.
+// recordState records the current state of Folders. It does not look for folders again, because
+// commands could change the files that name them.
 func (m *Mark) recordState(ctx context.Context) error {
 	for _, folder := range m.Folders {
 		if err := m.recordFolder(ctx, folder); err != nil {
@@ -108,7 +111,7 @@ func (m *Mark) recordState(ctx context.Context) error {
 	return nil
 }
 
-// repositories are the .git below the workspace's own.
+// repositories returns every .git in the workspace except its own.
 func (m *Mark) repositories(ctx context.Context) ([]string, error) {
 	var found []string
 	err := filepath.WalkDir(m.Workspace, func(path string, entry fs.DirEntry, err error) error {
@@ -116,7 +119,7 @@ func (m *Mark) repositories(ctx context.Context) ([]string, error) {
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
 		case err != nil:
-			return nil // what can't be listed can't be run from, either
+			return nil // git cannot use a folder that cannot be listed
 		case path == filepath.Join(m.Workspace, ".git"):
 			return skip(entry)
 		case strings.EqualFold(entry.Name(), ".git") && path != m.Workspace:
@@ -128,7 +131,7 @@ func (m *Mark) repositories(ctx context.Context) ([]string, error) {
 	return found, err
 }
 
-// submodules returns the .git of submodules, existing or not, recursively.
+// submodules returns the .git paths of submodules, existing or not, recursively.
 func (m *Mark) submodules(paths []string) []string {
 	found := submodulesOf(m.Workspace)
 	for _, path := range paths {
@@ -141,7 +144,8 @@ func (m *Mark) submodules(paths []string) []string {
 	return found
 }
 
-// recordFolder records the content of a git folder, without paths that git changes by itself.
+// recordFolder records the content of a git folder, except for files that git changes in normal
+// work.
 func (m *Mark) recordFolder(ctx context.Context, folder string) error {
 	return filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
 		if ctx.Err() != nil {
@@ -151,7 +155,7 @@ func (m *Mark) recordFolder(ctx context.Context, folder string) error {
 			return nil
 		}
 		if err != nil {
-			m.Entries[path] = "unreadable" // also where a command made it so
+			m.Entries[path] = "unreadable" // this counts as a change if a command made it unreadable
 			return skip(entry)
 		}
 		below, err := filepath.Rel(folder, path)
@@ -166,8 +170,8 @@ func (m *Mark) recordFolder(ctx context.Context, folder string) error {
 	})
 }
 
-// ignoreEntry reports whether to ignore an entry that git changes itself. A link or pipe there is not
-// git's: the next write would follow it.
+// ignoreEntry reports whether to ignore an entry that git changes in normal work. It does not
+// ignore a link or FIFO in place of such a file, because git would write through it.
 func ignoreEntry(below string, entry fs.DirEntry) (over bool, err error) {
 	switch {
 	case !entry.IsDir() && strings.HasSuffix(below, ".lock"):
@@ -180,7 +184,7 @@ func ignoreEntry(below string, entry fs.DirEntry) (over bool, err error) {
 	return entry.IsDir() || entry.Type().IsRegular(), nil
 }
 
-// isOfLogs reports whether a path is the folder of logs or is in it.
+// isOfLogs reports whether a path is the folder logs or is in it.
 func isOfLogs(below string) bool {
 	parts := strings.Split(below, "/")
 	if parts[0] == "modules" || parts[0] == "worktrees" {
@@ -189,7 +193,8 @@ func isOfLogs(below string) bool {
 	return parts[0] == "logs"
 }
 
-// changesByItself reports whether git writes a path of its folder although only the index and objects change.
+// changesByItself reports whether git writes to a path in normal work. below is the path in the git
+// folder.
 func changesByItself(below string) bool {
 	first, _, _ := strings.Cut(below, "/")
 	if first == "modules" || first == "worktrees" {
@@ -202,17 +207,18 @@ func changesByItself(below string) bool {
 		slices.Contains([]string{"COMMIT_EDITMSG", "ORIG_HEAD", "FETCH_HEAD", "gc.log", "gc.pid"}, below)
 }
 
-// moduleChangesByItself is the same for a submodule's folder, possibly in subfolders of its name.
+// moduleChangesByItself is changesByItself for the git folder of a submodule or linked work tree,
+// whose name may contain slashes.
 func moduleChangesByItself(below string) bool {
 	return isOfLogs(below) || slices.Contains([]string{"index", "ORIG_HEAD", "FETCH_HEAD", "COMMIT_EDITMSG"}, filepath.Base(below)) ||
 		strings.Contains(below, "/objects/") && !strings.Contains(below, "/objects/info")
 }
 
-// maxComparedBytes bounds the read part of a file. Commands can make any size; git's own files are
-// smaller.
+// maxComparedBytes is the largest part of a file that is compared. git's own files are smaller, but
+// commands can make files of any size.
 const maxComparedBytes = 256 << 20
 
-// contentOf tells a file by its kind, mode and content.
+// contentOf returns a text that identifies a file's type, mode and content.
 func contentOf(ctx context.Context, path string, entry fs.DirEntry) (string, error) {
 	info, err := entry.Info()
 	if err != nil {
@@ -220,7 +226,7 @@ func contentOf(ctx context.Context, path string, entry fs.DirEntry) (string, err
 	}
 	switch mode := info.Mode(); {
 	case mode.IsDir():
-		return "folder", nil // what is in it counts
+		return "folder", nil // its entries are recorded separately
 	case mode&fs.ModeSymlink != 0:
 		target, err := os.Readlink(path)
 		return "link to " + target, err
@@ -245,8 +251,8 @@ func digestOf(r io.Reader) (string, error) {
 	return hex.EncodeToString(sum.Sum(nil)), err
 }
 
-// Changed lists differences from the record with their kind, relative to the workspace. It runs
-// nothing of git.
+// Changed lists the paths that differ from the record, relative to the workspace, with the kind of
+// difference. It does not run git.
 func (m *Mark) Changed(ctx context.Context) ([]string, error) {
 	now := &Mark{Workspace: m.Workspace, Folders: m.Folders, Entries: make(map[string]string)}
 	if err := now.recordState(ctx); err != nil {
@@ -281,7 +287,7 @@ func (m *Mark) Changed(ctx context.Context) ([]string, error) {
 	return changed, nil
 }
 
-// shown formats a path for people, quoted if it has invisible characters.
+// shown formats a path for messages. It quotes a path with invisible characters.
 func (m *Mark) shown(path string) string {
 	if below, is := pathname.Below(m.Workspace, path); is {
 		path = filepath.ToSlash(below)

@@ -23,24 +23,26 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/internal/regularfile"
 )
 
-// object is an object file of git. git never modifies one, and each implies its content: a loose
-// object's name, or the checksum at the end of a pack and its companions.
+// object is the recorded state of one of git's object files. git never modifies these files. The
+// content must fit the name of a loose object, or the checksum at the end of a pack or its index.
 type object struct {
-	Stat string `json:"stat,omitempty"` // nobody wrote the file as long as this stays; empty for one too young to tell
-	Link string `json:"link,omitempty"` // where a symbolic link leads
-	Sum  string `json:"sum,omitempty"`  // at its end; of what has none the digest; empty for a loose object
+	Stat string `json:"stat,omitempty"` // while it stays equal, nobody wrote the file; "" if the file is too new for that conclusion
+	Link string `json:"link,omitempty"` // target of a symbolic link
+	Sum  string `json:"sum,omitempty"`  // checksum at the end of the file, or its digest; "" for a loose object
 
-	changed time.Time // last
+	changed time.Time // time of the last change
 }
 
-// coarsestTime exceeds the resolution of file systems' times.
+// coarsestTime is longer than the resolution of any file system's times.
 const coarsestTime = 2 * time.Second
 
 var (
 	looseName = regexp.MustCompile(`^[0-9a-f]{2}/([0-9a-f]{38}|[0-9a-f]{62})$`)
-	// errNotFolder is something else in the place of a folder, a link most likely.
+	// errNotFolder matches the folders in the objects folder. A file or link with such a name is in
+	// place of a folder.
 	errNotFolder = regexp.MustCompile(`^([0-9a-f]{2}|pack)$`)
-	// unfinishedName matches files left by a killed git. git would treat one ending in .idx as a pack's.
+	// unfinishedName matches files that a killed git leaves. git would use one ending in .idx, so
+	// those are not matched.
 	unfinishedName = regexp.MustCompile(`(/tmp_[^./]*|\.lock)$`)
 	summedName     = regexp.MustCompile(`\.(pack|idx|rev|bitmap|mtimes|midx)$|/multi-pack-index$`)
 )
@@ -62,15 +64,15 @@ func (m *Mark) markObjects(ctx context.Context) error {
 	})
 }
 
-// ChangedObjects lists object files changed or invalid. New ones must be loose objects true to
-// their names.
+// ChangedObjects lists object files that were changed or are invalid. New files must be loose
+// objects whose content fits their name.
 func (m *Mark) ChangedObjects(ctx context.Context) ([]string, error) {
 	if m.Store == "" {
 		return nil, nil
 	}
 	c := objectComparison{mark: m, now: time.Now(), seen: make(map[string]bool), left: maxInflated}
 	err := eachObject(ctx, m.Store, func(path, below string) error { return c.compareObject(ctx, path, below) })
-	if errors.Is(err, fs.ErrPermission) { // as it was not when the run began
+	if errors.Is(err, fs.ErrPermission) { // it was readable when the run began
 		c.addChange(m.Store, "can't be read")
 		return c.changed, nil
 	}
@@ -85,8 +87,8 @@ func (m *Mark) ChangedObjects(ctx context.Context) ([]string, error) {
 	return c.changed, nil
 }
 
-// maxInflated bounds the inflated bytes of one comparison, because objects can be far larger than
-// their files.
+// maxInflated is the largest number of uncompressed bytes in one comparison. Objects can be far
+// larger than their files.
 const maxInflated = 4 << 30
 
 type objectComparison struct {
@@ -134,7 +136,7 @@ func (c *objectComparison) compareObject(ctx context.Context, path, below string
 	return nil
 }
 
-// isWhole compares an object file with its implied content.
+// isWhole returns an error unless the content of an object file fits its name or checksum.
 func (c *objectComparison) isWhole(ctx context.Context, path, below, sum string) error {
 	f, err := openRegular(path)
 	if err != nil {
@@ -147,12 +149,13 @@ func (c *objectComparison) isWhole(ctx context.Context, path, below, sum string)
 	case summedName.MatchString(path):
 		return checkSum(ctx, f, sum)
 	}
-	return nil // the digest is the same
+	return nil // recordObject compared its digest
 }
 
-// isNamed returns an error for people unless the loose object in f has the id name. It reads at most c.left
-// bytes of content.
-func (c *objectComparison) isNamed(ctx context.Context, f io.Reader, name string) error {
+// isNamed returns an error unless the content of the loose object in f has the id name. The error
+// is written for people. It reads at most c.left bytes of uncompressed content, and subtracts them
+// from c.left.
+func (c *objectComparison) isNamed(ctx context.Context, f io.Reader, id string) error {
 	content, err := zlib.NewReader(f)
 	if err != nil {
 		return errors.New("it is no object")
@@ -165,14 +168,14 @@ func (c *objectComparison) isNamed(ctx context.Context, f io.Reader, name string
 		return errors.New("it is no object")
 	case c.left <= 0:
 		return errors.New("there is too much to compare")
-	case hex.EncodeToString(sum.Sum(nil)) != name:
-		return errors.New("it is another object than its name says")
+	case hex.EncodeToString(sum.Sum(nil)) != id:
+		return errors.New("it is another object than its id says")
 	}
 	return nil
 }
 
-// checkSum returns an error unless the content of a file, without the checksum at its end, has the SHA-1
-// sum.
+// checkSum returns an error unless sum is the SHA-1 of a file's content, without the checksum at
+// its end.
 func checkSum(ctx context.Context, f *os.File, sum string) error {
 	info, err := f.Stat()
 	if err != nil {
@@ -188,8 +191,8 @@ func checkSum(ctx context.Context, f *os.File, sum string) error {
 	return nil
 }
 
-// eachObject visits the files through which git reads objects. References to other folders are
-// compared like the rest of .git.
+// eachObject calls visit for the files that git reads objects from. Alternates are not among them:
+// they are compared like the rest of .git.
 func eachObject(ctx context.Context, folder string, visit func(path, below string) error) error {
 	return filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
 		if ctx.Err() != nil {
@@ -214,10 +217,11 @@ func eachObject(ctx context.Context, folder string, visit func(path, below strin
 	})
 }
 
-// recordObject records a file below the objects folder. Loose objects need no sum: their name is one.
+// recordObject records a file below the objects folder. A loose object needs no checksum, because
+// its name is one.
 func recordObject(path, below string) (o object, err error) {
 	if o.Link, err = os.Readlink(path); err != nil {
-		o.Link = "" // it is none
+		o.Link = "" // it is no link
 	}
 	if o.Stat, o.changed, err = statOf(path); err != nil {
 		return o, err
@@ -228,7 +232,7 @@ func recordObject(path, below string) (o object, err error) {
 	return o, err
 }
 
-// sumOf returns the checksum at the end of a file, or its digest.
+// sumOf returns the checksum at the end of a file, or the digest of a file without one.
 func sumOf(path string) (string, error) {
 	f, err := openRegular(path)
 	switch {
@@ -250,7 +254,8 @@ func sumOf(path string) (string, error) {
 	return digestOf(f)
 }
 
-// openRegular is openPlain with other errors than fs.PathError for the file's type.
+// openRegular opens a regular file. For an unreadable or special file it returns an error that is
+// no fs.PathError, so the caller reports the file instead of failing.
 func openRegular(path string) (*os.File, error) {
 	f, err := openPlain(path)
 	switch {
@@ -264,8 +269,8 @@ func openRegular(path string) (*os.File, error) {
 	return nil, errors.New("it is no regular file")
 }
 
-// statOf identifies a file and each write to it, and returns the time of its last change. It is ""
-// for a dangling link.
+// statOf returns a text that changes with every write to a file, and the time of the last change.
+// The text is "" for a dangling link.
 func statOf(path string) (stat string, changed time.Time, err error) {
 	var s unix.Stat_t
 	err = unix.Stat(path, &s)
@@ -278,8 +283,8 @@ func statOf(path string) (stat string, changed time.Time, err error) {
 	return fmt.Sprint(s.Dev, s.Ino, s.Size, s.Mtim.Nano(), s.Ctim.Nano()), time.Unix(0, s.Ctim.Nano()), nil
 }
 
-// trusted returns the object without stat data if it changed so recently that another change would
-// look the same.
+// trusted returns the object without its stat data if the file was changed so recently that a
+// further change might not change the stat data.
 func (o object) trusted(now time.Time) object {
 	if now.Sub(o.changed) < coarsestTime {
 		o.Stat = ""

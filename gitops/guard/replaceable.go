@@ -10,9 +10,10 @@ import (
 	"github.com/agent-ci/agent-ci/policy/pathname"
 )
 
-// requireProtected refuses a checkout if commands could replace its .git or anything it leads to. Read-only
-// files can be in folders that can be renamed, so all of git must be outside writable folders,
-// except .git itself: it is a mount or compared afterwards.
+// requireProtected returns a *CheckoutError if commands could replace .git or anything that it
+// leads to. A read-only file can be replaced by renaming its folder. So all git folders must be
+// outside folders that commands can write to, except .git itself: that is a mount, or compared
+// afterwards.
 func (c Checkout) requireProtected(root string, l layout) error {
 	if l == (layout{}) {
 		return nil
@@ -32,8 +33,8 @@ func (c Checkout) requireProtected(root string, l layout) error {
 	return nil
 }
 
-// replaceable reports whether commands could replace the file or folder at a path. They cannot rename the
-// root of a folder that they may write to.
+// replaceable reports whether commands could replace the file or folder place. They cannot rename
+// the root of a folder that they may write to.
 func (c Checkout) replaceable(place, root, dotGit string) bool {
 	for _, folder := range c.Writable {
 		held := pathname.IsInAny(root, folder) && (place == root || pathname.IsInAny(place, dotGit))
@@ -44,9 +45,9 @@ func (c Checkout) replaceable(place, root, dotGit string) bool {
 	return false
 }
 
-// pathsToRepository returns the paths from which git finds a repository: .git, its target as a file, the
-// folder shared with other worktrees, borrowed objects folders, and links inside. Hooks may
-// deliberately be in the work tree.
+// pathsToRepository returns the paths through which git finds a repository: .git, the folder it
+// names if it is a file, the folder shared with other work trees, borrowed objects folders, and
+// links in these. Hooks are not included, because a project may have them in the work tree.
 func pathsToRepository(dotGit string) []string {
 	ways, gitDir := []string{dotGit}, dotGit
 	if named, err := nameIn(dotGit, "gitdir: "); err == nil {
@@ -63,9 +64,10 @@ func pathsToRepository(dotGit string) []string {
 	return append(ways, alternatesOf(objects, 0)...)
 }
 
+// linksIn returns the symbolic links in a folder, except hooks.
 func linksIn(folder string) []string {
 	var links []string
-	entries, _ := os.ReadDir(folder) // what can't be listed is none
+	entries, _ := os.ReadDir(folder) // an unreadable folder has no entries
 	for _, entry := range entries {
 		if entry.Type()&fs.ModeSymlink != 0 && entry.Name() != "hooks" {
 			links = append(links, filepath.Join(folder, entry.Name()))

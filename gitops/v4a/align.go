@@ -6,9 +6,10 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/find"
 )
 
-// align compares the lines that a hunk wants with those of the file, folded. In rows, wanted lines are
-// removed ones, lines of the file are added ones, and common lines stay. Behind the last wanted line it
-// shows as many lines of the file as are missing. first is the index of the first wanted line that differs.
+// align compares the lines that a hunk expects with lines of the file, with Unicode characters
+// folded. In rows, Remove marks expected lines that the file does not have, Insert marks lines of
+// the file. After the last expected line, rows has as many more lines of the file as expected lines
+// were missing. first is the index of the first expected line that differs.
 func align(want, have []string) (rows []Line, first int) {
 	i, k, missing := 0, 0, 0
 	first = -1
@@ -36,6 +37,7 @@ func align(want, have []string) (rows []Line, first int) {
 	return rows, max(first, 0)
 }
 
+// folded returns the lines in the form in which the loosest comparison sees them.
 func folded(lines []string) string {
 	var b strings.Builder
 	for _, line := range lines {
@@ -44,7 +46,8 @@ func folded(lines []string) string {
 	return b.String()
 }
 
-// render formats rows. It shortens long lines around their difference from the other side.
+// render formats rows. It cuts long lines around the place where they differ from their
+// counterpart.
 func render(rows []Line) string {
 	var b strings.Builder
 	for from := 0; from < len(rows); {
@@ -60,7 +63,8 @@ func render(rows []Line) string {
 	return b.String()
 }
 
-// divergences returns for each row the position of its first difference from its counterpart.
+// divergences returns, for each row, the position in bytes where it first differs from its
+// counterpart. The first removed line is the counterpart of the first inserted one, and so on.
 func divergences(rows []Line) []int {
 	at := make([]int, len(rows))
 	var wanted, there []int
@@ -79,4 +83,5 @@ func divergences(rows []Line) []int {
 	return at
 }
 
+// sameLine reports whether two lines are equal in the loosest comparison.
 func sameLine(a, b string) bool { return find.FoldedUnicode.Normal(a) == find.FoldedUnicode.Normal(b) }

@@ -9,7 +9,7 @@ import (
 )
 
 // ParseDiff parses the operation of an apply_patch_call: a path and a diff without an envelope. The
-// diff of a created file has only "+" lines; that of a deleted file is ignored. An error is a
+// diff of a created file has only "+" lines. The diff of a deleted file is ignored. An error is a
 // [*ParseError].
 func ParseDiff(op Op, path, diff string) (*Patch, error) {
 	p := &parser{rest: diff, section: &Section{Op: op, Path: path, bare: true, ending: "\n"}}
@@ -32,8 +32,8 @@ func ParseDiff(op Op, path, diff string) (*Patch, error) {
 	return &Patch{Sections: []Section{*p.section}}, nil
 }
 
-// readBareContent joins the lines with the line ending of the diff; the last
-// line gets none.
+// readBareContent reads the content of a created file. It joins the lines with the line ending of
+// the diff. The last line gets no ending.
 func (p *parser) readBareContent() error {
 	var lines []string
 	for p.next() && !p.atBareEnd() {
@@ -47,7 +47,7 @@ func (p *parser) readBareContent() error {
 	return nil
 }
 
-// readBareHunks accepts an empty diff as no change.
+// readBareHunks reads the hunks of an updated file. An empty diff means no change.
 func (p *parser) readBareHunks() error {
 	empty := p.rest == ""
 	for p.next() && !p.atBareEnd() {
@@ -65,7 +65,7 @@ func (p *parser) readBareHunks() error {
 	return nil
 }
 
-// atBareEnd reports whether the line belongs to an envelope, after the diff.
+// atBareEnd reports whether the line is a marker of an envelope, at which the diff ends.
 func (p *parser) atBareEnd() bool {
 	return slices.ContainsFunc([]string{endMarker, addMarker, deleteMarker, updateMarker}, func(marker string) bool {
 		return strings.HasPrefix(p.line, strings.TrimSuffix(marker, " "))

@@ -6,19 +6,20 @@ import (
 	"strings"
 )
 
-// lineRange is a difference of two texts: a range of whole lines, ended by LF, and its replacement.
+// lineRange is a difference of two texts: a range of whole lines in the old one, and the range in
+// the new one that replaces it. Bounds are in bytes.
 type lineRange struct{ oldFrom, oldTo, newFrom, newTo int }
 
 const (
-	maxDifferenceLines = 60 // lines of both texts together within which a difference is expected to end
-	sureLines          = 3  // equal lines that mark its end
+	maxDifferenceLines = 60 // a difference is expected to be shorter than this many lines of both texts together
+	sureLines          = 3  // this many equal lines end a difference
 	// maxEdits bounds the size of a difference without an end nearby. Beyond it, all remaining
 	// lines count as changed. It bounds time and memory.
 	maxEdits = 1500
 )
 
-// differences returns the differing ranges. It separates many small differences without looking at
-// all lines, so its time depends on their number.
+// differences returns the ranges that differ. It looks only at the surroundings of each difference,
+// so its time grows with the number of differences more than with the length of the texts.
 func differences(old, text string) (all []lineRange) {
 	at, to := 0, 0
 	for {
@@ -47,7 +48,7 @@ func differences(old, text string) (all []lineRange) {
 	}
 }
 
-// sameLines returns the length of the common first lines in bytes.
+// sameLines returns how many bytes the equal first lines of two texts have.
 func sameLines(a, b string) (n int) {
 	for step := 1 << 12; step > 0; step >>= 4 {
 		for n+step <= min(len(a), len(b)) && a[n:n+step] == b[n:n+step] {
@@ -60,7 +61,7 @@ func sameLines(a, b string) (n int) {
 	return strings.LastIndexByte(a[:n], '\n') + 1
 }
 
-// lines are the first ones of a text.
+// lines returns up to most lines from the start of a text.
 func lines(text string, most int) []string {
 	if most > len(text) {
 		most = strings.Count(text, "\n") + 1
@@ -75,6 +76,7 @@ func lines(text string, most int) []string {
 	return all
 }
 
+// size returns the length of lines in bytes.
 func size(lines []string) (bytes int) {
 	for _, line := range lines {
 		bytes += len(line)
@@ -82,8 +84,9 @@ func size(lines []string) (bytes int) {
 	return bytes
 }
 
-// resync finds where two differing texts continue alike. It returns how many lines of was are gone and how
-// many of is came until there, and false if that is too far. A replaced line is preferred to an insertion.
+// resync finds where two texts are equal again after a difference. It returns the number of removed
+// lines of was and of added lines of is up to there, and false if that is too far away. It prefers
+// one replaced line to an insertion.
 func resync(was, is []string) (gone, came int, near bool) {
 	if len(was) > 0 && len(is) > 0 && inStep(was[1:], is[1:]) { // one line was replaced
 		return 1, 1, true
@@ -98,6 +101,8 @@ func resync(was, is []string) (gone, came int, near bool) {
 	return 0, 0, false
 }
 
+// inStep reports whether both texts begin with the same sureLines lines, or are equal if one is
+// shorter.
 func inStep(was, is []string) bool {
 	if len(was) < sureLines || len(is) < sureLines {
 		return slices.Equal(was, is)
@@ -105,7 +110,7 @@ func inStep(was, is []string) bool {
 	return slices.Equal(was[:sureLines], is[:sureLines])
 }
 
-// withoutEqualEnds is how many lines stand above those that both texts end with.
+// withoutEqualEnds returns the numbers of lines of both texts above their common last lines.
 func withoutEqualEnds(was, is []string) (gone, came int) {
 	gone, came = len(was), len(is)
 	for gone > 0 && came > 0 && was[gone-1] == is[came-1] {
@@ -114,8 +119,8 @@ func withoutEqualEnds(was, is []string) (gone, came int) {
 	return gone, came
 }
 
-// AlignTexts returns the lines kept, removed and inserted between two texts.
-// Those that both end with stay first of all.
+// AlignTexts returns the lines that were kept, removed and inserted from was to is. Equal lines at
+// the end of both are always kept.
 func AlignTexts(was, is string) (all []Line) {
 	add := func(kind Kind, text string) {
 		for line := range strings.Lines(text) {
@@ -138,12 +143,12 @@ func AlignTexts(was, is string) (all []Line) {
 	return all
 }
 
-// ReplaceSection returns a section that replaces one text of a file by another.
+// ReplaceSection returns a section that replaces the text old in a file by the text now.
 func ReplaceSection(path, old, now string) Section {
 	return Section{Op: Update, Path: path, Hunks: []Hunk{{Lines: AlignTexts(old, now)}}}
 }
 
-// numbered gives equal lines equal numbers.
+// numbered returns a number for each line of a and b. Equal lines have equal numbers.
 func numbered(a, b []string) (x, y []int32) {
 	ids := make(map[string]int32, len(a))
 	number := func(lines []string) []int32 {
@@ -161,14 +166,14 @@ func numbered(a, b []string) (x, y []int32) {
 	return number(a), number(b)
 }
 
-// matches are the pairs of a longest common subsequence (E. Myers, "An O(ND)
-// Difference Algorithm and Its Variations", 1986); none when the two differ in
-// more than maxEdits lines.
+// matches returns the pairs of a longest common subsequence (E. Myers, "An O(ND) Difference
+// Algorithm and Its Variations", 1986). It returns none if the texts differ in more than maxEdits
+// lines.
 func matches(a, b []int32) [][2]int {
 	if len(a) == 0 || len(b) == 0 {
 		return nil
 	}
-	reach := map[int]int{1: 0} // how far in a each diagonal got
+	reach := map[int]int{1: 0} // how far along a each diagonal reaches
 	var trace [][]int32
 	for d := 0; d <= min(len(a)+len(b), maxEdits); d++ {
 		row := make([]int32, 2*d+1)
@@ -190,7 +195,7 @@ func matches(a, b []int32) [][2]int {
 	return nil
 }
 
-// tracePath returns the pairs of equal lines along the shortest way.
+// tracePath returns the pairs of equal lines along the shortest edit path.
 func tracePath(trace [][]int32, a, b []int32) [][2]int {
 	var pairs [][2]int
 	x, y := len(a), len(b)
@@ -209,7 +214,7 @@ func tracePath(trace [][]int32, a, b []int32) [][2]int {
 	return pairs
 }
 
-// cameFrom returns the point before the d-th edit on diagonal k.
+// cameFrom returns the end point of the path before its d-th edit, which reaches diagonal k.
 func cameFrom(before []int32, d, k int) (x, y int) {
 	reach := func(k int) int { return int(before[k+d-1]) }
 	from := k - 1

@@ -1,9 +1,9 @@
 package v4a
 
-// Content is the text of a file with its original. It is immutable.
+// Content is the current text of a file together with its original. It is immutable.
 type Content struct{ text, base string }
 
-// NewContent returns an original text. A missing file has the empty text.
+// NewContent returns the content of an unchanged file. A missing file has the empty text.
 func NewContent(text string) *Content { return &Content{text, text} }
 
 func (c *Content) Text() string { return c.text }
@@ -11,10 +11,10 @@ func (c *Content) Text() string { return c.text }
 // Changed reports whether the text differs from the original.
 func (c *Content) Changed() bool { return c.text != c.base }
 
-// WithText has another text.
+// WithText returns content with the same original and another current text.
 func (c *Content) WithText(text string) *Content { return &Content{text, c.base} }
 
-// Similarity is how much of the larger text is common to both, in percent.
+// Similarity returns how much of the larger text both texts have in common, in percent.
 func (c *Content) Similarity() int {
 	larger := max(len(c.base), len(c.text))
 	if larger == 0 {

@@ -13,6 +13,7 @@ type Diff struct {
 	ranges         []lineRange
 }
 
+// Diff compares the original with the current text.
 func (c *Content) Diff() Diff {
 	d := Diff{old: c.base, text: c.text, ranges: differences(c.base, c.text)}
 	for _, r := range d.ranges {
@@ -24,7 +25,7 @@ func (c *Content) Diff() Diff {
 
 func (d Diff) Empty() bool { return len(d.ranges) == 0 }
 
-// Texts returns the differing lines, old and new, each concatenated.
+// Texts returns all removed lines and all added lines, each as one text.
 func (d Diff) Texts() (old, now string) {
 	var before, after strings.Builder
 	for _, r := range d.ranges {
@@ -34,7 +35,7 @@ func (d Diff) Texts() (old, now string) {
 	return before.String(), after.String()
 }
 
-// WriteHunks writes the hunks of a unified diff. The writer keeps the first error.
+// WriteHunks writes the hunks of a unified diff. w remembers the first error, which Flush returns.
 func (d Diff) WriteHunks(w *bufio.Writer) {
 	h := &hunkWriter{Writer: w, old: d.old, text: d.text, line: 1}
 	for rest := d.ranges; len(rest) > 0; {
@@ -44,10 +45,10 @@ func (d Diff) WriteHunks(w *bufio.Writer) {
 	}
 }
 
-// contextLines is how many equal lines stand around a difference.
+// contextLines is the number of unchanged lines around a difference.
 const contextLines = 3
 
-// neighbours counts the leading ranges that share context.
+// neighbours returns how many of the first ranges are so close that they share a hunk.
 func neighbours(old string, ranges []lineRange) int {
 	n := 1
 	for n < len(ranges) && countLines(old[ranges[n-1].oldTo:ranges[n].oldFrom]) <= 2*contextLines {
@@ -56,11 +57,12 @@ func neighbours(old string, ranges []lineRange) int {
 	return n
 }
 
+// hunkWriter writes hunks in order and keeps count of lines.
 type hunkWriter struct {
 	*bufio.Writer
 	old, text string
-	at, line  int // where the last hunk began: at which byte and line of the old text
-	shift     int // how many lines further down the new text is behind it
+	at, line  int // start of the last hunk in the old text: its byte and its line
+	shift     int // lines that the new text has more than the old one so far
 }
 
 // writeHunk writes ranges that are close to each other as one hunk, with context around them.
@@ -85,7 +87,8 @@ func (h *hunkWriter) writeHunk(ranges []lineRange) {
 	h.lines(" ", h.old[start:end])
 }
 
-// extent writes a range of lines for a hunk's header. An empty range has the number of the line before it.
+// extent formats a range of lines for a hunk's header. An empty range has the number of the line
+// before it.
 func extent(line, count int) string {
 	switch count {
 	case 0:
@@ -96,6 +99,7 @@ func extent(line, count int) string {
 	return fmt.Sprintf("%d,%d", line, count)
 }
 
+// lines writes each line of text with a prefix.
 func (h *hunkWriter) lines(prefix, text string) {
 	for line := range strings.Lines(text) {
 		h.WriteString(prefix)
@@ -135,7 +139,7 @@ func lastLineOf(text string) string {
 	return text[strings.LastIndexByte(strings.TrimSuffix(text, "\n"), '\n')+1:]
 }
 
-// countLines counts lines, one without LF at the end too.
+// countLines returns the number of lines. A last line without LF counts.
 func countLines(text string) int {
 	n := strings.Count(text, "\n")
 	if text != "" && text[len(text)-1] != '\n' {

@@ -1,6 +1,7 @@
-// Package v4a owns V4A patches, the edit format that OpenAI trains its models on, as text: parsing,
-// the place of each hunk, the resulting text, and explanations for the model if a hunk does not
-// fit. It opens no files and judges no paths. Package tree applies patches to files.
+// Package v4a handles V4A patches as text. V4A is the edit format that OpenAI trains its models on.
+// The package parses patches, finds the place of each hunk, computes the new text, and explains to
+// the model why a hunk does not fit. It opens no files and judges no paths. Package tree applies
+// patches to files.
 //
 // # Dialects
 //

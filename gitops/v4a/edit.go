@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// applyHunks applies placed hunks, which are sorted and disjoint. Every new line is terminated. In a
-// bare diff the last line stays unterminated, like the old text's, whose end counts as an empty
-// line.
+// applyHunks returns the text after placed hunks, which are sorted and do not overlap. Every added
+// line gets a line ending. In a bare diff, the last line gets none if the old text also ended
+// without one: there the text after the last ending counts as a line.
 func applyHunks(t *text, placed []placement, bare bool) string {
 	e := &editor{text: t}
 	for i := range placed {
@@ -19,27 +19,27 @@ func applyHunks(t *text, placed []placement, bare bool) string {
 	}
 	e.new.WriteString(t.data[e.at:])
 	text := e.new.String()
-	if bare && (e.lastRemoved || e.lastTerminated) { // what is the last line now had one below it
+	if bare && (e.lastRemoved || e.lastTerminated) { // the line below the current last line was removed, or the last line got an ending
 		text = strings.TrimSuffix(strings.TrimSuffix(text, "\n"), "\r")
 	}
 	return text
 }
 
-// editor writes the new text from the top to the bottom.
+// editor builds the new text from top to bottom.
 type editor struct {
 	text *text
 	new  strings.Builder
-	at   int // the text before this is written
+	at   int // the old text before this byte is copied or replaced
 
-	lastRemoved    bool // the last line is removed
-	lastTerminated bool // the last line got an ending that it did not have
+	lastRemoved    bool // the last line was removed
+	lastTerminated bool // the last line had no ending and got one
 }
 
-// apply writes the text up to a hunk, and the hunk's added lines. An added line gets the line ending of the
-// removed line that it replaces, else the file's usual one.
+// apply copies the text up to a hunk and writes the hunk's added lines. An added line gets the line
+// ending of the removed line that it replaces, or else the file's usual ending.
 func (e *editor) apply(p placement) {
 	at := p.at
-	var gone []string // endings of the lines that the change at hand removes
+	var gone []string // endings of the lines that the current change removes
 	for i, l := range p.lines {
 		if l.Kind != Keep && (i == 0 || p.lines[i-1].Kind == Keep) {
 			gone = e.text.endings(at, removed(p.lines[i:]))
@@ -62,14 +62,14 @@ func (e *editor) apply(p placement) {
 				ending = gone[0]
 			}
 			if len(gone) > 1 {
-				gone = gone[1:] // lines beyond those that are removed end as the last of them
+				gone = gone[1:] // if more lines are added than removed, the rest get the last of these endings
 			}
 			e.new.WriteString(l.Text + ending)
 		}
 	}
 }
 
-// copy writes the text up to a byte.
+// copy copies the old text up to a byte.
 func (e *editor) copy(to int) {
 	if to > e.at {
 		e.new.WriteString(e.text.data[e.at:to])
@@ -90,8 +90,8 @@ func removed(lines []Line) (n int) {
 	return n
 }
 
-// fitMark decides about a byte order mark: the file's stays, unless a removed first line spells it
-// out and no added first line repeats it.
+// fitMark decides whether the file keeps its byte order mark. It does, unless a removed first line
+// contains the mark and no added first line does.
 func (e *editor) fitMark(p *placement) {
 	if !e.text.hasByteOrderMark || p.at != 0 {
 		return
@@ -112,7 +112,7 @@ func (e *editor) fitMark(p *placement) {
 	}
 }
 
-// endLastLine terminates an existing last line.
+// endLastLine adds a line ending to a last line without one, because a line is added below it.
 func (e *editor) endLastLine() {
 	last := e.text.lines() - 1
 	if last < 0 || e.lastRemoved || e.lastTerminated || e.text.terminated(last) {

@@ -12,7 +12,7 @@ import (
 
 // ParseError reports an invalid patch.
 type ParseError struct {
-	Line    int    // of the patch, from 1, "*** Begin Patch" being the first
+	Line    int    // line of the patch; "*** Begin Patch" is line 1
 	Problem string // what is wrong and what belongs there
 }
 
@@ -22,16 +22,16 @@ func (e *ParseError) Error() string {
 
 // MatchError reports a hunk whose lines were not found at a permitted place.
 type MatchError struct {
-	file      string   // as the patch spells it
+	file      string   // path as written in the patch
 	hunk      int      // from 1
-	patchLine int      // of the first line that does not match where it should
-	want      []string // what was looked for: an "@@" line or the hunk's old lines
+	patchLine int      // line of the patch with the first line that does not match
+	want      []string // the missing lines: an "@@" line or the hunk's old lines
 	context   bool     // want is an "@@" line
-	unclear   bool     // want is there more than once, and nothing says which is meant
-	below     int      // the line of the file below which it was looked for; 0 is the whole file
-	hint      string   // what is probably wrong, or empty
-	near      int      // the line of the file, from 1, at which the place most like it starts, or 0
-	diff      string   // of that place: "-" what the patch expects, "+" what the file has there
+	unclear   bool     // the lines are in several places, and nothing identifies one
+	below     int      // the line of the file below which the search began; 0 for the whole file
+	hint      string   // what is probably wrong, or ""
+	near      int      // first line of the most similar place in the file, from 1, or 0
+	diff      string   // that place: "-" for lines that the patch expects, "+" for lines of the file
 }
 
 func (e *MatchError) Error() string {
@@ -58,6 +58,7 @@ func (e *MatchError) Error() string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
+// where returns the part of the message that says where the search began.
 func (e *MatchError) where() string {
 	if e.below == 0 {
 		return ""
@@ -68,10 +69,10 @@ func (e *MatchError) where() string {
 const (
 	shownLines = 8   // of a hunk in an error
 	shownBytes = 160 // of a line in an error
-	shownLead  = 40  // of those, before what the error is about
+	shownLead  = 40  // bytes shown before the position of interest
 )
 
-// Excerpt renders the first lines of an expectation, long ones cut.
+// Excerpt formats the first expected lines, with "-" before each. It cuts long lines.
 func Excerpt(lines []string) string {
 	var b strings.Builder
 	for i, l := range lines {
@@ -84,7 +85,7 @@ func Excerpt(lines []string) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// clipAround shortens a line to the surroundings of a byte.
+// clipAround cuts a long line to the surroundings of the byte at. It marks cuts with "…".
 func clipAround(line string, at int) string {
 	start, end := 0, len(line)
 	if len(line) > shownBytes {
@@ -101,7 +102,7 @@ func clipAround(line string, at int) string {
 	return shown
 }
 
-// runeStart returns the start of the character around a byte.
+// runeStart returns the start of the character that contains a byte.
 func runeStart(line string, at int) int {
 	for i := at; i > at-utf8.UTFMax && i > 0 && i < len(line); i-- {
 		if utf8.RuneStart(line[i]) {
@@ -111,7 +112,8 @@ func runeStart(line string, at int) int {
 	return at
 }
 
-// divergence returns the first difference of two lines in the loosest comparison.
+// divergence returns the byte positions at which two lines first differ, after their indentation
+// and with Unicode folded.
 func divergence(a, b string) (inA, inB int) {
 	inA, inB = indentation(a), indentation(b)
 	for inA < len(a) && inB < len(b) {
@@ -125,6 +127,7 @@ func divergence(a, b string) (inA, inB int) {
 	return inA, inB
 }
 
+// indentation returns how many bytes of blanks a line begins with.
 func indentation(line string) int {
 	return len(line) - len(strings.TrimLeftFunc(line, unicode.IsSpace))
 }

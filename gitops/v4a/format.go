@@ -2,8 +2,8 @@ package v4a
 
 import "strings"
 
-// Format returns the section of a patch that changes the lines old of a file to now. from is the file's
-// former path if it moves.
+// Format returns a patch section that replaces the lines old of a file by the lines now. from is
+// the former path of a moved file, or "".
 func Format(op Op, path, from, old, now string) string {
 	var b strings.Builder
 	lines := func(sign, text string) {

@@ -2,8 +2,8 @@ package v4a
 
 import _ "embed"
 
-// Grammar is the envelope's Lark grammar, for models with grammar-constrained output. [Parse]
-// accepts all its texts and more, for models without it.
+// Grammar is the Lark grammar of a patch in its envelope, for models whose output a grammar can
+// constrain. [Parse] also accepts deviations from it, by other models.
 const Grammar = `start: "*** Begin Patch" LF section+ "*** End Patch" LF?
 
 section: added | deleted | updated
@@ -27,6 +27,5 @@ path: /\S.*/
 //go:embed instructions.md
 var instructions string
 
-// Instructions explains the envelope to a model that has the patch tool as a function without a
-// grammar.
+// Instructions explains the envelope to a model whose patch tool is a function without a grammar.
 func Instructions() string { return instructions }

@@ -11,7 +11,8 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/find"
 )
 
-// mismatch explains why the old lines of a hunk have no place.
+// mismatch returns the error for a hunk whose old lines were not found. It says where else they
+// are, or which place is most similar.
 func (p *placer) mismatch(i int) error {
 	h := &p.section.Hunks[i]
 	e := &MatchError{file: p.section.Path, hunk: i + 1, patchLine: h.first, want: oldLines(h.Lines), below: p.cursor}
@@ -29,7 +30,8 @@ func (p *placer) mismatch(i int) error {
 	return e
 }
 
-// otherEncoding returns a hint for lines absent because the file is not UTF-8.
+// otherEncoding returns a hint if the file is not UTF-8 and the wanted lines are not ASCII, since
+// such lines cannot match. Otherwise it returns "".
 func otherEncoding(text string, want []string) string {
 	ascii := func(line string) bool {
 		return strings.IndexFunc(line, func(r rune) bool { return r >= utf8.RuneSelf }) < 0
@@ -40,18 +42,20 @@ func otherEncoding(text string, want []string) string {
 	return "the file is not UTF-8, so only its ASCII lines can be matched; change the others with a command, or convert it with iconv and back"
 }
 
-// unclear explains why none of the places of a hunk is taken.
+// unclear returns the error for a hunk that fits several places. hint says how to choose one.
 func (p *placer) unclear(i int, hint string) error {
 	h := &p.section.Hunks[i]
 	return &MatchError{file: p.section.Path, hunk: i + 1, patchLine: h.first, want: oldLines(h.Lines), unclear: true, hint: hint}
 }
 
+// tooMany returns the error for a hunk whose search was stopped because its lines are too frequent.
 func (p *placer) tooMany(i int) error {
 	return p.unclear(i, "its lines occur too often in the file to look at all of them: give rarer ones with it")
 }
 
-// Nearest finds the most similar place in a text. It returns the first shown line, from 1, and the
-// difference: "-" for wanted lines, "+" for existing ones. It returns 0 if no line is similar.
+// Nearest finds the place in a text that is most similar to the wanted lines. It returns the line
+// number, from 1, and the difference: "-" for wanted lines, "+" for lines of the text. It returns 0
+// if nothing is similar.
 func Nearest(text string, want []string) (line int, diff string) {
 	if len(want) == 0 {
 		return 0, ""
@@ -61,7 +65,7 @@ func Nearest(text string, want []string) (line int, diff string) {
 	return line, diff
 }
 
-// patchLine returns the patch line of an old line.
+// patchLine returns the line of the patch that contains old line number old of the hunk, from 0.
 func (h *Hunk) patchLine(old int) int {
 	for i, l := range h.Lines {
 		if l.Kind == Insert {
@@ -75,9 +79,10 @@ func (h *Hunk) patchLine(old int) int {
 	return h.first
 }
 
+// lineNumbers matches the line numbers of a unified diff's hunk header, without "@@ " in front.
 var lineNumbers = regexp.MustCompile(`^-(\d+)(,\d+)? \+\d+(,\d+)?( @@.*)?$`)
 
-// missingContext explains why an "@@" line has no place.
+// missingContext returns the error for the "@@" line k of hunk i, which was not found.
 func (p *placer) missingContext(i, k int) error {
 	h := &p.section.Hunks[i]
 	want := h.Context[k]
@@ -98,14 +103,15 @@ func (p *placer) missingContext(i, k int) error {
 	return e
 }
 
-// linesPerLook is how many lines are gone through between two looks at whether
-// to go on.
+// linesPerLook is the number of lines handled between two checks of the context.
 const linesPerLook = 1 << 14
 
-// giveUp looks now and then, at some lines, whether to go on.
+// giveUp reports whether the context was cancelled. It checks this only for some lines, to save
+// time.
 func (p *placer) giveUp(line int) bool { return line%linesPerLook == 0 && p.ctx.Err() != nil }
 
-// containing returns the first line that contains part, preferably below the cursor.
+// containing returns the first line that contains part. It searches from the cursor on, then from
+// the top.
 func (p *placer) containing(part string) (int, bool) {
 	part = find.FoldedUnicode.Normal(part)
 	if part == "" {
@@ -121,7 +127,7 @@ func (p *placer) containing(part string) (int, bool) {
 	return 0, false
 }
 
-// clipRest shortens a line to its text beyond part.
+// clipRest cuts a line to the text that it has in addition to part.
 func clipRest(line, part string) string {
 	part = strings.TrimSpace(part)
 	if at, matched := divergence(line, part); matched == len(part) {
@@ -131,13 +137,14 @@ func clipRest(line, part string) string {
 }
 
 const (
-	shownBefore = 3  // equal lines above the first difference in an error
-	shownWindow = 20 // lines of the patch that are compared for an error
-	slackLines  = 6  // lines of the file beyond those
+	shownBefore = 3  // equal lines shown above the first difference
+	shownWindow = 20 // lines of the patch that are compared
+	slackLines  = 6  // additional lines of the file that are compared
 )
 
-// nearest finds the place most similar to the wanted lines. It returns the first shown line of the
-// file, from 1, and the index of the first missing wanted line. It returns 0 if no line is similar.
+// nearest finds the place in the file that is most similar to the wanted lines. It returns the
+// first line shown, from 1, the difference, and the index of the first wanted line that is missing.
+// It returns line 0 if nothing is similar.
 func (p *placer) nearest(want []string) (line int, diff string, missing int) {
 	start, ok := p.mostEqual(want)
 	if !ok {
@@ -157,6 +164,8 @@ func (p *placer) nearest(want []string) (line int, diff string, missing int) {
 	return start + 1, render(rows), skip + first
 }
 
+// firstDifference returns the index of the first wanted line that differs from the file, if the
+// first one is at line start.
 func (p *placer) firstDifference(want []string, start int) int {
 	for i, w := range want {
 		at := start + i
@@ -168,19 +177,20 @@ func (p *placer) firstDifference(want []string, start int) int {
 }
 
 const (
-	maxVotes     = 8       // places of the wanted lines that one line of the file speaks for
-	lookedAround = 1 << 20 // lines of the file around the cursor that have votes
+	maxVotes     = 8       // a line of the file counts for at most this many equal wanted lines
+	lookedAround = 1 << 20 // only this many lines of the file around the cursor are searched
 )
 
-// around returns the searched range of lines.
+// around returns the range of lines to search.
 func (p *placer) around() (from, to int) {
 	n := min(p.text.lines(), lookedAround)
 	from = max(0, min(p.cursor-n/2, p.text.lines()-n))
 	return from, from + n
 }
 
-// mostEqual returns the place with the most wanted lines at their relative distance, ignoring blank
-// ones; among equal places, the one nearest to the cursor.
+// mostEqual returns the place where most wanted lines, without blank ones, are at the right
+// distance from each other. Of equally good places it prefers the one nearest to the cursor. Each
+// equal line votes for the place at which the wanted lines would start.
 func (p *placer) mostEqual(want []string) (start int, ok bool) {
 	places := map[string][]int{}
 	for i, w := range want {
@@ -190,7 +200,7 @@ func (p *placer) mostEqual(want []string) (start int, ok bool) {
 		}
 	}
 	from, to := p.around()
-	first := from - len(want) // where the place with votes[0] starts
+	first := from - len(want) // start line of the place that votes[0] counts for
 	votes := make([]int32, to-first)
 	best := 0
 	for i := from; i < to && !p.giveUp(i); i++ {
@@ -210,12 +220,13 @@ func (p *placer) nearer(a, b int) bool { return distance(a, p.cursor) < distance
 func distance(a, b int) int { return max(a-b, b-a) }
 
 const (
-	searchedBytes = 4 << 20 // of the file, from the cursor on, for a similar line
-	comparedBytes = 512     // of a line, for how similar it is
+	searchedBytes = 4 << 20 // bytes of the file that are searched for a similar line, from the cursor on
+	comparedBytes = 512     // only this many bytes of a line are compared
 	minSimilarity = 0.4
 )
 
-// mostSimilar returns the place where the longest wanted line meets its most similar line.
+// mostSimilar finds the line most similar to the longest wanted line. It returns the start of the
+// place that this implies.
 func (p *placer) mostSimilar(want []string) (start int, ok bool) {
 	longest := 0
 	for i, w := range want {
@@ -236,7 +247,7 @@ func (p *placer) mostSimilar(want []string) (start int, ok bool) {
 	return at - longest, at >= 0
 }
 
-// likeness compares lines by common runs of three bytes.
+// likeness measures how similar lines are to one line, by the runs of three bytes they share.
 type likeness struct {
 	grams map[string]int
 	total int
@@ -253,15 +264,17 @@ func newLikeness(line string) *likeness {
 	return l
 }
 
+// comparable3 returns the folded beginning of a line that likeness compares.
 func comparable3(line string) string {
 	line = find.FoldedUnicode.Normal(line)
 	return line[:min(len(line), comparedBytes)]
 }
 
-// similarity returns how alike a line is, from 0 to 1.
+// similarity returns how similar a line is, from 0 to 1.
 func (l *likeness) similarity(line string) float64 {
 	line = comparable3(line)
 	total := max(len(line)-2, 0)
+	// the most that lines of such different lengths can share is too little
 	if total+l.total == 0 || 2*min(total, l.total) < int(minSimilarity*float64(total+l.total)) {
 		return 0
 	}

@@ -20,7 +20,7 @@ const (
 	hunkMarker        = "@@"
 )
 
-// Parse reads a patch in its envelope. An error is a [*ParseError].
+// Parse parses a patch in its envelope. An error is a [*ParseError].
 func Parse(text string) (*Patch, error) {
 	body, err := unwrap(text)
 	if err != nil {
@@ -42,8 +42,8 @@ func Parse(text string) (*Patch, error) {
 	return p.patch, nil
 }
 
-// unwrap returns the patch from its first marker to its last, exclusive, without the usual
-// wrappings of models.
+// unwrap returns the lines of a patch from its first marker on, without the last marker. It removes
+// wrappings that models usually add, such as a heredoc.
 func unwrap(text string) (string, error) {
 	for {
 		text = strings.TrimSpace(text)
@@ -108,8 +108,8 @@ func heredocBody(text string) (string, bool) {
 	return strings.TrimSuffix(rest[:end], "\r"), true
 }
 
-// parser reads a patch line by line. A section is open from its header to the
-// next one, a hunk from its first line to the next hunk or section.
+// parser parses a patch line by line. A section lasts from its header to the next header. A hunk
+// lasts from its first line to the next hunk or section.
 type parser struct {
 	rest   string
 	line   string
@@ -117,11 +117,12 @@ type parser struct {
 	patch  *Patch
 
 	section *Section
-	content strings.Builder // of the open section, when it adds a file
+	content strings.Builder // content of the current section, if it adds a file
 	hunk    *Hunk
-	closed  bool // the open hunk has seen its end-of-file marker
+	closed  bool // the current hunk ended with an end-of-file marker
 }
 
+// next moves to the next line. It returns false at the end.
 func (p *parser) next() bool {
 	if p.rest == "" {
 		return false
@@ -132,6 +133,7 @@ func (p *parser) next() bool {
 	return true
 }
 
+// wrong returns an error about the current line.
 func (p *parser) wrong(problem string) error {
 	return &ParseError{Line: p.number, Problem: problem}
 }
@@ -156,15 +158,15 @@ func (p *parser) read() error {
 	}
 }
 
-// readHeader opens a section at a header. In an update, a line with a leading blank is always
-// context.
+// readHeader starts a section if the line is a header. Inside an update, a line that starts with a
+// blank is context instead.
 func (p *parser) readHeader() (bool, error) {
 	line := strings.TrimRightFunc(p.line, unicode.IsSpace)
 	if p.section == nil || p.section.Op != Update {
 		line = strings.TrimSpace(line)
 	}
 	if line == endMarker {
-		if strings.TrimSpace(p.rest) == "" { // the last marker, which is not read, stands there twice
+		if strings.TrimSpace(p.rest) == "" { // the model wrote the end marker twice; unwrap removed only one
 			p.rest = ""
 			return true, nil
 		}
@@ -181,6 +183,7 @@ func (p *parser) readHeader() (bool, error) {
 	return false, nil
 }
 
+// openSection finishes the current section and starts another.
 func (p *parser) openSection(op Op, name string) error {
 	if err := p.finishSection(); err != nil {
 		return err
@@ -213,6 +216,7 @@ func (p *parser) finishSection() error {
 	return nil
 }
 
+// readEnvironment reads the environment id, which may be given once, before the first section.
 func (p *parser) readEnvironment() error {
 	id := strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(p.line), environmentMarker))
 	if id == "" {
@@ -225,6 +229,7 @@ func (p *parser) readEnvironment() error {
 	return nil
 }
 
+// readAdded reads a line of an added file.
 func (p *parser) readAdded() error {
 	text, ok := strings.CutPrefix(p.line, "+")
 	if !ok {
@@ -235,7 +240,8 @@ func (p *parser) readAdded() error {
 	return nil
 }
 
-// readUpdate parses a line of an updated file: its new path, the start or end of a hunk, or a line of one.
+// readUpdate parses a line of an updated file: its new path, an "@@" line, an end-of-file marker,
+// or a line of a hunk.
 func (p *parser) readUpdate() error {
 	line := strings.TrimRightFunc(p.line, unicode.IsSpace)
 	s := p.section
@@ -255,7 +261,7 @@ func (p *parser) readUpdate() error {
 	return p.readHunkLine()
 }
 
-// openHunk takes an "@@" line: of a new hunk, or stacked on the one before.
+// openHunk handles an "@@" line. It starts a hunk, or adds context to a hunk that has no lines yet.
 func (p *parser) openHunk(context string) error {
 	if p.hunk != nil && (len(p.hunk.Lines) > 0 || p.closed) {
 		if err := p.finishHunk(); err != nil {
@@ -274,8 +280,8 @@ func (p *parser) openHunk(context string) error {
 	return nil
 }
 
-// closeHunk takes an end-of-file marker. One above all hunks says nothing; in a
-// bare diff, neither does a hunk of nothing else.
+// closeHunk handles an end-of-file marker. It ignores a marker above the first hunk. In a bare
+// diff, it also accepts a hunk without lines.
 func (p *parser) closeHunk() error {
 	switch {
 	case p.hunk == nil:
@@ -289,6 +295,8 @@ func (p *parser) closeHunk() error {
 	return nil
 }
 
+// finishHunk adds the current hunk to the section. A hunk without lines is an error, unless it has
+// an end-of-file marker.
 func (p *parser) finishHunk() error {
 	if p.hunk == nil {
 		return nil
@@ -301,7 +309,7 @@ func (p *parser) finishHunk() error {
 	return nil
 }
 
-// readHunkLine adds a line to the current hunk, or to a first one without "@@".
+// readHunkLine adds a line to the current hunk. The first hunk of a section may begin without "@@".
 func (p *parser) readHunkLine() error {
 	if p.closed {
 		if strings.TrimSpace(p.line) == "" {
@@ -324,7 +332,7 @@ func (p *parser) readHunkLine() error {
 	return nil
 }
 
-// hunkLine reads a line of a hunk; an empty one is an empty context line.
+// hunkLine parses a line of a hunk. An empty line is an empty context line.
 func hunkLine(line string) (Line, bool) {
 	if line == "" {
 		return Line{Kind: Keep}, true

@@ -6,18 +6,18 @@ import "slices"
 type Op string
 
 const (
-	Add    Op = "add"    // write a whole file, over what may be there
+	Add    Op = "add"    // write a whole file, replacing an existing one
 	Update Op = "update" // change parts of a file, and perhaps move it
 	Delete Op = "delete" // remove a file
 )
 
-// Letter returns the operation as git writes it.
+// Letter returns the letter that git uses for the operation.
 func (o Op) Letter() string { return map[Op]string{Add: "A", Update: "M", Delete: "D"}[o] }
 
-// MarshalText makes Letter the form in JSON.
+// MarshalText returns Letter, so that JSON contains the letter.
 func (o Op) MarshalText() ([]byte, error) { return []byte(o.Letter()), nil }
 
-// Patch is a parsed patch. Nothing of it has been compared with any file.
+// Patch is a parsed patch. It was not compared with any file yet.
 type Patch struct {
 	// Environment is the value of "*** Environment ID:", or "". It is ignored: a run has one work
 	// tree.
@@ -28,32 +28,32 @@ type Patch struct {
 // Section is the change of one file.
 type Section struct {
 	Op     Op
-	Path   string // as the patch spells it
-	MoveTo string // the new path of an updated file, or empty
-	Line   int    // of the header in the patch, from 1; 0 in a bare diff
+	Path   string // as written in the patch
+	MoveTo string // new path of a moved file, or ""
+	Line   int    // line of the header in the patch, from 1; 0 in a bare diff
 
 	Content string // of an added file
 	Hunks   []Hunk // of an updated file, in file order
 
-	bare   bool   // came without an envelope: the rules of the Agents SDKs hold
-	ending string // of a bare diff: that of a file that has none
+	bare   bool   // from a patch without an envelope, to which the rules of the Agents SDKs apply
+	ending string // line ending of a bare diff, for a file that has no line ending
 }
 
 // Hunk is one change at one place of a file.
 type Hunk struct {
-	Line      int      // where it starts in the patch, from 1
-	Context   []string // the lines named by its "@@" lines, outermost first
+	Line      int      // its first line in the patch, from 1
+	Context   []string // lines named in its "@@" lines, outermost first
 	Lines     []Line
-	EndOfFile bool // its lines are the last of the file
+	EndOfFile bool // its lines must be the last of the file
 
-	contextLines []int // the lines of the patch that hold Context
-	stacked      bool  // its "@@" lines are several, one without a line too
-	first        int   // line of the patch that holds Lines[0]
+	contextLines []int // line numbers of Context in the patch
+	stacked      bool  // it has several "@@" lines, counting those without text
+	first        int   // line number of Lines[0] in the patch
 }
 
 type Line struct {
 	Kind Kind
-	Text string // without the kind and without a line ending
+	Text string // without the first character and the line ending
 }
 
 // Kind is the meaning of a hunk's line: its first character in the patch.
@@ -65,7 +65,7 @@ const (
 	Remove Kind = '-'
 )
 
-// oldLines returns the expected lines of a hunk.
+// oldLines returns the lines that a hunk expects in the file.
 func oldLines(lines []Line) []string {
 	old := make([]string, 0, len(lines))
 	for _, l := range lines {
@@ -76,8 +76,7 @@ func oldLines(lines []Line) []string {
 	return old
 }
 
-// Paths returns the paths named in a patch, in order and unchanged, without duplicates. It does not
-// resolve links.
+// Paths returns the paths in a patch in order, as written, each once. It does not resolve links.
 func Paths(p *Patch) []string {
 	var paths []string
 	for _, s := range p.Sections {

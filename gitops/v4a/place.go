@@ -15,24 +15,25 @@ import (
 
 // placement is a hunk with its place in a text.
 type placement struct {
-	at    int    // the first line that it touches, or stands before
-	lines []Line // what to do from there on
+	at    int    // index of the line at which it starts
+	lines []Line // what to keep, remove and insert from there on
 }
 
-// spot is the place of a hunk, with alternatives.
+// spot is the place found for a hunk, with alternative places.
 type spot struct {
 	placement
-	way    find.Tolerance // in which its lines are the same
-	others []find.Place   // where it fits as well, below what its "@@" lines name
-	looser []find.Place   // where it fits with more left aside
-	higher []find.Place   // where it fits above the hunk before it
-	// identified reports that an "@@" line, not just the order of hunks, identifies the place. settled
-	// reports that the previous hunk must be above: at the end of the file, or by line number.
+	way    find.Tolerance // the comparison in which its lines are equal to the file's
+	others []find.Place   // other equally good places, below its "@@" lines
+	looser []find.Place   // places where it fits in a looser comparison
+	higher []find.Place   // places where it fits above the previous hunk
+	// identified reports that an "@@" line identifies the place, instead of only the order of
+	// hunks. settled reports that the place is certain, by the end of the file or a line number, so
+	// the previous hunk must be above it.
 	identified, settled bool
 }
 
-// place finds the places of a section's hunks, sorted, and notes about them. An error is a
-// [*MatchError] or ctx's.
+// place finds the places of a section's hunks. It returns them sorted, with notes for the model. An
+// error is a [*MatchError] or ctx's.
 func place(ctx context.Context, t *text, s *Section) ([]placement, []string, error) {
 	p := newPlacer(ctx, t, s)
 	placed := make([]placement, 0, len(s.Hunks))
@@ -53,8 +54,9 @@ func place(ctx context.Context, t *text, s *Section) ([]placement, []string, err
 	return placed, p.allNotes(), nil
 }
 
-// appendTo appends a placement. If its old lines reach the end of the file, the insertions behind a kept
-// last line become a placement of their own, at the end. Lines keep the patch's order.
+// appendTo appends a placement. If the placement reaches the end of the file, insertions after a
+// kept last line become a separate placement at the end of the file. So lines keep the order of the
+// patch.
 func (p placement) appendTo(placed []placement, end int) []placement {
 	tail := lastLine(p.lines, Insert) + 1
 	if tail == 0 || tail == len(p.lines) || p.lines[tail-1].Kind != Keep {
@@ -71,17 +73,17 @@ type placer struct {
 	ctx     context.Context
 	text    *text
 	seeker  *find.Seeker
-	lines   *find.Text // those of text, of which the first is 1
+	lines   *find.Text // the lines of text; the first has number 1
 	section *Section
-	cursor  int   // the next hunk starts here or below
-	starts  []int // of the hunks that are placed
+	cursor  int   // the next hunk starts at this line or below
+	starts  []int // start lines of the hunks placed so far
 
-	notes     []string                    // sentences about the section
-	loose     map[find.Tolerance][]string // lines at which hunks add something, by what was left aside
-	ambiguous []string                    // places that are not the only ones
+	notes     []string                    // notes about the section, as sentences
+	loose     map[find.Tolerance][]string // lines at which hunks with loosely matched context add something, by comparison
+	ambiguous []string                    // descriptions of places that are not the only ones
 }
 
-// anyWay is how hunks and "@@" lines are compared with the text.
+// anyWay lists the comparisons for hunks and "@@" lines, the strictest first.
 var anyWay = []find.Tolerance{find.Exact, find.TrimmedTrailing, find.TrimmedBothEnds, find.FoldedUnicode}
 
 func newPlacer(ctx context.Context, t *text, s *Section) *placer {
@@ -99,7 +101,8 @@ func newPlacer(ctx context.Context, t *text, s *Section) *placer {
 	return p
 }
 
-// find searches lines at or below a line, counted from 0.
+// find searches the file for lines, from line number from (0 is the first) downwards. fit are the
+// places in the first of the comparisons ways that has any, others those in looser ones.
 func (p *placer) find(lines []string, from int, ways ...find.Tolerance) (fit, others []find.Place) {
 	if len(lines) > 0 && p.text.hasByteOrderMark { // a byte order mark belongs to no line of the file
 		lines = append([]string{strings.TrimPrefix(lines[0], byteOrderMark)}, lines[1:]...)
@@ -107,7 +110,7 @@ func (p *placer) find(lines []string, from int, ways ...find.Tolerance) (fit, ot
 	return p.lines.Find(find.Block{Lines: lines}, find.ID(from+1), ways...)
 }
 
-// seek finds the first place of lines at or below a line.
+// seek finds the first place of lines, from line number from downwards.
 func (p *placer) seek(lines []string, from int) (at int, ok bool) {
 	fit, _ := p.find(lines, from, anyWay...)
 	if len(fit) == 0 {
@@ -116,11 +119,11 @@ func (p *placer) seek(lines []string, from int) (at int, ok bool) {
 	return line(fit[0]), true
 }
 
-// line is the first line of a place, from 0.
+// line returns the first line of a place, counted from 0.
 func line(p find.Place) int { return int(p.FirstLine) - 1 }
 
-// place finds where hunk i applies, and moves the cursor below it: below its "@@" lines, if it only adds
-// lines. Errors are for the model.
+// place finds where hunk i applies and moves the cursor below it. If the hunk only adds lines, the
+// cursor stays below its "@@" lines. Errors are written for the model.
 func (p *placer) place(i int) (spot, error) {
 	h := &p.section.Hunks[i]
 	start := p.cursor
@@ -162,7 +165,8 @@ func (p *placer) place(i int) (spot, error) {
 	return found, nil
 }
 
-// placesAbove returns free places above the previous hunk, in case hunks are out of order.
+// placesAbove returns places above the previous hunk where the old lines fit and no hunk was
+// placed. The hunks of the patch may be out of order.
 func (p *placer) placesAbove(old []string, start int) []find.Place {
 	if start == 0 {
 		return nil
@@ -171,8 +175,9 @@ func (p *placer) placesAbove(old []string, start int) []find.Place {
 	return slices.DeleteFunc(fit, func(place find.Place) bool { return line(place) >= start || slices.Contains(p.starts, line(place)) })
 }
 
-// judge evaluates an "@@" line above the previous hunk. It names the hunk's context if the hunk has
-// one place, and its lines do not also occur between the two.
+// judge decides whether an "@@" line above the previous hunk still identifies this hunk's place. It
+// does if no other line is like it, and the hunk's lines do not also occur between that line and
+// the previous hunk.
 func (p *placer) judge(s *spot, above *parent, old []string, start int) {
 	at, hidden := p.seek(old, above.line+1)
 	hidden = hidden && at < start
@@ -184,20 +189,20 @@ func (p *placer) judge(s *spot, above *parent, old []string, start int) {
 
 // contextResult is the result of a hunk's "@@" lines.
 type contextResult struct {
-	found  bool    // one names a line
-	number int     // the line, from 1, that one gives by its number; or 0
-	above  *parent // the last one stands above the hunk before
+	found  bool    // an "@@" line was found
+	number int     // line number, from 1, that an "@@" line gives instead of text; or 0
+	above  *parent // the last "@@" line that is only found above the previous hunk
 
-	others, looser []find.Place // where the last line named is too
+	others, looser []find.Place // further places of the last "@@" line
 }
 
 // parent is an "@@" line found above the cursor.
 type parent struct {
 	context, line int
-	only          bool // there is no line like it
+	only          bool // no other line is like it
 }
 
-// narrow moves the cursor below the hunk's "@@" lines.
+// narrow moves the cursor below the hunk's "@@" lines, one after the other.
 func (p *placer) narrow(i int) (n contextResult, err error) {
 	h := &p.section.Hunks[i]
 	for k, context := range h.Context {
@@ -226,14 +231,15 @@ func (p *placer) narrow(i int) (n contextResult, err error) {
 	return n, nil
 }
 
-// note tells of something once.
+// note adds a note, unless it is already there.
 func (p *placer) note(note string) {
 	if !slices.Contains(p.notes, note) {
 		p.notes = append(p.notes, note)
 	}
 }
 
-// above finds an "@@" line above the cursor: the last of its first few places.
+// above finds an "@@" line above the cursor. Of its first places in the file, it takes the last. It
+// returns nil if there is none.
 func (p *placer) above(context string) *parent {
 	fit, looser := p.find([]string{context}, 0, anyWay...)
 	if len(fit) == 0 {
@@ -242,8 +248,8 @@ func (p *placer) above(context string) *parent {
 	return &parent{line: line(fit[len(fit)-1]), only: len(fit)+len(looser) == 1}
 }
 
-// narrowBare moves the cursor below the first anchor of a hunk, unless that is above the cursor.
-// named reports whether the anchor exists; others are its other places.
+// narrowBare moves the cursor below the first "@@" line of a hunk in a bare diff, unless that line
+// is above the cursor. named reports whether the line exists, others its further places.
 func (p *placer) narrowBare(context string) (others []find.Place, named bool) {
 	fit, _ := p.find([]string{context}, 0, anyWay...)
 	if len(fit) > 0 && line(fit[0]) >= p.cursor {
@@ -252,8 +258,8 @@ func (p *placer) narrowBare(context string) (others []find.Place, named bool) {
 	return others, len(fit) > 0
 }
 
-// additionLine returns the line for a hunk without old lines. In a bare diff, lines added at the
-// end come last.
+// additionLine returns the line at which a hunk without old lines inserts: below its "@@" lines, or
+// at the end of the file.
 func (p *placer) additionLine(h *Hunk) int {
 	end := p.text.lines()
 	switch {
@@ -265,8 +271,8 @@ func (p *placer) additionLine(h *Hunk) int {
 	return end
 }
 
-// locate finds the old lines of a hunk. In an envelope, lines for the end of the file must be
-// there.
+// locate finds the old lines of a hunk. If they should be at the end of the file but are elsewhere,
+// it fails for a patch in an envelope and adds a note for a bare diff.
 func (p *placer) locate(h *Hunk, n contextResult, lines []Line) (s spot, ok bool) {
 	old := oldLines(lines)
 	s = spot{placement: placement{p.cursor, lines}, identified: n.found}
@@ -276,7 +282,7 @@ func (p *placer) locate(h *Hunk, n contextResult, lines []Line) (s spot, ok bool
 	if h.EndOfFile {
 		end := p.text.lines() - len(old)
 		if p.section.bare && p.text.line(p.text.lines()-1) == "" && old[len(old)-1] != "" {
-			end-- // the empty line behind the last ending is left out
+			end-- // the last line is the empty one after the final line ending
 		}
 		if fit, _ := p.find(old, max(end, 0), anyWay...); len(fit) > 0 && end >= p.cursor {
 			s.at, s.way, s.settled = line(fit[0]), fit[0].Tolerance, true
@@ -301,7 +307,8 @@ func (p *placer) locate(h *Hunk, n contextResult, lines []Line) (s spot, ok bool
 	return s, true
 }
 
-// byNumber moves the place nearest to a line number to the front.
+// byNumber returns the places with the one nearest to a line number first. If few has as many as a
+// search returns, it searches on, so that it finds the nearest of all.
 func (p *placer) byNumber(old []string, few []find.Place, number int) []find.Place {
 	way, all := few[0].Tolerance, few
 	at, _ := p.find(old, max(number, p.cursor), way)
@@ -315,15 +322,16 @@ func (p *placer) byNumber(old []string, few []find.Place, number int) []find.Pla
 	return append(at[:1:1], all[:min(len(all), find.MaxPlaces-1)]...)
 }
 
-// compare reviews hunks with several places between the previous hunk and the last possible place
-// of the next. It refuses those without an "@@" line and notes the others.
+// compare looks for hunks that fit several places between the previous hunk and the last possible
+// place of the next hunk. It returns an error for such a hunk without an "@@" line. For others it
+// adds a note. It goes from the last hunk to the first.
 func (p *placer) compare(spots []spot) error {
-	below := p.text.lines() // where the hunk below may start at the latest
-	var told []string
+	below := p.text.lines() // the last line at which the hunk below can start
+	var descriptions []string
 	for i, s := range slices.Backward(spots) {
 		size := len(oldLines(s.lines))
 		own := s.at
-		if size == 0 { // it adds lines below one that an "@@" line names
+		if size == 0 { // it only adds lines, below the line that an "@@" line names
 			own--
 		}
 		if size == 0 && len(s.others)+len(s.looser) == 0 {
@@ -345,11 +353,11 @@ func (p *placer) compare(spots []spot) error {
 		}
 		switch {
 		case len(others) > 0:
-			told = append(told, fmt.Sprintf("line %d (%s fits too)", own+1, numbers(others)))
+			descriptions = append(descriptions, fmt.Sprintf("line %d (%s fits too)", own+1, numbers(others)))
 		case len(looser) > 0:
-			told = append(told, fmt.Sprintf("line %d (%s fits too, with %s)", own+1, numbers(looser), looser[0].Tolerance))
+			descriptions = append(descriptions, fmt.Sprintf("line %d (%s fits too, with %s)", own+1, numbers(looser), looser[0].Tolerance))
 		case len(s.higher) > 0:
-			told = append(told, fmt.Sprintf("line %d (%s fits too, above the hunk before)", own+1, numbers(s.higher)))
+			descriptions = append(descriptions, fmt.Sprintf("line %d (%s fits too, above the hunk before)", own+1, numbers(s.higher)))
 		}
 		switch below -= size; {
 		case s.settled:
@@ -358,24 +366,24 @@ func (p *placer) compare(spots []spot) error {
 			below = latest
 		}
 	}
-	slices.Reverse(told)
-	p.ambiguous = told
+	slices.Reverse(descriptions)
+	p.ambiguous = descriptions
 	return nil
 }
 
-// numbers tells the lines of places.
+// numbers formats the line numbers of places.
 func numbers(places []find.Place) string {
-	var told []string
+	var texts []string
 	for _, at := range places {
-		told = append(told, fmt.Sprintf("line %d", at.FirstLine))
+		texts = append(texts, fmt.Sprintf("line %d", at.FirstLine))
 	}
-	return strings.Join(clip.List(told, find.MaxPlaces-2), ", ")
+	return strings.Join(clip.List(texts, find.MaxPlaces-2), ", ")
 }
 
-// maxTold bounds the hunks listed in a note.
+// maxTold is the largest number of hunks listed in a note.
 const maxTold = 40
 
-// allNotes are all notes.
+// allNotes returns the notes about ambiguous and loosely matched hunks, then all others.
 func (p *placer) allNotes() (notes []string) {
 	list := func(places []string) string {
 		if more := len(places) - maxTold; more > 0 {
@@ -392,8 +400,9 @@ func (p *placer) allNotes() (notes []string) {
 	return append(notes, p.notes...)
 }
 
-// withoutLastEmpty removes an empty last old line that the file lacks, and an empty last new line.
-// A context line is removed; a line of one side changes its kind.
+// withoutLastEmpty returns the lines without an empty last old line, which the file does not have,
+// and without an empty last new line. A kept line that is last on one side only becomes an
+// insertion or a removal.
 func withoutLastEmpty(lines []Line) []Line {
 	lastOld, lastNew := lastLine(lines, Insert), lastLine(lines, Remove)
 	if lastOld == lastNew {
@@ -414,7 +423,7 @@ func withoutLastEmpty(lines []Line) []Line {
 	return out
 }
 
-// lastLine returns the index of the last line of any other kind, or -1.
+// lastLine returns the index of the last line whose kind is not not, or -1.
 func lastLine(lines []Line, not Kind) int {
 	i := len(lines) - 1
 	for i >= 0 && lines[i].Kind == not {
@@ -423,8 +432,8 @@ func lastLine(lines []Line, not Kind) int {
 	return i
 }
 
-// noteLooseContext notes a hunk that adds lines in loosely matched context, since the added lines may have
-// the same mistake. It ignores blanks at line ends.
+// noteLooseContext records a hunk that adds lines in loosely matched context: the added lines may
+// have the same mistake as the context. Blanks at line ends do not count.
 func (p *placer) noteLooseContext(s spot) {
 	adds := slices.ContainsFunc(s.lines, func(l Line) bool { return l.Kind == Insert && strings.TrimSpace(l.Text) != "" })
 	if adds && s.way > find.TrimmedTrailing {

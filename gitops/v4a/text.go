@@ -4,17 +4,16 @@ import "strings"
 
 const byteOrderMark = "\uFEFF"
 
-// text is a file's content seen as lines. LF, CRLF and CR end a line. A byte
-// order mark belongs to no line.
+// text is a file's content as lines. LF, CRLF and CR end a line. A byte order mark belongs to no
+// line.
 type text struct {
 	data             string
-	starts           []int32 // where each line starts, and at the end where the last one ends
-	ending           string  // of the first line that has one, else LF
+	starts           []int32 // start of each line in bytes, and the end of the last line
+	ending           string  // ending of the first line, or LF
 	hasByteOrderMark bool    // starts with a byte order mark
 }
 
-// newText finds the lines of a text. Lines end in LF, CRLF or CR. The ending of the first line counts as
-// the file's.
+// newText splits a text into lines.
 func newText(data string) *text {
 	t := &text{data: data, ending: "\n", hasByteOrderMark: strings.HasPrefix(data, byteOrderMark)}
 	crs := strings.Count(data, "\r")
@@ -36,7 +35,8 @@ func newText(data string) *text {
 	return t
 }
 
-// lineEnd returns the end of a line, including its ending.
+// lineEnd returns the end of the line at a byte, after its ending. crs is false if the text has no
+// CR.
 func lineEnd(data string, at int, crs bool) int {
 	end := len(data)
 	if i := strings.IndexByte(data[at:], '\n'); i >= 0 {
@@ -61,7 +61,7 @@ func (t *text) lines() int { return len(t.starts) - 1 }
 // line returns a line without its ending.
 func (t *text) line(i int) string { return t.data[t.starts[i]:t.textEnd(i)] }
 
-// textEnd returns the end of a line without its ending.
+// textEnd returns the end of line i, before its ending.
 func (t *text) textEnd(i int) int {
 	start, end := int(t.starts[i]), int(t.starts[i+1])
 	if end > start && t.data[end-1] == '\n' {
@@ -73,8 +73,9 @@ func (t *text) textEnd(i int) int {
 	return end
 }
 
-// endings returns the endings of n lines. A line without one gets the file's ending. If lone CRs
-// are involved, all lines get it: a CR and a following LF would merge.
+// endings returns the endings of n lines from line at on. A line without an ending gets the file's
+// ending. A lone CR is replaced by the file's ending, too, because it could merge with a following
+// LF.
 func (t *text) endings(at, n int) []string {
 	all := make([]string, n)
 	for i := range all {
@@ -89,9 +90,8 @@ func (t *text) endings(at, n int) []string {
 // terminated reports whether a line has an ending.
 func (t *text) terminated(i int) bool { return t.textEnd(i) < int(t.starts[i+1]) }
 
-// splitBare makes the end of the text a line of its own when the line before it
-// is terminated, as splitting at line endings does. A text without endings gets
-// those of the diff.
+// splitBare prepares a text for a bare diff: after a final line ending there is one more, empty
+// line. If the first line has no ending, the ending of the diff becomes the file's.
 func (t *text) splitBare(ending string) {
 	if t.lines() == 0 || !t.terminated(0) {
 		t.ending = ending

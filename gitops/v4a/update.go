@@ -2,8 +2,8 @@ package v4a
 
 import "context"
 
-// Updated applies sections for one file in order. The notes, one sentence each, describe doubtful
-// places. An error is a [*MatchError] or ctx's.
+// Updated applies the sections for one file in order. It returns notes about doubtful places, one
+// sentence each. An error is a [*MatchError] or ctx's.
 func (c *Content) Updated(ctx context.Context, sections []Section) (*Content, []string, error) {
 	var notes []string
 	for i := range sections {
@@ -16,6 +16,7 @@ func (c *Content) Updated(ctx context.Context, sections []Section) (*Content, []
 	return c, notes, nil
 }
 
+// updated applies one section.
 func (c *Content) updated(ctx context.Context, s *Section) (*Content, []string, error) {
 	t := newText(c.text)
 	if s.bare {

@@ -34,7 +34,7 @@ func (p *Plan) Commit(ctx context.Context) error {
 	return nil
 }
 
-// commit is a plan on its way into the tree.
+// commit is the execution of a plan.
 type commit struct {
 	folders map[string]*folder
 	writes  []*step
@@ -42,16 +42,17 @@ type commit struct {
 	undo    []undo
 }
 
-// step puts a file in place or takes it away.
+// step writes or removes one file.
 type step struct {
 	file   *file
 	folder *folder
 	name   string
-	fresh  string      // the temporary file that holds the new content
-	made   fs.FileInfo // of the new content, once it is written
-	old    string      // the second name of the old file, while it may be needed
+	fresh  string      // name of the temporary file with the new content
+	made   fs.FileInfo // state of the new file after it was written
+	old    string      // second name of the old file, as long as an undo may need it
 }
 
+// addSteps adds the steps for one change. A move is a write and a removal.
 func (c *commit) addSteps(ch *change) {
 	if ch.Op == v4a.Delete {
 		c.removes = append(c.removes, &step{file: ch.file})
@@ -63,8 +64,9 @@ func (c *commit) addSteps(ch *change) {
 	}
 }
 
-// run writes all new content before it touches old files, so a full disk shows first. It removes
-// before it adds, because both may be the same name if the file system ignores case.
+// run writes all new content before it touches old files, so that a full disk is noticed first. It
+// removes files before it puts new ones in place: on a file system that ignores case, both may have
+// the same name.
 func (c *commit) run(ctx context.Context) error {
 	all := slices.Concat(c.removes, c.writes)
 	phases := [...]struct {
@@ -90,6 +92,7 @@ func (c *commit) run(ctx context.Context) error {
 	return c.discardOld()
 }
 
+// failedAt returns err as a *CommitError about a file, or the *ChangedError in it.
 func failedAt(name string, err error) error {
 	if changed, ok := errors.AsType[*ChangedError](err); ok {
 		return changed
@@ -121,18 +124,18 @@ func (c *commit) stage(s *step) error {
 	return err
 }
 
-// Temporary files have names of this form.
+// temporaryPrefix and temporarySuffix enclose the random part of a temporary file's name.
 const temporaryPrefix, temporarySuffix = ".apply-patch-", ".tmp"
 
 func temporaryName() string { return temporaryPrefix + rand.Text() + temporarySuffix }
 
-// IsTemporary reports whether a file name belongs to a patch in progress.
+// IsTemporary reports whether a file name is one of a patch's temporary files.
 func IsTemporary(name string) bool {
 	random, is := strings.CutPrefix(name, temporaryPrefix)
 	return is && len(random) == len(rand.Text())+len(temporarySuffix) && strings.HasSuffix(random, temporarySuffix)
 }
 
-// moveOldAside takes the old file away under another name.
+// moveOldAside renames the old file to a temporary name.
 func (c *commit) moveOldAside(s *step) error {
 	old := temporaryName()
 	if err := s.folder.Rename(s.name, old); err != nil {
@@ -142,11 +145,13 @@ func (c *commit) moveOldAside(s *step) error {
 	return s.compareOld()
 }
 
+// registerOld records the second name of an old file, and the undo that restores it.
 func (c *commit) registerOld(s *step, old string) {
 	s.old = old
 	c.undo = append(c.undo, undo{path: s.file.path, old: path.Join(s.folder.path, old), do: s.restore})
 }
 
+// replace puts the new file in place of the old one.
 func (c *commit) replace(s *step) error {
 	if s.file.before == nil {
 		return c.placeNew(s)
@@ -157,6 +162,7 @@ func (c *commit) replace(s *step) error {
 	return c.rename(s)
 }
 
+// rename renames the temporary file to the final name.
 func (c *commit) rename(s *step) error {
 	if err := s.folder.Rename(s.fresh, s.name); err != nil {
 		return err
@@ -168,13 +174,14 @@ func (c *commit) rename(s *step) error {
 	return nil
 }
 
-// registerNew registers the removal of a new file for an undo.
+// registerNew records the undo that removes a new file.
 func (c *commit) registerNew(s *step) {
 	c.undo = append(c.undo, undo{path: s.file.path, do: s.removeNew})
 }
 
-// saveOld gives the old file a second name, or exchanges it with the new one, so the path always
-// exists. If neither is possible, it renames the old file for a moment.
+// saveOld keeps the old file under a second name: by a hard link, or by exchanging it with the new
+// file. Both leave no moment without a file at the path. If neither works, it renames the old file
+// first. swapped reports that the new file is in place.
 func (c *commit) saveOld(s *step) (swapped bool, err error) {
 	switch linked, copied, err := c.linkOld(s); {
 	case err != nil:
@@ -195,9 +202,9 @@ func (c *commit) saveOld(s *step) (swapped bool, err error) {
 	return false, s.changed(vanishedReason)
 }
 
-// linkOld gives the old file a second name. It removes it again if it is another file: an overlay
-// links a copy of a file in its lower layer (linux, Documentation/filesystems/overlayfs.rst,
-// "Non-standard behavior").
+// linkOld gives the old file a second name by a hard link. On an overlay the link may be a copy of
+// the file in the lower layer (linux, Documentation/filesystems/overlayfs.rst, "Non-standard
+// behavior"). linkOld removes such a link and returns copied.
 func (c *commit) linkOld(s *step) (linked, copied bool, err error) {
 	old := temporaryName()
 	if err := s.folder.Link(s.name, old); err != nil {
@@ -212,16 +219,16 @@ func (c *commit) linkOld(s *step) (linked, copied bool, err error) {
 	return false, true, s.folder.Remove(old)
 }
 
-// removedUnderOtherName reports whether the patch removed the file under another spelling on a case-insensitive
-// file system.
+// removedUnderOtherName reports whether the patch removed the file under another spelling, on a
+// file system that ignores case.
 func (c *commit) removedUnderOtherName(s *step) bool {
 	return slices.ContainsFunc(c.removes, func(r *step) bool {
 		return r.folder == s.folder && strings.EqualFold(r.name, s.name)
 	})
 }
 
-// placeNew names a new file by a link, which never replaces a file. Without hard links it renames
-// the file right after a check.
+// placeNew gives a new file its name by a hard link, which never replaces a file. On a file system
+// without hard links, it checks that the name is free and renames.
 func (c *commit) placeNew(s *step) error {
 	switch err := s.folder.Link(s.fresh, s.name); {
 	case err == nil:
@@ -240,7 +247,7 @@ func (c *commit) placeNew(s *step) error {
 	return c.rename(s)
 }
 
-// discardOld ends the commit: nothing is undone from here on.
+// discardOld removes the old files. From here on nothing is undone.
 func (c *commit) discardOld() error {
 	c.undo = nil
 	var left []string
@@ -265,7 +272,8 @@ type folder struct {
 	path string
 }
 
-// folder opens a directory without following links. It makes a missing one if wanted.
+// folder opens a directory without following links. If it is missing and wanted is set, folder
+// makes it.
 func (c *commit) folder(name string, wanted bool) (*folder, error) {
 	if f := c.folders[name]; f != nil {
 		return f, nil
@@ -296,6 +304,7 @@ func (c *commit) folder(name string, wanted bool) (*folder, error) {
 	return c.folders[name], nil
 }
 
+// makeFolder makes a directory and records its undo.
 func (c *commit) makeFolder(parent *folder, element, name string) error {
 	if err := parent.Mkdir(element); err != nil {
 		return err
@@ -304,9 +313,9 @@ func (c *commit) makeFolder(parent *folder, element, name string) error {
 	return nil
 }
 
-// close closes the directories. Errors are irrelevant for written files.
+// close closes the directories. Errors do not matter: the files are already written.
 func (c *commit) close() {
-	delete(c.folders, ".") // the caller's
+	delete(c.folders, ".") // the caller closes the root
 	for _, f := range c.folders {
 		_ = f.Close()
 	}

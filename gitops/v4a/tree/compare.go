@@ -12,7 +12,7 @@ const (
 	vanishedReason = "it is gone"
 )
 
-// compare checks that a file is unchanged since the plan, and that this process may replace it.
+// compare checks that a file did not change since the plan, and that this process may replace it.
 func (c *commit) compare(s *step) error {
 	now, err := s.folder.Lstat(s.name)
 	before := s.file.before
@@ -32,7 +32,7 @@ func (c *commit) compare(s *step) error {
 	return s.mayReplace(now)
 }
 
-// compareOld compares the old file again under its second name.
+// compareOld checks again, under its second name, that the old file did not change.
 func (s *step) compareOld() error {
 	now, err := s.folder.Lstat(s.old)
 	if err != nil {
@@ -41,7 +41,7 @@ func (s *step) compareOld() error {
 	return s.compareWith(now)
 }
 
-// compareWith returns a *ChangedError if the file on disk was written since it was planned.
+// compareWith returns a *ChangedError if now differs from the state at the plan.
 func (s *step) compareWith(now fs.FileInfo) error {
 	before := s.file.before
 	switch {
@@ -53,13 +53,13 @@ func (s *step) compareWith(now fs.FileInfo) error {
 	return nil
 }
 
-// sameState reports whether both describe one unmodified file.
+// sameState reports whether two states belong to the same, unmodified file.
 func sameState(before, now fs.FileInfo) bool {
 	return os.SameFile(before, now) && before.Size() == now.Size() && before.ModTime().Equal(now.ModTime())
 }
 
-// mayReplace detects an impossible rename before the file gets a second name that could not be
-// removed.
+// mayReplace returns an error if the system would forbid the rename. It is called before the file
+// gets a second name, because that name could not be removed either.
 func (s *step) mayReplace(now fs.FileInfo) error {
 	dir, err := s.folder.Lstat(".")
 	if err == nil && heldByOwner(dir, now, os.Geteuid()) {

@@ -11,8 +11,8 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/v4a"
 )
 
-// Diff writes the plan in the format of `git apply`. It compares all files as text. A link replaced
-// by a file is deleted and created.
+// Diff writes the plan as a patch for `git apply`. It treats all files as text. A link that becomes
+// a file is written as a deletion and an addition.
 func (p *Plan) Diff(w io.Writer) error {
 	d := &differ{bufio.NewWriter(w)}
 	for i := range p.changed {
@@ -24,7 +24,7 @@ func (p *Plan) Diff(w io.Writer) error {
 	return nil
 }
 
-// differ writes diffs. Its writer keeps the first error.
+// differ writes diffs. Its writer remembers the first error, which Flush returns.
 type differ struct{ *bufio.Writer }
 
 // change writes the diff of a file. A link that becomes a file is a deletion and an addition.
@@ -43,6 +43,7 @@ func (d *differ) change(c *change) {
 	}
 }
 
+// updated writes the diff of a changed or moved file.
 func (d *differ) updated(c *change) {
 	f, from := c.file, cmp.Or(c.MovedFrom, c.Path)
 	d.names(from, c.Path)
@@ -79,11 +80,11 @@ func (d *differ) hunks(from, to string, diff v4a.Diff) {
 	diff.WriteHunks(d.Writer)
 }
 
-// noFile replaces the name on the side without a file.
+// noFile is the name for the side on which the file does not exist.
 const noFile = "/dev/null"
 
-// header formats a name for "---" and "+++" lines. A name with a blank ends in a tab, because
-// readers could take the rest for a time.
+// header formats a name for the "---" and "+++" lines. A name with a blank gets a final tab,
+// because readers could take the text after the blank for a time.
 func header(prefix, name string) string {
 	name = quoted(prefix + name)
 	if strings.Contains(name, " ") {
@@ -92,7 +93,7 @@ func header(prefix, name string) string {
 	return name
 }
 
-// quoted formats a name like git: in C's syntax if it contains a control character, a quote or a
+// quoted formats a name like git: as a C string if it contains a control character, a quote or a
 // backslash.
 func quoted(name string) string {
 	if !strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == 0x7F || r == '"' || r == '\\' }) {
@@ -114,7 +115,7 @@ func quoted(name string) string {
 	return b.String()
 }
 
-// gitMode converts a mode to git's.
+// gitMode returns git's mode of a file.
 func gitMode(mode fs.FileMode) string {
 	switch {
 	case mode&fs.ModeSymlink != 0:

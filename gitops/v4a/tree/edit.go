@@ -2,14 +2,14 @@ package tree
 
 import "github.com/agent-ci/agent-ci/gitops/v4a"
 
-// Edit is the planned change of one file, for a decision before the commit.
+// Edit is the planned change of one file with its texts, for a decision before the commit.
 type Edit struct {
 	Change
-	Text     string // that the file has then; of a deleted one none
-	Old, New string // the lines that differ, without what stands between
+	Text     string // the new text of the file; "" for a deleted file
+	Old, New string // the removed and the added lines, without the unchanged lines between them
 }
 
-// Edits are the changes of the plan with their texts, in the order of their paths.
+// Edits returns the changes of the plan with their texts, sorted by path.
 func (p *Plan) Edits() []Edit {
 	edits := make([]Edit, len(p.changed))
 	for i, c := range p.changed {

@@ -5,12 +5,13 @@ import (
 	"strings"
 )
 
-// PathError reports a forbidden path, or a file unfit for the operation. Nothing was written.
+// PathError reports a path that a patch may not change, or a file unfit for the operation. Nothing
+// was written.
 type PathError struct {
-	Path    string // as the patch spells it
+	Path    string // as written in the patch
 	Line    int    // of the section's header in the patch; 0 in a bare diff
 	Problem string
-	Err     error // the cause, where the file system gave one
+	Err     error // the error of the file system, or nil
 }
 
 func (e *PathError) Error() string {
@@ -22,7 +23,7 @@ func (e *PathError) Error() string {
 
 func (e *PathError) Unwrap() error { return e.Err }
 
-// ChangedError reports a file changed since the plan.
+// ChangedError reports a file that changed after the plan was made.
 type ChangedError struct {
 	Path   string
 	Reason string
@@ -32,12 +33,12 @@ func (e *ChangedError) Error() string {
 	return fmt.Sprintf("%s changed while the patch was being applied (%s): read it again and make a new patch", e.Path, e.Reason)
 }
 
-// CommitError reports a failed write. The tree is unchanged except for Unrestored, and Leftover
-// beside it.
+// CommitError reports a failed write. The tree is as before, except for the files in Unrestored and
+// Leftover.
 type CommitError struct {
 	Path       string   // the file at which it failed
 	Err        error    // why
-	Unrestored []string // what could not be put back, with the place of the old content
+	Unrestored []string // files that could not be restored, with the place of their old content
 	Leftover   []string // temporary files and new directories that could not be removed
 }
 
@@ -56,10 +57,10 @@ func (e *CommitError) Error() string {
 
 func (e *CommitError) Unwrap() error { return e.Err }
 
-// LeftoverError reports an applied patch with leftover old files under other names.
+// LeftoverError reports a patch that was applied, but whose old files could not all be removed.
 type LeftoverError struct {
-	Paths []string // to be removed
-	Err   error    // why that failed
+	Paths []string // files to remove
+	Err   error    // why they could not be removed
 }
 
 func (e *LeftoverError) Error() string {

@@ -8,8 +8,8 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/v4a"
 )
 
-// elements checks a path as a patch spells it and splits it. The problem is
-// empty when there is none.
+// elements checks a path from a patch and splits it into its elements. problem is "" for a valid
+// path.
 func elements(name string) (parts []string, problem string) {
 	clean := path.Clean(name)
 	switch {
@@ -36,8 +36,8 @@ func namesDirectory(name string) bool {
 	return false
 }
 
-// meansDotGit reports whether some file system takes a path element for ".git", or for a path below
-// it with "\" as separator.
+// meansDotGit reports whether some file system treats a path element as ".git", or as a path below
+// ".git" with "\" as separator.
 func meansDotGit(element string) bool {
 	for part := range strings.SplitSeq(element, `\`) {
 		part = strings.Map(withoutIgnored, part)
@@ -59,8 +59,9 @@ func withoutIgnored(r rune) rune {
 	return r
 }
 
-// In returns a patch with paths relative to the root instead of dir, a slash-separated path below
-// it. Invalid paths, such as absolute ones, stay.
+// In returns a patch whose paths are relative to the root, from one whose paths are relative to
+// dir. dir is a slash-separated path below the root. Invalid paths, such as absolute ones, stay
+// unchanged.
 func In(dir string, p *v4a.Patch) *v4a.Patch {
 	if dir == "" || dir == "." {
 		return p
@@ -73,6 +74,8 @@ func In(dir string, p *v4a.Patch) *v4a.Patch {
 	return moved
 }
 
+// below returns name, relative to dir, as a path from the root. A final slash stays, so that it
+// still names a directory.
 func below(dir, name string) string {
 	switch {
 	case name == "" || path.IsAbs(name):

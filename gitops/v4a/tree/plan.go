@@ -12,7 +12,7 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/v4a"
 )
 
-// Plan is the planned change of a tree in the state at its creation.
+// Plan is a planned change of a tree, based on the files when it was made.
 type Plan struct {
 	tree    Dir
 	patch   *v4a.Patch
@@ -21,8 +21,8 @@ type Plan struct {
 }
 
 // NewPlan reads the files named in a patch and computes their new content. It writes nothing. Paths
-// may go through symbolic links inside the tree. The time grows with the size of patch and files;
-// with dependent sections, with the file's size for each section.
+// may go through symbolic links inside the tree. The time grows with the size of patch and files.
+// If sections depend on each other, each one costs time for the whole file.
 //
 // An error is a [*PathError], a [*v4a.MatchError] or ctx's.
 func NewPlan(ctx context.Context, tree Dir, patch *v4a.Patch) (*Plan, error) {
@@ -41,8 +41,8 @@ func NewPlan(ctx context.Context, tree Dir, patch *v4a.Patch) (*Plan, error) {
 	return &Plan{tree: tree, patch: patch, changed: p.changes(), notes: p.notes}, nil
 }
 
-// sameUpdates counts the first sections as far as they only update one file. It
-// counts the first one in any case.
+// sameUpdates returns how many of the first sections update the same file and do nothing else. It
+// is at least 1.
 func sameUpdates(sections []v4a.Section) int {
 	n := 0
 	for _, s := range sections {
@@ -63,8 +63,8 @@ func (p *Plan) Changes() []Change {
 	return changes
 }
 
-// Summary returns the output of Codex's tool on success: paths as in the patch, of added, updated,
-// then deleted files. A moved file has its new path.
+// Summary returns the same text as Codex's tool on success. It lists paths as written in the patch:
+// added files, then updated, then deleted ones. A moved file has its new path.
 func (p *Plan) Summary() string {
 	var b strings.Builder
 	b.WriteString("Success. Updated the following files:\n")
@@ -81,10 +81,10 @@ func (p *Plan) Summary() string {
 	return b.String()
 }
 
-// Notes returns remarks on an applied patch for the model, one or two sentences each.
+// Notes returns remarks for the model about the patch, one or two sentences each.
 func (p *Plan) Notes() []string { return p.notes }
 
-// WriteNotes writes them, a line each.
+// WriteNotes writes the notes, one per line.
 func (p *Plan) WriteNotes(w io.Writer) error {
 	for _, note := range p.notes {
 		if _, err := fmt.Fprintln(w, "Note:", note); err != nil {
@@ -94,7 +94,8 @@ func (p *Plan) WriteNotes(w io.Writer) error {
 	return nil
 }
 
-// Change is the change of one file by all sections together. Sections that cancel out have none.
+// Change is the change of one file by all sections together. If sections cancel each other out,
+// there is no Change.
 type Change struct {
 	Op v4a.Op `json:"op"`
 	// Path is relative to the root, slash-separated, and without links.
@@ -105,14 +106,14 @@ type Change struct {
 	Removed   int    `json:"removed"` // lines
 }
 
-// change is a Change with the data to write it.
+// change is a Change with the data needed to write it.
 type change struct {
 	Change
 	file *file
 	diff v4a.Diff
 }
 
-// changes compares the files with the tree.
+// changes returns the changes of all files, sorted by path.
 func (p *planner) changes() []change {
 	moved := p.moved()
 	var all []change
@@ -125,8 +126,8 @@ func (p *planner) changes() []change {
 	return all
 }
 
-// moved returns the moved files. A file is copied instead if its path is in use again, or it
-// already moved elsewhere.
+// moved returns the files that were moved to another path. It turns a move into a new file if the
+// old path is in use again, or the file was already moved elsewhere.
 func (p *planner) moved() map[*file]bool {
 	moved := map[*file]bool{}
 	for _, f := range p.order {
@@ -141,7 +142,7 @@ func (p *planner) moved() map[*file]bool {
 	return moved
 }
 
-// change returns what becomes of the file, and false if nothing does.
+// change returns the change of a file. It returns false if the file stays as it is.
 func (f *file) change() (change, bool) {
 	c := change{file: f, Change: Change{Path: f.path, Op: v4a.Update}}
 	switch {

@@ -14,51 +14,55 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/v4a"
 )
 
-// The limits bound a plan's memory, in bytes: old and new content of each file, and four bytes for
-// each line during the search. Deleted and replaced files count, because [Plan.Diff] shows them.
+// MaxFileSize and maxTotalSize limit the memory of a plan. A plan holds the old and new content of
+// each file, and four bytes for each line during the search. Deleted and replaced files count,
+// because [Plan.Diff] shows them.
 const (
-	MaxFileSize  = 64 << 20  // of a file that a patch updates, replaces or deletes
-	maxTotalSize = 256 << 20 // of all these files together
+	MaxFileSize  = 64 << 20  // bytes of one file that a patch updates, replaces or deletes
+	maxTotalSize = 256 << 20 // bytes of all these files together
 )
 
-// file is a file of the tree after the sections so far.
+// file is a file of the tree after the sections applied so far.
 type file struct {
-	path       string      // from the root, without links in it
+	path       string      // nil if the file is not in the tree
 	before     fs.FileInfo // nil when it is not in the tree
-	exists     bool        // once the sections so far are applied
+	exists     bool        // whether it exists after the sections so far
 	content    *v4a.Content
 	modeSource fs.FileInfo // provides mode and owner; nil for a new file
-	movedFrom  *file       // its content is based on that file's
+	movedFrom  *file       // the file whose content this one's is based on, or nil
 }
 
 func (f *file) isLink() bool { return f.before != nil && f.before.Mode()&fs.ModeSymlink != 0 }
 
-// planner applies sections one after the other to files in memory.
+// planner applies sections, one after the other, to files in memory.
 type planner struct {
 	tree    Dir
 	section *v4a.Section
 	files   map[string]*file
 	order   []*file
-	folders map[string]bool // directories that new files make necessary
-	loaded  int64           // bytes
-	notes   []string        // of hunks that were placed
+	folders map[string]bool // directories that must exist for new files
+	loaded  int64           // bytes read so far
+	notes   []string        // remarks for the model
 }
 
 func newPlanner(tree Dir) *planner {
 	return &planner{tree: tree, files: map[string]*file{}, folders: map[string]bool{}}
 }
 
+// keep adds a file to the planner's files.
 func (p *planner) keep(f *file) *file {
 	p.files[f.path] = f
 	p.order = append(p.order, f)
 	return f
 }
 
+// refuse returns a PathError about the current section.
 func (p *planner) refuse(name, problem string, err error) error {
 	return &PathError{Path: name, Line: p.section.Line, Problem: problem, Err: err}
 }
 
-// load reads a file to be changed. It refuses a file that is too large, alone or with the others.
+// load reads a file that is to be changed. It refuses a file that is too large, alone or together
+// with the others.
 func (p *planner) load(w *walk, name, full string, info fs.FileInfo) (*file, error) {
 	if info.Size() > MaxFileSize {
 		return nil, w.refuse(fmt.Sprintf("the file has %d bytes, more than the %d that a patch may change; use a command", info.Size(), MaxFileSize), nil)
@@ -88,7 +92,8 @@ func read(dir Dir, name string, size int64) (string, error) {
 	return b.String(), errors.Join(err, r.Close())
 }
 
-// apply applies the current section together with others that update the same file.
+// apply applies the current section. An update also applies the following sections in sections,
+// which update the same file.
 func (p *planner) apply(ctx context.Context, sections []v4a.Section) error {
 	switch p.section.Op {
 	case v4a.Add:
@@ -101,6 +106,7 @@ func (p *planner) apply(ctx context.Context, sections []v4a.Section) error {
 	return p.refuse(p.section.Path, fmt.Sprintf("unknown operation %q", p.section.Op), nil)
 }
 
+// add writes a whole file.
 func (p *planner) add() error {
 	f, err := p.find(p.section.Path, true)
 	if err != nil {
@@ -110,7 +116,7 @@ func (p *planner) add() error {
 	return nil
 }
 
-// rewritten returns new content for an existing path.
+// rewritten returns content with a new text. Its original is the file in the tree, if there is one.
 func (f *file) rewritten(text string) *v4a.Content {
 	if f.before == nil {
 		return v4a.NewContent("").WithText(text)
@@ -118,6 +124,8 @@ func (f *file) rewritten(text string) *v4a.Content {
 	return f.content.WithText(text)
 }
 
+// write sets the content of a file, and notes if that replaces an existing text. from is the file
+// that was moved, or nil.
 func (p *planner) write(f *file, c *v4a.Content, from *file) {
 	if was := f.content.Text(); f.exists && was != "" && was != c.Text() {
 		p.notes = append(p.notes, cmp.Or(p.section.MoveTo, p.section.Path)+": there was a file, and all of it was replaced. Make sure that this is meant.")
@@ -128,8 +136,8 @@ func (p *planner) write(f *file, c *v4a.Content, from *file) {
 	}
 }
 
-// delete removes the named file, or the link itself. It refuses links to directories or out of the
-// tree.
+// delete removes the named file. If the path is a link, it removes the link. It refuses a link to a
+// directory or out of the tree.
 func (p *planner) delete() error {
 	target, err := p.find(p.section.Path, true)
 	if err != nil {
@@ -146,6 +154,7 @@ func (p *planner) delete() error {
 	return nil
 }
 
+// remove marks a file as deleted.
 func (p *planner) remove(f *file) {
 	if p.files[f.path] == nil {
 		p.keep(f)
@@ -153,8 +162,8 @@ func (p *planner) remove(f *file) {
 	f.exists, f.content = false, f.content.WithText("")
 }
 
-// update applies sections that follow each other in the patch and change one file, then moves the file if
-// the section says so.
+// update applies consecutive sections that change one file. Then it moves the file if the section
+// has a new path.
 func (p *planner) update(ctx context.Context, sections []v4a.Section) error {
 	name := p.section.Path
 	f, err := p.find(name, true)

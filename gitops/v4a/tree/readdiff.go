@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Diffs are changes of files in a git diff.
+// Diffs are the file changes in a git diff.
 type Diffs []fileDiff
 
 // fileDiff is the change of one file.
@@ -18,14 +18,14 @@ type fileDiff struct {
 	hunks     []diffHunk
 }
 
-// diffHunk replaces lines, with their line ends.
+// diffHunk replaces lines. Lines include their endings.
 type diffHunk struct {
-	at       int // the line of the old file, from 0
+	at       int // line of the old file, from 0
 	old, now []string
 }
 
-// ParseDiff parses a diff of [Plan.Diff]. It refuses renames, modes and binary files, because
-// [NewRewrite] creates none.
+// ParseDiff parses a diff written by [Plan.Diff]. It refuses renames, mode changes and binary
+// files, because plans of [NewRewrite] have none.
 func ParseDiff(text string) (Diffs, error) {
 	r := &diffReader{rest: slices.Collect(strings.Lines(text))}
 	for len(r.rest) > 0 {
@@ -45,8 +45,8 @@ func (d Diffs) Paths() []string {
 	return paths
 }
 
-// Apply returns the new texts. A hunk applies at its line number, or else at the only matching
-// place below the previous hunk.
+// Apply returns the new texts of the files. A hunk applies at its line number. If it does not fit
+// there, it must fit exactly one place below the previous hunk.
 func (d Diffs) Apply(was Texts) (Texts, error) {
 	now := Texts{}
 	for _, f := range d {
@@ -59,8 +59,8 @@ func (d Diffs) Apply(was Texts) (Texts, error) {
 	return now, nil
 }
 
-// apply returns the text of the file after the diff, nil if the diff removes the file. was is nil if there
-// is no file.
+// apply returns the file's new text, or nil if the diff deletes the file. was is nil for a missing
+// file.
 func (f fileDiff) apply(was *string) (*string, error) {
 	switch {
 	case f.new && was != nil:
@@ -73,7 +73,7 @@ func (f fileDiff) apply(was *string) (*string, error) {
 		old = slices.Collect(strings.Lines(*was))
 	}
 	var b strings.Builder
-	done := 0 // lines of the old text
+	done := 0 // number of old lines handled
 	for i, h := range f.hunks {
 		at, found := h.place(old, done)
 		if !found {
@@ -97,7 +97,7 @@ func writeLines(b *strings.Builder, lines []string) {
 	}
 }
 
-// place finds the lines of a hunk from a line on.
+// place finds the old lines of a hunk, at line from or below.
 func (h diffHunk) place(lines []string, from int) (at int, found bool) {
 	if h.at >= from && h.fits(lines, h.at) {
 		return h.at, true
@@ -121,20 +121,21 @@ func (h diffHunk) fits(lines []string, at int) bool {
 	return at+len(h.old) <= len(lines) && slices.Equal(lines[at:at+len(h.old)], h.old)
 }
 
-// diffReader reads a diff line by line.
+// diffReader parses a diff line by line.
 type diffReader struct {
 	rest  []string
-	line  int // that was read last
+	line  int // number of the last line read
 	files Diffs
 }
 
+// next returns the next line without its ending.
 func (r *diffReader) next() string {
 	line := r.rest[0]
 	r.rest, r.line = r.rest[1:], r.line+1
 	return strings.TrimSuffix(line, "\n")
 }
 
-// take reads the next line if it starts so, and returns the rest of it.
+// take reads the next line if it starts with prefix, and returns the rest of the line.
 func (r *diffReader) take(prefix string) (string, bool) {
 	if len(r.rest) == 0 || !strings.HasPrefix(r.rest[0], prefix) {
 		return "", false
@@ -173,7 +174,7 @@ func (r *diffReader) file() error {
 	return nil
 }
 
-// bothNames returns the path of a "diff --git" line, which has it twice.
+// bothNames returns the path in a "diff --git" line, which must contain the same path twice.
 func bothNames(names string) (string, error) {
 	half := names[:max(len(names)-1, 0)/2]
 	if names != half+" "+strings.Replace(half, "a/", "b/", 1) {
@@ -189,7 +190,7 @@ func bothNames(names string) (string, error) {
 	return strings.TrimPrefix(path, "a/"), nil
 }
 
-// hunk reads one hunk. Its header says how many lines follow.
+// hunk reads one hunk. Its header gives the number of lines that follow.
 func (r *diffReader) hunk() (h diffHunk, err error) {
 	var old, now int
 	head := strings.Fields(r.next())
@@ -224,8 +225,8 @@ func (r *diffReader) hunk() (h diffHunk, err error) {
 	return h, nil
 }
 
-// extentOf parses the range "-line,count" of a hunk's header. It returns the index of the first line. An
-// empty range has the number of the line before it.
+// extentOf parses the range "-line,count" of a hunk's header. It returns the index of the first
+// line, from 0. An empty range has the number of the line before it.
 func extentOf(text, sign string) (at, count int, err error) {
 	text, signed := strings.CutPrefix(text, sign)
 	from, many, counted := strings.Cut(text, ",")

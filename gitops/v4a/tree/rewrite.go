@@ -10,12 +10,12 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/v4a"
 )
 
-// Texts maps paths to texts. Nil is a missing or deleted file.
+// Texts maps paths to texts. Nil means that the file is missing or is to be deleted.
 type Texts map[string]*string
 
-// NewRewrite plans new texts for files. It passes the texts of paths to rewrite, which returns the
-// changed ones. Paths have the same rules and limits as in [NewPlan]. Files keep their modes; texts
-// may be any bytes.
+// NewRewrite plans new texts for files. It passes the current texts of paths to rewrite, which
+// returns the changed ones. Paths follow the rules and limits of [NewPlan]. Files keep their modes.
+// Texts may contain any bytes.
 //
 // An error is a [*PathError], rewrite's own, or ctx's.
 func NewRewrite(ctx context.Context, tree Dir, paths []string, rewrite func(was Texts) (Texts, error)) (*Plan, error) {
@@ -42,6 +42,7 @@ func NewRewrite(ctx context.Context, tree Dir, paths []string, rewrite func(was 
 	return &Plan{tree: tree, patch: new(v4a.Patch), changed: p.changes()}, nil
 }
 
+// text returns the current text, or nil for a missing file.
 func (f *file) text() *string {
 	if !f.exists {
 		return nil
@@ -50,7 +51,7 @@ func (f *file) text() *string {
 	return &text
 }
 
-// rewrite sets the new texts in the order of paths.
+// rewrite sets the new texts, sorted by path. Two paths of the same file must have the same text.
 func (p *planner) rewrite(files map[string]*file, now Texts) error {
 	by, total := map[*file]string{}, 0
 	for _, name := range slices.Sorted(maps.Keys(now)) {
@@ -75,6 +76,7 @@ func (p *planner) rewrite(files map[string]*file, now Texts) error {
 	return nil
 }
 
+// same reports whether two texts are equal, or both nil.
 func same(a, b *string) bool {
 	if a == nil || b == nil {
 		return a == b
@@ -82,7 +84,8 @@ func same(a, b *string) bool {
 	return *a == *b
 }
 
-// checkSize refuses a new text that is too large, alone or with the others. total is their size so far.
+// checkSize refuses a new text that is too large, alone or together with the others. It adds the
+// size to total.
 func (p *planner) checkSize(name string, text *string, total *int) error {
 	if text == nil {
 		return nil
@@ -113,7 +116,8 @@ func (p *planner) replace(f *file, text *string) error {
 	return nil
 }
 
-// isFolder reports whether one new file would be a directory of another.
+// isFolder reports whether the path of a file is also needed as a directory, or goes through
+// another file.
 func (p *planner) isFolder(f *file) bool {
 	for dir := path.Dir(f.path); dir != "."; dir = path.Dir(dir) {
 		if file := p.files[dir]; file != nil && file.exists {

@@ -9,13 +9,13 @@ import (
 	"syscall"
 )
 
-// OnRoot returns the tree below a root. Plans and commits keep directories open, so changes of the
-// tree cannot redirect a write. The caller closes root.
+// OnRoot returns the tree below a root. Plans and commits keep its directories open, so that
+// changes of the tree cannot redirect a write. The caller closes root.
 func OnRoot(root *os.Root) Dir { return rootDir{Root: root} }
 
 type rootDir struct {
 	*os.Root
-	ours bool // opened by Sub
+	ours bool // opened by Sub, so Close closes it
 }
 
 func (d rootDir) Mkdir(name string) error { return d.Root.Mkdir(name, 0o777) }
@@ -27,7 +27,8 @@ func (d rootDir) Close() error {
 	return d.Root.Close()
 }
 
-// Open compares the opened file with the checked one, because a link or FIFO may have replaced it.
+// Open opens a regular file. It compares the opened file with the one seen before, because a link
+// or FIFO may have replaced it.
 func (d rootDir) Open(name string) (*os.File, error) {
 	wrong := &fs.PathError{Op: "open", Path: name, Err: errors.New("not a regular file")}
 	seen, err := d.Lstat(name)
@@ -51,6 +52,7 @@ func (d rootDir) Open(name string) (*os.File, error) {
 	return f, nil
 }
 
+// Sub opens a directory. It checks that no other one replaced it meanwhile.
 func (d rootDir) Sub(name string) (Dir, error) {
 	wrong := &fs.PathError{Op: "open", Path: name, Err: syscall.ENOTDIR}
 	seen, err := d.Lstat(name)
@@ -60,7 +62,7 @@ func (d rootDir) Sub(name string) (Dir, error) {
 	if !seen.IsDir() {
 		return nil, wrong
 	}
-	sub, err := d.OpenRoot(name + "/") // which waits for no pipe that has come in its place
+	sub, err := d.OpenRoot(name + "/") // the final slash makes the open fail, instead of block, on a FIFO
 	if err != nil {
 		return nil, err
 	}
@@ -74,6 +76,7 @@ func (d rootDir) Sub(name string) (Dir, error) {
 	return rootDir{Root: sub, ours: true}, nil
 }
 
+// Create makes a new file with the mode and owner of like.
 func (d rootDir) Create(name string, like fs.FileInfo) (io.WriteCloser, error) {
 	perm := fs.FileMode(0o666)
 	if like != nil {
@@ -92,12 +95,12 @@ func (d rootDir) Create(name string, like fs.FileInfo) (io.WriteCloser, error) {
 	return f, nil
 }
 
-// keptMode masks the mode bits for new content. It excludes setuid and setgid, which the kernel
-// clears on a write too.
+// keptMode masks the mode bits that new content keeps. setuid and setgid are not kept, because the
+// kernel also clears them on a write.
 const keptMode = fs.ModePerm | fs.ModeSticky
 
-// resemble gives a file the owner and mode of another. If the owner is not permitted, the writer
-// keeps the file, like after any editor.
+// resemble gives a file the owner and mode of another. If changing the owner is not permitted, the
+// file belongs to this process, as after a change in an editor.
 func resemble(f *os.File, like fs.FileInfo) error {
 	if uid, gid, known := owner(like); known {
 		_ = f.Chown(uid, gid)
@@ -110,7 +113,7 @@ func resemble(f *os.File, like fs.FileInfo) error {
 }
 
 // Dir is an open directory of the tree. A name is a single path element. No method follows a
-// symbolic link, so renames and links cannot redirect a walk through Dirs.
+// symbolic link, so that renames and links cannot redirect a walk through directories.
 type Dir interface {
 	Lstat(name string) (fs.FileInfo, error)
 	Readlink(name string) (string, error)
@@ -134,7 +137,7 @@ type Dir interface {
 	Remove(name string) error
 }
 
-// owner returns the owner of a file, if known.
+// owner returns the owner and group of a file. known is false if the system does not report them.
 func owner(info fs.FileInfo) (uid, gid int, known bool) {
 	stat, known := info.Sys().(*syscall.Stat_t)
 	if !known {
@@ -143,8 +146,8 @@ func owner(info fs.FileInfo) (uid, gid int, known bool) {
 	return int(stat.Uid), int(stat.Gid), true
 }
 
-// heldByOwner reports whether a directory is sticky and so keeps a user from
-// renaming a file in it: neither is the user's. The superuser may.
+// heldByOwner reports whether the sticky bit of a directory forbids user to rename a file in it:
+// neither the directory nor the file belongs to user, and user is not the superuser.
 func heldByOwner(dir, file fs.FileInfo, user int) bool {
 	ofDir, _, knownDir := owner(dir)
 	ofFile, _, knownFile := owner(file)

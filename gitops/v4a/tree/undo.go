@@ -12,15 +12,15 @@ import (
 // undo reverts one step of a commit.
 type undo struct {
 	path   string
-	old    string // where the old content is meanwhile, or empty
-	litter bool   // what cannot be undone is a temporary file or a new directory
+	old    string // where the old content is stored, or ""
+	litter bool   // a failed undo leaves only a temporary file or a new directory
 	do     func() error
 }
 
-// litterError reports an undo that restored all content, but left a second name behind.
+// litterError reports an undo that restored all content, but could not remove a second name.
 type litterError struct{ error }
 
-// rollBack reverts all steps, last first, and adds failures to the error.
+// rollBack undoes all steps, the last one first. It adds the undos that failed to the error.
 func (c *commit) rollBack(cause error) error {
 	failed := &CommitError{Err: cause}
 	if already, ok := errors.AsType[*CommitError](cause); ok {
@@ -40,7 +40,7 @@ func (c *commit) rollBack(cause error) error {
 	return failed
 }
 
-// add records an undo that failed: what is left over, or which file is not restored.
+// add records a failed undo in Leftover or Unrestored.
 func (e *CommitError) add(u undo, err error) {
 	_, isLitter := errors.AsType[litterError](err)
 	switch {
@@ -72,13 +72,13 @@ func (s *step) removeNew() error {
 	return s.folder.Remove(s.name)
 }
 
-// isForeign reports whether another program wrote the file.
+// isForeign reports whether a file is not the one that this commit wrote.
 func (s *step) isForeign(now fs.FileInfo) bool {
 	return s.made == nil || !sameState(s.made, now)
 }
 
-// restore moves the old file back to its name. If it has the name still, it only loses the second
-// one. It fails if another program has put a file there.
+// restore renames the old file back to its name. If the old file still has its name, restore only
+// removes the second name. It fails if another program has put a file at the path.
 func (s *step) restore() error {
 	now, err := s.folder.Lstat(s.name)
 	switch {
@@ -97,12 +97,13 @@ func (s *step) restore() error {
 	return nil
 }
 
-// isOld reports whether a file is the one under the second name.
+// isOld reports whether a file is the one with the second name.
 func (s *step) isOld(now fs.FileInfo) bool {
 	old, err := s.folder.Lstat(s.old)
 	return err == nil && os.SameFile(now, old)
 }
 
+// dropSecondName removes the second name of the old file.
 func (s *step) dropSecondName() error {
 	if err := s.folder.Remove(s.old); err != nil {
 		return litterError{err}

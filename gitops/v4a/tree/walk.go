@@ -11,23 +11,23 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/v4a"
 )
 
-// maxLinks is how many symbolic links one path may lead through.
+// maxLinks is the largest number of symbolic links in one path.
 const maxLinks = 40
 
-// walk follows one path of a patch from the root of the tree, element by
-// element and link by link.
+// walk resolves one path of a patch from the root of the tree, element by element, following links.
 type walk struct {
 	planner *planner
-	name    string   // the path as the patch spells it
+	name    string   // path elements still to follow
 	pending []string // what is left to follow
-	at      []string // where it is, from the root
-	dirs    []Dir    // the root and the open directories of at
-	absent  bool     // at is not in the tree
+	at      []string // current position, from the root
+	dirs    []Dir    // open directories: the root and the elements of at
+	absent  bool     // at does not exist in the tree
 	links   int
 }
 
-// find resolves a path of the patch after the previous sections. It follows a final link, or
-// returns the link itself, which joins the planner's files only when removed.
+// find resolves a path of the patch after the sections so far. If follow is set, it follows a final
+// link. Otherwise it returns the link itself, which becomes one of the planner's files only when it
+// is removed.
 func (p *planner) find(name string, follow bool) (*file, error) {
 	parts, problem := elements(name)
 	if problem != "" {
@@ -46,7 +46,7 @@ func (p *planner) find(name string, follow bool) (*file, error) {
 	return nil, w.refuse("this is a directory; name a file", nil)
 }
 
-// step follows one element. It returns a file at the end of the path only.
+// step follows one element. It returns a file only at the end of the path.
 func (w *walk) step(name string, followLast bool) (*file, error) {
 	if name == ".." {
 		return nil, w.up()
@@ -89,6 +89,8 @@ func (w *walk) lstat(name string) (fs.FileInfo, error) {
 
 func (w *walk) dir() Dir { return w.dirs[len(w.dirs)-1] }
 
+// stepIntoNothing follows an element that is not in the tree. At the end of the path, it returns a
+// new, missing file.
 func (w *walk) stepIntoNothing(name, full string) (*file, error) {
 	if len(w.pending) > 0 {
 		w.absent = true
@@ -101,8 +103,8 @@ func (w *walk) stepIntoNothing(name, full string) (*file, error) {
 	return w.planner.keep(&file{path: full, content: v4a.NewContent("")}), nil
 }
 
-// stepOnLink follows a link: it puts the elements of the link's target in front of those to walk, and
-// returns no file. If itself is set, the path means the link, which is returned as a file.
+// stepOnLink follows a link: it puts the elements of the link's target before the pending ones, and
+// returns no file. If itself is set, it returns the link as a file instead.
 func (w *walk) stepOnLink(name, full string, info fs.FileInfo, itself bool) (*file, error) {
 	target, err := w.dir().Readlink(name)
 	if err != nil {
@@ -122,6 +124,7 @@ func (w *walk) stepOnLink(name, full string, info fs.FileInfo, itself bool) (*fi
 	return nil, nil
 }
 
+// enter opens a directory and moves into it.
 func (w *walk) enter(name string) error {
 	sub, err := w.dir().Sub(name)
 	if err != nil {
@@ -132,7 +135,7 @@ func (w *walk) enter(name string) error {
 	return nil
 }
 
-// up handles "..", which occurs only in links, since paths are clean.
+// up follows "..". It only occurs in link targets, because paths are cleaned before.
 func (w *walk) up() error {
 	if w.absent {
 		return w.refuse("a link of the path leads nowhere", fs.ErrNotExist)
@@ -145,8 +148,8 @@ func (w *walk) up() error {
 	return nil
 }
 
-// leave closes the directories below a depth. They were only looked at: an
-// error says nothing.
+// leave closes the directories deeper than depth. Errors do not matter, because nothing was written
+// through them.
 func (w *walk) leave(depth int) {
 	for len(w.dirs) > depth+1 {
 		_ = w.dir().Close()
