@@ -6,15 +6,15 @@ import (
 	"strings"
 )
 
-// Addresses returns the root URLs of the API and of the web pages, from the variables of GitHub
-// Actions.
+// Addresses returns the root URLs of the API and of the web pages. get returns environment
+// variables, as GitHub Actions sets them.
 func Addresses(get func(variable string) string) (api, server string) {
 	api = cmp.Or(get("GITHUB_API_URL"), defaultAPIURL)
 	return api, cmp.Or(strings.TrimSuffix(get("GITHUB_SERVER_URL"), "/"), serverOf(api))
 }
 
-// serverOf returns the web root for an API: GitHub's own API has a separate host, an Enterprise
-// Server's has a path.
+// serverOf returns the root URL of the web pages for an API URL. GitHub's own API is on a separate
+// host. An Enterprise Server has both on one host.
 func serverOf(api string) string {
 	u, err := url.Parse(api)
 	if err != nil {

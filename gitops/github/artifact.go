@@ -18,24 +18,24 @@ import (
 )
 
 const (
-	// maxArtifacts is how many artifacts of one run are listed, the newest first.
+	// maxArtifacts is the largest number of artifacts listed for one run, the newest first.
 	maxArtifacts = 500
 
-	// downloadTimeout ends the download of an artifact.
+	// downloadTimeout is the time limit for downloading an artifact.
 	downloadTimeout = 15 * time.Minute
 )
 
-// Artifact is an archive uploaded by a workflow run. All fields are the workflow's own claims.
+// Artifact is an archive that a workflow run uploaded. All fields are claims of the workflow.
 type Artifact struct {
 	ID      int64     `json:"id"`
 	Name    string    `json:"name"`
 	Size    int64     `json:"size_in_bytes"`
 	Expired bool      `json:"expired"`
 	Created time.Time `json:"created_at"`
-	Digest  string    `json:"digest"` // of the archive, "sha256:" and hex digits; empty for an old one
+	Digest  string    `json:"digest"` // digest of the archive, "sha256:" and hex digits; "" for an old artifact
 }
 
-// readActions is the permission for artifacts.
+// readActions is the permission to read artifacts.
 const readActions = "actions: read"
 
 // Artifacts lists the artifacts of a workflow run in repository OWNER/NAME, newest first.
@@ -60,9 +60,9 @@ func (c *Client) Artifacts(ctx context.Context, repositoryName string, run int64
 	return all, err
 }
 
-// DownloadArtifact writes an artifact's archive of up to most bytes. The API usually refers to
-// another host, which gets neither the token nor Options.UserAgent. A wrong digest is an error,
-// detected after writing.
+// DownloadArtifact writes the archive of an artifact to to. It fails if the archive has more than
+// most bytes. The API usually redirects to another host, which gets neither the token nor
+// Options.UserAgent. A wrong digest is an error, but is only detected after writing.
 func (c *Client) DownloadArtifact(ctx context.Context, repositoryName string, a Artifact, to io.Writer, most int64) error {
 	r := c.repository(repositoryName)
 	what := call{doing: fmt.Sprintf("download the artifact %q of %.100s", c.printable(a.Name), r.fullName), permission: readActions}
@@ -77,8 +77,8 @@ func (c *Client) DownloadArtifact(ctx context.Context, repositoryName string, a 
 	return nil
 }
 
-// placeOf asks the API for the URL of an archive or log; path is below the repository's actions.
-// expired is the remedy in the error about one that GitHub has deleted.
+// placeOf asks the API for the URL of an archive or log. path is relative to the repository's
+// actions. expired is the advice in the error if GitHub has deleted the content.
 func (r *repository) placeOf(ctx context.Context, what call, path, expired string) (place *url.URL, err error) {
 	err = r.do(ctx, what, func() (err error) {
 		place, err = r.redirectOf(ctx, "repos/"+r.fullName+"/actions/"+path)
@@ -90,7 +90,7 @@ func (r *repository) placeOf(ctx context.Context, what call, path, expired strin
 	return place, err
 }
 
-// redirectOf returns where the API redirects a request to. Any other answer is an error.
+// redirectOf returns the URL that the API redirects a request to. Any other reply is an error.
 func (r *repository) redirectOf(ctx context.Context, path string) (*url.URL, error) {
 	request, err := r.rest.NewRequest(http.MethodGet, path, nil)
 	if err != nil {
@@ -99,7 +99,7 @@ func (r *repository) redirectOf(ctx context.Context, path string) (*url.URL, err
 	client := r.rest.Client()
 	client.CheckRedirect = func(req *http.Request, via []*http.Request) error {
 		if req.Response.StatusCode == http.StatusFound {
-			return http.ErrUseLastResponse // that is the answer; others are of a repository with a new name
+			return http.ErrUseLastResponse // this is the URL; other redirects lead to a renamed repository
 		}
 		return checkRedirect(req, via)
 	}
@@ -121,7 +121,7 @@ func (r *repository) redirectOf(ctx context.Context, path string) (*url.URL, err
 	return place, nil
 }
 
-// fetchFrom opens a URL named by the API.
+// fetchFrom requests a URL that the API has named.
 func (c *Client) fetchFrom(ctx context.Context, place *url.URL) (*http.Response, error) {
 	if err := c.mayStore(ctx, place); err != nil {
 		return nil, err
@@ -142,7 +142,7 @@ func (c *Client) fetchFrom(ctx context.Context, place *url.URL) (*http.Response,
 	return response, nil
 }
 
-// fetchArchive downloads an archive from a URL named by the API.
+// fetchArchive downloads an archive from a URL that the API has named.
 func (c *Client) fetchArchive(ctx context.Context, place *url.URL, digest string, to io.Writer, most int64) error {
 	response, err := c.fetchFrom(ctx, place)
 	if err != nil {
@@ -167,8 +167,8 @@ func (c *Client) fetchArchive(ctx context.Context, place *url.URL, digest string
 
 func tooLarge(most int64) error { return fmt.Errorf("it has more than %d MiB", most>>20) }
 
-// storeFailure describes a failed download without the URL. Its signature would give everybody
-// access.
+// storeFailure describes a failed download without the URL, because its signature would give
+// everybody access.
 func (c *Client) storeFailure(ctx context.Context, what call, place *url.URL, err error) error {
 	if ctx.Err() != nil {
 		return fmt.Errorf("%s: %w", what.doing, ctx.Err())

@@ -18,15 +18,16 @@ import (
 
 const attachmentTimeout = 20 * time.Second
 
-// attachments downloads attachments of issues and comments. It contacts GitHub's own hosts only,
+// attachments downloads attachments of issues and comments. It contacts only GitHub's own hosts,
 // also after redirects, because strangers write these addresses. It is safe for concurrent use.
 type attachments struct {
-	server     *url.URL // where the web pages are
-	repository string   // OWNER/REPO whose attachments the token may open
+	server     *url.URL // root of the web pages
+	repository string   // OWNER/REPO whose attachments are requested with the token
 	client     *http.Client
 }
 
-// newAttachments returns the attachments of a repository. server is the root of the web pages.
+// newAttachments returns a downloader for the attachments of a repository. server is the root URL
+// of the web pages.
 func newAttachments(server, repository, token string, transport http.RoundTripper) (*attachments, error) {
 	u, err := url.Parse(server)
 	if err != nil || u.Host == "" || u.Scheme != "https" && (u.Scheme != "http" || !loopback(u.Hostname())) {
@@ -46,15 +47,16 @@ func newAttachments(server, repository, token string, transport http.RoundTrippe
 	return a, nil
 }
 
-// Paths of attachments on a server. Files in repositories are requested without the token, since an
-// issue could name a private repository.
+// Paths of attachments on a server. Files in repositories are requested without the token, because
+// an issue could name a file of a private repository.
 var (
 	attachmentPath  = lazyregexp.New(`^/user-attachments/assets/[0-9A-Za-z-]+$`)
 	repositoryAsset = lazyregexp.New(`^/([\w.-]+/[\w.-]+)/assets/[0-9]+/[0-9A-Za-z-]+$`)
 	otherPath       = lazyregexp.New(`^/(?:[\w.-]+/[\w.-]+/(?:raw|blob)/|storage/user/|raw/)`)
 )
 
-// contentHosts lists github.com's hosts for page content. Attachments redirect to S3.
+// contentHosts lists the hosts of github.com for content of pages. storeHosts lists those that
+// attachments redirect to.
 var (
 	contentHosts = []string{
 		"user-images.githubusercontent.com", "private-user-images.githubusercontent.com", "raw.githubusercontent.com",
@@ -63,7 +65,7 @@ var (
 	storeHosts = []string{"objects.githubusercontent.com", "github-production-user-asset-6210df.s3.amazonaws.com"}
 )
 
-// opens reports whether requests for u carry the token.
+// opens reports whether a request for u gets the token.
 func (a *attachments) opens(u *url.URL) bool {
 	if origin.Of(u) != origin.Of(a.server) {
 		return false
@@ -72,7 +74,7 @@ func (a *attachments) opens(u *url.URL) bool {
 	return attachmentPath().MatchString(u.Path) || m != nil && strings.EqualFold(m[1], a.repository)
 }
 
-// ours reports whether u is on one of GitHub's hosts for user images.
+// ours reports whether u is an address of user images on GitHub.
 func (a *attachments) ours(u *url.URL) bool {
 	switch {
 	case u.User != nil || u.Scheme != a.server.Scheme:
@@ -86,6 +88,7 @@ func (a *attachments) ours(u *url.URL) bool {
 	return strings.HasSuffix(strings.ToLower(u.Host), "."+strings.ToLower(a.server.Host))
 }
 
+// leadsTo reports whether a redirect may go to u.
 func (a *attachments) leadsTo(u *url.URL) bool {
 	onGitHub := strings.EqualFold(a.server.Host, "github.com")
 	return a.ours(u) || onGitHub && u.User == nil && u.Scheme == "https" && slices.Contains(storeHosts, strings.ToLower(u.Host))
@@ -99,14 +102,15 @@ func (r *repository) Attachment(ctx context.Context, address string) ([]byte, er
 	return all.fetch(ctx, address)
 }
 
-// fetch downloads an attachment of up to forge.MaxAttachment bytes. Its errors hold no address.
+// fetch downloads an attachment of up to forge.MaxAttachment bytes. Its errors do not contain the
+// address.
 func (a *attachments) fetch(ctx context.Context, address string) ([]byte, error) {
 	u, err := url.Parse(address)
 	if err != nil || !a.ours(u) {
 		return nil, fmt.Errorf("it is at no place of %s where images are", a.server.Host)
 	}
 	if strings.Contains(u.Path, "/blob/") && origin.Of(u) == origin.Of(a.server) {
-		u.RawQuery = "raw=true" // the file, not its page
+		u.RawQuery = "raw=true" // request the file itself instead of its page
 	}
 	u.Fragment = ""
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
@@ -133,7 +137,7 @@ func (a *attachments) fetch(ctx context.Context, address string) ([]byte, error)
 	return data, nil
 }
 
-// withoutAddress removes the URL from an error. A redirect's URL is signed.
+// withoutAddress removes the URL from an error, because the URL of a redirect contains a signature.
 func withoutAddress(err error) error {
 	if failed, ok := err.(*url.Error); ok {
 		return failed.Err

@@ -44,11 +44,13 @@ func (r *repository) Checks(ctx context.Context, sha string) ([]forge.Check, err
 	return append(runs, statuses...), err
 }
 
-// jobPage matches the path of a job's page, the target of its check run's link.
+// jobPage matches the path of a job's web page. The groups are the repository and the id of the
+// workflow run.
 var jobPage = lazyregexp.New(`^/([^/]+/[^/]+)/actions/runs/([0-9]{1,18})/`)
 
-// checkFromRun finds the workflow run in the URL of the job's page; no field has it. A workflow can
-// create a check run that looks like a job's, so the caller must verify the run's commit.
+// checkFromRun converts a check run. It takes the id of the workflow run from the URL of the job's
+// page, because no field has it. A workflow can create a check run that looks like a job's. So the
+// caller must verify the commit of the run.
 func (r *repository) checkFromRun(run *gh.CheckRun) forge.Check {
 	c := forge.Check{
 		Name: run.GetName(), Status: run.GetStatus(), Conclusion: run.GetConclusion(), App: run.GetApp().GetSlug(), URL: run.GetDetailsURL(),
@@ -59,13 +61,14 @@ func (r *repository) checkFromRun(run *gh.CheckRun) forge.Check {
 		return c
 	}
 	if m := jobPage().FindStringSubmatch(page.Path); m != nil && strings.EqualFold(m[1], r.fullName) {
-		c.RunID, _ = strconv.ParseInt(m[2], 10, 64) // digits alone match
-		c.JobID = run.GetID()                       // a job has the id of its check run
+		c.RunID, _ = strconv.ParseInt(m[2], 10, 64) // no error: the pattern allows up to 18 digits
+		c.JobID = run.GetID()                       // a job has the same id as its check run
 	}
 	return c
 }
 
-// conclusions maps states of a commit status to conclusions of a check run.
+// conclusions maps the states of a commit status to conclusions of a check run. Other states are
+// not final.
 var conclusions = map[string]string{"success": "success", "failure": "failure", "error": "failure"}
 
 func checkFromStatus(status *gh.RepoStatus) forge.Check {
@@ -79,7 +82,7 @@ func checkFromStatus(status *gh.RepoStatus) forge.Check {
 	return c
 }
 
-// cut joins the non-empty texts up to MaxSummary.
+// cut joins the texts that are not empty, and cuts the result to forge.MaxSummary bytes.
 func cut(texts ...string) string {
 	all := strings.Join(slices.DeleteFunc(texts, func(text string) bool { return text == "" }), "\n\n")
 	return strings.ToValidUTF8(clip.Start(all, forge.MaxSummary), "")
@@ -126,7 +129,7 @@ func jobFrom(job *gh.WorkflowJob) forge.Job {
 	return j
 }
 
-// JobLog asks the API for a log. It is usually on another host, which gets neither the token nor
+// JobLog opens the log of a job. It is usually on another host, which gets neither the token nor
 // Options.UserAgent.
 func (r *repository) JobLog(ctx context.Context, jobID int64) (io.ReadCloser, error) {
 	what := call{doing: fmt.Sprintf("read the log of the job %d in %s", jobID, r.fullName), permission: readActions}
@@ -142,7 +145,7 @@ func (r *repository) JobLog(ctx context.Context, jobID int64) (io.ReadCloser, er
 	return response.Body, nil
 }
 
-// notNow lists GitHub's messages for re-runs that no permission would allow.
+// notNow lists messages of GitHub for jobs that cannot be rerun, whatever the permission.
 var notNow = []string{"already running", "over a month ago", "cannot be rerun", "cannot be retried", "Unable to retry"}
 
 func (r *repository) RerunFailedJobs(ctx context.Context, runID int64) error {
@@ -169,7 +172,7 @@ func (r *repository) PullRequestsWith(ctx context.Context, sha string) ([]*forge
 func (r *repository) CommitAccounts(ctx context.Context, sha string) (forge.CommitAccounts, error) {
 	what := call{doing: fmt.Sprintf("ask whose the commit %.12s of %s is", sha, r.fullName), permission: "contents: read", objects: []string{sha}}
 	commit, err := ask(ctx, r, what, func() (*gh.RepositoryCommit, *gh.Response, error) {
-		// Only the first page contains the changed files.
+		// Page 2 omits the changed files, which only the first page contains.
 		return r.rest.Repositories.GetCommit(ctx, r.owner, r.name, sha, &gh.ListOptions{Page: 2, PerPage: 1})
 	})
 	if err != nil {

@@ -169,7 +169,7 @@ func (c *objectComparison) isNamed(ctx context.Context, f io.Reader, id string) 
 	case c.left <= 0:
 		return errors.New("there is too much to compare")
 	case hex.EncodeToString(sum.Sum(nil)) != id:
-		return errors.New("it is another object than its id says")
+		return errors.New("it is another object than its name says")
 	}
 	return nil
 }

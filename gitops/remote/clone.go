@@ -18,13 +18,13 @@ type CloneOptions struct {
 }
 
 // Clone clones a remote without checking out files, because git would run filters. HEAD is at the
-// branch. It stores no token and uses no hook or template. On an error Dir does not exist.
+// branch. It stores no token and uses no hooks or templates. If it fails, Dir does not exist.
 func Clone(ctx context.Context, r Remote, o CloneOptions) error {
 	if _, err := os.Lstat(o.Dir); !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("clone: there is a %s already, or it cannot be made: %w", o.Dir, cmp.Or(err, fs.ErrExist))
 	}
-	// A git that survives this process removes its unfinished folder, so no other clone may use
-	// that name.
+	// A git that outlives this process later removes the folder that it was cloning into. So every
+	// clone uses a new name until it is complete.
 	unfinished := fmt.Sprintf("%s.%08x", o.Dir, rand.Uint32())
 	err := clone(ctx, r, o, unfinished)
 	if err == nil {

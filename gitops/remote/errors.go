@@ -12,20 +12,22 @@ import (
 	"github.com/agent-ci/agent-ci/policy/clip"
 )
 
-// The reasons of an unusable remote, for errors.Is. Wrapping errors contain the remedy.
+// These are the reasons why a remote is unusable, for errors.Is. The errors that wrap them say what
+// to do.
 var (
 	ErrAuth        = errors.New("access was refused")
-	ErrForbidden   = errors.New("permission was refused") // of an account that is known
+	ErrForbidden   = errors.New("permission was refused") // for a known account
 	ErrNotFound    = errors.New("not found")
 	ErrUnreachable = errors.New("the server cannot be reached")
 	ErrEmpty       = errors.New("the repository has no commit yet")
 )
 
-// LeaseError reports a branch moved since the caller looked. Nothing was pushed.
+// LeaseError reports that a branch of the remote was not at the expected commit. Nothing was
+// pushed.
 type LeaseError struct {
 	Branch   string
-	Expected string // "": the branch was not to exist
-	Found    string // "": it does not exist
+	Expected string // "" if the branch was not expected to exist
+	Found    string // "" if the branch does not exist
 }
 
 func (e *LeaseError) Error() string {
@@ -33,6 +35,7 @@ func (e *LeaseError) Error() string {
 		e.Branch, place(e.Expected, "not exist", "be at "), place(e.Found, "does not exist", "is at "))
 }
 
+// place returns at with a commit, or none without one.
 func place(sha, none, at string) string {
 	if sha == "" {
 		return none
@@ -40,11 +43,12 @@ func place(sha, none, at string) string {
 	return at + sha
 }
 
-// RejectedError reports a refused push. Reason is the remote's text, bounded and printable.
+// RejectedError reports a push that the remote refused. Reason is the remote's text, cut and with
+// printable characters only.
 type RejectedError struct {
 	Branch string
 	Reason string
-	Remedy string // what to do, as far as the words are known
+	Remedy string // what to do, if the reason is a known one
 }
 
 func (e *RejectedError) Error() string {
@@ -57,7 +61,7 @@ func (e *RejectedError) Error() string {
 
 const pushBaseFirst = "the remote does not have the commit that the change is based on: push the base branch first, then run again"
 
-// remedies maps messages of git and GitHub to remedies. The first match counts.
+// remedies maps messages of git and GitHub to advice. The first match counts.
 var remedies = []struct{ words, remedy string }{
 	{"missing necessary objects", pushBaseFirst},
 	{"did not receive expected object", pushBaseFirst},
@@ -73,6 +77,8 @@ var remedies = []struct{ words, remedy string }{
 	{"hook declined", "a hook of the remote decided so: do what it says"},
 }
 
+// newRejectedError returns the error for a push. status is git's reason, said the text of the
+// remote.
 func newRejectedError(branch, status, said string) *RejectedError {
 	reason := status
 	if said != "" {
@@ -91,6 +97,7 @@ func remedyFor(reason string) string {
 	return ""
 }
 
+// remoteError is an error of an exchange with a remote, with advice.
 type remoteError struct {
 	doing  string
 	kind   error // one of the sentinels, or nil
@@ -123,7 +130,8 @@ var remedyByKind = map[error]string{
 	ErrEmpty:       "push a first commit, it may be empty",
 }
 
-// failed classifies an error. It returns nil and context errors unchanged.
+// failed describes an error of a remote. It adds the kind of error and what to do. A nil error
+// stays nil. After the end of ctx it wraps the cause of ctx.
 func (r Remote) failed(ctx context.Context, doing string, err error) error {
 	if err == nil {
 		return nil
@@ -139,11 +147,11 @@ func (r Remote) failed(ctx context.Context, doing string, err error) error {
 	return &remoteError{doing: doing, kind: kind, detail: detail, remedy: remedyByKind[kind], cause: err}
 }
 
-// minSecret keeps a password of a few letters from being looked for in
-// ordinary words.
+// minSecret is the shortest password that detail removes from a message. A shorter one could be
+// part of ordinary words.
 const minSecret = 6
 
-// detail returns the text of an error as one line without secrets.
+// detail returns the text of an error as one line, without secrets.
 func (r Remote) detail(err error) string {
 	text := printable(err.Error())
 	for _, secret := range []string{r.Token, passwordIn(r.URL)} {
@@ -178,8 +186,8 @@ func (e *gitError) Error() string {
 
 func (e *gitError) Unwrap() error { return e.err }
 
-// gitErrorKinds maps git's own messages to errors. The first match counts. The remote's messages are
-// ignored.
+// gitErrorKinds maps git's own messages to kinds of errors. The first match counts. Messages of the
+// remote are not searched.
 var gitErrorKinds = []struct {
 	words string
 	kind  error
@@ -206,6 +214,7 @@ var gitErrorKinds = []struct {
 	{"timed out", ErrUnreachable},
 }
 
+// kindOf returns the kind of an error: one of ErrAuth to ErrEmpty, or nil if unknown.
 func kindOf(err error) error {
 	for _, kind := range []error{ErrAuth, ErrForbidden, ErrNotFound, ErrUnreachable, ErrEmpty} {
 		if errors.Is(err, kind) {
@@ -227,8 +236,8 @@ func kindOf(err error) error {
 	return nil
 }
 
-// gitStderr is git's standard error, split into its own lines and those marked as the remote's. It
-// keeps the beginning of both.
+// gitStderr is a writer for git's standard error. It separates git's own lines from those that git
+// marks as the remote's. It stores the beginning of both.
 type gitStderr struct {
 	local, remote boundedText
 	line          []byte
@@ -246,7 +255,7 @@ func (s *gitStderr) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// end ends a line.
+// end handles a complete line.
 func (s *gitStderr) end() {
 	line, to := string(s.line), &s.local
 	s.line = s.line[:0]
@@ -259,17 +268,17 @@ func (s *gitStderr) end() {
 	_, _ = to.Write([]byte(line + "\n"))
 }
 
-// String has both.
+// String returns git's own lines, then the remote's.
 func (s *gitStderr) String() string { return printable(s.local.String() + "\n" + s.remote.String()) }
 
-// redirected reports whether an http server answered with another address.
+// redirected reports whether an http server redirected git to another address.
 func (s *gitStderr) redirected() bool {
 	return strings.Contains(s.local.String(), "returned error: 30")
 }
 
 const maxWords = 2 << 10
 
-// boundedText keeps the beginning of a text.
+// boundedText is a writer that stores only the first maxWords bytes.
 type boundedText struct{ kept []byte }
 
 func (w *boundedText) Write(p []byte) (int, error) {
@@ -280,7 +289,7 @@ func (w *boundedText) Write(p []byte) (int, error) {
 
 func (w *boundedText) String() string { return printable(string(w.kept)) }
 
-// printable returns a remote's text as one bounded line.
+// printable returns text as one line of at most maxWords bytes, without unprintable characters.
 func printable(text string) string {
 	lines := strings.FieldsFunc(strings.ToValidUTF8(clip.Bytes(text, maxWords), "\uFFFD"), func(r rune) bool { return r == '\n' || r == '\r' })
 	kept := lines[:0]

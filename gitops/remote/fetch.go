@@ -10,17 +10,17 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 )
 
-// FetchOptions names the commit to fetch and an existing one.
+// FetchOptions describes what to fetch.
 type FetchOptions struct {
 	Commit string // hex id
-	Have   string // a commit that is here, with all files; "" for none
-	// WithoutHistory fetches the commit with all files and without history, for a commit that does not
-	// descend from Have.
+	Have   string // a commit that the store has with all files and history; "" for none
+	// WithoutHistory fetches the commit with all files but no history. Use it for a commit that
+	// does not descend from Have.
 	WithoutHistory bool
 }
 
-// Fetch adds one commit to a store, with files and history beyond the existing commit. git verifies
-// the hashes. It returns the same error types as Push.
+// Fetch adds a commit to a store, with the files and history that Have does not contain. git
+// verifies the hashes. It returns the same error types as Push.
 func Fetch(ctx context.Context, r Remote, into Store, o FetchOptions) (err error) {
 	if !plumbing.IsHash(o.Commit) {
 		return fmt.Errorf("fetch: %q is not the hex id of a commit", o.Commit)
@@ -41,8 +41,8 @@ func Fetch(ctx context.Context, r Remote, into Store, o FetchOptions) (err error
 	return nil
 }
 
-// addReference adds a reference to a commit, which tells the remote about existing objects and limits
-// git's check of received ones.
+// addReference adds a reference to a commit of the store. git then tells the remote which objects
+// it has, and checks only the others. forget removes the reference.
 func (s Store) addReference(commit string) (forget func() error, err error) {
 	name := filepath.Join(s.Dir, "refs", "heads", "here")
 	return func() error { return os.Remove(name) }, os.WriteFile(name, []byte(commit+"\n"), 0o600)

@@ -18,13 +18,15 @@ import (
 	"github.com/agent-ci/agent-ci/policy/outside"
 )
 
-// Store is a private git folder with our configuration, and the folders whose objects it borrows.
+// Store is a private git folder with agent-ci's configuration, and the git folders whose objects it
+// borrows.
 type Store struct {
 	Dir      string
 	Borrowed []string
 }
 
-// environment returns the variables that lead git to the store and its borrowed objects.
+// environment returns the environment variables that point git to the store and its borrowed
+// objects.
 func (s Store) environment() []string {
 	if s.Dir == "" {
 		return nil
@@ -40,16 +42,16 @@ func (s Store) environment() []string {
 	return env
 }
 
-// setting is a git configuration variable, passed by the environment. Any key fits there, and git
-// hides it from the hooks of the receiving repository.
+// setting is a git configuration variable for the environment. Unlike options of git, the
+// environment can hold any key, and git hides it from the hooks of the receiving repository.
 type setting struct{ key, value string }
 
-// safeSettings are settings against programs named by repositories, background tasks and redirects. git
-// gives up after ten minutes without data.
+// safeSettings prevent programs named by repositories, background tasks and redirects. git gives up
+// after ten minutes without data.
 var safeSettings = []setting{
 	{"core.hooksPath", os.DevNull},
 	{"core.fsmonitor", "false"},
-	{"core.alternateRefsCommand", "true"}, // else git lists the references of what objects are borrowed from, by its configuration
+	{"core.alternateRefsCommand", "true"}, // otherwise git lists the references of lending repositories, with their configuration
 	{"http.followRedirects", "false"},
 	{"http.lowSpeedLimit", "1"},
 	{"http.lowSpeedTime", "600"},
@@ -66,6 +68,7 @@ var safeSettings = []setting{
 	{"init.defaultObjectFormat", "sha1"},
 }
 
+// environmentOf returns settings as the environment variables that git reads.
 func environmentOf(settings []setting) []string {
 	env := []string{"GIT_CONFIG_COUNT=" + strconv.Itoa(len(settings))}
 	for i, s := range settings {
@@ -74,12 +77,12 @@ func environmentOf(settings []setting) []string {
 	return env
 }
 
-// credential prints the pipe's content when git asks for credentials. A shell reads no byte beyond
-// a line.
+// credential is a credential helper that prints user and password from file descriptor 3. Shells
+// read a pipe byte by byte, so read leaves the next line for the next command.
 const credential = `!f() { test "$1" != get || { IFS= read -r user <&3 && IFS= read -r password <&3 && printf 'username=%s\npassword=%s\n' "$user" "$password"; }; }; f`
 
-// settings returns the settings for a remote at an address. They exclude the user's insteadOf and
-// credentials of other hosts.
+// settings returns the git settings for a remote. at is the address to use, which may be a redirect
+// of t.address. The settings override the user's insteadOf, and offer credentials to no other host.
 func (t target) settings(at string) []setting {
 	all := append([]setting{}, safeSettings...)
 	all = append(all, setting{"protocol.allow", "never"}, setting{"protocol." + t.scheme + ".allow", "always"})
@@ -90,9 +93,9 @@ func (t target) settings(at string) []setting {
 	return all
 }
 
-// git runs git with options, the remote's address and further arguments. It returns standard
-// output, of bounded length, and both sides' messages. If the server redirects on the same host, it
-// runs git again with the new address.
+// git runs git with options, the remote's address and further arguments. It returns the standard
+// output, up to maxOutput bytes, and the messages of both sides. If the server redirects to an
+// address on the same host, it runs git again with that address.
 func (r Remote) git(ctx context.Context, store Store, options []string, after ...string) (string, *gitStderr, error) {
 	t, err := r.target()
 	if err != nil {
@@ -117,12 +120,13 @@ func (r Remote) git(ctx context.Context, store Store, options []string, after ..
 	return run(at)
 }
 
-// maxOutput bounds the list of branches, some 60 bytes for each.
+// maxOutput is the largest standard output in bytes. A list of branches has some 60 bytes per
+// branch.
 const maxOutput = 128 << 20
 
-// runGit runs the git of path in the root folder, outside any repository's configuration. login is
-// user and password, a line each, or "". A pipe passes it to git's children, so no command line,
-// file or environment contains it.
+// runGit runs the git found in path. It runs in the root folder, outside all repositories. login is
+// user and password, one per line, or "". A pipe passes it to git's children, so that no command
+// line, file or environment contains it.
 func runGit(ctx context.Context, path, login string, env []string, args ...string) (string, *gitStderr, error) {
 	said, out := &gitStderr{}, &limited{most: maxOutput}
 	git := program.Remote(path, os.Environ()).With(env...)
@@ -146,8 +150,9 @@ func runGit(ctx context.Context, path, login string, env []string, args ...strin
 	return out.String(), said, err
 }
 
-// servePipe gives a program a pipe with the text as file descriptor 3. It writes the text again and again
-// until no process can read it any more. The caller calls started after cmd.Start, also after a failed one.
+// servePipe gives a program a pipe with text as file descriptor 3. It writes the text repeatedly,
+// for every reader, until no process can read it any more. Call started after cmd.Start, even if
+// that failed.
 func servePipe(cmd *exec.Cmd, text string) (started func(), err error) {
 	if text == "" {
 		return func() {}, nil
@@ -167,7 +172,7 @@ func servePipe(cmd *exec.Cmd, text string) (started func(), err error) {
 	return func() { _ = reader.Close() }, nil
 }
 
-// limited is a text of at most most bytes.
+// limited is a writer that fails after most bytes.
 type limited struct {
 	strings.Builder
 	most int

@@ -14,15 +14,15 @@ import (
 
 const (
 	connectTimeout = 15 * time.Second
-	// headerTimeout is for the first byte of a reply.
+	// headerTimeout is the longest wait for the first byte of a reply.
 	headerTimeout = 10 * time.Minute
 
 	maxErrorReply = 64 << 10
 	maxRedirects  = 5
 )
 
-// httpTransport sends requests without git. It adds credentials by the host of each request, so
-// redirects carry none away.
+// httpTransport sends requests of agent-ci itself. It adds credentials only if a request goes to
+// the remote's origin, so a redirect cannot send them elsewhere.
 type httpTransport struct {
 	base *http.Transport
 	to   target
@@ -39,6 +39,7 @@ func newHTTPTransport(to target) *httpTransport {
 	}
 }
 
+// RoundTrip sends a request. It limits the body of an error reply.
 func (t *httpTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	req = req.Clone(req.Context())
 	req.Header.Del("Authorization")
@@ -52,7 +53,7 @@ func (t *httpTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// movedTo asks a server for the new address of a redirected repository.
+// movedTo returns the address to which the server redirects requests for the repository.
 func (r Remote) movedTo(ctx context.Context) (string, error) {
 	t, err := r.target()
 	if err != nil {
@@ -83,7 +84,7 @@ type redirectError struct{ why string }
 
 func (e *redirectError) Error() string { return "redirect not followed: " + e.why }
 
-// checkRedirect stays on one host; it may go from http to https there.
+// checkRedirect accepts a redirect within one origin, or from http to https on the same host.
 func checkRedirect(req *http.Request, via []*http.Request) error {
 	first := via[0].URL
 	if len(via) > maxRedirects {
@@ -96,6 +97,7 @@ func checkRedirect(req *http.Request, via []*http.Request) error {
 	return &redirectError{fmt.Sprintf("%s points to another host, %s; use the URL of the repository there", first.Host, req.URL.Host)}
 }
 
+// bounded returns body, cut after limit bytes.
 func bounded(body io.ReadCloser, limit int64) io.ReadCloser {
 	return struct {
 		io.Reader

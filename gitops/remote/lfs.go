@@ -25,26 +25,27 @@ import (
 type LFSObject struct {
 	OID  string // SHA-256 in hex
 	Size int64
-	Open func(ctx context.Context) (*os.File, error) // of what is uploaded; nil if the content is not here
+	Open func(ctx context.Context) (*os.File, error) // opens the content to upload; nil if it is not available
 }
 
-// missing reports a content missing on both sides. The agent can write any pointer, and a bundle
-// may lack contents; every checkout of the branch would fail.
+// missing returns the error for a content that neither side has. Pointers can be invented by the
+// agent, and a bundle may lack contents. Every checkout of the branch would fail.
 func (o LFSObject) missing() error {
 	return lfsErrorf("the content of the object %.12s is neither here nor on the remote", o.OID)
 }
 
 func (o LFSObject) pointer() lfs.Pointer { return lfs.Pointer{OID: o.OID, Size: o.Size} }
 
-// LFSError says why a remote did not take or give the contents of Git LFS files.
+// LFSError reports that a remote did not accept or deliver contents of Git LFS files.
 type LFSError struct{ Why string }
 
 func (e *LFSError) Error() string { return "Git LFS: " + e.Why }
 
 func lfsErrorf(format string, args ...any) error { return &LFSError{fmt.Sprintf(format, args...)} }
 
-// UploadLFS uploads missing contents of Git LFS files before a push. The remote alone names the
-// destination; no commit's .lfsconfig is read. It returns an *LFSError for a refusal.
+// UploadLFS uploads the contents that the remote does not have yet. Call it before the push. The
+// address depends only on the remote: a commit's .lfsconfig is ignored. It returns an *LFSError if
+// the server refuses.
 func UploadLFS(ctx context.Context, r Remote, branch string, list []LFSObject) error {
 	if path, local := r.Local(); local && len(list) > 0 {
 		return keepLFS(ctx, path, list)
@@ -54,9 +55,9 @@ func UploadLFS(ctx context.Context, r Remote, branch string, list []LFSObject) e
 	return c.transferAll(ctx, "upload Git LFS files to", list)
 }
 
-// DownloadLFS downloads missing contents to folder, laid out like .git/lfs. branch may be empty.
-// The remote alone names the source. A failure does not stop the other downloads; the returned
-// *LFSError is the first one.
+// DownloadLFS downloads the contents that folder does not have. folder has the layout of .git/lfs.
+// branch may be "". The address depends only on the remote. If a content fails, the others are
+// still downloaded; the result is the first *LFSError.
 func DownloadLFS(ctx context.Context, r Remote, branch, folder string, list []LFSObject) error {
 	store := lfs.Store{OwnFolder: folder}
 	list = slices.DeleteFunc(slices.Clone(list), func(o LFSObject) bool { return store.Has(o.pointer()) })
@@ -72,7 +73,7 @@ func DownloadLFS(ctx context.Context, r Remote, branch, folder string, list []LF
 	return cmp.Or(c.transferAll(ctx, "download Git LFS files from", list), first)
 }
 
-// keepLFS stores contents for git-lfs in a local repository.
+// keepLFS stores contents in a local repository, where git-lfs finds them.
 func keepLFS(ctx context.Context, path string, list []LFSObject) error {
 	l, err := repository.LayoutAt(path)
 	if err != nil {
@@ -93,7 +94,8 @@ func keepLFS(ctx context.Context, path string, list []LFSObject) error {
 	return nil
 }
 
-// copyLFS copies contents from a repository of this machine into a store.
+// copyLFS copies contents from a repository on this machine into a store. It returns the first
+// missing content as an error, after copying the others.
 func copyLFS(ctx context.Context, path string, into lfs.Store, list []LFSObject) (first error) {
 	l, err := repository.LayoutAt(path)
 	if err != nil {
@@ -120,18 +122,19 @@ func copyLFS(ctx context.Context, path string, into lfs.Store, list []LFSObject)
 	return first
 }
 
-// lfsClient is a client of the Git LFS batch API (docs/api/batch.md of git-lfs) with the universal
-// transfer "basic".
+// lfsClient is a client of the Git LFS batch API (docs/api/batch.md of git-lfs). It uses the
+// transfer type "basic", which every server supports.
 type lfsClient struct {
 	remote    Remote
 	transport *httpTransport
 	operation string // upload or download
 	branch    string
-	store     lfs.Store // of what is downloaded
+	store     lfs.Store // where downloads are stored
 
 	// transfer moves one object by the server's actions.
 	transfer func(ctx context.Context, o LFSObject, actions map[string]lfsAction) error
-	// refused gets the *LFSError of one object, and returns nil to go on with others; nil for never.
+	// refused gets an object's *LFSError. If it returns nil, the other objects are still
+	// transferred. A nil refused stops at the first error.
 	refused func(error) error
 }
 
@@ -193,7 +196,7 @@ type (
 	}
 )
 
-// batch asks the server for the addresses of objects and transfers each.
+// batch asks the server for the actions for objects, and transfers each.
 func (c *lfsClient) batch(ctx context.Context, list []LFSObject) error {
 	request := lfsRequest{Operation: c.operation, Transfers: []string{"basic"}, HashAlgo: "sha256"}
 	if c.branch != "" {
@@ -239,7 +242,7 @@ func (c *lfsClient) batch(ctx context.Context, list []LFSObject) error {
 	return nil
 }
 
-// continueAfter decides whether one object's error ends the whole transfer.
+// continueAfter returns nil if the transfer continues after an object's error.
 func (c *lfsClient) continueAfter(err error) error {
 	if c.refused != nil && errors.As(err, new(*LFSError)) {
 		return c.refused(err)
@@ -247,7 +250,7 @@ func (c *lfsClient) continueAfter(err error) error {
 	return err
 }
 
-// ask sends a batch request and returns the answer. It returns an *LFSError if the server refuses.
+// ask sends a batch request and returns the reply. It returns an *LFSError if the server refuses.
 func (c *lfsClient) ask(ctx context.Context, body []byte) (*lfsAnswer, error) {
 	address, err := url.Parse(c.transport.to.address)
 	if err != nil {
@@ -312,7 +315,7 @@ func (c *lfsClient) put(ctx context.Context, o LFSObject, actions map[string]lfs
 	return c.send(ctx, http.MethodPost, verify, bytes.NewReader(body), int64(len(body)), lfsMedia)
 }
 
-// send uploads body to the address of an action. It follows no redirects.
+// send sends body to the address of an action. It follows no redirects.
 func (c *lfsClient) send(ctx context.Context, method string, a lfsAction, body io.Reader, size int64, media string) error {
 	request, err := http.NewRequestWithContext(ctx, method, a.Href, io.NopCloser(body))
 	if err != nil {
@@ -355,7 +358,8 @@ func (c *lfsClient) get(ctx context.Context, o LFSObject, actions map[string]lfs
 	return err
 }
 
-// redirect follows a download within the rules for actions. Another origin gets no headers.
+// redirect allows a download's redirect to an address that actions may use. Headers are dropped if
+// the origin changes, because they may contain credentials.
 func (c *lfsClient) redirect(to *http.Request, via []*http.Request) error {
 	switch {
 	case len(via) > maxRedirects:
@@ -368,13 +372,13 @@ func (c *lfsClient) redirect(to *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// allows reports whether an action may be at an address.
+// allows reports whether an action may use an address: https, or the remote's own origin.
 func (c *lfsClient) allows(u *url.URL) bool {
 	return u.Scheme == "https" || origin.Of(u) == c.transport.to.origin
 }
 
-// sendAction sends the request of an action, with the server's credentials for it only. The caller closes
-// the body.
+// sendAction sends the request of an action, with the headers that the server gave for it, but
+// without the remote's credentials. The caller closes the body.
 func (c *lfsClient) sendAction(request *http.Request, a lfsAction, redirect func(*http.Request, []*http.Request) error) (*http.Response, error) {
 	if !c.allows(request.URL) {
 		return nil, lfsErrorf("the server names an address that is not used: it is neither https nor of the remote")
@@ -388,7 +392,7 @@ func (c *lfsClient) sendAction(request *http.Request, a lfsAction, redirect func
 	if refused, is := errors.AsType[*redirectError](err); is {
 		return nil, lfsErrorf("%v", refused)
 	}
-	if signed, is := errors.AsType[*url.Error](err); is { // its query may be a credential
+	if signed, is := errors.AsType[*url.Error](err); is { // drop the URL from the error: its query may be a credential
 		return nil, fmt.Errorf("%s: %w", request.URL.Host, signed.Err)
 	}
 	if err != nil {

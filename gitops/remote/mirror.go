@@ -15,23 +15,22 @@ import (
 	"github.com/go-git/go-git/v5/storage/filesystem"
 )
 
-// Mirror is a local repository for making checkouts. They read its objects in place, so it must
-// outlive them.
+// Mirror is a local repository from which checkouts are made. They use its objects without a copy,
+// so the mirror must outlive them.
 type Mirror struct {
 	Remote Remote
 	Dir    string // its git folder
 }
 
-// git runs git on the mirror or a checkout, without configuration, so no filter starts among the
-// repository's files.
+// git runs git without the user's configuration, so no filter runs on the repository's files.
 func (m Mirror) git(ctx context.Context, args ...string) error {
 	env := append(environmentOf(safeSettings), "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_SYSTEM=/dev/null", "GIT_CONFIG_GLOBAL=/dev/null")
 	_, _, err := runGit(ctx, m.Remote.Path, "", env, args...)
 	return err
 }
 
-// CheckOut checks out a commit of the mirror on a branch in the new folder dir. Its origin is the
-// remote. On an error dir does not exist.
+// CheckOut checks out a commit of the mirror, on a new branch, into the new folder dir. The
+// checkout's origin is the remote. If it fails, dir does not exist.
 func (m Mirror) CheckOut(ctx context.Context, dir, branch, commit string) error {
 	if err := m.checkOut(ctx, dir, branch, commit); err != nil {
 		return errors.Join(fmt.Errorf("check %s out: %w", m.Remote.Name(), err), os.RemoveAll(dir))
@@ -39,8 +38,8 @@ func (m Mirror) CheckOut(ctx context.Context, dir, branch, commit string) error 
 	return nil
 }
 
-// checkOut uses git for everything that depends on the file system. It writes the few small files
-// itself; a git process for each would take as long as a small checkout.
+// checkOut lets git do what depends on the file system. It writes the references and settings
+// itself, because a git process for each would take as long as the checkout.
 func (m Mirror) checkOut(ctx context.Context, dir, branch, commit string) error {
 	if err := m.git(ctx, "init", "--quiet", "--template=", "--", dir); err != nil {
 		return err
@@ -51,8 +50,8 @@ func (m Mirror) checkOut(ctx context.Context, dir, branch, commit string) error 
 	return m.git(ctx, "-C", dir, "reset", "--quiet", "--hard")
 }
 
-// shareObjects sets up an empty repository that borrows the mirror's objects: with the mirror's branches as
-// origin's, its tags, and a branch at a commit.
+// shareObjects sets up an empty repository that borrows the mirror's objects. The mirror's branches
+// become branches of origin. It also gets the mirror's tags, and a branch at commit.
 func (m Mirror) shareObjects(dir, branch, commit string) error {
 	mirror, storage := storageOf(m.Dir), storageOf(filepath.Join(dir, ".git"))
 	if err := m.shareRefs(mirror, storage); err != nil {
@@ -73,7 +72,8 @@ func (m Mirror) shareObjects(dir, branch, commit string) error {
 	)
 }
 
-// shareRefs writes all references into one file.
+// shareRefs writes the mirror's references to one packed-refs file, with branches as branches of
+// origin.
 func (m Mirror) shareRefs(mirror, to *filesystem.Storage) error {
 	refs, err := mirror.IterReferences()
 	if err != nil {

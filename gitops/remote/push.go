@@ -11,14 +11,15 @@ import (
 type PushOptions struct {
 	Branch string // without refs/heads/
 	Commit string // hex id
-	From   Store  // which has it
-	// Expected is the branch's current commit, or "" for a new branch. The remote verifies it when
-	// moving the branch. The new commit need not descend from it.
+	From   Store  // has the commit
+	// Expected is the branch's current commit on the remote, or "" if the branch must not exist.
+	// The remote checks it when the branch moves. The new commit need not descend from it.
 	Expected string
 }
 
-// Push moves a remote branch to a commit, unless it is already there. It returns a *LeaseError, a
-// *RejectedError, or an error that wraps ErrAuth, ErrForbidden, ErrNotFound or ErrUnreachable.
+// Push moves a branch of the remote to a commit, unless it is already there. It returns a
+// *LeaseError, a *RejectedError, or an error that wraps ErrAuth, ErrForbidden, ErrNotFound or
+// ErrUnreachable.
 func Push(ctx context.Context, r Remote, o PushOptions) error {
 	name := plumbing.NewBranchReferenceName(o.Branch)
 	if o.Branch == "" || name.Validate() != nil {
@@ -48,14 +49,15 @@ func Push(ctx context.Context, r Remote, o PushOptions) error {
 	return newRejectedError(o.Branch, printable(status), said.remote.String())
 }
 
-// TryPush asks whether a remote accepts pushes of this account, without pushing. Other refusals
-// only show at the push. It returns the same error types as Push.
+// TryPush checks with a dry run whether this account may push to the remote. Some refusals, such as
+// those of hooks, only occur at the real push. It returns the same error types as Push.
 func TryPush(ctx context.Context, r Remote, o PushOptions) error {
 	_, _, err := r.git(ctx, o.From, []string{"push", "--dry-run", "--porcelain", "--quiet", "--no-verify", "--force"}, o.Commit+":"+plumbing.NewBranchReferenceName(o.Branch).String())
 	return r.failed(ctx, "push to", err)
 }
 
-// refusal returns why git push, by its output for programs, did not move the branch.
+// refusal returns the reason why git did not move the branch. out is the output of git push
+// --porcelain.
 func refusal(out string) (status string, refused bool) {
 	for line := range strings.Lines(out) {
 		fields := strings.SplitN(strings.TrimSpace(line), "\t", 3)

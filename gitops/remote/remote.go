@@ -1,10 +1,11 @@
-// Package remote lets git exchange data with another repository: list branches, clone, fetch, and
-// push one commit to one branch. It owns the reach of the token, the lease for moving a branch, and
-// readable errors. It also transfers the contents of Git LFS files.
+// Package remote exchanges data with another repository. It lists branches, clones, fetches, and
+// pushes one commit to one branch. It makes sure that the token goes to its host only, that a
+// branch moves only from an expected commit, and that errors say what to do. It also transfers the
+// contents of Git LFS files.
 //
-// Remotes are https (http on loopback) or local paths. A push to a path runs that repository's hooks. The
-// git program runs in a git folder of ours, or in none. It reads the user's and the machine's
-// configuration, but no repository's.
+// Remotes are https (http on loopback) or local paths. A push to a path runs that repository's
+// hooks. The git program runs in a private git folder, or in none. It reads the user's and the
+// machine's configuration, but no repository's.
 package remote
 
 import (
@@ -23,21 +24,22 @@ import (
 type Remote struct {
 	// URL is https://…, http://… (with a token on loopback only), file://… or a path on this machine.
 	URL string
-	// Token goes to an http(s) remote as the password of x-access-token, and to no other host.
+	// Token is sent to an http(s) remote, as the password of the user x-access-token. It is sent to
+	// no other host.
 	Token string
-	// Path is the PATH for git and its programs. Commands must not be able to write its folders.
-	// Relative ones are skipped.
+	// Path is the PATH that git and its helper programs are found in. Commands must not be able to
+	// write to its folders. Relative folders are ignored.
 	Path string
 }
 
-// Name is the URL without credentials, for people.
+// Name returns the URL without credentials, for messages.
 func (r Remote) Name() string {
 	return userinfo.ReplaceAllString(r.URL, "$1")
 }
 
 var userinfo = regexp.MustCompile(`^([A-Za-z+]+://)[^/]*@`)
 
-// Local returns the path of a local remote. ok is false for any other.
+// Local returns the path of a remote on this machine. ok is false for any other remote.
 func (r Remote) Local() (path string, ok bool) {
 	if u, err := url.Parse(r.URL); err == nil && u.Scheme == "file" {
 		return u.Path, u.Host == "" || u.Host == "localhost"
@@ -48,21 +50,21 @@ func (r Remote) Local() (path string, ok bool) {
 	return r.URL, true
 }
 
-// scpLike follows git's rule: a colon before the first slash makes a host.
+// scpLike reports whether git reads text as host:path: there is a colon before the first slash.
 func scpLike(text string) bool {
 	host, _, found := strings.Cut(text, ":")
 	return found && !strings.Contains(host, "/")
 }
 
-// target is a remote in git's terms.
+// target is a parsed remote.
 type target struct {
 	scheme         string // https, http or file
-	address        string // without credentials; an absolute path for file
-	host, origin   string // who gets the credentials
+	address        string // without credentials; for file an absolute path
+	host, origin   string // the only server that gets the credentials
 	user, password string
 }
 
-// target parses the URL. Credentials come from the token, else from the URL.
+// target parses the URL. The token has precedence over credentials in the URL.
 func (r Remote) target() (target, error) {
 	if path, local := r.Local(); local {
 		absolute, err := filepath.Abs(path)
@@ -94,8 +96,8 @@ func loopback(host string) bool {
 	return host == "localhost" || net.ParseIP(host).IsLoopback()
 }
 
-// Branches returns the branches of a remote with their commits. It returns an empty map for a
-// repository without commits.
+// Branches returns the commits of a remote's branches, by name. The map is empty for a repository
+// without commits.
 func Branches(ctx context.Context, r Remote) (map[string]string, error) {
 	out, _, err := r.git(ctx, Store{}, []string{"ls-remote", "--quiet", "--heads"})
 	if err != nil {

@@ -11,15 +11,15 @@ import (
 
 // CachedTree is a folder's tree object as cached in the index.
 type CachedTree struct {
-	Name    string // of the folder in its parent; empty for the root
-	Valid   bool   // ID is the tree of the entries below this folder
+	Name    string // of the folder in its parent; "" for the root
+	Valid   bool   // ID is the tree object of the entries in this folder
 	ID      plumbing.Hash
 	Folders []CachedTree
 
-	entries int // of the index below this folder; negative when not Valid
+	entries int // number of index entries below this folder; negative if not Valid
 }
 
-// Folder returns the cached tree of t's folder name. It is not Valid if unknown.
+// Folder returns the cached tree of a folder in t. It is not Valid if there is none.
 func (t CachedTree) Folder(name string) CachedTree {
 	for _, f := range t.Folders {
 		if f.Name == name {
@@ -29,8 +29,8 @@ func (t CachedTree) Folder(name string) CachedTree {
 	return CachedTree{Name: name}
 }
 
-// CachedTree decodes the TREE extension. A missing or unreadable one is not Valid; it only saves
-// work.
+// CachedTree decodes the TREE extension. If it is missing or malformed, the result is not Valid.
+// The extension only saves work, so an error does not matter.
 func (f *File) CachedTree() CachedTree {
 	t, _, ok := parseCachedTree(f.cache, 0)
 	if !ok {
@@ -39,10 +39,10 @@ func (f *File) CachedTree() CachedTree {
 	return t
 }
 
-const deepest = 4096 // folders within folders that a path of 4096 bytes can name
+const deepest = 4096 // a path of 4096 bytes cannot have more folders
 
-// parseCachedTree decodes a folder of the TREE extension with its subfolders. It returns the bytes
-// behind it, and false for malformed bytes.
+// parseCachedTree decodes a folder of the TREE extension with its subfolders. It returns the
+// remaining bytes, and false for malformed ones.
 func parseCachedTree(b []byte, depth int) (CachedTree, []byte, bool) {
 	name, rest, ok := bytes.Cut(b, []byte{0})
 	if !ok || depth > deepest {
@@ -73,7 +73,7 @@ func parseCachedTree(b []byte, depth int) (CachedTree, []byte, bool) {
 	return t, rest, true
 }
 
-// cutNumber parses the decimal number before the byte end. It returns the bytes behind end.
+// cutNumber parses the decimal number before the byte end. It returns the bytes after end.
 func cutNumber(b []byte, end byte) (int, []byte, bool) {
 	digits, rest, ok := bytes.Cut(b, []byte{end})
 	if !ok {
@@ -83,7 +83,7 @@ func cutNumber(b []byte, end byte) (int, []byte, bool) {
 	return n, rest, err == nil
 }
 
-// forget invalidates t along a changed path.
+// forget invalidates t and its folders along a changed path.
 func (t *CachedTree) forget(path string) {
 	t.Valid, t.entries = false, -1
 	name, rest, deeper := strings.Cut(path, "/")
@@ -93,11 +93,11 @@ func (t *CachedTree) forget(path string) {
 	case deeper:
 		t.Folders[i].forget(rest)
 	default:
-		t.Folders = slices.Delete(t.Folders, i, i+1) // a file stands there now
+		t.Folders = slices.Delete(t.Folders, i, i+1) // path may be a file now, so drop a folder of that name
 	}
 }
 
-// appendTo appends the folder as the TREE extension stores it.
+// appendTo appends the folder in the form of the TREE extension.
 func (t *CachedTree) appendTo(b []byte) []byte {
 	b = append(b, t.Name...)
 	b = append(b, 0)
@@ -114,7 +114,7 @@ func (t *CachedTree) appendTo(b []byte) []byte {
 	return b
 }
 
-// cacheAfter returns the TREE extension after updates, or nil if f has no valid one.
+// cacheAfter returns the TREE extension after updates, or nil if f has none that is valid.
 func (f *File) cacheAfter(updates []Update) []byte {
 	t, rest, ok := parseCachedTree(f.cache, 0)
 	if !ok || len(rest) > 0 {
@@ -128,7 +128,7 @@ func (f *File) cacheAfter(updates []Update) []byte {
 	return t.appendTo(nil)
 }
 
-// keepsContent reports whether an update only changes stat data.
+// keepsContent reports whether an update changes at most stat data.
 func (f *File) keepsContent(u Update) bool {
 	i, there := f.Search(u.Path)
 	if !there || u.Entry == nil {

@@ -1,7 +1,8 @@
-// Package index reads and writes git's index file without unpacking it: it keeps the bytes and
-// decodes single entries, so an index of 50,000 paths costs little more than its size.
+// Package index reads and writes git's index file. It keeps the bytes of the file and decodes
+// single entries when needed, so an index of 50,000 paths needs little more memory than its size.
 //
-// It knows the format (gitformat-index of git's documentation, versions 2 to 4), but no work trees, objects or configuration.
+// It knows the format (gitformat-index of git's documentation, versions 2 to 4), but no work trees,
+// objects or configuration.
 package index
 
 import (
@@ -28,11 +29,11 @@ const (
 	Gitlink    uint32 = 0o160000
 )
 
-// errMalformed is wrapped by errors about anything but an index.
+// errMalformed is wrapped by all errors about the content of an index.
 var errMalformed = errors.New("malformed index")
 
-// Stat is the index's metadata of a file, to avoid rereading unchanged ones. Numbers are cut to 32
-// bits like git's.
+// Stat is the metadata of a file in the index. It shows whether a file may have changed. Numbers
+// are cut to 32 bits, like git's.
 type Stat struct {
 	CtimeSec, CtimeNsec uint32
 	MtimeSec, MtimeNsec uint32
@@ -46,14 +47,14 @@ type Entry struct {
 	Mode         uint32
 	ID           plumbing.Hash
 	Stat         Stat
-	Stage        uint8 // not 0: one side of an unresolved merge
+	Stage        uint8 // 0, or the side of an unresolved merge (1 to 3)
 	AssumeValid  bool
 	SkipWorktree bool
 	IntentToAdd  bool
 }
 
 const (
-	fixedSize = 62 // an entry up to its path
+	fixedSize = 62 // bytes of an entry before its path
 	idAt      = 40
 	flagsAt   = 60
 
@@ -65,26 +66,26 @@ const (
 	flagIntentToAdd  = 0x2000
 )
 
-// MaxSize is how many bytes an index may have: some ten million paths.
+// MaxSize is the largest index file in bytes, enough for some ten million paths.
 const MaxSize = 1 << 30
 
 // File is an index file in memory.
 type File struct {
-	// Modified is the file's time on disk. Entries not older cannot be proved unchanged by time
-	// ("racily clean").
+	// Modified is the modification time of the index file. A file that is not older may have
+	// changed since without a new time ("racily clean").
 	Modified time.Time
 
 	version  uint32
 	data     []byte
-	offsets  []uint32 // where entry i starts in data
-	names    []byte   // version 4 only: whole paths, one after the other
-	nameEnds []uint32 // version 4 only
-	cache    []byte   // the TREE extension
+	offsets  []uint32 // start of each entry in data
+	names    []byte   // version 4 only: all paths, one after the other
+	nameEnds []uint32 // version 4 only: end of each path in names
+	cache    []byte   // content of the TREE extension
 	split    bool
 	sparse   bool
 }
 
-// Read reads the index at path. A missing file is an empty index.
+// Read reads the index at path. If there is no file, the index is empty.
 func Read(path string) (*File, error) {
 	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -113,9 +114,8 @@ func Read(path string) (*File, error) {
 	return f, nil
 }
 
-// parse decodes the bytes of an index file. The File keeps them, so do not modify them afterwards.
-// The checksum at the end is not verified: git writes none with index.skipHash,
-// and every offset is checked instead.
+// parse decodes the bytes of an index file. The File uses data, so do not modify it. The checksum
+// is not verified, because git writes none with index.skipHash. Instead, every offset is checked.
 func parse(data []byte) (*File, error) {
 	if len(data) < 12+20 || string(data[:4]) != "DIRC" {
 		return nil, fmt.Errorf("%w: no header", errMalformed)
@@ -141,7 +141,7 @@ func parse(data []byte) (*File, error) {
 	return f, nil
 }
 
-// locateEntries finds where each of count entries starts. It returns the offset behind the last one.
+// locateEntries records the start of each entry. It returns the end of the last one.
 func (f *File) locateEntries(count int) (int, error) {
 	f.offsets = make([]uint32, count)
 	if f.version == 4 {
@@ -163,8 +163,8 @@ func (f *File) locateEntries(count int) (int, error) {
 	return at, nil
 }
 
-// endOfEntry returns the offset behind entry i, which starts at the offset at. limit is the end of the
-// data without the checksum. Entries before version 4 are padded to 8 bytes.
+// endOfEntry returns the end of entry i, which starts at at. limit is the end of the data before
+// the checksum. Up to version 3, entries are padded to a multiple of 8 bytes.
 func (f *File) endOfEntry(i, at, limit int) (int, error) {
 	name := at + f.pathOffset(at)
 	if name > limit {
@@ -184,10 +184,10 @@ func (f *File) endOfEntry(i, at, limit int) (int, error) {
 	return min(at+(size+8)&^7, limit), nil
 }
 
-const maxNames = 1 << 30 // bytes that the paths of version 4 may unfold to
+const maxNames = 1 << 30 // largest total size of the paths of version 4, in bytes
 
-// expandName appends the path of entry i to names. Version 4 stores a path as a number of bytes to cut
-// from the end of the previous path, and a suffix. expandName returns the offset behind the suffix.
+// expandName appends the path of entry i to names. Version 4 stores the number of bytes to remove
+// from the end of the previous path, then a suffix. expandName returns the offset after the suffix.
 func (f *File) expandName(i, at, limit int) (int, error) {
 	drop, n := decodeVarint(f.data[at:limit])
 	length := bytes.IndexByte(f.data[at+n:limit], 0)
@@ -210,8 +210,9 @@ func (f *File) expandName(i, at, limit int) (int, error) {
 	return at + n + length + 1, nil
 }
 
-// decodeVarint reads the offset encoding of pack files, most significant
-// group first, one added for each continued byte. n is 0 when it is cut.
+// decodeVarint decodes a number in the form of offsets in pack files: groups of 7 bits, the most
+// significant first, with 1 added for each further byte. n is the number of bytes, or 0 for
+// malformed ones.
 func decodeVarint(b []byte) (value uint64, n int) {
 	for n < len(b) && n < 9 {
 		c := b[n]
@@ -227,7 +228,8 @@ func decodeVarint(b []byte) (value uint64, n int) {
 	return 0, 0
 }
 
-// pathOffset returns where the path is within the entry at an offset. A second flag word moves it.
+// pathOffset returns the offset of the path within the entry at an offset. It is larger if the
+// entry has a second flag word.
 func (f *File) pathOffset(at int) int {
 	if binary.BigEndian.Uint16(f.data[at+flagsAt:])&flagExtended != 0 {
 		return fixedSize + 2
@@ -235,7 +237,7 @@ func (f *File) pathOffset(at int) int {
 	return fixedSize
 }
 
-// readExtensions notes the known extensions from an offset on, and skips the others.
+// readExtensions reads the extensions from an offset on. It skips unknown ones.
 func (f *File) readExtensions(at int) error {
 	limit := len(f.data) - 20
 	for at+8 <= limit {
@@ -258,10 +260,10 @@ func (f *File) readExtensions(at int) error {
 	return nil
 }
 
-// Split reports a split index, with most entries in another file.
+// Split reports whether this is a split index, which has most entries in another file.
 func (f *File) Split() bool { return f.split }
 
-// Sparse reports a sparse index, with entries for whole folders.
+// Sparse reports whether this is a sparse index, which has entries for whole folders.
 func (f *File) Sparse() bool { return f.sparse }
 
 func (f *File) Len() int { return len(f.offsets) }
@@ -294,7 +296,7 @@ func (f *File) Entry(i int) Entry {
 	return e
 }
 
-// Metadata returns the entry at position i without its path, which would be allocated.
+// Metadata returns the entry at position i without its path, to save an allocation.
 func (f *File) Metadata(i int) Entry {
 	b := f.data[f.offsets[i]:]
 	word := func(at int) uint32 { return binary.BigEndian.Uint32(b[at:]) }
@@ -317,13 +319,15 @@ func (f *File) Metadata(i int) Entry {
 	return e
 }
 
-// Search returns the position of path, or of its insertion.
+// Search returns the position of path and true. If path is missing, it returns the position where
+// to insert it and false.
 func (f *File) Search(path string) (int, bool) {
 	i := sort.Search(f.Len(), func(i int) bool { return string(f.Path(i)) >= path })
 	return i, i < f.Len() && string(f.Path(i)) == path
 }
 
-// Folder returns the range of entries below prefix, "" or with a final slash.
+// Folder returns the range of entries below prefix, within lo to hi. prefix is "" or ends with a
+// slash.
 func (f *File) Folder(prefix string, lo, hi int) (first, end int) {
 	first = lo + sort.Search(hi-lo, func(i int) bool { return string(f.Path(lo+i)) >= prefix })
 	end = first + sort.Search(hi-first, func(i int) bool {
@@ -341,7 +345,8 @@ func (f *File) Tracks(path string) bool {
 	return first < end
 }
 
-// Named returns the range of a path's entries within a range. An unresolved merge has several.
+// Named returns the range of the entries of a path, within lo to hi. An unresolved merge has
+// several.
 func (f *File) Named(path string, lo, hi int) (first, end int) {
 	first = lo + sort.Search(hi-lo, func(i int) bool { return string(f.Path(lo+i)) >= path })
 	for end = first; end < hi && string(f.Path(end)) == path; {
@@ -350,8 +355,8 @@ func (f *File) Named(path string, lo, hi int) (first, end int) {
 	return first, end
 }
 
-// OfOthers yields the paths of files with another user or group in their stat data. Some programs
-// record no owner.
+// OfOthers returns the paths whose stat data has another user or group. It skips entries without
+// owner and inode, because some programs record none.
 func (f *File) OfOthers(uid, gid uint32) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for i := range f.Len() {
@@ -365,8 +370,8 @@ func (f *File) OfOthers(uid, gid uint32) iter.Seq[string] {
 	}
 }
 
-// Overlooked returns a path that git treats as unchanged regardless of its file
-// (git-update-index(1), --assume-unchanged and --skip-worktree), or "".
+// Overlooked returns a path whose changes git ignores (git-update-index(1), --assume-unchanged and
+// --skip-worktree), or "".
 func (f *File) Overlooked() string {
 	for i := range f.Len() {
 		b := f.data[f.offsets[i]:]
@@ -378,7 +383,7 @@ func (f *File) Overlooked() string {
 	return ""
 }
 
-// SameEntries reports equal entries regardless of stat data.
+// SameEntries reports whether both indexes have the same entries, ignoring stat data.
 func (f *File) SameEntries(g *File) bool {
 	if f.Equal(g) {
 		return true
@@ -396,5 +401,5 @@ func (f *File) SameEntries(g *File) bool {
 	return true
 }
 
-// Equal reports equal bytes.
+// Equal reports whether both index files have the same bytes.
 func (f *File) Equal(g *File) bool { return bytes.Equal(f.data, g.data) }

@@ -5,6 +5,7 @@ import (
 	"syscall"
 )
 
+// StatOf returns the metadata of a file in the form of the index.
 func StatOf(info fs.FileInfo) Stat {
 	st, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {

@@ -12,14 +12,15 @@ import (
 	"strings"
 )
 
-// Update is a change of one path: a new Entry, or nil to remove it.
+// Update changes the entry of a path, or removes it if Entry is nil.
 type Update struct {
 	Path  string
 	Entry *Entry
 }
 
-// Write writes f with updates, sorted and unique by path, in f's version. It keeps the valid part
-// of the TREE extension only; git recreates others when needed. The errors are w's.
+// Write writes f with updates, which must have different paths and get sorted. It drops all
+// extensions, except for the valid part of TREE: git can rebuild the others. It returns the errors
+// of w.
 func Write(w io.Writer, f *File, updates []Update) error {
 	slices.SortFunc(updates, func(a, b Update) int { return strings.Compare(a.Path, b.Path) })
 	sum := sha1.New()
@@ -36,7 +37,7 @@ func Write(w io.Writer, f *File, updates []Update) error {
 	return err
 }
 
-// WriteFile writes f with updates to the file at path, as Write does.
+// WriteFile writes f with updates to the file at path.
 func WriteFile(path string, f *File, updates []Update) error {
 	to, err := os.OpenFile(path, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -48,7 +49,7 @@ func WriteFile(path string, f *File, updates []Update) error {
 	return nil
 }
 
-// WriteNew writes an index of entries, one for each path, to the file at path.
+// WriteNew writes an index of entries to the file at path. Their paths must be different.
 func WriteNew(path string, entries []Entry) error {
 	updates := make([]Update, len(entries))
 	for i := range entries {
@@ -57,7 +58,7 @@ func WriteNew(path string, entries []Entry) error {
 	return WriteFile(path, &File{version: 2}, updates)
 }
 
-// mergeUpdates calls emit for every entry after updates, in order.
+// mergeUpdates calls emit for every entry of the updated index, in order.
 func mergeUpdates(f *File, updates []Update, emit func(Entry)) {
 	i := 0
 	for _, u := range updates {
@@ -77,7 +78,7 @@ func mergeUpdates(f *File, updates []Update, emit func(Entry)) {
 	}
 }
 
-// countAfter returns the number of entries after updates.
+// countAfter returns the number of entries of the updated index.
 func countAfter(f *File, updates []Update) uint32 {
 	n := f.Len()
 	for _, u := range updates {
@@ -93,17 +94,17 @@ func countAfter(f *File, updates []Update) uint32 {
 	return uint32(n)
 }
 
-// encoder writes an index. Its writer keeps the first error.
+// encoder writes an index. Its writer remembers the first error, which Flush returns.
 type encoder struct {
 	*bufio.Writer
 	version uint32
-	before  string // path of the entry before
+	before  string // path of the previous entry
 }
 
 func newEncoder(w io.Writer, version, entries uint32) *encoder {
 	e := &encoder{Writer: bufio.NewWriterSize(w, 32<<10), version: version}
 	if version == 2 {
-		e.version = 3 // an entry without extended flags looks the same in both
+		e.version = 3 // both versions are equal for entries without extended flags
 	}
 	header := binary.BigEndian.AppendUint32([]byte("DIRC"), e.version)
 	_, _ = e.Write(binary.BigEndian.AppendUint32(header, entries))
@@ -130,8 +131,8 @@ func (e *encoder) writeEntry(entry Entry) {
 	_, _ = e.Write(b)
 }
 
-// appendFlagWords appends an entry's flags, as the file stores them: one 16-bit word, and a second one
-// if the entry is marked skip-worktree or intent-to-add.
+// appendFlagWords appends an entry's flags: one 16-bit word, and a second one if the entry is
+// marked skip-worktree or intent-to-add.
 func appendFlagWords(b []byte, entry Entry) []byte {
 	flags := uint16(min(len(entry.Path), flagNameLen)) | uint16(entry.Stage)<<12
 	if entry.AssumeValid {
@@ -151,8 +152,8 @@ func appendFlagWords(b []byte, entry Entry) []byte {
 	return binary.BigEndian.AppendUint16(b, extended)
 }
 
-// appendCompressedPath appends a path as version 4 stores it: how many bytes to cut from the end of the
-// previous path, and what follows instead.
+// appendCompressedPath appends a path in the form of version 4: the number of bytes to remove from
+// the end of the previous path, then a suffix.
 func (e *encoder) appendCompressedPath(b []byte, path string) []byte {
 	common := 0
 	for common < len(path) && common < len(e.before) && path[common] == e.before[common] {
@@ -164,7 +165,7 @@ func (e *encoder) appendCompressedPath(b []byte, path string) []byte {
 	return append(b, 0)
 }
 
-// appendVarint is the reverse of decodeVarint.
+// appendVarint encodes a number for decodeVarint.
 func appendVarint(b []byte, value uint64) []byte {
 	var groups [10]byte
 	at := len(groups) - 1

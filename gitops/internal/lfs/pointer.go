@@ -1,6 +1,7 @@
-// Package lfs replaces git-lfs's filter: it converts a file to a pointer and stores the content,
-// and a pointer to its stored content (https://github.com/git-lfs/git-lfs/blob/main/docs/spec.md).
-// It starts no program and knows no network.
+// Package lfs replaces the filter of git-lfs. It converts a file to a pointer and stores the
+// content. It converts a pointer to the stored content
+// (https://github.com/git-lfs/git-lfs/blob/main/docs/spec.md). It starts no program and uses no
+// network.
 package lfs
 
 import (
@@ -10,7 +11,7 @@ import (
 	"strings"
 )
 
-// Pointer replaces the content of a file in a commit.
+// Pointer is the text that a commit contains in place of a file's content.
 type Pointer struct {
 	OID  string // SHA-256 in hex
 	Size int64
@@ -18,10 +19,10 @@ type Pointer struct {
 
 const version = "https://git-lfs.github.com/spec/v1"
 
-// versions lists the versions accepted by git-lfs.
+// versions lists the version lines that git-lfs accepts.
 var versions = map[string]bool{version: true, "https://hawser.github.com/spec/v1": true, "http://git-media.io/v/2": true}
 
-// MaxPointer is the limit of a pointer's size: it has fewer bytes.
+// MaxPointer is a size in bytes that every pointer is below.
 const MaxPointer = 1024
 
 var isOID = regexp.MustCompile(`^[0-9a-f]{64}$`)
@@ -30,8 +31,8 @@ func (p Pointer) String() string {
 	return fmt.Sprintf("version %s\noid sha256:%s\nsize %d\n", version, p.OID, p.Size)
 }
 
-// Parse parses a pointer. plain is false for one with extensions, whose content differs from the
-// file's.
+// Parse parses a pointer. plain is false for a pointer with extensions: its stored content differs
+// from the file's content.
 func Parse(text []byte) (p Pointer, plain, ok bool) {
 	if len(text) >= MaxPointer {
 		return Pointer{}, false, false

@@ -17,21 +17,21 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/internal/regularfile"
 )
 
-// Store holds the contents of pointers. It verifies their hashes before use.
+// Store stores the contents of pointers. It verifies the hash of a content when it opens it.
 type Store struct {
-	OwnFolder string   // the run's folder for new contents, created when needed; "" stores none
-	Shared    []string // those of the repository, which are only read
+	OwnFolder string   // folder for new contents, created when needed; "" stores none
+	Shared    []string // folders of the repository, which are only read
 }
 
-// ErrNoStore reports that content cannot be stored without a folder.
+// ErrNoStore reports that content cannot be stored because OwnFolder is "".
 var ErrNoStore = errors.New("no folder for the content of Git LFS files")
 
-// PathOf returns git-lfs's path of an object below a folder.
+// PathOf returns the path at which git-lfs stores an object below a folder.
 func PathOf(folder, oid string) string {
 	return filepath.Join(folder, "objects", oid[:2], oid[2:4], oid)
 }
 
-// ObjectFolders returns git-lfs's object folders for git folders.
+// ObjectFolders returns the folders of git-lfs in git folders.
 func ObjectFolders(gitFolders []string) []string {
 	var folders []string
 	for _, dir := range gitFolders {
@@ -40,8 +40,8 @@ func ObjectFolders(gitFolders []string) []string {
 	return folders
 }
 
-// Clean writes content's pointer to out and, with keep, stores content that the repository lacks.
-// Pointers and empty files stay.
+// Clean writes the pointer of content to out. If keep is set, it also stores the content. A pointer
+// or empty content is written unchanged.
 func (s Store) Clean(ctx context.Context, content io.Reader, keep bool, out io.Writer) error {
 	content = regularfile.Until(ctx, content)
 	start, err := io.ReadAll(io.LimitReader(content, MaxPointer))
@@ -60,8 +60,7 @@ func (s Store) Clean(ctx context.Context, content io.Reader, keep bool, out io.W
 	return err
 }
 
-// take stores content through Own's parent folder, because a link in a copied checkout could
-// redirect it.
+// take returns the pointer of content, and stores the content if keep is set.
 func (s Store) take(content io.Reader, keep bool) (p Pointer, err error) {
 	if !keep {
 		return hash(content, io.Discard)
@@ -69,6 +68,7 @@ func (s Store) take(content io.Reader, keep bool) (p Pointer, err error) {
 	return s.store(content, func(Pointer) error { return nil })
 }
 
+// hash returns the pointer of content, which it also copies to copied.
 func hash(content io.Reader, copied io.Writer) (p Pointer, err error) {
 	sum := sha256.New()
 	p.Size, err = io.Copy(io.MultiWriter(sum, copied), content)
@@ -76,7 +76,8 @@ func hash(content io.Reader, copied io.Writer) (p Pointer, err error) {
 	return p, err
 }
 
-// store stores content under its digest, if check accepts it.
+// store stores content under its hash, if check accepts the pointer. It writes through the parent
+// of OwnFolder, because a link in a copied checkout could lead elsewhere.
 func (s Store) store(content io.Reader, check func(Pointer) error) (p Pointer, err error) {
 	if s.OwnFolder == "" {
 		return p, ErrNoStore
@@ -95,7 +96,7 @@ func (s Store) store(content io.Reader, check func(Pointer) error) (p Pointer, e
 	if err != nil {
 		return p, err
 	}
-	defer func() { _ = root.Remove(name) }() // it has another name by then, if all went well
+	defer func() { _ = root.Remove(name) }() // does nothing after the rename
 	p, err = hash(content, f)
 	if err == nil {
 		err = check(p)
@@ -110,14 +111,15 @@ func (s Store) store(content io.Reader, check func(Pointer) error) (p Pointer, e
 	return p, root.Rename(name, to)
 }
 
-// LinkError reports a store with a link out of its folder.
+// LinkError reports that a link in the store leads out of it.
 type LinkError struct{ Path string }
 
 func (e *LinkError) Error() string {
 	return fmt.Sprintf("a link in %s leads elsewhere: replace it by a folder", e.Path)
 }
 
-// leadsOut converts the error of a path out of its root to a *LinkError.
+// leadsOut returns a *LinkError for an error about a path out of its root. It returns system errors
+// unchanged.
 func (s Store) leadsOut(err error) error {
 	if errors.As(err, new(syscall.Errno)) {
 		return err
@@ -125,7 +127,7 @@ func (s Store) leadsOut(err error) error {
 	return &LinkError{s.OwnFolder}
 }
 
-// OtherError reports content unlike its pointer.
+// OtherError reports content that does not fit its pointer.
 type OtherError struct{ Want, Got Pointer }
 
 func (e *OtherError) Error() string {
@@ -138,8 +140,8 @@ func (e *OtherError) Error() string {
 	return fmt.Sprintf("the content has the SHA-256 %.12s, not %.12s", e.Got.OID, e.Want.OID)
 }
 
-// Store stores a pointer's content. It reads at most one byte beyond the size and returns an
-// *OtherError for other content.
+// Store stores the content of a pointer. It reads at most one byte more than the pointer's size. It
+// returns an *OtherError for content that does not fit.
 func (s Store) Store(ctx context.Context, p Pointer, content io.Reader) error {
 	_, err := s.store(io.LimitReader(regularfile.Until(ctx, content), p.Size+1), func(got Pointer) error {
 		if got != p {
@@ -150,7 +152,7 @@ func (s Store) Store(ctx context.Context, p Pointer, content io.Reader) error {
 	return err
 }
 
-// Take stores a pointer's content from open, unless it exists.
+// Take stores the content that open opens, unless the store has it.
 func (s Store) Take(ctx context.Context, p Pointer, open func(context.Context) (*os.File, error)) error {
 	if s.Has(p) {
 		return nil
@@ -169,7 +171,8 @@ func (s Store) folders() []string {
 	return append([]string{s.OwnFolder}, s.Shared...)
 }
 
-// Has reports whether a folder has the content, by its name and size.
+// Has reports whether the store has a file for the content with the right size. It does not verify
+// the hash.
 func (s Store) Has(p Pointer) bool {
 	for _, folder := range s.folders() {
 		if info, err := os.Stat(PathOf(folder, p.OID)); err == nil && info.Mode().IsRegular() && info.Size() == p.Size {
@@ -179,14 +182,15 @@ func (s Store) Has(p Pointer) bool {
 	return false
 }
 
-// DamagedError reports a stored content unlike its name.
+// DamagedError reports a stored content whose hash differs from its name.
 type DamagedError struct{ Path string }
 
 func (e *DamagedError) Error() string {
 	return fmt.Sprintf("the Git LFS object %s is damaged: remove it and run `git lfs fetch`", e.Path)
 }
 
-// Open opens a pointer's verified content, or returns fs.ErrNotExist.
+// Open opens the content of a pointer after verifying its hash. It returns fs.ErrNotExist if the
+// store does not have it.
 func (s Store) Open(ctx context.Context, p Pointer) (*os.File, error) {
 	for _, folder := range s.folders() {
 		path := PathOf(folder, p.OID)
@@ -209,8 +213,8 @@ func (s Store) Open(ctx context.Context, p Pointer) (*os.File, error) {
 	return nil, fs.ErrNotExist
 }
 
-// Smudge writes a pointer's content to out. It writes anything else, and a pointer without stored
-// content, unchanged.
+// Smudge writes the content of a pointer to out. If content is no pointer, or the store does not
+// have its content, Smudge writes it unchanged.
 func (s Store) Smudge(ctx context.Context, content io.Reader, out io.Writer) error {
 	content = regularfile.Until(ctx, content)
 	start, err := io.ReadAll(io.LimitReader(content, MaxPointer))

@@ -1,6 +1,6 @@
-// Package merge merges the changes between two trees into a third one, as `git merge` does. git
-// itself merges, in the private git folder and with copies of the required files only; no work tree
-// changes. It does not know bases, change sets or checkouts.
+// Package merge merges the changes between two trees into a third one, like `git merge`. The git
+// program merges, in the private git folder, with only the files it needs. No work tree changes.
+// The package does not know bases, change sets or checkouts.
 package merge
 
 import (
@@ -26,11 +26,12 @@ import (
 	"github.com/agent-ci/agent-ci/policy/pathname"
 )
 
-// Conflict is a path changed by both sides without an automatic merge.
+// Conflict is a path that both sides changed and that git could not merge.
 type Conflict struct {
 	Path string
 	Why  string // "both changed the same lines"
-	// Marked reports conflict markers in the file. Otherwise it is the version of the tree merged into.
+	// Marked reports whether the file has conflict markers. Otherwise it is as in the tree that was
+	// merged into.
 	Marked bool
 }
 
@@ -38,7 +39,7 @@ type Conflict struct {
 type Place struct {
 	Repo    *repository.Repository
 	Objects *objects.Store
-	Work    *worktree.Worktree // has the attributes of trees
+	Work    *worktree.Worktree // reads the attributes of trees
 }
 
 // Merge is the result of a `git merge-tree`.
@@ -48,19 +49,19 @@ type Merge struct {
 	place          Place
 	old, now, onto plumbing.Hash
 	ontoName       string
-	paths          map[string]sides // given to git
+	paths          map[string]sides // the paths that git merges
 	renames        bool             // git looks for renames
 	attributes     *worktree.Merging
-	merged         plumbing.Hash  // git's result of the paths
-	commits        [3]string      // given to git: old, onto, now
-	edits          []objects.Edit // turn onto into the result
+	merged         plumbing.Hash  // git's merged tree, with these paths only
+	commits        [3]string      // commits given to git: old, onto, now
+	edits          []objects.Edit // edits from onto to the result
 }
 
 // sides holds the entries of three trees at a path, in the order of index stages.
 type sides struct{ old, onto, now objects.Entry }
 
-// Trees merges the differences between old and now into onto. ontoName describes onto in the reasons of
-// conflicts. Conflicts are no error.
+// Trees merges the differences between old and now into onto. ontoName describes onto in messages.
+// Conflicts are in the result and no error.
 func Trees(ctx context.Context, in Place, old, now, onto plumbing.Hash, ontoName string) (*Merge, error) {
 	m := &Merge{place: in, old: old, now: now, onto: onto, ontoName: ontoName, paths: map[string]sides{}}
 	if err := m.collectPaths(ctx); err != nil {
@@ -72,11 +73,13 @@ func Trees(ctx context.Context, in Place, old, now, onto plumbing.Hash, ontoName
 	return m, nil
 }
 
-// Tree writes the merged tree. A path in conflict is as in onto, or as [Merge.MarkConflicts] left it.
+// Tree writes the merged tree and returns its id. A path in conflict is as in onto, or as
+// [Merge.MarkConflicts] left it.
 func (m *Merge) Tree() (plumbing.Hash, error) { return m.place.Objects.Apply(m.onto, m.edits) }
 
-// collectPaths collects the paths that git needs: the change's and those in their way. If one side lacks
-// a file or folder that the other changed, git looks for renames and needs all changes of both.
+// collectPaths collects the paths that git needs for the merge: the changed paths, and paths that
+// block them. If one side deleted a path that the other changed, git must look for renames. Then it
+// also needs all changes of onto.
 func (m *Merge) collectPaths(ctx context.Context) error {
 	changes, err := m.place.Objects.Differences(ctx, m.old, m.now)
 	if err != nil {
@@ -117,7 +120,7 @@ func (m *Merge) collectPaths(ctx context.Context) error {
 	return m.addFolderFiles()
 }
 
-// collectBelow adds the files of a folder in onto where the change has a file.
+// collectBelow adds the files below a folder of onto, if the change has a file in its place.
 func (m *Merge) collectBelow(ctx context.Context, folder string, tree plumbing.Hash) error {
 	below, err := m.place.Objects.Differences(ctx, plumbing.ZeroHash, tree)
 	for _, d := range below {
@@ -128,8 +131,8 @@ func (m *Merge) collectBelow(ctx context.Context, folder string, tree plumbing.H
 	return err
 }
 
-// collectAbove checks the folders above a path: onto may have a file there, and a folder missing on
-// one side may have been renamed.
+// collectAbove checks the folders above a changed path. onto may have a file in place of a folder.
+// A folder that is missing on one side may have been renamed.
 func (m *Merge) collectAbove(d objects.Difference, there objects.Entry) error {
 	for dir := path.Dir(d.Path); dir != "."; dir = path.Dir(dir) {
 		var at [3]objects.Entry
@@ -150,7 +153,7 @@ func (m *Merge) collectAbove(d objects.Difference, there objects.Entry) error {
 	return nil
 }
 
-// add collects the entries of the three trees at a path.
+// add adds a path with its entries in the three trees.
 func (m *Merge) add(name string) error {
 	var s sides
 	for _, side := range []struct {
@@ -169,8 +172,8 @@ func (m *Merge) add(name string) error {
 	return nil
 }
 
-// addFolderFiles adds one file of each folder that would look empty to git. git treats a folder
-// without files as renamed.
+// addFolderFiles adds a file of each folder that has no file among the paths. Otherwise git would
+// believe that the folder was renamed.
 func (m *Merge) addFolderFiles() error {
 	for _, side := range []struct {
 		tree plumbing.Hash
@@ -198,7 +201,7 @@ func (m *Merge) addFolderFiles() error {
 	return nil
 }
 
-// anyFile returns a file in a folder, or "" without such a folder.
+// anyFile returns any file in a folder of a tree, or "" if there is no such folder.
 func (m *Merge) anyFile(tree plumbing.Hash, name string) (string, error) {
 	e, err := m.place.Objects.Find(tree, name)
 	if err != nil || !e.IsTree() {
@@ -215,7 +218,7 @@ func (m *Merge) anyFile(tree plumbing.Hash, name string) (string, error) {
 	return name, nil
 }
 
-// run starts the merge and parses its result.
+// run lets git merge and parses the result.
 func (m *Merge) run(ctx context.Context) (err error) {
 	var edits [3][]objects.Edit
 	for name, s := range m.paths {
@@ -271,7 +274,7 @@ func (m *Merge) run(ctx context.Context) (err error) {
 	return err
 }
 
-// attributeFiles writes onto's attribute files to a folder, for git to read as the work tree's.
+// attributeFiles writes the attribute files of onto to a folder, which git uses as the work tree.
 func (m *Merge) attributeFiles(ctx context.Context) (dir string, err error) {
 	if m.attributes, err = m.place.Work.Merging(ctx, m.onto, slices.Collect(maps.Keys(m.paths))); err != nil {
 		return "", err
@@ -289,14 +292,14 @@ func (m *Merge) attributeFiles(ctx context.Context) (dir string, err error) {
 	return dir, nil
 }
 
-// gitReport is git's report about a path: the modes of its stages, and the paths of its messages by
-// kind.
+// gitReport is git's report about a path: the mode in each index stage, and by kind of message the
+// paths in it.
 type gitReport struct {
 	modes [4]uint32
 	kinds map[string][]string
 }
 
-// parseOutput parses the output of merge-tree -z: tree, conflicting stages, and messages.
+// parseOutput parses the output of merge-tree -z: the tree, the stages in conflict, and messages.
 func (m *Merge) parseOutput(out string) error {
 	fields := strings.Split(out, "\x00")
 	next := func() (field string) {
@@ -348,7 +351,7 @@ const (
 	sameLines  = "both changed the same lines"
 )
 
-// why returns the reason of a path's conflict, or "".
+// why returns the reason why a path is in conflict, or "" if it is not.
 func (m *Merge) why(name string, t *gitReport) string {
 	names := func(kind string) []string { return t.kinds["CONFLICT ("+kind+")"] }
 	if driver := m.attributes.Driver(name); driver != "" && t.kinds["Auto-merging"] != nil {
@@ -388,8 +391,8 @@ func (m *Merge) why(name string, t *gitReport) string {
 	return sameLines
 }
 
-// MarkConflicts replaces git's conflict markers by those of labels. A file without lines, or on one
-// side only, becomes onto's version.
+// MarkConflicts replaces git's conflict markers by those of labels. A conflicting file without
+// markers becomes onto's version.
 func (m *Merge) MarkConflicts(labels Labels) error {
 	for i := range m.Conflicts {
 		c := &m.Conflicts[i]
@@ -415,8 +418,8 @@ func (m *Merge) MarkConflicts(labels Labels) error {
 	return nil
 }
 
-// dropBlocked drops edits blocked by entries of onto: a file in place of a needed folder, or a folder
-// with kept files in place of a file.
+// dropBlocked drops edits that cannot be made because a conflicting path stays as in onto: a file
+// where the edit needs a folder, or a folder where the edit needs a file.
 func (m *Merge) dropBlocked() {
 	kept := slices.DeleteFunc(slices.Clone(m.Conflicts), func(c Conflict) bool { return c.Marked })
 	m.edits = slices.DeleteFunc(m.edits, func(e objects.Edit) bool {
@@ -432,7 +435,7 @@ func (m *Merge) dropBlocked() {
 	slices.SortFunc(m.Conflicts, func(a, b Conflict) int { return strings.Compare(a.Path, b.Path) })
 }
 
-// original returns the path of a file that git moved out of the way.
+// original returns the path that a file had before git renamed it in a conflict.
 func (m *Merge) original(name string) string {
 	for _, commit := range m.commits {
 		name, _, _ = strings.Cut(name, "~"+commit)
@@ -440,5 +443,5 @@ func (m *Merge) original(name string) string {
 	return name
 }
 
-// maxMarkedBytes is the largest file with markers, in bytes.
+// maxMarkedBytes is the largest size of a file that gets markers, in bytes.
 const maxMarkedBytes = 4 << 20

@@ -12,19 +12,18 @@ import (
 // Difference is a path with different entries in two trees. Folders are never reported themselves.
 type Difference struct {
 	Path     string
-	Old, New Entry // mode 0: not there
+	Old, New Entry // mode 0 if missing in that tree
 }
 
-// Edit returns the edit from the first tree's entry to the second's.
+// Edit returns the edit that turns the old entry into the new one.
 func (d Difference) Edit() Edit { return Edit{Path: d.Path, Mode: d.New.Mode, ID: d.New.ID} }
 
-// ChangesType reports a change between file, link and submodule.
+// ChangesType reports whether the entry changes between file, link and submodule.
 func (d Difference) ChangesType() bool {
 	return d.Old.Mode != 0 && d.New.Mode != 0 && d.Old.Mode&^0o777 != d.New.Mode&^0o777
 }
 
-// Differences lists how tree b differs from tree a, sorted by path as git sorts
-// trees.
+// Differences lists the differences between trees a and b, in git's order of paths.
 func (s *Store) Differences(ctx context.Context, a, b plumbing.Hash) ([]Difference, error) {
 	var list []Difference
 	d := differ{s, func(found Difference) { list = append(list, found) }, func(plumbing.Hash) {}}
@@ -32,8 +31,7 @@ func (s *Store) Differences(ctx context.Context, a, b plumbing.Hash) ([]Differen
 	return list, err
 }
 
-// Added lists the trees and blobs in tree b that tree a lacks at the same place, without
-// duplicates.
+// Added lists the trees and blobs of tree b that tree a does not have at the same path, each once.
 func (s *Store) Added(ctx context.Context, a, b plumbing.Hash) ([]plumbing.Hash, error) {
 	var ids []plumbing.Hash
 	seen := map[plumbing.Hash]bool{}
@@ -52,14 +50,15 @@ func (s *Store) Added(ctx context.Context, a, b plumbing.Hash) ([]plumbing.Hash,
 	return ids, err
 }
 
-// differ compares trees and reports each difference, and each new folder of the second tree.
+// differ compares two trees. It calls report for each difference, and folder for each tree object
+// that is new in the second tree.
 type differ struct {
 	store  *Store
 	report func(Difference)
 	folder func(id plumbing.Hash)
 }
 
-// DeepestPath is how many parts a path of a tree may have.
+// DeepestPath is the largest number of parts of a path in a tree.
 const DeepestPath = 1 << 10
 
 // compareTrees compares two folders with everything below them.
@@ -117,5 +116,5 @@ func (d *differ) entry(ctx context.Context, a, b Entry, prefix string) error {
 	return nil
 }
 
-// nameOf returns the name of the existing entry.
+// nameOf returns the name of the entry that exists.
 func nameOf(a, b Entry) string { return cmp.Or(a.Name, b.Name) }

@@ -14,7 +14,8 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 )
 
-// writeLoose writes a loose object. It gets its name once complete. An existing object stays.
+// writeLoose writes a loose object. The file gets its final name when it is complete. An existing
+// object stays unchanged.
 func (s *Store) writeLoose(t plumbing.ObjectType, size int64, r io.Reader) (id plumbing.Hash, err error) {
 	objects := filepath.Join(s.dir, "objects")
 	f, err := os.CreateTemp(objects, "tmp_obj_")
@@ -31,8 +32,8 @@ func (s *Store) writeLoose(t plumbing.ObjectType, size int64, r io.Reader) (id p
 	return id, nil
 }
 
-// encodeLoose writes an object of size bytes in git's loose form and returns its id. It fails if r has
-// another size.
+// encodeLoose writes an object of size bytes in git's loose form and returns its id. It fails if r
+// does not have exactly size bytes.
 func (s *Store) encodeLoose(f io.Writer, t plumbing.ObjectType, size int64, r io.Reader) (id plumbing.Hash, err error) {
 	buffered := bufio.NewWriter(f)
 	compressed := s.fast.Get().(*zlib.Writer)
@@ -55,16 +56,17 @@ func (s *Store) encodeLoose(f io.Writer, t plumbing.ObjectType, size int64, r io
 	return sum.id()
 }
 
-// newCompressors returns reusable writers. Making one takes longer than writing a small object.
+// newCompressors returns a pool of zlib writers. Making one takes longer than writing a small
+// object.
 func newCompressors(level int) *sync.Pool {
 	return &sync.Pool{New: func() any {
-		w, _ := zlib.NewWriterLevel(nil, level) // fails for levels alone that there are not
+		w, _ := zlib.NewWriterLevel(nil, level) // fails only for an invalid level
 		return w
 	}}
 }
 
-// placeLoose moves a temporary file to the place of a loose object. It removes the file if the object
-// exists.
+// placeLoose renames a temporary file to the path of a loose object. If the object exists, it
+// removes the file.
 func placeLoose(objects, temporary string, id plumbing.Hash) error {
 	name := id.String()
 	dir := filepath.Join(objects, name[:2])

@@ -17,17 +17,18 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/internal/index"
 )
 
-// Limits of a foreign pack.
+// Limits of a pack from an untrusted sender.
 const (
-	packBytes   = 256 << 20 // of all objects, unpacked
+	packBytes   = 256 << 20 // total size of the uncompressed objects
 	packObjects = 200_000
-	packDepth   = 256     // folders within folders
-	packEntries = 500_000 // files and folders that the tree unfolds into, besides the base's
-	packUnfolds = 1 << 30 // bytes of these files: one blob may stand in many places
+	packDepth   = 256     // nesting of folders
+	packEntries = 500_000 // files and folders of the tree that differ from the base
+	packUnfolds = 1 << 30 // total size of these files in bytes; a blob counts at each path
 )
 
-// Receive reads a hostile pack. It must contain exactly the blobs and trees that tree needs beyond
-// base, with valid names and modes. After a *PackError nothing of the pack is kept.
+// Receive reads a pack from an untrusted sender. It must contain exactly the blobs and trees that
+// tree needs beyond base, with valid names and modes. After a *PackError, no object of the pack is
+// stored.
 func (s *Store) Receive(ctx context.Context, r io.Reader, base, tree plumbing.Hash) error {
 	dir, err := os.MkdirTemp(s.dir, "incoming-")
 	if err != nil {
@@ -41,8 +42,8 @@ func (s *Store) Receive(ctx context.Context, r io.Reader, base, tree plumbing.Ha
 	return errors.Join(s.receive(ctx, incoming, r, base, tree), incoming.Close())
 }
 
-// receive unpacks the pack into incoming and checks it there. It copies the objects to s only if the
-// pack has all of the tree's new objects and no other.
+// receive unpacks the pack into incoming and checks it there. It copies the objects to s if the
+// pack has all new objects of the tree, and no others.
 func (s *Store) receive(ctx context.Context, incoming *Store, r io.Reader, base, tree plumbing.Hash) error {
 	objects, err := incoming.unpack(ctx, r)
 	if err != nil {
@@ -103,7 +104,8 @@ func (s *Store) unpack(ctx context.Context, r io.Reader) (map[plumbing.Hash]pack
 
 func malformed(err error) error { return &PackError{Reason: err.Error()} }
 
-// unpackOne stores the next object of a pack. left is how many bytes the rest of the pack may unpack to.
+// unpackOne stores the next object of a pack. left is the number of bytes that the remaining
+// objects may have.
 func (s *Store) unpackOne(scanner *packfile.Scanner, left int64) (id plumbing.Hash, object packedObject, err error) {
 	header, err := scanner.NextObjectHeader()
 	if err != nil {
@@ -119,7 +121,7 @@ func (s *Store) unpackOne(scanner *packfile.Scanner, left int64) (id plumbing.Ha
 	if err != nil {
 		return id, object, malformed(err)
 	}
-	// One byte more than announced proves a false length.
+	// Read one byte more than announced, to detect a wrong length.
 	id, err = s.Write(header.Type, header.Length, io.LimitReader(content, header.Length+1))
 	if err = errors.Join(err, content.Close()); err != nil {
 		return id, object, malformed(err)
@@ -127,24 +129,24 @@ func (s *Store) unpackOne(scanner *packfile.Scanner, left int64) (id plumbing.Ha
 	return id, packedObject{header.Type, header.Length}, nil
 }
 
-// packCheck compares a pack's tree with the base by place: differences must be in the pack, equal
-// parts need not. It reads a repeated folder once but counts each occurrence, because a small pack
-// may unfold into a huge tree.
+// packCheck checks the tree of a pack against the base. What differs from the base must be in the
+// pack. It reads each folder once, but counts it at each path, because a small pack may contain a
+// huge tree.
 type packCheck struct {
 	base, incoming *Store
 	objects        map[plumbing.Hash]packedObject
 	used           map[plumbing.Hash]bool
-	checked        map[[2]plumbing.Hash]unfoldedSize // by base and tree
+	checked        map[[2]plumbing.Hash]unfoldedSize // results by base folder and folder
 }
 
-// unfoldedSize is the size of a folder with everything below it. A file has bytes only.
+// unfoldedSize is the size of a folder with everything below it. For a file, only bytes is set.
 type unfoldedSize struct {
 	entries, depth int
 	bytes          int64
 }
 
-// checkFolder checks the folder tree where the base has the folder base. It returns the size of the
-// differing part: zero if both are equal.
+// checkFolder checks the folder tree, which has the folder base as its counterpart. It returns the
+// size of the part that differs.
 func (p *packCheck) checkFolder(ctx context.Context, base, tree plumbing.Hash, prefix string) (unfoldedSize, error) {
 	if ctx.Err() != nil {
 		return unfoldedSize{}, context.Cause(ctx)
@@ -173,7 +175,7 @@ func (p *packCheck) checkFolder(ctx context.Context, base, tree plumbing.Hash, p
 
 func tooDeep() error { return &PackError{Reason: "its folders are nested too deep"} }
 
-// readEntries returns the entries of a tree. The pack must contain the tree.
+// readEntries returns the entries of a tree, which must be in the pack.
 func (p *packCheck) readEntries(tree plumbing.Hash, prefix string) ([]Entry, error) {
 	if p.objects[tree].kind != plumbing.TreeObject {
 		return nil, &PackError{Reason: fmt.Sprintf("the tree of %q is missing", prefix)}
@@ -186,7 +188,8 @@ func (p *packCheck) readEntries(tree plumbing.Hash, prefix string) ([]Entry, err
 	return entries, validTree(tree, entries, prefix)
 }
 
-// checkEntries checks the entries of a folder against the base's, and adds up their sizes.
+// checkEntries checks the entries of a folder against those of the base, and returns their total
+// size.
 func (p *packCheck) checkEntries(ctx context.Context, old, entries []Entry, prefix string) (unfoldedSize, error) {
 	byName := make(map[string]Entry, len(old))
 	for _, e := range old {
@@ -211,8 +214,8 @@ func (p *packCheck) checkEntries(ctx context.Context, old, entries []Entry, pref
 	return size, nil
 }
 
-// checkEntry checks that the pack has the content of an entry, unless the base's entry old is equal.
-// A submodule has no content.
+// checkEntry checks that the pack has the content of an entry, unless the base's entry old has the
+// same content. A submodule has no content.
 func (p *packCheck) checkEntry(ctx context.Context, old, e Entry, prefix string) (unfoldedSize, error) {
 	if e.IsTree() {
 		base := plumbing.ZeroHash
@@ -232,7 +235,7 @@ func (p *packCheck) checkEntry(ctx context.Context, old, e Entry, prefix string)
 	return unfoldedSize{bytes: blob.size}, nil
 }
 
-// validTree checks order, names and modes like git fsck.
+// validTree checks order, names and modes of a tree's entries, like git fsck.
 func validTree(id plumbing.Hash, entries []Entry, prefix string) error {
 	if plumbing.ComputeHash(plumbing.TreeObject, encodeTree(entries)) != id {
 		return &PackError{Reason: fmt.Sprintf("the tree of %q is not written as git writes it", prefix)}

@@ -1,8 +1,8 @@
-// Package objects owns git's objects: it finds loose and packed ones, hashes those from foreign
-// folders, and writes blobs, trees and commits to its own folder. It reads, edits and compares
-// trees, writes packs, and reads hostile ones.
+// Package objects reads and writes git's objects. It finds loose and packed objects, verifies the
+// hash of objects in other folders, and writes blobs, trees and commits to its own folder. It
+// reads, edits and compares trees. It writes packs, and reads packs from untrusted senders.
 //
-// It gets the git folders and knows neither references, configuration, work trees nor the git program.
+// Callers give it git folders. It knows no references, configuration, work trees or git program.
 package objects
 
 import (
@@ -25,22 +25,22 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/internal/index"
 )
 
-// Store finds objects in its own git folder, which nobody else writes, and in borrowed ones. It
+// Store finds objects in its own git folder, to which nobody else writes, and in borrowed ones. It
 // verifies the hash of each borrowed object.
 type Store struct {
-	dir      string // the git folder of its own; "" for none
+	dir      string // its own git folder, or ""
 	own      *filesystem.ObjectStorage
 	borrowed []*filesystem.ObjectStorage
-	fast     *sync.Pool // of compressors, for objects by themselves
-	small    *sync.Pool // of those for packs
+	fast     *sync.Pool // compressors for loose objects
+	small    *sync.Pool // compressors for packs
 }
 
 const (
 	cachedObjects = 4 * cache.MiByte
-	largeObject   = int64(1 << 20) // from here on an object is read as a stream
+	largeObject   = int64(1 << 20) // larger objects are read as a stream
 )
 
-// Open opens the objects of git folders: an own one, or "", and borrowed ones.
+// Open opens the objects of git folders. own is the folder to write to, or "".
 func Open(own string, borrowed ...string) *Store {
 	s := &Store{dir: own, fast: newCompressors(zlib.BestSpeed), small: newCompressors(zlib.DefaultCompression)}
 	if own != "" {
@@ -58,7 +58,7 @@ func openObjects(dir string) *filesystem.ObjectStorage {
 		filesystem.Options{KeepDescriptors: true, LargeObjectThreshold: largeObject})
 }
 
-// Close closes the opened packs.
+// Close closes the packs that were opened.
 func (s *Store) Close() error {
 	var errs []error
 	for _, folder := range s.folders() {
@@ -84,8 +84,8 @@ func (s *Store) Has(id plumbing.Hash) bool {
 	return false
 }
 
-// lookUp returns plumbing.ErrObjectNotFound for a missing object and a *DamagedError for a wrong
-// one.
+// lookUp returns an object. It returns plumbing.ErrObjectNotFound for a missing object or another
+// type, and a *DamagedError for a damaged one.
 func (s *Store) lookUp(t plumbing.ObjectType, id plumbing.Hash) (plumbing.EncodedObject, error) {
 	o, err := plumbing.EncodedObject(nil), plumbing.ErrObjectNotFound
 	if s.own != nil {
@@ -123,7 +123,7 @@ func (s *Store) WriteBytes(t plumbing.ObjectType, data []byte) (plumbing.Hash, e
 	return s.Write(t, int64(len(data)), bytes.NewReader(data))
 }
 
-// CopyTo copies missing objects to another store.
+// CopyTo copies the objects that another store's own folder does not have.
 func (s *Store) CopyTo(to *Store, ids []plumbing.Hash) error {
 	for _, id := range ids {
 		if to.own.HasEncodedObject(id) == nil {
@@ -162,7 +162,7 @@ func (s *Store) OwnFiles(ctx context.Context, files []Edit) error {
 	return nil
 }
 
-// Blob opens the content of a blob, and tells its size.
+// Blob opens the content of a blob and returns its size.
 func (s *Store) Blob(id plumbing.Hash) (io.ReadCloser, int64, error) {
 	o, r, err := s.open(plumbing.BlobObject, id)
 	if err != nil {
@@ -171,7 +171,7 @@ func (s *Store) Blob(id plumbing.Hash) (io.ReadCloser, int64, error) {
 	return r, o.Size(), nil
 }
 
-// BlobBytes reads a blob up to limit bytes.
+// BlobBytes reads a blob. It returns a *TooLargeError if the blob has more than limit bytes.
 func (s *Store) BlobBytes(id plumbing.Hash, limit int64) ([]byte, error) {
 	r, size, err := s.Blob(id)
 	if err != nil {
@@ -203,7 +203,7 @@ func (s *Store) Commit(id plumbing.Hash) (*object.Commit, error) {
 	return c, nil
 }
 
-// Encoded returns the content of an object that go-git encodes.
+// Encoded returns the bytes of an object that go-git encodes.
 func Encoded(encode func(plumbing.EncodedObject) error) ([]byte, error) {
 	o := &plumbing.MemoryObject{}
 	if err := encode(o); err != nil {
@@ -217,14 +217,14 @@ func Encoded(encode func(plumbing.EncodedObject) error) ([]byte, error) {
 	return io.ReadAll(r)
 }
 
-const maxAncestors = 200_000 // commits looked at in search of an ancestor
+const maxAncestors = 200_000 // commits examined in search of an ancestor
 
-// IsAncestor reports whether old is now or an ancestor of it. It sees only the history in the store: a
-// shallow clone ends early.
+// IsAncestor reports whether old is now or an ancestor of it. It sees only the history in the
+// store, which a shallow clone cuts.
 func (s *Store) IsAncestor(ctx context.Context, old, now plumbing.Hash) (bool, error) {
 	since := time.Time{}
 	if c, err := s.Commit(old); err == nil {
-		since = c.Committer.When.Add(-24 * time.Hour) // clocks differ
+		since = c.Committer.When.Add(-24 * time.Hour) // do not search beyond commits a day older; a day because clocks differ
 	}
 	seen := map[plumbing.Hash]bool{now: true}
 	queue := []plumbing.Hash{now}
@@ -254,7 +254,7 @@ func (s *Store) IsAncestor(ctx context.Context, old, now plumbing.Hash) (bool, e
 	return false, nil
 }
 
-// TooLargeError reports a blob above the requested limit. Callers fill in the path.
+// TooLargeError reports a blob above a limit. The caller sets Path.
 type TooLargeError struct {
 	Path        string
 	Size, Limit int64
@@ -279,7 +279,7 @@ func (e *DamagedError) what() string { return fmt.Sprintf("object %s: %v", e.ID,
 
 func (e *DamagedError) Unwrap() error { return e.Err }
 
-// PackError reports a pack unlike WritePack's.
+// PackError reports a pack that WritePack would not write.
 type PackError struct {
 	Reason string
 }

@@ -12,10 +12,10 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/internal/index"
 )
 
-// TreeMode is a folder's mode in a tree. Package index has those of files.
+// TreeMode is the mode of a folder in a tree. Package index has the modes of files.
 const TreeMode uint32 = 0o040000
 
-// Entry is one line of a tree object; mode 0 stands for none.
+// Entry is an entry of a tree object. Mode 0 means that there is none.
 type Entry struct {
 	Name string
 	Mode uint32
@@ -24,10 +24,10 @@ type Entry struct {
 
 func (e Entry) IsTree() bool { return e.Mode == TreeMode }
 
-// isFile reports whether the entry is a blob: a file or link.
+// isFile reports whether the entry is a file or link, and so has a blob.
 func (e Entry) isFile() bool { return e.Mode != 0 && !e.IsTree() && e.Mode != index.Gitlink }
 
-// Key is the sort key of tree entries: folders sort as if they ended in a slash.
+// Key returns the sort key of an entry: git sorts a folder as if its name ended in a slash.
 func (e Entry) Key() string {
 	if e.IsTree() {
 		return e.Name + "/"
@@ -35,7 +35,7 @@ func (e Entry) Key() string {
 	return e.Name
 }
 
-const maxTree = 16 << 20 // bytes of one tree object
+const maxTree = 16 << 20 // largest tree object, in bytes
 
 // Tree reads a tree object. The zero id is the empty tree.
 func (s *Store) Tree(id plumbing.Hash) ([]Entry, error) {
@@ -62,7 +62,7 @@ func (s *Store) Tree(id plumbing.Hash) ([]Entry, error) {
 	return entries, nil
 }
 
-// decodeTree decodes a tree object. Modes of old trees become the modes that git writes today.
+// decodeTree decodes a tree object. It converts modes that only old versions of git wrote.
 func decodeTree(data []byte) ([]Entry, error) {
 	var entries []Entry
 	for len(data) > 0 {
@@ -82,7 +82,7 @@ func decodeTree(data []byte) ([]Entry, error) {
 	return entries, nil
 }
 
-// canonicalMode converts modes of old trees (100664) like git.
+// canonicalMode converts a mode of an old tree (such as 100664) like git.
 func canonicalMode(mode uint32) uint32 {
 	if mode&^0o777 != 0o100000 {
 		return mode
@@ -105,7 +105,7 @@ func encodeTree(entries []Entry) []byte {
 	return b
 }
 
-// Find returns a tree's entry at a path, with mode 0 if missing.
+// Find returns the entry of a tree at a path. Its mode is 0 if there is none.
 func (s *Store) Find(tree plumbing.Hash, path string) (Entry, error) {
 	at := Entry{Mode: TreeMode, ID: tree}
 	for name := range strings.SplitSeq(path, "/") {
@@ -125,14 +125,15 @@ func (s *Store) Find(tree plumbing.Hash, path string) (Entry, error) {
 	return at, nil
 }
 
-// Edit is a new entry for a path. Mode 0 removes it.
+// Edit sets the entry of a path. Mode 0 removes it.
 type Edit struct {
 	Path string
 	Mode uint32
 	ID   plumbing.Hash
 }
 
-// Apply writes tree with edits, one per path. It only touches folders on the way to edited paths.
+// Apply writes tree with edits, at most one per path, and returns its id. It reads only folders on
+// the edited paths.
 func (s *Store) Apply(tree plumbing.Hash, edits []Edit) (plumbing.Hash, error) {
 	edited, err := s.applyEdits(tree, edits)
 	if err == nil && edited.IsZero() {
@@ -141,7 +142,7 @@ func (s *Store) Apply(tree plumbing.Hash, edits []Edit) (plumbing.Hash, error) {
 	return edited, err
 }
 
-// applyEdits is Apply, but its result is zero when nothing is left.
+// applyEdits is Apply, but returns the zero hash for an empty tree.
 func (s *Store) applyEdits(tree plumbing.Hash, edits []Edit) (plumbing.Hash, error) {
 	entries, err := s.Tree(tree)
 	if err != nil {
@@ -161,8 +162,8 @@ func (s *Store) applyEdits(tree plumbing.Hash, edits []Edit) (plumbing.Hash, err
 	return s.writeTree(byName)
 }
 
-// groups sorts edits by the first part of their path and takes it off. A group
-// may hold an edit of the name itself, with an empty path.
+// groups groups edits by the first part of their path, and removes that part. A path of one part
+// becomes "".
 func groups(edits []Edit) map[string][]Edit {
 	byName := map[string][]Edit{}
 	for _, e := range edits {
@@ -172,8 +173,8 @@ func groups(edits []Edit) map[string][]Edit {
 	return byName
 }
 
-// editEntry applies the edits below name, then the one of name itself, since files and folders may
-// replace each other.
+// editEntry returns the entry for name after a group of edits: those below name, and one of name
+// itself. A file may replace a folder, or the reverse.
 func (s *Store) editEntry(e Entry, name string, group []Edit) (Entry, error) {
 	var below []Edit
 	self := Edit{Path: "?"}
@@ -204,7 +205,8 @@ func (s *Store) editEntry(e Entry, name string, group []Edit) (Entry, error) {
 	return Entry{name, TreeMode, id}, nil
 }
 
-// writeTree writes a tree object of the entries with a mode. Without any it returns the zero hash.
+// writeTree writes a tree object of the entries. It skips those with mode 0. Without entries it
+// returns the zero hash.
 func (s *Store) writeTree(byName map[string]Entry) (plumbing.Hash, error) {
 	entries := make([]Entry, 0, len(byName))
 	for _, e := range byName {
@@ -219,8 +221,8 @@ func (s *Store) writeTree(byName map[string]Entry) (plumbing.Hash, error) {
 	return s.WriteBytes(plumbing.TreeObject, encodeTree(entries))
 }
 
-// ValidName reports whether name may be a path element in a tree. It rejects names equal to ".git"
-// on any file system: ".GIT", ".git." and "git~1" (NTFS), ".g\u200cit" (HFS+), by git's rules for
+// ValidName reports whether a name may be in a tree. It rejects names that some file system treats
+// as ".git": ".GIT", ".git." and "git~1" (NTFS), ".g\u200cit" (HFS+). It follows git's rules for
 // core.protectNTFS and core.protectHFS.
 func ValidName(name string) bool {
 	switch name {
@@ -237,7 +239,7 @@ func meansDotGit(name string) bool {
 	if strings.EqualFold(withoutIgnorable(name), ".git") {
 		return true
 	}
-	for part := range strings.SplitSeq(name, `\`) { // which ends a folder's name there
+	for part := range strings.SplitSeq(name, `\`) { // NTFS treats it as a separator
 		if meansDotGitOnNTFS(part) {
 			return true
 		}

@@ -16,7 +16,7 @@ var (
 	errCollision    = errors.New("its content was made to have the id of another one (a collision of SHA-1)")
 )
 
-// hasher computes object ids and rejects constructed collisions like git.
+// hasher computes object ids. Like git, it detects content made for a SHA-1 collision.
 type hasher struct{ sha1cd.CollisionResistantHash }
 
 func newHasher(t plumbing.ObjectType, size int64) hasher {
@@ -33,7 +33,7 @@ func (h hasher) id() (id plumbing.Hash, err error) {
 	return id, err
 }
 
-// open opens a required object. Errors name it.
+// open opens an object that must exist. Its errors contain the id.
 func (s *Store) open(t plumbing.ObjectType, id plumbing.Hash) (o plumbing.EncodedObject, r io.ReadCloser, err error) {
 	if o, err = s.lookUp(t, id); err == nil {
 		r, err = o.Reader()
@@ -47,8 +47,8 @@ func (s *Store) open(t plumbing.ObjectType, id plumbing.Hash) (o plumbing.Encode
 	return o, r, err
 }
 
-// borrow searches all borrowed folders. If nothing is found it rereads the lists of packs, because
-// somebody may have repacked.
+// borrow looks for an object in all borrowed folders. If it finds none, it rereads the lists of
+// packs and looks again, because another process may have repacked.
 func (s *Store) borrow(id plumbing.Hash) (plumbing.EncodedObject, error) {
 	for range 2 {
 		for _, folder := range s.borrowed {
@@ -68,7 +68,7 @@ func (s *Store) borrow(id plumbing.Hash) (plumbing.EncodedObject, error) {
 	return nil, plumbing.ErrObjectNotFound
 }
 
-// damaged distinguishes a damaged object from unreadable files.
+// damaged returns a *DamagedError about an object, unless err is about an unreadable file.
 func damaged(id plumbing.Hash, err error) error {
 	if err == nil || errors.As(err, new(*fs.PathError)) {
 		return err
@@ -76,8 +76,8 @@ func damaged(id plumbing.Hash, err error) error {
 	return &DamagedError{id.String(), err}
 }
 
-// verified returns an object after hashing: a small one in memory, a large one copied to the
-// store's folder.
+// verified returns a borrowed object after verifying its hash. It holds a small object in memory
+// and copies a large one to the store's own folder.
 func (s *Store) verified(id plumbing.Hash, o plumbing.EncodedObject) (plumbing.EncodedObject, error) {
 	r, err := o.Reader()
 	if err != nil {
@@ -95,6 +95,7 @@ func (s *Store) verified(id plumbing.Hash, o plumbing.EncodedObject) (plumbing.E
 	return inMemory, isNamed(id, o, io.TeeReader(io.LimitReader(r, largeObject+1), inMemory))
 }
 
+// storeVerified copies an object to the store's own folder and compares the id.
 func (s *Store) storeVerified(id plumbing.Hash, o plumbing.EncodedObject, r io.Reader) (plumbing.EncodedObject, error) {
 	found, err := s.Write(o.Type(), o.Size(), r)
 	if err != nil {
@@ -106,7 +107,7 @@ func (s *Store) storeVerified(id plumbing.Hash, o plumbing.EncodedObject, r io.R
 	return s.own.EncodedObject(plumbing.AnyObject, id)
 }
 
-// isNamed verifies the whole content of o against id.
+// isNamed returns an error unless content, all of o, has the given id.
 func isNamed(id plumbing.Hash, o plumbing.EncodedObject, content io.Reader) error {
 	sum := newHasher(o.Type(), o.Size())
 	if _, err := io.Copy(sum, content); err != nil {
@@ -119,7 +120,8 @@ func isNamed(id plumbing.Hash, o plumbing.EncodedObject, content io.Reader) erro
 	return err
 }
 
-// CheckOwn verifies objects in the store's own folder, in case the repository is shared.
+// CheckOwn verifies the hashes of objects that the store's own folder already has. Use it for a
+// folder that others write to.
 func (s *Store) CheckOwn(ids []plumbing.Hash) error {
 	for _, id := range ids {
 		o, err := s.own.EncodedObject(plumbing.AnyObject, id)
@@ -145,8 +147,8 @@ func readsAs(id plumbing.Hash, o plumbing.EncodedObject) error {
 	return isNamed(id, o, r)
 }
 
-// CheckFiles verifies that all objects for changes exist and are intact, before the work tree is
-// touched.
+// CheckFiles verifies that all blobs for changes exist and are intact. Call it before writing to
+// the work tree.
 func (s *Store) CheckFiles(ctx context.Context, changes []Difference) error {
 	for _, d := range changes {
 		if ctx.Err() != nil {

@@ -15,10 +15,10 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/internal/regularfile"
 )
 
-// Reindex finds packs added to the store's folder by another program.
+// Reindex finds packs that another program has added to the store's own folder.
 func (s *Store) Reindex() { s.own.Reindex() }
 
-// WritePack writes objects as gitformat-pack(5) says, version 2.
+// WritePack writes objects as a pack of version 2 (gitformat-pack(5)).
 func (s *Store) WritePack(ctx context.Context, ids []plumbing.Hash, w io.Writer) error {
 	sum := sha1.New()
 	both := io.MultiWriter(w, sum)
@@ -57,8 +57,8 @@ func (s *Store) packOne(ctx context.Context, id plumbing.Hash, w io.Writer) erro
 	return compressed.Close()
 }
 
-// packHeader encodes type and size of an object: 4 bits of the size in the first byte, 7 in each
-// further one.
+// packHeader encodes the type and size of an object in a pack: 4 bits of the size in the first
+// byte, 7 bits in each further byte.
 func packHeader(t plumbing.ObjectType, size uint64) []byte {
 	c := byte(t)<<4 | byte(size&0x0f)
 	size >>= 4

@@ -1,4 +1,4 @@
-// Package origin compares web origins: a token may only go to its own origin.
+// Package origin compares origins of URLs: a token may only be sent to its own origin.
 package origin
 
 import (
@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Of returns u's scheme, host and port, with the scheme's default port (RFC 6454, section 4). URLs
-// of one origin have equal results.
+// Of returns scheme, host and port of a URL, with the default port of the scheme (RFC 6454, section
+// 4). URLs of one origin have equal results.
 func Of(u *url.URL) string {
 	port := u.Port()
 	if port == "" {

@@ -9,7 +9,7 @@ import (
 	"github.com/agent-ci/agent-ci/policy/outside"
 )
 
-// AsUser returns git with the configuration of the user of this process.
+// AsUser returns a git that reads the configuration of the user of this process.
 func AsUser(path string, environ []string, gitDir, workTree string) Program {
 	env := append(quietEnvironment(environ, workTree), "GIT_DIR="+gitDir, "GIT_WORK_TREE="+workTree)
 	for _, v := range environ {
@@ -20,17 +20,18 @@ func AsUser(path string, environ []string, gitDir, workTree string) Program {
 	return Program{path, outside.GitConfig, env}
 }
 
-// Isolated returns git with gitDir's configuration only. Its PATH has no program of root, where
-// commands work. It sees foreign objects only as verified copies in gitDir, because git does not
-// hash what it reads.
+// Isolated returns a git that reads only gitDir's configuration. Its PATH omits folders in root,
+// where commands work. git does not verify the hashes of objects that it reads, so gitDir should
+// contain verified copies.
 func Isolated(path string, environ []string, root, gitDir, workTree string) Program {
 	return Program{path, outside.GitPrivate, append(quietEnvironment(environ, root),
 		"GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_SYSTEM="+os.DevNull, "GIT_CONFIG_GLOBAL="+os.DevNull,
 		"GIT_DIR="+gitDir, "GIT_WORK_TREE="+workTree)}
 }
 
-// Remote returns git for other repositories, started in none. It has this user's configuration and
-// trusts the authorities of Go programs. pathEnv locates git and its programs.
+// Remote returns a git for exchanging data with other repositories. It reads the user's
+// configuration and trusts the same certificate authorities as Go programs. git and its helper
+// programs are found in pathEnv.
 func Remote(pathEnv string, environ []string) Program {
 	pathEnv = PathOutside(pathEnv, "")
 	env := []string{"LC_ALL=C", "GIT_TERMINAL_PROMPT=0", "GIT_ASKPASS=", "GIT_NO_REPLACE_OBJECTS=1"}
@@ -44,7 +45,8 @@ func Remote(pathEnv string, environ []string) Program {
 	return Program{Find(pathEnv, ""), outside.GitRemote, append(append(env, inherited(outside.GitRemote, environ, "")...), "PATH="+pathEnv)}
 }
 
-// quietEnvironment returns the environment for the work tree at root, without its programs.
+// quietEnvironment returns the environment for a git on the work tree at root. Its PATH has no
+// folders in root.
 func quietEnvironment(environ []string, root string) []string {
 	return append([]string{
 		"GIT_TERMINAL_PROMPT=0", "GIT_OPTIONAL_LOCKS=0", "GIT_NO_REPLACE_OBJECTS=1", "GIT_NO_LAZY_FETCH=1",
@@ -52,8 +54,8 @@ func quietEnvironment(environ []string, root string) []string {
 	}, inherited(outside.GitPrivate, environ, root)...)
 }
 
-// inherited returns this process's variables for a use, without programs of the work tree at root,
-// or "".
+// inherited returns the variables of this process that a use permits. It removes folders in root
+// from PATH. root may be "".
 func inherited(use *outside.Use, environ []string, root string) (env []string) {
 	for _, v := range environ {
 		name, value, _ := strings.Cut(v, "=")
@@ -70,6 +72,8 @@ func inherited(use *outside.Use, environ []string, root string) (env []string) {
 	return env
 }
 
+// Find returns the path of the git program in pathEnv, or "". It ignores the folders that
+// PathOutside removes.
 func Find(pathEnv, root string) string {
 	for _, dir := range filepath.SplitList(PathOutside(pathEnv, root)) {
 		path := filepath.Join(dir, "git")
@@ -80,8 +84,8 @@ func Find(pathEnv, root string) string {
 	return ""
 }
 
-// PathOutside removes folders from a PATH in which commands in root may have put programs: those
-// inside it, reached through it, existing or not, and relative ones. root may be "".
+// PathOutside returns a PATH without the folders in which commands in root may have put programs:
+// relative folders, and those in root or reached through it, existing or not. root may be "".
 func PathOutside(pathEnv, root string) string {
 	if real, err := filepath.EvalSymlinks(root); err == nil && root != "" {
 		root = real
@@ -92,6 +96,7 @@ func PathOutside(pathEnv, root string) string {
 	return strings.Join(dirs, string(filepath.ListSeparator))
 }
 
+// LeadsThrough reports whether a path is in a folder, or reaches its target through the folder.
 func LeadsThrough(path, folder string) bool {
 	path, err := filepath.Abs(path)
 	if err != nil {
@@ -103,10 +108,10 @@ func LeadsThrough(path, folder string) bool {
 	return passes(path, folder)
 }
 
-// maxLinks are followed for one path, as Linux does (path_resolution(7)).
+// maxLinks is the largest number of links in one path, as on Linux (path_resolution(7)).
 const maxLinks = 40
 
-// passes reports whether a path goes through root.
+// passes reports whether a path goes through root, or has too many links.
 func passes(path, root string) bool {
 	places, all := Trail(path)
 	return !all || slices.ContainsFunc(places, func(at string) bool {
@@ -115,12 +120,12 @@ func passes(path, root string) bool {
 	})
 }
 
-// Trail returns the resolved places that a path goes through, including each link's own. all is
-// false after too many links.
+// Trail returns all places that a path goes through, including the place of each link. all is false
+// if there are too many links.
 func Trail(path string) (places []string, all bool) {
 	at, links := "/", 0
 	for rest := strings.Split(path, "/"); len(rest) > 0; {
-		at, rest = filepath.Join(at, rest[0]), rest[1:] // which is real so far, so that ".." is right
+		at, rest = filepath.Join(at, rest[0]), rest[1:] // at has no links, so Join handles ".." correctly
 		places = append(places, at)
 		to, err := os.Readlink(at)
 		if err != nil {

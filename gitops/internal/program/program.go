@@ -1,6 +1,6 @@
-// Package program runs the git program for tasks that only it can do: with few variables, without
-// programs from commands' folders, and with its children ended. It chooses the git and knows no
-// repository.
+// Package program runs the git program for tasks that only git can do. git gets few environment
+// variables and no programs from folders of commands. Its children are killed with it. The package
+// chooses the git program and knows no repository.
 package program
 
 import (
@@ -18,14 +18,14 @@ import (
 	"github.com/agent-ci/agent-ci/policy/outside"
 )
 
-// Program is git with an environment of its own.
+// Program is the git program with an environment.
 type Program struct {
 	Path string
 	use  *outside.Use
 	env  []string
 }
 
-// With returns the program with more variables; later ones count.
+// With returns the program with more environment variables. They override earlier ones.
 func (p Program) With(vars ...string) Program {
 	return Program{p.Path, p.use, append(append([]string(nil), p.env...), vars...)}
 }
@@ -37,7 +37,7 @@ func (p Program) Run(ctx context.Context, dir string, stdin io.Reader, args ...s
 	return out.Bytes(), err
 }
 
-// Stream is run for a long output.
+// Stream runs git like Run, and writes its standard output to stdout.
 func (p Program) Stream(ctx context.Context, dir string, stdin io.Reader, stdout io.Writer, args ...string) error {
 	var stderr tail
 	out := &sink{to: stdout}
@@ -56,8 +56,8 @@ func (p Program) Stream(ctx context.Context, dir string, stdin io.Reader, stdout
 	return &gitError{args: args, status: cmd.ProcessState.ExitCode(), text: stderr.String(), err: err}
 }
 
-// Command returns git in a folder. At ctx's end, git and its children get a signal, and time to
-// clean up if the signal permits.
+// Command returns a git to run in a folder. When ctx ends, git and its children get the signal
+// stop. They have a second to exit then, or 5 seconds if stop is not SIGKILL.
 func (p Program) Command(ctx context.Context, dir string, stop syscall.Signal, args ...string) *exec.Cmd {
 	cmd := p.use.Command(ctx, p.Path, dir, p.env, args...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -68,7 +68,7 @@ func (p Program) Command(ctx context.Context, dir string, stop syscall.Signal, a
 	return cmd
 }
 
-// sink remembers a failed write of a program's output. The program itself only sees a broken pipe.
+// sink is a writer that remembers a failed write. git itself would only report a broken pipe.
 type sink struct {
 	to  io.Writer
 	err error
@@ -80,7 +80,7 @@ func (s *sink) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// gitError is git's own error message.
+// gitError reports a failed git with its error message.
 type gitError struct {
 	args   []string
 	status int
@@ -95,7 +95,7 @@ func (e *gitError) Error() string {
 	return fmt.Sprintf("git %s: %s", e.command(), e.text)
 }
 
-// command returns the subcommand after any options.
+// command returns git's subcommand, without the options before it.
 func (e *gitError) command() string {
 	for i := 0; i < len(e.args); i++ {
 		if e.args[i] != "-c" {
@@ -108,13 +108,14 @@ func (e *gitError) command() string {
 
 func (e *gitError) Unwrap() error { return e.err }
 
-// Is finds shortages of the machine in git's message.
+// Is reports whether git's message contains target, an error about a missing resource of the
+// machine, such as disk space.
 func (e *gitError) Is(target error) bool {
 	lacks := []error{syscall.ENOSPC, syscall.EDQUOT, syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM}
 	return slices.Contains(lacks, target) && strings.Contains(strings.ToLower(e.text), target.Error())
 }
 
-// ExitStatus returns git's exit status, or -1 without one.
+// ExitStatus returns git's exit status, or -1 if err is no failure of git.
 func ExitStatus(err error) int {
 	if failed, ok := errors.AsType[*gitError](err); ok {
 		return failed.status
@@ -122,7 +123,7 @@ func ExitStatus(err error) int {
 	return -1
 }
 
-// tail keeps the end of a program's complaints.
+// tail is a writer that stores the last 2 KiB.
 type tail struct{ kept []byte }
 
 func (t *tail) Write(p []byte) (int, error) {

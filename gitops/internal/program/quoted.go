@@ -2,7 +2,7 @@ package program
 
 import "strings"
 
-// Quoted returns a text as one word of a shell, quoted as git quotes it.
+// Quoted returns a text as one quoted word for a shell, like git.
 func Quoted(text string) string {
 	return "'" + strings.NewReplacer("'", `'\''`, "!", `'\!'`).Replace(text) + "'"
 }

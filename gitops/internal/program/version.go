@@ -11,13 +11,14 @@ import (
 	"github.com/agent-ci/agent-ci/policy/outside"
 )
 
-// Git has merged trees without a work tree (merge-tree --write-tree) since this version.
+// oldestMajor and oldestMinor are the first version of git that can merge trees without a work tree
+// (merge-tree --write-tree).
 const oldestMajor, oldestMinor = 2, 38
 
 // UnusableError reports a missing or too old git.
 type UnusableError struct {
-	Path    string // empty: there is none
-	Version string // what it says of itself; empty if it did not start
+	Path    string // "" if there is no git
+	Version string // the version it reports; "" if it did not start
 	Err     error  // why it did not start; may be nil
 }
 
@@ -34,7 +35,8 @@ func (e *UnusableError) Error() string {
 
 func (e *UnusableError) Unwrap() error { return e.Err }
 
-// Check returns the version of the git at path. It returns an *UnusableError for an unsuitable one.
+// Check returns the version of the git at path. It returns an *UnusableError if there is no git, or
+// if it is too old.
 func Check(ctx context.Context, path string) (version string, err error) {
 	if path == "" {
 		return "", &UnusableError{}
@@ -45,7 +47,7 @@ func Check(ctx context.Context, path string) (version string, err error) {
 	switch {
 	case ctx.Err() != nil:
 		return "", context.Cause(ctx)
-	case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE): // that says nothing of git
+	case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE): // the machine has no free file descriptors; git may be fine
 		return "", fmt.Errorf("ask git for its version: %w", err)
 	case err != nil:
 		return "", &UnusableError{Path: path, Err: err}

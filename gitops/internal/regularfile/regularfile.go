@@ -1,6 +1,6 @@
-// Package regularfile opens files in places that commands may have changed: it reads regular files
-// only, never blocks on a pipe, and bounds every read in size and by its context. It does not know
-// the files' content.
+// Package regularfile opens files in places that commands may have changed. It opens regular files
+// only and never blocks on a FIFO. It limits every read in size and by its context. It does not
+// know the files' content.
 package regularfile
 
 import (
@@ -14,10 +14,11 @@ import (
 	"syscall"
 )
 
-// Small bounds a file read at once, in bytes: rules, a configuration, a list of commits.
+// Small is a size limit in bytes, for a file that is read as a whole: rules, a configuration, a
+// list of commits.
 const Small = 8 << 20
 
-// Open opens a regular file, or the null device as an empty one.
+// Open opens a regular file. It also opens the null device, as an empty file.
 func Open(path string) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
@@ -26,7 +27,8 @@ func Open(path string) (*os.File, error) {
 	return only(f, path, func(info fs.FileInfo) bool { return info.Mode().IsRegular() || isNull(info) })
 }
 
-// OpenIn opens a regular file below dir, never through a link out of it.
+// OpenIn opens a regular file below dir. It does not follow a link at the end of the path, or any
+// link out of dir.
 func OpenIn(dir *os.Root, path string) (*os.File, error) {
 	f, err := dir.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 	if err != nil {
@@ -35,7 +37,8 @@ func OpenIn(dir *os.Root, path string) (*os.File, error) {
 	return only(f, path, isRegular)
 }
 
-// Append opens or makes a regular file for appending, not through a link in its place.
+// Append opens a regular file for appending, or creates it. It does not follow a link at the end of
+// the path.
 func Append(path string) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0o666)
 	if err != nil {
@@ -44,7 +47,7 @@ func Append(path string) (*os.File, error) {
 	return only(f, path, isRegular)
 }
 
-// only returns an open file if it is of a kind, and closes any other.
+// only returns f if is accepts it. Otherwise it closes f and returns an error.
 func only(f *os.File, path string, is func(fs.FileInfo) bool) (*os.File, error) {
 	info, err := f.Stat()
 	if err == nil && !is(info) {
@@ -63,10 +66,10 @@ func isNull(info fs.FileInfo) bool {
 	return err == nil && os.SameFile(info, null)
 }
 
-// OpenFolder opens a folder. The slash prevents blocking on a pipe in its place.
+// OpenFolder opens a folder. The final slash prevents blocking on a FIFO in its place.
 func OpenFolder(dir *os.Root, name string) (*os.Root, error) { return dir.OpenRoot(name + "/") }
 
-// Read opens a file like Open and reads it. It may have at most most bytes.
+// Read reads a file like Open. It fails if the file has more than most bytes.
 func Read(path string, most int64) ([]byte, error) {
 	f, err := Open(path)
 	if err != nil {
@@ -76,7 +79,7 @@ func Read(path string, most int64) ([]byte, error) {
 	return readOpen(f, most)
 }
 
-// ReadIn opens a file like OpenIn and reads it, up to Small bytes.
+// ReadIn reads a file like OpenIn. It fails if the file has more than Small bytes.
 func ReadIn(dir *os.Root, path string) ([]byte, error) {
 	f, err := OpenIn(dir, path)
 	if err != nil {
@@ -86,7 +89,7 @@ func ReadIn(dir *os.Root, path string) ([]byte, error) {
 	return readOpen(f, Small)
 }
 
-// readOpen reads an open file, once its size is known to be within the bound.
+// readOpen reads an open file. It fails if the file has more than most bytes.
 func readOpen(f *os.File, most int64) ([]byte, error) {
 	info, err := f.Stat()
 	if err != nil {
@@ -101,7 +104,8 @@ func readOpen(f *os.File, most int64) ([]byte, error) {
 	return content.Bytes(), err
 }
 
-// CopyIfThere copies a file up to most bytes. It ignores a missing or unreadable one.
+// CopyIfThere copies a file of up to most bytes. It does nothing if from is "", missing or may not
+// be read.
 func CopyIfThere(from, to string, most int64) error {
 	if from == "" {
 		return nil
@@ -125,7 +129,7 @@ func CopyIfThere(from, to string, most int64) error {
 	return errors.Join(err, out.Close())
 }
 
-// Until reads from r as long as ctx lasts.
+// Until returns a reader of r that fails after the end of ctx.
 func Until(ctx context.Context, r io.Reader) io.Reader { return boundReader{ctx, r} }
 
 type boundReader struct {
