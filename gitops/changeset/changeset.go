@@ -1,20 +1,21 @@
-// Package changeset holds what git says of a changed file.
+// Package changeset describes changed files, like git does.
 package changeset
 
 import "slices"
 
-// Status is the kind of a change, in git's letters.
+// Status is the kind of a change, as a letter of git.
 type Status string
 
-// The statuses. A rename is a deletion and an addition.
+// Statuses of a file. A rename is a deletion and an addition.
 const (
 	Added       Status = "A"
 	Modified    Status = "M"
 	Deleted     Status = "D"
-	TypeChanged Status = "T" // file, link and submodule became one another
+	TypeChanged Status = "T" // changed between file, link and submodule
 )
 
-// File is a changed path. Modes are octal like git's, ids hex. Both are empty for a missing side.
+// File is a changed path. Modes are octal like git's, ids are hex. Both are "" for a side without
+// the file.
 type File struct {
 	Path       string `json:"path"`
 	Status     Status `json:"status"`
@@ -36,7 +37,8 @@ func Paths(files []File) []string {
 	return paths
 }
 
-// Same reports whether two changes are one, whatever lines were counted.
+// Same reports whether two changes have the same files with the same content. It ignores line
+// counts.
 func Same(a, b []File) bool {
 	return slices.EqualFunc(a, b, func(x, y File) bool {
 		return x.Path == y.Path && x.NewID == y.NewID && x.NewMode == y.NewMode && x.OldID == y.OldID

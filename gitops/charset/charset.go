@@ -1,13 +1,13 @@
-// Package charset recognises texts in encodings other than UTF-8, by their first bytes. It converts
-// nothing.
+// Package charset recognises the encoding of texts that are not UTF-8, by their first bytes. It
+// converts nothing.
 package charset
 
 import "bytes"
 
-// Head is how many bytes of a file are looked at, as git does to tell text from binary.
+// Head is the number of bytes to examine. git examines as many to distinguish text from binary.
 const Head = 8000
 
-// marks lists byte order marks, longer ones before their prefixes.
+// marks lists byte order marks. A longer one is before a shorter one that it starts with.
 var marks = []struct{ mark, name string }{
 	{"\xff\xfe\x00\x00", "UTF-32LE"},
 	{"\x00\x00\xfe\xff", "UTF-32BE"},
@@ -15,9 +15,8 @@ var marks = []struct{ mark, name string }{
 	{"\xfe\xff", "UTF-16BE"},
 }
 
-// Of returns the name of a text's encoding, as iconv takes it, if the text is UTF-16 or UTF-32. It
-// is empty for any other content. Without a byte order mark, the text is recognised if most of it
-// is ASCII.
+// Of returns the encoding of a UTF-16 or UTF-32 text, by its name for iconv. It returns "" for any
+// other content. A text without a byte order mark is recognised if it is mostly ASCII.
 func Of(head []byte) string {
 	for _, m := range marks {
 		if bytes.HasPrefix(head, []byte(m.mark)) {
@@ -38,10 +37,10 @@ func Of(head []byte) string {
 	return ""
 }
 
-// zeroes reports for each byte position in units of four whether it is mostly zero, if the others
-// are text.
+// zeroes reports which bytes of each four are mostly zero, if the others are mostly text. Otherwise
+// all results are false.
 func zeroes(head []byte) (mostly [4]bool) {
-	const most = 10 // of a hundred that may be otherwise
+	const most = 10 // percent of the bytes that may be different
 	units := len(head) / 4
 	if units == 0 {
 		return mostly
@@ -66,7 +65,7 @@ func zeroes(head []byte) (mostly [4]bool) {
 	return mostly
 }
 
-// Advice explains how to change a text in an unsupported encoding.
+// Advice returns what the model can do to change a text in an encoding that edits do not support.
 func Advice(encoding string) string {
 	return "change it with commands, such as iconv -f " + encoding + " -t UTF-8, and back"
 }

@@ -1,6 +1,6 @@
-// Package find searches a block of lines in a text, exactly or with tolerances. It returns the best
-// places and less exact ones, each with its line and tolerance. The edit format decides which
-// tolerances apply and what several places mean.
+// Package find searches for a block of lines in a text, exactly or with tolerances. It returns the
+// best places and less exact ones, each with its first line and tolerance. Callers decide which
+// tolerances apply, and what several places mean.
 package find
 
 import (
@@ -8,10 +8,10 @@ import (
 	"strings"
 )
 
-// Block is lines to look for.
+// Block is a list of lines to search for.
 type Block struct {
 	Lines []string
-	// Margin is the common indentation of an edit's lines, for [Indented].
+	// Margin is the indentation that all lines of an edit have in common. [Indented] needs it.
 	Margin string
 }
 
@@ -19,18 +19,20 @@ type Block struct {
 type Place struct {
 	FirstLine ID // its first line
 	Tolerance Tolerance
-	// Offset is the additional indentation of the text for [Indented].
+	// Offset is the indentation that the text has in place of Margin, for [Indented].
 	Offset string
 }
 
-// MaxPlaces bounds the returned places: one more than a message shows with the place of the edit.
+// MaxPlaces is the largest number of places returned: one for the edit, two for a message, and one
+// that shows that there are more.
 const MaxPlaces = 4
 
-// Find searches a block at or below a line, with the ways in order. fit has the places of the first
-// successful way; others has those of later ways and [ExtraLine] ones. Both have a few from the top.
-// After lines were added to the text, from must be 0.
+// Find searches for a block from a line downwards. It compares with ways in their order. fit are
+// the places that the first successful way finds. others are the places of later ways, and
+// [ExtraLine] ones. Each has up to MaxPlaces, from the top. If lines were inserted into the text,
+// from must be 0.
 //
-// Both are empty without a match, and after [Seeker.OutOfSteps].
+// Both are empty if nothing matches, and after [Seeker.OutOfSteps].
 func (t *Text) Find(b Block, from ID, ways ...Tolerance) (fit, others []Place) {
 	if len(b.Lines) == 0 || len(b.Lines) > t.lineCount {
 		return nil, nil
@@ -76,8 +78,8 @@ func (t *Text) Find(b Block, from ID, ways ...Tolerance) (fit, others []Place) {
 	return fit, others
 }
 
-// around reports whether lines with these keys surround the given line, the first one's id, and
-// whether one more line is between them.
+// around looks for lines with the given keys, of which line id has keys[at]. It returns the first
+// line, and whether one additional line is among them.
 func (t *Text) around(keys []int32, at int, id ID) (first ID, more, ok bool) {
 	if t.lines[id].deleted {
 		return 0, false, false
@@ -103,7 +105,7 @@ func (t *Text) around(keys []int32, at int, id ID) (first ID, more, ok bool) {
 	return first, passed, first != 0 && id != 0
 }
 
-// fits returns the first way in which a block fits a place.
+// fits returns the place with the first way in which the block equals the lines from first on.
 func (t *Text) fits(b Block, first ID, ways []Tolerance) (Place, bool) {
 	for _, way := range ways {
 		p := Place{FirstLine: first, Tolerance: way}
@@ -114,7 +116,7 @@ func (t *Text) fits(b Block, first ID, ways []Tolerance) (Place, bool) {
 	return Place{}, false
 }
 
-// equal compares a block with the lines at a place, and finds the offset of these.
+// equal compares a block with the lines at a place. For [Indented] it also sets the offset of p.
 func (t *Text) equal(b Block, p *Place) bool {
 	known := false
 	for i, id := 0, p.FirstLine; i < len(b.Lines); i, id = i+1, t.lines[id].next {

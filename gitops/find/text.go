@@ -4,27 +4,27 @@ import "strings"
 
 const byteOrderMark = "\uFEFF"
 
-// ID identifies a line for the lifetime of a text, from 1 in original order. 0 means before the
-// first and after the last line.
+// ID identifies a line as long as the text exists. The original lines have the ids 1, 2 and so on.
+// 0 is the position before the first and after the last line.
 type ID = int32
 
-// Seeker searches blocks in texts. It knows all lines of the blocks in advance, so each text is
-// scanned once.
+// Seeker searches for blocks in texts. It knows all lines of the blocks in advance, so it scans
+// each text only once.
 type Seeker struct {
-	keys  map[string]int32 // a number for each line that is looked for, from 1
-	steps int              // comparisons that are left
+	keys  map[string]int32 // a number from 1 for each line to search for, by its key
+	steps int              // number of comparisons left
 }
 
-// allSteps bounds the search for lines that are frequent but never consecutive, to some tenths of a
-// second.
+// allSteps limits a search for lines that are frequent but never consecutive. It takes some tenths
+// of a second.
 const allSteps = 1 << 26
 
-// NewSeeker returns a seeker for blocks of these lines only.
+// NewSeeker returns a seeker. It only finds blocks of lines in wanted.
 func NewSeeker(wanted ...[]string) *Seeker {
 	s := &Seeker{keys: map[string]int32{}, steps: allSteps}
 	for _, lines := range wanted {
 		for _, line := range lines {
-			// A byte order mark belongs to no line of a text.
+			// A text's lines do not contain its byte order mark, but a wanted line may.
 			for _, spelled := range []string{line, strings.TrimPrefix(line, byteOrderMark)} {
 				if k := key(spelled); s.keys[k] == 0 {
 					s.keys[k] = int32(len(s.keys) + 1)
@@ -35,18 +35,18 @@ func NewSeeker(wanted ...[]string) *Seeker {
 	return s
 }
 
-// OutOfSteps reports whether lines occur too often to be looked for.
+// OutOfSteps reports whether the search was stopped because the lines occur too often.
 func (s *Seeker) OutOfSteps() bool { return s.steps < 0 }
 
 // Text is a list of lines with stable ids.
 type Text struct {
 	seeker    *Seeker
 	lines     []line
-	lineCount int // without deleted lines
+	lineCount int // number of lines, without deleted ones
 
-	keyOfLine    []int32 // the key of each line, or 0
-	linesWithKey [][]ID  // may include deleted lines
-	liveCount    []int   // how many of those are not
+	keyOfLine    []int32 // key of each line, or 0
+	linesWithKey [][]ID  // lines by key, possibly with deleted ones
+	liveCount    []int   // number of lines by key, without deleted ones
 }
 
 type line struct {
@@ -55,7 +55,7 @@ type line struct {
 	deleted    bool
 }
 
-// Text returns a text of lines without endings and byte order mark.
+// Text returns a text. lines have no endings and no byte order mark.
 func (s *Seeker) Text(lines []string) *Text {
 	t := &Text{
 		seeker: s, lines: make([]line, 1, len(lines)+1), keyOfLine: make([]int32, 1, len(lines)+1),
@@ -67,17 +67,17 @@ func (s *Seeker) Text(lines []string) *Text {
 	return t
 }
 
-// Len is how many lines there are.
+// Len returns the number of lines.
 func (t *Text) Len() int { return t.lineCount }
 
-// Line returns a line, even a removed one.
+// Line returns the text of a line, even of a deleted one.
 func (t *Text) Line(id ID) string { return t.lines[id].text }
 
 func (t *Text) Next(id ID) ID { return t.lines[id].next }
 
 func (t *Text) Prev(id ID) ID { return t.lines[id].prev }
 
-// Follows reports whether a line stands below another one.
+// Follows reports whether the line below is somewhere after the line above.
 func (t *Text) Follows(above, below ID) bool {
 	for id := t.lines[above].next; id != 0; id = t.lines[id].next {
 		if t.seeker.steps--; id == below {
@@ -87,7 +87,7 @@ func (t *Text) Follows(above, below ID) bool {
 	return false
 }
 
-// Insert puts a line above another one, and below all above 0.
+// Insert inserts a line before the line above, or at the end if above is 0.
 func (t *Text) Insert(above ID, text string) ID {
 	id, prev := ID(len(t.lines)), t.lines[above].prev
 	t.lines = append(t.lines, line{text: text, prev: prev, next: above})
@@ -102,7 +102,7 @@ func (t *Text) Insert(above ID, text string) ID {
 	return id
 }
 
-// Delete takes a line away and returns the one below it.
+// Delete deletes a line and returns the next one.
 func (t *Text) Delete(id ID) ID {
 	l := &t.lines[id]
 	l.deleted = true
@@ -112,7 +112,8 @@ func (t *Text) Delete(id ID) ID {
 	return l.next
 }
 
-// linesOf returns the lines with a key, including a few removed ones.
+// linesOf returns the lines with a key, including a few deleted ones. It removes deleted lines from
+// its list if they are the majority.
 func (t *Text) linesOf(key int32) []ID {
 	if len(t.linesWithKey[key]) > 2*t.liveCount[key]+8 {
 		t.seeker.steps -= len(t.linesWithKey[key])

@@ -6,20 +6,20 @@ import (
 	"unicode/utf8"
 )
 
-// Tolerance is one way to compare lines.
+// Tolerance is a way to compare lines.
 type Tolerance int
 
 const (
 	Exact           Tolerance = iota
-	TrimmedTrailing           // blanks at the ends of lines do not count
-	Indented                  // nor does it that all lines stand further in, or further out, by the same
-	TrimmedBothEnds           // blanks at both ends of lines do not count
-	FoldedUnicode             // and dashes, quotes and spaces of Unicode count as those of ASCII
-	CollapsedSpaces           // blanks at both ends do not count, and others count as one
-	ExtraLine                 // the text has one more line between those of the block, which may lack it
+	TrimmedTrailing           // ignores blanks at the end of a line
+	Indented                  // like TrimmedTrailing, and all lines may have the same additional or missing indentation
+	TrimmedBothEnds           // ignores blanks at both ends of a line
+	FoldedUnicode             // like TrimmedBothEnds, and Unicode dashes, quotes and spaces equal ASCII ones
+	CollapsedSpaces           // like TrimmedBothEnds, and several blanks equal one
+	ExtraLine                 // the text has one additional line within the block
 )
 
-// String describes the tolerance, or is empty.
+// String describes what the comparison ignores. It is "" for Exact.
 func (w Tolerance) String() string {
 	return [...]string{
 		"", "blanks at the ends of lines left aside", "another indentation", "indentation left aside",
@@ -27,7 +27,8 @@ func (w Tolerance) String() string {
 	}[w]
 }
 
-// Normal returns the compared part of a line. [Indented] compares whole blocks.
+// Normal returns a line in the form in which it is compared. [Indented] cannot be compared line by
+// line.
 func (w Tolerance) Normal(line string) string {
 	switch w {
 	case TrimmedTrailing:
@@ -42,8 +43,8 @@ func (w Tolerance) Normal(line string) string {
 	return line
 }
 
-// key returns the same string for all lines that match in some way: the line in its loosest form. Most
-// lines are plain and are that form already.
+// key returns the line in its loosest form, which is the same for all lines that are equal in any
+// way. Most lines already have that form.
 func key(line string) string {
 	line = strings.TrimSpace(line)
 	if isPlain(line) {
@@ -63,7 +64,7 @@ func isPlain(line string) bool {
 	return true
 }
 
-// fold replaces Unicode dashes, quotes and spaces by ASCII.
+// fold replaces Unicode dashes, quotes and spaces by ASCII ones.
 func fold(line string) string {
 	if !utf8.ValidString(line) {
 		return line
@@ -71,7 +72,8 @@ func fold(line string) string {
 	return strings.Map(FoldRune, line)
 }
 
-// FoldRune returns the ASCII character for a Unicode dash, quote or space, and any other one unchanged.
+// FoldRune returns the ASCII character for a Unicode dash, quote or space. It returns any other
+// character unchanged.
 func FoldRune(r rune) rune {
 	switch {
 	case r >= 0x2010 && r <= 0x2015, r == 0x2212:

@@ -3,30 +3,29 @@ package forge
 import "time"
 
 const (
-	// MaxChecks is how many checks of a commit are read, and how many jobs of a run of
-	// a workflow.
+	// MaxChecks is the largest number of checks read for a commit, and of jobs read for a workflow
+	// run.
 	MaxChecks = 1000
-	// MaxSummary is how long the summary of a check may be, in bytes; the rest is left
-	// out.
+	// MaxSummary is the largest length of a check's summary, in bytes. The rest is cut.
 	MaxSummary = 4 << 10
 )
 
-// GitHubActions is the app slug of workflow jobs.
+// GitHubActions is the slug of the app that reports workflow jobs.
 const GitHubActions = "github-actions"
 
-// Check is the latest result of a check run or commit status. Several may share a name: jobs of two
-// workflows, or of one started by two events.
+// Check is the latest result of a check run or commit status. Several may have the same name, such
+// as jobs of two workflows, or of one workflow started by two events.
 type Check struct {
 	Name   string
-	Status string // queued, in_progress, completed; another word of the server's is as one that is not completed
-	// Conclusion is "" until it is completed: success, failure, cancelled, timed_out,
-	// neutral, skipped, action_required, startup_failure, stale.
+	Status string // queued, in_progress, completed, or another word, which means not completed
+	// Conclusion is "" if the check is not completed, else success, failure, cancelled, timed_out,
+	// neutral, skipped, action_required, startup_failure or stale.
 	Conclusion string
-	App        string // slug of the app that made it; "" for a status
-	URL        string // of its page, as who made it says
-	RunID      int64  // the run of a workflow that it is a job of; 0 for others
-	JobID      int64  // of that job; 0 for others
-	Summary    string // title and summary of its output, or the words of a status
+	App        string // slug of the app that made the check; "" for a status
+	URL        string // page of the check, according to its author
+	RunID      int64  // the workflow run, if the check is a job of one; else 0
+	JobID      int64  // the job, if the check is one; else 0
+	Summary    string // title and summary of the output, or the description of a status
 	Started    time.Time
 	Completed  time.Time
 }
@@ -37,11 +36,11 @@ type WorkflowRun struct {
 	Name           string // of the workflow
 	Path           string // of the workflow's file
 	Event          string // that started it
-	Status         string // as of a Check
-	Conclusion     string // as of a Check
-	Attempt        int    // from 1 on
+	Status         string // as in Check
+	Conclusion     string // as in Check
+	Attempt        int    // from 1
 	HeadSHA        string
-	HeadRepository string // OWNER/NAME; "" where it is gone
+	HeadRepository string // OWNER/NAME; "" if it was deleted
 	URL            string
 }
 
@@ -49,31 +48,31 @@ type WorkflowRun struct {
 type Job struct {
 	ID         int64
 	RunID      int64
-	Attempt    int // of the run, that the job ran in
+	Attempt    int // attempt of the run in which the job ran
 	Name       string
-	Status     string // as of a Check
-	Conclusion string // as of a Check
+	Status     string // as in Check
+	Conclusion string // as in Check
 	URL        string
 	Started    time.Time
 	Completed  time.Time
 	Steps      []Step
 }
 
-// Step is a job's step. Its times are whole seconds, zero if it did not run.
+// Step is a step of a job. Its times are whole seconds; they are zero if it did not run.
 type Step struct {
 	Number     int
 	Name       string
-	Status     string // as of a Check
-	Conclusion string // as of a Check
+	Status     string // as in Check
+	Conclusion string // as in Check
 	Started    time.Time
 	Completed  time.Time
 }
 
-// CommitAccounts are the accounts that the forge attributes a commit to, by mail address. Anybody
-// can write those addresses. Unknown ones are zero.
+// CommitAccounts are the accounts to which the forge attributes a commit, by its mail addresses.
+// Anybody can write any address into a commit. An unknown account is zero.
 type CommitAccounts struct {
 	Author, Committer User
-	// Verified reports a signature accepted as the committer's.
+	// Verified reports whether the forge accepts the signature as that of the committer.
 	Verified bool
 }
 

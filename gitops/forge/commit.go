@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// MaxBlob bounds a file on a forge, in bytes.
+// MaxBlob is the largest file on a forge, in bytes.
 const MaxBlob = 40 << 20
 
 // Commit describes a commit in a local repository or on a forge.
@@ -19,14 +19,14 @@ type Commit struct {
 	Authored, Committed time.Time
 }
 
-// The trailers that identify a commit of a run, and its base.
+// Trailers that identify the run that made a commit, and its base.
 const (
 	TrailerRun  = "Agent-CI-Run"
 	TrailerBase = "Agent-CI-Base"
 )
 
-// Ours reports whether a run made this commit, unmodified, directly on the base it names. Then the
-// branch contains nobody else's work.
+// Ours reports whether a run made this commit, directly on the base it names, and nobody amended
+// it. Then the branch contains no work of others.
 func (c *Commit) Ours() bool {
 	return c.Trailer(TrailerRun) != "" && len(c.Parents) == 1 && c.Trailer(TrailerBase) == c.Parents[0] && !c.Amended()
 }
@@ -36,7 +36,8 @@ func (c *Commit) Ours() bool {
 // people.
 func (c *Commit) Amended() bool { return !c.Authored.Equal(c.Committed) }
 
-// By returns the person responsible for the commit's content.
+// By returns the person who wrote the commit's content: the committer of an amended commit, else
+// the author.
 func (c *Commit) By() string {
 	if c.Amended() {
 		return c.Committer
@@ -44,13 +45,13 @@ func (c *Commit) By() string {
 	return c.Author
 }
 
-// Trailer returns the value of a trailer, "" when there is none. Trailers are
-// lines "Name: value" of the last paragraph (git-interpret-trailers(1)).
+// Trailer returns the last value of a trailer, or "" if there is none. Trailers are lines "Name:
+// value" in the last paragraph of the message (git-interpret-trailers(1)).
 func (c *Commit) Trailer(name string) string {
 	message := strings.TrimRight(strings.ReplaceAll(c.Message, "\r\n", "\n"), "\n \t")
 	at := strings.LastIndex(message, "\n\n")
 	if at < 0 {
-		return "" // the subject is no trailer
+		return "" // a message of one paragraph has no trailers
 	}
 	value := ""
 	for line := range strings.SplitSeq(message[at+2:], "\n") {
@@ -62,26 +63,26 @@ func (c *Commit) Trailer(name string) string {
 	return value
 }
 
-// SignedCommit is a commit made by the server.
+// SignedCommit is a commit that the server has made.
 type SignedCommit struct {
 	SHA      string
 	Verified bool
-	Reason   string // why not, in the server's word
+	Reason   string // why it is not verified, as the server calls it
 }
 
 // TreeEdit is a new entry for a path. An empty Mode removes it.
 type TreeEdit struct {
 	Path string // slash-separated, UTF-8
-	Mode string // octal, as git writes it
-	ID   string // of the blob, or of the commit of a submodule
+	Mode string // octal, like git's
+	ID   string // of the blob, or the commit of a submodule
 }
 
-// Relation is the relation of a commit to a base commit in history.
+// Relation is the relation between a commit and a base commit in history.
 type Relation string
 
 const (
 	Identical Relation = "identical"
-	Ahead     Relation = "ahead"    // the commit has all commits of the base, and more
-	Behind    Relation = "behind"   // the base has all commits of the commit, and more
-	Diverged  Relation = "diverged" // both have commits that the other lacks
+	Ahead     Relation = "ahead"    // the commit has all commits of the base, and others
+	Behind    Relation = "behind"   // the base has all commits of the commit, and others
+	Diverged  Relation = "diverged" // each has commits that the other does not have
 )

@@ -7,41 +7,42 @@ import (
 	"time"
 )
 
-// Kind is why a call failed.
+// Kind is the reason why a call failed.
 type Kind string
 
 const (
 	NotFound     Kind = "not_found"
 	Unauthorized Kind = "bad_token"
 	Forbidden    Kind = "forbidden"
-	// NotPermitted is a setting of the repository or organisation against pull requests by
-	// workflows.
+	// NotPermitted means that a setting of the repository or organisation forbids workflows to open
+	// pull requests.
 	NotPermitted Kind = "pull_requests_not_permitted"
 	RateLimited  Kind = "rate_limited"
-	Unavailable  Kind = "unavailable" // a 5xx, or no connection
-	Invalid      Kind = "rejected"    // the server, or its package here, takes the request for impossible
+	Unavailable  Kind = "unavailable" // status 5xx, or no connection
+	Invalid      Kind = "rejected"    // the server, or the client, considers the request invalid
 	Other        Kind = "failed"
 )
 
-// What an Error of kind Invalid may hold besides.
+// ErrPullRequestExists and ErrNoDrafts may be wrapped by an Error of kind Invalid.
 var (
-	// ErrPullRequestExists reports an open pull request of the branch.
+	// ErrPullRequestExists means that the branch already has an open pull request.
 	ErrPullRequestExists = errors.New("the branch has an open pull request")
-	// ErrNoDrafts reports a repository without draft pull requests.
+	// ErrNoDrafts means that the repository does not support draft pull requests.
 	ErrNoDrafts = errors.New("the repository cannot have draft pull requests")
 )
 
-// Error is a failed call. The server's message is one bounded line of printable text.
+// Error describes a failed call. The server's message is one line of printable text of limited
+// length.
 type Error struct {
 	Kind       Kind
-	Doing      string // what was being done to what
-	Status     int    // 0 when there was no reply
+	Doing      string // what the call was to do, and on what
+	Status     int    // 0 if there was no reply
 	Method     string
 	URL        string // without query
-	Message    string // what happened, mostly in the server's words
-	Remedy     string // what a person can do
+	Message    string // what happened, mostly the server's message
+	Remedy     string // what the user can do
 	RetryAfter time.Duration
-	Err        error // what was found below; may be nil
+	Err        error // the cause; may be nil
 }
 
 func (e *Error) Error() string {
@@ -65,7 +66,7 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// KindOf is the kind of the Error in err; Other when there is none, and "" for
+// KindOf returns the kind of the Error in err. It returns Other if err contains none, and "" for
 // nil.
 func KindOf(err error) Kind {
 	if err == nil {

@@ -1,8 +1,9 @@
 // Package forge defines a forge: a server with repositories, issues, pull requests and accounts. It
-// owns the values of calls, limits, and kinds of errors. It knows no API; a package beside it
+// defines the values and limits of calls, and the kinds of errors. It knows no API: another package
 // implements one.
 //
-// All text from a forge (titles, bodies, comments, names, error messages) comes from strangers and is passed on without interpretation.
+// All text from a forge (titles, bodies, comments, names, error messages) comes from strangers. It
+// is passed on without interpretation.
 package forge
 
 import (
@@ -10,80 +11,82 @@ import (
 	"io"
 )
 
-// Forge is a server, asked as the account of one token. It may be used from
-// several goroutines.
+// Forge is a server, used as the account of one token. It is safe for concurrent use.
 type Forge interface {
-	// Repository returns the handle of repository OWNER/NAME, without a request. Calls of a handle
-	// with an invalid name fail with Invalid.
+	// Repository returns the handle of repository OWNER/NAME, without a request. If the name is
+	// invalid, the calls of the handle fail with Invalid.
 	Repository(name string) Repository
 
-	// Survey answers questions on many repositories, in their order, in as few requests as it can.
+	// Survey answers questions about many repositories, in the order of the questions. It sends as
+	// few requests as possible.
 	Survey(ctx context.Context, questions []Question) ([]Finding, error)
-	// Search finds repositories or issues outside archived repositories. More than most, or than
-	// MaxFound if the forge limits results, is an Invalid error.
+	// Search finds repositories, or issues in them. It omits archived repositories. More than most
+	// results, or than MaxFound if the forge limits results, are an Invalid error.
 	Search(ctx context.Context, s Search, most int) ([]Hit, error)
 
-	// Viewer returns the token's account. App installation tokens, such as those of workflows, have
-	// none: the error is Forbidden.
+	// Viewer returns the account of the token. Installation tokens of Apps, such as those of
+	// workflows, have no account: the error is Forbidden.
 	Viewer(ctx context.Context) (User, error)
 	// ActingAs returns the login that the token acts under, also for an app or workflow.
 	ActingAs(ctx context.Context) (string, error)
-	// HasWorkflowToken reports a token given to a workflow, which can neither start nor change
-	// workflows.
+	// HasWorkflowToken reports whether the token belongs to a workflow. Such a token can neither
+	// start nor change workflows.
 	HasWorkflowToken(ctx context.Context) (bool, error)
-	// LacksScope reports a token with known scopes, but not this one. It is known after the first
-	// call.
+	// LacksScope reports whether the token's scopes are known and do not include scope. Scopes are
+	// known after the first call, for classic tokens only.
 	LacksScope(scope string) bool
 }
 
-// Repository is the handle of one repository. It may be used from several
-// goroutines.
+// Repository is the handle of one repository. It is safe for concurrent use.
 type Repository interface {
-	// Name is OWNER/NAME.
+	// Name returns OWNER/NAME.
 	Name() string
 	// DefaultBranch returns the default branch.
 	DefaultBranch(ctx context.Context) (string, error)
-	// Permission returns an account's permission. A missing account has the level none.
+	// Permission returns an account's permission. The level of an unknown account is none.
 	Permission(ctx context.Context, login string) (Permission, error)
 
-	// Branch returns a branch's commit, or nil if the branch, or every branch, is missing. An
-	// invisible repository looks the same, so call DefaultBranch first.
+	// Branch returns the commit of a branch. It returns nil if the branch does not exist, or the
+	// repository has no commits. A repository that the token cannot see looks the same, so call
+	// DefaultBranch first.
 	Branch(ctx context.Context, branch string) (*Commit, error)
-	// HasCommit reports whether a commit exists. An invisible repository has none.
+	// HasCommit reports whether a commit exists. It returns false if the token cannot see the
+	// repository.
 	HasCommit(ctx context.Context, sha string) (bool, error)
 	// Compare returns the relation of commit to base.
 	Compare(ctx context.Context, base, commit string) (Relation, error)
 
-	// PushRules returns the known rules for the token's pushes to a branch. exists reports whether
-	// the branch exists.
+	// PushRules returns the rules that are known to apply to the token's pushes to a branch. exists
+	// says whether the branch exists.
 	PushRules(ctx context.Context, branch string, exists bool) ([]PushRule, error)
 
 	// CreateBlob stores the content of a file of up to MaxBlob bytes and returns its id.
 	CreateBlob(ctx context.Context, content io.Reader) (string, error)
-	// CreateTree stores base with edits and returns its id.
+	// CreateTree stores the tree base with edits and returns its id.
 	CreateTree(ctx context.Context, base string, edits []TreeEdit) (string, error)
 	// CreateCommit makes a commit in the name of the token's account.
 	CreateCommit(ctx context.Context, message, tree, parent string) (*SignedCommit, error)
-	// CreateBranch makes a new branch. An existing one is an Invalid error.
+	// CreateBranch makes a branch. If it exists, the error is Invalid.
 	CreateBranch(ctx context.Context, branch, commit string) error
 
-	// Issue reads an issue with comments. For a transferred issue, the NotFound error has its new
-	// place.
+	// Issue reads an issue with its comments. If the issue was transferred, the NotFound error
+	// contains its new address.
 	Issue(ctx context.Context, number int) (*Issue, error)
-	// Comments reads the comments, oldest first, at most MaxComments.
+	// Comments reads up to MaxComments comments, the oldest first.
 	Comments(ctx context.Context, number int) ([]Comment, error)
-	// ReviewComments reads the comments on the diff of a pull request, oldest
-	// first, at most MaxComments.
+	// ReviewComments reads up to MaxComments comments on the diff of a pull request, the oldest
+	// first.
 	ReviewComments(ctx context.Context, number int) ([]ReviewComment, error)
-	// PullRequestFiles reads a pull request's changes, up to MaxPullFiles files.
+	// PullRequestFiles reads the files that a pull request changes, up to MaxPullFiles.
 	PullRequestFiles(ctx context.Context, number int) ([]PullFile, error)
-	// Reviews reads the reviews of a pull request, oldest first, at most MaxComments.
+	// Reviews reads up to MaxComments reviews of a pull request, the oldest first.
 	Reviews(ctx context.Context, number int) ([]Review, error)
-	// CreateReview creates one review despite retries, identified by its Body. A line outside the
-	// diff is an Invalid error without any effect.
+	// CreateReview creates a review. It is created only once even if the call is retried: the Body
+	// identifies it. If a line is not in the diff, the error is Invalid and nothing is created.
 	CreateReview(ctx context.Context, number int, review NewReview) (*Review, error)
-	// Attachment downloads an image linked in a text, up to MaxAttachment bytes, from the forge's
-	// own hosts only, because strangers write addresses. The error omits the address.
+	// Attachment downloads an image that a text links to, up to MaxAttachment bytes. It only
+	// contacts the forge's own hosts, because strangers write the addresses. Its errors do not
+	// contain the address.
 	Attachment(ctx context.Context, address string) ([]byte, error)
 
 	CreateComment(ctx context.Context, number int, body string) (*Comment, error)

@@ -2,16 +2,16 @@ package forge
 
 import "time"
 
-// MaxComments is how many comments of an issue or pull request are read, the
-// oldest first.
+// MaxComments is the largest number of comments read for an issue or pull request, the oldest
+// first.
 const MaxComments = 1000
 
-// MaxAttachment bounds an attached image in bytes, as GitHub does
+// MaxAttachment is the largest attached image in bytes, as on GitHub
 // (https://docs.github.com/get-started/writing-on-github/working-with-advanced-formatting/attaching-files).
 const MaxAttachment = 10 << 20
 
-// Issue is an issue with its comments. Where pull requests are numbered as
-// issues, PullRequest tells them apart.
+// Issue is an issue with its comments. On a forge that numbers pull requests like issues, it may be
+// a pull request; then PullRequest is true.
 type Issue struct {
 	Number      int
 	Title       string
@@ -23,9 +23,9 @@ type Issue struct {
 	Association string // of the author: OWNER, MEMBER, COLLABORATOR, CONTRIBUTOR, …, NONE
 	Labels      []string
 	CreatedAt   time.Time
-	UpdatedAt   time.Time // of anything about it: text, labels, comments
-	Comments    []Comment // oldest first, at most MaxComments
-	// MoreComments counts unread comments.
+	UpdatedAt   time.Time // last change of text, labels or comments
+	Comments    []Comment // up to MaxComments, the oldest first
+	// MoreComments is the number of comments that were not read.
 	MoreComments int
 }
 
@@ -37,18 +37,18 @@ type Comment struct {
 	Body        string
 	URL         string
 	CreatedAt   time.Time
-	UpdatedAt   time.Time // later than CreatedAt when it was edited
+	UpdatedAt   time.Time // later than CreatedAt if the comment was edited
 }
 
 // ReviewComment is a comment on a line of a pull request's diff.
 type ReviewComment struct {
 	ID        int64
-	ReviewID  int64 // of the review that it is part of
+	ReviewID  int64 // the review that the comment is part of
 	Author    User
 	Path      string
-	Line      int // 0 when the line is gone
+	Line      int // 0 if the line no longer exists
 	DiffHunk  string
 	Body      string
 	CreatedAt time.Time
-	UpdatedAt time.Time // later than CreatedAt when it was edited, or submitted with a review
+	UpdatedAt time.Time // later than CreatedAt if the comment was edited, or submitted with a review
 }

@@ -1,31 +1,33 @@
 package forge
 
+// PullRequest is a pull request with its branches and people.
 type PullRequest struct {
 	Number int
-	NodeID string // the server's own, where the number does not name it
+	NodeID string // the server's own id, for calls that do not take the number
 	URL    string
 	State  string // open or closed
 	Draft  bool
 	Merged bool
-	// Mergeable is clean, [MergeableDirty] or another state, such as blocked, behind or unstable. It is
-	// unknown while the server computes it, and "" in lists.
+	// Mergeable is clean, [MergeableDirty] or another state, such as blocked, behind or unstable.
+	// It is "unknown" while the server computes it, and "" in lists.
 	Mergeable string
 	Title     string
 	Body      string
-	Head      string // the branch that is to be merged
+	Head      string // the branch to merge
 	HeadSHA   string
-	// HeadRepository is the OWNER/NAME with Head, different for a fork, or "" if deleted.
+	// HeadRepository is the OWNER/NAME that contains Head. It is another repository for a fork, and
+	// "" if that was deleted.
 	HeadRepository string
-	Base           string // the branch that it is to be merged into
+	Base           string // the branch to merge into
 	Author         User
 	Labels         []string
 	Assignees      []string // logins
-	Reviewers      []string // logins that are asked for a review and gave none yet
-	Teams          []string // slugs, likewise
+	Reviewers      []string // logins of requested reviewers who have not reviewed yet
+	Teams          []string // slugs of such teams
 }
 
-// NewPullRequest is a pull request to be created. Head and Base are branches of
-// the repository; Head may be owner:branch for one of a fork.
+// NewPullRequest is a pull request to create. Head and Base are branches of the repository. For a
+// branch of a fork, Head is owner:branch.
 type NewPullRequest struct {
 	Title string
 	Head  string

@@ -5,13 +5,13 @@ import (
 	"strings"
 )
 
-// PushRule is a rule of a repository on pushes to a branch.
+// PushRule is a rule of a repository about pushes to a branch.
 type PushRule struct {
 	Kind    string // creation, update, required_signatures, …, as GitHub names them
-	Setting string // that has the rule, for people
-	// NotOnCreation exempts new branches.
+	Setting string // the setting that contains the rule, for messages
+	// NotOnCreation means that the rule does not apply to new branches.
 	NotOnCreation bool
-	Pattern       Pattern // of the kinds that have one
+	Pattern       Pattern // for kinds of rules with a pattern
 }
 
 // Pattern is a rule's pattern for a text.
@@ -21,7 +21,8 @@ type Pattern struct {
 	Negate   bool // the text must not match
 }
 
-// Refuses reports whether the rule refuses a text. An unreadable pattern refuses none.
+// Refuses reports whether the pattern forbids a text. An invalid or unknown pattern forbids
+// nothing.
 func (p Pattern) Refuses(text string) bool {
 	matches := false
 	switch p.Operator {

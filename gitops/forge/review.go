@@ -8,17 +8,18 @@ import (
 	"github.com/agent-ci/agent-ci/policy/lazyregexp"
 )
 
-// MaxPullFiles is how many files of a pull request are read: GitHub lists no more
+// MaxPullFiles is the largest number of files read for a pull request. GitHub lists no more
 // (https://docs.github.com/rest/pulls/pulls#list-pull-requests-files).
 const MaxPullFiles = 3000
 
 // PullFile is a file changed by a pull request.
 type PullFile struct {
 	Path   string
-	From   string // its path before, where it moved
+	From   string // former path of a moved file
 	ID     string // of the blob
 	Status string // added, removed, modified, renamed, copied, changed, unchanged
-	// Patch has the hunks of its diff; "" for a binary file or a diff too large for the server.
+	// Patch contains the hunks of the diff. It is "" for a binary file, or if the diff is too large
+	// for the server.
 	Patch string
 }
 
@@ -28,14 +29,14 @@ type Review struct {
 	Author    User
 	Body      string
 	State     string // APPROVED, CHANGES_REQUESTED, COMMENTED, DISMISSED, PENDING
-	CommitSHA string // that was reviewed
+	CommitSHA string // the commit that was reviewed
 	URL       string
-	At        time.Time // when it was submitted
+	At        time.Time // when the review was submitted
 }
 
-// NewReview is a commenting review that neither approves nor blocks.
+// NewReview is a review with comments that neither approves nor requests changes.
 type NewReview struct {
-	CommitSHA string // whose diff the lines are of
+	CommitSHA string // the commit that the lines refer to
 	Body      string
 	Comments  []LineComment
 }
@@ -43,20 +44,20 @@ type NewReview struct {
 // LineComment is a comment on lines of the new side of a pull request's diff.
 type LineComment struct {
 	Path string
-	Line int // the last one
-	From int // the first one; 0 for Line alone
+	Line int // last line
+	From int // first line; 0 for Line alone
 	Body string
 }
 
-// Hunk is a part of a diff: the lines of both sides, each after its mark.
+// Hunk is a part of a diff. Lines have their first character, which tells the side.
 type Hunk struct {
-	Head  string // the line @@ -1,2 +1,3 @@
-	First int    // number of its first line on the new side
-	Count int    // of lines on the new side
+	Head  string // the line "@@ -1,2 +1,3 @@"
+	First int    // number of the first line on the new side
+	Count int    // number of lines on the new side
 	Lines []string
 }
 
-// Has reports whether the hunk contains a line of the new side.
+// Has reports whether the hunk contains a line number of the new side.
 func (h Hunk) Has(line int) bool { return line >= h.First && line < h.First+h.Count }
 
 var hunkHead = lazyregexp.New(`^@@ -[0-9]{1,9}(?:,[0-9]{1,9})? \+([0-9]{1,9})(?:,([0-9]{1,9}))? @@`)
@@ -67,7 +68,7 @@ func (f PullFile) Hunks() []Hunk {
 	for line := range strings.SplitSeq(f.Patch, "\n") {
 		if m := hunkHead().FindStringSubmatch(line); m != nil {
 			h := Hunk{Head: line, Count: 1}
-			h.First, _ = strconv.Atoi(m[1]) // digits alone match
+			h.First, _ = strconv.Atoi(m[1]) // no error: the pattern allows up to 9 digits
 			if m[2] != "" {
 				h.Count, _ = strconv.Atoi(m[2])
 			}

@@ -1,31 +1,31 @@
 package forge
 
-// MaxSurvey is how many questions one call of Survey may have.
+// MaxSurvey is the largest number of questions in one request of Survey.
 const MaxSurvey = 100
 
-// Question asks about one repository.
+// Question is a question about one repository.
 type Question struct {
 	Repository string // OWNER/REPO
-	Branch     string // empty: the default one
-	Commit     string // that has to be of the branch; empty for none
+	Branch     string // "" for the default branch
+	Commit     string // commit to look for in the branch; "" for none
 	Issue      int    // 0 for none
-	Head       string // branch whose open pull request is looked for; empty for none
-	Pull       int    // pull request whose state is asked for; 0 for none
+	Head       string // branch whose open pull request is wanted; "" for none
+	Pull       int    // pull request whose state is wanted; 0 for none
 }
 
-// Finding is the answer. Missing objects are no error.
+// Finding is the answer to a Question. A missing object is no error.
 type Finding struct {
-	Found      bool   // the repository is there, and the token sees it
-	Repository string // by the name that it has now
+	Found      bool   // the repository exists, and the token can see it
+	Repository string // its current name
 	Archived   bool
-	CanWrite   bool   // the token's account may push, or that cannot be told
-	Branch     string // that was asked for, or the default one
-	Tip        string // commit of Branch; empty where there is no such branch
+	CanWrite   bool   // the token's account may push, or this is unknown
+	Branch     string // the branch of the question, or the default branch
+	Tip        string // commit of Branch; "" if the branch does not exist
 	HasCommit  bool   // the branch has the commit
-	IssueState string // open, closed; empty where there is none
+	IssueState string // open or closed; "" if there is no such issue
 	Open       *OpenPull
-	PullState  string // open, merged, closed; empty where there is none
-	PullHead   string // commit at the end of its branch
+	PullState  string // open, merged or closed; "" if there is no such pull request
+	PullHead   string // commit of the pull request's branch
 }
 
 // OpenPull is an open pull request of a branch.
@@ -34,27 +34,27 @@ type OpenPull struct {
 	URL    string
 }
 
-// MaxFound limits the results of a search for words. A forge returns no more.
+// MaxFound is the largest number of results of a search for words, as a limit of the forge.
 const MaxFound = 1000
 
-// Search selects issues if Issues or Labels is set, repositories with matching files if Code is,
-// and repositories otherwise.
+// Search selects issues if Issues or Labels is set, repositories with matching files if Code is
+// set, and otherwise repositories.
 type Search struct {
-	Organisation string // account that owns the repositories; empty for any
+	Organisation string // account that owns the repositories; "" for any
 	Topic        string
 	Code         string
 	Issues       string
 	Labels       []string
-	// Heads is a prefix of branches whose open pull requests are wanted, if the search reports
-	// them.
+	// Heads is a prefix of branch names. The search reports the open pull requests of these
+	// branches, if it can.
 	Heads string
 }
 
-// Hit is a found repository or issue.
+// Hit is a repository or issue that a search found.
 type Hit struct {
 	Repository string
 	Issue      int // 0 for a repository
-	// Finding is the search's information on the repository's default branch, or nil.
+	// Finding is information about the repository's default branch, or nil if the search has none.
 	Finding *Finding
-	Open    map[string]OpenPull // by branch, of those that begin with Heads
+	Open    map[string]OpenPull // open pull requests of branches that begin with Heads, by branch
 }

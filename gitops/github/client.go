@@ -1,9 +1,10 @@
 // Package github is the client of GitHub's REST and GraphQL APIs, on github.com and GitHub
-// Enterprise Server. Its Client is a forge.Forge. It owns the reach of the token, retries, and
-// readable errors. It knows nothing of jobs, runs or the content of pull requests.
+// Enterprise Server. Its Client is a forge.Forge. It makes sure that the token goes to its server
+// only, retries calls, and returns errors that say what to do. It knows nothing of jobs, runs or
+// the content of pull requests.
 //
-// All text it reads (titles, bodies, comments, names, error messages) comes from strangers. It passes
-// the text on without interpretation.
+// All text that it reads (titles, bodies, comments, names, error messages) comes from strangers. It
+// passes the text on without interpretation.
 package github
 
 import (
@@ -32,36 +33,35 @@ const (
 )
 
 type Options struct {
-	// APIURL is the root of the REST API; "" means api.github.com. For GitHub
-	// Enterprise Server it is https://HOST/api/v3. Plain http is taken for
-	// loopback hosts only.
+	// APIURL is the root of the REST API; "" means api.github.com. For GitHub Enterprise Server it
+	// is https://HOST/api/v3. Plain http is only accepted for hosts on this machine.
 	APIURL string
-	// ServerURL is the root of the web pages with attached images. It is checked at the first
-	// image.
+	// ServerURL is the root of the web pages, where attached images are. It is checked when the
+	// first image is downloaded.
 	ServerURL string
-	// Token is a personal, installation or Actions token; "" asks anonymously.
+	// Token is a personal, installation or Actions token. With "", calls are anonymous.
 	Token string
 	// UserAgent is sent with every request; "" means agent-ci.
 	UserAgent string
 	// Wait waits before a retry. Nil waits in real time.
 	Wait func(context.Context, time.Duration) error
-	// Pace is a file shared by processes to create content no faster than GitHub permits. ""
-	// disables it.
+	// Pace is a file through which processes share GitHub's limit for creating content. "" means
+	// that nothing limits the pace.
 	Pace string
 	now  func() time.Time // nil means time.Now
 }
 
-// Client makes calls to one API: it is a forge.Forge.
+// Client sends calls to one API. It is a forge.Forge.
 type Client struct {
 	rest      *gh.Client
 	graphQL   string
 	serverURL string
 	token     string
-	scopes    *atomic.Pointer[string] // of a classic token, once a reply told them
+	scopes    *atomic.Pointer[string] // scopes of a classic token, once a reply has reported them
 	wait      func(context.Context, time.Duration) error
 }
 
-// New returns a client and sends no request. It fails unless APIURL is an https URL without user,
+// New returns a client. It sends no request. It fails unless APIURL is an https URL without user,
 // query and fragment.
 func New(o Options) (*Client, error) {
 	api, err := parseAPIURL(o.APIURL)
@@ -113,8 +113,8 @@ func defaultTransport() *http.Transport {
 	}
 }
 
-// parseAPIURL reads the root of an API; its path ends in a slash, as go-github
-// wants it.
+// parseAPIURL parses the root URL of an API. The path of the result ends in a slash, as go-github
+// needs it.
 func parseAPIURL(raw string) (*url.URL, error) {
 	u, err := url.Parse(cmp.Or(raw, defaultAPIURL))
 	wrong := ""
@@ -141,8 +141,8 @@ func loopback(host string) bool {
 	return host == "localhost" || strings.HasSuffix(host, ".localhost") || net.ParseIP(host).IsLoopback()
 }
 
-// graphQLURL returns the GraphQL endpoint beside a REST API:
-// https://docs.github.com/en/graphql/guides/forming-calls-with-graphql and, for Enterprise Server,
+// graphQLURL returns the GraphQL endpoint that belongs to a REST API:
+// https://docs.github.com/en/graphql/guides/forming-calls-with-graphql For Enterprise Server it is
 // /api/graphql beside /api/v3.
 func graphQLURL(api *url.URL) string {
 	u := *api

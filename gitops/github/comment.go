@@ -61,12 +61,13 @@ func (r *repository) ReviewComments(ctx context.Context, number int) ([]forge.Re
 	})
 }
 
-// pages returns all elements of a list, up to forge.MaxComments, converted by from.
+// pages returns the elements of a list, up to forge.MaxComments. from converts each element.
 func pages[T, C any](ctx context.Context, r *repository, what call, from func(T) C, list func(gh.ListOptions) ([]T, *gh.Response, error)) ([]C, error) {
 	return pagesUpTo(ctx, forge.MaxComments, r, what, from, list)
 }
 
-// pagesUpTo returns all elements of a list, up to most, converted by from. list returns one page.
+// pagesUpTo returns the elements of a list, up to most. list returns one page, from converts each
+// element.
 func pagesUpTo[T, C any](ctx context.Context, most int, r *repository, what call, from func(T) C, list func(gh.ListOptions) ([]T, *gh.Response, error)) ([]C, error) {
 	var all []C
 	at := gh.ListOptions{Page: 1, PerPage: pageSize}

@@ -16,7 +16,7 @@ const (
 	markReady      = `mutation($id: ID!) { markPullRequestReadyForReview(input: {pullRequestId: $id}) { pullRequest { isDraft } } }`
 )
 
-// SetDraft goes by GraphQL: REST has no call for it.
+// SetDraft uses GraphQL, because REST has no such call.
 func (r *repository) SetDraft(ctx context.Context, pull *forge.PullRequest, draft bool) error {
 	if pull.Draft == draft {
 		return nil
@@ -39,7 +39,7 @@ type graphQLError struct {
 	Path          []any
 }
 
-// query sends a GraphQL query and decodes its data.
+// query sends a GraphQL query and decodes the reply's data into data.
 func (c *Client) query(ctx context.Context, what call, query string, variables, data any) error {
 	var reply struct {
 		Data   any
@@ -55,7 +55,7 @@ func (c *Client) query(ctx context.Context, what call, query string, variables, 
 	return nil
 }
 
-// send sends a request unsupported by go-github and decodes the JSON answer.
+// send sends a request that go-github does not support, and decodes the JSON reply into into.
 func (c *Client) send(ctx context.Context, method, path string, body, into any) error {
 	request, err := c.rest.NewRequest(method, path, body)
 	if err != nil {
@@ -74,7 +74,7 @@ var kindByGraphQLType = map[string]forge.Kind{
 	"UNPROCESSABLE":       forge.Invalid,
 }
 
-// refused describes errors with status 200, as in GraphQL.
+// refused returns the error for GraphQL errors, which have status 200.
 func (c *Client) refused(what call, list []graphQLError) error {
 	messages := names(list, func(each graphQLError) string { return each.Message })
 	kind := cmp.Or(kindByGraphQLType[list[0].Type], forge.Invalid)

@@ -19,17 +19,18 @@ import (
 	"github.com/agent-ci/agent-ci/policy/clip"
 )
 
-// call describes one API call for its errors.
+// call describes an API call for its error.
 type call struct {
 	doing      string
-	permission string   // of a fine-grained or Actions token
-	objects    []string // ids that it names
-	ref        string   // heads/BRANCH, where it names one
+	permission string   // permission that a fine-grained or Actions token needs
+	objects    []string // object ids in the call
+	ref        string   // heads/BRANCH in the call, or ""
 }
 
 const heads = "heads/"
 
-// failed describes the failure of a call. It returns context errors unchanged.
+// failed returns the error for a failed call. After the end of ctx it wraps the error of ctx
+// instead.
 func (c *Client) failed(ctx context.Context, what call, err error) error {
 	if ctx.Err() != nil {
 		return fmt.Errorf("%s: %w", what.doing, ctx.Err())
@@ -47,7 +48,8 @@ func (c *Client) failed(ctx context.Context, what call, err error) error {
 	return e
 }
 
-// replyOf returns the response of an error, and its message with all reasons.
+// replyOf returns the response in an error, and its message with all reasons. It returns nil for an
+// error without a response.
 func replyOf(err error) (*http.Response, string) {
 	if plain, ok := errors.AsType[*gh.ErrorResponse](err); ok {
 		parts := []string{plain.Message}
@@ -68,7 +70,7 @@ func replyOf(err error) (*http.Response, string) {
 	return nil, ""
 }
 
-// fillFromReply describes a failure by its reply. message is the reply's own.
+// fillFromReply describes a failure by the reply. message is the message in the reply.
 func fillFromReply(e *forge.Error, resp *http.Response, message string) {
 	e.Status = resp.StatusCode
 	if resp.Request != nil {
@@ -79,8 +81,8 @@ func fillFromReply(e *forge.Error, resp *http.Response, message string) {
 	e.RetryAfter, _ = retryAfter(resp, time.Now())
 }
 
-// fillFromLimit adds the reset time for calls blocked by go-github itself after a spent limit. They
-// have no response.
+// fillFromLimit adds the time until a rate limit resets. After a spent limit, go-github fails calls
+// itself, without a response.
 func fillFromLimit(e *forge.Error, err error) {
 	if limit, ok := errors.AsType[*gh.RateLimitError](err); ok && !limit.Rate.Reset.IsZero() {
 		e.RetryAfter = max(time.Until(limit.Rate.Reset.Time), 0)
@@ -111,13 +113,13 @@ func kindOfReply(resp *http.Response, message string) forge.Kind {
 	return cmp.Or(kindByStatus[resp.StatusCode], forge.Other)
 }
 
-// refusals maps GitHub's messages to errors of package forge.
+// refusals maps messages of GitHub to errors of package forge.
 var refusals = map[string]error{
 	"A pull request already exists for":     forge.ErrPullRequestExists,
 	"Draft pull requests are not supported": forge.ErrNoDrafts, // in private repositories of some plans
 }
 
-// nameRefusal adds the matching error of package forge.
+// nameRefusal adds the error of package forge that fits the message.
 func nameRefusal(e *forge.Error) {
 	for words, refusal := range refusals {
 		if e.Kind == forge.Invalid && strings.Contains(e.Message, words) {
@@ -130,7 +132,8 @@ func pullRequestsNotPermitted(message string) bool {
 	return strings.Contains(message, "not permitted to create or approve pull requests")
 }
 
-// fillFromTransport describes a failure without a usable reply.
+// fillFromTransport describes a failure without a reply, or with a reply that is too large or no
+// JSON.
 func fillFromTransport(e *forge.Error, err error) {
 	if sent, ok := errors.AsType[*url.Error](err); ok {
 		e.Method = strings.ToUpper(sent.Op)
@@ -155,7 +158,7 @@ func certificateError(err error) bool {
 	return errors.As(err, new(*tls.CertificateVerificationError)) || errors.As(err, new(x509.UnknownAuthorityError)) || errors.As(err, new(x509.HostnameError))
 }
 
-// remedy says what the user can do about an error.
+// remedy returns what the user can do about an error.
 func (c *Client) remedy(e *forge.Error, what call) string {
 	switch e.Kind {
 	case forge.Unauthorized:
@@ -193,7 +196,7 @@ func (c *Client) rateLimitRemedy(after time.Duration) string {
 
 const maxMessage = 500
 
-// printable returns a server's text as one bounded line, without the token.
+// printable returns a server's text as one line of up to maxMessage bytes, without the token.
 func (c *Client) printable(text string) string {
 	if c.token != "" {
 		text = strings.ReplaceAll(text, c.token, "***")

@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// paces holds GitHub's secondary limits for requests that create content, each over slightly more
-// than its time, since requests take a while:
+// paces are GitHub's limits for requests that create content. The times are slightly longer than
+// GitHub's, because requests take a while:
 // https://docs.github.com/en/rest/using-the-rest-api/rate-limits-for-the-rest-api
 var paces = []struct {
 	most int
@@ -24,10 +24,11 @@ var paces = []struct {
 	{500, time.Hour + time.Minute},
 }
 
-// maxPace is how long a request may wait for its turn.
+// maxPace is the longest time that a request waits for its turn.
 const maxPace = time.Hour + 2*time.Minute
 
-// pace schedules requests that create content, across all processes with the same file.
+// pace delays requests that create content, so that all processes with the same file stay within
+// the limits.
 type pace struct {
 	base http.RoundTripper
 	file string
@@ -40,7 +41,7 @@ func (p *pace) RoundTrip(req *http.Request) (*http.Response, error) {
 		return p.base.RoundTrip(req)
 	}
 	turn, err := p.turn()
-	if err != nil { // without a turn, retries follow the server's own limit
+	if err != nil { // without a turn, send now: retries obey the server's own limit
 		return p.base.RoundTrip(req)
 	}
 	if left := turn.Sub(p.now()); left > 0 {
@@ -51,18 +52,18 @@ func (p *pace) RoundTrip(req *http.Request) (*http.Response, error) {
 	return p.base.RoundTrip(req)
 }
 
-// creates reports whether a request creates content in GitHub's sense. Git objects do not count.
+// creates reports whether GitHub counts a request as creating content. Git objects do not count.
 func creates(req *http.Request) bool {
 	return req.Method == http.MethodPost && !strings.HasSuffix(req.URL.Path, "/graphql") && !strings.Contains(req.URL.Path, "/git/")
 }
 
-// turn books the next free turn in the file and returns it.
+// turn reserves the next free time in the file and returns it.
 func (p *pace) turn() (time.Time, error) {
 	f, err := os.OpenFile(p.file, os.O_RDWR|os.O_CREATE|syscall.O_NOFOLLOW, 0o600)
 	if err != nil {
 		return time.Time{}, err
 	}
-	defer f.Close() // which lets go of the lock
+	defer f.Close() // also releases the lock
 	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX); err != nil {
 		return time.Time{}, err
 	}
@@ -83,7 +84,8 @@ func (p *pace) turn() (time.Time, error) {
 	return turn, f.Truncate(int64(out.Len()))
 }
 
-// turnsIn parses the turns still relevant, sorted. It ignores invalid ones and those too far ahead.
+// turnsIn parses the reserved times that still count, sorted. It ignores invalid ones, and times
+// more than a day ahead.
 func turnsIn(text string, now time.Time) []time.Time {
 	var turns []time.Time
 	oldest := now.Add(-paces[len(paces)-1].over)
@@ -97,10 +99,10 @@ func turnsIn(text string, now time.Time) []time.Time {
 	return turns
 }
 
-// nextTurn returns the first time within all limits.
+// nextTurn returns the earliest time that is within all limits.
 func nextTurn(taken []time.Time, now time.Time) time.Time {
 	turn := now
-	if len(taken) > 0 && taken[len(taken)-1].After(turn) { // earlier requests go first
+	if len(taken) > 0 && taken[len(taken)-1].After(turn) { // keep the order of reservations
 		turn = taken[len(taken)-1]
 	}
 	for _, pace := range paces {

@@ -31,9 +31,9 @@ func (r *repository) FindPullRequest(ctx context.Context, head, base string) (*f
 	return preferred(pulls, r.owner, head, base), nil
 }
 
-// preferred returns the best pull request from head: an open one into base, else an open one into another
-// base, else the newest closed one into base. Any base fits "". It returns nil for none. It checks head
-// again, because GitHub ignores a filter that it does not understand.
+// preferred returns the best pull request from head: an open one into base, else an open one into
+// another base, else the newest closed one into base, else nil. If base is "", any base fits. It
+// checks head again, because GitHub ignores filters that it does not understand.
 func preferred(pulls []*gh.PullRequest, owner, head, base string) *forge.PullRequest {
 	var newest, elsewhere *gh.PullRequest
 	for _, pull := range pulls {
@@ -64,8 +64,8 @@ func (r *repository) PullRequest(ctx context.Context, number int) (*forge.PullRe
 	})
 }
 
-// CreatePullRequest searches the pull request before each retry if the previous attempt may have
-// succeeded. GitHub may not know a newly pushed head yet, so it waits for it a few times.
+// CreatePullRequest retries a failed attempt. Before that it looks whether the attempt did create
+// the pull request. It also retries if GitHub does not know a newly pushed head yet.
 func (r *repository) CreatePullRequest(ctx context.Context, pull forge.NewPullRequest) (*forge.PullRequest, error) {
 	for attempt := 1; ; attempt++ {
 		created, err := r.createOnce(ctx, pull)
@@ -88,7 +88,7 @@ func (r *repository) CreatePullRequest(ctx context.Context, pull forge.NewPullRe
 	}
 }
 
-// createOnce is CreatePullRequest without a retry.
+// createOnce sends one attempt of CreatePullRequest.
 func (r *repository) createOnce(ctx context.Context, pull forge.NewPullRequest) (*forge.PullRequest, error) {
 	what := call{doing: fmt.Sprintf("create the pull request from %s in %s", pull.Head, r.fullName), permission: writePulls}
 	return r.pullRequest(ctx, what, func() (*gh.PullRequest, *gh.Response, error) {
@@ -98,7 +98,7 @@ func (r *repository) createOnce(ctx context.Context, pull forge.NewPullRequest) 
 	})
 }
 
-// unsettled reports a refusal because GitHub's parts are not in sync yet.
+// unsettled reports whether GitHub refused a call because it does not know a new object yet.
 func unsettled(err error) bool {
 	failed, ok := errors.AsType[*forge.Error](err)
 	return ok && failed.Status == http.StatusUnprocessableEntity &&
@@ -107,8 +107,8 @@ func unsettled(err error) bool {
 		})
 }
 
-// settled makes a call about a new object and retries it a few times while GitHub does not know the
-// object.
+// settled sends a call about a new object. It retries the call a few times if GitHub does not know
+// the object yet.
 func (r *repository) settled(ctx context.Context, what call, send func() error) error {
 	for attempt := 1; ; attempt++ {
 		err := r.do(ctx, what, send)
@@ -144,7 +144,7 @@ func pullRequestFrom(pull *gh.PullRequest) *forge.PullRequest {
 		URL:       pull.GetHTMLURL(),
 		State:     pull.GetState(),
 		Draft:     pull.GetDraft(),
-		Merged:    pull.GetMerged() || pull.MergedAt != nil, // a list has only the latter
+		Merged:    pull.GetMerged() || pull.MergedAt != nil, // a list has only MergedAt
 		Mergeable: pull.GetMergeableState(),
 		Title:     pull.GetTitle(),
 		Body:      pull.GetBody(),
@@ -167,18 +167,18 @@ func names[T any](list []T, name func(T) string) []string {
 	return all
 }
 
-// AddLabels also creates missing labels, if the token may.
+// AddLabels also creates labels that do not exist, if the token may do that.
 func (r *repository) AddLabels(ctx context.Context, number int, labels []string) error {
 	if len(labels) == 0 {
 		return nil
 	}
 	what := call{doing: fmt.Sprintf("label %s#%d", r.fullName, number), permission: writeIssues + " (of a pull request " + writePulls + ")"}
-	return r.settled(ctx, what, func() error { // go-github sends the list alone, a form that GitHub does not describe
+	return r.settled(ctx, what, func() error { // go-github sends only the list, which GitHub does not document
 		return r.send(ctx, http.MethodPost, fmt.Sprintf("repos/%s/issues/%d/labels", r.fullName, number), map[string][]string{"labels": labels}, nil)
 	})
 }
 
-// AddAssignees verifies the result, because GitHub silently omits accounts that it cannot assign.
+// AddAssignees checks the result, because GitHub silently ignores accounts that it cannot assign.
 func (r *repository) AddAssignees(ctx context.Context, number int, logins []string) error {
 	if len(logins) == 0 {
 		return nil

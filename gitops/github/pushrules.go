@@ -21,8 +21,8 @@ type branchRule struct {
 	}
 }
 
-// PushRules returns the rules of rulesets and of an existing branch's protection. It omits rules
-// that the account may, or may possibly, bypass.
+// PushRules returns the rules of rulesets and, if the branch exists, of its protection. It omits
+// rules that the account may be able to bypass.
 func (r *repository) PushRules(ctx context.Context, branch string, exists bool) ([]forge.PushRule, error) {
 	what := call{doing: fmt.Sprintf("read the rules on the branch %s of %s", branch, r.fullName), permission: "metadata: read", ref: heads + branch}
 	var listed []branchRule
@@ -48,15 +48,16 @@ func (r *repository) PushRules(ctx context.Context, branch string, exists bool) 
 	return rules, ctx.Err()
 }
 
-// get decodes an answer that go-github does not know; path is below the repository.
+// get sends a GET request that go-github does not support, and decodes the reply into into. path is
+// relative to the repository.
 func (r *repository) get(ctx context.Context, what call, path string, into any) error {
 	return r.do(ctx, what, func() error {
 		return r.send(ctx, http.MethodGet, "repos/"+r.fullName+"/"+path, nil, into)
 	})
 }
 
-// bindingRuleset describes a ruleset without a bypass for the account's pushes. It returns "" for
-// others and unknown ones.
+// bindingRuleset describes a ruleset that the account's pushes cannot bypass. It returns "" for a
+// ruleset that they can bypass, or that cannot be read.
 func (r *repository) bindingRuleset(ctx context.Context, what call, id int64) string {
 	var set struct {
 		Name, Source string
@@ -74,11 +75,12 @@ func (r *repository) bindingRuleset(ctx context.Context, what call, id int64) st
 	return r.printable(fmt.Sprintf("the ruleset %q (%s)", set.Name, where))
 }
 
-// enabled is a part of a branch's protection.
+// enabled is a setting of a branch's protection.
 type enabled struct{ Enabled bool }
 
-// protection returns a branch's protection that applies to everybody, without rules that exempt
-// administrators or named accounts. Only administrators may read it.
+// protection returns the rules in a branch's protection that apply to everybody. It omits rules
+// with exceptions for administrators or other accounts. Only administrators may read the
+// protection; for others the result is empty.
 func (r *repository) protection(ctx context.Context, what call, branch string) []forge.PushRule {
 	var p struct {
 		EnforceAdmins enabled                      `json:"enforce_admins"`

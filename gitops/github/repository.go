@@ -20,7 +20,7 @@ import (
 type repository struct {
 	*Client
 	fullName, owner, name string
-	attachments           func() (*attachments, error) // once one is fetched
+	attachments           func() (*attachments, error) // made at the first call
 }
 
 func (c *Client) Repository(name string) forge.Repository { return c.repository(name) }
@@ -82,7 +82,8 @@ func (r *repository) Compare(ctx context.Context, base, commit string) (forge.Re
 	return forge.Relation(found.GetStatus()), err
 }
 
-// noSuchRef reports the error of a missing ref: status 404, or 409 in a repository without commits.
+// noSuchRef reports whether err means a missing ref: status 404, or 409 in a repository without
+// commits.
 func noSuchRef(err error) bool {
 	reply, ok := errors.AsType[*gh.ErrorResponse](err)
 	return ok && slices.Contains([]int{http.StatusNotFound, http.StatusConflict}, reply.Response.StatusCode)
@@ -109,7 +110,7 @@ var (
 	namePattern  = lazyregexp.New(`^[A-Za-z0-9._-]{1,100}$`)
 )
 
-// ask sends a call of go-github on a repository and returns its answer.
+// ask sends a call of go-github on a repository and returns the reply.
 func ask[T any](ctx context.Context, r *repository, what call, send func() (T, *gh.Response, error)) (answer T, err error) {
 	err = r.do(ctx, what, func() (err error) {
 		answer, _, err = send()
@@ -118,8 +119,8 @@ func ask[T any](ctx context.Context, r *repository, what call, send func() (T, *
 	return answer, err
 }
 
-// do sends calls on a repository and describes their failure. It sends nothing if a name in them would
-// change the path of the URL.
+// do sends calls on a repository and describes their failure. It sends nothing if a name in what
+// would change the path of the URL.
 func (r *repository) do(ctx context.Context, what call, send func() error) error {
 	if err := r.check(what); err != nil {
 		return err
@@ -130,7 +131,7 @@ func (r *repository) do(ctx context.Context, what call, send func() error) error
 	return nil
 }
 
-// check rejects names that would change the path of the URL.
+// check returns an error if a name in a call would change the path of the URL.
 func (r *repository) check(what call) error {
 	impossible := func(part string) bool { return part == "" || part == "." || part == ".." }
 	notAnID := func(id string) bool { return !objectID().MatchString(id) }
@@ -149,7 +150,8 @@ func (r *repository) check(what call) error {
 	return wrong
 }
 
-// loginPattern matches account names: Apps end in [bot], enterprise accounts contain _.
+// loginPattern matches names of accounts. Those of Apps end in [bot]. Those of enterprises may
+// contain "_".
 var loginPattern = lazyregexp.New(`^[A-Za-z0-9](?:[A-Za-z0-9_-]{0,98}[A-Za-z0-9_])?(?:\[bot\])?$`)
 
 func (r *repository) Permission(ctx context.Context, login string) (forge.Permission, error) {
@@ -178,7 +180,7 @@ func (r *repository) Permission(ctx context.Context, login string) (forge.Permis
 const (
 	writeContents = "contents: write"
 
-	// treeEntries is how many changes of a tree go into one call.
+	// treeEntries is the number of changes sent in one call.
 	treeEntries = 100
 )
 
@@ -230,18 +232,18 @@ func treeEntriesOf(edits []forge.TreeEdit) []*gh.TreeEntry {
 		}
 		entry := &gh.TreeEntry{Path: &e.Path, Mode: &e.Mode, Type: &kind, SHA: &e.ID}
 		if e.Mode == "" {
-			entry.Mode, entry.SHA = gh.String("100644"), nil // go-github writes null, which deletes
+			entry.Mode, entry.SHA = gh.String("100644"), nil // go-github sends a nil SHA as null, which deletes the path
 		}
 		entries = append(entries, entry)
 	}
 	return entries
 }
 
-// CreateCommit makes a commit. GitHub signs it for bots of apps only.
+// CreateCommit makes a commit. GitHub only signs it if the token is that of an App's bot.
 func (r *repository) CreateCommit(ctx context.Context, message, tree, parent string) (*forge.SignedCommit, error) {
 	what := call{doing: "make the commit in " + r.fullName, permission: writeContents, objects: []string{tree, parent}}
 	var made gh.Commit
-	err := r.do(ctx, what, func() error { // go-github's own call adds nothing but a signature
+	err := r.do(ctx, what, func() error { // go-github's own call has more only for signatures
 		return r.send(ctx, http.MethodPost, fmt.Sprintf("repos/%s/git/commits", r.fullName),
 			map[string]any{"message": message, "tree": tree, "parents": []string{parent}}, &made)
 	})

@@ -18,16 +18,18 @@ const (
 	firstDelay  = 250 * time.Millisecond
 	maxDrain    = 64 << 10
 
-	// waitBudget bounds all waits of one call. A primary limit with a later reset fails the call.
+	// waitBudget limits the waits of one call together. If a rate limit resets later, the call
+	// fails.
 	waitBudget = 2 * time.Minute
 
-	// limitDelay is GitHub's minimum wait for a limit without a time. It doubles with each attempt.
+	// limitDelay is the shortest wait that GitHub asks for after a rate limit without a time. It
+	// doubles with each attempt.
 	limitDelay = time.Minute
 )
 
-// retryTransport retries temporary failures: network errors, 5xx, and rate limits that end soon. A
-// rate-limited call was not executed, so any call is retried. After other failures only repeatable
-// calls are.
+// retryTransport retries temporary failures: network errors, status 5xx, and rate limits that end
+// soon. A rate-limited call was not executed, so every call can be retried. After another failure,
+// only harmless calls are retried.
 type retryTransport struct {
 	base http.RoundTripper
 	wait func(context.Context, time.Duration) error
@@ -54,8 +56,8 @@ func (t *retryTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 }
 
-// unblocked removes the headers of a spent limit from a successful reply. go-github would block
-// later calls by itself; the next reply reports the limit anyway.
+// unblocked removes the reset time of a spent rate limit from a successful reply. With it,
+// go-github would fail later calls without sending them.
 func unblocked(resp *http.Response) *http.Response {
 	if resp != nil && resp.StatusCode < http.StatusBadRequest {
 		resp.Header.Del("X-RateLimit-Reset")
@@ -63,7 +65,7 @@ func unblocked(resp *http.Response) *http.Response {
 	return resp
 }
 
-// rewound returns the request with its body from the start.
+// rewound returns the request with a new body.
 func rewound(req *http.Request) (*http.Request, error) {
 	if req.Body == nil || req.Body == http.NoBody {
 		return req, nil
@@ -80,11 +82,11 @@ func rewound(req *http.Request) (*http.Request, error) {
 	return again, nil
 }
 
-// repeatable lists path suffixes with a harmless second POST: existing items are not added again,
-// and git objects are named by content.
+// repeatable lists ends of paths for which a second POST does no harm: GitHub does not add an item
+// twice, and the content names a git object.
 var repeatable = []string{"/labels", "/assignees", "/requested_reviewers", "/git/blobs", "/git/trees", "/git/commits", "/graphql"}
 
-// harmless reports whether a request may be executed twice.
+// harmless reports whether a request may be executed twice without harm.
 func harmless(req *http.Request) bool {
 	if req.Method != http.MethodPost {
 		return true
@@ -92,15 +94,15 @@ func harmless(req *http.Request) bool {
 	return slices.ContainsFunc(repeatable, func(end string) bool { return strings.HasSuffix(req.URL.Path, end) })
 }
 
-// delay returns how long to wait before the request is sent again. It is false if the request must not be
-// repeated: it succeeded, or may have been carried out, or would fail again.
+// delay returns the time to wait before a retry. It returns false if a retry makes no sense or may
+// do harm: the request succeeded, may have been executed, or would fail again.
 func (t *retryTransport) delay(req *http.Request, resp *http.Response, err error, attempt int) (time.Duration, bool) {
 	if req.Context().Err() != nil {
 		return 0, false
 	}
 	backoff := firstDelay<<(attempt-1) + rand.N(firstDelay/2)
 	switch {
-	case err != nil: // a wrong certificate or a refused address fails again
+	case err != nil: // a certificate or redirect error would occur again
 		return backoff, !certificateError(err) && !errors.As(err, new(*redirectError)) && harmless(req)
 	case rateLimited(resp):
 		backoff = limitDelay << (attempt - 1)
@@ -122,7 +124,7 @@ func waitFor(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// discard reads the rest of a small reply to reuse the connection.
+// discard reads the rest of a small reply, so that the connection can be reused.
 func discard(resp *http.Response) {
 	if resp == nil {
 		return
@@ -131,8 +133,8 @@ func discard(resp *http.Response) {
 	_ = resp.Body.Close()
 }
 
-// rateLimited recognises primary and secondary limits with status 403 or 429:
-// https://docs.github.com/en/rest/using-the-rest-api/rate-limits-for-the-rest-api
+// rateLimited reports whether the reply is about a primary or secondary rate limit, with status 403
+// or 429: https://docs.github.com/en/rest/using-the-rest-api/rate-limits-for-the-rest-api
 func rateLimited(resp *http.Response) bool {
 	switch resp.StatusCode {
 	case http.StatusTooManyRequests:
@@ -143,10 +145,11 @@ func rateLimited(resp *http.Response) bool {
 	return false
 }
 
-// speaksOfLimit reports whether a refusal's body names a secondary limit, which may have no header.
+// speaksOfLimit reports whether the body of a refusal names a secondary rate limit. Such a reply
+// may have no header.
 func speaksOfLimit(resp *http.Response) bool {
 	body := bufio.NewReaderSize(resp.Body, maxDrain)
-	beginning, _ := body.Peek(maxDrain) // the next reader gets the error
+	beginning, _ := body.Peek(maxDrain) // the next read returns the error
 	resp.Body = struct {
 		io.Reader
 		io.Closer
@@ -154,7 +157,7 @@ func speaksOfLimit(resp *http.Response) bool {
 	return strings.Contains(strings.ToLower(string(beginning)), "secondary rate limit")
 }
 
-// retryAfter returns how long the server asks to wait. known is false if it does not say.
+// retryAfter returns how long the server asks to wait. known is false if the reply does not say it.
 func retryAfter(resp *http.Response, now time.Time) (wait time.Duration, known bool) {
 	if value := resp.Header.Get("Retry-After"); value != "" {
 		if seconds, err := strconv.ParseUint(value, 10, 31); err == nil {

@@ -31,7 +31,8 @@ func (r *repository) Reviews(ctx context.Context, number int) ([]forge.Review, e
 	})
 }
 
-// CreateReview searches the review before each retry if the previous attempt may have succeeded.
+// CreateReview retries a failed attempt. Before that it looks whether the attempt did create the
+// review.
 func (r *repository) CreateReview(ctx context.Context, number int, review forge.NewReview) (*forge.Review, error) {
 	for attempt := 1; ; attempt++ {
 		created, err := r.createReviewOnce(ctx, number, review)
@@ -50,10 +51,10 @@ func (r *repository) CreateReview(ctx context.Context, number int, review forge.
 	}
 }
 
-// plainText removes differences that GitHub may make at line ends.
+// plainText returns s without differences that GitHub may make at ends of lines.
 func plainText(s string) string { return strings.TrimSpace(strings.ReplaceAll(s, "\r\n", "\n")) }
 
-// rightSide is the new side of a diff.
+// rightSide is GitHub's name for the new side of a diff.
 const rightSide = "RIGHT"
 
 func (r *repository) createReviewOnce(ctx context.Context, number int, review forge.NewReview) (*forge.Review, error) {

@@ -11,8 +11,8 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/forge"
 )
 
-// listOwned requests few branches per repository, because GitHub charges for possible results, and
-// all pages must fit into an hour's points:
+// listOwned requests few branches per repository. GitHub charges for possible results, and all
+// pages must fit into the limit of one hour:
 // https://docs.github.com/en/graphql/overview/rate-limits-and-query-limits-for-the-graphql-api
 const listOwned = `query($owner: String!, $after: String, $topics: Boolean!, $heads: String!, $wantHeads: Boolean!) {
   repositoryOwner(login: $owner) {
@@ -34,14 +34,14 @@ const findAny = `query($words: String!, $after: String, $type: SearchType!) {
   }
 }`
 
-// cursor is the position of a list's next page.
+// cursor tells where the next page of a list begins.
 type cursor struct {
 	HasNextPage bool
 	EndCursor   string
 }
 
-// Search lists everything an account owns, without a limit, or searches with at most forge.MaxFound
-// results: https://docs.github.com/en/rest/search/search
+// Search lists the repositories of an account, or searches GitHub. A search returns up to
+// forge.MaxFound results: https://docs.github.com/en/rest/search/search
 func (c *Client) Search(ctx context.Context, s forge.Search, most int) ([]forge.Hit, error) {
 	switch {
 	case s.Code != "":
@@ -58,10 +58,10 @@ func (c *Client) Search(ctx context.Context, s forge.Search, most int) ([]forge.
 	return c.searchAny(ctx, "REPOSITORY", wordsOf(s, []string{"archived:false", "topic:" + s.Topic}, ""), most)
 }
 
-// phrase quotes a text for a search, which has no escape for quotes.
+// phrase quotes a text for a search. A search cannot contain escaped quotes, so they become blanks.
 func phrase(text string) string { return `"` + strings.ReplaceAll(text, `"`, " ") + `"` }
 
-// wordsOf returns the words of a search in GitHub's order.
+// wordsOf returns the search text: the words, the organisation, then the free text.
 func wordsOf(s forge.Search, words []string, text string) string {
 	if s.Organisation != "" {
 		words = append(words, "org:"+s.Organisation)
@@ -72,8 +72,8 @@ func wordsOf(s forge.Search, words []string, text string) string {
 	return strings.Join(words, " ")
 }
 
-// searchAny returns all results of a search, page by page, in GitHub's order. kind is GitHub's type of the
-// search. More than most results are an error.
+// searchAny returns all results of a search in GitHub's order, page by page. kind is GitHub's name
+// for the type of result. More than most results are an error.
 func (c *Client) searchAny(ctx context.Context, kind, words string, most int) (hits []forge.Hit, err error) {
 	what := call{doing: "search GitHub for " + words, permission: "metadata: read"}
 	variables := map[string]any{"words": words, "type": kind, "after": nil}
@@ -115,7 +115,8 @@ func (c *Client) searchAny(ctx context.Context, kind, words string, most int) (h
 	}
 }
 
-// bounded refuses more results than may be taken: a part of them would be another list each time.
+// bounded returns an error if there are more than most results. A part of them could be different
+// at each call.
 func bounded(what call, found, most int) error {
 	if found <= most {
 		return nil
@@ -126,8 +127,8 @@ func bounded(what call, found, most int) error {
 	}
 }
 
-// listOwned lists the repositories of an account by name, without archived ones. More than most are an
-// error.
+// listOwned lists the repositories of an account, sorted by name, without archived ones. More than
+// most are an error.
 func (c *Client) listOwned(ctx context.Context, s forge.Search, most int) (hits []forge.Hit, err error) {
 	what := call{doing: "list the repositories of " + s.Organisation, permission: "metadata: read"}
 	variables := map[string]any{"owner": s.Organisation, "topics": s.Topic != "", "heads": s.Heads, "wantHeads": s.Heads != "", "after": nil}
@@ -172,14 +173,14 @@ func (s *surveyed) hasTopic(topic string) bool {
 	return topic == "" || slices.ContainsFunc(s.RepositoryTopics.Nodes, func(n struct{ Topic struct{ Name string } }) bool { return n.Topic.Name == topic })
 }
 
-// owned returns the hit of a listed repository.
+// owned returns the hit for a repository of the list.
 func (c *Client) owned(s *surveyed) forge.Hit {
 	hit := forge.Hit{Repository: s.NameWithOwner, Open: map[string]forge.OpenPull{}}
 	if s.Refs.TotalCount <= len(s.Refs.Nodes) { // else a branch that is wanted may be among the others
 		finding := c.finding(s, forge.Question{})
 		hit.Finding = &finding
 	}
-	for _, ref := range s.Refs.Nodes {
+	for _, ref := range s.Refs.Nodes { // otherwise some matching branches are not in the reply
 		if open := ref.open(); open != nil {
 			hit.Open[ref.Name] = *open
 		}
@@ -187,7 +188,7 @@ func (c *Client) owned(s *surveyed) forge.Hit {
 	return hit
 }
 
-// searchCode goes by REST: GraphQL has no search of code.
+// searchCode uses REST, because GraphQL cannot search code.
 func (c *Client) searchCode(ctx context.Context, s forge.Search, most int) (hits []forge.Hit, err error) {
 	words := wordsOf(s, nil, s.Code)
 	what := call{doing: "search the code on GitHub for " + words, permission: "contents: read"}

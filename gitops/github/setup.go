@@ -18,16 +18,16 @@ import (
 	"github.com/agent-ci/agent-ci/policy/lazyregexp"
 )
 
-// Setup is the handle of a repository for `agent-ci init`: secrets, labels, settings, files. Runs do not
-// use it.
+// Setup is a repository handle for `agent-ci init`. It handles secrets, labels, settings and files.
+// Runs do not use it.
 type Setup struct{ *repository }
 
 func (c *Client) Setup(name string) Setup { return Setup{c.repository(name)} }
 
 var secretPattern = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]{0,99}$`)
 
-// PutSecret creates or replaces a secret of Actions, encrypted for the repository's key:
-// https://docs.github.com/en/rest/guides/encrypting-secrets-for-the-rest-api
+// PutSecret creates or replaces a secret of Actions. It encrypts the value with the repository's
+// public key: https://docs.github.com/en/rest/guides/encrypting-secrets-for-the-rest-api
 func (s Setup) PutSecret(ctx context.Context, name, value string) error {
 	what := call{doing: fmt.Sprintf("set the secret %s of %s", name, s.fullName), permission: "secrets: write"}
 	if !secretPattern().MatchString(name) {
@@ -49,7 +49,7 @@ func (s Setup) PutSecret(ctx context.Context, name, value string) error {
 	})
 }
 
-// seal encrypts a value for a public key, in base64.
+// seal encrypts a value with a public key. Both key and result are base64.
 func seal(value, key string) (string, error) {
 	raw, err := base64.StdEncoding.DecodeString(key)
 	if err != nil || len(raw) != 32 {
@@ -62,7 +62,8 @@ func seal(value, key string) (string, error) {
 	return base64.StdEncoding.EncodeToString(sealed), nil
 }
 
-// LetWorkflowsOpenPullRequests enables that setting and keeps the default workflow permissions.
+// LetWorkflowsOpenPullRequests allows workflows to open pull requests. It keeps the default
+// permissions of workflows.
 func (s Setup) LetWorkflowsOpenPullRequests(ctx context.Context) error {
 	what := call{doing: "let workflows of " + s.fullName + " open pull requests", permission: "administration: write"}
 	now, err := ask(ctx, s.repository, what, func() (*gh.DefaultWorkflowPermissionRepository, *gh.Response, error) {
@@ -78,7 +79,7 @@ func (s Setup) LetWorkflowsOpenPullRequests(ctx context.Context) error {
 	})
 }
 
-// CreateLabel creates a label unless it exists.
+// CreateLabel creates a label if it does not exist.
 func (s Setup) CreateLabel(ctx context.Context, name, color, description string) error {
 	what := call{doing: fmt.Sprintf("make the label %s in %s", name, s.fullName), permission: writeIssues}
 	err := s.do(ctx, what, func() error {
@@ -91,8 +92,8 @@ func (s Setup) CreateLabel(ctx context.Context, name, color, description string)
 	return err
 }
 
-// Entries lists a folder of a tree with paths from the root, or nothing without the folder. It
-// fails if the name belongs to a file, because new files below would replace it.
+// Entries lists a folder of a tree, with paths from the root. It returns nothing if the folder is
+// missing. It fails if the path is a file, because new files in the folder would replace it.
 func (s Setup) Entries(ctx context.Context, tree, folder string) ([]forge.TreeEdit, error) {
 	what := call{doing: fmt.Sprintf("read %s of %s", folder, s.fullName), permission: "contents: read", objects: []string{tree}}
 	found, err := s.tree(ctx, what, tree)
@@ -136,7 +137,7 @@ func (s Setup) Blob(ctx context.Context, id string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	content, err := base64.StdEncoding.DecodeString(blob.GetContent()) // which skips ends of lines
+	content, err := base64.StdEncoding.DecodeString(blob.GetContent()) // DecodeString ignores line breaks
 	if err != nil {
 		return nil, fmt.Errorf("%s: it is not in base64: %w", what.doing, err)
 	}

@@ -14,8 +14,8 @@ import (
 	"github.com/agent-ci/agent-ci/policy/reach"
 )
 
-// storeClient returns a client for archive hosts. It is anonymous. It uses http, or addresses of
-// this machine and its network, only if the API does.
+// storeClient returns an anonymous client for the hosts that store archives. It uses plain http, or
+// addresses of this machine and its network, only if the API does so, too.
 func (c *Client) storeClient() *http.Client {
 	dialer := newDialer()
 	dialer.ControlContext = func(ctx context.Context, _, address string, _ syscall.RawConn) error {
@@ -40,7 +40,8 @@ func (c *Client) storeClient() *http.Client {
 	}
 }
 
-// storeTransport dials directly or through the environment's proxy, whose address may be any.
+// storeTransport connects directly, or through the proxy of the environment. The address of the
+// proxy is not restricted.
 type storeTransport struct{ direct, proxied http.RoundTripper }
 
 func (t *storeTransport) RoundTrip(req *http.Request) (*http.Response, error) {
@@ -50,7 +51,7 @@ func (t *storeTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	return t.direct.RoundTrip(req)
 }
 
-// mayStore refuses URLs unfit for archives.
+// mayStore returns an error for a URL that an archive must not be fetched from.
 func (c *Client) mayStore(ctx context.Context, place *url.URL) error {
 	inTheClear := place.Scheme == "http" && c.rest.BaseURL.Scheme == "http" && loopback(place.Hostname())
 	switch {
@@ -59,13 +60,14 @@ func (c *Client) mayStore(ctx context.Context, place *url.URL) error {
 	case place.Host == "" || place.Scheme != "https" && !inTheClear:
 		return &redirectError{fmt.Sprintf("%s://%s is no https address", place.Scheme, place.Host)}
 	}
-	if at, err := netip.ParseAddr(place.Hostname()); err == nil { // a proxy would dial it as well
+	if at, err := netip.ParseAddr(place.Hostname()); err == nil { // check here, because a proxy would connect without mayDial
 		return c.mayDial(ctx, at)
 	}
 	return nil
 }
 
-// mayDial refuses addresses outside the public internet, unless the API has such an address too.
+// mayDial returns an error for an address outside the public internet, unless the API itself has
+// such an address.
 func (c *Client) mayDial(ctx context.Context, at netip.Addr) error {
 	if public(at) {
 		return nil
@@ -77,5 +79,5 @@ func (c *Client) mayDial(ctx context.Context, at netip.Addr) error {
 	return &redirectError{fmt.Sprintf("%s is an address of this machine or its network, and the API's is not", at)}
 }
 
-// public reports whether an address is the public internet's.
+// public reports whether an address belongs to the public internet.
 func public(addr netip.Addr) bool { return addr.IsValid() && reach.DescribeNonPublic(addr) == "" }

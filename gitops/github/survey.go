@@ -10,7 +10,7 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/forge"
 )
 
-// Survey answers all questions with one GraphQL request.
+// Survey answers the questions, with one GraphQL request for up to forge.MaxSurvey of them.
 func (c *Client) Survey(ctx context.Context, questions []forge.Question) ([]forge.Finding, error) {
 	what := call{doing: fmt.Sprintf("look at %d repositories", len(questions)), permission: "metadata: read"}
 	var all []forge.Finding
@@ -26,7 +26,7 @@ func (c *Client) Survey(ctx context.Context, questions []forge.Question) ([]forg
 	return all, nil
 }
 
-// surveyed is the answer of GitHub's GraphQL API about one repository.
+// surveyed is the reply of the GraphQL API about one repository.
 type surveyed struct {
 	NameWithOwner    string `json:"nameWithOwner"`
 	IsArchived       bool   `json:"isArchived"`
@@ -52,7 +52,7 @@ type reference struct {
 	AssociatedPullRequests struct{ Nodes []forge.OpenPull }
 }
 
-// open is the open pull request of a branch; nil for none.
+// open returns the open pull request of a branch, or nil.
 func (r *reference) open() *forge.OpenPull {
 	if r == nil || len(r.AssociatedPullRequests.Nodes) == 0 {
 		return nil
@@ -60,13 +60,13 @@ func (r *reference) open() *forge.OpenPull {
 	return &r.AssociatedPullRequests.Nodes[0]
 }
 
-// has reports whether a compared branch contains the commit.
+// has reports whether the branch contains the commit of the question.
 func (r *reference) has() bool {
 	return r != nil && r.Compare != nil && (r.Compare.Status == "BEHIND" || r.Compare.Status == "IDENTICAL")
 }
 
-// survey answers up to forge.MaxSurvey questions with one request. Missing and forbidden repositories get an
-// empty finding. Any other error of the answer fails all questions.
+// survey answers up to forge.MaxSurvey questions with one request. The finding for a missing or
+// forbidden repository is empty. Any other error in the reply fails all questions.
 func (c *Client) survey(ctx context.Context, what call, questions []forge.Question) ([]forge.Finding, error) {
 	var query strings.Builder
 	query.WriteString("query {\n")
@@ -95,8 +95,8 @@ func (c *Client) survey(ctx context.Context, what call, questions []forge.Questi
 	return all, nil
 }
 
-// ofOne reports whether an error concerns a single question. Missing or forbidden objects are null
-// in its answer, also with an organisation's single sign-on.
+// ofOne reports whether an error concerns only one question. GitHub replies null for a missing or
+// forbidden object, also if an organisation requires single sign-on.
 func (e graphQLError) ofOne() bool {
 	return len(e.Path) > 0 && (e.Type == "NOT_FOUND" || e.Type == "FORBIDDEN")
 }
@@ -105,8 +105,8 @@ func alias(i int) string { return fmt.Sprintf("q%d", i) }
 
 const openPulls = "associatedPullRequests(states: [OPEN], first: 1) { nodes { number url } }"
 
-// writeQuestion writes the query of one question. GraphQL strings are JSON strings:
-// https://spec.graphql.org/October2021/#sec-String-Value
+// writeQuestion writes the part of the query for one question. A GraphQL string has the form of a
+// JSON string: https://spec.graphql.org/October2021/#sec-String-Value
 func writeQuestion(w *strings.Builder, i int, q forge.Question) {
 	owner, name, _ := strings.Cut(q.Repository, "/")
 	fmt.Fprintf(w, "%s: repository(owner: %s, name: %s) { nameWithOwner", alias(i), quoted(owner), quoted(name))
@@ -115,7 +115,7 @@ func writeQuestion(w *strings.Builder, i int, q forge.Question) {
 		return
 	}
 	branch := "name target { oid }"
-	if q.Commit != "" { // a commit alone may be of a fork: GitHub gives those, too
+	if q.Commit != "" { // compare it with the branch: asked for alone, GitHub also returns commits of forks
 		branch += fmt.Sprintf(" compare(headRef: %s) { status }", quoted(q.Commit))
 	}
 	fmt.Fprint(w, " isArchived viewerPermission ")
@@ -133,21 +133,23 @@ func writeQuestion(w *strings.Builder, i int, q forge.Question) {
 	w.WriteString(" }\n")
 }
 
+// quoted returns text as a GraphQL string.
 func quoted(text string) string {
 	raw, err := json.Marshal(strings.ToValidUTF8(text, "\uFFFD"))
 	if err != nil {
-		panic(err) // a text
+		panic(err) // cannot happen for a string
 	}
 	return string(raw)
 }
 
-// mayPush lists permissions that include pushes.
+// mayPush lists the permissions that allow pushes.
 var mayPush = map[string]bool{"ADMIN": true, "MAINTAIN": true, "WRITE": true}
 
-// installationToken is the prefix of app tokens. GitHub reports no account permission for them.
+// installationToken is the prefix of Apps' tokens. GitHub reports no permission of the account for
+// them.
 const installationToken = "ghs_"
 
-// finding returns what an answer says about a repository.
+// finding converts a reply about a repository to the answer of a question.
 func (c *Client) finding(s *surveyed, q forge.Question) forge.Finding {
 	f := forge.Finding{
 		Found: true, Repository: s.NameWithOwner, Archived: s.IsArchived,

@@ -14,19 +14,20 @@ import (
 )
 
 const (
-	// maxReply bounds a reply in bytes. A page of 100 comments of GitHub's maximum length (65,536
-	// characters) is smaller.
+	// maxReply is the largest reply in bytes. It is larger than a page of 100 comments of GitHub's
+	// maximum length (65,536 characters).
 	maxReply = 32 << 20
 
 	maxRedirects = 5
 )
 
-// tokenTransport adds the token for permitted hosts, and removes any other Authorization and
-// Referer header. It works below redirects, so net/http has no header to carry to another host.
+// tokenTransport adds the token to requests for permitted addresses. It removes any other
+// Authorization header, and Referer. It handles each request of a redirect, so net/http has no
+// header to copy to another host.
 type tokenTransport struct {
 	base  http.RoundTripper
 	token string
-	may   func(*url.URL) bool // the token go there
+	may   func(*url.URL) bool // whether the token may be sent there
 }
 
 func (t *tokenTransport) RoundTrip(req *http.Request) (*http.Response, error) {
@@ -39,6 +40,7 @@ func (t *tokenTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	return t.base.RoundTrip(req)
 }
 
+// isOfOrigin returns a function that reports whether a URL has the same origin as of.
 func isOfOrigin(of *url.URL) func(*url.URL) bool {
 	return func(u *url.URL) bool { return origin.Of(u) == origin.Of(of) }
 }
@@ -47,8 +49,8 @@ type redirectError struct{ why string }
 
 func (e *redirectError) Error() string { return "redirect not followed: " + e.why }
 
-// checkRedirect follows redirects within one host only, because other hosts are not configured. It
-// returns a redirect that would turn a write into a read as the reply.
+// checkRedirect follows redirects only within the API's host, because no other host was configured.
+// If a redirect would turn a write into a read, it returns the redirect itself as the reply.
 func checkRedirect(req *http.Request, via []*http.Request) error {
 	first := via[0]
 	if len(via) > maxRedirects {
@@ -63,8 +65,8 @@ func checkRedirect(req *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// replyTransport fails replies beyond limit and records the token's scopes. Only classic tokens
-// have scopes.
+// replyTransport fails a reply above limit bytes. It records the scopes of the token; only classic
+// tokens have scopes.
 type replyTransport struct {
 	base   http.RoundTripper
 	limit  int64
@@ -84,10 +86,11 @@ func (t *replyTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// actionsBot is who GITHUB_TOKEN of GitHub Actions acts as.
+// actionsBot is the account that GITHUB_TOKEN of GitHub Actions acts as.
 const actionsBot = "github-actions[bot]"
 
-// tokenKinds maps token prefixes to kinds (docs.github.com, about authentication to GitHub).
+// tokenKinds maps prefixes of tokens to their kinds (docs.github.com, about authentication to
+// GitHub).
 var tokenKinds = []struct{ prefix, kind string }{
 	{"github_pat_", "fine-grained personal access token"},
 	{"ghp_", "classic personal access token"},
@@ -96,7 +99,7 @@ var tokenKinds = []struct{ prefix, kind string }{
 	{"gho_", "OAuth token"},
 }
 
-// TokenKind describes a token for people, "none" for "".
+// TokenKind returns the kind of a token for messages, "none" for "".
 func TokenKind(token string) string {
 	if token == "" {
 		return "none"

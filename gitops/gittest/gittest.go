@@ -1,4 +1,4 @@
-// Package gittest makes repositories for tests with the git program. It does not know the packages
+// Package gittest makes repositories for tests, with the git program. It does not know the packages
 // under test.
 package gittest
 
@@ -21,7 +21,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Run runs a package's tests with empty user and system configuration and returns the exit status.
+// Run runs the tests of a package with a git configuration of its own, and returns the exit status.
 func Run(m *testing.M) int {
 	inOverlay()
 	remove, err := Apart()
@@ -51,9 +51,9 @@ func Run(m *testing.M) int {
 	return m.Run()
 }
 
-// Apart provides a folder for tests' temporary files without a work tree above it, and its removal.
-// It is in memory if there is room, because disks would take most of the time. TMPDIR selects
-// another place.
+// Apart makes a folder for the temporary files of tests, outside any work tree. remove deletes it.
+// The folder is in memory if there is room, because disks are much slower. TMPDIR selects another
+// place.
 func Apart() (remove func(), err error) {
 	parent := os.Getenv("TMPDIR")
 	if parent == "" {
@@ -68,10 +68,10 @@ func Apart() (remove func(), err error) {
 	return remove, err
 }
 
-// Ceiling is the variable that stops git's search upwards (git(1)).
+// Ceiling is the variable that limits git's search for a repository upwards (git(1)).
 const Ceiling = "GIT_CEILING_DIRECTORIES"
 
-// Program is the path of git.
+// Program returns the path of git. It skips the test if there is none.
 func Program(t testing.TB) string {
 	t.Helper()
 	path, err := exec.LookPath("git")
@@ -85,10 +85,10 @@ func Program(t testing.TB) string {
 type Repo struct {
 	T     testing.TB
 	Dir   string
-	enter []string // starts a program, named after it, where Dir is; nothing: here
+	enter []string // command that runs another program where Dir is; empty to run it directly
 }
 
-// New is an empty repository on the branch main.
+// New makes an empty repository on the branch main.
 func New(t testing.TB) Repo {
 	t.Helper()
 	r := Repo{T: t, Dir: filepath.Join(t.TempDir(), "repo")}
@@ -105,7 +105,7 @@ func (r Repo) Git(args ...string) string {
 	return r.GitWith(nil, nil, args...)
 }
 
-// GitWith is Git with more variables and with a standard input.
+// GitWith runs git with additional environment variables and a standard input.
 func (r Repo) GitWith(env []string, stdin []byte, args ...string) string {
 	r.T.Helper()
 	cmd := r.command("git", args...)
@@ -118,7 +118,7 @@ func (r Repo) GitWith(env []string, stdin []byte, args ...string) string {
 	return strings.TrimSuffix(stdout.String(), "\n")
 }
 
-// TryGit is Git that may fail.
+// TryGit runs git and returns its error.
 func (r Repo) TryGit(args ...string) error {
 	return r.command("git", args...).Run()
 }
@@ -157,7 +157,7 @@ func (r Repo) Read(name string) string {
 	return string(data)
 }
 
-// Sparse makes a sparse file.
+// Sparse makes a file of size bytes without data.
 func (r Repo) Sparse(name string, size int64) {
 	r.T.Helper()
 	r.Write(name, "")
@@ -168,7 +168,7 @@ func (r Repo) Sparse(name string, size int64) {
 	}
 }
 
-// Nest makes folders of a name within each other.
+// Nest makes depth folders of the same name inside each other, with a file in the last one.
 func (r Repo) Nest(name string, depth int) {
 	r.T.Helper()
 	at, err := os.OpenRoot(r.Dir)
@@ -189,7 +189,7 @@ func (r Repo) Link(target, name string) {
 	r.must(os.Symlink(target, r.Path(name)))
 }
 
-// Plant writes a blob below a git folder under the id of another object.
+// Plant writes a loose blob with content into a git folder, under the id of another object.
 func (r Repo) Plant(gitDir, id, content string) {
 	r.T.Helper()
 	name := filepath.Join(gitDir, "objects", id[:2], id[2:])
@@ -197,7 +197,7 @@ func (r Repo) Plant(gitDir, id, content string) {
 	r.Write(name, LooseBlob(content))
 }
 
-// LooseBlob is a blob as git stores it in a file of its own.
+// LooseBlob returns a blob in the form of a loose object file.
 func LooseBlob(content string) string {
 	var b strings.Builder
 	z := zlib.NewWriter(&b)
@@ -232,7 +232,7 @@ func (r Repo) AddSubmodule(of Repo, name string) {
 	r.Git("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", of.Dir, name)
 }
 
-// Seed makes the usual first commit.
+// Seed makes the first commit that many tests use.
 func (r Repo) Seed() {
 	r.T.Helper()
 	r.Write("README", "one\ntwo\n")
@@ -242,7 +242,8 @@ func (r Repo) Seed() {
 	r.Commit("seed")
 }
 
-// Files returns all files outside .git: content, executable bit and link targets.
+// Files returns all files outside .git: their content, with "x " before that of executable ones,
+// and the targets of links.
 func (r Repo) Files() map[string]string {
 	r.T.Helper()
 	list := map[string]string{}
@@ -278,7 +279,7 @@ func (r Repo) Files() map[string]string {
 	return list
 }
 
-// Same fails the test for a difference.
+// Same fails the test if got differs from want.
 func Same[T any](t testing.TB, what string, want, got T) {
 	t.Helper()
 	if d := cmp.Diff(want, got); d != "" {
@@ -286,7 +287,7 @@ func Same[T any](t testing.TB, what string, want, got T) {
 	}
 }
 
-// Shell runs filter commands unconfined.
+// Shell runs filter commands without a sandbox.
 type Shell struct {
 	// Failed returns the error of a failed command.
 	Failed func(status int, words string) error

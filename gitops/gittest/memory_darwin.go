@@ -1,4 +1,4 @@
 package gittest
 
-// memory returns "": there is no folder in memory.
+// memory returns "", because macOS has no folder in memory.
 func memory() string { return "" }

@@ -2,10 +2,10 @@ package gittest
 
 import "golang.org/x/sys/unix"
 
-// roomInMemory is how many bytes a folder in memory has to have free for tests.
+// roomInMemory is the free space in bytes that a folder in memory must have for tests.
 const roomInMemory = 4 << 30
 
-// memory returns a folder in memory with enough room and permission to execute, or "".
+// memory returns a folder in memory with enough space, in which programs may be executed, or "".
 func memory() string {
 	const path = "/dev/shm"
 	var found unix.Statfs_t

@@ -1,4 +1,4 @@
 package gittest
 
-// inOverlay does nothing: there are no overlays here.
+// inOverlay does nothing, because macOS has no overlays.
 func inOverlay() {}

@@ -19,16 +19,16 @@ import (
 // Overlay is an overlay mounted by a process in its own namespaces, with the options of a run's
 // sandbox.
 type Overlay struct {
-	Lower []string    // the highest first
-	Upper string      // is made; what is beside it by the name of "work" is the overlay's own
-	At    string      // where it is mounted
-	Binds [][2]string // from, to: what is bound over parts of it, as it is before
+	Lower []string    // the topmost first
+	Upper string      // created, like the folder "work" beside it, which the kernel needs
+	At    string      // mount point
+	Binds [][2]string // pairs of a source, as it was before the mount, and the path to mount it over
 }
 
 const overlayVariable = "GITTEST_OVERLAY"
 
-// Hold mounts the overlay for the test's duration and returns it as a repository. It skips the test
-// if impossible.
+// Hold mounts the overlay until the test ends, and returns it as a repository. It skips the test if
+// the system has no overlays.
 func (o Overlay) Hold(t testing.TB) Repo {
 	t.Helper()
 	cmd := o.command(t)
@@ -50,7 +50,7 @@ func (o Overlay) Hold(t testing.TB) Repo {
 		if err := cmd.Wait(); err != nil {
 			t.Logf("the process that held an overlay: %v", err)
 		}
-		_ = os.Chmod(filepath.Join(o.work(), "work"), 0o700) // so that it can be removed
+		_ = os.Chmod(filepath.Join(o.work(), "work"), 0o700) // otherwise the test could not remove it
 	})
 	if _, err := io.ReadFull(stdout, make([]byte, 1)); err != nil {
 		_ = cmd.Wait()
@@ -63,7 +63,7 @@ func (o Overlay) Hold(t testing.TB) Repo {
 	}
 }
 
-// Run runs a program in the overlay and returns its output.
+// Run runs a program in the overlay and returns its output and error output.
 func (o Overlay) Run(t testing.TB, argv ...string) string {
 	t.Helper()
 	cmd := o.command(t, argv...)
@@ -107,9 +107,10 @@ func (o Overlay) command(t testing.TB, argv ...string) *exec.Cmd {
 
 func (o Overlay) work() string { return filepath.Join(filepath.Dir(o.Upper), "work") }
 
-const noOverlay = 77 // an exit status
+const noOverlay = 77 // exit status of a process that could not mount the overlay
 
-// inOverlay is the mounting process. It only returns in other processes.
+// inOverlay mounts the overlay and runs the program, in a process that Overlay.command started. In
+// any other process it returns.
 func inOverlay() {
 	raw := os.Getenv(overlayVariable)
 	if raw == "" {

@@ -8,14 +8,15 @@ import (
 	"strings"
 )
 
+// pattern is one line of an ignore file.
 type pattern struct {
 	text     string
-	base     string // folder of the file that it stands in, "" or ending with a slash
-	literal  int    // bytes of text before its first special character
+	base     string // folder of the ignore file, "" or ending with a slash
+	literal  int    // number of bytes before the first special character
 	negated  bool
 	dirOnly  bool
-	nameOnly bool // no slash in it: compared with the last part of the path
-	suffix   bool // "*" and then nothing special
+	nameOnly bool // has no slash, so it is compared with the last part of a path
+	suffix   bool // "*" followed by plain text
 }
 
 const special = `*?[\`
@@ -41,7 +42,8 @@ func parsePattern(text, base string) pattern {
 	return p
 }
 
-// matches compares with path, which is relative to the root of the checkout.
+// matches reports whether the pattern matches path, which is relative to the root of the checkout.
+// fold ignores the case of ASCII letters.
 func (p *pattern) matches(path string, isDir, fold bool) bool {
 	if p.dirOnly && !isDir {
 		return false
@@ -67,8 +69,8 @@ func (p *pattern) matchesName(name string, fold bool) bool {
 	return wildmatch(p.text, name, false, fold)
 }
 
-// matchesPath compares the literal start byte by byte, and the rest as a pattern. Therefore "foo**/bar"
-// matches "foo/x/bar", as in git.
+// matchesPath compares the part before the first special character byte by byte, and the rest as a
+// pattern. Therefore "foo**/bar" matches "foo/x/bar", as in git.
 func (p *pattern) matchesPath(path string, fold bool) bool {
 	text, literal := p.text, p.literal
 	if strings.HasPrefix(text, "/") {
@@ -84,6 +86,7 @@ func (p *pattern) matchesPath(path string, fold bool) bool {
 	return wildmatch(text, path, true, fold)
 }
 
+// equal compares two texts. fold ignores the case of ASCII letters.
 func equal(a, b string, fold bool) bool {
 	if !fold {
 		return a == b
@@ -91,11 +94,11 @@ func equal(a, b string, fold bool) bool {
 	return len(a) == len(b) && lower(a) == lower(b)
 }
 
-// Ignore is a list of ignore patterns. The last one that matches decides.
+// Ignore is the list of patterns of an ignore file.
 type Ignore []pattern
 
-// ParseIgnore reads an ignore file in the folder base. base ends with a slash; it is "" for the root and
-// for files outside of the checkout.
+// ParseIgnore parses an ignore file in the folder base. base ends with a slash. It is "" for the
+// root, and for files outside the checkout.
 func ParseIgnore(data []byte, base string) Ignore {
 	var list Ignore
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
@@ -109,7 +112,7 @@ func ParseIgnore(data []byte, base string) Ignore {
 	return list
 }
 
-// Empty reports a file without rules.
+// Empty reports whether the file has no patterns.
 func (l Ignore) Empty() bool { return len(l) == 0 }
 
 // trimSpaces removes trailing spaces, except those escaped by a backslash.
@@ -127,8 +130,8 @@ func trimSpaces(line string) string {
 	return line[:keep]
 }
 
-// Decide returns whether path is ignored by this file and whether the file
-// says anything of it at all. The last pattern that matches decides.
+// Decide reports whether the file ignores path. decided is false if no pattern matches. The last
+// pattern that matches decides.
 func (l Ignore) Decide(path string, isDir, fold bool) (ignored, decided bool) {
 	for _, p := range slices.Backward(l) {
 		if p.matches(path, isDir, fold) {

@@ -2,20 +2,20 @@ package rules
 
 import "strings"
 
-// verdict of one step of the match. The two aborts stop the search early:
-// without them "*" within "*" takes exponential time.
+// verdict is the result of a step of the match. hopeless and beyondThisPart stop the search early:
+// without them, several "*" would take exponential time.
 type verdict uint8
 
 const (
 	mismatch verdict = iota
 	match
-	hopeless       // no text that follows can match
-	beyondThisPart // a "*" came to a slash: only a "**" before it can go on
+	hopeless       // the rest of the text cannot match, wherever a "*" ends
+	beyondThisPart // a "*" reached a slash: only an earlier "**" can continue
 )
 
 type matcher struct {
-	paths bool // "*", "?" and "[" stop at a slash, "**" does not
-	fold  bool // ASCII letters in any case
+	paths bool // "*", "?" and "[" do not match a slash; "**" does
+	fold  bool // ignores the case of ASCII letters
 }
 
 // wildmatch reports whether pattern matches the whole text, as gitignore(5) describes.
@@ -27,8 +27,8 @@ func wildmatch(pattern, text string, paths, fold bool) bool {
 	return m.run(pattern, 0, text) == match
 }
 
-// run matches text with pattern from p on. It needs the pattern before p to see whether a "**" is alone
-// between slashes.
+// run matches text with the pattern from p on. It gets the whole pattern, because a "**" is only
+// special if it is alone between slashes.
 func (m matcher) run(pattern string, p int, text string) verdict {
 	for ; p < len(pattern); p++ {
 		c := pattern[p]
@@ -55,7 +55,8 @@ func (m matcher) run(pattern string, p int, text string) verdict {
 	return mismatch
 }
 
-// matchOne matches a single character; next is the last byte of the pattern used.
+// matchOne matches one character. next is the position of the last byte of the pattern that was
+// used. v is the verdict if ok is false.
 func (m matcher) matchOne(pattern string, p int, t byte) (next int, ok bool, v verdict) {
 	switch c := pattern[p]; c {
 	case '?':
@@ -73,12 +74,13 @@ func (m matcher) matchOne(pattern string, p int, t byte) (next int, ok bool, v v
 	}
 }
 
+// same compares a byte of the pattern with one of the text.
 func (m matcher) same(p, t byte) bool {
 	return p == t || m.fold && 'A' <= p && p <= 'Z' && p+'a'-'A' == t
 }
 
-// matchStar matches one or more "*" at p. It either decides (next < 0), or the
-// caller goes on after pattern[next] with rest.
+// matchStar matches one or more "*" at p. If next is negative, v is the final verdict. Otherwise
+// the match continues after pattern[next], with rest.
 func (m matcher) matchStar(pattern string, p int, text string) (next int, rest string, v verdict) {
 	end := p + 1
 	for end < len(pattern) && pattern[end] == '*' {
@@ -107,7 +109,7 @@ func (m matcher) matchStar(pattern string, p int, text string) (next int, rest s
 	return -1, "", m.matchRest(pattern, end, text, slashes)
 }
 
-// isWholePart reports whether the "**" from p to end is a whole part of the path.
+// isWholePart reports whether the "**" from p to end is a whole part of a path.
 func isWholePart(pattern string, p, end int) bool {
 	if p > 0 && pattern[p-1] != '/' {
 		return false
@@ -116,7 +118,8 @@ func isWholePart(pattern string, p, end int) bool {
 	return rest == "" || rest[0] == '/' || strings.HasPrefix(rest, `\/`)
 }
 
-// matchRest tries the pattern after a "*" at every place of text that it may reach.
+// matchRest tries the pattern after a "*" at every position of text that the "*" can reach. slashes
+// means that it can pass slashes.
 func (m matcher) matchRest(pattern string, p int, text string, slashes bool) verdict {
 	for ; text != ""; text = text[1:] {
 		v := m.run(pattern, p, text)
@@ -130,7 +133,7 @@ func (m matcher) matchRest(pattern string, p int, text string, slashes bool) ver
 	return hopeless
 }
 
-// matchClass matches t against the bracket expression at p.
+// matchClass matches t with the bracket expression at p. It returns what matchOne returns.
 func (m matcher) matchClass(pattern string, p int, t byte) (next int, ok bool, v verdict) {
 	p++
 	negated := p < len(pattern) && (pattern[p] == '!' || pattern[p] == '^')
@@ -138,7 +141,7 @@ func (m matcher) matchClass(pattern string, p int, t byte) (next int, ok bool, v
 		p++
 	}
 	found := false
-	before := byte(0) // the character that a range may start from
+	before := byte(0) // the character before, with which a range may start; 0 for none
 	for first := true; ; first = false {
 		if p >= len(pattern) {
 			return p, false, hopeless
@@ -157,8 +160,9 @@ func (m matcher) matchClass(pattern string, p int, t byte) (next int, ok bool, v
 	return p, found != negated && (!m.paths || t != '/'), mismatch
 }
 
-// classItem matches one character, range or named class at p. It returns the last byte used, which is
-// negative for a broken pattern, and the character from which a range may start next.
+// classItem matches t with one character, range or named class at p. It returns the position of the
+// last byte used, or -1 for an invalid pattern. It also returns the character with which a range
+// may start next, or 0.
 func (m matcher) classItem(pattern string, p int, before, t byte) (int, byte, bool) {
 	c := pattern[p]
 	switch {
@@ -183,6 +187,7 @@ func (m matcher) classItem(pattern string, p int, before, t byte) (int, byte, bo
 	return p, c, t == c
 }
 
+// within reports whether t is in a range.
 func (m matcher) within(from, to, t byte) bool {
 	if from <= t && t <= to {
 		return true
@@ -194,7 +199,7 @@ func (m matcher) within(from, to, t byte) bool {
 	return from <= upper && upper <= to
 }
 
-// namedClass matches a class such as [:alpha:] at p. It returns what classItem returns.
+// namedClass matches t with a class such as [:alpha:] at p. It returns what classItem returns.
 func (m matcher) namedClass(pattern string, p int, t byte) (int, byte, bool) {
 	n := strings.IndexByte(pattern[p+2:], ']')
 	if n < 0 {

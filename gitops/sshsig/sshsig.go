@@ -1,6 +1,6 @@
 // Package sshsig signs with an SSH key like `ssh-keygen -Y sign`, for `git verify-commit` and
-// `ssh-keygen -Y verify`. The format is PROTOCOL.sshsig of OpenSSH. It owns keys and signatures,
-// and knows nothing of commits.
+// `ssh-keygen -Y verify`. The format is described in PROTOCOL.sshsig of OpenSSH. It knows nothing
+// of commits.
 package sshsig
 
 import (
@@ -14,7 +14,7 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// Git is the namespace of git's signatures.
+// Git is the namespace of signatures for git.
 const Git = "git"
 
 const (
@@ -27,8 +27,7 @@ const (
 // Key is a private key without a passphrase.
 type Key struct{ signer ssh.Signer }
 
-// ParseKey reads a private key as ssh-keygen writes it. The error does not
-// repeat the key.
+// ParseKey parses a private key in a format of ssh-keygen. Its errors do not contain the key.
 func ParseKey(pem []byte) (*Key, error) {
 	signer, err := ssh.ParsePrivateKey(pem)
 	switch {
@@ -40,7 +39,7 @@ func ParseKey(pem []byte) (*Key, error) {
 	return &Key{signer}, nil
 }
 
-// Sign returns the armored signature of a message in a namespace.
+// Sign returns the armored signature of a message. namespace says what the signature is for.
 func (k *Key) Sign(namespace string, message []byte) (string, error) {
 	digest := sha512.Sum512(message)
 	signed := append([]byte(magic), ssh.Marshal(struct{ Namespace, Reserved, Hash, Digest string }{namespace, "", hash, string(digest[:])})...)
@@ -54,7 +53,8 @@ func (k *Key) Sign(namespace string, message []byte) (string, error) {
 	}{version, string(k.signer.PublicKey().Marshal()), namespace, "", hash, string(ssh.Marshal(signature))})...)), nil
 }
 
-// sign avoids SHA-1, the default of RSA keys, which this format forbids.
+// sign signs data. For an RSA key it uses SHA-512, because the default is SHA-1, which this format
+// forbids.
 func (k *Key) sign(data []byte) (*ssh.Signature, error) {
 	if able, ok := k.signer.(ssh.AlgorithmSigner); ok && k.signer.PublicKey().Type() == ssh.KeyAlgoRSA {
 		return able.SignWithAlgorithm(rand.Reader, data, ssh.KeyAlgoRSASHA512)
@@ -62,7 +62,7 @@ func (k *Key) sign(data []byte) (*ssh.Signature, error) {
 	return k.signer.Sign(rand.Reader, data)
 }
 
-// armored returns a signature in base64 between the lines that mark it.
+// armored returns a signature in base64 between its begin and end lines.
 func armored(blob []byte) string {
 	var s strings.Builder
 	s.WriteString("-----BEGIN SSH SIGNATURE-----\n")
