@@ -99,7 +99,8 @@ func isProse(name string) bool {
 	return slices.Contains([]string{"", ".txt", ".md", ".mdx", ".markdown", ".rst", ".adoc"}, strings.ToLower(path.Ext(name)))
 }
 
-// isScript reports whether a shell fence below a path is that file instead of commands.
+// isScript reports whether a shell fence below a path is the content of that file, instead of
+// commands to run.
 func isScript(language, name string) bool {
 	return language != "read" && language != "plan" && language != "console" &&
 		slices.Contains([]string{"", ".sh", ".bash", ".zsh", ".bats", ".envrc"}, path.Ext(name))

@@ -95,42 +95,43 @@ type Repository interface {
 	DeleteComment(ctx context.Context, id int64) error
 
 	PullRequest(ctx context.Context, number int) (*PullRequest, error)
-	// FindPullRequest returns the pull request from branch head into base ("" for any): the open
-	// one, else an open one into another base, else the newest into base, or nil.
+	// FindPullRequest returns the best pull request from branch head: an open one into base, else an
+	// open one into another base, else the newest one into base, else nil. If base is "", any base
+	// fits.
 	FindPullRequest(ctx context.Context, head, base string) (*PullRequest, error)
-	// CreatePullRequest creates one pull request despite retries. The error may be
-	// ErrPullRequestExists or ErrNoDrafts.
+	// CreatePullRequest creates a pull request. It is created only once even if the call is retried.
+	// The error may wrap ErrPullRequestExists or ErrNoDrafts.
 	CreatePullRequest(ctx context.Context, pull NewPullRequest) (*PullRequest, error)
 	UpdatePullRequest(ctx context.Context, number int, update PullRequestUpdate) (*PullRequest, error)
-	// SetDraft makes a pull request a draft or ready, if needed, and updates pull.
+	// SetDraft makes a pull request a draft, or marks it as ready for review. It does nothing if
+	// pull.Draft already equals draft, and updates pull.Draft otherwise.
 	SetDraft(ctx context.Context, pull *PullRequest, draft bool) error
 
 	// AddLabels adds labels to an issue or pull request.
 	AddLabels(ctx context.Context, number int, labels []string) error
-	// AddAssignees assigns accounts. That some could not be assigned is an error of
-	// kind Invalid, after the others were.
+	// AddAssignees assigns accounts. If some cannot be assigned, the others are, and the error is
+	// Invalid.
 	AddAssignees(ctx context.Context, number int, logins []string) error
 	// RequestReviewers asks accounts and teams (slugs) of the owner's organisation
 	// for a review.
 	RequestReviewers(ctx context.Context, number int, users, teams []string) error
-	// Checks reads a commit's checks and statuses, up to MaxChecks.
+	// Checks reads the check runs and statuses of a commit, up to MaxChecks.
 	Checks(ctx context.Context, sha string) ([]Check, error)
 	WorkflowRun(ctx context.Context, id int64) (*WorkflowRun, error)
-	// WorkflowJobs reads the jobs of a run of a workflow, each in its newest attempt, at
-	// most MaxChecks.
+	// WorkflowJobs reads the jobs of a workflow run, each in its newest attempt, up to MaxChecks.
 	WorkflowJobs(ctx context.Context, runID int64) ([]Job, error)
-	// JobLog opens a job's log of any length. An expired or not yet available log is a NotFound
-	// error.
+	// JobLog opens the log of a job. It may have any length. If the log is expired or not available
+	// yet, the error is NotFound.
 	JobLog(ctx context.Context, jobID int64) (io.ReadCloser, error)
-	// RerunFailedJobs reruns a run's failed jobs and their dependents. Without permission the error
-	// is Forbidden.
+	// RerunFailedJobs runs the failed jobs of a workflow run again, and the jobs that depend on them.
+	// Without the permission the error is Forbidden.
 	RerunFailedJobs(ctx context.Context, runID int64) error
-	// PullRequestsWith returns open pull requests with a commit as head.
+	// PullRequestsWith returns the open pull requests whose head is a commit.
 	PullRequestsWith(ctx context.Context, sha string) ([]*PullRequest, error)
-	// CommitAccounts returns a commit's accounts.
+	// CommitAccounts returns the accounts to which the forge attributes a commit.
 	CommitAccounts(ctx context.Context, sha string) (CommitAccounts, error)
-	// PushedBy returns the account that moved a branch to a commit, independent of the commit, or
-	// zero if unknown.
+	// PushedBy returns the account that moved a branch to a commit, whoever wrote the commit. It
+	// returns the zero User if the account is unknown.
 	PushedBy(ctx context.Context, branch, sha string) (User, error)
 }
 
@@ -142,8 +143,7 @@ type User struct {
 
 // Permission is an account's permission in a repository.
 type Permission struct {
-	// Level is admin, write, read or none. On a public repository everybody has
-	// read.
+	// Level is admin, write, read or none. On a public repository, everybody has read.
 	Level string
 	// Role is more precise: admin, maintain, write, triage, read, or an organisation's own role.
 	Role string

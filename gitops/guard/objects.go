@@ -103,8 +103,9 @@ func (c *objectComparison) addChange(path, how string) {
 	c.changed = append(c.changed, c.mark.shown(path)+" "+how)
 }
 
-// compareObject notes how the object file at path was changed since the mark. below is its path in the folder
-// of objects. A new loose object and a rewritten file are no changes if the content fits the name or the sum.
+// compareObject records whether the object file at path changed since the mark. below is its path in
+// the objects folder. A new loose object or a rewritten file is no change, if its content fits its
+// name or checksum.
 func (c *objectComparison) compareObject(ctx context.Context, path, below string) error {
 	c.seen[path] = true
 	is, err := recordObject(path, below)

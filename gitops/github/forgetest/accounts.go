@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// credentials classifies a request's credentials.
+// credentials says whether a request has credentials, and whether they are valid.
 type credentials int
 
 const (
@@ -16,8 +16,8 @@ const (
 	right
 )
 
-// credentialsOf takes the token as REST clients send it (Bearer or token) and
-// as git does (the password of Basic, with any user).
+// credentialsOf compares the token of a request with the forge's. REST clients send it as Bearer or
+// token, git as the password of Basic with any user.
 func (f *Forge) credentialsOf(r *http.Request) credentials {
 	header := r.Header.Get("Authorization")
 	if header == "" {
@@ -47,7 +47,7 @@ func getViewer(f *Forge, c *call) answer {
 	return ok(f.showUser(f.user))
 }
 
-// levels maps roles to the older permission field.
+// levels maps a role to the value of the older field "permission".
 var levels = map[string]string{"admin": "admin", "maintain": "write", "write": "write", "triage": "read", "read": "read", "none": "none"}
 
 func getPermission(f *Forge, c *call) answer {
@@ -61,7 +61,7 @@ func getPermission(f *Forge, c *call) answer {
 	return ok(object{"permission": cmp.Or(levels[role], "read"), "role_name": role, "user": user})
 }
 
-// SetRole gives an account a role, also while the forge is asked.
+// SetRole gives an account a role. It may be called while the forge serves requests.
 func (r *Repository) SetRole(login, role string) {
 	r.forge.mu.Lock()
 	defer r.forge.mu.Unlock()

@@ -13,13 +13,14 @@ import (
 
 // WorkflowRun is a workflow run to add. Its jobs become checks of its commit.
 type WorkflowRun struct {
-	ID             int64  // 0 means one of the Forge's own
+	ID             int64  // 0 means an id that the forge chooses
 	Name           string // of the workflow
 	Event          string // "" means push
 	Branch, SHA    string
-	HeadRepository string // OWNER/NAME of where the commit is; "" means the repository
+	HeadRepository string // OWNER/NAME that contains the commit; "" means this repository
 	Jobs           []Job
-	// Again lists the results of re-run jobs by name. Other jobs keep their result.
+	// Again lists the results of jobs when they run again, by name. A job that is not listed keeps
+	// its result.
 	Again []Job
 }
 
@@ -27,18 +28,19 @@ type WorkflowRun struct {
 type Job struct {
 	Name       string
 	Status     string // "" means completed
-	Conclusion string // "" means success, where it is completed
+	Conclusion string // "" means success, if the job is completed
 	Runner     string
 	Steps      []Step
 	Log        string
-	// LogFrom replaces Log for a very long log.
+	// LogFrom replaces Log. It is for very long logs.
 	LogFrom    func() io.Reader
 	LogExpired bool
-	// LogAt is the redirect target for the log. "" means the Forge's own store outside its API.
+	// LogAt is the URL to which a request for the log is redirected. "" means the forge's own
+	// store, which is outside its API.
 	LogAt string
 }
 
-// Step is a step of a job. Those of a job follow one another.
+// Step is a step of a job.
 type Step struct {
 	Name       string
 	Conclusion string // "" means success
@@ -46,21 +48,21 @@ type Step struct {
 	Completed  time.Time
 }
 
-// Check is a check run of a commit. An empty App makes it a commit status.
+// Check is a check run of a commit. If App is "", it is a commit status.
 type Check struct {
 	SHA            string
 	Name           string
 	App            string // slug
 	Status         string // "" means completed
-	Conclusion     string // of a status its state
-	Title, Summary string // of a status, Title is its description
+	Conclusion     string // for a status, its state
+	Title, Summary string // for a status, Title is its description
 	URL            string
 }
 
 type workflowRun struct {
 	WorkflowRun
 	attempt int
-	jobs    []*actionsJob // of all attempts, in their order
+	jobs    []*actionsJob // of all attempts, the oldest first
 	created time.Time
 }
 
@@ -77,7 +79,7 @@ type check struct {
 	at time.Time
 }
 
-// push is a recorded move of a branch.
+// push records that a branch was moved.
 type push struct {
 	id            int64
 	ref           string
@@ -86,10 +88,10 @@ type push struct {
 	at            time.Time
 }
 
-// githubActions is the app of jobs' check runs.
+// githubActions is the app that reports jobs as check runs.
 const githubActions = "github-actions"
 
-// AddWorkflow adds a run of a workflow with its jobs and gives its id.
+// AddWorkflow adds a workflow run with its jobs and returns its id.
 func (r *Repository) AddWorkflow(w WorkflowRun) int64 {
 	r.forge.mu.Lock()
 	defer r.forge.mu.Unlock()
@@ -110,7 +112,7 @@ func (w *workflowRun) add(f *Forge, job Job) {
 	w.jobs = append(w.jobs, &actionsJob{Job: job, id: f.newID(), run: w.ID, attempt: w.attempt, at: f.now()})
 }
 
-// newest are the jobs, each in its newest attempt.
+// newest returns the jobs, each in its newest attempt.
 func (w *workflowRun) newest() []*actionsJob {
 	var all []*actionsJob
 	for _, job := range w.jobs {
@@ -124,7 +126,7 @@ func (w *workflowRun) newest() []*actionsJob {
 	return all
 }
 
-// wanted are the jobs that a call asks for: the newest attempts, or all.
+// wanted returns the jobs that a call asks for: those of filter=all, or the newest attempts.
 func (w *workflowRun) wanted(c *call) []*actionsJob {
 	if c.URL.Query().Get("filter") == "all" {
 		return w.jobs
@@ -132,7 +134,7 @@ func (w *workflowRun) wanted(c *call) []*actionsJob {
 	return w.newest()
 }
 
-// conclusion returns the run's conclusion: that of its first unsuccessful job.
+// conclusion returns the status and conclusion of the run. The first unsuccessful job decides.
 func (w *workflowRun) conclusion() (status, conclusion string) {
 	conclusion = "success"
 	for _, job := range w.newest() {
@@ -146,7 +148,7 @@ func (w *workflowRun) conclusion() (status, conclusion string) {
 	return "completed", conclusion
 }
 
-// Attempts returns the number of attempts of a workflow run, 0 without one.
+// Attempts returns the number of attempts of a workflow run. It is 0 if there is no such run.
 func (r *Repository) Attempts(run int64) int {
 	r.forge.mu.Lock()
 	defer r.forge.mu.Unlock()
@@ -164,8 +166,8 @@ func (r *Repository) AddCheck(c Check) {
 	r.checks = append(r.checks, &check{Check: c, id: r.forge.newID(), at: r.forge.now()})
 }
 
-// AddPush records that an account moved a branch to its current commit. Pushes through the Forge
-// are recorded anyway.
+// AddPush records that an account moved a branch to its current commit. The forge records pushes
+// that it serves by itself.
 func (r *Repository) AddPush(branch string, by User) {
 	r.forge.mu.Lock()
 	defer r.forge.mu.Unlock()
@@ -181,7 +183,7 @@ func (r *Repository) pushed(p push) {
 
 const noCommit = "0000000000000000000000000000000000000000"
 
-// refs are the commits of all refs.
+// refs returns the commits of all refs, by name.
 func (r *Repository) refs() map[string]string {
 	out, _ := r.runGit("for-each-ref", "--format=%(refname) %(objectname)")
 	all := map[string]string{}
@@ -192,7 +194,7 @@ func (r *Repository) refs() map[string]string {
 	return all
 }
 
-// watchPush records the branches moved by a push.
+// watchPush calls serve and records the refs that it moved.
 func (f *Forge) watchPush(r *Repository, serve func()) {
 	before := r.refs()
 	serve()
@@ -214,8 +216,8 @@ func (r *Repository) workflow(id int64) *workflowRun {
 	return nil
 }
 
-// ofWorkflow finds the workflow run in a path. Without a token it finds none, unlike github.com for
-// public repositories.
+// ofWorkflow finds the workflow run that a path names. It answers "not found" without a token;
+// github.com would not for a public repository.
 func ofWorkflow(handle func(*Forge, *call, *workflowRun) answer) handler {
 	return func(f *Forge, c *call) answer {
 		id, _ := strconv.ParseInt(c.PathValue("run"), 10, 64)
@@ -235,7 +237,7 @@ func listJobs(f *Forge, c *call, w *workflowRun) answer {
 	return countedPage(f, c, "jobs", w.wanted(c), func(job *actionsJob) object { return f.showJob(c.repository, w, job) })
 }
 
-// rerunFailedJobs runs the failed jobs again at once.
+// rerunFailedJobs adds a new attempt of each failed job, which ends at once.
 func rerunFailedJobs(f *Forge, _ *call, w *workflowRun) answer {
 	status, conclusion := w.conclusion()
 	if status != "completed" {
@@ -270,7 +272,7 @@ func (r *Repository) job(id string) *actionsJob {
 	return nil
 }
 
-// jobLog redirects authenticated clients to the log.
+// jobLog redirects a request with the token to the log.
 func jobLog(f *Forge, c *call) answer {
 	job := c.repository.job(c.PathValue("id"))
 	switch {
@@ -286,7 +288,7 @@ func jobLog(f *Forge, c *call) answer {
 
 func (job *actionsJob) storedAt() string { return fmt.Sprintf("%slogs/%d.txt", storePath, job.id) }
 
-// listCheckRuns returns the jobs of workflows and the check runs of other apps.
+// listCheckRuns lists the jobs of workflows and the check runs of other apps for a commit.
 func listCheckRuns(f *Forge, c *call) answer {
 	r, sha := c.repository, c.PathValue("ref")
 	var list []object
@@ -306,7 +308,7 @@ func listCheckRuns(f *Forge, c *call) answer {
 	return countedPage(f, c, "check_runs", list, func(shown object) object { return shown })
 }
 
-// combinedStatus has the newest status of each name.
+// combinedStatus answers with the newest status of each name.
 func combinedStatus(f *Forge, c *call) answer {
 	r, sha := c.repository, c.PathValue("ref")
 	var list []*check
@@ -334,7 +336,7 @@ func combinedStatus(f *Forge, c *call) answer {
 	return reply
 }
 
-// pullsOfCommit returns pull requests with the commit as head, open or closed.
+// pullsOfCommit lists the pull requests, open or closed, whose head is the commit.
 func pullsOfCommit(f *Forge, c *call) answer {
 	r := c.repository
 	var list []*issue
@@ -346,7 +348,7 @@ func pullsOfCommit(f *Forge, c *call) answer {
 	return page(f, c, list, func(i *issue) object { return f.showPull(r, i) })
 }
 
-// getRepositoryCommit returns a commit without its changes.
+// getRepositoryCommit answers with a commit, without the files that it changes.
 func getRepositoryCommit(f *Forge, c *call) answer {
 	found, known := c.repository.commit(c.PathValue("ref"))
 	if !known {

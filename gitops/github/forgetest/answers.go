@@ -16,21 +16,21 @@ import (
 )
 
 // published is GitHub's description of its REST API (OpenAPI 3.0, version 23.0.2), reduced to the
-// answers of supported calls.
+// replies of the calls that the forge knows.
 //
 //go:embed spec/github.openapi.json
 var published []byte
 
 // description holds the schemas of answers.
 type description struct {
-	mu       sync.Mutex // of the compiler
+	mu       sync.Mutex // protects compiler
 	compiler *jsonschema.Compiler
 	paths    map[string]map[string]struct {
 		Responses map[string]any
 	}
 }
 
-// answersByCall is read once: it is large.
+// answersByCall returns the description. It is parsed only once, because it is large.
 var answersByCall = sync.OnceValue(readDescription)
 
 // readDescription parses the published description. It panics if it is invalid.
@@ -54,8 +54,8 @@ func readDescription() *description {
 	return d
 }
 
-// translate converts OpenAPI 3.0 to JSON Schema: it resolves "nullable" and forbids undescribed
-// fields, so misspelled ones are found.
+// translate converts OpenAPI 3.0 to JSON Schema. It replaces "nullable" and forbids fields that are
+// not described, so that misspelled fields are found.
 func translate(value any) any {
 	switch v := value.(type) {
 	case []any:
@@ -90,8 +90,8 @@ func list(value any) []any {
 	return elements
 }
 
-// check validates an answer. It skips empty answers, redirects, and calls outside the reduced
-// description.
+// check validates a reply. It skips replies without a body, redirects, and calls outside the
+// reduced description.
 func (d *description) check(method, path string, status int, body []byte) error {
 	if status == http.StatusNoContent || status == http.StatusFound {
 		return nil
@@ -119,9 +119,10 @@ func (d *description) checkBy(location string, body []byte) error {
 
 const basicError = "/components/schemas/basic-error"
 
-// locate finds the schema of an answer. Undescribed errors use the schema of other calls' errors.
+// locate returns the place of the schema for a reply, or "". For an error that is not described, it
+// is the schema that other calls use for errors.
 func (d *description) locate(method, path string, status int) (string, error) {
-	for _, template := range slices.Sorted(maps.Keys(d.paths)) { // names come before {…}
+	for _, template := range slices.Sorted(maps.Keys(d.paths)) { // sorted, so that a fixed name comes before a parameter
 		calls := d.paths[template]
 		call, found := calls[strings.ToLower(method)]
 		if !found || !fits(template, path) {
@@ -152,7 +153,8 @@ func pointer(names ...string) string {
 	return text.String()
 }
 
-// fits compares a path with a template. The {ref} of one for refs takes several parts.
+// fits reports whether a path matches a template. In templates of refs, {ref} matches several
+// parts.
 func fits(template, path string) bool {
 	want, got := strings.Split(template, "/"), strings.Split(path, "/")
 	if last := len(want) - 1; want[last] == "{ref}" && want[last-1] != "commits" && len(got) > len(want) {

@@ -16,11 +16,11 @@ import (
 // Artifact is an artifact of a workflow run to add.
 type Artifact struct {
 	Name    string
-	Zip     []byte // the archive, whatever it is
-	Size    int64  // that GitHub tells of; 0 means the true one
+	Zip     []byte // the archive, or any bytes
+	Size    int64  // the size that the forge reports; 0 means the size of Zip
 	Expired bool
-	// At is the redirect target for the download. "" means the Forge's own store outside its API,
-	// since GitHub uses another host.
+	// At is the URL to which a download is redirected. "" means the forge's own store. That is
+	// outside its API, because GitHub also uses another host.
 	At string
 }
 
@@ -30,7 +30,8 @@ type artifact struct {
 	created time.Time
 }
 
-// storePath is the Forge's store of archives and logs. It needs no token, but the right query.
+// storePath is where the forge stores archives and logs. A request needs no token, but must have
+// the query signed.
 const (
 	storePath = "/store/"
 	signed    = "?sig=forgetest"
@@ -38,7 +39,8 @@ const (
 
 func (a *artifact) storedAt() string { return fmt.Sprintf("%sartifacts/%d.zip", storePath, a.id) }
 
-// AddArtifact adds an artifact, and its workflow run if needed, and returns the artifact's id.
+// AddArtifact adds an artifact to a workflow run and returns its id. The workflow run need not
+// exist.
 func (r *Repository) AddArtifact(run int64, a Artifact) int64 {
 	r.forge.mu.Lock()
 	defer r.forge.mu.Unlock()
@@ -78,8 +80,8 @@ func (f *Forge) showArtifact(r *Repository, a *artifact) object {
 	}
 }
 
-// downloadArtifact redirects authenticated clients to the archive. github.com requires a token even
-// for public repositories.
+// downloadArtifact redirects a request with the token to the archive. Like github.com, it requires
+// a token even for public repositories.
 func downloadArtifact(f *Forge, c *call) answer {
 	a := c.repository.artifactByID(c.PathValue("id"))
 	switch {
@@ -102,7 +104,7 @@ func (r *Repository) artifactByID(id string) *artifact {
 	return nil
 }
 
-// serveStore serves an archive or a log to anyone with its address.
+// serveStore serves an archive or a log to everybody who has its address.
 func (f *Forge) serveStore(w http.ResponseWriter, r *http.Request) {
 	f.mu.Lock()
 	content := f.stored(r.URL.Path)
@@ -114,7 +116,7 @@ func (f *Forge) serveStore(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.Copy(w, content)
 }
 
-// stored returns what is at a path of the store; nil for nothing.
+// stored returns the content at a path of the store, or nil.
 func (f *Forge) stored(path string) io.Reader {
 	for _, repository := range f.repositories {
 		for _, a := range repository.artifacts {

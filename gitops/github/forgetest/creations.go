@@ -7,21 +7,21 @@ import (
 	"time"
 )
 
-// Creations is GitHub's secondary limit for requests that create content. The zero value is no
+// Creations is GitHub's secondary limit for requests that create content. The zero value means no
 // limit.
 type Creations struct {
 	Minute, Hour int
 	Now          func() time.Time
 }
 
-// Limited is how many requests met the limit.
+// Limited returns the number of requests that were refused because of the limit.
 func (f *Forge) Limited() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.limited
 }
 
-// limit refuses requests above the limit like github.com.
+// limit returns a refusal for a request above the limit, like github.com.
 func (f *Forge) limit(r *http.Request) (Reply, bool) {
 	l := f.creations
 	if l.Minute == 0 || r.Method != http.MethodPost || !strings.HasPrefix(r.URL.Path, restPrefix+"/") || strings.Contains(r.URL.Path, "/git/") {

@@ -1,9 +1,9 @@
-// Package forgetest simulates GitHub for tests: repositories, issues and pull requests behind
-// agent-ci's REST and GraphQL calls, and real git over smart HTTP on the same server. Requests
-// change its state; tests read it. It knows nothing of agent-ci.
+// Package forgetest simulates GitHub for tests. It serves repositories, issues and pull requests
+// over the REST and GraphQL calls that agent-ci uses, and git over smart HTTP on the same server.
+// Requests change its state, and tests can read it. It knows nothing of agent-ci.
 //
-// Its answers match GitHub's published description of the REST API. For undescribed behaviour, such as
-// refusals and their words, it follows github.com.
+// Its replies fit GitHub's published description of the REST API. Where that says nothing, for
+// example about refusals and their messages, it behaves like github.com.
 package forgetest
 
 import (
@@ -33,58 +33,57 @@ const (
 var octocat = User{Login: "octocat", ID: 583231, Type: "User"}
 
 type Options struct {
-	Token string // the one that is let in; "" means one of the Forge's own
-	User  User   // whose token it is; the zero User means octocat
-	// Scopes are those of a classic token; nil means a token of another kind.
+	Token string // the valid token; "" means one that the forge chooses
+	User  User   // account of the token; the zero User means octocat
+	// Scopes are the scopes of a classic token. Nil means another kind of token.
 	Scopes []string
-	// Creations bounds how fast content is created.
+	// Creations limits how fast content may be created.
 	Creations Creations
-	// Start starts the server; nil means in the clear, on loopback.
+	// Start starts the server. Nil starts it with plain http on loopback.
 	Start func(*httptest.Server)
 }
 
-// Forge is a server with its repositories. Its methods may be called at any
-// time and from several goroutines.
+// Forge is a server with its repositories. Its methods are safe for concurrent use.
 type Forge struct {
 	URL    string // the git server is at URL/OWNER/NAME.git
-	APIURL string // of the REST API; the GraphQL API is at URL/api/graphql
+	APIURL string // root of the REST API; the GraphQL API is at URL/api/graphql
 	Token  string
 
 	t      testing.TB
 	user   User
 	scopes []string
-	git    string // the program
-	root   string // of the bare repositories
+	git    string // path of the git program
+	root   string // folder of the bare repositories
 
 	creations Creations
 	mux       *http.ServeMux
 
 	mu           sync.Mutex
 	repositories []*Repository
-	byName       map[string]*Repository // in lower case
+	byName       map[string]*Repository // keys in lower case
 	faults       []*fault
 	before       func(Request) bool
 	after        func(Request)
 	signed       map[string]bool // commits that the forge signed
 	requests     []Request
-	undescribed  []string    // requests and answers that are not as GitHub describes them
+	undescribed  []string    // requests and replies that do not fit GitHub's description
 	created      []time.Time // when content was created
-	limited      int         // requests that came too fast
+	limited      int         // number of requests above the limit
 	lastID       int64
 	clock        time.Time
 }
 
-// Request is a received request, answered or not.
+// Request is a request that the forge received, whether it was executed or not.
 type Request struct {
 	Method string
-	// Path is without /api/v3 for the REST API, and without query.
+	// Path has no query, and no /api/v3 for the REST API.
 	Path       string
-	Authorized bool   // the right token came with it
-	Body       []byte // nil for those of git
+	Authorized bool   // the request had the valid token
+	Body       []byte // nil for requests of git
 }
 
-// New starts a Forge without repositories. The end of the test stops it. The test fails if a request
-// or an answer of the REST API does not fit GitHub's description.
+// New starts a forge without repositories. It stops at the end of the test. The test fails if a
+// request or a reply of the REST API does not fit GitHub's description.
 func New(t testing.TB, o Options) *Forge {
 	t.Helper()
 	git, err := exec.LookPath("git")
@@ -117,8 +116,8 @@ func (f *Forge) Requests() []Request {
 	return slices.Clone(f.requests)
 }
 
-// ServeHTTP answers a request. It reads the body first in any case: a client still writing would
-// lose the answer, and CGI does not support git's chunked bodies.
+// ServeHTTP answers a request. It always reads the whole body first: a client that is still writing
+// would lose the reply, and CGI does not support git's chunked bodies.
 func (f *Forge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
@@ -149,7 +148,7 @@ func (f *Forge) serve(w http.ResponseWriter, r *http.Request) {
 	f.mux.ServeHTTP(w, r)
 }
 
-// arrive records a request and finds the fault set for it.
+// arrive records a request. It returns the reply that a fault or the limit prescribes, if any.
 func (f *Forge) arrive(r *http.Request, body []byte) (Request, Reply, bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -168,24 +167,25 @@ func (f *Forge) arrive(r *http.Request, body []byte) (Request, Reply, bool) {
 	return request, reply, found
 }
 
-// newID returns a unique id.
+// newID returns an unused id.
 func (f *Forge) newID() int64 {
 	f.lastID++
 	return f.lastID
 }
 
-// now advances by a second per call, so times show the order.
+// now returns the simulated time, which advances by a second per call. So all times are different
+// and in order.
 func (f *Forge) now() time.Time {
 	f.clock = f.clock.Add(time.Second)
 	return f.clock
 }
 
-// Reply is an answer set by a test.
+// Reply is a reply that a test prescribes.
 type Reply struct {
-	Status int // 0 means 200; -1 ends the connection without an answer
+	Status int // 0 means 200; -1 closes the connection without a reply
 	Header http.Header
-	Body   string // JSON, unless Header says otherwise
-	// Late executes the request before this reply.
+	Body   string // JSON, unless Header has another type
+	// Late means that the request is executed before the reply is sent.
 	Late bool
 }
 
@@ -232,16 +232,17 @@ func (r Reply) write(w http.ResponseWriter) {
 	_, _ = io.WriteString(w, r.Body)
 }
 
-// Watch calls before and after around each request; nil calls nothing. If before returns false, the
-// connection ends without processing. Requests answered by a fault are not executed either.
+// Watch sets functions to call before and after each request. Nil calls nothing. If before returns
+// false, the connection is closed and the request is not executed. Neither is called for a request
+// that a fault answers, unless the reply is Late.
 func (f *Forge) Watch(before func(Request) bool, after func(Request)) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.before, f.after = before, after
 }
 
-// watched serves a request between the calls of Watch. Its answer is held until
-// both have returned.
+// watched serves a request between the functions of Watch. It sends the reply after both have
+// returned.
 func (f *Forge) watched(w http.ResponseWriter, request Request, serve func(http.ResponseWriter)) {
 	f.mu.Lock()
 	before, after := f.before, f.after

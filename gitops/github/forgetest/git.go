@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// gitEnviron is git's whole environment besides PATH.
+// gitEnviron is the environment of git, in addition to PATH.
 var gitEnviron = []string{"GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null", "LC_ALL=C"}
 
 func (r *Repository) runGit(args ...string) (string, error) {
@@ -30,7 +30,7 @@ func (r *Repository) runGitWith(env []string, input string, args ...string) (str
 	return string(out), err
 }
 
-// mustGit is runGitWith for what cannot fail; the test fails if it does.
+// mustGit runs git and fails the test if git fails.
 func (r *Repository) mustGit(env []string, input string, args ...string) string {
 	out, err := r.runGitWith(env, input, args...)
 	if err != nil {
@@ -66,7 +66,7 @@ type signature struct {
 
 const commitFormat = "%H%x00%T%x00%P%x00%an%x00%ae%x00%aI%x00%cn%x00%ce%x00%cI%x00%B"
 
-// commit returns a commit, or false without it.
+// commit returns a commit. It returns false if there is no such commit.
 func (r *Repository) commit(sha string) (commit, bool) {
 	if !objectName.MatchString(sha) {
 		return commit{}, false
@@ -88,7 +88,7 @@ func signatureFrom(fields []string) signature {
 	return signature{fields[0], fields[1], date.UTC()}
 }
 
-// commitsBetween counts the commits in head but not in base.
+// commitsBetween returns the number of commits that are in head but not in base.
 func (r *Repository) commitsBetween(base, head string) int {
 	out, err := r.runGit("rev-list", "--count", base+".."+head)
 	if err != nil {
@@ -98,7 +98,7 @@ func (r *Repository) commitsBetween(base, head string) int {
 	return count
 }
 
-// mergeable returns the state of a pull request without blocking rules.
+// mergeable returns the mergeable state of a pull request: clean or dirty.
 func (r *Repository) mergeable(base, head string) string {
 	if _, err := r.runGit("merge-tree", "--write-tree", base, head); err != nil {
 		return "dirty"

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// Branches and objects of git, read and made by the git program.
+// The calls below read and write branches and objects with the git program.
 
 func getRef(f *Forge, c *call) answer {
 	if c.repository.empty() {
@@ -50,7 +50,7 @@ func createBlob(f *Forge, c *call, sent struct{ Content, Encoding string }) answ
 	return created(object{"sha": id, "url": f.apiURL(c.repository) + "/git/blobs/" + id})
 }
 
-// treeChange is an entry of a new tree. A null SHA deletes.
+// treeChange is an entry of a tree to create. If SHA is null, it deletes the path.
 type treeChange struct {
 	Path, Mode, Type string
 	SHA              *string
@@ -79,7 +79,7 @@ func createTree(f *Forge, c *call, sent newTree) answer {
 		}
 		lines.WriteString(line + "\x00")
 	}
-	// A file takes the place of a folder and the other way round.
+	// With --replace, a file can replace a folder, and the reverse.
 	if _, err := r.runGitWith(index, lines.String(), "update-index", "-z", "--replace", "--index-info"); err != nil {
 		return unprocessable(err.Error())
 	}
@@ -91,7 +91,8 @@ func createTree(f *Forge, c *call, sent newTree) answer {
 	return created(f.showTree(r, id, r.mustGit(nil, "", "ls-tree", "-z", "-l", "--full-tree", id)))
 }
 
-// indexLine returns the change as a line for git update-index. names are the files of the base.
+// indexLine returns the change as an input line of git update-index. names lists the files of the
+// base tree. If bad is true, reply is the refusal.
 func (t treeChange) indexLine(r *Repository, names []string) (line string, reply answer, bad bool) {
 	switch t.Mode {
 	case "100644", "100755", "040000", "160000", "120000":
@@ -103,7 +104,7 @@ func (t treeChange) indexLine(r *Repository, names []string) (line string, reply
 	}
 	if t.SHA == nil {
 		if !slices.Contains(names, t.Path) {
-			return "", unprocessable("GitRPC::BadObjectState"), true // github.com refuses to delete what is not there
+			return "", unprocessable("GitRPC::BadObjectState"), true // like github.com, which refuses to delete a missing file
 		}
 		return "0 " + strings.Repeat("0", 40) + "\t" + t.Path, answer{}, false
 	}
@@ -121,7 +122,8 @@ type newCommit struct {
 	Author, Committer *struct{ Name, Email string }
 }
 
-// createCommit signs commits of an app's account without an explicit author, like github.com.
+// createCommit makes a commit. Like github.com, it signs it if the token's account is a bot and the
+// request names no author or committer.
 func createCommit(f *Forge, c *call, sent newCommit) answer {
 	if kind, err := c.repository.runGit("cat-file", "-t", sent.Tree); err != nil || strings.TrimSpace(kind) != "tree" {
 		return unprocessable("Tree SHA does not exist")
@@ -163,8 +165,8 @@ func createRef(f *Forge, c *call, sent struct{ Ref, SHA string }) answer {
 	return created(f.showRef(c.repository, branch, sent.SHA))
 }
 
-// compareCommits says how two commits stand to one another, without the commits
-// and files between them.
+// compareCommits answers with the relation of two commits. It omits the commits and files between
+// them.
 func compareCommits(f *Forge, c *call) answer {
 	base, head, found := strings.Cut(c.PathValue("range"), "...")
 	if !found {

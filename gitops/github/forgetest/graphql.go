@@ -12,7 +12,7 @@ import (
 	"github.com/vektah/gqlparser/v2/validator"
 )
 
-// publishedSchema is GitHub's GraphQL schema, reduced to the forge's answers.
+// publishedSchema is GitHub's GraphQL schema, reduced to the types that the forge supports.
 //
 //go:embed spec/github.graphql
 var publishedSchema string
@@ -26,7 +26,8 @@ type graphQLRequest struct {
 	Variables map[string]any
 }
 
-// answerGraphQL answers queries valid in GitHub's schema and records others as undescribed.
+// answerGraphQL answers a query that is valid in GitHub's schema. It records an invalid one as
+// undescribed.
 func answerGraphQL(f *Forge, c *call) answer {
 	switch c.credentials {
 	case wrong:
@@ -64,24 +65,25 @@ func (f *Forge) misunderstood(why string) answer {
 	return ok(object{"errors": []object{{"type": "undefinedField", "message": why, "locations": []object{{"line": 1, "column": 1}}}}})
 }
 
-// execution answers one query.
+// execution is the execution of one query.
 type execution struct {
 	forge     *Forge
 	variables map[string]any
 	problems  []object
-	tips      map[string]map[string]string // commits of branches, by the folders of repositories
+	tips      map[string]map[string]string // commits by branch, by the folder of the repository
 }
 
-// node is a GraphQL object: its type, and its fields, possibly functions of arguments.
+// node is a GraphQL object: the name of its type, and its fields. A field with arguments is a
+// resolver.
 type node struct {
 	kind   string
 	fields object
 }
 
-// resolver is a field with arguments.
+// resolver computes the value of a field from its arguments.
 type resolver func(arguments object) any
 
-// refusal is an error in place of a field's value.
+// refusal is an error that takes the place of a field's value.
 type refusal struct{ kind, message string }
 
 // selected returns the requested fields of a node.
@@ -118,7 +120,7 @@ func (e *execution) field(n *node, s *ast.Field) any {
 	return value
 }
 
-// value returns a field's value for the answer.
+// value converts the value of a field for the reply. It records a refusal as a problem.
 func (e *execution) value(value any, set ast.SelectionSet, path []any) any {
 	switch v := value.(type) {
 	case *node:

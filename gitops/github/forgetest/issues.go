@@ -8,7 +8,7 @@ import (
 
 func getIssue(f *Forge, c *call) answer { return ok(f.showIssue(c.repository, c.issue)) }
 
-// edit changes the common fields of issues and pull requests; nil keeps a field.
+// edit changes fields that issues and pull requests have in common. A nil value keeps the field.
 func (i *issue) edit(f *Forge, title, body, state *string) (answer, bool) {
 	if reply, bad := tooLong(title, body); bad {
 		return reply, true
@@ -79,7 +79,7 @@ func (r *Repository) commentByID(id int64) (*issue, *comment) {
 	return nil, nil
 }
 
-// addLabels takes {"labels": […]} and, as github.com does, the list alone.
+// addLabels accepts {"labels": […]}.
 func addLabels(f *Forge, c *call, sent struct{ Labels []string }) answer {
 	c.issue.Labels = union(c.issue.Labels, sent.Labels)
 	c.issue.updated = f.now()
@@ -88,7 +88,7 @@ func addLabels(f *Forge, c *call, sent struct{ Labels []string }) answer {
 
 const maxAssignees = 10
 
-// addAssignees leaves out who cannot be assigned, without a word.
+// addAssignees silently ignores accounts that cannot be assigned, like github.com.
 func addAssignees(f *Forge, c *call, sent struct{ Assignees []string }) answer {
 	able := slices.DeleteFunc(sent.Assignees, func(login string) bool { return !c.repository.collaborator(login) })
 	all := union(c.issue.assignees, able)
@@ -97,7 +97,7 @@ func addAssignees(f *Forge, c *call, sent struct{ Assignees []string }) answer {
 	return created(f.showIssue(c.repository, c.issue))
 }
 
-// union adds the missing elements of more to list, ignoring case.
+// union returns list with the elements of more that it does not contain, ignoring case.
 func union(list, more []string) []string {
 	list = slices.Clone(list)
 	for _, name := range more {

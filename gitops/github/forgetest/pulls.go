@@ -15,7 +15,8 @@ func listPulls(f *Forge, c *call) answer {
 	return page(f, c, list, func(i *issue) object { return f.showPull(c.repository, i) })
 }
 
-// asked applies a list's filters. Like github.com it ignores a head other than OWNER:BRANCH.
+// asked reports whether a pull request passes the filters of a list. Like github.com, it ignores a
+// head that is not OWNER:BRANCH.
 func asked(c *call, i *issue) bool {
 	query := c.URL.Query()
 	if state := cmp.Or(query.Get("state"), "open"); state != "all" && state != i.State {
@@ -28,7 +29,7 @@ func asked(c *call, i *issue) bool {
 	return !filtered || head == i.pull.head && strings.EqualFold(owner, c.repository.Owner)
 }
 
-// sortPulls sorts by created or updated. By created, the newest are first by default.
+// sortPulls sorts by creation or update time. By creation time, the default is newest first.
 func sortPulls(c *call, list []*issue) {
 	query := c.URL.Query()
 	byUpdate := query.Get("sort") == "updated"
@@ -67,7 +68,7 @@ func createPull(f *Forge, c *call, sent newPull) answer {
 	return created(f.showFullPull(c.repository, i))
 }
 
-// refused returns the reason against a pull request, in github.com's order.
+// refused returns the reason to refuse a new pull request. The order of checks is github.com's.
 func (n newPull) refused(r *Repository) (answer, bool) {
 	if n.Title == "" {
 		return invalid(reason{Resource: "Issue", Field: "title", Code: "missing_field"}), true

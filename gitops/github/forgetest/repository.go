@@ -11,17 +11,16 @@ import (
 	"time"
 )
 
-// Repository is a repository of a Forge. The exported fields may be changed
-// between requests.
+// Repository is a repository of a Forge. Tests may change the exported fields between requests.
 type Repository struct {
 	Owner, Name   string
-	Dir           string // of the bare repository
+	Dir           string // path of the bare repository
 	DefaultBranch string
 	Private       bool
-	Archived      bool // nothing can be changed
+	Archived      bool // all writes are refused
 	Topics        []string
-	// Collaborators are who can be assigned and asked for a review; nil means
-	// everybody.
+	// Collaborators lists the accounts that can be assigned, or asked for a review. Nil means all
+	// accounts.
 	Collaborators []string
 	// Permissions maps accounts to roles (admin, maintain, write, triage, read, none). The default
 	// is read; octocat has admin. The token's account may push unless its role here forbids it.
@@ -30,7 +29,7 @@ type Repository struct {
 	Protections map[string]Protection // by branch
 
 	forge      *Forge
-	lower      string // its name, by which it is found and sorted
+	lower      string // full name in lower case, for lookups and sorting
 	id         int64
 	created    time.Time
 	lastNumber int
@@ -44,7 +43,7 @@ type Repository struct {
 	pushes       []push // oldest first
 }
 
-// AddRepository adds a repository without a commit.
+// AddRepository adds a repository without commits.
 func (f *Forge) AddRepository(owner, name string) *Repository {
 	f.t.Helper()
 	f.mu.Lock()
@@ -60,8 +59,8 @@ func (f *Forge) AddRepository(owner, name string) *Repository {
 	return r
 }
 
-// AddTwin adds a repository with the branches of another one, for the API only. Thousands are
-// cheap.
+// AddTwin adds a repository that shares the git folder of another one, for API calls only. A test
+// can add thousands of them quickly.
 func (f *Forge) AddTwin(of *Repository, owner, name string) *Repository {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -76,8 +75,8 @@ func (f *Forge) add(r *Repository) {
 	f.byName[r.lower] = r
 }
 
-// settings configures a bare repository: fetches like on github.com, and no background housekeeping
-// after a push.
+// settings is the configuration of a bare repository. It permits the same fetches as github.com,
+// and no housekeeping after a push.
 const settings = `
 [http]
 	receivepack = true
@@ -105,8 +104,8 @@ func (r *Repository) initialise() error {
 	return errors.Join(err, config.Close())
 }
 
-// AddIssue adds an issue and returns its number. Issues and pull requests share numbers. A number
-// not above the last one fails the test.
+// AddIssue adds an issue and returns its number. Issues and pull requests share one sequence of
+// numbers. The test fails if i.Number is not above the last number.
 func (r *Repository) AddIssue(i Issue) int {
 	r.forge.t.Helper()
 	r.forge.mu.Lock()
@@ -157,9 +156,8 @@ func (r *Repository) PullRequests() []PullRequest {
 	return list
 }
 
-// SetPullRequest changes a pull request, except for its number and NodeID; it
-// ends the test when there is none with the number. The change may not call
-// the forge.
+// SetPullRequest changes a pull request, except for its number and NodeID. The test fails if there
+// is none with the number. change must not call the forge.
 func (r *Repository) SetPullRequest(number int, change func(*PullRequest)) {
 	r.forge.t.Helper()
 	r.forge.mu.Lock()
@@ -170,9 +168,8 @@ func (r *Repository) SetPullRequest(number int, change func(*PullRequest)) {
 	i.take(p, r.forge.now())
 }
 
-// SetIssue changes an issue, except for its number and comments, as an edit
-// does; it ends the test when there is none with the number. The change may not
-// call the forge.
+// SetIssue changes an issue like an edit, except for its number and comments. The test fails if
+// there is none with the number. change must not call the forge.
 func (r *Repository) SetIssue(number int, change func(*Issue)) {
 	r.forge.t.Helper()
 	r.forge.mu.Lock()
@@ -186,7 +183,7 @@ func (r *Repository) SetIssue(number int, change func(*Issue)) {
 	i.setState(changed, i.updated)
 }
 
-// AddComment adds a comment to an issue or pull request and gives its id.
+// AddComment adds a comment to an issue or pull request and returns its id.
 func (r *Repository) AddComment(number int, c Comment) int64 {
 	r.forge.t.Helper()
 	r.forge.mu.Lock()
@@ -194,7 +191,7 @@ func (r *Repository) AddComment(number int, c Comment) int64 {
 	return r.comment(r.knownIssue(number), c).ID
 }
 
-// AddReviewComment adds a comment on the diff of a pull request and gives its id.
+// AddReviewComment adds a comment on the diff of a pull request and returns its id.
 func (r *Repository) AddReviewComment(number int, c ReviewComment) int64 {
 	r.forge.t.Helper()
 	r.forge.mu.Lock()
@@ -205,8 +202,8 @@ func (r *Repository) AddReviewComment(number int, c ReviewComment) int64 {
 	return added.id
 }
 
-// Comments are the comments of an issue or pull request, oldest first; nil
-// when there is none with the number.
+// Comments returns the comments of an issue or pull request, the oldest first. It returns nil if
+// there is none with the number.
 func (r *Repository) Comments(number int) []Comment {
 	r.forge.mu.Lock()
 	defer r.forge.mu.Unlock()
@@ -230,7 +227,7 @@ func (r *Repository) issue(number int) *issue {
 	return nil
 }
 
-// knownIssue returns an issue or fails the test.
+// knownIssue returns an issue. The test fails if there is none with the number.
 func (r *Repository) knownIssue(number int) *issue {
 	r.forge.t.Helper()
 	i := r.issue(number)
@@ -255,7 +252,7 @@ func (r *Repository) collaborator(login string) bool {
 	})
 }
 
-// repository finds a repository by its path, ignoring case like github.com.
+// repository returns a repository by owner and name, or nil. Like github.com, it ignores case.
 func (f *Forge) repository(owner, name string) *Repository {
 	return f.byName[strings.ToLower(owner+"/"+name)]
 }

@@ -11,9 +11,8 @@ import (
 	"sync"
 )
 
-// describedRequests is the part on requests in GitHub's description of its REST API (OpenAPI 3.0,
-// version 23.0.2), by route: the query's parameters, and for each form of the body the fields and
-// types.
+// describedRequests describes the requests of GitHub's REST API (OpenAPI 3.0, version 23.0.2) by
+// route: the parameters of the query, and the fields and types of each form of the body.
 //
 //go:embed spec/requests.json
 var describedRequests []byte
@@ -26,7 +25,7 @@ type describedRequest struct {
 	}
 }
 
-// descriptions are by route.
+// descriptions holds the described requests by route.
 type descriptions map[string]describedRequest
 
 var requestsByRoute = sync.OnceValue(func() descriptions {
@@ -37,15 +36,16 @@ var requestsByRoute = sync.OnceValue(func() descriptions {
 	return all
 })
 
-// note compares a request with the description; the forge is locked.
+// note records in what way a request does not fit the description. The caller holds the lock of the
+// forge.
 func (f *Forge) note(route string, c *call) {
 	for _, wrong := range requestsByRoute().wrong(route, c.Request, c.body) {
 		f.undescribed = append(f.undescribed, route+": "+wrong)
 	}
 }
 
-// Wrong lists undescribed parts of a request to GitHub's REST API, with a path as on
-// api.github.com. It is for tests with their own server.
+// Wrong lists what does not fit GitHub's description in a request to the REST API. The path is as
+// on api.github.com. It is for tests with a server of their own.
 func Wrong(r *http.Request, body []byte) []string {
 	all := requestsByRoute()
 	var mux http.ServeMux
@@ -56,7 +56,7 @@ func Wrong(r *http.Request, body []byte) []string {
 	return all.wrong(route, r, body)
 }
 
-// wrong lists undescribed parts of a request to a route.
+// wrong lists what does not fit the description of a route in a request.
 func (d descriptions) wrong(route string, r *http.Request, body []byte) []string {
 	described, known := d[route]
 	if !known {
@@ -76,7 +76,7 @@ func (d descriptions) wrong(route string, r *http.Request, body []byte) []string
 	return wrong
 }
 
-// answerUnknown records an API call unknown to the forge.
+// answerUnknown records an API call that the forge does not know, and answers "not found".
 func answerUnknown(f *Forge, c *call) answer {
 	if path, ofAPI := strings.CutPrefix(c.URL.Path, restPrefix); ofAPI {
 		f.undescribed = append(f.undescribed, fmt.Sprintf("%s %s: the forge knows no such call", c.Method, path))
@@ -84,7 +84,7 @@ func answerUnknown(f *Forge, c *call) answer {
 	return notFound()
 }
 
-// wrongBody explains why a body matches none of its forms.
+// wrongBody returns why a body fits none of the described forms, or "".
 func (d describedRequest) wrongBody(raw []byte) string {
 	var body map[string]any
 	if err := json.Unmarshal(raw, &body); err != nil {

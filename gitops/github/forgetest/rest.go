@@ -11,7 +11,7 @@ import (
 	"unicode/utf8"
 )
 
-// call is a request with the objects it names.
+// call is a request with the objects that its path names.
 type call struct {
 	*http.Request
 	body        []byte
@@ -21,7 +21,7 @@ type call struct {
 	comment     *comment
 }
 
-// handler answers a call; the forge is locked meanwhile.
+// handler answers a call. The forge is locked meanwhile.
 type handler func(*Forge, *call) answer
 
 var routes = map[string]handler{
@@ -93,10 +93,10 @@ func (f *Forge) route() {
 	f.mux.HandleFunc("/", f.answered(answerUnknown))
 }
 
-// answered serves requests with a handler's answer.
+// answered returns an HTTP handler that sends the answer of handle.
 func (f *Forge) answered(handle handler) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		body, _ := io.ReadAll(r.Body) // which ServeHTTP holds in memory
+		body, _ := io.ReadAll(r.Body) // cannot fail: ServeHTTP has read it into memory
 		c := &call{Request: r, body: body, credentials: f.credentialsOf(r)}
 		f.mu.Lock()
 		reply := handle(f, c)
@@ -111,7 +111,7 @@ func getRepository(f *Forge, c *call) answer {
 	return ok(shown)
 }
 
-// admit finds the repository of a call and says why the call is refused.
+// admit finds the repository of a call. It returns true and a refusal if the call is not permitted.
 func (f *Forge) admit(c *call) (answer, bool) {
 	c.repository = f.repository(c.PathValue("owner"), c.PathValue("repo"))
 	writes := c.Method != http.MethodGet
@@ -130,7 +130,7 @@ func (f *Forge) admit(c *call) (answer, bool) {
 	return answer{}, false
 }
 
-// ofIssue finds the issue or pull request in a path.
+// ofIssue finds the issue or pull request that a path names.
 func ofIssue(handle handler) handler {
 	return func(f *Forge, c *call) answer {
 		number, err := strconv.Atoi(c.PathValue("number"))
@@ -144,7 +144,7 @@ func ofIssue(handle handler) handler {
 	}
 }
 
-// ofComment finds the comment in a path, and its issue.
+// ofComment finds the comment that a path names, and its issue.
 func ofComment(handle handler) handler {
 	return func(f *Forge, c *call) answer {
 		id, err := strconv.ParseInt(c.PathValue("id"), 10, 64)
@@ -172,7 +172,7 @@ const (
 	anonymousRateLimit = 60
 )
 
-// send writes an answer with the common headers. The rate limit is never used up.
+// send writes an answer with the common headers. The reported rate limit is never used up.
 func (f *Forge) send(w http.ResponseWriter, c *call, reply answer) {
 	limit := rateLimit
 	if c.credentials != right {
@@ -200,7 +200,8 @@ func (f *Forge) send(w http.ResponseWriter, c *call, reply answer) {
 	}
 	raw, err := json.Marshal(reply.body)
 	_, _ = w.Write(raw)
-	// GraphQL answers have their own check. Tests define the rules.
+	// The schema of GraphQL checks its own answers. Answers about rules have fields that tests
+	// choose.
 	if err == nil && strings.HasPrefix(c.URL.Path, restPrefix) && !strings.Contains(c.URL.Path, "/rules/branches/") {
 		err = answersByCall().check(c.Method, strings.TrimPrefix(c.URL.EscapedPath(), restPrefix), reply.status, raw)
 	}
@@ -234,7 +235,7 @@ func failure(status int, message string) answer {
 func notFound() answer       { return failure(http.StatusNotFound, "Not Found") }
 func badCredentials() answer { return failure(http.StatusUnauthorized, "Bad credentials") }
 
-// reason explains a refused write.
+// reason is a reason why a write was refused.
 type reason struct {
 	Resource string `json:"resource"`
 	Field    string `json:"field,omitempty"`
@@ -248,12 +249,13 @@ func invalid(reasons ...reason) answer {
 	return reply
 }
 
-// unprocessable has no status in its body, unlike other failures, because the description has none.
+// unprocessable returns a failure with status 422. Its body has no field status, unlike other
+// failures, because GitHub's description has none there.
 func unprocessable(message string) answer {
 	return answer{status: http.StatusUnprocessableEntity, body: object{"message": message, "documentation_url": documentation}}
 }
 
-// refuse reports an invalid field with a custom message.
+// refuse returns a refusal of a field with a message.
 func refuse(resource, field, message string, args ...any) answer {
 	return invalid(reason{Resource: resource, Field: field, Code: "custom", Message: fmt.Sprintf(message, args...)})
 }
@@ -266,7 +268,7 @@ const (
 	maxPage     = 100
 )
 
-// tooLong refuses texts beyond GitHub's limits. Nil fits.
+// tooLong returns a refusal if a text is longer than GitHub permits. Nil is not checked.
 func tooLong(title, body *string) (answer, bool) {
 	switch {
 	case title != nil && utf8.RuneCountInString(*title) > maxTitle:

@@ -26,7 +26,7 @@ var ofWorkTree = []string{"refs/stash", "refs/bisect/", "refs/worktree/", "refs/
 // packedRef is a line of packed-refs. peeled is the commit of an annotated tag, or "".
 type packedRef struct{ name, id, peeled string }
 
-// references are the references that another repository may get.
+// references are a repository's references that may be copied to another.
 type references struct {
 	direct   map[string]packedRef
 	symbolic map[string]string // target of a symbolic reference, by name

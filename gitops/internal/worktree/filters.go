@@ -44,8 +44,9 @@ type OpenFilter func(ctx context.Context, f Filter) (FilterSandbox, error)
 // FilterSandbox runs commands of one filter. They see no file of the checkout, and start in an empty
 // folder.
 type FilterSandbox interface {
-	// Run runs a shell command with content as standard input. It returns a *CommandError for a
-	// failure. If result stops accepting, it kills the command and returns result's error.
+	// Run runs a shell command with content as its standard input and result as its standard output.
+	// It returns a *CommandError if the command fails. If writing to result fails, Run kills the
+	// command and returns that error.
 	Run(ctx context.Context, command string, content io.Reader, result io.Writer) error
 	Close() error
 }
