@@ -293,7 +293,7 @@ type Shell struct {
 	Failed func(status int, words string) error
 }
 
-// Run runs a command.
+// Run runs a shell command and returns the error of Failed if the command fails.
 func (s Shell) Run(ctx context.Context, command string, content io.Reader, result io.Writer) error {
 	var words bytes.Buffer
 	cmd := exec.CommandContext(ctx, "/bin/sh", "-c", command)

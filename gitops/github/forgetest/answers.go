@@ -21,7 +21,7 @@ import (
 //go:embed spec/github.openapi.json
 var published []byte
 
-// description holds the schemas of answers.
+// description holds the schemas of replies.
 type description struct {
 	mu       sync.Mutex // protects compiler
 	compiler *jsonschema.Compiler

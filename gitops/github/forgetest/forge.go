@@ -195,8 +195,9 @@ type fault struct {
 	left            int
 }
 
-// On sets the reply for the next matching requests, times times, before any other processing. path
-// is Request.Path or a path.Match pattern. Several faults apply in order of their definition.
+// On sets the reply for the next matching requests, up to times times. The requests are not
+// executed, unless the reply is Late. path is a Request.Path or a pattern of path.Match. If several
+// replies match a request, the one set first is used first.
 func (f *Forge) On(method, path string, reply Reply, times int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

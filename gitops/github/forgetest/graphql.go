@@ -86,7 +86,7 @@ type resolver func(arguments object) any
 // refusal is an error that takes the place of a field's value.
 type refusal struct{ kind, message string }
 
-// selected returns the requested fields of a node.
+// selected returns the fields of a node that a query asks for.
 func (e *execution) selected(n *node, set ast.SelectionSet, path []any) object {
 	shown := object{}
 	for _, each := range set {

@@ -22,8 +22,9 @@ type Repository struct {
 	// Collaborators lists the accounts that can be assigned, or asked for a review. Nil means all
 	// accounts.
 	Collaborators []string
-	// Permissions maps accounts to roles (admin, maintain, write, triage, read, none). The default
-	// is read; octocat has admin. The token's account may push unless its role here forbids it.
+	// Permissions maps accounts to roles: admin, maintain, write, triage, read or none. The default
+	// is read, and admin for octocat. The token's account may push unless it has a role here without
+	// that permission.
 	Permissions map[string]string
 	Rules       []Rule
 	Protections map[string]Protection // by branch

@@ -11,7 +11,7 @@ import (
 
 // Review is a review of a pull request.
 type Review struct {
-	ID       int64 // given by the forge
+	ID       int64 // set by the forge
 	Author   User
 	Body     string
 	State    string // COMMENTED, APPROVED, CHANGES_REQUESTED, PENDING
@@ -23,7 +23,7 @@ type review struct {
 	submitted time.Time
 }
 
-// Reviews are the reviews of a pull request, oldest first.
+// Reviews returns the reviews of a pull request, the oldest first.
 func (r *Repository) Reviews(number int) []Review {
 	r.forge.t.Helper()
 	r.forge.mu.Lock()
@@ -35,7 +35,7 @@ func (r *Repository) Reviews(number int) []Review {
 	return list
 }
 
-// ReviewComments are the comments on lines of a pull request's diff, oldest first.
+// ReviewComments returns the comments on the diff of a pull request, the oldest first.
 func (r *Repository) ReviewComments(number int) []ReviewComment {
 	r.forge.t.Helper()
 	r.forge.mu.Lock()
@@ -67,7 +67,7 @@ type newReviewComment struct {
 
 var reviewStates = map[string]string{"": "PENDING", "COMMENT": "COMMENTED", "APPROVE": "APPROVED", "REQUEST_CHANGES": "CHANGES_REQUESTED"}
 
-// createReview takes a review whole or not at all, as github.com does.
+// createReview creates a review with all its comments, or refuses it, like github.com.
 func createReview(f *Forge, c *call, sent newReview) answer {
 	r, p := c.repository, c.issue.pull
 	p.headSHA, p.baseSHA = r.tip(p.head, p.headSHA), r.tip(p.base, p.baseSHA)
@@ -91,7 +91,7 @@ func createReview(f *Forge, c *call, sent newReview) answer {
 	return ok(f.showReview(r, c.issue, added))
 }
 
-// wrong returns github.com's reason against a review, or "".
+// wrong returns the reason to refuse a review, or "". Reasons are github.com's.
 func (n newReview) wrong(f *Forge, c *call) string {
 	state, known := reviewStates[n.Event]
 	switch {
@@ -137,7 +137,7 @@ func (n newReviewComment) wrong(files []pullFile) string {
 	return ""
 }
 
-// refuseSimply refuses a review in its described form.
+// refuseSimply refuses a review. GitHub's description has a list of texts for its errors.
 func refuseSimply(message string) answer {
 	reply := unprocessable("Unprocessable Entity")
 	reply.body.(object)["errors"] = []string{message}
@@ -152,7 +152,7 @@ type pullFile struct {
 
 var hunkHead = regexp.MustCompile(`(?m)^@@ -\d+(?:,\d+)? \+(\d+)(?:,(\d+))? @@`)
 
-// hasLine says whether a line of the new file stands in a hunk.
+// hasLine reports whether a line of the new file is in a hunk.
 func (p pullFile) hasLine(line int) bool {
 	for _, m := range hunkHead.FindAllStringSubmatch(p.patch, -1) {
 		first, _ := strconv.Atoi(m[1])
@@ -167,7 +167,8 @@ func (p pullFile) hasLine(line int) bool {
 	return false
 }
 
-// filesOf returns the files changed between the merge base and a commit of a pull request.
+// filesOf returns the files that a pull request changes: those that differ between the merge base
+// and a commit of it. It returns false for an unknown commit.
 func (r *Repository) filesOf(p *pull, commit string) ([]pullFile, bool) {
 	if !objectName.MatchString(commit) {
 		return nil, false
@@ -193,7 +194,8 @@ func (r *Repository) filesOf(p *pull, commit string) ([]pullFile, bool) {
 	return files, true
 }
 
-// withPatch adds the hunks of a text file. github.com omits them for binary files.
+// withPatch adds the hunks and the numbers of changed lines to a file. Like github.com, it adds
+// none for a binary file.
 func (r *Repository) withPatch(file pullFile, base, commit string) pullFile {
 	paths := []string{file.path}
 	if file.from != "" {
@@ -216,7 +218,7 @@ func (r *Repository) withPatch(file pullFile, base, commit string) pullFile {
 
 func listPullFiles(f *Forge, c *call) answer {
 	r, p := c.repository, c.issue.pull
-	if !p.merged { // which has the files that it had then
+	if !p.merged { // a merged pull request keeps the files it had at the merge
 		p.headSHA, p.baseSHA = r.tip(p.head, p.headSHA), r.tip(p.base, p.baseSHA)
 	}
 	files, _ := r.filesOf(p, p.headSHA)

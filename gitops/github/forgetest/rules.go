@@ -6,25 +6,26 @@ import (
 	"strconv"
 )
 
-// Rule is a rule on branches, in a ruleset of its own.
+// Rule is a rule for branches. Each has a ruleset of its own.
 type Rule struct {
 	Type       string
 	Parameters map[string]any
-	Branches   string // a pattern of path.Match; "" for all
-	Ruleset    string // its name
-	Bypass     string // of the token's account: always, pull_requests_only, never, exempt; "" is not told
+	Branches   string // a pattern of path.Match; "" for all branches
+	Ruleset    string // name of the ruleset
+	Bypass     string // whether the token's account can bypass it: always, pull_requests_only, never, exempt; "" is not reported
 }
 
-// Protection is the protection of a branch. It includes administrators by default.
+// Protection is the protection of a branch. It applies to administrators, unless ExceptAdmins is
+// set.
 type Protection struct {
 	ExceptAdmins, Locked, Signed bool
 	Checks                       []string
 	Pulls                        bool
-	PullsExcept                  []User // who may push all the same
+	PullsExcept                  []User // accounts that may push without a pull request
 }
 
-// forbidsPushes reports whether the token's account has a role without push permission. The forge
-// is locked.
+// forbidsPushes reports whether the token's account has a role without the permission to push. The
+// caller holds the lock of the forge.
 func (r *Repository) forbidsPushes() bool {
 	role, named := r.Permissions[r.forge.user.Login]
 	return named && levels[role] != "admin" && levels[role] != "write"
@@ -61,7 +62,7 @@ func getRuleset(f *Forge, c *call) answer {
 	return ok(shown)
 }
 
-// getProtection answers administrators alone.
+// getProtection answers only to administrators.
 func getProtection(f *Forge, c *call) answer {
 	if c.credentials != right || c.repository.role(f.user.Login) != "admin" {
 		return failure(http.StatusForbidden, "Resource not accessible by integration")

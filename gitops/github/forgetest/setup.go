@@ -11,18 +11,18 @@ import (
 	"golang.org/x/crypto/nacl/box"
 )
 
-// setup is the one-time configuration of a repository.
+// setup is the configuration of a repository that agent-ci init changes.
 type setup struct {
-	public, private *[32]byte // of the key that secrets are sealed for; nil until it is asked for
+	public, private *[32]byte // key pair that encrypts secrets; nil until a call asks for the public key
 	secrets         map[string]string
 	labels          []string
-	mayOpenPulls    bool   // workflows, and approve
-	permissions     string // of workflows that name none: read or write
+	mayOpenPulls    bool   // workflows may open and approve pull requests
+	permissions     string // default permissions of workflows: read or write; "" means read
 }
 
 const setupKeyID = "568250167242549743"
 
-// Secret returns the plain text of an Actions secret.
+// Secret returns the decrypted value of an Actions secret.
 func (r *Repository) Secret(name string) (value string, there bool) {
 	r.forge.mu.Lock()
 	defer r.forge.mu.Unlock()
@@ -30,14 +30,15 @@ func (r *Repository) Secret(name string) (value string, there bool) {
 	return value, there
 }
 
-// Labels returns the labels created in the repository.
+// Labels returns the labels that calls have created.
 func (r *Repository) Labels() []string {
 	r.forge.mu.Lock()
 	defer r.forge.mu.Unlock()
 	return slices.Clone(r.setup.labels)
 }
 
-// WorkflowsMayOpenPullRequests returns that setting, initially false.
+// WorkflowsMayOpenPullRequests reports whether the repository allows workflows to open pull
+// requests. The initial value is false.
 func (r *Repository) WorkflowsMayOpenPullRequests() bool {
 	r.forge.mu.Lock()
 	defer r.forge.mu.Unlock()
@@ -54,7 +55,7 @@ func getSecretsKey(_ *Forge, c *call) answer {
 
 var secretName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// putSecret decrypts a sealed secret, as github.com does for workflows.
+// putSecret decrypts a secret and stores its value.
 func putSecret(_ *Forge, c *call, sent struct {
 	Value string `json:"encrypted_value"`
 	KeyID string `json:"key_id"`
@@ -80,7 +81,7 @@ func putSecret(_ *Forge, c *call, sent struct {
 	return created(object{})
 }
 
-// getSecret shows a secret without its value.
+// getSecret answers with the name of a secret, without its value.
 func getSecret(f *Forge, c *call) answer {
 	name := c.PathValue("name")
 	if _, there := c.repository.setup.secrets[name]; !there {

@@ -32,7 +32,7 @@ func (f *Forge) showIssue(r *Repository, i *issue) object {
 	return shown
 }
 
-// showTriage adds who has to do with an issue or pull request, and when.
+// showTriage adds the assignees and the milestone of an issue or pull request.
 func (f *Forge) showTriage(shown object, r *Repository, i *issue) {
 	assignees := f.showLogins(i.assignees)
 	shown["assignees"], shown["assignee"], shown["milestone"] = assignees, nil, nil
@@ -67,7 +67,7 @@ func (f *Forge) showLabels(r *Repository, names []string) []object {
 	})
 }
 
-// showAll converts a list. The result is never null.
+// showAll converts the elements of a list. The result is an empty list instead of null.
 func showAll[T any](list []T, show func(T) object) []object {
 	shown := make([]object, 0, len(list))
 	for _, each := range list {
@@ -80,7 +80,7 @@ func (f *Forge) showLogins(logins []string) []object {
 	return showAll(logins, func(login string) object { return f.showUser(User{Login: login}) })
 }
 
-// userURLs maps URL fields of an account to paths below it.
+// userURLs maps the URL fields of an account to paths relative to the account.
 var userURLs = map[string]string{
 	"url": "", "followers_url": "/followers", "following_url": "/following{/other_user}",
 	"gists_url": "/gists{/gist_id}", "starred_url": "/starred{/owner}{/repo}",
@@ -102,7 +102,7 @@ func (f *Forge) showUser(u User) object {
 	return shown
 }
 
-// numberOf derives an id from a name.
+// numberOf returns an id computed from a name.
 func numberOf(name string) int64 {
 	sum := fnv.New32a()
 	_, _ = sum.Write([]byte(name))
@@ -116,10 +116,10 @@ func orNull[T comparable](value T) any {
 	return value
 }
 
-// showPull is a pull request as lists have it.
+// showPull returns a pull request in the form that lists have.
 func (f *Forge) showPull(r *Repository, i *issue) object {
 	p := i.pull
-	if !p.merged { // which stays what it was then
+	if !p.merged { // a merged pull request keeps its commits
 		p.headSHA, p.baseSHA = r.tip(p.head, p.headSHA), r.tip(p.base, p.baseSHA)
 	}
 	page := fmt.Sprintf("%s/pull/%d", f.pageURL(r), i.Number)
@@ -140,7 +140,7 @@ func (f *Forge) showPull(r *Repository, i *issue) object {
 	return shown
 }
 
-// tip is the commit of a branch, or the one it had when it was last seen.
+// tip returns the commit of a branch. If the branch was deleted, it returns last.
 func (r *Repository) tip(branch, last string) string {
 	if sha, found := r.branch(branch); found {
 		return sha
@@ -148,7 +148,7 @@ func (r *Repository) tip(branch, last string) string {
 	return last
 }
 
-// showHead shows the source of a pull request, possibly a fork.
+// showHead returns the head of a pull request, which may be in a fork.
 func (f *Forge) showHead(r *Repository, p *pull) object {
 	shown := f.showEnd(r, p.head, p.headSHA)
 	if p.headRepository != "" {
@@ -200,7 +200,8 @@ func (f *Forge) showTeams(r *Repository, slugs []string) []object {
 	})
 }
 
-// showFullPull is a pull request as it is answered alone.
+// showFullPull returns a pull request in the form of a reply about one pull request, with more
+// fields.
 func (f *Forge) showFullPull(r *Repository, i *issue) object {
 	shown := f.showPull(r, i)
 	for _, team := range shown["requested_teams"].([]object) {

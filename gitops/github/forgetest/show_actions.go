@@ -56,7 +56,7 @@ func (f *Forge) showJob(r *Repository, w *workflowRun, job *actionsJob) object {
 	return shown
 }
 
-// ended is when a job ended; null while it runs.
+// ended returns the time at which a job ended, or nil while it runs.
 func (job *actionsJob) ended() any {
 	if job.Status != "completed" {
 		return nil
@@ -110,7 +110,7 @@ func (f *Forge) showStatus(r *Repository, c *check) object {
 
 var noReply = regexp.MustCompile(`^(\d+)\+(.+)@users\.noreply\.github\.com$`)
 
-// accountOf finds an account by its noreply mail address.
+// accountOf returns the account of a noreply mail address, or nil for other addresses.
 func (f *Forge) accountOf(by signature) any {
 	m := noReply.FindStringSubmatch(by.Email)
 	if m == nil {

@@ -11,7 +11,7 @@ import (
 func (f *Forge) apiURL(r *Repository) string  { return f.APIURL + "/repos/" + r.fullName() }
 func (f *Forge) pageURL(r *Repository) string { return f.URL + "/" + r.fullName() }
 
-// repositoryURLs maps URL fields of a repository to paths below it.
+// repositoryURLs maps the URL fields of a repository to paths relative to the repository.
 var repositoryURLs = map[string]string{
 	"url": "", "archive_url": "/{archive_format}{/ref}", "assignees_url": "/assignees{/user}",
 	"blobs_url": "/git/blobs{/sha}", "branches_url": "/branches{/branch}",
@@ -29,7 +29,7 @@ var repositoryURLs = map[string]string{
 	"teams_url": "/teams", "trees_url": "/git/trees{/sha}",
 }
 
-// repositoryConstants holds fields common to all repositories here.
+// repositoryConstants holds fields that are the same for all repositories of the forge.
 var repositoryConstants = object{
 	"description": nil, "homepage": nil, "language": nil, "mirror_url": nil, "license": nil,
 	"fork": false, "has_issues": true, "has_projects": true, "has_wiki": false, "has_pages": false, "has_downloads": true,
@@ -38,7 +38,7 @@ var repositoryConstants = object{
 	"forks": 0, "forks_count": 0, "stargazers_count": 0, "watchers": 0, "watchers_count": 0,
 }
 
-// showRepository is a repository as it stands within a pull request.
+// showRepository returns a repository in the form that it has inside other replies.
 func (f *Forge) showRepository(r *Repository) object {
 	shown := object{
 		"id": r.id, "node_id": fmt.Sprintf("R_forgetest_%d", r.id), "name": r.Name, "full_name": r.fullName(),
@@ -59,7 +59,7 @@ func (f *Forge) showRepository(r *Repository) object {
 	return shown
 }
 
-// open counts the open issues and pull requests.
+// open returns the number of open issues and pull requests.
 func (r *Repository) open() int {
 	count := 0
 	for _, i := range r.issues {

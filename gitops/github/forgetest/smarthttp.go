@@ -15,12 +15,12 @@ import (
 	"strings"
 )
 
-// gitPath is the path of a request of git: with or without .git, as on
+// gitPath matches the path of a request of git, with or without .git after the name, as on
 // github.com.
 var gitPath = regexp.MustCompile(`^/([^/]+)/([^/]+?)(?:\.git)?/(info/refs|git-upload-pack|git-receive-pack|info/lfs/objects/.+)$`)
 
-// gitService returns the parts of gitPath and the requested service. info/refs names the service in
-// its query.
+// gitService returns the parts of a path that gitPath matches, and the service of git. For
+// info/refs, the service is in the query.
 func (f *Forge) gitService(r *http.Request) (parts []string, service string, found bool) {
 	parts = gitPath.FindStringSubmatch(r.URL.Path)
 	if parts == nil {
@@ -33,8 +33,8 @@ func (f *Forge) gitService(r *http.Request) (parts []string, service string, fou
 	return parts, service, true
 }
 
-// serveGit permits reads of public repositories to all, and anything else with the right token.
-// Like github.com it reveals nothing without a token.
+// serveGit serves reads of public repositories to everybody, and other requests only with the valid
+// token. Like github.com, it does not reveal which repositories exist without a token.
 func (f *Forge) serveGit(w http.ResponseWriter, r *http.Request, parts []string, service string) {
 	writes := service == "git-receive-pack"
 	f.mu.Lock()
@@ -62,7 +62,7 @@ func (f *Forge) serveGit(w http.ResponseWriter, r *http.Request, parts []string,
 	}
 }
 
-// serveLFS serves the Git LFS contents in the git folder. It accepts no uploads.
+// serveLFS serves Git LFS contents from the git folder. It supports downloads only.
 func (f *Forge) serveLFS(w http.ResponseWriter, r *http.Request, gitFolder, name string) {
 	if name != "batch" {
 		if len(name) != sha256.Size*2 {
@@ -101,11 +101,11 @@ func (f *Forge) serveLFS(w http.ResponseWriter, r *http.Request, gitFolder, name
 	_ = json.NewEncoder(w).Encode(map[string]any{"transfer": "basic", "objects": batch.Objects})
 }
 
-// runBackend hands a request to git http-backend; the token stays here.
+// runBackend lets git http-backend serve a request. git does not get the token.
 func (f *Forge) runBackend(w http.ResponseWriter, r *http.Request, path string) {
 	backend := &cgi.Handler{
 		Path: f.git, Args: []string{"http-backend"}, Dir: f.root,
-		Logger: log.New(io.Discard, "", 0), Stderr: io.Discard, // of a client that goes away
+		Logger: log.New(io.Discard, "", 0), Stderr: io.Discard, // drop messages, such as about clients that disconnect
 		Env: append([]string{"GIT_PROJECT_ROOT=" + f.root, "GIT_HTTP_EXPORT_ALL=1"}, gitEnviron...),
 	}
 	if f.credentialsOf(r) == right {

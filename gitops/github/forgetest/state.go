@@ -6,29 +6,29 @@ import (
 	"time"
 )
 
-// User is an account. ID 0 means one made of the login, Type "" means User.
+// User is an account. If ID is 0, the forge computes it from the login. If Type is "", it is User.
 type User struct {
 	Login string
 	ID    int64
 	Type  string // User, Bot or Organization
 }
 
-// Issue is an issue to add. A zero Author means octocat, as OWNER unless Association is set.
+// Issue is an issue to add. A zero Author means octocat, with the association OWNER if none is set.
 type Issue struct {
-	Number      int // 0 means the next
+	Number      int // 0 means the next number
 	Title, Body string
 	State       string // "" means open
-	PullRequest bool   // it is answered as a pull request's issue, without one behind it
+	PullRequest bool   // the issue is shown as that of a pull request, although there is none
 	Author      User
-	Association string // "" means NONE for an author that was named
+	Association string // "" means NONE if Author is set
 	Labels      []string
 	Comments    []Comment
 }
 
-// Comment is a comment of an issue or pull request, with the author and the
-// association of Issue.
+// Comment is a comment of an issue or pull request. Author and Association have the same defaults
+// as in Issue.
 type Comment struct {
-	ID          int64 // given by the forge
+	ID          int64 // set by the forge
 	Author      User
 	Association string
 	Body        string
@@ -45,10 +45,10 @@ type PullRequest struct {
 	Labels      []string
 	Assignees   []string
 	Reviewers   []string
-	Teams       []string // asked for a review
-	// HeadRepository is the OWNER/NAME of the fork with Head, or "".
+	Teams       []string // teams asked for a review
+	// HeadRepository is the OWNER/NAME of the fork that contains Head, or "".
 	HeadRepository string
-	// Mergeable overrides the state computed by git.
+	// Mergeable replaces the state that the forge computes with git.
 	Mergeable string
 }
 
@@ -57,7 +57,7 @@ type ReviewComment struct {
 	Author         User
 	Path, DiffHunk string
 	Line           int
-	StartLine      int // of a comment on several lines; else 0
+	StartLine      int // first line of a comment on several lines; else 0
 	Body           string
 }
 
@@ -67,7 +67,7 @@ type issue struct {
 	id               int64
 	assignees        []string
 	created, updated time.Time
-	closed           time.Time // zero while open
+	closed           time.Time // zero while the issue is open
 	comments         []*comment
 	pull             *pull
 }
@@ -80,7 +80,7 @@ type comment struct {
 type pull struct {
 	nodeID           string
 	head, base       string
-	headSHA, baseSHA string // as they were last seen
+	headSHA, baseSHA string // last known commits of head and base
 	draft, merged    bool
 	reviewers, teams []string
 	reviewComments   []*reviewComment
@@ -95,6 +95,7 @@ type reviewComment struct {
 	created time.Time
 }
 
+// authored returns the author and association with their defaults.
 func authored(author User, association string) (User, string) {
 	if author == (User{}) {
 		return octocat, cmp.Or(association, "OWNER")
@@ -122,7 +123,7 @@ func (i *issue) exported() PullRequest {
 	}
 }
 
-// take applies a test's changes. Number and node id stay.
+// take applies changes of a test. It keeps the number and the node id.
 func (i *issue) take(p PullRequest, now time.Time) {
 	i.setState(p.State, now)
 	i.Title, i.Body, i.updated = p.Title, p.Body, now

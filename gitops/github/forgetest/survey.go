@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// maxFound bounds the results of a search, as on GitHub.
+// maxFound is the largest number of results of a search, as on GitHub.
 const maxFound = 1000
 
 func (e *execution) query() *node {
@@ -82,7 +82,8 @@ func numberIn(a object) int {
 	return number
 }
 
-// tipsOf are the branches of a repository. Git is asked once for each folder.
+// tipsOf returns the commits of a repository's branches. It runs git only once per git folder and
+// query.
 func (e *execution) tipsOf(r *Repository) map[string]string {
 	if known := e.tips[r.Dir]; known != nil {
 		return known
@@ -173,7 +174,7 @@ func (e *execution) owner(a object) any {
 	})}}
 }
 
-// pageOf shows a page of a list.
+// pageOf returns the page of a list that the arguments ask for.
 func pageOf[T any](_ *execution, kind string, all []T, total int, a object, show func(T) *node) *node {
 	from := 0
 	if after, paged := a["after"].(string); paged {
@@ -193,18 +194,18 @@ func pageOf[T any](_ *execution, kind string, all []T, total int, a object, show
 	}}
 }
 
-// firstOf is how many are wanted; GitHub gives 100 at most.
+// firstOf returns the requested number of elements, up to GitHub's limit of 100.
 func firstOf(a object) int {
 	first, _ := strconv.Atoi(fmt.Sprint(a["first"]))
 	return min(first, 100)
 }
 
-// connection shows the beginning of a list.
+// connection returns the first elements of a list.
 func connection(kind string, nodes []*node, a object) *node {
 	return &node{kind, object{"totalCount": len(nodes), "nodes": nodes[:min(len(nodes), firstOf(a))]}}
 }
 
-// words is a parsed search: qualifiers by name, and the rest.
+// words is a parsed search text: the values of qualifiers by name, and the other words.
 type words struct {
 	qualifiers map[string][]string
 	text       []string
@@ -232,7 +233,7 @@ func parseWords(query string) words {
 	return w
 }
 
-// in reports whether the search includes a repository.
+// in reports whether a search covers a repository.
 func (w words) in(r *Repository) bool {
 	owners := append(slices.Clone(w.qualifiers["org"]), w.qualifiers["user"]...)
 	ours := len(owners) == 0 || slices.ContainsFunc(owners, func(owner string) bool { return strings.EqualFold(owner, r.Owner) })
@@ -270,7 +271,7 @@ func (e *execution) search(a object) any {
 	return pageOf(e, "SearchResultItemConnection", found[:min(total, maxFound)], total, a, func(n *node) *node { return n })
 }
 
-// searchCode finds words in the files of default branches.
+// searchCode searches for words in the files of default branches.
 func searchCode(f *Forge, c *call) answer {
 	f.note("GET /search/code", c)
 	if c.credentials != right {

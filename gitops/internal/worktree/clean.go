@@ -265,8 +265,8 @@ func (c *cleaner) withGit(ctx context.Context, list []*Suspect) error {
 	return nil
 }
 
-// convert sets the ids of staged files with git. The index has the old contents, because git keeps
-// CRLF in a file of unspecified type if the indexed version has CRLF.
+// convert sets the ids of staged files with git. The stage's index has the old contents: if git must
+// guess whether a file is text, it keeps CRLF if the old content has CRLF.
 func (c *cleaner) convert(ctx context.Context, list []*Suspect) error {
 	var paths bytes.Buffer
 	var old []index.Entry
