@@ -265,8 +265,8 @@ func (c *Checkout) whyForeignTracked(ix *index.File, uid, gid uint32) (why strin
 	}
 	for path := range ix.OfOthers(uid, gid) {
 		info, err := root.Lstat(path)
-		if err != nil { // it was deleted, or may not be seen
-			continue // it is gone, or nobody's to see
+		if err != nil {
+			continue // it was deleted, or may not be seen
 		}
 		if stat := index.StatOf(info); stat.UID != uid || stat.GID != gid {
 			return foreignOwner(path, stat.UID, stat.GID, uid, gid), nil

@@ -157,6 +157,7 @@ func (a *applier) write(f *file, e *Edit) (why string) {
 	return ""
 }
 
+// newTexts returns the lines that a file has after the edit.
 func newTexts(lines []v4a.Line) []string {
 	texts := make([]string, 0, len(lines))
 	for _, l := range lines {

@@ -26,6 +26,8 @@ type Misfit struct {
 // shownMisfits is the largest number of misfits reported with a reason.
 const shownMisfits = 4
 
+// Error returns the report for the model: the reasons of the first misfits, and the blocks that
+// fit.
 func (e *MismatchError) Error() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Nothing was changed: %d of %d blocks cannot be applied.\n", len(e.Misfit), len(e.Misfit)+len(e.Fits))

@@ -22,6 +22,7 @@ const (
 	writeActions = "actions: write"
 )
 
+// Checks reads the check runs of a commit, then its statuses, up to forge.MaxChecks together.
 func (r *repository) Checks(ctx context.Context, sha string) ([]forge.Check, error) {
 	what := call{doing: fmt.Sprintf("read the checks of the commit %.12s in %s", sha, r.fullName), permission: readChecks, objects: []string{sha}}
 	runs, err := pagesUpTo(ctx, forge.MaxChecks, r, what, r.checkFromRun, func(page gh.ListOptions) ([]*gh.CheckRun, *gh.Response, error) {
@@ -71,6 +72,7 @@ func (r *repository) checkFromRun(run *gh.CheckRun) forge.Check {
 // not final.
 var conclusions = map[string]string{"success": "success", "failure": "failure", "error": "failure"}
 
+// checkFromStatus converts a commit status. A status that is not final becomes a check in progress.
 func checkFromStatus(status *gh.RepoStatus) forge.Check {
 	c := forge.Check{
 		Name: status.GetContext(), Status: "in_progress", URL: status.GetTargetURL(), Summary: cut(status.GetDescription()),
@@ -88,6 +90,7 @@ func cut(texts ...string) string {
 	return strings.ToValidUTF8(clip.Start(all, forge.MaxSummary), "")
 }
 
+// WorkflowRun reads a workflow run.
 func (r *repository) WorkflowRun(ctx context.Context, id int64) (*forge.WorkflowRun, error) {
 	what := call{doing: fmt.Sprintf("read the run %d of a workflow of %s", id, r.fullName), permission: readActions}
 	var run struct {
@@ -103,6 +106,7 @@ func (r *repository) WorkflowRun(ctx context.Context, id int64) (*forge.Workflow
 	}, nil
 }
 
+// WorkflowJobs reads the jobs of the newest attempt.
 func (r *repository) WorkflowJobs(ctx context.Context, runID int64) ([]forge.Job, error) {
 	what := call{doing: fmt.Sprintf("read the jobs of the run %d in %s", runID, r.fullName), permission: readActions}
 	return pagesUpTo(ctx, forge.MaxChecks, r, what, jobFrom, func(page gh.ListOptions) ([]*gh.WorkflowJob, *gh.Response, error) {
@@ -148,6 +152,8 @@ func (r *repository) JobLog(ctx context.Context, jobID int64) (io.ReadCloser, er
 // notNow lists messages of GitHub for jobs that cannot be rerun, whatever the permission.
 var notNow = []string{"already running", "over a month ago", "cannot be rerun", "cannot be retried", "Unable to retry"}
 
+// RerunFailedJobs runs failed jobs again. If GitHub forbids that whatever the permission, the error
+// is Invalid instead of Forbidden.
 func (r *repository) RerunFailedJobs(ctx context.Context, runID int64) error {
 	what := call{doing: fmt.Sprintf("have the failed jobs of the run %d in %s run again", runID, r.fullName), permission: writeActions}
 	err := r.do(ctx, what, func() error {
@@ -169,6 +175,8 @@ func (r *repository) PullRequestsWith(ctx context.Context, sha string) ([]*forge
 	return slices.DeleteFunc(all, func(p *forge.PullRequest) bool { return p.State != "open" || p.HeadSHA != sha }), err
 }
 
+// CommitAccounts asks GitHub for the accounts of a commit's mail addresses, and whether its
+// signature is valid.
 func (r *repository) CommitAccounts(ctx context.Context, sha string) (forge.CommitAccounts, error) {
 	what := call{doing: fmt.Sprintf("ask whose the commit %.12s of %s is", sha, r.fullName), permission: "contents: read", objects: []string{sha}}
 	commit, err := ask(ctx, r, what, func() (*gh.RepositoryCommit, *gh.Response, error) {
@@ -183,6 +191,7 @@ func (r *repository) CommitAccounts(ctx context.Context, sha string) (forge.Comm
 	}, nil
 }
 
+// PushedBy looks for the account in the newest activities of the branch.
 func (r *repository) PushedBy(ctx context.Context, branch, sha string) (forge.User, error) {
 	what := call{doing: fmt.Sprintf("ask who pushed to the branch %s of %s", branch, r.fullName), permission: "contents: read", objects: []string{sha}, ref: heads + branch}
 	var pushes []struct { // not in go-github v60

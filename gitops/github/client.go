@@ -101,6 +101,7 @@ func newDialer() *net.Dialer {
 	return &net.Dialer{Timeout: 15 * time.Second, KeepAlive: 30 * time.Second}
 }
 
+// defaultTransport returns a transport that uses the proxy of the environment.
 func defaultTransport() *http.Transport {
 	return &http.Transport{
 		Proxy:                 http.ProxyFromEnvironment,

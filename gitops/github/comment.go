@@ -11,6 +11,7 @@ import (
 
 const writeIssues = "issues: write"
 
+// CreateComment comments on an issue or pull request.
 func (r *repository) CreateComment(ctx context.Context, number int, body string) (*forge.Comment, error) {
 	what := call{doing: fmt.Sprintf("comment on %s#%d", r.fullName, number), permission: writeIssues}
 	written, err := ask(ctx, r, what, func() (*gh.IssueComment, *gh.Response, error) {
@@ -31,6 +32,7 @@ func (r *repository) EditComment(ctx context.Context, id int64, body string) err
 	})
 }
 
+// DeleteComment deletes a comment. A missing comment is no error.
 func (r *repository) DeleteComment(ctx context.Context, id int64) error {
 	what := call{doing: fmt.Sprintf("delete the comment %d in %s", id, r.fullName), permission: writeIssues}
 	err := r.do(ctx, what, func() error {
@@ -93,6 +95,7 @@ func pagesUpTo[T, C any](ctx context.Context, most int, r *repository, what call
 	return all[:min(len(all), most)], nil
 }
 
+// commentFrom converts a comment of go-github.
 func commentFrom(comment *gh.IssueComment) forge.Comment {
 	return forge.Comment{
 		ID:          comment.GetID(),

@@ -101,6 +101,7 @@ var kindByStatus = map[int]forge.Kind{
 	http.StatusUnavailableForLegalReasons: forge.Forbidden,
 }
 
+// kindOfReply returns the kind of error that a reply means. message is the message in the reply.
 func kindOfReply(resp *http.Response, message string) forge.Kind {
 	switch {
 	case pullRequestsNotPermitted(message):
@@ -183,6 +184,8 @@ func (c *Client) remedy(e *forge.Error, what call) string {
 	return "check the API URL (https://HOST/api/v3 for GitHub Enterprise Server)"
 }
 
+// rateLimitRemedy returns what the user can do about a rate limit. after is the time to wait, or 0
+// if unknown.
 func (c *Client) rateLimitRemedy(after time.Duration) string {
 	remedy := "try again later"
 	if after > 0 {

@@ -11,6 +11,8 @@ import (
 
 const pageSize = 100
 
+// Issue reads an issue with its comments. GitHub redirects to the new place of a transferred issue,
+// so the number shows whether it was moved.
 func (r *repository) Issue(ctx context.Context, number int) (*forge.Issue, error) {
 	what := call{doing: fmt.Sprintf("read the issue %s#%d", r.fullName, number), permission: "issues: read"}
 	found, err := ask(ctx, r, what, func() (*gh.Issue, *gh.Response, error) { return r.rest.Issues.Get(ctx, r.owner, r.name, number) })
@@ -34,6 +36,7 @@ func (r *repository) Issue(ctx context.Context, number int) (*forge.Issue, error
 	return issue, nil
 }
 
+// issueFrom converts an issue of go-github, without comments.
 func issueFrom(issue *gh.Issue) *forge.Issue {
 	return &forge.Issue{
 		Number:      issue.GetNumber(),

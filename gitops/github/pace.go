@@ -36,6 +36,7 @@ type pace struct {
 	now  func() time.Time
 }
 
+// RoundTrip sends a request. If the request creates content, it first waits for its turn.
 func (p *pace) RoundTrip(req *http.Request) (*http.Response, error) {
 	if !creates(req) {
 		return p.base.RoundTrip(req)

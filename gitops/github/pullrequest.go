@@ -17,6 +17,7 @@ import (
 
 const writePulls = "pull-requests: write"
 
+// FindPullRequest looks at the newest pull requests from the branch, up to one page.
 func (r *repository) FindPullRequest(ctx context.Context, head, base string) (*forge.PullRequest, error) {
 	what := call{doing: fmt.Sprintf("look for a pull request from %s in %s", head, r.fullName), permission: "pull-requests: read", ref: heads + head}
 	pulls, err := ask(ctx, r, what, func() ([]*gh.PullRequest, *gh.Response, error) {
@@ -137,6 +138,7 @@ func (r *repository) pullRequest(ctx context.Context, what call, send func() (*g
 	return pullRequestFrom(pull), nil
 }
 
+// pullRequestFrom converts a pull request of go-github.
 func pullRequestFrom(pull *gh.PullRequest) *forge.PullRequest {
 	return &forge.PullRequest{
 		Number:    pull.GetNumber(),
@@ -208,6 +210,8 @@ func unassigned(logins []string, assignees []*gh.User) []string {
 	})
 }
 
+// RequestReviewers asks accounts and teams for a review. It retries while GitHub does not know a
+// new pull request.
 func (r *repository) RequestReviewers(ctx context.Context, number int, users, teams []string) error {
 	if len(users)+len(teams) == 0 {
 		return nil

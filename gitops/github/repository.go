@@ -42,6 +42,7 @@ func (r *repository) DefaultBranch(ctx context.Context) (string, error) {
 	return found.GetDefaultBranch(), err
 }
 
+// Branch reads the commit of a branch. It returns nil without an error if there is no such branch.
 func (r *repository) Branch(ctx context.Context, branch string) (*forge.Commit, error) {
 	what := call{doing: fmt.Sprintf("read the branch %s of %s", branch, r.fullName), permission: "contents: read", ref: heads + branch}
 	ref, err := ask(ctx, r, what, func() (*gh.Reference, *gh.Response, error) {
@@ -89,6 +90,7 @@ func noSuchRef(err error) bool {
 	return ok && slices.Contains([]int{http.StatusNotFound, http.StatusConflict}, reply.Response.StatusCode)
 }
 
+// commitFrom converts a commit of go-github.
 func commitFrom(commit *gh.Commit) *forge.Commit {
 	return &forge.Commit{
 		SHA:       commit.GetSHA(),
@@ -154,6 +156,7 @@ func (r *repository) check(what call) error {
 // contain "_".
 var loginPattern = lazyregexp.New(`^[A-Za-z0-9](?:[A-Za-z0-9_-]{0,98}[A-Za-z0-9_])?(?:\[bot\])?$`)
 
+// Permission reads an account's permission. An unknown account has the level none.
 func (r *repository) Permission(ctx context.Context, login string) (forge.Permission, error) {
 	what := call{doing: fmt.Sprintf("ask for the permission of %.100q in %s", login, r.fullName), permission: "metadata: read"}
 	none := forge.Permission{Level: "none"}
@@ -184,6 +187,7 @@ const (
 	treeEntries = 100
 )
 
+// CreateBlob uploads a file of up to forge.MaxBlob bytes and returns its blob id.
 func (r *repository) CreateBlob(ctx context.Context, content io.Reader) (string, error) {
 	what := call{doing: "store a file in " + r.fullName, permission: writeContents}
 	var encoded strings.Builder
@@ -204,6 +208,8 @@ func (r *repository) CreateBlob(ctx context.Context, content io.Reader) (string,
 	return blob.GetSHA(), err
 }
 
+// CreateTree makes a tree from base and edits, in several calls if there are many edits. It returns
+// the id of the tree.
 func (r *repository) CreateTree(ctx context.Context, base string, edits []forge.TreeEdit) (string, error) {
 	what := call{doing: "store a tree in " + r.fullName, permission: writeContents, objects: []string{base}}
 	err := r.do(ctx, what, func() error {
@@ -255,6 +261,7 @@ func (r *repository) CreateCommit(ctx context.Context, message, tree, parent str
 	}, nil
 }
 
+// CreateBranch makes a branch at a commit.
 func (r *repository) CreateBranch(ctx context.Context, branch, commit string) error {
 	what := call{
 		doing: fmt.Sprintf("make the branch %s of %s", branch, r.fullName), permission: writeContents,

@@ -36,6 +36,8 @@ type retryTransport struct {
 	now  func() time.Time
 }
 
+// RoundTrip sends a request, and sends it again after a temporary failure, as long as waitBudget
+// permits.
 func (t *retryTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	left := waitBudget
 	for attempt := 1; ; attempt++ {

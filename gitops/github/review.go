@@ -57,6 +57,7 @@ func plainText(s string) string { return strings.TrimSpace(strings.ReplaceAll(s,
 // rightSide is GitHub's name for the new side of a diff.
 const rightSide = "RIGHT"
 
+// createReviewOnce sends one attempt of CreateReview.
 func (r *repository) createReviewOnce(ctx context.Context, number int, review forge.NewReview) (*forge.Review, error) {
 	what := call{doing: fmt.Sprintf("review %s#%d", r.fullName, number), permission: writePulls}
 	event := "COMMENT"

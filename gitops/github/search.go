@@ -176,11 +176,11 @@ func (s *surveyed) hasTopic(topic string) bool {
 // owned returns the hit for a repository of the list.
 func (c *Client) owned(s *surveyed) forge.Hit {
 	hit := forge.Hit{Repository: s.NameWithOwner, Open: map[string]forge.OpenPull{}}
-	if s.Refs.TotalCount <= len(s.Refs.Nodes) { // else a branch that is wanted may be among the others
+	if s.Refs.TotalCount <= len(s.Refs.Nodes) { // otherwise some matching branches are not in the reply
 		finding := c.finding(s, forge.Question{})
 		hit.Finding = &finding
 	}
-	for _, ref := range s.Refs.Nodes { // otherwise some matching branches are not in the reply
+	for _, ref := range s.Refs.Nodes {
 		if open := ref.open(); open != nil {
 			hit.Open[ref.Name] = *open
 		}

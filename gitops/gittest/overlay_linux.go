@@ -79,6 +79,8 @@ func (o Overlay) Run(t testing.TB, argv ...string) string {
 	return stdout.String() + stderr.String()
 }
 
+// command returns this test program as a command that mounts the overlay in namespaces of its own
+// and runs argv. Without argv, it holds the overlay until its standard input ends.
 func (o Overlay) command(t testing.TB, argv ...string) *exec.Cmd {
 	t.Helper()
 	for _, dir := range []string{o.Upper, o.work(), o.At} {
@@ -141,6 +143,7 @@ func inOverlay() {
 	os.Exit(1)
 }
 
+// mount mounts the overlay and the binds, and changes into the overlay.
 func (o Overlay) mount() error {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return fmt.Errorf("make the mounts private: %w", err)

@@ -87,6 +87,7 @@ func newRejectedError(branch, status, said string) *RejectedError {
 	return &RejectedError{Branch: branch, Reason: reason, Remedy: remedyFor(reason)}
 }
 
+// remedyFor returns the advice for the reason of a rejected push, or "".
 func remedyFor(reason string) string {
 	reason = strings.ToLower(reason)
 	for _, known := range remedies {
@@ -243,6 +244,7 @@ type gitStderr struct {
 	line          []byte
 }
 
+// Write splits the output into lines. It cuts a line at maxWords bytes.
 func (s *gitStderr) Write(p []byte) (int, error) {
 	for _, c := range p {
 		switch {

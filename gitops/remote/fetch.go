@@ -13,7 +13,7 @@ import (
 // FetchOptions describes what to fetch.
 type FetchOptions struct {
 	Commit string // hex id
-	Have   string // a commit that the store has with all files and history; "" for none
+	Have   string // a commit that the store has with all files; "" for none
 	// WithoutHistory fetches the commit with all files but no history. Use it for a commit that
 	// does not descend from Have.
 	WithoutHistory bool

@@ -28,6 +28,7 @@ type httpTransport struct {
 	to   target
 }
 
+// newHTTPTransport returns a transport that may send the credentials of a remote to it.
 func newHTTPTransport(to target) *httpTransport {
 	dialer := &net.Dialer{Timeout: connectTimeout, KeepAlive: 30 * time.Second}
 	return &httpTransport{

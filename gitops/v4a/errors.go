@@ -34,6 +34,7 @@ type MatchError struct {
 	diff      string   // that place: "-" for lines that the patch expects, "+" for lines of the file
 }
 
+// Error returns the report for the model, with the most similar place if there is one.
 func (e *MatchError) Error() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: hunk %d (line %d of the patch) ", e.file, e.hunk, e.patchLine)

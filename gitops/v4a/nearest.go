@@ -254,6 +254,7 @@ type likeness struct {
 	count map[string]int // scratch
 }
 
+// newLikeness returns a comparison with a line.
 func newLikeness(line string) *likeness {
 	l := &likeness{grams: map[string]int{}, count: map[string]int{}}
 	line = comparable3(line)

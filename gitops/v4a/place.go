@@ -86,6 +86,7 @@ type placer struct {
 // anyWay lists the comparisons for hunks and "@@" lines, the strictest first.
 var anyWay = []find.Tolerance{find.Exact, find.TrimmedTrailing, find.TrimmedBothEnds, find.FoldedUnicode}
 
+// newPlacer prepares the search for all hunks of a section in a text.
 func newPlacer(ctx context.Context, t *text, s *Section) *placer {
 	p := &placer{ctx: ctx, text: t, section: s, loose: map[find.Tolerance][]string{}}
 	var wanted [][]string

@@ -101,6 +101,7 @@ type encoder struct {
 	before  string // path of the previous entry
 }
 
+// newEncoder returns an encoder that has written the header of an index.
 func newEncoder(w io.Writer, version, entries uint32) *encoder {
 	e := &encoder{Writer: bufio.NewWriterSize(w, 32<<10), version: version}
 	if version == 2 {

@@ -188,6 +188,7 @@ func (s *Store) BlobBytes(id plumbing.Hash, limit int64) ([]byte, error) {
 	return data, nil
 }
 
+// Commit reads a commit.
 func (s *Store) Commit(id plumbing.Hash) (*object.Commit, error) {
 	o, err := s.lookUp(plumbing.CommitObject, id)
 	c := &object.Commit{}

@@ -93,6 +93,7 @@ func canonicalMode(mode uint32) uint32 {
 	return index.Regular
 }
 
+// encodeTree returns the content of a tree object.
 func encodeTree(entries []Entry) []byte {
 	var b []byte
 	for _, e := range entries {
@@ -235,6 +236,7 @@ func ValidName(name string) bool {
 	return !meansDotGit(name)
 }
 
+// meansDotGit reports whether HFS+ or NTFS treats a name as ".git".
 func meansDotGit(name string) bool {
 	if strings.EqualFold(withoutIgnorable(name), ".git") {
 		return true
@@ -247,6 +249,8 @@ func meansDotGit(name string) bool {
 	return false
 }
 
+// meansDotGitOnNTFS reports whether NTFS treats a name as ".git": it ignores final blanks and dots,
+// and text after a colon.
 func meansDotGitOnNTFS(name string) bool {
 	for _, form := range [...]string{".git", "git~1"} {
 		if len(name) < len(form) || !strings.EqualFold(name[:len(form)], form) {

@@ -63,6 +63,7 @@ func Open(ctx context.Context, dir, git, state, forge string) (*Repository, erro
 	return r, nil
 }
 
+// open makes the private git folder in state and finds the object folders.
 func (r *Repository) open(git, state string) error {
 	state, err := filepath.Abs(state)
 	if err != nil {

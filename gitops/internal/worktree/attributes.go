@@ -21,9 +21,9 @@ import (
 
 // attributes looks up the gitattributes of paths with git. It reads each .gitattributes file once.
 type attributes struct {
-	work    *Worktree // whose .gitattributes was looked for; keys are "" or end with a slash
+	work    *Worktree
 	read    func(path string) ([]byte, error)
-	folders map[string]bool                  // whose file was looked for: "" or ending with a slash
+	folders map[string]bool                  // folders whose .gitattributes was looked for; keys are "" or end with a slash
 	files   map[string][]byte                // contents of the .gitattributes files that exist, by path
 	known   map[string]repository.Attributes // by path
 }

@@ -74,6 +74,7 @@ type packets struct {
 	done  bool
 }
 
+// Read returns the content in packets of up to maxPacket bytes.
 func (p *packets) Read(b []byte) (int, error) {
 	for len(p.ready) == 0 {
 		if p.done {
