@@ -30,6 +30,7 @@ type tokenTransport struct {
 	may   func(*url.URL) bool // whether the token may be sent there
 }
 
+// RoundTrip sends a request, with the token if its address may get it.
 func (t *tokenTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	req = req.Clone(req.Context())
 	req.Header.Del("Authorization")
@@ -73,6 +74,7 @@ type replyTransport struct {
 	scopes *atomic.Pointer[string]
 }
 
+// RoundTrip sends a request, limits the size of the reply, and records the scopes of the token.
 func (t *replyTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	resp, err := t.base.RoundTrip(req)
 	if err != nil {

@@ -123,6 +123,7 @@ func (r Repo) TryGit(args ...string) error {
 	return r.command("git", args...).Run()
 }
 
+// command returns a command that runs where Dir is.
 func (r Repo) command(name string, args ...string) *exec.Cmd {
 	if len(r.enter) == 0 {
 		cmd := exec.Command(name, args...)

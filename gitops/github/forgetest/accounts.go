@@ -50,6 +50,7 @@ func getViewer(f *Forge, c *call) answer {
 // levels maps a role to the value of the older field "permission".
 var levels = map[string]string{"admin": "admin", "maintain": "write", "write": "write", "triage": "read", "read": "read", "none": "none"}
 
+// getPermission answers with the role of an account in a repository, and the older level.
 func getPermission(f *Forge, c *call) answer {
 	if c.credentials == missing {
 		return failure(http.StatusUnauthorized, "Requires authentication")
@@ -71,6 +72,7 @@ func (r *Repository) SetRole(login, role string) {
 	r.Permissions[login] = role
 }
 
+// role returns the role of an account. The default is read, and admin for octocat.
 func (r *Repository) role(login string) string {
 	for name, role := range r.Permissions {
 		if strings.EqualFold(name, login) {

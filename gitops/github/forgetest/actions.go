@@ -261,6 +261,7 @@ func rerunFailedJobs(f *Forge, _ *call, w *workflowRun) answer {
 	return created(object{})
 }
 
+// job returns a job by its id in decimal digits, or nil.
 func (r *Repository) job(id string) *actionsJob {
 	for _, w := range r.workflows {
 		for _, job := range w.jobs {

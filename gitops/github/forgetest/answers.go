@@ -103,6 +103,7 @@ func (d *description) check(method, path string, status int, body []byte) error 
 	return d.checkBy(location, body)
 }
 
+// checkBy validates a reply with the schema at a location in the description.
 func (d *description) checkBy(location string, body []byte) error {
 	d.mu.Lock()
 	schema, err := d.compiler.Compile("github.json#" + location)

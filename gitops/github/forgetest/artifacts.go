@@ -52,6 +52,8 @@ func (r *Repository) AddArtifact(run int64, a Artifact) int64 {
 	return added.id
 }
 
+// listArtifacts lists the artifacts of a workflow run, the newest first unless the call asks
+// otherwise.
 func listArtifacts(f *Forge, c *call) answer {
 	run, err := strconv.ParseInt(c.PathValue("run"), 10, 64)
 	if err != nil || !slices.Contains(c.repository.workflowRuns, run) {
@@ -70,6 +72,7 @@ func listArtifacts(f *Forge, c *call) answer {
 	return countedPage(f, c, "artifacts", list, func(a *artifact) object { return f.showArtifact(c.repository, a) })
 }
 
+// showArtifact returns an artifact in GitHub's form.
 func (f *Forge) showArtifact(r *Repository, a *artifact) object {
 	url := fmt.Sprintf("%s/actions/artifacts/%d", f.apiURL(r), a.id)
 	return object{

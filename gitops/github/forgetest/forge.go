@@ -204,6 +204,7 @@ func (f *Forge) On(method, path string, reply Reply, times int) {
 	f.faults = append(f.faults, &fault{method, path, reply, times})
 }
 
+// takeFault returns the reply of the first matching fault that is not used up, and counts the use.
 func (f *Forge) takeFault(method, name string) (Reply, bool) {
 	for _, each := range f.faults {
 		if each.left > 0 && each.method == method && each.matches(name) {
@@ -219,6 +220,7 @@ func (f *fault) matches(name string) bool {
 	return f.pattern == name || err == nil && matched
 }
 
+// write sends the reply, or closes the connection if the status is negative.
 func (r Reply) write(w http.ResponseWriter) {
 	w.Header().Set("Content-Type", "application/json; charset=utf-8")
 	for name, values := range maps.All(r.Header) {

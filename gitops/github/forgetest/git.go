@@ -19,6 +19,8 @@ func (r *Repository) runGit(args ...string) (string, error) {
 	return r.runGitWith(nil, "", args...)
 }
 
+// runGitWith runs git in the bare repository and returns its output. env is added to the
+// environment, input is the standard input.
 func (r *Repository) runGitWith(env []string, input string, args ...string) (string, error) {
 	cmd := exec.Command(r.forge.git, append([]string{"-C", r.Dir}, args...)...)
 	cmd.Env = append(append([]string{"PATH=" + cmp.Or(os.Getenv("PATH"), "/usr/local/bin:/usr/bin:/bin")}, gitEnviron...), env...)
@@ -108,6 +110,7 @@ func (r *Repository) mergeable(base, head string) string {
 
 type changes struct{ files, additions, deletions int }
 
+// changesBetween returns the numbers of files and lines that a pull request changes.
 func (r *Repository) changesBetween(base, head string) changes {
 	out, _ := r.runGit("diff", "--numstat", base+"..."+head)
 	var size changes

@@ -11,6 +11,7 @@ import (
 
 // The calls below read and write branches and objects with the git program.
 
+// getRef answers with the commit of a branch.
 func getRef(f *Forge, c *call) answer {
 	if c.repository.empty() {
 		return failure(http.StatusConflict, "Git Repository is empty.")
@@ -26,6 +27,7 @@ func getRef(f *Forge, c *call) answer {
 	return ok(f.showRef(c.repository, branch, sha))
 }
 
+// getCommit answers with a commit.
 func getCommit(f *Forge, c *call) answer {
 	if c.repository.empty() {
 		return failure(http.StatusConflict, "Git Repository is empty.")
@@ -37,6 +39,7 @@ func getCommit(f *Forge, c *call) answer {
 	return ok(f.showCommit(c.repository, found))
 }
 
+// createBlob stores the content of a file, as text or base64.
 func createBlob(f *Forge, c *call, sent struct{ Content, Encoding string }) answer {
 	content := sent.Content
 	if sent.Encoding == "base64" {
@@ -62,6 +65,7 @@ type newTree struct {
 	Tree []treeChange
 }
 
+// createTree makes a tree from the base tree and changes, with an index of its own.
 func createTree(f *Forge, c *call, sent newTree) answer {
 	index := []string{"GIT_INDEX_FILE=" + filepath.Join(f.t.TempDir(), "index")}
 	r := c.repository
@@ -147,6 +151,7 @@ func createCommit(f *Forge, c *call, sent newCommit) answer {
 	return created(f.showCommit(c.repository, made))
 }
 
+// createRef makes a branch at a commit. It refuses an existing branch.
 func createRef(f *Forge, c *call, sent struct{ Ref, SHA string }) answer {
 	branch, isBranch := strings.CutPrefix(sent.Ref, "refs/heads/")
 	if !isBranch {

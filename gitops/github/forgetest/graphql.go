@@ -109,6 +109,7 @@ func (e *execution) selected(n *node, set ast.SelectionSet, path []any) object {
 	return shown
 }
 
+// field returns the value of a field. It calls the resolver of a field with arguments.
 func (e *execution) field(n *node, s *ast.Field) any {
 	if s.Name == "__typename" {
 		return n.kind
@@ -148,6 +149,7 @@ func (e *execution) mutation() *node {
 	}}
 }
 
+// setDraft makes a pull request a draft, or marks it as ready for review.
 func (e *execution) setDraft(arguments object, draft bool) any {
 	input, _ := arguments["input"].(object)
 	id, _ := input["pullRequestId"].(string)
@@ -164,6 +166,7 @@ func (e *execution) setDraft(arguments object, draft bool) any {
 	return &node{"", object{"pullRequest": e.pull(r, i), "clientMutationId": input["clientMutationId"]}}
 }
 
+// pullByNode returns a pull request by its node id, with its repository, or nil.
 func (f *Forge) pullByNode(node string) (*Repository, *issue) {
 	for _, r := range f.repositories {
 		for _, i := range r.issues {

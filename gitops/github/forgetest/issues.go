@@ -68,6 +68,7 @@ func deleteComment(_ *Forge, c *call) answer {
 	return answer{status: http.StatusNoContent}
 }
 
+// commentByID returns a comment with its issue, or nil.
 func (r *Repository) commentByID(id int64) (*issue, *comment) {
 	for _, i := range r.issues {
 		for _, each := range i.comments {

@@ -50,6 +50,7 @@ type newPull struct {
 	Draft                   bool
 }
 
+// createPull opens a pull request from a branch of the repository.
 func createPull(f *Forge, c *call, sent newPull) answer {
 	if owner, branch, qualified := strings.Cut(sent.Head, ":"); qualified && strings.EqualFold(owner, c.repository.Owner) {
 		sent.Head = branch
@@ -104,6 +105,7 @@ func (r *Repository) openPull(head, base string) *issue {
 
 func getPull(f *Forge, c *call) answer { return ok(f.showFullPull(c.repository, c.issue)) }
 
+// editPull changes title, body or state of a pull request.
 func editPull(f *Forge, c *call, edit struct{ Title, Body, State *string }) answer {
 	i := c.issue
 	if reopens := edit.State != nil && *edit.State == "open" && i.State == "closed"; reopens {
@@ -117,6 +119,7 @@ func editPull(f *Forge, c *call, edit struct{ Title, Body, State *string }) answ
 	return getPull(f, c)
 }
 
+// cannotReopen returns true and a refusal if a closed pull request cannot be opened again.
 func (p *pull) cannotReopen(r *Repository) (answer, bool) {
 	if p.merged {
 		return refuse("PullRequest", "state", "state cannot be changed. The pull request was merged."), true
@@ -135,6 +138,7 @@ type reviewersRequest struct {
 	Teams     []string `json:"team_reviewers"`
 }
 
+// requestReviewers requests reviews. It refuses the author and accounts that are not collaborators.
 func requestReviewers(f *Forge, c *call, sent reviewersRequest) answer {
 	for _, login := range sent.Reviewers {
 		if strings.EqualFold(login, c.issue.Author.Login) {

@@ -90,6 +90,7 @@ const settings = `
 	auto = 0
 `
 
+// initialise makes the bare repository.
 func (r *Repository) initialise() error {
 	if err := os.MkdirAll(r.Dir, 0o755); err != nil {
 		return err
@@ -123,6 +124,7 @@ func (r *Repository) AddIssue(i Issue) int {
 	return added.Number
 }
 
+// add adds an issue. i.Number must be set.
 func (r *Repository) add(i Issue) *issue {
 	now := r.forge.now()
 	state := cmp.Or(i.State, "open")
@@ -135,6 +137,7 @@ func (r *Repository) add(i Issue) *issue {
 	return added
 }
 
+// comment adds a comment to an issue, with an id and times.
 func (r *Repository) comment(i *issue, c Comment) *comment {
 	c.ID = r.forge.newID()
 	c.Author, c.Association = authored(c.Author, c.Association)
@@ -145,6 +148,7 @@ func (r *Repository) comment(i *issue, c Comment) *comment {
 	return added
 }
 
+// PullRequests returns copies of the pull requests, by number.
 func (r *Repository) PullRequests() []PullRequest {
 	r.forge.mu.Lock()
 	defer r.forge.mu.Unlock()

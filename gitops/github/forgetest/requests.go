@@ -114,6 +114,7 @@ func (d describedRequest) wrongBody(raw []byte) string {
 	return strings.Join(reasons, "; ")
 }
 
+// isOfType reports whether a decoded JSON value has a type of JSON Schema.
 func isOfType(value any, kind string) bool {
 	switch v := value.(type) {
 	case nil:

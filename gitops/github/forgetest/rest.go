@@ -75,6 +75,7 @@ var routes = map[string]handler{
 	"POST /repos/{owner}/{repo}/pulls/{number}/requested_reviewers":   ofPull(reading(requestReviewers)),
 }
 
+// route registers the handlers of all routes.
 func (f *Forge) route() {
 	for pattern, handle := range routes {
 		method, path, _ := strings.Cut(pattern, " ")
@@ -279,7 +280,7 @@ func tooLong(title, body *string) (answer, bool) {
 	return answer{}, false
 }
 
-// reading decodes the body of a call for who answers it.
+// reading decodes the body of a call and passes it to handle.
 func reading[T any](handle func(*Forge, *call, T) answer) handler {
 	return func(f *Forge, c *call) answer {
 		var sent T
@@ -290,7 +291,7 @@ func reading[T any](handle func(*Forge, *call, T) answer) handler {
 	}
 }
 
-// page answers with the requested page of a list.
+// page answers with the page of a list that the call asks for.
 func page[T any](f *Forge, c *call, list []T, show func(T) object) answer {
 	size := min(queryNumber(c, "per_page", defaultPage), maxPage)
 	number := queryNumber(c, "page", 1)
@@ -302,7 +303,8 @@ func page[T any](f *Forge, c *call, list []T, show func(T) object) answer {
 	return reply
 }
 
-// countedPage is page in an object with the length of the list, as calls of Actions and checks answer.
+// countedPage answers like page, in an object with the total length of the list. Calls about Actions
+// and checks have this form.
 func countedPage[T any](f *Forge, c *call, name string, list []T, show func(T) object) answer {
 	reply := page(f, c, list, show)
 	reply.body = object{"total_count": len(list), name: reply.body}
@@ -317,7 +319,7 @@ func queryNumber(c *call, name string, fallback int) int {
 	return number
 }
 
-// pageLinks returns the Link header for pages (RFC 8288).
+// pageLinks returns the Link header of a page (RFC 8288).
 func pageLinks(f *Forge, c *call, number, last int) string {
 	var links []string
 	link := func(to int, relation string) {

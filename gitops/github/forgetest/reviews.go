@@ -225,6 +225,7 @@ func listPullFiles(f *Forge, c *call) answer {
 	return page(f, c, files, func(each pullFile) object { return f.showPullFile(r, p, each) })
 }
 
+// showPullFile returns a file of a pull request in GitHub's form.
 func (f *Forge) showPullFile(r *Repository, p *pull, file pullFile) object {
 	shown := object{
 		"sha": file.sha, "filename": file.path, "status": file.status,
@@ -241,6 +242,7 @@ func (f *Forge) showPullFile(r *Repository, p *pull, file pullFile) object {
 	return shown
 }
 
+// showReview returns a review in GitHub's form.
 func (f *Forge) showReview(r *Repository, i *issue, v *review) object {
 	pull := fmt.Sprintf("%s/pulls/%d", f.apiURL(r), i.Number)
 	page := fmt.Sprintf("%s/pull/%d#pullrequestreview-%d", f.pageURL(r), i.Number, v.ID)

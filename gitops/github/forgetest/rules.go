@@ -31,6 +31,7 @@ func (r *Repository) forbidsPushes() bool {
 	return named && levels[role] != "admin" && levels[role] != "write"
 }
 
+// listRules lists the rules that apply to a branch.
 func listRules(_ *Forge, c *call) answer {
 	rules := []object{}
 	for i, rule := range c.repository.Rules {
@@ -46,6 +47,7 @@ func listRules(_ *Forge, c *call) answer {
 	return ok(rules)
 }
 
+// getRuleset answers with the ruleset of a rule. Its id is the position of the rule, from 1.
 func getRuleset(f *Forge, c *call) answer {
 	id, err := strconv.Atoi(c.PathValue("id"))
 	if err != nil || id < 1 || id > len(c.repository.Rules) {

@@ -113,6 +113,7 @@ func setWorkflowPermissions(_ *Forge, c *call, sent struct {
 	return answer{status: http.StatusNoContent}
 }
 
+// createLabel creates a label. It refuses an existing one.
 func createLabel(f *Forge, c *call, sent struct{ Name, Color, Description string }) answer {
 	r := c.repository
 	same := func(label string) bool { return strings.EqualFold(label, sent.Name) }
@@ -126,6 +127,7 @@ func createLabel(f *Forge, c *call, sent struct{ Name, Color, Description string
 	return created(f.showLabels(r, []string{sent.Name})[0])
 }
 
+// getTree answers with the entries of a tree, without subfolders' entries.
 func getTree(f *Forge, c *call) answer {
 	id := c.PathValue("sha")
 	if !objectName.MatchString(id) {
@@ -138,6 +140,7 @@ func getTree(f *Forge, c *call) answer {
 	return ok(f.showTree(c.repository, id, listing))
 }
 
+// getBlob answers with the content of a blob in base64.
 func getBlob(f *Forge, c *call) answer {
 	id := c.PathValue("sha")
 	if !objectName.MatchString(id) {

@@ -8,6 +8,7 @@ import (
 	"strings"
 )
 
+// showIssue returns an issue in GitHub's form.
 func (f *Forge) showIssue(r *Repository, i *issue) object {
 	at := fmt.Sprintf("%s/issues/%d", f.apiURL(r), i.Number)
 	page := fmt.Sprintf("%s/issues/%d", f.pageURL(r), i.Number)
@@ -41,6 +42,7 @@ func (f *Forge) showTriage(shown object, r *Repository, i *issue) {
 	}
 }
 
+// showComment returns a comment in GitHub's form.
 func (f *Forge) showComment(r *Repository, i *issue, c *comment) object {
 	kind := "issues"
 	if i.PullRequest {
@@ -56,6 +58,7 @@ func (f *Forge) showComment(r *Repository, i *issue, c *comment) object {
 	}
 }
 
+// showLabels returns labels in GitHub's form.
 func (f *Forge) showLabels(r *Repository, names []string) []object {
 	return showAll(names, func(name string) object {
 		id := numberOf("label " + name)
@@ -88,6 +91,7 @@ var userURLs = map[string]string{
 	"events_url": "/events{/privacy}", "received_events_url": "/received_events",
 }
 
+// showUser returns an account in GitHub's form.
 func (f *Forge) showUser(u User) object {
 	id := cmp.Or(u.ID, numberOf(strings.ToLower(u.Login)))
 	name := url.PathEscape(u.Login)
@@ -166,6 +170,7 @@ func (f *Forge) showEnd(r *Repository, branch, sha string) object {
 	}
 }
 
+// showPullURLs adds the URLs of a pull request.
 func (f *Forge) showPullURLs(shown object, r *Repository, i *issue) {
 	at := fmt.Sprintf("%s/pulls/%d", f.apiURL(r), i.Number)
 	asIssue := fmt.Sprintf("%s/issues/%d", f.apiURL(r), i.Number)
@@ -186,6 +191,7 @@ func (f *Forge) showPullURLs(shown object, r *Repository, i *issue) {
 	shown["_links"] = linked
 }
 
+// showTeams returns teams in GitHub's form.
 func (f *Forge) showTeams(r *Repository, slugs []string) []object {
 	return showAll(slugs, func(slug string) object {
 		id := numberOf("team " + slug)
@@ -225,6 +231,7 @@ func (f *Forge) showFullPull(r *Repository, i *issue) object {
 	return shown
 }
 
+// showReviewComment returns a comment on a diff in GitHub's form.
 func (f *Forge) showReviewComment(r *Repository, i *issue, c *reviewComment) object {
 	at := fmt.Sprintf("%s/pulls/comments/%d", f.apiURL(r), c.id)
 	pull := fmt.Sprintf("%s/pulls/%d", f.apiURL(r), i.Number)

@@ -10,6 +10,7 @@ import (
 	"time"
 )
 
+// showWorkflow returns a workflow run in GitHub's form.
 func (f *Forge) showWorkflow(r *Repository, w *workflowRun) object {
 	at := fmt.Sprintf("%s/actions/runs/%d", f.apiURL(r), w.ID)
 	status, conclusion := w.conclusion()
@@ -35,6 +36,7 @@ func (f *Forge) showWorkflow(r *Repository, w *workflowRun) object {
 	return shown
 }
 
+// showJob returns a job in GitHub's form.
 func (f *Forge) showJob(r *Repository, w *workflowRun, job *actionsJob) object {
 	shown := object{
 		"id": job.id, "node_id": fmt.Sprintf("CR_forgetest_%d", job.id), "run_id": w.ID, "run_attempt": job.attempt,
@@ -76,6 +78,7 @@ func (f *Forge) showJobAsCheck(r *Repository, w *workflowRun, job *actionsJob) o
 	return shown
 }
 
+// showCheck returns a check run in GitHub's form.
 func (f *Forge) showCheck(r *Repository, c *check) object {
 	at := fmt.Sprintf("%s/check-runs/%d", f.apiURL(r), c.id)
 	shown := object{
@@ -124,6 +127,7 @@ func (f *Forge) accountOf(by signature) any {
 	return f.showUser(User{Login: m[2], ID: id, Type: kind})
 }
 
+// showRepositoryCommit returns a commit with its accounts in GitHub's form.
 func (f *Forge) showRepositoryCommit(r *Repository, c commit) object {
 	at := f.apiURL(r) + "/commits/" + c.sha
 	page := f.pageURL(r) + "/commit/" + c.sha
@@ -140,6 +144,7 @@ func (f *Forge) showRepositoryCommit(r *Repository, c commit) object {
 	}
 }
 
+// showPush returns a push as an activity in GitHub's form.
 func (f *Forge) showPush(p push) object {
 	kind := "push"
 	if p.before == noCommit {

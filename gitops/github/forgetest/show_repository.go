@@ -82,6 +82,7 @@ func (f *Forge) commitURL(r *Repository, sha string) string {
 	return f.apiURL(r) + "/git/commits/" + sha
 }
 
+// showCommit returns a git commit in GitHub's form.
 func (f *Forge) showCommit(r *Repository, c commit) object {
 	parents := showAll(c.parents, func(sha string) object {
 		return object{"sha": sha, "url": f.commitURL(r, sha), "html_url": f.pageURL(r) + "/commit/" + sha}
@@ -95,6 +96,7 @@ func (f *Forge) showCommit(r *Repository, c commit) object {
 	}
 }
 
+// showTree returns a tree in GitHub's form. list is the output of git ls-tree.
 func (f *Forge) showTree(r *Repository, id, listing string) object {
 	entries := []object{}
 	for line := range strings.SplitSeq(strings.TrimRight(listing, "\x00"), "\x00") {

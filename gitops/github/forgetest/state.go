@@ -103,6 +103,7 @@ func authored(author User, association string) (User, string) {
 	return author, cmp.Or(association, "NONE")
 }
 
+// setState opens or closes an issue and sets the time it was closed.
 func (i *issue) setState(state string, now time.Time) {
 	if i.State == state {
 		return
@@ -113,6 +114,7 @@ func (i *issue) setState(state string, now time.Time) {
 	}
 }
 
+// exported returns a copy of a pull request for tests.
 func (i *issue) exported() PullRequest {
 	return PullRequest{
 		Number: i.Number, NodeID: i.pull.nodeID, State: i.State, Title: i.Title, Body: i.Body,

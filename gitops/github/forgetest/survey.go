@@ -211,6 +211,7 @@ type words struct {
 	text       []string
 }
 
+// parseWords parses a search text. Quotes keep blanks inside a word.
 func parseWords(query string) words {
 	w := words{qualifiers: map[string][]string{}}
 	for len(query) > 0 {
@@ -251,6 +252,7 @@ func (w words) wants(i *issue) bool {
 		})
 }
 
+// search returns the repositories or issues that a search finds.
 func (e *execution) search(a object) any {
 	w := parseWords(fmt.Sprint(a["query"]))
 	var found []*node
@@ -304,6 +306,8 @@ func searchCode(f *Forge, c *call) answer {
 	return reply
 }
 
+// showFoundCode returns a file found by a search in GitHub's form, with the reduced repository of
+// that call.
 func (f *Forge) showFoundCode(r *Repository, path string) object {
 	sha, _ := r.runGit("rev-parse", r.DefaultBranch+":"+path)
 	sha = strings.TrimSpace(sha)

@@ -136,6 +136,7 @@ func (s *Store) CopyTo(to *Store, ids []plumbing.Hash) error {
 	return nil
 }
 
+// copyOne copies one object to another store's own folder.
 func (s *Store) copyOne(to *Store, id plumbing.Hash) error {
 	o, r, err := s.open(plumbing.AnyObject, id)
 	if err != nil {

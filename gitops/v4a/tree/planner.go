@@ -24,8 +24,8 @@ const (
 
 // file is a file of the tree after the sections applied so far.
 type file struct {
-	path       string      // nil if the file is not in the tree
-	before     fs.FileInfo // nil when it is not in the tree
+	path       string      // from the root, without links in it
+	before     fs.FileInfo // nil if the file is not in the tree
 	exists     bool        // whether it exists after the sections so far
 	content    *v4a.Content
 	modeSource fs.FileInfo // provides mode and owner; nil for a new file

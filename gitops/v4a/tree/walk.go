@@ -17,8 +17,8 @@ const maxLinks = 40
 // walk resolves one path of a patch from the root of the tree, element by element, following links.
 type walk struct {
 	planner *planner
-	name    string   // path elements still to follow
-	pending []string // what is left to follow
+	name    string   // the path as written in the patch
+	pending []string // path elements still to follow
 	at      []string // current position, from the root
 	dirs    []Dir    // open directories: the root and the elements of at
 	absent  bool     // at does not exist in the tree
