@@ -119,26 +119,26 @@ func (c *Checkout) moduleLinks(ctx context.Context) (map[string]string, error) {
 
 // copiedSnapshot returns a snapshot for a copy of the checkout. stats is the stat data of the
 // copied files.
-func (c *Checkout) copiedSnapshot(of *Snapshot, stats map[string]index.Stat) (*Snapshot, error) {
+func (c *Checkout) copiedSnapshot(original *Snapshot, stats map[string]index.Stat) (*Snapshot, error) {
 	began, err := c.fileSystemTime()
 	if err != nil {
 		return nil, err
 	}
 	updates := make([]index.Update, 0, len(stats))
 	for name, stat := range stats {
-		i, known := of.index.Search(name)
+		i, known := original.index.Search(name)
 		if !known {
 			continue
 		}
-		e := of.index.Entry(i)
+		e := original.index.Entry(i)
 		e.Stat = stat
 		updates = append(updates, index.Update{Path: name, Entry: &e})
 	}
-	ix, err := c.updatedIndex(of.index, updates, began)
+	ix, err := c.updatedIndex(original.index, updates, began)
 	if err != nil {
 		return nil, err
 	}
-	copied := *of
+	copied := *original
 	copied.index = ix
 	return &copied, nil
 }

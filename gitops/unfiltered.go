@@ -40,8 +40,8 @@ func (c *Checkout) Unfiltered(ctx context.Context, cs *ChangeSet) ([]Unfiltered,
 		}
 	}
 	var all []Unfiltered
-	for name, of := range paths {
-		all = append(all, Unfiltered{name, of})
+	for name, files := range paths {
+		all = append(all, Unfiltered{name, files})
 	}
 	slices.SortFunc(all, func(a, b Unfiltered) int { return cmp.Compare(a.Filter, b.Filter) })
 	return all, nil

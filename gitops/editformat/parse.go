@@ -129,24 +129,24 @@ func (p *parser) notClosed(line int, f fence) {
 // readFence parses a fence of a known kind and skips other fences.
 func (p *parser) readFence(f fence) {
 	open := p.at
-	as := p.reader(f)
+	read := p.reader(f)
 	end := open + 1
 	for end < len(p.lines) && !f.closes(p.lines[end]) {
 		end++
 	}
 	p.at = end + 1
 	if end == len(p.lines) {
-		if as != nil || p.asksIn(open+1) {
+		if read != nil || p.asksIn(open+1) {
 			p.notClosed(open, f)
 		}
 		return
 	}
 	nested := slices.ContainsFunc(p.lines[open+1:end], f.opensInside)
 	switch {
-	case as != nil && nested && asks[f.language] != nil && f.language != "console":
+	case read != nil && nested && asks[f.language] != nil && f.language != "console":
 		p.problem(open, "the text of the %s fence has fences of its own, and so it is not clear where it ends; put it between longer ones, of %s", f.language, f.longer())
-	case as != nil:
-		as(p, open, end)
+	case read != nil:
+		read(p, open, end)
 	case !f.isText():
 		p.lateBlock(open, end)
 		p.passUnnamed(open)

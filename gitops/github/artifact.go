@@ -154,12 +154,12 @@ func (c *Client) fetchArchive(ctx context.Context, place *url.URL, digest string
 	}
 	sum := sha256.New()
 	size, err := io.Copy(io.MultiWriter(to, sum), io.LimitReader(response.Body, most+1))
-	switch want, told := strings.CutPrefix(digest, "sha256:"); {
+	switch want, known := strings.CutPrefix(digest, "sha256:"); {
 	case err != nil:
 		return withoutAddress(err)
 	case size > most:
 		return tooLarge(most)
-	case told && want != hex.EncodeToString(sum.Sum(nil)):
+	case known && want != hex.EncodeToString(sum.Sum(nil)):
 		return errors.New("what came is not what the API tells the digest of")
 	}
 	return nil

@@ -136,12 +136,12 @@ func pullRequestsNotPermitted(message string) bool {
 // fillFromTransport describes a failure without a reply, or with a reply that is too large or no
 // JSON.
 func fillFromTransport(e *forge.Error, err error) {
-	if sent, ok := errors.AsType[*url.Error](err); ok {
-		e.Method = strings.ToUpper(sent.Op)
-		if u, parseErr := url.Parse(sent.URL); parseErr == nil {
+	if failed, ok := errors.AsType[*url.Error](err); ok {
+		e.Method = strings.ToUpper(failed.Op)
+		if u, parseErr := url.Parse(failed.URL); parseErr == nil {
 			e.URL = withoutQuery(u)
 		}
-		err = sent.Err
+		err = failed.Err
 	}
 	switch {
 	case errors.As(err, new(*redirectError)):

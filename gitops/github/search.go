@@ -99,13 +99,13 @@ func (c *Client) searchAny(ctx context.Context, kind, words string, most int) (h
 		if err := bounded(what, count, min(most, forge.MaxFound)); err != nil {
 			return nil, err
 		}
-		for _, n := range found.Search.Nodes {
-			name := n.NameWithOwner
-			if n.Number > 0 {
-				name = n.Repository.NameWithOwner
+		for _, node := range found.Search.Nodes {
+			name := node.NameWithOwner
+			if node.Number > 0 {
+				name = node.Repository.NameWithOwner
 			}
 			if name != "" {
-				hits = append(hits, forge.Hit{Repository: name, Issue: n.Number})
+				hits = append(hits, forge.Hit{Repository: name, Issue: node.Number})
 			}
 		}
 		if !found.Search.PageInfo.HasNextPage {

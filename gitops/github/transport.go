@@ -42,8 +42,8 @@ func (t *tokenTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 }
 
 // isOfOrigin returns a function that reports whether a URL has the same origin as of.
-func isOfOrigin(of *url.URL) func(*url.URL) bool {
-	return func(u *url.URL) bool { return origin.Of(u) == origin.Of(of) }
+func isOfOrigin(api *url.URL) func(*url.URL) bool {
+	return func(u *url.URL) bool { return origin.Of(u) == origin.Of(api) }
 }
 
 type redirectError struct{ why string }

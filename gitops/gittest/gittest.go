@@ -228,9 +228,9 @@ func (r Repo) Commit(message string) {
 }
 
 // AddSubmodule adds a clone of another repository as a submodule.
-func (r Repo) AddSubmodule(of Repo, name string) {
+func (r Repo) AddSubmodule(other Repo, name string) {
 	r.T.Helper()
-	r.Git("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", of.Dir, name)
+	r.Git("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", other.Dir, name)
 }
 
 // Seed makes the first commit that many tests use.

@@ -108,7 +108,7 @@ func (c *objectComparison) addChange(path, how string) {
 // name or checksum.
 func (c *objectComparison) compareObject(ctx context.Context, path, below string) error {
 	c.seen[path] = true
-	is, err := recordObject(path, below)
+	now, err := recordObject(path, below)
 	if err != nil {
 		return err
 	}
@@ -117,13 +117,13 @@ func (c *objectComparison) compareObject(ctx context.Context, path, below string
 	case !known && !looseName.MatchString(below):
 		c.addChange(path, "is new")
 		return nil
-	case known && (is.Link != was.Link || is.Sum != was.Sum):
+	case known && (now.Link != was.Link || now.Sum != was.Sum):
 		c.addChange(path, "was changed")
 		return nil
-	case known && was.Stat != "" && is.Stat == was.Stat:
+	case known && was.Stat != "" && now.Stat == was.Stat:
 		return nil
 	}
-	err = c.isWhole(ctx, path, below, is.Sum)
+	err = c.isWhole(ctx, path, below, now.Sum)
 	switch {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
@@ -132,7 +132,7 @@ func (c *objectComparison) compareObject(ctx context.Context, path, below string
 	case err != nil:
 		c.addChange(path, "was changed: "+err.Error())
 	case known:
-		c.mark.Objects[path] = is.trusted(c.now)
+		c.mark.Objects[path] = now.trusted(c.now)
 	}
 	return nil
 }

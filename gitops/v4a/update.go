@@ -7,11 +7,11 @@ import "context"
 func (c *Content) Updated(ctx context.Context, sections []Section) (*Content, []string, error) {
 	var notes []string
 	for i := range sections {
-		updated, said, err := c.updated(ctx, &sections[i])
+		updated, more, err := c.updated(ctx, &sections[i])
 		if err != nil {
 			return nil, nil, err
 		}
-		c, notes = updated, append(notes, said...)
+		c, notes = updated, append(notes, more...)
 	}
 	return c, notes, nil
 }

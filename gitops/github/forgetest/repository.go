@@ -60,12 +60,12 @@ func (f *Forge) AddRepository(owner, name string) *Repository {
 	return r
 }
 
-// AddTwin adds a repository that shares the git folder of another one, for API calls only. A test
+// AddTwin adds a repository that shares the git folder of original, for API calls only. A test
 // can add thousands of them quickly.
-func (f *Forge) AddTwin(of *Repository, owner, name string) *Repository {
+func (f *Forge) AddTwin(original *Repository, owner, name string) *Repository {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	r := &Repository{Owner: owner, Name: name, Dir: of.Dir, DefaultBranch: of.DefaultBranch, forge: f, id: f.newID(), created: f.now()}
+	r := &Repository{Owner: owner, Name: name, Dir: original.Dir, DefaultBranch: original.DefaultBranch, forge: f, id: f.newID(), created: f.now()}
 	f.add(r)
 	return r
 }

@@ -117,6 +117,7 @@ func (n newReview) wrong(f *Forge, c *call) string {
 	return ""
 }
 
+// wrong returns the reason to refuse a comment of a review, or "". files are the files of the diff.
 func (n newReviewComment) wrong(files []pullFile) string {
 	i := slices.IndexFunc(files, func(f pullFile) bool { return f.path == n.Path })
 	switch {

@@ -96,7 +96,7 @@ func (f *Forge) showCommit(r *Repository, c commit) object {
 	}
 }
 
-// showTree returns a tree in GitHub's form. list is the output of git ls-tree.
+// showTree returns a tree in GitHub's form. listing is the output of git ls-tree.
 func (f *Forge) showTree(r *Repository, id, listing string) object {
 	entries := []object{}
 	for line := range strings.SplitSeq(strings.TrimRight(listing, "\x00"), "\x00") {
