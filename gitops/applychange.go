@@ -35,8 +35,9 @@ func (c *Checkout) HasFilters() bool { return len(c.repo.Settings.FilterNames())
 
 // ApplyChange writes a change into the work tree. HEAD and the index stay as they are. If the
 // checkout was opened on another commit than the base, it moves to the base, without a branch.
-// ApplyChange writes nothing and returns an *ObstructedError if an untracked file is in the way, a
-// *ChangedError if files of the change were edited, or an *InUseError if the index is locked.
+// ApplyChange writes nothing if it returns one of these errors: an *ObstructedError for an
+// untracked file in the way, a *ChangedError for an edited file, or an *InUseError for a locked
+// index.
 func (c *Checkout) ApplyChange(ctx context.Context, cs *ChangeSet) (err error) {
 	if !c.work.InLayer() {
 		release, held := c.LockIndex(ctx)
@@ -52,8 +53,8 @@ func (c *Checkout) ApplyChange(ctx context.Context, cs *ChangeSet) (err error) {
 }
 
 // applyChange writes the files of a change set, unstaged. If the base is not the commit that is
-// checked out, it also writes the base's files, the index and HEAD, so that the change is based on
-// HEAD.
+// checked out, it also writes the base's files, the index and HEAD. Then the difference to HEAD is
+// the change alone.
 func (c *Checkout) applyChange(ctx context.Context, cs *ChangeSet) error {
 	ix, _, err := c.baseIndex(ctx)
 	if err != nil {

@@ -44,10 +44,10 @@ func (e *UnreadableError) Error() string {
 	return fmt.Sprintf("tracked files may not be read (%s)", strings.Join(e.Paths, ", "))
 }
 
-// MakePrivateTree copies the files of the checkout without hidden ones, checks out the base in the copy, and
-// makes a .git for it. It fetches nothing. It returns the snapshot for Changes and Dirty of the copy, and the
-// unreadable paths, which the copy lacks. It fails with a *SpaceError if the disk is too small, and with an
-// *UnreadableError if git tracks an unreadable path.
+// MakePrivateTree copies the files of the checkout without hidden ones. Then it checks out the base
+// in the copy, and makes a .git for it. It fetches nothing. It returns the snapshot for Changes and
+// Dirty of the copy, and the unreadable paths, which are missing in the copy. It returns a
+// *SpaceError if the disk is too small, and an *UnreadableError if a tracked path is unreadable.
 func (c *Checkout) MakePrivateTree(ctx context.Context, o PrivateTree) (*Snapshot, []string, error) {
 	snap, unread, err := c.makePrivateTree(ctx, o)
 	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {

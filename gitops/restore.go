@@ -8,9 +8,9 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/internal/index"
 )
 
-// Unswitch undoes a finished or interrupted Switch or ApplyChange, also of an earlier process: it restores
-// HEAD, the index and the branch that was checked out. Files and other branches stay. branch and commit
-// are those of the change.
+// Unswitch undoes a finished or interrupted Switch or ApplyChange, even of an earlier process. It
+// restores HEAD, the index and the branch that was checked out. It does not touch files and other
+// branches. branch and commit are the arguments of the Switch; branch is "" for ApplyChange.
 func (c *Checkout) Unswitch(ctx context.Context, branch, commit string) error {
 	ix, _, err := c.baseIndex(ctx)
 	if err == nil {

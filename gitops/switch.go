@@ -16,9 +16,9 @@ import (
 // repository, moves branch and HEAD, and updates the index, so that `git status` is clean. It does
 // not move the branch that was checked out before.
 //
-// Switch moves an existing branch only if no work of others is lost: its tip must be the base, an
-// ancestor of the base, or a commit of agent-ci. Otherwise it returns a *ForeignCommitError. Like
-// ApplyChange, it writes changes that the work tree does not have yet.
+// Switch moves an existing branch only if no work of other people is lost. The tip must be the
+// base, an ancestor of the base, or a commit of agent-ci. Otherwise it returns a
+// *ForeignCommitError. Like ApplyChange, it writes changes that the work tree does not have yet.
 func (c *Checkout) Switch(ctx context.Context, branch, sha string, cs *ChangeSet) (err error) {
 	release, err := c.LockIndex(ctx)
 	if err != nil {

@@ -32,9 +32,9 @@ func (r *repository) FindPullRequest(ctx context.Context, head, base string) (*f
 	return preferred(pulls, r.owner, head, base), nil
 }
 
-// preferred returns the best pull request from head: an open one into base, else an open one into
-// another base, else the newest closed one into base, else nil. If base is "", any base fits. It
-// checks head again, because GitHub ignores filters that it does not understand.
+// preferred returns the best pull request from head, or nil. An open one into base is best, then an
+// open one into another base, then the newest closed one into base. If base is "", any base fits.
+// It checks head again, because GitHub ignores filters that it does not understand.
 func preferred(pulls []*gh.PullRequest, owner, head, base string) *forge.PullRequest {
 	var newest, elsewhere *gh.PullRequest
 	for _, pull := range pulls {

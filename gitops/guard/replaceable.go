@@ -45,9 +45,10 @@ func (c Checkout) replaceable(place, root, dotGit string) bool {
 	return false
 }
 
-// pathsToRepository returns the paths through which git finds a repository: .git, the folder it
-// names if it is a file, the folder shared with other work trees, borrowed objects folders, and
-// links in these. Hooks are not included, because a project may have them in the work tree.
+// pathsToRepository returns the paths through which git finds a repository. These are .git, the
+// folder that it names if it is a file, and the folder shared with other work trees. Borrowed
+// objects folders, and links in all of these, are included. Hooks are not, because a project may
+// have them in the work tree.
 func pathsToRepository(dotGit string) []string {
 	ways, gitDir := []string{dotGit}, dotGit
 	if named, err := nameIn(dotGit, "gitdir: "); err == nil {

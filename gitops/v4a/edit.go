@@ -6,8 +6,8 @@ import (
 )
 
 // applyHunks returns the text after placed hunks, which are sorted and do not overlap. Every added
-// line gets a line ending. A bare diff sees the text as split at line endings: its last line, which
-// is empty after a final line ending, has no ending, and neither has the last line of the result.
+// line gets a line ending. A bare diff sees the text as split at line endings. So the last line of
+// the result has no ending, and a text with a final line ending has an empty last line.
 func applyHunks(t *text, placed []placement, bare bool) string {
 	e := &editor{text: t}
 	for i := range placed {

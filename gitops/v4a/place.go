@@ -272,8 +272,8 @@ func (p *placer) additionLine(h *Hunk) int {
 	return end
 }
 
-// locate finds the old lines of a hunk. If they should be at the end of the file but are elsewhere,
-// it fails for a patch in an envelope and adds a note for a bare diff.
+// locate finds the old lines of a hunk. Lines for the end of the file may be elsewhere only in a
+// bare diff, and then locate adds a note. It fails for them in an envelope.
 func (p *placer) locate(h *Hunk, n contextResult, lines []Line) (s spot, ok bool) {
 	old := oldLines(lines)
 	s = spot{placement: placement{p.cursor, lines}, identified: n.found}

@@ -418,8 +418,8 @@ func (m *Merge) MarkConflicts(labels Labels) error {
 	return nil
 }
 
-// dropBlocked drops edits that cannot be made because a conflicting path stays as in onto: a file
-// where the edit needs a folder, or a folder where the edit needs a file.
+// dropBlocked drops edits that a conflicting path blocks, because that path stays as in onto. It
+// may be a file where the edit needs a folder, or a folder where the edit needs a file.
 func (m *Merge) dropBlocked() {
 	kept := slices.DeleteFunc(slices.Clone(m.Conflicts), func(c Conflict) bool { return c.Marked })
 	m.edits = slices.DeleteFunc(m.edits, func(e objects.Edit) bool {

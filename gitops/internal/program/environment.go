@@ -84,8 +84,9 @@ func Find(pathEnv, root string) string {
 	return ""
 }
 
-// PathOutside returns a PATH without the folders in which commands in root may have put programs:
-// relative folders, and those in root or reached through it, existing or not. root may be "".
+// PathOutside returns a PATH without the folders in which commands in root may have put programs.
+// It removes relative folders, and folders in root or reached through root, even missing ones. root
+// may be "".
 func PathOutside(pathEnv, root string) string {
 	if real, err := filepath.EvalSymlinks(root); err == nil && root != "" {
 		root = real

@@ -121,9 +121,9 @@ func (r *Repository) Unwritable() (path string, err error) {
 	return "", nil
 }
 
-// Idle returns an *InUseError if a git process works for more than a second, or died and left a
-// lock of the index, HEAD, a reference or the configuration. It removes locks of a killed agent-ci,
-// except the lock of the index.
+// Idle returns an *InUseError if a git process works for more than a second, or has died and left a
+// lock. It looks at the locks of the index, HEAD, references and the configuration. It removes
+// locks of a killed agent-ci, except the lock of the index.
 func (r *Repository) Idle(ctx context.Context) error {
 	return r.soon(ctx, func() error {
 		for _, path := range r.lockedPaths() {

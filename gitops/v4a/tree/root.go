@@ -146,8 +146,9 @@ func owner(info fs.FileInfo) (uid, gid int, known bool) {
 	return int(stat.Uid), int(stat.Gid), true
 }
 
-// heldByOwner reports whether the sticky bit of a directory forbids user to rename a file in it:
-// neither the directory nor the file belongs to user, and user is not the superuser.
+// heldByOwner reports whether the sticky bit of a directory forbids user to rename a file in it.
+// That is so if neither the directory nor the file belongs to user. The superuser may always rename
+// it.
 func heldByOwner(dir, file fs.FileInfo, user int) bool {
 	ofDir, _, knownDir := owner(dir)
 	ofFile, _, knownFile := owner(file)
