@@ -267,7 +267,7 @@ func (c *Checkout) BaseContainsText(ctx context.Context, text string) (bool, err
 	if text == "" || strings.ContainsAny(text, "\n\r\x00") {
 		return false, nil
 	}
-	// Standard input hides the text. Others can see a program's arguments.
+	// Pass the text by standard input, because other users can see the arguments of a program.
 	git, err := c.repo.PrivateGit()
 	if err != nil {
 		return false, fmt.Errorf("search the base: %w", err)

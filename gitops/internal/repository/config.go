@@ -32,7 +32,7 @@ type Settings struct {
 	forCommands   []variable        // settings of remotes, branches and submodules that commands see, too
 	remotes       map[string]bool   // remotes with an address
 	pushRemotes   map[string]string // by branch; the key "" is remote.pushDefault
-	rewrites      bool              // url.*.insteadOf or pushInsteadOf may rewrite addresses
+	rewrites      bool              // url.*.insteadOf may rewrite addresses
 
 	autoCRLF     string // "true", "input" or "false"
 	eol          string // "crlf", "lf", or any other value for native
