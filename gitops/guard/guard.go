@@ -19,7 +19,7 @@ type Checkout struct {
 	Writable      []string // folders that commands may write to, links resolved
 	OwnRepository bool     // commands own the repository and may change anything in it
 	Home          string   // the user's home folder
-	Homes         []string // all names of the user's home folder, possibly including Home
+	Homes         []string // the user's home folders by all their names, possibly including Home
 	Environ       []string // environment of the user's git
 }
 
