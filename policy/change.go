@@ -9,20 +9,20 @@ import (
 // Treatment is how a run handles a change with a given concern.
 type Treatment string
 
-// The treatments. The zero value is Fail.
+// The treatments. An empty treatment means Fail.
 const (
 	Fail  Treatment = "fail"  // the change is not published
-	Warn  Treatment = "warn"  // it is, with a warning that a reviewer sees
-	Allow Treatment = "allow" // it is
-	Drop  Treatment = "drop"  // protected paths are left out of the change, and the rest is published
+	Warn  Treatment = "warn"  // the change is published, with a warning for the reviewer
+	Allow Treatment = "allow" // the change is published
+	Drop  Treatment = "drop"  // for protected paths only: the rest of the change is published
 )
 
 // Concern is a property of a changed path worth a reviewer's attention.
 type Concern string
 
-// The concerns, named like the keys of policy.change. Five have no key and are never published:
-// ConcernName (systems mistake the name for .git), ConcernUnreadable, ConcernLarge and
-// ConcernTooDeep (git cannot take them), and ConcernOwn (never for an agent to write).
+// The concerns, named like the keys of policy.change. Five have no key and always fail: ConcernName
+// (some systems mistake the name for .git), ConcernUnreadable, ConcernLarge and ConcernTooDeep (a
+// change cannot contain them), and ConcernOwn (files that no agent may write).
 const (
 	ConcernProtected  Concern = "protected"
 	ConcernSubmodule  Concern = "submodules"
@@ -38,7 +38,7 @@ const (
 	ConcernOwn        Concern = "own"
 )
 
-// hasKey says whether policy.change decides on a concern.
+// hasKey reports whether policy.change has a key for the concern.
 func (c Concern) hasKey() bool {
 	return !slices.Contains([]Concern{ConcernName, ConcernUnreadable, ConcernLarge, ConcernTooDeep, ConcernOwn}, c)
 }
@@ -59,7 +59,7 @@ type Finding struct {
 	Concern Concern
 }
 
-// String returns the finding as a phrase for people, with the key of the job that decides about it.
+// String returns the finding as a phrase for people, with the deciding key of policy.change, if any.
 func (f Finding) String() string {
 	if !f.Concern.hasKey() {
 		return fmt.Sprintf("%q %s", f.Path, concernWords[f.Concern])
@@ -97,13 +97,13 @@ type Verdict struct {
 	Drop []string
 }
 
-// ExcludesPath says whether a path keeps a change from being published, or is left out of it.
+// ExcludesPath reports whether a path prevents the publication of the change, or is dropped from it.
 func (v Verdict) ExcludesPath(path string) bool {
 	return slices.Contains(v.Drop, path) || slices.ContainsFunc(v.Fail, func(f Finding) bool { return f.Path == path })
 }
 
-// Judge sorts the concerns of all files by their treatment. It fails for an invalid pattern in
-// Protect.
+// Judge sorts the concerns of all files by their treatment. The other concerns of a dropped path
+// are ignored. It returns an error for an invalid pattern in Protect.
 func (c Changes) Judge(files []ChangedFile) (Verdict, error) {
 	var v Verdict
 	for _, file := range files {
@@ -122,6 +122,7 @@ func (c Changes) Judge(files []ChangedFile) (Verdict, error) {
 	return v, nil
 }
 
+// add records a finding by its treatment. A concern without a key always fails.
 func (v *Verdict) add(f Finding, treatment Treatment) {
 	switch {
 	case treatment == Allow && f.Concern.hasKey():

@@ -7,7 +7,8 @@ import (
 	"github.com/agent-ci/agent-ci/policy/reach"
 )
 
-// allowForCredentials allows a target with available credentials, for their requests alone.
+// allowForCredentials allows a target for which the asking commands have credentials, but only for
+// requests with these credentials. It reports false for any other target.
 func (h Hosts) allowForCredentials(t reach.Target) (HostDecision, bool) {
 	names := h.Credentials.Names(t)
 	if len(names) == 0 {
@@ -27,7 +28,7 @@ func (h Hosts) withheldFrom(t reach.Target) string {
 }
 
 // privateOfSecret returns the remedy for a private address behind a host that a secret opened. It
-// is empty unless by decided for a secret.
+// is empty unless a secret is the reason for the decision by.
 func privateOfSecret(by HostDecision) string {
 	names, is := strings.CutPrefix(by.Rule, credential.Rule())
 	if !is {

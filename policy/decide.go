@@ -19,15 +19,15 @@ import (
 type Commands struct {
 	Rules     *rules.Set
 	Sandboxed bool     // commands run in the sandbox
-	Writable  []string // folders that they may write there, absolute and clean
-	Home      string   // of the user that they run as
+	Writable  []string // folders that sandboxed commands may write, absolute and clean
+	Home      string   // home folder of the user who runs the commands
 }
 
 // Request describes a command before its start.
 type Request struct {
 	Argv   []string // program and arguments
-	Script string   // for a shell that is not the caller's choice; then Argv is empty
-	Dir    string   // where it starts, absolute
+	Script string   // script for the shell that agent-ci chooses; Argv is then empty
+	Dir    string   // working directory, absolute
 }
 
 // Action is what happens to a command.
@@ -52,7 +52,7 @@ type Decision struct {
 	// Allowed reports whether the parser understood the whole command line and a rule allows every
 	// command in it. It never removes the sandbox.
 	Allowed bool `json:"allowed_by_rule"`
-	// Unclear says why no rule can allow the whole.
+	// Unclear is the reason why no rule can allow the whole command line.
 	Unclear string    `json:"unclear,omitempty"`
 	Matches []Matched `json:"matched_rules"`
 }
@@ -97,6 +97,7 @@ func (c Commands) Decide(q Request) Decision {
 		})
 	}
 	for _, command := range reading.Commands {
+		// A rule that allows the outermost command lifts the refusal of forced removals in it.
 		lifted := command.Top >= 0 && command.Top < len(allowed) && allowed[command.Top]
 		if r, dangerous := c.removalRefusal(command, removalContext{dir: q.Dir, unknownDir: reading.ChangesDir, allowedByRule: lifted}); dangerous {
 			return d.refuse(r)
@@ -115,6 +116,7 @@ func (q Request) parse() shell.Reading {
 	return shell.ReadScript(q.Script)
 }
 
+// shown returns the command line for people.
 func (q Request) shown() string {
 	if len(q.Argv) > 0 {
 		return strings.Join(q.Argv, " ")
@@ -122,7 +124,8 @@ func (q Request) shown() string {
 	return q.Script
 }
 
-// ruleAllowed reports for each command of a plain list whether a rule allows it, and records these rules.
+// ruleAllowed reports for each command of a plain list whether a rule allows it. It records the
+// allowing rules in d.
 func (c Commands) ruleAllowed(d *Decision, reading shell.Reading) []bool {
 	allowed := make([]bool, len(reading.Plain))
 	for i, argv := range reading.Plain {
@@ -136,7 +139,8 @@ func (c Commands) ruleAllowed(d *Decision, reading shell.Reading) []bool {
 	return allowed
 }
 
-// strictestMatch records every rule that refuses a command, at any depth, and returns the strictest.
+// strictestMatch records in d every rule that refuses a command, at any depth. It returns the
+// strictest one, or nil.
 func (c Commands) strictestMatch(d *Decision, reading shell.Reading) (strictest *Matched) {
 	for _, command := range reading.Commands {
 		for _, m := range c.Rules.Match(command.Prefix()) {
@@ -155,6 +159,7 @@ func (c Commands) strictestMatch(d *Decision, reading shell.Reading) (strictest 
 // maxRecordedRules bounds Decision.Matches.
 const maxRecordedRules = 100
 
+// recordMatch returns m in the form of Decision.Matches, and adds it there below maxRecordedRules.
 func (d *Decision) recordMatch(m rules.Match, command string, via []string) Matched {
 	noted := Matched{
 		Rule: m.Rule.At, Decision: m.Rule.Decision, Prefix: m.Prefix, Command: clip.Line(command, maxShownCommand), Via: via, Justification: m.Rule.Justification,
@@ -165,7 +170,7 @@ func (d *Decision) recordMatch(m rules.Match, command string, via []string) Matc
 	return noted
 }
 
-// refusal holds the reason and the remedy without full stops.
+// refusal is a refused command. Its reason and remedy have no full stop.
 type refusal struct{ command, rule, reason, remedy string }
 
 func (m Matched) refusal() refusal {
@@ -181,6 +186,7 @@ func (m Matched) refusal() refusal {
 	return r
 }
 
+// refuse returns the decision changed to a refusal.
 func (d Decision) refuse(r refusal) Decision {
 	d.Action, d.Command, d.Rule, d.Allowed = Refuse, clip.Line(r.command, maxShownCommand), r.rule, false
 	d.Reason, d.Remedy = r.reason+".", r.remedy+"."

@@ -49,7 +49,7 @@ var harmlessVariables = wordSet(
 	HOMEBREW_CELLAR HOMEBREW_PREFIX HOMEBREW_REPOSITORY SWIFT_PATH FLUTTER_ROOT MIX_HOME HEX_HOME`,
 )
 
-// harmlessPrefixes lists prefixes of harmless names. secretWords overrides it.
+// harmlessPrefixes lists prefixes of harmless names. A name with a word of secretWords is not harmless.
 var harmlessPrefixes = []string{"LC_", "NVM_", "PYTHON", "PYENV_", "RBENV_", "ASDF_", "MISE_", "DOTNET_", "GOROOT_", "JAVA_HOME_"}
 
 // secretWords lists words in names of credentials. The match ignores case.
@@ -68,8 +68,8 @@ func Environment(environ, pass []string, set map[string]string) []string {
 	})
 }
 
-// MachineEnvironment returns the facts of environ, overridden by set. It has no search paths of
-// interpreters.
+// MachineEnvironment returns the variables of environ about machine, user, workflow and network,
+// overridden by set. It excludes the search paths of interpreters.
 func MachineEnvironment(environ []string, set map[string]string) []string {
 	return environment(environ, set, func(name, value string) bool {
 		return (machineVariables[name] || strings.HasPrefix(name, "LC_")) && isHarmless(name, value)
@@ -84,7 +84,7 @@ func environment(environ []string, set map[string]string, keep func(name, value 
 		if !ok || name == "" {
 			continue
 		}
-		delete(got, name) // the last of two counts
+		delete(got, name) // the last of two definitions counts, even if keep rejects it
 		if keep(name, value) {
 			got[name] = value
 		}
@@ -97,8 +97,8 @@ func environment(environ []string, set map[string]string, keep func(name, value 
 	return variables
 }
 
-// isHarmless reports whether name is listed as harmless, without a secret word in it, and value has no password
-// and no token.
+// isHarmless reports whether a variable is safe for commands. Its name is listed as harmless and
+// contains no secret word; its value contains neither a password in a URL nor a token.
 func isHarmless(name, value string) bool {
 	upper := strings.ToUpper(name)
 	if slices.ContainsFunc(secretWords, func(word string) bool { return strings.Contains(upper, word) }) {
@@ -108,7 +108,8 @@ func isHarmless(name, value string) bool {
 	return listed && !holdsUserinfo(name, value) && !holdsToken(value)
 }
 
-// holdsUserinfo reports a name or password in a URL. Proxy variables may lack the scheme.
+// holdsUserinfo reports whether a value contains a URL with a name or password. URLs in *_PROXY
+// variables may have no scheme, so an @ suffices there.
 func holdsUserinfo(name, value string) bool {
 	if strings.HasSuffix(strings.ToUpper(name), "_PROXY") {
 		return strings.Contains(value, "@")
@@ -122,6 +123,7 @@ func holdsToken(text string) bool {
 	return shapes.Redact(text) != text
 }
 
+// wordSet returns the words of lists separated by blanks.
 func wordSet(lists ...string) map[string]bool {
 	set := make(map[string]bool)
 	for _, list := range lists {

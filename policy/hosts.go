@@ -16,7 +16,7 @@ import (
 // reachable. The zero value refuses all hosts.
 type Hosts struct {
 	List  reach.List
-	Key   string // of the job, where the list stands
+	Key   string // the job's key with the list, for messages
 	Rules *rules.Set
 	// Credentials opens further hosts, each for the requests of its credential only.
 	Credentials credential.Set
@@ -25,16 +25,16 @@ type Hosts struct {
 // HostDecision is a decision about a target of commands.
 type HostDecision struct {
 	Allowed bool
-	Rule    string // the deciding one: file:line, an entry of the list, or built-in:name; "" if none is for it
+	Rule    string // the deciding rule: file:line, an entry of the list, or built-in:name; "" if none matches
 	Reason  string // a sentence
 	// Request is the refused request, method and path, if only this request of the target was
 	// refused.
 	Request string
-	Remedy  string // what to do instead, sentences; of a refusal
+	Remedy  string // for a refusal: what to do instead, in sentences
 	// JobChange is the change to the job that would allow the target, as the end of a sentence. It is
 	// empty if no change would.
 	JobChange string
-	// Private lets the target have private addresses.
+	// Private permits private addresses for the target.
 	Private bool
 	// OnlyCredentials limits the target to requests of its credentials.
 	OnlyCredentials bool
@@ -49,7 +49,8 @@ const (
 
 const withoutHostRemedy = "Do without it; if there is no other way, say so in your last message instead of trying variations of the request."
 
-// Decide decides on a target by its name.
+// Decide decides on a target by its name. A refusing network_rule comes before the list, and the
+// list before credentials.
 func (h Hosts) Decide(t reach.Target) HostDecision {
 	rule, ruled := h.Rules.Reach(t.Host(), t.Protocol)
 	if ruled && rule.Decision != rules.Allow {
@@ -95,7 +96,7 @@ func refusedByRule(rule rules.Network) HostDecision {
 	return d
 }
 
-// shownList describes the job's list for a message, shortened to 400 bytes. The list is empty if
+// shownList describes the job's list for a message, in about 400 bytes. The list is empty if
 // only secrets open hosts.
 func (h Hosts) shownList() string {
 	if len(h.List) == 0 {
@@ -109,7 +110,8 @@ func (h Hosts) shownList() string {
 	return "has " + all
 }
 
-// refuseUnlistable refuses targets outside the reach of any list, such as local addresses.
+// refuseUnlistable refuses targets that no list can open, such as local addresses. never is false
+// for any other target.
 func refuseUnlistable(t reach.Target) (d HostDecision, never bool) {
 	what := reach.UnlistableName(t.Name)
 	if t.Addr.IsValid() && !reach.Private(t.Addr) {
@@ -127,10 +129,11 @@ func listEntry(t reach.Target) string {
 	return t.Entry()
 }
 
+// privateEntry returns the list entry, in YAML, that permits private addresses for a target.
 func privateEntry(t reach.Target) string {
 	host := t.Entry()
 	if strings.ContainsAny(host, "[]:") {
-		host = strconv.Quote(host) // which YAML needs
+		host = strconv.Quote(host) // YAML gives these characters a meaning
 	}
 	return fmt.Sprintf("{host: %s, private: true}", host)
 }
@@ -140,8 +143,9 @@ const ownServers = " Servers that commands start themselves are reached without 
 // ThisMachineReason describes an address of this machine in a reason.
 const ThisMachineReason = "one of this machine"
 
-// LocalAddress refuses a target with an allowed name for its address; what describes the address.
-// If openable, the address is merely private, and the remedy names the entry or secret to change.
+// LocalAddress refuses a target that by allows by its name, because of its address. what describes
+// the address. openable means that the address is merely private: the remedy then names the entry or
+// secret to change.
 func LocalAddress(t reach.Target, by HostDecision, what string, openable bool) HostDecision {
 	d := HostDecision{
 		Rule: ruleAddress, Reason: fmt.Sprintf("Its address is %s, which no list of hosts opens.", what),

@@ -7,7 +7,7 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 )
 
-// Protected reports whether one of the patterns protects a path: see MatchesPattern.
+// Protected reports whether a path matches one of the patterns of policy.protect: see MatchesPattern.
 func Protected(patterns []string, path string) (bool, error) {
 	matches, err := MatchesPattern(patterns, path)
 	if err != nil {
@@ -16,9 +16,9 @@ func Protected(patterns []string, path string) (bool, error) {
 	return matches, nil
 }
 
-// MatchesPattern reports whether a path matches a pattern: a glob over the whole slash-separated path (`**`
-// crosses folders). A pattern without a slash matches the file name in every folder. The match
-// ignores case, as some file systems do.
+// MatchesPattern reports whether a slash-separated path matches one of the patterns. A pattern is a
+// glob for the whole path; `**` crosses folders. A pattern without a slash matches the file name in
+// every folder. The match ignores case, as some file systems do.
 func MatchesPattern(patterns []string, path string) (bool, error) {
 	for _, pattern := range patterns {
 		glob := strings.ToLower(strings.TrimPrefix(pattern, "/"))

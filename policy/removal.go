@@ -8,15 +8,15 @@ import (
 	"github.com/agent-ci/agent-ci/policy/shell"
 )
 
-// removalContext are the surroundings of a removal.
+// removalContext describes where a removal runs.
 type removalContext struct {
-	dir           string
-	unknownDir    bool // the meaning of relative paths and HOME is unknown
-	allowedByRule bool // a rule allows the command
+	dir           string // working directory, absolute
+	unknownDir    bool   // the command line changes the working directory or HOME
+	allowedByRule bool   // a rule allows the command
 }
 
-// removalRefusal returns the built-in refusal of a removal: of everything, by force outside the writable
-// folders of the sandbox, or by force without a sandbox.
+// removalRefusal returns the built-in refusal of a dangerous removal. It refuses to remove
+// everything, to remove by force outside the writable folders, and by force without a sandbox.
 func (c Commands) removalRefusal(command shell.Command, in removalContext) (_ refusal, dangerous bool) {
 	r, ok := removalOf(command.Words)
 	if !ok {
@@ -49,7 +49,7 @@ type removal struct {
 	targets []shell.Word
 }
 
-// removalOf parses a forced or recursive rm.
+// removalOf parses a forced or recursive rm. It reports false for any other command.
 func removalOf(words []shell.Word) (r removal, ok bool) {
 	if !words[0].Known || path.Base(words[0].Text) != "rm" {
 		return removal{}, false
@@ -78,14 +78,15 @@ func isAbbreviationOf(option, name string) bool {
 	return len(option) > len("--") && strings.HasPrefix(name, option)
 }
 
-// removalPath resolves the absolute path of a removal without file access. Globs stay in it.
+// removalPath returns the absolute path of a removal's target, with its globs. It accesses no file.
+// known is false if the path depends on unknown values.
 func (c Commands) removalPath(target shell.Word, in removalContext) (place string, known bool) {
 	text := target.Text
 	switch {
 	case text == "~" || strings.HasPrefix(text, "~/"):
 		return path.Join("/", c.Home, text[1:]), !in.unknownDir
 	case strings.HasPrefix(text, "~"):
-		return "/" + text, true // somebody's home
+		return "/" + text, true // the home folder of another user
 	case !target.Known:
 		if below, ok := strings.CutPrefix(text, "$HOME"); ok && (below == "" || below[0] == '/') && !strings.ContainsAny(below, "$…") {
 			return path.Join("/", c.Home, below), !in.unknownDir
@@ -100,7 +101,7 @@ func (c Commands) removalPath(target shell.Word, in removalContext) (place strin
 // isEverything reports whether a path is the root, a folder in the root, the home folder, or the
 // whole content of one of them.
 func (c Commands) isEverything(place string) bool {
-	whole := strings.TrimRight(place, "*.")
+	whole := strings.TrimRight(place, "*.") // FOLDER/* and FOLDER/.* are the whole content
 	if place != "/" {
 		whole = strings.TrimSuffix(whole, "/")
 	}

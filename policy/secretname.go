@@ -2,7 +2,8 @@ package policy
 
 import "strings"
 
-// secretParts lists the parts of names, separated by underscores, of variables with credentials.
+// secretParts lists words that mark the name of a variable with a credential. Underscores separate
+// the words of a name.
 var secretParts = wordSet("TOKEN TOKENS SECRET SECRETS PASSWORD PASSWD PASSPHRASE PWD PASS KEY APIKEY CREDENTIAL CREDENTIALS AUTH AUTHORIZATION COOKIE PAT")
 
 // HoldsSecret reports whether a variable or header holds a credential, judged by its name. Absolute paths and

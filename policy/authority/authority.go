@@ -22,26 +22,27 @@ import (
 	"time"
 )
 
-// How long certificates are valid: a clock may be late, and a run take days.
+// Certificates are valid from validBefore ago, because a clock may be late. They expire after
+// validAfter, because a run may take days.
 const (
 	validBefore = time.Hour
 	validAfter  = 7 * 24 * time.Hour
 )
 
-// Authority vouches for some hosts. Several goroutines may use it.
+// Authority is a certificate authority for given hosts. It is safe for concurrent use.
 type Authority struct {
 	certificate []byte // PEM
 	parsed      *x509.Certificate
 	key         *ecdsa.PrivateKey
-	hosts       []string
+	hosts       []string // lower case
 
 	mu     sync.Mutex
 	leaves map[string]*tls.Certificate // by host
 }
 
-// New makes an authority for the hosts, names or addresses, and for nobody else (RFC
-// 5280, 4.2.1.10). Names below these names are within its constraints too, as the RFC
-// has it; Leaf gives no certificate for them.
+// New returns an authority for hosts: names or IP addresses. Name constraints make its certificates
+// invalid for other hosts (RFC 5280, 4.2.1.10). The RFC includes names below the given ones, but Leaf
+// refuses these.
 func New(hosts []string) (*Authority, error) {
 	a := &Authority{leaves: make(map[string]*tls.Certificate)}
 	for _, host := range hosts {
@@ -94,7 +95,8 @@ func constrain(template *x509.Certificate, hosts []string) {
 // Certificate returns the authority's certificate in PEM.
 func (a *Authority) Certificate() []byte { return a.certificate }
 
-// Leaf returns the certificate of one of the hosts, with its key. It makes it at the first call.
+// Leaf returns the certificate and key of one of the hosts, and an error for any other host. It
+// creates the certificate at the first call.
 func (a *Authority) Leaf(host string) (*tls.Certificate, error) {
 	host = strings.ToLower(host)
 	if !slices.Contains(a.hosts, host) {
@@ -115,8 +117,8 @@ func (a *Authority) Leaf(host string) (*tls.Certificate, error) {
 
 // sign makes a host's certificate, valid as long as the authority.
 func (a *Authority) sign(host string) (*tls.Certificate, error) {
-	const longestName = 64 // of a common name (RFC 5280, A.1)
-	name := host
+	const longestName = 64 // longest common name (RFC 5280, A.1)
+	name := host           // clients ignore it and check DNSNames or IPAddresses
 	if len(name) > longestName {
 		name = ""
 	}
@@ -154,15 +156,16 @@ func newKey() (*ecdsa.PrivateKey, error) {
 	return key, nil
 }
 
-// template returns the common fields of all certificates.
+// template returns a certificate with the fields that all certificates share, and a common name.
 func template(name string) (*x509.Certificate, error) {
-	const serialBits = 127 // more than 20 octets no certificate may have (RFC 5280, 4.1.2.2)
+	const serialBits = 127 // 16 octets; a serial number has at most 20 (RFC 5280, 4.1.2.2)
 	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), serialBits))
 	if err != nil {
 		return nil, fmt.Errorf("make a serial number: %w", err)
 	}
 	now := time.Now()
 	return &x509.Certificate{
+		// One more, because 0 is no serial number.
 		SerialNumber: serial.Add(serial, big.NewInt(1)), Subject: pkix.Name{Organization: []string{"agent-ci"}, CommonName: name},
 		NotBefore: now.Add(-validBefore), NotAfter: now.Add(validAfter), ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 	}, nil

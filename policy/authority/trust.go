@@ -23,14 +23,16 @@ var bundles = []string{
 // maxBundle bounds the size of a bundle in bytes. Debian's has 220 KB.
 const maxBundle = 16 << 20
 
-// SystemBundle returns the machine's trusted authorities in PEM: those of SSL_CERT_FILE, read by
-// variable, or of the first existing bundle. It returns nil without any.
+// SystemBundle returns the machine's trusted authorities in PEM. They are in the file that
+// SSL_CERT_FILE names, or else in the first existing file of bundles. It returns nil if there is no
+// such file. variable looks up an environment variable.
 func SystemBundle(variable func(name string) string) ([]byte, error) {
 	if named := variable("SSL_CERT_FILE"); named != "" {
 		return NamedBundle(named)
 	}
 	for _, place := range bundles {
 		bundle, err := NamedBundle(place)
+		// Return success, and any error except a missing file or one without certificates.
 		if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, errNoBundle) {
 			return bundle, err
 		}
@@ -39,7 +41,7 @@ func SystemBundle(variable func(name string) string) ([]byte, error) {
 }
 
 // JavaStore returns a PKCS #12 trust store with the certificates of a PEM bundle. Java runtimes
-// open it with the password "changeit". It omits invalid certificates, which some systems have.
+// open it with the password "changeit". It omits invalid certificates, since some systems have such.
 func JavaStore(bundle []byte) ([]byte, error) {
 	var entries []pkcs12.TrustStoreEntry
 	for block, rest := pem.Decode(bundle); block != nil; block, rest = pem.Decode(rest) {
@@ -47,12 +49,12 @@ func JavaStore(bundle []byte) ([]byte, error) {
 		if block.Type != "CERTIFICATE" || err != nil {
 			continue
 		}
-		// Of two entries with one name Java keeps the last.
+		// Names are unique, because Java keeps only the last entry with a name.
 		name := fmt.Sprintf("%d %s", len(entries)+1, certificate.Subject)
 		entries = append(entries, pkcs12.TrustStoreEntry{Cert: certificate, FriendlyName: name})
 	}
-	// The algorithms are the old ones, since early updates of Java 8 and 11 know no
-	// others. Nothing in the store is secret, and who can write it needs no password.
+	// Early updates of Java 8 and 11 support only the old, weak algorithms. That is harmless, because
+	// the store contains no secret.
 	store, err := pkcs12.LegacyDES.EncodeTrustStoreEntries(entries, pkcs12.DefaultPassword)
 	if err != nil {
 		return nil, fmt.Errorf("make a trust store for Java: %w", err)

@@ -9,14 +9,14 @@ import (
 // except line ends and tabs, and without characters that are invisible, reverse text or hide words.
 func Visible(text string, most int) string {
 	cut := len(text) > most
-	if cut { // before the work on it: what is cut may be megabytes
+	if cut { // cut first, since text may have megabytes
 		text = Start(text, most)
 	}
 	text = strings.Map(func(r rune) rune {
 		switch {
 		case r == '\n', r == '\t':
 			return r
-		case r == '\u200c', r == '\u200d': // join and part letters, in many scripts
+		case r == '\u200c', r == '\u200d': // join and separate letters in many scripts
 			return r
 		case r == '\u2028', r == '\u2029':
 			return '\n'
@@ -32,8 +32,8 @@ func Visible(text string, most int) string {
 	return text
 }
 
-// IsInvisible reports an invisible letter or mark. A row of such, like variation selectors, can hold
-// words for models only. It permits those that form emoji.
+// IsInvisible reports whether r is an invisible letter or mark. A row of them, such as variation
+// selectors, can hide words that only models read. It reports false for U+FE0F, which emoji contain.
 func IsInvisible(r rune) bool {
 	return r != '\ufe0f' && unicode.In(r, unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point)
 }

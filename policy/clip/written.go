@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Head keeps the first Most bytes written to it.
+// Head is a writer that keeps the first Limit bytes and drops the rest.
 type Head struct {
 	Limit     int
 	buffer    []byte
@@ -21,13 +21,13 @@ func (h *Head) Write(p []byte) (int, error) {
 
 func (h *Head) String() string { return text(bytes.TrimSpace(h.buffer)) }
 
-// Bytes returns what was kept, as it was written.
+// Bytes returns the kept bytes unchanged.
 func (h *Head) Bytes() []byte { return h.buffer }
 
 // Truncated reports whether the text was longer than the limit.
 func (h *Head) Truncated() bool { return h.truncated }
 
-// Lines returns the whole lines that were kept.
+// Lines returns the kept text without a last line that the limit cut.
 func (h *Head) Lines() string {
 	if h.truncated {
 		return text(h.buffer[:bytes.LastIndexByte(h.buffer, '\n')+1])
@@ -35,13 +35,13 @@ func (h *Head) Lines() string {
 	return text(h.buffer)
 }
 
-// Line returns the first line.
+// Line returns the first line of the text.
 func (h *Head) Line() string {
 	line, _, _ := strings.Cut(h.String(), "\n")
 	return line
 }
 
-// Tail keeps the last Most bytes written to it.
+// Tail is a writer that keeps the last Limit bytes.
 type Tail struct {
 	Limit  int
 	buffer []byte
@@ -55,4 +55,5 @@ func (t *Tail) Write(p []byte) (int, error) {
 
 func (t *Tail) String() string { return text(bytes.TrimSpace(t.buffer)) }
 
+// text returns kept as valid UTF-8.
 func text(kept []byte) string { return strings.ToValidUTF8(string(kept), "\uFFFD") }

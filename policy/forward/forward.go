@@ -12,9 +12,9 @@ import (
 	"time"
 )
 
-// maxConnections is the number of simultaneous connections. Further ones wait, first here, then in
-// the kernel. A client that has closed its sending side may be gone, so the oldest such connection
-// ends for a waiting one.
+// maxConnections is the number of simultaneous connections. Further ones wait, one here, the others in
+// the kernel. A client that has closed its sending side may have exited. If a connection waits, the
+// oldest connection of such a client is closed.
 const maxConnections = 256
 
 // connectWait bounds a connection attempt to the destination.
@@ -26,7 +26,7 @@ type Forwarder struct {
 	dial     func(context.Context) (net.Conn, error)
 	slots    chan struct{}
 
-	ctx    context.Context // of connecting
+	ctx    context.Context // ends with Close
 	cancel context.CancelFunc
 	work   sync.WaitGroup
 
@@ -41,7 +41,7 @@ type Forwarder struct {
 // connection is a client's connection with its destination.
 type connection struct{ from, to net.Conn }
 
-// Start copies connections of l to those of dial. Close closes l.
+// Start accepts connections of l and forwards each to a connection of dial. Close closes l.
 func Start(l net.Listener, dial func(context.Context) (net.Conn, error)) *Forwarder {
 	f := &Forwarder{listener: l, dial: dial, slots: make(chan struct{}, maxConnections), open: make(map[net.Conn]struct{}), halfClosedSignal: make(chan struct{}, 1)}
 	f.ctx, f.cancel = context.WithCancel(context.Background())
@@ -72,7 +72,7 @@ func (f *Forwarder) accept() {
 		if errors.Is(err, net.ErrClosed) {
 			return
 		}
-		if err != nil { // no descriptor is left, for one
+		if err != nil { // for example, too many open files
 			if !f.pauseBeforeRetry() {
 				return
 			}
@@ -99,7 +99,7 @@ func (f *Forwarder) takeSlot() bool {
 		}
 		halfClosed := f.halfClosedSignal
 		if f.closeOldestHalfClosed() {
-			halfClosed = nil // its slot suffices
+			halfClosed = nil // wait for the slot of the closed connection, and close no other
 		}
 		select {
 		case f.slots <- struct{}{}:
@@ -208,6 +208,7 @@ func (f *Forwarder) know(conn net.Conn) bool {
 	return !f.closed
 }
 
+// forget closes a connection and unregisters it.
 func (f *Forwarder) forget(conn net.Conn) {
 	_ = conn.Close()
 	f.mu.Lock()

@@ -1,5 +1,5 @@
-// Package lazyregexp compiles regular expressions when they are first needed: else each start of the program
-// pays for all of them.
+// Package lazyregexp compiles regular expressions at their first use, so that the program starts
+// faster.
 package lazyregexp
 
 import (

@@ -17,11 +17,11 @@ type Start struct {
 	Use       string
 	Path, Dir string
 	Args      []string
-	Variables []string // names of those that it gets
-	Withheld  []string // names of those that the caller gave and the list does not have
+	Variables []string // names of the variables that the program gets
+	Withheld  []string // names of the caller's variables that the use does not list
 }
 
-// audit appends a start to the log, if there is one.
+// audit appends a start to the log file, if there is one. env holds the variables of the caller.
 func (u *Use) audit(path, dir string, env, args []string) error {
 	if auditVariable == "" {
 		return nil

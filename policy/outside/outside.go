@@ -16,7 +16,8 @@ import (
 )
 
 // Command returns a program for the caller to start. path and dir are absolute. The program gets
-// the variables of env listed in the use. A violation of the use fails the start.
+// only the variables of env that the use lists. If path, dir or args do not fit the use, starting the
+// program returns an error.
 func (u *Use) Command(ctx context.Context, path, dir string, env []string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, path, args...)
 	cmd.Dir, cmd.Env = dir, u.passed(env)
@@ -24,7 +25,8 @@ func (u *Use) Command(ctx context.Context, path, dir string, env []string, args 
 	return cmd
 }
 
-// Note checks and logs a start made by other means than Command.
+// Note returns an error if a start does not fit the use, and logs it otherwise. Call it for a program
+// that Command does not start.
 func (u *Use) Note(path, dir string, env []string, args ...string) error {
 	switch {
 	case !slices.Contains(Uses(), u):
@@ -74,9 +76,9 @@ func matches(name, listed string) bool {
 	return name == listed || open && strings.HasPrefix(name, prefix)
 }
 
-// Find returns the absolute path of a program like a shell in dir would: relative to dir if the
-// name has a slash, otherwise from PATH. It skips relative folders of PATH, because dir would then
-// choose the program. The error is an exec.ErrNotFound or an fs.ErrNotExist.
+// Find returns the absolute path of a program. A name with a slash is relative to dir; any other
+// name is searched in PATH. It skips relative folders of PATH, because files in dir would then
+// choose the program. The error wraps exec.ErrNotFound, fs.ErrNotExist or fs.ErrPermission.
 func Find(name, dir string, env []string) (string, error) {
 	if strings.Contains(name, "/") {
 		if !filepath.IsAbs(name) {
@@ -98,6 +100,7 @@ func Find(name, dir string, env []string) (string, error) {
 	return "", fmt.Errorf("%q: %w", name, exec.ErrNotFound)
 }
 
+// executable returns an error unless path is an executable regular file.
 func executable(path string) error {
 	info, err := os.Stat(path)
 	if err == nil && (!info.Mode().IsRegular() || info.Mode()&0o111 == 0) {

@@ -15,24 +15,24 @@ type Use struct {
 	// subcommands. `git status` and similar ones are never permitted: they start programs from a
 	// submodule's configuration.
 	commands []string
-	folder   string // where: Root, or words for a folder that the caller gives
+	folder   string // working directory: Root, or a description of the caller's folder
 	// taken lists variables passed from agent-ci's environment, set those set by agent-ci. A final
 	// asterisk matches any ending.
 	taken, set []string
-	words      string // the same for a person, where it is not "none"
+	words      string // the variables in words, for the table; "" means none
 	starts     string // which programs it starts in turn
 }
 
-// Root is a folder without repositories and programs to find.
+// Root is a folder where a program finds no repository and no other program.
 const Root = "/"
 
-// Takes reports whether a variable of agent-ci's own environment is for the program.
+// Takes reports whether the program gets a variable of agent-ci's own environment.
 func (u *Use) Takes(name string) bool {
 	return slices.ContainsFunc(u.taken, func(listed string) bool { return matches(name, listed) })
 }
 
 var (
-	// Stage is the process inside a sandbox, before it is one.
+	// Stage is agent-ci as the first process of a sandbox, which sets up the sandbox.
 	Stage = &Use{
 		Name: "the process inside a sandbox", program: "agent-ci itself, by `/proc/self/exe`", folder: Root,
 		set: []string{"GOMAXPROCS"}, words: "`GOMAXPROCS`",
@@ -61,8 +61,8 @@ var (
 		words:  "the tools' variables and `GIT_CONFIG*`; git's are set",
 		starts: "nothing",
 	}
-	// GitPrivate is git with a private git folder: configuration, hooks and objects of the repository are not
-	// its own.
+	// GitPrivate is git with a private git folder: it does not use the repository's configuration and
+	// hooks.
 	GitPrivate = &Use{
 		Name: "git with a private git folder", program: gitOfUser,
 		commands: []string{"diff-tree", "apply", "grep", "read-tree", "write-tree", "merge-tree", "update-index", "checkout-index", "check-attr"},

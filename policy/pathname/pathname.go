@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// Below returns path relative to folder, "." for folder itself. is is false for a path outside the
-// folder, and if only one of both is absolute.
+// Below returns path relative to folder, or "." for folder itself. It reports false for a path outside
+// of folder, and if only one of the two is absolute.
 func Below(folder, path string) (rel string, is bool) {
 	rel, err := filepath.Rel(folder, path)
 	return rel, err == nil && filepath.IsLocal(rel)

@@ -51,8 +51,9 @@ var (
 	global = netip.PrefixFrom(netip.AddrFrom16([16]byte{0: 0x20}), 3)
 )
 
-// DescribeNonPublic describes an address outside the public internet, such as a local one. It returns "" for a
-// public or zero address. For mapped and NAT64 addresses, the embedded IPv4 address decides.
+// DescribeNonPublic describes an address outside the public internet, such as a local one. It returns
+// "" for a public or zero address. For an IPv6 address that contains an IPv4 address (mapped or
+// NAT64), the IPv4 address decides.
 func DescribeNonPublic(addr netip.Addr) string {
 	if !addr.IsValid() {
 		return ""

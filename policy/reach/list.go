@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Entry is a host of a list, or all hosts below a name.
+// Entry is an entry of a list: a host, or all hosts below a name.
 type Entry struct {
 	text     string
 	name     string // without the wildcard
@@ -16,8 +16,9 @@ type Entry struct {
 	private  bool   // see Private
 }
 
-// ParseEntry parses an entry: a name, "*." with a name for all hosts below it, or an address; each with ":"
-// and a port unless it is 443 of HTTPS or 80 of HTTP. The error is the end of a sentence about the entry.
+// ParseEntry parses an entry: a name, an address, or "*." and a name for all hosts below it. An entry
+// without ":" and a port is for the default ports: 443 of HTTPS and 80 of HTTP. The error is the end
+// of a sentence about the entry.
 func ParseEntry(text string) (Entry, error) {
 	e, err := readEntry(text)
 	if err != nil {
@@ -33,6 +34,7 @@ func ParseEntry(text string) (Entry, error) {
 }
 
 // ParsePrivate parses an entry for a host with private addresses: one name or one private address.
+// The error is the end of a sentence about the entry.
 func ParsePrivate(text string) (Entry, error) {
 	e, err := readEntry(text)
 	switch what := DescribeNonPublic(e.addr); {
@@ -49,7 +51,7 @@ func ParsePrivate(text string) (Entry, error) {
 	return e, nil
 }
 
-// readEntry parses an entry with any address.
+// readEntry parses an entry and accepts public and private addresses.
 func readEntry(text string) (Entry, error) {
 	if text == "*" {
 		return Entry{}, errors.New("must name a host; all of them is network: full")
@@ -72,7 +74,7 @@ func readEntry(text string) (Entry, error) {
 	return e, e.check()
 }
 
-// check refuses names that no list opens, and wildcards over too much.
+// check refuses names that no list can open, and wildcards for an address or a top-level domain.
 func (e Entry) check() error {
 	what := UnlistableName(e.name)
 	switch {
@@ -91,7 +93,7 @@ func (e Entry) check() error {
 // Private reports whether the host may have private addresses.
 func (e Entry) Private() bool { return e.private }
 
-// Host returns the entry as text. Several entries may share it.
+// Host returns the entry as it was written. Several entries may have the same text.
 func (e Entry) Host() string { return e.text }
 
 // Hostname returns the entry's name or address, without port and wildcard.
@@ -110,7 +112,8 @@ func (e Entry) String() string {
 	return e.text
 }
 
-// Allows reports whether the entry opens a target.
+// Allows reports whether the entry permits a target. An entry with a name permits no target with an
+// address, even if the name has that address.
 func (e Entry) Allows(t Target) bool {
 	if e.port == 0 && t.Port != defaultPort(t.Protocol) || e.port != 0 && e.port != t.Port {
 		return false

@@ -7,8 +7,8 @@ import (
 
 const thisMachine = "this machine"
 
-// Names that lead to the machine itself, and names of cloud metadata services. Other names with
-// local addresses are recognised by address; an upstream proxy, however, resolves names itself.
+// Names of the machine itself, and of cloud metadata services. Other local names are recognised by
+// their addresses. An upstream proxy resolves names itself, so these are refused by name.
 var (
 	ownNames      = []string{"localhost", "localhost.localdomain", "localhost4", "localhost6", "ip6-localhost", "ip6-loopback"}
 	metadataNames = []string{
@@ -17,8 +17,8 @@ var (
 	}
 )
 
-// UnlistableName describes a name beyond the reach of any list, or returns "". The name is in lower case
-// and has no final dot.
+// UnlistableName describes a name that no list can open. It returns "" for any other name. name is in
+// lower case, without a final dot.
 func UnlistableName(name string) string {
 	switch {
 	case slices.Contains(ownNames, name) || strings.HasSuffix(name, ".localhost"):

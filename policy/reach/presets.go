@@ -5,7 +5,7 @@ import "slices"
 // preset is a named list of hosts.
 type preset struct {
 	name  string
-	about string // what for, and what it leaves out
+	about string // who needs the hosts, and what the preset leaves out
 	hosts []string
 }
 
@@ -47,7 +47,7 @@ var presets = []preset{
 	}},
 }
 
-// PresetNames are the names of all presets.
+// PresetNames returns the names of all presets.
 func PresetNames() []string {
 	names := make([]string, len(presets))
 	for i, p := range presets {

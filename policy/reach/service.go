@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Private reports whether a list entry can permit an address: a private one, but not of this
-// machine, the local link or a cloud's metadata service.
+// Private reports whether an address is private, so that an entry with private: true can permit it.
+// It reports false for addresses of this machine, the local link and a cloud's metadata service.
 func Private(addr netip.Addr) bool {
 	return UnusableForService(addr) == "" && !addr.Unmap().IsLoopback()
 }

@@ -13,19 +13,19 @@ import (
 // The protocols of an HTTP proxy, named like in rules.
 const (
 	HTTP  = "http"  // a request that the proxy reads
-	HTTPS = "https" // a tunnel, whatever goes through it
+	HTTPS = "https" // a CONNECT tunnel, whatever its content
 )
 
 // Target is the destination of a request, by name or address.
 type Target struct {
 	Protocol string
 	Name     string     // lower case, ASCII, without the dot at its end
-	Addr     netip.Addr // of a request that names one
+	Addr     netip.Addr // if the request names an address; Name is then empty
 	Port     uint16
 }
 
-// ParseTarget parses host and port of a request's target (RFC 9112, 3.2). The default port depends
-// on the protocol; a tunnel needs an explicit one.
+// ParseTarget parses host and port of a request's target (RFC 9112, 3.2). A tunnel needs an explicit
+// port. The error is the end of a sentence about the target.
 func ParseTarget(protocol, authority string) (Target, error) {
 	host, port, err := splitPort(authority)
 	if err != nil {
@@ -70,7 +70,8 @@ func (t Target) String() string {
 	return net.JoinHostPort(t.Host(), strconv.Itoa(int(t.Port)))
 }
 
-// splitPort splits off the port; 0 means none.
+// splitPort splits host and port, and removes the brackets of an IPv6 address. Port 0 means that
+// there is none.
 func splitPort(authority string) (host string, port uint16, err error) {
 	host, digits, named := authority, "", false
 	switch end := strings.LastIndexByte(authority, ']'); {
@@ -98,7 +99,8 @@ const (
 	maxLabel = 63
 )
 
-// parseHost parses a name or an address. It refuses other forms of addresses that a resolver might accept.
+// parseHost parses a name or an address. It refuses unusual forms of addresses, such as 127.1, that a
+// resolver might accept.
 func parseHost(host string) (name string, addr netip.Addr, err error) {
 	if addr, err := netip.ParseAddr(host); err == nil {
 		switch {
@@ -113,7 +115,7 @@ func parseHost(host string) (name string, addr netip.Addr, err error) {
 	return name, netip.Addr{}, checkName(name)
 }
 
-// checkName refuses invalid names, and those that end in a number.
+// checkName refuses invalid names, and names that end in a number: a resolver may read an address.
 func checkName(name string) error {
 	if name == "" || len(name) > maxName {
 		return errors.New("has no host, or one that is too long")

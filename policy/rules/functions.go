@@ -11,10 +11,11 @@ import (
 	"go.starlark.net/starlark"
 )
 
+// functions returns the functions of the language. Each gets the place of its call in the file.
 func (l *loader) functions() starlark.StringDict {
 	bind := func(name string, f func(Place, starlark.Tuple, []starlark.Tuple) error) *starlark.Builtin {
 		return starlark.NewBuiltin(name, func(thread *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
-			caller := thread.CallFrame(1).Pos
+			caller := thread.CallFrame(1).Pos // frame 0 is the function itself
 			err := f(Place{caller.Filename(), int(caller.Line)}, args, kwargs)
 			return starlark.None, err
 		})
@@ -54,6 +55,7 @@ func (l *loader) prefixRule(at Place, args starlark.Tuple, kwargs []starlark.Tup
 	return l.addExamples(index, "not_match", notMatch)
 }
 
+// decisionOf parses the decision of a rule. A missing one means Allow.
 func decisionOf(value starlark.Value) (Decision, error) {
 	if value == nil {
 		return Allow, nil
@@ -96,6 +98,7 @@ func (l *loader) patternOf(list *starlark.List) ([][]string, error) {
 	return pattern, nil
 }
 
+// tokenOf parses a word of a pattern: a string or a list of alternatives.
 func (l *loader) tokenOf(value starlark.Value) ([]string, error) {
 	if text, ok := starlark.AsString(value); ok {
 		return []string{text}, l.count(1)
@@ -162,7 +165,7 @@ func (l *loader) hostExecutable(_ Place, args starlark.Tuple, kwargs []starlark.
 	return nil
 }
 
-// protocols maps names of protocols and their aliases.
+// protocols maps the names of protocols, and their aliases, to the names in Network.
 var protocols = map[string]string{
 	"http": "http", "https": "https", "https_connect": "https", "http-connect": "https", "socks5_tcp": "socks5_tcp", "socks5_udp": "socks5_udp",
 }
@@ -198,8 +201,8 @@ func (l *loader) networkRule(at Place, args starlark.Tuple, kwargs []starlark.Tu
 	return nil
 }
 
-// normalHost returns a host's name in lower case or its address in the shortest form, without port and
-// final dot. It only accepts names in ASCII form: requests have no other.
+// normalHost returns the name of a host in lower case, or its address in the shortest form. It removes
+// the port and a final dot. It only accepts names in ASCII, because requests contain no others.
 func normalHost(host string) (string, error) {
 	bare := strings.TrimSpace(host)
 	if inside, rest, ok := strings.Cut(strings.TrimPrefix(bare, "["), "]"); ok && strings.HasPrefix(bare, "[") && isPort(rest) {

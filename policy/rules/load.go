@@ -24,7 +24,7 @@ const (
 
 // File is a rules file.
 type File struct {
-	Name string // in messages
+	Name string // for messages
 	Data []byte
 }
 
@@ -89,6 +89,7 @@ func (l *loader) load(file File) error {
 	return mistake(file.Name, run(program, functions))
 }
 
+// run executes a parsed file up to maxSteps and maxTime.
 func run(program *starlark.Program, functions starlark.StringDict) error {
 	thread := &starlark.Thread{Print: func(*starlark.Thread, string) {}}
 	thread.SetMaxExecutionSteps(maxSteps)
@@ -129,7 +130,7 @@ func errorAt(pos syntax.Position, message string) *fileError {
 }
 
 // tooNested returns the first line with too deeply nested brackets, or 0. The parser recurses for
-// each. Brackets in strings count too.
+// each bracket. tooNested also counts brackets in strings.
 func tooNested(data []byte) (line int) {
 	const most = 100
 	depth := 0
@@ -213,7 +214,7 @@ type example struct {
 	want bool
 }
 
-// addExamples adds the commands of match or not_match, the key.
+// addExamples adds the examples in list to a rule. key is match or not_match.
 func (l *loader) addExamples(rule int, key string, list *starlark.List) error {
 	if list == nil {
 		return nil

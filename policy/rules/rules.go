@@ -44,7 +44,7 @@ func (p Place) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
 // Rule is a prefix_rule.
 type Rule struct {
 	At            Place
-	pattern       [][]string // for each word the permitted texts
+	pattern       [][]string // the permitted texts of each word
 	Decision      Decision
 	Justification string
 }
@@ -64,14 +64,14 @@ type Network struct {
 	Justification string
 }
 
-// Set is the rules of all files. The zero value and nil have none. It is not
-// changed after Load, so it is safe for concurrent use.
+// Set contains the rules of all files. The zero value and nil are empty sets. A Set does not change
+// after Load, so it is safe for concurrent use.
 type Set struct {
 	rules   []Rule
 	hosts   []host
 	network []Network
 
-	byProgram map[string][]int // indexes of Rules
+	byProgram map[string][]int // indexes of rules by the first word of their patterns
 }
 
 // Match is a rule with a pattern at the beginning of a command.
@@ -118,8 +118,8 @@ func (r *Rule) begins(args []string) bool {
 	return true
 }
 
-// standsFor reports whether a rule for name covers the program at an absolute path. The last
-// host_executable of a name counts.
+// standsFor reports whether an allowing rule for name covers the program with this path. The path
+// must be absolute. If there is a host_executable for name, the last one must list the path.
 func (s *Set) standsFor(program, name string) bool {
 	if !path.IsAbs(program) {
 		return false
@@ -132,7 +132,8 @@ func (s *Set) standsFor(program, name string) bool {
 	return true
 }
 
-// Reach returns the strictest network_rule for a host, with or without port, and a protocol.
+// Reach returns the strictest network_rule for a host, with or without port, and a protocol. It
+// reports false if there is none.
 func (s *Set) Reach(host, protocol string) (rule Network, ok bool) {
 	host, err := normalHost(host)
 	if s == nil || err != nil {
@@ -146,6 +147,7 @@ func (s *Set) Reach(host, protocol string) (rule Network, ok bool) {
 	return rule, ok
 }
 
+// index builds byProgram.
 func (s *Set) index() {
 	s.byProgram = make(map[string][]int)
 	for i, rule := range s.rules {

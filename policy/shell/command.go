@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// command records a command and reads the commands that it starts.
+// command records a command and reads the commands that it starts. It cannot read those of an
+// unknown program.
 func (r *reader) command(words []Word, from origin) {
 	if r.reading.TooComplex != "" || len(words) == 0 || !r.record(words, from) || !words[0].Known {
 		return
@@ -54,16 +55,16 @@ func (r *reader) readWrapped(name string, args []Word, inner origin) {
 	}
 	rest := args[min(s.at, len(args)):]
 	switch {
-	case s.nothing:
+	case s.nothing: // command -v, for example, starts nothing
 	case s.unsure:
 		r.readFromEveryWord(args, inner)
 	case w.joins:
 		r.readJoined(rest, inner)
-	case name == "flock" && len(rest) > 1 && rest[0].Text == "-c":
+	case name == "flock" && len(rest) > 1 && rest[0].Text == "-c": // flock FILE -c SCRIPT
 		r.readCertain(rest[1], inner)
 	default:
 		if w.appends && len(rest) > 0 {
-			rest = append(rest[:len(rest):len(rest)], Word{Text: "…"})
+			rest = append(rest[:len(rest):len(rest)], Word{Text: "…"}) // a copy: args must not change
 		}
 		r.command(rest, inner)
 	}
@@ -72,7 +73,7 @@ func (r *reader) readWrapped(name string, args []Word, inner origin) {
 	}
 }
 
-// noteMoves notes options for another working directory.
+// noteMoves sets ChangesDir if the options of sudo or env change the working directory or HOME.
 func (r *reader) noteMoves(options []Word) {
 	for _, o := range options {
 		if strings.HasPrefix(o.Text, "-C") || strings.HasPrefix(o.Text, "-D") || strings.HasPrefix(o.Text, "--chdir") || strings.HasPrefix(o.Text, "HOME=") {
@@ -81,14 +82,14 @@ func (r *reader) noteMoves(options []Word) {
 	}
 }
 
-// readCertain reads a word as a script if its text is certain.
+// readCertain reads a word as a script if its text is known.
 func (r *reader) readCertain(script Word, inner origin) {
 	if script.Known {
 		r.script(script.Text, inner)
 	}
 }
 
-// readJoined reads words as a script, as eval does.
+// readJoined reads words as one script, as eval does, if all of them are known.
 func (r *reader) readJoined(words []Word, inner origin) {
 	if known := (Command{Words: words}).Prefix(); len(known) == len(words) {
 		r.script(strings.Join(known, " "), inner)
@@ -98,7 +99,8 @@ func (r *reader) readJoined(words []Word, inner origin) {
 // maxStarts bounds the words of a command that may begin at any of them.
 const maxStarts = 200
 
-// readFromEveryWord reads a command from every word on, because the program's position is unknown.
+// readFromEveryWord records a command from every word on, because the program's position is unknown.
+// It also reads the script of a shell among the words.
 func (r *reader) readFromEveryWord(args []Word, inner origin) {
 	if len(args) > maxStarts {
 		r.reading.TooComplex = "it cannot be told which of its many words is the program"
@@ -114,8 +116,8 @@ func (r *reader) readFromEveryWord(args []Word, inner origin) {
 	}
 }
 
-// git records a git command again without the options before its subcommand, and reads aliases with
-// a program.
+// git records a git command again without the options before its subcommand, so that rules for
+// `git push` match `git -C folder push`. It also reads the scripts of aliases (-c alias.x=!script).
 func (r *reader) git(words []Word, from origin) {
 	args := words[1:]
 	s := gitOptions.skip(args)
@@ -157,7 +159,7 @@ func (r *reader) startedByGit(name string, args []Word, inner origin) {
 	}
 }
 
-// optionScripts reads the values of options as scripts.
+// optionScripts reads the values of options as scripts: the next word, or the text after the option.
 func (r *reader) optionScripts(args []Word, inner origin, options ...string) {
 	for i, arg := range args {
 		for _, option := range options {
@@ -186,7 +188,7 @@ func (r *reader) find(args []Word, inner origin) {
 		for i++; i < len(args) && args[i].Text != ";" && args[i].Text != "+"; i++ {
 			word := args[i]
 			if strings.Contains(word.Text, "{}") {
-				word = Word{Text: word.Text}
+				word = Word{Text: word.Text} // find replaces {} by an unknown path
 			}
 			words = append(words, word)
 		}
@@ -194,7 +196,7 @@ func (r *reader) find(args []Word, inner origin) {
 	}
 }
 
-// afterOption reads the words behind the first of some options as a command.
+// afterOption reads commands in the words after the first word that is listed in options.
 func (r *reader) afterOption(args []Word, inner origin, options ...string) {
 	i := slices.IndexFunc(args, func(arg Word) bool { return arg.Known && slices.Contains(options, arg.Text) })
 	if i >= 0 {
@@ -202,7 +204,7 @@ func (r *reader) afterOption(args []Word, inner origin, options ...string) {
 	}
 }
 
-// trap reads the command of trap.
+// trap reads the script of trap SCRIPT SIGNAL.
 func (r *reader) trap(args []Word, inner origin) {
 	if len(args) > 0 && args[0].Text == "--" {
 		args = args[1:]
@@ -212,7 +214,7 @@ func (r *reader) trap(args []Word, inner origin) {
 	}
 }
 
-// aliases reads the commands of alias.
+// aliases reads the values of alias NAME=VALUE as scripts.
 func (r *reader) aliases(args []Word, inner origin) {
 	for _, arg := range args {
 		if _, value, ok := strings.Cut(arg.Text, "="); ok {

@@ -40,10 +40,10 @@ func DecidingCommands(script string) (all [][]string) {
 	return all
 }
 
-// decidingIn returns the deciding commands of a shell's script argument, or the command itself.
+// decidingIn returns the deciding commands of the script in sh -c SCRIPT, or else argv itself.
 func decidingIn(argv []string) [][]string {
 	if shells[base(argv[0])] {
-		option := func(word string) bool {
+		option := func(word string) bool { // short options that end in c, as in -ec
 			return len(word) > 1 && word[0] == '-' && word[1] != '-' && word[len(word)-1] == 'c'
 		}
 		if at := slices.IndexFunc(argv, option); at > 0 && at+1 < len(argv) {

@@ -14,8 +14,9 @@ func IsShell(program string) bool {
 	return shells[name] && slices.Contains(systemFolders, strings.TrimSuffix(program, name))
 }
 
-// MayHideCommand reports whether a command starts another one that its words do not show: through a
-// variable, a script with one, or a program outside systemFolders with a shell's name.
+// MayHideCommand reports whether a command may start another one that its words do not show. Such a
+// command is a variable, a script with a variable in it, or a program with a shell's name outside
+// systemFolders.
 func (c Command) MayHideCommand() bool {
 	switch {
 	case len(c.Words) == 0:

@@ -6,7 +6,7 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// pipes reads scripts that a command writes into a shell's pipe: echo 'git push' | sh.
+// pipes reads the scripts that commands write into the pipe of a shell, as in echo 'git push' | sh.
 func (r *reader) pipes(node syntax.Node, from origin) {
 	pipe, ok := node.(*syntax.BinaryCmd)
 	if !ok || pipe.Op != syntax.Pipe && pipe.Op != syntax.PipeAll {
@@ -29,7 +29,8 @@ func (r *reader) pipes(node syntax.Node, from origin) {
 	})
 }
 
-// readingShell returns the shell that reads the statement's input, also behind wrappers.
+// readingShell returns the name of the shell that reads its script from the statement's input, even
+// if wrappers start the shell. It reports false if there is none.
 func readingShell(stmt *syntax.Stmt) (name string, ok bool) {
 	words := callOf(stmt)
 	for len(words) > 0 && words[0].Known {
@@ -47,6 +48,7 @@ func readingShell(stmt *syntax.Stmt) (name string, ok bool) {
 	return "", false
 }
 
+// callOf returns the words of a simple command, or nil for any other statement.
 func callOf(stmt *syntax.Stmt) []Word {
 	call, ok := stmt.Cmd.(*syntax.CallExpr)
 	if !ok {
@@ -59,8 +61,8 @@ func callOf(stmt *syntax.Stmt) []Word {
 	return words
 }
 
-// written returns the output of echo or printf, or the here-documents of cat and tee, as far as
-// their words show.
+// written returns the output of echo and printf, and the here-documents of cat and tee. It is "" for
+// other commands. Variables in it are not expanded.
 func written(stmt *syntax.Stmt) string {
 	words := callOf(stmt)
 	if len(words) == 0 {
@@ -81,6 +83,7 @@ func written(stmt *syntax.Stmt) string {
 	return ""
 }
 
+// echoed returns the output of echo. Its options n, e and E do not matter.
 func echoed(args []Word) string {
 	for len(args) > 0 && strings.HasPrefix(args[0].Text, "-") && strings.Trim(args[0].Text, "-neE") == "" {
 		args = args[1:]
@@ -88,7 +91,8 @@ func echoed(args []Word) string {
 	return lines(textOf(args))
 }
 
-// formatted returns the output of a printf without real formatting.
+// formatted returns the output of printf in short: each argument replaces the next %s, or is
+// appended if there is none. It knows no other format.
 func formatted(args []Word) string {
 	if len(args) > 0 && args[0].Text == "--" {
 		args = args[1:]
@@ -107,9 +111,10 @@ func formatted(args []Word) string {
 	return lines(text)
 }
 
+// lines replaces each \n in text by a line end.
 func lines(text string) string { return strings.ReplaceAll(text, `\n`, "\n") }
 
-// documents are the here-documents of a statement.
+// documents returns the here-documents and here-strings of a statement.
 func documents(stmt *syntax.Stmt) []Word {
 	var all []Word
 	for _, redirect := range stmt.Redirs {

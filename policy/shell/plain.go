@@ -6,8 +6,8 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// plainList returns the commands of a script made of literal words only. unclear names the first
-// other element.
+// plainList returns the commands of a script that consists of literal words, joined by &&, ||, ; and
+// |. For any other script, unclear names the first other element.
 func plainList(file *syntax.File, parseErr error) (list [][]string, unclear string) {
 	if parseErr != nil {
 		return nil, "it cannot be parsed: " + parseErr.Error()
@@ -23,7 +23,8 @@ func plainList(file *syntax.File, parseErr error) (list [][]string, unclear stri
 	return list, ""
 }
 
-// appendPlain appends the commands of a statement to a plain list. unclear names the first other element.
+// appendPlain appends the commands of a statement to a plain list. unclear names the first element
+// that a plain list cannot contain.
 func appendPlain(list [][]string, stmt *syntax.Stmt) (_ [][]string, unclear string) {
 	switch {
 	case len(stmt.Redirs) > 0:
@@ -64,7 +65,8 @@ func plainCall(call *syntax.CallExpr) (argv []string, unclear string) {
 	return argv, ""
 }
 
-// plainText returns the text of a word's parts; quoted parts stand between double quotes.
+// plainText returns the text of a word's literal parts. quoted means that the parts are inside double
+// quotes. unclear names the first part that is not literal.
 func plainText(parts []syntax.WordPart, quoted bool) (text, unclear string) {
 	var b strings.Builder
 	for _, part := range parts {

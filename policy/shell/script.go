@@ -30,7 +30,7 @@ func (r *reader) parse(script string) (file *syntax.File, err error) {
 		return nil, errTooNested
 	}
 	defer func() {
-		if p := recover(); p != nil { // hostile text must find no fault of the parser's that helps it
+		if p := recover(); p != nil { // hostile text that makes the parser panic must not end agent-ci
 			err = fmt.Errorf("the parser failed: %v", p)
 		}
 	}()
@@ -45,10 +45,10 @@ func (r *reader) parse(script string) (file *syntax.File, err error) {
 	return file, err
 }
 
-// tooNested estimates the nesting of a script. It also counts brackets in quotes. A script above
-// the limit is read by loose instead of the parser.
+// tooNested reports whether a script may nest too deeply for the parser, which recurses. It
+// overestimates, because it also counts brackets in quotes. readUnparsable reads such a script.
 func tooNested(script string) bool {
-	depth, unary := 0, 0
+	depth, unary := 0, 0 // open brackets; operators in a row, since the parser recurses for each
 	for i := range len(script) {
 		switch script[i] {
 		case '(', '[', '{':
@@ -67,7 +67,7 @@ func tooNested(script string) bool {
 	return unary > maxNesting || keywords(script) > maxKeywords
 }
 
-// keywords counts words that begin a nested command.
+// keywords counts the words in a script that may begin a nested command, even inside other words.
 func keywords(script string) int {
 	count := 0
 	for _, word := range []string{"if", "while", "until", "case", "for", "time", "coproc", "function", "()", "select"} {
@@ -76,7 +76,7 @@ func keywords(script string) int {
 	return count
 }
 
-// script reads a script started at from.
+// script reads a script that the programs of from start.
 func (r *reader) script(script string, from origin) {
 	if len(from.via) > maxDepth {
 		r.reading.TooComplex = "programs start one another too many times"
@@ -86,7 +86,7 @@ func (r *reader) script(script string, from origin) {
 	r.read(script, file, err, from)
 }
 
-// read reads a parsed script.
+// read reads a parsed script. err is the error of parse.
 func (r *reader) read(script string, file *syntax.File, err error, from origin) {
 	if errors.Is(err, errTooLong) {
 		r.reading.TooComplex = err.Error()
@@ -110,8 +110,7 @@ func (r *reader) read(script string, file *syntax.File, err error, from origin) 
 	}
 }
 
-// statement reads the simple command of a statement; statements within it are
-// read on their own.
+// statement reads the simple command of a statement. Its caller visits nested statements separately.
 func (r *reader) statement(stmt *syntax.Stmt, from origin) {
 	switch cmd := stmt.Cmd.(type) {
 	case *syntax.CallExpr:
@@ -146,6 +145,7 @@ func declarationWord(a *syntax.Assign) Word {
 	return Word{a.Name.Value + "=" + value.Text, value.Known}
 }
 
+// assignments sets ChangesDir if one of the assignments is to HOME.
 func (r *reader) assignments(assigns []*syntax.Assign) {
 	for _, a := range assigns {
 		if a.Name != nil && a.Name.Value == "HOME" {
@@ -165,8 +165,7 @@ func (r *reader) input(stmt *syntax.Stmt, words []Word, from origin) {
 	}
 }
 
-// readsInput says whether a shell with these arguments reads its script from
-// standard input.
+// readsInput reports whether a shell with these arguments reads its script from standard input.
 func readsInput(args []Word) bool {
 	for _, arg := range args {
 		if arg.Text == "-s" || arg.Text == "-" {
@@ -179,11 +178,11 @@ func readsInput(args []Word) bool {
 	return true
 }
 
-// maxLoose is the longest command that loose records, in words.
+// maxLoose is the longest command that readUnparsable records, in words.
 const maxLoose = 16
 
-// readUnparsable reads text that the parser rejects. It records a command from every word on: too many
-// commands rather than one missed.
+// readUnparsable reads text that the parser rejects. It records a command from every word on: it may
+// find too many commands, but it misses none.
 func (r *reader) readUnparsable(text string, from origin) {
 	for line := range strings.FieldsFuncSeq(text, endsCommand) {
 		words := literals(strings.FieldsFunc(line, isSpace))

@@ -99,10 +99,10 @@ func newReader() *reader {
 	return &reader{parser: syntax.NewParser(syntax.Variant(syntax.LangBash))}
 }
 
-// origin is the chain of programs in front of a command.
+// origin is the chain of programs that start a command.
 type origin struct {
-	via []string
-	top int
+	via []string // as in Command
+	top int      // as in Command
 }
 
 // through extends the origin by a program.
@@ -111,7 +111,7 @@ func (o origin) through(program string) origin {
 	return origin{via, o.top}
 }
 
-// top reads the outermost script.
+// top reads the outermost script. If the script is a plain list, its commands get their index in it.
 func (r *reader) top(script string, outer origin) {
 	file, err := r.parse(script)
 	r.reading.Plain, r.reading.Unclear = plainList(file, err)

@@ -48,7 +48,7 @@ type wordBuilder struct {
 	known bool
 }
 
-// part adds a part; quoted ones stand between double quotes.
+// part adds a part of a word. quoted means that the part is inside double quotes.
 func (b *wordBuilder) part(part syntax.WordPart, quoted bool) {
 	switch p := part.(type) {
 	case *syntax.Lit:
@@ -78,6 +78,7 @@ func (b *wordBuilder) part(part syntax.WordPart, quoted bool) {
 	}
 }
 
+// unknown adds a part with unknown text, and shows it as shown.
 func (b *wordBuilder) unknown(shown string) {
 	b.text.WriteString(shown)
 	b.known = false
@@ -124,7 +125,7 @@ func unescapeQuoted(s string) string {
 	return strings.NewReplacer("\\\\", `\`, `\"`, `"`, `\$`, `$`, "\\`", "`", "\\\n", "").Replace(s)
 }
 
-// ansiC decodes the text of $'…' as far as Go has the same escapes.
+// ansiC decodes the escapes of $'…'. known is false if the text has an escape that Go does not know.
 func ansiC(s string) (text string, known bool) {
 	if !strings.Contains(s, `\`) {
 		return s, true
@@ -150,13 +151,13 @@ func ansiC(s string) (text string, known bool) {
 	return b.String(), true
 }
 
-// maxBraced bounds the words that braces expand one word to.
+// maxBraced bounds the number of words that one word with braces expands to.
 const maxBraced = 64
 
 // wordsOf expands lists in braces into several words. A sequence, or a longer list than maxBraced,
 // stays one unknown word.
 func wordsOf(w *syntax.Word) []Word {
-	split := &syntax.Word{Parts: slices.Clone(w.Parts)} // the script is walked on, by what knows no braces
+	split := &syntax.Word{Parts: slices.Clone(w.Parts)} // a copy: syntax.Walk does not accept split braces
 	if !syntax.SplitBraces(split) {
 		return []Word{wordOf(w)}
 	}
@@ -190,7 +191,8 @@ func alternatives(parts []syntax.WordPart) (all [][]syntax.WordPart, ok bool) {
 	return all, true
 }
 
-// choices returns the possible values of one part.
+// choices returns the possible values of one part: several for a list in braces. It reports false
+// above maxBraced.
 func choices(part syntax.WordPart) (all [][]syntax.WordPart, ok bool) {
 	list, isBraces := part.(*syntax.BraceExp)
 	if !isBraces || list.Sequence {

@@ -12,11 +12,11 @@ type wrapper struct {
 	digits bool
 	// assigns permits NAME=value before the command.
 	assigns bool
-	// operands is how many words stand between the options and the command.
+	// operands is the number of words between the options and the command.
 	operands int
-	// appends adds unseen arguments to the command, like xargs.
+	// appends marks programs that add unknown arguments to the command, like xargs.
 	appends bool
-	// joins makes a script of the words, like eval.
+	// joins marks programs that run the joined words as a script, like eval.
 	joins bool
 	// quiet lists short options that suppress the start.
 	quiet string
@@ -27,7 +27,7 @@ type wrapper struct {
 // shells lists programs with an option -c for a script.
 var shells = map[string]bool{
 	"sh": true, "bash": true, "dash": true, "zsh": true, "ksh": true, "mksh": true, "ash": true, "rbash": true, "yash": true, "posh": true,
-	// Others are read as if theirs were the same grammar: simple commands look alike.
+	// These have another grammar, but simple commands look the same.
 	"fish": true, "csh": true, "tcsh": true, "elvish": true, "nu": true, "xonsh": true, "pwsh": true,
 }
 
@@ -82,12 +82,12 @@ var gitOptions = wrapper{
 		"html-path man-path info-path version help git-dir= work-tree= namespace= super-prefix= config-env= attr-source= list-cmds= exec-path",
 }
 
-// start is the position of the command behind a wrapper's options and operands.
+// start locates the command after a wrapper's options and operands.
 type start struct {
 	at      int    // index of the command's first word
-	scripts []Word // values of options
-	unsure  bool   // an option is unknown, so the command may begin anywhere
-	nothing bool   // an option prevents the start
+	scripts []Word // values of options that are scripts
+	unsure  bool   // an option is unknown, so the command may begin at any word
+	nothing bool   // an option prevents the start of the command
 }
 
 // skip finds the beginning of the command in the wrapper's arguments.
@@ -101,7 +101,7 @@ func (w wrapper) skip(args []Word) start {
 			s.at++
 			s.at += min(operands, len(args)-s.at)
 			return s
-		case !arg.Known && !strings.HasPrefix(arg.Text, "-"):
+		case !arg.Known && !strings.HasPrefix(arg.Text, "-"): // it may be an option, an operand or the command
 			s.unsure = true
 			return s
 		case w.assigns && strings.Contains(arg.Text, "=") && !strings.HasPrefix(arg.Text, "-"):
@@ -111,7 +111,7 @@ func (w wrapper) skip(args []Word) start {
 			operands--
 			if operands == 0 && w.script == "" {
 				s.at++
-				return s // what follows is the command, whatever it looks like
+				return s // the next word is the command, even if it looks like an option
 			}
 		default:
 			return s
@@ -151,7 +151,7 @@ func (w wrapper) option(args []Word, s *start) {
 	}
 }
 
-// longOption reads an option that begins with two dashes, without them.
+// longOption reads an option that begins with two dashes. name is the option without the dashes.
 func (w wrapper) longOption(args []Word, s *start, name string) {
 	name, value, hasValue := strings.Cut(name, "=")
 	switch {
@@ -185,7 +185,7 @@ func contains(list, word string) bool {
 
 // scriptOption returns the script among a shell's arguments: the first operand after -c.
 func scriptOption(args []Word) (script Word, ok bool) {
-	given := false
+	given := false // -c was found
 	for i := 0; i < len(args); i++ {
 		text := args[i].Text
 		isOption := len(text) > 1 && (text[0] == '-' || text[0] == '+')
@@ -200,7 +200,7 @@ func scriptOption(args []Word) (script Word, ok bool) {
 		case strings.HasPrefix(text, "--"):
 		case isOption:
 			given = given || text[0] == '-' && strings.Contains(text, "c")
-			if strings.ContainsAny(text, "oO") {
+			if strings.ContainsAny(text, "oO") { // options with a value
 				i++
 			}
 		case given:

@@ -1,5 +1,5 @@
-// Package store replaces files as a whole: a reader, and a machine that stops, find the old content or
-// the new one, and after Replace the new one.
+// Package store replaces whole files. Even after a crash, a reader finds either the old content or the
+// new one. After Replace has returned, it finds the new one.
 package store
 
 import (
@@ -9,8 +9,8 @@ import (
 	"path"
 )
 
-// Replace writes what content writes to a file below root. Until that is on the disk it is in a file
-// beside, whose name ends in mark: writers that run at the same time have different marks.
+// Replace replaces the file name below root by what content writes. It first writes a temporary file
+// name.mark and then renames it. Concurrent writers must use different marks.
 func Replace(root *os.Root, name, mark string, content func(io.Writer) error) error {
 	beside := name + "." + mark
 	f, err := root.OpenFile(beside, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
@@ -31,7 +31,7 @@ func Replace(root *os.Root, name, mark string, content func(io.Writer) error) er
 	return syncFolder(root, path.Dir(name))
 }
 
-// syncFolder keeps a rename in a folder, should the machine stop.
+// syncFolder writes the entries of a folder to the disk, so that a rename survives a crash.
 func syncFolder(root *os.Root, folder string) error {
 	f, err := root.Open(folder)
 	if err != nil {
@@ -40,7 +40,7 @@ func syncFolder(root *os.Root, folder string) error {
 	return errors.Join(f.Sync(), f.Close())
 }
 
-// Text gives the content of a file to Replace.
+// Text returns a content function for Replace that writes raw.
 func Text(raw []byte) func(io.Writer) error {
 	return func(to io.Writer) error {
 		_, err := to.Write(raw)
