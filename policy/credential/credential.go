@@ -11,29 +11,29 @@ import (
 
 // Credential is a secret with its permitted use.
 type Credential struct {
-	Name        string // by which people know it
+	Name        string // for messages
 	Value       string
-	Placeholder string // which commands have in its place; as long as Value
+	Placeholder string // what commands get instead of Value; as long as Value
 	Scopes      []Scope
-	// Header has it: whole, after a scheme ("Bearer "), and in Authorization also as user or password of
-	// the scheme Basic (RFC 7617).
+	// Header is the header that carries the credential: alone or after a scheme ("Bearer "). In
+	// Authorization, the credential may also be the user or password of the scheme Basic (RFC 7617).
 	Header    string
-	Parameter string   // of the query that has it, in the place of Header
-	Methods   []string // of HTTP
+	Parameter string   // the query parameter that carries the credential, instead of Header
+	Methods   []string // the permitted HTTP methods
 	// Fetch permits git fetch from the repositories in Scopes only, and ignores Methods.
 	Fetch bool
-	// Private lets the hosts have private addresses.
+	// Private permits private addresses for the hosts.
 	Private bool
 	// Denied denies the credential to the asking commands. A request with its placeholder is
 	// refused.
 	Denied bool
 }
 
-// Set is the credentials of a run. Nil is none.
+// Set contains the credentials of a run. A nil Set is empty.
 type Set []Credential
 
-// TerminatesTLS reports whether the proxy must terminate TLS to a target, for a credential available to the
-// asking commands.
+// TerminatesTLS reports whether the proxy must terminate TLS to a target, because the asking commands
+// have a credential for it.
 func (s Set) TerminatesTLS(t reach.Target) bool {
 	return slices.ContainsFunc(s, func(c Credential) bool { return !c.Denied && c.isForTarget(t) })
 }

@@ -14,7 +14,7 @@ import (
 type Exchange struct {
 	URL    *url.URL
 	Header http.Header
-	Uses   []string // names of the credentials that are in it
+	Uses   []string // names of the credentials in the request
 }
 
 // Exchange returns the request with values in place of placeholders, or a refusal. It expects a
@@ -25,9 +25,9 @@ func (g *Guard) Exchange(r *http.Request, t reach.Target, bound bool) (*Exchange
 	return x, g.withRequest(r, refusal)
 }
 
-// exchange is Exchange without the request in the refusal.
+// exchange is Exchange, except that its refusal does not describe the request.
 func (g *Guard) exchange(r *http.Request, t reach.Target, bound bool) (*Exchange, *Refusal) {
-	// The request without its well-placed placeholders. Any placeholder left is misplaced.
+	// left is the request without its correctly placed placeholders. Any other placeholder is misplaced.
 	left := &Exchange{URL: clone(r.URL), Header: r.Header.Clone()}
 	out := &Exchange{URL: clone(r.URL), Header: r.Header.Clone()}
 	var uses []*Credential
@@ -76,7 +76,8 @@ func (c *Credential) refuse(r *http.Request, t reach.Target) *Refusal {
 	return nil
 }
 
-// refuse returns a problem of the request itself, for any credential, or nil.
+// refuse refuses a request because of the request itself, or returns nil. bound limits the target to
+// requests of its credentials; used means that the request contains a credential.
 func (g *Guard) refuse(r *http.Request, t reach.Target, bound, used bool) *Refusal {
 	names := g.set.Names(t)
 	if strings.Contains(strings.ToLower(fullyUnescaped(r.URL.RequestURI())), receivePack) && slices.ContainsFunc(g.set, func(c Credential) bool { return c.Fetch && !c.Denied && c.isForTarget(t) }) {
@@ -137,7 +138,8 @@ func (s Scope) isGitFetch(r *http.Request) bool {
 	return unescape(repository) == s.Path+ending
 }
 
-// overrideName names the header or parameter that asks some servers for another method, path or host.
+// overrideName names a header or parameter that makes some servers use another method, path or host.
+// It returns "" if there is none.
 func overrideName(r *http.Request) string {
 	for name := range r.Header {
 		if dashed := strings.ToLower(strings.ReplaceAll(name, "_", "-")); isOverrideHeader(dashed) {
@@ -153,7 +155,8 @@ func overrideName(r *http.Request) string {
 	return ""
 }
 
-// isOverrideHeader reports whether a header carries the original request from proxy to server.
+// isOverrideHeader reports whether a header overrides method, path or host of a request. Proxies use
+// such headers to send the original request to a server. name is in lower case.
 func isOverrideHeader(name string) bool {
 	switch name {
 	case "x-forwarded-for", "x-forwarded-proto":
@@ -165,7 +168,7 @@ func isOverrideHeader(name string) bool {
 		slices.ContainsFunc([]string{"x-forwarded-", "x-original-", "x-rewrite-"}, func(begin string) bool { return strings.HasPrefix(name, begin) })
 }
 
-// fullyUnescaped unescapes until there is nothing to unescape.
+// fullyUnescaped unescapes text until nothing changes, up to maxEscapes times.
 func fullyUnescaped(text string) string {
 	for range maxEscapes {
 		plain := unescape(text)

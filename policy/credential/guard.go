@@ -41,7 +41,8 @@ func NewGuard(set Set) *Guard {
 // readSize is how much of an answer is read at once.
 const readSize = 64 << 10
 
-// Header replaces values by placeholders in the header or trailer of an answer.
+// Header replaces values by placeholders in the header or trailer of an answer. It deletes a field
+// whose name contains a value. Names are compared in any case, because http.Header changes their case.
 func (g *Guard) Header(h http.Header) {
 	if g == nil {
 		return
@@ -58,23 +59,23 @@ func (g *Guard) Header(h http.Header) {
 	}
 }
 
-// holdTime is the time before held back bytes are forwarded without a successor. Copy always holds
-// back as many bytes as the longest spelling of a value minus one. The number reveals nothing about
-// the value: a server that guesses it letter by letter learns nothing from the timing.
+// holdTime is how long Copy holds back the last bytes if no further bytes arrive. Copy always holds
+// back as many bytes as the longest spelling of a value minus one. Otherwise a server could guess a
+// value letter by letter from the timing.
 const holdTime = 200 * time.Millisecond
 
 // Copy copies an answer and replaces values by placeholders of the same length, so lengths and
 // offsets stay valid. It buffers at most 64 KiB and the longest spelling.
 func (g *Guard) Copy(to io.Writer, from io.Reader) error { return g.copy(to, from, holdTime) }
 
-// copy forwards held back bytes after patience; 0 means never.
+// copy is Copy. It forwards held back bytes after patience if no others arrive; 0 means never.
 func (g *Guard) copy(to io.Writer, from io.Reader, patience time.Duration) error {
 	buffer := g.buffers.Get().(*[]byte)
 	defer g.buffers.Put(buffer)
 	s := &answerCopy{guard: g, to: to, buffer: *buffer}
 	defer s.stopTimer()
 	timer := time.AfterFunc(time.Hour, s.forwardHeld)
-	timer.Stop()
+	timer.Stop() // Reset starts it
 	defer timer.Stop()
 	for {
 		n, err := from.Read(s.buffer[s.held:])
@@ -92,8 +93,8 @@ func (g *Guard) copy(to io.Writer, from io.Reader, patience time.Duration) error
 	}
 }
 
-// Replace replaces values in text in place and returns the number of finished bytes. The rest
-// belongs before the next text. whole marks the last text.
+// Replace replaces values in text in place and returns the number of finished bytes. The caller puts
+// the rest before the next text. whole means that no text follows.
 func (g *Guard) Replace(text []byte, whole bool) (ready int) {
 	clean := g.values.replace(text, whole)
 	if whole {
@@ -108,14 +109,15 @@ type answerCopy struct {
 	to    io.Writer
 
 	mu        sync.Mutex
-	buffer    []byte // begins with what is held back
-	held      int
-	forwarded int   // bytes of the held ones that were forwarded
-	failed    error // of forwardHeld
+	buffer    []byte // begins with the held back bytes
+	held      int    // number of held back bytes
+	forwarded int    // number of held back bytes that forwardHeld has already written
+	failed    error  // of forwardHeld
 	done      bool
 }
 
-// process takes the next bytes of the buffer. waits reports held back ones.
+// process searches and forwards the next n bytes of the buffer. whole means that no bytes follow.
+// waits reports whether bytes are held back.
 func (s *answerCopy) process(n int, whole bool) (waits bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -145,7 +147,7 @@ func (s *answerCopy) forwardHeld() {
 	s.forwarded = s.held
 }
 
-// stopTimer stops forwardHeld.
+// stopTimer makes forwardHeld do nothing: its timer may already have fired.
 func (s *answerCopy) stopTimer() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -187,7 +189,7 @@ func (s *guardedBody) Read(to []byte) (int, error) {
 
 // Refusal is the error for a request with a misused credential.
 type Refusal struct {
-	Names []string // of the credentials that it is about
+	Names []string // of the misused credentials
 	// Reason describes the kind of misuse in a sentence. It contains no part of the request, so
 	// equal misuses have equal reasons.
 	Reason string
@@ -197,7 +199,8 @@ type Refusal struct {
 	NoRemedy bool
 }
 
-// withRequest adds the request to a refusal, unless its text contains a placeholder. Nil stays nil.
+// withRequest adds a description of the request to a refusal, unless the description contains a
+// placeholder. It returns nil for nil.
 func (g *Guard) withRequest(r *http.Request, refusal *Refusal) *Refusal {
 	if refusal == nil {
 		return nil
@@ -209,7 +212,7 @@ func (g *Guard) withRequest(r *http.Request, refusal *Refusal) *Refusal {
 	return refusal
 }
 
-// DescribeRequest is method and path of a request for people.
+// DescribeRequest returns method and path of a request for people.
 func DescribeRequest(r *http.Request) string {
 	return strings.TrimSpace(r.Method + " " + r.URL.EscapedPath())
 }

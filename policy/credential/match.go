@@ -13,7 +13,7 @@ type matcher struct {
 	needles []needle // the longest first
 	least   int      // the length of the shortest
 	longest int
-	shift   []uint8            // by the last two bytes of a window, how many bytes it may skip
+	shift   []uint8            // number of bytes to skip, by the last two bytes of a window
 	ending  map[uint16][]int32 // needles by the two bytes before offset least
 	begin   [256][]int32       // needles by their first byte
 }
@@ -52,11 +52,11 @@ func newMatcher(needles []needle) *matcher {
 	return m
 }
 
-// pair is the two bytes before end.
+// pair returns the two bytes before end as a number.
 func pair(text []byte, end int) uint16 { return uint16(text[end-2])<<8 | uint16(text[end-1]) }
 
-// find returns the first needle in text. Without one it returns the position of a possible
-// beginning at the end of an unfinished text, or else the end.
+// find returns the first needle in text and its offset. If there is none, at is where an unfinished
+// text (whole is false) may begin a needle, or else the length of text.
 func (m *matcher) find(text []byte, whole bool) (at int, found *needle) {
 	if len(m.needles) == 0 {
 		return len(text), nil
@@ -99,8 +99,8 @@ func (m *matcher) needleAt(some []int32, text []byte, whole bool) (found *needle
 	return nil, false
 }
 
-// credentialIn returns the credential of the first needle in a text.
-func (m *matcher) credentialIn(text string) (of int, ok bool) {
+// credentialIn returns the index of the credential of the first needle in a text.
+func (m *matcher) credentialIn(text string) (index int, ok bool) {
 	if len(text) < m.least {
 		return 0, false
 	}
@@ -123,7 +123,7 @@ func (m *matcher) replace(text []byte, whole bool) (clean int) {
 	}
 }
 
-// replaceAll is a text with the replacements.
+// replaceAll returns a text with all needles replaced.
 func (m *matcher) replaceAll(text string) string {
 	if _, ok := m.credentialIn(text); !ok {
 		return text

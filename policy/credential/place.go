@@ -20,8 +20,8 @@ func (c *Credential) put(x *Exchange, text string) bool {
 	return c.putInHeader(x.Header, text)
 }
 
-// putInHeader is put for a header: the placeholder is the whole value, stands after a scheme, or is user or
-// password of Basic.
+// putInHeader is put for a header. The placeholder must be the whole value, follow a scheme, or be the
+// user or password of Basic.
 func (c *Credential) putInHeader(h http.Header, text string) bool {
 	name := http.CanonicalHeaderKey(c.Header)
 	values := h[name]
@@ -36,7 +36,7 @@ func (c *Credential) putInHeader(h http.Header, text string) bool {
 	return name == authorization && c.putInBasic(h, values[0], text)
 }
 
-// isScheme says whether text is a scheme of authorization and one space (RFC 9110, 11.4).
+// isScheme reports whether text is an authorization scheme and one space (RFC 9110, 11.4).
 func isScheme(text string) bool {
 	name, spaced := strings.CutSuffix(text, " ")
 	return spaced && name != "" && strings.Trim(strings.ToLower(name), "abcdefghijklmnopqrstuvwxyz0123456789!#$%&'*+-.^_`|~") == ""
@@ -90,8 +90,8 @@ func (c *Credential) putInBasic(h http.Header, value, text string) bool {
 	return true
 }
 
-// inRequest searches a request, without its body, for placeholders. u and h replace its URL and
-// header.
+// inRequest refuses a request with a placeholder outside of its body. It searches u and h instead of
+// the request's own URL and header.
 func (g *Guard) inRequest(r *http.Request, u *url.URL, h http.Header) *Refusal {
 	for _, part := range []struct{ place, text string }{
 		{"the path", u.EscapedPath()},
@@ -121,8 +121,8 @@ func (g *Guard) inRequest(r *http.Request, u *url.URL, h http.Header) *Refusal {
 	return g.inHeader(r.Trailer, "a trailer")
 }
 
-// inHeader searches names and values of a header for placeholders. place describes it in the refusal; ""
-// means the request's header, whose name is added.
+// inHeader refuses a placeholder in the names or values of a header or trailer. place describes it in
+// the refusal. If place is "", it is the request's header, and the refusal names the field.
 func (g *Guard) inHeader(h http.Header, place string) *Refusal {
 	for name, values := range h {
 		if i := slices.IndexFunc(g.set, func(c Credential) bool { return containsAnyCase(name, c.Placeholder) }); i >= 0 {
@@ -140,13 +140,13 @@ func (g *Guard) inHeader(h http.Header, place string) *Refusal {
 	return nil
 }
 
-// inText searches text and its unescaped forms for placeholders.
+// inText refuses a placeholder in text or its unescaped forms.
 func (g *Guard) inText(text, place string) *Refusal {
 	for range maxEscapes + 1 {
-		if of, ok := g.placeholders.credentialIn(text); ok {
-			return g.misplaced(of, place)
+		if index, ok := g.placeholders.credentialIn(text); ok {
+			return g.misplaced(index, place)
 		}
-		if place == "the host" {
+		if place == "the host" { // clients may change the case of a host
 			if i := slices.IndexFunc(g.set, func(c Credential) bool { return containsAnyCase(text, c.Placeholder) }); i >= 0 {
 				return g.misplaced(i, place)
 			}
@@ -182,7 +182,8 @@ func (c *Credential) describePlace() string {
 	return words
 }
 
-// RefusePlaceholders refuses a request with a placeholder at any place. No value is put into such a request.
+// RefusePlaceholders refuses a request with a placeholder anywhere outside of its body. Use it for
+// requests that get no credentials.
 func (g *Guard) RefusePlaceholders(r *http.Request) *Refusal {
 	if g == nil {
 		return nil

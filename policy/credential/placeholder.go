@@ -5,8 +5,8 @@ import (
 	"math/big"
 )
 
-// PlaceholderPrefix is the prefix of long placeholders, for people to recognise. Letters and digits survive
-// every encoding of a request unchanged.
+// PlaceholderPrefix is the prefix of long placeholders, so that people recognise them. It consists of
+// letters and digits, because no encoding of a request changes these.
 const PlaceholderPrefix = "agentci0"
 
 // NewPlaceholder returns an unguessable placeholder as long as value, so replacing one by the other

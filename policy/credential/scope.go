@@ -15,7 +15,7 @@ import (
 // Scope is a host, or a path on it, that accepts a credential.
 type Scope struct {
 	Host reach.Entry // without a wildcard
-	Path string      // with everything below it; begins with "/" and does not end with one; "" means all paths
+	Path string      // includes everything below it; begins but does not end with "/"; "" means all paths
 }
 
 // ParseScope parses "host" or "host:port" with an optional path. The scope includes everything
@@ -32,8 +32,8 @@ func ParseScope(text string) (Scope, error) {
 	}
 	entry, err := reach.ParseEntry(host)
 	if err != nil {
-		var private error // whether it is open is of lists to say
-		if entry, private = reach.ParsePrivate(host); private != nil {
+		var notPrivate error
+		if entry, notPrivate = reach.ParsePrivate(host); notPrivate != nil {
 			return Scope{}, err
 		}
 	}
@@ -87,11 +87,11 @@ func (s Scope) covers(escaped string) bool {
 	return true
 }
 
-// maxEscapes is how often a path may be escaped over and over.
+// maxEscapes is the number of times that a text may be escaped again.
 const maxEscapes = 4
 
-// ambiguousPath describes a path that a server may read differently than the proxy, or returns "".
-// Decoding a path that passes again yields the same segments.
+// ambiguousPath describes why a server may read a path differently than the proxy. It returns "" for
+// any other path. It checks each level of escapes, because a server may decode a path again.
 func ambiguousPath(escaped string) string {
 	for range maxEscapes {
 		if problem := ambiguousOnce(escaped); problem != "" {
@@ -127,8 +127,8 @@ func ambiguousOnce(path string) string {
 	return ""
 }
 
-// normalizedPath returns a path as read by servers that normalise look-alike letters (UAX #15, NFKC) and
-// drop soft hyphens.
+// normalizedPath returns a path as some servers read it: they normalise look-alike letters (UAX #15,
+// NFKC) and drop soft hyphens.
 func normalizedPath(path string) string {
 	const softHyphen = "\u00ad"
 	return norm.NFKC.String(strings.ReplaceAll(path, softHyphen, ""))

@@ -10,9 +10,9 @@ import (
 	"sync"
 )
 
-// encodedForms returns the usual encodings of a text inside other text. Each has a replacement of the
-// same length, made from the same encoding of instead: cut, or padded with zeros.
-func encodedForms(text, instead string, of int) []needle {
+// encodedForms returns the usual encodings of text inside other text. The replacement of each is the
+// same encoding of instead, cut or padded with zeros to the same length.
+func encodedForms(text, instead string, credential int) []needle {
 	var all []needle
 	known := make(map[string]bool)
 	add := func(spelt, replacement string) {
@@ -23,7 +23,7 @@ func encodedForms(text, instead string, of int) []needle {
 		if missing := len(spelt) - len(replacement); missing > 0 {
 			replacement += strings.Repeat("0", missing)
 		}
-		all = append(all, needle{[]byte(spelt), []byte(replacement[:len(spelt)]), of})
+		all = append(all, needle{[]byte(spelt), []byte(replacement[:len(spelt)]), credential})
 	}
 	for _, spelt := range plainForms(text) {
 		add(spelt, instead)
@@ -42,8 +42,8 @@ func encodedForms(text, instead string, of int) []needle {
 	return all
 }
 
-// plainForms returns the text itself, in hexadecimal, and escaped once and twice, as in an
-// address within an address or a page.
+// plainForms returns the text itself, in hexadecimal, and escaped once and twice. An address within
+// another address is escaped twice.
 func plainForms(text string) []string {
 	all := []string{text, hex.EncodeToString([]byte(text)), strings.ToUpper(hex.EncodeToString([]byte(text)))}
 	ways := escapes()
@@ -57,8 +57,8 @@ func plainForms(text string) []string {
 	return all
 }
 
-// escapes lists the escape functions of common libraries for addresses, JSON and HTML, by the
-// characters that they escape. It is built on the first use.
+// escapes returns the escape functions of common libraries for addresses, JSON and HTML. The libraries
+// differ in the characters that they escape.
 var escapes = sync.OnceValue(func() []func(string) string {
 	return []func(string) string{
 		escaping(`!"#$%&'()*+,/:;<=>?@[\]^`+"`{|}", "%%%02X"), // Go's QueryEscape
@@ -83,12 +83,13 @@ var escapes = sync.OnceValue(func() []func(string) string {
 	}
 })
 
-// entities replaces HTML's special characters, and further ones, by entities.
+// entities returns a function that replaces HTML's special characters by entities. further lists more
+// pairs of a character and its entity.
 func entities(further ...string) func(string) string {
 	return strings.NewReplacer(append([]string{`&`, "&amp;", `<`, "&lt;", `>`, "&gt;", `"`, "&quot;"}, further...)...).Replace
 }
 
-// escaping writes each of some characters by a format of its number.
+// escaping returns a function that escapes each character in some. format formats its number.
 func escaping(some, format string) func(string) string {
 	pairs := make([]string, 0, 2*len(some))
 	for _, c := range []byte(some) {
@@ -97,7 +98,7 @@ func escaping(some, format string) func(string) string {
 	return strings.NewReplacer(pairs...).Replace
 }
 
-// slashes escapes them in JSON, as some encoders do.
+// slashes adds to quoted the escape \/ for slashes, as some JSON encoders do.
 func slashes(quoted func(string) string) func(string) string {
 	return func(text string) string { return strings.ReplaceAll(quoted(text), "/", `\/`) }
 }
@@ -115,8 +116,9 @@ func withoutHTML(quoted string) string {
 	return strings.NewReplacer(`\u0026`, "&", `\u003c`, "<", `\u003e`, ">").Replace(quoted)
 }
 
-// base64Part returns the letters of text's base64 that depend on text alone, if offset bytes precede
-// it in its group of three. With end, nothing follows, and the last letter counts too.
+// base64Part returns the letters of text's base64 that depend on text alone. offset is the number of
+// bytes before text in its group of three. With end, nothing follows text, so the last letter is
+// included.
 func base64Part(e *base64.Encoding, text string, offset int, end bool) string {
 	const bitsOfByte, bitsOfLetter = 8, 6
 	encoded := e.WithPadding(base64.NoPadding).EncodeToString([]byte(strings.Repeat("\x00", offset) + text))

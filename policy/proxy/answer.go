@@ -18,7 +18,7 @@ import (
 // reply is an answer of the proxy's own.
 type reply struct {
 	status    int
-	phrase    string // of the status line; many programs show nothing else of an answer to CONNECT
+	phrase    string // of the status line; the only part of an answer to CONNECT that many programs show
 	errorText string // of Proxy-Status (RFC 9209)
 	body      string
 }
@@ -102,7 +102,7 @@ func (p *Proxy) answer(w http.ResponseWriter, r *http.Request, a reply) {
 	p.writeRaw(conn, a, "Proxy-Status: agent-ci; error="+a.errorText+"\r\n")
 }
 
-// writeRaw writes a reply to a connection without a server, with further lines of the header.
+// writeRaw writes a reply to a hijacked connection. header contains further lines of the header.
 func (p *Proxy) writeRaw(conn net.Conn, a reply, header string) {
 	_ = conn.SetDeadline(time.Now().Add(p.limits.header))
 	_, _ = fmt.Fprintf(conn, "HTTP/1.1 %d %s\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: %d\r\n%sConnection: close\r\n\r\n%s",
@@ -115,7 +115,7 @@ func writeReply(w http.ResponseWriter, a reply) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.Header().Set("Proxy-Status", "agent-ci; error="+a.errorText)
 	w.WriteHeader(a.status)
-	_, _ = io.WriteString(w, a.body) // who asked may be gone
+	_, _ = io.WriteString(w, a.body) // the client may have left
 }
 
 // drainBeforeClose reads pending input before the close. A reset could otherwise destroy the answer.

@@ -17,14 +17,14 @@ import (
 const (
 	// shortBody is the longest body to search completely before the request is sent, in bytes.
 	shortBody = 64 << 10
-	// lateBody is how long an answer's end waits for the rest of a body to be searched.
+	// lateBody is how long the end of an answer is delayed until the rest of the body is searched.
 	lateBody = time.Second
 )
 
-// searchedBody is a request body with a search for placeholders. Reading ends at the first one.
+// searchedBody is a request body that is searched for placeholders. Reading ends at the first one.
 // After Close, the rest can still be searched.
 type searchedBody struct {
-	refuse func(*credential.Refusal) *Request // nil where nothing is searched
+	refuse func(*credential.Refusal) *Request // nil if the body is not searched
 	found  atomic.Pointer[Request]
 	close  sync.Once
 	closed chan struct{}
@@ -32,7 +32,7 @@ type searchedBody struct {
 	mu      sync.Mutex
 	from    io.Reader
 	started bool
-	err     error // that ended it
+	err     error // the error, or io.EOF, that ended reading
 }
 
 // search prepares the search of a request body. It searches a short body at once, so no answer
@@ -47,7 +47,7 @@ func (p *Proxy) search(r *http.Request, t reach.Target, idle *idleTimer) (*searc
 	b.refuse = func(refused *credential.Refusal) *Request {
 		refused.Request = credential.DescribeRequest(r)
 		asked := Request{Protocol: t.Protocol, Target: t.String(), HostDecision: policy.NotForCredential(refused)}
-		_ = p.options.Observe(asked) // it is refused in any case
+		_ = p.options.Observe(asked) // without a record the request is refused, too
 		return &asked
 	}
 	if r.ContentLength < 0 || r.ContentLength > shortBody || len(r.Header["Expect"]) > 0 {
@@ -77,7 +77,7 @@ func (b *searchedBody) Read(to []byte) (int, error) {
 	}
 }
 
-// read reads on after Close as well.
+// read is Read, but also works after Close.
 func (b *searchedBody) read(to []byte) (int, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -102,7 +102,7 @@ func (b *searchedBody) Close() error {
 // placeholder. The host has not received that rest. The returned function ends the exchange and
 // waits up to lateBody for the search.
 func (p *Proxy) searchRest(b *searchedBody, control *http.ResponseController, breakOff func()) (end func()) {
-	_ = control.EnableFullDuplex() // else the library takes what is left of the body before it answers
+	_ = control.EnableFullDuplex() // otherwise net/http reads the rest of the body before it answers
 	if b.refuse == nil {
 		return func() {}
 	}
@@ -122,18 +122,18 @@ func (p *Proxy) searchRest(b *searchedBody, control *http.ResponseController, br
 		select {
 		case <-searched:
 		case <-timer.C:
-			_ = control.SetReadDeadline(time.Now().Add(p.limits.idle)) // ends what still reads
+			_ = control.SetReadDeadline(time.Now().Add(p.limits.idle)) // ends the search
 		}
 	}
 }
 
-// drain searches the rest of the body, up to most bytes, if reading has begun.
+// drain searches the rest of the body, up to most bytes, if reading has begun. read stores the result.
 func (b *searchedBody) drain(most int64) {
 	b.mu.Lock()
 	started := b.started
 	b.mu.Unlock()
 	if started {
-		_, _ = io.CopyN(io.Discard, readerFunc(b.read), most) // how it ends is kept
+		_, _ = io.CopyN(io.Discard, readerFunc(b.read), most)
 	}
 }
 

@@ -20,8 +20,8 @@ func (e *refusedError) Error() string { return e.Target + " is refused. " + e.Re
 // connect dials the target; private permits private addresses. Every address of a name must be
 // permitted, and only the checked addresses are dialled, without a second lookup.
 //
-// If another proxy leads to the target, that proxy resolves and dials, and via is its URL. The connection
-// is a tunnel to the target, or if plain, one to the proxy.
+// If another proxy leads to the target, that proxy resolves and dials, and via is its URL. The
+// connection then leads through the proxy to the target, or with plain, only to the proxy.
 func (p *Proxy) connect(ctx context.Context, t reach.Target, private, plain bool) (conn net.Conn, via *url.URL, err error) {
 	ctx, cancel := context.WithTimeout(ctx, p.limits.connect)
 	defer cancel()
@@ -46,7 +46,8 @@ func (p *Proxy) connect(ctx context.Context, t reach.Target, private, plain bool
 	return conn, via, err
 }
 
-// fit refuses a target with a forbidden address. It reports addresses without a remedy first.
+// fit returns a refusedError if an address of the target is forbidden. It prefers to report an address
+// that no change to the job could permit.
 func (p *Proxy) fit(t reach.Target, addresses []netip.Addr, private bool) error {
 	own, err := ownAddresses()
 	if err != nil {
@@ -66,8 +67,8 @@ func (p *Proxy) fit(t reach.Target, addresses []netip.Addr, private bool) error 
 	return errors.Join(&refusedError{refused}, p.options.Observe(refused))
 }
 
-// refusePrivate refuses a private address outside the list. The list can permit it, unless it belongs to
-// this machine.
+// refusePrivate returns the refusal of a private address that is not in the list. It is d, unless the
+// address belongs to this machine: then no list can permit it.
 func refusePrivate(t reach.Target, d policy.HostDecision) policy.HostDecision {
 	if own, err := ownAddresses(); err == nil && own[t.Addr] {
 		return policy.LocalAddress(t, d, policy.ThisMachineReason, false)
@@ -97,7 +98,8 @@ func (p *Proxy) resolve(ctx context.Context, name string) ([]netip.Addr, error) 
 	return addresses[:min(len(addresses), most)], nil
 }
 
-// dialFirst dials one address after the other until one answers.
+// dialFirst dials one address after the other until one answers. Each gets an equal share of the
+// remaining time.
 func (p *Proxy) dialFirst(ctx context.Context, addresses []netip.Addr, port uint16) (net.Conn, error) {
 	dial := p.options.Dial
 	if dial == nil {
@@ -120,8 +122,8 @@ func (p *Proxy) dialFirst(ctx context.Context, addresses []netip.Addr, port uint
 	return nil, failed
 }
 
-// ownAddresses returns the machine's own addresses, including public ones. They would reach its
-// servers from inside.
+// ownAddresses returns the machine's own addresses, including public ones. Through them, commands would
+// reach the machine's servers without its firewall.
 func ownAddresses() (map[netip.Addr]bool, error) {
 	interfaces, err := net.InterfaceAddrs()
 	if err != nil {

@@ -22,7 +22,7 @@ type interceptedConn struct {
 	early  *bufio.Reader // holds bytes received with CONNECT
 	target reach.Target
 	policy.HostDecision
-	forget func() bool // stops the proxy's Close from closing it
+	forget func() bool // keeps the proxy's Close from closing the connection
 }
 
 func (e *interceptedConn) Read(to []byte) (int, error) {
@@ -39,8 +39,8 @@ func (e *interceptedConn) Close() error {
 
 var errOtherName = errors.New("another server name than the tunnel's")
 
-// intercept completes the TLS handshake in place of the target and passes the connection to the inner
-// server.
+// intercept completes the TLS handshake in place of the target. It passes the connection to the server
+// for requests in intercepted tunnels.
 func (p *Proxy) intercept(w http.ResponseWriter, r *http.Request, t reach.Target, d policy.HostDecision) {
 	p.work.Add(1)
 	defer p.work.Done()
@@ -72,7 +72,7 @@ func (p *Proxy) intercept(w http.ResponseWriter, r *http.Request, t reach.Target
 	}
 }
 
-// tlsConfigFor returns the proxy's TLS configuration as a target.
+// tlsConfigFor returns the TLS configuration with which the proxy acts as the target.
 func (p *Proxy) tlsConfigFor(t reach.Target) (*tls.Config, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -109,7 +109,7 @@ func (p *Proxy) recordProblem(t reach.Target, reason string) (Request, error) {
 // refuseHandshake records a connection without TLS and answers the client.
 func (p *Proxy) refuseHandshake(conn *interceptedConn, err error) {
 	plain, isPlain := errors.AsType[tls.RecordHeaderError](err)
-	if !isPlain || plain.Conn == nil { // the first record was one
+	if !isPlain || plain.Conn == nil { // the client did begin with TLS
 		return
 	}
 	asked, err := p.recordProblem(conn.target, "Inside the tunnel is no TLS.")
@@ -120,16 +120,16 @@ func (p *Proxy) refuseHandshake(conn *interceptedConn, err error) {
 	p.writeRaw(conn, a, "")
 }
 
-// inside is an HTTP server of intercepted tunnels, and the listener from which it takes them.
+// inside is the HTTP server for requests in intercepted tunnels, and its listener.
 type inside struct {
 	server *http.Server
-	handed chan net.Conn
-	slots  chan struct{} // taken by requests
+	handed chan net.Conn // the next connection to accept
+	slots  chan struct{} // one element per request in progress
 	end    <-chan struct{}
 	addr   net.Addr
 }
 
-// tunnelOf is the context key of a request's *ended.
+// tunnelOf is the context key of a request's *interceptedConn.
 type tunnelOf struct{}
 
 const (
@@ -167,7 +167,7 @@ func (i *inside) take(conn net.Conn) bool {
 	}
 }
 
-// Accept, Close and Addr make it the server's listener.
+// Accept returns the next connection of take. With Close and Addr it makes i a net.Listener.
 func (i *inside) Accept() (net.Conn, error) {
 	select {
 	case conn := <-i.handed:

@@ -51,8 +51,8 @@ func (p *Proxy) forward(w http.ResponseWriter, r *http.Request, t reach.Target, 
 		end()
 	}
 	if found := body.found.Load(); found != nil {
-		told := refusal(*found)
-		problem = &told
+		answer := refusal(*found)
+		problem = &answer
 	}
 	if problem != nil {
 		p.answer(w, r, *problem)
@@ -63,14 +63,14 @@ func (p *Proxy) forward(w http.ResponseWriter, r *http.Request, t reach.Target, 
 	keepEndToEnd(w.Header(), response.Header)
 	w.WriteHeader(response.StatusCode)
 	if response.ContentLength != 0 {
-		_ = control.Flush() // the body may be long in coming
+		_ = control.Flush() // the body may arrive much later
 	}
 	if err := hider.Copy(flushingWriter{w, control}, p.watch(response.Body, idle)); err != nil {
-		panic(http.ErrAbortHandler) // so that a part is not taken for the whole
+		panic(http.ErrAbortHandler) // the client must see that the answer is incomplete
 	}
 	end()
 	if body.found.Load() != nil {
-		panic(http.ErrAbortHandler) // so that the answer has no end
+		panic(http.ErrAbortHandler) // the client must not see a successful answer
 	}
 }
 
@@ -92,7 +92,7 @@ func (p *Proxy) ask(ctx context.Context, transport *http.Transport, r *http.Requ
 		problem = connectFailureReply(t.String(), err)
 	case via != nil && (response.StatusCode < http.StatusOK || response.StatusCode == http.StatusProxyAuthRequired):
 		problem = connectFailureReply(t.String(), viaRefused(response.StatusCode))
-	case response.StatusCode < http.StatusOK: // another protocol, which nobody asked for
+	case response.StatusCode < http.StatusOK: // 101: a protocol that the request did not ask for
 		problem = connectFailureReply(t.String(), errors.New("no answer"))
 	case searched && encodedText(response):
 		problem = compressedReply
@@ -109,7 +109,7 @@ func (p *Proxy) ask(ctx context.Context, transport *http.Transport, r *http.Requ
 func singleRequestTransport(conn net.Conn, via *url.URL) *http.Transport {
 	var used atomic.Bool
 	var proxy func(*http.Request) (*url.URL, error)
-	if via != nil { // to which the connection leads already, by TLS where it wants that
+	if via != nil { // conn leads to the proxy and already uses TLS if necessary, so the scheme is http
 		proxy = http.ProxyURL(&url.URL{Scheme: "http", Host: via.Host, User: via.User})
 	}
 	return &http.Transport{
@@ -143,7 +143,7 @@ func (p *Proxy) outgoing(ctx context.Context, r *http.Request, t reach.Target, i
 	}
 	keepEndToEnd(out.Header, r.Header)
 	if _, named := out.Header["User-Agent"]; !named {
-		out.Header["User-Agent"] = nil // else the library names itself
+		out.Header["User-Agent"] = nil // keeps net/http from adding its own
 	}
 	return out.WithContext(ctx)
 }
@@ -188,6 +188,7 @@ type idleReader struct {
 	left int64 // bytes
 }
 
+// watch returns a reader of from that restarts idle and returns errTooMuch after limits.bytes.
 func (p *Proxy) watch(from io.Reader, idle *idleTimer) *idleReader {
 	return &idleReader{from, idle, p.limits.bytes}
 }

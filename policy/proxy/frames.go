@@ -55,8 +55,8 @@ func (f *frames) Write(part []byte) (int, error) {
 	return len(part), nil
 }
 
-// head reads the header of a frame, and control frames completely, since they may interrupt a
-// message. It reports false if bytes are missing.
+// head reads the header of a frame. It reads a control frame completely, since such a frame may
+// interrupt a message. It reports false if bytes are missing.
 func (f *frames) head() (read bool, err error) {
 	const (
 		final, reserved, control, masked = 0x80, 0x70, 0x08, 0x80
@@ -68,9 +68,9 @@ func (f *frames) head() (read bool, err error) {
 	}
 	length, head := uint64(rest[1]&^masked), 2
 	switch length {
-	case 126:
+	case 126: // the length is in 2 further bytes
 		head = 4
-	case 127:
+	case 127: // the length is in 8 further bytes
 		head = 10
 	}
 	switch isControl := rest[0]&control != 0; {
@@ -108,7 +108,8 @@ func (f *frames) take() {
 	}
 }
 
-// replace removes values from the text and releases the finished part.
+// replace replaces values in the held back text and releases its finished part. whole means that the
+// message ends there.
 func (f *frames) replace(whole bool) {
 	ready := f.guard.Replace(f.text, whole)
 	for i, c := range f.text[:ready] {

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// idleTimer aborts an exchange after a time without data. Once stopped, late reads cannot restart
-// its timer, which would hit the next exchange of the connection.
+// idleTimer aborts an exchange after a time without data. After stop, a late read cannot restart it: it
+// would abort the next exchange on the connection.
 type idleTimer struct {
 	wait  time.Duration
 	mu    sync.Mutex
@@ -15,13 +15,13 @@ type idleTimer struct {
 	over  bool
 }
 
-// newIdleTimer calls end after limits.idle without data.
+// newIdleTimer returns a timer that calls end after limits.idle without data.
 func (p *Proxy) newIdleTimer(end func()) *idleTimer {
 	return &idleTimer{wait: p.limits.idle, timer: time.AfterFunc(p.limits.idle, end)}
 }
 
-// endWhenIdle aborts an exchange after limits.idle: the request to the target and the client's
-// reads and writes.
+// endWhenIdle returns a timer that aborts an exchange after limits.idle without data: the request to
+// the target, and reads from and writes to the client.
 func (p *Proxy) endWhenIdle(client *http.ResponseController, cancel func()) *idleTimer {
 	return p.newIdleTimer(func() {
 		cancel()
@@ -39,7 +39,7 @@ func (s *idleTimer) restart() {
 	}
 }
 
-// stop ends the watch.
+// stop stops the timer for good.
 func (s *idleTimer) stop() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

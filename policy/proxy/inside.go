@@ -41,7 +41,7 @@ func (p *Proxy) serveInside(w http.ResponseWriter, r *http.Request) {
 	p.exchange(w, r, x, tunnel)
 }
 
-// recorded records the uses of credentials in a request, and reports success.
+// recorded records the credentials used in a request, and reports whether it could.
 func (p *Proxy) recorded(x *credential.Exchange, t reach.Target) bool {
 	return p.options.Used == nil || !slices.ContainsFunc(x.Uses, func(name string) bool { return p.options.Used(name, t) != nil })
 }
@@ -73,7 +73,7 @@ func namesOtherTarget(r *http.Request, t reach.Target) string {
 	case slices.ContainsFunc(r.Header["Host"], func(host string) bool { return !names(host, t) }): // beside :authority
 		return otherHost
 	case r.URL.Opaque != "" || !strings.HasPrefix(r.URL.Path, "/") || strings.ContainsFunc(r.URL.RawQuery, unprintable):
-		return "The request is for no path of the host." // by HTTP/2 the query may have spaces
+		return "The request is for no path of the host." // HTTP/2 permits spaces in the query
 	case asksUpgrade(r) && !toWebSocket(r):
 		return "The request asks for another protocol than HTTP and WebSocket."
 	case toWebSocket(r) && r.ContentLength != 0:
@@ -84,8 +84,8 @@ func namesOtherTarget(r *http.Request, t reach.Target) string {
 	return ""
 }
 
-// listsEndToEnd reports a header listed as hop-by-hop in the same request. The host would miss a header
-// that the checks have counted.
+// listsEndToEnd reports whether Connection lists an end-to-end header of the request. The host would
+// not get that header, although the checks have read it.
 func listsEndToEnd(r *http.Request) bool {
 	for name := range connectionOptions(r.Header) {
 		if len(r.Header[name]) > 0 && !slices.Contains(hopByHop, name) && name != "Content-Length" {
@@ -137,7 +137,7 @@ func (p *Proxy) exchange(w http.ResponseWriter, r *http.Request, x *credential.E
 		writeReply(w, failed(t, err))
 	case opensWebSocket(r, response):
 		p.joinWebSocket(control, response, idle)
-	case response.StatusCode < http.StatusOK: // another protocol, which nobody asked for
+	case response.StatusCode < http.StatusOK: // 101: a protocol that the request did not ask for
 		writeReply(w, connectFailureReply(t.String(), errors.New("no answer")))
 	case encodedText(response):
 		writeReply(w, compressedReply)
@@ -145,7 +145,7 @@ func (p *Proxy) exchange(w http.ResponseWriter, r *http.Request, x *credential.E
 		p.forwardAnswer(w, control, response, idle)
 		end()
 		if body.found.Load() != nil {
-			panic(http.ErrAbortHandler) // so that the answer has no end
+			panic(http.ErrAbortHandler) // the client must not see a successful answer
 		}
 	}
 }
@@ -157,14 +157,14 @@ func (p *Proxy) interceptedRequest(ctx context.Context, r *http.Request, x *cred
 	from.URL.Scheme = "https"
 	out := p.outgoing(ctx, &from, t, idle)
 	delete(out.Header, "Host")
-	out.Header.Set("Accept-Encoding", "identity") // so that the answer can be searched
+	out.Header.Set("Accept-Encoding", "identity") // a compressed answer cannot be searched
 	if slices.ContainsFunc(r.Header["Te"], func(te string) bool { return strings.Contains(strings.ToLower(te), "trailers") }) {
 		out.Header.Set("Te", "trailers")
 	}
 	if toWebSocket(r) {
 		out.Header.Set("Connection", "Upgrade")
 		out.Header.Set("Upgrade", "websocket")
-		out.Header.Del("Sec-WebSocket-Extensions") // which compress
+		out.Header.Del("Sec-WebSocket-Extensions") // extensions compress, and compressed frames cannot be searched
 	}
 	return out
 }
@@ -174,25 +174,25 @@ func (p *Proxy) forwardAnswer(w http.ResponseWriter, control *http.ResponseContr
 	p.guard.Header(response.Header)
 	h := w.Header()
 	keepEndToEnd(h, response.Header)
-	h.Del("Alt-Svc") // other ways to the host, which are closed
+	h.Del("Alt-Svc") // the proxy offers no alternative services
 	for _, name := range []string{"Content-Type", "Date"} {
 		if _, given := h[name]; !given {
-			h[name] = nil // else the library makes one up
+			h[name] = nil // keeps net/http from adding its own
 		}
 	}
-	p.guard.Header(response.Trailer) // of which there are names alone so far
+	p.guard.Header(response.Trailer) // it contains only names before the body is read
 	announced := make(map[string]bool)
 	for name := range response.Trailer {
-		h.Del("Content-Length") // HTTP/1.1 has trailers behind chunks alone
+		h.Del("Content-Length") // HTTP/1.1 permits trailers only after a chunked body
 		h.Add("Trailer", name)
 		announced[name] = true
 	}
 	w.WriteHeader(response.StatusCode)
 	if response.ContentLength != 0 {
-		_ = control.Flush() // the body may be long in coming
+		_ = control.Flush() // the body may arrive much later
 	}
 	if err := p.guard.Copy(flushingWriter{w, control}, p.watch(response.Body, idle)); err != nil {
-		panic(http.ErrAbortHandler) // so that a part is not taken for the whole
+		panic(http.ErrAbortHandler) // the client must see that the answer is incomplete
 	}
 	p.guard.Header(response.Trailer)
 	for name, values := range response.Trailer {

@@ -35,15 +35,15 @@ type Options struct {
 	// concurrently.
 	Observe func(Request) error
 
-	// Resolve and Dial replace the machine's own. Nil uses those. Their input and output is checked
-	// in any case.
+	// Resolve and Dial replace the machine's own resolver and dialer. Nil uses the machine's. The proxy
+	// checks their input and output in any case.
 	Resolve func(ctx context.Context, name string) ([]netip.Addr, error)
 	Dial    func(ctx context.Context, address netip.AddrPort) (net.Conn, error)
 
 	// Via returns the URL of the proxy to use for a target, with user and password, or nil. That
 	// proxy resolves names, so addresses stay unchecked.
 	Via func(reach.Target) *url.URL
-	// viaRoots lists the authorities for such a proxy with TLS. Nil uses the machine's.
+	// viaRoots lists the authorities for a proxy of Via with TLS. Nil uses the machine's.
 	viaRoots *x509.CertPool
 
 	// Credentials are inserted into requests to their hosts. The proxy terminates TLS there with
@@ -69,11 +69,11 @@ type Request struct {
 
 // limits bounds the proxy's work for commands.
 type limits struct {
-	connections int           // at once; more wait
-	header      time.Duration // that a request's header may take
-	connect     time.Duration // that resolving and dialling may take
-	idle        time.Duration // without a byte in either direction
-	bytes       int64         // of a body, or through a tunnel in one direction
+	connections int           // simultaneous connections; more wait
+	header      time.Duration // time to receive a request's header
+	connect     time.Duration // time to resolve and dial
+	idle        time.Duration // time without a byte in either direction
+	bytes       int64         // size of a body, or of one direction of a tunnel
 }
 
 // defaultLimits suit the downloads of a build.
@@ -96,7 +96,7 @@ type Proxy struct {
 	mu         sync.Mutex
 	tlsConfigs map[reach.Target]*tls.Config
 	upstreams  map[poolKey]*http.Transport
-	hiders     map[string]*credential.Hider // by user and password of a proxy
+	hiders     map[string]*credential.Hider // by the user and password of another proxy
 }
 
 // Start serves on l until Close, which closes l.
@@ -116,7 +116,7 @@ func Start(l net.Listener, o Options) *Proxy {
 	guarded := &limitedListener{l, make(chan struct{}, p.limits.connections), p.ctx.Done()}
 	p.work.Go(func() { _ = p.server.Serve(guarded) }) // ends with Close
 	p.interceptor = p.newInside(l.Addr())
-	p.work.Go(func() { _ = p.interceptor.server.Serve(p.interceptor) }) // likewise
+	p.work.Go(func() { _ = p.interceptor.server.Serve(p.interceptor) }) // ends with Close
 	return p
 }
 
@@ -157,7 +157,7 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		asked.HostDecision = p.decide(r, target)
 		switch via := p.via(target); {
 		case via == nil || !asked.Allowed:
-		case strings.EqualFold(r.Method, http.MethodTrace): // some servers don't mind the case
+		case strings.EqualFold(r.Method, http.MethodTrace): // some servers ignore the case
 			asked.HostDecision = policy.TraceViaProxy()
 		default:
 			asked.Via = viaAddress(via)
@@ -179,7 +179,8 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// decide decides about a request to the proxy and refuses any placeholder in it.
+// decide decides about a request to the proxy by its target. It also refuses a request with a
+// placeholder.
 func (p *Proxy) decide(r *http.Request, t reach.Target) policy.HostDecision {
 	d := p.options.Decide(t)
 	switch {
@@ -249,6 +250,7 @@ func (g *slotConn) Close() error {
 // CloseWrite closes the sending direction.
 func (g *slotConn) CloseWrite() error { return closeWrite(g.Conn) }
 
+// closeWrite closes the sending direction of c, or all of c if it has no such method.
 func closeWrite(c net.Conn) error {
 	if half, ok := c.(interface{ CloseWrite() error }); ok {
 		return half.CloseWrite()

@@ -12,8 +12,8 @@ import (
 	"github.com/agent-ci/agent-ci/policy/reach"
 )
 
-// tunnel connects the client with the target until both have finished, one breaks off, or no data comes for
-// limits.idle.
+// tunnel copies between the client and the target. It ends when both have finished, one fails, or no
+// data arrives for limits.idle.
 func (p *Proxy) tunnel(w http.ResponseWriter, r *http.Request, t reach.Target, private bool) {
 	p.work.Add(1)
 	defer p.work.Done()
@@ -52,7 +52,7 @@ func (p *Proxy) tunnel(w http.ResponseWriter, r *http.Request, t reach.Target, p
 	both.Wait()
 }
 
-// failed answers a failed or refused connection.
+// failed returns the reply for a connection to t that failed or was refused.
 func failed(t reach.Target, err error) reply {
 	if refused, ok := errors.AsType[*refusedError](err); ok {
 		return refusal(refused.Request)

@@ -51,7 +51,7 @@ func (p *Proxy) upstream(tunnel *interceptedConn) *http.Transport {
 	return p.upstreams[to]
 }
 
-// dialForGood dials a connection for the pool. Close ends it.
+// dialForGood dials a connection for the pool. The proxy's Close closes the connection.
 func (p *Proxy) dialForGood(ctx context.Context, to poolKey) (net.Conn, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -63,10 +63,10 @@ func (p *Proxy) dialForGood(ctx context.Context, to poolKey) (net.Conn, error) {
 	return &pooledConn{conn, context.AfterFunc(p.ctx, func() { _ = conn.Close() })}, nil
 }
 
-// pooledConn is a pooled connection. The proxy's Close ends it.
+// pooledConn is a pooled connection.
 type pooledConn struct {
 	net.Conn
-	forget func() bool
+	forget func() bool // keeps the proxy's Close from closing the connection
 }
 
 func (l *pooledConn) Close() error {

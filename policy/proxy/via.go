@@ -19,11 +19,11 @@ import (
 	"github.com/agent-ci/agent-ci/policy/secrets"
 )
 
-// viaError reports a failure of the proxy on the way to a target. It wraps no error: the target is
-// not at fault, and commands must not see the proxy's answer.
+// viaError reports a failure of the machine's proxy, through which the target is reached. It wraps no
+// error: the target is not at fault, and commands must not see the proxy's answer.
 type viaError struct {
 	why      string // the predicate of a sentence about the proxy
-	protocol bool   // it does not speak HTTP
+	protocol bool   // the proxy violates its protocol
 	timeout  bool
 }
 
@@ -44,13 +44,13 @@ func (p *Proxy) via(t reach.Target) *url.URL {
 	return p.options.Via(t)
 }
 
-// minSecretLength is the shortest password, or user without a password, to search for by itself. A
-// shorter one may be an ordinary word of an answer.
+// minSecretLength is the shortest password to search for without its user, in bytes. It also applies
+// to a user without a password. A shorter one may be an ordinary word of an answer.
 const minSecretLength = 16
 
-// hider returns a Hider for user and password of a proxy, or nil. The proxy's own answers may echo
-// the header with both. A short pair is only searched in that header, because any download may
-// contain it.
+// hider returns a Hider for user and password of a proxy, or nil if it has none. The proxy's own
+// answers may repeat the header with both. A short pair is only hidden as part of that header, because
+// any download may contain it.
 func (p *Proxy) hider(proxy *url.URL) *credential.Hider {
 	if proxy == nil || proxy.User == nil {
 		return nil
@@ -113,7 +113,7 @@ func orTimeout(ctx context.Context, err *viaError) *viaError {
 	return err
 }
 
-// tunnelVia has a proxy connect to the target (RFC 9110, 9.3.6).
+// tunnelVia makes a proxy connect to the target (RFC 9110, 9.3.6), and returns the tunnel.
 func (p *Proxy) tunnelVia(ctx context.Context, proxy *url.URL, t reach.Target) (net.Conn, error) {
 	conn, err := p.dialVia(ctx, proxy)
 	if err != nil {
@@ -145,7 +145,7 @@ func askForTunnel(conn net.Conn, proxy *url.URL, t reach.Target) (net.Conn, *via
 	}
 	head := &io.LimitedReader{R: conn, N: maxHeader}
 	from := bufio.NewReader(head)
-	const mostInterim = 5
+	const mostInterim = 5 // answers with a status below 200
 	for range mostInterim {
 		answer, err := http.ReadResponse(from, &http.Request{Method: http.MethodConnect})
 		switch {
@@ -156,7 +156,7 @@ func askForTunnel(conn net.Conn, proxy *url.URL, t reach.Target) (net.Conn, *via
 		case answer.StatusCode < 200 || answer.StatusCode > 299:
 			return nil, viaRefused(answer.StatusCode)
 		}
-		head.N = math.MaxInt64
+		head.N = math.MaxInt64 // the tunnel's content is unlimited
 		return &bufferedConn{conn, from}, nil
 	}
 	return nil, invalidAnswer()

@@ -38,8 +38,8 @@ func isKey(text string) bool {
 	return err == nil && len(number) == 16
 }
 
-// opensWebSocket reports whether an answer accepts the requested WebSocket (RFC 6455, 4.2.2). Any
-// other 101 could smuggle unsearched requests.
+// opensWebSocket reports whether an answer accepts the requested WebSocket (RFC 6455, 4.2.2). After any
+// other answer with status 101, unsearched requests could follow.
 func opensWebSocket(r *http.Request, response *http.Response) bool {
 	if response.StatusCode != http.StatusSwitchingProtocols || !toWebSocket(r) {
 		return false

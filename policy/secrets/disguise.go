@@ -8,6 +8,7 @@ import (
 )
 
 const (
+	// letterGram is the number of letters of an indexed piece of a spelling (a gram).
 	letterGram = 8
 	// minBroken is the shortest interrupted sequence to report, in bytes.
 	minBroken = 12
@@ -48,8 +49,8 @@ func newEncodedFinder(values []Value) *encodedFinder {
 			d.add(s)
 		}
 	}
-	size := max(10, bits.Len(uint(len(d.places)))-1) // 32 bits and more for each gram
-	d.filter, d.shift = make([]uint64, 1<<size), 64-6-size
+	size := max(10, bits.Len(uint(len(d.places)))-1)       // 32 bits and more for each gram
+	d.filter, d.shift = make([]uint64, 1<<size), 64-6-size // a hash selects one of 1<<size words and 1 of its 64 bits
 	d.first = make(map[uint64]int32, len(d.places))
 	for i := range d.places {
 		place := &d.places[i]
@@ -79,6 +80,7 @@ func (d *encodedFinder) add(s *spelling) {
 	}
 }
 
+// bit returns the index of a gram's word in the filter, and the mask of its bit.
 func (d *encodedFinder) bit(gram uint64) (word, mask uint64) {
 	h := gram * 0x9E3779B97F4A7C15 >> d.shift
 	return h >> 6, 1 << (h & 63)
@@ -126,7 +128,7 @@ func (d *encodedFinder) findIn(l *letters, found func(finding)) {
 		}
 		found(best.finding())
 		last := best.last
-		if !best.isComplete() { // a whole one may begin where letters were left out
+		if !best.isComplete() { // a complete value may begin among the skipped letters
 			last = best.unbrokenTo
 		}
 		for ; end < last; end++ {
@@ -135,7 +137,8 @@ func (d *encodedFinder) findIn(l *letters, found func(finding)) {
 	}
 }
 
-// longest returns the most telling trace around a gram of a text.
+// longest returns the best trace around a gram of a text: a complete value, or else the longest part.
+// It returns the zero trace if no trace is significant.
 func (d *encodedFinder) longest(l *letters, gram uint64, at int) trace {
 	best := trace{}
 	for i := d.first[gram] - 1; i >= 0; i = d.places[i].next {
@@ -200,13 +203,13 @@ func (r *trace) isLongerThan(other trace) bool {
 	return r.letters() > other.letters()
 }
 
-// isSignificant reports whether a trace is a value, or too long a part for chance.
+// isSignificant reports whether a trace is a value, or a part too long to match by chance.
 func (r *trace) isSignificant() bool {
 	s := r.spelling
 	switch {
 	case s == nil:
 		return false
-	case s.plain && !r.changed: // is found without
+	case s.plain && !r.changed: // the search for plain values finds it
 		return false
 	case !s.numbers && (r.broken || r.spacing == apart) && r.bytes(r.from, r.to) < minBroken:
 		return false
@@ -223,8 +226,8 @@ func (r *trace) secretLetters() (from, to int) {
 	return max(r.from, r.spelling.first), min(r.to+1, r.spelling.last)
 }
 
-// finding converts a trace to its bounds in the text. A whole value includes its other characters at both
-// ends, and a last line its further columns.
+// finding returns the trace's bounds in the text. The bounds of a whole value include its characters
+// other than letters at both ends. If lines have further columns, they include those of the last line.
 func (r *trace) finding() finding {
 	s, from := r.spelling, r.from
 	f := finding{spelling: s, whole: r.isComplete()}
@@ -244,6 +247,7 @@ func (r *trace) finding() finding {
 	return f
 }
 
+// commonStart returns the common prefix of both texts.
 func commonStart(text, with string) string {
 	n := 0
 	for n < len(text) && n < len(with) && text[n] == with[n] {
@@ -252,6 +256,7 @@ func commonStart(text, with string) string {
 	return text[:n]
 }
 
+// commonEnd returns the common suffix of both texts.
 func commonEnd(text, with string) string {
 	n := 0
 	for n < len(text) && n < len(with) && text[len(text)-1-n] == with[len(with)-1-n] {

@@ -16,8 +16,9 @@ const (
 	shapeOverlap = 4 << 10
 )
 
-// FindNew returns the sorted names of values and shapes in from, without duplicates and fragments.
-// It omits shapes that before contains as well, since that text was only moved. before may be nil.
+// FindNew returns the sorted names of values and shapes in from, each once. It does not search for
+// fragments. It omits a token that before also contains, since the text was only moved. before may be
+// nil.
 func (r *Redactor) FindNew(from, before io.Reader) ([]string, error) {
 	if r == nil {
 		return nil, nil
@@ -59,10 +60,11 @@ func (r *Redactor) FindNew(from, before io.Reader) ([]string, error) {
 	return slices.Sorted(maps.Keys(found)), nil
 }
 
-// nameOf is the shape's name in a span's mark.
+// nameOf returns the name of a shape from the mark of its span.
 func nameOf(s span) string { return s.mark[len("[secret ") : len(s.mark)-1] }
 
-// windows reads from in overlapping pieces.
+// windows reads from in overlapping pieces and calls search with each. The overlap is longer than any
+// secret.
 func (r *Redactor) windows(from io.Reader, search func(text string)) error {
 	overlap := shapeOverlap
 	if len(r.forms) > 0 {

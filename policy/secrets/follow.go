@@ -6,8 +6,8 @@ import (
 )
 
 const (
-	// margin is the longest prefix of a line in letters (number, file name, offset). column is the
-	// longest suffix (the same bytes as characters).
+	// margin bounds the letters before the encoded bytes of a line, such as a file name or an offset.
+	// column bounds the letters after them, such as the same bytes as characters.
 	margin = 64
 	column = 24
 	// minStraight is the number of uninterrupted bytes of a spelling required before a skip.
@@ -18,7 +18,8 @@ const (
 	maxSeparator = 8
 )
 
-// traceAround returns the trace around one common letter of text and spelling.
+// traceAround returns the trace around one common letter of text and spelling. It returns the zero
+// trace if fewer than letterGram letters match from there on.
 func traceAround(text *letters, place letterPlace, at int) trace {
 	offset := int(place.offset)
 	r := trace{text: text, spelling: place.spelling, first: at, last: at, from: offset, to: offset}
@@ -97,7 +98,8 @@ func (r *trace) nextMatches(at, letter, direction int) bool {
 	return true
 }
 
-// gapMatches reports whether a gap of the text may replace one of the spelling.
+// gapMatches reports whether a gap of the text may replace the gap want of the spelling. It also
+// records what the gap shows about the trace: line ends and spacing.
 func (r *trace) gapMatches(gap, want string) bool {
 	if breaksLine(gap) || r.spelling.unlikeText && gap == " " && r.spacing != apart {
 		may := r.spelling.numbers || isSubsequence(withoutSeparators(gap), withoutSeparators(want))
@@ -145,8 +147,9 @@ func isSubsequence(text, part string) bool {
 	return part == ""
 }
 
-// nextLine finds the continuation of a trace behind a line end and the extra letters of such lines.
-// back is the number of letters that may have matched by chance before it.
+// nextLine finds where a trace continues on the next line, after the extra letters of both lines. The
+// last letters before the line end may have matched by chance, up to back of them; nextLine then goes
+// back before these.
 func (r *trace) nextLine(at, letter, direction, back int) (nextAt, nextLetter int, found bool) {
 	if next := letter + direction; next < 0 || next >= len(r.spelling.letters) {
 		return 0, 0, false
@@ -155,7 +158,7 @@ func (r *trace) nextLine(at, letter, direction, back int) (nextAt, nextLetter in
 	if direction < 0 {
 		near, far = far, near
 	}
-	for ahead := -chanceMatches; ahead < near; ahead++ {
+	for ahead := -chanceMatches; ahead < near; ahead++ { // letters from at to the line end; negative if matched by chance
 		if !r.breaksBehind(at+direction*ahead, direction) {
 			continue
 		}
@@ -176,7 +179,7 @@ func (r *trace) nextLine(at, letter, direction, back int) (nextAt, nextLetter in
 	return 0, 0, false
 }
 
-// breaksBehind reports whether a line ends between a letter of the text and the next one on the way.
+// breaksBehind reports whether a line ends between a letter of the text and the next one in direction.
 func (r *trace) breaksBehind(at, direction int) bool {
 	if direction < 0 {
 		at--
@@ -188,7 +191,7 @@ func (r *trace) breaksBehind(at, direction int) bool {
 	return ok && breaksLine(gap)
 }
 
-// lettersOnLine counts the letters, up to far, that follow a letter on its line.
+// lettersOnLine counts the letters after a letter in direction, on its line and up to far.
 func (r *trace) lettersOnLine(at, direction, far int) int {
 	n := 0
 	for next := at + direction; n < far && next >= 0 && next < len(r.text.all) && !r.breaksBehind(next-direction, direction); next += direction {
@@ -213,8 +216,8 @@ func (r *trace) resumes(at, letter, direction, reach, least int) int {
 	return -1
 }
 
-// matchesFrom reports whether at least that many letters match from here on, or all remaining ones at
-// the edge of a word.
+// matchesFrom reports whether least letters match from at on. Fewer suffice if the spelling ends
+// first; with word, they must then end at the edge of a token.
 func (r *trace) matchesFrom(at, letter, direction, least int, word bool) bool {
 	for n := range least {
 		if letter < 0 || letter >= len(r.spelling.letters) {
@@ -228,7 +231,7 @@ func (r *trace) matchesFrom(at, letter, direction, least int, word bool) bool {
 	return true
 }
 
-// atTokenEdge reports whether a word begins at a letter, or on the way back ends there.
+// atTokenEdge reports whether a word begins with a letter, or with direction -1, ends with it.
 func (r *trace) atTokenEdge(at, direction int) bool {
 	if direction < 0 {
 		at++

@@ -14,8 +14,8 @@ const (
 	minOfLong   = 16
 	longValue   = 512
 
-	// positionStep is the distance of the examined positions in a text. Forms have at least 4+step-1 bytes
-	// and fragments 8+step-1, so each has a gram at every offset below step.
+	// positionStep is the distance between examined positions in a text. Forms have at least 4+step-1
+	// bytes and fragments 8+step-1, so one of their first step grams is at an examined position.
 	positionStep = 5
 	formGram     = 4
 	fragmentGram = 8
@@ -87,7 +87,7 @@ func (g *grams) addFragments(v Value) {
 	}
 	for offset := 0; offset+fragmentGram <= len(text); offset++ {
 		gram := binary.LittleEndian.Uint64([]byte(text[offset : offset+fragmentGram]))
-		if len(g.fragments.byGram[gram]) < 4 { // a value that repeats itself needs no more
+		if len(g.fragments.byGram[gram]) < 4 { // a value that repeats itself needs few entries
 			g.fragments.add(gram, gramPlace{text, offset, v.Name, least})
 		}
 	}
@@ -141,7 +141,7 @@ func (r *Redactor) fragments(text string, spans []span) []span {
 		if r.isPublic == nil || !r.isPublic(text[longest.start:longest.end]) {
 			spans = append(spans, longest)
 		}
-		at += (longest.end - at - 1) / positionStep * positionStep // the next look is in the first bytes behind it
+		at += (longest.end - at - 1) / positionStep * positionStep // examine the first position after it next
 	}
 	return spans
 }

@@ -24,8 +24,8 @@ var lowerLetters = func() (table [256]byte) {
 	return table
 }()
 
-// read keeps the letters and digits of text in lower case, with their offsets. It leaves out what spellings
-// add: the 0x of hexadecimal numbers, and the letters of escapes after a backslash or an ampersand.
+// read stores the letters and digits of text in lower case, with their offsets. It leaves out letters
+// that encodings add: the 0x of hexadecimal numbers, and those of escapes after \ or &.
 func (l *letters) read(text string) {
 	if cap(l.all) < len(text) {
 		l.all, l.at = make([]byte, len(text)), make([]int32, len(text))
@@ -75,7 +75,8 @@ func escape(rest string) int {
 	return 0
 }
 
-// unicodeEscape returns the length of u00 before two digits, even across line ends, or 0.
+// unicodeEscape returns the length of u00 before two hexadecimal digits, or 0. There may be line ends
+// between the characters.
 func unicodeEscape(rest string) int {
 	const form = "u00"
 	found, end := 0, 0

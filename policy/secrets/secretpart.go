@@ -2,10 +2,10 @@ package secrets
 
 import "strings"
 
-// secretPart returns the bounds of a value's really secret part. It excludes published parts: the prefix
-// of a known token, a JSON Web Token's header, first and last line of a key, the scheme of an
-// Authorization header, and of a URL everything but user and password, or without these, everything
-// up to the host.
+// secretPart returns the bounds of the part of a value that is really secret. It excludes public parts:
+// the prefix of a known token, the header of a JSON Web Token, the first and last line of a key, and
+// the scheme of an Authorization header. The secret part of a URL is its user and password, or if it
+// has none, everything after the host.
 func secretPart(secret string) (from, to int) {
 	const jwt, pem = "eyJ", "-----BEGIN "
 	switch {
@@ -20,7 +20,7 @@ func secretPart(secret string) (from, to int) {
 			return from + len(scheme), to + len(scheme)
 		}
 	}
-	if scheme := strings.Index(secret, "://"); scheme >= 0 && scheme < 20 {
+	if scheme := strings.Index(secret, "://"); scheme >= 0 && scheme < 20 { // no scheme is longer
 		return secretPartOfURL(secret, scheme+len("://"))
 	}
 	for _, s := range shapes {
@@ -45,9 +45,9 @@ func secretPartOfURL(secret string, host int) (from, to int) {
 	return path, len(secret)
 }
 
-// keyHeads lists the common beginnings of keys (RFC 5208, 5958 and 8410; PROTOCOL.key of OpenSSH):
-// a mark near the beginning and the number of public characters, including the start of the public
-// key.
+// keyHeads lists how keys of one kind begin (RFC 5208, 5958 and 8410; PROTOCOL.key of OpenSSH). mark is
+// base64 text near the beginning. length is the number of public characters, including the start of
+// the public key. The empty mark is for all other keys.
 var keyHeads = []struct {
 	mark   string
 	length int
@@ -59,13 +59,15 @@ var keyHeads = []struct {
 	{"", 20},
 }
 
-// secretPartOfKey returns the bounds of a PEM or OpenSSH key's body without its head.
+// secretPartOfKey returns the bounds of the base64 text of a PEM or OpenSSH key. They exclude the
+// BEGIN and END lines, and the beginning that all keys of its kind share (keyHeads).
 func secretPartOfKey(secret string) (from, to int) {
 	from, to = strings.IndexByte(secret, '\n')+1, len(secret)
 	if end := strings.LastIndex(secret, "-----END "); end > from {
 		to = end
 	}
 	for _, head := range keyHeads {
+		// The first line of base64 has 64 characters.
 		if strings.Contains(secret[from:min(from+64, to)], head.mark) {
 			return min(from+head.length, to), to
 		}

@@ -12,8 +12,8 @@ import (
 // MinLength is the shortest searched value in bytes. Ordinary text contains shorter ones.
 const MinLength = 8
 
-// Redactor removes secrets from text. The zero value knows shapes alone, nil
-// removes nothing. It is safe for concurrent use.
+// Redactor removes secrets from text. The zero value finds only shapes, and nil finds nothing. It is
+// safe for concurrent use.
 type Redactor struct {
 	replacer      *strings.Replacer
 	forms         []form
@@ -63,13 +63,13 @@ func NewRedactor(values []Value) *Redactor {
 	}
 	if len(list) > 0 {
 		r.replacer = strings.NewReplacer(list...)
-		r.encodedFinder = sync.OnceValue(func() *encodedFinder { return newEncodedFinder(known) }) // not every redactor gets a text
+		r.encodedFinder = sync.OnceValue(func() *encodedFinder { return newEncodedFinder(known) }) // costly, and many redactors get no text
 	}
 	return r
 }
 
-// ExemptPublic exempts fragments for which isPublic reports true. isPublic must be safe for concurrent use.
-// Call ExemptPublic before any other method.
+// ExemptPublic keeps fragments in the text for which isPublic reports true. isPublic must be safe for
+// concurrent use. Call ExemptPublic before any other method.
 func (r *Redactor) ExemptPublic(isPublic func(fragment string) bool) { r.isPublic = isPublic }
 
 func mark(name string) string     { return "[secret " + name + "]" }

@@ -2,9 +2,9 @@ package secrets
 
 import "strings"
 
-// shape describes tokens of one kind: their prefixes and the rest. measure returns the length of
-// the rest, or -1 and the number of bytes without a beginning of this shape. That number keeps the
-// time for hostile text linear.
+// shape describes tokens of one kind: a prefix and a rest. measure returns the length of the rest. If
+// there is no token, it returns -1 and the number of bytes in which no token of this shape begins.
+// Skipping these keeps the time linear for hostile text.
 type shape struct {
 	name     string
 	prefixes []string
@@ -79,8 +79,8 @@ var (
 	hexBytes    = setOf(digits + "abcdefABCDEF")
 )
 
-// sequence measures a sequence of bytes of a set, from least to most bytes (0 for no limit). It rejects
-// sequences of few different bytes, or with EXAMPLE at the end, as placeholders.
+// sequence measures a sequence of least to most bytes of a set; most 0 means no limit. It rejects
+// placeholders: sequences of few different bytes, or with EXAMPLE at the end.
 func sequence(set *bytesOf, least, most int) measure {
 	return func(rest string) (int, int) {
 		n := 0
@@ -88,7 +88,7 @@ func sequence(set *bytesOf, least, most int) measure {
 			n++
 		}
 		switch {
-		case most > 0 && n > most: // a shorter one may begin behind
+		case most > 0 && n > most: // a token may begin further back
 			return -1, 0
 		case n < least, isPlaceholder(rest[:n]):
 			return -1, n
@@ -97,7 +97,7 @@ func sequence(set *bytesOf, least, most int) measure {
 	}
 }
 
-// minVaried is the number of different bytes that every token has.
+// minVaried is the smallest number of different bytes in a token.
 const minVaried = 6
 
 // isPlaceholder reports whether a token's body has too few different bytes, or says that it is an example.
@@ -116,7 +116,7 @@ func isPlaceholder(body string) bool {
 	return varied < minVaried
 }
 
-// dotted measures two things with a dot between them.
+// dotted measures two parts with a dot between them.
 func dotted(first, second measure) measure {
 	return func(rest string) (int, int) {
 		n, barren := first(rest)
@@ -134,7 +134,7 @@ func dotted(first, second measure) measure {
 	}
 }
 
-// prefixed measures a prefix and the measured part after it.
+// prefixed measures a prefix and the part after it.
 func prefixed(prefix string, what measure) measure {
 	return func(rest string) (int, int) {
 		if !strings.HasPrefix(rest, prefix) {
@@ -150,8 +150,8 @@ func prefixed(prefix string, what measure) measure {
 // maxKey bounds the search for the end of a private key, in bytes.
 const maxKey = 16 << 10
 
-// privateKey measures a PEM or OpenSSH private key behind its first words. A key without a last line extends
-// as far as its characters are those of a key.
+// privateKey measures a PEM or OpenSSH private key after "-----BEGIN ". A key without an END line
+// extends up to the first character that no key contains.
 func privateKey(rest string) (length, barren int) {
 	line := rest[:min(len(rest), 64)]
 	kind, _, ok := strings.Cut(line, "-----")
@@ -165,12 +165,12 @@ func privateKey(rest string) (length, barren int) {
 		for end < len(body) && (base64Bytes[body[end]] || strings.IndexByte(" \\nr\r\n\t\"", body[end]) >= 0) {
 			end++
 		}
-		if end < 64 {
+		if end < 64 { // too short for a key
 			return -1, 0
 		}
 		return len(kind) + len("-----") + end, 0
 	}
-	if end < 40 { // the two lines with nothing between them
+	if end < 40 { // too little text between the two lines
 		return -1, 0
 	}
 	return len(kind) + len("-----") + end + len("-----END "+kind+"-----"), 0
@@ -182,7 +182,7 @@ type candidate struct {
 	shape  *shape
 }
 
-// anchors are the prefixes of all shapes, by their first three bytes.
+// anchors contains the prefixes of all shapes, by their first three bytes.
 var anchors = func() (p gramIndex[candidate]) {
 	for i := range shapes {
 		for _, prefix := range shapes[i].prefixes {
@@ -192,6 +192,7 @@ var anchors = func() (p gramIndex[candidate]) {
 	return p
 }()
 
+// headOf returns three bytes of text as a number.
 func headOf(text string, at int) uint64 {
 	return uint64(text[at]) | uint64(text[at+1])<<8 | uint64(text[at+2])<<16
 }
@@ -199,7 +200,7 @@ func headOf(text string, at int) uint64 {
 // shapesIn returns the tokens of known shapes in text.
 func shapesIn(text string) []span {
 	var spans []span
-	barren := map[*shape]int{} // up to where none begins
+	barren := map[*shape]int{} // the offset before which no rest of a token begins
 	for at := 0; at+3 <= len(text); at++ {
 		head := headOf(text, at)
 		if !anchors.filter.has(head) {
@@ -213,7 +214,7 @@ func shapesIn(text string) []span {
 	return spans
 }
 
-// shapeAt returns the token that begins at a position.
+// shapeAt returns the token that begins at a position. barren is as in shapesIn.
 func shapeAt(text string, at int, candidates []candidate, barren map[*shape]int) (span, bool) {
 	if len(candidates) == 0 || !beginsToken(text, at) {
 		return span{}, false

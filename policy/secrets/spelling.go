@@ -14,19 +14,20 @@ import (
 // minLetters is the shortest searched spelling, in letters and digits.
 const minLetters = 8
 
-// encoding is one way of tools to write bytes as letters and digits.
+// encoding is a form in which tools write bytes as letters and digits.
 type encoding struct {
 	spell func(value string) []string
-	// ignoresCase ignores case.
+	// ignoresCase means that letters match in any case.
 	ignoresCase bool
-	// unlikeText marks encodings unlike ordinary text, so a blank may be a line end.
+	// unlikeText marks encodings that do not look like ordinary text: a blank may replace a line end.
 	unlikeText bool
-	// numbers marks spellings of numbers with any short separator. needsSeparator requires one.
+	// numbers marks encodings as numbers with short separators of any kind. needsSeparator means that
+	// numbers are never adjacent.
 	numbers, needsSeparator bool
 }
 
-// encodings lists the usual output of tools for a value. A value inside a longer text has one
-// spelling for each position in a group of the encoding.
+// encodings lists how tools usually write a value. A value inside a longer text has one spelling for
+// each position in a group of the encoding.
 var encodings = []encoding{
 	{spell: texts},
 	{spell: inBase64, unlikeText: true},
@@ -79,8 +80,9 @@ func inBase32(value string) []string {
 	return all
 }
 
-// encodedPart returns the part of an encoded value that is independent of the before bytes in front and
-// of anything behind (RFC 4648). bits is the size of an encoded character.
+// encodedPart returns the part of an encoded value that does not depend on other bytes (RFC 4648).
+// before is the number of bytes in front of the value in its group. bits is the number of bits of an
+// encoded character.
 func encodedPart(encode func([]byte) string, value string, before, bits int) string {
 	all := encode(append(make([]byte, before), value...))
 	first := (8*before + bits - 1) / bits
@@ -88,8 +90,8 @@ func encodedPart(encode func([]byte) string, value string, before, bits int) str
 	return all[first:last]
 }
 
-// numbers returns a spelling as numbers of size bytes each, lowest byte first, in a base and filled with
-// zeros to width digits.
+// numbers returns a function that spells a value as numbers of size bytes each, lowest byte first. The
+// numbers are in base and padded with zeros to width digits.
 func numbers(size, base, width int) func(string) []string {
 	return func(value string) []string {
 		var all []string
@@ -113,8 +115,8 @@ func numbers(size, base, width int) func(string) []string {
 type spelling struct {
 	*encoding
 	name, value string
-	plain       bool // the value itself
-	form        string
+	plain       bool    // the value itself
+	form        string  // the encoded value
 	letters     string  // the letters and digits of form, in lower case
 	at          []int32 // their positions in form
 	first, last int     // bounds of the letters of the secret part; last is exclusive
@@ -163,8 +165,8 @@ func (s *spelling) inValue(letter int) int {
 	return int(s.at[letter]) * len(s.value) / len(s.form)
 }
 
-// part returns the part of the value that the letters from to to-1 spell whole. In an encoding such as base64, the
-// letters at the edges may have only some bits of their byte, so these bytes are left out.
+// part returns the bytes of the value that letters[from:to] spell completely. In an encoding such as
+// base64, the letters at both ends may have only some bits of a byte, so part omits these bytes.
 func (s *spelling) part(from, to int) string {
 	first, last := s.inValue(from), s.inValue(to-1)
 	if !s.plain {

@@ -3,8 +3,8 @@ package secrets
 import "bytes"
 
 const (
-	// streamWindow is the number of bytes to gather before output. streamOverlap is the part to
-	// hold back for a value in progress.
+	// streamWindow is the number of bytes to gather before output. streamOverlap is the number of bytes
+	// to hold back, because they may begin a secret.
 	streamWindow  = 128 << 10
 	streamOverlap = 16 << 10
 	// streamPatience bounds the bytes gathered without a place to cut.
@@ -47,9 +47,9 @@ func (s *Stream) Flush() {
 	s.pending = nil
 }
 
-// cut splits pending where no secret crosses, so both parts can be redacted separately. It returns
-// the length of the first part, or 0 if there is no such place yet, and that part redacted. Each
-// attempt goes back twice as far.
+// cut splits pending at a place that is not inside a secret, so both parts can be redacted separately.
+// It returns the length of the first part, and that part redacted. The length is 0 if there is no such
+// place yet. Each attempt goes back twice as far.
 func (s *Stream) cut() (n int, clean string) {
 	whole := s.Redact(string(s.pending))
 	end := len(s.pending) - streamOverlap
@@ -58,7 +58,7 @@ func (s *Stream) cut() (n int, clean string) {
 		if line := bytes.LastIndexByte(s.pending[:end], '\n') + 1; line > 0 {
 			n = line
 		}
-		if whole == string(s.pending) { // no secret is anywhere
+		if whole == string(s.pending) { // it contains no secret
 			return n, whole[:n]
 		}
 		if clean = s.Redact(string(s.pending[:n])); clean+s.Redact(string(s.pending[n:])) == whole {

@@ -13,7 +13,7 @@ const (
 	// maxDepth is the number of programs that may start one another before reading stops, like in the
 	// reference implementation.
 	maxDepth = 8
-	// maxCommands bounds the commands found, and so the time.
+	// maxCommands bounds the recorded commands, and so the time.
 	maxCommands = 20_000
 	// maxPiped bounds the statements searched before pipes into shells. Long pipelines would
 	// otherwise be searched once per pipe.
