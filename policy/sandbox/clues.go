@@ -6,27 +6,27 @@ import (
 	"strings"
 )
 
-// RefusalClues searches a command's output for messages of refused system calls, to explain a failure. It
-// is an io.Writer that forwards everything, for one goroutine.
+// RefusalClues is a writer that searches a command's output for messages about refused system calls,
+// to explain a failure. It forwards all output. It is not safe for concurrent use.
 type RefusalClues struct {
 	to   io.Writer
 	tail []byte // the last maxClue bytes, in which a message may begin
 	seen map[string]bool
 }
 
-// WatchRefusals returns clues that forward to w.
+// WatchRefusals returns RefusalClues that forward the output to w.
 func WatchRefusals(w io.Writer) *RefusalClues { return &RefusalClues{to: w, seen: map[string]bool{}} }
 
-// maxClue bounds the messages below, in bytes.
+// maxClue bounds the length of a message in refusals, in bytes.
 const maxClue = 64
 
-// Write is io.Writer's.
+// Write searches and forwards p.
 func (c *RefusalClues) Write(p []byte) (int, error) {
 	c.search(p)
 	return c.to.Write(p)
 }
 
-// search searches new output together with the end of the earlier one.
+// search searches new output, also for a message that began in earlier output.
 func (c *RefusalClues) search(p []byte) {
 	if len(c.tail) > 0 {
 		c.find(append(c.tail, p[:min(len(p), maxClue)]...))
@@ -46,13 +46,13 @@ func (c *RefusalClues) find(text []byte) {
 	}
 }
 
-// refusals maps messages of programs to the probable cause in a sandbox. Network causes need a
-// sandbox without network, overlay causes one with an overlay.
+// refusals maps messages of programs to the probable cause in a sandbox. An entry with network is for
+// sandboxes without the machine's network, and one with overlay for those with an overlaid workspace.
 var refusals = []struct {
-	words   []string // of libc and of runtimes
+	words   []string // messages of libc and of runtimes
 	layer   string
 	network bool
-	overlay bool // why names another way that works
+	overlay bool // the text why then names a workaround
 	why     string
 }{
 	{

@@ -41,9 +41,8 @@ func (s *Sandbox) Dial(ctx context.Context, port int) (net.Conn, error) {
 	return conn, nil
 }
 
-// isSelfConnection reports whether both ends of a connection are one socket. TCP connects so without a
-// listener if the kernel picks the same port for both ends (RFC 9293, section 3.5, simultaneous
-// open).
+// isSelfConnection reports whether a socket is connected to itself. That happens without a listener if
+// the kernel picks the same port for both ends (RFC 9293, section 3.5, simultaneous open).
 func isSelfConnection(conn net.Conn) bool {
 	return conn.LocalAddr().String() == conn.RemoteAddr().String()
 }
@@ -93,7 +92,7 @@ func awaitConnection(ctx context.Context, conn net.Conn) error {
 	return errors.Join(err, refused)
 }
 
-// socketInside asks the supervisor for a socket.
+// socketInside asks the supervisor for a TCP socket and waits for it.
 func (i *supervisorConn) socketInside() (*os.File, error) {
 	i.socketLock.Lock()
 	defer i.socketLock.Unlock()
@@ -125,7 +124,7 @@ func (i *supervisorConn) takeSocket(e stage.Event, files []*os.File) {
 	closeAll(files)
 	select {
 	case i.sockets <- made:
-	default: // nobody asked
+	default: // socketInside no longer waits
 		if made.file != nil {
 			_ = made.file.Close()
 		}

@@ -18,7 +18,7 @@ type EarlyProcess struct {
 	starter proc.Starter
 	group   *proc.Group
 
-	taken bool // or ended
+	taken bool // used or killed
 }
 
 // StartEarly starts a process for a sandbox with the given network. Pass it as Options.EarlyProcess or call
@@ -34,7 +34,7 @@ func beginNamespaces(network Network, processes int, as *User) *EarlyProcess {
 	return b
 }
 
-// beginHere starts one in the namespaces of this process.
+// beginHere starts an EarlyProcess in the namespaces of this process.
 func beginHere(processes int) *EarlyProcess {
 	b := &EarlyProcess{processes: processes}
 	b.begin(&syscall.SysProcAttr{Setsid: true})
@@ -58,8 +58,8 @@ func (b *EarlyProcess) begin(attributes *syscall.SysProcAttr) {
 	}
 }
 
-// begin returns a process for namespaces: the one begun, if it fits o. It returns nil if none is
-// needed.
+// begin returns an EarlyProcess in new namespaces. It is o.EarlyProcess if that fits, or else a new one.
+// begin returns nil if namespaces are disabled.
 func (o Options) begin() *EarlyProcess {
 	if slices.Contains(o.disabledLayers, layerNamespaces) {
 		o.EarlyProcess.End()
@@ -72,13 +72,13 @@ func (o Options) begin() *EarlyProcess {
 	return beginNamespaces(o.Network, o.processes(), o.User)
 }
 
-// take gives the process away.
+// take returns the process to the caller, who must end it.
 func (b *EarlyProcess) take() (*supervisorConn, error) {
 	b.taken = true
 	return b.inside, b.err
 }
 
-// End ends an unused process.
+// End kills the process if nobody has taken it.
 func (b *EarlyProcess) End() {
 	if b == nil || b.taken {
 		return

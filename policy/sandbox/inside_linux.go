@@ -27,33 +27,33 @@ const maxEvent = 1 << 20
 // busy machine.
 const startWait = 3 * time.Minute
 
-// tooSlow ends the error of a supervisor killed after startWait.
+// tooSlow is the end of the error for a supervisor killed after startWait.
 const tooSlow = "; this machine may be too busy, or a command stopped it"
 
-// errGone is why commands end and no more start when the supervisor is gone.
+// errGone is the error of commands when the supervisor has exited.
 var errGone = errors.New("the sandbox's supervisor is gone")
 
 // supervisorConn is the outer end of a supervisor.
 type supervisorConn struct {
 	supervisor     *supervisor
 	socket         *net.UnixConn
-	supervisorGone chan struct{}  // closed when the supervisor is gone
+	supervisorGone chan struct{}  // closed when the supervisor has exited
 	noProcesses    chan struct{}  // closed when the supervisor reports that no process lives
-	paused         chan error     // its answer to a request to stop all commands
+	paused         chan error     // the supervisor's answer to a request to stop all commands
 	listeners      []net.Listener // at Spec.Ports
-	sharedFolder   *os.File       // Spec.Shown; nil without
-	lentMounts     []*os.File     // its mounts, Spec.Lend and Spec.LendToWrite
+	sharedFolder   *os.File       // the folder Spec.Shown; nil without one
+	lentMounts     []*os.File     // mounts of sharedFolder: Spec.Lend and then Spec.LendToWrite
 	startWait      time.Duration
 
 	socketLock sync.Mutex       // held during a request for a socket
-	sockets    chan socketReply // its answer
+	sockets    chan socketReply // the supervisor's answers
 
 	sendLock sync.Mutex
 
 	mu       sync.Mutex
-	last     uint64
-	children map[uint64]*supervisedChild // that have not exited
-	closed   bool
+	last     uint64                      // id of the last started child
+	children map[uint64]*supervisedChild // children that have not exited
+	closed   bool                        // the supervisor has exited
 }
 
 // supervisedChild is a command started by the supervisor.
@@ -64,10 +64,10 @@ type supervisedChild struct {
 	started chan error
 	exited  chan struct{}
 	status  syscall.WaitStatus
-	lost    bool // the supervisor went away before the command
+	lost    bool // the supervisor exited before the command
 }
 
-// startInside starts a process that waits for a spec, with attributes.
+// startInside starts a process with attributes. The process waits for a spec.
 func startInside(starter *proc.Starter, attributes *syscall.SysProcAttr) (*supervisorConn, error) {
 	ours, theirs, err := socketPair()
 	if err != nil {
@@ -86,10 +86,10 @@ func startInside(starter *proc.Starter, attributes *syscall.SysProcAttr) (*super
 	return in, nil
 }
 
-// setupError reports a step that failed inside, with a special remedy if there is one.
+// setupError reports a step of the confinement that failed. openConfined then tries a weaker one.
 type setupError struct {
-	step, why, remedy string
-	cause             error // the kernel's error; nil if unknown
+	step, why, remedy string // remedy is "" for the general one
+	cause             error  // the kernel's error; nil if unknown
 }
 
 func (e *setupError) Error() string { return e.step + ": " + e.why }
@@ -101,7 +101,7 @@ func socketPair() (ours *net.UnixConn, theirs *os.File, err error) {
 		return nil, nil, os.NewSyscallError("socketpair", err)
 	}
 	control, theirs := os.NewFile(uintptr(fds[0]), "control"), os.NewFile(uintptr(fds[1]), "control")
-	defer control.Close() // the connection has a descriptor of its own
+	defer control.Close() // the connection has its own descriptor
 	conn, err := net.FileConn(control)
 	if err != nil {
 		return nil, nil, errors.Join(err, theirs.Close())
@@ -138,7 +138,8 @@ func (i *supervisorConn) sendSpec(spec stage.Spec, given ...*os.File) (report st
 	return report, nil
 }
 
-// explain adds the process's last output to an error, and kills a process that does not answer.
+// explain returns the process's last output, or else the text of err. It kills a process that does not
+// answer.
 func (i *supervisorConn) explain(err error) string {
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		i.supervisor.kill()
@@ -148,7 +149,7 @@ func (i *supervisorConn) explain(err error) string {
 	return cmp.Or(strings.TrimSpace(i.supervisor.readError()), err.Error())
 }
 
-// abandon ends a process after a failed build.
+// abandon kills the process after a failed setup and closes its files.
 func (i *supervisorConn) abandon() {
 	for _, l := range i.listeners {
 		_ = l.Close()
@@ -183,8 +184,8 @@ func (i *supervisorConn) send(message any, descriptors ...*os.File) error {
 	return err
 }
 
-// withNumbers calls use with the descriptors of files and keeps them valid meanwhile. It makes them
-// blocking, as programs expect.
+// withNumbers calls use with numbers and the descriptors of files, which stay valid meanwhile. It makes
+// the files blocking, as programs expect.
 func withNumbers(files []*os.File, numbers []int, use func([]int)) error {
 	if len(files) == 0 {
 		use(numbers)
@@ -197,7 +198,7 @@ func withNumbers(files []*os.File, numbers []int, use func([]int)) error {
 	var later error
 	err = conn.Control(func(fd uintptr) {
 		later = unix.SetNonblock(int(fd), false)
-		if errors.Is(later, unix.EBADF) { // a mount, which nobody reads
+		if errors.Is(later, unix.EBADF) { // a mount, which cannot be read anyway
 			later = nil
 		}
 		if later == nil {
@@ -211,7 +212,7 @@ func (i *supervisorConn) receive(to any) error {
 	return i.receiveRest(make([]byte, stage.HeaderSize), 0, to)
 }
 
-// receiveRest receives a message after its first n bytes.
+// receiveRest receives the rest of a message into to. The first n bytes of its header are already read.
 func (i *supervisorConn) receiveRest(header []byte, n int, to any) error {
 	if _, err := io.ReadFull(i.socket, header[n:]); err != nil {
 		return err
@@ -227,7 +228,7 @@ func (i *supervisorConn) receiveRest(header []byte, n int, to any) error {
 	return json.Unmarshal(body, to)
 }
 
-// receiveFiles receives a message with its files.
+// receiveFiles receives a message into to, and returns the files sent with it.
 func (i *supervisorConn) receiveFiles(to any) (files []*os.File, err error) {
 	header, oob := make([]byte, stage.HeaderSize), make([]byte, unix.CmsgSpace(4*stage.MaxReported))
 	n, size, _, _, err := i.socket.ReadMsgUnix(header, oob)
@@ -242,15 +243,15 @@ func (i *supervisorConn) receiveFiles(to any) (files []*os.File, err error) {
 	return files, errors.Join(err, i.receiveRest(header, n, to))
 }
 
-// storeFiles stores the files of a report: listeners, the folder and its mounts, as requested by the
-// spec.
+// storeFiles stores the files of a report in the order of the spec: listeners, the shared folder and
+// its mounts.
 func (i *supervisorConn) storeFiles(handed []*os.File, spec stage.Spec) (err error) {
 	for len(i.listeners) < len(spec.Ports) && len(handed) > 0 && err == nil {
 		var l net.Listener
 		if l, err = net.FileListener(handed[0]); err == nil {
 			i.listeners = append(i.listeners, l)
 		}
-		_ = handed[0].Close() // a listener has a descriptor of its own
+		_ = handed[0].Close() // the listener has its own descriptor
 		handed = handed[1:]
 	}
 	if spec.Shown != "" && len(handed) > 0 {
@@ -260,7 +261,7 @@ func (i *supervisorConn) storeFiles(handed []*os.File, spec stage.Spec) (err err
 	return err
 }
 
-// path returns the folder's path for this process.
+// path returns a path of the shared folder for this process, or "" without one.
 func (i *supervisorConn) path() string {
 	if i.sharedFolder == nil {
 		return ""
@@ -268,14 +269,14 @@ func (i *supervisorConn) path() string {
 	return fmt.Sprintf("/proc/self/fd/%d", i.sharedFolder.Fd())
 }
 
-// closeSharedFolder closes the folder, which keeps mounts alive.
+// closeSharedFolder closes the shared folder. An open folder keeps its mounts alive.
 func (i *supervisorConn) closeSharedFolder() {
 	if i.sharedFolder != nil {
 		_ = i.sharedFolder.Close()
 	}
 }
 
-// listen handles the supervisor's events until it is gone.
+// listen handles the supervisor's events until the supervisor exits.
 func (i *supervisorConn) listen() {
 	defer close(i.supervisorGone)
 	for {
@@ -327,7 +328,7 @@ func (i *supervisorConn) handleEvent(e stage.Event) {
 	}
 }
 
-// failWaiters fails everything that waits for a lost supervisor.
+// failWaiters ends every wait for a supervisor that has exited.
 func (i *supervisorConn) failWaiters() {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -343,7 +344,7 @@ func (i *supervisorConn) failWaiters() {
 	}
 }
 
-// endAll makes the supervisor end everything it started, and reports success.
+// endAll makes the supervisor kill everything it started. It reports whether nothing lives any more.
 func (i *supervisorConn) endAll() bool {
 	_ = i.socket.CloseWrite() // no more requests come
 	patience := time.NewTimer(closeWait)
@@ -354,14 +355,14 @@ func (i *supervisorConn) endAll() bool {
 	case <-patience.C:
 	}
 	select {
-	case <-i.noProcesses: // it may have said so and be gone
+	case <-i.noProcesses: // checked again, because both channels may be closed
 		return true
 	default:
 		return false
 	}
 }
 
-// close ends the supervisor and everything it started.
+// close ends the supervisor and everything it started. It kills the supervisor after closeWait.
 func (i *supervisorConn) close() {
 	_ = i.socket.CloseWrite()
 	patience := time.AfterFunc(closeWait, i.supervisor.kill)
@@ -372,8 +373,8 @@ func (i *supervisorConn) close() {
 	i.closeSharedFolder()
 }
 
-// giveUp kills a supervisor that does not serve. A command that it was starting may keep its socket
-// open, so nobody waits for it.
+// giveUp kills a supervisor that does not answer. A command in the middle of its start may keep the
+// socket open, so giveUp also ends reading from it.
 func (i *supervisorConn) giveUp() {
 	i.supervisor.kill()
 	_ = i.socket.SetDeadline(time.Now())
@@ -433,7 +434,7 @@ func raw(texts []string) [][]byte {
 func (c *supervisedChild) awaitExit() { <-c.exited }
 
 func (c *supervisedChild) signal(sig syscall.Signal) {
-	_ = c.inside.send(stage.Request{Signal: &stage.Signal{ID: c.id, Number: int(sig)}}) // gone: so is the command
+	_ = c.inside.send(stage.Request{Signal: &stage.Signal{ID: c.id, Number: int(sig)}}) // it only fails if the supervisor, and so the command, is dead
 }
 
 func (c *supervisedChild) reap() (Status, error) {

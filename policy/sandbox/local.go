@@ -43,19 +43,19 @@ func (c *localChild) start(streams []*os.File, terminal bool) error {
 		c.cmd.Stdin, c.cmd.Stdout, c.cmd.Stderr = streams[0], streams[1], streams[2]
 	}
 	if terminal {
-		c.cmd.Stdin, c.cmd.SysProcAttr.Setctty = streams[0], true // of file descriptor 0
+		c.cmd.Stdin, c.cmd.SysProcAttr.Setctty = streams[0], true // the terminal of file descriptor 0
 	}
 	return c.sandbox.starter.Start(c.cmd.Start)
 }
 
 func (c *localChild) awaitExit() {
 	if !proc.AwaitExit(c.cmd.Process.Pid) {
-		_ = c.cmd.Wait() // the id is let go early; reap has the result
+		_ = c.cmd.Wait() // this releases the process id early; reap returns the result
 	}
 }
 
 func (c *localChild) signal(sig syscall.Signal) {
-	_ = syscall.Kill(-c.cmd.Process.Pid, sig) // ESRCH: nobody is left
+	_ = syscall.Kill(-c.cmd.Process.Pid, sig) // it only fails if the group is empty (ESRCH)
 }
 
 // reap kills the rest of the group and returns how the command ended.

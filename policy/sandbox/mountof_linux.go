@@ -6,8 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// onMountOf reports whether a file is on its folder's mount. Device numbers do not tell: overlayfs
-// uses different ones for files and folders.
+// onMountOf reports whether a file is on its folder's mount. It cannot compare device numbers, because
+// overlayfs uses different ones for files and folders.
 func onMountOf(dir *os.File, name string) bool {
 	var above, file unix.Statx_t
 	fd := int(dir.Fd())

@@ -10,16 +10,16 @@ import (
 	"github.com/agent-ci/agent-ci/policy/sandbox/stage"
 )
 
-// Sharing are the relations of a sandbox with others. All require namespaces.
+// Sharing describes what a sandbox shares with others. All of it requires namespaces.
 type Sharing struct {
-	// Ports are listened at on the commands' loopback, 127.0.0.1: whoever opened the
-	// sandbox answers there, by Listeners. They need a loopback of the run's own.
+	// Ports lists ports on the commands' loopback, 127.0.0.1. Listeners returns a listener for each.
+	// They require NetworkLoopback or NetworkProxied.
 	Ports []int
 	// Lend and LendToWrite count the mounts of an overlaid workspace lent to other sandboxes by
 	// Borrow, to read or to change.
 	Lend, LendToWrite int
-	// Borrowed is the workspace as another sandbox lends it, in place of the folder at its
-	// path; nil for none. The caller closes it.
+	// Borrowed is a workspace lent by Borrow of another sandbox. Commands see it at the workspace's
+	// path. Nil means none. The caller closes it.
 	Borrowed *os.File `json:"-"`
 	// BorrowedFrom is the lent workspace's overlay, like Overlay. Nobody may mount it again while
 	// this sandbox lives.
@@ -38,7 +38,7 @@ func (n Sharing) isUsed() bool {
 
 func (n Sharing) lentCount() int { return n.Lend + n.LendToWrite }
 
-// validate validates the options.
+// validate returns an error for too many ports or mounts, and for ports without an own loopback.
 func (n Sharing) validate(network Network) error {
 	switch {
 	case len(n.Ports) > stage.MaxPorts-1:
@@ -65,8 +65,8 @@ func (s *Sandbox) Listeners() ([]net.Listener, error) {
 	return s.listeners, nil
 }
 
-// Borrow returns the commands' workspace for Options.Borrowed of one other sandbox, or nil after as
-// many as the options permit. The caller closes it.
+// Borrow returns a mount of the commands' workspace, for Options.Borrowed of one other sandbox. It
+// returns nil when all mounts of Lend, or with toWrite of LendToWrite, are lent. The caller closes it.
 func (s *Sandbox) Borrow(toWrite bool) (*os.File, error) {
 	if err := s.ensureOpen(); err != nil {
 		return nil, err
@@ -85,7 +85,7 @@ func (s *Sandbox) Borrow(toWrite bool) (*os.File, error) {
 	return lent, nil
 }
 
-// closeLeftovers closes everything left over.
+// closeLeftovers closes the listeners and mounts that still belong to the sandbox.
 func (c *confinement) closeLeftovers() {
 	for _, l := range c.listeners {
 		_ = l.Close()

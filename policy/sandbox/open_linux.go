@@ -22,7 +22,7 @@ import (
 	"github.com/agent-ci/agent-ci/policy/sandbox/stage"
 )
 
-// The layers by name; tests do without one of them.
+// The layers for Options.disabledLayers.
 const (
 	layerNamespaces = "namespaces"
 	layerLandlock   = "landlock"
@@ -37,7 +37,7 @@ const minLandlockABI = 3
 // UnavailableError if that is less than required. With DangerFullAccess nothing is confined. Close
 // ends it; Scratch stays.
 func Open(ctx context.Context, o Options) (*Sandbox, error) {
-	defer o.EarlyProcess.End() // unless it is taken
+	defer o.EarlyProcess.End() // it does nothing if the process was taken
 	if o.Mode == grants.DangerFullAccess {
 		return openUnconfined(o)
 	}
@@ -50,8 +50,8 @@ func Open(ctx context.Context, o Options) (*Sandbox, error) {
 	return openAgain(ctx, o)
 }
 
-// openAgain opens a sandbox of an earlier level, with retries. A busy machine may refuse
-// temporarily.
+// openAgain opens a sandbox of exactly the level o.At, which Probe has found. It retries up to three
+// times, because a busy machine may refuse temporarily.
 func openAgain(ctx context.Context, o Options) (*Sandbox, error) {
 	o.Require, o.disabledLayers = o.At, append(slices.Clone(o.disabledLayers), omittedLayers[o.At]...)
 	for pause := 50 * time.Millisecond; ; pause *= 4 {
@@ -67,7 +67,8 @@ func openAgain(ctx context.Context, o Options) (*Sandbox, error) {
 	}
 }
 
-// openConfined tries each way to confine once, strongest first.
+// openConfined tries each confinement once, strongest first. It returns the first that reaches
+// o.Require.
 func openConfined(ctx context.Context, o Options) (*Sandbox, error) {
 	o.EarlyProcess = o.begin()
 	defer o.EarlyProcess.End()
@@ -207,7 +208,7 @@ func openLandlock(s *Sandbox, o Options, p *grants.Plan) error {
 		return err
 	}
 	s.inside.supervisor.watchStopped(s.inside.giveUp)
-	_ = unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0) // this process shows no memory to the user's others
+	_ = unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0) // other processes of the user cannot read this one's memory
 	s.level, s.AdoptOrphans = LevelLandlock, true
 	s.layers = append(s.layers, fmt.Sprintf("landlock (ABI %d)", abi))
 	s.addCommonLayers(spec, report)
@@ -228,7 +229,7 @@ func (s *Sandbox) addCommonLayers(spec stage.Spec, report stage.Report) {
 	s.layers = append(s.layers, processLimit(spec.Processes, by))
 }
 
-// becomeSupervisor confines the early process by the spec. It then serves as the supervisor of s.
+// becomeSupervisor confines the early process by the spec and makes it the supervisor of s.
 func (s *Sandbox) becomeSupervisor(spec stage.Spec, b *EarlyProcess, borrowed *os.File) (stage.Report, error) {
 	if s.AdoptOrphans || !spec.Namespaced {
 		proc.AdoptOrphans()
@@ -265,8 +266,9 @@ func (o Options) landlockABI() int {
 // CAP_SETPCAP, CAP_NET_ADMIN and CAP_SYS_ADMIN.
 var buildingCaps = []uintptr{0, 1, 3, 4, 8, 12, 21}
 
-// namespaceAttributes starts a process in new namespaces, with the user's number or that of as.
-// User 0 keeps all numbers, so files look unchanged.
+// namespaceAttributes returns the attributes of a process in new namespaces. The process has the user
+// number of as, or this process's if as is nil. For user 0 without as, it maps all user numbers, so
+// files keep their owners.
 func namespaceAttributes(ownNetwork bool, as *User) *syscall.SysProcAttr {
 	flags := uintptr(unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS)
 	if ownNetwork {
@@ -297,7 +299,8 @@ func mayMapAll() bool {
 	return unix.Capget(&header, &data[0]) == nil && data[0].Effective&setgid != 0 && data[0].Effective&setuid != 0
 }
 
-// ownMap returns the identity map of this namespace.
+// ownMap returns a map of all numbers of this namespace to themselves, or nil if it is unknown. kind is
+// uid or gid.
 func ownMap(kind string) []syscall.SysProcIDMap {
 	table, err := os.ReadFile("/proc/self/" + kind + "_map")
 	if err != nil {
@@ -329,8 +332,8 @@ func ownPIDMax() bool {
 	return major > 6 || major == 6 && minor >= 14
 }
 
-// machineProcesses counts the current processes. Without namespaces RLIMIT_NPROC includes the
-// user's other ones.
+// machineProcesses returns the number of the machine's processes. Without namespaces, RLIMIT_NPROC also
+// counts the user's other processes.
 func machineProcesses() int {
 	var info unix.Sysinfo_t
 	if err := unix.Sysinfo(&info); err != nil {
@@ -348,7 +351,7 @@ func Kernel() string {
 	return unix.ByteSliceToString(name.Release[:])
 }
 
-// proxyVariables directs HTTP clients to the proxy, except for the commands' own servers.
+// proxyVariables returns variables that direct HTTP clients to the proxy, except for loopback addresses.
 func proxyVariables() []string {
 	address, direct := fmt.Sprintf("http://127.0.0.1:%d", ProxyPort), "localhost,127.0.0.1,::1"
 	return []string{
@@ -358,8 +361,8 @@ func proxyVariables() []string {
 	}
 }
 
-// copyCaches copies caches of an earlier sandbox if the kernel cannot overlay them: with Landlock
-// alone, and without a changeable home folder.
+// copyCaches copies the caches of an earlier sandbox (CachesFrom) to the scratch folder. It copies only
+// MovedCaches: the places of caches if the kernel cannot overlay them.
 func (o Options) copyCaches(ctx context.Context) error {
 	if o.CachesFrom == "" {
 		return nil
@@ -373,7 +376,8 @@ func (o Options) copyCaches(ctx context.Context) error {
 	return nil
 }
 
-// claimOverlay records this sandbox as the overlay's owner once it is free, or as a borrower.
+// claimOverlay records the early process as the overlay's owner, once no other sandbox has the overlay
+// mounted. With BorrowedFrom it records the process as a borrower.
 func (o Options) claimOverlay(ctx context.Context) error {
 	if o.EarlyProcess == nil || o.EarlyProcess.err != nil || o.Overlay == "" && o.BorrowedFrom == "" {
 		return nil

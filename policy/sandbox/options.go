@@ -17,7 +17,7 @@ import (
 type Network string
 
 const (
-	// NetworkNone has no sockets but those between the commands' own processes.
+	// NetworkNone permits only sockets between the commands' own processes.
 	NetworkNone Network = "none"
 	// NetworkLoopback has a loopback of the run's own. Without a network
 	// namespace it means NetworkNone.
@@ -51,20 +51,20 @@ func (l Level) reaches(required Level) bool {
 	return required == "" || slices.Index(levels, l) >= slices.Index(levels, required)
 }
 
-// ProxyPort is the proxy's port on the commands' loopback. It is outside the ephemeral range and
-// constant.
+// ProxyPort is the proxy's port on the commands' loopback. It is outside the range from which the kernel
+// picks ports.
 const ProxyPort = 3128
 
-// defaultProcesses is how many processes a run may have at once.
+// defaultProcesses is the maximum number of simultaneous processes of a run.
 const defaultProcesses = 4096
 
 // Options configures confinement, visible files and writable files.
 type Options struct {
 	grants.Folders
 	Network Network
-	Require Level // Open fails where less is reached; empty asks for any confinement
-	// At is the level that Probe found for this run. Open retries and reaches exactly this level,
-	// on which readers of files and judges of changes rely. If set, Require is ignored.
+	Require Level // the weakest level that Open accepts; "" accepts any confinement
+	// At is the level that Probe found for this run. Open then reaches exactly this level, with retries,
+	// because the run's view of files depends on it. If set, Require is ignored.
 	At Level
 
 	// CachesFrom is the scratch folder of an earlier sandbox. Commands begin with copies of its
@@ -83,9 +83,9 @@ type Options struct {
 	// EarlyProcess is a process begun earlier. Open ends it if it does not fit.
 	EarlyProcess *EarlyProcess `json:"-"`
 
-	maxProcesses   int           // at once, for tests; 0 means defaultProcesses
-	disabledLayers []string      // layers to do without, for tests
-	overlayWait    time.Duration // for who has the overlay, for tests; 0 means a minute
+	maxProcesses   int           // maximum number of simultaneous processes, for tests; 0 means defaultProcesses
+	disabledLayers []string      // layers not to use, for tests and for one level
+	overlayWait    time.Duration // longest wait for an overlay in use, for tests; 0 means a minute
 }
 
 // WritableAt returns the writable folders at a level.
@@ -122,10 +122,10 @@ func (o Options) plan() (*grants.Plan, error) {
 
 // UnavailableError reports a confinement weaker than required.
 type UnavailableError struct {
-	Reached Level    // what there would have been
-	Asked   Level    // what was asked for
-	Missing []string // what the kernel refused, and with what words
-	Remedy  string   // what to do, a sentence
+	Reached Level    // the strongest level that works
+	Asked   Level    // the required level
+	Missing []string // the steps that the kernel refused, with its errors
+	Remedy  string   // what to do, in sentences
 }
 
 func (e *UnavailableError) Error() string {
@@ -139,7 +139,7 @@ func (e *UnavailableError) Error() string {
 	return what + ". " + e.Remedy
 }
 
-// opensNamespaces lists kernel settings that permit user namespaces, of various distributions.
+// opensNamespaces lists the kernel settings of various distributions that permit user namespaces.
 const opensNamespaces = "kernel.unprivileged_userns_clone=1, kernel.apparmor_restrict_unprivileged_userns=0"
 
 const remedy = "Allow user namespaces or Landlock on this machine (" + opensNamespaces +
@@ -185,7 +185,7 @@ func Probe(ctx context.Context, o Options) (Probed, error) {
 type Probed struct {
 	Level   Level
 	Layers  []string
-	Overlay bool // the workspace is in the overlay that was asked for
+	Overlay bool // the workspace is overlaid
 }
 
 // RemoveScratch removes a scratch folder, including read-only folders inside.

@@ -24,13 +24,13 @@ type PauseError struct{ Why string }
 
 func (e *PauseError) Error() string { return "commands can't be stopped for a moment: " + e.Why }
 
-// Paused runs do while all commands are stopped. New commands wait, so do must not start any. It
+// Paused runs do while all commands are stopped. Start waits meanwhile, so do must not call it. Paused
 // returns a PauseError if a command cannot be stopped: during a blocking system call, or without
 // namespaces.
 //
-// In an own cgroup, commands notice nothing (cgroup.freeze). Otherwise they receive SIGSTOP and SIGCONT: a handler
-// of the latter, or a shell waiting for a job, may notice. Neither stops the kernel's own writes for a process, such
-// as mapped pages or io_submit(2).
+// With a cgroup, commands notice nothing (cgroup.freeze). Otherwise they receive SIGSTOP and SIGCONT: a
+// handler of SIGCONT, or a shell that waits for a job, may notice. Neither stops writes by the kernel
+// for a process, such as mapped pages or io_submit(2).
 func (s *Sandbox) Paused(do func() error) (err error) {
 	s.pausing.Lock()
 	defer s.pausing.Unlock()
@@ -48,8 +48,8 @@ func (s *Sandbox) Paused(do func() error) (err error) {
 	return do()
 }
 
-// Tree returns a path to open the commands' overlaid workspace, valid until Close. Opened folders
-// stay valid. It is "" without an overlay.
+// Tree returns a path of the commands' overlaid workspace, valid until Close. Folders opened through it
+// stay valid. It returns "" without an overlay.
 func (s *Sandbox) Tree() (string, error) {
 	if err := s.ensureOpen(); err != nil {
 		return "", err
@@ -82,8 +82,8 @@ func tryOverlay(tree string) error {
 	return nil
 }
 
-// tryFiles changes and removes an existing file. Unchangeable files prove nothing, unless there are
-// no others.
+// tryFiles tries to change and remove an existing file. It skips files that may be read-only for other
+// reasons, and returns their error only if there are no other files.
 func tryFiles(root *os.Root) (refused error) {
 	dir, err := root.Open(".")
 	if err != nil {
@@ -103,8 +103,8 @@ func tryFiles(root *os.Root) (refused error) {
 	return refused
 }
 
-// smallFiles are a few small files right in the workspace. What is mounted over a file is
-// no part of the overlay.
+// smallFiles returns the names of a few small files directly in the workspace. It omits files covered
+// by a mount, because they are not in the overlay.
 func smallFiles(dir *os.File) (names []string) {
 	const maxEntries, maxSize = 64, 1 << 20
 	entries, _ := dir.ReadDir(maxEntries)

@@ -9,7 +9,7 @@ import (
 	"github.com/agent-ci/agent-ci/policy/sandbox/stage"
 )
 
-// stop stops all commands until resume is called. A cgroup also stops the supervisor.
+// stop stops all commands until resume is called. With a cgroup it also stops the supervisor.
 func (c *confinement) stop() (resume func() error, err error) {
 	if c.inside == nil || c.level == LevelLandlock {
 		return nil, errors.New("they run outside of namespaces")
@@ -22,7 +22,7 @@ func (c *confinement) stop() (resume func() error, err error) {
 	return c.inside.resume, c.inside.pause()
 }
 
-// pause has the supervisor stop all processes.
+// pause makes the supervisor stop all processes. It kills a supervisor that does not answer.
 func (i *supervisorConn) pause() error {
 	if err := i.send(stage.Request{Pause: true}); err != nil {
 		return fmt.Errorf("%w: %w", errGone, err)

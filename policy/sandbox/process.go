@@ -28,14 +28,14 @@ type Process struct {
 	err      error
 
 	mu     sync.Mutex
-	reaped bool // the process id may belong to somebody else
+	reaped bool // the process id may belong to another process
 }
 
 // child is a command's first process, started by this program or by the
 // supervisor inside.
 type child interface {
-	// start gives the command one stream as output, and if it is a terminal, as input and
-	// controlling terminal too. Three streams are input, output and error.
+	// start starts the command. A single stream is its output and error, and a terminal also its input
+	// and controlling terminal. Three streams are input, output and error.
 	start(streams []*os.File, terminal bool) error
 	awaitExit()
 	signal(syscall.Signal) // to its group
@@ -43,7 +43,7 @@ type child interface {
 	reap() (Status, error)
 }
 
-// missingProgram is a supervisor's report of a missing program.
+// missingProgram is the supervisor's error for a missing program. It matches exec.ErrNotFound.
 type missingProgram string
 
 func (m missingProgram) Error() string { return string(m) }
@@ -56,8 +56,8 @@ func IsMissing(err error) bool {
 	return errors.Is(err, ErrNotStarted) && (errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist))
 }
 
-// Start starts c. The caller ends it with Kill or Close and sees its end
-// through Done.
+// Start starts c and does not wait for it. End it with Kill or Sandbox.Close, and wait with Done or
+// Wait. An error wraps ErrNotStarted.
 func (s *Sandbox) Start(c Command) (*Process, error) {
 	s.pausing.RLock()
 	defer s.pausing.RUnlock()
@@ -102,7 +102,7 @@ func (p *Process) startAlone(streams Streams) error {
 	return nil
 }
 
-// connect makes the command's standard streams.
+// connect opens the command's output, a pipe or a terminal. ours is the end to read.
 func (p *Process) connect(tty Window) (ours, theirs *os.File, err error) {
 	if tty == (Window{}) {
 		return os.Pipe()
@@ -122,8 +122,7 @@ func (s *Sandbox) child(c Command) (child, error) {
 	return newLocalChild(s, c)
 }
 
-// replaceVariables is env with the variables of others instead of its own of
-// these names.
+// replaceVariables returns env with the variables of others, which replace those of the same name.
 func replaceVariables(env, others []string) []string {
 	kept := make([]string, 0, len(env)+len(others))
 	for _, variable := range env {
@@ -135,7 +134,8 @@ func replaceVariables(env, others []string) []string {
 	return append(kept, others...)
 }
 
-// launch registers p for Close before its start. The lock delays Kill until there is a process.
+// launch registers p for Close and then starts its command. The lock delays Kill until the process
+// exists.
 func (s *Sandbox) launch(p *Process, streams []*os.File) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -151,7 +151,8 @@ func (s *Sandbox) launch(p *Process, streams []*os.File) error {
 	return nil
 }
 
-// follow reads the command's output until its exit, kills what it left behind and reaps it.
+// follow copies the command's output until the command exits. It then kills the rest of its process
+// group and reaps the command.
 func (p *Process) follow(from *os.File, to io.Writer) {
 	defer close(p.done)
 	defer p.sandbox.remove(p)
@@ -164,7 +165,7 @@ func (p *Process) follow(from *os.File, to io.Writer) {
 	readErr := <-read
 	err := p.reap()
 	if errors.Is(readErr, os.ErrDeadlineExceeded) {
-		// Holders of the pipe are dead now, unless they left the group.
+		// Processes that kept the pipe open are dead now, unless they left the group. Read the rest.
 		_ = from.SetReadDeadline(time.Now().Add(drainWait / 4))
 		readErr = copyOutput(to, output)
 	}
@@ -180,7 +181,7 @@ func copyOutput(to io.Writer, from io.Reader) error {
 	if to == nil {
 		to = io.Discard
 	}
-	const least, most = 1 << 10, 32 << 10 // most commands say little
+	const least, most = 1 << 10, 32 << 10 // the buffer starts small, since most commands print little
 	buffer := make([]byte, least)
 	var failed error
 	for {
@@ -212,6 +213,7 @@ func (p *Process) reap() error {
 	return err
 }
 
+// statusOf converts a wait status. Like a shell, it uses exit code 128+n for signal n.
 func statusOf(wait syscall.WaitStatus) Status {
 	if wait.Signaled() {
 		return Status{ExitCode: 128 + int(wait.Signal()), Signal: wait.Signal().String()}
@@ -219,8 +221,8 @@ func statusOf(wait syscall.WaitStatus) Status {
 	return Status{ExitCode: wait.ExitStatus()}
 }
 
-// Kill ends every process of the command's group. It does not wait, and does
-// nothing once the command has ended.
+// Kill kills every process of the command's group and does not wait for it. It does nothing after the
+// command has exited.
 func (p *Process) Kill() { p.Signal(syscall.SIGKILL) }
 
 // Signal sends a signal to the command's process group.
@@ -235,7 +237,7 @@ func (p *Process) Signal(sig syscall.Signal) {
 // Done is closed when the command has exited and its output is read.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
-// Wait waits for the end and tells how it was.
+// Wait waits until Done is closed. It returns the command's status and an error of waiting or reading.
 func (p *Process) Wait() (Status, error) {
 	<-p.done
 	return p.status, p.err

@@ -1,15 +1,15 @@
-// Package sandbox starts, confines and ends a run's commands. It knows argv, environment, kernel
+// Package sandbox starts, confines and kills a run's commands. It knows argv, environment, kernel
 // layers and process trees. Package grants decides about files, package filter about system calls.
-// It knows nothing of tools, models or rules for commands.
+// It does not know tools, models and rules for commands.
 //
-// Open tries the kernel's means and confines the commands with them: namespaces, Landlock, seccomp. Level and Layers
-// describe the result. One process inside, started from this program (package stage), starts all commands of a
-// Sandbox, so they share /tmp and loopback. The zero Sandbox confines nothing: commands have the rights of
-// agent-ci's user.
+// Open confines commands with the kernel's namespaces, Landlock and seccomp, as far as they work. Level
+// and Layers describe the result. One process inside the sandbox, the supervisor (package stage), starts
+// all commands of a Sandbox, so they share /tmp and loopback. The zero Sandbox confines nothing: commands
+// have the rights of agent-ci's user.
 //
-// Each command leads its own session, without a terminal except a given one. The rest of its process group dies with
-// it. Close ends processes in other groups: always with namespaces, otherwise on Linux with AdoptOrphans. Elsewhere
-// they outlive the run.
+// Each command leads its own session and has no terminal unless Command.TTY asks for one. When it
+// exits, the rest of its process group is killed. Close kills processes in other groups: always with
+// namespaces, otherwise on Linux with AdoptOrphans. On other systems they outlive the run.
 package sandbox
 
 import (
@@ -26,20 +26,20 @@ import (
 	"github.com/agent-ci/agent-ci/policy/sandbox/proc"
 )
 
-// Sandbox starts the commands of one run. The zero value is ready and confines nothing. Close ends
+// Sandbox starts the commands of one run. The zero value is ready and confines nothing. Close kills
 // its commands.
 type Sandbox struct {
-	// AdoptOrphans makes this process the parent of orphaned commands, for Close to end them
+	// AdoptOrphans makes this process the parent of orphaned commands, so that Close can kill them
 	// (Linux; prctl(2), PR_SET_CHILD_SUBREAPER). Close then kills every child of this process in
 	// another session, so only one such Sandbox may be open.
 	AdoptOrphans bool
 	// Unconfined describes unconfined commands; nil means those of a run.
 	Unconfined *outside.Use
 
-	openLater func() error // opens a sandbox of OpenOnFirstUse, once; nil for others
+	openLater func() error // opens a sandbox of OpenOnFirstUse unless it is open; nil for others
 	confinement
 
-	pausing sync.RWMutex // held while commands are stopped; to read, while one starts
+	pausing sync.RWMutex // locked while commands are stopped; read-locked while one starts
 
 	mu       sync.Mutex
 	live     map[*Process]struct{} // nil until the first start
@@ -50,15 +50,15 @@ type Sandbox struct {
 
 // confinement is the result of Open; zero is none.
 type confinement struct {
-	inside            *supervisorConn // nil when nothing is confined
-	group             *proc.Group     // of what is inside; may be nil
-	starter           proc.Starter    // of all commands, confined or not
+	inside            *supervisorConn // nil if nothing is confined
+	group             *proc.Group     // the cgroup of the supervisor and its commands; may be nil
+	starter           proc.Starter    // starts the supervisor, or unconfined commands
 	level             Level
 	layers            []string
 	hasMachineNetwork bool // commands have the machine's network
 	env               []string
 	tree              string         // path of the overlaid workspace, or ""
-	stopServing       func()         // of the proxy; nil without one
+	stopServing       func()         // stops the proxy; nil without one
 	listeners         []net.Listener // at Options.Ports
 	readLoans         []*os.File     // mounts of the workspace for other sandboxes, read-only
 	writeLoans        []*os.File     // the same, writable
@@ -100,7 +100,7 @@ type Streams struct{ Input, Output, Error *os.File }
 // Window is the size of a terminal in characters.
 type Window struct{ Rows, Columns uint16 }
 
-// Status is how a command ended.
+// Status describes how a command ended.
 type Status struct {
 	ExitCode int    // 128+n when signal n ended it
 	Signal   string // name of that signal
@@ -109,20 +109,20 @@ type Status struct {
 var (
 	// ErrNotStarted wraps the reason of a failed start.
 	ErrNotStarted = errors.New("command did not start")
-	// errClosed is why a Sandbox starts nothing more.
+	// errClosed is the reason for a failed start after Close.
 	errClosed = errors.New("the sandbox is closed")
 )
 
 const (
-	// drainWait bounds reading from an exited command whose leftover process holds the pipe: long
-	// enough for a process substitution to flush, short enough to go unnoticed.
+	// drainWait bounds reading after a command has exited, because one of its processes may keep the
+	// pipe open. It is long enough for a process substitution to write its output.
 	drainWait = 100 * time.Millisecond
-	// closeWait bounds how long Close waits for killed processes to go.
+	// closeWait bounds how long Close waits until killed processes have exited.
 	closeWait = 30 * time.Second
 )
 
-// Run starts c and waits for it. When ctx ends first, the command's process
-// group is killed and ctx's error returned with the status.
+// Run starts c and waits for it. If ctx ends first, Run kills the command's process group and returns
+// the error of ctx with the status.
 func (s *Sandbox) Run(ctx context.Context, c Command) (Status, error) {
 	if err := ctx.Err(); err != nil {
 		return Status{}, err
@@ -141,8 +141,8 @@ func (s *Sandbox) Run(ctx context.Context, c Command) (Status, error) {
 	}
 }
 
-// KillAll kills all commands and reports whether none lives. Afterwards only the caller changes
-// files, and nothing starts. Close is still required, and waits for the kernel's cleanup.
+// KillAll kills all commands and reports whether none is left, so that no command changes files any
+// more. No command starts afterwards. Close is still required, and waits for the kernel's cleanup.
 func (s *Sandbox) KillAll() bool {
 	left := s.markClosed()
 	if s.inside == nil || killAll(left) > 0 {
@@ -158,7 +158,7 @@ func (s *Sandbox) Close() error {
 	return s.closeErr
 }
 
-// closeAll is Close, once.
+// closeAll does the work of Close.
 func (s *Sandbox) closeAll() error {
 	left := s.markClosed()
 	if left == nil && s.inside == nil {
@@ -215,7 +215,7 @@ func (s *Sandbox) markClosed() []*Process {
 	return left
 }
 
-// add makes Close know p. It fails when s is closed.
+// add registers p, so that Close kills it. It returns errClosed if s is closed.
 func (s *Sandbox) add(p *Process) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -227,7 +227,7 @@ func (s *Sandbox) add(p *Process) error {
 	return nil
 }
 
-// initialize makes s ready for its first process. s.mu is held.
+// initialize prepares s for its first process. The caller holds s.mu.
 func (s *Sandbox) initialize() {
 	if s.live != nil {
 		return
@@ -238,7 +238,7 @@ func (s *Sandbox) initialize() {
 	}
 }
 
-// open makes this process ready to start commands.
+// open prepares this process to start unconfined commands.
 func (s *Sandbox) open() {
 	proc.HideDescriptors()
 	if s.AdoptOrphans {
@@ -253,9 +253,9 @@ func (s *Sandbox) remove(p *Process) {
 	delete(s.live, p)
 }
 
-// OpenOnFirstUse returns a sandbox that opens at its first command, under ctx, so runs without commands save
-// the cost. An error of Open becomes that of Start, and the next command tries again. Use Probe to
-// know earlier.
+// OpenOnFirstUse returns a sandbox that opens at its first command, under ctx. That saves time in runs
+// without commands. Start returns an error of Open, and the next command tries again. Use Probe to
+// find errors earlier.
 func OpenOnFirstUse(ctx context.Context, o Options) *Sandbox {
 	s := new(Sandbox)
 	var one sync.Mutex
@@ -281,8 +281,8 @@ func (s *Sandbox) ensureOpen() error {
 	return s.openLater()
 }
 
-// Ready opens a sandbox of OpenOnFirstUse before its first command. From then on, Close also ends orphans
-// of other open sandboxes that adopt none.
+// Ready opens a sandbox of OpenOnFirstUse before its first command. After that, Close also kills the
+// orphans of other open sandboxes without AdoptOrphans.
 func (s *Sandbox) Ready() error {
 	if err := s.ensureOpen(); err != nil {
 		return err

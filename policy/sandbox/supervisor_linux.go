@@ -13,22 +13,22 @@ import (
 	"github.com/agent-ci/agent-ci/policy/sandbox/stage"
 )
 
-// supervisor is the process inside. syscall.ForkExec starts it, because package os would first
-// probe pidfds with another process.
+// supervisor is the process inside the sandbox that starts commands. syscall.ForkExec starts it, because
+// package os would first start another process to probe pidfds.
 type supervisor struct {
 	pid       int
-	errorPipe *os.File // has its message after a failure
+	errorPipe *os.File // contains the process's message after a failure
 
 	mu     sync.Mutex
-	reaped bool // the number may be somebody else's
+	reaped bool // the pid may belong to another process
 
-	watch sync.WaitGroup // for its being stopped
+	watch sync.WaitGroup // of watchStopped
 }
 
-// maxErrorBytes bounds its output, in bytes.
+// maxErrorBytes bounds the message of a failed supervisor, in bytes.
 const maxErrorBytes = 500
 
-// startSupervisor starts it with its end of the control socket.
+// startSupervisor starts the supervisor. control is the supervisor's end of the control socket.
 func startSupervisor(control *os.File, attributes *syscall.SysProcAttr) (*supervisor, error) {
 	nothing, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	if err != nil {
@@ -41,7 +41,7 @@ func startSupervisor(control *os.File, attributes *syscall.SysProcAttr) (*superv
 	}
 	defer writes.Close()
 	const program = "/proc/self/exe"
-	env := []string{"GOMAXPROCS=1"} // it waits most of the time; for more processors the runtime only does more at the start
+	env := []string{"GOMAXPROCS=1"} // makes Go's runtime start faster; the process waits most of the time
 	if err := outside.Stage.Note(program, outside.Root, env); err != nil {
 		reads.Close()
 		return nil, err
@@ -86,7 +86,7 @@ func (s *supervisor) watchStopped(end func()) {
 // cldStopped reports a stopped process (CLD_STOPPED, sigaction(2)).
 const cldStopped = 5
 
-// wait waits for its end and reaps it.
+// wait waits until the process exits, and reaps it.
 func (s *supervisor) wait() {
 	defer s.watch.Wait()
 	proc.AwaitExit(s.pid)

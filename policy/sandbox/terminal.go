@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// errNoTerminal is why nothing can be typed into a command.
+// errNoTerminal is the error of Type and Resize for a command without a terminal.
 var errNoTerminal = errors.New("the command has no terminal")
 
 // openTerminal opens both ends of a pseudo-terminal.
@@ -61,7 +61,7 @@ func (p *Process) Type(ctx context.Context, keys string) error {
 	})
 	n, err := p.terminal.WriteString(keys)
 	if !stop() {
-		<-interrupted // or it would reach the next call
+		<-interrupted // otherwise the deadline could hit the next call
 	}
 	switch {
 	case err == nil:

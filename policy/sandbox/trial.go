@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// omittedLayers lists the layers that a level omits.
+// omittedLayers lists the layers that a level does not use.
 var omittedLayers = map[Level][]string{LevelNamespaces: {"landlock"}, LevelLandlock: {"namespaces"}}
 
 // Trial is the result of trying one confinement.
@@ -19,8 +19,8 @@ type Trial struct {
 	Missing string   `json:"missing,omitempty"` // what the kernel refused
 }
 
-// Trials tries every level, strongest first, with o's folders: a machine may offer one and refuse
-// another. It runs no command.
+// Trials tries every level, strongest first, with o's folders. A machine may support one level and
+// refuse a weaker one. It runs no command.
 func Trials(ctx context.Context, o Options) []Trial {
 	var all []Trial
 	for _, level := range []Level{LevelFull, LevelNamespaces, LevelLandlock} {
@@ -49,11 +49,11 @@ func Trials(ctx context.Context, o Options) []Trial {
 type Setting struct {
 	Name   string `json:"name"`
 	Value  string `json:"value"`
-	Remedy string `json:"remedy,omitempty"` // empty where it stands in nobody's way
+	Remedy string `json:"remedy,omitempty"` // empty unless the value prevents confinement
 }
 
-// blockingSettings lists settings that disable user namespaces or Landlock, with that value and the
-// remedy.
+// blockingSettings lists kernel settings that can disable user namespaces. hinders is the value that
+// does, and remedy the way to change it.
 var blockingSettings = []struct {
 	name, hinders, remedy string
 }{
@@ -62,7 +62,7 @@ var blockingSettings = []struct {
 	{"user.max_user_namespaces", "0", "The kernel allows no user namespaces: sudo sysctl -w user.max_user_namespaces=15000; in a container, on its host"},
 }
 
-// Settings reads those of this kernel.
+// Settings returns this kernel's settings that affect confinement.
 func Settings() []Setting {
 	all := []Setting{}
 	for _, h := range blockingSettings {

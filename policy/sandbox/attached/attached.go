@@ -1,7 +1,7 @@
 //go:build unix
 
-// Package attached runs a sandboxed program with pipes: it writes its input, reads its output, and
-// ends both with it.
+// Package attached runs a sandboxed program with pipes. It writes the program's input, reads its output,
+// and closes both when the program exits.
 package attached
 
 import (
@@ -18,7 +18,8 @@ import (
 	"github.com/agent-ci/agent-ci/policy/sandbox/proc"
 )
 
-// drainWait bounds reading from an exited program whose leftover processes hold the streams.
+// drainWait bounds reading after the program has exited, because its child processes may keep the
+// streams open.
 const drainWait = 100 * time.Millisecond
 
 // starter starts a command, as a Sandbox does.
@@ -42,7 +43,7 @@ func To(w io.Writer) func(io.Reader) error {
 	}
 }
 
-// UpTo reads a stream of up to limit bytes into w, and fails with tooMuch if there are more.
+// UpTo reads a stream of up to limit bytes into w, and returns tooMuch if there are more.
 func UpTo(w io.Writer, limit int64, tooMuch error) func(io.Reader) error {
 	return func(r io.Reader) error {
 		if n, err := io.Copy(w, io.LimitReader(r, limit)); n < limit || err != nil {
@@ -63,8 +64,8 @@ type Program struct {
 	Output io.Reader // ends when the program has exited and what it wrote was read
 
 	streams sync.WaitGroup
-	failed  chan error // of the streams
-	over    chan struct{}
+	failed  chan error    // errors of the streams
+	over    chan struct{} // closed when the program has exited and the streams are read
 	status  sandbox.Status
 	err     error
 	output  *os.File
@@ -115,11 +116,12 @@ func Run(ctx context.Context, start starter, c sandbox.Command, s Streams) (sand
 	return p.Wait()
 }
 
-// follow ends the streams once the program has exited.
+// follow waits until the program exits, and then ends and closes the streams. closeOutput is false if
+// the caller reads Output.
 func (p *Program) follow(ours [3]*os.File, closeOutput bool) {
 	defer close(p.over)
 	p.status, p.err = p.Process.Wait()
-	_ = p.Input.Close() // breaks off a write that nobody reads
+	_ = p.Input.Close() // ends a pending write, since nobody reads it any more
 	for _, stream := range ours[1:] {
 		_ = stream.SetReadDeadline(time.Now().Add(drainWait))
 	}
@@ -134,7 +136,7 @@ func (p *Program) follow(ours [3]*os.File, closeOutput bool) {
 	}
 }
 
-// fail kills the program because a stream failed.
+// fail kills the program if err, the error of a stream, is not nil.
 func (p *Program) fail(err error) {
 	if err != nil {
 		p.failed <- err
@@ -142,7 +144,7 @@ func (p *Program) fail(err error) {
 	}
 }
 
-// feed writes all of the input. A program need not read it.
+// feed writes all of the input. It is no error if the program does not read it.
 func feed(to *os.File, from io.Reader) error {
 	_, err := io.Copy(to, from)
 	_ = to.Close()
@@ -175,7 +177,8 @@ func (p *Program) Exited() bool {
 	}
 }
 
-// untilEnd reads a stream until it ends, or is no longer waited for.
+// untilEnd reads a stream. It returns io.EOF at the stream's end, after its deadline, and once it is
+// closed.
 type untilEnd struct{ io.Reader }
 
 func (r untilEnd) Read(to []byte) (int, error) {

@@ -6,7 +6,7 @@ import (
 	"github.com/agent-ci/agent-ci/policy/sandbox"
 )
 
-// Ending says how a program ended, for the end of a sentence.
+// Ending describes how a program ended, as the end of a sentence.
 func Ending(status sandbox.Status, err error) string {
 	switch {
 	case err != nil:

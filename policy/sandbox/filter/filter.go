@@ -5,6 +5,6 @@ package filter
 // Options configures the filters.
 type Options struct {
 	Inet       bool // internet sockets
-	Namespaced bool // what the namespaces keep apart needs no refusal
-	Connect    bool // sockets with names: the kernel asks nobody else where there are no namespaces
+	Namespaced bool // namespaces isolate IPC, so its calls need no refusal
+	Connect    bool // permits connect(2) and Unix datagrams, which nothing else restricts without namespaces
 }

@@ -32,8 +32,8 @@ const (
 	makes       = unix.O_CREAT | unix.O_TMPFILE&^unix.O_DIRECTORY
 )
 
-// refused lists calls that no permitted use needs. A call missing on a processor or in the
-// library's table is unknown and so refused as well.
+// refused lists calls that commands do not need for permitted work. A call that is missing on a
+// processor is skipped; one newer than the library's table is refused by architectureFilter.
 var refused = []string{
 	// other processes' memory
 	"ptrace", "process_vm_readv", "process_vm_writev", "process_madvise", "kcmp", "pidfd_getfd",
@@ -48,19 +48,19 @@ var refused = []string{
 	"iopl", "ioperm", "modify_ldt", "vhangup", "nfsservctl", "_sysctl", "sysfs", "uselib", "ustat", "move_pages", "migrate_pages",
 }
 
-// unknown lists calls answered like on an older kernel, so programs fall back. Filters cannot see
-// the arguments of clone3 and openat2.
+// unknown lists calls answered with ENOSYS, as on an older kernel, so that programs use others. Filters
+// cannot see the arguments of clone3 and openat2.
 var unknown = []string{"clone3", "openat2", "io_uring_setup", "io_uring_enter", "io_uring_register"}
 
-// sharedIPC lists calls that reach the user's other processes without a namespace.
+// sharedIPC lists calls that reach other processes of the user if there is no IPC namespace.
 var sharedIPC = []string{"shmget", "shmat", "shmctl", "semget", "semop", "semctl", "semtimedop", "msgget", "msgsnd", "msgrcv", "msgctl", "mq_open", "mq_unlink"}
 
-// condition compares 32 masked bits of an argument. For an int the kernel uses no more.
+// condition compares 32 masked bits of an argument. The kernel uses only 32 bits of an int.
 type condition struct {
-	half   uint32 // of an argument, counted from the lower one of the first: the table knows little-endian machines only
+	half   uint32 // index of the 32-bit half: 0 is the lower half of argument 0 (little-endian machines only)
 	mask   uint32
 	value  uint32
-	differ bool
+	differ bool // the bits must differ from value
 }
 
 // rule answers a call whose arguments meet all conditions. The first match decides.
@@ -76,8 +76,8 @@ func isNot(arg, value uint32) condition {
 	return condition{half: 2 * arg, mask: anyBit, value: value, differ: true}
 }
 
-// argumentRules lists rules about arguments. The library compares 64 bits, which callers evade by
-// setting upper bits that the kernel ignores.
+// argumentRules returns the rules about arguments. The seccomp library would compare 64 bits, and callers
+// could evade it by setting upper bits that the kernel ignores.
 func argumentRules(o Options) []rule {
 	var rules []rule
 	add := func(answer uint32, call string, conditions ...condition) {
@@ -92,7 +92,7 @@ func argumentRules(o Options) []rule {
 			add(notAllowed, call, condition{half: 2 * mode, mask: deviceTypes, value: device})
 		}
 	}
-	add(notAllowed, "open", has(1, makes), has(2, setid)) // what is made so is no folder
+	add(notAllowed, "open", has(1, makes), has(2, setid)) // this refuses no folder: these calls only create files
 	add(notAllowed, "openat", has(2, makes), has(3, setid))
 	add(notAllowed, "creat", has(1, setid))
 	add(notAllowed, "mknod", has(1, setid))
@@ -103,7 +103,7 @@ func argumentRules(o Options) []rule {
 		add(notAllowed, "socket", is(0, unix.AF_UNIX), has(1, unix.SOCK_DGRAM))
 		add(notAllowed, "socketpair", is(0, unix.AF_UNIX), has(1, unix.SOCK_DGRAM))
 		add(notAllowed, "connect")
-		add(notAllowed, "sendto", isNot(4, 0)) // with an address, whose pointer is in two halves
+		add(notAllowed, "sendto", isNot(4, 0)) // with an address: one half of its pointer is not 0
 		add(notAllowed, "sendto", condition{half: 9, mask: anyBit, differ: true})
 	}
 	add(allow, "socket", is(0, unix.AF_UNIX))
@@ -116,15 +116,15 @@ func argumentRules(o Options) []rule {
 	add(allow, "socketpair", is(0, unix.AF_UNIX))
 	add(notAllowed, "socketpair")
 	if o.Namespaced {
-		add(notAllowed, "prlimit64", is(0, 1)) // the supervisor, by whose limits later commands start
+		add(notAllowed, "prlimit64", is(0, 1)) // the supervisor, whose limits later commands inherit
 	} else {
 		add(notAllowed, "prlimit64", isNot(0, 0))
 	}
 	return rules
 }
 
-// Programs are the filters for the kernel. All of them are asked for each
-// system call, and the strictest answer counts.
+// Programs returns the filters for the kernel. The kernel runs all of them for each system call, and
+// the strictest answer counts.
 func Programs(o Options) (stage.Filters, error) {
 	info, err := arch.GetInfo("")
 	if err != nil {
@@ -232,7 +232,8 @@ func assemble(info *arch.Info, rules []rule) (program []bpf.Instruction) {
 	return append(program, bpf.RetConstant{Val: allow})
 }
 
-// assemble leaves by its end when r does not decide.
+// assemble returns the instructions of r for a system call number. They return r's answer, or continue
+// after their end if r does not apply.
 func (r rule) assemble(number uint32) []bpf.Instruction {
 	steps := []bpf.Instruction{bpf.RetConstant{Val: r.answer}}
 	for _, c := range slices.Backward(r.conditions) {

@@ -16,17 +16,18 @@ import (
 // cacheVariable is a variable with a tool's cache folder.
 type cacheVariable struct {
 	name   string
-	isList bool // it names several folders, as PATH does
-	// parts lists the folders that tools write to, for a folder too wide to be private: it contains
-	// the checkout, the home folder or a mount.
+	isList bool // the value names several folders, as PATH does
+	// parts lists the subfolders that tools write to. They become private if the folder itself cannot,
+	// because it contains the checkout, the home folder or a mount.
 	parts []string
-	// fallback is the replacement below the run's caches for a missing folder, or "" if useless.
+	// fallback is the folder below the run's caches that replaces a missing one. "" means none.
 	fallback string
-	// replaceable also replaces a folder that commands cannot change. Its content only saves time.
+	// replaceable means that fallback also replaces a folder that commands cannot change, because the
+	// folder's content only saves time.
 	replaceable bool
 }
 
-// cacheVariables are those of well-known tools; docs/reference/policy.md has the same table.
+// cacheVariables lists the variables of well-known tools. docs/reference/policy.md has the same table.
 var cacheVariables = []cacheVariable{
 	{name: "XDG_CACHE_HOME", fallback: ".", replaceable: true},
 	{name: "XDG_DATA_HOME"},
@@ -72,11 +73,11 @@ var cacheVariables = []cacheVariable{
 	{name: "SCCACHE_DIR", fallback: "sccache", replaceable: true},
 }
 
-// MovedCaches lists the places of moved caches in a scratch folder: without namespaces, and with
-// them but without a changeable home folder.
+// MovedCaches lists where moved caches are in a scratch folder: the first is for sandboxes without
+// namespaces, the second for those with namespaces but without a changeable home folder.
 var MovedCaches = []string{"cache", "tmp/.cache"}
 
-// folders returns the variable's folders in an environment, unmodified.
+// folders returns the folders that the variable names in an environment, as they are written.
 func (v cacheVariable) folders(environ []string) []string {
 	value := stage.Variable(environ, v.name)
 	if !v.isList {
@@ -85,21 +86,21 @@ func (v cacheVariable) folders(environ []string) []string {
 	return filepath.SplitList(value)
 }
 
-// cache is a variable's folder outside of changeable ones.
+// cache is a folder that a cache variable names.
 type cache struct {
 	path   string // without links
 	exists bool
 }
 
-// cacheFolders returns the cache folders judged by their paths alone, including hidden ones and those in
-// the home folder.
+// cacheFolders returns the existing cache folders. It does not exclude hidden folders and those in the
+// home folder.
 func (f Folders) cacheFolders() []string {
 	_, folders := f.classifyCaches(f.cacheAt)
 	return folders
 }
 
-// classifyCaches returns the cache folders of variables accepted by at. named includes missing ones, by the
-// variables' spelling.
+// classifyCaches returns the existing folders of cache variables that at accepts. named maps the folders
+// as the variables name them, including missing ones.
 func (f Folders) classifyCaches(at func(folder string) (c cache, is bool)) (named map[string]cache, folders []string) {
 	named = make(map[string]cache)
 	for _, v := range cacheVariables {
@@ -119,6 +120,7 @@ func (f Folders) classifyCaches(at func(folder string) (c cache, is bool)) (name
 	return named, folders
 }
 
+// shown returns the cache's path if the folder exists.
 func (c cache) shown() []string {
 	if !c.exists {
 		return nil
@@ -126,13 +128,15 @@ func (c cache) shown() []string {
 	return []string{c.path}
 }
 
-// cacheAt judges a variable's folder. It rejects folders covered otherwise, behind links that
-// commands could change, or without visible content.
+// cacheAt returns a variable's folder as a cache. It rejects hidden folders and those in the home
+// folder, in addition to Folders.cacheAt.
 func (p *Plan) cacheAt(folder string) (c cache, is bool) {
 	c, is = p.folders.cacheAt(folder)
 	return c, is && !pathname.IsInAny(c.path, p.hidden...) && !p.inHome(c.path)
 }
 
+// cacheAt returns a variable's folder as a cache. It rejects relative paths, paths through writable
+// folders, the kernel's folders, and folders that contain one of cacheBoundaries.
 func (f Folders) cacheAt(folder string) (c cache, is bool) {
 	if !filepath.IsAbs(folder) || passesThrough(folder, f.writableFolders()) {
 		return cache{}, false
@@ -145,7 +149,7 @@ func (f Folders) cacheAt(folder string) (c cache, is bool) {
 	return c, !around && !closed && (!c.exists || info.IsDir())
 }
 
-// writableFolders returns the folders that commands really change.
+// writableFolders returns the folders where commands' changes are not private.
 func (f Folders) writableFolders() []string {
 	if f.SecondPath == "" {
 		return f.shared()
@@ -160,8 +164,8 @@ func (f Folders) cacheBoundaries() []string {
 	return withResolved(paths)
 }
 
-// inHome reports whether a folder is treated like the home folder. Mounts inside are not: overlays
-// do not show them, and the kernel forbids uncovering what they hide.
+// inHome reports whether a folder is in the home folder and its overlay. A mount inside the home folder
+// is not: the overlay does not show it, and the kernel forbids uncovering what it hides.
 func (p *Plan) inHome(path string) bool {
 	if p.home == "" || !pathname.IsInAny(path, p.home) {
 		return false
@@ -169,9 +173,10 @@ func (p *Plan) inHome(path string) bool {
 	return !slices.ContainsFunc(MountsBelow(p.home), func(mount string) bool { return pathname.IsInAny(path, mount) })
 }
 
-// outermost removes nested folders, and adds mounts inside others, which no overlay includes.
+// outermost removes folders inside other ones. It adds the mounts inside folders, because an overlay
+// does not include them.
 func (p *Plan) outermost(folders []string) []string {
-	slices.Sort(folders) // what lies in another comes after it
+	slices.Sort(folders) // a folder comes before its subfolders
 	var all []string
 	for _, folder := range slices.Compact(folders) {
 		if pathname.IsInAny(folder, all...) {
@@ -187,8 +192,8 @@ func (p *Plan) outermost(folders []string) []string {
 	return all
 }
 
-// passesThrough reports whether a path, or a link on its way, is in one of the folders, whose
-// writers control its target.
+// passesThrough reports whether a path leads through one of the folders, directly or by a link. A
+// command that may write there could change where the path leads.
 func passesThrough(path string, folders []string) bool {
 	at, rest := "/", filepath.Clean(path)
 	for links := 0; rest != "" && links <= maxLinks; {
@@ -212,15 +217,15 @@ func passesThrough(path string, folders []string) bool {
 	return false
 }
 
-// cacheFolder returns the place of a cache folder's changes below the scratch folder.
+// cacheFolder returns the folder, relative to the scratch folder, for changes of the cache at path.
 func cacheFolder(path string) string {
 	sum := sha256.Sum256([]byte(path))
 	return filepath.Join("caches", hex.EncodeToString(sum[:8]))
 }
 
-// movedCaches returns cache variables with new values below dir, for folders that are missing. If home,
-// that is, commands can change their home, replaceable folders stay; otherwise those that commands cannot change move
-// too. The operator's own values stay.
+// movedCaches returns cache variables with new values below dir, as NAME=value. It moves missing
+// folders. If home is false (commands cannot change their home), it also moves replaceable folders
+// that commands cannot change. It keeps the operator's own values.
 func (p *Plan) movedCaches(dir string, home bool, changes func(path string) bool) []string {
 	var moved []string
 	for _, v := range cacheVariables {

@@ -37,13 +37,13 @@ var credentialPatterns = []string{"/etc/ssh/ssh_host_*_key", "/etc/ssl/private"}
 // runnerCredentials lists name patterns of an Actions runner's credentials.
 var runnerCredentials = []string{".credentials*", ".runner*", ".env", "_diag"}
 
-// movedFolders maps folders of homeCredentials to the variables that move them.
+// movedFolders maps variables to the folder of homeCredentials that they move.
 var movedFolders = map[string]string{
 	"XDG_CONFIG_HOME": ".config/", "XDG_DATA_HOME": ".local/share/", "CARGO_HOME": ".cargo/", "GRADLE_USER_HOME": ".gradle/",
 	"COMPOSER_HOME": ".composer/", "BUNDLE_USER_HOME": ".bundle/",
 }
 
-// namedCredentials lists variables with paths of credentials, one or several as in PATH.
+// namedCredentials lists variables with the path of credentials, or with several paths as in PATH.
 var namedCredentials = []string{
 	"DOCKER_CONFIG", "KUBECONFIG", "AWS_SHARED_CREDENTIALS_FILE", "AWS_CONFIG_FILE", "AWS_WEB_IDENTITY_TOKEN_FILE", "GOOGLE_APPLICATION_CREDENTIALS",
 	"GNUPGHOME", "NETRC", "NPM_CONFIG_USERCONFIG", "npm_config_userconfig", "PIP_CONFIG_FILE", "BUNDLE_USER_CONFIG", "GH_CONFIG_DIR", "CLOUDSDK_CONFIG",
@@ -53,9 +53,10 @@ var namedCredentials = []string{
 // credential is a path that no command may read. It may be missing.
 type credential struct {
 	path string
-	by   string // what names it, like Secret.By
+	by   string // what names the path, like Secret.By
 }
 
+// credentialsBy returns paths as credentials named by by.
 func credentialsBy(by string, paths []string) []credential {
 	all := make([]credential, len(paths))
 	for i, path := range paths {
@@ -64,7 +65,7 @@ func credentialsBy(by string, paths []string) []credential {
 	return all
 }
 
-// credentials returns the unreadable paths, explicitly named ones first.
+// credentials returns the paths that no command may read, explicitly named ones first.
 func (f Folders) credentials() []credential {
 	all := credentialsBy(DeniedBy, f.DenyRead)
 	for _, name := range namedCredentials {
@@ -105,7 +106,7 @@ func (f Folders) usualCredentials() []string {
 
 // matching returns the entries of dir that match a pattern.
 func matching(dir string, patterns []string) []string {
-	entries, _ := os.ReadDir(dir) // one that can't be listed holds nothing for commands, either
+	entries, _ := os.ReadDir(dir) // commands cannot list an unreadable folder, either
 	var paths []string
 	for _, entry := range entries {
 		if slices.ContainsFunc(patterns, func(pattern string) bool { hit, _ := filepath.Match(pattern, entry.Name()); return hit }) {
@@ -115,7 +116,7 @@ func matching(dir string, patterns []string) []string {
 	return paths
 }
 
-// homes returns the user's folders by environment and by user number, which may differ.
+// homes returns the user's home folders: that of the user number, f.Home and $HOME may differ.
 func (f Folders) homes() []string {
 	var homes []string
 	if u, err := user.LookupId(strconv.Itoa(os.Getuid())); err == nil && filepath.IsAbs(u.HomeDir) {
@@ -129,8 +130,8 @@ func (f Folders) homes() []string {
 	return homes
 }
 
-// runnerFolders returns possible folders of an Actions runner: above the work folder with the
-// workspace, and that of its tools.
+// runnerFolders returns the possible folders of an Actions runner: those above its work folder, and the
+// usual ones.
 func (f Folders) runnerFolders() []string {
 	var dirs []string
 	for _, name := range []string{"RUNNER_TEMP", "RUNNER_WORKSPACE"} {
@@ -141,8 +142,8 @@ func (f Folders) runnerFolders() []string {
 	return append(dirs, "/home/runner/actions-runner", "/home/runner/runners", "/actions-runner")
 }
 
-// hostSockets are the named sockets of this network namespace. A read-only
-// mount does not keep anybody from connecting to one.
+// hostSockets returns the paths of Unix sockets in this network namespace. They must be hidden, because
+// commands can connect to a socket on a read-only mount.
 func hostSockets() []string {
 	table, err := os.ReadFile("/proc/net/unix")
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 
 // EarlierView shows files with the changes of Folders.EarlierScratch's sandboxes in home and cache folders.
 type EarlierView struct {
-	homes []layers        // each of one folder
-	seen  map[string]bool // folders known not to be links, for many lookups at one time; nil caches nothing
+	homes []layers        // one for each home or cache folder with changes
+	seen  map[string]bool // caches folders that are no links; nil caches nothing
 }
 
 // EarlierView returns the view with the changes of EarlierScratch.
@@ -57,7 +57,7 @@ func (e EarlierView) lstat(path string) (info fs.FileInfo, at string, err error)
 	return deepest.lstat(path)
 }
 
-// Stat follows an absolute path.
+// Stat follows an absolute path and returns its file.
 func (e EarlierView) Stat(path string) (fs.FileInfo, error) {
 	end, err := look(e.lstat).walk(e.seen, "/", path, func(string, error) error { return nil })
 	if err != nil {
@@ -67,8 +67,8 @@ func (e EarlierView) Stat(path string) (fs.FileInfo, error) {
 	return info, err
 }
 
-// PointsInto reports whether an absolute path is in one of the folders, or a link on its way leads there.
-// Endless links count as leading there.
+// PointsInto reports whether an absolute path leads into or through one of the folders, directly or by a
+// link. It also reports true for a path that cannot be followed, such as endless links.
 func (e EarlierView) PointsInto(path string, folders []string) bool {
 	return e.pointsInto("/", path, withResolved(slices.Clone(folders)))
 }
@@ -76,8 +76,7 @@ func (e EarlierView) PointsInto(path string, folders []string) bool {
 // errReached ends a walk that reached one of the folders.
 var errReached = errors.New("it leads there")
 
-// pointsInto reports whether a path, read from the folder from, leads into one of the folders real. Neither from nor
-// real have links in them. A path that can't be followed counts as leading there, to be safe.
+// pointsInto is PointsInto for a path relative to from. from and real contain no links.
 func (e EarlierView) pointsInto(from, path string, real []string) bool {
 	_, err := look(e.lstat).walk(e.seen, from, path, func(at string, _ error) error {
 		if pathname.IsInAny(at, real...) {

@@ -1,7 +1,7 @@
-// Package grants owns the files that a command sees and may write. It finds credentials and other
-// hidden files, plans mounts and Landlock grants, and provides the same as a View for readers on
-// commands' behalf. It confines and starts nothing, and does not know the purpose of a workspace's
-// files.
+// Package grants decides which files a command sees and may write. It finds credentials and other
+// hidden files, and plans mounts and Landlock grants. Its View applies the same decisions when agent-ci
+// itself reads files for the model. It confines and starts nothing, and does not know the purpose of a
+// workspace's files.
 package grants
 
 import (
@@ -17,7 +17,7 @@ import (
 type Mode string
 
 const (
-	// ReadOnly leaves them nothing but their own /tmp.
+	// ReadOnly permits changes only in private folders such as /tmp.
 	ReadOnly Mode = "read-only"
 	// WorkspaceWrite permits the workspace and Folders.Writable.
 	WorkspaceWrite Mode = "workspace-write"
@@ -30,76 +30,77 @@ type Folders struct {
 	Mode Mode
 	// Workspace is the commands' working folder.
 	Workspace string
-	// SecondPath is a second path of the workspace for commands, for programs that know it; "" for none.
-	// Without namespaces it is unaffected.
+	// SecondPath is a second path of the workspace, for programs that know the workspace by it. "" means
+	// none. Without namespaces the path stays as it is outside.
 	SecondPath string
 	Writable   []string // further writable paths; missing ones are skipped
 	Readable   []string // paths that stay readable inside hidden ones
 	DenyRead   []string // hidden paths besides the credentials
-	// BorrowedFolders maps empty folders of the workspace to readable folders shown there too. Without
-	// namespaces they are readable in place. NotBorrowed lists paths inside them, relative, that are hidden
-	// in the workspace.
+	// BorrowedFolders maps empty folders of the workspace to readable folders that are also shown there.
+	// Without namespaces they are only readable at their own paths. NotBorrowed lists relative paths
+	// inside them that are hidden in the workspace.
 	BorrowedFolders map[string]string
 	NotBorrowed     []string
-	// Overlay is the folder for commands' changes of the workspace; without it they change the
-	// workspace. LowerLayers lists overlays of earlier sandboxes, latest first, visible and unchanged.
-	// Overlays require namespaces.
+	// Overlay is the folder for commands' changes of the workspace. Without it, commands change the
+	// workspace itself. LowerLayers lists overlays of earlier sandboxes, latest first: their changes are
+	// visible and stay unchanged. Overlays require namespaces.
 	Overlay     string
 	LowerLayers []string
 	// Tree is the overlaid workspace for this process's View, from sandbox.Tree.
 	Tree string
-	// MountedElsewhere marks a workspace mounted by another sandbox, with hidden files already hidden. Package
-	// sandbox sets it.
+	// MountedElsewhere means that another sandbox has mounted the workspace and hidden its hidden files.
+	// Package sandbox sets it.
 	MountedElsewhere bool
-	// Git is the commands' .git in an overlaid workspace. They may write it where they may write in
-	// the workspace. "" means the workspace's own.
+	// Git is the folder that commands see as .git of an overlaid workspace. They may write there if they
+	// may write in the workspace. "" means the workspace's own .git.
 	Git string
 	// GitReadOnly keeps commands from writing to Git.
 	GitReadOnly bool
-	// RemoveHidden removes hidden files from the overlay instead of covering them. Nothing else uses the
-	// overlay.
+	// RemoveHidden removes hidden files from the overlay instead of covering them. The overlay must have
+	// no other use.
 	RemoveHidden bool
-	// Restrictions returns the files of others that commands must not change or see as they are, given
-	// writable and home folders with resolved links. It is called for each plan; may be nil.
+	// Restrictions returns further files that commands must not change, or not see unchanged. It gets
+	// the writable and home folders with resolved links. It is called for each plan and may be nil.
 	Restrictions func(writable, homes []string) (Restrictions, error) `json:"-"`
-	// Replacements maps paths to replacement files, shown even over hidden ones. Missing files only appear
-	// in Home. It requires namespaces.
+	// Replacements maps paths to the content that commands see there, even at hidden paths. A file that
+	// is missing outside is only shown in Home. It requires namespaces.
 	Replacements map[string][]byte
 	// Secrets is the result of an earlier FindSecrets, or nil to search now.
 	Secrets *Secrets
 
-	// Home is the user's folder. Commands' changes there are private and end with the sandbox. If
-	// the kernel cannot do that, it is read-only and caches move.
+	// Home is the user's home folder. Commands' changes there are private to the sandbox. If the kernel
+	// does not support that, Home is read-only and caches move.
 	Home string
 	// Scratch is a private folder for /tmp and the changes of Home. A later sandbox may reuse it.
 	Scratch string
 	// EarlierScratch lists scratch folders of earlier sandboxes, latest first. Their changes of Home are
-	// visible and stay.
+	// visible and stay unchanged.
 	EarlierScratch []string
-	// RemovedPaths lists paths made by the sandboxes of EarlierScratch and removed for these commands, from
-	// CodePointers.
+	// RemovedPaths lists paths from CodePointers: sandboxes of EarlierScratch made them, and commands do
+	// not see them.
 	RemovedPaths []string
-	// Resolver shows the resolver's configuration, even in a folder such as /run that commands have
-	// of their own. Package sandbox sets it by the network.
+	// Resolver shows the configuration of the DNS resolver, even in a private folder such as /run.
+	// Package sandbox sets it by the network.
 	Resolver bool
 
-	Environ []string // of agent-ci; names further credentials
+	Environ []string // agent-ci's environment, which names further credentials
 	// Commands is the commands' environment. Its cache folders outside Home are treated like Home.
 	Commands          []string
-	OperatorVariables []string // names of variables set by the operator, which moved caches keep
+	OperatorVariables []string // names of variables set by the operator, which keep their values
 }
 
-// Restrictions restricts files of the workspace and user that outside programs follow. Paths are absolute.
+// Restrictions restricts the access to files that programs outside of the sandbox use, such as git's
+// configuration. Paths are absolute.
 type Restrictions struct {
 	ReadOnly []string // folders and files that commands may read and not change
-	// Cleaned maps files of ReadOnly with credentials to their visible content. UserCleaned does so
-	// for the user's and the system's files.
+	// Cleaned maps files of ReadOnly that contain credentials to the content that commands see.
+	// UserCleaned does the same for files of the user and the system.
 	Cleaned, UserCleaned map[string][]byte
-	// Remedy is the beginning of a sentence, if cleaned content cannot be shown.
+	// Remedy is what to do if cleaned content cannot be shown, as the beginning of a sentence.
 	Remedy string
 	Secret []string // files hidden from commands
-	// Variables directs programs to readable copies if nothing can be mounted: of UserCleaned, or
-	// other files.
+	// Variables maps names of variables to files, for sandboxes without mounts. The variable gets the
+	// path of the file's cleaned copy in UserCleaned, or of the file itself.
 	Variables map[string]string
 }
 
@@ -139,9 +140,10 @@ func (f Folders) WritableInNamespaces() []string {
 	return f.writableBeside(append(own, f.cacheFolders()...))
 }
 
-// WritableByLandlock returns those without namespaces.
+// WritableByLandlock returns the writable folders without namespaces, as given and with resolved links.
 func (f Folders) WritableByLandlock() []string { return f.writableBeside(f.ownFolders()) }
 
+// writableBeside returns own and the folders that the mode makes writable, with resolved links.
 func (f Folders) writableBeside(own []string) []string {
 	if f.Mode == WorkspaceWrite {
 		own = append(append(own, f.Workspace), f.Writable...)
@@ -182,7 +184,7 @@ func (f Folders) makeScratch() error {
 	return nothing.Close()
 }
 
-// makeChangesFolders makes overlayfs's folders for private changes.
+// makeChangesFolders makes the folders that overlayfs needs for private changes, in the scratch folder.
 func (f Folders) makeChangesFolders(name string) error {
 	for _, folder := range []string{"upper", "work"} {
 		if err := os.MkdirAll(filepath.Join(f.scratch(name), folder), 0o700); err != nil {
@@ -213,7 +215,7 @@ func (f Folders) makeOverlay() error {
 // EmptyFile returns the empty file that covers hidden ones.
 func (f Folders) EmptyFile() string { return f.scratch("nothing") }
 
-// writeCopies writes replacement files and returns their places.
+// writeCopies writes the contents to files in the scratch folder. It returns the file for each path.
 func (f Folders) writeCopies(name string, contents map[string][]byte) (map[string]string, error) {
 	copies := make(map[string]string, len(contents))
 	for i, path := range slices.Sorted(maps.Keys(contents)) {
@@ -225,7 +227,7 @@ func (f Folders) writeCopies(name string, contents map[string][]byte) (map[strin
 	return copies, nil
 }
 
-// withResolved adds the resolved paths.
+// withResolved appends to paths the same paths with resolved links, if they differ.
 func withResolved(paths []string) []string {
 	for _, path := range slices.Clone(paths) {
 		if real, err := filepath.EvalSymlinks(path); err == nil && real != path {

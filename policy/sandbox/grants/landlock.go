@@ -9,8 +9,9 @@ import (
 	"github.com/agent-ci/agent-ci/policy/sandbox/stage"
 )
 
-// Landlock returns the grants without namespaces. Everything else is refused, so it grants around
-// hidden files, folder by folder. An error is an InseparableError.
+// Landlock returns the grants for a sandbox without namespaces. Landlock refuses everything else and
+// cannot exclude a file from a granted folder. So the grants list the siblings of hidden files one by
+// one. An error is an InseparableError.
 func (p *Plan) Landlock() (*stage.Landlock, error) {
 	if err := p.mustBeSeparable(); err != nil {
 		return nil, err
@@ -31,13 +32,13 @@ func (p *Plan) Landlock() (*stage.Landlock, error) {
 	}
 	l.Write = append(append(l.Write, p.writable...), p.folders.ownFolders()...)
 	if shared, err := os.ReadDir("/dev/shm"); err == nil && len(shared) == 0 {
-		l.Write = append(l.Write, "/dev/shm") // multiprocessing needs it; where others use it, it is theirs
+		l.Write = append(l.Write, "/dev/shm") // Python's multiprocessing needs it; other programs may own existing files in it
 	}
 	return l, nil
 }
 
-// homeInReplaced returns a home folder below a replaced one such as /tmp. Programs fail without
-// their settings.
+// homeInReplaced returns a home folder inside a private folder such as /tmp, which is not readable as a
+// whole. Programs fail if they cannot read their settings in it.
 func (p *Plan) homeInReplaced() []string {
 	if p.home == "" || !pathname.IsInAny(p.home, privateFolders...) {
 		return nil
@@ -45,7 +46,7 @@ func (p *Plan) homeInReplaced() []string {
 	return []string{p.home}
 }
 
-// unreadable returns files that cannot be shown cleaned.
+// unreadable returns the files that Landlock must hide: hidden ones, and those with cleaned copies.
 func (p *Plan) unreadable() []string {
 	paths := slices.Clone(p.hidden)
 	for file := range p.userCopies {
@@ -78,7 +79,7 @@ func (p *Plan) mustBeSeparable() error {
 	return nil
 }
 
-// siblingsCovering returns paths that cover dir except the denied ones.
+// siblingsCovering returns the fewest paths that contain everything in dir except the denied paths.
 func siblingsCovering(dir string, denied []string) []string {
 	holds := false
 	for _, path := range denied {
@@ -97,7 +98,7 @@ func siblingsCovering(dir string, denied []string) []string {
 	var paths []string
 	for _, entry := range entries {
 		if entry.Type()&os.ModeSymlink != 0 {
-			continue // what it leads to is granted where that lies, or not
+			continue // the grants for a link's target decide
 		}
 		paths = append(paths, siblingsCovering(filepath.Join(dir, entry.Name()), denied)...)
 	}

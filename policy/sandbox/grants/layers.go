@@ -13,15 +13,15 @@ import (
 	"github.com/agent-ci/agent-ci/policy/pathname"
 )
 
-// layers finds files as commands see them in an overlaid workspace, mounted or not. The zero value finds
-// them on disk.
+// layers finds files as commands see them in an overlaid workspace, whether it is mounted or not. The
+// zero value finds files on disk.
 type layers struct {
 	workspace string          // without links
 	changes   []string        // overlayfs's folders of changes, latest first
 	seen      map[string]bool // folders known not to be links; nil caches nothing
 }
 
-// caching returns layers that remember folders, for many lookups at one time.
+// caching returns layers that remember folders, for many lookups while files do not change.
 func (l layers) caching() layers {
 	l.seen = map[string]bool{}
 	return l
@@ -30,7 +30,7 @@ func (l layers) caching() layers {
 // errUnchanged reports that a layer does not change a path.
 var errUnchanged = errors.New("unchanged")
 
-// maxLinks bounds the links on the way of a path (path_resolution(7)).
+// maxLinks bounds the links to follow for a path (path_resolution(7)).
 const maxLinks = 40
 
 func (f Folders) layers() layers {
@@ -58,7 +58,8 @@ func (l layers) lstat(path string) (info fs.FileInfo, at string, err error) {
 	return info, path, err
 }
 
-// lookIn looks up a file in a layer, with its marks for removed files and opaque folders (linux,
+// lookIn looks up a file in a layer. It returns errUnchanged if the layer does not change the path, and
+// fs.ErrNotExist if the layer has removed it. Whiteouts and opaque folders mark removed files (linux,
 // Documentation/filesystems/overlayfs.rst).
 func lookIn(layer, inside string) (info fs.FileInfo, err error) {
 	at, missing := layer, errUnchanged
@@ -92,10 +93,10 @@ func isWhiteout(info fs.FileInfo) bool {
 	return ok && info.Mode()&fs.ModeCharDevice != 0 && stat.Rdev == 0
 }
 
-// follow returns a path without links.
+// follow resolves the links of a path. It returns an error if the path does not exist.
 func (l layers) follow(path string) (real string, err error) {
 	if l.changes == nil {
-		if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) { // as most: no folder on the way needs a look
+		if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) { // the usual case, and faster than EvalSymlinks
 			return "", err
 		}
 		return filepath.EvalSymlinks(path)
@@ -106,9 +107,9 @@ func (l layers) follow(path string) (real string, err error) {
 // look returns a file and its place on disk. No folder in path may be a link.
 type look func(path string) (info fs.FileInfo, at string, err error)
 
-// walk follows a path from a folder without links and returns its end. place receives each place,
-// including links, and any lookup error; its own error ends the walk. seen caches folders across
-// walks; may be nil.
+// walk follows a path from a folder without links and returns where it ends. It calls place with each
+// path on the way, including links, and with the error of its lookup. An error of place ends the walk.
+// seen caches folders across walks and may be nil.
 func (l look) walk(seen map[string]bool, from, path string, place func(at string, err error) error) (end string, err error) {
 	at, rest := from, path
 	if filepath.IsAbs(path) {
@@ -117,7 +118,7 @@ func (l look) walk(seen map[string]bool, from, path string, place func(at string
 	for links := 0; rest != ""; {
 		var name string
 		name, rest, _ = strings.Cut(rest, string(filepath.Separator))
-		next := filepath.Join(at, name) // at has no links, so that ".." is right
+		next := filepath.Join(at, name) // at contains no links, so ".." is its parent
 		if seen[next] {
 			if err := place(next, nil); err != nil {
 				return "", err
@@ -150,7 +151,7 @@ func (l look) walk(seen map[string]bool, from, path string, place func(at string
 	return at, nil
 }
 
-// existing returns a path without links, or nothing if missing.
+// existing returns a path with resolved links, or nil if it does not exist.
 func (l layers) existing(path string) []string {
 	if real, err := l.follow(path); err == nil {
 		return []string{real}
@@ -167,7 +168,7 @@ func (l layers) stat(path string) (info fs.FileInfo, at string, err error) {
 	return l.lstat(real)
 }
 
-// folders returns a folder's places on disk, with those that override it.
+// folders returns where a folder's files are on disk: the folder, and its counterpart in each layer.
 func (l layers) folders(folder string) []string {
 	all := []string{folder}
 	if inside, is := pathname.Below(l.workspace, folder); is {

@@ -7,8 +7,8 @@ import (
 	"github.com/agent-ci/agent-ci/policy/pathname"
 )
 
-// MountsBelow lists the mounts in a folder, which its overlay would not show. It returns nil if
-// unknown.
+// MountsBelow returns the mounts inside a folder. An overlay of the folder would not show them. It
+// returns nil if they are unknown.
 func MountsBelow(folder string) (mounts []string) {
 	raw, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {

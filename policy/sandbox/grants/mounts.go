@@ -68,8 +68,9 @@ func (p *Plan) Mounts() []stage.Mount {
 	})
 }
 
-// ownChanges overlays a folder with private changes above those of earlier sandboxes. If these are
-// inside the folder, each needs its own overlay, of which the kernel stacks few.
+// ownChanges returns a mount that overlays a folder with private changes, above the changes of earlier
+// sandboxes. Changes that are stored inside the folder go to Below: each needs its own overlay, and the
+// kernel stacks only a few.
 func (f Folders) ownChanges(path, name string) stage.Mount {
 	m := stage.Mount{Kind: stage.Overlay, Path: path, Source: f.scratch(name), Optional: true}
 	for _, scratch := range f.EarlierScratch {
@@ -87,13 +88,14 @@ func (f Folders) ownChanges(path, name string) stage.Mount {
 
 func (p *Plan) addMount(m stage.Mount) { p.mounts[m.Path] = m }
 
+// putSource adds a mount of source at path if source exists.
 func (p *Plan) putSource(kind stage.MountKind, path, source string) {
 	if info, err := os.Stat(source); err == nil {
 		p.addMount(stage.Mount{Kind: kind, Path: path, Source: source, File: !info.IsDir()})
 	}
 }
 
-// mountSecondPath shows the workspace, with its read-only parts, at a second place.
+// mountSecondPath also shows the workspace, with all mounts in it, at SecondPath.
 func (p *Plan) mountSecondPath() {
 	second, err := filepath.EvalSymlinks(p.folders.SecondPath)
 	if err != nil || p.folders.SecondPath == "" || pathname.IsInAny(p.workspace, second) || pathname.IsInAny(second, p.workspace) {
@@ -133,10 +135,11 @@ func (p *Plan) mountRestrictions() {
 	}
 }
 
-// mountBorrowed shows borrowed folders in place and in the workspace, there without hidden parts.
+// mountBorrowed shows borrowed folders at their own paths and in the workspace. In the workspace it
+// hides their hidden parts.
 func (p *Plan) mountBorrowed() {
 	for place, folder := range p.borrowed {
-		if p.folders.Git == "" { // else another git folder is where this one is
+		if p.folders.Git == "" { // otherwise Git covers the folder
 			p.putSource(stage.Readable, folder, folder)
 		}
 		p.putSource(stage.Readable, place, folder)
@@ -153,7 +156,7 @@ func (p *Plan) mountBorrowed() {
 	}
 }
 
-// coverHidden covers visible hidden files.
+// coverHidden covers each hidden file and socket that another mount does not already cover.
 func (p *Plan) coverHidden() {
 	for _, path := range slices.Concat(p.hidden, p.sockets) {
 		info, _, err := p.layers.stat(path)
@@ -174,7 +177,7 @@ func (p *Plan) coverHidden() {
 func (p *Plan) pinMountPoints() {
 	for path, m := range maps.Clone(p.mounts) {
 		if m.Kind == stage.Removed || slices.Contains(p.writable, path) && path != p.workspace {
-			continue // nothing is there, or it is passed over where it is not there
+			continue // no mount is made there, or Writable may skip it
 		}
 		var between []string
 		for dir := filepath.Dir(path); dir != "/"; dir = filepath.Dir(dir) {
@@ -196,7 +199,7 @@ func (p *Plan) pinMountPoints() {
 	}
 }
 
-// putBelow mounts folders of a writable one on themselves.
+// putBelow mounts folders inside the writable mount top on themselves.
 func (p *Plan) putBelow(top stage.Mount, folders []string) {
 	for _, dir := range folders {
 		if rel, err := filepath.Rel(top.Path, dir); err == nil {
@@ -205,7 +208,7 @@ func (p *Plan) putBelow(top stage.Mount, folders []string) {
 	}
 }
 
-// isCovered reports whether something covers path's folder.
+// isCovered reports whether another mount already covers the folder of path.
 func (p *Plan) isCovered(path string) bool {
 	machine := []string{"/proc", "/sys", "/dev"} // a sandbox has its own
 	if slices.Contains(machine, path) {
@@ -226,8 +229,8 @@ func (p *Plan) isCovered(path string) bool {
 	}
 }
 
-// WritableAmong returns the paths writable for Landlock with the given mounts. Mounts decide about
-// read-only ones.
+// WritableAmong returns the paths that Landlock makes writable for the given mounts. Read-only mounts
+// inside them stay read-only.
 func WritableAmong(mounts []stage.Mount) []string {
 	paths := []string{"/tmp", "/var/tmp", "/dev/shm", "/dev/pts"}
 	for _, m := range mounts {

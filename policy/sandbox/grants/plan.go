@@ -12,15 +12,15 @@ import (
 	"github.com/agent-ci/agent-ci/policy/sandbox/stage"
 )
 
-// privateFolders lists folders that are private and empty except for added files. The stage provides the
-// kernel's.
+// privateFolders lists the folders that a sandbox replaces by its own. Package stage makes /dev and
+// /proc.
 var privateFolders = []string{"/tmp", "/var/tmp", "/run", "/var/run", "/dev", "/proc"}
 
-// Plan describes the commands' file system at the plan's time. Its paths have no links.
+// Plan describes the commands' file system as of NewPlan. Its paths contain no links.
 type Plan struct {
 	folders             Folders
 	workspace           string
-	secondPath          string   // where the workspace is seen once more; set with the mounts
+	secondPath          string   // the resolved Folders.SecondPath; set by Mounts
 	layers              layers   // of the workspace
 	writable            []string // including the workspace
 	readable            []string
@@ -31,12 +31,12 @@ type Plan struct {
 	borrowed            map[string]string
 	restrictions        Restrictions
 	copies              map[string]string // the cleaned copies of Restrictions.Cleaned
-	userCopies          map[string]string // of those that are Held.UserCleaned
+	userCopies          map[string]string // the cleaned copies of Restrictions.UserCleaned
 	replacements        map[string]string // paths seen by commands, with the file shown there
 	createdReplacements []string          // replacements missing outside
 	home                string
-	named               map[string]cache // the folders of cache variables, by the variables' spelling
-	caches              []string         // those shown with private changes
+	named               map[string]cache // the folders of cache variables, as the variables name them
+	caches              []string         // the cache folders with private changes
 	mounts              map[string]stage.Mount
 }
 
@@ -97,7 +97,7 @@ func (p *Plan) resolveGrants() (err error) {
 			p.writable = append(p.writable, real)
 		}
 	}
-	self, err := os.Executable() // the supervisor is this program, and commands know it as apply_patch
+	self, err := os.Executable() // commands run this program as apply_patch, and the supervisor is this program
 	if err != nil {
 		return fmt.Errorf("find this program: %w", err)
 	}
@@ -107,7 +107,8 @@ func (p *Plan) resolveGrants() (err error) {
 	return nil
 }
 
-// resolveGrant resolves a writable path. Commands may have made a link in the workspace.
+// resolveGrant resolves a writable path. It refuses a path in the workspace that leads out of it, since
+// commands may have made the link.
 func (p *Plan) resolveGrant(path string) (string, error) {
 	real, err := filepath.EvalSymlinks(path)
 	if err != nil {
@@ -138,7 +139,7 @@ func (p *Plan) prepareRestrictions() (err error) {
 	return err
 }
 
-// resolveLent resolves lent folders and omits hidden ones.
+// resolveLent resolves BorrowedFolders and omits missing and hidden ones.
 func (p *Plan) resolveLent() map[string]string {
 	lent := make(map[string]string)
 	for place, folder := range p.folders.BorrowedFolders {
@@ -162,8 +163,8 @@ func (p *Plan) resolvePlace(place string) (string, error) {
 	return filepath.Join(git, inside), err
 }
 
-// isHiddenLoan reports whether a lent folder is in a hidden one. A second path inside a hidden folder is
-// shown, and so is a workspace among the folders of its run.
+// isHiddenLoan reports whether a borrowed folder is inside a hidden one. It reports false if the
+// workspace is inside the same hidden folder, or if SecondPath shows the folder.
 func (p *Plan) isHiddenLoan(folder string) bool {
 	above, second := p.hiddenAbove(folder), p.folders.SecondPath
 	inSecond := pathname.IsInAny(folder, second) && (!pathname.IsInAny(above, second) || above == second)
@@ -183,8 +184,8 @@ func (p *Plan) hiddenAbove(path string) (deepest string) {
 // Workspace returns the workspace with resolved links.
 func (p *Plan) Workspace() string { return p.workspace }
 
-// Variables returns the commands' own variables with namespaces. changes reports whether home and
-// cache folders are changeable. Moved caches are in home or else in /tmp.
+// Variables returns the variables that a sandbox with namespaces sets for commands. changes reports
+// whether commands can change a home or cache folder. Moved caches are in home, or else in /tmp.
 func (p *Plan) Variables(changes func(path string) bool) []string {
 	home, dir := p.home == "" || changes(p.home), "/tmp/.cache"
 	if home && p.home != "" {
@@ -193,7 +194,7 @@ func (p *Plan) Variables(changes func(path string) bool) []string {
 	return append(temporary("/tmp"), p.movedCaches(dir, home, changes)...)
 }
 
-// LandlockVariables returns those without namespaces.
+// LandlockVariables returns the variables that a sandbox without namespaces sets for commands.
 func (p *Plan) LandlockVariables() []string {
 	variables := append(temporary(p.folders.scratch("tmp")), p.movedCaches(p.folders.scratch("cache"), false, func(string) bool { return false })...)
 	for name, file := range p.restrictions.Variables {

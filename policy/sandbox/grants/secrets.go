@@ -14,9 +14,9 @@ import (
 	"github.com/agent-ci/agent-ci/policy/pathname"
 )
 
-// Secrets are the hidden files in writable folders. They are found before the agent's first command
-// and hold for all later sandboxes: files made by an agent are no secrets, and its links hide
-// nothing.
+// Secrets lists the hidden files in writable folders. They are found before the agent's first command,
+// and all later sandboxes hide them. So files made by the agent are not hidden, and the agent's links
+// cannot change what is hidden.
 type Secrets struct {
 	Within []string `json:"within"` // the folders, as given and with resolved links
 	Found  []Secret `json:"found"`
@@ -27,7 +27,7 @@ type Secret struct {
 	Path    string `json:"path"`         // absolute; as given, or with resolved links
 	By      string `json:"by,omitempty"` // what names it: DeniedBy, SecretBy with a name, or a variable; "" for a usual place of credentials
 	Named   string `json:"named"`        // the path as given
-	Existed bool   `json:"there"`        // a file existed there, not behind a link
+	Existed bool   `json:"there"`        // a file existed at Path itself, not behind a link
 }
 
 // DeniedBy is the rule of a secret in Folders.DenyRead.
@@ -67,7 +67,7 @@ func (s *Secrets) add(secret Secret) {
 // FindSecrets finds hidden files in writable folders, with their other names there.
 func FindSecrets(ctx context.Context, f Folders) (*Secrets, error) {
 	if runtime.GOOS != "linux" {
-		return &Secrets{}, nil // nothing keeps anything from commands there
+		return &Secrets{}, nil // other systems cannot hide files from commands
 	}
 	f.Secrets = nil
 	p, err := NewPlan(f)
@@ -107,7 +107,8 @@ func (s *Secrets) inFolders(paths ...string) bool {
 	return slices.ContainsFunc(paths, func(path string) bool { return pathname.IsInAny(path, s.Within...) })
 }
 
-// leadsTo resolves a path as far as it exists. Unless named explicitly, it must exist.
+// leadsTo resolves a credential's path. It resolves an explicitly named path as far as it exists, and
+// any other path only if it exists.
 func (c credential) leadsTo(l layers) string {
 	if c.by != "" {
 		return l.whereItWouldBe(filepath.Clean(c.path))
@@ -118,7 +119,7 @@ func (c credential) leadsTo(l layers) string {
 	return filepath.Clean(c.path)
 }
 
-// whereItWouldBe resolves a path as far as it exists.
+// whereItWouldBe resolves the existing part of a path and appends the rest.
 func (l layers) whereItWouldBe(path string) string {
 	if real, err := l.follow(path); err == nil {
 		return real
@@ -129,8 +130,8 @@ func (l layers) whereItWouldBe(path string) string {
 	return filepath.Join(l.whereItWouldBe(filepath.Dir(path)), filepath.Base(path))
 }
 
-// existingPaths returns the existing hidden paths: secrets as found, others as they are now. A whole
-// writable folder is no secret in itself; another sandbox may hide it.
+// existingPaths returns the hidden paths that exist now. Inside writable folders these are the secrets
+// found earlier; elsewhere they are all credentials. A whole writable folder can be hidden, too.
 func (s *Secrets) existingPaths(l layers, all []credential) []string {
 	var paths []string
 	for _, secret := range s.Found {
@@ -161,13 +162,13 @@ func inLocked(all []credential) []credential {
 	return all
 }
 
-// lockedFolder returns a folder of this user that denies a look at path. Commands could open it, so
-// it is hidden as a whole.
+// lockedFolder returns the folder above path that this user owns and cannot search, or "". Commands
+// could change its mode, so it is hidden as a whole.
 func lockedFolder(path string) string {
 	if _, err := os.Stat(path); !errors.Is(err, fs.ErrPermission) {
 		return ""
 	}
-	_, err := filepath.EvalSymlinks(path) // tells where
+	_, err := filepath.EvalSymlinks(path) // the error names the path that cannot be read
 	failed := &fs.PathError{}
 	if !errors.Is(err, fs.ErrPermission) || !errors.As(err, &failed) {
 		return ""
@@ -180,8 +181,8 @@ func lockedFolder(path string) string {
 	return folder
 }
 
-// otherNames returns further names of credential files, and of files in hidden folders. It only
-// searches if a file has several names.
+// otherNames returns further names (hard links) in folders of credential files, and of files in hidden
+// folders. It searches only if such a file has several names.
 func otherNames(ctx context.Context, l layers, folders []string, all []credential) ([]Secret, error) {
 	wanted := map[fileID]credential{}
 	for _, c := range all {
@@ -191,7 +192,7 @@ func otherNames(ctx context.Context, l layers, folders []string, all []credentia
 			continue
 		}
 		if info.IsDir() {
-			c.by = "" // nobody named this file
+			c.by = "" // the folder was named, not the files in it
 		}
 		err = l.eachFile(ctx, real, func(_ string, info fs.FileInfo) {
 			if stat, ok := info.Sys().(*syscall.Stat_t); ok && stat.Nlink > 1 {
@@ -219,8 +220,8 @@ func otherNames(ctx context.Context, l layers, folders []string, all []credentia
 	return names, nil
 }
 
-// eachFile visits the regular files at and below a path, by commands' names. It skips folders that
-// cannot be listed, since commands cannot either. An error is ctx's.
+// eachFile visits the regular files at and below a path, with their paths as commands see them. It skips
+// folders that cannot be listed, since commands cannot list them either. It returns only errors of ctx.
 func (l layers) eachFile(ctx context.Context, path string, visit func(path string, info fs.FileInfo)) error {
 	var errs []error
 	for _, folder := range l.folders(path) {

@@ -10,14 +10,15 @@ import (
 	"github.com/agent-ci/agent-ci/policy/sandbox/stage"
 )
 
-// UnshowableError reports a file of Folders.Replacements without a place.
+// UnshowableError reports a file of Folders.Replacements that is missing, and cannot be created for
+// commands alone.
 type UnshowableError struct{ Path string }
 
 func (e *UnshowableError) Error() string {
 	return fmt.Sprintf("%s can't be shown to commands: it is not there, and it would have to be made in a folder that commands change for all to see", e.Path)
 }
 
-// prepareReplacements writes the replacement files and finds their places.
+// prepareReplacements writes the replacement files and resolves the paths where they are shown.
 func (p *Plan) prepareReplacements() error {
 	copies, err := p.folders.writeCopies("shown", p.folders.Replacements)
 	if err != nil {

@@ -18,9 +18,9 @@ import (
 	"github.com/agent-ci/agent-ci/policy/sandbox/stage"
 )
 
-// CodePointers lists files in home and cache folders, made by the sandboxes of EarlierScratch, that lead
-// programs to code in the given folders: links, Python's .pth files, and first lines of scripts. It knows
-// no other mechanisms.
+// CodePointers returns files in home and cache folders that make programs load code from the given
+// folders: links, Python's .pth files, and the first lines of scripts. It searches only the files that
+// sandboxes of EarlierScratch made.
 func (f Folders) CodePointers(ctx context.Context, folders []string) ([]string, error) {
 	s := pointerSearch{EarlierView: f.EarlierView(), folders: withResolved(slices.Clone(folders)), found: map[string]bool{}}
 	s.seen = map[string]bool{}
@@ -41,8 +41,8 @@ type pointerSearch struct {
 	found   map[string]bool // paths as commands see them
 }
 
-// lookIn searches the changes of a folder. An unreadable file is an error, because commands of the same
-// user could make it readable.
+// lookIn searches the changes of a folder. It returns an error for an unreadable file, because commands
+// of the same user could make the file readable.
 func (s pointerSearch) lookIn(ctx context.Context, folder, changes string) error {
 	return filepath.WalkDir(changes, func(onDisk string, entry fs.DirEntry, err error) error {
 		if err == nil {
@@ -84,9 +84,10 @@ func (s pointerSearch) loadsCode(at, onDisk string, entry fs.DirEntry) (bool, er
 	return s.script(onDisk)
 }
 
-// maxFileBytes bounds a file to read, in bytes. Longer ones count as leading anywhere.
+// maxFileBytes bounds the size of a file to search, in bytes. A longer file counts as a code pointer.
 const maxFileBytes = 1 << 20
 
+// inFile reports whether leads holds for a file's text, or the file is longer than maxFileBytes.
 func (s pointerSearch) inFile(onDisk string, leads func(text string) bool) (bool, error) {
 	file, err := os.Open(onDisk)
 	if err != nil {
@@ -97,9 +98,9 @@ func (s pointerSearch) inFile(onDisk string, leads func(text string) bool) (bool
 	return len(text) > maxFileBytes || leads(string(text)), err
 }
 
-// pathFile reports whether a file's lines lead to the folders, as paths relative to its folder, or
-// as executed code (docs.python.org, library/site), which may name a folder or load a module that
-// does.
+// pathFile reports whether a line of a .pth file in dir leads to the folders. A line is a path relative
+// to dir, or code that Python executes (docs.python.org, library/site). Code may name a folder, or
+// import a module that does.
 func (s pointerSearch) pathFile(dir, text string) bool {
 	for line := range strings.Lines(text) {
 		line = strings.TrimRight(line, " \t\r\n")
@@ -131,7 +132,8 @@ func (s pointerSearch) module(dir, name string) bool {
 	return false
 }
 
-// script reports whether a program is a script that, or whose interpreter, leads to the folders.
+// script reports whether a program is a script that loads code from the folders, or whose interpreter is
+// in them.
 func (s pointerSearch) script(onDisk string) (bool, error) {
 	file, err := os.Open(onDisk)
 	if err != nil {
@@ -146,7 +148,7 @@ func (s pointerSearch) script(onDisk string) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	lines := strings.SplitN(string(text), "\n", 3) // the second where the first would be too long
+	lines := strings.SplitN(string(text), "\n", 3) // if the path is too long for line 1, pip puts it into line 2
 	standsFor := strings.Contains(string(text), "EASY-INSTALL-DEV-SCRIPT")
 	return s.mentionsFolders(strings.Join(lines[:min(2, len(lines))], "\n")) || standsFor && s.mentionsFolders(string(text)), nil
 }
@@ -162,11 +164,12 @@ func (s pointerSearch) mentionsFolders(text string) bool {
 	})
 }
 
+// aroundPaths reports whether a character separates paths in a text.
 func aroundPaths(r rune) bool {
 	return unicode.IsSpace(r) || strings.ContainsRune(",;:=\"'()[]{}#!", r)
 }
 
-// containsPath reports whether a text contains a whole path.
+// containsPath reports whether a text contains path or a path below it, not just a longer name.
 func containsPath(text, path string) bool {
 	for {
 		at := strings.Index(text, path)
@@ -181,12 +184,13 @@ func containsPath(text, path string) bool {
 	}
 }
 
+// ofPath reports whether a byte may belong to a name in a path.
 func ofPath(c byte) bool { return !notOfName(rune(c)) || c == '.' || c == '-' || c >= 0x80 }
 
 func notOfName(r rune) bool { return r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r) }
 
-// removeFromOverlays removes Folders.RemovedPaths from the overlays. Earlier sandboxes did not make paths on
-// other mounts.
+// removeFromOverlays removes Folders.RemovedPaths from the overlays of home and cache folders. It skips
+// paths on other mounts, because earlier sandboxes did not make them.
 func (p *Plan) removeFromOverlays() {
 	for _, path := range p.folders.RemovedPaths {
 		if m, is := p.mountOf(filepath.Dir(path)); is && m.Kind == stage.Overlay && (m.Path == p.home || slices.Contains(p.caches, m.Path)) {
@@ -196,7 +200,7 @@ func (p *Plan) removeFromOverlays() {
 	}
 }
 
-// mountOf returns the mount of a path.
+// mountOf returns the deepest mount that contains a path.
 func (p *Plan) mountOf(path string) (m stage.Mount, is bool) {
 	for ; ; path = filepath.Dir(path) {
 		if m, is = p.mounts[path]; is || path == "/" {

@@ -13,10 +13,10 @@ import (
 	"github.com/agent-ci/agent-ci/policy/sandbox/stage"
 )
 
-// View shows the commands' file system to outside readers on their behalf. It does not know later
-// credentials. A nil View hides nothing.
+// View tells agent-ci which files commands see, so that agent-ci reads no others for the model. It does
+// not know credentials created later. A nil View hides nothing.
 type View struct {
-	entries []viewEntry     // the deepest one that contains a path counts
+	entries []viewEntry     // the deepest entry that contains a path decides
 	secrets map[fileID]bool // files and folders hidden under any name
 }
 
@@ -35,13 +35,13 @@ func idOf(info fs.FileInfo) fileID {
 type viewEntry struct {
 	path        string
 	visible     bool
-	sources     []string // where it lies outside, the first that has a file counts
-	why         string   // it is not shown
-	overlaid    bool     // it is shown as it was opened inside: by its path another lies there
-	traversable bool     // links in it work although it is hidden: Landlock judges a path's target
+	sources     []string // paths outside of the sandbox; the first that has a file counts
+	why         string   // the reason why the path is not visible
+	overlaid    bool     // outside, another file is at the path
+	traversable bool     // links in a hidden folder work, because Landlock checks only a path's target
 }
 
-// Why a path is not shown.
+// The reasons why a path is not visible.
 const (
 	whyHidden = "it is kept from commands: a credential, or named by policy.deny_read"
 	whyKernel = "the kernel's folders and the machine's sockets are not shown"
@@ -91,7 +91,7 @@ func (p *Plan) View() *View {
 	return v.withSecrets(p)
 }
 
-// LandlockView returns the view without namespaces, with the outside's paths.
+// LandlockView returns the view without namespaces. Paths are the same inside and outside.
 func (p *Plan) LandlockView() *View {
 	v := newView()
 	for _, path := range []string{"/tmp", "/var/tmp"} {
@@ -112,7 +112,8 @@ func newView() *View {
 	return &View{entries: []viewEntry{{path: "/", visible: true, sources: []string{"/"}}}, secrets: map[fileID]bool{}}
 }
 
-// withSecrets hides secrets, missing ones too, and existing ones under any name.
+// withSecrets hides the plan's secrets, even missing ones, and existing ones under any name. It then
+// shows the replacement files.
 func (v *View) withSecrets(p *Plan) *View {
 	for _, path := range p.secrets.Paths() {
 		v.add(viewEntry{path: path, why: whyHidden})
@@ -159,8 +160,9 @@ func (v *View) entryFor(path string) viewEntry {
 	return deepest
 }
 
-// Locate resolves an absolute path of commands to a path inside root. Open root as an os.Root, so
-// links cannot lead elsewhere. The error is the end of a sentence about the path.
+// Locate returns where a command's absolute path is outside of the sandbox: inside is relative to root.
+// Open root as an os.Root, so links cannot lead elsewhere. The error is the end of a sentence about the
+// path.
 func (v *View) Locate(path string) (root, inside string, err error) {
 	path = filepath.Clean(path)
 	for range 8 { // links may lead from one entry to another
@@ -180,7 +182,7 @@ func (v *View) Locate(path string) (root, inside string, err error) {
 		}
 		if e.path != "/" {
 			source := e.source(inside)
-			if info, err := os.Lstat(source); inside == "." && err == nil && info.Mode().IsRegular() { // one file, which is no root
+			if info, err := os.Lstat(source); inside == "." && err == nil && info.Mode().IsRegular() { // a file cannot be a root
 				return filepath.Dir(source), filepath.Base(source), nil
 			}
 			return source, inside, nil
@@ -197,21 +199,21 @@ func (v *View) Locate(path string) (root, inside string, err error) {
 	return "", "", &HiddenError{"too many links"}
 }
 
-// source returns the folder with inside: changes of home take precedence, but only home itself
-// lists everything.
+// source returns the source that contains inside. Changes come before the unchanged folder, which is
+// last. A folder in both is read from the last source, because changes do not list all of its files.
 func (e viewEntry) source(inside string) string {
 	last := e.sources[len(e.sources)-1]
 	for _, source := range e.sources[:len(e.sources)-1] {
 		info, err := os.Lstat(filepath.Join(source, inside))
 		if err == nil && !(info.IsDir() && isFolder(filepath.Join(last, inside))) {
-			return source // also where it has a device, by which overlayfs says that the file is gone
+			return source // also for overlayfs's device that marks a removed file
 		}
 	}
 	return last
 }
 
-// Hides returns the reason for hiding a file at its real place, or "" if commands see it or it is
-// in their private folders.
+// Hides returns why commands do not see the file at an outside path without links. It returns "" if they
+// see it, or if it is in their private folders.
 func (v *View) Hides(real string) (why string) {
 	if v == nil {
 		return ""
@@ -224,13 +226,13 @@ func (v *View) Hides(real string) (why string) {
 	return v.entryFor(real).hidden()
 }
 
-// HidesFile returns the reason for hiding an open file, by its real place and identity, or "". An
-// earlier path check may be outdated.
+// HidesFile returns why commands do not see an open file, or "". It checks the file's current path and
+// identity, because the path may have changed since an earlier check.
 func (v *View) HidesFile(file *os.File) (why string) {
 	if v == nil {
 		return ""
 	}
-	if path, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", file.Fd())); err == nil { // where there is no /proc, nothing is hidden
+	if path, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", file.Fd())); err == nil { // a system without /proc hides nothing
 		if why := v.Hides(path); why != "" {
 			return why
 		}
@@ -242,7 +244,7 @@ func (v *View) HidesFile(file *os.File) (why string) {
 	return v.HidesInfo(info)
 }
 
-// HidesInfo returns the reason for hiding a file by its stat data, or "".
+// HidesInfo returns why commands do not see the file with this stat data, or "".
 func (v *View) HidesInfo(info fs.FileInfo) (why string) {
 	stat := idOf(info)
 	if v.HidesID(stat.device, stat.inode) {

@@ -23,7 +23,7 @@ const (
 	minCharge = 4 << 10
 )
 
-// Copy copies an overlay's changes to an empty overlay. Nothing may change them meanwhile: see
+// Copy copies an overlay's changes to an empty overlay. They must not change meanwhile: see
 // sandbox.Paused. It clones contents if possible (ioctl_ficlone(2)) and keeps holes. It returns a
 // ForkError for more than 1 GiB on disk, an unreadable file, or a full disk.
 func Copy(ctx context.Context, from, to string) error {
@@ -34,7 +34,8 @@ func Copy(ctx context.Context, from, to string) error {
 	return refusal(ctx, copyBounded(ctx, from, to, name), "its changes", filepath.Join(from, name), filepath.Join(to, name))
 }
 
-// refusal converts an error about a file below one of two named folders to a ForkError.
+// refusal converts an fs.PathError about a file below from or to into a ForkError. called describes what
+// is copied.
 func refusal(ctx context.Context, err error, called, from, to string) error {
 	at, is := errors.AsType[*fs.PathError](err)
 	if !is || ctx.Err() != nil {
@@ -44,16 +45,16 @@ func refusal(ctx context.Context, err error, called, from, to string) error {
 	return &ForkError{fmt.Sprintf("of %s, %q can't be copied: %v", called, file, at.Err)}
 }
 
-// CopyCaches copies the folder name between folders if it is missing or empty, so that later
-// commands begin with cached files. Nothing may change it meanwhile. It skips a folder above 1 GiB
-// or with a file that cannot be copied, and never leaves a part behind, since tools trust caches.
+// CopyCaches copies the folder name from one folder to another, where it is missing or empty, so that
+// later commands find cached files. It must not change meanwhile. If it has more than 1 GiB or a file
+// that cannot be copied, CopyCaches copies nothing: tools would trust an incomplete cache.
 func CopyCaches(ctx context.Context, from, to, name string) error {
-	if info, err := os.Lstat(filepath.Join(from, name)); err != nil || !info.IsDir() { // a link was made by commands
+	if info, err := os.Lstat(filepath.Join(from, name)); err != nil || !info.IsDir() { // commands may have made a link
 		return nil
 	}
 	copied := filepath.Join(to, name)
 	if err := os.Remove(copied); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil // it has something
+		return nil // it is not empty
 	}
 	partial := copied + ".partial"
 	if err := Remove(partial); err != nil {
@@ -86,7 +87,7 @@ func checkSize(ctx context.Context, layer string) error {
 		stat := info.Sys().(*syscall.Stat_t)
 		if !seen[stat.Ino] {
 			const block = 512                                         // stat(2)
-			left -= max(minCharge, min(stat.Blocks*block, stat.Size)) // what is set aside beyond the end is not copied
+			left -= max(minCharge, min(stat.Blocks*block, stat.Size)) // blocks reserved beyond the end are not copied
 		}
 		if seen[stat.Ino] = true; left < 0 {
 			return &ForkError{fmt.Sprintf("its changes take more than %d MiB on the disk; remove what is not needed of them", maxCopyBytes>>20)}
@@ -127,7 +128,7 @@ func copyBounded(ctx context.Context, from, to, name string) error {
 // the names.
 type layerCopy struct {
 	ctx    context.Context
-	first  map[uint64]string // of a file with several names, by inode, the path of the copy
+	first  map[uint64]string // path of the copy of a file with several names, by inode
 	buffer []byte
 }
 
@@ -145,7 +146,7 @@ func (c *layerCopy) entry(from, to *os.File, name string) error {
 	if err == nil {
 		err = copyStatus(to, name, stat)
 	}
-	if err == nil || errors.As(err, new(*fs.PathError)) { // which says where
+	if err == nil || errors.As(err, new(*fs.PathError)) { // it already names the file
 		return err
 	}
 	return &fs.PathError{Op: "copy", Path: filepath.Join(from.Name(), name), Err: err}
@@ -158,7 +159,7 @@ func (c *layerCopy) look(from *os.File, name string) (stat unix.Stat_t, err erro
 	return stat, unix.Fstatat(int(from.Fd()), name, &stat, unix.AT_SYMLINK_NOFOLLOW)
 }
 
-// folder copies a folder without its status.
+// folder copies a folder and its content, without the folder's owner, mode and times.
 func (c *layerCopy) folder(from, to *os.File, name string) error {
 	in, err := openAt(from, name, unix.O_RDONLY|unix.O_DIRECTORY)
 	if err != nil {
@@ -185,8 +186,8 @@ func (c *layerCopy) folder(from, to *os.File, name string) error {
 	return c.attributes(in, out)
 }
 
-// content copies anything but folders. overlayfs's device for removed files has many names and is
-// not tracked.
+// content copies anything but folders. It links a file with several names to its first copy. It does not
+// track the device that marks removed files in overlayfs, which has many names.
 func (c *layerCopy) content(from, to *os.File, name string, stat unix.Stat_t) error {
 	kind := stat.Mode & unix.S_IFMT
 	if stat.Nlink > 1 && kind != unix.S_IFCHR {
@@ -209,7 +210,7 @@ func (c *layerCopy) content(from, to *os.File, name string, stat unix.Stat_t) er
 	return unix.Mknodat(int(to.Fd()), name, stat.Mode, int(stat.Rdev))
 }
 
-// file copies a regular file without its status.
+// file copies a regular file without its owner, mode and times.
 func (c *layerCopy) file(from, to *os.File, name string) error {
 	in, err := openAt(from, name, unix.O_RDONLY|unix.O_NONBLOCK)
 	if err != nil {
@@ -221,13 +222,13 @@ func (c *layerCopy) file(from, to *os.File, name string) error {
 		return err
 	}
 	defer out.Close()
-	if unix.IoctlFileClone(int(out.Fd()), int(in.Fd())) != nil { // nothing is written then
+	if unix.IoctlFileClone(int(out.Fd()), int(in.Fd())) != nil { // a failed clone writes nothing
 		err = c.data(in, out)
 	}
 	return errors.Join(err, c.attributes(in, out))
 }
 
-// data copies a file's content without holes.
+// data copies a file's content and keeps its holes.
 func (c *layerCopy) data(in, out *os.File) error {
 	info, err := in.Stat()
 	if err != nil {
@@ -251,7 +252,7 @@ func (c *layerCopy) data(in, out *os.File) error {
 	return context.Cause(c.ctx)
 }
 
-// openAt opens a file in a folder, or makes it, and follows no link.
+// openAt opens a file in a folder with flags and follows no link.
 func openAt(folder *os.File, name string, flags int) (*os.File, error) {
 	fd, err := unix.Openat(int(folder.Fd()), name, flags|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
 	if err != nil {
@@ -260,8 +261,8 @@ func openAt(folder *os.File, name string, flags int) (*os.File, error) {
 	return os.NewFile(uintptr(fd), filepath.Join(folder.Name(), name)), nil
 }
 
-// attributes copies extended attributes set by overlayfs or commands, and access lists. Others are
-// the machine's, or identify the one overlay.
+// attributes copies extended attributes set by overlayfs or commands, and access lists. It omits the
+// machine's attributes and the overlay's identity (user.overlay.uuid).
 func (c *layerCopy) attributes(from, to *os.File) error {
 	n, err := unix.Flistxattr(int(from.Fd()), c.buffer)
 	if err != nil {
@@ -288,7 +289,7 @@ func copyStatus(folder *os.File, name string, stat unix.Stat_t) error {
 	if err := unix.Fchownat(dir, name, int(stat.Uid), int(stat.Gid), unix.AT_SYMLINK_NOFOLLOW); err != nil {
 		return err
 	}
-	if stat.Mode&unix.S_IFMT != unix.S_IFLNK { // which has none
+	if stat.Mode&unix.S_IFMT != unix.S_IFLNK { // a link has no mode
 		if err := unix.Fchmodat(dir, name, stat.Mode&^unix.S_IFMT, 0); err != nil {
 			return err
 		}

@@ -15,21 +15,22 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// holderFile in an overlay's folder names the process inside the sandbox that has, or had, it
-// mounted; further lines name borrowers.
+// holderFile is the name of a file in an overlay's folder. Its first line names the supervisor that
+// mounted the overlay last; further lines name those of borrowers.
 const holderFile = "holder"
 
-// mountedWait bounds the wait for a left sandbox's processes, which may take long to free memory.
+// mountedWait bounds the wait for the processes of a closed sandbox, which may need long to free memory.
 const mountedWait = time.Minute
 
 // mountOwner identifies a process even if its number is reused.
 type mountOwner struct {
 	pid     int
-	started string // in ticks after the start of the machine; empty where that can't be read
+	started string // in ticks since the machine started; empty if unknown
 }
 
+// holderOf returns the process with a pid as a mountOwner.
 func holderOf(pid int) mountOwner {
-	const started = 19 // of the fields behind the name, in proc_pid_stat(5)
+	const started = 19 // index of the field starttime after the name, in proc_pid_stat(5)
 	stat, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
 	if len(fields) <= started {
@@ -38,8 +39,8 @@ func holderOf(pid int) mountOwner {
 	return mountOwner{pid, string(fields[started])}
 }
 
-// ClaimOverlay waits until an overlay is mounted nowhere, up to wait or a minute for 0, and records the new
-// owner. It returns a MountedError if it stays mounted.
+// ClaimOverlay waits until an overlay is mounted nowhere, and records pid as its owner. It waits up to
+// wait; 0 means a minute. It then returns a MountedError if the overlay is still mounted.
 func ClaimOverlay(ctx context.Context, overlay string, pid int, wait time.Duration) error {
 	if err := await(ctx, overlay, cmp.Or(wait, mountedWait)); err != nil {
 		return err
@@ -47,7 +48,7 @@ func ClaimOverlay(ctx context.Context, overlay string, pid int, wait time.Durati
 	return os.WriteFile(filepath.Join(overlay, holderFile), holderOf(pid).line(), 0o600)
 }
 
-// AddBorrower records a borrower's process.
+// AddBorrower records pid as a process that has borrowed an overlay.
 func AddBorrower(overlay string, pid int) error {
 	f, err := os.OpenFile(filepath.Join(overlay, holderFile), os.O_WRONLY|os.O_APPEND, 0)
 	if err != nil {
@@ -83,19 +84,19 @@ func await(ctx context.Context, overlay string, wait time.Duration) error {
 	return nil
 }
 
-// await waits for the process's end. As the first process of its pid namespace it ends after all
-// others, with their mounts. A lock would not do: it closes files before that.
+// await waits up to wait until the process has exited. It is the first process of its pid namespace, so
+// it exits after all others, and with it their mounts end. A file lock would be released too early.
 func (h mountOwner) await(ctx context.Context, wait time.Duration) error {
 	if h.pid <= 0 {
 		return nil
 	}
 	fd, err := unix.PidfdOpen(h.pid, 0)
 	if err != nil {
-		return nil // it has ended
+		return nil // the process has exited
 	}
 	defer unix.Close(fd)
 	if holderOf(h.pid) != h {
-		return nil // the number is another one's
+		return nil // another process has the pid now
 	}
 	const look = 50 * time.Millisecond
 	for until := time.Now().Add(wait); ; {

@@ -1,14 +1,14 @@
-// Package layer owns an overlay's changes on disk: who has them mounted, because the kernel
-// silently accepts a second mount, and copies of them. It mounts nothing and does not know the
-// changes' purpose.
+// Package layer owns an overlay's changes on disk. It records which process has them mounted, because
+// the kernel silently accepts a second mount. It copies, merges and removes them. It mounts nothing and
+// does not know the purpose of the changes.
 package layer
 
 import "fmt"
 
-// MountedError reports an overlay still mounted by processes of a left sandbox. The kernel would
-// accept a second mount with undefined content.
+// MountedError reports that processes of an earlier sandbox still have an overlay mounted. The kernel
+// would accept a second mount, with undefined content.
 type MountedError struct {
-	PID int // of the process inside
+	PID int // the first process of that sandbox
 }
 
 func (e *MountedError) Error() string {

@@ -13,8 +13,8 @@ import (
 	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
 )
 
-// Merge adds an earlier overlay's changes to a later one above it, which then shows both. Later
-// changes win. The kernel stacks few overlays and rejects layers inside each other.
+// Merge adds the changes of an earlier overlay to a later one, whose own changes win. It is needed
+// because the kernel stacks few overlays and rejects layers inside each other.
 //
 // It links files, so nothing may write to either layer afterwards.
 func Merge(ctx context.Context, earlier, later string) error {
@@ -81,7 +81,8 @@ func (m *merge) entry(from, to *os.File, name string) error {
 	return nil
 }
 
-// mergeFolders merges a folder of both layers. An opaque folder also hides the earlier layer's.
+// mergeFolders merges a folder that both layers have. It keeps the later one if that is opaque, because
+// an opaque folder hides the earlier one.
 func (m *merge) mergeFolders(from, to *os.File, name string, now unix.Stat_t) error {
 	hides := func(folder *os.File) bool {
 		n, err := unix.Fgetxattr(int(folder.Fd()), grants.Opaque, m.buffer)
@@ -103,7 +104,7 @@ func (m *merge) mergeFolders(from, to *os.File, name string, now unix.Stat_t) er
 	})
 }
 
-// mergeInto merges the entries of a folder, and gives it a status afterwards.
+// mergeInto merges the entries of a folder, and then calls finish and sets owner, mode and times.
 func (m *merge) mergeInto(from, to *os.File, name string, status unix.Stat_t, finish func(in, out *os.File) error) error {
 	in, err := openAt(from, name, unix.O_RDONLY|unix.O_DIRECTORY)
 	if err != nil {
@@ -115,7 +116,7 @@ func (m *merge) mergeInto(from, to *os.File, name string, status unix.Stat_t, fi
 		return err
 	}
 	defer out.Close()
-	if err := unix.Fchmod(int(out.Fd()), 0o700); err != nil { // commands may have closed it
+	if err := unix.Fchmod(int(out.Fd()), 0o700); err != nil { // commands may have removed its write permission
 		return err
 	}
 	if err := m.entries(in, out); err != nil {

@@ -8,7 +8,7 @@ import (
 
 // Remove removes a folder, including read-only folders left by commands or the kernel.
 func Remove(dir string) error {
-	if os.RemoveAll(dir) == nil { // as most often: the rights are looked at where they are in the way
+	if os.RemoveAll(dir) == nil { // the usual case, without read-only folders
 		return nil
 	}
 	_ = filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {

@@ -11,14 +11,15 @@ import (
 	"github.com/agent-ci/agent-ci/policy/sandbox/stage"
 )
 
-// Attributes starts a process in its own session. It dies with the thread that started it.
+// Attributes returns the attributes of a process in its own session. The process is killed when the
+// thread that started it ends.
 func Attributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
 }
 
-// Starter starts processes from one thread, which lives until Stop: the kernel sends the parent-death
-// signal when that thread ends, and Go ends threads at will (golang.org/issue/27505). The zero Starter
-// is not open.
+// Starter starts processes from one thread that lives until Stop. The kernel kills a process with
+// Attributes when its thread ends, and Go ends threads at any time (golang.org/issue/27505). The zero
+// Starter is not open.
 type Starter struct {
 	requests chan startRequest
 	ended    chan struct{}
@@ -51,7 +52,8 @@ func (s *Starter) Start(start func() error) error {
 	return <-result
 }
 
-// Stop ends the thread, and thereby what it started. It does nothing if s is not open.
+// Stop ends the thread, so the kernel kills the processes started on it. It does nothing if s is not
+// open.
 func (s *Starter) Stop() {
 	if s.requests == nil {
 		return
@@ -74,7 +76,7 @@ func AwaitExit(pid int) bool {
 
 // AdoptOrphans makes this process the parent of orphaned descendants (PR_SET_CHILD_SUBREAPER).
 func AdoptOrphans() {
-	_ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) // Linux 3.4; Close finds less without it
+	_ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) // without it (before Linux 3.4), EndOrphans finds fewer processes
 }
 
 // ReapGroup reaps dead adopted members of a group.

@@ -20,7 +20,7 @@ func Conceal() {
 // eraseEnvironment overwrites the strings behind /proc/PID/environ. It does nothing without /proc.
 func eraseEnvironment() {
 	start, end := environmentBounds()
-	const longest = 8 << 20 // more than the kernel takes for a new program
+	const longest = 8 << 20 // the kernel accepts less for a new program
 	if start <= 0 || end <= start || end-start > longest {
 		return
 	}
@@ -49,7 +49,7 @@ func environmentBounds() (start, end int64) {
 	return start, end
 }
 
-// visibility counts who needs this process to be visible.
+// visibility counts the callers of Show that have not called hide.
 var visibility struct {
 	sync.Mutex
 	users int

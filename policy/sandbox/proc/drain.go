@@ -8,9 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Drain returns a reader of a pipe or terminal with a read deadline. After the deadline it reads
-// pending bytes without waiting, because a busy machine may be late to read output that was in
-// time.
+// Drain returns a reader of a pipe or terminal with a read deadline. After the deadline it still reads
+// pending bytes without waiting, because a busy machine may read late what was written in time.
 func Drain(file *os.File) io.Reader { return &deadlineReader{file: file, lateBytes: maxLate} }
 
 // maxLate bounds the bytes read after the deadline. A pipe holds at most 1 MiB (pipe(7)).
@@ -31,7 +30,7 @@ func (d *deadlineReader) Read(to []byte) (n int, err error) {
 	return n, err
 }
 
-// readNow reads without waiting. It returns os.ErrDeadlineExceeded without data.
+// readNow reads without waiting. It returns os.ErrDeadlineExceeded if there is no data.
 func readNow(file *os.File, to []byte) (n int, err error) {
 	conn, err := file.SyscallConn()
 	if err != nil {

@@ -17,14 +17,14 @@ import (
 	"github.com/agent-ci/agent-ci/policy/pathname"
 )
 
-// Group is a version 2 cgroup of its own for child processes (cgroups(7)). A nil Group is none.
+// Group is a version 2 cgroup for child processes (cgroups(7)). A nil Group means no cgroup.
 type Group struct {
 	path string
 	dir  *os.File
 }
 
-// NewGroup makes a cgroup below this process's own or beside it, for at most most processes at once; 0
-// sets no limit. It returns nil if the user may not make one with that limit.
+// NewGroup makes a cgroup below this process's own or beside it. most is the maximum number of
+// processes; 0 sets no limit. It returns nil if the user may not make such a cgroup.
 func NewGroup(most int) *Group {
 	own := ownCgroup()
 	if own == "" {
@@ -38,8 +38,9 @@ func NewGroup(most int) *Group {
 	return nil
 }
 
-// groupIn makes a cgroup in a folder. A limit requires that the folder delegates pids. It does not enable
-// that: the setting belongs to others, and a cgroup with processes rejects it.
+// groupIn makes a cgroup in the folder parent, or returns nil. A limit requires that parent delegates
+// the pids controller. groupIn does not enable that: the setting belongs to others, and the kernel
+// rejects it for a cgroup with processes.
 func groupIn(parent string, most int) *Group {
 	delegated, err := os.ReadFile(filepath.Join(parent, "cgroup.subtree_control"))
 	if err != nil || most > 0 && !slices.Contains(strings.Fields(string(delegated)), "pids") {
@@ -60,7 +61,8 @@ func groupIn(parent string, most int) *Group {
 	return g
 }
 
-// Freeze stops everything in the cgroup unnoticed. It returns fs.ErrNotExist before Linux 5.2.
+// Freeze stops all processes of the cgroup without their notice. It returns fs.ErrNotExist before Linux
+// 5.2.
 func (g *Group) Freeze() error {
 	if err := g.set("cgroup.freeze", "1"); err != nil {
 		return err
@@ -72,7 +74,7 @@ func (g *Group) Freeze() error {
 	return err
 }
 
-// Thaw continues everything in the cgroup.
+// Thaw resumes all processes of the cgroup.
 func (g *Group) Thaw() error { return g.set("cgroup.freeze", "0") }
 
 // Attach makes a process with these attributes start in the cgroup.
@@ -90,7 +92,7 @@ func (g *Group) set(name, value string) error {
 	return errors.Join(err, f.Close())
 }
 
-// awaitFrozen waits until everything has stopped.
+// awaitFrozen waits until all processes have stopped, up to freezeWait.
 func (g *Group) awaitFrozen() error {
 	f, err := os.Open(filepath.Join(g.path, "cgroup.events"))
 	if err != nil {
@@ -117,7 +119,7 @@ func (g *Group) awaitFrozen() error {
 // freezeWait bounds how long the kernel may take to stop everything.
 const freezeWait = 30 * time.Second
 
-// Remove removes the cgroup, which is possible once it is empty.
+// Remove removes the cgroup if it is empty.
 func (g *Group) Remove() {
 	if g == nil {
 		return
@@ -141,8 +143,8 @@ func ownCgroup() string {
 	return cgroupFolder(string(mounts), string(groups))
 }
 
-// cgroupFolder finds the folder in the tables of proc_pid_mountinfo(5) and
-// cgroups(7).
+// cgroupFolder returns the folder of a process's version 2 cgroup, or "". mounts and groups are the
+// process's mountinfo and cgroup files (proc_pid_mountinfo(5), cgroups(7)).
 func cgroupFolder(mounts, groups string) string {
 	var own string
 	for line := range strings.Lines(groups) {

@@ -1,7 +1,7 @@
 //go:build unix
 
-// Package proc owns how this process starts, groups, freezes and ends its children, and what others
-// see of it. It knows the kernel's means and no sandbox.
+// Package proc starts, groups, freezes and kills children of this process, and hides this process's
+// memory and environment from others. It does not know sandboxes.
 package proc
 
 import (
@@ -15,7 +15,7 @@ import (
 func HideDescriptors() {
 	entries, err := os.ReadDir("/dev/fd")
 	if err != nil {
-		return // no such folder, no list: nothing that can be done here
+		return // without this folder there is no list of descriptors
 	}
 	for _, entry := range entries {
 		if fd, err := strconv.Atoi(entry.Name()); err == nil && fd > 2 {
