@@ -17,38 +17,39 @@ import (
 )
 
 const (
-	// maxWaiting is how many bytes of results wait for engines at once, of all cells.
+	// maxWaiting bounds the results that wait for the engines of all cells, in bytes.
 	maxWaiting = 64 << 20
-	// maxSettled is how many bytes of results go to an engine in one message, apart from the last.
+	// maxSettled bounds the results in one message to an engine, in bytes, without its last result.
 	maxSettled = 8 << 20
 )
 
-// scriptCell is a script in progress with its output.
+// scriptCell is a script with its engine, its calls and its unread output. It may outlive the call of
+// exec that started it.
 type scriptCell struct {
 	id     string
 	tools  *Tools
 	engine *engine
-	names  map[string]string // of tools, by those that the script has for them
+	names  map[string]string // names of tools, by the names in scripts
 	calls  *tools.ScriptCalls
-	ctx    context.Context // of its calls
+	ctx    context.Context // of the script's calls
 	cancel context.CancelFunc
-	ended  chan struct{} // closed once it has ended, with all of its calls
+	ended  chan struct{} // closed when the script has ended
 
-	outputCount outputCount // by the one that listens
+	outputCount outputCount // used only by listen
 
 	mu           sync.Mutex
-	newsSignal   chan struct{} // has a token if there is news for the model
-	items        []message.Item
-	stored       map[string]string // since it was last told
-	runningCalls map[int]bool
-	results      []message.Settled
-	more         *sync.Cond // than there was of settled, or over
-	stopped      string     // why it was ended from outside
-	endReported  bool       // by the engine that it has ended
+	newsSignal   chan struct{}     // has a token if there is news for the model
+	items        []message.Item    // output that the model has not got yet
+	stored       map[string]string // values stored since the last result
+	runningCalls map[int]bool      // calls without a result, by id
+	results      []message.Settled // results that the engine has not got yet
+	more         *sync.Cond        // signals new results, or the script's end
+	stopped      string            // the reason why stop ended the script, or ""
+	endReported  bool              // the engine has reported the script's end, or died
 	end          message.End
 }
 
-// outputCount counts the engine's output again.
+// outputCount counts the engine's output. The engine counts, too, but is not trusted.
 type outputCount struct{ items, bytes int }
 
 func newCell(ctx context.Context, t *Tools, e *engine, number int, names map[string]string) *scriptCell {
@@ -56,21 +57,21 @@ func newCell(ctx context.Context, t *Tools, e *engine, number int, names map[str
 		id: strconv.Itoa(number), tools: t, engine: e, names: names, calls: tools.ScriptCallsOf(ctx),
 		ended: make(chan struct{}), newsSignal: make(chan struct{}, 1), stored: map[string]string{}, runningCalls: map[int]bool{},
 	}
-	running, cancel := context.WithCancel(context.WithoutCancel(ctx)) // it goes on behind its call
+	running, cancel := context.WithCancel(context.WithoutCancel(ctx)) // the script may outlive this call
 	stay := context.AfterFunc(t.ctx, cancel)
 	c.ctx, c.cancel = running, func() { stay(); cancel() }
 	c.more = sync.NewCond(&c.mu)
 	return c
 }
 
-// start runs the script until it ends or is stopped.
+// start starts goroutines that run the script until it ends or is stopped.
 func (c *scriptCell) start(run message.Run) {
 	var writer sync.WaitGroup
 	writer.Go(func() { c.sendResults(run) })
 	c.tools.running.Go(func() {
 		c.finish(c.listen())
 		close(c.ended)
-		c.engine.end() // nobody waits for a process that has nothing to do any more
+		c.engine.end() // after ended, so that nobody waits for the process to exit
 		writer.Wait()
 		if c.calls != nil {
 			c.calls.Wait()
@@ -78,7 +79,7 @@ func (c *scriptCell) start(run message.Run) {
 	})
 }
 
-// listen takes the reports of the engine up to the last one.
+// listen handles the engine's reports up to the last one. It returns an error if that is missing.
 func (c *scriptCell) listen() error {
 	for {
 		var report message.Report
@@ -92,7 +93,8 @@ func (c *scriptCell) listen() error {
 	}
 }
 
-// handleReport handles an untrusted report. An error describes its violation.
+// handleReport handles a report, which is untrusted. over means that it is the last one. The error
+// describes a violated limit.
 func (c *scriptCell) handleReport(report message.Report) (over bool, err error) {
 	if refused := c.tools.store(report.Stored); len(refused) > 0 {
 		for _, key := range refused {
@@ -127,15 +129,15 @@ func (c *scriptCell) handleReport(report message.Report) (over bool, err error) 
 	return false, nil
 }
 
-// redact removes secrets from new texts, so readers of the cell need not wait. Outputs repeats it,
-// quickly, for secrets across texts.
+// redact removes secrets from new texts now, so that result need not take long. Outputs later repeats
+// the search for secrets that span several texts.
 func (c *scriptCell) redact(items []message.Item) {
 	if c.tools.options.Outputs == nil || c.tools.options.Outputs.Redact == nil {
 		return
 	}
 	const piece = 64 << 10
 	for i, item := range items {
-		if item.Kind != message.Text || c.ctx.Err() != nil { // nobody waits for a script that is ended
+		if item.Kind != message.Text || c.ctx.Err() != nil { // the output of a cancelled script is not needed
 			continue
 		}
 		var clean strings.Builder
@@ -183,7 +185,8 @@ func (c *scriptCell) call(call message.Call) error {
 	return nil
 }
 
-// answer has the result of a call go to the script.
+// answer queues the result of a call for the script. If too many results wait, it queues an error
+// instead. The caller holds c.mu.
 func (c *scriptCell) answer(id int, r tools.Result) {
 	delete(c.runningCalls, id)
 	s := script.Settle(id, r)
@@ -198,7 +201,7 @@ func (c *scriptCell) answer(id int, r tools.Result) {
 
 func size(s message.Settled) int64 { return int64(len(s.Value) + len(s.Error)) }
 
-// sendResults gives the engine the script and then results, many at a time, until the cell is over.
+// sendResults sends the engine the script, and then the results of calls until the script has ended.
 func (c *scriptCell) sendResults(run message.Run) {
 	c.engine.sendOrder(message.Order{Run: &run})
 	for {
@@ -210,8 +213,8 @@ func (c *scriptCell) sendResults(run message.Run) {
 	}
 }
 
-// batch waits for results of calls and takes up to maxSettled bytes of them. over reports that the script
-// has ended, so nobody wants results any more.
+// batch waits for results of calls and takes up to maxSettled bytes of them. over means that the script
+// has ended, so that no results are needed.
 func (c *scriptCell) batch() (batch []message.Settled, over bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -232,7 +235,7 @@ func (c *scriptCell) batch() (batch []message.Settled, over bool) {
 	return batch, false
 }
 
-// stop ends the script from outside.
+// stop kills the script and waits for its end. why is the reason.
 func (c *scriptCell) stop(why string) {
 	c.mu.Lock()
 	if c.stopped == "" && !c.endReported {
@@ -245,8 +248,8 @@ func (c *scriptCell) stop(why string) {
 	<-c.ended
 }
 
-// finish ends pending calls and reports an end that the script could not report. err is the end of
-// reports, nil after the last.
+// finish cancels pending calls and drops their results. err is the error of listen: if it is not nil,
+// finish sets c.end, which the engine has not reported.
 func (c *scriptCell) finish(err error) {
 	c.cancel()
 	c.mu.Lock()
@@ -271,7 +274,8 @@ func (c *scriptCell) finish(err error) {
 	}
 }
 
-// describeLostEngine explains a missing end of an engine.
+// describeLostEngine explains to the model why an engine has not reported the script's end. how
+// describes the exit of the engine's process.
 func describeLostEngine(err error, how string) string {
 	switch {
 	case strings.Contains(how, "memory"):
@@ -282,7 +286,7 @@ func describeLostEngine(err error, how string) string {
 	return fmt.Sprintf("Error: the engine of the script was ended: %v", err)
 }
 
-// isOver reports whether the cell has ended with all its calls.
+// isOver reports whether the script has ended.
 func (c *scriptCell) isOver() bool {
 	select {
 	case <-c.ended:

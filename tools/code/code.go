@@ -26,11 +26,12 @@ type Options struct {
 	Outputs *tools.Outputs
 	// Program is the engine's argument vector in the sandbox: agent-ci with EngineCommand.
 	Program []string
-	// Nested returns the tools for scripts. Descriptions of those not Deferred must stay constant.
+	// Nested returns the tools for scripts. The description of a tool must not change unless the tool is
+	// Deferred.
 	Nested func() []Nested
 
-	// Cells and Stored are the number of earlier scripts and their stored values, from the Detail
-	// of results, for a resumed run.
+	// Cells is the number of earlier scripts of a resumed run. Stored contains their stored values, from
+	// the Detail of results.
 	Cells  int
 	Stored map[string]string
 }
@@ -38,7 +39,7 @@ type Options struct {
 // Nested is a tool for scripts.
 type Nested struct {
 	Spec     tools.Spec
-	Deferred bool // the model is not told of it but in ALL_TOOLS
+	Deferred bool // the tool is described only in ALL_TOOLS
 }
 
 // Tools runs the scripts of a run. Close ends them.
@@ -51,18 +52,18 @@ type Tools struct {
 
 	mu          sync.Mutex
 	closed      bool
-	count       int // of all cells that there ever were
+	count       int // number of all cells so far
 	cells       []*scriptCell
 	spare       func() (*engine, error) // waits for the engine that Warm starts; nil for none
-	offer       scriptTools             // as it was last
+	offer       scriptTools             // cached result of nested
 	stored      map[string]string
 	storedBytes int // bytes of stored
 }
 
-// maxCells bounds the cells at once, including unread finished ones.
+// maxCells bounds the number of cells, including finished ones whose output is unread.
 const maxCells = 8
 
-// New returns the tools. The end of the run's ctx ends all scripts' calls.
+// New returns the tools of a run. ctx is the run's; when it ends, it cancels the calls of all scripts.
 func New(ctx context.Context, o Options) *Tools {
 	t := &Tools{options: o, count: o.Cells, stored: map[string]string{}}
 	t.ctx, t.cancel = context.WithCancel(ctx)
@@ -70,7 +71,7 @@ func New(ctx context.Context, o Options) *Tools {
 	return t
 }
 
-// All returns the tools: exec, wait.
+// All returns the tools exec and wait.
 func (t *Tools) All() []tools.Tool {
 	return []tools.Tool{
 		{Spec: execSpec(t.options.Nested()), Run: t.exec, Scripts: true},
@@ -97,14 +98,14 @@ func (t *Tools) Close() {
 	t.running.Wait()
 }
 
-// scriptTools lists the tools for scripts.
+// scriptTools contains the tools for scripts.
 type scriptTools struct {
 	all          []Nested
-	names        map[string]string // of tools, by those that the script has for them
-	descriptions []message.Tool    // of them
+	names        map[string]string // names of tools, by the names in scripts
+	descriptions []message.Tool    // sorted by the names in scripts
 }
 
-// nested returns the current tools for scripts.
+// nested returns the current tools for scripts. It caches them until Options.Nested changes.
 func (t *Tools) nested() scriptTools {
 	all := t.options.Nested()
 	t.mu.Lock()
@@ -140,7 +141,7 @@ func newScriptTools(all []Nested) scriptTools {
 
 const maxAbout = 4000 // bytes of a description in ALL_TOOLS
 
-// scriptNamesOf returns the names that scripts use, by the names of the tools.
+// scriptNamesOf maps the names of tools to their names in scripts.
 func scriptNamesOf(all []Nested) map[string]string {
 	names := make([]string, len(all))
 	for i, n := range all {
@@ -149,7 +150,7 @@ func scriptNamesOf(all []Nested) map[string]string {
 	return declare.Names(names)
 }
 
-// begin starts a script as a new cell. The words say why it can't be started now.
+// begin starts a script as a new cell. problem tells the model why that is impossible now.
 func (t *Tools) begin(ctx context.Context, source string) (c *scriptCell, problem string, err error) {
 	if problem := t.makeRoom(); problem != "" {
 		return nil, problem, nil
@@ -165,7 +166,7 @@ func (t *Tools) begin(ctx context.Context, source string) (c *scriptCell, proble
 	return c, "", nil
 }
 
-// add makes a cell of an engine; nil after Close.
+// add adds a cell that runs source in an engine, and starts it. It returns nil after Close.
 func (t *Tools) add(ctx context.Context, e *engine, source string) *scriptCell {
 	o := t.nested()
 	t.mu.Lock()
@@ -180,7 +181,8 @@ func (t *Tools) add(ctx context.Context, e *engine, source string) *scriptCell {
 	return c
 }
 
-// makeRoom drops the oldest finished cell if there are too many.
+// makeRoom drops the oldest finished cell if there are maxCells. If all of them run, it returns a problem
+// for the model.
 func (t *Tools) makeRoom() (problem string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -194,7 +196,7 @@ func (t *Tools) makeRoom() (problem string) {
 	return fmt.Sprintf("exec: %d scripts are running already, cells %s. Wait for one of them, or end it by wait with terminate.", maxCells, ids(t.cells))
 }
 
-// find returns the cell of an id, or nil.
+// find returns the cell with an id, or nil.
 func (t *Tools) find(id string) *scriptCell {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -218,7 +220,7 @@ func ids(cells []*scriptCell) string {
 	return strings.Join(all, ", ")
 }
 
-// store keeps stored values within the limits and returns the refused ones.
+// store adds stored values within the limits. It returns the keys of the refused ones.
 func (t *Tools) store(values map[string]string) (refused []string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -11,15 +11,16 @@ import (
 	"github.com/agent-ci/agent-ci/tools/script/message"
 )
 
-// How long a call waits for its script, as the reference implementation has it, and the most.
+// The default times that exec and wait wait for a script, and the longest time. The defaults are those
+// of the reference implementation.
 const (
 	execYield = 30 * time.Second
 	waitYield = 10 * time.Second
 	maxYield  = 10 * time.Minute
 )
 
-// exec runs a script until it ends, yields, or exceeds its time and continues as a cell. The end of
-// ctx ends the script.
+// exec runs a script until it ends, yields, or exceeds its time. In the last two cases the script
+// continues as a cell. The end of ctx stops the script.
 func (t *Tools) exec(ctx context.Context, call tools.Call) (tools.Result, error) {
 	began := time.Now()
 	o, problem := optionsIn(call.Input)
@@ -30,7 +31,7 @@ func (t *Tools) exec(ctx context.Context, call tools.Call) (tools.Result, error)
 	if problem != "" || err != nil {
 		return tools.Refuse(problem), err
 	}
-	defer t.Warm() // the model writes another script now
+	defer t.Warm() // the model may write another script now
 	return c.answerAfter(ctx, began, o.yield, o.budget)
 }
 
@@ -41,7 +42,7 @@ type waitArguments struct {
 	Terminate bool            `json:"terminate"`
 }
 
-// wait goes on with a cell, or ends it.
+// wait waits for a cell like exec, or stops it.
 func (t *Tools) wait(ctx context.Context, _ tools.Call, a waitArguments) (tools.Result, error) {
 	began, id := time.Now(), strings.Trim(string(a.Cell), `" `)
 	c := t.find(id)
@@ -54,7 +55,7 @@ func (t *Tools) wait(ctx context.Context, _ tools.Call, a waitArguments) (tools.
 	return c.answerAfter(ctx, began, waitTime(a.YieldMS, waitYield), tools.AskedTokens(a.MaxTokens))
 }
 
-// answerAfter is the answer about a cell once there is something to tell, or the time is over.
+// answerAfter waits until the cell ends, has news, or yield has passed. It returns the cell's result.
 func (c *scriptCell) answerAfter(ctx context.Context, began time.Time, yield time.Duration, budget int) (tools.Result, error) {
 	over := time.NewTimer(yield)
 	defer over.Stop()
@@ -71,7 +72,7 @@ func (c *scriptCell) answerAfter(ctx context.Context, began time.Time, yield tim
 	return result, nil
 }
 
-// waitTime returns a call's waiting time, or otherwise.
+// waitTime converts a call's waiting time from milliseconds. It returns otherwise for no time.
 func waitTime(ms float64, otherwise time.Duration) time.Duration {
 	if ms <= 0 {
 		return otherwise
@@ -89,7 +90,8 @@ const (
 	statusRunning    status = "running"
 )
 
-// result returns the cell's news once. It forgets an ended cell.
+// result returns the cell's state and its output since the last result. It forgets a cell that has
+// ended.
 func (c *scriptCell) result(ctx context.Context, began time.Time) tools.Result {
 	over := c.isOver()
 	c.mu.Lock()
@@ -140,15 +142,15 @@ func (t *Tools) clean(stored map[string]string) map[string]any {
 
 const runningWords = "Script running with cell ID "
 
-// Waiting returns the call with the longest wait for the script of an exec or wait output. runs
-// reports whether the output says that the script still runs.
+// Waiting returns the call that waits as long as possible for a script. output is the output of exec or
+// wait about the script. runs reports whether it says that the script still runs.
 func Waiting(output string) (tool string, arguments map[string]any, runs bool) {
 	after, runs := strings.CutPrefix(output, runningWords)
 	id, _, _ := strings.Cut(after, "\n")
 	return waitSpec.Name, map[string]any{"cell_id": id, "yield_time_ms": maxYield.Milliseconds()}, runs
 }
 
-// formatResult formats a result like the reference implementation, known to models.
+// formatResult formats a result like the reference implementation, because models know that format.
 func formatResult(now status, began time.Time, parts []tools.Part) tools.Result {
 	return tools.Result{
 		Output: fmt.Sprintf("Script %s\nWall time %.1f seconds\nOutput:", now, time.Since(began).Seconds()),
@@ -159,13 +161,13 @@ func formatResult(now status, began time.Time, parts []tools.Part) tools.Result 
 
 func failure(words string) tools.Part { return tools.Part{Text: "Script error:\n" + words} }
 
-// maxParts is the number of items above which adjacent texts are joined.
+// maxParts is the largest number of items that stay separate. With more items, adjacent texts are joined.
 const maxParts = 200
 
-// partsOf are items as the model gets them.
+// partsOf converts a script's items to parts of a result.
 func partsOf(ctx context.Context, images *tools.Images, items []message.Item) []tools.Part {
 	var parts []tools.Part
-	var texts []string // that become one part
+	var texts []string // adjacent texts of the next part
 	flush := func() {
 		if len(texts) > 0 {
 			parts, texts = append(parts, tools.Part{Text: strings.Join(texts, "\n")}), nil

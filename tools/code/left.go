@@ -2,7 +2,7 @@ package code
 
 import "maps"
 
-// Running is how many scripts run.
+// Running returns the number of running scripts.
 func (t *Tools) Running() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -15,7 +15,8 @@ func (t *Tools) Running() int {
 	return running
 }
 
-// State returns the number of scripts and their stored values for scripts after Close.
+// State returns the number of all scripts so far, and their stored values. A resumed run continues with
+// both.
 func (t *Tools) State() (cells int, stored map[string]string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -11,16 +11,17 @@ import (
 	"github.com/agent-ci/agent-ci/tools"
 )
 
-// pragma begins a script's first line with options.
+// pragma is the beginning of a script's first line if that contains options.
 const pragma = "// @exec:"
 
-// scriptOptions are the options of that line.
+// scriptOptions contains the options of a script's first line.
 type scriptOptions struct {
 	yield  time.Duration
-	budget int // tokens of output; 0 for the most
+	budget int // tokens of output; 0 for the maximum
 }
 
-// optionsIn reads the first line of a script; the problem says why the script can't be run.
+// optionsIn parses the options in the first line of a script. problem tells the model why the script
+// cannot be run.
 func optionsIn(source string) (o scriptOptions, problem string) {
 	if strings.TrimSpace(source) == "" {
 		return o, "exec: there is no script. Write JavaScript, without JSON or a fence around it."
@@ -55,7 +56,7 @@ func optionsIn(source string) (o scriptOptions, problem string) {
 	return o, ""
 }
 
-// parseStrict reads one JSON object and nothing else.
+// parseStrict parses text that is one JSON object. Unknown keys are an error.
 func parseStrict(text string, into any) error {
 	if !strings.HasPrefix(strings.TrimSpace(text), "{") {
 		return fmt.Errorf("%.40q is no object", strings.TrimSpace(text))

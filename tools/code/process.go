@@ -14,18 +14,18 @@ import (
 // engine is a process for one script.
 type engine struct {
 	*attached.Program
-	reports *message.Reader // of standard output
-	stderr  clip.Head       // on standard error
-	ended   func() string
+	reports *message.Reader // reads standard output
+	stderr  clip.Head       // the beginning of standard error
+	ended   func() string   // calls close once
 }
 
 // maxStderrBytes bounds the kept standard error of an engine, in bytes.
 const maxStderrBytes = 300
 
-// environ is the engine's whole environment. It is a small program beside the run's.
+// environ is the engine's whole environment. The engine needs few processors beside the run's commands.
 var environ = []string{"GOMAXPROCS=2", "GOTRACEBACK=none", "TZ=UTC"}
 
-// startEngine starts an engine and waits until it can take a script.
+// startEngine starts an engine and waits until it is ready for a script.
 func (t *Tools) startEngine(ctx context.Context) (_ *engine, err error) {
 	e := &engine{stderr: clip.Head{Limit: maxStderrBytes}}
 	e.Program, err = attached.Start(t.options.Sandbox.Start, sandbox.Command{Argv: t.options.Program, Dir: "/", Env: environ}, attached.Streams{Errors: attached.To(&e.stderr)})
@@ -41,12 +41,13 @@ func (t *Tools) startEngine(ctx context.Context) (_ *engine, err error) {
 	return e, nil
 }
 
-// sendOrder sends an order. A lost engine shows in its reports.
+// sendOrder sends an order. It ignores errors, because reading the reports of a dead engine fails, too.
 func (e *engine) sendOrder(order message.Order) { _ = message.Write(e.Input, order) }
 
-// end ends the process, waits for it and says how it ended.
+// end kills the process and waits for it. It describes how the process ended.
 func (e *engine) end() string { return e.ended() }
 
+// close does the work of end.
 func (e *engine) close() string {
 	e.Close()
 	how := attached.Ending(e.Wait())
@@ -68,7 +69,7 @@ func (t *Tools) Warm() {
 	t.running.Go(func() { _, _ = spare() })
 }
 
-// engine returns the spare engine or a new one.
+// engine returns the spare engine if it still runs, or else a new one.
 func (t *Tools) engine(ctx context.Context) (*engine, error) {
 	t.mu.Lock()
 	spare := t.spare

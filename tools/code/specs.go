@@ -9,7 +9,7 @@ import (
 	"github.com/agent-ci/agent-ci/tools/code/declare"
 )
 
-// grammar takes a line of options and any script.
+// grammar accepts an optional line of options and any script.
 const grammar = `start: options? script
 options: OPTIONS NEWLINE
 script: SCRIPT
@@ -18,7 +18,7 @@ NEWLINE: /\r?\n/
 SCRIPT: /[\s\S]+/
 `
 
-// usage tells how scripts are written.
+// usage tells the model how to write scripts.
 const usage = `Runs a script in JavaScript that calls tools. Write the script itself: no JSON, no quotes, no Markdown fence around it.
 
 How to use it:
@@ -45,12 +45,13 @@ declare const ALL_TOOLS: { name: string; description: string }[]; // every metho
 
 const (
 	fewDeferred = "Some tools are not declared below: find them in ALL_TOOLS by their descriptions, which have their declarations.\n\n"
-	// maxDeclared is how many bytes of declarations the model is told; of tools behind them it is
-	// told the names.
+	// maxDeclared bounds the declarations that the model gets, in bytes. Further tools are declared
+	// without description and types.
 	maxDeclared = 96 << 10
 )
 
-// execSpec describes exec with the tools for its scripts.
+// execSpec returns the spec of exec. Its description declares the tools for scripts, except deferred
+// ones.
 func execSpec(all []Nested) tools.Spec {
 	names, deferred := scriptNamesOf(all), false
 	all = slices.Clone(all)

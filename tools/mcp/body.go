@@ -5,7 +5,7 @@ import (
 	"io"
 )
 
-// boundedBody is an answer's body with a maximum length.
+// boundedBody is the body of an answer. It calls fail if the body has more than limit bytes.
 type boundedBody struct {
 	body             io.ReadCloser
 	remaining, limit int64

@@ -13,11 +13,11 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// maxQuestionRounds is how often a call is made again since the server asked something.
+// maxQuestionRounds is the maximum number of attempts for a call, because the server asks questions.
 const maxQuestionRounds = 3
 
-// Tool makes a tool of one that the server offers. It counts as mutating, whatever the server says of
-// its effects; the caller clears Mutates if the job permits parallel calls.
+// Tool returns an offered tool as a tools.Tool. It counts as mutating, even if the server declares it
+// read-only. The caller clears Mutates if the job permits parallel calls.
 func (s *Session) Tool(offered Offered) tools.Tool {
 	return tools.Tool{
 		Spec: offered.Spec, Foreign: true, Mutates: true,
@@ -27,7 +27,7 @@ func (s *Session) Tool(offered Offered) tools.Tool {
 	}
 }
 
-// call calls a tool once. The server is told when its answer is not waited for any more.
+// call calls a tool once. If ctx ends first, the library sends the server a cancellation.
 func (s *Session) call(ctx context.Context, tool string, arguments json.RawMessage) (tools.Result, error) {
 	detail := map[string]any{"mcp_server": s.server.Name, "mcp_tool": oneLine(tool)}
 	asked := s.declined.Load()
@@ -35,7 +35,7 @@ func (s *Session) call(ctx context.Context, tool string, arguments json.RawMessa
 	defer cancel()
 	answer, err := s.callWithAnswers(limited, &sdk.CallToolParams{Name: tool, Arguments: arguments})
 	if n := s.declined.Load() - asked; n > 0 {
-		detail["declined"] = n // of other calls at the same time too, where calls run in parallel
+		detail["declined"] = n // it includes questions of parallel calls
 	}
 	if err != nil {
 		if ctx.Err() != nil {
@@ -60,7 +60,7 @@ func (s *Session) callContext(ctx context.Context) (context.Context, context.Can
 	}
 }
 
-// callWithAnswers makes a call, and repeats it with refusals of the server's questions.
+// callWithAnswers makes a call. If the server asks questions, it repeats the call and declines them.
 func (s *Session) callWithAnswers(ctx context.Context, params *sdk.CallToolParams) (*sdk.CallToolResult, error) {
 	for range maxQuestionRounds {
 		answer, err := s.link.session.CallTool(ctx, params)
@@ -80,7 +80,8 @@ func (s *Session) callWithAnswers(ctx context.Context, params *sdk.CallToolParam
 
 var errTooManyQuestions = errors.New("it asks a person again and again, and nobody is there to answer")
 
-// decline answers questions for people. Servers were offered no other requests.
+// decline declines a server's questions to a person. It returns an error for other requests, since the
+// session offers servers none.
 func (s *Session) decline(requests sdk.InputRequestMap) (sdk.InputResponseMap, error) {
 	answers := sdk.InputResponseMap{}
 	for id, request := range requests {
@@ -93,8 +94,8 @@ func (s *Session) decline(requests sdk.InputRequestMap) (sdk.InputResponseMap, e
 	return answers, nil
 }
 
-// sessionEndingMessages lists messages of the library for HTTP answers that end the session. The library has no
-// error values for these.
+// sessionEndingMessages lists the library's messages for HTTP answers after which it ends the session.
+// The library has no error values for these.
 var sessionEndingMessages = []string{"malformed event", "failed to decode", "failed to read body"}
 
 // endsSession reports whether the library is about to end the session.
@@ -102,7 +103,8 @@ func endsSession(err error) bool {
 	return errors.Is(err, sdk.ErrSessionMissing) || slices.ContainsFunc(sessionEndingMessages, func(words string) bool { return strings.Contains(err.Error(), words) })
 }
 
-// failedResult returns a failed call's result for the model.
+// failedResult returns the model's result for a failed call, and adds the cause to detail. It ends the
+// session if the error does.
 func (s *Session) failedResult(err error, detail map[string]any) tools.Result {
 	wire, refused := refusal(err)
 	ended := s.Ended()
@@ -127,5 +129,5 @@ func (s *Session) failedResult(err error, detail map[string]any) tools.Result {
 	return tools.Result{Output: words, Failed: true, Detail: detail}
 }
 
-// maxRefusal is up to how many bytes of an error's message the model is shown.
+// maxRefusal bounds the part of a server's error message that the model sees, in bytes.
 const maxRefusal = 4000

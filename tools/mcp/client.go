@@ -14,17 +14,17 @@ import (
 	"github.com/agent-ci/agent-ci/policy/reach"
 )
 
-// Remote is a job's server at an address.
+// Remote is a job's MCP server at a URL.
 type Remote struct {
 	URL     string
 	Headers map[string]string
 	Bearer  string // token for Authorization; "" for none
 }
 
-// maxRedirects is how many redirects are followed, on the host itself.
+// maxRedirects is the maximum number of redirects for a request. All must stay on the host.
 const maxRedirects = 5
 
-// NewClient returns a client that only contacts the address's host, with headers and token. The
+// NewClient returns a client that adds the headers and token, and contacts only the host of the URL. The
 // error is for people.
 func NewClient(remote Remote) (*http.Client, error) {
 	address, err := checkURL(remote.URL)
@@ -52,8 +52,8 @@ func NewClient(remote Remote) (*http.Client, error) {
 	}, nil
 }
 
-// checkURL parses a server's address. It permits http only for private and loopback addresses and
-// names that may have such; the client checks a name's addresses.
+// checkURL parses a server's URL. It permits http only for private and loopback addresses, and for names
+// that may have such addresses. The client later checks the addresses of a name.
 func checkURL(address string) (*url.URL, error) {
 	u, err := url.Parse(address)
 	switch {
@@ -74,8 +74,8 @@ func checkURL(address string) (*url.URL, error) {
 	return u, nil
 }
 
-// directTransport is a transport to the host. What http would carry in the clear goes by no proxy and to
-// near addresses only, whatever a name resolves to.
+// directTransport returns a transport for a scheme. Since http does not encrypt, its transport uses no
+// proxy and dials only private and loopback addresses.
 func directTransport(scheme string) *http.Transport {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	if scheme == "https" {
@@ -96,7 +96,7 @@ func directTransport(scheme string) *http.Transport {
 	return transport
 }
 
-// originOf is scheme, host and port, as one text.
+// originOf returns scheme, host and port of a URL as one text.
 func originOf(u *url.URL) string {
 	port := u.Port()
 	if port == "" {
@@ -118,7 +118,7 @@ func (o *oneHost) RoundTrip(request *http.Request) (*http.Response, error) {
 	}
 	request = request.Clone(request.Context())
 	for name, values := range o.headers {
-		if request.Header.Get(name) == "" || name == "Authorization" { // what the protocol sets stays
+		if request.Header.Get(name) == "" || name == "Authorization" { // keep headers that the protocol library has set
 			request.Header[name] = values
 		}
 	}
@@ -128,15 +128,15 @@ func (o *oneHost) RoundTrip(request *http.Request) (*http.Response, error) {
 // CloseIdleConnections implements http.Client.CloseIdleConnections.
 func (o *oneHost) CloseIdleConnections() { o.base.CloseIdleConnections() }
 
-// boundedTransport is a session's transport. It ends with ctx and bounds answers.
+// boundedTransport is a session's transport. Its requests end with ctx, and its answers are bounded.
 type boundedTransport struct {
-	base   http.RoundTripper // that of a client of NewClient
+	base   http.RoundTripper // the transport of a client of NewClient
 	ctx    context.Context
 	end    context.CancelFunc
 	onLost func(error) bool // reports whether a failure ends the session
 }
 
-// boundedClient returns a client with another's redirects, whose transport ends with the session.
+// boundedClient returns a copy of a client whose transport is a boundedTransport. lost is its onLost.
 func boundedClient(client *http.Client, lost func(error) bool) (*http.Client, *boundedTransport) {
 	b := &boundedTransport{base: client.Transport, onLost: lost}
 	b.ctx, b.end = context.WithCancel(context.Background())
@@ -145,8 +145,8 @@ func boundedClient(client *http.Client, lost func(error) bool) (*http.Client, *b
 	return &held, b
 }
 
-// RoundTrip sends a request, which ends with the session at the latest. It bounds the answer and rewrites it for the library. A
-// server that is out of reach ends the session.
+// RoundTrip sends a request. The end of the session also ends the request. RoundTrip bounds the answer
+// and rewrites it for the library. An unreachable server ends the session.
 func (b *boundedTransport) RoundTrip(request *http.Request) (*http.Response, error) {
 	if isEventStream(request) {
 		return b.serveEventStream(request), nil
@@ -183,7 +183,7 @@ func (b *boundedTransport) RoundTrip(request *http.Request) (*http.Response, err
 	return response, nil
 }
 
-// fail ends the session, unless it is ending anyway.
+// fail ends the session if onLost reports that err does.
 func (b *boundedTransport) fail(err error) {
 	if b.ctx.Err() == nil && b.onLost(err) {
 		b.end()

@@ -18,17 +18,18 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Bounds for a server. One that exceeds a bound is cut off.
+// Bounds for a server. The session with a server that exceeds one ends.
 const (
-	maxLineBytes        = 16 << 20 // bytes of one message: an image of a page may take some
-	maxUnrequestedBytes = 32 << 20 // bytes between two answers that answer nothing: notifications, text that is no message
-	maxInvalidLine      = 200      // kept bytes of an invalid line
-	maxServerRequests   = 64       // that the server made and that are not answered yet
+	maxLineBytes        = 16 << 20 // bytes of one message, which may contain an image
+	maxUnrequestedBytes = 32 << 20 // bytes between two answers: notifications, requests and invalid lines
+	maxInvalidLine      = 200      // stored bytes of an invalid line
+	maxServerRequests   = 64       // requests of the server without an answer yet
 )
 
-// lineConn is a transport over a process's streams, with a message per line, and its only connection. The library's IOTransport
-// blocks for a server that does not read, keeps all unsolicited messages, and ends at the first
-// line that is no message, which many servers print at start.
+// lineConn is a transport over a process's streams, with one message per line. It is also the
+// transport's only connection. The library's IOTransport is unsuitable: it blocks for a server that
+// does not read, and stores all unsolicited messages. It also ends at the first invalid line, and many
+// servers print one at their start.
 type lineConn struct {
 	process        *Process
 	onToolsChanged func() // called for a notification of changed tools
@@ -39,17 +40,17 @@ type lineConn struct {
 	closing   sync.Once
 	closed    chan struct{}
 	failing   sync.Once
-	failed    chan struct{} // closed behind err
+	failed    chan struct{} // closed after err is set
 	err       error
-	readEnded chan struct{} // closed when nothing is read any more
+	readEnded chan struct{} // closed when read has returned
 
 	mu                 sync.Mutex
 	openRequests       map[jsonrpc.ID]bool // requests that were written and not answered
 	openServerRequests map[jsonrpc.ID]bool // requests of the server that are not answered
-	firstInvalid       string              // the beginning of the first line that was no message
+	firstInvalid       string              // the beginning of the first invalid line
 }
 
-// newLineConn begins to read.
+// newLineConn returns a lineConn and starts its reading and writing goroutines.
 func newLineConn(process *Process, onToolsChanged func()) *lineConn {
 	c := &lineConn{
 		process: process, onToolsChanged: onToolsChanged,
@@ -65,10 +66,10 @@ func newLineConn(process *Process, onToolsChanged func()) *lineConn {
 // Connect implements sdk.Transport.
 func (c *lineConn) Connect(context.Context) (sdk.Connection, error) { return c, nil }
 
-// exitTimeout is how long a server has to end by itself when its input is closed.
+// exitTimeout is the time for a server to exit after its input is closed.
 const exitTimeout = 500 * time.Millisecond
 
-// stop closes the process's input and kills it after a moment.
+// stop closes the process's input, and kills the process after up to exitTimeout.
 func (c *lineConn) stop() error {
 	c.Close()
 	select {
@@ -96,7 +97,7 @@ type outgoing struct {
 
 func (c *lineConn) SessionID() string { return "" }
 
-// fail breaks the connection. What follows our own end of it is no failure.
+// fail ends the connection with an error. It does nothing after Close, since errors are then expected.
 func (c *lineConn) fail(err error) {
 	select {
 	case <-c.closed:
@@ -109,7 +110,7 @@ func (c *lineConn) fail(err error) {
 	})
 }
 
-// failure is why the server can't be read any more, or nil.
+// failure returns the error that ended the connection, or nil.
 func (c *lineConn) failure() error {
 	select {
 	case <-c.failed:
@@ -133,8 +134,8 @@ func (c *lineConn) Read(ctx context.Context) (jsonrpc.Message, error) {
 	}
 }
 
-// Write passes the message to the writing goroutine, because a server that does not read blocks
-// writers. After the end of ctx the message is still written completely.
+// Write passes the message to the writing goroutine, because a server that does not read blocks a
+// writer. If ctx ends while the message is being written, the message is still written completely.
 func (c *lineConn) Write(ctx context.Context, message jsonrpc.Message) error {
 	data, err := jsonrpc.EncodeMessage(message)
 	if err != nil {
@@ -153,7 +154,7 @@ func (c *lineConn) Write(ctx context.Context, message jsonrpc.Message) error {
 	}
 	select {
 	case err := <-out.done:
-		if errors.Is(err, syscall.EPIPE) || errors.Is(err, os.ErrClosed) { // whoever started the program closes its input once it has exited
+		if errors.Is(err, syscall.EPIPE) || errors.Is(err, os.ErrClosed) { // the program has exited, and package attached has closed its input
 			return c.explainUnreadInput(ctx, err)
 		}
 		return err
@@ -166,8 +167,8 @@ func (c *lineConn) Write(ctx context.Context, message jsonrpc.Message) error {
 	}
 }
 
-// explainUnreadInput explains a server that no longer reads. An exiting one closes its input just before
-// its output.
+// explainUnreadInput returns the error of reading the server, or else err. It waits up to closeTime,
+// because an exiting server closes its input just before its output.
 func (c *lineConn) explainUnreadInput(ctx context.Context, err error) error {
 	select {
 	case <-c.failed:
@@ -179,7 +180,8 @@ func (c *lineConn) explainUnreadInput(ctx context.Context, err error) error {
 	}
 }
 
-// recordRequests records expected answers of both sides.
+// recordRequests records a request that the server must answer, or removes a server's request that the
+// message answers.
 func (c *lineConn) recordRequests(message jsonrpc.Message) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -205,7 +207,7 @@ func (c *lineConn) write() {
 	}
 }
 
-// Close tells the server that no more input comes, and ignores its last output.
+// Close closes the server's input. Read then returns io.EOF, and further output is ignored.
 func (c *lineConn) Close() error {
 	c.closing.Do(func() {
 		close(c.closed)
@@ -214,7 +216,7 @@ func (c *lineConn) Close() error {
 	return nil
 }
 
-// read forwards messages until the server ends or exceeds a bound.
+// read forwards messages until the server closes its output or exceeds a bound.
 func (c *lineConn) read() {
 	defer close(c.readEnded)
 	reader := bufio.NewReaderSize(c.process.Output, 64<<10)
@@ -252,7 +254,7 @@ func readLine(reader *bufio.Reader) ([]byte, error) {
 			return nil, fmt.Errorf("it sent a message of more than %d MiB", maxLineBytes>>20)
 		case errors.Is(err, bufio.ErrBufferFull):
 		case err != nil && len(bytes.TrimSpace(line)) > 0:
-			return line, nil // the next read tells of the end
+			return line, nil // the next read returns the error
 		case errors.Is(err, io.EOF), errors.Is(err, io.ErrClosedPipe):
 			return nil, errClosed
 		case err != nil:
@@ -265,10 +267,11 @@ func readLine(reader *bufio.Reader) ([]byte, error) {
 
 var errClosed = errors.New("it closed its output: it has ended")
 
-// deliverLine delivers the messages of a line. answers reports an answer among them.
+// deliverLine delivers the messages of a line to Read. answers reports whether one of them answers a
+// request.
 func (c *lineConn) deliverLine(line []byte) (answers bool, err error) {
 	raws := []json.RawMessage{line}
-	if len(line) > 0 && line[0] == '[' { // a batch, which revision 2025-03-26 has
+	if len(line) > 0 && line[0] == '[' { // a batch, as in revision 2025-03-26
 		if json.Unmarshal(line, &raws) != nil {
 			raws = []json.RawMessage{line}
 		}
@@ -298,7 +301,7 @@ func (c *lineConn) deliver(message jsonrpc.Message) {
 	}
 }
 
-// decode reads a message. What nests deeper than the standard library reads is none.
+// decode parses a message. It refuses JSON that is nested too deeply for encoding/json.
 func decode(raw []byte) (jsonrpc.Message, error) {
 	if !json.Valid(raw) {
 		return nil, errors.New("not JSON")
@@ -306,8 +309,8 @@ func decode(raw []byte) (jsonrpc.Message, error) {
 	return jsonrpc.DecodeMessage(fromServer(raw))
 }
 
-// recordInvalidLine keeps the first invalid line: servers log to standard output against the protocol, and one
-// that does nothing else needs an explanation.
+// recordInvalidLine stores the beginning of the first invalid line. Some servers log to standard output
+// against the protocol. The line explains to people why such a server does not work.
 func (c *lineConn) recordInvalidLine(line []byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -316,8 +319,9 @@ func (c *lineConn) recordInvalidLine(line []byte) {
 	}
 }
 
-// isWanted reports whether the library needs a message: an expected answer or a request. The only
-// relevant notification is about changed tools.
+// isWanted reports whether the library needs a message: a request, or the answer to one of our requests.
+// It handles the notification of changed tools itself and drops all others. The error is about too many
+// requests.
 func (c *lineConn) isWanted(message jsonrpc.Message) (wanted, answer bool, err error) {
 	switch message := message.(type) {
 	case *jsonrpc.Response:
@@ -337,7 +341,7 @@ func (c *lineConn) isWanted(message jsonrpc.Message) (wanted, answer bool, err e
 	return false, false, nil
 }
 
-// countServerRequest counts a request of the server.
+// countServerRequest records a request of the server, and returns an error if too many are open.
 func (c *lineConn) countServerRequest(id jsonrpc.ID) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

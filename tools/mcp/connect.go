@@ -14,17 +14,16 @@ import (
 )
 
 const (
-	// newestRevision is the first requested revision. older is requested from a new process if that failed;
-	// the server may choose an earlier one.
+	// newestRevision is the revision requested first. If that fails, olderRevision is requested from a
+	// new process. The server may choose an even older one.
 	newestRevision = "2026-07-28"
 	olderRevision  = "2025-11-25"
-	// probeTime bounds the wait for an answer to the newest revision, which some servers never
-	// give.
+	// probeTime bounds the wait for an answer to newestRevision, because some servers never answer.
 	probeTime = 5 * time.Second
 )
 
-// connect finds the server's revision. It restarts a server before the next try, because some exit
-// or hang after the first.
+// connect opens a session in a revision that the server knows. It restarts the server for each attempt,
+// because some exit or hang after an unknown revision.
 func (s *Session) connect(ctx context.Context) error {
 	probe := min(cmp.Or(s.server.probe, probeTime), s.server.StartTimeout/2)
 	probing, cancel := context.WithTimeout(ctx, probe)
@@ -39,7 +38,7 @@ func (s *Session) connect(ctx context.Context) error {
 	}
 	second := s.connectOnce(ctx, olderRevision)
 	if _, answered := refusal(second); answered && slow && ctx.Err() == nil {
-		second = s.connectOnce(ctx, newestRevision) // it was slow to start, and knows nothing older
+		second = s.connectOnce(ctx, newestRevision) // the server started slowly, and does not know older revisions
 	} else if second == nil {
 		s.list.Restarted = true
 	}
@@ -49,7 +48,7 @@ func (s *Session) connect(ctx context.Context) error {
 	return nil
 }
 
-// connectOnce connects to a fresh process, or anew to the address.
+// connectOnce connects to a new process, or to the URL, and requests a revision.
 func (s *Session) connectOnce(ctx context.Context, revision string) error {
 	l, transport, err := s.openTransport(ctx)
 	if err != nil {
@@ -70,7 +69,7 @@ func (s *Session) connectOnce(ctx context.Context, revision string) error {
 	case <-ctx.Done():
 		stopped := l.stop()
 		select {
-		case o = <-connected: // it may have come at the last moment
+		case o = <-connected: // the session may have opened at the last moment
 			if o.err == nil {
 				o.session.Close()
 			}
@@ -92,7 +91,7 @@ func (s *Session) connectOnce(ctx context.Context, revision string) error {
 	return nil
 }
 
-// silenceError returns the error of a silent server, or nil while ctx lasts.
+// silenceError returns a *silence if ctx has ended, or else nil.
 func (s *Session) silenceError(ctx context.Context, l *connection) error {
 	if ctx.Err() == nil {
 		return nil
@@ -114,14 +113,15 @@ func (s *Session) openTransport(ctx context.Context) (*connection, sdk.Transport
 	return &connection{stop: c.stop, lossReason: c.failure, firstInvalidLine: c.firstInvalidLine}, c, nil
 }
 
+// reachURL returns a connection to the server's URL, with its transport. Nothing is sent yet.
 func (s *Session) reachURL() (*connection, sdk.Transport) {
-	held, way := boundedClient(s.server.Client, s.recordLoss)
+	client, bounded := boundedClient(s.server.Client, s.recordLoss)
 	transport := &sdk.StreamableClientTransport{
-		Endpoint: s.server.URL, HTTPClient: held, MaxEventSize: maxLineBytes,
+		Endpoint: s.server.URL, HTTPClient: client, MaxEventSize: maxLineBytes,
 	}
 	return &connection{
 		stop: func() error {
-			way.end()
+			bounded.end()
 			s.server.Client.CloseIdleConnections()
 			return nil
 		},
@@ -130,8 +130,8 @@ func (s *Session) reachURL() (*connection, sdk.Transport) {
 	}, transport
 }
 
-// recordLoss records that a remote server is unreachable or floods. It reports whether that ends the
-// session; a failed connection reports itself.
+// recordLoss ends the session because a remote server is unreachable or sends too much. It does nothing
+// and reports false before the session is open, since connect then returns the error.
 func (s *Session) recordLoss(why error) bool {
 	if !s.connected.Load() {
 		return false
@@ -143,7 +143,7 @@ func (s *Session) recordLoss(why error) bool {
 // codeRejected is the library's code for its own transport errors.
 const codeRejected = -32005
 
-// refusal returns the server's error answer, if any.
+// refusal returns the error that the server has answered, and reports whether err is one.
 func refusal(err error) (*jsonrpc.Error, bool) {
 	wire, ok := errors.AsType[*jsonrpc.Error](err)
 	return wire, ok && wire.Code != codeRejected
@@ -164,7 +164,7 @@ type silence struct {
 func (e *silence) Error() string { return "it did not answer in time" }
 func (e *silence) Unwrap() error { return e.cause }
 
-// failure tells a person why there is no session.
+// failure returns the *Error that explains to a person why there is no session.
 func (s *Session) failure(ctx context.Context, err error) *Error {
 	const log = "look at what it wrote to standard error"
 	e := &Error{Reason: ReasonStart, Err: err}
@@ -209,9 +209,10 @@ func (s *Session) describeTimeout() string {
 	return fmt.Sprintf("did not %s within %s; set mcp_servers.%s.start_timeout higher if it needs longer, as the first download of a package may", did, seconds(s.server.StartTimeout), s.server.Name)
 }
 
-// seconds is a time as people write it.
+// seconds formats a duration in seconds.
 func seconds(d time.Duration) string { return fmt.Sprintf("%g s", d.Seconds()) }
 
+// protocolError returns an *Error about a server that violates the protocol or a bound.
 func (s *Session) protocolError(format string, args ...any) *Error {
 	return &Error{
 		Reason: ReasonProtocol,

@@ -26,12 +26,13 @@ const (
 	maxWord         = 100       // bytes of a name or version in words
 )
 
-// oneLine is text of a server within a sentence.
+// oneLine returns text of a server in one line of up to 500 bytes, for use in a sentence.
 func oneLine(text string) string {
 	return strings.Join(strings.Fields(clip.Visible(text, 500)), " ")
 }
 
-// readDescription requests everything needed before the first call.
+// readDescription requests the server's description and tools, and fills s.list. It returns an *Error if
+// the job cannot use the server.
 func (s *Session) readDescription(ctx context.Context) error {
 	said := s.link.session.InitializeResult()
 	s.list.Server, s.list.Revision = s.server.Name, said.ProtocolVersion
@@ -46,7 +47,7 @@ func (s *Session) readDescription(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	slices.SortFunc(listed, func(a, b Listed) int { return strings.Compare(a.Tool, b.Tool) }) // whatever order the server has
+	slices.SortFunc(listed, func(a, b Listed) int { return strings.Compare(a.Tool, b.Tool) }) // the server's order may change
 	s.list.Tools = listed
 	if err := s.requireNamedTools(); err != nil {
 		return err
@@ -54,8 +55,8 @@ func (s *Session) readDescription(ctx context.Context) error {
 	return s.requireOfferable(ctx)
 }
 
-// requireOfferable verifies within the start time that models can get the tools. A failure is this
-// server's fault.
+// requireOfferable returns an error if a tool cannot be offered to models, or checking all takes longer
+// than the start timeout. Checking now assigns the error to this server.
 func (s *Session) requireOfferable(ctx context.Context) error {
 	for _, tool := range s.list.Tools {
 		if !tool.Allowed {
@@ -71,7 +72,7 @@ func (s *Session) requireOfferable(ctx context.Context) error {
 	return nil
 }
 
-// tools lists the server's tools. It drops the schemas of tools the job does not name.
+// tools lists the server's tools. It drops the schemas of tools that the job does not allow.
 func (s *Session) tools(ctx context.Context) ([]Listed, error) {
 	listed, seen, size := []Listed{}, map[string]bool{}, 0
 	err := pages(func(cursor string) ([]*sdk.Tool, string, error) {
@@ -112,7 +113,7 @@ func (s *Session) tools(ctx context.Context) ([]Listed, error) {
 	return nil, s.listFailure(ctx, err)
 }
 
-// listFailure returns the error of a failed tool list.
+// listFailure returns the *Error for a request of the tools that failed.
 func (s *Session) listFailure(ctx context.Context, err error) error {
 	if silent := s.silenceError(ctx, s.link); silent != nil {
 		return s.failure(ctx, silent)
@@ -123,7 +124,7 @@ func (s *Session) listFailure(ctx context.Context, err error) error {
 	return s.failure(ctx, fmt.Errorf("list its tools: %w", err))
 }
 
-// listed converts a tool for storage.
+// listed converts a tool of the protocol to a Listed, and checks its bounds.
 func (s *Session) listed(tool *sdk.Tool) (Listed, error) {
 	if tool.Name == "" || len(tool.Name) > mostToolName {
 		return Listed{}, s.protocolError("it lists a tool with a name of %d bytes", len(tool.Name))
@@ -150,7 +151,7 @@ func (s *Session) listed(tool *sdk.Tool) (Listed, error) {
 	return l, nil
 }
 
-// allows says whether the job lets a tool be called.
+// allows reports whether the job allows calls of a tool.
 func (s Server) allows(tool string) bool {
 	if slices.Contains(s.Deny, tool) {
 		return false
@@ -158,8 +159,8 @@ func (s Server) allows(tool string) bool {
 	return slices.Contains(s.Tools, allTools) || slices.Contains(s.Tools, tool)
 }
 
-// requireNamedTools reports a tool named by the job that the server lacks. A wrong name in a deny list would
-// permit the right one.
+// requireNamedTools returns an error if the server lacks a tool that the job names in tools or deny. A
+// misspelt name in deny would otherwise allow the tool.
 func (s *Session) requireNamedTools() error {
 	var lacks, names []string
 	for _, tool := range s.list.Tools {

@@ -6,16 +6,16 @@ import (
 	"strings"
 )
 
-// List is a server's description of itself and its tools. The run keeps it as JSON.
+// List is a server's description of itself and its tools. The run stores it as JSON.
 type List struct {
-	Server       string   `json:"server"`   // in the job
-	Revision     string   `json:"revision"` // of the protocol, that is spoken
+	Server       string   `json:"server"`   // name in the job
+	Revision     string   `json:"revision"` // revision of the protocol in use
 	Name         string   `json:"name"`     // as the server calls itself
 	Version      string   `json:"version"`
 	Instructions string   `json:"instructions,omitempty"`
-	Resources    bool     `json:"resources"` // it has some, or may have
-	Tools        []Listed `json:"tools"`     // all of them, sorted by name
-	// Restarted reports a server restarted or asked again for an older revision.
+	Resources    bool     `json:"resources"` // the server may have resources
+	Tools        []Listed `json:"tools"`     // all tools, sorted by name
+	// Restarted reports that the server was restarted, or asked again, for an older revision.
 	Restarted bool `json:"restarted,omitempty"`
 }
 
@@ -24,12 +24,12 @@ type Listed struct {
 	Tool        string          `json:"tool"`    // the server's own name
 	Allowed     bool            `json:"allowed"` // by the job
 	Description string          `json:"description,omitempty"`
-	Schema      json.RawMessage `json:"schema,omitempty"` // of its arguments, of an allowed tool
-	SHA256      string          `json:"sha256"`           // of the schema, with its keys sorted and without spaces
+	Schema      json.RawMessage `json:"schema,omitempty"` // of the arguments; only for an allowed tool
+	SHA256      string          `json:"sha256"`           // of the schema with sorted keys and without spaces
 	Annotations json.RawMessage `json:"annotations,omitempty"`
 }
 
-// Changed describes the differences of callable tools in a later list, or returns "".
+// Changed describes how the allowed tools differ in a later list. It returns "" if they do not.
 func (l List) Changed(later List) string {
 	before, now := l.allowed(), later.allowed()
 	var changes []string
@@ -63,7 +63,7 @@ func (l List) allowed() map[string]Listed {
 	return allowed
 }
 
-// enumerate joins the first few words.
+// enumerate joins up to 20 words with commas, and adds the number of further ones.
 func enumerate(words []string) string {
 	const most = 20
 	if len(words) > most {

@@ -11,21 +11,21 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 )
 
-// Pauses before the stream beside the calls is opened again.
+// The pause before the event stream is opened again doubles from firstPause to maxPause.
 const (
 	firstPause = time.Second
 	maxPause   = time.Minute
 )
 
-// isEventStream reports whether a request opens the stream beside calls of revisions before
-// 2026-07-28. A request for the rest of a broken answer names its last event.
+// isEventStream reports whether a request opens the event stream for the server's own requests, which
+// exists before revision 2026-07-28. A GET with Last-Event-ID requests the rest of an answer instead.
 func isEventStream(request *http.Request) bool {
 	return request.Method == http.MethodGet && request.Header.Get("Last-Event-ID") == ""
 }
 
-// serveEventStream answers isEventStream at once with a stream for the whole session. The library would wait
-// for the server and end the session with a failed stream. Here, a server that refuses, delays or
-// breaks the stream only loses its own requests.
+// serveEventStream answers a request for the event stream at once, with a stream for the whole session.
+// The library would wait for the server, and end the session if the stream fails. With
+// serveEventStream, a server that refuses, delays or breaks the stream only loses its own requests.
 func (b *boundedTransport) serveEventStream(request *http.Request) *http.Response {
 	from, to := io.Pipe()
 	ctx, cancel := context.WithCancel(request.Context())
@@ -49,8 +49,8 @@ func (b *boundedTransport) serveEventStream(request *http.Request) *http.Respons
 	}
 }
 
-// forward opens the stream and hands on the requests and notifications in it until it ends. It
-// reports whether to open the stream again.
+// forward opens the server's stream, and writes its requests and notifications to to until it ends. It
+// subtracts the received bytes from left. It reports whether to open the stream again.
 func (b *boundedTransport) forward(request *http.Request, to *io.PipeWriter, left *int64) (again bool) {
 	if request.Context().Err() != nil {
 		return false

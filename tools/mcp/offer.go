@@ -17,18 +17,17 @@ type Offered struct {
 	Tool   string // the server's own name
 	SHA256 string // of the schema as the server gave it
 	Spec   tools.Spec
-	// Unchecked describes the schema's parts without a check here, or is "". The server checks
-	// them.
+	// Unchecked describes the parts of the schema that only the server checks, or is "".
 	Unchecked string
 }
 
 const (
-	maxOfferedName = 64 // of a tool, for a model
-	hashLength     = 12 // hexadecimal digits behind a name that is not its own
+	maxOfferedName = 64 // bytes of a tool's name for a model
+	hashLength     = 12 // hexadecimal digits at the end of a shortened or ambiguous name
 )
 
-// Offer assigns the allowed tools callable names, different from taken ones, and schemas for
-// models, sorted by name. It is independent of the lists' order. The error is an *Error.
+// Offer returns the allowed tools of all lists with names and schemas for models, sorted by name. Names
+// are unique, differ from taken ones, and do not depend on the lists' order. The error is an *Error.
 func Offer(lists []List, taken []string) ([]Offered, error) {
 	var offered []Offered
 	for _, list := range lists {
@@ -50,7 +49,7 @@ func Offer(lists []List, taken []string) ([]Offered, error) {
 	return offered, nil
 }
 
-// offer is a tool without its name.
+// offer returns a tool for models, without its name. The error is an *Error.
 func offer(list List, tool Listed) (Offered, error) {
 	parameters, err := schema.Fit(tool.Schema)
 	if err != nil {
@@ -70,8 +69,8 @@ func offer(list List, tool Listed) (Offered, error) {
 	}, nil
 }
 
-// name names all tools. Tools with equal names all get a hash, so none depends on the order; so
-// does one whose name was taken that way.
+// name sets the names of all tools. All tools with the same name get a hash, so that names do not depend
+// on the order. It repeats that until all names are unique and not taken.
 func name(offered []Offered, taken []string) error {
 	hashed := make([]bool, len(offered))
 	for {
@@ -101,7 +100,7 @@ func name(offered []Offered, taken []string) error {
 	}
 }
 
-// hash marks tools as hashed and reports whether one is new.
+// hash marks tools as hashed, and reports whether one of them was not.
 func hash(hashed []bool, tools []int) (fresh bool) {
 	for _, i := range tools {
 		fresh = fresh || !hashed[i]
@@ -110,8 +109,8 @@ func hash(hashed []bool, tools []int) (fresh bool) {
 	return fresh
 }
 
-// name returns the model's name of the tool: its own as far as permitted, or its beginning with a
-// hash.
+// name returns the tool's name for a model: server and tool name. A name that is too long or ambiguous
+// is cut and gets a hash.
 func (o Offered) name(hashed bool) string {
 	name := "mcp__" + strings.Map(nameRune, o.Server) + "__" + strings.Map(nameRune, o.Tool)
 	if len(name) <= maxOfferedName && !hashed {
@@ -122,7 +121,7 @@ func (o Offered) name(hashed bool) string {
 	return name + "_" + hex.EncodeToString(sum[:])[:hashLength]
 }
 
-// nameRune maps a character to one permitted in names.
+// nameRune returns r, or _ if names for models may not contain r.
 func nameRune(r rune) rune {
 	switch {
 	case 'a' <= r && r <= 'z', 'A' <= r && r <= 'Z', '0' <= r && r <= '9', r == '-', r == '_':

@@ -43,8 +43,8 @@ func pages[T any](fetch func(cursor string) (items []T, next string, err error),
 	return &endlessError{fmt.Sprintf("it has more than %d pages", maxPages)}
 }
 
-// meansEnd reports whether an empty cursor means the end: with it, the server starts again or
-// refuses.
+// meansEnd reports whether a server uses an empty cursor for the end of a list. Asked with that cursor,
+// such a server repeats the first page or refuses.
 func meansEnd[T any](items, first []T, err error) bool {
 	if err != nil {
 		_, refused := errors.AsType[*jsonrpc.Error](err)

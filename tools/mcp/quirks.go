@@ -11,12 +11,12 @@ import (
 	"github.com/agent-ci/agent-ci/tools"
 )
 
-// emptyCursor replaces an empty cursor. The library treats it as none, but in the protocol only a
-// missing cursor ends a list.
+// emptyCursor replaces an empty cursor in messages for the library. In the protocol only a missing
+// cursor ends a list, but the library treats an empty one as missing.
 const emptyCursor = "agent-ci:empty-cursor"
 
-// fromServer converts a server's message for the library: request numbers written as text, and
-// empty cursors.
+// fromServer converts a server's answer for the library. It converts an id written as text to a number,
+// and an empty cursor to emptyCursor.
 func fromServer(raw []byte) []byte {
 	var message map[string]json.RawMessage
 	if json.Unmarshal(raw, &message) != nil || message["method"] != nil {
@@ -53,7 +53,7 @@ func toServer(raw []byte) []byte {
 	return encoded(message, raw)
 }
 
-// numberInText returns the integer in a JSON text. All ids of our requests are integers.
+// numberInText returns the integer that a JSON string contains. The ids of our requests are integers.
 func numberInText(id json.RawMessage) (json.RawMessage, bool) {
 	var text string
 	if len(id) == 0 || id[0] != '"' || json.Unmarshal(id, &text) != nil {
@@ -67,7 +67,8 @@ func numberInText(id json.RawMessage) (json.RawMessage, bool) {
 	return raw, err == nil
 }
 
-// withCursor replaces the cursor at key of an object, and reports whether it had the value old.
+// withCursor returns an object with the cursor at key replaced. It reports false if the cursor is not
+// old.
 func withCursor(object json.RawMessage, key, old, replacement string) (json.RawMessage, bool) {
 	if !bytes.Contains(object, []byte(key)) {
 		return nil, false
@@ -89,8 +90,8 @@ func encoded(members map[string]json.RawMessage, raw []byte) []byte {
 	return raw
 }
 
-// maxList is up to how many bytes of a request are searched for emptyCursor. Requests for a
-// page of a list are short.
+// maxList is the longest request to search for emptyCursor, in bytes. Requests for a page of a list are
+// short.
 const maxList = 64 << 10
 
 // rewriteRequest applies toServer to a request's body.
@@ -125,11 +126,11 @@ func rewriteResponse(response *http.Response) {
 	response.Body, response.ContentLength = body, -1
 }
 
-// rewrittenBody gives the body of an answer in parts, each rewritten.
+// rewrittenBody is the body of an answer with each message rewritten by fromServer.
 type rewrittenBody struct {
 	body io.ReadCloser
 	from *bufio.Reader
-	next func() ([]byte, error) // the next part; the error comes behind it
+	next func() ([]byte, error) // returns the next part, and the error that follows it
 	part []byte
 	err  error
 }
@@ -148,7 +149,7 @@ func (r *rewrittenBody) Read(into []byte) (int, error) {
 
 func (r *rewrittenBody) Close() error { return r.body.Close() }
 
-// message is the whole body.
+// message returns the whole body as one rewritten message.
 func (r *rewrittenBody) message() ([]byte, error) {
 	raw, err := io.ReadAll(r.from)
 	if err != nil {
@@ -157,7 +158,7 @@ func (r *rewrittenBody) message() ([]byte, error) {
 	return fromServer(raw), io.EOF
 }
 
-// event returns a stream's next event. Too long ones are passed on in parts.
+// event returns the next event of a stream, rewritten. It returns an event above maxLineBytes in parts.
 func (r *rewrittenBody) event() ([]byte, error) {
 	var lines, last []byte
 	for len(lines) <= maxLineBytes {
@@ -189,7 +190,7 @@ func rewrittenEvent(event []byte) []byte {
 	return append([]byte("data: "+string(message)+"\n"), others...)
 }
 
-// splitEvent returns the data of an event, and its other lines.
+// splitEvent returns the joined data lines of an event, and its other lines.
 func splitEvent(event []byte) (data, others []byte) {
 	var lines [][]byte
 	for line := range bytes.Lines(event) {

@@ -12,7 +12,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// maxResources is how many resources of all servers are listed in one answer.
+// maxResources is the maximum number of resources in one answer.
 const maxResources = 1000
 
 var (
@@ -39,14 +39,15 @@ var (
 	}
 )
 
-// Resources is a server's resources. Session returns its session, or a problem for the model.
+// Resources is a server with resources. Session returns the server's session, or nil and a problem for
+// the model.
 type Resources struct {
 	Server  string
 	Session func(ctx context.Context) (session *Session, why string)
 }
 
-// ResourceTools returns list_mcp_resources, list_mcp_resource_templates and read_mcp_resource for
-// servers with resources at the time of the call. They mutate like their servers' tools.
+// ResourceTools returns list_mcp_resources, list_mcp_resource_templates and read_mcp_resource. servers
+// returns the servers with resources at the time of a call. Like servers' tools, they count as mutating.
 func ResourceTools(servers func() []Resources) []tools.Tool {
 	r := resources{servers}
 	return []tools.Tool{
@@ -56,7 +57,7 @@ func ResourceTools(servers func() []Resources) []tools.Tool {
 	}
 }
 
-// resourceArguments are those of all three tools.
+// resourceArguments contains the arguments of all three tools.
 type resourceArguments struct {
 	Server string `json:"server"`
 	Cursor string `json:"cursor"`
@@ -65,7 +66,8 @@ type resourceArguments struct {
 
 type resources struct{ servers func() []Resources }
 
-// of returns the servers of a call, or a problem for the model.
+// of returns the server called name, or all servers for "". Otherwise it returns a problem for the
+// model.
 func (r resources) of(name string) ([]Resources, string) {
 	all := r.servers()
 	var names []string
@@ -96,18 +98,18 @@ type resource struct {
 	Size        int64  `json:"size,omitempty"`
 }
 
-// lister lists one page of a server.
+// lister returns the page of a server's list at cursor, and the next cursor.
 type lister func(ctx context.Context, s *Session, cursor string) (found []resource, next string, err error)
 
-// list returns the Run of a tool that lists what servers have, under a key of the answer.
+// list returns the Run function of a tool that returns list's results under key.
 func (r resources) list(key string, list lister) func(context.Context, tools.Call) (tools.Result, error) {
 	return tools.Decoded(func(ctx context.Context, _ tools.Call, a resourceArguments) (tools.Result, error) {
 		return r.listed(ctx, a, key, list)
 	})
 }
 
-// listed asks the servers of a call: for one page of a named server, or for all pages of each. The answer is a JSON object with
-// what they have under key, and with the problems of those that did not answer.
+// listed requests one page of a named server, or all pages of each server. Its output is a JSON object
+// with the results under key, and with the problems of servers that did not answer.
 func (r resources) listed(ctx context.Context, a resourceArguments, key string, list lister) (tools.Result, error) {
 	asked, problem := r.of(a.Server)
 	switch {
@@ -151,7 +153,7 @@ func (r resources) listed(ctx context.Context, a resourceArguments, key string, 
 	return tools.Result{Output: string(raw), Failed: len(problems) > 0 && len(all) == 0}, err
 }
 
-// page returns one page of a server, or all.
+// page returns a server's page at cursor if one is true, or else all its pages.
 func (s *Session) page(ctx context.Context, cursor string, one bool, list lister) (all []resource, next string, err error) {
 	ctx, cancel := s.callContext(ctx)
 	defer cancel()
@@ -170,8 +172,8 @@ func (s *Session) page(ctx context.Context, cursor string, one bool, list lister
 	return all, "", err
 }
 
-// onePage returns the page at a cursor, with the page behind an empty cursor, which a model could
-// request endlessly.
+// onePage returns the page at cursor. If the next cursor is empty, it adds the next page, because a
+// model could request an empty cursor endlessly.
 func (s *Session) onePage(ctx context.Context, cursor string, list lister) (found []resource, next string, err error) {
 	found, next, err = list(ctx, s, cursor)
 	switch {
@@ -234,10 +236,11 @@ func listTemplates(ctx context.Context, s *Session, cursor string) ([]resource, 
 	return found, page.NextCursor, nil
 }
 
-// maxURI is up to how many bytes of an address a model is shown.
+// maxURI bounds the part of a URI that a model sees, in bytes.
 const maxURI = 2000
 
-// read returns the texts and images of a resource. If the server fails, the answer tells the model why.
+// read returns the texts and images of a resource. If the server fails, the result explains that to the
+// model.
 func (r resources) read(ctx context.Context, _ tools.Call, a resourceArguments) (tools.Result, error) {
 	asked, problem := r.of(a.Server)
 	switch {

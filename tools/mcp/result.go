@@ -14,10 +14,10 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// maxName bounds an address or a type in words, in bytes.
+// maxName bounds a URI, a name or a media type in a message, in bytes.
 const maxName = 300
 
-// result converts an answer for the model: its text, images, and a line for each other item.
+// result converts an answer for the model: its text, its images, and a line for any other item.
 func (s *Session) result(answer *sdk.CallToolResult, detail map[string]any) tools.Result {
 	s.imageLock.Lock()
 	defer s.imageLock.Unlock()
@@ -37,9 +37,9 @@ func (s *Session) result(answer *sdk.CallToolResult, detail map[string]any) tool
 	return tools.Result{Output: text, Images: o.images.Added, Failed: answer.IsError, Detail: detail}
 }
 
-// repeatsStructured reports whether a result's texts repeat its structured content. The protocol asks for
-// JSON in a text for older clients. Some servers write the value of the only key, like FastMCP's
-// {"result": …}, or a list with a text per element.
+// repeatsStructured reports whether a result's texts repeat its structured content. The protocol asks
+// servers to repeat it as JSON text for older clients. Some servers write only the value of its single
+// key, like FastMCP's {"result": …}, or one text per element of a list.
 func repeatsStructured(texts []string, structured any) bool {
 	if hasValue(texts, structured) {
 		return true
@@ -54,7 +54,7 @@ func repeatsStructured(texts []string, structured any) bool {
 	return false
 }
 
-// hasValue reports whether one of the texts, or all together, say the value.
+// hasValue reports whether one of the texts, or all texts together, express the value.
 func hasValue(texts []string, value any) bool {
 	for _, text := range append(slices.Clone(texts), strings.Join(texts, "\n")) {
 		if isValue(text, value) {
@@ -74,7 +74,7 @@ func isValue(text string, value any) bool {
 	return json.Unmarshal([]byte(text), &read) == nil && reflect.DeepEqual(read, value)
 }
 
-// compact returns a value as JSON in one line, with <, > and & as they are.
+// compact returns a value as JSON in one line, without escapes of <, > and &.
 func compact(value any) string {
 	text, err := tools.JSON(value)
 	if err != nil {
@@ -90,7 +90,7 @@ var returns = json.RawMessage(`{"type":"object","properties":{` +
 	`"isError":{"type":"boolean"}` +
 	`},"required":["content"],"additionalProperties":true}`)
 
-// object converts an answer for a script, or returns nil.
+// object converts an answer to a JSON value for a script. It returns nil if that fails.
 func object(answer *sdk.CallToolResult) (object any) {
 	raw, err := json.Marshal(answer)
 	if err != nil || json.Unmarshal(raw, &object) != nil {
@@ -104,7 +104,7 @@ type resultParts struct {
 	parts  []string
 	texts  []string // the parts that are text of the server
 	images tools.Images
-	kinds  map[string]int // how many there are of each kind
+	kinds  map[string]int // number of items by kind
 }
 
 func (o *resultParts) count(kind string) {
@@ -114,7 +114,7 @@ func (o *resultParts) count(kind string) {
 	o.kinds[kind]++
 }
 
-// add adds one part of a result. The model gets a placeholder for what it can't be shown.
+// add adds one item of a result. The model gets a placeholder for an item that cannot be shown.
 func (o *resultParts) add(content sdk.Content) {
 	switch c := content.(type) {
 	case *sdk.TextContent:
@@ -160,6 +160,7 @@ func (o *resultParts) addPlaceholder(kind, uri, mediaType string, size int, why 
 	o.parts = append(o.parts, "["+strings.Join(words, ", ")+"]")
 }
 
+// word returns a server's text in one line of up to maxName bytes.
 func word(text string) string {
 	return strings.Join(strings.Fields(clip.Visible(text, maxName)), " ")
 }
@@ -172,7 +173,7 @@ func (o *resultParts) link(c *sdk.ResourceLink) {
 	o.addPlaceholder("resource", c.URI, c.MIMEType, size, word(c.Name))
 }
 
-// image shows an image, if it is one.
+// image adds an image, or a placeholder if data is no valid image.
 func (o *resultParts) image(mediaType string, data []byte, name string) {
 	o.count("image")
 	words, err := o.images.Add(context.Background(), data)
@@ -183,7 +184,7 @@ func (o *resultParts) image(mediaType string, data []byte, name string) {
 	o.parts = append(o.parts, "["+name+": "+words+"]")
 }
 
-// resource shows a resource's text or image after a line with its name.
+// resource adds a resource's text or image after a line with its name, or a placeholder for other data.
 func (o *resultParts) resource(r *sdk.ResourceContents) {
 	if r == nil {
 		return

@@ -13,22 +13,22 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Session is a conversation with a server. Its methods may be called from several goroutines.
+// Session is a session with a server. It is safe for concurrent use.
 type Session struct {
 	server Server
 	list   List
 
 	link     *connection
-	declined atomic.Int64 // questions for a person, which were declined
+	declined atomic.Int64 // number of declined questions to a person
 	watching sync.WaitGroup
 
 	observeLock sync.Mutex // held while Observe is called
-	imageLock   sync.Mutex // held while images are read, of which each may be large in memory
+	imageLock   sync.Mutex // held while images are decoded, since each may need much memory
 	connected   atomic.Bool
 	closing     atomic.Bool
 	changed     sync.Once
 	ending      sync.Once
-	context     context.Context // done when the session has ended, with the reason as its cause
+	context     context.Context // done when the session has ended; its cause is the reason
 	cancel      context.CancelCauseFunc
 
 	close    sync.Once
@@ -38,7 +38,7 @@ type Session struct {
 const (
 	defaultStartTimeout = time.Minute
 	defaultCallTimeout  = 2 * time.Minute
-	// closeTime is how long a session is let end by the protocol's rules.
+	// closeTime is the time for a session to end by the protocol's rules.
 	closeTime = 2 * time.Second
 )
 
@@ -50,8 +50,8 @@ const (
 	methodRoots        = "roots/list"
 )
 
-// Open starts or contacts the server and requests its tools. After an *Error nothing of the server
-// is left.
+// Open starts or contacts the server and requests its tools. If it returns an *Error, it has stopped the
+// server.
 func Open(ctx context.Context, server Server) (*Session, error) {
 	server.StartTimeout = cmp.Or(server.StartTimeout, defaultStartTimeout)
 	server.CallTimeout = cmp.Or(server.CallTimeout, defaultCallTimeout)
@@ -73,7 +73,7 @@ func Open(ctx context.Context, server Server) (*Session, error) {
 // List returns the server's initial description.
 func (s *Session) List() List { return s.list }
 
-// Ended is why the server answers no calls any more, or nil while it does.
+// Ended returns the reason why the session has ended, or nil while the server answers calls.
 func (s *Session) Ended() error {
 	return cmp.Or(context.Cause(s.context), s.link.lossReason())
 }
@@ -94,7 +94,7 @@ func (s *Session) end(why error) {
 	})
 }
 
-// toolsChanged reports once that the server's tools changed, which has no effect.
+// toolsChanged reports once that the server's tools have changed. The session keeps its tools.
 func (s *Session) toolsChanged() {
 	s.changed.Do(func() { s.observe(Notice{Kind: ToolsChanged}) })
 }
@@ -108,7 +108,7 @@ func (s *Session) observe(n Notice) {
 	s.server.Observe(n)
 }
 
-// Close ends the session and its server, and waits for both, for a while.
+// Close ends the session and its server, and waits a few seconds for both.
 func (s *Session) Close() error {
 	s.close.Do(func() {
 		s.closing.Store(true)
@@ -118,7 +118,7 @@ func (s *Session) Close() error {
 	return s.closeErr
 }
 
-// client tells the library that we accept no requests.
+// client returns a client of the library that offers servers no capabilities.
 func (s *Session) client() *sdk.Client {
 	client := sdk.NewClient(&sdk.Implementation{Name: "agent-ci", Version: "1"}, &sdk.ClientOptions{
 		Capabilities:   &sdk.ClientCapabilities{}, // nil would offer roots
@@ -132,8 +132,8 @@ func (s *Session) client() *sdk.Client {
 	return client
 }
 
-// refuseRequests answers requests that were never offered. It declines questions for people, since
-// nobody is there.
+// refuseRequests returns a handler that refuses requests for capabilities that the client does not
+// offer. It declines questions to people, since nobody can answer.
 func (s *Session) refuseRequests(next sdk.MethodHandler) sdk.MethodHandler {
 	return func(ctx context.Context, method string, request sdk.Request) (sdk.Result, error) {
 		switch method {
@@ -150,12 +150,12 @@ func (s *Session) refuseRequests(next sdk.MethodHandler) sdk.MethodHandler {
 // connection is a library session with its transport.
 type connection struct {
 	session          *sdk.ClientSession
-	stop             func() error // ends the server or what goes to it; nothing hangs on it after that
-	lossReason       func() error // why nothing comes any more; nil where the library knows best
+	stop             func() error // stops the server, or all requests to it
+	lossReason       func() error // why the connection failed; nil if it did not, or only the library knows
 	firstInvalidLine func() string
 }
 
-// end ends the session by the protocol's rules if the server keeps to them, and anyway.
+// end ends the session by the protocol's rules. After closeTime it stops the server in any case.
 func (l *connection) end() error {
 	done := make(chan struct{})
 	go func() {
@@ -169,7 +169,7 @@ func (l *connection) end() error {
 	err := l.stop()
 	select {
 	case <-done:
-	case <-time.After(closeTime): // only what hangs in the library itself could still be there
+	case <-time.After(closeTime): // the library itself hangs
 		err = errors.Join(err, errors.New("the session did not end"))
 	}
 	return err

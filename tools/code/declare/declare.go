@@ -1,6 +1,6 @@
 // Package declare describes tools for scripts as TypeScript methods, from the JSON Schemas of input
-// and result. Names, descriptions and schemas may be hostile: none escapes its place, and all are
-// bounded. Equal tools have byte-identical declarations.
+// and result. Names, descriptions and schemas may be hostile: their text cannot end a comment or a type,
+// and its length is bounded. Equal tools have byte-identical declarations.
 package declare
 
 import (
@@ -13,16 +13,16 @@ import (
 )
 
 const (
-	maxAbout   = 4000 // bytes of a tool's description
-	maxRemark  = 600  // bytes of a property's
-	maxTypes   = 300  // in one schema, what is referred to each time
-	deepest    = 8
-	maxWritten = 12_000 // bytes of a type; a longer one is told in short
-	maxLiteral = 100    // bytes of a value that is one of several
-	maxValues  = 40     // that are told one by one
+	maxAbout   = 4000   // bytes of a tool's description
+	maxRemark  = 600    // bytes of a property's description
+	maxTypes   = 300    // types in one schema; a referenced type counts each time
+	deepest    = 8      // levels of nested types
+	maxWritten = 12_000 // bytes of a type; a longer one is written without remarks, or not at all
+	maxLiteral = 100    // bytes of a value in an enum
+	maxValues  = 40     // values of an enum
 )
 
-// Method declares a tool under a name from Names.
+// Method returns the declaration of a tool as a method. name is from Names.
 func Method(name string, spec tools.Spec) string {
 	input := "input: string"
 	if spec.Grammar == "" {
@@ -44,7 +44,8 @@ func Method(name string, spec tools.Spec) string {
 
 const anyObject = "Record<string, unknown>"
 
-// Type returns the type of a schema, or otherwise if too long.
+// Type returns the TypeScript type of a schema. It returns otherwise for an invalid schema, or a type
+// that is too long.
 func Type(raw json.RawMessage, otherwise string, indent int) string {
 	var root any
 	if len(raw) == 0 || json.Unmarshal(raw, &root) != nil {
@@ -59,13 +60,13 @@ func Type(raw json.RawMessage, otherwise string, indent int) string {
 	return otherwise
 }
 
-// needed says whether an input has to be given.
+// needed reports whether a script must pass the input.
 func needed(raw json.RawMessage) bool {
 	var schema struct{ Required []string }
 	return raw == nil || json.Unmarshal(raw, &schema) != nil || len(schema.Required) > 0
 }
 
-// comment formats text as a comment that it cannot end.
+// comment formats text as a comment. It changes text that would end the comment.
 func comment(text string, indent int) string {
 	if text = harmless(text); text == "" {
 		return ""
@@ -84,7 +85,7 @@ func comment(text string, indent int) string {
 	return all.String()
 }
 
-// harmless makes text unable to end a comment or a surrounding code block.
+// harmless changes text so that it cannot end a comment or a surrounding code block.
 func harmless(text string) string {
 	text = strings.ReplaceAll(strings.TrimSpace(text), "*/", "* /")
 	return strings.ReplaceAll(text, "```", "'''")

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// maxName is how many bytes the name of a tool may have in a script.
+// maxName bounds the name of a tool in a script, in bytes.
 const maxName = 128
 
 // identifier converts a name for use after a dot in JavaScript: anything but ASCII letters, digits,
@@ -25,8 +25,9 @@ func identifier(name string) string {
 	return name
 }
 
-// Names assigns tools their names in scripts, independent of order. Identifiers stay; of names that
-// become equal, all but the alphabetically first get a number.
+// Names maps the names of tools to their names in scripts, whatever the order of tools. A valid
+// identifier stays unchanged. If several names become equal, all but the alphabetically first get a
+// number.
 func Names(tools []string) map[string]string {
 	names, taken := map[string]string{}, map[string]bool{}
 	for _, name := range tools {

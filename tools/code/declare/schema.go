@@ -11,17 +11,18 @@ import (
 	"github.com/agent-ci/agent-ci/tools/schema"
 )
 
-// writer writes one schema.
+// writer converts one schema to a TypeScript type.
 type writer struct {
-	root    any
-	remarks bool
-	types   int
-	within  []string // references that are being followed
+	root    any      // the whole schema, for references
+	remarks bool     // write the descriptions of properties
+	types   int      // number of types written so far
+	within  []string // references being followed, to detect cycles
 }
 
 const unknown = "unknown"
 
-// of returns the type of a schema, with later lines indented.
+// of returns the type of the schema at. Its lines after the first are indented by indent levels. depth is
+// the number of enclosing schemas.
 func (w *writer) of(at any, indent, depth int) string {
 	w.types++
 	node, is := at.(map[string]any)
@@ -65,7 +66,7 @@ func (w *writer) untyped(node map[string]any, indent, depth int) string {
 	return unknown
 }
 
-// whole returns the type of a value for several schemas.
+// whole returns the type of a value that must match all of several schemas (allOf).
 func (w *writer) whole(node map[string]any, parts []any, indent, depth int) string {
 	if node["properties"] != nil {
 		rest := maps.Clone(node)
@@ -88,7 +89,7 @@ func (w *writer) referred(reference string, indent, depth int) string {
 	return w.of(at, indent, depth+1)
 }
 
-// joined is a type of several, each once.
+// joined returns the types of several schemas, each once, joined by sign.
 func (w *writer) joined(schemas []any, sign string, indent, depth int) string {
 	var all []string
 	for _, schema := range schemas {
@@ -197,7 +198,8 @@ func (w *writer) object(node map[string]any, indent, depth int) string {
 	return all.String()
 }
 
-// rest returns the type of additional properties, if any.
+// rest returns the type of additional properties. more reports whether they are allowed; named means
+// that the schema lists properties, so that none are by default.
 func (w *writer) rest(node map[string]any, named bool, indent, depth int) (text string, more bool) {
 	switch rest := node["additionalProperties"].(type) {
 	case map[string]any:
@@ -208,7 +210,7 @@ func (w *writer) rest(node map[string]any, named bool, indent, depth int) (text 
 	return unknown, !named
 }
 
-// remark returns a property's description in one line.
+// remark returns a property's description as a comment of one line, or "".
 func (w *writer) remark(schema any, indent int) string {
 	node, _ := schema.(map[string]any)
 	text, _ := node["description"].(string)
@@ -218,7 +220,8 @@ func (w *writer) remark(schema any, indent int) string {
 	return comment(strings.Join(strings.Fields(clip.Visible(text, maxRemark)), " "), indent)
 }
 
-// literals returns a union of values, or their type if too many or too long.
+// literals returns a union of values. If they are too many or too long, it returns the union of their
+// types.
 func literals(values []any) string {
 	var all, kinds []string
 	short := len(values) <= maxValues

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// most bounds the process's memory: the script's, and as much for communication.
+// most bounds the process's memory, in bytes: the script's, and as much for communication.
 const most = 2 * memory
 
 // confine limits the process in case the script breaks the engine.

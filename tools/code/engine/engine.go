@@ -14,22 +14,22 @@ import (
 )
 
 const (
-	// maxBusy is how long a script may compute without waiting for anything, and maxComputed
-	// how long in all.
+	// maxBusy bounds the time that a script computes without waiting. maxComputed bounds its total
+	// computing time.
 	maxBusy     = 30 * time.Second
 	maxComputed = 5 * time.Minute
-	// grace is the language's time to notice that.
+	// grace is the time for the interpreter to interrupt a script. After that, the process exits.
 	grace = 500 * time.Millisecond
 	// tellEvery is the interval of reports about a computing script.
 	tellEvery = 50 * time.Millisecond
 )
 
-// Main is the process: it runs one script and gives the exit status.
+// Main is the main function of the engine process. It runs one script and returns the exit status.
 func Main(input io.Reader, output io.Writer, problems io.Writer) int {
 	return Within(maxBusy, input, output, problems)
 }
 
-// Within is Main with a limit for computing without waiting.
+// Within is Main with busy in place of maxBusy.
 func Within(busy time.Duration, input io.Reader, output io.Writer, problems io.Writer) int {
 	os.Clearenv()
 	if err := confine(); err != nil {
@@ -43,13 +43,13 @@ func Within(busy time.Duration, input io.Reader, output io.Writer, problems io.W
 		return 1
 	}
 	s.busy = busy
-	made() // now, since nobody waits for the engine yet
+	made() // compile the patterns now, while nobody waits for the engine
 	o.add(0, func(r *message.Report) { r.Ready = true })
 	o.flush()
 	orders := message.NewReader(input)
 	var first message.Order
 	if err := orders.Read(&first); err != nil || first.Run == nil {
-		return 0 // nobody needs it any more
+		return 0 // the host does not need the engine any more
 	}
 	settled := make(chan []message.Settled)
 	go listen(orders, settled) // until the process ends
@@ -58,7 +58,7 @@ func Within(busy time.Duration, input io.Reader, output io.Writer, problems io.W
 	return 0
 }
 
-// listen forwards results of calls. A host that has gone needs no answer.
+// listen forwards results of calls. It exits the process when the host closes the input.
 func listen(orders *message.Reader, settled chan<- []message.Settled) {
 	for {
 		var order message.Order
@@ -69,7 +69,7 @@ func listen(orders *message.Reader, settled chan<- []message.Settled) {
 	}
 }
 
-// serve goes on with the script, as its calls and timers end, until it has ended.
+// serve resumes the script whenever calls or timers end, until the script has ended.
 func (s *script) serve(settled <-chan []message.Settled) {
 	for !s.ended {
 		var due <-chan time.Time
@@ -89,10 +89,9 @@ func (s *script) serve(settled <-chan []message.Settled) {
 	}
 }
 
-// stuck returns the reason of a script that has not ended but waits for nothing.
+// stuck returns the error of a script that has not ended but waits for no call or timer.
 func (s *script) stuck() string {
-	// If memory ran out, some is free again by now, but not for half as much again as a growing
-	// array has.
+	// If the script ran out of memory, some is free again by now. But a large allocation still fails.
 	if _, err := s.vm.Eval("new ArrayBuffer(1 << 26); 0", quickjs.EvalGlobal); err != nil {
 		return describeError(noMemory, "", "")
 	}
@@ -111,7 +110,7 @@ func more(settled <-chan []message.Settled) (all []message.Settled) {
 	}
 }
 
-// outbox collects reports and writes them in few pieces.
+// outbox collects changes of the next report and writes several at once.
 type outbox struct {
 	mu    sync.Mutex
 	to    io.Writer
@@ -120,9 +119,10 @@ type outbox struct {
 	over  bool
 }
 
-// maxGathered is how many bytes are gathered before they are written.
+// maxGathered is the size, in bytes, at which a report is written at once.
 const maxGathered = 1 << 20
 
+// add changes the next report. bytes is the size of the change.
 func (o *outbox) add(bytes int, change func(*message.Report)) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -138,7 +138,7 @@ func (o *outbox) flush() {
 	o.write()
 }
 
-// end tells of the end, once.
+// end writes the last report. Later ones are dropped.
 func (o *outbox) end(end message.End) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -152,15 +152,16 @@ func (o *outbox) write() {
 		return
 	}
 	if err := message.Write(o.to, o.next); err != nil {
-		os.Exit(1) // nobody listens
+		os.Exit(1) // the host has closed the output
 	}
 	o.next, o.bytes = message.Report{}, 0
 }
 
-// stopped is the panic of a host function that ends the script, uncatchable for it.
+// stopped is the panic value of a host function that ends the script. The script cannot catch it.
 type stopped struct{ message.End }
 
-// turn lets the script compute until it waits, and reports its actions.
+// turn calls do and lets the script compute until it waits for calls or timers. It reports what the
+// script did, and ends a script that computes too long.
 func (s *script) turn(do func() error) {
 	most := min(s.busy, maxComputed-s.computed)
 	began := time.Now()
@@ -187,7 +188,7 @@ func (s *script) turn(do func() error) {
 	}
 }
 
-// tell reports the script's actions while it computes, until stop.
+// tell writes reports at intervals of tellEvery until stop is called.
 func (s *script) tell() (stop func()) {
 	over := make(chan struct{})
 	var telling sync.WaitGroup
@@ -209,7 +210,7 @@ func (s *script) tell() (stop func()) {
 	}
 }
 
-// compute runs JavaScript and all pending jobs. end is nil unless the script ended.
+// compute runs do and all pending jobs of the interpreter. end is nil unless the script ended.
 func (s *script) compute(do func() error, until time.Time) (end *message.End) {
 	defer func() {
 		switch value := recover().(type) {
@@ -236,7 +237,7 @@ func (s *script) compute(do func() error, until time.Time) (end *message.End) {
 	return nil
 }
 
-// within lets JavaScript run until some time.
+// within runs do. The interpreter interrupts JavaScript at until.
 func (s *script) within(until time.Time, do func() error) error {
 	if err := s.vm.SetEvalTimeout(max(time.Until(until), time.Millisecond)); err != nil {
 		return err

@@ -19,32 +19,32 @@ import (
 //go:embed prelude.js
 var prelude string
 
-// memory is how many bytes a script may have.
+// memory bounds the memory of a script, in bytes.
 const memory = 256 << 20
 
 // main is the script's name in stacks.
 const main = "exec_main.mjs"
 
-// script is a script with its language, for one goroutine.
+// script is a script with its interpreter. It is not safe for concurrent use.
 type script struct {
 	vm     *quickjs.VM
-	enter  quickjs.Value // the prelude's way in
+	enter  quickjs.Value // the prelude's function that starts and resumes the script
 	outbox *outbox
 	source string
 	loaded bool
 
 	stored   map[string]string
 	held     int // bytes of stored
-	items    int
-	shown    int // bytes of items
-	underWay int // calls
+	items    int // number of shown items
+	shown    int // bytes of shown items
+	underWay int // number of calls without a result
 	timers   timers
-	busy     time.Duration // the most that it computes without waiting
-	computed time.Duration
+	busy     time.Duration // longest time of computing without waiting
+	computed time.Duration // total computing time so far
 	ended    bool
 }
 
-// newScript prepares everything independent of the script.
+// newScript prepares an interpreter before the script is known.
 func newScript(o *outbox) (*script, error) {
 	vm, err := quickjs.NewVM()
 	if err != nil {
@@ -75,7 +75,7 @@ func newScript(o *outbox) (*script, error) {
 	return s, err
 }
 
-// resolve only imports the script itself, by the prelude.
+// resolve permits one import: the prelude imports the script itself.
 func (s *script) resolve(_ *quickjs.VM, _, name string) (string, error) {
 	if s.loaded || name != main {
 		return "", errors.New("nothing can be imported in a script; what there is to call is in tools")
@@ -102,7 +102,7 @@ func (s *script) functions() map[string]quickjs.HostFunc {
 	}
 }
 
-// argument returns an argument of the prelude, of unknown type.
+// argument returns argument i of a host function, or the zero value if it has another type.
 func argument[T any](arguments []any, i int) T {
 	var none T
 	if i >= len(arguments) {
@@ -148,7 +148,7 @@ func (s *script) item(arguments []any) (any, error) {
 	return nil, nil
 }
 
-// flood ends a script with too much output.
+// flood returns the panic value that ends a script with too much output.
 func flood() stopped {
 	return stopped{message.End{Failed: true, Error: fmt.Sprintf("Error: the script showed more than %d items or %d MiB, and was ended. Show less: filter, count, or show the part that matters.",
 		message.MaxItems, message.MaxShown>>20)}}
@@ -162,7 +162,7 @@ func (s *script) recall(arguments []any) (any, error) {
 	return value, nil
 }
 
-// keep stores a value, or says why not.
+// keep stores a value. If a limit forbids that, it returns the reason as a string for the prelude.
 func (s *script) keep(arguments []any) (any, error) {
 	key, value := argument[string](arguments, 0), argument[string](arguments, 1)
 	held := s.held + len(value)
@@ -187,7 +187,7 @@ func (s *script) keep(arguments []any) (any, error) {
 	return nil, nil
 }
 
-// maxDelay is 24 days, as timers of other engines have it.
+// maxDelay is the longest delay of a timer in milliseconds: 24 days, as in other engines.
 const maxDelay = 1<<31 - 1
 
 func (s *script) setTimer(arguments []any) (any, error) {
@@ -218,8 +218,8 @@ func (s *script) begin(run message.Run) {
 	s.goOn("start", map[string]any{"names": names, "missing": missing(run.Source, names), "all": append([]message.Tool{}, run.Tools...)}) // a list, even if it is empty
 }
 
-// missing returns the names that a script calls as methods of tools but that are not in names. It
-// omits names mentioned in any other way, such as in a test for the tool.
+// missing returns the methods of tools that a script calls and that names does not contain. It omits a
+// name that the script also mentions otherwise, for example to test whether the tool exists.
 func missing(source string, names []string) []string {
 	all := []string{}
 	calls := map[string]int{}
@@ -247,6 +247,7 @@ func (s *script) settle(settled []message.Settled) {
 // fire continues with due timers.
 func (s *script) fire() { s.goOn("fire", s.timers.take(time.Now())) }
 
+// goOn calls the prelude to start or resume the script. given is passed to it as JSON.
 func (s *script) goOn(kind string, given any) {
 	var text strings.Builder
 	if err := message.Write(&text, given); err != nil {

@@ -11,10 +11,10 @@ import (
 // maxFrames bounds the reported frames of a stack.
 const maxFrames = 10
 
-// patterns find places in stacks, and names in scripts.
+// patterns contains expressions for places in stacks, and for names in scripts.
 type patterns struct{ frame, parsing, place, callee, method *regexp.Regexp }
 
-// made compiles them when they are first needed.
+// made returns the patterns. It compiles them at the first call.
 var made = sync.OnceValue(func() patterns {
 	return patterns{
 		frame:   regexp.MustCompile(`^    at (.*) \((exec_main\.mjs:\d+:\d+)\)$`),
@@ -25,14 +25,14 @@ var made = sync.OnceValue(func() patterns {
 	}
 })
 
-// Errors of the language to reword.
+// Errors of the interpreter that describeError rewords.
 const (
 	noFunction = "TypeError: not a function"
 	noMemory   = "RangeError: out of memory"
 )
 
-// describeError formats a script's error with the stack form known to models. Errors without a sentence of
-// the language have a place only.
+// describeError formats a script's error with its stack, in a form that models know. A syntax error gets
+// only its line and column. An error without a text of the interpreter gets only its place.
 func describeError(words, stack, source string) string {
 	lines := strings.Split(strings.TrimSuffix(stack, "\n"), "\n")
 	if place := made().parsing.FindStringSubmatch(lines[0]); place != nil && strings.HasPrefix(words, "SyntaxError") {
@@ -56,7 +56,7 @@ func describeError(words, stack, source string) string {
 	return words
 }
 
-// where formats a place with its named function.
+// where formats a place with the name of its function, if it has one.
 func where(function, place string) string {
 	if function == "<anonymous>" {
 		return place
@@ -64,7 +64,7 @@ func where(function, place string) string {
 	return function + " (" + place + ")"
 }
 
-// named names the value that is no function, which the language does not.
+// named rewords "not a function" to name the called value, since the interpreter does not.
 func named(words, stack, source string) string {
 	place := made().place.FindStringSubmatch(stack)
 	if place == nil {

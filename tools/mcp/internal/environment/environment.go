@@ -1,10 +1,7 @@
-// Package environment keeps MCPGODEBUG from changing or crashing the protocol library, which reads
-// the variable before main and panics if it is malformed. This needs the only init with an effect.
-// Packages ready for initialisation are initialised in path order (Go specification, "Program
-// initialization"), and this path precedes the library's; a test of package mcp starts a program
-// with the variable set.
-//
-// It only imports os, so nothing delays it.
+// Package environment removes the variable MCPGODEBUG. The protocol library reads it before main, and
+// panics if it is malformed. So an init function must remove it before the library is initialised. Go
+// initialises packages in the order of their import paths (Go specification, "Program initialization"),
+// and this path comes before the library's. The package only imports os, so nothing delays it.
 package environment
 
 import "os"
