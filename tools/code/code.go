@@ -105,7 +105,7 @@ type scriptTools struct {
 	descriptions []message.Tool    // sorted by the names in scripts
 }
 
-// nested returns the current tools for scripts. It caches them until Options.Nested changes.
+// nested returns the current tools for scripts. It caches them until Nested returns others.
 func (t *Tools) nested() scriptTools {
 	all := t.options.Nested()
 	t.mu.Lock()

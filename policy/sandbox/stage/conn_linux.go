@@ -18,7 +18,7 @@ type conn struct {
 	sending sync.Mutex
 }
 
-// receive reads a frame with its descriptors. It returns io.EOF after the outer process's end.
+// receive reads a frame with its descriptors. It returns io.EOF after the process outside has exited.
 func (c *conn) receive() (body []byte, fds []int, err error) {
 	header := make([]byte, HeaderSize)
 	fds, err = c.receiveHeader(header)
@@ -101,7 +101,7 @@ func (c *conn) send(message any, descriptors ...int) error {
 	return nil
 }
 
-// sendSocket answers a request for a socket.
+// sendSocket answers a request for a socket with a new, unconnected TCP socket.
 func (c *conn) sendSocket() error {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, unix.IPPROTO_TCP)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// enter confines the process, serves commands, and ends it.
+// enter confines the process and serves commands. It exits the process and does not return.
 func enter() {
 	runtime.LockOSThread() // commands inherit this thread's Landlock domain, and die with it
 	if err := run(&conn{fd: ControlFD}); err != nil {
@@ -30,7 +30,7 @@ func run(c *conn) error {
 	return serveCommands(c, setids)
 }
 
-// stepError is a failed building step.
+// stepError reports a step of the confinement that failed.
 type stepError struct {
 	step string
 	err  error

@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// buildNamespaces fills the new namespaces and returns the lent mounts. given are the spec's
-// descriptors.
+// buildNamespaces sets up the new namespaces: mounts, loopback and settings. It returns the lent mounts.
+// given contains the descriptors sent with the spec.
 func buildNamespaces(s Spec, given []int, report *Report) (lent []int, err error) {
 	if err := at("detach mounts", unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, "")); err != nil {
 		return nil, err
@@ -40,7 +40,7 @@ func buildNamespaces(s Spec, given []int, report *Report) (lent []int, err error
 			return nil, err
 		}
 	}
-	if lent, err = lend(s); err != nil { // afterwards nothing more is mounted
+	if lent, err = lend(s); err != nil { // after all mounts in the shown folder
 		return lent, err
 	}
 	if err := at("lock /proc", lockProc(s, trees, report)); err != nil {
@@ -52,8 +52,8 @@ func buildNamespaces(s Spec, given []int, report *Report) (lent []int, err error
 	return lent, at("look at /", mustBeReadOnly("/"))
 }
 
-// lend returns mounts of the shown folder for other namespaces, with everything inside. The first
-// Spec.Lend are read-only; the others keep their read-only parts.
+// lend returns detached mounts of the shown folder, with all mounts in it, for other sandboxes. The
+// first Spec.Lend are read-only. In the others, only read-only parts stay read-only.
 func lend(s Spec) (lent []int, err error) {
 	for i := range s.Lend + s.LendToWrite {
 		attributes := uint64(readOnlyMount)
@@ -91,7 +91,7 @@ func mustBeReadOnly(path string) error {
 	return nil
 }
 
-// trees are detached mounts of the outer file system before their placement. -1 is missing.
+// trees contains detached mounts of the outer file system, before they get their place. -1 means none.
 type trees struct {
 	mounts         []int // in the order of Spec.Mounts
 	devices        map[string]int
@@ -99,7 +99,7 @@ type trees struct {
 	borrowed       []int // mounts from the spec; their owner closes them
 }
 
-// close closes the trees, because they lead to the outer file system.
+// close closes the trees. Commands must not get them, because they lead to the outer file system.
 func (t trees) close() {
 	if t.emptyFileMount >= 0 {
 		_ = unix.Close(t.emptyFileMount)
@@ -114,7 +114,7 @@ func (t trees) close() {
 	}
 }
 
-// cloneTrees clones everything needed before anything is covered.
+// cloneTrees clones the trees for all mounts, before a mount covers their sources.
 func cloneTrees(s Spec, given []int, report *Report) (t trees, err error) {
 	t.borrowed = given
 	t.devices = make(map[string]int)
@@ -127,8 +127,8 @@ func cloneTrees(s Spec, given []int, report *Report) (t trees, err error) {
 		}
 	}
 	t.mounts = slices.Repeat([]int{-1}, len(s.Mounts))
-	for covers := range 3 { // an overlay with others below covers what is taken from its path
-		for i, m := range slices.Backward(s.Mounts) { // so that the path of no other is covered
+	for covers := range 3 { // an overlay with Below covers its path, so it comes last
+		for i, m := range slices.Backward(s.Mounts) { // inner paths first: an outer mount would cover them
 			if m.covers() != covers || m.Kind == Pinned || m.Kind == Removed {
 				continue
 			}
@@ -146,8 +146,8 @@ func cloneTrees(s Spec, given []int, report *Report) (t trees, err error) {
 	return t, nil
 }
 
-// readOnly clones an impossible overlay's folder, which something else may cover later. -1 is
-// nothing.
+// readOnly returns a read-only clone of the folder of an overlay that failed, or -1. Without it, a mount
+// above could cover the folder.
 func readOnly(m Mount) (fd int) {
 	if m.Kind != Overlay {
 		return -1
@@ -156,7 +156,8 @@ func readOnly(m Mount) (fd int) {
 	return fd
 }
 
-// covers orders mounts by how much cloning them may cover of others.
+// covers returns the round in which cloneTrees clones a mount. A later round may cover sources of
+// earlier ones.
 func (m Mount) covers() int {
 	switch {
 	case m.Kind != Overlay:
@@ -174,7 +175,7 @@ func (t trees) clone(m Mount) (fd int, err error) {
 		if m.File {
 			return t.emptyFile()
 		}
-		return newTmpfs("0555") // sealed when all have their places: some may be in it
+		return newTmpfs("0555") // placeAll makes it read-only, after other mounts are placed in it
 	case Overlay:
 		return newOverlay(m)
 	case Borrowed, BorrowedToWrite:
@@ -209,8 +210,8 @@ func newTmpfs(mode string) (fd int, err error) {
 	return newMount("tmpfs", writableMount, map[string]string{"mode": mode})
 }
 
-// newOverlay returns m.Path with the changes of Below and Source. It mounts the lower folders
-// first: the kernel rejects nested layers, and the changes are often inside the path.
+// newOverlay returns an overlay of m.Path with the changes of Below and Source. It mounts an overlay for
+// each folder of Below first: one overlay cannot have several, because the kernel rejects nested layers.
 func newOverlay(m Mount) (fd int, err error) {
 	var changes []int
 	for _, dir := range append([]string{m.Source}, m.Below...) {
@@ -234,10 +235,10 @@ func newOverlay(m Mount) (fd int, err error) {
 	return overlay(m, changes[0])
 }
 
-// overlay returns m.Path with the changes of one folder, an open descriptor.
+// overlay returns an overlay of m.Path with the changes of one folder. changes is its descriptor.
 func overlay(m Mount, changes int) (fd int, err error) {
 	var lower []string
-	for _, path := range append(uppers(m.Frozen), m.Path) { // by descriptors: the kernel takes 255 bytes
+	for _, path := range append(uppers(m.Frozen), m.Path) { // as descriptors, because the kernel accepts only 255 bytes
 		fd, err := unix.Open(path, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 		if err != nil {
 			return -1, err
@@ -245,7 +246,7 @@ func overlay(m Mount, changes int) (fd int, err error) {
 		defer unix.Close(fd)
 		lower = append(lower, fmt.Sprintf("/proc/self/fd/%d", fd))
 	}
-	folder := fmt.Sprintf("/proc/self/fd/%d/", changes) // by descriptor: the path may be covered
+	folder := fmt.Sprintf("/proc/self/fd/%d/", changes) // as a descriptor, because a mount may cover the path
 	return newMount("overlay", writableMount, map[string]string{
 		"lowerdir": strings.Join(lower, ":"), "upperdir": folder + "upper", "workdir": folder + "work", "index": "off",
 	}, "userxattr")
@@ -281,7 +282,8 @@ func newMount(kind string, attributes int, options map[string]string, flags ...s
 	return unix.Fsmount(context, unix.FSMOUNT_CLOEXEC, attributes)
 }
 
-// placeAll mounts the trees and then closes the folders opened for making mount points.
+// placeAll mounts the trees in the order of mounts. It then makes /dev and hidden folders read-only,
+// which were writable for mount points.
 func placeAll(mounts []Mount, t trees, report *Report) error {
 	var seal []string
 	for i, m := range mounts {
@@ -338,8 +340,7 @@ func sealPath(path string) error {
 	return err
 }
 
-// place mounts a tree at m's path, creating a missing one. A hidden file that no longer exists
-// needs no cover.
+// place mounts a tree at m's path. It creates a missing path, unless m hides it.
 func place(tree int, m Mount) error {
 	err := moveTo(tree, m.Path)
 	if !errors.Is(err, unix.ENOENT) {
@@ -373,10 +374,10 @@ func makeMountPoint(path string, file bool) error {
 	return f.Close()
 }
 
-// devices lists the commands' files in /dev.
+// devices lists the devices that commands get in /dev.
 var devices = []string{"null", "zero", "full", "random", "urandom", "tty"}
 
-// mountDevices covers /dev with a small folder.
+// mountDevices covers /dev with a folder of the commands' devices, terminals and shared memory.
 func mountDevices(nodes map[string]int) error {
 	dev, err := newTmpfs("0755")
 	if err != nil {
@@ -428,24 +429,24 @@ func mountProc() error {
 	return moveTo(proc, "/proc")
 }
 
-// procHidden lists files in /proc about the machine.
+// procHidden lists files in /proc about the machine, which commands must not see.
 var procHidden = []string{"kcore", "keys", "key-users", "kmsg", "kallsyms", "timer_list", "sched_debug", "latency_stats", "acpi", "scsi", "asound"}
 
-// lockProc sets the namespaces' own settings, covers hidden files, and makes the rest read-only:
-// entries outside of processes have one mode for the whole machine.
+// lockProc sets the namespaces' own settings, covers hidden files in /proc, and makes the rest
+// read-only. It cannot change modes instead: except for processes, they apply to the whole machine.
 func lockProc(s Spec, t trees, report *Report) error {
 	if s.PIDMax && s.Processes > 0 {
-		report.PIDMax = writeSetting("kernel/pid_max", s.Processes) == nil // else RLIMIT_NPROC is left
+		report.PIDMax = writeSetting("kernel/pid_max", s.Processes) == nil // otherwise RLIMIT_NPROC is the limit
 	}
 	if s.OwnNetwork {
-		_ = writeSetting("net/ipv4/ip_unprivileged_port_start", 0) // as comfort: the network is the commands' own
+		_ = writeSetting("net/ipv4/ip_unprivileged_port_start", 0) // commands may use ports below 1024 of their own network
 	}
 	for _, name := range procHidden {
 		if err := t.hidePath("/proc/" + name); err != nil {
 			return err
 		}
 	}
-	for _, kind := range []string{"user", "mnt", "pid", "net", "ipc", "uts", "cgroup", "time"} { // a mount without a place counts as a mount namespace
+	for _, kind := range []string{"user", "mnt", "pid", "net", "ipc", "uts", "cgroup", "time"} { // after all mounts: the kernel counts a detached mount as a namespace
 		_ = writeSetting("user/max_"+kind+"_namespaces", 0) // seccomp refuses new namespaces, too
 	}
 	return setAttributes(unix.AT_FDCWD, "/proc", 0, readOnlyMount)
@@ -455,7 +456,7 @@ func writeSetting(name string, value int) error {
 	return os.WriteFile("/proc/sys/"+name, []byte(strconv.Itoa(value)), 0)
 }
 
-// hidePath puts an empty file or folder over path, if there is one.
+// hidePath covers path with an empty file or folder, if path exists.
 func (t trees) hidePath(path string) error {
 	info, err := os.Lstat(path)
 	if err != nil {
@@ -469,7 +470,8 @@ func (t trees) hidePath(path string) error {
 	return moveTo(tree, path)
 }
 
-// nothingLike returns an empty file or a read-only empty folder.
+// nothingLike returns a mount of an empty folder if info is one's, or else of an empty file. Both are
+// read-only.
 func (t trees) nothingLike(info os.FileInfo) (tree int, err error) {
 	if !info.IsDir() {
 		return t.emptyFile()

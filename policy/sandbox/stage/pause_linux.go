@@ -18,13 +18,13 @@ import (
 const (
 	// stopWait bounds how long the supervisor tries to stop all processes.
 	stopWait = 30 * time.Second
-	// stopTry is how long it waits for them each time.
+	// stopTry is how long one attempt waits.
 	stopTry = 200 * time.Millisecond
 )
 
-// pause stops all processes of the pid namespace but this one (SIGSTOP), at once, so no fork
-// escapes. A parent in vfork(2) only stops after its child's exec, so it resumes and stops all
-// again until then.
+// pause stops all other processes of the pid namespace with one SIGSTOP, so that no new process escapes.
+// A parent in vfork(2) stops only after its child has called exec. So pause resumes all processes and
+// tries again until all stop.
 func pause() error {
 	if os.Getpid() != 1 {
 		return errors.New("they have no pid namespace of their own")
@@ -43,8 +43,9 @@ func pause() error {
 	}
 }
 
-// resume continues processes stopped by pause, children before parents, which would otherwise
-// notice a stopped child. A process that was stopped before pause has pause's SIGSTOP pending, and stays stopped.
+// resume resumes the processes that pause stopped. Children come first, so that no parent notices a
+// stopped child. A process that was already stopped before pause stays stopped: pause's SIGSTOP is still
+// pending for it.
 func resume() {
 	all := processes()
 	slices.SortFunc(all, func(a, b process) int {
@@ -57,7 +58,8 @@ func resume() {
 	}
 }
 
-// awaitStopped waits until no process runs, or returns one that does.
+// awaitStopped waits up to stopTry until no other process runs. It returns a process that still runs,
+// or "".
 func awaitStopped() (running string) {
 	for deadline := time.Now().Add(stopTry); ; time.Sleep(time.Millisecond) {
 		running = ""
@@ -81,10 +83,10 @@ type process struct {
 	started              uint64 // in ticks since the machine's start
 }
 
-// processes returns all others.
+// processes returns all processes of the namespace except this one.
 func processes() (all []process) {
 	for _, file := range statFiles("/proc/[0-9]*/stat") {
-		if p, err := readStat(file); err == nil && p.pid != os.Getpid() { // else it has ended meanwhile
+		if p, err := readStat(file); err == nil && p.pid != os.Getpid() { // an error means that the process has exited
 			all = append(all, p)
 		}
 	}
@@ -96,7 +98,7 @@ func statFiles(pattern string) []string {
 	return files
 }
 
-// runs reports whether a thread can act: it is neither stopped, nor traced by a stopped process,
+// runs reports whether a thread of the process can run: it is neither stopped, nor in a tracing stop,
 // nor dead.
 func (p process) runs() bool {
 	for _, file := range statFiles(fmt.Sprintf("/proc/%d/task/*/stat", p.pid)) {
@@ -107,7 +109,7 @@ func (p process) runs() bool {
 	return false
 }
 
-// awaits reports whether a signal is pending.
+// awaits reports whether a signal is pending for the process.
 func (p process) awaits(sig unix.Signal) bool {
 	status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.pid))
 	_, after, _ := bytes.Cut(status, []byte("\nShdPnd:\t"))

@@ -35,8 +35,8 @@ type supervisor struct {
 	ids    map[int]uint64 // of the commands that have not exited
 }
 
-// serveCommands serves until the process outside is gone. It stays on the calling thread, whose end kills
-// the commands.
+// serveCommands serves requests until the process outside has exited. It must run on a locked thread,
+// because the end of the thread kills the commands.
 func serveCommands(c *conn, watcher setids) error {
 	if err := protect(); err != nil {
 		return err
@@ -56,22 +56,23 @@ func serveCommands(c *conn, watcher setids) error {
 	return err
 }
 
-// Signals that would end or stop the supervisor if a command sends them by kill. Go's runtime drops the
-// others.
+// Signals with which a command could kill or stop the supervisor. Go's runtime ignores all others.
 var (
 	deadly = []os.Signal{
 		unix.SIGHUP, unix.SIGINT, unix.SIGQUIT, unix.SIGILL, unix.SIGTRAP, unix.SIGABRT, unix.SIGBUS, unix.SIGFPE, unix.SIGSEGV,
 		unix.SIGTERM, unix.SIGSTKFLT, unix.SIGSYS,
 	}
-	stopping = []os.Signal{unix.SIGTSTP, unix.SIGTTIN, unix.SIGTTOU} // the first process of a pid namespace is immune
+	stopping = []os.Signal{unix.SIGTSTP, unix.SIGTTIN, unix.SIGTTOU} // the kernel does not stop the first process of a pid namespace
 	threads  = []os.Signal{unix.Signal(32), unix.Signal(34)}         // deadly as well; Go leaves them to C libraries
 )
 
-// surviveSignals prevents commands from ending this process by signals. It closes the channel when done.
+// surviveSignals prevents commands from killing this process with signals. It closes the channel when it
+// is done.
 //
-// The first process of a pid namespace ignores them; a fault of its own still ends it. Any other process
-// catches them, unread. There, a fault made up by sigqueue ends the process, and only the sandbox of the
-// sender with it. Catching takes the runtime two thread changes for each signal, so it happens in parallel.
+// The first process of a pid namespace ignores the signals; a fault of its own still kills it. Any other
+// process catches them and drops them. It is still killed by a fault that a command fakes with
+// sigqueue(3), but that only ends the command's own sandbox. Catching is slow, since Go's runtime changes
+// threads twice for each signal, so it runs in parallel.
 func surviveSignals() <-chan struct{} {
 	done := make(chan struct{})
 	if os.Getpid() == 1 {
@@ -86,13 +87,13 @@ func surviveSignals() <-chan struct{} {
 	return done
 }
 
-// ignore ignores signals without telling Go's runtime, which still resets them in executed programs. Default
-// handling is not enough: the kernel does not deliver such a signal to the first process of a pid namespace
-// (pid_namespaces(7)), except while one of its threads blocks it, as Go does around fork. Then it ends the
-// whole process.
+// ignore makes the kernel ignore signals, without the knowledge of Go's runtime. The runtime still resets
+// them in executed programs. Default handling is not enough. The kernel usually drops such a signal for
+// the first process of a pid namespace (pid_namespaces(7)). But while a thread blocks the signal, as Go
+// does around fork, the kernel keeps the signal, and it then kills the process.
 func ignore(signals []os.Signal) {
-	const setSize = 8        // of a set of signals, on all processors of Go except MIPS
-	ignored := [8]uintptr{1} // a struct sigaction with the handler SIG_IGN, larger than on any processor
+	const setSize = 8        // bytes of a signal set, on all processors except MIPS
+	ignored := [8]uintptr{1} // a struct sigaction with the handler SIG_IGN (1); large enough for all processors
 	for _, s := range signals {
 		number := uintptr(s.(unix.Signal))
 		_, _, _ = unix.RawSyscall6(unix.SYS_RT_SIGACTION, number, uintptr(unsafe.Pointer(&ignored)), 0, setSize, 0, 0)
@@ -107,7 +108,7 @@ func protect() error {
 	return unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0)
 }
 
-// listen handles requests until the process outside is gone.
+// listen handles requests until the process outside has exited.
 func (s *supervisor) listen() error {
 	for {
 		s.awaitRequest()
@@ -128,7 +129,7 @@ func (s *supervisor) listen() error {
 	}
 }
 
-// awaitRequest answers reported calls until there is a request.
+// awaitRequest waits for a request. Meanwhile it answers the calls that the seccomp filter reports.
 func (s *supervisor) awaitRequest() {
 	for {
 		from := []unix.PollFd{{Fd: int32(s.conn.fd), Events: unix.POLLIN}, {Fd: int32(s.setids.listener), Events: unix.POLLIN}}
@@ -156,7 +157,7 @@ func (s *supervisor) handleRequest(r Request, fds []int) error {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		if group, ok := s.groups[r.Signal.ID]; ok {
-			_ = unix.Kill(-group, unix.Signal(r.Signal.Number)) // ESRCH: nobody is left
+			_ = unix.Kill(-group, unix.Signal(r.Signal.Number)) // it only fails if the group is empty (ESRCH)
 		}
 	case r.End != 0:
 		s.mu.Lock()
@@ -179,8 +180,8 @@ func (s *supervisor) handleRequest(r Request, fds []int) error {
 	return nil
 }
 
-// start starts a command and reports the result. It holds the lock meanwhile, so the reaper knows the command
-// and reports its exit afterwards.
+// start starts a command and reports the result. It holds the lock until then, so that reap reports the
+// command's exit after its start.
 func (s *supervisor) start(r Start, streams []int) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -1,14 +1,13 @@
-// Package stage owns the inside of a sandbox before and around commands: the early start of the
-// process with the run's namespaces, mounts, dropping rights, Landlock, seccomp, and the supervisor
-// that starts commands. The outer process decides everything: package grants about paths, package
-// filter about calls, package sandbox about the network.
+// Package stage is the first process of a sandbox, the supervisor. It sets up mounts, drops rights,
+// applies Landlock and seccomp, and starts the commands. The process outside decides everything: package
+// grants about paths, package filter about calls, package sandbox about the network.
 //
-// Its init function takes over if the program was started under Name, before other packages are initialised, and never
-// returns then. Otherwise it returns at once. So the package only imports the standard library, golang.org/x/sys,
-// go-landlock and its library for all threads.
+// If the program was started under Name, the package's init function runs the supervisor and never
+// returns. It must run before other packages are initialised. So the package only imports the standard
+// library, golang.org/x/sys, go-landlock, and the library that go-landlock uses for all threads.
 //
-// First it builds: it makes the mounts and drops rights on every thread. Then it serves as the supervisor, confined like its
-// commands. It does not execute itself again, which would cost more than everything else.
+// The process first confines every thread, and then serves requests with the rights of its commands. It
+// does not execute itself again, because that would take more time than everything else.
 package stage
 
 import (
@@ -16,19 +15,18 @@ import (
 	"os"
 )
 
-// Name is the argv[0] that makes init take over.
+// Name is the argv[0] of the supervisor.
 const Name = "agent-ci-sandbox"
 
 // ControlFD is the descriptor of the socket to the process outside.
 const ControlFD = 3
 
-// Spec says how the process confines itself. It is the first frame on the
-// control socket.
+// Spec describes how the process confines itself. It is the first frame on the control socket.
 type Spec struct {
 	Namespaced  bool      `json:"namespaced"` // the process is in its own namespaces
 	OwnNetwork  bool      `json:"own_network"`
 	LoopbackUp  bool      `json:"loopback_up"`
-	Ports       []int     `json:"ports"` // of 127.0.0.1 to listen at, for the process outside
+	Ports       []int     `json:"ports"` // ports of 127.0.0.1 whose listeners go to the process outside
 	Mounts      []Mount   `json:"mounts"`
 	Shown       string    `json:"shown"`         // a folder whose descriptor, as seen inside, goes to the process outside; "" for none
 	Lend        int       `json:"lend"`          // number of read-only mounts of Shown to hand out
@@ -41,21 +39,21 @@ type Spec struct {
 	Filters     Filters   `json:"filters"`       // of seccomp
 }
 
-// Filters are installed in order. The last one reports calls that set set-user-ID and set-group-ID
-// bits; RefuseSetid refuses them if there is no receiver.
+// Filters contains the seccomp filters. All are installed first, in order. AskSetid then reports calls
+// that set set-user-ID or set-group-ID bits. If reports are impossible, RefuseSetid refuses these calls.
 type Filters struct {
 	All         []Filter  `json:"all"`
 	AskSetid    Filter    `json:"ask_setid"`
-	Pass        [2]uint32 `json:"pass"` // a secret that permits a call of the supervisor, as arguments 4 and 5 of fchmodat
+	Pass        [2]uint32 `json:"pass"` // a secret that permits the supervisor's own calls: arguments 4 and 5 of fchmodat
 	RefuseSetid Filter    `json:"refuse_setid"`
 }
 
-// Filter is a classic BPF program for seccomp in the kernel's format (struct sock_filter), faster
-// to parse than a list.
+// Filter is a classic BPF program for seccomp in the kernel's format (struct sock_filter). As JSON it is
+// faster to parse than a list of instructions.
 type Filter []byte
 
-// InstructionSize is the size of an instruction in bytes: 2 of code, 1 and 1 of jumps, 4 of a value, in the
-// byte order of the machine.
+// InstructionSize is the size of an instruction in bytes: 2 for the code, 1 for each of two jumps, and 4
+// for a value. The byte order is the machine's.
 const InstructionSize = 8
 
 // MountKind is the kind of a mount.
@@ -68,20 +66,20 @@ const (
 	Readable MountKind = "readable"
 	// Writable shows Source.
 	Writable MountKind = "writable"
-	// Overlay shows Path with the changes in Below, first topmost. New changes go to Source. Each
-	// folder has overlayfs's upper and work. The unchanging layers in Frozen are directly above
-	// Path, first topmost.
+	// Overlay shows Path with the changes in Below and then Frozen; the first of each is topmost. New
+	// changes go to Source. Each of these folders has overlayfs's subfolders upper and work. Frozen
+	// layers never change.
 	Overlay MountKind = "overlay"
 	// Pinned shows the existing files as a mount that cannot be renamed.
 	Pinned MountKind = "pinned"
-	// Borrowed shows the spec's mount. BorrowedToWrite keeps its writable parts writable.
+	// Borrowed shows the mount sent with the spec. BorrowedToWrite keeps its writable parts writable.
 	Borrowed        MountKind = "borrowed"
 	BorrowedToWrite MountKind = "borrowed to write"
 	// Removed removes the path from an overlay.
 	Removed MountKind = "removed"
 )
 
-// Mount is a path that differs from the outside. A spec lists parents first.
+// Mount describes a path that differs from the one outside. A Spec lists parent paths first.
 type Mount struct {
 	Kind     MountKind `json:"kind"`
 	Path     string    `json:"path"`
@@ -98,11 +96,11 @@ type Landlock struct {
 	Read    []string `json:"read"`     // read and execute
 	Write   []string `json:"write"`    // everything
 	Use     []string `json:"use"`      // read and write, for devices
-	DenyNet bool     `json:"deny_net"` // TCP, and UDP where the kernel knows it
+	DenyNet bool     `json:"deny_net"` // denies TCP, and UDP if the kernel supports that
 }
 
-// Report answers a Spec as the first frame. With it come the listeners of Ports, the Shown folder,
-// and its mounts; nobody inside keeps them.
+// Report is the answer to a Spec. Its descriptors are the listeners of Ports, the Shown folder, and the
+// lent mounts. The supervisor keeps none of them open.
 type Report struct {
 	Failed  string   `json:"failed,omitempty"` // the failed step; "" if none failed
 	Error   string   `json:"error,omitempty"`
@@ -111,8 +109,8 @@ type Report struct {
 	PIDMax  bool     `json:"pid_max,omitempty"` // the namespace's own pid_max is set
 }
 
-// maxStreams bounds a Start's descriptors, MaxPorts and MaxLent a Spec's ports and mounts,
-// MaxReported a Report's descriptors.
+// maxStreams bounds the descriptors of a Start. MaxPorts and MaxLent bound the ports and lent mounts of a
+// Spec. MaxReported bounds the descriptors of a Report.
 const (
 	maxStreams  = 3
 	MaxPorts    = 17
@@ -129,7 +127,8 @@ type Request struct {
 	// Pause stops all processes until Resume; nothing starts meanwhile.
 	Pause  bool `json:"pause,omitempty"`
 	Resume bool `json:"resume,omitempty"`
-	// Socket requests an unconnected TCP socket. Its reach depends on its place of creation.
+	// Socket requests an unconnected TCP socket. Because it is made inside, it reaches only the commands'
+	// network.
 	Socket bool `json:"socket,omitempty"`
 }
 
@@ -149,8 +148,8 @@ type Signal struct {
 	Number int    `json:"number"`
 }
 
-// Event is a supervisor's message: a command started, failed to start or exited, all processes
-// stopped or not, or nothing lives any more.
+// Event is a message of the supervisor: an answer to a Request, the exit of a command, or the end of all
+// processes.
 type Event struct {
 	ID      uint64 `json:"id"`
 	Started bool   `json:"started,omitempty"`
