@@ -23,10 +23,10 @@ import (
 	"time"
 )
 
-// Internet is some hosts and the way to them.
+// Internet contains test servers and the proxy that leads to them.
 type Internet struct {
-	Proxy     string // its address, http://127.0.0.1:PORT
-	Authority []byte // that vouches for the hosts, in PEM
+	Proxy     string // the proxy's address, http://127.0.0.1:PORT
+	Authority []byte // the certificate authority of the hosts, in PEM
 
 	servers map[string]*httptest.Server // by host and port
 
@@ -34,8 +34,8 @@ type Internet struct {
 	reached []string
 }
 
-// Start has a TLS server for each host and port, until the test ends. They speak HTTP/1.1
-// and h2.
+// Start starts a TLS server for each host and port. The servers support HTTP/1.1 and HTTP/2, and stop
+// when the test ends.
 func Start(t testing.TB, hosts map[string]http.Handler) *Internet {
 	t.Helper()
 	vouch := newAuthority(t)
@@ -48,7 +48,7 @@ func Start(t testing.TB, hosts map[string]http.Handler) *Internet {
 		s := httptest.NewUnstartedServer(handler)
 		s.EnableHTTP2 = true
 		s.TLS = &tls.Config{Certificates: []tls.Certificate{vouch.leaf(t, name)}}
-		s.Config.ErrorLog = log.New(io.Discard, "", 0) // clients that break off, for one
+		s.Config.ErrorLog = log.New(io.Discard, "", 0) // for example, errors of clients that disconnect
 		s.StartTLS()
 		t.Cleanup(s.Close)
 		n.servers[at] = s
@@ -78,8 +78,8 @@ func (n *Internet) connect(w http.ResponseWriter, r *http.Request) {
 	Tunnel(w, server.Listener.Addr().String())
 }
 
-// Tunnel answers CONNECT with the header of w, and connects the client to an address until both sides
-// have finished.
+// Tunnel answers CONNECT with the header of w. It connects the client to an address until both sides have
+// finished.
 func Tunnel(w http.ResponseWriter, address string) {
 	to, err := net.Dial("tcp", address)
 	if err != nil {
@@ -105,9 +105,9 @@ func Tunnel(w http.ResponseWriter, address string) {
 	both.Wait()
 }
 
-// pass copies to the end and says so.
+// pass copies from until its end, and then closes the sending side of to.
 func pass(to net.Conn, from io.Reader) {
-	_, _ = io.Copy(to, from) // who breaks off has its reason
+	_, _ = io.Copy(to, from) // a side may disconnect early
 	_ = to.(interface{ CloseWrite() error }).CloseWrite()
 }
 

@@ -1,5 +1,5 @@
-// Package sandboxtest finds out which confinement a machine offers to tests. It does not use
-// package sandbox: a broken sandbox must not skip tests.
+// Package sandboxtest finds out which confinement a machine supports, for tests. It does not use package
+// sandbox, so that a broken sandbox does not skip tests.
 package sandboxtest
 
 import (
@@ -15,8 +15,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// SkipUnlessOffered skips a test that could not open a sandbox of a level, or fails it if the
-// machine offers the level.
+// SkipUnlessOffered skips a test that could not open a sandbox of a level. It fails the test if the
+// machine supports the level.
 func SkipUnlessOffered(t testing.TB, level string, err error) {
 	t.Helper()
 	if offered(level) {
@@ -37,8 +37,8 @@ func offered(level string) bool {
 	return namespaces() || landlock() >= 3
 }
 
-// namespaces says whether mount(8) can mount in namespaces of its own, and the
-// kernel knows the attributes of mounts besides.
+// namespaces reports whether mount(8) can mount in new namespaces, and the kernel supports mount
+// attributes.
 var namespaces = sync.OnceValue(func() bool {
 	if !mountAttributes() {
 		return false
@@ -69,19 +69,19 @@ func landlock() int {
 	return int(version)
 }
 
-// Nobody is a user who owns nothing else.
+// Nobody is the number of a user who owns no other files.
 const Nobody = 65534
 
 // Users returns the users available to a test by name: for root, also another one.
 func Users(t testing.TB) map[string]int {
 	t.Helper()
-	if os.Getuid() == 0 && os.Lchown(t.TempDir(), Nobody, Nobody) == nil { // a namespace of users may have this one alone
+	if os.Getuid() == 0 && os.Lchown(t.TempDir(), Nobody, Nobody) == nil { // a user namespace may map no other user
 		return map[string]int{"root": 0, "nobody": Nobody}
 	}
 	return map[string]int{"user": os.Getuid()}
 }
 
-// Give makes all below base the user's.
+// Give makes the user the owner of base and everything below it.
 func Give(t testing.TB, base string, user int) {
 	t.Helper()
 	if user == os.Getuid() {
@@ -125,8 +125,8 @@ func Place(t testing.TB, remove func(string) error) string {
 	return ""
 }
 
-// AsNobody reruns the test as nobody if this process is root's. It reports whether this is such a
-// run, or one of another ordinary user.
+// AsNobody reruns the test as Nobody if this process belongs to root. It reports whether this process
+// already belongs to an ordinary user.
 func AsNobody(t *testing.T) bool {
 	t.Helper()
 	if os.Getuid() != 0 {
@@ -163,7 +163,7 @@ func folderFor(t testing.TB, user int) string {
 	return ""
 }
 
-// reachable reports whether every user may go through all folders on the way.
+// reachable reports whether every user may enter all folders of the path.
 func reachable(dir string) bool {
 	info, err := os.Stat(dir)
 	return err == nil && info.Mode()&0o001 != 0 && (dir == "/" || reachable(filepath.Dir(dir)))

@@ -46,8 +46,10 @@ func at(step string, err error) error {
 	return &stepError{step, err}
 }
 
-// build confines the process as the spec says, and reports.
+// build receives the spec, confines the process, and sends the report. After a failure it also returns
+// the error.
 func build(c *conn) (setids, error) {
+	// Commands must not inherit the control socket and further descriptors. Linux before 5.11 lacks this.
 	if err := unix.CloseRange(ControlFD, ^uint(0)>>1, unix.CLOSE_RANGE_CLOEXEC); err != nil && !errors.Is(err, unix.ENOSYS) && !errors.Is(err, unix.EINVAL) {
 		return setids{}, err
 	}
@@ -70,7 +72,7 @@ func build(c *conn) (setids, error) {
 	}
 	handed = append(handed, lent...)
 	for _, fd := range handed {
-		defer unix.Close(fd) // whoever is outside has it now
+		defer unix.Close(fd) // the report has sent it to the process outside
 	}
 	if err != nil {
 		report.setFailure(err)
@@ -79,7 +81,8 @@ func build(c *conn) (setids, error) {
 	return watcher, c.send(report, handed...)
 }
 
-// open opens files for the outer process with commands' rights.
+// open opens the listeners and the shown folder for the process outside. It runs after confine, so they
+// have only the rights of commands.
 func open(s Spec) (handed []int, err error) {
 	for _, port := range s.Ports {
 		listener, err := listen(port)
@@ -98,7 +101,7 @@ func open(s Spec) (handed []int, err error) {
 	return handed, nil
 }
 
-// setFailure records the failed step.
+// setFailure records the failed step, its error and the kernel's error number.
 func (r *Report) setFailure(err error) {
 	r.Failed, r.Error = "start", err.Error()
 	if f := (*stepError)(nil); errors.As(err, &f) {
@@ -109,8 +112,8 @@ func (r *Report) setFailure(err error) {
 	}
 }
 
-// confine takes the steps in an order where each still has its required rights. Every thread of
-// Go's runtime gives up its rights, so none is useful to commands.
+// confine confines the process. The order of the steps matters: each needs rights that later ones drop.
+// All threads of the process drop them, so that no thread is useful to commands.
 func confine(s Spec, given []int, report *Report) (watcher setids, lent []int, err error) {
 	if s.Namespaced {
 		if lent, err = buildNamespaces(s, given, report); err != nil {
@@ -140,10 +143,10 @@ func confine(s Spec, given []int, report *Report) (watcher setids, lent []int, e
 	return watcher, lent, at("seccomp", err)
 }
 
-// backlog is how many connections may wait to be accepted.
+// backlog is the number of connections that may wait for their acceptance.
 const backlog = 128
 
-// listen opens a listener on the loopback of this network namespace.
+// listen opens a listener at a port of 127.0.0.1 in this network namespace.
 func listen(port int) (fd int, err error) {
 	fd, err = unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, unix.IPPROTO_TCP)
 	if err != nil {

@@ -14,9 +14,9 @@ import (
 	"kernel.org/pub/linux/libs/security/libcap/psx"
 )
 
-// limit sets the resource limits.
+// limit sets the resource limits, and removes access to the caller's keys.
 func limit(s Spec) error {
-	_, _ = unix.KeyctlJoinSessionKeyring("") // what this thread starts reaches no key of the caller; keyctl may not be there
+	_, _ = unix.KeyctlJoinSessionKeyring("") // commands get a new, empty keyring; the kernel may not support keys
 	if err := unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{}); err != nil {
 		return err
 	}
@@ -34,9 +34,9 @@ func limit(s Spec) error {
 // securebits permanently deny user 0 its automatic capabilities (capabilities(7)).
 const securebits = 1<<0 | 1<<1 | 1<<2 | 1<<3 | 1<<5 | 1<<6 | 1<<7
 
-// onAllThreads makes a system call on every thread of this process; further arguments are 0, as
-// some operations of prctl(2) demand. Memory behind pointer arguments must be on the heap: a stack
-// may move during the call.
+// onAllThreads makes a system call on every thread of this process. Further arguments are 0, because
+// some operations of prctl(2) require that. Memory behind pointer arguments must be on the heap: a
+// stack may move during the call.
 //
 //go:uintptrescapes
 func onAllThreads(number, arg1, arg2 uintptr) error {
@@ -46,13 +46,13 @@ func onAllThreads(number, arg1, arg2 uintptr) error {
 	return nil
 }
 
-// dropCapabilities drops all capabilities, also for executed programs. The bounding set only
-// matters at execve, by this thread, which starts the commands.
+// dropCapabilities drops all capabilities, also for executed programs. It drops the bounding set on this
+// thread only, because that set only matters at execve, and this thread starts the commands.
 func dropCapabilities() error {
 	for capability := range uintptr(64) {
 		err := unix.Prctl(unix.PR_CAPBSET_DROP, capability, 0, 0, 0)
 		if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.EPERM) {
-			break // there are no more; or no right to drop them, when no_new_privs has to do
+			break // no further capability (EINVAL), or no right to drop one (EPERM): no_new_privs then suffices
 		}
 		if err != nil {
 			return err
@@ -76,7 +76,8 @@ func install(filter Filter) error {
 	return err
 }
 
-// load loads a filter into this thread. The meaning of answer depends on flags.
+// load loads a filter into this thread, or with TSYNC flags into all. The answer is the kernel's: with
+// NEW_LISTENER the descriptor that receives reports, with TSYNC a thread that failed, or 0.
 func load(filter Filter, flags uintptr) (answer int, err error) {
 	var program []unix.SockFilter
 	for packed := range slices.Chunk(filter, InstructionSize) {
@@ -116,8 +117,8 @@ const (
 	anyFile  = readFile | useFile
 )
 
-// restrict permanently confines the process. The kernel then refuses every right it handles that l does not
-// grant.
+// restrict permanently confines the process by Landlock. The kernel then refuses every access that the
+// ABI version of l can restrict and that l does not grant.
 func restrict(l Landlock) error {
 	if l.Config < 1 || l.Config >= len(configs) {
 		return fmt.Errorf("ABI version %d is not known", l.Config)

@@ -17,7 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// endWait bounds how long the supervisor waits for killed processes to go.
+// endWait bounds how long the supervisor waits until killed processes have exited.
 const endWait = 2 * time.Second
 
 // supervisor starts the run's commands and reaps everything below it.
@@ -31,8 +31,8 @@ type supervisor struct {
 	mu     sync.Mutex
 	ending bool
 	wake   *sync.Cond     // signals new children, or the end
-	groups map[uint64]int // by command; until the outside asks to end it
-	ids    map[int]uint64 // of the commands that have not exited
+	groups map[uint64]int // process groups by command id, until Request.End
+	ids    map[int]uint64 // command ids by pid, until the command exits
 }
 
 // serveCommands serves requests until the process outside has exited. It must run on a locked thread,
@@ -236,15 +236,16 @@ func texts(raw [][]byte) []string {
 	return all
 }
 
-// reap reaps all children, now and later, and reports the commands among them. The kernel may then reuse the
-// number of a command, but not for another group while a process of the old group lives.
+// reap reaps all children until the supervisor ends, and reports the exits of commands. The kernel may
+// then reuse a command's pid. But it does not reuse the number of a group while a process of the group
+// lives.
 func (s *supervisor) reap() {
 	for {
 		var status unix.WaitStatus
 		pid, err := unix.Wait4(-1, &status, unix.WALL, nil)
 		switch {
 		case errors.Is(err, unix.EINTR):
-		case err != nil: // ECHILD: nobody is there who could leave orphans, either
+		case err != nil: // ECHILD: there are no children, and so no future orphans
 			if s.idle() {
 				close(s.empty)
 				return
@@ -255,7 +256,8 @@ func (s *supervisor) reap() {
 	}
 }
 
-// idle waits until there may be children again. It reports true if there will be none.
+// idle waits until a command has been started or the supervisor ends. It reports whether there will be no
+// more children.
 func (s *supervisor) idle() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -272,7 +274,7 @@ func (s *supervisor) exited(pid int, status unix.WaitStatus) {
 	delete(s.ids, pid)
 	s.mu.Unlock()
 	if ok {
-		_ = s.conn.send(Event{ID: id, Exited: true, Status: uint32(status)}) // EPIPE: nobody wants to know
+		_ = s.conn.send(Event{ID: id, Exited: true, Status: uint32(status)}) // it fails if the process outside has exited
 	}
 }
 
@@ -285,7 +287,7 @@ func (s *supervisor) end() {
 	}
 	s.wake.Signal()
 	s.mu.Unlock()
-	if os.Getpid() != 1 { // the only one who knows them all
+	if os.Getpid() != 1 { // only the first process of a pid namespace can kill all others at once
 		EndChildren(0, endWait)
 		return
 	}
@@ -294,13 +296,14 @@ func (s *supervisor) end() {
 	defer patience.Stop()
 	select {
 	case <-s.empty:
-		_ = s.conn.send(Event{Empty: true}) // EPIPE: nobody wants to know
-	case <-patience.C: // the kernel ends them when this process exits
+		_ = s.conn.send(Event{Empty: true}) // it fails if the process outside has exited
+	case <-patience.C: // the kernel kills them when this process exits
 	}
 }
 
-// EndChildren kills and reaps the children of this process outside the session spared. If this process
-// adopts orphans, their children follow. It returns the number left after wait.
+// EndChildren kills and reaps the children of this process, except those in the session spared. If this
+// process adopts orphans, it also kills their children. It returns the number of children left after
+// wait.
 func EndChildren(spared int, wait time.Duration) int {
 	deadline := time.Now().Add(wait)
 	for {
@@ -309,14 +312,14 @@ func EndChildren(spared int, wait time.Duration) int {
 			return len(found)
 		}
 		for _, pid := range found {
-			_ = unix.Kill(pid, unix.SIGKILL) // a child that nobody has reaped keeps its id
+			_ = unix.Kill(pid, unix.SIGKILL) // the pid is still the child's, since only this process reaps it
 			_, _ = unix.Wait4(pid, nil, unix.WNOHANG, nil)
 		}
 		time.Sleep(time.Millisecond)
 	}
 }
 
-// children returns the numbers of this process's children outside of the spared session.
+// children returns the pids of this process's children that are not in the session spared.
 func children(spared int) []int {
 	var found []int
 	for _, p := range processes() {

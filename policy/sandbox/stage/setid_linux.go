@@ -11,17 +11,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// setids decides about calls that set set-user-ID or set-group-ID bits of existing files
-// (seccomp_unotify(2)): folders pass, others are refused. A filter sees neither paths nor files.
-// This process makes the permitted calls itself on the checked file, because callers could exchange
-// a path meanwhile.
+// setids decides about calls that set set-user-ID or set-group-ID bits of existing files. It permits
+// them for folders only. A seccomp filter cannot decide, since it does not see files, so it reports the
+// calls (seccomp_unotify(2)). This process makes a permitted call itself, on the file that it has
+// checked: the caller could exchange the file at a path meanwhile.
 type setids struct {
-	listener int
-	pass     [2]uint32
+	listener int       // receives the reports; -1 if all such calls are refused
+	pass     [2]uint32 // see Filters.Pass
 }
 
-// watchSetids installs the filter that reports such calls. If a container manager already receives
-// reports, the kernel permits no second one, and all such calls are refused.
+// watchSetids installs the filter that reports such calls. The kernel permits one receiver of reports. If
+// a container manager already is one, watchSetids installs a filter that refuses the calls.
 func watchSetids(filters Filters) (setids, error) {
 	const onAll = unix.SECCOMP_FILTER_FLAG_TSYNC | unix.SECCOMP_FILTER_FLAG_TSYNC_ESRCH
 	listener, err := load(filters.AskSetid, unix.SECCOMP_FILTER_FLAG_NEW_LISTENER|onAll)
@@ -51,7 +51,7 @@ type (
 	}
 )
 
-// answer handles the next call. A kernel error means that the caller is gone.
+// answer handles the next reported call. It ignores kernel errors: they mean that the caller has exited.
 func (s setids) answer() {
 	var n notice
 	if !s.control(unix.SECCOMP_IOCTL_NOTIF_RECV, unsafe.Pointer(&n)) {
@@ -72,8 +72,8 @@ func (s setids) control(request uintptr, argument unsafe.Pointer) (done bool) {
 	return errno == 0
 }
 
-// make makes the call with its caller's rights: this thread is in the commands' Landlock domain, so
-// it may inspect them.
+// make makes the reported call with the caller's rights, if its target is a folder. This thread may
+// inspect the caller, because it is in the same Landlock domain as commands.
 func (s setids) make(n notice) error {
 	target, mode, err := n.open()
 	if err != nil {
@@ -90,14 +90,15 @@ func (s setids) make(n notice) error {
 	return s.chmod(target, mode)
 }
 
-// chmod passes a secret to the filter in otherwise unused arguments. A thread without the filter
-// would be in another domain, and impossible if commands used up all processes.
+// chmod changes the mode of a folder. It passes a secret in otherwise unused arguments, so that the
+// filter permits the call. A thread without the filter is no alternative: it would be in another Landlock
+// domain, and starting one fails when commands use up all processes.
 func (s setids) chmod(folder int, mode uint32) error {
 	path, err := unix.BytePtrFromString(fmt.Sprintf("/proc/self/fd/%d", folder))
 	if err != nil {
 		return err
 	}
-	const absolute = 0 // no folder that the path begins at
+	const absolute = 0 // the kernel ignores the folder, since the path is absolute
 	_, _, errno := unix.Syscall6(unix.SYS_FCHMODAT, absolute, uintptr(unsafe.Pointer(path)), uintptr(mode), 0, uintptr(s.pass[0]), uintptr(s.pass[1]))
 	if errno != 0 {
 		return errno
@@ -105,7 +106,7 @@ func (s setids) chmod(folder int, mode uint32) error {
 	return nil
 }
 
-// open opens the call's target.
+// open opens the reported call's target, and returns the requested mode.
 func (n notice) open() (target int, mode uint32, err error) {
 	const handle = unix.O_PATH | unix.O_CLOEXEC
 	switch n.call {
@@ -123,12 +124,12 @@ func (n notice) open() (target int, mode uint32, err error) {
 		target, err = n.openAt(n.args[0], n.args[1], flags)
 		return target, uint32(n.args[2]), err
 	}
-	workDir := int32(unix.AT_FDCWD) // chmod, which not every processor has
+	workDir := int32(unix.AT_FDCWD) // the call is chmod, which not every processor has
 	target, err = n.openAt(uint64(workDir), n.args[0], handle)
 	return target, uint32(n.args[1]), err
 }
 
-// own returns the target of the caller's descriptor, or its working folder.
+// own returns a path of the file behind the caller's descriptor, or of its working folder.
 func (n notice) own(descriptor uint64) string {
 	if int32(descriptor) == unix.AT_FDCWD {
 		return fmt.Sprintf("/proc/%d/cwd", n.thread)
@@ -136,13 +137,13 @@ func (n notice) own(descriptor uint64) string {
 	return fmt.Sprintf("/proc/%d/fd/%d", n.thread, int32(descriptor))
 }
 
-// openAt opens a path of the caller's memory, like the caller would.
+// openAt opens the path at an address of the caller's memory, as the caller would.
 func (n notice) openAt(dir, address uint64, flags int) (target int, err error) {
 	path, err := n.text(address)
 	if err != nil {
 		return -1, err
 	}
-	for _, self := range []string{"/proc/self/", "/proc/thread-self/", "/dev/"} { // the caller's, not this process's
+	for _, self := range []string{"/proc/self/", "/proc/thread-self/", "/dev/"} { // the caller's own files, not this process's
 		if rest, ok := strings.CutPrefix(path, self); ok && (self != "/dev/" || strings.HasPrefix(rest, "fd/")) {
 			path = fmt.Sprintf("/proc/%d/%s", n.thread, rest)
 		}
@@ -154,7 +155,7 @@ func (n notice) openAt(dir, address uint64, flags int) (target int, err error) {
 	if err != nil {
 		return -1, err
 	}
-	if path == "" { // as AT_EMPTY_PATH allows
+	if path == "" { // with AT_EMPTY_PATH
 		return at, nil
 	}
 	defer unix.Close(at)
@@ -169,7 +170,7 @@ func (n notice) text(address uint64) (string, error) {
 	}
 	defer memory.Close()
 	path := make([]byte, unix.PathMax)
-	size, _ := memory.ReadAt(path, int64(address)) // it may end before so many bytes
+	size, _ := memory.ReadAt(path, int64(address)) // the readable memory may end earlier
 	text, _, ended := bytes.Cut(path[:size], []byte{0})
 	if !ended {
 		return "", unix.EFAULT

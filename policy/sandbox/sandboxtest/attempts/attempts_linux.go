@@ -38,7 +38,7 @@ type Attempt struct {
 	Served bool
 }
 
-// ErrNothing reports that an attempt reached nothing of value.
+// ErrNothing is the error of an attempt that worked, but reached nothing of value.
 var ErrNothing = errors.New("nothing of the secret is there")
 
 // Reasons for success under Landlock alone.
@@ -57,7 +57,7 @@ func All() []Attempt {
 	)
 }
 
-// Proxied returns the attempts that a proxy beside the sandbox could make possible: those on
+// Proxied returns the attempts that a proxy outside of the sandbox could make possible: those on
 // processes, the network and rights.
 func Proxied() []Attempt {
 	return slices.Concat(processAttempts(), networkAttempts(), rightsAttempts())
@@ -202,7 +202,7 @@ func hiddenAttempts() []Attempt {
 // compared from outside.
 var errOwnGit = errors.New("the git folder is the tree's own")
 
-// ownGit reports whether the git folder belongs to a check's tree.
+// ownGit reports whether the git folder belongs to the disposable tree of a check.
 func (w World) ownGit() bool {
 	_, err := os.Lstat(w.workspace(".git/lent"))
 	return err == nil
@@ -461,7 +461,7 @@ func moveAway(path string) error { return moveAndBack(path, path+"-gone") }
 
 func moveAndBack(path, to string) error { return errors.Join(os.Rename(path, to), os.Rename(to, path)) }
 
-// swapAndBack has two names change places.
+// swapAndBack exchanges two names, and exchanges them again.
 func swapAndBack(path, other string) error {
 	swap := func() error {
 		return unix.Renameat2(unix.AT_FDCWD, path, unix.AT_FDCWD, other, unix.RENAME_EXCHANGE)
@@ -471,7 +471,7 @@ func swapAndBack(path, other string) error {
 
 func putInPlace(path, to string) error { return errors.Join(create(path), os.Rename(path, to)) }
 
-// by links a file into the workspace and tries something with the link.
+// by makes a link to a file in the workspace and tries something with the link.
 func (w World) by(link func(from, to string) error, file, name string, try func(path string) error) error {
 	return errors.Join(link(file, w.workspace(name)), try(w.workspace(name)))
 }
@@ -561,8 +561,8 @@ func cloned(flags uintptr) error {
 	return err
 }
 
-// clone3 requests a namespace invisibly for a filter. A wrong size shows whether the kernel saw the
-// call.
+// clone3 requests a namespace in memory that a filter cannot read. A wrong size shows whether the kernel
+// got the call.
 func clone3(World) error {
 	err := call(unix.SYS_CLONE3, 0, 1, 0, 0, 0, 0)
 	if errors.Is(err, unix.EINVAL) {

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// target is a file of the machine with the attributes that its owner can change outside a sandbox.
+// target is a file of the machine, with the attributes that its owner can change outside of a sandbox.
 type target struct {
 	name    string
 	path    func(World) string
@@ -120,7 +120,8 @@ func attributeAttempts() []Attempt {
 	return all
 }
 
-// change succeeds if one of the changes does. Without confinement all must, to prove each.
+// change succeeds if one of the changes succeeds. Without confinement all must succeed, which proves that
+// each attack works.
 func (t target) change(w World) error {
 	var now unix.Stat_t
 	if err := unix.Stat(t.path(w), &now); err != nil {

@@ -78,7 +78,7 @@ func ask(request string) (net.Conn, int, error) {
 	return conn, answer.StatusCode, nil
 }
 
-// letThrough succeeds if a request is not refused.
+// letThrough succeeds if the proxy does not refuse a request.
 func letThrough(request string) error {
 	conn, status, err := ask(request)
 	if conn != nil {
@@ -94,7 +94,7 @@ func tunnelTo(address, placeholder string) error {
 	return letThrough("CONNECT " + address + " HTTP/1.1\r\nHost: " + address + "\r\nAuthorization: Bearer " + placeholder + "\r\n\r\n")
 }
 
-// handshake succeeds if the run's authority vouches for a name in another one's tunnel.
+// handshake succeeds if the proxy has a certificate for a name in the tunnel of another host.
 func handshake(w World, name string) error {
 	address := w.Bound + ":443"
 	conn, status, err := ask("CONNECT " + address + " HTTP/1.1\r\nHost: " + address + "\r\n\r\n")

@@ -154,7 +154,7 @@ func (w World) tunnel() net.Conn {
 	return conn
 }
 
-// check aborts an impossible attempt, which proves nothing.
+// check aborts an attempt that could not be made, since it proves nothing.
 func check(err error) {
 	if err != nil {
 		panic(err)

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Verdict is how an attempt ended.
+// Verdict is the result of an attempt.
 type Verdict struct {
 	Name    string
 	Escaped bool
@@ -20,7 +20,7 @@ const (
 	exitMistaken = 12
 )
 
-// Make makes the attempt, tells why it failed, and ends the process.
+// Make makes the attempt, prints why it failed, and exits the process.
 func (a Attempt) Make(w World) {
 	err := a.Do(w)
 	switch {
@@ -34,8 +34,8 @@ func (a Attempt) Make(w World) {
 	os.Exit(exitEscaped)
 }
 
-// Judge says by the end of its process how an attempt ended. A mistaken one has
-// hit itself, or others inside: it says nothing.
+// Judge returns the result of an attempt from the exit of its process. A mistaken attempt hit a process
+// inside the sandbox, so it proves nothing.
 func Judge(name string, exitCode int, signal, output string) (v Verdict, mistaken bool) {
 	switch {
 	case exitCode == exitEscaped:

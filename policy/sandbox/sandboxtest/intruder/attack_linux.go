@@ -97,7 +97,7 @@ func try(world string, a attempts.Attempt) (attempts.Verdict, error) {
 	return attempts.Verdict{}, fmt.Errorf("%s: the victim's number is one inside", a.Name)
 }
 
-// attempt makes one: attempt WORLD NAME.
+// attempt makes one attempt: attempt WORLD NAME.
 func attempt(args []string) error {
 	w, err := readWorld(args[0])
 	if err != nil {
@@ -146,8 +146,8 @@ func parentOf(pid int) (parent int, err error) {
 	return parent, err
 }
 
-// leaveBehind starts an identifiable process in its own session without living ancestors in the
-// command.
+// leaveBehind starts an identifiable process that outlives the command: it is in its own session, and
+// its parents exit.
 func leaveBehind(mark string) error {
 	self, err := os.Executable()
 	if err != nil {
@@ -156,7 +156,7 @@ func leaveBehind(mark string) error {
 	return exec.Command("/bin/sh", "-c", `setsid "$0" linger "$1" </dev/null >/dev/null 2>&1 &`, self, mark).Run()
 }
 
-// linger stays as long as it may, and does not listen.
+// linger ignores the usual signals and sleeps for 10 minutes.
 func linger([]string) error {
 	signal.Ignore(unix.SIGHUP, unix.SIGINT, unix.SIGTERM)
 	time.Sleep(10 * time.Minute)

@@ -16,7 +16,7 @@ import (
 
 // operation is a file operation.
 type operation struct {
-	words int // that it takes
+	words int // number of arguments
 	// changed lists the words with changed paths. They must be in the siege: without protection the
 	// machine would stay changed.
 	changed []int
@@ -105,8 +105,8 @@ func ofSiege(change func(path string) error) func(path string) error {
 	}
 }
 
-// disturb does operations, each an argument such as "rename a b", once, or over
-// and over until it is ended: disturb once|forever OPERATION….
+// disturb does operations once, or repeatedly until it is killed: disturb once|forever OPERATION….
+// Each operation is one argument, such as "rename a b".
 func disturb(args []string) error {
 	if len(args) == 0 {
 		return errors.New("usage: disturb once|forever OPERATION…")

@@ -1,7 +1,7 @@
-// Command intruder is what the batteries of whole runs have around agent-ci and
-// inside of it. Outside, host inhabits the world that is attacked, takes layers
-// away and runs agent-ci. Inside, attack makes every attempt, disturb changes
-// files, and poison those of caches. It refuses to know what a breach is: who looks from outside knows.
+// Command intruder attacks a sandbox in tests of whole runs. Outside of the sandbox, host creates the
+// attacked world, disables layers and runs agent-ci. Inside, attack makes every attempt, disturb changes
+// files, and poison changes caches. It does not judge the results of disturb and poison: the test
+// compares files from outside.
 package main
 
 import (
