@@ -173,6 +173,7 @@ func (d *Decision) recordMatch(m rules.Match, command string, via []string) Matc
 // refusal is a refused command. Its reason and remedy have no full stop.
 type refusal struct{ command, rule, reason, remedy string }
 
+// refusal returns the refusal of a command that m matches.
 func (m Matched) refusal() refusal {
 	r := refusal{command: m.Command, rule: m.Rule.String(), remedy: continueRemedy}
 	begin := strings.Join(m.Prefix, " ")

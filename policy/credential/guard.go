@@ -168,6 +168,7 @@ type guardedBody struct {
 	sentTail []byte // sent bytes that may begin a placeholder
 }
 
+// Read reads the body and searches it for placeholders, also for one that began in earlier reads.
 func (s *guardedBody) Read(to []byte) (int, error) {
 	n, err := s.body.Read(to)
 	text := to[:n]

@@ -193,6 +193,7 @@ func (p *Proxy) watch(from io.Reader, idle *idleTimer) *idleReader {
 	return &idleReader{from, idle, p.limits.bytes}
 }
 
+// Read reads from the source. It returns errTooMuch above the limit.
 func (w *idleReader) Read(to []byte) (int, error) {
 	n, err := w.from.Read(to)
 	if n > 0 {

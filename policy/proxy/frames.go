@@ -25,6 +25,7 @@ type frames struct {
 
 var errNoFrame = errors.New("a frame of a WebSocket that is compressed or masked, or a control frame that is too long")
 
+// Write takes the next bytes from the server, and forwards all bytes before the first held back one.
 func (f *frames) Write(part []byte) (int, error) {
 	f.raw = append(f.raw, part...)
 	for f.next < len(f.raw) {

@@ -144,6 +144,8 @@ func (p *Proxy) Close() {
 	}
 }
 
+// ServeHTTP decides about a request to the proxy and records the decision. It then refuses the request,
+// intercepts or tunnels the connection, or forwards the request.
 func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	protocol := reach.HTTP
 	if r.Method == http.MethodConnect {

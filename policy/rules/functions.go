@@ -68,6 +68,7 @@ func decisionOf(value starlark.Value) (Decision, error) {
 	return Decision(index), nil
 }
 
+// justificationOf parses the justification of a rule. A missing one is "".
 func justificationOf(value starlark.Value) (string, error) {
 	if value == nil {
 		return "", nil

@@ -405,6 +405,8 @@ func (c *supervisedChild) start(streams []*os.File, terminal bool) error {
 	}
 }
 
+// addChild registers c under a new id, so that handleEvent finds it. It returns errGone after the
+// supervisor has exited.
 func (i *supervisorConn) addChild(c *supervisedChild) error {
 	i.mu.Lock()
 	defer i.mu.Unlock()

@@ -36,6 +36,7 @@ func newLocalChild(s *Sandbox, c Command) (*localChild, error) {
 	return &localChild{s, cmd}, nil
 }
 
+// start starts the command as child.start describes.
 func (c *localChild) start(streams []*os.File, terminal bool) error {
 	if len(streams) == 1 {
 		c.cmd.Stdout, c.cmd.Stderr = streams[0], streams[0]

@@ -111,6 +111,7 @@ func (p *Process) connect(tty Window) (ours, theirs *os.File, err error) {
 	return p.terminal, theirs, err
 }
 
+// child prepares a command for its start, by the supervisor or, without confinement, by this process.
 func (s *Sandbox) child(c Command) (child, error) {
 	if len(c.Argv) == 0 {
 		return nil, errors.New("the command is empty")

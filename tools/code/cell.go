@@ -52,6 +52,8 @@ type scriptCell struct {
 // outputCount counts the engine's output. The engine counts, too, but is not trusted.
 type outputCount struct{ items, bytes int }
 
+// newCell returns a cell for an engine. Its calls end with the run, not with ctx, because the script may
+// outlive the call of exec.
 func newCell(ctx context.Context, t *Tools, e *engine, number int, names map[string]string) *scriptCell {
 	c := &scriptCell{
 		id: strconv.Itoa(number), tools: t, engine: e, names: names, calls: tools.ScriptCallsOf(ctx),

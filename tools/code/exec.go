@@ -189,6 +189,7 @@ func partsOf(ctx context.Context, images *tools.Images, items []message.Item) []
 	return parts
 }
 
+// partOf converts an item to a part of a result. An item that cannot be shown becomes a text that says so.
 func partOf(ctx context.Context, images *tools.Images, item message.Item) tools.Part {
 	switch item.Kind {
 	case message.Image:

@@ -13,6 +13,7 @@ type boundedBody struct {
 	fail             func(error)
 }
 
+// Read reads up to the limit. If the body then has a further byte, it calls fail and returns an error.
 func (b *boundedBody) Read(into []byte) (int, error) {
 	if b.remaining <= 0 {
 		if n, err := b.body.Read(make([]byte, 1)); n == 0 {

@@ -112,6 +112,7 @@ type oneHost struct {
 	headers http.Header
 }
 
+// RoundTrip sends a request to the origin, with the headers. It returns an error for any other origin.
 func (o *oneHost) RoundTrip(request *http.Request) (*http.Response, error) {
 	if origin := originOf(request.URL); origin != o.origin {
 		return nil, fmt.Errorf("%s may not be reached, only %s", origin, o.origin)

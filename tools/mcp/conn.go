@@ -195,6 +195,7 @@ func (c *lineConn) recordRequests(message jsonrpc.Message) {
 	}
 }
 
+// write writes the messages of Write to the server's input until Close.
 func (c *lineConn) write() {
 	for {
 		select {

@@ -135,6 +135,7 @@ type rewrittenBody struct {
 	err  error
 }
 
+// Read returns the rewritten parts in order, and then the error that ended the body.
 func (r *rewrittenBody) Read(into []byte) (int, error) {
 	for len(r.part) == 0 && r.err == nil {
 		r.part, r.err = r.next()

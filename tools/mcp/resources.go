@@ -202,6 +202,7 @@ func (s *Session) onePage(ctx context.Context, cursor string, list lister) (foun
 	return append(found, more...), next, nil
 }
 
+// listResources is the lister of resources.
 func listResources(ctx context.Context, s *Session, cursor string) ([]resource, string, error) {
 	page, err := s.link.session.ListResources(ctx, &sdk.ListResourcesParams{Cursor: cursor})
 	if err != nil {
@@ -219,6 +220,7 @@ func listResources(ctx context.Context, s *Session, cursor string) ([]resource, 
 	return found, page.NextCursor, nil
 }
 
+// listTemplates is the lister of resource templates.
 func listTemplates(ctx context.Context, s *Session, cursor string) ([]resource, string, error) {
 	page, err := s.link.session.ListResourceTemplates(ctx, &sdk.ListResourceTemplatesParams{Cursor: cursor})
 	if err != nil {

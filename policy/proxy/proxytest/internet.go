@@ -66,6 +66,7 @@ func (n *Internet) Reached() []string {
 	return append([]string{}, n.reached...)
 }
 
+// connect records the target of a CONNECT request and connects the client to that server.
 func (n *Internet) connect(w http.ResponseWriter, r *http.Request) {
 	n.mu.Lock()
 	n.reached = append(n.reached, r.Host)
@@ -117,6 +118,7 @@ type authority struct {
 	pem         []byte
 }
 
+// newAuthority returns a new certificate authority.
 func newAuthority(t testing.TB) *authority {
 	t.Helper()
 	template := &x509.Certificate{
@@ -135,6 +137,7 @@ func newAuthority(t testing.TB) *authority {
 	return &authority{certificate, key, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: raw})}
 }
 
+// leaf returns a certificate of the authority for a host.
 func (a *authority) leaf(t testing.TB, host string) tls.Certificate {
 	t.Helper()
 	template := &x509.Certificate{

@@ -180,6 +180,7 @@ func architectureFilter(info *arch.Info, _ Options) ([]bpf.Instruction, error) {
 	}, nil
 }
 
+// namesFilter refuses calls by their names alone: refused, unknown, and without namespaces sharedIPC.
 func namesFilter(info *arch.Info, o Options) ([]bpf.Instruction, error) {
 	no := refused
 	if !o.Namespaced {

@@ -33,6 +33,7 @@ var errUnchanged = errors.New("unchanged")
 // maxLinks bounds the links to follow for a path (path_resolution(7)).
 const maxLinks = 40
 
+// layers returns the layers of the overlaid workspace, or the zero value without an overlay.
 func (f Folders) layers() layers {
 	workspace, err := filepath.EvalSymlinks(f.Workspace)
 	if f.Overlay == "" || err != nil {

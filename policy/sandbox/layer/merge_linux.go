@@ -41,6 +41,7 @@ func Merge(ctx context.Context, earlier, later string) error {
 // merge uses open folders and follows no links, like layerCopy.
 type merge struct{ layerCopy }
 
+// entries merges all entries of the folder from into the folder to.
 func (m *merge) entries(from, to *os.File) error {
 	names, err := from.Readdirnames(-1)
 	if err != nil {

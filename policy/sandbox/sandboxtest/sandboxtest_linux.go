@@ -25,6 +25,7 @@ func SkipUnlessOffered(t testing.TB, level string, err error) {
 	t.Skipf("this machine does not offer what the level %s is made of: %v", level, err)
 }
 
+// offered reports whether the machine supports a level. An empty level means any confinement.
 func offered(level string) bool {
 	switch level {
 	case "full":

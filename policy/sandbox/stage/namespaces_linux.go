@@ -80,6 +80,7 @@ func setAttributes(dir int, path string, flags uint, set uint64) error {
 	return unix.MountSetattr(dir, path, flags, &unix.MountAttr{Attr_set: set})
 }
 
+// mustBeReadOnly returns an error if the mount at path is writable.
 func mustBeReadOnly(path string) error {
 	var fs unix.Statfs_t
 	if err := unix.Statfs(path, &fs); err != nil {
@@ -194,6 +195,8 @@ func (t trees) emptyFile() (fd int, err error) {
 	return cloneTree(t.emptyFileMount, "", unix.AT_EMPTY_PATH, readOnlyMount)
 }
 
+// cloneTree returns a detached mount of the files at path, with attributes. With AT_RECURSIVE in flags it
+// includes the mounts inside.
 func cloneTree(dir int, path string, flags uint, attributes uint64) (fd int, err error) {
 	fd, err = unix.OpenTree(dir, path, unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|flags)
 	if err != nil {

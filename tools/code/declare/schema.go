@@ -76,6 +76,7 @@ func (w *writer) whole(node map[string]any, parts []any, indent, depth int) stri
 	return w.joined(parts, " & ", indent, depth)
 }
 
+// referred returns the type of a referenced schema. It is unknown for a cycle or a missing schema.
 func (w *writer) referred(reference string, indent, depth int) string {
 	if slices.Contains(w.within, reference) {
 		return unknown
@@ -242,6 +243,7 @@ func literals(values []any) string {
 	return strings.Join(all, " | ")
 }
 
+// literal returns a value as a TypeScript literal, and its type. The type is unknown for lists and objects.
 func literal(value any) (text, kind string) {
 	raw, err := json.Marshal(value)
 	if err != nil {

@@ -115,6 +115,7 @@ func argument[T any](arguments []any, i int) T {
 	return value
 }
 
+// number returns argument i of a host function as a number, or 0 if it has another type.
 func number(arguments []any, i int) float64 {
 	if i < len(arguments) {
 		switch n := arguments[i].(type) {
@@ -127,6 +128,7 @@ func number(arguments []any, i int) float64 {
 	return 0
 }
 
+// call reports a call of a tool. The result arrives later, by settle.
 func (s *script) call(arguments []any) (any, error) {
 	c := message.Call{
 		ID: int(number(arguments, 0)), Tool: argument[string](arguments, 1), Input: argument[string](arguments, 2), Text: argument[bool](arguments, 3),
@@ -138,6 +140,7 @@ func (s *script) call(arguments []any) (any, error) {
 	return nil, nil
 }
 
+// item reports an item that the script shows, and ends a script that shows too much.
 func (s *script) item(arguments []any) (any, error) {
 	i := message.Item{Kind: message.Kind(argument[string](arguments, 0)), Value: argument[string](arguments, 1)}
 	s.items++

@@ -72,6 +72,7 @@ func On(w World) []Attempt {
 
 func inLandlock(why string) map[string]string { return map[string]string{"landlock": why} }
 
+// fileAttempts try to read, change and leave files that commands must not touch.
 func fileAttempts() []Attempt {
 	return []Attempt{
 		{Name: "write a file outside", Do: func(w World) error { return write(w.outside("secret.txt")) }},
@@ -123,6 +124,7 @@ func fileAttempts() []Attempt {
 	}
 }
 
+// secretAttempts try to read credentials and other secrets.
 func secretAttempts() []Attempt {
 	read := func(path func(World) string) func(World) error {
 		return func(w World) error { return readSecret(path(w)) }
@@ -220,6 +222,7 @@ func onGit(do func(World) error) func(World) error {
 	}
 }
 
+// gitAttempts try to change the checkout's git folder.
 func gitAttempts() []Attempt {
 	git := func(do func(dir string) error) func(World) error {
 		return onGit(func(w World) error { return do(w.workspace(".git")) })
@@ -246,6 +249,7 @@ func gitAttempts() []Attempt {
 	}
 }
 
+// processAttempts attack processes outside of the sandbox, and the supervisor.
 func processAttempts() []Attempt {
 	return []Attempt{
 		{Name: "read the environment of agent-ci", Do: func(w World) error { return readSecret(of(w.Victim, "environ")) }},
@@ -287,6 +291,7 @@ func processAttempts() []Attempt {
 	}
 }
 
+// kernelAttempts use system calls that commands must not use.
 func kernelAttempts() []Attempt {
 	zero := func(number uintptr) func(World) error {
 		return func(World) error { return call(number, 0, 0, 0, 0, 0, 0) }
@@ -379,6 +384,7 @@ func kernelAttempts() []Attempt {
 	}
 }
 
+// networkAttempts try to reach servers outside of the sandbox.
 func networkAttempts() []Attempt {
 	return []Attempt{
 		{Name: "connect to the machine's loopback", Do: func(w World) error { return Dial("tcp4", fmt.Sprintf("127.0.0.1:%d", w.TCP)) }},
@@ -405,6 +411,7 @@ func networkAttempts() []Attempt {
 	}
 }
 
+// rightsAttempts try to get more rights than commands have.
 func rightsAttempts() []Attempt {
 	return []Attempt{
 		{Name: "have a capability", Do: func(World) error {
@@ -492,6 +499,8 @@ func readSecret(path string) error {
 	return err
 }
 
+// watchFolder watches a folder for new files. A watch on an empty read-only folder is worth nothing,
+// because such a folder covers the real one.
 func watchFolder(path string) error {
 	fd, err := unix.InotifyInit1(unix.IN_CLOEXEC)
 	if err != nil {
@@ -499,7 +508,7 @@ func watchFolder(path string) error {
 	}
 	_, err = unix.InotifyAddWatch(fd, path, unix.IN_CREATE)
 	if err == nil {
-		entries, _ := os.ReadDir(path) // an empty one covers it
+		entries, _ := os.ReadDir(path) // an empty folder covers the real one
 		if stat, failed := os.Stat(path); failed == nil && len(entries) == 0 && stat.Mode().Perm() == 0o555 {
 			return ErrNothing
 		}

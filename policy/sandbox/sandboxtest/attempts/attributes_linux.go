@@ -66,11 +66,12 @@ func setAccessList(path string, mode uint32) error {
 
 var everyChange = []string{"mode", "mode by a descriptor", "times", "times to now", "owner"}
 
+// targets returns the files whose attributes the attempts try to change.
 func targets() []target {
 	machine := func(path string, changes ...string) target {
 		return target{name: path, path: func(World) string { return path }, changes: changes, roots: true}
 	}
-	device := func(path string, changes ...string) target { // who may write one may say that it was now
+	device := func(path string, changes ...string) target { // not only for root, since every writer of a device may set its times to now
 		return target{name: path, path: func(World) string { return path }, changes: changes}
 	}
 	file := func(name string, path func(World) string, changes ...string) target {
@@ -102,6 +103,7 @@ func targets() []target {
 
 const fileOfGits = "a file of git's"
 
+// attributeAttempts returns an attempt for each target, and further ones on covered files and mounts.
 func attributeAttempts() []Attempt {
 	all := []Attempt{
 		{Name: "write a covered file", Do: func(w World) error { return write(w.home(".netrc")) }},
@@ -160,11 +162,11 @@ func changeMounts(w World) error {
 		if slices.Contains(own, point) || unix.Stat(point, &now) != nil {
 			continue
 		}
-		inGit := slices.ContainsFunc([]string{tree, w.Workspace}, func(at string) bool { // which are two names of a tree that was checked out
+		inGit := slices.ContainsFunc([]string{tree, w.Workspace}, func(at string) bool { // two paths of a check's tree
 			return strings.HasPrefix(point+"/", filepath.Join(at, ".git")+"/")
 		})
 		if w.ownGit() && inGit && filepath.Base(point) != "objects" {
-			continue // of the checkout's are only the objects that are lent to it
+			continue // the git folder is the tree's own, except the borrowed objects
 		}
 		if err := unix.Chmod(point, now.Mode&0o7777); err == nil {
 			fmt.Println(point)
@@ -259,6 +261,7 @@ func chmodExchanged(path string, mode uint32) error {
 	return err
 }
 
+// setidAttempts try to create a program that runs with the rights of another user or group.
 func setidAttempts() []Attempt {
 	all := []Attempt{{Name: "give a program a capability", Do: func(w World) error {
 		const revision2, setuid = 0x02000000, 1 << 7

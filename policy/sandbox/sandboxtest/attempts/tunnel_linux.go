@@ -136,6 +136,7 @@ func (w World) exchange(serverName, host, request string) (*http.Response, strin
 	return response, string(text), nil
 }
 
+// tunnel opens a tunnel through the proxy to Host. It panics if that fails, since nothing is proved then.
 func (w World) tunnel() net.Conn {
 	proxy, err := url.Parse(cmp.Or(w.Proxy, os.Getenv("HTTPS_PROXY")))
 	check(err)

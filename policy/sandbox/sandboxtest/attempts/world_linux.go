@@ -17,17 +17,17 @@ const Secret = "the-secret-of-the-outside"
 // World lists the targets of attacks. Attempts receive it as JSON.
 type World struct {
 	Workspace  string // writable
-	Outside    string // holds secret.txt, which is world-readable, and may be written by the user
+	Outside    string // contains the world-readable secret.txt; the user may write it
 	Home       string
-	Denied     string // a file that policy.deny_read names
-	Extra      string // writable besides
-	Cache      string // a folder of caches, which CacheVariable names
-	Temp       string // RUNNER_TEMP, holds cred
-	Victim     int    // process id of whoever opened the sandbox, outside
-	Namespace  string // of processes, which the victim is in
-	Supervisor int    `json:"-"` // process id of who starts the sandbox's commands, as they see it
-	Socket     string // a named socket that somebody outside listens on
-	Datagram   string // the same for datagrams
+	Denied     string // a file in policy.deny_read
+	Extra      string // a further writable folder
+	Cache      string // the cache folder in the variable CacheVariable
+	Temp       string // RUNNER_TEMP, with the file cred
+	Victim     int    // pid, outside, of the process that opened the sandbox
+	Namespace  string // the victim's pid namespace
+	Supervisor int    `json:"-"` // pid, inside, of the process that starts the commands
+	Socket     string // path of a Unix socket with a listener outside
+	Datagram   string // path of a Unix datagram socket outside
 	Abstract   string // name of an abstract socket, without its first byte
 	TCP, UDP   int    // ports on the machine's loopback
 	SharedKey  int    // of a System V segment
@@ -35,8 +35,8 @@ type World struct {
 	Bare       bool   // nothing is confined
 	// Bound is the host of a secret, Placeholder its variable; empty without one.
 	Bound, Placeholder string
-	Host               string // that secrets of commands are for, where it answers; empty where there is none
-	Proxy, Trust       string // address and file of certificates by which it is reached; empty where variables have them
+	Host               string // the host of commands' secrets, if it answers; or ""
+	Proxy, Trust       string // proxy and certificate file to reach Host; "" if variables contain them
 	OverlayFolder      string // folder with the changes of the workspace's overlay, or ""
 }
 
@@ -50,7 +50,7 @@ func (w World) changes(name string) string   { return filepath.Join(w.OverlayFol
 // of returns a path in a process's /proc folder.
 func of(process int, name string) string { return fmt.Sprintf("/proc/%d/%s", process, name) }
 
-// CacheVariable names the folder of caches, for who confines commands and for them.
+// CacheVariable is the variable with the cache folder, for agent-ci and for commands.
 const CacheVariable = "DENO_DIR"
 
 // Baseline returns a cached baseline of agent-ci.
@@ -171,6 +171,7 @@ func closeAll(open []interface{ Close() error }) {
 	}
 }
 
+// echo sends each datagram back to its sender.
 func echo(c net.PacketConn) {
 	b := make([]byte, 16)
 	for {

@@ -135,6 +135,7 @@ func supervisor(w attempts.World) (int, error) {
 	return 0, errors.New("agent-ci is no ancestor")
 }
 
+// parentOf returns the pid of a process's parent.
 func parentOf(pid int) (parent int, err error) {
 	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {

@@ -54,6 +54,7 @@ func one(do func(a string) error) operation {
 	return operation{1, []int{0}, func(a, _ string) error { return do(a) }}
 }
 
+// of does the operation with words as its arguments. It refuses a path outside of the siege.
 func (o operation) of(words []string) error {
 	if len(words) != o.words {
 		return fmt.Errorf("it takes %d words", o.words)

@@ -19,6 +19,7 @@ func poison(dirs []string) error {
 	return nil
 }
 
+// poisonCache changes the files of a cache folder, each by the method that its name states.
 func poisonCache(dir string) {
 	in := func(name string) string { return filepath.Join(dir, name) }
 	write := func(name string, flag int, text string) {
