@@ -60,8 +60,8 @@ var secretWords = []string{"TOKEN", "SECRET", "PASSWORD", "PASSWD", "PASSPHRASE"
 var userinfo = regexp.MustCompile(`://[^\s,|]*@`)
 
 // Environment returns the environment of a run's commands as NAME=value, sorted by name: harmless
-// variables of environ and those in pass, overridden by set. It drops a variable with a secret word
-// in its name, or with a password in a URL or a token in its value, unless pass lists it.
+// variables of environ and those in pass, overridden by set. Unless pass lists it, a variable
+// is dropped if its name contains a secret word, or its value a token or a URL with a password.
 func Environment(environ, pass []string, set map[string]string) []string {
 	return environment(environ, set, func(name, value string) bool {
 		return slices.Contains(pass, name) || isHarmless(name, value)

@@ -18,8 +18,8 @@ const (
 	widest = 16
 )
 
-// encodedFinder finds values whose letters and digits occur in order in a text, encoded or not, even
-// with line ends, line prefixes or the separators of a dump between them.
+// encodedFinder finds values, encoded or not, whose letters and digits occur in order in a text. Between
+// them may be line ends, line prefixes or the separators of a dump.
 type encodedFinder struct {
 	filter  []uint64 // of the grams of all spellings
 	shift   int
@@ -62,9 +62,9 @@ func newEncodedFinder(values []Value) *encodedFinder {
 	return d
 }
 
-// add indexes the secret letters of a spelling: every gram of a short one, which may be scattered
-// in small pieces, and every fourth of a longer one, because the search looks at every gram of the
-// text.
+// add indexes the secret letters of a spelling. It indexes every gram of a short spelling, which may be
+// scattered in small pieces. Every fourth gram of a longer one suffices, because the search looks at
+// every gram of the text.
 func (d *encodedFinder) add(s *spelling) {
 	const short, apart = 64, 4
 	step := 1
