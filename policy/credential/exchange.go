@@ -80,6 +80,7 @@ func (c *Credential) refuse(r *http.Request, t reach.Target) *Refusal {
 // requests of its credentials; used means that the request contains a credential.
 func (g *Guard) refuse(r *http.Request, t reach.Target, bound, used bool) *Refusal {
 	names := g.set.Names(t)
+	// A push names receive-pack in its path or query. A credential with Fetch must not seem to allow it.
 	if strings.Contains(strings.ToLower(fullyUnescaped(r.URL.RequestURI())), receivePack) && slices.ContainsFunc(g.set, func(c Credential) bool { return c.Fetch && !c.Denied && c.isForTarget(t) }) {
 		return &Refusal{Names: names, Reason: "The secret of this host is for fetching with git, not for pushing.", NoRemedy: true}
 	}

@@ -56,6 +56,7 @@ func (p *Proxy) fit(t reach.Target, addresses []netip.Addr, private bool) error 
 	worst, openable := "", false
 	for _, address := range addresses {
 		what := undialable(address, own, private)
+		// Prefer an address that the job cannot permit over an openable one.
 		if what != "" && (worst == "" || openable) {
 			worst, openable = what, !private && reach.Private(address) && what != policy.ThisMachineReason
 		}

@@ -119,6 +119,7 @@ func openNamespaces(s *Sandbox, o Options, p *grants.Plan) error {
 		return err
 	}
 	report, err := s.becomeSupervisor(spec, o.EarlyProcess, o.Borrowed)
+	// Without the workspace's overlay, a weaker confinement is no substitute.
 	if refused := (*setupError)(nil); errors.As(err, &refused) && o.Overlay != "" && refused.step == string(stage.Overlay)+" "+p.Workspace() {
 		return &OverlayError{refused.why, refused.cause}
 	}
@@ -138,11 +139,12 @@ func openNamespaces(s *Sandbox, o Options, p *grants.Plan) error {
 		return !slices.ContainsFunc(report.Skipped, func(why string) bool { return strings.HasPrefix(why, skipped) })
 	})
 	s.listeners, s.readLoans = s.inside.listeners, s.inside.lentMounts
+	// The mounts to read come first, then those to write.
 	if n := min(o.Lend, len(s.readLoans)); o.LendToWrite > 0 {
 		s.readLoans, s.writeLoans = s.readLoans[:n], s.readLoans[n:]
 	}
 	if o.Network == NetworkProxied {
-		s.stopServing, s.listeners = o.Serve(s.listeners[0]), s.listeners[1:]
+		s.stopServing, s.listeners = o.Serve(s.listeners[0]), s.listeners[1:] // the first port is ProxyPort
 		s.env = append(s.env, proxyVariables()...)
 		s.layers = append(s.layers, "a proxy for the hosts of a list")
 	}

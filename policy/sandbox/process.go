@@ -144,7 +144,7 @@ func (s *Sandbox) launch(p *Process, streams []*os.File) error {
 		return err
 	}
 	if err := p.child.start(streams, p.terminal != nil); err != nil {
-		p.reaped = true
+		p.reaped = true // there is no process to signal
 		s.remove(p)
 		close(p.done)
 		return err

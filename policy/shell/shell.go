@@ -122,7 +122,7 @@ func (r *reader) top(script string, outer origin) {
 	for i, argv := range r.reading.Plain {
 		r.command(literals(argv), origin{outer.via, i})
 	}
-	for _, stmt := range file.Stmts {
+	for _, stmt := range file.Stmts { // a plain list may still pipe a script into a shell
 		syntax.Walk(stmt, func(node syntax.Node) bool {
 			r.pipes(node, origin{outer.via, -1})
 			return r.reading.TooComplex == ""

@@ -32,7 +32,7 @@ func pages[T any](fetch func(cursor string) (items []T, next string, err error),
 		if err := take(items); err != nil {
 			return err
 		}
-		if next == "" || asked[next] {
+		if next == "" || asked[next] { // emptyCursor asked twice also ends the list
 			return nil
 		}
 		if cursor == "" {
