@@ -43,11 +43,11 @@ type Conversation struct {
 	reportedBudgets []string
 }
 
-// Surroundings are the conversation's questions and messages to its program. Each function may be nil.
+// Surroundings are functions by which the conversation asks and informs its caller. Each may be nil.
 type Surroundings struct {
-	// ParseWritten parses the text of a model without tools; nil otherwise.
+	// ParseWritten parses the calls in the text of a model without tools. It is nil for a model with tools.
 	ParseWritten WrittenParser
-	// Plan returns the agent's plan in words, kept by every compaction.
+	// Plan returns the agent's plan as text. Every compaction keeps it.
 	Plan func() string
 	// KeptTexts returns texts kept word for word by every compaction.
 	KeptTexts func() []string
@@ -63,19 +63,19 @@ type Surroundings struct {
 	Warn func(code, format string, args ...any)
 }
 
-// faults are the model's faults in a row.
+// faults counts the model's consecutive faults, by kind.
 type faults struct {
 	repeats      failingRepeats
 	emptyAnswers int
 	cutAnswers   int // incomplete answers of a model with text edits
 }
 
-// Spent is a conversation's use so far.
+// Spent is what a conversation has used so far.
 type Spent struct {
 	Turns  int
-	Calls  int // of tools, those that the API ran itself included
+	Calls  int // tool calls, including those that the API ran itself
 	Usage  model.Usage
-	Models []transcript.ModelUse // that were asked, in their order
+	Models []transcript.ModelUse // the models asked, in order of first use
 }
 
 // Spent returns the use so far, also after an error.
@@ -85,8 +85,8 @@ func (c *Conversation) Spent() Spent {
 	return spent
 }
 
-// CountScriptCall counts a script's call, or returns the reason for refusing it. A tools.Dispatcher calls
-// it.
+// CountScriptCall counts a script's call. It returns why the call is refused, or "" if it may run. The
+// tools.Dispatcher calls it.
 func (c *Conversation) CountScriptCall() (refused string) {
 	if !c.mayCall(c.callCount.countScriptCall) {
 		return limitWords
@@ -94,7 +94,8 @@ func (c *Conversation) CountScriptCall() (refused string) {
 	return ""
 }
 
-// charge adds the usage of one answer of the current model, at its tier of service.
+// charge adds the usage of one answer to the current model's use. It warns if the price of the answer's
+// service tier is unknown.
 func (c *Conversation) charge(u model.Usage) {
 	c.spent.Usage = c.spent.Usage.Add(u)
 	c.spent.Models = transcript.WithUsage(c.spent.Models, transcript.Usage(u))
@@ -115,22 +116,23 @@ func (c *Conversation) Cost() (float64, bool) {
 	return transcript.CostOf(c.spent.Models)
 }
 
-// Begin adds the first items. They stay word for word.
+// Begin adds the first items of the conversation. Compactions keep them unchanged.
 func (c *Conversation) Begin(items ...json.RawMessage) {
 	c.Add(items...)
 	c.pinnedItems = len(c.history)
 }
 
-// Items is how many items the conversation has.
+// Items returns the number of items in the conversation.
 func (c *Conversation) Items() int { return len(c.history) }
 
 // Add puts items into the conversation before the next turn.
 func (c *Conversation) Add(items ...json.RawMessage) { c.add(items) }
 
-// Tell adds a message of the runner.
+// Tell adds a message from the runner to the model.
 func (c *Conversation) Tell(text string) error { return c.addWords("developer", text) }
 
-// AddExternal adds a message from outside the runner.
+// AddExternal adds a message that comes from outside the runner, so the model does not take it for the
+// runner's orders.
 func (c *Conversation) AddExternal(text string) error { return c.addWords("user", text) }
 
 func (c *Conversation) addWords(role, text string) error {
@@ -142,8 +144,8 @@ func (c *Conversation) addWords(role, text string) error {
 	return nil
 }
 
-// Run takes turns until the model is done, and returns its last words, also after an exhausted
-// budget. The error is an *outcome.Stop, or ctx's.
+// Run takes turns until the model is done, and returns its last words. It also returns them with the
+// error for an exhausted budget. The error is an *outcome.Stop, or that of ctx.
 func (c *Conversation) Run(ctx context.Context) (string, error) {
 	if err := c.stopInLastTurn(); err != nil {
 		return c.lastWords, err
@@ -156,7 +158,7 @@ func (c *Conversation) Run(ctx context.Context) (string, error) {
 		if err := c.addNews(); err != nil {
 			return c.lastWords, err
 		}
-		if c.lastBudget() == nil { // a last turn has no tokens for a summary, and room enough
+		if c.lastBudget() == nil { // the last turn has no tokens to spend on a summary
 			if err := c.compactIfFull(ctx); err != nil {
 				return "", err
 			}
@@ -173,7 +175,7 @@ func (c *Conversation) Run(ctx context.Context) (string, error) {
 			return "", err
 		}
 		if done, err := c.isDone(said, last != nil); done || err != nil {
-			said.cancelCalls() // it has no calls
+			said.cancelCalls() // frees the context; the answer has no calls
 			return said.Text(), err
 		}
 		if err := c.runCalls(ctx, said); err != nil {
@@ -193,8 +195,8 @@ func (c *Conversation) stopReason() error {
 	return c.MustStop()
 }
 
-// turn requests the next answer until it succeeds. It shortens a request over the limit, and
-// resends everything after the provider has lost its state.
+// turn requests the next answer. After a failure that recover can handle, it asks again with the
+// settings that recover may have changed.
 func (c *Conversation) turn(ctx context.Context, settings model.Settings) (*answerIntake, error) {
 	for {
 		said, err := c.ask(ctx, settings)
@@ -215,7 +217,7 @@ func (c *Conversation) turn(ctx context.Context, settings model.Settings) (*answ
 	}
 }
 
-// withToolHint adds to a failure the effect of the offered tools.
+// withToolHint adds advice to a failure that another model.tools would avoid.
 func (c *Conversation) withToolHint(failure *model.Failure) *model.Failure {
 	switch {
 	case !c.Settings.NoTools && failure.RefusesTools():
@@ -226,7 +228,8 @@ func (c *Conversation) withToolHint(failure *model.Failure) *model.Failure {
 	return failure
 }
 
-// recover makes the next request succeed, if possible.
+// recover changes the conversation or its settings so that a repeated request can succeed. It reports
+// whether to repeat the request.
 func (c *Conversation) recover(ctx context.Context, failure *model.Failure) (bool, error) {
 	switch {
 	case c.Settings.ToolsInInput && failure.RefusesAdditional():
@@ -257,8 +260,8 @@ func (c *Conversation) recover(ctx context.Context, failure *model.Failure) (boo
 	return false, nil
 }
 
-// ask sends one request and takes its answer into the history. The calls of the
-// answer run already. Its error may be a *model.Failure.
+// ask sends one request and adds its answer to the history. When it returns, calls of the answer may
+// already be running. Its error may be a *model.Failure.
 func (c *Conversation) ask(ctx context.Context, settings model.Settings) (*answerIntake, error) {
 	settings, err := c.withFoundTools(settings)
 	if err != nil {
@@ -287,7 +290,8 @@ func (c *Conversation) ask(ctx context.Context, settings model.Settings) (*answe
 	return t, nil
 }
 
-// processAnswer processes a whole answer. It is recorded before any mutating call starts.
+// processAnswer records a complete answer and adds it to the history. The answer is on record before its
+// mutating calls start, which batch.Commit allows.
 func (c *Conversation) processAnswer(t *answerIntake, response *model.Response, took time.Duration) error {
 	c.charge(response.Usage)
 	c.cutAnswers = 0
@@ -313,8 +317,8 @@ func (c *Conversation) processAnswer(t *answerIntake, response *model.Response, 
 	return nil
 }
 
-// processInterrupted processes the kept part of an interrupted answer. It returns no error if the next
-// request can continue from there.
+// processInterrupted keeps the part of an interrupted answer up to its last started call, if any. It
+// returns nil if the conversation can continue from there, and err otherwise.
 func (c *Conversation) processInterrupted(t *answerIntake, err error, took time.Duration) error {
 	var failure *model.Failure
 	if errors.As(err, &failure) {
@@ -334,7 +338,7 @@ func (c *Conversation) processInterrupted(t *answerIntake, err error, took time.
 	}
 	t.cancelCalls()
 	if outputs, _, bad := t.outputs(); bad == nil {
-		c.Add(outputs...) // the conversation goes on, or ends, with a history that fits
+		c.Add(outputs...) // each call in the history needs its output
 	}
 	if recorded != nil {
 		return recorded
@@ -342,7 +346,7 @@ func (c *Conversation) processInterrupted(t *answerIntake, err error, took time.
 	return c.recordFailed(err, failure)
 }
 
-// recordFailed records err if it is a failure.
+// recordFailed records failure unless it is nil. It returns err, joined with an error of recording.
 func (c *Conversation) recordFailed(err error, failure *model.Failure) error {
 	if failure == nil {
 		return err
@@ -350,12 +354,12 @@ func (c *Conversation) recordFailed(err error, failure *model.Failure) error {
 	return errors.Join(err, c.recordFailure(failure))
 }
 
-// emptyLimit is how many answers with nothing in them end a run.
+// emptyLimit is the number of consecutive empty answers that ends a run.
 const emptyLimit = 2
 
-// isDone reports whether the model is done: words and no calls. An empty answer gets one
-// reminder, because an idle run must not look successful. So does mere commentary, while the model
-// has turns left.
+// isDone reports whether the model is done: its answer has text and no calls. After an empty answer the
+// model gets one reminder, because an idle run must not look successful. It also gets one after mere
+// commentary, except in its last turn.
 func (c *Conversation) isDone(said *answerIntake, lastTurn bool) (bool, error) {
 	if said.Asks() || said.Text() != "" && (!said.RemarksOnly() || c.emptyAnswers > 0 || lastTurn) {
 		c.emptyAnswers = 0
@@ -375,7 +379,8 @@ func (c *Conversation) isDone(said *answerIntake, lastTurn bool) (bool, error) {
 	return false, c.Tell("Your last answer was empty. Go on with the task, or say in words that it is done or why it cannot be.")
 }
 
-// runCalls puts the outputs of the calls of an answer into the history.
+// runCalls waits for the calls of an answer and adds their outputs to the history. It returns an error
+// if the run must stop.
 func (c *Conversation) runCalls(ctx context.Context, t *answerIntake) error {
 	outputs, results, err := t.outputs()
 	if err != nil {
@@ -398,12 +403,13 @@ func (c *Conversation) runCalls(ctx context.Context, t *answerIntake) error {
 	return c.stopIfStuck()
 }
 
-// Numbers of equal failing calls in a row for a warning, and for the end of the run.
+// The model gets a warning after stuckWarning equal failing calls in a row. The run ends after stuckEnd.
 const (
 	stuckWarning = 3
 	stuckEnd     = 5
 )
 
+// stopIfStuck warns a model that repeats a failing call. If the model goes on, it returns the stop of the run.
 func (c *Conversation) stopIfStuck() error {
 	switch {
 	case c.repeats.inRow >= stuckEnd:
@@ -417,15 +423,15 @@ func (c *Conversation) stopIfStuck() error {
 	return nil
 }
 
-// failingRepeats counts equal failing calls across answers. The model only learns between answers, so one
-// answer counts once.
+// failingRepeats counts equal failing calls across answers. Repeats within one answer count once, because
+// the model sees the failure only after the answer.
 type failingRepeats struct {
 	call   tools.Call // the last call
-	inRow  int        // how often in a row call failed
+	inRow  int        // consecutive failures of call
 	warned bool
 }
 
-// count adds the calls of an answer. Repeats of a failing call in one answer count once.
+// count counts the calls of an answer. A failing call that directly repeats the one before it is skipped.
 func (r *failingRepeats) count(calls []tools.Call, results []tools.Result) {
 	for i, call := range calls {
 		failed := results[i].Failed

@@ -19,14 +19,14 @@ type Limits struct {
 	Began   time.Time
 }
 
-// How much of a budget is used when the model is told, and when it gets its
-// last turn.
+// The model is warned when warnShare of a budget is used. It gets its last turn at lastTurnShare.
 const (
 	warnShare     = 0.80
 	lastTurnShare = 0.95
 )
 
-// LastTurnAt returns the time of the model's last turn; false without a time limit.
+// LastTurnAt returns the time from which the model's next turn is its last. limited is false without a
+// time limit.
 func (l Limits) LastTurnAt() (at time.Time, limited bool) {
 	return l.Began.Add(time.Duration(lastTurnShare * float64(l.Time))), l.Time > 0
 }
@@ -35,12 +35,12 @@ func (l Limits) LastTurnAt() (at time.Time, limited bool) {
 type budget struct {
 	reason, key string
 	used, limit float64
-	usedOfLimit string // used and limit, for a reader
+	usedOfLimit string // used and limit as text, such as "3 of 10 turns are used"
 	remaining   string
-	last        bool // there is one more turn at most, whatever the share
+	last        bool // at most one turn is left, whatever share is used
 }
 
-// budgets returns the limited budgets.
+// budgets returns the budgets that have a limit, with their use so far.
 func (c *Conversation) budgets() []budget {
 	l, spent := c.Limits, c.Spent()
 	cost, _ := c.Cost()
@@ -63,7 +63,8 @@ func (c *Conversation) budgets() []budget {
 	return slices.DeleteFunc(all, func(b budget) bool { return b.limit <= 0 })
 }
 
-// remaining returns the rest of a limit after others' use, at least least: 0 means no limit.
+// remaining returns what other agents leave of a limit, and at least the value least. A limit of 0 stays
+// 0, because it means no limit.
 func remaining[N int | int64 | float64](limit, others, least N) N {
 	if limit <= 0 || others == 0 {
 		return limit
@@ -71,8 +72,7 @@ func remaining[N int | int64 | float64](limit, others, least N) N {
 	return max(limit-others, least)
 }
 
-// budgetOf is a limit on how many of a unit there are; verb is how fmt writes a number
-// of them.
+// budgetOf returns the budget for a countable unit. verb is the fmt verb that prints an amount.
 func budgetOf[N int | int64 | float64](reason, key, verb, unit string, used, limit N) budget {
 	return budget{
 		reason: reason, key: key, used: float64(used), limit: float64(limit),
@@ -80,19 +80,21 @@ func budgetOf[N int | int64 | float64](reason, key, verb, unit string, used, lim
 	}
 }
 
+// isLast reports whether the next turn is the last one.
 func (b budget) isLast() bool { return b.last || b.used >= lastTurnShare*b.limit }
 
-// stop returns the stop for the budget. happened precedes the used amount.
+// stop returns the stop of a run that exhausted the budget. happened begins its message, before the used
+// amount.
 func (b budget) stop(happened string) *outcome.Stop {
 	return outcome.Stopf(outcome.BudgetExceeded, b.reason, "%s %s; raise %s or give a smaller task.", happened, b.usedOfLimit, b.key)
 }
 
-// nearlyExceeded returns the stop after an unfinished last turn.
+// nearlyExceeded returns the stop of a run whose agent was not done after its last turn.
 func (b budget) nearlyExceeded() *outcome.Stop {
 	return b.stop("The agent did not finish in its last turn, which it got when")
 }
 
-// stopOverLimits is the hard stop.
+// stopOverLimits returns the stop of the run if a budget is used up, or nil.
 func (c *Conversation) stopOverLimits() error {
 	for _, b := range c.budgets() {
 		if b.used >= b.limit {
@@ -102,7 +104,7 @@ func (c *Conversation) stopOverLimits() error {
 	return nil
 }
 
-// budgetWords begin the message about scarce budgets.
+// budgetWords begin the message about budgets that are nearly used up.
 const budgetWords = "More than 80 % of a budget of this run is used. Left: "
 
 // lastWords begin the message before the last turn.
@@ -118,8 +120,8 @@ func (c *Conversation) lastBudget() *budget {
 	return nil
 }
 
-// StopWithoutTurn returns the stop of an ended agent in need of another turn, if no budget is left for
-// one: its last turn is over, or its share is used up. It is nil with a turn left.
+// StopWithoutTurn is for an agent that has ended but should take another turn. It returns the stop of the
+// run if a budget has no turn left, or nil.
 func (c *Conversation) StopWithoutTurn() *outcome.Stop {
 	for _, b := range c.budgets() {
 		if b.used >= lastTurnShare*b.limit {
@@ -129,7 +131,8 @@ func (c *Conversation) StopWithoutTurn() *outcome.Stop {
 	return nil
 }
 
-// stopInLastTurn returns the stop of a run killed in its budget's last turn, or nil.
+// stopInLastTurn returns the stop of a resumed run that was killed in its last turn, or nil. The budget
+// that caused that last turn must still be exhausted.
 func (c *Conversation) stopInLastTurn() error {
 	last := c.lastBudget()
 	if last == nil || !strings.Contains(c.lastTurnMessage, "("+last.key+")") {
@@ -138,8 +141,8 @@ func (c *Conversation) stopInLastTurn() error {
 	return last.nearlyExceeded()
 }
 
-// reportBudgets reports scarce budgets to the model, once each. It returns the budget making the next
-// turn the last, or nil.
+// reportBudgets tells the model, once per budget, that the budget is nearly used up. If a budget makes the
+// next turn the last, it announces that and returns the budget. Otherwise it returns nil.
 func (c *Conversation) reportBudgets() (*budget, error) {
 	if last := c.lastBudget(); last != nil {
 		return last, c.Tell(fmt.Sprintf(lastWords+"%s (%s). Calls in this answer still run, but you will not see their outputs. "+

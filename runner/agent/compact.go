@@ -15,29 +15,30 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 )
 
-// compactShare is the share of the window to start compaction at, trimShare the share left by trimming.
+// Compaction starts when compactShare of the window is full. Trimming leaves trimShare of it full.
 const (
 	compactShare = 0.85
 	trimShare    = 0.50
 )
 
-// compactionState has the facts about compactions of a conversation.
+// compactionState is what a conversation remembers about its compactions.
 type compactionState struct {
-	pinnedItems          int   // at the start; compaction keeps them unchanged
-	compactedTokens      int64 // after the last compaction
-	overlongRequests     int   // in a row
-	noEndpointCompaction bool
+	pinnedItems          int   // number of first items that compaction keeps unchanged
+	compactedTokens      int64 // tokens left after the last compaction
+	overlongRequests     int   // consecutive requests refused for their length
+	noEndpointCompaction bool  // the endpoint cannot compact, or failed to
 }
 
-// tokenCount is the provider's latest count.
+// tokenCount is the provider's latest token count, and the part of the conversation it covers.
 type tokenCount struct {
 	tokens        int64 // of the last request and its answer
-	items         int   // of the history that tokens are of
+	items         int   // number of history items that tokens covers
 	reportedTools int   // number of found tools reported to the model
-	lastAnswer    int   // where the last answer begins in the history
+	lastAnswer    int   // index of the last answer's first item in the history
 }
 
-// tokens returns the estimated length of the next request.
+// tokens returns the estimated length of the next request. It starts from the provider's count, if there
+// is one, and estimates only what was added since.
 func (c *Conversation) tokens() int64 {
 	found := c.foundTokens(c.found.added)
 	if c.measure.tokens > 0 {
@@ -50,14 +51,16 @@ func (c *Conversation) tokens() int64 {
 const (
 	reasonWindow = "window"
 	reasonLength = "context_length"
-	// reasonInterrupted marks an unfinished compaction: the conversation is unchanged.
+	// reasonInterrupted marks a compaction that a killed run did not finish. It leaves the conversation unchanged.
 	reasonInterrupted = "interrupted"
 )
 
-// shortens says whether a compaction made the conversation shorter.
+// shortens reports whether a compaction for this reason made the conversation shorter.
 func shortens(reason string) bool { return reason != reasonInterrupted && reason != transcript.Refused }
 
-// compactIfFull makes the conversation shorter before it fills the window.
+// compactIfFull makes the conversation shorter before it fills the window. It tries the endpoint, then a
+// summary, then trimming. It does nothing until the conversation has grown by a tenth of the window since
+// the last compaction: otherwise one that barely helps would repeat every turn.
 func (c *Conversation) compactIfFull(ctx context.Context) error {
 	if c.Window <= 0 || len(c.history) == c.pinnedItems || float64(c.tokens()) < compactShare*float64(c.Window) || c.tokens() < c.compactedTokens+c.Window/10 {
 		return nil
@@ -77,11 +80,11 @@ func (c *Conversation) compactIfFull(ctx context.Context) error {
 			return c.adoptCompaction(found, reasonWindow)
 		}
 	}
-	// It is sent unchanged. If the API refuses it, shrink is next.
+	// Nothing helped: send the conversation unchanged. If the API refuses it, shortenRefused is next.
 	return c.adoptCompaction(&compaction{method: "trimming", items: c.history, before: c.tokens()}, reasonWindow)
 }
 
-// mayCompact asks whether the conversation may be made shorter.
+// mayCompact asks the caller's BeforeCompaction, and returns its error if the run must end instead.
 func (c *Conversation) mayCompact(ctx context.Context, reason string) error {
 	if c.BeforeCompaction == nil {
 		return nil
@@ -89,11 +92,12 @@ func (c *Conversation) mayCompact(ctx context.Context, reason string) error {
 	return c.BeforeCompaction(ctx, reason)
 }
 
-// overflowLimit is the number of shortenings in a row.
+// overflowLimit is how often in a row a conversation is shortened after a refusal for its length.
 const overflowLimit = 4
 
-// shortenRefused shortens a conversation refused for its length: first by the endpoint's own means, then by
-// half each time.
+// shortenRefused shortens a conversation that the API refused for its length. The first time it lets the
+// endpoint compact it. If that fails, and every later time, it trims half. It reports whether the
+// conversation became shorter.
 func (c *Conversation) shortenRefused(ctx context.Context) (bool, error) {
 	c.overlongRequests++
 	if c.overlongRequests > overflowLimit {
@@ -118,19 +122,19 @@ func (c *Conversation) shortenRefused(ctx context.Context) (bool, error) {
 	return true, c.adoptCompaction(found, reasonLength)
 }
 
-// compaction is a conversation made shorter.
+// compaction is the result of making a conversation shorter.
 type compaction struct {
 	method string
 	items  []json.RawMessage
 	usage  *transcript.Usage
-	before int64 // tokens
+	before int64 // tokens before the compaction
 }
 
-// adoptCompaction puts a shorter conversation in the place of the history.
+// adoptCompaction replaces the history by the compacted conversation, and records that.
 func (c *Conversation) adoptCompaction(found *compaction, reason string) error {
 	c.replace(found.items, reason)
 	c.compactedTokens = c.tokens()
-	c.reportedBudgets = nil // what was said of budgets may be gone
+	c.reportedBudgets = nil // the compaction may have removed the messages about budgets
 	_, err := c.Log.Append(transcript.TypeCompaction, transcript.Compaction{
 		Turn: c.spent.Turns, Method: found.method, Reason: reason, Before: found.before, After: c.compactedTokens,
 		Items: rawitem.WithoutImages(c.history), Usage: found.usage,
@@ -138,8 +142,8 @@ func (c *Conversation) adoptCompaction(found *compaction, reason string) error {
 	return err
 }
 
-// compactByEndpoint lets the provider compact the conversation. Its items replace all but the beginning;
-// it may repeat that.
+// compactByEndpoint lets the provider compact the conversation. The returned items replace all but the
+// pinned ones, and may repeat those. It returns nil if the endpoint cannot compact.
 func (c *Conversation) compactByEndpoint(ctx context.Context) (*compaction, error) {
 	compacter, able := c.Model.(model.Compacter)
 	if !able || c.noEndpointCompaction {
@@ -168,14 +172,14 @@ func (c *Conversation) compactByEndpoint(ctx context.Context) (*compaction, erro
 	return c.newCompaction("endpoint", callitem.Paired(items), &usage)
 }
 
-// repeatsBeginning reports whether an item has the words of a pinned one.
+// repeatsBeginning reports whether an item has the same text as a pinned item.
 func (c *Conversation) repeatsBeginning(item json.RawMessage) bool {
 	words := rawitem.WordsOf(item)
 	return words != "" && slices.ContainsFunc(c.history[:c.pinnedItems], func(kept json.RawMessage) bool { return rawitem.WordsOf(kept) == words })
 }
 
-// newCompaction is a compaction with the plan at its end, or nil when it saves
-// nothing.
+// newCompaction returns a compaction of items, with the kept texts, the plan and the searched tools at
+// its end. It returns nil if that saves nothing.
 func (c *Conversation) newCompaction(method string, items []json.RawMessage, usage *transcript.Usage) (*compaction, error) {
 	items, err := c.withKeptTexts(items)
 	if err == nil {
@@ -194,8 +198,8 @@ func (c *Conversation) newCompaction(method string, items []json.RawMessage, usa
 // planWords begin the message with the plan.
 const planWords = "Your plan, word for word:\n"
 
-// withPlan appends the current plan, replacing that of an earlier compaction. Budgets will be
-// reported again.
+// withPlan appends the current plan, and removes the plan of an earlier compaction. It also removes
+// messages about budgets, which reportBudgets repeats.
 func (c *Conversation) withPlan(items []json.RawMessage) ([]json.RawMessage, error) {
 	items = slices.DeleteFunc(items, func(item json.RawMessage) bool {
 		words := rawitem.WordsOf(item)
@@ -208,10 +212,10 @@ func (c *Conversation) withPlan(items []json.RawMessage) ([]json.RawMessage, err
 	return append(items, raw), err
 }
 
-// keptWords begin the message with a kept text.
+// keptWords begin the message with a text that compactions keep (see Surroundings.KeptTexts).
 const keptWords = "You had loaded this before the conversation was made shorter:\n"
 
-// withKeptTexts appends kept texts missing from items.
+// withKeptTexts appends the kept texts that items do not contain.
 func (c *Conversation) withKeptTexts(items []json.RawMessage) ([]json.RawMessage, error) {
 	items = slices.DeleteFunc(items, func(item json.RawMessage) bool { return strings.HasPrefix(rawitem.WordsOf(item), keptWords) })
 	if c.KeptTexts == nil {
@@ -222,6 +226,7 @@ func (c *Conversation) withKeptTexts(items []json.RawMessage) ([]json.RawMessage
 		if err != nil {
 			return nil, err
 		}
+		// items are JSON, so look for the text in its JSON form
 		inside := bytes.Trim(encoded, `"`)
 		if slices.ContainsFunc(items, func(item json.RawMessage) bool { return bytes.Contains(item, inside) }) {
 			continue
@@ -235,11 +240,13 @@ func (c *Conversation) withKeptTexts(items []json.RawMessage) ([]json.RawMessage
 	return items, nil
 }
 
+// summaryOrder is the message that asks the model for a summary.
 const summaryOrder = "The conversation has grown nearly too long and will be replaced by your summary of it. Call nothing; write the summary now, for " +
 	"yourself: what is done and in which files, what you found out (paths, names, commands, exact error texts), what failed and why, and what is " +
 	"left to do. The task, the repository's instructions and your plan are kept word for word beside it."
 
-// compactBySummary requests a summary from the model. It replaces all but the beginning and the last turn.
+// compactBySummary asks the model for a summary, which replaces all but the pinned items and the last
+// turn. It returns nil if the model gives no summary.
 func (c *Conversation) compactBySummary(ctx context.Context) (*compaction, error) {
 	kept, before := c.position, c.tokens()
 	if err := c.Tell(summaryOrder); err != nil {
@@ -272,7 +279,8 @@ func (c *Conversation) compactBySummary(ctx context.Context) (*compaction, error
 	return found, err
 }
 
-// lastTurn is the last answer with the outputs of its calls, when it is short.
+// lastTurn returns the last answer with the outputs of its calls, or nil if they exceed a tenth of the
+// window.
 func (c *Conversation) lastTurn() []json.RawMessage {
 	last := c.history[max(c.measure.lastAnswer, c.pinnedItems):]
 	if rawitem.Estimate(last) < c.Window/10 {
@@ -281,9 +289,9 @@ func (c *Conversation) lastTurn() []json.RawMessage {
 	return nil
 }
 
-// compactByTrimming shortens the conversation to target tokens, if its beginning allows, without a
-// request. It empties the oldest outputs, then removes the oldest items, calls together with
-// outputs.
+// compactByTrimming shortens the conversation to about target tokens without a request. It keeps the
+// pinned items, however long. It first empties the oldest outputs, then removes the oldest items. A call
+// goes together with its output.
 func (c *Conversation) compactByTrimming(target int64) (*compaction, error) {
 	items := slices.Clone(c.history)
 	if err := callitem.EmptyOutputs(items[c.pinnedItems:], rawitem.Estimate(items)-target); err != nil {

@@ -2,15 +2,16 @@ package agent
 
 import "sync"
 
-// callCounter counts a run's calls for limits.tool_calls. Scripts make calls even while an answer is
-// arriving.
+// callCounter counts a conversation's calls for limits.tool_calls. It has a lock because scripts make
+// calls while an answer arrives.
 type callCounter struct {
 	mu      sync.Mutex
-	direct  int // of the model, and those that the API ran itself, of the answer that comes too
-	scripts int // of scripts
+	direct  int // calls by the model and by the API itself, including the answer that is arriving
+	scripts int // calls by scripts
 }
 
-// countScriptCall counts a script's call within the limit; 0 means none.
+// countScriptCall counts a script's call and returns true, or returns false at the limit. A limit of 0
+// means no limit.
 func (c *callCounter) countScriptCall(limit int) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -21,7 +22,8 @@ func (c *callCounter) countScriptCall(limit int) bool {
 	return true
 }
 
-// countCall counts the model's next call if within the limit. made is the number of its calls so far.
+// countCall counts the model's next call and returns true, or returns false at the limit. made is the
+// number of calls that the model made before.
 func (c *callCounter) countCall(made, limit int) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -33,14 +35,14 @@ func (c *callCounter) countCall(made, limit int) bool {
 	return true
 }
 
-// setCalls takes how many calls the model has made.
+// setCalls sets the number of calls that the model has made.
 func (c *callCounter) setCalls(made int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.direct = made
 }
 
-// restore sets the counts from before a restart.
+// restore sets the counts of a resumed run.
 func (c *callCounter) restore(made, scripts int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

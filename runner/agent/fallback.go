@@ -23,15 +23,15 @@ type ModelOptions struct {
 	Price *price.List
 }
 
-// UseModel sends later requests to s and books their usage separately.
+// UseModel sends later requests to the model s and counts their usage under its name.
 func (c *Conversation) UseModel(s ModelOptions) {
 	c.Settings.Model, c.Settings.Effort, c.Settings.Summary, c.Settings.SerialCalls = s.Model, s.Effort, s.Summary, s.Serial
 	c.Window = s.Window
 	c.spent.Models = append(slices.Clip(c.spent.Models), transcript.ModelUse{Model: s.Model, Price: s.Price})
 }
 
-// fallBack continues with the next model and the items it can read. The transcript lists the
-// others.
+// fallBack switches to the next fallback model. It removes the items that only the old model can read,
+// and records which ones.
 func (c *Conversation) fallBack(ctx context.Context, failure *model.Failure) error {
 	next, from := c.Fallbacks[0], c.Settings.Model
 	c.Fallbacks = c.Fallbacks[1:]
@@ -45,14 +45,14 @@ func (c *Conversation) fallBack(ctx context.Context, failure *model.Failure) err
 	if err == nil && lost != "" {
 		err = c.Tell("Another model began this work, and can't go on. " + lost + ": look at the checkout and its changes for what is done, before you go on with the task.")
 	}
-	if err != nil || c.lastBudget() != nil {
+	if err != nil || c.lastBudget() != nil { // as in Run: the last turn has no tokens for a summary
 		return err
 	}
 	return c.compactIfFull(ctx)
 }
 
-// readable lists item types readable by any model with the same tools. Reasoning and compactions
-// are encrypted for their own model.
+// readable lists the item types that every model with the same tools can read. Reasoning and compactions
+// are missing, because they are encrypted for their own model.
 var readable = map[string]bool{
 	"message":       true,
 	"function_call": true, "function_call_output": true, "custom_tool_call": true, "custom_tool_call_output": true,
@@ -62,13 +62,14 @@ var readable = map[string]bool{
 	"mcp_list_tools": true, "mcp_call": true, "mcp_approval_request": true, "mcp_approval_response": true,
 }
 
-// lostBeginning tells a model about an unreadable compaction.
+// lostBeginning describes the loss of a compaction that the next model cannot read.
 const lostBeginning = "The beginning of the conversation was kept in a sealed form, and is gone"
 
-// lostWords tell a model about unreadable parts of the conversation.
+// lostWords tell the model that parts of the conversation were removed. %s describes the loss.
 const lostWords = "The API can't read all of this conversation any more. %s: look at the checkout and its changes for what is done, before you go on with the task."
 
-// unreadableItems returns the places of items unreadable for the next model, and describes the loss.
+// unreadableItems returns the indexes of items that another model cannot read. lost describes the loss of
+// a compaction. It is "" if only reasoning is lost, which the model need not know.
 func unreadableItems(items []json.RawMessage) (places []int, lost string) {
 	for i, raw := range items {
 		kind := rawitem.FieldsOf(raw)
@@ -83,7 +84,8 @@ func unreadableItems(items []json.RawMessage) (places []int, lost string) {
 	return places, lost
 }
 
-// selectModel selects the run's latest model.
+// selectModel switches a resumed run to the fallback model with this name, if there is one. Fallbacks
+// before it have failed already.
 func (c *Conversation) selectModel(name string) {
 	at := slices.IndexFunc(c.Fallbacks, func(s ModelOptions) bool { return s.Model == name })
 	if at < 0 {
@@ -94,7 +96,7 @@ func (c *Conversation) selectModel(name string) {
 	c.UseModel(next)
 }
 
-// withoutTier drops a refused flex tier, which may end at any time. It reports whether it did.
+// withoutTier stops using the flex tier if the API refused the request for it. It reports whether it did.
 func (c *Conversation) withoutTier(failure *model.Failure) bool {
 	if c.Settings.ServiceTier != model.FlexTier {
 		return false

@@ -12,16 +12,16 @@ import (
 	"github.com/agent-ci/agent-ci/tools"
 )
 
-// foundTools are the tools found by the model's searches, with duplicates. Tools found by the
-// search function follow the other tools in each later request. Tools found by a tool_search_call
-// stay in its output in the history.
+// foundTools are the names of the tools that the model's searches found, with duplicates. A model
+// searches in one of two forms. The search function's finds are added to the tools of every later
+// request. The finds of a tool_search_call are defined in its output, in the history.
 type foundTools struct {
-	added   []string // by the search function, the best match of each search last
-	answers []string // by a tool_search_call, best match first
-	called  []string // tools that were called since the conversation was made shorter
+	added   []string // found by the search function; the best match of each search is last
+	answers []string // found by a tool_search_call; the best match is first
+	called  []string // tools called since the last compaction
 }
 
-// definition returns a tool's definition; nil if missing or disabled.
+// definition returns a tool's definition, or nil if the tool is missing or disabled.
 func (c *Conversation) definition(name string, deferred bool) (json.RawMessage, error) {
 	specs := c.Tools.Registry.Specs([]string{name})
 	if len(specs) == 0 {
@@ -32,14 +32,14 @@ func (c *Conversation) definition(name string, deferred bool) (json.RawMessage, 
 	return rawitem.Encode(d)
 }
 
-// definitions returns the definitions of tools up to the size limit, in the order of names. Those first in names
-// fit first.
+// definitions returns the definitions of tools in the order of names. At the size limit it leaves out the
+// last ones.
 func (c *Conversation) definitions(names []string, deferred bool) ([]json.RawMessage, error) {
 	return c.fittingDefinitions(names, names, deferred)
 }
 
-// fittingDefinitions returns the definitions of tools up to the size limit, in the order of names. They are fitted in
-// the order of first.
+// fittingDefinitions returns the definitions of tools in the order of names. first has the same names in
+// the order in which they may use the space up to the size limit. One tool always fits.
 func (c *Conversation) fittingDefinitions(names, first []string, deferred bool) ([]json.RawMessage, error) {
 	fitting, size := map[string]json.RawMessage{}, 0
 	for _, name := range distinct(first) {
@@ -61,10 +61,11 @@ func (c *Conversation) fittingDefinitions(names, first []string, deferred bool) 
 	return all, nil
 }
 
-// foundBytesLimit limits the definitions of found tools, in bytes.
+// foundBytesLimit is the maximum size of all definitions of found tools, in bytes.
 const foundBytesLimit = 128 << 10
 
-// maxFoundBytes limits the definitions of found tools in this conversation: at most a quarter of the window.
+// maxFoundBytes returns the maximum size of all definitions of found tools in this conversation, in bytes.
+// It is at most a quarter of the window.
 func (c *Conversation) maxFoundBytes() int {
 	if c.Window > 0 {
 		return int(min(foundBytesLimit, c.Window*rawitem.BytesInToken/4))
@@ -72,8 +73,8 @@ func (c *Conversation) maxFoundBytes() int {
 	return foundBytesLimit
 }
 
-// recordCall notes that a tool was called, and the tools that the call found, if any. Added is cut at its
-// front, so the best match comes last.
+// recordCall notes that a tool was called, and the tools that the call found, if any. In added the best
+// match comes last, because the size limit leaves out the first ones.
 func (f *foundTools) recordCall(call tools.Call, result tools.Result) {
 	if call.Form == tools.Search {
 		f.answers = append(f.answers, result.Found...)
@@ -87,25 +88,25 @@ func (f *foundTools) recordCall(call tools.Call, result tools.Result) {
 	}
 }
 
-// calledNames returns those of names that were called since the last compaction.
+// calledNames returns the names whose tools were called since the last compaction.
 func (f *foundTools) calledNames(names []string) []string {
 	return distinct(slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !slices.Contains(f.called, name) }))
 }
 
-// survivesCompaction returns the found tools to keep after compaction: those called, and those not
-// announced to the model yet. announced is the number of tools already announced.
+// survivesCompaction returns the tools of added to keep after a compaction. These are the called ones, and
+// all after the first announced ones: the model has not seen those yet.
 func (f *foundTools) survivesCompaction(announced int) []string {
 	return append(f.calledNames(f.added[:announced]), f.added[announced:]...)
 }
 
-// forgetUnused forgets found but unused tools after a compaction; a search can find them again. items
-// are the shortened conversation. announced is the number of tools already announced.
+// forgetUnused drops found tools that the model did not call before a compaction. A search can find them
+// again. items are the shortened conversation. For announced see survivesCompaction.
 func (f *foundTools) forgetUnused(items []json.RawMessage, announced int) {
 	inItems := slices.DeleteFunc(distinct(f.answers), func(name string) bool { return !slices.ContainsFunc(items, definesTool(name)) })
 	*f = foundTools{added: f.survivesCompaction(announced), answers: inItems}
 }
 
-// distinct removes duplicate names.
+// distinct returns the names without duplicates, in order of their first use.
 func distinct(names []string) []string {
 	var all []string
 	for _, name := range names {
@@ -116,15 +117,15 @@ func distinct(names []string) []string {
 	return all
 }
 
-// definitionsAfterTools returns the definitions following a request's tools: the function's latest finds, up to the
-// size limit, in order of discovery.
+// definitionsAfterTools returns the definitions that follow the other tools in a request, in the order of
+// names. At the size limit it leaves out the first ones, which were found earliest.
 func (c *Conversation) definitionsAfterTools(names []string) ([]json.RawMessage, error) {
 	newest := slices.Clone(names)
 	slices.Reverse(newest)
 	return c.fittingDefinitions(names, newest, false)
 }
 
-// withFoundTools returns settings with found tools after the others.
+// withFoundTools returns the settings with the search function's finds after the other tools.
 func (c *Conversation) withFoundTools(s model.Settings) (model.Settings, error) {
 	added, err := c.definitionsAfterTools(c.found.added)
 	if err == nil && len(added) > 0 {
@@ -133,7 +134,7 @@ func (c *Conversation) withFoundTools(s model.Settings) (model.Settings, error) 
 	return s, err
 }
 
-// foundTokens returns the estimated tokens of the function's finds.
+// foundTokens returns the estimated tokens of the definitions of these found tools.
 func (c *Conversation) foundTokens(names []string) int64 {
 	added, err := c.definitionsAfterTools(names)
 	if err != nil {
@@ -142,8 +143,8 @@ func (c *Conversation) foundTokens(names []string) int64 {
 	return rawitem.Estimate(added)
 }
 
-// withSearchedTools appends tools found by tool_search_calls and called since, but missing from a shortened
-// conversation's items.
+// withSearchedTools appends one item with the definitions that a compaction removed: those of tools that
+// a tool_search_call found and the model called.
 func (c *Conversation) withSearchedTools(items []json.RawMessage) ([]json.RawMessage, error) {
 	items = slices.DeleteFunc(items, func(item json.RawMessage) bool { return rawitem.FieldsOf(item).Type == rawitem.AdditionalToolsType })
 	gone := slices.DeleteFunc(c.found.calledNames(c.found.answers), func(name string) bool { return slices.ContainsFunc(items, definesTool(name)) })
@@ -155,20 +156,20 @@ func (c *Conversation) withSearchedTools(items []json.RawMessage) ([]json.RawMes
 	return append(items, raw), err
 }
 
-// definesTool returns a predicate for items that define the tool called name.
+// definesTool returns a function that reports whether an item defines the tool called name.
 func definesTool(name string) func(item json.RawMessage) bool {
 	return func(item json.RawMessage) bool {
-		var told struct {
+		var defined struct {
 			Type  string
 			Tools []struct{ Name string }
 		}
 		kind := rawitem.FieldsOf(item).Type
-		return (kind == rawitem.SearchOutputType || kind == rawitem.AdditionalToolsType) && json.Unmarshal(item, &told) == nil &&
-			slices.ContainsFunc(told.Tools, func(t struct{ Name string }) bool { return t.Name == name })
+		return (kind == rawitem.SearchOutputType || kind == rawitem.AdditionalToolsType) && json.Unmarshal(item, &defined) == nil &&
+			slices.ContainsFunc(defined.Tools, func(t struct{ Name string }) bool { return t.Name == name })
 	}
 }
 
-// foundBy returns a call's finds from the transcript.
+// foundBy returns the names of the tools that a recorded call found.
 func foundBy(end transcript.ToolFinished) []string {
 	names, _ := end.Detail[foundDetail].([]any)
 	var all []string
@@ -180,5 +181,5 @@ func foundBy(end transcript.ToolFinished) []string {
 	return all
 }
 
-// foundDetail is the transcript's key for a call's finds.
+// foundDetail is the key of the tools that a call found, in its recorded details.
 const foundDetail = "found"

@@ -12,25 +12,26 @@ import (
 	"github.com/agent-ci/agent-ci/tools"
 )
 
-// answerIntake receives an answer and runs each call once its item is complete. If the answer breaks off,
-// items up to the last started call are kept as a complete answer, so no call runs twice. Later
-// calls are dropped. See tools.Batch for the starting order.
+// answerIntake receives an answer and starts each call when its item is complete. If the answer breaks
+// off, the items up to the last started call count as a complete answer, so that no call runs twice.
+// Later items are dropped. tools.Batch decides when a call starts.
 type answerIntake struct {
 	c           *Conversation
-	wordsOnly   bool               // words alone are asked for: no call is run, and none counts
-	ctx         context.Context    // of the calls
-	cancelCalls context.CancelFunc // ends the calls that run, and is called in any case
+	wordsOnly   bool               // the request asked for text only: no call runs or counts
+	ctx         context.Context    // context of the calls
+	cancelCalls context.CancelFunc // stops running calls; always called, to free ctx
 	receivedAnswer
 }
 
-// sortedAnswer is an answer whose calls are sorted: the first ones run, the others are refused.
+// sortedAnswer is an answer whose first handedOver calls run. The rest is refused with whyNotRun.
 type sortedAnswer struct {
 	callitem.Answer
-	handedOver int    // number of calls given to the tools
-	whyNotRun  string // the reason for not running the other calls
+	handedOver int    // number of calls that run
+	whyNotRun  string // why the rest does not run; "" while all do
 }
 
-// sortLast reports whether the last call runs. Once a call does not run, no later one does.
+// sortLast decides whether the last call runs, and reports that. After a call that does not run, no later
+// call runs. mayCall counts the call, or returns false at the limit.
 func (a *sortedAnswer) sortLast(mayCall func() bool) bool {
 	switch {
 	case a.whyNotRun != "":
@@ -50,21 +51,22 @@ type receivedAnswer struct {
 	batch         *tools.Batch
 	ids           rawitem.CallIDs
 	items         []json.RawMessage
-	itemsUpToCall []int  // of each call: the number of items up to and including its own
-	parseError    error  // with the first item that cannot be read
+	itemsUpToCall []int  // for each call, the number of items up to and including its own
+	parseError    error  // error of the first item that cannot be read
 	interrupted   bool   // the answer broke off; the received items are kept
-	refusedInput  string // why the call of the last item is not looked at
-	inputRemoved  bool   // of an item
+	refusedInput  string // why the call in the latest item is refused for its size, or ""
+	inputRemoved  bool   // items differ from what the API sent: an ID or an input was replaced
 }
 
-func (c *Conversation) newIntake(ctx context.Context, speaking bool) *answerIntake {
+// newIntake returns the intake for one request. wordsOnly means that the request asked for text only.
+func (c *Conversation) newIntake(ctx context.Context, wordsOnly bool) *answerIntake {
 	ctx, abort := context.WithCancel(ctx)
-	t := &answerIntake{c: c, wordsOnly: speaking, ctx: ctx, cancelCalls: abort}
+	t := &answerIntake{c: c, wordsOnly: wordsOnly, ctx: ctx, cancelCalls: abort}
 	t.begin()
 	return t
 }
 
-// begin begins an attempt at an answer.
+// begin forgets what was received, for the next attempt of the request.
 func (t *answerIntake) begin() {
 	t.receivedAnswer = receivedAnswer{batch: t.c.Tools.Begin(t.ctx), ids: t.c.ids.Within()}
 	if t.wordsOnly {
@@ -72,7 +74,8 @@ func (t *answerIntake) begin() {
 	}
 }
 
-// takeItem takes the next item.
+// takeItem takes the next item of the answer and starts its call, if it has one. After an item that cannot
+// be read, no call starts.
 func (t *answerIntake) takeItem(raw json.RawMessage) {
 	before := len(t.Calls)
 	raw, err := t.withOwnIDs(raw)
@@ -97,20 +100,21 @@ func (t *answerIntake) takeItem(raw json.RawMessage) {
 	}
 }
 
-// mayCall reports whether the limit allows another call of the answer, and counts it.
+// mayCall counts another call of the answer and returns true, or returns false at the limit.
 func (t *answerIntake) mayCall() bool {
 	return t.c.mayCall(func(limit int) bool { return t.c.callCount.countCall(t.callsMade(), limit) })
 }
 
-// Outputs of calls not run, and messages after them.
+// Outputs of calls that did not run.
 const (
 	cutWords      = "Not run: the answer breaks off in this call or in one before it. Make it again."
 	limitWords    = transcript.LimitWords
 	speakingWords = "Not run: this answer was to be words alone."
 )
 
-// keepInterrupted handles the loss of an answer, maybe repeatedly. Without a started call nothing is kept:
-// the next attempt starts at its first item.
+// keepInterrupted decides what to keep of an answer that broke off. It reports whether it keeps the items up
+// to the last started call. Without a started call it keeps nothing, and the request can be repeated.
+// Calling it again changes nothing.
 func (t *answerIntake) keepInterrupted() (kept bool) {
 	if t.interrupted {
 		return true
@@ -131,7 +135,7 @@ func (t *answerIntake) keepInterrupted() (kept bool) {
 	return true
 }
 
-// countCalls counts the received calls.
+// countCalls adds the calls of the answer to those of the conversation.
 func (t *answerIntake) countCalls() {
 	numbered := len(t.Calls)
 	if t.wordsOnly {
@@ -141,21 +145,22 @@ func (t *answerIntake) countCalls() {
 	t.c.callCount.setCalls(t.c.spent.Calls)
 }
 
-// callsMade is how many calls count, with those of the answer so far.
+// callsMade returns the number of calls that count, including those of the answer so far.
 func (t *answerIntake) callsMade() int { return t.c.spent.Calls + t.Hosted + t.handedOver }
 
-// discard discards an answer.
+// discard stops the calls of the answer and waits for them. Their results are lost.
 func (t *answerIntake) discard() {
 	t.batch.Discard()
 	t.cancelCalls()
 	t.batch.Wait()
 }
 
-// outputs waits for the calls. It returns the output items in order, and the results of calls run.
+// outputs waits for the calls. It returns an output item for each call, in order, and the results of the
+// calls that ran. Calls that models without tools wrote run here, since they are not in the batch.
 func (t *answerIntake) outputs() (items []json.RawMessage, results []tools.Result, err error) {
 	defer t.cancelCalls()
 	results = t.batch.Wait()
-	results = append(results, t.c.runWrittenCalls(t.ctx, t.Calls[len(results):t.handedOver], false)...) // those that were written
+	results = append(results, t.c.runWrittenCalls(t.ctx, t.Calls[len(results):t.handedOver], false)...)
 	items, err = callitem.Outputs(t.Calls, t.c.definitions, func(n int, _ tools.Call) tools.Result {
 		if n < len(results) {
 			return results[n]
@@ -165,11 +170,11 @@ func (t *answerIntake) outputs() (items []json.RawMessage, results []tools.Resul
 	return append(items, t.Denials...), results, err
 }
 
-// withOwnIDs returns an item for the conversation and its record, giving local calls their own IDs.
-// Items paired by the API stay unchanged.
+// withOwnIDs returns the item as the conversation keeps it. A call of a local tool gets an ID that is
+// unique in the conversation. Other items stay unchanged, because the API pairs them itself.
 func (t *answerIntake) withOwnIDs(raw json.RawMessage) (json.RawMessage, error) {
 	var item callitem.OutputItem
-	_ = json.Unmarshal(raw, &item) // whoever reads on tells what is wrong
+	_ = json.Unmarshal(raw, &item) // Answer.Add reports the error
 	if _, ours := item.Call(); !ours {
 		return raw, nil
 	}
@@ -183,8 +188,8 @@ func (t *answerIntake) withOwnIDs(raw json.RawMessage) (json.RawMessage, error) 
 	return own, nil
 }
 
-// withInputLimit returns an item for the conversation. A call with an input over tools.MaxInput is refused
-// and stored without it: every later request would repeat the input.
+// withInputLimit returns the item as the conversation keeps it. It removes a call's input over
+// tools.MaxInput, which every later request would repeat, and sets refusedInput to refuse the call.
 func (t *answerIntake) withInputLimit(raw json.RawMessage) (json.RawMessage, error) {
 	if t.refusedInput = ""; len(raw) <= tools.MaxInput {
 		return raw, nil
@@ -213,7 +218,7 @@ func (t *answerIntake) withInputLimit(raw json.RawMessage) (json.RawMessage, err
 	return short, nil
 }
 
-// withoutInput empties a call's input but keeps its types, for the API.
+// withoutInput empties the input of a call. It keeps the type of each field, because the API checks them.
 func withoutInput(item map[string]any) map[string]any {
 	switch item["arguments"].(type) {
 	case string:
@@ -232,7 +237,7 @@ func withoutInput(item map[string]any) map[string]any {
 	return item
 }
 
-// emptyLongValues empties an object's long texts and lists.
+// emptyLongValues empties an object's lists, inner objects and texts over short bytes.
 func emptyLongValues(object map[string]any) map[string]any {
 	const short = 1 << 10
 	for key, value := range object {

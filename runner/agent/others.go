@@ -9,7 +9,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/agent/model/rawitem"
 )
 
-// Used is others' use of a conversation's budgets.
+// Used is how much of a conversation's budgets other agents have used.
 type Used struct {
 	Turns   int
 	Calls   int
@@ -22,6 +22,7 @@ func (u Used) Add(v Used) Used {
 	return Used{u.Turns + v.Turns, u.Calls + v.Calls, u.Tokens + v.Tokens, u.CostUSD + v.CostUSD}
 }
 
+// othersUse returns what other agents have used, or zero if there are none.
 func (c *Conversation) othersUse() Used {
 	if c.OthersUse == nil {
 		return Used{}
@@ -29,7 +30,8 @@ func (c *Conversation) othersUse() Used {
 	return c.OthersUse()
 }
 
-// mayCall reports whether the limit allows a call and counts it; 0 means no limit.
+// mayCall lets count decide about a call, with the limit that other agents leave. A limit of 0 means no
+// limit, so a limit that others used up must not reach count.
 func (c *Conversation) mayCall(count func(limit int) bool) bool {
 	limit := c.Limits.Calls
 	if limit == 0 {
@@ -39,7 +41,7 @@ func (c *Conversation) mayCall(count func(limit int) bool) bool {
 	return limit > 0 && count(limit)
 }
 
-// addNews adds new messages to the conversation.
+// addNews adds the messages that arrived since the last turn.
 func (c *Conversation) addNews() error {
 	if c.NewMessages == nil {
 		return nil
@@ -52,28 +54,28 @@ func (c *Conversation) addNews() error {
 	return nil
 }
 
-// requestMemory is the last request, and what the next one can use of it.
+// requestMemory is the last request, and the parts that the next one can reuse.
 type requestMemory struct {
 	lastRequest  requestedConversation
 	lastSettings model.Settings
 	bodies       model.Bodies
 }
 
-// requestedConversation is a conversation as its last request had it: each call in it has its output.
+// requestedConversation is the conversation in the last request. Each call in it has its output.
 type requestedConversation struct {
 	mu    sync.Mutex
 	items []json.RawMessage
 	model string
 }
 
-func (a *requestedConversation) set(items []json.RawMessage, of string) {
+func (a *requestedConversation) set(items []json.RawMessage, model string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.items, a.model = slices.Clip(items), of
+	a.items, a.model = slices.Clip(items), model
 }
 
-// LastRequest is the conversation as its last request had it, as far as a model can read it. It may be
-// called from any goroutine.
+// LastRequest returns the conversation in the last request, without the items that the model named by
+// cannot read. It may be called from any goroutine.
 func (c *Conversation) LastRequest(by string) []json.RawMessage {
 	c.lastRequest.mu.Lock()
 	defer c.lastRequest.mu.Unlock()

@@ -6,11 +6,12 @@ import (
 	"fmt"
 )
 
-// outputAttempts is how often the model may try to fit the schema.
+// outputAttempts is how many answers the model may give until one fits the schema.
 const outputAttempts = 2
 
-// Output requests the task's result as a JSON value by a schema, in a separate request: earlier
-// answers need not fit. check returns a value's error. The second result is the last value's error.
+// Output asks the model for the task's result as a JSON value that fits schema. The request is separate, so
+// that other answers need not fit. check returns what is wrong with a value. Output returns the value, or
+// as its first error what is wrong with the last attempt. The second error is that of the request.
 func (c *Conversation) Output(ctx context.Context, schema json.RawMessage, check func(json.RawMessage) error) (json.RawMessage, error, error) {
 	settings := c.Settings
 	settings.WordsOnly, settings.Schema = true, schema
@@ -27,7 +28,7 @@ func (c *Conversation) Output(ctx context.Context, schema json.RawMessage, check
 		if err != nil {
 			return nil, nil, err
 		}
-		outputs, _, err := said.outputs() // of calls that it should not have made
+		outputs, _, err := said.outputs() // the model should make no calls; refuse them
 		if err != nil {
 			return nil, nil, err
 		}

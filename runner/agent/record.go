@@ -16,8 +16,8 @@ import (
 	"github.com/agent-ci/agent-ci/tools"
 )
 
-// recordRequest encodes a request and records its new parts. Settings are recorded first, and after
-// every change.
+// recordRequest encodes a request and records what is new in it: the items since the last event, and the
+// settings if they changed.
 func (c *Conversation) recordRequest(r *model.Request) (err error) {
 	if r.Encoded, err = c.bodies.Encode(c.Model, *r); err != nil {
 		return err
@@ -35,7 +35,7 @@ func (c *Conversation) recordRequest(r *model.Request) (err error) {
 	return err
 }
 
-// changedSettings returns a request's settings for the transcript; nil if unchanged.
+// changedSettings returns a request's settings for the transcript, or nil if they are the recorded ones.
 func (c *Conversation) changedSettings(s model.Settings) (json.RawMessage, error) {
 	if c.recorded != nil && reflect.DeepEqual(s, c.lastSettings) {
 		return nil, nil
@@ -51,6 +51,7 @@ func (c *Conversation) changedSettings(s model.Settings) (json.RawMessage, error
 	return settings, nil
 }
 
+// recordResponse records an answer. aside means that the request asked for text only.
 func (c *Conversation) recordResponse(r *model.Response, took time.Duration, aside bool) error {
 	_, err := c.Log.Append(transcript.TypeModelResponse, transcript.ModelResponse{
 		Turn: c.spent.Turns, ID: r.ID, Status: r.Status, Output: r.Output, Usage: transcript.Usage(r.Usage), Seconds: took.Seconds(), Aside: aside,
@@ -58,6 +59,7 @@ func (c *Conversation) recordResponse(r *model.Response, took time.Duration, asi
 	return err
 }
 
+// recordFailure records a failure that was not repeated away.
 func (c *Conversation) recordFailure(f *model.Failure) error {
 	_, err := c.Log.Append(transcript.TypeModelFailure, transcript.ModelFailure{
 		Turn: c.spent.Turns, Attempts: max(f.Attempts, 1), Kind: string(f.Kind), Status: f.Status, Code: f.Code, Error: f.Error(), Data: string(f.Data),
@@ -66,7 +68,7 @@ func (c *Conversation) recordFailure(f *model.Failure) error {
 	return err
 }
 
-// usageOf returns a failed answer's usage; nil for none.
+// usageOf returns a failed answer's usage, or nil if there is none.
 func usageOf(f *model.Failure) *transcript.Usage {
 	if f.Usage.Total() == 0 {
 		return nil
@@ -75,7 +77,7 @@ func usageOf(f *model.Failure) *transcript.Usage {
 	return &usage
 }
 
-// Retried counts and records a failed request before its repetition.
+// Retried counts the usage of a failed request and records it, before the request is repeated after wait.
 func (c *Conversation) Retried(f *model.Failure, wait time.Duration) error {
 	c.charge(f.Usage)
 	if err := c.recordRetry(f, wait); err != nil {
@@ -84,8 +86,8 @@ func (c *Conversation) Retried(f *model.Failure, wait time.Duration) error {
 	return nil
 }
 
-// recordRetry records a request's repetition after a pause, or an interrupted answer with the run
-// continuing from its kept part.
+// recordRetry records that the run continues after a failed request. Either the request is repeated after
+// wait, or the run continues from the kept part of the interrupted answer.
 func (c *Conversation) recordRetry(f *model.Failure, wait time.Duration) error {
 	_, err := c.Log.Append(transcript.TypeModelRetry, transcript.ModelRetry{
 		Turn: c.spent.Turns, Attempt: max(f.Attempts, 1), Error: f.Error(), Wait: wait.Seconds(), Data: string(f.Data), Usage: usageOf(f),
@@ -93,30 +95,29 @@ func (c *Conversation) recordRetry(f *model.Failure, wait time.Duration) error {
 	return err
 }
 
-// Started records a call's start; mutating calls wait until that is on disk. It implements
-// tools.Observer.
+// Started records that a call starts, and returns when that is on disk. It implements tools.Observer.
 func (c *Conversation) Started(s tools.Started) error {
 	_, err := c.Log.Append(transcript.TypeToolStarted, transcript.ToolStarted{
 		Turn: s.Call.Turn, Number: s.Call.Number, Caller: s.Call.Caller, CallID: s.Call.ID, Tool: s.Tool, Input: s.Call.Input, Offered: s.Offered, Mutates: s.Mutates,
 		Ready: s.ConvertedInput, Refused: s.Refused, Written: s.Call.Form == tools.Written,
 	})
 	if err == nil {
-		err = c.Log.Sync() // commands change things too, whatever the tool says
+		err = c.Log.Sync() // for all calls: a command may change files even if its tool does not mutate
 	}
 	return err
 }
 
-// Finished writes how a call ended.
+// Finished records the result of a call. It implements tools.Observer.
 func (c *Conversation) Finished(f tools.Finished) {
 	event := transcript.ToolFinished{
 		Turn: f.Call.Turn, Number: f.Call.Number, Caller: f.Call.Caller, CallID: f.Call.ID, Tool: f.Tool, Failed: f.Result.Failed, Output: f.Result.Output,
 		Truncated: f.Uncut.Truncated, File: f.Uncut.File, Bytes: f.Uncut.Bytes, Seconds: f.Duration.Seconds(), Detail: f.Result.Detail,
 		NotRun: !f.Ran, Made: f.GateInput,
 	}
-	if f.Call.Caller > 0 && f.IsExternal { // a replay has the script get the same
+	if f.Call.Caller > 0 && f.IsExternal { // a replay gives it to the script again
 		event.Object = f.Result.Object
 	}
-	_, _ = c.Log.Append(transcript.TypeToolFinished, event) // the next request meets the same error and ends the run
+	_, _ = c.Log.Append(transcript.TypeToolFinished, event) // the next Append fails too, and ends the run
 	if broken, ok := errors.AsType[*tools.Panic](f.Fault); ok {
 		c.warn("tool_panic", "%s crashed: %v\n%s", f.Tool, broken.Value, broken.Stack)
 	}

@@ -10,8 +10,9 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 )
 
-// dropUndecryptable removes items this endpoint cannot decrypt: first reasoning, then everything another model
-// could not read. It reports whether it found any.
+// dropUndecryptable removes items that the endpoint can no longer decrypt. The first time it removes the
+// encrypted reasoning. If that is gone already, it removes all items that another model could not read. It
+// reports whether it removed any.
 func (c *Conversation) dropUndecryptable(failure *model.Failure) (bool, error) {
 	open, left, changed, err := rawitem.WithoutSeals(c.history)
 	if err != nil {
@@ -32,7 +33,7 @@ func (c *Conversation) dropUndecryptable(failure *model.Failure) (bool, error) {
 	return true, c.Tell(fmt.Sprintf(lostWords, lost))
 }
 
-// replaceRefused replaces a refused conversation. left are the places of removed items.
+// replaceRefused replaces the refused history by items, without those at the indexes in left.
 func (c *Conversation) replaceRefused(items []json.RawMessage, left []int) error {
 	for _, place := range slices.Backward(left) {
 		if place < c.pinnedItems {
@@ -40,6 +41,6 @@ func (c *Conversation) replaceRefused(items []json.RawMessage, left []int) error
 		}
 	}
 	err := c.adoptCompaction(&compaction{method: "repair", items: rawitem.Without(items, left), before: c.tokens()}, transcript.Refused)
-	c.compactedTokens = 0
+	c.compactedTokens = 0 // this saved nothing, so a compaction may follow at once
 	return err
 }

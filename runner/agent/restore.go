@@ -18,27 +18,27 @@ import (
 	"github.com/agent-ci/agent-ci/tools"
 )
 
-// ResumeState is the state for resuming a conversation, from its transcript's events: items, open calls
-// and compactions. The View has the used tokens.
+// ResumeState is the state of a conversation that its transcript's events give, for resuming it. It does
+// not count used tokens, which the transcript's View does.
 type ResumeState struct {
 	// CallLimit is limits.tool_calls at the time of the next event; 0 for none.
 	CallLimit int
-	// OthersCalls is other agents' part of CallLimit then.
+	// OthersCalls is how many calls of CallLimit other agents had used at that time.
 	OthersCalls int
-	// ParseWritten is the Conversation's at the next event.
+	// ParseWritten is the Conversation's ParseWritten at the next event.
 	ParseWritten WrittenParser
 
 	state
-	ended              bool              // the model has said its last words, and nobody has answered
-	open               sortedAnswer      // the last answer; its calls and denials have no output in the history
-	outputsOfWordsOnly []json.RawMessage // outputs of calls in an answer that was to be words alone
-	// beforeSummary is the conversation before a requested summary, until that replaces it; nil
-	// without a request.
+	ended              bool              // the model gave its last message, and no request followed
+	open               sortedAnswer      // the last answer, if its calls have no output in the history yet
+	outputsOfWordsOnly []json.RawMessage // outputs of refused calls, in an answer that should have been text only
+	// beforeSummary is the conversation before the request for a summary. It is nil unless the summary was
+	// requested but has not yet replaced the conversation.
 	beforeSummary *position
 	fallbackModel string // the latest fallback, or ""
 	started       map[transcript.CallRef]startedCall
 	finished      map[transcript.CallRef]transcript.ToolFinished
-	scriptCalls   int
+	scriptCalls   int // number of calls by scripts that count
 }
 
 func refOf(call tools.Call) transcript.CallRef { return transcript.CallRef(call.Ref()) }
@@ -46,21 +46,21 @@ func refOf(call tools.Call) transcript.CallRef { return transcript.CallRef(call.
 // startedCall is the beginning of a call.
 type startedCall struct {
 	transcript.ToolStarted
-	eventSeq int64 // of its start
+	eventSeq int64 // sequence number of the event
 }
 
-// Turns is how many requests were sent.
+// Turns returns the number of requests sent.
 func (p *ResumeState) Turns() int { return p.spent.Turns }
 
-// Ended reports whether the agent ended by itself, and returns its last words.
+// Ended reports whether the agent ended on its own, and returns its last words.
 func (p *ResumeState) Ended() (string, bool) { return p.lastWords, p.ended }
 
-// Has reports whether an item contains these words. They must need no JSON escapes.
+// Has reports whether an item contains words. They must need no JSON escapes, since items are raw JSON.
 func (p *ResumeState) Has(words string) bool {
 	return slices.ContainsFunc(p.history, func(item json.RawMessage) bool { return bytes.Contains(item, []byte(words)) })
 }
 
-// Apply adds the next event. It skips types outside the conversation.
+// Apply applies the next event of the transcript. It skips events that do not concern the conversation.
 func (p *ResumeState) Apply(e transcript.Event) error {
 	take, known := handlers[e.Type]
 	if !known {
@@ -83,6 +83,7 @@ var handlers = map[transcript.Type]func(*ResumeState, transcript.Event) error{
 	transcript.TypeToolFinished:  handler((*ResumeState).toolFinished),
 }
 
+// handler returns a handler that decodes an event's data into T and passes it to take.
 func handler[T any](take func(*ResumeState, T) error) func(*ResumeState, transcript.Event) error {
 	return func(p *ResumeState, e transcript.Event) error {
 		var data T
@@ -122,13 +123,14 @@ func (p *ResumeState) request(d transcript.ModelRequest) error {
 	if d.Settings != nil {
 		p.recorded = d.Settings
 	}
-	p.ended = p.ended && d.Aside && p.beforeSummary == nil // a summary is asked for before a turn
+	p.ended = p.ended && d.Aside && p.beforeSummary == nil // a summary precedes another turn, other asides follow the end
 	p.lastTurnMessage = lastTurnMessage(d.Input)
-	p.outputsOfWordsOnly = nil // each has its output in the input of this request
+	p.outputsOfWordsOnly = nil // the input of this request contains them
 	return nil
 }
 
-// markAllAnswered marks every call of the last answer as answered. Calls of scripts may continue.
+// markAllAnswered forgets the open calls, since a later request or compaction contains their outputs. It
+// keeps unfinished calls of scripts, which can outlast a request.
 func (p *ResumeState) markAllAnswered() {
 	for _, call := range p.open.Calls {
 		if done, ok := p.finished[refOf(call)]; ok {
@@ -141,7 +143,8 @@ func (p *ResumeState) markAllAnswered() {
 	clear(p.finished)
 }
 
-// lastCallNumber returns the number of the last call, even of a lost answer.
+// lastCallNumber returns the number of the model's last call. It includes calls that started before their
+// answer was lost.
 func (p *ResumeState) lastCallNumber() int {
 	last := p.callNumber
 	for ref := range p.started {
@@ -152,8 +155,8 @@ func (p *ResumeState) lastCallNumber() int {
 	return last
 }
 
-// withoutSummaryOrder returns the conversation without the final order of a summary; nil for other
-// requests.
+// withoutSummaryOrder returns the conversation before the order to write a summary, if d is the request for
+// one. It returns nil for other requests.
 func (p *ResumeState) withoutSummaryOrder(d transcript.ModelRequest) *position {
 	last := len(d.Input) - 1
 	if !d.Aside || last < 0 || rawitem.WordsOf(d.Input[last]) != summaryOrder {
@@ -165,8 +168,8 @@ func (p *ResumeState) withoutSummaryOrder(d transcript.ModelRequest) *position {
 	return &before
 }
 
-// runFinished handles a run's end. A resumed run has a larger budget after an exhausted one, and a model
-// with failed edits starts anew.
+// runFinished handles the end of a run that is resumed. If a budget was exhausted, the resumed run may have a
+// larger one, so it is in no last turn. The count of failed edits starts again.
 func (p *ResumeState) runFinished(d transcript.RunFinished) error {
 	if d.Outcome == string(outcome.BudgetExceeded) {
 		p.lastTurnMessage = ""
@@ -175,7 +178,7 @@ func (p *ResumeState) runFinished(d transcript.RunFinished) error {
 	return nil
 }
 
-// lastTurnMessage returns a request's message about the last turn.
+// lastTurnMessage returns the message among items that announces the last turn, or "".
 func lastTurnMessage(items []json.RawMessage) string {
 	for _, item := range items {
 		if words := rawitem.WordsOf(item); strings.HasPrefix(words, lastWords) {
@@ -185,7 +188,7 @@ func lastTurnMessage(items []json.RawMessage) string {
 	return ""
 }
 
-// response adds a recorded answer. Calls in an answer that was to be words alone are refused.
+// response adds a recorded answer. If the request asked for text only, its calls are refused.
 func (p *ResumeState) response(d transcript.ModelResponse) error {
 	usage := new(model.Usage(d.Usage))
 	if d.Status == transcript.Incomplete {
@@ -213,14 +216,15 @@ func (p *ResumeState) response(d transcript.ModelResponse) error {
 	return nil
 }
 
-// sortLastCall sorts the last call of the open answer so far.
+// sortLastCall decides whether the last call of the open answer runs, as the interrupted run did.
 func (p *ResumeState) sortLastCall() {
 	p.open.sortLast(func() bool {
 		return p.CallLimit == 0 || p.spent.Calls+p.scriptCalls+p.open.Hosted+p.open.handedOver+p.OthersCalls < p.CallLimit
 	})
 }
 
-// parseAnswer parses an answer's items as on arrival: the calls to run, and why others were not run.
+// parseAnswer sets the open answer: the calls that run, and why the rest does not. It decides as
+// answerIntake does while an answer arrives. An incomplete answer has no written calls.
 func (p *ResumeState) parseAnswer(d transcript.ModelResponse) error {
 	p.open = sortedAnswer{}
 	if d.Aside {
@@ -245,6 +249,7 @@ func (p *ResumeState) parseAnswer(d transcript.ModelResponse) error {
 	return nil
 }
 
+// compaction applies a recorded compaction to the conversation before the request for its summary, if any.
 func (p *ResumeState) compaction(d transcript.Compaction) error {
 	if p.beforeSummary != nil {
 		p.position = *p.beforeSummary
@@ -261,8 +266,8 @@ func (p *ResumeState) fallback(d transcript.ModelFallback) error {
 	return nil
 }
 
-// Restore sets the conversation to the end of its past, with its models' usage. begin is the number
-// of pinned items at the start. Resume finishes the last answer.
+// Restore sets the conversation to the state p, with the usage of its models. begin is the number of
+// first items that compaction keeps. Call Resume next, which finishes the last answer.
 func (c *Conversation) Restore(p *ResumeState, used []transcript.ModelUse, begin int) {
 	c.selectModel(p.fallbackModel)
 	c.state, c.pinnedItems = p.state, min(begin, len(p.history))
@@ -271,16 +276,16 @@ func (c *Conversation) Restore(p *ResumeState, used []transcript.ModelUse, begin
 		c.spent.Usage = c.spent.Usage.Add(model.Usage(one.Usage))
 	}
 	c.callCount.restore(c.spent.Calls, p.scriptCalls)
-	if !p.open.Asks() { // the request has no answer, or one that waits for nothing
+	if !p.open.Asks() { // no call is open, so the last turn has not happened or may be repeated
 		c.lastTurnMessage = ""
 	}
 	c.restoreSettings(p.recorded)
 	c.Add(p.outputsOfWordsOnly...)
 }
 
-// restoreSettings restores what the run learned of its endpoint from the settings of its last request: a missing
-// flex tier, differences from Chat Completions, and refusals of tools in the input or in namespaces. Nil settings
-// are those of a run without a request.
+// restoreSettings restores what the run learned about its endpoint. It takes that from the settings of the
+// last request, which are nil if there was none. The endpoint may lack a flex tier, differ from Chat
+// Completions, or refuse tools in the input or in namespaces.
 func (c *Conversation) restoreSettings(recorded json.RawMessage) {
 	var s struct {
 		Tier  string            `json:"service_tier"`
@@ -300,7 +305,7 @@ func (c *Conversation) restoreSettings(recorded json.RawMessage) {
 	inNamespaces := rawitem.Grouped(s.Tools)
 	if len(s.Input) == 0 {
 		c.Settings.ToolsInInput, c.Settings.Context = false, ""
-	} else { // all tools in the input without another namespace are in one
+	} else { // tools without a namespace of their own are in FunctionsNamespace there
 		inNamespaces = inNamespaces || slices.ContainsFunc(s.Input[0].Tools, func(group struct{ Name string }) bool { return group.Name != rawitem.FunctionsNamespace })
 	}
 	if recorded != nil && rawitem.Grouped(c.Settings.Tools) && !inNamespaces {
@@ -308,8 +313,8 @@ func (c *Conversation) restoreSettings(recorded json.RawMessage) {
 	}
 }
 
-// splitCalls splits the last answer's calls into those with a result and those to run. interrupted
-// provides the result of a call started but not finished.
+// splitCalls splits the calls of the last answer. results are by call number, fresh are the calls to run.
+// interrupted gives the result of a call that started but did not finish.
 func (p *ResumeState) splitCalls(interrupted Interrupted) (results map[int]tools.Result, fresh []tools.Call) {
 	results = map[int]tools.Result{}
 	for i, call := range p.open.Calls {
@@ -334,11 +339,11 @@ func (p *ResumeState) splitCalls(interrupted Interrupted) (results map[int]tools
 	return results, fresh
 }
 
-// Interrupted returns the result of an interrupted call.
+// Interrupted returns the result for a call that started but did not finish.
 type Interrupted func(call tools.Call) tools.Result
 
-// Resume finishes the past's last answer: it returns existing outputs, answers interrupted calls by
-// interrupted, and runs the rest with c's tools.
+// Resume finishes the last answer of p, by adding an output for each call. It uses recorded results,
+// calls interrupted for calls that did not finish, and runs the calls that did not start.
 func (c *Conversation) Resume(ctx context.Context, p *ResumeState, interrupted Interrupted) error {
 	if err := c.dropSummary(p); err != nil {
 		return err
@@ -369,8 +374,8 @@ func (c *Conversation) Resume(ctx context.Context, p *ResumeState, interrupted I
 	return cmp.Or(err, ctx.Err())
 }
 
-// runUnstarted runs an answer's calls not started yet, written ones after the others. results are those
-// of earlier calls.
+// runUnstarted runs the calls of an answer that have not started, and returns their results. Calls in the
+// model's text run last. results are those of earlier calls.
 func (c *Conversation) runUnstarted(ctx context.Context, p *ResumeState, fresh []tools.Call, results map[int]tools.Result) []tools.Result {
 	written := slices.IndexFunc(fresh, func(call tools.Call) bool { return call.Form == tools.Written })
 	if written < 0 {
@@ -380,19 +385,20 @@ func (c *Conversation) runUnstarted(ctx context.Context, p *ResumeState, fresh [
 	return append(c.Tools.Dispatch(ctx, fresh[:written]), c.runWrittenCalls(ctx, fresh[written:], unedited)...)
 }
 
-// dropSummary removes an unfinished summary's order and answer from a stopped conversation. The
-// order to call nothing would otherwise remain.
+// dropSummary removes the order to write a summary, and its answer, if the summary did not replace the
+// conversation. Otherwise the order to call nothing would remain.
 func (c *Conversation) dropSummary(p *ResumeState) error {
 	if p.beforeSummary == nil {
 		return nil
 	}
 	c.position = *p.beforeSummary
 	err := c.adoptCompaction(&compaction{method: "none", items: c.history, before: c.tokens()}, reasonInterrupted)
-	c.measure, c.compactedTokens = p.beforeSummary.measure, 0 // it is as long as before, and to be made shorter at once
+	c.measure, c.compactedTokens = p.beforeSummary.measure, 0 // it is still too long, so a compaction must follow at once
 	return err
 }
 
-// reportLostCalls reports calls of a lost answer to the model: the history has no items for them.
+// reportLostCalls tells the model which calls of a lost answer had started. The history has no items for
+// them.
 func (c *Conversation) reportLostCalls(p *ResumeState) error {
 	lost := p.startedCalls(func(ref transcript.CallRef) bool { return ref.Caller == 0 })
 	if len(lost) == 0 {

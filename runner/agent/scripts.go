@@ -12,7 +12,8 @@ import (
 	"github.com/agent-ci/agent-ci/tools"
 )
 
-// startedCalls returns started calls missing from the history, in starting order.
+// startedCalls returns the started calls selected by which, in starting order. Their outputs are not in
+// the history yet.
 func (p *ResumeState) startedCalls(which func(transcript.CallRef) bool) []startedCall {
 	all := slices.SortedFunc(maps.Values(p.started), func(a, b startedCall) int { return cmp.Compare(a.eventSeq, b.eventSeq) })
 	return slices.DeleteFunc(all, func(began startedCall) bool { return !which(began.Ref()) })
@@ -21,7 +22,8 @@ func (p *ResumeState) startedCalls(which func(transcript.CallRef) bool) []starte
 // waitedWords answer a script's call that still waited for an earlier call when the runner was killed.
 const waitedWords = "Not run: the runner was killed while a call before this one changed something, and this one waited for that."
 
-// endScripts ends the calls of a killed run's scripts. Calls after a mutating one had not run.
+// endScripts records results for unfinished calls of a killed run's scripts. Calls after a mutating one
+// were still waiting for it, so they get waitedWords.
 func (c *Conversation) endScripts(p *ResumeState, interrupted Interrupted) {
 	waited := false
 	for _, began := range p.startedCalls(func(ref transcript.CallRef) bool { return ref.Caller > 0 && p.finished[ref].Number == 0 }) {
@@ -38,8 +40,8 @@ func (c *Conversation) endScripts(p *ResumeState, interrupted Interrupted) {
 	}
 }
 
-// tellCallsOfScripts tells the model what scripts called since the last request. It leaves out scripts whose
-// own call is unanswered, since the answer to that lists them.
+// tellCallsOfScripts tells the model which calls scripts made since the last request. It leaves out
+// scripts whose own call is unanswered, because the output of that call lists them.
 func (c *Conversation) tellCallsOfScripts(p *ResumeState) error {
 	open := map[int]bool{}
 	for _, call := range p.open.Calls {
@@ -53,15 +55,16 @@ func (c *Conversation) tellCallsOfScripts(p *ResumeState) error {
 	return c.Tell(words)
 }
 
-// Limits of the report on a lost script's calls: number of last calls, bytes of each input and
-// output.
+// The report on a lost script lists at most its last maxReportedCalls calls. It shows at most
+// maxReportedInput bytes of each input, and maxReportedOutput of each output.
 const (
 	maxReportedCalls  = 40
 	maxReportedInput  = 300
 	maxReportedOutput = 600
 )
 
-// describeScriptCalls lists the last calls of scripts below head, oldest first. It returns "" if there are none.
+// describeScriptCalls returns head and a list of the last calls selected by which, oldest first. It
+// returns "" if there are none.
 func (p *ResumeState) describeScriptCalls(head string, which func(transcript.CallRef) bool) string {
 	calls := p.startedCalls(which)
 	if len(calls) == 0 {

@@ -9,32 +9,32 @@ import (
 	"github.com/agent-ci/agent-ci/tools"
 )
 
-// state is a conversation so far. A conversation at work and a fold of its record change it by the same
-// methods.
+// state is the part of a conversation that its transcript can restore. The running Conversation and
+// ResumeState, which reads the transcript, change it by the same methods.
 type state struct {
 	position
 	spent           Spent
 	found           foundTools
-	callNumber      int // of the last numbered call
+	callNumber      int // number of the last numbered call
 	ids             rawitem.CallIDs
 	lastWords       string
 	editFailures    editFailures
-	recorded        json.RawMessage // settings as the transcript last saw them
-	lastTurnMessage string          // in the last answered request
+	recorded        json.RawMessage // the settings recorded last
+	lastTurnMessage string          // message about the last turn in the latest request, or ""
 }
 
-// position is how far a conversation is.
+// position is the history and how much of it was sent, recorded and measured.
 type position struct {
 	history     []json.RawMessage
-	sentItems   int // up to the last answer
-	loggedItems int
+	sentItems   int // number of items that the provider has, up to its last answer
+	loggedItems int // number of items in the transcript
 	measure     tokenCount
 }
 
 // add puts items into the conversation before the next request.
 func (s *state) add(items []json.RawMessage) {
 	s.history = append(s.history, items...)
-	s.ids.Note(items...) // a conversation may begin with that of another agent
+	s.ids.Note(items...) // the items may be another agent's conversation, with call IDs of its own
 }
 
 // addAnswerItems adds an answer's items. usage is nil for an interrupted answer.
@@ -47,7 +47,8 @@ func (s *state) addAnswerItems(items []json.RawMessage, usage *model.Usage) {
 	}
 }
 
-// countCalls counts an answer's calls: the numbered ones, and those made by tools or by the API.
+// countCalls counts an answer's calls. numbered is the number of calls received, made the number of calls
+// that ran, including those that the API ran itself.
 func (s *state) countCalls(numbered, made int) {
 	s.callNumber += numbered
 	s.spent.Calls += made
@@ -59,24 +60,24 @@ func (s *state) recordResult(call tools.Call, result tools.Result) {
 	s.editFailures.count(call, result.Failed)
 }
 
-// replace puts another conversation, mostly a shorter one, in the place of the history.
+// replace replaces the history by items, which are usually shorter.
 func (s *state) replace(items []json.RawMessage, reason string) {
-	told := s.measure.reportedTools
+	announced := s.measure.reportedTools
 	s.history = slices.Clip(items)
 	s.ids.Note(items...)
 	if shortens(reason) {
-		s.found.forgetUnused(items, told)
+		s.found.forgetUnused(items, announced)
 	}
 	s.resendFrom(len(items))
 }
 
-// removeItems removes items unreadable for the next model.
+// removeItems removes the items at these indexes, which the next model cannot read.
 func (s *state) removeItems(places []int) {
 	s.history = rawitem.Without(s.history, places)
 	s.resendFrom(s.loggedItems - len(places))
 }
 
-// resendFrom makes the next request carry the whole history. The transcript has its first logged items.
+// resendFrom makes the next request carry the whole history. The first logged items are in the transcript.
 func (s *state) resendFrom(logged int) {
 	s.position = position{history: s.history, loggedItems: logged, measure: tokenCount{lastAnswer: len(s.history), reportedTools: len(s.found.added)}}
 }

@@ -11,11 +11,11 @@ import (
 	"github.com/agent-ci/agent-ci/tools/dialect"
 )
 
-// WrittenParser parses the text of a model without tools to calls, in running order. They have no IDs
-// yet.
+// WrittenParser returns the calls that a model without tools wrote into its text, in the order to run
+// them. They have no IDs yet.
 type WrittenParser func(text string) []tools.Call
 
-// callsIn returns the calls in an answer's words.
+// callsIn returns the calls written in an answer's text. A text over tools.MaxInput gives one refused call.
 func (w WrittenParser) callsIn(said callitem.Answer) []tools.Call {
 	if w == nil {
 		return nil
@@ -32,7 +32,8 @@ func (w WrittenParser) callsIn(said callitem.Answer) []tools.Call {
 	return calls
 }
 
-// withNumber returns a call with its number in the conversation. Written calls get an ID from it.
+// withNumber returns a call with its number n in the conversation, its turn, and the agent by. A written
+// call gets an ID made from n, since the API gives it none.
 func withNumber(call tools.Call, n, turn int, by string) tools.Call {
 	call.Number, call.Turn, call.Agent = n, turn, by
 	if call.Form == tools.Written {
@@ -41,7 +42,7 @@ func withNumber(call tools.Call, n, turn int, by string) tools.Call {
 	return call
 }
 
-// addWrittenCalls adds the calls in a complete answer's words.
+// addWrittenCalls adds the calls written in the text of a complete answer.
 func (t *answerIntake) addWrittenCalls() {
 	if t.wordsOnly {
 		return
@@ -52,10 +53,12 @@ func (t *answerIntake) addWrittenCalls() {
 	}
 }
 
-// uneditedWords answer commands after failed edits in the same answer: their files would be wrong.
+// uneditedWords answer a command that follows failed edits in the same answer. It would run on files
+// without the edits.
 const uneditedWords = "Not run: the edits of the same answer were not made. Write the command again with edits that fit."
 
-// runWrittenCalls runs written calls in sequence. failed means earlier edits of the answer have failed.
+// runWrittenCalls runs written calls one after the other. failed means that earlier edits of the answer
+// failed. Commands after failed edits are refused.
 func (c *Conversation) runWrittenCalls(ctx context.Context, calls []tools.Call, failed bool) []tools.Result {
 	results := make([]tools.Result, len(calls))
 	for i, call := range calls {
@@ -68,20 +71,22 @@ func (c *Conversation) runWrittenCalls(ctx context.Context, calls []tools.Call, 
 	return results
 }
 
-// writtenCutWords tell a model without tools about its interrupted answer, absent from requests.
+// writtenCutWords tell a model without tools that its answer broke off. The history does not contain that
+// answer.
 const writtenCutWords = "Your last answer was stopped before its end (%s), and nothing of it was done. Write a shorter one: a few edits or one file, and the rest in answers to come."
 
-// isEdit reports whether a call is a model's written edits.
+// isEdit reports whether a call is an edit that a model without tools wrote.
 func isEdit(call tools.Call) bool {
 	return call.Form == tools.Written && call.Name == dialect.ApplyPatch
 }
 
-// maxEditFailures is the number of messages in a row about failed edits, before the run ends.
+// maxEditFailures is how many answers in a row may have failing edits. One more ends the run.
 const maxEditFailures = 3
 
-// editFailures counts answers in a row with failed edits. Answers without edits do not reset it.
+// editFailures counts consecutive failed edits. Answers without edits do not reset it.
 type editFailures int
 
+// count counts a failed edit, and resets the count after a successful one.
 func (t *editFailures) count(call tools.Call, failed bool) {
 	switch {
 	case !isEdit(call):
@@ -92,7 +97,7 @@ func (t *editFailures) count(call tools.Call, failed bool) {
 	}
 }
 
-// stopAfterTooMany returns the stop of a run after too many failed edits.
+// stopAfterTooMany returns the stop of a run with more than maxEditFailures failed edits in a row, or nil.
 func (t editFailures) stopAfterTooMany() error {
 	if t <= maxEditFailures {
 		return nil

@@ -21,18 +21,18 @@ import (
 //go:embed instructions.md
 var instructions string
 
-// Ways describe a model's usual actions, by tools or by text.
+// Ways are the phrases that tell a model how it does its usual actions: by calling tools or by writing text.
 type Ways struct {
 	Tools   string // what it works with
-	Plan    string // how it tells its plan
+	Plan    string // how it reports its plan
 	Edit    string // how it changes files
-	Skill   string // how it loads the skill that it needs
+	Skill   string // how it loads a skill
 	Read    string // how it reads a file
-	Lessons string // how it is told whole lessons
-	Form    string // how it writes what it wants done; empty where it calls tools
+	Lessons string // how it reads whole lessons
+	Form    string // how it writes edits and commands as text; empty if it calls tools
 }
 
-// Calling returns the ways of a model with agent-ci's tools.
+// Calling returns the Ways of a model that calls agent-ci's tools.
 func Calling() Ways {
 	return Ways{
 		Tools: "with tools", Plan: "call `update_plan`", Edit: "with `apply_patch`",
@@ -40,8 +40,8 @@ func Calling() Ways {
 	}
 }
 
-// Instructions are the standing orders of every run of a model with these ways, the same bytes
-// each time.
+// Instructions returns the instructions for a model with these Ways. They are the same bytes in every run, so
+// that the provider can cache them.
 func Instructions(w Ways) string {
 	orders := strings.NewReplacer("{tools}", w.Tools, "{plan}", w.Plan, "{edit}", w.Edit).Replace(instructions)
 	if w.Form == "" {
@@ -50,21 +50,21 @@ func Instructions(w Ways) string {
 	return orders + "\n" + w.Form
 }
 
-// Briefing is the agent's information before the first turn.
+// Briefing is what the agent knows before its first turn.
 type Briefing struct {
 	Place
 	Setup     []string // commands that have run in the checkout
-	Verify    []Check  // that will judge the change
-	Protected []string // patterns of paths whose changes are not published
-	Files     int      // that the change may touch at most; 0 for any number
-	Lines     int      // that the change may add and remove at most; 0 for any number
-	FileSize  int64    // bytes that a file of the change may have at most; 0 for any number
+	Verify    []Check  // checks that will judge the change
+	Protected []string // patterns of paths; changes there are not published
+	Files     int      // maximum number of changed files; 0 for no limit
+	Lines     int      // maximum number of added and removed lines; 0 for no limit
+	FileSize  int64    // maximum size of a changed file in bytes; 0 for no limit
 	Guides    []Guide  // AGENTS.md files, root first
-	Further   []string // paths, from Directory, of AGENTS.md files for folders below it
-	Skills    string   // list of those that can be loaded, a line each; empty for none
-	Lessons   string   // index of what is remembered; empty for nothing
+	Further   []string // AGENTS.md files in folders below Directory, as paths from Directory
+	Skills    string   // skills that can be loaded, one per line; empty for none
+	Lessons   string   // index of the lessons from earlier runs; empty for none
 	Task      Task
-	Added     string // by hooks of the run; empty for nothing
+	Added     string // text that hooks of the run added; empty for none
 	Ways      Ways
 	// Answer means the task asks for an answer, not a change.
 	Answer bool
@@ -75,14 +75,14 @@ type Place struct {
 	Root      string // the checkout's folder
 	Directory string // where commands start, below Root or the same
 	Base      string // branch and commit that the work starts from
-	Sandbox   string // how commands are confined, for a reader
-	Network   string // what commands reach, for a reader
+	Sandbox   string // how commands are confined, as text
+	Network   string // which hosts commands reach, as text
 }
 
 // Check is a command judging the change.
 type Check struct {
 	Run  string
-	Note string // what the agent must know of it, or empty
+	Note string // what the agent must know about it, or empty
 }
 
 // Task is the agent's task.
@@ -99,11 +99,11 @@ type Task struct {
 type Guide struct {
 	Path string
 	Text string
-	Left int // bytes of it that are left out behind Text
+	Left int // number of bytes left out after Text
 }
 
-// Input is the briefing as the first items of a conversation: the facts of the
-// run from the runner, the repository's guides, and the task.
+// Input returns the briefing as the first items of a conversation. What the runner says has the role
+// developer, what the repository or the task says has the role user.
 func (b Briefing) Input() ([]json.RawMessage, error) {
 	type message struct {
 		role  string
@@ -175,6 +175,7 @@ func writeCommand(s *strings.Builder, command string) {
 	fmt.Fprintf(s, "  - %s\n", strings.ReplaceAll(strings.TrimSpace(command), "\n", "\n    "))
 }
 
+// limits returns the limits of a published change as text, or "" if there are none.
 func (b Briefing) limits() string {
 	var limits []string
 	if b.Files > 0 {
@@ -219,7 +220,7 @@ func (b Briefing) task() string {
 		tools.Fence("task", b.Task.Source, text)
 }
 
-// content is the task's text with its images behind it.
+// content returns the parts of the task's message: its text, its images, and a list of missing images.
 func (t Task) content(text string) []any {
 	list := []any{rawitem.Text(text)}
 	for i, image := range t.Images {
@@ -233,9 +234,10 @@ func (t Task) content(text string) []any {
 	return list
 }
 
-// maxListedGuides limits the listed paths of further guides.
+// maxListedGuides is the maximum number of paths in the list of further guides.
 const maxListedGuides = 30
 
+// list returns the first paths as list items, and the number of paths left out.
 func list(paths []string) string {
 	var s strings.Builder
 	for _, path := range paths[:min(len(paths), maxListedGuides)] {
@@ -250,12 +252,13 @@ func list(paths []string) string {
 // GuideName is the file name of instructions for agents in repositories.
 const GuideName = "AGENTS.md"
 
-// GuideLimit is how many bytes of AGENTS.md files are read in all.
+// GuideLimit is the maximum total size of AGENTS.md files in a briefing, in bytes.
 const GuideLimit = 32 << 10
 
-// ReadGuides reads the AGENTS.md files from the root of the base commit down to dir
-// (slash-separated, "." for the root). read returns a file of the base commit, or fs.ErrNotExist if
-// missing; other errors are returned unchanged. Text beyond GuideLimit in all is cut and counted.
+// ReadGuides reads the AGENTS.md files in the folders from the repository's root down to dir, root first. dir
+// is slash-separated, "." is the root. read returns a file of the base commit, or fs.ErrNotExist if it is
+// missing. Other errors of read are returned unchanged. Text over GuideLimit in total is cut, and
+// Guide.Left counts it.
 func ReadGuides(dir string, read func(path string) ([]byte, error)) ([]Guide, error) {
 	var guides []Guide
 	left := GuideLimit
@@ -279,6 +282,7 @@ func ReadGuides(dir string, read func(path string) ([]byte, error)) ([]Guide, er
 	return guides, nil
 }
 
+// foldersTo returns the folders from "." down to dir.
 func foldersTo(dir string) []string {
 	folders := []string{path.Clean(dir)}
 	for folders[0] != "." {

@@ -13,19 +13,19 @@ import (
 	"github.com/agent-ci/agent-ci/tools/dialect"
 )
 
-// OutputItem holds the item fields read by the loop. The raw item keeps all others.
+// OutputItem holds the fields of an answer's item that the agent loop reads.
 type OutputItem struct {
 	transcript.Item
 	ID        string          `json:"id"`
 	Status    string          `json:"status"`
 	CallID    string          `json:"call_id"`
 	Name      string          `json:"name"`
-	Namespace string          `json:"namespace"` // of a function_call
-	Arguments json.RawMessage `json:"arguments"` // text, of a tool_search_call an object
+	Namespace string          `json:"namespace"` // only in a function_call
+	Arguments json.RawMessage `json:"arguments"` // a string, or an object in a tool_search_call
 	Input     string          `json:"input"`
 	Operation json.RawMessage `json:"operation"`
 	Action    json.RawMessage `json:"action"`
-	Phase     string          `json:"phase"` // of a message: commentary, final_answer or nothing
+	Phase     string          `json:"phase"` // in a message: commentary, final_answer or empty
 	Content   []struct {
 		Type    string `json:"type"`
 		Text    string `json:"text"`
@@ -33,7 +33,7 @@ type OutputItem struct {
 	} `json:"content"`
 }
 
-// Call returns the item's call of a local tool.
+// Call returns the call in the item. ours is false if the item has none, or if the API runs it itself.
 func (i OutputItem) Call() (call tools.Call, ours bool) {
 	switch i.Type {
 	case "function_call":
@@ -61,19 +61,19 @@ func (i OutputItem) arguments() string {
 	return string(i.Arguments)
 }
 
-// Answer holds a response's calls and words. Items of unknown types stay in the history only.
+// Answer holds the calls and texts of a model's answer. Items of unknown types are ignored.
 type Answer struct {
 	Calls   []tools.Call
-	Cut     bool              // the last call is not whole
+	Cut     bool              // the last call is incomplete
 	Hosted  int               // calls that the API ran itself
-	Denials []json.RawMessage // answers to what the API asks a person for
-	Words   []string          // as the model wrote them, remarks among them
-	said    []string
-	remarks []string // what the model said on its way, as commentary
-	refused []string // what the model said in refusing; it may have said more
+	Denials []json.RawMessage // refusals of the approvals that the API asks a person for
+	Words   []string          // the texts of all messages, including remarks
+	said    []string          // messages other than commentary
+	remarks []string          // messages that the model marked as commentary
+	refused []string          // texts in which the model refuses the task
 }
 
-// Add reads the next item.
+// Add adds the next item to the answer. It returns an error for an item that cannot be read.
 func (a *Answer) Add(raw json.RawMessage) error {
 	var item OutputItem
 	if err := json.Unmarshal(raw, &item); err != nil {
@@ -97,6 +97,7 @@ func (a *Answer) Add(raw json.RawMessage) error {
 	return nil
 }
 
+// addMessage adds the texts of a message.
 func (a *Answer) addMessage(item OutputItem) {
 	text, refusal := "", ""
 	for _, part := range item.Content {
@@ -110,12 +111,12 @@ func (a *Answer) addMessage(item OutputItem) {
 	a.said = append(a.said, strings.TrimSpace(text))
 }
 
-// Text returns the model's words, or its remarks if it said nothing else.
+// Text returns the model's messages, or its commentary if there is nothing else.
 func (a *Answer) Text() string {
 	return cmp.Or(joined(a.said), joined(a.remarks))
 }
 
-// LastWords returns the model's words, or "" if they are written calls.
+// LastWords returns Text, or "" if the text contains written calls.
 func (a *Answer) LastWords() string {
 	if slices.ContainsFunc(a.Calls, func(call tools.Call) bool { return call.Form == tools.Written }) {
 		return ""
@@ -123,13 +124,13 @@ func (a *Answer) LastWords() string {
 	return a.Text()
 }
 
-// RemarksOnly says whether the model spoke as one who has more to do.
+// RemarksOnly reports whether all messages are commentary, so that the model is probably not done.
 func (a *Answer) RemarksOnly() bool { return joined(a.said) == "" && joined(a.remarks) != "" }
 
-// Refusal returns the words of the model's refusal.
+// Refusal returns the text in which the model refuses the task, or "".
 func (a *Answer) Refusal() string { return joined(a.refused) }
 
 func joined(words []string) string { return strings.TrimSpace(strings.Join(words, "\n\n")) }
 
-// Asks says whether the model waits for something.
+// Asks reports whether the model waits for outputs of calls or for an approval.
 func (a *Answer) Asks() bool { return len(a.Calls)+len(a.Denials) > 0 }

@@ -6,10 +6,11 @@ import (
 	"github.com/agent-ci/agent-ci/runner/agent/model/rawitem"
 )
 
+// removedOutput replaces an output that EmptyOutputs removed.
 const removedOutput = "[The runner removed this output to make room. What the call did stands; repeat it only to look at something again.]"
 
-// EmptyOutputs replaces outputs, the oldest first, until so many tokens are
-// saved.
+// EmptyOutputs replaces outputs by removedOutput, oldest first, until save tokens are saved. It skips outputs
+// too short to save much.
 func EmptyOutputs(items []json.RawMessage, save int64) error {
 	for i := 0; i < len(items) && save > 0; i++ {
 		if kind := rawitem.FieldsOf(items[i]); !kind.IsOutput() && !isWrittenOutput(items[i]) || len(items[i]) < 4*len(removedOutput) {
@@ -25,8 +26,8 @@ func EmptyOutputs(items []json.RawMessage, save int64) error {
 	return nil
 }
 
-// withoutOutput replaces an output by a note on its removal, in the item's form. A shell_call keeps
-// the exit of its commands.
+// withoutOutput replaces the content of an output by removedOutput. The output of a shell_call keeps the
+// outcomes of its commands.
 func withoutOutput(item json.RawMessage) (json.RawMessage, error) {
 	switch {
 	case rawitem.FieldsOf(item).Type == rawitem.SearchOutputType:
@@ -46,8 +47,8 @@ func withoutOutput(item json.RawMessage) (json.RawMessage, error) {
 	return rawitem.With(item, map[string]any{"output": output})
 }
 
-// DropOldest removes items from the beginning to save this number of tokens, then items without
-// their other half.
+// DropOldest removes the first items until save tokens are saved. It also removes calls and outputs that
+// have lost their counterpart.
 func DropOldest(items []json.RawMessage, save int64) []json.RawMessage {
 	from := 0
 	for from < len(items) && save > 0 {
@@ -57,15 +58,16 @@ func DropOldest(items []json.RawMessage, save int64) []json.RawMessage {
 	if from == 0 {
 		return items
 	}
-	// Reasoning precedes its item, and results of written calls follow their text: keep both
-	// together.
+	// Do not cut between reasoning and the item it precedes, nor between a text with written calls and
+	// their results.
 	for from < len(items) && (rawitem.FieldsOf(items[from-1]).Type == "reasoning" || isWrittenOutput(items[from])) {
 		from++
 	}
 	return Paired(items[from:])
 }
 
-// Paired leaves out outputs without a call before them and calls without an output.
+// Paired returns the items without outputs that have no call before them, and without calls that have no
+// output.
 func Paired(items []json.RawMessage) []json.RawMessage {
 	called, answered := map[string]bool{}, map[string]bool{}
 	for _, item := range items {
