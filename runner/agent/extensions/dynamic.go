@@ -17,16 +17,16 @@ import (
 	"github.com/agent-ci/agent-ci/tools/schema"
 )
 
-// Dynamic are the tools of the job's own, for a whole run.
+// Dynamic holds the tools that the job defines itself (tools.dynamic), for a whole run.
 type Dynamic struct {
 	boxes *confine.Sandboxes
-	dir   string // that the agent's commands work in
+	dir   string // working directory of the agent's commands
 	tools []job.DynamicTool
-	specs []tools.Spec // of each
+	specs []tools.Spec // one for each of tools
 }
 
-// NewDynamic returns the job's tools without starting anything. It fails on a schema unusable for
-// models.
+// NewDynamic returns the job's tools, and starts nothing. It fails if a tool's input_schema cannot be sent to
+// a model, or cannot be used to check arguments.
 func NewDynamic(boxes *confine.Sandboxes, j *job.Job, dir string) (*Dynamic, error) {
 	d := &Dynamic{boxes: boxes, dir: dir, tools: j.Tools.Dynamic}
 	for _, tool := range d.tools {
@@ -47,15 +47,15 @@ func NewDynamic(boxes *confine.Sandboxes, j *job.Job, dir string) (*Dynamic, err
 	return d, nil
 }
 
-// jobToolsSource is who offers the tools of the job's own.
+// jobToolsSource names the source of the job's own tools to the model.
 const jobToolsSource = "this job"
 
-// Described are the tools as a model is told of them, before anything is opened: none can be
-// called.
+// Described returns the tools with their definitions only. They cannot be called before Open.
 func (d *Dynamic) Described() []Tool {
 	return d.wrapEach(func(_ int, spec tools.Spec) tools.Tool { return tools.Tool{Spec: spec, Mutates: true} })
 }
 
+// wrapEach returns the tools that made returns for each spec, marked as the job's.
 func (d *Dynamic) wrapEach(made func(i int, spec tools.Spec) tools.Tool) []Tool {
 	all := make([]Tool, len(d.tools))
 	for i, tool := range d.tools {
@@ -65,8 +65,8 @@ func (d *Dynamic) wrapEach(made func(i int, spec tools.Spec) tools.Tool) []Tool 
 	return all
 }
 
-// Prepare shows the base commit's tree, the source of tool programs, to the agent's commands. Call
-// it before making the agent's sandbox.
+// Prepare makes the base commit's tree, which contains the tools' programs, readable for the agent's
+// commands. It returns the tree's folder, or "" without tools. Call it before making the agent's sandbox.
 func (d *Dynamic) Prepare(ctx context.Context) (base string, err error) {
 	if len(d.tools) == 0 {
 		return "", nil
@@ -74,8 +74,9 @@ func (d *Dynamic) Prepare(ctx context.Context) (base string, err error) {
 	return d.boxes.ShowBase(ctx)
 }
 
-// Open finds each tool's program, and returns the callable tools of one attempt of the agent. base is Prepare's
-// result, env the environment of the agent's commands. A missing program is an outcome.Stop.
+// Open finds the program of each tool. It returns a function that returns the callable tools for one attempt
+// of the agent. base is the result of Prepare, env the environment of the agent's commands. If a program
+// is missing, the error is an outcome.Stop.
 func (d *Dynamic) Open(box *sandbox.Sandbox, base string, env []string) (func(*tools.Outputs) []Tool, error) {
 	programs := make([]dynamic.Program, len(d.tools))
 	for i, tool := range d.tools {
@@ -95,8 +96,8 @@ func (d *Dynamic) Open(box *sandbox.Sandbox, base string, env []string) (func(*t
 // toolStart is the stop reason for a missing tool program.
 const toolStart = "tool_start"
 
-// argv returns a tool's program and arguments. Scripts run in bash. Repository paths refer to the
-// base commit, because the agent can change its working files.
+// argv returns a tool's program and arguments. Scripts run in bash. Relative program paths are in the base
+// commit, because the agent can change the files of the checkout.
 func (d *Dynamic) argv(tool job.DynamicTool, base string) ([]string, error) {
 	if tool.Run.Script != "" {
 		return []string{"bash", "-e", "-c", tool.Run.Script}, nil

@@ -15,11 +15,11 @@ import (
 	"github.com/agent-ci/agent-ci/tools/schema"
 )
 
-// embeddedFile in the run directory describes the tools of the embedding program, for replays
-// without it.
+// embeddedFile in the run directory describes the tools of the program that embeds agent-ci. A replay reads
+// it, because that program is then missing.
 const embeddedFile = folder + "/program.json"
 
-// embedded is the record of an embedding program's tool.
+// embedded is the record of one tool of the embedding program.
 type embedded struct {
 	Name        string          `json:"name"`
 	Description string          `json:"description"`
@@ -27,30 +27,31 @@ type embedded struct {
 	Mutates     bool            `json:"mutates"`
 }
 
+// embeddedRecords returns the records of the tools. A tool that mutates in some calls counts as mutating.
 func embeddedRecords(all []tools.Tool) []embedded {
-	told := make([]embedded, len(all))
+	records := make([]embedded, len(all))
 	for i, tool := range all {
-		told[i] = embedded{tool.Spec.Name, tool.Spec.Description, tool.Spec.Parameters, tool.Mutates || tool.MutatesCall != nil}
+		records[i] = embedded{tool.Spec.Name, tool.Spec.Description, tool.Spec.Parameters, tool.Mutates || tool.MutatesCall != nil}
 	}
-	return told
+	return records
 }
 
-// KeepEmbedded checks the embedding program's tools and saves their descriptions. A resumed run
-// needs the same tools.
+// KeepEmbedded checks the embedding program's tools and saves their descriptions in the run directory. It
+// returns an error if a resumed run gets other tools than it began with.
 func KeepEmbedded(rec *record.Record, j *job.Job, given []tools.Tool) error {
 	var before []embedded
-	there, err := rec.ReadJSON(embeddedFile, &before)
-	if err != nil || !there && len(given) == 0 {
+	resumed, err := rec.ReadJSON(embeddedFile, &before)
+	if err != nil || !resumed && len(given) == 0 {
 		return err
 	}
 	if err := checkEmbedded(given, j); err != nil {
 		return err
 	}
 	now := embeddedRecords(given)
-	if there && !sameEmbedded(before, now) {
+	if resumed && !sameEmbedded(before, now) {
 		return outcome.Stopf(outcome.InvalidInput, "not_resumable", "The program passes other tools than when the run began (%s); pass the same, or start a new run.", embeddedFile)
 	}
-	if there {
+	if resumed {
 		return nil
 	}
 	if _, err := rec.MakeFolder(folder); err != nil {
@@ -59,6 +60,7 @@ func KeepEmbedded(rec *record.Record, j *job.Job, given []tools.Tool) error {
 	return rec.WriteJSON(embeddedFile, now)
 }
 
+// sameEmbedded reports whether two lists of tools are equal, whatever the formatting of their parameters.
 func sameEmbedded(a, b []embedded) bool {
 	return slices.EqualFunc(a, b, func(a, b embedded) bool {
 		var one, other any
@@ -67,16 +69,16 @@ func sameEmbedded(a, b []embedded) bool {
 	})
 }
 
-// embeddedName matches valid function names for models.
+// embeddedName matches the function names that model APIs accept.
 var embeddedName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 
-// checkEmbedded returns an error for the first tool of an embedding program that can't be offered.
+// checkEmbedded returns an error about the first tool of the embedding program that cannot be offered.
 func checkEmbedded(all []tools.Tool, j *job.Job) error {
 	for i, tool := range all {
 		name := tool.Spec.Name
 		wrong := ""
 		switch {
-		case j.Model.Writes():
+		case j.Model.Writes(): // the model writes edits as text and calls no tools at all
 			wrong = "with model.tools: " + j.Model.Tools + " a model calls nothing; hand in no tools, or set another"
 		case !embeddedName.MatchString(name):
 			wrong = "its name must be 1 to 64 letters, digits, - and _"
@@ -103,7 +105,7 @@ func checkEmbedded(all []tools.Tool, j *job.Job) error {
 	return nil
 }
 
-// wrongParameters returns the problem of a function's schema; "" for none.
+// wrongParameters returns what is wrong with the schema of a function's parameters, or "".
 func wrongParameters(parameters json.RawMessage) string {
 	if err := schema.Usable(parameters); err != nil {
 		return "its Parameters are no JSON Schema: " + err.Error()
@@ -115,15 +117,14 @@ func wrongParameters(parameters json.RawMessage) string {
 	return ""
 }
 
-// ReplayEmbedded returns the embedding program's tools of a recorded run, answering from the
-// record.
-func ReplayEmbedded(of *record.Directory, answers *Recorded) ([]tools.Tool, error) {
-	var told []embedded
-	if _, err := of.ReadJSON(embeddedFile, &told); err != nil {
+// ReplayEmbedded returns the embedding program's tools in a recorded run. They answer calls from the record.
+func ReplayEmbedded(dir *record.Directory, answers *Recorded) ([]tools.Tool, error) {
+	var records []embedded
+	if _, err := dir.ReadJSON(embeddedFile, &records); err != nil {
 		return nil, fmt.Errorf("read the tools of the run: %w", err)
 	}
-	all := make([]tools.Tool, len(told))
-	for i, t := range told {
+	all := make([]tools.Tool, len(records))
+	for i, t := range records {
 		all[i] = tools.Tool{Spec: tools.Spec{Name: t.Name, Description: t.Description, Parameters: t.Parameters}, Mutates: t.Mutates, Run: answers.Run}
 	}
 	return all, nil

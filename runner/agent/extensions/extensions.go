@@ -20,27 +20,27 @@ import (
 	"github.com/agent-ci/agent-ci/tools/mcp"
 )
 
-// Options configure a run's servers.
+// Options configure the MCP servers of a run.
 type Options struct {
 	Record        *record.Record
 	Sandboxes     *confine.Sandboxes
 	Job           *job.Job
-	Environ       settings.Environment // of agent-ci
-	WorkDir       string               // where those are started that have the workspace
-	ReservedNames []string             // forbidden to tools of servers
+	Environ       settings.Environment // the environment of agent-ci itself
+	WorkDir       string               // the workspace folder, for servers that have the workspace
+	ReservedNames []string             // names that tools of servers must not have
 	// Recorded replaces all servers in a replay; nil otherwise.
 	Recorded *Recorded
 }
 
-// Servers are a run's servers. Only their tools are safe for concurrent use.
+// Servers are the MCP servers of a run. Only their tools are safe for concurrent use.
 type Servers struct {
 	Options
-	all        []*server // in the order of their names
-	offered    []mcp.Offered
+	all        []*server     // sorted by name
+	offered    []mcp.Offered // the tools offered to the model, once toolsFixed
 	toolsFixed bool
 }
 
-// New makes the servers of a run. None is started yet.
+// New returns the servers of a run. It starts none.
 func New(o Options) *Servers {
 	s := &Servers{Options: o}
 	for _, name := range slices.Sorted(maps.Keys(o.Job.MCPServers)) {
@@ -49,7 +49,8 @@ func New(o Options) *Servers {
 	return s
 }
 
-// RequireSame takes the servers recorded before a run resumed. They must be the same.
+// RequireSame sets the tool lists that a resumed run's servers must offer again, from its record. A server
+// that did not start in the first part of the run stays lost, unless it is required now.
 func (s *Servers) RequireSame(earlier []transcript.MCPServer) error {
 	for _, was := range earlier {
 		i := slices.IndexFunc(s.all, func(one *server) bool { return one.name == was.Name })
@@ -71,8 +72,8 @@ func (s *Servers) RequireSame(earlier []transcript.MCPServer) error {
 	return nil
 }
 
-// Start starts missing servers in parallel. box is the agent's sandbox. The first start fixes the
-// tools; later starts must offer the same.
+// Start starts the servers that do not run, in parallel. box is the agent's sandbox. After the first
+// Start the set of tools is fixed. Servers started later must offer the same tools.
 func (s *Servers) Start(ctx context.Context, box *sandbox.Sandbox) error {
 	if s.Recorded != nil {
 		return s.fixTools()
@@ -98,7 +99,7 @@ func (s *Servers) Start(ctx context.Context, box *sandbox.Sandbox) error {
 	return s.fixTools()
 }
 
-// fixTools fixes the callable tools.
+// fixTools sets and records the tools that the model can call. It does so only once per run.
 func (s *Servers) fixTools() (err error) {
 	if s.toolsFixed || len(s.all) == 0 {
 		return nil
@@ -116,7 +117,7 @@ func (s *Servers) fixTools() (err error) {
 	return nil
 }
 
-// offer returns the servers' tools, named for the model.
+// offer returns the servers' tools with the names that the model sees.
 func (s *Servers) offer() ([]mcp.Offered, error) {
 	offered, err := mcp.Offer(s.lists(), s.ReservedNames)
 	if err != nil {
@@ -125,7 +126,7 @@ func (s *Servers) offer() ([]mcp.Offered, error) {
 	return offered, nil
 }
 
-// warnOfUnchecked warns once of tools with incompletely checked arguments.
+// warnOfUnchecked warns of tools whose arguments agent-ci cannot fully check.
 func (s *Servers) warnOfUnchecked() {
 	var names []string
 	for _, tool := range s.offered {
@@ -144,7 +145,7 @@ func (s *Servers) warnOfUnchecked() {
 	s.Record.Warn("mcp_unchecked", "agent-ci can't fully check the arguments of these tools, since it does not know parts of their schemas; their servers must: %s%s.", strings.Join(names, ", "), more)
 }
 
-// lists returns the servers' descriptions from their start.
+// lists returns the first tool list of each server.
 func (s *Servers) lists() (all []mcp.List) {
 	if s.Recorded != nil {
 		return s.Recorded.Lists
@@ -157,7 +158,7 @@ func (s *Servers) lists() (all []mcp.List) {
 	return all
 }
 
-// Tools answer the model's calls, in the order of Offered, and behind them those for resources.
+// Tools returns the tools of the servers, followed by the tools for resources if a server has resources.
 func (s *Servers) Tools() (all []Tool) {
 	for _, offered := range s.offered {
 		if s.Recorded != nil {
@@ -180,15 +181,15 @@ func (s *Servers) Tools() (all []Tool) {
 	return all
 }
 
-// withSource adds the offering server to a tool.
+// withSource returns the tool with the name of the server that offers it.
 func (s *Servers) withSource(offered mcp.Offered, tool tools.Tool) Tool {
 	return Tool{Tool: tool, Source: "the MCP server " + offered.Server, Defer: s.Job.MCPServers[offered.Server].Defer}
 }
 
-// ToolsFixed reports whether the tools are fixed.
+// ToolsFixed reports whether the set of tools is final.
 func (s *Servers) ToolsFixed() bool { return s.toolsFixed || len(s.Job.MCPServers) == 0 }
 
-// MayBelongToUnstarted reports whether a name can belong to a tool of an unknown server.
+// MayBelongToUnstarted reports whether a tool called name can be one of a server that did not start yet.
 func (s *Servers) MayBelongToUnstarted(name string) bool {
 	return strings.HasPrefix(name, "mcp__") || slices.ContainsFunc(mcp.ResourceTools(nil), func(t tools.Tool) bool { return t.Spec.Name == name })
 }
@@ -202,7 +203,7 @@ func (s *Servers) serverNamed(name string) *server {
 	return nil
 }
 
-// resources returns the servers with resources.
+// resources returns the servers that have resources.
 func (s *Servers) resources() (all []mcp.Resources) {
 	for _, list := range s.lists() {
 		if one := s.serverNamed(list.Server); one != nil && list.Resources {
@@ -212,7 +213,7 @@ func (s *Servers) resources() (all []mcp.Resources) {
 	return all
 }
 
-// StopReason says why the run can't go on: a required server has ended and does not come again.
+// StopReason returns the stop of the run if a required server ended and cannot be restarted, or nil.
 func (s *Servers) StopReason() error {
 	for _, one := range s.all {
 		if err := one.lost(); err != nil {
@@ -222,17 +223,17 @@ func (s *Servers) StopReason() error {
 	return nil
 }
 
-// EndAttempt ends servers bound to the agent's sandbox.
+// EndAttempt ends the servers that depend on the agent's sandbox.
 func (s *Servers) EndAttempt() error {
 	return s.end(func(one *server) bool { return !one.livesWithRun() })
 }
 
-// Close ends all.
+// Close ends all servers.
 func (s *Servers) Close() error {
 	return s.end(func(*server) bool { return true })
 }
 
-// end ends servers in parallel, so a slow one delays no other.
+// end ends the servers selected by which. It does so in parallel, because each may take a while.
 func (s *Servers) end(which func(*server) bool) error {
 	failed := make([]error, len(s.all))
 	var ending sync.WaitGroup
@@ -245,7 +246,7 @@ func (s *Servers) end(which func(*server) bool) error {
 	return errors.Join(failed...)
 }
 
-// stopOf returns the stop of a run missing a required server.
+// stopOf returns the stop of a run because the server called name failed with err.
 func stopOf(name string, err error) *outcome.Stop {
 	if stop := (*outcome.Stop)(nil); errors.As(err, &stop) {
 		return stop
@@ -258,7 +259,7 @@ func stopOf(name string, err error) *outcome.Stop {
 	return outcome.Stopf(outcome.ExtensionFailed, string(reason), "The server %s (mcp_servers) did not start: %s.", name, outcome.WithoutFullStop(err)).Because(err)
 }
 
-// folder in the run directory holds the files about tools from outside.
+// folder in the run directory holds the lists and logs of servers and of the embedding program's tools.
 const folder = "extensions"
 
 func (s *server) listFile() string { return fmt.Sprintf("%s/%s.json", folder, s.name) }
