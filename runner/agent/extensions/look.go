@@ -14,19 +14,19 @@ import (
 	"github.com/agent-ci/agent-ci/tools/search"
 )
 
-// ServerDescription is a server's description, or the reason it failed to start.
+// ServerDescription is what a server offers, or why that is unknown.
 type ServerDescription struct {
 	Name     string
 	Required bool
 	List     mcp.List
 	Offered  []mcp.Offered
-	Deferred bool // the model would have to look for its tools
-	// Unknown is the reason for a skipped look, Err a failure; both are empty on success.
+	Deferred bool // the model has to search for its tools
+	// Unknown says why the server could not be tried here. Err is why it failed. Both are empty on success.
 	Unknown string
 	Err     error
 }
 
-// DescribeAll starts all servers as in a run, asks for their tools, and ends them. It records nothing.
+// DescribeAll starts all servers as a run does, asks for their tools, and ends them. It records nothing.
 func (s *Servers) DescribeAll(ctx context.Context) ([]ServerDescription, error) {
 	found := make([]ServerDescription, len(s.all))
 	var starting sync.WaitGroup
@@ -59,13 +59,13 @@ func (s *Servers) DescribeAll(ctx context.Context) ([]ServerDescription, error) 
 	return found, s.describe(found)
 }
 
-// awaitsSetup reports whether setup commands may still install a server's missing program. A look
+// awaitsSetup reports whether a server's program is missing but setup commands may install it. DescribeAll
 // does not run them.
 func (s *server) awaitsSetup(err error) bool {
 	return sandbox.IsMissing(err) && len(s.Job.Setup) > 0
 }
 
-// startFailure is why a server did not come, for who looks at it.
+// startFailure returns why a server did not start, with hints for the user of DescribeAll.
 func (s *server) startFailure(err error) *outcome.Stop {
 	stop := stopOf(s.name, err)
 	words := strings.TrimSuffix(stop.Message, ".") + "." + s.hint(stop) + s.lastWords()
@@ -76,7 +76,7 @@ func (s *server) startFailure(err error) *outcome.Stop {
 	return stop
 }
 
-// describe adds the model's view of the servers to found.
+// describe adds to found the tools that the model would see, and whether it has to search for them.
 func (s *Servers) describe(found []ServerDescription) error {
 	offered, err := s.offer()
 	if err != nil {

@@ -19,17 +19,18 @@ import (
 	"github.com/agent-ci/agent-ci/tools/mcp"
 )
 
-// maxLog limits a server's saved standard error, in bytes.
+// maxLog is the maximum size of a server's saved standard error, in bytes.
 const maxLog = 4 << 20
 
-// process is a server in its own sandbox.
+// process is a server's program in its own sandbox.
 type process struct {
 	box               *sandbox.Sandbox
 	log               *os.File
-	*attached.Program // nil until it is started
+	*attached.Program // nil before it starts
 }
 
-// start starts the server's program.
+// start opens a sandbox beside the agent's and starts the server's program there. The standard error goes to
+// a log in the run directory.
 func (s *server) start(ctx context.Context) (*mcp.Process, error) {
 	base, err := s.baseTree(ctx)
 	if err != nil {
@@ -60,7 +61,7 @@ func (s *server) start(ctx context.Context) (*mcp.Process, error) {
 	return &mcp.Process{Output: io.NopCloser(p.Output), Input: p.Input, End: p.end}, nil
 }
 
-// baseTree returns the tree of the base commit; "" without one.
+// baseTree returns the folder with the base commit's tree, or "" if there is none.
 func (s *server) baseTree(ctx context.Context) (string, error) {
 	if s.Sandboxes.BaseTree == nil {
 		return "", nil
@@ -68,8 +69,8 @@ func (s *server) baseTree(ctx context.Context) (string, error) {
 	return s.Sandboxes.BaseTree(ctx)
 }
 
-// argv returns the program with arguments. Programs writable by the agent or a pull request are
-// refused.
+// argv returns the server's program and arguments. It refuses a program that the agent or a pull request
+// could change.
 func (s *server) argv(base string) ([]string, error) {
 	env := s.environment(base)
 	home := settings.Environment(env).Get("HOME")
@@ -95,13 +96,14 @@ func (s *server) argv(base string) ([]string, error) {
 	return argv, nil
 }
 
+// changeable returns the error for a program that the agent could change.
 func (s *server) changeable(program string) error {
 	return outcome.Stopf(outcome.InvalidInput, "mcp_command",
 		"The program of the server %s, %s, is in the checkout or in a folder of policy.writable, where the agent could change it; give a relative path, which is read from the base commit, or a program outside.", s.name, program)
 }
 
-// dir returns the server's working directory. Many programs load code from there, so the job must
-// ask for the agent's.
+// dir returns the server's working directory. Many programs load code from their working directory, so it
+// is the agent's only if the job says so (cwd).
 func (s *server) dir(base string) string {
 	switch {
 	case s.Cwd != "":
@@ -112,8 +114,8 @@ func (s *server) dir(base string) string {
 	return "/"
 }
 
-// notLaunched is why the program did not start. The kernel reports a missing folder as a missing
-// program.
+// notLaunched adds a hint to the error of a program that did not start. The kernel reports a missing
+// working directory as a missing program, so the hint names both.
 func (s *server) notLaunched(err error) error {
 	switch {
 	case !sandbox.IsMissing(err):
@@ -126,7 +128,7 @@ func (s *server) notLaunched(err error) error {
 	return fmt.Errorf("%w; name a program outside of PATH by its path, such as ~/.local/bin/%s", err, s.Command)
 }
 
-// placeholders puts the folders into arguments.
+// placeholders returns the replacer for folder variables in arguments.
 func (s *server) placeholders(base string) *strings.Replacer {
 	pairs := []string{"${" + confine.BaseTreeVariable + "}", base}
 	if s.Workspace != confine.SidecarNone {
@@ -135,7 +137,7 @@ func (s *server) placeholders(base string) *strings.Replacer {
 	return strings.NewReplacer(pairs...)
 }
 
-// environment returns the server's environment.
+// environment returns the environment of the server's program.
 func (s *server) environment(base string) []string {
 	env := s.Sandboxes.SidecarEnv(s.Env.Pass, s.Env.Set)
 	if base != "" {
@@ -147,7 +149,7 @@ func (s *server) environment(base string) []string {
 	return env
 }
 
-// openLog creates a file for the server's standard error.
+// openLog creates the next unused log file for the server's standard error.
 func (s *server) openLog() (log *os.File, err error) {
 	if _, err := s.Record.MakeFolder(folder); err != nil {
 		return nil, err
@@ -165,7 +167,8 @@ func (s *server) openLog() (log *os.File, err error) {
 	return log, nil
 }
 
-// lastWords quotes the end of the server's standard error, for a log nobody will see.
+// lastWords returns a sentence with the end of the server's standard error, or "". The user of DescribeAll
+// gets no log file.
 func (s *server) lastWords() string {
 	if lines := s.lastLines(); lines != "" {
 		return " The last lines that it wrote are: " + lines + "."
@@ -173,7 +176,7 @@ func (s *server) lastWords() string {
 	return ""
 }
 
-// end closes the sandbox, kills everything started inside, and waits.
+// end kills everything in the sandbox, waits for it, and closes the log.
 func (p *process) end() error {
 	err := p.box.Close()
 	if p.Program != nil {

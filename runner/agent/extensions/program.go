@@ -7,16 +7,17 @@ import (
 	"strings"
 )
 
-// findProgram finds a program by path: relative in the base commit's tree, absolute outside of
-// folders changeable by commands. why explains a refusal.
+// findProgram returns the path of the program name. A relative name is in base, the folder with the base
+// commit's tree. An absolute name must not be changeable by the agent's commands. If there is no such
+// program, why says so.
 func findProgram(name, base string, changeable func(path string) bool) (path, why string) {
 	if filepath.IsAbs(name) {
 		if changeable(name) {
 			return "", fmt.Sprintf("%s is in the checkout or in a folder of policy.writable, where the agent could change it, or is a link to one; name it by its path in the repository (./…), so that it comes from the base commit, or move it elsewhere", name)
 		}
-		return name, "" // which the sandbox alone may have: of the user's folder it shows what setup made
+		return name, "" // not checked to exist: setup may have installed it only inside the sandbox
 	}
-	if strings.HasPrefix(name, "~/") {
+	if strings.HasPrefix(name, "~/") { // ExpandHome replaces it unless HOME is missing
 		return "", "HOME is not set, below which " + name + " is"
 	}
 	clean := filepath.Clean(name)

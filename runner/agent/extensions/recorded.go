@@ -15,14 +15,15 @@ import (
 	"github.com/agent-ci/agent-ci/tools/mcp"
 )
 
-// Recorded holds the servers' answers from a run's record.
+// Recorded holds the recorded answers to calls of external tools, for a replay.
 type Recorded struct {
 	Lists   []mcp.List
 	Answers map[transcript.CallRef]transcript.ToolFinished
-	Nested  *transcript.ScriptCalls // the calls of scripts among them
+	Nested  *transcript.ScriptCalls // the calls that scripts made
 }
 
-// ReadList reads a server's list of tools. It must match the record.
+// ReadList reads a server's list of tools from the run directory. It returns an error if the file's digest
+// differs from the recorded one.
 func ReadList(dir *record.Directory, of transcript.MCPServer) (list mcp.List, err error) {
 	raw, err := dir.Read(of.File)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -45,12 +46,12 @@ func digestOf(raw []byte) string {
 	return hex.EncodeToString(digest[:])
 }
 
-// tool answers calls by the record.
+// tool returns a tool that answers calls from the record.
 func (r *Recorded) tool(offered mcp.Offered) tools.Tool {
 	return tools.Tool{Spec: offered.Spec, Foreign: true, Mutates: true, Run: r.Run}
 }
 
-// Run answers a call by the record.
+// Run answers a call from the record. Without a recorded answer it refuses the call.
 func (r *Recorded) Run(ctx context.Context, call tools.Call) (tools.Result, error) {
 	answer, is := r.Answer(ctx, call)
 	if !is {
@@ -59,7 +60,8 @@ func (r *Recorded) Run(ctx context.Context, call tools.Call) (tools.Result, erro
 	return tools.Result{Output: answer.Output, Object: answer.Object, Failed: answer.Failed, Detail: answer.Detail, Recorded: true}, nil
 }
 
-// Answer returns a call's recorded answer, by number; for calls in scripts, by an equal call.
+// Answer returns the recorded answer to a call with the same number. For a call by a script it takes the
+// answer to an equal call, because scripts may make calls in another order.
 func (r *Recorded) Answer(ctx context.Context, call tools.Call) (transcript.ToolFinished, bool) {
 	ref := transcript.CallRef(call.Ref())
 	if made, is := tools.CallOf(ctx); is && call.Caller > 0 {

@@ -8,7 +8,7 @@ import (
 	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
 )
 
-// registry is the package source of a program that starts packages.
+// registry is where a program such as npx downloads packages that it starts.
 type registry struct {
 	preset string
 	hosts  []string
@@ -23,8 +23,8 @@ var (
 	}
 )
 
-// registryHint returns the job lines opening the package registry of the server's program. It is ""
-// for other programs, or an open registry.
+// registryHint returns a sentence with the job lines that open the package registry of the server's program.
+// It returns "" if the program uses none, or if the registry is open already.
 func (s *server) registryHint() string {
 	program := path.Base(s.Command)
 	from, fetches := registries[program]
@@ -34,7 +34,8 @@ func (s *server) registryHint() string {
 	return fmt.Sprintf(" %s fetches a package that is not installed from %s, which this server may not reach. Open it in the job: mcp_servers: {%s: {network: {allow: [{preset: %s}]}}}.", program, from.hosts[0], s.name, from.preset)
 }
 
-// open reports whether a list opens all hosts of the registry.
+// open reports whether a list allows all hosts of the registry. A list that cannot be read counts as open,
+// since its error is reported elsewhere.
 func (r registry) open(list func() (reach.List, error)) bool {
 	opened, err := list()
 	if err != nil {

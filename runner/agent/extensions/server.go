@@ -19,36 +19,37 @@ import (
 	"github.com/agent-ci/agent-ci/tools/mcp"
 )
 
-// server is one server of a run.
+// server is one MCP server of a run.
 type server struct {
 	*Options
 	job.MCPServer
 	name      string
-	box       *sandbox.Sandbox // the agent's, beside which it is started
-	firstList *mcp.List        // the first list of tools; nil before it
-	starting  sync.Mutex       // held by who starts it again
+	box       *sandbox.Sandbox // the agent's sandbox; the server starts beside it
+	firstList *mcp.List        // the first list of tools; nil before the server has sent one
+	starting  sync.Mutex       // held while the server restarts
 
 	mu sync.Mutex
 	serverState
 }
 
-// serverState is what changes of a server while it is in use. Its lock guards all of it.
+// serverState is the part of a server that changes while it is in use. server.mu guards it.
 type serverState struct {
-	took         time.Duration // until it was ready
-	log          string        // of its last process, below the run directory
+	took         time.Duration // how long its last start took
+	log          string        // log file of its last process, relative to the run directory
 	session      *mcp.Session
-	endedSession *mcp.Session // the last one that ended by itself
-	endCount     int          // how many did, since the run began
-	lostReason   string       // why it answers no calls for good, and is not started again; empty while it does
-	cause        error        // of lostReason, where that came while it was in use
+	endedSession *mcp.Session // the last session that the server ended itself
+	endCount     int          // how many sessions the server ended itself
+	lostReason   string       // why it is lost for the rest of the run, or ""
+	cause        error        // error behind lostReason, if the server was lost while in use
 	changed      bool         // the server reported that its tools changed
-	closing      bool
-	unreported   bool
-	recorded     string // its last recorded state
+	closing      bool         // the runner is closing it, so its end is no news
+	unreported   bool         // nothing about it is recorded (DescribeAll)
+	recorded     string       // its last recorded state
 }
 
-// livesWithRun reports whether the server lives as long as the run, not the agent's sandbox. Without
-// namespaces, ending the sandbox may kill other processes too.
+// livesWithRun reports whether the server can stay for the whole run, rather than for one sandbox of the
+// agent. It cannot if it uses the workspace, or if the end of a sandbox may kill other processes, as
+// without namespaces.
 func (s *server) livesWithRun() bool {
 	return s.URL != "" || s.Workspace == "none" && s.Sandboxes.AllowsConcurrent()
 }
@@ -59,14 +60,14 @@ func (s *server) current() *mcp.Session {
 	return s.session
 }
 
-// whyLost returns the reason for a permanent loss of the server, or "".
+// whyLost returns why the server is lost for the rest of the run, or "".
 func (s *server) whyLost() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.lostReason
 }
 
-// begin starts the server, and compares its tools with those that it had.
+// begin starts the server for an attempt of the agent.
 func (s *server) begin(ctx context.Context) error {
 	s.mu.Lock()
 	s.closing = false
@@ -74,7 +75,7 @@ func (s *server) begin(ctx context.Context) error {
 	return s.open(ctx)
 }
 
-// open opens a session with the server.
+// open starts the server and opens a session. It returns an error if the tools differ from the first list.
 func (s *server) open(ctx context.Context) error {
 	defer s.Record.BeginStep("", "start of the server "+s.name)()
 	began := time.Now()
@@ -94,7 +95,7 @@ func (s *server) open(ctx context.Context) error {
 		err = s.unchanged(list)
 	}
 	if err != nil {
-		_ = session.Close() // the error says more
+		_ = session.Close() // err is the cause
 		return err
 	}
 	s.mu.Lock()
@@ -106,6 +107,7 @@ func (s *server) open(ctx context.Context) error {
 	return nil
 }
 
+// unchanged returns a stop if list differs from the server's first list.
 func (s *server) unchanged(list mcp.List) error {
 	if words := s.firstList.Changed(list); words != "" {
 		return outcome.Stopf(outcome.ExtensionFailed, "mcp_changed",
@@ -114,7 +116,7 @@ func (s *server) unchanged(list mcp.List) error {
 	return nil
 }
 
-// redacted returns what a server said about itself, without secrets.
+// redacted returns the list without secrets.
 func (s *server) redacted(list mcp.List) (clean mcp.List, err error) {
 	raw, err := json.Marshal(list)
 	if err == nil {
@@ -129,7 +131,7 @@ func (s *server) redacted(list mcp.List) (clean mcp.List, err error) {
 	return clean, nil
 }
 
-// mcpServer is what package mcp is to hold a session with.
+// mcpServer returns the server's settings for package mcp.
 func (srv *server) mcpServer() (mcp.Server, error) {
 	s := mcp.Server{
 		Name: srv.name, Tools: srv.Tools, Deny: srv.Deny, StartTimeout: time.Duration(srv.StartTimeout),
@@ -151,7 +153,8 @@ func (srv *server) mcpServer() (mcp.Server, error) {
 	return s, nil
 }
 
-// judgeStartFailure decides how a failed start affects the run.
+// judgeStartFailure records the result of a start. For a failure it returns the stop of the run if the server
+// is required or the job is wrong. Otherwise it warns, and the run continues without the server.
 func (s *server) judgeStartFailure(failed error) error {
 	if failed == nil {
 		return s.recordRestart()
@@ -172,7 +175,7 @@ func (s *server) judgeStartFailure(failed error) error {
 	return nil
 }
 
-// hint returns advice for a failed start; "" for none.
+// hint returns advice for a failed start, or "".
 func (s *server) hint(stop *outcome.Stop) string {
 	if stop.Reason != string(mcp.ReasonStart) {
 		return ""
@@ -180,7 +183,7 @@ func (s *server) hint(stop *outcome.Stop) string {
 	return s.registryHint()
 }
 
-// recordStatus records the server's status.
+// recordStatus adds the facts about the server to event and records it.
 func (s *server) recordStatus(event transcript.MCPServer) error {
 	s.mu.Lock()
 	event.Name, event.Command, event.Log, event.Seconds = s.name, s.Command, s.log, s.took.Seconds()
@@ -192,7 +195,7 @@ func (s *server) recordStatus(event transcript.MCPServer) error {
 	if list != nil {
 		event.Revision, event.Server, event.Version = list.Revision, list.Name, list.Version
 	}
-	if event.State != transcript.MCPChanged { // which ends nothing
+	if event.State != transcript.MCPChanged { // a server with changed tools is still ready
 		s.mu.Lock()
 		s.recorded = event.State
 		s.mu.Unlock()
@@ -200,7 +203,8 @@ func (s *server) recordStatus(event transcript.MCPServer) error {
 	return s.Record.Append(transcript.TypeMCPServer, event)
 }
 
-// recordReady saves the server's list of tools and records the offered ones.
+// recordReady saves the server's list of tools in the run directory, and records the tools offered to the
+// model. It does nothing for a server that does not run.
 func (s *server) recordReady(offered []mcp.Offered) error {
 	if s.current() == nil {
 		return nil
@@ -225,7 +229,7 @@ func (s *server) recordReady(offered []mcp.Offered) error {
 	return s.recordStatus(event)
 }
 
-// recordRestart records the return of an ended server.
+// recordRestart records that a server is ready again, if its end was recorded.
 func (s *server) recordRestart() error {
 	s.mu.Lock()
 	ended := s.recorded == transcript.MCPEnded
@@ -236,7 +240,7 @@ func (s *server) recordRestart() error {
 	return s.recordStatus(transcript.MCPServer{State: transcript.MCPReady, Why: "it was started again"})
 }
 
-// observe records a server's unrequested event.
+// observe records that a server announced other tools, or ended.
 func (s *server) observe(notice mcp.Notice) {
 	s.mu.Lock()
 	first, closing := !s.changed, s.closing || s.unreported
@@ -247,14 +251,14 @@ func (s *server) observe(notice mcp.Notice) {
 	switch {
 	case closing:
 	case notice.Kind == mcp.ToolsChanged && first:
-		_ = s.recordStatus(transcript.MCPServer{State: transcript.MCPChanged, Why: "it says that its tools are others now; the run goes on with those that it had"}) // a log that fails is told at the end
+		_ = s.recordStatus(transcript.MCPServer{State: transcript.MCPChanged, Why: "it says that its tools are others now; the run goes on with those that it had"}) // the log reports its error at the end
 		s.Record.Warn("mcp_changed", "The server %s announced other tools; the run kept those from the start.", s.name)
 	case notice.Kind == mcp.Ended:
 		_ = s.ended()
 	}
 }
 
-// ended returns why the current session has ended; nil while open. It counts and records each end
+// ended returns why the current session has ended, or nil while it is open. It counts and records each end
 // once.
 func (s *server) ended() error {
 	s.mu.Lock()
@@ -270,12 +274,13 @@ func (s *server) ended() error {
 	s.mu.Unlock()
 	if first {
 		words := s.Record.Redact(outcome.WithoutFullStop(why))
-		_ = s.recordStatus(transcript.MCPServer{State: transcript.MCPEnded, Why: words}) // a log that fails is told at the end
+		_ = s.recordStatus(transcript.MCPServer{State: transcript.MCPEnded, Why: words}) // the log reports its error at the end
 		s.Record.Warn("mcp_ended", "The server %s ended while it was in use: %s.%s", s.name, strings.TrimSuffix(words, "."), s.seeLog())
 	}
 	return why
 }
 
+// seeLog returns a sentence that names the server's log file and quotes its last lines, or "".
 func (s *server) seeLog() string {
 	s.mu.Lock()
 	log := s.log
@@ -289,7 +294,7 @@ func (s *server) seeLog() string {
 	return " See " + log + "."
 }
 
-// lastLines are those of its log, in one line and without a full stop; empty for none.
+// lastLines returns the last lines of the server's log, joined and without a full stop, or "".
 func (s *server) lastLines() string {
 	s.mu.Lock()
 	log := s.log
@@ -303,7 +308,7 @@ func (s *server) lastLines() string {
 	return strings.TrimSuffix(strings.Join(last[max(0, len(last)-most):], " / "), ".")
 }
 
-// tool answers calls of a tool of the server.
+// tool returns a tool of the server that can be called. A call may restart the server.
 func (s *server) tool(offered mcp.Offered) tools.Tool {
 	tool := tools.Tool{Spec: offered.Spec, Foreign: true, Mutates: true}
 	tool.Run = func(ctx context.Context, call tools.Call) (tools.Result, error) {
@@ -316,8 +321,8 @@ func (s *server) tool(offered mcp.Offered) tools.Tool {
 	return tool
 }
 
-// answering returns the session for a call. An ended server restarts once per run. Without a
-// session, why explains to the model.
+// answering returns the session for a call. It restarts a server that ended, at most once per run. If there
+// is no session, why tells the model the reason.
 func (s *server) answering(ctx context.Context) (session *mcp.Session, why string) {
 	s.starting.Lock()
 	defer s.starting.Unlock()
@@ -342,7 +347,7 @@ func (s *server) answering(ctx context.Context) (session *mcp.Session, why strin
 	return s.current(), ""
 }
 
-// restart restarts the server after its session has ended.
+// restart restarts the server after session has ended for the reason ended.
 func (s *server) restart(ctx context.Context, session *mcp.Session, ended error) error {
 	if err := s.requireRestartLeft(ended); err != nil {
 		return err
@@ -357,7 +362,7 @@ func (s *server) restart(ctx context.Context, session *mcp.Session, ended error)
 	return s.recordRestart()
 }
 
-// requireRestartLeft returns an error once the server has used up its restart.
+// requireRestartLeft returns an error if the server has ended twice, and so has used up its restart.
 func (s *server) requireRestartLeft(ended error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -367,7 +372,7 @@ func (s *server) requireRestartLeft(ended error) error {
 	return fmt.Errorf("it was started again once already, and ended again: %w", ended)
 }
 
-// giveUp marks the server as lost and returns the reason.
+// giveUp marks the server as lost because of err, and returns the reason as text.
 func (s *server) giveUp(err error) string {
 	why := s.Record.Redact(outcome.Sentence(outcome.MessageOf(err)) + ".")
 	s.mu.Lock()
@@ -376,8 +381,8 @@ func (s *server) giveUp(err error) string {
 	return why
 }
 
-// lost returns the stop of a run that has lost this server and requires it; nil otherwise. It gives
-// up a server that ended twice, before its next call.
+// lost returns the stop of the run if the server is required and lost, or nil. It need not wait for another
+// call to give up a server that ended twice.
 func (s *server) lost() error {
 	if !s.Required {
 		return nil
@@ -402,7 +407,7 @@ func (s *server) lost() error {
 
 // close ends the session and the server.
 func (s *server) close() error {
-	_ = s.ended() // a server that exited by itself is reported so
+	_ = s.ended() // records the end of a server that exited before
 	s.mu.Lock()
 	session := s.session
 	s.session, s.closing = nil, true

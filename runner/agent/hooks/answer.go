@@ -15,28 +15,28 @@ import (
 
 // answer is a hook's decision.
 type answer struct {
-	decision string // "", deny, ask, more
+	decision string // "", or one of the decision constants
 	reason   string
-	context  string            // for the model
-	message  string            // for people
-	stop     bool              // the run is to end
-	feedback bool              // the reason goes to the model, and the output stays
-	input    json.RawMessage   // replaces a call's
-	output   *string           // replaces a result's
-	texts    map[string]string // variables of commands, or descriptions of tools
+	context  string            // text for the model
+	message  string            // text for people
+	stop     bool              // the run must end
+	feedback bool              // the model gets the reason in addition to the output, instead of losing the output
+	input    json.RawMessage   // replacement for a call's input
+	output   *string           // replacement for a call's output
+	texts    map[string]string // environment variables, or descriptions of tools, by name
 }
 
-// What a hook may decide.
+// Decisions of a hook: to refuse, to ask a person (which counts as a refusal), or to demand more work.
 const (
 	decisionDeny = "deny"
 	decisionAsk  = "ask"
 	decisionMore = "more"
 )
 
-// exitBlocks is the exit status for a refusal, with its reason on standard error.
+// exitBlocks is the exit status of a hook that refuses. Its reason is on standard error.
 const exitBlocks = 2
 
-// parseAnswer returns the answer of an exited hook.
+// parseAnswer returns the answer in the output of a hook that exited.
 func (h Hook) parseAnswer(s hookOutput) (answer, error) {
 	switch {
 	case s.status == exitBlocks:
@@ -46,7 +46,7 @@ func (h Hook) parseAnswer(s hookOutput) (answer, error) {
 	case s.status != 0:
 		return answer{}, fmt.Errorf("it ended with exit status %d%s", s.status, lastWords(s.errors))
 	}
-	text := bytes.TrimSpace(bytes.TrimPrefix(bytes.TrimSpace(s.output), []byte("\ufeff"))) // PowerShell writes that mark
+	text := bytes.TrimSpace(bytes.TrimPrefix(bytes.TrimSpace(s.output), []byte("\ufeff"))) // PowerShell writes a byte order mark
 	switch {
 	case len(text) == 0:
 		return answer{}, nil
@@ -56,8 +56,8 @@ func (h Hook) parseAnswer(s hookOutput) (answer, error) {
 	return h.readJSON(text)
 }
 
-// applyRefusal turns an answer into a refusal. At Stop that asks for more work; at PostToolUse it is feedback
-// for the model.
+// applyRefusal turns an answer into a refusal. At Stop a refusal demands more work. At PostToolUse it is
+// feedback for the model, because the call has already run.
 func (h Hook) applyRefusal(a *answer) {
 	if a.decision = decisionDeny; h.On != job.OnStop {
 		a.feedback = h.On == job.OnPostToolUse
@@ -68,16 +68,16 @@ func (h Hook) applyRefusal(a *answer) {
 	}
 }
 
-// plainTextEvents lists the events with plain text as context.
+// plainTextEvents lists the events at which plain text is context for the model.
 var plainTextEvents = []string{job.OnSessionStart, job.OnUserPrompt}
 
-// plainText reads a non-JSON answer: context at a run's start, ignored elsewhere, because Claude
-// Code lets hooks print anything. Text that may hide a decision, such as an object after a log
-// line, is an error.
+// plainText returns the answer of a hook that did not print JSON. At a run's start the text is context for
+// the model. Elsewhere it is ignored, because Claude Code lets hooks print anything. Text that may hide a
+// decision, such as an object after a log line, is an error.
 func (h Hook) plainText(text string) (answer, error) {
 	begins := func(line string) bool { return strings.HasPrefix(line, "{") || strings.HasPrefix(line, "[") }
 	suspect, isContext := strings.Contains(text, "{") || begins(text), slices.Contains(plainTextEvents, h.On)
-	if isContext { // a context may quote code with braces
+	if isContext { // context may quote code with braces, so only look at the beginnings of lines
 		suspect = slices.ContainsFunc(strings.Split(text, "\n"), begins)
 	}
 	switch {
@@ -89,7 +89,7 @@ func (h Hook) plainText(text string) (answer, error) {
 	return answer{}, nil
 }
 
-// lastWords returns the end of a failed hook's output, to end a sentence.
+// lastWords returns ": " and the end of a failed hook's output, or "".
 func lastWords(text []byte) string {
 	const shown = 300
 	words := strings.TrimSpace(string(text))
@@ -102,7 +102,7 @@ func lastWords(text []byte) string {
 	return ": " + strings.ToValidUTF8(words, "�")
 }
 
-// specificOutput is the event's own part of an answer.
+// specificOutput is hookSpecificOutput: the part of an answer that depends on the event.
 type specificOutput struct {
 	Event        string            `json:"hookEventName"`
 	Permission   string            `json:"permissionDecision"`
@@ -115,8 +115,8 @@ type specificOutput struct {
 	Descriptions map[string]string `json:"descriptions"`
 }
 
-// outerKeys and specificKeys map keys of an answer and its hookSpecificOutput to their events; nil
-// means all events.
+// outerKeys lists the keys of an answer, specificKeys those of its hookSpecificOutput. The value lists the
+// events that allow the key. Nil means all events.
 var (
 	outerKeys = map[string][]string{
 		"continue": nil, "stopReason": nil, "suppressOutput": nil, "systemMessage": nil, "decision": nil, "reason": nil, "hookSpecificOutput": nil,
@@ -128,7 +128,7 @@ var (
 	}
 )
 
-// readJSON reads an answer in the form of Claude Code.
+// readJSON parses an answer in Claude Code's format.
 func (h Hook) readJSON(text []byte) (answer, error) {
 	var c struct {
 		Continue      *bool           `json:"continue"`
@@ -165,16 +165,16 @@ func (h Hook) readJSON(text []byte) (answer, error) {
 	case "", "allow":
 	case decisionDeny:
 		a.decision, a.reason = decisionDeny, s.Reason
-	case decisionAsk, "defer": // to a person, who would decide later
+	case decisionAsk, "defer": // both leave the decision to a person
 		a.decision, a.reason = decisionAsk, s.Reason
 	default:
 		return answer{}, fmt.Errorf("its permissionDecision %q is none of allow, deny, ask and defer", s.Permission)
 	}
-	if h.On == job.OnStop && a.context != "" { // by which the agent goes on, too
+	if h.On == job.OnStop && a.context != "" { // as in Claude Code, context at Stop demands more work
 		a.decision, a.reason, a.context = decisionMore, strings.TrimSpace(a.reason+"\n"+a.context), ""
 	}
 	if c.Continue != nil && !*c.Continue {
-		if h.On == job.OnStop { // which lets the agent end
+		if h.On == job.OnStop { // continue: false at Stop means that the agent may end
 			return answer{message: c.SystemMessage}, nil
 		}
 		a.decision, a.stop, a.feedback = decisionDeny, true, false
@@ -185,7 +185,7 @@ func (h Hook) readJSON(text []byte) (answer, error) {
 	return a, a.setOutput(s)
 }
 
-// setOutput sets the answer's replacement for a call's output, if there is one.
+// setOutput sets the replacement for a call's output, if the hook gives one.
 func (a *answer) setOutput(s specificOutput) error {
 	raw := nonNull(s.Output)
 	if raw == nil {
@@ -202,7 +202,7 @@ func (a *answer) setOutput(s specificOutput) error {
 	return nil
 }
 
-// nonNull returns raw, or nil for null.
+// nonNull returns raw, or nil if it is empty or the JSON null.
 func nonNull(raw json.RawMessage) json.RawMessage {
 	if len(raw) == 0 || string(raw) == "null" {
 		return nil
@@ -210,9 +210,10 @@ func nonNull(raw json.RawMessage) json.RawMessage {
 	return raw
 }
 
-// decode parses exactly one JSON object. It needs a known key; misplaced or duplicate keys, in any
-// case, are errors, because a refusal must not be missed. Other unknown keys are skipped, since
-// Claude Code adds some with each version, but not at agent-ci's own events.
+// decode parses a text that must be one JSON object. here are the keys allowed in it, elsewhere those of the
+// other level. So that no refusal is missed, it returns an error for misplaced and duplicate keys, for keys
+// in the wrong case, and if no key is known. It skips other unknown keys, since new versions of Claude Code
+// add some. At agent-ci's own events they are errors.
 func (h Hook) decode(text []byte, into any, here, elsewhere map[string][]string) error {
 	keys, err := keysOf(text)
 	if err != nil {
@@ -241,7 +242,7 @@ func (h Hook) decode(text []byte, into any, here, elsewhere map[string][]string)
 	return nil
 }
 
-// differsInCase reports whether a key equals one of among if case is ignored.
+// differsInCase reports whether a key equals a key of among when case is ignored.
 func differsInCase(key string, among map[string][]string) bool {
 	for other := range among {
 		if strings.EqualFold(other, key) {
@@ -251,7 +252,8 @@ func differsInCase(key string, among map[string][]string) bool {
 	return false
 }
 
-// keysOf returns the keys of a JSON object spanning the whole text.
+// keysOf returns the keys of a JSON object. It returns an error for duplicate keys and for text after the
+// object.
 func keysOf(text []byte) (keys []string, err error) {
 	d := json.NewDecoder(bytes.NewReader(text))
 	opening, err := d.Token()
@@ -272,7 +274,7 @@ func keysOf(text []byte) (keys []string, err error) {
 		err = d.Decode(&value)
 	}
 	if err == nil {
-		_, err = d.Token() // that closes it
+		_, err = d.Token() // the closing brace
 	}
 	if err != nil {
 		return nil, fmt.Errorf("its answer is no JSON that is understood (%w)", err)
@@ -283,8 +285,8 @@ func keysOf(text []byte) (keys []string, err error) {
 	return keys, nil
 }
 
-// outputText returns an output's text: a string, a command's output, or the parts of a server's
-// result.
+// outputText returns the text of an output. The output is a string, an object with stdout and stderr, an
+// object with content, or a list of texts.
 func outputText(raw json.RawMessage) (string, error) {
 	var text string
 	if json.Unmarshal(raw, &text) == nil {

@@ -9,25 +9,25 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
-// Answers holds a record's hook answers and the progress of the hooks.
+// Answers holds the hook answers in a run's record, and how far its stop hooks got.
 type Answers struct {
-	// Replace means the record replaces all hooks, and missing answers pass. Otherwise the run
-	// resumes and repeats no once-per-run question.
+	// Replace is set in a replay: no hook runs, and a question without a recorded answer passes. Otherwise
+	// the run resumes. Then only questions that occur once per run are answered from the record.
 	Replace    bool
-	Uses       []transcript.HookUse // of the recorded part of the run
-	StopRounds int                  // rounds of more work that stop hooks asked for
-	// PendingRequest is the latest request of the stop hooks, if not yet sent to the model.
+	Uses       []transcript.HookUse // use of the hooks in the recorded part of the run
+	StopRounds int                  // how often stop hooks demanded more work
+	// PendingRequest is the latest demand of the stop hooks that the model did not get yet, or "".
 	PendingRequest string
 	// stopHooksRan means stop hooks ran after the model's last answer.
 	stopHooksRan bool
 
-	unused []transcript.Hook
+	unused []transcript.Hook // recorded answers that no question has used yet
 }
 
 // oncePerRun lists events that occur once per run.
 var oncePerRun = []string{job.OnSessionStart, job.OnUserPrompt, job.OnToolDefinition, job.OnShellEnv}
 
-// Apply adds the next event of a record.
+// Apply applies the next event of a record. Model events of started agents do not count.
 func (p *Answers) Apply(e transcript.Event) error {
 	if e.By() != "" && e.Type != transcript.TypeHook {
 		return nil
@@ -50,7 +50,7 @@ func (p *Answers) Apply(e transcript.Event) error {
 	if d.On == job.OnStop {
 		p.stopHooksRan = true
 		if d.Decision == transcript.HookMore {
-			if p.StopRounds++; p.StopRounds <= maxStopRounds { // what was asked for beyond that is not given
+			if p.StopRounds++; p.StopRounds <= maxStopRounds { // later demands were refused
 				p.PendingRequest = d.Reason
 			}
 		}
@@ -59,7 +59,8 @@ func (p *Answers) Apply(e transcript.Event) error {
 	return nil
 }
 
-// takeAnswer returns the recorded answer to a question, once.
+// takeAnswer returns the recorded answer to a question and marks it as used. It returns false if the hook
+// must be asked.
 func (p *Answers) takeAnswer(name, on string, call transcript.CallRef) (transcript.Hook, bool) {
 	if !p.Replace && !slices.Contains(oncePerRun, on) {
 		return transcript.Hook{}, false
@@ -69,11 +70,11 @@ func (p *Answers) takeAnswer(name, on string, call transcript.CallRef) (transcri
 		return transcript.Hook{Decision: transcript.HookPass}, p.Replace
 	}
 	d := p.unused[i]
-	p.unused = slices.Concat(p.unused[:i], p.unused[i+1:]) // a copy of p keeps its own
+	p.unused = slices.Concat(p.unused[:i], p.unused[i+1:]) // a new slice, since copies of p share the old one
 	return d, true
 }
 
-// repeat returns a recorded reply.
+// repeat returns the reply that d records.
 func (h Hook) repeat(d transcript.Hook) reply {
 	r := reply{replacement: d.After, continued: d.WentOn, duration: time.Duration(d.Seconds * float64(time.Second))}
 	r.reason, r.context, r.message, r.stop = d.Reason, d.Context, d.Message, d.Stop
@@ -91,7 +92,7 @@ func (h Hook) repeat(d transcript.Hook) reply {
 		if h.On == job.OnPreToolUse {
 			r.input = json.RawMessage(r.replacement)
 		} else {
-			_ = json.Unmarshal([]byte(r.replacement), &r.texts) // else nothing is set
+			_ = json.Unmarshal([]byte(r.replacement), &r.texts) // if it is invalid, nothing is set
 		}
 	}
 	return r

@@ -10,27 +10,28 @@ import (
 	"github.com/agent-ci/agent-ci/tools"
 )
 
-// rewriteRounds is how often hooks are asked about one call when they rewrite it.
+// rewriteRounds is how often all hooks are asked about one call while they keep rewriting it.
 const rewriteRounds = 4
 
-// callReview is a call under review by hooks.
+// callReview is a call that hooks are asked about.
 type callReview struct {
 	hooks        *Hooks
 	tool         string
 	call         tools.Call
 	accepts      tools.ConvertInput
-	agreedInputs map[string]string // inputs that hooks agreed to, by hook
-	notes        []string
+	agreedInputs map[string]string // the last input that each hook agreed to, by the hook's name
+	notes        []string          // text for the model
 }
 
-// Before asks the hooks about a call. Each sees the input changed by earlier hooks, and is asked
-// again after a later rewrite. Patching handles patches. A nil fit accepts every input.
+// Before asks the hooks about a call before it runs. A hook sees the input as earlier hooks changed it, and
+// is asked again if a later hook rewrites the input. fit converts a rewritten input and reports whether
+// it is valid. A nil fit accepts every input. ReviewPatch asks about patches.
 func (h *Hooks) Before(ctx context.Context, tool string, call tools.Call, fit tools.ConvertInput) tools.Verdict {
 	j := callReview{hooks: h, tool: tool, call: call, accepts: fit, agreedInputs: map[string]string{}}
 	return tools.Verdict{Refusal: j.askAll(ctx), TextBefore: strings.Join(j.notes, "\n")}
 }
 
-// askAll asks until all hooks agree to the same input. It returns why the call is refused.
+// askAll asks the hooks until all agree to the same input. It returns why the call is refused, or "".
 func (j *callReview) askAll(ctx context.Context) (refusal string) {
 	for range rewriteRounds {
 		rewritten := false
@@ -53,7 +54,8 @@ func (j *callReview) askAll(ctx context.Context) (refusal string) {
 	return "Not run: the hooks of this run rewrite each other's input of this call without end. That is a fault of the hooks, not of the call; go on without it, and say so in your last message if the task needs it."
 }
 
-// ask asks one hook. goesOn is false if the dispatcher refuses the rewritten call.
+// ask asks one hook. goesOn is false if the call is refused, or if its rewritten input is invalid. The
+// dispatcher reports the latter.
 func (j *callReview) ask(ctx context.Context, one Hook) (refusal string, goesOn bool) {
 	shown := j.hooks.toClaudeCall(j.tool, j.call)
 	r, err := j.hooks.ask(ctx, one, question{
@@ -77,6 +79,7 @@ func (j *callReview) ask(ctx context.Context, one Hook) (refusal string, goesOn 
 	return "", true
 }
 
+// rewrite sets the call's input, and reports whether the tool accepts it.
 func (j *callReview) rewrite(input string) (fits bool) {
 	if j.accepts == nil {
 		j.call.Input = input
@@ -86,7 +89,7 @@ func (j *callReview) rewrite(input string) (fits bool) {
 	return fits
 }
 
-// canonical returns one form for equivalent inputs.
+// canonical returns the same text for inputs that differ only in JSON formatting.
 func canonical(input string) string {
 	if text, err := json.Marshal(parseObject([]byte(input))); err == nil && string(text) != "null" {
 		return string(text)

@@ -12,8 +12,8 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/settings"
 )
 
-// Find returns the hooks for a run of j on base: the operator's, from a possibly empty file name,
-// and the job's. home is the user's folder.
+// Find returns the operator's and the job's hooks for a run of j on base. operatorFile is "" if the operator
+// has no hooks. home is the user's folder.
 func Find(ctx context.Context, operatorFile string, j *job.Job, base settings.Commit, home string) ([]Hook, error) {
 	operators, err := settings.ReadOperatorFile(ctx, operatorFile, base.Root())
 	if err != nil {
@@ -22,8 +22,8 @@ func Find(ctx context.Context, operatorFile string, j *job.Job, base settings.Co
 	return Combine(operators, j.Hooks, base.ReadBase, home)
 }
 
-// New returns a run's hooks, confined by boxes; nil for none. root is the agent's working tree.
-// Hooks read the workspace and the base tree, without network access.
+// New returns the hooks of a run, which run in sandboxes of boxes. It returns nil if there are none. root is
+// the agent's working tree. Hooks can read the workspace and the base tree. They have no network access.
 func New(all []Hook, boxes *confine.Sandboxes, root string) *Hooks {
 	if len(all) == 0 {
 		return nil
@@ -40,8 +40,8 @@ func New(all []Hook, boxes *confine.Sandboxes, root string) *Hooks {
 		Sandboxes: SandboxProvider{
 			Environ: boxes.Environ, BaseTree: boxes.BaseTree, WritableByCommands: boxes.WritableFolders(),
 			Open: func(ctx context.Context, agent *sandbox.Sandbox) (*sandbox.Sandbox, error) {
-				// Files that setup installed may be links into the workspace or come from a pull request, and
-				// a hook must run neither.
+				// A hook must not run files that setup installed: they may come from a pull request, or be links
+				// into the workspace.
 				return boxes.OpenSidecar(ctx, agent, confine.Sidecar{Name: "hooks", Workspace: confine.SidecarRead, BaseTree: true, WithoutSetupFiles: true})
 			},
 		},

@@ -16,9 +16,10 @@ import (
 
 var _ tools.Gate = (*Hooks)(nil)
 
-// After asks hooks about a result: the job's up to the first refusal, then the operator's, which see what the
-// model gets. Hooks see the whole of a long output, from whole. The returned bool reports whether the model may
-// see it as well: no hook refused or replaced the output.
+// After asks the hooks about the result of a call, and returns the result for the model. The job's hooks come
+// first, then the operator's, so that these see what the model gets. Hooks see the complete output, which
+// whole returns. The bool reports whether the model may read the complete output, too: it is false if a hook
+// refused or replaced the output.
 func (h *Hooks) After(ctx context.Context, tool string, call tools.Call, result tools.Result, whole func() (string, error)) (tools.Result, bool) {
 	all := h.forEvent(job.OnPostToolUse)
 	operators := OperatorHooks(all)
@@ -30,15 +31,16 @@ func (h *Hooks) After(ctx context.Context, tool string, call tools.Call, result 
 	return seen.result, seen.allowed
 }
 
-// reviewedResult is a call's result for the model, and access to the whole output.
+// reviewedResult is the result of a call while hooks review it.
 type reviewedResult struct {
 	result   tools.Result
-	original string // the output before hooks changed it
-	whole    func() (string, error)
-	allowed  bool
+	original string                 // the possibly shortened output, before hooks changed it
+	whole    func() (string, error) // returns the complete output
+	allowed  bool                   // no hook refused or replaced the output
 }
 
-// forHook returns the result with its whole output, as long as no hook withheld or replaced it.
+// forHook returns the result as the next hook sees it. The output is the complete one plus what earlier hooks
+// appended, unless a hook withheld or replaced it.
 func (o reviewedResult) forHook() (tools.Result, error) {
 	if !o.allowed {
 		return o.result, nil
@@ -49,7 +51,7 @@ func (o reviewedResult) forHook() (tools.Result, error) {
 	return shown, err
 }
 
-// after asks hooks about a result, up to the first refusal, and returns the result after their replies.
+// after asks some hooks about a result, up to the first refusal, and returns the result after their replies.
 func (h *Hooks) after(ctx context.Context, some []Hook, tool string, call tools.Call, seen reviewedResult) reviewedResult {
 	for _, one := range some {
 		shown, err := seen.forHook()
@@ -73,7 +75,8 @@ func (h *Hooks) after(ctx context.Context, some []Hook, tool string, call tools.
 	return seen
 }
 
-// resultQuestions returns a hook's questions about a result: the call, and each patch applied for it.
+// resultQuestions returns what a hook is asked about after a call: each patch that the call applied, and the
+// call itself, if they match the hook.
 func (h *Hooks) resultQuestions(one Hook, tool string, call tools.Call) (all []claudeCall) {
 	h.mu.Lock()
 	all = slices.DeleteFunc(slices.Clone(h.patched[refOf(call)]), func(as claudeCall) bool { return !one.matchesPatch(as) })
@@ -84,8 +87,8 @@ func (h *Hooks) resultQuestions(one Hook, tool string, call tools.Call) (all []c
 	return all
 }
 
-// applyReply applies a hook's reply to a result. A failed hook, or one ending the run, withholds the
-// output. A blocking hook's reason follows the output.
+// applyReply returns the result after a hook's reply. A hook that fails or ends the run withholds the output.
+// The reason of any other refusal is appended to the output.
 func (h Hook) applyReply(result tools.Result, r reply) tools.Result {
 	switch {
 	case r.failure != "" && !r.continued:
@@ -106,26 +109,26 @@ func (h Hook) applyReply(result tools.Result, r reply) tools.Result {
 	return result
 }
 
-// withholdResult replaces the model's whole result by words.
+// withholdResult returns the result with words instead of its output and images, marked as failed.
 func withholdResult(result tools.Result, words string) tools.Result {
 	result.Output, result.Images, result.Failed = words, nil, true
 	return result
 }
 
-// appendText adds words to the output.
+// appendText returns the result with words as a last line of its output.
 func appendText(result tools.Result, words string) tools.Result {
 	result.Output = strings.TrimSuffix(result.Output, "\n") + "\n" + words + "\n"
 	return result
 }
 
-// Patch is a patch before its application.
+// Patch is a patch that is about to be applied.
 type Patch struct {
-	Edits []tree.Edit // paths are below the working directory
-	Diff  string      // unified
+	Edits []tree.Edit // paths are relative to the working directory
+	Diff  string      // unified diff
 }
 
-// ReviewPatch asks every hook whether a patch may be applied, whatever made it. refusal says why not; ""
-// allows it. aside is text of the hooks that the model gets in addition.
+// ReviewPatch asks the hooks whether a patch may be applied, whichever tool made it. refusal says why not,
+// and is "" if it may. aside is text from the hooks for the model.
 func (h *Hooks) ReviewPatch(ctx context.Context, p Patch) (refusal, aside string) {
 	call, _ := tools.CallOf(ctx)
 	edits := h.patchCalls(p)
@@ -143,7 +146,7 @@ func (h *Hooks) ReviewPatch(ctx context.Context, p Patch) (refusal, aside string
 			}
 		}
 	}
-	// Output hooks see an edit tool's own call anyway. The patch of another tool, such as a command, is stored for them.
+	// Hooks on results see the call of an edit tool anyway. Remember the patch of any other tool, such as a command, for them.
 	isEditTool := dialect.Is(tools.OwnToolNamed(call.Name), dialect.Edits)
 	if h.HasOutputHooks() && !isEditTool {
 		h.rememberPatch(call, edits)
@@ -151,12 +154,12 @@ func (h *Hooks) ReviewPatch(ctx context.Context, p Patch) (refusal, aside string
 	return "", strings.Join(words, "")
 }
 
-// patchInputs returns the inputs of the questions about a patch that a hook is asked; none if the patch does
-// not concern it. edits are the patch in the form of patchCalls.
+// patchInputs returns the inputs of a hook's questions about a patch. It returns none if the patch does not
+// concern the hook. edits is the patch as patchCalls returns it.
 func (h *Hooks) patchInputs(one Hook, p Patch, call tools.Call, edits []claudeCall) (all []map[string]any) {
 	switch one.On {
 	case job.OnPrePatch:
-		files := make([]tree.Change, len(p.Edits)) // paths are below the root of the repository
+		files := make([]tree.Change, len(p.Edits)) // with paths relative to the repository's root
 		for i, e := range p.Edits {
 			files[i] = e.Change
 			files[i].Path = path.Join(h.Facts.Path, e.Path)
@@ -167,7 +170,7 @@ func (h *Hooks) patchInputs(one Hook, p Patch, call tools.Call, edits []claudeCa
 		return []map[string]any{{"patch": map[string]any{"files": files, "diff": p.Diff}}}
 	case job.OnPreToolUse:
 		tool := tools.OwnToolNamed(call.Name)
-		own := dialect.Is(tool, dialect.Edits) // then hooks were asked about the call itself, unless its path is a link
+		own := dialect.Is(tool, dialect.Edits) // hooks were asked about the edit tool's call already, unless its path is a link
 		asked := h.toClaudeCall(tool, call).input["file_path"]
 		for _, as := range edits {
 			if one.matchesPatch(as) && !(own && (as.tool == dialect.ApplyPatch || as.input["file_path"] == asked)) {
@@ -178,8 +181,9 @@ func (h *Hooks) patchInputs(one Hook, p Patch, call tools.Call, edits []claudeCa
 	return all
 }
 
-// patchCalls returns a patch in Claude Code's form, file by file, and in Codex's, whole. A moved file is
-// written in one place and edited away in the other.
+// patchCalls returns a patch as calls that hooks know. First come Claude Code's Write and Edit calls, one
+// per file. A moved file is written in its new place and emptied in its old one. Last comes one apply_patch
+// call with the whole patch, as in Codex.
 func (h *Hooks) patchCalls(p Patch) (all []claudeCall) {
 	var whole strings.Builder
 	for _, e := range p.Edits {
@@ -196,7 +200,7 @@ func (h *Hooks) patchCalls(p Patch) (all []claudeCall) {
 	return append(all, claudeCall{dialect.ApplyPatch, map[string]any{"command": "*** Begin Patch\n" + whole.String() + "*** End Patch\n"}})
 }
 
-// rememberPatch stores a patch for hooks on its result.
+// rememberPatch stores the patch of a call for the hooks on the call's result.
 func (h *Hooks) rememberPatch(call tools.Call, edits []claudeCall) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

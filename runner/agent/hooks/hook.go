@@ -18,25 +18,25 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
-// OperatorPrefix begins the names of operator hooks. Job hooks cannot have it.
+// OperatorPrefix begins the names of the operator's hooks. The names of a job's hooks cannot begin with it.
 const OperatorPrefix = "operator/"
 
 // Hook is a hook of a run.
 type Hook struct {
 	job.Hook
 	Name    string
-	SHA256  string // of its program and arguments, and of the files of them that are known
-	trusted bool   // it runs outside of any sandbox
+	SHA256  string // digest of its settings and of the files that its command line names
+	trusted bool   // it runs without a sandbox
 }
 
-// readBaseFile returns a file of the base commit; fs.ErrNotExist if missing.
+// readBaseFile returns the content of a file of the base commit. The error is fs.ErrNotExist if it is missing.
 type readBaseFile func(name string, limit int64) ([]byte, error)
 
-// maxDigestedBytes is how much of a file of a hook counts for its digest.
+// maxDigestedBytes is how much of a file counts for a hook's digest, from its beginning.
 const maxDigestedBytes = 16 << 20
 
-// Combine sorts hooks: the operator's first, then the job's, by name. Trust settings of a job are
-// ignored. home is the user's folder, for files named by hooks.
+// Combine returns all hooks in the order of asking: the operator's, then the job's, each sorted by name. A job
+// cannot mark its hooks as trusted. base and home, the user's folder, serve to digest files that hooks name.
 func Combine(operators, jobs map[string]job.Hook, base readBaseFile, home string) ([]Hook, error) {
 	var all []Hook
 	for _, from := range []struct {
@@ -60,8 +60,8 @@ func Combine(operators, jobs map[string]job.Hook, base readBaseFile, home string
 	return all, nil
 }
 
-// digest covers the hook's settings and the files named by its words, in the base tree or by
-// absolute path. It excludes other files read by an interpreter.
+// digest returns the SHA-256 of the hook's settings and of the files that its command line names. A relative
+// name is a file of the base commit. Other files that the program reads are not covered.
 func (h Hook) digest(base readBaseFile, home string) (string, error) {
 	sum := sha256.New()
 	settings, err := json.Marshal(h.Hook)
@@ -82,7 +82,8 @@ func (h Hook) digest(base readBaseFile, home string) (string, error) {
 	return hex.EncodeToString(sum.Sum(nil)), nil
 }
 
-// fileOf returns the digested content of a file named by a hook's word; nil for none.
+// fileOf returns the content of the file that a word of a hook's command line names, or nil if it names none.
+// program marks the first word, which names a file only if it contains a slash.
 func fileOf(word string, program bool, base readBaseFile) ([]byte, error) {
 	switch {
 	case filepath.IsAbs(word):
@@ -108,13 +109,13 @@ func fileOf(word string, program bool, base readBaseFile) ([]byte, error) {
 		return nil, nil
 	}
 	content, err := base(name, maxDigestedBytes)
-	if err != nil && (!program || errors.Is(err, os.ErrNotExist)) { // a word need not be a file, and a missing program is reported when it starts
+	if err != nil && (!program || errors.Is(err, os.ErrNotExist)) { // an argument need not be a file; a missing program is reported at its start
 		return nil, nil
 	}
 	return content, err
 }
 
-// ForTranscript are the hooks for the transcript.
+// ForTranscript returns the hooks as the transcript lists them.
 func ForTranscript(all []Hook) transcript.Hooks {
 	list := transcript.Hooks{Hooks: []transcript.HookActive{}}
 	for _, h := range all {
@@ -137,7 +138,7 @@ func FromTranscript(list transcript.Hooks) []Hook {
 	return all
 }
 
-// OperatorHooks are the hooks of the operator's file.
+// OperatorHooks returns the hooks that are the operator's.
 func OperatorHooks(all []Hook) []Hook {
 	return slices.DeleteFunc(slices.Clone(all), func(h Hook) bool { return !strings.HasPrefix(h.Name, OperatorPrefix) })
 }

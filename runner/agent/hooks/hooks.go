@@ -19,8 +19,8 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
-// Hooks holds a run's hooks. Set the exported fields before the first question only. Nil has no
-// hooks. Methods are safe for concurrent use.
+// Hooks are the hooks of a run. Set the exported fields before the first question only. A nil *Hooks has no
+// hooks. Its methods are safe for concurrent use.
 type Hooks struct {
 	All       []Hook // from Combine, in the order of asking
 	Record    *record.Record
@@ -30,40 +30,41 @@ type Hooks struct {
 	Answers Answers
 
 	mu      sync.Mutex
-	agent   *sandbox.Sandbox // beside which they run
-	current *hookSandbox     // nil until one is needed
+	agent   *sandbox.Sandbox // the agent's sandbox; hooks run beside it
+	current *hookSandbox     // nil until a hook needs one
 	uses    []transcript.HookUse
-	// patched holds patches applied by calls without a result yet.
+	// patched holds the patches of calls that have no result yet.
 	patched map[transcript.CallRef][]claudeCall
-	halted  *outcome.Stop // why the run can't go on
+	halted  *outcome.Stop // stop that a hook demanded, or nil
 }
 
 // Facts describe the run to each hook.
 type Facts struct {
 	RunID      string
 	Model      string
-	WorkDir    string // the agent's
-	Path       string // of WorkDir below the repository's root, slash-separated
-	Transcript string // of the run, for who runs outside of the sandbox
+	WorkDir    string // the agent's working directory
+	Path       string // WorkDir relative to the repository's root, slash-separated
+	Transcript string // path of the run's transcript, for hooks without a sandbox
 }
 
-// question is a question to a hook.
+// question is what a hook is asked at an event.
 type question struct {
-	call transcript.CallRef // the call; the zero value for none
-	// input is the question's own part of the hook's input.
+	call transcript.CallRef // the call it is about; zero for none
+	// input holds the parts of the hook's input that depend on the event.
 	input map[string]any
-	// replaceable is the text replaceable by an answer.
+	// replaceable is the text that the answer may replace, for the record.
 	replaceable string
-	// rewrite returns the answer's replacement for before.
+	// rewrite returns the new input of a call, given the one in the answer. Nil means that the answer must not
+	// change the input.
 	rewrite func(raw json.RawMessage) (string, error)
-	// maySet returns an error for a text that a hook may not set under a name.
+	// maySet returns an error if the hook may not set this text under this name.
 	maySet func(name, text string) error
 }
 
-// reply is a hook's answer, or the reason for none.
+// reply is a hook's answer, or why there is none.
 type reply struct {
 	answer
-	replacement string // for the text in question
+	replacement string // replaces question.replaceable
 	failure     string // why there is no valid answer; "" if there is one
 	continued   bool   // the run continued without an answer
 	duration    time.Duration
@@ -74,7 +75,8 @@ func (r reply) refuses() bool {
 	return r.failure != "" && !r.continued || r.decision == decisionDeny || r.decision == decisionAsk
 }
 
-// ask asks one hook and records the answer. Only ctx and the record cause errors.
+// ask asks one hook, or takes its recorded answer, and records the reply. A hook that fails gives a reply with
+// a failure. Only the end of ctx and a failing record are errors.
 func (h *Hooks) ask(ctx context.Context, one Hook, q question) (reply, error) {
 	if past, ok := h.recordedAnswer(one, q); ok {
 		r := one.repeat(past)
@@ -97,13 +99,14 @@ func (h *Hooks) ask(ctx context.Context, one Hook, q question) (reply, error) {
 	return r.redacted(h.Record.Redact), h.recordReply(one, q, r.redacted(h.Record.Redact))
 }
 
+// recordedAnswer returns the recorded answer to a question, or false if the hook must be asked.
 func (h *Hooks) recordedAnswer(one Hook, q question) (transcript.Hook, bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.Answers.takeAnswer(one.Name, one.On, q.call)
 }
 
-// askClean runs a hook and returns its answer. An error says why there is no valid one.
+// askClean runs a hook and returns its checked answer. The error says why there is no valid answer.
 func (h *Hooks) askClean(ctx context.Context, one Hook, q question) (r reply, err error) {
 	document, err := h.document(one, q)
 	if err != nil {
@@ -122,7 +125,7 @@ func (h *Hooks) askClean(ctx context.Context, one Hook, q question) (r reply, er
 		}
 	}
 	switch {
-	case r.refuses():
+	case r.refuses(): // a refusal replaces nothing
 	case r.input != nil && q.rewrite == nil:
 		return r, errors.New("it gives another input, which a patch has no place for")
 	case r.input != nil:
@@ -135,7 +138,7 @@ func (h *Hooks) askClean(ctx context.Context, one Hook, q question) (r reply, er
 	return r, err
 }
 
-// redacted returns the reply with secrets redacted.
+// redacted returns the reply without secrets. It leaves a new input unchanged, which the call needs as it is.
 func (r reply) redacted(redact func(string) string) reply {
 	r.reason, r.context, r.message, r.failure = redact(r.reason), redact(r.context), redact(r.message), redact(r.failure)
 	if r.output != nil {
@@ -145,7 +148,7 @@ func (r reply) redacted(redact func(string) string) reply {
 	return r
 }
 
-// decisionName returns the decision as the record names it.
+// decisionName returns the transcript's name of the decision.
 func (r reply) decisionName() string {
 	switch {
 	case r.failure != "":
@@ -162,10 +165,10 @@ func (r reply) decisionName() string {
 	return transcript.HookPass
 }
 
-// maxRecordedText limits replaced text in a recorded answer, in bytes.
+// maxRecordedText is the maximum size of a replaced text in the record, in bytes.
 const maxRecordedText = 256 << 10
 
-// recordReply records and counts an answer, and warns people if needed.
+// recordReply records and counts a reply. It warns about a hook that failed or has a message for people.
 func (h *Hooks) recordReply(one Hook, q question, r reply) error {
 	event := transcript.Hook{
 		Name: one.Name, On: one.On, SHA256: one.SHA256, Number: q.call.Number, Caller: q.call.Caller, Agent: q.call.Agent, Trusted: one.trusted, Decision: r.decisionName(),
@@ -191,7 +194,7 @@ func (h *Hooks) recordReply(one Hook, q question, r reply) error {
 	return h.Record.AppendBy(q.call.Agent, transcript.TypeHook, event)
 }
 
-// words returns the reason of an answer, or why there is none.
+// words returns the reason in a reply, or why there is no valid answer.
 func (r reply) words() string {
 	switch {
 	case r.failure != "":
@@ -213,13 +216,14 @@ func (h *Hooks) count(event transcript.Hook) {
 	}
 }
 
+// begin prepares uses for the first count. The caller holds the lock.
 func (h *Hooks) begin() {
 	if h.uses == nil {
 		h.uses = transcript.NewHookUses(ForTranscript(h.All).Hooks, h.Answers.Uses)
 	}
 }
 
-// usesSoFar returns the use of each hook so far.
+// usesSoFar returns how often each hook was asked and what it decided.
 func (h *Hooks) usesSoFar() []transcript.HookUse {
 	if h == nil {
 		return nil
@@ -230,6 +234,7 @@ func (h *Hooks) usesSoFar() []transcript.HookUse {
 	return append([]transcript.HookUse(nil), h.uses...)
 }
 
+// halt remembers the first stop that a hook demanded.
 func (h *Hooks) halt(stop *outcome.Stop) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -238,7 +243,7 @@ func (h *Hooks) halt(stop *outcome.Stop) {
 	}
 }
 
-// StopReason returns the stop requested by a hook, or nil.
+// StopReason returns the stop that a hook demanded, or nil.
 func (h *Hooks) StopReason() error {
 	if h == nil {
 		return nil
@@ -251,14 +256,14 @@ func (h *Hooks) StopReason() error {
 	return h.halted
 }
 
-// maxQuotedWords bounds a hook's words in messages for people or the model, in bytes.
+// maxQuotedWords is the maximum size of a hook's text in a message to people or the model, in bytes.
 const maxQuotedWords = 2000
 
 func shorten(words string) string {
 	return clip.Bytes(strings.TrimSpace(strings.ToValidUTF8(words, "�")), maxQuotedWords)
 }
 
-// sentence returns a hook's words, to end a sentence.
+// sentence returns a hook's words with a full stop at the end.
 func sentence(words string) string {
 	words = shorten(words)
 	switch {
@@ -270,7 +275,8 @@ func sentence(words string) string {
 	return words + "."
 }
 
-// stop returns the stop of a run refused by a hook.
+// stop returns the stop of a run because the hook refused. what is the consequence, such as "nothing was
+// published".
 func (h Hook) stop(r reply, what string) *outcome.Stop {
 	if r.failure != "" {
 		return outcome.Stopf(outcome.PolicyViolation, "hook_failed",
@@ -279,15 +285,15 @@ func (h Hook) stop(r reply, what string) *outcome.Stop {
 	return outcome.Stopf(outcome.PolicyViolation, "hook_denied", "The hook %s on %s refused, and so %s: %s", h.Name, h.On, what, sentence(r.words()))
 }
 
-// failureText tells the model about a hook that failed to run.
+// failureText tells the model that the hook could not be asked.
 func (h Hook) failureText(err error) string {
 	return "The hook " + h.Name + ", which has to agree, could not be asked: " + err.Error()
 }
 
-// addedContext returns a hook's added context for the model.
+// addedContext returns the context of a reply as a sentence for the model.
 func (h Hook) addedContext(r reply) string { return "The hook " + h.Name + " adds: " + r.context }
 
-// refusal tells the model why a call is not done.
+// refusal tells the model why a call does not run.
 func (h Hook) refusal(r reply) string {
 	if r.failure != "" {
 		return fmt.Sprintf("Not run: the hook %s, which has to agree, did not answer cleanly: %s. That is a fault of the hook, not of the call; go on without it, and say so in your last message if the task needs it.", h.Name, shorten(r.failure))

@@ -12,32 +12,32 @@ import (
 	"github.com/agent-ci/agent-ci/tools/dialect"
 )
 
-// matches reports whether a hook is asked about a call of a tool. It is false for patches: hooks are asked
-// about them once they are known to fit.
+// matches reports whether the hook is asked about a call of a tool. It returns false for patches: ReviewPatch
+// asks about them, once they are known to fit.
 func (h Hook) matches(tool string, call tools.Call) bool {
 	t := dialect.Of(tool)
 	if t.Kind == dialect.Patches {
 		return false
 	}
-	all, somewhere := t.Matched(), false
-	if t.Kind == dialect.Resources { // hooks on the tools of a server are asked of its resources as well
+	all, anyServer := t.Matched(), false
+	if t.Kind == dialect.Resources { // a hook on a server's tools also covers its resources
 		if server, _ := objectOf(call)["server"].(string); server != "" {
 			all = append(all, serverPrefix+server+"__"+tool)
 		} else {
-			somewhere = h.mayMatchServer(tool)
+			anyServer = h.mayMatchServer(tool)
 		}
 	}
-	if !somewhere && !h.For(all...) {
+	if !anyServer && !h.For(all...) {
 		return false
 	}
 	return len(h.Argv) == 0 || h.matchesCommand(tool, call)
 }
 
-// serverPrefix begins the names of tools of servers.
+// serverPrefix begins the names of the tools of MCP servers.
 const serverPrefix = "mcp__"
 
-// mayMatchServer reports whether the hook may match a resource tool at its matcher's server. Regular
-// expressions may match any server.
+// mayMatchServer reports whether the hook may match a resource tool that names no server. It tries the server
+// in each of the hook's matchers. A regular expression counts as matching any server.
 func (h Hook) mayMatchServer(tool string) bool {
 	return slices.ContainsFunc(h.Tools, func(matcher string) bool {
 		_, rest, names := strings.Cut(matcher, serverPrefix)
@@ -47,8 +47,8 @@ func (h Hook) mayMatchServer(tool string) bool {
 	})
 }
 
-// matchesPatch reports whether a hook matches one shape of a patch: single files, as in Claude Code, or
-// the whole, as in Codex. The whole is for matchers without edit tools.
+// matchesPatch reports whether the hook matches a patch in the form as. A hook that names an edit tool sees
+// one call per file, as in Claude Code. A hook that names only apply_patch sees the whole patch, as in Codex.
 func (h Hook) matchesPatch(as claudeCall) bool {
 	byFile := h.For(append(dialect.Named(dialect.Edits), "Edit", "Write")...)
 	switch {
@@ -60,8 +60,8 @@ func (h Hook) matchesPatch(as claudeCall) bool {
 	return byFile && h.For(dialect.OfFile(as.tool)...)
 }
 
-// matchesCommand reports whether a call's command begins with the hook's words. Unparsable commands and text
-// typed into commands count as matches.
+// matchesCommand reports whether a command of the call may begin with the hook's argv. Commands that cannot be
+// parsed and text typed into a running command count as matches.
 func (h Hook) matchesCommand(tool string, call tools.Call) bool {
 	if !dialect.Is(tool, dialect.Commands) {
 		return false
@@ -75,7 +75,7 @@ func (h Hook) matchesCommand(tool string, call tools.Call) bool {
 		switch {
 		case each.Script != "":
 			return h.matchesReading(shell.ReadScript(each.Script))
-		case tool == dialect.ExecCommand && !shell.IsShell(each.Argv[0]): // which the model had in the place of a shell
+		case tool == dialect.ExecCommand && !shell.IsShell(each.Argv[0]): // an unknown shell that the model chose
 			return true
 		}
 		return h.matchesReading(shell.ReadArgv(each.Argv))
@@ -85,6 +85,7 @@ func (h Hook) matchesCommand(tool string, call tools.Call) bool {
 // interrupt is the input for Ctrl-C.
 const interrupt = "\x03"
 
+// matchesReading reports whether a parsed script may run a command that begins with the hook's argv.
 func (h Hook) matchesReading(reading shell.Reading) bool {
 	if reading.TooComplex != "" || len(reading.Commands) == 0 {
 		return true
@@ -92,7 +93,7 @@ func (h Hook) matchesReading(reading shell.Reading) bool {
 	return slices.ContainsFunc(reading.Commands, func(c shell.Command) bool { return c.MayHideCommand() || beginsWith(c.Words, h.Argv) })
 }
 
-// beginsWith reports whether words may be a command beginning with argv.
+// beginsWith reports whether words may begin with argv. A program given by its path also matches its name.
 func beginsWith(words []shell.Word, argv []string) bool {
 	for i, want := range argv {
 		switch {
@@ -109,7 +110,7 @@ func beginsWith(words []shell.Word, argv []string) bool {
 	return true
 }
 
-// forEvent returns an event's hooks, in asking order.
+// forEvent returns the hooks of an event, in the order of asking.
 func (h *Hooks) forEvent(event string) []Hook {
 	if h == nil {
 		return nil

@@ -16,7 +16,7 @@ import (
 	"github.com/agent-ci/agent-ci/tools/dialect"
 )
 
-// Start describes a run's task.
+// Start describes the task and the base of a run to hooks.
 type Start struct {
 	Source string `json:"source"`
 	Title  string `json:"title"`
@@ -27,7 +27,8 @@ type Start struct {
 	Branch string `json:"branch"`
 }
 
-// RunStart asks whether a run may begin, and returns context from hooks for the agent.
+// RunStart asks the hooks whether the run may begin. It returns their context for the agent, or a stop if one
+// refuses.
 func (h *Hooks) RunStart(ctx context.Context, s Start) (added string, err error) {
 	defer h.CloseSandbox()
 	all, err := h.askEvent(ctx, job.OnSessionStart, question{input: map[string]any{"source": "startup", "task": s}}, "the run did not begin")
@@ -38,8 +39,8 @@ func (h *Hooks) RunStart(ctx context.Context, s Start) (added string, err error)
 	return strings.Join(append(all, more...), "\n\n"), err
 }
 
-// askEvent asks an event's hooks up to the first refusal, returned as a stop ending with follows. added
-// is context for the agent.
+// askEvent asks the hooks of an event. If one refuses, it returns a stop whose message names the consequence
+// follows. added is the hooks' context for the agent.
 func (h *Hooks) askEvent(ctx context.Context, on string, q question, follows string) (added []string, err error) {
 	refusing, r, added, err := h.askUntilRefused(ctx, on, q)
 	if refusing != nil {
@@ -48,8 +49,8 @@ func (h *Hooks) askEvent(ctx context.Context, on string, q question, follows str
 	return added, err
 }
 
-// askUntilRefused asks an event's hooks up to the first refusal, and returns the refusing hook with its reply. added
-// is context for the agent.
+// askUntilRefused asks the hooks of an event. If one refuses, it returns that hook and its reply, and asks no
+// further hook. added is the hooks' context for the agent.
 func (h *Hooks) askUntilRefused(ctx context.Context, on string, q question) (refusing *Hook, r reply, added []string, err error) {
 	for _, one := range h.forEvent(on) {
 		if r, err = h.ask(ctx, one, q); err != nil {
@@ -72,7 +73,7 @@ type toolDefinition struct {
 	Parameters  any    `json:"parameters,omitempty"`
 }
 
-// Definitions returns the tools with descriptions changed by hooks.
+// Definitions returns the tools with the descriptions that hooks gave them. A refusing hook stops the run.
 func (h *Hooks) Definitions(ctx context.Context, specs []tools.Spec) ([]tools.Spec, error) {
 	specs = slices.Clone(specs)
 	for _, one := range h.forEvent(job.OnToolDefinition) {
@@ -115,8 +116,8 @@ func (h *Hooks) Definitions(ctx context.Context, specs []tools.Spec) ([]tools.Sp
 	return specs, nil
 }
 
-// Env returns the variables that hooks set for the agent's commands. maySet returns an error for a variable that a
-// hook may not set.
+// Env returns the environment variables that hooks set for the agent's commands. maySet returns an error for a
+// variable that a hook may not set.
 func (h *Hooks) Env(ctx context.Context, maySet func(name, value string) error) (map[string]string, error) {
 	env := map[string]string{}
 	for _, one := range h.forEvent(job.OnShellEnv) {
@@ -132,17 +133,17 @@ func (h *Hooks) Env(ctx context.Context, maySet func(name, value string) error) 
 	return env, nil
 }
 
-// BeforeCompaction asks whether the conversation may be compacted, and returns an error if a hook refuses.
+// BeforeCompaction asks the hooks whether the conversation may be compacted. If one refuses, it returns a stop.
 func (h *Hooks) BeforeCompaction(ctx context.Context, reason string) error {
 	_, err := h.askEvent(ctx, job.OnPreCompact, question{input: map[string]any{"trigger": "auto", "custom_instructions": "", "reason": reason}}, "the conversation, which is too long, can't go on")
 	return err
 }
 
-// maxStopRounds limits how often in a run stop hooks may ask for more work.
+// maxStopRounds is how often in a run stop hooks may demand more work.
 const maxStopRounds = 3
 
-// PendingStop reports whether stop hooks ran after a stopped agent's last words, and returns their
-// unsent request.
+// PendingStop is for resuming a run whose agent had ended. It reports whether the stop hooks were asked about
+// that end, and returns their demand for more work if the model did not get it yet.
 func (h *Hooks) PendingStop() (asked bool, more string) {
 	if h == nil || len(h.forEvent(job.OnStop)) == 0 {
 		return true, ""
@@ -150,8 +151,8 @@ func (h *Hooks) PendingStop() (asked bool, more string) {
 	return h.Answers.stopHooksRan, h.Answers.PendingRequest
 }
 
-// Stop asks whether an agent may end with these last words. more is the work that a hook asks for instead, ""
-// if the agent may end. An agent without another turn (mayGoOn is false) gets no more work.
+// Stop asks the hooks whether the agent may end with these last words. more is a hook's demand for more work,
+// or "" if the agent may end. If mayGoOn is false the agent has no turn left, and demands are only warned about.
 func (h *Hooks) Stop(ctx context.Context, words string, mayGoOn bool) (more string, err error) {
 	for _, one := range h.forEvent(job.OnStop) {
 		rounds := h.usedRounds()
@@ -178,7 +179,7 @@ func (h *Hooks) Stop(ctx context.Context, words string, mayGoOn bool) (more stri
 	return "", nil
 }
 
-// more returns a stop hook's request for the agent.
+// more returns a stop hook's demand for more work, as a message to the agent.
 func (h Hook) more(reason string) string {
 	return fmt.Sprintf("The hook %s does not let you end yet: %s", h.Name, sentence(reason))
 }
@@ -189,7 +190,7 @@ func (h *Hooks) usedRounds() int {
 	return h.Answers.StopRounds
 }
 
-// Draft describes a change before publishing.
+// Draft describes a change to hooks, before it is published.
 type Draft struct {
 	Base    string   `json:"base"`
 	BaseSHA string   `json:"base_sha"`
@@ -204,7 +205,8 @@ type Draft struct {
 	Diff    string   `json:"diff"`
 }
 
-// Publishing asks whether a change may be published, and returns an error if a hook refuses.
+// Publishing asks the hooks whether a change may be published. It returns a stop if one refuses, if a
+// mandatory hook did not answer, or if a hook ended the run.
 func (h *Hooks) Publishing(ctx context.Context, d Draft) error {
 	defer h.CloseSandbox()
 	if _, err := h.askEvent(ctx, job.OnPrePublish, question{input: map[string]any{"draft": d}}, "nothing was published"); err != nil {
@@ -213,7 +215,7 @@ func (h *Hooks) Publishing(ctx context.Context, d Draft) error {
 	return cmp.Or(h.requireAnswered(job.OnPrePublish), h.StopReason())
 }
 
-// End is how a run ended.
+// End describes the end of a run to hooks.
 type End struct {
 	Outcome  string `json:"outcome"`
 	Reason   string `json:"reason"`
@@ -224,7 +226,8 @@ type End struct {
 	URL      string `json:"url,omitempty"` // of the pull request
 }
 
-// runEnd reports the run's end to hooks, and returns a refusing hook's stop.
+// runEnd asks every hook on the end of a run. It returns the stop of the first that refuses, or of a mandatory
+// hook that did not answer.
 func (h *Hooks) runEnd(ctx context.Context, e End) error {
 	defer h.CloseSandbox()
 	var first error
@@ -243,8 +246,8 @@ func (h *Hooks) runEnd(ctx context.Context, e End) error {
 	return cmp.Or(first, h.requireAnswered(job.OnSessionEnd))
 }
 
-// Ends reports a run's end to hooks and returns the end after their answers: a refusal or unclear
-// answer turns success into failure. What was published stays.
+// Ends reports the end of a run to hooks, and returns the end after their answers. If a hook refuses or fails, a
+// success becomes a failure. A change already published stays published.
 func (h *Hooks) Ends(ctx context.Context, stop *outcome.Stop, end End) *outcome.Stop {
 	end.Outcome, end.Reason, end.Message, end.ExitCode = string(stop.Outcome), stop.Reason, stop.Message, stop.ExitCode()
 	err := h.runEnd(ctx, end)
@@ -260,11 +263,11 @@ func (h *Hooks) Ends(ctx context.Context, stop *outcome.Stop, end End) *outcome.
 	return &other
 }
 
-// RequireAnswered returns an error if a mandatory hook has not answered, in a run with finished work.
+// RequireAnswered returns an error if a mandatory hook never answered. Call it when the agent's work is done.
 func (h *Hooks) RequireAnswered() error { return h.requireAnswered("") }
 
-// requireAnswered returns an error if a mandatory hook on an event has no valid answer; "" means all events of the
-// agent's work.
+// requireAnswered returns an error if a mandatory hook on event never gave a valid answer. The event "" means
+// all but publishing and the end of the run.
 func (h *Hooks) requireAnswered(event string) error {
 	for _, use := range h.usesSoFar() {
 		asked := use.On == event || event == "" && use.On != job.OnPrePublish && use.On != job.OnSessionEnd
@@ -276,12 +279,12 @@ func (h *Hooks) requireAnswered(event string) error {
 	return nil
 }
 
-// HasPatchHooks reports whether any hook is asked about patches.
+// HasPatchHooks reports whether a hook may be asked about patches.
 func (h *Hooks) HasPatchHooks() bool {
 	return len(h.forEvent(job.OnPrePatch)) > 0 || slices.ContainsFunc(slices.Concat(h.forEvent(job.OnPreToolUse), h.forEvent(job.OnPostToolUse)), func(one Hook) bool {
 		return slices.ContainsFunc([]string{"Edit", "Write", dialect.ApplyPatch}, func(tool string) bool { return one.matchesPatch(claudeCall{tool: tool}) })
 	})
 }
 
-// HasOutputHooks reports whether any hook is asked about results of calls.
+// HasOutputHooks reports whether a hook may be asked about results of calls.
 func (h *Hooks) HasOutputHooks() bool { return len(h.forEvent(job.OnPostToolUse)) > 0 }

@@ -13,13 +13,14 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
-// path returns the search path for programs.
+// path returns PATH for hooks, without the folders that the run's commands can write.
 func (r SandboxProvider) path() string {
 	return confine.PathWithoutFolders(r.Environ.Get("PATH"), r.WritableByCommands)
 }
 
-// argv returns a hook's program and arguments. Relative programs are in the base tree, tree; ""
-// before it exists. Hooks naming files writable by commands are refused.
+// argv returns a hook's program and arguments. tree is the folder with the base commit's tree, which contains
+// relative programs. It is "" before that folder exists. argv refuses hooks that name a file which the
+// run's commands can write.
 func (h Hook) argv(rooms SandboxProvider, tree string) ([]string, error) {
 	argv := h.expandedWords(rooms)
 	for _, word := range argv {
@@ -51,7 +52,7 @@ func (h Hook) argv(rooms SandboxProvider, tree string) ([]string, error) {
 	return argv, nil
 }
 
-// expandedWords returns the hook's words with the user's folder filled in.
+// expandedWords returns the hook's command line with ~ replaced by the user's folder.
 func (h Hook) expandedWords(rooms SandboxProvider) []string {
 	words := slices.Clone(h.Run)
 	for i := range words {
@@ -60,7 +61,7 @@ func (h Hook) expandedWords(rooms SandboxProvider) []string {
 	return words
 }
 
-// find looks for a program.
+// find returns the path of a program in the hooks' PATH.
 func (r SandboxProvider) find(program string) (string, error) {
 	for _, dir := range filepath.SplitList(r.path()) {
 		if found := filepath.Join(dir, program); executable(found) == nil {
@@ -70,8 +71,8 @@ func (r SandboxProvider) find(program string) (string, error) {
 	return "", fmt.Errorf("there is no program %s in PATH, of which hooks see neither what setup commands installed nor what commands may write", program)
 }
 
-// pathsIn returns the possible paths in a word: the word itself, after an option or variable, or in a
-// list. A script is no path.
+// pathsIn returns the possible paths in a word of a command line: the word itself, the value of an option or
+// variable, or the members of a list. A word with blanks is a script and contains no paths.
 func pathsIn(word string) (all []string) {
 	if strings.ContainsAny(word, " \t\n") {
 		return nil
@@ -85,14 +86,14 @@ func pathsIn(word string) (all []string) {
 	return all
 }
 
-// leadsToWritable reports whether a path leads to a folder writable by commands. A relative path starts at the
-// base tree.
+// leadsToWritable reports whether a path, with links resolved, is in a folder that the run's commands can write.
+// A relative path is in tree, the base commit's tree.
 func (r SandboxProvider) leadsToWritable(name, tree string) bool {
 	if filepath.IsAbs(name) {
 		return confine.PointsInto(name, r.WritableByCommands)
 	}
 	real, err := filepath.EvalSymlinks(tree + string(filepath.Separator) + filepath.FromSlash(name))
-	if tree == "" || err != nil { // which starts nothing
+	if tree == "" || err != nil { // it is checked again with a tree, and a missing file is harmless
 		return false
 	}
 	if base, err := filepath.EvalSymlinks(tree); err == nil && pathname.IsInAny(real, base) {
@@ -101,7 +102,8 @@ func (r SandboxProvider) leadsToWritable(name, tree string) bool {
 	return confine.PointsInto(real, r.WritableByCommands)
 }
 
-// RequireStartable returns visible obstacles to starting a hook; nil for none. tree is the base tree.
+// RequireStartable returns why the hook could not start, as far as can be seen without starting it, or nil. tree
+// is the folder with the base commit's tree.
 func (h Hook) RequireStartable(rooms SandboxProvider, tree string) error {
 	argv, err := h.argv(rooms, tree)
 	if err != nil {
@@ -119,7 +121,7 @@ func (h Hook) RequireStartable(rooms SandboxProvider, tree string) error {
 	return nil
 }
 
-// requireScript returns an error if the script of an interpreter is missing in the base tree.
+// requireScript returns an error if argv runs an interpreter whose script is missing in the base tree.
 func requireScript(argv []string, tree string) error {
 	name := job.ScriptOf(argv)
 	if name == "" {
@@ -131,6 +133,7 @@ func requireScript(argv []string, tree string) error {
 	return nil
 }
 
+// executable returns why a file cannot be executed, or nil.
 func executable(name string) error {
 	info, err := os.Stat(name)
 	switch {

@@ -19,27 +19,28 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/settings"
 )
 
-// SandboxProvider provide the sandboxes of hooks.
+// SandboxProvider opens the sandboxes of hooks.
 type SandboxProvider struct {
-	Environ settings.Environment // of agent-ci
-	// BaseTree returns a fresh tree of the base commit, the hooks' working directory.
+	Environ settings.Environment // the environment of agent-ci itself
+	// BaseTree returns a folder with the base commit's tree, which is the hooks' working directory.
 	BaseTree func(ctx context.Context) (string, error)
-	// Open opens a sandbox beside the agent's; agent may be nil. Hooks read the workspace and the
-	// base tree there, without write or network access.
+	// Open opens a sandbox beside the agent's, which may be nil. Hooks there can read the workspace and the
+	// base tree. They cannot write, and have no network access.
 	Open func(ctx context.Context, agent *sandbox.Sandbox) (*sandbox.Sandbox, error)
-	// WritableByCommands lists folders writable by the run's commands. Hooks are never started from there,
-	// nor given files in there.
+	// WritableByCommands lists the folders that the run's commands can write. Hooks never start from there, nor
+	// get files from there.
 	WritableByCommands []string
 }
 
-// hookSandbox is an open sandbox with its running hooks.
+// hookSandbox holds the open sandboxes of hooks: one that confines, and one for trusted hooks.
 type hookSandbox struct {
-	confined, outside *sandbox.Sandbox // nil until they are needed
-	tree              string
-	users             sync.WaitGroup // questions that are being answered in it
+	confined, outside *sandbox.Sandbox // nil until needed
+	tree              string           // folder with the base commit's tree
+	users             sync.WaitGroup   // hooks that are running
 }
 
-// SetAgentSandbox sets the agent's sandbox for the next questions; nil for none. It ends the previous room.
+// SetAgentSandbox sets the agent's sandbox for the next questions, or nil for none. It closes the hooks' current
+// sandboxes.
 func (h *Hooks) SetAgentSandbox(agent *sandbox.Sandbox) {
 	if h == nil {
 		return
@@ -50,7 +51,8 @@ func (h *Hooks) SetAgentSandbox(agent *sandbox.Sandbox) {
 	h.closeCurrent()
 }
 
-// CloseSandbox closes the room until the next question, to allow sandboxes mounting the same layers.
+// CloseSandbox closes the hooks' sandboxes until the next question, unless the agent has a sandbox. Then other
+// sandboxes can mount the same layers.
 func (h *Hooks) CloseSandbox() {
 	if h == nil {
 		return
@@ -62,7 +64,7 @@ func (h *Hooks) CloseSandbox() {
 	}
 }
 
-// closeCurrent closes the room after its last user. The caller holds the lock.
+// closeCurrent closes the hooks' sandboxes after the last running hook. The caller holds the lock.
 func (h *Hooks) closeCurrent() {
 	r := h.current
 	if h.current = nil; r == nil {
@@ -79,7 +81,8 @@ func (h *Hooks) closeCurrent() {
 	}
 }
 
-// acquireSandbox returns the hook's sandbox and its room, counting the hook as a user.
+// acquireSandbox returns the sandbox for a hook, opening it if needed. It adds the hook to in.users, so call
+// in.users.Done when the hook has ended.
 func (h *Hooks) acquireSandbox(ctx context.Context, one Hook) (box *sandbox.Sandbox, in *hookSandbox, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -105,10 +108,10 @@ func (h *Hooks) acquireSandbox(ctx context.Context, one Hook) (box *sandbox.Sand
 	return r.confined, r, nil
 }
 
-// maxOutputBytes is how many bytes a hook may write, to standard output and to standard error.
+// maxOutputBytes is how many bytes a hook may write to standard output, and the same to standard error.
 const maxOutputBytes = 64 << 10
 
-// errOutputTooLarge means a hook's output exceeds most bytes.
+// errOutputTooLarge means that a hook wrote more than maxOutputBytes.
 var errOutputTooLarge = fmt.Errorf("it wrote more than %d KiB", maxOutputBytes>>10)
 
 // hookOutput is the output and exit status of a hook.
@@ -117,10 +120,10 @@ type hookOutput struct {
 	status         int
 }
 
-// run runs a hook with a document on its standard input, up to its time limit or its limit of output. An error
-// says why there is no answer, for the end of a sentence about the hook.
+// run runs a hook with document on its standard input. The error says why there is no answer, such as a timeout
+// or too much output. It completes a sentence about the hook.
 func (h *Hooks) run(ctx context.Context, one Hook, document []byte) (hookOutput, error) {
-	if _, err := one.argv(h.Sandboxes, ""); err != nil { // before anything is opened for it
+	if _, err := one.argv(h.Sandboxes, ""); err != nil { // refuse it before opening a sandbox
 		return hookOutput{}, err
 	}
 	box, in, err := h.acquireSandbox(ctx, one)
@@ -150,8 +153,8 @@ func (h *Hooks) run(ctx context.Context, one Hook, document []byte) (hookOutput,
 	return hookOutput{output.Bytes(), words.Bytes(), status.ExitCode}, err
 }
 
-// env returns a hook's environment: facts about machine and workflow, without folders writable by
-// commands.
+// env returns a hook's environment: variables about the machine, the workflow and the run. It leaves out
+// variables such as HOME that lead to a folder which the run's commands can write.
 func (h *Hooks) env(one Hook, tree string) []string {
 	env := policy.MachineEnvironment(h.Sandboxes.Environ, map[string]string{
 		"PATH": h.Sandboxes.path(), "CLAUDE_PROJECT_DIR": h.Facts.WorkDir, confine.BaseTreeVariable: tree, "AGENT_CI_WORKSPACE": h.Facts.WorkDir,
@@ -163,5 +166,5 @@ func (h *Hooks) env(one Hook, tree string) []string {
 	})
 }
 
-// placeVariables name folders for programs' own files.
+// placeVariables name the folders where programs look for their own files.
 var placeVariables = []string{"HOME", "TMPDIR", "TMP", "TEMP", "RUNNER_TOOL_CACHE", "AGENT_TOOLSDIRECTORY"}

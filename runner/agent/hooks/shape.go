@@ -20,12 +20,12 @@ import (
 	"github.com/agent-ci/agent-ci/tools/dialect"
 )
 
-// document returns a hook's standard input, in Claude Code's form.
+// document returns a hook's standard input, in Claude Code's format.
 func (h *Hooks) document(one Hook, q question) ([]byte, error) {
 	all := map[string]any{
 		"session_id": h.Facts.RunID, "transcript_path": "", "cwd": h.Facts.WorkDir, "permission_mode": "dontAsk", "hook_event_name": one.On,
 	}
-	if one.trusted { // the run directory is closed to the others
+	if one.trusted { // other hooks cannot read the run directory
 		all["transcript_path"] = h.Facts.Transcript
 	}
 	if one.On == job.OnSessionStart {
@@ -42,13 +42,13 @@ func (h *Hooks) document(one Hook, q question) ([]byte, error) {
 	return []byte(text + "\n"), nil
 }
 
-// claudeCall is a call as Claude Code would have made it.
+// claudeCall is a tool call as Claude Code would make it.
 type claudeCall struct {
 	tool  string
 	input map[string]any
 }
 
-// toClaudeCall returns a call in the form of Claude Code.
+// toClaudeCall converts a call to Claude Code's tool and input.
 func (h *Hooks) toClaudeCall(tool string, call tools.Call) claudeCall {
 	t, input := dialect.Of(tool), objectOf(call)
 	switch {
@@ -71,7 +71,7 @@ func (h *Hooks) toClaudeCall(tool string, call tools.Call) claudeCall {
 	return claudeCall{t.Hooked(), t.AsClaude(input)}
 }
 
-// inWorkDir returns a path as an absolute one.
+// inWorkDir returns the absolute path of a file. A relative name is in the working directory.
 func (h *Hooks) inWorkDir(name string) string {
 	if name = filepath.FromSlash(name); filepath.IsAbs(name) {
 		return filepath.Clean(name)
@@ -79,7 +79,7 @@ func (h *Hooks) inWorkDir(name string) string {
 	return filepath.Join(h.Facts.WorkDir, name)
 }
 
-// todos returns the steps of a plan as Claude Code has them.
+// todos converts the steps of a plan to the input of Claude Code's TodoWrite.
 func todos(input map[string]any) map[string]any {
 	list := []any{}
 	steps, _ := input["plan"].([]any)
@@ -91,7 +91,7 @@ func todos(input map[string]any) map[string]any {
 	return map[string]any{"todos": list}
 }
 
-// objectOf returns a call's input object; nil for text.
+// objectOf returns a call's input as an object, or nil if it is text.
 func objectOf(call tools.Call) map[string]any {
 	if call.Form == tools.Freeform {
 		return nil
@@ -99,7 +99,8 @@ func objectOf(call tools.Call) map[string]any {
 	return parseObject([]byte(call.Input))
 }
 
-// parseObject parses a JSON object spanning the whole text and keeps numbers as written; nil otherwise.
+// parseObject parses a text that is one JSON object, and returns nil for any other text. It keeps numbers as
+// written.
 func parseObject(raw []byte) map[string]any {
 	var read map[string]any
 	d := json.NewDecoder(bytes.NewReader(raw))
@@ -113,9 +114,9 @@ func parseObject(raw []byte) map[string]any {
 	return read
 }
 
-// commandText returns a call's commands as a script, as run. For a shell with a script it returns
-// the script. Complex commands among several include their shell, so none can look like a part of
-// another. Unreadable calls return the input.
+// commandText returns the commands of a call as one script. For a shell that gets a script it is that script.
+// If there are several commands, an unclear one is wrapped in bash -c, so that it cannot seem to be a
+// part of another. For a call that cannot be read it is the input.
 func commandText(tool string, call tools.Call) string {
 	if tool == dialect.WriteStdin {
 		return typedText(call)
@@ -142,7 +143,7 @@ func commandText(tool string, call tools.Call) string {
 	return strings.Join(lines, "\n")
 }
 
-// typedText returns the text typed by a write_stdin call.
+// typedText returns the text that a write_stdin call types.
 func typedText(call tools.Call) string {
 	text, _ := objectOf(call)[dialect.Of(dialect.WriteStdin).Command].(string)
 	return text
@@ -150,16 +151,16 @@ func typedText(call tools.Call) string {
 
 func refOf(call tools.Call) transcript.CallRef { return transcript.CallRef(call.Ref()) }
 
-// claudeInput returns a hook's input about a call.
+// claudeInput returns the parts of a hook's input that describe a call.
 func (as claudeCall) claudeInput(call tools.Call) map[string]any {
-	id := call.ID // which may come twice, or not at all
+	id := call.ID // not unique, and missing for some calls
 	if id == "" {
 		id = "call_" + refOf(call).String()
 	}
 	return map[string]any{"tool_name": as.tool, "tool_input": as.input, "tool_use_id": id}
 }
 
-// claudeResponse returns the result of a call, in the form of Claude Code.
+// claudeResponse converts the result of a call to Claude Code's format.
 func (as claudeCall) claudeResponse(result tools.Result) map[string]any {
 	switch as.tool {
 	case "Bash":
@@ -180,10 +181,10 @@ func (as claudeCall) claudeResponse(result tools.Result) map[string]any {
 	return map[string]any{"content": result.Output, "is_error": result.Failed}
 }
 
-// headings begin the command tools' notes before the printed output.
+// headings begin the notes that command tools put before a command's output.
 var headings = []string{"Chunk ID: ", "Exit code: ", "Wall time: "}
 
-// printedOutput returns a command's output, without the tools' notes.
+// printedOutput returns what a command printed, without the notes of the command tool.
 func printedOutput(result tools.Result) string {
 	text := result.Output
 	if _, printed, ok := strings.Cut(text, "\nOutput:\n"); ok && slices.ContainsFunc(headings, func(heading string) bool { return strings.HasPrefix(text, heading) }) {
@@ -192,7 +193,8 @@ func printedOutput(result tools.Result) string {
 	return text
 }
 
-// rewrite returns a call's input changed by a hook's replacement.
+// rewrite returns a call's input after a hook replaced it. shown is the call as the hook saw it, by is the
+// hook's new input in that form.
 func rewrite(tool string, call tools.Call, shown claudeCall, by json.RawMessage) (string, error) {
 	changed, input := parseObject(by), objectOf(call)
 	if changed == nil {
@@ -221,7 +223,7 @@ func rewrite(tool string, call tools.Call, shown claudeCall, by json.RawMessage)
 				own = mine
 			}
 		}
-		if was, given := input[own]; given && reflect.DeepEqual(value, shown.input[name]) { // a path as the model wrote it
+		if was, given := input[own]; given && reflect.DeepEqual(value, shown.input[name]) { // unchanged: keep it as the model wrote it, such as a relative path
 			value = was
 		}
 		made[own] = value
@@ -229,7 +231,7 @@ func rewrite(tool string, call tools.Call, shown claudeCall, by json.RawMessage)
 	return encode(made)
 }
 
-// setCommand puts a command in the place of a call's.
+// setCommand replaces the command in a call's input by text.
 func setCommand(t dialect.Tool, form tools.Form, input map[string]any, text string) {
 	switch {
 	case form == tools.ShellAction:
@@ -244,7 +246,7 @@ func setCommand(t dialect.Tool, form tools.Form, input map[string]any, text stri
 func encode(value any) (string, error) {
 	var text strings.Builder
 	write := json.NewEncoder(&text)
-	write.SetEscapeHTML(false) // scripts look for && and < as they are
+	write.SetEscapeHTML(false) // hook scripts search for && and < unescaped
 	if err := write.Encode(value); err != nil {
 		return "", fmt.Errorf("write it as JSON: %w", err)
 	}

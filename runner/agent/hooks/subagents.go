@@ -8,7 +8,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
-// Subagent describes an agent started by another.
+// Subagent describes an agent that another agent started.
 type Subagent struct {
 	ID      string   `json:"id"`
 	Name    string   `json:"name"`
@@ -19,8 +19,8 @@ type Subagent struct {
 	Paths   []string `json:"paths,omitempty"`
 }
 
-// SubagentStart asks whether an agent may start. refusal is for the starting agent, added for the
-// new one.
+// SubagentStart asks the hooks whether an agent may start. refusal tells the starting agent why not, and is ""
+// if it may. added is context for the new agent.
 func (h *Hooks) SubagentStart(ctx context.Context, a Subagent) (refusal, added string, err error) {
 	refusing, r, all, err := h.askUntilRefused(ctx, job.OnSubagentStart, question{
 		call: transcript.CallRef{Agent: a.ID}, input: map[string]any{"agent_type": a.Role, "agent": a},
@@ -31,8 +31,8 @@ func (h *Hooks) SubagentStart(ctx context.Context, a Subagent) (refusal, added s
 	return "", strings.Join(all, "\n\n"), err
 }
 
-// SubagentStop reports a started agent's end and last words to hooks. Its error is a refusing
-// hook's stop.
+// SubagentStop reports the end of a started agent and its last words to hooks. If one refuses, it returns a
+// stop.
 func (h *Hooks) SubagentStop(ctx context.Context, a Subagent, words string) error {
 	_, err := h.askEvent(ctx, job.OnSubagentStop, question{
 		call:  transcript.CallRef{Agent: a.ID},
