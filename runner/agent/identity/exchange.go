@@ -16,8 +16,8 @@ import (
 	"github.com/agent-ci/agent-ci/runner/agent/model"
 )
 
-// exchange forwards requests and inspects token exchanges: openai-go reports their failures in less
-// detail.
+// exchange is a RoundTripper that also inspects token exchanges. openai-go would report their failures in
+// less detail.
 type exchange struct {
 	next  http.RoundTripper
 	learn func(name, secret string)
@@ -26,11 +26,11 @@ type exchange struct {
 	claims claims // of the last token
 }
 
-// answerLimit limits the bytes read of an answer with a key.
+// answerLimit is the maximum size of an answer with a key, in bytes.
 const answerLimit = 64 << 10
 
-// RoundTrip sends a request. If it asks for a key, RoundTrip turns a refusal into an error for people and reports
-// the new key as a secret.
+// RoundTrip sends a request. If the request exchanges a token for a key, it reports the new key as a secret, and
+// turns a refusal into an error that people understand.
 func (e *exchange) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.URL.String() != auth.TokenExchangeURL {
 		return e.next.RoundTrip(r)
@@ -64,12 +64,12 @@ func (e *exchange) RoundTrip(r *http.Request) (*http.Response, error) {
 	return answer, nil
 }
 
-// take records a token before its exchange.
+// take reports a token as a secret and remembers its claims, before the token is exchanged.
 func (e *exchange) take(token string) {
 	e.learn("the identity token of the job", token)
 	claims, err := claimsOf(token)
 	if err != nil {
-		return // it was looked at where it came from
+		return // token has checked it already
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -82,8 +82,8 @@ func (e *exchange) claimsText() string {
 	return e.claims.String()
 }
 
-// refused returns the failure for an answer without a token or key. Failures of a busy or broken
-// server are temporary.
+// refused returns the failure for the HTTP status of who, a server that gave no token or key. The failure is
+// temporary if the server is busy or broken.
 func refused(status int, who, words string) *model.Failure {
 	f := failed("%s answers with status %d", who, status)
 	if words != "" {

@@ -23,21 +23,22 @@ type Options struct {
 	Learn func(name, secret string)
 }
 
-// Identity is a run's identity. The first request fetches a key.
+// Identity is the workload identity of a run, which gets keys for the model's API. The first request fetches a
+// key.
 type Identity struct {
 	provider, account string
 	source            source
 	exchange          *exchange
 }
 
-// Variables for settings missing in the job, named as in OpenAI's own libraries.
+// Variables for settings that the job does not set. OpenAI's own libraries use the same names.
 const (
 	providerVariable = "OPENAI_IDENTITY_PROVIDER_ID"
 	accountVariable  = "OPENAI_SERVICE_ACCOUNT_ID"
 )
 
-// New checks the job, the environment and the token file, without network access. Its error is an
-// outcome.Stop naming the missing setting.
+// New returns the identity that the job and the environment describe. It uses no network. If a setting or the
+// token file is missing, the error is an outcome.Stop that names it.
 func New(o Options) (*Identity, error) {
 	if !job.IsOpenAI(o.BaseURL) {
 		return nil, outcome.Stopf(outcome.InvalidInput, "base_url",
@@ -61,23 +62,23 @@ func New(o Options) (*Identity, error) {
 	return i, nil
 }
 
-// missing returns the stop of a run without a key.
+// missing returns the stop of a run that cannot get a key.
 func missing(format string, args ...any) error {
 	return outcome.Stopf(outcome.InvalidInput, "no_identity", "model.auth is oidc, and "+format+".", args...)
 }
 
-// Workload is the identity as openai-go takes it.
+// Workload returns the identity in the form that openai-go expects.
 func (i *Identity) Workload() *auth.WorkloadIdentity {
 	return &auth.WorkloadIdentity{IdentityProviderID: i.provider, ServiceAccountID: i.account, Provider: i.source}
 }
 
-// Transport carries the exchange, and requests with the key.
+// Transport returns the RoundTripper for requests to the API and for exchanges of tokens.
 func (i *Identity) Transport() http.RoundTripper { return i.exchange }
 
-// From returns the token's source, for people.
+// From names the source of the token, for people.
 func (i *Identity) From() string { return i.source.from() }
 
-// Key is a fresh key.
+// Key exchanges a token for a new key.
 func (i *Identity) Key(ctx context.Context) (string, error) {
 	workload, err := auth.NewWorkloadIdentityAuth(*i.Workload())
 	if err != nil {

@@ -25,7 +25,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/settings"
 )
 
-// source provides a job's identity token.
+// source gives the identity tokens of a job. from names the source, for people.
 type source interface {
 	auth.SubjectTokenProvider
 	from() string
@@ -37,8 +37,8 @@ const (
 	requestToken = "ACTIONS_ID_TOKEN_REQUEST_TOKEN"
 )
 
-// findSource returns the job's source, else the file named in the environment, else Actions. A
-// cluster's token is never used by default: it may be meant for the cluster itself.
+// findSource returns the source of tokens: the file that the job or the environment names, or else the
+// workflow service. It never uses a Kubernetes token by default, which may be meant for the cluster.
 func findSource(j job.Identity, env settings.Environment) (source, error) {
 	if path := cmp.Or(j.TokenFile, env.Get(settings.IdentityFileVariable)); path != "" {
 		return fileAt(path)
@@ -46,9 +46,10 @@ func findSource(j job.Identity, env settings.Environment) (source, error) {
 	return actionsOf(env)
 }
 
-// file has the token of a job, and may have a newer one the next time.
+// file is a file with a job's token. Each GetToken reads it again, because the file may be renewed.
 type file struct{ path string }
 
+// fileAt returns the source for a file, which must exist.
 func fileAt(path string) (source, error) {
 	if !filepath.IsAbs(path) {
 		return nil, missing("no file with the job's token is named; set model.identity.token_file or %s to its absolute path", settings.IdentityFileVariable)
@@ -59,7 +60,7 @@ func fileAt(path string) (source, error) {
 	return file{path}, nil
 }
 
-// tokenLimit is how many bytes a token may have.
+// tokenLimit is the maximum size of a token, in bytes.
 const tokenLimit = 64 << 10
 
 func (f file) from() string                     { return "the file " + f.path }
@@ -73,9 +74,11 @@ func (f file) GetToken(ctx context.Context, _ auth.HTTPDoer) (string, error) {
 	return token(string(raw), f.from())
 }
 
-// actions asks the service of the workflow's runner.
+// actions gets tokens from the service of a GitHub or Forgejo workflow.
 type actions struct{ address, bearer string }
 
+// actionsOf returns the source for the workflow service that env describes. The address must be https, except on
+// this machine, because the request carries a secret.
 func actionsOf(env settings.Environment) (source, error) {
 	address, bearer := env.Get(requestURL), env.Get(requestToken)
 	if address == "" || bearer == "" {
@@ -97,7 +100,7 @@ func isLoopback(host string) bool {
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// requestLimit is how long the service may take.
+// requestLimit is the timeout of a request for a token or a key.
 const requestLimit = 20 * time.Second
 
 func (a actions) from() string                     { return requestURL }
@@ -113,7 +116,7 @@ func (a actions) GetToken(ctx context.Context, _ auth.HTTPDoer) (string, error) 
 	}
 	request.Header.Set("Authorization", "Bearer "+a.bearer)
 	request.Header.Set("Accept", "application/json")
-	client := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	client := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }} // the bearer must not go elsewhere
 	answer, err := client.Do(request)
 	if err != nil {
 		return "", &model.Failure{Kind: model.Unreachable, Message: "the service that gives the job's token does not answer", Err: err}
@@ -135,8 +138,8 @@ func (a actions) GetToken(ctx context.Context, _ auth.HTTPDoer) (string, error) 
 	return token(said.Value, a.from())
 }
 
-// token returns text if it is a signed JSON Web Token (RFC 7515, section 7.1). Nothing else is sent
-// to another host, whatever file is named.
+// token returns text if it is a signed JSON Web Token (RFC 7515, section 7.1), or an error. So a wrong file name
+// never sends another file's content to a server.
 func token(text, from string) (string, error) {
 	text = strings.TrimSpace(text)
 	if _, err := claimsOf(text); err != nil {
@@ -145,7 +148,7 @@ func token(text, from string) (string, error) {
 	return text, nil
 }
 
-// claims are compared by OpenAI.
+// claims are the token's fields that OpenAI compares with its settings.
 type claims struct {
 	Issuer   string          `json:"iss"`
 	Subject  string          `json:"sub"`
@@ -156,6 +159,7 @@ func (c claims) String() string {
 	return fmt.Sprintf("the token has the issuer %s, the subject %s and the audience %s", c.Issuer, c.Subject, c.Audience)
 }
 
+// claimsOf returns the claims of a token, or an error unless it has the form of a signed JSON Web Token.
 func claimsOf(token string) (c claims, err error) {
 	parts := strings.Split(token, ".")
 	if len(parts) != 3 || len(token) >= tokenLimit {
@@ -166,14 +170,14 @@ func claimsOf(token string) (c claims, err error) {
 			return c, fmt.Errorf("a part is not base64")
 		}
 	}
-	raw, _ := base64.RawURLEncoding.DecodeString(parts[1]) // looked at above
+	raw, _ := base64.RawURLEncoding.DecodeString(parts[1]) // checked above
 	if err := json.Unmarshal(raw, &c); err != nil {
 		return c, fmt.Errorf("its claims are no JSON")
 	}
 	return c, nil
 }
 
-// reportingSource reports a token as a secret before it is returned.
+// reportingSource reports each token of a source as a secret before returning it.
 type reportingSource struct {
 	source
 	exchange *exchange

@@ -17,7 +17,7 @@ import (
 	"github.com/agent-ci/agent-ci/tools/memory"
 )
 
-// IDOf returns a proposed lesson's ID. It depends on the claim alone, so a claim is stored once.
+// IDOf returns the ID of a proposed lesson. It depends on the claim alone, so that a claim is stored only once.
 func IDOf(claim string) string {
 	sum := sha256.Sum256([]byte(claim))
 	return "l-" + hex.EncodeToString(sum[:4])
@@ -25,7 +25,8 @@ func IDOf(claim string) string {
 
 const head = "# Lessons of runs of agent-ci on this repository: get_memory tells them to models. Review them like code.\n"
 
-// Append adds lessons at the end of a file and keeps its existing bytes.
+// Append returns the file data with lessons added at the end of its list. It keeps the existing bytes. It
+// returns an error if the result is not a valid file with exactly these lessons.
 func Append(data []byte, more []memory.Lesson) ([]byte, error) {
 	before, problems := Parse(Path, data)
 	if len(problems) > 0 {
@@ -52,7 +53,8 @@ func Append(data []byte, more []memory.Lesson) ([]byte, error) {
 	return added.Bytes(), nil
 }
 
-// opened returns a file with its list ready for entries, and the entries' indentation.
+// opened returns the file with an empty list [] removed, so that entries can follow, and the indentation of the
+// entries.
 func opened(data []byte) ([]byte, string) {
 	root, _ := config.Document(Path, data)
 	for pair := range slices.Chunk(root.Content, 2) {
@@ -70,13 +72,13 @@ func opened(data []byte) ([]byte, string) {
 	return data, "  "
 }
 
-// indentOf returns the indentation of an entry's line.
+// indentOf returns the indentation of the list's first entry.
 func indentOf(data []byte, first *yaml.Node) string {
 	line := bytes.Split(data, []byte("\n"))[first.Line-1]
 	return string(line[:len(line)-len(bytes.TrimLeft(line, " "))])
 }
 
-// lineEnd is how the first line of a file ends.
+// lineEnd returns the line end of a file: that of its first line.
 func lineEnd(data []byte) string {
 	if first, _, _ := bytes.Cut(data, []byte("\n")); bytes.HasSuffix(first, []byte("\r")) {
 		return "\r\n"
@@ -84,6 +86,7 @@ func lineEnd(data []byte) string {
 	return "\n"
 }
 
+// entry returns a lesson as an entry of the file's list.
 func entry(l memory.Lesson, indent string) string {
 	evidence := make([]string, len(l.Evidence))
 	for i, e := range l.Evidence {
@@ -93,8 +96,8 @@ func entry(l memory.Lesson, indent string) string {
 		indent, l.ID, quoted(l.Claim), strings.Join(evidence, ", "), quoted(l.Run), quoted(l.Date))
 }
 
-// Added returns the lessons added between before and now. ok is false unless the only change is
-// proposed lessons, appended as by Append: then nobody else changed the file.
+// Added returns the lessons that a file has now but did not have before. ok is true only if nothing else changed:
+// Append of proposed lessons gives the same bytes.
 func Added(before, now []byte, proposed []memory.Lesson) (added []memory.Lesson, ok bool) {
 	was, wrong := Parse(Path, before)
 	is, wrongNow := Parse(Path, now)
@@ -111,8 +114,8 @@ func Added(before, now []byte, proposed []memory.Lesson) (added []memory.Lesson,
 	return added, err == nil && bytes.Equal(made, now)
 }
 
-// Exact restores a file's exact bytes: those from before, or from Append. A file with more than
-// different line ends is returned unchanged.
+// Exact undoes a change of line ends, such as git makes in a checkout. If now differs only in line ends from
+// before, or from before with lessons appended, it returns the original bytes. Otherwise it returns now.
 func Exact(before, now []byte) []byte {
 	was, wrong := Parse(Path, before)
 	is, wrongNow := Parse(Path, now)
@@ -134,7 +137,7 @@ func Exact(before, now []byte) []byte {
 
 func withoutReturns(data []byte) []byte { return bytes.ReplaceAll(data, []byte("\r\n"), []byte("\n")) }
 
-// isOf reports whether a lesson is a proposed one with pinned evidence.
+// isOf reports whether l is the proposed lesson, possibly with commits or blobs added to its evidence.
 func isOf(l, proposed memory.Lesson) bool {
 	evidence := proposed.Evidence
 	for _, e := range l.Evidence {
@@ -147,7 +150,7 @@ func isOf(l, proposed memory.Lesson) bool {
 	return reflect.DeepEqual(l, proposed)
 }
 
-// New returns the lessons with IDs missing from a file.
+// New returns the lessons of more whose IDs are not among known.
 func New(known, more []memory.Lesson) []memory.Lesson {
 	return slices.DeleteFunc(slices.Clone(more), func(m memory.Lesson) bool {
 		return slices.ContainsFunc(known, func(k memory.Lesson) bool { return k.ID == m.ID })

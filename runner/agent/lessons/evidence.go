@@ -6,12 +6,12 @@ import (
 	"strings"
 )
 
-// Evidence supports a lesson: a check of the job, a run, or a file.
+// Evidence supports a lesson. It is a check of the job, a run, or a file.
 type Evidence struct {
 	Check string // name
 	Run   string // id
-	Path  string // from the root of the repository
-	At    string // hex digits of a commit or blob that has Path; empty where none is named
+	Path  string // file, relative to the repository's root
+	At    string // hex ID of a commit or blob with Path, or ""
 }
 
 const (
@@ -19,12 +19,12 @@ const (
 	runPrefix   = "run:"
 )
 
-// isPin reports whether a text can be the ID of a commit or blob.
+// isPin reports whether a text can be the full or shortened ID of a commit or blob.
 func isPin(s string) bool {
 	return len(s) >= 7 && len(s) <= 64 && strings.Trim(s, "0123456789abcdef") == ""
 }
 
-// ParseEvidence parses check:NAME, run:ID, PATH@SHA, or PATH (not pinned yet).
+// ParseEvidence parses check:NAME, run:ID, PATH@SHA, or PATH alone, which names no commit or blob yet.
 func ParseEvidence(s string) (Evidence, error) {
 	if err := checkLine(s, maxProof); err != nil {
 		return Evidence{}, err
@@ -45,7 +45,7 @@ func ParseEvidence(s string) (Evidence, error) {
 	return e, nil
 }
 
-// String is the evidence as ParseEvidence reads it.
+// String returns the evidence in the form that ParseEvidence parses.
 func (e Evidence) String() string {
 	switch {
 	case e.Check != "":
@@ -58,7 +58,7 @@ func (e Evidence) String() string {
 	return e.Path
 }
 
-// checkPinned refuses a path without a commit or blob.
+// checkPinned returns an error for evidence that is invalid, or that is a path without a commit or blob.
 func checkPinned(s string) error {
 	e, err := ParseEvidence(s)
 	if err == nil && e.Path != "" && e.At == "" {

@@ -16,10 +16,10 @@ import (
 	"github.com/agent-ci/agent-ci/tools/memory"
 )
 
-// Path is the file of lessons, relative to the repository's root.
+// Path is the path of the lessons file, relative to the repository's root.
 const Path = ".agent-ci/lessons.yml"
 
-// Bounds of the file.
+// Limits of the lessons file.
 const (
 	MaxSize     = 256 << 10 // bytes
 	maxLessons  = 500
@@ -29,8 +29,8 @@ const (
 	maxProblems = 100
 )
 
-// Parse parses the file; name is used in messages. An empty file has no lessons. With problems, do
-// not use the lessons.
+// Parse returns the lessons in a file. name is the file's name in messages. An empty file has no lessons. Do not
+// use the lessons if there are problems.
 func Parse(name string, data []byte) ([]memory.Lesson, config.Problems) {
 	r := &reader{file: name}
 	if len(data) > MaxSize {
@@ -51,16 +51,17 @@ func TooLarge(name string) config.Problems {
 	return whole(name, fmt.Sprintf("is larger than %d KiB; take lessons out that help nobody any more", MaxSize>>10))
 }
 
-// NoFile returns the problem of a path other than a regular file.
+// NoFile returns the problem of a path that is not a regular file.
 func NoFile(name string) config.Problems {
 	return whole(name, "is no plain file in a plain folder, but a link, a folder or a submodule; make it one")
 }
 
+// whole returns a problem of the whole file.
 func whole(name, message string) config.Problems {
 	return config.Problems{{File: name, Line: 1, Column: 1, Message: message}}
 }
 
-// reader collects a file's problems.
+// reader parses a file and collects its problems.
 type reader struct {
 	file     string
 	problems config.Problems
@@ -76,7 +77,7 @@ func (r *reader) add(p config.Problem) {
 	}
 }
 
-// document returns the lessons of a file, and notes the problems of its outer mapping.
+// document returns the lessons of a file, given its root node.
 func (r *reader) document(root *yaml.Node) []memory.Lesson {
 	if root == nil {
 		root = &yaml.Node{Line: 1, Column: 1}
@@ -103,6 +104,7 @@ func (r *reader) document(root *yaml.Node) []memory.Lesson {
 	return r.lessons(list)
 }
 
+// lessons returns the lessons of the list. Two entries with one ID are a problem.
 func (r *reader) lessons(list *yaml.Node) []memory.Lesson {
 	var all []memory.Lesson
 	first := map[string]int{}
@@ -118,6 +120,7 @@ func (r *reader) lessons(list *yaml.Node) []memory.Lesson {
 	return all
 }
 
+// lesson returns the lesson of an entry. key names the entry in messages.
 func (r *reader) lesson(node *yaml.Node, key string) (l memory.Lesson) {
 	keys := r.mapping(node, key, []string{"id", "claim", "evidence", "run", "date"})
 	for _, field := range []struct {
@@ -147,7 +150,8 @@ func (r *reader) evidence(node *yaml.Node, key string) []string {
 	return all
 }
 
-// mapping returns a mapping's values if its keys are exactly wanted, otherwise nil.
+// mapping returns the values of a mapping by key, or nil if node is no mapping. Missing, unknown and duplicate
+// keys are problems.
 func (r *reader) mapping(node *yaml.Node, key string, wanted []string) map[string]*yaml.Node {
 	if node.Kind != yaml.MappingNode || unwanted(node) {
 		r.complain(node, key, "must be a mapping with %s", strings.Join(wanted, ", "))
@@ -176,6 +180,7 @@ func (r *reader) mapping(node *yaml.Node, key string, wanted []string) map[strin
 	return found
 }
 
+// text returns the text of a node, or "" and notes a problem if it is no text or check refuses it.
 func (r *reader) text(node *yaml.Node, key string, check func(string) error) string {
 	isText := node.Tag == "!!str" || node.Tag == "!!timestamp"
 	if node.Kind != yaml.ScalarNode || !isText || unwanted(node) {
@@ -189,7 +194,7 @@ func (r *reader) text(node *yaml.Node, key string, check func(string) error) str
 	return node.Value
 }
 
-// unwanted reports YAML features forbidden in a file of lessons.
+// unwanted reports whether a node uses YAML features that a lessons file must not use: anchors, aliases and tags.
 func unwanted(node *yaml.Node) bool {
 	return node.Kind == yaml.AliasNode || node.Anchor != "" || node.Style&yaml.TaggedStyle != 0
 }
@@ -203,10 +208,11 @@ func checkID(s string) error {
 	return nil
 }
 
-// CheckClaim returns why a text is no valid claim. People review claims, so invisible characters
-// are refused.
+// CheckClaim returns why a text is not a valid claim, or nil. People review claims, so it refuses invisible
+// characters.
 func CheckClaim(s string) error { return checkLine(s, maxClaim) }
 
+// checkLine returns why a text is not one line of visible characters, with at most longest bytes, or nil.
 func checkLine(s string, longest int) error {
 	switch {
 	case strings.TrimSpace(s) == "" || strings.TrimSpace(s) != s:
@@ -232,7 +238,7 @@ func checkDate(s string) error {
 	return nil
 }
 
-// quoted is a text for YAML, in double quotes.
+// quoted returns a text as a double-quoted YAML string.
 func quoted(s string) string {
 	if utf8.ValidString(s) && !strings.ContainsAny(s, `"\`) {
 		return `"` + s + `"`

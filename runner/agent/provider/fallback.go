@@ -7,15 +7,15 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
-// fallbacks returns the job's fallback models with their profiles. A run's tools are fixed, so
-// every fallback must suit the same tools.
+// fallbacks returns the job's fallback models with their profiles. A run keeps its tools, so it returns an error
+// if a fallback needs other tools than the first model.
 func fallbacks(first Known, profiles Profiles, j *job.Job, warn Warn) ([]Known, error) {
-	of := *j
-	of.Model.ContextWindow, of.Model.Price = 0, job.Price{} // those of the first
+	own := *j
+	own.Model.ContextWindow, own.Model.Price = 0, job.Price{} // these settings are about the first model
 	tools := ToolsetOf(first.Profile, j.Model.Tools)
 	var all []Known
 	for _, name := range j.Model.Fallbacks {
-		next, err := knownModel(name, profiles, &of, warn)
+		next, err := knownModel(name, profiles, &own, warn)
 		if err != nil {
 			return nil, err
 		}
@@ -29,7 +29,7 @@ func fallbacks(first Known, profiles Profiles, j *job.Job, warn Warn) ([]Known, 
 	return all, nil
 }
 
-// Searches says whether each of the models looks for tools by the API's own tool_search.
+// Searches reports whether all of the models support the API's own tool_search.
 func (m Model) Searches() bool {
 	for _, next := range m.Fallbacks {
 		if !next.Profile.ToolSearch {
