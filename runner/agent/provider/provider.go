@@ -1,5 +1,5 @@
-// Package provider owns which models a job may use, and what answers for them: the API with its key,
-// the profile, the fallbacks, the tools that suit them, and a scripted session in their place.
+// Package provider decides which models a job uses and where their answers come from: an API or a scripted
+// session. It also owns their profiles, their fallbacks and the tools that suit them.
 package provider
 
 import (
@@ -36,34 +36,34 @@ type Model struct {
 	Known
 	// Fallbacks replace a failing model, in order.
 	Fallbacks []Known
-	// Left reports whether further answers exist; nil means always.
+	// Left reports whether the model has more answers. Nil means always.
 	Left func() bool
-	// Of returns the model of a started agent; nil if none can start.
+	// Of returns the model for an agent that another agent starts. Nil means that no agent can start.
 	Of func(Asking) (Model, error)
 
-	FirstPause time.Duration // before a request is sent again
+	FirstPause time.Duration // pause before the first retry of a request
 }
 
-// Asking describes a started agent that needs a model.
+// Asking describes an agent that needs a model, because another agent starts it.
 type Asking struct {
 	ID      string
 	Message string   // its task
-	Job     *job.Job // that names its model
+	Job     *job.Job // names its model
 }
 
 // Known is a model's name and profile.
 type Known struct {
 	Name    string
-	Profile catalog.Profile // with what the job says in its place
+	Profile catalog.Profile // adjusted by the job's settings
 }
 
-// Warn tells people of something.
+// Warn reports a warning to people.
 type Warn func(code, format string, args ...any)
 
 // Profiles returns a model's profile by name.
 type Profiles func(name string) catalog.Profile
 
-// New returns the job's model, with the given answers, its profile and fallbacks. It warns of
+// New returns the job's model, whose answers come from answers, with its profile and fallbacks. It warns about
 // unknown models.
 func New(answers model.Responder, j *job.Job, profiles Profiles, warn Warn) (Model, error) {
 	m := Model{Responder: answers}
@@ -75,7 +75,8 @@ func New(answers model.Responder, j *job.Job, profiles Profiles, warn Warn) (Mod
 	return m, err
 }
 
-// knownModel returns the name and adjusted profile of a model.
+// knownModel returns a model's name and its profile with the job's settings. It returns a stop if the job sets a
+// cost limit but the price is unknown.
 func knownModel(name string, profiles Profiles, j *job.Job, warn Warn) (Known, error) {
 	profile := profiles(name)
 	if m := j.Model; !profile.Known() && (m.ContextWindow == 0 || m.Tools == "auto") {
@@ -95,7 +96,8 @@ func knownModel(name string, profiles Profiles, j *job.Job, warn Warn) (Known, e
 	return Known{name, profile}, nil
 }
 
-// needsPrice reports whether a job sets limits.cost_usd itself, so that its models need a price.
+// needsPrice reports whether the job itself sets limits.cost_usd, so that its models need a price. With the
+// default limit an unknown price is only a warning.
 func needsPrice(j *job.Job) bool {
 	return j.Limits.CostUSD != 0 && j.Limits.CostUSD != job.DefaultCostUSD
 }
@@ -110,7 +112,7 @@ func noPrice(name string) *outcome.Stop {
 		"limits.cost_usd is set and the price of %s is not known; give it as model.price with input and output, in US dollars for a million tokens.", name)
 }
 
-// warnOfMisfits warns of job settings the model's API may refuse.
+// warnOfMisfits warns about settings of the job that the model's API may refuse.
 func warnOfMisfits(name string, p catalog.Profile, m job.Model, warn Warn) {
 	if effort := m.ReasoningEffort; p.Reasoning && effort != "" && len(p.Efforts) > 0 && !slices.Contains(p.Efforts, effort) {
 		own := ""
@@ -127,12 +129,13 @@ func warnOfMisfits(name string, p catalog.Profile, m job.Model, warn Warn) {
 	}
 }
 
+// adjusted returns a profile with the job's settings in place of the catalog's.
 func adjusted(p catalog.Profile, m job.Model) catalog.Profile {
 	if m.ContextWindow > 0 {
 		p.ContextWindow = m.ContextWindow
 	}
 	if m.Wire == "chat" {
-		p.Patch, p.Shell, p.ToolSearch, p.Code = "function", "function", false, false // it has no other tools
+		p.Patch, p.Shell, p.ToolSearch, p.Code = "function", "function", false, false // Chat Completions know only functions
 	}
 	if m.Price.Known() {
 		p.Price = &price.List{Rates: price.Rates{Input: m.Price.Input, Cached: m.Price.Cached, CacheWrite: p.CacheWrite * m.Price.Input, Output: m.Price.Output}}
@@ -140,8 +143,9 @@ func adjusted(p catalog.Profile, m job.Model) catalog.Profile {
 	return p
 }
 
-// Find returns a run's model: a scripted session, continued after given turns, or the API. It
-// sends no request yet.
+// Find returns the model of a run. It answers from the scripted session in the file script, or from the API if
+// script is "". given is the number of scripted turns that a resumed run has used already. Find sends no
+// request.
 func Find(ctx context.Context, j *job.Job, script string, given int, env settings.Environment, version string, rec *record.Record) (Model, error) {
 	if short := rec.Redactor().Short(); len(short) > 0 {
 		rec.Warn("short_secret", "%s: the value is shorter than %d characters and is not searched for in outputs.", strings.Join(short, ", "), secrets.MinLength)
@@ -155,7 +159,7 @@ func Find(ctx context.Context, j *job.Job, script string, given int, env setting
 	return Scripted(ctx, script, given, j)
 }
 
-// API returns the job's model behind its API, without sending a request.
+// API returns the job's model with answers from its API. It sends no request.
 func API(j *job.Job, env settings.Environment, version string, rec *record.Record) (Model, error) {
 	m := j.Model
 	endpoint := model.Endpoint{
@@ -174,8 +178,8 @@ func API(j *job.Job, env settings.Environment, version string, rec *record.Recor
 	return made, err
 }
 
-// idleLimit returns the API's idle timeout: longer for the slow flex tier and for answers without
-// streaming.
+// idleLimit returns how long the API may send nothing. The limit is longer for the slow flex tier, and for
+// answers that come in one piece.
 func idleLimit(m job.Model) time.Duration {
 	if m.ServiceTier == model.FlexTier || !m.Stream || slices.Contains(m.Chat, "no_stream") {
 		return 15 * time.Minute
@@ -190,8 +194,8 @@ func baseURL(j *job.Job, env settings.Environment) string {
 	return cmp.Or(j.Model.BaseURL, env.Get("OPENAI_BASE_URL"))
 }
 
-// Unusable returns model problems that would end a run: a missing price for limits.cost_usd, or a
-// fallback with other tools. It sends no request.
+// Unusable returns the problems with the job's models that would end a run: a cost limit with an unknown price,
+// or a fallback that needs other tools. It sends no request.
 func Unusable(j *job.Job, env settings.Environment) (all []error) {
 	seen := map[string]bool{}
 	for _, m := range Models(j, env) {
@@ -214,8 +218,8 @@ func DefaultLimitUnpriced(j *job.Job, env settings.Environment) bool {
 	return j.Limits.CostUSD == job.DefaultCostUSD && !Models(j, env)[0].Profile.Price.Known()
 }
 
-// KeptOut returns all of this machine's obstacles to the model's API: a missing key or identity, or an
-// invalid address. It sends no request.
+// KeptOut returns why this machine cannot use the model's API: a missing key or identity, or an invalid
+// address. It sends no request.
 func KeptOut(j *job.Job, env settings.Environment) (all []error) {
 	endpoint := model.Endpoint{BaseURL: baseURL(j, env)}
 	if err := setCredentials(&endpoint, j.Model, env, func(string, string) {}); err != nil {
@@ -227,7 +231,8 @@ func KeptOut(j *job.Job, env settings.Environment) (all []error) {
 	return all
 }
 
-// setCredentials sets an endpoint's credentials: a key, or the job's identity.
+// setCredentials sets an endpoint's credentials, which are a key or the job's identity. It returns a stop if they
+// are missing. learn receives each secret of the identity.
 func setCredentials(e *model.Endpoint, m job.Model, env settings.Environment, learn reportSecret) error {
 	if m.Auth == "oidc" {
 		own, err := identity.New(identity.Options{Job: m.Identity, BaseURL: e.BaseURL, Env: env, Learn: learn})
@@ -244,7 +249,7 @@ func setCredentials(e *model.Endpoint, m job.Model, env settings.Environment, le
 	return nil
 }
 
-// newClient returns a client for the given wire format.
+// newClient returns a client for the API that wire names: "chat" or Responses.
 func newClient(wire string, e model.Endpoint) (api model.Responder, err error) {
 	if wire == "chat" {
 		api, err = chat.New(e)
@@ -257,11 +262,11 @@ func newClient(wire string, e model.Endpoint) (api model.Responder, err error) {
 	return api, nil
 }
 
-// maxScriptBytes limits a scripted session.
+// maxScriptBytes is the maximum size of a scripted session, in bytes.
 const maxScriptBytes = 64 << 20
 
-// Scripted returns a model answering from the scripted session at path, after the begun
-// turns. Unknown models are accepted; only prices set in the job count.
+// Scripted returns a model that answers from the scripted session at path. It skips the first begun turns. It
+// accepts unknown models, and ignores all prices except the job's own.
 func Scripted(ctx context.Context, path string, begun int, j *job.Job) (Model, error) {
 	script, err := readScript(ctx, path)
 	if err != nil {
@@ -276,7 +281,7 @@ func Scripted(ctx context.Context, path string, begun int, j *job.Job) (Model, e
 	return fromScript(script, j, unpaid)
 }
 
-// fromScript returns a model answering from a script, also for started agents.
+// fromScript returns a model that answers from a script. Agents that it starts get their answers there, too.
 func fromScript(script *scripted.Script, j *job.Job, profiles Profiles) (Model, error) {
 	m, err := New(script, Unpaid(j), profiles, func(string, string, ...any) {})
 	m.Left = func() bool { return script.Left() > 0 }
@@ -285,7 +290,7 @@ func fromScript(script *scripted.Script, j *job.Job, profiles Profiles) (Model, 
 	return m, err
 }
 
-// Unpaid returns the job without limits.cost_usd: scripted answers cost nothing.
+// Unpaid returns the job without limits.cost_usd, because scripted answers cost nothing.
 func Unpaid(j *job.Job) *job.Job {
 	unlimited := *j
 	unlimited.Limits.CostUSD = 0
@@ -308,7 +313,7 @@ func readScript(ctx context.Context, path string) (*scripted.Script, error) {
 	return script, nil
 }
 
-// waitCall returns the call for waiting on a command or script, if output says it still runs.
+// waitCall returns the call that waits for a command or script, if output says that one still runs.
 func waitCall(output string) (tool string, arguments map[string]any, runs bool) {
 	if tool, arguments, runs = command.Waiting(output); runs {
 		return tool, arguments, true
@@ -316,14 +321,14 @@ func waitCall(output string) (tool string, arguments map[string]any, runs bool) 
 	return code.Waiting(output)
 }
 
-// Models returns every model the job may use, with profiles: its own, its fallbacks, and those of
-// agents.
+// Models returns every model that the job may use: its own, which is first, its fallbacks, and those of agents'
+// roles.
 func Models(j *job.Job, env settings.Environment) []Known {
 	base := baseURL(j, env)
 	of := func(name string, m job.Model) Known { return Known{name, adjusted(catalog.At(name, base), m)} }
 	all := []Known{of(j.Model.Name, j.Model)}
 	others := j.Model
-	others.ContextWindow, others.Price = 0, job.Price{} // those of the first
+	others.ContextWindow, others.Price = 0, job.Price{} // these settings are about the first model
 	for _, name := range j.Model.Fallbacks {
 		all = append(all, of(name, others))
 	}

@@ -11,18 +11,17 @@ import (
 	"github.com/agent-ci/agent-ci/tools/dialect"
 )
 
-// WrittenCommands is the tool running a model's shell blocks, to their end.
+// WrittenCommands is the tool that runs the shell blocks in a model's text. It waits until they end.
 const WrittenCommands = dialect.ShellCommand
 
-// Toolset names a model's tools for commands and edits. Tools hidden from the model still answer
-// calls.
+// Toolset names the tools for commands and edits that a model is offered. Other tools still answer calls.
 type Toolset struct {
 	Runs  []string   // tools that run commands
-	Shell tools.Form // of shell, where that is one of them
-	Patch tools.Form // of apply_patch
-	Sees  bool       // images
-	Code  bool       // the model calls all of them in scripts
-	// family is a family of dialect, or a form of edits in text; "" for agent-ci's tools.
+	Shell tools.Form // form of the tool shell, if Runs has it
+	Patch tools.Form // form of apply_patch
+	Sees  bool       // the model reads images
+	Code  bool       // the model calls all tools in scripts
+	// Family is a family of package dialect, or a format of edits in text. It is "" for agent-ci's own tools.
 	Family string
 }
 
@@ -31,8 +30,8 @@ var (
 	patchForms = map[string]tools.Form{"freeform": tools.Freeform, "function": tools.Function}
 )
 
-// ToolsetOf returns the tools for a model and a form: auto, freeform, function, builtin, code, or
-// another agent's family.
+// ToolsetOf returns the tools for a model with profile p. form is the value of model.tools: auto, freeform,
+// function, builtin, code, a format of edits in text, or another agent's family.
 func ToolsetOf(p catalog.Profile, form string) Toolset {
 	s := Toolset{Runs: dialect.Together(p.Commands), Shell: shellForms[p.Shell], Patch: patchForms[p.Patch], Sees: p.Images}
 	switch {
@@ -57,7 +56,7 @@ func ToolsetOf(p catalog.Profile, form string) Toolset {
 	return s
 }
 
-// String names the tools specific to a model.
+// String names the tools that differ between models.
 func (s Toolset) String() string {
 	form := map[bool]string{true: "freeform", false: "a function"}[s.Patch == patchForms["freeform"]]
 	return fmt.Sprintf("%s, apply_patch as %s", strings.Join(s.Runs, " and "), form)

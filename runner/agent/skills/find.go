@@ -13,24 +13,24 @@ import (
 	"github.com/agent-ci/agent-ci/policy/clip"
 )
 
-// fileName is a skill's file name; case matters.
+// fileName is the name of a skill's file. Its case matters.
 const fileName = "SKILL.md"
 
 // Limits of the search.
 const (
 	maxFolders = 2_000
-	deepest    = 4 // levels of folders below a searched folder
+	deepest    = 4 // levels below a searched folder
 	maxSkills  = 200
 	maxSize    = 256 << 10 // bytes of a SKILL.md
-	// maxFiles is how many files of a skill are listed, maxFilesText how many bytes their names
-	// have together.
+	// maxFiles is the maximum number of listed files of a skill, maxFilesText the maximum total length of their
+	// names, in bytes.
 	maxFiles     = 100
 	maxFilesText = 4 << 10
 	maxProblems  = 100
 )
 
-// Find searches folders of a base commit, relative to its root, for skills. For duplicate names the
-// earlier folder wins. Links are never followed.
+// Find returns the skills in folders of a base commit, which are relative to its root. If two skills have the
+// same name, the first one found wins. Find never follows links.
 func Find(base *gitops.Checkout, folders []string) (Found, error) {
 	s := search{base: base, folders: folders}
 	for _, folder := range folders {
@@ -58,6 +58,7 @@ type search struct {
 	full    bool // a limit was reached and reported
 }
 
+// note adds a problem, up to maxProblems.
 func (s *search) note(p Problem) {
 	if len(s.found.Problems) < maxProblems {
 		p.Path = clip.Visible(p.Path, 1_000)
@@ -69,7 +70,7 @@ func (s *search) skip(path, format string, args ...any) {
 	s.note(Problem{Path: path, Message: fmt.Sprintf(format, args...), Skipped: true})
 }
 
-// stopped reports whether the search has reached a limit, and records the problem once.
+// stopped reports whether the search has reached a limit. The first time it adds a problem about at.
 func (s *search) stopped(at string) bool {
 	why := ""
 	switch {
@@ -80,12 +81,12 @@ func (s *search) stopped(at string) bool {
 	}
 	if why != "" && !s.full {
 		s.full = true
-		s.found.Problems = append(s.found.Problems, Problem{Path: clip.Visible(at, 1_000), Message: why, Skipped: true}) // also beyond maxProblems
+		s.found.Problems = append(s.found.Problems, Problem{Path: clip.Visible(at, 1_000), Message: why, Skipped: true}) // even beyond maxProblems
 	}
 	return why != ""
 }
 
-// folder adds the skill in a folder, or else those below it.
+// folder adds the skill in a folder. If the folder has none, it searches the folders below.
 func (s *search) folder(dir string, depth int) error {
 	if s.stopped(dir) {
 		return nil
@@ -116,7 +117,7 @@ func (s *search) folder(dir string, depth int) error {
 	return nil
 }
 
-// skill adds the skill in a folder.
+// skill adds the skill in the folder dir, whose SKILL.md has this kind.
 func (s *search) skill(dir string, kind gitops.BaseKind) error {
 	name := path.Join(dir, fileName)
 	if kind != gitops.BaseFile {
@@ -152,7 +153,8 @@ func (s *search) skill(dir string, kind gitops.BaseKind) error {
 	return nil
 }
 
-// files lists the other files in a skill's folder. Unreadable names are only counted.
+// files lists the files in a skill's folder other than SKILL.md. Files over a limit, and names that cannot be
+// shown on one line, are only counted. below is the folder to list, relative to dir.
 func (s *search) files(of *Skill, dir, below string, depth int) error {
 	if s.visited >= maxFolders || depth > deepest {
 		return nil

@@ -16,7 +16,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript/markdown"
 )
 
-// Field lengths by the standard, in characters.
+// Maximum lengths of fields by the standard for skills (Agent Skills), in characters.
 const (
 	maxName          = 64
 	maxDescription   = 1024
@@ -24,17 +24,17 @@ const (
 )
 
 const (
-	// maxFrontMatter is how many bytes a front matter has.
+	// maxFrontMatter is the maximum size of a front matter, in bytes.
 	maxFrontMatter = 64 << 10
-	// maxText is how many bytes of the text below it a model is given: with the list of files
-	// no more than an output may have.
+	// maxText is how many bytes of the text below the front matter a model gets. With the list of files they fit
+	// into one output.
 	maxText = 32 << 10
-	// maxMetadata is how many entries of metadata are read.
+	// maxMetadata is the maximum number of metadata entries.
 	maxMetadata = 50
 )
 
-// parse parses a SKILL.md; folder is its folder's name. Tolerable deviations from the standard are
-// remarks. An error means the skill cannot be loaded.
+// parse parses a SKILL.md. folder is the name of its folder. remarks are deviations from the standard that do no
+// harm. An error means that the skill cannot be loaded.
 func parse(raw []byte, folder string) (s Skill, remarks []string, err error) {
 	head, text, err := split(raw)
 	if err != nil {
@@ -71,7 +71,8 @@ func parse(raw []byte, folder string) (s Skill, remarks []string, err error) {
 	return s, remarks, nil
 }
 
-// nameOf returns a skill's own name, or else its folder's.
+// nameOf returns the given name of a skill, or its folder's name if the given one cannot be used. Deviations from
+// the standard are passed to remark.
 func nameOf(given, folder string, remark func(format string, args ...any)) (string, error) {
 	name := oneLine(given, maxName)
 	switch {
@@ -94,15 +95,14 @@ func nameOf(given, folder string, remark func(format string, args ...any)) (stri
 	return folder, nil
 }
 
-// standard says whether a name is one by the standard: lower-case letters, digits and single
-// hyphens.
+// standard reports whether a name follows the standard: lower-case letters, digits and single hyphens.
 func standard(name string) bool {
 	other := func(r rune) bool { return (r < 'a' || r > 'z') && (r < '0' || r > '9') && r != '-' }
 	return !strings.ContainsFunc(name, other) && !strings.Contains("-"+name+"-", "--")
 }
 
-// usable reports whether a name is safe in lists and calls: a letter or digit first, no markup
-// characters.
+// usable reports whether a name is safe in lists and calls: it begins with a letter or digit, and has no markup
+// or invisible characters.
 func usable(name string) bool {
 	first, _ := utf8.DecodeRuneInString(name)
 	other := func(r rune) bool {
@@ -111,13 +111,12 @@ func usable(name string) bool {
 	return unicode.In(first, unicode.L, unicode.N) && utf8.ValidString(name) && !strings.ContainsFunc(name, other)
 }
 
-// oneLine is text of a stranger's file as a person would see it, on one line of at most most
-// characters.
+// oneLine returns untrusted text without invisible characters, on one line of at most most characters.
 func oneLine(text string, most int) string {
 	return markdown.Cut(strings.Join(strings.Fields(clip.Visible(text, most*utf8.UTFMax)), " "), most)
 }
 
-// split parts the front matter from the text below it.
+// split separates the front matter, between two lines ---, from the text below it.
 func split(raw []byte) (head, text []byte, err error) {
 	const mark = "---"
 	first, rest, more := bytes.Cut(bytes.TrimPrefix(raw, []byte("\uFEFF")), []byte("\n"))
@@ -137,13 +136,14 @@ func split(raw []byte) (head, text []byte, err error) {
 	return nil, nil, fmt.Errorf("has a front matter without an end: no line --- within %d bytes", maxFrontMatter)
 }
 
-// field is the value of a key: a text, or the entries of a mapping of texts.
+// field is the value of a key in a front matter: a text, or the entries of a mapping.
 type field struct {
 	text    string
 	entries map[string]string
 }
 
-// readFields parses a front matter. lenient means it was invalid YAML before quoting.
+// readFields parses a front matter. lenient reports that it was not valid YAML and had to be repaired first (see
+// quoted).
 func readFields(head []byte) (fields map[string]field, lenient bool, err error) {
 	var document yaml.Node
 	if err := yaml.Unmarshal(head, &document); err != nil {
@@ -162,6 +162,7 @@ func readFields(head []byte) (fields map[string]field, lenient bool, err error) 
 	return fields, lenient, nil
 }
 
+// pairs yields the keys and values of a mapping.
 func pairs(mapping *yaml.Node) func(yield func(key, value *yaml.Node) bool) {
 	return func(yield func(key, value *yaml.Node) bool) {
 		for i := 0; i+1 < len(mapping.Content); i += 2 {
@@ -172,8 +173,8 @@ func pairs(mapping *yaml.Node) func(yield func(key, value *yaml.Node) bool) {
 	}
 }
 
-// textOf returns the text of a scalar or a list of scalars. Aliases are not followed: their text
-// may exceed the file's size.
+// textOf returns the text of a scalar, or the joined texts of a list. It does not follow aliases, which could
+// expand to far more text than the file has.
 func textOf(value *yaml.Node) string {
 	switch {
 	case value.Kind == yaml.ScalarNode && value.Tag != "!!null":
@@ -190,6 +191,7 @@ func textOf(value *yaml.Node) string {
 	return ""
 }
 
+// entriesOf returns the first maxMetadata entries of a mapping that have text values.
 func entriesOf(value *yaml.Node) map[string]string {
 	if value.Kind != yaml.MappingNode {
 		return nil
@@ -203,10 +205,12 @@ func entriesOf(value *yaml.Node) map[string]string {
 	return entries
 }
 
-// standardKeys are the standard's keys with text values.
+// standardKeys are the keys of the standard whose values are texts.
 var standardKeys = []string{"name", "description", "license", "compatibility", "allowed-tools"}
 
-// quoted returns a front matter with quoted texts: other clients accept a colon in unquoted text.
+// quoted repairs a front matter that is not valid YAML, usually because of an unquoted colon
+// (description: a: b), which other clients accept. It quotes the first value of each standard key and drops
+// everything else.
 func quoted(head []byte) []byte {
 	found := map[string]string{}
 	for line := range strings.Lines(string(head)) {

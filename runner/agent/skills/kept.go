@@ -12,20 +12,19 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 )
 
-// skillsFile has the skills of a run, in its run directory.
+// skillsFile in the run directory holds the skills of a run.
 const skillsFile = "skills.json"
 
-// Offer is the constant set of skills offered during a run.
+// Offer is the set of skills that a run offers to its model. It stays the same for the whole run.
 type Offer struct {
-	Skills    []Skill `json:"skills"`    // that can be loaded
-	Catalogue string  `json:"catalogue"` // what the model is told of them
-	// Room is how many bytes of skills the model may load: a quarter of its window; 0 for any
-	// number.
+	Skills    []Skill `json:"skills"`    // skills that the model can load
+	Catalogue string  `json:"catalogue"` // the list of skills that the model gets
+	// Room is how many bytes of skills the model may load: a quarter of its window. 0 means no limit.
 	Room int64 `json:"room"`
 }
 
-// NewOffer offers skills to a model with this window, with secrets redacted. leftOut counts skills
-// without room.
+// NewOffer returns an offer of skills, without secrets, for a model with a window of this many tokens. leftOut is
+// the number of skills for which the list has no room.
 func NewOffer(all []Skill, window int64, redact func(string) string) (offer Offer, leftOut int) {
 	clean := make([]Skill, len(all))
 	for i, s := range all {
@@ -37,7 +36,7 @@ func NewOffer(all []Skill, window int64, redact func(string) string) (offer Offe
 	return offer, len(all) - len(offer.Skills)
 }
 
-// Keep writes the offer into the run directory and records its event. It skips an empty offer.
+// Keep writes the offer into the run directory and records its digest. It does nothing for an empty offer.
 func (o Offer) Keep(rec *record.Record) error {
 	if len(o.Skills) == 0 {
 		return nil
@@ -57,7 +56,7 @@ func (o Offer) Keep(rec *record.Record) error {
 	return rec.Append(transcript.TypeSkills, event)
 }
 
-// Kept reads a run's offer. It fails if the file's digest differs from the record.
+// Kept reads the offer of a recorded run. It returns an error if the file's digest differs from the recorded one.
 func Kept(dir *record.Directory, of transcript.Skills) (offer Offer, err error) {
 	if of.File == "" {
 		return offer, nil

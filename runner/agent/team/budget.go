@@ -7,7 +7,8 @@ import (
 	"github.com/agent-ci/agent-ci/tools/agents"
 )
 
-// used returns the team's use of the agent's budget. The caller holds the lock.
+// used returns how much of the agent's budget the agents that it started have used or reserved. For the run's own
+// agent this includes the agents from before a resume. The caller holds the lock.
 func (m *member) used() (all agent.Used) {
 	if m.child == nil {
 		for _, a := range m.team.earlier {
@@ -22,25 +23,25 @@ func (m *member) used() (all agent.Used) {
 	return all
 }
 
-// countedUse returns the use of a child and its team, or their reserved share if larger. A working
-// child counts with its share: all of its work fits in there.
+// countedUse returns what a child counts against its starter's budget: its use in finished turns and its reserved
+// share. A working child's own team is inside its share. Without a turn, the team's use is added.
 func (c *child) countedUse() agent.Used {
 	own := c.used().Add(c.reserved)
-	if c.ownTeam != nil && c.stopTurn == nil { // a share has room for the shares that are taken from it
+	if c.ownTeam != nil && c.stopTurn == nil {
 		own = own.Add(c.ownTeam.used())
 	}
 	return own
 }
 
-// used returns a child's own use in finished turns.
+// used returns what a child itself used in finished turns.
 func (c *child) used() agent.Used { return usedBy(c.spent, c.maxUSD-c.reserved.CostUSD) }
 
 func usedBy(spent agent.Spent, mostUSD float64) agent.Used {
 	return agent.Used{Turns: spent.Turns, Calls: spent.Calls, Tokens: spent.Usage.Total(), CostUSD: knownCost(spent.Models, mostUSD)}
 }
 
-// knownCost returns the known cost of models. If a fallback has no price, it returns the maximum:
-// unknown is not free.
+// knownCost returns the cost of models in US dollars. If a used fallback has no price, it returns most, because
+// an unknown price does not mean free.
 func knownCost(models []transcript.ModelUse, most float64) (sum float64) {
 	for _, m := range models {
 		if models[0].Price.Known() && !m.Price.Known() && m.Usage != (transcript.Usage{}) {
@@ -51,22 +52,22 @@ func knownCost(models []transcript.ModelUse, most float64) (sum float64) {
 	return sum
 }
 
-// The smallest budget for a child.
+// The smallest budget with which a child can start.
 const (
 	minTurns  = 2
 	minCalls  = 1
 	minTokens = 1000
 )
 
-// share returns an equal part of the agent's remaining budget: one part per free place, one for
-// itself. Its error, for the model, means too little is left. The caller holds the lock.
+// share returns an equal part of the agent's remaining budget. There is one part for the agent itself and one for
+// each agent that may still start. The error tells the model that too little is left. The caller holds the lock.
 func (m *member) share() (agent.Used, error) {
 	a := m.agent
 	limits, own, others := a.Limits(), a.Work(), m.used()
 	return equalPart(limits, usedBy(own.Spent, 0).Add(others), max(m.team.job().Agents.Most-m.team.openCount()+1, 2))
 }
 
-// equalPart returns one of several equal parts of the remaining limits.
+// equalPart divides what is left of limits by parts. It returns an error for the model if a part is too small.
 func equalPart(limits agent.Limits, spent agent.Used, parts int) (agent.Used, error) {
 	part := agent.Used{
 		Turns: (limits.Turns - spent.Turns) / parts, Calls: (limits.Calls - spent.Calls) / parts,
@@ -92,7 +93,7 @@ func equalPart(limits agent.Limits, spent agent.Used, parts int) (agent.Used, er
 	}, nil
 }
 
-// limited returns n, or 0 without a limit.
+// limited returns n, or 0 (no limit) if limit is 0.
 func limited[N int | int64 | float64](limit, n N) N {
 	if limit == 0 {
 		return 0
@@ -100,7 +101,7 @@ func limited[N int | int64 | float64](limit, n N) N {
 	return n
 }
 
-// limitsOf returns the limits of a child: used plus share.
+// limitsOf returns the limits of a child: what it has used, plus its share. Limits count from the child's start.
 func (m *member) limitsOf(used, share agent.Used) agent.Limits {
 	l, all := m.agent.Limits(), used.Add(share)
 	l.Turns, l.Calls = limited(l.Turns, all.Turns), limited(l.Calls, all.Calls)
@@ -108,7 +109,8 @@ func (m *member) limitsOf(used, share agent.Used) agent.Limits {
 	return l
 }
 
-// reserveAgain reserves a share for another turn of an ended child. The caller holds the lock.
+// reserveAgain reserves a share of the starter's budget for another turn of an ended child. The caller holds the
+// lock.
 func (c *child) reserveAgain() error {
 	share, err := c.starter.share()
 	if err != nil {

@@ -21,21 +21,21 @@ import (
 type child struct {
 	assignment
 	starter *member
-	ownTeam *member // the agents that it started
+	ownTeam *member // the team as the child sees it
 	agent   *worker.Agent
 
 	// Guarded by the team's lock.
 	turn
 	account
 	status       agents.Status
-	closed       bool     // resume_agent opens it again
-	messages     []string // not yet told to it
-	messagesSent int      // messages to it
+	closed       bool     // closed until resume_agent opens it
+	messages     []string // messages that it has not received yet
+	messagesSent int      // number of messages sent to it
 
 	copyOfTree
 }
 
-// assignment is what a child is and has to do.
+// assignment is a child's identity, role and task.
 type assignment struct {
 	id, name string
 	roleName string
@@ -45,37 +45,37 @@ type assignment struct {
 	model    string
 }
 
-// turn is a child's turn.
+// turn is the current turn of a child.
 type turn struct {
-	stopTurn   func(by ending) // ends it; nil while there is none
-	done       chan struct{}   // closed at its end
-	turnEnding bool            // it reads no message any more
+	stopTurn   func(by ending) // stops the turn; nil if there is none
+	done       chan struct{}   // closed when the turn has ended
+	turnEnding bool            // the turn is ending and reads no more messages
 }
 
 // account is a child's budget.
 type account struct {
-	reserved agent.Used // its share that is not used yet
-	maxUSD   float64    // that it might cost, with that
-	spent    agent.Spent
+	reserved agent.Used  // the share reserved for its current turn
+	maxUSD   float64     // the most that it can cost in all, in US dollars
+	spent    agent.Spent // use in finished turns
 }
 
 // copyOfTree is a child's copy of its starter's tree.
 type copyOfTree struct {
-	place       *confine.Place // nil for none
+	place       *confine.Place // nil if the child has no copy
 	copyRemoved bool           // guarded by the team's lock
 
 	// Guarded by the merge lock.
-	base       *gitops.ChangeSet // that it began with, or was merged at
+	base       *gitops.ChangeSet // state of the copy at its start or last merge
 	mergeState mergeState
 }
 
-// ending is why a turn of a child is ended by another agent, or by the runner.
+// ending is why another agent or the runner stops a turn of a child.
 type ending struct {
 	status agents.Status
 	reason string
 }
 
-// Error makes an ending the cause of a context's end.
+// Error makes an ending usable as the cause of a cancelled context.
 func (e ending) Error() string { return "the agent was ended: " + e.status.State }
 
 // beginTurn starts a turn. The caller holds the lock.
@@ -91,13 +91,13 @@ func (c *child) beginTurn() {
 	})
 }
 
-// crashed is the reason of a crashed agent; a separate warning has the details.
+// crashed is the recorded reason of an agent that crashed. A separate warning has the details.
 const crashed = "crash"
 
 // maxWarningBytes limits the error text in an agent's warning, in bytes.
 const maxWarningBytes = 500
 
-// runTurn runs one turn of a child to its end.
+// runTurn runs one turn of a child, records its end, and leaves the news for its starter.
 func (c *child) runTurn(ctx context.Context) {
 	status, reason := c.work(ctx)
 	work := c.agent.Work()
@@ -116,7 +116,7 @@ func (c *child) runTurn(ctx context.Context) {
 	t.notifyWaiters()
 }
 
-// work has the child work until it ends, and says how it stands then.
+// work runs the child until its turn ends. It returns the child's status, and the reason of a failure.
 func (c *child) work(ctx context.Context) (status agents.Status, reason string) {
 	defer func() {
 		if broken := recover(); broken != nil {
@@ -143,8 +143,8 @@ func (c *child) work(ctx context.Context) (status agents.Status, reason string) 
 	return agents.Status{State: agents.Errored, Text: text}, fmt.Sprintf("%s/%s", stop.Outcome, stop.Reason)
 }
 
-// endTurn ends a child's turn and waits. The caller holds the lock before and after; end releases it
-// while waiting.
+// endTurn stops a child's turn and waits for its end. The caller holds the lock, which endTurn releases while it
+// waits.
 func (c *child) endTurn(by ending) {
 	if c.stopTurn == nil {
 		return
@@ -156,7 +156,7 @@ func (c *child) endTurn(by ending) {
 	c.starter.team.mu.Lock()
 }
 
-// startEvent is the event of its start.
+// startEvent returns the event that records the start of a turn.
 func (c *child) startEvent() transcript.AgentStarted {
 	l := c.agent.Limits()
 	return transcript.AgentStarted{

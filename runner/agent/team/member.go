@@ -12,14 +12,14 @@ import (
 	"github.com/agent-ci/agent-ci/tools/dialect"
 )
 
-// Begin marks the agent as working, until End.
+// Begin marks the agent as working, so that it can start others, until End.
 func (m *member) Begin(ctx context.Context) {
 	m.team.mu.Lock()
 	defer m.team.mu.Unlock()
 	m.ctx, m.waitUntil = ctx, time.Time{}
 }
 
-// find returns an agent by ID or name. The caller holds the lock.
+// find returns the agent below m with this ID or name, or an error for the model. The caller holds the lock.
 func (m *member) find(id string) (*child, error) {
 	if c := m.findBelow(id); c != nil {
 		return c, nil
@@ -27,7 +27,8 @@ func (m *member) find(id string) (*child, error) {
 	return nil, agents.Unknown(id)
 }
 
-// Send sends an agent a message, and starts a turn if it is idle.
+// Send sends a message to an agent, and starts a turn if the agent is idle. interrupt stops its current turn
+// first. It returns the ID of the message.
 func (m *member) Send(ctx context.Context, id, message string, interrupt bool) (string, error) {
 	t := m.team
 	t.mu.Lock()
@@ -47,7 +48,7 @@ func (m *member) Send(ctx context.Context, id, message string, interrupt bool) (
 	if m.usesScripts {
 		text = agents.Letter{Kind: agents.NewTask, To: c.id, From: m.id(), Payload: message}.String()
 	}
-	began, replayed := t.recordedOrder.sentBy(ctx)
+	began, replayed := t.recordedOrder.sentBy(ctx) // a replay must wait until the agent is as idle or busy as recorded
 	if err := t.await(ctx, func() bool { return !c.turnEnding && (!began || c.stopTurn == nil) }); err != nil {
 		return "", err
 	}
@@ -73,7 +74,7 @@ func (m *member) Send(ctx context.Context, id, message string, interrupt bool) (
 	return submission, nil
 }
 
-// Note leaves a message for an agent.
+// Note leaves a message for an agent, and starts no turn.
 func (m *member) Note(_ context.Context, id, message string) error {
 	m.team.mu.Lock()
 	defer m.team.mu.Unlock()
@@ -84,7 +85,7 @@ func (m *member) Note(_ context.Context, id, message string) error {
 	return err
 }
 
-// Resume reopens a closed agent.
+// Resume reopens a closed agent and returns its status.
 func (m *member) Resume(_ context.Context, id string) (agents.Status, error) {
 	t := m.team
 	t.mu.Lock()
@@ -107,7 +108,8 @@ func (m *member) Resume(_ context.Context, id string) (agents.Status, error) {
 	return c.status, nil
 }
 
-// Wait waits for the end of a turn.
+// Wait waits until a turn of one of the agents ids ends, or up to timeout. It returns the statuses of the agents
+// that have ended, and whether the time ran out. Without ids it waits for any news, and returns no statuses.
 func (m *member) Wait(ctx context.Context, ids []string, timeout time.Duration) (map[string]agents.Status, bool, error) {
 	t := m.team
 	limited, cancel := context.WithTimeout(ctx, timeout)
@@ -121,7 +123,7 @@ func (m *member) Wait(ctx context.Context, ids []string, timeout time.Duration) 
 		return m.replayWait(limited, was, ids)
 	}
 	if len(ids) == 0 {
-		_ = t.await(limited, func() bool { return len(m.news) > 0 || len(m.workingBelow()) == 0 }) // there is nothing to wait for
+		_ = t.await(limited, func() bool { return len(m.news) > 0 || len(m.workingBelow()) == 0 })
 		return nil, len(m.news) == 0, ctx.Err()
 	}
 	ended := func() map[string]agents.Status {
@@ -140,7 +142,7 @@ func (m *member) Wait(ctx context.Context, ids []string, timeout time.Duration) 
 	statuses := ended()
 	for id := range statuses {
 		if c := m.findBelow(id); c != nil {
-			m.forgetNews(c) // it is told here
+			m.forgetNews(c) // the result of this wait reports it
 		}
 	}
 	return statuses, len(statuses) == 0, ctx.Err()
@@ -151,7 +153,7 @@ func (m *member) forgetNews(c *child) {
 	m.news = slices.DeleteFunc(m.news, func(n notice) bool { return n.of == c })
 }
 
-// Close ends an agent and its team, and frees its place.
+// Close stops an agent and those below it, and closes them. It returns the agent's status before.
 func (m *member) Close(_ context.Context, id string) (agents.Status, error) {
 	t := m.team
 	t.mu.Lock()
@@ -170,7 +172,7 @@ func (m *member) Close(_ context.Context, id string) (agents.Status, error) {
 	return previous, nil
 }
 
-// closeAndRemove closes an ended agent and removes its copy. The caller holds the lock.
+// closeAndRemove closes an ended agent and removes its copy of the tree. The caller holds the lock.
 func (c *child) closeAndRemove() {
 	c.closed = true
 	if c.place == nil || c.copyRemoved {
@@ -182,7 +184,7 @@ func (c *child) closeAndRemove() {
 	}
 }
 
-// Interrupt ends an agent's current turn and keeps it open.
+// Interrupt stops the current turn of an agent, which stays open. It returns the agent's status before.
 func (m *member) Interrupt(_ context.Context, id string) (agents.Status, error) {
 	m.team.mu.Lock()
 	defer m.team.mu.Unlock()
@@ -196,7 +198,7 @@ func (m *member) Interrupt(_ context.Context, id string) (agents.Status, error) 
 	return previous, nil
 }
 
-// List returns the agents with IDs beginning with prefix.
+// List returns the agents below m whose IDs begin with prefix.
 func (m *member) List(prefix string) (all []agents.Listed) {
 	m.team.mu.Lock()
 	defer m.team.mu.Unlock()
@@ -208,17 +210,18 @@ func (m *member) List(prefix string) (all []agents.Listed) {
 	return all
 }
 
-// givesTasks says whether models give others tasks, and wait for each.
+// givesTasks reports whether the model's tools start an agent for a task and wait for its end (as OpenCode's task
+// does).
 func (t *Team) givesTasks() bool {
 	family := t.job().Model.Tools
 	return family != "" && len(dialect.InFamily(family, dialect.Leads)) > 0
 }
 
-// cannotClose reports whether models lack a tool for closing agents.
+// cannotClose reports whether the model has no tool for closing agents.
 func (t *Team) cannotClose() bool { return t.root.usesScripts || t.givesTasks() }
 
-// openCount returns the number of open agents. If models cannot close any, ended agents do not count.
-// The caller holds the lock.
+// openCount returns the number of open agents. Ended agents do not count if the model cannot close them. The
+// caller holds the lock.
 func (t *Team) openCount() (n int) {
 	for _, c := range t.children {
 		if !c.closed && !(t.cannotClose() && c.status.Ended()) {
@@ -228,6 +231,7 @@ func (t *Team) openCount() (n int) {
 	return n
 }
 
+// requirePlace returns the error for the model that there are too many agents.
 func (t *Team) requirePlace() error {
 	if t.cannotClose() {
 		return agents.Refusef("%d agents are at work, which is as many as there may be (agents.most). Wait until one has ended.", t.openCount())
@@ -235,8 +239,9 @@ func (t *Team) requirePlace() error {
 	return agents.Refusef("%d agents are open, which is as many as there may be (agents.most). Close one that has ended, by close_agent, before you start another.", t.openCount())
 }
 
-// Settle waits at the agent's end for working agents: at most agents.wait, and only until the agent
-// would get its last turn by limits.time. Waiting never costs the agent its work.
+// Settle waits, when the agent ends, for the agents that still work below it. It waits up to agents.wait, but not
+// beyond the time at which limits.time leaves one last turn. It reports whether there is news and the agent may
+// continue with it.
 func (m *member) Settle(ctx context.Context, mayGoOn bool) (news bool, err error) {
 	t := m.team
 	t.mu.Lock()
@@ -269,19 +274,19 @@ func (m *member) Settle(ctx context.Context, mayGoOn bool) (news bool, err error
 	return false, nil
 }
 
-// workingBelow returns the working agents below this one, at any depth. The caller holds the lock.
+// workingBelow returns the agents below this one that are in a turn, at any depth. The caller holds the lock.
 func (m *member) workingBelow() []*child {
 	return slices.DeleteFunc(slices.Clone(m.team.children), func(c *child) bool { return c.stopTurn == nil || !m.isAbove(c) })
 }
 
-// End ends working agents and closes all.
+// End stops the agents below this one, closes them and removes their copies. It warns about work that is lost.
 func (m *member) End() {
 	t := m.team
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	var ended []string
 	alive := m.workingBelow()
-	for _, c := range alive { // all at once: a call of one may wait for that of another
+	for _, c := range alive { // stop all before waiting, since a call of one may wait for a call of another
 		c.stopTurn(ending{agents.Status{State: agents.Shutdown}, "not_waited_for"})
 	}
 	for _, c := range alive {

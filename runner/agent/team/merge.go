@@ -20,19 +20,20 @@ import (
 	"github.com/agent-ci/agent-ci/tools/agents"
 )
 
-// mergeState is the merge status of a child's copy.
+// mergeState says whether the change in a child's copy was merged.
 type mergeState int
 
 const (
-	unmerged   mergeState = iota // nothing yet
-	merged                       // it was taken over
-	conflicted                   // it was refused
+	unmerged   mergeState = iota // not tried yet
+	merged                       // merged
+	conflicted                   // the last merge failed with conflicts
 )
 
-// hasUnmerged reports whether a child may have an unmerged change. The caller holds the lock.
+// hasUnmerged reports whether a child's copy may have a change that is not merged. The caller holds the lock.
 func (c *child) hasUnmerged() bool { return c.place != nil && c.mergeState != merged }
 
-// Unmerged returns completed agents among ids whose changes were neither merged nor refused.
+// Unmerged returns the IDs of completed agents whose changes were neither merged nor in conflict. They are among
+// ids, unless ids is empty. After a replayed wait they are the ones that the recorded wait merged.
 func (m *member) Unmerged(ids []string) (all []string) {
 	m.team.mu.Lock()
 	defer m.team.mu.Unlock()
@@ -49,7 +50,8 @@ func (m *member) Unmerged(ids []string) (all []string) {
 	return all
 }
 
-// Merge merges an agent's change into the caller's tree.
+// Merge merges an agent's change into the caller's tree. On conflicts it changes nothing, and its result describes
+// them.
 func (m *member) Merge(ctx context.Context, id string) (tools.Result, error) {
 	c, err := m.mergeable(id)
 	if err != nil {
@@ -69,10 +71,10 @@ func (m *member) Merge(ctx context.Context, id string) (tools.Result, error) {
 	if err != nil {
 		return tools.Result{}, err
 	}
-	told := describeMerge(c, taken, now)
+	result := describeMerge(c, taken, now)
 	c.base = now.whole
 	m.settleMerge(c, merged)
-	return told, nil
+	return result, nil
 }
 
 func (m *member) settleMerge(c *child, state mergeState) {
@@ -81,7 +83,7 @@ func (m *member) settleMerge(c *child, state mergeState) {
 	c.mergeState = state
 }
 
-// mergeable returns a child with a change ready to merge.
+// mergeable returns the child with this ID, or an error for the model if its change cannot be merged now.
 func (m *member) mergeable(id string) (*child, error) {
 	m.team.mu.Lock()
 	defer m.team.mu.Unlock()
@@ -101,15 +103,15 @@ func (m *member) mergeable(id string) (*child, error) {
 	return c, nil
 }
 
-// copyState is the current state of a child's copy.
+// copyState is the state of a child's copy, prepared for a merge.
 type copyState struct {
-	whole       *gitops.ChangeSet // since the base of the run
-	mergeTree   gitops.Tree       // with the mergeable part of the child's change
-	excluded    []string          // paths of that change, sorted
-	unmergeable []string          // paths that can be part of no change: repositories of their own, files too large
+	whole       *gitops.ChangeSet // all changes since the base of the run
+	mergeTree   gitops.Tree       // the copy with only the permitted part of the child's change
+	excluded    []string          // sorted paths of the part that is not permitted
+	unmergeable []string          // paths that git cannot record, such as nested repositories and files too large
 }
 
-// changeOf returns a child's change since its copy began, without excluded files.
+// changeOf returns the state of a child's copy, with the change since its start or last merge.
 func (m *member) changeOf(ctx context.Context, c *child) (now copyState, err error) {
 	o := m.team.options
 	if now.whole, err = m.team.stateOf(ctx, *c.place); err != nil {
@@ -136,7 +138,7 @@ func (m *member) changeOf(ctx context.Context, c *child) (now copyState, err err
 	return now, err
 }
 
-// stateOf returns the current state of a copy.
+// stateOf returns the changes in a copy since the base of the run.
 func (t *Team) stateOf(ctx context.Context, place confine.Place) (*gitops.ChangeSet, error) {
 	at, err := t.options.Sandboxes.OpenLayer(ctx, place)
 	if err != nil {
@@ -146,8 +148,8 @@ func (t *Team) stateOf(ctx context.Context, place confine.Place) (*gitops.Change
 	return state, errors.Join(err, at.Close())
 }
 
-// excludedFiles returns the refused files of a change, and files taking their place: a file or link in
-// place of their folder, or a folder in their own.
+// excludedFiles returns the paths of a change that must be left out. These are the refused paths, and new files
+// that cannot exist beside a refused file that stays: a file in place of its folder, or files below its path.
 func excludedFiles(files []changeset.File, refused func(path string) bool) map[string]bool {
 	left, stays, above := map[string]bool{}, map[string]bool{}, map[string]bool{}
 	for _, f := range files {
@@ -171,13 +173,14 @@ func excludedFiles(files []changeset.File, refused func(path string) bool) map[s
 	return left
 }
 
-// mergeChild merges a child's change into the agent's tree while the agent's commands are paused.
+// mergeChild merges a child's change into the agent's tree, and pauses the agent's commands meanwhile. It returns
+// the merged change.
 func (m *member) mergeChild(ctx context.Context, c *child, now gitops.Tree) (taken *gitops.ChangeSet, err error) {
 	o, box := m.team.options, m.agent.Sandbox()
 	if box == nil {
 		return nil, agents.Refusef("Nothing can be taken over now.")
 	}
-	if _, err := box.Tree(); err != nil { // which opens it
+	if _, err := box.Tree(); err != nil { // opens the sandbox if it is not open yet
 		return nil, err
 	}
 	err = o.Sandboxes.WhilePaused(box, func() error {
@@ -191,10 +194,10 @@ func (m *member) mergeChild(ctx context.Context, c *child, now gitops.Tree) (tak
 	return taken, err
 }
 
-// maxListedFiles bounds the files of a change that are listed to the model.
+// maxListedFiles is the maximum number of files listed to the model.
 const maxListedFiles = 50
 
-// describeMerge describes a finished merge.
+// describeMerge returns the result of a successful merge for the model.
 func describeMerge(c *child, taken *gitops.ChangeSet, now copyState) tools.Result {
 	var s strings.Builder
 	var files []map[string]any
@@ -224,10 +227,11 @@ func describeMerge(c *child, taken *gitops.ChangeSet, now copyState) tools.Resul
 	return tools.Result{Output: s.String(), Detail: map[string]any{"agent": c.id, "files": files, "left_out": slices.Concat(now.excluded, now.unmergeable)}}
 }
 
-// maxConflictBytes limits a child's version of a conflicting file, in bytes.
+// maxConflictBytes is the maximum size of a saved conflicting file, in bytes.
 const maxConflictBytes = 1 << 20
 
-// describeConflict lists conflicting files, and saves the child's versions for the agent to read.
+// describeConflict returns the result of a merge with conflicts for the model. It saves the child's versions of the
+// files where the agent can read them.
 func (m *member) describeConflict(c *child, whole gitops.Tree, conflict *gitops.MergeError) (tools.Result, error) {
 	o := m.team.options
 	var s strings.Builder
@@ -247,7 +251,8 @@ func (m *member) describeConflict(c *child, whole gitops.Tree, conflict *gitops.
 	return tools.Result{Output: s.String(), Failed: true, Detail: map[string]any{"agent": c.id, "conflicts": paths}}, nil
 }
 
-// saveConflicting saves a child's file for the agent and returns its path; "" on failure.
+// saveConflicting saves the child's version of a file where the agent can read it. It returns the path relative to
+// the run directory, or "" on failure.
 func (m *member) saveConflicting(c *child, whole gitops.Tree, name string) string {
 	o := m.team.options
 	content, err := o.Workspace.Checkout().ReadFile(whole, name, maxConflictBytes)
@@ -261,10 +266,10 @@ func (m *member) saveConflicting(c *child, whole gitops.Tree, name string) strin
 	return kept
 }
 
-// maxSavedName limits the original name within a saved file's name, in bytes.
+// maxSavedName is how many bytes of the original name a saved file's name has.
 const maxSavedName = 100
 
-// savedName names a saved file by the child, a hash of the path, and its readable last part.
+// savedName returns the name of a saved file: the child, a hash of the path, and the end of the file name.
 func savedName(c *child, name string) string {
 	sum := sha256.Sum256([]byte(name))
 	base := sanitizeName(path.Base(name))

@@ -15,18 +15,19 @@ import (
 	"github.com/agent-ci/agent-ci/tools/dialect"
 )
 
-// Order holds the order of agents' news in a replayed run: a record has no agent speeds.
+// Order holds when agents got news of each other in a recorded run. A replay must follow it, because agents run at
+// other speeds there.
 type Order struct {
-	answers map[transcript.CallRef]transcript.ToolFinished // of waits
-	told    map[int]bool                                   // turns in which the agent of the run heard that another had ended
-	ended   map[string]bool                                // ids of agents that ended by themselves
-	last    map[agentTurn]bool                             // requests with which agents ended
-	asked   map[string]int                                 // requests of agents so far, by id
-	sent    map[transcript.CallRef]bool                    // messages to agents: whether one went on by it that had ended
-	sending map[transcript.CallRef]string                  // to whom, while the call runs
+	answers map[transcript.CallRef]transcript.ToolFinished // results of calls that wait
+	told    map[int]bool                                   // turns of the run's own agent that began with news of an agent's end
+	ended   map[string]bool                                // IDs of agents that completed or failed on their own
+	last    map[agentTurn]bool                             // last requests of agents' turns
+	asked   map[string]int                                 // number of each agent's latest request, by agent ID
+	sent    map[transcript.CallRef]bool                    // messages to agents; true if one started a new turn
+	sending map[transcript.CallRef]string                  // receivers of the messages whose calls still run
 }
 
-// agentTurn is a request of an agent.
+// agentTurn identifies a request of an agent.
 type agentTurn struct {
 	agent string
 	turn  int
@@ -40,10 +41,10 @@ func NewOrder() *Order {
 	}
 }
 
-// sendNames are the tools whose message makes an agent continue.
+// sendNames are the tools whose messages can start a new turn of an agent.
 var sendNames = []string{dialect.SendInput, dialect.FollowupTask}
 
-// endMessages identify messages about an agent's end.
+// endMessages are texts by which messages about an agent's end are recognized.
 var endMessages = [][]byte{[]byte("subagent_notification>"), []byte("Message Type: FINAL_ANSWER")}
 
 // handlers maps event types to their handlers.
@@ -55,6 +56,7 @@ var handlers = map[transcript.Type]func(*Order, transcript.Event) error{
 	transcript.TypeModelRequest:  handler((*Order).requested),
 }
 
+// handler returns a handler that decodes an event's data into T, and passes it to take with the agent's ID.
 func handler[T any](take func(*Order, string, T)) func(*Order, transcript.Event) error {
 	return func(r *Order, e transcript.Event) error {
 		var data T
@@ -66,7 +68,7 @@ func handler[T any](take func(*Order, string, T)) func(*Order, transcript.Event)
 	}
 }
 
-// Take adds the next event.
+// Take applies the next event of the record.
 func (r *Order) Take(e transcript.Event) error {
 	if take := handlers[e.Type]; take != nil {
 		return take(r, e)
@@ -116,8 +118,8 @@ func (r *Order) requested(by string, d transcript.ModelRequest) {
 	}
 }
 
-// sentBy reports whether the current message's receiver had ended and continued with it. known is
-// false outside a replay.
+// sentBy reports whether, in the record, the message of the current call started a new turn of its receiver. known
+// is false outside a replay.
 func (r *Order) sentBy(ctx context.Context) (began, known bool) {
 	if r == nil {
 		return false, false
@@ -127,20 +129,20 @@ func (r *Order) sentBy(ctx context.Context) (began, known bool) {
 	return began, known
 }
 
-// waitResult is the result of a wait.
+// waitResult is the recorded result of a wait.
 type waitResult struct {
 	Status   map[string]json.RawMessage
 	TimedOut bool `json:"timed_out"`
 	Merged   map[string]json.RawMessage
 }
 
-// of returns the recorded result of the current wait; false outside a replay.
+// of returns the recorded result of the wait in the current call. replayed is false if there is none.
 func (r *Order) of(ctx context.Context) (was waitResult, replayed bool) {
 	answer, known := r.answer(ctx)
 	return was, known && json.Unmarshal([]byte(answer.Output), &was) == nil
 }
 
-// answer returns the recorded end of the current call; false if there is none, or outside a replay.
+// answer returns the recorded result of the current call. known is false if there is none, or outside a replay.
 func (r *Order) answer(ctx context.Context) (answer transcript.ToolFinished, known bool) {
 	if r != nil {
 		call, _ := tools.CallOf(ctx)
@@ -149,14 +151,15 @@ func (r *Order) answer(ctx context.Context) (answer transcript.ToolFinished, kno
 	return answer, known
 }
 
-// brokeOff reports whether the current call is a task interrupted in the record: its agent gives no
-// further answer.
+// brokeOff reports whether the current call is a task that the end of the recorded run interrupted. The record has
+// no answers for the rest of its agent's work.
 func (r *Order) brokeOff(ctx context.Context) bool {
 	was, known := r.answer(ctx)
 	return known && was.Tool == dialect.Task && was.Detail[agents.TaskDetail] == nil
 }
 
-// replayWait waits for the agents that ended a recorded wait. The caller holds the lock.
+// replayWait waits until the agents whose end ended the recorded wait have ended. Its results are those of Wait.
+// The caller holds the lock.
 func (m *member) replayWait(ctx context.Context, was waitResult, ids []string) (map[string]agents.Status, bool, error) {
 	m.recordedMerges = append([]string{}, slices.Sorted(maps.Keys(was.Merged))...)
 	if was.TimedOut {
@@ -192,8 +195,8 @@ func (m *member) replayWait(ctx context.Context, was waitResult, ids []string) (
 	return statuses, false, nil
 }
 
-// replaySettle reports whether the agent continued at this end in the record, after news or a
-// message, and waits for agents ended by themselves. The caller holds the lock.
+// replaySettle is Settle in a replay. It reports whether the agent continued in the record after this end. If it
+// did not, replaySettle waits for the agents that ended on their own in the record. The caller holds the lock.
 func (m *member) replaySettle(ctx context.Context, mayGoOn bool) (bool, error) {
 	t, turn := m.team, m.agent.Work().Spent.Turns
 	wentOn := m.child == nil && t.recordedOrder.told[turn+1] || m.child != nil && !t.recordedOrder.last[agentTurn{m.child.id, turn}]

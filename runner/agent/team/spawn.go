@@ -28,7 +28,7 @@ import (
 	"github.com/agent-ci/agent-ci/tools/agents"
 )
 
-// Spawn starts an agent, and does not wait for it.
+// Spawn starts an agent and returns its ID and name. It does not wait for the agent.
 func (m *member) Spawn(ctx context.Context, order agents.Order) (id, nickname string, err error) {
 	c, err := m.reservePlace(order)
 	if err != nil {
@@ -49,7 +49,8 @@ func (m *member) Spawn(ctx context.Context, order agents.Order) (id, nickname st
 	return c.id, c.name, nil
 }
 
-// reservePlace makes room for an agent, with its share of the budget.
+// reservePlace adds an agent to the team and reserves a share of the budget for it. It returns an error for the
+// model if the agent may not start.
 func (m *member) reservePlace(order agents.Order) (*child, error) {
 	t := m.team
 	t.mu.Lock()
@@ -88,7 +89,7 @@ func (m *member) reservePlace(order agents.Order) (*child, error) {
 	return c, nil
 }
 
-// roleOf returns a started agent's role. Without a role it works on a copy of the tree.
+// roleOf returns the role called name. For "" it returns a role that works on a copy of the tree.
 func (t *Team) roleOf(name string) (job.Role, error) {
 	if name == "" {
 		return job.Role{Writes: job.WritesOwn}, nil
@@ -100,7 +101,7 @@ func (t *Team) roleOf(name string) (job.Role, error) {
 	return role, nil
 }
 
-// ownPaths are paths of an agent's own, from the root of the repository.
+// ownPaths returns the cleaned paths to which an agent's changes are limited, relative to the repository's root.
 func ownPaths(given []string) (paths []string, err error) {
 	for _, p := range given {
 		clean := path.Clean(strings.TrimSuffix(strings.TrimSpace(p), "/"))
@@ -118,12 +119,12 @@ func (c *child) mayChange(name string) bool {
 		if pathname.IsInAny(name, own) {
 			return true
 		}
-		fits, err := doublestar.Match(own, name) // as it is spelled, and in no other folder
+		fits, err := doublestar.Match(own, name)
 		return err == nil && fits
 	})
 }
 
-// removeFailed removes an agent after a failed start.
+// removeFailed removes an agent that could not start from the team.
 func (m *member) removeFailed(c *child) {
 	m.team.mu.Lock()
 	defer m.team.mu.Unlock()
@@ -132,7 +133,7 @@ func (m *member) removeFailed(c *child) {
 	m.team.children = slices.DeleteFunc(m.team.children, func(other *child) bool { return other == c })
 }
 
-// prepare makes everything an agent needs to begin.
+// prepare asks the hooks about a new agent, and makes its model, copy of the tree, and first messages.
 func (m *member) prepare(ctx context.Context, c *child, order agents.Order) error {
 	o := m.team.options
 	told := hooks.Subagent{ID: c.id, Name: c.name, Role: c.roleName, AskedBy: m.starterName(), Task: o.Record.Redact(order.Message), Writes: c.role.Writes, Paths: c.paths}
@@ -179,7 +180,7 @@ func (m *member) prepare(ctx context.Context, c *child, order agents.Order) erro
 	return c.agent.Begin(items, message)
 }
 
-// refusedBy turns a stop caused by the order into an error for the model.
+// refusedBy turns a stop into an error for the model, because a wrong order must not end the run. Other errors stay.
 func refusedBy(ctx context.Context, err error) error {
 	stop := (*outcome.Stop)(nil)
 	if ctx.Err() == nil && errors.As(err, &stop) {
@@ -188,10 +189,11 @@ func refusedBy(ctx context.Context, err error) error {
 	return err
 }
 
-// jobOf returns a child's job: the run's, without settings for the run's own agent.
+// jobOf returns the job of a child: that of the run, without what only the run's own agent has, such as MCP
+// servers. The child's model settings come from its starter, its role and its order.
 func (m *member) jobOf(c *child, order agents.Order) *job.Job {
 	own := *m.team.job()
-	above := m.agent.Job.Model // which may not be that of the run
+	above := m.agent.Job.Model // the starter's model may differ from the run's
 	own.Model = above
 	own.MCPServers, own.Tools.Dynamic, own.Tools.JSRepl, own.Tools.Allow, own.Tools.Deny = nil, nil, false, nil, nil
 	own.Task.Questions = "assume"
@@ -210,7 +212,7 @@ func (m *member) jobOf(c *child, order agents.Order) *job.Job {
 	return &own
 }
 
-// fork makes the child's copy, if its role works on one.
+// fork makes the child's copy of the tree, if its role needs one.
 func (m *member) fork(ctx context.Context, c *child) error {
 	if c.role.Writes != job.WritesOwn {
 		return nil
@@ -230,12 +232,12 @@ func (m *member) fork(ctx context.Context, c *child) error {
 	return err
 }
 
-// scratchOf returns the name of a child's own folder.
+// scratchOf returns the name of the folder for a child's copy.
 func scratchOf(c *child) string {
 	return confine.CopyScratch + strings.ReplaceAll(sanitizeName(c.name), ".", "-")
 }
 
-// sanitizeName is a name in letters, digits and dots of ASCII, with dashes for all else.
+// sanitizeName replaces all characters but ASCII letters, digits and dots by dashes.
 func sanitizeName(name string) string {
 	return strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r >= 'A' && r <= 'Z' || r == '.' {
@@ -245,7 +247,7 @@ func sanitizeName(name string) string {
 	}, name)
 }
 
-// firstMessages returns the child's messages before its task.
+// firstMessages returns the messages that a child gets before its task. added is context from hooks.
 func (m *member) firstMessages(c *child, order agents.Order, added string) ([]json.RawMessage, error) {
 	items := m.team.root.agent.Facts()
 	if order.Fork {
@@ -265,7 +267,7 @@ func (m *member) firstMessages(c *child, order agents.Order, added string) ([]js
 	return items, nil
 }
 
-// introduction tells a child who it is.
+// introduction tells a child its name, its starter, and what it may change.
 func introduction(c *child, by *member) string {
 	may := map[string]string{
 		job.WritesNone:   "You can read files, and change nothing.",

@@ -20,23 +20,23 @@ import (
 	"github.com/agent-ci/agent-ci/tools/agents"
 )
 
-// Team holds all started agents of a run. It is safe for concurrent use.
+// Team holds all agents that agents of a run have started. It is safe for concurrent use.
 type Team struct {
-	options       worker.Options // of the run's own agent
+	options       worker.Options // options of the run's own agent
 	root          *member
-	recordedOrder *Order // nil where nothing is replayed
+	recordedOrder *Order // nil outside a replay
 
 	mu           sync.Mutex
 	children     []*child
-	earlier      []*transcript.Agent // of the run before it went on
+	earlier      []*transcript.Agent // agents from before the run was resumed
 	changeSignal chan struct{}       // closed and recreated at each change of a child
 	running      sync.WaitGroup
 	mergeLock    sync.Mutex // guards reading and merging changes
 }
 
-// NewRunAgents returns a run's agent with an empty conversation, at the head of a team if the job has one.
-// earlier are a resumed run's agents. waits are a replayed run's recorded waits; nil for none. The
-// agent is valid also with an error.
+// NewRunAgents returns the run's own agent with an empty conversation. It leads a team if the job allows agents.
+// earlier are the agents of a resumed run so far. waits is nil outside a replay. The agent is valid even if there
+// is an error.
 func NewRunAgents(ctx context.Context, o worker.Options, earlier []*transcript.Agent, waits *Order) (*worker.Agent, error) {
 	if !o.Job.Agents.Enabled || o.Model.Of == nil {
 		return worker.New(ctx, o)
@@ -48,7 +48,7 @@ func NewRunAgents(ctx context.Context, o worker.Options, earlier []*transcript.A
 	return root.agent, err
 }
 
-// newTeam returns the team of the agent made by options.
+// newTeam returns an empty team for the agent that options describe.
 func newTeam(options worker.Options, earlier []*transcript.Agent, waits *Order) *Team {
 	t := &Team{options: options, earlier: earlier, recordedOrder: waits, changeSignal: make(chan struct{})}
 	started := 0
@@ -61,8 +61,7 @@ func newTeam(options worker.Options, earlier []*transcript.Agent, waits *Order) 
 	return t
 }
 
-// Resume ends the agents of a killed run: it records the end of working ones and removes their
-// copies.
+// Resume records the end of the agents that worked when the run was killed, and removes all copies of the tree.
 func Resume(rec *record.Record, boxes *confine.Sandboxes, earlier []*transcript.Agent) error {
 	var killed []string
 	for _, a := range earlier {
@@ -85,16 +84,16 @@ func Resume(rec *record.Record, boxes *confine.Sandboxes, earlier []*transcript.
 type member struct {
 	team        *Team
 	child       *child // nil for the run's own agent
-	depth       int    // of those that started one another above it
+	depth       int    // number of agents above it
 	agent       *worker.Agent
 	usesScripts bool            // its model calls tools in scripts
-	ctx         context.Context // of its work; nil while it does none
+	ctx         context.Context // context of its work; nil while it is idle
 
 	// Guarded by the team's lock.
-	started        int       // agents, by it
-	news           []notice  // not yet told to the agent
-	waitUntil      time.Time // end of the wait at its end; zero before it
-	recordedMerges []string  // that a recorded wait made; nil for any
+	started        int       // number of agents that it started
+	news           []notice  // news that the agent has not received yet
+	waitUntil      time.Time // when Settle stops waiting; zero before the first Settle
+	recordedMerges []string  // agents that the recorded wait merged; nil outside a replayed wait
 }
 
 // notice is the news of a child's end, for its starter.
@@ -105,7 +104,7 @@ type notice struct {
 
 var _ worker.Team = (*member)(nil)
 
-// Tools returns the model's tools for managing its agents.
+// Tools returns the model's tools for starting and managing agents, or nil at the deepest level.
 func (m *member) Tools() []tools.Tool {
 	if m.depth >= m.team.job().Agents.Depth {
 		return nil
@@ -122,7 +121,7 @@ func (m *member) Tools() []tools.Tool {
 
 func (t *Team) job() *job.Job { return t.options.Job }
 
-// roles returns the available roles, for models.
+// roles returns the roles that a new agent can have.
 func (t *Team) roles() []agents.Role {
 	var all []agents.Role
 	for _, name := range t.job().Agents.RoleNames() {
@@ -132,7 +131,7 @@ func (t *Team) roles() []agents.Role {
 	return all
 }
 
-// describeRole describes a role's permissions.
+// describeRole returns the first line of a role's instructions and what the role may change.
 func (t *Team) describeRole(role job.Role) string {
 	may := map[string]string{
 		job.WritesNone:   "It reads your tree, and runs no commands.",
@@ -149,7 +148,7 @@ func (t *Team) describeRole(role job.Role) string {
 	return strings.TrimSpace(clip.Visible(words, 300) + " " + may)
 }
 
-// takeNews returns and clears the agent's messages.
+// takeNews returns the messages and news for the agent, and forgets them.
 func (m *member) takeNews() []string {
 	m.team.mu.Lock()
 	defer m.team.mu.Unlock()
@@ -164,7 +163,7 @@ func (m *member) takeNews() []string {
 	return texts
 }
 
-// notice returns the message about a child's end.
+// notice returns the message to the agent about a child's end.
 func (m *member) notice(n notice) string {
 	n.status.Text = m.team.options.Record.Redact(n.status.Text)
 	if m.usesScripts {
@@ -177,7 +176,7 @@ func (m *member) notice(n notice) string {
 	return text
 }
 
-// id returns the agent's ID, for its children.
+// id returns the agent's ID, as its children know it.
 func (m *member) id() string {
 	if m.child == nil {
 		return "/root"
@@ -185,7 +184,7 @@ func (m *member) id() string {
 	return m.child.id
 }
 
-// starterName is who started an agent, in the record.
+// starterName returns the agent's name as the record has it, when it starts another.
 func (m *member) starterName() string {
 	if m.child == nil {
 		return transcript.MainAgent
@@ -193,14 +192,14 @@ func (m *member) starterName() string {
 	return m.child.id
 }
 
-// notifyWaiters wakes waiters after a change. The caller holds the lock.
+// notifyWaiters wakes every await after a change of a child. The caller holds the lock.
 func (t *Team) notifyWaiters() {
 	close(t.changeSignal)
 	t.changeSignal = make(chan struct{})
 }
 
-// await waits until met returns true. The caller holds the lock before and after, and met runs with
-// it.
+// await waits until met returns true, and returns ctx's error if ctx ends first. The caller holds the lock, which
+// await releases while it waits. met runs with the lock.
 func (t *Team) await(ctx context.Context, met func() bool) error {
 	for !met() {
 		changed := t.changeSignal
@@ -217,7 +216,7 @@ func (t *Team) await(ctx context.Context, met func() bool) error {
 	return nil
 }
 
-// findBelow returns an agent below the caller, at any depth, by ID or name. The caller holds the lock.
+// findBelow returns the agent below m with this ID or name, at any depth, or nil. The caller holds the lock.
 func (m *member) findBelow(id string) *child {
 	for _, c := range m.team.children {
 		if (c.id == id || c.name == id) && m.isAbove(c) {
@@ -227,7 +226,7 @@ func (m *member) findBelow(id string) *child {
 	return nil
 }
 
-// isAbove reports whether an agent is below the caller, at any depth.
+// isAbove reports whether m started c, directly or through other agents.
 func (m *member) isAbove(c *child) bool {
 	for at := c.starter; ; at = at.child.starter {
 		if at == m {
@@ -250,7 +249,7 @@ var names = []string{
 	"Gauss", "Darwin", "Faraday", "Galileo", "Hubble", "Mendel", "Pascal", "Planck", "Raman", "Tesla", "Volta", "Wegener",
 }
 
-// nameOf returns the name of the next agent.
+// nameOf returns the name of the agent that m starts as its number-th.
 func (m *member) nameOf(number int) string {
 	name := names[(number-1)%len(names)]
 	if round := (number - 1) / len(names); round > 0 {
@@ -262,18 +261,17 @@ func (m *member) nameOf(number int) string {
 	return name
 }
 
-// idOf is the id of an agent: the same in each replay of a run.
+// idOf returns the ID of a new agent. It is the same in each replay of a run.
 func (m *member) idOf(order agents.Order, name string) string {
 	if m.usesScripts {
 		return m.id() + "/" + order.Name
 	}
 	sum := sha256.Sum256([]byte(m.team.options.Record.ID + "\x00" + name))
-	sum[6], sum[8] = sum[6]&0x0f|0x80, sum[8]&0x3f|0x80 // a UUID of version 8: made by a rule of one's own
+	sum[6], sum[8] = sum[6]&0x0f|0x80, sum[8]&0x3f|0x80 // mark it as a UUID of version 8 (custom)
 	return fmt.Sprintf("%x-%x-%x-%x-%x", sum[:4], sum[4:6], sum[6:8], sum[8:10], sum[10:16])
 }
 
-// Used returns the use of a resumed run's earlier agents, and the used or reserved share of the
-// caller's own.
+// Used returns how much of the agent's budget its agents have used or reserved.
 func (m *member) Used() agent.Used {
 	m.team.mu.Lock()
 	defer m.team.mu.Unlock()

@@ -39,7 +39,7 @@ type Shared struct {
 	Record    *record.Record
 	Workspace *workspace.Workspace
 	Sandboxes *confine.Sandboxes
-	Began     time.Time // when the run began, less the time that it did not live
+	Began     time.Time // start of the run; for a resumed run moved forward by the time it was stopped
 	// Hooks run at the agents' events; nil for none.
 	Hooks *hooks.Hooks
 	// ReplayCommand returns a replayed command's recorded result; nil outside a replay.
@@ -51,52 +51,52 @@ type Options struct {
 	Shared
 	Job      *job.Job
 	Model    provider.Model
-	Recorded *extensions.Recorded // stands in for servers of tools; nil where they are started
-	// Ask sends people every question of the run so far. Nil means nobody answers.
+	Recorded *extensions.Recorded // replaces MCP servers in a replay; nil otherwise
+	// Ask sends people all questions of the run so far. Nil means that nobody answers.
 	Ask    func(ctx context.Context, all []question.Question) error
-	Skills skills.Offer // that the model can load
-	// Tools are those of who embeds this program, besides those of the job.
+	Skills skills.Offer // skills that the model can load
+	// Tools are the tools of the program that embeds agent-ci.
 	Tools []tools.Tool
-	// Child describes an agent started by another; nil for the run's own agent.
+	// Child describes an agent that another agent started. It is nil for the run's own agent.
 	Child *Child
-	// Team manages the agents started by this one; nil if it may start none.
+	// Team manages the agents that this one starts. It is nil if it may start none.
 	Team Team
-	// News returns messages received since the last call; nil if none can arrive.
+	// News returns the messages received since the last call. It is nil if none can arrive.
 	News func() []string
-	// ScriptEngine is the command line of the script engine; empty without scripts.
+	// ScriptEngine is the command line of the script engine. It is empty if there are no scripts.
 	ScriptEngine []string
-	// Memory holds the lessons offered to the agent. TakeLesson accepts its proposals; nil if
-	// nobody wants any.
+	// Memory holds the lessons offered to the agent. TakeLesson takes lessons that the agent proposes. It is nil
+	// if proposals are not wanted.
 	Memory     memory.Memory
 	TakeLesson TakeLesson
 }
 
-// Agent is one agent: a conversation, and tools while working. Not safe for concurrent use.
+// Agent is one agent: a conversation, and tools while it works. It is not safe for concurrent use.
 type Agent struct {
 	Options
 	agentTools
-	loadedSkills loadedSkills // that the model was given
-	createdAt    time.Time    // later changes of files are the agent's
+	loadedSkills loadedSkills
+	createdAt    time.Time // files changed later were changed by the agent
 	conversation *agent.Conversation
-	shownFiles   shownFiles          // files, to a model that writes its edits
-	seenFiles    opencode.KnownFiles // that a model with the tools of OpenCode knows
+	shownFiles   shownFiles          // files shown to a model that writes edits as text
+	seenFiles    opencode.KnownFiles // files that a model with OpenCode's tools has read
 	javaScript   javaScript
-	scriptState  scriptState // from earlier attempts
+	scriptState  scriptState // script state from earlier attempts
 
 	runFacts    []json.RawMessage
-	work        Work // so far, without what the conversation knows
-	patchCount  int
+	work        Work // work so far, without Spent
+	patchCount  int  // number of saved changes
 	sentOnce    sentMessages
-	hookAnswers hookAnswers   // from before the first request
-	resumeFrom  *StoppedAgent // until it has caught up
+	hookAnswers hookAnswers   // given before the first request
+	resumeFrom  *StoppedAgent // state to resume from; nil once that is done
 }
 
-// agentTools are an agent's tools and what stands behind them.
+// agentTools are an agent's tools and what they need.
 type agentTools struct {
 	toolset         toolset
-	toolbox         *toolbox            // while it works
-	dynamic         *extensions.Dynamic // tools of the job's own
-	deferred        []string            // names of tools that the model has to look for
+	toolbox         *toolbox            // nil while the agent is idle
+	dynamic         *extensions.Dynamic // tools that the job defines
+	deferred        []string            // names of tools that the model has to search for
 	servers         *extensions.Servers
 	toolsFrozen     bool
 	serviceAttempts int
@@ -104,11 +104,11 @@ type agentTools struct {
 
 // Work is the result of an agent's work.
 type Work struct {
-	Summary   string // its last words
+	Summary   string // the agent's last words
 	Plan      transcript.Plan
-	Questions []question.Question // that it put to people
+	Questions []question.Question // questions that it asked people
 	Spent     agent.Spent
-	Stopped   *outcome.Stop // by which a budget ended the work; nil for none
+	Stopped   *outcome.Stop // the stop by an exhausted budget, or nil
 }
 
 // New returns an agent with an empty conversation. It starts no process.
@@ -157,8 +157,7 @@ func New(ctx context.Context, o Options) (*Agent, error) {
 // nobodyToAsk is the warning code for task.questions: ask without an issue or token.
 const nobodyToAsk = "nobody_to_ask"
 
-// AskedPeople says of a run with these warnings whether its agent had people to put
-// questions to.
+// AskedPeople reports whether the agent of a run with these warnings could ask people.
 func AskedPeople(j *job.Job, warnings []transcript.Warning) bool {
 	return j.Task.Questions == "ask" && !slices.ContainsFunc(warnings, func(w transcript.Warning) bool { return w.Code == nobodyToAsk })
 }
@@ -171,8 +170,8 @@ func (a *Agent) retryingModel() model.Responder {
 	}
 }
 
-// fixSettings sets the constant parts of every request. Until equipped, the agent's tools can be
-// described but refuse calls.
+// fixSettings sets the parts that are the same in every request. The tools get their definitions, but cannot be
+// called before makeTools.
 func (a *Agent) fixSettings(ctx context.Context) error {
 	if err := a.useTools(ctx, &toolbox{view: a.newTreeView(nil)}); err != nil {
 		return err
@@ -205,11 +204,12 @@ func (a *Agent) fixSettings(ctx context.Context) error {
 	return nil
 }
 
+// workDir returns the agent's working directory, as its commands see it.
 func (a *Agent) workDir() string {
 	return filepath.Join(a.Sandboxes.SandboxPath(a.Place()), filepath.FromSlash(a.Job.Repository.Path))
 }
 
-// Resume resumes an agent after its briefing, from the point it was stopped at.
+// Resume prepares an agent that has its briefing to continue where e was stopped. Run then continues.
 func (a *Agent) Resume(e StoppedAgent) error {
 	a.work.Plan, a.work.Questions, a.sentOnce, a.loadedSkills.all = e.Plan, e.Past.questions, e.Past.sentOnce, e.Past.loadedSkills
 	a.scriptState, a.javaScript.used = e.Past.scriptState, e.Past.javaScript
@@ -231,8 +231,8 @@ func (a *Agent) Work() Work {
 	return work
 }
 
-// Run lets the agent work until it ends or a budget is used up, and ends its
-// processes. It returns the work done so far with an error, too.
+// Run lets the agent work until it ends or a budget is used up, then ends its processes. It also returns the work
+// so far with an error.
 func (a *Agent) Run(ctx context.Context) (Work, error) {
 	if a.hadEnded() {
 		return a.Work(), nil
@@ -243,13 +243,13 @@ func (a *Agent) Run(ctx context.Context) (Work, error) {
 	}
 	words, err := a.converse(ctx)
 	if words != "" {
-		a.work.Summary = a.Record.Redact(words) // as the transcript has it
+		a.work.Summary = a.Record.Redact(words) // as in the transcript
 	}
 	a.work.Stopped, err = stoppedBy(ctx, err)
 	return a.Work(), err
 }
 
-// hadEnded reports whether the agent had ended before the run was stopped.
+// hadEnded reports whether the agent had ended before the run was stopped, and its stop hooks had accepted that.
 func (a *Agent) hadEnded() bool {
 	if a.resumeFrom == nil {
 		return false
@@ -262,6 +262,7 @@ func (a *Agent) hadEnded() bool {
 	return ended
 }
 
+// converse makes the tools, finishes what was interrupted, and runs the conversation. It returns the last words.
 func (a *Agent) converse(ctx context.Context) (string, error) {
 	if err := a.makeTools(ctx); err != nil {
 		return "", err
@@ -279,7 +280,8 @@ func (a *Agent) converse(ctx context.Context) (string, error) {
 	return a.converseUntilAllowed(ctx)
 }
 
-// stoppedBy separates an exhausted budget, which stops the work, from an error, which ends the run.
+// stoppedBy splits err: an exhausted budget is returned as a stop of the work, anything else as an error that ends
+// the run.
 func stoppedBy(ctx context.Context, err error) (*outcome.Stop, error) {
 	if err == nil {
 		return nil, nil
@@ -291,8 +293,8 @@ func stoppedBy(ctx context.Context, err error) (*outcome.Stop, error) {
 	return stop, nil
 }
 
-// endProcesses ends the agent's team, scripts, servers and running commands. A child uses its parent's
-// scripts and servers, and leaves them running.
+// endProcesses ends the agent's team, scripts, servers and running commands. Only the run's own agent has scripts
+// and servers.
 func (a *Agent) endProcesses() {
 	if a.Team != nil {
 		a.Team.End()
@@ -302,9 +304,9 @@ func (a *Agent) endProcesses() {
 	}
 	if a.Child == nil {
 		a.endScripts()
-		a.Hooks.SetAgentSandbox(nil) // which ends below
+		a.Hooks.SetAgentSandbox(nil) // the sandbox ends below
 		a.warnOfProcesses(a.servers.EndAttempt())
-		a.javaScript.used = a.toolbox.repl.Used() // the report asks for it without the toolbox
+		a.javaScript.used = a.toolbox.repl.Used() // the toolbox is gone when the report needs it
 	}
 	a.warnOfProcesses(a.toolbox.close())
 	a.toolbox = nil
@@ -317,25 +319,25 @@ func (a *Agent) warnOfProcesses(err error) {
 	}
 }
 
-// QuestionEnd questions, once, an end that looks too early, and reports whether the agent continues.
-// unchanged means the work has nothing to publish. left ends a sentence and names unpublishable
-// files.
+// QuestionEnd asks the agent, once, whether it really is done, if its end looks too early. It reports whether the
+// agent must continue. unchanged means that there is nothing to publish. left is the end of a sentence that names
+// files which cannot be published.
 func (a *Agent) QuestionEnd(unchanged bool, left string) (bool, error) {
 	words := earlyEndQuestion(a.Job.Task.Expects, a.work.Plan.Steps, unchanged, left)
 	return a.sendOnce(nudgeWords, strings.TrimPrefix(words, nudgeWords))
 }
 
-// Tell says something to the agent before its next turn.
+// Tell adds a message of the runner before the agent's next turn.
 func (a *Agent) Tell(words string) error { return a.conversation.Tell(words) }
 
-// NearlySpent returns the stop of an ended agent without budget for another turn, or nil.
+// NearlySpent returns the stop of an agent whose budget has no turn left, or nil.
 func (a *Agent) NearlySpent() *outcome.Stop { return a.conversation.StopWithoutTurn() }
 
-// OutputFile holds the object described by task.output_schema.
+// OutputFile in the run directory holds the result that task.output_schema describes.
 const OutputFile = "output.json"
 
-// Output asks the ended agent for the job's output object and writes OutputFile. An exhausted
-// budget stops the work.
+// Output asks the agent, after its end, for the result that task.output_schema describes, and writes OutputFile. An
+// exhausted budget sets Work.Stopped and is no error.
 func (a *Agent) Output(ctx context.Context, schema settings.OutputSchema) (Work, error) {
 	value, wrong, err := a.conversation.Output(ctx, schema.Source, schema.Check)
 	if err != nil {
@@ -365,7 +367,7 @@ func (a *Agent) ask(ctx context.Context, questions []question.Question) error {
 	return nil
 }
 
-// recordPlan records a plan. Mutating calls run alone, so calls never overlap.
+// recordPlan records a plan. It needs no lock, because mutating calls run alone.
 func (a *Agent) recordPlan(p plan.Plan) error {
 	taken := transcript.Plan{Explanation: p.Explanation}
 	for _, step := range p.Steps {
@@ -375,7 +377,7 @@ func (a *Agent) recordPlan(p plan.Plan) error {
 	return a.Record.Append(transcript.TypePlan, taken)
 }
 
-// planText are the agent's plan as it wrote it, for itself.
+// planText returns the agent's plan as a list, for the conversation.
 func (a *Agent) planText() string {
 	var s strings.Builder
 	for _, step := range a.work.Plan.Steps {

@@ -16,27 +16,27 @@ import (
 	"github.com/agent-ci/agent-ci/tools/dialect"
 )
 
-// Team manages the agents started by one agent.
+// Team manages the agents that one agent starts.
 type Team interface {
 	agents.Team
 	// Begin marks the agent as working, until End.
 	Begin(ctx context.Context)
 	// Tools returns the model's tools for managing the team.
 	Tools() []tools.Tool
-	// Used returns the team's used and reserved share of the agent's budget.
+	// Used returns how much of the agent's budget the team has used or reserved.
 	Used() agent.Used
-	// Settle runs at the agent's end, also after an exhausted budget. It waits for working agents
-	// and reports news; with news the agent continues if mayGoOn.
+	// Settle waits for working agents when the agent ends, even after an exhausted budget. It reports whether
+	// there is news with which the agent continues, which needs mayGoOn.
 	Settle(ctx context.Context, mayGoOn bool) (news bool, err error)
 	// End ends all working agents.
 	End()
 }
 
-// Child describes an agent started by another.
+// Child describes an agent that another agent starts.
 type Child struct {
 	ID   string
 	Role job.Role
-	// Place holds the child's own copy of the tree; nil if it shares its starter's tree.
+	// Place is the child's own copy of the tree. It is nil if the child shares its starter's tree.
 	Place *confine.Place
 	// MayChange reports whether the agent may change a path, relative to the checkout's root.
 	MayChange func(path string) bool
@@ -45,7 +45,7 @@ type Child struct {
 	Description hooks.Subagent
 
 	starter      *Agent
-	starterTools *toolbox // of starter
+	starterTools *toolbox // the tools of starter
 }
 
 // NewChild returns an agent that works beside a and shares its workspace, sandboxes and hooks. It may
@@ -69,10 +69,11 @@ func (a *Agent) Begin(items []json.RawMessage, message string) error {
 	return a.conversation.AddExternal(message)
 }
 
-// Facts returns the briefing without the task.
+// Facts returns the items of the briefing without the task.
 func (a *Agent) Facts() []json.RawMessage { return a.runFacts }
 
-// MergeJournal returns the options for merging into the run's tree; nil for an idle agent or a copy.
+// MergeJournal returns where merges into the agent's tree are saved. It returns nil for an idle agent, and for one
+// that works on a copy.
 func (a *Agent) MergeJournal() *workspace.MergeJournal {
 	if a.toolbox == nil || !a.usesMainTree() {
 		return nil
@@ -83,7 +84,7 @@ func (a *Agent) MergeJournal() *workspace.MergeJournal {
 // usesMainTree reports whether the agent works in the tree of the run's own agent, not in a copy.
 func (a *Agent) usesMainTree() bool { return a.Place().Scratch == confine.AgentScratch }
 
-// Price returns the price of the agent's model, nil if unknown.
+// Price returns the price of the agent's model, or nil if unknown.
 func (a *Agent) Price() *price.List { return a.Model.Profile.Price }
 
 // Limit sets the budget of an idle agent.
@@ -92,7 +93,7 @@ func (a *Agent) Limit(l agent.Limits) { a.conversation.Limits = l }
 // Limits returns the agent's limits.
 func (a *Agent) Limits() agent.Limits { return a.conversation.Limits }
 
-// Sandbox returns the sandbox of the agent's commands; nil while idle.
+// Sandbox returns the sandbox of the agent's commands, or nil while the agent is idle.
 func (a *Agent) Sandbox() *sandbox.Sandbox {
 	if a.toolbox == nil {
 		return nil
@@ -100,7 +101,7 @@ func (a *Agent) Sandbox() *sandbox.Sandbox {
 	return a.toolbox.sandbox
 }
 
-// Place returns the place of the agent's commands.
+// Place returns the tree that the agent's commands work in.
 func (a *Agent) Place() confine.Place {
 	switch {
 	case a.Child == nil:
@@ -114,8 +115,8 @@ func (a *Agent) Place() confine.Place {
 // mayWrite reports whether the agent may change files.
 func (a *Agent) mayWrite() bool { return a.Child == nil || a.Child.Role.Writes != job.WritesNone }
 
-// makeChildTools makes the tools of a started agent. Without its own place it shares its starter's
-// tree.
+// makeChildTools makes the tools of an agent that another agent started. Without its own copy of the tree, it
+// shares its starter's tree and sandbox.
 func (a *Agent) makeChildTools(ctx context.Context) error {
 	a.hookAnswers = a.Child.starter.hookAnswers
 	if a.Child.Place == nil {
@@ -136,8 +137,8 @@ func (a *Agent) makeChildTools(ctx context.Context) error {
 	return nil
 }
 
-// childMayUse reports whether a started agent has a tool. Tools that change the plan or ask people are the main
-// agent's only.
+// childMayUse reports whether an agent that another agent started has a tool. Only the run's own agent may change
+// the plan or ask people. The other limits are the starter's allowed and denied tools, and the role.
 func (a *Agent) childMayUse(name string) bool {
 	allow := a.Child.starter.Job.Tools.Allow
 	switch own := a.Child.Role.Tools; {
@@ -151,8 +152,7 @@ func (a *Agent) childMayUse(name string) bool {
 	return true
 }
 
-// settleTeam waits for started agents at the agent's end, and reports whether the agent continues
-// with their news.
+// settleTeam waits for the team when the agent ends, and reports whether the agent continues with news.
 func (a *Agent) settleTeam(ctx context.Context, mayGoOn bool) (bool, error) {
 	if a.Team == nil {
 		return false, nil
@@ -160,12 +160,12 @@ func (a *Agent) settleTeam(ctx context.Context, mayGoOn bool) (bool, error) {
 	return a.Team.Settle(ctx, mayGoOn)
 }
 
-// mayGoOn reports whether the agent gets another turn.
+// mayGoOn reports whether the agent's budget and model allow another turn.
 func (a *Agent) mayGoOn() bool {
 	return a.NearlySpent() == nil && (a.Model.Left == nil || a.Model.Left())
 }
 
-// foreignPathRefusal tells the model why it may not change a path below the working directory; "" if it may.
+// foreignPathRefusal tells a child why it may not change a path of the repository. It returns "" if it may.
 func (a *Agent) foreignPathRefusal(full string) string {
 	if a.Child == nil || a.Child.MayChange == nil || a.Child.MayChange(full) {
 		return ""

@@ -12,25 +12,25 @@ import (
 	"github.com/agent-ci/agent-ci/tools/plan"
 )
 
-// family is another agent's set of tools, replacing agent-ci's own.
+// family is the set of tools of another coding agent, which replaces agent-ci's own.
 type family struct {
 	ways briefing.Ways
-	// writingTools makes the tools of a writing agent, reads those of a read-only agent. Tools hidden from
-	// the model still answer calls.
+	// writingTools returns the tools of an agent that may change files, readingTools those of one that may not.
+	// Tools that the model is not offered still answer calls.
 	writingTools func(a *Agent, box *toolbox, o files.Options, patcher *patch.Patcher) []tools.Tool
 	readingTools func(a *Agent, o files.Options) []tools.Tool
 }
 
-// families maps model.tools, also the family's name in package dialect, to families.
+// families maps the value of model.tools to the family. Package dialect uses the same names.
 var families = map[string]family{dialect.OpenCode: {openCodeWays(), (*Agent).openCodeTools, (*Agent).openCodeReads}}
 
-// usesFamily reports whether the model has the tools of another agent.
+// usesFamily reports whether the model has the tools of another coding agent.
 func (s toolset) usesFamily() bool {
 	_, known := families[s.Family]
 	return known
 }
 
-// openCodeWays describes the usual actions in OpenCode's tools.
+// openCodeWays describes the usual actions with OpenCode's tools.
 func openCodeWays() briefing.Ways {
 	ways := briefing.Calling()
 	ways.Plan, ways.Edit, ways.Read = "call `todowrite`", "with `edit`, and `write` for whole files", "with read"
@@ -57,11 +57,10 @@ func (a *Agent) currentPlan() plan.Plan {
 	return now
 }
 
-// changesFiles says whether the tool of a name changes files by itself.
+// changesFiles reports whether a tool is for changing files.
 func changesFiles(name string) bool { return dialect.Is(name, dialect.Patches, dialect.Edits) }
 
-// denied returns the tools denied by the job, translated to the model's family. Denying patches
-// denies all edits.
+// denied returns the denied tools names in terms of the model's family. Denying patches denies all edits.
 func (s toolset) denied(names []string) []string {
 	if !s.usesFamily() {
 		return names
@@ -73,7 +72,7 @@ func (s toolset) denied(names []string) []string {
 	return denied
 }
 
-// includes reports whether some includes a tool, by its own name or its agent-ci equivalent.
+// includes reports whether some names a tool, by its own name or by that of agent-ci's equivalent.
 func (s toolset) includes(some []string, tool string) bool {
 	return slices.ContainsFunc(some, func(name string) bool {
 		return name == tool || s.usesFamily() && (tools.NamesTool(name, tool) || name == patchTool && dialect.Is(tool, dialect.Edits))

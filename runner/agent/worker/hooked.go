@@ -11,13 +11,13 @@ import (
 	"github.com/agent-ci/agent-ci/tools"
 )
 
-// hookAnswers holds hook answers given once, before the first request.
+// hookAnswers holds the answers that hooks give only once, before the first request.
 type hookAnswers struct {
-	descriptions map[string]string // of tools, by their names
-	env          map[string]string // of the agent's commands
+	descriptions map[string]string // descriptions of tools, by tool name
+	env          map[string]string // environment variables of the agent's commands
 }
 
-// askEnv has hooks settle variables of the agent's commands, once in a run.
+// askEnv asks hooks, once in a run, for environment variables of the agent's commands.
 func (a *Agent) askEnv(ctx context.Context) (err error) {
 	if a.hookAnswers.env != nil || a.Hooks == nil {
 		return nil
@@ -32,7 +32,7 @@ func (a *Agent) askDefinitions(ctx context.Context) error {
 		return nil
 	}
 	offered := a.conversation.Tools.Offered
-	before := a.conversation.Tools.Registry.Specs(slices.Concat(offered, a.deferred)) // the model finds those later
+	before := a.conversation.Tools.Registry.Specs(slices.Concat(offered, a.deferred)) // the model may find the deferred ones later
 	after, err := a.Hooks.Definitions(ctx, before)
 	if err != nil {
 		return err
@@ -46,7 +46,8 @@ func (a *Agent) askDefinitions(ctx context.Context) error {
 	return nil
 }
 
-// specs returns the offered tools with descriptions changed by hooks.
+// specs returns the tools to define in requests, with the descriptions that hooks gave. It is empty for a model
+// without tools. A model that writes scripts gets only the tools that scripts cannot call.
 func (a *Agent) specs() []tools.Spec {
 	if a.Job.Model.Writes() {
 		return nil
@@ -58,7 +59,7 @@ func (a *Agent) specs() []tools.Spec {
 	return a.withHookDescriptions(registry.Specs(offered))
 }
 
-// withHookDescriptions are tools as hooks describe them.
+// withHookDescriptions returns the specs with the descriptions that hooks gave.
 func (a *Agent) withHookDescriptions(specs []tools.Spec) []tools.Spec {
 	for i, spec := range specs {
 		if words, changed := a.hookAnswers.descriptions[spec.Name]; changed {
@@ -81,7 +82,7 @@ func (a *Agent) withHookEnv(env []string) []string {
 	return env
 }
 
-// patchHook returns a function running patch hooks; nil without such hooks.
+// patchHook returns a function that asks the hooks about a patch, or nil without such hooks.
 func (a *Agent) patchHook() func(ctx context.Context, edits []tree.Edit, diff string) (refusal, aside string) {
 	if !a.Hooks.HasPatchHooks() {
 		return nil
@@ -96,7 +97,7 @@ func (a *Agent) converseUntilAllowed(ctx context.Context) (string, error) {
 	for {
 		words, err := a.conversation.Run(ctx)
 		if stop, failed := stoppedBy(ctx, err); stop != nil && failed == nil {
-			_, _ = a.settleTeam(ctx, false) // those that it started may end by themselves
+			_, _ = a.settleTeam(ctx, false) // let started agents finish; the budget's stop comes first
 			return words, err
 		}
 		if err != nil {
@@ -119,7 +120,8 @@ func (a *Agent) converseUntilAllowed(ctx context.Context) (string, error) {
 	}
 }
 
-// askStop runs the stop hooks of an ended agent. Non-empty text is further work for it.
+// askStop asks the stop hooks about the end of the agent with these last words. It returns their demand for more
+// work, or "".
 func (a *Agent) askStop(ctx context.Context, words string) (string, error) {
 	if a.Child != nil {
 		return "", a.Hooks.SubagentStop(ctx, a.Child.Description, a.Record.Redact(words))
@@ -127,8 +129,8 @@ func (a *Agent) askStop(ctx context.Context, words string) (string, error) {
 	return a.Hooks.Stop(ctx, a.Record.Redact(words), a.mayGoOn())
 }
 
-// settleEnd runs stop hooks missed because the run was stopped, and sends the agent their pending requests. words
-// are the last words of an agent whose end hooks have accepted.
+// settleEnd is for a resumed run whose agent had ended. It asks the stop hooks if they were not asked yet. It gives
+// the agent their demand for more work, or returns its last words and true if they accept the end.
 func (a *Agent) settleEnd(ctx context.Context) (words string, ended bool, err error) {
 	if a.resumeFrom == nil {
 		return "", false, nil

@@ -9,14 +9,14 @@ import (
 	"github.com/agent-ci/agent-ci/tools/repl"
 )
 
-// javaScript is an agent's state of js_repl.
+// javaScript is the state of js_repl for an agent.
 type javaScript struct {
-	sought  bool   // node was looked for
-	missing string // why it can't be used then
-	used    bool   // by kernels that are gone
+	sought  bool   // findNode has looked for node
+	missing string // why node cannot be used, or ""
+	used    bool   // an earlier attempt has used js_repl
 }
 
-// offered returns the js_repl tools offered to the model.
+// offered returns the names of the js_repl tools to offer: none unless node was found.
 func (js javaScript) offered() []string {
 	if !js.sought || js.missing != "" {
 		return nil

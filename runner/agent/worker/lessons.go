@@ -12,11 +12,11 @@ import (
 	"github.com/agent-ci/agent-ci/tools/memory"
 )
 
-// SeenFile returns the git object ID of a file in the agent's view, or "" if missing. path is
-// relative to the repository root.
+// SeenFile returns the git blob ID of a file as the agent sees it, or "" if it is missing. path is relative to the
+// repository's root.
 type SeenFile func(path string) (id string, err error)
 
-// TakeLesson accepts a lesson proposed by the agent, or returns a refusal for the model.
+// TakeLesson takes a lesson that the agent proposes, or returns a refusal for the model.
 type TakeLesson func(ctx context.Context, p memory.Proposal, seen SeenFile) (taken memory.Lesson, refusal string, err error)
 
 // memoryTools returns the tools for reading and proposing lessons.
@@ -30,7 +30,7 @@ func (a *Agent) memoryTools(box *toolbox) []tools.Tool {
 	return []tools.Tool{a.Memory.Get(), memory.Propose(take)}
 }
 
-// offeredMemory returns the names of usable memory tools.
+// offeredMemory returns the names of the memory tools to offer.
 func (a *Agent) offeredMemory() []string {
 	var names []string
 	if len(a.Memory.Lessons) > 0 {
@@ -42,10 +42,10 @@ func (a *Agent) offeredMemory() []string {
 	return names
 }
 
-// maxHashedBytes limits the size of hashed files, in bytes. Larger files exist without an ID.
+// maxHashedBytes is the maximum size of a file that fileID hashes, in bytes. A larger file gets the ID "large".
 const maxHashedBytes = 64 << 20
 
-// fileID is a SeenFile.
+// fileID implements SeenFile.
 func (s *treeView) fileID(path string) (string, error) {
 	root, err := s.top.Root()
 	if err != nil {
@@ -53,7 +53,7 @@ func (s *treeView) fileID(path string) (string, error) {
 	}
 	f, err := boundedfile.OpenIn(root, path)
 	if err != nil {
-		return "", nil // what can't be opened is no evidence
+		return "", nil // a file that cannot be opened counts as missing
 	}
 	defer f.Close()
 	info, err := f.Stat()

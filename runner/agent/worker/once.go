@@ -2,30 +2,30 @@ package worker
 
 import "bytes"
 
-// sentMessages holds the heads of messages sent once per run.
+// sentMessages holds the heads of the messages that were sent already, of those sent only once per run.
 type sentMessages map[string]bool
 
-// Heads of messages sent once. They need no JSON escapes.
+// Heads of messages that are sent only once per run. They need no JSON escapes, so markSent finds them.
 const (
-	// refusedWords begin the message about an unpublishable change.
+	// refusedWords begin the message about a change that may not be published.
 	refusedWords = "The runner looked at your change, and it may not be published as it is. "
 	// claimedWords begin the message about a summary that claims more than the change shows.
 	claimedWords = "The runner compared your last message with your change. "
-	// unprovenWords begin the message about tests without proof.
+	// unprovenWords begin the message about new tests that also pass without the change.
 	unprovenWords = "The runner ran the tests of your change on the base, without the rest of it, "
 )
 
-// markSent marks the messages found in a request as sent.
+// markSent marks the messages in a recorded request as sent.
 func (s sentMessages) markSent(request []byte) {
 	for _, head := range []string{nudgeWords, refusedWords, claimedWords, unprovenWords} {
-		if !s[head] && bytes.Contains(request, []byte(`"text":"`+head)) { // words in a text have their quotes escaped
+		if !s[head] && bytes.Contains(request, []byte(`"text":"`+head)) { // no quote of it in a text matches, since quotes are escaped there
 			s[head] = true
 		}
 	}
 }
 
-// sendOnce sends an ended agent words beginning with head, and reports whether it did. It skips empty
-// words, messages already sent, and agents without another turn.
+// sendOnce sends the message head + words to an agent that has ended, and reports whether it did. It sends nothing if
+// words is empty, if head was sent before, or if the agent has no turn left.
 func (a *Agent) sendOnce(head, words string) (bool, error) {
 	if words == "" || a.sentOnce[head] || a.work.Stopped != nil || !a.mayGoOn() {
 		return false, nil
@@ -51,8 +51,8 @@ func (a *Agent) ReportClaims(words string) (bool, error) {
 		" Do what is missing, or end again with a summary that says only what you did. "+StoppedWords)
 }
 
-// ReportUnproven tells the agent, once, about tests without proof, and reports whether the agent
-// continues. words continue the sentence.
+// ReportUnproven tells the agent, once, about tests that prove nothing, and reports whether the agent continues.
+// words continue the sentence that unprovenWords begin.
 func (a *Agent) ReportUnproven(words string) (bool, error) {
 	return a.sendOnce(unprovenWords, a.Record.Redact(words)+" "+StoppedWords)
 }

@@ -10,12 +10,12 @@ import (
 	"github.com/agent-ci/agent-ci/tools"
 )
 
-// maxHookOutputBytes limits an output passed to hooks, and its saved copy, in bytes. The model reads only
-// text seen by hooks.
+// maxHookOutputBytes is the maximum size of an output that hooks see, and of its saved copy, in bytes. Both are equal,
+// because the model must read only text that hooks have seen.
 const maxHookOutputBytes = 1 << 20
 
-// outputs saves whole outputs in the run directory, readable by the model. With output hooks they
-// are withheld until accepted.
+// outputs returns where complete outputs are saved: in the run directory, where the model can read them. If there are
+// hooks on outputs, a saved output stays elsewhere until they accept it.
 func (a *Agent) outputs() *tools.Outputs {
 	o := &tools.Outputs{Redact: a.Record.Redact}
 	if a.Child != nil {
@@ -36,7 +36,7 @@ func (a *Agent) outputs() *tools.Outputs {
 // withheldOutputs stores outputs that hooks have not accepted yet.
 type withheldOutputs struct{ *record.Record }
 
-// withheldName returns the path of a withheld output.
+// withheldName returns where an output is saved until hooks accept it, relative to the run directory.
 func withheldName(name string) string { return path.Join(record.StateFolder, "held", path.Base(name)) }
 
 func (h withheldOutputs) Read(name string) ([]byte, error) { return h.Record.Read(withheldName(name)) }

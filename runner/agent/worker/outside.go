@@ -9,17 +9,16 @@ import (
 	"github.com/agent-ci/agent-ci/tools/search"
 )
 
-// externalTools are tools from outside agent-ci.
+// externalTools are the tools of MCP servers, the job and the embedding program.
 type externalTools struct {
 	all         []extensions.Tool
-	deferred    map[string]bool // those that the model has to look for, by name
-	names       []string        // of these, in order
-	searchTool  string          // name of the tool, or ""
-	searchTools []tools.Tool    // both search tools, if there is anything to find
+	deferred    map[string]bool // tools that the model has to search for, by name
+	names       []string        // names of the deferred tools, in order
+	searchTool  string          // name of the offered search tool, or ""
+	searchTools []tools.Tool    // both forms of the search tool, if there are deferred tools
 }
 
-// externalTools returns a toolbox's tools from outside agent-ci. Tools of the job and the embedding
-// program are known at once, those of servers after their start.
+// externalTools returns the external tools for a toolbox. The tools of servers are known only after their start.
 func (a *Agent) externalTools(box *toolbox, outputs *tools.Outputs) (externalTools, error) {
 	all := a.dynamic.Described()
 	if box.jobTools != nil {
@@ -41,7 +40,7 @@ func (a *Agent) externalTools(box *toolbox, outputs *tools.Outputs) (externalToo
 	switch {
 	case len(deferred) == 0:
 		return o, nil
-	case a.toolset.Code: // scripts look for them
+	case a.toolset.Code: // scripts find deferred tools without a search tool
 		o.deferFrom(deferred)
 		return o, nil
 	case slices.ContainsFunc(a.Job.Tools.Deny, search.Names) && len(allowed) > search.MaxOffered:
@@ -67,7 +66,7 @@ func (o *externalTools) deferFrom(deferred []search.Candidate) {
 	}
 }
 
-// allowed returns the tools allowed by the job.
+// allowed returns the tools that the job allows.
 func (a *Agent) allowed(all []extensions.Tool) []extensions.Tool {
 	allow, deny := a.Job.Tools.Allow, a.Job.Tools.Deny
 	return slices.DeleteFunc(slices.Clone(all), func(t extensions.Tool) bool {
@@ -83,7 +82,7 @@ func candidates(all []extensions.Tool) []search.Candidate {
 	return found
 }
 
-// tools returns all tools, including search tools.
+// tools returns all external tools, including the search tools.
 func (o externalTools) tools() []tools.Tool {
 	all := make([]tools.Tool, len(o.all))
 	for i, t := range o.all {
@@ -92,8 +91,8 @@ func (o externalTools) tools() []tools.Tool {
 	return append(all, o.searchTools...)
 }
 
-// offered adds tools that need no search, and the search tool, to own. Listing a tool in
-// tools.allow does not offer it.
+// offered returns own plus the external tools that need no search, and the search tool. It removes deferred tools
+// from own: listing one in tools.allow does not offer it.
 func (o externalTools) offered(own []string) []string {
 	offered := slices.DeleteFunc(own, func(name string) bool { return o.deferred[name] || search.Names(name) })
 	for _, t := range o.all {

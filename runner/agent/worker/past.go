@@ -18,19 +18,19 @@ import (
 	"github.com/agent-ci/agent-ci/tools/repl"
 )
 
-// ResumeState is a stopped agent's state from the run's events. It excludes the run's View.
+// ResumeState is the state of a stopped agent that the run's events give, besides the transcript's View.
 type ResumeState struct {
 	agent.ResumeState
 
-	questions    []question.Question // that the agent put to people
+	questions    []question.Question // questions that the agent asked people
 	sentOnce     sentMessages
-	loadedSkills []loadedSkill // skills that it was given
+	loadedSkills []loadedSkill
 	scriptState  scriptState
 	javaScript   bool       // js_repl was called
-	shownFiles   shownFiles // files, to a model that writes its edits
+	shownFiles   shownFiles // files shown to a model that writes edits as text
 }
 
-// Apply adds the next event.
+// Apply applies the next event of the transcript.
 func (p *ResumeState) Apply(e transcript.Event) error {
 	switch e.Type {
 	case transcript.TypeModelRequest:
@@ -54,8 +54,8 @@ func (p *ResumeState) Apply(e transcript.Event) error {
 	return p.ResumeState.Apply(e)
 }
 
-// applyCall records the effects of a call: questions to people, values stored by scripts, use of a kernel, the skill
-// that it loaded, the files that it showed.
+// applyCall records the effects of a finished call: questions to people, values that scripts stored, the use of
+// js_repl, loaded skills, and shown files.
 func (p *ResumeState) applyCall(raw json.RawMessage) error {
 	var call transcript.ToolFinished
 	var of struct {
@@ -88,17 +88,17 @@ func (p *ResumeState) applyCall(raw json.RawMessage) error {
 type StoppedAgent struct {
 	Past *ResumeState
 	Plan transcript.Plan
-	Used []transcript.ModelUse // models, so far
-	// Servers are those of tools as they were last.
+	Used []transcript.ModelUse // use of the models so far
+	// Servers are the MCP servers with their last recorded state.
 	Servers []transcript.MCPServer
-	// Agents were started by agents of the run.
+	// Agents are the agents that agents of the run started.
 	Agents []*transcript.Agent
-	Ended  bool // the run had come to an end; else it was killed
+	Ended  bool // the run ended; otherwise it was killed
 	Found  workspace.FoundWork
 }
 
-// catchUp answers interrupted calls of the last answer, once tools exist again, and reports changes
-// to the model.
+// catchUp finishes the calls of the last answer in a resumed run, and tells the model what has changed meanwhile. It
+// needs the tools.
 func (a *Agent) catchUp(ctx context.Context) error {
 	if a.resumeFrom == nil {
 		return nil
@@ -114,7 +114,7 @@ func (a *Agent) catchUp(ctx context.Context) error {
 	return nil
 }
 
-// describeChanges describes the changes since the stop.
+// describeChanges returns sentences for the model about what is different since the run was stopped.
 func (e *StoppedAgent) describeChanges() []string {
 	var words []string
 	if e.Ended {
@@ -142,10 +142,10 @@ func (e *StoppedAgent) describeChanges() []string {
 	return words
 }
 
-// maxQuotedWords limits a lost agent's quoted last words, in bytes.
+// maxQuotedWords is how many bytes of a lost agent's last words are quoted.
 const maxQuotedWords = 4000
 
-// describeLostAgents lists the lost agents and their work; "" for none.
+// describeLostAgents lists the agents that were lost, and what became of their changes, or returns "".
 func (e *StoppedAgent) describeLostAgents() string {
 	var each []string
 	for _, a := range e.Agents {
@@ -168,7 +168,7 @@ func (e *StoppedAgent) describeLostAgents() string {
 	return "The agents that you had started are gone, with their copies of the tree; what was taken over of their changes " + taken + ". Start others for what is left to do:\n" + strings.Join(each, "\n") + "\n"
 }
 
-// interruptedResult returns the model's result for an interrupted call.
+// interruptedResult returns the result for a call that was running when the runner was killed.
 func (e *StoppedAgent) interruptedResult(call tools.Call) tools.Result {
 	const head = "The runner was killed while this call ran, and was started again. "
 	switch {

@@ -16,18 +16,19 @@ import (
 	"github.com/agent-ci/agent-ci/tools/patch"
 )
 
-// patchInCommand applies a patch from a command line, unless the job denies the tool.
+// patchInCommand returns the function that applies a patch given as a command, such as apply_patch <<EOF. The function
+// refuses it if the job denies the patch tool.
 func (a *Agent) patchInCommand(p *patch.Patcher) func(ctx context.Context, dir, text string) (tools.Result, error) {
 	return func(ctx context.Context, dir, text string) (tools.Result, error) {
-		if words := a.conversation.Tools.Registry.Denial(patchTool); words != "" {
-			return tools.Refuse(words), nil
+		if denial := a.conversation.Tools.Registry.Denial(patchTool); denial != "" {
+			return tools.Refuse(denial), nil
 		}
 		return p.Apply(ctx, dir, text)
 	}
 }
 
-// saver returns a function saving changes of one kind in the run's tree. The changes of all agents are numbered
-// together. Mutating calls run alone, so saves never overlap.
+// saver returns a function that saves changes of one kind in the run directory. The changes of all agents are numbered
+// together. It needs no lock, because mutating calls run alone.
 func (a *Agent) saver(kind string) func(text string) error {
 	if a.Child != nil {
 		return a.Child.starter.saver(kind)
@@ -38,13 +39,13 @@ func (a *Agent) saver(kind string) func(text string) error {
 	}
 }
 
-// SaveUncalledChange saves a change in the agent's tree made by no call, numbered with the patches.
+// SaveUncalledChange saves a change of the agent's tree that no call made.
 func (a *Agent) SaveUncalledChange(ctx context.Context, change *gitops.ChangeSet) error {
 	return a.Workspace.RecordMerge(ctx, change, a.saver(mergeChange))
 }
 
-// Kinds of saved changes: patches, and git diffs. Diff paths are below the working directory; merge
-// paths are below the checkout's root.
+// Kinds of saved changes. Paths in a patch or diff are relative to the working directory, those in a merge to the
+// checkout's root.
 const (
 	patchChange = "patch"
 	diffChange  = "diff"
@@ -55,7 +56,8 @@ func changeName(n int, kind string) string {
 	return fmt.Sprintf("%s/%03d.%s", record.PatchesFolder, n, kind)
 }
 
-// ApplyPatches repeats a stopped agent's patches, edits and merges in a fresh checkout.
+// ApplyPatches applies the saved patches, diffs and merges of a stopped agent to a new checkout. It warns about those
+// that no longer fit.
 func (a *Agent) ApplyPatches(ctx context.Context) error {
 	box := sandbox.OpenOnFirstUse(ctx, a.Sandboxes.Options(confine.AgentPlace()))
 	defer box.Close()
@@ -84,7 +86,7 @@ func (a *Agent) ApplyPatches(ctx context.Context) error {
 	return nil
 }
 
-// repeatMerge repeats a merge of another agent.
+// repeatMerge applies the saved diff of a merge.
 func (a *Agent) repeatMerge(ctx context.Context, box *sandbox.Sandbox, diff string) (tools.Result, error) {
 	into, err := a.Sandboxes.LayerOf(box, confine.AgentPlace())
 	if err != nil {
@@ -97,13 +99,13 @@ func (a *Agent) repeatMerge(ctx context.Context, box *sandbox.Sandbox, diff stri
 	return tools.Result{}, ctx.Err()
 }
 
-// neverPublishesProtected reports that changes to protected paths are never published.
+// neverPublishesProtected reports whether the job never publishes changes of protected paths.
 func neverPublishesProtected(p job.Policy) bool {
 	return p.Change.Protected == "drop" || p.Change.Protected == "fail"
 }
 
-// protectedRefusal tells the model why a path below the working directory must
-// stay as it is: a change of it would not be published.
+// protectedRefusal tells the model that a change of the path name would not be published, or returns "". name is
+// relative to the working directory.
 func (a *Agent) protectedRefusal(name string) string {
 	full := path.Join(a.Job.Repository.Path, name)
 	if words := a.foreignPathRefusal(full); words != "" {
@@ -113,7 +115,7 @@ func (a *Agent) protectedRefusal(name string) string {
 		return ""
 	}
 	protected, err := policy.Protected(a.Job.Policy.Protect, full)
-	if err != nil || !protected { // a bad pattern ends the run when the change is judged
+	if err != nil || !protected { // an invalid pattern ends the run later, when the change is judged
 		return ""
 	}
 	return full + " is protected by the job (policy.protect): a change that touches it is not published. Leave it as it is and say in your last message what should change there."

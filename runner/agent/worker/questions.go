@@ -15,25 +15,24 @@ import (
 	"github.com/agent-ci/agent-ci/tools/question"
 )
 
-// How much of each part of a question is shown, in UTF-16 code units.
+// Maximum lengths of the parts of a question in a comment, in UTF-16 code units.
 const (
 	maxQuestionText = 2_000
-	maxOptionText   = 200 // of its label, and of its description
+	maxOptionText   = 200 // of an option's label, and of its description
 	maxOptions      = 10
 )
 
-// IssuePeople are the people of a task's issue, who read the agent's questions in
-// one comment there.
+// IssuePeople asks people questions in one comment on the task's issue.
 type IssuePeople struct {
 	Forge  forge.Forge
 	Issue  form.Issue
 	Redact func(string) string
 
-	comment int64 // with the questions; 0 while there is none
+	comment int64 // ID of the comment with the questions; 0 before there is one
 }
 
-// Ask posts every question of the run on the issue. It edits this run's comment, or an earlier
-// run's unanswered one; otherwise it adds a comment.
+// Ask posts all questions of the run on the issue. It edits the comment of this run, or an unanswered one of an
+// earlier run. If there is none, it adds a comment.
 func (p *IssuePeople) Ask(ctx context.Context, all []question.Question) error {
 	if err := p.write(ctx, p.Redact(questionsComment(all))); err != nil {
 		return fmt.Errorf("comment on %s: %w", p.Issue, err)
@@ -57,7 +56,8 @@ func (p *IssuePeople) write(ctx context.Context, text string) error {
 	return nil
 }
 
-// unanswered returns the issue's last comment if it holds an earlier run's questions; otherwise 0.
+// unanswered returns the ID of the issue's last comment if it contains an earlier run's questions, and 0 otherwise. It
+// ignores progress comments.
 func (p *IssuePeople) unanswered(ctx context.Context, in forge.Repository) int64 {
 	comments, err := in.Comments(ctx, p.Issue.Number)
 	if err != nil {
@@ -75,7 +75,7 @@ func (p *IssuePeople) unanswered(ctx context.Context, in forge.Repository) int64
 	return 0
 }
 
-// WithoutAnswers ends a run with open questions on an issue; nil without questions.
+// WithoutAnswers returns the stop of a run that asked questions on an issue, or nil if it asked none.
 func (w Work) WithoutAnswers(on *form.Issue) error {
 	if len(w.Questions) == 0 {
 		return nil
@@ -84,6 +84,7 @@ func (w Work) WithoutAnswers(on *form.Issue) error {
 		"The agent asked %d questions on %s; answer there, and run again.", len(w.Questions), on)
 }
 
+// questionsComment returns the text of the comment with the questions.
 func questionsComment(questions []question.Question) string {
 	rows := make([]string, 0, len(questions))
 	for i, q := range questions {

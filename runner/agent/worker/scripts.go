@@ -12,11 +12,11 @@ import (
 	"github.com/agent-ci/agent-ci/tools/dialect"
 )
 
-// scriptTools are the direct tools of a model with script calls.
+// scriptTools are the tools that a model with scripts calls directly.
 var scriptTools = []string{dialect.Exec, dialect.Wait}
 
-// scriptRegistry returns the registry of a model with script calls: offered and deferred tools. Scripts
-// find deferred tools directly.
+// scriptRegistry returns the registry for a model that calls tools in scripts. Scripts can call all offered tools,
+// which include the deferred ones.
 func (a *Agent) scriptRegistry(ctx context.Context, box *toolbox, outputs *tools.Outputs, all []tools.Tool, offered []string, outside externalTools) (*tools.Registry, error) {
 	for _, name := range a.Job.Tools.Deny {
 		if slices.Contains(scriptTools, name) {
@@ -40,13 +40,13 @@ func (a *Agent) scriptRegistry(ctx context.Context, box *toolbox, outputs *tools
 	return a.registry(append(box.scripts.All(), all...), outside) // again, since the description of exec lists the nested tools
 }
 
-// scriptState is script state kept across restarts and attempts.
+// scriptState is the state of scripts that survives restarts of the run and attempts of the agent.
 type scriptState struct {
-	cells  int
-	stored map[string]string
+	cells  int               // number of scripts so far
+	stored map[string]string // values that scripts stored, as JSON
 }
 
-// store adds the values that a script had stored when its call ended.
+// store adds the values in the recorded detail of a script's call.
 func (s *scriptState) store(detail json.RawMessage) error {
 	var of struct{ Stored map[string]string }
 	err := json.Unmarshal(detail, &of)
@@ -57,7 +57,7 @@ func (s *scriptState) store(detail json.RawMessage) error {
 	return err
 }
 
-// endScripts ends running scripts and keeps their state for the next attempt.
+// endScripts stops running scripts and saves their state for the next attempt.
 func (a *Agent) endScripts() {
 	scripts := a.toolbox.scripts
 	if scripts == nil {

@@ -14,8 +14,8 @@ import (
 	"github.com/agent-ci/agent-ci/tools/files"
 )
 
-// treeView is the sandboxed commands' view of the work tree, for tools outside the sandbox. Folders
-// open at first use: an overlay only exists with its sandbox.
+// treeView gives tools outside the sandbox the work tree as commands inside it see it. It opens folders at their first
+// use, because an overlay exists only with its sandbox.
 type treeView struct {
 	top, dir tools.Folder
 	view     func() (*grants.View, error)
@@ -39,7 +39,7 @@ func (a *Agent) openIn(tree func() (string, error), path string) (*os.Root, erro
 		return nil, fmt.Errorf("open the work tree: %w", err)
 	}
 	if a.Child != nil && a.Child.Place != nil {
-		root, err := os.OpenRoot(filepath.Join(at, filepath.FromSlash(path)) + "/") // which waits for no pipe
+		root, err := os.OpenRoot(filepath.Join(at, filepath.FromSlash(path)) + "/") // the slash keeps it from blocking on a named pipe
 		if err != nil {
 			return nil, fmt.Errorf("open the working directory: %w", err)
 		}
@@ -48,7 +48,7 @@ func (a *Agent) openIn(tree func() (string, error), path string) (*os.Root, erro
 	return a.Workspace.OpenWorkDir(at, path)
 }
 
-// folder returns a folder; s closes its root.
+// folder returns a folder that is opened at its first use. s.close closes it.
 func (s *treeView) folder(path string, open func() (*os.Root, error)) tools.Folder {
 	return tools.Folder{Path: path, Root: sync.OnceValues(func() (*os.Root, error) {
 		root, err := open()
@@ -61,8 +61,8 @@ func (s *treeView) folder(path string, open func() (*os.Root, error)) tools.Fold
 	})}
 }
 
-// requireWorkDir fails early if the working directory is missing. An untouched overlay equals the
-// checkout and needs no sandbox.
+// requireWorkDir returns an error if the working directory is missing. If nothing has changed yet, it looks in the
+// checkout itself, so that no sandbox has to start for this.
 func (a *Agent) requireWorkDir(s *treeView) error {
 	if !a.Workspace.Untouched() {
 		_, err := s.dir.Root()
@@ -75,8 +75,8 @@ func (a *Agent) requireWorkDir(s *treeView) error {
 	return root.Close()
 }
 
-// checkout returns the exclusions for searches and listings: files git would not commit. An
-// unreadable index ends the run elsewhere; here patterns alone decide.
+// checkout returns which files searches and listings leave out: those that git would not commit. If the index cannot be
+// read, patterns alone decide, since that error ends the run elsewhere.
 func (s *treeView) checkout(ctx context.Context, c *gitops.Checkout) files.Checkout {
 	return files.Checkout{
 		Top: s.top, Exclude: c.ExcludeRules(), IgnoreCase: c.IgnoresCase(),

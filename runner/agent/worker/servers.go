@@ -9,14 +9,15 @@ import (
 	"github.com/agent-ci/agent-ci/tools/search"
 )
 
-// newServers are the servers of tools of a job. None is started yet.
+// newServers returns the MCP servers of the job. None is started yet.
 func (a *Agent) newServers() *extensions.Servers {
 	return extensions.New(extensions.Options{
 		Record: a.Record, Sandboxes: a.Sandboxes, Job: a.Job, Environ: a.Sandboxes.Environ, WorkDir: a.workDir(), Recorded: a.Recorded, ReservedNames: a.reservedNames(),
 	})
 }
 
-// reservedNames returns names forbidden to server tools.
+// reservedNames returns the names that tools of servers must not have: those of the job's and the embedding program's
+// tools.
 func (a *Agent) reservedNames() (names []string) {
 	for _, tool := range a.dynamic.Described() {
 		names = append(names, tool.Spec.Name)
@@ -27,12 +28,12 @@ func (a *Agent) reservedNames() (names []string) {
 	return names
 }
 
-// startServers starts missing tool servers. Tool descriptions are fixed afterwards.
+// startServers starts the MCP servers that do not run, and adds their tools.
 func (a *Agent) startServers(ctx context.Context, box *sandbox.Sandbox) error {
 	if len(a.Job.MCPServers) == 0 {
 		return nil
 	}
-	if !a.Sandboxes.AllowsConcurrent() { // what servers leave behind ends with the agent's commands, though there may be none
+	if !a.Sandboxes.AllowsConcurrent() { // the end of the agent's sandbox kills what servers leave behind, so it must exist
 		if err := box.Ready(); err != nil {
 			return err
 		}
@@ -43,7 +44,7 @@ func (a *Agent) startServers(ctx context.Context, box *sandbox.Sandbox) error {
 	return a.useTools(ctx, a.toolbox)
 }
 
-// freezeTools fixes the tool descriptions, once.
+// freezeTools asks the hooks about the tools' definitions, and sets the definitions for the rest of the run.
 func (a *Agent) freezeTools(ctx context.Context) (err error) {
 	if a.toolsFrozen {
 		return nil
@@ -61,16 +62,16 @@ func (a *Agent) freezeTools(ctx context.Context) (err error) {
 	return err
 }
 
-// withoutUnknown removes names of tools from servers not started yet, and of search tools, which may not
-// exist.
+// withoutUnknown removes names from allowed or denied tools that the registry may not know. These are search tools, and
+// tools of servers that did not start yet.
 func (a *Agent) withoutUnknown(names []string) []string {
 	return slices.DeleteFunc(slices.Clone(names), func(name string) bool {
 		return search.Names(name) || !a.servers.ToolsFixed() && a.servers.MayBelongToUnstarted(name)
 	})
 }
 
-// allow returns the names allowed by the job; none means all. It includes the search tool, which
-// finds allowed tools only.
+// allow returns the names of the tools that the job allows; none means all. It adds script tools, or the search tools,
+// which find only allowed tools.
 func (a *Agent) allow(outside externalTools) []string {
 	named := a.Job.Tools.Allow
 	allow := a.withoutUnknown(named)
@@ -80,10 +81,10 @@ func (a *Agent) allow(outside externalTools) []string {
 	case len(named) > 0 && outside.searchTool != "":
 		return append(allow, search.BuiltinName, search.FunctionName)
 	case len(allow) == 0 && !slices.ContainsFunc(named, a.servers.MayBelongToUnstarted):
-		return named // with nothing but what looks for others nothing could be called
+		return named // only search tools or unknown tools are allowed: keep the names, since none would mean all
 	}
 	return allow
 }
 
-// Close ends servers that outlive an attempt. The agent must not work afterwards.
+// Close ends the servers that outlive attempts. The agent must not work afterwards.
 func (a *Agent) Close() { a.warnOfProcesses(a.servers.Close()) }

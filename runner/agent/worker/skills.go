@@ -18,7 +18,7 @@ import (
 	"github.com/agent-ci/agent-ci/tools/skill"
 )
 
-// FindSkills returns the base commit's skills for job j.
+// FindSkills returns the skills of the base commit for job j: none if the job does not allow loading skills.
 func FindSkills(base settings.Commit, j *job.Job) (skills.Found, error) {
 	if !allowsTool(j, skill.Name) {
 		return skills.Found{}, nil
@@ -26,10 +26,10 @@ func FindSkills(base settings.Commit, j *job.Job) (skills.Found, error) {
 	return skills.Find(base.Checkout, j.Skills.Folders)
 }
 
-// maxSkillWarnings limits single warnings about skills.
+// maxSkillWarnings is the maximum number of separate warnings about skills.
 const maxSkillWarnings = 10
 
-// OfferSkills returns the base commit's skills offered to a model with this context window.
+// OfferSkills returns the offer of skills to a model with this context window, in tokens. It warns about problems.
 func OfferSkills(rec *record.Record, base settings.Commit, j *job.Job, window int64) (skills.Offer, error) {
 	found, err := FindSkills(base, j)
 	if err != nil {
@@ -48,22 +48,21 @@ func OfferSkills(rec *record.Record, base settings.Commit, j *job.Job, window in
 	return offer, nil
 }
 
-// OffersMemory says whether a job lets a model read lessons.
+// OffersMemory reports whether the job lets the model read lessons.
 func OffersMemory(j *job.Job) bool { return allowsTool(j, memory.GetName) }
 
 func allowsTool(j *job.Job, tool string) bool {
 	return !slices.Contains(j.Tools.Deny, tool) && (len(j.Tools.Allow) == 0 || slices.Contains(j.Tools.Allow, tool))
 }
 
-// loadedSkill is a skill loaded by the model.
+// loadedSkill is a skill that the model or its script loaded.
 type loadedSkill struct {
 	name string
-	// inConversation means the model received the text directly. Otherwise a script did and may have hidden
-	// it.
+	// inConversation means that the model itself got the text. Otherwise a script got it, and may not have shown it.
 	inConversation bool
 }
 
-// loadedSkills are skills loaded by the model or its scripts.
+// loadedSkills are the skills that the model or its scripts loaded. They have a lock because scripts run meanwhile.
 type loadedSkills struct {
 	mu  sync.Mutex
 	all []loadedSkill
@@ -78,7 +77,7 @@ func (a *Agent) skillTool() tools.Tool {
 	return skill.New(names, a.loadSkill)
 }
 
-// loadSkill may be called by a script while the conversation is made shorter.
+// loadSkill returns the text of the skill called name, or a refusal if there is no room for it.
 func (a *Agent) loadSkill(call tools.Call, name string) tools.Result {
 	a.loadedSkills.mu.Lock()
 	defer a.loadedSkills.mu.Unlock()
@@ -112,7 +111,7 @@ func (a *Agent) loadedBytes() (bytes int) {
 	return bytes
 }
 
-// keptSkills returns the exact texts of loaded skills.
+// keptSkills returns the texts of the loaded skills, which compactions keep word for word.
 func (a *Agent) keptSkills() []string {
 	a.loadedSkills.mu.Lock()
 	defer a.loadedSkills.mu.Unlock()
@@ -156,7 +155,7 @@ func (a *Agent) skillText(s skills.Skill) string {
 		"Read its files " + a.toolset.ways().Read + ", and run its scripts as any command.\n" + tools.Fence("skill_content", s.Name, text+about.String()+"]"))
 }
 
-// relativeToWorkDir is how the model reaches a path of the repository from its working directory.
+// relativeToWorkDir returns a path of the repository relative to the agent's working directory.
 func (a *Agent) relativeToWorkDir(name string) string {
 	rel, err := filepath.Rel(filepath.FromSlash(a.Job.Repository.Path), filepath.FromSlash(name))
 	if err != nil {

@@ -36,12 +36,12 @@ const (
 	questionTool = dialect.RequestUserInput
 )
 
-// toolset is a model's tools, and how they are offered.
+// toolset adds to a model's tools how they are offered.
 type toolset struct{ provider.Toolset }
 
 func toolsetOf(p catalog.Profile, form string) toolset { return toolset{provider.ToolsetOf(p, form)} }
 
-// ways describes the usual actions in these tools.
+// ways describes the usual actions with these tools.
 func (s toolset) ways() briefing.Ways {
 	if f, writes := editFormats[s.Family]; writes {
 		return writingWays(f)
@@ -52,8 +52,8 @@ func (s toolset) ways() briefing.Ways {
 	return briefing.Calling()
 }
 
-// offered returns the tools offered to the model: general tools, suitable ones, questions if people
-// can answer, and those named by the job.
+// offered returns the names of the tools to offer. people means that people can answer questions. named are the tools
+// that the job allows by name.
 func (s toolset) offered(people bool, named []string) []string {
 	if _, writes := editFormats[s.Family]; writes {
 		return []string{dialect.UpdatePlan, dialect.ReadFile, provider.WrittenCommands, patchTool}
@@ -72,7 +72,7 @@ func (s toolset) offered(people bool, named []string) []string {
 	return append(all, named...)
 }
 
-// definitions returns the definitions of local tools, and of hosted ones run by the API.
+// definitions returns the definitions of the tools here, and of hosted tools, which the API runs.
 func definitions(here []tools.Spec, hosted []map[string]any) ([]json.RawMessage, error) {
 	definitions, err := callitem.Definitions(here)
 	if err != nil {
@@ -88,21 +88,20 @@ func definitions(here []tools.Spec, hosted []map[string]any) ([]json.RawMessage,
 	return definitions, nil
 }
 
-// toolbox holds an agent's tools, sandbox and processes for one attempt. An empty toolbox only
-// describes tools.
+// toolbox holds an agent's tools, sandbox and processes for one attempt. With a view alone it can only describe the
+// tools.
 type toolbox struct {
 	sandbox  *sandbox.Sandbox
 	view     *treeView
 	commands *command.Tools
-	repl     *repl.Repl  // nil where the job has none
-	scripts  *code.Tools // nil where the model writes none
+	repl     *repl.Repl  // nil if the job does not enable it
+	scripts  *code.Tools // nil if the model writes no scripts
 	services *confine.Services
-	jobTools func(*tools.Outputs) []extensions.Tool // the job's own; nil before they can be called
-	borrowed bool                                   // the tree, and the sandbox, are another agent's
+	jobTools func(*tools.Outputs) []extensions.Tool // the tools that the job defines; nil before they can be called
+	borrowed bool                                   // view and sandbox belong to the starter
 }
 
-// makeTools makes the tools. Each attempt has new ones: those of the last attempt
-// died with its processes.
+// makeTools makes the tools of a new attempt. The tools of the last attempt ended with its processes.
 func (a *Agent) makeTools(ctx context.Context) error {
 	if a.Child != nil {
 		return a.makeChildTools(ctx)
@@ -150,8 +149,8 @@ func (a *Agent) makeTools(ctx context.Context) error {
 	return nil
 }
 
-// startServices starts the services of the job for the agent. What does not get ready by its own
-// work ends no run: connections are refused then, and its checks tell.
+// startServices starts the services of the job for the agent. After changes by the agent, a service that does not get
+// ready is only a warning: the agent may have broken it, and the checks will show that.
 func (a *Agent) startServices(ctx context.Context, box *sandbox.Sandbox) (err error) {
 	unchanged := a.Workspace.Untouched() || a.serviceAttempts == 0 && a.resumeFrom == nil
 	a.toolbox.services, err = a.Sandboxes.Serve(ctx, box, confine.AgentPlace(), a.workDir())
@@ -163,8 +162,8 @@ func (a *Agent) startServices(ctx context.Context, box *sandbox.Sandbox) (err er
 	return nil
 }
 
-// useTools gives the conversation the agent's tools: its own, those from outside, and those of its team. A child
-// gets what its role permits, and a model with script calls gets the others through scripts.
+// useTools gives the conversation the agent's tools: built-in ones, external ones, and those for its team. A child gets
+// only what its role permits.
 func (a *Agent) useTools(ctx context.Context, box *toolbox) error {
 	outputs := a.outputs()
 	outside, err := a.externalTools(box, outputs)
@@ -208,7 +207,7 @@ func (a *Agent) useTools(ctx context.Context, box *toolbox) error {
 	return nil
 }
 
-// registry has tools, as far as the job lets them be called.
+// registry returns a registry of the tools that the job lets the model call.
 func (a *Agent) registry(all []tools.Tool, outside externalTools) (*tools.Registry, error) {
 	registry := tools.New(all...)
 	if err := registry.Restrict(a.allow(outside), a.toolset.denied(a.withoutUnknown(a.Job.Tools.Deny))); err != nil {
@@ -217,14 +216,14 @@ func (a *Agent) registry(all []tools.Tool, outside externalTools) (*tools.Regist
 	return registry, nil
 }
 
-// allTools returns a toolbox's tools in the model's order.
+// allTools returns the built-in tools for a toolbox, in the order in which the model sees them.
 func (a *Agent) allTools(ctx context.Context, box *toolbox, outputs *tools.Outputs) []tools.Tool {
 	dir, view, checkout := box.view.dir, box.view.view, box.view.checkout(ctx, a.Workspace.Checkout())
 	patching := patch.Options{
 		Dir: dir, Offer: a.toolset.Patch, View: view, Protect: a.protectedRefusal, Ignored: ignoredFile(checkout, dir.Path),
 		Ask: a.patchHook(),
 	}
-	if a.usesMainTree() { // a copy goes with the run, and patches of it with that
+	if a.usesMainTree() { // patches of a copy need not be saved, since the copy does not outlive the run
 		patching.Keep, patching.KeepDiff = a.saver(patchChange), a.saver(diffChange)
 	}
 	if f, writes := editFormats[a.toolset.Family]; writes {
@@ -259,7 +258,7 @@ func (a *Agent) allTools(ctx context.Context, box *toolbox, outputs *tools.Outpu
 	return a.recordingShown(slices.Concat(all, a.memoryTools(box), a.replTools(box, outputs)))
 }
 
-// ignoredFile returns a function reporting whether git ignores a file below dir; false on errors.
+// ignoredFile returns a function that reports whether git ignores a file below dir. On errors it returns false.
 func ignoredFile(checkout files.Checkout, dir string) func(name string) bool {
 	return func(name string) bool {
 		ignored, err := checkout.Ignores(dir, name)
@@ -267,7 +266,7 @@ func ignoredFile(checkout files.Checkout, dir string) func(name string) bool {
 	}
 }
 
-// close ends running commands of the agent.
+// close ends the scripts, commands and kernels of the agent. It closes the sandbox and view unless they are borrowed.
 func (t *toolbox) close() error {
 	if t.scripts != nil {
 		t.scripts.Close()
@@ -290,7 +289,7 @@ func (t *toolbox) close() error {
 func (a *Agent) modelOptions(m provider.Known) agent.ModelOptions {
 	by := a.Job.Model
 	s := agent.ModelOptions{
-		Model: cmp.Or(m.Name, by.Name), Effort: by.ReasoningEffort, Summary: by.Summary, Serial: a.toolset.Code, // calls that go side by side are in one script
+		Model: cmp.Or(m.Name, by.Name), Effort: by.ReasoningEffort, Summary: by.Summary, Serial: a.toolset.Code, // a script makes parallel calls itself
 		Window: m.Profile.ContextWindow, Price: m.Profile.Price,
 	}
 	if !m.Profile.Reasoning {

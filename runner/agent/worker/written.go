@@ -21,20 +21,20 @@ import (
 	"github.com/agent-ci/agent-ci/tools/skill"
 )
 
-// editFormats maps model.tools to the text formats of models without tools.
+// editFormats maps model.tools to the format of edits in the text of a model without tools.
 var editFormats = map[string]editformat.Format{
 	job.ToolsAiderDiff:  editformat.Diff,
 	job.ToolsAiderUdiff: editformat.Udiff,
 	job.ToolsAiderWhole: editformat.Whole,
 }
 
-// Prefixes of read-block lines other than paths.
+// Prefixes of lines in a read block that name a skill or lesson instead of a file.
 const (
 	skillLine  = "skill:"
 	lessonLine = "lesson:"
 )
 
-// writingWays describes the usual actions in text blocks.
+// writingWays describes how a model without tools does the usual actions with blocks of text.
 func writingWays(f editformat.Format) briefing.Ways {
 	return briefing.Ways{
 		Tools: "without tools: what you write is read, and done", Plan: "write a `plan` block", Edit: "with edits as text, in the form below",
@@ -45,11 +45,11 @@ func writingWays(f editformat.Format) briefing.Ways {
 	}
 }
 
-// furtherForm explains the runner's side to a model with text edits.
+// furtherForm explains to a model without tools how the runner treats its text.
 const furtherForm = "Files are shown with the number of each line before it (`L12: `), which is no part of the line. A command runs to its end, for ten minutes at most; nobody can type into it. " +
 	"What comes of an answer is the next message: plan, edits, files and commands, in this order. Words about blocks, or of others, belong into a fence of `text` that is longer than any in them: your last message has no block of any other kind.\n"
 
-// WrittenParserFor returns a parser for the job's text format; nil if the model calls tools.
+// WrittenParserFor returns the parser for the job's format of edits in text, or nil if the model calls tools.
 func WrittenParserFor(m job.Model) agent.WrittenParser {
 	f, writes := editFormats[m.Tools]
 	if !writes {
@@ -58,12 +58,12 @@ func WrittenParserFor(m job.Model) agent.WrittenParser {
 	return func(text string) []tools.Call { return callsOf(editformat.Parse(f, text), text) }
 }
 
-// callsOf translates an answer to tool calls: plan, one call for all edits, files to read, and
-// commands.
+// callsOf translates a parsed answer to tool calls, in this order: the plan, one call for all edits, files to read,
+// and commands. text is the whole answer.
 func callsOf(a editformat.Answer, text string) []tools.Call {
 	var calls []tools.Call
 	add := func(name string, arguments any) {
-		input, _ := json.Marshal(arguments) // texts alone, which can be encoded
+		input, _ := json.Marshal(arguments) // encoding strings cannot fail
 		calls = append(calls, tools.Call{Name: name, Input: string(input)})
 	}
 	if a.Plan != nil {
@@ -91,7 +91,7 @@ func callsOf(a editformat.Answer, text string) []tools.Call {
 	return calls
 }
 
-// shownFiles lists files read or changed by a model with text edits.
+// shownFiles lists the files that a model without tools has read or changed.
 type shownFiles struct {
 	mu    sync.Mutex
 	names []string
@@ -106,7 +106,7 @@ func (s *shownFiles) paths() []string {
 // add records the files in a call's result.
 func (s *shownFiles) add(detail json.RawMessage) error {
 	var of struct {
-		Path  string // that was read
+		Path  string // the file read
 		Files []struct{ Op, Path string }
 	}
 	if err := json.Unmarshal(detail, &of); err != nil {
@@ -126,10 +126,10 @@ func (s *shownFiles) add(detail json.RawMessage) error {
 	return nil
 }
 
-// showingTools lists tools whose calls show files to a model with text edits.
+// showingTools lists the tools whose calls show files to a model without tools.
 var showingTools = []string{dialect.ReadFile, patchTool}
 
-// recordingShown wraps the showing tools to record the files shown.
+// recordingShown returns the tools. For a model without tools, the showing ones record the files that they show.
 func (a *Agent) recordingShown(all []tools.Tool) []tools.Tool {
 	for i, tool := range all {
 		if !a.Job.Model.Writes() || !slices.Contains(showingTools, tool.Spec.Name) {
@@ -153,7 +153,7 @@ func (a *Agent) recordingShown(all []tools.Tool) []tools.Tool {
 	return all
 }
 
-// readDetail returns the file of a read_file call, relative to the working directory.
+// readDetail returns the recorded detail of a read_file call: its path, relative to the working directory.
 func (a *Agent) readDetail(call tools.Call) map[string]any {
 	var read struct {
 		Path string `json:"file_path"`
