@@ -8,7 +8,7 @@ import (
 	"github.com/agent-ci/agent-ci/tools/dialect"
 )
 
-// shapes converts other agents' values to the shape of an argument.
+// shapes holds the functions that convert values in other agents' form to the shape that an argument has here.
 var shapes = map[dialect.Shape]func(any) any{
 	dialect.Line: commandLine, dialect.Vector: argumentVector,
 	dialect.Steps: planItems("step", []string{"content", "description", "title"}, "id", "activeForm", "priority"),
@@ -16,7 +16,7 @@ var shapes = map[dialect.Shape]func(any) any{
 	dialect.List:  oneOrMore, dialect.Questions: oneQuestion, dialect.Glob: globOfType,
 }
 
-// synonyms returns a tool's arguments with other names or shapes, in order of precedence.
+// synonyms returns the other names and shapes that a tool's arguments may have, in order of precedence.
 func synonyms(tool string) (all []synonym) {
 	for _, a := range dialect.Of(tool).Takes {
 		if a.As != dialect.AsWritten && a.As != dialect.Glob {
@@ -36,13 +36,13 @@ func renamed(to string, from ...string) (all []synonym) {
 	return all
 }
 
-// synonym moves an argument's value, unless its place is taken.
+// synonym moves the value of the argument from to the argument to, unless that one is present.
 type synonym struct {
 	from, to string
 	convert  func(any) any // nil leaves the value as it is
 }
 
-// withoutNamespace removes the namespace prefixed by some models.
+// withoutNamespace removes the namespace that some models put before a tool's name.
 func withoutNamespace(name string) string {
 	for _, group := range agentNamespaces {
 		if rest, within := strings.CutPrefix(name, group+"."); within {
@@ -52,8 +52,8 @@ func withoutNamespace(name string) string {
 	return strings.TrimPrefix(name, "functions.")
 }
 
-// translate brings the arguments of a call, made under any of its names, into
-// the shape of the named tool.
+// translate converts the arguments of a call to those of the tool. called is the name in the call, which may be the
+// name of another agent's tool.
 func translate(tool, called string, arguments map[string]any) {
 	asGlob := tool == dialect.GrepFiles && slices.Contains(dialect.Called(withoutNamespace(called)), dialect.GlobTool)
 	if asGlob {
@@ -75,8 +75,8 @@ func setMissing(arguments map[string]any, name string, value any) {
 	}
 }
 
-// move renames arguments that have another name than the tool's, and converts their values. An argument that
-// is there under its own name stays.
+// move applies synonyms to arguments: it renames them and converts their values. An argument that is present under its
+// proper name wins.
 func move(synonyms []synonym, arguments map[string]any) {
 	for _, s := range synonyms {
 		value, there := arguments[s.from]
@@ -96,7 +96,7 @@ func move(synonyms []synonym, arguments map[string]any) {
 	}
 }
 
-// commandLine joins an argument vector to a shell line. It drops a shell that only runs a script.
+// commandLine converts a list of words to one line for a shell. Of ["bash", "-c", script] it returns the script.
 func commandLine(value any) any {
 	argv, ok := words(value)
 	if !ok {
@@ -108,7 +108,7 @@ func commandLine(value any) any {
 	return Quoted(argv)
 }
 
-// Quoted returns words as a line of a shell.
+// Quoted returns words as one line for a shell.
 func Quoted(words []string) string {
 	quoted := make([]string, len(words))
 	for i, word := range words {
@@ -117,7 +117,7 @@ func Quoted(words []string) string {
 	return strings.Join(quoted, " ")
 }
 
-// argumentVector makes a shell's argument vector of one line.
+// argumentVector converts a line to the words that run it in a shell.
 func argumentVector(value any) any {
 	line, ok := value.(string)
 	if !ok {
@@ -142,6 +142,7 @@ func listIn(value any) any {
 	return list
 }
 
+// words returns the texts of a list, or false if value is not a list of texts.
 func words(value any) ([]string, bool) {
 	list, ok := listIn(value).([]any)
 	if !ok || len(list) == 0 {
@@ -161,7 +162,7 @@ func isShell(program string) bool {
 	return slices.Contains([]string{"bash", "sh", "zsh", "dash"}, name)
 }
 
-// quote makes one word of the shell's language (POSIX 2.2.2) of any text.
+// quote returns a text as one word of a shell script (POSIX 2.2.2).
 func quote(word string) string {
 	plain := func(r rune) bool {
 		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("@%+=:,./_-", r)
@@ -172,8 +173,8 @@ func quote(word string) string {
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
-// planItems makes a list of steps or todos, whose text is under key. others are its names elsewhere; unused has
-// no counterpart.
+// planItems returns a function that converts a list of steps or todos. key is the name of their text here, others are
+// its names in other agents. unused are keys that have no counterpart here.
 func planItems(key string, others []string, unused ...string) func(any) any {
 	return func(value any) any {
 		items, ok := listIn(value).([]any)
@@ -197,7 +198,7 @@ func planItems(key string, others []string, unused ...string) func(any) any {
 	}
 }
 
-// oneOrMore makes a list of one text.
+// oneOrMore converts a text to a list of one text.
 func oneOrMore(value any) any {
 	value = listIn(value)
 	if text, ok := value.(string); ok {
@@ -206,7 +207,7 @@ func oneOrMore(value any) any {
 	return value
 }
 
-// oneQuestion makes a list of questions of the text of one.
+// oneQuestion converts a text to a list of one question.
 func oneQuestion(value any) any {
 	value = listIn(value)
 	if text, ok := value.(string); ok {
@@ -215,7 +216,7 @@ func oneQuestion(value any) any {
 	return value
 }
 
-// globOfType returns the glob of a file type of rg.
+// globOfType converts a file type of ripgrep (--type) to a glob.
 func globOfType(value any) any {
 	name, ok := value.(string)
 	if !ok {
@@ -227,7 +228,7 @@ func globOfType(value any) any {
 	return "*." + name
 }
 
-// endingsOfType lists file types with other endings than their name.
+// endingsOfType maps file types to their endings, if these differ from the type's name.
 var endingsOfType = map[string]string{
 	"c": "{c,h}", "cpp": "{cc,cpp,cxx,hh,hpp,h}", "js": "{js,jsx,mjs,cjs}", "kotlin": "{kt,kts}", "markdown": "{md,markdown}", "md": "{md,markdown}",
 	"py": "{py,pyi}", "python": "{py,pyi}", "ruby": "rb", "rust": "rs", "ts": "{ts,tsx,mts,cts}", "yaml": "{yml,yaml}",

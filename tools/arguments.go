@@ -13,16 +13,16 @@ import (
 	"github.com/agent-ci/agent-ci/tools/schema"
 )
 
-// approvalNever refuses escalation in the reference implementation's words, known to models.
+// approvalNever refuses a request for more rights, in the words of the reference implementation, which models know.
 const approvalNever = "approval policy is Never; reject command — you cannot ask for escalated permissions if the approval policy is Never"
 
-// publishedArguments lists arguments of published tool versions. Arguments missing from a schema are
-// removed; the model is told if the argument had an effect.
+// publishedArguments lists arguments that published versions of the tools have. If a tool here does not have one, it is
+// removed from the call. The model gets a note about it unless it is silent.
 var publishedArguments = map[string]struct{ silent bool }{
-	"sandbox_permissions":        {silent: true}, // an escalation is answered before
+	"sandbox_permissions":        {silent: true}, // escalates has refused the call already if it matters
 	"with_escalated_permissions": {silent: true},
 	"additional_permissions":     {silent: true},
-	"justification":              {silent: true}, // nobody reads it, nothing is lost
+	"justification":              {silent: true}, // has no effect anyway
 	"description":                {silent: true},
 	"prefix_rule":                {},
 	"environment_id":             {},
@@ -41,9 +41,10 @@ var publishedArguments = map[string]struct{ silent bool }{
 	"merge":                      {},
 }
 
-// prepare converts the call to the tool's form, or explains why it does not fit.
+// prepare converts the call to the form that the tool takes, or sets refusal. An error means that the check itself
+// failed.
 func (t *callTarget) prepare() (err error) {
-	defer func() { // who checks schemas was not made for those of strangers
+	defer func() { // the schema package may panic on an external tool's schema
 		if value := recover(); value != nil {
 			err = &Panic{Value: value, Stack: debug.Stack()}
 		}
@@ -79,19 +80,19 @@ func (t *callTarget) prepare() (err error) {
 	return err
 }
 
-// parse parses the arguments. Text that is no JSON object becomes the tool's only required string,
-// unless the model meant JSON.
+// parse parses the arguments of a call. If the text is no JSON object and the tool has a single text argument, the text
+// becomes that argument, unless it looks like broken JSON. problem says what is wrong with the arguments.
 func (e *entry) parse(call Call) (arguments map[string]any, problem string) {
 	text := cmp.Or(strings.TrimSpace(call.Input), "{}")
 	err := json.Unmarshal([]byte(text), &arguments)
 	if err == nil && arguments != nil {
-		_ = schema.Exactly(text, &arguments) // which was read before
+		_ = schema.Exactly(text, &arguments) // cannot fail after Unmarshal succeeded
 		return arguments, ""
 	}
 	name, ok := e.schema.OnlyText()
 	if meantAsText := call.Form == Freeform || e.takesText(); ok && meantAsText && !strings.HasPrefix(text, "{") {
 		meant := call.Input
-		if call.Form == Function { // arguments are JSON, and a text is one in JSON
+		if call.Form == Function { // its arguments are JSON, so the text is a JSON string
 			_ = json.Unmarshal([]byte(text), &meant)
 		}
 		return map[string]any{name: meant}, ""
@@ -102,7 +103,7 @@ func (e *entry) parse(call Call) (arguments map[string]any, problem string) {
 	return nil, malformed(call.Input, err)
 }
 
-// unwrapped removes an extra JSON string around arguments.
+// unwrapped returns the arguments without the extra JSON string that some models wrap around them.
 func unwrapped(input string) string {
 	var inner string
 	if !strings.HasPrefix(strings.TrimSpace(input), `"`) || json.Unmarshal([]byte(input), &inner) != nil {
@@ -115,8 +116,8 @@ func unwrapped(input string) string {
 	return inner
 }
 
-// input writes the arguments for the tool's Run: each name comes once, so that it reads what was checked. Only
-// tools from outside get all digits of numbers.
+// input returns the input for the tool's Run. It is written anew from the checked arguments, so that a duplicate key
+// cannot smuggle in another value. Only external tools get all digits of numbers.
 func (e *entry) input(arguments map[string]any) (string, error) {
 	if e.takesText() {
 		return arguments["input"].(string), nil // inputSchema has checked it
@@ -131,7 +132,7 @@ func (e *entry) input(arguments map[string]any) (string, error) {
 	return string(text), nil
 }
 
-// escalates says whether the call asks for more rights than commands have.
+// escalates reports whether a call asks for more rights than commands have.
 func escalates(arguments map[string]any) bool {
 	permissions, ok := arguments["sandbox_permissions"].(string)
 	if ok && permissions != "" && permissions != "use_default" {
@@ -143,7 +144,7 @@ func escalates(arguments map[string]any) bool {
 	return arguments["additional_permissions"] != nil
 }
 
-// dropPublished removes published arguments that the tool lacks and returns the relevant ones.
+// dropPublished removes the published arguments that the tool does not have. It returns those to tell the model about.
 func (e *entry) dropPublished(arguments map[string]any) []string {
 	var ignored []string
 	for name := range arguments {
@@ -168,7 +169,7 @@ func note(ignored []string) string {
 	return "Note: ignored without effect: " + strings.Join(ignored, ", ") + "\n"
 }
 
-// malformed returns the place of a JSON error in arguments.
+// malformed describes a JSON error in arguments and where it is.
 func malformed(input string, err error) string {
 	at := int64(len(input))
 	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
@@ -183,5 +184,5 @@ func malformed(input string, err error) string {
 		at, line, column, clip.End(input[:at], 40), err)
 }
 
-// inputSchema is the function form of freeform tools.
+// inputSchema is the schema of a freeform tool that is called as a function.
 var inputSchema = json.RawMessage(`{"type":"object","properties":{"input":{"type":"string"}},"required":["input"],"additionalProperties":false}`)

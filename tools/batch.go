@@ -8,11 +8,12 @@ import (
 // Batch holds the calls of one response, added while the response arrives. Use it from one
 // goroutine.
 //
-// A reading call starts as soon as those before it permit, before the response is complete. A mutating call or a script waits
-// for Commit, and so do the calls behind it. A script runs after all calls before it and before all behind it, because its
-// effects are unknown. After an aborted response, Discard keeps the remaining calls from starting. The started ones are the
-// first calls without a gap. They run to their end, and the conversation continues behind them instead of repeating the
-// request. So no call runs twice or is forgotten, and a failed response changes nothing.
+// A reading call can start before the response is complete. A mutating call or a script waits for Commit, and so do all
+// later calls. A script runs after all earlier calls and before all later ones, because its effects are unknown.
+//
+// If the response breaks off, Discard keeps calls that have not started from starting. The started calls are always the
+// first ones, without a gap. They run to their end, and the conversation continues after them instead of repeating the
+// request. So no call runs twice, and an incomplete response changes nothing.
 type Batch struct {
 	dispatcher *Dispatcher
 	ctx        context.Context
@@ -22,15 +23,15 @@ type Batch struct {
 
 	committed       chan struct{}     // closed by Commit and Discard
 	calls           []<-chan struct{} // each closed when a call has ended
-	script          <-chan struct{}   // that of the last call that runs a script
-	lastCallDecided <-chan struct{}   // closed when it is certain whether the last call starts
+	script          <-chan struct{}   // closed when the last script so far has ended
+	lastCallDecided <-chan struct{}   // closed when the last call has started or never will
 
 	mu      sync.Mutex
 	started int
-	stopped bool // nothing starts any more
+	stopped bool // no more calls start
 }
 
-// Begin makes an empty batch. It ends with Commit or Discard, and Wait.
+// Begin returns an empty batch. Call Commit or Discard, and then Wait.
 func (d *Dispatcher) Begin(ctx context.Context) *Batch {
 	return &Batch{
 		dispatcher: d, ctx: ctx,
@@ -40,12 +41,12 @@ func (d *Dispatcher) Begin(ctx context.Context) *Batch {
 	}
 }
 
-// Start starts a call as soon as it may. It does not wait.
+// Start starts a call as soon as it may run, and returns at once.
 func (b *Batch) Start(call Call) {
 	t := b.dispatcher.target(call)
 	enter, turn := b.enqueue(t), b.lastCallDecided
-	told, over := make(chan struct{}), make(chan struct{})
-	b.lastCallDecided, b.calls = told, append(b.calls, over)
+	decided, over := make(chan struct{}), make(chan struct{})
+	b.lastCallDecided, b.calls = decided, append(b.calls, over)
 	if t.scripts() {
 		b.script = over
 	}
@@ -63,17 +64,17 @@ func (b *Batch) Start(call Call) {
 		b.slots <- struct{}{}
 		defer func() { <-b.slots }()
 		if !b.awaitStart() {
-			close(told)
+			close(decided)
 			return
 		}
 		refused := b.dispatcher.started(t)
-		close(told)
+		close(decided)
 		*result = b.dispatcher.run(b.ctx, t, refused)
 	})
 }
 
-// enqueue registers a call in the order of all calls, after those before it in the batch. Scripts are
-// not registered; their calls are.
+// enqueue returns a function that puts a call into the order of all calls, and returns the ends of the calls to wait for.
+// Call it when the previous call of the batch is decided. A script is not in that order, but the calls that it makes are.
 func (b *Batch) enqueue(t callTarget) (enter func() (before []<-chan struct{}, ended chan struct{})) {
 	if t.scripts() {
 		before := append([]<-chan struct{}{b.committed}, b.calls...)
@@ -90,7 +91,7 @@ func (b *Batch) enqueue(t callTarget) (enter func() (before []<-chan struct{}, e
 	}
 }
 
-// awaitStart reports whether the next call may start.
+// awaitStart counts the next call as started and returns true, or returns false after Discard.
 func (b *Batch) awaitStart() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -100,11 +101,10 @@ func (b *Batch) awaitStart() bool {
 	return !b.stopped
 }
 
-// Commit marks the response as complete: all calls will run.
+// Commit marks the response as complete, so that all calls run.
 func (b *Batch) Commit() { close(b.committed) }
 
-// Discard marks the response as aborted and returns the number of started calls. The others never
-// start.
+// Discard keeps calls that have not started from ever starting, and returns the number of started calls.
 func (b *Batch) Discard() (started int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

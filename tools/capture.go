@@ -5,18 +5,18 @@ import (
 	"sync"
 )
 
-// memoryLimit bounds a Capture's memory in bytes: a whole short output, or both ends of a long one.
+// memoryLimit is the maximum memory of a Capture, in bytes. It holds a short output, or both ends of a long one.
 const memoryLimit = 1 << 20
 
-// Capture collects a command's output. It holds up to 1 MiB and stores the rest. It is safe for
-// concurrent use.
+// Capture collects a command's output. It holds up to 1 MiB in memory, and writes longer output to a file. It is safe
+// for concurrent use.
 type Capture struct {
 	outputs *Outputs
 	callID  string
 
 	mu        sync.Mutex
-	buffer    []byte // all of it, or once spool is set the head and then the ring of the tail
-	ringStart int    // where the ring begins, counted from its start
+	buffer    []byte // the whole output; with a spool, its head followed by a ring buffer of its tail
+	ringStart int    // index of the oldest byte in the ring
 	bytes     int64
 	lines     int
 	spool     *spool
@@ -35,7 +35,7 @@ func (o *Outputs) Capture(callID string) *Capture {
 	return &Capture{outputs: o, callID: callID}
 }
 
-// Write never fails. The output mentions lost parts.
+// Write never fails. If the file cannot be written, the output says so.
 func (c *Capture) Write(p []byte) (int, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -56,7 +56,7 @@ func (c *Capture) Write(p []byte) (int, error) {
 	return written, nil
 }
 
-// writeRing writes p to the ring over its oldest bytes.
+// writeRing overwrites the oldest bytes of the ring with p.
 func (c *Capture) writeRing(p []byte) {
 	ring := c.buffer[memoryLimit/2:]
 	if len(p) >= len(ring) {
@@ -69,7 +69,7 @@ func (c *Capture) writeRing(p []byte) {
 	c.ringStart = (c.ringStart + len(p)) % len(ring)
 }
 
-// Take returns and clears the output since the last Take. Put it into a Result or close it.
+// Take returns the output since the last Take, and clears it. Put it into a Result or close it.
 func (c *Capture) Take() *Printed {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -85,7 +85,7 @@ func (c *Capture) Take() *Printed {
 
 func (p *Printed) Bytes() int64 { return p.bytes }
 
-// Close closes the stored file of an unused part.
+// Close closes the file of an output that no Result uses.
 func (p *Printed) Close() error {
 	if p.spool == nil {
 		return nil

@@ -13,23 +13,23 @@ import (
 	"github.com/agent-ci/agent-ci/policy/clip"
 )
 
-// Dispatcher runs the calls of a model: whatever the model wrote and whatever
-// a tool does, each call gets one result.
+// Dispatcher runs the calls of a model. Each call gets exactly one result, whatever the model wrote and whatever the
+// tool does.
 type Dispatcher struct {
 	Registry *Registry
 	Outputs  *Outputs
 	Observer Observer // may be nil
-	Offered  []string // tools that the model was told of
-	// Gate is asked about each call; it may be nil.
+	Offered  []string // names of the tools offered to the model
+	// Gate decides about each call. It may be nil.
 	Gate Gate
-	// TextBefore returns text for the model before a call's output, or "". It is called concurrently,
-	// even after cancellation; may be nil.
+	// TextBefore returns text to put before a call's output, or "". It is called concurrently, even after cancellation.
+	// It may be nil.
 	TextBefore func() string
-	// CountScriptCall counts a script's call and returns the reason against it, or "". It is called
-	// concurrently; may be nil.
+	// CountScriptCall counts a call that a script makes. It returns why the call is refused, or "". It is called
+	// concurrently. It may be nil.
 	CountScriptCall func() (refused string)
-	// SharesOrderWith is the dispatcher of another agent in the same tree. Their mutating calls run one
-	// after the other. May be nil.
+	// SharesOrderWith is the dispatcher of another agent in the same tree, or nil. Mutating calls of both run one after
+	// the other.
 	SharesOrderWith *Dispatcher
 
 	order order
@@ -43,13 +43,13 @@ func (d *Dispatcher) callOrder() *order {
 	return &d.order
 }
 
-// parallelCalls is how many calls of an answer, or of a script, run at once.
+// parallelCalls is the maximum number of calls of an answer, or of a script, that run at once.
 const parallelCalls = 8
 
-// Observer is told of each call, from several goroutines.
+// Observer is notified of each call, from several goroutines.
 type Observer interface {
-	// Started comes before the call has any effect, in the order of the calls.
-	// When it fails the call is not run.
+	// Started is called before the call has any effect, in the order of the calls. If it returns an error, the call does
+	// not run.
 	Started(Started) error
 	// Finished is called once for each Started, in order of the calls' ends.
 	Finished(Finished)
@@ -58,11 +58,11 @@ type Observer interface {
 // Started is a call about to run.
 type Started struct {
 	Call           Call   // as the model wrote it
-	Tool           string // that answers; the call's own name when there is none
+	Tool           string // name of the tool that answers; the name in the call if there is none
 	Offered        bool
 	Mutates        bool
-	ConvertedInput string // the input in the form that the tool takes, where that is another
-	Refused        bool   // it is not run, and no gate is asked
+	ConvertedInput string // the input as the tool gets it, if that differs from the call's
+	Refused        bool   // the call does not run, and no gate is asked
 }
 
 // Finished is an ended call.
@@ -72,11 +72,11 @@ type Finished struct {
 	Result     Result // as the model gets it
 	Uncut      UncutOutput
 	Duration   time.Duration
-	Ran        bool   // the tool was asked
-	IsExternal bool   // the tool is not of agent-ci
-	GateInput  string // the input that a gate had it asked with; empty for that of Started
-	// Fault is a failure of the tool itself: cancellation, an error of agent-ci, a *Panic. Mistakes
-	// of the model leave it nil.
+	Ran        bool   // the tool's Run was called
+	IsExternal bool   // the tool is not agent-ci's own
+	GateInput  string // the input that the gate put in place of the one in Started, or ""
+	// Fault is a failure of the tool itself: a cancellation, an error of agent-ci, or a *Panic. It is nil for mistakes of
+	// the model.
 	Fault error
 }
 
@@ -84,10 +84,10 @@ type Finished struct {
 type Panic struct {
 	Value      any
 	Stack      []byte
-	IsExternal bool // it is of a tool that is not agent-ci's
+	IsExternal bool // the tool is not agent-ci's own
 }
 
-// Error omits details for developers, because the model reads it too.
+// Error returns a message without details for developers, because the model reads it.
 func (p *Panic) Error() string {
 	if p.IsExternal {
 		return "the tool crashed. This is a fault of the tool, not of the call; try another way"
@@ -95,9 +95,8 @@ func (p *Panic) Error() string {
 	return "the tool crashed. This is a fault of agent-ci, not of the call; try another way"
 }
 
-// Dispatch runs calls and returns their results in order. Reading calls run in parallel; a mutating
-// one runs alone between its neighbours. A call not started before ctx ended is answered as
-// aborted.
+// Dispatch runs calls and returns their results in order. Reading calls run in parallel. A mutating call runs alone,
+// after all earlier and before all later calls. A call that has not started when ctx ends is reported as aborted.
 func (d *Dispatcher) Dispatch(ctx context.Context, calls []Call) []Result {
 	batch := d.Begin(ctx)
 	for _, call := range calls {
@@ -110,10 +109,10 @@ func (d *Dispatcher) Dispatch(ctx context.Context, calls []Call) []Result {
 // callTarget is a call with its tool.
 type callTarget struct {
 	Started
-	entry         *entry   // nil when no tool has the name
-	convertedCall Call     // what the tool's Run gets
-	ignored       []string // arguments that were taken away
-	refusal       string   // why the tool is not asked, in words for the model
+	entry         *entry   // nil if there is no such tool
+	convertedCall Call     // the call as the tool's Run gets it
+	ignored       []string // removed arguments to tell the model about
+	refusal       string   // tells the model why the call does not run, or ""
 	err           error    // why the call could not be prepared
 }
 
@@ -121,7 +120,7 @@ func (t callTarget) scripts() bool {
 	return t.entry != nil && t.entry.Scripts && t.refusal == "" && t.err == nil
 }
 
-// target returns what a call is for: the tool and the converted arguments, or why the call is refused.
+// target returns the tool of a call and the converted arguments, or why the call is refused.
 func (d *Dispatcher) target(call Call) callTarget {
 	t := d.prepared(call)
 	if t.Refused = t.refusal != "" || t.err != nil; !t.Refused && t.convertedCall.Input != call.Input {
@@ -152,8 +151,7 @@ func (d *Dispatcher) prepared(call Call) callTarget {
 	return t
 }
 
-// mutates reports whether a call mutates. If the tool panics, it does: the call runs alone, and Run
-// reports the fault.
+// mutates reports whether a call mutates. If the tool's MutatesCall panics, the call counts as mutating, which is safe.
 func (t Tool) mutates(call Call) (yes bool) {
 	if t.MutatesCall == nil {
 		return t.Mutates
@@ -176,7 +174,7 @@ func (d *Dispatcher) started(t callTarget) error {
 	return nil
 }
 
-// run runs a reported call. refused is the reason against it.
+// run runs a call that was reported as started, and reports its end. If refused is not nil, the call only fails with it.
 func (d *Dispatcher) run(ctx context.Context, t callTarget, refused error) Result {
 	begin := time.Now()
 	result, ran, fault, asked := Result{}, false, refused, t.convertedCall.Input
@@ -212,7 +210,7 @@ func (d *Dispatcher) run(ctx context.Context, t callTarget, refused error) Resul
 	return ended.Result
 }
 
-// failedResult returns the result of a failed call with its output so far.
+// failedResult returns the result of a failed call: words, followed by the output so far.
 func failedResult(result Result, words string) Result {
 	result.Output, result.Commands, result.Failed = words, nil, true
 	if result.Printed != nil && result.Printed.Bytes() > 0 {
@@ -221,7 +219,7 @@ func failedResult(result Result, words string) Result {
 	return result
 }
 
-// answer is the tool's result; ran says whether the tool was asked.
+// answer returns the tool's result. ran reports whether the tool's Run was called.
 func (d *Dispatcher) answer(ctx context.Context, t callTarget) (result Result, ran bool, err error) {
 	if err := cmp.Or(ctx.Err(), t.err); err != nil || t.refusal != "" {
 		return Refuse(t.refusal), false, err
@@ -239,8 +237,7 @@ func (d *Dispatcher) answer(ctx context.Context, t callTarget) (result Result, r
 	return result, true, err
 }
 
-// catchPanic keeps a panic of a tool, and a runtime.Goexit, from ending more than the
-// call.
+// catchPanic calls run and turns a panic or a runtime.Goexit in it into an error, so that only the call fails.
 func catchPanic(run func() error) error {
 	err := errors.New("the tool ended without a result")
 	done := make(chan struct{})
@@ -264,7 +261,7 @@ func (d *Dispatcher) aside() string {
 	return d.Outputs.line(d.TextBefore())
 }
 
-// withPrefix returns r with words before everything.
+// withPrefix returns the result with words before its output, in each form that the output has.
 func (r Result) withPrefix(words string) Result {
 	if len(r.Commands) > 0 {
 		r.Commands[0].Output = words + r.Commands[0].Output
@@ -276,7 +273,7 @@ func (r Result) withPrefix(words string) Result {
 	return r
 }
 
-// unknown returns an error that lists the tools offered to the model.
+// unknown returns the refusal of a call to an unknown tool. It lists the tools that the model may call.
 func (d *Dispatcher) unknown(call Call) string {
 	names := d.Registry.Names()
 	if len(d.Offered) > 0 {

@@ -37,7 +37,7 @@ const namedSchema = `"target":{"type":"string","description":"The agent's name, 
 
 var letterSchema = closedSchema([]string{namedSchema, `"message":{"type":"string","description":"What to tell it."}`}, "target", "message")
 
-// taskName is how tasks may be named: names are parts of paths.
+// taskName matches valid task names. They become parts of agent IDs, which are paths.
 var taskName = lazyregexp.New(`^[a-z0-9_]{1,64}$`)
 
 func (l *leadTools) spawnNamed(ctx context.Context, _ tools.Call, a spawnArguments) (tools.Result, error) {
@@ -55,7 +55,7 @@ func (l *leadTools) spawnNamed(ctx context.Context, _ tools.Call, a spawnArgumen
 	return answer(map[string]string{"task_name": id})
 }
 
-// letterArguments are the arguments of a message to an agent.
+// letterArguments are the arguments of send_message and followup_task.
 type letterArguments struct {
 	messageArguments
 	Target string `json:"target"`
@@ -72,7 +72,7 @@ func (l *leadTools) followUp(ctx context.Context, call tools.Call, a letterArgum
 	})
 }
 
-// send sends a call's message. Success has no output.
+// send passes the message of a call to send, or refuses an invalid message. Success has no output.
 func (a letterArguments) send(call tools.Call, send func(text string) error) (tools.Result, error) {
 	text, problem := a.text()
 	if problem != "" {
@@ -85,6 +85,7 @@ type waitAnyArguments struct {
 	Timeout *float64 `json:"timeout_ms"`
 }
 
+// waitAny waits for news of any agent, and merges the changes of all that completed.
 func (l *leadTools) waitAny(ctx context.Context, _ tools.Call, a waitAnyArguments) (tools.Result, error) {
 	_, timedOut, err := l.Team.Wait(ctx, nil, patience(a.Timeout))
 	if err != nil {
@@ -123,5 +124,5 @@ func (l *leadTools) list(_ context.Context, _ tools.Call, a listArguments) (tool
 	return answer(map[string][]Listed{"agents": all})
 }
 
-// maxListed bounds an agent's words in a list, in bytes.
+// maxListed is how many bytes of an agent's task and last words a list shows.
 const maxListed = 500

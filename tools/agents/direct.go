@@ -103,7 +103,7 @@ func (l *leadTools) waitDirect(ctx context.Context, _ tools.Call, a waitDirectAr
 	return result, err
 }
 
-// noneExists reports whether none of some agents exists.
+// noneExists reports whether all of the agents are missing.
 func noneExists(statuses map[string]Status) bool {
 	for _, status := range statuses {
 		if status.State != NotFound {
@@ -113,7 +113,8 @@ func noneExists(statuses map[string]Status) bool {
 	return len(statuses) > 0
 }
 
-// close merges an agent's change and ends the agent. If the change does not fit, only a second call ends it.
+// close merges an agent's change and ends the agent. If the merge fails, the agent stays open until a second call,
+// because closing it loses the change.
 func (l *leadTools) close(ctx context.Context, _ tools.Call, a struct{ Target string }) (tools.Result, error) {
 	merged := l.mergeAll(ctx, []string{a.Target})
 	if words := l.lossWarning(a.Target, merged); words != "" {

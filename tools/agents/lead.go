@@ -16,7 +16,7 @@ import (
 type Setup struct {
 	Team      Team
 	Roles     []Role
-	MaxAgents int // agents at once
+	MaxAgents int // maximum number of open agents
 }
 
 // whenToSpawn begins the description of spawn_agent.
@@ -52,13 +52,13 @@ func (s Setup) describeRoles() string {
 	return words.String()
 }
 
-// leadTools is the tools of one agent.
+// leadTools holds the state behind the tools by which one agent leads others.
 type leadTools struct {
 	Setup
 	group tools.Namespace
 
 	mu     sync.Mutex
-	warned map[string]bool // ids of agents that were left open once, since their change could not be taken over
+	warned map[string]bool // IDs of agents whose closing was refused once, because their change could not be merged
 }
 
 func newLead(s Setup, group tools.Namespace) *leadTools {
@@ -67,8 +67,8 @@ func newLead(s Setup, group tools.Namespace) *leadTools {
 
 type run func(context.Context, tools.Call) (tools.Result, error)
 
-// tool returns a tool for starting or messaging agents. Its calls run in the model's order. A *Refusal of the team is
-// the answer to the model.
+// tool returns a tool for starting or messaging agents. Its calls run in the model's order. If the team returns a
+// *Refusal, its text is the result for the model.
 func (l *leadTools) tool(name, description string, parameters json.RawMessage, run run) tools.Tool {
 	spec := tools.Spec{Name: name, Description: description, Parameters: parameters, Namespace: l.group}
 	return tools.Tool{Spec: spec, Mutates: true, Run: func(ctx context.Context, call tools.Call) (tools.Result, error) {
@@ -80,8 +80,9 @@ func (l *leadTools) tool(name, description string, parameters json.RawMessage, r
 	}}
 }
 
-// scripted returns a tool outside of the model's order, because its calls make merges, or because it may end an agent's
-// turn: the agent's own call in the same tree may wait behind it, and the agent only ends with its calls.
+// scripted returns a tool whose calls are not in the model's order of mutating calls. They make merge calls of their own,
+// or stop an agent's turn. In that order they could wait forever: the agent ends only with its calls, and such a call in
+// the same tree could be waiting behind them.
 func (l *leadTools) scripted(name, description string, parameters json.RawMessage, run run) tools.Tool {
 	t := l.tool(name, description, parameters, run)
 	t.Mutates, t.Scripts = false, true
@@ -99,13 +100,14 @@ func (l *leadTools) merge(ctx context.Context, _ tools.Call, a struct{ ID string
 	return l.Team.Merge(ctx, a.ID)
 }
 
-// mergeAll merges the changes of completed agents, each by its own call. It returns the results by agent.
+// mergeAll merges the changes of the completed agents among ids, each by its own call of merge_agent. It returns the
+// results by agent ID.
 func (l *leadTools) mergeAll(ctx context.Context, ids []string) map[string]tools.Result {
 	calls := tools.ScriptCallsOf(ctx)
 	var mu sync.Mutex
 	all := map[string]tools.Result{}
 	for _, id := range l.Team.Unmerged(ids) {
-		input, _ := json.Marshal(map[string]string{"id": id}) // of a text, which never fails
+		input, _ := json.Marshal(map[string]string{"id": id}) // encoding a string cannot fail
 		calls.Start(ctx, tools.Call{Name: mergeName, Input: string(input)}, func(result tools.Result) {
 			mu.Lock()
 			defer mu.Unlock()
@@ -116,7 +118,7 @@ func (l *leadTools) mergeAll(ctx context.Context, ids []string) map[string]tools
 	return all
 }
 
-// mergeMessages are the words of merges; nil for none.
+// mergeMessages returns the outputs of merges, or nil if there are none.
 func mergeMessages(all map[string]tools.Result) map[string]string {
 	if len(all) == 0 {
 		return nil
@@ -128,27 +130,28 @@ func mergeMessages(all map[string]tools.Result) map[string]string {
 	return said
 }
 
-// lossWarning explains once that closing an agent would lose its change.
+// lossWarning returns a refusal if closing the agent would lose a change that could not be merged. It returns "" the
+// second time, or if nothing is lost.
 func (l *leadTools) lossWarning(id string, all map[string]tools.Result) string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for of, m := range all {
-		if m.Failed && !l.warned[of] {
-			l.warned[of] = true
+	for agent, m := range all {
+		if m.Failed && !l.warned[agent] {
+			l.warned[agent] = true
 			return fmt.Sprintf("close_agent: %s is still open, since its change is not taken over: %s\nCall %s to try again, or close_agent again to close it without its change.", id, m.Output, mergeName)
 		}
 	}
 	return ""
 }
 
-// How long a wait takes.
+// Limits of the time that a wait takes.
 const (
 	defaultWait = 30 * time.Second
 	minWait     = 10 * time.Second
 	maxWait     = time.Hour
 )
 
-// patience returns the requested waiting time.
+// patience returns how long to wait, given the timeout in the call or nil.
 func patience(milliseconds *float64) time.Duration {
 	if milliseconds == nil {
 		return defaultWait
@@ -156,7 +159,7 @@ func patience(milliseconds *float64) time.Duration {
 	return tools.Milliseconds(*milliseconds, minWait, maxWait)
 }
 
-// answer is a result as JSON, with angle brackets as they are.
+// answer returns a result with value as JSON. It does not escape angle brackets.
 func answer(value any) (tools.Result, error) {
 	raw, err := tools.JSON(value)
 	if err != nil {

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// messageArguments is a message for an agent, in either form of models.
+// messageArguments is a message for an agent: a text, or a list of items.
 type messageArguments struct {
 	Message string `json:"message"`
 	Items   []item `json:"items"`
@@ -20,7 +20,7 @@ type item struct {
 	Name  string `json:"name"`
 }
 
-// text returns the message as text, or a problem.
+// text returns the message as text, or what is wrong with it.
 func (w messageArguments) text() (text, problem string) {
 	if w.Message != "" && len(w.Items) > 0 {
 		return "", "give the message by message or by items, not by both"
@@ -35,7 +35,7 @@ func (w messageArguments) text() (text, problem string) {
 	return text, ""
 }
 
-// words returns a part as text. An agent opens referenced items itself.
+// words returns an item as text. The agent opens images and files that it names.
 func (i item) words() string {
 	switch i.Type {
 	case "image":

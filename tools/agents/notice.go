@@ -8,11 +8,11 @@ import (
 	"github.com/agent-ci/agent-ci/policy/lazyregexp"
 )
 
-// maxText is how many bytes of the words of an agent another one gets.
+// maxText is how many bytes of an agent's text another agent gets.
 const maxText = 32 << 10
 
-// Notification is the user message about an ended agent, for models with Direct tools. JSON escapes
-// angle brackets, so the text cannot end the mark.
+// Notification returns the user message about an ended agent, for models with Direct tools. JSON escapes angle brackets,
+// so that the agent's text cannot close the tag.
 func Notification(id string, status Status) (string, error) {
 	raw, err := json.Marshal(struct {
 		Path   string `json:"agent_path"`
@@ -24,7 +24,7 @@ func Notification(id string, status Status) (string, error) {
 	return "<subagent_notification>\n" + string(raw) + "\n</subagent_notification>", nil
 }
 
-// shown returns the status with its words cut for a model.
+// shown returns the status with its text cut to most bytes, for a model.
 func (s Status) shown(most int) Status {
 	s.Text = clip.Visible(s.Text, most)
 	return s
@@ -47,16 +47,17 @@ type Letter struct {
 	Payload  string
 }
 
-// heading matches payload lines that look like a letter's head or a notification's mark.
+// heading matches lines of a payload that look like a letter's head or a notification's tag.
 var heading = lazyregexp.New(`(?mi)^[^\pL\pN\n]*(?:message[^\pL\pN\n]*type|task[^\pL\pN\n]*name|sender|payload|subagent_notification)[^\pL\pN\n]*[:：>]`)
 
-// String formats the letter. It quotes payload lines that look like a head.
+// String returns the letter as text. It marks lines of the payload that look like a head, so that an agent cannot forge
+// another letter.
 func (l Letter) String() string {
 	payload := heading().ReplaceAllString(clip.Visible(l.Payload, maxText), "| $0")
 	return fmt.Sprintf("Message Type: %s\nTask name: %s\nSender: %s\nPayload:\n%s", l.Kind, l.To, l.From, payload)
 }
 
-// Final returns the last letter of an agent led by Collaboration tools.
+// Final returns the letter that reports the end of the agent from to the agent to.
 func Final(to, from string, status Status) Letter {
 	payload := status.Text
 	switch {

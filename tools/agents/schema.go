@@ -20,7 +20,7 @@ const (
 
 // closedSchema returns the schema of an object with exactly these properties.
 func closedSchema(properties []string, required ...string) json.RawMessage {
-	list, _ := json.Marshal(append([]string{}, required...)) // of texts, which never fails
+	list, _ := json.Marshal(append([]string{}, required...)) // encoding strings cannot fail
 	return json.RawMessage(`{"type":"object","properties":{` + strings.Join(properties, ",") + `},"required":` + string(list) + `,"additionalProperties":false}`)
 }
 

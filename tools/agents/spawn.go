@@ -22,7 +22,7 @@ type spawnArguments struct {
 	Paths  []string `json:"paths"`
 }
 
-// spawn starts an agent.
+// spawn starts an agent, or returns a *Refusal for invalid arguments. fork means that the agent knows the conversation.
 func (l *leadTools) spawn(ctx context.Context, a spawnArguments, fork bool) (id, nickname string, err error) {
 	text, problem := a.text()
 	if problem == "" {
@@ -39,9 +39,10 @@ func (l *leadTools) spawn(ctx context.Context, a spawnArguments, fork bool) (id,
 	})
 }
 
-// noRole is the models' name for no role.
+// noRole is how models name the absence of a role.
 const noRole = "default"
 
+// problemOfRole returns what is wrong with the name of a role, or "".
 func (l *leadTools) problemOfRole(name string) string {
 	names := make([]string, len(l.Roles))
 	for i, role := range l.Roles {
@@ -55,10 +56,10 @@ func (l *leadTools) problemOfRole(name string) string {
 	return fmt.Sprintf("there is no agent_type %s; there are %s", clip.Visible(name, 100), strings.Join(append(names, noRole), ", "))
 }
 
-// turnsToFork is how models ask for the last turns alone; an agent then knows all of them.
+// turnsToFork matches a number of last turns, which models may ask for. It counts as "all".
 var turnsToFork = lazyregexp.New(`^[1-9][0-9]*$`)
 
-// forksConversation reports whether the agent knows the conversation.
+// forksConversation reports whether the agent is to know the conversation, or what is wrong with fork_turns.
 func (a spawnArguments) forksConversation() (yes bool, problem string) {
 	switch turns := a.Turns; {
 	case turns == nil, *turns == "", *turns == "all", turnsToFork().MatchString(*turns):

@@ -8,8 +8,8 @@ import (
 	"github.com/agent-ci/agent-ci/tools"
 )
 
-// Task returns the tools for models that know OpenCode: task, which starts an agent and waits, and
-// merge_agent, for a change that could not be merged then.
+// Task returns the tools for models that know OpenCode: task, which starts an agent and waits for its end, and
+// merge_agent, for a change that task could not merge.
 func Task(s Setup) []tools.Tool {
 	l := newLead(s, tools.Namespace{})
 	return []tools.Tool{
@@ -24,10 +24,10 @@ func Task(s Setup) []tools.Tool {
 	}
 }
 
-// TaskDetail is the key of the agent in a finished task's detail.
+// TaskDetail is the key of the agent's ID in the recorded detail of a finished task.
 const TaskDetail = "task_id"
 
-// generalType is OpenCode's agent for any task, exploreType its reading one.
+// generalType is OpenCode's agent for any task. exploreType is its agent for reading.
 const (
 	generalType = "general"
 	exploreType = "explore"
@@ -59,7 +59,7 @@ func (l *leadTools) task(ctx context.Context, _ tools.Call, a taskArguments) (to
 		return tools.Result{}, err
 	}
 	var merged tools.Result
-	for _, m := range l.mergeAll(ctx, []string{id}) { // under its id, where the model named it otherwise
+	for _, m := range l.mergeAll(ctx, []string{id}) { // at most one; its key is the ID even if id is a nickname
 		merged = m
 	}
 	words := fmt.Sprintf("task_id: %s\n\n<task_result>\n%s\n</task_result>\n", id, clip.Visible(status.Text, maxText))
@@ -75,7 +75,7 @@ func (l *leadTools) task(ctx context.Context, _ tools.Call, a taskArguments) (to
 	return tools.Result{Output: words, Failed: merged.Failed || status.State != Completed, Detail: map[string]any{TaskDetail: id}}, nil
 }
 
-// begin starts an agent, or has one go on.
+// begin starts an agent of this kind on a task, or sends the task to the agent id. It returns the agent's ID.
 func (l *leadTools) begin(ctx context.Context, id, prompt, kind string) (string, error) {
 	text, problem := messageArguments{Message: prompt}.text()
 	if problem != "" {
@@ -93,7 +93,7 @@ func (l *leadTools) begin(ctx context.Context, id, prompt, kind string) (string,
 	return id, err
 }
 
-// roleOf returns the role of an agent type. The general type has none, unless a role has its name.
+// roleOf returns the role for an agent type. The general type means no role, unless a role has that name.
 func (l *leadTools) roleOf(kind string) (role string, known bool) {
 	for _, r := range l.Roles {
 		if r.Name == kind || kind == exploreType && r.Name == "explorer" && role == "" {
@@ -103,7 +103,7 @@ func (l *leadTools) roleOf(kind string) (role string, known bool) {
 	return role, role != "" || kind == generalType
 }
 
-// awaitEnd waits for an agent.
+// awaitEnd waits until an agent has ended, and returns its status.
 func (l *leadTools) awaitEnd(ctx context.Context, id string) (Status, error) {
 	for {
 		statuses, _, err := l.Team.Wait(ctx, []string{id}, maxWait)

@@ -10,8 +10,8 @@ import (
 	"github.com/agent-ci/agent-ci/tools"
 )
 
-// Team controls the agents started by one agent, and their descendants. Its methods are safe for
-// concurrent use and return soon after their context ends. The model sees a *Refusal unchanged.
+// Team controls the agents that one agent started, and those that they started. Its methods are safe for concurrent use
+// and return soon after their context ends. The model gets the text of a *Refusal unchanged.
 type Team interface {
 	// Spawn starts an agent, and does not wait for it. The nickname may be empty.
 	Spawn(ctx context.Context, order Order) (id, nickname string, err error)
@@ -22,9 +22,8 @@ type Team interface {
 	Note(ctx context.Context, id, message string) error
 	// Resume reopens a closed agent.
 	Resume(ctx context.Context, id string) (Status, error)
-	// Wait waits until one of the agents has ended its turn or is missing. It returns only those
-	// agents' statuses, or none after the timeout. Without ids it waits for unseen news of any
-	// agent.
+	// Wait waits until one of the agents ids has ended its turn or is missing. It returns the statuses of such agents,
+	// or none after the timeout. Without ids it waits for unread news of any agent.
 	Wait(ctx context.Context, ids []string, timeout time.Duration) (statuses map[string]Status, timedOut bool, err error)
 	// Close ends an agent with all that it started, and frees its place.
 	Close(ctx context.Context, id string) (previous Status, err error)
@@ -32,24 +31,24 @@ type Team interface {
 	Interrupt(ctx context.Context, id string) (previous Status, err error)
 	// List returns the agents with an id prefix, in order of their start.
 	List(prefix string) []Listed
-	// Unmerged returns completed agents with changes neither merged nor refused, in order of
-	// completion; without ids, of all.
+	// Unmerged returns the completed agents among ids whose changes were neither merged nor in conflict. Without ids
+	// it looks at all agents.
 	Unmerged(ids []string) []string
-	// Merge merges an agent's change into the caller's tree and returns the model's message. Failed
-	// means that nothing was applied.
+	// Merge merges an agent's change into the caller's tree, and returns the result for the model. If the result is
+	// Failed, nothing was changed.
 	Merge(ctx context.Context, id string) (tools.Result, error)
 }
 
 // Order describes a new agent.
 type Order struct {
-	Name        string   // the task_name of collaboration, which its id ends in; else empty
-	Role        string   // empty for the role that is nobody's
+	Name        string   // the task_name of Collaboration tools, with which the ID ends; otherwise empty
+	Role        string   // empty for no role
 	Message     string   // its task
-	Fork        bool     // it knows the conversation of the one that starts it
-	Model       string   // empty for that of the role, or of the one that starts it
+	Fork        bool     // the agent knows its starter's conversation
+	Model       string   // empty for the model of the role, or else of the starter
 	Effort      string   // likewise
 	ServiceTier string   // likewise
-	Paths       []string // of its own: what it may change; empty for all
+	Paths       []string // paths that it may change; empty for all
 }
 
 // Listed is an agent in the list of a team.
@@ -74,13 +73,13 @@ const (
 // message (null for none) or error.
 type Status struct {
 	State string
-	Text  string // of completed and errored
+	Text  string // last message or error, in the states Completed and Errored
 }
 
 // Ended reports whether the agent has no current or pending turn.
 func (s Status) Ended() bool { return s.State != PendingInit && s.State != Running }
 
-// MarshalJSON writes the status in the form known to models.
+// MarshalJSON writes the status in the form that models know.
 func (s Status) MarshalJSON() ([]byte, error) {
 	switch {
 	case s.State == Completed && s.Text == "":
@@ -110,7 +109,7 @@ func (s *Status) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// Refusal is why something was not done, in words for the model.
+// Refusal is an error whose text the model gets.
 type Refusal struct{ Words string }
 
 func (r *Refusal) Error() string { return r.Words }
@@ -120,7 +119,7 @@ func Refusef(format string, values ...any) error {
 	return &Refusal{fmt.Sprintf(format, values...)}
 }
 
-// Unknown refuses an unknown id.
+// Unknown returns the refusal for an unknown ID.
 func Unknown(id string) error {
 	return Refusef("There is no agent %s. Use the id of one that you started.", clip.Visible(id, 100))
 }

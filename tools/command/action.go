@@ -11,19 +11,19 @@ import (
 	"github.com/agent-ci/agent-ci/tools"
 )
 
-// exitNotStarted is the exit code of a command refused or not started, like a shell's.
+// exitNotStarted is the exit code of a command that was refused or could not start, as in a shell.
 const exitNotStarted = 126
 
-// maxCharacters is more than any call is given.
+// maxCharacters bounds max_output_length, to avoid overflow. No call gets as much.
 const maxCharacters = 1 << 40
 
-// shellAction are the commands of a shell_call of the Responses API
-// (FunctionShellAction), each for a shell of its own. Numbers may be null.
+// shellAction returns the commands of a shell_call of the Responses API (FunctionShellAction). Each runs in its own
+// shell. Numbers in the call may be null.
 func (t *Tools) shellAction(call tools.Call) ([]commandRequest, error) {
 	var a struct {
 		Commands        []string `json:"commands"`
-		TimeoutMS       float64  `json:"timeout_ms"`        // of each
-		MaxOutputLength float64  `json:"max_output_length"` // characters, of all together
+		TimeoutMS       float64  `json:"timeout_ms"`        // for each command
+		MaxOutputLength float64  `json:"max_output_length"` // in characters, for all commands together
 	}
 	if err := json.Unmarshal([]byte(call.Input), &a); err != nil {
 		return nil, fmt.Errorf("read it: %w", err)
@@ -41,8 +41,7 @@ func (t *Tools) shellAction(call tools.Call) ([]commandRequest, error) {
 	return all, nil
 }
 
-// localShellAction is the one command of a local_shell_call of the Responses API
-// (LocalShellExecAction).
+// localShellAction returns the single command of a local_shell_call of the Responses API (LocalShellExecAction).
 func (t *Tools) localShellAction(call tools.Call) ([]commandRequest, error) {
 	var a struct {
 		Type             string            `json:"type"`
@@ -74,7 +73,7 @@ func (t *Tools) localShellAction(call tools.Call) ([]commandRequest, error) {
 	return []commandRequest{l}, nil
 }
 
-// runActions runs the commands of an action, whatever comes of those before.
+// runActions runs all commands of an action in sequence, even if earlier ones fail.
 func (t *Tools) runActions(ctx context.Context, all []commandRequest) (tools.Result, error) {
 	result := tools.Result{Budget: all[0].budget}
 	var details []map[string]any
@@ -99,7 +98,7 @@ func (t *Tools) runActions(ctx context.Context, all []commandRequest) (tools.Res
 	return result, nil
 }
 
-// closePrinted closes unused outputs.
+// closePrinted closes outputs that no Result uses.
 func closePrinted(commands []tools.Ran) {
 	for _, ran := range commands {
 		if ran.Printed != nil {

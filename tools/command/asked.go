@@ -8,16 +8,15 @@ import (
 	"github.com/agent-ci/agent-ci/tools"
 )
 
-// RequestedCommand is a requested command: a script for a shell of our choice, or a program with arguments.
+// RequestedCommand is a command in a call: a script for the default shell, or a program with arguments.
 type RequestedCommand struct {
 	Script string
 	Argv   []string
-	Patch  string // that is all there is to the command, which is then not run
-	Dir    string // in which paths of Patch start, from the working directory or absolute; empty for that directory
+	Patch  string // patch, if the command does nothing but apply one; then no command runs
+	Dir    string // folder for paths in Patch: absolute or relative to the working directory, or "" for that
 }
 
-// CommandsOf returns the commands of a call, parsed like for their start. The error explains an unreadable
-// call.
+// CommandsOf returns the commands that a call of a command tool would run. The error says why a call cannot be read.
 func CommandsOf(tool string, call tools.Call) ([]RequestedCommand, error) {
 	t := &Tools{options: Options{limit: defaultLimit}, shell: "sh"}
 	read, known := map[string]func(tools.Call) ([]commandRequest, error){
@@ -44,7 +43,7 @@ func CommandsOf(tool string, call tools.Call) ([]RequestedCommand, error) {
 	return all, nil
 }
 
-// ScriptOf returns the script, if a command only runs one in a known shell.
+// ScriptOf returns the script of a command that only runs a script in a known shell, such as bash -c.
 func ScriptOf(argv []string) (string, bool) {
 	script, ok := shellScript(argv)
 	return script, ok && slices.Contains([]string{"bash", "sh", "zsh", "/bin/bash", "/bin/sh", "/usr/bin/bash", "/usr/bin/sh"}, argv[0])

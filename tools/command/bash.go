@@ -21,7 +21,7 @@ var bashSpec = tools.Spec{
 		`},"required":["command"],"additionalProperties":false}`),
 }
 
-// Bash is the command tool for models that know OpenCode.
+// Bash returns the command tool for models that know OpenCode.
 func (t *Tools) Bash() tools.Tool { return t.tool(bashSpec, t.bashLaunches, t.runBash) }
 
 func (t *Tools) bashLaunches(call tools.Call) ([]commandRequest, error) {
@@ -38,8 +38,8 @@ func (t *Tools) bashLaunches(call tools.Call) ([]commandRequest, error) {
 	}}, nil
 }
 
-// runBash runs one command, all[0], and returns its output. Remarks precede it, and the exit code in
-// bash_metadata if it is not 0.
+// runBash runs the single command of a call, and returns its output. If the exit code is not 0, it precedes the output
+// in a bash_metadata tag, with remarks on the failure.
 func (t *Tools) runBash(ctx context.Context, call tools.Call, all []commandRequest) (tools.Result, error) {
 	return t.runToEnd(ctx, call.Name, all[0], func(ran tools.Ran) string {
 		switch {

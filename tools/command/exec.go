@@ -10,7 +10,7 @@ import (
 	"github.com/agent-ci/agent-ci/tools"
 )
 
-// How long a call waits for its command, as the reference implementation has it.
+// How long a call waits for its command. The values are those of the reference implementation.
 const (
 	defaultYield = 10 * time.Second
 	minYield     = 250 * time.Millisecond
@@ -37,8 +37,7 @@ const execProperties = `"cmd":{"type":"string","description":"Shell command to e
 	`"yield_time_ms":{"type":"number","description":"How long to wait for the command, in milliseconds: 250 to 30000, by default 10000."},` +
 	`"max_output_tokens":{"type":"number","description":"Most tokens of output to return: 10000, the default, or fewer; the middle of longer output is cut, and all of it is kept in a file."}`
 
-// execLaunches returns the single command of exec_command. A shell chosen by the model is the
-// model's command.
+// execLaunches returns the single command of an exec_command call.
 func (t *Tools) execLaunches(call tools.Call) ([]commandRequest, error) {
 	var a struct {
 		Cmd       string  `json:"cmd"`
@@ -57,14 +56,14 @@ func (t *Tools) execLaunches(call tools.Call) ([]commandRequest, error) {
 		callID: call.ID, argv: t.shellArgv(a.Shell, a.Login, a.Cmd), workdir: a.Workdir, limit: t.limit(a.TimeoutMS, t.options.limit),
 		tty: a.TTY, patience: yieldTime(a.YieldMS, a.TimeoutMS), budget: tools.AskedTokens(a.MaxTokens),
 	}
-	if a.Shell == "" {
+	if a.Shell == "" { // policy reads scripts only for the default shell; another shell is judged as a program
 		l.script = a.Cmd
 	}
 	return []commandRequest{l}, nil
 }
 
-// execCommand runs the command until its exit or the yield time, after which it continues as a
-// session. The end of ctx kills it.
+// execCommand runs a command and waits for it up to the yield time. A command that still runs then continues as a
+// session. If ctx ends first, the command is killed.
 func (t *Tools) execCommand(ctx context.Context, call tools.Call, all []commandRequest) (tools.Result, error) {
 	l, began := all[0], time.Now()
 	r, patched, err := t.begin(ctx, l)
@@ -94,7 +93,7 @@ func (t *Tools) execCommand(ctx context.Context, call tools.Call, all []commandR
 	return p.runningResult(t.addSession(r, w.replayedSession)), nil
 }
 
-// shellArgv returns the argument vector of a shell with a command.
+// shellArgv returns the program and arguments that run cmd in a shell. An empty shell means the default one.
 func (t *Tools) shellArgv(shell string, login bool, cmd string) []string {
 	shell = cmp.Or(shell, t.shell)
 	if login {
@@ -103,7 +102,8 @@ func (t *Tools) shellArgv(shell string, login bool, cmd string) []string {
 	return []string{shell, "-c", cmd}
 }
 
-// addSession makes a session of r, with number id unless 0.
+// addSession makes a session of a running command. Its number is id, or the next one if id is 0. It may kill an old
+// session to make room.
 func (t *Tools) addSession(r *startedCommand, id int) *session {
 	added, pushedOut := t.sessions.add(r, id)
 	if pushedOut != nil {
@@ -112,8 +112,7 @@ func (t *Tools) addSession(r *startedCommand, id int) *session {
 	return added
 }
 
-// yieldTime returns the call's waiting time. A time limit without a waiting time is also the
-// waiting time.
+// yieldTime returns how long a call waits for its command. Without yield_time_ms it is timeout_ms, if given.
 func yieldTime(yieldMS, timeoutMS float64) time.Duration {
 	switch {
 	case yieldMS > 0:
@@ -127,23 +126,24 @@ func yieldTime(yieldMS, timeoutMS float64) time.Duration {
 // waitMode is how a call waits for its command.
 type waitMode struct {
 	timeout         time.Duration
-	replayedSession int // of a replayed call: the session's number; 0 for any
+	replayedSession int // in a replay, the number of the session that the recorded call left running; 0 for none
 }
 
-// waiting returns the call's way of waiting. A replayed call does not depend on the command's
-// speed.
+// waiting returns how a call waits. A replayed call must return as the recorded one did, whatever the speed: if the
+// command had ended then, it waits for the end.
 func (t *Tools) waiting(ctx context.Context, call tools.Call, patience time.Duration) waitMode {
 	if t.options.RecordedReturn == nil {
 		return waitMode{timeout: patience}
 	}
 	before := t.options.RecordedReturn(ctx, call)
 	if before.Ended {
-		patience = 2 * t.options.limit // at the limit the command is killed
+		patience = 2 * t.options.limit // longer than any command lives
 	}
 	return waitMode{patience, before.Session}
 }
 
-// await waits until the command has ended, patience is over or ctx has ended.
+// await waits until the command has ended, the time is over, or ctx ends. In a replay it reports a command that
+// continued in the record as still running.
 func (w waitMode) await(ctx context.Context, r *startedCommand) (ended bool, err error) {
 	over := time.NewTimer(w.timeout)
 	defer over.Stop()

@@ -16,14 +16,14 @@ import (
 // exitTimedOut is the exit code after a time limit, like timeout(1)'s.
 const exitTimedOut = 124
 
-// callNews is the news of a command in one call.
+// callNews describes what one call reports about a command.
 type callNews struct {
 	callID string
 	took   time.Duration
-	budget int // tokens of output
+	budget int // maximum number of output tokens
 }
 
-// endResult describes an ended command.
+// endResult returns the result of a call whose command has ended.
 func (p callNews) endResult(r *startedCommand) (tools.Result, error) {
 	ended, err := r.awaitResult()
 	if err != nil {
@@ -42,7 +42,7 @@ func (p callNews) endResult(r *startedCommand) (tools.Result, error) {
 
 const runningWords = "Process running with session ID "
 
-// runningResult describes a running session.
+// runningResult returns the result of a call whose command still runs as the session s.
 func (p callNews) runningResult(s *session) tools.Result {
 	result := p.result(runningWords+strconv.Itoa(s.id), "", s.output.Take())
 	result.Detail = map[string]any{"session_id": s.id}
@@ -52,7 +52,7 @@ func (p callNews) runningResult(s *session) tools.Result {
 	return result
 }
 
-// result uses the layout of the reference implementation's unified exec, known to models.
+// result returns a result in the layout of the reference implementation's unified exec, which models know.
 func (p callNews) result(state, warning string, printed *tools.Printed) tools.Result {
 	var header strings.Builder
 	fmt.Fprintf(&header, "Chunk ID: %s\n", p.chunkID())
@@ -73,14 +73,14 @@ func Waiting(output string) (tool string, arguments map[string]any, runs bool) {
 	return stdinSpec.Name, map[string]any{"session_id": id, "yield_time_ms": maxPoll.Milliseconds()}, runs && err == nil
 }
 
-// object returns the result for scripts; the dispatcher adds the output.
+// object returns the result for scripts. The dispatcher adds the output.
 func (p callNews) object(printed *tools.Printed) map[string]any {
 	return map[string]any{
 		"chunk_id": p.chunkID(), "wall_time_seconds": p.took.Seconds(), "original_token_count": tools.Tokens(printed.Bytes()),
 	}
 }
 
-// returns is its schema.
+// returns is the schema of the results that object returns.
 var returns = json.RawMessage(`{"type":"object","properties":{` +
 	`"chunk_id":{"type":"string"},` +
 	`"exit_code":{"type":"number","description":"Once it has exited."},` +
@@ -91,14 +91,15 @@ var returns = json.RawMessage(`{"type":"object","properties":{` +
 	`"warning":{"type":"string","description":"What is known of why it failed."}` +
 	`},"required":["output","wall_time_seconds"],"additionalProperties":false}`)
 
-// chunkID derives from the call's id instead of chance, so recorded sessions have equal
+// chunkID returns an ID for the output. It is derived from the call's ID, not random, so that replays give equal
 // transcripts.
 func (p callNews) chunkID() string {
 	sum := sha256.Sum256([]byte(p.callID))
 	return hex.EncodeToString(sum[:3])
 }
 
-// awaitResult waits for the end and describes it, with a warning before the output.
+// awaitResult waits for the end of the command and returns its result. Output holds an explanation of a failure, if
+// there is one.
 func (r *startedCommand) awaitResult() (tools.Ran, error) {
 	status, err := r.process.Wait()
 	r.timer.Stop()

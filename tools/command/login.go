@@ -8,11 +8,11 @@ import (
 	"github.com/agent-ci/agent-ci/tools"
 )
 
-// loginShells lists shells whose login files may reset PATH, as most /etc/profile do.
+// loginShells lists the shells whose login files may reset PATH, as most /etc/profile do.
 var loginShells = []string{"sh", "bash", "dash", "ash", "ksh", "zsh"}
 
-// withPrograms appends folder to a login shell's PATH in its script, after the shell's own files,
-// like for other commands. Other commands stay.
+// withPrograms changes the script of a login shell so that it first appends folder to PATH. The shell's own files have
+// reset PATH by then. Other commands have folder in PATH anyway and stay unchanged.
 func withPrograms(argv []string, folder string) []string {
 	i := loginScript(argv)
 	if folder == "" || i < 0 {
@@ -23,7 +23,7 @@ func withPrograms(argv []string, folder string) []string {
 	return argv
 }
 
-// loginScript returns the index of a login shell's script, or -1.
+// loginScript returns the index of the script in the arguments of a login shell, or -1.
 func loginScript(argv []string) int {
 	if len(argv) == 0 || !slices.Contains(loginShells, filepath.Base(argv[0])) {
 		return -1

@@ -14,16 +14,16 @@ import (
 	"github.com/agent-ci/agent-ci/tools"
 )
 
-// patchPrograms lists the models' names of the patch program.
+// patchPrograms lists the names by which models call the patch program.
 var patchPrograms = []string{"apply_patch", "applypatch"}
 
 // patchCommand is a command that only applies a patch.
 type patchCommand struct {
-	dir  string // to which it changes first, or empty
+	dir  string // folder that the command changes to first, or ""
 	text string
 }
 
-// patchIn returns a command's patch, if patches are applied here.
+// patchIn returns the patch of a command that does nothing else, unless patches are not applied here.
 func (t *Tools) patchIn(argv []string) (patchCommand, bool) {
 	if t.options.Patch == nil {
 		return patchCommand{}, false
@@ -31,9 +31,9 @@ func (t *Tools) patchIn(argv []string) (patchCommand, bool) {
 	return patchOf(argv)
 }
 
-// patchOf returns a command's patch in the reference implementation's forms: the program with the
-// patch as argument, or a shell script with the program and a heredoc, optionally after "cd DIR
-// &&". As there, the heredoc is taken literally. All other commands go to the shell.
+// patchOf returns the patch of a command in one of two forms, which are those of the reference implementation. Either the
+// patch is the program's argument, or a shell script gives it as a heredoc, optionally after "cd DIR &&". The heredoc
+// is taken literally. It returns false for all other commands, which go to the shell.
 func patchOf(argv []string) (patchCommand, bool) {
 	if len(argv) == 2 && slices.Contains(patchPrograms, argv[0]) {
 		return patchCommand{text: argv[1]}, true
@@ -45,7 +45,7 @@ func patchOf(argv []string) (patchCommand, bool) {
 	return patchInScript(script)
 }
 
-// shellScript returns the script, if argv only runs one in a shell.
+// shellScript returns the script of a command that only runs a script in a shell.
 func shellScript(argv []string) (string, bool) {
 	last := len(argv) - 1
 	if last < 2 || !slices.Contains([]string{"bash", "sh", "zsh"}, path.Base(argv[0])) {
@@ -55,8 +55,7 @@ func shellScript(argv []string) (string, bool) {
 	return argv[last], slices.Contains([]string{"-c", "-lc", "-l -c"}, flags)
 }
 
-// patchInScript parses the script without the lines of its here-document: they
-// are no shell.
+// patchInScript returns the patch in a script. It does not parse the lines of the heredoc, which are no shell.
 func patchInScript(script string) (patchCommand, bool) {
 	head, text, delimiter, ok := aroundDocument(script)
 	if !ok {
@@ -80,11 +79,11 @@ func patchInScript(script string) (patchCommand, bool) {
 	return found, readsPatch(run, delimiter)
 }
 
-// maxHead bounds the parsed text, in bytes.
+// maxHead is the maximum size of the parsed part of a script, in bytes.
 const maxHead = 4 << 10
 
-// aroundDocument splits a script that ends in a heredoc into the lines before, the text, and the
-// unique last line.
+// aroundDocument splits a script that ends with a heredoc into the part before the text, the text, and the delimiter,
+// which is the last line. ok is false if the delimiter occurs earlier.
 func aroundDocument(script string) (head, text, delimiter string, ok bool) {
 	script = strings.TrimRight(script, " \t\n")
 	operator := strings.Index(script[:min(len(script), maxHead)], "<<")
@@ -100,7 +99,7 @@ func aroundDocument(script string) (head, text, delimiter string, ok bool) {
 	return head, text, delimiter, ok
 }
 
-// readsPatch reports whether a statement runs the program with only that heredoc.
+// readsPatch reports whether a statement runs the patch program with the heredoc as its only input.
 func readsPatch(s *syntax.Stmt, delimiter string) bool {
 	arguments, ok := callOf(s)
 	if !ok || len(arguments) != 1 || !slices.Contains(patchPrograms, arguments[0].Lit()) || len(s.Redirs) != 1 {
@@ -120,6 +119,7 @@ func callOf(s *syntax.Stmt) ([]*syntax.Word, bool) {
 	return call.Args, true
 }
 
+// plain reports whether a statement is neither negated nor in the background.
 func plain(s *syntax.Stmt) bool {
 	return !s.Negated && !s.Background && !s.Coprocess && !s.Disown && !s.Semicolon.IsValid()
 }
@@ -134,7 +134,7 @@ func changedTo(s *syntax.Stmt) (dir string, ok bool) {
 	return dir, ok && dir != "" && !strings.HasPrefix(dir, "-")
 }
 
-// literalWord returns a word without expansions.
+// literalWord returns the text of a word, or false if a shell might expand it.
 func literalWord(word *syntax.Word) (string, bool) {
 	if len(word.Parts) != 1 {
 		return "", false
@@ -162,11 +162,12 @@ func isSpecialRune(r rune) bool {
 	return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("/._-+,:@%=", r)
 }
 
-// barePatch matches a patch in place of a command, possibly in an unread heredoc. A shell would do
-// nothing and report success.
+// barePatch matches a patch in place of a command, with or without a heredoc that no program reads. A shell would do
+// nothing with the heredoc and report success.
 var barePatch = regexp.MustCompile(`^\s*(?:<<-?\s*['"]?\w+['"]?[ \t]*\r?\n\s*)?\*\*\* Begin Patch[ \t]*\r?\n`)
 
-// misplacedPatch answers a bare patch in the reference implementation's words, or returns "".
+// misplacedPatch returns the error for a bare patch in place of a command, or "". The words are those of the reference
+// implementation.
 func misplacedPatch(argv []string) string {
 	text := argv[0]
 	if script, ok := shellScript(argv); ok {
@@ -180,7 +181,7 @@ func misplacedPatch(argv []string) string {
 	return `patch detected without explicit call to apply_patch. Rerun as ["apply_patch", "<patch>"], or call the tool apply_patch`
 }
 
-// applyPatch applies p with paths relative to its command's folder.
+// applyPatch applies a patch, with paths relative to the command's folder.
 func (t *Tools) applyPatch(ctx context.Context, p patchCommand, workdir string) (tools.Result, error) {
 	dir, problem := t.folder(workdir)
 	if problem != "" {
@@ -191,7 +192,7 @@ func (t *Tools) applyPatch(ctx context.Context, p patchCommand, workdir string) 
 	return result, err
 }
 
-// from returns the origin of a patch's paths for a command's folder.
+// from returns the folder for the patch's paths, if the command starts in dir.
 func (p patchCommand) from(dir string) string {
 	if filepath.IsAbs(p.dir) || dir == "" {
 		return p.dir

@@ -22,30 +22,30 @@ type Options struct {
 	Sandbox *sandbox.Sandbox
 	Outputs *tools.Outputs
 	Dir     tools.Folder  // the working directory
-	Env     []string      // all of the environment but what the tools force
-	limit   time.Duration // of one command; 0 means defaultLimit
+	Env     []string      // the environment, without the variables in forcedEnv
+	limit   time.Duration // time limit of one command; 0 means defaultLimit
 	// Shell is the model's form of shell: Function, ShellAction or LocalShellAction.
 	Shell tools.Form
-	// Judge is asked before a command starts, from several goroutines; nil lets all.
+	// Judge decides whether a command may start. It is called from several goroutines. Nil allows all.
 	Judge func(policy.Request) policy.Decision
-	// Programs is a folder of Env's PATH to append for login shells, which reset PATH. May be "".
+	// Programs is a folder in PATH that is added again for login shells, which reset PATH. It may be "".
 	Programs string
-	// Patch applies a patch with paths relative to dir, an absolute path. It replaces commands that
-	// only apply one; their calls mutate. May be nil.
+	// Patch applies a patch with paths relative to dir, an absolute path. It replaces commands that do nothing but
+	// apply a patch. The calls with such commands mutate. It may be nil.
 	Patch func(ctx context.Context, dir, text string) (tools.Result, error)
-	// RecordedReturn returns the earlier return of a replayed exec_command or write_stdin call, which then
-	// returns alike. May be nil.
+	// RecordedReturn tells how a replayed call of exec_command or write_stdin returned in the record, so that it
+	// returns in the same way. It is nil outside a replay.
 	RecordedReturn func(ctx context.Context, call tools.Call) RecordedReturn
 }
 
-// RecordedReturn is the earlier return of a replayed call. The zero value is unknown.
+// RecordedReturn is how a recorded call returned. The zero value means unknown.
 type RecordedReturn struct {
 	Ended   bool // its command had ended
-	Session int  // in which the command ran on; 0 for none
+	Session int  // session in which its command continued; 0 for none
 }
 
-// forcedEnv overrides the commands' environment: output without colour, pager or other languages, like
-// the reference implementation.
+// forcedEnv overrides variables of commands, as in the reference implementation: no colours, no pager, no translated
+// messages.
 var forcedEnv = []string{
 	"NO_COLOR=1", "TERM=dumb", "COLORTERM=",
 	"LANG=C.UTF-8", "LC_CTYPE=C.UTF-8", "LC_ALL=C.UTF-8",
@@ -56,7 +56,7 @@ var forcedEnv = []string{
 type Tools struct {
 	options  Options
 	env      []string
-	shell    string // of commands that name none
+	shell    string // default shell: bash, or sh if there is no bash
 	sessions sessions
 }
 
@@ -82,7 +82,8 @@ func (t *Tools) All() []tools.Tool {
 	}
 }
 
-// tool runs the commands found by launches. A call mutates if one of them only applies a patch.
+// tool returns a tool that runs the commands which launches finds in a call. A call mutates if one of its commands only
+// applies a patch.
 func (t *Tools) tool(
 	spec tools.Spec, launches func(tools.Call) ([]commandRequest, error), run func(context.Context, tools.Call, []commandRequest) (tools.Result, error),
 ) tools.Tool {
@@ -109,20 +110,19 @@ func (t *Tools) tool(
 	}
 }
 
-// Close kills running sessions and waits. No call may be in progress; later commands end with the
-// sandbox.
+// Close kills the running sessions and waits for their end. No call may be in progress.
 func (t *Tools) Close() {
 	for _, s := range t.sessions.removeAll() {
 		s.discard()
 	}
 }
 
-// startedCommand is a started command.
+// startedCommand is a command whose process was started.
 type startedCommand struct {
 	sandbox *sandbox.Sandbox
 	process *sandbox.Process
 	output  *tools.Capture
-	clues   *sandbox.RefusalClues // in what it prints
+	clues   *sandbox.RefusalClues // signs in its output that the sandbox refused something
 	tty     bool
 	limit   time.Duration
 	timer   *time.Timer // kills the process at its limit
@@ -133,25 +133,25 @@ type startedCommand struct {
 type commandRequest struct {
 	callID  string
 	argv    []string
-	script  string   // that argv has a shell of our choice run; "" where the call names a program
-	workdir string   // as the call has it
-	env     []string // besides the one that all commands have
+	script  string   // script that argv runs in the default shell; "" if the call names a program
+	workdir string   // as written in the call
+	env     []string // variables in addition to those of all commands
 	limit   time.Duration
 	tty     bool
-	// patience is how long exec_command waits for the end, and budget how many tokens of
-	// output the call asks for; 0 for none.
+	// patience is how long exec_command waits for the end. budget is the maximum number of output tokens in the call,
+	// or 0.
 	patience time.Duration
 	budget   int
 }
 
-// refusalFor judges a command.
+// refusalFor returns the decision of Judge, and whether it denies the command.
 func (t *Tools) refusalFor(l commandRequest) (d policy.Decision, denied bool) {
 	if t.options.Judge == nil {
 		return d, false
 	}
 	dir, problem := t.folder(l.workdir)
 	if problem != "" {
-		return d, false // start says so
+		return d, false // start reports the problem
 	}
 	asked := policy.Request{Argv: l.argv, Dir: dir}
 	if l.script != "" {
@@ -161,7 +161,7 @@ func (t *Tools) refusalFor(l commandRequest) (d policy.Decision, denied bool) {
 	return d, d.Action == policy.Refuse
 }
 
-// start starts a command; problem is in words for the model.
+// start starts a command. problem tells the model why it could not start.
 func (t *Tools) start(l commandRequest) (r *startedCommand, problem string) {
 	dir, problem := t.folder(l.workdir)
 	if problem != "" {
@@ -186,8 +186,8 @@ func (t *Tools) start(l commandRequest) (r *startedCommand, problem string) {
 	return r, ""
 }
 
-// folder returns the absolute working directory of a call. It prevents mistakes; the sandbox
-// confines commands.
+// folder returns the absolute path of a call's working directory, or tells the model what is wrong with it. This only
+// prevents mistakes: the sandbox is what confines commands.
 func (t *Tools) folder(workdir string) (path, problem string) {
 	if workdir == "" {
 		return t.options.Dir.Path, ""
@@ -208,7 +208,7 @@ func (t *Tools) folder(workdir string) (path, problem string) {
 	return path, ""
 }
 
-// limit returns the time limit for a requested number of milliseconds.
+// limit returns the time limit of a command that asks for askedMS milliseconds, or otherwise if it asks for none.
 func (t *Tools) limit(askedMS float64, otherwise time.Duration) time.Duration {
 	if askedMS <= 0 {
 		return min(otherwise, t.options.limit)

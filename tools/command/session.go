@@ -6,27 +6,24 @@ import (
 )
 
 const (
-	// sessionLimit is how many sessions there are at once, as the reference
-	// implementation has it.
+	// sessionLimit is the maximum number of sessions, as in the reference implementation.
 	sessionLimit = 64
-	// protectedSessions is the number of recently used sessions never dropped, even ended ones with
-	// unread output.
+	// protectedSessions is how many of the most recently used sessions are never dropped, even if they have ended.
 	protectedSessions = 8
-	// firstSession is the first session's number; the reference implementation
-	// takes random ones from 1000 on.
+	// firstSession is the number of the first session. The reference implementation takes random numbers from 1000 on.
 	firstSession = 1000
 )
 
-// session is a running command available to later calls.
+// session is a command that later calls can wait for or write to.
 type session struct {
 	*startedCommand
 	id        int
-	pollToken chan struct{} // has one token, held by the waiting call
+	pollToken chan struct{} // lock of the call that waits; holds one token
 }
 
 // discard kills the command and drops its output.
 func (s *session) discard() {
-	_ = s.kill().Close() // nobody is left to read it
+	_ = s.kill().Close() // nobody will read the output
 }
 
 func (s *session) ended() bool {
@@ -38,16 +35,15 @@ func (s *session) ended() bool {
 	}
 }
 
-// sessions are the live sessions, the least recently used first. The zero
-// value is ready.
+// sessions holds the sessions, the least recently used first. The zero value is ready for use.
 type sessions struct {
 	mu    sync.Mutex
 	live  []*session
-	count int // of all that there ever were
+	count int // number of sessions ever added
 }
 
-// add makes a session of r with number id, or the next for 0. If there are too many, it returns the
-// one to discard: an ended one, or the least recently used.
+// add makes a session of a command with number id, or with the next number if id is 0. If there are too many sessions,
+// it removes and returns one to discard: the first that has ended, or else the least recently used.
 func (s *sessions) add(r *startedCommand, id int) (added, pushedOut *session) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -65,7 +61,7 @@ func (s *sessions) add(r *startedCommand, id int) (added, pushedOut *session) {
 	return added, pushedOut
 }
 
-// use finds a session and marks it as used.
+// use returns the session with this number and marks it as just used. It returns nil if there is none.
 func (s *sessions) use(id float64) *session {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -92,7 +88,7 @@ func (s *sessions) removeAll() []*session {
 	return all
 }
 
-// ids returns the numbers of sessions that run or have unread output.
+// ids returns the sorted numbers of all sessions.
 func (s *sessions) ids() []int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

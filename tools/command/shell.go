@@ -9,8 +9,8 @@ import (
 	"github.com/agent-ci/agent-ci/tools"
 )
 
-// defaultTimeout of shell and shell_command is longer than the reference
-// implementation's 10 s: nobody is there to run the command again by hand.
+// defaultTimeout is the default time limit of shell and shell_command. It is longer than the 10 s of the reference
+// implementation, because nobody is there to run the command again.
 const defaultTimeout = 10 * time.Minute
 
 const timeoutProperty = `"timeout_ms":{"type":"number","description":"Time limit in milliseconds, after which the command and all that it started are killed. Defaults to 600000."}`
@@ -34,7 +34,7 @@ var shellFunction = tools.Spec{
 		`},"required":["command"],"additionalProperties":false}`),
 }
 
-// shellSpec describes a function, or a built-in tool that may also be called as one.
+// shellSpec returns the definition of the tool shell in this form. A built-in form may also be called as a function.
 func shellSpec(form tools.Form) tools.Spec {
 	switch form {
 	case tools.ShellAction:
@@ -66,8 +66,7 @@ func (t *Tools) shellCommandLaunches(call tools.Call) ([]commandRequest, error) 
 	}}, nil
 }
 
-// shellLaunches are the commands of a call of shell, or of an item of the API's own
-// shell tools.
+// shellLaunches returns the commands of a call of shell, in any of its forms.
 func (t *Tools) shellLaunches(call tools.Call) ([]commandRequest, error) {
 	switch call.Form {
 	case tools.ShellAction:
@@ -85,18 +84,17 @@ func (t *Tools) shellLaunches(call tools.Call) ([]commandRequest, error) {
 	return []commandRequest{{callID: call.ID, argv: a.Command, workdir: a.Workdir, limit: t.limit(a.TimeoutMS, defaultTimeout)}}, nil
 }
 
-// runShell runs the program, or the commands one after the other, each to its end or
-// its time limit.
+// runShell runs the commands of a call in sequence, each to its end or time limit.
 func (t *Tools) runShell(ctx context.Context, call tools.Call, all []commandRequest) (tools.Result, error) {
 	if call.Form != tools.Function {
 		return t.runActions(ctx, all)
 	}
-	return t.runToEnd(ctx, call.Name, all[0], func(ran tools.Ran) string { // the reference implementation's layout of these tools
+	return t.runToEnd(ctx, call.Name, all[0], func(ran tools.Ran) string { // the layout is that of the reference implementation
 		return fmt.Sprintf("Exit code: %d\nWall time: %.1f seconds\nOutput:\n%s", ran.ExitCode, ran.Took.Seconds(), ran.Output)
 	})
 }
 
-// runToEnd runs one command. layout returns the text before what it printed.
+// runToEnd runs one command to its end. layout returns the text that precedes the command's output.
 func (t *Tools) runToEnd(ctx context.Context, tool string, l commandRequest, layout func(tools.Ran) string) (tools.Result, error) {
 	ran, err := t.run(ctx, l)
 	switch {
@@ -114,11 +112,12 @@ func (t *Tools) runToEnd(ctx context.Context, tool string, l commandRequest, lay
 type runResult struct {
 	tools.Ran
 	detail  map[string]any
-	refusal string // why it was not run, in words that stand for themselves
-	problem string // why it could not be started
+	refusal string // why it was not run, as a complete message
+	problem string // why it could not start, as the end of a message
 }
 
-// begin starts a command. Instead, it applies the patch of one that only does that, or says why nothing is started.
+// begin starts a command and returns it. If it returns nil, instead is the result: that of a patch, if the command only
+// applies one, or why nothing was started.
 func (t *Tools) begin(ctx context.Context, l commandRequest) (r *startedCommand, instead runResult, err error) {
 	if problem := misplacedPatch(l.argv); problem != "" {
 		return nil, runResult{refusal: problem}, nil

@@ -11,13 +11,13 @@ import (
 	"github.com/agent-ci/agent-ci/tools"
 )
 
-// How long a poll waits, as the reference implementation has it.
+// How long a poll waits. The values are those of the reference implementation.
 const (
 	minPoll = 5 * time.Second
 	maxPoll = 5 * time.Minute
 )
 
-// interrupt is Ctrl-C.
+// interrupt is the character that Ctrl-C types.
 const interrupt = "\x03"
 
 var stdinSpec = tools.Spec{
@@ -40,8 +40,8 @@ type stdinArguments struct {
 	MaxTokens float64 `json:"max_output_tokens"`
 }
 
-// writeStdin waits until the session's command exits or the yield time is over. Calls for one
-// session are sequential. After the end of ctx the command continues until Close.
+// writeStdin types into a session, and waits until its command exits or the yield time is over. Calls for the same
+// session run in sequence. If ctx ends, the command continues until Close.
 func (t *Tools) writeStdin(ctx context.Context, call tools.Call, a stdinArguments) (tools.Result, error) {
 	began := time.Now()
 	s := t.sessions.use(a.SessionID)

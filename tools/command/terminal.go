@@ -6,11 +6,11 @@ import (
 	"github.com/agent-ci/agent-ci/policy/sandbox"
 )
 
-// window is the size of a requested terminal, like the reference implementation's.
+// window is the size of terminals, as in the reference implementation.
 var window = sandbox.Window{Rows: 24, Columns: 80}
 
-// plainLines removes a terminal's carriage returns before newlines. Others stay for progress bars,
-// but repeated ones become one.
+// plainLines is a writer that removes a terminal's carriage returns before newlines. It keeps others, which progress
+// bars use, but several in a row become one.
 type plainLines struct {
 	to         io.Writer
 	heldReturn bool // the last byte was a carriage return, not written yet

@@ -1,6 +1,5 @@
-// Package dialect is the single table of agent-ci's tools: kind, family, other agents' names, and
-// the name and arguments in Claude Code for hooks. It has no imports of ours, for use by aliases,
-// hooks, jobs, reports and the worker.
+// Package dialect is the table of agent-ci's tools: their kind, their family, their names in other agents, and their names
+// and arguments in Claude Code, for hooks. It imports no other package of agent-ci, so that all can use it.
 package dialect
 
 import (
@@ -22,31 +21,31 @@ const (
 	Looks          // reads, lists and searches files
 	Leads          // leads other agents
 	Scripts        // runs JavaScript that calls other tools
-	Resources      // reaches what servers of tools have besides tools
+	Resources      // lists and reads the resources of MCP servers
 )
 
 // OpenCode is the family of OpenCode's tools.
 const OpenCode = "opencode"
 
-// NotFromScript ends the refusal of a call not permitted in scripts. Such a call does not count.
+// NotFromScript ends the refusal of a call that scripts may not make. Such a call does not count for the limit.
 const NotFromScript = " cannot be called from a script. Call it yourself."
 
 // Tool is one tool of agent-ci.
 type Tool struct {
 	Name   string
 	Kind   Kind
-	Family string // of another agent, in whose place the tool is offered; empty for agent-ci's own
-	// Names lists other agents' names in lower case.
+	Family string // the other coding agent that the tool imitates; empty for agent-ci's own tools
+	// Names lists the tool's names in other agents, in lower case.
 	Names []string
-	// Claude is the name in Claude Code, or "".
+	// Claude is the tool's name in Claude Code, or "".
 	Claude string
 	// Renamed maps arguments to Claude Code's names.
 	Renamed map[string]string
-	// Path, Command and Patch name the arguments with a file's path, the command and the patch.
+	// Path, Command and Patch are the names of the arguments that hold a file's path, a command and a patch.
 	Path, Command, Patch string
-	// Takes lists arguments with other names or shapes in other agents, in order of precedence.
+	// Takes lists the arguments that have other names or shapes in other agents, in order of precedence.
 	Takes []Argument
-	// With is a tool always offered together with this one.
+	// With is the tool that this one is always offered with.
 	With string
 }
 
@@ -67,9 +66,9 @@ const (
 	Vector          // a command as a list of words
 	Steps           // the steps of a plan
 	Todos           // the items of a todo list
-	List            // a list, also of one text
-	Questions       // a list of questions, also of one text
-	Glob            // a glob, under other names the name of a type of files
+	List            // a list; one text is accepted, too
+	Questions       // a list of questions; one text is accepted, too
+	Glob            // a glob; under the other names it is a file type such as "go"
 )
 
 // Names of tools with special treatment.
@@ -118,7 +117,7 @@ var (
 // also returns an argument with other names.
 func also(name string, names ...string) Argument { return Argument{Name: name, Also: names} }
 
-// shaped returns an argument with another shape.
+// shaped returns an argument with a shape and other names.
 func shaped(as Shape, name string, names ...string) Argument { return Argument{name, names, as} }
 
 // commands returns the arguments of a tool that runs commands.
@@ -126,7 +125,7 @@ func commands(name string, as Shape, names ...string) []Argument {
 	return []Argument{shaped(as, name, names...), also("workdir", "cwd"), also("timeout_ms", "timeout")}
 }
 
-// Tools lists all tools of agent-ci. For an ambiguous name, the first offered one answers.
+// Tools lists all tools of agent-ci. If several have a name in another agent, the first one offered answers.
 var Tools = []Tool{
 	{Name: UpdatePlan, Kind: Plans, Names: plans, Claude: "TodoWrite", Takes: []Argument{shaped(Steps, "plan", "todos", "steps")}},
 	{
@@ -203,22 +202,22 @@ var Tools = []Tool{
 	{Name: "todoread", Kind: Plans, Family: OpenCode},
 }
 
-// Arguments are the names of an argument in all tools, each once.
-func Arguments(of func(Tool) string) (all []string) {
+// Arguments returns the distinct, non-empty names that nameIn returns for all tools.
+func Arguments(nameIn func(Tool) string) (all []string) {
 	for _, t := range Tools {
-		if name := of(t); name != "" && !slices.Contains(all, name) {
+		if name := nameIn(t); name != "" && !slices.Contains(all, name) {
 			all = append(all, name)
 		}
 	}
 	return all
 }
 
-// Together returns a tool's name with those always offered beside it.
+// Together returns the name of a tool and of those that are always offered with it.
 func Together(name string) []string {
 	return names(func(t Tool) bool { return t.Name == name || t.With == name && name != "" })
 }
 
-// Of returns the tool with a name, or a zero Tool with it for foreign ones.
+// Of returns agent-ci's tool called name. For any other name it returns a Tool with only that name.
 func Of(name string) Tool {
 	if i := slices.IndexFunc(Tools, func(t Tool) bool { return t.Name == name }); i >= 0 {
 		return Tools[i]
@@ -237,7 +236,7 @@ func Is(name string, kinds ...Kind) bool { return slices.Contains(kinds, Of(name
 // Named returns the names of a kind's tools.
 func Named(kind Kind) []string { return names(func(t Tool) bool { return t.Kind == kind }) }
 
-// Families returns other agents with a tool family.
+// Families returns the other coding agents that agent-ci has a family of tools for.
 func Families() (all []string) {
 	for _, t := range Tools {
 		if t.Family != "" && !slices.Contains(all, t.Family) {
@@ -252,22 +251,23 @@ func InFamily(family string, kinds ...Kind) []string {
 	return names(func(t Tool) bool { return t.Family == family && slices.Contains(kinds, t.Kind) })
 }
 
-func names(of func(Tool) bool) (all []string) {
+// names returns the names of the tools that keep selects.
+func names(keep func(Tool) bool) (all []string) {
 	for _, t := range Tools {
-		if of(t) {
+		if keep(t) {
 			all = append(all, t.Name)
 		}
 	}
 	return all
 }
 
-// Called returns the tools with another agent's name, in any case.
+// Called returns the names of the tools that have this name in another agent. Case does not matter.
 func Called(name string) []string {
 	name = strings.ToLower(name)
 	return names(func(t Tool) bool { return slices.Contains(t.Names, name) })
 }
 
-// Hooked returns the tool's name in hooks: Claude Code's, if any.
+// Hooked returns the name that hooks see: the one in Claude Code, if there is one.
 func (t Tool) Hooked() string {
 	return cmp.Or(t.Claude, t.Name)
 }
@@ -281,8 +281,8 @@ func (t Tool) AsClaude(arguments map[string]any) map[string]any {
 	return renamed
 }
 
-// Matched returns the names by which hooks match the tool. A hook for one command tool matches all,
-// one for patches also matches edits, and a patch also matches as edits of its files.
+// Matched returns the names by which hooks match the tool. A hook on one command tool matches all of them. A hook on
+// patches also matches edits. A patch matches like edits of its files.
 func (t Tool) Matched() []string {
 	switch t.Kind {
 	case Commands:
@@ -295,8 +295,8 @@ func (t Tool) Matched() []string {
 	return []string{t.Name, t.Hooked()}
 }
 
-// OfFile returns the names by which hooks match a patch's change of one file: Claude Code's Edit or
-// Write, equivalent tools, and patch tools.
+// OfFile returns the names by which hooks match a patch's change of one file. claude is the tool in Claude Code that
+// would make the change: Edit or Write.
 func OfFile(claude string) []string {
 	return append(names(func(t Tool) bool { return t.Kind == Edits && t.Claude == claude }), claude, ApplyPatch)
 }
