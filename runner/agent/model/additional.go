@@ -7,8 +7,8 @@ import (
 	"github.com/agent-ci/agent-ci/runner/agent/model/rawitem"
 )
 
-// moveToolsToInput moves the instructions and the tools run by agent-ci to the start of the input. The API's
-// own tools have no other place than the request.
+// moveToolsToInput moves the instructions and the tools that agent-ci runs to the start of the input. Tools that the API
+// runs stay in the field tools, the only place for them.
 func (b *body) moveToolsToInput() error {
 	here, groups, hosted, err := splitByRunner(b.Tools)
 	if err != nil {
@@ -34,7 +34,7 @@ func (b *body) moveToolsToInput() error {
 	return err
 }
 
-// splitByRunner separates tools run by agent-ci, and groups of them, from tools run by the API.
+// splitByRunner splits tools into those that agent-ci runs, namespaces of such tools, and those that the API runs.
 func splitByRunner(tools []json.RawMessage) (here, groups, hosted []json.RawMessage, err error) {
 	for _, tool := range tools {
 		var is struct{ Type string }

@@ -9,11 +9,11 @@ import (
 	"github.com/agent-ci/agent-ci/runner/agent/model/rawitem"
 )
 
-// Bodies encodes the requests of one conversation. Each request has all items of the previous one
-// and a few more, so only the new ones are encoded. The zero value is ready.
+// Bodies encodes the requests of one conversation. Each request repeats the items of the previous one and adds a few, so
+// Bodies encodes only the new items. The zero value is ready for use.
 type Bodies struct {
 	settings      Settings
-	items         []json.RawMessage // that stand in begun, as they were given
+	items         []json.RawMessage // items that encodedPrefix contains, before their encoding
 	encodedPrefix []byte            // a body up to the end of its items
 }
 
@@ -43,7 +43,7 @@ func (b *Bodies) Encode(m Responder, r Request) ([]byte, error) {
 	return slices.Concat(b.encodedPrefix, []byte(endOfItems)), nil // a client may still be reading the last one
 }
 
-// continueOrRestart keeps the encoded items if r continues from them, and starts over otherwise.
+// continueOrRestart keeps the encoded items if r begins with them and has the same settings. Otherwise it starts over.
 func (b *Bodies) continueOrRestart(r Request) error {
 	if b.encodedPrefix != nil && b.continuedBy(r) {
 		return nil

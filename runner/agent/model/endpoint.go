@@ -17,23 +17,22 @@ import (
 // DefaultBaseURL is OpenAI's own API.
 const DefaultBaseURL = "https://api.openai.com/v1/"
 
-// Endpoint has the address of the API and the credentials.
+// Endpoint is the address of an API with credentials.
 type Endpoint struct {
 	BaseURL string // DefaultBaseURL when empty
-	APIKey  string // empty for an endpoint that asks for none
-	// Workload is exchanged for keys in place of APIKey; nil for none. Chat Completions do not use it.
+	APIKey  string // empty for an endpoint without keys
+	// Workload gets keys in exchange for tokens, in place of APIKey. It may be nil. Chat Completions do not use it.
 	Workload *auth.WorkloadIdentity
-	// Transport carries the requests, including the exchange; nil for the usual one.
+	// Transport sends the requests, including the exchange of tokens. Nil means the default one.
 	Transport http.RoundTripper
 	Headers   map[string]string
 	// UserAgent names the program to the API.
 	UserAgent string
-	// Idle ends an answer silent for this time: without an event of a stream, or without the whole
-	// of another answer. 0 means 5 minutes.
+	// Idle is how long the API may send nothing: no event of a stream, or not the complete answer. 0 means 5 minutes.
 	Idle time.Duration
 }
 
-// Base returns the API's address with a final slash.
+// Base returns the API's address with a final slash. It refuses http to a public host, where the key would be readable.
 func (e Endpoint) Base() (string, error) {
 	base := cmp.Or(e.BaseURL, DefaultBaseURL)
 	u, err := url.Parse(base)

@@ -12,17 +12,17 @@ import (
 // Failure is a failed request.
 type Failure struct {
 	Kind       Kind
-	Status     int    // HTTP status, 0 when there was none
+	Status     int    // HTTP status; 0 if there was none
 	Code       string // the API's error code
-	Message    string // the API's words
+	Message    string // the API's message
 	RetryAfter time.Duration
 	Err        error
 	Data       []byte // the beginning of an answer that could not be read
-	Usage      Usage  // of an answer that failed or was cut, where the API tells
-	Attempts   int    // that were made; 0 and 1 are one
-	Permanent  bool   // no further attempt helps, whatever the kind
-	Advice     string // what to do before all else, in a sentence; empty for nothing
-	Quirk      Quirk  // of the endpoint, by which a request that fits it may succeed; empty for none
+	Usage      Usage  // usage of the failed answer, if the API reports it
+	Attempts   int    // number of attempts; 0 counts as 1
+	Permanent  bool   // repeating the request cannot help, whatever the kind
+	Advice     string // begins the remedy in the stop's message; may be empty
+	Quirk      Quirk  // quirk of the endpoint that the failure reveals, or ""
 }
 
 // Kind classifies a failure by its remedy.
@@ -80,7 +80,7 @@ func (f *Failure) Error() string {
 	return fmt.Sprintf("model request: %s: %s", f.Kind, detail)
 }
 
-// Detail returns the API's message or the error, in one bounded line.
+// Detail returns the API's message, or else the error, as one line of limited length.
 func (f *Failure) Detail() string {
 	detail := f.Message
 	if detail == "" && f.Err != nil {
@@ -100,8 +100,8 @@ func (f *Failure) Temporary() bool {
 	return false
 }
 
-// TryOtherModel reports whether another model of the endpoint may answer after all attempts with this
-// one failed: it is missing, forbidden, out of quota or down. A content refusal is final.
+// TryOtherModel reports whether another model of the endpoint may succeed where this one failed: this one is missing,
+// forbidden, out of quota or down. A refusal for the content is final.
 func (f *Failure) TryOtherModel() bool {
 	switch f.Kind {
 	case NotFound, Forbidden, Quota, StreamCut, Silent, RateLimited, TierBusy, ServerError:
@@ -110,7 +110,7 @@ func (f *Failure) TryOtherModel() bool {
 	return false
 }
 
-// Stop returns the run's end caused by f.
+// Stop returns the stop of the run that f causes.
 func (f *Failure) Stop() *outcome.Stop {
 	status := ""
 	if f.Status != 0 {
@@ -123,6 +123,6 @@ func (f *Failure) Stop() *outcome.Stop {
 	if f.RetryAfter >= time.Second {
 		detail += fmt.Sprintf("; it asks to wait %s", f.RetryAfter.Round(time.Second))
 	}
-	told := kindSentences[f.Kind]
-	return outcome.Stopf(outcome.ModelFailed, string(f.Kind), "%s%s: %s; %s.", told.happened, status, detail, f.Advice+told.remedy).Because(f)
+	sentence := kindSentences[f.Kind]
+	return outcome.Stopf(outcome.ModelFailed, string(f.Kind), "%s%s: %s; %s.", sentence.happened, status, detail, f.Advice+sentence.remedy).Because(f)
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/price"
 )
 
-// catalogTSV is made by internal/tabulate. Each row describes one model of a provider.
+// catalogTSV is the table that internal/tabulate makes. Each row describes one model at one provider.
 //
 //go:embed catalog.tsv
 var catalogTSV string
@@ -26,7 +26,8 @@ type entry struct {
 	source                 string
 }
 
-// readCatalog reads only the rows of wanted bare names: a run asks for one model of hundreds.
+// readCatalog returns the rows whose bare model names are wanted. It parses no others, since a run needs one model of
+// hundreds.
 func readCatalog(tsv string, wanted func(name string) bool) ([]entry, error) {
 	head, rows, _ := strings.Cut(strings.TrimSuffix(tsv, "\n"), "\n")
 	columns := strings.Split(head, "\t")
@@ -79,7 +80,7 @@ func entryOf(columns, cells []string) (entry, error) {
 	return e, err
 }
 
-// listOf parses a price: rates, with other rates above sizes of a request (tiers) and by service tier.
+// listOf parses a price: the usual rates, rates for requests above some sizes (tiers), and rates by service tier.
 func listOf(rates, tiers, service string) (*price.List, error) {
 	list := new(price.List)
 	var err error
@@ -121,7 +122,7 @@ func named(all string) func(yield func(name, rates string) bool) {
 	}
 }
 
-// ratesOf reads INPUT/CACHED/CACHE_WRITE/OUTPUT. Unknown rates are empty.
+// ratesOf parses INPUT/CACHED/CACHE_WRITE/OUTPUT. An empty part means that the rate is unknown.
 func ratesOf(text string) (price.Rates, error) {
 	parts := strings.Split(text, "/")
 	if len(parts) != 4 {
@@ -140,8 +141,7 @@ func ratesOf(text string) (price.Rates, error) {
 	return r, nil
 }
 
-// hosts maps API hosts to providers with the table's prices. A name with a leading dot covers all
-// its subdomains.
+// hosts maps the hosts of APIs to providers in the table. A name with a leading dot stands for its direct subdomains.
 var hosts = map[string]string{
 	"api.openai.com":                    "openai",
 	".openai.azure.com":                 "azure",
@@ -160,8 +160,7 @@ var hosts = map[string]string{
 	"generativelanguage.googleapis.com": "google",
 }
 
-// providerAt returns the provider of the API at an address, OpenAI for an empty one; empty if the
-// table has none.
+// providerAt returns the provider of the API at baseURL, or "" if the table has none. An empty address means OpenAI.
 func providerAt(baseURL string) string {
 	if baseURL == "" {
 		return "openai"
@@ -178,9 +177,8 @@ func providerAt(baseURL string) string {
 	return hosts["."+below]
 }
 
-// find returns the table's entry for a model at the API at baseURL: that of the provider there,
-// else of the provider in the name's prefix, else what all providers agree on. Names match whole,
-// not in part.
+// find returns the table's entry for a model at the API at baseURL. It uses the row of that API's provider. If the
+// provider is unknown, it uses the one in the name's prefix, or else what all providers agree on. Only whole names match.
 func find(name, baseURL string) (entry, bool) {
 	provider := providerAt(baseURL)
 	prefix, _, _ := strings.Cut(strings.ToLower(name), "/")
@@ -198,7 +196,7 @@ func find(name, baseURL string) (entry, bool) {
 	return entry{}, false
 }
 
-// rowsOf returns the rows of a bare name.
+// rowsOf returns the rows for a bare model name.
 func rowsOf(name string) []entry {
 	entries, err := readCatalog(catalogTSV, func(other string) bool { return other == name })
 	if err != nil {
@@ -211,8 +209,7 @@ func of(provider string, all []entry) []entry {
 	return slices.DeleteFunc(slices.Clone(all), func(e entry) bool { return e.provider != provider })
 }
 
-// agreed returns what holds at every provider: the smallest limits, and the price and efforts if
-// all agree on them.
+// agreed returns what holds at every provider: the smallest limits, and the price and efforts if all have the same.
 func agreed(entries []entry) entry {
 	all := entries[0]
 	for _, e := range entries[1:] {
@@ -234,8 +231,8 @@ func smallerLimit(a, b int64) int64 {
 	return min(a, b)
 }
 
-// window returns the tokens that a conversation may have: what the model reads, but no more than the first
-// tier's price covers.
+// window returns how many tokens a conversation may have: what the model can read, but no more than the usual rates
+// cover. Above that a higher price would apply.
 func (e entry) window() int64 {
 	window := smallerLimit(e.context, e.input)
 	if e.price.Known() {
@@ -246,7 +243,7 @@ func (e entry) window() int64 {
 	return window
 }
 
-// over overrides a family's profile with the table's values. A window stated in the profile stays.
+// over returns a family's profile with the table's values. A window that the profile sets itself stays.
 func (e entry) over(p Profile) Profile {
 	if p.ContextWindow == profiles().Default.ContextWindow {
 		p.ContextWindow = e.window()

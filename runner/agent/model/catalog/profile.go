@@ -1,5 +1,4 @@
-// Package catalog owns what is known of models before one is asked: their limits and prices, and
-// how each family of them takes its tools.
+// Package catalog holds the facts about models: their limits and prices, and which forms of tools each family uses.
 package catalog
 
 import (
@@ -16,18 +15,18 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/price"
 )
 
-// Profile describes a model. profiles.yml has the hand-kept facts of its family; catalog.tsv, made
-// by internal/tabulate, has its limits and prices.
+// Profile describes a model. The facts about its family come from profiles.yml, which is written by hand. Its limits and
+// prices come from catalog.tsv, which internal/tabulate makes.
 type Profile struct {
-	Models        []string `yaml:"models"` // patterns of names; none: the default
+	Models        []string `yaml:"models"` // patterns of model names; empty in the default profile
 	ContextWindow int64    `yaml:"context_window"`
 	// Commands names the model's tool for commands: exec_command, shell or shell_command.
 	Commands   string `yaml:"commands"`
 	Shell      string `yaml:"shell"`       // form of shell: function or local_shell
 	Patch      string `yaml:"patch"`       // form of apply_patch: freeform or function
-	Reasoning  bool   `yaml:"reasoning"`   // it takes a reasoning effort
-	ToolSearch bool   `yaml:"tool_search"` // it looks for tools by the API's own tool_search
-	Images     bool   `yaml:"images"`      // it sees
+	Reasoning  bool   `yaml:"reasoning"`   // the model takes a reasoning effort
+	ToolSearch bool   `yaml:"tool_search"` // the model supports the API's own tool_search
+	Images     bool   `yaml:"images"`      // the model reads images
 	// Code marks a model trained to call tools from scripts, not one by one.
 	Code bool `yaml:"code"`
 	// InputLimit and OutputLimit are the API's limits in tokens, whatever the window; 0 if unknown.
@@ -37,11 +36,11 @@ type Profile struct {
 	// unknown.
 	Efforts       []string `yaml:"efforts"`
 	DefaultEffort string   `yaml:"default_effort"`
-	// CacheWrite is the price of cache writes as a multiple of the input price, if the price list
-	// has none; 0 for the same price.
+	// CacheWrite is the price of cache writes as a multiple of the input price, for a price list without one. 0 means
+	// the input price.
 	CacheWrite float64     `yaml:"cache_write"`
-	Price      *price.List `yaml:"-"`      // nil where it is not known
-	Source     string      `yaml:"source"` // where this can be read
+	Price      *price.List `yaml:"-"`      // nil if unknown
+	Source     string      `yaml:"source"` // where these facts are published
 }
 
 // Known reports whether the model is known; otherwise the profile is the default.
@@ -65,6 +64,7 @@ var profiles = sync.OnceValue(func() profileFile {
 	return file
 })
 
+// readProfiles parses profiles.yml and checks that each profile is complete.
 func readProfiles(raw []byte) (profileFile, error) {
 	var file profileFile
 	dec := yaml.NewDecoder(bytes.NewReader(raw))
@@ -100,8 +100,8 @@ func (p Profile) check() error {
 // Of returns the profile of a model at OpenAI's own API.
 func Of(name string) Profile { return At(name, "") }
 
-// At returns the profile of a model at an API, OpenAI's own for an empty address: the
-// family's facts, how tools are offered, and the limits and prices of its row in the table.
+// At returns the profile of a model at the API at baseURL. An empty address means OpenAI's own API. The profile of the
+// model's family gets the limits and prices in the table.
 func At(name, baseURL string) Profile {
 	p := family(plainName(name))
 	if e, found := find(name, baseURL); found {
@@ -110,6 +110,7 @@ func At(name, baseURL string) Profile {
 	return p
 }
 
+// family returns the profile of the first family whose patterns match, or the default.
 func family(name string) Profile {
 	file := profiles()
 	for _, p := range file.Models {
@@ -120,8 +121,8 @@ func family(name string) Profile {
 	return file.Default
 }
 
-// names says whether a pattern matches name from its start or from one of its
-// words on, whatever deployment is named before them.
+// names reports whether a pattern matches name, or the rest of name from one of its words on. So a name such as
+// my-deployment-gpt-5 matches, too.
 func (p Profile) names(name string) bool {
 	for _, pattern := range p.Models {
 		for rest, more := name, true; more; rest, more = nextWord(rest) {
@@ -140,10 +141,10 @@ func nextWord(name string) (rest string, more bool) {
 
 var dateAtEnd = regexp.MustCompile(`-\d{4}-\d{2}-\d{2}$`)
 
-// bareName is a model's name without a provider's prefix.
+// bareName returns a model's name in lower case, without the provider's prefix.
 func bareName(name string) string {
 	return strings.ToLower(name[strings.LastIndexByte(name, '/')+1:])
 }
 
-// plainName is a model's name without a provider's prefix and a date.
+// plainName returns a model's name in lower case, without the provider's prefix and a date.
 func plainName(name string) string { return dateAtEnd.ReplaceAllString(bareName(name), "") }

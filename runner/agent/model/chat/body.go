@@ -11,8 +11,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/agent/model/rawitem"
 )
 
-// chatBody is the JSON of a chat completion request. Unset fields are not sent, because endpoints
-// know different ones.
+// chatBody is the JSON of a chat completion request. Unset fields are not sent, because not every endpoint knows them.
 type chatBody struct {
 	Model           string          `json:"model"`
 	Tools           []chatTool      `json:"tools,omitempty"`
@@ -20,7 +19,7 @@ type chatBody struct {
 	Effort          string          `json:"reasoning_effort,omitempty"`
 	ServiceTier     string          `json:"service_tier,omitempty"`
 	MaxOutputTokens int64           `json:"max_completion_tokens,omitempty"`
-	MaxTokens       int64           `json:"max_tokens,omitempty"` // the same by its older name
+	MaxTokens       int64           `json:"max_tokens,omitempty"` // older name of max_completion_tokens
 	Format          *chatFormat     `json:"response_format,omitempty"`
 	Stream          bool            `json:"stream"`
 	StreamOptions   map[string]bool `json:"stream_options,omitempty"`
@@ -37,12 +36,12 @@ type chatFormat struct {
 	Schema map[string]any `json:"json_schema"`
 }
 
-// chatMessage has text as its content or, for images, a list of chatPart.
+// chatMessage is one message. Content is a string, a list of chatPart if there are images, or nil.
 type chatMessage struct {
 	Role      string     `json:"role"`
 	Content   any        `json:"content"`
-	Thought   string     `json:"reasoning_content,omitempty"` // of the model, to those that gave it
-	Reasoning string     `json:"reasoning,omitempty"`         // the same, by the other name
+	Thought   string     `json:"reasoning_content,omitempty"` // reasoning, sent back to endpoints that gave it
+	Reasoning string     `json:"reasoning,omitempty"`         // the same, for endpoints that use this name
 	Calls     []chatCall `json:"tool_calls,omitempty"`
 	CallID    string     `json:"tool_call_id,omitempty"`
 }
@@ -57,7 +56,7 @@ func partWithImage(url string) chatPart {
 	return chatPart{Type: "image_url", Image: map[string]string{"url": url}}
 }
 
-// settings are the fields in use of a Responses API body.
+// settings are the fields of a Responses API body that a chat request needs.
 type settings struct {
 	Model           string                  `json:"model"`
 	Instructions    string                  `json:"instructions"`
@@ -76,7 +75,7 @@ type settings struct {
 	Quirks []model.Quirk `json:"chat"`
 }
 
-// bodyOf returns the JSON of r.
+// bodyOf returns the chat request for r.
 func bodyOf(r model.Request) ([]byte, error) {
 	settings, err := r.Settings.SettingsJSON()
 	if err != nil {
@@ -85,8 +84,7 @@ func bodyOf(r model.Request) ([]byte, error) {
 	return Body(settings, r.History)
 }
 
-// Body returns the chat request for a Responses API body without its conversation, and a
-// conversation.
+// Body returns the chat request for a conversation. body is a Responses API request without the conversation.
 func Body(body json.RawMessage, history []json.RawMessage) ([]byte, error) {
 	var s settings
 	if err := json.Unmarshal(body, &s); err != nil {
@@ -114,7 +112,7 @@ func Body(body json.RawMessage, history []json.RawMessage) ([]byte, error) {
 	return rawitem.Encode(b)
 }
 
-// chatTools returns the functions among the tools. Not every endpoint knows other kinds.
+// chatTools returns the functions among the tools, because not every endpoint knows other kinds.
 func chatTools(definitions []json.RawMessage) ([]chatTool, error) {
 	definitions, err := rawitem.Flat(definitions)
 	if err != nil {
@@ -139,7 +137,7 @@ func chatTools(definitions []json.RawMessage) ([]chatTool, error) {
 	return tools, nil
 }
 
-// chatItem has the fields of items with a place in a chat.
+// chatItem has the fields of items that can be expressed in a chat.
 type chatItem struct {
 	rawitem.Fields
 	Name      string          `json:"name"`
@@ -150,14 +148,13 @@ type chatItem struct {
 	CameAs    string          `json:"came_as"`
 }
 
-// runnerWords begin a message of the runner among those of the model.
+// runnerWords begin a user message that comes from the runner.
 const runnerWords = "[From the runner] "
 
-// chatMessages translates the history. The only system message is the first: many templates refuse
-// others. Later messages of the runner become user messages. The thoughts, words and calls of one
-// answer are one message: some endpoints refuse calls without the preceding thoughts in their
-// original form. Images in outputs have no place there, so they follow the answer's outputs in a
-// user message.
+// chatMessages translates the history to messages. Only the first is a system message, since many templates refuse
+// others; later messages of the runner become user messages. The reasoning, text and calls of one answer become one
+// message, since some endpoints refuse calls without the preceding reasoning. An output cannot contain images, so they
+// follow the outputs of an answer in a user message.
 func chatMessages(instructions string, history []json.RawMessage) ([]chatMessage, error) {
 	messages := []chatMessage{{Role: "system", Content: instructions}}
 	var thought *chatItem
@@ -210,7 +207,7 @@ func chatMessages(instructions string, history []json.RawMessage) ([]chatMessage
 	return messages, nil
 }
 
-// withThought returns a model message with its thought, if any.
+// withThought returns a message of the model with its reasoning, if any.
 func withThought(thought *chatItem, text string) chatMessage {
 	m := chatMessage{Role: "assistant"}
 	if thought != nil {
@@ -222,7 +219,7 @@ func withThought(thought *chatItem, text string) chatMessage {
 	return m
 }
 
-// think puts a thought back where the model had it, and returns the message's text.
+// think puts reasoning into the field, or between the tags, in which it came. It returns the text of the message.
 func (m *chatMessage) think(cameAs, thought, text string) string {
 	switch cameAs {
 	case "":
@@ -235,7 +232,7 @@ func (m *chatMessage) think(cameAs, thought, text string) string {
 	return text
 }
 
-// output is the text of an output, and its images.
+// output returns the text and the images of an output.
 func (i chatItem) output() (text string, images []chatPart) {
 	if json.Unmarshal(i.Output, &text) == nil {
 		return text, nil
@@ -256,7 +253,7 @@ func (i chatItem) output() (text string, images []chatPart) {
 	return text, images
 }
 
-// shown returns an item's text or, with images, its parts.
+// shown returns an item's text, or a list of its parts if it has images.
 func (i chatItem) shown() any {
 	if !slices.ContainsFunc(i.Content, func(p rawitem.Part) bool { return p.Image != "" }) {
 		return i.Text()
@@ -272,7 +269,7 @@ func (i chatItem) shown() any {
 	return parts
 }
 
-// objectFor returns an object for invalid arguments; nil for valid ones.
+// objectFor returns a replacement for arguments that are no JSON object, or nil for valid arguments.
 func objectFor(arguments string) any {
 	var object map[string]json.RawMessage
 	switch {
@@ -284,7 +281,7 @@ func objectFor(arguments string) any {
 	return map[string]string{"malformed": arguments}
 }
 
-// unwrapped returns arguments without the JSON string some models wrap them in.
+// unwrapped returns arguments without the JSON string that some models wrap around them.
 func unwrapped(arguments string) string {
 	if inner := exchange.TextOf(json.RawMessage(arguments)); strings.HasPrefix(strings.TrimSpace(arguments), `"`) && inner != "" && objectFor(inner) == nil {
 		return inner
@@ -292,8 +289,8 @@ func unwrapped(arguments string) string {
 	return arguments
 }
 
-// call returns any form of call as a function call. Arguments are always an object, even if the
-// model wrote none: endpoints parse the history as JSON and would refuse all further requests.
+// call converts a call in any form to a function call. The arguments are always a JSON object, even if the model wrote
+// none. Otherwise endpoints that parse the history would refuse all further requests.
 func (i chatItem) call() (chatCall, error) {
 	name, text := i.Name, i.Arguments
 	var arguments any

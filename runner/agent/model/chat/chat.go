@@ -1,5 +1,5 @@
-// Package chat owns Chat Completions: conversations in the form of the Responses API are translated
-// into it and back, and fitted to what an endpoint lacks or demands.
+// Package chat is a client for Chat Completions. It translates conversations from the form of the Responses API and back,
+// and adapts requests to what an endpoint lacks or demands.
 package chat
 
 import (
@@ -19,10 +19,9 @@ import (
 	"github.com/agent-ci/agent-ci/runner/agent/model/rawitem"
 )
 
-// Client speaks the Chat Completions API, for endpoints without the Responses API. The conversation keeps
-// the form of the Responses API: requests are translated when sent, answers when received. Content
-// without a place in Chat Completions is not sent. Of reasoning, only what came as
-// reasoning_content is sent.
+// Client is a client for endpoints that have Chat Completions but no Responses API. The conversation keeps the form of the
+// Responses API: requests are translated when sent, answers when received. Items that Chat Completions cannot express are
+// not sent.
 type Client struct {
 	endpoint model.Endpoint
 	url      string
@@ -42,7 +41,7 @@ func New(e model.Endpoint) (*Client, error) {
 	}, nil
 }
 
-// staysAtHost keeps the key from going to another host.
+// staysAtHost refuses redirects to another host, which must not get the key.
 func staysAtHost(to *http.Request, via []*http.Request) error {
 	if from := via[0].URL; from.Host != to.URL.Host || from.Scheme != to.URL.Scheme {
 		return errors.New("the endpoint redirects to another host")
@@ -53,11 +52,10 @@ func staysAtHost(to *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// Body returns the JSON of r.
+// Body returns the chat request for r.
 func (c *Client) Body(r model.Request) ([]byte, error) { return bodyOf(r) }
 
-// Respond sends r and reads the answer to its end. Its error is a *Failure, or
-// ctx's.
+// Respond sends r and reads the answer to its end. Its error is a *Failure, or that of ctx.
 func (c *Client) Respond(ctx context.Context, r model.Request, observe model.Observer) (*model.Response, error) {
 	raw, err := model.BodyFor(c, r)
 	if err != nil {
@@ -66,7 +64,7 @@ func (c *Client) Respond(ctx context.Context, r model.Request, observe model.Obs
 	answer, err := exchange.Do(ctx, c.idle, c.send, raw, r.Settings.NoStream || slices.Contains(r.Settings.ChatQuirks, noStream), &chatAnswer{observe: observe, inText: callableInText(r.Settings)})
 	if failure, is := errors.AsType[*model.Failure](err); is && (failure.Kind == model.InvalidRequest || failure.Kind == model.ServerError) {
 		if failure.Quirk = quirkIn(failure.Message, r); failure.Quirk != "" {
-			failure.Kind = model.InvalidRequest // some call it an error of theirs that their template fails
+			failure.Kind = model.InvalidRequest // some endpoints report a failing template as a server error
 		}
 	}
 	return answer, err
@@ -99,7 +97,7 @@ func (c *Client) send(ctx context.Context, raw []byte) (*http.Response, error) {
 	return nil, exchange.Refusal(sent)
 }
 
-// chatChunk is a piece of an answer, or the whole of one.
+// chatChunk is a piece of an answer, or a complete answer.
 type chatChunk struct {
 	ID      string `json:"id"`
 	Choices []struct {
@@ -114,7 +112,7 @@ type chatChunk struct {
 
 type chatDelta struct {
 	Thought   chatText   `json:"reasoning_content"`
-	Reasoning chatText   `json:"reasoning"` // the same, by another name; some send both
+	Reasoning chatText   `json:"reasoning"` // other name of reasoning_content; some endpoints send both
 	Content   chatText   `json:"content"`
 	Refusal   string     `json:"refusal"`
 	Calls     []chatCall `json:"tool_calls"`
@@ -145,16 +143,16 @@ type chatCall struct {
 	ID       exchange.Text   `json:"id,omitempty"`
 	Type     string          `json:"type,omitempty"`
 	Function chatFunction    `json:"function"`
-	Extra    json.RawMessage `json:"extra_content,omitempty"` // of Gemini, to it alone: the signature of its thoughts
+	Extra    json.RawMessage `json:"extra_content,omitempty"` // Gemini's signature of its reasoning, sent back unchanged
 }
 
-// chatFunction has its arguments as a text, or as an object.
+// chatFunction is the function in a call. Arguments is a JSON string or an object.
 type chatFunction struct {
 	Name      string          `json:"name"`
 	Arguments json.RawMessage `json:"arguments"`
 }
 
-// arrivingCall is a call whose arguments come in many pieces.
+// arrivingCall is a call whose arguments arrive in pieces.
 type arrivingCall struct {
 	chatCall
 	arguments strings.Builder
@@ -166,12 +164,12 @@ type chatAnswer struct {
 	inText  map[string]bool // tools that may be called in the text; nil for none
 	id      string
 	thought strings.Builder
-	cameAs  string // of thought: see thinking
+	cameAs  string // where the thought came from: "", asReasoning, or an opening tag of thoughtTags
 	text    strings.Builder
 	refusal strings.Builder
 	calls   []*arrivingCall
-	at      map[int]*arrivingCall // the last call that came under a number
-	bytes   int                   // that came
+	at      map[int]*arrivingCall // the last call with each index
+	bytes   int                   // number of bytes received
 	finish  string
 	usage   *exchange.Usage
 	tier    exchange.Tier
@@ -180,7 +178,7 @@ type chatAnswer struct {
 // Event takes a chunk of the stream.
 func (a *chatAnswer) Event(data []byte) (*model.Response, error) { return nil, a.take(data) }
 
-// CompletedBy says whether a chunk can be the last one.
+// CompletedBy reports whether a chunk can be the last one of the answer.
 func (a *chatAnswer) CompletedBy(data []byte) bool {
 	var chunk chatChunk
 	if json.Unmarshal(data, &chunk) != nil {
@@ -189,7 +187,7 @@ func (a *chatAnswer) CompletedBy(data []byte) bool {
 	return a.finish != "" || chunk.Error != nil || len(chunk.Choices) > 0 && chunk.Choices[0].Finish != ""
 }
 
-// End returns the answer of a stream that has ended.
+// End returns the answer of a stream that has ended. said reports whether the stream announced its end.
 func (a *chatAnswer) End(said bool) (*model.Response, error) {
 	if a.finish == "" && (!said || a.truncated()) {
 		return nil, &model.Failure{Kind: model.StreamCut, Message: "the stream ended before a finish_reason"}
@@ -197,7 +195,7 @@ func (a *chatAnswer) End(said bool) (*model.Response, error) {
 	return a.response()
 }
 
-// truncated says whether the arguments of a call are no whole JSON.
+// truncated reports whether the arguments of a call are incomplete JSON.
 func (a *chatAnswer) truncated() bool {
 	return slices.ContainsFunc(a.calls, func(call *arrivingCall) bool {
 		text := strings.TrimSpace(call.arguments.String())
@@ -205,7 +203,7 @@ func (a *chatAnswer) truncated() bool {
 	})
 }
 
-// Whole takes an answer in one piece.
+// Whole returns the answer that came in one piece.
 func (a *chatAnswer) Whole(raw []byte) (*model.Response, error) {
 	if err := a.take(raw); err != nil {
 		return nil, err
@@ -239,8 +237,8 @@ func (a *chatAnswer) take(data []byte) error {
 	return nil
 }
 
-// missing returns the parts of a whole message that did not come as pieces. Some endpoints end a
-// stream with the whole message.
+// missing returns the parts of a complete message that did not come in pieces before. Some endpoints end a stream with the
+// complete message.
 func (a *chatAnswer) missing(whole chatDelta) chatDelta {
 	if a.thought.Len() > 0 {
 		whole.Thought, whole.Reasoning = "", ""
@@ -263,7 +261,7 @@ func (a *chatAnswer) missing(whole chatDelta) chatDelta {
 	return whole
 }
 
-// add appends a delta's thought, text, refusal and pieces of calls.
+// add appends the reasoning, text, refusal and pieces of calls in a delta.
 func (a *chatAnswer) add(delta chatDelta) {
 	thought := delta.Thought
 	if thought == "" && delta.Reasoning != "" {
@@ -278,16 +276,16 @@ func (a *chatAnswer) add(delta chatDelta) {
 		if len(piece.Extra) > 0 {
 			call.Extra = piece.Extra
 		}
-		if call.Function.Name != piece.Function.Name { // some repeat it with each piece
+		if call.Function.Name != piece.Function.Name { // some endpoints repeat the name in each piece
 			call.Function.Name += piece.Function.Name
 		}
 		call.arguments.WriteString(exchange.TextOf(piece.Function.Arguments))
 	}
 }
 
-// callOf returns the call that a piece belongs to. Some endpoints number every call 0, some
-// none; some give each piece its own id, some give no ids. A piece with a name starts another call
-// if the previous call has another id or is complete.
+// callOf returns the call that a piece belongs to. It cannot rely on indexes or IDs: some endpoints give every call the
+// index 0 or none, and some give each piece its own ID or none. A piece with a name starts another call if the previous
+// call has another ID or is complete.
 func (a *chatAnswer) callOf(piece chatCall) *arrivingCall {
 	index := len(a.calls)
 	if piece.Index != nil {
@@ -308,7 +306,7 @@ func (a *chatAnswer) callOf(piece chatCall) *arrivingCall {
 	return call
 }
 
-// isFollowedBy reports whether a piece belongs to another call.
+// isFollowedBy reports whether a piece starts another call than c.
 func (c *arrivingCall) isFollowedBy(piece chatCall) bool {
 	if piece.Function.Name == "" {
 		return false
@@ -320,8 +318,8 @@ func (c *arrivingCall) isFollowedBy(piece chatCall) bool {
 	return whole && exchange.TextOf(piece.Function.Arguments) != ""
 }
 
-// unfinished returns the failure for a finish_reason of an incomplete answer; nil for others.
-// Besides the API's own reasons it knows those of DeepSeek, OpenRouter, vLLM, Zhipu and Mistral.
+// unfinished returns the failure for a finish_reason that means an incomplete answer, and nil for others. It knows the
+// reasons of the API, and those of DeepSeek, OpenRouter, vLLM, Zhipu and Mistral.
 func unfinished(reason string) *model.Failure {
 	switch reason {
 	case "length", "max_tokens", "model_length":
@@ -334,7 +332,7 @@ func unfinished(reason string) *model.Failure {
 	return nil
 }
 
-// response is the answer as items of the Responses API.
+// response returns the answer as items of the Responses API.
 func (a *chatAnswer) response() (*model.Response, error) {
 	if f := unfinished(a.finish); f != nil {
 		f.Usage = a.usage.At(a.tier)

@@ -11,24 +11,26 @@ import (
 	"github.com/agent-ci/agent-ci/runner/agent/model/internal/exchange"
 )
 
-// Quirks beyond the form of a request.
+// Quirks that change more than the form of a request.
 const (
-	// TextCalls is the quirk without a refusal: calls are in the text of an answer.
+	// TextCalls means that the model writes its calls into the text of answers. No refusal reveals it, so only the job
+	// can set it.
 	TextCalls model.Quirk = "text_calls"
 	noStream  model.Quirk = "no_stream" // answers come in one piece
 )
 
-// quirk describes a Quirk.
+// quirk describes a Quirk: how to recognize it in a refusal, and how to adapt requests.
 type quirk struct {
 	name model.Quirk
-	// named matches a refusal's name of the unknown field, beside words that say so; nil for none.
+	// named matches the name of a field. The quirk is recognized if the refusal also says that a field is unknown. It may
+	// be nil.
 	named func() *regexp.Regexp
-	// said matches a refusal that says it by itself; nil for none.
+	// said matches words that reveal the quirk alone. It may be nil.
 	said func() *regexp.Regexp
 	fit  func(*chatBody)
 }
 
-// quirks are in the order of adapting requests.
+// quirks lists all quirks, in the order in which they adapt requests.
 var quirks = []quirk{
 	{name: "no_stream_options", named: field(`stream_options|include_usage`), fit: func(b *chatBody) { b.StreamOptions = nil }},
 	{
@@ -73,7 +75,7 @@ var quirks = []quirk{
 	{name: TextCalls, fit: func(*chatBody) {}},
 }
 
-// Quirks returns all names.
+// Quirks returns the names of all quirks.
 func Quirks() []string {
 	var names []string
 	for _, q := range quirks {
@@ -82,24 +84,24 @@ func Quirks() []string {
 	return names
 }
 
-// field returns an expression for names of fields.
+// field returns an expression that matches one of the names of fields.
 func field(names string) func() *regexp.Regexp {
 	return lazyregexp.New(`(?:\b|\B\$)(?:` + names + `)\b`)
 }
 
-// words returns an expression for words of a refusal.
+// words returns an expression for the words of a refusal.
 func words(said string) func() *regexp.Regexp { return lazyregexp.New(`(?is)` + said) }
 
-// unknownField matches words that refuse a field.
+// unknownField matches words that call a field unknown or unsupported.
 var unknownField = lazyregexp.New(`(?i)\bunknown\b|unrecognized|unexpected|unavailable|extra_forbidden|unsupported (?:parameter|field|property|argument)|` +
 	`(?:is|are) unsupported|(?:is|are) not supported|not (?:permitted|allowed)|additional properties|cannot find field|doesn't support|does not support (?:the )?(?:parameter|field)`)
 
-// isIn reports whether a refusal tells of the quirk.
+// isIn reports whether a refusal reveals the quirk.
 func (q quirk) isIn(refusal string) bool {
 	return q.named != nil && q.named().MatchString(refusal) && unknownField().MatchString(refusal) || q.said != nil && q.said().MatchString(refusal)
 }
 
-// quirkIn returns the quirk in a refusal, if adapting to it changes the request; empty for none.
+// quirkIn returns the quirk that a refusal reveals, or "". It ignores quirks that would not change the request.
 func quirkIn(message string, r model.Request) model.Quirk {
 	sent, err := bodyOf(r)
 	if err != nil {
@@ -118,7 +120,7 @@ func quirkIn(message string, r model.Request) model.Quirk {
 	return ""
 }
 
-// fit makes a request fit the quirks of an endpoint.
+// fit adapts a request to the quirks of an endpoint.
 func (b *chatBody) fit(has []model.Quirk) {
 	for _, q := range quirks {
 		if slices.Contains(has, q.name) {
@@ -141,7 +143,7 @@ func withoutNull(b *chatBody) {
 	}
 }
 
-// withObjects turns the texts of calls' arguments into objects.
+// withObjects converts the arguments of calls from JSON strings to objects.
 func withObjects(b *chatBody) {
 	for i := range b.Messages {
 		for n := range b.Messages[i].Calls {
@@ -172,7 +174,7 @@ func oneByOne(messages []chatMessage) []chatMessage {
 			}
 			one.Calls = []chatCall{call}
 			kept = append(kept, one)
-			if n < len(outputs) { // which are in the order of the calls
+			if n < len(outputs) { // outputs are in the order of the calls
 				kept = append(kept, outputs[n])
 			}
 		}
@@ -180,7 +182,7 @@ func oneByOne(messages []chatMessage) []chatMessage {
 	return kept
 }
 
-// endOfOutputs is how many outputs messages begin with.
+// endOfOutputs returns the number of outputs at the start of messages.
 func endOfOutputs(messages []chatMessage) int {
 	end := slices.IndexFunc(messages, func(m chatMessage) bool { return m.Role != "tool" })
 	if end < 0 {
@@ -189,7 +191,7 @@ func endOfOutputs(messages []chatMessage) int {
 	return end
 }
 
-// withoutSystem has the instructions in the first message of the user.
+// withoutSystem moves the instructions into the first user message.
 func withoutSystem(messages []chatMessage) []chatMessage {
 	if messages[0].Role != "system" {
 		return messages
@@ -208,8 +210,8 @@ const (
 	goOn        = runnerWords + "Go on."
 )
 
-// alternating has user and assistant take turns, the user first and last; outputs count as the
-// user's, and the assistant speaks before the user does.
+// alternating makes user and assistant messages alternate. It joins neighbours of one role, and adds placeholders where a
+// message is missing. Outputs count as the user's. The conversation begins and ends with the user.
 func alternating(messages []chatMessage) []chatMessage {
 	var kept []chatMessage
 	for _, m := range messages {
@@ -235,7 +237,7 @@ func alternating(messages []chatMessage) []chatMessage {
 	return kept
 }
 
-// join puts another message of the same role behind m.
+// join appends another message of the same role to m.
 func (m *chatMessage) join(other chatMessage) {
 	m.Calls, m.Thought, m.Reasoning = slices.Concat(m.Calls, other.Calls), m.Thought+other.Thought, m.Reasoning+other.Reasoning
 	mine, text := m.Content.(string)
@@ -259,8 +261,7 @@ func partsOf(content any) []chatPart {
 	return parts
 }
 
-// withOpenSchemas removes additionalProperties and $schema from schemas. Tools check their
-// arguments themselves.
+// withOpenSchemas removes additionalProperties and $schema from schemas. agent-ci checks the arguments anyway.
 func withOpenSchemas(b *chatBody) {
 	for _, tool := range b.Tools {
 		tool.Function["parameters"] = withOpenSchema(tool.Function["parameters"])
@@ -270,7 +271,7 @@ func withOpenSchemas(b *chatBody) {
 	}
 }
 
-// withOpenSchema returns the JSON of an open schema; other JSON stays.
+// withOpenSchema returns a schema without additionalProperties and $schema. Invalid JSON stays unchanged.
 func withOpenSchema(schema any) any {
 	raw, _ := schema.(json.RawMessage)
 	var read any
@@ -296,7 +297,7 @@ func withoutClosing(schema any) any {
 				schema[keyword] = withoutClosing(value)
 				continue
 			}
-			for name, one := range named { // which may be called like a keyword
+			for name, one := range named { // a property may be called like a keyword, so keep all names
 				named[name] = withoutClosing(one)
 			}
 		}

@@ -9,15 +9,14 @@ import (
 	"github.com/agent-ci/agent-ci/runner/agent/model/internal/exchange"
 )
 
-// asReasoning marks thoughts from the field reasoning.
+// asReasoning marks reasoning that came in the field reasoning.
 const asReasoning = "reasoning"
 
-// thoughtTags maps opening to closing tags of thoughts in text, for endpoints that leave the
-// thoughts there.
+// thoughtTags maps opening to closing tags, for endpoints that leave the model's reasoning in the text.
 var thoughtTags = map[string]string{"<think>": "</think>", "<thinking>": "</thinking>", "<thought>": "</thought>", "[THINK]": "[/THINK]"}
 
-// thoughtIn splits off the thought at the start of a text. Tags inside a text are the model's
-// words. An exception is a lone closing tag: the endpoint itself gave the opening one.
+// thoughtIn splits off the reasoning at the start of a text. Tags elsewhere belong to the text. A closing tag alone also
+// ends reasoning, since some endpoints put the opening tag into the prompt.
 func thoughtIn(text string) (thought, cameAs, rest string) {
 	begun := strings.TrimLeft(text, " \t\r\n")
 	for tag, end := range thoughtTags {
@@ -34,7 +33,7 @@ func thoughtIn(text string) (thought, cameAs, rest string) {
 	return "", "", text
 }
 
-// callableInText returns the tools that may be called in the answer's text; nil for none.
+// callableInText returns the names of the tools that may be called in the text of an answer, or nil for none.
 func callableInText(s model.Settings) map[string]bool {
 	if s.WordsOnly || !slices.Contains(s.ChatQuirks, TextCalls) {
 		return nil
@@ -56,9 +55,8 @@ const (
 	callEnds   = "</tool_call>"
 )
 
-// callsIn removes the calls at the end of a text and returns the words before. The whole text is
-// words unless everything from the first call on is calls of offered tools: a model mostly quotes
-// in a fence, or with words after the quote.
+// callsIn takes the calls at the end of a text and returns the text before them. If anything but calls of offered tools
+// follows the first call, or a fence precedes it, the model is probably quoting. Then it returns the whole text.
 func (a *chatAnswer) callsIn(text string) (words string) {
 	at := strings.Index("\n"+text, "\n"+callBegins)
 	if at < 0 || strings.Contains(text[:at], "```") || strings.Contains(text[:at], "~~~") {
@@ -78,8 +76,8 @@ func (a *chatAnswer) callsIn(text string) (words string) {
 	return strings.TrimSpace(text[:at])
 }
 
-// callAt reads the call at the start of a text. Its JSON marks the end, not the tag: an argument
-// may contain the tag.
+// callAt parses the call at the start of a text. It does not search for the closing tag, which an argument may contain,
+// but reads up to the end of the JSON.
 func callAt(text string) (call chatCall, rest string, ok bool) {
 	inner, begins := strings.CutPrefix(text, callBegins)
 	if !begins {

@@ -14,7 +14,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/agent/model"
 )
 
-// FailureOf converts an error of openai-go.
+// FailureOf returns the failure for an error of a request or of reading its answer.
 func FailureOf(err error) *model.Failure {
 	var refused *model.Failure
 	switch {
@@ -28,10 +28,10 @@ func FailureOf(err error) *model.Failure {
 	return &model.Failure{Kind: model.Unreachable, Err: err}
 }
 
-// Refusal reads why a request was refused.
+// Refusal returns the failure for an answer with an error status.
 func Refusal(answer *http.Response) *model.Failure {
 	const most = 64 << 10
-	raw, _ := io.ReadAll(io.LimitReader(answer.Body, most)) // what came by then is all that is told
+	raw, _ := io.ReadAll(io.LimitReader(answer.Body, most)) // after an error, use what has arrived
 	said := errorIn(raw)
 	f := said.Failure(answer.StatusCode)
 	f.RetryAfter = cmp.Or(WaitIn(answer.Header, raw), f.RetryAfter)
@@ -48,11 +48,11 @@ type Error struct {
 	kindName string // its type
 	message  string
 	param    string
-	wait     time.Duration // that its fields ask for
+	wait     time.Duration // the wait that its fields ask for
 }
 
-// UnmarshalJSON also accepts the forms of compatible endpoints: a bare text, a number as the code,
-// an object in place of a text.
+// UnmarshalJSON also accepts forms of compatible endpoints: a bare string, a number as the code, or an object in place of
+// a string.
 func (e *Error) UnmarshalJSON(raw []byte) error {
 	var fields struct {
 		Code, Type, Message, Detail, Param Text
@@ -69,7 +69,7 @@ func (e *Error) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// Text is a text, or the JSON found in place of one.
+// Text is a JSON string's text, or the raw JSON if there is something else.
 type Text string
 
 func (t *Text) UnmarshalJSON(raw []byte) error {
@@ -81,7 +81,7 @@ func (t *Text) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// TextOf returns the text in raw, or the JSON found in place of a text.
+// TextOf returns the text of a JSON string, or raw itself if it is something else.
 func TextOf(raw json.RawMessage) string {
 	var text Text
 	if len(raw) > 0 && json.Unmarshal(raw, &text) != nil {
@@ -90,14 +90,14 @@ func TextOf(raw json.RawMessage) string {
 	return string(text)
 }
 
-// Failure returns the meaning of the error with an HTTP status; 0 for none.
+// Failure returns the failure for the error and an HTTP status, which is 0 within a stream.
 func (e *Error) Failure(status int) *model.Failure {
 	f := Failure(status, e.kind(), e.message)
 	f.RetryAfter = cmp.Or(e.wait, f.RetryAfter)
 	return f
 }
 
-// kind is the code; some endpoints have a type alone, or repeat the status.
+// kind returns the error's code. If the code is missing or only repeats the status, it returns the type.
 func (e *Error) kind() string {
 	if _, err := strconv.Atoi(e.code); e.code != "" && err != nil {
 		return e.code
@@ -105,11 +105,10 @@ func (e *Error) kind() string {
 	return e.kindName
 }
 
-// errorIn finds the error in the body of an answer. A page instead of JSON has
-// no more to say.
+// errorIn returns the error in the body of an answer. It is empty if the body is no JSON.
 func errorIn(body []byte) *Error {
 	var several []json.RawMessage
-	if json.Unmarshal(body, &several) == nil && len(several) > 0 { // as Gemini has it
+	if json.Unmarshal(body, &several) == nil && len(several) > 0 { // Gemini wraps the error in a list
 		body = several[0]
 	}
 	var wrapped struct {
@@ -125,7 +124,7 @@ func errorIn(body []byte) *Error {
 	return &said
 }
 
-// codeKinds maps the API's error codes; they say more than the HTTP status.
+// codeKinds maps the API's error codes to kinds. They say more than the HTTP status.
 var codeKinds = map[string]model.Kind{
 	"insufficient_quota":            model.Quota,
 	"billing_hard_limit_reached":    model.Quota,
@@ -175,16 +174,13 @@ var statusKinds = map[int]model.Kind{
 	http.StatusTooManyRequests:       model.RateLimited,
 }
 
-// tooLong matches messages about a conversation above the context window, from endpoints without a
-// code for it.
+// tooLong matches messages that the conversation exceeds the context window, for endpoints without a code for that.
 var tooLong = regexp.MustCompile(`(?i)context (?:length|window|size)|(?:prompt|input) is too long`)
 
-// flagged matches refusals of content from endpoints without a code for them. Some use the status
-// of a key without permission.
+// flagged matches refusals of content, for endpoints without a code for them. Some use the status 403.
 var flagged = regexp.MustCompile(`(?i)\bmoderation\b|content (?:policy|filter|management)`)
 
-// noRoom and ofTier match messages about a full or unknown tier, from endpoints without a code for
-// it.
+// noRoom matches messages about a full tier, ofTier those about an unknown tier, for endpoints without a code for them.
 var (
 	noRoom = regexp.MustCompile(`(?i)resources?[ _](?:is |are )?unavailable`)
 	ofTier = regexp.MustCompile(`(?i)service[_ ]tier`)
@@ -194,7 +190,7 @@ func Failure(status int, code, message string) *model.Failure {
 	return &model.Failure{Status: status, Code: code, Message: message, Kind: kindOf(status, code, message), RetryAfter: waitInWords(message)}
 }
 
-// kindOf classifies a failure by code, message and status, in this order of trust. status is 0 for a failure
+// kindOf classifies a failure by its code, then its message, then its status, because the status says least. status is 0
 // within a stream.
 func kindOf(status int, code, message string) model.Kind {
 	switch {

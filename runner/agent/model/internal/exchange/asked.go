@@ -12,8 +12,7 @@ import (
 	"github.com/agent-ci/agent-ci/policy/lazyregexp"
 )
 
-// WaitIn returns the wait that an API asks for in the headers, the JSON fields or the words of its
-// answer; 0 for none.
+// WaitIn returns the wait that an API asks for in the headers or the JSON fields of its answer, or 0.
 func WaitIn(h http.Header, body []byte) time.Duration {
 	if asked := cmp.Or(waitOf(h.Get("Retry-After-Ms"), time.Millisecond), waitOf(h.Get("Retry-After"), time.Second)); asked > 0 {
 		return asked
@@ -25,8 +24,8 @@ func WaitIn(h http.Header, body []byte) time.Duration {
 	return waitBelow(fields, 0)
 }
 
-// waitFields maps names of fields with a wait, without case, - and _, to the unit of a number
-// there. Gemini has retryDelay, gateways have retry_after, OpenAI resets_at.
+// waitFields maps the names of fields that hold a wait to the unit of their numbers. The names are in lower case without -
+// and _. Gemini has retryDelay, gateways have retry_after, OpenAI has resets_at.
 var waitFields = map[string]time.Duration{
 	"retryafter": time.Second, "retryafterseconds": time.Second, "retryaftersecs": time.Second, "retryaftersec": time.Second,
 	"retryafterms": time.Millisecond, "retryafterinms": time.Millisecond, "retryaftermilliseconds": time.Millisecond,
@@ -34,7 +33,7 @@ var waitFields = map[string]time.Duration{
 	"resetsinseconds": time.Second, "resetinseconds": time.Second, "resetsat": time.Second, "resetat": time.Second,
 }
 
-// waitBelow looks for such a field in decoded JSON.
+// waitBelow returns the longest wait in a field of decoded JSON, at any depth up to deepest.
 func waitBelow(value any, depth int) time.Duration {
 	const deepest = 8
 	if depth > deepest {
@@ -59,7 +58,7 @@ func waitBelow(value any, depth int) time.Duration {
 					asked = max(asked, waitOf(one, unit))
 				}
 			default:
-				if fields, is := one.(map[string]any); is && known { // a Duration of Google's
+				if fields, is := one.(map[string]any); is && known { // a google.protobuf.Duration
 					seconds, _ := fields["seconds"].(float64)
 					asked = max(asked, waitFor(seconds, time.Second))
 				}
@@ -70,7 +69,7 @@ func waitBelow(value any, depth int) time.Duration {
 	return asked
 }
 
-// waitFor converts a number of units to a wait. A large number is a time since 1970.
+// waitFor converts a number of units to a wait. A large number of seconds is a Unix time.
 func waitFor(number float64, unit time.Duration) time.Duration {
 	const longest, since = 365 * 24 * time.Hour, 9e8
 	if unit == time.Second && number >= since {
@@ -86,7 +85,7 @@ func waitFor(number float64, unit time.Duration) time.Duration {
 	return time.Duration(wait)
 }
 
-// waitOf reads a number of units, a duration such as "1m30s", or a date.
+// waitOf parses a number of units, a duration such as "1m30s", or a date.
 func waitOf(text string, unit time.Duration) time.Duration {
 	text = strings.TrimSpace(text)
 	if number, err := strconv.ParseFloat(text, 64); err == nil {
@@ -100,7 +99,7 @@ func waitOf(text string, unit time.Duration) time.Duration {
 var askedWords = lazyregexp.New(`(?i)\b(?:(retry[-_ ]?(?:after|in|delay)(?:[-_ ]?(ms|milliseconds|seconds|secs?))?)|try (?:your request )?again|retry|retried|wait|available again|come back|resets?)\b` +
 	`(?:[\s:="'\\(]|\b(?:in|after|for|at|on|until|least|most|about|approximately|around|another|a|minimum|of|your|the|this|request|again|please|before)\b)*`)
 
-// waitInWords reads how long a message asks to wait; 0 when it does not.
+// waitInWords returns how long a message asks to wait, or 0.
 func waitInWords(message string) time.Duration {
 	for _, found := range askedWords().FindAllStringSubmatchIndex(message, -1) {
 		rest, unit := message[found[1]:], time.Duration(0)
@@ -126,8 +125,8 @@ var waitUnits = map[string]time.Duration{
 
 var waitPart = lazyregexp.New(`^[\s,]*(?:and\s+)?(\d+(?:\.\d+)?)[\s-]*([A-Za-z]*)`)
 
-// durationAt reads the duration at the start of a text: "6ms", "1m30.5s", "2 hours and 5 minutes".
-// unit applies to a number without one; 0 for none.
+// durationAt parses the duration at the start of a text, such as "6ms", "1m30.5s" or "2 hours and 5 minutes". unit applies
+// to a number without a unit. If it is 0, such a number is no duration.
 func durationAt(text string, unit time.Duration) (asked time.Duration) {
 	for {
 		part := waitPart().FindStringSubmatch(text)

@@ -1,5 +1,5 @@
-// Package exchange owns what the model's APIs share below their forms: how a request is sent and its
-// answer read, in events or in one piece, and what errors, waits and usage in it mean.
+// Package exchange holds what the clients of the model's APIs share. It sends a request and reads its answer, as a stream
+// of events or in one piece. It also interprets errors, requested waits and usage.
 package exchange
 
 import (
@@ -16,24 +16,24 @@ import (
 	"github.com/agent-ci/agent-ci/runner/agent/model"
 )
 
-// DefaultIdle is how long an answer may be silent.
+// DefaultIdle is the default for how long an API may send nothing.
 const DefaultIdle = 5 * time.Minute
 
-// Reader makes a response of an answer in the form of one of the APIs.
+// Reader builds a response from the answer of one of the APIs.
 type Reader interface {
 	// Event takes the next event of a stream. The last one may give the response.
 	Event(data []byte) (*model.Response, error)
-	// CompletedBy says whether an event can be the last one of an answer.
+	// CompletedBy reports whether an event can be the last one of an answer.
 	CompletedBy(event []byte) bool
-	// End returns the result of a stream that ended without a response. said reports whether the
-	// stream announced its end: a clean end of the connection says nothing about the answer.
+	// End returns the result of a stream that ended without a response. said reports whether the stream announced its
+	// end. Without that the answer may be incomplete, even if the connection closed cleanly.
 	End(said bool) (*model.Response, error)
-	// Whole takes an answer in one piece.
+	// Whole returns the response for an answer in one piece.
 	Whole(raw []byte) (*model.Response, error)
 }
 
-// Do sends a request and reads its answer. It ends after idle without data. whole means that
-// the request asks for an answer in one piece.
+// Do sends a request and reads its answer. It fails if the API sends nothing for idle. whole means that the request asks
+// for an answer in one piece.
 func Do(
 	ctx context.Context, idle time.Duration,
 	send func(context.Context, []byte) (*http.Response, error), raw []byte, whole bool, read Reader,
@@ -58,7 +58,7 @@ func Do(
 	return WithPlausibleUsage(answer, err, raw)
 }
 
-// WholeLimit bounds an answer in one piece, in bytes.
+// WholeLimit is the maximum size of an answer, in bytes.
 const WholeLimit = 64 << 20
 
 func readWhole(body io.Reader, read Reader) (*model.Response, error) {
@@ -72,10 +72,11 @@ func readWhole(body io.Reader, read Reader) (*model.Response, error) {
 	return read.Whole(raw)
 }
 
-// isJSONObject reports whether an answer is one JSON object, as from an endpoint without streams.
+// isJSONObject reports whether an answer begins with a JSON object, as from an endpoint without streams. It does not
+// consume the body.
 func isJSONObject(sent *http.Response) bool {
 	ahead := bufio.NewReader(sent.Body)
-	first, _ := ahead.Peek(1) // what is wrong with it is told by who reads on
+	first, _ := ahead.Peek(1) // the next read reports an error
 	sent.Body = struct {
 		io.Reader
 		io.Closer
@@ -83,7 +84,7 @@ func isJSONObject(sent *http.Response) bool {
 	return string(first) == "{"
 }
 
-// webPageFailure returns the failure for a web page in place of an answer: mostly a proxy's login page.
+// webPageFailure returns the failure if the answer is a web page, such as a proxy's login page, or nil.
 func webPageFailure(sent *http.Response) *model.Failure {
 	if !strings.HasPrefix(strings.ToLower(sent.Header.Get("Content-Type")), "text/html") {
 		return nil
@@ -93,8 +94,8 @@ func webPageFailure(sent *http.Response) *model.Failure {
 	return &model.Failure{Kind: model.Unreachable, Message: "a web page came from " + from.String() + " in the place of an answer"}
 }
 
-// WithIdleLimit runs work until it ends, ctx does, or work has not called alive for
-// as long as idle.
+// WithIdleLimit runs work. It cancels work's context if ctx ends, or if work does not call alive for the time idle, and
+// returns the matching error.
 func WithIdleLimit(ctx context.Context, idle time.Duration, work func(ctx context.Context, alive func()) error) error {
 	reading, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -114,7 +115,7 @@ func WithIdleLimit(ctx context.Context, idle time.Duration, work func(ctx contex
 
 var errSilent = errors.New("the API fell silent")
 
-// Malformed keeps the beginning of unreadable data.
+// Malformed returns the failure for data that is not what the API describes. It keeps the beginning of the data.
 func Malformed(what string, err error, data []byte) *model.Failure {
 	const most = 2 << 10
 	if err != nil {
@@ -126,7 +127,8 @@ func Malformed(what string, err error, data []byte) *model.Failure {
 	return &model.Failure{Kind: model.Malformed, Message: what, Err: err, Data: bytes.Clone(data)}
 }
 
-// Incomplete is a failure, not an answer: its last item may be cut anywhere.
+// Incomplete returns the failure for an answer that the API stopped early. It is no response, because its last item may be
+// cut anywhere.
 func Incomplete(reason string) *model.Failure {
 	if reason == "content_filter" {
 		return &model.Failure{Kind: model.Refused, Message: "the answer was stopped by the provider's content filter"}

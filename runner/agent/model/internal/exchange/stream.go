@@ -14,11 +14,11 @@ import (
 type eventStream struct {
 	from  *bufio.Reader
 	begun bool
-	cr    bool // the last line ended in CR, and a LF that follows belongs to it
+	cr    bool // the last line ended in CR, so a LF that follows belongs to that line end
 	err   error
 }
 
-// longestLine is how long a line may be, in bytes.
+// longestLine is the maximum length of a line, in bytes.
 const longestLine = 32 << 20
 
 func newEventStream(from io.Reader) *eventStream { return &eventStream{from: bufio.NewReader(from)} }
@@ -71,7 +71,7 @@ func (s *eventStream) line() (line []byte, ended bool) {
 	}
 }
 
-// withoutMark takes the mark of the byte order from the first line.
+// withoutMark removes a byte order mark from the first line of the stream.
 func (s *eventStream) withoutMark(line []byte) []byte {
 	if s.begun {
 		return line
@@ -80,7 +80,7 @@ func (s *eventStream) withoutMark(line []byte) []byte {
 	return bytes.TrimPrefix(line, []byte("\xef\xbb\xbf"))
 }
 
-// failure is why the stream ended; nil for its end.
+// failure returns why the stream broke off, or nil if it just ended.
 func (s *eventStream) failure() error {
 	if errors.Is(s.err, io.EOF) {
 		return nil
@@ -88,8 +88,8 @@ func (s *eventStream) failure() error {
 	return s.err
 }
 
-// splitEvents splits data into its events. Some endpoints omit the blank lines between events, so each
-// line is one.
+// splitEvents splits the data of an event into several events if each line is one. Some endpoints omit the blank lines
+// between events.
 func splitEvents(data []byte) [][]byte {
 	lines := bytes.Split(data, []byte("\n"))
 	if len(lines) == 1 || json.Valid(data) {
@@ -103,11 +103,11 @@ func splitEvents(data []byte) [][]byte {
 	return lines
 }
 
-// endOfStream ends some streams in place of an event.
+// endOfStream is the data by which some streams announce their end.
 const endOfStream = "[DONE]"
 
-// readStream reads an answer in events. A last event without a blank line counts if it completes
-// the answer.
+// readStream reads an answer that comes as events. A last event without a blank line counts only if it completes the
+// answer.
 func readStream(stream *eventStream, read Reader, alive func()) (*model.Response, error) {
 	for {
 		data, whole, ok := stream.next()

@@ -14,7 +14,7 @@ var catalogColumns = []string{
 	"provider", "model", "context", "input_limit", "output_limit", "price", "tiers", "service", "reasoning", "efforts", "images", "source", "date",
 }
 
-// catalogOf is catalog.tsv of a table as models-dev.tsv is.
+// catalogOf returns the content of catalog.tsv for a table in the form of models-dev.tsv.
 func catalogOf(table []byte) ([]byte, error) {
 	out := bytes.NewBufferString(strings.Join(catalogColumns, "\t") + "\n")
 	for i, line := range strings.Split(strings.TrimSuffix(string(table), "\n"), "\n") {
@@ -34,7 +34,7 @@ func catalogOf(table []byte) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// rowOf returns a row of the catalog for a row of the source, without prices that are no full price.
+// rowOf returns the catalog's row for a row of the source. It leaves out a price that is not the full price.
 func rowOf(cells []string) ([]string, error) {
 	if len(cells) != len(sourceColumns) {
 		return nil, fmt.Errorf("it has %d cells, not %d", len(cells), len(sourceColumns))

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// providers are the providers of the taken models.
+// providers are the providers whose models the table has.
 var providers = []string{
 	"alibaba", "anthropic", "azure", "cerebras", "deepseek", "google", "groq", "minimax", "mistral", "moonshotai", "openai", "xai", "zai",
 }
@@ -21,10 +21,10 @@ var sourceColumns = []string{
 	"reasoning", "efforts", "images", "released", "status", "source", "date",
 }
 
-// source is a row's state of models.dev.
+// source is the commit of models.dev that rows come from, and its date.
 type source struct{ commit, date string }
 
-// published has the fields of a model in api.json in use.
+// published has the fields of a model in api.json that the table needs.
 type published struct {
 	Reasoning bool `json:"reasoning"`
 	Options   []struct {
@@ -65,7 +65,7 @@ type cost struct {
 	} `json:"tiers"`
 }
 
-// tableOf makes models-dev.tsv from an api.json: the models with tool calls.
+// tableOf returns the content of models-dev.tsv for an api.json. It has only models that can call tools.
 func tableOf(api []byte, from source) ([]byte, error) {
 	var all map[string]struct{ Models map[string]published }
 	if err := json.Unmarshal(api, &all); err != nil {
@@ -108,12 +108,12 @@ func (m published) cells() ([]string, error) {
 	}, nil
 }
 
-// rates are input, cached, written to the cache and output, with a slash between.
+// rates returns INPUT/CACHED/CACHE_WRITE/OUTPUT.
 func (c *cost) rates() string {
 	return strings.Join([]string{dollars(c.Input), dollars(c.Cached), dollars(c.CacheWrite), dollars(c.Output)}, "/")
 }
 
-// tiers are the rates above a length of the input, as LENGTH:RATES.
+// tiers returns the rates above some lengths of the input, as LENGTH:RATES;LENGTH:RATES.
 func (c *cost) tiers() (string, error) {
 	all := make([]string, len(c.Tiers))
 	for i, t := range c.Tiers {
@@ -125,7 +125,7 @@ func (c *cost) tiers() (string, error) {
 	return strings.Join(all, ";"), nil
 }
 
-// services are the rates of tiers of service, as NAME:RATES.
+// services returns the rates of service tiers, as NAME:RATES;NAME:RATES.
 func (m published) services() string {
 	var all []string
 	for _, name := range slices.Sorted(maps.Keys(m.More.Modes)) {
