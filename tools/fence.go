@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Fence puts foreign text between marks with its digest, so no text can contain its end mark.
+// Fence returns foreign text between two tags that contain its digest. So a text cannot contain its own closing tag.
 func Fence(kind, source, text string) string {
 	digest := sha256.Sum256([]byte(text))
 	id := hex.EncodeToString(digest[:8])

@@ -13,13 +13,12 @@ import (
 
 // Folder is a folder as commands see it.
 type Folder struct {
-	Path string // absolute, as it is shown
-	// Root opens the folder once, when first needed. The Folder's maker closes it after the last
-	// call.
+	Path string // absolute path, as shown to the model
+	// Root opens the folder at its first use. Whoever made the Folder closes it after the last call.
 	Root func() (*os.Root, error)
 }
 
-// OutsideError reports a path out of a folder.
+// OutsideError reports a path that leads out of a folder.
 type OutsideError struct{ Path string }
 
 func (e *OutsideError) Error() string { return "it leads to " + e.Path }
@@ -30,7 +29,7 @@ func IsOutside(err error) bool {
 	return is
 }
 
-// maxLinks is how many links one path leads over, as path_resolution(7) has it.
+// maxLinks is the maximum number of links followed for one path, as in path_resolution(7).
 const maxLinks = 40
 
 // Below converts an absolute path to one relative to the folder.
@@ -56,7 +55,8 @@ func (f Folder) Resolve(path string) (target string, err error) {
 	return f.follow(root, inside)
 }
 
-// Stat follows an absolute path. It returns an *OutsideError for one out of the folder.
+// Stat returns the info of the file at an absolute path, with links followed. It returns an *OutsideError for a path that
+// leads out of the folder.
 func (f Folder) Stat(path string) (fs.FileInfo, error) {
 	target, err := f.Resolve(path)
 	if err != nil {
@@ -69,8 +69,8 @@ func (f Folder) Stat(path string) (fs.FileInfo, error) {
 	return root.Lstat(target)
 }
 
-// follow resolves a path in the folder, element by element, and returns it without links. A link that leads
-// out is an *OutsideError.
+// follow resolves the links in a path below the folder, element by element. It returns an *OutsideError for a link that
+// leads out.
 func (f Folder) follow(root *os.Root, inside string) (target string, err error) {
 	target, rest := ".", inside
 	for links := 0; rest != ""; {
@@ -81,7 +81,7 @@ func (f Folder) follow(root *os.Root, inside string) (target string, err error) 
 			return "", &OutsideError{filepath.Join(f.Path, next, rest)}
 		}
 		link, err := root.Readlink(next)
-		if errors.Is(err, syscall.EINVAL) { // no link
+		if errors.Is(err, syscall.EINVAL) { // not a link
 			target = next
 			continue
 		}
@@ -103,8 +103,8 @@ func (f Folder) follow(root *os.Root, inside string) (target string, err error) 
 	return target, nil
 }
 
-// Below converts an absolute path to one relative to a folder, in either spelling: a link above it
-// (macOS's /tmp) gives two.
+// Below converts an absolute path to one relative to the folder dir. The path may be spelled with or without the links
+// above dir, such as /tmp on macOS.
 func Below(dir, path string) (inside string, ok bool) {
 	if inside, is := pathname.Below(dir, path); is {
 		return inside, true

@@ -6,24 +6,24 @@ import (
 	"strings"
 )
 
-// Gate is asked before and after calls, concurrently. It does not see calls refused anyway.
+// Gate decides about calls before and after they run. It is called concurrently. It does not see calls that are refused
+// anyway.
 type Gate interface {
-	// Before judges a call about to run by the named tool. The call then uses the last input passed
-	// to fit, if any.
+	// Before decides about a call that is about to run. If it passes inputs to fit, the call runs with the last of them.
 	Before(ctx context.Context, tool string, call Call, fit ConvertInput) Verdict
-	// After returns the result for the model, and whether the model may read the whole of a cut
-	// output, from whole. It is called even after cancellation.
+	// After returns the result for the model. let reports whether the model may also read the complete output of a
+	// shortened one, which whole returns. It is called even after cancellation.
 	After(ctx context.Context, tool string, call Call, result Result, whole func() (string, error)) (made Result, let bool)
 }
 
-// ConvertInput returns the call with another input, checked and judged like the model's. It reports false
-// for a refusal, which the model then receives.
+// ConvertInput returns the call with another input, which is checked like the model's. It returns false if the input is
+// refused. The model then gets that refusal.
 type ConvertInput func(input string) (Call, bool)
 
-// Verdict is a Gate's decision. The zero value lets the call run unchanged.
+// Verdict is a Gate's decision. With the zero value the call runs unchanged.
 type Verdict struct {
-	Refusal    string // why it is not run, in words for the model
-	TextBefore string // words for the model that stand before the output
+	Refusal    string // tells the model why the call does not run, or ""
+	TextBefore string // text for the model before the output
 }
 
 // askGateBefore returns the call to run and the text before its output.
@@ -42,7 +42,7 @@ func (d *Dispatcher) askGateBefore(ctx context.Context, t callTarget) (callTarge
 	return now, d.Outputs.line(verdict.TextBefore)
 }
 
-// askGateAfter is the result of a call as the gate leaves it.
+// askGateAfter returns the result of a call after the gate has seen it.
 func (d *Dispatcher) askGateAfter(ctx context.Context, t callTarget, ran bool, result Result, whole UncutOutput) (Result, UncutOutput) {
 	let := true
 	if ran && d.Gate != nil {
@@ -60,7 +60,7 @@ func (d *Dispatcher) askGateAfter(ctx context.Context, t callTarget, ran bool, r
 	return result, d.Outputs.releaseOrDrop(whole, let)
 }
 
-// withGateResult applies a gate's new result to all forms of the result.
+// withGateResult updates all forms of the result after a gate changed its output. was is the result before.
 func (r Result) withGateResult(was Result) Result {
 	fields, _ := r.Object.(map[string]any)
 	printed, isText := fields["output"].(string)
@@ -86,15 +86,15 @@ func (r Result) withGateResult(was Result) Result {
 		fields["output"] = printed + behind
 	case longer && isWords:
 		r.Object = words + behind
-	case longer: // the object says what it said
+	case longer: // the gate only appended text, so the object still holds
 	default:
 		r.Parts, r.Object = nil, nil
 	}
 	return r
 }
 
-// withInput returns a call with another input, judged like the model's. A parallel call must not
-// become an exclusive one.
+// withInput returns a call with another input, which is checked like the model's. It refuses an input that turns a call
+// which may run in parallel into a mutating one.
 func (d *Dispatcher) withInput(was callTarget, input string) callTarget {
 	call := was.convertedCall
 	call.Name, call.Input = was.Tool, input
@@ -111,12 +111,12 @@ func (d *Dispatcher) withInput(was callTarget, input string) callTarget {
 
 type callKey struct{}
 
-// WithCall returns a context for a call's work.
+// WithCall returns a context that CallOf finds the call in.
 func WithCall(ctx context.Context, call Call) context.Context {
 	return context.WithValue(ctx, callKey{}, call)
 }
 
-// CallOf returns the call of a context, as written by the model.
+// CallOf returns the call that a context belongs to, as the model wrote it.
 func CallOf(ctx context.Context) (Call, bool) {
 	call, ok := ctx.Value(callKey{}).(Call)
 	return call, ok

@@ -12,18 +12,17 @@ import (
 	"github.com/agent-ci/agent-ci/tools/picture"
 )
 
-// maxImages bounds the decoded images of a result, because decoding takes time and memory.
+// maxImages is the maximum number of images decoded for one result, because decoding takes time and memory.
 const maxImages = 8
 
-// Images gathers those of a tool's result.
+// Images collects the images of a result.
 type Images struct {
 	Added    []Image
 	attempts int
 	digests  []map[string]any
 }
 
-// Add adds an image file in a form for models, and describes it. The error explains an unusable
-// image.
+// Add converts an image file for models and adds it. words describes the image. The error says why it cannot be used.
 func (s *Images) Add(ctx context.Context, file []byte) (words string, err error) {
 	switch {
 	case s.attempts == maxImages:
@@ -42,7 +41,7 @@ func (s *Images) Add(ctx context.Context, file []byte) (words string, err error)
 	return words, nil
 }
 
-// DescribeImage returns an image in words, and its digest for the transcript.
+// DescribeImage returns a description of an image for the model, and its digest for the transcript.
 func DescribeImage(p picture.Picture) (words string, digest map[string]any) {
 	sum := sha256.Sum256(p.Data)
 	words = fmt.Sprintf("%d×%d, %s, %d bytes", p.Width, p.Height, strings.TrimPrefix(p.MediaType, "image/"), len(p.Data))
@@ -62,7 +61,7 @@ func (s *Images) AddURL(ctx context.Context, url string) (words string, err erro
 	return s.Add(ctx, raw)
 }
 
-// URL is the image as a data URL.
+// URL returns the image as a data URL.
 func (i Image) URL() string {
 	return "data:" + i.MediaType + ";base64," + base64.StdEncoding.EncodeToString(i.Data)
 }

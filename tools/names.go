@@ -6,10 +6,11 @@ import (
 	"github.com/agent-ci/agent-ci/tools/dialect"
 )
 
-// agentNamespaces lists the namespaces of tools that lead agents.
+// agentNamespaces lists the namespaces of the tools that start and lead agents.
 var agentNamespaces = []string{"multi_agent_v1", "collaboration"}
 
-// QualifiedName returns the name of a namespaced tool. The wait for agents differs from that for scripts.
+// QualifiedName returns the tool's name here for a name in a namespace. wait is another tool in an agents' namespace than
+// outside.
 func QualifiedName(namespace, name string) string {
 	if name == dialect.Wait && slices.Contains(agentNamespaces, namespace) {
 		return dialect.WaitAgent
@@ -17,13 +18,12 @@ func QualifiedName(namespace, name string) string {
 	return name
 }
 
-// NamesTool reports whether a name, possibly another agent's, stands for a tool.
+// NamesTool reports whether name is the tool's own name, or its name in another agent.
 func NamesTool(name, tool string) bool {
 	return name == tool || slices.Contains(dialect.Called(withoutNamespace(name)), tool)
 }
 
-// OwnToolNamed returns the own tool that a name stands for, also as an alias. "" means that a foreign tool
-// may have it.
+// OwnToolNamed returns the agent-ci tool that a name or alias stands for. "" means that an external tool may have the name.
 func OwnToolNamed(name string) string {
 	name = withoutNamespace(name)
 	if dialect.Known(name) {

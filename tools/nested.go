@@ -8,7 +8,7 @@ import (
 	"github.com/agent-ci/agent-ci/tools/dialect"
 )
 
-// Ref tells a call from the others of its run.
+// Ref identifies a call within its run.
 type Ref struct {
 	Number, Caller int
 	Agent          string
@@ -17,12 +17,12 @@ type Ref struct {
 // Ref identifies the call.
 func (c Call) Ref() Ref { return Ref{c.Number, c.Caller, c.Agent} }
 
-// ScriptCalls makes the calls of one script. They are checked, judged, run and recorded like the model's,
-// in the same order.
+// ScriptCalls makes the calls of one script. They are checked, run and recorded like the model's calls, and share their
+// order.
 type ScriptCalls struct {
 	dispatcher *Dispatcher
 	caller     Call
-	group      string // the namespace of the tool that is called
+	group      string // namespace of the tool that runs the script
 	slots      chan struct{}
 	running    sync.WaitGroup
 	unanswered sync.WaitGroup
@@ -33,13 +33,13 @@ type ScriptCalls struct {
 
 type callsKey struct{}
 
-// ScriptCallsOf returns the Calls of a tool with Scripts, during and after Run, or nil.
+// ScriptCallsOf returns the ScriptCalls in the context of a tool that runs scripts, or nil. They stay usable after Run.
 func ScriptCallsOf(ctx context.Context) *ScriptCalls {
 	calls, _ := ctx.Value(callsKey{}).(*ScriptCalls)
 	return calls
 }
 
-// withCalls returns the context for Run of a script.
+// withCalls returns the context for the Run of a tool. For a tool that runs scripts it contains ScriptCalls.
 func (d *Dispatcher) withCalls(ctx context.Context, t callTarget) context.Context {
 	if t.entry == nil || !t.entry.Scripts {
 		return ctx
@@ -49,9 +49,9 @@ func (d *Dispatcher) withCalls(ctx context.Context, t callTarget) context.Contex
 	})
 }
 
-// Start starts a call when permitted, without waiting: reading calls in parallel, a mutating one
-// alone, in order of Start. The caller sets Name, Input and Form. done receives the result once, on
-// its own goroutine; after the end of ctx, at once and as aborted.
+// Start starts a call as soon as it may run, and returns at once. Reading calls run in parallel. A mutating call runs
+// alone, in the order of Start. The caller sets Name, Input and Form. done gets the result once, on its own goroutine. If
+// ctx ends first, done gets an aborted result at once.
 func (c *ScriptCalls) Start(ctx context.Context, call Call, done func(Result)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -71,11 +71,11 @@ func (c *ScriptCalls) Start(ctx context.Context, call Call, done func(Result)) {
 		<-c.slots
 		done(result)
 		c.unanswered.Done()
-		awaitAll(context.Background(), left) // those behind it still wait for those before it
+		awaitAll(context.Background(), left) // later calls wait for this one, so earlier calls must have ended
 	})
 }
 
-// awaitAll waits until all are closed or ctx ends, and returns the rest.
+// awaitAll waits until all channels are closed or ctx ends. It returns the channels that it did not wait for.
 func awaitAll(ctx context.Context, all []<-chan struct{}) (left []<-chan struct{}) {
 	for i, one := range all {
 		select {
@@ -87,13 +87,13 @@ func awaitAll(ctx context.Context, all []<-chan struct{}) (left []<-chan struct{
 	return nil
 }
 
-// Answered waits for the results of started calls.
+// Answered waits until done has got the result of each started call.
 func (c *ScriptCalls) Answered() { c.unanswered.Wait() }
 
-// Wait waits until no started call blocks others.
+// Wait waits until no started call blocks others any more.
 func (c *ScriptCalls) Wait() { c.running.Wait() }
 
-// nested returns the target of a call by a tool of group.
+// nested returns the target of a call by a script, or its refusal. group is the namespace of the tool that runs the script.
 func (d *Dispatcher) nested(call Call, group string) callTarget {
 	call.Refused = d.whyNotNested(call, group)
 	if call.Refused == "" && d.CountScriptCall != nil {
@@ -102,7 +102,7 @@ func (d *Dispatcher) nested(call Call, group string) callTarget {
 	return d.target(call)
 }
 
-// whyNotNested refuses calls not permitted in scripts.
+// whyNotNested returns why scripts may not make this call, or "".
 func (d *Dispatcher) whyNotNested(call Call, group string) string {
 	e := d.Registry.find(call.Name, d.Offered)
 	if e == nil || !e.onlyDirect() || !e.Scripts && group != "" && e.Spec.Namespace.Name == group {

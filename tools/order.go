@@ -2,15 +2,16 @@ package tools
 
 import "sync"
 
-// order runs mutating calls alone, after all earlier and before all later ones, of any caller.
+// order is the order of calls from all callers. A mutating call runs alone, after all earlier and before all later calls.
 // Reading calls run in parallel.
 type order struct {
 	mu           sync.Mutex
-	lastMutating <-chan struct{}   // closed when the last call that mutates has ended; nil for none
-	laterReads   []<-chan struct{} // each closed when a call behind that one has ended
+	lastMutating <-chan struct{}   // closed when the last mutating call has ended; nil if there was none
+	laterReads   []<-chan struct{} // one for each reading call after it, closed when that call has ended
 }
 
-// enqueue gives a call its place. It may run once all of before are closed, and closes ended.
+// enqueue gives a call its place in the order. The call may run when all channels in before are closed. The caller must
+// close ended when the call has ended.
 func (o *order) enqueue(mutates bool) (before []<-chan struct{}, ended chan struct{}) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -27,7 +28,7 @@ func (o *order) enqueue(mutates bool) (before []<-chan struct{}, ended chan stru
 	return before, ended
 }
 
-// running returns the calls in progress.
+// running returns the channels that are not closed.
 func running(calls []<-chan struct{}) []<-chan struct{} {
 	left := calls[:0]
 	for _, call := range calls {

@@ -18,50 +18,50 @@ const (
 	DefaultFileLimit = 64 << 20 // bytes
 )
 
-// bytesPerToken is the reference implementation's estimate. A tokenizer would slow the start.
+// bytesPerToken is the estimate of the reference implementation. A tokenizer would slow down the start.
 const bytesPerToken = 4
 
-// Outputs processes every output for the model: it removes secrets, repairs the text, cuts it to a
-// budget, and stores the whole for the model. The zero value neither removes nor stores. It is safe
-// for concurrent use.
+// Outputs prepares outputs for the model. It removes secrets, repairs the text, and cuts it to a budget. It saves the
+// complete output of a cut one in a file that the model can read. The zero value neither removes secrets nor saves
+// outputs. It is safe for concurrent use.
 type Outputs struct {
-	// Create opens a new file below the run directory for a cut output. name is "outputs/" and a
-	// unique file name. path is told to the model and accepted by read_file. May be nil.
+	// Create creates a file below the run directory for the complete output. name is "outputs/" and a unique file name.
+	// path is what the model gets and read_file accepts. It may be nil.
 	Create func(name string) (file io.WriteCloser, path string, err error)
-	// NamePrefix begins the names of files, and tells those of several agents apart; it may be empty.
+	// NamePrefix begins the file names, to keep those of several agents apart. It may be empty.
 	NamePrefix string
-	// WithheldFiles keeps files of Create from the model until a Gate permits the output. Nil makes them
-	// readable at once.
+	// WithheldFiles keeps the files from the model until a Gate has allowed the output. Nil means that the model can
+	// read them at once.
 	WithheldFiles WithheldFiles
 	Redact        func(text string) string // removes secrets; may be nil
-	Budget        int                      // tokens of one output; 0 means DefaultBudget
-	FileLimit     int64                    // bytes kept of one output; 0 means DefaultFileLimit
+	Budget        int                      // maximum tokens of one output; 0 means DefaultBudget
+	FileLimit     int64                    // maximum bytes saved of one output; 0 means DefaultFileLimit
 
 	mu   sync.Mutex
 	used map[string]int
 }
 
-// UncutOutput describes an output as it was before it was cut.
+// UncutOutput describes the complete output of a call.
 type UncutOutput struct {
 	Truncated bool
-	File      string // where the whole is, below the run directory; empty when it is not kept
+	File      string // file with the complete output, relative to the run directory; "" if it is not saved
 	Bytes     int64
-	Err       error // why it was not kept, or not to its end
+	Err       error // why it was not saved completely
 
 	parts []outputPart
 }
 
-// outputPart is a part of an output: the text for the model, and the file with the whole, or "".
+// outputPart is one text of an output for the model, and the file with the complete text, or "".
 type outputPart struct{ text, file string }
 
-// WithheldFiles keeps output files from the model, by their names for Create.
+// WithheldFiles keeps saved outputs from the model. Files have the names that Create got.
 type WithheldFiles interface {
 	Read(name string) ([]byte, error)
-	Release(name string) error // into its reach
+	Release(name string) error // makes the file readable for the model
 	Drop(name string)
 }
 
-// whole returns the stored output before the cut.
+// whole returns the complete output.
 func (o *Outputs) whole(w UncutOutput) (string, error) {
 	var all strings.Builder
 	for _, part := range w.parts {
@@ -78,7 +78,7 @@ func (o *Outputs) whole(w UncutOutput) (string, error) {
 	return all.String(), nil
 }
 
-// releaseOrDrop lets the model have the files of an output, or drops them.
+// releaseOrDrop makes the files of an output readable for the model if let is true. Otherwise it deletes them.
 func (o *Outputs) releaseOrDrop(w UncutOutput, let bool) UncutOutput {
 	if o.WithheldFiles == nil {
 		return w
@@ -96,7 +96,7 @@ func (o *Outputs) releaseOrDrop(w UncutOutput, let bool) UncutOutput {
 	return w
 }
 
-// finish converts a tool's result to the model's.
+// finish converts the result of a tool to the result for the model.
 func (o *Outputs) finish(call Call, r Result) (Result, UncutOutput) {
 	if r.Recorded {
 		r.Output = o.clean(r.Output)
@@ -135,7 +135,7 @@ func (o *Outputs) printed(call Call, r Result, limit int) (Result, UncutOutput) 
 	return r, whole
 }
 
-// cleaned cleans the texts of a JSON value.
+// cleaned returns a JSON value with all of its texts cleaned.
 func (o *Outputs) cleaned(value any) any {
 	switch v := value.(type) {
 	case string:
@@ -156,8 +156,8 @@ func (o *Outputs) cleaned(value any) any {
 	return value
 }
 
-// parts is a result of several items. Where their texts are too long together, one text stands for
-// all of them, before the images.
+// parts prepares a result of several texts and images. If the texts together are too long, one cut text replaces them,
+// before the images.
 func (o *Outputs) parts(call Call, r Result, limit int) (Result, UncutOutput) {
 	var texts []string
 	var shown, images []Part
@@ -184,7 +184,7 @@ func (o *Outputs) parts(call Call, r Result, limit int) (Result, UncutOutput) {
 	return r, whole
 }
 
-// text returns an uncut header with the printed output, or without one the cut output.
+// text returns the output for the model. If a command printed something, output is its header, which is never cut.
 func (o *Outputs) text(call Call, output string, printed *Printed, limit int) (string, UncutOutput) {
 	header := ""
 	if printed == nil {
@@ -200,20 +200,19 @@ func (o *Outputs) text(call Call, output string, printed *Printed, limit int) (s
 	return header + text, whole
 }
 
-// asPrinted treats a text like a command's output, which keeps only the ends of a long one in
-// memory for redaction.
+// asPrinted converts a text to the form of a command's output, of which only the ends are held in memory.
 func (o *Outputs) asPrinted(call Call, text string) *Printed {
 	const piece = 64 << 10
 	c := o.Capture(call.ID)
 	for rest := text; rest != ""; rest = rest[min(piece, len(rest)):] {
-		_, _ = c.Write([]byte(rest[:min(piece, len(rest))])) // it can't fail
+		_, _ = c.Write([]byte(rest[:min(piece, len(rest))])) // Capture.Write never fails
 	}
 	printed := c.Take()
 	printed.lines = strings.Count(strings.TrimSuffix(text, "\n"), "\n") + 1
 	return printed
 }
 
-// combine joins the accounts of two outputs of one call. Only the first File is kept.
+// combine adds up the descriptions of two outputs of one call. It keeps the first File.
 func (w UncutOutput) combine(other UncutOutput) UncutOutput {
 	w.Truncated = w.Truncated || other.Truncated
 	w.Bytes += other.Bytes
@@ -223,14 +222,14 @@ func (w UncutOutput) combine(other UncutOutput) UncutOutput {
 	return w
 }
 
-// budget returns the bytes for a call's requested tokens.
+// budget returns the maximum number of bytes of an output, given the tokens that the call asks for or 0.
 func (o *Outputs) budget(asked int) int {
 	most := cmp.Or(o.Budget, DefaultBudget)
 	return min(cmp.Or(asked, most), most) * bytesPerToken
 }
 
-// cutToBudget returns the output without secrets. If it is longer than limit bytes, the whole goes to a file
-// and the two ends are returned.
+// cutToBudget returns the output without secrets. If it is longer than limit bytes, it returns only both ends, and the
+// complete output is saved in a file.
 func (o *Outputs) cutToBudget(call Call, p *Printed, limit int) (string, UncutOutput) {
 	whole := UncutOutput{Bytes: p.bytes}
 	head := o.clean(string(p.head))
@@ -241,7 +240,7 @@ func (o *Outputs) cutToBudget(call Call, p *Printed, limit int) (string, UncutOu
 	if file == nil {
 		file = o.spool(call.ID)
 		file.writeClean(head)
-	} else { // a secret may lie across the inner end of either
+	} else { // a secret may cross the cut at the end of head or the start of tail
 		tail = o.clean(string(p.tail))
 		head, tail = firstBytes(head, max(len(head)-redactionMargin, 0)), lastBytes(tail, max(len(tail)-redactionMargin, 0))
 	}
@@ -251,11 +250,11 @@ func (o *Outputs) cutToBudget(call Call, p *Printed, limit int) (string, UncutOu
 	return p.cut(head, tail, limit, file.describePlace()), whole
 }
 
-// redactionMargin is the number of bytes dropped beside the cut of an output too long for a complete
-// redaction. Fragments identify longer secrets.
+// redactionMargin is how many bytes beside a cut are dropped, if the output is too long to be searched as a whole. A secret
+// may cross the cut. Longer secrets are recognized by fragments.
 const redactionMargin = 32 << 10
 
-// clean makes text fit to be sent: valid UTF-8, no NUL, no secrets.
+// clean returns a text as valid UTF-8 without NULs and secrets.
 func (o *Outputs) clean(text string) string {
 	const replacement = "\uFFFD"
 	text = strings.ToValidUTF8(text, replacement)
@@ -266,7 +265,7 @@ func (o *Outputs) clean(text string) string {
 	return text
 }
 
-// line returns words in a line of their own, or "" for none.
+// line returns words as a line of their own, or "" for none.
 func (o *Outputs) line(words string) string {
 	if words == "" {
 		return ""
@@ -274,12 +273,12 @@ func (o *Outputs) line(words string) string {
 	return o.clean(words) + "\n"
 }
 
-// Tokens estimates how many tokens some bytes of text are.
+// Tokens returns the estimated number of tokens in this many bytes of text.
 func Tokens(bytes int64) int64 {
 	return int64(math.Ceil(float64(bytes) / bytesPerToken))
 }
 
-// AskedTokens converts a number of tokens that a call asks for into a Result's Budget.
+// AskedTokens converts the number of tokens that a call asks for to a Result's Budget.
 func AskedTokens(asked float64) int {
 	const most = 1 << 30
 	return int(min(max(asked, 0), most))
@@ -288,9 +287,9 @@ func AskedTokens(asked float64) int {
 // CutWarning begins a cut output.
 const CutWarning = "Warning: truncated output"
 
-// cut returns both ends of an output in limit bytes. head and tail are its ends, each at least as
-// long as its share. It uses the reference implementation's warning and marker, known to models,
-// followed by the place of the whole.
+// cut returns both ends of an output in limit bytes, with a warning and a marker between them. These are the reference
+// implementation's, which models know. head and tail are the ends, each at least as long as its share. kept says where the
+// complete output is.
 func (p *Printed) cut(head, tail string, limit int, kept string) string {
 	head = firstBytes(head, limit/2)
 	tail = lastBytes(tail, limit-limit/2)
@@ -302,8 +301,8 @@ func (p *Printed) cut(head, tail string, limit int, kept string) string {
 		Tokens(p.bytes), p.lines, head, Tokens(missing), kept, tail)
 }
 
-// firstBytes returns the beginning of a text up to n bytes, ending at a line if that costs at most
-// a quarter, and always between runes.
+// firstBytes returns the first n bytes of a text at most. It ends at the end of a line if that loses at most a quarter, and
+// never within a character.
 func firstBytes(text string, n int) string {
 	if len(text) <= n {
 		return text
@@ -314,7 +313,7 @@ func firstBytes(text string, n int) string {
 	return clip.Start(text, n)
 }
 
-// lastBytes is the end of text in at most n bytes, by the same rule.
+// lastBytes returns the last n bytes of a text at most, and begins by the same rule.
 func lastBytes(text string, n int) string {
 	if len(text) <= n {
 		return text

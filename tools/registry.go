@@ -20,10 +20,10 @@ type Registry struct {
 type entry struct {
 	Tool
 	schema *schema.Schema
-	denied string // the words that refuse it, or empty
+	denied string // refusal of all calls, or ""
 }
 
-// New makes a registry. It panics when two tools have one name.
+// New returns a registry. It panics if two tools have the same name.
 func New(tools ...Tool) *Registry {
 	r := &Registry{byName: make(map[string]*entry, len(tools))}
 	for _, tool := range tools {
@@ -47,7 +47,7 @@ func acceptedSchema(spec Spec) json.RawMessage {
 	return inputSchema
 }
 
-// takesText says whether the tool's Run gets text in place of a JSON object.
+// takesText reports whether the tool's Run gets text instead of a JSON object.
 func (e *entry) takesText() bool { return e.Spec.Parameters == nil && e.Spec.Accepts == nil }
 
 // Restrict switches tools off. If allow names tools, only these can be called. Tools in deny can't be
@@ -105,8 +105,8 @@ func (r *Registry) Denial(name string) string {
 	return ""
 }
 
-// Specs describes the offered tools for the model, always in the registry's order, so requests stay
-// identical. It omits unknown and denied names.
+// Specs returns the definitions of the offered tools, without unknown and denied ones. They are in the registry's order, so
+// that requests stay identical and can be cached.
 func (r *Registry) Specs(offered []string) []Spec {
 	var specs []Spec
 	for _, e := range r.tools {
@@ -117,7 +117,7 @@ func (r *Registry) Specs(offered []string) []Spec {
 	return specs
 }
 
-// find returns the tool for a name or alias, preferring offered ones, or nil.
+// find returns the tool for a name or alias, or nil. If several tools have the alias, an offered one wins.
 func (r *Registry) find(name string, offered []string) *entry {
 	name = withoutNamespace(name)
 	if e := r.byName[name]; e != nil {

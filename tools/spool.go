@@ -12,12 +12,12 @@ import (
 	"github.com/agent-ci/agent-ci/policy/secrets"
 )
 
-// spool writes a whole output to the store, without its secrets, up to a limit.
+// spool writes the complete output of a call to a file, without secrets, up to a limit.
 type spool struct {
 	name, path string
-	file       io.WriteCloser  // nil when nothing can be kept any more
-	clean      *secrets.Stream // on the way to file; nil where nothing is removed
-	left       int64           // bytes that may still be written
+	file       io.WriteCloser  // nil if nothing more can be written
+	clean      *secrets.Stream // removes secrets before file; nil if none are removed
+	left       int64           // how many more bytes may be written
 	limit      int64
 	full       bool
 	err        error

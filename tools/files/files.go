@@ -1,8 +1,7 @@
-// Package files owns the tools for reading: read_file, list_dir, grep_files and view_image. It
-// knows the readable places and the presentation of files, folders, searches and images. It writes
-// nothing.
+// Package files holds the tools for reading: read_file, list_dir, grep_files and view_image. It knows which places are
+// readable and how to show files, folders, searches and images. It writes nothing.
 //
-// It reads through an os.Root, so it never follows a link out of a place, even one created during a call.
+// It reads through an os.Root, so that it never follows a link out of a place, even one created during a call.
 package files
 
 import (
@@ -18,22 +17,22 @@ import (
 // Options describes the readable places.
 type Options struct {
 	Dir      tools.Folder // the working directory, where relative paths start
-	Outputs  string       // folder of whole outputs, absolute, which need not be there yet; may be empty
-	Checkout Checkout     // that Dir is in
-	// View returns the commands' view, for files outside Dir and hidden ones inside. It is called
-	// when first needed; nil shows nothing outside.
+	Outputs  string       // absolute path of the folder with saved outputs, which may not exist yet; may be empty
+	Checkout Checkout     // the checkout that contains Dir
+	// View returns which files commands can see: those outside Dir, and all but hidden ones inside. It is called at its
+	// first use. If it is nil, nothing outside Dir is readable.
 	View func() (*grants.View, error)
-	// Since is the agent's start. Searches list later changes first.
+	// Since is when the agent started. Searches list files changed later first.
 	Since time.Time
 }
 
 // Checkout describes git's ignore rules. The zero value uses .gitignore files from Dir down.
 type Checkout struct {
-	Top        tools.Folder // the work tree, its path without links; Dir is in it
+	Top        tools.Folder // the work tree, which contains Dir; its path has no links
 	Exclude    rules.Ignore // of info/exclude
 	IgnoreCase bool         // core.ignoreCase
-	// Tracked returns git's tracked paths, from Top and sorted by bytes, shown despite ignore
-	// rules. It is called concurrently, when first needed; may be nil.
+	// Tracked returns the paths that git tracks, relative to Top and sorted by bytes. They are shown despite ignore
+	// rules. It is called concurrently, at its first use. It may be nil.
 	Tracked func() []string
 }
 
@@ -51,7 +50,7 @@ func (c Checkout) Ignores(dir, name string) (bool, error) {
 	return c.rules().Ignores(top, filepath.ToSlash(filepath.Join(prefix, name)))
 }
 
-// rules are those from outside of the work tree and of git's index.
+// rules returns the ignore rules that come from outside the work tree, and the tracked paths.
 func (c Checkout) rules() walk.Rules {
 	return walk.Rules{Outer: []rules.Ignore{c.Exclude}, IgnoreCase: c.IgnoreCase, Tracked: c.Tracked}
 }

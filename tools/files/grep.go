@@ -18,8 +18,7 @@ import (
 const (
 	defaultFound = 100
 	maxFound     = 2000
-	// searchTime is how long a search takes at most, as the reference
-	// implementation has it.
+	// searchTime is the time limit of a search, as in the reference implementation.
 	searchTime = 30 * time.Second
 )
 
@@ -51,7 +50,7 @@ type grepArguments struct {
 	IgnoreCase bool     `json:"ignore_case"`
 }
 
-// grep searches for up to g.patience. After that, the answer is a failure with the files found so far.
+// grep searches for up to g.patience. After that it returns a failed result with the files found so far.
 func (g grepFiles) grep(ctx context.Context, a grepArguments) (tools.Result, error) {
 	inTime, stop := context.WithTimeout(ctx, g.patience)
 	defer stop()
@@ -68,7 +67,7 @@ func (g grepFiles) grep(ctx context.Context, a grepArguments) (tools.Result, err
 	return found.result(), nil
 }
 
-// found searches as a call asks for it. most replaces the call's limit, unless it is 0.
+// found returns the files that a call searches for. most replaces the limit of the call, unless it is 0.
 func (g grepFiles) found(ctx context.Context, a grepArguments, most int) (matches, query, error) {
 	q, err := a.query()
 	if err != nil {
@@ -84,7 +83,7 @@ func (g grepFiles) found(ctx context.Context, a grepArguments, most int) (matche
 	return found, q, err
 }
 
-// query is a call's search. Without a pattern it matches names only.
+// query is what a call searches for. Without a pattern, only names have to match.
 type query struct {
 	pattern *match.Pattern
 	include include
@@ -130,14 +129,14 @@ func (a *grepArguments) compile() (*match.Pattern, error) {
 
 // matches lists the found files in the order of [walk.Tree.Files].
 type matches struct {
-	paths    []string // as read_file takes them
-	more     bool     // there are, or may be, others
+	paths    []string // as read_file accepts them
+	more     bool     // there may be further files
 	foreign  []string // files in encodings that are not searched
 	searched int
-	of       int
+	of       int // number of files to search
 }
 
-// unread lists files not searched for their encoding.
+// unread lists the files that were not searched because of their encoding, or returns "".
 func (f matches) unread() string {
 	const most = 5
 	if len(f.foreign) == 0 {
@@ -178,7 +177,7 @@ func (f matches) text() string {
 	return text.String()
 }
 
-// timedOut answers a search that took too long.
+// timedOut returns the result of a search that took too long.
 func (g grepFiles) timedOut(f matches) tools.Result {
 	how := "before all files were listed"
 	if f.of > 0 {
@@ -191,8 +190,7 @@ func (g grepFiles) timedOut(f matches) tools.Result {
 	return tools.Result{Output: text, Failed: true, Detail: map[string]any{"files": len(f.paths)}}
 }
 
-// named is how a result below a spot is called: relative to the working
-// directory, or absolute for an output.
+// named returns the path of a result, as the model sees it: relative to the working directory, or absolute outside it.
 func (g grepFiles) named(at spot, path string) string {
 	if at.base != "" {
 		return filepath.Join(g.absolute(at), path)

@@ -11,7 +11,7 @@ import (
 	"github.com/agent-ci/agent-ci/tools/picture"
 )
 
-// maxImage is up to how many bytes an image file is read.
+// maxImage is the maximum size of an image file, in bytes.
 const maxImage = 20 << 20
 
 var imageSpec = tools.Spec{
@@ -25,8 +25,7 @@ var imageSpec = tools.Spec{
 	Returns: json.RawMessage(`{"type":"object","properties":{"image_url":{"type":"string","description":"A data URL."}},"required":["image_url"],"additionalProperties":false}`),
 }
 
-// viewImage is view_image. Decoded images are large, so one is decoded at a
-// time: turn has room for one.
+// viewImage is the tool view_image. Decoded images are large, so decodeSlot lets only one call decode at a time.
 type viewImage struct {
 	place
 	decodeSlot chan struct{}
@@ -87,7 +86,7 @@ func tooLarge(path string) refusal {
 	return refusal(fmt.Sprintf("%s has more than %d MiB; make it smaller with a command and view that", path, maxImage>>20))
 }
 
-// shown returns the image with a line of text. The transcript has its digest instead.
+// shown returns a result with the image and a line that describes it. The transcript gets only the image's digest.
 func shown(path string, p picture.Picture) tools.Result {
 	words, digest := tools.DescribeImage(p)
 	words = oneLine(path) + ": " + words

@@ -11,11 +11,11 @@ import (
 type include struct {
 	glob    string
 	negated bool
-	byName  bool // no slash in it: compared with the last part of a path
+	byName  bool // the glob has no slash, so it matches the last part of a path
 }
 
-// newInclude parses a glob of rg --glob: without a slash it matches names at any depth, "!" inverts
-// it, a final slash includes everything below.
+// newInclude parses a glob in the form of rg --glob. Without a slash it matches names at any depth. A leading "!" inverts
+// it. A final slash includes everything below a folder.
 func newInclude(glob string) (include, error) {
 	var i include
 	i.glob, i.negated = strings.CutPrefix(glob, "!")
@@ -30,7 +30,7 @@ func newInclude(glob string) (include, error) {
 	return i, nil
 }
 
-// includes reports whether a file, found below from, is searched.
+// includes reports whether to search a file. found is its path relative to the searched folder from.
 func (i include) includes(found, from string) bool {
 	switch {
 	case i.glob == "":

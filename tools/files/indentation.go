@@ -9,13 +9,13 @@ import (
 )
 
 const (
-	// tabWidth is how many columns a tab counts for.
+	// tabWidth is how many columns a tab counts as.
 	tabWidth = 4
-	// maxBlock is up to how many lines a block has: more would not fit in a page.
+	// maxBlock is the maximum number of lines of a block. More would not fit on a page.
 	maxBlock = maxPage / len("L1: \n")
 )
 
-// blockArguments are those of the indentation mode.
+// blockArguments are the arguments of the mode indentation.
 type blockArguments struct {
 	Anchor   *float64 `json:"anchor_line"`
 	Levels   *float64 `json:"max_levels"`
@@ -24,14 +24,14 @@ type blockArguments struct {
 	Lines    *float64 `json:"max_lines"`
 }
 
-// block is the lines around an anchor that belong together by indentation, similar to the reference
+// block describes the lines around an anchor that belong together by their indentation. It works much like the reference
 // implementation.
 type block struct {
 	anchor   int // its line number
 	levels   int // indentation levels above the anchor's; 0 means all
 	siblings bool
 	header   bool
-	limit    int // lines
+	limit    int // maximum number of lines
 }
 
 // block returns the settings. offset and limit are the call's.
@@ -54,7 +54,7 @@ func (a blockArguments) block(offset, limit int) (block, error) {
 type codeLine struct {
 	number int
 	text   string
-	indent int // of a blank line that of the line before
+	indent int // columns; a blank line has the indentation of the line before
 	blank  bool
 }
 
@@ -76,7 +76,7 @@ func (l codeLine) looksLikeEnd() bool {
 	return slices.Contains([]string{"end", "fi", "done", "esac"}, word)
 }
 
-// read finds the block. It only holds lines that may belong to it.
+// read returns the block as text.
 func (b block) read(ctx context.Context, lines *lineReader) (string, error) {
 	near, anchor, err := b.around(ctx, lines)
 	if err != nil {
@@ -98,8 +98,8 @@ func (b block) read(ctx context.Context, lines *lineReader) (string, error) {
 	return show(near[first:last+1], full), nil
 }
 
-// around reads the lines before and behind the anchor as far as the block could
-// reach. anchor is the anchor's index in them, or -1.
+// around reads the lines before and after the anchor that the block could reach. anchor is the index of the anchor in near,
+// or -1 if the file is too short.
 func (b block) around(ctx context.Context, lines *lineReader) (near []codeLine, anchor int, err error) {
 	anchor = -1
 	indent := 0
@@ -142,8 +142,8 @@ func indentOf(line []byte) int {
 	return columns
 }
 
-// extent extends the block alternately up and down until both ends are found, or lines or page are
-// full.
+// extent extends the block from the anchor, by turns up and down. It stops when both ends are found or a limit is reached.
+// It returns the indexes of the block's ends. full reports that the page is full.
 func (b block) extent(near []codeLine, anchor int) (first, last int, full bool) {
 	least := 0
 	if b.levels > 0 {
@@ -173,10 +173,10 @@ func (b block) extent(near []codeLine, anchor int) (first, last int, full bool) 
 // edge is a growing end of a block.
 type edge struct {
 	block
-	least        int  // indentation that ends it
-	up           bool // it is the upper one
-	mayGrow      bool // it may grow
-	reachedLeast bool // a line of the least indentation is in it
+	least        int  // indentation of the line that ends the block
+	up           bool // it is the upper end
+	mayGrow      bool // the end is not reached yet
+	reachedLeast bool // the block contains a line with the least indentation
 }
 
 // growsBy reports whether the block grows by a line. The first line with the least indentation ends

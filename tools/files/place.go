@@ -19,7 +19,7 @@ import (
 // place resolves the files and folders named by calls.
 type place Options
 
-// refusal is why a file is not opened, in words for the model.
+// refusal is an error that tells the model why a file is not opened.
 type refusal string
 
 func (r refusal) Error() string { return string(r) }
@@ -32,8 +32,7 @@ func ofGit(name string) refusal {
 	return refusal(name + " is in git's own directory, which is not shown; use git commands to ask git")
 }
 
-// Tool returns a tool that decodes arguments for do. Refusals become text for the model with the
-// tool's name.
+// Tool returns a tool that decodes its arguments and passes them to do. A refusal becomes a result with the tool's name.
 func Tool[A any](spec tools.Spec, do func(context.Context, A) (tools.Result, error)) tools.Tool {
 	return tools.Tool{Spec: spec, Run: tools.Decoded(func(ctx context.Context, _ tools.Call, a A) (tools.Result, error) {
 		result, err := do(ctx, a)
@@ -44,12 +43,12 @@ func Tool[A any](spec tools.Spec, do func(context.Context, A) (tools.Result, err
 	})}
 }
 
-// spot is a path below an open root, not yet looked at.
+// spot is a path below an open root. The file may not exist.
 type spot struct {
 	root   *os.Root
-	inside string // relative to root, where links lead
-	shown  string // relative to root, as the call has it
-	name   string // as the call has it
+	inside string // path relative to root, with links resolved
+	shown  string // path relative to root, as in the call
+	name   string // path as in the call
 	// base is the origin of shown, if that is neither relative nor in the working directory. root
 	// is then the spot's own.
 	base string
@@ -62,7 +61,7 @@ func (s spot) close() {
 	}
 }
 
-// find returns the root above a path. The error is a refusal.
+// find returns the spot for a path in a call. The error is a refusal.
 func (p place) find(name string) (spot, error) {
 	if name == "" {
 		return spot{}, refusal("the path is empty")
@@ -118,7 +117,7 @@ func (p place) outside(view *grants.View, path, name string) (spot, error) {
 	if inGitDirectory(inside) || inGitDirectory(path) {
 		return spot{}, ofGit(name)
 	}
-	root, err := os.OpenRoot(at + "/") // which waits for no pipe
+	root, err := os.OpenRoot(at + "/") // the slash keeps it from blocking on a named pipe
 	if err != nil {
 		return spot{}, notOpened("file", name, err)
 	}
@@ -138,7 +137,7 @@ func (p place) open(name string) (*os.File, error) {
 // tree opens a folder with its ignore rules. The caller closes it. The error is a refusal, or an
 // unreadable working directory.
 func (p place) tree(at spot) (*tree, error) {
-	root, err := at.root.OpenRoot(at.inside + "/") // which waits for no pipe
+	root, err := at.root.OpenRoot(at.inside + "/") // the slash keeps it from blocking on a named pipe
 	if err != nil {
 		if info, err := at.root.Stat(at.inside); err == nil && !info.IsDir() {
 			return nil, refusal(at.name + " is not a directory")
@@ -202,7 +201,7 @@ func (p place) target(path, inside string) (target, leadsTo string) {
 	return inside, inside
 }
 
-// inGitDirectory ignores case: some file systems do.
+// inGitDirectory reports whether a path is in a .git folder. It ignores case, as some file systems do.
 func inGitDirectory(inside string) bool {
 	for part := range strings.SplitSeq(filepath.ToSlash(inside), "/") {
 		if strings.EqualFold(part, ".git") {

@@ -27,7 +27,7 @@ const (
 	// maxPage bounds a call's lines slightly below tools.DefaultBudget: a page with an end is
 	// more useful than one with a gap.
 	maxPage = 36 << 10
-	// readPatience is how long a file is read: one with holes may be of any length.
+	// readPatience is the time limit of reading a file. A sparse file may be extremely long.
 	readPatience = 30 * time.Second
 )
 
@@ -74,7 +74,7 @@ func inTime(ctx, late context.Context, name string, err error) error {
 	return err
 }
 
-// until is a file readable while ctx lasts, since a line may be endless.
+// until is a reader that fails when ctx ends, because a single line may be endless.
 type until struct {
 	ctx  context.Context
 	file *os.File
@@ -130,7 +130,7 @@ func whole(given *float64, otherwise int) int {
 	return int(math.Floor(min(max(*given, 0), math.MaxInt32)))
 }
 
-// page collects the lines first to last, as many as it has room for.
+// page collects the lines from first to last, as many as fit.
 type page struct {
 	first, last int
 	text        strings.Builder
@@ -190,14 +190,14 @@ func (p *page) String() string {
 type lineReader struct {
 	from    *bufio.Reader
 	longest int    // how many bytes of a line are shown
-	number  int    // of the line read last, from 1
-	line    []byte // its beginning
-	length  int    // all of its bytes, without its ending
+	number  int    // number of the current line, from 1
+	line    []byte // beginning of the current line
+	length  int    // length of the current line in bytes, without its end
 }
 
 // notText explains why a file is not shown as text, or returns "".
 func (l *lineReader) notText(name string) string {
-	head, _ := l.from.Peek(charset.Head) // what can't be read now is met again by next
+	head, _ := l.from.Peek(charset.Head) // next reports an error
 	encoding := charset.Of(head)
 	switch {
 	case encoding != "":
@@ -237,8 +237,7 @@ func (l *lineReader) add(piece []byte) {
 	l.line = append(l.line, piece[:min(room, len(piece))]...)
 }
 
-// text is the line as it is shown: cut between two runes, without the CR of a
-// CRLF.
+// text returns the line as it is shown: cut between characters, and without the CR of a CRLF.
 func (l *lineReader) text() string {
 	if l.length == len(l.line) {
 		l.line = bytes.TrimSuffix(l.line, []byte("\r"))

@@ -11,17 +11,17 @@ import (
 // needle is a text required in a matching line.
 type needle struct {
 	text []byte
-	// fold ignores case. text is then lower case ASCII, and anchor the position of the searched
-	// character.
+	// fold means that case does not matter. Then text is lower-case ASCII, and anchor is the position of the character
+	// that is searched first.
 	fold   bool
 	anchor int
 }
 
-// maxNeedles is up to how many alternatives are searched for one by one.
+// maxNeedles is the maximum number of texts to search for one after the other.
 const maxNeedles = 8
 
-// required finds texts of which every match contains at least one. With exact, every line with one
-// matches.
+// required returns texts such that every match contains at least one of them. exact means that a line with one of them
+// always matches.
 func required(tree *syntax.Regexp) (needles []needle, exact bool) {
 	switch tree.Op {
 	case syntax.OpLiteral:
@@ -66,7 +66,7 @@ func alsoRequired(tree *syntax.Regexp) [][]needle {
 
 func requiredOf(literal *syntax.Regexp) ([]needle, bool) {
 	if literal.Flags&syntax.FoldCase == 0 {
-		if slices.Contains(literal.Rune, utf8.RuneError) { // which invalid bytes match as well
+		if slices.Contains(literal.Rune, utf8.RuneError) { // U+FFFD also matches invalid bytes
 			return nil, false
 		}
 		return []needle{{text: []byte(string(literal.Rune))}}, true
@@ -79,7 +79,7 @@ func requiredOf(literal *syntax.Regexp) ([]needle, bool) {
 	return []needle{n}, len(text) == len(literal.Rune)
 }
 
-// better says whether a is more telling than b: its shortest text is longer.
+// better reports whether searching for a excludes more lines than searching for b: its shortest text is longer.
 func better(a, b []needle) bool {
 	if len(a) == 0 || len(b) == 0 {
 		return len(a) > 0
@@ -95,7 +95,7 @@ func shortest(needles []needle) int {
 	return length
 }
 
-// longestASCII is the longest run of ASCII characters, in lower case.
+// longestASCII returns the longest run of ASCII characters, in lower case.
 func longestASCII(runes []rune) []byte {
 	var longest, run []byte
 	for _, r := range runes {
@@ -111,7 +111,7 @@ func longestASCII(runes []rune) []byte {
 	return longest
 }
 
-// byFrequency has the characters of source code, about the most frequent first.
+// byFrequency lists characters of source code, roughly the most frequent first.
 const byFrequency = " etranisolcdpum\t_fhgb.y,()=v\"w:x0;1/-{}k*'jz[]2q&"
 
 // rarest returns the position of text's rarest character in source code, or -1. It skips characters
@@ -132,8 +132,8 @@ func rarest(text []byte) int {
 	return best
 }
 
-// wide returns the non-ASCII character equal to an ASCII letter without case: the long s and the
-// Kelvin sign.
+// wide returns the non-ASCII character that equals an ASCII letter if case is ignored, or "". There are two: the long s and
+// the Kelvin sign.
 func wide(letter byte) string {
 	switch letter {
 	case 's':
@@ -203,7 +203,7 @@ func (c *cursor) advance(from int) {
 	}
 }
 
-// around says whether the needle stands in text with its anchor at a position.
+// around reports whether text contains the needle with its anchor at the position at.
 func (n *needle) around(text []byte, at int) bool {
 	before := text[:at]
 	for i := n.anchor - 1; i >= 0; i-- {
@@ -224,7 +224,7 @@ func (n *needle) around(text []byte, at int) bool {
 	return true
 }
 
-// foldedSuffix is how many bytes at the end of text are a letter in any case.
+// foldedSuffix returns the length of letter at the end of text, in any case, or 0.
 func foldedSuffix(text []byte, letter byte) int {
 	if len(text) > 0 && lower(text[len(text)-1]) == letter {
 		return 1

@@ -1,7 +1,8 @@
 // Package match reports whether a text has a line that matches a regular expression. It opens no
 // files.
 //
-// It extracts texts required in a matching line, searches those first, and applies the expression only to lines that have them.
+// It finds texts that a matching line must contain and searches for them first. It applies the expression only to lines
+// with such a text.
 package match
 
 import (
@@ -15,10 +16,10 @@ import (
 // Pattern is a compiled expression. It is safe for concurrent use.
 type Pattern struct {
 	expression *regexp.Regexp
-	piece      int        // bytes of text that the expression is given at once
-	needles    []needle   // a matching line has at least one; none when nothing is known
-	others     [][]needle // of each a matching line has at least one too
-	exact      bool       // a line that has one of needles matches
+	piece      int        // maximum bytes of text to match at once
+	needles    []needle   // a matching line contains at least one; empty if unknown
+	others     [][]needle // a matching line contains at least one of each
+	exact      bool       // a line that contains one of needles matches
 }
 
 // ErrNewline reports an expression with a newline.
@@ -50,7 +51,7 @@ func asksForNewline(tree *syntax.Regexp) bool {
 	return tree.Op == syntax.OpLiteral && slices.Contains(tree.Rune, '\n') || slices.ContainsFunc(tree.Sub, asksForNewline)
 }
 
-// byLine keeps an expression from matching across the end of a line.
+// byLine changes an expression so that it does not match across the end of a line.
 func byLine(tree *syntax.Regexp) *syntax.Regexp {
 	for i, sub := range tree.Sub {
 		tree.Sub[i] = byLine(sub)
@@ -68,7 +69,7 @@ func byLine(tree *syntax.Regexp) *syntax.Regexp {
 	return tree
 }
 
-// lineEnd is `\r?$`.
+// lineEnd returns the expression `\r?$`.
 func lineEnd() *syntax.Regexp {
 	carriageReturn := &syntax.Regexp{Op: syntax.OpLiteral, Rune: []rune{'\r'}}
 	return &syntax.Regexp{Op: syntax.OpConcat, Sub: []*syntax.Regexp{
@@ -96,8 +97,8 @@ func without(class []rune, r rune) []rune {
 	return rest
 }
 
-// pieceFor returns the text size that package regexp processes by backtracking, several times
-// faster than otherwise: one bit per instruction and position must fit in 32 KiB.
+// pieceFor returns the largest text that package regexp matches by backtracking, which is several times faster. For that,
+// one bit for each instruction and position must fit in 32 KiB.
 func pieceFor(tree *syntax.Regexp) int {
 	const (
 		bits    = 256 << 10
@@ -110,8 +111,7 @@ func pieceFor(tree *syntax.Regexp) int {
 	return min(bits/len(program.Inst)-1, largest)
 }
 
-// MatchLines says whether a line of text matches. text is whole lines; the last
-// one may lack its newline.
+// MatchLines reports whether a line of text matches. text consists of complete lines. Only the last may have no newline.
 func (p *Pattern) MatchLines(text []byte) bool {
 	switch {
 	case len(text) == 0:
@@ -127,7 +127,7 @@ func (p *Pattern) MatchLines(text []byte) bool {
 	return false
 }
 
-// matchAround searches a needle and applies the expression to its lines.
+// matchAround searches for a needle and applies the expression to the lines that contain it.
 func (p *Pattern) matchAround(n *needle, text []byte) bool {
 	for len(text) > 0 {
 		at := n.index(text)
@@ -147,7 +147,7 @@ func (p *Pattern) matchAround(n *needle, text []byte) bool {
 	return false
 }
 
-// mayMatch searches the other needles, cheaper than the expression.
+// mayMatch reports whether a line contains the other needles. This is cheaper than applying the expression.
 func (p *Pattern) mayMatch(line []byte) bool {
 	for _, needles := range p.others {
 		if !slices.ContainsFunc(needles, func(n needle) bool { return n.index(line) >= 0 }) {
