@@ -16,15 +16,14 @@ import (
 	"github.com/agent-ci/agent-ci/tools/patch"
 )
 
-// KnownFiles holds the files known to a model, by their content when read or written. The zero value is
-// empty.
+// KnownFiles holds the digests of the files that a model has read or written, as they were then. The zero value is empty.
 type KnownFiles struct {
 	mu      sync.Mutex
 	digests map[string][sha256.Size]byte
 }
 
-// place returns a file's canonical path, with links resolved as far as possible. A wrong one is
-// harmless, because the content must match too.
+// place returns a file's path with links resolved, as far as possible. A wrong path does no harm, because the content must
+// match as well.
 func place(dir tools.Folder, name string) string {
 	if !filepath.IsAbs(name) {
 		name = filepath.Join(dir.Path, name)
@@ -47,7 +46,7 @@ func (s *KnownFiles) record(dir tools.Folder, name string, sum [sha256.Size]byte
 	s.digests[place(dir, name)] = sum
 }
 
-// whyUnknown returns the reason why the model does not know the current file, or "".
+// whyUnknown returns why the model does not know the current content of a file, or "".
 func (s *KnownFiles) whyUnknown(dir tools.Folder, name, text string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -67,7 +66,7 @@ type editor struct {
 	seen    *KnownFiles
 }
 
-// change gives a file a new text. change also returns the words for the model.
+// change replaces the text of a file by the one that the function change returns. done tells the model about it.
 func (e editor) change(ctx context.Context, tool, name string, change func(was *string) (now, done string, err error)) (tools.Result, error) {
 	var now, done string
 	var unfit error
@@ -122,7 +121,7 @@ func editTool(e editor) tools.Tool {
 	return made
 }
 
-// edit returns the text after an edit, and the words for the model. was is nil if the file is missing.
+// edit returns the text of a file after an edit, and what to tell the model. was is nil if the file is missing.
 func (e editor) edit(a editArguments, was *string) (now, done string, err error) {
 	switch {
 	case was == nil && a.Old == "":

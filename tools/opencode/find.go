@@ -12,10 +12,10 @@ import (
 	"github.com/agent-ci/agent-ci/tools/files"
 )
 
-// maxFound is how many files or lines a search returns.
+// maxFound is the maximum number of files or lines that a search returns.
 const maxFound = 100
 
-// nothingFound is OpenCode's answer without results.
+// nothingFound is what OpenCode answers if a search finds nothing.
 const nothingFound = "No files found"
 
 var globSpec = tools.Spec{
@@ -87,7 +87,7 @@ func grepTool(o files.Options) tools.Tool {
 	})
 }
 
-// matches are shown as OpenCode shows them.
+// matches returns found lines in OpenCode's layout.
 func matches(found files.Matches) string {
 	if len(found.Files) == 0 {
 		return strings.TrimSuffix(nothingFound+"\n"+found.Unread, "\n")
@@ -121,7 +121,7 @@ var listSpec = tools.Spec{
 		`},"additionalProperties":false}`),
 }
 
-// listDepth is how far down a listing goes.
+// listDepth is how many levels of folders a listing shows.
 const listDepth = 3
 
 func listTool(listing tools.Tool) tools.Tool {

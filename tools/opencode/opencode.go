@@ -1,8 +1,7 @@
-// Package opencode owns the tools for models that know OpenCode: edit and write, read, glob, grep
-// and list (and view_image, part of OpenCode's read), todowrite and todoread, with OpenCode's
-// names, arguments and output. It knows the files that a model has seen, and finds an edit's text
-// in a file. tools/files reads and searches, tools/patch changes files, a receiver gets plans; bash
-// is in tools/command and task in tools/agents.
+// Package opencode holds tools with OpenCode's names, arguments and output, for models that know OpenCode: edit, write, read,
+// glob, grep, list, todowrite and todoread. It remembers which files a model has seen, and finds the text of an edit in a
+// file. It uses tools/files to read and search, and tools/patch to change files. OpenCode's bash is in tools/command, its
+// task in tools/agents.
 package opencode
 
 import (
@@ -20,9 +19,9 @@ type Options struct {
 	KnownFiles *KnownFiles
 	// AcceptsImages reports that the model accepts images.
 	AcceptsImages bool
-	// Patcher changes files; nil leaves edit and write out.
+	// Patcher changes files. If it is nil, there are no tools edit and write.
 	Patcher *patch.Patcher
-	// SetPlan receives each plan; Plan is the last one. Without them there is no todo list.
+	// SetPlan receives each plan, and Plan returns the latest. If they are nil, there are no tools for todos.
 	SetPlan func(plan.Plan) error
 	Plan    func() plan.Plan
 }

@@ -59,7 +59,7 @@ func count(given *float64, otherwise int) int {
 	return int(min(max(*given, 1), 1<<30))
 }
 
-// shown is a page as OpenCode shows one.
+// shown returns a page in OpenCode's layout.
 func shown(name string, page files.Page) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "<path>%s</path>\n<type>file</type>\n<content>\n", clip.Visible(name, 1000))

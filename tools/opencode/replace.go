@@ -24,7 +24,7 @@ type span struct{ from, to int }
 // line is a line of a text without its ending.
 type line struct {
 	text     string
-	from, to int // where it stands, with its ending
+	from, to int // its position in the text, including its line end
 }
 
 const (
@@ -32,7 +32,7 @@ const (
 	crlf          = "\r\n"
 )
 
-// linesOf are the lines of a text. A byte order mark belongs to none.
+// linesOf returns the lines of a text. A byte order mark is part of no line.
 func linesOf(text string) []line {
 	var all []line
 	at := 0
@@ -68,21 +68,21 @@ func (r replacement) apply(text string) (now, note string, err error) {
 	return now, joinedNotes(note, more), plainErr
 }
 
-// escaped matches extra backslashes of a doubly quoted text, escapes their meaning.
+// escaped matches escapes in a text that the model quoted twice. escapes maps them to what they mean.
 var (
 	escaped = []string{`\\`, `\n`, `\t`, `\r`, `\'`, `\"`, "\\`", `\$`}
 	escapes = strings.NewReplacer(`\\`, `\`, `\n`, "\n", `\t`, "\t", `\r`, "\r", `\'`, "'", `\"`, `"`, "\\`", "`", `\$`, "$")
 )
 
-// joinedNotes are notes in one sentence.
+// joinedNotes returns the non-empty notes in one sentence.
 func joinedNotes(notes ...string) string {
 	return strings.Join(slices.DeleteFunc(notes, func(s string) bool { return s == "" }), "; ")
 }
 
-// tolerances lists the tolerant comparisons of whole lines.
+// tolerances lists the ways to compare whole lines that ignore differences in blanks.
 var tolerances = []find.Tolerance{find.TrimmedTrailing, find.Indented, find.TrimmedBothEnds, find.CollapsedSpaces}
 
-// errNotThere is why a text is replaced nowhere.
+// errNotThere means that the old text is not in the file.
 var errNotThere = errors.New("oldString is not in the file")
 
 // replaceExactly replaces the text as it is.
@@ -112,8 +112,7 @@ func (r replacement) replaceExactly(text string) (now, note string, err error) {
 	return now, joinedNotes(note, more), err
 }
 
-// exactMatches finds the old text byte for byte, whichever line endings it has: they are not shown to
-// the model.
+// exactMatches returns where the old text is, byte for byte. Only line ends may differ, because the model does not see them.
 func (r replacement) exactMatches(text string) []span {
 	old := strings.ReplaceAll(r.old, crlf, "\n")
 	var all []span
@@ -135,8 +134,7 @@ func (r replacement) exactMatches(text string) []span {
 	})
 }
 
-// maxPlaces bounds the matches of a replacement everywhere, shownPlaces those reported for a
-// single one.
+// maxPlaces is the maximum number of places to replace at once. shownPlaces is how many are listed if only one is wanted.
 const (
 	maxPlaces   = 1 << 20
 	shownPlaces = 20
@@ -212,8 +210,8 @@ func otherPlacesNote(places []find.Place, but find.ID) string {
 	return strings.Join(told, "; ") + "; make sure that the place is right"
 }
 
-// looseMatches finds whole lines that differ in blanks only. It ignores blocks of blank lines, which
-// match everywhere.
+// looseMatches returns where whole lines differ from the old text only in blanks. It ignores blocks of blank lines, which
+// would match everywhere.
 func (r replacement) looseMatches(w wholeLines) (places []span, note string) {
 	fit, others := w.text.Find(w.block, 0, tolerances...)
 	if len(fit) == 0 || strings.TrimSpace(r.old) == "" || r.all && fit[0].Tolerance == find.CollapsedSpaces {
@@ -245,7 +243,7 @@ func indentOf(text string) string {
 	return text[:len(text)-len(strings.TrimLeft(text, " \t"))]
 }
 
-// mayReplace refuses several matches of a single replacement, and a too long result.
+// mayReplace returns an error if there are several matches for a single replacement, or if the result would be too long.
 func (r replacement) mayReplace(text string, places []span) error {
 	switch {
 	case len(places) > 1 && !r.all:
@@ -268,7 +266,7 @@ func lineNumbers(text string, places []span) string {
 	return "lines " + strings.Join(clip.List(all, shownPlaces), ", ")
 }
 
-// indentation maps each indentation of the old text to the file's, or returns nil if inconsistent.
+// indentation maps each indentation in the old text to the one in the file. It returns nil if they do not correspond.
 func (r replacement) indentation(text string, places []span) map[string]string {
 	moved, differs := map[string]string{}, false
 	want := linesOf(r.old)
@@ -301,7 +299,7 @@ func (r replacement) insert(text string, places []span, moved map[string]string)
 	for _, p := range places {
 		fits := ending(next, text, p)
 		if p.to == len(text) && text[p.to-1] != '\n' && strings.HasSuffix(r.old, "\n") {
-			fits = strings.TrimSuffix(fits, "\n") // the last line has no ending, and gets none
+			fits = strings.TrimSuffix(fits, "\n") // the file's last line has no line end, so add none
 		}
 		b.WriteString(text[at:p.from])
 		b.WriteString(fits)
@@ -314,7 +312,7 @@ func (r replacement) insert(text string, places []span, moved map[string]string)
 	return b.String(), note, nil
 }
 
-// ending converts lines to the line ending at their place.
+// ending converts lines to the line end that the file has at this place.
 func ending(lines, text string, at span) string {
 	i := strings.IndexByte(text[at.from:], '\n')
 	if i < 0 {
@@ -347,7 +345,7 @@ func reindent(lines string, moved map[string]string) string {
 	return b.String()
 }
 
-// notFoundError reports a missing old text with the most similar lines.
+// notFoundError returns the error for a missing old text. It shows the most similar lines of the file.
 func (r replacement) notFoundError(text string) error {
 	near, diff := v4a.Nearest(text, texts(linesOf(r.old)))
 	if near == 0 {

@@ -74,7 +74,7 @@ func todoRead(current func() plan.Plan) tools.Tool {
 	})
 }
 
-// listed is a todo list as the model gets it.
+// listed returns a todo list as a result for the model.
 func listed(todos []todo) (tools.Result, error) {
 	var text strings.Builder
 	write := json.NewEncoder(&text)

@@ -15,8 +15,8 @@ import (
 	"github.com/agent-ci/agent-ci/tools"
 )
 
-// Apply applies a patch with paths relative to dir, an absolute path. The result has no header. An
-// error is ctx's or Keep's.
+// Apply applies a patch with paths relative to dir, an absolute path. The output has no header. A patch that does not fit
+// gives a failed result. Errors come only from ctx or Keep.
 func (p *Patcher) Apply(ctx context.Context, dir, text string) (tools.Result, error) {
 	below, err := p.below(dir)
 	if err != nil {
@@ -46,18 +46,18 @@ func (p *Patcher) apply(ctx context.Context, patch *v4a.Patch, text string) (too
 	})
 }
 
-// fileChange is a change of files before its judgement.
+// fileChange describes a change of files that may still be refused.
 type fileChange struct {
-	kind  string   // it is called
-	named []string // paths relative to Dir, as somebody spells them
+	kind  string   // what the change is called in messages
+	named []string // paths relative to Dir, as spelled in the request
 	// plan plans the change and returns the affected paths.
 	plan        func(seen tree.Dir) (*tree.Plan, []string, error)
-	unfit       func(error) tools.Result // the answer where there is no plan
+	unfit       func(error) tools.Result // returns the result if the change does not fit the files
 	keep        func(*tree.Plan) error
-	successText func(*tree.Plan) string // the answer to a made change, above the notes
+	successText func(*tree.Plan) string // returns the output for a successful change, before the notes
 }
 
-// makeChange checks and makes a change. It is the only way to change files.
+// makeChange checks a change and makes it. All changes of files by tools go through it.
 func (p *Patcher) makeChange(ctx context.Context, c fileChange) (tools.Result, error) {
 	view, err := p.view()
 	if err != nil {
@@ -66,7 +66,7 @@ func (p *Patcher) makeChange(ctx context.Context, c fileChange) (tools.Result, e
 	if err := p.tooLong(c.named); err != nil {
 		return c.rejected(err), nil
 	}
-	if err := p.visible(view, c.named); err != nil { // before anything of them is looked at
+	if err := p.visible(view, c.named); err != nil { // check before looking at any file
 		return c.rejected(err), nil
 	}
 	seen, err := p.tree(view)
@@ -103,7 +103,7 @@ func (p *Patcher) makeChange(ctx context.Context, c fileChange) (tools.Result, e
 	return result, err
 }
 
-// maxPath is how many bytes a path may have for commands to reach it.
+// maxPath is the maximum length of a path in bytes. Commands cannot open longer ones.
 const maxPath = 4095
 
 func (p *Patcher) tooLong(named []string) error {
@@ -115,7 +115,7 @@ func (p *Patcher) tooLong(named []string) error {
 	return nil
 }
 
-// rejected returns the answer to a forbidden change.
+// rejected returns the result for a change that is not allowed.
 func (c fileChange) rejected(err error) tools.Result {
 	return tools.Refuse(c.kind + " rejected: " + err.Error())
 }
@@ -133,7 +133,7 @@ func (p *Patcher) askHooks(ctx context.Context, plan *tree.Plan) (refusal, aside
 	return refusal, aside, ctx.Err()
 }
 
-// changing returns the paths created, replaced or removed by a plan.
+// changing returns the paths that a plan creates, replaces or removes.
 func changing(plan *tree.Plan) []string {
 	var paths []string
 	for _, change := range plan.Changes() {
@@ -148,7 +148,7 @@ func changing(plan *tree.Plan) []string {
 func (p *Patcher) write(ctx context.Context, plan *tree.Plan) (tools.Result, error) {
 	err := plan.Commit(ctx)
 	var notes strings.Builder
-	_ = plan.WriteNotes(&notes) // which can't fail
+	_ = plan.WriteNotes(&notes) // writing to a builder cannot fail
 	notes.WriteString(p.ignoredNote(plan))
 	done := tools.Result{Output: notes.String(), Notes: notes.String(), Detail: map[string]any{"files": plan.Changes()}}
 	var leftover *tree.LeftoverError
@@ -164,7 +164,7 @@ func (p *Patcher) write(ctx context.Context, plan *tree.Plan) (tools.Result, err
 	return tools.Refuse(err.Error()), nil
 }
 
-// ignoredNote notes files that will not be published.
+// ignoredNote returns a note about changed files that git ignores and that are therefore not published.
 func (p *Patcher) ignoredNote(plan *tree.Plan) string {
 	if p.options.Ignored == nil {
 		return ""
@@ -182,12 +182,12 @@ func (p *Patcher) ignoredNote(plan *tree.Plan) string {
 		"If it belongs there, give it another path or change the rule in .gitignore.\n", strings.Join(ignored, ", "))
 }
 
-// unfitResult answers an invalid or unfitting patch in the reference implementation's words.
+// unfitResult returns the result for a patch that is invalid or does not fit. The words are the reference implementation's.
 func unfitResult(err error) tools.Result {
 	return tools.Refuse("apply_patch verification failed: " + err.Error())
 }
 
-// below is the slash-separated path from Dir to dir, links followed.
+// below returns the slash-separated path from Dir to dir, with links resolved.
 func (p *Patcher) below(dir string) (string, error) {
 	if dir == p.options.Dir.Path {
 		return ".", nil
@@ -202,8 +202,7 @@ func (p *Patcher) below(dir string) (string, error) {
 	return filepath.ToSlash(inside), nil
 }
 
-// localize makes absolute paths below Dir relative to it. Others stay, and are
-// refused with the rest of the rules on paths.
+// localize makes absolute paths below Dir relative to it. Other absolute paths stay, and are refused later.
 func (p *Patcher) localize(patch *v4a.Patch) {
 	for i := range patch.Sections {
 		section := &patch.Sections[i]
@@ -226,8 +225,8 @@ func realPath(dir string) string {
 	return dir
 }
 
-// requireUnprotected asks Protect about the paths as they are spelled and as the plan found them: a link may
-// have either end protected.
+// requireUnprotected asks Protect about paths. Callers pass both the spelled and the resolved paths, because either end of
+// a link may be protected.
 func (p *Patcher) requireUnprotected(names []string) error {
 	if p.options.Protect == nil {
 		return nil

@@ -10,8 +10,7 @@ import (
 	"github.com/agent-ci/agent-ci/tools"
 )
 
-// operation is an apply_patch_call's request in the Responses API: one file and a diff without an
-// envelope.
+// operation is the request in an apply_patch_call of the Responses API: one file, and a diff without an envelope.
 type operation struct {
 	Type string `json:"type"`
 	Path string `json:"path"`

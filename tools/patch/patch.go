@@ -1,6 +1,5 @@
-// Package patch owns apply_patch, by which models change files. It knows the forms of calls and
-// answers. gitops/v4a owns the format, gitops/v4a/tree the replacement of files; the caller decides
-// about paths.
+// Package patch holds the tool apply_patch, with which models change files. It knows the forms of calls and results.
+// gitops/v4a knows the format of patches, and gitops/v4a/tree replaces files. The caller decides which paths may change.
 package patch
 
 import (
@@ -16,37 +15,35 @@ import (
 	"github.com/agent-ci/agent-ci/tools"
 )
 
-// Options describes permitted changes and the call's form.
+// Options configures which changes are allowed, and how the model calls the tool.
 type Options struct {
 	Dir   tools.Folder // the working directory, where relative paths start
-	Offer tools.Form   // in which the model is told to call
-	// Written supports calls of the form Written; nil has none.
+	Offer tools.Form   // form of the tool that the model is offered
+	// Written is the format of edits in text, for calls of the form Written. It may be nil.
 	Written *Written
-	// View returns the commands' view. A patch touches nothing hidden there. May be nil.
+	// View returns which files commands can see. A patch must not touch others. It may be nil.
 	View func() (*grants.View, error)
-	// Protect returns the reason against changing a path, slash-separated and relative to Dir, or
-	// "". May be nil.
-	Protect func(path string) string
-	// Ignored says whether git leaves out a file, slash-separated and relative to
-	// Dir. It may be nil.
-	Ignored func(path string) bool
-	// Ask returns a refusal of an applicable patch, or "". aside is text before the answer. May be
+	// Protect returns why a path must not change, or "". The path is slash-separated and relative to Dir. It may be
 	// nil.
+	Protect func(path string) string
+	// Ignored reports whether git ignores a file. The path is slash-separated and relative to Dir. It may be nil.
+	Ignored func(path string) bool
+	// Ask returns why a patch that fits must not be applied, or "". aside is text before the output. It may be nil.
 	Ask func(ctx context.Context, edits []tree.Edit, diff string) (refusal, aside string)
-	// Keep receives each patch before it is applied, as written by the model. Its error prevents
-	// the application. May be nil.
+	// Keep receives each patch, as the model wrote it, before it is applied. If it returns an error, nothing is
+	// applied. It may be nil.
 	Keep func(text string) error
-	// KeepDiff is Keep for any other change, in git's format.
+	// KeepDiff is like Keep, for changes that are no patches. It receives a git diff.
 	KeepDiff func(diff string) error
 }
 
-// Patcher applies patches of calls and other origins by the same rules.
+// Patcher applies patches, from calls and elsewhere, by the same rules.
 type Patcher struct{ options Options }
 
 // New makes a Patcher.
 func New(o Options) *Patcher { return &Patcher{o} }
 
-// Tool makes the tool. Each call of it changes files.
+// Tool returns the tool apply_patch. Each of its calls mutates.
 func (p *Patcher) Tool() tools.Tool {
 	return tools.Tool{Spec: spec(p.options.Offer), Mutates: true, Run: p.run}
 }
@@ -103,7 +100,7 @@ func (p *Patcher) run(ctx context.Context, call tools.Call) (tools.Result, error
 	return result, err
 }
 
-// layout is the reference implementation's, known to models.
+// layout returns an output in the layout of the reference implementation, which models know.
 func layout(failed bool, took time.Duration, text string) string {
 	exitCode := 0
 	if failed {

@@ -25,7 +25,7 @@ func (p *Patcher) Rewrite(ctx context.Context, dir string, paths []string, rewri
 	for _, name := range paths {
 		c.named = append(c.named, at[name])
 	}
-	var own error // of rewrite
+	var own error // the error of rewrite
 	c.plan = func(seen tree.Dir) (*tree.Plan, []string, error) {
 		var changes []string
 		plan, err := tree.NewRewrite(ctx, seen, c.named, func(was tree.Texts) (now tree.Texts, err error) {
@@ -61,7 +61,7 @@ func (p *Patcher) places(below string, paths []string) map[string]string {
 	return at
 }
 
-// spelled maps requested paths to texts.
+// spelled returns the texts by the paths as requested.
 func spelled(at map[string]string, was tree.Texts) tree.Texts {
 	texts := tree.Texts{}
 	for name, place := range at {
@@ -70,7 +70,7 @@ func spelled(at map[string]string, was tree.Texts) tree.Texts {
 	return texts
 }
 
-// placed has them by the paths relative to Dir again.
+// placed returns the texts by the paths relative to Dir.
 func placed(at map[string]string, now tree.Texts) (texts tree.Texts, changes []string, err error) {
 	texts = tree.Texts{}
 	for name, text := range now {
@@ -94,8 +94,8 @@ func (p *Patcher) keepDiff(plan *tree.Plan) error {
 	return p.options.KeepDiff(diff.String())
 }
 
-// ApplyDiff repeats a change from its diff, with paths relative to Dir. It neither keeps nor asks.
-// Otherwise it is like [Patcher.Apply].
+// ApplyDiff repeats a change from its saved diff, with paths relative to Dir. It is like [Patcher.Apply], but does not call
+// Ask and Keep.
 func (p *Patcher) ApplyDiff(ctx context.Context, diff string) (tools.Result, error) {
 	files, err := tree.ParseDiff(diff)
 	if err != nil {

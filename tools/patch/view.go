@@ -11,7 +11,7 @@ import (
 	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
 )
 
-// hiddenError reports a file invisible to commands.
+// hiddenError reports a file that commands cannot see.
 type hiddenError struct{ why string }
 
 func (e *hiddenError) Error() string { return "it can't be read: " + e.why }
@@ -24,7 +24,8 @@ func (p *Patcher) view() (*grants.View, error) {
 	return p.options.View()
 }
 
-// visible refuses hidden names relative to Dir, existing or not.
+// visible returns an error for the first name that is hidden from commands, whether it exists or not. Names are relative to
+// Dir.
 func (p *Patcher) visible(view *grants.View, names []string) error {
 	dir := realPath(p.options.Dir.Path)
 	for _, name := range names {
@@ -35,7 +36,7 @@ func (p *Patcher) visible(view *grants.View, names []string) error {
 	return nil
 }
 
-// notVisible uses the words of the reading tools.
+// notVisible returns the error for a hidden file, in the same words as the reading tools.
 func notVisible(name, why string) error { return fmt.Errorf("%s can't be read: %s", name, why) }
 
 // hiddenIn reports whether an error comes from a hidden path.
@@ -48,7 +49,7 @@ func hiddenIn(err error) error {
 	return notVisible(named.Path, hidden.why)
 }
 
-// seen is the tree in the commands' view. It checks each element of a resolved path before opening.
+// seen is the tree as commands see it. It refuses hidden paths before it opens them.
 type seen struct {
 	tree.Dir
 	view *grants.View

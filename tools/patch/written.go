@@ -14,7 +14,7 @@ import (
 // Written is the edit format of a model without tools.
 type Written struct {
 	Format editformat.Format
-	// Known returns the files seen by the model, for edits without a path.
+	// Known returns the files that the model has seen, for edits that name no path.
 	Known func() []string
 }
 
@@ -45,10 +45,10 @@ func (p *Patcher) edit(ctx context.Context, text string) (tools.Result, error) {
 	return result, nil
 }
 
-// unedited begins the answer to refused edits.
+// unedited begins the output for edits that were refused.
 const unedited = "Nothing was changed. "
 
-// done lists the edited files.
+// done returns the output that lists the edited files.
 func done(detail map[string]any) string {
 	var s strings.Builder
 	all, _ := detail["files"].([]tree.Change)

@@ -1,5 +1,5 @@
-// Package picture converts an image file for models: a supported format, valid, and no larger than
-// useful. It opens no files.
+// Package picture converts image files for models. The result is valid, in a supported format, and no larger than useful.
+// The package opens no files.
 package picture
 
 import (
@@ -18,15 +18,14 @@ import (
 )
 
 const (
-	// longSide and shortSide are the size to which the API reduces larger images. More would be
-	// wasted.
+	// longSide and shortSide are the size to which the API reduces larger images. Sending more would be a waste.
 	longSide  = 2048
 	shortSide = 768
-	// maxDecoded bounds an image's pixels in memory, in bytes.
+	// maxDecoded is the maximum size of a decoded image in memory, in bytes.
 	maxDecoded = 128 << 20
-	// maxEncoded bounds a sent image, in bytes.
+	// maxEncoded is the maximum size of a sent image, in bytes.
 	maxEncoded = 4 << 20
-	// quality is the JPEG quality.
+	// quality is the quality of written JPEGs, of 100.
 	quality = 85
 )
 
@@ -46,11 +45,11 @@ var (
 )
 
 type kind struct {
-	magic     string // what a file of it begins with
+	magic     string // bytes that such a file begins with
 	mediaType string
 	config    func(io.Reader) (image.Config, error)
 	decode    func(io.Reader) (image.Image, error)
-	resend    bool // the API takes all files of it
+	resend    bool // the API accepts all such files, so a small one is sent unchanged
 }
 
 var kinds = []kind{
@@ -127,7 +126,7 @@ func withoutBroken(data []byte) []byte {
 	return append(whole, data[at:]...)
 }
 
-// pixelBytes is how much memory a decoded pixel takes at most.
+// pixelBytes returns the maximum number of bytes that a decoded pixel takes in memory.
 func pixelBytes(model color.Model) int64 {
 	switch model {
 	case color.RGBA64Model, color.NRGBA64Model, color.Gray16Model, color.Alpha16Model:
@@ -136,7 +135,7 @@ func pixelBytes(model color.Model) int64 {
 	return 4
 }
 
-// fitting is the largest size of the same shape within the limits.
+// fitting returns the largest size with the same proportions within the limits.
 func fitting(size image.Point) image.Point {
 	long, short := max(size.X, size.Y), min(size.X, size.Y)
 	factor := min(1, float64(longSide)/float64(max(long, 1)), float64(shortSide)/float64(max(short, 1)))

@@ -44,7 +44,7 @@ func addRow(sums []float32, pixels []uint8, columns []span, weight float32) {
 	}
 }
 
-// span is the old lines or columns of a new one. The weights add up to 1.
+// span describes which old lines or columns a new one is made of. Their weights add up to 1.
 type span struct {
 	first   int
 	weights []float32

@@ -1,5 +1,5 @@
-// Package plan owns update_plan, the model's plan with its progress. It checks plans and passes
-// them to a receiver.
+// Package plan holds the tool update_plan, with which a model reports its plan and progress. It checks plans and passes them
+// to a receiver.
 package plan
 
 import (
@@ -19,7 +19,7 @@ type Step struct {
 
 // Plan is a complete plan. It replaces the one before.
 type Plan struct {
-	Explanation string `json:"explanation"` // why it is so now; may be empty
+	Explanation string `json:"explanation"` // why the plan changed; may be empty
 	Steps       []Step `json:"plan"`
 }
 
@@ -36,7 +36,7 @@ var spec = tools.Spec{
 		`},"required":["plan"],"additionalProperties":false}`),
 }
 
-// New returns the tool. take receives each valid plan; its error fails the call.
+// New returns the tool. take receives each valid plan. If it returns an error, the call fails.
 func New(take func(Plan) error) tools.Tool {
 	return tools.Tool{Spec: spec, Mutates: true, Run: tools.Decoded(func(_ context.Context, _ tools.Call, p Plan) (tools.Result, error) {
 		if problem := p.problem(); problem != "" {
@@ -49,7 +49,7 @@ func New(take func(Plan) error) tools.Tool {
 	})}
 }
 
-// problem checks rules beyond the schema.
+// problem returns which rule beyond the schema the plan breaks, or "".
 func (p Plan) problem() string {
 	if len(p.Steps) == 0 {
 		return "the plan has no steps; give all of them, with their statuses"

@@ -1,5 +1,5 @@
-// Package question owns request_user_input, a model's questions to people. During a run nobody can
-// answer, which the result says.
+// Package question holds the tool request_user_input, with which a model asks people questions. Nobody can answer during the
+// run, and the result says so.
 package question
 
 import (

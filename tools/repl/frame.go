@@ -7,23 +7,23 @@ import (
 	"github.com/agent-ci/agent-ci/tools/script/message"
 )
 
-// frame is a line of the kernel.
+// frame is a message from the kernel, one per line.
 type frame struct {
 	Type     string `json:"type"` // tool, image, done
 	Cell     int    `json:"cell"`
-	Call     int    `json:"call"` // that waits for an answer
-	Name     string `json:"name"` // of a tool
+	Call     int    `json:"call"` // number of the call that waits for an answer
+	Name     string `json:"name"` // name of the tool to call
 	Input    string `json:"input"`
 	Freeform bool   `json:"freeform"`
 	Failed   bool   `json:"failed"` // the code threw
 }
 
-// order makes the kernel run code.
+// order is a message that tells the kernel to run code.
 type order struct {
 	Type string `json:"type"` // run
 	Cell int    `json:"cell"`
 	Code string `json:"code"`
-	Mark string `json:"mark"` // to print behind all that the code prints
+	Mark string `json:"mark"` // text to print after the output of the code
 }
 
 var frameTypes = map[string]bool{"tool": true, "image": true, "done": true}

@@ -55,12 +55,12 @@ func (o Options) ruleRefusal() string {
 // kernel is a Node process that runs code and keeps its definitions.
 type kernel struct {
 	*attached.Program
-	frames chan frame    // that it sent; closed once it sends no more
-	lines  chan []byte   // for it
-	prints prints        // what its code prints
-	left   chan struct{} // closed when nobody asks it any more
+	frames chan frame    // messages from the kernel; closed at the end
+	lines  chan []byte   // lines to send to the kernel
+	prints prints        // output of its code
+	left   chan struct{} // closed when the kernel is no longer used
 	leave  func()
-	broke  bool           // it sent what is no frame; set before frames is closed
+	broke  bool           // it sent an invalid frame; set before frames is closed
 	writer sync.WaitGroup // transmit
 }
 
@@ -85,7 +85,7 @@ func (k *kernel) transmit() {
 		select {
 		case line := <-k.lines:
 			if _, err := k.Input.Write(line); err != nil {
-				return // the end of the kernel tells
+				return // the end of the kernel reports the problem
 			}
 		case <-k.left:
 			return

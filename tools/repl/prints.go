@@ -6,18 +6,18 @@ import (
 	"sync"
 )
 
-// maxLate bounds the output kept between two calls, in bytes.
+// maxLate is how many bytes of output are kept between two calls.
 const maxLate = 64 << 10
 
 // prints directs the code's output to the current call.
 type prints struct {
 	mu     sync.Mutex
-	to     io.Writer // of the call; nil between two
-	mark   []byte    // that ends what the call prints
+	to     io.Writer // output of the current call; nil between calls
+	mark   []byte    // text that ends the output of the call
 	marked chan struct{}
-	held   []byte // may be the beginning of a mark
-	late   []byte // printed between two calls
-	lost   bool   // some of that was dropped
+	held   []byte // output that may be the beginning of the mark
+	late   []byte // output between two calls
+	lost   bool   // part of late was dropped
 }
 
 // begin directs output to a call until mark arrives, and then closes the channel.
@@ -25,7 +25,7 @@ func (p *prints) begin(to io.Writer, mark string) <-chan struct{} {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if len(p.late) > 0 {
-		_, _ = to.Write(p.late) // a Capture can't fail
+		_, _ = to.Write(p.late) // Capture.Write never fails
 		if p.lost {
 			_, _ = io.WriteString(to, "\n[more was printed before this call, and is lost]\n")
 		}
@@ -34,7 +34,7 @@ func (p *prints) begin(to io.Writer, mark string) <-chan struct{} {
 	return p.marked
 }
 
-// end has nothing more go to the call.
+// end stops directing output to the call.
 func (p *prints) end() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -42,7 +42,7 @@ func (p *prints) end() {
 	p.to, p.mark, p.held = nil, nil, nil
 }
 
-// say inserts own words into the output.
+// say inserts a remark of agent-ci into the output.
 func (p *prints) say(words string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

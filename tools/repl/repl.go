@@ -21,26 +21,26 @@ const (
 type Options struct {
 	Sandbox *sandbox.Sandbox
 	Outputs *tools.Outputs
-	Offer   tools.Form // in which the model is told to call: Function or, any other, Freeform
+	Offer   tools.Form // form of the tool that the model is offered: Function, or Freeform for any other value
 	Dir     string     // the working directory, absolute
 	Env     []string   // all of the environment
-	// Judge is asked before a kernel starts, as of a command; nil lets all.
+	// Judge decides whether a kernel may start, as for a command. Nil allows it.
 	Judge func(policy.Request) policy.Decision
 	// Missing is why Find found no usable node, or "".
 	Missing string
-	// Used reports earlier calls of a lost kernel.
+	// Used reports that an earlier kernel, which is lost, has run code.
 	Used bool
 }
 
 // Repl has at most one kernel, started by the first call. Close ends it.
 type Repl struct {
 	options Options
-	behind  sync.WaitGroup // calls of the code that were broken off and that others still wait behind
+	behind  sync.WaitGroup // interrupted calls of the code for which later calls still wait
 
 	mu     sync.Mutex
-	kernel *kernel // nil where none runs
-	lost   bool    // what earlier calls defined is gone, and the model was not told
-	cells  int     // that were run
+	kernel *kernel // nil if none runs
+	lost   bool    // definitions of earlier calls are gone, and the model does not know yet
+	cells  int     // number of cells that were run
 }
 
 // New makes a Repl. Nothing is started.
@@ -119,7 +119,7 @@ func (r *Repl) call(ctx context.Context, call tools.Call) (tools.Result, error) 
 	r.behind.Go(tools.ScriptCallsOf(ctx).Wait)
 	if result.Output = before + result.Output; over {
 		r.stop()
-		r.lost = false // this result says it
+		r.lost = false // this result tells the model
 	}
 	return result, err
 }
@@ -167,7 +167,7 @@ func (r *Repl) Used() bool {
 	return r.options.Used || r.cells > 0
 }
 
-// Close ends the kernel. No call may be under way, of scripts neither.
+// Close ends the kernel. No call may be in progress, not even by a script.
 func (r *Repl) Close() {
 	r.behind.Wait()
 	r.mu.Lock()

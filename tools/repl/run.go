@@ -15,8 +15,7 @@ import (
 )
 
 const (
-	// maxOpen is how many calls of a cell are under way or wait for others at once. Further ones
-	// wait in the kernel.
+	// maxOpen is the maximum number of calls of a cell that run or wait for others. Further calls wait in the kernel.
 	maxOpen = 64
 	// markWait bounds the wait for a cell's output after its end.
 	markWait = 10 * time.Second
@@ -31,7 +30,7 @@ type running struct {
 	*kernel
 	ctx    context.Context // of the cell
 	calls  *tools.ScriptCalls
-	open   chan struct{} // has room for maxOpen calls
+	open   chan struct{} // limits the open calls to maxOpen
 	images tools.Images
 
 	mu    sync.Mutex
@@ -84,7 +83,7 @@ func (r *running) serve() (failed, done bool) {
 			switch {
 			case !more:
 				return false, false
-			case f.Cell != r.number: // of code that goes on after its cell
+			case f.Cell != r.number: // from code that continues after the end of its cell
 			case f.Type == "done":
 				return f.Failed, true
 			case f.Type == "tool":
@@ -98,7 +97,7 @@ func (r *running) serve() (failed, done bool) {
 	}
 }
 
-// await waits for the rest of the output, which uses another pipe than frames.
+// await waits for the rest of the output, which may arrive after the last frame, on another pipe.
 func (r *running) await(marked <-chan struct{}) {
 	late := time.NewTimer(markWait)
 	defer late.Stop()
