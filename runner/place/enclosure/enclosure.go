@@ -1,5 +1,5 @@
-// Package enclosure owns the start of a run's sandboxes over its checkout: which secrets their commands
-// use, in which work tree these run, and which filters of git are confined.
+// Package enclosure sets up a run's sandboxes: the secrets of their commands, their work tree, and
+// the git filters that run confined.
 package enclosure
 
 import (
@@ -13,9 +13,9 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/settings"
 )
 
-// Open finds out how commands can be confined, before anything is run or asked, and what they work
-// in. boxes know the record, the job and its rules; of ws, which is their root, they learn here. mask
-// keeps values out of the log of the step.
+// Open finds out how commands can be confined and which tree they work in, before anything runs and
+// before the model is asked. boxes have the record, the job and its rules; Open adds ws. mask keeps
+// values out of the CI step's log.
 func Open(ctx context.Context, boxes *confine.Sandboxes, ws *workspace.Workspace, mask func([]secrets.Value)) error {
 	checkout := ws.Checkout()
 	boxes.Root, boxes.ExcludeSecrets, boxes.EarlierHidden, boxes.NoOverlay = ws.Root(), ws.ExcludeSecrets, ws.HiddenFiles(), ws.NoOverlay
@@ -26,7 +26,7 @@ func Open(ctx context.Context, boxes *confine.Sandboxes, ws *workspace.Workspace
 	if err := boxes.Confine(ctx); err != nil {
 		return err
 	}
-	checkout.SetFilterOpener(boxes.OpenFilter) // they run in sandboxes from here on, and only those that somebody vouches for
+	checkout.SetFilterOpener(boxes.OpenFilter) // from here on, filters run in sandboxes, and only permitted ones
 	checkout.AllowFilters(boxes.Job.Git.Listed())
 	if err := checkout.CheckFilters(ctx); err != nil {
 		return err
@@ -48,8 +48,8 @@ func Open(ctx context.Context, boxes *confine.Sandboxes, ws *workspace.Workspace
 	return nil
 }
 
-// takeCredentials reads the values of the job's secrets, and keeps them out of all that the run writes
-// from here on.
+// takeCredentials reads the values of the job's secrets. From here on the run redacts them in all
+// it writes.
 func takeCredentials(ctx context.Context, boxes *confine.Sandboxes, ws *workspace.Workspace, mask func([]secrets.Value)) error {
 	env, j := boxes.Environ, boxes.Job
 	read, err := settings.ReadCredentials(ctx, env, j)

@@ -8,16 +8,16 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record"
 )
 
-// baseTreeFolder has an unmodified tree of the base commit.
+// baseTreeFolder holds an unmodified tree of the base commit.
 const baseTreeFolder = record.StateFolder + "/base"
 
-// BaseTree returns a function that makes a fresh tree of the base commit at its first call. It
-// never reuses a stopped run's tree.
+// BaseTree returns a function that returns the folder of a fresh tree of the base commit. Its first
+// call makes the tree; later calls return the same folder. A tree of a stopped run is never reused.
 func (w *Workspace) BaseTree() func(ctx context.Context) (dir string, err error) {
 	return w.FreshTreeOf(w.base)
 }
 
-// FreshTreeOf is BaseTree of another commit of the repository.
+// FreshTreeOf is like BaseTree, for another commit of the repository. Both use the same folder.
 func (w *Workspace) FreshTreeOf(base gitops.Base) func(ctx context.Context) (dir string, err error) {
 	var making sync.Mutex
 	made := ""
@@ -27,7 +27,7 @@ func (w *Workspace) FreshTreeOf(base gitops.Base) func(ctx context.Context) (dir
 		if made != "" {
 			return made, nil
 		}
-		w.rec.Remove(baseTreeFolder)
+		w.rec.Remove(baseTreeFolder) // of a stopped run
 		dir := w.rec.Join(baseTreeFolder)
 		if err := w.checkout.Materialise(ctx, gitops.MaterialiseOptions{Dir: dir, TreeForCommands: gitops.TreeForCommands{Tree: base.Tree, Base: base}}); err != nil {
 			return "", err

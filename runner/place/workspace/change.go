@@ -23,7 +23,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript/markdown"
 )
 
-// Changes returns the differences from the base since the snapshot.
+// Changes returns the agent's changes since the snapshot, relative to the base.
 func (w *Workspace) Changes(ctx context.Context) (change *gitops.ChangeSet, err error) {
 	if !w.tree.HasChanges(OfAgent) {
 		return w.checkout.ChangeBetween(ctx, w.base, w.base.Tree)
@@ -40,8 +40,8 @@ func (w *Workspace) ApplyChange(ctx context.Context, change *gitops.ChangeSet) e
 	return w.withTree(ctx, OfAgent, func(c *gitops.Checkout, _ *os.Root) error { return c.ApplyChange(ctx, change) })
 }
 
-// TakeChange takes the agent's change and keeps it in the run directory before anything else.
-// leaveOut may reduce it. After a later error it returns the change too.
+// TakeChange returns the agent's change after saving it in the run directory. leaveOut may remove
+// files from it first. If saving fails, TakeChange returns the change with the error.
 func (w *Workspace) TakeChange(ctx context.Context, leaveOut func(context.Context, *gitops.ChangeSet) (*gitops.ChangeSet, error)) (*gitops.ChangeSet, error) {
 	change, err := w.Changes(ctx)
 	if err == nil {
@@ -56,18 +56,18 @@ func (w *Workspace) TakeChange(ctx context.Context, leaveOut func(context.Contex
 	return change, w.SaveChange(ctx, change, "")
 }
 
-// unreadable returns the outcome for a checkout or folder made unreadable by the run's commands.
+// unreadable returns the outcome for a checkout or folder that the run's commands made unreadable.
 func unreadable(folder string, err error) *outcome.Stop {
 	return outcome.Stopf(outcome.PolicyViolation, "change",
 		"Commands removed the permission to read %s (%v); they must not do that.", folder, outcome.RootCause(err)).Because(err)
 }
 
-// OpenWorkDir opens the working directory for an agent. From here on its work may be more than the
-// kept change. tree is the work tree's path for this process. Before the snapshot no command can
-// have made the folder unreadable.
+// OpenWorkDir opens the agent's working directory: the folder path in tree. tree is the work tree's
+// path for this process. From now on the work may differ from the saved change. A permission error
+// is the commands' fault only if commands have run.
 func (w *Workspace) OpenWorkDir(tree, path string) (*os.Root, error) {
 	dir := filepath.Join(tree, filepath.FromSlash(path))
-	root, err := os.OpenRoot(dir + "/") // which waits for no pipe
+	root, err := os.OpenRoot(dir + "/") // the slash fails on a named pipe instead of waiting for a writer
 	if errors.Is(err, fs.ErrPermission) && w.CommandsRan() {
 		return nil, unreadable(dir, err)
 	}
@@ -79,7 +79,7 @@ func (w *Workspace) OpenWorkDir(tree, path string) (*os.Root, error) {
 }
 
 // SaveChange writes a change set to the run directory: as a patch for people, and as a pack for
-// `publish`. movedTo is the commit of a moved base, or "".
+// `publish`. movedTo is the commit to which the base moved, or "".
 func (w *Workspace) SaveChange(ctx context.Context, change *gitops.ChangeSet, movedTo string) error {
 	kept, err := w.WritePatch(ctx, change, movedTo)
 	if err != nil {
@@ -95,8 +95,8 @@ func (w *Workspace) SaveChange(ctx context.Context, change *gitops.ChangeSet, mo
 	return w.rec.Append(transcript.TypeChange, kept)
 }
 
-// SaveOriginalPack keeps the original change's pack beside the moved one's, because a resumed run starts on
-// its own base.
+// SaveOriginalPack saves the pack of the original change before the pack of the rebased change
+// replaces it. A resumed run needs the original, because it starts on its own base.
 func (w *Workspace) SaveOriginalPack() error {
 	if err := w.rec.Root().Rename(record.PackFile, record.WorkPackFile); err != nil {
 		return fmt.Errorf("keep %s: %w", record.PackFile, err)
@@ -104,7 +104,7 @@ func (w *Workspace) SaveOriginalPack() error {
 	return nil
 }
 
-// workPack returns the file with the original change's objects.
+// workPack returns the name of the file with the objects of the original change.
 func workPack(d *record.Directory) string {
 	if d.Has(record.WorkPackFile) {
 		return record.WorkPackFile
@@ -112,7 +112,7 @@ func workPack(d *record.Directory) string {
 	return record.PackFile
 }
 
-// WritePatch writes a change as a patch, and returns its event. movedTo is as for Keep.
+// WritePatch writes a change as a patch and returns its event. movedTo is as in SaveChange.
 func (w *Workspace) WritePatch(ctx context.Context, change *gitops.ChangeSet, movedTo string) (transcript.Change, error) {
 	sum, diff := sha256.New(), &clip.Head{Limit: transcript.DiffBytes}
 	err := w.writeFile(record.PatchFile, func(f io.Writer) error {
@@ -141,16 +141,16 @@ func (w *Workspace) writeFile(name string, write func(io.Writer) error) error {
 	return nil
 }
 
-// ChangeFiles converts a change's files for the transcript.
+// ChangeFiles returns the files of a change, with paths fit for JSON.
 func ChangeFiles(c *gitops.ChangeSet) []changeset.File {
-	files := append([]changeset.File{}, c.Files...) // never null in JSON
+	files := append([]changeset.File{}, c.Files...) // JSON gets [] instead of null
 	for i := range files {
 		files[i].Path = JSONPath(files[i].Path)
 	}
 	return files
 }
 
-// JSONPath returns a path for JSON: one that is not UTF-8 is quoted as a Go string.
+// JSONPath returns a path for JSON. A path that is not UTF-8 is quoted as a Go string.
 func JSONPath(path string) string {
 	if utf8.ValidString(path) {
 		return path
@@ -158,8 +158,8 @@ func JSONPath(path string) string {
 	return strconv.Quote(path)
 }
 
-// RevertProtected reverts protected paths of a change in the work tree, with a warning, and returns the
-// rest of the change.
+// RevertProtected reverts the changes of protected paths in the work tree and warns. It returns the
+// remaining change.
 func (w *Workspace) RevertProtected(ctx context.Context, change *gitops.ChangeSet, paths []string) (*gitops.ChangeSet, error) {
 	err := w.revert(ctx, change, paths)
 	if obstructed := (*gitops.ObstructedError)(nil); errors.As(err, &obstructed) {
@@ -174,7 +174,7 @@ func (w *Workspace) RevertProtected(ctx context.Context, change *gitops.ChangeSe
 	return w.Changes(ctx)
 }
 
-// Revert is RevertProtected without a warning. It returns change with an error.
+// Revert is like RevertProtected, without a warning. With an error it returns change itself.
 func (w *Workspace) Revert(ctx context.Context, change *gitops.ChangeSet, paths []string) (*gitops.ChangeSet, error) {
 	if err := w.revert(ctx, change, paths); err != nil {
 		return change, err

@@ -10,9 +10,9 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/settings"
 )
 
-// Configure merges the layers of configuration, and keeps their secrets out of rec. The job may name
-// another base than w's, which may be nil; then the job is read again from there. With an error it
-// returns the settings read so far.
+// Configure loads the settings from all layers and makes rec redact their secrets. w may be nil. If
+// the job names another base than w's, Configure sets that base and loads the settings again from
+// there. With an error, it returns the settings loaded so far.
 func Configure(ctx context.Context, rec *record.Record, source *settings.Source, w *Workspace) (*settings.Settings, error) {
 	load := func() (*settings.Settings, error) {
 		set, err := source.Load(ctx, w.Commit())

@@ -9,8 +9,8 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record"
 )
 
-// ChangesIn returns the differences from the base in a copy of the work tree. No command may change
-// the copy meanwhile.
+// ChangesIn returns the changes in a copy of the work tree, relative to the base. No command may
+// change the copy meanwhile.
 func (w *Workspace) ChangesIn(ctx context.Context, copied gitops.Layer) (*gitops.ChangeSet, error) {
 	change, err := w.checkout.InLayer(copied).Changes(ctx, w.workSnapshot)
 	if err != nil {
@@ -19,14 +19,16 @@ func (w *Workspace) ChangesIn(ctx context.Context, copied gitops.Layer) (*gitops
 	return change, nil
 }
 
-// MergeJournal records merges into the tree of the run's own agent. Copies have none.
+// MergeJournal records merges into the work tree of the run's own agent. Merges into a copy are not
+// recorded.
 type MergeJournal struct {
-	Append func(diff string) error // saves a change, in git's format, before it is made
+	Append func(diff string) error // saves a change, as a git patch, before it is made
 }
 
-// MergeCopy merges the differences between two trees, a copy's original and current one, into the
-// layer of the leading agent, completely or not at all, and returns the change there. A conflict is
-// a *gitops.MergeError. No command may change the layer meanwhile. own is nil for a copy.
+// MergeCopy merges the changes of a copy into another agent's layer, completely or not at all. The
+// changes are the difference between the trees before and now. It returns the resulting change of
+// into. A conflict is a *gitops.MergeError. No command may change the layer meanwhile. own is nil
+// if into is a copy.
 func (w *Workspace) MergeCopy(ctx context.Context, into gitops.Layer, own *MergeJournal, before, now gitops.Tree) (*gitops.ChangeSet, error) {
 	in := w.checkout.InLayer(into)
 	mine, err := in.Changes(ctx, w.workSnapshot)
@@ -49,15 +51,16 @@ func (w *Workspace) MergeCopy(ctx context.Context, into gitops.Layer, own *Merge
 	return merged, nil
 }
 
-// mergeFile is in the run directory while a merge is written into the tree of the agent. It
-// contains the id of the merged tree. mergePack has the objects of that tree.
+// mergeFile exists while a merge is written into the agent's tree. It contains the id of the merged
+// tree. mergePack contains the objects of that tree.
 const (
 	mergeFile = record.StateFolder + "/merge"
 	mergePack = record.StateFolder + "/merge.pack"
 )
 
-// applyMerge puts a merge into the tree of the agent. If the process dies meanwhile, or the time of the run is
-// over, the merge is finished all the same: a second agent would do work again that is half there.
+// applyMerge writes a merge into the agent's tree. It finishes the merge even if ctx ends. A
+// resumed run finishes the merge if the process dies. Otherwise a second agent would repeat work
+// that is half done.
 func (w *Workspace) applyMerge(ctx context.Context, in *gitops.Checkout, merged *gitops.ChangeSet) error {
 	whole, err := w.checkout.ChangeBetween(ctx, w.base, merged.Tree)
 	if err == nil {
@@ -70,7 +73,7 @@ func (w *Workspace) applyMerge(ctx context.Context, in *gitops.Checkout, merged 
 		return fmt.Errorf("note what is merged: %w", err)
 	}
 	err = in.ApplyChange(ctx, merged)
-	if err != nil && ctx.Err() != nil {
+	if err != nil && ctx.Err() != nil { // part of the merge may be written
 		err = w.writeTreeFiles(context.WithoutCancel(ctx), in, merged.Tree)
 	}
 	w.rec.Remove(mergeFile)
@@ -78,7 +81,7 @@ func (w *Workspace) applyMerge(ctx context.Context, in *gitops.Checkout, merged 
 	return err
 }
 
-// finishMerge completes a merge in which the process died.
+// finishMerge completes a merge during which the process died.
 func (w *Workspace) finishMerge(ctx context.Context, in *gitops.Checkout) error {
 	if !w.rec.Has(mergeFile) {
 		return nil
@@ -98,7 +101,8 @@ func (w *Workspace) finishMerge(ctx context.Context, in *gitops.Checkout) error 
 	return nil
 }
 
-// writeTreeFiles writes the files of another tree, whose objects exist here, to the agent's tree.
+// writeTreeFiles makes the files of the agent's tree those of another tree. The objects of that
+// tree must exist here.
 func (w *Workspace) writeTreeFiles(ctx context.Context, in *gitops.Checkout, tree gitops.Tree) error {
 	now, err := in.Changes(ctx, w.workSnapshot)
 	if err != nil {
@@ -112,7 +116,8 @@ func (w *Workspace) writeTreeFiles(ctx context.Context, in *gitops.Checkout, tre
 	return err
 }
 
-// RecordMerge keeps a change made by no call, unless it is too large to read again.
+// RecordMerge passes a change that no tool call made to keep, as a git patch. If the patch is too
+// large to be read again, it warns instead.
 func (w *Workspace) RecordMerge(ctx context.Context, merged *gitops.ChangeSet, keep func(diff string) error) error {
 	diff := &clip.Head{Limit: record.MaxRead}
 	if err := w.checkout.WritePatch(ctx, merged, diff); err != nil {
@@ -125,7 +130,7 @@ func (w *Workspace) RecordMerge(ctx context.Context, merged *gitops.ChangeSet, k
 	return keep(string(diff.Bytes()))
 }
 
-// RepeatMerge repeats a change kept by MergeCopy, completely or not at all.
+// RepeatMerge applies a change that MergeCopy recorded, completely or not at all.
 func (w *Workspace) RepeatMerge(ctx context.Context, into gitops.Layer, diff string) error {
 	in := w.checkout.InLayer(into)
 	mine, err := in.Changes(ctx, w.workSnapshot)

@@ -11,20 +11,21 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 )
 
-// SearchPath removes folders inside dir's checkout from a PATH, since commands may have put
-// programs there.
+// SearchPath returns a PATH without the folders in dir's checkout. Commands may have put programs
+// there.
 func SearchPath(path, dir string) string {
 	root, _ := gitops.WorkTree(dir)
 	return gitops.PathOutside(path, root)
 }
 
-// FindGit finds git on a PATH outside dir's checkout, where commands may have put one.
+// FindGit returns the git program on a PATH. It skips dir's checkout, where commands may have put
+// one.
 func FindGit(path, dir string) string {
 	return gitops.FindGit(SearchPath(path, dir), "")
 }
 
 // MakeRunDirectory makes rec's run directory, at out or in the usual place, and begins the
-// transcript. get reads the environment, checkout is a folder in the run's checkout.
+// transcript. get reads environment variables. checkout is a folder in the run's checkout.
 func MakeRunDirectory(rec *record.Record, get func(variable string) string, out, checkout string, show func(transcript.Event)) error {
 	named := out != ""
 	if !named {
@@ -49,8 +50,8 @@ func MakeRunDirectory(rec *record.Record, get func(variable string) string, out,
 	return nil
 }
 
-// RequireOutsideCheckout refuses a run directory inside dir's checkout, because the change would include
-// it.
+// RequireOutsideCheckout returns an error for a run directory inside dir's checkout, because the
+// change would include it.
 func RequireOutsideCheckout(path, dir string) error {
 	root, ok := gitops.WorkTree(dir)
 	if !ok {
@@ -59,7 +60,7 @@ func RequireOutsideCheckout(path, dir string) error {
 	for at := path; ; at = filepath.Dir(at) {
 		real, err := filepath.EvalSymlinks(at)
 		if err != nil && at != filepath.Dir(at) {
-			continue // not there yet
+			continue // this part of the path does not exist yet
 		}
 		if pathname.IsInAny(real, root) {
 			return outcome.Stopf(outcome.InvalidInput, "run_directory",

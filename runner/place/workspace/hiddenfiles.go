@@ -13,16 +13,16 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 )
 
-// hiddenFile lists the hidden files in writable folders before the agent's start, for a resumed
-// run.
+// hiddenFile lists the files in writable folders that were hidden before the agent started. A
+// resumed run reads it.
 const hiddenFile = record.StateFolder + "/hidden.json"
 
-// HiddenFiles returns the hidden files in writable folders; nil before ExcludeSecrets.
+// HiddenFiles returns the hidden files in writable folders, or nil before ExcludeSecrets.
 func (w *Workspace) HiddenFiles() *grants.Secrets { return w.hiddenFiles }
 
-// ExcludeSecrets excludes the found secrets from the checkout and returns the hidden ones, which exclude
-// files tracked by the base commit. A tracked secret named explicitly ends the run; one known by
-// its place only is an ordinary file.
+// ExcludeSecrets hides the found secrets from the checkout's changes and returns them. A secret
+// that the base commit tracks is not hidden. If it was named explicitly, it ends the run; if only
+// its place makes it a secret, it is treated as an ordinary file.
 func (w *Workspace) ExcludeSecrets(found *grants.Secrets) (*grants.Secrets, error) {
 	kept := []grants.Secret{}
 	for _, secret := range found.Found {
@@ -41,6 +41,7 @@ func (w *Workspace) ExcludeSecrets(found *grants.Secrets) (*grants.Secrets, erro
 	return found, w.saveHidden()
 }
 
+// excludeHidden makes the checkout ignore the hidden files in it.
 func (w *Workspace) excludeHidden() {
 	var paths []string
 	for _, path := range w.hiddenFiles.Paths() {
@@ -51,13 +52,14 @@ func (w *Workspace) excludeHidden() {
 	w.checkout.Hide(paths)
 }
 
-// roots returns the checkout, and a work tree elsewhere.
+// roots returns the paths of the checkout and of a private work tree.
 func (w *Workspace) roots() []string {
 	made, _ := w.rec.MadeTree()
 	return []string{w.root, cmp.Or(made.Folder, w.rec.Join(record.PrivateTree))}
 }
 
-// relativePath returns a path relative to the checkout, if it is there or in a copy.
+// relativePath returns a path relative to the checkout or to the private work tree, if it is in one
+// of them.
 func (w *Workspace) relativePath(path string) (inside string, is bool) {
 	for _, root := range w.roots() {
 		if inside, is := pathname.Below(root, path); is {
@@ -67,6 +69,7 @@ func (w *Workspace) relativePath(path string) (inside string, is bool) {
 	return "", false
 }
 
+// saveHidden writes the hidden files for a resumed run.
 func (w *Workspace) saveHidden() error {
 	if w.hiddenFiles == nil || len(w.hiddenFiles.Found) == 0 {
 		return nil
@@ -74,7 +77,8 @@ func (w *Workspace) saveHidden() error {
 	return w.rec.WriteJSON(hiddenFile, w.hiddenFiles)
 }
 
-// tracksHidden reports whether the base commit has a path, and where.
+// tracksHidden reports whether the base commit tracks a path. inside is the path relative to the
+// checkout.
 func (w *Workspace) tracksHidden(path string) (inside string, tracked bool, err error) {
 	inside, is := w.relativePath(path)
 	if !is {
@@ -86,6 +90,7 @@ func (w *Workspace) tracksHidden(path string) (inside string, tracked bool, err 
 	return inside, tracked, nil
 }
 
+// hiddenTracked returns the outcome for a secret that the base commit tracks, with a remedy.
 func hiddenTracked(secret grants.Secret, path string) error {
 	named, remedy := "", "take it out of the list"
 	if secret.Named != secret.Path {
@@ -102,12 +107,12 @@ func hiddenTracked(secret grants.Secret, path string) error {
 			"If it is secret, replace the secret (older commits keep it), and remove the file from the repository; else %s.", secret.By, path, named, remedy)
 }
 
-// restoreHidden reads the files hidden by the interrupted run before the checkout is examined, because
-// they are no work of the run.
+// restoreHidden reads the files that the interrupted run hid. This comes before the checkout is
+// examined, because those files are not work of the run.
 func (w *Workspace) restoreHidden() error {
 	var known grants.Secrets
 	there, err := w.rec.ReadJSON(hiddenFile, &known)
-	if err == nil && there && slices.ContainsFunc(w.roots(), func(root string) bool { return slices.Contains(known.Within, root) }) { // else it is of another checkout
+	if err == nil && there && slices.ContainsFunc(w.roots(), func(root string) bool { return slices.Contains(known.Within, root) }) { // other files would be of another checkout
 		w.hiddenFiles = &known
 		w.excludeHidden()
 	}

@@ -16,34 +16,35 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript/markdown"
 )
 
-// landingFile exists while the change is written to the checkout, which was untouched until then.
+// landingFile exists from the moment the change may be partly in the checkout. Without it, the
+// checkout is untouched.
 const landingFile = record.StateFolder + "/landing"
 
 // LandingInterrupted reports whether an interrupted run was writing its change to the checkout.
 func LandingInterrupted(d *record.Directory) bool { return d.Has(landingFile) }
 
-// landing describes a change being written to the checkout. It is kept until the run's end is
-// recorded: a resumed run first reverts it.
+// landing describes a change that is being written to the checkout. The file stays until the run's
+// end is recorded, because a resumed run first reverts the landing.
 type landing struct {
-	Branch string       `json:"branch,omitempty"` // that the checkout is put on
-	Commit string       `json:"commit,omitempty"` // that HEAD is put on; empty: HEAD stays where it stands
+	Branch string       `json:"branch,omitempty"` // the branch to check out
+	Commit string       `json:"commit,omitempty"` // the commit that HEAD is set to; empty: HEAD does not move
 	Tree   string       `json:"tree"`             // of the change
-	Done   bool         `json:"done,omitempty"`   // all of it is there
+	Done   bool         `json:"done,omitempty"`   // the whole change is written
 	Files  []landedFile `json:"files"`
 }
 
 // landedFile is one path of a change.
 type landedFile struct {
-	Path []byte `json:"path"` // JSON has nothing but text
-	ID   string `json:"id"`   // of what the change has there; empty for nothing
+	Path []byte `json:"path"` // bytes, because JSON text must be UTF-8
+	ID   string `json:"id"`   // of the new content; empty for a deleted file
 	Mode string `json:"mode"`
 }
 
-// land runs do, which writes a change to the checkout, on a branch or in place, completely or not
-// at all. It returns an *blockedError for changes of others in the way, and locks the index
-// meanwhile.
+// land runs do, which writes a change to the checkout, on a branch or in place. It writes the
+// change completely or not at all. Meanwhile it locks the index. If changes of others are in the
+// way, it returns a *blockedError.
 func (w *Workspace) land(ctx context.Context, l landing, change *gitops.ChangeSet, do func() error) (err error) {
-	if w.tree == nil { // of a bundle
+	if w.tree == nil { // a bundle has no work tree to land from
 		return do()
 	}
 	if err := w.RequireAlone(); err != nil {
@@ -75,7 +76,8 @@ func (w *Workspace) land(ctx context.Context, l landing, change *gitops.ChangeSe
 	return w.rec.WriteJSON(landingFile, l)
 }
 
-// landWithFilteredFiles runs do with filtered files taken from the agent's work tree, if there are filters.
+// landWithFilteredFiles runs do. If the repository has filters, do takes filtered files from the
+// agent's work tree.
 func (w *Workspace) landWithFilteredFiles(ctx context.Context, do func() error) error {
 	if !w.checkout.HasFilters() || !w.tree.HasChanges(OfAgent) {
 		return do()
@@ -87,7 +89,7 @@ func (w *Workspace) landWithFilteredFiles(ctx context.Context, do func() error) 
 	})
 }
 
-// revertIncomplete reverts an incomplete change of the checkout and returns the reason.
+// revertIncomplete reverts a partly written change of the checkout and returns why it failed.
 func (w *Workspace) revertIncomplete(ctx context.Context, l landing, why error) error {
 	obstructed, changed := (*gitops.ObstructedError)(nil), (*gitops.ChangedError)(nil)
 	if errors.As(why, &obstructed) || errors.As(why, &changed) && !changed.PartlyWritten {
@@ -107,7 +109,7 @@ func (w *Workspace) revertIncomplete(ctx context.Context, l landing, why error) 
 	return why
 }
 
-// lockIndex keeps every git from writing the index of the checkout.
+// lockIndex keeps other git processes from writing the checkout's index.
 func (w *Workspace) lockIndex(ctx context.Context) (release func() error, err error) {
 	release, err = w.checkout.LockIndex(ctx)
 	if errors.As(err, new(*gitops.InUseError)) {
@@ -116,18 +118,20 @@ func (w *Workspace) lockIndex(ctx context.Context) (release func() error, err er
 	return release, err
 }
 
-// lockMark identifies the owner of locks in the checkout for a resumed run and for people.
+// lockMark returns the text for lock files in the checkout. It tells people and a resumed run which
+// run owns them.
 func lockMark(rec *record.Record) string {
 	return fmt.Sprintf("Run %s of agent-ci writes to this checkout. If it died, agent-ci resume with its run directory goes on; else remove this file.\n", rec.ID)
 }
 
-// readLanding returns the landing of a killed run, or the zero value.
+// readLanding returns the landing of a killed run, or the zero value if there is none.
 func (w *Workspace) readLanding() (l landing, err error) {
 	_, err = w.rec.ReadJSON(landingFile, &l)
 	return l, err
 }
 
-// revertInterrupted reverts a killed run's landing, unless others have changed the checkout since.
+// revertInterrupted reverts a killed run's landing. It returns an error if others have changed the
+// checkout since.
 func (w *Workspace) revertInterrupted(ctx context.Context) (err error) {
 	if !w.rec.Has(landingFile) {
 		return nil
@@ -154,13 +158,14 @@ func (w *Workspace) revertInterrupted(ctx context.Context) (err error) {
 	return w.revertLanding(ctx, l, half, ours)
 }
 
-// requireOnlyLanded verifies that only a landing changed the checkout, given what findLanded found.
+// requireOnlyLanded returns an error if others changed the checkout, too. partial and ownPaths are
+// the results of findLanded.
 func (w *Workspace) requireOnlyLanded(ctx context.Context, l landing, partial *gitops.ChangeSet, ownPaths []string) error {
 	changed, err := w.changedByOthers(ctx)
 	if err != nil {
 		return err
 	}
-	for _, file := range partial.Files { // with those that git ignores, where the landing wrote
+	for _, file := range partial.Files { // these include ignored files that the landing wrote
 		changed = append(changed, file.Path)
 	}
 	others := ""
@@ -180,7 +185,7 @@ func (w *Workspace) requireOnlyLanded(ctx context.Context, l landing, partial *g
 	return CannotResume("its change was being put into the checkout when it was killed, and others %s there since; undo that, or apply %s by hand", others, w.rec.Join(record.PatchFile))
 }
 
-// revertFailed reverts a landing that failed.
+// revertFailed reverts a landing that failed in this process.
 func (w *Workspace) revertFailed(ctx context.Context, l landing) error {
 	if len(l.Files) == 0 {
 		return w.revertLanding(ctx, l, nil, nil)
@@ -192,7 +197,7 @@ func (w *Workspace) revertFailed(ctx context.Context, l landing) error {
 	return w.revertLanding(ctx, l, half, ours)
 }
 
-// revertLanding puts the files of ours and the branch back as they were before the change landed.
+// revertLanding restores the files at ownPaths and the branch as they were before the landing.
 func (w *Workspace) revertLanding(ctx context.Context, l landing, partial *gitops.ChangeSet, ownPaths []string) error {
 	var err error
 	if len(l.Files) > 0 {
@@ -209,8 +214,10 @@ func (w *Workspace) revertLanding(ctx context.Context, l landing, partial *gitop
 	return nil
 }
 
-// findLanded returns the changed paths in the landed, removed or partly written state. Others were
-// written by somebody else. Files are written by path, so only the last may be partial.
+// findLanded finds what a landing wrote. partial contains all changed paths of the checkout.
+// ownPaths lists those that the landing wrote, deleted or began to write. Any other path was
+// written by somebody else. Files are written in the order of their paths, so only the last one can
+// be incomplete.
 func (w *Workspace) findLanded(ctx context.Context, l landing) (partial *gitops.ChangeSet, ownPaths []string, err error) {
 	landed := make(map[string]landedFile, len(l.Files))
 	for _, file := range l.Files {
@@ -220,7 +227,7 @@ func (w *Workspace) findLanded(ctx context.Context, l landing) (partial *gitops.
 	if err != nil {
 		return nil, nil, err
 	}
-	last := true
+	last := true // no written file follows in the order of paths
 	for _, file := range slices.Backward(partial.Files) {
 		is, known := landed[file.Path]
 		whole := known && file.NewID == is.ID && file.NewMode == is.Mode
@@ -243,8 +250,7 @@ type blockedError struct{ why string }
 
 func (e *blockedError) Error() string { return e.why }
 
-// warnOfOthers reports once what somebody else changed in the checkout during the run, and returns
-// it.
+// warnOfOthers returns what somebody else changed in the checkout during the run. It warns once.
 func (w *Workspace) warnOfOthers(ctx context.Context) ([]string, error) {
 	if w.tree == nil || w.landed {
 		return nil, nil
@@ -260,7 +266,8 @@ func (w *Workspace) warnOfOthers(ctx context.Context) ([]string, error) {
 	return paths, nil
 }
 
-// refuseOverwriting returns an *blockedError for others' changes that the change would overwrite.
+// refuseOverwriting returns a *blockedError if the change would overwrite changes of others, or if
+// others moved HEAD or the index.
 func (w *Workspace) refuseOverwriting(ctx context.Context, change *gitops.ChangeSet) error {
 	paths, err := w.warnOfOthers(ctx)
 	if err != nil {
@@ -279,6 +286,7 @@ func (w *Workspace) refuseOverwriting(ctx context.Context, change *gitops.Change
 	return err
 }
 
+// changedByOthers returns the paths that somebody else changed in the checkout since the snapshot.
 func (w *Workspace) changedByOthers(ctx context.Context) ([]string, error) {
 	if w.snapshot == nil {
 		return nil, nil
@@ -290,8 +298,8 @@ func (w *Workspace) changedByOthers(ctx context.Context) ([]string, error) {
 	return paths, nil
 }
 
-// requireUnchangedLower verifies that the checkout is unchanged below the run's overlay: changes below an
-// overlay show or not at random.
+// requireUnchangedLower returns an error if the checkout below the run's overlay changed. Such
+// changes may or may not show through the overlay.
 func (w *Workspace) requireUnchangedLower(ctx context.Context) error {
 	changed, err := w.changedByOthers(ctx)
 	if err != nil || len(changed) == 0 {
@@ -300,7 +308,7 @@ func (w *Workspace) requireUnchangedLower(ctx context.Context) error {
 	return CannotResume("the checkout, which its work lies above, was changed since (%s); put it back as it was, or start a new run", markdown.SomeFiles(changed))
 }
 
-// inUse reports whether other runs work in the checkout.
+// inUse reports whether err says that other runs work in the checkout.
 func inUse(err error) bool {
 	var stop *outcome.Stop
 	return errors.As(err, &stop) && stop.Reason == "checkout_in_use"

@@ -22,17 +22,17 @@ type CheckoutNeeds struct {
 	SharesCheckout bool   // other runs may use it too; the run changes nothing there before its end
 }
 
-// BaseBranch restricts the base branch of a change.
+// BaseBranch restricts the branch that a change is based on.
 type BaseBranch struct {
-	Configured bool   // the job names the base, and it is the one that is set
-	TaskBranch string // that runs of this task make; empty where the job names another
+	Configured bool   // the job names the base, and that base is set
+	TaskBranch string // the branch of this task's runs; empty if the job names another one
 	NoneNeeded bool   // the change goes to no branch
 	// ForgeDefault asks the forge for the default base branch; nil without a forge.
 	ForgeDefault func(context.Context) (string, error)
 }
 
-// Prepare verifies that the run can work in the checkout: it is free, clean, on its base and
-// writable.
+// Prepare returns an error unless the run can work in the checkout: nobody else uses it, it is
+// clean, it is on its base and it is writable.
 func (w *Workspace) Prepare(ctx context.Context, p CheckoutNeeds) error {
 	if err := w.claimCheckout(ctx, p.SharesCheckout); err != nil {
 		return CheckoutFailure(err)
@@ -54,7 +54,8 @@ func (w *Workspace) Prepare(ctx context.Context, p CheckoutNeeds) error {
 	return w.RequireFolder(p.Path)
 }
 
-// claimCheckout verifies that nobody in the checkout would disturb this run or be disturbed.
+// claimCheckout returns an error if this run and another user of the checkout could disturb each
+// other.
 func (w *Workspace) claimCheckout(ctx context.Context, shared bool) error {
 	lock := func() error { return w.checkout.Claim() }
 	if w.shared = shared; shared {
@@ -64,14 +65,14 @@ func (w *Workspace) claimCheckout(ctx context.Context, shared bool) error {
 		return err
 	}
 	moved, err := w.checkout.MovedByOthers(ctx)
-	if err == nil && moved { // what the run is to do was read before
+	if err == nil && moved { // the job was read from the earlier state
 		err = &gitops.InUseError{Root: w.root, Remedy: "another run ended in it at this moment, or somebody switched it or committed; start the run again"}
 	}
 	return err
 }
 
-// dirtyFiles names files with uncommitted changes, for a message; empty for none. What it sees of the checkout
-// serves UseTree, too.
+// dirtyFiles returns the names of files with uncommitted changes for a message, or "". It keeps the
+// snapshot for UseTree.
 func (w *Workspace) dirtyFiles(ctx context.Context) (string, error) {
 	seen, err := w.checkout.Snapshot(ctx)
 	if err != nil {
@@ -81,8 +82,8 @@ func (w *Workspace) dirtyFiles(ctx context.Context) (string, error) {
 	return markdown.SomeFiles(seen.Dirty()), nil
 }
 
-// requireWritable verifies that an expected change can be made and committed. An agent unable to change
-// anything would look as if it had nothing to do.
+// requireWritable returns an error if the run is expected to change files and the checkout is not
+// writable. Without this check, the agent would seem to have nothing to do.
 func (w *Workspace) requireWritable(expected bool) error {
 	if !expected {
 		return nil
@@ -95,11 +96,12 @@ func (w *Workspace) requireWritable(expected bool) error {
 		"The checkout cannot be written (%s: %v); run as the user that it belongs to, or give a checkout that can be written.", path, err).Because(err)
 }
 
-// RequireFolder makes sure that repository.path is a folder of the base, or of the checkout that has it.
+// RequireFolder returns an error unless repository.path is a folder in the base. If the checkout is
+// on the base, it looks there.
 func (w *Workspace) RequireFolder(path string) error {
 	if w.hasOtherBase() {
 		e, err := w.checkout.BaseEntry(path)
-		if err != nil || path == "." || e.Kind == gitops.BaseFolder || e.Kind == gitops.BaseLink { // which leads in the checkout alone
+		if err != nil || path == "." || e.Kind == gitops.BaseFolder || e.Kind == gitops.BaseLink { // where a link leads is only known in the checkout
 			return err
 		}
 	} else if info, err := w.statIn(path); err == nil && info.IsDir() {
@@ -118,8 +120,8 @@ func (w *Workspace) statIn(path string) (fs.FileInfo, error) {
 	return root.Stat(filepath.FromSlash(path))
 }
 
-// findBaseBranch verifies that the base is a branch fit for changes: no detached HEAD, and not an
-// earlier run's branch left checked out.
+// findBaseBranch returns an error unless the base is a branch fit for changes. A detached HEAD is
+// unfit, and so is the branch of an earlier run. If there is a default base, it sets that instead.
 func (w *Workspace) findBaseBranch(ctx context.Context, wanted BaseBranch) error {
 	earlier, err := w.earlierRun(ctx, wanted)
 	if err != nil {
@@ -143,7 +145,8 @@ func (w *Workspace) findBaseBranch(ctx context.Context, wanted BaseBranch) error
 		"The checkout is on no branch (detached HEAD at %s); check out a branch, or set repository.base.", gitops.Short(w.base.SHA))
 }
 
-// earlierRun returns the checked out commit of an earlier run, or nil.
+// earlierRun returns the commit at the tip of the checked out branch if an earlier run made it, or
+// nil.
 func (w *Workspace) earlierRun(ctx context.Context, wanted BaseBranch) (*forge.Commit, error) {
 	if w.base.Branch == "" || wanted.Configured {
 		return nil, nil
@@ -158,8 +161,8 @@ func (w *Workspace) earlierRun(ctx context.Context, wanted BaseBranch) (*forge.C
 	return nil, nil
 }
 
-// defaultBase returns the default base branch: the forge's, else the earlier run's only possible one
-// here, else origin's default, or "".
+// defaultBase returns the base branch to use instead, or "". It is the forge's default. Without a
+// forge, it is the only local branch at the earlier run's base, or else origin's default.
 func (w *Workspace) defaultBase(ctx context.Context, earlier *forge.Commit, wanted BaseBranch) (string, error) {
 	if wanted.ForgeDefault != nil {
 		return wanted.ForgeDefault(ctx)

@@ -14,10 +14,10 @@ import (
 
 // CloneOptions describes a clone in the run directory.
 type CloneOptions struct {
-	Options         // Dir is the user's folder, in which no git program is looked for
+	Options         // Dir is the user's folder; no git program is taken from there
 	From            remote.Remote
-	Repository      string // for a person
-	Branch, StartOn string // what is checked out, and the base that is set after that
+	Repository      string // for messages
+	Branch, StartOn string // Branch is checked out; StartOn is then set as the base
 }
 
 // Clone clones a repository into the run directory and opens it.
@@ -41,8 +41,8 @@ func Clone(ctx context.Context, rec *record.Record, o CloneOptions) (*Workspace,
 	return w, nil
 }
 
-// fillLFS fetches the base's Git LFS contents into the run's clone. Missing ones stay pointers,
-// with a warning.
+// fillLFS fetches the base's Git LFS contents into the run's own clone. Missing contents stay
+// pointer files, with a warning.
 func (w *Workspace) fillLFS(ctx context.Context) error {
 	if w.cloneSource == nil {
 		return nil
@@ -55,7 +55,7 @@ func (w *Workspace) fillLFS(ctx context.Context) error {
 	return err
 }
 
-// DownloadLFS fetches contents of Git LFS files from a remote.
+// DownloadLFS returns a function that fetches the contents of Git LFS files from a remote.
 func DownloadLFS(from remote.Remote) gitops.FetchLFS {
 	return func(ctx context.Context, branch, folder string, files []gitops.LFSFile) error {
 		var list []remote.LFSObject
@@ -66,7 +66,7 @@ func DownloadLFS(from remote.Remote) gitops.FetchLFS {
 	}
 }
 
-// Fetch fetches a commit unless it exists. alone means that it is unrelated to existing ones.
+// Fetch fetches a commit unless it exists. unrelated means that its history is not fetched.
 func (w *Workspace) Fetch(ctx context.Context, from remote.Remote, sha string, unrelated bool) error {
 	if w.checkout.HasCommit(sha) {
 		return nil
@@ -84,16 +84,16 @@ func (w *Workspace) Fetch(ctx context.Context, from remote.Remote, sha string, u
 	return nil
 }
 
-// Store returns git's folder with the run's and fetched objects.
+// Store returns git's folder with the objects of the run and the fetched ones.
 func (w *Workspace) Store() (remote.Store, error) {
 	dir, borrowed, err := w.checkout.Private()
 	return remote.Store{Dir: dir, Borrowed: borrowed}, err
 }
 
-const maxPause = 4 * time.Second
+const maxPause = 4 * time.Second // the longest pause between two tries; the pauses are 1, 2 and 4 seconds
 
-// RetryUnreachable retries do while a git server is unreachable. Pushes under a lease and fetches are
-// repeatable.
+// RetryUnreachable retries do while a git server is unreachable, up to three times. Fetches, and
+// pushes with a lease, can safely be repeated.
 func RetryUnreachable(ctx context.Context, do func() error) error {
 	for pause := time.Second; ; pause *= 2 {
 		err := do()
@@ -108,15 +108,17 @@ func RetryUnreachable(ctx context.Context, do func() error) error {
 	}
 }
 
-// RemoteFailure returns the outcome for a git server's error.
+// RemoteFailure returns the outcome for an error of a git server. It returns the end of the run,
+// errors of local objects and the end of a context unchanged.
 func RemoteFailure(what string, err error) error {
 	var ended *outcome.Stop
-	if errors.As(err, &ended) { // by a signal or limits.time, whatever it was doing
+	if errors.As(err, &ended) { // a signal or limits.time ended the run; that is no fault of the server
 		return err
 	}
-	if errors.As(err, new(*gitops.ObjectError)) { // of what was to be sent
+	if errors.As(err, new(*gitops.ObjectError)) { // a damaged local object, not the server's fault
 		return err
 	}
+	// The order matters: the first match decides.
 	for _, known := range []struct {
 		is      bool
 		outcome outcome.Outcome
@@ -134,7 +136,7 @@ func RemoteFailure(what string, err error) error {
 			return outcome.Stopf(known.outcome, known.reason, "%s: %s.", what, outcome.WithoutFullStop(err)).Because(err)
 		}
 	}
-	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) { // not of a connection
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) { // the run was cancelled; a connection's timeout is ErrUnreachable
 		return err
 	}
 	return outcome.Stopf(outcome.ForgeFailed, "git", "%s: %s.", what, outcome.WithoutFullStop(err)).Because(err)

@@ -16,33 +16,33 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 )
 
-// workPlaceFile exists while the work tree lacks work done so far, and names its place.
+// workPlaceFile exists while the work tree lacks work done so far. It contains the place of that
+// work.
 const workPlaceFile = record.StateFolder + "/away"
 
 // Places of work outside the work tree.
 const (
 	InChange  = "change"  // the objects of the last change set
-	InPatches = "patches" // the patches that the agent sent, as far as they did it
+	InPatches = "patches" // the patches of the agent's calls; changes by commands are lost
 )
 
-// ResumedRun describes the resumed run for the workspace.
+// ResumedRun describes the run to resume.
 type ResumedRun struct {
-	transcript.Workspace      // in which the run worked
+	transcript.Workspace      // where the run worked
 	AgentBegan           bool // the agent had begun
 	Stopped              bool // the run was stopped; else it was killed
 	InOverlay            bool // its commands worked in an overlay of the checkout
 	HasTree              bool // the run directory has its work tree
-	OnPullHead           bool // it works on the head of a pull request, not on the end of a branch here
-	BeganWithPull        bool // the change of a pull request was in the checkout before the agent began
+	OnPullHead           bool // its base is the head of a pull request, not the tip of a local branch
+	BeganWithPull        bool // the checkout had the change of a pull request before the agent began
 }
 
-// FoundWork describes how a resumed run's work was found.
+// FoundWork describes where the work of a resumed run is.
 type FoundWork struct {
-	Place string // of the work; "" for the work tree
+	Place string // InChange, InPatches, or "" for the work tree
 }
 
-// WorkPending says whether a run ended while its work was not in its work tree, or not
-// all of it.
+// WorkPending reports whether a run ended while its work tree lacked some of its work.
 func WorkPending(d *record.Directory) bool { return d.Has(workPlaceFile) }
 
 // CannotResume returns the outcome of a run that cannot resume.
@@ -50,8 +50,8 @@ func CannotResume(format string, args ...any) *outcome.Stop {
 	return outcome.Stopf(outcome.InvalidInput, "not_resumable", "The run cannot be resumed: %s.", fmt.Sprintf(format, args...))
 }
 
-// Resume opens the checkout of a resumed run: o's, else the run's own, else the current one. If no
-// work tree has the work, BeginMove and MoveIn restore it in a new one.
+// Resume opens the checkout of a resumed run: the one of o, else the run's own, else the current
+// one. If the work is in no work tree, call BeginMove and MoveIn to restore it in a new one.
 func Resume(ctx context.Context, rec *record.Record, o Options, earlier ResumedRun) (*Workspace, FoundWork, error) {
 	w, err := Open(ctx, rec, earlier.locate(rec, o))
 	if err != nil {
@@ -64,8 +64,8 @@ func Resume(ctx context.Context, rec *record.Record, o Options, earlier ResumedR
 	return w, found, nil
 }
 
-// openResumed opens the checkout of an interrupted run, removes its locks and its trees, and returns where its
-// work is.
+// openResumed claims the checkout of an interrupted run, removes its locks and trees, and returns
+// where its work is.
 func (w *Workspace) openResumed(ctx context.Context, earlier ResumedRun) (FoundWork, error) {
 	err := w.checkout.DropOwnLocks()
 	if err == nil {
@@ -84,6 +84,7 @@ func (w *Workspace) openResumed(ctx context.Context, earlier ResumedRun) (FoundW
 	return w.prepareResume(ctx, earlier)
 }
 
+// locate returns o with the folder of the checkout to open.
 func (e ResumedRun) locate(rec *record.Record, o Options) Options {
 	switch _, err := os.Stat(e.Root); {
 	case o.Dir != "":
@@ -97,7 +98,7 @@ func (e ResumedRun) locate(rec *record.Record, o Options) Options {
 	return o
 }
 
-// dropTrees removes the trees of an interrupted verification.
+// dropTrees removes the trees that an interrupted verification left.
 func (w *Workspace) dropTrees() {
 	names, _ := fs.Glob(w.rec.Root().FS(), record.StateFolder+"/verify-*")
 	for _, name := range names {
@@ -105,7 +106,8 @@ func (w *Workspace) dropTrees() {
 	}
 }
 
-// prepareResume prepares the checkout for the run to resume above or beside it.
+// prepareResume finds the work and sets the base. If the work is in the work tree, it also reverts
+// an interrupted landing.
 func (w *Workspace) prepareResume(ctx context.Context, earlier ResumedRun) (found FoundWork, err error) {
 	if !earlier.AgentBegan {
 		w.rec.Remove(untrackedFolder)
@@ -118,7 +120,7 @@ func (w *Workspace) prepareResume(ctx context.Context, earlier ResumedRun) (foun
 		if err := w.revertInterruptedAlone(ctx, earlier); err != nil {
 			return found, err
 		}
-		w.snapshot = nil // the checkout is its user's, and is looked at anew
+		w.snapshot = nil // the user may have changed the checkout, so it is examined again
 		w.rec.Remove(untrackedFolder)
 		return found, w.requireSameBase(ctx, earlier, found.Place)
 	}
@@ -132,7 +134,8 @@ func (w *Workspace) prepareResume(ctx context.Context, earlier ResumedRun) (foun
 	return found, w.requireUnchangedLower(ctx)
 }
 
-// revertInterruptedAlone is revertInterrupted without the run's work tree.
+// revertInterruptedAlone is like revertInterrupted, for a run without its work tree. The base of
+// the checkout stays as it was.
 func (w *Workspace) revertInterruptedAlone(ctx context.Context, earlier ResumedRun) error {
 	if w.snapshot == nil || !w.rec.Has(landingFile) {
 		return nil
@@ -146,13 +149,13 @@ func (w *Workspace) revertInterruptedAlone(ctx context.Context, earlier ResumedR
 	return CheckoutFailure(w.SetBase(ctx, gitops.BaseSpec{}))
 }
 
-// locateWork reports where the agent's work is kept, if the work tree lacks it.
+// locateWork returns where the agent's work is, or "" if the work tree has it.
 func (w *Workspace) locateWork(ctx context.Context, earlier ResumedRun) (away string, err error) {
 	if left, _ := w.rec.Read(workPlaceFile); len(left) > 0 {
 		return string(left), nil
 	}
 	if earlier.Stopped {
-		w.rec.Remove(markFile) // where the run was killed in its end
+		w.rec.Remove(markFile) // a run killed at its end may have left it
 		w.rec.Remove(landingFile)
 		return InChange, nil
 	}
@@ -171,12 +174,13 @@ func (w *Workspace) locateWork(ctx context.Context, earlier ResumedRun) (away st
 	return "", err
 }
 
+// baseMismatch returns the outcome for a checkout that is not on the run's base commit.
 func baseMismatch(wanted, is string) error {
 	return CannotResume("its base commit is %s, the checkout stands on %s; check that commit out", gitops.Short(wanted), gitops.Short(is))
 }
 
-// requireSameBase puts the workspace on the base of an interrupted run. It refuses to resume on another commit or in
-// a checkout with uncommitted changes.
+// requireSameBase sets the base of an interrupted run. It returns an error on another commit, or if
+// the checkout has uncommitted changes.
 func (w *Workspace) requireSameBase(ctx context.Context, earlier ResumedRun, away string) error {
 	if w.base.SHA != earlier.BaseSHA && earlier.Base != "" {
 		spec := gitops.BaseSpec{Branch: earlier.Base}
@@ -204,7 +208,8 @@ func (w *Workspace) requireSameBase(ctx context.Context, earlier ResumedRun, awa
 	return w.RequireFolder(earlier.Path)
 }
 
-// BeginMove records that the work is about to move to a new work tree.
+// BeginMove records that the work is about to move to a new work tree. away is the work's current
+// place; "" does nothing.
 func (w *Workspace) BeginMove(away string) error {
 	if away == "" {
 		return nil
@@ -216,19 +221,19 @@ func (w *Workspace) BeginMove(away string) error {
 	return nil
 }
 
-// WorkPendingHere reports whether the work tree lacks work so far.
+// WorkPendingHere reports whether the work tree still lacks some of the work.
 func (w *Workspace) WorkPendingHere() bool { return w.workPending }
 
 // WorkMove describes how to restore the work in the work tree.
 type WorkMove struct {
 	From         string
-	Change       *transcript.Change          // the last one of the run; may be nil
-	ApplyPatches func(context.Context) error // does the work again, as far as patches did it
-	Untracked    bool                        // checks need what is not tracked
+	Change       *transcript.Change          // the last change of the run; may be nil
+	ApplyPatches func(context.Context) error // repeats the patches of the agent's calls
+	Untracked    bool                        // checks need the untracked files
 }
 
-// MoveIn restores the interrupted run's work tree as far as possible. Setup commands have run in
-// it.
+// MoveIn restores the interrupted run's work in a new work tree, as far as possible. Setup commands
+// have already run there.
 func (w *Workspace) MoveIn(ctx context.Context, m WorkMove) error {
 	if err := w.TakeSnapshot(ctx); err != nil {
 		return err
@@ -250,7 +255,7 @@ func (w *Workspace) MoveIn(ctx context.Context, m WorkMove) error {
 	return nil
 }
 
-// RecopyUntracked is CopyUntracked after the end of a run removed the copies.
+// RecopyUntracked calls CopyUntracked if the end of the run removed the copies.
 func (w *Workspace) RecopyUntracked(ctx context.Context) error {
 	if w.rec.Has(untrackedFolder) {
 		return nil
@@ -270,7 +275,7 @@ func (w *Workspace) applyRecordedChange(ctx context.Context, change *transcript.
 	return w.ApplyChange(ctx, changes)
 }
 
-// ReadWork reads the objects of a change, as it was made, from a run directory.
+// ReadWork reads the original change, before any rebase, from a run directory.
 func (w *Workspace) ReadWork(ctx context.Context, d *record.Directory, change *transcript.Change) (*gitops.ChangeSet, error) {
 	return w.readPack(ctx, d, workPack(d), change.TreeSHA)
 }
@@ -288,8 +293,8 @@ func (w *Workspace) readPack(ctx context.Context, d *record.Directory, name, tre
 	return changes, nil
 }
 
-// DropState removes an ended run's working files. Until the work has landed, the note of its place
-// stays. If the work tree alone has the work, it removes nothing.
+// DropState removes the working files of an ended run. If the work is still to move, the note of
+// its place stays. If only the work tree has the work, DropState removes nothing.
 func (w *Workspace) DropState() {
 	if w.workOnlyInTree {
 		return
@@ -297,12 +302,12 @@ func (w *Workspace) DropState() {
 	away, err := w.rec.Read(workPlaceFile)
 	w.rec.Remove(record.StateFolder)
 	if err == nil && w.workPending {
-		_ = w.rec.Write(workPlaceFile, away) // else it goes on from the change
+		_ = w.rec.Write(workPlaceFile, away) // without the note, a resumed run starts from the change
 	}
 }
 
-// FinishCalls tidies up after calls in which the process died: it completes a merge, and removes the temporary
-// files of a patch.
+// FinishCalls cleans up after tool calls during which the process died. It completes a merge and
+// removes a patch's temporary files.
 func (w *Workspace) FinishCalls(ctx context.Context) error {
 	return w.withTree(ctx, OfAgent, func(c *gitops.Checkout, top *os.Root) error {
 		if err := w.finishMerge(ctx, c); err != nil {

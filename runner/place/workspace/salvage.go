@@ -19,16 +19,16 @@ import (
 
 // RunEnd describes how a run leaves its workspace.
 type RunEnd struct {
-	Changed     bool // the run ended as it should, with a change
-	Published   bool // a commit has the change
+	Changed     bool // the run ended successfully, with a change
+	Published   bool // the change is committed
 	ForCheckout bool // the change's destination is the checkout
 	Resumable   bool
-	Change      *gitops.ChangeSet // that was taken last, as the checkout holds it; may be nil
-	// Take takes and keeps the change set of a run that has not done so.
+	Change      *gitops.ChangeSet // the last change that was taken; may be nil
+	// Take returns the change set after saving it, for a run that has not saved it.
 	Take func(context.Context) (*gitops.ChangeSet, error)
 }
 
-// collect returns the change set after keeping it in the run directory.
+// collect returns the change set and makes sure that the run directory has it.
 func (w *Workspace) collect(ctx context.Context, e RunEnd) (*gitops.ChangeSet, error) {
 	if e.Change != nil && w.saved {
 		return e.Change, nil
@@ -40,8 +40,8 @@ func (w *Workspace) collect(ctx context.Context, e RunEnd) (*gitops.ChangeSet, e
 	return change, err
 }
 
-// Salvage keeps the run's work, writes finished work to the checkout if that is its destination,
-// and describes its actions.
+// Salvage saves the run's work at its end. If the checkout is the destination of finished work, it
+// writes the work there. It returns sentences for the user about what it did, or "".
 func (w *Workspace) Salvage(ctx context.Context, e RunEnd) string {
 	if w.checkout == nil {
 		return ""
@@ -62,6 +62,7 @@ func (w *Workspace) Salvage(ctx context.Context, e RunEnd) string {
 	return w.keepWork(ctx, e)
 }
 
+// keepWork saves the run's work, writes it to its destination, and returns sentences about both.
 func (w *Workspace) keepWork(ctx context.Context, e RunEnd) string {
 	change, err := w.collect(ctx, e)
 	switch {
@@ -77,14 +78,16 @@ func (w *Workspace) keepWork(ctx context.Context, e RunEnd) string {
 	return strings.TrimSpace(note + " " + w.keepLeftover(ctx, change))
 }
 
-// saveRevertData keeps the data to revert a partial change of the checkout later.
+// saveRevertData keeps the files needed to revert a partly landed change later. It returns a
+// sentence for the user.
 func (w *Workspace) saveRevertData() string {
 	w.workOnlyInTree = true
 	return fmt.Sprintf("A part of the change is in the checkout; the whole is in %s. agent-ci resume %s removes that part and continues.",
 		w.rec.Join(record.PatchFile), w.rec.Path())
 }
 
-// settleChange puts a saved change into its destination.
+// settleChange writes a saved change to the checkout, if that is its destination. It returns a
+// sentence about where the work is.
 func (w *Workspace) settleChange(ctx context.Context, e RunEnd, change *gitops.ChangeSet) string {
 	switch {
 	case change.Empty():
@@ -104,8 +107,8 @@ func (w *Workspace) settleChange(ctx context.Context, e RunEnd, change *gitops.C
 	return fmt.Sprintf("The work is in %s; the checkout is as it was.", w.rec.Join(record.PatchFile))
 }
 
-// WriteToCheckout writes a change to the checkout, its destination, once. NotWritten has the reason of
-// a failure.
+// WriteToCheckout writes a change to the checkout, its destination, at most once. If it fails,
+// NotWritten returns the reason.
 func (w *Workspace) WriteToCheckout(ctx context.Context, change *gitops.ChangeSet) {
 	if w.tree == nil || w.landed || w.notWritten != nil {
 		return
@@ -115,14 +118,14 @@ func (w *Workspace) WriteToCheckout(ctx context.Context, change *gitops.ChangeSe
 		l.Commit = w.base.SHA
 	}
 	err := w.land(ctx, l, change, func() error { return w.checkout.ApplyChange(ctx, change) })
-	if err == nil || ctx.Err() != nil && !w.landed { // who has time yet tries again
+	if err == nil || ctx.Err() != nil && !w.landed { // the time is over: the end of the run tries again
 		return
 	}
 	w.notWritten = notWrittenStop(err)
 	w.rec.Warn("work_not_in_checkout", "The change could not be put into the checkout: %v.", err)
 }
 
-// notWrittenStop returns the outcome for a change that cannot be written to the checkout.
+// notWrittenStop returns the outcome for a change that could not be written to the checkout.
 func notWrittenStop(err error) error {
 	inTheWay, obstructed := (*blockedError)(nil), (*gitops.ObstructedError)(nil)
 	why := ""
@@ -138,10 +141,11 @@ func notWrittenStop(err error) error {
 		"The change could not be put into the checkout, where %s; put that aside, and apply the change.", why).Because(err)
 }
 
-// NotWritten returns why a change is not in the checkout, its destination, or nil.
+// NotWritten returns why a change could not be written to the checkout, or nil.
 func (w *Workspace) NotWritten() error { return w.notWritten }
 
-// describeLanding describes the place of a landed change.
+// describeLanding returns a sentence about the state of the checkout after the change landed, or
+// "".
 func (w *Workspace) describeLanding(changed bool) (note string) {
 	if !changed {
 		note = "The work so far is in the checkout, uncommitted."
@@ -152,7 +156,7 @@ func (w *Workspace) describeLanding(changed bool) (note string) {
 	return note
 }
 
-// leftovers returns the run's files outside of the change.
+// leftovers returns the paths that the run made but a change cannot contain.
 func leftovers(change *gitops.ChangeSet) (left []string) {
 	for _, p := range change.Problems {
 		if !slices.ContainsFunc(change.Files, func(f changeset.File) bool { return f.Path == p.Path }) {
@@ -162,14 +166,14 @@ func leftovers(change *gitops.ChangeSet) (left []string) {
 	return left
 }
 
-// keepLeftover moves the run's files outside of the change to a separate folder before the work
-// tree is removed, and describes the place.
+// keepLeftover moves files that a change cannot contain to a separate folder, before the work tree
+// is removed. It returns a sentence about them, or "".
 func (w *Workspace) keepLeftover(ctx context.Context, change *gitops.ChangeSet) string {
 	if w.tree == nil || change == nil || w.workOnlyInTree {
 		return ""
 	}
 	left := leftovers(change)
-	submodules, err := w.changedSubmodules(ctx) // what changed in them git doesn't see
+	submodules, err := w.changedSubmodules(ctx) // git shows no changes inside submodules
 	if err != nil {
 		w.rec.Warn("leftover", "agent-ci could not find out whether submodules changed: %v.", err)
 	}
@@ -192,8 +196,10 @@ func (w *Workspace) keepLeftover(ctx context.Context, change *gitops.ChangeSet) 
 	return fmt.Sprintf("Files that cannot be part of a change (%s) are in %s.", markdown.SomeFiles(moved), w.rec.Join(record.LeftoverFolder))
 }
 
-// changedSubmodules returns possibly changed submodules: an overlay has nothing of others. It does not read the
-// index of the checkout, which is another one by now, and large.
+// changedSubmodules returns the submodules that may have changed. In an overlay, these are all of
+// them: those without changes have nothing to move. In a private tree, they are those with files
+// newer than the agent's start. It avoids the checkout's index, which is large and may have
+// changed.
 func (w *Workspace) changedSubmodules(ctx context.Context) (paths []string, err error) {
 	if paths = w.workSnapshot.Submodules(); !w.tree.Private() || len(paths) == 0 {
 		return paths, nil
@@ -209,8 +215,8 @@ func (w *Workspace) changedSubmodules(ctx context.Context) (paths []string, err 
 	return paths, err
 }
 
-// moveLeftover says whether there was something to move: it may have been there before
-// the run.
+// moveLeftover moves a leftover out of the work tree. It returns false if there is nothing to move:
+// the file may be from before the run.
 func (w *Workspace) moveLeftover(path string) (is bool, err error) {
 	upper, err := filepath.Rel(w.rec.Path(), w.tree.ChangesFolder())
 	if err != nil {
@@ -227,7 +233,7 @@ func (w *Workspace) moveLeftover(path string) (is bool, err error) {
 	return true, w.rec.Root().Rename(from, to)
 }
 
-// freeLeftover returns path, with a number if the run left something there before its resume.
+// freeLeftover returns path, with a number if an earlier part of the run left something there.
 func (w *Workspace) freeLeftover(path string) string {
 	free := path
 	for i := 2; ; i++ {
@@ -245,8 +251,8 @@ func ignoreMissing(err error) error {
 	return err
 }
 
-// DescribeLeftovers lists the run's files outside of the change that stay in the checkout, as the end of a
-// sentence.
+// DescribeLeftovers returns the end of a sentence with the files that stay in the checkout because
+// a change cannot contain them. It returns "" without such files.
 func DescribeLeftovers(change *gitops.ChangeSet) string {
 	left := leftovers(change)
 	if len(left) == 0 {
@@ -255,8 +261,8 @@ func DescribeLeftovers(change *gitops.ChangeSet) string {
 	return fmt.Sprintf(" but for %s, which cannot be part of a change", markdown.SomeFiles(left))
 }
 
-// Switch checks out a branch at a commit with the change's tree. If other runs or others' files are
-// in the way, only the branch moves, and aside explains it.
+// Switch checks out a branch at a commit with the change's tree. If other runs or files of others
+// are in the way, it moves only the branch, and aside says why.
 func (w *Workspace) Switch(ctx context.Context, branch, commit string, change *gitops.ChangeSet) (aside string, err error) {
 	err = w.land(ctx, landing{Branch: branch, Commit: commit}, change, func() error { return w.checkout.Switch(ctx, branch, commit, change) })
 	if aside = w.whyOnlyBranch(branch, err); aside != "" && w.CheckedOut(branch) && !inUse(err) {
@@ -268,8 +274,8 @@ func (w *Workspace) Switch(ctx context.Context, branch, commit string, change *g
 	return aside, cannotSwitch(branch, err)
 }
 
-// whyOnlyBranch explains why only the branch may move, or returns "" if the checkout was or must be
-// switched.
+// whyOnlyBranch returns the reason to move only the branch. It returns "" if the checkout was
+// switched, or if the error has no such remedy.
 func (w *Workspace) whyOnlyBranch(branch string, err error) string {
 	obstructed, inTheWay := (*gitops.ObstructedError)(nil), (*blockedError)(nil)
 	stays := outcome.Sentence(w.Name()) + " stays as it was, since "
@@ -284,6 +290,7 @@ func (w *Workspace) whyOnlyBranch(branch string, err error) string {
 	return ""
 }
 
+// cannotSwitch returns the outcome for a failed switch to a branch, or nil.
 func cannotSwitch(branch string, err error) error {
 	var foreign *gitops.ForeignCommitError
 	switch {

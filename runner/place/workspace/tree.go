@@ -12,43 +12,44 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript/markdown"
 )
 
-// Tree is the commands' work tree instead of the checkout. Its backing is an overlay, where setup
-// commands have their own layer that is frozen afterwards, or a private copy.
+// Tree is the tree that commands work in instead of the checkout: an overlay or a private copy. In
+// an overlay, setup commands have a layer of their own, which is frozen after setup.
 type Tree interface {
-	// ClaimPath takes its path for this run.
+	// ClaimPath reserves the tree's path for this run.
 	ClaimPath() error
-	// Private says whether it is a copy.
+	// Private reports whether the tree is a copy of the checkout.
 	Private() bool
-	// SandboxPath returns its path for commands.
+	// SandboxPath returns the tree's path for commands.
 	SandboxPath() string
-	// ChangesFolder returns the agent's changes: an overlay's layer, or the whole private tree.
+	// ChangesFolder returns the folder of the agent's changes: an overlay's layer, or the whole
+	// private tree.
 	ChangesFolder() string
-	// GitFolder returns the place of commands' .git in an overlay. CopySetupGit gives the agent a copy of
-	// setup's. A private tree contains its .git.
+	// GitFolder returns the folder of commands' .git in an overlay; a private tree contains its
+	// .git. CopySetupGit copies setup's .git for the agent.
 	GitFolder(of Changes) string
 	CopySetupGit(ctx context.Context) error
 	// Open opens the tree while no command runs. None may start until it is closed.
 	Open(ctx context.Context, of Changes) (gitops.Layer, error)
-	// HasChanges says whether commands may have changed anything.
+	// HasChanges reports whether commands may have changed anything.
 	HasChanges(of Changes) bool
-	// Drop removes commands' changes; of a private tree everything.
+	// Drop removes the changes that commands made. It removes a private tree completely.
 	Drop(of Changes) error
 }
 
-// Changes names the owner of a work tree's changes.
+// Changes names who made changes in a work tree.
 type Changes = string
 
-// Owners of changes besides checks.
+// The makers of changes, besides checks.
 const (
 	OfSetup Changes = "setup"
 	OfAgent Changes = "agent"
 )
 
-// workInTreeFile exists if an ended run's work is only in its work tree.
+// workInTreeFile exists if the work of an ended run is only in its work tree.
 const workInTreeFile = record.StateFolder + "/left"
 
-// RecordWorkInTree records before the end whether only the work tree has the work. Otherwise a resumed run
-// does not need the work tree.
+// RecordWorkInTree records, before the run ends, whether only the work tree has the work. Otherwise
+// a resumed run does not need the work tree.
 func (w *Workspace) RecordWorkInTree() error {
 	if w.workOnlyInTree {
 		return w.rec.Write(workInTreeFile, nil)
@@ -60,13 +61,14 @@ func (w *Workspace) RecordWorkInTree() error {
 // WorkOnlyInTree reports whether an ended run's work is only in its work tree.
 func WorkOnlyInTree(d *record.Directory) bool { return d.Has(workInTreeFile) }
 
-// KeepsTree reports whether to keep the work tree after the end: it alone has the work, or the
-// unrecorded end makes the run resumable.
+// KeepsTree reports whether to keep the work tree after the end of the run. It is kept if only it
+// has the work. It is also kept if the end is not recorded, because the run can then resume.
 func (w *Workspace) KeepsTree(recorded bool) bool {
 	return w.tree != nil && (w.workOnlyInTree || !recorded)
 }
 
-// UseTree says what commands work in. It is made, unless a run that goes on has found it.
+// UseTree sets the tree that commands work in. It makes the tree, unless a resumed run has found
+// it.
 func (w *Workspace) UseTree(ctx context.Context, t Tree) error {
 	w.tree = t
 	if err := t.ClaimPath(); err != nil {
@@ -97,7 +99,7 @@ func (w *Workspace) treeOutsideRun() string {
 }
 
 func (w *Workspace) makeTree(ctx context.Context) (err error) {
-	if err := errors.Join(w.tree.Drop(OfSetup), w.tree.Drop(OfAgent)); err != nil { // of a run that was killed
+	if err := errors.Join(w.tree.Drop(OfSetup), w.tree.Drop(OfAgent)); err != nil { // left by a killed run
 		return err
 	}
 	if err := w.takeCheckoutSnapshot(ctx); err != nil {
@@ -119,14 +121,14 @@ func (w *Workspace) makeTree(ctx context.Context) (err error) {
 	return w.makeGit(ctx)
 }
 
-// warnOfSubmodules names submodules that commands see at another commit than the base's.
+// warnOfSubmodules warns of submodules that commands see at another commit than the base's.
 func (w *Workspace) warnOfSubmodules() {
 	if paths := w.workSnapshot.SubmodulesElsewhere(); len(paths) > 0 {
 		w.rec.Warn("submodule_elsewhere", "Commands see submodules at the commit of the checkout, which is not the base's (%s); run git submodule update in setup, or check the base out before the run.", markdown.SomeFiles(paths))
 	}
 }
 
-// writeBase puts the base into an overlay of the checkout, below what setup commands make.
+// writeBase writes the base into an overlay of the checkout, in setup's layer.
 func (w *Workspace) writeBase(ctx context.Context) error {
 	layer, err := w.tree.Open(ctx, OfSetup)
 	if err != nil {
@@ -136,10 +138,11 @@ func (w *Workspace) writeBase(ctx context.Context) error {
 	return errors.Join(err, layer.Close())
 }
 
+// makePrivate copies the checkout into a private tree. It warns of unreadable untracked files.
 func (w *Workspace) makePrivate(ctx context.Context) (err error) {
 	var unread []string
 	w.workSnapshot, unread, err = w.checkout.MakePrivateTree(ctx, gitops.PrivateTree{Dir: w.tree.ChangesFolder(), Snapshot: w.snapshot})
-	if err != nil { // what is there of it would only take room
+	if err != nil { // an incomplete tree only takes space
 		err = errors.Join(err, w.tree.Drop(OfAgent))
 	}
 	if short := (*gitops.SpaceError)(nil); errors.As(err, &short) {
@@ -160,19 +163,19 @@ func (w *Workspace) makePrivate(ctx context.Context) (err error) {
 	return nil
 }
 
-// CopyTree copies a private tree for an agent of its own.
+// CopyTree copies a private tree for another agent.
 func (w *Workspace) CopyTree(ctx context.Context, from gitops.Layer, to string) error {
 	_, _, err := w.checkout.InLayer(from).MakePrivateTree(ctx, gitops.PrivateTree{Dir: to, Snapshot: w.workSnapshot})
 	return err
 }
 
-// Untouched says whether the checkout is on disk as commands see it: they work in an
-// overlay of it and have changed nothing.
+// Untouched reports whether commands see exactly the checkout on disk: they work in an overlay and
+// have changed nothing.
 func (w *Workspace) Untouched() bool {
 	return !w.tree.Private() && !w.tree.HasChanges(OfSetup) && !w.tree.HasChanges(OfAgent)
 }
 
-// withTree does something with the work tree as commands left it.
+// withTree opens the work tree with the given changes, runs do and closes the tree.
 func (w *Workspace) withTree(ctx context.Context, of Changes, do func(*gitops.Checkout, *os.Root) error) error {
 	layer, err := w.tree.Open(ctx, of)
 	if err != nil {
@@ -181,12 +184,13 @@ func (w *Workspace) withTree(ctx context.Context, of Changes, do func(*gitops.Ch
 	return errors.Join(do(w.checkout.InLayer(layer), layer.Tree), layer.Close())
 }
 
-// NoOverlay returns the reason against an overlay known to git, or "".
+// NoOverlay returns why git could not work in an overlay, or "".
 func (w *Workspace) NoOverlay(ctx context.Context) (why string, err error) {
 	return w.checkout.WhyNoLayer(ctx, uint32(os.Geteuid()), uint32(os.Getegid()))
 }
 
-// AdmitOthers admits other runs to the checkout, if this one only changes it at its end.
+// AdmitOthers lets other runs use the checkout too, if this run changes the checkout only at its
+// end.
 func (w *Workspace) AdmitOthers(ctx context.Context) error {
 	if w.shared {
 		return nil
@@ -194,13 +198,13 @@ func (w *Workspace) AdmitOthers(ctx context.Context) error {
 	return CheckoutFailure(w.checkout.Share(ctx))
 }
 
-// RequireAlone verifies that a run whose commands change the checkout is alone there.
+// RequireAlone claims the checkout for this run alone. It fails if other runs use it.
 func (w *Workspace) RequireAlone() error {
 	w.shared = false
 	return CheckoutFailure(w.checkout.Claim())
 }
 
-// makeGit gives commands in an overlay a .git of their own, on the base.
+// makeGit makes a .git on the base for commands in an overlay.
 func (w *Workspace) makeGit(ctx context.Context) error {
 	if w.tree == nil || w.tree.Private() {
 		return nil
@@ -208,7 +212,7 @@ func (w *Workspace) makeGit(ctx context.Context) error {
 	return w.MakeGit(ctx, w.tree.GitFolder(OfSetup))
 }
 
-// MakeGit makes a .git on the base commit in a folder; none before UseTree.
+// MakeGit makes a .git on the base commit in dir. Before UseTree it does nothing.
 func (w *Workspace) MakeGit(ctx context.Context, dir string) error {
 	if w.workSnapshot == nil {
 		return nil
@@ -221,7 +225,7 @@ func (w *Workspace) MakeGit(ctx context.Context, dir string) error {
 	return err
 }
 
-// copySetupGit gives the agent in an overlay setup's .git.
+// copySetupGit copies setup's .git for the agent in an overlay.
 func (w *Workspace) copySetupGit(ctx context.Context) error {
 	if w.tree == nil || w.tree.Private() {
 		return nil
@@ -229,7 +233,8 @@ func (w *Workspace) copySetupGit(ctx context.Context) error {
 	return w.tree.CopySetupGit(ctx)
 }
 
-// adoptSetupFiles treats setup's files as existing before the agent, and returns changed tracked files.
+// adoptSetupFiles makes setup's files part of the snapshot, so they do not count as the agent's. It
+// returns the tracked files that setup changed.
 func (w *Workspace) adoptSetupFiles(ctx context.Context) (changed []string, err error) {
 	if !w.tree.HasChanges(OfSetup) {
 		return nil, nil
@@ -247,7 +252,7 @@ func (w *Workspace) adoptSetupFiles(ctx context.Context) (changed []string, err 
 	return changed, err
 }
 
-// TreeForCommands describes a tree on a base for commands, with HEAD of its .git.
+// TreeForCommands describes a tree for commands, on a base. head is the HEAD of its .git.
 func (w *Workspace) TreeForCommands(base gitops.Base, tree gitops.Tree, head *gitops.Head) gitops.TreeForCommands {
 	return gitops.TreeForCommands{Tree: tree, Base: base, Head: head, Snapshot: w.workSnapshot}
 }

@@ -19,8 +19,8 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/settings"
 )
 
-// Workspace is a run's checkout, or a plain folder for commands outside runs. For one goroutine at
-// a time.
+// Workspace is a run's checkout, or a plain folder for commands outside runs. Only one goroutine
+// may use it at a time.
 type Workspace struct {
 	rec          *record.Record
 	root         string
@@ -30,10 +30,10 @@ type Workspace struct {
 	base         gitops.Base      // zero until one is set
 	cloneSource  *remote.Remote   // nil if the run did not clone, or was resumed
 	shared       bool             // others may work in the checkout, too
-	landed       bool             // the checkout has the change, or a part of it, out of the work tree
-	prepared     *gitops.Snapshot // of the checkout, as Prepare saw it; nil before
-	snapshot     *gitops.Snapshot // of the checkout; nil before UseTree
-	workSnapshot *gitops.Snapshot // of the work tree, on the base
+	landed       bool             // the checkout has the change or a part of it
+	prepared     *gitops.Snapshot // the checkout in Prepare; nil before
+	snapshot     *gitops.Snapshot // the checkout in UseTree; nil before
+	workSnapshot *gitops.Snapshot // the work tree, on the base
 	commandsRan  bool
 	saved        bool // the run directory has the current work
 
@@ -43,26 +43,26 @@ type Workspace struct {
 	partlyLanded   bool // the checkout has a part of the change that could not be reverted
 	warnedOfOthers bool
 
-	hiddenFiles *grants.Secrets // from commands, where they may write; nil until ExcludeSecrets
+	hiddenFiles *grants.Secrets // files hidden from commands in writable folders; nil before ExcludeSecrets
 	workPending bool            // a resumed run's work is not completely in the work tree
 }
 
 // Options describes the checkout to open.
 type Options struct {
 	Dir    string // the checkout, or a folder in it
-	Path   string // the PATH that the git program is looked for on
-	Forge  string // the address of its pages
-	Cloned bool   // by the run itself
-	Name   string // for a person; empty for "the checkout"
-	Fresh  bool   // the files are not there yet
+	Path   string // where to look for the git program
+	Forge  string // the web address of the forge
+	Cloned bool   // the run cloned it
+	Name   string // for messages; empty for "the checkout"
+	Fresh  bool   // no files are checked out yet
 
-	// OpenFilter opens confinements for git filters; nil permits none. Filters maps permitted
+	// OpenFilter opens sandboxes for git filters; nil permits none. Filters maps the permitted
 	// filters of the repository's own configuration to readable paths.
 	OpenFilter gitops.OpenFilter
 	Filters    map[string][]string
 }
 
-// Open opens a checkout. Its base is set by StartOn. The caller closes it.
+// Open opens a checkout. Call StartOn to set its base. The caller closes it.
 func Open(ctx context.Context, rec *record.Record, o Options) (*Workspace, error) {
 	state, err := rec.MakeFolder(record.StateFolder)
 	if err != nil {
@@ -76,10 +76,10 @@ func Open(ctx context.Context, rec *record.Record, o Options) (*Workspace, error
 	return &Workspace{rec: rec, root: checkout.Root(), checkout: checkout, cloned: o.Cloned, name: cmp.Or(o.Name, ownCheckout)}, nil
 }
 
-// Folder is a workspace without git.
+// Folder returns a workspace without git.
 func Folder(rec *record.Record, dir string) *Workspace { return &Workspace{rec: rec, root: dir} }
 
-// Close lets go of the checkout.
+// Close releases the checkout.
 func (w *Workspace) Close() error {
 	if w.checkout == nil {
 		return nil
@@ -87,10 +87,10 @@ func (w *Workspace) Close() error {
 	return w.checkout.Close()
 }
 
-// Checkout returns the git checkout; nil for a plain folder.
+// Checkout returns the git checkout, or nil for a plain folder.
 func (w *Workspace) Checkout() *gitops.Checkout { return w.checkout }
 
-// Root is the checkout, or the plain folder, absolute.
+// Root returns the absolute path of the checkout or plain folder.
 func (w *Workspace) Root() string { return w.root }
 
 // SandboxPath returns the work tree's path for commands.
@@ -101,7 +101,7 @@ func (w *Workspace) SandboxPath() string {
 	return w.tree.SandboxPath()
 }
 
-// SandboxPathElsewhere is Seen; empty for the path of the checkout.
+// SandboxPathElsewhere returns SandboxPath, or "" if that is the path of the checkout.
 func (w *Workspace) SandboxPathElsewhere() string {
 	if seen := w.SandboxPath(); seen != w.root {
 		return seen
@@ -109,18 +109,19 @@ func (w *Workspace) SandboxPathElsewhere() string {
 	return ""
 }
 
-// WorkDir is a folder of the work tree as commands find it, absolute: path is repository.path.
+// WorkDir returns the absolute path of a folder of the work tree, as commands see it. path is
+// repository.path.
 func (w *Workspace) WorkDir(path string) string {
 	return filepath.Join(w.SandboxPath(), filepath.FromSlash(path))
 }
 
-// Cloned says whether the run made the checkout itself.
+// Cloned reports whether the run made the checkout itself.
 func (w *Workspace) Cloned() bool { return w.cloned }
 
-// ownCheckout names a checkout not made by the run.
+// ownCheckout is the name of a checkout that the run did not make.
 const ownCheckout = "the checkout"
 
-// Name is the workspace for a person, who knows their own checkout.
+// Name returns a name for messages: the path of a clone, otherwise the given name.
 func (w *Workspace) Name() string {
 	if w.cloned {
 		return w.root
@@ -128,8 +129,8 @@ func (w *Workspace) Name() string {
 	return w.name
 }
 
-// NameOrPath is Name, or the path of a checkout outside the current directory, for messages that make
-// people look for it.
+// NameOrPath returns Name, or the path if the current directory is outside the checkout. It is for
+// messages that make people look for the checkout.
 func (w *Workspace) NameOrPath() string {
 	if w.Name() != ownCheckout {
 		return w.Name()
@@ -155,7 +156,7 @@ func (w *Workspace) CheckedOut(branch string) bool {
 // Base returns the base commit; zero before StartOn.
 func (w *Workspace) Base() gitops.Base { return w.base }
 
-// BaseName is a base for a person.
+// BaseName returns a name of a base for messages.
 func BaseName(b gitops.Base) string {
 	if b.Branch == "" {
 		return "commit " + gitops.Short(b.SHA)
@@ -163,7 +164,7 @@ func BaseName(b gitops.Base) string {
 	return b.Branch
 }
 
-// Commit returns the base commit for readers of a run's configuration; none without a workspace.
+// Commit returns the base commit, to read the run's configuration from. A nil workspace has none.
 func (w *Workspace) Commit() settings.Commit {
 	if w == nil {
 		return settings.Commit{}
@@ -171,20 +172,20 @@ func (w *Workspace) Commit() settings.Commit {
 	return settings.Commit{Checkout: w.checkout, SHA: w.base.SHA}
 }
 
-// Event returns the event of the workspace. repository and branch are those of the change, path is the
-// folder in which the agent works.
+// Event returns the transcript event of the workspace. repository and branch are those of the
+// change. path is the agent's folder.
 func (w *Workspace) Event(repository, branch, path string) transcript.Workspace {
 	return transcript.Workspace{
 		Repository: repository, Base: w.base.Branch, BaseSHA: w.base.SHA, Branch: branch, Path: path, Cloned: w.cloned, Root: w.Root(),
 	}
 }
 
-// StartOn sets the first base: a branch, or where HEAD stands.
+// StartOn sets the first base: a branch, or HEAD if branch is "".
 func (w *Workspace) StartOn(ctx context.Context, branch string) error {
 	return w.SetBase(ctx, gitops.BaseSpec{Branch: branch})
 }
 
-// SetBase sets the base that the work starts from. The checkout stays as it is.
+// SetBase sets the base that the work starts from. It does not change the checkout.
 func (w *Workspace) SetBase(ctx context.Context, spec gitops.BaseSpec) (err error) {
 	base, err := w.checkout.SetBase(spec)
 	if err != nil {
@@ -200,15 +201,16 @@ func (w *Workspace) hasOtherBase() bool { return w.base.Tree != w.checkout.Start
 // CommandsRan reports whether commands may have changed something.
 func (w *Workspace) CommandsRan() bool { return w.commandsRan }
 
-// TakeSnapshot remembers the work tree as it is before the first turn.
+// TakeSnapshot records the state of the work tree before the agent's first turn.
 func (w *Workspace) TakeSnapshot(ctx context.Context) error {
 	w.commandsRan = true
 	_, err := w.adoptSetupFiles(ctx)
 	return errors.Join(err, w.copySetupGit(ctx), w.markSnapshot())
 }
 
-// takeCheckoutSnapshot remembers the checkout. An overlay on its own commit goes on from what Prepare saw: it
-// shows later changes of others, which count as theirs. Anything else copies or covers files, and looks again.
+// takeCheckoutSnapshot records the state of the checkout. An overlay on the checkout's own commit
+// uses the snapshot of Prepare: later changes of others show through it and count as theirs.
+// Otherwise files are copied or covered, which needs a new snapshot.
 func (w *Workspace) takeCheckoutSnapshot(ctx context.Context) (err error) {
 	if w.prepared != nil && !w.tree.Private() && !w.hasOtherBase() {
 		w.snapshot = w.checkout.WithoutHidden(w.prepared)
@@ -220,6 +222,7 @@ func (w *Workspace) takeCheckoutSnapshot(ctx context.Context) (err error) {
 	return nil
 }
 
+// markSnapshot saves the snapshots for a resumed run.
 func (w *Workspace) markSnapshot() error {
 	raw, err := w.checkout.Mark(w.snapshot, w.workSnapshot)
 	if err != nil {
@@ -228,19 +231,20 @@ func (w *Workspace) markSnapshot() error {
 	return w.rec.Write(markFile, raw)
 }
 
-// markFile is gitops's state for resuming with the checkout.
+// markFile contains the snapshots, written by gitops, for a resumed run.
 const markFile = record.StateFolder + "/checkout.json"
 
-// untrackedFolder holds the files untracked before the first turn.
+// untrackedFolder has copies of the files that were untracked before the first turn.
 const untrackedFolder = record.StateFolder + "/untracked"
 
-// UntrackedDir returns the folder of files untracked before the first turn.
+// UntrackedDir returns the folder with copies of the files untracked before the first turn.
 func (w *Workspace) UntrackedDir() string { return w.rec.Join(untrackedFolder) }
 
-// CopyUntracked copies the files untracked before the first turn, for checks on fresh trees.
+// CopyUntracked copies the files that were untracked before the first turn, for checks on fresh
+// trees.
 func (w *Workspace) CopyUntracked(ctx context.Context) error {
 	if !w.tree.Private() {
-		return nil // checks find them where they are
+		return nil // checks see the originals
 	}
 	err := w.withTree(ctx, OfAgent, func(c *gitops.Checkout, _ *os.Root) error {
 		return c.CopyUntracked(ctx, w.workSnapshot, w.UntrackedDir())
@@ -251,7 +255,7 @@ func (w *Workspace) CopyUntracked(ctx context.Context) error {
 	return nil
 }
 
-// RequireUnchangedBySetup verifies that setup commands changed no tracked file.
+// RequireUnchangedBySetup returns an error if setup commands changed tracked files.
 func (w *Workspace) RequireUnchangedBySetup(ctx context.Context) error {
 	dirty, err := w.adoptSetupFiles(ctx)
 	if err != nil {
@@ -265,8 +269,8 @@ func (w *Workspace) RequireUnchangedBySetup(ctx context.Context) error {
 		markdown.SomeFiles(dirty))
 }
 
-// FilterFailure returns the outcome of a forbidden or failed git filter, or nil. After commands
-// have run, the filter may have failed at their files.
+// FilterFailure returns the outcome for a forbidden or failed git filter, or nil for any other
+// error. After commands have run, their files may be the cause.
 func (w *Workspace) FilterFailure(err error) *outcome.Stop {
 	failed, is := errors.AsType[*gitops.FilterError](err)
 	stop, known := errors.AsType[*outcome.Stop](err)
@@ -283,7 +287,7 @@ func filterStop(ends outcome.Outcome, failed *gitops.FilterError, err error) *ou
 	return outcome.Stopf(ends, "git_filter", "%s.", outcome.Sentence(failed.Error())).Because(err)
 }
 
-// CheckoutFailure returns the outcome for an unusable checkout, or nil.
+// CheckoutFailure returns the outcome for an unusable checkout, or nil if err is nil.
 func CheckoutFailure(err error) error {
 	var damaged *gitops.ObjectError
 	var used *gitops.InUseError
@@ -323,7 +327,7 @@ func damagedRepository(damaged *gitops.ObjectError, err error) *outcome.Stop {
 	return outcome.Stopf(outcome.InvalidInput, "damaged_repository", "%s.", outcome.Sentence(damaged.Error())).Because(err)
 }
 
-// ObjectFailure returns the outcome for a damaged object, or nil.
+// ObjectFailure returns the outcome for a damaged object, or nil for any other error.
 func ObjectFailure(err error) *outcome.Stop {
 	if damaged := (*gitops.ObjectError)(nil); errors.As(err, &damaged) {
 		return damagedRepository(damaged, err)
