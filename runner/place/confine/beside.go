@@ -19,43 +19,46 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
-// What a sandbox beside the agent's sees of the workspace.
+// How much of the workspace a sidecar sees.
 const (
 	SidecarNone  = "none"
 	SidecarRead  = "read"
 	SidecarWrite = "write"
 )
 
-// Sidecar describes a sandbox beside the agent's, for a tool server or hooks.
+// Sidecar describes a sandbox beside the agent's, for a tool server, hooks or git filters.
 type Sidecar struct {
-	// Name is the name of its scratch folder and in the transcript's host requests, such as
-	// mcp-docs. It is unique among open ones.
+	// Name is the name of its scratch folder, such as mcp-docs. Recorded host requests have it,
+	// too. It is unique among open sandboxes.
 	Name    string
-	Network job.Network // zero for none
-	Key     string      // of the job, where Network stands
-	// Workspace is its access to the agent's work tree: SidecarNone and so on. The agent's sandbox
-	// lends it; without an open one, it sees a snapshot.
+	Network job.Network // zero for no network
+	Key     string      // the job's key that sets Network
+	// Workspace is the access to the agent's work tree: SidecarNone, SidecarRead or SidecarWrite.
+	// The agent's sandbox lends its work tree. Without an open agent's sandbox, the sidecar sees a
+	// snapshot.
 	Workspace string
-	// BaseTree permits reading a fresh tree of the base commit. Without a workspace, that tree is
-	// also at the checkout's path.
+	// BaseTree permits reading a fresh tree of the base commit. Without access to the workspace,
+	// that tree is also at the checkout's path.
 	BaseTree bool
-	// WithoutSetupFiles omits setup's changes of home and caches. Otherwise they are included, except leads to
-	// code that commands may change.
+	// WithoutSetupFiles omits what setup changed in home and caches. Otherwise the sidecar sees it,
+	// except files that lead to code that commands may change.
 	WithoutSetupFiles bool
-	// ReadablePaths lists further readable paths, also below the checkout.
+	// ReadablePaths lists further readable paths; they may be in the checkout.
 	ReadablePaths []string
 }
 
-// BaseTreeVariable is programs' variable with the base tree's path.
+// BaseTreeVariable is the environment variable with the base tree's path.
 const BaseTreeVariable = "AGENT_CI_BASE_TREE"
 
-// WorkspaceVariable is the variable with the commands' folder, for programs started elsewhere.
+// WorkspaceVariable is the environment variable with the folder of the agent's commands. Programs
+// that start elsewhere need it.
 const WorkspaceVariable = "AGENT_CI_WORKSPACE"
 
-// OpenSidecar opens a sandbox beside the agent's, box, which may be nil. It has none of the job's
-// secrets. Earlier private files under this name are removed.
+// OpenSidecar opens a sandbox beside the agent's. box is the agent's sandbox, or nil. The sidecar
+// has none of the job's secrets. OpenSidecar removes earlier private files under its name.
 //
-// Without namespaces, processes that leave their group end with the agent's sandbox instead of this one, which is closed earlier.
+// Without namespaces, processes that leave their group survive the sidecar and end with the agent's
+// sandbox.
 func (s *Sandboxes) OpenSidecar(ctx context.Context, box *sandbox.Sandbox, b Sidecar) (*sandbox.Sandbox, error) {
 	if b.Network.IsZero() {
 		b.Network = job.Network{Mode: string(sandbox.NetworkNone)}
@@ -68,7 +71,7 @@ func (s *Sandboxes) OpenSidecar(ctx context.Context, box *sandbox.Sandbox, b Sid
 		return nil, err
 	}
 	o := s.Options(place)
-	o.Readable, o.CachesFrom = nil, "" // of caches it may be shown a part alone: see hideStrays
+	o.Readable, o.CachesFrom = nil, "" // hideStrays may allow only a part of the caches
 	if err := s.exposeBaseTree(ctx, &o, b); err != nil {
 		return nil, err
 	}
@@ -79,7 +82,7 @@ func (s *Sandboxes) OpenSidecar(ctx context.Context, box *sandbox.Sandbox, b Sid
 		defer o.Borrowed.Close()
 	}
 	o.Readable = append(o.Readable, b.ReadablePaths...)
-	o.Restrictions = gitRestrictions(o.Folders, o.Workspace != s.Root || o.Git != "") // else it is the tree of the base, or empty
+	o.Restrictions = gitRestrictions(o.Folders, o.Workspace != s.Root || o.Git != "") // otherwise the workspace is the base tree or an empty folder
 	if b.WithoutSetupFiles {
 		o.EarlierScratch = nil
 	}
@@ -90,11 +93,11 @@ func (s *Sandboxes) OpenSidecar(ctx context.Context, box *sandbox.Sandbox, b Sid
 	if err != nil {
 		return nil, sidecarFailure(b, o, err)
 	}
-	opened.AdoptOrphans = false // which is for one sandbox at a time
+	opened.AdoptOrphans = false // only one sandbox at a time can adopt orphans
 	return opened, nil
 }
 
-// exposeBaseTree has a sandbox see the tree of the base.
+// exposeBaseTree makes the base tree readable in a sandbox, if permitted.
 func (s *Sandboxes) exposeBaseTree(ctx context.Context, o *sandbox.Options, b Sidecar) error {
 	if !b.BaseTree || s.BaseTree == nil {
 		return nil
@@ -107,7 +110,7 @@ func (s *Sandboxes) exposeBaseTree(ctx context.Context, o *sandbox.Options, b Si
 	return nil
 }
 
-// exposeWorkspace gives a sandbox its permitted access to the agent's work tree.
+// exposeWorkspace gives a sandbox the permitted access to the agent's work tree.
 func (s *Sandboxes) exposeWorkspace(ctx context.Context, o *sandbox.Options, box *sandbox.Sandbox, b Sidecar) (err error) {
 	unconfined := o.Mode == grants.DangerFullAccess
 	if b.Workspace != SidecarWrite && !unconfined {
@@ -131,14 +134,15 @@ func (s *Sandboxes) exposeWorkspace(ctx context.Context, o *sandbox.Options, box
 		}
 		return fmt.Errorf("the sandbox of %s can't be opened again: the workspace was lent to it too often", b.Name)
 	default:
-		// Nobody takes the agent's changes from here: writes are private to this sandbox.
+		// Writes to these layers stay private to this sandbox.
 		o.LowerLayers = slices.Concat(s.overlayFolders(AgentPlace()), s.lowerLayers(AgentPlace()))
 	}
 	return nil
 }
 
-// exposeBaseGit replaces the agent's .git by an unmodified one of the base: git shows the agent's changes
-// there but starts nothing that the agent configured. Landlock alone cannot replace files.
+// exposeBaseGit replaces the agent's .git by an unmodified one of the base. There git shows the
+// agent's changes, and runs no program that the agent configured. With Landlock alone, files cannot
+// be replaced, so nothing happens.
 func (s *Sandboxes) exposeBaseGit(ctx context.Context, f *grants.Folders) error {
 	if !s.AllowsConcurrent() || s.MakeGit == nil {
 		return nil
@@ -151,8 +155,8 @@ func (s *Sandboxes) exposeBaseGit(ctx context.Context, f *grants.Folders) error 
 	return nil
 }
 
-// makeSidecarGit makes the .git of sandboxes beside the agent's, once: servers start side by side. It has its
-// name when it is whole, since a run may be killed meanwhile.
+// makeSidecarGit makes the .git of all sidecars once, even if servers start at the same time. It
+// gets its final name when it is complete, because a run may be killed meanwhile.
 func (s *Sandboxes) makeSidecarGit(ctx context.Context) error {
 	s.makingGit.Lock()
 	defer s.makingGit.Unlock()
@@ -167,16 +171,16 @@ func (s *Sandboxes) makeSidecarGit(ctx context.Context) error {
 	if err := s.MakeGit(ctx, partial); err != nil {
 		return err
 	}
-	if _, err := os.Lstat(partial); errors.Is(err, fs.ErrNotExist) { // no command of the run ran yet
+	if _, err := os.Lstat(partial); errors.Is(err, fs.ErrNotExist) { // before the run's first command, MakeGit makes nothing
 		return nil
 	}
 	return os.Rename(partial, git)
 }
 
-// sidecarGit is the folder below ScratchFolder with these .git folders.
+// sidecarGit is the folder below ScratchFolder with the .git of sidecars.
 const sidecarGit = "beside-git"
 
-// overlayFolders returns a place's overlay, if any.
+// overlayFolders returns the folder of a place's overlay, or nothing if the place has no changes.
 func (s *Sandboxes) overlayFolders(p Place) []string {
 	if _, err := os.Lstat(s.ChangesFolder(p)); err != nil {
 		return nil
@@ -184,7 +188,7 @@ func (s *Sandboxes) overlayFolders(p Place) []string {
 	return []string{s.overlayFolderOf(p)}
 }
 
-// hideWorkspace hides the checkout. Its path shows the base tree, if permitted.
+// hideWorkspace hides the checkout. Its path shows the base tree if that is permitted.
 func (s *Sandboxes) hideWorkspace(o *sandbox.Options) error {
 	o.Overlay, o.LowerLayers = "", nil
 	if len(o.Readable) > 0 {
@@ -202,8 +206,9 @@ func (s *Sandboxes) hideWorkspace(o *sandbox.Options) error {
 	return nil
 }
 
-// countLentMounts counts the workspace mounts lent by the agent's sandbox: one for hooks, and for each server
-// one per possible start: up to three until its revision is settled, and again after an exit.
+// countLentMounts counts how often the agent's sandbox may lend its workspace. Hooks need one
+// mount. A server needs one for each possible start: up to three until its revision is settled, and
+// up to three again after it exits.
 func (s *Sandboxes) countLentMounts() (toRead, toWrite int) {
 	const starts = 2 * 3
 	for _, server := range s.Job.MCPServers {
@@ -221,26 +226,27 @@ func (s *Sandboxes) countLentMounts() (toRead, toWrite int) {
 	return toRead, toWrite
 }
 
-// WritableFolders returns the folders that commands really change. Their other changes are private.
+// WritableFolders returns the folders where changes by commands are not private.
 func (s *Sandboxes) WritableFolders() []string {
 	return append(s.Environ.Absolute(s.Root, s.Job.Policy.Writable), s.Root, s.Record.Join(ScratchFolder))
 }
 
-// PointsInto says whether a path lies in one of some folders, or leads there.
+// PointsInto reports whether a path is in one of the folders, or leads there through links.
 func PointsInto(path string, folders []string) bool {
 	return slices.ContainsFunc(folders, func(folder string) bool { return gitops.PassesThrough(path, folder) })
 }
 
-// PathWithoutFolders removes folders that lead into some folders from a PATH.
+// PathWithoutFolders returns a PATH without relative folders and without folders that lead into the
+// given folders.
 func PathWithoutFolders(list string, folders []string) string {
 	return strings.Join(slices.DeleteFunc(filepath.SplitList(list), func(dir string) bool {
 		return !filepath.IsAbs(dir) || PointsInto(dir, folders)
 	}), string(filepath.ListSeparator))
 }
 
-// SidecarEnv returns the environment beside the agent's commands: an allow list and named variables.
-// It leads no program to code that commands may change: PATH omits their folders, and other
-// variables with one are dropped.
+// SidecarEnv returns the environment of a sidecar: allowed variables, the variables named in pass,
+// and set. It leads no program to code that commands may change. So PATH omits commands' folders,
+// and other variables with such a path are dropped.
 func (s *Sandboxes) SidecarEnv(pass []string, set map[string]string) (env []string) {
 	folders := s.WritableFolders()
 	for _, variable := range policy.Environment(s.Environ, pass, set) {
@@ -249,7 +255,7 @@ func (s *Sandboxes) SidecarEnv(pass []string, set map[string]string) (env []stri
 		switch {
 		case name == "PATH":
 			variable = "PATH=" + PathWithoutFolders(value, folders)
-		case given || slices.Contains(pass, name) || name == "GITHUB_WORKSPACE": // by which no program loads code
+		case given || slices.Contains(pass, name) || name == "GITHUB_WORKSPACE": // chosen by the job, or no program loads code by it
 		case valuePointsInto(value, folders):
 			continue
 		}
@@ -258,8 +264,8 @@ func (s *Sandboxes) SidecarEnv(pass []string, set map[string]string) (env []stri
 	return env
 }
 
-// valuePointsInto reports whether a value has a path into some folders: alone, in a list, or in an option
-// such as --require=/x or -I/x.
+// valuePointsInto reports whether a value has a path into one of the folders: alone, in a list, or
+// in an option such as --require=/x or -I/x.
 func valuePointsInto(value string, folders []string) bool {
 	words := strings.FieldsFunc(value, func(r rune) bool { return strings.ContainsRune(" \t\n,;:=\"'", r) })
 	return slices.ContainsFunc(append(filepath.SplitList(value), words...), func(word string) bool {
@@ -268,10 +274,10 @@ func valuePointsInto(value string, folders []string) bool {
 	})
 }
 
-// emptyFolder of the run directory is the workspace of who has none.
+// emptyFolder is the workspace of a sidecar that may see none.
 const emptyFolder = ScratchFolder + "/empty"
 
-// sidecarFailure is why a sandbox can't be opened, for a person.
+// sidecarFailure returns the outcome for a sidecar that cannot be opened.
 func sidecarFailure(b Sidecar, o sandbox.Options, err error) error {
 	err = openFailure(o, err)
 	if stop := outcome.Of(context.Background(), err); stop.Outcome == outcome.SandboxUnavailable {
@@ -280,8 +286,8 @@ func sidecarFailure(b Sidecar, o sandbox.Options, err error) error {
 	return err
 }
 
-// ShowBase makes the base tree and shows it to the agent's commands. It returns "" without a
-// commit.
+// ShowBase makes the base tree and shows it to the agent's commands. It returns the tree's folder,
+// or "" without a commit.
 func (s *Sandboxes) ShowBase(ctx context.Context) (dir string, err error) {
 	if s.BaseTree == nil {
 		return "", nil

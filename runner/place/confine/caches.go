@@ -14,11 +14,12 @@ import (
 	"github.com/agent-ci/agent-ci/policy/sandbox/layer"
 )
 
-// KeepCaches keeps a place's changes of home and cache folders, merged with setup's, for places
-// with these Caches. Of the tree it keeps the leftovers. The commands began with setup's caches and
-// have ended; the place is removed next.
+// KeepCaches keeps what commands in a place changed in home and cache folders, merged with setup's
+// changes. Of the tree it keeps the leftovers. Places whose Caches is kept then begin with all
+// that. Call it after the commands ended and before the place is removed. The commands must have
+// begun with setup's caches.
 func (s *Sandboxes) KeepCaches(ctx context.Context, p Place, leftovers []string, kept string) error {
-	partial := Place{Scratch: kept + ".partial"}
+	partial := Place{Scratch: kept + ".partial"} // renamed when it is complete
 	err := errors.Join(s.Remove(Place{Scratch: kept}), s.Remove(partial), layer.AwaitUnmounted(ctx, s.overlayFolderOf(p)))
 	if err == nil {
 		err = s.moveCaches(p, partial, leftovers)
@@ -35,7 +36,7 @@ func (s *Sandboxes) KeepCaches(ctx context.Context, p Place, leftovers []string,
 	return nil
 }
 
-// moveCaches moves caches and leftovers to an empty place.
+// moveCaches moves caches and leftovers from one place to another, empty one.
 func (s *Sandboxes) moveCaches(from, to Place, leftovers []string) error {
 	root, err := os.OpenRoot(s.Record.Join(ScratchFolder))
 	if err != nil {
@@ -56,8 +57,8 @@ func (s *Sandboxes) moveCaches(from, to Place, leftovers []string) error {
 	return root.MkdirAll(path.Join(to.Scratch, overlayFolder, "work"), 0o700)
 }
 
-// move moves a file or folder with equal parent folders. It skips missing ones: a layer only has
-// changes.
+// move moves a file or folder, and makes missing parents with the modes of the old ones. It ignores
+// a missing file, because a layer contains only changes.
 func move(root *os.Root, from, to string) error {
 	info, err := root.Lstat(from)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -67,7 +68,7 @@ func move(root *os.Root, from, to string) error {
 		err = makeLike(root, path.Dir(from), path.Dir(to))
 	}
 	const closed = 0o200
-	locked := err == nil && info.IsDir() && info.Mode()&closed == 0 // its ".." can't be changed
+	locked := err == nil && info.IsDir() && info.Mode()&closed == 0 // renaming a folder rewrites its "..", which needs write permission
 	if locked {
 		err = root.Chmod(from, info.Mode().Perm()|closed)
 	}
@@ -80,7 +81,7 @@ func move(root *os.Root, from, to string) error {
 	return err
 }
 
-// makeLike makes a folder with another one's mode, and its parents.
+// makeLike makes folder with the mode of like, and its parents with those of like's parents.
 func makeLike(root *os.Root, like, folder string) error {
 	if _, err := root.Lstat(folder); err == nil || folder == "." {
 		return err
@@ -96,7 +97,7 @@ func makeLike(root *os.Root, like, folder string) error {
 	return root.Mkdir(folder, info.Mode().Perm()|open)
 }
 
-// mergeCaches adds setup's changes below.
+// mergeCaches adds setup's changes below those of a place.
 func (s *Sandboxes) mergeCaches(ctx context.Context, p Place) error {
 	setup, into := s.scratch(Place{Scratch: SetupScratch}), s.scratch(p)
 	folders, err := filepath.Glob(filepath.Join(setup, "caches", "*"))
@@ -121,26 +122,26 @@ func (s *Sandboxes) mergeCaches(ctx context.Context, p Place) error {
 	return nil
 }
 
-// HasCaches says whether KeepCaches kept something.
+// HasCaches reports whether KeepCaches kept caches under this name.
 func (s *Sandboxes) HasCaches(kept string) bool {
 	_, err := os.Lstat(s.scratch(Place{Scratch: kept}))
 	return err == nil
 }
 
-// DropCaches removes kept caches.
+// DropCaches removes the caches kept under this name.
 func (s *Sandboxes) DropCaches(kept string) error { return s.Remove(Place{Scratch: kept}) }
 
-// HasLeftovers says whether KeepCaches kept paths of the tree.
+// HasLeftovers reports whether KeepCaches kept files of the tree under this name.
 func (s *Sandboxes) HasLeftovers(kept string) bool { return s.HasChanges(Place{Scratch: kept}) }
 
 // AfterLeftovers waits until new files are newer than all kept ones, even for programs that compare
-// whole seconds.
+// times in whole seconds.
 func (s *Sandboxes) AfterLeftovers(ctx context.Context, kept string) error {
-	info, err := os.Lstat(s.overlayFolderOf(Place{Scratch: kept})) // made last
+	info, err := os.Lstat(s.overlayFolderOf(Place{Scratch: kept})) // this folder was made last
 	if err != nil {
 		return err
 	}
-	const coarse = 20 * time.Millisecond // by how much the clock of file systems may be late
+	const coarse = 20 * time.Millisecond // the clock of file systems may be this late
 	wait := time.NewTimer(time.Until(info.ModTime().Truncate(time.Second).Add(time.Second + coarse)))
 	defer wait.Stop()
 	select {

@@ -14,32 +14,32 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
-// commandSecret is a job's secret in the form for commands.
+// commandSecret is a job's secret as commands get it, with a placeholder.
 type commandSecret struct {
 	job.Secret
 	placeholder string
 	scopes      []credential.Scope
 }
 
-// withPreset returns a preset's secrets.
+// withPreset returns the secrets with a preset.
 func withPreset(preset string, all []commandSecret) []commandSecret {
 	return slices.DeleteFunc(slices.Clone(all), func(p commandSecret) bool { return p.Preset != preset })
 }
 
-// addressOf returns a scope as an address behind https://, for comparison by clients.
+// addressOf returns a scope as the part of a URL after https://. Clients compare this text.
 func addressOf(scope credential.Scope) string {
 	host, text := scope.Host.Hostname(), scope.Host.Host()
 	if strings.Contains(host, ":") {
 		host = "[" + host + "]"
 	}
-	bare := strings.Count(text, ":") > 1 && !strings.HasPrefix(text, "[") // an address of IPv6 without a port
+	bare := strings.Count(text, ":") > 1 && !strings.HasPrefix(text, "[") // an IPv6 address without a port
 	if i := strings.LastIndexByte(text, ':'); i > strings.LastIndexByte(text, ']') && !bare && text[i:] != ":443" {
 		host += text[i:]
 	}
 	return host + scope.Path
 }
 
-// npmrc returns the user configuration of npm, also read by pnpm and Yarn 1.
+// npmrc returns npm's user configuration. pnpm and Yarn 1 read it, too.
 func npmrc(all []commandSecret) []byte {
 	var b strings.Builder
 	for _, p := range all {
@@ -50,7 +50,7 @@ func npmrc(all []commandSecret) []byte {
 	return []byte(b.String())
 }
 
-// netrc returns the credentials file of pip, Go and others.
+// netrc returns a netrc file, which pip, Go and other clients read.
 func netrc(all []commandSecret) []byte {
 	var b strings.Builder
 	for _, p := range all {
@@ -65,8 +65,9 @@ func netrc(all []commandSecret) []byte {
 	return []byte(b.String())
 }
 
-// gitConfiguration extends git's configuration variables: GIT_CONFIG_COUNT and pairs of
-// GIT_CONFIG_KEY_N and GIT_CONFIG_VALUE_N (git-config(1)). variable reads existing ones.
+// gitConfiguration returns variables that extend git's configuration: GIT_CONFIG_COUNT and pairs of
+// GIT_CONFIG_KEY_N and GIT_CONFIG_VALUE_N (git-config(1)). variable returns existing variables,
+// which stay valid.
 func gitConfiguration(all []commandSecret, variable func(name string) string) []string {
 	count, err := strconv.Atoi(variable("GIT_CONFIG_COUNT"))
 	if err != nil || count < 0 {
@@ -88,8 +89,8 @@ func gitConfiguration(all []commandSecret, variable func(name string) string) []
 	return append(variables, fmt.Sprintf("GIT_CONFIG_COUNT=%d", count))
 }
 
-// repositoryURLs returns scopes as addresses for git, which compares whole segments, with and without
-// a final .git.
+// repositoryURLs returns scopes as addresses for git, with and without a final .git. git compares
+// whole path segments.
 func repositoryURLs(scopes []credential.Scope) (addresses []string) {
 	for _, scope := range scopes {
 		address := addressOf(scope)
@@ -103,8 +104,8 @@ func repositoryURLs(scopes []credential.Scope) (addresses []string) {
 	return addresses
 }
 
-// mavenSettings are the user's settings of Maven. They name the proxy too: Maven follows
-// no variables.
+// mavenSettings returns the user's Maven settings. They also name the proxy, because Maven reads no
+// proxy variables.
 func mavenSettings(all []commandSecret) []byte {
 	settings := mavenFile{Namespace: "http://maven.apache.org/SETTINGS/1.0.0"}
 	for _, p := range all {
@@ -115,7 +116,7 @@ func mavenSettings(all []commandSecret) []byte {
 	}
 	out, err := xml.MarshalIndent(settings, "", "  ")
 	if err != nil {
-		panic(err) // texts and numbers alone
+		panic(err) // cannot happen: the settings contain only texts and numbers
 	}
 	return append(out, '\n')
 }
@@ -142,16 +143,16 @@ type mavenProxy struct {
 	NonProxyHosts string `xml:"nonProxyHosts"`
 }
 
-// noMavenSettings replaces other commands' settings, since Maven rejects an empty file.
+// noMavenSettings is shown to commands without Maven secrets, because Maven rejects an empty file.
 const noMavenSettings = `<settings xmlns="http://maven.apache.org/SETTINGS/1.0.0"/>` + "\n"
 
-// Properties that give a JVM the proxy.
+// The proxy settings of a JVM.
 const (
 	proxyHost       = "127.0.0.1"
 	proxyExceptions = "localhost|127.*|[::1]"
 )
 
-// clientFiles adds the presets' files for clients.
+// clientFiles adds the files and variables by which clients use the secrets.
 func (k *clientConfig) clientFiles(all []commandSecret, home string, variable func(name string) string) {
 	for _, p := range all {
 		k.env = append(k.env, p.Name+"="+p.placeholder)
@@ -165,7 +166,7 @@ func (k *clientConfig) clientFiles(all []commandSecret, home string, variable fu
 	}
 	k.env = append(k.env, gitConfiguration(withPreset(job.PresetGit, all), variable)...)
 	for _, p := range withPreset(job.PresetCargo, all) {
-		k.env = append(k.env, strings.TrimSuffix(p.Name, "_TOKEN")+"_CREDENTIAL_PROVIDER=cargo:token") // else Cargo wants one in its configuration
+		k.env = append(k.env, strings.TrimSuffix(p.Name, "_TOKEN")+"_CREDENTIAL_PROVIDER=cargo:token") // otherwise Cargo requires a provider in its configuration
 	}
 	if own := withPreset(job.PresetMaven, all); len(own) > 0 && home != "" {
 		k.overrides[mavenSettingsIn(home)] = mavenSettings(own)

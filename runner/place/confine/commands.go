@@ -14,7 +14,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 )
 
-// Script is a command of the job: a line or more for the shell.
+// Script is a command of the job: one or more lines for bash.
 type Script struct {
 	Name    string
 	Run     string
@@ -22,24 +22,26 @@ type Script struct {
 	Timeout time.Duration
 	Log     string // below the run directory
 	Place   Place
-	// Pipefail fails a pipe with any failing command.
+	// Pipefail makes a pipe fail if any of its commands fails.
 	Pipefail bool
-	// PrepareLayer prepares the overlay before the command; may be nil.
+	// PrepareLayer changes the overlay before the command starts; may be nil.
 	PrepareLayer func(ctx context.Context, layer gitops.Layer) error
-	// InspectLayer examines the overlay after the command; may be nil.
+	// InspectLayer examines the overlay after the command ended; may be nil.
 	InspectLayer func(ctx context.Context, layer gitops.Layer) error
-	// OwnFault blames a service that does not get ready on the judged tree, so the script is red.
+	// OwnFault makes the script red if a service does not get ready, because the judged tree may be
+	// the cause. Otherwise that is an error.
 	OwnFault bool
-	// Hint returns a remark for a failed command's log, or "". May be nil.
+	// Hint returns a remark on a failed command's output for its log, or "". It may be nil.
 	Hint func(output string) string
 }
 
-// hintBytes is how much of the end of an output a hint is looked for in.
+// hintBytes is how many bytes at the end of an output Hint gets.
 const hintBytes = 16 << 10
 
-// brokenPipe is bash's status after SIGPIPE.
+// brokenPipe is bash's exit status for a command that SIGPIPE killed.
 const brokenPipe = 128 + 13
 
+// argv returns the command line that runs the script.
 func (s Script) argv() []string {
 	if s.Pipefail {
 		return []string{"bash", "-e", "-o", "pipefail", "-c", s.Run}
@@ -47,14 +49,14 @@ func (s Script) argv() []string {
 	return []string{"bash", "-e", "-c", s.Run}
 }
 
-// ScriptResult is how a script ended.
+// ScriptResult describes how a script ended.
 type ScriptResult struct {
 	ExitCode int
 	TimedOut bool
 	Seconds  float64
 }
 
-// Color is the end in a word: green, red, or timeout.
+// Color returns green, red or timeout.
 func (r ScriptResult) Color() string {
 	switch {
 	case r.TimedOut:
@@ -65,7 +67,8 @@ func (r ScriptResult) Color() string {
 	return "green"
 }
 
-// RunScript runs a script to its end or time limit. An error is ctx's or prevented the start.
+// RunScript runs a script until it ends or its time is over, and writes its log. It returns an
+// error if ctx ended or the script could not start.
 func (s *Sandboxes) RunScript(ctx context.Context, script Script) (ScriptResult, error) {
 	log, err := s.Record.Create(script.Log)
 	if err != nil {
@@ -125,7 +128,8 @@ func (s *Sandboxes) RunScript(ctx context.Context, script Script) (ScriptResult,
 	return ran, err
 }
 
-// endWithoutServices ends a script without its services.
+// endWithoutServices returns the result of a script whose services did not get ready. err says why,
+// and left is the error of closing the sandbox.
 func (s *Sandboxes) endWithoutServices(ctx context.Context, script Script, log io.Writer, err, left error) (ScriptResult, error) {
 	if ctx.Err() != nil || !script.OwnFault || !Unready(err) || left != nil {
 		return ScriptResult{}, errors.Join(err, left)
@@ -136,7 +140,7 @@ func (s *Sandboxes) endWithoutServices(ctx context.Context, script Script, log i
 	return ScriptResult{ExitCode: 1}, nil
 }
 
-// withLayer does something in the overlay of a place; nil for nothing.
+// withLayer runs do with the overlay of a place. A nil do is skipped.
 func (s *Sandboxes) withLayer(ctx context.Context, box *sandbox.Sandbox, p Place, do func(context.Context, gitops.Layer) error) error {
 	if do == nil {
 		return nil
@@ -148,8 +152,8 @@ func (s *Sandboxes) withLayer(ctx context.Context, box *sandbox.Sandbox, p Place
 	return errors.Join(do(ctx, layer), layer.Close())
 }
 
-// CommandRules returns the rules for the agent's commands, with the confinement that was reached and
-// the paths that the sandbox lets them write.
+// CommandRules returns the rules for the agent's commands. They depend on the confinement and on
+// the paths that the sandbox makes writable.
 func (s *Sandboxes) CommandRules() policy.Commands {
 	return policy.Commands{
 		Rules: s.Rules, Sandboxed: s.level() != sandbox.LevelNone, Home: s.Environ.Home(),
@@ -157,7 +161,7 @@ func (s *Sandboxes) CommandRules() policy.Commands {
 	}
 }
 
-// Judge returns a function that decides on the agent's commands by these rules and counts refusals.
+// Judge returns a function that decides about the agent's commands and counts refusals.
 func (s *Sandboxes) Judge() func(policy.Request) policy.Decision {
 	commands := s.CommandRules()
 	return func(asked policy.Request) policy.Decision {

@@ -12,12 +12,13 @@ import (
 	"github.com/agent-ci/agent-ci/policy"
 )
 
-// env returns the commands' environment: an allow list and the job's additions.
+// env returns the commands' environment: allowed variables and the job's additions.
 func (s *Sandboxes) env() []string {
 	return policy.Environment(s.Environ, s.Job.Policy.Env.Pass, s.Job.Policy.Env.Set)
 }
 
-// AgentEnv returns the environment of an agent's commands, with ProgramsFolder at the end of PATH.
+// AgentEnv returns the environment of the agent's commands. ProgramsFolder is at the end of its
+// PATH.
 func (s *Sandboxes) AgentEnv(p Place) []string {
 	env, folder := s.envForTree(s.SandboxPath(p)), s.Record.Join(ProgramsFolder)
 	i := slices.IndexFunc(env, func(variable string) bool { return strings.HasPrefix(variable, "PATH=") && variable != "PATH=" })
@@ -27,8 +28,8 @@ func (s *Sandboxes) AgentEnv(p Place) []string {
 	return env
 }
 
-// LinkProgram makes this program available to the agent's commands under another name. Failure is
-// harmless: commands also find it by other ways.
+// LinkProgram makes agent-ci available to the agent's commands as name. A failure is only a
+// warning, because commands can also find agent-ci in other ways.
 func (s *Sandboxes) LinkProgram(name string) {
 	program, err := os.Executable()
 	if err == nil {
@@ -42,8 +43,8 @@ func (s *Sandboxes) LinkProgram(name string) {
 	}
 }
 
-// envForTree returns the environment for a tree. Paths of the checkout become the tree's: the agent
-// controls the checkout, and a check using its programs would judge itself.
+// envForTree returns the environment for commands in a tree. Paths of the checkout become paths of
+// the tree. Otherwise a check could run programs of the checkout, which the agent controls.
 func (s *Sandboxes) envForTree(tree string) []string {
 	env := s.env()
 	if tree == s.Root {
@@ -62,7 +63,7 @@ func (s *Sandboxes) envForTree(tree string) []string {
 	return env
 }
 
-// checkoutPaths returns the names of the checkout used to start agent-ci.
+// checkoutPaths returns the paths of the checkout that the user's environment has, links included.
 func (s *Sandboxes) checkoutPaths() []string {
 	names := []string{s.Root}
 	for _, name := range []string{s.Dir, s.Environ.Get("GITHUB_WORKSPACE"), s.Environ.Get("PWD")} {
@@ -74,7 +75,8 @@ func (s *Sandboxes) checkoutPaths() []string {
 	return names
 }
 
-// replacePath replaces a path, and paths below it, everywhere in a text.
+// replacePath replaces a path and the paths below it in a text. Longer names that only contain the
+// path stay.
 func replacePath(text, from, to string) string {
 	var b strings.Builder
 	for done := 0; ; {
@@ -94,11 +96,13 @@ func replacePath(text, from, to string) string {
 	}
 }
 
+// isNameByte reports whether a byte may be part of a file name. It also accepts all bytes beyond
+// ASCII.
 func isNameByte(c byte) bool {
 	return c == '.' || c == '_' || c == '-' || c >= 0x80 || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
 }
 
-// withoutLinkedFolders removes folders from PATH that lead to the checkout through links.
+// withoutLinkedFolders returns a PATH without folders that lead to the checkout through links.
 func withoutLinkedFolders(path, checkout string) string {
 	return strings.Join(slices.DeleteFunc(filepath.SplitList(path), func(dir string) bool {
 		return filepath.IsAbs(dir) && gitops.PathOutside(dir, checkout) == ""

@@ -19,7 +19,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/settings"
 )
 
-// EarlyFilters opens confinements for filters before the job is known, when the checkout moves to
+// EarlyFilters opens sandboxes for git filters before the job is known, when the checkout moves to
 // its base.
 func EarlyFilters(rec *record.Record, environ settings.Environment) gitops.OpenFilter {
 	j := &job.Job{Policy: job.Policy{Sandbox: string(grants.WorkspaceWrite)}}
@@ -30,13 +30,13 @@ func EarlyFilters(rec *record.Record, environ settings.Environment) gitops.OpenF
 	}
 }
 
-// OpenFilter opens a sandbox for a filter's commands. They start in an empty folder and see no
-// token, no network, and only the checkout's files listed in the job.
+// OpenFilter opens a sandbox for a filter's commands. They start in an empty folder. They have no
+// token and no network, and see only the checkout's files that the job lists.
 func (s *Sandboxes) OpenFilter(ctx context.Context, f gitops.Filter) (gitops.FilterSandbox, error) {
 	return s.openFilter(ctx, f, fmt.Sprintf("filter-%d", s.filters.Add(1)))
 }
 
-// openFilter is OpenFilter with a unique sandbox name.
+// openFilter is OpenFilter, with a name that is unique among sandboxes.
 func (s *Sandboxes) openFilter(ctx context.Context, f gitops.Filter, name string) (gitops.FilterSandbox, error) {
 	if s.unconfined() {
 		return nil, &gitops.FilterError{
@@ -59,25 +59,25 @@ func (s *Sandboxes) openFilter(ctx context.Context, f gitops.Filter, name string
 	}
 	set := map[string]string{}
 	for _, path := range reads {
-		if filepath.Base(path) == ".git" { // such as git-crypt asks git for its folder
+		if filepath.Base(path) == ".git" { // filters such as git-crypt ask git for its folder
 			set["GIT_DIR"] = path
 		}
 	}
 	return &filterSandbox{box: box, dir: s.Record.Join(emptyFolder), env: s.SidecarEnv(nil, set), remove: func() error { return s.Remove(Place{Scratch: name}) }}, nil
 }
 
-// hasLink reports a link on a path of the checkout. The agent could make one to show the filter a
-// credential.
+// hasLink reports whether a path of the checkout leads through a link. The agent could make such a
+// link to show the filter a credential.
 func (s *Sandboxes) hasLink(path string) bool {
 	rel, is := pathname.Below(s.Root, path)
 	if !is {
 		return false
 	}
 	real, err := filepath.EvalSymlinks(path)
-	return err == nil && real != filepath.Join(resolved(s.Root), rel) // what is missing, it does not see
+	return err == nil && real != filepath.Join(resolved(s.Root), rel) // a missing path is not shown, so it is no danger
 }
 
-// filterSandbox is a sandbox with an empty folder.
+// filterSandbox is a filter's sandbox, with an empty folder.
 type filterSandbox struct {
 	box    *sandbox.Sandbox
 	dir    string
@@ -87,10 +87,10 @@ type filterSandbox struct {
 
 func (p *filterSandbox) Close() error { return errors.Join(p.box.Close(), p.remove()) }
 
-// maxStderrBytes bounds the kept end of a filter's standard error, in bytes.
+// maxStderrBytes is how many bytes at the end of a filter's standard error are kept.
 const maxStderrBytes = 1 << 10
 
-// Run runs a command with content as its standard input.
+// Run runs a command with content as standard input, and writes its standard output to result.
 func (p *filterSandbox) Run(ctx context.Context, command string, content io.Reader, result io.Writer) error {
 	words := clip.Tail{Limit: maxStderrBytes}
 	status, err := attached.Run(ctx, p.box.Start, sandbox.Command{Argv: []string{"/bin/sh", "-c", command}, Dir: p.dir, Env: p.env}, attached.Streams{

@@ -9,21 +9,21 @@ import (
 	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
 )
 
-// Hide finds the hidden files in the checkout and policy.writable. A resumed run keeps the first
-// result, because the agent may have changed files since.
+// Hide finds the files to hide in the checkout and in policy.writable. A resumed run uses the
+// earlier result, because the agent may have changed files since.
 func (s *Sandboxes) Hide(ctx context.Context) error {
 	s.borrowed = guard.Borrowed(s.Root)
 	switch {
 	case s.unconfined():
-		return nil // nothing is kept from commands
+		return nil // unconfined commands can read everything
 	case s.EarlierHidden == nil:
 		return s.findHidden(ctx)
 	}
 	return s.useHidden(s.EarlierHidden)
 }
 
-// HideMore searches again after setup, whose files are hidden alike. If they cannot be hidden, it
-// ends the run.
+// HideMore searches again after setup, and hides setup's files, too. It returns an error that ends
+// the run if they cannot be hidden.
 func (s *Sandboxes) HideMore(ctx context.Context) error {
 	if s.unconfined() {
 		return nil
@@ -32,20 +32,21 @@ func (s *Sandboxes) HideMore(ctx context.Context) error {
 		return err
 	}
 	there := slices.ContainsFunc(s.hidden.Found, func(secret grants.Secret) bool { return secret.Existed })
-	if !there || s.level() != sandbox.LevelLandlock {
+	if !there || s.level() != sandbox.LevelLandlock { // only Landlock may be unable to hide files that existed
 		return nil
 	}
 	_, _, err := s.probe(ctx, AgentPlace())
 	return err
 }
 
+// unconfined reports whether policy.sandbox turns confinement off.
 func (s *Sandboxes) unconfined() bool {
 	return s.Job.Policy.Sandbox == string(grants.DangerFullAccess)
 }
 
-// findHidden finds further hidden files.
+// findHidden searches for hidden files and adds those found before.
 func (s *Sandboxes) findHidden(ctx context.Context) error {
-	o := s.Options(AgentPlace()) // whose scratch folder is needed soon
+	o := s.Options(AgentPlace()) // this also makes the scratch folder, which is needed soon
 	found, err := grants.FindSecrets(ctx, o.Folders)
 	if err != nil {
 		return openFailure(o, err)
@@ -56,6 +57,7 @@ func (s *Sandboxes) findHidden(ctx context.Context) error {
 	return s.useHidden(found)
 }
 
+// useHidden stores the hidden files, after the checkout has excluded them.
 func (s *Sandboxes) useHidden(found *grants.Secrets) (err error) {
 	s.labelSecretFiles(found)
 	if s.ExcludeSecrets != nil {
@@ -67,7 +69,7 @@ func (s *Sandboxes) useHidden(found *grants.Secrets) (err error) {
 	return err
 }
 
-// labelSecretFiles labels files with values of the job's secrets.
+// labelSecretFiles labels the files that contain values of the job's secrets.
 func (s *Sandboxes) labelSecretFiles(found *grants.Secrets) {
 	denied := s.Environ.Absolute(s.Root, s.Job.Policy.DenyRead)
 	for i, one := range found.Found {

@@ -17,8 +17,8 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
-// serveHosts returns a function that starts the proxy of a place's commands, for listed hosts and
-// those of secrets.
+// serveHosts returns a function that starts the proxy of a place's commands. The proxy allows the
+// listed hosts and those of secrets. The returned function stops it.
 func (s *Sandboxes) serveHosts(p Place) func(net.Listener) func() {
 	return func(l net.Listener) func() {
 		served := proxy.Start(l, s.proxyOptions(p, s.credentialsAt(p)))
@@ -29,8 +29,8 @@ func (s *Sandboxes) serveHosts(p Place) func(net.Listener) func() {
 	}
 }
 
-// proxyOptions returns the options of that proxy. A wrong list or machine proxy was reported before
-// the run; nothing is opened then.
+// proxyOptions returns the options of a place's proxy. A wrong list or machine proxy was reported
+// before the run. If there is one anyway, the proxy allows nothing.
 func (s *Sandboxes) proxyOptions(p Place, own credential.Set) proxy.Options {
 	list, err := p.Network.List()
 	via, errVia := s.proxyChooser(p.Network)
@@ -48,7 +48,7 @@ func (s *Sandboxes) proxyOptions(p Place, own credential.Set) proxy.Options {
 	}
 }
 
-// describeHosts lists a network's hosts including presets, without duplicates.
+// describeHosts returns the distinct hosts of a network, presets included.
 func describeHosts(network job.Network) string {
 	list, err := network.List()
 	if err != nil {
@@ -63,11 +63,10 @@ func describeHosts(network job.Network) string {
 	return strings.Join(hosts, ", ")
 }
 
-// maxRecordedHosts bounds the recorded requests of commands: of allowed hosts, refused hosts, and refusals
-// for secrets, counted separately.
+// maxRecordedHosts bounds how many different requests are recorded of each kind.
 const maxRecordedHosts = 500
 
-// requestKind is a kind of counted requests.
+// requestKind is a kind of recorded requests. Each kind is counted separately.
 type requestKind int
 
 const (
@@ -86,16 +85,16 @@ func requestKindOf(asked transcript.Network) requestKind {
 	return refusedHost
 }
 
-// hosts records the requested hosts. The zero value is ready.
+// hosts records which hosts commands asked for. The zero value is ready to use.
 type hosts struct {
 	mu         sync.Mutex
-	seen       map[transcript.Network]bool // without their requests
-	counts     map[requestKind]int         // of these
-	unreported []string                    // refusals that the model has not heard of
-	omitted    int                         // of these, that were too many
+	seen       map[transcript.Network]bool // the recorded events, without their Request
+	counts     map[requestKind]int         // how many of each kind are recorded
+	unreported []string                    // refusals that the model was not shown yet
+	omitted    int                         // refusals beyond the bound of unreported
 }
 
-// noteHost records a new request before it has an effect.
+// noteHost records a request if it is new, before the request takes effect.
 func (s *Sandboxes) noteHost(by string, asked proxy.Request) error {
 	asked.Request = clip.Bytes(s.Record.Redact(asked.Request), transcript.RequestBytes-len(clip.Mark))
 	event := transcript.Network{
@@ -125,11 +124,11 @@ func (s *Sandboxes) noteHost(by string, asked proxy.Request) error {
 	if !asked.Allowed {
 		s.deniedCount.Add(1)
 	}
-	event.Request = asked.Request // the first of them stands for all
+	event.Request = asked.Request // the event of all equal requests shows the first one
 	return s.Record.Append(transcript.TypeNetwork, event)
 }
 
-// proxyRemark adds a remark on requests through the machine's proxy.
+// proxyRemark returns a remark on a request that goes through the machine's proxy.
 func proxyRemark(asked proxy.Request) string {
 	if t, err := reach.ParseTarget(asked.Protocol, asked.Target); err == nil && t.Addr.IsValid() {
 		return " A proxy of the machine connects to it."
@@ -137,7 +136,8 @@ func proxyRemark(asked proxy.Request) string {
 	return " A proxy of the machine connects to it and looks its name up, so that its address was not checked."
 }
 
-// tooManyHosts refuses unrecorded requests. The first refusals are informative enough.
+// tooManyHosts handles a request that can't be recorded any more. It returns an error for an
+// allowed host, so the request is refused. Further refusals are only left out.
 func (s *Sandboxes) tooManyHosts(kind requestKind) error {
 	switch kind {
 	case refusedHost:
@@ -151,8 +151,10 @@ func (s *Sandboxes) tooManyHosts(kind requestKind) error {
 	return errTooManyHosts
 }
 
+// errTooManyHosts refuses a request because too many are recorded.
 var errTooManyHosts = errors.New("more hosts than the transcript takes")
 
+// queueRefusal keeps a refusal for the model, if it is new and there are not too many.
 func (h *hosts) queueRefusal(words string) {
 	const most = 5
 	switch {
@@ -164,8 +166,8 @@ func (h *hosts) queueRefusal(words string) {
 	}
 }
 
-// RefusedHosts tells the model about refused requests since the last call, because few programs
-// show a proxy's words.
+// RefusedHosts returns the refusals since its last call, for the model. Few programs show a proxy's
+// answer.
 func (s *Sandboxes) RefusedHosts() string {
 	h := &s.hosts
 	h.mu.Lock()

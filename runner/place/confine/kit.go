@@ -13,19 +13,20 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/settings"
 )
 
-// clientsFolder has, for each kind of commands, the files for using secrets: placeholders and
-// certificates without keys.
+// clientsFolder has a folder for each kind of commands, with the files by which they use secrets.
+// These contain placeholders and certificates, but no keys.
 const clientsFolder = record.StateFolder + "/clients"
 
-// clientConfig is the equipment of a kind of commands for secrets and certificates.
+// clientConfig holds the files and variables by which a kind of commands uses secrets and
+// certificates.
 type clientConfig struct {
 	folder    string
-	files     map[string][]byte // in it
-	overrides map[string][]byte // files shown at other paths
+	files     map[string][]byte // the files in folder, by name
+	overrides map[string][]byte // contents to show instead of files elsewhere, by path
 	env       []string
 }
 
-// addFile adds a file of the folder, and gives its path.
+// addFile adds a file to the folder and returns its path.
 func (k *clientConfig) addFile(name string, content []byte) (path string) {
 	k.files[name] = content
 	return filepath.Join(k.folder, name)
@@ -59,14 +60,15 @@ func (s *Sandboxes) newClientConfig(kind string) (clientConfig, error) {
 	return k, nil
 }
 
-// clientsFolderOf recreates a kit's folder, since a resumed run has a new authority.
+// clientsFolderOf recreates the folder for a kind of commands. Old files are useless, because a
+// resumed run has a new certificate authority.
 func (s *Sandboxes) clientsFolderOf(kind string) (string, error) {
 	name := clientsFolder + "/" + kind
 	s.Record.Remove(name)
 	return s.Record.MakeFolder(name)
 }
 
-// commandSecrets are the secrets of a kind of commands with their placeholders.
+// commandSecrets returns the secrets of a kind of commands, with their placeholders.
 func (s *Sandboxes) commandSecrets(kind string) (own []commandSecret) {
 	for _, secret := range secretsFor(s.Job, kind) {
 		for _, c := range s.secretsSetup.credentials {
@@ -78,8 +80,9 @@ func (s *Sandboxes) commandSecrets(kind string) (own []commandSecret) {
 	return own
 }
 
-// addEmptyMavenSettings shows commands Maven settings without secrets if other commands have some and the
-// user has none: showing those leaves an empty file at their path for the next commands.
+// addEmptyMavenSettings shows empty Maven settings if some commands of the job have a Maven secret
+// and the user has no settings file. Showing settings to the commands with the secret leaves an
+// empty file at that path. Maven would fail on it for other commands.
 func (s *Sandboxes) addEmptyMavenSettings(k *clientConfig, home string) {
 	if !slices.ContainsFunc(s.Job.Policy.Secrets, func(secret job.Secret) bool { return secret.Preset == job.PresetMaven }) || home == "" {
 		return
@@ -90,7 +93,8 @@ func (s *Sandboxes) addEmptyMavenSettings(k *clientConfig, home string) {
 	}
 }
 
-// authoritiesFor returns the job's authorities for hosts of a kind of commands, in PEM.
+// authoritiesFor returns the job's certificate authorities for the hosts of a kind of commands, in
+// PEM.
 func (s *Sandboxes) authoritiesFor(kind string) []byte {
 	entries := slices.Concat(s.Job.Policy.Network.Allow, entriesOf(secretsFor(s.Job, kind)))
 	if kind == job.CommandsSetup {
@@ -101,7 +105,8 @@ func (s *Sandboxes) authoritiesFor(kind string) []byte {
 	return s.Authorities.Of(entries)
 }
 
-// clientConfigAt returns the part of the configuration for a place.
+// clientConfigAt returns the client configuration for a place. Without a proxy, secrets are
+// useless, so their files are left out.
 func (s *Sandboxes) clientConfigAt(p Place) clientConfig {
 	all := s.secretsSetup.clientConfigs[p.CommandKind]
 	if s.proxied(p) {
@@ -110,8 +115,8 @@ func (s *Sandboxes) clientConfigAt(p Place) clientConfig {
 	return clientConfig{overrides: s.withoutSecrets(all.overrides)}
 }
 
-// withoutSecrets replaces files that contain secrets by versions without them. Today that is
-// Maven's settings.xml alone.
+// withoutSecrets returns versions without secrets of the files that contain secrets. Today only
+// Maven's settings.xml does.
 func (s *Sandboxes) withoutSecrets(shown map[string][]byte) map[string][]byte {
 	home := s.Environ.Home()
 	if shown[mavenSettingsIn(home)] == nil {

@@ -11,11 +11,12 @@ import (
 	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
 )
 
-// volatileVariables lists prefixes of variables that vary between runs without influence on commands.
+// volatileVariables lists prefixes of NAME=VALUE for variables that differ between runs but do not
+// affect commands.
 var volatileVariables = []string{"GITHUB_", "RUNNER_", "PWD=", "OLDPWD=", "SHLVL=", "_=", "TERM", "COLUMNS=", "LINES=", "TMPDIR=", "XDG_RUNTIME_DIR="}
 
-// StableEnv returns the commands' environment without variables that vary between runs, unless the
-// job names them.
+// StableEnv returns the commands' environment without the variables that differ between runs.
+// Variables that the job names stay.
 func (s *Sandboxes) StableEnv() []string {
 	env := s.Job.Policy.Env
 	return slices.DeleteFunc(s.env(), func(variable string) bool {
@@ -25,8 +26,8 @@ func (s *Sandboxes) StableEnv() []string {
 	})
 }
 
-// UnwritableByCommands reports that no command of the run can write to a folder: with namespaces, outside
-// writable and temporary folders.
+// UnwritableByCommands reports whether no command of the run can write to a folder. That needs
+// namespaces, and a folder outside writable and temporary folders.
 func (s *Sandboxes) UnwritableByCommands(folder string) bool {
 	real, err := realPath(folder)
 	if err != nil || !s.AllowsConcurrent() || s.Job.Policy.Sandbox == string(grants.DangerFullAccess) {
@@ -39,7 +40,7 @@ func (s *Sandboxes) UnwritableByCommands(folder string) bool {
 	})
 }
 
-// realPath is a path without links, as far as it is there.
+// realPath returns a path without links. The end of the path may be missing.
 func realPath(path string) (string, error) {
 	real, err := filepath.EvalSymlinks(path)
 	if os.IsNotExist(err) && path != filepath.Dir(path) {
@@ -49,7 +50,8 @@ func realPath(path string) (string, error) {
 	return real, err
 }
 
-// MachineID identifies the machine: a runner's image, or else the system's release.
+// MachineID identifies the machine's software: by the runner's image, or else by the system's
+// release.
 func (s *Sandboxes) MachineID() []string {
 	image, version := s.Environ.Get("ImageOS"), s.Environ.Get("ImageVersion")
 	if image != "" || version != "" {
@@ -57,7 +59,7 @@ func (s *Sandboxes) MachineID() []string {
 	}
 	release, err := os.ReadFile("/etc/os-release")
 	if err != nil {
-		release = nil // a system without one is told by its architecture
+		release = nil // then only system and architecture identify it
 	}
 	return []string{runtime.GOOS, runtime.GOARCH, string(release)}
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record"
 )
 
-// KillLeftovers kills a killed run's remaining commands and waits for its sandboxes, since a layer can
-// only be mounted once.
+// KillLeftovers kills the commands that a killed run left running, and waits until their sandboxes
+// end. A layer can be mounted only once.
 func KillLeftovers(ctx context.Context, d *record.Directory) error {
 	killLeftProcesses(d.Join(ProgramsFolder))
 	overlays, _ := fs.Glob(d.Root().FS(), ScratchFolder+"/*/"+overlayFolder)
@@ -28,8 +28,8 @@ func KillLeftovers(ctx context.Context, d *record.Directory) error {
 	return nil
 }
 
-// killLeftProcesses kills a killed run's remaining commands, which have its programs folder on their
-// PATH. Without /proc they died with the run, or stay.
+// killLeftProcesses kills the remaining commands of a killed run. It recognises them by the run's
+// programs folder on their PATH. Without /proc it does nothing.
 func killLeftProcesses(programs string) {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
@@ -38,10 +38,10 @@ func killLeftProcesses(programs string) {
 	for _, entry := range entries {
 		pid, err := strconv.Atoi(entry.Name())
 		if err != nil || pid <= 1 || pid == os.Getpid() {
-			continue // no process, or none of the run's
+			continue // not a process, or not one of the run
 		}
 		raw, err := os.ReadFile(filepath.Join("/proc", entry.Name(), "environ"))
-		if err == nil && belongsToRun(strings.Split(string(raw), "\x00"), programs) { // else it is of another user, or gone
+		if err == nil && belongsToRun(strings.Split(string(raw), "\x00"), programs) { // an unreadable process has ended or belongs to another user
 			_ = syscall.Kill(pid, syscall.SIGKILL)
 		}
 	}

@@ -14,8 +14,8 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/settings"
 )
 
-// SettleProxy verifies, before anything is run or asked, that the addresses of the machine's proxy
-// can be used, if the job wants that proxy. It warns if the machine has none.
+// SettleProxy checks the machine's proxy before anything runs, if the job wants that proxy. An
+// unusable address is an error. A missing proxy is a warning.
 func (s *Sandboxes) SettleProxy() error {
 	for key, network := range s.Job.Networks() {
 		if !network.Inherits() {
@@ -28,13 +28,13 @@ func (s *Sandboxes) SettleProxy() error {
 		case found.HTTPSProxy == "" && found.HTTPProxy == "":
 			s.Record.Warn("no_proxy", "%s.proxy is inherit, and neither HTTPS_PROXY nor HTTP_PROXY is set: the hosts are reached without a proxy, and their addresses are checked.", key)
 		}
-		return nil // the others are reached in the same way
+		return nil // one check is enough: all networks use the same proxy
 	}
 	return nil
 }
 
-// MachineProxy describes the machine's proxy for the job's hosts, without user and password, or
-// returns "".
+// MachineProxy describes the machine's proxy without user and password. It returns "" if the job
+// does not use it.
 func (s *Sandboxes) MachineProxy() string {
 	for _, network := range s.Job.Networks() {
 		if !network.Inherits() {
@@ -55,8 +55,9 @@ func (s *Sandboxes) MachineProxy() string {
 	return ""
 }
 
-// proxyChooser returns a function that chooses the machine's proxy for a target of a network, or nil if the
-// network does not use it. An unusable address of a proxy is an error, so nothing bypasses it.
+// proxyChooser returns a function that returns the machine's proxy for a target. It returns nil if
+// the network does not use the machine's proxy. An unusable proxy address is an error, so no
+// request bypasses the proxy.
 func (s *Sandboxes) proxyChooser(network job.Network) (func(reach.Target) *url.URL, error) {
 	if !network.Inherits() {
 		return nil, nil
@@ -68,10 +69,12 @@ func (s *Sandboxes) proxyChooser(network job.Network) (func(reach.Target) *url.U
 	return proxyForTarget(found.ProxyFunc()), nil
 }
 
-// unreachableProxy is a proxy without a listener, on port 0, for targets with an unknown proxy.
+// unreachableProxy has no listener (port 0). It is used if the proxy of a target can't be
+// determined.
 var unreachableProxy = &url.URL{Scheme: "http", Host: "0.0.0.0:0"}
 
-// proxyForTarget returns the proxy for a target. A target with an unknown proxy is unreachable.
+// proxyForTarget returns a function that returns the proxy for a target. If choose fails, the
+// target becomes unreachable.
 func proxyForTarget(choose func(*url.URL) (*url.URL, error)) func(reach.Target) *url.URL {
 	return func(t reach.Target) *url.URL {
 		proxy, err := choose(&url.URL{Scheme: t.Protocol, Host: t.String()})
@@ -82,8 +85,8 @@ func proxyForTarget(choose func(*url.URL) (*url.URL, error)) func(reach.Target) 
 	}
 }
 
-// machineProxies reads the proxies in agent-ci's environment like its own requests do: upper case
-// first.
+// machineProxies reads the proxies of agent-ci's environment. As for agent-ci's own requests,
+// upper-case variables take precedence.
 func machineProxies(env settings.Environment) (*httpproxy.Config, error) {
 	either := func(name string) string { return cmp.Or(env.Get(name), env.Get(strings.ToLower(name))) }
 	found := &httpproxy.Config{HTTPProxy: either("HTTP_PROXY"), HTTPSProxy: either("HTTPS_PROXY"), NoProxy: either("NO_PROXY")}
@@ -95,7 +98,8 @@ func machineProxies(env settings.Environment) (*httpproxy.Config, error) {
 	return found, nil
 }
 
-// proxyAddress parses an HTTP proxy's address, or returns nil.
+// proxyAddress parses an HTTP proxy's address, which may lack http://. It returns nil for any other
+// text.
 func proxyAddress(address string) *url.URL {
 	read, err := url.Parse(address)
 	if err != nil || read.Scheme != "http" && read.Scheme != "https" {

@@ -18,23 +18,25 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 )
 
-// The backings of the work tree: an overlay of the checkout or a copy. Commands outside runs work
-// in the folder itself and have none.
+// The backings of the work tree: an overlay of the checkout, or a copy of it. Commands outside runs
+// work in the folder itself and have no backing.
 const (
 	InOverlay   = "overlay"
 	PrivateTree = "private"
 )
 
-// Overlaid reports an overlay; false if unknown.
+// Overlaid reports whether the work tree is an overlay. It is false before that is decided.
 func (s *Sandboxes) Overlaid() bool { return s.confinement.WorkTree == InOverlay }
 
-// Private reports a copy of the checkout; false if unknown.
+// Private reports whether the work tree is a copy of the checkout. It is false before that is
+// decided.
 func (s *Sandboxes) Private() bool { return s.confinement.WorkTree == PrivateTree }
 
-// WhyNoOverlay returns the reason against an overlay, or "" with one or without confinement.
+// WhyNoOverlay returns why there is no overlay. It is "" if there is one, or if nothing confines
+// commands.
 func (s *Sandboxes) WhyNoOverlay() string { return s.noOverlayReason }
 
-// treeFolder has the private tree.
+// treeFolder returns the folder of the private tree.
 func (s *Sandboxes) treeFolder() string {
 	if s.treePath != nil {
 		return s.treePath.tree()
@@ -42,7 +44,8 @@ func (s *Sandboxes) treeFolder() string {
 	return s.Record.Join(record.PrivateTree)
 }
 
-// SandboxPath returns the work tree's path for a place's commands: with mount namespaces, the checkout's.
+// SandboxPath returns the work tree's path for a place's commands. With mount namespaces, it is the
+// checkout's path.
 func (s *Sandboxes) SandboxPath(p Place) string {
 	if s.AllowsConcurrent() {
 		return s.Root
@@ -50,15 +53,15 @@ func (s *Sandboxes) SandboxPath(p Place) string {
 	return s.rootOf(p)
 }
 
-// overlayFolderOf returns the folder of a place's changes.
+// overlayFolderOf returns the folder of a place's overlay.
 func (s *Sandboxes) overlayFolderOf(p Place) string {
 	return s.Record.Join(ScratchFolder, p.changesScratch(), overlayFolder)
 }
 
-// overlayFolder of a scratch folder has the changes of an overlay.
+// overlayFolder is the folder of the overlay in a scratch folder.
 const overlayFolder = "tree"
 
-// changesScratch returns the place whose changes commands see and extend.
+// changesScratch returns the scratch folder of the place whose changes the commands see and extend.
 func (p Place) changesScratch() string {
 	if p.Changes != "" {
 		return p.Changes
@@ -66,7 +69,7 @@ func (p Place) changesScratch() string {
 	return p.Scratch
 }
 
-// ChangesFolder returns the folder with a place's changes: an overlay's layer, or the whole tree.
+// ChangesFolder returns the folder of a place's changes: an overlay's layer, or the whole tree.
 func (s *Sandboxes) ChangesFolder(p Place) string {
 	if !s.Overlaid() {
 		return s.rootOf(p)
@@ -74,13 +77,13 @@ func (s *Sandboxes) ChangesFolder(p Place) string {
 	return grants.Upper(s.overlayFolderOf(p))
 }
 
-// HasWorkTree reports whether an interrupted run has a work tree with its agent's work.
+// HasWorkTree reports whether an interrupted run still has the work tree with its agent's work.
 func HasWorkTree(d *record.Directory) bool {
 	return d.Has(ScratchFolder+"/"+AgentScratch+"/"+overlayFolder) || hasPrivateTree(d)
 }
 
-// hasPrivateTree reports whether that is a complete private tree. Its .git belongs to commands and
-// proves nothing.
+// hasPrivateTree reports whether a run still has its complete private tree. The tree's .git is no
+// sign of that, because commands can write it.
 func hasPrivateTree(d *record.Directory) bool {
 	made, is := d.MadeTree()
 	switch {
@@ -92,8 +95,8 @@ func hasPrivateTree(d *record.Directory) bool {
 	return (&treePath{dir: filepath.Dir(made.Folder), runDir: resolved(d.Path())}).hasTree()
 }
 
-// lowerLayers returns the layers below a place's changes, latest first: leftovers, and setup's, which
-// all later places see.
+// lowerLayers returns the layers below a place's changes, latest first: kept leftovers, and setup's
+// layer, which all later places see.
 func (s *Sandboxes) lowerLayers(p Place) (all []string) {
 	if p.Leftovers {
 		all = append(all, s.overlayFolderOf(Place{Scratch: p.Caches}))
@@ -105,15 +108,15 @@ func (s *Sandboxes) lowerLayers(p Place) (all []string) {
 	return all
 }
 
-// chooseTree chooses the work tree's backing before any sandbox is tried.
+// chooseTree chooses the work tree's backing before any sandbox is opened.
 func (s *Sandboxes) chooseTree(ctx context.Context) error {
 	s.confinement.WorkTree = ""
 	switch {
-	case s.NoOverlay == nil: // commands of no run
+	case s.NoOverlay == nil: // for commands outside runs
 		return nil
 	case s.RecordedBacking != "" && s.RecordedBacking != InOverlay:
 		return s.usePrivate("the run began so")
-	case s.unconfined(): // that they are is told
+	case s.unconfined(): // no reason is needed: the user chose it
 		return s.usePrivate("")
 	case s.Job.Policy.Sandbox == string(grants.ReadOnly):
 		return s.usePrivate("policy.sandbox is read-only, where patches alone change files")
@@ -134,7 +137,7 @@ func (s *Sandboxes) chooseTree(ctx context.Context) error {
 	return s.usePrivate(why)
 }
 
-// usePrivate chooses a copy, unless a resumed run has its work in an overlay.
+// usePrivate chooses a copy of the checkout. It fails if a resumed run has its work in an overlay.
 func (s *Sandboxes) usePrivate(why string) error {
 	if s.RecordedBacking == InOverlay {
 		return outcome.Stopf(outcome.SandboxUnavailable, "overlay",
@@ -145,7 +148,8 @@ func (s *Sandboxes) usePrivate(why string) error {
 	return err
 }
 
-// FindWorkTree finds the confinement and the work tree's backing.
+// FindWorkTree finds out the confinement and the work tree's backing. If the sandbox can't use an
+// overlay, it chooses a copy.
 func (s *Sandboxes) FindWorkTree(ctx context.Context) error {
 	if err := s.chooseTree(ctx); err != nil {
 		return err
@@ -171,7 +175,7 @@ func (s *Sandboxes) FindWorkTree(ctx context.Context) error {
 	return err
 }
 
-// DropTree removes the private tree for a new one.
+// DropTree removes the private tree so that a new one can be made.
 func (s *Sandboxes) DropTree() error {
 	s.removeEarlierTree()
 	s.Record.Remove(record.MadeTreeFile)
@@ -181,8 +185,8 @@ func (s *Sandboxes) DropTree() error {
 	return sandbox.RemoveScratch(s.treeFolder())
 }
 
-// removeEarlierTree removes this run's tree from another checkout's path, where the run began.
-// Failures stay until the run directory is removed.
+// removeEarlierTree removes this run's tree at the path of another checkout, where the run began.
+// Errors are ignored: the tree is removed later, after the run directory.
 func (s *Sandboxes) removeEarlierTree() {
 	made, _ := s.Record.MadeTree()
 	earlier := &treePath{dir: filepath.Dir(made.Folder), runDir: resolved(s.Record.Path())}
@@ -193,7 +197,7 @@ func (s *Sandboxes) removeEarlierTree() {
 	_ = earlier.removeOwnerless(func() bool { return earlier.owner() == earlier.runDir })
 }
 
-// RemoveTreeAtEnd is DropTree at the end of the run.
+// RemoveTreeAtEnd is like DropTree, and also gives up the tree's path.
 func (s *Sandboxes) RemoveTreeAtEnd() error {
 	if s.treePath != nil {
 		return s.treePath.removeTreeAtEnd()
@@ -201,8 +205,9 @@ func (s *Sandboxes) RemoveTreeAtEnd() error {
 	return s.DropTree()
 }
 
-// MoveTreeAside frees the private tree's path for a check's tree, if commands cannot see it elsewhere.
-// No command may run. back removes the check's tree and restores the agent's.
+// MoveTreeAside frees the private tree's path for a check's tree. It does nothing if a check's tree
+// can be shown at that path anyway. No command may run. back removes the check's tree and restores
+// the agent's.
 func (s *Sandboxes) MoveTreeAside() (back func() error, err error) {
 	if !s.Private() || s.AllowsConcurrent() {
 		return func() error { return nil }, nil
@@ -221,8 +226,8 @@ func (s *Sandboxes) MoveTreeAside() (back func() error, err error) {
 	}, nil
 }
 
-// OpenLayer opens the work tree as seen by a place's commands, while none runs. Close it before
-// opening the place's next sandbox.
+// OpenLayer opens the work tree as a place's commands see it. No command may run. Close it before
+// you open the place's next sandbox.
 func (s *Sandboxes) OpenLayer(ctx context.Context, p Place) (gitops.Layer, error) {
 	if !s.Overlaid() {
 		return s.LayerOf(nil, p)
@@ -235,16 +240,18 @@ func (s *Sandboxes) OpenLayer(ctx context.Context, p Place) (gitops.Layer, error
 	return layer, errors.Join(err, box.Close())
 }
 
-// Fork returns a new place that begins with parent's view of the checkout and changes it privately.
-// It stops parent's commands, in box, for a moment; users of their layer must not write meanwhile.
-// The fork has nothing of their home or /tmp. Remove it after closing its sandbox.
+// Fork returns a new place whose commands begin with parent's view of the checkout. Their changes
+// are private. Fork pauses parent's commands, which run in box. Nobody else may write to their
+// layer meanwhile. The fork has nothing of their home or /tmp. Remove it after you close its
+// sandbox.
 //
-// It returns a layer.ForkError if the changes are too large or the disk too small, and a sandbox.PauseError if commands cannot be stopped.
+// Fork returns a layer.ForkError if the changes are too large or the disk is too small. It returns
+// a sandbox.PauseError if commands cannot be paused.
 func (s *Sandboxes) Fork(ctx context.Context, box *sandbox.Sandbox, parent Place, scratch string) (Place, error) {
 	fork := Place{Scratch: scratch, Network: parent.Network, Key: parent.Key, CommandKind: parent.CommandKind}
 	_, err := s.Record.MakeFolder(ScratchFolder)
 	if err == nil {
-		err = os.Mkdir(s.scratch(fork), 0o700) // which nobody else has
+		err = os.Mkdir(s.scratch(fork), 0o700) // fails if another place has the folder
 	}
 	if err != nil {
 		return Place{}, fmt.Errorf("fork the workspace: %w", err)
@@ -265,8 +272,8 @@ func (s *Sandboxes) Fork(ctx context.Context, box *sandbox.Sandbox, parent Place
 	return fork, nil
 }
 
-// WhilePaused runs do while the sandbox's commands are stopped, if possible: without namespaces they are
-// not.
+// WhilePaused runs do while the sandbox's commands are paused. Without namespaces it cannot pause
+// them.
 func (s *Sandboxes) WhilePaused(box *sandbox.Sandbox, do func() error) error {
 	if !s.AllowsConcurrent() {
 		return do()
@@ -274,7 +281,7 @@ func (s *Sandboxes) WhilePaused(box *sandbox.Sandbox, do func() error) error {
 	return box.Paused(do)
 }
 
-// copyTree copies the private tree of a place.
+// copyTree copies a place's private tree to a folder.
 func (s *Sandboxes) copyTree(ctx context.Context, of Place, to string) error {
 	from, err := s.LayerOf(nil, of)
 	if err != nil {
@@ -287,10 +294,10 @@ func (s *Sandboxes) copyTree(ctx context.Context, of Place, to string) error {
 	return errors.Join(err, from.Close())
 }
 
-// CopyScratch is the prefix of scratch folders of agents' copies.
+// CopyScratch is the prefix of the scratch folders of copies of the agent.
 const CopyScratch = AgentScratch + "-"
 
-// DropCopies removes a killed run's copies.
+// DropCopies removes the copies of agents that a killed run left.
 func (s *Sandboxes) DropCopies() error {
 	entries, err := os.ReadDir(s.Record.Join(ScratchFolder))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -304,7 +311,7 @@ func (s *Sandboxes) DropCopies() error {
 	return err
 }
 
-// TreePath returns this process's path of the work tree as seen in a sandbox.
+// TreePath returns the path, for this process, of the work tree that a sandbox shows.
 func (s *Sandboxes) TreePath(box *sandbox.Sandbox, p Place) (string, error) {
 	if !s.Overlaid() {
 		return s.rootOf(p), nil
@@ -312,8 +319,8 @@ func (s *Sandboxes) TreePath(box *sandbox.Sandbox, p Place) (string, error) {
 	return box.Tree()
 }
 
-// LayerOf opens the work tree as the commands in a sandbox see it. The caller closes it,
-// and changes nothing of it while they may: see sandbox.Paused.
+// LayerOf opens the work tree as the commands in a sandbox see it. The caller closes it. Change
+// nothing in it while commands may: see sandbox.Paused.
 func (s *Sandboxes) LayerOf(box *sandbox.Sandbox, p Place) (gitops.Layer, error) {
 	path, err := s.TreePath(box, p)
 	if err != nil {
@@ -333,13 +340,13 @@ func (s *Sandboxes) LayerOf(box *sandbox.Sandbox, p Place) (gitops.Layer, error)
 	return gitops.Layer{Tree: tree, Upper: upper, GitDir: s.GitFolder(p)}, nil
 }
 
-// GitFolder returns the place of a place's .git in an overlay. Commands may write it, so it is only
-// read to copy it for other commands.
+// GitFolder returns the path of a place's .git, for an overlay. Commands may write to it, so
+// agent-ci only copies it for other commands.
 func (s *Sandboxes) GitFolder(p Place) string {
 	return s.Record.Join(ScratchFolder, p.changesScratch(), "repository", ".git")
 }
 
-// copyGit copies a .git between places in overlays while no command runs.
+// copyGit copies the .git of one place to another. No command may run.
 func (s *Sandboxes) copyGit(ctx context.Context, from, to Place) error {
 	if _, err := os.Lstat(s.GitFolder(from)); errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -351,12 +358,12 @@ func (s *Sandboxes) copyGit(ctx context.Context, from, to Place) error {
 	return nil
 }
 
-// dropChanges removes a place's changes of the checkout.
+// dropChanges removes a place's changes of the checkout and its .git.
 func (s *Sandboxes) dropChanges(p Place) error {
 	return errors.Join(sandbox.RemoveScratch(s.overlayFolderOf(p)), sandbox.RemoveScratch(filepath.Dir(s.GitFolder(p))))
 }
 
-// HasChanges reports whether the work tree of a place may have changes.
+// HasChanges reports whether a place may have changes in the work tree.
 func (s *Sandboxes) HasChanges(p Place) bool {
 	if !s.Overlaid() {
 		return true

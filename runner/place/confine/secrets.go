@@ -14,19 +14,19 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
-// kinds lists the kinds of commands that can have secrets.
+// kinds lists the kinds of commands that may get secrets.
 var kinds = []string{job.CommandsAgent, job.CommandsSetup, job.CommandsVerify}
 
-// secretsSetup is what commands need to use secrets. The zero value is empty.
+// secretsSetup holds what commands need to use secrets. The zero value means no secrets.
 type secretsSetup struct {
 	credentials   credential.Set          // with placeholders
-	authority     *authority.Authority    // for their hosts
-	clientConfigs map[string]clientConfig // by the kind of commands
+	authority     *authority.Authority    // signs certificates for the secrets' hosts
+	clientConfigs map[string]clientConfig // by kind of commands
 }
 
-// SetUpSecrets makes the commands' equipment for the job's secrets: placeholders, an authority's
-// certificate for the hosts, and clients' files. Call it once before the first sandbox, after
-// setting Credentials.
+// SetUpSecrets makes what commands need to use the job's secrets: placeholders, a certificate
+// authority for the hosts, and clients' files. Set Credentials first. Call it once, before the
+// first sandbox.
 func (s *Sandboxes) SetUpSecrets() (err error) {
 	s.secretsSetup = secretsSetup{clientConfigs: map[string]clientConfig{}}
 	e := &s.secretsSetup
@@ -46,7 +46,8 @@ func (s *Sandboxes) SetUpSecrets() (err error) {
 	return nil
 }
 
-// withPlaceholders adds the run's placeholders, making missing ones.
+// withPlaceholders returns the credentials with the run's placeholders. It makes missing
+// placeholders and saves them.
 func (s *Sandboxes) withPlaceholders() (credential.Set, error) {
 	kept := map[string]string{}
 	if _, err := s.Record.ReadJSON(record.PlaceholdersFile, &kept); err != nil {
@@ -54,7 +55,7 @@ func (s *Sandboxes) withPlaceholders() (credential.Set, error) {
 	}
 	all := slices.Clone(s.Credentials)
 	for i, c := range all {
-		if len(kept[c.Name]) != len(c.Value) { // there is none, or the secret is another one now
+		if len(kept[c.Name]) != len(c.Value) { // the placeholder is missing, or is of an older secret
 			kept[c.Name] = credential.NewPlaceholder(c.Value)
 		}
 		all[i].Placeholder = kept[c.Name]
@@ -65,8 +66,8 @@ func (s *Sandboxes) withPlaceholders() (credential.Set, error) {
 	return all, s.Record.WriteJSON(record.PlaceholdersFile, kept)
 }
 
-// credentialsAt returns the run's credentials for a place. Placeholders of withheld ones are known,
-// to refuse them.
+// credentialsAt returns all credentials of the run for a place. Those that the place does not get
+// are marked Denied: a request with their placeholder is refused instead of sent.
 func (s *Sandboxes) credentialsAt(p Place) credential.Set {
 	set := slices.Clone(s.secretsSetup.credentials)
 	for i, c := range set {
@@ -75,7 +76,7 @@ func (s *Sandboxes) credentialsAt(p Place) credential.Set {
 	return set
 }
 
-// secretsAt returns the job's secrets of a place's commands. They require a proxied network.
+// secretsAt returns the secrets of a place's commands. Without a proxied network they get none.
 func (s *Sandboxes) secretsAt(p Place) []job.Secret {
 	network := p.Network
 	if network.IsZero() {
@@ -87,6 +88,7 @@ func (s *Sandboxes) secretsAt(p Place) []job.Secret {
 	return secretsFor(s.Job, p.CommandKind)
 }
 
+// secretsFor returns the job's secrets for a kind of commands.
 func secretsFor(j *job.Job, kind string) (own []job.Secret) {
 	for _, secret := range j.Policy.Secrets {
 		if secret.For(kind) {
@@ -96,7 +98,7 @@ func secretsFor(j *job.Job, kind string) (own []job.Secret) {
 	return own
 }
 
-// entriesOf are the hosts of secrets.
+// entriesOf returns the hosts of secrets.
 func entriesOf(secrets []job.Secret) (entries []job.Allowed) {
 	for _, secret := range secrets {
 		entries = append(entries, secret.Entries()...)
@@ -104,14 +106,14 @@ func entriesOf(secrets []job.Secret) (entries []job.Allowed) {
 	return entries
 }
 
-// proxied says whether the commands of a place reach the network through a proxy.
+// proxied reports whether a place's commands use the network through agent-ci's proxy.
 func (s *Sandboxes) proxied(p Place) bool {
 	listed := p.Network.Listed() || p.Network.IsZero() && s.Job.Policy.Network.Listed()
 	return listed || len(s.secretsAt(p)) > 0
 }
 
-// MostConfined returns a place that needs the job's strongest confinement: with a proxy if any
-// command has one or there are secrets.
+// MostConfined returns a place that needs the strongest confinement of the job: with a proxy, if
+// any command has one or there are secrets.
 func (s *Sandboxes) MostConfined() Place {
 	trial, all := Place{Scratch: ProbeScratch}, s.placesToTry()
 	if i := slices.IndexFunc(all, s.proxied); i >= 0 {
@@ -120,8 +122,8 @@ func (s *Sandboxes) MostConfined() Place {
 	return trial
 }
 
-// placesToTry returns the places to try for protecting secrets. Even a secret of no command requires it:
-// unconfined commands could read its file.
+// placesToTry returns the places whose confinement must be tried. It includes secrets that no
+// command gets, because unconfined commands could read their files.
 func (s *Sandboxes) placesToTry() []Place {
 	all := s.places()
 	for _, secret := range s.Job.Policy.Secrets {
@@ -132,7 +134,7 @@ func (s *Sandboxes) placesToTry() []Place {
 	return all
 }
 
-// UnusableSecrets returns the secrets of no command.
+// UnusableSecrets returns the names of secrets that no command can use.
 func (s *Sandboxes) UnusableSecrets() (names []string) {
 	for _, secret := range s.Job.Policy.Secrets {
 		if !slices.ContainsFunc(s.places(), func(p Place) bool {
@@ -144,7 +146,7 @@ func (s *Sandboxes) UnusableSecrets() (names []string) {
 	return names
 }
 
-// places returns all places of the job's commands with secrets.
+// places returns the places of the job's commands: the agent's, setup's and the checks'.
 func (s *Sandboxes) places() []Place {
 	all := []Place{AgentPlace()}
 	for _, step := range s.Job.Setup {
@@ -156,7 +158,7 @@ func (s *Sandboxes) places() []Place {
 	return all
 }
 
-// SecretsWords describes the job's secrets to people.
+// SecretsWords returns a line for people about each secret of the job.
 func (s *Sandboxes) SecretsWords() []string {
 	words := []string{}
 	for _, secret := range s.Job.Policy.Secrets {
@@ -165,7 +167,7 @@ func (s *Sandboxes) SecretsWords() []string {
 	return words
 }
 
-// secretsWords describes secrets' purposes and places in requests.
+// secretsWords describes what secrets are for, and where requests contain them.
 func secretsWords(own []job.Secret) string {
 	words := make([]string, len(own))
 	for i, secret := range own {
@@ -181,7 +183,7 @@ func placeholderPlaces(secret job.Secret) string {
 	return "header " + secret.Header
 }
 
-// useWords tells the model its commands' secrets, or returns "".
+// useWords describes the secrets of commands to the model. It returns "" if they have none.
 func useWords(own []job.Secret) string {
 	if len(own) == 0 {
 		return ""
@@ -189,7 +191,7 @@ func useWords(own []job.Secret) string {
 	return "; secrets: " + secretsWords(own) + "; variables and files hold placeholders, which the proxy replaces in requests to these hosts and refuses elsewhere"
 }
 
-// cannotShowFile returns the outcome for a client's file that cannot be shown.
+// cannotShowFile returns the outcome for a client's file that cannot be shown to commands.
 func cannotShowFile(path string, err error) error {
 	return outcome.Stopf(outcome.InvalidInput, "secret",
 		"A preset of policy.secrets needs %s for its placeholder: the file is missing, and commands may change its folder; create the file, or remove the folder from policy.writable.", path).Because(err)

@@ -10,8 +10,8 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 )
 
-// markGit records the checkout's writable git files: agent-ci sandbox's commands work in the
-// checkout itself.
+// markGit records the state of the checkout's writable git files. agent-ci sandbox runs commands in
+// the checkout itself, so they could change these files.
 func (s *Session) markGit(ctx context.Context) (err error) {
 	level, ws := s.box.Level(), s.prepared.Workspace
 	if level == sandbox.LevelNone {
@@ -27,7 +27,7 @@ func (s *Session) markGit(ctx context.Context) (err error) {
 	return err
 }
 
-// requireUnchangedGit returns an outcome if commands changed git's configuration or objects.
+// requireUnchangedGit returns an outcome.Stop if commands changed git's configuration or objects.
 func (s *Session) requireUnchangedGit(ctx context.Context) error {
 	if s.gitMark == nil {
 		return nil

@@ -25,33 +25,34 @@ import (
 
 // Options describes a command's place and confinement.
 type Options struct {
-	Dir           string // the checkout, or a folder, where the command starts; empty is the current one
-	Mode, Network string // of policy.sandbox and policy.network; empty leaves what is configured
+	Dir           string // the checkout or folder where the command starts; empty for the current one
+	Mode, Network string // override policy.sandbox and policy.network; empty keeps the configured value
 	Environ       []string
-	JobFile       string   // that configures it besides; empty for none
-	Reserved      []string // names of AGENT_CI_ variables that are flags, not job keys
+	JobFile       string   // a job file with further configuration; empty for none
+	Reserved      []string // AGENT_CI_ variables that are flags and no job keys
 
-	builtIn bool // nothing configures the sandbox
+	builtIn bool // only built-in settings apply
 }
 
-// BuiltIn returns options with built-in settings only.
+// BuiltIn returns options with only the built-in settings.
 func (o Options) BuiltIn() Options {
 	kept := slices.DeleteFunc(slices.Clone(o.Environ), func(variable string) bool { return strings.HasPrefix(variable, "AGENT_CI_") })
 	return Options{Dir: o.Dir, Environ: kept, builtIn: true}
 }
 
-// Prepared is a folder's sandbox configuration with working files, which Close removes.
+// Prepared is the sandbox configuration of a folder, with working files. Close removes those files.
 type Prepared struct {
 	Dir        string // absolute, without links
 	Environ    settings.Environment
 	Record     *record.Record // without a transcript
 	Job        *job.Job
-	Workspace  *workspace.Workspace // of the checkout that Dir lies in, else of Dir alone
-	NoCheckout error                // why there is none; nil, too, where it does not count
+	Workspace  *workspace.Workspace // of the checkout that contains Dir, or else of Dir alone
+	NoCheckout error                // why there is no checkout; nil if there is one or it does not matter
 }
 
-// Prepare reads the configuration of a run in the folder: the base commit's defaults and the
-// environment's variables. An outcome.Stop has the remedy. The caller closes the result.
+// Prepare reads the configuration that a run in the folder would have: the base commit's defaults
+// and the environment variables. An error with a remedy is an outcome.Stop. The caller closes the
+// result.
 func Prepare(ctx context.Context, o Options) (*Prepared, error) {
 	dir, err := realFolder(o.Dir)
 	if err != nil {
@@ -76,6 +77,7 @@ func Prepare(ctx context.Context, o Options) (*Prepared, error) {
 	return p, nil
 }
 
+// realFolder returns the absolute path of dir without links.
 func realFolder(dir string) (string, error) {
 	path, err := filepath.Abs(dir)
 	if err == nil {
@@ -87,6 +89,7 @@ func realFolder(dir string) (string, error) {
 	return path, nil
 }
 
+// makeDirectory makes the directory of the working files, outside the checkout.
 func (p *Prepared) makeDirectory() error {
 	path, err := record.DefaultPath(p.Environ.Get, record.CommandFolders+p.Record.ID)
 	if err == nil {
@@ -98,8 +101,8 @@ func (p *Prepared) makeDirectory() error {
 	return err
 }
 
-// openCheckout opens the folder's checkout. A missing checkout is fine; an unreadable one is, since
-// it may configure the sandbox.
+// openCheckout opens the folder's checkout. It is no error if there is none. An unreadable checkout
+// is an error, because it may configure the sandbox.
 func (p *Prepared) openCheckout(ctx context.Context, builtIn bool) error {
 	_, server := github.Addresses(p.Environ.Get)
 	opened, err := workspace.Open(ctx, p.Record, workspace.Options{Dir: p.Dir, Path: p.Environ.Get("PATH"), Forge: server, OpenFilter: confine.EarlyFilters(p.Record, p.Environ)})
@@ -122,10 +125,11 @@ func (p *Prepared) openCheckout(ctx context.Context, builtIn bool) error {
 	return workspace.CheckoutFailure(err)
 }
 
+// loadJob reads the job and makes the record redact its secrets.
 func (p *Prepared) loadJob(ctx context.Context, o Options) error {
 	given := settings.Given{JobFile: o.JobFile, Set: o.assignments(), Env: p.Environ, Reserved: o.Reserved}
 	if o.JobFile == "" {
-		given.Prompt = "Run a command." // a job is not whole without a task, and this one is given to nobody
+		given.Prompt = "Run a command." // every job needs a task; nobody reads this one
 	}
 	source := &settings.Source{Warn: p.Record.Warn, Given: given}
 	read, err := source.Load(ctx, p.Workspace.Commit())
@@ -137,8 +141,8 @@ func (p *Prepared) loadJob(ctx context.Context, o Options) error {
 	return nil
 }
 
-// assignments returns the settings that the caller chose, as KEY=VALUE of a job. They differ in their keys, so
-// their order doesn't matter.
+// assignments returns the settings that the caller chose, as KEY=VALUE of a job. Their keys differ,
+// so their order does not matter.
 func (o Options) assignments() []string {
 	var all []string
 	for key, value := range map[string]string{"policy.sandbox": o.Mode, "policy.network": o.Network} {
@@ -149,7 +153,7 @@ func (o Options) assignments() []string {
 	return all
 }
 
-// Sandboxes returns the sandboxes for these rules.
+// Sandboxes returns the sandboxes for a set of rules.
 func (p *Prepared) Sandboxes(by *rules.Set) (*confine.Sandboxes, error) {
 	boxes := &confine.Sandboxes{Record: p.Record, Environ: p.Environ, Job: p.Job, Rules: by, Root: p.Workspace.Root(), Dir: p.Dir}
 	if p.Workspace.Checkout() != nil {
@@ -158,8 +162,8 @@ func (p *Prepared) Sandboxes(by *rules.Set) (*confine.Sandboxes, error) {
 	return boxes, boxes.MakeFolders()
 }
 
-// Credentials returns the configured secrets for kinds of commands, or all, and removes their
-// values from all later output.
+// Credentials returns the configured secrets of the given kinds of commands, or all secrets without
+// kinds. The record then redacts their values.
 func (p *Prepared) Credentials(ctx context.Context, kinds ...string) (credential.Set, error) {
 	all, err := settings.ReadCredentials(ctx, p.Environ, p.Job, kinds...)
 	if err == nil {
@@ -173,9 +177,9 @@ func (p *Prepared) Authorities(ctx context.Context) (settings.Authorities, error
 	return settings.ReadAuthorities(ctx, p.Workspace.Commit(), p.Job)
 }
 
-// Close removes the working files, and those of killed commands.
+// Close removes the working files, and old ones of killed commands.
 func (p *Prepared) Close() error {
-	_ = p.Workspace.Close() // of which nothing is kept
+	_ = p.Workspace.Close() // an error does not matter: nothing in the workspace is kept
 	p.Record.Close()
 	path := p.Record.Path()
 	defer record.RemoveStale(filepath.Dir(path), time.Now())

@@ -16,10 +16,11 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/settings"
 )
 
-// patchProgram is the commands' program for patches.
+// patchProgram is the program by which commands apply patches.
 const patchProgram = "apply_patch"
 
-// Session is an open sandbox for a person's commands, confined and judged like a run's agent.
+// Session is an open sandbox for a person's commands. They are confined and judged like the
+// commands of a run's agent.
 type Session struct {
 	prepared *Prepared
 	boxes    *confine.Sandboxes
@@ -27,10 +28,10 @@ type Session struct {
 	gitMark  *guard.Mark // nil if commands cannot write git's files
 }
 
-// Open opens a sandbox. An outcome.Stop has the remedy. The caller closes the session.
+// Open opens a sandbox. An error with a remedy is an outcome.Stop. The caller closes the session.
 func Open(ctx context.Context, o Options) (*Session, error) {
 	begun := o.startEarly()
-	defer begun.End() // unless the sandbox takes it
+	defer begun.End() // does nothing once the sandbox has taken over the process
 	p, err := Prepare(ctx, o)
 	if err != nil {
 		return nil, err
@@ -45,7 +46,8 @@ func Open(ctx context.Context, o Options) (*Session, error) {
 	return s, nil
 }
 
-// startEarly starts the inner process before the configuration is read, with the usual network.
+// startEarly starts the sandbox's inner process with the usual network, before the configuration is
+// read. This saves time.
 func (o Options) startEarly() *sandbox.EarlyProcess {
 	if o.Mode == string(grants.DangerFullAccess) {
 		return nil
@@ -53,7 +55,7 @@ func (o Options) startEarly() *sandbox.EarlyProcess {
 	return sandbox.StartEarly(sandbox.Network(cmp.Or(o.Network, string(sandbox.NetworkLoopback))))
 }
 
-// open opens the sandbox as for commands of an agent.
+// open opens the sandbox in the way it is opened for an agent's commands.
 func (s *Session) open(ctx context.Context, begun *sandbox.EarlyProcess) error {
 	p := s.prepared
 	rules, err := settings.ReadRules(ctx, p.Workspace.Commit(), p.Job.Policy.Rules)
@@ -76,7 +78,7 @@ func (s *Session) open(ctx context.Context, begun *sandbox.EarlyProcess) error {
 	if err := s.boxes.Hide(ctx); err != nil {
 		return err
 	}
-	if len(p.Job.Policy.Secrets) > 0 { // files of others' secrets are kept from the command, too
+	if len(p.Job.Policy.Secrets) > 0 { // ConfineOthers protects the files of secrets that this command does not get
 		if err := s.boxes.ConfineOthers(ctx); err != nil {
 			return err
 		}
@@ -85,7 +87,7 @@ func (s *Session) open(ctx context.Context, begun *sandbox.EarlyProcess) error {
 	return err
 }
 
-// setUpSecrets gives the commands the secrets configured for agents.
+// setUpSecrets gives the commands the secrets that agents get.
 func (s *Session) setUpSecrets(ctx context.Context) (err error) {
 	if s.boxes.Credentials, err = s.prepared.Credentials(ctx, job.CommandsAgent); err != nil {
 		return err
@@ -93,7 +95,7 @@ func (s *Session) setUpSecrets(ctx context.Context) (err error) {
 	return s.boxes.SetUpSecrets()
 }
 
-// Warnings returns remarks on configuration and confinement.
+// Warnings returns remarks on the configuration and the confinement.
 func (s *Session) Warnings() []string {
 	var all []string
 	for _, w := range s.prepared.Record.Warnings() {
@@ -109,7 +111,8 @@ func (s *Session) Warnings() []string {
 	return all
 }
 
-// Network describes the commands' network and how to extend it, or returns "" for the machine's.
+// Network returns a sentence about the commands' network and how to extend it. It returns "" for
+// the machine's network.
 func (s *Session) Network() string {
 	const more = ` If it needs more, allow hosts by --network '{allow: [proxy.golang.org]}' or by policy.network; --network full allows everything.`
 	switch network := s.boxes.Network(); network {
@@ -124,8 +127,8 @@ func (s *Session) Network() string {
 	}
 }
 
-// Start starts a command with streams, or with a terminal whose output goes to Output. A refusal by
-// the rules is an outcome.Stop, like any error with a remedy.
+// Start starts a command with streams, or with a terminal whose output goes to Output. Errors with
+// a remedy, such as a refusal by the rules, are an outcome.Stop.
 func (s *Session) Start(c sandbox.Command) (*sandbox.Process, error) {
 	c.Dir, c.Env = s.prepared.Dir, s.boxes.AgentEnv(confine.AgentPlace())
 	if d := s.boxes.CommandRules().Decide(policy.Request{Argv: c.Argv, Dir: c.Dir}); d.Action == policy.Refuse {
@@ -134,18 +137,19 @@ func (s *Session) Start(c sandbox.Command) (*sandbox.Process, error) {
 	return s.box.Start(c)
 }
 
-// Close ends everything and removes leftovers outside the checkout. The error may report changes of
-// git.
+// Close ends all commands and removes leftovers outside the checkout. The error may report changes
+// of git's files.
 func (s *Session) Close() error {
-	if !s.box.KillAll() { // what still runs could write
+	if !s.box.KillAll() { // the remaining processes could still write
 		return errors.Join(s.box.Close(), s.removeLeftovers())
 	}
 	closed := make(chan error, 1)
-	go func() { closed <- s.box.Close() }() // which waits for the end of the namespaces
+	go func() { closed <- s.box.Close() }() // Close waits until the namespaces end
 	err := s.removeLeftovers()
 	return errors.Join(<-closed, err)
 }
 
+// removeLeftovers checks git's files and removes the working files.
 func (s *Session) removeLeftovers() error {
 	return errors.Join(s.requireUnchangedGit(context.Background()), s.prepared.Close())
 }
