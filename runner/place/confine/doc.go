@@ -1,4 +1,4 @@
 // Package confine owns a run's sandboxes: visible and writable files, network, environment, rules
-// for the agent's commands, and scripts with their logs. It does not know the commands' purpose,
-// the checkout's care, or a change's value.
+// for the agent's commands, and scripts with their logs. It does not know what commands are for,
+// how the checkout is managed, or what a change is worth.
 package confine

@@ -27,104 +27,107 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/settings"
 )
 
-// ScratchFolder of the run directory has the scratch folder of each place.
+// ScratchFolder is the folder of the run directory with a scratch folder for each place.
 const ScratchFolder = record.StateFolder + "/sandboxes"
 
-// ProgramsFolder has programs at the end of the agent's PATH.
+// ProgramsFolder is the last folder on the PATH of the agent's commands.
 const ProgramsFolder = record.StateFolder + "/bin"
 
-// Scratch folders known to several places. Setup's changes of home, mostly caches, are visible to
-// others; the agent's are private.
+// Names of scratch folders that several packages use. Other places see setup's changes of the home
+// folder, mostly caches. The agent's changes there are private.
 const (
 	SetupScratch = "setup"
 	AgentScratch = "agent"
 	ProbeScratch = "probe"
 )
 
-// Sandboxes are one run's sandboxes. Set the exported fields before the first call, and do not
-// change them later.
+// Sandboxes opens the sandboxes of one run. Set the exported fields before the first call, and do
+// not change them later.
 type Sandboxes struct {
 	Record  *record.Record
 	Environ settings.Environment // of agent-ci
 	Job     *job.Job
-	Rules   *rules.Set // on commands and hosts
-	Root    string     // the folder that the agent's commands may change: the checkout's, or a plain one
-	Dir     string     // how the user names Root; may be empty
+	Rules   *rules.Set // for commands and hosts
+	Root    string     // the folder that the agent's commands may change: the checkout, or a plain folder
+	Dir     string     // the path by which the user calls Root; may be empty
 
-	// ExcludeSecrets excludes found secrets from the checkout and returns the hidden ones; nil without a
-	// checkout.
+	// ExcludeSecrets removes found secrets from the checkout's changes and returns the hidden ones.
+	// It is nil without a checkout.
 	ExcludeSecrets func(found *grants.Secrets) (*grants.Secrets, error)
-	// NoOverlay returns the reason against an overlay, or "". Nil means commands outside runs,
-	// which work in Root itself.
+	// NoOverlay returns why the work tree cannot be an overlay, or "". It is nil for commands
+	// outside runs, which work in Root itself.
 	NoOverlay func(ctx context.Context) (why string, err error)
-	// RecordedBacking is the work tree's backing of a resumed run, or "".
+	// RecordedBacking is the backing of a resumed run's work tree, or "".
 	RecordedBacking string
-	// BorrowedObjects maps a work tree's expected folders to borrowed objects folders.
+	// BorrowedObjects returns the objects folders that a work tree borrows, by the path where the
+	// tree expects them.
 	BorrowedObjects func(tree string) map[string]string
-	// MakeGit makes a .git on the base commit in a folder; none before the first command of the run.
+	// MakeGit makes a .git on the base commit in a folder. It makes nothing before the run's first
+	// command.
 	MakeGit   func(ctx context.Context, dir string) error
 	makingGit sync.Mutex
-	// CopyTree copies a private tree.
+	// CopyTree copies a private tree to a folder.
 	CopyTree func(ctx context.Context, from gitops.Layer, to string) error
-	// Credentials are the secrets of the job with their values, as settings has them.
+	// Credentials are the job's secrets with their values, as settings.ReadCredentials returns
+	// them.
 	Credentials credential.Set
-	// EarlierUses holds a resumed run's earlier uses of secrets, to continue counting.
+	// EarlierUses has the uses of secrets before a resume, so that the count continues.
 	EarlierUses []transcript.Secret
-	// EarlierHidden holds a resumed run's hidden files, or nil.
+	// EarlierHidden has the hidden files of a resumed run, or nil.
 	EarlierHidden *grants.Secrets
-	// BaseTree makes a fresh tree of the base commit, at its first call, where no command may
-	// write; nil without a commit.
+	// BaseTree makes a fresh tree of the base commit at its first call. No command may write there.
+	// It is nil without a commit.
 	BaseTree func(ctx context.Context) (dir string, err error)
-	// HasHooks reports hooks that read the workspace beside commands.
+	// HasHooks means that hooks read the workspace while commands run.
 	HasHooks bool
-	// Authorities vouch for hosts of lists besides those of the machine.
+	// Authorities are certificate authorities for listed hosts, besides the machine's.
 	Authorities settings.Authorities
 
 	confinement     record.Confinement
-	services        []resolvedService // in the order of their names
-	logNames        sync.Mutex        // guards the names of services' logs
+	services        []resolvedService // sorted by name
+	logNames        sync.Mutex        // guards the choice of names for services' logs
 	noOverlayReason string
-	treePath        *treePath       // of the private tree; nil where that is in the run directory
-	hidden          *grants.Secrets // nil until it was looked for
-	borrowed        []string        // folders of objects, as they were then
-	hosts           hosts           // that commands asked for
+	treePath        *treePath       // of the private tree; nil if that is in the run directory
+	hidden          *grants.Secrets // nil before the first search
+	borrowed        []string        // objects folders that the checkout borrowed when Hide ran
+	hosts           hosts           // the hosts that commands asked for
 	secretsSetup    secretsSetup
 	uses            uses         // of secrets
-	filters         atomic.Int64 // sandboxes of filters
-	deniedCount     atomic.Int64 // commands and hosts that the policy refused
-	exposedBase     string       // path of the base tree for the agent's commands
+	filters         atomic.Int64 // number of sandboxes opened for filters
+	deniedCount     atomic.Int64 // number of commands and hosts that the policy refused
+	exposedBase     string       // path of the base tree if the agent's commands see it, or ""
 	strays          strays
 }
 
 // Place describes where and how commands run.
 type Place struct {
 	Scratch string      // name below ScratchFolder
-	Root    string      // folder that they may write to; empty for the work tree, or else Sandboxes.Root
+	Root    string      // folder that commands may write to; empty for the work tree
 	Network job.Network // zero for that of the job's policy
-	Key     string      // of the job, where Network stands
-	Changes string      // scratch of the place whose overlay of the checkout it works in; empty for Scratch
-	// Caches names kept caches to begin with; "" means setup's. Leftovers also shows the kept files
-	// of the tree.
+	Key     string      // the job's key that sets Network
+	Changes string      // scratch folder of the place whose overlay this one shares; empty for its own
+	// Caches names the kept caches to begin with; "" means setup's. Leftovers also shows the files
+	// of the tree that were kept with them.
 	Caches     string
 	Leftovers  bool
-	Disposable bool // changes of the overlay are discarded, as for checks
-	// Services shows commands the job's services.
+	Disposable bool // the overlay's changes are discarded, as for checks
+	// Services makes the job's services reachable.
 	Services bool
-	// LendsWorkspace lends the workspace to OpenSidecar's sandboxes.
+	// LendsWorkspace makes the sandbox lend its work tree to sidecars and services.
 	LendsWorkspace bool
-	// CommandKind is the kind that decides about the job's secrets: job.CommandsAgent and so on; ""
-	// has none.
+	// CommandKind decides which secrets of the job commands get, such as job.CommandsAgent. With ""
+	// they get none.
 	CommandKind string
 	Begun       *sandbox.EarlyProcess
 }
 
-// AgentPlace is the place of the agent's commands.
+// AgentPlace returns the place of the agent's commands.
 func AgentPlace() Place {
 	return Place{Scratch: AgentScratch, Services: true, LendsWorkspace: true, CommandKind: job.CommandsAgent}
 }
 
-// Confine finds out how commands can be confined here, before anything is run
-// or asked.
+// Confine finds out how commands can be confined here, before anything runs and before the model is
+// asked.
 func (s *Sandboxes) Confine(ctx context.Context) error {
 	if err := s.MakeFolders(); err != nil {
 		return err
@@ -144,7 +147,7 @@ func (s *Sandboxes) Confine(ctx context.Context) error {
 	return s.resolveServices(ctx)
 }
 
-// MakeFolders makes the run directory's folders visible to commands. They must exist before a
+// MakeFolders makes the folders of the run directory that commands see. They must exist before a
 // sandbox opens.
 func (s *Sandboxes) MakeFolders() error {
 	for _, folder := range []string{record.OutputsFolder, ProgramsFolder} {
@@ -155,25 +158,25 @@ func (s *Sandboxes) MakeFolders() error {
 	return nil
 }
 
-// ConfineOthers verifies that setup and checks can be confined to their hosts and secrets, and
-// unused secrets protected, if that requires more than the agent's confinement.
+// ConfineOthers verifies that setup and checks can be confined to their hosts, and that secrets can
+// be protected. It does nothing if the agent's own confinement already shows that.
 func (s *Sandboxes) ConfineOthers(ctx context.Context) error {
 	all := s.placesToTry()
 	i := slices.IndexFunc(all, s.proxied)
-	if i <= 0 { // none, or the agent's, for which it is known
+	if i <= 0 { // no place needs a proxy, or the agent's does, which was tried before
 		return nil
 	}
 	_, _, err := s.probe(ctx, all[i])
 	return err
 }
 
-// probe finds out how commands with the network and the secrets of a place can be
-// confined, and whether in an overlay.
+// probe finds out how commands with a place's network and secrets can be confined, and whether in
+// an overlay.
 func (s *Sandboxes) probe(ctx context.Context, like Place) (reached record.Confinement, overlaid bool, err error) {
 	place := Place{Scratch: ProbeScratch, Network: like.Network, CommandKind: like.CommandKind}
-	defer s.Remove(place) // what stays goes with the run's working files
+	defer s.Remove(place) // what can't be removed is removed with the run's working files
 	o := s.Options(place)
-	o.At = "" // what there is, the probe finds out
+	o.At = "" // try all levels; do not assume the known one
 	found, err := sandbox.Probe(ctx, o)
 	if err != nil {
 		return record.Confinement{}, false, openFailure(o, err)
@@ -181,12 +184,13 @@ func (s *Sandboxes) probe(ctx context.Context, like Place) (reached record.Confi
 	return record.Confinement{Level: string(found.Level), Layers: found.Layers, WorkTree: s.confinement.WorkTree}, found.Overlay, nil
 }
 
-// Confinement returns the confinement; zero if unknown.
+// Confinement returns the confinement that was reached; zero before that is known.
 func (s *Sandboxes) Confinement() record.Confinement { return s.confinement }
 
 func (s *Sandboxes) level() sandbox.Level { return sandbox.Level(s.confinement.Level) }
 
-// Event returns the event of how commands are confined. seen is where they see the work tree, or "".
+// Event returns the transcript event about the confinement. seen is the path where commands see the
+// work tree, or "".
 func (s *Sandboxes) Event(seen string) transcript.Policy {
 	return transcript.Policy{
 		Sandbox: s.Job.Policy.Sandbox, Network: s.Network(), Level: s.confinement.Level, Layers: s.confinement.Layers,
@@ -194,15 +198,15 @@ func (s *Sandboxes) Event(seen string) transcript.Policy {
 	}
 }
 
-// AllowsConcurrent reports that several places' sandboxes may be open at once.
+// AllowsConcurrent reports whether sandboxes of several places may be open at once.
 func (s *Sandboxes) AllowsConcurrent() bool {
 	return s.level() == sandbox.LevelNamespaces || s.level() == sandbox.LevelFull
 }
 
-// DeniedCount is how many commands and hosts the policy refused.
+// DeniedCount returns how many commands and hosts the policy refused.
 func (s *Sandboxes) DeniedCount() int { return int(s.deniedCount.Load()) }
 
-// openFailure returns the outcome for a sandbox that can't be opened.
+// openFailure returns the outcome for a sandbox that cannot be opened.
 func openFailure(o sandbox.Options, err error) error {
 	var unavailable *sandbox.UnavailableError
 	var checkout *guard.CheckoutError
@@ -231,8 +235,8 @@ func openFailure(o sandbox.Options, err error) error {
 	return outcome.Stopf(outcome.SandboxUnavailable, reason, "%s", outcome.Sentence(err.Error())).Because(err)
 }
 
-// Open opens the sandbox of a place. Where nothing is known of how commands can be
-// confined, the first one tells.
+// Open opens the sandbox of a place. If the confinement is not known yet, this sandbox determines
+// it.
 func (s *Sandboxes) Open(ctx context.Context, p Place) (*sandbox.Sandbox, error) {
 	o := s.Options(p)
 	box, err := sandbox.Open(ctx, o)
@@ -245,8 +249,8 @@ func (s *Sandboxes) Open(ctx context.Context, p Place) (*sandbox.Sandbox, error)
 	return box, nil
 }
 
-// View returns a function that returns the place's view of files, for the tools that read them. It
-// makes the view when first called. tree returns the overlay's path, or "".
+// View returns a function that returns a place's view of files, for tools that read them. Its first
+// call makes the view. tree returns the overlay's path, or "".
 func (s *Sandboxes) View(p Place, tree func() (string, error)) func() (*grants.View, error) {
 	return sync.OnceValues(func() (view *grants.View, err error) {
 		o := s.Options(p)
@@ -257,7 +261,7 @@ func (s *Sandboxes) View(p Place, tree func() (string, error)) func() (*grants.V
 	})
 }
 
-// Options returns the sandbox options of a place.
+// Options returns the options for a place's sandbox.
 func (s *Sandboxes) Options(p Place) sandbox.Options {
 	policy := s.Job.Policy
 	if p.Network.IsZero() {
@@ -265,7 +269,7 @@ func (s *Sandboxes) Options(p Place) sandbox.Options {
 	}
 	o := sandbox.Options{
 		Network: sandbox.Network(p.Network.Mode), Require: sandbox.Level(policy.Require),
-		At:           s.level(), // once it is known: what the record says holds for all that come
+		At:           s.level(), // once known, the recorded level holds for all later sandboxes
 		EarlyProcess: p.Begun, Folders: s.folders(p),
 	}
 	if len(o.EarlierScratch) > 0 {
@@ -283,7 +287,7 @@ func (s *Sandboxes) Options(p Place) sandbox.Options {
 	return o
 }
 
-// folders returns what commands in a place may read and write.
+// folders returns which files a place's commands may read and write.
 func (s *Sandboxes) folders(p Place) grants.Folders {
 	policy := s.Job.Policy
 	f := grants.Folders{
@@ -305,7 +309,7 @@ func (s *Sandboxes) folders(p Place) grants.Folders {
 		s.useGit(&f, p)
 	}
 	if f.Mode == grants.ReadOnly && p.Scratch != AgentScratch {
-		f.Mode = grants.WorkspaceWrite // the mode is for the agent: setup and checks could not do their work
+		f.Mode = grants.WorkspaceWrite // read-only is meant for the agent; setup and checks could not work
 	}
 	f.Readable = append(f.Readable, s.readableObjects()...)
 	if s.exposedBase != "" && p.Scratch == AgentScratch {
@@ -319,8 +323,8 @@ func (s *Sandboxes) folders(p Place) grants.Folders {
 	return f
 }
 
-// useGit shows commands in an overlay their own .git once made. Before that the checkout's is
-// read-only.
+// useGit gives commands in an overlay a .git of their own, if it was made. Before that, they see
+// the checkout's .git read-only.
 func (s *Sandboxes) useGit(f *grants.Folders, p Place) {
 	git := s.GitFolder(p)
 	if _, err := os.Lstat(git); err == nil {
@@ -328,6 +332,7 @@ func (s *Sandboxes) useGit(f *grants.Folders, p Place) {
 	}
 }
 
+// lent returns the objects folders that a tree borrows, or nil without a run's tree.
 func (s *Sandboxes) lent(tree string) map[string]string {
 	if s.BorrowedObjects == nil { // there is no tree yet
 		return nil
@@ -335,8 +340,9 @@ func (s *Sandboxes) lent(tree string) map[string]string {
 	return s.BorrowedObjects(tree)
 }
 
-// unreadableIn returns unreadable paths of a private tree like in the checkout, and the checkout itself
-// unless the tree covers it: programs could otherwise be led to code there instead of their tree's.
+// unreadableIn returns the paths in a private tree that the job denies in the checkout. With
+// Landlock alone it adds the checkout, which the tree cannot cover. Otherwise programs could be led
+// to code there instead of in their tree.
 func (s *Sandboxes) unreadableIn(tree string) (all []string) {
 	for _, path := range s.Environ.Absolute(s.Root, s.Job.Policy.DenyRead) {
 		if rel, is := pathname.Below(s.Root, path); is {
@@ -349,13 +355,13 @@ func (s *Sandboxes) unreadableIn(tree string) (all []string) {
 	return all
 }
 
-// unreadable returns the unreadable paths, including secrets' files.
+// unreadable returns the paths that commands may not read, including the files of secrets.
 func (s *Sandboxes) unreadable() []string {
 	policy := s.Job.Policy
 	all := append(s.Environ.Absolute(s.Root, policy.DenyRead), s.Record.Path())
 	all = append(all, s.otherRunFolders()...)
 	if s.treePath != nil {
-		all = append(all, filepath.Dir(s.treePath.dir)) // all trees but the one that is the workspace
+		all = append(all, filepath.Dir(s.treePath.dir)) // all private trees except the one used as workspace
 	}
 	for _, file := range []string{s.Job.Model.Identity.TokenFile, s.Environ.Get(settings.IdentityFileVariable)} {
 		if filepath.IsAbs(file) {
@@ -370,7 +376,8 @@ func (s *Sandboxes) unreadable() []string {
 	return all
 }
 
-// otherRunFolders returns the folders of other runs: the user's and the campaign's.
+// otherRunFolders returns the folders that contain other runs: the user's state and the campaign's
+// folder.
 func (s *Sandboxes) otherRunFolders() (all []string) {
 	for _, folder := range []string{record.StatePath(s.Environ.Get), s.Environ.Get(settings.CampaignVariable)} {
 		if filepath.IsAbs(folder) {
@@ -380,21 +387,22 @@ func (s *Sandboxes) otherRunFolders() (all []string) {
 	return all
 }
 
-// readableObjects returns the checkout's borrowed objects folders without denied ones. Commands see
-// nothing else of their parent folder, which may hold runs or temporary files.
+// readableObjects returns the objects folders that the checkout borrows, except denied ones.
+// Commands see nothing else in the parents of these folders, which may contain runs or temporary
+// files.
 func (s *Sandboxes) readableObjects() []string {
 	denied := s.Environ.Absolute(s.Root, s.Job.Policy.DenyRead)
 	return slices.DeleteFunc(slices.Clone(s.borrowed), func(folder string) bool { return isBelowAny(folder, denied) })
 }
 
-// isBelowAny reports whether a path is one of others or inside one, with links resolved.
+// isBelowAny reports whether a path is one of others or inside one. It resolves links.
 func isBelowAny(path string, others []string) bool {
 	return slices.ContainsFunc(others, func(other string) bool {
 		return pathname.IsInAny(resolved(path), resolved(other))
 	})
 }
 
-// resolved is a path without links, as far as there is one.
+// resolved returns a path without links, or the path itself if it cannot be resolved.
 func resolved(path string) string {
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		return real
@@ -402,8 +410,8 @@ func resolved(path string) string {
 	return path
 }
 
-// tokenPlace returns the path to hide for a token's file: the file, or a pod's volume, where
-// Kubernetes puts newer tokens in sibling folders.
+// tokenPlace returns the path to hide for a token's file. This is the file, or its folder if that
+// is a Kubernetes volume. Kubernetes puts newer tokens into sibling folders there.
 func tokenPlace(file string) string {
 	folder := filepath.Dir(file)
 	if _, err := os.Lstat(filepath.Join(folder, "..data")); err != nil {
@@ -412,8 +420,8 @@ func tokenPlace(file string) string {
 	return folder
 }
 
-// gitRestrictions returns a function that tells a sandbox how commands' access to git's files is
-// restricted. own means that the workspace's repository is theirs alone.
+// gitRestrictions returns a function that returns how to restrict commands' access to git's files.
+// own means that the workspace's repository belongs to the commands alone.
 func gitRestrictions(f grants.Folders, own bool) func(writable, homes []string) (grants.Restrictions, error) {
 	c := guard.Checkout{Root: f.Workspace, OwnRepository: own, Home: f.Home, Environ: f.Environ}
 	return func(writable, homes []string) (grants.Restrictions, error) {
@@ -423,6 +431,7 @@ func gitRestrictions(f grants.Folders, own bool) func(writable, homes []string) 
 	}
 }
 
+// rootOf returns the folder that a place's commands may write to.
 func (s *Sandboxes) rootOf(p Place) string {
 	if p.Root == "" && s.Private() {
 		return s.treeFolder()
@@ -430,9 +439,10 @@ func (s *Sandboxes) rootOf(p Place) string {
 	return cmp.Or(p.Root, s.Root)
 }
 
+// scratch returns the path of a place's scratch folder.
 func (s *Sandboxes) scratch(p Place) string { return s.Record.Join(ScratchFolder, p.Scratch) }
 
-// Remove removes a place's private files: scratch folder and own root.
+// Remove removes a place's private files: its scratch folder and its own root.
 func (s *Sandboxes) Remove(p Place) error {
 	err := sandbox.RemoveScratch(s.scratch(p))
 	if p.Root != "" {
@@ -444,7 +454,7 @@ func (s *Sandboxes) Remove(p Place) error {
 // UnconfinedNotice explains danger-full-access to people.
 const UnconfinedNotice = "Nothing confines commands (policy.sandbox: danger-full-access): they have all rights of the user who starts agent-ci."
 
-// Network describes the commands' network: unconfined, the machine's.
+// Network describes the network of the agent's commands. Unconfined commands have the machine's.
 func (s *Sandboxes) Network() string {
 	switch policy := s.Job.Policy; {
 	case s.level() == sandbox.LevelNone:
@@ -462,7 +472,7 @@ func (s *Sandboxes) Network() string {
 	}
 }
 
-// FilesWords describes the commands' access to files to the model.
+// FilesWords describes to the model which files its commands can access.
 func (s *Sandboxes) FilesWords() string {
 	switch {
 	case s.level() == sandbox.LevelNone:
@@ -473,7 +483,7 @@ func (s *Sandboxes) FilesWords() string {
 	return "workspace-write: commands may write in " + s.SandboxPath(AgentPlace()) + ", in $TMPDIR, and, for themselves, in the home folder and in folders of caches; .git is a copy of your own, which agent-ci does not read, and agent-ci makes the commit; what else is refused will not become possible by another way"
 }
 
-// NetworkWords tells the model its commands' network.
+// NetworkWords describes to the model the network and services of its commands.
 func (s *Sandboxes) NetworkWords() string {
 	if services := s.servicesWords(); services != "" {
 		return s.networkWords() + "; services that the runner keeps there, started anew for each check: " + services
@@ -481,6 +491,7 @@ func (s *Sandboxes) NetworkWords() string {
 	return s.networkWords()
 }
 
+// networkWords describes the network without services to the model.
 func (s *Sandboxes) networkWords() string {
 	network, own := s.Job.Policy.Network, s.secretsAt(AgentPlace())
 	if network.Listed() {

@@ -21,17 +21,17 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 )
 
-// service is a running or existing service of a sandbox.
+// service is one service of a sandbox: started by agent-ci, or external.
 type service struct {
 	resolvedService
 	boxes     *Sandboxes
-	scratch   string // of the commands that use it
+	scratch   string // scratch folder of the commands that use it
 	listener  net.Listener
 	began     time.Time
-	forwarder *forward.Forwarder // nil until it is ready
+	forwarder *forward.Forwarder // nil until the service is ready
 
-	// Only for a service started here:
-	borrowed *os.File // the workspace as the commands see it, where that is in an overlay
+	// The fields below are set only for a service that agent-ci starts.
+	borrowed *os.File // the commands' workspace, if it is an overlay
 	place    Place
 	box      *sandbox.Sandbox
 	dir      string
@@ -40,21 +40,21 @@ type service struct {
 	logFile  *os.File
 	logName  string
 	log      *record.LogWriter
-	stopping chan struct{} // closed before a regular end
+	stopping chan struct{} // closed before the service is stopped
 	watch    sync.WaitGroup
 }
 
-// serviceData is a service's own folder in its /tmp.
+// serviceData is the folder in a service's /tmp for its data.
 const serviceData = "service"
 
-// open opens a service's sandbox with an empty data folder.
+// open opens a service's sandbox with an empty data folder. An external service has none.
 func (svc *service) open(ctx context.Context, p Place) (err error) {
 	if svc.isExternal() {
 		return nil
 	}
 	s := svc.boxes
 	svc.place = Place{Scratch: "service-" + svc.name + "-" + p.Scratch, Root: p.Root}
-	if err := s.removeScratch(svc.place); err != nil { // of a run that was killed in it
+	if err := s.removeScratch(svc.place); err != nil { // left by a killed run
 		return err
 	}
 	if _, err := s.Record.MakeFolder(filepath.Join(ScratchFolder, svc.place.Scratch, "tmp", serviceData)); err != nil {
@@ -64,7 +64,7 @@ func (svc *service) open(ctx context.Context, p Place) (err error) {
 	return err
 }
 
-// start starts a service.
+// start starts a service. It does nothing for an external one.
 func (s *service) start(ctx context.Context, p Place, dir string) (err error) {
 	if s.isExternal() {
 		return nil
@@ -82,6 +82,7 @@ func (s *service) start(ctx context.Context, p Place, dir string) (err error) {
 	return nil
 }
 
+// openService opens a sandbox. Errors have an outcome.
 func (s *Sandboxes) openService(ctx context.Context, o sandbox.Options) (*sandbox.Sandbox, error) {
 	box, err := sandbox.Open(ctx, o)
 	if err != nil {
@@ -90,12 +91,12 @@ func (s *Sandboxes) openService(ctx context.Context, o sandbox.Options) (*sandbo
 	return box, nil
 }
 
-// options returns a service's sandbox options.
+// options returns the options of a service's sandbox.
 func (svc *service) options(p Place) sandbox.Options {
 	s, seen := svc.boxes, p
 	seen.Scratch = svc.place.Scratch
 	f := s.folders(seen)
-	// What setup commands changed in the user's folder is mounted by who reaches the service.
+	// The borrowed workspace already has what setup commands changed in the user's folder.
 	f.Mode, f.EarlierScratch, f.Readable = grants.ReadOnly, nil, nil
 	o := sandbox.Options{Network: sandbox.NetworkLoopback, At: s.level()}
 	if svc.borrowed != nil {
@@ -106,6 +107,7 @@ func (svc *service) options(p Place) sandbox.Options {
 	return o
 }
 
+// environment returns a service's environment. Its own variables replace the commands' ones.
 func (s *service) environment(p Place) []string {
 	own := maps.Clone(s.Env)
 	if own == nil {
@@ -123,7 +125,7 @@ func (s *service) environment(p Place) []string {
 	return env
 }
 
-// openLog makes the log of a service and its commands.
+// openLog makes a log for a service and its commands, under a name that is not in use.
 func (s *service) openLog() (err error) {
 	s.boxes.logNames.Lock()
 	defer s.boxes.logNames.Unlock()
@@ -142,7 +144,7 @@ func (s *service) command(run string, output io.Writer) sandbox.Command {
 	return sandbox.Command{Argv: []string{"bash", "-e", "-c", run}, Dir: s.dir, Env: s.env, Output: output}
 }
 
-// recordState records a service's state, and its exit if it has ended.
+// recordState records a service's state in the transcript, with its exit status if ended is true.
 func (s *service) recordState(state, why string, ended bool) error {
 	event := transcript.Service{
 		Name: s.name, By: s.scratch, State: state, Port: s.Port, Why: why, Seconds: time.Since(s.began).Seconds(), Log: s.logName,
@@ -157,7 +159,7 @@ func (s *service) recordState(state, why string, ended bool) error {
 	return s.boxes.Record.Append(transcript.TypeService, event)
 }
 
-// ended is closed at the exit of a service that is run; nil for an existing one.
+// ended returns a channel that is closed when the service exits. It is nil for an external service.
 func (s *service) ended() <-chan struct{} {
 	if s.process == nil {
 		return nil
@@ -179,7 +181,7 @@ func (s *service) exitCode() int {
 	return status.ExitCode
 }
 
-// watchEnd reports an early exit. New connections are refused from then on.
+// watchEnd reports it if the service exits early. From then on, connections to it are refused.
 func (s *service) watchEnd() {
 	select {
 	case <-s.stopping:
@@ -191,11 +193,11 @@ func (s *service) watchEnd() {
 	if lines := s.lastLines(); lines != "" {
 		why += "; its last lines: " + lines
 	}
-	_ = s.recordState(transcript.ServiceEnded, why, true) // a log that fails is told at the end
+	_ = s.recordState(transcript.ServiceEnded, why, true) // an error does not matter: a failing transcript is reported at the end of the run
 	s.boxes.Record.Warn("service_ended", "The service %s for %s ended with exit status %d while it was in use; connections to it were refused from then on. See %s.", s.name, s.scratch, s.exitCode(), s.logName)
 }
 
-// close ends the service.
+// close stops the service and removes its files.
 func (s *service) close() (err error) {
 	close(s.stopping)
 	s.watch.Wait()
@@ -224,5 +226,6 @@ func (s *service) close() (err error) {
 	return err
 }
 
-// removeScratch removes a service's private files; its root belongs to its commands.
+// removeScratch removes a service's scratch folder. The place's root stays, because it belongs to
+// the commands.
 func (s *Sandboxes) removeScratch(p Place) error { return sandbox.RemoveScratch(s.scratch(p)) }

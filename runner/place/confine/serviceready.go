@@ -15,8 +15,8 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript/markdown"
 )
 
-// awaitReadyAndInit waits until the service is ready, runs the commands of init, and has commands
-// find it.
+// awaitReadyAndInit waits until the service is ready, runs its init commands and forwards
+// connections to it.
 func (s *service) awaitReadyAndInit(ctx context.Context) error {
 	defer s.boxes.Record.BeginStep("", "start of the service "+s.name)()
 	if err := s.awaitReady(ctx); err != nil {
@@ -30,7 +30,7 @@ func (s *service) awaitReadyAndInit(ctx context.Context) error {
 	if err := s.awaitEarlyEnd(ctx); err != nil {
 		return err
 	}
-	if s.hasEnded() { // while its init ran
+	if s.hasEnded() { // it may have exited while init ran
 		return s.endedEarly()
 	}
 	s.startForwarding()
@@ -43,8 +43,8 @@ func (s *service) awaitReadyAndInit(ctx context.Context) error {
 	return nil
 }
 
-// awaitEarlyEnd waits until it is known whether the service ended before its init did: the sandbox reports
-// ends in order, so the end of one more command comes after the service's.
+// awaitEarlyEnd makes sure that an exit of the service during init is known. The sandbox reports
+// exits in order. So once another command has exited, an earlier exit was reported.
 func (s *service) awaitEarlyEnd(ctx context.Context) error {
 	if len(s.Init) == 0 || s.process == nil {
 		return nil
@@ -55,17 +55,19 @@ func (s *service) awaitEarlyEnd(ctx context.Context) error {
 	return nil
 }
 
+// endedEarly returns the outcome for a service that exited before it was ready.
 func (s *service) endedEarly() error {
 	return s.notReadyStop(transcript.ServiceNotReady, fmt.Sprintf("it ended with exit status %d before it was ready", s.exitCode()))
 }
 
-// The pauses between the tries whether a service is ready.
+// The pauses between two tests whether a service is ready.
 const (
 	firstPause = 20 * time.Millisecond
 	maxPause   = 500 * time.Millisecond
 )
 
-// awaitReady waits until the service is ready, has ended, or ready.timeout is over.
+// awaitReady waits until the service is ready. It fails if the service exits or ready.timeout is
+// over.
 func (s *service) awaitReady(ctx context.Context) error {
 	limited, cancel := context.WithTimeout(ctx, time.Duration(s.Ready.Timeout))
 	defer cancel()
@@ -75,7 +77,7 @@ func (s *service) awaitReady(ctx context.Context) error {
 		if tried == nil {
 			return nil
 		}
-		if last == nil || !errors.Is(tried, context.DeadlineExceeded) { // the last try may only have run out of time
+		if last == nil || !errors.Is(tried, context.DeadlineExceeded) { // the last try may have failed only because the time was over
 			last = tried
 		}
 		select {
@@ -91,7 +93,7 @@ func (s *service) awaitReady(ctx context.Context) error {
 	}
 }
 
-// tryReady returns why the service is not ready, or nil if it is.
+// tryReady returns why the service is not ready, or nil if it is ready.
 func (s *service) tryReady(ctx context.Context) error {
 	if s.Ready.Run == "" {
 		conn, err := s.connectTo(ctx, s.Port)
@@ -113,7 +115,7 @@ func (s *service) tryReady(ctx context.Context) error {
 	return nil
 }
 
-// runInit runs an init command in the service's sandbox. The service is unusable if it fails.
+// runInit runs an init command in the service's sandbox. If it fails, the service is unusable.
 func (s *service) runInit(ctx context.Context, run string) error {
 	limited, cancel := context.WithTimeout(ctx, time.Duration(s.Ready.Timeout))
 	defer cancel()
@@ -132,7 +134,8 @@ func (s *service) runInit(ctx context.Context, run string) error {
 	return nil
 }
 
-// notReadyStop returns the outcome for an unusable service, with its last lines.
+// notReadyStop stops an unusable service, records its state and returns the outcome with its last
+// lines.
 func (s *service) notReadyStop(state, why string) error {
 	ended := s.hasEnded()
 	if s.process != nil {
@@ -156,7 +159,7 @@ func (s *service) notReadyStop(state, why string) error {
 	return outcome.Stopf(outcome.InvalidInput, "service_not_ready", "The service %s did not become ready: %s; see %s.", s.name, why, where)
 }
 
-// lastLines are the last lines of the log as one, after the end of the service; empty for
+// lastLines returns the last lines of the service's log, joined to one. It returns "" if there are
 // none.
 func (s *service) lastLines() string {
 	if s.log == nil {
@@ -172,8 +175,8 @@ func (s *service) lastLines() string {
 	return s.joinLines(all[max(0, len(all)-most):], " / ")
 }
 
-// joinLines joins lines without invisible or terminal characters. It removes secrets last, since
-// these may have separated their characters.
+// joinLines joins lines, without invisible or terminal characters. Secrets are redacted last,
+// because such characters may have split them.
 func (s *service) joinLines(lines []string, between string) string {
 	lines = slices.Clone(lines)
 	for i, line := range lines {

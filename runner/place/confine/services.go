@@ -22,10 +22,10 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
-// serviceNotReady is the reason for a service not started, prepared or ready in time.
+// serviceNotReady is the outcome's reason if a service was not started, prepared or ready in time.
 const serviceNotReady = "service_not_ready"
 
-// resolvedService is a job's service with the machine's facts.
+// resolvedService is a job's service with its user or addresses on this machine.
 type resolvedService struct {
 	job.Service
 	name      string
@@ -33,17 +33,17 @@ type resolvedService struct {
 	addresses []netip.AddrPort // of an external service; empty for a started one
 }
 
-// isExternal reports a service that runs already.
+// isExternal reports whether the service runs already and agent-ci does not start it.
 func (s resolvedService) isExternal() bool { return len(s.addresses) > 0 }
 
-// resolveServices verifies services before any cost, with their users, and resolves the names of
-// existing ones once for the run.
+// resolveServices checks the job's services and their users before anything costs money. It
+// resolves the names of external services once for the run.
 func (s *Sandboxes) resolveServices(ctx context.Context) (err error) {
 	if s.services, err = s.resolvedServices(ctx, s.level()); err != nil || len(s.services) == 0 {
 		return err
 	}
 	place := Place{Scratch: ProbeScratch, Services: true}
-	defer s.Remove(place) // what stays goes with the run's working files
+	defer s.Remove(place) // what can't be removed is removed with the run's working files
 	box, err := s.Open(ctx, place)
 	if err != nil {
 		return err
@@ -51,7 +51,7 @@ func (s *Sandboxes) resolveServices(ctx context.Context) (err error) {
 	return errors.Join(s.trySandboxes(ctx, box, place), box.Close())
 }
 
-// trySandboxes opens the sandboxes of the services once.
+// trySandboxes opens and closes each service's sandbox, to see whether that works.
 func (s *Sandboxes) trySandboxes(ctx context.Context, box *sandbox.Sandbox, p Place) error {
 	running, err := s.newServices(box, p, nil)
 	if err != nil {
@@ -71,8 +71,8 @@ func (s *Sandboxes) trySandboxes(ctx context.Context, box *sandbox.Sandbox, p Pl
 	return all.Close()
 }
 
-// newServices returns a place's services before their start. listeners is empty, or has one
-// listener per service.
+// newServices returns a place's services, not started yet. listeners is empty, or has one listener
+// per service.
 func (s *Sandboxes) newServices(box *sandbox.Sandbox, p Place, listeners []net.Listener) (all []*service, err error) {
 	for i, settled := range s.services {
 		one := &service{resolvedService: settled, boxes: s, scratch: p.Scratch, began: time.Now(), stopping: make(chan struct{})}
@@ -89,14 +89,14 @@ func (s *Sandboxes) newServices(box *sandbox.Sandbox, p Place, listeners []net.L
 	return all, nil
 }
 
-// TryServices returns the reason against the job's services at the given level.
+// TryServices returns why the job's services cannot run with a level of confinement, or nil.
 func (s *Sandboxes) TryServices(ctx context.Context, level sandbox.Level) error {
 	_, err := s.resolvedServices(ctx, level)
 	return err
 }
 
-// resolvedServices returns the services of the job by name, with addresses or users. It fails if the machine
-// cannot confine them.
+// resolvedServices returns the job's services by name, with addresses or users. It fails if the
+// machine cannot confine them.
 func (s *Sandboxes) resolvedServices(ctx context.Context, level sandbox.Level) (all []resolvedService, err error) {
 	if len(s.Job.Services) == 0 {
 		return nil, nil
@@ -120,7 +120,7 @@ func (s *Sandboxes) resolvedServices(ctx context.Context, level sandbox.Level) (
 	return all, nil
 }
 
-// resolveService resolves an existing service. Each address must suit a service.
+// resolveService returns the addresses of an external service. All must be fit for a service.
 func resolveService(ctx context.Context, name, at string) (all []netip.AddrPort, err error) {
 	refuse := func(why string) ([]netip.AddrPort, error) {
 		return nil, outcome.Stopf(outcome.InvalidInput, "service",
@@ -147,7 +147,7 @@ func resolveService(ctx context.Context, name, at string) (all []netip.AddrPort,
 	return all[:min(len(all), most)], nil
 }
 
-// userOf returns a service's user; nil for the real one.
+// userOf returns the user that a service runs as, or nil for the real user.
 func userOf(service, name string) (*sandbox.User, error) {
 	if name == "" {
 		return nil, nil
@@ -170,12 +170,13 @@ func userOf(service, name string) (*sandbox.User, error) {
 	return as, nil
 }
 
-// findsServices says whether the commands of a place find services.
+// findsServices reports whether a place's commands can reach the job's services.
 func (s *Sandboxes) findsServices(p Place) bool {
 	return p.Services && len(s.services) > 0 && (p.Network.IsZero() || p.Network.Listed() || p.Network.Mode == string(sandbox.NetworkLoopback))
 }
 
-// neighbours returns a place's listeners and loans for services and sandboxes beside it.
+// neighbours returns the listeners of a place, and how often it lends its workspace to services and
+// sidecars.
 func (s *Sandboxes) neighbours(p Place, overlaid bool) (n sandbox.Sharing) {
 	if p.LendsWorkspace && overlaid {
 		n.Lend, n.LendToWrite = s.countLentMounts()
@@ -192,14 +193,13 @@ func (s *Sandboxes) neighbours(p Place, overlaid bool) (n sandbox.Sharing) {
 	return n
 }
 
-// Services are one sandbox's services. Nil is none.
+// Services are the services of one sandbox. Nil means none.
 type Services struct {
 	running []*service
 }
 
 // Serve starts new services for a place's sandbox and waits until all are ready. dir is the
-// commands' folder. Unready recognises the outcome of a service that does not get ready; its
-// connections are refused.
+// commands' folder. If a service does not get ready, Unready is true for the error.
 func (s *Sandboxes) Serve(ctx context.Context, box *sandbox.Sandbox, p Place, dir string) (*Services, error) {
 	if !s.findsServices(p) {
 		return nil, nil
@@ -226,13 +226,13 @@ func (s *Sandboxes) Serve(ctx context.Context, box *sandbox.Sandbox, p Place, di
 	return all, nil
 }
 
-// Unready reports the outcome of a service that did not get ready.
+// Unready reports whether err says that a service did not get ready.
 func Unready(err error) bool {
 	var stop *outcome.Stop
 	return errors.As(err, &stop) && stop.Reason == serviceNotReady
 }
 
-// ended lists ended services with their logs.
+// ended returns a sentence for each service that has exited, with its log.
 func (all *Services) ended() (words []string) {
 	if all == nil {
 		return nil
@@ -245,7 +245,7 @@ func (all *Services) ended() (words []string) {
 	return words
 }
 
-// Close ends all. The error names survivors.
+// Close stops all services. The error names processes that survived.
 func (all *Services) Close() (err error) {
 	if all == nil {
 		return nil
@@ -256,7 +256,7 @@ func (all *Services) Close() (err error) {
 	return err
 }
 
-// servicesWords tells the model its commands' services, or returns "".
+// servicesWords describes the services to the model, or returns "".
 func (s *Sandboxes) servicesWords() string {
 	var all []string
 	for _, service := range s.services {
@@ -265,11 +265,12 @@ func (s *Sandboxes) servicesWords() string {
 	return strings.Join(all, ", ")
 }
 
-// connect connects to the service.
+// connect connects to the service at its port.
 func (s *service) connect(ctx context.Context) (net.Conn, error) {
 	return s.connectTo(ctx, s.Port)
 }
 
+// connectTo connects to a port of the service. For an external service it tries all addresses.
 func (s *service) connectTo(ctx context.Context, port int) (net.Conn, error) {
 	if !s.isExternal() {
 		return s.box.Dial(ctx, port)
@@ -285,7 +286,7 @@ func (s *service) connectTo(ctx context.Context, port int) (net.Conn, error) {
 	return nil, failed
 }
 
-// dialSoon leaves time for other addresses.
+// dialSoon connects within a few seconds, so that time remains for other addresses.
 func dialSoon(ctx context.Context, address netip.AddrPort) (net.Conn, error) {
 	const wait = 5 * time.Second
 	ctx, cancel := context.WithTimeout(ctx, wait)
@@ -293,5 +294,5 @@ func dialSoon(ctx context.Context, address netip.AddrPort) (net.Conn, error) {
 	return new(net.Dialer).DialContext(ctx, "tcp", address.String())
 }
 
-// startForwarding has commands find the service from here on.
+// startForwarding lets commands reach the service from now on.
 func (s *service) startForwarding() { s.forwarder = forward.Start(s.listener, s.connect) }

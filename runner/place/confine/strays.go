@@ -12,26 +12,26 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/settings"
 )
 
-// strays are files made by setup in home and caches that lead programs to code changeable by
-// commands.
+// strays are files that setup made in home and caches, and that lead programs to code which
+// commands may change.
 type strays struct {
 	mu    sync.Mutex
-	found map[bool][]string // of what sees the workspace, and of what does not
+	found map[bool][]string // by whether the sidecar sees the workspace
 }
 
-// hideStrays hides strays from a sandbox beside the agent's. It does nothing without a
-// workspace.
+// hideStrays hides strays from a sidecar. It does nothing if the sidecar does not see setup's
+// files.
 func (s *Sandboxes) hideStrays(ctx context.Context, o *sandbox.Options, b Sidecar) (err error) {
 	if len(o.EarlierScratch) == 0 {
 		return nil
 	}
 	folders, sees := s.WritableFolders(), b.Workspace == SidecarRead || b.Workspace == SidecarWrite
-	if !sees {
+	if !sees { // a sidecar that does not see the workspace can't be led into it
 		folders = slices.DeleteFunc(folders, func(folder string) bool { return folder == s.Root })
 	}
 	s.strays.mu.Lock()
 	defer s.strays.mu.Unlock()
-	if found, known := s.strays.found[sees]; known { // setup commands are over, and nobody else writes there
+	if found, known := s.strays.found[sees]; known { // the list is final: setup is over, and nothing else writes there
 		o.RemovedPaths = found
 		return nil
 	}
@@ -48,7 +48,7 @@ func (s *Sandboxes) hideStrays(ctx context.Context, o *sandbox.Options, b Sideca
 	return nil
 }
 
-// firstOf are the first few of some paths, for people.
+// firstOf returns the first few paths for a message.
 func firstOf(paths []string) string {
 	const most = 5
 	if len(paths) > most {
@@ -57,20 +57,20 @@ func firstOf(paths []string) string {
 	return strings.Join(paths, ", ")
 }
 
-// InWorkspace reports whether a path is in, or leads through links into, commands' writable
-// folders.
+// InWorkspace reports whether a path is in folders that commands may write to, or leads there
+// through links.
 func (s *Sandboxes) InWorkspace(path string) bool {
 	folders := s.WritableFolders()
 	return PointsInto(path, folders) || s.folders(Place{Scratch: AgentScratch}).EarlierView().PointsInto(path, folders)
 }
 
-// LinkedProgram returns a program's place in an environment's PATH if a link leads from there to
-// changeable files, or "".
+// LinkedProgram searches PATH for a program. If the first match leads through a link to files that
+// commands may change, it returns that path. Otherwise it returns "".
 func (s *Sandboxes) LinkedProgram(program string, env []string) string {
 	earlier, folders := s.folders(Place{Scratch: AgentScratch}).EarlierView(), s.WritableFolders()
 	for _, dir := range filepath.SplitList(settings.Environment(env).Get("PATH")) {
 		at := filepath.Join(dir, program)
-		if PointsInto(at, folders) || earlier.PointsInto(at, folders) { // whether it is there yet or not
+		if PointsInto(at, folders) || earlier.PointsInto(at, folders) { // even a missing file counts: commands could make it
 			return at
 		}
 		if info, err := earlier.Stat(at); err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {

@@ -15,26 +15,26 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 )
 
-// treePath is the path of a checkout's private trees without mounts. One run has it at a time;
-// setup, agent and checks use it in turn. So software installed by that path leads to the tree in
-// use.
+// treePath is the path of a checkout's private trees if there are no mount namespaces. One run has
+// the path at a time; its setup, agent and checks use it in turn. So installed software that
+// contains the path leads to the tree in use.
 type treePath struct {
-	dir      string   // has the tree, the file with its owner, and a folder for each tree that was moved away
+	dir      string   // contains the tree, the owner file, and a folder for each tree that was moved aside
 	runDir   string   // the run directory
-	lockFile *os.File // dir, locked
+	lockFile *os.File // the open folder dir, locked
 }
 
 const (
-	treesFolder = "trees" // beside the run directories
-	ownerFile   = "owner" // of a folder with a tree: the directory of the run that the tree belongs to
-	idBytes     = 6       // of the digests in names: the path is to be short
+	treesFolder = "trees" // next to the run directories
+	ownerFile   = "owner" // names the run directory that a folder's tree belongs to
+	idBytes     = 6       // bytes of a digest in names; the path should be short
 
-	maxLockRetries = 100 // times that other runs may remove the folder while this one locks it
-	foldersOfPath  = 3   // that a run may have made: of the checkout, of all trees, of all runs
+	maxLockRetries = 100 // how often other runs may remove the folder while this one locks it
+	foldersOfPath  = 3   // folders that a run may have made: of the checkout, of all trees, of all runs
 )
 
-// claimTreePath takes the private tree's path, shared by all runs of the checkout, for this run. It
-// moves another run's resumable tree away and restores this run's own.
+// claimTreePath claims the private tree's path, which all runs of the checkout share. It moves
+// another run's resumable tree aside and restores this run's own.
 func (s *Sandboxes) claimTreePath() error {
 	if !s.Private() || s.AllowsConcurrent() || s.treePath != nil {
 		return nil
@@ -45,7 +45,7 @@ func (s *Sandboxes) claimTreePath() error {
 	}
 	p := &treePath{dir: filepath.Join(runs, treesFolder, digest(s.Root)), runDir: resolved(s.Record.Path())}
 	err = p.lock()
-	if err != nil && !errors.Is(err, syscall.EWOULDBLOCK) { // it is read-only, full, or knows no locks
+	if err != nil && !errors.Is(err, syscall.EWOULDBLOCK) { // the folder is read-only, full, or does not support locks
 		if runs, err = record.TemporaryPath(); err != nil {
 			return err
 		}
@@ -64,11 +64,11 @@ func (s *Sandboxes) claimTreePath() error {
 		return fmt.Errorf("take the path of the work tree: %w", err)
 	}
 	s.treePath = p
-	_ = DropAbandonedTrees(runs) // of checkouts that nobody works in again, such as clones
+	_ = DropAbandonedTrees(runs) // an error does not matter: the trees of checkouts no longer used, such as clones, stay a little longer
 	return nil
 }
 
-// ReleaseTreePath lets other runs have the path of the private tree.
+// ReleaseTreePath lets other runs use the private tree's path.
 func (s *Sandboxes) ReleaseTreePath() {
 	if s.treePath == nil {
 		return
@@ -77,7 +77,7 @@ func (s *Sandboxes) ReleaseTreePath() {
 	s.treePath = nil
 }
 
-// release removes the path's empty folders and unlocks it.
+// release removes the path's folders if they are empty, and unlocks the path.
 func (p *treePath) release() {
 	if gate, err := p.lockAllPaths(); err == nil {
 		p.removeEmpty()
@@ -86,20 +86,21 @@ func (p *treePath) release() {
 	_ = p.lockFile.Close()
 }
 
-// removeEmpty removes the folders of the path that are empty.
+// removeEmpty removes the empty folders of the path.
 func (p *treePath) removeEmpty() {
-	for dir, n := p.dir, 0; p.owner() == "" && n < foldersOfPath && syscall.Rmdir(dir) == nil; n++ { // it fails where something is in it, and on a link
+	for dir, n := p.dir, 0; p.owner() == "" && n < foldersOfPath && syscall.Rmdir(dir) == nil; n++ { // Rmdir fails for a folder with content, and for a link
 		dir = filepath.Dir(dir)
 	}
 }
 
+// digest returns a short name for a path.
 func digest(path string) string {
 	sum := sha256.Sum256([]byte(path))
 	return hex.EncodeToString(sum[:idBytes])
 }
 
-// lock locks the path for a run. It fails with EWOULDBLOCK while a run holds the lock. For others,
-// which do no more than rename a tree, it waits.
+// lock locks the path for a run. It returns EWOULDBLOCK while another run has it. It waits for
+// other holders, which only rename a tree.
 func (p *treePath) lock() error {
 	gate, err := p.lockAllPaths()
 	if err != nil {
@@ -109,12 +110,13 @@ func (p *treePath) lock() error {
 	return errors.Join(err, gate.Close())
 }
 
-// lockAllPaths locks the folder of all paths, for a moment.
+// lockAllPaths locks the folder of all paths. The caller must close the file soon.
 func (p *treePath) lockAllPaths() (*os.File, error) {
 	return lockFolder(filepath.Dir(p.dir), syscall.LOCK_EX)
 }
 
-// ifUnlocked does something at a path that no run has, and nothing otherwise. Runs wait at the gate meanwhile.
+// ifUnlocked runs do if no run has the path, and does nothing otherwise. Runs that want the path
+// wait meanwhile.
 func (p *treePath) ifUnlocked(do func() error) error {
 	gate, err := p.lockAllPaths()
 	if err != nil {
@@ -132,7 +134,7 @@ func (p *treePath) ifUnlocked(do func() error) error {
 	return do()
 }
 
-// lockFolder makes and locks a folder, which other runs may remove meanwhile.
+// lockFolder makes and locks a folder. It tries again if another run removes the folder meanwhile.
 func lockFolder(dir string, how int) (*os.File, error) {
 	for range maxLockRetries {
 		err := os.MkdirAll(dir, 0o700)
@@ -164,31 +166,32 @@ func lockFolder(dir string, how int) (*os.File, error) {
 
 func (p *treePath) tree() string { return filepath.Join(p.dir, "tree") }
 
-// asidePath returns the place of a run's tree while another one has the path.
+// asidePath returns where a run's tree is while another run has the path.
 func (p *treePath) asidePath(run string) string { return filepath.Join(p.dir, digest(run), "tree") }
 
-// owner returns the directory of the run with the path, or "".
+// owner returns the directory of the run that the tree at the path belongs to, or "".
 func (p *treePath) owner() string {
 	raw, _ := os.ReadFile(filepath.Join(p.dir, ownerFile))
 	return string(raw)
 }
 
+// claim makes this run the owner of the path.
 func (p *treePath) claim() error {
 	if owner := p.owner(); owner != "" && owner != p.runDir {
-		killLeftProcesses(filepath.Join(owner, ProgramsFolder)) // it was killed, and they know the path
+		killLeftProcesses(filepath.Join(owner, ProgramsFolder)) // the owner was killed, and its commands know the path
 		if err := ignoreMissing(p.moveAside(owner)); err != nil {
 			return err
 		}
 	}
-	_ = p.dropAbandoned() // what cannot be removed is in nobody's way
+	_ = p.dropAbandoned() // what can't be removed is in nobody's way
 	if err := os.WriteFile(filepath.Join(p.dir, ownerFile), []byte(p.runDir), 0o600); err != nil {
 		return err
 	}
 	return p.restoreTree()
 }
 
-// moveAside moves a run's tree away. If it has moved already, it removes a check's tree from the
-// path.
+// moveAside moves a run's tree away from the path. If the run's tree was moved before, or the run
+// was removed, it frees the path instead.
 func (p *treePath) moveAside(run string) error {
 	to := p.asidePath(run)
 	if _, err := os.Lstat(to); err == nil || missing(run) {
@@ -203,7 +206,7 @@ func (p *treePath) moveAside(run string) error {
 	return os.Rename(p.tree(), to)
 }
 
-// restoreTree moves the tree of the run back to the path, if it was moved away.
+// restoreTree moves this run's tree back to the path, if it was moved aside.
 func (p *treePath) restoreTree() error {
 	from := p.asidePath(p.runDir)
 	if missing(from) {
@@ -218,7 +221,7 @@ func (p *treePath) restoreTree() error {
 	return sandbox.RemoveScratch(filepath.Dir(from))
 }
 
-// dropAbandoned removes trees of removed runs.
+// dropAbandoned removes the trees of removed runs.
 func (p *treePath) dropAbandoned() (err error) {
 	for _, folder := range p.abandoned() {
 		err = errors.Join(err, sandbox.RemoveScratch(folder))
@@ -226,11 +229,11 @@ func (p *treePath) dropAbandoned() (err error) {
 	return err
 }
 
-// abandoned returns the folders of moved trees of removed runs.
+// abandoned returns the folders of moved trees whose runs were removed.
 func (p *treePath) abandoned() (folders []string) {
-	owners, _ := filepath.Glob(filepath.Join(p.dir, "*", ownerFile)) // the pattern is a good one
+	owners, _ := filepath.Glob(filepath.Join(p.dir, "*", ownerFile)) // the pattern is valid, so there is no error
 	for _, name := range owners {
-		if run, err := os.ReadFile(name); err == nil && missing(string(run)) { // or nobody's
+		if run, err := os.ReadFile(name); err == nil && missing(string(run)) { // an empty name belongs to nobody
 			folders = append(folders, filepath.Dir(name))
 		}
 	}
@@ -243,8 +246,8 @@ func (p *treePath) ownerIsGone() bool {
 	return owner != "" && missing(owner)
 }
 
-// DropAbandonedTrees removes work trees beside the run directories below runs whose runs were
-// removed. It skips checkouts in use by a run.
+// DropAbandonedTrees removes the work trees of removed runs. These trees are next to the run
+// directories in runs. It skips checkouts that a run uses.
 func DropAbandonedTrees(runs string) error {
 	folders, err := filepath.Glob(filepath.Join(runs, treesFolder, "*"))
 	for _, dir := range folders {
@@ -256,8 +259,8 @@ func DropAbandonedTrees(runs string) error {
 	return err
 }
 
-// removeOwnerless removes trees without an owner, also one at the path. It holds no lock while it removes
-// files, so no run finds its checkout in use because of it.
+// removeOwnerless removes trees of removed runs, and the tree at the path if nobodys returns true.
+// It holds no lock while it deletes files. Otherwise a starting run would find its checkout in use.
 func (p *treePath) removeOwnerless(nobodys func() bool) error {
 	err := p.ifUnlocked(func() error {
 		if !nobodys() {
@@ -274,12 +277,12 @@ func (p *treePath) removeOwnerless(nobodys func() bool) error {
 	}))
 }
 
-// hasTree reports whether the run's tree exists.
+// hasTree reports whether this run's tree exists, at the path or aside.
 func (p *treePath) hasTree() bool {
 	return !missing(p.asidePath(p.runDir)) || p.owner() == p.runDir && !missing(p.tree())
 }
 
-// removeTree removes the tree of the run.
+// removeTree removes this run's tree.
 func (p *treePath) removeTree() error {
 	err := sandbox.RemoveScratch(filepath.Dir(p.asidePath(p.runDir)))
 	if p.owner() == p.runDir {
@@ -288,7 +291,8 @@ func (p *treePath) removeTree() error {
 	return err
 }
 
-// freePath makes the path free. A tree that cannot be removed, since it has files of another user, stays moved away.
+// freePath moves the tree at the path away and tries to remove it. A tree with files of another
+// user may be impossible to remove; it stays away.
 func (p *treePath) freePath() error {
 	if err := p.moveAway(); err != nil {
 		return err
@@ -297,7 +301,7 @@ func (p *treePath) freePath() error {
 	return nil
 }
 
-// moveAway moves the tree at the path to where abandoned finds it.
+// moveAway moves the tree at the path to a folder without an owner, which abandoned finds.
 func (p *treePath) moveAway() error {
 	if missing(p.tree()) {
 		return nil
@@ -312,7 +316,7 @@ func (p *treePath) moveAway() error {
 	return err
 }
 
-// removeTreeAtEnd is drop at the end of a run.
+// removeTreeAtEnd is like removeTree, and also gives up the ownership of the path.
 func (p *treePath) removeTreeAtEnd() error {
 	err := p.removeTree()
 	if p.owner() == p.runDir {
@@ -321,6 +325,7 @@ func (p *treePath) removeTreeAtEnd() error {
 	return err
 }
 
+// missing reports whether a path does not exist.
 func missing(path string) bool {
 	_, err := os.Lstat(path)
 	return errors.Is(err, fs.ErrNotExist)

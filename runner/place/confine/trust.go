@@ -10,10 +10,10 @@ import (
 	"github.com/agent-ci/agent-ci/policy/sandbox"
 )
 
-// trustVariable is a variable with a program's trusted authorities.
+// trustVariable is an environment variable that names a program's trusted certificate authorities.
 type trustVariable struct {
 	name         string
-	isAdditional bool // to those that the program has
+	isAdditional bool // the file adds to the program's own authorities
 }
 
 var trustVariables = []trustVariable{
@@ -29,13 +29,13 @@ var trustVariables = []trustVariable{
 	{name: "DENO_CERT", isAdditional: true},
 }
 
-// systemBundles lists the files of programs that obey no variable: Debian and others, Fedora,
-// Alpine; javaBundle is Debian's Java.
+// systemBundles lists the files of trusted authorities of Debian and others, Fedora, and Alpine.
+// Some programs read them and no variable. javaBundle is Debian's file for Java.
 var systemBundles = []string{"/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/cert.pem"}
 
 const javaBundle = "/etc/ssl/certs/java/cacerts"
 
-// trust makes programs trust certificates in PEM besides their own.
+// trust makes programs trust the certificates in own (PEM), besides those that they trust already.
 func (k *clientConfig) trust(own []byte, variable func(name string) string) error {
 	system, err := authority.SystemBundle(variable)
 	if err != nil {
@@ -59,7 +59,7 @@ func (k *clientConfig) trust(own []byte, variable func(name string) string) erro
 	return k.trustJava(slices.Concat(system, own), variable("JAVA_TOOL_OPTIONS"))
 }
 
-// addBundle adds a file with certificates, once for all who trust the same.
+// addBundle adds a file with certificates and returns its path. Equal bundles share one file.
 func (k *clientConfig) addBundle(bundle []byte) (path string) {
 	for i := 0; ; i++ {
 		name := "authorities.pem"
@@ -72,8 +72,8 @@ func (k *clientConfig) addBundle(bundle []byte) (path string) {
 	}
 }
 
-// trustJava makes each JVM trust a bundle and use the proxy, which Java does not take from
-// variables. options are its existing ones.
+// trustJava makes JVMs trust a bundle and use the proxy, which Java does not read from the usual
+// variables. options is the existing value of JAVA_TOOL_OPTIONS.
 func (k *clientConfig) trustJava(bundle []byte, options string) error {
 	store, err := authority.JavaStore(bundle)
 	if err != nil {
@@ -95,8 +95,8 @@ func (k *clientConfig) trustJava(bundle []byte, options string) error {
 	return nil
 }
 
-// javaQuoted quotes an option for JAVA_TOOL_OPTIONS, where white space separates options unless
-// quoted.
+// javaQuoted quotes an option for JAVA_TOOL_OPTIONS if it contains white space or quotes. Unquoted
+// white space separates options.
 func javaQuoted(option string) string {
 	if !strings.ContainsAny(option, " \t\n\v\f\r'\"") {
 		return option

@@ -10,32 +10,34 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 )
 
-// uses counts in how many requests credentials went out. The zero value is ready.
+// uses counts the requests that credentials were sent with. The zero value is ready to use.
 type uses struct {
 	mu     sync.Mutex
 	counts map[use]count
 }
 
-// use is a credential with its user and target; count has the uses, and the uses already recorded.
+// use is a credential with the commands that used it and its target. count has the number of uses,
+// and how many of them are recorded.
 type (
 	use   struct{ scratch, name, target string }
 	count struct{ uses, recorded int }
 )
 
-// noteUse counts a request with a credential before it is sent. It records the commands' first one
-// and each doubling, so nothing unrecorded has an effect, and a killed run has recorded most.
+// noteUse counts a request before a credential is sent with it. It records the first use by a
+// place's commands, and whenever the count has doubled. So no use is wholly unrecorded, and the
+// record of a killed run is nearly complete.
 func (s *Sandboxes) noteUse(by, name string, to reach.Target) error {
 	u := &s.uses
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	of := use{by, name, to.String()}
-	counted, known := u.counts[of]
+	key := use{by, name, to.String()}
+	counted, known := u.counts[key]
 	if !known {
-		counted.uses = s.usedBefore(of)
+		counted.uses = s.usedBefore(key)
 	}
 	counted.uses++
 	if counted.recorded == 0 || counted.uses >= 2*counted.recorded {
-		if err := s.recordUse(of, counted.uses, false); err != nil {
+		if err := s.recordUse(key, counted.uses, false); err != nil {
 			return err
 		}
 		counted.recorded = counted.uses
@@ -43,15 +45,15 @@ func (s *Sandboxes) noteUse(by, name string, to reach.Target) error {
 	if u.counts == nil {
 		u.counts = make(map[use]count)
 	}
-	u.counts[of] = counted
+	u.counts[key] = counted
 	return nil
 }
 
-// usedBefore returns the uses before a resume.
-func (s *Sandboxes) usedBefore(of use) int {
+// usedBefore returns the number of uses before a resume.
+func (s *Sandboxes) usedBefore(key use) int {
 	for _, secret := range s.EarlierUses {
 		for _, known := range secret.Uses {
-			if (use{known.By, known.Name, known.Target}) == of {
+			if (use{known.By, known.Name, known.Target}) == key {
 				return known.Uses
 			}
 		}
@@ -59,30 +61,29 @@ func (s *Sandboxes) usedBefore(of use) int {
 	return 0
 }
 
-// recordUses records how often commands of a place used credentials, once their proxy has
-// ended.
+// recordUses records the final counts of a place's commands, once their proxy has stopped.
 func (s *Sandboxes) recordUses(by string) {
 	u := &s.uses
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	var all []use
-	for of, counted := range u.counts {
-		if of.scratch == by && counted.recorded > 0 {
-			all = append(all, of)
+	for key, counted := range u.counts {
+		if key.scratch == by && counted.recorded > 0 {
+			all = append(all, key)
 		}
 	}
 	slices.SortFunc(all, func(a, b use) int { return cmp.Or(cmp.Compare(a.name, b.name), cmp.Compare(a.target, b.target)) })
-	for _, of := range all {
-		if err := s.recordUse(of, u.counts[of].uses, true); err != nil {
-			s.Record.Warn("secret_uses", "The transcript lacks the number of uses of the secret %s: %v.", of.name, err)
+	for _, key := range all {
+		if err := s.recordUse(key, u.counts[key].uses, true); err != nil {
+			s.Record.Warn("secret_uses", "The transcript lacks the number of uses of the secret %s: %v.", key.name, err)
 			return
 		}
-		u.counts[of] = count{uses: u.counts[of].uses}
+		u.counts[key] = count{uses: u.counts[key].uses}
 	}
 }
 
-func (s *Sandboxes) recordUse(of use, uses int, ended bool) error {
-	event := transcript.SecretUsed{By: of.scratch, Name: of.name, Target: of.target, Uses: uses, Ended: ended}
+func (s *Sandboxes) recordUse(key use, uses int, ended bool) error {
+	event := transcript.SecretUsed{By: key.scratch, Name: key.name, Target: key.target, Uses: uses, Ended: ended}
 	if err := s.Record.Append(transcript.TypeSecretUsed, event); err != nil {
 		return fmt.Errorf("record the use of a secret: %w", err)
 	}

@@ -15,16 +15,17 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript/markdown"
 )
 
-// pathFiles lists names and endings of files with paths to code: Python's editable installs, and
-// build folders of CMake and Ninja.
+// pathFiles lists names and endings of files that contain paths to code: Python's editable
+// installs, and build folders of CMake and Ninja.
 var pathFiles = []string{".pth", ".egg-link", "_finder.py", "CMakeCache.txt", "build.ninja"}
 
-// maxPathFileBytes is how much of such a file is read.
+// maxPathFileBytes is the size up to which such a file is read.
 const maxPathFileBytes = 16 << 20
 
-// CheckPathsToCheckout searches a new private tree for software installed by the checkout's path in an
-// earlier step, if the tree's path differs. It would lead commands to the checkout. If nothing
-// prevents that, checks would judge the checkout instead of the change, so the run ends.
+// CheckPathsToCheckout searches a new private tree for software that an earlier CI step installed
+// by the checkout's path. Such software leads commands to the checkout. If commands can read the
+// checkout, checks would test its code instead of the change, so the run ends. Otherwise it is a
+// warning. It does nothing if the tree is at the checkout's path.
 func (s *Sandboxes) CheckPathsToCheckout(ctx context.Context) error {
 	if s.treePath == nil {
 		return nil
@@ -44,7 +45,7 @@ func (s *Sandboxes) CheckPathsToCheckout(ctx context.Context) error {
 	return nil
 }
 
-// pathsToCheckout returns the private tree's links and files that lead to the checkout.
+// pathsToCheckout returns the links and files of the private tree that lead to the checkout.
 func (s *Sandboxes) pathsToCheckout(ctx context.Context) (found []string, err error) {
 	tree, root := s.treeFolder(), resolved(s.Root)
 	err = filepath.WalkDir(tree, func(path string, e fs.DirEntry, err error) error {
@@ -64,6 +65,7 @@ func (s *Sandboxes) pathsToCheckout(ctx context.Context) (found []string, err er
 	return found, err
 }
 
+// isPathFile reports whether a file may contain paths to code, and is small enough to read.
 func isPathFile(e fs.DirEntry) bool {
 	if !slices.ContainsFunc(pathFiles, func(end string) bool { return strings.HasSuffix(e.Name(), end) }) {
 		return false
@@ -72,7 +74,7 @@ func isPathFile(e fs.DirEntry) bool {
 	return err == nil && info.Size() <= maxPathFileBytes
 }
 
-// mentionsFolder reports whether a file contains one of some paths, or a path below.
+// mentionsFolder reports whether a file contains the path of a folder or of something below it.
 func mentionsFolder(file string, folders ...string) bool {
 	content, err := os.ReadFile(file)
 	if err != nil {
