@@ -10,7 +10,8 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript/eventlog"
 )
 
-// Calls yields what the calls in a transcript asked and printed. A torn last line is left out.
+// Calls yields the arguments and outputs of the calls in a transcript. It ignores an incomplete
+// last line.
 func Calls(log io.Reader) iter.Seq2[Text, error] {
 	return func(yield func(Text, error) bool) {
 		for e, err := range eventlog.Read(log) {

@@ -1,5 +1,5 @@
-// Package claims owns what an agent's summary says was changed, run and counted, and which of it the run does
-// not show. It refuses to know what becomes of a claim.
+// Package claims owns the claims of an agent's summary about changes, commands and numbers, and
+// finds those without evidence in the run. It does not know what happens to a claim.
 package claims
 
 import (
@@ -13,24 +13,24 @@ import (
 
 // Bounds on the texts searched and the claims listed.
 const (
-	longest = 64 << 10 // bytes of a summary
-	maxRead = 100      // claims of a summary
-	most    = 20       // those listed
+	longest = 64 << 10 // bytes of a summary that are searched
+	maxRead = 100      // claims of a summary that are examined
+	most    = 20       // claims without evidence that are listed
 )
 
-// kind tells where a claim must be found.
+// kind tells where the evidence for a claim must be.
 type kind int
 
 const (
-	file    kind = iota // among the paths of the change
-	files               // at most as many paths
-	command             // in a call, or among the checks
-	test                // in the change or in a call
-	passing             // a number of tests: in what calls and checks printed
-	added               // a number of tests: in the change
+	file    kind = iota // one of the paths of the change
+	files               // a number of files: no more than the change has paths
+	command             // the arguments of a call or check
+	test                // the change, or a call
+	passing             // a number of tests: the output of calls and checks
+	added               // a number of tests: the change
 )
 
-// claim is one thing that a summary names.
+// claim is one thing that a summary claims. text is its name or its words, count its number.
 type claim struct {
 	kind  kind
 	text  string
@@ -40,57 +40,62 @@ type claim struct {
 const (
 	begins = `(?i)^[\s*+>#✅✔-]*(?:[\w ]{1,30}: )?(?:(?:i|we)(?:['’]ve)? (?:have |also |then )*|also |then )?`
 	number = `([1-9][0-9]{0,2}(?:,[0-9]{3})+|[1-9][0-9]{0,5})`
-	// tests follows a number of them.
+	// tests follows a number of tests.
 	tests  = `(?: (?:new|more|unit|regression|integration|existing|of the))* (?:tests?|specs|test cases)\b`
 	passes = `(?:passes|passed|succeeds|succeeded|(?:is|are|was|were) (?:all )?green|(?:was|were) run|pass|succeed)\b`
-	// names finds a list of code spans, whose content is taken out.
+	// names matches a list of code spans. plain has removed their content.
 	names      = "((?:``(?:, and |, | and | & | / ))*``)"
 	were       = `(?:was|were|has been|have been|is now|are now) (?:also |now |newly )?`
 	wasChanged = were + `(?:added|created|updated|changed|edited|modified|rewritten|removed|deleted|renamed|extended|implemented|written|adapted|bumped|regenerated|moved)\b`
 )
 
 var (
-	// saysWasChanged finds what was changed before the verb. "The users of `a.go`" is only mentioned.
+	// saysWasChanged matches names before a verb of change. "The users of `a.go`" is no match,
+	// because it only mentions a.go.
 	saysWasChanged = lazyregexp.New("(?i)(?:^[\\s*+>#-]*|[,;] |\\band )(?:and )?(?:both |the )?(?:new )?(?:files? |tests? )?" + names + ",? (?:" + wasChanged + "|" + were + "fixed\\b)")
-	// saysChangedPlace finds a place behind it.
+	// saysChangedPlace matches a place after the verb.
 	saysChangedPlace = lazyregexp.New("(?i)" + wasChanged + "(?: as well)? (?:in|to|into|from) (?:the )?(``)")
 	countsWereFiles  = lazyregexp.New(`(?i)\b(` + number + ` files) ` + wasChanged)
 	countsWereAdded  = lazyregexp.New(`(?i)\b(` + number + tests + `) ` + were + `(?:added|created|written|removed|deleted)\b`)
-	// saysWasRun finds a command behind the verb.
+	// saysWasRun matches a command after the verb.
 	saysWasRun = lazyregexp.New("(?i)\\b(?:was|were) (?:run|executed|checked|verified|tested) (?:with|using|via|by(?: running)?) (``)")
-	// saysPasses names what ended well.
+	// saysPasses matches names of commands or tests that passed.
 	saysPasses = lazyregexp.New(`(?i)` + names + `(?: \([^()]*\))?((?: (?:now|also|still|all|both|each|commands?|suite|tests?))*) ` + passes)
-	// saysPassed finds that something ended well. What is to pass did not end.
+	// saysPassed matches the statement that something passed. Its group is set if it is only meant
+	// to pass, as in "to pass".
 	saysPassed = lazyregexp.New(`(?i)\b(to |let |make )?` + passes)
-	// countsPassed finds a number of tests that begins a phrase. "Python 3.12 tests" is none.
+	// countsPassed matches a number of tests at the beginning of a phrase. "Python 3.12 tests" is
+	// no match.
 	countsPassed = lazyregexp.New(`(?i)(?:^[\s*+>#✅✔-]*|[,:(–—-] ?|\b(?:all|the|these|those|both|with|and|now|new|ran) )(` + number + tests + `)`)
-	// countsAdded and countsFiles find a number that is the object of the verb.
+	// countsAdded and countsFiles match a number that is the object of the verb.
 	countsAdded = lazyregexp.New(`(?i)^(?: (?:all|the|these|another))? (` + number + tests + `)`)
 	countsFiles = lazyregexp.New(`(?i)^(?: (?:all|the|these|another))? (` + number + ` files)\b`)
 
-	// doubts finds what takes a claim back, or is about another time or change.
+	// doubts matches words that take a claim back, or that are about another time or change.
 	doubts = lazyregexp.New(`(?i)\b(?:not|no|never|cannot|unable|skipped|skipping|unavailable|without|unchanged|untouched|would|could|should|can|will|must|may|to run|needs?|requires?|earlier|ago|last|already|previous(?:ly)?|before|until|once|upstream|if|when|unless|see|like|per|in the same way|as in|in ci)\b|n['’]t\b`)
-	// harmless finds what looks like a doubt and is a part of a claim.
+	// harmless matches words that look like a doubt but belong to a claim.
 	harmless = lazyregexp.New(`(?i)\b(?:[0-9]+ (?:was |were )?skipped|(?:no|without) (?:any )?(?:new )?(?:errors?|regressions?|problems?|issues?|warnings?|findings|failures))\b`)
-	// testsHeading finds a heading of commands that were run, changesHeading one of files that were changed.
+	// testsHeading matches a heading above commands that were run. changesHeading matches one above
+	// changed files.
 	testsHeading   = lazyregexp.New(`(?i)^[#*\s]*(?:testing|tests|tests run|verification|validation|checks|checks run|commands run)[*:\s]*$`)
 	changesHeading = lazyregexp.New(`(?i)^[#*\s]*(?:(?:(?:key|main|core) )?changes(?: made)?|summary of changes|what(?:['’]s| i)? changed|changed files|files changed|modified files|files modified)[*:\s]*$`)
 	heading        = lazyregexp.New(`^(?:#|\*\*.*\*\*:?$)|^[^-*+].*:$`)
-	// item finds the code span that an item of a list begins with, if it is all or something is said about it.
+	// item matches a list item that begins with a code span.
 	item = lazyregexp.New("^[-*+] (?:✅ |✔ |\\[x\\] )?(?:\\*\\*)?`([^`]+)`(?:\\*\\*)?(.*)$")
 
 	span     = lazyregexp.New("`([^`]+)`")
 	link     = lazyregexp.New(`\[([^\[\]]*)\]\([^()]*\)`)
 	fileName = lazyregexp.New(`^/?(?:[\w.@+-]+/)*[\w@+-][\w.@+-]*\.(?:go|mod|py|js|jsx|mjs|cjs|ts|tsx|java|kt|rs|rb|php|cs|c|cc|cpp|h|swift|sh|md|rst|txt|json|ya?ml|toml|ini|cfg|xml|html|css|sql|tf|proto|lock|gemspec|gradle|properties|mdx|vue|svelte|scss|csv|kts|scala|dart|lua|exs?|ipynb|bat|ps1)$`)
-	// product finds what is written like a file of JavaScript and is none: Node.js.
+	// product matches names that look like a JavaScript file but are none, such as Node.js.
 	product  = lazyregexp.New(`^[A-Z]\w*\.js$`)
 	testName = lazyregexp.New(`^(?:(?:Test|Benchmark|Fuzz)[A-Z_]\w*|(?:[\w./-]+::)?(?:\w+::)*test_\w+|(?:\w+::)*tests?::\w+)$`)
-	// identifier finds the other names that tests have: of several words.
+	// identifier matches other names that tests may have, of several words.
 	identifier    = lazyregexp.New(`^[a-z]+(?:[A-Z]|_[a-z0-9])\w*$`)
 	mentionsTests = lazyregexp.New(`(?i)\b(?:tests?|specs)\b`)
 )
 
-// programs lists what starts a command, by whether its name alone is one.
+// programs lists programs that may begin a command. The value is true if the name alone is a
+// command.
 var programs = map[string]bool{
 	"pytest": true, "tox": true, "nox": true, "mypy": true, "ruff": true, "rspec": true, "phpunit": true, "ctest": true,
 	"vitest": true, "pyright": true, "pre-commit": false, "gem": false, "jest": true, "eslint": true, "tsc": true, "make": true, "staticcheck": true, "golangci-lint": true,
@@ -101,8 +106,8 @@ var programs = map[string]bool{
 	"shellcheck": false, "black": false, "flake8": false, "prettier": false, "gofmt": false, "docker": false, "terraform": false,
 }
 
-// read lists what a summary claims. A sentence that takes something back, or is about another time, claims
-// nothing.
+// read returns the claims of a summary. A sentence that takes something back, or is about another
+// time, claims nothing.
 func read(summary string) (all []claim) {
 	inCode, inTests, inChanges := false, false, false
 	for line := range strings.Lines(clip.Start(summary, longest)) {
@@ -136,15 +141,15 @@ func read(summary string) (all []claim) {
 	return all[:min(len(all), maxRead)]
 }
 
-// certain reports whether the words of a sentence, without its code, take nothing back.
+// certain reports whether a sentence takes nothing back. It ignores code spans.
 func certain(sentence string) bool {
 	return !doubts().MatchString(harmless().ReplaceAllString(plain(sentence), ""))
 }
 
-// plain returns a sentence with the content of its code spans taken out.
+// plain returns a sentence without the content of its code spans.
 func plain(sentence string) string { return span().ReplaceAllString(sentence, codeMark) }
 
-// sentences splits a line behind full stops and semicolons, outside of code spans.
+// sentences splits a line after full stops and semicolons, except in code spans.
 func sentences(line string) (all []string) {
 	inSpan, start := false, 0
 	for i := range len(line) {
@@ -159,7 +164,7 @@ func sentences(line string) (all []string) {
 	return append(all, line[start:])
 }
 
-// claimsOf lists the claims of a sentence without doubts.
+// claimsOf returns the claims of a sentence that certain accepts.
 func claimsOf(sentence string) (all []claim) {
 	text := plain(sentence)
 	var code []string
@@ -218,13 +223,14 @@ func claimsOf(sentence string) (all []claim) {
 	return all
 }
 
-// spansAt returns the code spans whose marks are in a part of a plain text.
+// spansAt returns the content of the code spans between two positions of a plain text.
 func spansAt(text string, code []string, from, to int) []string {
 	first := strings.Count(text[:from], codeMark)
 	return code[first : first+strings.Count(text[from:to], codeMark)]
 }
 
-// changeIn returns the claim that what a code span names was changed. Where tests are made, it may be any name.
+// changeIn returns the claim that the file or test in a code span was changed. With tests, it also
+// accepts names that only tests have in this sentence.
 func changeIn(code string, tests bool) []claim {
 	switch bare := strings.TrimSuffix(code, "()"); {
 	case testName().MatchString(bare), tests && identifier().MatchString(bare):
@@ -235,8 +241,8 @@ func changeIn(code string, tests bool) []claim {
 	return nil
 }
 
-// runIn returns the claim that a test or command in a code span was run. alone accepts the name of a test
-// program.
+// runIn returns the claim that the test or command in a code span was run. alone accepts a
+// program's name without arguments.
 func runIn(code string, alone bool) []claim {
 	if testName().MatchString(strings.TrimSuffix(code, "()")) {
 		return []claim{{kind: test, text: code}}
@@ -244,7 +250,8 @@ func runIn(code string, alone bool) []claim {
 	return commandIn(code, alone)
 }
 
-// commandIn returns the command in a code span, if it is one.
+// commandIn returns the claim that the command in a code span was run, or nothing if it is no
+// command.
 func commandIn(code string, alone bool) []claim {
 	steps := stepsOf(code)
 	if len(steps) == 0 || strings.ContainsAny(code, "<…") {

@@ -13,25 +13,25 @@ import (
 	"github.com/agent-ci/agent-ci/runner/check/lines"
 )
 
-// Evidence is what a run shows of its work.
+// Evidence is what a run shows about its work.
 type Evidence struct {
 	Paths []string // of the change
-	// Diff reads the change. It is asked only for claims that need it.
+	// Diff reads the change. It is called only if a claim needs it.
 	Diff func() (*lines.Diff, error)
-	// Texts are the arguments of all calls, what they printed, and the commands and output of checks. It
-	// is asked only for claims that need it. Without it, as for a bundle without a transcript, only files
-	// and numbers in the change are compared.
+	// Texts yields arguments and outputs of all calls, and commands and outputs of checks. It is
+	// used only if a claim needs it. It is nil for a bundle without a transcript. Then only files
+	// and numbers in the change are checked.
 	Texts iter.Seq2[Text, error]
 }
 
-// Text is a text of a call or check.
+// Text is the text of one call or check.
 type Text struct {
 	Asked   string // arguments or commands
 	Printed string
 }
 
-// Unfounded lists what a summary claims and the run does not show: names of files, commands and tests, and
-// numbers of them. It prefers to miss a claim over doubting a true one.
+// Unfounded returns the claims of a summary without evidence: names of files, commands and tests,
+// and numbers of them. It would rather miss a false claim than doubt a true one.
 func Unfounded(summary string, e Evidence) (names []string, err error) {
 	var open []claim
 	var diff *lines.Diff
@@ -61,8 +61,8 @@ func Unfounded(summary string, e Evidence) (names []string, err error) {
 	return names, nil
 }
 
-// inPaths reports whether the names of the changed files show a claim. A path may be given from any folder
-// above or below the checkout, and in other case.
+// inPaths reports whether the changed paths prove a claim. A claimed path may start at any folder
+// above or below the checkout, and may differ in case.
 func (e Evidence) inPaths(c claim) bool {
 	switch c.kind {
 	case file:
@@ -77,8 +77,9 @@ func (e Evidence) inPaths(c claim) bool {
 	return false
 }
 
-// inDiff reports whether the lines of the change show a claim of files or tests. A line that names a file may
-// be what was changed about it: an import, or an entry of a list. cases counts the tests of the change.
+// inDiff reports whether the changed lines prove a claim about files or tests. A changed line that
+// names a file is enough: it may be an import or a list entry. cases counts the tests of the
+// change.
 func inDiff(c claim, diff *lines.Diff, cases func() int) bool {
 	name := bare(c.text)
 	switch c.kind {
@@ -96,13 +97,13 @@ func inDiff(c claim, diff *lines.Diff, cases func() int) bool {
 }
 
 var (
-	// mayBeTest finds a line that declares a test or may be a case of one.
+	// mayBeTest matches a line that may declare a test or be one of its cases.
 	mayBeTest = lazyregexp.New(`(?i)\btest|\bit(?:\.\w+)*\s*[("'` + "`" + `]|\bspec|t\.Run\(|^\s*[-{(\["'` + "`" + `|]|,$`)
-	// mayBeTable finds a line that may hold several cases.
+	// mayBeTable matches a line that may hold several cases.
 	mayBeTable = lazyregexp.New(`(?i)parametri[sz]e|\beach\b|range \[`)
 )
 
-// testCases counts the tests and cases of them that the lines of a change may hold.
+// testCases returns how many tests and cases the changed lines may declare. The estimate is high.
 func testCases(diff *lines.Diff) (n int) {
 	for line := range changedLines(diff) {
 		if mayBeTest().MatchString(line) {
@@ -115,7 +116,7 @@ func testCases(diff *lines.Diff) (n int) {
 	return n
 }
 
-// changedLines yields the lines that a change adds and removes.
+// changedLines yields the added and removed lines of a change.
 func changedLines(diff *lines.Diff) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for _, file := range diff.Files {
@@ -130,9 +131,10 @@ func changedLines(diff *lines.Diff) iter.Seq[string] {
 	}
 }
 
-// lookedUp returns the claims that no call and no check shows. Each claim has another text.
+// lookedUp returns the claims for which neither calls nor checks are evidence. Each claim must have
+// a different text.
 func (e Evidence) lookedUp(open []claim) ([]claim, error) {
-	searches := map[string]search{} // those that go on, by the text of the claim
+	searches := map[string]search{} // unfinished searches, by the text of the claim
 	for _, c := range open {
 		if search := c.search(); search != nil {
 			searches[c.text] = search
@@ -168,10 +170,11 @@ func (e Evidence) lookedUp(open []claim) ([]claim, error) {
 	return open, nil
 }
 
-// search reports whether a text, with the words that it asked, shows a claim.
+// search reports whether a text is evidence for a claim. asked has the parts of its words.
 type search func(t Text, asked map[string]bool) bool
 
-// search looks for a claim in one text after the other; nil for a claim that no text shows.
+// search returns the search for a claim, which sees the texts one after the other. It returns nil
+// if no text can be evidence.
 func (c claim) search() search {
 	switch c.kind {
 	case command:
@@ -188,9 +191,9 @@ func (c claim) search() search {
 			return strings.Contains(t.Asked, name) || strings.Contains(t.Printed, name)
 		}
 	case passing:
-		digits := strconv.Itoa(c.count) // those of "1,234" are compared with and without the comma
+		digits := strconv.Itoa(c.count) // "1,234" is searched with and without the comma
 		alone := regexp.MustCompile(`(?:^|[^\w.,])(?:` + digits + `|` + strings.Fields(c.text)[0] + `)(?:$|[^\w.]|\.(?:\s|$))`)
-		inOthers := map[int]bool{} // how many tests passed in a text before
+		inOthers := map[int]bool{} // numbers of tests that passed in an earlier text; two texts may add up
 		return func(t Text, _ map[string]bool) bool {
 			if alone.MatchString(t.Printed) {
 				return true
@@ -207,7 +210,7 @@ func (c claim) search() search {
 	return nil
 }
 
-// bare returns a test's own name, without its file, class and parentheses.
+// bare returns a test's own name, without file, class and parentheses.
 func bare(name string) string {
 	if i := strings.LastIndex(name, "::"); i >= 0 {
 		name = name[i+2:]
@@ -221,8 +224,8 @@ var (
 	versioned  = lazyregexp.New(`^python3?(?:\.\d+)?$`)
 )
 
-// stepsOf splits a command line into the words of its commands, without variables set for them. Folders may
-// be given in other ways, so cd does not count.
+// stepsOf splits a command line into commands, each a list of words. It removes assignments before
+// a command. It omits cd, because the folder may be given in other ways.
 func stepsOf(line string) (steps [][]string) {
 	for _, step := range separators().Split(line, -1) {
 		words := tokens(step)
@@ -236,8 +239,8 @@ func stepsOf(line string) (steps [][]string) {
 	return steps
 }
 
-// tokens splits a text into words, as far as commands are compared: without quotes, and programs without
-// their folder and version.
+// tokens splits a text into words for comparing commands. It drops quotes, and the folder and
+// version of programs.
 func tokens(text string) []string {
 	all := strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(" \t\r\n\"'`;&|()$,{}\\", r) })
 	for i, word := range all {
@@ -250,8 +253,8 @@ func tokens(text string) []string {
 	return all
 }
 
-// parts splits words at slashes, for a path can be given from other folders: `go test ./src/...` is
-// `cd src && go test ./...`.
+// parts splits words at slashes, because a path may start at another folder. `go test ./src/...`
+// equals `cd src && go test ./...`.
 func parts(words []string) (all []string) {
 	for _, word := range words {
 		for part := range strings.SplitSeq(word, "/") {
@@ -267,7 +270,8 @@ func hasAll(text map[string]bool, parts []string) bool {
 	return !slices.ContainsFunc(parts, func(part string) bool { return !text[part] })
 }
 
-// echoes reports whether a line of an output begins with a command, as make prints its own.
+// echoes reports whether a line of an output begins with a command. make, for example, prints its
+// commands.
 func echoes(printed string, step []string) bool {
 	for line := range strings.Lines(printed) {
 		if !strings.Contains(line, step[0]) {
@@ -284,7 +288,7 @@ func echoes(printed string, step []string) bool {
 
 var (
 	colors = lazyregexp.New(`\x1b\[[0-9;]*m`)
-	// passedLines find the lines that report a passed test, in one way each.
+	// passedLines match a line about a passed test, each for another tool.
 	passedLines = []func() *regexp.Regexp{
 		lazyregexp.New(`(?m)^--- PASS`),
 		lazyregexp.New(`(?m)^\s*--- PASS`),
@@ -293,11 +297,11 @@ var (
 		lazyregexp.New(`(?m)^\s*ok [0-9]+`),
 		lazyregexp.New(`\bPASSED\b`),
 	}
-	// passedTotal finds how many tests passed, as a part of the output counted them.
+	// passedTotal matches a total of passed tests.
 	passedTotal = lazyregexp.New(`(?i)\b([0-9]+)(?: tests?)? (?:passed|passing|ok)\b|\bTests run: ([0-9]+)|\b([0-9]+) examples\b`)
 )
 
-// passed returns how many tests passed by an output, in each way to count them.
+// passed returns the numbers of passed tests in an output, one for each way to count.
 func passed(printed string) (all []int) {
 	for _, lines := range passedLines {
 		if n := len(lines().FindAllStringIndex(printed, -1)); n > 0 {

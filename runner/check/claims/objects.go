@@ -9,35 +9,36 @@ import (
 	"github.com/agent-ci/agent-ci/policy/lazyregexp"
 )
 
-// codeMark stands for a code span in a plain sentence.
+// codeMark replaces a code span in a plain sentence.
 const codeMark = "``"
 
 var (
 	word = lazyregexp.New("``|[\\pL\\pN'’_-]*[\\pL\\pN]|[^\\s]")
-	// asides begin what a sentence only says about its claims.
+	// asides match words after which a sentence claims nothing.
 	asides = lazyregexp.New(`(?i)\b(?:that|which|who|whose|whom|where|while|because|since|so)\b`)
-	// stops end what a verb is about.
+	// stops match words that end the object of a verb.
 	stops = lazyregexp.New(`^(?:as|by|via|with|than|next|near|beside|using|about|after|instead|rather|of|on|at|between|under|over|through|against|during|into|from|to|for|described|modell?ed|reported|mentioned|documented|defined)$`)
-	// behindObject finds what may follow an object. Before any other word a name describes that word: "the
-	// `Next.js` config".
+	// behindObject matches words that may follow an object. Before any other word, the name only
+	// describes that word, as in "the `Next.js` config".
 	behindObject = lazyregexp.New(`^(?:[^\pL\pN]|\pL+ly|and|or|to|so|for|with|which|that|by|from|but|using|too|itself|files?|in|where|as|such|because|since|while|then|also|again|plus|instead|rather|after|against|on|twice)$`)
 	articles     = lazyregexp.New(`^(?:the|a|an|new|existing|files?|tests?|both|its)$`)
-	// participle finds what stands before a place that is only mentioned. "The format used in `a.go`" says
-	// nothing about a change of a.go.
+	// participle matches words after which a place is only mentioned. "The format used in `a.go`"
+	// claims no change of a.go.
 	participle = lazyregexp.New(`ed$|^(?:found|shown|seen|given|written|made)$`)
 	ofTests    = lazyregexp.New(`^(?:tests?|cases?|coverage)$`)
 )
 
-// verb is what a sentence says was done.
+// verb is a verb that claims an action.
 type verb struct {
-	forms  []string // that claim it was done
-	runs   bool     // a command, instead of a change
-	makes  bool     // tests, which can be counted
-	direct bool     // its object is what was changed or run
-	places []string // words that such an object follows, too
+	forms  []string // the forms that claim it was done
+	runs   bool     // a command was run; otherwise something was changed
+	makes  bool     // it makes tests, which can be counted
+	direct bool     // its direct object was changed or run
+	places []string // words before such an object
 }
 
-// verbsOf lists the verbs that claim something. "Fixed the crash in `a.go`" does not say where it was fixed.
+// verbsOf returns the verbs that claim something. "Fixed the crash in `a.go`" does not say that
+// a.go was changed.
 var verbsOf = sync.OnceValue(func() []verb {
 	forms := strings.Fields
 	with := forms("with via using by running (")
@@ -53,13 +54,14 @@ var verbsOf = sync.OnceValue(func() []verb {
 	}
 })
 
-// clause is a verb that claims something, with the part of the text behind it up to the next.
+// clause is a verb that claims something, with the text after it up to the next such verb.
 type clause struct {
 	verb     *verb
 	from, to int
 }
 
-// clauseStart finds the verb of a clause: at the start of a sentence, by its subject, or behind another clause.
+// clauseStart matches the verb of a clause: at the start of a sentence, after its subject, or after
+// another clause.
 var clauseStart = sync.OnceValue(func() *regexp.Regexp {
 	var past, present, going []string
 	for _, v := range verbsOf() {
@@ -81,7 +83,8 @@ var clauseStart = sync.OnceValue(func() *regexp.Regexp {
 		`|\bby ` + either(going))
 })
 
-// clauses splits a plain text at its verbs, up to the first aside. Without a verb at its start it has none.
+// clauses splits a plain text at its verbs, up to the first aside. It returns nothing unless the
+// text begins with such a verb.
 func clauses(text string) (all []clause) {
 	end := len(text)
 	if aside := asides().FindStringIndex(text); aside != nil {
@@ -102,11 +105,12 @@ func clauses(text string) (all []clause) {
 	return all
 }
 
-// wordsOf splits a plain text into words in lower case, code marks and single other characters.
+// wordsOf splits a plain text into lower-case words, code marks and other single characters.
 func wordsOf(text string) []string { return word().FindAllString(strings.ToLower(text), -1) }
 
-// objects returns which code spans of a plain text, in their order, a clause says were changed or run: the
-// direct objects of its verb, and what follows its places. A name behind another preposition is only mentioned.
+// objects returns the indexes of the code spans that a clause says were changed or run. These are
+// the direct objects of its verb and the names after its places. A name after another preposition
+// is only mentioned.
 func objects(text string, c clause) (spans []int) {
 	next := strings.Count(text[:c.from], codeMark)
 	words := wordsOf(text[c.from:c.to])
@@ -131,7 +135,7 @@ func objects(text string, c clause) (spans []int) {
 				return spans
 			}
 		case w == "for" && ofTests().MatchString(before):
-			takes = false // until a place follows: "tests for the lexer in `lexer_test.go`"
+			takes = false // until a place follows, as in "tests for the lexer in `lexer_test.go`"
 		case w == "—" || w == "–" || w == "-", stops().MatchString(w):
 			return spans
 		}
@@ -139,10 +143,10 @@ func objects(text string, c clause) (spans []int) {
 	return spans
 }
 
-// endsPhrase reports whether words can follow an object.
+// endsPhrase reports whether an object can end before these words.
 func endsPhrase(words []string) bool { return len(words) == 0 || behindObject().MatchString(words[0]) }
 
-// beginsName reports whether words begin with a code span, apart from articles.
+// beginsName reports whether words begin with a code span, ignoring articles.
 func beginsName(words []string) bool {
 	i := slices.IndexFunc(words, func(w string) bool { return !articles().MatchString(w) })
 	return i >= 0 && words[i] == codeMark

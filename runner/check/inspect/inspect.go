@@ -28,22 +28,22 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
-// mostOfLog is how much of a check's output is looked at, in bytes of its end.
+// mostOfLog is how many bytes at the end of a check's output are examined.
 const mostOfLog = 1 << 20
 
-// Case is a change with what its run knows.
+// Case is a change with the results of its run.
 type Case struct {
-	Record   *record.Record // which has the change as a patch
+	Record   *record.Record // its directory has the change as a patch
 	Checkout *gitops.Checkout
 	Job      *job.Job
-	Branch   string // that would be pushed
+	Branch   string // the branch that would be pushed
 	Baseline []transcript.VerifyRow
-	Table    []transcript.VerifyRow // of the change
-	Summary  string                 // of the agent
+	Table    []transcript.VerifyRow // the checks on the change
+	Summary  string                 // the agent's
 	Change   *gitops.ChangeSet
 }
 
-// Signs returns silenced checks and started workflows.
+// Signs returns silenced checks, and jobs of workflows that the branch would start.
 func (c Case) Signs(ctx context.Context) (found transcript.Inspection, err error) {
 	if c.Change.Empty() {
 		return found, nil
@@ -60,7 +60,7 @@ func (c Case) Signs(ctx context.Context) (found transcript.Inspection, err error
 	return found, err
 }
 
-// Claims lists what the summary claims and neither the change, the calls nor the checks show.
+// Claims returns what the summary claims without evidence in the change, the calls or the checks.
 func (c Case) Claims(ctx context.Context) ([]string, error) {
 	if c.Change.Empty() {
 		return nil, nil
@@ -79,7 +79,8 @@ func (c Case) Claims(ctx context.Context) ([]string, error) {
 	return claims.Unfounded(c.Summary, e)
 }
 
-// textsOf yields what the checks, the setup commands and the calls in a transcript ran and printed.
+// textsOf yields commands and outputs of checks, setup commands, and arguments and outputs of
+// calls.
 func (c Case) textsOf(log io.Reader) iter.Seq2[claims.Text, error] {
 	return func(yield func(claims.Text, error) bool) {
 		for _, rows := range [][]transcript.VerifyRow{c.Baseline, c.Table} {
@@ -98,17 +99,17 @@ func (c Case) textsOf(log io.Reader) iter.Seq2[claims.Text, error] {
 	}
 }
 
-// largestRead is the most of a file that a workflow runs that is looked at, in bytes.
+// largestRead is the size up to which a file that a workflow runs is read, in bytes.
 const largestRead = 256 << 10
 
-// started lists the jobs of workflows that the pushed branch starts and that run files of the change.
+// started returns the jobs that the pushed branch starts and that run files of the change.
 func (c Case) started() ([]transcript.Start, error) {
-	of := func(tree gitops.Tree) workflows.Tree {
+	treeOf := func(tree gitops.Tree) workflows.Tree {
 		return workflows.Tree{
 			Read: func(path string) ([]byte, error) {
 				content, err := c.Checkout.ReadFile(tree, path, largestRead)
 				if errors.As(err, new(*gitops.TooLargeError)) {
-					return []byte{}, nil // it is there
+					return []byte{}, nil // a file that is too large to read still exists
 				}
 				return content, err
 			},
@@ -120,11 +121,11 @@ func (c Case) started() ([]transcript.Start, error) {
 		}
 	}
 	return workflows.Find(workflows.Change{
-		Base: of(c.Change.Base.Tree), Now: of(c.Change.Tree), Branch: c.Branch, BaseBranch: c.Change.Base.Branch, Paths: changeset.Paths(c.Change.Files),
+		Base: treeOf(c.Change.Base.Tree), Now: treeOf(c.Change.Tree), Branch: c.Branch, BaseBranch: c.Change.Base.Branch, Paths: changeset.Paths(c.Change.Files),
 	})
 }
 
-// patchLines reads the lines of the change.
+// patchLines returns the changed lines.
 func (c Case) patchLines(ctx context.Context) (*lines.Diff, error) {
 	patch, err := c.Record.Open(record.PatchFile)
 	if err != nil {
@@ -134,7 +135,7 @@ func (c Case) patchLines(ctx context.Context) (*lines.Diff, error) {
 	return lines.Read(boundedfile.Until(ctx, patch))
 }
 
-// printed returns the end of a check's output; empty if there is none.
+// printed returns the end of a check's output, or "" if there is none.
 func (c Case) printed(log string) string {
 	if log == "" {
 		return ""
@@ -146,7 +147,7 @@ func (c Case) printed(log string) string {
 	return text
 }
 
-// Refusal returns the end of a run whose job refuses found; nil for none.
+// Refusal returns an outcome if the job refuses the findings, or nil.
 func Refusal(p job.Policy, found transcript.Inspection) error {
 	if p.Silenced == "refuse" && found.RefusesSilenced() {
 		return outcome.Stopf(outcome.PolicyViolation, "silenced",
@@ -159,8 +160,8 @@ func Refusal(p job.Policy, found transcript.Inspection) error {
 	return nil
 }
 
-// describeStartedJobs names up to three jobs that the branch would start with secrets or write access, and the
-// changed files that they run.
+// describeStartedJobs names up to three jobs that the branch would start with secrets or write
+// access, and the changed files that they run.
 func describeStartedJobs(all []transcript.Start) string {
 	var jobs []string
 	for _, s := range all {
@@ -176,7 +177,7 @@ func describeStartedJobs(all []transcript.Start) string {
 	return strings.Join(clip.List(jobs, 3), ", ")
 }
 
-// silencedWords names the first signs.
+// silencedWords names up to three signs of silenced checks.
 func silencedWords(all []transcript.Silenced) string {
 	var places []string
 	for _, s := range all {

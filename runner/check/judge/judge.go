@@ -18,24 +18,26 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
+// Case is a change to judge.
 type Case struct {
-	Record *record.Record // which has the change as a patch, and knows the secrets
+	Record *record.Record // its directory has the change as a patch
 	Job    *job.Job
 	Change *gitops.ChangeSet
-	Blob   func(id string) (content io.ReadCloser, size int64, err error) // of the change
-	// LFSContent opens a Git LFS content by its pointer blob, or returns nil for another blob. Kept may
-	// be nil.
+	Blob   func(id string) (content io.ReadCloser, size int64, err error) // opens a blob of the change
+	// LFSContent opens the content of a Git LFS file by its pointer's blob. For another blob,
+	// content is nil. LFSContent may be nil.
 	LFSContent func(ctx context.Context, id string) (content io.ReadCloser, size int64, err error)
-	// Unfiltered returns the missing git filters of changed files. May be nil.
+	// Unfiltered returns changed files whose git filter is missing. It may be nil.
 	Unfiltered func(context.Context, *gitops.ChangeSet) ([]gitops.Unfiltered, error)
-	// RunnerPaths returns the paths written by the runner itself, exempt from protection. May be nil.
+	// RunnerPaths returns paths that the runner itself wrote; they are not protected. It may be
+	// nil.
 	RunnerPaths func(*gitops.ChangeSet) ([]string, error)
-	// RepairedChange is the content of the repaired pull request, whose workflows stay unchanged; nil for
-	// other changes.
+	// RepairedChange is the change of a pull request that this run repairs. A repair must not
+	// change workflows. It is nil for other runs.
 	RepairedChange *gitops.ChangeSet
 }
 
-// Judge refuses a change against the job's policy or limits with an outcome.Stop, and warns about
+// Judge returns an outcome.Stop if the job's policy or limits refuse the change. It warns about
 // remarkable parts.
 func (c Case) Judge(ctx context.Context) error {
 	if err := c.Refusal(ctx); err != nil {
@@ -44,7 +46,7 @@ func (c Case) Judge(ctx context.Context) error {
 	return c.warn(ctx)
 }
 
-// Refusal returns why the change may not be published, or nil if it may. Unlike Judge it warns of nothing.
+// Refusal returns why the change may not be published, or nil. Unlike Judge, it does not warn.
 func (c Case) Refusal(ctx context.Context) error {
 	if err := c.refuseUnpublished(); err != nil {
 		return err
@@ -69,7 +71,7 @@ func (c Case) Refusal(ctx context.Context) error {
 	return c.refuseProtected()
 }
 
-// refuseUnpublished refuses any change of a job without publishing.
+// refuseUnpublished refuses every change if the job publishes only feedback.
 func (c Case) refuseUnpublished() error {
 	if !c.Job.Publish.Feedback() || c.Change.Empty() {
 		return nil
@@ -79,7 +81,7 @@ func (c Case) refuseUnpublished() error {
 		markdown.SomeFiles(changeset.Paths(c.Change.Files)), c.Job.Publish.As)
 }
 
-// limitSize refuses a change above the job's limits.
+// limitSize refuses a change that exceeds the job's limits.
 func (c Case) limitSize(ctx context.Context) error {
 	l, change := c.Job.Limits, c.Change
 	if change.Empty() {
@@ -99,9 +101,8 @@ func (c Case) limitSize(ctx context.Context) error {
 	return nil
 }
 
-// fileSizes refuses a change with a new content above the job's limit, including binary ones.
-// Content from the base's version of a changed file is not new. A Git LFS file has its content's
-// size.
+// fileSizes refuses a change with a new content above the job's limit. Content that a changed file
+// had on the base is not new. The size of a Git LFS file is that of its content.
 func (c Case) fileSizes(ctx context.Context) error {
 	had := map[string]bool{}
 	for _, f := range c.Change.Files {
@@ -123,6 +124,7 @@ func (c Case) fileSizes(ctx context.Context) error {
 	return nil
 }
 
+// fileSize returns the size of a blob in bytes, or of the Git LFS content that it points to.
 func (c Case) fileSize(ctx context.Context, id string) (int64, error) {
 	content, size, err := c.Blob(id)
 	if err == nil {
@@ -156,10 +158,11 @@ var concernOf = map[gitops.ProblemKind]policy.Concern{
 	gitops.ProblemTooDeep:    policy.ConcernTooDeep,
 }
 
-// ownFolder is only for the runner and people, whatever the job protects.
+// ownFolder is protected from agents, whatever the job protects.
 const ownFolder = ".agent-ci"
 
-// Verdict applies the policy to the changed files not written by the runner.
+// Verdict applies the policy to the changed files. It skips the paths in written, which the runner
+// wrote.
 func Verdict(p job.Policy, change *gitops.ChangeSet, written []string) (policy.Verdict, error) {
 	treat := map[policy.Concern]policy.Treatment{}
 	for concern, treatment := range map[policy.Concern]string{
@@ -186,8 +189,8 @@ func (c Case) verdict() (v policy.Verdict, err error) {
 // plainFile is the mode of an ordinary file.
 const plainFile = "100644"
 
-// changedFiles lists the files for the policy to judge, with their concerns: the changed files in their order, then
-// other paths with a problem. It omits files of written whose mode did not change.
+// changedFiles returns the files for the policy to judge, with their concerns. Changed files come
+// first, then other paths with a problem. It omits paths in written whose mode did not change.
 func changedFiles(change *gitops.ChangeSet, written []string) []policy.ChangedFile {
 	concerns := map[string][]policy.Concern{}
 	for _, p := range change.Problems {
@@ -214,8 +217,8 @@ func changedFiles(change *gitops.ChangeSet, written []string) []policy.ChangedFi
 	return files
 }
 
-// RefuseExcludedOnly refuses a run whose whole work is excluded from changes, because it is not a run without
-// work.
+// RefuseExcludedOnly refuses a run whose whole work cannot be part of a change. Such a run is not
+// one without work.
 func (c Case) RefuseExcludedOnly() error {
 	if c.Change == nil || len(c.Change.Problems) == 0 {
 		return nil
@@ -223,7 +226,7 @@ func (c Case) RefuseExcludedOnly() error {
 	return c.refuseProtected()
 }
 
-// refuseProtected refuses changes of protected paths.
+// refuseProtected refuses changes that the policy forbids.
 func (c Case) refuseProtected() error {
 	verdict, err := c.verdict()
 	if err != nil {
@@ -233,7 +236,7 @@ func (c Case) refuseProtected() error {
 	for _, f := range verdict.Fail {
 		fails = append(fails, f.String()+exclusionReason(c.Change, f))
 	}
-	for _, path := range verdict.Drop { // where the change did not come from this checkout
+	for _, path := range verdict.Drop { // not reverted, because the change did not come from this checkout
 		fails = append(fails, fmt.Sprintf("%q is protected by policy.protect", path))
 	}
 	if len(fails) > 0 {
@@ -242,7 +245,7 @@ func (c Case) refuseProtected() error {
 	return nil
 }
 
-// warn reports remarkable parts of a change.
+// warn warns about remarkable parts of a change.
 func (c Case) warn(ctx context.Context) error {
 	verdict, err := c.verdict()
 	if err != nil {
@@ -259,7 +262,7 @@ func (c Case) warn(ctx context.Context) error {
 	return c.warnOfFilters(ctx)
 }
 
-// warnOfFilters reports files committed unchanged because their filter is missing.
+// warnOfFilters warns of files that are committed unfiltered because their filter is missing.
 func (c Case) warnOfFilters(ctx context.Context) error {
 	if c.Unfiltered == nil {
 		return nil
@@ -279,10 +282,10 @@ func (c Case) warnOfFilters(ctx context.Context) error {
 	return nil
 }
 
-// excludingProblems lists problems that exclude a file, explained in their details.
+// excludingProblems lists the problems that keep a file out of a change. Their details say why.
 var excludingProblems = []gitops.ProblemKind{gitops.ProblemUnreadable, gitops.ProblemLarge, gitops.ProblemTooDeep}
 
-// exclusionReason explains an excluded file, as the end of a sentence.
+// exclusionReason returns why a file is kept out of the change, as the end of a sentence, or "".
 func exclusionReason(change *gitops.ChangeSet, f policy.Finding) string {
 	for _, p := range change.Problems {
 		if p.Path == f.Path && f.Concern == concernOf[p.Kind] && slices.Contains(excludingProblems, p.Kind) {

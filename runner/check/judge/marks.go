@@ -16,7 +16,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript/markdown"
 )
 
-// refuseConflictMarkers refuses a change with remaining conflict markers.
+// refuseConflictMarkers refuses a change that adds conflict markers.
 func (c Case) refuseConflictMarkers(ctx context.Context) error {
 	patch, err := c.Record.Open(record.PatchFile)
 	if err != nil {
@@ -27,7 +27,7 @@ func (c Case) refuseConflictMarkers(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("read %s: %w", record.PatchFile, err)
 	}
-	if added == 0 { // as of nearly all changes, of which no file is read
+	if added == 0 { // true for nearly all changes; then no file is read
 		return nil
 	}
 	var left []string
@@ -47,7 +47,7 @@ func (c Case) refuseConflictMarkers(ctx context.Context) error {
 		"Conflict marks are left in %s; merge the two sides there and remove the marks.", markdown.SomeFiles(left))
 }
 
-// hasMark reports whether a changed file has new conflict markers.
+// hasMark reports whether a changed file has more conflict markers than before.
 func (c Case) hasMark(ctx context.Context, f changeset.File) (bool, error) {
 	if f.Binary || !hasBlob(f.NewMode) {
 		return false, nil
@@ -69,10 +69,10 @@ func (c Case) marksOf(ctx context.Context, id string) (count int, err error) {
 	return countMarks(ctx, content, "")
 }
 
-// countMarks counts conflict markers after a prefix.
+// countMarks counts the conflict markers in lines that begin with a prefix.
 func countMarks(ctx context.Context, text io.Reader, prefix string) (count int, err error) {
 	in := bufio.NewReader(boundedfile.Until(ctx, text))
-	begins := true // a line does
+	begins := true // the next part is the beginning of a line
 	for {
 		part, err := in.ReadSlice('\n')
 		line, ours := strings.CutPrefix(strings.TrimRight(string(part), "\r\n"), prefix)

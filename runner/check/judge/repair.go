@@ -8,7 +8,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript/markdown"
 )
 
-// refuseChangedJudges refuses a repair that changes its own judges: workflows and other files of .github.
+// refuseChangedJudges refuses a repair that changes .github, because the workflows there judge it.
 func (c Case) refuseChangedJudges() error {
 	if c.RepairedChange == nil {
 		return nil
@@ -26,7 +26,7 @@ func (c Case) refuseChangedJudges() error {
 		"A repair must not change .github, and this one changes %s; fix it by hand if the cause is there.", markdown.SomeFiles(paths))
 }
 
-// DifferingPaths returns the paths with different results in two changes of one base.
+// DifferingPaths returns the paths that differ between two changes of one base.
 func DifferingPaths(a, b *gitops.ChangeSet) map[string]bool {
 	type version struct{ mode, id string }
 	in := map[string]version{}
@@ -46,6 +46,7 @@ func DifferingPaths(a, b *gitops.ChangeSet) map[string]bool {
 	return differ
 }
 
+// touches reports whether a change has a path.
 func touches(change *gitops.ChangeSet, path string) bool {
 	for _, f := range change.Files {
 		if f.Path == path {

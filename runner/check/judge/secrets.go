@@ -16,8 +16,8 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/boundedfile"
 )
 
-// leakedSecrets lists the secrets added by the change: values of this run, and tokens by shape that
-// the removed text lacks.
+// leakedSecrets returns the secrets that the change adds: values of this run, and texts shaped like
+// a token that the removed lines lack.
 func (c Case) leakedSecrets(ctx context.Context) ([]string, error) {
 	patch, err := c.Record.Open(record.PatchFile)
 	if err != nil {
@@ -47,8 +47,8 @@ func (c Case) leakedSecrets(ctx context.Context) ([]string, error) {
 	return slices.Compact(leaked), nil
 }
 
-// leakedInBinary lists the secrets in a binary file, whose content is compressed or missing in the
-// patch. One NUL makes a text binary.
+// leakedInBinary returns the secrets in a binary file. The patch has its content compressed or not
+// at all. One NUL byte makes a text binary for git.
 func (c Case) leakedInBinary(ctx context.Context, f changeset.File) ([]string, error) {
 	if !f.Binary {
 		return nil, nil
@@ -56,8 +56,8 @@ func (c Case) leakedInBinary(ctx context.Context, f changeset.File) ([]string, e
 	return c.leakedIn(ctx, f, func(_ context.Context, id string) (io.ReadCloser, int64, error) { return c.Blob(id) })
 }
 
-// leakedInLFS lists the secrets in a Git LFS file's content, which is published while the change
-// only has its pointer.
+// leakedInLFS returns the secrets in the content of a Git LFS file. That content is published, and
+// the change has only its pointer.
 func (c Case) leakedInLFS(ctx context.Context, f changeset.File) ([]string, error) {
 	if c.LFSContent == nil {
 		return nil, nil
@@ -65,10 +65,10 @@ func (c Case) leakedInLFS(ctx context.Context, f changeset.File) ([]string, erro
 	return c.leakedIn(ctx, f, c.LFSContent)
 }
 
-// opener opens a content; nil for none.
+// opener opens a content by its id. It returns nil if there is none.
 type opener func(ctx context.Context, id string) (io.ReadCloser, int64, error)
 
-// leakedIn lists the secrets in a file's content.
+// leakedIn returns the new secrets in a file's content.
 func (c Case) leakedIn(ctx context.Context, f changeset.File, open opener) ([]string, error) {
 	if !hasBlob(f.NewMode) {
 		return nil, nil
@@ -92,11 +92,11 @@ func (c Case) leakedIn(ctx context.Context, f changeset.File, open opener) ([]st
 	return c.Record.Redactor().FindNew(boundedfile.Until(ctx, now), boundedfile.Until(ctx, before))
 }
 
-// hasBlob reports whether a mode has a content; a submodule has none.
+// hasBlob reports whether a mode is that of a blob. A submodule has none.
 func hasBlob(mode string) bool { return mode != "" && mode != "160000" }
 
-// bothReadings returns a content twice: unchanged, and without NULs for text in UTF-16. It returns
-// nil for a missing one.
+// bothReadings returns a content followed by the same content without NUL bytes. A search then also
+// finds secrets in UTF-16 text. It returns nil if there is no content.
 func bothReadings(ctx context.Context, id string, open opener) (io.ReadCloser, error) {
 	plain, _, err := open(ctx, id)
 	if plain == nil || err != nil {
@@ -112,6 +112,7 @@ func bothReadings(ctx context.Context, id string, open opener) (io.ReadCloser, e
 	return twice{io.MultiReader(plain, strings.NewReader("\n"), withoutNULs{again}), plain, again}, nil
 }
 
+// twice reads both contents and closes both.
 type twice struct {
 	io.Reader
 	plain, again io.Closer
@@ -119,6 +120,7 @@ type twice struct {
 
 func (t twice) Close() error { return errors.Join(t.plain.Close(), t.again.Close()) }
 
+// withoutNULs reads without NUL bytes.
 type withoutNULs struct{ io.Reader }
 
 func (w withoutNULs) Read(p []byte) (int, error) {
@@ -126,8 +128,8 @@ func (w withoutNULs) Read(p []byte) (int, error) {
 	return len(slices.DeleteFunc(p[:n], func(c byte) bool { return c == 0 })), err
 }
 
-// splitPatch separates a patch's added and removed lines without their signs. Headers count as
-// added, because file names are part of a change.
+// splitPatch writes a patch's added and removed lines, without their signs. Headers count as added,
+// because the file names in them are part of a change.
 func splitPatch(patch io.Reader, added, removed io.Writer) error {
 	lines := bufio.NewReader(patch)
 	for {

@@ -1,5 +1,5 @@
-// Package lines owns reading a patch as git writes it into the lines that each file gains and loses. It
-// refuses to know what the lines mean.
+// Package lines owns reading a git patch into the lines that each file gains and loses. It does not
+// know what the lines mean.
 package lines
 
 import (
@@ -13,13 +13,13 @@ import (
 	"github.com/agent-ci/agent-ci/policy/lazyregexp"
 )
 
-// Bounds on the lines stored from a patch. Lines and files beyond them are counted in Left.
+// Bounds on the lines of a patch that are kept. OmittedLines counts further lines.
 const (
 	maxLines     = 200_000
 	maxLineBytes = 4_000 // bytes of a line
 )
 
-// Diff is what a patch changes.
+// Diff is the content of a patch.
 type Diff struct {
 	Files        []File
 	OmittedLines int
@@ -27,21 +27,22 @@ type Diff struct {
 
 // File is a file of a patch.
 type File struct {
-	Path    string // with the change; that of the base for a file that is deleted
+	Path    string // with the change; for a deleted file, the path on the base
 	Added   []Line
 	Removed []Line
 }
 
-// Line is a line that a file gains or loses.
+// Line is an added or removed line of a file.
 type Line struct {
 	Number int // from 1: with the change, or on the base for a removed line
 	Text   string
-	// Before is the line before it on the same side that is not blank, without its indentation; empty at the
-	// start of a hunk. Lines that are continued with a backslash are one.
+	// Before is the last line before it, on the same side, that is not blank, without indentation.
+	// It is empty at the start of a hunk. Lines continued with a backslash are joined.
 	Before string
 }
 
-// hunkHead begins a hunk, with the numbers of its first lines.
+// hunkHead matches the first line of a hunk. Its groups are the numbers of the first lines on both
+// sides.
 var hunkHead = lazyregexp.New(`^@@ -([0-9]{1,9})(?:,[0-9]+)? \+([0-9]{1,9})(?:,[0-9]+)? @@`)
 
 // Read reads a patch.
@@ -62,7 +63,7 @@ func Read(patch io.Reader) (*Diff, error) {
 	}
 }
 
-// next is the next line without its end, shortened.
+// next returns the next line without its end, cut after maxLineBytes+1 bytes.
 func next(in *bufio.Reader) (string, error) {
 	var line []byte
 	for {
@@ -80,13 +81,13 @@ type reader struct {
 	diff     *Diff
 	file     *File
 	inHunk   bool
-	old, now int    // the numbers of the next lines
+	old, now int    // the numbers of the next lines on the base and with the change
 	oldLast  string // the last lines of both sides that are not blank
 	nowLast  string
 	kept     int
 }
 
-// take reads the next line of the diff. A line in a hunk belongs to the file of the last header.
+// take reads the next line of the patch. A line in a hunk belongs to the file of the last header.
 func (r *reader) take(line string) {
 	if m := hunkHead().FindStringSubmatch(line); m != nil && r.file != nil {
 		r.old, _ = strconv.Atoi(m[1])
@@ -127,7 +128,8 @@ func (r *reader) keep(lines *[]Line, line Line) {
 	*lines = append(*lines, line)
 }
 
-// last notes a line that is not blank, behind the line that it continues.
+// last sets *at to a line that is not blank. If *at ends with a backslash, the line is appended to
+// it.
 func last(at *string, line string) {
 	if line = strings.TrimSpace(line); line == "" {
 		return
@@ -138,7 +140,7 @@ func last(at *string, line string) {
 	*at = line
 }
 
-// WithContinued returns the line with the preceding lines that it continues.
+// WithContinued returns the line after the earlier lines that it continues.
 func (l Line) WithContinued() string {
 	if begun, goesOn := strings.CutSuffix(l.Before, `\`); goesOn {
 		return begun + strings.TrimSpace(l.Text)
@@ -146,7 +148,8 @@ func (l Line) WithContinued() string {
 	return l.Text
 }
 
-// pathOf is the path of a line such as "+++ b/path", which git quotes where it must; empty for none.
+// pathOf returns the path in a line such as "+++ b/path", which git may quote. It returns "" for
+// /dev/null.
 func pathOf(name string) string {
 	name = strings.TrimSuffix(name, "\t")
 	if name == "/dev/null" {

@@ -1,4 +1,4 @@
-// Package silenced owns the signs of a check that may pass without testing: a table of patterns for the
-// lines of a change, and a comparison of the checks on the base and on the change. Others decide about
-// the change.
+// Package silenced owns the signs that a check may pass without testing. It has a table of patterns
+// for changed lines, and compares the checks on the base with those on the change. Other packages
+// decide about the change.
 package silenced

@@ -16,37 +16,39 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 )
 
-// pattern is a sign in the lines of a change.
+// pattern describes a sign in changed lines.
 type pattern struct {
 	ID    string
-	Files []string // patterns of paths, as policy.MatchesPattern takes them
-	Line  string   // a regular expression for an added line; a line that it continues is in front of it
-	// Number finds a name and a number in a line, in two groups. The sign is that the number of a name is
-	// smaller with the change, or larger where Raised is set.
+	Files []string // path patterns for policy.MatchesPattern
+	Line  string   // a regular expression for an added line, joined with the line that it continues
+	// Number is a regular expression with two groups: a name and a number. It is a sign if the
+	// number becomes smaller, or larger with Raised.
 	Number string
 	Raised bool
-	// Lost says that a removed number is a sign too, if no line of the file has its name any more.
+	// Lost makes it a sign, too, if the number of a name is removed and the file adds none.
 	Lost bool
-	// Comments says that lines count which are a comment as a whole.
+	// Comments also searches lines that are comments.
 	Comments bool
 	Why      string
-	Path     string   // of the examples
-	Is       []string // lines that are a sign; of a number "old → new"
-	IsNot    []string
+	Path     string   // path of the examples
+	Is       []string // lines that are signs; for a number "old → new"
+	// IsNot has lines that are no signs.
+	IsNot []string
 }
 
 const (
-	maxFound = 50  // signs that are listed
+	maxFound = 50  // signs in the list
 	maxText  = 200 // bytes of a line that are shown
 )
 
-// Snapshots that lose and gain this many lines are rewritten wholesale.
+// wholesale is how many lines a snapshot must lose, and gain if it gains any, to count as
+// rewritten.
 const wholesale = 20
 
-// snapshots are files that tests compare outputs with.
+// snapshots are patterns of files that tests compare output with.
 var snapshots = []string{"*.snap", "**/__snapshots__/**", "**/snapshots/**", "*.ambr", "*.golden", "**/golden/**", "*.approved.*", "*.snapshot"}
 
-// Find lists the signs in the lines of a change, and counts those beyond the list.
+// Find returns the signs in a change, and how many more there are than the list holds.
 func Find(diff *lines.Diff) (found []transcript.Silenced, more int, err error) {
 	f := finder{removed: removedLines(diff)}
 	for _, file := range diff.Files {
@@ -61,7 +63,7 @@ func Find(diff *lines.Diff) (found []transcript.Silenced, more int, err error) {
 }
 
 type finder struct {
-	removed map[string]int // removed lines that are not yet found again
+	removed map[string]int // removed lines without an equal added line so far
 	found   []transcript.Silenced
 	more    int
 }
@@ -75,7 +77,7 @@ func (f *finder) add(s transcript.Silenced) {
 	f.found = append(f.found, s)
 }
 
-// file looks for all patterns in a file of the change.
+// file searches a file of the change for all patterns.
 func (f *finder) file(file lines.File) error {
 	if err := f.snapshot(file); err != nil {
 		return err
@@ -96,7 +98,7 @@ func (f *finder) file(file lines.File) error {
 	return nil
 }
 
-// lines looks for a pattern in added lines that did not only move.
+// lines searches added lines for a pattern. It skips lines that only moved.
 func (f *finder) lines(p compiled, file lines.File) {
 	for _, line := range file.Added {
 		text := readable(file.Path, line.WithContinued())
@@ -107,7 +109,7 @@ func (f *finder) lines(p compiled, file lines.File) {
 	}
 }
 
-// numbers compares the numbers of a name on both sides, in their order.
+// numbers compares the numbers of each name before and after the change, in their order.
 func (f *finder) numbers(p compiled, file lines.File) {
 	removed, added := p.numbersIn(file.Path, file.Removed), p.numbersIn(file.Path, file.Added)
 	for _, name := range slices.Sorted(keysOf(removed, added)) {
@@ -123,7 +125,7 @@ func (f *finder) numbers(p compiled, file lines.File) {
 	}
 }
 
-// snapshot looks for a snapshot that is rewritten as a whole.
+// snapshot searches for a snapshot that is rewritten as a whole.
 func (f *finder) snapshot(file lines.File) error {
 	is, err := policy.MatchesPattern(snapshots, file.Path)
 	if err != nil || !is || len(file.Removed) < wholesale || len(file.Added) < wholesale && len(file.Added) > 0 {
@@ -135,7 +137,8 @@ func (f *finder) snapshot(file lines.File) error {
 	return nil
 }
 
-// removedLines counts the removed lines, each with the line before it, to recognize a moved line.
+// removedLines counts the removed lines, each with the line before it. A moved line is recognised
+// by them.
 func removedLines(diff *lines.Diff) map[string]int {
 	removed := map[string]int{}
 	for _, file := range diff.Files {
@@ -146,6 +149,7 @@ func removedLines(diff *lines.Diff) map[string]int {
 	return removed
 }
 
+// isMoved reports whether an equal line was removed elsewhere, and uses that line up.
 func (f *finder) isMoved(line lines.Line) bool {
 	key := withBefore(line)
 	if f.removed[key] == 0 {
@@ -157,7 +161,7 @@ func (f *finder) isMoved(line lines.Line) bool {
 
 func withBefore(line lines.Line) string { return line.Before + "\n" + strings.TrimSpace(line.Text) }
 
-// compiled is a pattern with its regular expressions.
+// compiled is a pattern with its compiled regular expressions.
 type compiled struct {
 	pattern
 	line, number *regexp.Regexp
@@ -181,6 +185,7 @@ type numbered struct {
 	value float64
 }
 
+// numbersIn returns the numbers in lines by their names.
 func (p compiled) numbersIn(name string, all []lines.Line) map[string][]numbered {
 	found := map[string][]numbered{}
 	for _, line := range all {
@@ -212,10 +217,10 @@ func keysOf(all ...map[string][]numbered) func(func(string) bool) {
 	}
 }
 
-// escaped is an ASCII character as JSON may write it.
+// escaped matches an ASCII character written as a JSON escape.
 var escaped = lazyregexp.New(`\\u00([2-7][0-9a-fA-F])`)
 
-// readable is a line with the escapes of JSON resolved that hide ASCII letters.
+// readable returns a line of a JSON file with the escapes of ASCII characters decoded.
 func readable(name, line string) string {
 	if path.Ext(name) != ".json" || !strings.Contains(line, `\u00`) {
 		return line
@@ -226,7 +231,7 @@ func readable(name, line string) string {
 	})
 }
 
-// commentSigns begin lines that are comments as a whole, by the ends of names.
+// commentSigns lists the beginnings of comment lines by file ending.
 var commentSigns = map[string][]string{
 	".go": slashes, ".js": slashes, ".jsx": slashes, ".mjs": slashes, ".cjs": slashes, ".ts": slashes, ".tsx": slashes, ".mts": slashes, ".cts": slashes, ".java": slashes,
 	".kt": slashes, ".kts": slashes, ".gradle": slashes, ".groovy": slashes, ".scala": slashes, ".rs": slashes, ".swift": slashes, ".cs": slashes, ".c": slashes, ".cc": slashes,

@@ -12,15 +12,16 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 )
 
-// Bounds on what counts as quick: a check that took this many seconds on the base, and a tenth of them on the
-// change.
+// A check is suspiciously quick if it took longOnBase seconds or more on the base, and at most
+// 1/quick of that time on the change.
 const (
 	longOnBase = 10
 	quick      = 10
 )
 
-// Observe compares the green checks of the base with those of the change. output returns a check's
-// output; empty if unknown. A faster check is a weak sign: it starts with the caches of the base.
+// Observe returns signs from comparing checks that are green on the base and on the change. output
+// returns a check's output, or "" if unknown. Being faster is a weak sign, because the check starts
+// with the caches of the base.
 func Observe(base, change []transcript.VerifyRow, output func(log string) string) (found []transcript.Silenced) {
 	for _, now := range change {
 		i := slices.IndexFunc(base, func(row transcript.VerifyRow) bool { return row.Name == now.Name })
@@ -35,7 +36,7 @@ func Observe(base, change []transcript.VerifyRow, output func(log string) string
 			found = append(found, transcript.Silenced{Pattern: "fewer-tests", Check: now.Name, Why: fmt.Sprintf("%s ran on the base, and the output tells of none with the change", transcript.Count(before, "test"))})
 		case known && stillKnown && after < before:
 			found = append(found, transcript.Silenced{Pattern: "fewer-tests", Check: now.Name, Why: fmt.Sprintf("%s ran on the base, %d with the change", transcript.Count(before, "test"), after)})
-		case known || stillKnown || strings.Contains(printed[1], "(cached)"): // the time says less than the tests
+		case known || stillKnown || strings.Contains(printed[1], "(cached)"): // numbers of tests are better evidence than the time
 		case base[i].Seconds >= longOnBase && now.Seconds*quick <= base[i].Seconds:
 			found = append(found, transcript.Silenced{Pattern: "quick", Check: now.Name, Weak: true, Why: fmt.Sprintf("it took %.1f s on the base, %.1f s with the change", base[i].Seconds, now.Seconds)})
 		}
@@ -43,7 +44,7 @@ func Observe(base, change []transcript.VerifyRow, output func(log string) string
 	return found
 }
 
-// totals are how tools print how many tests passed. Numbers of several lines are added up.
+// totals match how tools print the number of passed tests. Numbers of several lines are added.
 var totals = sync.OnceValue(func() []*regexp.Regexp {
 	var all []*regexp.Regexp
 	for _, tool := range []string{
@@ -66,10 +67,10 @@ var totals = sync.OnceValue(func() []*regexp.Regexp {
 	return all
 })
 
-// passedByName are tests of go test -v.
+// passedByName matches a passed test of go test -v.
 var passedByName = lazyregexp.New(`(?m)^\s*--- PASS: `)
 
-// countTests returns how many tests passed by an output; known is false where it tells no number.
+// countTests returns how many tests passed. known is false if the output has no number.
 func countTests(output string) (n int, known bool) {
 	for _, tool := range totals() {
 		for _, m := range tool.FindAllStringSubmatch(output, -1) {

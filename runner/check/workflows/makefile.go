@@ -9,7 +9,7 @@ import (
 	"github.com/agent-ci/agent-ci/policy/lazyregexp"
 )
 
-// makeTargets follows make into its makefile.
+// makeTargets follows the arguments of make into its makefile.
 func (k *walk) makeTargets(args []string, dirs []string, via string, depth int) error {
 	files, targets := []string{}, []string{}
 	for i := 0; i < len(args); i++ {
@@ -73,7 +73,7 @@ type rule struct {
 	followed bool
 }
 
-// makefile has the variables and rules of a makefile.
+// makefile holds the variables and rules of a makefile.
 type makefile struct {
 	values   map[string]string
 	rules    map[string][]*rule // of each target
@@ -93,8 +93,9 @@ var (
 	makeCall = lazyregexp.New(`\$[({]MAKE[)}]`)
 )
 
-// makefile follows the recipes of targets, or of the first target if none is named, and of all if a target has no
-// rule of its own. Included files and $(shell …) are run in any case.
+// makefile follows the recipes of targets, or of the first target if there are none. A target
+// without a rule stands for all targets, unless it looks like a file. Included files and $(shell …)
+// are always followed.
 func (k *walk) makefile(file, text string, targets []string, via string, depth int) error {
 	if !k.again("make\x00"+file+"\x00"+strings.Join(targets, "\x00"), depth) {
 		return nil
@@ -132,7 +133,7 @@ func (k *walk) makefile(file, text string, targets []string, via string, depth i
 	return nil
 }
 
-// readMakefile reads the variables and rules of a makefile, and follows what make runs to read it.
+// readMakefile reads the variables and rules of a makefile. It follows what make runs to read it.
 func (k *walk) readMakefile(m *makefile, file, text string, targets []string, via string, depth int) error {
 	dir := path.Dir(file)
 	var at *rule
@@ -190,13 +191,13 @@ func (k *walk) recipe(file, text string, values map[string]string, via string, d
 	text = makeCall().ReplaceAllString(text, "make")
 	text = strings.ReplaceAll(expand(text, values), "$$", "$")
 	dirs := []string{path.Dir(file)}
-	if dirs[0] != "." { // a makefile that is included runs where make was started
+	if dirs[0] != "." { // an included makefile runs where make was started
 		dirs = append(dirs, ".")
 	}
 	return k.script(text, dirs, via, depth+1)
 }
 
-// included follows a file that a makefile includes, in its folder or by a pattern.
+// included follows a file that a makefile includes. The name may contain wildcards or variables.
 func (k *walk) included(name, dir string, targets []string, via string, depth int) error {
 	if strings.ContainsAny(name, "*?$") {
 		k.reachChanged([]string{path.Join("/", dir, variable().ReplaceAllString(name, "*")), path.Join(dir, variable().ReplaceAllString(name, "*"))}, via)
@@ -210,7 +211,7 @@ func (k *walk) included(name, dir string, targets []string, via string, depth in
 	return k.makefile(file, string(content), targets, via, depth+1)
 }
 
-// expand puts the values of variables into a text, a few levels deep.
+// expand replaces variables by their values, up to a few levels deep.
 func expand(text string, values map[string]string) string {
 	const levels, longest = 3, 64 << 10
 	for range levels {

@@ -11,11 +11,11 @@ import (
 	"github.com/agent-ci/agent-ci/policy/lazyregexp"
 )
 
-// rights are what the steps of a job can use.
+// rights are the secrets and permissions of a job's steps.
 type rights struct {
 	secrets map[string]bool
 	writes  []string // "contents: write"
-	unknown bool     // the repository's settings decide on permissions
+	unknown bool     // the repository's settings decide about permissions
 }
 
 func (r *rights) add(names ...string) {
@@ -29,17 +29,17 @@ func (r *rights) add(names ...string) {
 
 func (r *rights) names() []string { return slices.Sorted(maps.Keys(r.secrets)) }
 
-// allSecrets stands for secrets that are not named.
+// allSecrets is the entry for secrets that are not named.
 const allSecrets = "all secrets"
 
-// secretNames find secrets in expressions.
+// These match secrets in expressions, by name and in other ways.
 var (
 	secretName  = lazyregexp.New(`(?i)\bsecrets\s*(?:\.\s*([A-Z_][A-Z0-9_]*)|\[\s*'([^']+)'\s*\])`)
 	anySecret   = lazyregexp.New(`(?i)\bsecrets\s*(?:\)|\[\s*[^'\s\]]|\.\s*\*)`)
 	expressions = lazyregexp.New(`(?s)\$\{\{.*?\}\}`)
 )
 
-// rightsOf are the rights of a job by its workflow.
+// rightsOf returns the rights of a job.
 func rightsOf(w *actionlint.Workflow, job *actionlint.Job) rights {
 	var r rights
 	texts := textsOf(job)
@@ -50,7 +50,7 @@ func rightsOf(w *actionlint.Workflow, job *actionlint.Job) rights {
 		conditions := expressions().FindAllString(text, -1)
 		for _, expression := range append(conditions, bare(text)) {
 			for _, m := range secretName().FindAllStringSubmatch(expression, -1) {
-				if name := strings.ToUpper(m[1] + m[2]); name != "GITHUB_TOKEN" { // whose rights are the permissions
+				if name := strings.ToUpper(m[1] + m[2]); name != "GITHUB_TOKEN" { // the rights of GITHUB_TOKEN are the permissions
 					r.add(name)
 				}
 			}
@@ -82,7 +82,7 @@ func rightsOf(w *actionlint.Workflow, job *actionlint.Job) rights {
 	return r
 }
 
-// bare is a text that is an expression without its marks, as conditions are.
+// bare returns a text if it may be an expression without ${{ }}, as in conditions, or "".
 func bare(text string) string {
 	if strings.Contains(text, "${{") || strings.ContainsRune(text, '\n') {
 		return ""
@@ -90,7 +90,7 @@ func bare(text string) string {
 	return text
 }
 
-// textsOf are all texts in a part of a workflow.
+// textsOf returns all strings in a part of a workflow.
 func textsOf(part any) (all []string) {
 	seen := map[uintptr]bool{}
 	var collect func(v reflect.Value, depth int)

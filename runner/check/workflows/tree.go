@@ -7,16 +7,17 @@ import (
 	"strings"
 )
 
-// Tree reads the files of a commit. For a missing file, Read fails with fs.ErrNotExist, and the others return nothing.
+// Tree reads the files of a commit. For a missing file, Read fails with fs.ErrNotExist; the other
+// functions return nothing.
 type Tree struct {
-	Read func(path string) ([]byte, error) // a file; no link is followed
+	Read func(path string) ([]byte, error) // returns a file's content and follows no link
 	Link func(path string) (target string, err error)
-	List func(folder string) (files []string, err error) // names of the files in a folder
+	List func(folder string) (files []string, err error) // returns the names of the files in a folder
 }
 
-const maxLinks = 16 // that are followed for one path
+const maxLinks = 16 // how many links are followed for one path
 
-// resolve follows links of the tree on the way to a path. It is empty for a path that leads out of the tree.
+// resolve returns a path with all links followed. It returns "" if the path leads out of the tree.
 func (t Tree) resolve(name string) (string, error) {
 	links := 0
 again:
@@ -45,7 +46,7 @@ again:
 	return name, nil
 }
 
-// file reads a file behind links, and returns its own path, or "" if there is none.
+// file reads a file, following links. real is its own path, or "" if there is no file.
 func (t Tree) file(name string) (real string, content []byte, err error) {
 	if real, err = t.resolve(name); err != nil || real == "" || real == "." {
 		return "", nil, err
