@@ -11,11 +11,11 @@ import (
 	"github.com/agent-ci/agent-ci/runner/place/confine"
 )
 
-// cachesScratch returns the scratch name of caches kept from a check's runs on the base.
+// cachesScratch returns the scratch folder of the caches that check i filled on the base.
 func cachesScratch(i int) string { return fmt.Sprintf("caches-%d", i+1) }
 
-// cachesOf returns the caches for a check, "" for those of setup. Runs that fill caches begin with
-// those too.
+// cachesOf returns the caches that a check begins with: its own kept ones, or "" for setup's. Runs
+// that fill caches begin with setup's.
 func (c Checks) cachesOf(s suite, i int) string {
 	if kept := cachesScratch(i); !s.keepsCaches && s.kind != appliesIf && c.Sandboxes.HasCaches(kept) {
 		return kept
@@ -23,8 +23,8 @@ func (c Checks) cachesOf(s suite, i int) string {
 	return ""
 }
 
-// leftovers returns a function that records the files ignored by git that a check left in its tree.
-// Caches only save time, so a failure is a warning, as in keepCaches.
+// leftovers returns a function that records the ignored files that a check left in its tree. Caches
+// only save time, so errors are warnings.
 func (c Checks) leftovers(s suite, i int, found *[]string) func(context.Context, gitops.Layer) error {
 	return func(ctx context.Context, layer gitops.Layer) error {
 		paths, err := c.Workspace.Checkout().InLayer(layer).IgnoredFiles(ctx, c.shown(s).Snapshot)
@@ -37,7 +37,7 @@ func (c Checks) leftovers(s suite, i int, found *[]string) func(context.Context,
 	}
 }
 
-// keepCaches keeps the caches filled by a check on the base.
+// keepCaches keeps the caches that a check filled on the base. Errors are warnings.
 func (c Checks) keepCaches(ctx context.Context, p confine.Place, leftovers []string, i int) {
 	if err := c.Sandboxes.KeepCaches(ctx, p, leftovers, cachesScratch(i)); err != nil && ctx.Err() == nil {
 		c.warnNotKept(i, err)
@@ -48,9 +48,9 @@ func (c Checks) warnNotKept(i int, err error) {
 	c.Record.Warn("caches_not_kept", "The caches that %s filled on the base could not be kept for its later runs: %v.", c.Job.Verify[i].Name, err)
 }
 
-// takesLeftovers reports whether a check sees the files that its base run left in the tree. It does
-// not if the change removes a base file or changes its kind, because output of a missing source
-// must not make a check green, nor if the change alters ignore rules.
+// takesLeftovers reports whether a check gets the ignored files that its run on the base left. It
+// does not if the change deletes a file or changes its kind: output of a deleted source must not
+// make a check green. It also does not if a .gitignore changed.
 func (c Checks) takesLeftovers(ctx context.Context, s suite, caches string) (bool, error) {
 	if caches == "" || !c.Sandboxes.HasLeftovers(caches) {
 		return false, nil
@@ -64,7 +64,7 @@ func (c Checks) takesLeftovers(ctx context.Context, s suite, caches string) (boo
 	}), nil
 }
 
-// provenFile returns the file that proves a green check with kept caches.
+// provenFile exists if the check was green with these caches once.
 func provenFile(caches string) string { return path.Join(confine.ScratchFolder, caches, "proven") }
 
 func (c Checks) cachesProven(caches string) bool { return c.Record.Has(provenFile(caches)) }

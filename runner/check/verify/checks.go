@@ -17,46 +17,46 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
-// Checks are a job's setup and verify commands with their environment.
+// Checks runs a job's setup and verify commands.
 type Checks struct {
 	Record        *record.Record
 	Sandboxes     *confine.Sandboxes
 	Workspace     *workspace.Workspace
 	Job           *job.Job
 	ProofDeadline time.Time      // zero for none
-	BaselineCache *BaselineCache // nil: the baseline is always taken
-	Branch        string         // that the change goes to
-	// Commit says how the change would be committed on a base, at a time.
+	BaselineCache *BaselineCache // nil: no baseline is cached
+	Branch        string         // the branch that the change goes to
+	// Commit returns the commit that publishing would make of the change, on a base and at a time.
 	Commit func(base gitops.Base, when time.Time) (gitops.CommitOptions, error)
 
-	onOtherBase bool // than the baseline's
+	onOtherBase bool // the checks run on another base than the baseline's
 }
 
 // NeedUntracked reports whether checks need the files untracked before the first turn.
 func (c Checks) NeedUntracked() bool { return len(c.Job.Verify) > 0 }
 
-// head is the commit for HEAD. commit is nil until requested.
+// head caches the commit that HEAD shows. commit is nil until requested.
 type head struct{ commit *gitops.CommitOptions }
 
-// suite is one way through the checks of a job, on one tree.
+// suite is one run of the job's checks on one tree.
 type suite struct {
-	attempt          int    // of verification; 0 is the baseline
-	kind             string // begins the names of its places and logs
+	attempt          int    // attempt of verification; 0 is the baseline
+	kind             string // prefix of the names of its places and logs
 	base             gitops.Base
 	tree             gitops.Tree
-	changeTree       gitops.Tree // the change that it is about; the tree but for proofs
-	head             *head       // of all of its trees
-	why              string      // it runs, for people; empty for the baseline and for a change
-	serviceNotBlamed bool        // the change is not blamed for a service that does not get ready
-	keepsCaches      bool
-	isProof          bool
+	changeTree       gitops.Tree // the judged change's tree; differs from tree only in proofs
+	head             *head       // shared by all checks of the suite
+	why              string      // why it runs, for people; empty for baseline and change
+	serviceNotBlamed bool        // a service that does not get ready is not the change's fault
+	keepsCaches      bool        // the checks' caches are kept
+	isProof          bool        // it runs the base with tests of the change
 }
 
 func suiteOf(attempt int, base gitops.Base, tree gitops.Tree) suite {
 	return suite{attempt: attempt, kind: fmt.Sprintf("verify-%d", attempt), base: base, tree: tree, changeTree: tree, head: new(head)}
 }
 
-// shown shows checks the tree as CI would: HEAD is the commit to publish.
+// shown returns the suite's tree as CI would see it: HEAD is the commit to publish.
 func (c Checks) shown(s suite) gitops.TreeForCommands {
 	return c.Workspace.TreeForCommands(s.base, s.tree, &gitops.Head{Branch: c.Branch, Commit: func() (gitops.CommitOptions, error) {
 		if s.head.commit == nil {
@@ -70,7 +70,7 @@ func (c Checks) shown(s suite) gitops.TreeForCommands {
 	}})
 }
 
-// phase returns the run's phase of the suite.
+// phase returns the phase of the run to which the suite belongs.
 func (s suite) phase() record.Phase {
 	switch {
 	case s.kind == appliesIf:
@@ -81,7 +81,7 @@ func (s suite) phase() record.Phase {
 	return record.PhaseVerification
 }
 
-// describe describes a running check of the suite.
+// describe describes a running check to people.
 func (s suite) describe(check job.VerifyCheck) string {
 	switch {
 	case s.kind == appliesIf:
@@ -92,6 +92,7 @@ func (s suite) describe(check job.VerifyCheck) string {
 	return "check " + check.Name
 }
 
+// script returns the script of check i, with its place.
 func (c Checks) script(s suite, i int, log string) confine.Script {
 	check := c.Job.Verify[i]
 	place := confine.Place{Scratch: s.kind, Disposable: true, Services: true, CommandKind: job.CommandsVerify}
@@ -108,7 +109,7 @@ func (c Checks) script(s suite, i int, log string) confine.Script {
 	return script
 }
 
-// check runs a check on its own files, /tmp and home folder. Otherwise code of the agent could
+// check runs a check with its own files, /tmp and home folder. Otherwise code of the agent could
 // influence the next check.
 func (c Checks) check(ctx context.Context, s suite, script confine.Script, i int) (ran confine.ScriptResult, err error) {
 	check := c.Job.Verify[i]
@@ -119,7 +120,7 @@ func (c Checks) check(ctx context.Context, s suite, script confine.Script, i int
 	}
 	defer func() { err = errors.Join(err, back()) }()
 	defer func() { err = errors.Join(err, c.remove(script.Place)) }()
-	if err := c.remove(script.Place); err != nil { // of a run that was killed in it
+	if err := c.remove(script.Place); err != nil { // left by a killed run
 		return confine.ScriptResult{}, err
 	}
 	if err := c.makeTree(ctx, s, &script); err != nil {
@@ -145,7 +146,7 @@ func (c Checks) check(ctx context.Context, s suite, script confine.Script, i int
 	return ran, nil
 }
 
-// makeTree gives a check the tree of its suite.
+// makeTree makes the suite's tree for a check.
 func (c Checks) makeTree(ctx context.Context, s suite, script *confine.Script) error {
 	if c.Sandboxes.Overlaid() {
 		return c.makeOverlay(ctx, s, script)
@@ -153,7 +154,7 @@ func (c Checks) makeTree(ctx context.Context, s suite, script *confine.Script) e
 	return c.Workspace.Checkout().Materialise(ctx, gitops.MaterialiseOptions{Dir: script.Place.Root, Untracked: c.Workspace.UntrackedDir(), TreeForCommands: c.shown(s)})
 }
 
-// makeOverlay gives a check its own overlay above setup's files, and its own git folder.
+// makeOverlay gives a check an overlay of its own above setup's files, and its own .git.
 func (c Checks) makeOverlay(ctx context.Context, s suite, script *confine.Script) error {
 	checkout := c.Workspace.Checkout()
 	change, err := checkout.ChangeBetween(ctx, c.Workspace.Base(), s.tree)
@@ -182,7 +183,7 @@ func (c Checks) makeOverlay(ctx context.Context, s suite, script *confine.Script
 	return checkout.MakeGitFolder(ctx, folder)
 }
 
-// remove removes a check's files. A failure ends the run, because the next check would find them.
+// remove removes a check's files. An error ends the run, because the next check would find them.
 func (c Checks) remove(p confine.Place) error {
 	if err := c.Sandboxes.Remove(p); err != nil {
 		return fmt.Errorf("remove what a check left: %w", err)
@@ -190,13 +191,13 @@ func (c Checks) remove(p confine.Place) error {
 	return nil
 }
 
-// SetUp runs the job's setup commands before baseline and first turn. Changed tracked files end the
-// run, because they would count as the agent's work.
+// SetUp runs the job's setup commands before the baseline and the first turn. If they change
+// tracked files, it returns an error, because these changes would count as the agent's work.
 func (c Checks) SetUp(ctx context.Context) error {
 	if len(c.Job.Setup) == 0 {
 		return nil
 	}
-	if err := c.Workspace.TakeSnapshot(ctx); err != nil { // what a setup that fails leaves can be taken back
+	if err := c.Workspace.TakeSnapshot(ctx); err != nil { // the files of a failed setup can then be removed
 		return err
 	}
 	for i, step := range c.Job.Setup {
@@ -210,7 +211,7 @@ func (c Checks) SetUp(ctx context.Context) error {
 	return c.Sandboxes.HideMore(ctx)
 }
 
-// lockFiles lists files rewritten by package managers, each with the install command that keeps it.
+// lockFiles lists files that package managers rewrite, with the install command that does not.
 var lockFiles = []struct{ file, run string }{
 	{"package-lock.json", "npm ci"},
 	{"npm-shrinkwrap.json", "npm ci"},
@@ -223,7 +224,7 @@ var lockFiles = []struct{ file, run string }{
 	{"composer.lock", "composer install"},
 }
 
-// withLockAdvice adds the command that keeps a changed lock file.
+// withLockAdvice adds the install command that does not change the lock file, if setup changed one.
 func withLockAdvice(err error) error {
 	var stop *outcome.Stop
 	if !errors.As(err, &stop) || stop.Reason != "setup_changed_files" {
@@ -239,7 +240,7 @@ func withLockAdvice(err error) error {
 	return err
 }
 
-// setUpStep runs a setup command. If it fails, the run stops with the last lines of its log and advice.
+// setUpStep runs a setup command. If it fails, the error has advice and the place of its log.
 func (c Checks) setUpStep(ctx context.Context, i int, step job.SetupStep) error {
 	name := cmp.Or(step.Name, fmt.Sprintf("setup %d", i+1))
 	script := confine.Script{
@@ -274,7 +275,7 @@ func (c Checks) setUpStep(ctx context.Context, i int, step job.SetupStep) error 
 	return outcome.Stopf(outcome.InvalidInput, "setup_failed", "The setup command %q %s (%s). %s", name, how, c.Record.DescribeLogPlace(script.Log), advice)
 }
 
-// recordCommand records a command before the agent.
+// recordCommand records a command that ran before the agent.
 func (c Checks) recordCommand(kind string, script confine.Script, ran confine.ScriptResult) error {
 	tail, err := c.tail(ran.Color(), script.Log)
 	if err != nil {

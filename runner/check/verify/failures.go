@@ -6,8 +6,8 @@ import (
 	"github.com/agent-ci/agent-ci/runner/check/verify/testsource"
 )
 
-// failures returns the failing tests of a check's run, without secrets in names and files. What is shown of a run
-// has none either, so both have the same names.
+// failures returns the failing tests of a check's run. Names and files are redacted, as in
+// everything shown about a run, so that they can be compared.
 func (c Checks) failures(results *testresults.Results) []testsource.Failure {
 	all := testsource.Failures(results)
 	for i := range all {
@@ -19,20 +19,21 @@ func (c Checks) failures(results *testresults.Results) []testsource.Failure {
 // maxName bounds a test's name, in bytes.
 const maxName = 200
 
-// loadErrorPatterns matches messages of common languages about test files that do not compile or load.
+// loadErrorPatterns matches messages about test files that do not compile or load, for common
+// languages.
 var loadErrorPatterns = lazyregexp.New(`(?m)^(?:E +)?(?:\w+\.)*(?:ImportError|ModuleNotFoundError|SyntaxError|IndentationError)\b(?::|$)|error during collection|Cannot find module '|error\[E\d{4}\]|could not compile|` +
 	`error TS\d+|cannot find symbol|COMPILATION ERROR|NameError: uninitialized constant|\bLoadError\b|\[build failed\]|\[setup failed\]|: undefined: |undefined reference to|error CS\d+|fatal error: .*: No such file`)
 
-// failedTotals matches totals with failed tests, except totals of files and suites.
+// failedTotals matches totals with failed tests. fileTotals matches totals of files and suites.
 var failedTotals = lazyregexp.New(`(?im)^(?:[^\n]*[^\w\n])?(?:tests?:? +)?[1-9]\d* (?:tests? )?(?:failed|failing|failures?)\b|^FAILED \(.*failures=[1-9]`)
 
 var fileTotals = lazyregexp.New(`(?im)^ *test (?:files|suites)\b.*$`)
 
-// doesNotLoad reports whether a run is red because something does not compile or load: by its named
-// tests, its totals, or else its messages.
-func doesNotLoad(told *testresults.Results, output string) bool {
-	ran := told.Ran()
-	for _, t := range told.Failing {
+// doesNotLoad reports whether a run is red because something does not compile or load. The named
+// tests decide, then the totals, then the messages.
+func doesNotLoad(results *testresults.Results, output string) bool {
+	ran := results.Ran()
+	for _, t := range results.Failing {
 		if t.Load {
 			return true
 		}
@@ -41,12 +42,13 @@ func doesNotLoad(told *testresults.Results, output string) bool {
 	return !ran && loadErrorPatterns().MatchString(output) && !failedTotals().MatchString(fileTotals().ReplaceAllString(output, ""))
 }
 
-// noTestsPatterns matches messages about no tests.
+// noTestsPatterns matches messages that no test ran.
 var noTestsPatterns = lazyregexp.New(`(?m)^(?:collected 0 items|no tests ran\b|No tests found|1\.\.0\b|Ran 0 tests|\s*0 passing\b|0 examples, 0 failures|No test files found|.*\[no tests to run\])`)
 
-// someTestsPatterns matches signs of other tests that ran.
+// someTestsPatterns matches signs that some tests ran.
 var someTestsPatterns = lazyregexp.New(`(?m)^(?:ok  \t\S+\t(?:\(cached\)|[0-9.]+s)(?:\tcoverage: [0-9.]+% of statements)?$|--- |collected [1-9]|Ran [1-9]|ok \d|not ok \d|\s*[1-9]\d* passing)`)
 
+// ranNoTests reports whether an output says that no test ran.
 func ranNoTests(output string) bool {
 	return noTestsPatterns().MatchString(output) && !someTestsPatterns().MatchString(output)
 }

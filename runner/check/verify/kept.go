@@ -11,16 +11,16 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record"
 )
 
-// BaselineCache caches earlier results for the base.
+// BaselineCache caches baseline results of earlier runs.
 type BaselineCache struct {
 	*record.Baselines
 	runID string
-	// machine identifies the machine and agent-ci's build.
+	// machine identifies the machine and this build of agent-ci.
 	machine []string
 }
 
-// baselineKey returns everything that may change a check's result on one commit. It includes all job
-// fields as JSON, even ones unknown to a version.
+// baselineKey returns a digest of everything that may affect the result of check i on the base. It
+// contains whole fields of the job as JSON, so new keys below them count, too.
 func (c Checks) baselineKey(i int) (string, error) {
 	raw, err := json.Marshal(c.Job)
 	if err != nil {
@@ -49,8 +49,8 @@ func (c Checks) baselineKey(i int) (string, error) {
 	return hex.EncodeToString(sum[:]), nil
 }
 
-// cachedBaselines returns the checks with a cached green baseline, by index with the run. Red checks run
-// again: trusting red would let more pass.
+// cachedBaselines returns the checks whose cached baseline is green, with the run that cached it.
+// Red results are not cached: trusting them would make the verdict more lenient.
 func (c Checks) cachedBaselines(now time.Time) (map[int]string, error) {
 	from := map[int]string{}
 	for i := range c.Job.Verify {
@@ -65,8 +65,8 @@ func (c Checks) cachedBaselines(now time.Time) (map[int]string, error) {
 	return from, nil
 }
 
-// onBase runs the checks on the base that are neither given nor cached, and caches green ones. The
-// cache is for the run's own base.
+// onBase runs checks on the base and caches green results. It skips checks with a given or cached
+// result. The cache is used only for the run's own base.
 func (c Checks) onBase(ctx context.Context, s suite, given knownResult) ([]result, error) {
 	s.keepsCaches = c.Sandboxes.Overlaid() && s.base.SHA == c.Workspace.Base().SHA
 	if c.BaselineCache == nil || s.base.SHA != c.Workspace.Base().SHA {
@@ -78,11 +78,11 @@ func (c Checks) onBase(ctx context.Context, s suite, given knownResult) ([]resul
 		return nil, err
 	}
 	results, err := c.runOn(ctx, s, func(i int) (result, bool) {
-		of, ok := given(i)
+		r, ok := given(i)
 		if run := from[i]; !ok && run != "" {
 			return result{state: "green", fromRun: run}, true
 		}
-		return of, ok
+		return r, ok
 	})
 	if err != nil {
 		return results, err

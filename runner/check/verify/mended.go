@@ -9,11 +9,11 @@ import (
 	"github.com/agent-ci/agent-ci/runner/check/verify/testsource"
 )
 
-// maxTouchedFiles is how many files of a change are read for the names of tests.
+// maxTouchedFiles is up to how many changed files are searched for names of tests.
 const maxTouchedFiles = 200
 
-// testsOutsideChange returns the tests outside of files altered or removed by the change. If an output lacks
-// them, only these cannot have been removed or skipped there.
+// testsOutsideChange returns the tests that no altered or deleted file contains. If an output lacks
+// such a test, the change cannot have removed or skipped it.
 func (c Checks) testsOutsideChange(names []string, change *gitops.ChangeSet) ([]string, error) {
 	if len(names) == 0 || len(change.Files) > maxTouchedFiles {
 		return nil, nil

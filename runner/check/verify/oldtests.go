@@ -8,9 +8,9 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 )
 
-// judgeBaseTests lists the base's tests that the change removed or that fail with the change's code and
-// the base's tests and data. The check is green with the change's own tests, so such a failure
-// comes from changed tests.
+// judgeBaseTests records the base's tests that the change removed or breaks. It runs the change's
+// code with the base's tests and data. The check is green with the change's own tests, so a failure
+// here comes from changed tests.
 func (p *proof) judgeBaseTests(ctx context.Context) error {
 	if len(p.tests.baseTests)+len(p.tests.changedData) == 0 {
 		return nil
@@ -36,8 +36,7 @@ func (p *proof) judgeBaseTests(ctx context.Context) error {
 	return nil
 }
 
-// recordRemovedTests records tests of the base that neither their file nor a file changed by the change
-// declares any more.
+// recordRemovedTests records tests of the base that no changed test file declares any more.
 func (p *proof) recordRemovedTests() {
 	if p.tests.unjudgedCount > 0 {
 		p.oldUnknown = "more test files changed than are looked at"
@@ -73,6 +72,7 @@ func (p *proof) recordRemovedTests() {
 	}
 }
 
+// namesOf returns the names of a file's tests.
 func namesOf(f testsource.File) map[string]bool {
 	names := map[string]bool{}
 	all, _ := f.Tests()
@@ -82,11 +82,12 @@ func namesOf(f testsource.File) map[string]bool {
 	return names
 }
 
-// recordFailingTests records the failing tests of a run, or without names their files.
-func (p *proof) recordFailingTests(ctx context.Context, of treeResult) error {
+// recordFailingTests records the failing tests of a run. If none can be named, it records all
+// changed files.
+func (p *proof) recordFailingTests(ctx context.Context, seen treeResult) error {
 	names := testsource.NewLocator(p.Workspace.Checkout(), p.tests.baseTests)
 	named := false
-	for _, run := range of.runs {
+	for _, run := range seen.runs {
 		for _, x := range run.failures {
 			noted, err := p.noteFailing(ctx, names, x)
 			if err != nil {
@@ -108,8 +109,8 @@ func (p *proof) recordFailingTests(ctx context.Context, of treeResult) error {
 	return nil
 }
 
-// noteFailing records a failing test and reports whether its name or file is known. A test in an
-// unchanged file fails by changed data.
+// noteFailing records a failing test. It returns false if neither its name nor its file is known.
+// If the test's file did not change, changed data made it fail.
 func (p *proof) noteFailing(ctx context.Context, names *testsource.Locator, x testsource.Failure) (bool, error) {
 	for _, f := range p.tests.baseTests {
 		is, shared, err := names.BelongsTo(ctx, x, f)
@@ -137,6 +138,7 @@ func (p *proof) noteFailing(ctx context.Context, names *testsource.Locator, x te
 	return true, nil
 }
 
+// addBaseTest records a test once, up to maxBaseTests.
 func (p *proof) addBaseTest(o transcript.OldTest) {
 	o.Name = clip.Bytes(o.Name, maxName)
 	for i, other := range p.old {

@@ -11,8 +11,8 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record"
 )
 
-// relative makes paths below a check's tree relative in a text. The tree is at the checkout's path
-// or in the run directory.
+// relative makes paths in a check's tree relative. The tree is at the checkout's path or in the run
+// directory.
 func (c Checks) relative(text string) string {
 	if !strings.Contains(text, "/") {
 		return text
@@ -23,7 +23,8 @@ func (c Checks) relative(text string) string {
 	return withoutFolder(text, c.Record.Join(record.StateFolder)+"/", true)
 }
 
-// withoutFolder takes a folder out of the paths of a text, perhaps with the next folder in it.
+// withoutFolder removes a folder from the paths in a text. next also removes the path's next
+// element.
 func withoutFolder(text, folder string, next bool) string {
 	var s strings.Builder
 	for {
@@ -39,7 +40,7 @@ func withoutFolder(text, folder string, next bool) string {
 			}
 			rest = rest[end+1:]
 		}
-		if at > 0 && testsource.IsWordByte(text[at-1]) { // the end of another path
+		if at > 0 && testsource.IsWordByte(text[at-1]) { // folder is the end of a longer path here
 			s.WriteString(text[:at+len(folder)])
 			text = text[at+len(folder):]
 			continue
@@ -50,15 +51,15 @@ func withoutFolder(text, folder string, next bool) string {
 	return s.String() + text
 }
 
-// maxModules is how many modules of Go are told apart.
+// maxModules bounds how many Go modules are distinguished.
 const maxModules = 200
 
-// inFolders gives the files of tests of Go their folders: go test names a file alone, and its
-// package by its path of import.
-func (c Checks) inFolders(ctx context.Context, told *testresults.Results) error {
-	var modules map[string]string // folders, by paths of import
-	for i := range told.Failing {
-		t := &told.Failing[i]
+// inFolders adds folders to the file names of Go tests. go test prints a file's bare name and the
+// import path of its package.
+func (c Checks) inFolders(ctx context.Context, results *testresults.Results) error {
+	var modules map[string]string // folders by import path
+	for i := range results.Failing {
+		t := &results.Failing[i]
 		if t.Package == "" || t.Load || !strings.HasSuffix(t.File, ".go") || strings.Contains(t.File, "/") {
 			continue
 		}
@@ -68,9 +69,9 @@ func (c Checks) inFolders(ctx context.Context, told *testresults.Results) error 
 				return fmt.Errorf("look for modules of Go: %w", err)
 			}
 		}
-		for of := t.Package; of != "." && of != "/"; of = path.Dir(of) {
-			if folder, is := modules[of]; is {
-				t.File = path.Join(folder, strings.TrimPrefix(t.Package, of), t.File)
+		for module := t.Package; module != "." && module != "/"; module = path.Dir(module) {
+			if folder, is := modules[module]; is {
+				t.File = path.Join(folder, strings.TrimPrefix(t.Package, module), t.File)
 				break
 			}
 		}
@@ -78,7 +79,7 @@ func (c Checks) inFolders(ctx context.Context, told *testresults.Results) error 
 	return nil
 }
 
-// modules returns the folders of the Go modules in the checkout by the name of the module.
+// modules returns the folders of the checkout's Go modules by module name.
 func (c Checks) modules(ctx context.Context) (map[string]string, error) {
 	checkout := c.Workspace.Checkout()
 	files, err := checkout.TrackedEndingIn(ctx, "go.mod")

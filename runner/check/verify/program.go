@@ -14,8 +14,8 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record"
 )
 
-// OpenBaselineCache opens the baseline cache at path. It returns nil without checks, and if the run's
-// commands could write there.
+// OpenBaselineCache opens the baseline cache at path. It returns nil without checks, or if the
+// run's commands could write there. Errors are warnings.
 func OpenBaselineCache(rec *record.Record, path string, boxes *confine.Sandboxes) *BaselineCache {
 	if path == "" || len(boxes.Job.Verify) == 0 || !boxes.UnwritableByCommands(path) {
 		return nil
@@ -32,7 +32,7 @@ func OpenBaselineCache(rec *record.Record, path string, boxes *confine.Sandboxes
 }
 
 // programID identifies this build by Go's build ID. Without one it hashes the program, which takes
-// as long as a small run.
+// as long as a short run.
 func programID() (string, error) {
 	path, err := os.Executable()
 	if err != nil {
@@ -53,9 +53,8 @@ func programID() (string, error) {
 	return hex.EncodeToString(sum.Sum(nil)), nil
 }
 
-// buildID returns the build ID of a program, "" if it has none. Go writes it near the
-// beginning: into a note of ELF, and in front of the code of other formats
-// (cmd/internal/buildid of the Go distribution).
+// buildID returns the build ID of a program, or "". Go writes it near the beginning: into an ELF
+// note, or before the code in other formats (cmd/internal/buildid of the Go distribution).
 func buildID(program io.ReaderAt) string {
 	head := make([]byte, 32<<10)
 	n, _ := program.ReadAt(head, 0)

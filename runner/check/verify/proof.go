@@ -19,14 +19,14 @@ import (
 )
 
 const (
-	// proofTimes is how often the timeout of a check its proof may take in all.
+	// proofTimes limits the time of a check's proof, as a multiple of the check's timeout.
 	proofTimes = 5
-	// maxBaseTests is how many tests of the base are named for one check.
+	// maxBaseTests limits the tests of the base that are listed for one check.
 	maxBaseTests = 50
 )
 
-// prove classifies the change's test files by each proving check, and examines changed scripts of
-// checks. It does nothing for a table that does not pass: the change goes back to the agent first.
+// prove runs the red proof of each proving check, and examines changed scripts of checks. It does
+// nothing if the table does not pass, because the agent gets the change back first.
 func (c Checks) prove(ctx context.Context, attempt int, change *gitops.ChangeSet, table *transcript.Verify) error {
 	if !table.Passed {
 		return nil
@@ -62,24 +62,25 @@ func (c Checks) prove(ctx context.Context, attempt int, change *gitops.ChangeSet
 type proof struct {
 	Checks
 	check   int
-	row     transcript.VerifyRow // of the change
+	row     transcript.VerifyRow // the check's results on the change
 	attempt int
 	change  *gitops.ChangeSet
 	tests   tests
-	scripts []string // that the check runs, and that the change altered
+	scripts []string // files that the check runs and the change altered
 
-	locator       *testsource.Locator  // of the files that are judged
-	changeResults *testresults.Results // of the check on the change, where that is red
+	locator       *testsource.Locator  // for the judged test files
+	changeResults *testresults.Results // the test results on the change, if the check is red there
 	classes       []transcript.Proof
 	old           []transcript.OldTest
-	oldUnknown    string // why more is not known of them
+	oldUnknown    string // why the list of old tests is incomplete
 	greenOnBase   *bool  // nil if unknown
 }
 
-// errProofTimeOver reports that the proof's time is over.
+// errProofTimeOver reports that the time for the proof is over.
 var errProofTimeOver = errors.New("the time for it was over")
 
-// run obeys the time limits of the proof and the run.
+// run runs the steps of the proof, within the time limits of the proof and the run. If the time is
+// over, the remaining classes are unknown.
 func (p *proof) run(whole context.Context) error {
 	end := time.Now().Add(proofTimes * time.Duration(p.spec().Timeout))
 	if !p.ProofDeadline.IsZero() && p.ProofDeadline.Before(end) {
@@ -114,16 +115,16 @@ func (p *proof) run(whole context.Context) error {
 
 func (p *proof) spec() job.VerifyCheck { return p.Job.Verify[p.check] }
 
-// setClass gives a file a class.
-func (p *proof) setClass(file testsource.File, class, note string, shared bool, of classOrigin) {
-	p.classes = append(p.classes, transcript.Proof{File: file.Path, Class: class, Note: note, Shared: shared, Tests: of.names, Log: of.log})
+// setClass sets the class of a file.
+func (p *proof) setClass(file testsource.File, class, note string, shared bool, from classOrigin) {
+	p.classes = append(p.classes, transcript.Proof{File: file.Path, Class: class, Note: note, Shared: shared, Tests: from.names, Log: from.log})
 }
 
-// setRestUnknown sets the class unknown for unclassified files.
+// setRestUnknown sets the class of the remaining files to unknown.
 func (p *proof) setRestUnknown(note string) {
 	has := map[string]bool{}
-	for _, of := range p.classes {
-		has[of.File] = true
+	for _, done := range p.classes {
+		has[done.File] = true
 	}
 	for _, f := range p.tests.changedTests {
 		if !has[f.Path] {
@@ -132,7 +133,8 @@ func (p *proof) setRestUnknown(note string) {
 	}
 }
 
-// classify runs the check with the tests of the change on the base.
+// classify runs the check on the base with the tests of the change, and classifies the test files
+// by the result.
 func (p *proof) classify(ctx context.Context) error {
 	var files []testsource.File
 	for _, f := range p.tests.changedTests {
@@ -177,14 +179,14 @@ func (p *proof) classify(ctx context.Context) error {
 	return nil
 }
 
-// setClasses gives several files one class.
-func (p *proof) setClasses(files []testsource.File, class, note string, of classOrigin) {
+// setClasses sets one class for several files.
+func (p *proof) setClasses(files []testsource.File, class, note string, from classOrigin) {
 	for _, f := range files {
-		p.setClass(f, class, note, len(files) > 1, of)
+		p.setClass(f, class, note, len(files) > 1, from)
 	}
 }
 
-// greenClass returns the class, with a note, of a file that leaves the check green on the base.
+// greenClass returns the class and note of a file with which the check is green on the base.
 func (p *proof) greenClass(f testsource.File, seen treeResult) (class, note string) {
 	switch _, known := f.Tests(); {
 	case known && !f.HasTests():
@@ -197,15 +199,16 @@ func (p *proof) greenClass(f testsource.File, seen treeResult) (class, note stri
 	return transcript.NotRed, ""
 }
 
-// notRunHere is the note for a file of another check.
+// notRunHere is the note for a file that another check runs.
 const notRunHere = "not run by this check"
 
-// notRun reports whether the output lists what ran, without the file.
+// notRun reports whether the output lists what ran and lacks the file.
 func (p *proof) notRun(f testsource.File, seen treeResult) bool {
 	return len(seen.runs) > 0 && !slices.ContainsFunc(seen.runs, func(run singleRun) bool { return !p.locator.RanWithout(run.results, f) })
 }
 
-// dropHelpers removes files without tests if others are red on the base: they are their helpers.
+// dropHelpers removes files without tests from the result if other files are red on the base. They
+// are helpers of those.
 func (p *proof) dropHelpers() {
 	red := func(of transcript.Proof) bool {
 		return of.Class == transcript.Proven || of.Class == transcript.LoadError
@@ -222,8 +225,8 @@ func (p *proof) dropHelpers() {
 	})
 }
 
-// classifyByNames classifies files by the tests named in a red output. The others share one class, because
-// running each alone would take a run per file.
+// classifyByNames classifies files by the tests that a red output names. The remaining files share
+// one class, because a run for each file would take too long.
 func (p *proof) classifyByNames(ctx context.Context, files []testsource.File, seen treeResult) error {
 	var rest []testsource.File
 	for _, f := range files {
@@ -265,8 +268,8 @@ func (p *proof) classifyByNames(ctx context.Context, files []testsource.File, se
 	return nil
 }
 
-// baseGreen reports whether the check is green on the base alone, the condition for a proof. A
-// cached baseline, or one of another base, does not suffice, so the check runs again.
+// baseGreen reports whether the check is green on the base alone. Without that, a red run proves
+// nothing. A cached baseline, or one of another base, is not enough; then the check runs again.
 func (p *proof) baseGreen(ctx context.Context) (bool, error) {
 	if p.row.From == "" && !p.onOtherBase {
 		return p.row.Before == "green", nil
@@ -282,12 +285,12 @@ func (p *proof) baseGreen(ctx context.Context) (bool, error) {
 	return *p.greenOnBase, nil
 }
 
-// onBase runs the check on the base with some files of the change.
+// onBase runs the check on the base, with some files of the change.
 func (p *proof) onBase(ctx context.Context, name string, paths []string) (treeResult, error) {
 	return p.runOnTree(ctx, "proof"+name, p.change.Base.Tree, p.change.Tree, paths)
 }
 
-// runOnTree runs the check on a tree with some paths of another one.
+// runOnTree runs the check on tree, with paths taken from other. It repeats a red check.
 func (p *proof) runOnTree(ctx context.Context, name string, tree, other gitops.Tree, paths []string) (treeResult, error) {
 	swapped, err := p.Workspace.Checkout().Swap(tree, other, paths)
 	if err != nil {
@@ -300,28 +303,29 @@ func (p *proof) runOnTree(ctx context.Context, name string, tree, other gitops.T
 	if err != nil {
 		return treeResult{}, cmp.Or(context.Cause(ctx), err)
 	}
-	of := treeResult{state: r.state, log: transcript.DecidingRun(r.runs).Log}
+	result := treeResult{state: r.state, log: transcript.DecidingRun(r.runs).Log}
 	for _, run := range r.runs {
 		output, err := p.Record.Ends(run.Log, maxTestFileBytes, maxTestFileBytes)
 		if err != nil {
-			return of, err
+			return result, err
 		}
 		results, err := p.Checks.tests(ctx, p.spec(), run.Log)
 		if err != nil {
-			return of, err
+			return result, err
 		}
-		of.runs = append(of.runs, singleRun{run.State, output, p.failures(results), results})
+		result.runs = append(result.runs, singleRun{run.State, output, p.failures(results), results})
 	}
-	return of, nil
+	return result, nil
 }
 
-// treeResult is a check's result for a tree.
+// treeResult is a check's result on a tree.
 type treeResult struct {
 	state string
 	log   string
 	runs  []singleRun
 }
 
+// singleRun is one run of a check.
 type singleRun struct {
 	state    string
 	output   string
@@ -329,14 +333,15 @@ type singleRun struct {
 	results  *testresults.Results
 }
 
-// classOrigin is the origin of a class.
-type classOrigin struct {
+// classOrigin says where the class of a file comes from.
+type classOrigin struct { // failing tests
 	names  []string // of tests that fail
 	log    string
-	why    string // where the class does not say it
+	why    string // the reason, if the class does not say it
 	shared bool
 }
 
+// first returns the output of the first run.
 func (s treeResult) first() string {
 	if len(s.runs) == 0 {
 		return ""
@@ -344,7 +349,7 @@ func (s treeResult) first() string {
 	return s.runs[0].output
 }
 
-// classByState returns the class of a red check without named tests.
+// classByState returns the class for a red check whose output names no tests.
 func (s treeResult) classByState() string {
 	switch {
 	case s.state == transcript.Flaky:
@@ -355,8 +360,8 @@ func (s treeResult) classByState() string {
 	return transcript.Proven
 }
 
-// allPassed reports whether all runs say that each test of a file passed, or that the file ran if
-// they name all failures.
+// allPassed reports whether all runs show that every test of a file passed. If a run names all its
+// failures, it is enough that the file ran.
 func (p *proof) allPassed(s treeResult, f testsource.File) bool {
 	all, _ := f.Tests()
 	for _, run := range s.runs {
@@ -371,25 +376,25 @@ func (p *proof) allPassed(s treeResult, f testsource.File) bool {
 	return len(s.runs) > 0
 }
 
-// classOf returns a file's class by the tests named in the runs, or "" without any. Tests failing
-// in one run only are flaky.
+// classOf returns a file's class by the tests that the runs name, or "" if they name none of its
+// tests. A test that fails only in some runs is flaky.
 func (p *proof) classOf(ctx context.Context, s treeResult, f testsource.File) (string, classOrigin, error) {
-	of := classOrigin{log: s.log, shared: true}
+	from := classOrigin{log: s.log, shared: true}
 	failed, loadless := 0, 0
 	for _, run := range s.runs {
 		fails, loads := false, true
 		for _, x := range run.failures {
 			is, shared, err := p.locator.BelongsTo(ctx, x, f)
 			if err != nil {
-				return "", of, err
+				return "", from, err
 			}
 			if is && !p.passesWithChange(x) {
-				of.why = "what fails there is not told to pass with the change"
+				from.why = "what fails there is not told to pass with the change"
 				continue
 			}
 			if is {
-				fails, loads, of.shared = true, loads && x.LoadError, of.shared && shared
-				of.add(x.Name)
+				fails, loads, from.shared = true, loads && x.LoadError, from.shared && shared
+				from.add(x.Name)
 			}
 		}
 		if fails {
@@ -400,28 +405,28 @@ func (p *proof) classOf(ctx context.Context, s treeResult, f testsource.File) (s
 		}
 	}
 	if failed > 0 {
-		of.why = ""
+		from.why = ""
 	}
 	switch {
-	case failed == 0 && of.why != "":
-		return transcript.Unknown, classOrigin{log: s.log, why: of.why}, nil
+	case failed == 0 && from.why != "":
+		return transcript.Unknown, classOrigin{log: s.log, why: from.why}, nil
 	case failed == 0:
-		return "", of, nil
+		return "", from, nil
 	case failed < len(s.runs):
-		return transcript.FlakyProof, of, nil
+		return transcript.FlakyProof, from, nil
 	case loadless == 0:
-		return transcript.LoadError, of, nil
+		return transcript.LoadError, from, nil
 	}
-	return transcript.Proven, of, nil
+	return transcript.Proven, from, nil
 }
 
-// passesWithChange reports whether a failing test passes with the change. If the check is green there, all
-// tests pass.
+// passesWithChange reports whether a test that fails on the base passes with the change. If the
+// check is green on the change, all tests pass there.
 func (p *proof) passesWithChange(x testsource.Failure) bool {
 	return p.changeResults == nil || p.changeResults.Passed(x.OutputName)
 }
 
-// add adds the name of a test, if there are not many.
+// add adds the name of a test, up to a maximum.
 func (t *classOrigin) add(name string) {
 	const most = 10
 	if name = clip.Bytes(name, maxName); name != "" && len(t.names) < most && !slices.Contains(t.names, name) {
@@ -429,8 +434,8 @@ func (t *classOrigin) add(name string) {
 	}
 }
 
-// DescribeUnproven tells the agent which tests prove nothing, if it can fix that, as the continuation
-// of a sentence, or returns "".
+// DescribeUnproven describes the test files that prove nothing to the agent, if it can fix that.
+// The text continues a sentence. It is "" if there are none.
 func DescribeUnproven(table transcript.Verify) string {
 	var unproven strings.Builder
 	for _, p := range table.Proofs() {
@@ -446,7 +451,7 @@ func DescribeUnproven(table transcript.Verify) string {
 		"If it is right as it is, end again and say why in your last message."
 }
 
-// fixableClasses describes the classes that an agent can fix.
+// fixableClasses describes the classes that the agent can fix.
 var fixableClasses = map[string]string{
 	transcript.NotRed:     "no test of it fails there",
 	transcript.NoTests:    "nothing of it was run as a test",

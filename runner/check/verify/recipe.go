@@ -11,31 +11,32 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
-// The job's commands before the agent, besides setup and checks.
+// The commands of the job before the agent, besides setup and checks.
 const (
 	appliesIf = "applies_if"
 	recipe    = "recipe"
 )
 
-// appliesTime is how long applies_if may take.
+// appliesTime limits the time of applies_if.
 const appliesTime = 5 * time.Minute
 
-// notApplicable is the exit status of applies_if without work.
+// notApplicable is the exit status of applies_if if the job does not apply.
 const notApplicable = 1
 
-// Applies runs applies_if on a fresh tree of the base. A run without work ends here.
+// Applies runs applies_if on a fresh tree of the base. If the job does not apply, it returns a Stop
+// with outcome Skipped.
 func (c Checks) Applies(ctx context.Context) error {
 	if c.Job.AppliesIf == "" {
 		return nil
 	}
-	of := *c.Job
-	c.Job = &of
+	own := *c.Job
+	c.Job = &own
 	if err := c.Workspace.TakeSnapshot(ctx); err != nil {
 		return err
 	}
 	base := c.Workspace.Base()
 	check := job.VerifyCheck{Name: appliesIf, Run: c.Job.AppliesIf, Timeout: job.Duration(appliesTime)}
-	of.Verify = []job.VerifyCheck{check}
+	own.Verify = []job.VerifyCheck{check}
 	s := suiteOf(0, base, base.Tree)
 	s.kind = appliesIf
 	script := c.script(s, 0, record.LogName(appliesIf, 1, ""))
@@ -55,7 +56,7 @@ func (c Checks) Applies(ctx context.Context) error {
 		"applies_if ended as %s with status %d, which is neither 0 (it applies) nor 1 (it does not); see %s.", ran.Color(), ran.ExitCode, c.Record.DescribeLogPlace(script.Log))
 }
 
-// Recipe runs the recipe in the agent's work tree. Its changes belong to the run's.
+// Recipe runs the recipe in the agent's work tree. Its changes become part of the run's change.
 func (c Checks) Recipe(ctx context.Context) error {
 	step := c.Job.Recipe
 	script := confine.Script{
@@ -77,7 +78,7 @@ func (c Checks) Recipe(ctx context.Context) error {
 	return nil
 }
 
-// RecipeWords tells the agent about the recipe.
+// RecipeWords describes the recipe to the agent.
 func (c Checks) RecipeWords() string {
 	return fmt.Sprintf("A command of the job, the recipe, has run in the checkout before you: its change is there, uncommitted, and is part of yours. It was:\n\n%s", c.Job.Recipe.Run)
 }

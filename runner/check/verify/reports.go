@@ -20,20 +20,19 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
-// Bounds of the search for a check's reports.
+// Bounds of the search for a check's JUnit reports.
 const (
 	maxReports       = 500
 	maxSearchedPaths = 100_000 // files and folders
 )
 
-// reportOf returns the file with a check's reports in the run directory.
+// reportOf returns the name of the file with a check's joined reports, for the check's log.
 func reportOf(log string) string { return strings.TrimSuffix(log, ".log") + ".junit.xml" }
 
-// reports are the JUnit reports in the tree of a check, by their paths.
+// reports are JUnit reports in a check's tree, by path.
 type reports map[string]fs.FileInfo
 
-// reports returns the files matching the job's pattern, possibly among others. Unreadable folders
-// are a warning.
+// reports returns the files that match the job's pattern in root. A failing search is a warning.
 func (c Checks) reports(root *os.Root, check job.VerifyCheck) reports {
 	looked := 0
 	files := boundedFS{root.FS().(readDirFS), func() error {
@@ -59,7 +58,7 @@ func (c Checks) reports(root *os.Root, check job.VerifyCheck) reports {
 	return found
 }
 
-// openTree opens the folder with a check's files, possibly among others, or returns nil.
+// openTree opens the folder with the files that a check wrote. It returns nil if there is none.
 func (c Checks) openTree(place confine.Place) (*os.Root, error) {
 	root, err := os.OpenRoot(c.Sandboxes.ChangesFolder(place))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -68,9 +67,9 @@ func (c Checks) openTree(place confine.Place) (*os.Root, error) {
 	return root, err
 }
 
-// reportsBefore returns the reports existing before a check.
+// reportsBefore returns the reports that exist before a check.
 func (c Checks) reportsBefore(script confine.Script, check job.VerifyCheck) (reports, error) {
-	c.Record.Remove(reportOf(script.Log)) // of a run that was killed in it
+	c.Record.Remove(reportOf(script.Log)) // left by a killed run
 	if check.JUnit == "" {
 		return nil, nil
 	}
@@ -82,8 +81,8 @@ func (c Checks) reportsBefore(script confine.Script, check job.VerifyCheck) (rep
 	return c.reports(root, check), nil
 }
 
-// saveReports keeps a check's new reports, concatenated in one file, because its tree is removed.
-// Unreadable ones are a warning.
+// saveReports saves a check's new reports, joined in one file, because its tree will be removed.
+// Unreadable reports are a warning.
 func (c Checks) saveReports(script confine.Script, check job.VerifyCheck, before reports) error {
 	if check.JUnit == "" {
 		return nil
@@ -122,11 +121,11 @@ func (c Checks) saveReports(script confine.Script, check job.VerifyCheck, before
 	return c.Record.Write(reportOf(script.Log), all)
 }
 
-// reportsUnread follows incomplete reports.
+// reportsUnread ends the joined reports if some could not be read.
 const reportsUnread = "\n<!--" + testresults.Unread + "-->\n"
 
-// readReport reads a JUnit report and replaces secrets in it. It fails if the report is longer than maxBytes before
-// or after that, or is no JUnit.
+// readReport reads a JUnit report and redacts it. It fails if the report is longer than maxBytes,
+// before or after that, or is no JUnit.
 func (c Checks) readReport(root *os.Root, name string, maxBytes int) ([]byte, error) {
 	raw, err := boundedfile.ReadIn(root, name, int64(max(0, maxBytes)))
 	if err != nil {
@@ -141,12 +140,13 @@ func (c Checks) readReport(root *os.Root, name string, maxBytes int) ([]byte, er
 	return raw, nil
 }
 
+// readDirFS is what doublestar needs of a file system.
 type readDirFS interface {
 	fs.ReadDirFS
 	fs.StatFS
 }
 
-// boundedFS bounds how many folders are read and files looked at.
+// boundedFS counts each read folder and examined file. An error of count stops the search.
 type boundedFS struct {
 	readDirFS
 	count func() error
@@ -166,25 +166,25 @@ func (c boundedFS) Stat(name string) (fs.FileInfo, error) {
 	return c.readDirFS.Stat(name)
 }
 
-// resultsFromReports returns the test results in a check's reports, or nil.
+// resultsFromReports returns the test results in a check's saved reports, or nil.
 func (c Checks) resultsFromReports(check job.VerifyCheck, log string) *testresults.Results {
 	if check.JUnit == "" || !c.Record.Has(reportOf(log)) {
 		return nil
 	}
 	f, err := c.Record.Open(reportOf(log))
-	var told *testresults.Results
+	var results *testresults.Results
 	if err == nil {
 		defer f.Close()
-		told, err = c.parseJUnit(f)
+		results, err = c.parseJUnit(f)
 	}
 	if err != nil {
 		c.Record.Warn("junit", "The reports of %s can't be read: %v.", check.Name, err)
 		return nil
 	}
-	return told
+	return results
 }
 
-// parseJUnit reads reports as if their paths were below the tree of the check.
+// parseJUnit reads reports. It makes paths relative to the check's tree.
 func (c Checks) parseJUnit(f io.Reader) (*testresults.Results, error) {
 	raw, err := io.ReadAll(io.LimitReader(f, testresults.MaxJUnit+1))
 	if err != nil {

@@ -9,26 +9,27 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 )
 
-// result is a check's result for a tree.
+// result is a check's result on a tree.
 type result struct {
-	state   string // green, red, timeout, flaky; empty where it was not run
-	notRun  string // why
-	fromRun string // the earlier run with the cached result, or ""
+	state   string // green, red, timeout or flaky; empty if it did not run
+	notRun  string // why it did not run
+	fromRun string // the earlier run whose cached result this is, or ""
 	runs    []transcript.CheckRun
 }
 
-// fillRow stores a result in a row.
+// fillRow stores a result in a row of the table.
 func (r result) fillRow(row *transcript.VerifyRow) {
 	deciding := transcript.DecidingRun(r.runs)
 	row.NotRun = r.notRun
 	row.Runs, row.Seconds, row.Log = r.runs, deciding.Seconds, deciding.Log
 }
 
-// runUntilGreen runs a check, and repeats it on the same tree while it is red, as often as the job
-// permits. A timeout counts at once.
+// runUntilGreen runs a check. While it is red, it repeats the check on the same tree, as often as
+// the job permits. It does not repeat a timeout.
 //
-// Leftovers of the baseline may break a check that cannot run twice in one place. Until one run was green with them, a red run only counts if the
-// check is also red without them.
+// The baseline's leftovers may break a check that cannot run twice in one place. Until the check
+// was green with them once, a red result with them does not count alone: rerunWithoutCaches
+// decides.
 func (c Checks) runUntilGreen(ctx context.Context, s suite, i int) (result, error) {
 	var r result
 	caches := c.cachesOf(s, i)
@@ -47,7 +48,8 @@ func (c Checks) runUntilGreen(ctx context.Context, s suite, i int) (result, erro
 	}
 }
 
-// reruns returns the number of reruns of a red check. A proof has one, to distinguish flaky tests.
+// reruns returns how often a red check is repeated. A proof repeats it at most once, to recognise
+// flaky tests.
 func (c Checks) reruns(s suite, i int) int {
 	reruns := c.Job.Verify[i].Rerun
 	if s.isProof {
@@ -56,15 +58,16 @@ func (c Checks) reruns(s suite, i int) int {
 	return reruns
 }
 
-// withoutCaches repeats a check that is red with the baseline's leftovers. If it is green without,
-// further runs tell whether the leftovers are to blame or the check is flaky.
+// withoutCaches repeats a check that was red with the baseline's caches, now without them. It stops
+// if the check is not red or no reruns are left. If the first rerun is green, blameLeftovers
+// decides between bad caches and a flaky check.
 func (c Checks) withoutCaches(ctx context.Context, s suite, i int, caches string, r result) (result, error) {
 	for {
 		state, err := c.rerunOnce(ctx, s, i, "", &r)
 		switch {
 		case err != nil:
 			return r, err
-		case state == "green" && len(r.runs) == 2:
+		case state == "green" && len(r.runs) == 2: // the first run was with the caches, this is the first without
 			return c.blameLeftovers(ctx, s, i, caches, r)
 		case state != "red" || len(r.runs) > c.reruns(s, i):
 			return r, nil
@@ -72,8 +75,8 @@ func (c Checks) withoutCaches(ctx context.Context, s suite, i int, caches string
 	}
 }
 
-// blameLeftovers runs a check once more with and without the baseline's leftovers. It drops them if the
-// results repeat; otherwise the check is flaky.
+// blameLeftovers runs a check once more with the baseline's leftovers, then without. If it is red
+// and green again, the leftovers are to blame and are dropped. Otherwise the check is flaky.
 func (c Checks) blameLeftovers(ctx context.Context, s suite, i int, caches string, r result) (result, error) {
 	all := r
 	if state, err := c.rerunOnce(ctx, s, i, caches, &all); err != nil || state == "green" {
@@ -88,7 +91,8 @@ func (c Checks) blameLeftovers(ctx context.Context, s suite, i int, caches strin
 	return r, c.Sandboxes.DropCaches(caches)
 }
 
-// rerunOnce runs a check once more with the baseline's caches, or setup's for "".
+// rerunOnce runs a check and adds the run to r. caches are the baseline's caches, or "" for
+// setup's.
 func (c Checks) rerunOnce(ctx context.Context, s suite, i int, caches string, r *result) (state string, err error) {
 	log := record.LogName(s.kind+rerunName(len(r.runs)), i+1, c.Job.Verify[i].Name)
 	script := c.script(s, i, log)
@@ -102,7 +106,7 @@ func (c Checks) rerunOnce(ctx context.Context, s suite, i int, caches string, r 
 	return ran.Color(), nil
 }
 
-// rerunName distinguishes logs of reruns.
+// rerunName returns the part of a log's name that distinguishes reruns.
 func rerunName(again int) string {
 	switch again {
 	case 0:
@@ -113,7 +117,7 @@ func rerunName(again int) string {
 	return fmt.Sprintf("-rerun%d", again)
 }
 
-// newRow returns an empty row of a check.
+// newRow returns the table's row for a check, without results.
 func (c Checks) newRow(i int) transcript.VerifyRow {
 	check := c.Job.Verify[i]
 	row := transcript.VerifyRow{Name: check.Name, Run: check.Run, Must: check.Must}
@@ -123,12 +127,12 @@ func (c Checks) newRow(i int) transcript.VerifyRow {
 	return row
 }
 
-// Passes says whether a check came out as its job demands.
+// Passes reports whether a check's result meets the job's demand.
 func Passes(row transcript.VerifyRow) bool {
 	return transcript.CountsAsGreen(row.After, row.Flaky) || row.NotRun == transcript.NotConcerned || row.Must == "no_worse" && !transcript.CountsAsGreen(row.Before, row.Flaky) && row.Worse == ""
 }
 
-// stateInWords is a state for the agent.
+// stateInWords returns a check's state for the agent.
 func stateInWords(state string) string {
 	if state == transcript.Flaky {
 		return "flaky: red, and green when it ran again on the same files"

@@ -11,26 +11,27 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
-// knownResult returns a check's result if it need not run.
+// knownResult returns a check's result if the check need not run.
 type knownResult func(i int) (r result, ok bool)
 
-// runOn runs the checks on a tree, one after the other.
+// runOn runs the checks on a tree, one after the other. It skips checks with a given result.
 func (c Checks) runOn(ctx context.Context, s suite, given knownResult) ([]result, error) {
 	results := make([]result, len(c.Job.Verify))
 	for i := range results {
-		of, ok := given(i)
+		r, ok := given(i)
 		if !ok {
 			var err error
-			if of, err = c.runUntilGreen(ctx, s, i); err != nil {
+			if r, err = c.runUntilGreen(ctx, s, i); err != nil {
 				return results, err
 			}
 		}
-		results[i] = of
+		results[i] = r
 	}
 	return results, nil
 }
 
-// AppliesTo reports whether a check is for a change of these paths.
+// AppliesTo reports whether a check's `when` matches one of the changed paths. A check without
+// `when` always applies.
 func AppliesTo(check job.VerifyCheck, paths []string) (bool, error) {
 	if len(check.When) == 0 {
 		return true, nil
@@ -43,7 +44,7 @@ func AppliesTo(check job.VerifyCheck, paths []string) (bool, error) {
 	return false, nil
 }
 
-// appliesToChange reports for each check of the job whether its `when` matches a path of the change.
+// appliesToChange reports for each check whether it applies to the change.
 func (c Checks) appliesToChange(change *gitops.ChangeSet) ([]bool, error) {
 	applies, paths := make([]bool, len(c.Job.Verify)), changeset.Paths(change.Files)
 	for i, check := range c.Job.Verify {
@@ -55,18 +56,19 @@ func (c Checks) appliesToChange(change *gitops.ChangeSet) ([]bool, error) {
 	return applies, nil
 }
 
-// onlyApplying skips the checks that do not apply to a change.
+// onlyApplying skips checks that do not apply to a change.
 func onlyApplying(applies []bool) knownResult {
 	return func(i int) (result, bool) { return result{notRun: transcript.NotConcerned}, !applies[i] }
 }
 
-// postponed delays checks that may not be needed: most changes do not concern them, so their baseline
-// waits for one that does.
+// postponed skips checks with `when` in the baseline. Most changes do not need them;
+// runPostponedBaseline runs them later if one does.
 func (c Checks) postponed(i int) (result, bool) {
 	return result{notRun: transcript.NotConcerned}, len(c.Job.Verify[i].When) > 0
 }
 
-// runPostponedBaseline runs the delayed baselines needed for a change and adds them to the rows.
+// runPostponedBaseline runs the postponed baselines that a change needs, and adds the results to
+// rows.
 func (c Checks) runPostponedBaseline(ctx context.Context, attempt int, base gitops.Base, applies []bool, rows []transcript.VerifyRow) error {
 	waits := func(i int) bool {
 		return applies[i] && rows[i].Before == "" && rows[i].NotRun == transcript.NotConcerned
@@ -95,5 +97,5 @@ func (c Checks) runPostponedBaseline(ctx context.Context, attempt int, base gito
 	return nil
 }
 
-// lateBaselineReason is why checks run on the base after the baseline.
+// lateBaselineReason says where the checks of a late baseline run.
 const lateBaselineReason = "on the base"

@@ -11,8 +11,8 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 )
 
-// changedScripts returns the base's files that a check or setup command runs, by its words, and that the
-// change altered or removed. It returns nil unless the check turned from red on the base to green.
+// changedScripts returns the files that a check or setup command seems to run and that the change
+// altered or deleted. It returns nil unless the check was red on the base and is green now.
 func (c Checks) changedScripts(i int, row transcript.VerifyRow, change *gitops.ChangeSet) (paths []string) {
 	if row.After != "green" || row.Before != "red" && row.Before != "timeout" {
 		return nil
@@ -30,20 +30,20 @@ func (c Checks) changedScripts(i int, row transcript.VerifyRow, change *gitops.C
 	return paths
 }
 
-// defaultFiles lists the files that tell programs by default what to run, by program.
+// defaultFiles lists, by program, the files that programs run by default.
 var defaultFiles = map[string][]string{
 	"make": {"Makefile", "makefile", "GNUmakefile"}, "just": {"justfile", "Justfile"}, "rake": {"Rakefile"}, "tox": {"tox.ini"},
 	"npm": {"package.json"}, "pnpm": {"package.json"}, "yarn": {"package.json"},
 }
 
-// readOnlyPrograms lists programs that only read files.
+// readOnlyPrograms lists programs that do not run the files in their arguments.
 var readOnlyPrograms = map[string]bool{
 	"test": true, "[": true, "[[": true, "grep": true, "egrep": true, "fgrep": true, "rg": true, "cat": true, "head": true, "tail": true, "wc": true, "ls": true, "diff": true,
 	"cmp": true, "echo": true, "printf": true, "cp": true, "mv": true, "rm": true, "mkdir": true, "touch": true, "cd": true, "sed": true, "jq": true, "git": true,
 }
 
-// filesNamedIn returns possible file names in commands that run them. Files only read, or their output,
-// are the subject of a check.
+// filesNamedIn returns words of commands that may be files which the commands run. It skips
+// programs that only read files.
 func filesNamedIn(scripts []string) (all []string) {
 	for _, script := range scripts {
 		for _, command := range shell.DecidingCommands(script) {
@@ -51,7 +51,7 @@ func filesNamedIn(scripts []string) (all []string) {
 				continue
 			}
 			for _, word := range command {
-				_, value, set := strings.Cut(word, "=") // --config=FILE
+				_, value, set := strings.Cut(word, "=") // such as --config=FILE
 				if !set {
 					value = word
 				}
@@ -62,8 +62,8 @@ func filesNamedIn(scripts []string) (all []string) {
 	return all
 }
 
-// mayMeanFile reports whether a name in a command may mean a file. Commands start in dir and may change
-// folders.
+// mayMeanFile reports whether a name in a command may mean file. Commands start in dir and may
+// change folders.
 func mayMeanFile(name, dir, file string) bool {
 	if path.Join(dir, name) == file || name == file {
 		return true
@@ -71,8 +71,8 @@ func mayMeanFile(name, dir, file string) bool {
 	return strings.ContainsAny(name, "./") && strings.HasSuffix(file, "/"+name)
 }
 
-// judgeScripts repeats a check that became green with the base's versions of its scripts, and
-// records these if it fails: the change may have made it green through them alone.
+// judgeScripts runs a check that became green once more, with the base's versions of its scripts.
+// If that fails, it records the scripts: they alone may have made the check green.
 func (p *proof) judgeScripts(ctx context.Context) error {
 	if len(p.scripts) == 0 {
 		return nil

@@ -2,12 +2,12 @@ package verify
 
 import "regexp"
 
-// lacksHistory matches messages of git and related tools about missing commits or tags.
+// lacksHistory matches messages of git and similar tools about missing commits or tags.
 var lacksHistory = regexp.MustCompile(`(?i)no names found, cannot describe|no (annotated )?tags can describe|no tag exactly matches|no merge base|` +
 	`unknown revision or path|bad revision|bad object|not a valid (object|commit) name|invalid revision range|invalid symmetric difference|\bshallow\b`)
 
-// shallowHint returns advice for a failed check that may need more history than a shallow checkout
-// has, or "".
+// shallowHint returns advice if a failed check may need commits that a shallow checkout lacks.
+// Otherwise it returns "".
 func (c Checks) shallowHint(output string) string {
 	if !c.Workspace.Checkout().Shallow() || !lacksHistory.MatchString(output) {
 		return ""

@@ -11,7 +11,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
-// showBaseResult puts a base result into a row.
+// showBaseResult stores a base result in a row.
 func (c Checks) showBaseResult(ctx context.Context, row *transcript.VerifyRow, i int, r result) error {
 	tests, err := c.putResult(ctx, row, i, r)
 	if err != nil || tests == nil {
@@ -25,7 +25,7 @@ func (c Checks) showBaseResult(ctx context.Context, row *transcript.VerifyRow, i
 	return nil
 }
 
-// showChangeResult puts a change's result into a row with its baseline.
+// showChangeResult stores the result on the change in a row that has the base result.
 func (c Checks) showChangeResult(ctx context.Context, row *transcript.VerifyRow, i int, r result, change *gitops.ChangeSet) error {
 	was := *row
 	before := testsBefore(was)
@@ -45,8 +45,8 @@ func (c Checks) showChangeResult(ctx context.Context, row *transcript.VerifyRow,
 	return err
 }
 
-// whyWorse explains why a check that was red on the base is worse now, ignoring the base's own
-// failures.
+// whyWorse returns why a check that was not green on the base is worse now, or "". Failures that
+// the base also has do not count.
 func (c Checks) whyWorse(was transcript.VerifyRow, r result, now *reportedTests, became testresults.Change) (string, error) {
 	if r.state != "red" && r.state != "timeout" || was.Before == "green" || was.Before == "" {
 		return "", nil
@@ -67,7 +67,7 @@ func (c Checks) whyWorse(was transcript.VerifyRow, r result, now *reportedTests,
 	return "something does not compile or load that did before", nil
 }
 
-// loadedBefore reports whether something that does not compile or load now did before.
+// loadedBefore reports whether something that does not compile or load now did so on the base.
 func (c Checks) loadedBefore(was transcript.VerifyRow, now *reportedTests) (bool, error) {
 	before := map[string]bool{}
 	for _, t := range was.Failing {
@@ -93,12 +93,13 @@ func (c Checks) loadedBefore(was transcript.VerifyRow, now *reportedTests) (bool
 // reportedTests are the tests in a check's runs on one tree.
 type reportedTests struct {
 	*testresults.Results
-	runs   map[string][]int // that name a failing test, where others do not
-	output string           // of the run that decided
+	runs   map[string][]int // runs that name a failing test, from 1, if not all red runs name it
+	output string           // of the deciding run
 }
 
-// putResult puts a result into a row and returns its tests, or nil if nothing ran. Several red runs may
-// have different reasons.
+// putResult stores a result in a row and returns its tests, or nil if nothing ran. It joins the
+// tests of all runs with the deciding state, because several red runs may fail for different
+// reasons.
 func (c Checks) putResult(ctx context.Context, row *transcript.VerifyRow, i int, r result) (*reportedTests, error) {
 	r.fillRow(row)
 	row.Tail, row.Failing, row.FailingMore, row.Fixed = "", nil, 0, nil
@@ -109,7 +110,7 @@ func (c Checks) putResult(ctx context.Context, row *transcript.VerifyRow, i int,
 	if row.Tail, err = c.tail(deciding.State, row.Log); err != nil {
 		return nil, err
 	}
-	told := &reportedTests{Results: &testresults.Results{}, runs: map[string][]int{}}
+	reported := &reportedTests{Results: &testresults.Results{}, runs: map[string][]int{}}
 	same := 0
 	for n, run := range r.runs {
 		if run.State != deciding.State {
@@ -121,24 +122,24 @@ func (c Checks) putResult(ctx context.Context, row *transcript.VerifyRow, i int,
 		}
 		same++
 		for _, t := range one.Failing {
-			told.runs[t.Name] = append(told.runs[t.Name], n+1)
+			reported.runs[t.Name] = append(reported.runs[t.Name], n+1)
 		}
-		told.Join(one)
+		reported.Join(one)
 	}
-	for name, runs := range told.runs {
+	for name, runs := range reported.runs {
 		if len(runs) == same {
-			delete(told.runs, name)
+			delete(reported.runs, name)
 		}
 	}
 	if deciding.State == "red" {
-		if told.output, err = c.Record.Ends(row.Log, maxTestFileBytes, maxTestFileBytes); err != nil {
+		if reported.output, err = c.Record.Ends(row.Log, maxTestFileBytes, maxTestFileBytes); err != nil {
 			return nil, fmt.Errorf("read %s: %w", row.Log, err)
 		}
 	}
-	return told, nil
+	return reported, nil
 }
 
-// listFailing puts the failing tests into a row, unless it is green.
+// listFailing lists the failing tests in a row, unless it is green.
 func (c Checks) listFailing(row *transcript.VerifyRow, tests *reportedTests, became testresults.Change) {
 	if transcript.DecidingRun(row.Runs).State != "green" {
 		all := failing(tests, became)
@@ -148,8 +149,8 @@ func (c Checks) listFailing(row *transcript.VerifyRow, tests *reportedTests, bec
 	c.redact(row)
 }
 
-// redact removes secrets that only show after cleaning: the log has terminal sequences between
-// their characters.
+// redact redacts a row again. Cleaning may have joined a secret that terminal sequences in the log
+// had split.
 func (c Checks) redact(row *transcript.VerifyRow) {
 	row.Tail = c.Record.Redact(row.Tail)
 	for i := range row.Failing {
@@ -161,7 +162,7 @@ func (c Checks) redact(row *transcript.VerifyRow) {
 	}
 }
 
-// testsBefore returns a row's tests on the base.
+// testsBefore returns the tests of a row's base result.
 func testsBefore(row transcript.VerifyRow) testresults.Before {
 	before := testresults.Before{Green: row.Before == "green", Complete: !row.BeforePartial}
 	for _, t := range row.Failing {
@@ -180,7 +181,7 @@ const (
 	maxFailureMessages = 50
 )
 
-// failing returns the failing tests, new ones first.
+// failing returns the failing tests, new ones first. Only the first ones keep their messages.
 func failing(tests *reportedTests, change testresults.Change) []transcript.FailingTest {
 	fresh := map[string]bool{}
 	for _, name := range change.New {
@@ -192,24 +193,24 @@ func failing(tests *reportedTests, change testresults.Change) []transcript.Faili
 			if fresh[t.Name] != isNew {
 				continue
 			}
-			told := transcript.FailingTest{Name: t.Name, File: t.File, Line: t.Line, Message: t.Message, New: isNew, Runs: tests.runs[t.Name]}
+			shown := transcript.FailingTest{Name: t.Name, File: t.File, Line: t.Line, Message: t.Message, New: isNew, Runs: tests.runs[t.Name]}
 			if len(all) >= maxFailureMessages {
-				told.Message = ""
+				shown.Message = ""
 			}
-			all = append(all, told)
+			all = append(all, shown)
 		}
 	}
 	return all
 }
 
-// readTestsTimeout bounds the time for reading tests from an output.
+// readTestsTimeout limits the time for reading tests from an output.
 const readTestsTimeout = time.Minute
 
-// tests returns the tests of a check's run, from its report files or else its output. Unreadable
-// ones are a warning, since they decide no exit status.
+// tests returns the tests of a check's run, from its reports or else its output. Unreadable results
+// are a warning, because they do not decide whether the check passes.
 func (c Checks) tests(ctx context.Context, check job.VerifyCheck, log string) (*testresults.Results, error) {
-	if told := c.resultsFromReports(check, log); told != nil {
-		return told, nil
+	if results := c.resultsFromReports(check, log); results != nil {
+		return results, nil
 	}
 	output, err := c.Record.Open(log)
 	if err != nil {
@@ -218,7 +219,7 @@ func (c Checks) tests(ctx context.Context, check job.VerifyCheck, log string) (*
 	defer output.Close()
 	reading, cancel := context.WithTimeoutCause(ctx, readTestsTimeout, fmt.Errorf("that takes longer than %s", readTestsTimeout))
 	defer cancel()
-	told, err := testresults.Read(reading, output, c.relative)
+	results, err := testresults.Read(reading, output, c.relative)
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
@@ -226,11 +227,11 @@ func (c Checks) tests(ctx context.Context, check job.VerifyCheck, log string) (*
 		c.Record.Warn("test_results", "The test results in the output of %s can't be read: %v.", check.Name, err)
 		return &testresults.Results{}, nil
 	}
-	return told, c.inFolders(ctx, told)
+	return results, c.inFolders(ctx, results)
 }
 
-// tail returns the end of a failed command's log for people without the file, or "" for a green
-// one.
+// tail returns the last lines of a failed command's log, or "" for a green one. It is for people
+// without the file.
 func (c Checks) tail(state, log string) (string, error) {
 	if state == "green" {
 		return "", nil

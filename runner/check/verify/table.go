@@ -11,8 +11,8 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 )
 
-// Baseline runs the checks on the base commit, to recognise earlier failures, and records the
-// checkout before the agent.
+// Baseline runs the checks on the base commit, to recognise earlier failures. It also takes the
+// snapshot of the work tree before the agent.
 func (c Checks) Baseline(ctx context.Context) (transcript.Verify, error) {
 	table := transcript.Verify{Passed: true}
 	if err := c.Workspace.TakeSnapshot(ctx); err != nil || len(c.Job.Verify) == 0 {
@@ -37,8 +37,8 @@ func (c Checks) Baseline(ctx context.Context) (transcript.Verify, error) {
 	return table, c.Record.Append(transcript.TypeVerify, table)
 }
 
-// VerifyChange runs the checks on a change and records the table. before holds the base results and
-// receives delayed ones.
+// VerifyChange runs the checks on a change and records the table. before has the base results;
+// postponed ones are added to it.
 func (c Checks) VerifyChange(ctx context.Context, attempt int, change *gitops.ChangeSet, before []transcript.VerifyRow) (transcript.Verify, error) {
 	is, err := c.appliesToChange(change)
 	if err != nil {
@@ -68,14 +68,14 @@ func (c Checks) VerifyChange(ctx context.Context, attempt int, change *gitops.Ch
 	return table, c.Record.Append(transcript.TypeVerify, table)
 }
 
-// VerifyOnNewBase runs the checks on a change that was moved to another base. If some fail, it runs the checks on
-// the new base, which may be red itself, and then on the change again, to compare the two. These runs are up to three
-// attempts. It returns the latest table, even with an error.
+// VerifyOnNewBase runs the checks on a change that was moved to another base. If some fail, it runs
+// them on the new base, which may itself be red, and then on the change again to compare. It
+// returns the latest table, even with an error.
 func (c Checks) VerifyOnNewBase(ctx context.Context, table transcript.Verify, change *gitops.ChangeSet) (transcript.Verify, error) {
 	attempt := table.Attempt + 1
 	c.onOtherBase = true
 	rows := slices.Clone(table.Rows)
-	for i := range rows { // a test that failed on the old base may be missing in the rows
+	for i := range rows { // the rows may lack tests that failed on the old base
 		rows[i].BeforePartial = rows[i].BeforePartial || rows[i].Before != "green"
 	}
 	onNewBase, err := c.VerifyChange(ctx, attempt, change, rows)
@@ -102,7 +102,7 @@ func (c Checks) VerifyOnNewBase(ctx context.Context, table transcript.Verify, ch
 			return onNewBase, err
 		}
 	}
-	c.onOtherBase = false // the rows have the results of the new base now
+	c.onOtherBase = false // the rows now have the new base's results
 	compared, err := c.VerifyChange(ctx, attempt+2, change, before)
 	if err != nil {
 		return onNewBase, err
@@ -110,13 +110,13 @@ func (c Checks) VerifyOnNewBase(ctx context.Context, table transcript.Verify, ch
 	return compared, nil
 }
 
-// Bytes of a red command's log for the agent, from both ends. The whole log is readable.
+// How many bytes of a red check's log the agent gets, from both ends. It can read the whole log.
 const (
 	headToAgent = 2 << 10
 	tailToAgent = 6 << 10
 )
 
-// DescribeRed tells the agent which checks are red, after the text besides.
+// DescribeRed describes the red checks to the agent. besides is added to the introduction.
 func (c Checks) DescribeRed(table transcript.Verify, besides string) (string, error) {
 	var s strings.Builder
 	s.WriteString("The runner checked your change on a fresh copy, and it does not pass yet. Mend the cause, then end again with your summary. " + besides + "\n")
@@ -140,8 +140,8 @@ func (c Checks) DescribeRed(table transcript.Verify, besides string) (string, er
 	return s.String(), nil
 }
 
-// logsToAgent returns a red check's logs for the agent: the deciding run's, and the next that names
-// another test.
+// logsToAgent returns the logs of a red check for the agent: the deciding run's, and that of the
+// first other run with a failure of its own.
 func logsToAgent(row transcript.VerifyRow) []string {
 	logs := []string{row.Log}
 	for _, t := range row.Failing {

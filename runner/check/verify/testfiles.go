@@ -14,7 +14,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
-// How many test files of a change get a class, and how many bytes of each are read.
+// How many test files of a change are judged, and how many bytes of each are read.
 const (
 	maxTestFiles     = 100
 	maxTestFileBytes = 1 << 20
@@ -22,18 +22,18 @@ const (
 
 // tests are the changed files that match verify_tests.
 type tests struct {
-	changedTests  []testsource.File // new or changed files of tests
-	movedTests    []testsource.File // as the base has them elsewhere
-	unjudgedCount int               // beyond maxTestFiles
-	overlayPaths  []string          // paths of the change's side, of data and of what it removed too
-	baseTests     []testsource.File // files of tests as the base has them, that the change altered or removed
-	changedData   []string          // of the base that the change altered or removed
-	restorePaths  []string          // paths that make the tests those of the base again
+	changedTests  []testsource.File // new or altered test files
+	movedTests    []testsource.File // test files moved here unchanged
+	unjudgedCount int               // test files beyond maxTestFiles
+	overlayPaths  []string          // paths to copy from the change to the base for the proof, deleted ones and data included
+	baseTests     []testsource.File // altered or deleted test files, as on the base
+	changedData   []string          // altered or deleted test data of the base
+	restorePaths  []string          // paths to restore from the base to get its tests
 }
 
-// testsOf finds the tests of a change.
+// testsOf returns the tests of a change.
 func (c Checks) testsOf(change *gitops.ChangeSet) (t tests, err error) {
-	from, to := map[string]bool{}, map[string]bool{} // contents on both sides
+	from, to := map[string]bool{}, map[string]bool{} // contents that the change takes away and brings
 	for _, f := range change.Files {
 		from[f.OldID], to[f.NewID] = f.OldMode != "", f.NewMode != ""
 	}
@@ -56,8 +56,8 @@ func (c Checks) testsOf(change *gitops.ChangeSet) (t tests, err error) {
 	return t, nil
 }
 
-// addTest adds a changed file. A file moved here unchanged has nothing to prove, and a file moved
-// elsewhere is not missing.
+// addTest adds a changed file. came means that the content was moved here: then it proves nothing.
+// went means that it was moved elsewhere: then it is not missing.
 func (c Checks) addTest(t *tests, f changeset.File, data, came, went bool) error {
 	t.restorePaths = append(t.restorePaths, f.Path)
 	if isRegular(f.OldMode) && f.NewID != f.OldID && !went {
@@ -89,6 +89,7 @@ func (c Checks) addTest(t *tests, f changeset.File, data, came, went bool) error
 	return nil
 }
 
+// addOld adds the base's version of a changed file.
 func (c Checks) addOld(t *tests, f changeset.File, data bool) error {
 	if data || len(t.baseTests) == maxTestFiles {
 		t.changedData = append(t.changedData, f.Path)
@@ -102,6 +103,7 @@ func (c Checks) addOld(t *tests, f changeset.File, data bool) error {
 	return nil
 }
 
+// textOf returns the beginning of a blob, up to maxTestFileBytes.
 func (c Checks) textOf(id string) (string, error) {
 	content, _, err := c.Workspace.Checkout().Blob(id)
 	if err != nil {
@@ -114,7 +116,7 @@ func (c Checks) textOf(id string) (string, error) {
 
 func isRegular(mode string) bool { return mode == "100644" || mode == "100755" }
 
-// dataFolders and dataNames match data and helper files of tests.
+// These match data and helper files of tests.
 var (
 	dataFolders = []string{"testdata", "fixtures", "__fixtures__", "__snapshots__", "snapshots", "golden"}
 	dataNames   = []string{"conftest.py", "__init__.py"}
@@ -124,8 +126,8 @@ var (
 	}
 )
 
-// isData reports whether a file in verify_tests is test data. A job's own pattern with an ending
-// decides itself.
+// isData reports whether a file that verify_tests matches is test data. If a pattern of the job
+// names its ending, the file is a test.
 func (c Checks) isData(name string) (bool, error) {
 	folders := strings.Split(path.Dir(name), "/")
 	looks := slices.ContainsFunc(folders, func(f string) bool { return slices.Contains(dataFolders, f) }) ||

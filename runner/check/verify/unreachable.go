@@ -12,20 +12,19 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
-// unreachablePatterns matches messages about unreachable hosts: an unknown name, no answer, or a proxy's
-// refusal.
+// unreachablePatterns matches messages about a host that cannot be reached: an unknown name, no
+// answer, or a proxy's refusal.
 var unreachablePatterns = lazyregexp.New(`(?i)could not resolve (?:host|proxy)|temporary failure (?:in name resolution|resolving)|name or service not known|no such host|network is unreachable|nodename nor servname|unknown host|UnknownHostException|` +
 	`\b(?:ENOTFOUND|EAI_AGAIN|ENETUNREACH)\b|dial (?:tcp|udp)[^\n]*(?:connection refused|i/o timeout)|failed to connect to \S+ port \d+|(?:proxy|tunnel|CONNECT)[^\n]*\b403\b|\b403\b[^\n]*(?:proxy|tunnel|CONNECT)|request to https?://\S+ failed`)
 
-// programPresets maps programs that fetch packages to presets.
+// programPresets maps programs that fetch packages to presets of hosts.
 var programPresets = map[string]string{
 	"npm": "npm", "npx": "npm", "pnpm": "npm", "yarn": "npm", "corepack": "npm", "pip": "pypi", "pip3": "pypi", "uv": "pypi", "uvx": "pypi", "poetry": "pypi", "tox": "pypi", "go": "goproxy", "cargo": "cargo",
 	"mvn": "maven", "mvnw": "maven", "gradle": "gradle", "gradlew": "gradle", "gem": "rubygems", "bundle": "rubygems", "dotnet": "nuget", "apt": "debian", "apt-get": "debian", "git": "github-read",
 }
 
-// networkAdvice names the setting for network access if a command's output looks as if it reached
-// no host, or returns "". key is the name of the setting, and network its value, by default the
-// job's.
+// networkAdvice returns advice about network access if a command's output looks as if it could not
+// reach a host. Otherwise it returns "". key is the setting's name and network its value.
 func networkAdvice(key string, network job.Network, run, output string) string {
 	if network.Mode == "full" || !unreachablePatterns().MatchString(output) {
 		return ""
@@ -44,8 +43,8 @@ func networkAdvice(key string, network job.Network, run, output string) string {
 	return advice + " Give the setup command that fetches it the hosts that it needs (setup[].network)."
 }
 
-// presetFor returns the preset with a host in an output, or else of a program in the command, or
-// "".
+// presetFor returns the preset with a host that the output names, or else the preset of a program
+// in the command. It returns "" without either.
 func presetFor(run, output string) string {
 	for _, preset := range reach.PresetNames() {
 		if slices.ContainsFunc(reach.PresetHosts(preset), func(host string) bool { return strings.Contains(output, host) }) {

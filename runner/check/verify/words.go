@@ -8,10 +8,10 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 )
 
-// maxAgentTests bounds the failing tests of a check named to the agent.
+// maxAgentTests limits the failing tests of a check that the agent is shown.
 const maxAgentTests = 20
 
-// testWords tells the agent a check's failing tests, or returns "".
+// testWords describes a check's failing tests to the agent, or returns "".
 func testWords(row transcript.VerifyRow) string {
 	if row.Tests() == "" {
 		return ""

@@ -16,17 +16,17 @@ import (
 const (
 	maxSteps    = 4000
 	deepestCall = 12
-	maxFolders  = 8 // working directories that a script may be in
+	maxFolders  = 8 // folders that a script may be in at one time
 )
 
 // walk follows commands to the files that they run.
 type walk struct {
 	tree    Tree
-	changed []string          // paths of the change that the tree has or that it lost
-	touched map[string]bool   // changed
-	via     map[string]string // by the file that is run: what starts it
+	changed []string          // paths of the change
+	touched map[string]bool   // the same paths as a set
+	via     map[string]string // the run files, by what starts them
 	order   []string
-	done    map[string]bool // what was followed
+	done    map[string]bool // keys of what was followed
 	steps   int
 }
 
@@ -38,7 +38,7 @@ func newWalk(tree Tree, changed []string) *walk {
 	return k
 }
 
-// reach notes a file that is run.
+// reach records that a file is run. via says what starts it.
 func (k *walk) reach(file, via string) {
 	if _, known := k.via[file]; !known {
 		k.via[file] = via
@@ -46,10 +46,11 @@ func (k *walk) reach(file, via string) {
 	}
 }
 
-// known says whether a file is run.
+// known reports whether a file is run.
 func (k *walk) known(file string) bool { _, is := k.via[file]; return is }
 
-// reachChanged notes the files of the change that fit a pattern, which a tool reads without their being named.
+// reachChanged records changed files that fit a pattern. A tool reads them although no command
+// names them.
 func (k *walk) reachChanged(patterns []string, via string) {
 	for _, p := range k.changed {
 		for _, pattern := range patterns {
@@ -64,7 +65,8 @@ func (k *walk) reachChanged(patterns []string, via string) {
 	}
 }
 
-// again says whether something was not followed yet, and there is room for it.
+// again reports whether something was not followed yet, and counts it as followed. It returns false
+// if the walk is too long or too deep.
 func (k *walk) again(key string, depth int) bool {
 	if k.done[key] || k.steps >= maxSteps || depth > deepestCall {
 		return false
@@ -74,10 +76,10 @@ func (k *walk) again(key string, depth int) bool {
 	return true
 }
 
-// unknown stands in a word for what is not known.
+// unknown replaces an unknown part of a word, such as a variable.
 const unknown = "\x01"
 
-// script follows the commands of a shell script, which begins in one of the folders.
+// script follows the commands of a shell script. dirs are the folders where it may start.
 func (k *walk) script(text string, dirs []string, via string, depth int) error {
 	if !k.again("script\x00"+strings.Join(dirs, "\x00")+"\x00"+text, depth) {
 		return nil
@@ -85,7 +87,7 @@ func (k *walk) script(text string, dirs []string, via string, depth int) error {
 	text = expressions().ReplaceAllString(text, "${UNKNOWN}")
 	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash), syntax.RecoverErrors(20)).Parse(strings.NewReader(text), "")
 	if file == nil || err != nil && len(file.Stmts) == 0 {
-		for line := range strings.Lines(text) { // of another shell
+		for line := range strings.Lines(text) { // the text may be of another shell
 			if err := k.command(strings.Fields(line), dirs, via, depth); err != nil {
 				return err
 			}
@@ -121,7 +123,7 @@ func (k *walk) script(text string, dirs []string, via string, depth int) error {
 		}
 		return true
 	})
-	if bare && failed == nil { // cat FILE | sh
+	if bare && failed == nil { // as in cat FILE | sh
 		for word := range strings.FieldsSeq(text) {
 			if err := k.named(strings.Trim(word, `"'();|`), dirs, via, depth); err != nil {
 				return err
@@ -131,7 +133,7 @@ func (k *walk) script(text string, dirs []string, via string, depth int) error {
 	return failed
 }
 
-// within adds the folders in which a script is after it went to a folder.
+// within returns dirs and the folders where a script is after "cd to" in them.
 func within(dirs []string, to string) []string {
 	for _, dir := range slices.Clone(dirs) {
 		next := path.Join(dir, known(to))
@@ -142,7 +144,7 @@ func within(dirs []string, to string) []string {
 	return dirs
 }
 
-// known is a path without a beginning that is not known, such as a variable with the workspace.
+// known returns a path without an unknown beginning, such as a variable with the workspace's path.
 func known(word string) string {
 	if rest, is := strings.CutPrefix(word, unknown); is && strings.HasPrefix(rest, "/") {
 		return rest[1:]
@@ -150,7 +152,7 @@ func known(word string) string {
 	return word
 }
 
-// literal is a word without quotes, in which what is expanded is not known.
+// literal returns a word without quotes. Expansions are replaced by unknown.
 func literal(word *syntax.Word) string {
 	if word == nil {
 		return ""
@@ -175,11 +177,12 @@ func literal(word *syntax.Word) string {
 	return s.String()
 }
 
+// unescaped removes the backslashes of a shell word.
 func unescaped(text string) string {
 	return strings.NewReplacer("\\\n", "", `\\`, `\`, `\ `, " ", `\"`, `"`, `\$`, "$").Replace(text)
 }
 
-// Programs by what they run.
+// Sets of programs, by what they run.
 var (
 	shells       = words("sh bash zsh dash ksh ash fish busybox pwsh powershell")
 	interpreters = words("sh bash zsh dash ksh ash fish pwsh powershell source . node nodejs deno bun tsx ts-node ruby perl php lua Rscript python python3 python2 pypy pypy3 py osascript groovy kotlin scala java awk gawk")
@@ -196,7 +199,8 @@ func words(list string) map[string]bool {
 	return set
 }
 
-// reads are the files that a tool runs or goes by without their being named, by the tool's name.
+// reads lists the files that a tool runs or obeys although no command names them, by the tool's
+// name.
 var reads = map[string][]string{
 	"pytest": pytestFiles, "py.test": pytestFiles, "coverage": pytestFiles, "tox": append([]string{"tox.ini", "setup.py"}, pytestFiles...), "nox": append([]string{"noxfile.py"}, pytestFiles...), "unittest": {"sitecustomize.py"},
 	"pip": setupFiles, "pip3": setupFiles, "uv": setupFiles, "poetry": setupFiles, "hatch": setupFiles, "pdm": setupFiles, "pipenv": append([]string{"Pipfile"}, setupFiles...), "build": setupFiles,
@@ -219,7 +223,7 @@ var (
 	dockerFiles = []string{"Dockerfile*", "*.Dockerfile", "docker-compose*.yml", "docker-compose*.yaml", "compose*.yml", "compose*.yaml", "docker-bake.*"}
 )
 
-// command follows a command: the program, and those that its arguments name.
+// command follows a command: its program and the programs and files in its arguments.
 func (k *walk) command(args []string, dirs []string, via string, depth int) error {
 	const mostArgs = 200
 	args = args[:min(len(args), mostArgs)]
@@ -266,10 +270,10 @@ func (k *walk) command(args []string, dirs []string, via string, depth int) erro
 	return nil
 }
 
-// wrappers start the program that their arguments name.
+// wrappers are programs that start the program in their arguments.
 var wrappers = words("sudo env time timeout nice nohup xargs exec command xvfb-run doas stdbuf retry npx pnpx bunx yarn pnpm npm bun uv uvx pipx poetry pipenv hatch pdm rye bundle python python3 py coverage dlx run x mise asdf direnv setsid ionice node")
 
-// onlyWrappers says whether words before a program only start it.
+// onlyWrappers reports whether the words before a program do no more than start it.
 func onlyWrappers(args []string) bool {
 	for _, arg := range args {
 		if !wrappers[path.Base(arg)] && !strings.HasPrefix(arg, "-") && !strings.Contains(arg, "=") && strings.Trim(arg, "0123456789smh") != "" {
@@ -279,11 +283,12 @@ func onlyWrappers(args []string) bool {
 	return true
 }
 
+// isCommandFlag reports whether a shell's option is followed by a script, such as -c or -ec.
 func isCommandFlag(arg string) bool {
 	return len(arg) > 1 && arg[0] == '-' && arg[1] != '-' && strings.Contains(arg, "c") || strings.EqualFold(arg, "-command")
 }
 
-// looksRun says whether an argument looks like a file that is run.
+// looksRun reports whether an argument looks like a file that is run.
 func looksRun(arg string) bool {
 	switch strings.ToLower(path.Ext(arg)) {
 	case ".sh", ".bash", ".zsh", ".py", ".js", ".mjs", ".cjs", ".ts", ".mts", ".cts", ".rb", ".pl", ".php", ".ps1", ".psm1", ".bat", ".cmd", ".mk", ".lua", ".groovy", ".gradle", ".rake", ".awk", ".r", ".kts", ".exs", ".tf", ".sql":
@@ -292,8 +297,8 @@ func looksRun(arg string) bool {
 	return strings.HasPrefix(arg, "./") || strings.HasPrefix(arg, "../")
 }
 
-// named follows a file that a command names, seen from its folders. A part that is not known fits any file of
-// the change.
+// named follows a file that a command names, relative to its folders. An unknown part of the name
+// matches anything.
 func (k *walk) named(word string, dirs []string, via string, depth int) error {
 	word = known(strings.TrimSpace(word))
 	if word == "" || word == unknown || strings.HasPrefix(word, "-") || len(word) > 500 {
@@ -314,7 +319,7 @@ func (k *walk) named(word string, dirs []string, via string, depth int) error {
 	return nil
 }
 
-// program follows a file that is run, if the tree has it.
+// program follows a file that is run, if it exists.
 func (k *walk) program(name, via string, depth int) error {
 	file, content, err := k.tree.file(name)
 	if err != nil || content == nil {
@@ -341,10 +346,11 @@ func (k *walk) program(name, via string, depth int) error {
 
 var shebang = lazyregexp.New(`^#!\s*\S*(?:/env\s+(?:-\S+\s+)*)?(?:/|\b)(?:ba|z|da|k|a)?sh\b`)
 
-// texts are strings of a program that may name a file, and imports of neighbours.
+// texts matches strings that may be file names, and imports of neighbouring modules.
 var texts = lazyregexp.New("[\"'`]([^\"'`\\s]{1,200})[\"'`]|(?m:^\\s*(?:from|import)\\s+(\\.?[A-Za-z_][\\w.]{0,100}))")
 
-// mentions follows what a program of another language names: files, modules beside it, and commands in strings.
+// mentions follows what a program that is no shell script names: files, modules next to it, and
+// commands in strings.
 func (k *walk) mentions(file, text string, dirs []string, via string, depth int) error {
 	const most = 400
 	for _, m := range texts().FindAllStringSubmatch(text, most) {
@@ -373,10 +379,10 @@ func (k *walk) mentions(file, text string, dirs []string, via string, depth int)
 	return nil
 }
 
-// shellCalls are strings that programs give to a shell.
+// shellCalls matches strings that a program passes to a shell.
 var shellCalls = lazyregexp.New("\\b(?:system|popen|run|call|check_call|check_output|exec|execSync|spawnSync|Popen|getoutput|sh)\\s*\\(\\s*[fr]?[\"'`]([^\"'`\\n]{1,500})[\"'`]")
 
-// pythonModule follows python -m.
+// pythonModule follows a module that python -m runs.
 func (k *walk) pythonModule(name string, dirs []string, via string, depth int) error {
 	if files := reads[name]; files != nil {
 		k.reachChanged(files, via+" → "+name)
@@ -392,7 +398,8 @@ func (k *walk) pythonModule(name string, dirs []string, via string, depth int) e
 	return nil
 }
 
-// goCommand follows go run and go generate; of tests and sources nothing is followed.
+// goCommand follows the files of go run and go generate, and the programs in -exec and similar
+// options. Tests and sources of go test and go build are not followed.
 func (k *walk) goCommand(args []string, dirs []string, via string, depth int) error {
 	if len(args) == 0 {
 		return nil
@@ -426,10 +433,10 @@ func (k *walk) goCommand(args []string, dirs []string, via string, depth int) er
 	return nil
 }
 
-// lifecycle are the scripts that an installation runs.
+// lifecycle lists the scripts that an installation runs.
 var lifecycle = []string{"preinstall", "install", "postinstall", "preprepare", "prepare", "postprepare", "prepublish", "prepack", "postpack", "prepublishOnly", "publish", "postpublish"}
 
-// packageScript follows npm, yarn, pnpm and bun into package.json.
+// packageScript follows npm, yarn, pnpm or bun into package.json.
 func (k *walk) packageScript(tool string, args []string, dirs []string, via string, depth int) error {
 	names, elsewhere := []string{}, false
 	dirs = slices.Clone(dirs)
@@ -451,7 +458,7 @@ func (k *walk) packageScript(tool string, args []string, dirs []string, via stri
 	if len(names) == 0 {
 		names = []string{"install"}
 	}
-	if names[0] == "exec" || names[0] == "dlx" || names[0] == "x" || strings.HasSuffix(tool, "x") {
+	if names[0] == "exec" || names[0] == "dlx" || names[0] == "x" || strings.HasSuffix(tool, "x") { // command looks at the program among the arguments
 		return nil // the program is looked at as one of the arguments
 	}
 	if slices.ContainsFunc(names, func(n string) bool {
@@ -474,11 +481,11 @@ func (k *walk) packageScript(tool string, args []string, dirs []string, via stri
 	return nil
 }
 
-// partOf stands between a file and what of it is run.
+// partOf separates a file's name from the part of it that is run.
 const partOf = "\x00"
 
-// packageFile follows scripts of a package.json. The file counts as run by what its scripts say, so that a new
-// dependency is none of them.
+// packageFile follows the scripts of a package.json. The text of each script is recorded as a part
+// of the file. So a new dependency alone does not count as something that is run.
 func (k *walk) packageFile(name string, names []string, via string, depth int) error {
 	file, content, err := k.tree.file(name)
 	if err != nil || content == nil {

@@ -11,18 +11,19 @@ import (
 	"github.com/agent-ci/agent-ci/policy/lazyregexp"
 )
 
-// onBranch are events of a push or of its pull request that run the workflow and the files of the branch.
+// onBranch has the events of a push or its pull request that run the branch's version of a
+// workflow.
 var onBranch = map[string]bool{"push": true, "create": true, "pull_request": true, "pull_request_review": true, "pull_request_review_comment": true}
 
-// onDefault are events that may follow a push or its pull request and run the workflow of the default branch.
-// Files of the change run there if a step checks the branch out.
+// onDefault has events that may follow a push or its pull request and run the default branch's
+// version of a workflow. Changed files run there only if a step checks the branch out.
 var onDefault = map[string]bool{
 	"pull_request_target": true, "issue_comment": true, "workflow_run": true, "check_run": true, "check_suite": true, "status": true, "label": true, "issues": true, "pull_request_comment": true,
 }
 
-// events names the workflow's events that a push of the changed branch, or its pull request, triggers. GitHub
-// takes a workflow from the branch for some events, and from the default branch for others; from says whose
-// version w is.
+// events returns the workflow's events that the pushed branch or its pull request triggers. For
+// some events GitHub runs the branch's version of a workflow, for others the default branch's. from
+// says which version w is.
 func (c Change) events(w *actionlint.Workflow, from origin) (names []string) {
 	known := onBranch
 	if from == ofBase {
@@ -37,7 +38,7 @@ func (c Change) events(w *actionlint.Workflow, from origin) (names []string) {
 	return names
 }
 
-// takes says whether the filters of an event take the branch and the change.
+// takes reports whether the filters of an event accept the branch and the changed paths.
 func (c Change) takes(name string, hook *actionlint.WebhookEvent) bool {
 	branch := c.BaseBranch
 	if name == "push" {
@@ -60,8 +61,8 @@ func (c Change) takes(name string, hook *actionlint.WebhookEvent) bool {
 	return len(hook.Types) == 0 || slices.ContainsFunc(hook.Types, func(t *actionlint.String) bool { return t != nil && t.Value != "closed" && t.Value != "deleted" })
 }
 
-// filter says whether the patterns take a name. A later pattern counts more than an earlier one; ! takes names
-// out. A pattern that cannot be read takes all.
+// filter reports whether the patterns accept a name. Later patterns win; a pattern with ! rejects.
+// An unreadable pattern accepts everything.
 func filter(f *actionlint.WebhookEventFilter, name string) (takes bool) {
 	for _, value := range f.Values {
 		if value == nil {
@@ -79,7 +80,7 @@ func filter(f *actionlint.WebhookEventFilter, name string) (takes bool) {
 	return takes
 }
 
-// looseMatch is for ?, + and [] in patterns, which stand behind what they repeat.
+// looseMatch matches patterns with ?, + or [], where ? and + repeat the character before.
 func looseMatch(pattern, name string) bool {
 	quoted := regexp.QuoteMeta(pattern)
 	quoted = strings.NewReplacer(`\*\*`, `.*`, `\*`, `[^/]*`, `\?`, `?`, `\+`, `+`, `\[`, `[`, `\]`, `]`).Replace(quoted)
@@ -87,10 +88,10 @@ func looseMatch(pattern, name string) bool {
 	return err != nil || re.MatchString(name)
 }
 
-// takesHead says whether a job of a workflow of the default branch checks out what was pushed.
+// takesHead reports whether a job of the default branch's workflow checks out what was pushed.
 func takesHead(w *actionlint.Workflow, job *actionlint.Job) bool {
 	if job.WorkflowCall != nil {
-		return true // its steps are elsewhere
+		return true // the steps are in another workflow
 	}
 	for _, text := range textsOf(job) {
 		if head().MatchString(text) {
@@ -100,16 +101,16 @@ func takesHead(w *actionlint.Workflow, job *actionlint.Job) bool {
 	return w.Env != nil && slices.ContainsFunc(textsOf(w.Env), head().MatchString)
 }
 
-// head is how steps name what was pushed.
+// head matches expressions and commands that name what was pushed.
 var head = lazyregexp.New(`(?i)github\.(?:event\.pull_request\.(?:head|number|merge_commit)|head_ref|event\.(?:number|issue\.number|workflow_run\.(?:head|pull_requests)|check_(?:run|suite)\.head))|gh\s+pr\s+checkout|refs/pull/|pull/[^/\s]+/(?:head|merge)|hub\s+pr\s+checkout|github\.event\.client_payload|GITHUB_HEAD_REF`)
 
-// trigger is what a job's condition can ask of a run.
+// trigger has the facts about a run that a job's condition may ask for.
 type trigger struct {
-	branch string // the branch that the run is of, "" if that differs from event to event
+	branch string // the branch of the run; "" if it depends on the event
 	events []string
 }
 
-// excludes reports whether a job's condition is surely false. A condition that it can't judge may be true.
+// excludes reports whether a job's condition is certainly false.
 func (t trigger) excludes(condition *actionlint.String) bool {
 	if condition == nil {
 		return false
@@ -118,7 +119,7 @@ func (t trigger) excludes(condition *actionlint.String) bool {
 	if inner, found := strings.CutPrefix(text, "${{"); found && strings.HasSuffix(inner, "}}") {
 		text = strings.TrimSuffix(inner, "}}")
 	}
-	// An expression with anything around it, a line's end too, is text, and not empty: that is true.
+	// An expression with any text around it, even a line end, is a non-empty text, and so true.
 	if strings.Contains(text, "${{") || strings.Contains(text, "}}") {
 		return false
 	}
@@ -126,7 +127,7 @@ func (t trigger) excludes(condition *actionlint.String) bool {
 	return err == nil && t.isFalse(expression)
 }
 
-// isFalse reports whether an expression is surely false.
+// isFalse reports whether an expression is certainly false. Unknown expressions may be true.
 func (t trigger) isFalse(expression actionlint.ExprNode) bool {
 	switch e := expression.(type) {
 	case *actionlint.BoolNode:
@@ -148,8 +149,8 @@ func (t trigger) isFalse(expression actionlint.ExprNode) bool {
 	return false
 }
 
-// differs reports whether a key of github surely has another value than this one. GitHub compares without regard to
-// case. The ref of a pull request is refs/pull/NUMBER/merge.
+// differs reports whether a field of github certainly has another value. GitHub ignores case. The
+// ref of a pull request is refs/pull/NUMBER/merge.
 func (t trigger) differs(key, value string) bool {
 	lower := strings.ToLower(value)
 	switch key {
@@ -163,7 +164,7 @@ func (t trigger) differs(key, value string) bool {
 	return false
 }
 
-// githubKey returns KEY of an expression github.KEY, "" for any other.
+// githubKey returns KEY for an expression github.KEY, or "" for another one.
 func githubKey(expression actionlint.ExprNode) string {
 	if e, isKey := expression.(*actionlint.ObjectDerefNode); isKey {
 		if of, isVariable := e.Receiver.(*actionlint.VariableNode); isVariable && of.Name == "github" {

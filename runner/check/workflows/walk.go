@@ -17,21 +17,22 @@ import (
 const (
 	folder       = ".github/workflows"
 	maxWorkflows = 200
-	maxNodes     = 50_000 // of a YAML file, with all aliases followed
-	maxFiles     = 20     // that are listed of one job
-	maxNested    = 10     // workflows and actions that use each other
+	maxNodes     = 50_000 // nodes of a YAML file, with aliases expanded
+	maxFiles     = 20     // listed files of a job
+	maxNested    = 10     // depth of workflows and actions that use each other
 )
 
-// Change is what is pushed.
+// Change is a pushed change.
 type Change struct {
-	Base, Now  Tree     // without the change, and with it
-	Paths      []string // that it touches
-	Branch     string   // that it goes to
-	BaseBranch string   // of the pull request
+	Base, Now  Tree     // the files without the change and with it
+	Paths      []string // the changed paths
+	Branch     string   // the pushed branch
+	BaseBranch string   // the base of the pull request
 }
 
-// Find lists the jobs with secrets or write permissions that the branch starts and that run a file of the
-// change, or that run other files than on the base because of it. A workflow that cannot be read is listed too.
+// Find returns the jobs with secrets or write permissions that the branch starts, if they run a
+// changed file, or if the change makes them run other files. It also returns workflows that cannot
+// be read.
 func Find(c Change) (all []transcript.Start, err error) {
 	names, err := workflowNames(c)
 	if err != nil {
@@ -47,7 +48,7 @@ func Find(c Change) (all []transcript.Start, err error) {
 	return all, nil
 }
 
-// workflowNames are the paths of the workflows of both trees, sorted.
+// workflowNames returns the sorted paths of the workflows in both trees.
 func workflowNames(c Change) (names []string, err error) {
 	for _, tree := range []Tree{c.Base, c.Now} {
 		files, err := tree.List(folder)
@@ -65,7 +66,7 @@ func workflowNames(c Change) (names []string, err error) {
 	return names[:min(len(names), maxWorkflows)], nil
 }
 
-// parse reads a workflow; why says why it cannot be.
+// parse reads a workflow. If it cannot, why says so.
 func parse(content []byte) (w *actionlint.Workflow, why string) {
 	var root yaml.Node
 	if err := yaml.Unmarshal(content, &root); err != nil {
@@ -74,14 +75,15 @@ func parse(content []byte) (w *actionlint.Workflow, why string) {
 	if left := maxNodes; !fits(&root, &left, 0) {
 		return nil, "it is too large"
 	}
-	w, _ = actionlint.Parse(content) // mistakes of parts leave the rest readable
+	w, _ = actionlint.Parse(content) // errors in some parts leave the others readable
 	if w == nil || len(w.Jobs) == 0 {
 		return nil, "it has no jobs that can be read"
 	}
 	return w, ""
 }
 
-// fits counts the nodes of YAML with its aliases followed.
+// fits reports whether YAML, with aliases expanded, has no more than *left nodes and is not too
+// deep.
 func fits(n *yaml.Node, left *int, depth int) bool {
 	const deepest = 200
 	if *left--; *left < 0 || depth > deepest {
@@ -93,7 +95,8 @@ func fits(n *yaml.Node, left *int, depth int) bool {
 	return !slices.ContainsFunc(n.Content, func(below *yaml.Node) bool { return !fits(below, left, depth+1) })
 }
 
-// workflow looks at one workflow: as the branch has it, or as the base does for events that run the base's.
+// workflow examines both versions of a workflow: the branch's, and the base's for events that run
+// that one.
 func (c Change) workflow(name string) (all []transcript.Start, err error) {
 	_, before, err := c.Base.file(name)
 	if err != nil {
@@ -112,22 +115,22 @@ func (c Change) workflow(name string) (all []transcript.Start, err error) {
 	return append(found, more...), err
 }
 
-// origin says which version of a workflow runs for an event.
+// origin says whose version of a workflow runs for an event.
 type origin int
 
 const (
-	ofBranch origin = iota // that of the pushed branch
-	ofBase                 // that of the default branch
+	ofBranch origin = iota // the pushed branch's
+	ofBase                 // the default branch's
 )
 
-// version looks at one version of a workflow.
+// version examines one version of a workflow.
 func (c Change) version(name string, content []byte, changed bool, from origin) ([]transcript.Start, error) {
 	if content == nil {
 		return nil, nil
 	}
 	w, why := parse(content)
 	if why != "" {
-		if from == ofBase { // the version of the branch says so
+		if from == ofBase { // the branch's version reports it
 			return nil, nil
 		}
 		return []transcript.Start{{Workflow: name, Unknown: why}}, nil
@@ -138,7 +141,7 @@ func (c Change) version(name string, content []byte, changed bool, from origin) 
 	}
 	runs := trigger{branch: c.Branch, events: events}
 	if from == ofBase {
-		runs.branch = "" // a comment runs on the default branch, a pull_request_target on the branch that it asks to change
+		runs.branch = "" // the branch depends on the event: the default branch, or a pull request's target
 	}
 	var all []transcript.Start
 	for _, id := range sortedJobs(w) {
@@ -168,7 +171,7 @@ func sortedJobs(w *actionlint.Workflow) (ids []string) {
 	return ids
 }
 
-// started lists the files that a job starts because of the change.
+// started returns the files that a job runs because of the change.
 func (c Change) started(w *actionlint.Workflow, job *actionlint.Job, changed bool, name string, r *rights) ([]transcript.StartedFile, error) {
 	now, before := newWalk(c.Now, c.Paths), newWalk(c.Base, nil)
 	if err := now.job(w, job, r, 0); err != nil {
@@ -187,7 +190,7 @@ func (c Change) started(w *actionlint.Workflow, job *actionlint.Job, changed boo
 			files = append(files, transcript.StartedFile{Path: file, Via: now.via[reached]})
 		}
 	}
-	slices.SortStableFunc(files, func(a, b transcript.StartedFile) int { // what the change touches comes first
+	slices.SortStableFunc(files, func(a, b transcript.StartedFile) int { // changed files come first
 		return touchedFirst(now.touched[a.Path] || changed && a.Path == name, now.touched[b.Path] || changed && b.Path == name)
 	})
 	if more := len(files) - maxFiles; more > 0 {
@@ -233,6 +236,7 @@ func (k *walk) job(w *actionlint.Workflow, job *actionlint.Job, r *rights, depth
 	return nil
 }
 
+// step follows a step: a script or an action.
 func (k *walk) step(step *actionlint.Step, dir string, depth int) error {
 	switch exec := step.Exec.(type) {
 	case *actionlint.ExecRun:
@@ -251,7 +255,8 @@ func (k *walk) step(step *actionlint.Step, dir string, depth int) error {
 	return nil
 }
 
-// reusable follows a workflow of the repository that a job calls, with the rights that the job gives it.
+// reusable follows a workflow of the repository that a job calls. It adds the rights that the
+// called jobs get to r.
 func (k *walk) reusable(call *actionlint.WorkflowCall, r *rights, depth int) error {
 	local, is := strings.CutPrefix(call.Uses.Value, "./")
 	if !is {
@@ -272,7 +277,7 @@ func (k *walk) reusable(call *actionlint.WorkflowCall, r *rights, depth int) err
 			r.add(own.names()...)
 		}
 		if own.writes != nil {
-			r.writes = union(r.writes, own.writes) // GitHub gives no more than the caller has; more is no harm to say
+			r.writes = union(r.writes, own.writes) // GitHub gives no more rights than the caller has; listing more does no harm
 		}
 		if err := k.job(w, w.Jobs[id], r, depth+1); err != nil {
 			return err
@@ -281,7 +286,7 @@ func (k *walk) reusable(call *actionlint.WorkflowCall, r *rights, depth int) err
 	return nil
 }
 
-// actionFile is what is read of an action.yml.
+// actionFile has the fields of an action.yml that matter here.
 type actionFile struct {
 	Runs struct {
 		Using string `yaml:"using"`
@@ -341,7 +346,7 @@ func (k *walk) action(uses, via string, depth int) error {
 	return nil
 }
 
-// folderOf is a working directory of the repository.
+// folderOf returns a working directory as a path in the repository. Expressions become ".".
 func folderOf(dir string) string {
 	dir = expressions().ReplaceAllString(dir, ".")
 	return path.Clean(strings.TrimPrefix(dir, "/"))
