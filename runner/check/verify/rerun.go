@@ -28,8 +28,7 @@ func (r result) fillRow(row *transcript.VerifyRow) {
 // the job permits. It does not repeat a timeout.
 //
 // The baseline's leftovers may break a check that cannot run twice in one place. Until the check
-// was green with them once, a red result with them does not count alone: rerunWithoutCaches
-// decides.
+// was green with them once, a red result with them does not count alone: withoutCaches decides.
 func (c Checks) runUntilGreen(ctx context.Context, s suite, i int) (result, error) {
 	var r result
 	caches := c.cachesOf(s, i)

@@ -2,24 +2,24 @@ package testresults
 
 import "slices"
 
-// Before is the knowledge of a check's tests on the base.
+// Before is what is known about a check's tests on the base.
 type Before struct {
 	Green    bool // the check passed
 	Failing  []string
 	Complete bool // Failing has all of them
-}
+} // Failing lists all of them
 
-// Change is the difference in tests, by name.
-type Change struct {
+// Change is the difference in tests between base and change, by name.
+type Change struct { // tests that fail now and did not before
 	New    []string // fail now and did not before
-	Mended []string // failed before, and the output names them as passed
-	// Silent lists tests that failed before and are not in the output, though a failure would be:
-	// they passed, or were omitted by a tool that does not say so.
+	Mended []string // tests that failed before and that the output names as passed
+	// Silent lists tests that failed before and that the output does not name, although it would
+	// name a failure. Either they passed, or the tool left them out without saying so.
 	Silent []string
 }
 
-// Compare finds new results. A test is new only if the base is green or all its failures are known.
-// Skipped or unrun tests are neither.
+// Compare returns the changed results. A failing test is new only if the base is green or all its
+// failures are known. Skipped tests and tests that did not run are not listed.
 func Compare(before Before, now *Results, green bool) Change {
 	var c Change
 	if before.Green || len(before.Failing) > 0 && before.Complete {
@@ -32,16 +32,16 @@ func Compare(before Before, now *Results, green bool) Change {
 	if before.Green {
 		return c
 	}
-	told := map[string]bool{}
+	counted := map[string]bool{}
 	for _, name := range before.Failing {
 		switch {
-		case told[name]:
+		case counted[name]:
 		case now.named(name):
 			c.Mended = append(c.Mended, name)
 		case now.Passed(name) || green && !now.known():
 			c.Silent = append(c.Silent, name)
 		}
-		told[name] = true
+		counted[name] = true
 	}
 	return c
 }

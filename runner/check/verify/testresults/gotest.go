@@ -8,23 +8,23 @@ import (
 	"github.com/agent-ci/agent-ci/policy/lazyregexp"
 )
 
-// maxTests bounds the tests of one tool held in memory.
+// maxTests limits the tests of one tool in memory.
 const maxTests = 20_000
 
-// goPackage is go test's report on a package (https://pkg.go.dev/cmd/test2json).
+// goPackage holds go test's results for a package (https://pkg.go.dev/cmd/test2json).
 type goPackage struct {
-	left    *int   // how many tests may still be kept, of all packages
-	current string // the test that prints
+	left    *int   // how many more tests may be kept, of all packages together
+	current string // the test whose output is read
 	failing []string
-	failed  map[string]bool  // those
-	tests   map[string]*Test // those that print or fail
+	failed  map[string]bool  // the same names as a set
+	tests   map[string]*Test // tests with output or a failure
 	passed  []string
 	skipped []string
-	named   bool // each test is named, not only those that fail
-	hung    bool // the tests that ran when time was over are listed
-	crashed bool // others of its tests did not run
-	cut     bool // some of them are not kept
-	ended   bool // the test program told its end
+	named   bool // the output names every test, not only failed ones
+	hung    bool // the list of tests that ran at the timeout has begun
+	crashed bool // a panic kept other tests from running
+	cut     bool // some tests were not kept
+	ended   bool // the test program printed its final line
 }
 
 var (
@@ -35,7 +35,7 @@ var (
 	goError = lazyregexp.New(`^(?:vet: )?(\S+\.go):([0-9]+)(?::[0-9]+)?: (.*)$`)
 )
 
-// line reads the next line that the tests of a package print.
+// line reads the next line that a package's tests print.
 func (p *goPackage) line(text string) {
 	switch {
 	case strings.HasPrefix(text, "=== "):
@@ -69,7 +69,7 @@ func (p *goPackage) line(text string) {
 	}
 }
 
-// test returns a test's record, or nil if there are too many.
+// test returns a test's record. It returns nil if there are too many tests.
 func (p *goPackage) test(name string) *Test {
 	if p.tests == nil {
 		p.tests = map[string]*Test{}
@@ -82,20 +82,21 @@ func (p *goPackage) test(name string) *Test {
 	return t
 }
 
-// room says whether one more test may be kept, and counts it.
+// room reports whether one more test may be kept, and counts it.
 func (p *goPackage) room() bool {
 	p.cut = p.cut || *p.left <= 0
 	*p.left--
 	return !p.cut
 }
 
-// say keeps a test's first message.
+// say keeps the first message of a test.
 func (p *goPackage) say(name, file string, line int, message string) {
 	if t := p.test(name); t != nil && t.Message == "" {
 		t.File, t.Line, t.Message = clean(file, maxName), line, clean(message, maxMessage)
 	}
 }
 
+// result records the end of a test: PASS, SKIP or FAIL.
 func (p *goPackage) result(name, end string) {
 	p.named = p.named || end != "FAIL"
 	switch {
@@ -112,7 +113,8 @@ func (p *goPackage) result(name, end string) {
 	}
 }
 
-// end adds a package's results. other is its failure without a failed test, or nil after success.
+// end adds a package's results to the output's, and resets p. other is the failure to report if no
+// test failed; nil if the package passed.
 func (p *goPackage) end(name string, to *Results, other *Test) {
 	prefix := name + "."
 	if name == "" {
@@ -141,15 +143,15 @@ func (p *goPackage) end(name string, to *Results, other *Test) {
 	*p = goPackage{left: p.left}
 }
 
-// noTest is the message of a package that fails without a failed test.
+// noTest is the message for a package that failed without a failed test.
 const noTest = "the package failed, and none of its tests"
 
-// goText parses go test's text output, with or without -v.
+// goText parses the text output of go test, with or without -v.
 type goText struct {
-	of     goPackage // that prints
+	of     goPackage // the package whose output is read
 	told   Results
 	builds goBuilds
-	build  string // the package that the compiler speaks of
+	build  string // the package whose compiler errors follow
 }
 
 func newGoText() *goText {
@@ -173,7 +175,7 @@ func (g *goText) line(text string) {
 	}
 }
 
-// built returns the package in a line of go build: "p_test [p.test]" is p.
+// built returns the package in a line of go build: "p_test [p.test]" is package p.
 func built(of string) string {
 	if _, test, ok := strings.Cut(of, " ["); ok {
 		return strings.TrimSuffix(strings.TrimSuffix(test, "]"), ".test")
@@ -181,13 +183,13 @@ func built(of string) string {
 	return strings.TrimSuffix(strings.Trim(of, "[]"), "_test")
 }
 
-// maxAlso bounds the further files named for a package that does not compile.
+// maxAlso limits the further files listed for a package that does not compile.
 const maxAlso = 100
 
-// goBuilds are the errors of the compiler by package: the first one, and the files of the others.
+// goBuilds has the compiler errors by package: the first error, and the files of the others.
 type goBuilds map[string]*Test
 
-// compilerSays notes the error in a line about a package. It reports false for any other line.
+// compilerSays records the compiler error in a line. It returns false for any other line.
 func (g goBuilds) compilerSays(of, text string) bool {
 	m := goError().FindStringSubmatch(text)
 	if m == nil {
@@ -204,7 +206,7 @@ func (g goBuilds) compilerSays(of, text string) bool {
 	return true
 }
 
-// ended handles a package's last line.
+// ended handles the last line of a package. It returns false for any other line.
 func (g *goText) ended(text string) bool {
 	fields := strings.Fields(text)
 	if len(fields) < 2 || !strings.Contains(text, "\t") || fields[0] != "ok" && fields[0] != "FAIL" {
@@ -229,7 +231,7 @@ func (g *goText) ended(text string) bool {
 	return true
 }
 
-// well adds a passed package. any is false if none of its tests was to run.
+// well adds a passed package. any is false if it had no tests to run.
 func well(name string, p *goPackage, to *Results, any bool) {
 	named := p.named || !any
 	p.end(name, to, nil)
@@ -240,11 +242,11 @@ func well(name string, p *goPackage, to *Results, any bool) {
 	ran(name, to, named)
 }
 
-// goTest matches the continuation of a test's name after its package, since package names may be
-// prefixes of others.
+// goTest matches a test's name after its package. This distinguishes packages whose name begins
+// with another package's name.
 var goTest = lazyregexp.New(`^(?:Test|Fuzz|Example|Benchmark)[^./]*(?:/|$)`)
 
-// ran adds a package whose tests ran. If each test is named, no others ran.
+// ran records that the tests of a package ran. If named is false, tests without a name in the output passed.
 func ran(name string, to *Results, named bool) {
 	if to.seen = true; !named {
 		to.addScope(scope{begins: name + ".", rest: goTest})
@@ -252,6 +254,8 @@ func ran(name string, to *Results, named bool) {
 	to.addScope(scope{begins: name + " ["})
 }
 
+// loadFailure returns the failure of a package that does not compile. said is its first compiler
+// error, or nil.
 func loadFailure(name, how string, said *Test) *Test {
 	t := Test{Name: name + " " + how, Message: strings.Trim(how, "[]"), Load: true}
 	if said != nil {
@@ -260,7 +264,7 @@ func loadFailure(name, how string, said *Test) *Test {
 	return &t
 }
 
-// end adds output after the last package: that of a test program without go test.
+// end adds the output after the last package: that of a test program run without go test.
 func (g *goText) end() *Results {
 	g.told.partial = g.told.partial || len(g.of.failing) > 0 && !g.of.ended
 	g.of.end("", &g.told, nil)
@@ -280,7 +284,7 @@ func newGoJSON() *goJSON {
 	return &goJSON{packages: map[string]*goPackage{}, builds: goBuilds{}, left: maxNames}
 }
 
-// line reads the next event of go test -json. Other lines are skipped.
+// line reads the next event. It skips lines that are no event.
 func (g *goJSON) line(text string) {
 	if !strings.HasPrefix(text, "{") || !strings.Contains(text, `"Action"`) {
 		return
@@ -307,8 +311,8 @@ func (g *goJSON) line(text string) {
 	g.event(p, e.Action, e.Package, e.Test, e.Output, e.FailedBuild)
 }
 
-// event records an event of a package, or of a test if test is not empty. failedBuild names the package that did
-// not compile.
+// event records an event of a package, or of a test unless test is "". failedBuild is the package
+// that did not compile, or "".
 func (g *goJSON) event(p *goPackage, action, name, test, output, failedBuild string) {
 	switch {
 	case action == "output" && (test != "" || strings.HasPrefix(output, "panic: ")):
@@ -317,9 +321,9 @@ func (g *goJSON) event(p *goPackage, action, name, test, output, failedBuild str
 	case (action == "pass" || action == "fail" || action == "skip") && test != "":
 		p.result(test, strings.ToUpper(action))
 	case action == "pass":
-		p.named = true // each test has its own event
+		p.named = true // in JSON each test has an event
 		well(name, p, &g.told, len(p.passed)+len(p.skipped) > 0)
-	case action == "skip": // it has no tests
+	case action == "skip": // the package has no tests
 		p.end(name, &g.told, nil)
 		g.told.seen = true
 	case action == "fail" && failedBuild != "":
@@ -333,7 +337,7 @@ func (g *goJSON) event(p *goPackage, action, name, test, output, failedBuild str
 	}
 }
 
-// end adds packages without an end.
+// end adds the packages whose end was not reported.
 func (g *goJSON) end() *Results {
 	for _, name := range g.order {
 		p := g.packages[name]

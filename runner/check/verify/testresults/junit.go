@@ -14,22 +14,22 @@ import (
 	"github.com/agent-ci/agent-ci/policy/lazyregexp"
 )
 
-// MaxJUnit is how long a file of JUnit's XML may be, in bytes.
+// MaxJUnit is the maximum size of a JUnit XML file, in bytes.
 const MaxJUnit = 8 << 20
 
-// Unread is the comment in joined reports after an unreadable one.
+// Unread is a comment in joined reports. It says that another report could not be read.
 const Unread = " agent-ci: not all reports could be read "
 
-// Bounds on the elements of a report.
+// Bounds on the XML elements of a report.
 const (
-	deepestXML  = 16 // within each other
-	deepestTest = 4  // within a test: the library keeps the text of an element with each that it stands in
-	maxXML      = 200_000
+	deepestXML  = 16      // depth
+	deepestTest = 4       // depth within a test; the library keeps an element's text for each element around it
+	maxXML      = 200_000 // number of elements
 )
 
-// ReadJUnit reads JUnit's XML, as many tools write it. What is longer than MaxJUnit, has
-// more elements than a report of tests, or nests them deeper, is an error.
-func ReadJUnit(report io.Reader) (told *Results, err error) {
+// ReadJUnit reads JUnit XML, as many tools write it. A report longer than MaxJUnit, or with too
+// many or too deep elements, is an error.
+func ReadJUnit(report io.Reader) (results *Results, err error) {
 	defer orError(&err)
 	raw, err := io.ReadAll(io.LimitReader(report, MaxJUnit+1))
 	if err != nil {
@@ -49,7 +49,7 @@ func ReadJUnit(report io.Reader) (told *Results, err error) {
 	}
 }
 
-// junitReader goes through a report once, and gives the library one test after the other.
+// junitReader reads a report once, and passes one test at a time to the library.
 type junitReader struct {
 	raw     []byte
 	decoder *xml.Decoder
@@ -58,14 +58,14 @@ type junitReader struct {
 	told    Results
 }
 
-// xmlOpen is an open element.
+// xmlOpen is an element whose end has not been read.
 type xmlOpen struct {
 	is    string
-	suite string // the name of a suite
-	test  int64  // where a test begins; -1 for what is none
+	suite string // the name of a test suite
+	test  int64  // offset of the beginning of a test; -1 if it is no test
 }
 
-// next reads a token. It reports false at the end of the report.
+// next reads a token. It returns false at the end of the report.
 func (r *junitReader) next() (more bool, err error) {
 	at := r.decoder.InputOffset()
 	token, err := r.decoder.Token()
@@ -86,7 +86,7 @@ func (r *junitReader) next() (more bool, err error) {
 	return true, nil
 }
 
-// start opens an element, within the bounds of a report.
+// start opens an element. It fails beyond the bounds of a report.
 func (r *junitReader) start(e xml.StartElement, at int64) error {
 	if r.count++; r.count > maxXML {
 		return fmt.Errorf("it has more than %d elements", maxXML)
@@ -111,7 +111,7 @@ func (r *junitReader) start(e xml.StartElement, at int64) error {
 	return nil
 }
 
-// end closes an element, and records it if it is a test.
+// end closes an element. If it is a test, end records it.
 func (r *junitReader) end() error {
 	one := r.open[len(r.open)-1]
 	if r.open = r.open[:len(r.open)-1]; one.test < 0 {
@@ -130,9 +130,10 @@ func (r *junitReader) end() error {
 	return nil
 }
 
+// junitPlace matches a file and line in a failure's text.
 var junitPlace = lazyregexp.New(`([\w./@+-]+\.\w{1,5}):([0-9]+)`)
 
-// testcase records a test of a report under its class, or else its suite.
+// testcase records a test of a report under the name of its class, or else of its suite.
 func (r *Results) testcase(suite string, test junit.Test) {
 	group := test.Classname
 	if group == "" {

@@ -9,59 +9,62 @@ import (
 	"github.com/agent-ci/agent-ci/policy/lazyregexp"
 )
 
-// layout describes a tool's default output.
+// layout describes the default output of a tool.
 type layout struct {
-	tool    string // whose output it is
-	rules   []rule // the first that fits a line counts
-	section string // in which the output begins
-	joined  string // stands between a suite and a test's name
-	groups  string // stands between a group and its tests; " > " if empty
-	indent  int    // of the outermost tests, where indentation shows groups
-	nested  bool   // groups fail too, under their own names
+	tool    string // the name of the tool
+	rules   []rule // the first rule that matches a line applies
+	section string // the section at the beginning of the output
+	joined  string // the text between a suite and a test's name
+	groups  string // the text between a group and its tests; " > " if empty
+	indent  int    // the indentation of outermost tests, if indentation shows groups
+	nested  bool   // a group is reported as failed, too, under its own name
 }
 
-// rule gives matching lines a meaning. Its named groups are the line's parts.
-type rule struct {
-	in   string // the section of the output in which it holds; empty for all
+// rule gives a meaning to matching lines. The named groups of fits are the parts of the line.
+type rule struct { // the section where the rule applies; empty for all
+	in   string // a text in each such line, for a faster search
 	has  string // what each such line contains, which is faster to look for
 	fits func() *regexp.Regexp
 	does func(*printed, parts)
 }
 
-// parts are a line's named groups.
+// parts maps the names of a rule's groups to their text in a line.
 type parts map[string]string
 
-// printed parses one tool's output by its layout. It only counts if the line with the totals
-// appears, which other programs do not print.
+// printed parses the output of one tool by its layout. The result counts only if the line with the
+// totals appears, which other programs do not print.
 type printed struct {
 	layout
 	told     Results
 	section  string
-	around   []string // the groups of the tests, as indentation shows them
-	suite    string   // whose tests run
-	tests    []*Test  // that fail
-	open     []*Test  // of which the next lines tell
-	holds    bool     // the next lines do not say why
-	place    Test     // of the test whose name comes
-	title    []string // the beginning of a name of several lines
-	noLoad   string   // why a file did not load, whose name comes
-	unloaded *Test    // such a file
-	count    int      // of failing tests, by the totals
-	total    bool     // they were told
+	around   []string // the groups around the next test, by indentation
+	suite    string   // the suite whose tests are printed
+	tests    []*Test  // failing tests
+	open     []*Test  // the failing tests that the next lines are about
+	holds    bool     // the next lines do not say why they fail
+	place    Test     // the place of the test whose name follows
+	title    []string // the first lines of a name with several lines
+	noLoad   string   // why the file whose name follows did not load
+	unloaded *Test    // that file
+	count    int      // failing tests by the totals
+	total    bool     // the totals were printed
 	stopped  bool     // other tests did not run
-	// files has the files since the last totals, by whether each of their tests has a line.
+	// files has the files since the last totals. The value is true if each of their tests has a
+	// line.
 	files map[string]bool
 }
 
+// printedBy returns a parser for each tool.
 func printedBy(tools []layout) (all []format) {
-	for _, of := range tools {
-		of.groups = cmp.Or(of.groups, " > ")
-		all = append(all, &printed{layout: of, section: of.section})
+	for _, tool := range tools {
+		tool.groups = cmp.Or(tool.groups, " > ")
+		all = append(all, &printed{layout: tool, section: tool.section})
 	}
 	return all
 }
 
-// line acts on a line by the first rule that fits. Other lines may say why a test fails.
+// line applies the first matching rule to a line. A line without a rule may be the reason of a
+// failure.
 func (p *printed) line(text string) {
 	for _, r := range p.rules {
 		if r.in != "" && r.in != p.section || !strings.Contains(text, r.has) {
@@ -71,13 +74,13 @@ func (p *printed) line(text string) {
 		if m == nil {
 			continue
 		}
-		of := parts{}
+		groups := parts{}
 		for i, name := range r.fits().SubexpNames() {
 			if name != "" {
-				of[name] = m[i]
+				groups[name] = m[i]
 			}
 		}
-		r.does(p, of)
+		r.does(p, groups)
 		return
 	}
 	text = strings.TrimSpace(text)
@@ -88,30 +91,31 @@ func (p *printed) line(text string) {
 	}
 }
 
-// says keeps the first line with the reason of the open tests' failure.
-func (p *printed) says(of parts) {
+// says keeps the first line with the reason for the failure of the open tests.
+func (p *printed) says(groups parts) {
 	for _, t := range p.open {
-		t.says(of["says"])
+		t.says(groups["says"])
 	}
 }
 
-// named returns a test's name with its suite and groups.
-func (p *printed) named(of parts) string {
-	name := of["name"]
-	if in, is := of["in"]; is {
+// named returns a test's full name, with its suite and groups.
+func (p *printed) named(groups parts) string {
+	name := groups["name"]
+	if in, is := groups["in"]; is {
 		depth := max(0, min((len(in)-p.indent)/2, len(p.around)))
 		name = strings.Join(append(slices.Clone(p.around[:depth]), name), p.groups)
 	}
-	if suite := cmp.Or(of["suite"], p.suite); suite != "" {
+	if suite := cmp.Or(groups["suite"], p.suite); suite != "" {
 		name = suite + p.joined + name
 	}
 	return clean(name, maxName)
 }
 
-func (p *printed) group(of parts) {
-	depth := max(0, (len(of["in"])-p.indent)/2)
+// group enters a group of tests.
+func (p *printed) group(groups parts) {
+	depth := max(0, (len(groups["in"])-p.indent)/2)
 	if depth < 20 && depth <= len(p.around) {
-		p.around = append(p.around[:depth:depth], clean(of["name"], maxName))
+		p.around = append(p.around[:depth:depth], clean(groups["name"], maxName))
 	}
 }
 
@@ -125,18 +129,19 @@ func (p *printed) skips(of parts) {
 	p.told.skip(p.named(of))
 }
 
-// ran notes the file of a test that did not fail, and the test's position among all.
-func (p *printed) ran(of parts) {
+// ran records the file of a test that did not fail. If the tool numbers its tests, it also records
+// whether this is the last one.
+func (p *printed) ran(groups parts) {
 	p.open = nil
-	if of["file"] != "" {
-		p.told.unit(File, of["file"])
+	if groups["file"] != "" {
+		p.told.unit(File, groups["file"])
 	}
-	if of["at"] != "" { // a run that is not stopped prints the last test too
-		p.stopped = of["at"] != of["of"]
+	if groups["at"] != "" { // a complete run prints the last test
+		p.stopped = groups["at"] != groups["of"]
 	}
 }
 
-// failing opens a failing test. Tests with the same reason follow each other.
+// failing opens a failing test. Consecutive tests without a reason in between share the next one.
 func (p *printed) failing(t Test) {
 	if len(p.tests) >= maxNames {
 		p.stopped = true
@@ -149,59 +154,59 @@ func (p *printed) failing(t Test) {
 	p.open, p.holds = append(p.open, &t), false
 }
 
-func (p *printed) failed(of parts) {
-	t := Test{Name: p.named(of)}
-	t.at(of["file"], of["line"])
+func (p *printed) failed(groups parts) {
+	t := Test{Name: p.named(groups)}
+	t.at(groups["file"], groups["line"])
 	p.failing(t)
 }
 
-// fails adds a failing test with a reason of its own.
+// fails adds a failing test. The reason of earlier tests ends here.
 func (p *printed) fails(of parts) {
 	p.open = nil
 	p.failed(of)
 }
 
-// alone adds a failing test whose reason is in its line, if anywhere.
-func (p *printed) alone(of parts) {
-	p.fails(of)
-	p.says(of)
+// alone adds a failing test whose reason, if any, is in the same line.
+func (p *printed) alone(groups parts) {
+	p.fails(groups)
+	p.says(groups)
 	p.open = nil
 }
 
-// load adds a file whose tests did not run.
-func (p *printed) load(of parts) {
-	file := clean(cmp.Or(of["path"], of["file"]), maxName)
+// load adds a file that did not load.
+func (p *printed) load(groups parts) {
+	file := clean(cmp.Or(groups["path"], groups["file"]), maxName)
 	p.failing(Test{Name: file, File: file, Load: true})
 }
 
-// thrown sets the place of a failure, possibly in called code.
-func (p *printed) thrown(of parts) {
+// thrown sets the place where the open tests failed. It may be in code that they call.
+func (p *printed) thrown(groups parts) {
 	for _, t := range p.open {
 		if t.Line == 0 {
-			t.at(of["file"], of["line"])
+			t.at(groups["file"], groups["line"])
 			t.Thrown = true
 		}
 	}
-	p.says(of)
+	p.says(groups)
 }
 
-// frame takes a line of the trace of a failure.
-func (p *printed) frame(of parts) {
+// frame handles a line of a failure's stack trace.
+func (p *printed) frame(groups parts) {
 	for _, t := range p.open {
-		t.from(clean(of["file"], maxName), number(of["line"]))
+		t.from(clean(groups["file"], maxName), number(groups["line"]))
 	}
-	p.says(of)
+	p.says(groups)
 }
 
-// totals handles the line with the number of failing tests.
-func (p *printed) totals(of parts) {
+// totals handles a line with the number of failing tests.
+func (p *printed) totals(groups parts) {
 	p.total = true
-	p.count += sum(of["fails"])
+	p.count += sum(groups["fails"])
 }
 
 var counts = lazyregexp.New(`[0-9]+`)
 
-// sum adds up the first numbers in a text.
+// sum adds up the first five numbers in a text.
 func sum(text string) (all int) {
 	for _, count := range counts().FindAllString(text, 5) {
 		all += number(count)
@@ -211,7 +216,7 @@ func sum(text string) (all int) {
 
 func (p *printed) stops(parts) { p.stopped = true }
 
-// enter returns the action that begins a section.
+// enter returns an action that begins a section.
 func enter(section string) func(*printed, parts) {
 	return func(p *printed, _ parts) {
 		p.section, p.open, p.title = section, nil, nil

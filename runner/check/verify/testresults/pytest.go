@@ -9,17 +9,17 @@ import (
 )
 
 // pytest parses pytest's output (https://docs.pytest.org/en/stable/how-to/output.html): the short
-// summary of failures, and with -v a line per test.
+// summary of failures, and with -v a line for each test.
 type pytest struct {
 	told      Results
 	section   string
-	block     string               // whose failure is shown
+	block     string               // the test whose failure is printed
 	places    map[string][]pyPlace // by block
-	began     bool                 // and no total came yet
-	partial   bool                 // more tests may fail than the summary names
+	began     bool                 // a section began and its total is missing
+	partial   bool                 // more tests may fail than the summary lists
 	summaries []Test
-	file      string          // whose tests run
-	files     map[string]bool // whether the results of its tests have no names, and all passed or failed
+	file      string          // the file whose tests are printed
+	files     map[string]bool // true if the output counts its tests without names, and none was skipped
 }
 
 type pyPlace struct {
@@ -38,10 +38,10 @@ var (
 	pyFails   = lazyregexp.New(`([0-9]+) (?:failed|errors?)\b`)
 )
 
-// maxPlaces is how many lines of a failure may be the test's own.
+// maxPlaces limits the places kept for one failure.
 const maxPlaces = 20
 
-// line reads the next line of what pytest prints. Its first character and the section above decide what it is.
+// line reads the next line. Its first character and the current section decide its meaning.
 func (p *pytest) line(text string) {
 	if text == "" {
 		return
@@ -66,6 +66,7 @@ func (p *pytest) line(text string) {
 	}
 }
 
+// heading handles the title of a section, or the totals.
 func (p *pytest) heading(text string) {
 	if pyTotal().MatchString(text) {
 		p.total(text)
@@ -76,14 +77,14 @@ func (p *pytest) heading(text string) {
 	}
 }
 
-// each handles a test's line of -v.
+// each handles the line of a test that -v prints.
 func (p *pytest) each(text string) {
 	m := pyEach().FindStringSubmatch(text)
 	if m == nil {
 		return
 	}
 	file, _, _ := strings.Cut(m[1], "::")
-	p.told.pass(file) // it was loaded
+	p.told.pass(file) // a file with results was loaded
 	p.told.unit(File, file)
 	p.mark(clean(file, maxName), false)
 	switch m[2] {
@@ -94,7 +95,7 @@ func (p *pytest) each(text string) {
 	}
 }
 
-// dots handles a line with a letter per test, possibly continuing the one before.
+// dots handles a line with a letter for each test. It may continue the line before.
 func (p *pytest) dots(text string) {
 	m := pyDots().FindStringSubmatch(text)
 	if m == nil {
@@ -108,7 +109,7 @@ func (p *pytest) dots(text string) {
 	p.mark(p.file, !strings.ContainsAny(m[2], "sxX"))
 }
 
-// mark notes whether all tests of a file are known to have run.
+// mark records whether a file only has tests without names that passed or failed. Once false, it stays false.
 func (p *pytest) mark(file string, all bool) {
 	if p.files == nil {
 		p.files = map[string]bool{}
@@ -119,7 +120,7 @@ func (p *pytest) mark(file string, all bool) {
 	}
 }
 
-// total handles pytest's last line. It follows the names of all counted failures.
+// total handles pytest's last line, and ends the results of one run of pytest.
 func (p *pytest) total(text string) {
 	fails := 0
 	for _, m := range pyFails().FindAllStringSubmatch(text, 2) {
@@ -138,6 +139,7 @@ func (p *pytest) total(text string) {
 	*p = pytest{told: p.told}
 }
 
+// summary handles a line of the short summary.
 func (p *pytest) summary(text string) {
 	m := pyShort().FindStringSubmatch(text)
 	if m == nil || !strings.Contains(m[2], ".py") || len(p.summaries) >= maxTests {
@@ -149,7 +151,7 @@ func (p *pytest) summary(text string) {
 	p.summaries = append(p.summaries, t)
 }
 
-// findPlace notes a line of a failure block that names a place, up to maxPlaces for a test.
+// findPlace records a line with a place in the block of a failure.
 func (p *pytest) findPlace(text string) {
 	if len(p.places) >= maxTests || len(p.places[p.block]) >= maxPlaces {
 		return
@@ -164,7 +166,8 @@ func (p *pytest) findPlace(text string) {
 	p.places[p.block] = append(p.places[p.block], pyPlace{clean(m[1], maxName), number(m[2])})
 }
 
-// flush adds the summary's tests, each with its failure's first line in the test's file.
+// flush adds the tests of the summary. A test's line is the first place of its failure in the
+// test's file.
 func (p *pytest) flush() {
 	for _, t := range p.summaries {
 		_, block, _ := strings.Cut(t.Name, "::")

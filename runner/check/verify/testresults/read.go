@@ -12,22 +12,23 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript/markdown"
 )
 
-// maxLine is how many bytes of a line are looked at. Longer ones are cut.
+// maxLine is how many bytes of a line are read. Longer lines are cut.
 const maxLine = 16 << 10
 
-// maxEach is how many bytes are read of the beginning of an output, and of its end.
+// maxEach is how many bytes are read at the beginning and at the end of an output.
 const maxEach = 32 << 20
 
 // format reads one kind of output, line by line.
 type format interface {
 	line(text string)
-	// end returns the results, or nil without any.
+	// end returns the results, or nil if there are none.
 	end() *Results
 }
 
-// Read parses a check's output, of a long one both ends, for all kinds at once, because a check may
-// run several tools. relative makes the paths of a line relative to the tree of the check; nil leaves them.
-func Read(ctx context.Context, output io.ReadSeeker, relative func(line string) string) (told *Results, err error) {
+// Read parses a check's output for all formats at once, because a check may run several tools. Of a
+// long output, it reads both ends. relative makes paths in a line relative to the check's tree; nil
+// leaves them.
+func Read(ctx context.Context, output io.ReadSeeker, relative func(line string) string) (results *Results, err error) {
 	defer orError(&err)
 	formats := append([]format{newGoText(), newGoJSON(), &pytest{}, &tap{}}, printedBy(printers)...)
 	cut, err := eachLine(ctx, output, func(text string) {
@@ -43,14 +44,14 @@ func Read(ctx context.Context, output io.ReadSeeker, relative func(line string) 
 	}
 	all := &Results{partial: cut}
 	for _, f := range formats {
-		if told := f.end(); told != nil {
-			all.Join(told)
+		if results := f.end(); results != nil {
+			all.Join(results)
 		}
 	}
 	return all, nil
 }
 
-// eachLine calls do for the lines of an output. cut reports a gap in the middle.
+// eachLine calls do for each line of an output. cut means that the middle was skipped.
 func eachLine(ctx context.Context, output io.ReadSeeker, do func(text string)) (cut bool, err error) {
 	size, err := output.Seek(0, io.SeekEnd)
 	if err != nil {
@@ -70,13 +71,14 @@ func eachLine(ctx context.Context, output io.ReadSeeker, do func(text string)) (
 	}
 	first := true
 	return true, linesOf(ctx, io.LimitReader(output, maxEach), func(text string) {
-		if !first { // of the first one the beginning is missing
+		if !first { // the beginning of the first line is missing
 			do(text)
 		}
 		first = false
 	})
 }
 
+// linesOf calls do for each line, as long as ctx lasts.
 func linesOf(ctx context.Context, output io.Reader, do func(text string)) error {
 	lines := bufio.NewReaderSize(output, maxLine)
 	for n := 0; ; n++ {
@@ -94,14 +96,15 @@ func linesOf(ctx context.Context, output io.Reader, do func(text string)) error 
 	}
 }
 
-// orError converts a panic to an error: results decide nothing, so a bug here must not end a run.
+// orError turns a panic into an error. Test results decide nothing, so a bug in this package must
+// not end a run.
 func orError(err *error) {
 	if p := recover(); p != nil {
 		*err = fmt.Errorf("read test results: %v", p)
 	}
 }
 
-// nextLine is the next line as a terminal shows it, without its end.
+// nextLine returns the next line as a terminal would show it, without its end.
 func nextLine(r *bufio.Reader) (string, error) {
 	raw, err := r.ReadSlice('\n')
 	text := strings.TrimRight(string(raw), "\r\n")
@@ -117,7 +120,7 @@ func nextLine(r *bufio.Reader) (string, error) {
 	return text, nil
 }
 
-// number parses a number, or returns 0.
+// number returns the number in a text, or 0 if there is none or it is too large.
 func number(s string) int {
 	n, err := strconv.Atoi(s)
 	if err != nil || n < 0 || n > 10_000_000 {
@@ -126,10 +129,10 @@ func number(s string) int {
 	return n
 }
 
-// withoutParents removes groups, which fail with each of their parts. separator follows a group's
-// name.
+// withoutParents removes groups, which fail when one of their tests fails. separator is the text
+// between a group's name and a test's.
 func withoutParents(tests []Test, separator string) []Test {
-	parent := map[string]bool{} // whether it is one
+	parent := map[string]bool{} // true for a group
 	for _, t := range tests {
 		parent[t.Name] = false
 	}

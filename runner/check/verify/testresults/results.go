@@ -9,60 +9,61 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript/markdown"
 )
 
-// maxFailing bounds the listed failing tests. More are counted.
+// maxFailing limits the listed failing tests. Further ones are counted.
 const maxFailing = 10_000
 
-// maxPackages is how many packages are told apart.
+// maxPackages limits the packages that are distinguished.
 const maxPackages = 500
 
-// Bounds of the kept output.
+// Bounds on what is kept of an output.
 const (
-	maxNames   = 100_000 // of tests of one kind: failing, passed, skipped
+	maxNames   = 100_000 // names of tests of one kind: failing, passed, skipped
 	maxScopes  = 2000
 	maxName    = 300 // bytes
 	maxMessage = 300 // bytes
 )
 
 // Test is a failing test.
-type Test struct {
-	Name    string // as its own tool names it, with its package or file
-	File    string // as the output names it; empty where it doesn't
+type Test struct { // as its tool names it, with its package or file
+	Name    string // as in the output; may be empty
+	File    string // 0 if unknown
 	Line    int    // 0 where the output doesn't tell
-	Message string // the first line that says why; may be empty
-	Package string // of Go, in which it is
-	// Thrown marks File and Line as the failure's place, possibly in called code.
+	Message string // the first line of the reason; may be empty
+	Package string // its Go package
+	// Thrown means that File and Line are where the failure happened. That may be in code that the
+	// test calls.
 	Thrown bool
-	// Load reports a file that does not compile or load, so no test ran.
+	// Load means that the file does not compile or load, so no test ran.
 	Load bool
-	Also []string // files besides File that do not compile
+	Also []string // further files that do not compile
 }
 
 // Results are the tests in an output.
 type Results struct {
 	Failing []Test // in the order of the output, each name once
-	More    int    // failing tests beyond MaxFailing
+	More    int    // number of failing tests beyond maxFailing
 
-	failing map[string]bool // names, those beyond MaxFailing too
+	failing map[string]bool // all names, also beyond maxFailing
 	passed  map[string]bool
 	skipped map[string]bool
-	ran     []scope
-	units   map[unit]bool // that ran
-	seen    bool          // a tool told that it ran tests, perhaps none
-	partial bool          // more tests may fail than those
+	ran     []scope       // groups of tests that all ran
+	units   map[unit]bool // files, packages and classes that ran
+	seen    bool          // a tool reported that it ran tests, perhaps none
+	partial bool          // more tests may fail than are listed
 }
 
-// at sets the test's place.
+// at sets the place of a test.
 func (t *Test) at(file, line string) { t.File, t.Line = clean(file, maxName), number(line) }
 
-// says keeps the first line that says why the test fails.
+// says sets the reason of a failure, unless there is one.
 func (t *Test) says(text string) {
 	if t.Message == "" {
 		t.Message = clean(text, maxMessage)
 	}
 }
 
-// from considers a place in a failure's trace: the test's own if the file is the test's, or named
-// after its class. Without such a place, the first one counts.
+// from considers a place in a failure's stack trace. A place in the test's own file, or in a file
+// named after its class, wins. Without one, the first place counts.
 func (t *Test) from(file string, line int) {
 	own := !t.Thrown && t.File != "" && strings.HasSuffix("/"+t.File, "/"+file) || t.inClass(file)
 	switch {
@@ -79,17 +80,17 @@ func (t *Test) inClass(file string) bool {
 	return stem != "" && slices.Contains(strings.FieldsFunc(t.Name, func(r rune) bool { return strings.ContainsRune(`.$\:`, r) }), stem)
 }
 
-// unit is a tool's unit of work that ran.
+// unit is something whose tests ran: a file, package or class.
 type unit struct{ kind, name string }
 
 // Kinds of units.
 const (
-	File    = "file"    // its name is a path as the output has it
+	File    = "file"    // its name is a path, as in the output
 	Package = "package" // of Go
-	Class   = "class"   // of Java and the like
+	Class   = "class"   // of Java and similar languages
 )
 
-// Units returns the units of a kind that ran, or nil if the output does not list all.
+// Units returns the units of a kind that ran. It returns nil if there are too many to list.
 func (r *Results) Units(kind string) (names []string) {
 	if len(r.units) >= maxScopes {
 		return nil
@@ -111,34 +112,35 @@ func (r *Results) unit(kind, name string) {
 	}
 }
 
-// scope describes tests that would be named if they failed, because all of them ran: those with a
-// prefix and a matching rest.
+// scope describes a group of tests that all ran, so the output would name a failure. Their names
+// begin with begins, and the rest matches.
 type scope struct {
 	begins string
 	rest   func() *regexp.Regexp // nil for anything
 }
 
+// has reports whether a test's name belongs to the scope.
 func (s scope) has(name string) bool {
 	after, ok := strings.CutPrefix(name, s.begins)
 	return ok && (s.rest == nil || s.rest().MatchString(after))
 }
 
-// known says whether the output told anything of tests.
+// known reports whether the output said anything about tests.
 func (r *Results) known() bool {
 	return r.seen || len(r.Failing) > 0 || len(r.passed) > 0 || len(r.skipped) > 0 || len(r.ran) > 0
 }
 
-// Complete reports whether Failing and More are all failures: nothing was stopped, crashed,
-// uncompiled or omitted.
+// Complete reports whether Failing and More are all failures. Nothing was stopped, crashed, left
+// out or failed to compile.
 func (r *Results) Complete() bool { return r.known() && !r.partial }
 
-// Ran reports whether a test passed.
+// Ran reports whether at least one test passed.
 func (r *Results) Ran() bool { return len(r.passed) > 0 || len(r.ran) > 0 }
 
-// NamesEach reports whether the output names passed tests instead of counting them.
+// NamesEach reports whether the output names every passed test.
 func (r *Results) NamesEach() bool { return len(r.passed) > 0 && len(r.ran) == 0 }
 
-// Tells reports whether the output names a test that fits, with any result.
+// Tells reports whether the output names a test for which fits is true, with any result.
 func (r *Results) Tells(fits func(name string) bool) bool {
 	for _, names := range []map[string]bool{r.passed, r.skipped, r.failing} {
 		for name := range names {
@@ -150,27 +152,28 @@ func (r *Results) Tells(fits func(name string) bool) bool {
 	return false
 }
 
-// Named reports whether the output names a test as passed.
+// Named reports whether the output names a test as passed, and never as failed.
 func (r *Results) Named(name string) bool { return r.passed[name] && !r.failing[name] }
 
-// Passed reports whether a test passed: by name, or because its failure would have been named.
+// Passed reports whether a test passed. Either the output names it as passed, or the output would
+// have named its failure.
 func (r *Results) Passed(name string) bool {
 	return r.named(name) || !r.failing[name] && !r.skipped[name] && slices.ContainsFunc(r.ran, func(s scope) bool { return s.has(name) })
 }
 
-// named reports whether the output only names a test as passed.
+// named is like Named, and also excludes tests that are named as skipped.
 func (r *Results) named(name string) bool {
 	return r.passed[name] && !r.failing[name] && !r.skipped[name]
 }
 
-// fail records a failing test once, under its name. Beyond MaxFailing tests are only counted.
+// fail records a failing test, once for each name. Beyond maxFailing, it only counts them.
 func (r *Results) fail(t Test) {
 	t.Name, t.File, t.Message = clean(t.Name, maxName), clean(t.File, maxName), clean(t.Message, maxMessage)
 	t.Package = clean(t.Package, maxName)
 	for i := range t.Also {
 		t.Also[i] = clean(t.Also[i], maxName)
 	}
-	r.partial = r.partial || t.Load // what it has did not run
+	r.partial = r.partial || t.Load // tests of a file that does not load did not run
 	if t.Name == "" || r.failing[t.Name] {
 		return
 	}
@@ -188,7 +191,7 @@ func (r *Results) pass(name string) { note(&r.passed, clean(name, maxName)) }
 
 func (r *Results) skip(name string) { note(&r.skipped, clean(name, maxName)) }
 
-// note puts a name into a set, as long as there is room.
+// note adds a name to a set, unless the set is full.
 func note(names *map[string]bool, name string) {
 	if *names == nil {
 		*names = map[string]bool{}
@@ -198,7 +201,7 @@ func note(names *map[string]bool, name string) {
 	}
 }
 
-// addScope notes a group of tests that all ran: tests of the group without a name in the output passed.
+// addScope records a group of tests that all ran.
 func (r *Results) addScope(s scope) {
 	if s.begins = clean(s.begins, maxName); len(r.ran) < maxScopes {
 		r.ran = append(r.ran, s)
@@ -226,7 +229,7 @@ func (r *Results) Join(more *Results) {
 	}
 }
 
-// clean returns one visible line up to most bytes.
+// clean returns a text as one visible line of up to most bytes.
 func clean(s string, most int) string {
 	if len(s) > 4*most {
 		s = s[:4*most]

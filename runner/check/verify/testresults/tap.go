@@ -7,23 +7,23 @@ import (
 	"github.com/agent-ci/agent-ci/policy/lazyregexp"
 )
 
-// tap parses the Test Anything Protocol, versions 12 to 14 (https://testanything.org), with bats's
-// comments about places and mocha's lines about reasons.
+// tap parses the Test Anything Protocol, versions 12 to 14 (https://testanything.org). It also
+// reads places from bats's comments and reasons from mocha's lines.
 type tap struct {
-	planned bool // else it only looks like TAP
+	planned bool // a plan or version was printed; otherwise the output is not TAP
 	groups  []string
 	tests   []Test
 	passed  []string
 	skipped []string
-	count   int  // of the tests in no group
-	plan    int  // how many of them there are to be
-	partial bool // more tests may fail than those
-	within  bool // the lines that say more of the last test
-	failed  bool // it does
-	waits   bool // for the first line of a message of several
-	begun   bool // the line before was the version
-	tape    bool // comments name tests, and their lines are what the tests assert
-	title   string
+	count   int    // tests outside of groups
+	plan    int    // planned tests outside of groups
+	partial bool   // more tests may fail than are listed
+	within  bool   // the lines of a YAML block about the last test follow
+	failed  bool   // the last test failed
+	waits   bool   // the first line of a longer message follows
+	begun   bool   // the line before was the version
+	tape    bool   // the dialect of tape: comments name tests, and test lines are assertions
+	title   string // tape's current test
 }
 
 var (
@@ -41,8 +41,8 @@ var (
 	tapTime  = lazyregexp.New(` +# +(?:time=|in )[0-9.]+ *(?:ms|s|sec)?$`)
 )
 
-// line reads the next line. What follows a failed test depends on the tool: a YAML block, a comment of Bats, or
-// an indented message of Mocha.
+// line reads the next line. What follows a failed test depends on the tool: a YAML block, a comment
+// of bats, or mocha's indented message.
 func (p *tap) line(text string) {
 	body := strings.TrimLeft(text, " ")
 	begun := p.begun
@@ -74,7 +74,7 @@ func (p *tap) line(text string) {
 	}
 }
 
-// titled handles tape's comment with a test's name, after the version or later.
+// titled handles tape's comment with a test's name. It returns false for any other line.
 func (p *tap) titled(text string) bool {
 	m := tapTitle().FindStringSubmatch(text)
 	if m == nil || tapGroup().MatchString(text) || tapCount().MatchString(text) {
@@ -87,7 +87,7 @@ func (p *tap) titled(text string) bool {
 	return true
 }
 
-// planning handles a line that identifies TAP.
+// planning handles a plan or version.
 func (p *tap) planning(text string) {
 	m := tapPlan().FindStringSubmatch(text)
 	if m == nil {
@@ -98,8 +98,8 @@ func (p *tap) planning(text string) {
 	}
 }
 
-// enter begins a group of tests, whose own line follows them. Earlier comments are then node's,
-// with the tests' output.
+// enter begins a group of tests. The group's own test line follows its tests. A group means that
+// the output is node's, so earlier comments were output of tests and no names.
 func (p *tap) enter(depth int, name string) {
 	p.tape = false
 	for len(p.groups) <= min(depth, 20) {
@@ -109,7 +109,7 @@ func (p *tap) enter(depth int, name string) {
 	p.groups[min(depth, 20)] = clean(name, maxName)
 }
 
-// test records a test and its description, which may end in a directive: # SKIP or # TODO.
+// test records a test. about is its description, which may end in a directive: # SKIP or # TODO.
 func (p *tap) test(depth int, failed bool, number, about string) {
 	p.within, p.failed, p.waits = false, false, false
 	if depth == 0 {
@@ -139,7 +139,7 @@ func (p *tap) test(depth int, failed bool, number, about string) {
 	}
 }
 
-// asserts handles tape's line about the last titled test.
+// asserts handles an assertion of tape's current test.
 func (p *tap) asserts(failed bool, about string) {
 	switch {
 	case !failed:
@@ -150,7 +150,7 @@ func (p *tap) asserts(failed bool, about string) {
 	}
 }
 
-// name returns a test's name with its groups.
+// name returns a test's name after the names of its groups.
 func (p *tap) name(depth int, number, about string) string {
 	about = strings.TrimSpace(tapTime().ReplaceAllString(about, ""))
 	if about == "" {
@@ -162,7 +162,7 @@ func (p *tap) name(depth int, number, about string) string {
 
 func (p *tap) last() *Test { return &p.tests[len(p.tests)-1] }
 
-// says takes a line of the YAML below a test.
+// says handles a line of the YAML block below a test.
 func (p *tap) says(body string) {
 	t := p.last()
 	if p.waits {
@@ -193,7 +193,7 @@ func (p *tap) says(body string) {
 	}
 }
 
-// mocha handles mocha's lines below a test, other than YAML: reason and trace.
+// mocha handles a line that mocha prints below a test: the reason, or the stack trace.
 func (p *tap) mocha(body string) {
 	t := p.last()
 	if m := tapMocha().FindStringSubmatch(body); m != nil && t.File == "" {
@@ -202,6 +202,7 @@ func (p *tap) mocha(body string) {
 	t.says(body)
 }
 
+// bats handles a comment that bats prints below a test.
 func (p *tap) bats(text string) {
 	t := p.last()
 	if tapCount().MatchString(text) {
@@ -217,21 +218,22 @@ func (p *tap) bats(text string) {
 	t.says(text[2:])
 }
 
+// end returns the results, or nil if the output was not TAP.
 func (p *tap) end() *Results {
 	if !p.planned {
 		return nil
 	}
-	told := &Results{seen: true, partial: p.partial || p.count != p.plan}
+	results := &Results{seen: true, partial: p.partial || p.count != p.plan}
 	for _, t := range withoutParents(p.tests, " > ") {
-		told.fail(t)
+		results.fail(t)
 	}
 	for _, name := range p.passed {
-		if !p.tape || !told.failing[name] { // all that it asserts has to hold
-			told.pass(name)
+		if !p.tape || !results.failing[name] { // all that it asserts has to hold
+			results.pass(name) // with tape, a test passes only if none of its assertions failed
 		}
 	}
 	for _, name := range p.skipped {
-		told.skip(name)
+		results.skip(name)
 	}
-	return told
+	return results
 }

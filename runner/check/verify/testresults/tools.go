@@ -8,7 +8,7 @@ import (
 	"github.com/agent-ci/agent-ci/policy/lazyregexp"
 )
 
-// Parts of the patterns below.
+// Common parts of the patterns below.
 const (
 	ofVitest  = `(?P<suite>(?:(?:\|[^|]+\||[^\s/.>]+) +)??(?P<file>\S+\.[cm]?[jt]sx?))`
 	ofNode    = `(?P<in> *)[✔✖﹣⚠] (?P<name>.+?)(?: \([0-9.]+ms\))?`
@@ -18,8 +18,8 @@ const (
 	ofPHPUnit = `^[0-9]+\) (?P<suite>[\w\\]+)::(?P<name>\w+(?: with data set (?:#[0-9]+|"[^"]*"|@\S+))?)(?: \(.*\))?$`
 )
 
-// printers lists tools with parsed default output. Other lines are skipped. Each pattern comes from
-// real output in testdata.
+// printers lists the tools whose default output is parsed. Other lines are skipped. The patterns
+// come from real output in testdata.
 var printers = []layout{
 	{tool: "jest", joined: " › ", groups: " › ", indent: 2, rules: []rule{
 		{has: " ", fits: lazyregexp.New(`^(?P<end>PASS|FAIL) (?: *(?:\S+ +)??(?P<file>\S+\.[cm]?[jt]sx?)(?: \([0-9.]+ m?s\))?$)?`), does: (*printed).jestFile},
@@ -27,7 +27,7 @@ var printers = []layout{
 		{has: "  ● ", fits: lazyregexp.New(`^  ● (?P<name>.*)$`), does: (*printed).jestFails},
 		{has: "Tests:", fits: lazyregexp.New(`^Tests:(?P<counts> +(?:[0-9]+ [a-z]+, )*[0-9]+ total)$`), does: (*printed).jestTotals},
 		{has: "Tests:", fits: lazyregexp.New(`^Tests:`), does: (*printed).jestGoesOn},
-		{has: "Test Suites:", fits: lazyregexp.New(`^Test Suites:(?P<some>.* of )?`), does: func(p *printed, of parts) { p.stopped = p.stopped || of["some"] != "" }},
+		{has: "Test Suites:", fits: lazyregexp.New(`^Test Suites:(?P<some>.* of )?`), does: func(p *printed, groups parts) { p.stopped = p.stopped || groups["some"] != "" }},
 		{in: "failing", has: " at ", fits: lazyregexp.New(`^ +at .*?\(?(?P<file>[^ ()]+):(?P<line>[0-9]+):[0-9]+\)?$`), does: (*printed).jestPlace},
 		{in: "files", fits: lazyregexp.New(`^(?P<in> {2,})(?P<mark>[✓✕√×○✎]) (?:skipped |todo )?(?P<name>.+?)(?: \([0-9.]+ m?s\))?$`), does: (*printed).jestTest},
 		{in: "files", has: "  ", fits: lazyregexp.New(`^(?P<in> {2,})(?P<name>[^ ].*)$`), does: (*printed).group},
@@ -54,7 +54,7 @@ var printers = []layout{
 		{has: "▶ ", fits: lazyregexp.New(`^(?P<in> *)▶ (?P<name>.+)$`), does: (*printed).group},
 		{has: "ℹ fail ", fits: lazyregexp.New(`^ℹ fail (?P<fails>[0-9]+)$`), does: (*printed).totals},
 		{has: "ℹ cancelled ", fits: lazyregexp.New(`^ℹ cancelled [1-9][0-9]*$`), does: (*printed).stops},
-		{has: "Error", fits: lazyregexp.New(`^(?P<says>(?:SyntaxError: |Error: Cannot find (?:module|package) '|Error \[ERR_MODULE_NOT_FOUND\]: ).*)$`), does: func(p *printed, of parts) { p.noLoad = of["says"] }},
+		{has: "Error", fits: lazyregexp.New(`^(?P<says>(?:SyntaxError: |Error: Cannot find (?:module|package) '|Error \[ERR_MODULE_NOT_FOUND\]: ).*)$`), does: func(p *printed, groups parts) { p.noLoad = groups["says"] }},
 	}},
 	{tool: "mocha's spec reporter", section: "tree", indent: 2, rules: []rule{
 		{has: " passing", fits: lazyregexp.New(`^  [0-9]+ passing(?: \(.+\))?$`), does: (*printed).mochaCounts},
@@ -112,7 +112,7 @@ var printers = []layout{
 		{in: "failures", has: ".php:", fits: lazyregexp.New(`^(?P<file>\S+\.php):(?P<line>[0-9]+)$`), does: (*printed).frame},
 		{has: "Tests: ", fits: lazyregexp.New(`^Tests: [0-9]+, Assertions: [0-9]+(?P<others>[^.]*)\.$`), does: (*printed).phpunitTotals},
 		{has: "OK (", fits: lazyregexp.New(`^OK \([0-9]+ tests?, [0-9]+ assertions?\)$`), does: (*printed).totals},
-		{fits: lazyregexp.New(`^[.EF][.EFWIRSDN]*$`), does: (*printed).stops}, // the last results, without their percentage
+		{fits: lazyregexp.New(`^[.EF][.EFWIRSDN]*$`), does: (*printed).stops}, // the last line of results lacks a percentage
 	}},
 	{tool: "ctest", rules: []rule{
 		{has: "The following tests FAILED:", fits: lazyregexp.New(`^The following tests FAILED:$`), does: enter("failed")},
@@ -146,14 +146,14 @@ var printers = []layout{
 }
 
 // jestFile begins the results of a file.
-func (p *printed) jestFile(of parts) {
-	if of["file"] == "" {
+func (p *printed) jestFile(groups parts) {
+	if groups["file"] == "" {
 		return
 	}
-	file := clean(of["file"], maxName)
+	file := clean(groups["file"], maxName)
 	p.section, p.suite, p.around, p.open = "files", file, nil, nil
 	p.told.unit(File, file)
-	if of["end"] == "PASS" {
+	if groups["end"] == "PASS" {
 		p.told.pass(file)
 	}
 	if p.files == nil {
@@ -164,57 +164,58 @@ func (p *printed) jestFile(of parts) {
 	}
 }
 
-// jestTest handles a test's line.
-func (p *printed) jestTest(of parts) {
+// jestTest handles the line of a test.
+func (p *printed) jestTest(groups parts) {
 	if _, is := p.files[p.suite]; is {
 		p.files[p.suite] = true
 	}
-	switch of["mark"] {
+	switch groups["mark"] {
 	case "✓", "√":
-		p.passes(of)
+		p.passes(groups)
 	case "○", "✎":
-		p.skips(of)
+		p.skips(groups)
 	}
 }
 
-// jestFails begins the part of a failing test, or of a file that did not load.
-func (p *printed) jestFails(of parts) {
+// jestFails begins the details of a failing test, or of a file that did not load.
+func (p *printed) jestFails(groups parts) {
 	if p.section == "" {
 		return
 	}
-	if p.section = "failing"; strings.TrimSpace(of["name"]) == "Test suite failed to run" {
+	if p.section = "failing"; strings.TrimSpace(groups["name"]) == "Test suite failed to run" {
 		p.open = nil
 		p.load(parts{"file": p.suite})
 		delete(p.files, p.suite)
 		return
 	}
-	p.fails(of)
+	p.fails(groups)
 	for _, t := range p.open {
 		t.File = p.suite
 	}
 }
 
-// jestPlace handles a line of a trace. The place in the test's own file counts.
-func (p *printed) jestPlace(of parts) {
+// jestPlace handles a line of a stack trace. Only a place in the test's own file counts.
+func (p *printed) jestPlace(groups parts) {
 	for _, t := range p.open {
-		if t.Line == 0 && strings.HasSuffix(of["file"], p.suite) {
-			t.Line = number(of["line"])
+		if t.Line == 0 && strings.HasSuffix(groups["file"], p.suite) {
+			t.Line = number(groups["line"])
 		}
 	}
 }
 
-// jestTotals handles the line with test totals. After skipped tests, a file without test lines may have them.
-func (p *printed) jestTotals(of parts) {
-	p.totals(of)
+// jestTotals handles the line with test totals. A file whose tests have no lines ran completely,
+// unless some tests were skipped.
+func (p *printed) jestTotals(groups parts) {
+	p.totals(groups)
 	for _, file := range slices.Sorted(maps.Keys(p.files)) {
-		if !p.files[file] && !skippedSome(of["counts"]) {
+		if !p.files[file] && !skippedSome(groups["counts"]) {
 			p.told.addScope(scope{begins: file + p.joined})
 		}
 	}
 	p.section, p.suite, p.files, p.open = "", "", nil, nil
 }
 
-// jestGoesOn ends the part of a failing test. Other lines of its file follow.
+// jestGoesOn ends the details of a failing test.
 func (p *printed) jestGoesOn(parts) {
 	if p.open = nil; p.section != "" {
 		p.section = "files"
@@ -226,22 +227,23 @@ func skippedSome(counts string) bool {
 	return strings.Contains(counts, "skipped") || strings.Contains(counts, "todo")
 }
 
-// vitestFile handles a file's line. Its failing tests are named.
-func (p *printed) vitestFile(of parts) {
-	p.told.unit(File, of["file"])
-	if !skippedSome(of["counts"]) {
-		p.told.addScope(scope{begins: p.named(of)})
+// vitestFile handles the line of a file. Failing tests are named elsewhere.
+func (p *printed) vitestFile(groups parts) {
+	p.told.unit(File, groups["file"])
+	if !skippedSome(groups["counts"]) {
+		p.told.addScope(scope{begins: p.named(groups)})
 	}
 }
 
-// vitestFiles handles the line with file totals. Files that did not run are in no part, or skipped.
-func (p *printed) vitestFiles(of parts) {
-	failed := strings.Contains(of["counts"], "failed")
-	p.stopped = p.stopped || sum(of["counts"]) != number(of["of"]) || failed && strings.Contains(of["counts"], "skipped")
+// vitestFiles handles the line with file totals. It finds out whether some files did not run.
+func (p *printed) vitestFiles(groups parts) {
+	failed := strings.Contains(groups["counts"], "failed")
+	p.stopped = p.stopped || sum(groups["counts"]) != number(groups["of"]) || failed && strings.Contains(groups["counts"], "skipped")
 }
 
-func (p *printed) nodeFails(of parts) {
-	p.fails(of)
+// nodeFails handles a failing test. If a load error was printed before, it belongs to this test.
+func (p *printed) nodeFails(groups parts) {
+	p.fails(groups)
 	if p.noLoad != "" && len(p.open) > 0 {
 		p.unloaded = p.open[0]
 		p.says(parts{"says": p.noLoad})
@@ -249,14 +251,15 @@ func (p *printed) nodeFails(of parts) {
 	p.noLoad = ""
 }
 
-func (p *printed) nodePlace(of parts) {
-	p.place.at(of["file"], of["line"])
+// nodePlace handles the place of the test whose name follows.
+func (p *printed) nodePlace(groups parts) {
+	p.place.at(groups["file"], groups["line"])
 }
 
-// nodeAgain handles a repeated test name below its place. A file failing outside tests is named by
-// its path.
-func (p *printed) nodeAgain(of parts) {
-	p.again(of)
+// nodeAgain handles a failing test that is named again, after its place. A file that failed outside
+// of tests has its path as name.
+func (p *printed) nodeAgain(groups parts) {
+	p.again(groups)
 	for _, t := range p.open {
 		t.File, t.Line = p.place.File, p.place.Line
 		if strings.HasSuffix("/"+t.Name, "/"+t.File) {
@@ -266,12 +269,12 @@ func (p *printed) nodeAgain(of parts) {
 	p.place = Test{}
 }
 
-// again opens a test named before, without message and place so far.
-func (p *printed) again(of parts) {
+// again opens a test that was named before and has no line yet.
+func (p *printed) again(groups parts) {
 	p.open = nil
-	name := clean(of["name"], maxName)
+	name := clean(groups["name"], maxName)
 	if p.suite != "" {
-		name = p.named(of)
+		name = p.named(groups)
 	}
 	for _, t := range p.tests {
 		if t.Line == 0 && (t.Name == name || strings.HasSuffix(t.Name, " > "+name)) {
@@ -281,100 +284,103 @@ func (p *printed) again(of parts) {
 	}
 }
 
-// mochaCounts handles the first total. Failures are counted if there are any.
+// mochaCounts handles the first total. The number of failures follows only if there are any.
 func (p *printed) mochaCounts(parts) {
 	p.total, p.section, p.open = true, "counts", nil
 }
 
-func (p *printed) mochaTotals(of parts) {
-	p.totals(of)
+// mochaTotals handles the number of failures.
+func (p *printed) mochaTotals(groups parts) {
+	p.totals(groups)
 	p.section = "failing"
 }
 
-// mochaTitle handles a line of a test's name. The last one ends in a colon.
-func (p *printed) mochaTitle(of parts) {
+// mochaTitle handles a line of a failing test's name. The last line ends in a colon.
+func (p *printed) mochaTitle(groups parts) {
 	if p.section == "failing" {
 		p.title = nil
 	}
-	name, ends := strings.CutSuffix(of["name"], ":")
+	name, ends := strings.CutSuffix(groups["name"], ":")
 	if p.title = append(p.title, name); !ends && len(p.title) < 20 {
 		p.section = "title"
 		return
 	}
 	p.fails(parts{"name": strings.Join(p.title, " > ")})
-	p.stopped = p.stopped || strings.HasPrefix(name, `"`) && strings.Contains(name, `" hook`) // its other tests did not run
+	p.stopped = p.stopped || strings.HasPrefix(name, `"`) && strings.Contains(name, `" hook`) // a failed hook keeps other tests from running
 	p.section, p.title = "failing", nil
 }
 
-// mochaPlace handles the trace line in the test itself.
-func (p *printed) mochaPlace(of parts) {
+// mochaPlace handles the line of a stack trace that is in the test itself.
+func (p *printed) mochaPlace(groups parts) {
 	for _, t := range p.open {
 		if t.Line == 0 {
-			t.at(of["file"], of["line"])
+			t.at(groups["file"], groups["line"])
 		}
 	}
 }
 
-// cargoTarget begins the tests of a crate. A test is called as Rust calls it, after its
-// crate.
-func (p *printed) cargoTarget(of parts) {
+// cargoTarget begins the tests of a crate. Their names begin with the crate's.
+func (p *printed) cargoTarget(groups parts) {
 	p.suite, p.open = "", nil
-	if of["suite"] != "" {
-		p.suite = clean(of["suite"], maxName)
+	if groups["suite"] != "" {
+		p.suite = clean(groups["suite"], maxName)
 	}
-	if of["file"] != "" {
-		p.told.unit(File, of["file"])
+	if groups["file"] != "" {
+		p.told.unit(File, groups["file"])
 	}
 }
 
+// noTarget handles a crate that does not compile.
 func (p *printed) noTarget(parts) {
 	p.open, p.stopped = nil, true
 }
 
-// mavenClass handles a class's line. Its failing tests are named.
-func (p *printed) mavenClass(of parts) {
-	if p.open = nil; of["skipped"] == "0" {
-		p.told.addScope(scope{begins: of["class"] + "."})
+// mavenClass handles the line of a class. Failing tests are named elsewhere.
+func (p *printed) mavenClass(groups parts) {
+	if p.open = nil; groups["skipped"] == "0" {
+		p.told.addScope(scope{begins: groups["class"] + "."})
 	}
-	p.told.unit(Class, of["class"])
+	p.told.unit(Class, groups["class"])
 }
 
-// rspecAgain handles the place of an example named before.
-func (p *printed) rspecAgain(of parts) {
-	if p.again(of); len(p.open) == 0 {
-		p.failed(of)
+// rspecAgain handles the place of a failing example that was named before.
+func (p *printed) rspecAgain(groups parts) {
+	if p.again(groups); len(p.open) == 0 {
+		p.failed(groups)
 	}
 	for _, t := range p.open {
-		t.Name = clean(of["file"]+" > "+of["name"], maxName)
-		t.at(of["file"], of["line"])
+		t.Name = clean(groups["file"]+" > "+groups["name"], maxName)
+		t.at(groups["file"], groups["line"])
 	}
 	p.open = nil
 }
 
 var phpunitFails = lazyregexp.New(`(?:Errors|Failures): [0-9]+`)
 
-func (p *printed) phpunitTotals(of parts) {
-	p.totals(parts{"fails": strings.Join(phpunitFails().FindAllString(of["others"], 2), " ")})
+// phpunitTotals handles the line with test totals.
+func (p *printed) phpunitTotals(groups parts) {
+	p.totals(parts{"fails": strings.Join(phpunitFails().FindAllString(groups["others"], 2), " ")})
 	p.section, p.open = "", nil
 }
 
-// unittestLoad handles a module that cannot be imported.
-func (p *printed) unittestLoad(of parts) {
+// unittestLoad handles a module that could not be imported.
+func (p *printed) unittestLoad(groups parts) {
 	p.open = nil
-	file := strings.ReplaceAll(of["module"], ".", "/") + ".py"
-	p.failing(Test{Name: clean(of["module"], maxName), File: clean(file, maxName), Load: true})
+	file := strings.ReplaceAll(groups["module"], ".", "/") + ".py"
+	p.failing(Test{Name: clean(groups["module"], maxName), File: clean(file, maxName), Load: true})
 	p.holds = true
 }
 
-func (p *printed) unittestFails(of parts) {
-	p.fails(parts{"name": unittestName(of)})
-	p.holds = true // a description may come
+func (p *printed) unittestFails(groups parts) {
+	p.fails(parts{"name": unittestName(groups)})
+	p.holds = true // a description may follow
 }
 
-func (p *printed) unittestPasses(of parts) { p.passes(parts{"name": unittestName(of)}) }
-func (p *printed) unittestSkips(of parts)  { p.skips(parts{"name": unittestName(of)}) }
+func (p *printed) unittestPasses(groups parts) { p.passes(parts{"name": unittestName(groups)}) }
+func (p *printed) unittestSkips(groups parts)  { p.skips(parts{"name": unittestName(groups)}) }
 
-// unittestName returns a test's name with its class. Since Python 3.11 the class includes the test.
+// unittestName returns a test's name after its class. Since Python 3.11, the class in the output
+// includes the test.
 func unittestName(of parts) string {
 	return strings.TrimSuffix(of["suite"], "."+of["name"]) + "." + of["name"]
 }

@@ -8,20 +8,20 @@ import (
 	"sync"
 )
 
-// File is a file of tests on one side of a change.
+// File is a test file before or after a change.
 type File struct {
 	Path string
 	Text string
-	Link bool // or another thing that is no file: it is never laid on the base
+	Link bool // it is a link or something else that is no file; it is never copied to the base
 }
 
-// language is how the common ones have tests in a file.
+// language describes how tests look in a language.
 type language struct {
-	test *regexp.Regexp // the beginning of a test, with its name
-	mark *regexp.Regexp // any sign that there are tests; nil: test is all of them
+	test *regexp.Regexp // the beginning of a test, with its name in a group
+	mark *regexp.Regexp // any sign of tests; nil: only test counts
 }
 
-// languages are those of endings of files.
+// languages maps file endings to languages.
 var languages = sync.OnceValue(func() map[string]language {
 	quoted := `(?:'([^'\n]+)'|"([^"\n]+)"|` + "`([^`\n]+)`" + `)`
 	js := language{
@@ -66,15 +66,15 @@ type Test struct {
 	Line int
 }
 
-// Tests lists the named tests of a file. known is false for an unknown language.
+// Tests returns the tests that a file declares. known is false for an unknown language.
 func (f File) Tests() (all []Test, known bool) {
-	of, known := languages()[path.Ext(f.Path)]
+	lang, known := languages()[path.Ext(f.Path)]
 	if !known {
 		return nil, false
 	}
 	const most = 1000
 	line, from := 1, 0
-	for _, m := range of.test.FindAllStringSubmatchIndex(f.Text, most) {
+	for _, m := range lang.test.FindAllStringSubmatchIndex(f.Text, most) {
 		for group := 2; group < len(m); group += 2 {
 			if m[group] < 0 {
 				continue
@@ -87,27 +87,27 @@ func (f File) Tests() (all []Test, known bool) {
 	return all, true
 }
 
-// HasTests says whether a file has any, as far as its language is known; else by its name.
+// HasTests reports whether a file has tests. In an unknown language, its name decides.
 func (f File) HasTests() bool {
-	of, known := languages()[path.Ext(f.Path)]
+	lang, known := languages()[path.Ext(f.Path)]
 	switch {
 	case !known:
 		name := strings.ToLower(path.Base(f.Path))
 		return strings.Contains(name, "test") || strings.Contains(name, "spec")
-	case of.mark != nil:
-		return of.mark.MatchString(f.Text)
+	case lang.mark != nil:
+		return lang.mark.MatchString(f.Text)
 	}
-	return of.test.MatchString(f.Text)
+	return lang.test.MatchString(f.Text)
 }
 
-// finder finds tests of a file by their names.
+// finder finds the tests of a file by name.
 type finder struct {
 	file   File
 	known  bool
-	byName map[string]Test // where the language is known: the first of each name
+	byName map[string]Test // the first test of each name; empty if the language is unknown
 }
 
-// finder reads the file once for all names.
+// finder returns a finder for the file's tests.
 func (f File) finder() finder {
 	all, known := f.Tests()
 	byName := make(map[string]Test, len(all))
@@ -119,16 +119,16 @@ func (f File) finder() finder {
 	return finder{f, known, byName}
 }
 
-// find returns the file's test for a name in an output, which may add enclosing names and
-// parameters. ok is false without one.
-func (f finder) find(name string) (of Test, ok bool) {
+// find returns the test that a name in an output means. The output's name may include enclosing
+// names and parameters. ok is false if the file has no such test.
+func (f finder) find(name string) (test Test, ok bool) {
 	if path.Ext(f.file.Path) == ".go" {
 		name, _, _ = strings.Cut(name, "/")
 	}
 	forms := nameForms(name)
 	for _, form := range forms {
-		if of, ok := f.declared(form); ok {
-			return of, true
+		if test, ok := f.declared(form); ok {
+			return test, true
 		}
 	}
 	for _, form := range forms {
@@ -136,24 +136,26 @@ func (f finder) find(name string) (of Test, ok bool) {
 		if !dotted || method == "" || !f.file.isClass(class) {
 			continue
 		}
-		if of, ok := f.declared(method); ok {
-			return of, true
+		if test, ok := f.declared(method); ok {
+			return test, true
 		}
 	}
 	return Test{}, false
 }
 
-// declared returns a test by its name in the file: in an unknown language, any word of the file.
-func (f finder) declared(name string) (of Test, ok bool) {
+// declared returns the test with a name. In an unknown language, the name may be any word of the
+// file.
+func (f finder) declared(name string) (test Test, ok bool) {
 	if f.known {
-		of, ok = f.byName[name]
-		return of, ok
+		test, ok = f.byName[name]
+		return test, ok
 	}
 	line := lineOfWord(f.file.Text, name)
 	return Test{name, line}, line > 0
 }
 
-// nameForms returns a name and its last part without enclosing names.
+// nameForms returns the forms under which a file may declare a test: its name, its last part, and
+// that without parameters.
 func nameForms(name string) []string {
 	forms := []string{name}
 	for _, mark := range []string{"::", " > ", " › ", "#"} {
@@ -168,6 +170,7 @@ func nameForms(name string) []string {
 	return slices.DeleteFunc(forms, func(form string) bool { return strings.TrimSpace(form) == "" })
 }
 
+// cutLast is like strings.Cut, at the last occurrence.
 func cutLast(s, mark string) (before, after string, found bool) {
 	at := strings.LastIndex(s, mark)
 	if at < 0 {
@@ -176,14 +179,14 @@ func cutLast(s, mark string) (before, after string, found bool) {
 	return s[:at], s[at+len(mark):], true
 }
 
-// isClass reports whether a file is named after a class or an enclosing one, as in JUnit reports.
+// isClass reports whether a file is named after a class, or a class around it, as in JUnit reports.
 func (f File) isClass(name string) bool {
 	stem, _, _ := strings.Cut(path.Base(f.Path), ".")
 	return slices.Contains(strings.FieldsFunc(name, func(r rune) bool { return r == '.' || r == '$' }), stem)
 }
 
-// lineOfWord returns the line with a word on its own, not part of another word or beginning a sentence,
-// or 0.
+// lineOfWord returns the first line with a word on its own, or 0. A word followed by a blank does
+// not count, because it may begin a sentence.
 func lineOfWord(text, word string) int {
 	for from := 0; ; {
 		at := strings.Index(text[from:], word)
@@ -199,12 +202,13 @@ func lineOfWord(text, word string) int {
 	}
 }
 
-// IsWordByte reports whether a byte is part of a word or of a character beyond ASCII.
+// IsWordByte reports whether a byte belongs to a word or to a character beyond ASCII.
 func IsWordByte(b byte) bool {
 	return b == '_' || b >= '0' && b <= '9' || b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z' || b >= 0x80
 }
 
-// OwnName returns a test's probable name in its file: outputs add enclosing names and parameters.
+// OwnName returns the name that a test probably has in its file, without enclosing names and
+// parameters.
 func OwnName(name string) string {
 	for _, mark := range []string{"::", " > ", " › "} {
 		if at := strings.LastIndex(name, mark); at >= 0 {
@@ -221,6 +225,7 @@ func OwnName(name string) string {
 	return beforeParameters(name)
 }
 
+// beforeParameters returns a test's name without its parameters.
 func beforeParameters(name string) string {
 	name, _, _ = strings.Cut(name, " with data set ")
 	if at := strings.IndexAny(name, "[("); at > 0 {
