@@ -1,9 +1,9 @@
 package record
 
-// Phase is a part of a run, named for people.
+// Phase is a part of a run. Its value is a name for people.
 type Phase string
 
-// The phases in order. A run may return to Agent.
+// The phases in order. A run may return to PhaseAgent.
 const (
 	PhaseSetup        Phase = "Setup"
 	PhaseBaseline     Phase = "Baseline"
@@ -12,11 +12,11 @@ const (
 	PhasePublishing   Phase = "Publishing"
 )
 
-// stepObserver shows the beginning of a step until over is called. An empty phase means the current
-// one.
+// stepObserver shows a step to the user until over is called. An empty phase means the current one.
 type stepObserver func(phase Phase, what string) (over func())
 
-// BeginStep shows the user the current step until over is called. The transcript records results only.
+// BeginStep shows a step to the user until over is called. The transcript has only the results of
+// steps.
 func (r *Record) BeginStep(phase Phase, what string) (over func()) {
 	if r.StepObserver == nil {
 		return func() {}

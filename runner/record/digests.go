@@ -20,14 +20,14 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript/markdown"
 )
 
-// undigested lists the files without a digest in run.finished: files written after that event, files
-// that can be regenerated, and files outside the record.
+// undigested lists the files without a digest in run.finished. They are written after that event,
+// can be regenerated, or are not part of the record.
 var undigested = []string{TranscriptFile, ResultFile, ReportFile, PublishFile, StateFolder, CheckoutFolder, LeftoverFolder}
 
-// maxDigests bounds the files listed in the last event.
+// maxDigests limits the files listed in the last event.
 const maxDigests = 100_000
 
-// Digests returns the digests of the run directory's files.
+// Digests returns the digests of the run directory's files, except undigested ones.
 func (d *Directory) Digests(ctx context.Context) ([]transcript.FileDigest, error) {
 	var files []transcript.FileDigest
 	err := fs.WalkDir(d.root.FS(), ".", func(name string, entry fs.DirEntry, err error) error {
@@ -40,7 +40,7 @@ func (d *Directory) Digests(ctx context.Context) ([]transcript.FileDigest, error
 			return nil
 		case len(files) == maxDigests:
 			return fmt.Errorf("the run directory has more than %d files", maxDigests)
-		case !entry.Type().IsRegular(): // nothing of a run's, and nothing to read
+		case !entry.Type().IsRegular(): // no file of the run; a link or pipe has no digest
 			files = append(files, transcript.FileDigest{Path: name})
 			return nil
 		}
@@ -51,6 +51,7 @@ func (d *Directory) Digests(ctx context.Context) ([]transcript.FileDigest, error
 	return files, err
 }
 
+// Digest returns the size and SHA-256 of a file.
 func (d *Directory) Digest(ctx context.Context, name string) (transcript.FileDigest, error) {
 	file := transcript.FileDigest{Path: name}
 	f, err := d.Open(name)
@@ -64,15 +65,15 @@ func (d *Directory) Digest(ctx context.Context, name string) (transcript.FileDig
 	return file, err
 }
 
-// checkedRun is the result of checking a run directory.
+// checkedRun is the result of comparing a run directory with its transcript.
 type checkedRun struct {
-	Head  string   // of the chain
-	Wrong []string // what is not as the chain tells, a sentence each
-	Notes []string // what the chain does not tell of
+	Head  string   // the head of the chain
+	Wrong []string // differences from the transcript, a sentence each
+	Notes []string // what could not be checked
 }
 
-// CheckRun verifies the chain of a run and compares the other files with their digests. The error
-// names the place of a broken chain.
+// CheckRun verifies the chain of a run's transcript and compares the other files with their
+// digests. The error names the place where the chain is broken.
 func CheckRun(ctx context.Context, runDir string) (*checkedRun, error) {
 	dir, err := OpenDirectory(runDir)
 	if err != nil {
@@ -98,10 +99,12 @@ func CheckRun(ctx context.Context, runDir string) (*checkedRun, error) {
 	return checked, err
 }
 
-// ErrUnfinished reports a killed run. Its chain may be intact, but its end is unknown.
+// ErrUnfinished reports a run that was killed. Its chain may be intact, but lines may be missing at
+// its end.
 var ErrUnfinished = errors.New("there is no " + ResultFile + ": the run did not end, and what is missing at the end of its transcript does not show")
 
-// CheckChain verifies the transcript's chain, compares its head with the result's, and returns it.
+// CheckChain verifies the transcript's chain, compares its head with the one in the result, and
+// returns it.
 func (d *Directory) CheckChain() (string, error) {
 	f, err := d.Open(TranscriptFile)
 	if err != nil {
@@ -131,7 +134,7 @@ func (d *Directory) CheckChain() (string, error) {
 	return head, nil
 }
 
-// CheckResult compares result.json with the events.
+// CheckResult compares result.json with the result that follows from the events.
 func (d *Directory) CheckResult(view *transcript.View) error {
 	raw, err := d.Read(ResultFile)
 	if err != nil {
@@ -150,7 +153,7 @@ func (d *Directory) CheckResult(view *transcript.View) error {
 	if err != nil {
 		return fmt.Errorf("read what the transcript tells of %s: %w", ResultFile, err)
 	}
-	delete(is, "transcript_sha256") // which the event cannot know, and the chain was compared with
+	delete(is, "transcript_sha256") // the last event cannot contain it, and CheckChain compares it
 	delete(was, "transcript_sha256")
 	for _, key := range slices.Sorted(maps.Keys(is)) {
 		if !reflect.DeepEqual(is[key], was[key]) {
@@ -163,11 +166,12 @@ func (d *Directory) CheckResult(view *transcript.View) error {
 	return nil
 }
 
-// recreatedFiles lists the files that agent-ci publish recreates in a bundle's directory.
+// recreatedFiles lists the files that agent-ci publish recreates in the directory of a bundle.
 var recreatedFiles = []string{PatchFile, PackFile, WorkPackFile, PullRequestFile}
 
-// checkFiles compares the files of the directory with their digests. A workflow run with only
-// report, transcript and result is an artifact; the action uploads no more.
+// checkFiles compares the files with their digests. If all files with a digest are missing and the
+// run was in a workflow, that is only a note: the action uploads no more than report, transcript
+// and result.
 func (d *Directory) checkFiles(ctx context.Context, view *transcript.View, checked *checkedRun) error {
 	now, err := d.Digests(ctx)
 	if err != nil {
@@ -208,8 +212,8 @@ func (d *Directory) checkFiles(ctx context.Context, view *transcript.View, check
 	return nil
 }
 
-// RequireUnaltered verifies that files match the digests of the run's end. It ignores missing files, and
-// files without a recorded digest.
+// RequireUnaltered returns an error if one of the named files, or a file in a named folder, differs
+// from its recorded digest. It ignores missing files and files without a digest.
 func (d *Directory) RequireUnaltered(ctx context.Context, end *transcript.RunFinished, names ...string) error {
 	if end == nil {
 		return nil

@@ -35,15 +35,15 @@ const (
 	PatchesFolder   = "changes"
 	CheckoutFolder  = "checkout"
 	LFSFolder       = "lfs"                           // contents of Git LFS files that the change adds
-	LeftoverFolder  = "leftover"                      // what no change can have, out of the work tree
-	StateFolder     = "state"                         // working files, gone after the run
-	PrivateTree     = StateFolder + "/sandboxes/tree" // a copy of the checkout that commands work in
-	MadeTreeFile    = StateFolder + "/tree.json"      // a MadeTree, once that copy is whole
+	LeftoverFolder  = "leftover"                      // files that no change can contain, moved out of the work tree
+	StateFolder     = "state"                         // working files, removed after the run
+	PrivateTree     = StateFolder + "/sandboxes/tree" // a copy of the checkout, in which commands work
+	MadeTreeFile    = StateFolder + "/tree.json"      // a MadeTree, once that copy is complete
 	PublishFile     = "publish.json"                  // the result of publishing a bundle
 )
 
-// PlaceholdersFile maps secrets to their placeholders. Files made by setup may contain them, so a
-// resumed run needs the same ones.
+// PlaceholdersFile maps secrets to their placeholders. A resumed run needs the same placeholders,
+// because files made by setup may contain them.
 const PlaceholdersFile = StateFolder + "/placeholders.json"
 
 // Directory is a run directory. Only its owner may read it.
@@ -53,24 +53,24 @@ type Directory struct {
 	lockFile *os.File // may be nil
 }
 
-// idTime is the time in the id of a run, in UTC.
+// idTime is the layout of the time in a run's id. The time is in UTC.
 const idTime = "20060102T150405Z"
 
-// NewID returns a unique id. Ids sort by time.
+// NewID returns a unique id for a run. Ids sort by time.
 func NewID(now time.Time) string {
 	var random [4]byte
 	_, _ = rand.Read(random[:]) // never fails, see crypto/rand
 	return now.UTC().Format(idTime) + "-" + hex.EncodeToString(random[:])
 }
 
-// DefaultPath returns the run directory without --out.
+// DefaultPath returns the run directory to use without --out.
 func DefaultPath(get func(variable string) string, id string) (string, error) {
 	folder, err := RunsPath(get)
 	return filepath.Join(folder, id), err
 }
 
-// RunsPath is the usual folder of run directories: the runner's temporary folder in
-// Actions, else the user's state folder (XDG Base Directory Specification 0.8).
+// RunsPath returns the usual folder of run directories. In Actions it is in the runner's temporary
+// folder, otherwise in the user's state folder (XDG Base Directory Specification 0.8).
 func RunsPath(get func(variable string) string) (string, error) {
 	if temp := get("RUNNER_TEMP"); temp != "" {
 		return filepath.Join(temp, "agent-ci"), nil
@@ -81,7 +81,7 @@ func RunsPath(get func(variable string) string) (string, error) {
 	return TemporaryPath()
 }
 
-// TemporaryPath is the user's own folder for temporary files.
+// TemporaryPath returns the user's own folder for temporary files, and makes it.
 func TemporaryPath() (string, error) {
 	return ownFolder(filepath.Join(os.TempDir(), fmt.Sprintf("agent-ci-%d", os.Getuid())))
 }
@@ -100,8 +100,8 @@ func StatePath(get func(variable string) string) string {
 	return userPath(get, "XDG_STATE_HOME", ".local/state")
 }
 
-// userPath returns agent-ci's folder in the one that a variable names, by default a folder below the
-// home folder. It returns "" without either.
+// userPath returns agent-ci's folder below the folder in a variable, or below belowHome in the home
+// folder. It returns "" without either.
 func userPath(get func(variable string) string, variable, belowHome string) string {
 	folder := get(variable)
 	if home := get("HOME"); folder == "" && filepath.IsAbs(home) {
@@ -113,8 +113,8 @@ func userPath(get func(variable string) string, variable, belowHome string) stri
 	return filepath.Join(folder, "agent-ci")
 }
 
-// ownFolder makes a folder in a place open to all users, or accepts an existing one that nobody
-// else can change. Others could otherwise replace run directories.
+// ownFolder makes a folder in a place where all users may write. It accepts an existing folder only
+// if nobody else can change it. Otherwise others could replace run directories.
 func ownFolder(path string) (string, error) {
 	if err := os.MkdirAll(path, 0o700); err != nil {
 		return "", outcome.Stopf(outcome.InvalidInput, "run_directory", "The run directory cannot be made (%v); give another with --out, or set HOME.", err).Because(err)
@@ -129,8 +129,8 @@ func ownFolder(path string) (string, error) {
 	return path, nil
 }
 
-// NewDirectory makes a run directory. An existing one is taken only when it is
-// empty: a run never mixes with another.
+// NewDirectory makes a run directory. It accepts an existing folder only if that is empty, because
+// two runs must not mix.
 func NewDirectory(path string) (*Directory, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
@@ -155,7 +155,7 @@ func NewDirectory(path string) (*Directory, error) {
 	return &Directory{path: path, root: root}, nil
 }
 
-// OpenDirectory opens the directory of a finished run.
+// OpenDirectory opens the directory of an existing run.
 func OpenDirectory(path string) (*Directory, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
@@ -173,8 +173,8 @@ func OpenDirectory(path string) (*Directory, error) {
 	return &Directory{path: path, root: root}, nil
 }
 
-// Writable verifies that a directory from elsewhere accepts files, for the result and working
-// files.
+// Writable verifies that files can be written to the directory. The result and working files will
+// be.
 func (d *Directory) Writable() error {
 	name := "writable-" + NewID(time.Now())
 	err := d.root.Mkdir(name, 0o700)
@@ -188,16 +188,16 @@ func (d *Directory) Writable() error {
 	return nil
 }
 
-// reserveFile keeps disk space for the result and last events of a run on a full disk. It is
-// removed with the other working files first. reservePlace keeps an inode, in case their number is
-// limited.
+// reserveFile occupies disk space, so that the result and the last events fit even on a full disk.
+// It is removed, like other working files, before they are written. reservePlace occupies an inode
+// for the same reason.
 const (
 	reserveFile  = StateFolder + "/reserve"
 	reservePlace = StateFolder + "/reserve-place"
 	reserveSize  = 64 << 10
 )
 
-// Reserve fills the reserve files. It fails if the directory cannot be written.
+// Reserve writes the reserve files. It fails if the directory cannot be written.
 func (d *Directory) Reserve() error {
 	err := d.writeFilled(reserveFile, reserveSize)
 	if err == nil {
@@ -210,6 +210,7 @@ func (d *Directory) Reserve() error {
 	return nil
 }
 
+// writeFilled writes a file of size zero bytes.
 func (d *Directory) writeFilled(name string, size int) error {
 	f, err := d.Create(name)
 	if err == nil {
@@ -219,7 +220,7 @@ func (d *Directory) writeFilled(name string, size int) error {
 	return err
 }
 
-// DropReserve frees the space of Reserve.
+// DropReserve removes the reserve files.
 func (d *Directory) DropReserve() {
 	d.Remove(reserveFile)
 	d.Remove(reservePlace)
@@ -236,15 +237,15 @@ func (d *Directory) Close() {
 // Path returns the absolute path of the run directory.
 func (d *Directory) Path() string { return d.path }
 
-// Root returns the run directory for operations of *os.Root only.
+// Root returns the run directory. Use it only for operations that need an *os.Root.
 func (d *Directory) Root() *os.Root { return d.root }
 
-// Join is the path of a file below the run directory, for people and children.
+// Join returns the absolute path of a file in the run directory, for people and child processes.
 func (d *Directory) Join(elements ...string) string {
 	return filepath.Join(append([]string{d.path}, elements...)...)
 }
 
-// Create makes a new file and its folder.
+// Create creates or truncates a file. It makes the file's folder.
 func (d *Directory) Create(name string) (*os.File, error) {
 	if err := d.makeFolder(name); err != nil {
 		return nil, err
@@ -252,7 +253,7 @@ func (d *Directory) Create(name string) (*os.File, error) {
 	return d.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 }
 
-// makeFolder makes the folder of a file, one that is directly in the run directory.
+// makeFolder makes the folder of a file. The folder must be directly in the run directory.
 func (d *Directory) makeFolder(name string) error {
 	err := d.root.Mkdir(filepath.Dir(name), 0o700)
 	if errors.Is(err, fs.ErrExist) {
@@ -261,22 +262,23 @@ func (d *Directory) makeFolder(name string) error {
 	return err
 }
 
-// Open opens a regular file for reading. In a directory from elsewhere anything may be in a file's place.
+// Open opens a regular file for reading. In a foreign directory, anything may be at a file's path.
 func (d *Directory) Open(name string) (*os.File, error) { return boundedfile.OpenIn(d.root, name) }
 
-// MaxRead bounds a file that is read at once, in bytes.
+// MaxRead limits a file that is read as a whole, in bytes.
 const MaxRead = 64 << 20
 
+// Read returns the content of a file of up to MaxRead bytes.
 func (d *Directory) Read(name string) ([]byte, error) {
 	return boundedfile.ReadIn(d.root, name, MaxRead)
 }
 
-// Write puts a whole file in its place or leaves the old one.
+// Write replaces a file completely or not at all.
 func (d *Directory) Write(name string, content []byte) error {
 	return d.Replace(name, store.Text(content))
 }
 
-// Replace is Write for content that is produced while it is written.
+// Replace is like Write, for content that is produced while it is written.
 func (d *Directory) Replace(name string, content func(io.Writer) error) error {
 	err := d.makeFolder(name)
 	if err == nil {
@@ -288,6 +290,7 @@ func (d *Directory) Replace(name string, content func(io.Writer) error) error {
 	return nil
 }
 
+// WriteJSON writes a value as indented JSON.
 func (d *Directory) WriteJSON(name string, value any) error {
 	raw, err := json.MarshalIndent(value, "", "  ")
 	if err != nil {
@@ -296,7 +299,7 @@ func (d *Directory) WriteJSON(name string, value any) error {
 	return d.Write(name, append(raw, '\n'))
 }
 
-// ReadJSON reads a file of WriteJSON, if it exists.
+// ReadJSON reads a file of WriteJSON into value. there is false if there is no such file.
 func (d *Directory) ReadJSON(name string, value any) (there bool, err error) {
 	raw, err := d.Read(name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -317,7 +320,7 @@ func (d *Directory) Has(name string) bool {
 	return err == nil
 }
 
-// MakeFolder makes a private folder and gives its path.
+// MakeFolder makes a folder that only the user may read, and returns its path.
 func (d *Directory) MakeFolder(name string) (string, error) {
 	if err := d.root.MkdirAll(name, 0o700); err != nil {
 		return "", fmt.Errorf("make %s: %w", name, err)
@@ -325,13 +328,13 @@ func (d *Directory) MakeFolder(name string) (string, error) {
 	return d.Join(name), nil
 }
 
-// Remove removes working files, including read-only folders made by commands. It ignores failures.
+// Remove removes working files, even read-only folders made by commands. It ignores errors.
 func (d *Directory) Remove(name string) { _ = sandbox.RemoveScratch(d.Join(name)) }
 
-// Sync puts a file, or the names in a folder, on disk.
+// Sync makes a file, or the names in a folder, durable on disk.
 func (d *Directory) Sync(name string) error { return syncIn(d.root, name) }
 
-// syncIn syncs a file below a root, or a folder's names. It does not block on a pipe.
+// syncIn makes a file below a root, or a folder's names, durable. It does not block on a pipe.
 func syncIn(root *os.Root, name string) error {
 	f, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
@@ -340,7 +343,7 @@ func syncIn(root *os.Root, name string) error {
 	return errors.Join(f.Sync(), f.Close())
 }
 
-// Lock makes this process the only one in the run directory until it exits.
+// Lock makes this process the only one that works in the run directory, until the process exits.
 func (d *Directory) Lock() error {
 	f, err := os.Open(d.path)
 	if err != nil {
@@ -360,15 +363,15 @@ func (d *Directory) Locked() bool {
 	if err != nil {
 		return false
 	}
-	defer f.Close() // which lets go of the lock
+	defer f.Close() // closing also releases the lock
 	return errors.Is(unix.Flock(int(f.Fd()), unix.LOCK_SH|unix.LOCK_NB), unix.EWOULDBLOCK)
 }
 
-// lockWait is how long LockWithRetry waits, and lockInterval how often a lock is tried.
+// lockWait is how long LockWithRetry tries, and lockInterval the time between two tries.
 const lockWait, lockInterval = 2 * time.Second, 20 * time.Millisecond
 
-// LockWithRetry is Lock for resuming a run that may just have been killed. Its children hold the lock
-// for a moment.
+// LockWithRetry is Lock for resuming a run that may just have been killed. Children of that run may
+// hold the lock a moment longer.
 func (d *Directory) LockWithRetry(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, lockWait)
 	defer cancel()
@@ -378,7 +381,8 @@ func (d *Directory) LockWithRetry(ctx context.Context) error {
 	})
 }
 
-// AwaitLock tries a lock until others let go of it. At ctx's end it returns the error of the last try.
+// AwaitLock repeats try until the lock is not held by others. If ctx ends first, it returns the
+// error of the last try.
 func AwaitLock(ctx context.Context, try func() (held bool, err error)) error {
 	look := time.NewTicker(lockInterval)
 	defer look.Stop()

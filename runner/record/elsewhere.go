@@ -12,19 +12,19 @@ import (
 // idPattern matches the ids of NewID.
 var idPattern = regexp.MustCompile(`^[0-9]{8}T[0-9]{6}Z-[0-9a-f]{8}$`)
 
-// IsID says whether a text is the id of a run.
+// IsID reports whether a text is the id of a run.
 func IsID(text string) bool { return idPattern.MatchString(text) }
 
-// maxElsewhere is how many runs with directories elsewhere are known, the newest;
-// maxNoteBytes how long the path of one may be.
+// maxElsewhere is how many runs with directories elsewhere are remembered; the newest are kept.
+// maxNoteBytes is the maximum length of such a directory's path.
 const (
 	maxElsewhere = 200
 	maxNoteBytes = 8 << 10
 )
 
-// elsewherePath returns the folder of notes on run directories outside the usual folder: files
-// named by run id with the path inside. It is "" without an absolute state folder, and in Actions,
-// where the machine vanishes.
+// elsewherePath returns the folder with notes about run directories outside the usual folder. A
+// note is a file named by the run's id that contains the path. The result is "" without an absolute
+// state folder, and in Actions, where the machine vanishes.
 func elsewherePath(get func(variable string) string) string {
 	state := StatePath(get)
 	if get("RUNNER_TEMP") != "" || !filepath.IsAbs(state) {
@@ -33,8 +33,8 @@ func elsewherePath(get func(variable string) string) string {
 	return filepath.Join(state, "elsewhere")
 }
 
-// NoteElsewhere records the path of a run directory chosen by the user. Without the note the run is
-// missing in lists, so failures are ignored.
+// NoteElsewhere records the path of a run directory that the user chose. Errors are ignored:
+// without the note, the run is only missing in lists.
 func NoteElsewhere(get func(variable string) string, id, path string) {
 	folder := elsewherePath(get)
 	if folder == "" || os.MkdirAll(folder, 0o700) != nil {
@@ -45,7 +45,7 @@ func NoteElsewhere(get func(variable string) string, id, path string) {
 		return
 	}
 	defer root.Close()
-	if notes, err := os.ReadDir(folder); err == nil { // sorted by name, and with that by time
+	if notes, err := os.ReadDir(folder); err == nil { // sorted by name, and so by time
 		for _, old := range notes[:max(len(notes)-maxElsewhere+1, 0)] {
 			_ = root.Remove(old.Name())
 		}
@@ -53,7 +53,7 @@ func NoteElsewhere(get func(variable string) string, id, path string) {
 	_ = root.WriteFile(id, []byte(path+"\n"), 0o600)
 }
 
-// Elsewhere returns the noted run directories by run id, including removed ones.
+// Elsewhere returns the noted run directories by run id. They may have been removed since.
 func Elsewhere(get func(variable string) string) map[string]string {
 	all := map[string]string{}
 	folder := elsewherePath(get)
@@ -65,7 +65,7 @@ func Elsewhere(get func(variable string) string) map[string]string {
 		return all
 	}
 	defer root.Close()
-	notes, _ := os.ReadDir(folder) // what could be read of it
+	notes, _ := os.ReadDir(folder) // an incomplete list is good enough
 	for _, n := range notes {
 		raw, err := boundedfile.ReadIn(root, n.Name(), maxNoteBytes)
 		if path := strings.TrimSuffix(string(raw), "\n"); err == nil && IsID(n.Name()) && filepath.IsAbs(path) {

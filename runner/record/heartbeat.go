@@ -8,16 +8,16 @@ import (
 )
 
 const (
-	// heartbeatFile has the time of the last sign of life, for long commands and answers without
+	// heartbeatFile has the time of the last sign of life. Long commands and answers write no
 	// events.
 	heartbeatFile = StateFolder + "/alive"
-	// heartbeatInterval is the interval of writing it. A kill loses less than that.
+	// heartbeatInterval is the time between two signs of life. A killed run loses less than that.
 	heartbeatInterval = 2 * time.Second
-	// heartbeatLayout is a time in UTC, always of one length.
+	// heartbeatLayout is the layout of a time in UTC. All times have the same length.
 	heartbeatLayout = "2006-01-02T15:04:05.000Z"
 )
 
-// StartHeartbeat starts to record signs of life.
+// StartHeartbeat begins to write signs of life.
 func (r *Record) StartHeartbeat() {
 	living, stop := context.WithCancel(context.Background())
 	var beats sync.WaitGroup
@@ -28,7 +28,7 @@ func (r *Record) StartHeartbeat() {
 	}
 }
 
-// StopHeartbeat stops Live.
+// StopHeartbeat ends what StartHeartbeat began.
 func (r *Record) StopHeartbeat() {
 	if r.stopHeartbeat != nil {
 		r.stopHeartbeat()
@@ -36,12 +36,12 @@ func (r *Record) StopHeartbeat() {
 	}
 }
 
-// writeHeartbeats writes heartbeatFile again and again while the run lives. Nothing is synced:
-// after a loss of power the time since the last event may be missing.
+// writeHeartbeats writes heartbeatFile regularly until living ends. It does not sync: after a power
+// loss, the time since the last event may be missing.
 func (d *Directory) writeHeartbeats(living context.Context) {
 	ticks := time.NewTicker(heartbeatInterval)
 	defer ticks.Stop()
-	var f *os.File // made by the first beat: a short run pays nothing
+	var f *os.File // made at the first tick, so a short run has no cost
 	defer func() { _ = f.Close() }()
 	for {
 		select {
@@ -51,7 +51,7 @@ func (d *Directory) writeHeartbeats(living context.Context) {
 			if f == nil {
 				f, _ = d.root.OpenFile(heartbeatFile, os.O_WRONLY|os.O_CREATE, 0o600)
 			}
-			_, _ = f.WriteAt([]byte(now.UTC().Format(heartbeatLayout)), 0) // without it the time counts up to the last event
+			_, _ = f.WriteAt([]byte(now.UTC().Format(heartbeatLayout)), 0) // without it, the run's time counts up to the last event
 		}
 	}
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/boundedfile"
 )
 
-// BaselinesPath returns the folder of cached baseline results, beside the usual folder of runs, or
-// "" if the environment names none.
+// BaselinesPath returns the folder of cached baseline results, next to the usual folder of runs. It
+// returns "" if the environment names no such place.
 func BaselinesPath(get func(variable string) string) string {
 	state := StatePath(get)
 	if !filepath.IsAbs(state) {
@@ -25,7 +25,8 @@ func BaselinesPath(get func(variable string) string) string {
 	return filepath.Join(state, "baselines")
 }
 
-// CachePath returns the user's cache folder (XDG Base Directory Specification 0.8).
+// CachePath returns agent-ci's cache folder of the user (XDG Base Directory Specification 0.8), or
+// else a temporary one.
 func CachePath(get func(variable string) string) (string, error) {
 	if cache := userPath(get, "XDG_CACHE_HOME", ".cache"); filepath.IsAbs(cache) {
 		return cache, nil
@@ -33,14 +34,14 @@ func CachePath(get func(variable string) string) (string, error) {
 	return TemporaryPath()
 }
 
-// baselineLifetime is the lifetime of a cached baseline.
+// baselineLifetime is how long a cached baseline is valid.
 const baselineLifetime = 7 * 24 * time.Hour
 
-// Baselines caches baseline results of checks, one file per key. It caches green ones only, which
-// can never make a verdict more lenient.
+// Baselines caches baseline results of checks, one file per key. It caches only green results,
+// because they can never make a verdict more lenient.
 type Baselines struct{ root *os.Root }
 
-// OpenBaselines opens or makes the folder. It refuses one that others can change.
+// OpenBaselines opens or makes the folder. It fails if others can change the folder.
 func OpenBaselines(path string) (*Baselines, error) {
 	root, err := openPrivate(path)
 	if err != nil {
@@ -49,7 +50,7 @@ func OpenBaselines(path string) (*Baselines, error) {
 	return &Baselines{root}, nil
 }
 
-// openPrivate opens or makes a folder of the user. It refuses one that others can change.
+// openPrivate opens or makes a folder of the user. It fails if others can change the folder.
 func openPrivate(path string) (*os.Root, error) {
 	if err := os.MkdirAll(path, 0o700); err != nil {
 		return nil, err
@@ -68,7 +69,7 @@ func openPrivate(path string) (*os.Root, error) {
 	return root, nil
 }
 
-// isOwn reports whether only the user can change a folder.
+// isOwn reports whether a path is a folder that only the user can change.
 func isOwn(path string) (bool, error) {
 	info, err := os.Lstat(path)
 	if err != nil {
@@ -80,7 +81,7 @@ func isOwn(path string) (bool, error) {
 
 func (b *Baselines) Close() error { return b.root.Close() }
 
-// cachedBaseline is the content of a file.
+// cachedBaseline is the content of a cache file.
 type cachedBaseline struct {
 	RunID string    `json:"run_id"`
 	At    time.Time `json:"at"`
@@ -90,7 +91,8 @@ type cachedBaseline struct {
 // runIDPattern matches run ids.
 var runIDPattern = regexp.MustCompile(`^[0-9A-Za-z-]{1,64}$`)
 
-// Green returns the run with a green baseline for a key, or "". It ignores unreadable files.
+// Green returns the run that cached a green baseline for a key, or "". Unreadable and expired files
+// count as missing.
 func (b *Baselines) Green(key string, now time.Time) (runID string) {
 	const most = 4 << 10
 	raw, err := boundedfile.ReadIn(b.root, key, most)
@@ -124,7 +126,7 @@ func (b *Baselines) RemoveExpired(now time.Time) {
 	}
 	for _, e := range entries {
 		if info, err := e.Info(); err == nil && now.Sub(info.ModTime()) > baselineLifetime {
-			_ = b.root.Remove(e.Name()) // the next run tries again
+			_ = b.root.Remove(e.Name()) // an error does not matter; the next run tries again
 		}
 	}
 }

@@ -7,17 +7,17 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript/markdown"
 )
 
-// The part of a failed command's log to show.
+// Limits of the part of a failed command's log that is shown.
 const (
 	maxShownLines     = 30
 	maxShownLineBytes = 400
 	maxShownBytes     = 6 << 10
-	lastLinesRead     = 64 << 10 // of the log, to find them
+	lastLinesRead     = 64 << 10 // how many bytes at the end of the log are read
 )
 
-// LastLines returns the last lines of a log for people: at most maxShownLines lines and maxShownBytes
-// bytes, with long ones shortened in the middle, and without control characters. It only reads the
-// end of the log.
+// LastLines returns the last lines of a log for people: up to maxShownLines lines and maxShownBytes
+// bytes. It shortens long lines in the middle and removes control characters. It reads only the end
+// of the log.
 func (d *Directory) LastLines(name string) (string, error) {
 	tail, err := d.Tail(name, lastLinesRead)
 	if err != nil {
@@ -26,6 +26,7 @@ func (d *Directory) LastLines(name string) (string, error) {
 	return lastLines(strings.TrimPrefix(tail, "[…]\n")), nil
 }
 
+// lastLines returns the last lines of a text, within the limits of LastLines.
 func lastLines(text string) string {
 	all := strings.Split(strings.TrimRight(text, "\r\n\t "), "\n")
 	all = all[max(0, len(all)-maxShownLines):]
@@ -40,6 +41,7 @@ func lastLines(text string) string {
 	return strings.Trim(strings.Join(all[first:], "\n"), "\n")
 }
 
+// shownLine returns a line without control characters, shortened in the middle.
 func shownLine(line string) string {
 	line = strings.TrimRight(markdown.Screen(line), " \t")
 	if len(line) <= maxShownLineBytes {

@@ -13,27 +13,27 @@ import (
 	"github.com/agent-ci/agent-ci/policy/secrets"
 )
 
-// The kept bytes of a command's output. Longer output is cut before its end, which shows the
-// result.
+// How many bytes of a command's output are kept. Longer output loses its middle, because the end
+// shows the result.
 const (
 	CommandLog = 256 << 20
-	ServiceLog = 16 << 20 // of a service, which is started again and again
-	logEnd     = 1 << 20  // of each
+	ServiceLog = 16 << 20 // smaller, because a service is started many times
+	logEnd     = 1 << 20  // bytes kept of the end
 )
 
-// LogWriter keeps the beginning and the end of an output, without secrets.
+// LogWriter writes the beginning and the end of an output, redacted.
 type LogWriter struct {
 	mu       sync.Mutex
 	file     io.Writer
 	clean    secrets.Stream
-	headLeft int    // bytes of the beginning that may still come
-	maxTail  int    // bytes of the end
-	end      []byte // what came after the beginning, its last bytes
-	dropped  int    // bytes between the two
+	headLeft int    // bytes that still belong to the beginning
+	maxTail  int    // maximum bytes of the end
+	end      []byte // the last bytes after the beginning
+	dropped  int    // bytes dropped between beginning and end
 }
 
-// NewLogWriter returns a writer that keeps up to limit bytes in file: the beginning and the end of the
-// output.
+// NewLogWriter returns a writer that writes up to limit bytes to file: the beginning and the end of
+// the output.
 func NewLogWriter(file io.Writer, limit int, redact func(string) string) *LogWriter {
 	w := &LogWriter{file: file, headLeft: limit - logEnd, maxTail: logEnd}
 	w.clean = secrets.Stream{Redact: redact, Put: w.write}
@@ -46,7 +46,7 @@ func (w *LogWriter) Write(p []byte) (int, error) {
 	return w.clean.Write(p)
 }
 
-// Flush writes the rest and notes a cut. It must be the last call.
+// Flush writes the end of the output, and says how much was dropped before it. Call it last.
 func (w *LogWriter) Flush() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -62,7 +62,7 @@ func (w *LogWriter) Flush() {
 	w.end, w.dropped = nil, 0
 }
 
-// afterCut drops an incomplete first line, unless it is the only one.
+// afterCut removes the first line, which is incomplete, unless there is no other.
 func afterCut(text string) string {
 	if _, rest, _ := strings.Cut(text, "\n"); strings.TrimSpace(rest) != "" {
 		return rest
@@ -73,15 +73,17 @@ func afterCut(text string) string {
 	return text
 }
 
+// write writes or keeps redacted text.
 func (w *LogWriter) write(text string) {
 	n := min(len(text), w.headLeft)
 	w.headLeft -= n
-	_, _ = io.WriteString(w.file, text[:n]) // a log that cannot be written doesn't change what the command did
+	_, _ = io.WriteString(w.file, text[:n]) // an unwritable log does not affect the command
 	if w.end = append(w.end, text[n:]...); len(w.end) > 2*w.maxTail {
 		w.drop(len(w.end) - w.maxTail)
 	}
 }
 
+// drop removes bytes from the beginning of the kept end.
 func (w *LogWriter) drop(bytes int) {
 	if bytes > 0 {
 		w.dropped += bytes
@@ -89,7 +91,7 @@ func (w *LogWriter) drop(bytes int) {
 	}
 }
 
-// Tail returns the end of a log, for the model and for people.
+// Tail returns up to bytes bytes of a log's end, in whole lines.
 func (d *Directory) Tail(name string, bytes int64) (string, error) {
 	f, err := d.Open(name)
 	if err != nil {
@@ -112,8 +114,8 @@ func (d *Directory) Tail(name string, bytes int64) (string, error) {
 	return strings.ToValidUTF8(text, "�"), nil
 }
 
-// Ends returns a log, or its head and tail with the size of the gap. A compiler's first error is in
-// the head, test results are in the tail.
+// Ends returns a log. A long one is shortened to its head and tail, with the size of the gap. The
+// first error of a compiler is in the head, test results are in the tail.
 func (d *Directory) Ends(name string, head, tail int64) (string, error) {
 	f, err := d.Open(name)
 	if err != nil {
@@ -143,7 +145,7 @@ func (d *Directory) Ends(name string, head, tail int64) (string, error) {
 	return fmt.Sprintf("%s\n[… about %d bytes left out …]\n%s", strings.ToValidUTF8(strings.TrimSuffix(string(raw), "\n"), "�"), left, last), nil
 }
 
-// LogName returns the file name for the log of a command named by people.
+// LogName returns the file name for the log of a command. name may contain any characters.
 func LogName(kind string, number int, name string) string {
 	clean := strings.Map(func(c rune) rune {
 		if c == '-' || c == '_' || c == '.' || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' {

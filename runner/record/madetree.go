@@ -1,20 +1,21 @@
 package record
 
-// MadeTree is the place of a private work tree.
+// MadeTree says where a private work tree is.
 type MadeTree struct {
 	Folder      string `json:"folder,omitempty"` // empty for PrivateTree
-	SandboxPath string `json:"seen"`             // by commands, which may have kept that path
+	SandboxPath string `json:"seen"`             // the path for commands, which may have stored it in files
 }
 
-// MadeTree returns the place of the run's complete private work tree.
+// MadeTree returns where the run's complete private work tree is. is is false if there is none.
 func (d *Directory) MadeTree() (made MadeTree, is bool) {
 	is, err := d.ReadJSON(MadeTreeFile, &made)
 	return made, is && err == nil
 }
 
-// RecordMadeTree records a complete tree in a folder.
+// RecordMadeTree records that a private work tree in folder is complete. seen is its path for
+// commands.
 func (d *Directory) RecordMadeTree(folder, seen string) error {
-	if folder == d.Join(PrivateTree) { // the run directory may move
+	if folder == d.Join(PrivateTree) { // not recorded as a path, because the run directory may move
 		folder = ""
 	}
 	return d.WriteJSON(MadeTreeFile, MadeTree{folder, seen})

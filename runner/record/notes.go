@@ -14,13 +14,13 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript/eventlog"
 )
 
-// maxDigestFiles bounds the known transcripts. The newest are kept.
+// maxDigestFiles limits the transcripts whose digests are kept. The newest are kept.
 const maxDigestFiles = 5000
 
-// DigestsPath returns the user's folder with digests of this machine's transcripts, or "" if the
-// environment names none. It is outside of run directories, which may be foreign. A GitHub Actions
-// job leaves nothing in its home folder, which belongs to the next job or nobody, so XDG_STATE_HOME
-// must name the folder there.
+// DigestsPath returns the user's folder with digests of the transcripts that this machine wrote, or
+// "". It is outside of run directories, because these may come from elsewhere. In GitHub Actions it
+// exists only below XDG_STATE_HOME: a job must leave nothing in the home folder, which the next job
+// or nobody gets.
 func DigestsPath(get func(variable string) string) string {
 	state := StatePath(get)
 	if get("RUNNER_TEMP") != "" && get("XDG_STATE_HOME") == "" || !filepath.IsAbs(state) {
@@ -29,15 +29,16 @@ func DigestsPath(get func(variable string) string) string {
 	return filepath.Join(state, "recorded")
 }
 
-// digestFile is the file with digests of a transcript's lines, named by the first line's digest. A
-// transcript without notes counts as foreign, so failures here end no run.
+// digestFile is the file with the digests of a transcript's lines. Its name is the digest of the
+// first line. A transcript without such a file counts as foreign, so errors here end no run.
 type digestFile struct {
 	folder string
 	file   *os.File // nil before the first line
-	size   int64    // of the whole digests in it
+	size   int64    // bytes of the complete digests
 }
 
-// add records a line before the transcript has it, so every line there is recorded.
+// add records the digest of a line before the line is in the transcript. So every line there is
+// recorded.
 func (n *digestFile) add(digest string) {
 	if n == nil || n.folder == "" {
 		return
@@ -51,14 +52,14 @@ func (n *digestFile) add(digest string) {
 	}
 	wrote, err := n.file.WriteString(digest + "\n")
 	if err != nil {
-		_ = n.file.Truncate(n.size) // else the next digest would be on a torn line
+		_ = n.file.Truncate(n.size) // otherwise the next digest would follow an incomplete one
 		return
 	}
 	n.size += int64(wrote)
 }
 
-// open opens the file of digests named by the first digest. The digests only help to recognise a record, so
-// failures leave n without a file.
+// open opens the file for a transcript whose first line has the digest first. Without the file, the
+// transcript only counts as foreign. So after an error n has no file.
 func (n *digestFile) open(first string, flags int) {
 	root, err := openPrivate(n.folder)
 	if err != nil {
@@ -91,7 +92,7 @@ func (n *digestFile) close() {
 	}
 }
 
-// dropOldDigests makes room for one more note.
+// dropOldDigests removes the oldest files, so that one more is allowed.
 func dropOldDigests(root *os.Root) {
 	dir, err := root.Open(".")
 	if err != nil {
@@ -108,8 +109,8 @@ func dropOldDigests(root *os.Root) {
 	}
 }
 
-// reopenDigests returns the notes of this machine's transcript to continue. A foreign transcript gets
-// none.
+// reopenDigests opens the digests of this machine's transcript to continue them. For a foreign
+// transcript it returns nil.
 func (d *Directory) reopenDigests(folder string) *digestFile {
 	first := d.firstLine()
 	if first == "" || !d.RecordedHere(folder) {
@@ -120,8 +121,8 @@ func (d *Directory) reopenDigests(folder string) *digestFile {
 	return n
 }
 
-// RecordedHere says whether this machine wrote the transcript, as far as its lines are whole: the
-// chain is, and its end is in the notes.
+// RecordedHere reports whether this machine wrote the complete lines of the transcript. Their chain
+// must be intact, and its head must be among the recorded digests.
 func (d *Directory) RecordedHere(folder string) bool {
 	first := d.firstLine()
 	if folder == "" || first == "" {
@@ -154,14 +155,15 @@ func (d *Directory) RecordedHere(folder string) bool {
 	return false
 }
 
-// ForgetRecorded removes the notes of a transcript.
+// ForgetRecorded removes the digests of a transcript.
 func (d *Directory) ForgetRecorded(folder string) {
 	if first := d.firstLine(); folder != "" && first != "" {
 		_ = os.Remove(filepath.Join(folder, first))
 	}
 }
 
-// firstLine returns the digest of the transcript's first line, or "" without a complete one.
+// firstLine returns the digest of the transcript's first line, or "" if that is missing or
+// incomplete.
 func (d *Directory) firstLine() string {
 	f, err := d.Open(TranscriptFile)
 	if err != nil {

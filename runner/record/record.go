@@ -14,49 +14,50 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript/eventlog"
 )
 
-// Record is the record of a run in progress. Without a Directory it accepts warnings only. Without
-// a transcript, as for publishing a bundle or running a single command, it folds events and writes
-// none.
+// Record is the record of a run in progress. Without a Directory, it accepts only warnings. Without
+// a transcript, it folds events but does not write them. That is so for publishing a bundle and for
+// running a single command.
 type Record struct {
 	*Directory
 	ID string // of the run
-	// Ephemeral reports that the run directory disappears with the machine, and people get its
-	// report.
+	// Ephemeral means that the run directory disappears with the machine. People get the report
+	// instead.
 	Ephemeral bool
-	// stepObserver receives the steps of Begins; may be nil.
+	// StepObserver shows the steps of BeginStep; may be nil.
 	StepObserver stepObserver
 
-	// DigestsFolder is the folder of transcript digests (DigestsPath), by which this machine recognises the
-	// record later. "" records none.
+	// DigestsFolder is the folder of transcript digests (DigestsPath). By them this machine
+	// recognises the record later. "" records none.
 	DigestsFolder string
 
-	folding   sync.Mutex           // guards the two below
-	folded    *transcript.Follower // what the events come to
-	concluded bool                 // the view was given away, and later events change nothing
+	folding   sync.Mutex           // guards folded and concluded
+	folded    *transcript.Follower // the view that follows from the events
+	concluded bool                 // the view was returned, so later events must not change it
 
 	log           *eventlog.Log
 	digests       *digestFile
-	stopHeartbeat func() // nil while no heartbeat is written
-	started       bool   // run.started is written
+	stopHeartbeat func() // nil if no heartbeat is written
+	started       bool   // run.started was written
 	redactor      atomic.Pointer[secrets.Redactor]
 
 	redactorLock sync.Mutex // guards the redactor's inputs
 	secrets      []secrets.Value
-	addedSecrets []secrets.Value            // besides
+	addedSecrets []secrets.Value            // of AddSecret
 	isExempt     func(fragment string) bool // nil before ExemptBase
 
-	warningsLock sync.Mutex // guards warnings: calls in parallel warn too
+	warningsLock sync.Mutex // guards warnings, because parallel calls may warn
 	warnings     []transcript.Warning
 }
 
-// New returns a record that removes the given values from everything.
+// New returns a record that redacts the given values everywhere.
 func New(id string, hidden []secrets.Value) *Record {
 	r := &Record{ID: id, folded: transcript.Follow(&transcript.View{})}
 	r.SetSecrets(hidden)
 	return r
 }
 
-// SetSecrets replaces the removed values, except learned ones. Nothing may write concurrently.
+// SetSecrets replaces the redacted values, except those of AddSecret. Nobody may write
+// concurrently.
 func (r *Record) SetSecrets(hidden []secrets.Value) {
 	r.redactorLock.Lock()
 	defer r.redactorLock.Unlock()
@@ -64,7 +65,7 @@ func (r *Record) SetSecrets(hidden []secrets.Value) {
 	r.updateRedactor()
 }
 
-// AddSecret adds a removed value from now on. Others may write concurrently.
+// AddSecret adds a value to redact from now on. Others may write concurrently.
 func (r *Record) AddSecret(name, secret string) {
 	value := secrets.Value{Name: name, Secret: secret}
 	r.redactorLock.Lock()
@@ -82,7 +83,7 @@ func (r *Record) updateRedactor() {
 	r.redactor.Store(redactor)
 }
 
-// DescribeLogPlace returns the place of a command's output, as the end of a sentence.
+// DescribeLogPlace returns where a command's output is, as the end of a sentence.
 func (r *Record) DescribeLogPlace(log string) string {
 	if r.Ephemeral {
 		return "its last lines are in the report"
@@ -90,14 +91,14 @@ func (r *Record) DescribeLogPlace(log string) string {
 	return "log " + r.Join(log)
 }
 
-// Redact is text without the secrets of the run.
+// Redact returns text without the secrets of the run.
 func (r *Record) Redact(text string) string { return r.redactor.Load().Redact(text) }
 
-// Redactor finds the secrets of the run.
+// Redactor returns the run's redactor, which also finds secrets.
 func (r *Record) Redactor() *secrets.Redactor { return r.redactor.Load() }
 
-// Make makes the run directory at path, locks it, and begins the transcript. sink receives each
-// written event.
+// Make makes the run directory at path, locks it, and begins the transcript. sink gets each written
+// event.
 func (r *Record) Make(path string, sink func(transcript.Event)) (err error) {
 	if r.Directory, err = NewDirectory(path); err != nil {
 		return err
@@ -116,8 +117,8 @@ func (r *Record) Make(path string, sink func(transcript.Event)) (err error) {
 	return nil
 }
 
-// Reopen continues the transcript of a killed or stopped run. It returns the number of bytes
-// removed from an incomplete last line.
+// Reopen continues the transcript of a killed or stopped run. If the last line is incomplete, it
+// cuts that line and returns the number of its bytes.
 func (r *Record) Reopen(sink func(transcript.Event)) (torn int, err error) {
 	r.digests = r.reopenDigests(r.DigestsFolder)
 	if r.log, torn, err = eventlog.Reopen(r.Join(TranscriptFile), r.options(sink)); err != nil {
@@ -133,7 +134,7 @@ func (r *Record) Reopen(sink func(transcript.Event)) (torn int, err error) {
 }
 
 func (r *Record) options(sink func(transcript.Event)) eventlog.Options {
-	return eventlog.Options{Redact: r.Redact, BeforeWrite: r.digests.add, Sink: func(e transcript.Event) { // the redactor may learn more
+	return eventlog.Options{Redact: r.Redact, BeforeWrite: r.digests.add, Sink: func(e transcript.Event) { // r.Redact uses the current redactor, which may learn secrets
 		r.fold(e)
 		if sink != nil {
 			sink(e)
@@ -145,26 +146,26 @@ func (r *Record) fold(e transcript.Event) {
 	r.folding.Lock()
 	defer r.folding.Unlock()
 	if !r.concluded {
-		_ = r.folded.Apply(e) // this process wrote its data
+		_ = r.folded.Apply(e) // no error is possible, because this process wrote the data
 	}
 }
 
-// Cost returns the cost of the run so far; nil before it has begun to work, and without a known
-// price.
+// Cost returns the cost of the run so far in US dollars. It is nil before the run began to work,
+// and if a price is unknown.
 func (r *Record) Cost() *float64 {
 	r.folding.Lock()
 	defer r.folding.Unlock()
 	return r.folded.View().Cost()
 }
 
-// Log returns the transcript for writing many events, or nil.
+// Log returns the transcript, or nil. It is for writing many events.
 func (r *Record) Log() *eventlog.Log { return r.log }
 
-// Append is AppendBy for the run's own agent.
+// Append is AppendBy for an event of the run's own agent.
 func (r *Record) Append(kind transcript.Type, data any) error { return r.AppendBy("", kind, data) }
 
-// AppendBy folds an event of a named agent and writes it if there is a transcript. The run's own
-// agent has no name. An event that cannot be written counts for the result all the same.
+// AppendBy folds an event of an agent, and writes it if there is a transcript. The run's own agent
+// has the name "". An event that can't be written still counts for the result.
 func (r *Record) AppendBy(agent string, kind transcript.Type, data any) error {
 	if r.log == nil {
 		return r.count(agent, kind, data)
@@ -179,7 +180,7 @@ func (r *Record) AppendBy(agent string, kind transcript.Type, data any) error {
 	return nil
 }
 
-// count folds an event that is not written.
+// count folds an event that was not written.
 func (r *Record) count(agent string, kind transcript.Type, data any) error {
 	e, err := eventlog.NewEvent(cmp.Or(agent, transcript.MainAgent), kind, data, r.Redact)
 	if err == nil {
@@ -188,8 +189,8 @@ func (r *Record) count(agent string, kind transcript.Type, data any) error {
 	return err
 }
 
-// Conclude writes the last event, with what the run used, and returns the view of the whole run. If
-// unwritable is an error, the event is folded alone, and that error returned.
+// Conclude writes the last event, with the usage of the run, and returns the view of the whole run.
+// If unwritable is an error, it only folds the event and returns that error.
 func (r *Record) Conclude(end transcript.RunFinished, unwritable error) (*transcript.View, error) {
 	r.folding.Lock()
 	view := r.folded.View()
@@ -200,7 +201,7 @@ func (r *Record) Conclude(end transcript.RunFinished, unwritable error) (*transc
 	if err == nil {
 		err = cmp.Or(r.Append(transcript.TypeRunFinished, end), r.SyncLog())
 	} else {
-		_ = r.count("", transcript.TypeRunFinished, end) // a struct of texts and numbers
+		_ = r.count("", transcript.TypeRunFinished, end) // cannot fail: end contains only texts and numbers
 	}
 	r.folding.Lock()
 	defer r.folding.Unlock()
@@ -212,7 +213,7 @@ func (r *Record) Conclude(end transcript.RunFinished, unwritable error) (*transc
 	return view, err
 }
 
-// Begin writes run.started and the warnings before it. Later calls do nothing.
+// Begin writes run.started and the warnings so far. Later calls do nothing.
 func (r *Record) Begin(event transcript.RunStarted) error {
 	if r.started {
 		return nil
@@ -229,25 +230,25 @@ func (r *Record) Begin(event transcript.RunStarted) error {
 	return nil
 }
 
-// Started reports whether run.started is written.
+// Started reports whether run.started was written.
 func (r *Record) Started() bool { return r.started }
 
-// ResumeWarnings takes over the warnings of a resumed run.
+// ResumeWarnings sets the warnings of a resumed run.
 func (r *Record) ResumeWarnings(warnings []transcript.Warning) {
 	r.started, r.warnings = true, warnings
 }
 
-// Warn tells people of something, once.
+// Warn records a warning for people, once. Before run.started is written, the warning waits.
 func (r *Record) Warn(code, format string, args ...any) {
 	w := transcript.Warning{Code: code, Message: outcome.ShortenNames(r.Redact(fmt.Sprintf(format, args...)))}
 	r.warningsLock.Lock()
 	defer r.warningsLock.Unlock()
 	if slices.Contains(r.warnings, w) {
-		return // the job is merged again on another base
+		return // the job may be loaded twice, for another base
 	}
 	r.warnings = append(r.warnings, w)
 	if r.started {
-		_ = r.Append(transcript.TypeWarning, w) // a log that fails is told at the end
+		_ = r.Append(transcript.TypeWarning, w) // an error does not matter: a failing transcript is reported at the end
 	}
 }
 
@@ -258,7 +259,7 @@ func (r *Record) Warnings() []transcript.Warning {
 	return slices.Clone(r.warnings)
 }
 
-// SyncLog returns when the transcript is on disk.
+// SyncLog makes the transcript durable on disk.
 func (r *Record) SyncLog() error {
 	if r.log == nil {
 		return nil
@@ -270,8 +271,8 @@ func (r *Record) SyncLog() error {
 	return nil
 }
 
-// View returns the run so far for people. It reads the file to save memory. The chain's head proves
-// that nobody else wrote it.
+// View returns the run so far for people. It reads the file, to save memory. It fails if the
+// chain's head shows that somebody else changed the file.
 func (r *Record) View() (*transcript.View, error) {
 	view, err := r.Directory.View()
 	if r.log == nil {
@@ -294,8 +295,7 @@ func (d *Directory) View() (*transcript.View, error) {
 	return transcript.Project(f, body.Excerpts)
 }
 
-// Survey folds a transcript as far as its lines are whole, and shows each event to
-// visit.
+// Survey folds the complete lines of a transcript, and calls visit with each event.
 func (d *Directory) Survey(visit func(*transcript.View, transcript.Event) error) (*transcript.View, error) {
 	f, err := d.Open(TranscriptFile)
 	if err != nil {
@@ -309,7 +309,7 @@ func (d *Directory) Survey(visit func(*transcript.View, transcript.Event) error)
 	return view, nil
 }
 
-// Close closes everything.
+// Close stops the heartbeat and closes all files.
 func (r *Record) Close() {
 	r.StopHeartbeat()
 	if r.log != nil {
@@ -321,7 +321,8 @@ func (r *Record) Close() {
 	}
 }
 
-// memoize looks each fragment up once, and maxExemptLookups of them.
+// memoize returns holds with a cache. It looks up at most maxExemptLookups fragments; others get
+// false.
 func memoize(holds func(fragment string) bool) func(fragment string) bool {
 	var mu sync.Mutex
 	known := map[string]bool{}

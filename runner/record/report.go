@@ -10,7 +10,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript/report"
 )
 
-// Document is a run as Markdown.
+// Document returns a run as Markdown.
 func Document(runDir string) (string, error) {
 	dir, err := OpenDirectory(runDir)
 	if err != nil {
@@ -29,8 +29,7 @@ func Document(runDir string) (string, error) {
 	return body.Document(view), nil
 }
 
-// Report writes a run as an HTML page into its directory and gives the page's
-// path.
+// Report writes a run as an HTML page into its directory and returns the page's path.
 func Report(runDir string) (string, error) {
 	dir, err := OpenDirectory(runDir)
 	if err != nil {
@@ -43,7 +42,7 @@ func Report(runDir string) (string, error) {
 	return dir.Join(ReportFile), nil
 }
 
-// Report writes the page from the transcript as it lies on disk.
+// Report writes the page from the transcript on disk.
 func (d *Directory) Report() (err error) {
 	log, err := d.Open(TranscriptFile)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 )
 
-// resultVersion is the version of result.json.
+// resultVersion is the version of result.json's format.
 const resultVersion = 2
 
 // Result is the result of a run: result.json and the output of the command line.
@@ -23,42 +23,42 @@ type Result struct {
 	ExitCode         int                    `json:"exit_code"`
 	RunID            string                 `json:"run_id"`
 	BaseSHA          string                 `json:"base_sha,omitempty"`
-	HeadSHA          string                 `json:"head_sha,omitempty"` // the commit of the change
+	HeadSHA          string                 `json:"head_sha,omitempty"` // the change's commit
 	Branch           string                 `json:"branch,omitempty"`
 	PullRequest      PullRequest            `json:"pull_request"`
-	Feedback         *feedback              `json:"feedback,omitempty"` // what was said on an issue or pull request
+	Feedback         *feedback              `json:"feedback,omitempty"` // the post on an issue or pull request
 	Plan             []transcript.PlanStep  `json:"plan"`
 	Usage            transcript.Usage       `json:"usage"`
-	Models           []transcript.ModelUse  `json:"models,omitempty"` // that were asked, in their order
-	CostUSD          *float64               `json:"cost_usd"`         // null: no price is known
+	Models           []transcript.ModelUse  `json:"models,omitempty"` // models that were asked, in order
+	CostUSD          *float64               `json:"cost_usd"`         // null: a price is unknown
 	Verify           []transcript.VerifyRow `json:"verify"`
-	Inspection       *transcript.Inspection `json:"inspection,omitempty"` // what was found in the change beside what is refused
+	Inspection       *transcript.Inspection `json:"inspection,omitempty"` // findings in the change that did not stop the run
 	Sandbox          Confinement            `json:"sandbox"`
 	Denied           int                    `json:"denied"`                // calls and hosts that the policy refused
-	MCPServers       []toolServer           `json:"mcp_servers,omitempty"` // that were started or asked
-	Hooks            []transcript.HookUse   `json:"hooks,omitempty"`       // that the run has, in the order in which they are asked
-	Agents           []*transcript.Agent    `json:"agents,omitempty"`      // that others started, in the order of their starts
+	MCPServers       []toolServer           `json:"mcp_servers,omitempty"` // servers that were started or asked
+	Hooks            []transcript.HookUse   `json:"hooks,omitempty"`       // the run's hooks, in the order of their calls
+	Agents           []*transcript.Agent    `json:"agents,omitempty"`      // agents started by other agents, in order
 	Warnings         []transcript.Warning   `json:"warnings"`
 	Changes          *changeSummary         `json:"changes"`          // null: nothing changed
-	Output           string                 `json:"output,omitempty"` // file by task.output_schema, in the run directory
+	Output           string                 `json:"output,omitempty"` // the file for task.output_schema in the run directory
 	TranscriptSHA256 string                 `json:"transcript_sha256"`
-	Summary          string                 `json:"-"` // the agent's last words
-	Worked           bool                   `json:"-"` // the agent, or a command of the job, was let loose
+	Summary          string                 `json:"-"` // the agent's last message
+	Worked           bool                   `json:"-"` // the agent or a command of the job began to work
 	Stat             []changeset.File       `json:"-"`
 	Left             `json:"-"`
 }
 
-// Left is what a process leaves of a run besides its events, which cannot tell of it.
+// Left has what a process leaves besides events.
 type Left struct {
 	Directory  string
-	File       string   // with the result, below Directory
-	BodyFile   string   // of the pull request; empty when there is none
-	ReportFile string   // empty when it could not be written
+	File       string   // the file with the result, in Directory
+	BodyFile   string   // body of the pull request; empty if there is none
+	ReportFile string   // empty if it could not be written
 	Errors     []string // what could not be written
-	Problems   []string // of a job, one a line
+	Problems   []string // problems of a job, one a line
 }
 
-// NewResult returns the result of a run with nothing but its end.
+// NewResult returns a result that has only the end of the run.
 func NewResult(id string, stop *outcome.Stop) Result {
 	return Result{
 		Version: resultVersion, Outcome: stop.Outcome, Reason: stop.Reason, Message: outcome.ShortenNames(stop.Message), ExitCode: stop.ExitCode(),
@@ -67,7 +67,7 @@ func NewResult(id string, stop *outcome.Stop) Result {
 	}
 }
 
-// Project returns the result of a run from its events alone. Left stays empty.
+// Project returns the result that follows from a run's events. Left stays empty.
 func Project(v *transcript.View) Result {
 	end := v.Finished
 	if end == nil {
@@ -107,8 +107,8 @@ func Project(v *transcript.View) Result {
 	return r
 }
 
-// WriteResult writes a result to a file of the run directory, which the result names then. If that
-// fails, the result tells why.
+// WriteResult writes a result to a file of the run directory, and sets the file in it. If that
+// fails, the result has the error instead.
 func (r *Record) WriteResult(name string, result *Result) {
 	result.Directory, result.File = r.Path(), name
 	if err := cmp.Or(r.WriteJSON(name, *result), r.Sync(".")); err != nil {
@@ -116,7 +116,7 @@ func (r *Record) WriteResult(name string, result *Result) {
 	}
 }
 
-// published adds the objects on the forge made by a publishing step.
+// published adds what a publishing step made on the forge.
 func (r *Result) published(step transcript.Publish) {
 	switch step.Step {
 	case "pull_request":
@@ -126,7 +126,7 @@ func (r *Result) published(step transcript.Publish) {
 	}
 }
 
-// toolServer is a tool server with its final state.
+// toolServer is an MCP server with its final state.
 type toolServer struct {
 	Name     string `json:"name"`
 	State    string `json:"state"` // as in the event
@@ -138,35 +138,35 @@ type toolServer struct {
 	Why      string `json:"why,omitempty"`
 }
 
-// PullRequest is the pull request with its final state.
+// PullRequest is the pull request in its final state.
 type PullRequest struct {
 	Number    int    `json:"number,omitempty"`
 	URL       string `json:"url,omitempty"`
 	Operation string `json:"operation"` // created, updated, none
 }
 
-// feedback is the post on an issue or pull request, by publish.as.
+// feedback is the post on an issue or pull request (publish.as).
 type feedback struct {
 	As        string   `json:"as"` // review, labels, comment
 	Number    int      `json:"number"`
 	URL       string   `json:"url"`
-	Operation string   `json:"operation"` // created, updated; none where it stood there already
-	Findings  int      `json:"findings"`  // of a review, on lines of the diff
+	Operation string   `json:"operation"` // created, updated, or none if the post existed already
+	Findings  int      `json:"findings"`  // findings of a review on lines of the diff
 	Beside    int      `json:"beside"`    // findings in the text of a review
-	Labels    []string `json:"labels"`    // that were added
+	Labels    []string `json:"labels"`    // labels that were added
 }
 
-// Confinement says how commands were confined.
+// Confinement describes how commands were confined.
 type Confinement struct {
 	Level    string   `json:"level"`
 	Layers   []string `json:"layers"`
-	WorkTree string   `json:"work_tree"` // what commands worked in: overlay, private
+	WorkTree string   `json:"work_tree"` // the tree that commands worked in: overlay, private
 }
 
-// unconfined returns the confinement of a run without a sandbox or without commands.
+// unconfined returns the confinement of a run without a sandbox, or without commands.
 func unconfined() Confinement { return Confinement{string(sandbox.LevelNone), []string{}, "checkout"} }
 
-// changeSummary counts the change set.
+// changeSummary has the size of the change.
 type changeSummary struct {
 	Files      int `json:"files"`
 	Insertions int `json:"insertions"`

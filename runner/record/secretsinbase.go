@@ -6,13 +6,14 @@ import (
 )
 
 const (
-	// maxExemptLookups bounds the fragments looked up in the base, against deliberate output of many.
+	// maxExemptLookups limits the fragments that are looked up in the base. Commands could print
+	// any number of them on purpose.
 	maxExemptLookups = 50
 	exemptTimeout    = 10 * time.Second
 )
 
-// ExemptBase exempts text of the repository that equals a fragment of a secret. holds searches the
-// base commit.
+// ExemptBase stops the redaction of fragments of a secret that the base commit contains anyway.
+// holds reports whether the base contains a text.
 func (r *Record) ExemptBase(ctx context.Context, holds func(ctx context.Context, text string) (bool, error)) {
 	r.redactorLock.Lock()
 	defer r.redactorLock.Unlock()
@@ -20,7 +21,7 @@ func (r *Record) ExemptBase(ctx context.Context, holds func(ctx context.Context,
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), exemptTimeout)
 		defer cancel()
 		holds, err := holds(ctx, fragment)
-		return err == nil && holds // what can't be looked up is removed
+		return err == nil && holds // after an error the fragment is redacted
 	})
 	r.redactor.Load().ExemptPublic(r.isExempt)
 }

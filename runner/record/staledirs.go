@@ -9,14 +9,15 @@ import (
 	"github.com/agent-ci/agent-ci/policy/sandbox"
 )
 
-// CommandFolders is the name prefix of folders for a person's sandboxed command. An id follows.
+// CommandFolders is the prefix of folders for a person's sandboxed commands. An id follows.
 const CommandFolders = "sandbox-"
 
-// minStaleAge is how old a folder has to be to count as left behind: who makes one
-// locks it a moment later.
+// minStaleAge is how old a folder must be to count as abandoned. A process locks its folder a
+// moment after it made the folder.
 const minStaleAge = time.Minute
 
-// RemoveStale removes working files of killed commands in folder. The next call retries failures.
+// RemoveStale removes the working files of killed commands. The next call tries again after an
+// error.
 func RemoveStale(folder string, now time.Time) {
 	entries, err := os.ReadDir(folder)
 	if err != nil {
@@ -30,7 +31,7 @@ func RemoveStale(folder string, now time.Time) {
 	}
 }
 
-// startedBefore reports whether the time in an id is before a moment.
+// startedBefore reports whether the time in an id is before a moment. It is false for other names.
 func startedBefore(id string, moment time.Time) bool {
 	began := Began(id)
 	return !began.IsZero() && began.Before(moment)

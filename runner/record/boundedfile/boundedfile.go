@@ -1,5 +1,5 @@
-// Package boundedfile reads files named by users, workflows or run directories. It never blocks
-// forever, obeys the context, and bounds memory. It does not know the meaning of the files.
+// Package boundedfile reads files whose names come from users, workflows or run directories. It
+// never blocks forever, obeys the context, and limits memory. It does not know what the files mean.
 package boundedfile
 
 import (
@@ -13,15 +13,15 @@ import (
 	"time"
 )
 
-// Read reads a named file. Of a longer file it returns most+1 bytes, so the caller can tell. It
-// reads a pipe while somebody writes and ctx lasts.
+// Read reads a file. If the file is longer than most bytes, it returns most+1 bytes, so that the
+// caller notices. It reads from a pipe until the writers close it or ctx ends.
 func Read(ctx context.Context, path string, most int64) ([]byte, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	// What can be waited for knows deadlines; the rest is read at once.
+	// Only files that can block support deadlines; other files are read at once.
 	stop := context.AfterFunc(ctx, func() { _ = f.SetReadDeadline(time.Unix(1, 0)) })
 	defer stop()
 	raw, err := io.ReadAll(io.LimitReader(Until(ctx, f), most+1))
@@ -31,7 +31,8 @@ func Read(ctx context.Context, path string, most int64) ([]byte, error) {
 	return raw, err
 }
 
-// OpenIn opens a regular file below a root.
+// OpenIn opens a regular file below a root. It does not block on other files, such as a pipe, and
+// returns an error.
 func OpenIn(root *os.Root, name string) (*os.File, error) {
 	f, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
@@ -47,7 +48,7 @@ func OpenIn(root *os.Root, name string) (*os.File, error) {
 	return f, nil
 }
 
-// ReadIn reads a regular file below a root. It fails if the file has more bytes than permitted.
+// ReadIn reads a regular file below a root. It fails if the file has more than most bytes.
 func ReadIn(root *os.Root, name string, most int64) ([]byte, error) {
 	f, err := OpenIn(root, name)
 	if err != nil {
@@ -57,7 +58,7 @@ func ReadIn(root *os.Root, name string, most int64) ([]byte, error) {
 	return readOpen(f, name, most)
 }
 
-// readOpen reads a file of OpenIn up to most bytes.
+// readOpen reads an open file. It fails if the file has more than most bytes.
 func readOpen(f *os.File, name string, most int64) ([]byte, error) {
 	info, err := f.Stat()
 	if err != nil {
@@ -69,7 +70,7 @@ func readOpen(f *os.File, name string, most int64) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, most))
 }
 
-// Until reads from r as long as ctx lasts.
+// Until returns a reader of r that fails with ctx's cause once ctx has ended.
 func Until(ctx context.Context, r io.Reader) io.Reader { return bound{ctx, r} }
 
 type bound struct {

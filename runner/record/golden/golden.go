@@ -1,4 +1,4 @@
-// Package golden compares what tests make with files of the repository.
+// Package golden compares results of tests with files in the repository.
 package golden
 
 import (

@@ -14,8 +14,8 @@ import (
 	"unicode/utf8"
 )
 
-// Of returns the outcome of a stage's error. If ctx has ended, its cause decides: signal or
-// deadline.
+// Of returns the outcome for an error that ended a run. If ctx has ended, its cause decides: a
+// signal or the deadline. A shortage of the machine, such as a full disk, decides over most others.
 func Of(ctx context.Context, err error) *Stop {
 	var stop *Stop
 	cause := context.Cause(ctx)
@@ -33,17 +33,17 @@ func Of(ctx context.Context, err error) *Stop {
 	return Stopf(InternalError, "unexpected", "%s; see transcript.jsonl.", Sentence(err.Error())).Because(err)
 }
 
-// isDeadline reports whether an error may follow from the end of the time. Other errors have their
-// own cause.
+// isDeadline reports whether an error may come from the end of the time. Other errors have a cause
+// of their own.
 func isDeadline(err error) bool {
 	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) || errors.Is(err, os.ErrDeadlineExceeded)
 }
 
-// shortage is a shortage of the machine.
+// shortage is something that the machine has run out of.
 type shortage struct {
 	numbers []error
 	reason  string
-	words   string // with what went wrong put in
+	words   string // a message; %s is the error
 }
 
 const diskFull = "disk_full"
@@ -54,7 +54,8 @@ var shortages = []shortage{
 	{[]error{syscall.ENOMEM}, "memory", "The machine has no memory left: %s; give it more, or end other processes."},
 }
 
-// stop returns the outcome of a run with a shortage, even if mistaken for something else.
+// stop returns the outcome for a shortage. If the error has another outcome, the shortage replaces
+// it.
 func (l *shortage) stop(err error) *Stop {
 	var stop *Stop
 	if errors.As(err, &stop) && stop.Reason == l.reason {
@@ -66,7 +67,7 @@ func (l *shortage) stop(err error) *Stop {
 	return Stopf(InternalError, l.reason, l.words, WithoutFullStop(err)).Because(err)
 }
 
-// shortageIn returns the shortage behind an error, or nil.
+// shortageIn returns the shortage that caused an error, or nil.
 func shortageIn(err error) *shortage {
 	for i, l := range shortages {
 		if slices.ContainsFunc(l.numbers, func(number error) bool { return errors.Is(err, number) }) {
@@ -76,7 +77,7 @@ func shortageIn(err error) *shortage {
 	return nil
 }
 
-// RootCause returns an error's own words without a path, which the surrounding sentence names.
+// RootCause returns the error without the path, because the sentence around it names the path.
 func RootCause(err error) error {
 	var path *fs.PathError
 	if errors.As(err, &path) {
@@ -85,12 +86,12 @@ func RootCause(err error) error {
 	return err
 }
 
-// WithoutFullStop is an error's text without a full stop, for the end of a sentence.
+// WithoutFullStop returns an error's text without a full stop, as the end of a sentence.
 func WithoutFullStop(err error) string {
 	return strings.TrimSuffix(strings.TrimSpace(err.Error()), ".")
 }
 
-// MessageOf returns an error for people without a full stop: the message of a Stop, or else its text.
+// MessageOf returns an error's text for people, without a full stop. For a Stop, it is the message.
 func MessageOf(err error) string {
 	if stop := (*Stop)(nil); errors.As(err, &stop) {
 		return strings.TrimSuffix(stop.Message, ".")
@@ -98,8 +99,7 @@ func MessageOf(err error) string {
 	return WithoutFullStop(err)
 }
 
-// Sentence makes an error's text one: a capital at the start, no full stop at
-// the end.
+// Sentence returns a text with a capital at the start and no full stop at the end.
 func Sentence(text string) string {
 	text = strings.TrimSuffix(strings.TrimSpace(text), ".")
 	first, size := utf8.DecodeRuneInString(text)
@@ -109,7 +109,7 @@ func Sentence(text string) string {
 	return string(unicode.ToUpper(first)) + text[size:]
 }
 
-// CountNoun is a number of things in a message.
+// CountNoun returns a number with its noun, such as "2 files".
 func CountNoun(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun

@@ -52,8 +52,8 @@ var outcomeInfo = map[Outcome]struct {
 	Cancelled:          {130, "Cancelled"},
 }
 
-// ExitCode returns the exit status. Cancelled has 130 (SIGINT, 128+2); a run ended by SIGTERM exits
-// with 143 instead.
+// ExitCode returns the exit status. Cancelled has 130 (SIGINT, 128+2). A run that SIGTERM ended
+// exits with 143 instead: see Stop.ExitCode.
 func (o Outcome) ExitCode() int {
 	if end, is := outcomeInfo[o]; is {
 		return end.code
@@ -61,12 +61,12 @@ func (o Outcome) ExitCode() int {
 	return outcomeInfo[InternalError].code
 }
 
-// Text returns the outcome in words for people.
+// Text returns the outcome in words.
 func (o Outcome) Text() string {
 	return cmp.Or(outcomeInfo[o].words, strings.ReplaceAll(string(o), "_", " "))
 }
 
-// All lists every outcome with its exit code.
+// All returns every outcome with its exit code.
 func All() map[Outcome]int {
 	all := make(map[Outcome]int, len(outcomeInfo))
 	for o, end := range outcomeInfo {
@@ -81,22 +81,22 @@ type Stop struct {
 	Outcome Outcome
 	Reason  string // snake_case, an open list
 	Message string
-	Err     error // what caused it; may be nil
+	Err     error // the cause; may be nil
 }
 
-// Stopf makes a Stop with a formatted message. Long names in it are cut where it is shown, once secrets are
-// out of it: a secret that was cut is not found.
+// Stopf returns a Stop with a formatted message. Long names in it are shortened later, after
+// redaction. A shortened secret would not be recognised.
 func Stopf(o Outcome, reason, format string, args ...any) *Stop {
 	return &Stop{Outcome: o, Reason: reason, Message: fmt.Sprintf(format, args...)}
 }
 
-// Because returns s with its cause set.
+// Because sets the cause of s and returns s.
 func (s *Stop) Because(err error) *Stop {
 	s.Err = err
 	return s
 }
 
-// ExitCode is the exit status: a run that SIGTERM ended has its own.
+// ExitCode returns the exit status. A run that SIGTERM ended has 143.
 func (s *Stop) ExitCode() int {
 	if s.Outcome == Cancelled && s.Reason == "sigterm" {
 		return 143

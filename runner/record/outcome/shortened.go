@@ -6,19 +6,20 @@ import (
 	"github.com/agent-ci/agent-ci/policy/lazyregexp"
 )
 
-// How long a name in a message may be, and what is kept of a longer one, in characters.
+// The maximum length of a name in a message, and how much of a longer name is kept, in characters.
 const (
 	maxName   = 500
 	nameStart = 200
 	nameEnd   = 100
 )
 
-// names are the parts of a message that may be a name, a path or an argument: what stands
-// between double quotes on one line, and each word.
+// names matches parts of a message that may be a name, path or argument: a text in double quotes on
+// one line, or a word.
 var names = lazyregexp.New(`"(?:[^"\\\n]|\\.)*"|\S+`)
 
-// ShortenNames returns a message in which names of more than 500 characters keep only their
-// beginning, their end and their length. Whoever wrote them may want to bury the rest.
+// ShortenNames returns a message with shortened names. Of a name of more than 500 characters, the
+// beginning, the end and the length stay. A hostile name could otherwise hide the rest of the
+// message.
 func ShortenNames(message string) string {
 	if len(message) <= maxName {
 		return message

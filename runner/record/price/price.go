@@ -1,5 +1,5 @@
-// Package price owns the cost of tokens: a model's price list, with tiers of length and service,
-// and the cost of an answer. It knows neither models nor APIs.
+// Package price owns the cost of tokens: a model's price list, with tiers for length and service,
+// and the cost of an answer. It does not know models or APIs.
 package price
 
 import (
@@ -9,32 +9,33 @@ import (
 	"slices"
 )
 
-// Rates are US dollars for a million tokens.
+// Rates are prices in US dollars per million tokens.
 type Rates struct {
 	Input      float64 `json:"input"`
-	Cached     float64 `json:"cached"`                // of the input, what came from the provider's cache; 0 for the same
-	CacheWrite float64 `json:"cache_write,omitempty"` // of the input, what was written to that cache; 0 for the same
+	Cached     float64 `json:"cached"`                // for input read from the provider's cache; 0 means the price of Input
+	CacheWrite float64 `json:"cache_write,omitempty"` // for input written to that cache; 0 means the price of Input
 	Output     float64 `json:"output"`
 }
 
 // List is a model's price list.
 type List struct {
 	Rates
-	Tiers   []Tier           `json:"tiers,omitempty"`   // by length
-	Service map[string]Rates `json:"service,omitempty"` // by the name of a tier of service
+	Tiers   []Tier           `json:"tiers,omitempty"`   // by length of the input
+	Service map[string]Rates `json:"service,omitempty"` // by name of the service tier
 }
 
-// Tier is the price of a whole answer with a longer input.
+// Tier has the prices of an answer whose input is longer than Above. They apply to the whole
+// answer.
 type Tier struct {
 	Above int64 `json:"above"` // tokens of input
 	Rates
 }
 
-// Known says whether there is a price. One of 0 is a price, too.
+// Known reports whether there is a price. A price of 0 is a price, too.
 func (l *List) Known() bool { return l != nil }
 
-// Common returns the agreement of two lists: the same default prices, and the service tiers with
-// the same price. It returns nil if the default prices differ.
+// Common returns what two lists agree on: the default prices, and the service tiers with equal
+// prices. It returns nil if the default prices differ.
 func Common(a, b *List) *List {
 	if a == nil || b == nil || a.Rates != b.Rates || !slices.Equal(a.Tiers, b.Tiers) {
 		return nil
@@ -48,19 +49,20 @@ func Common(a, b *List) *List {
 	return &common
 }
 
-// Usage counts the tokens of an answer, or of several. Cached and CacheWrite are parts of Input, Reasoning of Output.
+// Usage counts the tokens of one or more answers. Cached and CacheWrite are parts of Input,
+// Reasoning is a part of Output.
 type Usage struct {
 	Input      int64 `json:"input"`
 	Cached     int64 `json:"cached"`
 	CacheWrite int64 `json:"cache_write,omitempty" yaml:"cache_write"` // to the provider's cache
 	Output     int64 `json:"output"`
 	Reasoning  int64 `json:"reasoning"`
-	// ServiceTier is the tier of service of an answer, as the answer says itself; empty if it doesn't, and for
-	// several answers.
+	// ServiceTier is the service tier that the answer names. It is empty if the answer names none,
+	// and for several answers.
 	ServiceTier string `json:"service_tier,omitempty" yaml:"service_tier"`
 }
 
-// Add sums two counts.
+// Add returns the sum of two counts, without a service tier.
 func (u Usage) Add(v Usage) Usage {
 	return Usage{
 		Input: u.Input + v.Input, Cached: u.Cached + v.Cached, CacheWrite: u.CacheWrite + v.CacheWrite,
@@ -68,7 +70,7 @@ func (u Usage) Add(v Usage) Usage {
 	}
 }
 
-// Total returns the tokens counted against limits.tokens.
+// Total returns the tokens that count for limits.tokens.
 func (u Usage) Total() int64 { return u.Input + u.Output }
 
 // Cost returns the cost of one answer in US dollars.
@@ -79,14 +81,13 @@ func (u Usage) Cost(list *List) float64 {
 		float64(u.CacheWrite)*cmp.Or(r.CacheWrite, r.Input) + float64(u.Output)*r.Output) / 1e6
 }
 
-// Sum adds costs without floating-point dust.
+// Sum adds costs and rounds away floating-point errors.
 func Sum(a, b float64) float64 {
 	const parts = 1e12 // of a dollar
 	return math.Round((a+b)*parts) / parts
 }
 
-// rates returns the rates for an answer's input length. A service tier with its own price ignores
-// the length.
+// rates returns the rates for an answer. A service tier with prices of its own has no length tiers.
 func (l *List) rates(input int64, service string) Rates {
 	if own, named := l.Service[service]; named {
 		return own
@@ -100,20 +101,20 @@ func (l *List) rates(input int64, service string) Rates {
 	return rates
 }
 
-// Bound tells how well Cost knows a service tier.
+// Bound says how exact Cost is for a service tier.
 type Bound int
 
 const (
 	exact   Bound = iota
-	AtMost        // the tier costs less than what is booked
-	AtLeast       // the tier may cost more than what is booked
+	AtMost        // the tier costs no more than Cost returns
+	AtLeast       // the tier may cost more than Cost returns
 )
 
-// standard lists the tiers at the list's price.
+// standard lists the service tiers with the list's default price.
 var standard = []string{"", "auto", "default"}
 
-// Bound is how true the cost of an answer at a tier of service is. One without a price
-// of its own is booked as the standard tier.
+// Bound returns how exact Cost is for a service tier. A tier without prices of its own is counted
+// as the standard tier.
 func (l *List) Bound(service string) Bound {
 	_, named := l.Service[service]
 	switch {
@@ -125,8 +126,8 @@ func (l *List) Bound(service string) Bound {
 	return AtLeast
 }
 
-// WithCacheWrites returns the list with cache writes at times the input price, if it has no price
-// for them.
+// WithCacheWrites returns the list with a price for cache writes where it has none: the input price
+// multiplied by times.
 func (l *List) WithCacheWrites(times float64) *List {
 	if l == nil || times == 0 {
 		return l

@@ -13,25 +13,25 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record"
 )
 
-// Prune selects runs to remove: older than Age, without the newest Keep. Set Age or Keep.
-type Prune struct {
-	Age         time.Duration // since something of a run was last written; 0 for any
+// Prune selects runs to remove: those older than Age, except the newest Keep. Set Age or Keep.
+type Prune struct { // since the run's last change; 0 for any age
+	Age         time.Duration // how many of the newest runs stay; 0 for none
 	Keep        int           // 0 for none
-	Resumable   bool          // also runs that can go on
-	Unpublished bool          // also runs whose change is nowhere but in their directory
+	Resumable   bool          // also remove runs that can be resumed
+	Unpublished bool          // also remove runs whose change exists only in their directory
 	DryRun      bool
 	Now         time.Time
 }
 
-// pruned is what became of a run that Prune means.
+// pruned is the result for a run that Prune selects.
 type pruned struct {
 	Run
-	Bytes int64 // of its files, as far as they could be counted
+	Bytes int64 // of the run's readable files
 	Kept  string
 	Err   error // of removing it
-}
+} // of removing the run
 
-// Why runs are kept that are old enough.
+// Reasons to keep a run that is old enough.
 const (
 	keptGoingOn   = "it is going on"
 	keptResumable = "it can be resumed"
@@ -39,8 +39,8 @@ const (
 	keptElsewhere = "its directory was named by --out, and is yours to remove"
 )
 
-// Prune removes runs, and gives what became of each that o means. Only directories in
-// the usual folder are removed, under the lock that runs hold.
+// Prune removes runs and returns the result for each run that o selects. It removes only
+// directories in the usual folder, while it holds their lock.
 func (m Machine) Prune(o Prune) ([]pruned, error) {
 	all, err := m.List()
 	if err != nil {
@@ -73,7 +73,8 @@ func (m Machine) Prune(o Prune) ([]pruned, error) {
 	return list, nil
 }
 
-// remove removes the directory and the notes of its transcript, unless somebody has begun to work in it.
+// remove removes the directory and its transcript's digests, unless another process works in it.
+// notes is the folder of the digests.
 func (p *pruned) remove(notes string) {
 	dir, err := record.OpenDirectory(p.Directory)
 	if err != nil {
@@ -91,7 +92,7 @@ func (p *pruned) remove(notes string) {
 	}
 }
 
-// forgetGone drops the notes of directories that are not there any more.
+// forgetGone removes the notes about directories that no longer exist.
 func (m Machine) forgetGone(o Prune) {
 	if m.Folder != "" || o.DryRun {
 		return
@@ -103,11 +104,11 @@ func (m Machine) forgetGone(o Prune) {
 	}
 }
 
-// sizeOf adds up the files of a directory.
+// sizeOf returns the size of the files in a directory in bytes.
 func sizeOf(path string) (bytes int64) {
 	_ = filepath.WalkDir(path, func(_ string, e fs.DirEntry, err error) error {
 		if err != nil {
-			return nil // what cannot be read is not counted
+			return nil // unreadable files do not count
 		}
 		if info, err := e.Info(); err == nil && info.Mode().IsRegular() {
 			bytes += info.Size()
@@ -117,8 +118,7 @@ func sizeOf(path string) (bytes int64) {
 	return bytes
 }
 
-// ParseAge reads how old something is: a number with d for days or w for weeks, or what
-// Go takes for a duration (36h).
+// ParseAge parses an age: a number with d for days or w for weeks, or a duration as in Go (36h).
 func ParseAge(text string) (time.Duration, error) {
 	const day = 24 * time.Hour
 	for unit, length := range map[string]time.Duration{"d": day, "w": 7 * day} {

@@ -1,9 +1,9 @@
-// Package runs owns which runs there are on this machine: where their directories lie,
-// what a person wants to know of each at a glance, and which of them may be removed. It
-// reads what runs left and refuses to know how one works.
+// Package runs owns the list of runs on this machine: where their directories are, a short summary
+// of each, and which of them may be removed. It reads what runs left and does not know how a run
+// works.
 //
-// What it shows (titles, addresses) was written by strangers, and is handed on as text
-// without any meaning.
+// Strangers wrote some of what it returns, such as titles and addresses. It returns them as plain
+// text.
 package runs
 
 import (
@@ -24,8 +24,8 @@ import (
 
 // The states of a run.
 const (
-	GoingOn     = "going_on"    // some agent-ci works in its directory
-	Interrupted = "interrupted" // it came to no end
+	GoingOn     = "going_on"    // a process works in its directory
+	Interrupted = "interrupted" // it has no end
 	Ended       = "ended"
 )
 
@@ -34,33 +34,32 @@ type Run struct {
 	ID          string             `json:"id"`
 	Directory   string             `json:"directory"`
 	Started     time.Time          `json:"started"`
-	Changed     time.Time          `json:"changed"` // when something of it was last written
+	Changed     time.Time          `json:"changed"` // time of the last event
 	Repository  string             `json:"repository,omitempty"`
 	Issue       string             `json:"issue,omitempty"` // OWNER/REPO#N
-	Task        string             `json:"task"`            // its title, else its first line
+	Task        string             `json:"task"`            // its title, or its first line
 	State       string             `json:"state"`
 	Resumable   bool               `json:"resumable"`
-	Outcome     outcome.Outcome    `json:"outcome,omitempty"` // empty until it ended
+	Outcome     outcome.Outcome    `json:"outcome,omitempty"` // empty before the end
 	Reason      string             `json:"reason,omitempty"`
 	Message     string             `json:"message,omitempty"`
 	PullRequest record.PullRequest `json:"pull_request"`
 
-	usual    bool // its directory is in the usual folder, under its id
-	onlyCopy bool // its change is in its directory, and was published nowhere
+	usual    bool // its directory is in the usual folder and named by its id
+	onlyCopy bool // its change is only in its directory
 }
 
-// Machine is where runs are looked for.
+// Machine says where to look for runs.
 type Machine struct {
-	Get func(variable string) string // of the environment
-	// Folder has run directories, under their ids; empty means the usual one, and
-	// with it those that were noted elsewhere.
+	Get func(variable string) string // reads an environment variable
+	// Folder contains run directories named by their ids. Empty means the usual folder, and also
+	// run directories elsewhere that were noted.
 	Folder string
-	// Resumable says why the run in a directory cannot go on; nil where it can.
+	// Resumable returns why the run in a directory cannot resume, or nil if it can.
 	Resumable func(*record.Directory) error
 }
 
-// List gives the runs that there are, the newest first. What is no run directory is
-// left out.
+// List returns the runs, the newest first. It skips anything that is no run directory.
 func (m Machine) List() ([]Run, error) {
 	var all []Run
 	folder, entries, err := m.entries()
@@ -84,7 +83,7 @@ func (m Machine) List() ([]Run, error) {
 	return all, nil
 }
 
-// Path is the folder in which runs are looked for.
+// Path returns the folder to look for runs in.
 func (m Machine) Path() (string, error) {
 	if m.Folder != "" {
 		return filepath.Abs(m.Folder)
@@ -92,7 +91,7 @@ func (m Machine) Path() (string, error) {
 	return record.RunsPath(m.Get)
 }
 
-// entries lists the folders below Path with names of runs. A missing Path is an error only if a
+// entries returns the folders below Path with names of runs. A missing folder is an error only if a
 // person named it.
 func (m Machine) entries() (string, []os.DirEntry, error) {
 	folder, err := m.Path()
@@ -106,7 +105,8 @@ func (m Machine) entries() (string, []os.DirEntry, error) {
 	return folder, slices.DeleteFunc(entries, func(e os.DirEntry) bool { return !e.IsDir() || !record.IsID(e.Name()) }), nil
 }
 
-// Find is the directory of a run that a person names: its path, else its id.
+// Find returns the directory of a run that a person names, by its path or id. It returns an unknown
+// name unchanged.
 func (m Machine) Find(name string) string {
 	if _, err := os.Stat(name); err == nil || !record.IsID(name) {
 		return name
@@ -119,7 +119,8 @@ func (m Machine) Find(name string) string {
 	return cmp.Or(record.Elsewhere(m.Get)[name], name)
 }
 
-// look summarizes the run in a directory; false if the directory has no run with this id.
+// look returns the summary of the run in a directory. It returns false if there is no run with this
+// id.
 func (m Machine) look(id, path string) (Run, bool) {
 	dir, err := record.OpenDirectory(path)
 	if err != nil {
@@ -129,7 +130,7 @@ func (m Machine) look(id, path string) (Run, bool) {
 	r := Run{ID: id, Directory: path, Started: record.Began(id), State: Interrupted, PullRequest: record.PullRequest{Operation: "none"}}
 	told, err := r.readBeginning(dir)
 	if err != nil || told != "" && told != id {
-		return Run{}, false // of another run, which took the place
+		return Run{}, false // another run took the place
 	}
 	r.Changed = r.Started
 	if info, err := dir.Root().Stat(record.TranscriptFile); err == nil {
@@ -152,8 +153,8 @@ const (
 	maxEvents    = 20
 )
 
-// readBeginning sets the start time, task and repository of the run from its first events. It returns the
-// run's id, or "" if no event has it yet.
+// readBeginning sets the start time, task and repository from the run's first events. It returns
+// the run's id, or "" if no event has it yet.
 func (r *Run) readBeginning(dir *record.Directory) (id string, err error) {
 	f, err := dir.Open(record.TranscriptFile)
 	if err != nil {
@@ -183,7 +184,7 @@ func (r *Run) readBeginning(dir *record.Directory) (id string, err error) {
 			var where transcript.Workspace
 			_ = json.Unmarshal(e.Data, &where)
 			r.Repository = where.Repository
-			return id, nil // the task stands before it
+			return id, nil // the task's event comes before
 		}
 	}
 	return id, nil
@@ -194,8 +195,8 @@ func firstLine(text string) string {
 	return strings.TrimSpace(line)
 }
 
-// readResult sets the state and outcome of an ended run, and the pull request of a bundle that was
-// published later.
+// readResult sets the state and outcome of an ended run. If a bundle was published later, it sets
+// that pull request.
 func (r *Run) readResult(dir *record.Directory) {
 	var result, published record.Result
 	if there, err := dir.ReadJSON(record.ResultFile, &result); there && err == nil {
@@ -205,6 +206,6 @@ func (r *Run) readResult(dir *record.Directory) {
 		r.PullRequest = published.PullRequest
 	}
 	stayed := r.Reason == "left_in_checkout" || r.Reason == "committed"
-	elsewhere := published.Outcome == outcome.Changed || published.Outcome == outcome.NoChanges // then it is there already
+	elsewhere := published.Outcome == outcome.Changed || published.Outcome == outcome.NoChanges // then the change is in the repository
 	r.onlyCopy = r.Outcome == outcome.Changed && stayed && !elsewhere && dir.Has(record.CheckoutFolder)
 }
