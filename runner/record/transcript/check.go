@@ -5,7 +5,7 @@ import "strings"
 // Flaky is the state of a check with different results on one tree.
 const Flaky = "flaky"
 
-// NotConcerned is why a check was not run: the change touches no path of its verify[].when.
+// NotConcerned is the value of NotRun if the change touches no path of the check's verify[].when.
 const NotConcerned = "when"
 
 // CountsAsGreen reports whether a state counts as green under the job's setting for flaky.
@@ -18,11 +18,11 @@ type CheckRun struct {
 	State    string  `json:"state"` // green, red, timeout
 	ExitCode int     `json:"exit_code"`
 	Seconds  float64 `json:"seconds"`
-	Log      string  `json:"log"` // below the run directory
+	Log      string  `json:"log"` // path in the run directory
 }
 
-// StateOf combines the runs of a check on one tree: green or red if all agree, flaky if they
-// differ, timeout if the last one timed out.
+// StateOf returns the state of a check after its runs on one tree, or "" without runs. Only a red
+// run is repeated, so the last run decides: a green one after others means flaky.
 func StateOf(runs []CheckRun) string {
 	if len(runs) == 0 {
 		return ""
@@ -34,8 +34,8 @@ func StateOf(runs []CheckRun) string {
 	return last
 }
 
-// DecidingRun returns the run to judge and show: the first with the common result, or of a flaky check
-// the red one. It is zero without any.
+// DecidingRun returns the run to judge and show. It is the first run with the state of the check,
+// or for a flaky check the first run, which is red. It is zero without runs.
 func DecidingRun(runs []CheckRun) (run CheckRun) {
 	state := StateOf(runs)
 	for _, run := range runs {
@@ -49,7 +49,8 @@ func DecidingRun(runs []CheckRun) (run CheckRun) {
 	return run
 }
 
-// Origin describes the run of a cached baseline, as the end of its state, or returns "".
+// Origin returns the run that a cached baseline is from, as the end of a sentence about its state.
+// It returns "" for other results.
 func (r VerifyRow) Origin() string {
 	if r.From == "" {
 		return ""
@@ -57,7 +58,7 @@ func (r VerifyRow) Origin() string {
 	return " (from run " + r.From + ")"
 }
 
-// TotalSeconds is how long all runs of the check took on the tree of this table.
+// TotalSeconds returns how long all runs of the check took on the tree of this table.
 func (r VerifyRow) TotalSeconds() float64 {
 	if len(r.Runs) == 0 {
 		return r.Seconds
@@ -69,7 +70,7 @@ func (r VerifyRow) TotalSeconds() float64 {
 	return seconds
 }
 
-// StateWithRuns returns a state with the number of its runs, if there were several.
+// StateWithRuns returns a state. If there were several runs, it adds their states.
 func StateWithRuns(state string, runs []CheckRun) string {
 	if len(runs) < 2 {
 		return state

@@ -14,16 +14,16 @@ import (
 	"github.com/agent-ci/agent-ci/tools/dialect"
 )
 
-// Event is an event of a run. Its data is the type behind the name of its type.
+// Event is an event of a run. Its type decides the type of its data.
 type Event = eventlog.Event
 
-// Type is the name of an event. Types may be added; readers keep and skip unknown ones.
+// Type is the name of an event type. New types may be added; readers must skip unknown ones.
 type Type = eventlog.Type
 
-// MainAgent is the Agent of the events of a run's own agent.
+// MainAgent is the Agent of events of the run's own agent.
 const MainAgent = eventlog.MainAgent
 
-// The event types, with the type of their data.
+// The event types. Each comment names the type of the data.
 const (
 	TypeRunStarted    Type = "run.started"    // RunStarted
 	TypeTask          Type = "task"           // Task
@@ -60,92 +60,96 @@ const (
 	TypeRunFinished   Type = "run.finished"   // RunFinished
 )
 
-// RunStarted is the first event: program, version and settings.
+// RunStarted is the first event: the program, its version and the settings.
 type RunStarted struct {
 	RunID   string          `json:"run_id"`
 	Version string          `json:"version"`       // of agent-ci
 	Key     string          `json:"key"`           // the task key
-	Job     json.RawMessage `json:"job"`           // the effective job, defaults filled in, as JSON
-	Set     json.RawMessage `json:"set,omitempty"` // what of it is not as built in
+	Job     json.RawMessage `json:"job"`           // the effective job as JSON, with defaults
+	Set     json.RawMessage `json:"set,omitempty"` // the settings that differ from the built-in ones
 	Publish string          `json:"publish"`       // github, local or none
-	// Price of the model in US dollars for a million tokens; nil when it is not
-	// known.
+	// Price is the model's price in US dollars per million tokens, or nil if it is unknown.
 	Price *price.List `json:"price,omitempty"`
-	// Scripted is the name of the scripted session used instead of a model, or empty.
+	// Scripted is the file of the scripted session that replaces the model, or empty.
 	Scripted string `json:"scripted,omitempty"`
 	// OutputSchema is the schema of task.output_schema.
 	OutputSchema json.RawMessage `json:"output_schema,omitempty"`
 	Link         string          `json:"link,omitempty"` // page of the CI run
-	// Artifacts is the page with the files uploaded by the action at the end, or empty.
+	// Artifacts is the page with the files that the action uploads at the end, or empty.
 	Artifacts string `json:"artifacts,omitempty"`
 }
 
-// Task is the task as sent to the model.
+// Task is the task that the model gets.
 type Task struct {
 	Source string `json:"source"` // prompt, issue, job, event
 	Title  string `json:"title,omitempty"`
 	Text   string `json:"text"`
-	// Request holds the words of Text that ask for more on a run's pull request, or empty.
+	// Request has the part of Text that asks for more work on a run's pull request, or is empty.
 	Request string `json:"request,omitempty"`
 	Issue   string `json:"issue,omitempty"` // OWNER/REPO#N
 	URL     string `json:"url,omitempty"`
 	SHA256  string `json:"sha256"` // of Text
-	// Snapshot is the SHA-256 of the people's text for the task when requested, before any removal.
+	// Snapshot is the SHA-256 of the task's text by people, as it was when the task was requested
+	// and before parts were removed.
 	Snapshot string `json:"snapshot,omitempty"`
-	Trigger  string `json:"trigger,omitempty"` // of an event: "label agent-ci"
-	Actor    string `json:"actor,omitempty"`   // the account that asked
+	Trigger  string `json:"trigger,omitempty"` // the event that started the run, such as "label agent-ci"
+	Actor    string `json:"actor,omitempty"`   // the account that requested the task
 	ActorID  int64  `json:"actor_id,omitempty"`
-	// Author and AuthorID are the account of the issue's author, unless it is a bot.
+	// Author and AuthorID are the account of the issue's author. They are empty for a bot.
 	Author   string `json:"author,omitempty"`
 	AuthorID int64  `json:"author_id,omitempty"`
-	// Subject is the target of a review or comment; nil for a change.
+	// Subject is the issue or pull request that the run reviews or comments on. It is nil for a
+	// change.
 	Subject *Subject `json:"subject,omitempty"`
-	// Repair is the part of a run's own pull request to fix; nil for other tasks.
+	// Repair describes the repair of a run's own pull request; nil for other tasks.
 	Repair *Repair `json:"repair,omitempty"`
 }
 
-// Repair is an attempt to mend red checks of a pull request.
+// Repair is an attempt to fix red checks of a pull request.
 type Repair struct {
-	HeadSHA  string  `json:"head_sha"` // the commit of the pull request that they are red on
+	HeadSHA  string  `json:"head_sha"` // the commit with the red checks
 	Attempt  int     `json:"attempt"`
-	SpentUSD float64 `json:"spent_usd"` // by attempts before this one
+	SpentUSD float64 `json:"spent_usd"` // by earlier attempts
 }
 
-// Subject is an issue or pull request to comment on.
+// Subject is an issue or pull request to review or comment on.
 type Subject struct {
 	Repository string `json:"repository"` // OWNER/REPO
 	Number     int    `json:"number"`
 	URL        string `json:"url,omitempty"`
 	Pull       bool   `json:"pull"`
-	HeadSHA    string `json:"head_sha,omitempty"` // the commit of a pull request that the run looks at
+	HeadSHA    string `json:"head_sha,omitempty"` // the commit of the pull request that the run looks at
 }
 
+// Workspace is the repository, base and checkout of the run.
 type Workspace struct {
 	Repository string `json:"repository,omitempty"` // OWNER/REPO
-	Base       string `json:"base,omitempty"`       // branch; empty when detached
+	Base       string `json:"base,omitempty"`       // branch; empty for a detached HEAD
 	BaseSHA    string `json:"base_sha"`
-	Branch     string `json:"branch,omitempty"` // branch that a change goes to
-	Path       string `json:"path"`             // sub-folder, "." for the root
-	Root       string `json:"root,omitempty"`   // of the checkout, absolute
-	Cloned     bool   `json:"cloned"`           // into the run directory
+	Branch     string `json:"branch,omitempty"` // the branch that the change goes to
+	Path       string `json:"path"`             // repository.path; "." for the root
+	Root       string `json:"root,omitempty"`   // absolute path of the checkout
+	Cloned     bool   `json:"cloned"`           // the run cloned it into the run directory
 }
 
+// Policy describes how commands are confined.
 type Policy struct {
 	Sandbox  string   `json:"sandbox"`
 	Network  string   `json:"network"`
 	Level    string   `json:"level"`
 	Layers   []string `json:"layers"`
-	WorkTree string   `json:"work_tree,omitempty"` // what commands work in: overlay, private
-	// NoOverlay is the reason against an overlay, if the job permits one.
+	WorkTree string   `json:"work_tree,omitempty"` // the tree that commands work in: overlay, private
+	// NoOverlay is why the work tree is no overlay, or empty.
 	NoOverlay string `json:"no_overlay,omitempty"`
-	// Seen is the work tree's path for commands; empty for the checkout's path.
+	// Seen is the work tree's path for commands; empty if it is the checkout's path.
 	Seen string `json:"seen,omitempty"`
 }
 
+// Unconfined reports whether nothing confines commands.
 func (p Policy) Unconfined() bool { return p.Level == "none" }
 
-// DescribeWorkTree describes the work tree and the reason against an overlay, or returns "" if not
-// recorded.
+// DescribeWorkTree returns the work tree's kind, with the reason if it is no overlay. It returns ""
+// if that is not recorded.
 func (p Policy) DescribeWorkTree() string {
 	if p.NoOverlay == "" {
 		return p.WorkTree
@@ -153,44 +157,46 @@ func (p Policy) DescribeWorkTree() string {
 	return p.WorkTree + " (no overlay: " + p.NoOverlay + ")"
 }
 
-// Setup is a finished setup command, or another command of the job before the agent.
+// Setup is a setup command that ended, or another command of the job before the agent.
 type Setup struct {
-	Kind     string  `json:"kind,omitempty"` // applies_if, recipe; empty for a setup command
+	Kind     string  `json:"kind,omitempty"` // applies_if or recipe; empty for a setup command
 	Name     string  `json:"name"`
 	Run      string  `json:"run"`
 	ExitCode int     `json:"exit_code"`
 	Seconds  float64 `json:"seconds"`
-	Log      string  `json:"log"`            // path below the run directory
-	Tail     string  `json:"tail,omitempty"` // its last lines, of a command that failed
+	Log      string  `json:"log"`            // path in the run directory
+	Tail     string  `json:"tail,omitempty"` // the last lines of a failed command's log
 }
 
-// Network is a host requested by commands, with the decision. It is recorded once per distinct row.
+// Network is a host that commands asked for, and the decision. Equal requests are recorded once.
 type Network struct {
-	By       string `json:"by"`       // the sandbox: agent, setup, verify-N
-	Target   string `json:"target"`   // host and port; as it was asked for where that can't be read
+	By       string `json:"by"`       // the sandbox: agent, setup, verify-N and others
+	Target   string `json:"target"`   // host and port; the text of the request if it is unreadable
 	Protocol string `json:"protocol"` // http, https
 	Allowed  bool   `json:"allowed"`
-	Rule     string `json:"rule,omitempty"` // that decided; empty where none is for it
+	Rule     string `json:"rule,omitempty"` // the rule that decided; empty if no rule applied
 	Reason   string `json:"reason"`
-	// Request is the first request refused for a secret: method and path, up to RequestBytes.
+	// Request is the first such request, if it was refused for a secret: method and path, up to
+	// RequestBytes.
 	Request string `json:"request,omitempty"`
-	// Remedy is the change that would allow the request, as the end of a sentence, or empty.
+	// Remedy says how to change the job to allow the request, as the end of a sentence. It may be
+	// empty.
 	Remedy string `json:"remedy,omitempty"`
-	Via    string `json:"via,omitempty"` // host and port of the machine's proxy that it is reached by
+	Via    string `json:"via,omitempty"` // host and port of the machine's proxy, if the request goes through it
 }
 
-// RequestBytes bounds a request in the transcript.
+// RequestBytes limits a request in the transcript, in bytes.
 const RequestBytes = 100
 
-// Service is the state of a service for a sandbox.
+// Service is the state of a service of a sandbox.
 type Service struct {
 	Name  string `json:"name"`
-	By    string `json:"by"`           // the sandbox: agent, setup, verify-N
+	By    string `json:"by"`           // the sandbox that uses it: agent, setup, verify-N and others
 	State string `json:"state"`        // ready, not_ready, init_failed, ended
-	Port  int    `json:"port"`         // at which commands find it
-	At    string `json:"at,omitempty"` // the address of one that runs already
+	Port  int    `json:"port"`         // the port for commands
+	At    string `json:"at,omitempty"` // the address of an external service
 	Why   string `json:"why,omitempty"`
-	// ExitCode is set for an exited service.
+	// ExitCode is set if the service exited.
 	ExitCode *int    `json:"exit_code,omitempty"`
 	Seconds  float64 `json:"seconds"`       // since its start
 	Log      string  `json:"log,omitempty"` // path below the run directory
@@ -204,108 +210,109 @@ const (
 	ServiceEnded      = "ended"
 )
 
-// ModelRequest contains the new part of a request and the digest of the whole.
+// ModelRequest is a request to the model: its new part, and the digest of the whole.
 type ModelRequest struct {
 	Turn   int    `json:"turn"` // from 1
 	Model  string `json:"model"`
 	SHA256 string `json:"sha256"` // of the request's body
 	Bytes  int    `json:"bytes"`
-	// Settings is the body without its input; it stands in the first request
-	// and whenever it differs from the one before.
+	// Settings is the request's body without its input. It is set in the first request and whenever
+	// it changed.
 	Settings json.RawMessage   `json:"settings,omitempty"`
-	Input    []json.RawMessage `json:"input"` // items that the request before did not have
-	Aside    bool              `json:"aside,omitempty"`
-}
-
-// ModelResponse is an answer with its items as sent by the API.
-type ModelResponse struct {
-	Turn    int               `json:"turn"`
-	ID      string            `json:"id,omitempty"`
-	Status  string            `json:"status"` // completed; incomplete when it broke off and this is what stays of it
-	Output  []json.RawMessage `json:"output"`
-	Usage   Usage             `json:"usage"`
-	Seconds float64           `json:"seconds"`
-	// Aside marks a request of the runner itself: a summary of the conversation, or the job's
-	// output.
+	Input    []json.RawMessage `json:"input"` // items that the request before lacks
+	// Aside is as in ModelResponse.
 	Aside bool `json:"aside,omitempty"`
 }
 
-// Incomplete is the status of an aborted answer.
+// ModelResponse is an answer with its items as the API sent them.
+type ModelResponse struct {
+	Turn    int               `json:"turn"`
+	ID      string            `json:"id,omitempty"`
+	Status  string            `json:"status"` // completed; or incomplete, if the answer broke off
+	Output  []json.RawMessage `json:"output"`
+	Usage   Usage             `json:"usage"`
+	Seconds float64           `json:"seconds"`
+	// Aside marks a request that agent-ci makes for itself: a summary of the conversation, or the
+	// job's output.
+	Aside bool `json:"aside,omitempty"`
+}
+
+// Incomplete is the status of an answer that broke off.
 const Incomplete = "incomplete"
 
 // Usage counts tokens.
 type Usage = price.Usage
 
-// ModelRetry reports a failed request to be repeated, or continued after its calls that had
-// started.
+// ModelRetry reports a failed request that will be repeated. If calls of a broken answer had
+// started, the conversation continues after them instead.
 type ModelRetry struct {
 	Turn    int     `json:"turn"`
 	Attempt int     `json:"attempt"`
 	Error   string  `json:"error"`
 	Wait    float64 `json:"wait_seconds"`
-	Data    string  `json:"data,omitempty"`  // the beginning of what could not be read
-	Usage   *Usage  `json:"usage,omitempty"` // of the answer that failed
+	Data    string  `json:"data,omitempty"`  // the beginning of the unreadable answer
+	Usage   *Usage  `json:"usage,omitempty"` // of the failed answer
 }
 
-// ModelFailure reports a final failure.
+// ModelFailure reports that requests failed for good.
 type ModelFailure struct {
 	Turn     int    `json:"turn"`
 	Attempts int    `json:"attempts"`
 	Kind     string `json:"kind"`
-	Status   int    `json:"status,omitempty"` // of HTTP
-	Code     string `json:"code,omitempty"`   // the API's
+	Status   int    `json:"status,omitempty"` // HTTP status
+	Code     string `json:"code,omitempty"`   // the API's error code
 	Error    string `json:"error"`
-	Data     string `json:"data,omitempty"`  // the beginning of what could not be read
-	Usage    *Usage `json:"usage,omitempty"` // of the answer that failed
+	Data     string `json:"data,omitempty"`  // the beginning of the unreadable answer
+	Usage    *Usage `json:"usage,omitempty"` // of the failed answer
 }
 
 // ModelFallback reports a switch to another model.
 type ModelFallback struct {
-	Turn   int    `json:"turn"` // the last one before
+	Turn   int    `json:"turn"` // the last turn before the switch
 	From   string `json:"from"`
 	To     string `json:"to"`
 	Reason string `json:"reason"` // kind of the failure
-	Why    string `json:"why"`    // its words
-	// LeftOut lists the positions in the conversation, from 0, of items that the other model cannot
-	// read.
+	Why    string `json:"why"`    // text of the failure
+	// LeftOut lists the items of the conversation that the new model cannot read, by their
+	// positions from 0.
 	LeftOut []int       `json:"left_out,omitempty"`
-	Price   *price.List `json:"price,omitempty"` // of the other model; missing when it is not known
+	Price   *price.List `json:"price,omitempty"` // of the new model; missing if unknown
 }
 
-// Refused is the reason of a compaction that removed or renamed items refused by the API.
+// Refused is the reason of a compaction that removed or renamed items which the API refused.
 const Refused = "refused"
 
-// Compaction reports a shortened or repaired conversation. Items replace all earlier inputs and
-// outputs.
+// Compaction reports that the conversation was shortened or repaired. Items replace all earlier
+// inputs and outputs.
 type Compaction struct {
-	Turn   int    `json:"turn"`   // the last one before
+	Turn   int    `json:"turn"`   // the last turn before
 	Method string `json:"method"` // endpoint, summary, trimming, repair, none
 	Reason string `json:"reason"` // window, context_length, interrupted, Refused
-	Before int64  `json:"before"` // tokens, as far as known
+	Before int64  `json:"before"` // in tokens, if known
 	After  int64  `json:"after"`
-	// Items are the conversation from here on.
+	// Items are the whole conversation from now on.
 	Items []json.RawMessage `json:"items"`
-	Usage *Usage            `json:"usage,omitempty"` // of the endpoint
+	Usage *Usage            `json:"usage,omitempty"` // of the request that shortened it
 }
 
-// ToolStarted is durable before the call has any effect.
+// ToolStarted is written to disk before the call has any effect.
 type ToolStarted struct {
 	Turn    int    `json:"turn"`
-	Number  int    `json:"number"`           // of the call in the run, from 1; an id may come twice
-	Caller  int    `json:"caller,omitempty"` // number of the call whose script made this one, within which Number then counts
+	Number  int    `json:"number"`           // number of the call in the run, from 1; ids may repeat
+	Caller  int    `json:"caller,omitempty"` // number of the call whose script made this one; Number then counts within that script
 	CallID  string `json:"call_id"`
 	Tool    string `json:"tool"`
-	Input   string `json:"input"` // the arguments as the model wrote them
+	Input   string `json:"input"` // the arguments, as the model wrote them
 	Offered bool   `json:"offered"`
 	Mutates bool   `json:"mutates"`
-	Ready   string `json:"ready,omitempty"`   // the arguments as the tool received them, if they differ from Input
-	Refused bool   `json:"refused,omitempty"` // the call was not run, and no hook was asked
+	Ready   string `json:"ready,omitempty"`   // the arguments that the tool received, if they differ from Input
+	Refused bool   `json:"refused,omitempty"` // the call was not run and no hook saw it
 	Written bool   `json:"written,omitempty"` // the call was part of the answer's text
-	Agent   string `json:"-"`                 // that made the call, from the event; empty for the run's own agent
+	Agent   string `json:"-"`                 // that made the call, from the event; empty for the run's own
 }
 
-// ReadableInput returns the input of a call for readers. It is empty for text already in the answer's
-// words.
+// ReadableInput returns the input of a call for readers. It is empty if the answer's text already
+// shows the call.
 func (t ToolStarted) ReadableInput() string {
 	if t.Written && !json.Valid([]byte(t.Input)) {
 		return ""
@@ -313,18 +320,19 @@ func (t ToolStarted) ReadableInput() string {
 	return t.Input
 }
 
-// WrittenResultsPrefix is the beginning of the message with results for a model without tools.
+// WrittenResultsPrefix is the beginning of a message with results, for a model that calls tools in
+// its text.
 const WrittenResultsPrefix = "What came of your last answer, from the runner."
 
-// LimitWords is the output of a call that limits.tool_calls refuses.
+// LimitWords is the output of a call beyond limits.tool_calls.
 const LimitWords = "Not run: limits.tool_calls is used up, and the run ends here."
 
-// Uncounted reports a call of a script that was refused before it counted.
+// Uncounted reports whether this is a script's call that was refused before it counted.
 func (t ToolFinished) Uncounted() bool {
 	return t.Caller > 0 && t.NotRun && (t.Output == LimitWords || strings.HasSuffix(t.Output, dialect.NotFromScript))
 }
 
-// ToolFinished is the end of a call. Each started call has one.
+// ToolFinished is the end of a call. Every started call gets one.
 type ToolFinished struct {
 	Turn      int            `json:"turn"`
 	Number    int            `json:"number"`
@@ -332,26 +340,26 @@ type ToolFinished struct {
 	CallID    string         `json:"call_id"`
 	Tool      string         `json:"tool"`
 	Failed    bool           `json:"failed"`
-	Output    string         `json:"output"` // as the model got it
+	Output    string         `json:"output"` // as the model received it
 	Truncated bool           `json:"truncated,omitempty"`
-	File      string         `json:"file,omitempty"` // the whole output, below the run directory
-	Bytes     int64          `json:"bytes"`          // of the whole output
+	File      string         `json:"file,omitempty"` // the complete output, in the run directory
+	Bytes     int64          `json:"bytes"`          // of the complete output
 	Seconds   float64        `json:"seconds"`
 	Detail    map[string]any `json:"detail,omitempty"`
-	NotRun    bool           `json:"not_run,omitempty"` // the tool was not asked
-	Made      string         `json:"made,omitempty"`    // the arguments that hooks had it asked with
-	Agent     string         `json:"-"`                 // that made the call, from the event; empty for the run's own agent
-	Object    any            `json:"object,omitempty"`  // what a script got in the place of Output, of a tool from outside
+	NotRun    bool           `json:"not_run,omitempty"` // the tool did not run
+	Made      string         `json:"made,omitempty"`    // the arguments after hooks rewrote them
+	Agent     string         `json:"-"`                 // that made the call, from the event; empty for the run's own
+	Object    any            `json:"object,omitempty"`  // the value that a script got instead of Output, from an external tool
 }
 
-// CallRef tells a call from the others of its run.
+// CallRef identifies a call of a run.
 type CallRef struct {
 	Number int    `json:"number"`
 	Caller int    `json:"caller,omitempty"`
-	Agent  string `json:"agent,omitempty"` // that made it; empty for the run's own
+	Agent  string `json:"agent,omitempty"` // that made the call; empty for the run's own
 }
 
-// By returns the call as one of an event's agent.
+// By returns the reference for a call of an event's agent.
 func (r CallRef) By(agent string) CallRef {
 	if r.Agent = agent; agent == MainAgent {
 		r.Agent = ""
@@ -359,8 +367,8 @@ func (r CallRef) By(agent string) CallRef {
 	return r
 }
 
-// String returns the number of a call, after the numbers of its script's call and the name of its
-// agent.
+// String returns the number of a call. The name of its agent and the number of its script's call
+// come before, if there are any.
 func (r CallRef) String() string {
 	if r.Agent != "" {
 		return r.Agent + " " + r.By("").String()
@@ -371,8 +379,8 @@ func (r CallRef) String() string {
 	return strconv.Itoa(r.Number)
 }
 
-// Compare orders calls by their numbers, those of a script behind its own, and those of other
-// agents behind all of the run's own.
+// Compare orders calls by number. Calls of a script follow the script's own call. Calls of other
+// agents follow those of the run's own.
 func (r CallRef) Compare(other CallRef) int {
 	return cmp.Or(strings.Compare(r.Agent, other.Agent), slices.Compare(r.path(), other.path()))
 }
@@ -384,12 +392,13 @@ func (r CallRef) path() []int {
 	return []int{r.Number}
 }
 
-// Ref identifies the call.
+// Ref returns the reference of the call.
 func (d ToolStarted) Ref() CallRef { return CallRef{d.Number, d.Caller, d.Agent} }
 
-// Ref identifies the call.
+// Ref returns the reference of the call.
 func (d ToolFinished) Ref() CallRef { return CallRef{d.Number, d.Caller, d.Agent} }
 
+// Plan is the agent's plan.
 type Plan struct {
 	Explanation string     `json:"explanation,omitempty"`
 	Steps       []PlanStep `json:"steps"`
@@ -400,7 +409,7 @@ type PlanStep struct {
 	Status string `json:"status"` // pending, in_progress, completed
 }
 
-// Done counts the finished steps.
+// Done returns the number of completed steps.
 func (p Plan) Done() (n int) {
 	for _, step := range p.Steps {
 		if step.Status == "completed" {
@@ -410,8 +419,8 @@ func (p Plan) Done() (n int) {
 	return n
 }
 
-// Current returns the index of the step in progress, or else of the first unfinished step; -1 if
-// all are done.
+// Current returns the index of the step in progress, and true. Otherwise it returns the index of
+// the first unfinished step, or -1 if all are done, and false.
 func (p Plan) Current() (at int, begun bool) {
 	if at = slices.IndexFunc(p.Steps, func(s PlanStep) bool { return s.Status == "in_progress" }); at >= 0 {
 		return at, true
@@ -419,55 +428,55 @@ func (p Plan) Current() (at int, begun bool) {
 	return slices.IndexFunc(p.Steps, func(s PlanStep) bool { return s.Status != "completed" }), false
 }
 
-// Verify is the whole verification table after one attempt. Attempt 0 is the
-// baseline: only Before is set in its rows.
+// Verify is the verification table after one attempt. Attempt 0 is the baseline; its rows have only
+// Before.
 type Verify struct {
 	Attempt int         `json:"attempt"`
 	Passed  bool        `json:"passed"`
 	Rows    []VerifyRow `json:"rows"`
 }
 
-// VerifyRow is one verify command. Before and After are "green", "red", "timeout", "flaky", or
-// empty if not run. Log and Seconds are those of the deciding run.
+// VerifyRow is the row of one check. Before and After are "green", "red", "timeout" or "flaky", or
+// empty if the check did not run. Log and Seconds are those of the deciding run.
 type VerifyRow struct {
 	Name    string  `json:"name"`
 	Run     string  `json:"run"`
 	Must    string  `json:"must"`
 	Before  string  `json:"before"`
 	After   string  `json:"after"`
-	Passed  bool    `json:"passed"` // missing in JSON where the check did not come to the change
+	Passed  bool    `json:"passed"` // left out in JSON if the check did not get to the change
 	Seconds float64 `json:"seconds"`
-	Log     string  `json:"log,omitempty"` // below the run directory
-	// Flaky is "accept" if flaky counts as green. Otherwise flaky counts as red.
+	Log     string  `json:"log,omitempty"` // path in the run directory
+	// Flaky is "accept" if flaky counts as green. Otherwise it is empty and flaky counts as red.
 	Flaky string `json:"flaky,omitempty"`
-	// NotRun is the reason for not running: "when" if the change touches none of its paths.
+	// NotRun is why the check did not run: "when" if the change touches none of its paths.
 	NotRun string     `json:"not_run,omitempty"`
-	Runs   []CheckRun `json:"runs,omitempty"` // on the tree of this table, as they came
-	// From names the run that cached the baseline; empty for this run.
+	Runs   []CheckRun `json:"runs,omitempty"` // on the tree of this table, in order
+	// From is the earlier run whose cached baseline this is; empty if this run took it.
 	From string `json:"from,omitempty"`
-	// Proof has the classes of the change's test files, by a proving check. ProofMore counts the
-	// omitted ones.
+	// Proof has the classes of the change's test files, if the check proves tests. ProofMore counts
+	// files beyond the list.
 	Proof     []Proof `json:"proof,omitempty"`
 	ProofMore int     `json:"proof_more,omitempty"`
-	// OldTests lists the base's tests that the change removed or breaks.
+	// OldTests lists tests of the base that the change removed or breaks.
 	OldTests []OldTest `json:"old_tests,omitempty"`
-	// OldTestsUnknown is why more is not known of them; empty where all is.
+	// OldTestsUnknown is why OldTests is incomplete; empty if it is complete.
 	OldTestsUnknown string `json:"old_tests_unknown,omitempty"`
-	// Tail has the last lines of Log; empty for a green check.
+	// Tail has the last lines of the log; empty for a green check.
 	Tail string `json:"tail,omitempty"`
-	// Failing lists the failing tests of the red runs, FailingMore counts the omitted ones. Both
-	// are empty for a green check. Fixed lists tests that failed before and pass now, by the
-	// output.
+	// Failing lists the failing tests of the red runs, and FailingMore counts the tests beyond the
+	// list. Both are empty for a green check. Fixed lists tests that failed before and pass now.
 	Failing     []FailingTest `json:"failing,omitempty"`
 	FailingMore int           `json:"failing_more,omitempty"`
 	Fixed       []string      `json:"fixed,omitempty"`
-	// BeforePartial reports an incomplete list of earlier failures, so no failure is called new.
+	// BeforePartial means that the list of failures on the base is incomplete, so no failure is
+	// called new.
 	BeforePartial bool `json:"before_partial,omitempty"`
-	// Worse describes the deterioration of a check that was red before, if known.
+	// Worse says why a check that was red before is worse now, if that is known.
 	Worse string `json:"worse,omitempty"`
 }
 
-// MarshalJSON omits passed if the check neither ran on the change nor has a reason not to run: it
+// MarshalJSON omits passed if the check did not run on the change and NotRun is empty. Such a check
 // did not fail.
 func (r VerifyRow) MarshalJSON() ([]byte, error) {
 	type plain VerifyRow
@@ -483,15 +492,16 @@ func (r VerifyRow) MarshalJSON() ([]byte, error) {
 // FailingTest is a failing test in a check's output.
 type FailingTest struct {
 	Name    string `json:"name"`
-	File    string `json:"file,omitempty"` // as the output names it
+	File    string `json:"file,omitempty"` // as in the output
 	Line    int    `json:"line,omitempty"`
 	Message string `json:"message,omitempty"`
 	New     bool   `json:"new"` // it did not fail before
-	// Runs lists the runs with this failure, from 1, if other red runs on the same files lack it.
+	// Runs lists the runs with this failure, from 1. It is empty if all red runs on these files
+	// have it.
 	Runs []int `json:"runs,omitempty"`
 }
 
-// DescribeRuns describes the runs with this failure, or is empty if all red runs have it.
+// DescribeRuns says in which runs the failure occurred. It returns "" if all red runs have it.
 func (t FailingTest) DescribeRuns() string {
 	if len(t.Runs) == 0 {
 		return ""
@@ -506,7 +516,7 @@ func (t FailingTest) DescribeRuns() string {
 	return "only in runs " + strings.Join(runs, ", ")
 }
 
-// Place returns the place of the failure, or "".
+// Place returns the file and line of the failure, only the file, or "".
 func (t FailingTest) Place() string {
 	if t.File == "" || t.Line == 0 {
 		return t.File
@@ -514,8 +524,8 @@ func (t FailingTest) Place() string {
 	return fmt.Sprintf("%s:%d", t.File, t.Line)
 }
 
-// Tests describes the tests of a check: "2 new failures, 1 test fixed". It is empty without
-// information.
+// Tests describes the tests of a check, such as "2 new failures, 1 test fixed". It returns "" if
+// nothing is known.
 func (r VerifyRow) Tests() string {
 	fresh := 0
 	for _, t := range r.Failing {
@@ -541,8 +551,8 @@ func (r VerifyRow) Tests() string {
 	return strings.Join(parts, ", ")
 }
 
-// TestsAfter is Tests of a check that ran on the change. Otherwise it is empty, because the row has
-// the base's tests.
+// TestsAfter is Tests for a check that ran on the change. Otherwise it returns "", because the row
+// has the base's tests.
 func (r VerifyRow) TestsAfter() string {
 	if r.After == "" {
 		return ""
@@ -550,10 +560,10 @@ func (r VerifyRow) TestsAfter() string {
 	return r.Tests()
 }
 
-// CheckFailed is the Result of a check that missed the job's demand.
+// CheckFailed is Result for a check that did not meet the job's demand.
 const CheckFailed = "failed"
 
-// Result says in words how a check came out after the change.
+// Result returns the result of a check on the change, in words.
 func (r VerifyRow) Result() string {
 	switch {
 	case r.NotRun == NotConcerned:
@@ -570,38 +580,39 @@ func (r VerifyRow) Result() string {
 	return "passed"
 }
 
+// Change is the agent's change.
 type Change struct {
 	TreeSHA    string           `json:"tree_sha"`
 	Files      []changeset.File `json:"files"`
 	Insertions int              `json:"insertions"`
 	Deletions  int              `json:"deletions"`
-	Patch      string           `json:"patch"` // path below the run directory
-	// BaseSHA is the commit below the change, if the base moved.
+	Patch      string           `json:"patch"` // path in the run directory
+	// BaseSHA is the commit that the change is on, if the base moved.
 	BaseSHA string `json:"base_sha,omitempty"`
 	SHA256  string `json:"sha256"` // of the patch
-	// Diff is the beginning of the patch for people, in whole lines, up to DiffBytes. DiffCut
-	// reports a cut.
+	// Diff is the beginning of the patch for people, in whole lines, up to DiffBytes. DiffCut means
+	// that it is not the whole patch.
 	Diff    string `json:"diff,omitempty"`
 	DiffCut bool   `json:"diff_cut,omitempty"`
 }
 
-// DiffBytes bounds a patch in the transcript.
+// DiffBytes limits Diff, in bytes.
 const DiffBytes = 200_000
 
-// Lines are how many came and went.
+// Lines returns the numbers of added and removed lines.
 func (c *Change) Lines() string {
 	return fmt.Sprintf("+%s −%s", Thousands(int64(c.Insertions)), Thousands(int64(c.Deletions)))
 }
 
-// Size is how many files and lines it changes.
+// Size returns the numbers of changed files and lines.
 func (c *Change) Size() string { return Count(len(c.Files), "file") + ", " + c.Lines() }
 
-// PublishBegun is the operation of a step about to be made. A resumed run recognises its own work
-// by it.
+// PublishBegun is the operation of a step that is about to be made. By it, a resumed run recognises
+// what it made itself.
 const PublishBegun = "begun"
 
-// Publish is a publishing step: commit, push or pull_request; or a post on an issue or pull
-// request: review, labels or comment.
+// Publish is a publishing step (commit, push or pull_request), or a post on an issue or pull
+// request (review, labels or comment).
 type Publish struct {
 	Step      string `json:"step"`
 	Branch    string `json:"branch,omitempty"`
@@ -609,16 +620,16 @@ type Publish struct {
 	Remote    string `json:"remote,omitempty"` // without credentials
 	Number    int    `json:"number,omitempty"`
 	URL       string `json:"url,omitempty"`
-	Operation string `json:"operation,omitempty"` // created, updated, closed, none; begun before the call that is meant
+	Operation string `json:"operation,omitempty"` // created, updated, closed, none; or begun, before the step is made
 
-	Labels   []string `json:"labels,omitempty"`   // that were added, or are to be
-	Findings int      `json:"findings,omitempty"` // on lines of the diff
-	Beside   int      `json:"beside,omitempty"`   // findings in the text of the review
+	Labels   []string `json:"labels,omitempty"`   // added labels; before the step, labels to add
+	Findings int      `json:"findings,omitempty"` // findings on lines of the diff
+	Beside   int      `json:"beside,omitempty"`   // findings in the review's text
 
-	Of string `json:"of,omitempty"` // what is published beside the change: lessons; empty for the change
+	Of string `json:"of,omitempty"` // lessons, for a pull request of lessons; empty for the change
 }
 
-// OfLessons marks a publishing step of lessons in a separate pull request.
+// OfLessons marks a publishing step of a separate pull request with lessons.
 const OfLessons = "lessons"
 
 // Warning is a remark for readers of the pull request.
@@ -630,48 +641,48 @@ type Warning struct {
 // RunResumed reports that a killed or stopped run continues.
 type RunResumed struct {
 	Version string `json:"version"` // of agent-ci
-	// Torn is the number of bytes removed from an incomplete last line.
+	// Torn is the number of bytes of an incomplete last line that were removed.
 	Torn int `json:"torn,omitempty"`
-	// Undone reports a half applied patch that was undone.
+	// Undone means that a partly applied patch was undone.
 	Undone bool `json:"undone,omitempty"`
-	// Elsewhere reports that the work was restored: the last change, or the patches of a killed
-	// run.
+	// Elsewhere means that the work was restored in a new tree: from the last change, or from the
+	// patches of a killed run.
 	Elsewhere bool `json:"elsewhere,omitempty"`
-	// After is how the run had ended, as outcome/reason; empty when it was
-	// killed.
+	// After is the outcome/reason of the run's end, or empty if it was killed.
 	After string `json:"after,omitempty"`
-	// WorkTree is the work tree from here on, if changed.
+	// WorkTree is the kind of work tree from now on, if it changed.
 	WorkTree string `json:"work_tree,omitempty"`
-	// Limits lists changed limits as KEY=VALUE.
+	// Limits lists the changed limits as KEY=VALUE.
 	Limits []string `json:"limits,omitempty"`
-	// Seconds is how long the run had lived by then, also without events.
+	// Seconds is how long the run had lived so far, including time without events.
 	Seconds float64 `json:"seconds,omitempty"`
 }
 
+// RunFinished is the last event of a run that ended.
 type RunFinished struct {
 	Outcome  string `json:"outcome"`
 	Reason   string `json:"reason"`
 	Message  string `json:"message"`
 	ExitCode int    `json:"exit_code"`
-	Summary  string `json:"summary,omitempty"` // the agent's last words
+	Summary  string `json:"summary,omitempty"` // the agent's last message
 	Turns    int    `json:"turns"`
-	Calls    int    `json:"calls"`                  // those that the API ran itself included
-	Hosted   int    `json:"hosted_calls,omitempty"` // those
+	Calls    int    `json:"calls"`                  // includes the calls that the API ran
+	Hosted   int    `json:"hosted_calls,omitempty"` // calls that the API ran
 	Usage    Usage  `json:"usage"`
-	// CostUSD is nil when no price is known.
+	// CostUSD is nil if a price is unknown.
 	CostUSD *float64 `json:"cost_usd,omitempty"`
 	Seconds float64  `json:"seconds"`
-	// Files lists the files of the run directory, except the transcript and files made from it.
+	// Files lists the files of the run directory, except the transcript and files derived from it.
 	Files   []FileDigest `json:"files,omitempty"`
 	BaseSHA string       `json:"base_sha,omitempty"` // the commit that the change is on
-	HeadSHA string       `json:"head_sha,omitempty"` // the commit of the change
-	Branch  string       `json:"branch,omitempty"`   // of that commit
+	HeadSHA string       `json:"head_sha,omitempty"` // the change's commit
+	Branch  string       `json:"branch,omitempty"`   // the branch of that commit
 	Denied  int          `json:"denied,omitempty"`   // calls and hosts that the policy refused
-	Output  string       `json:"output,omitempty"`   // file by task.output_schema, in the run directory
-	Next    string       `json:"next,omitempty"`     // how to resume the run, for people; empty if it cannot be resumed
+	Output  string       `json:"output,omitempty"`   // the file for task.output_schema in the run directory
+	Next    string       `json:"next,omitempty"`     // how to resume the run, for people; empty if that is impossible
 }
 
-// FileDigest is a file of the run directory at the end of the run.
+// FileDigest describes a file of the run directory at the end of the run.
 type FileDigest struct {
 	Path   string `json:"path"`
 	Bytes  int64  `json:"bytes"`

@@ -6,24 +6,25 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript/markdown"
 )
 
-// Excerpt is a text with a possible gap of lines.
+// Excerpt is a text from which lines may be left out.
 type Excerpt struct {
 	Head         string
-	OmittedLines int    // lines between Head and Tail that are not there
-	Tail         string // empty if Hidden is 0
+	OmittedLines int    // lines left out between Head and Tail
+	Tail         string // empty if OmittedLines is 0
 }
 
-// ExcerptLimits bounds the text in an Excerpt: the number of lines, taken from both ends, and the
-// UTF-16 units of each line. The zero value keeps all.
+// ExcerptLimits limits the text in an Excerpt: the number of lines, taken from both ends, and the
+// UTF-16 units of each line. The zero value keeps everything.
 type ExcerptLimits struct {
-	Lines        int // of an input or an output
+	Lines        int // of an input or output
 	MessageLines int
 	Width        int
 }
 
+// shortenMessage returns an excerpt of an input or output.
 func (c ExcerptLimits) shortenMessage(s string) Excerpt { return c.excerpt(s, c.Lines) }
 
-// excerpt cuts s. The result does not keep the rest in memory.
+// excerpt shortens a text to a number of lines. The rest of the text is not kept in memory.
 func (c ExcerptLimits) excerpt(s string, lines int) Excerpt {
 	s = strings.TrimRight(s, "\n")
 	if c == (ExcerptLimits{}) {

@@ -1,40 +1,40 @@
 package transcript
 
-// MCPServer is the state of an MCP server.
+// MCPServer is an event about the state of an MCP server.
 type MCPServer struct {
-	Name     string `json:"name"`               // in the job
+	Name     string `json:"name"`               // its name in the job
 	State    string `json:"state"`              // ready, failed, ended, changed
-	Command  string `json:"command,omitempty"`  // of a server that is started here
-	Host     string `json:"host,omitempty"`     // and port, of one at an address
-	Revision string `json:"revision,omitempty"` // of the protocol, that was spoken
-	// Server and Version are the server's own name and version.
+	Command  string `json:"command,omitempty"`  // of a server started by agent-ci
+	Host     string `json:"host,omitempty"`     // host and port of a server at an address
+	Revision string `json:"revision,omitempty"` // version of the protocol in use
+	// Server and Version are the name and version that the server reports.
 	Server  string    `json:"server,omitempty"`
 	Version string    `json:"version,omitempty"`
 	Tools   []MCPTool `json:"tools,omitempty"`
-	Why     string    `json:"why,omitempty"` // of a state other than ready
-	Seconds float64   `json:"seconds"`       // until then, from its start
-	Log     string    `json:"log,omitempty"` // file below the run directory with its standard error
-	// File is the whole list of its tools as it gave it, below the run directory, and SHA256
-	// the digest of the file.
+	Why     string    `json:"why,omitempty"` // the reason for a state other than ready
+	Seconds float64   `json:"seconds"`       // time since the server's start
+	Log     string    `json:"log,omitempty"` // file in the run directory with its standard error
+	// File is the file in the run directory with the server's complete list of tools. SHA256 is the
+	// digest of that file.
 	File   string `json:"file,omitempty"`
 	SHA256 string `json:"sha256,omitempty"`
 }
 
-// MCPTool is a server's tool offered to the model.
+// MCPTool is a server's tool that the model may call.
 type MCPTool struct {
 	Name   string `json:"name"`   // for the model
 	Tool   string `json:"tool"`   // the server's own name
-	SHA256 string `json:"sha256"` // of its schema as the server gave it
-	// Unchecked names the part of the schema without a check of arguments.
+	SHA256 string `json:"sha256"` // of its schema, as the server sent it
+	// Unchecked names a part of the schema that arguments are not checked against.
 	Unchecked string `json:"unchecked,omitempty"`
 }
 
 // The states of an MCP server.
 const (
 	MCPReady   = "ready"
-	MCPFailed  = "failed"  // it did not come, or lacks a tool
-	MCPEnded   = "ended"   // while it was in use
-	MCPChanged = "changed" // it says that its tools are others now, which changes nothing
+	MCPFailed  = "failed"  // it did not start, or lacks a tool
+	MCPEnded   = "ended"   // it ended while in use
+	MCPChanged = "changed" // it reports changed tools; the run keeps the first list
 )
 
 // Hook is one answer of a hook.
@@ -42,23 +42,23 @@ type Hook struct {
 	Name    string `json:"name"`
 	On      string `json:"on"`
 	SHA256  string `json:"sha256"`           // of its program and arguments
-	Number  int    `json:"number,omitempty"` // of the call that it was asked about
-	Caller  int    `json:"caller,omitempty"` // of a call that a script made, as in ToolStarted
-	Agent   string `json:"agent,omitempty"`  // that made the call; empty for the one of the run
+	Number  int    `json:"number,omitempty"` // of the call that the hook judged
+	Caller  int    `json:"caller,omitempty"` // of the calling script's call, as in ToolStarted
+	Agent   string `json:"agent,omitempty"`  // that made the call; empty for the run's own
 	Trusted bool   `json:"trusted,omitempty"`
-	// Decision is pass, deny, rewrite, replace, more, or failed: no valid answer came.
+	// Decision is pass, deny, rewrite, replace or more. It is failed if there was no valid answer.
 	Decision string  `json:"decision"`
 	Reason   string  `json:"reason,omitempty"`
-	Context  string  `json:"context,omitempty"` // that it added for the model
+	Context  string  `json:"context,omitempty"` // added for the model
 	Message  string  `json:"message,omitempty"` // for people
-	Stop     bool    `json:"stop,omitempty"`    // it ends the run
-	Before   string  `json:"before,omitempty"`  // of what was rewritten or replaced
+	Stop     bool    `json:"stop,omitempty"`    // the run ends
+	Before   string  `json:"before,omitempty"`  // the text before a rewrite or replacement
 	After    string  `json:"after,omitempty"`
 	Seconds  float64 `json:"seconds"`
-	WentOn   bool    `json:"went_on,omitempty"` // it failed, and on_error let the run go on
+	WentOn   bool    `json:"went_on,omitempty"` // it failed, and on_error allowed the run to continue
 }
 
-// Ref identifies the hook's call, or is zero.
+// Ref identifies the call that the hook judged. It is zero if there is none.
 func (d Hook) Ref() CallRef { return CallRef{d.Number, d.Caller, d.Agent} }
 
 // The decisions of hooks.

@@ -9,7 +9,7 @@ import (
 	"github.com/agent-ci/agent-ci/policy/lazyregexp"
 )
 
-// Thousands is n with its digits in groups of three.
+// Thousands returns n with commas between groups of three digits.
 func Thousands(n int64) string {
 	digits := strconv.FormatInt(n, 10)
 	for at := len(digits) - 3; at > 0 && digits[at-1] != '-'; at -= 3 {
@@ -18,7 +18,7 @@ func Thousands(n int64) string {
 	return digits
 }
 
-// Count returns n with its noun, in the plural if needed.
+// Count returns n with its noun, in the plural unless n is 1.
 func Count(n int, noun string) string {
 	if n != 1 {
 		noun += "s"
@@ -26,7 +26,7 @@ func Count(n int, noun string) string {
 	return Thousands(int64(n)) + " " + noun
 }
 
-// Duration is a number of seconds as short as it still tells something.
+// Duration returns a number of seconds as a short text, such as "1.5 s" or "2 min 3 s".
 func Duration(seconds float64) string {
 	switch {
 	case seconds < 0.05:
@@ -40,7 +40,7 @@ func Duration(seconds float64) string {
 	return fmt.Sprintf("%s min %d s", Thousands(whole/60), whole%60)
 }
 
-// Clock formats a duration as 2:03 or 1:02:03.
+// Clock returns a duration as 2:03 or 1:02:03.
 func Clock(d time.Duration) string {
 	whole := int(max(d, 0) / time.Second)
 	hours, minutes, seconds := whole/3600, whole/60%60, whole%60
@@ -50,8 +50,9 @@ func Clock(d time.Duration) string {
 	return fmt.Sprintf("%d:%02d", minutes, seconds)
 }
 
-// chunkHeader matches output lines meant for the model only: chunk name and token count.
+// chunkHeader matches lines of an output that only the model needs: the chunk's name and the number
+// of tokens.
 var chunkHeader = lazyregexp.New(`^Chunk ID: [0-9a-f]{1,16}\n((?:Wall time: .*\n)?(?:Process .*\n)?)Original token count: \d+\n`)
 
-// ReadableOutput is the output of a call for people.
+// ReadableOutput returns the output of a call for people, without chunkHeader's lines.
 func ReadableOutput(output string) string { return chunkHeader().ReplaceAllString(output, "$1") }

@@ -2,17 +2,17 @@ package transcript
 
 import "slices"
 
-// Hooks lists the hooks of a run in order of their calls.
+// Hooks is an event with the run's hooks, in the order of their calls.
 type Hooks struct {
 	Hooks []HookActive `json:"hooks"`
 }
 
 // HookActive is a hook of a run.
 type HookActive struct {
-	Name     string   `json:"name"` // of the operator's file: operator/NAME
+	Name     string   `json:"name"` // operator/NAME for a hook of the operator
 	On       string   `json:"on"`
 	Run      []string `json:"run"`
-	SHA256   string   `json:"sha256"` // of its settings and of the files that its words name
+	SHA256   string   `json:"sha256"` // of its settings and of the files that its command names
 	Tools    []string `json:"tools,omitempty"`
 	Argv     []string `json:"argv,omitempty"`
 	Trusted  bool     `json:"trusted,omitempty"`
@@ -20,7 +20,7 @@ type HookActive struct {
 	OnError  string   `json:"on_error,omitempty"`
 }
 
-// HookUse is the use of a hook in a run.
+// HookUse counts how a hook was used in a run.
 type HookUse struct {
 	Name     string  `json:"name"`
 	On       string  `json:"on"`
@@ -33,7 +33,7 @@ type HookUse struct {
 	Longest  float64 `json:"longest_seconds"`
 }
 
-// Count adds an answer.
+// Count counts an answer of the hook.
 func (u *HookUse) Count(d Hook) {
 	u.Calls++
 	u.Longest = max(u.Longest, d.Seconds)
@@ -45,7 +45,8 @@ func (u *HookUse) Count(d Hook) {
 	}
 }
 
-// NewHookUses returns unused hooks with the counts of earlier lives of the run.
+// NewHookUses returns the uses of active hooks. Hooks that were used before a resume keep their
+// counts.
 func NewHookUses(active []HookActive, was []HookUse) []HookUse {
 	uses := make([]HookUse, 0, len(active))
 	for _, h := range active {

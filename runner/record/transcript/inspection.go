@@ -2,36 +2,37 @@ package transcript
 
 import "slices"
 
-// Inspection holds the findings in a change, besides those that the judge refuses. The last one counts.
-// An empty one is recorded only after one with findings.
+// Inspection has the findings in a change that do not refuse it. The last event counts. One without
+// findings is recorded only to replace earlier findings.
 type Inspection struct {
 	Silenced     []Silenced `json:"silenced,omitempty"`
-	SilencedMore int        `json:"silenced_more,omitempty"` // beyond those
+	SilencedMore int        `json:"silenced_more,omitempty"` // number of signs that are not listed
 	Starts       []Start    `json:"starts,omitempty"`
-	Claims       []string   `json:"claims,omitempty"` // what the summary names and neither the change, the calls nor the checks show
+	Claims       []string   `json:"claims,omitempty"` // claims of the summary without evidence in the change, the calls or the checks
 }
 
-// Empty reports whether nothing was found.
+// Empty reports whether there are no findings.
 func (i Inspection) Empty() bool { return len(i.Silenced)+len(i.Starts)+len(i.Claims) == 0 }
 
-// RefusesSilenced reports whether a sign is enough for policy.silenced.
+// RefusesSilenced reports whether the signs are enough for policy.silenced to refuse the change.
 func (i Inspection) RefusesSilenced() bool {
 	return i.SilencedMore > 0 || slices.ContainsFunc(i.Silenced, func(s Silenced) bool { return !s.Weak })
 }
 
-// Silenced is a sign that a check may pass without testing: a line of the change, or what a check did.
+// Silenced is a sign that a check may pass without testing: a line of the change, or the behaviour
+// of a check.
 type Silenced struct {
-	Pattern string `json:"pattern"`           // its id
-	File    string `json:"file,omitempty"`    // empty for what a check did
-	Line    int    `json:"line,omitempty"`    // of the file: with the change, or of the base where Removed is set
+	Pattern string `json:"pattern"`           // id of the pattern
+	File    string `json:"file,omitempty"`    // empty for the behaviour of a check
+	Line    int    `json:"line,omitempty"`    // with the change; on the base if Removed is set
 	Removed bool   `json:"removed,omitempty"` // the change removes the line
 	Text    string `json:"text,omitempty"`    // the line, shortened
-	Check   string `json:"check,omitempty"`   // that did it
-	Weak    bool   `json:"weak,omitempty"`    // it alone changes nothing of what is published
+	Check   string `json:"check,omitempty"`   // the check that behaved so
+	Weak    bool   `json:"weak,omitempty"`    // not enough to refuse or change what is published
 	Why     string `json:"why"`
 }
 
-// Start is a job of a workflow that the pushed branch starts, with rights, and that runs files of the change.
+// Start is a job with rights that the pushed branch starts and that runs files of the change.
 type Start struct {
 	Workflow string        `json:"workflow"` // its path
 	Job      string        `json:"job,omitempty"`
@@ -39,9 +40,10 @@ type Start struct {
 	Files    []StartedFile `json:"files,omitempty"`
 	Secrets  []string      `json:"secrets,omitempty"` // names
 	Writes   []string      `json:"writes,omitempty"`  // permissions
-	// DefaultRights says that the workflow names no permissions: the settings of the repository decide.
+	// DefaultRights means that the workflow names no permissions, so the repository's settings
+	// decide.
 	DefaultRights bool   `json:"default_rights,omitempty"`
-	Unknown       string `json:"unknown,omitempty"` // why the workflow cannot be read; empty for one that can
+	Unknown       string `json:"unknown,omitempty"` // why the workflow can't be read; empty if it can
 }
 
 // StartedFile is a file that a workflow runs.
@@ -50,8 +52,8 @@ type StartedFile struct {
 	Via  string `json:"via,omitempty"` // what starts it
 }
 
-// Rights reports whether the job has a secret or a permission to write for certain.
+// Rights reports whether the job certainly has a secret or a write permission.
 func (s Start) Rights() bool { return len(s.Secrets)+len(s.Writes) > 0 }
 
-// Risky reports whether a job is enough for policy.workflow_risk.
+// Risky reports whether the findings are enough for policy.workflow_risk to refuse the change.
 func (i Inspection) Risky() bool { return slices.ContainsFunc(i.Starts, Start.Rights) }

@@ -2,16 +2,16 @@ package transcript
 
 import "slices"
 
-// Memory holds the lessons of earlier runs, fixed for the whole run.
+// Memory is an event with the lessons of earlier runs. They stay the same for the whole run.
 type Memory struct {
-	File    string   `json:"file"`    // of the base commit
+	File    string   `json:"file"`    // on the base commit
 	SHA256  string   `json:"sha256"`  // of its content
-	Lessons []Lesson `json:"lessons"` // all that it has
-	Chosen  []string `json:"chosen"`  // ids of those that fit the task, the best first
+	Lessons []Lesson `json:"lessons"` // all lessons of the file
+	Chosen  []string `json:"chosen"`  // ids of the lessons that fit the task, best first
 }
 
-// Lesson is a known fact about the repository. As an event it is a lesson proposed by the model or
-// by the earlier run whose pull request this one continues.
+// Lesson is a fact about the repository. As an event, it is a lesson that the model proposes, or
+// that the earlier run proposed whose pull request this run continues.
 type Lesson struct {
 	ID       string   `json:"id"`
 	Claim    string   `json:"claim"`
@@ -20,11 +20,11 @@ type Lesson struct {
 	Date     string   `json:"date"`
 }
 
-// Lessons lists the lessons in the file as proposed to people, with fixed evidence. The last event
-// counts.
+// Lessons is an event with the lessons proposed to people, with their final evidence. The last
+// event counts.
 type Lessons struct {
 	File    string   `json:"file"`
-	In      string   `json:"in"` // change, pull_request
+	In      string   `json:"in"` // change or pull_request
 	Lessons []Lesson `json:"lessons"`
 }
 
@@ -34,10 +34,10 @@ const (
 	LessonsAlone    = "pull_request"
 )
 
-// maxProposed bounds the lessons of a view. Real runs have fewer.
+// maxProposed limits the proposed lessons in a view. Real runs have fewer.
 const maxProposed = 200
 
-// lesson adds a proposed lesson once.
+// lesson adds a proposed lesson, unless it is known.
 func (f *fold) lesson(_ Event, d Lesson) {
 	v := f.view
 	if len(v.Proposed) < maxProposed && !slices.ContainsFunc(v.Proposed, func(known Lesson) bool { return known.ID == d.ID }) {

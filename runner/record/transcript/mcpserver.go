@@ -2,7 +2,7 @@ package transcript
 
 import "slices"
 
-// mcpServer updates a server's state and keeps its tools.
+// mcpServer adds a server or updates its state.
 func (f *fold) mcpServer(_ Event, d MCPServer) {
 	i := slices.IndexFunc(f.view.MCPServers, func(known MCPServer) bool { return known.Name == d.Name })
 	if i < 0 {
@@ -12,12 +12,13 @@ func (f *fold) mcpServer(_ Event, d MCPServer) {
 	f.view.MCPServers[i] = f.view.MCPServers[i].UpdatedBy(d)
 }
 
-// UpdatedBy returns the server's state after a later event and keeps its tools.
+// UpdatedBy returns the server after a later event. Its tools stay the same unless the event lists
+// them again.
 func (s MCPServer) UpdatedBy(later MCPServer) MCPServer {
 	switch {
 	case s.Name == "" || later.File != "":
 		return later
-	case later.State != MCPChanged: // which ends nothing
+	case later.State != MCPChanged: // a changed list of tools does not end the server
 		s.State, s.Why, s.Log = later.State, later.Why, later.Log
 	}
 	return s

@@ -10,13 +10,13 @@ import (
 type ModelUse struct {
 	Model string `json:"model"`
 	Usage Usage  `json:"usage"`
-	// CostUSD is the cost, each answer at its service tier; 0 without Price.
+	// CostUSD is the cost of all answers, each at its service tier. It is 0 if Price is nil.
 	CostUSD float64     `json:"cost_usd,omitempty"`
-	Price   *price.List `json:"price,omitempty"` // nil when it is not known
+	Price   *price.List `json:"price,omitempty"` // nil if unknown
 }
 
-// CostOf returns the cost of models in US dollars. It reports false if a used model's price is
-// unknown.
+// CostOf returns the cost of models in US dollars. known is false if the price of a used model is
+// unknown, or if no model has a price.
 func CostOf(models []ModelUse) (cost float64, known bool) {
 	for _, m := range models {
 		switch {
@@ -29,12 +29,12 @@ func CostOf(models []ModelUse) (cost float64, known bool) {
 	return cost, known
 }
 
-// WithUsage adds one answer's usage to the last model.
+// WithUsage returns models with one more answer counted for the last of them.
 func WithUsage(models []ModelUse, more Usage) []ModelUse {
 	if len(models) == 0 {
 		models = []ModelUse{{}}
 	}
-	models = slices.Clone(models) // others may hold what it was
+	models = slices.Clone(models) // others may still use the old slice
 	last := &models[len(models)-1]
 	last.Usage = last.Usage.Add(more)
 	if last.Price.Known() {

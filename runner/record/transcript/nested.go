@@ -2,8 +2,8 @@ package transcript
 
 import "sync"
 
-// ScriptCalls finds a script's calls by their content, because a repeated script may call in another
-// order. It is safe for concurrent use.
+// ScriptCalls finds calls of a script by their content. When a script runs again, its calls may
+// come in another order. It is safe for concurrent use.
 type ScriptCalls struct {
 	mu     sync.Mutex
 	unused map[scriptCall][]CallRef
@@ -15,7 +15,7 @@ type scriptCall struct {
 	tool, input string
 }
 
-// Add adds a started call of a script.
+// Add adds a started call, if a script made it.
 func (n *ScriptCalls) Add(d ToolStarted) {
 	if d.Caller == 0 {
 		return
@@ -29,7 +29,8 @@ func (n *ScriptCalls) Add(d ToolStarted) {
 	n.unused[call] = append(n.unused[call], d.Ref())
 }
 
-// TakeEqual returns the first unused call equal to d of the same script.
+// TakeEqual returns the first unused call of the same script that equals d, and marks it as used.
+// is is false if there is none.
 func (n *ScriptCalls) TakeEqual(d ToolStarted) (ref CallRef, is bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -7,15 +7,15 @@ import (
 	"io"
 )
 
-// ChainError names the first altered event of a log.
+// ChainError names the first event of a log that was altered.
 type ChainError struct {
 	position
-	err error // what does not fit
+	err error // what is wrong
 }
 
 type position struct {
 	Line int
-	Seq  int64 // as the line says; 0 where it says none
+	Seq  int64 // the number in the line; 0 if it has none
 	Type Type
 }
 
@@ -25,12 +25,12 @@ func (e *ChainError) Error() string {
 
 func (e *ChainError) Unwrap() error { return e.err }
 
-// VerifyChain verifies that the events of a log follow each other without a gap, each with the
-// digest of the line before. It returns the chain's head, equal to Log.Head after the last event.
-// Only the head reveals a changed last line or missing lines at the end.
+// VerifyChain verifies that a log's events follow each other without a gap, and that each has the
+// digest of the line before. It returns the head of the chain, which equals Log.Head after the last
+// event. Only a comparison of the head reveals a changed last line, or missing lines at the end.
 //
-// The error is a *ChainError for a broken chain. A log with an incomplete last line returns the head of
-// its complete lines and a *TornError.
+// A broken chain is a *ChainError. If the last line is incomplete, VerifyChain returns the head of
+// the complete lines and a *TornError.
 func VerifyChain(r io.Reader) (head string, err error) {
 	c, err := followChain(r)
 	if err != nil && !errors.As(err, new(*TornError)) {
@@ -39,7 +39,7 @@ func VerifyChain(r io.Reader) (head string, err error) {
 	return c.head, err
 }
 
-// followChain is VerifyChain that returns the whole state.
+// followChain is like VerifyChain and returns the whole state.
 func followChain(r io.Reader) (*chain, error) {
 	c := &chain{head: Genesis}
 	for line, err := range Lines(r) {
@@ -53,26 +53,26 @@ func followChain(r io.Reader) (*chain, error) {
 	return c, c.unresolvedError()
 }
 
-// chain follows the lines of a log. A wrong digest means that one of two lines was changed; the
-// next line decides which.
+// chain follows the lines of a log. A wrong digest means that this line or the line before was
+// altered. The next line decides which one.
 type chain struct {
 	head  string
 	last  position
 	doubt *doubt
 }
 
-// doubt is a line with a wrong digest of the line before.
+// doubt is a line with a wrong digest of the line before it.
 type doubt struct{ before, line position }
 
-// add checks the next line against the chain and returns a *ChainError for an altered one. A wrong digest
-// only raises a doubt, which the next line decides.
+// add checks the next line. It returns a *ChainError if that line, or an earlier one, was altered.
+// A wrong digest only raises a doubt, which the next line decides.
 func (c *chain) add(l Line) error {
 	e, err := l.Event()
 	here := position{l.number, e.Seq, e.Type}
 	switch want := c.last.Seq + 1; {
 	case err != nil:
 		return cmp.Or(c.unresolvedError(), here.alteredError(err))
-	case c.doubt != nil && e.Prev == c.head: // this line confirms the doubtful one
+	case c.doubt != nil && e.Prev == c.head: // the digest of the doubtful line is right, so the line before it was altered
 		return c.unresolvedError()
 	case c.doubt != nil:
 		return c.doubt.line.alteredError(errors.New("the digest that it states is not that of the line before"))
@@ -86,7 +86,8 @@ func (c *chain) add(l Line) error {
 	return nil
 }
 
-// unresolvedError returns the error of an unresolved doubt: it blames the line before.
+// unresolvedError returns the error for a doubt that no line has decided. It blames the line before
+// the doubtful one.
 func (c *chain) unresolvedError() error {
 	if c.doubt == nil {
 		return nil

@@ -5,12 +5,12 @@ import (
 	"strconv"
 )
 
-// lineStart begins every line of this version.
+// lineStart is the beginning of every line in this version of the format.
 const lineStart = `{"v":1,"seq":`
 
-// Envelope parses a line as written by Append, much faster than Event. Its Data may be invalid
-// JSON: the line may repeat or reorder fields. A syntax error in Data makes the caller use Event
-// instead.
+// Envelope parses a line that Append wrote, much faster than Event. ok is false for other lines.
+// Data may be invalid JSON if the line repeats or reorders fields. If Data does not parse, call
+// Event instead.
 func (l Line) Envelope() (e Event, ok bool) {
 	rest, ok := bytes.CutPrefix(l.text, []byte(lineStart))
 	if !ok {
@@ -37,7 +37,7 @@ func (l Line) Envelope() (e Event, ok bool) {
 	return e, true
 }
 
-// isPlainASCII reports whether text needs no escapes in a JSON string.
+// isPlainASCII reports whether a text needs no escapes in a JSON string.
 func isPlainASCII(text []byte) bool {
 	for _, c := range text {
 		if c < ' ' || c > '~' || c == '"' || c == '\\' {

@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// Version is the version of the log's format.
+// Version is the version of the log format.
 const Version = 1
 
-// Event is one line of transcript.jsonl. Field order is the order on the line.
+// Event is one line of transcript.jsonl. The fields have this order on the line.
 type Event struct {
 	V     int             `json:"v"`
 	Seq   int64           `json:"seq"`  // from 1, without gaps
@@ -16,12 +16,12 @@ type Event struct {
 	Agent string          `json:"agent"`
 	Type  Type            `json:"type"`
 	Data  json.RawMessage `json:"data"`
-	// Prev is the SHA-256 in hex of the line before, without its newline; 64
-	// zeros in the first event.
+	// Prev is the SHA-256 (hex) of the line before, without its newline. In the first event it is
+	// 64 zeros.
 	Prev string `json:"prev"`
 }
 
-// By returns the event's agent, or "" for the run's own.
+// By returns the event's agent, or "" for the run's own agent.
 func (e Event) By() string {
 	if e.Agent == MainAgent {
 		return ""
@@ -29,5 +29,5 @@ func (e Event) By() string {
 	return e.Agent
 }
 
-// Type is the name of an event. Types may be added; readers keep and skip unknown ones.
+// Type is the name of an event type. New types may be added; readers must skip unknown ones.
 type Type string

@@ -16,61 +16,62 @@ import (
 	"unicode/utf8"
 )
 
-// MainAgent is the Agent of the events of a run's own agent.
+// MainAgent is the Agent of events of the run's own agent.
 const MainAgent = "main"
 
-// MaxLine is the longest line of a log in bytes, without its newline.
+// MaxLine is the maximum length of a line in bytes, without its newline.
 const MaxLine = 64 << 20
 
-// ErrTooLarge reports an event above MaxLine. The log continues without it.
+// ErrTooLarge reports an event longer than MaxLine. Further events can be appended.
 var ErrTooLarge = errors.New("event is longer than a line of a transcript may be (64 MiB)")
 
+// errClosed is the error of Append after Close.
 var errClosed = errors.New("transcript is closed")
 
-// Genesis is the Prev of the first event.
+// Genesis is Prev of the first event.
 var Genesis = strings.Repeat("0", 2*sha256.Size)
 
-// Options configures a log. The zero value is valid.
+// Options configures a log. The zero value may be used.
 type Options struct {
-	// Clock gives events their time; time.Now if nil.
+	// Clock returns the time of events; nil means time.Now.
 	Clock func() time.Time
-	// Redact removes secrets from a decoded string of an event's data. It is the last defence after
-	// the removal at the sources.
+	// Redact redacts a decoded string of an event's data. It is the last defence; secrets should be
+	// removed before.
 	Redact func(string) string
-	// BeforeWrite gets the digest of each line before the line is in the file.
+	// BeforeWrite gets the digest of each line before the line is written.
 	BeforeWrite func(digest string)
-	// Sink gets each event after it is in the file, in order and one at a time.
-	// It must not use the log.
+	// Sink gets each event after it was written, in order and one at a time. It must not use the
+	// log.
 	Sink func(Event)
 }
 
-// Log appends the events of one agent to a transcript that agents may share. It is safe for
-// concurrent use.
+// Log appends the events of one agent to a transcript. Several agents may share a transcript. Log
+// is safe for concurrent use.
 type Log struct {
 	*ledger
 	agent string
 }
 
-// As is the same log for the events of another agent.
+// As returns the same log for the events of another agent.
 func (l *Log) As(agent string) *Log { return &Log{l.ledger, agent} }
 
-// ledger is the file of several agents' logs.
+// ledger is the file that the logs of several agents share.
 type ledger struct {
 	options Options
-	dir     string // synced once, so that the file's name is durable too
+	dir     string // synced once, so that the name of the file is durable, too
 
 	mu     sync.Mutex
 	file   file
-	size   int64 // of the whole lines
+	size   int64 // of the complete lines
 	seq    int64
 	closed bool
-	err    error // of the write or sync after which nothing can be relied on
-	synced int64 // the last event known to be on disk
+	err    error // the write or sync error after which the log accepts no event
+	synced int64 // number of the last event that is certainly on disk
 
-	head atomic.Pointer[string] // written with mu held, and read without: somebody can't wait for it
+	head atomic.Pointer[string] // written under mu and read without, because Abandon must not wait for mu
 }
 
-// file is the part of *os.File used by a Log.
+// file has the methods of *os.File that a Log uses.
 type file interface {
 	Write([]byte) (int, error)
 	Truncate(size int64) error
@@ -78,8 +79,8 @@ type file interface {
 	Close() error
 }
 
-// Create starts the log of a new run at path, readable by its owner only. It fails if the file
-// exists.
+// Create begins the log of a new run at path. Only the owner may read the file. It fails if the
+// file exists.
 func Create(path string, o Options) (*Log, error) {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
@@ -99,14 +100,14 @@ func newLog(f file, o Options) *Log {
 	return l
 }
 
-// NewEvent returns an event without time and place in a log, its strings redacted.
+// NewEvent returns an event with redacted strings. It has no time and no position in a log.
 func NewEvent(agent string, t Type, data any, redact func(string) string) (Event, error) {
 	raw, err := encodeData(data, redact)
 	return Event{V: Version, Agent: agent, Type: t, Data: raw}, err
 }
 
-// Append writes an event of the log's agent in one write and returns it as written. After a failed
-// write every Append fails with that error.
+// Append appends an event of the log's agent in one write, and returns it as written. After a
+// failed write, every Append returns that error.
 func (l *Log) Append(t Type, data any) (Event, error) {
 	e, err := NewEvent(l.agent, t, data, l.options.Redact)
 	if err != nil {
@@ -127,8 +128,8 @@ func (l *Log) Append(t Type, data any) (Event, error) {
 	return e, nil
 }
 
-// write appends an event's line and advances the chain. After a failed write the log accepts no more
-// events, and the torn line is cut off.
+// write appends an event's line and advances the chain. After a failed write, it truncates the
+// incomplete line, and the log accepts no more events.
 func (l *Log) write(e Event) error {
 	line, err := e.Line()
 	if err != nil {
@@ -153,12 +154,11 @@ func (l *Log) write(e Event) error {
 	return nil
 }
 
-// Head is the SHA-256 in hex of the last event's line; 64 zeros before the
-// first event.
+// Head returns the SHA-256 (hex) of the last event's line. Before the first event it is 64 zeros.
 func (l *Log) Head() string { return *l.head.Load() }
 
-// Sync returns after all earlier events are on disk. A failure fails the log, because the disk's
-// content is then unknown.
+// Sync waits until all earlier events are on disk. After an error the log accepts no more events,
+// because the content of the disk is unknown.
 func (l *Log) Sync() error {
 	l.mu.Lock()
 	upto, err := l.seq, l.err
@@ -182,6 +182,7 @@ func (l *Log) Sync() error {
 	return nil
 }
 
+// syncDir makes the names in a folder durable. It does nothing for "".
 func syncDir(path string) error {
 	if path == "" {
 		return nil
@@ -193,8 +194,8 @@ func syncDir(path string) error {
 	return errors.Join(dir.Sync(), dir.Close())
 }
 
-// Abandon returns the head of a log and closes it, unless somebody is writing: a sink may block
-// forever.
+// Abandon returns the log's head and closes the log. If somebody is writing, it does not close it:
+// their sink may block forever.
 func (l *Log) Abandon() (head string, err error) {
 	if l.mu.TryLock() {
 		l.mu.Unlock()
@@ -203,7 +204,8 @@ func (l *Log) Abandon() (head string, err error) {
 	return l.Head(), err
 }
 
-// Close syncs and closes the log. It returns an earlier write error, after syncing all before it.
+// Close syncs and closes the log. It returns an error of the sync. After a failed write it still
+// syncs the events before.
 func (l *Log) Close() error {
 	err := l.Sync()
 	l.mu.Lock()
@@ -219,12 +221,12 @@ func (l *Log) Close() error {
 	return errors.Join(err, l.file.Sync(), l.file.Close())
 }
 
-// Line returns e as a line of the log, without the newline.
+// Line returns the event as a line of the log, without the newline.
 func (e Event) Line() ([]byte, error) {
 	return encode(e)
 }
 
-// encode writes v as compact JSON with "<", ">" and "&" as they are.
+// encode returns v as compact JSON, without escapes for "<", ">" and "&".
 func encode(v any) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
@@ -235,12 +237,13 @@ func encode(v any) ([]byte, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }
 
+// encodeData returns data as compact JSON with redacted strings.
 func encodeData(data any, redact func(string) string) (json.RawMessage, error) {
 	raw, err := encode(data)
 	if err != nil {
 		return nil, err
 	}
-	if !utf8.Valid(raw) { // a json.RawMessage is taken over byte by byte
+	if !utf8.Valid(raw) { // encode copies a json.RawMessage without a check
 		raw = bytes.ToValidUTF8(raw, []byte("\uFFFD"))
 	}
 	if redact == nil {

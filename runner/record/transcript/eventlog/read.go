@@ -10,25 +10,26 @@ import (
 	"iter"
 )
 
-// TornError reports a log that ends within a line, after a kill or on a full disk. All earlier
-// lines are complete.
+// TornError reports a log whose last line is incomplete, after a kill or on a full disk. All
+// earlier lines are complete.
 type TornError struct {
-	line   int   // number of the torn line, from 1
-	Offset int64 // where it begins; cutting the file here mends it
-	Bytes  int   // of it that are there
+	line   int   // number of the incomplete line, from 1
+	Offset int64 // where that line begins; truncate the file there to repair it
+	Bytes  int   // length of the incomplete line
 }
 
 func (e *TornError) Error() string {
 	return fmt.Sprintf("transcript line %d is torn: the run ended while it was written", e.line)
 }
 
-// notEvent reports an invalid line.
+// notEvent returns the error for an invalid line.
 func notEvent(number int, err error) error {
 	return fmt.Errorf("transcript line %d is not an event: %w", number, err)
 }
 
-// Read yields the events of a log in order. An error ends it: *TornError after the last complete
-// event, an invalid line, or r's error. VerifyChain checks the chain.
+// Read yields the events of a log in order. It ends with the first error: a *TornError after the
+// last complete event, an invalid line, or an error of r. It does not verify the chain: see
+// VerifyChain.
 func Read(r io.Reader) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		for line, err := range Lines(r) {
@@ -44,16 +45,16 @@ func Read(r io.Reader) iter.Seq2[Event, error] {
 	}
 }
 
-// Line is one whole line of a log. Its text is valid until the next is read.
+// Line is one complete line of a log. Its text is valid until the next line is read.
 type Line struct {
 	number int
 	text   []byte
 }
 
-// Digest is the SHA-256 of the line in hex, as the next event names it.
+// Digest returns the SHA-256 (hex) of the line, as the next event has it in Prev.
 func (l Line) Digest() string { return digest(l.text) }
 
-// Event parses the line.
+// Event parses the line. Data of the result is a copy.
 func (l Line) Event() (Event, error) {
 	if e, ok := l.Envelope(); ok && json.Valid(e.Data) {
 		e.Data = bytes.Clone(bytes.TrimSpace(e.Data))
@@ -69,8 +70,8 @@ func (l Line) Event() (Event, error) {
 	return e, nil
 }
 
-// Lines yields the whole lines of a log without their newlines. An error ends it; *TornError reports an
-// incomplete last line.
+// Lines yields the complete lines of a log without their newlines. It ends with the first error. A
+// *TornError reports an incomplete last line.
 func Lines(r io.Reader) iter.Seq2[Line, error] {
 	return func(yield func(Line, error) bool) {
 		br := bufio.NewReaderSize(r, 64<<10)
@@ -99,7 +100,7 @@ func Lines(r io.Reader) iter.Seq2[Line, error] {
 	}
 }
 
-// readLine returns a line with its newline, or its beginning with an error.
+// readLine returns a line with its newline. With an error, it returns the beginning of the line.
 func readLine(br *bufio.Reader) ([]byte, error) {
 	text, err := br.ReadSlice('\n')
 	if !errors.Is(err, bufio.ErrBufferFull) {

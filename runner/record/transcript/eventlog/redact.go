@@ -7,13 +7,14 @@ import (
 	"strings"
 )
 
-// unredactedKeys lists keys of values that must stay unchanged for the API or for comparison. Secrets
-// cannot occur there.
+// unredactedKeys lists keys whose values must stay unchanged, for the API or for comparison. They
+// contain no secrets.
 var unredactedKeys = map[string]bool{
 	`"encrypted_content"`: true, `"id"`: true, `"call_id"`: true, `"item_id"`: true, `"signature"`: true, `"fingerprint"`: true, `"caller_id"`: true,
 }
 
-// RedactJSON applies redact to each decoded string of a JSON text. Unchanged text keeps its bytes.
+// RedactJSON redacts each decoded string of a JSON text. A text without secrets stays unchanged,
+// byte by byte.
 func RedactJSON(raw []byte, redact func(string) string) ([]byte, error) {
 	var compact bytes.Buffer
 	if err := json.Compact(&compact, raw); err != nil {
@@ -26,8 +27,8 @@ func RedactJSON(raw []byte, redact func(string) string) ([]byte, error) {
 	return clean, nil
 }
 
-// redactStrings applies redact to each decoded string of compact JSON, because a secret with a
-// quote or newline is escaped there. Unchanged text keeps its bytes.
+// redactStrings redacts each decoded string of compact JSON. Decoding matters, because JSON escapes
+// quotes and newlines in a secret. A string without secrets keeps its bytes.
 func redactStrings(raw []byte, redact func(string) string) ([]byte, error) {
 	out := make([]byte, 0, len(raw))
 	key := ""
@@ -54,7 +55,8 @@ func redactStrings(raw []byte, redact func(string) string) ([]byte, error) {
 	return append(out, raw...), nil
 }
 
-// literalLen returns the length of the string literal at the beginning of valid JSON, with quotes.
+// literalLen returns the length of the string literal at the beginning of valid JSON, quotes
+// included.
 func literalLen(raw []byte) int {
 	for i := 1; i < len(raw); i++ {
 		switch raw[i] {
@@ -67,6 +69,7 @@ func literalLen(raw []byte) int {
 	return len(raw)
 }
 
+// redactLiteral redacts one string literal.
 func redactLiteral(literal []byte, redact func(string) string) ([]byte, error) {
 	text := string(literal[1 : len(literal)-1])
 	if strings.Contains(text, `\`) {

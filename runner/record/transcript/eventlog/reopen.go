@@ -9,8 +9,8 @@ import (
 	"syscall"
 )
 
-// Reopen continues the log of a killed run after verifying its chain. It cuts an incomplete last
-// line and returns its length.
+// Reopen verifies the chain of a killed run's log and continues it. It truncates an incomplete last
+// line and returns the length of that line.
 func Reopen(path string, o Options) (*Log, int, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_APPEND|syscall.O_NONBLOCK, 0)
 	if err != nil {
@@ -26,11 +26,11 @@ func Reopen(path string, o Options) (*Log, int, error) {
 	return l, torn, nil
 }
 
-// resume verifies the chain of f, cuts off an incomplete last line, and sets l to the end of the chain. It
-// returns the number of bytes cut off.
+// resume verifies the chain of f, truncates an incomplete last line, and sets l to the end of the
+// chain. It returns the number of bytes truncated.
 func (l *Log) resume(f *os.File) (int, error) {
 	info, err := f.Stat()
-	if err == nil && !info.Mode().IsRegular() { // what may be a pipe has no end to wait for
+	if err == nil && !info.Mode().IsRegular() { // reading a pipe could block forever
 		err = fmt.Errorf("%s is not a regular file", f.Name())
 	}
 	if err != nil {
