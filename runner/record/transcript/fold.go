@@ -13,19 +13,19 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript/eventlog"
 )
 
-// Project folds a log into a view with excerpts in Entries, so a long run needs little memory. The
-// view notes an incomplete last line.
+// Project folds a log into a view. Its Entries have excerpts, so a long run needs little memory. If
+// the last line is incomplete, the view's Torn is set.
 func Project(r io.Reader, c ExcerptLimits) (*View, error) {
 	return foldAll(r, fold{entries: true, cut: c})
 }
 
-// FoldEvents is Project without Entries. visit, which may be nil, receives each folded event with the
-// view so far. Its error ends the survey.
+// FoldEvents is like Project, without Entries. visit gets each folded event with the view so far;
+// it may be nil. An error of visit ends the folding.
 func FoldEvents(r io.Reader, visit func(*View, Event) error) (*View, error) {
 	return foldAll(r, fold{visit: visit})
 }
 
-// Refold returns a follower that has taken the events of a log, as far as its lines are whole.
+// Refold returns a follower with the events of a log, up to an incomplete last line.
 func Refold(r io.Reader) (*Follower, error) {
 	f := new(Follower)
 	_, err := f.fold.foldLog(r)
@@ -34,7 +34,7 @@ func Refold(r io.Reader) (*Follower, error) {
 
 func foldAll(r io.Reader, f fold) (*View, error) { return f.foldLog(r) }
 
-// foldLog folds a whole log into a new view. It stops before an incomplete last line and sets Torn.
+// foldLog folds a whole log into a new view. Before an incomplete last line it stops and sets Torn.
 func (f *fold) foldLog(r io.Reader) (*View, error) {
 	f.startView(&View{Head: eventlog.Genesis})
 	for line, err := range eventlog.Lines(r) {
@@ -52,18 +52,19 @@ func (f *fold) foldLog(r io.Reader) (*View, error) {
 	return f.view, nil
 }
 
+// fold is the state of folding events into a view.
 type fold struct {
 	view    *View
 	visit   func(*View, Event) error // may be nil
-	entries bool                     // Entries are kept, cut to these limits:
+	entries bool                     // Entries are made, with excerpts within cut
 	cut     ExcerptLimits
-	// openCalls holds the calls without an end, oldest first: nothing keeps a model
-	// from using an id twice.
+	// openCalls has the calls without an end, oldest first. It has lists, because a model may use
+	// an id twice.
 	openCalls map[callKey][]*Call
-	scripts   map[scriptKey]*Call // that may have made calls
-	answered  bool                // the last request of the run's own agent has a response
+	scripts   map[scriptKey]*Call // calls of scripts, which may make calls
+	answered  bool                // the last request of the run's own agent was answered
 	called    bool                // the run's own agent called a tool since its last request
-	turns     int                 // of the run's own agent
+	turns     int                 // turns of the run's own agent
 }
 
 func (f *fold) startView(view *View) {
@@ -71,18 +72,18 @@ func (f *fold) startView(view *View) {
 	f.scripts = map[scriptKey]*Call{}
 }
 
-// Follower updates a view while events are written. The view has no Entries.
+// Follower folds events into a view while they are written. The view has no Entries.
 type Follower struct{ fold fold }
 
-// Follow returns a follower of a new or resumed run. Its view starts with the plan, models and
-// agents of known.
+// Follow returns a follower for a new or resumed run. Its view begins with what known has about
+// plan, models, usage and agents.
 func Follow(known *View) *Follower {
 	view := &View{
 		StartedAt: known.StartedAt, Started: known.Started, Plan: known.Plan, Turns: known.Turns, Usage: known.Usage, Models: slices.Clone(known.Models),
 		EarlierLifetime: known.EarlierLifetime, ResumedAt: known.ResumedAt, LastEventAt: known.LastEventAt,
 	}
 	for _, a := range known.Agents {
-		copied := *a // others go on to read a
+		copied := *a // others keep reading a
 		view.Agents = append(view.Agents, &copied)
 	}
 	f := new(Follower)
@@ -94,10 +95,10 @@ func Follow(known *View) *Follower {
 	return f
 }
 
-// Apply folds an event of this process.
+// Apply folds an event that this process wrote.
 func (f *Follower) Apply(e Event) error { return f.fold.apply(e) }
 
-// View returns the current view. The next Apply changes it.
+// View returns the current view. The next Apply changes that view.
 func (f *Follower) View() *View { return f.fold.view }
 
 type callKey struct {
@@ -110,6 +111,7 @@ type scriptKey struct {
 	number int
 }
 
+// foldLine folds a line and advances the view's head.
 func (f *fold) foldLine(l eventlog.Line) error {
 	err := f.foldByShortestPath(l)
 	f.view.Events++
@@ -117,14 +119,14 @@ func (f *fold) foldLine(l eventlog.Line) error {
 	return err
 }
 
-// foldByShortestPath folds one line. It takes the fast path of Envelope if nobody visits events, and parses the whole
-// line otherwise or if the fast path finds no valid JSON.
+// foldByShortestPath folds a line. If nobody visits events, it uses Envelope, which is fast.
+// Otherwise, and if Envelope's data is invalid JSON, it parses the whole line.
 func (f *fold) foldByShortestPath(l eventlog.Line) error {
 	if e, ok := l.Envelope(); ok && f.visit == nil && foldFuncs[e.Type] != nil {
 		err := f.apply(e)
 		if broken := (*json.SyntaxError)(nil); !errors.As(err, &broken) {
 			return err
-		} // the data may only seem to end there
+		} // the real end of the data may be later
 	}
 	e, err := l.Event()
 	if err != nil {
@@ -136,6 +138,7 @@ func (f *fold) foldByShortestPath(l eventlog.Line) error {
 	return f.visit(f.view, e)
 }
 
+// apply folds an event.
 func (f *fold) apply(e Event) error {
 	if add := foldFuncs[e.Type]; add != nil {
 		if err := add(f, e); err != nil {
@@ -149,7 +152,7 @@ func (f *fold) apply(e Event) error {
 	return nil
 }
 
-// foldFuncs maps event types to changes of a view. Other types, and invalid JSON, change nothing.
+// foldFuncs maps event types to the functions that change a view. Other types change nothing.
 var foldFuncs = map[Type]func(*fold, Event) error{
 	TypeRunStarted:    decodeAndFold((*fold).runStarted),
 	TypeRunResumed:    decodeAndFold((*fold).runResumed),
@@ -185,8 +188,8 @@ var foldFuncs = map[Type]func(*fold, Event) error{
 	TypeToolFinished:  decodeAndFold((*fold).toolFinished),
 }
 
-// decodeAndFold returns a function that decodes an event into a fresh value, so that nothing of an
-// earlier one stays, and folds it.
+// decodeAndFold returns a function that decodes an event's data and folds it. Each event gets a new
+// value, so nothing of an earlier event stays.
 func decodeAndFold[T any](add func(*fold, Event, T)) func(*fold, Event) error {
 	return func(f *fold, e Event) error {
 		var data T
@@ -198,6 +201,7 @@ func decodeAndFold[T any](add func(*fold, Event, T)) func(*fold, Event) error {
 	}
 }
 
+// compaction counts a compaction, unless it only removed refused items.
 func (f *fold) compaction(e Event, d struct {
 	spending
 	Reason string `json:"reason"`
@@ -209,18 +213,18 @@ func (f *fold) compaction(e Event, d struct {
 	f.addUsage(e, d.Usage)
 }
 
-// spending is the token usage of failed requests and of summaries.
+// spending is the token usage of a failed request or a compaction.
 type spending struct {
 	Usage Usage `json:"usage"`
 }
 
 func (f *fold) runStarted(e Event, d RunStarted) {
 	f.view.StartedAt, f.view.Started = e.Time, d
-	f.view.Models = []ModelUse{{Price: d.Price}} // its name is told by the first request
+	f.view.Models = []ModelUse{{Price: d.Price}} // the first request has its name
 }
 
-// runResumed begins another life of the run. The event has the lifetime before, including time
-// without events.
+// runResumed begins another lifetime of the run. The event has the run's lifetime until then,
+// including time without events.
 func (f *fold) runResumed(e Event, d RunResumed) {
 	v := f.view
 	v.Resumed, v.Finished = &d, nil
@@ -232,6 +236,7 @@ func (f *fold) runResumed(e Event, d RunResumed) {
 	v.ResumedAt, v.LastEventAt = e.Time, e.Time
 }
 
+// verify sets the last verification table.
 func (f *fold) verify(_ Event, d Verify) {
 	v := f.view
 	if v.Verify = &d; d.Attempt == 0 {
@@ -242,6 +247,7 @@ func (f *fold) verify(_ Event, d Verify) {
 	}
 }
 
+// change sets the last change.
 func (f *fold) change(_ Event, d Change) {
 	v := f.view
 	v.Work.Done = f.answered && !f.called
@@ -250,9 +256,10 @@ func (f *fold) change(_ Event, d Change) {
 	}
 }
 
+// publish adds a publishing step.
 func (f *fold) publish(_ Event, d Publish) {
 	if d.Operation == PublishBegun {
-		return // whether it succeeded is not known
+		return // it may not have been made
 	}
 	if d.Of != "" {
 		f.view.OtherPublish = append(f.view.OtherPublish, d)
@@ -262,18 +269,19 @@ func (f *fold) publish(_ Event, d Publish) {
 	f.view.Work.Published = d.Step
 }
 
-// request is the part of a request for a view, without its items.
+// request has the fields of a request that a view needs.
 type request struct {
 	Turn  int    `json:"turn"`
 	Model string `json:"model"`
 }
 
+// modelRequest records a request of the run's own agent.
 func (f *fold) modelRequest(e Event, d request) {
 	if f.agent(e) != nil {
 		return
 	}
 	f.view.Model, f.view.Asked = d.Model, max(f.view.Asked, d.Turn)
-	if len(f.view.Models) == 0 { // a record whose beginning is gone
+	if len(f.view.Models) == 0 { // the beginning of the record is missing
 		f.view.Models = []ModelUse{{}}
 	}
 	if first := &f.view.Models[0]; first.Model == "" {
@@ -283,7 +291,8 @@ func (f *fold) modelRequest(e Event, d request) {
 	f.answered, f.called = false, false
 }
 
-// modelResponse counts usage and turn of a response, and adds its messages before the calls of that turn.
+// modelResponse counts a response's usage and turn. It adds the response's messages before the
+// calls of the same turn.
 func (f *fold) modelResponse(e Event, d ModelResponse) {
 	f.addUsage(e, d.Usage)
 	f.countHosted(e, d.Output)
@@ -310,8 +319,7 @@ func (f *fold) modelResponse(e Event, d ModelResponse) {
 	}
 }
 
-// countHosted counts calls of the run's own agent that the API ran itself. They have no events of
-// their own.
+// countHosted counts the calls of the run's own agent that the API ran. These calls have no events.
 func (f *fold) countHosted(e Event, output []json.RawMessage) {
 	for _, item := range output {
 		var of Item
@@ -321,7 +329,7 @@ func (f *fold) countHosted(e Event, output []json.RawMessage) {
 	}
 }
 
-// Item holds the fields of a response's item that tell who runs its call.
+// Item has the fields of a response's item that tell who runs its call.
 type Item struct {
 	Type        string `json:"type"`
 	Execution   string `json:"execution"` // of a tool_search_call: server or client
@@ -330,25 +338,26 @@ type Item struct {
 	} `json:"environment"`
 }
 
-// hostedCalls are the item types of calls that the API alone runs.
+// hostedCalls lists the item types of calls that only the API runs.
 var hostedCalls = []string{"web_search_call", "file_search_call", "code_interpreter_call", "mcp_call", "image_generation_call"}
 
-// Hosted reports whether the API runs the item's call, including a shell in its own container.
+// Hosted reports whether the API runs the item's call. A shell in the API's container counts.
 func (i Item) Hosted() bool {
 	elsewhere := i.Environment != nil && i.Environment.Type != "local"
 	return slices.Contains(hostedCalls, i.Type) || i.Type == "shell_call" && elsewhere || i.Type == "tool_search_call" && i.Execution == "server"
 }
 
-// countTurn records an agent's current turn.
+// countTurn updates the number of turns of an agent and of the run.
 func (f *fold) countTurn(e Event, turn int) {
-	of := &f.turns
+	turns := &f.turns
 	if a := f.agent(e); a != nil {
-		of = &a.Turns
+		turns = &a.Turns
 	}
-	f.view.Turns += max(0, turn-*of)
-	*of = max(*of, turn)
+	f.view.Turns += max(0, turn-*turns)
+	*turns = max(*turns, turn)
 }
 
+// modelFallback adds the new model of an agent.
 func (f *fold) modelFallback(e Event, d ModelFallback) {
 	f.view.Fallbacks = append(f.view.Fallbacks, d)
 	if a := f.agent(e); a != nil {
@@ -358,8 +367,8 @@ func (f *fold) modelFallback(e Event, d ModelFallback) {
 	f.view.Models = append(f.view.Models, ModelUse{Model: d.To, Price: d.Price})
 }
 
-// beforeCalls returns the position of a response's words: before its calls, which may have started
-// earlier.
+// beforeCalls returns the index for a response's message in Entries. It is before the calls of that
+// turn, which may have started earlier.
 func (f *fold) beforeCalls(agent string, turn int) int {
 	at := len(f.view.Entries)
 	for i, e := range slices.Backward(f.view.Entries) {
@@ -374,7 +383,7 @@ func (f *fold) beforeCalls(agent string, turn int) int {
 	return at
 }
 
-// messageText returns the text of a message item, or "" for any other or unknown item.
+// messageText returns the text of a message item, or "" for another item.
 func messageText(item json.RawMessage) string {
 	var message struct {
 		Type    string          `json:"type"`
@@ -386,7 +395,7 @@ func messageText(item json.RawMessage) string {
 	return PartsText(message.Content)
 }
 
-// PartsText returns the text of a message's parts, or "" for anything else.
+// PartsText returns the text of a message's parts, or "" for other content.
 func PartsText(content json.RawMessage) string {
 	var parts []struct {
 		Text    string `json:"text"`
@@ -404,17 +413,18 @@ func PartsText(content json.RawMessage) string {
 	return strings.Join(texts, "\n\n")
 }
 
+// toolStarted opens a call.
 func (f *fold) toolStarted(e Event, d ToolStarted) {
 	call := f.startCall(e, d)
-	f.called = f.called || d.Caller == 0 && e.Agent == MainAgent // a script goes on beside the model
+	f.called = f.called || d.Caller == 0 && e.Agent == MainAgent // a script may call while the model continues
 	if f.entries {
 		call.Topic = Topic(d.ReadableInput())
 		call.Input = f.cut.shortenMessage(Readable(d.ReadableInput()))
 	}
 }
 
-// startCall opens a call and counts it. With entries it also adds an entry, below its script's call if a
-// script made it.
+// startCall opens a call and counts it. With entries, it adds an entry. If a script made the call,
+// the call refers to that script's call.
 func (f *fold) startCall(e Event, d ToolStarted) *Call {
 	call := &Call{Turn: d.Turn, ID: d.CallID, Tool: d.Tool}
 	key := callKey{e.Agent, d.CallID, d.Ref()}
@@ -435,8 +445,8 @@ func (f *fold) startCall(e Event, d ToolStarted) *Call {
 	return call
 }
 
-// toolFinished ends the oldest open call with that id. A call whose start is missing from the log is opened
-// first.
+// toolFinished ends the oldest open call with its id. If the log lacks the call's start, it opens
+// the call first.
 func (f *fold) toolFinished(e Event, d ToolFinished) {
 	key := callKey{e.Agent, d.CallID, d.Ref()}
 	if len(f.openCalls[key]) == 0 {
@@ -455,6 +465,7 @@ func (f *fold) toolFinished(e Event, d ToolFinished) {
 	}
 }
 
+// setResult sets the result of a call.
 func (c *Call) setResult(f ToolFinished, cut ExcerptLimits) {
 	c.Finished = true
 	c.Failed = f.Failed
@@ -470,8 +481,7 @@ func (c *Call) setResult(f ToolFinished, cut ExcerptLimits) {
 	}
 }
 
-// listsFiles reports whether the detail of a call, or of one of its commands, lists changed
-// files.
+// listsFiles reports whether the detail of a call, or of a command in it, lists changed files.
 func listsFiles(detail map[string]any) bool {
 	files, _ := detail["files"].([]any)
 	commands, _ := detail["commands"].([]any)

@@ -5,41 +5,43 @@ import (
 	"slices"
 )
 
-// The classes of a test file of a change, by how a check came out with it on the base.
+// The classes of a changed test file. They follow from the check's result with that file on the
+// base.
 const (
-	Proven     = "proven"             // a test of it fails there, and passes with the change
-	LoadError  = "red_for_load_error" // it does not compile or load there
-	NotRed     = "not_red"            // all of it passes there
-	NoTests    = "no_tests"           // nothing of it was run as a test
-	FlakyProof = "flaky"              // it failed there in one run and not in another
-	Unknown    = "unknown"            // it could not be found out
+	Proven     = "proven"             // one of its tests fails on the base and passes with the change
+	LoadError  = "red_for_load_error" // it does not compile or load on the base
+	NotRed     = "not_red"            // all its tests pass on the base
+	NoTests    = "no_tests"           // no test of it ran
+	FlakyProof = "flaky"              // it failed on the base in one run and passed in another
+	Unknown    = "unknown"            // the class could not be determined
 )
 
-// Proof is the result of a check for the change's test file on the base.
+// Proof is the class of a changed test file, by one check.
 type Proof struct {
 	File   string   `json:"file"`
 	Class  string   `json:"class"`
-	Shared bool     `json:"shared,omitempty"` // the class is of several files together
-	Tests  []string `json:"tests,omitempty"`  // that fail on the base, as far as the output names them
-	Note   string   `json:"note,omitempty"`   // why, where the class does not say it
-	Log    string   `json:"log,omitempty"`    // of the run on the base, below the run directory
+	Shared bool     `json:"shared,omitempty"` // the class is that of several files together
+	Tests  []string `json:"tests,omitempty"`  // tests that fail on the base, if the output names them
+	Note   string   `json:"note,omitempty"`   // a reason that the class does not show
+	Log    string   `json:"log,omitempty"`    // of the run on the base, in the run directory
 }
 
 // OldTest is a test of the base that is missing or fails with the change. It may also be a file
 // that a check runs.
 type OldTest struct {
-	Name  string `json:"name,omitempty"` // empty: the file as a whole
+	Name  string `json:"name,omitempty"` // empty for a whole file
 	File  string `json:"file"`
-	Line  int    `json:"line,omitempty"` // of the file on the base
+	Line  int    `json:"line,omitempty"` // on the base
 	Gone  bool   `json:"gone,omitempty"`
 	Fails bool   `json:"fails,omitempty"`
-	// Shared reports that the failure may be of this entry or of another shared one.
+	// Shared means that this entry or another shared one fails.
 	Shared bool `json:"shared,omitempty"`
-	// Script marks a file run by the check, which only passes with the change's version.
+	// Script means that the file is run by the check, which passes only with the change's version
+	// of it.
 	Script bool `json:"script,omitempty"`
 }
 
-// State describes the test's state.
+// State describes what happened to the test, in words.
 func (o OldTest) State() string {
 	switch {
 	case o.Script && o.Shared:
@@ -56,10 +58,10 @@ func (o OldTest) State() string {
 	return "fails on the change"
 }
 
-// proofOrder are the classes by how much they prove.
+// proofOrder lists the classes, best proof first.
 var proofOrder = []string{Proven, LoadError, FlakyProof, NotRed, Unknown, NoTests}
 
-// rank returns the position of a class, or the last one for an unknown class.
+// rank returns the position of a class in proofOrder, or the last one for an unknown class.
 func rank(class string) int {
 	if i := slices.Index(proofOrder, class); i >= 0 {
 		return i
@@ -67,7 +69,7 @@ func rank(class string) int {
 	return len(proofOrder)
 }
 
-// Proofs returns the best class of each test file over all proving checks.
+// Proofs returns the best class of each test file, over all proving checks, sorted by file.
 func (v Verify) Proofs() []Proof {
 	var all []Proof
 	at := map[string]int{}
@@ -87,7 +89,7 @@ func (v Verify) Proofs() []Proof {
 	return all
 }
 
-// MoreProofs is how many test files of the change have no class, as there are too many.
+// MoreProofs returns how many test files have no class because there are too many.
 func (v Verify) MoreProofs() (more int) {
 	for _, row := range v.Rows {
 		more = max(more, row.ProofMore)
@@ -95,7 +97,7 @@ func (v Verify) MoreProofs() (more int) {
 	return more
 }
 
-// OldTests returns the missing or failing tests of the base over all proving checks.
+// OldTests returns the missing or failing tests of the base, over all proving checks.
 func (v Verify) OldTests() []OldTest {
 	var all []OldTest
 	for _, row := range v.Rows {
@@ -113,8 +115,8 @@ func (v Verify) OldTests() []OldTest {
 	return all
 }
 
-// CountOldTests counts missing or failing tests of the base, and scripts that need the change's
-// version.
+// CountOldTests counts missing or failing tests of the base. scripts counts files that a check
+// needs in the change's version.
 func (v Verify) CountOldTests() (tests, scripts int) {
 	for _, o := range v.OldTests() {
 		if o.Script {
@@ -126,7 +128,7 @@ func (v Verify) CountOldTests() (tests, scripts int) {
 	return tests, scripts
 }
 
-// OldTestsUnknown is why more is not known of the tests of the base; empty where all is.
+// OldTestsUnknown returns why the list of old tests is incomplete, or "".
 func (v Verify) OldTestsUnknown() string {
 	for _, row := range v.Rows {
 		if row.OldTestsUnknown != "" {

@@ -5,23 +5,23 @@ import (
 	"strings"
 )
 
-// SecretUsed reports requests of commands with a secret: before the first one, before each doubling
-// of the count, and with the final count.
+// SecretUsed reports how many requests were made with a secret. It is recorded before the first
+// request, whenever the count has doubled, and with the final count.
 type SecretUsed struct {
 	By     string `json:"by"`              // the sandbox: agent, setup, verify-N
 	Name   string `json:"name"`            // of the secret in the job
 	Target string `json:"target"`          // host and port
 	Uses   int    `json:"uses"`            // requests so far, by these commands to this host
-	Ended  bool   `json:"ended,omitempty"` // the commands have ended: no use is left to tell
+	Ended  bool   `json:"ended,omitempty"` // the commands have ended and the count is final
 }
 
-// SecretUse is how often commands used a secret for a host.
+// SecretUse is the latest count of a secret's uses by some commands for a host.
 type SecretUse struct {
 	SecretUsed
-	Incomplete bool // they were killed once, before all uses were told
+	Incomplete bool // the commands were killed, so the count may be too low
 }
 
-// Count says in words how many requests there were.
+// Count returns the number of requests in words.
 func (u SecretUse) Count() string {
 	count := Thousands(int64(u.Uses))
 	if u.Incomplete || !u.Ended {
@@ -30,15 +30,15 @@ func (u SecretUse) Count() string {
 	return count
 }
 
-// SecretRule begins the rule of a request refused for a misplaced placeholder. The names of its
-// secrets follow, separated by commas.
+// SecretRule is the beginning of Rule for a request that was refused because a placeholder was in
+// the wrong place. The names of the secrets follow, separated by commas.
 const SecretRule = "policy.secrets: "
 
 // Secret is the use of one secret in a run.
 type Secret struct {
 	Name    string
-	Uses    []SecretUse // with the highest count of each place and host, as they came
-	Refused []Network   // requests that it, or its placeholder, is not for
+	Uses    []SecretUse // the highest count for each sandbox and host, in order
+	Refused []Network   // requests that were refused because of the secret
 }
 
 func (f *fold) secretUsed(_ Event, d SecretUsed) {
@@ -52,7 +52,7 @@ func (f *fold) secretUsed(_ Event, d SecretUsed) {
 	known.Uses, known.Ended = max(known.Uses, d.Uses), d.Ended
 }
 
-// markUsesLost marks the counts since the last report as unknown after a kill.
+// markUsesLost marks counts that were not final when the run was killed.
 func (v *View) markUsesLost() {
 	for _, s := range v.Secrets {
 		for i := range s.Uses {
@@ -61,6 +61,7 @@ func (v *View) markUsesLost() {
 	}
 }
 
+// network adds a request that was refused for secrets to these secrets.
 func (f *fold) network(_ Event, d Network) {
 	names, is := strings.CutPrefix(d.Rule, SecretRule)
 	if !is || d.Allowed {

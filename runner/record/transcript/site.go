@@ -7,14 +7,15 @@ import (
 	"sync"
 )
 
-// Site is a repository on a forge. It holds addresses of objects known to agent-ci, safe in
-// Markdown and HTML, or "".
+// Site is a repository on a forge. Its methods return addresses of pages, which are safe in
+// Markdown and HTML. They return "" for anything unknown or invalid.
 type Site struct {
 	Server     string // https://github.com
 	Repository string // OWNER/REPO
 }
 
-// sitePatterns restricts the parts of an address, so it cannot contain hostile text.
+// sitePatterns are the permitted forms of an address's parts. They keep hostile text out of
+// addresses.
 type sitePatterns struct{ server, repository, issue, commit, page *regexp.Regexp }
 
 var sitePatternCache = sync.OnceValue(func() sitePatterns {
@@ -29,8 +30,8 @@ var sitePatternCache = sync.OnceValue(func() sitePatterns {
 	}
 })
 
-// Site returns the run's repository as named in the transcript. Trust it no more than other text
-// from the transcript.
+// Site returns the run's repository by the addresses in the transcript. Trust it no more than other
+// text of the transcript.
 func (v *View) Site() Site {
 	pages := []string{v.Started.Link, v.Task.URL}
 	for _, p := range v.Publish {
@@ -44,12 +45,12 @@ func (v *View) Site() Site {
 	return Site{}
 }
 
-// isValid reports whether server and repository may be part of an address.
+// isValid reports whether server and repository may be parts of an address.
 func (s Site) isValid() bool {
 	return sitePatternCache().server.MatchString(s.Server) && sitePatternCache().repository.MatchString(s.Repository)
 }
 
-// Home is the page of the repository.
+// Home returns the page of the repository.
 func (s Site) Home() string {
 	if !s.isValid() {
 		return ""
@@ -57,7 +58,7 @@ func (s Site) Home() string {
 	return s.Server + "/" + s.Repository
 }
 
-// Issue is the page of an issue, OWNER/REPO#N.
+// Issue returns the page of an issue, given as OWNER/REPO#N.
 func (s Site) Issue(reference string) string {
 	m := sitePatternCache().issue.FindStringSubmatch(reference)
 	if m == nil || !sitePatternCache().server.MatchString(s.Server) {
@@ -66,7 +67,7 @@ func (s Site) Issue(reference string) string {
 	return s.Server + "/" + m[1] + "/issues/" + m[2]
 }
 
-// Pull is the page of a pull request.
+// Pull returns the page of a pull request.
 func (s Site) Pull(number int) string {
 	if !s.isValid() || number <= 0 {
 		return ""
@@ -74,7 +75,7 @@ func (s Site) Pull(number int) string {
 	return fmt.Sprintf("%s/%s/pull/%d", s.Server, s.Repository, number)
 }
 
-// Commit is the page of a commit, by its whole id.
+// Commit returns the page of a commit. sha must be complete.
 func (s Site) Commit(sha string) string {
 	if !s.isValid() || !sitePatternCache().commit.MatchString(sha) {
 		return ""
@@ -83,7 +84,7 @@ func (s Site) Commit(sha string) string {
 }
 
 // Page returns address if it is the page of a workflow run, issue or pull request on the site's
-// server. A site without a server permits any server with https.
+// server. If the site has no server, any server with https is permitted.
 func (s Site) Page(address string) string {
 	m := sitePatternCache().page.FindStringSubmatch(address)
 	if m == nil || m[1] != cmp.Or(s.Server, m[1]) || s.Server == "" && address[:len("https:")] != "https:" {
@@ -92,5 +93,5 @@ func (s Site) Page(address string) string {
 	return address
 }
 
-// ShortSHA is a commit's id as people write it.
+// ShortSHA returns the first 12 characters of a commit's id.
 func ShortSHA(sha string) string { return sha[:min(len(sha), 12)] }

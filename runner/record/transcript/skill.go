@@ -6,22 +6,22 @@ import (
 	"github.com/agent-ci/agent-ci/tools/dialect"
 )
 
-// Skills lists the skills offered to the model during the run.
+// Skills is an event with the skills offered to the model.
 type Skills struct {
-	File   string  `json:"file"`   // with their texts, below the run directory
-	SHA256 string  `json:"sha256"` // of it
+	File   string  `json:"file"`   // the file with their texts, in the run directory
+	SHA256 string  `json:"sha256"` // of that file
 	Skills []Skill `json:"skills"`
 }
 
 // Skill is a skill of the base commit.
 type Skill struct {
 	Name   string `json:"name"`
-	Path   string `json:"path"`   // of its SKILL.md, from the root of the repository
+	Path   string `json:"path"`   // of its SKILL.md, relative to the repository's root
 	SHA256 string `json:"sha256"` // of that file
 	Bytes  int    `json:"bytes"`  // of that file
 }
 
-// LoadedSkill returns the skill that a call loaded, or "".
+// LoadedSkill returns the name of the skill that a call loaded, or "".
 func (d ToolFinished) LoadedSkill() string {
 	if d.Tool != dialect.LoadSkill || d.Failed {
 		return ""
@@ -30,12 +30,12 @@ func (d ToolFinished) LoadedSkill() string {
 	return name
 }
 
-// SkillDetail is the key of the loaded skill in a call's detail.
+// SkillDetail is the key in a call's detail with the loaded skill's name.
 const SkillDetail = "skill"
 
 func (f *fold) skills(_ Event, d Skills) { f.view.Skills = d }
 
-// skillLoaded records a loaded skill once.
+// skillLoaded adds the skill that a call loaded, unless it is known.
 func (f *fold) skillLoaded(d ToolFinished) {
 	name := d.LoadedSkill()
 	known := func(s Skill) bool { return s.Name == name }

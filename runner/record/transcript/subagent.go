@@ -6,34 +6,34 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/price"
 )
 
-// AgentStarted reports a new agent. Its events carry its name.
+// AgentStarted reports that an agent started another one. The new agent's events have its id.
 type AgentStarted struct {
 	Name    string   `json:"name"`
 	Role    string   `json:"role"`
 	AskedBy string   `json:"asked_by"` // the agent that started it
-	Number  int      `json:"number"`   // in the order in which agents of the run were started, from 1
+	Number  int      `json:"number"`   // position among the agents of the run, in the order of their starts, from 1
 	Model   string   `json:"model"`
 	Effort  string   `json:"effort,omitempty"`
 	Writes  string   `json:"writes"`          // none, own, shared
-	Paths   []string `json:"paths,omitempty"` // that it may change; empty for all
+	Paths   []string `json:"paths,omitempty"` // that it may change; empty means all
 	Forked  bool     `json:"forked,omitempty"`
-	// The agent's share of the run's budget; 0 is unlimited.
+	// The share of the run's budget that the agent gets; 0 means no limit.
 	Turns     int     `json:"turns,omitempty"`
 	ToolCalls int     `json:"tool_calls,omitempty"`
 	Tokens    int64   `json:"tokens,omitempty"`
 	CostUSD   float64 `json:"cost_usd,omitempty"`
 
-	Price *price.List `json:"price,omitempty"` // of its model; missing when it is not known
+	Price *price.List `json:"price,omitempty"` // of its model; missing if unknown
 }
 
-// AgentFinished reports the end of an agent's turn. It may get another one.
+// AgentFinished reports the end of an agent's turn. The agent may get another turn.
 type AgentFinished struct {
 	Status string `json:"status"`           // completed, errored, interrupted, shutdown
 	Reason string `json:"reason,omitempty"` // of errored and shutdown, in snake_case
-	Text   string `json:"text,omitempty"`   // its last words, or what went wrong
+	Text   string `json:"text,omitempty"`   // its last message, or the error
 }
 
-// Agent is an agent started by another.
+// Agent is an agent that another agent started.
 type Agent struct {
 	ID      string     `json:"id"`
 	Name    string     `json:"name"`
@@ -43,20 +43,20 @@ type Agent struct {
 	Turns   int        `json:"turns"`
 	Calls   int        `json:"calls"`
 	Usage   Usage      `json:"usage"`
-	CostUSD *float64   `json:"cost_usd"` // null: no price is known
+	CostUSD *float64   `json:"cost_usd"` // null: a price is unknown
 	AskedBy string     `json:"asked_by"`
-	Number  int        `json:"-"` // in the order of their starts
+	Number  int        `json:"-"` // in the order of starts
 	Writes  string     `json:"-"`
-	Text    string     `json:"-"` // its last words, or what went wrong
+	Text    string     `json:"-"` // its last message, or the error
 	Models  []ModelUse `json:"-"`
-	MostUSD float64    `json:"-"` // that it might cost; 0 where there is no limit
-	Most    int        `json:"-"` // calls that it may make, with agents of its own; 0 where there is no limit
+	MostUSD float64    `json:"-"` // its maximum cost; 0 means no limit
+	Most    int        `json:"-"` // its maximum number of calls, including its own agents; 0 means no limit
 }
 
-// AgentRunning is the status of an agent without a recorded end.
+// AgentRunning is the status of an agent whose end is not recorded.
 const AgentRunning = "running"
 
-// AgentNamed returns an event's agent, or nil for the run's own and unknown ones.
+// AgentNamed returns the agent with an id, or nil for the run's own agent and unknown ones.
 func (v *View) AgentNamed(id string) *Agent {
 	for _, a := range v.Agents {
 		if a.ID == id {
@@ -66,7 +66,7 @@ func (v *View) AgentNamed(id string) *Agent {
 	return nil
 }
 
-// NameOf is the name of the agent of an event for people.
+// NameOf returns the name of an agent for people, given its id.
 func (v *View) NameOf(id string) string {
 	if a := v.AgentNamed(id); a != nil {
 		return a.Name
@@ -74,7 +74,7 @@ func (v *View) NameOf(id string) string {
 	return id
 }
 
-// Describe describes an agent: parent, status and usage.
+// Describe returns a line about an agent: its parent, status and usage.
 func (a *Agent) Describe(v *View) string {
 	words := fmt.Sprintf("%s (%s, asked by %s): %s", a.Name, a.Role, v.NameOf(a.AskedBy), a.Status)
 	if a.Reason != "" {
@@ -87,7 +87,7 @@ func (a *Agent) Describe(v *View) string {
 	return words
 }
 
-// AllModels returns the models of all agents.
+// AllModels returns the models that all agents used.
 func (v *View) AllModels() []ModelUse {
 	all := append([]ModelUse(nil), v.Models...)
 	for _, a := range v.Agents {
@@ -101,7 +101,7 @@ func (v *View) AllModels() []ModelUse {
 func (v *View) CallsOfAgents() (calls int) {
 	for _, a := range v.Agents {
 		switch {
-		case v.hasRunningParent(a): // whose share has room for it
+		case v.hasRunningParent(a): // that agent's share includes this one
 		case a.Status == AgentRunning:
 			calls += a.Most
 		default:
@@ -111,7 +111,7 @@ func (v *View) CallsOfAgents() (calls int) {
 	return calls
 }
 
-// hasRunningParent reports whether an agent above this one still works.
+// hasRunningParent reports whether an agent above this one is running.
 func (v *View) hasRunningParent(a *Agent) bool {
 	for above := v.AgentNamed(a.AskedBy); above != nil; above = v.AgentNamed(above.AskedBy) {
 		if above.Status == AgentRunning {
@@ -121,13 +121,14 @@ func (v *View) hasRunningParent(a *Agent) bool {
 	return false
 }
 
-// agent returns an event's agent, or nil for the run's own.
+// agent returns the agent of an event, or nil for the run's own. It adds an unknown agent to the
+// view.
 func (f *fold) agent(e Event) *Agent {
 	if e.By() == "" {
 		return nil
 	}
 	a := f.view.AgentNamed(e.Agent)
-	if a == nil { // a record whose beginning is gone
+	if a == nil { // the beginning of the record is missing
 		a = &Agent{ID: e.Agent, Name: e.Agent, Status: AgentRunning}
 		f.view.Agents = append(f.view.Agents, a)
 	}
@@ -152,7 +153,7 @@ func (f *fold) agentFinished(e Event, d AgentFinished) {
 	}
 }
 
-// addUsage adds an agent's usage to the run's.
+// addUsage adds the usage of an event's agent to the agent and the run.
 func (f *fold) addUsage(e Event, more Usage) {
 	f.view.Usage = f.view.Usage.Add(more)
 	a := f.agent(e)
@@ -162,7 +163,7 @@ func (f *fold) addUsage(e Event, more Usage) {
 	}
 	a.Usage = a.Usage.Add(more)
 	a.Models = WithUsage(a.Models, more)
-	a.CostUSD = nil // the price of a model that it fell back to may not be known
+	a.CostUSD = nil // the price of a fallback model may be unknown
 	if cost, known := CostOf(a.Models); known {
 		a.CostUSD = &cost
 	}

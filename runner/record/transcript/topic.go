@@ -13,13 +13,13 @@ import (
 	"github.com/agent-ci/agent-ci/tools/dialect"
 )
 
-// topicWidth bounds a topic, in UTF-16 units.
+// topicWidth limits a topic, in UTF-16 units.
 const topicWidth = 100
 
-// topicKeys lists the arguments that describe a call, best first.
+// topicKeys lists the arguments that may describe a call, best first.
 var topicKeys = sync.OnceValue(func() []string {
 	command := func(t dialect.Tool) string {
-		if t.Name == dialect.WriteStdin { // what it types says less than to which command
+		if t.Name == dialect.WriteStdin { // what it types says less than the command it types to
 			return ""
 		}
 		return t.Command
@@ -30,8 +30,8 @@ var topicKeys = sync.OnceValue(func() []string {
 	)
 })
 
-// Topic returns the subject of a call in one line of at most 100 characters, from the model's
-// arguments: command, path, or the patch's files. It is hostile text.
+// Topic returns the subject of a call in one line: the command, the path, or the files of a patch.
+// It has at most 100 UTF-16 units. It comes from the model, so it is hostile.
 func Topic(input string) string {
 	text := input
 	var args map[string]json.RawMessage
@@ -49,6 +49,7 @@ func Topic(input string) string {
 	return strings.Clone(markdown.Cut(first, topicWidth))
 }
 
+// topicOf returns the best argument of a call as its topic, or "".
 func topicOf(args map[string]json.RawMessage) string {
 	for _, key := range topicKeys() {
 		if value, ok := args[key]; ok {
@@ -58,7 +59,7 @@ func topicOf(args map[string]json.RawMessage) string {
 	return ""
 }
 
-// argument shows one JSON value: a string as it is, an argv joined by spaces.
+// argument returns a JSON value as text. The strings of a list are joined with blanks.
 func argument(value json.RawMessage) string {
 	var text string
 	if json.Unmarshal(value, &text) == nil {
@@ -73,12 +74,12 @@ func argument(value json.RawMessage) string {
 
 var patchMarks = []string{"*** Add File: ", "*** Update File: ", "*** Delete File: "}
 
-// patchCommand matches the text before a patch in a command that applies it. Its group is the
-// heredoc's delimiter.
+// patchCommand matches the text before a patch, if it is a command that applies the patch. Its
+// group is the delimiter of the here-document.
 var patchCommand = regexp.MustCompile(`^\s*(?:[\w./]*sh -l?c )?(?:cd [\w./'"-]+ &&\s+)?(?:apply_?patch\s+)?(?:<<-?\s*['"]?(\w+)['"]?\s*)?['"]?$`)
 
-// isPatch reports whether text is a V4A patch or a command that only applies one. Other effects
-// must not be hidden behind the files.
+// isPatch reports whether a text is a V4A patch, or a command that only applies one. A command with
+// other effects is no patch, because the names of files would hide these effects.
 func isPatch(text string) bool {
 	before, patch, found := strings.Cut(text, "*** Begin Patch")
 	if !found {
@@ -92,7 +93,7 @@ func isPatch(text string) bool {
 	return command != nil && ended && strings.Trim(after, " \t\r\n'\"") == command[1]
 }
 
-// patchedFiles names the files of a V4A patch; "" for other text.
+// patchedFiles returns the names of the files in a V4A patch, or "" for another text.
 func patchedFiles(text string) string {
 	if !isPatch(text) {
 		return ""
@@ -115,7 +116,7 @@ func someFiles(files []string) string {
 	return strings.Join(files, ", ")
 }
 
-// Files returns the files changed by the call in one line, or "".
+// Files returns the files that the call changed, in one line, or "".
 func (f ToolFinished) Files() string {
 	all, _ := f.Detail["files"].([]any)
 	var names []string
@@ -128,8 +129,8 @@ func (f ToolFinished) Files() string {
 	return markdown.Cut(someFiles(names), topicWidth)
 }
 
-// Readable formats arguments for people: one a line, with multi-line texts as they are. A single
-// text, such as a patch, is returned alone.
+// Readable returns arguments for people, one a line. A text of several lines stays as it is. If
+// there is only one argument and it is text, such as a patch, it is returned alone.
 func Readable(input string) string {
 	args, ok := arguments(input)
 	if !ok {
@@ -152,8 +153,8 @@ type member struct {
 	value json.RawMessage
 }
 
-// arguments returns the members of a JSON object in order. It reports false for others and an empty
-// one.
+// arguments returns the members of a JSON object in their order. It returns false for anything else
+// and for an empty object.
 func arguments(input string) ([]member, bool) {
 	d := json.NewDecoder(strings.NewReader(input))
 	if open, err := d.Token(); err != nil || open != json.Delim('{') {
@@ -177,6 +178,7 @@ func arguments(input string) ([]member, bool) {
 	return all, len(all) > 0
 }
 
+// format returns the value as text after the name. Text of several lines is indented.
 func (m member) format() string {
 	text, isText := decoded(m.value)
 	switch {
@@ -192,6 +194,7 @@ func (m member) format() string {
 	return " " + text
 }
 
+// decoded returns the text of a JSON string. isText is false for another value.
 func decoded(value json.RawMessage) (text string, isText bool) {
 	isText = json.Unmarshal(value, &text) == nil && value[0] == '"'
 	return text, isText

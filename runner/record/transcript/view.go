@@ -6,76 +6,76 @@ import (
 	"time"
 )
 
-// View is the state of a run, folded from its events. It only has the last plan, verification and
-// change.
+// View is the state of a run, folded from its events. Of plans, verification tables and changes it
+// has only the last one.
 type View struct {
 	StartedAt time.Time
 	Started   RunStarted
-	Resumed   *RunResumed // the last time; nil where the run never went on after an end
+	Resumed   *RunResumed // the last resume; nil if there was none
 	Task      Task
 	Workspace Workspace
 	Policy    Policy
-	Model     string // of the last request
+	Model     string // of the last request of the run's own agent
 	Setup     []Setup
 	Plan      Plan
-	Baseline  *Verify // nil before it was taken
-	Verify    *Verify // the last table, also of the baseline; nil before that
-	Change    *Change // nil when there is none yet
-	// Inspection is what was found in the change beside what the judge refuses.
+	Baseline  *Verify // nil before the baseline
+	Verify    *Verify // the last table, which may be the baseline; nil before
+	Change    *Change // nil before the first change
+	// Inspection has the findings in the change that do not refuse it.
 	Inspection   Inspection
 	Work         Work
 	Publish      []Publish
-	OtherPublish []Publish // publishing steps of anything but the change, such as lessons
-	Memory       *Memory   // nil where the run remembers nothing
-	Proposed     []Lesson  // by the model, as they came
-	Lessons      *Lessons  // that are proposed to people; nil for none
-	Secrets      []Secret  // that were used or refused, as they came
-	Hooks        []HookUse // that the run has, in the order in which they are asked
+	OtherPublish []Publish // publishing steps of other things, such as lessons
+	Memory       *Memory   // nil if the run has no memory
+	Proposed     []Lesson  // lessons that the model proposed, in order
+	Lessons      *Lessons  // lessons proposed to people; nil if there are none
+	Secrets      []Secret  // used or refused secrets, in order
+	Hooks        []HookUse // the run's hooks, in the order of their calls
 	Warnings     []Warning
 	Skills       Skills // offered to the model
-	// LoadedSkills lists the skills loaded by the model, in order.
+	// LoadedSkills lists the skills that the model loaded, in order.
 	LoadedSkills []Skill
-	// MCPServers lists the MCP servers in order, with their initial tools and last state.
+	// MCPServers lists the MCP servers in order. Each has its first tools and its last state.
 	MCPServers []MCPServer
-	Entries    []Entry // messages and calls, as they came; Survey leaves them out
+	Entries    []Entry // messages and calls in order; FoldEvents leaves them out
 	Turns      int
 	Calls      int
-	Hosted     int // calls of the run's own agent that the API ran itself; Calls leaves them out
-	Uncounted  int // of Calls, those of scripts that were refused before they counted
-	Asked      int // requests of the run's own agent that were a turn, one that failed included
+	Hosted     int // calls of the run's own agent that the API ran; not in Calls
+	Uncounted  int // calls in Calls that were refused before they counted
+	Asked      int // turns that the run's own agent requested, failed requests included
 	Retries    int
-	// Compactions is how often the conversation was made shorter.
+	// Compactions counts how often the conversation was shortened.
 	Compactions int
 	Usage       Usage
-	Models      []ModelUse      // that the run's own agent asked, in their order
-	Agents      []*Agent        // that others started, in the order of their starts
-	Fallbacks   []ModelFallback // from one of these to the next
-	// LastMessage is the last message of the run's own agent, whole.
+	Models      []ModelUse      // models of the run's own agent, in order
+	Agents      []*Agent        // agents that other agents started, in order
+	Fallbacks   []ModelFallback // switches between these models
+	// LastMessage is the last complete message of the run's own agent.
 	LastMessage string
 	Finished    *RunFinished // nil for a running or killed run
-	// EarlierLifetime is the lifetime before the last resume. Since and Until are the times of the first
-	// event after it and of the last event.
+	// EarlierLifetime is how long the run lived before the last resume. ResumedAt is the time of
+	// the first event after that, and LastEventAt that of the last event.
 	EarlierLifetime        time.Duration
 	ResumedAt, LastEventAt time.Time
 	Events                 int64
-	Head                   string // of the chain: the SHA-256 in hex of the last event's line
-	Torn                   bool   // the log's last line was not whole
+	Head                   string // head of the chain: the SHA-256 (hex) of the last line
+	Torn                   bool   // the last line is incomplete
 }
 
-// Work is the state of the agent's work on its original base. View's Change and Verify may be on a
-// moved base.
+// Work is the state of the agent's work on its original base. In contrast, View's Change and Verify
+// may be on a moved base.
 type Work struct {
-	Change *Change // nil when there is none yet
-	Verify *Verify // the last table of Change, else of the base; nil before the baseline
-	// Attempts is how many verifications there were before the last answer.
+	Change *Change // nil before the first change
+	Verify *Verify // the last table of Change, or else of the base; nil before the baseline
+	// Attempts counts the verifications before the last answer.
 	Attempts int
-	// Done reports that the last answer called no tool and a change set was taken afterwards.
+	// Done means that the last answer called no tool, and the change was taken after it.
 	Done bool
-	// Published is the last step of publishing since the last request.
+	// Published is the last publishing step since the last request.
 	Published string
 }
 
-// Entry is a message or a call of an agent. Exactly one field is set.
+// Entry is a message or a call of an agent: either Message or Call is set.
 type Entry struct {
 	Agent   string
 	Name    string // of the agent, for people
@@ -85,28 +85,28 @@ type Entry struct {
 
 // Call is one tool call from its start to its end.
 type Call struct {
-	// By is the call whose script made this call; may be nil.
+	// By is the call of the script that made this call; may be nil.
 	By       *Call
 	Turn     int
 	ID       string
 	Tool     string
-	Topic    string // its subject in one line: the command, the path, …
+	Topic    string // its subject in one line: the command, the path and so on
 	Input    Excerpt
 	Output   Excerpt
-	Finished bool // else the run ended before the call did
+	Finished bool // otherwise the run ended before the call did
 	Failed   bool
 	ExitCode *int
 	File     string
 	Bytes    int64
 	Seconds  float64
-	Changed  bool // its tool reports changed files
+	Changed  bool // the tool reported changed files
 }
 
-// StartedWork reports whether the run started to work: it has settings and a workspace.
+// StartedWork reports whether the run began to work: it has settings and a workspace.
 func (v *View) StartedWork() bool { return v.Started.RunID != "" && v.Workspace.BaseSHA != "" }
 
-// ContinuesPull reports whether the run continues a pull request, whose change was in the checkout before the
-// agent began.
+// ContinuesPull reports whether the run continues a pull request. The checkout then had that pull
+// request's change before the agent began.
 func (v *View) ContinuesPull() bool {
 	return v.Task.Subject == nil && v.Task.Source == "event" && strings.Contains(v.Task.URL, "/pull/")
 }
@@ -124,7 +124,7 @@ func (v *View) Commit() string {
 	return ""
 }
 
-// AllAsked returns the turns of all agents, with a request of the run's own agent that failed.
+// AllAsked returns the turns of all agents. For the run's own agent, failed requests count, too.
 func (v *View) AllAsked() int {
 	all := v.Asked
 	for _, a := range v.Agents {
@@ -133,7 +133,8 @@ func (v *View) AllAsked() int {
 	return all
 }
 
-// Cost returns the cost of the run; nil before it has begun to work, and without a known price.
+// Cost returns the cost of the run in US dollars. It is nil before the run began to work, and if a
+// price is unknown.
 func (v *View) Cost() *float64 {
 	if cost, known := CostOf(v.AllModels()); known && v.StartedWork() {
 		return &cost
@@ -141,7 +142,7 @@ func (v *View) Cost() *float64 {
 	return nil
 }
 
-// Summary returns the agent's last words.
+// Summary returns the agent's last message.
 func (v *View) Summary() string {
 	if v.Finished != nil && v.Finished.Summary != "" {
 		return v.Finished.Summary

@@ -1,47 +1,47 @@
-// Package document owns the structure of text about a run: sections of paragraphs, tables, lists
-// and folds. Its texts are raw and may be hostile. Drawing packages escape them: body for Markdown,
-// report for HTML, progress for terminals.
+// Package document owns the structure of texts about a run: sections with paragraphs, tables, lists
+// and folds. The texts are raw and may be hostile. Packages that render them escape them: body for
+// Markdown, report for HTML, progress for terminals.
 package document
 
 // Section is a part of a document under one heading.
 type Section struct {
-	ID     string // its place on a page; also what links lead to
+	ID     string // its id on a page, for links
 	Title  string // empty for none
 	Blocks []Block
 }
 
-// Empty reports whether there is nothing to show.
+// Empty reports whether the section has nothing to show.
 func (s Section) Empty() bool { return len(s.Blocks) == 0 }
 
 // Block is a Paragraph, Message, Quote, Code, List, Table, Facts, Folds or Alert.
 type Block any
 
 type (
-	// Paragraph is a sentence or a few.
+	// Paragraph is one sentence or a few.
 	Paragraph struct{ Text Text }
 	// Message is a model's Markdown.
 	Message struct {
 		Text     string
-		MaxUnits int // UTF-16 code units that it takes where room is short
+		MaxUnits int // UTF-16 code units to show if space is short
 	}
-	// Quote is a text of a person, shown as it was written.
+	// Quote is a person's text, shown unchanged.
 	Quote string
 	// Code is the output of a command.
 	Code string
-	// List has an item a line.
+	// List shows each item on a line.
 	List struct {
 		Limit
 		Items []Item
 	}
-	// Table has a line for each thing; the first cell names the thing.
+	// Table has a row for each thing. The first cell names the thing.
 	Table struct {
 		Limit
 		Columns []Column
 		Lines   []Line
 	}
-	// Facts are lines of a name and a value.
+	// Facts are names with values, one a line.
 	Facts []Fact
-	// Folds are shown by their titles; a click shows the rest.
+	// Folds show only their titles until they are opened.
 	Folds struct {
 		Limit
 		Folds []Fold
@@ -54,14 +54,14 @@ type (
 	}
 )
 
-// Limit bounds a block if space is short.
+// Limit limits a block if space is short.
 type Limit struct {
-	Noun     string // for what is left out: "… and 3 more files."
-	MaxRows  int    // rows; 0 for the default of who draws it
-	MaxUnits int    // UTF-16 code units; 0 for the default of who draws it
+	Noun     string // of things left out, as in "… and 3 more files."
+	MaxRows  int    // 0 means the renderer's default
+	MaxUnits int    // UTF-16 code units; 0 means the renderer's default
 }
 
-// Item is a list item, with a box for a step.
+// Item is an item of a list. The step of a plan has a box.
 type Item struct {
 	Text Text
 	Box  Box
@@ -87,7 +87,7 @@ type Column struct {
 // Line is a row of a table.
 type Line []Text
 
-// Fact is a named value. An empty name suits a self-explanatory value.
+// Fact is a value with a name. The name may be empty if the value explains itself.
 type Fact struct {
 	Name  string
 	Value Text
@@ -95,14 +95,14 @@ type Fact struct {
 
 // Fold is an element of Folds.
 type Fold struct {
-	ID       string // its place on a page; empty for none
+	ID       string // its id on a page; may be empty
 	Title    Text
-	Open     bool // shown unfolded on a page
-	MaxUnits int  // UTF-16 code units that its blocks may take; 0 for all
+	Open     bool // unfolded at first
+	MaxUnits int  // UTF-16 code units for its blocks; 0 means all
 	Blocks   []Block
 }
 
-// Style is how a span looks.
+// Style is the style of a span.
 type Style int
 
 // The styles of spans.
@@ -110,12 +110,12 @@ const (
 	Plain Style = iota
 	Monospace
 	Strong
-	State  // of a check: a word
-	Result // of a check, with a sign
-	Amount // of dollars
+	State  // a word for the state of a check
+	Result // the result of a check, shown with a sign
+	Amount // an amount of US dollars
 )
 
-// Tone says whether something is well.
+// Tone says how good something is.
 type Tone int
 
 // The tones.
@@ -131,16 +131,16 @@ type Span struct {
 	Text       string
 	Style      Style
 	Tone       Tone
-	Link       string // an address that this program made; shown as a link
-	PageAnchor string // of the page that it leads to, where the document is a page
-	PageOnly   bool   // left out where the document is no page
-	IsSentence bool   // a sentence or a few, not a name
+	Link       string // an address that agent-ci made
+	PageAnchor string // id on the same page to link to
+	PageOnly   bool   // shown only on a page
+	IsSentence bool   // one sentence or a few; otherwise a name
 }
 
 // Text is running text on one line.
 type Text []Span
 
-// Words is plain text; nothing for an empty string.
+// Words returns plain text, or nil for "".
 func Words(s string) Text {
 	if s == "" {
 		return nil
@@ -148,7 +148,7 @@ func Words(s string) Text {
 	return Text{{Text: s}}
 }
 
-// Sentence is plain text of a sentence or a few; nothing for an empty string.
+// Sentence returns the plain text of one sentence or a few, or nil for "".
 func Sentence(s string) Text {
 	if s == "" {
 		return nil
@@ -156,7 +156,7 @@ func Sentence(s string) Text {
 	return Text{{Text: s, IsSentence: true}}
 }
 
-// Mono is text as code; nothing for an empty string.
+// Mono returns text as code, or nil for "".
 func Mono(s string) Text {
 	if s == "" {
 		return nil
@@ -164,7 +164,7 @@ func Mono(s string) Text {
 	return Text{{Text: s, Style: Monospace}}
 }
 
-// Join joins the non-empty texts with a separator.
+// Join joins the texts that are not empty, with a separator.
 func Join(separator string, all ...Text) (joined Text) {
 	for _, t := range all {
 		if len(t) > 0 && len(joined) > 0 && separator != "" {
@@ -175,7 +175,7 @@ func Join(separator string, all ...Text) (joined Text) {
 	return joined
 }
 
-// String returns the text without styles and page-only parts.
+// String returns the text without styles, and without spans that only a page shows.
 func (t Text) String() (s string) {
 	for _, span := range t {
 		if !span.PageOnly {

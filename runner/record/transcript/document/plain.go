@@ -2,17 +2,17 @@ package document
 
 import "strings"
 
-// signs stand before results and steps in plain text.
+// signs and boxes are the signs before results and steps in plain text.
 var (
 	signs = map[Tone]string{Good: "✓ ", Doubtful: "! ", Bad: "✗ "}
 	boxes = map[Box]string{Open: "○ ", InProgress: "◐ ", Done: "✓ "}
 )
 
-// Sign is the sign for a tone in plain text.
+// Sign returns the sign for a tone in plain text, or "".
 func Sign(tone Tone) string { return signs[tone] }
 
-// Lines returns blocks as plain text, a row a line, for terminals and timelines. It is raw like its
-// texts.
+// Lines returns blocks as plain text, one row a line, for terminals and timelines. It does not
+// escape anything.
 func Lines(blocks ...Block) string {
 	var b strings.Builder
 	for _, block := range blocks {
@@ -38,7 +38,7 @@ func Lines(blocks ...Block) string {
 	return b.String()
 }
 
-// row formats a table's line: its subject, a colon, and the non-empty cells.
+// row returns a row of a table: the first cell, a colon, and the other cells that are not empty.
 func row(line Line) string {
 	var cells []string
 	for _, cell := range line[1:] {

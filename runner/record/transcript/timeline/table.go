@@ -15,7 +15,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript/sections"
 )
 
-// table has a row for each event type except model.response, which is shown with its request.
+// table describes each event type except model.response, which is shown with its request.
 var table = map[transcript.Type]func(json.RawMessage) (entry, error){
 	transcript.TypeRunStarted: decodeAs(func(d transcript.RunStarted) entry {
 		scripted := prefixed("; the model's answers are scripted (", d.Scripted)
@@ -174,13 +174,13 @@ var table = map[transcript.Type]func(json.RawMessage) (entry, error){
 	}),
 }
 
-// hookWords describes the noteworthy decisions of hooks.
+// hookWords describes the decisions of hooks that are worth a line.
 var hookWords = map[string]string{
 	transcript.HookDeny: "refuses", transcript.HookFailed: "failed", transcript.HookMore: "wants more work",
 	transcript.HookRewrite: "rewrites", transcript.HookReplace: "replaces the output",
 }
 
-// indent indents a script's call.
+// indent returns the indentation of a call: calls of scripts are indented.
 func indent(call transcript.CallRef) string {
 	if call.Caller > 0 {
 		return "  "
@@ -196,7 +196,7 @@ func lessons(all []transcript.Lesson) string {
 	return s.String()
 }
 
-// plan says how many steps are done, and the current one.
+// plan describes a plan: how many steps are done, and the current step.
 func plan(d transcript.Plan) entry {
 	e := entry{Line: line("plan", fmt.Sprintf(": %d of %d done", d.Done(), len(d.Steps))), PartOfNeighbours: true}
 	if at, begun := d.Current(); begun {
@@ -208,7 +208,8 @@ func plan(d transcript.Plan) entry {
 	return e
 }
 
-// verify returns a row for each check, its last lines, and the results for the change's tests.
+// verify describes a verification table: a row for each check, the last lines of failed checks, and
+// the proofs.
 func verify(d transcript.Verify) entry {
 	e := entry{Line: line("verified", ": "), Bad: d.Attempt > 0 && !d.Passed}
 	if d.Attempt == 0 {
@@ -239,7 +240,8 @@ func verify(d transcript.Verify) entry {
 	return e
 }
 
-// proofs are the classes of the test files of a change, and how many tests of the base it removed or breaks.
+// proofs returns words about the classes of the change's test files, and about tests of the base
+// that are deleted or failing.
 func proofs(d transcript.Verify) (words string) {
 	var all []string
 	for _, p := range d.Proofs() {
@@ -268,7 +270,7 @@ func publish(d transcript.Publish) entry {
 	return entry{Line: line(d.Step, fmt.Sprintf(" on #%d %s: ", d.Number, d.Operation), d.URL)}
 }
 
-// inspection says how much was found in a change, and lists it.
+// inspection describes the findings in a change.
 func inspection(d transcript.Inspection) entry {
 	var found []string
 	if n := len(d.Silenced) + d.SilencedMore; n > 0 {

@@ -1,6 +1,6 @@
-// Package timeline owns the wording of events: one line for each, and the texts behind it. A terminal shows
-// the lines, the report lines and texts. Its texts are raw, also those of strangers: who draws them escapes
-// them. It refuses to know terminals and pages.
+// Package timeline owns the words for events: a line for each event, and longer texts. A terminal
+// shows the lines, the report both. The texts are raw and may be hostile; callers escape them. The
+// package does not know terminals and pages.
 package timeline
 
 import (
@@ -11,30 +11,30 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript/document"
 )
 
-// entry describes an event.
+// entry describes an event in words.
 type entry struct {
-	Line             document.Text // one sentence; empty for nothing
-	Message          string        // ends the line where there is no Markdown, else stands below it
-	Texts            []Text        // more of it; nil for the data of the event
-	Outputs          []Output      // of commands that failed
-	Detail           bool          // shown only where all events are
-	PartOfNeighbours bool          // explained by the lines around it
+	Line             document.Text // one sentence; may be empty
+	Message          string        // Markdown: below the line, or at its end where Markdown can't be shown
+	Texts            []Text        // longer texts; nil means the data of the event
+	Outputs          []Output      // the outputs of failed commands
+	Detail           bool          // only shown if all events are shown
+	PartOfNeighbours bool          // the lines around it explain it
 	Bad              bool
 	Seconds          float64
-	Host             string // that the event is about
-	Refused          string // the rule by which the host was refused
+	Host             string // the host that the event is about
+	Refused          string // the rule that refused the host
 }
 
-// Text is a longer text of an event.
+// Text is a longer text about an event.
 type Text struct{ Title, Text string }
 
 // Output is the end of a failed command's output.
 type Output struct{ Name, end, Tail string }
 
-// Title names the command.
+// Title returns a title for the output, with the command's name.
 func (o Output) Title() string { return "The last lines of " + o.Name + " (" + o.end + ")" }
 
-// Describe describes an event. An unknown type yields its name only.
+// Describe returns the description of an event. For an unknown type, that is only the type's name.
 func Describe(e transcript.Event) (entry, error) {
 	if describe, known := table[e.Type]; known {
 		return describe(e.Data)
@@ -42,10 +42,10 @@ func Describe(e transcript.Event) (entry, error) {
 	return detailEntry(string(e.Type)), nil
 }
 
-// withoutTexts marks events described by their line or other parts of a page.
+// withoutTexts is for events that their line, or another part of a page, describes completely.
 var withoutTexts = []Text{}
 
-// decodeAs reads the data of one type of event.
+// decodeAs returns a function that decodes an event's data and describes it.
 func decodeAs[T any](describe func(T) entry) func(json.RawMessage) (entry, error) {
 	return func(raw json.RawMessage) (entry, error) {
 		var data T
@@ -56,7 +56,7 @@ func decodeAs[T any](describe func(T) entry) func(json.RawMessage) (entry, error
 	}
 }
 
-// outputs is the output of a command, if it left some.
+// outputs returns the output of a command, or nil if tail is empty.
 func outputs(name, end, tail string) []Output {
 	if tail == "" {
 		return nil
@@ -64,7 +64,7 @@ func outputs(name, end, tail string) []Output {
 	return []Output{{name, end, tail}}
 }
 
-// line returns a sentence with strong first words.
+// line returns a sentence whose beginning is bold.
 func line(begin string, rest ...string) document.Text {
 	text := document.Text{{Text: begin, Style: document.Strong}}
 	for _, each := range rest {
@@ -79,7 +79,7 @@ func detailEntry(begin string, rest ...string) entry {
 	return entry{Line: line(begin, rest...), Detail: true}
 }
 
-// prefixed adds a prefix to a non-empty text.
+// prefixed returns text with a prefix, or "" if text is empty.
 func prefixed(before, text string) string {
 	if text == "" {
 		return ""
@@ -87,7 +87,7 @@ func prefixed(before, text string) string {
 	return before + text
 }
 
-// inBrackets encloses a non-empty text.
+// inBrackets returns text in brackets after a blank, or "" if text is empty.
 func inBrackets(text string) string {
 	if text == "" {
 		return ""
