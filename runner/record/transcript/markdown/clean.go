@@ -7,16 +7,17 @@ import (
 	"unicode/utf8"
 )
 
-// clean makes invisible characters of a text visible or removes them. It removes terminal
-// sequences, format characters (bidirectional controls, zero width, tags) and variation selectors.
-// It replaces other control characters by their pictures, and unassigned ones by U+FFFD. Lines and
-// tabs stay; "\r\n" becomes "\n".
+// clean returns a text with only visible characters. It removes terminal sequences, format
+// characters (bidirectional controls, zero width, tags) and variation selectors. It replaces other
+// control characters by their pictures, and unassigned ones by U+FFFD. Newlines and tabs stay;
+// "\r\n" becomes "\n".
 func clean(s string) string {
 	return cleanWith(s, func(*strings.Builder, rune, rune) {})
 }
 
-// Show is clean with numbers for removed characters, as in ‹U+202E›. It only removes characters
-// that choose between two pictures of the character before, or join emoji.
+// Show is like clean, but shows the number of a removed character, as in ‹U+202E›. It removes
+// without a trace only characters that choose between two pictures of the character before, or that
+// join emoji.
 func Show(s string) string {
 	return cleanWith(s, func(b *strings.Builder, before, r rune) {
 		if !isStyle(before, r) {
@@ -25,7 +26,7 @@ func Show(s string) string {
 	})
 }
 
-// cleanWith calls hidden for each invisible character, with the one before.
+// cleanWith is clean; it also calls hidden for each removed character, with the character before.
 func cleanWith(s string, hidden func(b *strings.Builder, before, r rune)) string {
 	if plainPrefix(s) == len(s) {
 		return s
@@ -59,13 +60,14 @@ func cleanWith(s string, hidden func(b *strings.Builder, before, r rune)) string
 	return b.String()
 }
 
-// Characters for writing emoji: Unicode Technical Standard #51, sections 1.4.3 and 1.4.6.
+// Characters that style or join emoji: Unicode Technical Standard #51, sections 1.4.3 and 1.4.6.
 const (
 	textStyle  = 0xfe0e
 	emojiStyle = 0xfe0f
 	joiner     = 0x200d
 )
 
+// isStyle reports whether r styles the emoji or symbol before it, or joins emoji.
 func isStyle(before, r rune) bool {
 	switch r {
 	case textStyle, emojiStyle:
@@ -76,7 +78,7 @@ func isStyle(before, r rune) bool {
 	return false
 }
 
-// plainPrefix returns the length of the visible ASCII at the beginning of s.
+// plainPrefix returns the length of the visible ASCII text at the beginning of s.
 func plainPrefix(s string) int {
 	for i := range len(s) {
 		if c := s[i]; (c < ' ' && c != '\n' && c != '\t') || c >= 0x7f {
@@ -87,7 +89,7 @@ func plainPrefix(s string) int {
 }
 
 // terminalSequence returns the length of the control sequence (ECMA-48, section 5.4) at the
-// beginning of s, or 0.
+// beginning of s, or 0 if there is none.
 func terminalSequence(s string) int {
 	if !strings.HasPrefix(s, "\x1b[") {
 		return 0
@@ -103,26 +105,27 @@ func terminalSequence(s string) int {
 	return 0
 }
 
-// visible is the rune to show for r; less than 0 for none.
+// visible returns the character to show for r, or a negative number if r is removed.
 func visible(r rune) rune {
 	switch {
 	case r == '\n' || r == '\t':
 		return r
 	case r < ' ':
-		return 0x2400 + r // the block of control pictures follows ASCII
+		return 0x2400 + r // control pictures have the order of ASCII
 	case r == 0x7f:
 		return 0x2421
 	case Hidden(r):
 		return -1
 	case unicode.IsSpace(r) && r > 0xa0, unicode.Is(unicode.Zs, r):
 		return ' '
-	case !unicode.IsGraphic(r): // C1, private use, not assigned
+	case !unicode.IsGraphic(r): // C1 controls, private use, unassigned
 		return utf8.RuneError
 	}
 	return r
 }
 
-// invisible lists invisible characters in categories of letters, marks or symbols.
+// invisible lists characters that are invisible although Unicode calls them letters, marks or
+// symbols.
 var invisible = map[rune]bool{
 	0x034f: true,                                           // combining grapheme joiner
 	0x115f: true, 0x1160: true, 0x3164: true, 0xffa0: true, // Hangul fillers
@@ -130,14 +133,14 @@ var invisible = map[rune]bool{
 	0x2800: true, // blank Braille pattern
 }
 
-// Hidden reports whether r is invisible or controls its neighbours: a format character
-// (bidirectional controls, zero width, tags), a variation selector, a filler.
+// Hidden reports whether r is invisible or controls its neighbours. Such characters are format
+// characters (bidirectional controls, zero width, tags), variation selectors and fillers.
 func Hidden(r rune) bool {
 	return unicode.Is(unicode.Cf, r) || unicode.Is(unicode.Variation_Selector, r) ||
 		r >= 0xe0000 && r <= 0xe0fff || invisible[r]
 }
 
-// oneLine is s cleaned, with lines and runs of blanks as one blank each.
+// oneLine returns s cleaned. Newlines and runs of blanks become one blank each.
 func oneLine(s string) string {
 	return strings.Join(strings.Fields(clean(s)), " ")
 }

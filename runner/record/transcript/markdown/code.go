@@ -7,8 +7,8 @@ import (
 	"github.com/agent-ci/agent-ci/policy/lazyregexp"
 )
 
-// Code is s as a code span on one line, also in a table cell; "" for an empty s. A "|" in a code span can't
-// be written in a cell in every case, so such a text becomes an element.
+// Code returns s as a code span on one line, or "" for an empty s. It may be used in a table cell.
+// There a "|" cannot always be written in a code span, so a text with "|" becomes an HTML element.
 func Code(s string) string {
 	if strings.Contains(s, "|") {
 		return "<code>" + Text(s) + "</code>"
@@ -24,7 +24,7 @@ func Code(s string) string {
 	return fence + s + fence
 }
 
-// Fence is s as a block of code, with the newline after it.
+// Fence returns s as a block of code, with a newline after it.
 func Fence(s string) string {
 	s = inertCode(clean(s))
 	fence := strings.Repeat("`", max(3, longestRun(s, '`')+1))
@@ -34,6 +34,7 @@ func Fence(s string) string {
 	return fence + "\n" + s + fence + "\n"
 }
 
+// longestRun returns the length of the longest run of c in s.
 func longestRun(s string, c byte) int {
 	longest, run := 0, 0
 	for i := range len(s) {
@@ -47,29 +48,30 @@ func longestRun(s string, c byte) int {
 	return longest
 }
 
-// closing matches a closing keyword with its reference. GitHub also obeys them in a commit message,
-// and a squash merge makes one of the body, including code.
+// closing matches a keyword that closes an issue, with its reference. GitHub obeys such keywords in
+// commit messages, too. A squash merge makes a commit message of the body, code included.
 var closing = lazyregexp.New(`(?i)(close[sd]?|fix(?:es|ed)?|resolve[sd]?)[\s:]+(?:[\w.-]+/[\w.-]+)?(#[0-9]|gh-[0-9]|https?:)`)
 
-// command matches a workflow command: at the start of a line, or in the old form anywhere. A step
-// that prints the body would run it.
+// command matches a workflow command: at the start of a line, or in the old form anywhere. A
+// workflow step that prints the body would run it.
 var command = lazyregexp.New(`(?m)^[ \t]*(::)|(##\[)`)
 
-// skip matches words that stop CI, if a squash merge makes a commit message of the body.
+// skip matches words that skip CI. They would work if a squash merge made a commit message of the
+// body.
 var skip = lazyregexp.New(`(?i)(\[)(?:` + skipWords + `)\]`)
 
-// slash matches a command to a bot at the start of a line, such as "/approve". Bots read raw
-// bodies, including code. A path with several parts does not match.
+// slash matches a command for a bot at the start of a line, such as "/approve". Bots read the raw
+// body, code included. A path with several parts is no match.
 var slash = lazyregexp.New(`(?m)^[ \t]*(/)[A-Za-z][\w-]*(?:[ \t]|$)`)
 
-// bot matches mentions of widely used agents and bots, which obey mentions even in code. The body's
-// account may be one that they obey. Other mentions stay, since "@" is common in code.
+// bot matches mentions of common agents and bots. Bots obey mentions even in code, and may obey the
+// account that posts the body. Other mentions stay, because "@" is common in code.
 var bot = lazyregexp.New(`(?i)(@)(?:agent-ci|bors|claude|coderabbitai|codex|copilot|cursor|dependabot|devin|gemini-cli|greptileai|jules|k8s-ci-robot|mergify|openhands|renovate|sweep)`)
 
-// ownMark is the prefix of agent-ci's own marks in comments.
+// ownMark is the beginning of agent-ci's own marks in comments.
 const ownMark = "<!-- agent-ci:"
 
-// inertCode removes effects that work even in code.
+// inertCode removes what would have an effect even in code.
 func inertCode(s string) string {
 	if containsFold(s, "fix") || containsFold(s, "close") || containsFold(s, "resolve") {
 		s = widen(s, closing())
@@ -89,7 +91,7 @@ func inertCode(s string) string {
 	return strings.ReplaceAll(s, ownMark, "＜"+ownMark[1:])
 }
 
-// beginsLine says whether c is the first on some line, blanks aside.
+// beginsLine reports whether c is the first character of a line, ignoring blanks.
 func beginsLine(s string, c byte) bool {
 	for line := range strings.Lines(s) {
 		if line = strings.TrimLeft(line, " \t"); line != "" && line[0] == c {
@@ -99,7 +101,7 @@ func beginsLine(s string, c byte) bool {
 	return false
 }
 
-// containsFold is for an ASCII part in lower case.
+// containsFold reports whether s contains part in any case. part is ASCII in lower case.
 func containsFold(s, part string) bool {
 	for i := range len(s) - len(part) + 1 {
 		if s[i]|0x20 == part[0] && strings.EqualFold(s[i:i+len(part)], part) {
@@ -109,10 +111,10 @@ func containsFold(s, part string) bool {
 	return false
 }
 
-// wide maps characters essential for references and commands to full-width ones.
+// wide replaces characters that references and commands need by full-width ones.
 var wide = strings.NewReplacer("#", "＃", "-", "－", ":", "：", "@", "＠", "[", "［", "/", "／")
 
-// widen replaces these characters in each match's last group by full-width ones.
+// widen applies wide to the last group of each match.
 func widen(s string, pattern *regexp.Regexp) string {
 	var b strings.Builder
 	done := 0
@@ -126,6 +128,7 @@ func widen(s string, pattern *regexp.Regexp) string {
 	return b.String()
 }
 
+// lastGroup returns the bounds of the last group that matched, or of the whole match.
 func lastGroup(match []int) (start, end int) {
 	for i := len(match) - 2; i > 0; i -= 2 {
 		if match[i] >= 0 {

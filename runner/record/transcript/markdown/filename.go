@@ -7,8 +7,8 @@ import (
 	"github.com/agent-ci/agent-ci/policy/clip"
 )
 
-// FileName returns a path for people: unchanged, or as a Go string if it contains invisible
-// characters, terminal controls or invalid UTF-8, or looks quoted. Different paths have different
+// FileName returns a path for people. A path that has invisible characters, terminal controls or
+// invalid UTF-8, or that looks quoted, is returned as a Go string. Different paths have different
 // results.
 func FileName(path string) string {
 	quoted := strconv.Quote(path)
@@ -26,6 +26,7 @@ func FileName(path string) string {
 	return b.String()
 }
 
+// FileNames applies FileName to each path.
 func FileNames(paths []string) []string {
 	names := make([]string, len(paths))
 	for i, path := range paths {
@@ -34,7 +35,7 @@ func FileNames(paths []string) []string {
 	return names
 }
 
-// SomeFiles are the first of several paths, for a message.
+// SomeFiles returns the first few paths, for a message.
 func SomeFiles(paths []string) string {
 	return strings.Join(clip.List(FileNames(paths), 3), ", ")
 }

@@ -13,14 +13,14 @@ const (
 	sentenceUnits = 2000
 )
 
-// signs stand before the results of checks.
+// signs are the signs before the results of checks.
 var signs = map[document.Tone]string{document.Good: "✅ ", document.Doubtful: "⚠️ ", document.Bad: "❌ "}
 
-// Sign is the sign for how something came out.
+// Sign returns the sign for a tone, or "".
 func Sign(tone document.Tone) string { return signs[tone] }
 
-// Line is a text as one line of Markdown, also within a list or a table. What leads to another place of a
-// page is left out: Markdown has no such places.
+// Line returns a text as one line of Markdown. It may be used in a list or table. Spans that only a
+// page shows are left out.
 func Line(t document.Text) string {
 	var b strings.Builder
 	for _, span := range t {
@@ -29,7 +29,7 @@ func Line(t document.Text) string {
 		}
 		piece := inLine(span, b.Len() == 0)
 		if span.Link != "" {
-			if piece = (Link{piece, span.Link}).String(); strings.HasSuffix(b.String(), "!") { // an image else
+			if piece = (Link{piece, span.Link}).String(); strings.HasSuffix(b.String(), "!") { // otherwise "!" would make the link an image
 				piece = apart + piece
 			}
 		}
@@ -40,7 +40,7 @@ func Line(t document.Text) string {
 
 var amount = lazyregexp.New(`^\$[0-9]+\.[0-9]+$`)
 
-// inLine returns the Markdown of one span in a line. first is set at the start of the line, where more
+// inLine returns the Markdown of a span. first means that the line begins with it; there more
 // characters need escapes.
 func inLine(span document.Span, first bool) string {
 	s := shortened(span)
@@ -49,7 +49,7 @@ func inLine(span document.Span, first bool) string {
 		return ""
 	case span.Style == document.Monospace:
 		return Code(s)
-	case span.Style == document.Amount && amount().MatchString(s): // which is no mathematics
+	case span.Style == document.Amount && amount().MatchString(s): // a checked amount is no mathematics
 		return s
 	case span.Style == document.Result && span.Tone != document.Bad:
 		return Sign(span.Tone) + between(s, false)
@@ -69,7 +69,8 @@ func inLine(span document.Span, first bool) string {
 	return between(s, first)
 }
 
-// escapedName returns a link's name. References to issues have no effect in it.
+// escapedName returns the name of a link. GitHub makes no reference of "#1" in a link's name, so
+// that needs no escape.
 func escapedName(s string) string { return strings.ReplaceAll(escaped(oneLine(s)), "#"+apart, "#") }
 
 func shortened(span document.Span) string {
@@ -79,7 +80,7 @@ func shortened(span document.Span) string {
 	return Cut(span.Text, nameUnits)
 }
 
-// HTMLLine is a text inside an element of an HTML block, on one line.
+// HTMLLine returns a text on one line, for an element in an HTML block.
 func HTMLLine(t document.Text) string {
 	var b strings.Builder
 	for _, span := range t {
@@ -103,8 +104,8 @@ func HTMLLine(t document.Text) string {
 	return b.String()
 }
 
-// between returns the text beside spans with its separating blanks. Only a line's first text can
-// begin a block.
+// between returns the text between marked spans, with the blanks around it. Only the first text of
+// a line can begin a block.
 func between(s string, first bool) string {
 	if first {
 		return strings.TrimLeft(Text(s)+trailingBlank(s), " ")
@@ -125,7 +126,7 @@ func trailingBlank(s string) string {
 	return ""
 }
 
-// writeApart keeps the marks at the end of b and at the start of s from being read as one run of them.
+// writeApart writes s. If b ends and s begins with the same mark, it separates the two.
 func writeApart(b *strings.Builder, s string) {
 	if b.Len() > 0 && s != "" && (s[0] == '`' || s[0] == '*') && strings.HasSuffix(b.String(), s[:1]) {
 		b.WriteString(apart)

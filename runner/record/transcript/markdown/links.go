@@ -1,11 +1,11 @@
 package markdown
 
-// Link is a link of our own with a generated address. Its name is Markdown.
+// Link is a link to an address that agent-ci made. Name is Markdown.
 type Link struct {
 	Name, Address string
 }
 
-// String is the link as Markdown; without an address its name alone.
+// String returns the link as Markdown, or only its name if there is no address.
 func (l Link) String() string {
 	if l.Address == "" {
 		return l.Name

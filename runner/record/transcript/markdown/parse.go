@@ -7,21 +7,21 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript/document"
 )
 
-// Block is a line of a message or a code block.
+// Block is a line of a message, or a block of code.
 type Block struct {
 	Kind  kind
-	Level int    // of a heading, from 1; depth of an item and its lines, from 0
-	Mark  string // of an item: "-", or its number with a full stop
-	box   bool   // a template has a box there
-	Gap   bool   // an empty line is before it
+	Level int    // of a heading, from 1; depth of a list item and its lines, from 0
+	Mark  string // of a list item: "-", or its number with a full stop
+	box   bool   // the item of a template has a box
+	Gap   bool   // an empty line comes before
 	Text  document.Text
 	code  []string // lines
 }
 
-// CodeText is a block of code as one text.
+// CodeText returns the lines of a code block as one text.
 func (b Block) CodeText() string { return strings.Join(b.code, "\n") }
 
-// kind is the kind of a block.
+// kind is the kind of a Block.
 type kind int
 
 // The kinds of blocks.
@@ -40,13 +40,14 @@ var (
 	boxLine     = lazyregexp.New(`^\[[ xX]\][ \t]+(\S.*)$`)
 )
 
-// deepest is the greatest depth of an item. What is indented further would be code.
+// deepest limits the depth of list items. Deeper ones would become code.
 const deepest = 3
 
-// Parse reads the Markdown of a model: lists, code, bold text and headings. Everything else is text.
+// Parse parses the Markdown of a model: lists, code, bold text and headings. Everything else is
+// plain text.
 func Parse(s string) []Block { return parse(s, false) }
 
-// parse also finds the boxes of a form.
+// parse is Parse. With form, it also finds the boxes of list items.
 func parse(s string, form bool) (all []Block) {
 	rest := strings.Split(strings.Trim(s, "\n"), "\n")
 	gap := false
@@ -89,7 +90,7 @@ func closesFence(line, mark string) bool {
 	return len(line) >= len(mark) && strings.Trim(line, mark[:1]) == ""
 }
 
-// item parses a list item, at most one level deeper than the item before.
+// item parses a list item. It is at most one level deeper than the item before.
 func item(m []string, before []Block, form bool) Block {
 	b := Block{Kind: Item, Mark: "-"}
 	if n := len(before); n > 0 && (before[n-1].Kind == Item || before[n-1].Kind == ItemLine) {
@@ -107,10 +108,10 @@ func item(m []string, before []Block, form bool) Block {
 	return b
 }
 
-// Inline reads the code spans and bold parts of a line.
+// Inline parses the code spans and bold parts of a line.
 func Inline(s string) document.Text { return spans(strings.TrimSpace(s), document.Plain) }
 
-// spans splits a line into plain, bold and monospace parts. style is the style of plain parts.
+// spans splits a line into plain, bold and monospace spans. style is the style of plain text.
 func spans(s string, style document.Style) (text document.Text) {
 	add := func(s string, style document.Style) {
 		if s != "" {

@@ -8,20 +8,20 @@ import (
 	"github.com/agent-ci/agent-ci/policy/lazyregexp"
 )
 
-// live matches text with effects in titles and commit messages, and words that stop CI, such as
-// "[skip ci]".
+// live matches text with an effect in titles and commit messages, such as mentions and references,
+// and words that skip CI, such as "[skip ci]".
 var live = lazyregexp.New(`(?im)(@)|(#)[0-9]|gh(-)[0-9]|https?(:)//|(##\[)|^[ \t]*(::)` +
 	`|(\[)(?:` + skipWords + `)\]`)
 
-// skipWords stop CI in brackets in a commit message.
+// skipWords skip CI if they are in brackets in a commit message.
 const skipWords = "skip[ -]ci|ci[ -]skip|no[ -]ci|skip[ -]actions|actions[ -]skip"
 
-// maxTitle is GitHub's limit, in UTF-16 units.
+// maxTitle is GitHub's limit for titles, in UTF-16 units.
 const maxTitle = 256
 
-// Title returns s as a pull request's title or a commit's subject: one line of plain text without
-// effects, up to 256 UTF-16 units. Titles are not copied, so a zero width space can prevent an
-// effect.
+// Title returns s as the title of a pull request or the subject of a commit: one line of plain text
+// without effects, of up to 256 UTF-16 units. A zero width space prevents an effect. People do not
+// copy titles, so that does no harm.
 func Title(s string) string {
 	return Cut(part(oneLine(s), live()), maxTitle)
 }
@@ -39,21 +39,23 @@ func part(s string, pattern *regexp.Regexp) string {
 	return b.String() + s[done:]
 }
 
-// trailer matches lines that git reads as trailers, see git-interpret-trailers(1).
+// trailer matches lines that git reads as trailers: see git-interpret-trailers(1).
 var trailer = lazyregexp.New(`(?m)^([A-Za-z0-9][A-Za-z0-9-]*[ \t]*:)`)
 
-// Commit is s as a part of a commit's message: plain text of several lines
-// without effects. What reads like a trailer is indented by one blank.
+// Commit returns s as a part of a commit message: several lines of plain text without effects. A
+// line that looks like a trailer is indented by one blank.
 func Commit(s string) string {
 	s = widen(clean(s), live())
 	return trailer().ReplaceAllString(strings.TrimSpace(s), " $1")
 }
 
-// longHeadline is the length from which a headline ends after its first sentence, in UTF-16 units.
+// longHeadline is the length, in UTF-16 units, above which a headline ends after its first
+// sentence.
 const longHeadline = 72
 
-// Headline returns the first line of running text of a message, without leading Markdown marks, or
-// a heading if there is none. The result is not safe; use Title.
+// Headline returns the first line of running text of a message, without Markdown marks at its
+// start. Without running text, it returns the first heading. The result may have effects; pass it
+// to Title.
 func Headline(s string) string {
 	heading := ""
 	for line := range strings.Lines(s) {
@@ -69,8 +71,8 @@ func Headline(s string) string {
 	return withoutMarks(heading)
 }
 
-// withoutMarks returns a line without list, quote and bold marks, or "" if nothing readable is
-// left.
+// withoutMarks returns a line without marks of lists, quotes and bold text. It returns "" if
+// nothing readable remains.
 func withoutMarks(line string) string {
 	if m := itemLine().FindStringSubmatch(line); m != nil {
 		line = m[3]

@@ -7,15 +7,15 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript/document"
 )
 
-// The maximum of a line in UTF-16 units, and of a code block in lines.
+// Limits of a line, in UTF-16 units, and of a code block, in units and lines.
 const (
 	lineUnits  = 2000
 	fenceUnits = 2 * lineUnits
 	fenceLines = 60
 )
 
-// Prose returns a message as rows of Markdown, each of whole lines, so any number of them can be
-// shown. It cuts long lines and code blocks.
+// Prose returns a message as rows of Markdown. Each row has whole lines, so any number of rows can
+// be shown. It cuts long lines and long code blocks.
 func Prose(s string) []string {
 	lines := strings.Split(clean(s), "\n")
 	for i := range lines {
@@ -30,20 +30,21 @@ func Prose(s string) []string {
 	return rows(all, false)
 }
 
-// Whole is Prose without cuts: a long line or code block continues in another one.
+// Whole is like Prose, but cuts nothing. A long line or code block continues in another one.
 func Whole(s string) []string {
 	return rows(Parse(strings.Join(wrapped(strings.Split(clean(s), "\n")), "\n")), false)
 }
 
-// guidance matches a template's comments to its author.
+// guidance matches a template's comments to authors.
 var guidance = lazyregexp.New(`(?s)<!--.*?(?:-->|$)`)
 
-// Template is a template of a pull request as rows of Markdown. Headings stay headings and boxes stay boxes,
-// all of them open. HTML comments are left out.
+// Template returns a template of a pull request as rows of Markdown. Headings stay headings. Boxes
+// stay boxes, and none is ticked. HTML comments are left out.
 func Template(s string) []string {
 	return rows(parse(guidance().ReplaceAllString(clean(s), ""), true), true)
 }
 
+// rows returns the rows of blocks, with an empty line where Markdown needs one.
 func rows(all []Block, form bool) (rows []string) {
 	last := CodeBlock
 	for _, b := range all {
@@ -57,8 +58,8 @@ func rows(all []Block, form bool) (rows []string) {
 	return rows
 }
 
-// rows returns the Markdown of a block, one row for a line of text. Long code becomes several fences.
-// Headings stay headings in a form; elsewhere they become bold text.
+// rows returns the Markdown of a block, one row for each line of text. Long code becomes several
+// fences. Headings stay headings in a form; otherwise they become bold text.
 func (b Block) rows(form bool) (rows []string) {
 	text, indent := Line(b.Text), strings.Repeat("    ", b.Level)
 	switch b.Kind {
@@ -89,7 +90,7 @@ func (b Block) rows(form bool) (rows []string) {
 	return []string{text + "\n"}
 }
 
-// bold makes the plain parts of a text bold.
+// bold makes the plain spans of a text bold.
 func bold(t document.Text) document.Text {
 	for i := range t {
 		if t[i].Style == document.Plain {
@@ -99,7 +100,7 @@ func bold(t document.Text) document.Text {
 	return t
 }
 
-// wrapped breaks lines longer than lineUnits, at a blank if possible.
+// wrapped breaks lines longer than lineUnits, after a blank if possible.
 func wrapped(lines []string) (all []string) {
 	for _, line := range lines {
 		for Units(line) > lineUnits {
@@ -114,7 +115,7 @@ func wrapped(lines []string) (all []string) {
 	return all
 }
 
-// fitting is how many lines of code are shown in one block, at least one.
+// fitting returns how many lines of code one fence shows, at least one.
 func fitting(code []string) (n int) {
 	for units := 0; n < min(len(code), fenceLines); n++ {
 		if units += Units(code[n]) + 1; n > 0 && units > fenceUnits {

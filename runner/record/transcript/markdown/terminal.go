@@ -2,8 +2,8 @@ package markdown
 
 import "strings"
 
-// Screen returns a line as finally shown by a terminal: without control sequences and text
-// overwritten after a carriage return.
+// Screen returns a line as a terminal finally shows it. Control sequences and text overwritten
+// after a carriage return are gone.
 func Screen(line string) string {
 	var b strings.Builder
 	for rest := strings.TrimRight(line, "\r\n"); rest != ""; {
@@ -20,8 +20,9 @@ func Screen(line string) string {
 	return clean(shown[strings.LastIndexByte(strings.TrimRight(shown, "\r"), '\r')+1:])
 }
 
-// escapeSequence returns the length of the control sequence, control string or other escape
-// sequence (ECMA-48, sections 5.4 and 5.6; ECMA-35, section 13.2) at the beginning of s, or 0.
+// escapeSequence returns the length of the escape sequence at the beginning of s, or 0. It may be a
+// control sequence, a control string or another one (ECMA-48, sections 5.4 and 5.6; ECMA-35,
+// section 13.2).
 func escapeSequence(s string) int {
 	if len(s) < 2 {
 		return 0
@@ -40,8 +41,8 @@ func escapeSequence(s string) int {
 	return 0
 }
 
-// controlString returns the length of a control string, such as a window title, or all of s without
-// its end.
+// controlString returns the length of a control string, such as a window title. Without an end,
+// that is all of s.
 func controlString(s string) int {
 	for i := 2; i < len(s); i++ {
 		switch {

@@ -5,11 +5,11 @@ import (
 	"unicode/utf16"
 )
 
-// apart separates two characters that GitHub would combine.
+// apart separates two characters that GitHub would otherwise combine.
 const apart = "&#8203;" // zero width space
 
-// Text is s as running text on one line. It may begin a line, stand in a list
-// item, a quote or a table cell.
+// Text returns s as running text on one line. It may begin a line, and may be used in a list item,
+// a quote or a table cell.
 func Text(s string) string {
 	s = oneLine(s)
 	if startsBlock(s) {
@@ -18,10 +18,11 @@ func Text(s string) string {
 	return escaped(s)
 }
 
-// escaped returns one clean line without markup or effects, except at the start of a line.
+// escaped returns a clean line without markup and effects, for use after the start of a line.
 func escaped(s string) string { return inert(s, isMarkup) }
 
-// inert returns one clean line without effects, with further escapes.
+// inert returns a clean line without effects. escape reports whether to escape the character at an
+// index.
 func inert(s string, escape func(s string, i int) bool) string {
 	var b strings.Builder
 	b.Grow(len(s) + len(s)/8)
@@ -40,22 +41,23 @@ func inert(s string, escape func(s string, i int) bool) string {
 	return b.String()
 }
 
-// inHTML is s as text inside an element of an HTML block, on one line.
+// inHTML returns s as one line of text, for an element in an HTML block.
 func inHTML(s string) string {
 	return inert(oneLine(s), func(string, int) bool { return false })
 }
 
-// startsBlock reports whether s would start a block or, with "::" and "/", a command. isMarkup
-// covers other characters, including an ordered list's number.
+// startsBlock reports whether s would begin a block or, with "::" and "/", a command. isMarkup
+// handles other characters, such as the number of a list.
 func startsBlock(s string) bool {
 	return s != "" && strings.IndexByte("#-+=:/", s[0]) >= 0
 }
 
+// isMarkup reports whether the character at s[i] would have a meaning in Markdown.
 func isMarkup(s string, i int) bool {
 	switch s[i] {
 	case '\\', '`', '*', '[', ']', '~':
 		return true
-	case '_': // within a word it means nothing, and snake_case stays readable
+	case '_': // a "_" inside a word means nothing, and snake_case stays readable
 		return i == 0 || i == len(s)-1 || !isWord(s[i-1]) || !isWord(s[i+1])
 	case '.', ')':
 		return isListNumber(s[:i]) && (i == len(s)-1 || s[i+1] == ' ')
@@ -67,8 +69,8 @@ func isListNumber(s string) bool {
 	return s != "" && len(s) <= 9 && strings.Trim(s, "0123456789") == ""
 }
 
-// inertAt returns a harmless form of the text at s[i], for HTML and GitHub's rules for plain text,
-// and its length in s. n is 0 if the text is harmless already.
+// inertAt returns a harmless form of the text at s[i], and the length of that text in s. n is 0 if
+// the text is harmless already. The rules are those of HTML and of GitHub for plain text.
 func inertAt(s string, i int) (text string, n int) {
 	rest := s[i+1:]
 	switch s[i] {
@@ -84,7 +86,7 @@ func inertAt(s string, i int) (text string, n int) {
 		}
 	case '|':
 		return "&#124;", 1
-	case '$': // GitHub's own advice against mathematics
+	case '$': // the way that GitHub recommends against mathematics
 		return "<span>$</span>", 1
 	case '[':
 		if m := skip().FindStringIndex(s[i:min(len(s), i+20)]); m != nil && m[0] == 0 {
@@ -93,8 +95,8 @@ func inertAt(s string, i int) (text string, n int) {
 	case '@':
 		return "@" + apart, 1
 	case '#':
-		// The number of an issue follows, or the bracket of an old workflow command.
-		// What follows the text is not known here.
+		// The number of an issue may follow, or the bracket of an old workflow command. At the end
+		// of s, the following text is unknown.
 		if rest == "" || rest[0] == '[' || isDigit(rest[0]) {
 			return "#" + apart, 1
 		}
@@ -124,7 +126,7 @@ func isWord(c byte) bool {
 	return isDigit(c) || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
 }
 
-// Units returns the length of s in UTF-16 units, in which GitHub counts.
+// Units returns the length of s in UTF-16 units. GitHub counts in these.
 func Units(s string) int {
 	units := 0
 	for _, r := range s {
@@ -133,8 +135,8 @@ func Units(s string) int {
 	return units
 }
 
-// Cut shortens s to limit UTF-16 units, at least 1, ending in "…" if cut. It never splits a
-// character.
+// Cut shortens s to limit UTF-16 units, limit being at least 1. A shortened text ends in "…". It
+// does not split characters.
 func Cut(s string, limit int) string {
 	if len(s) <= limit { // no character has more units than bytes
 		return s

@@ -11,22 +11,23 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript/timeline"
 )
 
-// assembler makes entries of events. An entry goes to out when it is whole and
-// all before it are.
+// assembler makes entries of events. It passes an entry to out once the entry is complete and all
+// earlier entries were passed.
 type assembler struct {
 	cut   cutter
 	out   func(*entry)
 	start time.Time
-	// scripted reports a scripted session.
+	// scripted means that a scripted session replaces the model.
 	scripted bool
-	// endless lists events that begin something without an end; nil if unknown.
+	// endless has the events that begin something without an end. It is nil in the first pass,
+	// which finds them.
 	endless map[int64]bool
 	queue   []*entry
-	calls   map[callKey][]*entry // without an end, oldest first
-	turns   map[turnKey]*entry   // without an answer
-	waiting map[int64]bool       // the events that begin these
-	scripts map[scriptKey]int64  // the first events of the scripts' entries
-	names   map[string]string    // of agents that others started, by their ids
+	calls   map[callKey][]*entry // calls without an end, oldest first
+	turns   map[turnKey]*entry   // turns without an answer
+	waiting map[int64]bool       // events that begin calls and turns without an end
+	scripts map[scriptKey]int64  // the first events of scripts' entries
+	names   map[string]string    // of agents started by other agents, by id
 }
 
 type scriptKey struct {
@@ -48,6 +49,7 @@ func newAssembler(c cutter, endless map[int64]bool, out func(*entry)) *assembler
 	return &assembler{cut: c, out: out, endless: endless, calls: map[callKey][]*entry{}, turns: map[turnKey]*entry{}, waiting: map[int64]bool{}, scripts: map[scriptKey]int64{}, names: map[string]string{}}
 }
 
+// add adds an event and passes on complete entries.
 func (a *assembler) add(e transcript.Event) error {
 	if a.start.IsZero() {
 		a.start = e.Time
@@ -62,7 +64,7 @@ func (a *assembler) add(e transcript.Event) error {
 	return nil
 }
 
-// addEvent makes or completes the entry of an event.
+// addEvent begins or completes the entry of an event.
 func (a *assembler) addEvent(e transcript.Event) error {
 	switch e.Type {
 	case transcript.TypeModelRequest:
@@ -74,7 +76,7 @@ func (a *assembler) addEvent(e transcript.Event) error {
 	case transcript.TypeToolFinished:
 		return decoded(e, a.toolFinished)
 	case transcript.TypeRunStarted:
-		_ = decoded(e, func(_ transcript.Event, d transcript.RunStarted) { a.scripted = d.Scripted != "" }) // note has the error
+		_ = decoded(e, func(_ transcript.Event, d transcript.RunStarted) { a.scripted = d.Scripted != "" }) // note returns this error, too
 	case transcript.TypeAgentStarted:
 		_ = decoded(e, func(_ transcript.Event, d transcript.AgentStarted) { a.names[e.Agent] = d.Name })
 	}
@@ -90,7 +92,7 @@ func decoded[T any](e transcript.Event, tell func(transcript.Event, T)) error {
 	return nil
 }
 
-// note is an entry for one event.
+// note adds an entry for an event on its own.
 func (a *assembler) note(e transcript.Event) error {
 	told, err := timeline.Describe(e)
 	if err != nil {
@@ -111,13 +113,14 @@ func (a *assembler) note(e transcript.Event) error {
 	return nil
 }
 
-// releaseAll releases all waiting entries.
+// releaseAll passes on all entries, complete or not.
 func (a *assembler) releaseAll() {
 	for _, n := range a.queue {
 		a.out(n)
 	}
 }
 
+// enter begins an entry.
 func (a *assembler) enter(e transcript.Event, kind, name string) *entry {
 	n := &entry{Seq: e.Seq, At: transcript.Clock(e.Time.Sub(a.start)), Kind: kind, Name: name}
 	if e.Agent != transcript.MainAgent {
@@ -127,15 +130,16 @@ func (a *assembler) enter(e transcript.Event, kind, name string) *entry {
 	return n
 }
 
-// await holds back entries after n until n is complete.
+// await keeps back later entries until n is complete, unless it is known that n will not be
+// completed.
 func (a *assembler) await(n *entry) {
 	n.open = !a.endless[n.Seq]
 	a.waiting[n.Seq] = true
 }
 
-// complete lets go of an entry that waited. seq is the event that completes it.
+// complete marks an entry as complete. seq is the event that completed it.
 func (a *assembler) complete(n *entry, seq int64) {
-	if n.open = false; n.Seq != seq { // its beginning is recorded
+	if n.open = false; n.Seq != seq { // otherwise the beginning is missing
 		n.Until = seq
 	}
 	delete(a.waiting, n.Seq)
@@ -175,7 +179,7 @@ func (a *assembler) toolStarted(e transcript.Event, started transcript.ToolStart
 	a.await(n)
 }
 
-// call returns the entry of a call, with the script that made it.
+// call begins the entry of a call, with a reference to the script that made it.
 func (a *assembler) call(e transcript.Event, d transcript.ToolStarted) *entry {
 	n := a.enter(e, "call", d.Tool)
 	switch {
@@ -188,7 +192,7 @@ func (a *assembler) call(e transcript.Event, d transcript.ToolStarted) *entry {
 	return n
 }
 
-// input shows the arguments of a call; a patch as a diff.
+// input adds the arguments of a call. A patch is shown as a diff.
 func (a *assembler) input(n *entry, tool, input string) {
 	patch, alone := patchOf(tool, input)
 	if patch != nil {
@@ -215,7 +219,7 @@ func (a *assembler) toolFinished(e transcript.Event, finished transcript.ToolFin
 	}
 }
 
-// modelRequest adds the entry of a turn, which stays open until its response.
+// modelRequest begins the entry of a turn, which its response completes.
 func (a *assembler) modelRequest(e transcript.Event, request transcript.ModelRequest) {
 	n := a.enter(e, "turn", fmt.Sprintf("Turn %d", request.Turn))
 	if n.Topic = request.Model; a.scripted {
@@ -232,7 +236,7 @@ func (a *assembler) modelRequest(e transcript.Event, request transcript.ModelReq
 	a.await(n)
 }
 
-// modelResponse completes the entry of a turn, or adds one if the request is missing.
+// modelResponse completes the entry of a turn. If the request is missing, it adds one.
 func (a *assembler) modelResponse(e transcript.Event, response transcript.ModelResponse) {
 	key := turnKey{e.Agent, response.Turn}
 	n, asked := a.turns[key]

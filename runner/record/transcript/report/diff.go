@@ -15,9 +15,10 @@ import (
 	"github.com/agent-ci/agent-ci/tools/dialect"
 )
 
+// diff is a patch, laid out for the page.
 type diff struct {
 	Files  []fileDiff
-	Hidden string // how much is missing; empty when nothing is
+	Hidden string // how much is not shown; empty if everything is
 	paths  []string
 }
 
@@ -26,19 +27,19 @@ type fileDiff struct {
 	Hunks            []hunk
 }
 
-// hunk is one place of a file. Blocks alternate between unchanged and changed lines.
+// hunk is one place of a file. Its blocks have unchanged and changed lines in turn.
 type hunk struct {
-	Place  string // the lines that the patch names to find it
+	Place  string // the lines by which the patch finds the place
 	Blocks []change
 }
 
-// change is unchanged lines, or lines with their replacement.
+// change is a block of unchanged lines, or of lines with their replacement.
 type change struct {
 	Keep     string
 	Old, New []line
 }
 
-// line is a line of a file in pieces, with changed ones marked.
+// line is a line of a file, in pieces. Pieces that changed are marked.
 type line []piece
 
 type piece struct {
@@ -58,7 +59,7 @@ func (f fileDiff) node() g.Node {
 	return h.Div(h.Class("diff"), h.P(h.Class("name"), name), hunkList(f.Hunks))
 }
 
-// hunkList draws the hunks of a file, each after its place or a sign for omitted lines.
+// hunkList draws the hunks of a file. Before each one is its place, or a sign for omitted lines.
 func hunkList(all []hunk) g.Node {
 	var nodes g.Group
 	for i, one := range all {
@@ -96,8 +97,8 @@ func (p piece) node() g.Node {
 	return g.Text(p.Text)
 }
 
-// patchOf finds the patch in a call's arguments, in any form. alone reports that there is nothing
-// else.
+// patchOf returns the patch in a call's arguments, in any of its forms, or nil. alone means that
+// the arguments have nothing else.
 func patchOf(tool, input string) (patch *v4a.Patch, alone bool) {
 	if patch = edit(tool, input); patch != nil {
 		return patch, true
@@ -122,14 +123,14 @@ func patchOf(tool, input string) (patch *v4a.Patch, alone bool) {
 	return nil, false
 }
 
-// texts are a JSON string, or the strings of a list.
+// texts returns a JSON string, or the strings of a JSON list.
 func texts(raw json.RawMessage) []string {
 	var text string
 	var list []string
 	if json.Unmarshal(raw, &text) == nil {
 		return []string{text}
 	}
-	_ = json.Unmarshal(raw, &list) // no list: no text
+	_ = json.Unmarshal(raw, &list) // if it is no list, there is no text
 	return list
 }
 
@@ -138,7 +139,8 @@ const (
 	patchEnd   = "*** End Patch"
 )
 
-// patchIn finds a patch in a text, such as a command that applies it.
+// patchIn returns the patch in a text, such as a command that applies it. alone means that the text
+// has nothing else.
 func patchIn(text string) (patch *v4a.Patch, alone bool) {
 	from, to := strings.Index(text, patchBegin), strings.LastIndex(text, patchEnd)
 	if from < 0 || to < from {
@@ -152,7 +154,7 @@ func patchIn(text string) (patch *v4a.Patch, alone bool) {
 	return patch, strings.TrimSpace(text[:from]+text[to:]) == ""
 }
 
-// operation parses the arguments of the API's own patch tool.
+// operation parses the arguments of the API's own patch tool. It returns nil for others.
 func operation(input string) *v4a.Patch {
 	var o struct {
 		Type string `json:"type"`
@@ -176,10 +178,10 @@ func operation(input string) *v4a.Patch {
 	return patch
 }
 
-// opWritten is a file written or made by write; the arguments do not distinguish.
+// opWritten is the operation of a file that write made or changed. The arguments do not say which.
 const opWritten v4a.Op = "write"
 
-// edit reads the arguments of edit and write.
+// edit parses the arguments of the tools edit and write. It returns nil for others.
 func edit(tool, input string) *v4a.Patch {
 	t := dialect.Of(tool)
 	var a map[string]any
@@ -204,7 +206,7 @@ func edit(tool, input string) *v4a.Patch {
 	return &v4a.Patch{Sections: []v4a.Section{section}}
 }
 
-// newDiff shows as much of a patch as c allows.
+// newDiff lays out as much of a patch as c permits.
 func newDiff(c cutter, p *v4a.Patch) *diff {
 	weight, all := patchSize(p)
 	b := diffBuilder{left: c(weight)}
@@ -221,6 +223,7 @@ func newDiff(c cutter, p *v4a.Patch) *diff {
 	return d
 }
 
+// patchSize returns the size of a patch on the page in bytes, and the number of its lines.
 func patchSize(p *v4a.Patch) (bytes, lines int) {
 	for _, s := range p.Sections {
 		bytes += 2 * lineBytes
@@ -235,7 +238,7 @@ func patchSize(p *v4a.Patch) (bytes, lines int) {
 	return bytes, lines
 }
 
-// hunks returns the hunks of a section. An added file is one hunk of inserted lines.
+// hunks returns the hunks of a section. An added file has one hunk of added lines.
 func hunks(s v4a.Section) []v4a.Hunk {
 	if s.Op != v4a.Add || s.Content == "" {
 		return s.Hunks
@@ -247,9 +250,9 @@ func hunks(s v4a.Section) []v4a.Hunk {
 	return []v4a.Hunk{{Lines: lines}}
 }
 
-// diffBuilder lays out a patch as long as there is room left.
-type diffBuilder struct {
-	left  int // bytes
+// diffBuilder lays out patches until the space is used up.
+type diffBuilder struct { // bytes on the page
+	left  int // lines laid out so far
 	lines int // so far
 }
 
@@ -267,8 +270,8 @@ func (b *diffBuilder) file(s v4a.Section) fileDiff {
 	return f
 }
 
-// hunk lays out the lines of a hunk in blocks of kept, or of removed and added lines. It stops when the room
-// is used up.
+// hunk lays out the lines of a hunk, until the space is used up. Its blocks have unchanged lines,
+// or removed and added lines.
 func (b *diffBuilder) hunk(h v4a.Hunk) hunk {
 	out := hunk{Place: Field(strings.Join(h.Context, " › "))}
 	b.left -= lineBytes
@@ -291,10 +294,10 @@ func (b *diffBuilder) hunk(h v4a.Hunk) hunk {
 	return out
 }
 
-// lines holds the lines of one block of a hunk by kind.
+// lines holds the lines of a block by kind.
 type lines map[v4a.Kind][]string
 
-// endsBefore says whether a line of a kind belongs to another block.
+// endsBefore reports whether a line of a kind begins another block.
 func (r lines) endsBefore(kind v4a.Kind) bool {
 	switch kind {
 	case v4a.Keep:
@@ -312,7 +315,7 @@ func (r lines) change() change {
 	return compare(r[v4a.Remove], r[v4a.Insert])
 }
 
-// longLine is the most of one line of a diff, in UTF-16 units.
+// longLine limits a line of a diff, in UTF-16 units.
 const longLine = 2000
 
 func (b *diffBuilder) text(s string) string {

@@ -12,8 +12,8 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript/sections"
 )
 
-// maxRows bounds a list or table, sentenceUnits a sentence or a few in UTF-16 units, and
-// overviewBytes a text.
+// maxRows limits the rows of a list or table, and sentenceUnits a few sentences, in UTF-16 units.
+// overviewBytes limits a message, and tailBytes a command's output.
 const (
 	maxRows       = 200
 	sentenceUnits = 2_000
@@ -21,14 +21,14 @@ const (
 	tailBytes     = 40_000
 )
 
-// tones maps tones to classes, signs to the sign of a result.
+// tones has the CSS class of a tone, signs the sign of a result.
 var (
 	tones = map[document.Tone]string{document.Good: "good", document.Doubtful: "open", document.Bad: "bad"}
 	signs = map[document.Tone]string{document.Good: "✓ ", document.Bad: "✗ "}
 )
 
-// draw is the sections in their order. One without a title continues the one before. diffs stand below
-// the files.
+// draw draws sections in order. A section without a title continues the one before it. diffs are
+// drawn below the section with files.
 func draw(all []document.Section, diffs g.Node) (nodes g.Group) {
 	for len(all) > 0 {
 		one := all[0]
@@ -44,7 +44,7 @@ func draw(all []document.Section, diffs g.Node) (nodes g.Group) {
 	return nodes
 }
 
-// Section draws a part of the page that the table of contents may link to.
+// Section draws a section. The table of contents may link to its id.
 func Section(id, heading string, content ...g.Node) g.Node {
 	heads := id + "-h"
 	return g.Group{h.Section(h.ID(id), h.Aria("labelledby", heads), h.H2(h.ID(heads), g.Text(heading)), g.Group(content)), g.Text("\n")}
@@ -59,7 +59,7 @@ func Figures(all document.Facts) g.Node { return facts("figures", all) }
 // Line draws a text on one line.
 func Line(t document.Text) g.Node { return g.Map(t, inline) }
 
-// drawBlock draws one block of a section. It draws nothing for unknown kinds.
+// drawBlock draws a block. It returns nil for an unknown kind.
 func drawBlock(b document.Block) g.Node {
 	switch b := b.(type) {
 	case document.Paragraph:
@@ -104,7 +104,7 @@ func list(l document.List) g.Node {
 	return h.Ul(g.Map(items, func(i document.Item) g.Node { return h.Li(Line(i.Text)) }))
 }
 
-// table draws a table whose rows become stacks of named cells on a narrow page.
+// table draws a table. On a narrow page, its rows become stacks of named cells.
 func table(t document.Table) g.Node {
 	heads := g.Map(t.Columns, func(c document.Column) g.Node { return h.Th(h.Scope("col"), g.Text(c.Name)) })
 	return h.Table(h.Class("stack"), h.THead(h.Tr(heads)), h.TBody(g.Map(t.Lines[:min(len(t.Lines), max(maxRows, t.MaxRows))], func(cells document.Line) g.Node {
@@ -161,7 +161,7 @@ func styled(s document.Span, text string) g.Node {
 
 func code(text string) g.Node { return h.Code(g.Text(text)) }
 
-// cutNote reports omitted text; nil for "".
+// cutNote draws a note about left-out text. It returns nil for "".
 func cutNote(text string) g.Node {
 	if text == "" {
 		return nil
@@ -169,7 +169,7 @@ func cutNote(text string) g.Node {
 	return h.P(h.Class("cut"), g.Text(shownText(text, sentenceUnits)))
 }
 
-// moreRows says how many rows of a list are left out; nil for nothing.
+// moreRows draws how many rows are left out, or returns nil if all are shown.
 func moreRows(noun string, all, most int) g.Node {
 	if most = max(most, maxRows); all <= most {
 		return nil
@@ -177,7 +177,7 @@ func moreRows(noun string, all, most int) g.Node {
 	return h.P(g.Text("… and " + transcript.Count(all-most, "more "+noun) + "."))
 }
 
-// eventLink leads to an event.
+// eventLink draws a link to an event.
 func eventLink(seq int64) g.Node {
 	return h.A(h.Href("#"+sections.EventID(seq)), g.Text(fmt.Sprintf("#%d", seq)))
 }

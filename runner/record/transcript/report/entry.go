@@ -11,41 +11,42 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript/document"
 )
 
-// entry is an item of the timeline: an event, or a turn or call with its final event.
+// entry is an item of the timeline: an event, or a turn or call with its last event.
 type entry struct {
-	Seq   int64 // of the event that began it
-	Until int64 // of the event that ended it; 0 for an event alone or one without end
+	Seq   int64 // the event that began it
+	Until int64 // the event that completed it; 0 if there is none
 	At    string
-	Kind  string // its class: turn, call, note
+	Kind  string // its CSS class: turn, call, note
 	Agent string // empty for the run's own
 	Name  string
 	Topic string        // its subject in one line
-	Line  document.Text // of a note, all of it in a line
+	Line  document.Text // the whole text of a note
 	End   string        // how it ended and how long it took
 	Bad   bool
-	Open  bool // shown unfolded
+	Open  bool // unfolded at first
 
-	Nested bool  // a script made it
-	By     int64 // the event that began that call; 0 if it is missing
+	Nested bool  // a script made the call
+	By     int64 // the event that began the script's call; 0 if it is missing
 
-	Message []excerpt // what the agent says in it: Markdown
+	Message []excerpt // the agent's messages: Markdown
 	Parts   []part
 	Diff    *diff
-	File    string // of the whole output
+	File    string // a sentence about the file with the whole output
 
-	open    bool // its end is awaited
+	open    bool // it is not complete yet
 	refused string
 	seconds float64
-	paths   []string // that its patch names
+	paths   []string // the paths in its patch
 }
 
 type part struct {
-	Seq   int64 // of the event that it came with, where that is another than the entry's
+	Seq   int64 // the event that it came with, if that is not the entry's first
 	Title string
 	Text  excerpt
 }
 
-// addResult adds the result of a call: its end in words, its output, and the file with the whole output.
+// addResult adds the result of a call: how it ended, its output, and the file with the whole
+// output.
 func (e *entry) addResult(c cutter, f transcript.ToolFinished) {
 	e.seconds, e.refused = f.Seconds, refusal(f)
 	code, exited := f.Detail["exit_code"].(float64)
@@ -66,7 +67,7 @@ func (e *entry) addResult(c cutter, f transcript.ToolFinished) {
 	}
 }
 
-// refusal returns the rule of a refused call, or "".
+// refusal returns the rule that refused a call, or "".
 func refusal(f transcript.ToolFinished) string {
 	switch rule := f.Detail["denied"].(type) {
 	case nil:
@@ -81,7 +82,8 @@ func refusal(f transcript.ToolFinished) string {
 	return "policy"
 }
 
-// item is the shown part of a Responses API item. Fields of an unexpected shape are empty.
+// item has the fields of a Responses API item that are shown. Fields of an unexpected type stay
+// empty.
 type item struct {
 	Type    string          `json:"type"`
 	Role    string          `json:"role"`
@@ -89,7 +91,7 @@ type item struct {
 	Summary json.RawMessage `json:"summary"`
 }
 
-// contents returns the text of a message or summary: a string or parts.
+// contents returns the text of a message or summary, which is a string or a list of parts.
 func contents(raw json.RawMessage) string {
 	var text string
 	if json.Unmarshal(raw, &text) == nil {
@@ -98,8 +100,8 @@ func contents(raw json.RawMessage) string {
 	return transcript.PartsText(raw)
 }
 
-// sent returns the model's new information in a request's item, or "" for items elsewhere in the
-// timeline, such as call outputs.
+// sent returns what an item of a request newly tells the model. It returns "" for items that the
+// timeline shows elsewhere, such as outputs of calls.
 func sent(raw json.RawMessage) (role, text string) {
 	var i item
 	if json.Unmarshal(raw, &i) != nil || i.Role == "" || i.Role == "assistant" {
@@ -111,13 +113,14 @@ func sent(raw json.RawMessage) (role, text string) {
 	return i.Role, text
 }
 
-// shownElsewhere lists items of calls, which have their own entries.
+// shownElsewhere lists item types of calls. Calls have entries of their own.
 var shownElsewhere = []string{
 	"function_call", "custom_tool_call", "local_shell_call", "shell_call", "apply_patch_call",
 	"function_call_output", "custom_tool_call_output", "local_shell_call_output", "shell_call_output", "apply_patch_call_output",
 }
 
-// output adds an item of a response to its turn's entry. Items of calls are left out: calls have entries.
+// output adds an item of a response to the entry of its turn. Items of calls are left out, because
+// calls have entries.
 func (a *assembler) output(n *entry, raw json.RawMessage) {
 	var i item
 	if json.Unmarshal(raw, &i) != nil {
@@ -134,12 +137,12 @@ func (a *assembler) output(n *entry, raw json.RawMessage) {
 	}
 }
 
-// settings shows the instructions and tools of a request.
+// settings adds the instructions and tools of a request.
 func (a *assembler) settings(n *entry, raw json.RawMessage) {
 	var settings struct {
 		Instructions string        `json:"instructions"`
 		Tools        []offeredTool `json:"tools"`
-		Input        []struct {    // with which each begins
+		Input        []struct {    // items at the head of the conversation, which repeat them
 			Tools   []offeredTool   `json:"tools"`
 			Content json.RawMessage `json:"content"`
 		} `json:"input"`
@@ -156,13 +159,14 @@ func (a *assembler) settings(n *entry, raw json.RawMessage) {
 	a.part(n, "Tools offered", strings.Join(toolNames(tools), ", "))
 }
 
-// offeredTool is a tool or a namespace of tools offered to a model.
+// offeredTool is a tool offered to the model, or a namespace of tools.
 type offeredTool struct {
 	Type  string        `json:"type"`
 	Name  string        `json:"name"`
 	Tools []offeredTool `json:"tools"`
 }
 
+// toolNames returns the names of tools, including those in namespaces.
 func toolNames(all []offeredTool) (names []string) {
 	for _, tool := range all {
 		if len(tool.Tools) > 0 {
@@ -174,7 +178,7 @@ func toolNames(all []offeredTool) (names []string) {
 	return names
 }
 
-// offeredInInput lists the tools in an item of a request.
+// offeredInInput returns the names of the tools that an item of a request offers, or "".
 func offeredInInput(raw json.RawMessage) string {
 	var item struct {
 		Type  string        `json:"type"`

@@ -14,16 +14,16 @@ import (
 )
 
 const (
-	pageBytes  = 6_000_000 // what a page may take, as long as its events leave room
-	textBytes  = 100_000   // the most of one text, so that one output does not make a page slow
-	fixedBytes = 450_000   // style, script and the overview without its diffs
-	entryBytes = 700       // the marks around an entry, and its short fields
-	lineBytes  = 40        // the marks around a line of a diff or a message
+	pageBytes  = 6_000_000 // the size of a page, if its events are not too many
+	textBytes  = 100_000   // the maximum of one text, so that one output does not make the page slow
+	fixedBytes = 450_000   // style, script and overview, without diffs
+	entryBytes = 700       // markup and short fields of an entry
+	lineBytes  = 40        // markup of a line of a diff or message
 )
 
-// excerpt is clean text with a possible gap.
+// excerpt is a clean text, perhaps with a gap.
 type excerpt struct {
-	Head   string
+	Head   string // what is left out; empty if nothing is
 	Hidden string // how much is missing; empty when nothing is
 	Tail   string
 }
@@ -39,24 +39,24 @@ func (x excerpt) node() g.Node {
 	return h.Pre(text, g.Text(x.Tail))
 }
 
-// cutter returns the permitted size of a text on the page, given its full size in bytes. The first
-// pass only collects sizes.
+// cutter returns how many bytes of the page a text may take. bytes is the size of the whole text.
 type cutter func(bytes int) int
 
-// limit is the same for all texts.
+// limit returns a cutter with the same limit for all texts.
 func limit(bytes int) cutter { return func(int) int { return bytes } }
 
-// scale finds the limit under which all texts fit on a page: short ones whole, long ones equally
-// cut.
+// scale finds the limit with which all texts fit on a page. Short texts stay whole, and long ones
+// are all cut to the same size.
 type scale struct{ lengths []int }
 
-// collect is the cutter of the first pass: it notes the size of a text and cuts everything.
+// collect is the cutter of the first pass. It records the size of a text and permits nothing.
 func (s *scale) collect(bytes int) int {
 	s.lengths = append(s.lengths, min(bytes, textBytes))
 	return 0
 }
 
-// limit returns the largest size of a text in bytes, for a page of page bytes with entries entries.
+// limit returns the maximum size of a text in bytes, for a page of page bytes with a number of
+// entries.
 func (s *scale) limit(page, entries int) int {
 	left := max(0, page-fixedBytes-entries*entryBytes)
 	slices.Sort(s.lengths)
@@ -70,18 +70,18 @@ func (s *scale) limit(page, entries int) int {
 	return textBytes
 }
 
-// cut cuts a text to c's limit, keeping more of its start than of its end.
+// cut shortens a text to c's limit. It keeps more of the start than of the end.
 func cut(c cutter, s string) excerpt { return plainWeights.cut(c, s) }
 
-// cutProse is cut for prose.
+// cutProse is like cut, for Markdown.
 func cutProse(c cutter, s string) excerpt { return proseWeights.cut(c, s) }
 
-// weights are the sizes of a text's bytes on the page.
+// weights has the size of each byte of a text on the page.
 type weights [256]int
 
 var plainWeights, proseWeights = escapes(), laidOut()
 
-// escapes are the sizes after gomponents.Text.
+// escapes returns the sizes after HTML escaping by gomponents.Text.
 func escapes() *weights {
 	var w weights
 	for b := range w {
@@ -93,19 +93,19 @@ func escapes() *weights {
 	return &w
 }
 
-// laidOut counts the elements around blocks, code and bold text too.
+// laidOut returns sizes that include the elements around blocks, code and bold text.
 func laidOut() *weights {
 	w := *escapes()
 	w['\n'], w['`'], w['*'] = lineBytes, len("<code></code>"), len("<b></b>")
 	return &w
 }
 
-// cut shortens s so that it takes no more of the page than c permits: two thirds from its start, one third
-// from its end.
+// cut shortens s to the size on the page that c permits: two thirds from its start, one third from
+// its end.
 func (w *weights) cut(c cutter, s string) excerpt {
 	s = strings.TrimRight(s, "\n")
 	start, middle, end := s, "", ""
-	if len(s) > 2*textBytes { // the middle need not be looked at
+	if len(s) > 2*textBytes { // the middle will not be shown
 		start, middle, end = clip.Start(s, textBytes), s[textBytes:len(s)-textBytes], clip.End(s, textBytes)
 	}
 	start, end = markdown.Show(start), markdown.Show(end)
@@ -125,6 +125,7 @@ func (w *weights) cut(c cutter, s string) excerpt {
 func (w *weights) first(s string, most int) string { return lineEnd(s[:w.reach(s, most*2/3)]) }
 func (w *weights) last(s string, most int) string  { return lineStart(s, w.backwards(s, most/3)) }
 
+// missing says how much is left out.
 func missing(parts ...string) string {
 	bytes, lines := 0, 0
 	for _, s := range parts {
@@ -146,7 +147,7 @@ func (w *weights) weigh(s string) int {
 	return bytes
 }
 
-// reach returns how many bytes of s's start fit in maxBytes of the page.
+// reach returns how many bytes at the start of s take at most most bytes of the page.
 func (w *weights) reach(s string, most int) int {
 	at := 0
 	for at < len(s) && most >= w[s[at]] {
@@ -159,7 +160,7 @@ func (w *weights) reach(s string, most int) int {
 	return at
 }
 
-// backwards returns the start of the longest end of s within the given size on the page.
+// backwards returns where the longest end of s begins that takes at most most bytes of the page.
 func (w *weights) backwards(s string, most int) int {
 	at := len(s)
 	for at > 0 && most >= w[s[at-1]] {
@@ -172,7 +173,7 @@ func (w *weights) backwards(s string, most int) int {
 	return at
 }
 
-// lineEnd drops an incomplete line, unless that is half the text.
+// lineEnd removes an incomplete last line, unless that is half the text or more.
 func lineEnd(s string) string {
 	if end := strings.LastIndexByte(s, '\n'); end > len(s)/2 {
 		return s[:end]
@@ -180,6 +181,8 @@ func lineEnd(s string) string {
 	return s
 }
 
+// lineStart returns s from an index, without an incomplete first line, unless that is half the text
+// or more.
 func lineStart(s string, from int) string {
 	if start := strings.IndexByte(s[from:], '\n'); start >= 0 && start < (len(s)-from)/2 {
 		return s[from+start:]
@@ -187,15 +190,15 @@ func lineStart(s string, from int) string {
 	return s[from:]
 }
 
-// fieldUnits is the most of a short field: a name, a path, a command's first line.
+// fieldUnits limits a short field, in UTF-16 units: a name, a path, the first line of a command.
 const fieldUnits = 120
 
-// Field returns hostile text as a part of a line.
+// Field returns a hostile text as a short part of a line.
 func Field(s string) string {
 	return markdown.Cut(strings.Join(strings.Fields(markdown.Show(markdown.Cut(s, 2*fieldUnits))), " "), fieldUnits)
 }
 
-// fileField is a path as a field; "" for none.
+// fileField returns a path as a field, or "" for no path.
 func fileField(path string) string {
 	if path == "" {
 		return ""
@@ -203,7 +206,7 @@ func fileField(path string) string {
 	return Field(markdown.FileName(path))
 }
 
-// shownText shows a text of a few sentences, cut to a number of UTF-16 units.
+// shownText returns a text of a few sentences, cut to a number of UTF-16 units.
 func shownText(s string, most int) string {
 	return strings.TrimSpace(markdown.Show(markdown.Cut(s, most)))
 }

@@ -9,13 +9,13 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript/sections"
 )
 
-// filesBytes bounds the diffs of the change on the page.
+// filesBytes limits the diffs of the change on the page, in bytes.
 const filesBytes = 600_000
 
-// openLines is up to how many lines of them are shown unfolded.
+// openLines is up to how many lines of these diffs are unfolded at first.
 const openLines = 200
 
-// changed draws the diffs of changed files within the limit, and records their places.
+// changed draws the diffs of the changed files, up to filesBytes, and records their ids.
 func (o *overview) changed() g.Node {
 	if o.View.Change == nil || !sections.Begun(o.View) {
 		return nil
@@ -44,7 +44,7 @@ func (o *overview) changed() g.Node {
 	return append(all, cutNote(o.undiffed()))
 }
 
-// undiffed describes changes without a shown diff, or returns "".
+// undiffed returns a sentence about changes whose diff is not shown, or "".
 func (o *overview) undiffed() string {
 	c := o.View.Change
 	switch {

@@ -11,7 +11,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript/sections"
 )
 
-// header draws the top, beginning with the verdict. places are the linked sections.
+// header draws the top of the page, with the verdict first. places are the sections to link to.
 func (o *overview) header(links sections.Links, alerts []document.Section, places []document.Section) g.Node {
 	var verdict g.Node
 	if tone, words := sections.Verdict(o.View, false); len(words) > 0 {
@@ -33,10 +33,12 @@ func (o *overview) header(links sections.Links, alerts []document.Section, place
 	)
 }
 
+// title returns the title of the page.
 func (o *overview) title() string {
 	return Field(cmp.Or(sections.Title(o.View), o.View.Started.Key, "A run of agent-ci"))
 }
 
+// figures returns the run's main numbers.
 func (o *overview) figures() (all document.Facts) {
 	v, took := o.View, o.lastEvent
 	if v.Finished != nil {

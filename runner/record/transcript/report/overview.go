@@ -5,7 +5,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript/sections"
 )
 
-// overview is the result of the first pass: everything around the timeline.
+// overview is the result of the first pass: everything except the timeline.
 type overview struct {
 	View    *transcript.View
 	limit   int
@@ -17,10 +17,10 @@ type overview struct {
 	lastEvent string
 }
 
-// maxPatches is how many calls are named beside a file.
+// maxPatches limits the calls that are listed for a file.
 const maxPatches = 5
 
-// note collects an entry's facts for the overview.
+// note adds an entry's facts.
 func (o *overview) note(e *entry) {
 	o.entries++
 	if e.Bad {
@@ -43,6 +43,7 @@ func (o *overview) note(e *entry) {
 	}
 }
 
+// refuse adds a refused call or host.
 func (o *overview) refuse(e *entry) {
 	refused := sections.Refusal{Event: e.Seq, Tool: e.Name, Topic: e.Topic, Rule: e.refused}
 	if e.Kind == "call" {
@@ -56,6 +57,7 @@ func (o *overview) refuse(e *entry) {
 	}
 }
 
+// call adds the paths that a successful call patched.
 func (o *overview) call(e *entry) {
 	if e.Bad {
 		return

@@ -22,7 +22,7 @@ var (
 	script string
 )
 
-// page draws the whole page. entries writes the timeline's entries while the page is written.
+// page draws the whole page. entries writes the timeline while the page is written.
 func (o *overview) page(entries g.Node) g.Node {
 	diffed := o.changed()
 	source := &sections.Source{View: o.View, Links: sections.LinksOf(o.View, transcript.Site{}), EndKnown: o.View.Finished != nil, Timeline: &o.Timeline}
@@ -46,7 +46,7 @@ func (o *overview) page(entries g.Node) g.Node {
 }
 
 // Head returns the head of a page. Its Content-Security-Policy (CSP Level 3) permits no network,
-// and only these two built-in texts as style and script.
+// and only the given style and script.
 func Head(title, style, script string) g.Node {
 	policy := fmt.Sprintf("default-src 'none'; style-src %s; script-src %s; base-uri 'none'; form-action 'none'", digest(style), digest(script))
 	return h.Head(
@@ -63,6 +63,7 @@ func Head(title, style, script string) g.Node {
 // Style returns the style sheet of agent-ci's pages.
 func Style() string { return style }
 
+// digest returns a CSP source for a text.
 func digest(s string) string {
 	sum := sha256.Sum256([]byte(s))
 	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"

@@ -10,7 +10,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript/markdown"
 )
 
-// prose is the message of a model. Its middle may be missing.
+// prose draws the message of a model. Its middle may be left out.
 func prose(e excerpt) g.Node {
 	nodes := g.Group{message(markdown.Parse(e.Head))}
 	if e.Hidden != "" {
@@ -19,8 +19,8 @@ func prose(e excerpt) g.Node {
 	return nodes
 }
 
-// message draws the blocks of a message. Adjacent lines form one paragraph. Code begins with a
-// newline, which HTML ignores.
+// message draws the blocks of a message. Lines without a gap between them form one paragraph. Code
+// begins with a newline, which HTML ignores.
 func message(all []markdown.Block) (nodes g.Group) {
 	for i := 0; i < len(all); {
 		b := all[i]
@@ -46,7 +46,7 @@ func message(all []markdown.Block) (nodes g.Group) {
 	return nodes
 }
 
-// continues reports whether a line continues the paragraph or item that b begins.
+// continues reports whether next belongs to the paragraph or item that b begins.
 func continues(b, next markdown.Block) bool {
 	return next.Kind == markdown.ItemLine || b.Kind == markdown.ParagraphLine && next.Kind == b.Kind && !next.Gap
 }

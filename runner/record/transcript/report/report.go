@@ -13,10 +13,10 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript/sections"
 )
 
-// Write reads a transcript twice from its start and writes an HTML page. It keeps the numbers of
-// the first pass and unfinished calls of the second in memory. It cuts the longest texts, so a page
-// with up to 5,000 events has at most 6 MB. The page notes an incomplete last line. Other faults of
-// the log are errors, as in eventlog.Read.
+// Write reads a transcript twice from its start and writes an HTML page. It cuts the longest texts,
+// so that a page with up to 5,000 events has at most 6 MB. In memory it keeps numbers of the first
+// pass and unfinished calls of the second. The page mentions an incomplete last line. Other faults
+// of the log are errors, as in eventlog.Read.
 func Write(w io.Writer, log io.ReadSeeker) error {
 	first, err := survey(log)
 	if err != nil {
@@ -33,7 +33,7 @@ func Write(w io.Writer, log io.ReadSeeker) error {
 	return nil
 }
 
-// survey is the first pass: the content before the timeline, and the limits of texts.
+// survey is the first pass. It returns everything before the timeline, and the limit of texts.
 func survey(log io.ReadSeeker) (*overview, error) {
 	if _, err := log.Seek(0, io.SeekStart); err != nil {
 		return nil, fmt.Errorf("read transcript: %w", err)
@@ -56,8 +56,8 @@ func survey(log io.ReadSeeker) (*overview, error) {
 	return first, nil
 }
 
-// writeEntries is the second pass over the events of the first. It writes each complete entry at
-// once.
+// writeEntries is the second pass. It reads as many events as the first pass, and writes each entry
+// as soon as it is complete.
 func (o *overview) writeEntries(w io.Writer, log io.ReadSeeker) error {
 	if _, err := log.Seek(0, io.SeekStart); err != nil {
 		return fmt.Errorf("read transcript: %w", err)

@@ -15,7 +15,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript/sections"
 )
 
-// longTimeline is the number of entries from which only visible ones are laid out.
+// longTimeline is the number of entries above which the browser only lays out visible entries.
 const longTimeline = 500
 
 func (o *overview) timelineSection(entries g.Node) g.Node {
@@ -30,7 +30,7 @@ func (o *overview) timelineSection(entries g.Node) g.Node {
 	)
 }
 
-// timelineTools are hidden until the script shows them.
+// timelineTools draws the search tools, which stay hidden unless the script runs.
 func (o *overview) timelineTools() g.Node {
 	count := strings.Replace(transcript.Count(o.entries, "entry"), "entrys", "entries", 1)
 	return h.Div(
@@ -50,7 +50,7 @@ func (o *overview) timelineTools() g.Node {
 	)
 }
 
-// node draws an entry of the timeline. Entries with parts, a diff or a file can be unfolded.
+// node draws an entry of the timeline. It can be unfolded if it has parts, a diff or a file.
 func (e *entry) node() g.Node {
 	class := e.Kind
 	if e.Nested {
@@ -78,7 +78,7 @@ func (e *entry) node() g.Node {
 	}
 }
 
-// turn draws a turn, with its input and reasoning folded.
+// turn draws a turn. Its input and reasoning are folded.
 func (e *entry) turn() g.Node {
 	var until, parts g.Node
 	if e.Until != 0 {
@@ -103,10 +103,10 @@ func (e *entry) turn() g.Node {
 	}
 }
 
-// labelled is a text of a class.
+// labelled draws a text with a CSS class.
 func labelled(class, text string) g.Node { return h.Span(h.Class(class), Line(document.Words(text))) }
 
-// folded draws an entry with more than one line.
+// folded draws an entry that has more than one line.
 func (e *entry) folded() g.Node {
 	var by, diff g.Node
 	if e.By != 0 {
@@ -128,7 +128,7 @@ func (e *entry) folded() g.Node {
 	}
 }
 
-// node draws a part with a link to its event.
+// node draws a part. Its id is that of its event.
 func (p part) node() g.Node {
 	return g.Group{
 		h.P(h.Class("part"), g.If(p.Seq != 0, h.ID(sections.EventID(p.Seq))), Line(document.Words(p.Title))),
@@ -140,7 +140,7 @@ func (e *entry) line() g.Node {
 	return g.Group{h.P(h.Class("line"), e.summary()), e.message()}
 }
 
-// summary returns the entry in one line.
+// summary draws an entry as one line.
 func (e *entry) summary() g.Node {
 	var words g.Group
 	if e.Agent != "" {
@@ -156,7 +156,7 @@ func (e *entry) summary() g.Node {
 	return words
 }
 
-// capitalised returns a line with an initial capital.
+// capitalised returns a line with a capital at the start.
 func capitalised(line document.Text) document.Text {
 	if len(line) == 0 || line[0].Text == "" {
 		return line
@@ -167,7 +167,7 @@ func capitalised(line document.Text) document.Text {
 	return line
 }
 
-// message draws the agent's words in the entry.
+// message draws the agent's messages in the entry.
 func (e *entry) message() g.Node {
 	if len(e.Message) == 0 {
 		return nil

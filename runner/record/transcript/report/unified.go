@@ -8,14 +8,14 @@ import (
 	"github.com/agent-ci/agent-ci/policy/lazyregexp"
 )
 
-// hunkHead matches the first line of a unified diff's hunk.
+// hunkHead matches the first line of a hunk.
 var hunkHead = lazyregexp.New(`^@@ -[0-9,]+ \+([0-9]+)(?:,[0-9]+)? @@ ?(.*)$`)
 
-// kinds maps the first byte of a diff's line to its kind.
+// kinds maps the first byte of a line in a hunk to the line's kind.
 var kinds = map[byte]v4a.Kind{' ': v4a.Keep, '-': v4a.Remove, '+': v4a.Insert}
 
-// unified reads a patch as git writes it, into the hunks of each file by its path. Binary files have none.
-// Every line of a hunk has a sign before it, so other lines end the hunk.
+// unified parses a git patch into the hunks of each file, by path. Binary files have none. Every
+// line of a hunk begins with a sign, so any other line ends the hunk.
 func unified(patch string) map[string][]v4a.Hunk {
 	all := map[string][]v4a.Hunk{}
 	path, inHunk := "", false
@@ -23,7 +23,7 @@ func unified(patch string) map[string][]v4a.Hunk {
 		text = strings.TrimSuffix(text, "\n")
 		if m := hunkHead().FindStringSubmatch(text); m != nil {
 			var h v4a.Hunk
-			if m[1] != "0" { // of a file that was deleted
+			if m[1] != "0" { // 0 means that the file was deleted
 				h.Context = append(h.Context, "line "+m[1])
 			}
 			if m[2] != "" {
@@ -54,7 +54,7 @@ func firstByte(text string) byte {
 	return text[0]
 }
 
-// unifiedPath returns the path of a line such as "+++ b/path", which git may quote.
+// unifiedPath returns the path in a line such as "+++ b/path", which git may quote.
 func unifiedPath(name string) string {
 	name = strings.TrimSuffix(name, "\t")
 	if unquoted, err := strconv.Unquote(name); err == nil {

@@ -7,8 +7,8 @@ import (
 	"github.com/agent-ci/agent-ci/policy/lazyregexp"
 )
 
-// compare puts removed lines beside their replacements. It marks the different words of similar
-// lines.
+// compare returns removed lines next to their replacements. In similar lines it marks the words
+// that differ.
 func compare(old, fresh []string) change {
 	c := change{Old: unmarkedLines(old), New: unmarkedLines(fresh)}
 	for i := range min(len(old), len(fresh)) {
@@ -19,7 +19,7 @@ func compare(old, fresh []string) change {
 	return c
 }
 
-// unmarkedLines returns a line for each text, with no words marked as changed.
+// unmarkedLines returns a line for each text, without marks.
 func unmarkedLines(texts []string) []line {
 	lines := make([]line, 0, len(texts))
 	for _, text := range texts {
@@ -28,8 +28,8 @@ func unmarkedLines(texts []string) []line {
 	return lines
 }
 
-// mark marks the words between the common beginning and end of a and b. They are similar if these
-// make a third of the longer line, ignoring blanks.
+// mark marks the words between the common beginning and the common end of two lines. alike is false
+// if these make less than a third of the longer line, ignoring blanks.
 func mark(a, b []string) (old, fresh line, alike bool) {
 	head, tail := 0, 0
 	for head < min(len(a), len(b)) && a[head] == b[head] {
@@ -44,13 +44,12 @@ func mark(a, b []string) (old, fresh line, alike bool) {
 	return pieces(a, head, tail), pieces(b, head, tail), true
 }
 
-// wordPattern is a run of letters and digits, a run of blanks, or a single other
-// character.
+// wordPattern matches a run of letters and digits, a run of blanks, or one other character.
 var wordPattern = lazyregexp.New(`(?s)[\pL\p{Nd}_]+|[\s\v\x{85}\pZ]+|.`)
 
 func words(s string) []string { return wordPattern().FindAllString(s, -1) }
 
-// letters is the length of words without blanks.
+// letters returns the length of words in bytes, ignoring blanks.
 func letters(all []string) (n int) {
 	for _, w := range all {
 		n += len(strings.TrimSpace(w))
@@ -58,7 +57,8 @@ func letters(all []string) (n int) {
 	return n
 }
 
-// pieces are the words with those between head and tail marked.
+// pieces joins words to up to three pieces: the first head words, the marked middle, and the last
+// tail words. Empty pieces are left out.
 func pieces(all []string, head, tail int) (out line) {
 	end := len(all) - tail
 	for _, p := range []piece{{Text: strings.Join(all[:head], "")}, {strings.Join(all[head:end], ""), true}, {Text: strings.Join(all[end:], "")}} {
