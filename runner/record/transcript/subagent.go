@@ -96,8 +96,8 @@ func (v *View) AllModels() []ModelUse {
 	return all
 }
 
-// CallsOfAgents returns the calls of other agents that count against the run's limit: those made,
-// or the whole share while an agent works.
+// CallsOfAgents returns the calls of other agents that count for the run's limit. For a running
+// agent, that is its whole share.
 func (v *View) CallsOfAgents() (calls int) {
 	for _, a := range v.Agents {
 		switch {

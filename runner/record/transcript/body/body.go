@@ -10,65 +10,66 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript/sections"
 )
 
-// Mode says how much of the transcript a pull request's body shows.
+// Mode says how much of the transcript the body of a pull request shows.
 type Mode string
 
 // The modes of pull_request.transcript.
 const (
-	full   Mode = "full"   // each call folded, with arguments and output
-	digest Mode = "digest" // each call as one line
+	full   Mode = "full"   // each call, folded, with arguments and output
+	digest Mode = "digest" // each call on one line
 	none   Mode = "none"   // only where the transcript is
 )
 
-// DefaultLimit is how long a body or comment may be, in UTF-16 code units.
-// GitHub takes 65,536; the rest is room for people's edits.
+// DefaultLimit is the maximum length of a body or comment, in UTF-16 code units. GitHub permits
+// 65,536; people's edits may use the rest.
 const DefaultLimit = 58_000
 
-// MaxComments bounds the comments that continue a transcript.
+// MaxComments limits the comments that continue a transcript.
 const MaxComments = 20
 
-// Options adds information to the run's view.
-type Options struct {
-	Mode  Mode // full if empty
+// Options has what a body shows besides the run's view.
+type Options struct { // empty means full
+	Mode  Mode // of the body and of each comment, in UTF-16 code units; 0 means DefaultLimit
 	limit int  // of the body and of each comment, in UTF-16 code units; DefaultLimit if 0
-	// Comments bounds the comments of the transcript.
+	// Comments limits the comments that continue the transcript.
 	Comments int
-	// RunDir is the folder or artifact with the run directory, "RUN_DIR" if empty.
+	// RunDir is the folder or artifact that has the run directory; empty means "RUN_DIR".
 	RunDir string
-	// Head is raw text at the top of the body: invisible marks.
+	// Head is raw text at the top of the body, for invisible marks.
 	Head string
-	// Template is the repository's own template of a pull request, as it was
-	// written; it may be empty.
+	// Template is the repository's template for pull requests, unchanged. It may be empty.
 	Template string
-	// Draft says why the pull request is a draft, a sentence for each reason. The
-	// body mentions failed checks and unconfined commands by itself.
+	// Draft has a sentence for each reason why the pull request is a draft. Compose itself adds
+	// failed checks and unconfined commands.
 	Draft []string
-	// Notes lists important sentences that do not make the pull request a draft.
+	// Notes has important sentences that do not make the pull request a draft.
 	Notes []string
-	// Facts lists sentences without a full stop for the run's facts.
+	// Facts has sentences without a full stop, for the facts about the run.
 	Facts []string
-	// Earlier lists the earlier requests for the change, newest first.
+	// Earlier has the earlier requests for the change, newest first.
 	Earlier []sections.Request
-	// KeepRequest stores the run's request and the earlier ones in the body, for a later body.
+	// KeepRequest stores this request and the earlier ones in the body, so that a later body can
+	// show them.
 	KeepRequest bool
-	// Closing is raw text below the verdict: "Fixes #7" for the task's origin. It is the only text
-	// with an effect.
+	// Closing is raw text below the verdict, such as "Fixes #7". It is the only text that may have
+	// an effect on GitHub.
 	Closing string
-	// Site is the target of links. The zero value only links to the workflow run.
+	// Site is where links lead. With the zero value, the only link is to the workflow run.
 	Site transcript.Site
 }
 
-// Posts holds a pull request's body and the comments that continue the transcript, in order.
+// Posts has the body of a pull request, and the comments that continue the transcript, in order.
 type Posts struct {
 	Body     string
 	Comments []string
 }
 
-// Excerpts is the cut of texts in a body. Compose needs a View made with it.
+// Excerpts are the limits of texts in a body. Make the view for Compose with them.
 var Excerpts = transcript.ExcerptLimits{Lines: 40, MessageLines: 8, Width: 300}
 
-// Compose returns the pull request's body: the result, then as much of the transcript as fits there
-// and in comments, cut between calls. It fails if the limit has no room for the transcript's place.
+// Compose returns the body of a pull request, and comments. The body has the result first, then as
+// much of the transcript as fits. The comments continue the transcript; it is only cut between
+// calls. Compose fails if the limit is too small for the lines that say where the transcript is.
 func Compose(v *transcript.View, o Options) (Posts, error) {
 	o.Mode, o.limit, o.RunDir = cmp.Or(o.Mode, full), cmp.Or(o.limit, DefaultLimit), cmp.Or(o.RunDir, "RUN_DIR")
 	if o.KeepRequest {
@@ -93,7 +94,7 @@ func Compose(v *transcript.View, o Options) (Posts, error) {
 	for _, one := range chosen {
 		shown += one.calls
 	}
-	laid, _ := pages.paginate(chosen) // all of them have room
+	laid, _ := pages.paginate(chosen) // chooseBlocks made sure that they fit
 	end := ending{comments: len(laid) - 1}
 	if o.Mode != none {
 		end.hidden = calls - shown
@@ -101,21 +102,21 @@ func Compose(v *transcript.View, o Options) (Posts, error) {
 	return Posts{Body: o.Head + strings.TrimLeft(first.String()+laid[0], "\n") + end.body(v, o), Comments: comments(v, laid, end)}, nil
 }
 
-// source returns the run with the options. Links go to the body's site only.
+// source returns the source of sections. Links lead only to the site of the options.
 func (o Options) source(v *transcript.View) *sections.Source {
 	links := sections.LinksOf(v, transcript.Site{})
 	links.Site = o.Site
 	return &sections.Source{View: v, Links: links, Draft: o.Draft, Notes: o.Notes, Facts: o.Facts, Earlier: o.Earlier}
 }
 
-// ending is the text after the last shown call.
+// ending is the text after the last call that is shown.
 type ending struct {
-	comments int // that follow the body
-	hidden   int // calls shown nowhere but in the run directory
+	comments int // comments after the body
+	hidden   int // calls that only the run directory has
 }
 
-// body returns the last lines of a body: the number of comments, the number of omitted events, and the place of
-// the whole transcript.
+// body returns the last lines of a body: how many comments follow, how many calls are left out, and
+// where the whole transcript is.
 func (e ending) body(v *transcript.View, o Options) string {
 	s := "\n"
 	switch {
@@ -136,8 +137,8 @@ func (e ending) body(v *transcript.View, o Options) string {
 	return s + "The whole transcript is " + markdown.Code(markdown.Cut(o.RunDir, fieldWidth)+"/transcript.jsonl") + digest + ".\n"
 }
 
-// Title returns the pull request's default title: the task's, else the first line of the summary,
-// else of the task. It is one line without effects, up to 256 UTF-16 units, never empty.
+// Title returns the default title of a pull request: the task's title, or else the first line of
+// the summary or task. It is one line without effects, of up to 256 UTF-16 units, and never empty.
 func Title(v *transcript.View) string {
 	return cmp.Or(
 		markdown.Title(v.Task.Title), markdown.Title(markdown.Headline(v.Summary())), markdown.Title(markdown.Headline(v.Task.Text)),

@@ -11,7 +11,7 @@ import (
 	"github.com/agent-ci/agent-ci/tools/dialect"
 )
 
-// shownEntries returns the messages and calls of a mode, in order.
+// shownEntries returns the messages and calls that a mode shows, in order.
 func shownEntries(v *transcript.View, mode Mode) []transcript.Entry {
 	if mode == none {
 		return nil
@@ -26,13 +26,13 @@ func shownEntries(v *transcript.View, mode Mode) []transcript.Entry {
 	return groupByScript(all)
 }
 
-// isPlan reports whether a call writes the plan, which has its own section.
+// isPlan reports whether a call writes the plan, which has a section of its own.
 func isPlan(e transcript.Entry) bool { return e.Call != nil && dialect.Is(e.Call.Tool, dialect.Plans) }
 
-// withoutPlans removes the calls that wrote the plan.
+// withoutPlans returns the entries without calls that write the plan. It changes the given slice.
 func withoutPlans(all []transcript.Entry) []transcript.Entry { return slices.DeleteFunc(all, isPlan) }
 
-// planCalls returns how many calls wrote the plan.
+// planCalls returns the number of calls that write the plan.
 func planCalls(v *transcript.View) (n int) {
 	for _, e := range v.Entries {
 		if isPlan(e) {
@@ -42,7 +42,7 @@ func planCalls(v *transcript.View) (n int) {
 	return n
 }
 
-// groupByScript moves each call of a script behind that script, in order.
+// groupByScript moves the calls of a script after the script's own call.
 func groupByScript(all []transcript.Entry) []transcript.Entry {
 	made := map[*transcript.Call][]transcript.Entry{}
 	for _, e := range all {
@@ -59,7 +59,7 @@ func groupByScript(all []transcript.Entry) []transcript.Entry {
 	return sorted
 }
 
-// summaryEntry returns the index of the message shown as summary, or -1.
+// summaryEntry returns the index of the message that the summary repeats, or -1.
 func summaryEntry(v *transcript.View) int {
 	if v.Summary() != v.LastMessage {
 		return -1
@@ -72,6 +72,7 @@ func summaryEntry(v *transcript.View) int {
 	return -1
 }
 
+// entryText returns the Markdown of a message or call.
 func entryText(e transcript.Entry, mode Mode) string {
 	switch {
 	case e.Call == nil:
@@ -86,7 +87,7 @@ func entryText(e transcript.Entry, mode Mode) string {
 	return "\n" + callFold(e.Call)
 }
 
-// omittedMark marks omitted calls.
+// omittedMark returns a line for calls that are left out.
 func omittedMark(calls int, mode Mode) string {
 	words := "… " + transcript.Count(calls, "call") + " not shown …\n"
 	if mode == digest {
@@ -95,7 +96,7 @@ func omittedMark(calls int, mode Mode) string {
 	return "\n" + words
 }
 
-// messageBlock quotes the agent's words between calls.
+// messageBlock returns the agent's words as a quote.
 func messageBlock(e transcript.Entry) string {
 	var b strings.Builder
 	b.WriteString("\n")
@@ -109,12 +110,12 @@ func messageBlock(e transcript.Entry) string {
 	return b.String()
 }
 
-// callTitle describes a call and its end in one line.
+// callTitle returns a line with a call and how it ended.
 func callTitle(c *transcript.Call) document.Text {
 	return document.Join(" ", document.Text{{Text: c.Tool, Style: document.Strong}}, document.Mono(c.Topic), document.Words("· "+callEnd(c)))
 }
 
-// callFold is a call by its title, and folded its arguments and output.
+// callFold returns a call. Its title is visible; arguments and output are folded.
 func callFold(c *transcript.Call) string {
 	input := "Arguments"
 	if transcript.IsScript(c.Tool) {
@@ -131,6 +132,7 @@ func callFold(c *transcript.Call) string {
 	return new(page).fold(document.Fold{Title: callTitle(c), Blocks: blocks})
 }
 
+// excerpt returns an excerpt below a title, as blocks.
 func excerpt(title string, e transcript.Excerpt) []document.Block {
 	if e.Head == "" {
 		return []document.Block{document.Paragraph{Text: document.Words(title + ": none")}}
@@ -138,7 +140,7 @@ func excerpt(title string, e transcript.Excerpt) []document.Block {
 	return []document.Block{document.Paragraph{Text: document.Words(title + ":")}, document.Code(excerptText(e))}
 }
 
-// excerptText formats an excerpt with a line for its gap.
+// excerptText returns an excerpt, with a line for what is left out.
 func excerptText(e transcript.Excerpt) string {
 	if e.OmittedLines == 0 {
 		return e.Head
@@ -146,7 +148,7 @@ func excerptText(e transcript.Excerpt) string {
 	return fmt.Sprintf("%s\n… %s not shown …\n%s", e.Head, transcript.Count(e.OmittedLines, "line"), e.Tail)
 }
 
-// callEnd is how a call ended and how long it took.
+// callEnd returns how a call ended and how long it took.
 func callEnd(c *transcript.Call) string {
 	ended := "ok"
 	switch {

@@ -9,14 +9,13 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript/markdown"
 )
 
-// block is an indivisible part of the transcript: a call with its output, or a message. Transcripts
-// are cut between blocks.
+// block is a part of the transcript that is not divided: a call with its output, or a message.
 type block struct {
 	text              string
-	length, topLength int  // of the text, and of it at the top of a page
-	callsBefore       int  // calls that stand before it
-	calls             int  // that it shows
-	changed           bool // files, by its call
+	length, topLength int  // length of the text, and its length at the top of a page
+	callsBefore       int  // number of calls before it
+	calls             int  // number of calls that it shows
+	changed           bool // its call changed files
 }
 
 func newBlock(text string, before int) block {
@@ -29,18 +28,18 @@ func entryBlock(e transcript.Entry, mode Mode, before int) block {
 	return b
 }
 
-// transcriptHead stands before the first block.
+// transcriptHead comes before the first block.
 const transcriptHead = "\n## Transcript\n\n"
 
-// remainingSpace is the space left on this page and further ones, in UTF-16 units.
+// remainingSpace is the space left on this page and on further pages, in UTF-16 units.
 type remainingSpace struct {
 	units, page int
-	following   int // pages
-	begun       bool
+	following   int  // number of further pages
+	begun       bool // the transcript has begun, so its heading is written
 }
 
-// placeBlock places a block on this page or the next. It returns the placed text, whether it turned the
-// page, and whether there was room.
+// placeBlock places a block on this page, or else at the top of the next one. It returns the text
+// to write, whether that begins the next page, and whether there was space.
 func (r *remainingSpace) placeBlock(b block) (text string, turned, fits bool) {
 	text, length := b.text, b.length
 	if !r.begun {
@@ -57,7 +56,7 @@ func (r *remainingSpace) placeBlock(b block) (text string, turned, fits bool) {
 	return text, turned, true
 }
 
-// paginate places blocks on one or more pages.
+// paginate places blocks on pages. fits is false if there is too little space.
 func (r remainingSpace) paginate(all []block) (pages []string, fits bool) {
 	var page strings.Builder
 	for _, b := range all {
@@ -74,14 +73,14 @@ func (r remainingSpace) paginate(all []block) (pages []string, fits bool) {
 	return append(pages, page.String()), true
 }
 
-// chooseBlocks selects blocks if not all fit: calls that changed files first, then from the beginning
-// as many others as fit beside them. It keeps the order and marks gaps.
+// chooseBlocks returns the blocks to show. If not all fit, calls that changed files come first.
+// Then it takes as many others as fit, from the beginning. The order stays, and gaps are marked.
 func chooseBlocks(all []transcript.Entry, mode Mode, r remainingSpace) []block {
 	begun, changed := fittingBlocks(all, mode, r)
 	if len(changed) == 0 {
 		return begun
 	}
-	without := func(n int) []block { // the last n of those that begin
+	without := func(n int) []block { // without the last n blocks from the beginning that changed no files
 		n = len(begun) - n
 		return withGaps(slices.Concat(begun[:n], changedBlocks(begun[n:]), changed), mode)
 	}
@@ -103,8 +102,8 @@ func changedBlocks(all []block) []block {
 	return slices.DeleteFunc(slices.Clone(all), func(b block) bool { return !b.changed })
 }
 
-// fittingBlocks returns the blocks that fit from the beginning, and the later ones of calls that changed
-// files.
+// fittingBlocks returns the blocks that fit, from the beginning. changed has later blocks of calls
+// that changed files.
 func fittingBlocks(all []transcript.Entry, mode Mode, r remainingSpace) (begun, changed []block) {
 	calls, full := 0, false
 	for _, e := range all {
@@ -126,7 +125,7 @@ func fittingBlocks(all []transcript.Entry, mode Mode, r remainingSpace) (begun, 
 	return begun, changed
 }
 
-// callsIn returns the number of tool calls in an entry.
+// callsIn returns the number of calls in an entry: 0 or 1.
 func callsIn(e transcript.Entry) int {
 	if e.Call == nil {
 		return 0
@@ -134,7 +133,7 @@ func callsIn(e transcript.Entry) int {
 	return 1
 }
 
-// withGaps marks gaps between blocks.
+// withGaps returns blocks with marks where calls are left out.
 func withGaps(all []block, mode Mode) []block {
 	var kept []block
 	calls := 0

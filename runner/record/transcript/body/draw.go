@@ -10,19 +10,19 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript/sections"
 )
 
-// Default limits if space is short.
+// Limits of a block that has none of its own, if space is short.
 const (
 	defaultMaxRows = 50
 	defaultShare   = 6_000
 )
 
-// fieldWidth bounds a field of the transcript, in UTF-16 units before escaping.
+// fieldWidth limits a field of the transcript, in UTF-16 units before escaping.
 const fieldWidth = 300
 
 func text(s string) string { return markdown.Text(markdown.Cut(s, fieldWidth)) }
 func code(s string) string { return markdown.Code(markdown.Cut(s, fieldWidth)) }
 
-// Draw is sections below a head, of at most limit UTF-16 code units.
+// Draw returns sections below a head, in up to limit UTF-16 code units.
 func Draw(head string, all []document.Section, limit int) string {
 	p := &page{remainingUnits: limit}
 	p.addIfFits(head)
@@ -30,7 +30,7 @@ func Draw(head string, all []document.Section, limit int) string {
 	return p.String()
 }
 
-// draw adds sections, as far as there is room.
+// draw adds sections while there is space.
 func (p *page) draw(all []document.Section) {
 	for _, s := range all {
 		head := "\n"
@@ -41,7 +41,7 @@ func (p *page) draw(all []document.Section) {
 	}
 }
 
-// blocks adds blocks below a head. A paragraph goes with the block below it.
+// blocks adds blocks below a head. A paragraph is added together with the block after it.
 func (p *page) blocks(head string, all []document.Block) {
 	for i, b := range all {
 		if paragraph, is := b.(document.Paragraph); is && i+1 < len(all) {
@@ -55,7 +55,7 @@ func (p *page) blocks(head string, all []document.Block) {
 	}
 }
 
-// rows draws a block as rows, to show as many as fit.
+// rows returns a block as rows, so that as many as fit can be shown.
 func (p *page) rows(b document.Block) section {
 	switch b := b.(type) {
 	case document.Paragraph:
@@ -93,7 +93,7 @@ func (p *page) rows(b document.Block) section {
 	return section{}
 }
 
-// limited applies the block's limit to a section, if the page is limited.
+// limited sets the limits of a block, unless the page is unlimited.
 func (p *page) limited(s section, l document.Limit) section {
 	if s.more = l.Noun; p.unlimited {
 		return s
@@ -148,7 +148,8 @@ func (p *page) fold(f document.Fold) string {
 	return "<details>\n<summary>" + markdown.HTMLLine(f.Title) + "</summary>\n" + inside.String() + "\n</details>\n"
 }
 
-// Verdict is the verdict on a change as a line of Markdown; empty for a run without a change.
+// Verdict returns the verdict on a change as a line of Markdown, or "" without a change. doubts is
+// as in sections.Verdict.
 func Verdict(v *transcript.View, doubts bool) string {
 	tone, verdict := sections.Verdict(v, doubts)
 	if len(verdict) == 0 {
@@ -157,27 +158,27 @@ func Verdict(v *transcript.View, doubts bool) string {
 	return markdown.Sign(tone) + markdown.Line(verdict) + "\n"
 }
 
-// Ending describes the end of a run: a sign, possibly empty, and words.
+// Ending returns how a run ended, in words. The sign may be "".
 func Ending(outcome, reason string) (sign, words string) {
 	tone, words := sections.Ending(outcome, reason)
 	return markdown.Sign(tone), markdown.Text(words)
 }
 
-// Sentence renders a sentence of agent-ci with links to pull requests of a site.
+// Sentence returns a sentence of agent-ci as Markdown, with links to pull requests of a site.
 func Sentence(site transcript.Site, s string) string {
 	return markdown.Line(sections.Links{Site: site}.Sentence(s))
 }
 
-// Failures renders failing tests and the last lines of failed commands, folded, up to limit UTF-16
-// units.
+// Failures returns failing tests and the last lines of failed commands, folded, in up to limit
+// UTF-16 units.
 func Failures(v *transcript.View, limit int) string {
 	p := &page{remainingUnits: limit, share: limit * 2 / 3}
 	p.draw((&sections.Source{View: v}).On(sections.Failures))
 	return p.String()
 }
 
-// Document renders a run as one document without a limit: task, result, and every message and call
-// with the view's text.
+// Document returns a run as one document without a limit: task, result, and all messages and calls,
+// as far as the view has their text.
 func Document(v *transcript.View) string {
 	p := &page{remainingUnits: math.MaxInt, unlimited: true}
 	p.addIfFits("# agent-ci run " + code(v.Started.RunID) + "\n")
@@ -194,20 +195,20 @@ func Document(v *transcript.View) string {
 	return p.String()
 }
 
-// Outline renders the result of a run without calls, up to limit UTF-16 units. Links go to site, or
-// if that is zero, to the site in the transcript.
+// Outline returns the result of a run without its calls, in up to limit UTF-16 units. Links lead to
+// site; a zero site means the one in the transcript.
 func Outline(v *transcript.View, site transcript.Site, limit int) string {
 	p := &page{remainingUnits: limit}
 	p.draw(sourceOf(v, site).On(sections.Summary))
 	return strings.TrimLeft(p.String(), "\n")
 }
 
-// sourceOf returns a source that begins with the run's end.
+// sourceOf returns the source of sections for a document that says how the run ended.
 func sourceOf(v *transcript.View, site transcript.Site) *sections.Source {
 	return &sections.Source{View: v, Links: sections.LinksOf(v, site), EndKnown: v.Finished != nil}
 }
 
-// Lessons renders the body of a pull request with only lessons.
+// Lessons returns the body of a pull request that has only lessons.
 func Lessons(v *transcript.View, l transcript.Lessons, o Options) string {
 	alone := *v
 	alone.Lessons = &l
@@ -217,13 +218,13 @@ func Lessons(v *transcript.View, l transcript.Lessons, o Options) string {
 	return p.String()
 }
 
-// Checklist is a plan as Markdown, a step a line, of at most limit UTF-16 code units.
+// Checklist returns a plan as Markdown, a step a line, in up to limit UTF-16 code units.
 func Checklist(p transcript.Plan, limit int) string {
 	return List("", rowsOf(sections.Steps(p).Items, item), "step", limit)
 }
 
-// List renders rows of whole lines below a head, up to limit UTF-16 units, and counts the omitted
-// rows.
+// List returns rows below a head, in up to limit UTF-16 units, and how many rows are left out. Each
+// row must consist of whole lines.
 func List(head string, rows []string, name string, limit int) string {
 	p := &page{remainingUnits: limit}
 	p.section(section{head: head, rows: rows, more: name})

@@ -9,16 +9,16 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript/sections"
 )
 
-// page is Markdown of limited length. Parts are added completely or not at all, so no fence or
-// element is ever cut.
+// page is Markdown of limited length. A part is added completely or not at all, so no fence or
+// element is cut.
 type page struct {
 	strings.Builder
-	remainingUnits int  // UTF-16 code units
-	share          int  // that a block may take at most; 0 for what the block says
-	unlimited      bool // nothing is left out
+	remainingUnits int  // in UTF-16 code units
+	share          int  // maximum of a block; 0 means the block's own
+	unlimited      bool // everything is shown
 }
 
-// addIfFits adds s if there is room for it.
+// addIfFits adds s if there is space. It reports whether it did.
 func (p *page) addIfFits(s string) bool {
 	units := markdown.Units(s)
 	if units > p.remainingUnits {
@@ -29,18 +29,18 @@ func (p *page) addIfFits(s string) bool {
 	return true
 }
 
-// section is a part of a page shown row by row within the limit.
+// section is a part of a page that is shown row by row, within limits.
 type section struct {
-	head  string   // before the first row
-	rows  []string // each whole lines
-	most  int      // rows shown; 0 for all
-	share int      // UTF-16 code units of the page that it may take; 0 for all
-	more  string   // what a row is called where some are left out: "file"
+	head  string   // text before the first row
+	rows  []string // each of whole lines
+	most  int      // maximum of rows shown; 0 means all
+	share int      // maximum of UTF-16 code units; 0 means all
+	more  string   // the noun for rows that are left out, such as "file"
 }
 
-// section adds as many of a section's rows as fit in its share, and says how
-// many there are more. A section without a row, or without room for one, is
-// left out. It reports whether the section was added.
+// section adds as many rows of a section as fit in its share, and says how many are left out. A
+// section is not added if it has no row or no space for its head. It reports whether the section
+// was added.
 func (p *page) section(s section) bool {
 	part := page{remainingUnits: p.remainingUnits}
 	if s.share > 0 {
@@ -62,7 +62,7 @@ func (p *page) section(s section) bool {
 	return p.addIfFits(part.String())
 }
 
-// rowsOf are the rows of a section about all of something.
+// rowsOf returns a row for each element.
 func rowsOf[T any](all []T, row func(T) string) []string {
 	var rows []string
 	for _, one := range all {
@@ -75,11 +75,11 @@ func (s section) moreLine(left int) string {
 	return "\n… and " + transcript.Count(left, "more "+s.more) + ".\n"
 }
 
-// CommentMark is the first line of each comment that continues a transcript. With the author, it
-// identifies comments of earlier runs.
+// CommentMark is the first line of each comment that continues a transcript. By this line and the
+// author, comments of earlier runs are recognised.
 const CommentMark = "<!-- agent-ci: transcript -->"
 
-// comments are the pages after the first, each with its heading.
+// comments returns the pages after the first one as comments, each with a heading.
 func comments(v *transcript.View, pages []string, end ending) []string {
 	var all []string
 	for i, p := range pages[1:] {
@@ -96,7 +96,7 @@ func commentHead(v *transcript.View, part, parts int) string {
 	return fmt.Sprintf("%s\n**Transcript of run %s, part %d of %d**\n\n", CommentMark, code(v.Started.RunID), part, parts)
 }
 
-// commentFrame is the room for a comment's own text.
+// commentFrame returns the length of a comment's text besides its page.
 func commentFrame(v *transcript.View) int {
 	parts := 1 + MaxComments
 	return markdown.Units(commentHead(v, parts, parts) + "\n" + sections.DescribeOmitted(v.Calls) + "\n")

@@ -14,14 +14,14 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript/sections"
 )
 
-// How much of a request is kept for the bodies after its own, in UTF-16 code units, and how little if there
-// are many.
+// How much of a request's text later bodies show, in UTF-16 code units: at most, and at least if
+// there are many requests.
 const (
 	maxRequestText = 2_000
 	minRequestText = 80
 )
 
-// requestOf returns the run's request for later bodies.
+// requestOf returns this run's request, for later bodies.
 func requestOf(v *transcript.View) sections.Request {
 	return sections.Request{
 		Run: v.Started.RunID, Link: v.Started.Link, Actor: v.Task.Actor, Asked: markdown.Cut(requestText(v), maxRequestText),
@@ -33,21 +33,21 @@ func requestText(v *transcript.View) string {
 	return cmp.Or(v.Task.Request, v.Task.Title, markdown.Headline(v.Task.Text))
 }
 
-// A body stores its request and the earlier ones in an invisible comment. Visible text could be
-// confused with people's edits.
+// A body stores its request and the earlier ones in an invisible comment. Visible text could not be
+// told from people's edits.
 const (
 	rememberStart = "<!-- agent-ci: requests "
 	rememberEnd   = " -->\n"
 )
 
 const (
-	maxStoredUnits = 12_000    // of a body, in UTF-16 code units
-	maxUnpacked    = 512 << 10 // bytes
+	maxStoredUnits = 12_000    // length of the stored text, in UTF-16 code units
+	maxUnpacked    = 512 << 10 // bytes after unpacking
 	maxRequests    = 50
 )
 
-// requestComment returns the comment for a later body, within the limit. It drops the oldest summaries
-// first, then long texts, at last whole requests, which it counts.
+// requestComment returns the comment with the requests, within its limits. It shortens the requests
+// with shortenRequests until they fit.
 func requestComment(v *transcript.View, earlier []sections.Request) string {
 	all := append([]sections.Request{requestOf(v)}, earlier...)
 	packed := pack(all)
@@ -61,8 +61,9 @@ func requestComment(v *transcript.View, earlier []sections.Request) string {
 	return rememberStart + packed + rememberEnd
 }
 
-// shortenRequests makes the list shorter by one step, oldest requests first: drop a summary, else cut a
-// request's text, else drop the oldest request and count it in Before.
+// shortenRequests makes the list shorter by one step. It drops a summary, or else cuts a request's
+// text, or else drops the oldest request. The oldest requests are shortened first. Before counts
+// dropped requests.
 func shortenRequests(all []sections.Request) []sections.Request {
 	last := len(all) - 1
 	for i := last; i >= 0 && len(all) <= maxRequests; i-- {
@@ -83,9 +84,10 @@ func shortenRequests(all []sections.Request) []sections.Request {
 	return all[:last]
 }
 
+// pack returns the requests as compressed text.
 func pack(all []sections.Request) string {
 	raw, err := json.Marshal(all)
-	if err != nil { // of texts and numbers alone
+	if err != nil { // cannot happen: they contain only texts and numbers
 		return ""
 	}
 	var packed bytes.Buffer
@@ -97,8 +99,8 @@ func pack(all []sections.Request) string {
 	return base64.StdEncoding.EncodeToString(packed.Bytes())
 }
 
-// Requests returns the requests stored in a run's body, newest first, or nil if invalid. Anyone who
-// may edit the body may have written them.
+// Requests returns the requests stored in a body, newest first, or nil if there are no valid ones.
+// Do not trust them: anyone who may edit the body can change them.
 func Requests(body string) []sections.Request {
 	_, rest, _ := strings.Cut(body, rememberStart)
 	packed, _, found := strings.Cut(rest, " -->")

@@ -6,16 +6,16 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript/markdown"
 )
 
-// The repository's template stands between these lines of a body.
+// The body has the repository's template between these lines.
 const (
 	templateMark = "<!-- agent-ci: template -->"
 	templateEnd  = "<!-- agent-ci: end of template -->"
 )
 
-// templateShare bounds the template in a body, in UTF-16 units.
+// templateShare limits the template in a body, in UTF-16 units.
 const templateShare = 8_000
 
-// addTemplate adds the repository's template, if there is room for all of its frame.
+// addTemplate adds the repository's template, if there is space for its marks.
 func (p *page) addTemplate(template string) {
 	rows := markdown.Template(template)
 	end := "\n" + templateEnd + "\n"
@@ -32,9 +32,9 @@ func (p *page) addTemplate(template string) {
 	}
 }
 
-// KeepTicks ticks the template's boxes that somebody ticked in an earlier body.
+// KeepTicks ticks those boxes of the template that were ticked in an earlier body.
 func KeepTicks(body, earlier string) string {
-	earlier = strings.ReplaceAll(earlier, "\r\n", "\n") // a page sends what was edited there so
+	earlier = strings.ReplaceAll(earlier, "\r\n", "\n") // GitHub's page uses "\r\n" in what was edited there
 	from, to := templateIn(earlier)
 	ticked := map[string]bool{}
 	for line := range strings.Lines(earlier[from:to]) {
@@ -56,13 +56,14 @@ func KeepTicks(body, earlier string) string {
 	return body[:from] + kept.String() + body[to:]
 }
 
-// isItem reports whether s is the mark of a list item before its box.
+// isItem reports whether s is the mark of a list item, before its box.
 func isItem(s string) bool {
 	mark := strings.Trim(s, " 0123456789")
 	return mark == "-" || mark == "."
 }
 
-// templateIn returns the bounds of the template between its marks, which never occur in other text.
+// templateIn returns the bounds of the template between its marks. Other text never contains these
+// marks.
 func templateIn(body string) (from, to int) {
 	mark := "\n" + templateMark + "\n"
 	begin := strings.Index(body, mark)

@@ -10,7 +10,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript/markdown"
 )
 
-// checks is the table of the checks before and after the change.
+// checks returns a table of the checks before and after the change.
 func checks(s *Source) document.Section {
 	switch {
 	case !Begun(s.View):
@@ -36,19 +36,19 @@ func checks(s *Source) document.Section {
 		}))
 }
 
-// wordTones maps the words for check results, states and proofs to their tones.
+// wordTones maps the words for results, states and proofs of checks to tones.
 var wordTones = map[string]document.Tone{
 	"passed": document.Good, "flaky, accepted": document.Good, transcript.CheckFailed: document.Bad, "failed before too": document.Doubtful, "not run": document.Doubtful,
 	"green": document.Good, "red": document.Bad, "timeout": document.Bad, transcript.Flaky: document.Doubtful,
 	transcript.Proven: document.Good,
 }
 
-// state returns the styled state of a check.
+// state returns a check's state as text with a style.
 func state(word string) document.Text {
 	return document.Text{{Text: cmp.Or(word, "–"), Style: document.State, Tone: wordTones[word]}}
 }
 
-// flakyRuns describes the different runs of a flaky check.
+// flakyRuns returns the states of a flaky check's runs, or "" for another check.
 func flakyRuns(row transcript.VerifyRow) string {
 	if row.After != transcript.Flaky {
 		return ""
@@ -56,15 +56,15 @@ func flakyRuns(row transcript.VerifyRow) string {
 	return strings.TrimPrefix(transcript.StateWithRuns(row.After, row.Runs), row.After)
 }
 
-// hasOutput reports whether a check failed on the change and left output.
+// hasOutput reports whether a check failed on the change and has output to show.
 func hasOutput(row transcript.VerifyRow) bool {
 	return !row.Passed && row.After != "" && row.Tail != ""
 }
 
 func outputID(n int) string { return fmt.Sprintf("output-%d", n) }
 
-// failingTests lists each check's failing and fixed tests, and the output of failed checks. The
-// document contains them because a CI job's files vanish with its machine.
+// failingTests returns each check's failing and fixed tests, and the output of failed checks. The
+// document has that output because a CI job's files vanish with its machine.
 func failingTests(s *Source) document.Section {
 	if s.View.Verify == nil {
 		return document.Section{}
@@ -88,7 +88,7 @@ func failingTests(s *Source) document.Section {
 	return all
 }
 
-// lastLines returns the end of a failed command's output.
+// lastLines returns the end of a failed command's output as a fold.
 func lastLines(id, name, end, tail string) document.Fold {
 	return document.Fold{
 		ID: id, Open: true, Title: document.Text{{Text: "The last lines of "}, {Text: name, Style: document.Strong}, {Text: " (" + end + ")"}},
@@ -96,7 +96,7 @@ func lastLines(id, name, end, tail string) document.Fold {
 	}
 }
 
-// testsOf lists the failing and fixed tests of a check.
+// testsOf returns the failing and fixed tests of a check as a fold.
 func testsOf(row transcript.VerifyRow) document.Fold {
 	list := document.List{Limit: document.Limit{Noun: "test", MaxRows: 40}}
 	add := func(text document.Text) { list.Items = append(list.Items, document.Item{Text: text}) }
@@ -116,6 +116,7 @@ func testsOf(row transcript.VerifyRow) document.Fold {
 	}
 }
 
+// failingTest returns a failing test as a line of text.
 func failingTest(t transcript.FailingTest) (text document.Text) {
 	if t.New {
 		text = document.Text{{Text: "new", Style: document.Strong}, {Text: ": "}}
@@ -133,13 +134,13 @@ func failingTest(t transcript.FailingTest) (text document.Text) {
 	return text
 }
 
-// classes describes the classes of test files.
+// classes says in words what the classes of test files mean.
 var classes = map[string]string{
 	transcript.NotRed: "passes without the change", transcript.LoadError: "does not load without the change", transcript.NoTests: "no test of it ran",
 	transcript.FlakyProof: "fails and passes without the change",
 }
 
-// redProof lists the change's tests that fail without the rest of it.
+// redProof returns the change's test files, by whether they fail without the rest of the change.
 func redProof(s *Source) document.Section {
 	if s.View.Verify == nil {
 		return document.Section{}
@@ -178,7 +179,7 @@ func redProof(s *Source) document.Section {
 	}}, lines)
 }
 
-// fileName is a path for people; nothing for none.
+// fileName returns a path for people, or nil for "".
 func fileName(path string) document.Text {
 	if path == "" {
 		return nil
@@ -186,7 +187,7 @@ func fileName(path string) document.Text {
 	return document.Mono(markdown.FileName(path))
 }
 
-// existingTests lists the base's tests that the change deletes or breaks.
+// existingTests returns the base's tests that the change deletes or breaks.
 func existingTests(s *Source) document.Section {
 	if s.View.Verify == nil {
 		return document.Section{}

@@ -7,7 +7,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript/document"
 )
 
-// reasonWords overrides the outcome's words for some reasons.
+// reasonWords replaces the outcome's words for some reasons.
 var reasonWords = map[string]string{
 	"model_failed/script_mismatch": "The scripted session did not fit",
 	"model_failed/identity":        "No access to the model",
@@ -16,12 +16,13 @@ var reasonWords = map[string]string{
 	"model_failed/unreachable":     "The model could not be reached",
 }
 
-// changedWords describes the destination of a change, by the outcome's reason.
+// changedWords says where a change is, by the outcome's reason.
 var changedWords = map[string]string{
 	"pull_request": "Pull request ready", "pushed": "Branch pushed", "committed": "Change committed", "left_in_checkout": "Change is in the checkout",
 }
 
-// Ending describes the end of a run. The tone is neutral for a successful run without changes.
+// Ending returns how a run ended, in words. The tone of a successful run without a change is
+// neutral.
 func Ending(ended, reason string) (tone document.Tone, words string) {
 	o := outcome.Outcome(ended)
 	words = cmp.Or(reasonWords[ended+"/"+reason], o.Text())

@@ -8,7 +8,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript/document"
 )
 
-// silenced lists the signs that a check may pass without testing.
+// silenced returns the signs that a check may pass without testing.
 func silenced(s *Source) document.Section {
 	found := s.View.Inspection
 	signs := tableOf(document.Limit{Noun: "sign", MaxUnits: 6_000}, columns("Where", "Sign", "Why it matters"), found.Silenced, func(one transcript.Silenced) document.Line {
@@ -35,7 +35,8 @@ func lineWords(one transcript.Silenced) string {
 	return fmt.Sprintf(", line %d", one.Line)
 }
 
-// workflowRisk lists what the pushed branch starts with rights, by the files that run there.
+// workflowRisk returns the jobs with rights that the pushed branch starts, and the changed files
+// that they run.
 func workflowRisk(s *Source) document.Section {
 	jobs := tableOf(document.Limit{Noun: "job", MaxUnits: 6_000}, columns("Workflow", "On", "Has", "Runs"), s.View.Inspection.Starts, func(one transcript.Start) document.Line {
 		workflow := fileName(one.Workflow)
@@ -64,7 +65,7 @@ func workflowRisk(s *Source) document.Section {
 	return introduced("workflow-risk", "What the branch starts", "These workflows run files of this change with secrets or permissions. Look at these files before you let the workflows run.", jobs)
 }
 
-// claims lists what the summary says and the change does not show.
+// claims returns what the summary claims without evidence.
 func claims(s *Source) document.Section {
 	names := listOf(document.Limit{Noun: "claim"}, s.View.Inspection.Claims, func(name string) document.Text {
 		return document.Join("", fileName(name), document.Words(": not found in the change"))

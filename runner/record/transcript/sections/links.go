@@ -12,17 +12,17 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript/document"
 )
 
-// Links holds objects on a forge known to the run. Their names become links in agent-ci's
-// sentences.
+// Links has the objects on a forge that the run knows. In agent-ci's sentences, their names become
+// links.
 type Links struct {
 	Site    transcript.Site
 	Issue   string // OWNER/REPO#N
 	Pulls   []int
-	Commits []string // that the forge has
+	Commits []string // commits that the forge has
 }
 
-// LinksOf returns the links of a run at a trusted site. A zero site means the one named in the
-// transcript.
+// LinksOf returns the links for a run. They lead to site, which must be trusted. A zero site means
+// the one in the transcript.
 func LinksOf(v *transcript.View, site transcript.Site) Links {
 	if site == (transcript.Site{}) {
 		site = v.Site()
@@ -44,8 +44,8 @@ func LinksOf(v *transcript.View, site transcript.Site) Links {
 // aboutPull matches the beginning of a sentence about an existing pull request.
 var aboutPull = lazyregexp.New(`^Pull request #([1-9]\d{0,8})\b`)
 
-// Sentence adds links to a sentence of agent-ci. It omits the address of a pull request whose name
-// is a link.
+// Sentence returns a sentence of agent-ci with links. If the name of a pull request is a link, its
+// address is left out.
 func (l Links) Sentence(s string) document.Text {
 	pulls := l.Pulls
 	if m := aboutPull().FindStringSubmatch(s); m != nil {
@@ -73,10 +73,10 @@ func (l Links) Sentence(s string) document.Text {
 	return linkNames(strings.Join(strings.Fields(s), " "), known)
 }
 
-// names are words, numbers and paths, each as a whole.
+// names matches words, numbers and paths as a whole.
 var names = lazyregexp.New(`(?:[Pp]ull request )?[\w#/\-\x{80}-\x{10ffff}]+(?:\.[\w#/\-\x{80}-\x{10ffff}]+)*`)
 
-// linkNames makes links of known names in a sentence.
+// linkNames makes links of the known names in a sentence.
 func linkNames(s string, known map[string]document.Span) (text document.Text) {
 	done := 0
 	add := func(end int) {
@@ -94,7 +94,7 @@ func linkNames(s string, known map[string]document.Span) (text document.Text) {
 	return text
 }
 
-// link links a name to an address, or adds text as code without one.
+// link returns a name as a link. Without an address, it returns text as code.
 func link(name document.Span, address, text string) document.Text {
 	if address == "" {
 		return document.Mono(text)

@@ -5,17 +5,17 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript/document"
 )
 
-// Request is an earlier request for work on a pull request, and its result.
+// Request is a request for work on a pull request, with its result.
 type Request struct {
-	Run     string `json:"run"` // id
+	Run     string `json:"run"` // id of the run
 	Link    string `json:"link,omitempty"`
-	Asked   string `json:"asked"` // in the words of the person who asked, or the title
+	Asked   string `json:"asked"` // the person's words, or the title
 	Actor   string `json:"actor,omitempty"`
 	Summary string `json:"summary,omitempty"`
-	Before  int    `json:"before,omitempty"` // of the oldest: how many requests before it are not shown
+	Before  int    `json:"before,omitempty"` // in the oldest request: how many earlier ones are left out
 }
 
-// earlierRequests are those before the last one, folded, the newest first.
+// earlierRequests returns the earlier requests, newest first and folded.
 func earlierRequests(s *Source) document.Section {
 	if len(s.Earlier) == 0 {
 		return document.Section{}
@@ -45,7 +45,7 @@ func (l Links) earlier(r Request) document.Fold {
 	}}
 }
 
-// DescribeOmitted returns the number of omitted calls in words.
+// DescribeOmitted returns a sentence with the number of calls that are left out.
 func DescribeOmitted(calls int) string {
 	if calls == 1 {
 		return "1 more call is not shown here."

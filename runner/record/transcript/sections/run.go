@@ -12,7 +12,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript/document"
 )
 
-// facts collects facts with a value.
+// facts collects facts that have a value.
 type facts struct{ all document.Facts }
 
 func (f *facts) add(name string, value document.Text) {
@@ -23,7 +23,7 @@ func (f *facts) add(name string, value document.Text) {
 
 func (f *facts) addWords(name, value string) { f.add(name, document.Words(value)) }
 
-// block returns nil without facts.
+// block returns the facts, or nil if there are none.
 func (f *facts) block() document.Block {
 	if len(f.all) == 0 {
 		return nil
@@ -31,7 +31,7 @@ func (f *facts) block() document.Block {
 	return f.all
 }
 
-// runFacts returns the run's usage and rules.
+// runFacts returns what the run used, and under which rules it ran.
 func runFacts(s *Source) document.Section {
 	f := &facts{}
 	s.usage(f)
@@ -42,14 +42,14 @@ func runFacts(s *Source) document.Section {
 	return section("run", "Run", f.block())
 }
 
-// origin describes the origin of lessons.
+// origin returns the run that lessons come from.
 func origin(s *Source) document.Section {
 	f := &facts{}
 	s.identity(f)
 	return section("run", "Run", f.block())
 }
 
-// identity describes the run and its subject.
+// identity adds the run and its task.
 func (s *Source) identity(f *facts) {
 	if issue := s.View.Task.Issue; issue != "" {
 		f.add("Task", s.Links.issue(issue))
@@ -62,7 +62,7 @@ func (s *Source) identity(f *facts) {
 	}
 }
 
-// usage describes the run's consumption.
+// usage adds what the run used.
 func (s *Source) usage(f *facts) {
 	v := s.View
 	f.addWords("Work", work(v))
@@ -81,7 +81,8 @@ func (s *Source) usage(f *facts) {
 	}
 }
 
-// work lists in words what the run used: model, turns, calls, repeated requests, compactions and time.
+// work returns what the run used in words: model, turns, calls, repeated requests, compactions and
+// time.
 func work(v *transcript.View) string {
 	parts := []string{transcript.Count(v.Turns, "turn"), transcript.Count(v.Calls, "tool call")}
 	switch {
@@ -110,7 +111,7 @@ func tokens(u transcript.Usage) string {
 	return words + fmt.Sprintf("), %s out (%s reasoning)", transcript.Thousands(u.Output), transcript.Thousands(u.Reasoning))
 }
 
-// confinement is how commands were confined, in a line.
+// confinement returns how commands were confined, in a line.
 func confinement(p transcript.Policy) string {
 	level := p.Level
 	if p.Unconfined() {
@@ -123,7 +124,7 @@ func confinement(p transcript.Policy) string {
 	return words
 }
 
-// runDetails are for readers who look closely.
+// runDetails returns details about the run for close readers.
 func runDetails(s *Source) document.Section {
 	v, f := s.View, &facts{}
 	if !v.StartedAt.IsZero() {
@@ -144,10 +145,10 @@ func runDetails(s *Source) document.Section {
 	return section("details", "Details", f.block())
 }
 
-// jobBytes bounds the list of all settings.
+// jobBytes limits the text with all settings, in bytes.
 const jobBytes = 40_000
 
-// settings lists the job's changed keys, and all of them folded.
+// settings returns the settings of the job that differ from the defaults, and all settings, folded.
 func settings(s *Source) document.Section {
 	f := &facts{}
 	var set map[string]any
@@ -180,7 +181,7 @@ func (f *facts) settings(path string, of map[string]any) {
 	}
 }
 
-// settingText is a value as people write it.
+// settingText returns a value as people write it.
 func settingText(value any) string {
 	list, isList := value.([]any)
 	if !isList {
@@ -195,7 +196,7 @@ func settingText(value any) string {
 			parts = append(parts, text)
 			continue
 		}
-		raw, _ := json.Marshal(each) // which was JSON
+		raw, _ := json.Marshal(each) // cannot fail: the value was parsed from JSON
 		parts = append(parts, string(raw))
 	}
 	return strings.Join(parts, ", ")

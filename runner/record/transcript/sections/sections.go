@@ -1,6 +1,6 @@
-// Package sections owns the sections about a run and their pages. It folds them from the run's view
-// as raw text. Other packages draw them and escape hostile text. It does not know Markdown, HTML or
-// terminals.
+// Package sections owns the sections about a run, and which pages show them. It makes them from the
+// run's view, as raw text. Other packages render them and escape hostile text. It does not know
+// Markdown, HTML or terminals.
 package sections
 
 import (
@@ -8,56 +8,56 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript/document"
 )
 
-// Source is the input of sections.
+// Source is what sections are made from.
 type Source struct {
 	View  *transcript.View
 	Links Links
-	// EndKnown reports that the reader already knows the run's end.
+	// EndKnown means that the reader knows already how the run ended.
 	EndKnown bool
-	// Draft lists the reasons for a draft. Notes lists further remarks for readers. Facts lists
-	// sentences without a full stop for the run's facts.
+	// Draft has the reasons why the pull request is a draft. Notes has further remarks. Facts has
+	// sentences without a full stop, for the facts about the run.
 	Draft, Notes, Facts []string
-	// Earlier are the requests before this one, the newest first.
+	// Earlier has the earlier requests, newest first.
 	Earlier []Request
-	// Timeline needs a pass over all events; may be nil.
+	// Timeline has facts from all events; may be nil.
 	Timeline *Timeline
 }
 
-// Timeline holds the facts from all events.
+// Timeline has facts that need a pass over all events.
 type Timeline struct {
-	Patches                     map[string][]int64 // the events of calls that name a path in a patch
-	Diffs                       map[string]string  // the places of diffs, by their paths
-	Refusals                    []Refusal          // the first ones
+	Patches                     map[string][]int64 // by path: the events of calls that patched it
+	Diffs                       map[string]string  // by path: the id of its diff on the page
+	Refusals                    []Refusal          // the first refusals
 	RefusedCalls, RefusedHosts  int
 	Thinking, Working, Checking float64 // seconds of the model, of calls and of checks
 }
 
-// Refusal is a call or host refused by the policy.
+// Refusal is a call or host that the policy refused.
 type Refusal struct {
 	Event             int64
 	Tool, Topic, Rule string
 }
 
-// place is a set of pages.
+// place is a set of pages or parts of a page.
 type place int
 
-// The places.
+// The pages, and parts of pages, that have sections.
 const (
 	PullRequest place = 1 << iota // the body of a pull request
-	Lessons                       // the body of a pull request that has lessons alone
-	Failures                      // the comment on an issue, at the end of a run
-	Summary                       // of a step
+	Lessons                       // the body of a pull request that has only lessons
+	Failures                      // the comment on an issue when a run ended
+	Summary                       // the summary of a workflow step
 	Document                      // a run as one document
-	Report                        // a page, before all events
-	Details                       // a page, behind all events
-	Proofs                        // an event of checks, on such a page
-	Findings                      // an event of an inspection, on such a page
+	Report                        // the part of a page before the timeline
+	Details                       // the part of a page after the timeline
+	Proofs                        // an event about checks, on a page
+	Findings                      // an event about an inspection, on a page
 
 	outline    = Summary | Document
 	everywhere = PullRequest | outline | Report
 )
 
-// table maps sections to places. Empty sections are omitted.
+// table maps sections to the places that have them. Empty sections are left out.
 var table = []struct {
 	of func(*Source) document.Section
 	on place
@@ -96,7 +96,7 @@ var table = []struct {
 	{earlierRequests, PullRequest},
 }
 
-// On returns the non-empty sections of a place.
+// On returns the sections of a place that are not empty.
 func (s *Source) On(place place) (all []document.Section) {
 	for _, row := range table {
 		if row.on&place == 0 {
@@ -109,7 +109,7 @@ func (s *Source) On(place place) (all []document.Section) {
 	return all
 }
 
-// section returns a section of the non-nil blocks.
+// section returns a section with the blocks that are not nil.
 func section(id, title string, blocks ...document.Block) document.Section {
 	s := document.Section{ID: id, Title: title}
 	for _, b := range blocks {
@@ -120,7 +120,8 @@ func section(id, title string, blocks ...document.Block) document.Section {
 	return s
 }
 
-// introduced returns a section of a sentence and a block, or an empty one if the block is nil.
+// introduced returns a section with a sentence and a block. If the block is nil, it returns an
+// empty section.
 func introduced(id, title, sentence string, b document.Block) document.Section {
 	if b == nil {
 		return document.Section{}
@@ -128,10 +129,10 @@ func introduced(id, title, sentence string, b document.Block) document.Section {
 	return section(id, title, paragraph(sentence), b)
 }
 
-// paragraph is a block of one plain sentence.
+// paragraph returns a block with plain text.
 func paragraph(text string) document.Block { return document.Paragraph{Text: document.Sentence(text)} }
 
-// tableOf returns a table with a line for each element, or nil without any.
+// tableOf returns a table with a row for each element, or nil if there are none.
 func tableOf[T any](limit document.Limit, columns []document.Column, all []T, line func(T) document.Line) document.Block {
 	t := document.Table{Limit: limit, Columns: columns}
 	for _, one := range all {
@@ -143,7 +144,7 @@ func tableOf[T any](limit document.Limit, columns []document.Column, all []T, li
 	return t
 }
 
-// listOf returns a list with an item for each element, or nil without any.
+// listOf returns a list with an item for each element, or nil if there are none.
 func listOf[T any](limit document.Limit, all []T, item func(T) document.Text) document.Block {
 	l := document.List{Limit: limit}
 	for _, one := range all {
@@ -155,7 +156,8 @@ func listOf[T any](limit document.Limit, all []T, item func(T) document.Text) do
 	return l
 }
 
-// columns returns column heads. A final # marks numbers.
+// columns returns columns with these names. A "#" at the end of a name means that its cells are
+// numbers, and is removed.
 func columns(names ...string) (all []document.Column) {
 	for _, name := range names {
 		number := name != "" && name[len(name)-1] == '#'
@@ -167,7 +169,8 @@ func columns(names ...string) (all []document.Column) {
 	return all
 }
 
-// Begun reports whether the agent started to work. For other runs, omitted steps are not reported.
+// Begun reports whether the agent began to work, or may still. Otherwise sections do not mention
+// missing plans, changes and so on.
 func Begun(v *transcript.View) bool {
 	return v.Finished == nil || v.Turns > 0 || v.Calls > 0 || hasChange(v)
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript/document"
 )
 
-// secrets lists the credentials used by commands and their refusals. Refusals come last, because
-// commands control their number.
+// secrets returns the credentials that commands used, and refused requests for them. Refused
+// requests come last, because commands decide how many there are.
 func secrets(s *Source) document.Section {
 	type use struct {
 		name, by, target string
@@ -38,7 +38,7 @@ func secrets(s *Source) document.Section {
 	return introduced("credentials", "Credentials", "Commands see placeholders only. The proxy puts the values into requests.", lines)
 }
 
-// servers are the MCP servers of the run, with the digest of the schema of each tool.
+// servers returns the run's MCP servers, with the digest of each tool's schema.
 func servers(s *Source) document.Section {
 	table := document.Table{Limit: document.Limit{Noun: "tool", MaxRows: 200}, Columns: columns("Server", "Program or host", "Tool", "SHA-256 of its schema")}
 	for _, server := range s.View.MCPServers {
@@ -67,13 +67,13 @@ func servers(s *Source) document.Section {
 
 func digest(sha string) document.Text { return document.Mono(transcript.ShortSHA(sha)) }
 
-// jobTool is a tool defined in the job.
+// jobTool is a tool that the job defines.
 type jobTool struct {
 	Name string          `json:"name"`
-	Run  json.RawMessage `json:"run"` // a script, or a list; empty text for none
+	Run  json.RawMessage `json:"run"` // a script, or a list of arguments; empty text for none
 }
 
-// jobTools are the tools of the job's own, and how often they were called.
+// jobTools returns the tools that the job defines, and how often they were called.
 func jobTools(s *Source) document.Section {
 	var job struct {
 		Tools struct{ Dynamic []jobTool }
@@ -91,7 +91,7 @@ func jobTools(s *Source) document.Section {
 		}
 	}
 	heads := columns("Tool", "Program", "Calls")
-	if s.Timeline != nil { // which shows the calls, and has none counted
+	if s.Timeline != nil { // a page shows the calls instead; there the view has no entries to count
 		heads = heads[:2]
 	}
 	return section("job-tools", "Tools of the job", tableOf(document.Limit{Noun: "tool", MaxUnits: 4_000}, heads, job.Tools.Dynamic, func(tool jobTool) document.Line {
@@ -103,7 +103,7 @@ func jobTools(s *Source) document.Section {
 	}))
 }
 
-// program describes a tool's program: its command, or the length of its script.
+// program returns a tool's command, or the length of a longer script.
 func (t jobTool) program() document.Text {
 	var script string
 	var argv []string
@@ -120,14 +120,14 @@ func (t jobTool) program() document.Text {
 	return document.Mono(script)
 }
 
-// skills lists the loaded skills.
+// skills returns the skills that the model loaded.
 func skills(s *Source) document.Section {
 	return section("skills", "Skills", tableOf(document.Limit{Noun: "skill", MaxUnits: 4_000}, columns("Skill", "File", "SHA-256"), s.View.LoadedSkills, func(s transcript.Skill) document.Line {
 		return document.Line{document.Mono(s.Name), document.Mono(s.Path), digest(s.SHA256)}
 	}))
 }
 
-// hooks lists the hooks of the run.
+// hooks returns the hooks of the run, with how often they answered.
 func hooks(s *Source) document.Section {
 	return section("hooks", "Hooks", tableOf(document.Limit{Noun: "hook", MaxRows: 64, MaxUnits: 4_000}, columns("Hook", "On", "Asked#", "Refused#", "Failed#", "SHA-256"), s.View.Hooks, func(use transcript.HookUse) document.Line {
 		name := document.Mono(use.Name)
@@ -139,7 +139,7 @@ func hooks(s *Source) document.Section {
 	}))
 }
 
-// refusals lists the refused calls and hosts.
+// refusals returns the calls and hosts that the policy refused.
 func refusals(s *Source) document.Section {
 	t := s.Timeline
 	if t == nil || t.RefusedCalls+t.RefusedHosts == 0 {

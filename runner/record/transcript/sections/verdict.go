@@ -9,8 +9,8 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript/markdown"
 )
 
-// Verdict summarises a change in one line: checks, tests, cost and duration. It is empty without a
-// change. doubts adds other reasons against a merge.
+// Verdict returns the verdict on a change in one line: checks, tests, cost and time. It is empty
+// without a change. doubts means that there are other reasons against a merge.
 func Verdict(v *transcript.View, doubts bool) (tone document.Tone, line document.Text) {
 	if !hasChange(v) {
 		return document.Neutral, nil
@@ -29,7 +29,7 @@ func Verdict(v *transcript.View, doubts bool) (tone document.Tone, line document
 	return tone, document.Join(", ", line, spent)
 }
 
-// verdictOnChecks returns the tone and the words for the checks and tests of a change.
+// verdictOnChecks returns the tone and words for the checks and tests of a change.
 func verdictOnChecks(table *transcript.Verify) (document.Tone, document.Text) {
 	if table == nil || len(table.Rows) == 0 {
 		return document.Doubtful, document.Words("no check ran")
@@ -72,7 +72,8 @@ func verdictOnChecks(table *transcript.Verify) (document.Tone, document.Text) {
 	return tone, document.Join(", ", parts...)
 }
 
-// proofCounts returns how many tests of the change are proven, and how many of its test files are not.
+// proofCounts returns how many tests of the change are proven, and how many of its test files are
+// not proven.
 func proofCounts(table *transcript.Verify) (proven, doubtful int) {
 	for _, p := range table.Proofs() {
 		if p.Class == transcript.Proven {
@@ -84,7 +85,7 @@ func proofCounts(table *transcript.Verify) (proven, doubtful int) {
 	return proven, doubtful + table.MoreProofs()
 }
 
-// firstNamed lists the first few checks by name with their result.
+// firstNamed returns the names of the first few checks, with their result.
 func firstNamed(checks []string, became string) document.Text {
 	const most, width = 5, 60
 	var names []document.Text
@@ -102,7 +103,7 @@ func firstNamed(checks []string, became string) document.Text {
 	return document.Join("", document.Words(words), document.Join(", ", names...), document.Words(rest+" "+became))
 }
 
-// verbForm returns a verb in the number of its subject.
+// verbForm returns a verb for a number of subjects.
 func verbForm(subjects int, verb string) string {
 	switch {
 	case subjects != 1:
@@ -113,7 +114,7 @@ func verbForm(subjects int, verb string) string {
 	return verb + "s"
 }
 
-// dollars formats a cost in cents, or exactly below one cent.
+// dollars returns a cost in cents, or with four digits if it is below one cent.
 func dollars(cost float64) string {
 	if cost < 0.01 {
 		return fmt.Sprintf("$%.4f", cost)
@@ -121,7 +122,7 @@ func dollars(cost float64) string {
 	return fmt.Sprintf("$%.2f", cost)
 }
 
-// wholeSeconds is a duration without a part of a second.
+// wholeSeconds returns a duration without fractions of a second.
 func wholeSeconds(seconds float64) string {
 	if seconds < 59.5 {
 		return fmt.Sprintf("%.0f s", seconds)
@@ -129,7 +130,7 @@ func wholeSeconds(seconds float64) string {
 	return transcript.Duration(seconds)
 }
 
-// runSeconds is how many seconds the run took so far.
+// runSeconds returns how long the run has lived, in seconds.
 func runSeconds(v *transcript.View) float64 {
 	if v.Finished != nil {
 		return v.Finished.Seconds

@@ -12,7 +12,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript/markdown"
 )
 
-// outcomeSection says how the run ended.
+// outcomeSection returns how the run ended.
 func outcomeSection(s *Source) document.Section {
 	f := s.View.Finished
 	if f == nil {
@@ -22,7 +22,7 @@ func outcomeSection(s *Source) document.Section {
 	return section("outcome", "", document.Paragraph{Text: text})
 }
 
-// alerts lists the problems of the run, then notes.
+// alerts returns the problems of the run, then notes.
 func alerts(s *Source) document.Section {
 	notes := document.Alert{Limit: document.Limit{Noun: "note", MaxUnits: 4_000}}
 	if scripted := s.View.Started.Scripted; scripted != "" {
@@ -40,7 +40,7 @@ func alerts(s *Source) document.Section {
 	return all
 }
 
-// distrustReasons lists the reasons against trusting the run or its change.
+// distrustReasons returns the reasons not to trust the run or its change.
 func (s *Source) distrustReasons() (all []document.Text) {
 	v := s.View
 	add := func(when bool, text document.Text) {
@@ -59,7 +59,7 @@ func (s *Source) distrustReasons() (all []document.Text) {
 	return all
 }
 
-// request describes the task beyond the pull request's title.
+// request returns the request that the run worked on, for a pull request that existed before.
 func request(s *Source) document.Section {
 	t := s.View.Task
 	if t.Request == "" {
@@ -72,7 +72,7 @@ func request(s *Source) document.Section {
 	return section("request", "", document.Paragraph{Text: append(text, document.Span{Text: ": "}, document.Span{Text: t.Request, IsSentence: true})})
 }
 
-// summary is the agent's last message.
+// summary returns the agent's last message.
 func summary(s *Source) document.Section {
 	switch text := s.View.Summary(); {
 	case strings.TrimSpace(text) != "":
@@ -83,14 +83,14 @@ func summary(s *Source) document.Section {
 	return document.Section{}
 }
 
-// opening is the summary right below the verdict, without a heading.
+// opening returns the summary without a heading, for the place below the verdict.
 func opening(s *Source) document.Section {
 	said := summary(s)
 	said.Title = ""
 	return said
 }
 
-// task returns the task.
+// task returns the task with its title and origin.
 func task(s *Source) document.Section {
 	t := s.View.Task
 	var title, from document.Block
@@ -106,7 +106,7 @@ func task(s *Source) document.Section {
 	return section("task", "Task", title, from, document.Quote(t.Text))
 }
 
-// plan is the last plan of the agent.
+// plan returns the agent's last plan.
 func plan(s *Source) document.Section {
 	switch {
 	case !Begun(s.View):
@@ -123,7 +123,7 @@ func plan(s *Source) document.Section {
 
 var stepBoxes = map[string]document.Box{"completed": document.Done, "in_progress": document.InProgress}
 
-// Steps is a plan as a list.
+// Steps returns a plan as a list.
 func Steps(p transcript.Plan) document.List {
 	list := document.List{Limit: document.Limit{Noun: "step"}}
 	for _, step := range p.Steps {
@@ -136,10 +136,10 @@ var fileStates = map[changeset.Status]string{
 	changeset.Added: "added", changeset.Modified: "changed", changeset.Deleted: "deleted", changeset.TypeChanged: "type changed",
 }
 
-// FileState describes the change of a file.
+// FileState returns what happened to a file, in words.
 func FileState(f changeset.File) string { return cmp.Or(fileStates[f.Status], string(f.Status)) }
 
-// files lists the changed files.
+// files returns the changed files.
 func files(s *Source) document.Section {
 	switch {
 	case !Begun(s.View):
@@ -166,10 +166,10 @@ func files(s *Source) document.Section {
 	}))
 }
 
-// EventID is the place of an event on a page.
+// EventID returns the id of an event on a page.
 func EventID(seq int64) string { return fmt.Sprintf("e%d", seq) }
 
-// events are links to events.
+// events returns links to events of the same page.
 func events(all []int64) (text document.Text) {
 	for _, seq := range all {
 		text = document.Join(" ", text, document.Text{{Text: fmt.Sprintf("#%d", seq), PageAnchor: EventID(seq)}})
@@ -179,7 +179,7 @@ func events(all []int64) (text document.Text) {
 
 const lessonsWords = "The model proposes these lessons for later runs, which read them once they are merged. Review them as you review code."
 
-// lessons lists the lessons in the change.
+// lessons returns the lessons in the change.
 func lessons(s *Source) document.Section {
 	if l := s.View.Lessons; l != nil && l.In == transcript.LessonsInChange && Begun(s.View) {
 		return lessonTable("Lessons", l)
@@ -187,7 +187,7 @@ func lessons(s *Source) document.Section {
 	return document.Section{}
 }
 
-// lessonsAlone lists the lessons of a separate pull request.
+// lessonsAlone returns the lessons of a separate pull request.
 func lessonsAlone(s *Source) document.Section { return lessonTable("", s.View.Lessons) }
 
 func lessonTable(title string, l *transcript.Lessons) document.Section {
@@ -200,7 +200,7 @@ func lessonTable(title string, l *transcript.Lessons) document.Section {
 	}))
 }
 
-// published lists the publishing steps with links.
+// published returns the publishing steps, with links.
 func published(s *Source) document.Section {
 	return section("published", "Published", listOf(document.Limit{Noun: "step"}, s.View.Publish, func(p transcript.Publish) document.Text {
 		parts := []document.Text{document.Words(strings.ReplaceAll(p.Step, "_", " "))}
@@ -214,13 +214,14 @@ func published(s *Source) document.Section {
 	}))
 }
 
+// warnings returns the warnings of the run.
 func warnings(s *Source) document.Section {
 	return section("warnings", "Warnings", listOf(document.Limit{Noun: "warning"}, s.View.Warnings, func(w transcript.Warning) document.Text {
 		return document.Join("", document.Sentence(w.Message), document.Words(" ("), document.Mono(w.Code), document.Words(")"))
 	}))
 }
 
-// failedSetup shows the output of failed setup commands.
+// failedSetup returns the output of failed setup commands.
 func failedSetup(s *Source) document.Section {
 	outputs := document.Folds{Limit: document.Limit{Noun: "output", MaxRows: 10, MaxUnits: 16_000}}
 	for _, step := range s.View.Setup {
@@ -234,14 +235,15 @@ func failedSetup(s *Source) document.Section {
 	return section("failed-setup", "Failed setup", outputs)
 }
 
-// setup lists the commands before the agent.
+// setup returns the commands that ran before the agent.
 func setup(s *Source) document.Section {
 	return section("setup", "Setup", tableOf(document.Limit{Noun: "step"}, columns("Step", "Command", "Exit#", "Time#"), s.View.Setup, func(step transcript.Setup) document.Line {
 		return document.Line{document.Words(step.Name), document.Mono(step.Run), document.Words(fmt.Sprint(step.ExitCode)), document.Words(transcript.Duration(step.Seconds))}
 	}))
 }
 
-// Title is the title of a run: the task's, else the first line of the summary or of the task. It may be empty.
+// Title returns a title of a run: the task's, or else the first line of the summary or task. It may
+// be empty.
 func Title(v *transcript.View) string {
 	return cmp.Or(strings.TrimSpace(v.Task.Title), markdown.Headline(v.Summary()), markdown.Headline(v.Task.Text))
 }
