@@ -334,8 +334,8 @@ type singleRun struct {
 }
 
 // classOrigin says where the class of a file comes from.
-type classOrigin struct { // failing tests
-	names  []string // of tests that fail
+type classOrigin struct {
+	names  []string // failing tests
 	log    string
 	why    string // the reason, if the class does not say it
 	shared bool

@@ -458,8 +458,8 @@ func (k *walk) packageScript(tool string, args []string, dirs []string, via stri
 	if len(names) == 0 {
 		names = []string{"install"}
 	}
-	if names[0] == "exec" || names[0] == "dlx" || names[0] == "x" || strings.HasSuffix(tool, "x") { // command looks at the program among the arguments
-		return nil // the program is looked at as one of the arguments
+	if names[0] == "exec" || names[0] == "dlx" || names[0] == "x" || strings.HasSuffix(tool, "x") {
+		return nil // command looks at the program among the arguments
 	}
 	if slices.ContainsFunc(names, func(n string) bool {
 		return slices.Contains([]string{"ci", "install", "i", "add", "publish", "pack", "rebuild", "install-test", "it", "cit"}, n)

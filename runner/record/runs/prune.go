@@ -14,9 +14,9 @@ import (
 )
 
 // Prune selects runs to remove: those older than Age, except the newest Keep. Set Age or Keep.
-type Prune struct { // since the run's last change; 0 for any age
-	Age         time.Duration // how many of the newest runs stay; 0 for none
-	Keep        int           // 0 for none
+type Prune struct {
+	Age         time.Duration // since the run's last change; 0 for any age
+	Keep        int           // how many of the newest runs stay; 0 for none
 	Resumable   bool          // also remove runs that can be resumed
 	Unpublished bool          // also remove runs whose change exists only in their directory
 	DryRun      bool
@@ -29,7 +29,7 @@ type pruned struct {
 	Bytes int64 // of the run's readable files
 	Kept  string
 	Err   error // of removing it
-} // of removing the run
+}
 
 // Reasons to keep a run that is old enough.
 const (

@@ -6,12 +6,12 @@ import "slices"
 type Before struct {
 	Green    bool // the check passed
 	Failing  []string
-	Complete bool // Failing has all of them
-} // Failing lists all of them
+	Complete bool // Failing lists all of them
+}
 
 // Change is the difference in tests between base and change, by name.
-type Change struct { // tests that fail now and did not before
-	New    []string // fail now and did not before
+type Change struct {
+	New    []string // tests that fail now and did not before
 	Mended []string // tests that failed before and that the output names as passed
 	// Silent lists tests that failed before and that the output does not name, although it would
 	// name a failure. Either they passed, or the tool left them out without saying so.

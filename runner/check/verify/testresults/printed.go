@@ -21,9 +21,9 @@ type layout struct {
 }
 
 // rule gives a meaning to matching lines. The named groups of fits are the parts of the line.
-type rule struct { // the section where the rule applies; empty for all
-	in   string // a text in each such line, for a faster search
-	has  string // what each such line contains, which is faster to look for
+type rule struct {
+	in   string // the section where the rule applies; empty for all
+	has  string // a text in each such line, for a faster search
 	fits func() *regexp.Regexp
 	does func(*printed, parts)
 }

@@ -24,10 +24,10 @@ const (
 )
 
 // Test is a failing test.
-type Test struct { // as its tool names it, with its package or file
-	Name    string // as in the output; may be empty
-	File    string // 0 if unknown
-	Line    int    // 0 where the output doesn't tell
+type Test struct {
+	Name    string // as its tool names it, with its package or file
+	File    string // as in the output; may be empty
+	Line    int    // 0 if unknown
 	Message string // the first line of the reason; may be empty
 	Package string // its Go package
 	// Thrown means that File and Line are where the failure happened. That may be in code that the

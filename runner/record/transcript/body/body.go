@@ -28,8 +28,8 @@ const DefaultLimit = 58_000
 const MaxComments = 20
 
 // Options has what a body shows besides the run's view.
-type Options struct { // empty means full
-	Mode  Mode // of the body and of each comment, in UTF-16 code units; 0 means DefaultLimit
+type Options struct {
+	Mode  Mode // empty means full
 	limit int  // of the body and of each comment, in UTF-16 code units; DefaultLimit if 0
 	// Comments limits the comments that continue the transcript.
 	Comments int

@@ -251,9 +251,9 @@ func hunks(s v4a.Section) []v4a.Hunk {
 }
 
 // diffBuilder lays out patches until the space is used up.
-type diffBuilder struct { // bytes on the page
-	left  int // lines laid out so far
-	lines int // so far
+type diffBuilder struct {
+	left  int // bytes on the page
+	lines int // lines laid out so far
 }
 
 var opName = map[v4a.Op]string{v4a.Add: "Added", v4a.Update: "Changed", v4a.Delete: "Deleted", opWritten: "Wrote"}

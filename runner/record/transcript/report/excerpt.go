@@ -23,8 +23,8 @@ const (
 
 // excerpt is a clean text, perhaps with a gap.
 type excerpt struct {
-	Head   string // what is left out; empty if nothing is
-	Hidden string // how much is missing; empty when nothing is
+	Head   string
+	Hidden string // what is left out; empty if nothing is
 	Tail   string
 }
 
