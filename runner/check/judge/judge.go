@@ -175,6 +175,7 @@ func Verdict(p job.Policy, change *gitops.ChangeSet, written []string) (policy.V
 	return policy.Changes{Protect: append(slices.Clone(p.Protect), ownFolder+"/**"), Treat: treat}.Judge(changedFiles(change, written))
 }
 
+// verdict returns the policy's verdict, without the paths that the runner wrote.
 func (c Case) verdict() (v policy.Verdict, err error) {
 	var written []string
 	if c.RunnerPaths != nil {

@@ -201,6 +201,7 @@ func (p compiled) numbersIn(name string, all []lines.Line) map[string][]numbered
 	return found
 }
 
+// keysOf yields each key of some maps once, in any order.
 func keysOf(all ...map[string][]numbered) func(func(string) bool) {
 	keys := map[string]bool{}
 	for _, one := range all {

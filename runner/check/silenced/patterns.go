@@ -1,6 +1,6 @@
 package silenced
 
-// Groups of files.
+// Patterns of files.
 var (
 	pytestSettings = []string{"pytest.ini", ".pytest.ini", "pytest.toml", ".pytest.toml", "pyproject.toml", "setup.cfg", "tox.ini"}
 	goTests        = []string{"*_test.go"}
@@ -10,24 +10,24 @@ var (
 	jvm            = []string{"*.{java,kt,groovy,scala}"}
 	ruby           = []string{"*_spec.rb", "*_test.rb", "test_*.rb", "spec_helper.rb", "test_helper.rb", "rails_helper.rb"}
 	makefiles      = []string{"Makefile", "GNUmakefile", "*.mk", "Makefile.*"}
-	// starts are files in which checks are started.
+	// starts are files that may start checks.
 	starts = append([]string{
 		"package.json", "*.{sh,bash,zsh,ps1,bat,cmd}", "tox.ini", "noxfile.py", "setup.cfg", "pyproject.toml", "justfile", ".justfile", "*.just", "Taskfile*", "*.{yml,yaml}", "Dockerfile*",
 		"Jenkinsfile*", "Rakefile", "composer.json", "deno.json*", "mise.toml", ".husky/**", "**/.husky/**", "**/hooks/**", "tasks.py", "dodo.py", "BUILD*", "pom.xml", "build.gradle*", "Earthfile", "Procfile*",
 	}, makefiles...)
 )
 
-// A command that checks something, at the start of a word.
+// checks matches a command that checks something, at the start of a word.
 const checks = `(?:^|[\s"'@;&|(=:/-])(?:pytest|py\.test|tox|nox|unittest|nosetests|go\s+(?:-C\s+\S+\s+)?(?:test|vet)|gotestsum|golangci-lint|staticcheck|` +
 	`(?:npm|yarn|pnpm|bun)(?:\s+(?:run|-\S+))*\s+[\w:-]*(?:test|lint|check|verify|typecheck|ci)\b[\w:-]*|jest|vitest|mocha|ava|karma|eslint|biome|prettier|tsc|vue-tsc|playwright|cypress|stylelint|` +
 	`cargo\s+(?:\+\S+\s+)?(?:test|clippy|check|nextest|fmt|deny|audit)|mvnw?|gradlew?|dotnet\s+test|rspec|rubocop|minitest|phpunit|pest|phpstan|psalm|ctest|mypy|pyright|ruff|flake8|pylint|black|isort|bandit|` +
 	`make\s+(?:-\S+\s+)*[\w./-]*(?:test|check|lint|verify)|bats|shellcheck|swift\s+test|mix\s+(?:test|credo|dialyzer)|bazel\s+test|deno\s+(?:test|lint|check)|r(?:ake|ails)\s+(?:test|spec)|` +
 	`\$[({]?(?:PYTEST|GOTEST|GO|PYTHON|NPM|CARGO|MVN)[)}]?\s*(?:test|-m\s+pytest|$)|\./[\w./-]*(?:tests?|check|lint|verify)[\w-]*(?:\.\w+)?)\b`
 
-// swallows matches what makes a command succeed although it failed, such as || true.
+// swallows matches code that hides the failure of a command, such as || true.
 const swallows = `(?:\|\|\s*(?:true\b|:(?:\s|["']|$)|(?:/usr)?/bin/true\b|exit\s+0\b|\(exit\s+0\)|return\s+0\b|echo\b|printf\b|\$\(true\))|;\s*(?:true|:|exit\s+0|return\s+0)\s*(?:[\\"'#]|$)|\|\s*(?:true|cat)\s*(?:["']|$))`
 
-// patternTable is the table of signs. The test runs its examples.
+// patternTable lists the signs. A test checks the examples.
 var patternTable = []pattern{
 	// Python.
 	{

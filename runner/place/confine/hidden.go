@@ -46,7 +46,7 @@ func (s *Sandboxes) unconfined() bool {
 
 // findHidden searches for hidden files and adds those found before.
 func (s *Sandboxes) findHidden(ctx context.Context) error {
-	o := s.Options(AgentPlace()) // this also makes the scratch folder, which is needed soon
+	o := s.Options(AgentPlace()) // the search covers the folders that the agent's commands see
 	found, err := grants.FindSecrets(ctx, o.Folders)
 	if err != nil {
 		return openFailure(o, err)

@@ -130,6 +130,7 @@ func (w *Workspace) WritePack(ctx context.Context, change *gitops.ChangeSet, nam
 	return w.writeFile(name, func(f io.Writer) error { return w.checkout.WritePack(ctx, change, f) })
 }
 
+// writeFile creates a file of the run directory and writes it.
 func (w *Workspace) writeFile(name string, write func(io.Writer) error) error {
 	f, err := w.rec.Create(name)
 	if err == nil {

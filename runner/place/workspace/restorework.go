@@ -280,6 +280,7 @@ func (w *Workspace) ReadWork(ctx context.Context, d *record.Directory, change *t
 	return w.readPack(ctx, d, workPack(d), change.TreeSHA)
 }
 
+// readPack reads the objects of a change from a pack in a run directory.
 func (w *Workspace) readPack(ctx context.Context, d *record.Directory, name, tree string) (*gitops.ChangeSet, error) {
 	pack, err := d.Open(name)
 	if err != nil {

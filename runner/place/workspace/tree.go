@@ -98,6 +98,7 @@ func (w *Workspace) treeOutsideRun() string {
 	return made.Folder
 }
 
+// makeTree makes the work tree, as a private copy or an overlay, and takes the snapshots.
 func (w *Workspace) makeTree(ctx context.Context) (err error) {
 	if err := errors.Join(w.tree.Drop(OfSetup), w.tree.Drop(OfAgent)); err != nil { // left by a killed run
 		return err

@@ -41,6 +41,7 @@ type Secret struct {
 	Refused []Network   // requests that were refused because of the secret
 }
 
+// secretUsed adds a count of uses, or updates it. The highest count stays.
 func (f *fold) secretUsed(_ Event, d SecretUsed) {
 	s := f.view.secretNamed(d.Name)
 	i := slices.IndexFunc(s.Uses, func(known SecretUse) bool { return known.By == d.By && known.Target == d.Target })

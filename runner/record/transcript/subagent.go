@@ -135,6 +135,7 @@ func (f *fold) agent(e Event) *Agent {
 	return a
 }
 
+// agentStarted adds an agent, or restarts it with its new settings.
 func (f *fold) agentStarted(e Event, d AgentStarted) {
 	a := f.agent(e)
 	if a == nil {

@@ -159,6 +159,7 @@ func newGoText() *goText {
 	return &goText{of: goPackage{left: &left}, builds: goBuilds{}}
 }
 
+// line reads the next line. The lines before the last line of a package belong to that package.
 func (g *goText) line(text string) {
 	switch {
 	case strings.HasPrefix(text, "# "):

@@ -225,6 +225,7 @@ func enter(section string) func(*printed, parts) {
 
 func ignore(*printed, parts) {}
 
+// end returns the results, or nil if no totals were printed.
 func (p *printed) end() *Results {
 	if !p.total {
 		return nil

@@ -111,6 +111,7 @@ func (p *page) limited(s section, l document.Limit) section {
 	return s
 }
 
+// item returns a list item, with a box if it is a step.
 func item(i document.Item) string {
 	mark, end := "- ", "\n"
 	switch i.Box {

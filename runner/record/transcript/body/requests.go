@@ -34,7 +34,7 @@ func requestText(v *transcript.View) string {
 }
 
 // A body stores its request and the earlier ones in an invisible comment. Visible text could not be
-// told from people's edits.
+// distinguished from people's edits.
 const (
 	rememberStart = "<!-- agent-ci: requests "
 	rememberEnd   = " -->\n"

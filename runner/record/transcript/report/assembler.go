@@ -165,6 +165,7 @@ func indented(raw json.RawMessage) string {
 	return b.String()
 }
 
+// toolStarted begins the entry of a call. Until the call ends, the entry says that it did not.
 func (a *assembler) toolStarted(e transcript.Event, started transcript.ToolStarted) {
 	n := a.call(e, started)
 	n.Topic = transcript.Topic(started.ReadableInput())
@@ -205,6 +206,7 @@ func (a *assembler) input(n *entry, tool, input string) {
 	}
 }
 
+// toolFinished completes the oldest entry of a call. If the call's start is missing, it adds one.
 func (a *assembler) toolFinished(e transcript.Event, finished transcript.ToolFinished) {
 	key := callKey{e.Agent, finished.CallID, finished.Ref()}
 	if len(a.calls[key]) == 0 {

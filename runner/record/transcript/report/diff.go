@@ -75,6 +75,7 @@ func hunkList(all []hunk) g.Node {
 	return nodes
 }
 
+// node draws unchanged lines, or removed lines with their replacement.
 func (c change) node() g.Node {
 	if len(c.Old) == 0 && len(c.New) == 0 {
 		return h.Pre(h.Class("keep"), g.Text("\n"+c.Keep))
@@ -258,6 +259,7 @@ type diffBuilder struct {
 
 var opName = map[v4a.Op]string{v4a.Add: "Added", v4a.Update: "Changed", v4a.Delete: "Deleted", opWritten: "Wrote"}
 
+// file lays out the hunks of a file, until the space is used up.
 func (b *diffBuilder) file(s v4a.Section) fileDiff {
 	f := fileDiff{Op: opName[s.Op], Path: fileField(s.Path), MoveTo: fileField(s.MoveTo)}
 	b.left -= 2 * lineBytes

@@ -90,6 +90,7 @@ func drawBlock(b document.Block) g.Node {
 
 var boxes = map[document.Box]struct{ sign, state string }{document.Open: {"○", "not done"}, document.InProgress: {"◐", "in progress"}, document.Done: {"✓", "done"}}
 
+// list draws a list. If the first item has a box, the list is a plan.
 func list(l document.List) g.Node {
 	items := l.Items[:min(len(l.Items), maxRows)]
 	if len(items) > 0 && items[0].Box != document.NoBox {
@@ -129,6 +130,7 @@ func fold(f document.Fold) g.Node {
 	return h.Details(g.If(f.Open, g.Attr("open")), g.If(f.ID != "", h.ID(f.ID)), h.Summary(Line(f.Title)), Blocks(f.Blocks...))
 }
 
+// inline draws a span, with its link.
 func inline(s document.Span) g.Node {
 	most := fieldUnits
 	if s.IsSentence {

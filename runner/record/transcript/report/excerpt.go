@@ -28,6 +28,7 @@ type excerpt struct {
 	Tail   string
 }
 
+// node draws the text, with a note where its middle is left out.
 func (x excerpt) node() g.Node {
 	if x.Head == "" && x.Hidden == "" {
 		return cutNote("nothing")

@@ -18,6 +18,7 @@ import (
 // longTimeline is the number of entries above which the browser only lays out visible entries.
 const longTimeline = 500
 
+// timelineSection draws the timeline with its search tools.
 func (o *overview) timelineSection(entries g.Node) g.Node {
 	class := "entries"
 	if o.entries > longTimeline {

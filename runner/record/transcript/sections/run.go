@@ -170,6 +170,7 @@ func settings(s *Source) document.Section {
 	return document.Section{}
 }
 
+// settings adds the values of nested settings. path is the prefix of their names.
 func (f *facts) settings(path string, of map[string]any) {
 	for _, key := range slices.Sorted(maps.Keys(of)) {
 		switch value := of[key].(type) {

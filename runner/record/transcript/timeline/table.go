@@ -258,6 +258,7 @@ func proofs(d transcript.Verify) (words string) {
 	return words
 }
 
+// publish describes a publishing step.
 func publish(d transcript.Publish) entry {
 	switch d.Step {
 	case "commit":
