@@ -75,7 +75,8 @@ func (c Checks) withoutCaches(ctx context.Context, s suite, i int, caches string
 }
 
 // blameLeftovers runs a check once more with the baseline's leftovers, then without. If it is red
-// and green again, the leftovers are to blame and are dropped. Otherwise the check is flaky.
+// and green again, the leftovers are to blame and are dropped. Otherwise the result follows from
+// all runs; usually the check is flaky.
 func (c Checks) blameLeftovers(ctx context.Context, s suite, i int, caches string, r result) (result, error) {
 	all := r
 	if state, err := c.rerunOnce(ctx, s, i, caches, &all); err != nil || state == "green" {

@@ -21,8 +21,8 @@ type CheckRun struct {
 	Log      string  `json:"log"` // path in the run directory
 }
 
-// StateOf returns the state of a check after its runs on one tree, or "" without runs. Only a red
-// run is repeated, so the last run decides: a green one after others means flaky.
+// StateOf returns the state of a check after its runs on one tree, or "" without runs. The last run
+// decides. If it is green after other runs, the check is flaky.
 func StateOf(runs []CheckRun) string {
 	if len(runs) == 0 {
 		return ""
