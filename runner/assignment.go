@@ -17,7 +17,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/settings"
 )
 
-// withSettings returns the assignment under other settings, read from ws.
+// withSettings returns a copy of the assignment with the settings set, which were read from ws.
 func (r *runner) withSettings(a assignment, set *settings.Settings, ws *workspace.Workspace) assignment {
 	a.settings = set
 	if a.source != nil {
@@ -28,7 +28,7 @@ func (r *runner) withSettings(a assignment, set *settings.Settings, ws *workspac
 	return a
 }
 
-// adoptSource adopts a source's settings and the workspace they were read from.
+// adoptSource gives a source the settings set. Files that they name are read from ws's commit.
 func (r *runner) adoptSource(source *intake.Source, set *settings.Settings, ws *workspace.Workspace) {
 	source.Job, source.JobFile = &set.Job, set.File.Name
 	source.Prompt = func(ctx context.Context) (string, error) { return r.source.ReadPrompt(ctx, ws.Commit(), set) }
@@ -60,10 +60,10 @@ func (r *runner) ensureCheckout(ctx context.Context, event intake.Event, current
 		if ws, a, err = r.clone(ctx, a, event, ws); err != nil {
 			return nil, err
 		}
-		// Whom to listen to is the repository's to say.
+		// The clone's settings decide who may start a run, so check the requester again.
 		if !reflect.DeepEqual(asked.settings.Job, a.settings.Job) {
 			a, err = r.assign(ctx, event, asked, a.settings, ws)
-		} else { // what the commit has was not known
+		} else { // the earlier check did not know the commit's files
 			err = r.checkReady(ctx, a.request, ws, a.settings)
 		}
 		if err != nil {
@@ -76,8 +76,9 @@ func (r *runner) ensureCheckout(ctx context.Context, event intake.Event, current
 	return &a, ws.Prepare(ctx, a.preparation(ws))
 }
 
-// assign finds the run's assignment and the requester's permission, asking only the forge. known is
-// the result under other settings. It registers the assignment as far as it gets.
+// assign finds the run's project, task and model, and checks the requester's permission. It asks only
+// the forge. known is the assignment under earlier settings. Even on an error, assign registers what it
+// found so far.
 func (r *runner) assign(ctx context.Context, event intake.Event, known assignment, set *settings.Settings, ws *workspace.Workspace) (a assignment, err error) {
 	a = known
 	defer func() { r.end.assignment = &a }()
@@ -107,6 +108,7 @@ func (r *runner) assign(ctx context.Context, event intake.Event, known assignmen
 		}
 		return r.checkReady(ctx, a.request, base, set)
 	}
+	// asked: an event may have caused the run, so the requester may be a stranger.
 	asked := set.Job.Task.From != "" || r.env.Get("GITHUB_EVENT_NAME") != ""
 	if !asked {
 		if err := ready(); err != nil {
@@ -118,7 +120,7 @@ func (r *runner) assign(ctx context.Context, event intake.Event, known assignmen
 	if err != nil {
 		return a, err
 	}
-	if asked { // by who may be a stranger, for whom nothing has to be ready
+	if asked { // a stranger learns nothing of missing requirements
 		if err := ready(); err != nil {
 			return a, err
 		}
@@ -141,7 +143,8 @@ func (r *runner) assign(ctx context.Context, event intake.Event, known assignmen
 	return a, err
 }
 
-// preparation returns the run's requirements of its checkout.
+// preparation returns what the run needs of its checkout: the base branch, the folder, and whether other
+// runs may share the checkout.
 func (a *assignment) preparation(ws *workspace.Workspace) workspace.CheckoutNeeds {
 	base := workspace.BaseBranch{Configured: a.job().Repository.Base != "", NoneNeeded: a.project.Mode == publish.Nowhere}
 	if a.job().PullRequest.Branch == "" {
@@ -154,14 +157,15 @@ func (a *assignment) preparation(ws *workspace.Workspace) workspace.CheckoutNeed
 	return workspace.CheckoutNeeds{Base: base, Path: a.job().Repository.Path, ExpectsChanges: a.job().Task.Expects == "change", SharesCheckout: shared}
 }
 
+// intakeSource returns the source that reads the run's task and checks its requester.
 func (r *runner) intakeSource(event intake.Event, asked *request, set *settings.Settings, ws *workspace.Workspace) *intake.Source {
 	source := &intake.Source{Event: event, Accounts: intake.Accounts{}, Record: r.rec, Publishes: asked.publish != publish.Nowhere}
 	r.adoptSource(source, set, ws)
 	return source
 }
 
-// checkReady ends a run before any request, with all mistakes and missing requirements. ws is the
-// base commit's checkout, or nil if unknown.
+// checkReady stops a run that cannot work, before its first request. The error lists all mistakes and
+// missing requirements. ws is a checkout of the base commit, or nil if that commit is unknown.
 func (r *runner) checkReady(ctx context.Context, asked *request, ws *workspace.Workspace, set *settings.Settings) error {
 	found, err := look.Lacks(ctx, r.rec, ws, preflight.Options{Job: &set.Job, Environ: r.env, Scripted: asked.script != "", Publish: asked.publish})
 	if err != nil {

@@ -27,24 +27,26 @@ import (
 	"github.com/agent-ci/agent-ci/tools"
 )
 
-// The values below form the chain of a run. Each stage makes one from the value before, which it
-// embeds. Values are immutable.
+// The types below form the chain of a run: request, assignment, place, ready, work, verdict,
+// publication. Each stage takes one, and returns the next, which embeds it. Values are immutable.
+
+// request is what the command line asks for.
 
 type request struct {
 	dir        string // the checkout, or a folder in it
-	publish    string // --publish; empty for what the surroundings allow
+	publish    string // --publish; empty chooses by the environment
 	operator   string // path of the operator's file; empty for none
-	script     string // path of a scripted session; empty where a model is asked
+	script     string // path of a scripted session; empty for a real model
 	program    program
-	baselines  bool              // baselines of earlier runs are used, and this run's is kept for later ones
-	resumedRun *history.Run      // the run that is resumed; nil for a new one
-	recording  *replay.Recording // stands in for model, servers and people; nil where nothing is replayed
+	baselines  bool              // use cached baseline results, and cache this run's
+	resumedRun *history.Run      // the run to resume; nil for a new one
+	recording  *replay.Recording // replaces model, servers and people; nil outside of a replay
 }
 
 // program is the embedding program's contribution.
 type program struct {
 	tools  []tools.Tool
-	engine []string // starts what runs scripts
+	engine []string // command line of the engine for scripts
 }
 
 // assignment is a run's task with its settings, requester and model.
@@ -53,10 +55,10 @@ type assignment struct {
 	settings *settings.Settings
 	project  publish.Project
 	task     intake.Task
-	source   *intake.Source // of the task; nil where it comes from a record
+	source   *intake.Source // reads the task; nil if the task comes from a record
 	model    provider.Model
 	output   settings.OutputSchema
-	repair   *repair.Attempt // what is to be repaired; nil for another task
+	repair   *repair.Attempt // the repair to attempt; nil for other tasks
 }
 
 func (a *assignment) job() *job.Job { return &a.settings.Job }
@@ -65,10 +67,10 @@ func (a *assignment) job() *job.Job { return &a.settings.Job }
 type place struct {
 	*assignment
 	workspace   *workspace.Workspace
-	configBase  gitops.Base // by which the run is configured; of a resumed run on a pull request the zero value
+	configBase  gitops.Base // commit that configures the run; zero for a resumed run on a pull request
 	rules       *rules.Set
-	authorities settings.Authorities // of hosts that commands reach
-	skills      skills.Offer         // that the agent can load
+	authorities settings.Authorities // certificate authorities for hosts that commands reach
+	skills      skills.Offer         // skills the agent can load
 	lessons     *proposals.Lessons
 	guides      []briefing.Guide
 }
@@ -77,30 +79,30 @@ type place struct {
 type ready struct {
 	*place
 	sandboxes      *confine.Sandboxes
-	hooks          *hooks.Hooks // nil where there are none
-	key            *sshsig.Key  // that the commit is signed with; nil for none
+	hooks          *hooks.Hooks // nil for none
+	key            *sshsig.Key  // signs the commit; nil for none
 	agent          *worker.Agent
 	baselineCache  *verify.BaselineCache // baselines of earlier runs; nil for none
 	baseline       transcript.Verify
 	startingChange startingChange
 }
 
-// startingChange is an earlier pull request's change to start with.
+// startingChange is the change of an earlier pull request that the agent starts with.
 type startingChange struct {
 	change     *gitops.ChangeSet // nil for none
-	cleanMerge bool              // the agent works only if checks of it are red: it went over the new base without a conflict
+	cleanMerge bool              // it merged with the new base without a conflict, so the agent works only if a check is red
 }
 
 // work is the state of the agent's work. Functions take it by value and return the next state.
 type work struct {
 	*ready
-	change       *gitops.ChangeSet // as the checkout holds it
-	founded      *gitops.ChangeSet // the last change for which each claim of the summary has evidence
+	change       *gitops.ChangeSet // the agent's change so far
+	founded      *gitops.ChangeSet // the last change that supports every claim of the summary
 	dropped      []string          // protected files that the agent changed, left out of change
-	verification transcript.Verify // the last one
-	stopped      *outcome.Stop     // by which a budget ended the work
-	summary      string            // where no agent wrote one
-	outputFile   string            // with the object that task.output_schema describes
+	verification transcript.Verify // the latest results of the checks
+	stopped      *outcome.Stop     // set if a budget stopped the work
+	summary      string            // a recipe's or bundle's summary, for a run without an agent's
+	outputFile   string            // file with the object described by task.output_schema
 }
 
 // repairedChange returns the content of the pull request to fix, or nil for other tasks.
@@ -111,6 +113,7 @@ func (rd *ready) repairedChange() *gitops.ChangeSet {
 	return rd.startingChange.change
 }
 
+// judgeCase returns what judges change: the job's rules on changes, with the repaired pull request's content.
 func (rd *ready) judgeCase(change *gitops.ChangeSet) judge.Case {
 	return rd.lessons.Case(rd.job(), change, rd.repairedChange())
 }
@@ -125,5 +128,5 @@ type verdict struct {
 type publication struct {
 	*verdict
 	published publish.Publication
-	posted    *feedback.Posted // on the subject of the run; nil for nothing
+	posted    *feedback.Posted // findings posted on the run's subject; nil for none
 }

@@ -14,9 +14,9 @@ import (
 )
 
 // openHere opens the checkout of --repo on the event's base. why explains a missing or unusable
-// one, which is no end yet, because the run may clone. A checkout without that base is returned
-// too, so its configuration counts. One of another repository than the requested pull request's is
-// ignored with its configuration.
+// checkout. That does not stop the run yet, because the run may clone. If only the base is missing,
+// openHere also returns the checkout, so its configuration counts. named means that the command line
+// names a pull request. A checkout of another repository is then ignored with its configuration.
 func (r *runner) openHere(ctx context.Context, asked *request, event intake.Event, named bool) (ws *workspace.Workspace, why error) {
 	ws, why = workspace.Open(ctx, r.rec, r.checkoutOptions(cmp.Or(asked.dir, ".")))
 	if why == nil {
@@ -32,8 +32,8 @@ func (r *runner) openHere(ctx context.Context, asked *request, event intake.Even
 	return ws, why
 }
 
-// baseOf returns the branch that configures a run on a pull request. An event's base in another
-// repository says nothing about this one's.
+// baseOf returns the branch that configures a run on a pull request or event, or "". The base in an
+// event of another repository does not apply here.
 func baseOf(event intake.Event, a assignment) string {
 	switch pull := a.task.OnPull(); {
 	case pull != nil:
@@ -53,16 +53,17 @@ func (r *runner) wantsClone(a assignment, ws *workspace.Workspace, noCheckout er
 	case ws == nil:
 		return errors.Is(noCheckout, gitops.ErrNotRepository)
 	case a.task.OnPull() != nil && a.task.OnPull().Base != ws.Base().Branch:
-		return true // a comment's event does not tell the workflow which branch to check out
+		return true // the event of a comment does not name the pull request's base, so the workflow checks out another branch
 	}
 	here := intake.NameInURL(ws.Checkout().Origin(), r.env.ForgeServer())
 	if here == "" && r.env.InActions() && strings.EqualFold(r.env.Get("GITHUB_REPOSITORY"), a.project.Name()) {
-		return false // the checkout of a workflow, whose origin another step changed
+		return false // a workflow's own checkout, with an origin that another step removed or changed
 	}
 	return !strings.EqualFold(here, a.project.Name())
 }
 
-// reportOtherCheckout reports that a run on one repository does not work in another's checkout.
+// reportOtherCheckout warns that the run uses a clone of name, because the current checkout is of
+// another repository.
 func (r *runner) reportOtherCheckout(name, of string, current *workspace.Workspace) {
 	if of == "" || strings.EqualFold(of, name) || r.env.InActions() {
 		return
@@ -70,8 +71,8 @@ func (r *runner) reportOtherCheckout(name, of string, current *workspace.Workspa
 	r.rec.Warn("cloned", "The run works in a clone of %s, in its run directory: %s is a checkout of %s.", name, current.Root(), of)
 }
 
-// clone clones the repository instead of the current checkout, which may be nil, and reads the
-// run's configuration there.
+// clone closes the current checkout, if any, and clones the assignment's repository. It reads the run's
+// configuration from the clone and registers both.
 func (r *runner) clone(ctx context.Context, a assignment, event intake.Event, current *workspace.Workspace) (*workspace.Workspace, assignment, error) {
 	if current != nil {
 		r.end.workspace = nil

@@ -17,23 +17,23 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/intake"
 )
 
-// ending collects everything for finish to report, tidy up and close. Stages register their results
-// there, even if they fail afterwards.
+// ending collects what finish reports, cleans up and closes. A stage registers its results here, even
+// if it fails afterwards.
 type ending struct {
 	history.Departure
-	assignment    *assignment          // as far as it is known; never nil
+	assignment    *assignment          // as far as known; never nil
 	abandonedBase gitops.Base          // of the first checkout, if the run moved to a clone
-	workspace     *workspace.Workspace // nil while there is no checkout
-	place         *place               // nil before the agent has one
-	sandboxes     *confine.Sandboxes   // nil before they are open
+	workspace     *workspace.Workspace // nil without a checkout
+	place         *place               // nil until the base commit's configuration is read
+	sandboxes     *confine.Sandboxes   // nil until confine makes them
 	hooks         *hooks.Hooks
-	agent         *worker.Agent // nil before there is one
+	agent         *worker.Agent // nil until makeAgent makes it
 	work          work
 	inspection    transcript.Inspection // the signs found in the change
-	published     *publication          // nil before anything was published
+	published     *publication          // nil until publishing begins
 	atEnd         []func(context.Context, *outcome.Stop)
 	closers       []func() error
-	resumed       bool // run.resumed is written
+	resumed       bool // whether run.resumed is written
 	bundle        bool // the run directory is a bundle, made by this run or an earlier one
 }
 
@@ -41,6 +41,7 @@ func newEnding() *ending {
 	return &ending{assignment: &assignment{request: &request{}}}
 }
 
+// close releases sandboxes and checkout and calls all closers. Errors are ignored: the result is written already.
 func (e *ending) close() {
 	e.hooks.SetAgentSandbox(nil)
 	if e.workspace != nil {
@@ -71,7 +72,7 @@ func (e *ending) outcome(ctx context.Context, rec *record.Record, err error) *ou
 	return p.Outcome(rec, e.work.stopped, e.assignment.task.Branch, e.workspace.NameOrPath())
 }
 
-// publication returns the publication of the change, or the place of an unpublished one.
+// publication returns the publication so far. Without one it returns the unpublished change with its base.
 func (e *ending) publication() publish.Publication {
 	if e.published != nil {
 		return e.published.published
@@ -83,7 +84,7 @@ func (e *ending) publication() publish.Publication {
 	return p
 }
 
-// runFinished returns the run's last event, without what the events before it add up to.
+// runFinished returns the run's last event. The record adds the totals of earlier events.
 func (e *ending) runFinished(stop *outcome.Stop) transcript.RunFinished {
 	p := e.publication()
 	end := transcript.RunFinished{
@@ -104,7 +105,7 @@ func (e *ending) summary() string {
 	return cmp.Or(e.agent.Work().Summary, e.work.summary)
 }
 
-// checkout returns the workspace, or an empty one without a checkout.
+// checkout returns the workspace. Without a checkout it returns an empty one, whose methods do nothing.
 func (e *ending) checkout(rec *record.Record) *workspace.Workspace {
 	if e.workspace == nil {
 		return workspace.Folder(rec, "")
@@ -112,16 +113,16 @@ func (e *ending) checkout(rec *record.Record) *workspace.Workspace {
 	return e.workspace
 }
 
-// mayResume reports whether resume would continue the run. Replays, repairs and runs on a person's
-// branch cannot resume.
+// mayResume reports whether agent-ci resume could continue the run. Replays, repairs and runs on a
+// person's branch cannot resume.
 func (e *ending) mayResume(rec *record.Record, o outcome.Outcome) bool {
 	a := e.assignment
 	return e.workspace != nil && a.recording == nil && a.task.Mode != intake.Join && a.task.Repair == nil && history.MayResume(rec, o)
 }
 
-// resumeHint tells people how to resume a stopped run.
+// resumeHint returns a sentence on how to resume a stopped run, or "".
 func (e *ending) resumeHint(rec *record.Record, o outcome.Outcome, reason string) string {
-	if !e.mayResume(rec, o) || e.workspace.WorkPendingHere() { // the message says it already
+	if !e.mayResume(rec, o) || e.workspace.WorkPendingHere() { // the message already has the hint
 		return ""
 	}
 	return history.Hint(rec, o, reason, e.assignment.script)

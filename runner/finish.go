@@ -22,11 +22,12 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/config"
 )
 
-// salvageTime bounds, for a stopped run, keeping its work, asking its hooks, and reporting its end,
-// each.
+// salvageTime limits each step at the end of a stopped run: saving its work, running its hooks, and
+// reporting.
 const salvageTime = 20 * time.Second
 
-// runAndReport runs work, unless the run is left, and tells its result to the step.
+// runAndReport runs work and reports its result to the step of GitHub Actions. It returns early if a
+// forced stop abandons the run.
 func (r *runner) runAndReport(ctx context.Context, work func() record.Result) record.Result {
 	defer r.watch.ShowStatus(ctx, r.forceStop)()
 	return r.end.Attend(ctx, r.forceStop, func() record.Result {
@@ -39,11 +40,11 @@ func (r *runner) runAndReport(ctx context.Context, work func() record.Result) re
 	})
 }
 
-// reportToStep gives the result to the job. What cannot be given is told in the result.
+// reportToStep writes the result to the step of GitHub Actions. Failures to write are added to result.Errors.
 func (r *runner) reportToStep(result *record.Result) {
 	a := r.end.assignment
 	site := a.project.Site()
-	if site == (transcript.Site{}) { // what a transcript names is not believed here
+	if site == (transcript.Site{}) { // do not trust a site that only a transcript names
 		site = transcript.Site{Server: r.env.Get("GITHUB_SERVER_URL"), Repository: r.env.Get("GITHUB_REPOSITORY")}
 	}
 	step := progress.StepResult{
@@ -58,18 +59,17 @@ func (r *runner) reportToStep(result *record.Result) {
 	}
 }
 
-// finish keeps the work, tidies up the checkout and writes the result, even after ctx was
-// cancelled.
+// finish saves the work, cleans up the checkout and writes the result, even after ctx was cancelled.
 func (r *runner) finish(ctx context.Context, cause error) record.Result {
 	e := r.end
 	stop := cmp.Or(workspace.ObjectFailure(cause), e.checkout(r.rec).FilterFailure(cause), e.outcome(ctx, r.rec, cause))
 	if stop.Outcome == outcome.Changed && e.assignment.project.Mode == publish.Nowhere {
-		e.workspace.WriteToCheckout(ctx, e.work.change) // which takes as long as the change is large
+		e.workspace.WriteToCheckout(ctx, e.work.change) // no salvageTime: a large change takes long
 	}
 	late, cancel := r.endContext(ctx)
 	note := r.salvage(late, stop)
 	cancel()
-	if e.workspace != nil && e.workspace.NotWritten() != nil && stop.Outcome == outcome.Changed { // the change was to stay there
+	if e.workspace != nil && e.workspace.NotWritten() != nil && stop.Outcome == outcome.Changed { // the change should be in the checkout, but could not be written
 		instead := *outcome.Of(ctx, e.workspace.NotWritten())
 		stop = &instead
 	}
@@ -81,8 +81,8 @@ func (r *runner) finish(ctx context.Context, cause error) record.Result {
 		report(late, stop)
 	}
 	end := e.runFinished(stop)
-	r.rec.StopHeartbeat() // its file goes with the working files
-	if !e.MayConclude() { // nobody waits for it
+	r.rec.StopHeartbeat() // conclude deletes its file with the working files
+	if !e.MayConclude() { // a forced stop has abandoned the run
 		return record.NewResult(r.rec.ID, stop)
 	}
 	files, unread := r.rec.Digests(late)
@@ -95,7 +95,8 @@ func (r *runner) finish(ctx context.Context, cause error) record.Result {
 	return result
 }
 
-// endContext returns a context for the run's end, after ctx may have ended.
+// endContext returns a context for the run's end: it outlives ctx, by at most salvageTime from now. A
+// forced stop cancels it.
 func (r *runner) endContext(ctx context.Context) (context.Context, context.CancelFunc) {
 	late, cancel := context.WithTimeout(context.WithoutCancel(ctx), salvageTime)
 	if r.forceStop == nil {
@@ -105,7 +106,7 @@ func (r *runner) endContext(ctx context.Context) (context.Context, context.Cance
 	return late, func() { forget(); cancel() }
 }
 
-// salvage keeps a stopped run's work and describes it.
+// salvage saves a stopped run's work and returns a sentence on where it is, or "".
 func (r *runner) salvage(ctx context.Context, stop *outcome.Stop) string {
 	e := r.end
 	if e.workspace == nil {
@@ -120,13 +121,13 @@ func (r *runner) salvage(ctx context.Context, stop *outcome.Stop) string {
 		},
 	})
 	if p.Commit == "" || stop.Outcome != outcome.Cancelled && (stop.Outcome != outcome.ForgeFailed || p.Remote != "") {
-		return note // the message tells where the commit is already
+		return note // the message already names the commit
 	}
 	p.NotPushed = cmp.Or(p.NotPushed, "the run ended before that")
 	return strings.TrimSpace(p.Sentence(e.workspace.NameOrPath()) + " " + note)
 }
 
-// endHooks tells hooks the run's end, and returns the end after their answers.
+// endHooks runs the hooks for the run's end. It returns the outcome after their answers.
 func (r *runner) endHooks(ctx context.Context, stop *outcome.Stop) *outcome.Stop {
 	if r.end.hooks == nil || !r.rec.Started() {
 		return stop
@@ -136,7 +137,7 @@ func (r *runner) endHooks(ctx context.Context, stop *outcome.Stop) *outcome.Stop
 	if p.Pull != nil {
 		end.URL = p.Pull.URL
 	}
-	if ctx.Err() != nil { // else each hook has its own time
+	if ctx.Err() != nil { // cancelled; otherwise each hook has its own time limit
 		late, cancel := r.endContext(ctx)
 		defer cancel()
 		ctx = late
@@ -144,7 +145,7 @@ func (r *runner) endHooks(ctx context.Context, stop *outcome.Stop) *outcome.Stop
 	return r.end.hooks.Ends(ctx, stop, end)
 }
 
-// problemsOf returns the job's mistakes that ended a run, one a line.
+// problemsOf returns the job's mistakes in err, one a line.
 func problemsOf(err error) (lines []string) {
 	problems, _ := errors.AsType[config.Problems](err)
 	for _, problem := range problems {
@@ -153,8 +154,8 @@ func problemsOf(err error) (lines []string) {
 	return lines
 }
 
-// conclude writes the last event and result.json. What cannot be written is
-// told in the result.
+// conclude writes the last event and result.json, and removes working files that no resume needs. Failures
+// to write are added to the result's errors.
 func (r *runner) conclude(event transcript.RunFinished) record.Result {
 	event.Seconds = time.Since(r.began).Seconds()
 	event.Next = r.end.resumeHint(r.rec, outcome.Outcome(event.Outcome), event.Reason)
@@ -171,19 +172,19 @@ func (r *runner) conclude(event transcript.RunFinished) record.Result {
 	r.rec.WriteResult(record.ResultFile, &result)
 	ws := r.end.checkout(r.rec)
 	if result.File != "" && !ws.KeepsTree(unrecorded == nil) {
-		if r.end.sandboxes != nil && r.end.assignment.recording == nil { // a replay leaves its tree however it ends
+		if r.end.sandboxes != nil && r.end.assignment.recording == nil { // Replay removes its own tree
 			failed(r.end.sandboxes.RemoveTreeAtEnd())
 		}
 		r.rec.Remove(confine.ScratchFolder)
 	}
-	if result.File != "" && unrecorded == nil { // else the run can go on as one that was killed
+	if result.File != "" && unrecorded == nil { // without its last event, the run can be resumed as a killed one
 		ws.DropState()
 	}
 	if len(result.Errors) > 0 && result.ExitCode == 0 {
 		result.Outcome, result.Reason = outcome.InternalError, "not_recorded"
 		result.ExitCode = result.Outcome.ExitCode()
 	}
-	// The page can be made again from the transcript, so a failure does not change the run's end.
+	// The page can be regenerated from the transcript, so a failure does not change the outcome.
 	if err := r.rec.Report(); err != nil {
 		failed(err)
 		return result
@@ -192,7 +193,7 @@ func (r *runner) conclude(event transcript.RunFinished) record.Result {
 	return result
 }
 
-// recordStart writes run.started, once, with the warnings before it.
+// recordStart writes run.started with the warnings so far. A second call does nothing.
 func (r *runner) recordStart(a *assignment) error {
 	if r.rec.Started() {
 		return nil

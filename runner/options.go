@@ -9,32 +9,31 @@ import (
 	"github.com/agent-ci/agent-ci/tools"
 )
 
-// Options is everything that a run takes from its surroundings.
+// Options are a run's inputs: the task, its settings and its environment.
 type Options struct {
-	JobFile    string // path of a job file; one of the four is the task
+	JobFile    string // path of a job file; JobFile, Issue, Prompt or PromptFile is the task
 	Issue      string // as form.ParseIssue reads it
 	Prompt     string
 	PromptFile string // path, or - for Stdin
-	// Repair is the pull request of a run, in the form of form.ParseIssue. The run fixes its red
-	// checks. It is the task for any event. The job must have task.from: event.
+	// Repair names a pull request whose red checks the run fixes, in a form that form.ParseIssue
+	// reads. It replaces the event as the task. The job must have task.from: event.
 	Repair string
 
 	Dir      string // the checkout, or a folder in it
-	Out      string // run directory; empty means a new one in the usual place
-	Publish  string // github, local, none; empty means what the surroundings allow
-	Replay   string // path of a scripted session that stands in for the model
+	Out      string // run directory; empty means a new one in the state folder
+	Publish  string // github, local or none; empty chooses by the environment
+	Replay   string // path of a scripted session that replaces the model
 	Set      []string
 	Model    string
 	Operator string // path of the operator's file; empty for none
 
-	// Tools are functions of the embedding program for the model, besides agent-ci's own. Their
-	// calls are recorded, cut and redacted like others, and answered from the record in a replay. A
-	// job can refuse them by tools.allow and tools.deny. Run is called concurrently for a tool that
-	// does not mutate, and must return soon after its context has ended, because the run waits for
-	// it.
+	// Tools are functions of the embedding program that the model can call, besides agent-ci's own.
+	// Their calls are recorded, truncated and redacted like others. A replay answers them from the
+	// record. A job can deny them with tools.allow and tools.deny. agent-ci calls Run concurrently
+	// for a tool that does not mutate. Run must return soon after its context ends: the run waits.
 	Tools []tools.Tool
 
-	NoBaselineCache bool // what checks said of the base in earlier runs is not believed, nor kept
+	NoBaselineCache bool // neither use nor store cached baseline results
 
 	Surroundings
 }
@@ -45,15 +44,15 @@ type Surroundings struct {
 	Reserved []string // names of AGENT_CI_ variables that are flags, not job keys
 	Version  string
 	Stdin    io.Reader
-	// ScriptEngine starts a program that calls engine.Main of tools/code/engine, for models that
-	// call tools in scripts. Without it they get single tools.
+	// ScriptEngine is the command line of a program that calls engine.Main of tools/code/engine. It
+	// serves models that call tools from scripts. Without it they call each tool directly.
 	ScriptEngine []string
 	Quiet        bool
-	Events       io.Writer // gets each event as a line of JSON; may be nil
-	Progress     io.Writer // gets lines for a person; may be nil
+	Events       io.Writer // receives each event as a line of JSON; may be nil
+	Progress     io.Writer // receives lines for a person; may be nil
 	// Terminal is Progress's terminal with a status line, or nil.
 	Terminal *progress.Terminal
-	Step     *actions.Step // of the job in GitHub Actions; may be nil
-	// ForceStop makes a cancelled run end at once, with work undone; may be nil.
+	Step     *actions.Step // the step in GitHub Actions; may be nil
+	// ForceStop, when it ends, stops a cancelled run at once, with unfinished work; may be nil.
 	ForceStop context.Context
 }

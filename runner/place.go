@@ -14,9 +14,9 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/settings"
 )
 
-// enter makes the place of a new run. It finds obstacles to publishing before running anything. The
-// base configures the run; after that, the head of a person's branch, or of the pull request that
-// the run comments on, takes its place.
+// enter makes the place of a new run. It finds obstacles to publishing before it runs any command. The
+// base commit configures the run. Afterwards the workspace moves to the head of a person's branch, or
+// of the pull request that the run comments on.
 func (r *runner) enter(ctx context.Context, a *assignment, ws *workspace.Workspace) (p *place, err error) {
 	base := ws.Base()
 	next := place{configBase: base}
@@ -45,7 +45,7 @@ func (r *runner) enter(ctx context.Context, a *assignment, ws *workspace.Workspa
 		return nil, err
 	}
 	on := *a
-	if a.task.OnHead() { // from here on the base's files are not here
+	if a.task.OnHead() { // from here on ws has the head's files, not the base's
 		r.end.abandonedBase = base
 		ws, on, err = r.goToHead(ctx, on, ws)
 	}
@@ -53,8 +53,8 @@ func (r *runner) enter(ctx context.Context, a *assignment, ws *workspace.Workspa
 	return r.registerPlace(next), err
 }
 
-// decideRepair ends a run without anything to fix or without permission, with a post on the pull
-// request. It settles the cost limit.
+// decideRepair stops a repair that has nothing to fix or is not allowed, with a post on the pull request.
+// Otherwise it sets the run's cost limit.
 func (r *runner) decideRepair(ctx context.Context, a *assignment, ws *workspace.Workspace) (*assignment, error) {
 	red, err := a.repair.Decide(ctx, a.source, r.env.RunLink(), a.job().Repair)
 	if err != nil {
@@ -62,7 +62,7 @@ func (r *runner) decideRepair(ctx context.Context, a *assignment, ws *workspace.
 	}
 	left := red.Plan.RemainingUSD
 	if !a.model.Profile.Price.Known() {
-		left = 0 // what it costs is not known either
+		left = 0 // without a price the remaining budget has no meaning
 	}
 	next := r.withSettings(*a, a.settings.WithoutDrafts(left), ws)
 	next.repair, next.task.Repair = red, &red.Plan.Attempt
@@ -70,7 +70,7 @@ func (r *runner) decideRepair(ctx context.Context, a *assignment, ws *workspace.
 	return &next, nil
 }
 
-// recall completes the place of a recorded run: what configures it is read from the base again.
+// recall completes the place of a recorded run. It reads the configuration from the base again.
 func (r *runner) recall(ctx context.Context, p place, lessons *proposals.Lessons) (_ *place, err error) {
 	p.lessons = lessons.In(p.workspace, p.job(), p.task.Subject != nil)
 	if err := r.readRules(ctx, &p, p.assignment, p.workspace); err != nil {
@@ -80,13 +80,14 @@ func (r *runner) recall(ctx context.Context, p place, lessons *proposals.Lessons
 	return r.registerPlace(p), err
 }
 
+// registerPlace stores the place for the run's end, and returns it.
 func (r *runner) registerPlace(p place) *place {
 	r.end.assignment, r.end.workspace, r.end.place = p.assignment, p.workspace, &p
 	return &p
 }
 
-// readRules reads rules on commands and authorities of hosts from the base commit, and exempts its
-// text from secrets' fragments.
+// readRules reads the rules on commands and the certificate authorities of hosts from the base commit. It
+// also tells the record that parts of secrets that occur in the base's text need no redaction.
 func (r *runner) readRules(ctx context.Context, p *place, a *assignment, ws *workspace.Workspace) (err error) {
 	base := ws.Commit()
 	if p.rules, err = settings.ReadRules(ctx, base, a.job().Policy.Rules); err != nil {
@@ -98,8 +99,8 @@ func (r *runner) readRules(ctx context.Context, p *place, a *assignment, ws *wor
 	return err
 }
 
-// goToHead sets the base to the end of the person's branch that the run joins, or to the head of the pull
-// request that it comments on. It works in a clone if the checkout lacks that commit.
+// goToHead sets the base to the tip of the person's branch that the run joins, or to the head of the
+// pull request that it comments on. If the checkout lacks that commit, the run works in a clone.
 func (r *runner) goToHead(ctx context.Context, a assignment, ws *workspace.Workspace) (_ *workspace.Workspace, _ assignment, err error) {
 	joins := a.task.Mode == intake.Join
 	head := gitops.BaseSpec{}
@@ -117,7 +118,7 @@ func (r *runner) goToHead(ctx context.Context, a assignment, ws *workspace.Works
 		head = gitops.BaseSpec{Branch: a.task.Subject.Pull.Head, SHA: a.task.Subject.HeadSHA}
 	}
 	err = ws.SetBase(ctx, head)
-	if errors.As(err, new(*gitops.UnknownBaseError)) && !ws.Cloned() { // a workflow's checkout mostly has one commit
+	if errors.As(err, new(*gitops.UnknownBaseError)) && !ws.Cloned() { // a workflow's checkout usually has only one commit
 		if ws, a, err = r.clone(ctx, a, a.source.Event, ws); err != nil {
 			return ws, a, err
 		}
@@ -132,8 +133,9 @@ func (r *runner) goToHead(ctx context.Context, a assignment, ws *workspace.Works
 	return ws, a, ws.RequireFolder(a.job().Repository.Path)
 }
 
-// baseTree returns a maker of the tree with the job's programs: of the configuring commit, not of a
-// pull request's head, which anyone may have written. A resumed run does not know that commit.
+// baseTree returns a function that makes the tree with the job's programs. The tree is that of the
+// commit that configures the run: anyone may have written a pull request's head. A resumed run on a
+// pull request does not know that commit, so its function returns an error.
 func (p *place) baseTree() func(ctx context.Context) (dir string, err error) {
 	switch {
 	case !p.task.OnHead():

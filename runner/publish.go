@@ -14,30 +14,30 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/settings"
 )
 
-// PublishOptions names the bundle to publish and its checks.
+// PublishOptions names the bundle to publish, and the job to check it against.
 type PublishOptions struct {
 	RunDir   string
 	Dir      string // the checkout
-	JobFile  string // the job that the bundle was made by; optional
+	JobFile  string // the job that made the bundle; optional
 	Set      []string
 	Operator string // path of the operator's file; empty for none
 
 	Surroundings
 }
 
-// Publish is the second half of a run made elsewhere: it verifies the run's bundle, commits the
-// change, pushes it and opens the pull request. It runs no command of the repository and leaves the
-// work tree alone. The bundle is only data: rules come from the base commit, the job file and this
-// half's environment.
+// Publish is the second half of a run whose first half made a bundle elsewhere. It verifies the bundle,
+// commits the change, pushes it and opens the pull request. It runs no command of the repository and
+// does not touch the work tree. The bundle is only data: rules come from the base commit, the job file
+// and this half's environment.
 func Publish(ctx context.Context, o PublishOptions) record.Result {
-	o.ForceStop = nil // nothing of it is waited for
+	o.ForceStop = nil // there is no command to wait for
 	r := newRunner("", settings.Given{JobFile: o.JobFile, Set: o.Set}, o.Surroundings)
 	asked := &request{dir: o.Dir, operator: o.Operator, publish: publish.ToForge}
 	r.end.assignment, r.end.bundle = &assignment{request: asked}, true
 	return r.runAndReport(ctx, func() record.Result { return r.publishRunDir(ctx, asked, o.RunDir) })
 }
 
-// publishRunDir publishes the bundle in runDir and returns the result, which it also writes to the folder.
+// publishRunDir publishes the bundle in runDir. It returns the result, and writes it to runDir.
 func (r *runner) publishRunDir(ctx context.Context, asked *request, runDir string) (result record.Result) {
 	dir, err := record.OpenDirectory(runDir)
 	if err != nil {
@@ -54,19 +54,19 @@ func (r *runner) publishRunDir(ctx context.Context, asked *request, runDir strin
 		}
 		return err
 	})
-	// The bundle's transcript is closed: the events of this half are folded and not written.
+	// The bundle's transcript is finished: this half's events go into the view, not into the file.
 	view, _ := r.rec.Conclude(r.end.runFinished(r.end.outcome(ctx, r.rec, err)), r.rec.Begin(transcript.RunStarted{RunID: r.rec.ID}))
 	view.Head = b.Head
 	result = record.Project(view)
 	result.BodyFile, result.Problems = r.end.publication().BodyFile, problemsOf(err)
 	r.rec.WriteResult(record.PublishFile, &result)
 	if b.Head != "" {
-		r.rec.Remove(record.StateFolder) // without a bundle it may be the state of a run that can still be resumed
+		r.rec.Remove(record.StateFolder) // a folder that is no bundle may have the state of a run that can still resume
 	}
 	return result
 }
 
-// publishBundle makes a verdict from a bundle and publishes it.
+// publishBundle verifies a bundle and publishes its change. It registers its results as stages of a run do.
 func (r *runner) publishBundle(ctx context.Context, asked *request, b bundle.Bundle) error {
 	ws, err := workspace.Open(ctx, r.rec, r.checkoutOptions(cmp.Or(asked.dir, ".")))
 	if r.end.workspace = ws; err != nil {

@@ -20,23 +20,23 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/settings"
 )
 
-// ReplayOptions names the run to replay, and the place.
+// ReplayOptions names the run to replay and the folders to use.
 type ReplayOptions struct {
 	RunDir string
-	// Dir is a checkout with the base commit. "" means the run's own, or for a foreign record the
-	// current one.
+	// Dir is a checkout with the base commit. "" means the run's own checkout. For a run recorded on
+	// another machine, it means the current folder.
 	Dir string
-	// JobFile is the job of a foreign record's run; optional.
+	// JobFile is the job of a run recorded on another machine; optional.
 	JobFile string
-	Out     string // run directory of the replay, kept; empty means a temporary one
-	Frozen  bool   // tools are replayed too, none runs
+	Out     string // run directory to keep; empty means a temporary one
+	Frozen  bool   // replay tool outputs too; run no tool
 
 	Surroundings
 }
 
-// Replay replays a model's recorded answers offline, in a fresh tree of the base commit with the
-// real tools, and reports different outputs. Frozen runs nothing and verifies the record: its
-// events must yield the sent requests, and its objects the change.
+// Replay replays a model's recorded answers offline, with the real tools in a fresh tree of the base
+// commit. It reports tool outputs that differ. Frozen runs nothing and verifies the record: its events
+// must yield the sent requests, and its objects the change.
 func Replay(ctx context.Context, o ReplayOptions) (*replay.Result, error) {
 	original, err := replay.Open(o.RunDir, o.Environ)
 	if err != nil {
@@ -52,7 +52,7 @@ func Replay(ctx context.Context, o ReplayOptions) (*replay.Result, error) {
 		defer sandbox.RemoveScratch(o.Out)
 	}
 	r := newRunner("", settings.Given{JobFile: o.JobFile}, o.Surroundings)
-	r.rec.DigestsFolder = "" // the settings of a replay are those of who wrote its record
+	r.rec.DigestsFolder = "" // do not store digests: the record's author chose the replay's settings
 	defer r.watch.ShowStatus(ctx, nil)()
 	defer r.rec.Close()
 	if err := workspace.MakeRunDirectory(r.rec, r.env.Get, o.Out, "", r.watch.Show); err != nil {
@@ -77,14 +77,14 @@ func Replay(ctx context.Context, o ReplayOptions) (*replay.Result, error) {
 	}
 	defer r.end.close()
 	defer func() {
-		if r.end.sandboxes != nil { // the record is thrown away, and nothing resumes it
+		if r.end.sandboxes != nil { // a replay is never resumed
 			_ = r.end.sandboxes.RemoveTreeAtEnd()
 		}
 	}()
 	return r.replay(ctx, original, source, treeName, o.ScriptEngine)
 }
 
-// replay runs the recorded answers with the real tools, in a fresh tree.
+// replay answers with the recorded model, runs the real tools in a fresh tree, and compares the outputs.
 func (r *runner) replay(ctx context.Context, original *replay.Original, source *workspace.Workspace, treeName string, engine []string) (*replay.Result, error) {
 	if original.ContinuesPull() {
 		return nil, errors.New("the run went on with a pull request, whose change its transcript does not have; it can be replayed with --frozen alone")
@@ -108,7 +108,7 @@ func (r *runner) replay(ctx context.Context, original *replay.Original, source *
 	r.registerPlace(at)
 	err = recoverPanic(ctx, func(ctx context.Context) error { return r.runReplay(ctx, at, original.Run) })
 	w, stop := r.end.work, r.end.outcome(ctx, r.rec, err)
-	if err != nil && asked.recording.Answers.Unused() { // this machine lacks something that the run had
+	if err != nil && asked.recording.Answers.Unused() { // no answer was used: this machine lacks something that the run had
 		return nil, &outcome.Stop{Outcome: stop.Outcome, Reason: stop.Reason, Message: "The run cannot be replayed here: " + r.rec.Redact(stop.Message), Err: err}
 	}
 	stop.Message = outcome.ShortenNames(r.rec.Redact(stop.Message))

@@ -22,23 +22,23 @@ import (
 	"github.com/agent-ci/agent-ci/tools"
 )
 
-// ResumeOptions names the run to resume. All settings but limits come from its transcript: a
+// ResumeOptions names the run to resume. All settings except limits come from its transcript, so a
 // resumed run gets no new permissions.
 type ResumeOptions struct {
 	RunDir   string
-	Dir      string   // the checkout; empty means where the run worked
-	Set      []string // limits, which may be other ones: KEY=VALUE
+	Dir      string   // the checkout; empty means the run's own
+	Set      []string // changed limits, as KEY=VALUE
 	Operator string   // path of the operator's file; empty for none
-	Replay   string   // the scripted session, of a run that had one; empty for none
-	JobFile  string   // the job that a run was made by which this machine did not record; optional
-	// Tools are those of the run's start: see Options.
+	Replay   string   // the run's scripted session; empty if it had none
+	JobFile  string   // the job of a run recorded on another machine; optional
+	// Tools must be those of the run's start; see Options.
 	Tools []tools.Tool
 
 	Surroundings
 }
 
-// Resume continues a killed or stopped run after its last event. A failure before the continuation
-// leaves the run directory unchanged, for another attempt.
+// Resume continues a killed or stopped run after its last event. If it fails before the run continues,
+// the run directory stays unchanged, for another attempt.
 func Resume(ctx context.Context, o ResumeOptions) record.Result {
 	r := newRunner("", settings.Given{JobFile: o.JobFile}, o.Surroundings)
 	return r.runAndReport(ctx, func() record.Result {
@@ -48,7 +48,7 @@ func Resume(ctx context.Context, o ResumeOptions) record.Result {
 			return err
 		})
 		if h != nil && h.Finished != nil && !r.rec.Has(record.ResultFile) {
-			result := record.Project(h.View) // it was killed between its last event and its result
+			result := record.Project(h.View) // the run was killed between its last event and result.json
 			r.rec.WriteResult(record.ResultFile, &result)
 			return result
 		}
@@ -61,15 +61,15 @@ func Resume(ctx context.Context, o ResumeOptions) record.Result {
 		if r.end.resumed {
 			return r.finish(ctx, err)
 		}
-		if h != nil && h.Foreign { // else it could not be tried again
+		if h != nil && h.Foreign { // leftover state would prevent another attempt
 			r.rec.Remove(record.StateFolder)
 		}
 		return r.resultWithoutRecord(err)
 	})
 }
 
-// resume runs the stages from the recorded state. If the run's time is over, it still handles the
-// finished work.
+// resume runs the stages from the recorded state. A run without time left still publishes its finished
+// work.
 func (r *runner) resume(ctx context.Context, a assignment) error {
 	p, err := r.resumePlace(ctx, a)
 	if err != nil {
@@ -88,11 +88,12 @@ func (r *runner) resume(ctx context.Context, a assignment) error {
 	})
 }
 
-// adoptTranscript takes over a resumed run's transcript.
+// adoptTranscript returns the assignment in a resumed run's transcript. It sets the runner's id, clock,
+// secrets and totals from it.
 func (r *runner) adoptTranscript(h *history.Run, asked *request) assignment {
 	asked.resumedRun, asked.publish = h, h.Started.Publish
 	if h.Foreign {
-		asked.dir = cmp.Or(asked.dir, ".") // where a stranger's run worked says nothing of this machine
+		asked.dir = cmp.Or(asked.dir, ".") // the folder recorded on another machine has no meaning here
 	}
 	a := *recordedAssignment(h, asked)
 	r.rec.ID, r.began = h.Started.RunID, time.Now().Add(-h.Elapsed)
@@ -114,7 +115,7 @@ func (r *runner) resumePlace(ctx context.Context, a assignment) (_ *place, err e
 	if a.model, err = provider.Find(ctx, a.job(), a.script, h.ScriptedTurns, r.env, r.version, r.rec); err != nil {
 		return nil, err
 	}
-	a.model.Profile.Price = h.Started.Price // as the run began, whatever was learned since
+	a.model.Profile.Price = h.Started.Price // keep the price of the run's start
 	if a.project, err = publish.FindProject(r.env, r.version, intake.Naming{Job: a.job(), Event: intake.Event{Surroundings: intake.Around(r.env)}, Recorded: h.Workspace.Repository}, a.publish); err != nil {
 		return nil, err
 	}
@@ -131,7 +132,7 @@ func (r *runner) resumePlace(ctx context.Context, a assignment) (_ *place, err e
 	if p.skills, err = skills.Kept(r.rec.Directory, h.Skills); err != nil {
 		return nil, workspace.CannotResume("%v; start a new run", err)
 	}
-	if !h.Worked() { // else its images are in the conversation
+	if !h.Worked() { // if the agent worked, its images are in the conversation already
 		a.source = r.intakeSource(intake.Event{}, a.request, a.settings, p.workspace)
 		a.source.Forge, a.source.To = a.project.Forge, a.project.Repo
 	}
@@ -143,7 +144,7 @@ func (r *runner) resumePlace(ctx context.Context, a assignment) (_ *place, err e
 	return r.recall(ctx, p, proposals.Recorded(r.rec, h.View))
 }
 
-// recordResumed records the resume. From then on the run gets a new result.
+// recordResumed writes run.resumed. From then on the old result is deleted, and the run writes a new one.
 func (r *runner) recordResumed(ctx context.Context, rd *ready) error {
 	h := rd.resumedRun
 	if err := rd.workspace.BeginMove(h.FoundWork.Place); err != nil {
@@ -179,8 +180,8 @@ func (r *runner) showProgressAgain(ctx context.Context, p *place) {
 	r.showProgress(ctx, p, asked.Number, there)
 }
 
-// restore restores conversation and work tree as far as possible: it repeats setup and writes the
-// work.
+// restore restores the agent's conversation and the work tree. If the work is not in the checkout, it
+// repeats the setup commands and then writes the work to the tree.
 func (r *runner) restore(ctx context.Context, rd *ready) error {
 	h := rd.resumedRun
 	if err := rd.agent.Resume(h.ForAgent()); err != nil || !h.Worked() {
@@ -189,7 +190,7 @@ func (r *runner) restore(ctx context.Context, rd *ready) error {
 	checks := r.checks(ctx, work{ready: rd})
 	untracked := checks.NeedUntracked()
 	if h.FoundWork.Place == "" {
-		// A run whose time is over still publishes its work.
+		// WithoutCancel: a run whose time is over still publishes its work.
 		if err := rd.workspace.FinishCalls(context.WithoutCancel(ctx)); err != nil || !untracked {
 			return err
 		}

@@ -15,9 +15,9 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/settings"
 )
 
-// Run performs one run and returns its result in any case. It leaves a run directory with
-// transcript and result.json, unless that was impossible, as the result's message says, or the
-// input was wrong from the start.
+// Run performs one run and always returns a result. It leaves a run directory with transcript and
+// result.json, with two exceptions: the folder could not be made, or the input was invalid and the user
+// named no folder.
 func Run(ctx context.Context, o Options) record.Result {
 	r := newRunner(record.NewID(time.Now()), settings.Given{
 		JobFile: o.JobFile, Issue: o.Issue, Prompt: o.Prompt, PromptFile: o.PromptFile, Model: o.Model, Set: o.Set, Stdin: o.Stdin,
@@ -33,6 +33,7 @@ func Run(ctx context.Context, o Options) record.Result {
 		}
 		r.end.SetRecord(r.rec)
 		err := recoverPanic(ctx, func(ctx context.Context) error { return r.run(ctx, asked, o.Repair) })
+		// inVain: the input was invalid, and an automatically named run directory would only be litter.
 		inVain = o.Out == "" && !r.env.InActions() && !r.rec.Started() && err != nil && outcome.Of(ctx, err).Outcome == outcome.InvalidInput
 		r.watch.NoRunDirectory = inVain
 		return r.finish(ctx, err)
@@ -45,8 +46,8 @@ func Run(ctx context.Context, o Options) record.Result {
 }
 
 // run performs a run from event to outcome: request, assignment, place, ready, work, verdict,
-// publication. Without an error, finish derives the outcome from the registered results. repairs is
-// agent-ci repair's pull request, or "".
+// publication. Without an error, finish derives the outcome from the registered results. repairs is the
+// pull request of agent-ci repair, or "".
 func (r *runner) run(ctx context.Context, asked *request, repairs string) error {
 	event := intake.ReadEvent(ctx, intake.Around(r.env))
 	if repairs != "" {
@@ -71,7 +72,7 @@ func (r *runner) run(ctx context.Context, asked *request, repairs string) error 
 	}); err != nil {
 		return err
 	}
-	// A clone may have brought other settings, and so another limit of time.
+	// A clone may have brought another limits.time, so start again with its limit.
 	return r.inTime(ctx, a.job().Limits, func(limited context.Context) error {
 		p, err := r.enter(limited, a, r.end.workspace)
 		if err != nil {
@@ -85,8 +86,8 @@ func (r *runner) run(ctx context.Context, asked *request, repairs string) error 
 	})
 }
 
-// makeReady opens the sandboxes, writes the first events, makes the agent, runs the checks on the
-// base, and briefs the agent.
+// makeReady opens the sandboxes, writes the first events, makes the agent, runs the checks on the base,
+// and gives the agent its task.
 func (r *runner) makeReady(ctx context.Context, p *place) (*ready, error) {
 	rd, added, err := r.open(ctx, p)
 	if err != nil {
@@ -95,8 +96,9 @@ func (r *runner) makeReady(ctx context.Context, p *place) (*ready, error) {
 	return r.setUp(ctx, rd, added)
 }
 
-// setUp runs setup commands and the base's checks, and briefs the agent. A resumed run whose agent
-// had begun takes all that from its record. hookText is the hooks' text for the agent.
+// setUp runs the setup commands and the checks on the base, and gives the agent its task. If the agent
+// of a resumed run had already worked, the results come from the record. hookText is text from hooks for
+// the agent.
 func (r *runner) setUp(ctx context.Context, rd *ready, hookText string) (_ *ready, err error) {
 	next, worked := *rd, rd.resumedRun != nil && rd.resumedRun.Worked()
 	if !worked {
@@ -132,8 +134,9 @@ func (r *runner) setUp(ctx context.Context, rd *ready, hookText string) (_ *read
 	return &next, err
 }
 
-// workAndPublish lets the agent work until its change is verified, and publishes it. limits.time ends
-// ctx but not untimed, so that a job can still publish then. attempts counts past verifications.
+// workAndPublish lets the agent work until its change is verified, and publishes it. limits.time ends ctx
+// but not untimed, so work that took all its time can still be published. attempts is the number of
+// earlier verifications.
 func (r *runner) workAndPublish(ctx, untimed context.Context, rd *ready, attempts int) error {
 	w, err := r.work(ctx, untimed, rd, attempts)
 	if err != nil {
@@ -155,10 +158,10 @@ func (r *runner) workAndPublish(ctx, untimed context.Context, rd *ready, attempt
 	})
 }
 
-// work lets the agent work, takes its change and verifies it. It returns an early end, a refused
-// change, claims that the change does not show, and unproven tests to the agent once each, and red
-// checks verify_attempts times. Work stopped by a budget is verified and kept: limits.time ends the
-// agent's work, but no check with its own limit.
+// work lets the agent work, takes its change and verifies it. It returns some problems to the agent once
+// each: an early end, a refused change, unsupported claims, and unproven tests. It returns red checks up
+// to verify_attempts times. Work stopped by a budget is verified and kept. limits.time stops the agent,
+// but not the checks, which have their own limits.
 func (r *runner) work(ctx, untimed context.Context, rd *ready, attempts int) (work, error) {
 	defer rd.agent.Close()
 	w, done, err := r.followRecipe(ctx, untimed, r.registerWork(work{ready: rd, verification: rd.baseline}), attempts)
@@ -215,8 +218,8 @@ func (r *runner) work(ctx, untimed context.Context, rd *ready, attempts int) (wo
 	return w, w.stoppedUnlessDraft()
 }
 
-// publish commits, pushes and opens the pull request, or posts the agent's findings, as far as the
-// run publishes.
+// publish commits, pushes and opens the pull request, or posts the agent's findings. It does less for
+// --publish local, and nothing for none.
 func (r *runner) publish(ctx context.Context, v *verdict) (p *publication, err error) {
 	p = &publication{verdict: v, published: r.end.publication()}
 	if v.project.Mode == publish.Nowhere {

@@ -16,11 +16,11 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/settings"
 )
 
-// runner has the tools of all stages. It holds no results, except in end, where stages register
-// what to report and close.
+// runner has what all stages use. Results are only in end, where stages register what to report and
+// close.
 type runner struct {
 	version   string
-	began     time.Time // less the time that a resumed run did not live
+	began     time.Time // start of the run; a resumed run's gap is subtracted
 	forceStop context.Context
 	env       settings.Environment
 	source    *settings.Source
@@ -29,6 +29,7 @@ type runner struct {
 	end       *ending
 }
 
+// newRunner returns a runner for one command. id is the new run's id, or "" for a run that exists.
 func newRunner(id string, given settings.Given, s Surroundings) *runner {
 	given.Env, given.Reserved = settings.Environment(s.Environ), s.Reserved
 	r := &runner{version: s.Version, began: time.Now(), forceStop: s.ForceStop, env: given.Env, end: newEnding()}
@@ -44,17 +45,18 @@ func newRunner(id string, given settings.Given, s Surroundings) *runner {
 	return r
 }
 
-// checkoutOptions returns how the checkout in a folder is opened.
+// checkoutOptions returns the options to open the checkout in dir.
 func (r *runner) checkoutOptions(dir string) workspace.Options {
 	return workspace.Options{Dir: dir, Path: r.env.Get("PATH"), Forge: r.env.ForgeServer(), OpenFilter: confine.EarlyFilters(r.rec, r.env)}
 }
 
-// publisher returns the means to publish a change of ws, which may be nil.
+// publisher returns what publishes a change of ws to p. ws may be nil.
 func (r *runner) publisher(p publish.Project, ws *workspace.Workspace) publish.Publisher {
 	return publish.Publisher{Project: p, Record: r.rec, Workspace: ws, Env: r.env}
 }
 
-// inTime runs work until limits.time, counted from the run's start. untimed is the context without that limit.
+// inTime runs work until limits.time is over, counted from the run's start. untimed is the context
+// without that limit. An error is returned as an outcome.
 func (r *runner) inTime(untimed context.Context, l job.Limits, work func(ctx context.Context) error) error {
 	ctx, cancel := untimed, func() {}
 	if limit := time.Duration(l.Time); limit > 0 {
@@ -69,11 +71,12 @@ func (r *runner) inTime(untimed context.Context, l job.Limits, work func(ctx con
 	return nil
 }
 
-// graceTime is the time to save the work after limits.time, and the same time again to publish it.
+// graceTime is the least time for a stage that saves results after limits.time: taking the change, judging, publishing.
 const graceTime = time.Minute
 
-// inGrace runs work that saves results. limits.time ends ctx; work then has graceTime left, until untimed
-// ends at the latest.
+// inGrace runs work, which saves results, with at least graceTime: until the deadline of ctx or graceTime
+// from now, whichever is later. Only the end of untimed stops it earlier. A ctx without a deadline is
+// used unchanged.
 func inGrace(ctx, untimed context.Context, work func(context.Context) error) error {
 	end, limited := ctx.Deadline()
 	if !limited {

@@ -32,8 +32,9 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
-// open makes the agent and what it needs, and writes the first events or, in a resumed run, run.resumed.
-// hookText is the hooks' text for the agent.
+// open prepares publishing, opens the sandboxes and finds the hooks. It writes the first events, or
+// run.resumed for a resumed run. Then it runs the hooks for the start and makes the agent. hookText is
+// text from hooks for the agent.
 func (r *runner) open(ctx context.Context, p *place) (_ *ready, hookText string, err error) {
 	rd := ready{place: p}
 	if rd.key, err = r.preparePublishing(ctx, p); err != nil {
@@ -67,11 +68,13 @@ func (r *runner) open(ctx context.Context, p *place) (_ *ready, hookText string,
 	return &rd, hookText, err
 }
 
+// makeAgent makes the agent, with its earlier agents in a resumed run. In a replay, the recording
+// answers for servers and people. Otherwise questions go to the issue, if the job allows them.
 func (r *runner) makeAgent(ctx context.Context, rd *ready) (*worker.Agent, error) {
 	var earlier []*transcript.Agent
 	if rd.resumedRun != nil {
 		earlier = rd.resumedRun.Agents
-		if err := team.Resume(r.rec, rd.sandboxes, earlier); err != nil { // also for agents that were not recorded yet
+		if err := team.Resume(r.rec, rd.sandboxes, earlier); err != nil { // also removes what an unrecorded agent left
 			return nil, err
 		}
 	}
@@ -92,8 +95,8 @@ func (r *runner) makeAgent(ctx context.Context, rd *ready) (*worker.Agent, error
 	return team.NewRunAgents(ctx, o, earlier, waits)
 }
 
-// preparePublishing verifies before the first turn that a change can be published, when an obstacle
-// is still cheap.
+// preparePublishing checks that a change can be published, before the first turn costs anything. It
+// returns the key that signs the commit, or nil.
 func (r *runner) preparePublishing(ctx context.Context, p *place) (*sshsig.Key, error) {
 	if p.task.Subject != nil {
 		switch p.project.Mode {
@@ -112,7 +115,7 @@ func (r *runner) preparePublishing(ctx context.Context, p *place) (*sshsig.Key, 
 	return publish.Prepare(ctx, to, p.task, p.workspace.Base(), p.job(), p.publish != "")
 }
 
-// speaker posts the agent's findings on the run's subject.
+// speaker returns what posts the agent's findings on the run's subject.
 func (r *runner) speaker(a *assignment) feedback.Poster {
 	return feedback.Poster{
 		Record: r.rec, Server: a.project.Forge, Publish: a.job().Publish, On: *a.task.Subject, Key: a.task.Key, RunID: r.rec.ID,
@@ -120,8 +123,9 @@ func (r *runner) speaker(a *assignment) feedback.Poster {
 	}
 }
 
-// confine opens the sandboxes, before anything is run or asked. Other runs may then work in the
-// checkout too, unless this one publishes nothing or the change's branch is checked out.
+// confine opens the sandboxes, before any command runs or the model is asked. Afterwards other runs may
+// use the checkout too. They may not if this run publishes nothing, or if the change's branch is checked
+// out.
 func (r *runner) confine(ctx context.Context, p *place) (*confine.Sandboxes, error) {
 	boxes := &confine.Sandboxes{
 		Record: r.rec, Environ: r.env, Job: p.job(), Rules: p.rules, Dir: p.dir,
@@ -135,14 +139,14 @@ func (r *runner) confine(ctx context.Context, p *place) (*confine.Sandboxes, err
 	switch {
 	case err != nil || p.project.Mode == publish.Nowhere:
 		return boxes, err
-	case p.workspace.CheckedOut(p.task.Branch): // it can't move without the checkout, which others work in
+	case p.workspace.CheckedOut(p.task.Branch): // moving the branch would change the files of other runs
 		return boxes, p.workspace.RequireAlone()
 	}
 	return boxes, p.workspace.AdmitOthers(ctx)
 }
 
-// findHooks finds the run's hooks and their place, or returns nil. A resumed run keeps the
-// operator's hooks of its start.
+// findHooks returns the run's hooks, or nil without any. A resumed run must have the operator's hooks of
+// its start.
 func (r *runner) findHooks(ctx context.Context, p *place, boxes *confine.Sandboxes) (*hooks.Hooks, error) {
 	if p.recording != nil {
 		return p.recording.Answers.Hooks, nil
@@ -161,7 +165,7 @@ func (r *runner) findHooks(ctx context.Context, p *place, boxes *confine.Sandbox
 	return found, nil
 }
 
-// begin writes the first events of the run.
+// begin writes the first events of a new run, and starts the progress comment and the repair.
 func (r *runner) begin(ctx context.Context, rd *ready) error {
 	r.watch.Follow(nil, rd.job().Limits.CostUSD, rd.job().Limits.Tokens)
 	if err := r.recordStart(rd.assignment); err != nil {
@@ -196,8 +200,8 @@ func (r *runner) begin(ctx context.Context, rd *ready) error {
 	return nil
 }
 
-// showProgress posts a progress comment on the requesting event's issue or pull request, once
-// nothing prevents the work. It reuses an earlier run's comment.
+// showProgress starts a progress comment on the issue or pull request that requested the run. It reuses
+// the comment of an earlier run, which it finds in like. It does nothing for number 0.
 func (r *runner) showProgress(ctx context.Context, p *place, number int, like []forge.Comment) {
 	if number == 0 || p.project.Mode != publish.ToForge {
 		return
@@ -236,12 +240,13 @@ func (r *runner) registerWork(w work) work {
 	return w
 }
 
-// checks returns what runs the job's commands on a base and on changes. The deadline of ctx limits proofs of tests.
+// checks returns what runs the job's checks on the base and on changes. The deadline of ctx limits
+// proofs of tests.
 func (r *runner) checks(ctx context.Context, w work) verify.Checks {
 	until, _ := ctx.Deadline()
 	return verify.Checks{
 		Record: r.rec, Sandboxes: w.sandboxes, Workspace: w.workspace, Job: w.job(), ProofDeadline: until, BaselineCache: w.baselineCache, Branch: w.task.Branch,
-		Commit: func(base gitops.Base, when time.Time) (gitops.CommitOptions, error) { // as it would be published
+		Commit: func(base gitops.Base, when time.Time) (gitops.CommitOptions, error) { // the commit that publishing would make
 			p := r.proposal(w)
 			p.Base = base
 			return r.publisher(w.project, w.workspace).TrialCommit(&p, when)
@@ -249,7 +254,8 @@ func (r *runner) checks(ctx context.Context, w work) verify.Checks {
 	}
 }
 
-// brief gives the agent its task. A replay takes the images from the recorded conversation.
+// brief gives the agent its task, with guides, hook texts and images. A replay has no source: its images
+// are in the recorded conversation.
 func (r *runner) brief(ctx context.Context, rd *ready, hookText string) (err error) {
 	briefing := briefing.Briefing{Guides: rd.guides, Added: hookText, Task: briefing.Task{Source: rd.task.Name, Title: rd.task.Title, Text: rd.task.Text}}
 	if !rd.task.OnHead() {
@@ -263,9 +269,9 @@ func (r *runner) brief(ctx context.Context, rd *ready, hookText string) (err err
 	return rd.agent.Brief(briefing, rd.baseline.Rows)
 }
 
-// applyEarlierChange writes the change of a run's pull request to the work tree as if the agent had
-// made it. Configuration and checks stay the base's. It follows the baseline and is part of the
-// change.
+// applyEarlierChange applies the change of the pull request that the run continues to the work tree, as
+// if the agent had made it. It runs after the baseline, so configuration and checks stay the base's. It
+// tells the agent about conflicts.
 func (r *runner) applyEarlierChange(ctx context.Context, rd *ready) (found startingChange, err error) {
 	if rd.task.Mode != intake.Continue {
 		return found, nil
@@ -288,8 +294,8 @@ func (r *runner) applyEarlierChange(ctx context.Context, rd *ready) (found start
 	return found, rd.agent.Tell(earlier.DescribeUnmerged())
 }
 
-// followRecipe runs the job's recipe before the agent's first turn. done reports that all its
-// checks are green and the agent need not work.
+// followRecipe runs the job's recipe before the agent's first turn. It tells the agent the recipe's change
+// and its red checks. done means that all checks are green and the agent need not work.
 func (r *runner) followRecipe(ctx, untimed context.Context, w work, attempts int) (_ work, done bool, err error) {
 	if w.job().Recipe.Run == "" || attempts > 0 || w.resumedRun != nil && w.resumedRun.Worked() || w.task.Subject != nil {
 		return w, false, nil
@@ -300,7 +306,7 @@ func (r *runner) followRecipe(ctx, untimed context.Context, w work, attempts int
 	if w, err = r.takeChange(ctx, w.place, w); err != nil {
 		return w, false, err
 	}
-	red := func(row transcript.VerifyRow) bool { return row.Before != "green" }
+	notGreen := func(row transcript.VerifyRow) bool { return row.Before != "green" }
 	doneWith := func(summary string) (work, bool, error) {
 		w.summary = summary
 		return r.registerWork(w), true, nil
@@ -308,7 +314,7 @@ func (r *runner) followRecipe(ctx, untimed context.Context, w work, attempts int
 	switch {
 	case w.job().Recipe.Agent == "always" || len(w.job().Verify) == 0:
 		return w, false, r.reportRecipe(ctx, w, "")
-	case w.change.Empty() && !slices.ContainsFunc(w.baseline.Rows, red):
+	case w.change.Empty() && !slices.ContainsFunc(w.baseline.Rows, notGreen):
 		return doneWith("The recipe changed nothing, and every check is green.")
 	case w.change.Empty():
 		return w, false, nil
@@ -326,8 +332,8 @@ func (r *runner) followRecipe(ctx, untimed context.Context, w work, attempts int
 	return w, false, r.reportRecipe(ctx, w, words)
 }
 
-// reportRecipe keeps the recipe's change for a resume elsewhere, and tells the agent about it and
-// its checks.
+// reportRecipe saves the recipe's change for a resume on another machine. It tells the agent about the
+// change, and about red checks, which words describes.
 func (r *runner) reportRecipe(ctx context.Context, w work, words string) error {
 	if w.change.Empty() {
 		return nil
@@ -342,14 +348,15 @@ func (r *runner) reportRecipe(ctx context.Context, w work, words string) error {
 	return w.agent.Tell(message)
 }
 
-// takeTurns lets the agent work until it ends, or a budget ends it.
+// takeTurns lets the agent work until it finishes or a budget stops it.
 func (r *runner) takeTurns(ctx context.Context, w work) (work, error) {
 	did, err := w.agent.Run(ctx)
 	w.stopped = did.Stopped
 	return r.registerWork(w), err
 }
 
-// takeChange reads the agent's change from its tree and saves it. It reverts protected paths if the job drops them.
+// takeChange reads the agent's change from the work tree and saves it. It reverts changes to protected
+// paths if the job says so.
 func (r *runner) takeChange(ctx context.Context, p *place, w work) (work, error) {
 	change, dropped, err := p.lessons.TakeChange(ctx)
 	w.dropped = dropped
@@ -359,7 +366,8 @@ func (r *runner) takeChange(ctx context.Context, p *place, w work) (work, error)
 	return r.registerWork(w), err
 }
 
-// markTimedOut marks work as stopped by limits.time, which ends ctx but not untimed.
+// markTimedOut marks work as stopped if limits.time has ended ctx. A run that was cancelled has ended
+// untimed too, and is not marked.
 func (r *runner) markTimedOut(ctx, untimed context.Context, w work) work {
 	if w.stopped == nil && ctx.Err() != nil && untimed.Err() == nil {
 		w.stopped = outcome.Of(ctx, ctx.Err())
@@ -367,8 +375,8 @@ func (r *runner) markTimedOut(ctx, untimed context.Context, w work) work {
 	return r.registerWork(w)
 }
 
-// question tells the agent, once each, that its end looks too early, why its change may not be published, or
-// which of its claims the change does not support. It reports whether the agent works again.
+// question asks the agent to look again, once for each reason: its end looks too early, its change may not
+// be published, or the change does not support its claims. again means that the agent has to work again.
 func (r *runner) question(ctx, untimed context.Context, w work) (_ work, again bool, err error) {
 	if w.stopped == nil {
 		again, err = w.agent.QuestionEnd(w.change.Empty(), workspace.DescribeLeftovers(w.change))
@@ -382,7 +390,7 @@ func (r *runner) question(ctx, untimed context.Context, w work) (_ work, again b
 	return r.reportClaims(ctx, w)
 }
 
-// verify runs the checks on the change, also after limits.time ended ctx.
+// verify runs the checks on the change, even after limits.time has ended ctx.
 func (r *runner) verify(ctx, untimed context.Context, w work, attempt int) (work, error) {
 	table, err := r.checks(ctx, w).VerifyChange(untimed, attempt, w.change, w.baseline.Rows)
 	if len(table.Rows) > 0 {
@@ -391,8 +399,9 @@ func (r *runner) verify(ctx, untimed context.Context, w work, attempt int) (work
 	return r.registerWork(w), err
 }
 
-// reportRefusal tells the agent once why its change may not be published, and reports whether it
-// did. Refused changes skip the checks; for work stopped by a budget, only the size matters.
+// reportRefusal tells the agent once why its change may not be published, and reports whether it did.
+// If it cannot tell the agent, it returns the refusal as the error. For work stopped by a budget, it
+// only enforces the limit on the change's size.
 func (r *runner) reportRefusal(ctx, untimed context.Context, w work) (bool, error) {
 	err := inGrace(ctx, untimed, func(ctx context.Context) error {
 		if err := w.judgeCase(w.change).Refusal(ctx); err != nil {
@@ -419,7 +428,7 @@ func (r *runner) reportRefusal(ctx, untimed context.Context, w work) (bool, erro
 	return false, stop
 }
 
-// reportClaims tells the agent, once, which claims of its summary the change does not support. It reports
+// reportClaims tells the agent once which claims of its summary the change does not support. It reports
 // whether it did.
 func (r *runner) reportClaims(ctx context.Context, w work) (work, bool, error) {
 	if w.stopped != nil || w.job().VerifyAttempts == 0 {
@@ -437,8 +446,8 @@ func (r *runner) reportClaims(ctx context.Context, w work) (work, bool, error) {
 	return r.registerWork(w), false, nil
 }
 
-// reportChecks tells the agent the red checks or, once, the tests that prove nothing, and reports
-// whether it did.
+// reportChecks tells the agent about red checks or, once, about tests that prove nothing. It reports
+// whether the agent has to work again.
 func (r *runner) reportChecks(ctx context.Context, w work, attempt int) (work, bool, error) {
 	agent := w.agent
 	if w.stopped != nil || attempt > w.job().VerifyAttempts {
@@ -462,7 +471,8 @@ func (r *runner) reportChecks(ctx context.Context, w work, attempt int) (work, b
 	return w, true, agent.Tell(words)
 }
 
-// stoppedUnlessDraft ends a run stopped by a budget, unless its work becomes a draft.
+// stoppedUnlessDraft returns the outcome of work that a budget stopped. It returns nil if the work
+// becomes a draft, or was not stopped.
 func (w work) stoppedUnlessDraft() error {
 	if w.stopped == nil || w.job().Limits.OnBudget == "draft" && !w.change.Empty() {
 		return nil
@@ -470,7 +480,8 @@ func (w work) stoppedUnlessDraft() error {
 	return w.stopped
 }
 
-// askOutput requests the job's object from the agent, unless a budget is used up.
+// askOutput asks the agent for the object that the job's output schema describes. It does nothing without
+// a schema, or if a budget stopped the work.
 func (r *runner) askOutput(ctx context.Context, w work) (work, error) {
 	if w.output.Source == nil || w.stopped != nil {
 		return w, nil
@@ -485,7 +496,8 @@ func (r *runner) askOutput(ctx context.Context, w work) (work, error) {
 	return r.registerWork(w), w.stoppedUnlessDraft()
 }
 
-// judge refuses unpublishable changes, and work that cannot be part of a change.
+// judge returns an error for a change that may not be published. Otherwise it returns the verdict with
+// the change's description.
 func (r *runner) judge(ctx context.Context, w work) (*verdict, error) {
 	c := w.judgeCase(w.change)
 	if w.change.Empty() {
@@ -531,9 +543,9 @@ func (r *runner) proposal(w work) publish.Proposal {
 	return p
 }
 
-// inspect searches a change for signs that a reviewer should see first. It records them, and refuses
-// the change if the job says so. Claims that an earlier look at the same change found evidence for
-// are not searched again.
+// inspect looks for signs in a change that a reviewer should see first, and records them. It returns an
+// error if the job refuses such signs. It skips the search for unsupported claims if the same change
+// already passed it.
 func (r *runner) inspect(ctx context.Context, w work, j *job.Job, change *gitops.ChangeSet) (err error) {
 	c := r.inspection(w, change)
 	found, err := c.Signs(ctx)
@@ -553,6 +565,7 @@ func (r *runner) inspect(ctx context.Context, w work, j *job.Job, change *gitops
 	return inspect.Refusal(j.Policy, found)
 }
 
+// inspection returns what inspects change, with the checks and the summary of w.
 func (r *runner) inspection(w work, change *gitops.ChangeSet) inspect.Case {
 	return inspect.Case{
 		Record: r.rec, Checkout: w.workspace.Checkout(), Job: w.job(), Branch: w.task.Branch, Baseline: w.baseline.Rows, Table: w.verification.Rows,
@@ -560,7 +573,7 @@ func (r *runner) inspection(w work, change *gitops.ChangeSet) inspect.Case {
 	}
 }
 
-// withInspection returns f, which also inspects the change that it judges.
+// withInspection returns f with a Judge that also inspects the change.
 func (r *runner) withInspection(rd *ready, f publish.Follow) publish.Follow {
 	judge := f.Judge
 	f.Judge = func(ctx context.Context, j *job.Job, change *gitops.ChangeSet) error {

@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// Variables of action inputs that are not flags of all its commands.
+// Variables of action inputs that not every command of the action has as a flag.
 const (
 	commandVariable   = flagPrefix + "COMMAND"
 	directoryVariable = flagPrefix + "RUN_DIRECTORY"
@@ -63,7 +63,7 @@ func action(flags *flagSet) runFunc {
 	}
 }
 
-// runInputs lists inputs for runs only, by variable.
+// runInputs lists, by variable, the inputs that only runs use.
 var runInputs = []struct{ variable, input string }{
 	{jobVariable, "job"},
 	{flagPrefix + "TASK_PROMPT", "prompt"},
@@ -77,7 +77,7 @@ var runInputs = []struct{ variable, input string }{
 	{"OPENAI_BASE_URL", "openai-base-url"},
 }
 
-// install makes this program available to the job's later steps.
+// install adds this program to the PATH of the job's later steps. It refuses inputs that only runs use.
 func install(p process, flags *flagSet) int {
 	for _, of := range runInputs {
 		if p.variable(of.variable) != "" {
@@ -95,7 +95,7 @@ func install(p process, flags *flagSet) int {
 	return exitOK
 }
 
-// addFolder adds this program's folder to the runner's file of program folders.
+// addFolder appends this program's folder to list, the file of GITHUB_PATH.
 func addFolder(list string) error {
 	program, err := os.Executable()
 	if err != nil {
@@ -123,7 +123,7 @@ func (p process) repairOperands() []string {
 	return operands
 }
 
-// withoutIssue is p without the job key task.issue: a pull request to repair is no task.
+// withoutIssue returns p without the job key task.issue: the pull request to repair is not a task.
 func (p process) withoutIssue() process {
 	p.environ = slices.DeleteFunc(slices.Clone(p.environ), func(s string) bool { return strings.HasPrefix(s, issueVariable+"=") })
 	return p

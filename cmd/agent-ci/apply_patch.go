@@ -12,11 +12,11 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/v4a/tree"
 )
 
-// applyPatchName is the program's name in agents' shells. It then only takes a patch, like other
-// agents' tool.
+// applyPatchName is the name under which agents' shells call the program. With that name it only applies
+// a patch, like the tool of the same name that other agents have.
 const applyPatchName = "apply_patch"
 
-// applyPatchAlone applies the patch in its argument, or from standard input, to the current folder.
+// applyPatchAlone applies a patch to the current folder. The patch is the argument, or else standard input.
 func applyPatchAlone(ctx context.Context, p process, args []string) int {
 	if len(args) > 1 {
 		fmt.Fprintf(p.stderr, "%s: it takes one patch, as its argument or from standard input.\n", applyPatchName)
@@ -46,9 +46,10 @@ func applyPatchAlone(ctx context.Context, p process, args []string) int {
 	return exitOK
 }
 
-// maxPatch bounds standard input, in bytes.
+// maxPatch is the longest patch read from standard input, in bytes.
 const maxPatch = 64 << 20
 
+// patchText returns the patch from the argument or, without one or for -, from standard input.
 func patchText(p process, args []string) (string, error) {
 	if len(args) == 1 && args[0] != "-" {
 		return args[0], nil
@@ -65,6 +66,7 @@ func patchText(p process, args []string) (string, error) {
 	return string(raw), nil
 }
 
+// applyPatch applies the patch in text to the current folder. It returns the plan of its changes.
 func applyPatch(ctx context.Context, text string) (*tree.Plan, error) {
 	if !utf8.ValidString(text) {
 		return nil, errors.New("invalid patch: it is not UTF-8")

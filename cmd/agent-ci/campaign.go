@@ -47,20 +47,22 @@ standard input) with the output of kubectl get jobs,pods -o json.`
 	campaignPage = "docs/reference/campaign.md explains the file, the budget and the ledger."
 )
 
+// campaignFlags has the values of the flags of all subcommands.
 type campaignFlags struct {
 	ledger, reason, format, publish, replay string
 	wave, index, out, report                string
 	wait, over                              bool
 }
 
-// campaignAction is a subcommand with its function and its values of --format, default first.
+// campaignAction is a subcommand with the function that runs it. forms lists its values of --format, the
+// default first.
 type campaignAction struct {
 	subcommand
 	forms []string
 	do    func(ctx context.Context, p process, c *openedCampaign) (status int, err error)
 }
 
-// settle is the subcommand with further arguments.
+// settle is the only subcommand with arguments after the campaign file.
 const settle = "settle"
 
 // campaignActions returns the subcommands in order of use.
@@ -84,7 +86,7 @@ func campaignActions() []campaignAction {
 	}
 }
 
-// campaignSubcommands are the subcommands as help and completion show them.
+// campaignSubcommands returns the subcommands for help and completion.
 func campaignSubcommands() (all []subcommand) {
 	for _, action := range campaignActions() {
 		all = append(all, action.subcommand)
@@ -97,11 +99,11 @@ type openedCampaign struct {
 	*spec.Campaign
 	campaignFlags
 	file    string
-	raw     []byte   // of the file
-	results []string // of runs elsewhere
+	raw     []byte   // content of file
+	results []string // RESULTS of the command line: folders and files with results of runs elsewhere
 }
 
-// runCampaign defines the flags of all subcommands, and runs the one on the command line.
+// runCampaign defines the flags of all subcommands. The function that it returns runs the chosen subcommand.
 func runCampaign(flags *flagSet) runFunc {
 	var f campaignFlags
 	flags.text(&f.ledger, "ledger", "DIR", "folder of the ledger (default: campaigns in the user's state folder)")
@@ -151,8 +153,8 @@ func runCampaign(flags *flagSet) runFunc {
 	}
 }
 
-// argumentProblem returns why flags and operands do not suit the subcommand, or "". foreign is a flag of another
-// subcommand, or "".
+// argumentProblem returns why flags and operands do not suit the subcommand, or "". foreign is a given
+// flag that belongs to another subcommand, or "".
 func (a campaignAction) argumentProblem(f campaignFlags, foreign string, operands []string) string {
 	command := "agent-ci campaign " + a.name
 	switch {
@@ -172,7 +174,8 @@ func (a campaignAction) argumentProblem(f campaignFlags, foreign string, operand
 	return ""
 }
 
-// localConflict returns why a subcommand does not suit a campaign with local repositories, or "".
+// localConflict returns why the subcommand name cannot run on local repositories (targets.folder). It
+// returns "" if it can, or if the repositories are on GitHub.
 func (c *openedCampaign) localConflict(name string) string {
 	what := "agent-ci campaign " + name
 	if handouts[c.format] != nil {
@@ -184,6 +187,7 @@ func (c *openedCampaign) localConflict(name string) string {
 	return what + " is for repositories on GitHub, and those of this campaign are in a folder (targets.folder)"
 }
 
+// unknownSubcommand returns a message that suggests a similar subcommand, or lists all.
 func unknownSubcommand(name string) string {
 	var names []string
 	for _, sub := range campaignSubcommands() {
@@ -195,7 +199,8 @@ func unknownSubcommand(name string) string {
 	return fmt.Sprintf("there is no subcommand %q; they are %s", name, strings.Join(names, ", "))
 }
 
-// openCampaign reads a campaign file with the job beside it. Their mistakes are config.Problems.
+// openCampaign reads a campaign file and the job file that it names. If they have mistakes, the error is
+// config.Problems.
 func openCampaign(ctx context.Context, p process, file string, f campaignFlags) (*openedCampaign, error) {
 	raw, err := boundedfile.Read(ctx, file, config.MaxSize)
 	if err != nil {
@@ -211,7 +216,8 @@ func openCampaign(ctx context.Context, p process, file string, f campaignFlags) 
 	return &openedCampaign{Campaign: read, campaignFlags: f, file: file, raw: raw}, err
 }
 
-// checkClaimVariables refuses variables that would exceed the plan's claims.
+// checkClaimVariables returns an error if a variable sets a key that only the campaign file may set. The
+// variable could make a run exceed its claim.
 func checkClaimVariables(p process) error {
 	variables, _ := job.Format().Environment(p.environ, reserved())
 	for _, v := range variables.Values {
@@ -222,7 +228,7 @@ func checkClaimVariables(p process) error {
 	return nil
 }
 
-// readerBeside returns a function that reads files named in a campaign file.
+// readerBeside returns a function that reads files in the folder of the campaign file.
 func readerBeside(file string) func(name string) ([]byte, error) {
 	return func(name string) ([]byte, error) {
 		root, err := os.OpenRoot(filepath.Dir(file))
@@ -234,12 +240,12 @@ func readerBeside(file string) func(name string) ([]byte, error) {
 	}
 }
 
-// currentUser returns the name recorded for a person's decisions.
+// currentUser returns the name to record with a person's decision.
 func currentUser(p process) string {
 	return progress.Printable(cmp.Or(p.variable("GITHUB_ACTOR"), p.variable("USER"), "unknown"))
 }
 
-// withLedger calls do with the locked ledger.
+// withLedger locks the ledger, calls do with it and the current plan, and unlocks it.
 func (c *openedCampaign) withLedger(do func(*campaign.Ledger, *campaign.Plan) error) (err error) {
 	ledger, err := campaign.Open(c.ledger, time.Now)
 	if err != nil {
@@ -289,7 +295,7 @@ func campaignStatus(_ context.Context, p process, c *openedCampaign) (int, error
 	return exitOK, c.show(p, c.status(p, state, plan))
 }
 
-// status returns the campaign's progress with this machine's run directories.
+// status returns the campaign's progress, with the run directories that exist on this machine.
 func (c *openedCampaign) status(p process, state *campaign.State, plan *campaign.Plan) campaign.Status {
 	status := state.Status(time.Now(), c.Campaign, plan)
 	status.Server = cmp.Or(p.variable("GITHUB_SERVER_URL"), "https://github.com")

@@ -23,28 +23,29 @@ import (
 )
 
 const (
-	// maxWaveRuns bounds the runs of a wave that is handed out: GitHub limits a matrix to so many
+	// maxWaveRuns is the most runs in a wave for another host, since GitHub limits a matrix to 256
 	// jobs (https://docs.github.com/en/actions/reference/limits).
 	maxWaveRuns = 256
-	// defaultPerHour is the default of rollout.per_hour elsewhere: those runs do not see each other,
-	// and GitHub permits 500 creations an hour for all.
+	// defaultPerHour is the default of rollout.per_hour for runs on other hosts. They cannot
+	// coordinate their requests, and GitHub permits 500 creations an hour for all together.
 	defaultPerHour = 100
-	// maxKubectlOutput bounds kubectl's output, in bytes.
+	// maxKubectlOutput is how much of kubectl's output is read, in bytes.
 	maxKubectlOutput = 256 << 20
 )
 
-// handout is a host for waves.
+// handout describes a host that receives waves.
 type handout struct {
 	host string
-	// again permits printing an open wave again: its receiver recognises it.
+	// again permits writing an open wave a second time: the host recognises it.
 	again bool
-	// ready reports what is missing, or would expose a secret; fits counts the first targets with enough room.
+	// ready returns an error if something is missing, or would expose a secret. fits returns how many
+	// of the first targets fit into one wave.
 	ready func(*openedCampaign, process) error
 	fits  func(*openedCampaign, []campaign.Target) int
 	write func(p process, c *openedCampaign, wave []campaign.Claimed, wait campaign.Wait) error
 }
 
-// handouts maps formats to hosts.
+// handouts maps values of --format to hosts.
 var handouts = map[string]*handout{
 	"matrix": {
 		host: campaign.Actions, write: writeMatrix,
@@ -60,7 +61,8 @@ var handouts = map[string]*handout{
 	},
 }
 
-// handOut claims the next wave and writes it for the host.
+// handOut claims the next wave of targets and writes it for the host. An open wave is written again if
+// the host permits that, and is an error otherwise.
 func (c *openedCampaign) handOut(ctx context.Context, p process, ledger *campaign.Ledger, to *handout) (int, error) {
 	if err := to.ready(c, p); err != nil {
 		return exitFailed, err
@@ -99,7 +101,7 @@ func (c *openedCampaign) handOut(ctx context.Context, p process, ledger *campaig
 	return exitOK, to.write(p, c, wave, wait)
 }
 
-// currentPlan returns the plan of the campaign's job, making a missing one.
+// currentPlan returns the plan of the campaign's current job. It makes one if the ledger has none for it.
 func (c *openedCampaign) currentPlan(ctx context.Context, p process, ledger *campaign.Ledger) (*campaign.Plan, error) {
 	template, err := campaign.JobDigest(c.Campaign)
 	if err != nil {
@@ -111,7 +113,7 @@ func (c *openedCampaign) currentPlan(ctx context.Context, p process, ledger *cam
 	return campaign.ReadPlan(c.ledger, c.Name, ledger.State)
 }
 
-// nextWave returns the targets that may start elsewhere, after asking the forge.
+// nextWave returns the targets that may start on another host. It first updates the states of pull requests.
 func (c *openedCampaign) nextWave(ctx context.Context, p process, ledger *campaign.Ledger, plan *campaign.Plan) ([]campaign.Target, campaign.Wait, error) {
 	client, _, err := forgeOf(p)
 	if err == nil {
@@ -127,7 +129,7 @@ func (c *openedCampaign) nextWave(ctx context.Context, p process, ledger *campai
 	})
 }
 
-// writeMatrix writes one line, as the outputs of a step take it.
+// writeMatrix writes the wave as one line of JSON, because an output of a step is one line.
 func writeMatrix(p process, c *openedCampaign, wave []campaign.Claimed, wait campaign.Wait) error {
 	m := map[string]any{"wave": 0, "file": "", "targets": len(wave), "at_once": c.Rollout.AtOnce, "matrix": campaign.Matrix(wave), "wait": wait}
 	if len(wave) > 0 {
@@ -136,7 +138,8 @@ func writeMatrix(p process, c *openedCampaign, wave []campaign.Claimed, wait cam
 	return json.NewEncoder(p.stdout).Encode(m)
 }
 
-// jobBeside returns the campaign's separate job file, read before, or nil.
+// jobBeside returns the content of the campaign's separate job file, or nil without one. An error is
+// ignored: openCampaign has read the file already.
 func (c *openedCampaign) jobBeside() []byte {
 	if c.JobFile == "" {
 		return nil
@@ -148,7 +151,7 @@ func (c *openedCampaign) jobBeside() []byte {
 	return raw
 }
 
-// writeManifest writes the Job of a wave for kubectl apply; nothing for an empty wave.
+// writeManifest writes the wave's Kubernetes manifest for kubectl apply. It writes nothing for an empty wave.
 func writeManifest(p process, c *openedCampaign, wave []campaign.Claimed, _ campaign.Wait) error {
 	if len(wave) == 0 {
 		return nil
@@ -167,7 +170,7 @@ func writeManifest(p process, c *openedCampaign, wave []campaign.Claimed, _ camp
 	return err
 }
 
-// workOnTarget performs one run of a handed out wave, and reports a run that may not start.
+// workOnTarget performs one run of a wave. It also reports a run that may not start.
 func workOnTarget(ctx context.Context, p process, c *openedCampaign) (int, error) {
 	claimed, err := c.claimedRun(ctx, p)
 	if err != nil {
@@ -198,6 +201,7 @@ func workOnTarget(ctx context.Context, p process, c *openedCampaign) (int, error
 	return report.ExitCode(), nil
 }
 
+// writeReport writes the report to the file of --report, if given.
 func (c *openedCampaign) writeReport(r *campaign.Report) error {
 	if c.report == "" || r == nil {
 		return nil
@@ -212,10 +216,10 @@ func (c *openedCampaign) writeReport(r *campaign.Report) error {
 	return nil
 }
 
-// exitSignalled is the exit status after a signal before any report.
+// exitSignalled is the exit status if a signal interrupts the run before it has a report (128 + SIGTERM).
 const exitSignalled = 143
 
-// claimedRun returns the run named on the command line.
+// claimedRun returns the run that --wave and --index name.
 func (c *openedCampaign) claimedRun(ctx context.Context, p process) (claimed campaign.Claimed, err error) {
 	if c.wave == "" || c.out == "" {
 		return claimed, errors.New("it takes --wave and --out: the file of the wave, and a folder for the run")
@@ -236,7 +240,8 @@ func (c *openedCampaign) claimedRun(ctx context.Context, p process) (claimed cam
 	return wave[index], nil
 }
 
-// checkClaim fails if the claim is of another campaign file or job, or if variables would exceed it.
+// checkClaim returns an error if the claim was made for another campaign file or job. It also returns
+// one if variables could exceed the claim.
 func (c *openedCampaign) checkClaim(p process, claimed campaign.Claimed) error {
 	template, err := campaign.JobDigest(c.Campaign)
 	if err == nil && (claimed.Campaign != c.Name || claimed.Template != template) {
@@ -269,7 +274,8 @@ func settleCampaign(ctx context.Context, p process, c *openedCampaign) (int, err
 	})
 }
 
-// readResults reads the results named on the command line: reports, and ended targets.
+// readResults reads the results that the command line names. over lists the keys of targets whose runs
+// have ended for good in the cluster.
 func (c *openedCampaign) readResults(ctx context.Context, p process, out []campaign.Claimed) (reports []campaign.Report, over []string, err error) {
 	for _, name := range c.results {
 		if info, err := os.Stat(name); err == nil && info.IsDir() {
@@ -295,7 +301,7 @@ func (c *openedCampaign) readResults(ctx context.Context, p process, out []campa
 	return reports, over, nil
 }
 
-// readInput reads a file, or standard input for -.
+// readInput reads a file, or standard input if name is -.
 func readInput(ctx context.Context, p process, name string) ([]byte, error) {
 	if name == "-" {
 		return io.ReadAll(io.LimitReader(boundedfile.Until(ctx, p.stdin), maxKubectlOutput))

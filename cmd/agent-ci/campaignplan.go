@@ -22,7 +22,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/settings"
 )
 
-// modelsOf returns the models of a job's runs.
+// modelsOf returns the models that a job's runs may use, with their prices and sizes.
 func modelsOf(j *job.Job, environ []string) (models []campaign.Model) {
 	for _, m := range provider.Models(j, settings.Environment(environ)) {
 		models = append(models, campaign.Model{Name: m.Name, Price: m.Profile.Price, Window: m.Profile.ContextWindow, Output: m.Profile.OutputLimit})
@@ -30,7 +30,7 @@ func modelsOf(j *job.Job, environ []string) (models []campaign.Model) {
 	return models
 }
 
-// forgeOf returns the forge of the campaign's repositories, and the root of its pages.
+// forgeOf returns a client for the forge of the campaign's repositories, and the root of its web pages.
 func forgeOf(p process) (*github.Client, string, error) {
 	env := settings.Environment(p.environ)
 	if env.Token() == "" {
@@ -39,14 +39,15 @@ func forgeOf(p process) (*github.Client, string, error) {
 	return gitHub(env, env.Token())
 }
 
-// gitHub returns a client of the environment's GitHub, and the root of its pages.
+// gitHub returns a client for the environment's GitHub server, and the root of its web pages.
 func gitHub(env settings.Environment, token string) (*github.Client, string, error) {
 	api, server := github.Addresses(env.Get)
 	client, err := github.New(github.Options{APIURL: api, ServerURL: server, Token: token, UserAgent: "agent-ci/" + version, Pace: env.Get(settings.PaceVariable)})
 	return client, server, err
 }
 
-// source returns the campaign's repositories: a local folder or the forge.
+// source returns where the campaign's repositories are: a local folder or the forge. server is the root
+// of the forge's web pages.
 func (c *openedCampaign) source(p process) (from resolve.Forge, server string, err error) {
 	if repositories := c.repositories(); repositories != "" {
 		return repositories, "", nil
@@ -62,7 +63,8 @@ func (c *openedCampaign) repositories() resolve.Repositories {
 	return resolve.Repositories(filepath.Join(filepath.Dir(c.file), c.Targets.Folder))
 }
 
-// planCampaign resolves the targets, keeps the plan and shows it, or hands out a wave.
+// planCampaign resolves the targets, records the plan and shows it. With --format matrix or kubernetes it
+// writes a wave instead.
 func planCampaign(ctx context.Context, p process, c *openedCampaign) (status int, err error) {
 	ledger, err := campaign.Open(c.ledger, time.Now)
 	if err != nil {
@@ -79,7 +81,7 @@ func planCampaign(ctx context.Context, p process, c *openedCampaign) (status int
 	return exitOK, c.show(p, c.status(p, ledger.State, plan))
 }
 
-// planFailure explains a missing plan, by mistakes if there are any.
+// planFailure prints mistakes in the campaign file and returns no error for them. Other errors are returned.
 func (c *openedCampaign) planFailure(p process, err error) (int, error) {
 	if problems, are := errors.AsType[config.Problems](err); are {
 		showProblems(p, c.file, problems)
@@ -88,8 +90,8 @@ func (c *openedCampaign) planFailure(p process, err error) (int, error) {
 	return exitFailed, err
 }
 
-// plan resolves the targets, records the plan in the ledger, and notes the states of pull
-// requests on GitHub.
+// plan resolves the targets and records the plan in the ledger. It also records the current states of
+// pull requests on GitHub.
 func (c *openedCampaign) plan(ctx context.Context, p process, ledger *campaign.Ledger) (*campaign.Plan, error) {
 	plan, err := c.resolve(ctx, p)
 	if err != nil {
@@ -111,7 +113,7 @@ func (c *openedCampaign) plan(ctx context.Context, p process, ledger *campaign.L
 	return plan, c.refresh(ctx, p, ledger, plan)
 }
 
-// resolve makes a plan of the targets as they are now. It records nothing.
+// resolve makes a plan of the targets in their current state. It records nothing.
 func (c *openedCampaign) resolve(ctx context.Context, p process) (*campaign.Plan, error) {
 	if err := checkClaimVariables(p); err != nil {
 		return nil, err
@@ -136,7 +138,7 @@ func (c *openedCampaign) resolve(ctx context.Context, p process) (*campaign.Plan
 	return plan, err
 }
 
-// sampleJob returns a target's job with samples for its placeholders.
+// sampleJob returns the campaign's job with sample values in its placeholders.
 func (c *openedCampaign) sampleJob(p process) (*job.Job, error) {
 	raw, err := c.Job.Sample()
 	if err != nil {
@@ -146,7 +148,7 @@ func (c *openedCampaign) sampleJob(p process) (*job.Job, error) {
 	return job.LoadTemplate(config.Layer{Name: cmp.Or(c.JobFile, c.file), Kind: config.File, Data: raw}, variables)
 }
 
-// refresh notes the states of the campaign's pull requests.
+// refresh records the current states of the campaign's pull requests.
 func (c *openedCampaign) refresh(ctx context.Context, p process, ledger *campaign.Ledger, plan *campaign.Plan) error {
 	client, _, err := forgeOf(p)
 	if err != nil {
@@ -182,8 +184,8 @@ func closeCampaign(ctx context.Context, p process, c *openedCampaign) (int, erro
 	})
 }
 
-// mayApprove returns who approves: in GitHub Actions the workflow's starting accounts, each with a
-// role in the job's trust.roles; elsewhere anyone who may write the ledger.
+// mayApprove returns the name of who approves. In GitHub Actions, each account that started the workflow
+// needs a role in the job's trust.roles. Elsewhere anyone who can write the ledger may approve.
 func (c *openedCampaign) mayApprove(ctx context.Context, p process) (by string, err error) {
 	env := settings.Environment(p.environ)
 	if !env.InActions() {
@@ -205,7 +207,7 @@ func (c *openedCampaign) mayApprove(ctx context.Context, p process) (by string, 
 		return "", errors.New("the event does not say who caused it; approve from a workflow that a person starts (workflow_dispatch), or from a machine with the ledger")
 	}
 	accounts := []forge.User{{Login: event.Sender.Login, ID: event.Sender.ID, Bot: event.Sender.Bot()}}
-	if again := env.Get("GITHUB_TRIGGERING_ACTOR"); again != "" && !strings.EqualFold(again, event.Sender.Login) { // who ran the workflow once more
+	if again := env.Get("GITHUB_TRIGGERING_ACTOR"); again != "" && !strings.EqualFold(again, event.Sender.Login) { // someone else reran the workflow
 		accounts = append(accounts, forge.User{Login: again})
 	}
 	for _, each := range accounts {

@@ -20,14 +20,14 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/settings"
 )
 
-// spareTime is what a run of a campaign may take beyond the time limit of its job.
+// spareTime is how long a run may take beyond its job's time limits before it is killed as hung.
 const spareTime = time.Hour
 
-// shutdownTime is how long a run has to end in order.
+// shutdownTime is how long a run has to exit after SIGTERM.
 const shutdownTime = 2 * time.Minute
 
-// runTargets runs the targets of a campaign on this machine, then shows the status. The exit status
-// is not 0 if a target has failed, also in an earlier start.
+// runTargets runs the targets of a campaign on this machine, then shows the status. It returns a status
+// other than 0 if a target has failed, even in an earlier start.
 func runTargets(ctx context.Context, p process, c *openedCampaign) (status int, err error) {
 	if err := checkClaimVariables(p); err != nil {
 		return exitFailed, err
@@ -55,7 +55,7 @@ func runTargets(ctx context.Context, p process, c *openedCampaign) (status int, 
 	})
 }
 
-// runOptions returns the options of a campaign's run on any host.
+// runOptions returns the options for a campaign's run on any host.
 func (c *openedCampaign) runOptions(p process) (o here.Options, err error) {
 	program, err := os.Executable()
 	if err != nil {
@@ -88,8 +88,7 @@ func (c *openedCampaign) runOptions(p process) (o here.Options, err error) {
 	}, nil
 }
 
-// hereOptions returns the options for running targets on this machine. All ledgers of the user
-// share one pace file.
+// hereOptions returns the options for running targets on this machine.
 func (c *openedCampaign) hereOptions(p process, l *campaign.Ledger, plan *campaign.Plan) (here.Options, error) {
 	o, err := c.runOptions(p)
 	if err != nil {
@@ -102,7 +101,7 @@ func (c *openedCampaign) hereOptions(p process, l *campaign.Ledger, plan *campai
 	o.Ledger, o.Plan, o.Template, o.Folder, o.Wait = l, plan, plan.Template, campaign.Folder(ledger, c.Name), c.wait
 	environ := settings.Environment(p.environ)
 	if environ.Get(settings.PaceVariable) == "" {
-		folder := cmp.Or(record.CampaignsPath(p.variable), ledger) // one for all ledgers of the user
+		folder := cmp.Or(record.CampaignsPath(p.variable), ledger) // one pace file for all ledgers of the user, as they share the API's rate limit
 		if err := os.MkdirAll(folder, 0o700); err != nil {
 			return here.Options{}, fmt.Errorf("make the folder of the pace file: %w", err)
 		}
@@ -118,7 +117,7 @@ func (c *openedCampaign) hereOptions(p process, l *campaign.Ledger, plan *campai
 			return resolve.Repositories(repositories).CheckOut(ctx, t, dir, p.variable("PATH"))
 		}
 	}
-	if !o.Discard { // nothing goes to the forge
+	if !o.Discard { // nothing is published on the forge
 		return o, nil
 	}
 	client, _, err := gitHub(environ, environ.Token())
@@ -133,7 +132,8 @@ func (c *openedCampaign) hereOptions(p process, l *campaign.Ledger, plan *campai
 	return o, nil
 }
 
-// withCampaignFolder returns an environment whose commands see no other run in a folder.
+// withCampaignFolder returns environ with the variable that hides folder from commands, because folder
+// has other runs.
 func withCampaignFolder(environ []string, folder string) []string {
 	return append(slices.Clone(environ), settings.CampaignVariable+"="+folder)
 }

@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// shells has each shell's script. Scripts ask the program, which answers with the kind of word at
-// the cursor (words, files, folders or commands) and a line for each word: the word, a tab, and its
-// meaning.
+// shells has the completion script of each shell. A script calls agent-ci completion words with the
+// command line. The first line of the answer is the kind of word at the cursor: words, files, folders or
+// commands. Each further line is a word, a tab and its meaning.
 var shells = map[string]string{
 	"bash": `# bash completion for agent-ci: source <(agent-ci completion bash)
 _agent_ci() {
@@ -96,7 +96,7 @@ func completion(flags *flagSet) runFunc {
 	}
 }
 
-// candidates are the possible words at the cursor.
+// candidates are the words that fit at the cursor.
 type candidates struct {
 	kind  string // words, files, folders or commands
 	words []candidate
@@ -112,15 +112,15 @@ func (c candidates) String() string {
 	return text
 }
 
-// anyOf returns the words with a prefix.
+// anyOf returns those of words that begin with prefix.
 func anyOf(prefix string, words ...candidate) candidates {
 	return candidates{"words", slices.DeleteFunc(words, func(c candidate) bool { return !strings.HasPrefix(c.word, prefix) })}
 }
 
-// complete returns the candidates for the last word of a command line without agent-ci.
+// complete returns the candidates for the last word of a command line. line starts after agent-ci.
 func complete(line []string) candidates {
 	before, current := line[:len(line)-1], line[len(line)-1]
-	if current == "=" { // as bash has --flag=
+	if current == "=" { // bash splits --flag= into two words
 		current = ""
 	}
 	before = slices.DeleteFunc(slices.Clone(before), func(word string) bool { return word == "=" })
@@ -138,7 +138,8 @@ func complete(line []string) candidates {
 	return commands()[i].complete(before[1:], current)
 }
 
-// complete returns the candidates after a command's words.
+// complete returns the candidates for current, the word at the cursor. before are the earlier words after
+// the command's name.
 func (c command) complete(before []string, current string) candidates {
 	flags := newFlags(c)
 	c.define(flags)
@@ -148,7 +149,7 @@ func (c command) complete(before []string, current string) candidates {
 		return candidates{kind: "commands"}
 	case dashes >= 0:
 		return candidates{kind: "files"}
-	case valued && strings.HasPrefix(name, "--"): // in one word, as zsh and fish have it
+	case valued && strings.HasPrefix(name, "--"): // zsh and fish pass --flag=value as one word
 		of := flags.valuesOf(strings.TrimPrefix(name, "--"), value)
 		for i := range of.words {
 			of.words[i].word = name + "=" + of.words[i].word
@@ -174,7 +175,7 @@ func (c command) complete(before []string, current string) candidates {
 	return anyOf(current, words...)
 }
 
-// words returns the flags, or a subcommand's.
+// words returns the command's flags. After a subcommand it returns only that subcommand's flags.
 func (f *flagSet) words(before []string) (all []candidate) {
 	subcommands := f.command.subcommands
 	sub := slices.IndexFunc(subcommands, func(s subcommand) bool { return len(before) > 0 && s.name == before[0] })
@@ -187,7 +188,7 @@ func (f *flagSet) words(before []string) (all []candidate) {
 	return append(all, candidate{"--help", "show how it is called"})
 }
 
-// valuesOf returns the candidates for a flag's value.
+// valuesOf returns the candidates for a flag's value. begun is the part already typed.
 func (f *flagSet) valuesOf(flag, begun string) candidates {
 	if len(f.choices[flag]) == 0 {
 		return valuesOf(f.values[flag], begun)
@@ -195,7 +196,7 @@ func (f *flagSet) valuesOf(flag, begun string) candidates {
 	return valuesOf(strings.Join(f.choices[flag], "|"), begun)
 }
 
-// firstArgument returns the first word of a usage line, if it is no flag.
+// firstArgument returns the first placeholder of a usage line, or "" if the line begins with a flag.
 func firstArgument(args string) string {
 	first, _, _ := strings.Cut(args, " ")
 	first = strings.TrimSuffix(strings.Trim(first, "[]"), "...")
@@ -205,7 +206,8 @@ func firstArgument(args string) string {
 	return first
 }
 
-// valuesOf returns the candidates for a placeholder of the help. Lower case is literal.
+// valuesOf returns the candidates for a placeholder of the help. A lower-case placeholder lists literal
+// words, as in bash|zsh|fish.
 func valuesOf(placeholder, begun string) candidates {
 	switch placeholder {
 	case "FILE", "JOB.yml", "CAMPAIGN.yml":

@@ -15,14 +15,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// dialog asks a person at a terminal.
+// dialog asks a person at the terminal.
 type dialog struct {
 	keyboard *os.File
 	lines    *bufio.Reader
 	screen   io.Writer
 }
 
-// dialogOf returns nil without a person who would see questions.
+// dialogOf returns a dialog, or nil if no person at a terminal would see questions.
 func dialogOf(p process) *dialog {
 	keyboard, ok := p.stdin.(*os.File)
 	if !ok || !onTerminal(p) || !isTerminal(p.stderr) {
@@ -31,7 +31,7 @@ func dialogOf(p process) *dialog {
 	return &dialog{keyboard, bufio.NewReader(keyboard), p.stderr}
 }
 
-// ask returns the answer to a question, or usual for an empty one.
+// ask returns the answer to a question. usual is returned for an empty answer.
 func (d *dialog) ask(question, usual string) (string, error) {
 	if usual != "" {
 		question += " [" + usual + "]"
@@ -44,7 +44,7 @@ func (d *dialog) ask(question, usual string) (string, error) {
 	return cmp.Or(strings.TrimSpace(line), usual), nil
 }
 
-// askChoice asks until the answer is a known one.
+// askChoice asks until the answer is one of known. usual is returned for an empty answer.
 func (d *dialog) askChoice(question, usual string, known ...string) (string, error) {
 	for {
 		answer, err := d.ask(question, usual)
@@ -55,7 +55,7 @@ func (d *dialog) askChoice(question, usual string, known ...string) (string, err
 	}
 }
 
-// confirm asks for a yes. An empty answer agrees.
+// confirm asks a yes-or-no question. An empty answer means yes.
 func (d *dialog) confirm(question string) (bool, error) {
 	answer, err := d.ask(question+" [Y/n]", "")
 	return answer == "" || strings.HasPrefix(strings.ToLower(answer), "y"), err
@@ -63,8 +63,8 @@ func (d *dialog) confirm(question string) (bool, error) {
 
 var errInterrupted = errors.New("interrupted")
 
-// askHidden asks for a secret and shows no key (termios(3), ECHO). It reads keys one by one,
-// Ctrl-C too. A signal restores the echo before it ends the process.
+// askHidden asks for a secret without showing what is typed (termios(3), ECHO). It reads the keys itself,
+// including Ctrl-C. A signal restores the terminal before it ends the process.
 func (d *dialog) askHidden(question string) (secret string, err error) {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, unlessNohup(syscall.SIGTERM, syscall.SIGHUP)...)
@@ -85,7 +85,8 @@ func (d *dialog) askHidden(question string) (secret string, err error) {
 	return d.readHidden()
 }
 
-// endOnSignal cleans up at a signal and then lets it act normally, until stop.
+// endOnSignal waits for a signal in the background. It then calls clean and lets the signal end the
+// process. stop ends the waiting.
 func endOnSignal(signals chan os.Signal, clean func()) (stop func()) {
 	quit, ended := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -104,7 +105,8 @@ func endOnSignal(signals chan os.Signal, clean func()) (stop func()) {
 	}
 }
 
-// readHidden reads keys up to Enter, without it. Backspace removes the last byte.
+// readHidden reads keys up to Enter and returns the text before it. Backspace removes the last byte.
+// Ctrl-C, or Ctrl-D without text, is errInterrupted.
 func (d *dialog) readHidden() (string, error) {
 	const longest, interrupt, end, backspace, erase = 4096, 0x03, 0x04, 0x08, 0x7f
 	var text []byte

@@ -37,7 +37,8 @@ agent-ci doctor --online --json`,
 	}
 }
 
-// diagnose defines the flags of agent-ci doctor, and prints the diagnosis with the hooks of a run.
+// diagnose defines the flags of agent-ci doctor. The function that it returns prints the diagnosis and
+// the hooks of a run.
 func diagnose(flags *flagSet) runFunc {
 	var o doctor.Options
 	var asJSON bool
@@ -71,12 +72,14 @@ func diagnose(flags *flagSet) runFunc {
 	}
 }
 
-// withHooks is a diagnosis with a run's hooks.
+// withHooks is the JSON of a diagnosis together with a run's hooks.
 type withHooks struct {
 	*doctor.Diagnosis
 	Hooks []look.Hook `json:"hooks,omitempty"`
 }
 
+// showHooks prints the hooks of a run. err is why they could not be read; outside of a checkout that is
+// normal and not printed.
 func showHooks(to io.Writer, hooks []look.Hook, d *doctor.Diagnosis, err error) {
 	if err != nil && d.Git.Checkout != "" {
 		fmt.Fprintf(to, "\nThe hooks of a run are not known: %s.\n", progress.Printable(strings.TrimSuffix(err.Error(), ".")))
@@ -89,7 +92,7 @@ func showHooks(to io.Writer, hooks []look.Hook, d *doctor.Diagnosis, err error) 
 	}
 }
 
-// showDiagnosis shows people the findings, then remedies for what is missing.
+// showDiagnosis prints the diagnosis for a person: the findings, then remedies for what is missing.
 func showDiagnosis(to io.Writer, d *doctor.Diagnosis) {
 	line := func(name, format string, args ...any) {
 		fmt.Fprintf(to, "%-14s %s\n", name, fmt.Sprintf(format, args...))
@@ -123,7 +126,7 @@ func showDiagnosis(to io.Writer, d *doctor.Diagnosis) {
 	showFindings(to, d.Problems)
 }
 
-// showAccess shows git, the model's API and GitHub, with the credentials for them.
+// showAccess prints the access to git, the model's API and GitHub, with the credentials for each.
 func showAccess(line func(name, format string, args ...any), d *doctor.Diagnosis) {
 	git := "none"
 	if d.Git.Path != "" {
@@ -153,7 +156,7 @@ func showAccess(line func(name, format string, args ...any), d *doctor.Diagnosis
 	}
 }
 
-// showEndpoint shows an endpoint's abilities with the matching job settings.
+// showEndpoint prints the capabilities of the model's endpoint, and the job settings that suit it.
 func showEndpoint(line func(string), e *doctor.Endpoint) {
 	if e == nil {
 		return

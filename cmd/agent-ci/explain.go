@@ -17,12 +17,13 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/config"
 )
 
+// repositoryRules is the path of a repository's rules on commands.
 const repositoryRules = ".github/agent-ci.rules"
 
 // sandboxModes are the values of policy.sandbox.
 var sandboxModes = []string{"read-only", "workspace-write", "danger-full-access"}
 
-// sandboxNetworks lists the values of policy.network other than lists.
+// sandboxNetworks lists the fixed values of policy.network. Lists of hosts are allowed too.
 var sandboxNetworks = []string{"none", "loopback", "full"}
 
 // explain prints the rules' decision on a command as JSON. It runs nothing.
@@ -35,19 +36,20 @@ func explain(ctx context.Context, p process, mode string, files, argv []string) 
 	return written(writeJSON(p.stdout, commandsIn(mode, set).Decide(requested(argv))))
 }
 
-// requested returns the request for a command. A single word with blanks is a script.
+// requested returns the request for a command. A single word that contains spaces is a script.
 func requested(words []string) policy.Request {
-	dir, _ := os.Getwd() // without one, relative paths are not judged
+	dir, _ := os.Getwd() // on an error, relative paths are not judged
 	if len(words) == 1 && strings.ContainsAny(words[0], " \t\n") {
 		return policy.Request{Script: words[0], Dir: dir}
 	}
 	return policy.Request{Argv: words, Dir: dir}
 }
 
-// commandsIn returns the policy of a sandbox mode with all layers, for this folder as the workspace.
+// commandsIn returns the policy for commands in a sandbox mode, as if every confinement layer worked. The
+// current folder is the workspace.
 func commandsIn(mode string, set *rules.Set) policy.Commands {
 	home, _ := os.UserHomeDir()
-	dir, _ := os.Getwd() // without one nothing is below it
+	dir, _ := os.Getwd() // on an error no path is in the workspace
 	level := sandbox.LevelFull
 	if grants.Mode(mode) == grants.DangerFullAccess {
 		level = sandbox.LevelNone
@@ -56,7 +58,7 @@ func commandsIn(mode string, set *rules.Set) policy.Commands {
 	return policy.Commands{Rules: set, Sandboxed: level != sandbox.LevelNone, Home: home, Writable: o.WritableAt(level)}
 }
 
-// readRules reads files of rules: by default that of the repository, if there is one.
+// readRules reads the named files of rules. Without names it reads the repository's rules, if they exist.
 func readRules(ctx context.Context, names []string) (*rules.Set, error) {
 	optional := len(names) == 0
 	if optional {

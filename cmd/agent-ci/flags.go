@@ -15,7 +15,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 )
 
-// flagPrefix begins the variables of flags: AGENT_CI_PROMPT_FILE for --prompt-file.
+// flagPrefix is the prefix of variables for flags: AGENT_CI_PROMPT_FILE is --prompt-file.
 const flagPrefix = "AGENT_CI_"
 
 // flagSet is a command's flags with explanations.
@@ -23,12 +23,12 @@ type flagSet struct {
 	*flag.FlagSet
 	command command
 	order   []string
-	values  map[string]string   // what a value is called in the help
-	choices map[string][]string // the values of a closed list, for completion
-	// variables permits AGENT_CI_ variables for flags. Only commands for runs have them, because
-	// others' names would be job keys.
+	values  map[string]string   // placeholder of a flag's value in the help
+	choices map[string][]string // a flag's permitted values, for completion
+	// variables permits AGENT_CI_ variables for flags. Only commands for runs set it: for others, such
+	// a name could also mean a job key.
 	variables bool
-	// jobKeys lists flags that abbreviate a job key and share its variable.
+	// jobKeys lists flags that set a job key. The job key's variable serves for them.
 	jobKeys []string
 }
 
@@ -38,7 +38,8 @@ func newFlags(c command) *flagSet {
 	return f
 }
 
-// text adds a flag, limited to choices if there are any.
+// text adds a flag with a text value. choices are its permitted values; without choices any text is
+// accepted. Completion uses them, but only the command checks them.
 func (f *flagSet) text(to *string, name, value, usage string, choices ...string) {
 	f.StringVar(to, name, "", usage)
 	f.order, f.values[name], f.choices[name] = append(f.order, name), value, choices
@@ -49,7 +50,7 @@ func (f *flagSet) boolean(to *bool, name, usage string) {
 	f.order = append(f.order, name)
 }
 
-// last adds --last for process.runOrLast.
+// last adds --last. process.runDirectoryOrLast uses its value.
 func (f *flagSet) last(to *bool) { f.boolean(to, "last", "the newest run of this machine") }
 
 // Flags of several commands.
@@ -76,8 +77,8 @@ func (f *flagSet) list(to *[]string, name, value, usage string) {
 	f.order, f.values[name] = append(f.order, name), value
 }
 
-// parse parses flags among the arguments, and then variables for missing ones. done means that the
-// command has ended with status.
+// parse parses the flags among the arguments. Flags missing there come from variables. done means that
+// the command has finished, with status: it printed help or a mistake.
 func (f *flagSet) parse(p process, args []string) (rest []string, status int, done bool) {
 	rest, err := f.intersperse(args)
 	if err == nil && f.variables {
@@ -96,8 +97,8 @@ func (f *flagSet) parse(p process, args []string) (rest []string, status int, do
 	return rest, 0, false
 }
 
-// intersperse parses flags before, between and behind other arguments, up to --. It returns the
-// other arguments.
+// intersperse parses flags before, between and after other arguments, up to --. It returns the other
+// arguments.
 func (f *flagSet) intersperse(args []string) (rest []string, err error) {
 	for {
 		if err := f.Parse(args); err != nil {
@@ -114,7 +115,7 @@ func (f *flagSet) intersperse(args []string) (rest []string, err error) {
 	}
 }
 
-// explain rewords an error of package flag with two dashes, and suggests a known flag.
+// explain rewords an error of package flag: it writes flags with two dashes and suggests a similar flag.
 func (f *flagSet) explain(err error) error {
 	message := err.Error()
 	if name, unknown := strings.CutPrefix(message, "flag provided but not defined: -"); unknown {
@@ -129,7 +130,8 @@ func (f *flagSet) explain(err error) error {
 	return err
 }
 
-// fromEnvironment sets flags missing on the command line.
+// fromEnvironment sets flags from their variables if they are not on the command line. Flags for job keys
+// are left to the job.
 func (f *flagSet) fromEnvironment(p process) error {
 	given := map[string]bool{}
 	f.Visit(func(set *flag.Flag) { given[set.Name] = true })
@@ -149,7 +151,7 @@ func variableOf(flagName string) string {
 	return flagPrefix + strings.ToUpper(strings.ReplaceAll(flagName, "-", "_"))
 }
 
-// reserved lists variables of flags, which are no job keys.
+// reserved returns the AGENT_CI_ variables that are not job keys: those of flags and of the action.
 func reserved() []string {
 	names := append([]string{setVariable}, actionVariables...)
 	for _, c := range []command{runCommand(), publishCommand()} {
@@ -164,7 +166,7 @@ func reserved() []string {
 	return names
 }
 
-// unexpectedFlag returns a flag on the command line outside of own, or "".
+// unexpectedFlag returns a flag of the command line that is not in own, or "".
 func (f *flagSet) unexpectedFlag(own []string) (name string) {
 	f.Visit(func(set *flag.Flag) {
 		if !slices.Contains(own, set.Name) {
@@ -174,7 +176,7 @@ func (f *flagSet) unexpectedFlag(own []string) (name string) {
 	return name
 }
 
-// wrong prints what is wrong with the command line, and returns the exit status.
+// wrong prints a mistake in the command line and returns exitInvalid.
 func (f *flagSet) wrong(p process, format string, args ...any) int {
 	problem := outcome.ShortenNames(fmt.Sprintf(format, args...))
 	if !strings.HasSuffix(problem, "?") {
@@ -184,7 +186,7 @@ func (f *flagSet) wrong(p process, format string, args ...any) int {
 	return exitInvalid
 }
 
-// help explains the command, or its subcommand on the command line.
+// help returns the help of the command, or of the subcommand that rest names.
 func (f *flagSet) help(rest []string) string {
 	c, order, subcommands := f.command, f.order, f.command.subcommands
 	if i := slices.IndexFunc(subcommands, func(sub subcommand) bool { return len(rest) > 0 && sub.name == rest[0] }); i >= 0 {

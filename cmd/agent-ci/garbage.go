@@ -6,17 +6,18 @@ import (
 	"runtime/metrics"
 )
 
-// gcPercent is below Go's default 100, because a run mostly waits, so its memory matters more than
-// its CPU time.
+// gcPercent is the heap growth, in percent, before the next garbage collection. It is below Go's default
+// of 100: a run mostly waits, so its memory matters more than its CPU time.
 const gcPercent = 15
 
-// smallHeap is up to how many bytes in use garbage is collected as Go does by itself.
-// Of so few gcPercent is next to nothing: one collection would follow the other.
+// smallHeap is the live heap, in bytes, up to which Go's default stays. 15 percent of a small heap is so
+// little that collections would follow each other.
 const smallHeap = 2 << 20
 
-// collectEarly sets gcPercent after the first collection that leaves more than smallHeap.
+// collectEarly sets gcPercent after the first collection that leaves more than smallHeap. It notices a
+// collection by the finalizer of an unused object.
 func collectEarly() {
-	type collected struct{ _ *byte } // with a pointer it is an object of its own
+	type collected struct{ _ *byte } // the pointer prevents that Go merges it with other tiny objects
 	runtime.SetFinalizer(&collected{}, func(*collected) {
 		if liveHeap() > smallHeap {
 			debug.SetGCPercent(gcPercent)
@@ -26,7 +27,7 @@ func collectEarly() {
 	})
 }
 
-// liveHeap is how many bytes the last collection left.
+// liveHeap returns how many bytes were in use after the last collection.
 func liveHeap() uint64 {
 	left := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 	metrics.Read(left)

@@ -51,7 +51,8 @@ agent-ci init --github`,
 	}
 }
 
-// initialise defines the flags of agent-ci init. It writes the files here, or sets the repository up on GitHub.
+// initialise defines the flags of agent-ci init. The function that it returns writes the files, or sets
+// up the repository on GitHub.
 func initialise(flags *flagSet) runFunc {
 	var workflows, recipes []string
 	var repo string
@@ -91,7 +92,7 @@ func initialise(flags *flagSet) runFunc {
 	}
 }
 
-// writeFiles writes the files, and prints what is left to do by hand.
+// writeFiles writes the files and prints what is left to do by hand.
 func writeFiles(p process, repo string, workflows, recipes []string) int {
 	written, err := onboard.Write(repo, workflows, recipes, built())
 	for _, note := range written.Notes {
@@ -115,6 +116,7 @@ func writeFiles(p process, repo string, workflows, recipes []string) int {
 	return exitOK
 }
 
+// recipeLines returns a line for each recipe, for the help.
 func recipeLines() (lines string) {
 	for _, name := range onboard.Recipes() {
 		lines += fmt.Sprintf("\n  %-14s %s", name, onboard.About(name))

@@ -19,8 +19,8 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/settings"
 )
 
-// gitHubSetup has the flags of init --github. No flag has a key: others on the machine see the
-// arguments of a process.
+// gitHubSetup has the values of the flags of init --github. No flag takes a key, because other users of
+// the machine can see a process's arguments.
 type gitHubSetup struct {
 	on, replace            bool
 	provider, model        string
@@ -28,7 +28,7 @@ type gitHubSetup struct {
 
 	repo       string
 	workflows  []string
-	toolchains []onboard.Toolchain // of the checkout, where it is one of the repository
+	toolchains []onboard.Toolchain // found in the current checkout; nil if it is of another repository
 }
 
 func (g *gitHubSetup) define(flags *flagSet) {
@@ -61,7 +61,7 @@ func (g *gitHubSetup) flagProblem() string {
 	return ""
 }
 
-// run asks for what is missing, and sets the repository up.
+// run asks for missing values, and sets up the repository on GitHub.
 func (g *gitHubSetup) run(ctx context.Context, p process) int {
 	person := dialogOf(p)
 	hub, server, err := g.repository(ctx, p, person)
@@ -76,7 +76,7 @@ func (g *gitHubSetup) run(ctx context.Context, p process) int {
 	if err != nil {
 		return failed(p, "init", err)
 	}
-	ctx, stop := untilSignal(ctx) // not before: Ctrl-C ends a question
+	ctx, stop := untilSignal(ctx) // after the questions, so that Ctrl-C ends a question at once
 	defer stop()
 	report, err := setup.Do(ctx, hub)
 	printReport(p, report)
@@ -98,8 +98,8 @@ func printReport(p process, report onboard.Report) {
 	}
 }
 
-// repository returns the repository on GitHub, as the token's account sees it, and the address of
-// the server. It asks a person for a token or name that is missing.
+// repository returns a client for the repository on GitHub, and the address of the server. It asks a
+// person for a missing token or name.
 func (g *gitHubSetup) repository(ctx context.Context, p process, person *dialog) (github.Setup, string, error) {
 	_, server := github.Addresses(p.variable)
 	token := cmp.Or(p.variable("GITHUB_TOKEN"), p.variable("GH_TOKEN"))
@@ -144,7 +144,7 @@ func originOf(ctx context.Context, dir, path, server string) (string, error) {
 	dir = cmp.Or(dir, ".")
 	state, err := os.MkdirTemp("", "agent-ci-init-")
 	if err != nil {
-		return "", nil //nolint:nilerr // it is asked for, then
+		return "", nil //nolint:nilerr // without an origin the person is asked
 	}
 	defer os.RemoveAll(state)
 	checkout, err := gitops.Open(ctx, gitops.Options{Dir: dir, Git: workspace.FindGit(path, dir), State: state, Forge: server})
@@ -152,13 +152,13 @@ func originOf(ctx context.Context, dir, path, server string) (string, error) {
 		return "", unusable
 	}
 	if err != nil {
-		return "", nil //nolint:nilerr // as in a folder that is no checkout
+		return "", nil //nolint:nilerr // the folder is probably not a checkout
 	}
 	return checkout.Origin(), checkout.Close()
 }
 
-// readSetup returns what to set up, from flags, variables and the person's answers. It asks the
-// provider whether the key is good.
+// readSetup returns what to set up, from flags, variables and the person's answers. It checks the key with
+// a request to the provider.
 func (g *gitHubSetup) readSetup(ctx context.Context, p process, person *dialog) (onboard.Setup, error) {
 	s := onboard.Setup{Workflow: "issue", Build: built(), Toolchains: g.toolchains}
 	if len(g.workflows) > 0 {
@@ -181,7 +181,7 @@ func (g *gitHubSetup) readSetup(ctx context.Context, p process, person *dialog) 
 	return s, nil
 }
 
-// askProvider sets the provider, with the address and API of one that agent-ci does not know.
+// askProvider sets the provider. For the provider "other" it also sets the address and the API.
 func (g *gitHubSetup) askProvider(s *onboard.Setup, _ process, person *dialog) (err error) {
 	name := cmp.Or(g.provider, "openai")
 	if g.provider == "" && person != nil {
@@ -194,7 +194,7 @@ func (g *gitHubSetup) askProvider(s *onboard.Setup, _ process, person *dialog) (
 			return err
 		}
 	}
-	found, _ := onboard.Lookup(name) // the flag is checked too
+	found, _ := onboard.Lookup(name) // flagProblem and askChoice accept only known names
 	address, wire := g.baseURL, g.wire
 	if found.Name == "other" && address == "" && person != nil {
 		if address, err = person.ask("Address of its API, as https://HOST/v1", ""); err != nil {
@@ -216,6 +216,7 @@ func (g *gitHubSetup) askProvider(s *onboard.Setup, _ process, person *dialog) (
 	return nil
 }
 
+// askModel sets the model: the flag, the person's answer, or the provider's default.
 func (g *gitHubSetup) askModel(s *onboard.Setup, _ process, person *dialog) (err error) {
 	s.Model = g.model
 	if s.Model == "" && person != nil {
@@ -228,6 +229,7 @@ func (g *gitHubSetup) askModel(s *onboard.Setup, _ process, person *dialog) (err
 	return err
 }
 
+// askKey sets the provider's key, from its variable or the person.
 func (g *gitHubSetup) askKey(s *onboard.Setup, p process, person *dialog) (err error) {
 	variable := cmp.Or(g.keyName, s.Provider.Secret)
 	s.Key = strings.TrimSpace(p.variable(variable))
@@ -240,8 +242,8 @@ func (g *gitHubSetup) askKey(s *onboard.Setup, p process, person *dialog) (err e
 	return err
 }
 
-// confirm shows a person what init is about to do. replace is the answer, or the flag, whether an
-// existing secret may be replaced.
+// confirm shows a person what init is about to do, and asks for consent. replace reports whether to
+// replace an existing secret. Without a person it is the flag's value.
 func (g *gitHubSetup) confirm(ctx context.Context, person *dialog, s onboard.Setup, hub github.Setup) (replace bool, err error) {
 	if person == nil {
 		return g.replace, nil
@@ -258,7 +260,7 @@ func (g *gitHubSetup) confirm(ctx context.Context, person *dialog, s onboard.Set
 		return true, nil
 	}
 	if there, err := hub.HasSecret(ctx, s.Provider.Secret); err != nil || !there {
-		return false, nil // why it cannot be known is said when it is to be set
+		return false, nil // setting the secret later reports the same error
 	}
 	answer, err := person.askChoice("The secret "+s.Provider.Secret+" is there already. Replace it, yes or no", "no", "yes", "no")
 	return answer == "yes", err

@@ -1,8 +1,8 @@
 // Command agent-ci runs a coding agent in CI: it reads a task, lets the agent
 // work on a checkout, verifies the change and publishes it as a pull request.
 //
-// This package owns the command line: flags, help, signals and what is printed.
-// What the commands do is runner's.
+// This package owns the command line: flags, help, signals and output. Package runner implements the
+// commands.
 package main
 
 import (
@@ -24,13 +24,13 @@ import (
 	"github.com/agent-ci/agent-ci/tools/code/engine"
 )
 
-// version is set by the build (-X main.version). Without it main takes what the Go toolchain noted.
+// version is set by the build (-X main.version). Otherwise main sets it from Go's build information.
 var version = unknownVersion
 
 const unknownVersion = "unknown"
 
-// commit is set by make build (-X main.commit): all of it, with -dirty behind it where
-// the tree was changed. Without it the Go toolchain may have noted one.
+// commit is the full commit id, set by make build (-X main.commit). It ends in -dirty if the tree had
+// changes. If it is empty, Go's build information may have the commit.
 var commit string
 
 func main() {
@@ -57,16 +57,17 @@ type process struct {
 	stdout, stderr io.Writer
 }
 
-// The exit statuses of commands that are not runs.
+// Exit statuses of commands other than runs.
 const (
 	exitOK      = 0
 	exitFailed  = 1
 	exitInvalid = 2
 )
 
+// command describes a command: its help, its flags and its function.
 type command struct {
 	name        string
-	args        string // as the usage line shows them
+	args        string // for the usage line
 	about       string // one line
 	details     string
 	example     string
@@ -74,10 +75,10 @@ type command struct {
 	subcommands []subcommand // the choices for the first argument; may be nil
 	// define adds the command's flags, and returns the function that uses their values.
 	define func(*flagSet) runFunc
-	waits  bool // most of its time, for others
+	waits  bool // mostly waits for other processes, so memory matters more than CPU time
 }
 
-// subcommand is one that takes flags of its command.
+// subcommand describes a subcommand. flags names those of the command's flags that it takes.
 type subcommand struct {
 	name, args, about, details, example string
 	flags                               []string
@@ -86,19 +87,20 @@ type subcommand struct {
 // runFunc runs a command and returns its exit status. rest are its operands.
 type runFunc func(ctx context.Context, p process, rest []string) int
 
-// operands bounds the number of arguments besides flags. problem is the message for another number. The zero
-// value takes none.
+// operands limits the number of arguments besides flags. problem is the message for a wrong number. The
+// zero value permits none.
 type operands struct {
 	least, most int
 	problem     string
 }
 
-// anyOperands takes any number. The command checks them itself.
+// anyOperands permits any number. The command itself checks it.
 var anyOperands = operands{most: math.MaxInt}
 
-// runOrLast takes one run, or none with --last.
+// runOrLast permits one run, or none with --last.
 var runOrLast = operands{0, 1, "it takes one run directory, the id of a run, or --last"}
 
+// run parses the arguments and runs the command. It returns the exit status.
 func (c command) run(ctx context.Context, p process, args []string) int {
 	flags := newFlags(c)
 	do := c.define(flags)
@@ -109,7 +111,7 @@ func (c command) run(ctx context.Context, p process, args []string) int {
 	return do(ctx, p, rest)
 }
 
-// commands are listed in this order.
+// commands returns all commands, in the order of the help.
 func commands() []command {
 	return []command{
 		runCommand(), repairCommand(), resumeCommand(), replayCommand(), publishCommand(), validateCommand(), schemaCommand(), reportCommand(), runsCommand(), campaignCommand(),
@@ -117,7 +119,7 @@ func commands() []command {
 	}
 }
 
-// dispatch runs the command that the arguments name, and returns its exit status.
+// dispatch runs the command that the first argument names, and returns its exit status.
 func dispatch(ctx context.Context, p process, args []string) int {
 	if len(args) == 0 {
 		fmt.Fprint(p.stderr, overview())
@@ -146,13 +148,13 @@ func dispatch(ctx context.Context, p process, args []string) int {
 	return all[known].run(ctx, p, rest)
 }
 
-// commandAliases maps words that people try to commands.
+// commandAliases maps words that people try to the commands that they probably mean.
 var commandAliases = map[string]string{
 	"fetch": "report", "download": "report", "show": "report", "verify": "report", "check": "validate", "lint": "validate", "skills": "validate",
 	"hooks": "validate", "list": "runs", "ls": "runs", "prune": "runs prune", "policy": "sandbox --explain", "explain": "sandbox --explain", "setup": "init",
 }
 
-// unknownCommand prints the command that was probably meant, or else all commands.
+// unknownCommand prints the command that was probably meant, or else all commands. It returns the exit status.
 func unknownCommand(p process, name string) int {
 	var names []string
 	for _, c := range commands() {
@@ -166,6 +168,7 @@ func unknownCommand(p process, name string) int {
 	return exitInvalid
 }
 
+// overview returns the help of agent-ci, with all commands.
 func overview() string {
 	var s strings.Builder
 	s.WriteString("agent-ci runs a coding agent in CI and turns its change into a pull request.\n\nUsage:\n  agent-ci COMMAND [FLAGS]\n\nCommands:\n")

@@ -17,22 +17,21 @@ import (
 	"github.com/agent-ci/agent-ci/runner/publish/progress"
 )
 
-// running is a command whose streams are passed through. They go through pipes
-// or a terminal of the command's own: a descriptor of the outside that is a
-// file or a folder would take the command out of the sandbox.
+// running is a command whose input and output agent-ci copies. The command gets pipes or a terminal of
+// its own: an inherited descriptor of a file or folder would give it access outside of the sandbox.
 type running struct {
 	process *sandbox.Process
 	finish  func() // waits for the rest of the output, and restores the terminal
 }
 
-// startPiped starts a command whose output and error stay apart.
+// startPiped starts a command with pipes. Its output and error output stay separate.
 func startPiped(session *sandboxcommand.Session, p process, argv []string) (*running, error) {
 	started, err := attached.Start(session.Start, sandbox.Command{Argv: argv}, attached.Streams{Output: copyAll(p.stdout), Errors: copyAll(p.stderr)})
 	if err != nil {
 		return nil, err
 	}
-	// Nobody waits for this one: reading standard input can't be broken off. It
-	// ends with the process.
+	// Nothing waits for this goroutine, because a read of standard input cannot be interrupted. It ends
+	// with agent-ci.
 	go func() {
 		_, _ = io.Copy(started.Input, p.stdin)
 		started.Input.Close()
@@ -40,8 +39,8 @@ func startPiped(session *sandboxcommand.Session, p process, argv []string) (*run
 	return &running{started.Process, func() { _, _ = started.Wait() }}, nil
 }
 
-// copyAll copies until the input ends. After a failed write it discards the rest, so that the
-// command does not block.
+// copyAll returns a function that copies its input to a writer until the input ends. After a failed write
+// it discards the rest, so that the command does not block.
 func copyAll(to io.Writer) func(io.Reader) error {
 	return func(from io.Reader) error {
 		if attached.To(to)(from) != nil {
@@ -63,7 +62,7 @@ func isTerminal(stream any) bool {
 	return err == nil
 }
 
-// windowOf returns the size of a terminal, and an error for another file.
+// windowOf returns the size of a terminal, or an error if file is not a terminal.
 func windowOf(file *os.File) (sandbox.Window, error) {
 	size, err := unix.IoctlGetWinsize(int(file.Fd()), unix.TIOCGWINSZ)
 	if err != nil {
@@ -72,7 +71,7 @@ func windowOf(file *os.File) (sandbox.Window, error) {
 	return sandbox.Window{Rows: max(size.Row, 1), Columns: max(size.Col, 1)}, nil
 }
 
-// startOnTerminal starts a command on a terminal of its own, and shows its output here. Every key
+// startOnTerminal starts a command on a new terminal, and copies its output to this one. Each typed key
 // goes to the command at once.
 func startOnTerminal(session *sandboxcommand.Session, p process, argv []string) (*running, error) {
 	keyboard := p.stdin.(*os.File)
@@ -91,7 +90,7 @@ func startOnTerminal(session *sandboxcommand.Session, p process, argv []string) 
 	ctx, stop := context.WithCancel(context.Background())
 	var followers sync.WaitGroup
 	followers.Go(func() { followSize(ctx, started, keyboard) })
-	go typeAll(ctx, started, keyboard) // not waited for, as reading can't be broken off
+	go typeAll(ctx, started, keyboard) // not waited for: a read cannot be interrupted
 	return &running{started, func() {
 		stop()
 		followers.Wait()
@@ -99,7 +98,7 @@ func startOnTerminal(session *sandboxcommand.Session, p process, argv []string) 
 	}}, nil
 }
 
-// typeAll sends what is typed to the command, until it ends.
+// typeAll sends typed keys to the command until it ends.
 func typeAll(ctx context.Context, started *sandbox.Process, keyboard io.Reader) {
 	keys := make([]byte, 4096)
 	for {
@@ -110,7 +109,7 @@ func typeAll(ctx context.Context, started *sandbox.Process, keyboard io.Reader) 
 	}
 }
 
-// followSize gives the command's terminal the size of this one.
+// followSize keeps the size of the command's terminal equal to this terminal's.
 func followSize(ctx context.Context, started *sandbox.Process, terminal *os.File) {
 	changed := make(chan os.Signal, 1)
 	signal.Notify(changed, syscall.SIGWINCH)
@@ -127,8 +126,8 @@ func followSize(ctx context.Context, started *sandbox.Process, terminal *os.File
 	}
 }
 
-// makeRaw lets every key through to the command's own terminal, which echoes
-// and interrupts (termios(3), cfmakeraw).
+// makeRaw sets the terminal to raw mode (termios(3), cfmakeraw). Every key then reaches the command's
+// terminal, which handles echo and interrupts.
 func makeRaw(terminal *os.File) (restore func() error, err error) {
 	return changeTerminal(terminal, func(raw *unix.Termios) {
 		raw.Iflag &^= unix.IGNBRK | unix.BRKINT | unix.PARMRK | unix.ISTRIP | unix.INLCR | unix.IGNCR | unix.ICRNL | unix.IXON
@@ -139,7 +138,7 @@ func makeRaw(terminal *os.File) (restore func() error, err error) {
 	})
 }
 
-// changeTerminal changes the settings of a terminal (termios(3)) until restore.
+// changeTerminal changes the settings of a terminal (termios(3)). restore sets the old ones again.
 func changeTerminal(terminal *os.File, change func(*unix.Termios)) (restore func() error, err error) {
 	fd := int(terminal.Fd())
 	was, err := unix.IoctlGetTermios(fd, getTermios)
@@ -151,10 +150,10 @@ func changeTerminal(terminal *os.File, change func(*unix.Termios)) (restore func
 	return func() error { return unix.IoctlSetTermios(fd, setTermios, was) }, unix.IoctlSetTermios(fd, setTermios, &changed)
 }
 
-// usualColumns is the width of a terminal that reports none.
+// usualColumns is the assumed width of a terminal that does not report one.
 const usualColumns = 80
 
-// terminalOf returns standard error if it is a terminal that can show a status line; else nil.
+// terminalOf returns standard error if it is a terminal that can show a status line, or nil.
 func terminalOf(p process) *progress.Terminal {
 	kind := p.variable("TERM")
 	if kind == "" || kind == "dumb" || !isTerminal(p.stderr) {
@@ -163,8 +162,8 @@ func terminalOf(p process) *progress.Terminal {
 	return &progress.Terminal{Columns: columnsOf(p.stderr.(*os.File)), Color: p.variable("NO_COLOR") == ""}
 }
 
-// columnsOf returns a function that returns the width of a terminal, or 0 while the process is in
-// the background: the shell has the cursor then.
+// columnsOf returns a function that returns the width of a terminal. It returns 0 while the process is in
+// the background, because the shell then writes there.
 func columnsOf(terminal *os.File) func() int {
 	fd := int(terminal.Fd())
 	return func() int {

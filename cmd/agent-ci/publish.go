@@ -25,6 +25,7 @@ GITHUB_TOKEN=… agent-ci publish ../run                               # in anot
 	}
 }
 
+// publishRun defines the flags of agent-ci publish. The function that it returns publishes the run.
 func publishRun(flags *flagSet) runFunc {
 	var o runner.PublishOptions
 	var failOn string

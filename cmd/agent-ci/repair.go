@@ -27,7 +27,7 @@ OPENAI_API_KEY=… GITHUB_TOKEN=… agent-ci repair octo-org/widgets#12`,
 	}
 }
 
-// repair defines the flags of agent-ci repair, and runs the job on the pull request.
+// repair defines the flags of agent-ci repair. The function that it returns runs the job on the pull request.
 func repair(f *flagSet) runFunc {
 	var o runner.Options
 	var failOn string

@@ -41,7 +41,8 @@ agent-ci replay ../run --frozen --out again`,
 	}
 }
 
-// replay defines the flags of agent-ci replay, and prints the differences of the replay.
+// replay defines the flags of agent-ci replay. The function that it returns replays the run and prints
+// the differences.
 func replay(flags *flagSet) runFunc {
 	var o runner.ReplayOptions
 	var last bool
@@ -57,7 +58,7 @@ func replay(flags *flagSet) runFunc {
 			return status
 		}
 		o.RunDir, o.Surroundings = dir, surroundings(p, o.Quiet)
-		o.Step = nil // what a replay tells is no outcome of the step
+		o.Step = nil // a replay's result is not the outcome of the workflow step
 		ctx, stop := untilSignal(ctx)
 		defer stop()
 		replayed, err := runner.Replay(ctx, o)
@@ -82,7 +83,7 @@ func replay(flags *flagSet) runFunc {
 	}
 }
 
-// notReplayed prints why a run can't be replayed, and returns the exit status.
+// notReplayed prints why a run cannot be replayed, and returns the exit status.
 func notReplayed(p process, err error) int {
 	stop, is := errors.AsType[*outcome.Stop](err)
 	if !is {

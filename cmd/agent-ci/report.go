@@ -44,7 +44,8 @@ agent-ci report run --verify`,
 	}
 }
 
-// report defines the flags of agent-ci report. It prints the run or the path of its page, and checks the record.
+// report defines the flags of agent-ci report. The function that it returns checks the record and prints
+// the run, or the path of its page.
 func report(flags *flagSet) runFunc {
 	var format string
 	var verify, last bool
@@ -83,8 +84,8 @@ func report(flags *flagSet) runFunc {
 	}
 }
 
-// runOf returns the directory of a local or downloaded run. page is the line that names a
-// downloaded run's report.
+// runOf returns the directory of a local or downloaded run. page is the path of a downloaded run's report,
+// as a line.
 func (p process) runOf(ctx context.Context, flags *flagSet, o artifact.Options, last bool) (dir, page string, status int) {
 	if isAddress := len(o.Words) == 1 && (strings.Contains(o.Words[0], "://") || strings.Contains(o.Words[0], "/actions/runs/")); len(o.Words) < 2 && !isAddress {
 		if o.Name != "" || o.Out != "" {
@@ -110,13 +111,13 @@ func (p process) runOf(ctx context.Context, flags *flagSet, o artifact.Options, 
 	return fetched.Directory, fetched.Report + "\n", exitOK
 }
 
-// printFetched describes a downloaded run on standard error. Standard output has its report alone.
+// printFetched describes a downloaded run on standard error, because standard output has only its report.
 func printFetched(p process, f *artifact.Fetched) {
 	ending := "it has not ended"
 	if end := f.View.Finished; end != nil {
 		ending = fmt.Sprintf("%s/%s: %s", end.Outcome, end.Reason, end.Message)
 	}
-	const maxChars = 500 // whoever made the transcript may have written more
+	const maxChars = 500 // the transcript comes from strangers, so its texts may be long
 	fmt.Fprintf(p.stderr, "run %s, %s\n", cutText(progress.Printable(f.View.Started.RunID), maxChars), cutText(progress.Printable(ending), maxChars))
 	fmt.Fprintf(p.stderr, "the chain is whole and ends in %s\n", f.View.Head)
 	for _, note := range f.Notes {
@@ -124,8 +125,8 @@ func printFetched(p process, f *artifact.Fetched) {
 	}
 }
 
-// runDirectoryOrLast returns the directory of the run that is named, or of the newest run with last. If
-// there is no such run, it prints why and returns an exit status other than 0.
+// runDirectoryOrLast returns the directory of the named run, or of the newest run with last. Without such
+// a run it prints why, and returns an exit status other than 0.
 func (p process) runDirectoryOrLast(command string, flags *flagSet, names []string, last bool) (dir string, status int) {
 	switch {
 	case len(names) == 0 && !last:
@@ -142,11 +143,12 @@ func (p process) runDirectoryOrLast(command string, flags *flagSet, names []stri
 	return dir, exitOK
 }
 
+// newestRun returns the directory of this user's newest run.
 func (p process) newestRun() (string, error) {
 	machine := p.machine()
 	list, err := machine.List()
 	if err == nil && len(list) == 0 {
-		folder, _ := machine.Path() // List has found it
+		folder, _ := machine.Path() // no error: List used the same path
 		err = fmt.Errorf("there is no run yet in %s; name a run directory", folder)
 	}
 	if err != nil {
@@ -155,7 +157,8 @@ func (p process) newestRun() (string, error) {
 	return list[0].Directory, nil
 }
 
-// verifyRun prints which files of a run directory were altered, removed or added since the run.
+// verifyRun prints which files of a run directory were altered, removed or added since the run's end. It
+// returns the exit status.
 func verifyRun(ctx context.Context, p process, dir string) int {
 	checked, err := record.CheckRun(ctx, dir)
 	if err != nil {
@@ -171,8 +174,8 @@ func verifyRun(ctx context.Context, p process, dir string) int {
 	return exitOK
 }
 
-// showRun returns a run as a Markdown document, or the path of its page for html. For no format it
-// returns nothing.
+// showRun returns a run as a Markdown document or, for html, the path of its page as a line. For an empty
+// format it returns "".
 func showRun(dir, format string) (string, error) {
 	switch format {
 	case "markdown":
@@ -184,7 +187,7 @@ func showRun(dir, format string) (string, error) {
 	return "", nil
 }
 
-// failed prints why a command failed, and returns the exit status.
+// failed prints why a command failed, and returns exitFailed.
 func failed(p process, name string, err error) int {
 	fmt.Fprintf(p.stderr, "agent-ci %s: %v\n", name, outcome.ShortenNames(progress.Printable(err.Error())))
 	return exitFailed

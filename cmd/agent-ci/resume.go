@@ -38,6 +38,7 @@ agent-ci resume ../run --set limits.cost_usd=10`,
 	}
 }
 
+// resume defines the flags of agent-ci resume. The function that it returns resumes the run.
 func resume(flags *flagSet) runFunc {
 	var o runner.ResumeOptions
 	var asJSON, last bool

@@ -47,7 +47,7 @@ agent-ci run --prompt "Fix the failing test" --publish none`,
 	}
 }
 
-// run defines the flags of agent-ci run, and runs the job.
+// run defines the flags of agent-ci run. The function that it returns runs the job.
 func run(f *flagSet) runFunc {
 	var o runner.Options
 	var failOn string
@@ -114,19 +114,19 @@ func isFile(name string) bool {
 	return err == nil
 }
 
-// hasTask reports whether --set, the environment or an event brings the task.
+// hasTask reports whether --set, the environment or an event defines the task.
 func hasTask(set, environ []string) bool {
 	bySet := slices.ContainsFunc(set, func(s string) bool { return strings.HasPrefix(s, "task.") })
 	byEvent := slices.ContainsFunc(environ, func(s string) bool { return strings.HasPrefix(s, "GITHUB_EVENT_NAME=") })
 	return bySet || byEvent || slices.ContainsFunc(environ, func(s string) bool { return strings.HasPrefix(s, flagPrefix+"TASK_") })
 }
 
-// runUntilSignal calls run and shows its result. The first signal ends ctx; the second ends
-// ForceStop of around. With asJSON standard output has the events, and standard error the result.
+// runUntilSignal calls run and prints its result. The first signal cancels ctx. The second one cancels
+// around.ForceStop. With asJSON, the events go to standard output and the result to standard error.
 func runUntilSignal(ctx context.Context, p process, asJSON bool, around *runner.Surroundings, run func(context.Context) record.Result) record.Result {
 	*around = surroundings(p, around.Quiet)
 	show := p.stdout
-	if asJSON { // whose reader may write to the same terminal
+	if asJSON { // no status line: the reader of the events may write to the same terminal
 		around.Events, around.Terminal, show = p.stdout, nil, p.stderr
 	}
 	ctx, hurry, stop := untilSignals(ctx, 2)
@@ -137,15 +137,15 @@ func runUntilSignal(ctx context.Context, p process, asJSON bool, around *runner.
 	return result
 }
 
-// surroundings returns what a run takes from the process: environment, terminal, step.
+// surroundings returns the environment of a run in this process: variables, streams, terminal, step.
 func surroundings(p process, quiet bool) runner.Surroundings {
 	return runner.Surroundings{
 		Environ: p.environ, Reserved: reserved(), Version: version, ScriptEngine: scriptEngine(), Quiet: quiet, Progress: p.stderr, Terminal: terminalOf(p), Step: stepOf(p),
 	}
 }
 
-// scriptEngine returns the command that starts this program as the engine of scripts. It is nil if
-// the program's path is unknown.
+// scriptEngine returns the command line that starts this program as the engine for scripts. It returns
+// nil if the program's path is unknown.
 func scriptEngine() []string {
 	program, err := os.Executable()
 	if err != nil {
@@ -154,9 +154,9 @@ func scriptEngine() []string {
 	return []string{program, code.EngineCommand}
 }
 
-// showResult prints how a run ended on out, and its problems and errors on errs.
+// showResult prints the result of a run on out, and its problems and errors on errs.
 func showResult(out, errs io.Writer, r record.Result) {
-	if len(r.Problems) > 1 { // a single one is the message
+	if len(r.Problems) > 1 { // the message already has a single problem
 		for _, problem := range r.Problems {
 			fmt.Fprintln(errs, progress.Printable(problem))
 		}
@@ -195,6 +195,7 @@ func confinement(c record.Confinement) string {
 	return "were confined: " + c.Level + " (work tree: " + c.WorkTree + ")" // the log and result.json list the layers
 }
 
+// showChange prints the branch and the changed files, the first 20.
 func showChange(out io.Writer, r record.Result) {
 	if r.Branch != "" {
 		fmt.Fprintf(out, "%-13s %s (%.12s)\n", "branch:", progress.Printable(r.Branch), r.HeadSHA)

@@ -40,7 +40,7 @@ agent-ci runs prune --older-than 30d --keep 20 --dry-run`,
 	}
 }
 
-// runsFlags are those of agent-ci runs; the later ones are of prune.
+// runsFlags has the values of the flags of agent-ci runs. Those after json belong to runs prune.
 type runsFlags struct {
 	folder            string
 	json              bool
@@ -49,7 +49,7 @@ type runsFlags struct {
 	unpublished       bool
 }
 
-// listRuns defines the flags of agent-ci runs, and lists or prunes the runs.
+// listRuns defines the flags of agent-ci runs. The function that it returns lists or prunes the runs.
 func listRuns(flags *flagSet) runFunc {
 	var f runsFlags
 	flags.text(&f.folder, "in", "DIR", "folder with run directories (default: the usual one)")
@@ -81,15 +81,15 @@ func listRuns(flags *flagSet) runFunc {
 	}
 }
 
-// machine locates this user's runs.
+// machine returns what finds this user's runs on this machine.
 func (p process) machine() runs.Machine {
 	return runs.Machine{Get: p.variable, Resumable: history.Resumable}
 }
 
-// runDirectory is the directory of a run that a person names by its path or id.
+// runDirectory returns the directory of a run, given its path or id.
 func (p process) runDirectory(name string) string { return p.machine().Find(name) }
 
-// pruneOptions reads the flags of agent-ci runs prune.
+// pruneOptions converts the flags of agent-ci runs prune.
 func (f runsFlags) pruneOptions() (o runs.Prune, err error) {
 	o = runs.Prune{Resumable: f.resumable, Unpublished: f.unpublished, DryRun: f.dryRun, Now: time.Now()}
 	if f.age == "" && f.keep == "" {
@@ -108,13 +108,13 @@ func (f runsFlags) pruneOptions() (o runs.Prune, err error) {
 	return o, nil
 }
 
-// runsList is what --json prints.
+// runsList is the output of --json.
 type runsList struct {
 	Version int        `json:"version"`
 	Runs    []runs.Run `json:"runs"`
 }
 
-// maxListed bounds the runs of a list without --json.
+// maxListed is how many runs the table shows.
 const maxListed = 20
 
 // showRuns lists runs: the newest ones as a table, or all as JSON.
@@ -130,7 +130,7 @@ func showRuns(p process, machine runs.Machine, f runsFlags) int {
 		return written(writeJSON(p.stdout, runsList{Version: 1, Runs: list}))
 	}
 	if len(list) == 0 {
-		folder, _ := machine.Path() // List has found it
+		folder, _ := machine.Path() // no error: List used the same path
 		fmt.Fprintf(p.stderr, "There are no runs in %s.\n", progress.Printable(folder))
 		return exitOK
 	}
@@ -158,7 +158,8 @@ func writeRuns(to io.Writer, list []runs.Run) error {
 	return table.Flush()
 }
 
-// describeState returns a run's outcome and reason, or that it is active or was interrupted.
+// describeState returns a run's outcome and reason. For a run without an outcome it says whether the run is
+// active or was interrupted.
 func describeState(r runs.Run) string {
 	words := map[string]string{runs.GoingOn: "going on", runs.Interrupted: "interrupted"}[r.State]
 	if r.State == runs.Ended {
@@ -175,12 +176,12 @@ func taskOf(r runs.Run) string {
 	return progress.Printable(strings.TrimSpace(r.Issue + " " + r.Task))
 }
 
-// cutText shortens a text to maxChars characters. An empty one becomes "none".
+// cutText shortens text to maxChars characters. It returns "none" for an empty text.
 func cutText(text string, maxChars int) string {
 	return orNone(markdown.Cut(text, maxChars))
 }
 
-// pruneRuns removes runs, with a line for each.
+// pruneRuns removes runs and prints a line for each. It returns the exit status.
 func pruneRuns(p process, machine runs.Machine, o runs.Prune) int {
 	list, err := machine.Prune(o)
 	if err != nil {
@@ -210,7 +211,7 @@ func pruneRuns(p process, machine runs.Machine, o runs.Prune) int {
 	return status
 }
 
-// formatSize writes a number of bytes with the unit that suits it: 1.5 MiB.
+// formatSize formats a number of bytes with a suitable unit, such as 1.5 MiB.
 func formatSize(bytes int64) string {
 	switch {
 	case bytes >= 1<<30:

@@ -17,7 +17,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 )
 
-// exitNotStarted is what shells say of a program that they do not find.
+// exitNotStarted is the exit status if the command does not start, as in shells.
 const exitNotStarted = 127
 
 func sandboxCommand() command {
@@ -51,7 +51,7 @@ agent-ci sandbox --explain -- git push --force`,
 	}
 }
 
-// runSandboxed defines the flags of agent-ci sandbox, and runs or explains the command.
+// runSandboxed defines the flags of agent-ci sandbox. The function that it returns runs or explains the command.
 func runSandboxed(flags *flagSet) runFunc {
 	var o sandboxcommand.Options
 	flags.text(&o.Mode, "mode", "MODE", strings.Join(sandboxModes, ", ")+"\n(default: what is configured, else workspace-write)", sandboxModes...)
@@ -72,7 +72,7 @@ func runSandboxed(flags *flagSet) runFunc {
 		case explained:
 			return explain(ctx, p, o.Mode, rules, argv)
 		}
-		signals := make(chan os.Signal, 8) // before there is anything to leave behind, and until this process ends
+		signals := make(chan os.Signal, 8) // from before the session exists, so that no signal leaves parts of it behind
 		signal.Notify(signals, unlessNohup(syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)...)
 		o.Environ, o.Reserved = p.environ, reserved()
 		session, err := sandboxcommand.Open(ctx, o)
@@ -86,6 +86,7 @@ func runSandboxed(flags *flagSet) runFunc {
 	}
 }
 
+// sandboxFailure prints why the command did not start, and returns the exit status.
 func sandboxFailure(p process, err error) int {
 	fmt.Fprintf(p.stderr, "agent-ci sandbox: %s\n", outcome.ShortenNames(strings.TrimSuffix(err.Error(), ".")))
 	var stop *outcome.Stop
@@ -98,8 +99,8 @@ func sandboxFailure(p process, err error) int {
 	return exitFailed
 }
 
-// runIn runs a command to its end, with a terminal where p has one, and closes
-// the session.
+// runIn runs a command until it ends, and closes the session. The command gets a terminal if p has one. It
+// returns the exit status.
 func runIn(session *sandboxcommand.Session, p process, argv []string, signals <-chan os.Signal) int {
 	start := startPiped
 	if onTerminal(p) {
@@ -111,7 +112,7 @@ func runIn(session *sandboxcommand.Session, p process, argv []string, signals <-
 	}
 	forwardSignals(running.process, signals)
 	status, err := running.process.Wait()
-	left := session.Close() // before the end of its output is waited for: what it left running may hold it
+	left := session.Close() // before finish: background processes of the command may keep its output open
 	running.finish()
 	for _, problem := range []error{err, left} {
 		if problem != nil {
@@ -127,7 +128,7 @@ func runIn(session *sandboxcommand.Session, p process, argv []string, signals <-
 	return status.ExitCode
 }
 
-// forwardSignals gives the command the signals that this process gets, until it ends.
+// forwardSignals sends this process's signals to the command until it ends.
 func forwardSignals(running *sandbox.Process, signals <-chan os.Signal) {
 	for {
 		select {

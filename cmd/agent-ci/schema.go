@@ -20,8 +20,10 @@ agent-ci schema > agent-ci.schema.json   # then, as the first line of a job file
 	}
 }
 
+// wantFile is the message for any other argument.
 const wantFile = "it takes the kind of a file: job or campaign"
 
+// schema defines no flags. The function that it returns prints the schema; job is the default.
 func schema(flags *flagSet) runFunc {
 	return func(_ context.Context, p process, rest []string) int {
 		print, known := map[string]func() []byte{"job": job.Format().Schema, "campaign": spec.Format().Schema}[append(rest, "job")[0]]

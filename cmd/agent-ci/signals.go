@@ -14,18 +14,19 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 )
 
-// untilSignal ends ctx with the outcome cancelled at the first SIGINT, SIGTERM
-// or SIGHUP. The next one ends the process at once, as without a handler.
-// Writing to a closed pipe becomes an error in place of a signal, so that a
-// reader who goes away ends no run; the signal is caught, not ignored, because
-// commands would inherit that.
+// untilSignal returns a context that the first SIGINT, SIGTERM or SIGHUP ends, with the outcome
+// cancelled. The next signal ends the process at once, as without a handler.
+//
+// Writing to a closed pipe returns an error and does not end the process. So a run continues if its
+// reader exits. SIGPIPE is caught for that, not ignored, because commands would inherit an ignored
+// signal.
 func untilSignal(ctx context.Context) (context.Context, func()) {
 	ctx, _, stop := untilSignals(ctx, 1)
 	return ctx, stop
 }
 
-// untilSignals is untilSignal with a second context, hurry. With maxSignals 2 the second
-// signal ends hurry. The signal after the last one ends the process.
+// untilSignals is untilSignal with a second context, hurry. With maxSignals 2, the second signal ends
+// hurry. A signal after the last of maxSignals ends the process.
 func untilSignals(ctx context.Context, maxSignals int) (_, hurry context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	hurry, again := context.WithCancel(context.WithoutCancel(ctx))
@@ -57,21 +58,21 @@ func untilSignals(ctx context.Context, maxSignals int) (_, hurry context.Context
 	}
 }
 
-// unlessNohup returns the signals without SIGHUP where this process was started with it
-// ignored. nohup(1) does that: the program outlives its terminal.
+// unlessNohup returns the signals, without SIGHUP if this process ignores it from its start. nohup(1) starts
+// programs so, to outlive their terminal.
 func unlessNohup(signals ...os.Signal) []os.Signal {
 	return slices.DeleteFunc(signals, func(s os.Signal) bool { return s == syscall.SIGHUP && signal.Ignored(s) })
 }
 
-// signalReasons are the reasons of the outcome cancelled.
+// signalReasons maps signals to reasons of the outcome cancelled.
 var signalReasons = map[os.Signal]string{syscall.SIGINT: "sigint", syscall.SIGTERM: "sigterm", syscall.SIGHUP: "sighup"}
 
 func cancelled(s os.Signal) *outcome.Stop {
 	return outcome.Stopf(outcome.Cancelled, signalReasons[s], "The run was cancelled (%s); run again to start over.", s)
 }
 
-// cancellableInput reads until ctx ends. A plain read of an open pipe blocks, so a signal would not
-// end the process.
+// cancellableInput returns a reader of input whose reads end with ctx. A plain read of an open pipe blocks,
+// so a signal could not end the process.
 func cancellableInput(ctx context.Context, input io.Reader) io.Reader {
 	if file, ok := input.(*os.File); ok {
 		return waitingInput{ctx, file}
@@ -79,13 +80,14 @@ func cancellableInput(ctx context.Context, input io.Reader) io.Reader {
 	return input
 }
 
+// waitingInput is a file whose Read waits for input only until ctx ends.
 type waitingInput struct {
 	ctx  context.Context
 	file *os.File
 }
 
 func (w waitingInput) Read(p []byte) (int, error) {
-	const lookAgain = 100 // milliseconds
+	const lookAgain = 100 // milliseconds between checks of ctx
 	for w.ctx.Err() == nil {
 		ready, err := unix.Poll([]unix.PollFd{{Fd: int32(w.file.Fd()), Events: unix.POLLIN}}, lookAgain)
 		if ready > 0 || err != nil && !errors.Is(err, unix.EINTR) {

@@ -14,10 +14,11 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/settings"
 )
 
+// variable returns the value of an environment variable, or "".
 func (p process) variable(name string) string { return stage.Variable(p.environ, name) }
 
-// wrapStepOutput returns p with outputs in which no text becomes a workflow command of GitHub
-// Actions.
+// wrapStepOutput returns p. In GitHub Actions, its outputs then escape text that would act as a workflow
+// command.
 func wrapStepOutput(p process) process {
 	if p.variable("GITHUB_ACTIONS") != "true" {
 		return p
@@ -26,7 +27,7 @@ func wrapStepOutput(p process) process {
 	return p
 }
 
-// stepOf returns the step of GitHub Actions that p is, or nil.
+// stepOf returns the workflow step that this process is, or nil outside of GitHub Actions.
 func stepOf(p process) *actions.Step {
 	log, inActions := p.stderr.(*actions.Log)
 	if !inActions {
@@ -35,15 +36,17 @@ func stepOf(p process) *actions.Step {
 	return &actions.Step{Log: log, Masks: p.variable(actionVariable) == "true", OutputFile: p.variable("GITHUB_OUTPUT"), SummaryFile: p.variable("GITHUB_STEP_SUMMARY")}
 }
 
-// actionVariable is set by action.yml, whose log nobody redirects.
+// actionVariable is set by action.yml. Nothing redirects that step's log, so masks in it take effect.
 const actionVariable = flagPrefix + "ACTION"
 
-// actionVariables are what action.yml sets beside flags and job keys.
+// actionVariables lists the AGENT_CI_ variables of action.yml and of campaigns that are neither flags nor
+// job keys.
 var actionVariables = []string{actionVariable, commandVariable, directoryVariable, flagPrefix + "BINARY", settings.UploadVariable, settings.PaceVariable, settings.CampaignVariable}
 
-// setVariable holds assignments as --set takes them, one a line.
+// setVariable has assignments in the form of --set, one a line.
 const setVariable = flagPrefix + "SET"
 
+// setLines returns the assignments in setVariable.
 func setLines(p process) []string {
 	var assignments []string
 	for line := range strings.Lines(p.variable(setVariable)) {
@@ -54,10 +57,10 @@ func setLines(p process) []string {
 	return assignments
 }
 
-// failOn has the outcomes that give an exit status other than 0.
+// failOn is the set of outcomes with an exit status other than 0.
 type failOn map[outcome.Outcome]bool
 
-// readFailOn reads a list of outcomes, separated by commas or blanks.
+// readFailOn parses the value of --fail-on: outcomes separated by commas or white space. Empty means failures.
 func readFailOn(list string) (failOn, error) {
 	failing := failOn{}
 	names := strings.FieldsFunc(list, func(r rune) bool { return r == ',' || r == ' ' || r == '\n' || r == '\t' })
@@ -71,7 +74,7 @@ func readFailOn(list string) (failOn, error) {
 			for each, code := range outcome.All() {
 				failing[each] = failing[each] || code != 0
 			}
-		case name == "none" && len(names) == 1:
+		case name == "none" && len(names) == 1: // nothing fails
 		case name == "none":
 			return nil, errors.New("--fail-on none stands alone")
 		case known:

@@ -58,9 +58,9 @@ agent-ci validate jobs/lint.yml --ready`,
 	}
 }
 
-// checked is what validate --json prints of one file.
+// checked is the result for one file, which validate --json prints.
 type checked struct {
-	set []string // KEY=VALUE, as for the run
+	set []string // KEY=VALUE assignments for the run
 
 	File     string          `json:"file"`
 	Valid    bool            `json:"valid"`
@@ -71,18 +71,19 @@ type checked struct {
 	Hooks []look.Hook `json:"hooks,omitempty"`
 	// WhyHooksUnknown is set if the hooks cannot be read, though there is a checkout.
 	WhyHooksUnknown string `json:"hooks_unknown,omitempty"`
-	// Skills are those that a run of the job in this folder could load, without their texts.
-	// It is empty for an invalid file, as the fields below.
+	// Skills lists the skills that a run of the job in this folder could load, without their texts.
+	// Skills and the fields below are empty for an invalid file.
 	Skills []skills.Skill `json:"skills,omitempty"`
-	// SkillProblems are files of skills that a run ignores.
+	// SkillProblems lists skill files that a run ignores.
 	SkillProblems []skills.Problem `json:"skill_problems,omitempty"`
-	// LessonsWithoutEvidence are lessons of this checkout whose evidence was deleted.
+	// LessonsWithoutEvidence lists lessons of this checkout whose evidence was deleted.
 	LessonsWithoutEvidence []proposals.LostLesson `json:"lessons_gone,omitempty"`
-	// Notes is what a run here may lack. With --ready, whatever would end the run is a problem instead.
+	// Notes lists what a run on this machine may lack. With --ready, a finding that would end the run is
+	// a problem instead.
 	Notes preflight.Findings `json:"notes,omitempty"`
 }
 
-// validate defines the flags of agent-ci validate, and checks the files on its command line.
+// validate defines the flags of agent-ci validate. The function that it returns checks the named files.
 func validate(flags *flagSet) runFunc {
 	asJSON, servers, ready := false, false, false
 	var set []string
@@ -132,8 +133,8 @@ func validate(flags *flagSet) runFunc {
 	}
 }
 
-// addRun adds the hooks and skills of a run of the job in this folder, and what the run would lack.
-// With ready, what this machine lacks is a mistake.
+// addRun adds the hooks and skills of a run of the job in this folder, and what the run would lack. With
+// ready, requirements missing on this machine are mistakes.
 func (c *checked) addRun(ctx context.Context, p process, ready bool) {
 	given := settings.Given{JobFile: c.File, Set: c.set, Env: p.environ, Reserved: reserved()}
 	if isDefaults(c.File) {
@@ -142,7 +143,7 @@ func (c *checked) addRun(ctx context.Context, p process, ready bool) {
 	found, err := look.At(ctx, look.Options{Given: given, Dir: "."})
 	if err != nil {
 		stop, kind := outcome.Of(ctx, err), preflight.Missing
-		if stop.Reason == "job" { // of --set, the defaults or variables
+		if stop.Reason == "job" { // a mistake in --set, the defaults or variables
 			kind = preflight.Mistake
 		}
 		found.Lacks = append(found.Lacks, preflight.Finding{Kind: kind, Reason: stop.Reason, Message: stop.Message})
@@ -162,7 +163,7 @@ func (c *checked) addRun(ctx context.Context, p process, ready bool) {
 	}
 }
 
-// campaignFindings finds what the runs of a campaign would lack on this machine.
+// campaignFindings returns what the runs of a campaign would lack on this machine.
 func campaignFindings(ctx context.Context, p process, c *openedCampaign) preflight.Findings {
 	sample, err := c.sampleJob(p)
 	if err != nil {
@@ -175,12 +176,12 @@ func campaignFindings(ctx context.Context, p process, c *openedCampaign) preflig
 	return found
 }
 
-// addFindings adds what a run lacks as mistakes. What only this machine lacks is a mistake with
-// ready, else a note.
+// addFindings adds what a run would lack. Mistakes become problems. Requirements missing on this machine
+// become problems with ready, and notes otherwise.
 func (c *checked) addFindings(found preflight.Findings, ready bool) {
 	for _, f := range found {
 		switch {
-		case slices.ContainsFunc(c.Problems, func(p config.Problem) bool { return f.Key != "" && p.Key == f.Key }):
+		case slices.ContainsFunc(c.Problems, func(p config.Problem) bool { return f.Key != "" && p.Key == f.Key }): // already reported
 		case f.Kind == preflight.Mistake, f.Kind == preflight.Missing && ready:
 			c.Valid, c.Problems = false, append(c.Problems, config.Problem{File: c.File, Message: f.Message})
 		default:
@@ -189,21 +190,21 @@ func (c *checked) addFindings(found preflight.Findings, ready bool) {
 	}
 }
 
-// addHooks adds a run's hooks, and the mistakes of hooks that can start nowhere. A program missing
-// here is no mistake of a hook.
+// addHooks adds a run's hooks. A hook that could start on no machine is a problem. A program that is only
+// missing here is not.
 func (c *checked) addHooks(found look.Found) {
 	c.Hooks = found.Hooks
 	for _, h := range c.Hooks {
 		key := "hooks." + h.Name + ".run"
-		here := slices.ContainsFunc(found.Lacks, func(f preflight.Finding) bool { return f.Key == key && f.Kind != preflight.Mistake })
-		if h.Problem != "" && !here {
+		onlyHere := slices.ContainsFunc(found.Lacks, func(f preflight.Finding) bool { return f.Key == key && f.Kind != preflight.Mistake })
+		if h.Problem != "" && !onlyHere {
 			c.Valid = false
 			c.Problems = append(c.Problems, config.Problem{File: c.File, Key: key, Message: "does not start: " + h.Problem})
 		}
 	}
 }
 
-// print writes the result of a file for a person.
+// print prints the result of a file for a person.
 func (c *checked) print(p process) {
 	showProblems(p, c.File, c.Problems)
 	for _, h := range c.Hooks {
@@ -226,12 +227,13 @@ func (c *checked) print(p process) {
 	}
 }
 
-// isDefaults reports whether a file has the name of a repository's defaults.
+// isDefaults reports whether a file has the path of a repository's defaults.
 func isDefaults(file string) bool {
 	return strings.HasSuffix(filepath.ToSlash(filepath.Clean(file)), ".github/agent-ci.yml")
 }
 
-// checkFile returns the mistakes of a file. campaign is nil for a job and for defaults.
+// checkFile returns the mistakes in a file. campaign is nil if the file is a job or defaults. err means
+// that the file cannot be read.
 func checkFile(ctx context.Context, file string) (problems config.Problems, campaign *openedCampaign, err error) {
 	raw, err := boundedfile.Read(ctx, file, config.MaxSize)
 	if err != nil {
@@ -257,7 +259,7 @@ func checkFile(ctx context.Context, file string) (problems config.Problems, camp
 	return problems, nil, nil
 }
 
-// showProblems prints the mistakes of a file, or that there are none.
+// showProblems prints the mistakes of a file, or "ok" if there are none.
 func showProblems(p process, file string, problems config.Problems) {
 	for _, problem := range problems {
 		fmt.Fprintln(p.stdout, progress.Printable(problem.String()))
@@ -267,8 +269,8 @@ func showProblems(p process, file string, problems config.Problems) {
 	}
 }
 
-// inspectServers starts the MCP servers of a job, prints what they offer, and stops them. status is
-// not 0 if a run would end because of them.
+// inspectServers starts the MCP servers of a job, prints their tools, and stops them. status is not 0 if a
+// server problem would end a run.
 func inspectServers(ctx context.Context, p process, file string, show bool) (found []doctor.Server, status int) {
 	o := sandboxcommand.Options{JobFile: file, Environ: p.environ, Reserved: reserved()}
 	if isDefaults(file) {
@@ -292,6 +294,7 @@ func inspectServers(ctx context.Context, p process, file string, show bool) (fou
 	return found, status
 }
 
+// showServer prints an MCP server with its tools, or why it does not start.
 func showServer(to io.Writer, s doctor.Server) {
 	line := func(text string) { fmt.Fprintln(to, progress.Printable(text)) }
 	if s.Unknown != "" {

@@ -25,8 +25,7 @@ func versionCommand() command {
 	}
 }
 
-// versionOf returns the release that a build is of, else its commit, with -dirty behind it where
-// the tree was changed.
+// versionOf returns the build's release, or else its commit. The commit ends in -dirty if the tree had changes.
 func versionOf(b onboard.Build) string {
 	switch {
 	case b.IsRelease():
@@ -39,8 +38,8 @@ func versionOf(b onboard.Build) string {
 	return gitops.Short(b.Commit)
 }
 
-// built returns the program's version and commit. Make records the commit, or else the Go
-// toolchain, except in a linked work tree.
+// built returns the program's version and commit. They come from make build, or else from Go's build
+// information, which is missing in a linked work tree.
 func built() onboard.Build {
 	b := onboard.Build{Version: version}
 	if commit != "" {
