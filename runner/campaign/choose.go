@@ -9,21 +9,21 @@ import (
 	"github.com/agent-ci/agent-ci/runner/campaign/spec"
 )
 
-// Choice is how targets are chosen to be started.
+// Choice describes how to choose targets to start.
 type Choice struct {
 	Campaign *spec.Campaign
 	Plan     *Plan
 	Now      func() time.Time
-	Most     int // targets
-	// Existing returns the open pull requests of targets by key. Nil means that they are no reason
-	// to skip a target.
+	Most     int // most targets to choose
+	// Existing returns the addresses of the targets' open pull requests, by key. Nil means that an open
+	// pull request is no reason to skip a target.
 	Existing func(context.Context, []Target) (map[string]string, error)
-	// Passed receives reports of targets with a pull request, booked without a claim.
+	// Passed receives the report of each target skipped for its open pull request.
 	Passed func(Report)
 }
 
-// Choose returns the targets that may start now, and the reason for the rest. It books targets that
-// already have their pull request.
+// Choose returns the targets that may start now, and why the rest waits. It books targets that already have
+// an open pull request as skipped.
 func (l *Ledger) Choose(ctx context.Context, o Choice) ([]Target, Wait, error) {
 	for {
 		next, wait := l.Next(o.Now(), o.Campaign, o.Plan, o.Most)
@@ -34,7 +34,8 @@ func (l *Ledger) Choose(ctx context.Context, o Choice) ([]Target, Wait, error) {
 	}
 }
 
-// passExisting books targets with an open pull request, except those that a person wants to repeat.
+// passExisting books targets with an open pull request as skipped, except those that a person repeats. It
+// reports whether it booked any.
 func (l *Ledger) passExisting(ctx context.Context, o Choice, next []Target) (passed bool, err error) {
 	asked := slices.DeleteFunc(slices.Clone(next), func(t Target) bool { return l.Of(o.Campaign.Name).Entry(t.Key).Again })
 	if o.Existing == nil || len(asked) == 0 {

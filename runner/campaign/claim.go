@@ -12,14 +12,14 @@ import (
 // Model is a model available to runs.
 type Model struct {
 	Name   string
-	Price  *price.List // nil where it is not known
-	Window int64       // tokens of a request
-	Output int64       // tokens of the longest answer; 0 where that is not known
+	Price  *price.List // nil if unknown
+	Window int64       // context window, in tokens
+	Output int64       // tokens of the longest answer; 0 if unknown
 }
 
-// ClaimOf returns the maximum usage of a job's run: its limits and each agent's most expensive
-// request, which may be in progress at a limit. unpriced explains why no cost can be claimed, or is
-// "".
+// ClaimOf returns the maximum usage of a job's run. A request in progress when a limit is reached still
+// costs, so the maximum is the limits plus the most expensive request of each agent. unpriced is why the
+// cost cannot be bounded, or "".
 func ClaimOf(j *job.Job, models []Model) (c Claim, unpriced string) {
 	agents := agentsOf(j)
 	var dearest Claim
@@ -43,7 +43,7 @@ func ClaimOf(j *job.Job, models []Model) (c Claim, unpriced string) {
 	return c, unpriced
 }
 
-// agentsOf is how many agents of a run may wait for an answer at the same time.
+// agentsOf returns how many agents of a run may wait for an answer at the same time.
 func agentsOf(j *job.Job) int64 {
 	if j.Agents.Enabled {
 		return 1 + int64(j.Agents.Most)
@@ -51,8 +51,7 @@ func agentsOf(j *job.Job) int64 {
 	return 1
 }
 
-// request returns the maximum usage of one request with that many input tokens. An unknown price
-// counts as 0.
+// request returns the maximum usage of one request with input tokens. An unknown price counts as 0.
 func (m Model) request(j *job.Job, input int64) Claim {
 	output := cmp.Or(j.Model.MaxOutputTokens, m.Output, m.Window)
 	most := Claim{Tokens: input + output}
@@ -67,18 +66,19 @@ func (m Model) request(j *job.Job, input int64) Claim {
 	return most
 }
 
+// larger returns the maximum of each field.
 func (c Claim) larger(other Claim) Claim {
 	return Claim{USD: max(c.USD, other.USD), Tokens: max(c.Tokens, other.Tokens)}
 }
 
-// Request is a request to a model.
+// Request is a model request of a run.
 type Request struct {
 	Model string
-	Input int64 // tokens at most
+	Input int64 // upper bound, in tokens
 }
 
-// LostRequest returns the maximum usage of a request with a lost answer, within the claim for one.
-// Its input is known. An unknown model counts as the most expensive one.
+// LostRequest returns the maximum usage of a request whose answer was lost. c is the run's claim, which
+// limits the result to the share of one request. An unknown model counts as the most expensive one.
 func (c Claim) LostRequest(j *job.Job, models []Model, r Request) (most Claim) {
 	known := slices.ContainsFunc(models, func(m Model) bool { return m.Name == r.Model })
 	for _, m := range models {

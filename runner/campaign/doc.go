@@ -1,6 +1,7 @@
-// Package campaign owns one job over many targets: the targets frozen in a plan; the ledger of
-// claims, spending and results; and the choice of targets to start. It does not know how runs work:
-// waves of targets go to a host and return as reports.
+// Package campaign owns one job over many targets. It has the plan of targets, the ledger of claims,
+// spending and results, and the choice of targets to start. It does not know how runs work: it gives
+// waves of targets to a host and receives reports.
 //
-// All text from targets and reports (names, addresses, messages) comes from strangers and is passed on without interpretation.
+// Names, addresses and messages of targets and reports come from strangers. This package passes them on
+// without interpreting them.
 package campaign

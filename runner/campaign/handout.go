@@ -10,25 +10,25 @@ import (
 	"github.com/agent-ci/agent-ci/runner/campaign/spec"
 )
 
-// handoutVersion is the version of a wave's file.
+// handoutVersion is the version of the wave file format.
 const handoutVersion = 1
 
-// The hosts of waves.
+// Hosts that run waves.
 const (
 	Actions    = "actions"
 	Kubernetes = "kubernetes"
 )
 
-// MostWave is the size limit of a wave's file in bytes.
+// MostWave is the size limit of a wave file, in bytes.
 const MostWave = 4 << 20
 
-// handout is the file of a wave.
+// handout is the content of a wave file.
 type handout struct {
 	Version int       `json:"version"`
 	Runs    []Claimed `json:"runs"`
 }
 
-// EncodeWave returns the file of a wave. Runs are called by their places in it.
+// EncodeWave returns the wave file. A run's number is its index in the wave.
 func EncodeWave(wave []Claimed) ([]byte, error) {
 	raw, err := json.Marshal(handout{handoutVersion, wave})
 	if err != nil {
@@ -37,7 +37,7 @@ func EncodeWave(wave []Claimed) ([]byte, error) {
 	return raw, nil
 }
 
-// DecodeWave reads the file of a wave.
+// DecodeWave parses a wave file.
 func DecodeWave(raw []byte) ([]Claimed, error) {
 	var h handout
 	if err := json.Unmarshal(raw, &h); err != nil {
@@ -47,19 +47,19 @@ func DecodeWave(raw []byte) ([]Claimed, error) {
 		return nil, fmt.Errorf("the wave has version %d, and this agent-ci reads %d; hand it out again", h.Version, handoutVersion)
 	}
 	for i, r := range h.Runs {
-		if err := checkNames(r.run()); err != nil { // they name the run directory
+		if err := checkNames(r.run()); err != nil { // names become the name of the run directory
 			return nil, fmt.Errorf("read run %d of the wave: %w; take the file as it was handed out", i, err)
 		}
 	}
 	return h.Runs, nil
 }
 
-// WaveFile is the path of a wave's file in the folder of the ledger.
+// WaveFile returns the path of a wave file, relative to the ledger's folder.
 func WaveFile(wave []Claimed) string {
 	return filepath.Join(wave[0].Campaign, "waves", strconv.Itoa(wave[0].Wave)+".json")
 }
 
-// KeepWave writes a claimed wave's file.
+// KeepWave writes the file of a claimed wave.
 func (l *Ledger) KeepWave(wave []Claimed) error {
 	raw, err := EncodeWave(wave)
 	if err == nil {
@@ -71,12 +71,13 @@ func (l *Ledger) KeepWave(wave []Claimed) error {
 	return nil
 }
 
-// OpenError reports an unsettled wave.
+// OpenError returns the error that a wave is not settled yet.
 func OpenError(wave []Claimed) error {
 	return fmt.Errorf("wave %d was handed to %s and is not settled: book its results with agent-ci campaign settle, with --over once nothing of it runs any more", wave[0].Wave, wave[0].Host)
 }
 
-// Out returns the unsettled wave of another host, including its settled runs, or nil.
+// Out returns the wave on another host that has an unsettled run, with its settled runs too. It returns nil if
+// there is no such wave.
 func (c *Standing) Out() []Claimed {
 	for _, claimed := range c.out {
 		if now := c.Entry(claimed.Target.Key).Claimed; now != nil && now.Wave == claimed.Wave {
@@ -88,9 +89,10 @@ func (c *Standing) Out() []Claimed {
 
 var errNothingBack = errors.New("nothing came back of it")
 
-// Return books reports of other hosts; the last report of a run counts. over reports that a run has
-// ended for good. Only then a missing report is booked at the claim, and an outage counts, because
-// the host may resume a run until then.
+// Return books the reports of runs on another host. The last report of a run counts. over reports whether a
+// run has ended for good. Until then the host may resume the run, so Return neither books a missing report
+// nor a failure that can be resumed. A report that stays missing is booked at the claim. booked are the
+// booked reports.
 func (l *Ledger) Return(c *spec.Campaign, reports []Report, over func(Claimed) bool) (booked []Report, err error) {
 	for _, claimed := range l.Of(c.Name).Out() {
 		r := LostReport(claimed, errNothingBack)
@@ -114,12 +116,12 @@ func (l *Ledger) Return(c *spec.Campaign, reports []Report, over func(Claimed) b
 	return booked, nil
 }
 
-// of says whether a report is of the run of a claim.
+// of reports whether r is the report of the run that c claims.
 func (r Report) of(c Claimed) bool {
 	return r.Target == c.Target.Key && r.Template == c.Template && r.Attempt == c.Attempt
 }
 
-// MatrixEntry is a run of a wave, for the strategy of a workflow's job.
+// MatrixEntry is a run of a wave in the matrix of a workflow's job.
 type MatrixEntry struct {
 	Index      int    `json:"index"`
 	Target     string `json:"target"` // key

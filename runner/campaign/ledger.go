@@ -15,14 +15,14 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript/eventlog"
 )
 
-// The files of a ledger's folder. A plan is below the folder of its campaign.
+// Files in a ledger's folder. A plan is in the folder of its campaign.
 const (
 	LedgerFile = "ledger.jsonl"
 	lockFile   = "ledger.lock"
 	PlanFile   = "plan.json"
 )
 
-// The events of a ledger.
+// Event types of a ledger, each with the type of its data.
 const (
 	TypePlanned  transcript.Type = "campaign.planned"  // Planned
 	TypeApproved transcript.Type = "campaign.approved" // Approved
@@ -41,36 +41,36 @@ type Planned struct {
 	Targets  int    `json:"targets"`
 }
 
-// Approved lets the targets after the pilot run.
+// Approved permits the targets after the pilot to run.
 type Approved struct {
 	Campaign string `json:"campaign"`
 	Template string `json:"template"`
 	By       string `json:"by"`
 }
 
-// Resumed continues a stopped campaign and permits settled targets to repeat.
+// Resumed continues a stopped campaign and lets settled targets run again.
 type Resumed struct {
 	Campaign string   `json:"campaign"`
 	By       string   `json:"by"`
 	Again    []string `json:"again"` // keys
 }
 
-// Stopped ends further starts, with the reason.
+// Stopped ends further starts because too many of the last runs failed for one reason.
 type Stopped struct {
 	Campaign string `json:"campaign"`
-	Reason   string `json:"reason"` // that runs failed with again and again
+	Reason   string `json:"reason"` // outcome/reason of the failed runs
 	Failed   int    `json:"failed"`
 	Of       int    `json:"of"`
 }
 
-// Claimed reserves a run's maximum usage before its start. With the campaign file it is the run's
-// whole input, on any host.
+// Claimed reserves a run's maximum usage before it starts. Together with the campaign file, it is the complete
+// input of the run on any host.
 type Claimed struct {
 	Campaign string `json:"campaign"`
 	Target   Target `json:"target"`
 	Template string `json:"template"`
 	Wave     int    `json:"wave"`
-	Attempt  int    `json:"attempt"` // of the target with this template, from 1
+	Attempt  int    `json:"attempt"` // number of the target's run with this template, from 1
 	// Host is the run's host: Actions, Kubernetes, or "" for this machine.
 	Host string `json:"host,omitempty"`
 	Claim
@@ -82,7 +82,7 @@ type Settled struct {
 	Report
 }
 
-// PullState is the state of a campaign's pull request.
+// PullState is the state of a pull request of the campaign.
 type PullState struct {
 	Campaign string `json:"campaign"`
 	Target   string `json:"target"`
@@ -90,7 +90,7 @@ type PullState struct {
 	State    string `json:"state"` // open, merged, closed
 }
 
-// Report is how the run of a target ended, as whoever ran it tells.
+// Report is the result of a target's run, as reported by its host.
 type Report struct {
 	Target      string      `json:"target"` // key
 	Template    string      `json:"template"`
@@ -99,7 +99,7 @@ type Report struct {
 	Outcome     string      `json:"outcome"`
 	Reason      string      `json:"reason"`
 	Message     string      `json:"message,omitempty"`
-	CostUSD     *float64    `json:"cost_usd"` // null: not known, and the claim counts
+	CostUSD     *float64    `json:"cost_usd"` // null if unknown: the claim counts instead
 	Tokens      *int64      `json:"tokens"`   // likewise
 	Commit      string      `json:"commit,omitempty"`
 	Branch      string      `json:"branch,omitempty"`
@@ -116,7 +116,7 @@ type PullRequest struct {
 	Operation string `json:"operation,omitempty"` // created, updated, none
 }
 
-// Ledger is the one book of campaigns. It has one writer: opening it keeps others out.
+// Ledger is the record of all campaigns. Only one process can have it open for writing.
 type Ledger struct {
 	*State
 	dir  string
@@ -125,15 +125,15 @@ type Ledger struct {
 	now  func() time.Time
 }
 
-// LockedError reports another writer of the ledger.
+// LockedError means that another process has the ledger open for writing.
 type LockedError struct{ By string }
 
 func (e *LockedError) Error() string {
 	return fmt.Sprintf("somebody else works with this ledger (%s); wait for that to end", e.By)
 }
 
-// Open opens the ledger of a folder for writing, or begins it. The error may be a *LockedError. Who
-// opened it closes it.
+// Open opens the ledger in a folder for writing, or creates it. The error may be a *LockedError. The caller closes
+// the ledger.
 func Open(dir string, now func() time.Time) (*Ledger, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("open the ledger: %w", err)
@@ -149,7 +149,8 @@ func Open(dir string, now func() time.Time) (*Ledger, error) {
 	return l, nil
 }
 
-// acquireLock takes the lock, which the system releases when the process ends.
+// acquireLock locks the file at path and writes the owner into it. The system releases the lock when the process
+// ends.
 func acquireLock(path string, now time.Time) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|syscall.O_NOFOLLOW, 0o600)
 	if err != nil {
@@ -175,7 +176,7 @@ func acquireLock(path string, now time.Time) (*os.File, error) {
 	return f, nil
 }
 
-// open creates the ledger, or reads it and continues it. An altered ledger is an error.
+// open creates the ledger, or reads an existing one and continues it. A ledger that was altered is an error.
 func (l *Ledger) open() (err error) {
 	path, options := filepath.Join(l.dir, LedgerFile), eventlog.Options{Clock: l.now}
 	if l.log, err = eventlog.Create(path, options); err == nil {
@@ -194,8 +195,8 @@ func (l *Ledger) open() (err error) {
 	return nil
 }
 
-// Read returns a ledger's state, even while it is written. A missing ledger is empty; a broken
-// chain is an error.
+// Read returns a ledger's state, even while another process writes it. A missing ledger is empty. A broken chain is
+// an error.
 func Read(dir string) (*State, error) {
 	s, path := newState(), filepath.Join(dir, LedgerFile)
 	err := s.read(path)
@@ -208,6 +209,7 @@ func Read(dir string) (*State, error) {
 	return s, err
 }
 
+// headOf verifies the chain of a ledger and returns the digest of its last line.
 func headOf(path string) (string, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -221,10 +223,10 @@ func headOf(path string) (string, error) {
 	return head, nil
 }
 
-// Close gives the ledger back.
+// Close closes the ledger and releases its lock.
 func (l *Ledger) Close() error { return errors.Join(l.log.Close(), l.lock.Close()) }
 
-// write syncs events to disk and adds them to the state.
+// write appends events, syncs them to disk and applies them to the state.
 func (l *Ledger) write(t transcript.Type, all ...any) error {
 	var events []transcript.Event
 	for _, data := range all {
@@ -246,7 +248,7 @@ func (l *Ledger) write(t transcript.Type, all ...any) error {
 	return nil
 }
 
-// Plan puts a plan into effect once it is on disk. A plan already in effect changes nothing.
+// Plan writes a plan to disk and puts it into effect. Nothing changes if the same plan is in effect already.
 func (l *Ledger) Plan(p *Plan) error {
 	raw, err := json.MarshalIndent(p, "", " ")
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 // Folder returns a campaign's folder in a ledger.
 func Folder(dir, campaign string) string { return filepath.Join(dir, campaign) }
 
-// keep puts a plan into its place, whole.
+// keep writes a plan atomically and returns its digest.
 func (l *Ledger) keep(campaign string, raw []byte) (digest string, err error) {
 	sum := sha256.Sum256(raw)
 	if err := l.replace(filepath.Join(campaign, PlanFile), raw); err != nil {
@@ -24,7 +24,7 @@ func (l *Ledger) keep(campaign string, raw []byte) (digest string, err error) {
 	return hex.EncodeToString(sum[:]), nil
 }
 
-// replace puts a file into the folder of the ledger, whole and synced to disk.
+// replace writes a file into the ledger's folder atomically, and syncs it to disk.
 func (l *Ledger) replace(name string, raw []byte) error {
 	root, err := os.OpenRoot(l.dir)
 	if err != nil {
@@ -37,7 +37,7 @@ func (l *Ledger) replace(name string, raw []byte) error {
 	return store.Replace(root, name, "new", store.Text(raw))
 }
 
-// ReadPlan reads the plan in effect. It fails if the ledger names another plan.
+// ReadPlan reads the plan in effect. It returns an error if plan.json is not the plan that the ledger names.
 func ReadPlan(dir, campaign string, s *State) (*Plan, error) {
 	if s.Of(campaign).Plan == "" {
 		return nil, fmt.Errorf("%s has no plan in the ledger of %s; make one with agent-ci campaign plan, or name another ledger with --ledger", campaign, dir)
@@ -65,7 +65,8 @@ func ReadPlan(dir, campaign string, s *State) (*Plan, error) {
 	return p, nil
 }
 
-// Keep adds earlier targets with runs that the plan no longer names, so their results stay visible.
+// Keep adds targets of the earlier plan that had runs and that p lacks. Their results stay visible, but they do
+// not run again.
 func (p *Plan) Keep(before *Plan, s *State) {
 	if before == nil {
 		return
@@ -83,7 +84,7 @@ func (p *Plan) Keep(before *Plan, s *State) {
 	}
 }
 
-// Blocked says why the whole plan cannot run; empty where it can.
+// Blocked returns why no target of the plan can run, or "".
 func (p *Plan) Blocked(b spec.Spending) string {
 	if p.Unpriced != "" && (b.USD > 0 || b.USDPerDay > 0) {
 		return p.Unpriced

@@ -19,14 +19,14 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript/markdown"
 )
 
-// NoUsage is the warning about an endpoint without usage data.
+// NoUsage is the code of the warning that an endpoint returns no usage data.
 const NoUsage = "no_usage"
 
-// mostMessage is how many characters of a run's message a report has.
+// mostMessage is the longest message in a report, in characters.
 const mostMessage = 1000
 
-// ReportOf returns the result of the run in a directory, or false if it has none. Unknown usage
-// stays open, so the claim counts.
+// ReportOf returns the report of the run in a directory, or false if the run has no result. Unknown usage stays
+// nil, so that the claim counts.
 func ReportOf(dir *record.Directory, claimed Claimed) (Report, bool, error) {
 	var result record.Result
 	there, err := dir.ReadJSON(record.ResultFile, &result)
@@ -44,13 +44,13 @@ func ReportOf(dir *record.Directory, claimed Claimed) (Report, bool, error) {
 			r.Seconds = info.ModTime().Sub(began).Round(time.Millisecond).Seconds()
 		}
 	}
-	told := !slices.ContainsFunc(result.Warnings, func(w transcript.Warning) bool { return w.Code == NoUsage })
+	usageKnown := !slices.ContainsFunc(result.Warnings, func(w transcript.Warning) bool { return w.Code == NoUsage })
 	tokens := result.Usage.Input + result.Usage.Output
-	if told || tokens == 0 {
+	if usageKnown || tokens == 0 {
 		r.Tokens = &tokens
 	}
 	switch {
-	case result.CostUSD != nil && told:
+	case result.CostUSD != nil && usageKnown:
 		r.CostUSD = result.CostUSD
 	case tokens == 0: // no model was asked
 		r.CostUSD = new(float64)
@@ -58,14 +58,14 @@ func ReportOf(dir *record.Directory, claimed Claimed) (Report, bool, error) {
 	return r, true, nil
 }
 
-// MostReport bounds a report's JSON, like Kubernetes's termination message
+// MostReport is the longest report, in bytes of JSON. Kubernetes has the same limit for a termination message
 // (https://kubernetes.io/docs/tasks/debug/debug-application/determine-reason-pod-failure/).
 const MostReport = 4096
 
-// ReportSuffix ends the name of a file with a report.
+// ReportSuffix is the suffix of report file names.
 const ReportSuffix = ".report.json"
 
-// Encode returns a report as JSON, with a shortened message if needed.
+// Encode returns a report as JSON of up to MostReport bytes. It shortens the message if needed.
 func (r Report) Encode() ([]byte, error) {
 	for limit := MostReport; ; limit /= 2 {
 		r.Message = markdown.Cut(r.Message, max(limit, 1))
@@ -82,13 +82,13 @@ func (r Report) Encode() ([]byte, error) {
 	}
 }
 
-// Larger numbers in a report are rejected: their sums, and so a budget, would be wrong.
+// Largest accepted numbers in a report. Larger ones would make sums, and so budgets, wrong.
 const (
 	mostUSD    = 1e9
 	mostTokens = 1 << 40
 )
 
-// DecodeReport parses a foreign report.
+// DecodeReport parses a report, which may come from a stranger.
 func DecodeReport(raw []byte) (Report, error) {
 	var r Report
 	if len(raw) > MostReport {
@@ -109,12 +109,11 @@ func DecodeReport(raw []byte) (Report, error) {
 	return r, nil
 }
 
-// reportDepth is the depth of the search for reports below a folder: an artifact and its folder of
-// runs.
+// reportDepth is how deep ReadReports searches: it expects reports in an artifact's folder of runs.
 const reportDepth = 3
 
-// ReadReports reads the reports below a folder and passes errors of invalid ones to bad. It ignores
-// other names, and run directories, which runs write.
+// ReadReports reads the report files below a folder. Errors of invalid ones go to bad. It skips run directories,
+// because the agent's commands may write there.
 func ReadReports(folder string, bad func(error)) ([]Report, error) {
 	root, err := os.OpenRoot(folder)
 	if err != nil {
@@ -147,7 +146,7 @@ func ReadReports(folder string, bad func(error)) ([]Report, error) {
 	return all, err
 }
 
-// isRun says whether a folder is a run directory.
+// isRun reports whether a folder is a run directory.
 func isRun(root *os.Root, name string) bool {
 	_, err := root.Lstat(path.Join(name, record.TranscriptFile))
 	return err == nil
@@ -161,19 +160,18 @@ func LostReport(claimed Claimed, why error) Report {
 	}
 }
 
-// Unpaid returns the report without a cost.
+// Unpaid returns the report with a cost of 0.
 func (r Report) Unpaid() Report {
 	r.CostUSD, r.Tokens = new(float64), new(int64)
 	return r
 }
 
-// ExitCode returns the exit status of a run (docs/reference/outcomes.md).
+// ExitCode returns the exit status for the outcome (docs/reference/outcomes.md).
 func (r Report) ExitCode() int {
 	return (&outcome.Stop{Outcome: outcome.Outcome(r.Outcome), Reason: r.Reason}).ExitCode()
 }
 
-// IsResumable reports whether a new start may resume the run: it was cancelled, or model or forge were
-// unreachable.
+// IsResumable reports whether a new start may resume the run: it was cancelled, or the model or forge failed.
 func (r Report) IsResumable() bool {
 	return slices.Contains([]outcome.Outcome{outcome.Cancelled, outcome.ModelFailed, outcome.ForgeFailed}, outcome.Outcome(r.Outcome))
 }

@@ -15,11 +15,11 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript/eventlog"
 )
 
-// State is a folded ledger.
+// State is the state that a ledger's events add up to.
 type State struct {
 	campaigns map[string]*Standing
 	spentOn   map[string]float64 // US dollars by day (UTC), of all campaigns
-	claimed   float64            // US dollars of runs that are not settled, of all campaigns
+	claimed   float64            // US dollars reserved for unsettled runs of all campaigns
 	head      string             // digest of the ledger's last line
 }
 
@@ -27,35 +27,35 @@ func newState() *State {
 	return &State{campaigns: map[string]*Standing{}, spentOn: map[string]float64{}}
 }
 
-// Standing is how far a campaign is.
+// Standing is the state of one campaign.
 type Standing struct {
-	Plan     string // SHA-256 of plan.json; empty where there is none
+	Plan     string // SHA-256 of plan.json; "" without a plan
 	Template string
 	Approved bool // the targets after the pilot may run, with this template
 	Stopped  *Stopped
 	Waves    int
 	Runs     int
-	Spent    Claim // of runs that are settled
-	Reserved Claim // of those that are not
+	Spent    Claim // used by settled runs
+	Reserved Claim // reserved for unsettled runs
 
 	targets map[string]*Entry
-	recent  []Report // that were settled since the campaign was planned or resumed
+	recent  []Report // reports since the job changed or the campaign was resumed
 	starts  []time.Time
-	out     []Claimed // the last wave that was handed to another host
+	out     []Claimed // the last wave given to another host
 }
 
-// Entry is how far a target is.
+// Entry is the state of one target.
 type Entry struct {
-	Claimed *Claimed // of the run that is not settled; nil for none
-	Since   time.Time
-	Last    *Report // of the last run that was settled
-	At      time.Time
+	Claimed *Claimed  // claim of the unsettled run; nil for none
+	Since   time.Time // of the claim
+	Last    *Report   // of the last settled run
+	At      time.Time // of Last
 	Pull    PullState
-	Again   bool     // it may run once more
-	Commits []string // that its runs made
+	Again   bool     // a person wants it to run again
+	Commits []string // made by its runs
 }
 
-// Of returns a campaign's state, zero if unknown.
+// Of returns a campaign's state, or the zero value for an unknown one.
 func (s *State) Of(campaign string) *Standing {
 	if c := s.campaigns[campaign]; c != nil {
 		return c
@@ -63,12 +63,12 @@ func (s *State) Of(campaign string) *Standing {
 	return &Standing{}
 }
 
-// SpentOn returns all campaigns' spending of a day.
+// SpentOn returns what all campaigns spent on a day (UTC), in US dollars.
 func (s *State) SpentOn(day time.Time) float64 { return s.spentOn[dayOf(day)] }
 
 func dayOf(at time.Time) string { return at.UTC().Format(time.DateOnly) }
 
-// Entry returns a target's state, zero before its start.
+// Entry returns a target's state, or the zero value before its first start.
 func (c *Standing) Entry(key string) Entry {
 	if e := c.targets[key]; e != nil {
 		return *e
@@ -76,7 +76,7 @@ func (c *Standing) Entry(key string) Entry {
 	return Entry{}
 }
 
-// Unsettled returns the claimed but unsettled targets by key.
+// Unsettled returns the claims that are not settled, sorted by target key.
 func (c *Standing) Unsettled() []Claimed {
 	var all []Claimed
 	for _, e := range c.targets {
@@ -88,12 +88,12 @@ func (c *Standing) Unsettled() []Claimed {
 	return all
 }
 
-// FreeSlots is how many runs more there may be at a time.
+// FreeSlots returns how many more runs may be in progress.
 func (c *Standing) FreeSlots(of *spec.Campaign) int {
 	return max(of.Rollout.AtOnce-len(c.Unsettled()), 0)
 }
 
-// read applies the events of a ledger. A torn last line, as a killed writer leaves it, is not an error.
+// read applies the events of a ledger. A killed writer may leave an incomplete last line, which is ignored.
 func (s *State) read(path string) error {
 	f, err := os.Open(path)
 	if err != nil {
@@ -114,7 +114,7 @@ func (s *State) read(path string) error {
 	return nil
 }
 
-// eventHandlers maps event types to changes of the state. Others are skipped.
+// eventHandlers maps event types to changes of the state. Events of other types are ignored.
 var eventHandlers = map[transcript.Type]func(*State, transcript.Event) error{
 	TypePlanned:  handler((*State).planned),
 	TypeApproved: handler((*State).approved),
@@ -125,17 +125,18 @@ var eventHandlers = map[transcript.Type]func(*State, transcript.Event) error{
 	TypePull:     handler((*State).pull),
 }
 
-// handler decodes the data of an event, refuses names of targets that lead to another folder, and calls take.
+// handler returns a function that decodes an event's data and calls take. It rejects target names that could lead
+// outside of the ledger's folder.
 func handler[T any](take func(*State, time.Time, T)) func(*State, transcript.Event) error {
 	return func(s *State, e transcript.Event) error {
 		var data T
 		if err := json.Unmarshal(e.Data, &data); err != nil {
 			return fmt.Errorf("event %d: %w", e.Seq, err)
 		}
-		if of, is := any(data).(interface {
+		if names, is := any(data).(interface {
 			run() (target, template string)
 		}); is {
-			if err := checkNames(of.run()); err != nil {
+			if err := checkNames(names.run()); err != nil {
 				return fmt.Errorf("event %d: %w", e.Seq, err)
 			}
 		}
@@ -151,6 +152,7 @@ func (s *State) apply(e transcript.Event) error {
 	return nil
 }
 
+// of returns a campaign's state, adding it if it is new.
 func (s *State) of(campaign string) *Standing {
 	if s.campaigns[campaign] == nil {
 		s.campaigns[campaign] = &Standing{targets: map[string]*Entry{}}
@@ -158,6 +160,7 @@ func (s *State) of(campaign string) *Standing {
 	return s.campaigns[campaign]
 }
 
+// entry returns a target's state, adding it if it is new.
 func (c *Standing) entry(key string) *Entry {
 	if c.targets[key] == nil {
 		c.targets[key] = new(Entry)
@@ -206,8 +209,7 @@ func (s *State) claim(at time.Time, d Claimed) {
 	s.claimed = price.Sum(s.claimed, d.USD)
 }
 
-// settled ends a run: what was reserved for it becomes what it cost. A cost that is not known counts as the
-// whole claim.
+// settled ends a run: its cost replaces the reserved claim. An unknown cost counts as the whole claim.
 func (s *State) settled(at time.Time, d Settled) {
 	c := s.of(d.Campaign)
 	e := c.entry(d.Target)
@@ -237,6 +239,7 @@ func (s *State) settled(at time.Time, d Settled) {
 
 func (s *State) pull(_ time.Time, d PullState) { s.of(d.Campaign).entry(d.Target).Pull = d }
 
+// add adds d times times; -1 subtracts.
 func (c *Claim) add(d Claim, times int64) {
 	c.USD, c.Tokens = price.Sum(c.USD, float64(times)*d.USD), c.Tokens+times*d.Tokens
 }

@@ -15,7 +15,7 @@ import (
 
 const statusVersion = 1
 
-// Status is the progress of a campaign, as people and programs see it.
+// Status is the progress of a campaign, for people and programs.
 type Status struct {
 	Version  int           `json:"version"`
 	Campaign string        `json:"campaign"`
@@ -30,9 +30,9 @@ type Status struct {
 	Spent    Claim         `json:"spent"`
 	Claimed  Claim         `json:"claimed"`
 	Limits   Claim         `json:"limits"`             // of one run
-	Claim    Claim         `json:"claim"`              // that one run may use at most
+	Claim    Claim         `json:"claim"`              // maximum usage of one run
 	Unpriced string        `json:"unpriced,omitempty"` // why its cost is unknown
-	Estimate *float64      `json:"estimate_usd"`       // of the runs that are left; null before the first run
+	Estimate *float64      `json:"estimate_usd"`       // for the waiting targets; null before the first run with a known cost
 	Budget   spec.Spending `json:"budget"`
 	SpentDay float64       `json:"spent_today_usd"` // of all campaigns of the ledger
 	Ready    int           `json:"ready"`           // targets that may start now
@@ -40,7 +40,7 @@ type Status struct {
 	Server   string        `json:"-"` // address of the forge's pages; empty if unknown
 }
 
-// Class is a target's class in a burn-down.
+// Class is a target's progress in one word.
 type Class string
 
 // The classes in order of display.
@@ -60,7 +60,7 @@ const (
 	Refused        Class = "refused"
 	NeedsPerson    Class = "needs_person"
 	Failed         Class = "failed"
-	Lacking        Class = "lacking" // it cannot run
+	Lacking        Class = "lacking" // it cannot run; see Lacks
 )
 
 // Classes returns all classes in order of display.
@@ -70,27 +70,27 @@ func Classes() []Class {
 	}
 }
 
-// ofOutcome maps outcomes to classes. Others have failed.
+// ofOutcome maps outcomes to classes. Other outcomes are Failed.
 var ofOutcome = map[string]Class{
 	string(outcome.Changed): Committed, string(outcome.NoChanges): NoChange, string(outcome.Skipped): Skipped, string(outcome.VerifyFailed): Red,
 	string(outcome.BudgetExceeded): Budget, string(outcome.PolicyViolation): Refused, string(outcome.NeedsInput): NeedsPerson, string(outcome.Conflict): NeedsPerson,
 }
 
-// Reasons of targets without work.
+// Reasons why a target needed no work.
 const (
 	ReasonNotApplicable = "not_applicable"
 	ReasonExisting      = "open_pull_request"
 )
 
-// ofPull maps settled pull requests to classes. An open one may be a failed run's draft.
+// ofPull maps final states of pull requests to classes. An open one is missing, as it may be a failed run's draft.
 var ofPull = map[string]Class{"merged": Merged, "closed": ClosedUnmerged}
 
-// Row is one target.
+// Row is one target of a status.
 type Row struct {
 	Target
 	Class    Class      `json:"class"`
 	Attempts int        `json:"attempts"`
-	Since    *time.Time `json:"since"` // the start of the run, else its end
+	Since    *time.Time `json:"since"` // start of the current run, or else end of the last one
 	Report   *Report    `json:"report"`
 	Pull     *PullState `json:"pull"`
 	// Directory is the last attempt's run directory, or "" on another machine.
@@ -99,7 +99,7 @@ type Row struct {
 	template string // of the last attempt
 }
 
-// class is how far a target is, in one word.
+// class returns the target's class. template is the job digest of the plan.
 func (e Entry) class(t Target, template string) Class {
 	switch {
 	case e.Claimed != nil:
@@ -122,18 +122,17 @@ func (e Entry) class(t Target, template string) Class {
 	return Failed
 }
 
-// Bad says whether a target counts as failed until it runs again, or until a person settles its pull
-// request.
+// Bad reports whether the class counts as a failure, until the target runs again or a person settles its pull request.
 func (c Class) Bad() bool {
 	return slices.Contains([]Class{Red, Budget, Refused, NeedsPerson, Failed}, c)
 }
 
-// Failed reports whether any target's last run failed, in any start.
+// Failed reports whether a target has a bad class, also from an earlier start.
 func (s *Status) Failed() bool {
 	return slices.ContainsFunc(s.Targets, func(r Row) bool { return r.Class.Bad() })
 }
 
-// Locate sets the run directories found in a folder.
+// Locate sets the run directories of targets that exist in folder.
 func (s *Status) Locate(folder string) {
 	for i, r := range s.Targets {
 		directory := RunDirectory(folder, Claimed{Target: r.Target, Template: r.template, Attempt: r.Attempts})
@@ -143,7 +142,7 @@ func (s *Status) Locate(folder string) {
 	}
 }
 
-// RunDirectory is the run directory of a claim, in the folder of a campaign.
+// RunDirectory returns the run directory of a claim. folder is the campaign's folder.
 func RunDirectory(folder string, c Claimed) string {
 	return filepath.Join(folder, "runs", fmt.Sprintf("%s-%s-%d", c.Target.Key, c.Template[:min(len(c.Template), 8)], c.Attempt))
 }

@@ -33,13 +33,13 @@ type Plan struct {
 	Targets  []Target  `json:"targets"`
 }
 
-// Target is one place for the job.
+// Target is a place to run the job, frozen by a plan.
 type Target struct {
-	// Key names the branch. It tells the target from all others of the campaign, whatever the job.
+	// Key identifies the target in its campaign, and is part of the branch's name. It does not depend on the job.
 	Key        string            `json:"key"`
 	Repository string            `json:"repository"`
 	Base       string            `json:"base"` // branch
-	SHA        string            `json:"sha"`  // of the base, when the plan was made
+	SHA        string            `json:"sha"`  // tip of Base when the plan was made
 	Issue      int               `json:"issue,omitempty"`
 	Path       string            `json:"path,omitempty"`
 	Values     map[string]string `json:"values,omitempty"`
@@ -54,15 +54,16 @@ type Claim struct {
 	Tokens int64   `json:"tokens"`
 }
 
-// KeyOf returns a target's key: readable, and unique for everything that distinguishes targets.
+// KeyOf returns a target's key. It begins with readable names and ends in a digest of all fields that distinguish
+// targets.
 func KeyOf(campaign string, t Target) string {
 	values := t.Values
 	if len(values) == 0 {
-		values = nil // none are the same however they are given
+		values = nil // an empty map and nil give the same key
 	}
 	identity, err := json.Marshal([]any{strings.ToLower(t.Repository), t.Base, t.Issue, t.Path, values})
 	if err != nil {
-		panic(err) // texts and numbers alone
+		panic(err) // impossible for strings and numbers
 	}
 	digest := sha256.Sum256(identity)
 	return fmt.Sprintf("%s-%s-%s", campaign, slug(path.Base(t.Repository)), hex.EncodeToString(digest[:5]))
@@ -71,7 +72,7 @@ func KeyOf(campaign string, t Target) string {
 // Branch returns the branch of a target's change.
 func (t Target) Branch() string { return cmp.Or(t.Named, intake.BranchPrefix+t.Key) }
 
-// checkNames rejects names that no plan creates. A slash would lead a run's folder elsewhere.
+// checkNames rejects a key or template that no plan creates. A slash could place a run's folder elsewhere.
 func checkNames(key, template string) error {
 	if key == "" || strings.ContainsAny(key+template, "/\\\x00") {
 		return fmt.Errorf("%.100q with the template %.100q is no name of a target", key, template)
@@ -83,7 +84,7 @@ func (c Claimed) run() (target, template string) { return c.Target.Key, c.Templa
 
 func (s Settled) run() (target, template string) { return s.Target, s.Template }
 
-// slug converts text to characters for branches and shortens it.
+// slug converts text to lower-case characters that fit in a branch name, up to 30.
 func slug(text string) string {
 	const most = 30
 	kept := strings.Map(func(r rune) rune {
@@ -105,7 +106,7 @@ func JobDigest(c *spec.Campaign) (string, error) {
 	return hex.EncodeToString(digest[:]), nil
 }
 
-// Fields returns the values of the job's placeholders.
+// Fields returns the values for the job's placeholders.
 func (t Target) Fields() map[string]string {
 	owner, name, _ := strings.Cut(t.Repository, "/")
 	fields := map[string]string{
@@ -123,26 +124,26 @@ func (t Target) Fields() map[string]string {
 	return fields
 }
 
-// claimed lists keys that decide a run's usage and its booking. A job without one still sets it, so
-// no repository's defaults can exceed the claim.
+// claimed lists keys that decide a run's usage or how it is booked. JobOf sets all of them, so a repository's
+// defaults cannot make a run exceed its claim.
 var claimed = []string{
 	"model.name", "model.fallbacks", "model.base_url", "model.context_window", "model.max_output_tokens", "model.service_tier",
 	"model.price.input", "model.price.cached", "model.price.output",
 	"limits.cost_usd", "limits.tokens", "agents.enabled", "agents.most",
 }
 
-// IsFileOnly reports whether only the campaign file may set a key: an environment variable would exceed
-// the claim. The start of a run enforces limits.
+// IsFileOnly reports whether only the campaign file may set a key, since an environment variable could make a run
+// exceed its claim. Limits are not included: each start sets them by flags.
 func IsFileOnly(key string) bool {
 	return slices.Contains(claimed, key) && !strings.HasPrefix(key, "limits.")
 }
 
-// JobOf is the job of a target, as a job file.
+// JobOf returns a target's job as a job file.
 func JobOf(c *spec.Campaign, t Target) ([]byte, error) {
 	set := c.Job.Unset(claimed)
 	maps.Copy(set, map[string]any{"name": t.Key, "repository.name": t.Repository, "repository.base": t.Base, "repository.commit": t.SHA})
 	if c.Targets.Folder != "" {
-		set["repository.name"] = "" // of the forge: a run would clone it from there
+		set["repository.name"] = "" // repository.name would make the run clone from the forge
 	}
 	if t.Path != "" {
 		set["repository.path"] = t.Path

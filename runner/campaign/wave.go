@@ -12,14 +12,14 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/price"
 )
 
-// Wait is the reason of waiting targets.
+// Wait is why targets wait.
 type Wait struct {
-	Why   string    `json:"why"`            // one of the reasons below; empty where nothing is left
-	Until time.Time `json:"until,omitzero"` // when the time alone changes that
+	Why   string    `json:"why"`            // a Wait constant; "" if nothing waits
+	Until time.Time `json:"until,omitzero"` // when the reason ends by itself; zero if it does not
 	Words string    `json:"words"`
 }
 
-// Why targets wait.
+// Reasons why targets wait.
 const (
 	WaitStopped  = "stopped"
 	WaitPilot    = "pilot"
@@ -34,20 +34,19 @@ const (
 	WaitOpenHere = "budget.open_prs_per_repository"
 )
 
-// Good says whether a run ended well.
+// Good reports whether a run ended well.
 func (r Report) Good() bool {
 	return slices.Contains([]string{string(outcome.Changed), string(outcome.NoChanges), string(outcome.Skipped)}, r.Outcome)
 }
 
-// Next returns up to most targets that may start now, and the reason for the rest. It claims
-// nothing.
+// Next returns up to most targets that may start now, and why the rest waits. It claims nothing.
 func (s *State) Next(now time.Time, c *spec.Campaign, p *Plan, most int) ([]Target, Wait) {
 	r := &rollout{state: s, standing: s.Of(c.Name), campaign: c, plan: p, now: now}
 	r.lately = slices.DeleteFunc(slices.Clone(r.standing.starts), func(at time.Time) bool { return !at.After(now.Add(-time.Hour)) })
 	return r.next(most)
 }
 
-// rollout goes through the targets of a plan once.
+// rollout chooses the targets of a plan to start, once.
 type rollout struct {
 	state    *State
 	standing *Standing
@@ -57,12 +56,12 @@ type rollout struct {
 
 	lately []time.Time // starts of the last hour
 	chosen []Target
-	open   int            // pull requests that are, or may be by what runs
-	openIn map[string]int // by repository
+	open   int            // open pull requests, and those that running targets may open
+	openIn map[string]int // open, by repository
 	wait   Wait
 }
 
-// next chooses up to most targets to run now, in the order of the plan, and says what the others wait for.
+// next chooses up to most targets in the order of the plan, and returns why the others wait.
 func (r *rollout) next(most int) ([]Target, Wait) {
 	r.countOpen()
 	if words := r.standing.stopReason(); words != "" {
@@ -94,7 +93,7 @@ func (r *rollout) next(most int) ([]Target, Wait) {
 	return r.chosen, r.wait
 }
 
-// mustRun says whether a target has to run yet.
+// mustRun reports whether a target still has to run with this template.
 func (c *Standing) mustRun(t Target, template string) bool {
 	e := c.Entry(t.Key)
 	return e.Claimed == nil && (e.Again || e.Last == nil || e.Last.Template != template)
@@ -111,14 +110,14 @@ func (c *Standing) stopReason() string {
 	return fmt.Sprintf("%d of the last %d runs ended with %s; look at them, then say agent-ci campaign resume", c.Stopped.Failed, c.Stopped.Of, c.Stopped.Reason)
 }
 
-// note keeps the first reason.
+// note stores why targets wait. Only the first reason is kept.
 func (r *rollout) note(why string, until time.Time, format string, args ...any) {
 	if r.wait.Why == "" {
 		r.wait = Wait{why, until, fmt.Sprintf(format, args...)}
 	}
 }
 
-// bounded reports that no target may start.
+// bounded reports whether a limit of the whole campaign prevents any further start.
 func (r *rollout) bounded(most int) bool {
 	c := r.campaign
 	switch {
@@ -136,7 +135,7 @@ func (r *rollout) bounded(most int) bool {
 	return true
 }
 
-// overBudget reports that one more run's claim does not fit.
+// overBudget reports whether the budget lacks room for the claim of one more run.
 func (r *rollout) overBudget() bool {
 	b, mine := r.campaign.Budget, r.standing
 	times := int64(len(r.chosen) + 1)
@@ -154,9 +153,10 @@ func (r *rollout) overBudget() bool {
 	return true
 }
 
-// midnight is the beginning of the next day (UTC).
+// midnight returns the beginning of the next day (UTC).
 func midnight(now time.Time) time.Time { return now.UTC().Truncate(24 * time.Hour).Add(24 * time.Hour) }
 
+// inWindow reports whether runs may start at this time.
 func (r *rollout) inWindow() bool {
 	windows := r.campaign.Rollout.ParsedWindows()
 	if len(windows) == 0 || slices.ContainsFunc(windows, func(w spec.Window) bool { return w.Contains(r.now) }) {
@@ -166,7 +166,7 @@ func (r *rollout) inWindow() bool {
 	return false
 }
 
-// nextWindow returns the first minute of the coming week in a window.
+// nextWindow returns the first minute in a window within 8 days, or the zero time.
 func nextWindow(windows []spec.Window, now time.Time) time.Time {
 	for at := now.Truncate(time.Minute).Add(time.Minute); at.Before(now.Add(8 * 24 * time.Hour)); at = at.Add(time.Minute) {
 		if slices.ContainsFunc(windows, func(w spec.Window) bool { return w.Contains(at) }) {
@@ -176,7 +176,7 @@ func nextWindow(windows []spec.Window, now time.Time) time.Time {
 	return time.Time{}
 }
 
-// overRate reports that the hourly number of starts is reached.
+// overRate reports whether the limit of starts in an hour is reached.
 func (r *rollout) overRate() bool {
 	most := r.campaign.Rollout.PerHour
 	if most == 0 {
@@ -193,7 +193,8 @@ func (r *rollout) overRate() bool {
 	return true
 }
 
-// fits reports whether a target may start with the chosen ones.
+// fits reports whether the limits on open pull requests permit another target. A target with an open pull request
+// always fits, as it opens no other.
 func (r *rollout) fits(t Target) bool {
 	b, has := r.campaign.Budget, r.standing.Entry(t.Key).Pull.State == "open"
 	switch {
@@ -215,7 +216,7 @@ func (r *rollout) choose(t Target) {
 	}
 }
 
-// countOpen counts open and possible pull requests.
+// countOpen counts open pull requests, and those that running targets may open.
 func (r *rollout) countOpen() {
 	r.openIn = map[string]int{}
 	for _, t := range r.plan.Targets {
@@ -226,8 +227,8 @@ func (r *rollout) countOpen() {
 	}
 }
 
-// Claim reserves the maximum usage of a wave's targets, each target once. Afterwards they may start
-// on host, "" for this machine. Only one wave may be on another host.
+// Claim reserves the maximum usage of each target. The targets may then start on host, which is "" for this machine.
+// Only one wave may be on another host at a time.
 func (l *Ledger) Claim(c *spec.Campaign, p *Plan, targets []Target, host string) (wave []Claimed, err error) {
 	standing := l.Of(c.Name)
 	if out := standing.Out(); out != nil && host != "" {
@@ -248,7 +249,7 @@ func (l *Ledger) Claim(c *spec.Campaign, p *Plan, targets []Target, host string)
 	return wave, l.write(TypeClaimed, events...)
 }
 
-// Settle books a run's report once and stops the campaign if due.
+// Settle books a run's report, unless it was booked already. It stops the campaign if stop_if says so.
 func (l *Ledger) Settle(c *spec.Campaign, r Report) (settled bool, err error) {
 	if claimed := l.Of(c.Name).Entry(r.Target).Claimed; claimed == nil || !r.of(*claimed) {
 		return false, nil
@@ -259,7 +260,7 @@ func (l *Ledger) Settle(c *spec.Campaign, r Report) (settled bool, err error) {
 	return true, l.stopIfDue(c)
 }
 
-// Skip books a target without a run, free of charge.
+// Skip books a target as skipped, without a run and free of charge.
 func (l *Ledger) Skip(c *spec.Campaign, p *Plan, t Target, reason, message string) error {
 	if e := l.Of(c.Name).Entry(t.Key); e.Claimed != nil {
 		return fmt.Errorf("pass %s: it is claimed", t.Key)
@@ -290,13 +291,13 @@ func (l *Ledger) stopIfDue(c *spec.Campaign) error {
 	return nil
 }
 
-// Approve lets the targets after the pilot run.
+// Approve permits the targets after the pilot to run.
 func (l *Ledger) Approve(c *spec.Campaign, p *Plan, by string) error {
 	return l.write(TypeApproved, Approved{c.Name, p.Template, by})
 }
 
-// Resume continues a stopped campaign, and repeats failed targets with a reason (outcome/reason, or
-// either), or all failed ones for "".
+// Resume continues a stopped campaign. It repeats failed targets whose outcome, reason or outcome/reason is reason, or
+// all failed ones for "". It returns their keys.
 func (l *Ledger) Resume(c *spec.Campaign, p *Plan, reason, by string) (again []string, err error) {
 	for _, t := range p.Targets {
 		e := l.Of(c.Name).Entry(t.Key)
@@ -312,7 +313,7 @@ func (r Report) endedWith(reason string) bool {
 	return reason == "" || slices.Contains([]string{r.Reason, r.Outcome, r.Outcome + "/" + r.Reason}, reason)
 }
 
-// RecordPull records a pull request's state.
+// RecordPull records a pull request's state, if it changed.
 func (l *Ledger) RecordPull(c *spec.Campaign, key string, number int, state string) error {
 	if is := l.Of(c.Name).Entry(key).Pull; is.Number == number && is.State == state {
 		return nil

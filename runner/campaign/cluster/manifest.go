@@ -1,5 +1,5 @@
-// Package cluster owns a wave on Kubernetes: the input for kubectl, and the parsing of its output.
-// It does not know how runs work and contacts no cluster.
+// Package cluster owns a wave on Kubernetes: it writes the input for kubectl and parses its output. It
+// does not know how runs work, and contacts no cluster.
 package cluster
 
 import (
@@ -29,45 +29,45 @@ type Wave struct {
 	Campaign *spec.Campaign
 	Runs     []campaign.Claimed
 	File     []byte // the campaign file
-	JobFile  []byte // the job that it names; nil where it has the job itself
-	// Variables holds the runs' variables that are no secrets.
+	JobFile  []byte // the job file that it names; nil if it contains the job
+	// Variables has environment variables of the runs. None is a secret.
 	Variables map[string]string
-	Ports     []int // of endpoints, beside 443
+	Ports     []int // ports that runs connect to, besides 443
 	Publish   string
 }
 
 // Paths in a pod.
 const (
 	settingsPath = "/etc/agent-ci"
-	statePath    = "/var/lib/agent-ci" // as the image of this repository has it
+	statePath    = "/var/lib/agent-ci" // must match the Dockerfile
 	reportPath   = "/dev/termination-log"
 	container    = "agent-ci"
 )
 
 const (
-	user = 10001 // of the image
-	// tries is the number of retries of an index, if a pod's work is kept.
+	user = 10001 // user id in the image
+	// tries is the number of retries of an index, if a volume keeps a pod's work.
 	tries = 2
-	// grace is how many seconds a run has to end in order.
+	// grace is how many seconds a run has to exit after SIGTERM.
 	grace = 150
 )
 
-// mostSettings bounds a ConfigMap's JSON. The object may be larger, but kubectl apply stores the
-// JSON in an annotation, and annotations are limited together (TotalAnnotationSizeLimitB of
-// k8s.io/apimachinery/pkg/api/validation).
+// mostSettings is the largest ConfigMap, in bytes of JSON. Kubernetes permits larger ones, but kubectl
+// apply stores the JSON in an annotation. All annotations together have this limit
+// (TotalAnnotationSizeLimitB of k8s.io/apimachinery/pkg/api/validation).
 const mostSettings = 256 << 10
 
-// around is the part of it without files.
+// around is how many bytes of mostSettings are reserved for everything except files.
 const around = 4096
 
-// object is a part of a manifest, with Kubernetes API keys.
+// object is a part of a manifest, by the keys of the Kubernetes API.
 type object = map[string]any
 
-// addressVariables are copied into the manifest from the environment of its maker.
+// addressVariables lists variables that the manifest copies from the environment of agent-ci.
 var addressVariables = []string{"GITHUB_API_URL", "GITHUB_SERVER_URL", "OPENAI_BASE_URL"}
 
-// Ready reports what a campaign file lacks for a cluster, and addresses with a secret that readers of a Job
-// could see. get returns environment variables.
+// Ready returns an error if the campaign file lacks settings for a cluster. It also refuses addresses that
+// contain a secret, because readers of the manifest could see it. get returns environment variables.
 func Ready(c *spec.Campaign, get func(name string) string) error {
 	if c.Kubernetes.Image == "" {
 		return errors.New("kubernetes.image is missing in the campaign file; name the image of agent-ci, by its digest")
@@ -84,7 +84,8 @@ func Ready(c *spec.Campaign, get func(name string) string) error {
 	return nil
 }
 
-// Reach sets the variables with addresses, and the ports of these and of the model's API.
+// Reach sets Variables to the address variables. It sets Ports to the ports of these addresses and of the
+// model's API.
 func (w *Wave) Reach(modelURL string, get func(name string) string) {
 	w.Variables = map[string]string{}
 	addresses := []string{modelURL}
@@ -103,8 +104,8 @@ func (w *Wave) Reach(modelURL string, get func(name string) string) {
 	}
 }
 
-// Manifest writes a wave's YAML documents for kubectl apply -f, which is repeatable. It names, but
-// omits, the secret and volume.
+// Manifest returns a wave's YAML documents for kubectl apply -f. Applying them again changes nothing. The
+// secret and the volume must exist already: the manifest only names them.
 func Manifest(w Wave) ([]byte, error) {
 	settings, err := w.settings()
 	if err != nil {
@@ -121,10 +122,11 @@ func Manifest(w Wave) ([]byte, error) {
 	return out.Bytes(), encoder.Close()
 }
 
-// Fit returns how many of the first targets of a campaign a wave has room for.
+// Fit returns how many targets, from the first, fit into one wave.
 func Fit(name string, targets []campaign.Target, file, jobFile []byte) int {
 	left := mostSettings - inJSON(file) - inJSON(jobFile) - around
 	for i, t := range targets {
+		// The largest numbers make the estimate an upper bound.
 		raw, err := json.Marshal(campaign.Claimed{
 			Campaign: name, Target: t, Template: strings.Repeat("0", 64), Wave: 1 << 30, Attempt: 1 << 30, Host: campaign.Kubernetes, Claim: campaign.Claim{USD: 1e9 + 0.000001, Tokens: 1 << 60},
 		})
@@ -135,13 +137,14 @@ func Fit(name string, targets []campaign.Target, file, jobFile []byte) int {
 	return len(targets)
 }
 
-// inJSON is how many bytes a text has as a string of JSON.
+// inJSON returns how many bytes a text has as a JSON string.
 func inJSON(raw []byte) int {
-	quoted, _ := json.Marshal(string(raw)) // of a text, that does not fail
+	quoted, _ := json.Marshal(string(raw)) // a string always has JSON
 	return len(quoted)
 }
 
-// Name returns the name of a campaign's objects, readable and unique.
+// Name returns the name of a campaign's Kubernetes objects. A name that is no valid object name is
+// shortened, and gets a digest to stay unique.
 func Name(campaign string) string {
 	slug := strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' {
@@ -161,11 +164,12 @@ func jobName(runs []campaign.Claimed) string {
 	return Name(runs[0].Campaign) + "-" + strconv.Itoa(runs[0].Wave)
 }
 
+// labels returns the labels of all objects of the campaign.
 func (w Wave) labels() object {
 	return object{"app.kubernetes.io/name": "agent-ci", "app.kubernetes.io/instance": Name(w.Campaign.Name)}
 }
 
-// thing is an object of the cluster, without its content.
+// thing returns a Kubernetes object without its content.
 func (w Wave) thing(version, kind, name string) object {
 	metadata := object{"name": name, "labels": w.labels()}
 	if space := w.Campaign.Kubernetes.Namespace; space != "" {
@@ -174,14 +178,15 @@ func (w Wave) thing(version, kind, name string) object {
 	return object{"apiVersion": version, "kind": kind, "metadata": metadata}
 }
 
-// account has no rights, and its token comes into no pod.
+// account returns the pods' service account. It has no rights, and pods do not get its token.
 func (w Wave) account() object {
 	o := w.thing("v1", "ServiceAccount", Name(w.Campaign.Name))
 	o["automountServiceAccountToken"] = false
 	return o
 }
 
-// network lets pods ask for names and reach endpoints, and lets nothing reach them.
+// network returns the network policy of the pods. They may use DNS and connect to the endpoints' ports.
+// Nothing may connect to them.
 func (w Wave) network() object {
 	o := w.thing("networking.k8s.io/v1", "NetworkPolicy", Name(w.Campaign.Name))
 	ports := []object{{"protocol": "UDP", "port": 53}, {"protocol": "TCP", "port": 53}}
@@ -195,13 +200,14 @@ func (w Wave) network() object {
 	return o
 }
 
-// The names of files in a pod, below settingsPath.
+// Names of files in a pod, in settingsPath.
 const (
 	campaignFile = "campaign.yml"
 	waveFile     = "wave.json"
 	jobFile      = "job.yml"
 )
 
+// settings returns the ConfigMap with the campaign file, the job file and the wave.
 func (w Wave) settings() (object, error) {
 	wave, err := campaign.EncodeWave(w.Runs)
 	if err != nil {
@@ -219,8 +225,8 @@ func (w Wave) settings() (object, error) {
 	return o, nil
 }
 
-// text returns a file as YAML: a block, unless it begins with a tab or newline, which the encoder
-// would change.
+// text returns a file's content as a YAML value. The encoder would change a leading tab or newline, so such
+// a text is written in double quotes.
 func text(raw []byte) any {
 	s := string(raw)
 	if strings.IndexAny(s, "\t\n\r\u0085\u2028\u2029") == 0 {
@@ -229,7 +235,7 @@ func text(raw []byte) any {
 	return s
 }
 
-// files maps the ConfigMap's files to paths: the job where the campaign file expects it.
+// files returns the paths of the ConfigMap's files in a pod. The job file is where the campaign file names it.
 func (w Wave) files() []object {
 	files := []object{{"key": campaignFile, "path": campaignFile}, {"key": waveFile, "path": waveFile}}
 	if w.JobFile != nil {
@@ -238,6 +244,7 @@ func (w Wave) files() []object {
 	return files
 }
 
+// job returns the Kubernetes Job, with an index for each run of the wave.
 func (w Wave) job() object {
 	o := w.thing("batch/v1", "Job", jobName(w.Runs))
 	o["spec"] = object{
@@ -248,8 +255,8 @@ func (w Wave) job() object {
 	return o
 }
 
-// retries returns the number of retries of an index. A second pod works under the first one's claim
-// and needs its work; without a volume it would be paid twice.
+// retries returns how often an index is retried. A retry resumes the first pod's run from the volume.
+// Without a volume it would start again and be paid twice, so there is none.
 func (w Wave) retries() int {
 	if w.Campaign.Kubernetes.Volume == "" {
 		return 0
@@ -257,8 +264,8 @@ func (w Wave) retries() int {
 	return tries
 }
 
-// failureRules maps exit statuses of agent-ci campaign work to failure rules. They end an index;
-// outages of model and forge, and killed pods, are retried.
+// failureRules returns which exit statuses of agent-ci campaign work fail an index at once. Others are
+// retried: failures of the model or forge, and killed pods.
 func (w Wave) failureRules() []object {
 	over := object{"containerName": container, "operator": "In", "values": []int{1, 2, 3, 4, 5, 6, 9, 10, 11}}
 	rules := []object{{"action": "FailIndex", "onExitCodes": over}}

@@ -18,13 +18,13 @@ const (
 	annotationIndex = "batch.kubernetes.io/job-completion-index"
 )
 
-// Seen is a wave's state in a cluster.
+// Seen is the state of a wave as kubectl reports it.
 type Seen struct {
-	Reports []campaign.Report // of the last pod of each index that is over
-	Over    []string          // targets of which nothing runs any more, and nothing will
+	Reports []campaign.Report // from the last pod of each finished index
+	Over    []string          // keys of targets whose index has ended for good
 }
 
-// listed is the used part of kubectl get -o json, for one object or several.
+// listed is what is used of the output of kubectl get -o json: one object or a list.
 type listed struct {
 	Kind     string   `json:"kind"`
 	Items    []listed `json:"items"`
@@ -55,8 +55,8 @@ type listed struct {
 	} `json:"status"`
 }
 
-// Read parses kubectl get jobs,pods -o json for a wave, ignoring other objects. A report counts
-// after its index has ended, since a later pod may resume the run.
+// Read parses the output of kubectl get jobs,pods -o json for a wave. It ignores other objects. A report only
+// counts after its index has ended, since a later pod may resume the run.
 func Read(raw []byte, wave []campaign.Claimed) (Seen, error) {
 	var all listed
 	if err := json.Unmarshal(raw, &all); err != nil {
@@ -100,7 +100,7 @@ func Read(raw []byte, wave []campaign.Claimed) (Seen, error) {
 	return s, nil
 }
 
-// only returns the only Job with a name.
+// only returns the Job called name. It fails if there is none or several.
 func (o listed) only(name string) (listed, error) {
 	jobs := slices.DeleteFunc(slices.Clone(o.Items), func(o listed) bool { return o.Kind != "Job" || o.Metadata.Name != name })
 	switch len(jobs) {
@@ -112,7 +112,7 @@ func (o listed) only(name string) (listed, error) {
 	return listed{}, fmt.Errorf("kubectl tells of %d Jobs %s", len(jobs), name)
 }
 
-// report returns the run's report in its container's termination message.
+// report returns the run's report from its container's termination message, or false without one.
 func (pod listed) report() (campaign.Report, bool) {
 	for _, c := range pod.Status.Containers {
 		if c.Name != container || c.State.Terminated == nil {
@@ -124,7 +124,7 @@ func (pod listed) report() (campaign.Report, bool) {
 	return campaign.Report{}, false
 }
 
-// over says of each index of a Job whether nothing will run for it any more.
+// over reports, for each index of a Job, whether it has ended for good.
 func (o listed) over(indexes int) ([]bool, error) {
 	over := make([]bool, indexes)
 	for _, c := range o.Status.Conditions {
@@ -143,7 +143,7 @@ func (o listed) over(indexes int) ([]bool, error) {
 	return over, nil
 }
 
-// mark reads indexes as a Job has them, such as 0,3-5.
+// mark sets over for the indexes in text, which has a Job's format: 0,3-5.
 func mark(over []bool, text string) error {
 	for part := range strings.SplitSeq(text, ",") {
 		if part == "" {

@@ -1,6 +1,6 @@
-// Package here runs a campaign on this machine: each run is an agent-ci process with its own run
-// directory, resumed by a later start if killed. It does not know a run's work; the ledger decides
-// about starts.
+// Package here runs a campaign on this machine. Each run is an agent-ci process with its own run
+// directory. A later start resumes killed runs. The package does not know how a run works, and the
+// ledger decides which targets start.
 package here
 
 import (
@@ -18,47 +18,47 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript/markdown"
 )
 
-// Options configures the runs.
+// Options configures runs on this machine.
 type Options struct {
 	Campaign *spec.Campaign
-	Template string // of the plan
-	Folder   string // of run directories
-	Program  string // agent-ci
+	Template string // job digest of the plan
+	Folder   string // folder for run directories
+	Program  string // path of agent-ci
 	Environ  []string
 	Args     []string // further flags of each run
 	Now      func() time.Time
 	// Log receives a line for each started or ended target.
 	Log io.Writer
-	// Output receives the runs' output; nil uses their logs.
+	// Output receives the runs' error output. Nil sends it to the runs' logs.
 	Output io.Writer
 	// CheckOut makes the checkout of a target; nil if each run clones its repository.
 	CheckOut func(ctx context.Context, t campaign.Target, dir string) error
-	// Discard removes the clones of settled runs. Their changes are on the forge.
+	// Discard removes the clones of settled runs, because their changes are on the forge.
 	Discard bool
-	// Spare is how much longer than its job allows a run may take before it is killed as hung.
+	// Spare is how long a run may exceed its job's time limits before it is killed as hung.
 	Spare time.Duration
 	// Farewell is how long a process has to exit after SIGTERM.
 	Farewell time.Duration
-	// Resumable says why the run in a directory cannot resume; nil if it can.
+	// Resumable returns why the run in a directory cannot resume, or nil if it can.
 	Resumable func(*record.Directory) error
-	// Models lists the runs' models, to price lost answers.
+	// Models lists the runs' models, to compute the cost of lost answers.
 	Models []campaign.Model
 
-	// The rest is for Run alone.
+	// Only Run uses the fields below.
 
 	// Ledger books the runs; nil on another host.
 	Ledger *campaign.Ledger
 	Plan   *campaign.Plan
 	// Refresh updates the pull requests' states; may be nil.
 	Refresh func(context.Context) error
-	// Existing is campaign.Choice's.
+	// Existing is passed to campaign.Choice.
 	Existing func(context.Context, []campaign.Target) (map[string]string, error)
-	// Wait waits for windows, hours and days.
+	// Wait makes Run wait for the next window, hour or day instead of returning.
 	Wait bool
 }
 
-// Run runs targets until none may start, and returns the reason for the rest. At ctx's end it stops
-// the runs and waits; their claims stay for the next Run.
+// Run runs targets until no further one may start, and returns why the rest waits. When ctx ends, it stops
+// the runs and waits for them. Their claims stay open for the next Run.
 func Run(ctx context.Context, o Options) (campaign.Wait, error) {
 	r := &starter{Options: o, ended: make(chan end)}
 	if o.Refresh != nil {
@@ -84,7 +84,7 @@ func Run(ctx context.Context, o Options) (campaign.Wait, error) {
 	}
 }
 
-// await waits for an end or, unless over, for the time to permit more starts.
+// await waits until a run ends. Unless over, it also returns when more targets may start.
 func (r *starter) await(ctx context.Context, wait campaign.Wait, over bool) error {
 	var due <-chan time.Time
 	var cancelled <-chan struct{}
@@ -102,13 +102,14 @@ func (r *starter) await(ctx context.Context, wait campaign.Wait, over bool) erro
 	return nil
 }
 
-// starter knows the current runs.
+// starter is the state of Run: the number of running targets, and a channel with their ends.
 type starter struct {
 	Options
 	running int
 	ended   chan end
 }
 
+// end is the result of Work for a claim.
 type end struct {
 	claimed campaign.Claimed
 	report  *campaign.Report
@@ -116,7 +117,7 @@ type end struct {
 	err     error
 }
 
-// startMore starts what may start.
+// startMore starts the targets that may start now.
 func (r *starter) startMore(ctx context.Context) (campaign.Wait, error) {
 	next, wait, err := r.Ledger.Choose(ctx, campaign.Choice{
 		Campaign: r.Campaign, Plan: r.Plan, Now: r.Now, Most: r.Ledger.Of(r.Campaign.Name).FreeSlots(r.Campaign), Existing: r.Existing,
@@ -135,6 +136,7 @@ func (r *starter) startMore(ctx context.Context) (campaign.Wait, error) {
 	return wait, nil
 }
 
+// start runs a claim in the background. how is the verb for the log.
 func (r *starter) start(ctx context.Context, c campaign.Claimed, how string) {
 	r.running++
 	fmt.Fprintln(r.Log, progress.Printable(c.Target.Key), how)
@@ -145,6 +147,7 @@ func (r *starter) start(ctx context.Context, c campaign.Claimed, how string) {
 	}()
 }
 
+// take books the end of a run.
 func (r *starter) take(e end) error {
 	r.running--
 	if !e.settled {
@@ -156,7 +159,7 @@ func (r *starter) take(e end) error {
 	return errors.Join(err, e.err)
 }
 
-// PrintReport writes the line of an ended run.
+// PrintReport prints the result of a run as one line.
 func PrintReport(to io.Writer, r campaign.Report) {
 	line := r.Target + " " + r.Outcome + "/" + r.Reason
 	if r.Message != "" {

@@ -26,27 +26,27 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
-// work is the run of a claim, for one goroutine.
+// work is the run of one claim, used by one goroutine.
 type work struct {
 	Options
 	claimed campaign.Claimed
-	since   time.Time // of the claim
-	job     *job.Job  // empty if the campaign file has another job by now
+	since   time.Time // when the claim was made
+	job     *job.Job  // empty if the job cannot be loaded
 }
 
-// maxStarts is how often the process of a claim is started, before a run without a result is given up.
+// maxStarts is how often a claim's process starts before a run without a result counts as lost.
 const maxStarts = 3
 
-// Work completes the run of a claim made at since, from any state, and writes its report beside the
-// run directory. settled is false after an interruption: the next Work resumes it. Its report is
-// nil without any end.
+// Work performs the run of a claim made at since. It starts, resumes or only reads the run, whatever its state,
+// and writes the report beside the run directory. settled is false after an interruption: the next Work
+// resumes the run. report is nil if the run has not ended at all.
 func Work(ctx context.Context, o Options, c campaign.Claimed, since time.Time) (report *campaign.Report, settled bool, err error) {
 	w := &work{Options: o, claimed: c, since: since, job: jobOf(o.Campaign, c.Target)}
 	report, settled = w.untilEnded(ctx)
 	if report == nil {
 		return nil, settled, nil
 	}
-	if settled && w.Discard && (w.Ledger != nil || !report.IsResumable()) { // on another host, a later start may resume it
+	if settled && w.Discard && (w.Ledger != nil || !report.IsResumable()) { // on another host, a later start may resume the run, and needs the clone
 		_ = os.RemoveAll(filepath.Join(w.directory(), record.CheckoutFolder))
 	}
 	raw, err := report.Encode()
@@ -59,8 +59,7 @@ func Work(ctx context.Context, o Options, c campaign.Claimed, since time.Time) (
 	return report, settled, err
 }
 
-// Refuse returns the report of a run that may not start. It is free unless an earlier start began
-// it.
+// Refuse returns the report of a run that may not start. Its cost is 0, unless an earlier start began the run.
 func (o Options) Refuse(c campaign.Claimed, why error) *campaign.Report {
 	r := campaign.LostReport(c, why)
 	if _, err := os.Stat(campaign.RunDirectory(o.Folder, c)); errors.Is(err, os.ErrNotExist) {
@@ -69,7 +68,8 @@ func (o Options) Refuse(c campaign.Claimed, why error) *campaign.Report {
 	return &r
 }
 
-// jobOf returns the job of a target, before the defaults of its repository.
+// jobOf returns a target's job without its repository's defaults. It returns an empty job if the job cannot be
+// loaded.
 func jobOf(c *spec.Campaign, t campaign.Target) *job.Job {
 	filled, err := campaign.JobOf(c, t)
 	if err == nil {
@@ -80,8 +80,8 @@ func jobOf(c *spec.Campaign, t campaign.Target) *job.Job {
 	return &job.Job{}
 }
 
-// untilEnded starts the run, or resumes it, until it has ended. It returns the report to settle the run with, and
-// false if ctx ended before that.
+// untilEnded starts or resumes the run until it has ended, and returns its report. settled is false if ctx ended
+// first.
 func (w *work) untilEnded(ctx context.Context) (report *campaign.Report, settled bool) {
 	var last error
 	for starts := 0; ; starts++ {
@@ -115,32 +115,32 @@ func (w *work) untilEnded(ctx context.Context) (report *campaign.Report, settled
 	}
 }
 
-// replannedReport returns the report of a run not begun before another plan.
+// replannedReport returns the report of a run that did not begin before a new plan was made.
 func replannedReport(c campaign.Claimed) campaign.Report {
 	r := campaign.LostReport(c, nil).Unpaid()
 	r.Outcome, r.Reason, r.Message = string(outcome.Cancelled), "replanned", "The run had not begun when another plan was made."
 	return r
 }
 
-// place is how far the run of a claim is.
+// place is the state of a claim's run.
 type place struct {
-	fresh  bool             // nobody was paid yet, and it starts again
-	resume bool             // it can resume
-	lost   campaign.Claim   // what answers may have cost that are not booked
-	report *campaign.Report // of its end
-	ended  bool             // for good
+	fresh  bool             // no model was asked yet: start it from the beginning
+	resume bool             // the run can resume
+	lost   campaign.Claim   // maximum cost of answers that the record lacks
+	report *campaign.Report // nil if the run has no result
+	ended  bool             // the result is final
 }
 
 func (w *work) directory() string { return campaign.RunDirectory(w.Folder, w.claimed) }
 
 func (w *work) checkout() string { return w.directory() + ".repo" }
 
-// findState finds the run's state while nobody works on it. It removes an unstarted run. outages resumes
-// a run after an outage.
+// findState returns the run's state. The caller holds its lock. It deletes the directory of a run that asked no
+// model. outages makes a run that failed by an outage resumable.
 func (w *work) findState(outages bool) (at place, err error) {
 	path := w.directory()
 	dir, err := record.OpenDirectory(path)
-	if errors.Is(err, os.ErrNotExist) { // also a directory without a transcript
+	if errors.Is(err, os.ErrNotExist) { // no directory, or one without a transcript
 		return place{fresh: true}, os.RemoveAll(path)
 	}
 	if err != nil {
@@ -177,20 +177,20 @@ func (w *work) findState(outages bool) (at place, err error) {
 	case asked == 0:
 		return place{fresh: true}, os.RemoveAll(path)
 	}
-	if at.ended = ended; ended { // somebody ended it, for good
+	if at.ended = ended; ended { // the run has a result but cannot resume, so the result is final
 		return at, nil
 	}
 	return at, fmt.Errorf("it was killed and cannot resume: %w", unresumable)
 }
 
-// requests counts a run's model requests and returns those killed before their answer was booked.
+// requests counts a run's model requests. lost are those whose answer was not recorded before the run was killed.
 func requests(dir *record.Directory) (asked int, lost []campaign.Request, err error) {
 	f, err := dir.Open(record.TranscriptFile)
 	if err != nil {
 		return 0, nil, fmt.Errorf("read the transcript: %w", err)
 	}
 	defer f.Close()
-	waiting := map[string][]campaign.Request{} // for an answer, by agents: one, or none
+	waiting := map[string][]campaign.Request{} // unanswered request by agent: one or none
 	for event, err := range eventlog.Read(f) {
 		if torn := (*eventlog.TornError)(nil); errors.As(err, &torn) {
 			break
@@ -206,7 +206,7 @@ func requests(dir *record.Directory) (asked int, lost []campaign.Request, err er
 			}
 			asked++
 			lost = append(lost, waiting[event.Agent]...)
-			waiting[event.Agent] = []campaign.Request{{Model: request.Model, Input: int64(request.Bytes)}} // a token has a byte or more
+			waiting[event.Agent] = []campaign.Request{{Model: request.Model, Input: int64(request.Bytes)}} // an upper bound: each token has at least one byte
 		case transcript.TypeModelResponse, transcript.TypeModelFailure:
 			delete(waiting, event.Agent)
 		}
@@ -217,19 +217,18 @@ func requests(dir *record.Directory) (asked int, lost []campaign.Request, err er
 	return asked, lost, nil
 }
 
-// remaining returns limits that keep the run within its claim despite lost answers.
+// remaining returns the limits that are left for a run after the cost of lost answers.
 func (w *work) remaining(lost campaign.Claim) campaign.Claim {
 	return campaign.Claim{USD: price.Sum(w.job.Limits.CostUSD, -lost.USD), Tokens: w.job.Limits.Tokens - lost.Tokens}
 }
 
-// affords reports whether a run with lost answers can resume within its claim. A limit of 0 is
-// none.
+// affords reports whether a run can resume within its claim despite lost answers. A limit of 0 means no limit.
 func (w *work) affords(lost campaign.Claim) bool {
 	left := w.remaining(lost)
 	return (w.job.Limits.CostUSD == 0 || left.USD > 0) && (w.job.Limits.Tokens == 0 || left.Tokens > 0)
 }
 
-// book adds the maximum cost of lost answers to a report, up to the claim.
+// book adds the maximum cost of lost answers to a report. The sum does not exceed the claim.
 func (w *work) book(r *campaign.Report, lost campaign.Claim) {
 	if lost.USD > 0 && r.CostUSD != nil {
 		r.CostUSD = new(min(price.Sum(*r.CostUSD, lost.USD), max(w.claimed.USD, *r.CostUSD)))
@@ -241,9 +240,9 @@ func (w *work) book(r *campaign.Report, lost campaign.Claim) {
 
 var errHung = errors.New("it ran far beyond the time that its job gives it, and was killed")
 
-// lock locks the run's log. A run's process holds the lock during its whole life, so none works
-// unnoticed, whoever started it. A much too old process is an error and stays alive, because its
-// identity is uncertain.
+// lock locks the run's log and returns it. A run's process holds this lock until it exits, so two processes never
+// work on one run. If a process does not exit in time, lock returns an error. It does not kill that process,
+// because it cannot be sure which one it is.
 func (w *work) lock(ctx context.Context) (*os.File, error) {
 	log := w.directory() + ".log"
 	if err := os.MkdirAll(filepath.Dir(log), 0o700); err != nil {
@@ -254,7 +253,7 @@ func (w *work) lock(ctx context.Context) (*os.File, error) {
 		return nil, fmt.Errorf("write the log of the run: %w", err)
 	}
 	if patience := w.timeLimit(); patience > 0 {
-		left := max(w.since.Add(patience).Sub(w.Now()), w.Farewell) // a process that was killed a moment ago ends, too
+		left := max(w.since.Add(patience).Sub(w.Now()), w.Farewell) // a process killed a moment ago may need Farewell to exit
 		var cancel func()
 		ctx, cancel = context.WithTimeoutCause(ctx, left, fmt.Errorf("a process that an earlier start left does not end; kill it before you have the target run again, its log is %s", log))
 		defer cancel()
@@ -272,7 +271,7 @@ func (w *work) lock(ctx context.Context) (*os.File, error) {
 	return f, nil
 }
 
-// timeLimit is how long a run may take in all; 0 if its job does not limit it.
+// timeLimit returns how long a run may take in total, or 0 if its job has no limit.
 func (w *work) timeLimit() time.Duration {
 	if w.job.Limits.Time == 0 {
 		return 0
@@ -291,7 +290,7 @@ func (w *work) timeLimit() time.Duration {
 	return time.Duration(all) + w.Spare
 }
 
-// process starts or resumes the run and waits for its end. The run directory has its result.
+// process starts or resumes the run and waits until it exits. The run directory then has the result.
 func (w *work) process(ctx context.Context, log *os.File, at place) error {
 	args, err := w.arguments(ctx, at)
 	if err != nil {
@@ -303,16 +302,16 @@ func (w *work) process(ctx context.Context, log *os.File, at place) error {
 		defer cancel()
 	}
 	command := outside.Run.Command(ctx, w.Program, w.Folder, environment(w.Environ), args...)
-	command.Stdout, command.Stderr = log, log // standard output stays the log in any case: it is the lock
+	command.Stdout, command.Stderr = log, log // standard output must stay the log, because the process holds the lock by it
 	if w.Output != nil {
 		command.Stderr = w.Output
 	}
-	command.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // a signal of the terminal comes from here, once
+	command.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // in its own session, so that a signal from the terminal reaches it only once, through command.Cancel
 	command.Cancel = func() error { return command.Process.Signal(syscall.SIGTERM) }
 	command.WaitDelay = w.Farewell
 	err = command.Run()
 	if err != nil && command.Process != nil {
-		_ = syscall.Kill(-command.Process.Pid, syscall.SIGKILL) // a git that it started would go on in the run directory
+		_ = syscall.Kill(-command.Process.Pid, syscall.SIGKILL) // kill children such as git, which would continue in the run directory
 	}
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -323,7 +322,7 @@ func (w *work) process(ctx context.Context, log *os.File, at place) error {
 	return nil
 }
 
-// arguments returns agent-ci's arguments.
+// arguments returns the arguments of agent-ci. For a new run it writes the job file and makes the checkout.
 func (w *work) arguments(ctx context.Context, at place) (args []string, err error) {
 	directory := w.directory()
 	defer func() {
@@ -347,7 +346,7 @@ func (w *work) arguments(ctx context.Context, at place) (args []string, err erro
 	if w.CheckOut == nil {
 		return args, nil
 	}
-	if err = os.RemoveAll(w.checkout()); err == nil { // of a run that had not begun
+	if err = os.RemoveAll(w.checkout()); err == nil { // a leftover of an earlier start that did not begin
 		err = w.CheckOut(ctx, w.claimed.Target, w.checkout())
 	}
 	if err != nil {
@@ -356,7 +355,7 @@ func (w *work) arguments(ctx context.Context, at place) (args []string, err erro
 	return append(args, "--repo", w.checkout()), nil
 }
 
-// limitFlags hold the run to its claim, whatever variables of the surroundings say.
+// limitFlags returns flags that keep the run within its claim, whatever the environment variables say.
 func (w *work) limitFlags(lost campaign.Claim) (flags []string) {
 	left := w.remaining(lost)
 	if w.job.Limits.CostUSD > 0 && w.claimed.USD > 0 {
@@ -368,11 +367,12 @@ func (w *work) limitFlags(lost campaign.Claim) (flags []string) {
 	return flags
 }
 
-// ofStep lists variables of the current workflow step, which do not belong to its runs.
+// ofStep lists variables of the current workflow step that its runs must not inherit.
 var ofStep = []string{
 	"GITHUB_ACTIONS", "GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY", "GITHUB_STATE", "GITHUB_ENV", "GITHUB_PATH", "GITHUB_EVENT_NAME", "GITHUB_EVENT_PATH", "GITHUB_REPOSITORY",
 }
 
+// environment returns environ without the variables of the workflow step.
 func environment(environ []string) []string {
 	return slices.DeleteFunc(slices.Clone(environ), func(variable string) bool {
 		name, _, _ := strings.Cut(variable, "=")

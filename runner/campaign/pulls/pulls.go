@@ -1,5 +1,5 @@
-// Package pulls owns a campaign's pull requests on the forge: it records their states, and closes
-// those without anybody else's work. It does not know their origin.
+// Package pulls owns a campaign's pull requests on the forge. It records their states. It closes those that
+// have no work of other people. It does not know how they were made.
 package pulls
 
 import (
@@ -13,13 +13,13 @@ import (
 	"github.com/agent-ci/agent-ci/runner/campaign"
 )
 
-// Forge is the used part of a forge.
+// Forge has the used methods of a forge.
 type Forge interface {
 	Survey(ctx context.Context, questions []forge.Question) ([]forge.Finding, error)
 	Repository(name string) forge.Repository
 }
 
-// States of pull requests, as the ledger has them.
+// States of pull requests in the ledger.
 const (
 	open   = "open"
 	merged = "merged"
@@ -30,13 +30,13 @@ const (
 type Seen struct {
 	Target campaign.Target
 	Number int
-	State  string // empty where it is not there
-	Head   string // commit
+	State  string // "" if the pull request is missing
+	Head   string // last commit
 	Branch string
 }
 
-// Refresh requests the states of the campaign's pull requests, a hundred at a time, and records
-// them. It skips merged ones, which stay so.
+// Refresh reads the states of the campaign's pull requests from the forge, a hundred at a time, and records them.
+// It skips merged ones, whose state is final.
 func Refresh(ctx context.Context, f Forge, l *campaign.Ledger, c *spec.Campaign, p *campaign.Plan) ([]Seen, error) {
 	var all []Seen
 	var questions []forge.Question
@@ -61,7 +61,7 @@ func Refresh(ctx context.Context, f Forge, l *campaign.Ledger, c *spec.Campaign,
 	}
 	for i, found := range findings {
 		all[i].State, all[i].Head = found.PullState, found.PullHead
-		if found.PullState == "" { // it, or its repository, is gone or out of sight
+		if found.PullState == "" { // the pull request or repository was deleted, or the token cannot see it
 			continue
 		}
 		if err := l.RecordPull(c, all[i].Target.Key, all[i].Number, found.PullState); err != nil {
@@ -71,8 +71,8 @@ func Refresh(ctx context.Context, f Forge, l *campaign.Ledger, c *spec.Campaign,
 	return all, nil
 }
 
-// Existing returns a function that finds the addresses of targets' open pull requests, by key. It returns nil if
-// these are no reason to skip a target.
+// Existing returns a function that returns the addresses of targets' open pull requests, by key. It returns nil if
+// the campaign does not skip targets for that.
 func Existing(f Forge, c *spec.Campaign) func(context.Context, []campaign.Target) (map[string]string, error) {
 	if c.OnExisting != "skip" {
 		return nil
@@ -99,11 +99,11 @@ func Existing(f Forge, c *spec.Campaign) func(context.Context, []campaign.Target
 // Ended is the result of closing a pull request.
 type Ended struct {
 	Seen
-	Left string // why it was left open, in words; empty where it was closed
+	Left string // why it stays open; "" if it was closed
 }
 
-// Close closes the campaign's open pull requests. One whose last commit is not a run's has
-// somebody's work and stays open. drop deletes branches.
+// Close closes the campaign's open pull requests. If the last commit is not from a run, a person has worked on the
+// pull request, and it stays open. drop deletes a branch.
 func Close(ctx context.Context, f Forge, l *campaign.Ledger, c *spec.Campaign, p *campaign.Plan, drop func(ctx context.Context, repository, branch string) error) ([]Ended, error) {
 	all, err := Refresh(ctx, f, l, c, p)
 	if err != nil {
@@ -131,6 +131,7 @@ func Close(ctx context.Context, f Forge, l *campaign.Ledger, c *spec.Campaign, p
 	return ended, nil
 }
 
+// closeOne closes a pull request, records that, and deletes its branch.
 func closeOne(ctx context.Context, f Forge, l *campaign.Ledger, c *spec.Campaign, seen Seen, drop func(ctx context.Context, repository, branch string) error) error {
 	state := closed
 	if _, err := f.Repository(seen.Target.Repository).UpdatePullRequest(ctx, seen.Number, forge.PullRequestUpdate{State: &state}); err != nil {

@@ -1,6 +1,6 @@
-// Package resolve finds the targets of a campaign file: from its list, a file, a command and the
-// forge. It looks them up on the forge, a hundred at a time, and freezes them with any reason
-// against their start. It does not know the plan's use or the cost of runs.
+// Package resolve finds the targets of a campaign: in its list, in a file, and by searches on the forge. It
+// looks them up on the forge, a hundred at a time. Each target is frozen with its commit and, if it cannot
+// run, the reason. The package does not know how the plan is used or what runs cost.
 //
-// Names, paths and values of targets come from strangers: they are text to compare and pass on.
+// Names, paths and values of targets come from strangers. This package only compares them and passes them on.
 package resolve

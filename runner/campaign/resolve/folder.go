@@ -14,11 +14,10 @@ import (
 	"github.com/agent-ci/agent-ci/runner/campaign"
 )
 
-// Repositories is a local folder with repositories instead of a forge, without issues and pull
-// requests.
+// Repositories is a local folder of repositories that replaces a forge. It has no issues and pull requests.
 type Repositories string
 
-// Path returns a repository's path: OWNER/REPO.git in the folder, or OWNER/REPO.
+// Path returns the path of a repository: OWNER/REPO.git in the folder if that exists, or else OWNER/REPO.
 func (r Repositories) Path(repository string) string {
 	path := filepath.Join(string(r), filepath.FromSlash(repository))
 	if isFolder(path + ".git") {
@@ -27,8 +26,8 @@ func (r Repositories) Path(repository string) string {
 	return path
 }
 
-// CheckOut makes a checkout of a target that reads the repository's objects in place. path is the
-// PATH for git.
+// CheckOut makes a checkout of a target in dir. It uses the repository's objects without copying them. path is the
+// PATH to find git.
 func (r Repositories) CheckOut(ctx context.Context, t campaign.Target, dir, path string) error {
 	m := remote.Mirror{Remote: remote.Remote{URL: r.Path(t.Repository), Path: path}, Dir: r.Path(t.Repository)}
 	if inner := filepath.Join(m.Dir, ".git"); isFolder(inner) {
@@ -42,7 +41,7 @@ func isFolder(path string) bool {
 	return err == nil && info.IsDir()
 }
 
-// Survey reads the repositories' branches.
+// Survey answers questions about branches and commits from the local repositories.
 func (r Repositories) Survey(ctx context.Context, questions []forge.Question) ([]forge.Finding, error) {
 	found := make([]forge.Finding, len(questions))
 	for i, q := range questions {
@@ -54,7 +53,8 @@ func (r Repositories) Survey(ctx context.Context, questions []forge.Question) ([
 	return found, nil
 }
 
-// survey reads the branch of a question, or the one that HEAD names. A repository that is missing is a zero Finding.
+// survey answers one question. Without a branch it reads the branch of HEAD. For a missing repository it returns a
+// zero Finding.
 func (r Repositories) survey(ctx context.Context, q forge.Question) (forge.Finding, error) {
 	path := r.Path(q.Repository)
 	if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
@@ -83,7 +83,7 @@ func (r Repositories) survey(ctx context.Context, q forge.Question) (forge.Findi
 	return f, nil
 }
 
-// Search is for a forge alone. A campaign file with a folder has no queries.
+// Search always returns an error: only a forge can be searched.
 func (r Repositories) Search(context.Context, forge.Search, int) ([]forge.Hit, error) {
 	return nil, fmt.Errorf("the folder %s cannot be searched", strings.TrimSuffix(string(r), "/"))
 }

@@ -14,10 +14,10 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/intake"
 )
 
-// mostBytes is the size limit of a file with targets.
+// mostBytes is the size limit of a file of targets, in bytes.
 const mostBytes = 32 << 20
 
-// gather returns all targets of the campaign.
+// gather returns the campaign's targets from its list, file and queries, before they are looked up.
 func (o Options) gather(ctx context.Context) (all []*candidate, err error) {
 	listed := o.Campaign.Listed()
 	for i := range listed {
@@ -47,7 +47,7 @@ func (o Options) gather(ctx context.Context) (all []*candidate, err error) {
 	return all, nil
 }
 
-// fromFile reads the file of targets, below the folder of the campaign file.
+// fromFile reads the file of targets, which must be in the folder of the campaign file.
 func (o Options) fromFile() ([]spec.Listed, error) {
 	name := o.Campaign.Targets.File
 	if name == "" {
@@ -65,7 +65,7 @@ func (o Options) fromFile() ([]spec.Listed, error) {
 	return spec.ParseTargets(name, raw)
 }
 
-// query asks the forge for targets.
+// query searches the forge for targets.
 func (o Options) query(ctx context.Context, q spec.Query) ([]*candidate, error) {
 	s := forge.Search{Organisation: q.Organisation, Topic: q.Topic, Code: q.Code, Issues: q.Issues, Labels: q.Labels, Heads: intake.BranchPrefix + o.Campaign.Name + "-"}
 	hits, err := o.Forge.Search(ctx, s, o.Campaign.Targets.Most)

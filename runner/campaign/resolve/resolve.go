@@ -14,7 +14,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/campaign"
 )
 
-// Forge is the used part of a forge.
+// Forge has the used methods of a forge.
 type Forge interface {
 	Survey(ctx context.Context, questions []forge.Question) ([]forge.Finding, error)
 	Search(ctx context.Context, s forge.Search, most int) ([]forge.Hit, error)
@@ -24,24 +24,24 @@ type Forge interface {
 type Options struct {
 	Campaign *spec.Campaign
 	File     string // the campaign file, as messages show it
-	Folder   string // it is in
+	Folder   string // folder of the campaign file
 	Forge    Forge
-	Server   string // of the forge's pages
-	Reads    bool   // runs push nothing: they say something alone
+	Server   string // address of the forge's pages
+	Reads    bool   // runs only post feedback, so they need no push permission
 }
 
-// candidate is a target on its way into the plan.
+// candidate is a target before it is looked up on the forge.
 type candidate struct {
 	campaign.Target
-	commit  string // it is held to; empty for the newest
-	asked   bool   // by a query, so that an archived repository is left out
-	server  string // of the address; empty if none was given
+	commit  string // required commit; "" for the newest
+	asked   bool   // found by a query; archived repositories are then left out
+	server  string // server in the address; "" if the address names none
 	finding *forge.Finding
 	open    map[string]forge.OpenPull
 }
 
-// Targets are the targets of a campaign, frozen, in the order in which the file names them. The error
-// may be config.Problems.
+// Targets returns the campaign's targets, frozen, in the order of the campaign file. The error may be
+// config.Problems.
 func Targets(ctx context.Context, o Options) ([]campaign.Target, error) {
 	all, err := o.gather(ctx)
 	if err != nil {
@@ -57,8 +57,8 @@ func Targets(ctx context.Context, o Options) ([]campaign.Target, error) {
 	return settle(o, all), nil
 }
 
-// distinct assigns keys and removes duplicates. Keys derive from the file, so they survive another
-// default branch.
+// distinct sets the keys of targets and removes duplicates. Keys depend only on what the campaign file says, so
+// they do not change with a repository's default branch.
 func distinct(name string, all []*candidate) (kept []*candidate) {
 	seen := map[string]bool{}
 	for _, c := range all {
@@ -70,7 +70,7 @@ func distinct(name string, all []*candidate) (kept []*candidate) {
 	return kept
 }
 
-// survey asks the forge for missing information.
+// survey looks up all targets on the forge that were not found by a query.
 func (o Options) survey(ctx context.Context, all []*candidate) error {
 	var left []*candidate
 	var questions []forge.Question
@@ -94,7 +94,7 @@ func (o Options) survey(ctx context.Context, all []*candidate) error {
 	return nil
 }
 
-// nameBranch sets a target's branch named by the job.
+// nameBranch sets the branch of the target's change if the job names one.
 func (o Options) nameBranch(c *candidate) {
 	const key = "pull_request.branch"
 	if o.Campaign.Job.Sets(key) {
@@ -102,7 +102,8 @@ func (o Options) nameBranch(c *candidate) {
 	}
 }
 
-// settle returns the targets. Equal ones, as by a repository's old and new name, count once.
+// settle returns the frozen targets. Targets that turn out equal, such as a repository's old and new name, count
+// once.
 func settle(o Options, all []*candidate) []campaign.Target {
 	targets := []campaign.Target{}
 	seen := map[string]bool{}
@@ -116,7 +117,7 @@ func settle(o Options, all []*candidate) []campaign.Target {
 		}
 		c.SHA = cmp.Or(c.commit, f.Tip)
 		o.nameBranch(c)
-		same := campaign.KeyOf("", c.Target) // places as they are, not as they were named
+		same := campaign.KeyOf("", c.Target) // compares the current names on the forge
 		if seen[same] {
 			continue
 		}
@@ -133,7 +134,7 @@ func settle(o Options, all []*candidate) []campaign.Target {
 	return targets
 }
 
-// lacks says why a target cannot run; empty where it can.
+// lacks returns why a target cannot run, or "".
 func lacks(o Options, c *candidate, f forge.Finding) string {
 	switch {
 	case c.server != "" && !strings.EqualFold(c.server, o.Server):
@@ -165,7 +166,7 @@ func lacks(o Options, c *candidate, f forge.Finding) string {
 	return ""
 }
 
-// clean returns the canonical path of a target.
+// clean returns a target's path in canonical form; "" for the root.
 func clean(p string) string {
 	if p = path.Clean(p); p == "." {
 		return ""

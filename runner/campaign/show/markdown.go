@@ -13,12 +13,12 @@ import (
 )
 
 const (
-	bar       = 40     // characters of the bar that shows how much is settled
-	mostRows  = 100    // targets of a class
-	mostUnits = 58_000 // an issue's text has at most 65,536 UTF-16 units; the rest is room for people's edits
+	bar       = 40     // characters of the progress bar
+	mostRows  = 100    // targets shown of a class
+	mostUnits = 58_000 // GitHub limits an issue's text to 65,536 UTF-16 units; the rest is room for people's edits
 )
 
-// Markdown writes the status for a tracking issue.
+// Markdown writes the status as the text of a tracking issue.
 func Markdown(w io.Writer, s campaign.Status) error {
 	done, words := settled(s)
 	full := done * bar / max(len(s.Targets), 1)
@@ -37,7 +37,8 @@ func Markdown(w io.Writer, s campaign.Status) error {
 	return err
 }
 
-// folds returns the targets by class, those that need a person first, without untouched ones.
+// folds returns the targets in a foldable list for each class. Classes that need a person come first. Waiting
+// targets are left out.
 func folds(s campaign.Status) document.Folds {
 	all := document.Folds{Limit: document.Limit{Noun: "state", MaxUnits: mostUnits}}
 	for _, class := range slices.Backward(classes(s)) {

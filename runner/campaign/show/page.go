@@ -49,6 +49,7 @@ func paragraphs(lines []string) (nodes g.Group) {
 	return nodes
 }
 
+// header returns the head of the page: name, progress, counts, and why targets wait.
 func header(s campaign.Status, title document.Text) g.Node {
 	done, words := settled(s)
 	var counts document.Facts
@@ -69,7 +70,7 @@ func header(s campaign.Status, title document.Text) g.Node {
 	)
 }
 
-// targets is the table of all targets. The script searches and sorts it.
+// targets returns the table of all targets. A script on the page searches and sorts it.
 func targets(s campaign.Status) g.Node {
 	table := document.Table{Limit: document.Limit{MaxRows: len(s.Targets)}}
 	for _, name := range []string{"Target", "State", "Pull request", "Runs", "Dollars", "Since (UTC)", "Note"} {

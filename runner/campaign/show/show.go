@@ -1,7 +1,7 @@
-// Package show renders a campaign's status: a table for terminals, Markdown for a tracking issue,
-// and an HTML page. It does not know a status's origin.
+// Package show renders a campaign's status: a table for terminals, Markdown for a tracking issue, and an HTML
+// page. It does not know where a status comes from.
 //
-// Names, addresses and messages come from strangers. The renderers escape them, and links only lead to the forge.
+// Names, addresses and messages come from strangers. The renderers escape them. Links only lead to the forge.
 package show
 
 import (
@@ -16,7 +16,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript/document"
 )
 
-// looks maps classes to names and tones.
+// looks maps classes to their names and colors for people.
 var looks = map[campaign.Class]struct {
 	words string
 	tone  document.Tone
@@ -27,7 +27,7 @@ var looks = map[campaign.Class]struct {
 	campaign.Refused: {"refused by the policy", document.Bad}, campaign.NeedsPerson: {"needs a person", document.Doubtful}, campaign.Failed: {"failed", document.Bad}, campaign.Lacking: {"cannot run", document.Bad},
 }
 
-// settled says how many targets are done.
+// settled returns the number of settled targets, as a number and as a phrase.
 func settled(s campaign.Status) (done int, words string) {
 	done = len(s.Targets) - s.Counts[campaign.Waiting] - s.Counts[campaign.Running]
 	return done, fmt.Sprintf("%s of %s targets settled", thousands(done), thousands(len(s.Targets)))
@@ -35,14 +35,15 @@ func settled(s campaign.Status) (done int, words string) {
 
 func thousands(n int) string { return transcript.Thousands(int64(n)) }
 
+// classes returns the classes that have targets.
 func classes(s campaign.Status) []campaign.Class {
 	return slices.DeleteFunc(campaign.Classes(), func(c campaign.Class) bool { return s.Counts[c] == 0 })
 }
 
-// costs describes the usage, and the possible usage of waiting runs.
+// costs describes the usage so far, and the possible usage of waiting targets.
 func costs(s campaign.Status) []string { return append(spending(s), claims(s)...) }
 
-// pull is a target's pull request, with a link to it on the pages of the forge; nothing for none.
+// pull returns the number of a target's pull request as a link, or nil without one.
 func pull(server string, r campaign.Row) document.Text {
 	if r.Pull == nil {
 		return nil
@@ -52,7 +53,7 @@ func pull(server string, r campaign.Row) document.Text {
 
 func clock(at time.Time) string { return at.UTC().Format("2006-01-02 15:04") }
 
-// name is a target as people call it.
+// name returns a target's name for people: repository, issue and path.
 func name(t campaign.Target) string {
 	text := t.Repository
 	if t.Issue > 0 {
@@ -64,7 +65,7 @@ func name(t campaign.Target) string {
 	return text
 }
 
-// note returns further information on a target.
+// note returns the most important further information on a target, or "".
 func note(r campaign.Row) string {
 	switch {
 	case r.Class == campaign.Lacking:
@@ -85,11 +86,11 @@ func note(r campaign.Row) string {
 	return r.Report.Outcome + "/" + r.Report.Reason
 }
 
-// repository matches repository names for addresses.
+// repository matches repository names that are safe in an address.
 var repository = regexp.MustCompile(`^[A-Za-z0-9-]+/[A-Za-z0-9_.-]*[A-Za-z0-9_-][A-Za-z0-9_.-]*$`)
 
-// pullLink is the address of a target's pull request on the pages of the forge, whatever a report
-// says of it.
+// pullLink returns the address of a target's pull request on the forge. It does not use the address in a report,
+// which is not trusted.
 func pullLink(server string, r campaign.Row) string {
 	if r.Pull == nil || !repository.MatchString(r.Repository) {
 		return ""
@@ -97,7 +98,7 @@ func pullLink(server string, r campaign.Row) string {
 	return transcript.Site{Server: strings.TrimSuffix(server, "/"), Repository: r.Repository}.Pull(r.Pull.Number)
 }
 
-// spending describes the usage.
+// spending describes the usage so far.
 func spending(s campaign.Status) []string {
 	line := fmt.Sprintf("%d runs; %s spent", s.Runs, dollars(s.Spent.USD, s.Budget.USD))
 	if s.Claimed.USD > 0 {
@@ -114,7 +115,7 @@ func spending(s campaign.Status) []string {
 	return lines
 }
 
-// claims describes the possible usage of waiting runs, if any.
+// claims describes the possible usage of waiting targets, or returns nil if no target waits.
 func claims(s campaign.Status) (lines []string) {
 	left := s.Counts[campaign.Waiting]
 	if left == 0 {
@@ -138,6 +139,7 @@ func claims(s campaign.Status) (lines []string) {
 	return lines
 }
 
+// dollars formats an amount, with its bound unless that is 0.
 func dollars(spent, bound float64) string {
 	if bound == 0 {
 		return fmt.Sprintf("%.2f dollars", spent)
@@ -145,7 +147,7 @@ func dollars(spent, bound float64) string {
 	return fmt.Sprintf("%.2f of %.2f dollars", spent, bound)
 }
 
-// waiting says why targets wait; empty if none does.
+// waiting returns why targets wait, or "".
 func waiting(s campaign.Status) string {
 	if s.Wait.Why == "" {
 		return ""

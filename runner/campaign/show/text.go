@@ -13,7 +13,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript/markdown"
 )
 
-// Table writes the status for a terminal.
+// Table writes the status as a table for a terminal.
 func Table(w io.Writer, s campaign.Status) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "TARGET\tSTATE\tPULL REQUEST\tRUN\tNOTE")

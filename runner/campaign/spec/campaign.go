@@ -35,7 +35,7 @@ type Campaign struct {
 	Kubernetes Kubernetes `json:"kubernetes" about:"How runs work in a cluster."`
 }
 
-// Targets say where targets come from. The campaign's targets are the union of all fields.
+// Targets says where targets come from. A campaign has the targets of all fields together.
 type Targets struct {
 	List    []Target `json:"list" example:"[{repository: octo-org/widgets, values: {from: \"1\"}}]" about:"Targets, one by one."`
 	Queries []Query  `json:"queries" example:"[{organisation: octo-org, topic: go}]" about:"Searches on GitHub for targets, at each plan. Archived repositories are left out."`
@@ -44,7 +44,7 @@ type Targets struct {
 	Most    int      `json:"most" span:"1..100000" default:"10000" about:"Targets that a plan may have. A plan with more is refused."`
 }
 
-// Target is one place for the job.
+// Target is a place to run the job: a repository, an issue or a sub-folder.
 type Target struct {
 	Repository string            `json:"repository" form:"target" about:"OWNER/REPO, or OWNER/REPO@SHA for that commit of the base branch. Empty: that of the issue."`
 	Base       string            `json:"base" form:"branch" about:"Branch to start from and to merge into. Empty: the default branch."`
@@ -53,7 +53,7 @@ type Target struct {
 	Values     map[string]string `json:"values" form:"value" names:"variable" example:"{from: \"1.24\", to: \"1.25\"}" about:"Values of the marks ${{ values.NAME }} in the job."`
 }
 
-// Query asks the forge for targets.
+// Query is a search for targets on the forge.
 type Query struct {
 	Organisation string   `json:"organisation" form:"login" about:"Account that owns the repositories."`
 	Topic        string   `json:"topic" form:"topic" about:"Topic of the repositories."`
@@ -62,7 +62,7 @@ type Query struct {
 	Labels       []string `json:"labels" form:"label" about:"Labels of the open issues."`
 }
 
-// Spending bounds what a campaign may use. 0 is no bound.
+// Spending limits the usage of a campaign. 0 means no limit.
 type Spending struct {
 	USD                  float64 `json:"usd" about:"US dollars for models. It needs a known price and limits.cost_usd."`
 	USDPerDay            float64 `json:"usd_per_day" about:"US dollars a day (UTC), for all campaigns of the ledger together."`
@@ -72,19 +72,19 @@ type Spending struct {
 	OpenPRsPerRepository int     `json:"open_prs_per_repository" span:"0.." about:"Open pull requests of the campaign in one repository."`
 }
 
-// Rollout says how fast targets are started.
+// Rollout says how fast targets start.
 type Rollout struct {
 	PerHour int      `json:"per_hour" span:"0.." about:"Runs that may start in an hour. 0 is no limit."`
 	Windows []string `json:"windows" form:"window" example:"[Mon-Fri 09:00-17:00 Europe/Berlin]" about:"When runs may start. Empty: always."`
 	AtOnce  int      `json:"at_once" span:"1..256" default:"4" example:"8" about:"Runs at a time."`
 }
 
-// StopIf ends a campaign that goes wrong in the same way again and again.
+// StopIf says when a campaign stops because its runs fail for the same reason.
 type StopIf struct {
 	SameReason string `json:"same_reason" form:"share" about:"How many failures with one reason among the last runs stop it. 3 of 10: at least 3 of the last 10."`
 }
 
-// Kubernetes says what runs find in a cluster.
+// Kubernetes configures runs in a cluster.
 type Kubernetes struct {
 	Image     string `json:"image" form:"image_name" example:"registry.example.com/agent-ci@sha256:…" about:"Image of agent-ci, best with its digest. A cluster needs it."`
 	Namespace string `json:"namespace" form:"namespace" about:"Namespace of all objects. Empty: that of kubectl."`
@@ -94,7 +94,7 @@ type Kubernetes struct {
 	Memory    string `json:"memory" form:"quantity" default:"4Gi" about:"Memory that a run requests, and its limit."`
 }
 
-// ParsedWindows returns the parsed windows of the rollout.
+// ParsedWindows returns the rollout's windows. Invalid ones are skipped: Load has reported them.
 func (r Rollout) ParsedWindows() []Window {
 	var all []Window
 	for _, text := range r.Windows {
@@ -105,7 +105,7 @@ func (r Rollout) ParsedWindows() []Window {
 	return all
 }
 
-// Counts gives k of "k of n"; zeros if no rule is set.
+// Counts returns the numbers of a rule such as "3 of 10", or zeros without a rule.
 func (s StopIf) Counts() (k, n int) {
 	if _, err := fmt.Sscanf(s.SameReason, "%d of %d", &k, &n); err != nil {
 		return 0, 0
@@ -113,15 +113,15 @@ func (s StopIf) Counts() (k, n int) {
 	return k, n
 }
 
-// Format describes the campaign file.
+// Format returns the description of the campaign file's format.
 var Format = sync.OnceValue(func() *config.Format {
 	root := config.NewKey(reflect.TypeFor[Campaign](), terms())
 	root.Suggest = jobKey
 	return &config.Format{Root: root, Name: "campaign"}
 })
 
-// Load reads a campaign file. beside reads the file that job_file names. The error is config.Problems,
-// with all mistakes of both.
+// Load reads a campaign file. beside reads the file named by job_file. The error is config.Problems with the mistakes
+// in both files.
 func Load(name string, data []byte, beside func(name string) ([]byte, error)) (*Campaign, error) {
 	c := new(Campaign)
 	d := &checks{Format().Decoder(c)}
@@ -140,10 +140,10 @@ func Load(name string, data []byte, beside func(name string) ([]byte, error)) (*
 	return c, nil
 }
 
-// checks finds mistakes that concern several keys.
+// checks adds the checks that concern several keys.
 type checks struct{ *config.Decoder }
 
-// besideTemplate reads the job from the file that the campaign names.
+// besideTemplate reads the job from the file named by job_file.
 func (d *checks) besideTemplate(c *Campaign, beside func(name string) ([]byte, error)) {
 	data, err := beside(c.JobFile)
 	if err != nil {
@@ -159,7 +159,7 @@ func (d *checks) besideTemplate(c *Campaign, beside func(name string) ([]byte, e
 	c.Job = Template{file: c.JobFile, node: node}
 }
 
-// relations checks what no key can tell alone.
+// relations reports mistakes that concern several keys.
 func (d *checks) relations(c *Campaign) {
 	switch {
 	case d.IsSet("job") && d.IsSet("job_file"):
@@ -184,7 +184,7 @@ func (d *checks) relations(c *Campaign) {
 	}
 }
 
-// checkQuery says what is wrong with how the parts of a query hang together.
+// checkQuery reports mistakes in how a query combines its keys.
 func (d *checks) checkQuery(path string, q Query) {
 	kinds := slices.DeleteFunc([]string{"topic", "code", "issues"}, func(name string) bool {
 		return map[string]string{"topic": q.Topic, "code": q.Code, "issues": q.Issues}[name] == ""
@@ -197,7 +197,7 @@ func (d *checks) checkQuery(path string, q Query) {
 	}
 }
 
-// Window is a part of the week.
+// Window is a time of day on some days of the week.
 type Window struct {
 	days     [7]bool
 	from, to time.Duration // since midnight
@@ -208,8 +208,8 @@ var weekdays = []string{"sun", "mon", "tue", "wed", "thu", "fri", "sat"}
 
 var windowText = regexp.MustCompile(`^(?:([A-Za-z,-]+) )?(\d\d):(\d\d)-(\d\d):(\d\d)(?: ([^ ]+))?$`)
 
-// ParseWindow reads a window such as "Mon-Fri 09:00-17:00 Europe/Berlin". Without days it is on all days, without a
-// zone in UTC. A window that ends before it begins ends on the next day.
+// ParseWindow parses a window such as "Mon-Fri 09:00-17:00 Europe/Berlin". The default is all days, and UTC. A window
+// that ends before it begins ends on the next day.
 func ParseWindow(text string) (Window, error) {
 	wrong := fmt.Errorf("must be like %q", "Mon-Fri 09:00-17:00 Europe/Berlin")
 	parts := windowText.FindStringSubmatch(strings.Join(strings.Fields(text), " "))
@@ -223,13 +223,14 @@ func ParseWindow(text string) (Window, error) {
 		return Window{}, wrong
 	}
 	zone, err := time.LoadLocation(parts[6])
-	if err != nil || parts[6] == "Local" {
+	if err != nil || parts[6] == "Local" { // Local would depend on the machine
 		return Window{}, fmt.Errorf("names a time zone that is not known: %s", clip.Bytes(parts[6], 40))
 	}
 	return Window{days, from, to, zone}, nil
 }
 
-// parseDays reads days and ranges of days, separated by commas.
+// parseDays parses days and ranges of days, separated by commas. A range such as sat-mon continues after the week's
+// end.
 func parseDays(text string) (days [7]bool, ok bool) {
 	for part := range strings.SplitSeq(strings.ToLower(text), ",") {
 		first, last, ranged := strings.Cut(part, "-")
@@ -257,7 +258,7 @@ func parseClock(hours, minutes string) (at time.Duration, ok bool) {
 	return at, m < 60 && at <= 24*time.Hour
 }
 
-// Contains says whether a moment is in the window.
+// Contains reports whether a moment is in the window.
 func (w Window) Contains(at time.Time) bool {
 	at = at.In(w.zone)
 	since := time.Duration(at.Hour())*time.Hour + time.Duration(at.Minute())*time.Minute + time.Duration(at.Second())*time.Second

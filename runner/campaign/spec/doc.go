@@ -1,3 +1,3 @@
-// Package spec owns the campaign file: its keys, its targets and windows, and the job that it has with
-// values of a target in its texts. It refuses to know how targets are found, run and booked.
+// Package spec owns the campaign file: its keys, targets and windows, and the job template with placeholders
+// for a target's values. It does not know how targets are found, run and booked.
 package spec

@@ -13,13 +13,13 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// Listed is a target with where it stands, for mistakes that are found later.
+// Listed is a target with its position in a file, for mistakes that are found later.
 type Listed struct {
 	Target
 	At config.Problem
 }
 
-// Listed are the targets of the campaign's list.
+// Listed returns the targets of the campaign's list.
 func (c *Campaign) Listed() []Listed {
 	var all []Listed
 	for i, t := range c.Targets.List {
@@ -28,9 +28,9 @@ func (c *Campaign) Listed() []Listed {
 	return all
 }
 
-// ParseTargets reads a target from each line: words (OWNER/REPO, OWNER/REPO@SHA, OWNER/REPO#N, and
-// behind a blank a path) or an object of JSON. It skips blank lines and # comments. The error is
-// Problems with line numbers.
+// ParseTargets parses a file with one target a line. A line has words (OWNER/REPO, OWNER/REPO@SHA or OWNER/REPO#N, then
+// an optional path), or a JSON object. Blank lines and lines with # are skipped. The error is config.Problems with
+// line numbers.
 func ParseTargets(file string, data []byte) ([]Listed, error) {
 	var all []Listed
 	var problems config.Problems
@@ -57,6 +57,7 @@ func ParseTargets(file string, data []byte) ([]Listed, error) {
 	return all, nil
 }
 
+// parseTarget parses one line.
 func parseTarget(file string, line []byte) (Target, config.Problems) {
 	node, unfit := targetNode(line)
 	if unfit != nil {
@@ -72,7 +73,7 @@ func parseTarget(file string, line []byte) (Target, config.Problems) {
 	return t, d.Problems()
 }
 
-// targetNode is a line as the value of a target.
+// targetNode returns a line as the YAML value of a target.
 func targetNode(line []byte) (*yaml.Node, *config.Problem) {
 	if line[0] == '{' {
 		return Format().Parse(line)
@@ -95,22 +96,22 @@ func targetNode(line []byte) (*yaml.Node, *config.Problem) {
 	return node, nil
 }
 
-// Locate are the repository (OWNER/REPO), the commit (empty for none) and the issue (0 for none) of a
-// target.
+// Locate returns a target's repository (OWNER/REPO), its commit or "", and its issue or 0. The repository may come from
+// the issue.
 func (t Target) Locate() (repository, commit string, issue int, err error) {
 	repository, commit, _ = strings.Cut(t.Repository, "@")
 	if t.Issue != "" {
-		of, err := form.ParseIssue(t.Issue)
+		named, err := form.ParseIssue(t.Issue)
 		switch {
 		case err != nil:
 			return "", "", 0, err
-		case of.Repository == "":
+		case named.Repository == "":
 		case repository == "":
-			repository = of.Repository
-		case !strings.EqualFold(repository, of.Repository):
-			return "", "", 0, fmt.Errorf("names an issue of %s, which is another repository than %s", of.Repository, repository)
+			repository = named.Repository
+		case !strings.EqualFold(repository, named.Repository):
+			return "", "", 0, fmt.Errorf("names an issue of %s, which is another repository than %s", named.Repository, repository)
 		}
-		issue = of.Number
+		issue = named.Number
 	}
 	if repository == "" {
 		return "", "", 0, errors.New("names no repository")
@@ -118,8 +119,8 @@ func (t Target) Locate() (repository, commit string, issue int, err error) {
 	return repository, commit, issue, nil
 }
 
-// Text returns the job's text at a path such as pull_request.branch, with the target's values
-// filled in; empty where there is none.
+// Text returns the job's text at a path such as pull_request.branch, with the target's values filled in. It returns ""
+// if the job has no such text.
 func (t Template) Text(path string, values map[string]string) string {
 	node := cloneNode(t.node)
 	fillPlaceholders(node, "", func(_ string, _ *yaml.Node, space, name string) string { return values[space+"."+name] })
@@ -129,8 +130,7 @@ func (t Template) Text(path string, values map[string]string) string {
 	return ""
 }
 
-// Unset are the keys, of those at paths of groups, that the job does not set, with the values that
-// they begin with.
+// Unset returns the keys of paths that the job does not set, with their default values.
 func (t Template) Unset(paths []string) map[string]any {
 	unset := map[string]any{}
 	for _, path := range paths {
@@ -141,10 +141,10 @@ func (t Template) Unset(paths []string) map[string]any {
 	return unset
 }
 
-// Sets says whether the job sets the key at a path of groups.
+// Sets reports whether the job sets the key at path.
 func (t Template) Sets(path string) bool { return lookup(t.node, path) != nil }
 
-// lookup returns the value at a path of groups, or nil if it is missing or null.
+// lookup returns the value at a path such as limits.tokens, or nil if it is missing or null.
 func lookup(node *yaml.Node, path string) *yaml.Node {
 	name, rest, deeper := strings.Cut(path, ".")
 	for i := 0; i+1 < len(node.Content); i += 2 {
@@ -159,7 +159,7 @@ func lookup(node *yaml.Node, path string) *yaml.Node {
 	return nil
 }
 
-// Sample returns a job file with sample values for the target's.
+// Sample returns the job as a job file, with sample values for the target.
 func (t Template) Sample() ([]byte, error) {
 	return t.fill(func(space, name string) string {
 		if space == "target" {

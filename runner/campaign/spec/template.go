@@ -15,16 +15,17 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// Template is a job in whose texts stand values of a target: ${{ target.path }}, ${{ values.from }}.
+// Template is a job whose texts may have placeholders for a target's values, such as ${{ target.path }} and
+// ${{ values.from }}.
 type Template struct {
-	file string // that it is from
+	file string // file of the job
 	node *yaml.Node
 }
 
-// IsZero says that there is no job.
+// IsZero reports whether there is no job.
 func (t Template) IsZero() bool { return t.node == nil }
 
-// MarshalJSON gives the job as it is written.
+// MarshalJSON returns the job as written, without defaults.
 func (t Template) MarshalJSON() ([]byte, error) {
 	if t.node == nil {
 		return []byte("null"), nil
@@ -44,13 +45,14 @@ var (
 	}
 )
 
-// TargetFields are the names that target. may stand before.
+// TargetFields returns the names that may follow "target." in a placeholder.
 func TargetFields() []string { return slices.Sorted(maps.Keys(samples)) }
 
-// scripts are keys whose text a shell reads, by the last part of their paths.
+// scripts lists keys whose text a shell runs, by the last part of their paths.
 var scripts = []string{"run", "init", "command", "args", "applies_if"}
 
-// check lists the job's mistakes, with sample values for the target's.
+// check returns the mistakes in the job, with sample values for the target. A placeholder in a command is a mistake,
+// because a stranger's text would run as code.
 func (t Template) check() config.Problems {
 	node := cloneNode(t.node)
 	var problems config.Problems
@@ -89,8 +91,7 @@ func suggestField(name string) string {
 	return ""
 }
 
-// ValueProblems says what keeps the values of a target from being those of the job: one that is missing, or
-// a text that its key does not take.
+// ValueProblems returns why a target's values do not fit the job: a value is missing, or a key does not accept the text.
 func (t Template) ValueProblems(values map[string]string) config.Problems {
 	var problems config.Problems
 	node, holes := cloneNode(t.node), placeholderPaths(t.node)
@@ -117,7 +118,7 @@ func (t Template) ValueProblems(values map[string]string) config.Problems {
 	return problems
 }
 
-// Fill is the job of a target, as a job file. set are keys that the campaign gives it, by their paths.
+// Fill returns a target's job as a job file. set has further keys by path, which override the job's.
 func (t Template) Fill(values map[string]string, set map[string]any) ([]byte, error) {
 	return t.fill(func(space, name string) string { return values[space+"."+name] }, set)
 }
@@ -141,7 +142,7 @@ func (t Template) fill(valueOf func(space, name string) string, set map[string]a
 	return out.Bytes(), encoder.Close()
 }
 
-// setNode puts a value at a path of a mapping, over what is there.
+// setNode sets the value at a path of a mapping, replacing an earlier one.
 func setNode(node *yaml.Node, path []string, value *yaml.Node) {
 	for i := 0; i+1 < len(node.Content); i += 2 {
 		if node.Content[i].Value != path[0] {
@@ -157,7 +158,7 @@ func setNode(node *yaml.Node, path []string, value *yaml.Node) {
 	node.Content = append(node.Content, config.TextNode(path[0]), config.Nested(path[1:], value))
 }
 
-// placeholderPaths are the paths of the texts in which something of a target stands.
+// placeholderPaths returns the paths of texts with placeholders.
 func placeholderPaths(node *yaml.Node) map[string]bool {
 	paths := map[string]bool{}
 	eachText(node, "", func(path string, at *yaml.Node) {
@@ -168,7 +169,8 @@ func placeholderPaths(node *yaml.Node) map[string]bool {
 	return paths
 }
 
-// fillPlaceholders puts a text into the place of each mark of a target. A mark of anything else stays.
+// fillPlaceholders replaces each placeholder for target. or values. by fill's result. It also calls fill for others, and
+// keeps them unchanged.
 func fillPlaceholders(node *yaml.Node, path string, fill func(path string, at *yaml.Node, space, name string) string) {
 	eachText(node, path, func(path string, at *yaml.Node) {
 		at.Value = placeholder.ReplaceAllStringFunc(at.Value, func(mark string) string {
@@ -177,13 +179,13 @@ func fillPlaceholders(node *yaml.Node, path string, fill func(path string, at *y
 			if parts[1] != "target" && parts[1] != "values" {
 				return mark
 			}
-			at.Tag, at.Style = "!!str", yaml.DoubleQuotedStyle // a number stays text
+			at.Tag, at.Style = "!!str", yaml.DoubleQuotedStyle // a value that looks like a number stays text
 			return text
 		})
 	})
 }
 
-// eachText visits the texts of a document that are values.
+// eachText calls visit for each scalar value of a document, not for keys.
 func eachText(node *yaml.Node, path string, visit func(path string, at *yaml.Node)) {
 	switch node.Kind {
 	case yaml.MappingNode:
@@ -211,7 +213,8 @@ func cloneNode(node *yaml.Node) *yaml.Node {
 // SetNode implements config.Raw.
 func (t *Template) SetNode(file string, node *yaml.Node) { *t = Template{file, node} }
 
-// Schema implements config.Raw: it names the keys of a job. Their values may be of a target.
+// Schema implements config.Raw. It returns a schema with the job's keys but without types, since any value may have
+// placeholders.
 func (*Template) Schema() map[string]any {
 	properties := make(map[string]any)
 	for _, k := range job.Format().Root.Keys {

@@ -9,8 +9,8 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/config"
 )
 
-// terms returns the words in the tags of the fields of Campaign: those of a job, and more. Names of objects
-// and quantities are as Kubernetes has them
+// terms returns the forms that the tags of Campaign's fields can name: those of a job, and more. Object names and
+// quantities follow Kubernetes
 // (https://kubernetes.io/docs/concepts/overview/working-with-objects/names/,
 // https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/quantity/).
 func terms() config.Terms {
@@ -29,7 +29,7 @@ func terms() config.Terms {
 	return all
 }
 
-// jobKey returns where a key of a job belongs.
+// jobKey returns the full key for a name that belongs to the job, such as job.limits, or "".
 func jobKey(name string) string {
 	if job.Format().Root.Key(name) == nil {
 		return ""
