@@ -1,6 +1,5 @@
-// Package tools owns the model's calls: Tool, the registry of a run's tools, and the dispatcher
-// that checks arguments, runs calls and cuts outputs. It knows neither wire format nor transcript
-// nor pipeline. Tools get such services as interfaces declared here.
+// Package tools runs the calls of models. It has the type Tool, the registry of a run's tools, and the dispatcher, which
+// checks arguments, runs calls and cuts outputs. It knows neither the wire format nor the transcript nor the pipeline.
 package tools
 
 import (
@@ -36,15 +35,14 @@ type Namespace struct{ Name, Description string }
 // Call is a call by the model.
 type Call struct {
 	ID     string
-	Number int    // of the call in its run, from 1: an id may come twice; 0 where nobody counts
-	Caller int    // of a call that a script makes: the number of the script's own call; Number then counts within it
-	Turn   int    // of the answer that it stands in, from 1; 0 where nobody counts
-	Agent  string // that makes the call, and counts its own; empty for the one of the run
+	Number int    // number of the call in its run, from 1, since IDs are not unique; 0 if calls are not counted
+	Caller int    // for a call by a script, the number of the script's own call; Number then counts within the script
+	Turn   int    // number of the answer that contains it, from 1; 0 if answers are not counted
+	Agent  string // ID of the agent that makes the call, which has its own numbers; empty for the run's own agent
 	Name   string
-	Input  string // as the model wrote it, in the call's form
+	Input  string // the input as the model wrote it, in the form of the call
 	Form   Form
-	// Refused is why the call is not even looked at, in words for the model; empty
-	// for none.
+	// Refused tells the model why the call is refused before it is checked. It is empty otherwise.
 	Refused string
 }
 
@@ -100,11 +98,10 @@ func JSON(value any) ([]byte, error) {
 	return bytes.TrimSuffix(text.Bytes(), []byte("\n")), err
 }
 
-// MaxInput is how many bytes the input of a call may have: more than a model can
-// write in an answer.
+// MaxInput is the maximum size of a call's input, in bytes. It is more than a model can write in one answer.
 const MaxInput = 4 << 20
 
-// Form is how a model made a call, and so how the call is answered.
+// Form is the form in which a model makes a call. It decides the form of the output, too.
 type Form int
 
 // The forms of calls. Each is answered whatever form the tool was offered in.
@@ -158,8 +155,8 @@ type Result struct {
 	Found []string
 	// Failed reports a call that did not do its work: a refusal, bad arguments, a failed command.
 	Failed bool
-	// Detail is kept in the transcript beside the output: facts of the call as
-	// data (exit_code, files, …). It may be nil.
+	// Detail is recorded in the transcript beside the output. It has facts about the call as data, such as exit_code or
+	// files. It may be nil.
 	Detail map[string]any
 	// Recorded marks Output as given to the model before. It is neither cut nor changed again.
 	Recorded bool
@@ -208,18 +205,17 @@ type NamedImage struct {
 type Tool struct {
 	Spec Spec
 	Run  func(ctx context.Context, call Call) (Result, error)
-	// Mutates says whether a call may change the workspace or the run's state
-	// by this tool's own hand; such calls run alone. Running a command does not
-	// count: the reference implementation runs commands in parallel too.
+	// Mutates means that the tool itself may change the workspace or the state of the run. Such calls run alone. Running a
+	// command does not count, because the reference implementation also runs commands in parallel.
 	Mutates bool
-	// Scripts permits calls through ScriptCallsOf. Such a call starts after the answer is complete. The
-	// order of calls ignores it; its own calls do.
+	// Scripts means that the tool makes calls itself, through ScriptCallsOf. A call of it starts when the answer is complete.
+	// It is not in the order of calls, but the calls that it makes are.
 	Scripts bool
-	// Foreign marks a tool from outside. Its schema alone defines its arguments: none is renamed or
-	// removed, and it has no alias.
+	// Foreign marks a tool that is not agent-ci's own. Only its schema defines its arguments: none is renamed or removed. It
+	// has no alias.
 	Foreign bool
-	// MutatesCall judges a single call in Run's form. Mutates then only applies where no call can
-	// be judged. Nil means that Mutates applies to every call.
+	// MutatesCall overrides Mutates for a single call, which has the form that Run gets. Nil means that Mutates applies to
+	// every call.
 	MutatesCall func(call Call) bool
 }
 

@@ -19,7 +19,7 @@ const (
 type Index struct {
 	names  []string
 	within map[string][]posting // by word, in the order of the tools
-	rest   []float64            // of each tool, what its length adds below the line of BM25
+	rest   []float64            // for each tool, what its length adds to the denominator of BM25
 }
 
 // posting is the frequency of a word in a tool's text.
@@ -74,7 +74,7 @@ func (x *Index) Find(query string, most int) []string {
 	return names
 }
 
-// scores says of each tool how well it fits.
+// scores returns how well each tool fits.
 func (x *Index) scores(query string) []float64 {
 	scores := make([]float64, len(x.names))
 	words := split(query)

@@ -19,8 +19,8 @@ const (
 	FunctionName = "search_tool_bm25"
 )
 
-// MaxOffered bounds the foreign tools described in each request. Above it, none is, and the model
-// must search.
+// MaxOffered is the maximum number of external tools described in each request. If there are more, the model has to search
+// for them.
 const MaxOffered = 30
 
 // The default and maximum number of results.
@@ -32,8 +32,8 @@ const (
 // Candidate is a tool from outside.
 type Candidate struct {
 	Spec  tools.Spec
-	From  string // who offers it, in a word or two
-	Defer bool   // it is to be looked for in any case
+	From  string // who offers it, such as "this job"
+	Defer bool   // the model has to search for it, however few tools there are
 }
 
 // Deferred returns the candidates that a model must search for.
@@ -80,7 +80,7 @@ type arguments struct {
 	Limit *float64
 }
 
-// find answers a search.
+// find returns the result of a search.
 func find(index *Index, specs []tools.Spec, a arguments) tools.Result {
 	limit := usual
 	switch {
@@ -109,8 +109,7 @@ func words(found []string, specs []tools.Spec) string {
 	return s.String()
 }
 
-// maxAbout bounds a description in the results, in bytes. The definition has the whole
-// description.
+// maxAbout is the maximum length of a description in results, in bytes. The tool's definition has all of it.
 const maxAbout = 200
 
 // maxNamed is how many of those who offer tools are named in a description.
