@@ -209,7 +209,7 @@ func (c *Checkout) Root() string { return c.repo.Root }
 func (c *Checkout) Origin() string { return c.repo.Settings.Origin }
 
 // PushesTo returns git's push addresses for a branch, without credentials, and the git setting that
-// names the remote. It returns nothing if there is no remote. The first result is cached.
+// names the remote. Without a remote it returns nothing. The first result is cached.
 func (c *Checkout) PushesTo(ctx context.Context, branch string) (urls []string, setting string, err error) {
 	return c.repo.PushesTo(ctx, branch)
 }
@@ -244,7 +244,7 @@ func (c *Checkout) LockIndex(ctx context.Context) (release func() error, err err
 func (c *Checkout) DropOwnLocks() error { return c.repo.DropOwnLocks() }
 
 // Unwritable returns a folder that a commit must write to but cannot, with the reason as an error.
-// It returns a nil error if there is no such folder.
+// It returns a nil error if the folder is missing.
 func (c *Checkout) Unwritable() (path string, err error) { return c.repo.Unwritable() }
 
 // RequireIdle returns an *InUseError if a git process works in the checkout for more than a second,

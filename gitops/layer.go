@@ -151,7 +151,7 @@ func (c *Checkout) MakeGitFolder(ctx context.Context, o GitFolder) error {
 }
 
 // takeOverSettings copies the configuration, hooks and submodule repositories of the git folder
-// like to dir. Commands may have written that folder. It does nothing if the folder is missing.
+// like to dir. Commands may have written that folder. It ignores a missing folder.
 func takeOverSettings(ctx context.Context, like, dir string) error {
 	from, err := os.OpenRoot(like)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -29,7 +29,7 @@ const MaxPlaces = 4
 
 // Find searches for a block from a line downwards. It compares with ways in their order. fit are
 // the places that the first successful way finds. others are the places of later ways, and
-// [ExtraLine] ones. Each has up to MaxPlaces, from the top. If lines were inserted into the text,
+// [ExtraLine] ones. Each lists the first MaxPlaces. If lines were inserted into the text,
 // from must be 0.
 //
 // Both are empty if nothing matches, and after [Seeker.OutOfSteps].

@@ -58,7 +58,7 @@ type Job struct {
 	Steps      []Step
 }
 
-// Step is a step of a job. Its times are whole seconds; they are zero if it did not run.
+// Step is a step of a job. Its times are whole seconds; zero for a check that never ran.
 type Step struct {
 	Number     int
 	Name       string

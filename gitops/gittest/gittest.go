@@ -71,7 +71,7 @@ func Apart() (remove func(), err error) {
 // Ceiling is the variable that limits git's search for a repository upwards (git(1)).
 const Ceiling = "GIT_CEILING_DIRECTORIES"
 
-// Program returns the path of git. It skips the test if there is none.
+// Program returns the path of git. Without it the test is skipped.
 func Program(t testing.TB) string {
 	t.Helper()
 	path, err := exec.LookPath("git")

@@ -62,7 +62,7 @@ func callOf(stmt *syntax.Stmt) []Word {
 }
 
 // written returns the output of echo and printf, and the here-documents of cat and tee. It is "" for
-// other commands. Variables in it are not expanded.
+// other commands. Variables stay unexpanded.
 func written(stmt *syntax.Stmt) string {
 	words := callOf(stmt)
 	if len(words) == 0 {

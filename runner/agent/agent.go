@@ -45,7 +45,7 @@ type Conversation struct {
 
 // Surroundings are functions by which the conversation asks and informs its caller. Each may be nil.
 type Surroundings struct {
-	// ParseWritten parses the calls in the text of a model without tools. It is nil for a model with tools.
+	// ParseWritten parses the calls in the text of a model without tools. Nil for a model with tools.
 	ParseWritten WrittenParser
 	// Plan returns the agent's plan as text. Every compaction keeps it.
 	Plan func() string

@@ -11,7 +11,7 @@ const outputAttempts = 2
 
 // Output asks the model for the task's result as a JSON value that fits schema. The request is separate, so
 // that other answers need not fit. check returns what is wrong with a value. Output returns the value, or
-// as its first error what is wrong with the last attempt. The second error is that of the request.
+// as its first error what is wrong with the last attempt. The second error comes from the request.
 func (c *Conversation) Output(ctx context.Context, schema json.RawMessage, check func(json.RawMessage) error) (json.RawMessage, error, error) {
 	settings := c.Settings
 	settings.WordsOnly, settings.Schema = true, schema

@@ -15,7 +15,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript/eventlog"
 )
 
-// Files in a ledger's folder. A plan is in the folder of its campaign.
+// Files in a ledger's folder. A campaign's folder holds its plan.
 const (
 	LedgerFile = "ledger.jsonl"
 	lockFile   = "ledger.lock"

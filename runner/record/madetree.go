@@ -6,7 +6,7 @@ type MadeTree struct {
 	SandboxPath string `json:"seen"`             // the path for commands, which may have stored it in files
 }
 
-// MadeTree returns where the run's complete private work tree is. is is false if there is none.
+// MadeTree returns where the run's complete private work tree is. A missing tree makes is false.
 func (d *Directory) MadeTree() (made MadeTree, is bool) {
 	is, err := d.ReadJSON(MadeTreeFile, &made)
 	return made, is && err == nil

@@ -31,7 +31,7 @@ func RemoveStale(folder string, now time.Time) {
 	}
 }
 
-// startedBefore reports whether the time in an id is before a moment. It is false for other names.
+// startedBefore reports whether the time in an id is before a moment. False for other names.
 func startedBefore(id string, moment time.Time) bool {
 	began := Began(id)
 	return !began.IsZero() && began.Before(moment)

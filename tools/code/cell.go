@@ -95,7 +95,7 @@ func (c *scriptCell) listen() error {
 	}
 }
 
-// handleReport handles a report, which is untrusted. over means that it is the last one. The error
+// handleReport handles a report, which is untrusted. over marks the last one. The error
 // describes a violated limit.
 func (c *scriptCell) handleReport(report message.Report) (over bool, err error) {
 	if refused := c.tools.store(report.Stored); len(refused) > 0 {

@@ -10,7 +10,7 @@ import (
 	"github.com/agent-ci/agent-ci/tools"
 )
 
-// How long a call waits for its command. The values are those of the reference implementation.
+// How long a call waits for its command. The reference implementation has the same values.
 const (
 	defaultYield = 10 * time.Second
 	minYield     = 250 * time.Millisecond

@@ -11,7 +11,7 @@ import (
 	"github.com/agent-ci/agent-ci/tools"
 )
 
-// How long a poll waits. The values are those of the reference implementation.
+// How long a poll waits. The reference implementation has the same values.
 const (
 	minPoll = 5 * time.Second
 	maxPoll = 5 * time.Minute

@@ -121,7 +121,7 @@ func editTool(e editor) tools.Tool {
 	return made
 }
 
-// edit returns the text of a file after an edit, and what to tell the model. was is nil if the file is missing.
+// edit returns the text of a file after an edit, and what to tell the model. A missing file leaves was nil.
 func (e editor) edit(a editArguments, was *string) (now, done string, err error) {
 	switch {
 	case was == nil && a.Old == "":

@@ -19,9 +19,9 @@ type Options struct {
 	KnownFiles *KnownFiles
 	// AcceptsImages reports that the model accepts images.
 	AcceptsImages bool
-	// Patcher changes files. If it is nil, there are no tools edit and write.
+	// Patcher changes files. Nil leaves out the tools edit and write.
 	Patcher *patch.Patcher
-	// SetPlan receives each plan, and Plan returns the latest. If they are nil, there are no tools for todos.
+	// SetPlan receives each plan, and Plan returns the latest. Nil leaves out the tools for todos.
 	SetPlan func(plan.Plan) error
 	Plan    func() plan.Plan
 }

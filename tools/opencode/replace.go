@@ -46,7 +46,7 @@ func linesOf(text string) []line {
 	return all
 }
 
-// apply replaces the text in a file. note describes tolerated differences; the error is for the model.
+// apply replaces the text in a file. note describes tolerated differences; the model reads the error.
 func (r replacement) apply(text string) (now, note string, err error) {
 	if text == "" {
 		return "", "", errors.New("the file is empty; give an empty oldString to fill it")

@@ -109,7 +109,7 @@ func words(found []string, specs []tools.Spec) string {
 	return s.String()
 }
 
-// maxAbout is the maximum length of a description in results, in bytes. The tool's definition has all of it.
+// maxAbout is the maximum length of a description in results, in bytes. The tool's definition contains everything.
 const maxAbout = 200
 
 // maxNamed is how many of those who offer tools are named in a description.

@@ -148,7 +148,7 @@ func (w *workflowRun) conclusion() (status, conclusion string) {
 	return "completed", conclusion
 }
 
-// Attempts returns the number of attempts of a workflow run. It is 0 if there is no such run.
+// Attempts returns the number of attempts of a workflow run. Unknown runs have 0.
 func (r *Repository) Attempts(run int64) int {
 	r.forge.mu.Lock()
 	defer r.forge.mu.Unlock()

@@ -33,7 +33,7 @@ type description struct {
 // answersByCall returns the description. It is parsed only once, because it is large.
 var answersByCall = sync.OnceValue(readDescription)
 
-// readDescription parses the published description. It panics if it is invalid.
+// readDescription parses the published description. It panics on invalid input.
 func readDescription() *description {
 	d := &description{compiler: jsonschema.NewCompiler()}
 	var document struct{ Paths json.RawMessage }

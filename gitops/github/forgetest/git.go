@@ -68,7 +68,7 @@ type signature struct {
 
 const commitFormat = "%H%x00%T%x00%P%x00%an%x00%ae%x00%aI%x00%cn%x00%ce%x00%cI%x00%B"
 
-// commit returns a commit. It returns false if there is no such commit.
+// commit returns a commit. It returns false for a missing commit.
 func (r *Repository) commit(sha string) (commit, bool) {
 	if !objectName.MatchString(sha) {
 		return commit{}, false

@@ -6,7 +6,7 @@ import (
 	"strconv"
 )
 
-// Rule is a rule for branches. Each has a ruleset of its own.
+// Rule is a rule for branches. Each gets its own ruleset.
 type Rule struct {
 	Type       string
 	Parameters map[string]any

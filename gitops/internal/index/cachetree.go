@@ -19,7 +19,7 @@ type CachedTree struct {
 	entries int // number of index entries below this folder; negative if not Valid
 }
 
-// Folder returns the cached tree of a folder in t. It is not Valid if there is none.
+// Folder returns the cached tree of a folder in t. Without one the result is invalid.
 func (t CachedTree) Folder(name string) CachedTree {
 	for _, f := range t.Folders {
 		if f.Name == name {
@@ -29,7 +29,7 @@ func (t CachedTree) Folder(name string) CachedTree {
 	return CachedTree{Name: name}
 }
 
-// CachedTree decodes the TREE extension. If it is missing or malformed, the result is not Valid.
+// CachedTree decodes the TREE extension. A missing or malformed tree gives an invalid result.
 // The extension only saves work, so an error does not matter.
 func (f *File) CachedTree() CachedTree {
 	t, _, ok := parseCachedTree(f.cache, 0)

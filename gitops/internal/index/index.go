@@ -85,7 +85,7 @@ type File struct {
 	sparse   bool
 }
 
-// Read reads the index at path. If there is no file, the index is empty.
+// Read reads the index at path. A missing file means an empty index.
 func Read(path string) (*File, error) {
 	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -141,7 +141,7 @@ func parse(data []byte) (*File, error) {
 	return f, nil
 }
 
-// locateEntries records the start of each entry. It returns the end of the last one.
+// locateEntries records the start of each entry. It returns where the last one ends.
 func (f *File) locateEntries(count int) (int, error) {
 	f.offsets = make([]uint32, count)
 	if f.version == 4 {

@@ -61,7 +61,7 @@ type Merge struct {
 type sides struct{ old, onto, now objects.Entry }
 
 // Trees merges the differences between old and now into onto. ontoName describes onto in messages.
-// Conflicts are in the result and no error.
+// The result lists conflicts; they cause no error.
 func Trees(ctx context.Context, in Place, old, now, onto plumbing.Hash, ontoName string) (*Merge, error) {
 	m := &Merge{place: in, old: old, now: now, onto: onto, ontoName: ontoName, paths: map[string]sides{}}
 	if err := m.collectPaths(ctx); err != nil {

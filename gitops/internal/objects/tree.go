@@ -106,7 +106,7 @@ func encodeTree(entries []Entry) []byte {
 	return b
 }
 
-// Find returns the entry of a tree at a path. Its mode is 0 if there is none.
+// Find returns the entry of a tree at a path. Its mode is 0 if missing.
 func (s *Store) Find(tree plumbing.Hash, path string) (Entry, error) {
 	at := Entry{Mode: TreeMode, ID: tree}
 	for name := range strings.SplitSeq(path, "/") {

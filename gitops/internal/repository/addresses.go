@@ -32,7 +32,7 @@ func (r *Repository) resolveOrigin(ctx context.Context) error {
 }
 
 // PushesTo returns git's push addresses for a branch, without credentials, and the git setting that
-// names the remote. It returns nothing if there is no remote.
+// names the remote. Without a remote it returns nothing.
 func (r *Repository) PushesTo(ctx context.Context, branch string) (urls []string, setting string, err error) {
 	name, setting := "origin", "remote.origin"
 	if by := r.Settings.pushRemotes[""]; by != "" {

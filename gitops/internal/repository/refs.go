@@ -24,7 +24,7 @@ var ErrNoRef = errors.New("no such reference")
 const deepestRef = 5 // the longest chain of symbolic references
 
 // ReadRef returns the id that a reference points to, from its file or packed-refs
-// (gitrepository-layout(5)). It returns ErrNoRef if there is no such reference.
+// (gitrepository-layout(5)). It returns ErrNoRef for a missing reference.
 func (l Layout) ReadRef(name string) (plumbing.Hash, error) {
 	for range deepestRef {
 		if err := plumbing.ReferenceName(name).Validate(); err != nil {

@@ -34,7 +34,7 @@ type Found struct {
 }
 
 // Stat returns the metadata of an untracked file or an ignored name, without the fields that can
-// change while the content stays the same. It is zero for all other kinds.
+// change while the content stays the same. Zero otherwise.
 func (f Found) Stat() index.Stat { return stableStat(f.stat) }
 
 type Kind uint8

@@ -247,7 +247,7 @@ func (c *commit) placeNew(s *step) error {
 	return c.rename(s)
 }
 
-// discardOld removes the old files. From here on nothing is undone.
+// discardOld removes the old files. Afterwards nothing is undone.
 func (c *commit) discardOld() error {
 	c.undo = nil
 	var left []string

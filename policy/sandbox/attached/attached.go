@@ -144,7 +144,7 @@ func (p *Program) fail(err error) {
 	}
 }
 
-// feed writes all of the input. It is no error if the program does not read it.
+// feed writes all of the input. A program may ignore it without an error.
 func feed(to *os.File, from io.Reader) error {
 	_, err := io.Copy(to, from)
 	_ = to.Close()

@@ -30,7 +30,7 @@ func (d *deadlineReader) Read(to []byte) (n int, err error) {
 	return n, err
 }
 
-// readNow reads without waiting. It returns os.ErrDeadlineExceeded if there is no data.
+// readNow reads without waiting. Without data it returns os.ErrDeadlineExceeded.
 func readNow(file *os.File, to []byte) (n int, err error) {
 	conn, err := file.SyscallConn()
 	if err != nil {

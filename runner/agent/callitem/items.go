@@ -214,7 +214,7 @@ type customFormat struct {
 	Definition string `json:"definition"`
 }
 
-// Definitions returns the API's definitions of tools. Tools of one namespace are in one definition.
+// Definitions returns the API's definitions of tools. One definition lists all tools of a namespace.
 func Definitions(specs []tools.Spec) ([]json.RawMessage, error) {
 	definitions := make([]json.RawMessage, 0, len(specs))
 	groups := map[string]bool{}

@@ -29,7 +29,7 @@ type Hook struct {
 	trusted bool   // it runs without a sandbox
 }
 
-// readBaseFile returns the content of a file of the base commit. The error is fs.ErrNotExist if it is missing.
+// readBaseFile returns the content of a file of the base commit. A missing file gives fs.ErrNotExist.
 type readBaseFile func(name string, limit int64) ([]byte, error)
 
 // maxDigestedBytes is how much of a file counts for a hook's digest, from its beginning.

@@ -28,7 +28,7 @@ type Failure struct {
 // Kind classifies a failure by its remedy.
 type Kind string
 
-// The kinds. Each is a reason of the outcome model_failed.
+// The kinds. Each becomes a reason of model_failed.
 const (
 	Unreachable    Kind = "unreachable"     // no connection, or it broke before an answer
 	StreamCut      Kind = "stream_cut"      // the answer ended before its last event

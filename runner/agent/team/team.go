@@ -261,7 +261,7 @@ func (m *member) nameOf(number int) string {
 	return name
 }
 
-// idOf returns the ID of a new agent. It is the same in each replay of a run.
+// idOf returns the ID of a new agent. Replays of a run give the same.
 func (m *member) idOf(order agents.Order, name string) string {
 	if m.usesScripts {
 		return m.id() + "/" + order.Name

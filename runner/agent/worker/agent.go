@@ -63,7 +63,7 @@ type Options struct {
 	Team Team
 	// News returns the messages received since the last call. It is nil if none can arrive.
 	News func() []string
-	// ScriptEngine is the command line of the script engine. It is empty if there are no scripts.
+	// ScriptEngine is the command line of the script engine. Empty without scripts.
 	ScriptEngine []string
 	// Memory holds the lessons offered to the agent. TakeLesson takes lessons that the agent proposes. It is nil
 	// if proposals are not wanted.

@@ -32,7 +32,7 @@ type IssuePeople struct {
 }
 
 // Ask posts all questions of the run on the issue. It edits the comment of this run, or an unanswered one of an
-// earlier run. If there is none, it adds a comment.
+// earlier run. Without one it adds a comment.
 func (p *IssuePeople) Ask(ctx context.Context, all []question.Question) error {
 	if err := p.write(ctx, p.Redact(questionsComment(all))); err != nil {
 		return fmt.Errorf("comment on %s: %w", p.Issue, err)

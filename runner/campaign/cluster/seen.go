@@ -100,7 +100,7 @@ func Read(raw []byte, wave []campaign.Claimed) (Seen, error) {
 	return s, nil
 }
 
-// only returns the Job called name. It fails if there is none or several.
+// only returns the Job called name. It fails unless exactly one matches.
 func (o listed) only(name string) (listed, error) {
 	jobs := slices.DeleteFunc(slices.Clone(o.Items), func(o listed) bool { return o.Kind != "Job" || o.Metadata.Name != name })
 	switch len(jobs) {

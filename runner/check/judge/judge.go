@@ -33,7 +33,7 @@ type Case struct {
 	// nil.
 	RunnerPaths func(*gitops.ChangeSet) ([]string, error)
 	// RepairedChange is the change of a pull request that this run repairs. A repair must not
-	// change workflows. It is nil for other runs.
+	// change workflows. Nil for other runs.
 	RepairedChange *gitops.ChangeSet
 }
 

@@ -37,7 +37,7 @@ type Line struct {
 	Number int // from 1: with the change, or on the base for a removed line
 	Text   string
 	// Before is the last line before it, on the same side, that is not blank, without indentation.
-	// It is empty at the start of a hunk. Lines continued with a backslash are joined.
+	// Empty at the start of a hunk. Lines continued with a backslash are joined.
 	Before string
 }
 

@@ -435,7 +435,7 @@ func (t *classOrigin) add(name string) {
 }
 
 // DescribeUnproven describes the test files that prove nothing to the agent, if it can fix that.
-// The text continues a sentence. It is "" if there are none.
+// The text continues a sentence. "" if missing.
 func DescribeUnproven(table transcript.Verify) string {
 	var unproven strings.Builder
 	for _, p := range table.Proofs() {

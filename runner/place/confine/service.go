@@ -181,7 +181,7 @@ func (s *service) exitCode() int {
 	return status.ExitCode
 }
 
-// watchEnd reports it if the service exits early. From then on, connections to it are refused.
+// watchEnd reports it if the service exits early. Afterwards connections to it are refused.
 func (s *service) watchEnd() {
 	select {
 	case <-s.stopping:

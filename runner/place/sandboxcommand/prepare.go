@@ -101,7 +101,7 @@ func (p *Prepared) makeDirectory() error {
 	return err
 }
 
-// openCheckout opens the folder's checkout. It is no error if there is none. An unreadable checkout
+// openCheckout opens the folder's checkout. A missing one causes no error. An unreadable checkout
 // is an error, because it may configure the sandbox.
 func (p *Prepared) openCheckout(ctx context.Context, builtIn bool) error {
 	_, server := github.Addresses(p.Environ.Get)

@@ -91,7 +91,7 @@ func WithoutFullStop(err error) string {
 	return strings.TrimSuffix(strings.TrimSpace(err.Error()), ".")
 }
 
-// MessageOf returns an error's text for people, without a full stop. For a Stop, it is the message.
+// MessageOf returns an error's text for people, without a full stop. A Stop gives its message.
 func MessageOf(err error) string {
 	if stop := (*Stop)(nil); errors.As(err, &stop) {
 		return strings.TrimSuffix(stop.Message, ".")

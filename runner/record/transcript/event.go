@@ -95,7 +95,7 @@ type Task struct {
 	Trigger  string `json:"trigger,omitempty"` // the event that started the run, such as "label agent-ci"
 	Actor    string `json:"actor,omitempty"`   // the account that requested the task
 	ActorID  int64  `json:"actor_id,omitempty"`
-	// Author and AuthorID are the account of the issue's author. They are empty for a bot.
+	// Author and AuthorID are the account of the issue's author. Empty for a bot.
 	Author   string `json:"author,omitempty"`
 	AuthorID int64  `json:"author_id,omitempty"`
 	// Subject is the issue or pull request that the run reviews or comments on. It is nil for a

@@ -46,7 +46,7 @@ type Hook struct {
 	Caller  int    `json:"caller,omitempty"` // of the calling script's call, as in ToolStarted
 	Agent   string `json:"agent,omitempty"`  // that made the call; empty for the run's own
 	Trusted bool   `json:"trusted,omitempty"`
-	// Decision is pass, deny, rewrite, replace or more. It is failed if there was no valid answer.
+	// Decision is pass, deny, rewrite, replace or more. Failed if there was no valid answer.
 	Decision string  `json:"decision"`
 	Reason   string  `json:"reason,omitempty"`
 	Context  string  `json:"context,omitempty"` // added for the model
@@ -58,7 +58,7 @@ type Hook struct {
 	WentOn   bool    `json:"went_on,omitempty"` // it failed, and on_error allowed the run to continue
 }
 
-// Ref identifies the call that the hook judged. It is zero if there is none.
+// Ref identifies the call that the hook judged. Zero if missing.
 func (d Hook) Ref() CallRef { return CallRef{d.Number, d.Caller, d.Agent} }
 
 // The decisions of hooks.

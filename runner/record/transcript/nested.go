@@ -30,7 +30,7 @@ func (n *ScriptCalls) Add(d ToolStarted) {
 }
 
 // TakeEqual returns the first unused call of the same script that equals d, and marks it as used.
-// is is false if there is none.
+// A missing call makes is false.
 func (n *ScriptCalls) TakeEqual(d ToolStarted) (ref CallRef, is bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

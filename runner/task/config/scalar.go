@@ -125,7 +125,7 @@ func (d *Decoder) integer(k *Key, path string, node *yaml.Node, into reflect.Val
 }
 
 // plainNumber returns a number as YAML has it, for one in quotes, with a currency, in groups of digits or
-// with an exponent. It is "" for other texts.
+// with an exponent. "" for other texts.
 func plainNumber(text string) string {
 	if comma := strings.LastIndexByte(text, ','); comma >= 0 && comma != len(text)-len(",000") {
 		return "" // it may be a decimal one

@@ -111,7 +111,7 @@ func (r *junitReader) start(e xml.StartElement, at int64) error {
 	return nil
 }
 
-// end closes an element. If it is a test, end records it.
+// end closes an element, and records that of a test.
 func (r *junitReader) end() error {
 	one := r.open[len(r.open)-1]
 	if r.open = r.open[:len(r.open)-1]; one.test < 0 {

@@ -8,7 +8,7 @@ import (
 // Version is the version of the log format.
 const Version = 1
 
-// Event is one line of transcript.jsonl. The fields have this order on the line.
+// Event is one line of transcript.jsonl. Lines list the fields in this order.
 type Event struct {
 	V     int             `json:"v"`
 	Seq   int64           `json:"seq"`  // from 1, without gaps

@@ -129,7 +129,7 @@ func (e *entry) folded() g.Node {
 	}
 }
 
-// node draws a part. Its id is that of its event.
+// node draws a part. Its id equals its event's.
 func (p part) node() g.Node {
 	return g.Group{
 		h.P(h.Class("part"), g.If(p.Seq != 0, h.ID(sections.EventID(p.Seq))), Line(document.Words(p.Title))),

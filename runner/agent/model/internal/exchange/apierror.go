@@ -105,7 +105,7 @@ func (e *Error) kind() string {
 	return e.kindName
 }
 
-// errorIn returns the error in the body of an answer. It is empty if the body is no JSON.
+// errorIn returns the error in the body of an answer. Empty if the body is no JSON.
 func errorIn(body []byte) *Error {
 	var several []json.RawMessage
 	if json.Unmarshal(body, &several) == nil && len(several) > 0 { // Gemini wraps the error in a list
