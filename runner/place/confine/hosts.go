@@ -30,7 +30,7 @@ func (s *Sandboxes) serveHosts(p Place) func(net.Listener) func() {
 }
 
 // proxyOptions returns the options of a place's proxy. A wrong list or machine proxy was reported
-// before the run. The proxy then allows nothing.
+// before the run; if one remains, the proxy allows nothing.
 func (s *Sandboxes) proxyOptions(p Place, own credential.Set) proxy.Options {
 	list, err := p.Network.List()
 	via, errVia := s.proxyChooser(p.Network)
