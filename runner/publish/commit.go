@@ -23,16 +23,16 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/settings"
 )
 
-// The author of commits if the environment names none. The address's domain can never exist (RFC
-// 2606).
+// Author of commits if the environment names none. RFC 2606 reserves the address's domain, so it never exists.
 const (
 	committerName  = "agent-ci"
 	committerEmail = "agent-ci@noreply.invalid"
 )
 
-// transcriptTrailer is the trailer with the transcript's chain head at the time of the commit.
+// transcriptTrailer names the trailer with the digest of the transcript's last line at the time of the commit.
 const transcriptTrailer = "Agent-CI-Transcript"
 
+// commitHere makes the commit on this machine and returns its SHA.
 func (m Publisher) commitHere(ctx context.Context, p *Proposal, message string) (string, error) {
 	defer m.Record.BeginStep(record.PhasePublishing, "commit on "+p.Task.Branch)()
 	options := m.commitOptions(message, time.Now())
@@ -50,8 +50,8 @@ func (m Publisher) commitOptions(message string, when time.Time) gitops.CommitOp
 	return gitops.CommitOptions{Message: message, Author: m.signature("AUTHOR", when), Committer: m.signature("COMMITTER", when)}
 }
 
-// TrialCommit returns the commit for checks: as published, but without signature and transcript
-// head, which continues to change.
+// TrialCommit returns the commit that checks see. It is as published, without the signature and the transcript's digest,
+// which still changes.
 func (m Publisher) TrialCommit(p *Proposal, when time.Time) (gitops.CommitOptions, error) {
 	view, err := m.Record.View()
 	if err != nil {
@@ -65,13 +65,13 @@ func (m Publisher) recordStep(step transcript.Publish) error {
 	return m.Record.Append(transcript.TypePublish, step)
 }
 
-// signature returns the person in GIT_AUTHOR_… or GIT_COMMITTER_…, or else agent-ci.
+// signature returns the person in GIT_<role>_NAME and GIT_<role>_EMAIL, or else agent-ci. role is AUTHOR or COMMITTER.
 func (m Publisher) signature(role string, when time.Time) gitops.Signature {
 	name, email := m.Env.Get("GIT_"+role+"_NAME"), m.Env.Get("GIT_"+role+"_EMAIL")
 	return gitops.Signature{Name: cmp.Or(name, committerName), Email: cmp.Or(email, committerEmail), When: when}
 }
 
-// commitMessage returns the message with the synced transcript's chain head.
+// commitMessage returns the commit message. It syncs the transcript to disk first, to include its digest.
 func (m Publisher) commitMessage(p *Proposal) (string, error) {
 	head := p.ChainHead
 	if head == "" {
@@ -87,8 +87,8 @@ func (m Publisher) commitMessage(p *Proposal) (string, error) {
 	return p.message(p.title(view), head, m.Name(), m.coAuthor(p)), nil
 }
 
-// message returns title, summary, closing line, and the trailers that identify the commit for later
-// runs (git-interpret-trailers(1): the last paragraph). chainHead may be "".
+// message returns the commit message: title, summary, closing line and trailers. Later runs identify the commit by the
+// trailers, which are the last paragraph (git-interpret-trailers(1)). chainHead may be "".
 func (p *Proposal) message(title, chainHead, repository, coAuthor string) string {
 	paragraphs := []string{title}
 	if summary := markdown.Commit(strings.TrimSpace(p.Summary)); strings.TrimSuffix(summary, ".") != title && summary != "" {
@@ -99,7 +99,7 @@ func (p *Proposal) message(title, chainHead, repository, coAuthor string) string
 		paragraphs = append(paragraphs, closing)
 	}
 	trailers := []string{forge.TrailerRun + ": " + p.RunID}
-	if p.Task.Mode != intake.Join { // with both a later run would take the branch for its own, and push over it
+	if p.Task.Mode != intake.Join { // with both trailers a later run would treat a person's branch as its own
 		trailers = append(trailers, forge.TrailerBase+": "+p.Base.SHA)
 	}
 	if chainHead != "" {
@@ -115,8 +115,8 @@ func (p *Proposal) message(title, chainHead, repository, coAuthor string) string
 	return strings.Join(append(paragraphs, strings.Join(trailers, "\n")), "\n\n") + "\n"
 }
 
-// Closing returns the line that closes the task's issue on merge, or "" for another repository's
-// issue.
+// Closing returns the line that makes GitHub close the task's issue on merge. It returns "" for an issue in another
+// repository.
 func Closing(issue *form.Issue, repository string) string {
 	if issue == nil || !strings.EqualFold(issue.Repository, repository) {
 		return ""
@@ -124,8 +124,7 @@ func Closing(issue *form.Issue, repository string) string {
 	return fmt.Sprintf("Fixes #%d", issue.Number)
 }
 
-// coAuthor returns the requester, or else the issue's author, with the forge's address of the
-// account. Bots are none.
+// coAuthor returns the requester, or else the issue's author, with the account's no-reply address. It returns "" for bots.
 func (m Publisher) coAuthor(p *Proposal) string {
 	if !p.Job.PullRequest.Commit.CoAuthor {
 		return ""
@@ -142,16 +141,16 @@ func (m Publisher) coAuthor(p *Proposal) string {
 	return fmt.Sprintf("%s <%d+%s@%s>", login, id, login, host)
 }
 
-// The values of pull_request.commit.sign.
+// Values of pull_request.commit.sign.
 const (
 	signGitHub = "github" // GitHub makes the commit and signs it
 	signSSH    = "ssh"    // with the key in pull_request.commit.key_env
 )
 
-// maxKeyBytes is how many bytes of a file are read for a key.
+// maxKeyBytes is how much of a key file is read, in bytes.
 const maxKeyBytes = 64 << 10
 
-// ReadKey reads the signing key in advance, or returns nil.
+// ReadKey returns the key that signs the commit, or nil if the job does not sign with a key.
 func ReadKey(ctx context.Context, env settings.Environment, commit job.Commit) (*sshsig.Key, error) {
 	if commit.Sign != signSSH {
 		return nil, nil
@@ -163,8 +162,8 @@ func ReadKey(ctx context.Context, env settings.Environment, commit job.Commit) (
 	return key, nil
 }
 
-// readKey parses the private key in the variable called name, or in the file at that absolute path. Errors
-// never contain the variable's value.
+// readKey parses the private key in the variable called name. The variable may also have the absolute path of a key file.
+// Errors never contain the variable's value.
 func readKey(ctx context.Context, env settings.Environment, name string) (*sshsig.Key, error) {
 	value := env.Get(name)
 	if name == "" || value == "" {

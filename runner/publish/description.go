@@ -18,16 +18,16 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
-// draftMark begins the body of a run's draft. A later run may make it ready; a person's draft stays
-// one.
+// draftMark begins the body of a draft that a run made. A later run may make such a draft ready, but not a person's.
 const draftMark = "<!-- agent-ci: draft -->\n"
 
+// description is a pull request's title, body and comments.
 type description struct {
 	title string
 	body.Posts
 }
 
-// describe writes the pull request's body to the run directory and returns it with its comments.
+// describe returns the pull request's text. It writes the body to the run directory, except for lessons alone.
 func (m Publisher) describe(p *Proposal, options body.Options, out *Publication) (description, error) {
 	view, err := m.Record.View()
 	if err != nil {
@@ -41,7 +41,7 @@ func (m Publisher) describe(p *Proposal, options body.Options, out *Publication)
 			return description{}, err
 		}
 	}
-	if p.Inspection != nil { // which a closed transcript does not tell
+	if p.Inspection != nil { // a closed transcript lacks the latest inspection
 		view.Inspection = *p.Inspection
 	}
 	posts, err := body.Compose(view, options)
@@ -62,7 +62,7 @@ func (p *Proposal) title(view *transcript.View) string {
 	return cmp.Or(p.Job.PullRequest.Title, body.Title(view))
 }
 
-// BodyOptions returns the options of a pull request's body before the commit, without comments.
+// BodyOptions returns the options of a pull request's body, before the commit exists.
 func (m Publisher) BodyOptions(p *Proposal) body.Options {
 	options := body.Options{
 		Mode: body.Mode(p.Job.PullRequest.Transcript), RunDir: filepath.Base(m.Record.Path()),
@@ -72,7 +72,7 @@ func (m Publisher) BodyOptions(p *Proposal) body.Options {
 	for _, reason := range p.draftReasons() {
 		options.Draft = append(options.Draft, m.Record.Redact(reason))
 	}
-	if p.Task.Mode == intake.Join { // it becomes a comment on a person's
+	if p.Task.Mode == intake.Join { // the body becomes a comment on a person's pull request
 		return options
 	}
 	if options.Template = m.pullTemplate(); p.isDraft() {
@@ -81,8 +81,8 @@ func (m Publisher) BodyOptions(p *Proposal) body.Options {
 	return options
 }
 
-// draftReasons lists the reasons for a draft besides a red verification, which the body reports
-// itself, like an ended run's outcome.
+// draftReasons lists why the pull request is a draft. It omits failed checks and the outcome of an ended run, because the
+// body shows these itself.
 func (p *Proposal) draftReasons() []string {
 	var reasons []string
 	if reason := p.unverified(); reason != "" {
@@ -106,6 +106,7 @@ func (p *Proposal) draftReasons() []string {
 	return append(append(reasons, p.missingProofs()...), p.inspectionReasons()...)
 }
 
+// inspectionReasons lists signs in the change for which the job wants a draft.
 func (p *Proposal) inspectionReasons() (reasons []string) {
 	if p.Inspection == nil {
 		return nil
@@ -119,7 +120,7 @@ func (p *Proposal) inspectionReasons() (reasons []string) {
 	return reasons
 }
 
-// missingProofs describes missing proofs by tests, if the job requires them.
+// missingProofs lists why tests do not prove the change, if a check requires proofs.
 func (p *Proposal) missingProofs() []string {
 	required := func(row transcript.VerifyRow) bool {
 		i := slices.IndexFunc(p.Job.Verify, func(c job.VerifyCheck) bool { return c.Name == row.Name })
@@ -131,7 +132,7 @@ func (p *Proposal) missingProofs() []string {
 	return append(p.unprovenTests(), p.doubtfulBase()...)
 }
 
-// unprovenTests returns why the tests of the change don't prove it: a reason for a draft, or none.
+// unprovenTests returns the reason that tests of the change do not prove it, or nil.
 func (p *Proposal) unprovenTests() []string {
 	proofs := p.Table.Proofs()
 	if len(proofs) == 0 {
@@ -152,7 +153,7 @@ func (p *Proposal) unprovenTests() []string {
 	return joinReasons("tests of the change are not proven to fail without it: ", doubtful)
 }
 
-// doubtfulBase lists the base's tests that the change removed or breaks.
+// doubtfulBase returns the reason that the change removed or broke tests of the base, or nil.
 func (p *Proposal) doubtfulBase() []string {
 	var doubtful []string
 	for _, old := range p.Table.OldTests() {
@@ -164,7 +165,7 @@ func (p *Proposal) doubtfulBase() []string {
 	return joinReasons("tests of the base are not what they were: ", doubtful)
 }
 
-// joinReasons joins the first parts of a reason, or returns nil without any.
+// joinReasons returns reason followed by up to ten of the parts, or nil without parts.
 func joinReasons(reason string, parts []string) []string {
 	const shown = 10
 	if more := len(parts) - shown; more > 0 {
@@ -181,7 +182,7 @@ func (p *Proposal) isDraft() bool {
 	return !p.Table.Passed || p.Stopped != nil || len(p.draftReasons()) > 0
 }
 
-// warn adds a warning to the pull request, also for a closed transcript.
+// warn adds a warning to the record. If the transcript is closed, the pull request's text gets it too.
 func (m Publisher) warn(p *Proposal, code, format string, args ...any) {
 	m.Record.Warn(code, format, args...)
 	if p.ChainHead != "" {
@@ -189,17 +190,16 @@ func (m Publisher) warn(p *Proposal, code, format string, args ...any) {
 	}
 }
 
-// templateFolders lists GitHub's folders for a pull request template in order
+// templateFolders lists where GitHub looks for a pull request template, in order
 // (https://docs.github.com/communities/using-templates-to-encourage-useful-issues-and-pull-requests).
 var templateFolders = []string{".github", "", "docs"}
 
 var templateNames = []string{"pull_request_template.md", "pull_request_template.txt", "pull_request_template"}
 
-// maxTemplate bounds the read part of a template, in bytes. The body shows less.
+// maxTemplate is how much of a template is read, in bytes. The body shows less.
 const maxTemplate = 64 << 10
 
-// pullTemplate returns the base commit's pull request template, or "". An unreadable one is a
-// warning.
+// pullTemplate returns the base commit's pull request template, or "". If it cannot be read, that is only a warning.
 func (m Publisher) pullTemplate() string {
 	checkout := m.Workspace.Checkout()
 	for _, folder := range templateFolders {
@@ -221,8 +221,8 @@ func (m Publisher) pullTemplate() string {
 	return ""
 }
 
-// readEarlierRequests finds earlier requests on a continued pull request. Permission does not depend on them:
-// they decide nothing.
+// readEarlierRequests reads the earlier requests from the body of the open pull request, for the new body and commit. Anybody may
+// edit them, so nothing else depends on them.
 func (f Forge) readEarlierRequests(ctx context.Context, p *Proposal) error {
 	if p.Task.Request == "" || p.Task.Mode == intake.Join || p.earlierRequests != nil {
 		return nil
@@ -235,14 +235,14 @@ func (f Forge) readEarlierRequests(ctx context.Context, p *Proposal) error {
 	return nil
 }
 
-// maxEarlierText bounds the text of an earlier request in a commit message, in UTF-16 code units,
-// and of how many.
+// maxEarlierText is how much of an earlier request a commit message shows, in UTF-16 code units. earlierInCommit is how many
+// requests it shows.
 const (
 	maxEarlierText  = 1_000
 	earlierInCommit = 10
 )
 
-// earlierParagraphs describes earlier requests in a commit message.
+// earlierParagraphs returns a paragraph for each earlier request, for the commit message.
 func (p *Proposal) earlierParagraphs() []string {
 	var all []string
 	for _, r := range p.earlierRequests[:min(len(p.earlierRequests), earlierInCommit)] {

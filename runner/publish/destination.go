@@ -19,42 +19,43 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/settings"
 )
 
-// Destination is where a change is published: a branch on this machine, or one of a forge with a pull request.
+// Destination is where a change is published: a branch on this machine, or a branch and pull request on a forge.
 type Destination interface {
-	// RequirePublishable ends a run whose change of base cannot be published on branch, as far as known.
+	// RequirePublishable returns an error if a change of base surely cannot be published on branch.
 	RequirePublishable(ctx context.Context, branch string, base gitops.Base) error
 
 	// tip returns the published branch's tip, or nil.
 	tip(ctx context.Context, branch string) (*tip, error)
-	// requirePermitted ends a run whose push to branch, with tip there, a rule would refuse.
+	// requirePermitted returns an error if a rule would refuse the push to branch. there is the branch's tip, or nil.
 	requirePermitted(ctx context.Context, branch string, base gitops.Base, pull job.PullRequest, there *tip) error
 	// followBase puts the change on the newest commit of its base branch.
 	followBase(ctx context.Context, p *Proposal) error
-	// requirePushable ends a run whose change may not be pushed.
+	// requirePushable returns an error if the change may not be pushed.
 	requirePushable(ctx context.Context, p *Proposal) error
-	// commitAndPush commits the change and moves its branch, exactly from before.
+	// commitAndPush commits the change and moves its branch. It fails if the branch is no longer at before.
 	commitAndPush(ctx context.Context, p *Proposal, before *tip, out *Publication) error
 	// publishPull writes the pull request's body and opens or updates the pull request, if any.
 	publishPull(ctx context.Context, p *Proposal, out *Publication) error
-	// openPullOfTask returns the open pull request of a task that ended without a change, or nil, also
-	// if unknown.
+	// openPullOfTask returns the open pull request of a task that ended without a change. It returns nil if there is none,
+	// or on an error.
 	openPullOfTask(ctx context.Context, p *Proposal) *forge.PullRequest
 
 	publisher() Publisher
 }
 
-// Publisher are the tools of publishing for all destinations.
+// Publisher has what all destinations need to publish.
 type Publisher struct {
 	Project
 	Record    *record.Record
 	Workspace *workspace.Workspace // nil without a checkout
 	Env       settings.Environment
 
-	subject string // of the publication in the transcript; "" for the run's change
+	subject string // transcript.OfLessons for lessons; "" for the run's change
 }
 
 func (m Publisher) publisher() Publisher { return m }
 
+// remote returns the git repository at url. The PATH to find git excludes the work tree.
 func (m Publisher) remote(url, token string) remote.Remote {
 	path := m.Env.Get("PATH")
 	if m.Workspace != nil {
@@ -63,18 +64,19 @@ func (m Publisher) remote(url, token string) remote.Remote {
 	return remote.Remote{URL: url, Token: token, Path: path}
 }
 
-// adoptExisting uses the branch's commit for the publication: another run published the same change.
+// adoptExisting takes over the commit on the branch, because another run published the same change.
 func (m Publisher) adoptExisting(ctx context.Context, p *Proposal, there *tip, out *Publication) error {
 	out.Commit, out.Branch, out.Unchanged = there.SHA, p.Task.Branch, true
 	return nil
 }
 
-// tip is the published branch's tip.
+// tip is the last commit of the published branch.
 type tip struct {
 	*forge.Commit
-	pushed bool // it is in the repository that a push goes to
+	pushed bool // the commit is in the repository that is pushed to
 }
 
+// tipOf returns a tip, or nil for no commit.
 func tipOf(info *forge.Commit, pushed bool) *tip {
 	if info == nil {
 		return nil
@@ -82,20 +84,20 @@ func tipOf(info *forge.Commit, pushed bool) *tip {
 	return &tip{info, pushed}
 }
 
-// isForeign reports a branch that a change of base may not replace.
+// isForeign reports whether a person's commit is on the branch, which a change of base may not replace.
 func (t *tip) isForeign(base gitops.Base) bool { return t != nil && !t.Ours() && t.SHA != base.SHA }
 
-// hasChange reports the same change on the same base.
+// hasChange reports whether the commit has the same change on the same base.
 func (t *tip) hasChange(p *Proposal) bool {
 	return t.Tree == string(p.Change.Tree) && len(t.Parents) == 1 && t.Parents[0] == p.Base.SHA
 }
 
-// madeBy reports a commit of this run before it was killed.
+// madeBy reports whether this run made the commit before it was killed.
 func (t *tip) madeBy(p *Proposal) bool {
 	return t != nil && t.SHA == p.EarlierCommit && t.Tree == string(p.Change.Tree)
 }
 
-// lease returns the commit expected by a push, or "" for a new branch.
+// lease returns the commit that a push expects on the branch, or "" for a new branch.
 func (t *tip) lease() string {
 	if t == nil || !t.pushed {
 		return ""
@@ -109,7 +111,8 @@ func foreignCommit(branch string, t *tip) error {
 		branch, gitops.Short(t.SHA), t.By())
 }
 
-// push moves a branch in another repository to a commit, exactly from before. out records refusals.
+// push moves a branch in another repository to a commit. It fails if the branch is no longer at before. If pushing is not
+// safe, it sets out.NotPushed and returns nil.
 func (m Publisher) push(ctx context.Context, p *Proposal, to remote.Remote, commit string, before *tip, out *Publication) error {
 	if out.NotPushed = m.whyNotPushed(p, to); out.NotPushed != "" {
 		return nil
@@ -133,13 +136,13 @@ func (m Publisher) push(ctx context.Context, p *Proposal, to remote.Remote, comm
 	return m.recordPushed(branch, commit, to, out)
 }
 
-// whyNotPushed says why a change is not pushed to a repository on this machine.
+// whyNotPushed returns why a change is not pushed to a repository on this machine, or "".
 func (m Publisher) whyNotPushed(p *Proposal, to remote.Remote) string {
 	path, local := to.Local()
 	if !local {
 		return ""
 	}
-	if m.commandsMayWrite(p, path) { // a push runs the hooks of that repository
+	if m.commandsMayWrite(p, path) { // the push would run hooks that the agent's commands wrote
 		return fmt.Sprintf("commands of the run can write %s", to.Name())
 	}
 	if holds, err := gitops.Holds(path, p.Base.SHA); err == nil && !holds {
@@ -148,14 +151,14 @@ func (m Publisher) whyNotPushed(p *Proposal, to remote.Remote) string {
 	return ""
 }
 
-// commandsMayWrite reports whether commands can write a path or something on its way.
+// commandsMayWrite reports whether the agent's commands can write path or a folder above it.
 func (m Publisher) commandsMayWrite(p *Proposal, path string) bool {
 	root := m.Workspace.Root()
 	folders := append(m.Env.Absolute(root, p.Job.Policy.Writable), root)
 	return slices.ContainsFunc(folders, func(folder string) bool { return gitops.PassesThrough(path, folder) })
 }
 
-// uploadLFS uploads Git LFS contents, without which a pushed branch cannot be checked out.
+// uploadLFS uploads the change's Git LFS contents. Without them the pushed branch cannot be checked out.
 func (m Publisher) uploadLFS(ctx context.Context, change *gitops.ChangeSet, to remote.Remote, branch string) error {
 	files, err := m.Workspace.Checkout().LFSFiles(ctx, change)
 	if err != nil {
@@ -177,8 +180,8 @@ func (m Publisher) recordPushed(branch, commit string, to remote.Remote, out *Pu
 	return m.recordStep(transcript.Publish{Step: "push", Branch: branch, HeadSHA: commit, Remote: out.Remote})
 }
 
-// requireBranchFits verifies that a branch fits among a repository's branches. git stores branches as paths,
-// so "a" and "a/b" exclude each other. If branches cannot be listed, the push reports the problem.
+// requireBranchFits returns an error if the branch's name conflicts with another branch. git stores branches as paths, so "a"
+// and "a/b" exclude each other. If branches cannot be listed, the push will report the problem.
 func requireBranchFits(ctx context.Context, to remote.Remote, branch string) error {
 	branches, err := remote.Branches(ctx, to)
 	if err != nil {
@@ -191,7 +194,7 @@ func requireBranchFits(ctx context.Context, to remote.Remote, branch string) err
 	return nil
 }
 
-// conflictingBranch returns the first branch above or below the given one, or "".
+// conflictingBranch returns the first branch whose path is above or below the given one, or "".
 func conflictingBranch(branches map[string]string, branch string) string {
 	for at := path.Dir(branch); at != "."; at = path.Dir(at) {
 		if _, there := branches[at]; there {

@@ -17,12 +17,11 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/intake"
 )
 
-// maxRebases bounds how often a change follows a moving base during its verification. Further
-// moves are left to the merge.
+// maxRebases is how often a change follows a moving base. Further moves are left to the merge.
 const maxRebases = 3
 
-// followBase merges the change onto the newest commit of its base branch, each file three ways, and verifies it
-// there. A change on a person's branch stays on their commits.
+// followBase merges the change onto the newest commit of its base branch, each file three ways, and verifies the result. A
+// change on a person's branch does not move.
 func (f Forge) followBase(ctx context.Context, p *Proposal) error {
 	if p.Task.Mode == intake.Join {
 		return nil
@@ -52,18 +51,19 @@ func (f Forge) followBase(ctx context.Context, p *Proposal) error {
 	return nil
 }
 
-// BaseBranch is how the branch of a base stands to its commit.
+// BaseBranch is the state of the base branch.
 type BaseBranch struct {
-	Tip      string         // its newest commit; empty if the branch does not exist
-	Relation forge.Relation // of Tip to the base
+	Tip      string         // newest commit; "" if the branch does not exist
+	Relation forge.Relation // relation of Tip to the change's base
 }
 
-// moved reports a base branch with other commits. A deleted one shows in the pull request.
+// moved reports whether the branch has commits that the base lacks. A deleted branch counts as not moved: opening the pull
+// request will fail.
 func (b BaseBranch) moved() bool {
 	return b.Tip != "" && b.Relation != forge.Behind && b.Relation != forge.Identical
 }
 
-// LookUpBase asks how the branch of a base stands to its commit.
+// LookUpBase returns the current state of base's branch on the forge.
 func LookUpBase(ctx context.Context, in forge.Repository, base gitops.Base) (BaseBranch, error) {
 	commit, err := in.Branch(ctx, base.Branch)
 	switch {
@@ -79,7 +79,7 @@ func LookUpBase(ctx context.Context, in forge.Repository, base gitops.Base) (Bas
 		intake.ForgeFailure("The base branch "+base.Branch+" cannot be compared with what the change is made on", err)
 }
 
-// rebase merges the change onto another base commit.
+// rebase merges the change onto the newest base commit, and saves it.
 func (f Forge) rebase(ctx context.Context, p *Proposal, now BaseBranch) error {
 	base, moved, err := f.mergeOnto(ctx, p, now)
 	if err != nil {
@@ -100,7 +100,7 @@ func (f Forge) rebase(ctx context.Context, p *Proposal, now BaseBranch) error {
 			return err
 		}
 	}
-	if p.InCheckout == nil { // the closed transcript has the digest of the old pack
+	if p.InCheckout == nil { // a closed transcript has the old pack's digest, so keep that pack
 		patch, err := f.Workspace.WritePatch(ctx, moved, base.SHA)
 		return cmp.Or(err, f.Record.Append(transcript.TypeChange, patch))
 	}
@@ -128,6 +128,7 @@ func (f Forge) mergeOnto(ctx context.Context, p *Proposal, now BaseBranch) (base
 	return base, moved, err
 }
 
+// maxNamed is how many conflicting files a message names.
 const maxNamed = 10
 
 func conflictsIn(conflict *gitops.MergeError) string {
@@ -141,7 +142,7 @@ func conflictsIn(conflict *gitops.MergeError) string {
 	return strings.Join(files, ", ")
 }
 
-// unverified returns the draft reason of a change whose checks ran on another base, or "".
+// unverified returns why the pull request is a draft if the checks ran only on an earlier base, or "".
 func (p *Proposal) unverified() string {
 	if len(p.Table.Rows) == 0 || p.Follow.Verify != nil || p.movedFrom.SHA == "" {
 		return ""
@@ -150,21 +151,21 @@ func (p *Proposal) unverified() string {
 		gitops.Short(p.movedFrom.SHA), gitops.Short(p.Base.SHA), p.Base.Branch)
 }
 
-// MergedChange is a pull request's earlier change in a continuing run.
+// MergedChange is the change of an earlier pull request, merged onto the current base.
 type MergedChange struct {
 	Change    *gitops.ChangeSet
-	Moved     bool // the base did since the change was made
+	Moved     bool // the base has moved since the change was made
 	Conflicts []gitops.MergeConflict
-	Labels    gitops.Labels // of the marks in files of Conflicts
+	Labels    gitops.Labels // labels of the conflict marks in files
 }
 
-// Clean reports no conflict with the current base.
+// Clean reports whether the change merged without conflicts.
 func (l *MergedChange) Clean() bool { return len(l.Conflicts) == 0 }
 
-// Names lists the conflicting files with reasons.
+// Names lists the conflicting files with the reasons.
 func (l *MergedChange) Names() string { return conflictsIn(&gitops.MergeError{Conflicts: l.Conflicts}) }
 
-// DescribeUnmerged tells the agent the unmerged files, or returns "".
+// DescribeUnmerged returns a message for the agent about the conflicting files, or "".
 func (l *MergedChange) DescribeUnmerged() string {
 	if l.Clean() {
 		return ""
@@ -195,12 +196,11 @@ func (l *MergedChange) DescribeUnmerged() string {
 	return b.String()
 }
 
-// maxTold bounds the conflicting files in the message to the agent.
+// maxTold is how many conflicting files the message to the agent names.
 const maxTold = 100
 
-// EarlierChange returns the content of a run's pull request, merged onto the current base, for a
-// continuing run, or nil without the branch. A branch with a person's commit on top ends the run.
-// apart removes parts to be made anew.
+// EarlierChange returns the change of a run's pull request, merged onto the current base. It returns nil if the branch does not
+// exist, and an error if a person has committed to it. apart removes parts of the change that will be made again.
 func (f Forge) EarlierChange(
 	ctx context.Context, in forge.Repository, pull *forge.PullRequest, base gitops.Base, apart func(context.Context, *gitops.ChangeSet) (*gitops.ChangeSet, error),
 ) (*MergedChange, error) {
@@ -226,7 +226,7 @@ func (f Forge) EarlierChange(
 	return laid, err
 }
 
-// fetchChange returns a run's commit as a change on its base.
+// fetchChange returns a run's commit as a change, and the base that it was made on.
 func (f Forge) fetchChange(ctx context.Context, tip *forge.Commit, base gitops.Base) (before gitops.Base, change *gitops.ChangeSet, err error) {
 	checkout, made := f.Workspace.Checkout(), tip.Parents[0]
 	apart := !checkout.HasCommit(made)

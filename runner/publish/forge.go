@@ -14,8 +14,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/intake"
 )
 
-// Forge publishes on a forge: it pushes to the task's branch there, or lets the
-// forge make the commit, and opens a pull request.
+// Forge publishes on a forge. It pushes the task's branch, or lets the forge make the commit. Then it opens a pull request.
 type Forge struct{ Publisher }
 
 // Remote returns the pull request's git repository.
@@ -23,8 +22,8 @@ func (f Forge) Remote() remote.Remote {
 	return f.remote(f.ServerURL+"/"+f.Name()+".git", f.Env.Token())
 }
 
-// RequirePublishable verifies that git pushes to the same repository, the branch fits, and a pull request is
-// possible.
+// RequirePublishable returns an error unless git pushes to the same repository, the base is there, the branch's name fits, and
+// a pull request is possible.
 func (f Forge) RequirePublishable(ctx context.Context, branch string, base gitops.Base) error {
 	if err := f.requireGitPushTarget(ctx, branch); err != nil {
 		return err
@@ -43,7 +42,7 @@ func (f Forge) RequirePublishable(ctx context.Context, branch string, base gitop
 	return f.requireNotClosed(ctx, branch, base)
 }
 
-// requireNotClosed ends a run whose pull request somebody closed: that is an answer.
+// requireNotClosed stops a run if a person closed its pull request: that means no.
 func (f Forge) requireNotClosed(ctx context.Context, branch string, base gitops.Base) error {
 	pull, err := intake.FindPullRequest(ctx, f.Repo, branch, base.Branch)
 	switch {
@@ -58,8 +57,8 @@ func (f Forge) requireNotClosed(ctx context.Context, branch string, base gitops.
 		"Pull request #%d for %s was closed without being merged; reopen it if you want agent-ci to work on it again.", pull.Number, branch)
 }
 
-// refuseOtherBase ends a run whose pull request has another base: a change on this one would include all
-// of it, and runs do not choose bases.
+// refuseOtherBase returns the error for an open pull request with another base. A change made on this base would add all of
+// this base's commits to it, and runs do not change bases of pull requests.
 func refuseOtherBase(pull *forge.PullRequest, branch string, base gitops.Base) error {
 	return outcome.Stopf(outcome.Conflict, "other_base",
 		"Pull request #%d for %s has the base %s, and this run has the base %s; run with --set repository.base=%s, change its base back, or close it.",
@@ -71,11 +70,11 @@ func (f Forge) tip(ctx context.Context, branch string) (*tip, error) {
 	return tipOf(commit, true), err
 }
 
-// workflowsFolder requires more than push permission.
+// workflowsFolder is the folder whose files need more than push permission.
 const workflowsFolder = ".github/workflows/"
 
-// requirePushable detects before any push that the token may not change workflows: GITHUB_TOKEN never may,
-// a classic token needs the scope workflow. Other tokens are unknown.
+// requirePushable returns an error if the change touches workflows and the token surely may not. GITHUB_TOKEN never may, and a
+// classic token needs the scope workflow. For other tokens the push decides.
 func (f Forge) requirePushable(ctx context.Context, p *Proposal) error {
 	file := ""
 	for _, changed := range p.Change.Files {
@@ -90,14 +89,14 @@ func (f Forge) requirePushable(ctx context.Context, p *Proposal) error {
 		return outcome.Stopf(outcome.ForgeFailed, "workflow_permission",
 			"The change touches %s, and the token lacks the scope workflow; give it that scope, or keep workflow files out of the task.", file)
 	}
-	if ofWorkflow, _ := f.Forge.HasWorkflowToken(ctx); ofWorkflow { // not to know is to try
+	if ofWorkflow, _ := f.Forge.HasWorkflowToken(ctx); ofWorkflow { // on an error, let the push decide
 		return outcome.Stopf(outcome.ForgeFailed, "workflow_permission",
 			"The change touches %s, which GITHUB_TOKEN of GitHub Actions may never push; give the token of an app with the permission workflows: write, or a personal one.", file)
 	}
 	return nil
 }
 
-// commitAndPush lets the push decide; the checkout follows it.
+// commitAndPush commits and pushes. The push decides between concurrent runs, so the checkout follows only after it.
 func (f Forge) commitAndPush(ctx context.Context, p *Proposal, before *tip, out *Publication) error {
 	if err := f.readEarlierRequests(ctx, p); err != nil {
 		return err
@@ -106,7 +105,7 @@ func (f Forge) commitAndPush(ctx context.Context, p *Proposal, before *tip, out 
 	if err != nil {
 		return err
 	}
-	if _, err := f.describe(p, f.BodyOptions(p), out); err != nil { // it is there also when the push is refused
+	if _, err := f.describe(p, f.BodyOptions(p), out); err != nil { // write the body before the push, so that it exists if the push is refused
 		return err
 	}
 	if made {
@@ -121,8 +120,8 @@ func (f Forge) commitAndPush(ctx context.Context, p *Proposal, before *tip, out 
 	return f.followInCheckout(ctx, p, commit, out)
 }
 
-// afterLostRace returns the end after a failed push. If the branch moved, another run of the task
-// takes precedence; if it pushed the same change, there is no error.
+// afterLostRace returns the outcome of a failed push. If the branch moved, another run of the task was first. If that run
+// pushed the same change, its commit is adopted and there is no error.
 func (f Forge) afterLostRace(ctx context.Context, p *Proposal, failed error, out *Publication) error {
 	if !errors.As(failed, new(*remote.LeaseError)) {
 		return failed
@@ -140,13 +139,13 @@ func (f Forge) afterLostRace(ctx context.Context, p *Proposal, failed error, out
 		"Another run of this task (%s) pushed to %s first, and its change is there.", now.Trailer(forge.TrailerRun), p.Task.Branch).Because(failed)
 }
 
-// followInCheckout switches the checkout to the pushed branch. It stays as before the run if the change
-// followed a moved base.
+// followInCheckout switches the checkout to the pushed branch. If the change followed a moved base, the checkout is not
+// switched.
 func (f Forge) followInCheckout(ctx context.Context, p *Proposal, commit string, out *Publication) error {
 	if p.InCheckout != p.Change {
 		return nil
 	}
-	err := f.Workspace.Fetch(ctx, f.Remote(), commit, false) // it is here unless the forge made it
+	err := f.Workspace.Fetch(ctx, f.Remote(), commit, false) // only a commit made by the forge is missing here
 	if err == nil {
 		out.whyNotSwitched, err = f.Workspace.Switch(ctx, p.Task.Branch, commit, p.Change)
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/intake"
 )
 
-// commit makes the commit. If the forge signs, the commit only exists there, reported by there.
+// commit makes the commit. there reports that the forge made it, so it does not exist on this machine.
 func (f Forge) commit(ctx context.Context, p *Proposal) (sha string, there bool, err error) {
 	message, err := f.commitMessage(p)
 	if err != nil {
@@ -29,8 +29,8 @@ func (f Forge) commit(ctx context.Context, p *Proposal) (sha string, there bool,
 	return sha, false, err
 }
 
-// commitOnForge lets the forge make and sign the commit. sha is empty if its API cannot: the commit is then made
-// here, unsigned.
+// commitOnForge lets the forge make and sign the commit. It returns "" if the forge's API cannot make it. The commit is then
+// made on this machine, unsigned.
 func (f Forge) commitOnForge(ctx context.Context, p *Proposal, message string) (sha string, err error) {
 	if path := fileUnfitForAPI(f.Workspace.Checkout(), p.Change.Files); path != "" {
 		f.warn(p, "unsigned", "The commit is not signed: GitHub's API cannot make one with the file %s.", workspace.JSONPath(path))
@@ -54,7 +54,8 @@ func (f Forge) commitOnForge(ctx context.Context, p *Proposal, message string) (
 	return commit.SHA, f.recordStep(transcript.Publish{Step: "commit", Branch: p.Task.Branch, HeadSHA: commit.SHA})
 }
 
-// fileUnfitForAPI returns a file unfit for JSON or too large for one call, or "".
+// fileUnfitForAPI returns a changed file that the forge's API cannot store, or "". Its path is not UTF-8, or it is too large
+// for one call.
 func fileUnfitForAPI(in *gitops.Checkout, files []changeset.File) (path string) {
 	for _, file := range files {
 		if !utf8.ValidString(file.Path) || !blobFits(in, file) {
@@ -76,8 +77,10 @@ func blobFits(in *gitops.Checkout, file changeset.File) bool {
 	return size <= forge.MaxBlob
 }
 
+// submoduleMode is git's mode of a submodule, which has no content to store.
 const submoduleMode = "160000"
 
+// storeTree stores the change's files and tree on the forge. It returns the tree's id.
 func (f Forge) storeTree(ctx context.Context, p *Proposal) (string, error) {
 	stored := map[string]bool{}
 	for _, file := range p.Change.Files {
@@ -105,8 +108,8 @@ func (f Forge) storeBlob(ctx context.Context, file changeset.File) error {
 	return err
 }
 
-// treeEdits returns the changed files as edits of the base's tree. It deletes no file whose place a folder takes,
-// nor files of a folder whose place a file takes.
+// treeEdits returns the changed files as edits of the base's tree. A file replaced by a folder, or in a folder replaced by a
+// file, needs no deletion of its own.
 func treeEdits(files []changeset.File) []forge.TreeEdit {
 	placed, folders := map[string]bool{}, map[string]bool{}
 	for _, f := range files {
@@ -131,6 +134,7 @@ func treeEdits(files []changeset.File) []forge.TreeEdit {
 	return edits
 }
 
+// foldersOf returns all folders above a path.
 func foldersOf(path string) []string {
 	var list []string
 	for i := range len(path) {
@@ -141,7 +145,7 @@ func foldersOf(path string) []string {
 	return list
 }
 
-// moveBranch moves or makes the branch for a commit on the forge, under the lease of a push.
+// moveBranch creates or moves the branch to a commit on the forge. Like a push, it fails if the branch is no longer at before.
 func (f Forge) moveBranch(ctx context.Context, p *Proposal, commit string, before *tip, out *Publication) error {
 	branch, to := p.Task.Branch, f.Remote()
 	if err := workspace.RetryUnreachable(ctx, func() error { return f.uploadLFS(ctx, p.Change, to, branch) }); err != nil {
@@ -152,7 +156,7 @@ func (f Forge) moveBranch(ctx context.Context, p *Proposal, commit string, befor
 		if err == nil {
 			return f.recordPushed(branch, commit, to, out)
 		}
-		if forge.KindOf(err) != forge.Invalid { // else the lease says why
+		if forge.KindOf(err) != forge.Invalid { // for Invalid, the push below finds out why
 			return intake.ForgeFailure("The branch "+branch+" cannot be made", err)
 		}
 	}

@@ -22,7 +22,7 @@ func (f Forge) commentOnJoin(ctx context.Context, pull *forge.PullRequest, commi
 	}
 }
 
-// joinMark begins the comment about a commit on a person's branch.
+// joinMark returns the start of the comment about a commit on a person's branch.
 func joinMark(commit string) string { return intake.JoinMark + intake.FinishedMark(commit) }
 
 // commentsAbout returns the token's own comments about a commit on a person's branch; none with an error.
@@ -48,7 +48,7 @@ func (f Forge) ReportLostCommit(ctx context.Context, pull *forge.PullRequest) {
 	}
 	by, err := f.Repo.PushedBy(ctx, pull.Head, tip.SHA)
 	if err != nil {
-		return // who knows nothing says nothing; the next run tries again
+		return // ignored: the next run tries again
 	}
 	own, err := f.Forge.ActingAs(ctx)
 	if err != nil || own == "" || !strings.EqualFold(by.Login, own) {

@@ -9,10 +9,10 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
-// Local publishes on this machine: it commits to the task's branch and pushes to a local origin.
+// Local publishes on this machine. It commits to the task's branch, and pushes if the origin is on this machine.
 type Local struct{ Publisher }
 
-// RequirePublishable verifies that git pushes to one place and the branch fits.
+// RequirePublishable returns an error unless git pushes to one place and the branch's name fits there.
 func (l Local) RequirePublishable(ctx context.Context, branch string, _ gitops.Base) error {
 	to, err := l.pushesTo(ctx, branch)
 	if _, local := to.Local(); err != nil || !local {
@@ -21,7 +21,7 @@ func (l Local) RequirePublishable(ctx context.Context, branch string, _ gitops.B
 	return requireBranchFits(ctx, to, branch)
 }
 
-// tip looks into the repositories on this machine.
+// tip returns the branch's tip. It looks in the checkout and in the local repository that git pushes to.
 func (l Local) tip(ctx context.Context, branch string) (*tip, error) {
 	head, err := l.Workspace.Checkout().Tip(ctx, branch)
 	if err != nil {
@@ -36,13 +36,13 @@ func (l Local) tip(ctx context.Context, branch string) (*tip, error) {
 		return tipOf(head, false), nil
 	}
 	there, err := gitops.ReadTip(ctx, path, branch)
-	if err != nil || there == nil { // a push will say what is wrong with it
+	if err != nil || there == nil { // the push reports the error
 		return tipOf(head, false), nil
 	}
 	return tipOf(there, true), nil
 }
 
-// requirePermitted leaves a local repository's rules, its hooks, to the push.
+// requirePermitted always returns nil: a local repository's rules are hooks, which the push runs.
 func (Local) requirePermitted(context.Context, string, gitops.Base, job.PullRequest, *tip) error {
 	return nil
 }
@@ -63,7 +63,7 @@ func (l Local) commitAndPush(ctx context.Context, p *Proposal, before *tip, out 
 	return l.pushToOrigin(ctx, p, commit, before, out)
 }
 
-// commit makes the commit. After a kill it continues with the commit already on the branch.
+// commit makes the commit and writes the body. A resumed run continues with the commit that it made before it was killed.
 func (l Local) commit(ctx context.Context, p *Proposal, before *tip, out *Publication) (string, error) {
 	if before.madeBy(p) {
 		out.Commit, out.Branch = before.SHA, p.Task.Branch
@@ -80,11 +80,10 @@ func (l Local) commit(ctx context.Context, p *Proposal, before *tip, out *Public
 	if err != nil {
 		return "", err
 	}
-	return commit, l.publishPull(ctx, p, out) // the body is there also when the push is refused
+	return commit, l.publishPull(ctx, p, out) // write the body before the push, so that it exists if the push is refused
 }
 
-// pushToOrigin pushes the branch if the origin is a repository on this machine. Otherwise out.NotPushed says
-// why not.
+// pushToOrigin pushes the branch if the origin is a repository on this machine. Otherwise it sets out.NotPushed to the reason.
 func (l Local) pushToOrigin(ctx context.Context, p *Proposal, commit string, before *tip, out *Publication) error {
 	to, err := l.pushesTo(ctx, p.Task.Branch)
 	if err != nil {
@@ -105,7 +104,7 @@ func (l Local) pushToOrigin(ctx context.Context, p *Proposal, commit string, bef
 	return nil
 }
 
-// publishPull only writes the body to a file: a local repository has no pull requests.
+// publishPull only writes the body to a file, because a local repository has no pull requests.
 func (l Local) publishPull(_ context.Context, p *Proposal, out *Publication) error {
 	_, err := l.describe(p, l.BodyOptions(p), out)
 	return err

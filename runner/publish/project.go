@@ -21,17 +21,17 @@ const (
 // Modes returns the values of --publish.
 func Modes() []string { return []string{ToForge, ToLocal, Nowhere} }
 
-// Project is a run's repository and the destination of its change.
+// Project is a run's repository and where its change is published.
 type Project struct {
 	Forge forge.Forge
-	Repo  forge.Repository // without a name if none is known
+	Repo  forge.Repository // has no name if no repository is known
 	Mode  string
 
-	ServerURL string // of the forge's pages and repositories
+	ServerURL string // root of the forge's pages and repositories
 }
 
-// FindProject returns the repository named by n with a GitHub client. An empty mode selects ToForge
-// if a token and a repository are known, else ToLocal. It sends no requests.
+// FindProject returns the repository that n names, with a GitHub client. An empty mode means ToForge if a token and a
+// repository are known, or else ToLocal. It sends no requests.
 func FindProject(env settings.Environment, version string, n intake.Naming, mode string) (Project, error) {
 	api, server := github.Addresses(env.Get)
 	client, err := github.New(github.Options{APIURL: api, ServerURL: server, Token: env.Token(), UserAgent: "agent-ci/" + version, Pace: env.Get(settings.PaceVariable)})
@@ -65,7 +65,7 @@ func FindProject(env settings.Environment, version string, n intake.Naming, mode
 	return p, nil
 }
 
-// Name is OWNER/NAME; empty if no repository is known.
+// Name returns OWNER/NAME, or "" if no repository is known.
 func (p Project) Name() string {
 	if p.Repo == nil {
 		return ""
@@ -92,8 +92,8 @@ func (m Publisher) Destination() Destination {
 	return nil
 }
 
-// NoTokenForIssue refuses to run an issue's task without a token: the user most likely expects a
-// pull request, but the run could only commit here.
+// NoTokenForIssue returns the error for a task from an issue without a token. The user most likely expects a pull request, but
+// the run could only commit on this machine.
 func NoTokenForIssue() *outcome.Stop {
 	return outcome.Stopf(outcome.InvalidInput, "no_token",
 		"A task from an issue ends in a pull request, which needs GITHUB_TOKEN; set it, or use --publish local to commit here only.")

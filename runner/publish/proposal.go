@@ -23,19 +23,19 @@ type Proposal struct {
 	RunID   string
 	Job     *job.Job
 	Task    intake.Task // the change goes to its branch
-	Base    gitops.Base // that the change is made on
+	Base    gitops.Base // base of the change
 	Change  *gitops.ChangeSet
-	Table   transcript.Verify // of the checks on the change
+	Table   transcript.Verify // results of the checks on the change
 	Summary string
-	Cost    *float64      // of the work in dollars; nil if unknown
-	Stopped *outcome.Stop // the limit that ended the agent's work; nil: the agent ended
+	Cost    *float64      // cost of the work in US dollars; nil if unknown
+	Stopped *outcome.Stop // set if a limit stopped the agent
 
-	// InCheckout is the change in the work tree; nil for one made elsewhere, which leaves the work
-	// tree alone.
+	// InCheckout is the change in the work tree. It is nil for a change made elsewhere; publishing then does not touch the
+	// work tree.
 	InCheckout *gitops.ChangeSet
-	// Inspection is what was found in the change beside what is refused. Judge of Follow keeps it up to date.
+	// Inspection has the signs found in the change that do not refuse it. Follow.Judge updates it.
 	Inspection *transcript.Inspection
-	// Hooks may refuse the change before anything of it is published; nil for none.
+	// Hooks may refuse the change before it is published; nil for none.
 	Hooks *hooks.Hooks
 
 	Follow Follow
@@ -43,64 +43,63 @@ type Proposal struct {
 	described
 }
 
-// CommitFacts are what a proposal's commit depends on besides the change.
+// CommitFacts is what a proposal's commit depends on besides the change.
 type CommitFacts struct {
-	Key           *sshsig.Key // that signs the commit; nil for none
-	EarlierCommit string      // made before a kill; "" for none
-	ChainHead     string      // of a closed transcript; "" while it is written
+	Key           *sshsig.Key // signs the commit; nil for none
+	EarlierCommit string      // commit that this run made before it was killed; "" for none
+	ChainHead     string      // digest of a closed transcript; "" while the transcript is open
 }
 
-// described is what publishing adds to a proposal for its description.
+// described is what publishing adds for the description.
 type described struct {
-	lessons   *transcript.Lessons // that the change is of, and nothing else; nil for another change
-	movedFrom gitops.Base         // where the change followed its base to another one; else zero
+	lessons   *transcript.Lessons // set if the change has only these lessons
+	movedFrom gitops.Base         // earlier base, if the change followed a moved base; else zero
 	notes     []string            // warnings after the transcript was closed
-	facts     []string            // of the pull request, which are no warnings
+	facts     []string            // statements for the pull request that are no warnings
 
-	earlierRequests []sections.Request // on the pull request; nil before they are read
+	earlierRequests []sections.Request // earlier requests on the pull request; nil before they are read
 }
 
-// Follow has the functions for a change that may differ from the transcript's, as on a moved base.
+// Follow has the functions that publishing calls for a change that may differ from the transcript's, as after a moved base.
 type Follow struct {
-	// Allow ends a run that may not follow the base branch; may be nil.
+	// Allow returns an error if the run may not follow the base branch; may be nil.
 	Allow func(base gitops.Base, now BaseBranch) error
 	// Configure reads the job on a new base; nil keeps the job.
 	Configure func(ctx context.Context, base gitops.Base) (*job.Job, error)
-	// MoveOnto puts the change on another base; nil merges each of its files.
+	// MoveOnto moves the change to another base; nil merges file by file.
 	MoveOnto func(ctx context.Context, change *gitops.ChangeSet, base gitops.Base) (*gitops.ChangeSet, error)
-	// Judge refuses an unpublishable change.
+	// Judge returns an error for a change that may not be published.
 	Judge func(ctx context.Context, j *job.Job, change *gitops.ChangeSet) error
-	// Verify repeats the checks on a new base; nil if impossible. It returns the latest table, also
-	// with an error.
+	// Verify repeats the checks on a new base; nil if impossible. It returns the latest results even with an error.
 	Verify func(ctx context.Context, table transcript.Verify, change *gitops.ChangeSet) (transcript.Verify, error)
-	// Lessons returns the lessons in a change for reviewers; nil uses the transcript.
+	// Lessons returns the lessons in a change, for reviewers; nil uses the transcript's.
 	Lessons func(change *gitops.ChangeSet) (*transcript.Lessons, error)
 }
 
-// failsUnpublished reports a failing change that is not published.
+// failsUnpublished reports whether checks failed and the job does not publish such a change.
 func (p *Proposal) failsUnpublished() bool { return !p.Table.Passed && p.Job.OnVerifyFailed == "none" }
 
-// Publication is the result of publishing so far.
+// Publication is the result of publishing, as far as it got.
 type Publication struct {
-	Base   gitops.Base // base of the published change; differs from the proposal's if the base moved
+	Base   gitops.Base // base of the published change, which may have moved
 	Change *gitops.ChangeSet
-	Table  transcript.Verify // of the checks on it
-	Draft  bool              // it must not be merged as it is, for reasons that the body gives
-	InBase bool              // there was a change, and the base has all of it since it moved
+	Table  transcript.Verify // results of the checks on Change
+	Draft  bool              // must not be merged yet; the body says why
+	InBase bool              // the moved base already has the whole change
 
-	Commit         string // on Branch; empty when nothing was committed
+	Commit         string // tip of Branch; "" if nothing was committed
 	Branch         string
-	Unchanged      bool   // the branch held the same change already
-	whyNotSwitched string // why the checkout was not switched to the branch, as a sentence; empty if it was
-	Remote         string // where the commit was pushed, for people; empty: nowhere
-	NotPushed      string // why not
+	Unchanged      bool   // the branch already had the same change
+	whyNotSwitched string // sentence on why the checkout is not on the branch; "" if it is
+	Remote         string // where the commit was pushed, for people; "" if it was not
+	NotPushed      string // why the commit was not pushed
 	Pull           *forge.PullRequest
-	Operation      string             // on Pull: created, updated, none
-	OpenPullOfTask *forge.PullRequest // of the task, beside a run without a change; nil for none
-	BodyFile       string             // of the pull request, in the run directory; empty: not written
+	Operation      string             // what was done to Pull: created, updated, none
+	OpenPullOfTask *forge.PullRequest // an earlier run's open pull request, if this run changed nothing
+	BodyFile       string             // file with the body in the run directory; "" if not written
 }
 
-// reason is how a change was published, in a word.
+// reason returns the reason of the outcome changed.
 func (p *Publication) reason() string {
 	switch {
 	case p.Commit == "":
@@ -113,10 +112,10 @@ func (p *Publication) reason() string {
 	return "committed"
 }
 
-// GoneTree names a replay's temporary tree, which no longer exists when people read of it.
+// GoneTree names a replay's temporary tree. It no longer exists when people read the name.
 const GoneTree = "the replay's temporary tree"
 
-// Sentence describes the change's place and the next step. where names the checkout.
+// Sentence returns where the change is, and the next step for a person. where names the checkout.
 func (p *Publication) Sentence(where string) string {
 	place, next := p.describePlace(where)
 	switch {
@@ -132,7 +131,7 @@ func (p *Publication) Sentence(where string) string {
 	return strings.TrimSpace(place + " " + p.whyNotSwitched)
 }
 
-// describePlace describes the change's place, without a full stop, and a person's next step, or "".
+// describePlace returns where the change is, without a full stop, and the next step or "".
 func (p *Publication) describePlace(where string) (place, next string) {
 	short := gitops.Short(p.Commit)
 	switch {
@@ -154,8 +153,8 @@ func (p *Publication) describePlace(where string) (place, next string) {
 
 func (p *Publication) alreadyPublished() bool { return p.Unchanged && p.Operation != "created" }
 
-// OpenSentence names an earlier run's open pull request beside a run without a change, as the end
-// of a message, or "".
+// OpenSentence returns a sentence about the open pull request of an earlier run, to append to the message of a run that
+// changed nothing. It returns "" if there is none.
 func (p *Publication) OpenSentence() string {
 	if p.OpenPullOfTask == nil {
 		return ""
@@ -163,8 +162,8 @@ func (p *Publication) OpenSentence() string {
 	return fmt.Sprintf(" Pull request #%d of an earlier run stays open: %s. Comment on it to ask for more, or close it.", p.OpenPullOfTask.Number, p.OpenPullOfTask.URL)
 }
 
-// Outcome returns the outcome of a run with a change, also if not published. stopped is the limit that
-// ended the work, or nil. branch is the task's. where names the checkout for a person.
+// Outcome returns the outcome of a run with a change, published or not. stopped is the limit that stopped the work, or nil.
+// branch is the task's branch. where names the checkout.
 func (p *Publication) Outcome(rec *record.Record, stopped *outcome.Stop, branch, where string) *outcome.Stop {
 	committed := ""
 	if p.Commit != "" {
@@ -188,8 +187,8 @@ func (p *Publication) Outcome(rec *record.Record, stopped *outcome.Stop, branch,
 	return outcome.Stopf(outcome.Changed, p.reason(), "%s", p.Sentence(where))
 }
 
-// WithoutChange returns the end of a run without anything to publish. dropped are protected files that
-// the agent changed, output is the file with its object.
+// WithoutChange returns the outcome of a run without a change. dropped lists protected files that the agent changed. output is
+// the file with its object.
 func (p *Publication) WithoutChange(t *intake.Task, j *job.Job, dropped []string, output string) *outcome.Stop {
 	stop := outcome.Stopf(outcome.NoChanges, "nothing_to_do", "The agent finished without a change; its last message says why.")
 	switch {
@@ -207,7 +206,7 @@ func (p *Publication) WithoutChange(t *intake.Task, j *job.Job, dropped []string
 	return stop
 }
 
-// redChecks returns a sentence with the failed checks and their logs, or "".
+// redChecks returns a sentence about the failed checks and their logs, or "".
 func (p *Publication) redChecks(rec *record.Record) string {
 	var red []string
 	for _, row := range p.Table.Rows {

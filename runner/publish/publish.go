@@ -16,12 +16,12 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
-// Prepare verifies before the first turn that a task's change of base can be published, when an
-// obstacle is still cheap. named says that the user named the destination. It returns the signing key.
+// Prepare checks before the first turn that a change of base can be published, when an obstacle has cost nothing yet. named
+// means that the user chose the destination. It returns the key that signs the commit, or nil.
 func Prepare(ctx context.Context, to Destination, t intake.Task, base gitops.Base, j *job.Job, named bool) (*sshsig.Key, error) {
 	branch := t.Branch
 	if local, is := to.(Local); is && !named {
-		if t.Issue != nil { // its user most likely expects a pull request
+		if t.Issue != nil { // the user most likely expects a pull request
 			return nil, NoTokenForIssue()
 		}
 		if to.publisher().Env.Token() != "" {
@@ -44,13 +44,13 @@ func Prepare(ctx context.Context, to Destination, t intake.Task, base gitops.Bas
 	if err == nil && there.isForeign(base) {
 		err = foreignCommit(branch, there)
 	}
-	if err == nil && j.Task.Expects != "answer" { // which needs no push
+	if err == nil && j.Task.Expects != "answer" { // an answer needs no push
 		err = to.requirePermitted(ctx, branch, base, j.PullRequest, there)
 	}
 	return key, err
 }
 
-// requireBranchPossible verifies that the branch fits among others.
+// requireBranchPossible returns an error if the branch is the base, or its name conflicts with another branch.
 func requireBranchPossible(in *gitops.Checkout, branch string, base gitops.Base) error {
 	if branch == base.Branch {
 		return outcome.Stopf(outcome.InvalidInput, "branch_name",
@@ -62,8 +62,7 @@ func requireBranchPossible(in *gitops.Checkout, branch string, base gitops.Base)
 	return nil
 }
 
-// Publish commits, moves and describes the change. It fills out as it proceeds, so an error's
-// handler knows the effects.
+// Publish commits, pushes and describes the change. It fills out step by step, so that out is right even with an error.
 func Publish(ctx context.Context, to Destination, p Proposal, out *Publication) error {
 	*out = Publication{}
 	defer func() {
@@ -87,8 +86,8 @@ func Publish(ctx context.Context, to Destination, p Proposal, out *Publication) 
 	return publishOverTip(ctx, to, &p, out)
 }
 
-// publishOverTip pushes the change over what the branch has now, and publishes the pull request. It refuses
-// if a person committed to the branch, or if another run repaired it meanwhile.
+// publishOverTip pushes the change over the branch's current tip, and publishes the pull request. It returns an error if a person
+// committed to the branch, or if another run repaired it meanwhile.
 func publishOverTip(ctx context.Context, to Destination, p *Proposal, out *Publication) error {
 	out.Draft = p.isDraft()
 	if err := askPublishHooks(ctx, to, p, out); err != nil {
@@ -113,7 +112,7 @@ func publishOverTip(ctx context.Context, to Destination, p *Proposal, out *Publi
 	return to.publishPull(ctx, p, out)
 }
 
-// refuseOvertaken ends a repair whose pull request got another commit meanwhile.
+// refuseOvertaken returns the outcome of a repair whose branch another run changed meanwhile.
 func refuseOvertaken(branch string, now *tip) error {
 	if now == nil {
 		return outcome.Stopf(outcome.Skipped, "other_run", "Branch %s was deleted during the repair; nothing was pushed.", branch)
@@ -122,7 +121,7 @@ func refuseOvertaken(branch string, now *tip) error {
 		"Another run (%s) pushed to %s during the repair; this one pushed nothing.", now.Trailer(forge.TrailerRun), branch)
 }
 
-// askPublishHooks asks hooks of what is about to be published. Nothing was pushed by then.
+// askPublishHooks runs the hooks that may refuse publishing. Nothing is pushed before.
 func askPublishHooks(ctx context.Context, to Destination, p *Proposal, out *Publication) error {
 	if p.Hooks == nil {
 		return nil
@@ -146,8 +145,8 @@ func askPublishHooks(ctx context.Context, to Destination, p *Proposal, out *Publ
 	return p.Hooks.Publishing(ctx, d)
 }
 
-// Lessons opens or updates a separate pull request for lessons, on a branch named by their content.
-// It takes author, change and base from p. A closed one stays closed: that is an answer.
+// Lessons opens or updates a separate pull request for lessons. name is part of its branch. Author, change and base come from p.
+// If a person closed the pull request, it stays closed.
 func Lessons(ctx context.Context, to Forge, p Proposal, lessons transcript.Lessons, name string) error {
 	p.Summary, p.Stopped, p.InCheckout, p.EarlierCommit, p.described = "", nil, nil, "", described{lessons: &lessons}
 	p.Table = transcript.Verify{Passed: true}

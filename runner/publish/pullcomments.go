@@ -10,8 +10,8 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/intake"
 )
 
-// ownComments returns earlier runs' comments that continue the body, oldest first. Anybody can
-// write the mark, so the author must be the pull request's own, a bot, or the token's account.
+// ownComments returns earlier runs' comments that continue the body, oldest first. Anybody can write the mark. So the author must
+// be the pull request's author, a bot, or the token's account.
 func (f Forge) ownComments(ctx context.Context, pull *forge.PullRequest) ([]forge.Comment, error) {
 	all, err := f.Repo.Comments(ctx, pull.Number)
 	if err != nil {
@@ -24,8 +24,8 @@ func (f Forge) ownComments(ctx context.Context, pull *forge.PullRequest) ([]forg
 	}), nil
 }
 
-// putComments updates earlier runs' comments to the description: it edits different ones, adds
-// more, and deletes the rest. After a failure it returns a self-contained, unfinished body.
+// putComments makes the comments match text: it edits, adds and deletes comments. If that fails, it returns another text whose
+// body needs no comments and is marked unfinished.
 func (f Forge) putComments(ctx context.Context, p *Proposal, text description, out *Publication) description {
 	there, err := f.commentsToReplace(ctx, out)
 	if err == nil {
@@ -44,7 +44,7 @@ func (f Forge) putComments(ctx context.Context, p *Proposal, text description, o
 	return alone
 }
 
-// commentsToReplace returns the comments that earlier runs wrote on the pull request.
+// commentsToReplace returns the comments of earlier runs on the pull request.
 func (f Forge) commentsToReplace(ctx context.Context, out *Publication) ([]forge.Comment, error) {
 	if out.Operation == "created" {
 		return nil, nil
@@ -52,8 +52,8 @@ func (f Forge) commentsToReplace(ctx context.Context, out *Publication) ([]forge
 	return f.ownComments(ctx, out.Pull)
 }
 
-// replaceComments edits, adds and deletes comments of a pull request until those that are there have the wanted
-// texts, in order. It stops at the first error.
+// replaceComments edits, adds and deletes comments until there are the wanted texts, in order. there are the existing comments.
+// It stops at the first error.
 func (f Forge) replaceComments(ctx context.Context, pull *forge.PullRequest, there []forge.Comment, wanted []string) (err error) {
 	for i, text := range wanted {
 		switch {
@@ -77,5 +77,5 @@ func (f Forge) replaceComments(ctx context.Context, pull *forge.PullRequest, the
 	return nil
 }
 
-// deletedCommentText is the content of a comment that could not be deleted.
+// deletedCommentText replaces the text of a comment that the forge does not delete.
 const deletedCommentText = body.CommentMark + "\n*The transcript of the last run is shorter: nothing of it is here.*\n"

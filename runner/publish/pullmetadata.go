@@ -9,8 +9,8 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
-// addMetadata adds the job's missing metadata. Failures are warnings, since the pull request
-// exists. Reviews are requested at opening only.
+// addMetadata adds labels, assignees and reviewers that the job wants and the pull request lacks. Failures are warnings. Reviews
+// are only requested when the pull request is opened.
 func (f Forge) addMetadata(ctx context.Context, wanted job.PullRequest, pull *forge.PullRequest, opening bool) {
 	if labels := absentNames(wanted.Labels, pull.Labels); len(labels) > 0 {
 		f.metadataSet("labels", f.Repo.AddLabels(ctx, pull.Number, labels))
@@ -31,8 +31,7 @@ func (f Forge) addMetadata(ctx context.Context, wanted job.PullRequest, pull *fo
 	}
 }
 
-// askForReviews requests all reviews at once. GitHub refuses all for one invalid name; then it
-// requests each separately.
+// askForReviews requests all reviews at once. GitHub refuses all if one name is invalid. Then each is requested separately.
 func (f Forge) askForReviews(ctx context.Context, number int, users, teams []string) {
 	if len(users)+len(teams) == 0 {
 		return
@@ -53,6 +52,7 @@ func (f Forge) askForReviews(ctx context.Context, number int, users, teams []str
 	}
 }
 
+// metadataSet warns if err is not nil. what names the metadata.
 func (f Forge) metadataSet(what string, err error) {
 	if err == nil {
 		return
@@ -61,7 +61,7 @@ func (f Forge) metadataSet(what string, err error) {
 	f.Record.Warn("pull_request_"+kind, "The pull request's %s could not be set: %v", what, err)
 }
 
-// absentNames returns the absent names, ignoring case like GitHub.
+// absentNames returns the wanted names that are not in there, ignoring case as GitHub does.
 func absentNames(wanted, there []string) []string {
 	return slices.DeleteFunc(slices.Clone(wanted), func(name string) bool {
 		return slices.ContainsFunc(there, func(other string) bool { return strings.EqualFold(name, other) })

@@ -16,13 +16,13 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/intake"
 )
 
-// joinTime bounds the comment about a commit on a person's branch.
+// joinTime limits the comment about a commit on a person's branch.
 const joinTime = 20 * time.Second
 
-// publishPull writes the body and opens or updates the branch's pull request.
+// publishPull writes the body, and opens or updates the branch's pull request.
 func (f Forge) publishPull(ctx context.Context, p *Proposal, out *Publication) error {
 	defer f.Record.BeginStep(record.PhasePublishing, "pull request of "+p.Task.Branch)()
-	if p.Task.Mode == intake.Join { // no other run would write the comment that a stopped one owes
+	if p.Task.Mode == intake.Join { // even a stopped run writes its comment, because no later run would
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), joinTime)
 		defer cancel()
@@ -40,7 +40,7 @@ func (f Forge) publishPull(ctx context.Context, p *Proposal, out *Publication) e
 	case err != nil:
 		return f.notProposed(err, p, text)
 	case open != nil && out.Unchanged && isUpToDate(open, p, out.Commit):
-		out.Pull, out.Operation = open, "none" // recorded all the same: the run that opened it may have died before
+		out.Pull, out.Operation = open, "none" // still recorded, since the run that opened it may have been killed before
 	case p.Task.Mode == intake.Join:
 		f.commentOnJoin(ctx, p.Task.Pull, out.Commit, text.Body)
 		out.Pull, out.Operation = p.Task.Pull, "updated"
@@ -57,8 +57,8 @@ func (f Forge) publishPull(ctx context.Context, p *Proposal, out *Publication) e
 	})
 }
 
-// noteChecks notes that checks do not start by themselves on a pull request opened by GITHUB_TOKEN.
-// It is too common for a warning.
+// noteChecks notes that checks need approval if GITHUB_TOKEN opens the pull request. It is a note because a warning would appear
+// too often.
 func (f Forge) noteChecks(ctx context.Context, p *Proposal) {
 	if p.Task.Mode == intake.Join {
 		return
@@ -68,7 +68,7 @@ func (f Forge) noteChecks(ctx context.Context, p *Proposal) {
 	}
 }
 
-// bodyOptions names the finished commit and the comments that continue the body. A comment on a
+// bodyOptions returns BodyOptions with the finished commit, and up to comments comments that continue the body. A comment on a
 // person's pull request has neither.
 func (f Forge) bodyOptions(p *Proposal, commit string, comments int) body.Options {
 	options := f.BodyOptions(p)
@@ -79,7 +79,7 @@ func (f Forge) bodyOptions(p *Proposal, commit string, comments int) body.Option
 	return options
 }
 
-// openPull is the open pull request of the task's branch; nil for none.
+// openPull returns the open pull request of the task's branch, or nil.
 func (f Forge) openPull(ctx context.Context, p *Proposal) (*forge.PullRequest, error) {
 	pull, err := intake.FindPullRequest(ctx, f.Repo, p.Task.Branch, p.Base.Branch)
 	switch {
@@ -91,8 +91,8 @@ func (f Forge) openPull(ctx context.Context, p *Proposal) (*forge.PullRequest, e
 	return pull, nil
 }
 
-// openPullOfTask returns the open pull request of a task that ended without a change. Only people close
-// it: the earlier change may be right.
+// openPullOfTask returns the open pull request of a task that ended without a change, or nil. The run does not close it, since
+// the earlier change may be right.
 func (f Forge) openPullOfTask(ctx context.Context, p *Proposal) *forge.PullRequest {
 	if p.Job.Task.Expects == "answer" || p.Stopped != nil || p.Task.Branch == "" || p.Task.Mode == intake.Join {
 		return nil
@@ -104,8 +104,8 @@ func (f Forge) openPullOfTask(ctx context.Context, p *Proposal) *forge.PullReque
 	return pull
 }
 
-// isUpToDate reports whether an open pull request of the same change says everything. Its draft state
-// depends on checks, which may differ now.
+// isUpToDate reports whether the open pull request needs no update for the same change. Its draft state depends on checks, which
+// may differ now.
 func isUpToDate(open *forge.PullRequest, p *Proposal, commit string) bool {
 	if !intake.IsFinished(open.Body, commit) {
 		return false
@@ -113,16 +113,18 @@ func isUpToDate(open *forge.PullRequest, p *Proposal, commit string) bool {
 	return !strings.Contains(open.Body, strings.TrimSpace(intake.FinishedMark(commit))) || draftOfRun(open) == p.isDraft()
 }
 
+// draftOfRun reports whether a run made the pull request a draft.
 func draftOfRun(pull *forge.PullRequest) bool {
 	return strings.HasPrefix(pull.Body, strings.TrimSpace(draftMark))
 }
 
+// markUnfinished replaces the mark of the finished commit in a body by another mark.
 func markUnfinished(body, commit, mark string) string {
 	return strings.Replace(body, intake.FinishedMark(commit), mark, 1)
 }
 
-// createPull opens the pull request with a body marked unfinished until comments and metadata
-// exist. The next run repairs an interruption.
+// createPull opens the pull request. Its body is marked unfinished until comments and metadata exist. If the run is interrupted,
+// the next run completes it.
 func (f Forge) createPull(ctx context.Context, p *Proposal, text description, out *Publication) error {
 	wanted := forge.NewPullRequest{Title: text.title, Head: p.Task.Branch, Base: p.Base.Branch, Body: text.Body, Draft: p.isDraft()}
 	if pull := p.Job.PullRequest; len(text.Comments)+len(pull.Labels)+len(pull.Assignees)+len(pull.Reviewers) > 0 {
@@ -153,7 +155,7 @@ func (f Forge) createPull(ctx context.Context, p *Proposal, text description, ou
 	return nil
 }
 
-// adoptPull updates a pull request opened by another run between the search and the opening.
+// adoptPull updates a pull request that another run opened at the same time.
 func (f Forge) adoptPull(ctx context.Context, p *Proposal, text description, out *Publication) error {
 	open, err := f.openPull(ctx, p)
 	if err != nil {
@@ -165,8 +167,7 @@ func (f Forge) adoptPull(ctx context.Context, p *Proposal, text description, out
 	return f.updatePull(ctx, p, text, open, out)
 }
 
-// updatePull updates an open pull request. The body comes last, because it names the finished
-// commit.
+// updatePull updates an open pull request. The body is written last, because it names the finished commit.
 func (f Forge) updatePull(ctx context.Context, p *Proposal, text description, open *forge.PullRequest, out *Publication) error {
 	out.Pull, out.Operation = open, "updated"
 	wanted, madeDraft := p.isDraft(), draftOfRun(open)
@@ -184,8 +185,8 @@ func (f Forge) updatePull(ctx context.Context, p *Proposal, text description, op
 	return f.editPull(ctx, text, open.Title, open.Body, out)
 }
 
-// makeDraft makes an open pull request a draft. Its body says so first, unfinished: a later run makes
-// no draft ready that looks like a person's.
+// makeDraft makes an open pull request a draft. It marks the body first: without the mark, later runs would treat the draft as a
+// person's and never make it ready.
 func (f Forge) makeDraft(ctx context.Context, open *forge.PullRequest, out *Publication) error {
 	if !open.Draft && !draftOfRun(open) {
 		marked := description{title: open.Title, Posts: body.Posts{Body: draftMark + markUnfinished(open.Body, out.Commit, intake.UncommentedMark)}}
@@ -198,8 +199,8 @@ func (f Forge) makeDraft(ctx context.Context, open *forge.PullRequest, out *Publ
 	return nil
 }
 
-// makeReady makes a run's draft ready and returns the body. After a failure the body keeps the
-// draft mark for the next run.
+// makeReady makes a run's draft ready for review, and returns the body. If that fails, the body keeps the draft mark, so the next
+// run tries again.
 func (f Forge) makeReady(ctx context.Context, pull *forge.PullRequest, body, commit string) string {
 	err := f.Repo.SetDraft(ctx, pull, false)
 	f.metadataSet("draft", err)
@@ -209,7 +210,7 @@ func (f Forge) makeReady(ctx context.Context, pull *forge.PullRequest, body, com
 	return body
 }
 
-// editPull updates a changed title and body.
+// editPull updates title and body if they changed.
 func (f Forge) editPull(ctx context.Context, text description, oldTitle, oldBody string, out *Publication) error {
 	var edit forge.PullRequestUpdate
 	if text.title != oldTitle {
@@ -229,13 +230,13 @@ func (f Forge) editPull(ctx context.Context, text description, oldTitle, oldBody
 	return nil
 }
 
-// sameText ignores GitHub's changes of line ends and trailing blanks.
+// sameText compares texts, ignoring line ends and surrounding white space, which GitHub changes.
 func sameText(a, b string) bool {
 	plain := func(s string) string { return strings.TrimSpace(strings.ReplaceAll(s, "\r\n", "\n")) }
 	return plain(a) == plain(b)
 }
 
-// notProposed reports an existing branch without a pull request.
+// notProposed adds to the error's message that the branch is pushed, and how to open the pull request.
 func (f Forge) notProposed(err error, p *Proposal, text description) error {
 	stop, ok := err.(*outcome.Stop)
 	if !ok {
@@ -246,8 +247,8 @@ func (f Forge) notProposed(err error, p *Proposal, text description) error {
 	return &full
 }
 
-// describeManualPull explains how to open the pull request by hand. A GitHub Actions step's files are
-// gone by then.
+// describeManualPull explains how to open the pull request by hand. In GitHub Actions it gives an address, because the step's
+// files are deleted when a person reads this.
 func (f Forge) describeManualPull(p *Proposal, title string) string {
 	if f.Env.InActions() {
 		return fmt.Sprintf("once that is allowed the same event opens the pull request, or by hand: %s/%s/compare/%s...%s?expand=1",
@@ -262,7 +263,7 @@ func (f Forge) describeManualPull(p *Proposal, title string) string {
 		file, f.Name(), p.Base.Branch, p.Task.Branch, shellQuoted(title), shellQuoted(file), draft)
 }
 
-// shellQuoted is text as one word for a POSIX shell, on one line.
+// shellQuoted returns text on one line as a single word for a POSIX shell.
 func shellQuoted(text string) string {
 	text = strings.Join(strings.Fields(text), " ")
 	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"

@@ -15,28 +15,30 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
-// plannedPush is the known part of a push before the change.
+// plannedPush is what is known of a push before the change exists.
 type plannedPush struct {
 	branch            string
 	exists            bool
-	forced            bool // the branch has the change of an earlier run
+	forced            bool // the push replaces an earlier run's change
 	title             string
-	author, committer string // mail addresses; "" where the forge makes the commit
+	author, committer string // mail addresses; "" if the forge makes the commit
 	signed            bool
 }
 
-// pushRefusal describes pushes refused by a rule.
+// pushRefusal describes when a rule refuses a push.
 type pushRefusal struct {
 	refuses func(plannedPush, forge.PushRule) bool
-	what    string // the rule demands or forbids, after "which"
+	what    string // what the rule demands or forbids: the end of a sentence
 	remedy  string
 }
 
+// ofExisting reports whether the branch exists, for rules about changes of a branch.
 func ofExisting(p plannedPush, _ forge.PushRule) bool { return p.exists }
 
+// ofNewToo reports whether a rule applies that may also concern new branches.
 func ofNewToo(p plannedPush, r forge.PushRule) bool { return p.exists || !r.NotOnCreation }
 
-// pushRefusals maps kinds of rules. Rules about the change's content are omitted.
+// pushRefusals maps kinds of rules to refusals. Rules about the change's content are left to the push.
 var pushRefusals = map[string]pushRefusal{
 	"creation":               {func(p plannedPush, _ forge.PushRule) bool { return !p.exists }, "forbids to create that branch", ""},
 	"update":                 {ofExisting, "forbids to change that branch", ""},
@@ -69,7 +71,8 @@ var pushRefusals = map[string]pushRefusal{
 	},
 }
 
-// requirePermitted checks the token's push permission and binding rules. Unknown ones are left to the push.
+// requirePermitted returns an error if the token may not push, or a rule would refuse the push. If rules cannot be read, the push
+// decides.
 func (f Forge) requirePermitted(ctx context.Context, branch string, base gitops.Base, pull job.PullRequest, there *tip) error {
 	if err := f.requireTokenPush(ctx, branch, base); err != nil {
 		return err
@@ -108,7 +111,7 @@ func (f Forge) refusedBy(rule forge.PushRule, known pushRefusal, branch string) 
 		branch, f.Name(), rule.Setting, what, known.remedy)
 }
 
-// requireTokenPush ends a run whose token may not push at all. Other failures are left to the push.
+// requireTokenPush returns an error if the token may not push at all. Other failures are left to the push.
 func (f Forge) requireTokenPush(ctx context.Context, branch string, base gitops.Base) error {
 	from, err := f.Workspace.Store()
 	if err != nil {

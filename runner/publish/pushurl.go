@@ -12,12 +12,13 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/intake"
 )
 
+// pushElsewhere returns the error for a checkout in which git pushes to another place than this run.
 func pushElsewhere(url, setting, but, remedy string) error {
 	return outcome.Stopf(outcome.InvalidInput, "push_elsewhere", "Git would push to %.300s (%.300s), and %s; %s.", cmp.Or(url, `""`), setting, but, remedy)
 }
 
-// requireGitPushTarget refuses to push where git would not, since a person may have configured that
-// deliberately. If git also pushes elsewhere, it warns: a pull request has one place.
+// requireGitPushTarget returns an error if git is configured to push elsewhere, since a person may have done that deliberately. If
+// git pushes to further places, it only warns, because a pull request is in one place.
 func (f Forge) requireGitPushTarget(ctx context.Context, branch string) error {
 	urls, setting, err := f.Workspace.Checkout().PushesTo(ctx, branch)
 	if err != nil || len(urls) == 0 {
@@ -37,8 +38,8 @@ func (f Forge) requireGitPushTarget(ctx context.Context, branch string) error {
 	return nil
 }
 
-// knowsOrigin refuses to commit locally if git would push to a server, because origin's address
-// does not identify a forge's repository.
+// knowsOrigin returns an error if git pushes to a server that is not a known forge. The user may expect a push, but this run could
+// only commit on this machine.
 func (l Local) knowsOrigin(ctx context.Context, branch string) error {
 	urls, setting, err := l.Workspace.Checkout().PushesTo(ctx, branch)
 	if err != nil {
@@ -55,8 +56,8 @@ func (l Local) knowsOrigin(ctx context.Context, branch string) error {
 	return nil
 }
 
-// pushesTo returns git's push target for a branch, without a URL for none. It refuses several local
-// ones, since a run holds one branch of one repository.
+// pushesTo returns where git pushes a branch. The URL is "" for nowhere. Several places are an error if one is local, since a run
+// publishes one branch in one repository.
 func (l Local) pushesTo(ctx context.Context, branch string) (remote.Remote, error) {
 	urls, setting, err := l.Workspace.Checkout().PushesTo(ctx, branch)
 	if err != nil || len(urls) == 0 {
@@ -75,7 +76,7 @@ func (l Local) pushesTo(ctx context.Context, branch string) (remote.Remote, erro
 	return l.remote(first, ""), nil
 }
 
-// path resolves an address to an absolute path like git in the checkout. local reports a local one.
+// path resolves an address to an absolute path, as git does in the checkout. local reports whether it is on this machine.
 func (l Local) path(url string) (path string, local bool) {
 	path, local = remote.Remote{URL: url}.Local()
 	if local && !filepath.IsAbs(path) {

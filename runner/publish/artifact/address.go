@@ -8,18 +8,19 @@ import (
 	"strings"
 )
 
+// ref names an artifact of a workflow run.
 type ref struct {
 	Repository string // OWNER/REPO
-	Run        int64  // of a workflow
-	ID         int64  // of the artifact; 0 where none is named
-	Name       string // of the artifact; empty where none is named
+	Run        int64  // id of the workflow run
+	ID         int64  // id of the artifact; 0 if not given
+	Name       string // name of the artifact; "" if not given
 }
 
-// runPath matches the path of a workflow run's page and pages below.
+// runPath matches the path of a workflow run's page and of pages below it.
 var runPath = regexp.MustCompile(`^/([\w.-]+/[\w.-]+)/actions/runs/([0-9]{1,18})(?:/artifacts/([0-9]{1,18}))?(?:/.*)?$`)
 
-// parse parses OWNER/REPO and a run, or a run's address. A run is a number, or an address of the
-// server as shown in a browser.
+// parse parses OWNER/REPO and a run, or only the run's address. A run is a number, or an address on the server as a
+// browser shows it.
 func parse(server string, words ...string) (ref, error) {
 	if len(words) == 1 {
 		if !strings.Contains(words[0], "/actions/runs/") {
@@ -42,7 +43,7 @@ func parse(server string, words ...string) (ref, error) {
 	return ref{Repository: repository, Run: number}, nil
 }
 
-// parseAddress reads the address of a workflow run or of one of its artifacts. The address must be on server.
+// parseAddress parses the address of a workflow run or of one of its artifacts. The address must be on server.
 func parseAddress(server, text string) (ref, error) {
 	text = strings.Trim(strings.TrimSpace(text), "<>")
 	if !strings.Contains(text, "://") {
@@ -61,7 +62,7 @@ func parseAddress(server, text string) (ref, error) {
 		return ref{}, fmt.Errorf("%.200q is no address of a workflow's run; it has to be like %s/OWNER/REPO/actions/runs/NUMBER", text, server)
 	}
 	w := ref{Repository: found[1]}
-	w.Run, _ = strconv.ParseInt(found[2], 10, 64) // the pattern has digits alone, few enough
-	w.ID, _ = strconv.ParseInt(found[3], 10, 64)  // or none
+	w.Run, _ = strconv.ParseInt(found[2], 10, 64) // runPath permits only numbers that fit
+	w.ID, _ = strconv.ParseInt(found[3], 10, 64)  // 0 if the address has none
 	return w, nil
 }

@@ -22,38 +22,35 @@ import (
 )
 
 const (
-	// maxArchiveBytes bounds an archive in bytes, maxUnpackedBytes the extracted bytes.
+	// Largest accepted archive, and all its extracted files together, in bytes.
 	maxArchiveBytes  = 512 << 20
 	maxUnpackedBytes = 2 << 30
-	// maxEntries bounds an archive's files, maxListingBytes the bytes of their list, which is held in
-	// memory.
+	// Most files in an archive, and the longest list of them in bytes. The list is held in memory.
 	maxEntries      = 20_000
 	maxListingBytes = 8 << 20
-	// maxNameBytes is how long the name of one may be, in bytes.
+	// Longest file name in an archive, in bytes.
 	maxNameBytes = 1 << 10
 )
 
-// archive is an untrusted zip file. Names, kinds and sizes of entries were checked; contents were not
-// read.
+// archive is an untrusted zip file. Names, kinds and sizes of its entries are checked. Contents are not.
 type archive struct {
 	root           string               // folder of the run directory in the archive
 	files          map[string]*zip.File // by their names below root
-	remainingBytes int64                // bytes that may still be taken out
+	remainingBytes int64                // how many more bytes may be extracted
 }
 
 func refused(format string, args ...any) error {
 	return fmt.Errorf("the artifact is not used: %s", fmt.Sprintf(format, args...))
 }
 
-// openArchive reads the list of an archive's files and refuses the archive if one of them is unsafe or if
-// there are too many.
+// openArchive reads the list of an archive's files. It refuses an archive with an unsafe entry or too many.
 func openArchive(file io.ReaderAt, size int64) (*archive, error) {
 	bounded := &listing{ReaderAt: file, left: maxListingBytes}
 	r, err := zip.NewReader(bounded, size)
 	switch {
 	case errors.Is(err, errListing):
 		return nil, refused("the list of its files has more than %d MiB", maxListingBytes>>20)
-	case err != nil && !errors.Is(err, zip.ErrInsecurePath): // a name is judged below
+	case err != nil && !errors.Is(err, zip.ErrInsecurePath): // checkEntry judges names
 		return nil, refused("it is no whole zip archive (%v)", err)
 	case len(r.File) > maxEntries:
 		return nil, refused("it has %d files, more than %d", len(r.File), maxEntries)
@@ -73,11 +70,11 @@ func openArchive(file io.ReaderAt, size int64) (*archive, error) {
 	return a, a.findRoot()
 }
 
-// listing bounds reads before the entries are known, because the list is held in memory.
+// listing limits how many bytes can be read before the list of entries is complete, since the list is held in memory.
 type listing struct {
 	io.ReaderAt
 	left int
-	read bool // the list is
+	read bool // the list is complete; reads are no longer limited
 }
 
 var errListing = errors.New("the list of files is too long")
@@ -89,7 +86,7 @@ func (l *listing) ReadAt(p []byte, offset int64) (int, error) {
 	return l.ReaderAt.ReadAt(p, offset)
 }
 
-// checkEntry refuses entries that no upload of a run directory has.
+// checkEntry returns an error for an entry that an upload of a run directory never has.
 func checkEntry(f *zip.File) error {
 	name := strings.TrimSuffix(f.Name, "/")
 	strange := func(c rune) bool { return c == '\\' || !unicode.IsPrint(c) }
@@ -108,8 +105,8 @@ func checkEntry(f *zip.File) error {
 	return nil
 }
 
-// findRoot finds the transcript's folder: uploads of several paths omit their common folders,
-// uploads of one folder do not.
+// findRoot finds the folder with the transcript. Its depth varies, because an upload of several paths omits their common
+// folders.
 func (a *archive) findRoot() error {
 	var roots []string
 	for name, f := range a.files {
@@ -135,7 +132,7 @@ func depth(folder string) int {
 	return strings.Count(folder, "/") + 1
 }
 
-// entry returns a file below the run directory, or nil.
+// entry returns a regular file in the run directory, or nil.
 func (a *archive) entry(name string) *zip.File {
 	if f := a.files[path.Join(a.root, name)]; f != nil && f.Mode().IsRegular() {
 		return f
@@ -143,6 +140,7 @@ func (a *archive) entry(name string) *zip.File {
 	return nil
 }
 
+// unusedFiles returns the sorted names of files that are not in taken.
 func (a *archive) unusedFiles(taken map[string]bool) []string {
 	var names []string
 	for name, f := range a.files {
@@ -155,14 +153,14 @@ func (a *archive) unusedFiles(taken map[string]bool) []string {
 	return names
 }
 
-// extract extracts a file up to most bytes and returns its digest.
+// extract copies a file of up to most bytes to a run directory. It returns the file's digest.
 func (a *archive) extract(ctx context.Context, name string, most int64, to *record.Directory) (transcript.FileDigest, error) {
 	put := transcript.FileDigest{Path: name}
 	f := a.entry(name)
 	if f == nil {
 		return put, refused("it has no %s", name)
 	}
-	if most = min(max(most, 0), a.remainingBytes); f.UncompressedSize64 > uint64(most) { // the size in a transcript may be a lie
+	if most = min(max(most, 0), a.remainingBytes); f.UncompressedSize64 > uint64(most) { // most may come from a transcript, whose sizes may be false
 		return put, refused("%s in it has %d bytes, more than %d", name, f.UncompressedSize64, most)
 	}
 	a.remainingBytes -= int64(f.UncompressedSize64)
@@ -193,7 +191,7 @@ func (a *archive) extract(ctx context.Context, name string, most int64, to *reco
 	return put, nil
 }
 
-// errorReader keeps the read error, to distinguish a bad archive from a full disk.
+// errorReader keeps the last read error. It distinguishes a damaged archive from a full disk.
 type errorReader struct {
 	io.Reader
 	err error

@@ -1,7 +1,7 @@
-// Package artifact makes a run directory from a workflow's upload. Whoever can write to the
-// workflow's runner, or to a fork's pull request, may have made all of it: names, sizes and
-// contents are bounded and checked before use, only files vouched for by the transcript's chain are
-// kept, and the report is regenerated from the transcript.
+// Package artifact makes a run directory from a workflow's upload. The upload is not trusted: anybody who can write to the
+// workflow's runner, or to a fork's pull request, may have made all of it. So names, sizes and contents are checked
+// before use. Only files with a digest in the transcript's chain are kept. The report is regenerated from the transcript.
 //
-// It knows no agent or job, and does not identify an artifact's author: a consistent chain can be forged as a whole.
+// The package knows no agent or job. It cannot tell who made an artifact, because a consistent chain can be forged as a
+// whole.
 package artifact

@@ -24,7 +24,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/settings"
 )
 
-// server has the artifacts of workflow runs.
+// server provides the artifacts of workflow runs.
 type server interface {
 	Artifacts(ctx context.Context, repository string, run int64) ([]github.Artifact, error)
 	DownloadArtifact(ctx context.Context, repository string, a github.Artifact, to io.Writer, most int64) error
@@ -33,22 +33,22 @@ type server interface {
 // Fetched is a downloaded run.
 type Fetched struct {
 	Directory string
-	Report    string           // path of the page that was made here
-	View      *transcript.View // what the transcript says
-	Notes     []string         // what a person has to know of it, a sentence each
+	Report    string           // path of the report, made on this machine
+	View      *transcript.View // folded from the transcript
+	Notes     []string         // warnings for a person, a sentence each
 }
 
 // Options describes the artifact to fetch.
 type Options struct {
 	Words   []string // OWNER/REPO and a run of a workflow, or the run's address
-	Name    string   // of the artifact; empty where the run has one that is meant
-	Out     string   // directory, new or empty; empty means one among the user's caches
+	Name    string   // name of the artifact; "" chooses one
+	Out     string   // new or empty directory; "" uses one in the user's cache folder
 	Environ []string // of agent-ci itself
 	Version string
 }
 
-// Fetch extracts an artifact's run into a directory. In the user's cache it replaces an earlier
-// fetch of the same artifact. A failure leaves nothing.
+// Fetch downloads an artifact and extracts its run into a directory. In the user's cache folder it replaces an earlier fetch
+// of the same artifact. A failure leaves nothing.
 func Fetch(ctx context.Context, o Options) (*Fetched, error) {
 	env := settings.Environment(o.Environ)
 	api, server := github.Addresses(env.Get)
@@ -70,8 +70,8 @@ func Fetch(ctx context.Context, o Options) (*Fetched, error) {
 	return fetch(ctx, client, w, o.Out, filepath.Join(cache, "fetched"))
 }
 
-// fetch downloads the chosen artifact into out, or without out into a folder of the cache. The cached folder
-// gets its name once it is complete. A failure removes what was extracted.
+// fetch downloads the chosen artifact into out or, if that is "", into a folder of the cache. A folder in the cache gets its
+// final name once it is complete. A failure removes what was extracted.
 func fetch(ctx context.Context, from server, w ref, out, cache string) (_ *Fetched, err error) {
 	all, err := from.Artifacts(ctx, w.Repository, w.Run)
 	if err != nil {
@@ -104,7 +104,7 @@ func fetch(ctx context.Context, from server, w ref, out, cache string) (_ *Fetch
 	return fetched, fetched.moveTo(last)
 }
 
-// removeExtracted removes extracted files, and the directory if made for them, as far as possible.
+// removeExtracted removes the extracted files, and the directory if made is true. Errors are ignored.
 func removeExtracted(dir *record.Directory, made bool) {
 	entries, _ := os.ReadDir(dir.Path())
 	for _, e := range entries {
@@ -115,7 +115,7 @@ func removeExtracted(dir *record.Directory, made bool) {
 	}
 }
 
-// moveTo puts the directory in its place.
+// moveTo moves the directory to place, replacing what is there.
 func (f *Fetched) moveTo(place string) error {
 	place, err := filepath.Abs(place)
 	if err != nil || place == f.Directory {
@@ -131,11 +131,11 @@ func (f *Fetched) moveTo(place string) error {
 	return nil
 }
 
-// artifactPrefix begins the action's artifact names. The run's id follows.
+// artifactPrefix is the prefix of the action's artifact names. The run's id follows it.
 const artifactPrefix = "agent-ci"
 
-// choose finds the artifact: of several with one name, the newest. Only people can choose between
-// several runs of jobs or attempts.
+// choose returns the named artifact, or else the only likely one. Of several with one name it takes the newest. If several
+// are likely it returns an error that lists them, because only a person can choose.
 func choose(all []github.Artifact, w ref) (github.Artifact, error) {
 	var newest []github.Artifact // of each name
 	for _, a := range all {
@@ -163,7 +163,7 @@ func choose(all []github.Artifact, w ref) (github.Artifact, error) {
 	return unexpired(likely[0])
 }
 
-// likeliest returns artifacts named after a run, else those of the action, else all.
+// likeliest returns the artifacts named after a run's id. Without any, it returns those of the action, or else all.
 func likeliest(all []github.Artifact) []github.Artifact {
 	for _, like := range []func(name string) bool{
 		func(name string) bool { return record.IsID(strings.TrimPrefix(name, artifactPrefix+"-")) },
@@ -193,6 +193,7 @@ func namesOf(all []github.Artifact) string {
 	return list(names)
 }
 
+// unexpired returns a, or an error if GitHub has deleted its content.
 func unexpired(a github.Artifact) (github.Artifact, error) {
 	if a.Expired {
 		return a, fmt.Errorf("the artifact %.100q is not kept any more: artifacts are for as many days as retention-days of the workflow says", a.Name)
@@ -200,7 +201,7 @@ func unexpired(a github.Artifact) (github.Artifact, error) {
 	return a, nil
 }
 
-// list quotes names for a person, some of many.
+// list quotes names for a person, up to ten.
 func list(names []string) string {
 	const most = 10
 	var quoted []string
@@ -214,7 +215,7 @@ func list(names []string) string {
 	return strings.Join(quoted, ", ")
 }
 
-// fetchInto downloads an archive beside its run, extracts and verifies the run.
+// fetchInto downloads an archive into dir, extracts and verifies the run, and deletes the archive.
 func fetchInto(ctx context.Context, from server, w ref, a github.Artifact, dir *record.Directory) (*Fetched, error) {
 	const packed = "artifact.zip"
 	file, err := dir.Root().OpenFile(packed, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
@@ -248,7 +249,7 @@ func fetchInto(ctx context.Context, from server, w ref, a github.Artifact, dir *
 	return fetched, nil
 }
 
-// writeReport writes the page within ctx: for a transcript of a gigabyte it takes minutes.
+// writeReport writes the report page. It stops when ctx ends, because a transcript of a gigabyte takes minutes.
 func writeReport(ctx context.Context, dir *record.Directory) (err error) {
 	log, err := dir.Open(record.TranscriptFile)
 	if err != nil {
@@ -262,12 +263,11 @@ func writeReport(ctx context.Context, dir *record.Directory) (err error) {
 	return dir.Replace(record.ReportFile, func(w io.Writer) error { return report.Write(w, lasting) })
 }
 
-// unpack extracts and verifies transcript and result, then the files with digests in the
-// transcript.
+// unpack extracts and verifies transcript and result. Then it extracts the files whose digests are in the transcript.
 func (a *archive) unpack(ctx context.Context, dir *record.Directory) (*Fetched, error) {
 	for _, name := range []string{record.TranscriptFile, record.ResultFile} {
 		if name == record.ResultFile && a.entry(name) == nil {
-			break // of a run that was killed
+			break // a killed run has no result
 		}
 		if _, err := a.extract(ctx, name, bundle.Limit(name), dir); err != nil {
 			return nil, err
@@ -295,7 +295,7 @@ func (a *archive) unpack(ctx context.Context, dir *record.Directory) (*Fetched, 
 	return f, nil
 }
 
-// extractVerified extracts a file that must match the transcript's digest.
+// extractVerified extracts a file and returns an error unless it has the recorded digest.
 func (a *archive) extractVerified(ctx context.Context, recorded transcript.FileDigest, dir *record.Directory) error {
 	is, err := a.extract(ctx, recorded.Path, min(bundle.Limit(recorded.Path), recorded.Bytes), dir)
 	if err == nil && is != recorded {
@@ -304,8 +304,7 @@ func (a *archive) extractVerified(ctx context.Context, recorded transcript.FileD
 	return err
 }
 
-// hasDigest reports whether a name is a run's file with a digest. A transcript that names other files
-// did not come from a run.
+// hasDigest reports whether name is a file for which runs record a digest. Other names in a transcript are ignored.
 func hasDigest(name string) bool {
 	folder, file := path.Split(name)
 	switch folder {
@@ -317,8 +316,8 @@ func hasDigest(name string) bool {
 	return false
 }
 
-// check follows the chain, and compares the result with it. Without a result the run
-// was killed, or its upload came too early.
+// check verifies the transcript's chain and compares the result with it. Without a result, the run was killed or its upload
+// was too early; that is only noted.
 func (f *Fetched) check(dir *record.Directory) (err error) {
 	_, err = dir.CheckChain()
 	torn := new(eventlog.TornError)
@@ -340,11 +339,11 @@ func (f *Fetched) check(dir *record.Directory) (err error) {
 	return nil
 }
 
-// noteContradictions records contradictions between the transcript and the requested run. Agreement proves
-// nothing, since it may say anything.
+// noteContradictions notes where the transcript contradicts the requested run. Agreement proves nothing, because a transcript
+// may claim anything.
 func (f *Fetched) noteContradictions(w ref) {
-	if of := f.View.Workspace.Repository; of != "" && !strings.EqualFold(of, w.Repository) {
-		f.Notes = append(f.Notes, fmt.Sprintf("Its transcript says that it is of %.100q, and not of %s.", of, w.Repository))
+	if claimed := f.View.Workspace.Repository; claimed != "" && !strings.EqualFold(claimed, w.Repository) {
+		f.Notes = append(f.Notes, fmt.Sprintf("Its transcript says that it is of %.100q, and not of %s.", claimed, w.Repository))
 	}
 	if link := f.View.Started.Link; link != "" && !strings.Contains(link+"/", fmt.Sprintf("/actions/runs/%d/", w.Run)) {
 		f.Notes = append(f.Notes, fmt.Sprintf("Its transcript says that it was made by %.200q, another run than %d.", link, w.Run))

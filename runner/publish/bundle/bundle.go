@@ -20,14 +20,14 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/settings"
 )
 
-// Bundle is a run directory made elsewhere.
+// Bundle is a run directory made elsewhere, which is not trusted.
 type Bundle struct {
-	Head string           // end of its transcript's chain
+	Head string           // digest of the transcript's last line; "" if the chain is not verified
 	View *transcript.View // folded from its transcript
 }
 
-// Open verifies the transcript's chain in rec's run directory and parses it. rec gets the run's id.
-// Head is set, even with an error, after the chain was verified.
+// Open verifies and parses the transcript in rec's run directory. It sets rec's id to the run's. Head is set as soon as the
+// chain is verified, even if Open returns an error.
 func Open(ctx context.Context, rec *record.Record, hasToken bool) (b Bundle, err error) {
 	if err := plainFiles(rec.Directory); err != nil {
 		return b, badBundle("%s", outcome.WithoutFullStop(err))
@@ -50,25 +50,26 @@ func Open(ctx context.Context, rec *record.Record, hasToken bool) (b Bundle, err
 	return b, b.publishable(hasToken)
 }
 
+// badBundle returns an error for a bundle that has to be made again.
 func badBundle(format string, args ...any) error {
 	return refusedBundle("%s; make it again with agent-ci run", fmt.Sprintf(format, args...))
 }
 
-// refusedBundle reports a problem that needs no new run.
+// refusedBundle returns an error for a bundle that a new run would not fix.
 func refusedBundle(format string, args ...any) error {
 	return outcome.Stopf(outcome.InvalidInput, "bundle", "The bundle cannot be published: %s.", fmt.Sprintf(format, args...))
 }
 
-// maxBytes bounds a bundle's files, in bytes.
+// maxBytes is the size limit of a bundle's files, in bytes.
 var maxBytes = map[string]int64{
 	record.TranscriptFile: 1 << 30, record.ResultFile: 16 << 20, record.PackFile: 256 << 20, record.PatchFile: 1 << 40, record.PullRequestFile: 1 << 40, record.PublishFile: 1 << 40,
 }
 
-// Limit bounds a foreign run directory's file, in bytes.
+// Limit returns the size limit of a file in an untrusted run directory, in bytes.
 func Limit(name string) int64 { return cmp.Or(maxBytes[name], maxBytes[record.PatchFile]) }
 
-// plainFiles verifies that a foreign directory has regular files: no links, which lead elsewhere,
-// and no pipes, which never end.
+// plainFiles returns an error unless the bundle's files are regular files within limits. Links could lead elsewhere, and
+// reads of pipes never end.
 func plainFiles(d *record.Directory) error {
 	for name, most := range maxBytes {
 		info, err := d.Root().Lstat(name)
@@ -88,8 +89,8 @@ func plainFiles(d *record.Directory) error {
 	return nil
 }
 
-// publishable verifies that a run ended with something to publish. A run without a change affects
-// the task's pull request, which requires a token.
+// publishable returns an error if the run ended without anything to publish. A run without a change may still concern its
+// task's open pull request, if there is a token.
 func (b Bundle) publishable(hasToken bool) error {
 	end, made := b.View.Finished, b.job()
 	if made.Publish.Feedback() { // feedback is posted by the run itself, never by a second half
@@ -106,7 +107,7 @@ func (b Bundle) publishable(hasToken bool) error {
 		return b.NothingToPublish()
 	case outcome.Changed, outcome.VerifyFailed, outcome.BudgetExceeded:
 		if end.Outcome == string(outcome.BudgetExceeded) && (made.Limits.OnBudget != "draft" || !slices.Contains(settings.AgentBudgets, end.Reason)) {
-			break
+			break // not the agent's budget, or no draft wanted
 		}
 		if !b.hasChange() {
 			return badBundle("it tells of no change")
@@ -116,7 +117,7 @@ func (b Bundle) publishable(hasToken bool) error {
 	return badBundle("its run ended as %s/%s", end.Outcome, end.Reason)
 }
 
-// NothingToPublish returns the end for a bundle without a change.
+// NothingToPublish returns the outcome for a bundle without a change.
 func (b Bundle) NothingToPublish() *outcome.Stop {
 	end := b.View.Finished
 	return outcome.Stopf(outcome.NoChanges, "nothing_to_publish", "The run ended as %s/%s: there is nothing to publish.", end.Outcome, end.Reason)
@@ -124,7 +125,7 @@ func (b Bundle) NothingToPublish() *outcome.Stop {
 
 func (b Bundle) hasChange() bool { return b.View.Change != nil && len(b.View.Change.Files) > 0 }
 
-// job returns the job that made the bundle; without keys if it cannot be read.
+// job returns the job that made the bundle, or an empty job if it cannot be parsed.
 func (b Bundle) job() (made job.Job) {
 	if json.Unmarshal(b.View.Started.Job, &made) != nil {
 		return job.Job{}
@@ -132,6 +133,7 @@ func (b Bundle) job() (made job.Job) {
 	return made
 }
 
+// base returns the SHA of the change's base commit.
 func (b Bundle) base() string {
 	if b.View.Change != nil && b.View.Change.BaseSHA != "" {
 		return b.View.Change.BaseSHA
@@ -139,12 +141,12 @@ func (b Bundle) base() string {
 	return b.View.Workspace.BaseSHA
 }
 
-// safeRunID says whether id can stand in a trailer.
+// safeRunID reports whether id is safe in a commit trailer.
 func safeRunID(id string) bool {
 	return id != "" && len(id) <= 64 && strings.Trim(id, "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-") == ""
 }
 
-// unpack reads the change's objects and compares them with the transcript.
+// unpack reads the change's objects into a checkout. It returns an error if they differ from the transcript.
 func (b Bundle) unpack(ctx context.Context, rec *record.Record, into *gitops.Checkout) (*gitops.ChangeSet, error) {
 	pack, err := rec.Open(record.PackFile)
 	if errors.Is(err, fs.ErrNotExist) {

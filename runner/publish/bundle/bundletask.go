@@ -18,15 +18,14 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
-// pins is the second half's own knowledge of the task, from its configuration and the workflow's
-// event.
+// pins is what the second half knows about the task without the bundle: its configuration and the workflow's event.
 type pins struct {
 	job     *job.Job
 	event   intake.Event
-	subject int // issue or pull request that the event brings as the task; 0 for none
+	subject int // number of the issue or pull request that is the event's task; 0 for none
 }
 
-// readPins reads the pins before anything of the bundle chooses a commit.
+// readPins reads the pins before the bundle's base commit is checked out.
 func (h SecondHalf) readPins(ctx context.Context) (pins, error) {
 	if h.Event.InActions {
 		if err := h.Event.Unusable(); err != nil {
@@ -40,9 +39,8 @@ func (h SecondHalf) readPins(ctx context.Context) (pins, error) {
 	return pins{j, h.Event, subjectOf(h.Event, j)}, refuseForksRun(h.Event)
 }
 
-// refuseForksRun ends a second half started by a fork's run. A pull request may include a workflow
-// named like the first half, whose author then wrote the whole bundle; trust.forks is about events,
-// not bundles.
+// refuseForksRun stops a second half that a fork's workflow run started. The fork's pull request may contain its own workflow
+// with the first half's name, so its author may have written the whole bundle. trust.forks concerns events, not bundles.
 func refuseForksRun(e intake.Event) error {
 	if !e.InActions || e.Event == nil || e.WorkflowRun == nil {
 		return nil
@@ -54,8 +52,8 @@ func refuseForksRun(e intake.Event) error {
 	return outcome.Stopf(outcome.Skipped, "fork", "The workflow run that started this one was for a fork, which can write the whole bundle; nothing of it is published.")
 }
 
-// pinningJob returns the checked out commit's configuration. On a pull request's event its author
-// may have written that commit, so only this half's own input counts.
+// pinningJob returns the configuration of the commit that is checked out. On a pull request's event, the pull request's
+// author may have written that commit. Then only this half's own inputs count.
 func (h SecondHalf) pinningJob(ctx context.Context) (*job.Job, error) {
 	if h.Event.Base() == "" {
 		return h.template(ctx)
@@ -63,10 +61,10 @@ func (h SecondHalf) pinningJob(ctx context.Context) (*job.Job, error) {
 	return h.adoptSettings(h.Source.LoadGiven(ctx, h.Workspace.Commit()))
 }
 
-// taskEvents lists events whose issue or pull request is the task.
+// taskEvents lists events that make their issue or pull request the task.
 var taskEvents = []string{"issues", "issue_comment", "pull_request_review", "pull_request_review_comment", "workflow_dispatch", "repository_dispatch"}
 
-// subjectOf returns the number of the task's issue or pull request in the event, or 0.
+// subjectOf returns the number of the issue or pull request that is the event's task, or 0.
 func subjectOf(e intake.Event, j *job.Job) int {
 	switch {
 	case !e.InActions || e.Event == nil || j.Task.From != "event" || !slices.Contains(taskEvents, e.Name):
@@ -81,12 +79,12 @@ func subjectOf(e intake.Event, j *job.Job) int {
 	}
 	number, err := e.Subject()
 	if err != nil {
-		return 0 // the half that ran the agent refused it
+		return 0 // the first half has refused this input
 	}
 	return number
 }
 
-// asker returns the requester, if the event is the task and names one. A dispatch does not.
+// asker returns the requester that the event names, or none. Dispatch events name none.
 func (k pins) asker() actions.Account {
 	e := k.event
 	switch {
@@ -100,8 +98,8 @@ func (k pins) asker() actions.Account {
 	return e.Sender
 }
 
-// verifyDestination verifies the proposal's destination from this half's knowledge and names the base branch.
-// branchNamed is the base branch that the bundle names, "" for a detached HEAD.
+// verifyDestination checks the proposal's destination with this half's own knowledge, and sets the base branch. branchNamed is
+// the base branch that the bundle names, or "" for a detached HEAD.
 func (k pins) verifyDestination(ctx context.Context, to publish.Forge, branchNamed string, p *publish.Proposal) error {
 	in := to.Repo
 	pull, err := k.readPull(ctx, in)
@@ -117,7 +115,7 @@ func (k pins) verifyDestination(ctx context.Context, to publish.Forge, branchNam
 	return k.leaveOthersAlone(ctx, in, p)
 }
 
-// readPull returns the event's pull request, or nil.
+// readPull returns the pull request of the event, or nil.
 func (k pins) readPull(ctx context.Context, in forge.Repository) (*forge.PullRequest, error) {
 	e := k.event
 	switch {
@@ -130,7 +128,7 @@ func (k pins) readPull(ctx context.Context, in forge.Repository) (*forge.PullReq
 	return nil, nil
 }
 
-// baseBranch returns the pull request's base branch, known to this half regardless of the bundle.
+// baseBranch returns the base branch for the pull request. It must be a branch that this half knows by itself.
 func (k pins) baseBranch(ctx context.Context, in forge.Repository, pull *forge.PullRequest, branchNamed string, p *publish.Proposal) (string, error) {
 	known, why, err := k.knownBases(ctx, in, pull)
 	if err != nil {
@@ -153,7 +151,7 @@ func (k pins) baseBranch(ctx context.Context, in forge.Repository, pull *forge.P
 	return branch, nil
 }
 
-// knownBases returns the permitted base branches with the reason.
+// knownBases returns the permitted base branches, the preferred one first, and why these are permitted.
 func (k pins) knownBases(ctx context.Context, in forge.Repository, pull *forge.PullRequest) (branches []string, why string, err error) {
 	if k.job.Repository.Base != "" {
 		return []string{k.job.Repository.Base}, "repository.base is " + k.job.Repository.Base, nil
@@ -168,7 +166,7 @@ func (k pins) knownBases(ctx context.Context, in forge.Repository, pull *forge.P
 	return append(branches, usual), why + "the default branch is " + usual, nil
 }
 
-// refuseOtherTask verifies that the bundle's branch is its task's, and the task the event's.
+// refuseOtherTask returns an error unless the bundle's branch belongs to its task, and its task is the event's.
 func (k pins) refuseOtherTask(repository string, pull *forge.PullRequest, t intake.Task) error {
 	if t.Branch != k.job.PullRequest.Branch && t.Branch != intake.BranchPrefix+t.Key {
 		return refusedBundle("its branch %s is not %s%s, that of its task; to publish that branch, run agent-ci publish with --set pull_request.branch=%s (AGENT_CI_PULL_REQUEST_BRANCH)",
@@ -187,7 +185,7 @@ func (k pins) refuseOtherTask(repository string, pull *forge.PullRequest, t inta
 	return nil
 }
 
-// refuseOtherJob compares issue and job name with this half's, if no event tells the task.
+// refuseOtherJob compares the bundle's issue and job name with this half's job. It is for runs without a task in the event.
 func (k pins) refuseOtherJob(repository string, t intake.Task) error {
 	fits := k.isKeyNamed(t.Key)
 	if own, err := form.ParseIssue(k.job.Task.Issue); err == nil {
@@ -205,25 +203,25 @@ func (k pins) refuseOtherJob(repository string, t intake.Task) error {
 	return nil
 }
 
-// isKeyNamed reports whether key belongs to the known job name: the name, or with an event's issue.
-// Without a name any key fits.
+// isKeyNamed reports whether a task key is the job's name, alone or with an issue number. Without a job name any key fits.
 func (k pins) isKeyNamed(key string) bool {
 	name, number := intake.IssueOfKey(key)
 	return k.job.Name == "" || key == k.job.Name || number != 0 && name == k.job.Name
 }
 
-// isKeyOf reports whether key belongs to an event's issue. Without a name here, the first half's
-// name is unknown.
+// isKeyOf reports whether a task key belongs to issue number. Without a job name here, any name in the key fits.
 func (k pins) isKeyOf(number int, key string) bool {
 	name, of := intake.IssueOfKey(key)
 	return of == number && (k.job.Name == "" || name == k.job.Name)
 }
 
-// isOf says whether the task is of an issue, as it tells.
+// isOf reports whether a task names an issue as its own.
 func isOf(t intake.Task, issue form.Issue) bool {
 	return t.Issue != nil && t.Issue.Number == issue.Number && strings.EqualFold(t.Issue.Repository, issue.Repository)
 }
 
+// refuseOtherPull returns an error unless the task's branch is the head of the event's pull request, and both fix the same
+// issue.
 func refuseOtherPull(repository string, pull *forge.PullRequest, t intake.Task) error {
 	fixes := ""
 	if number := intake.IssueOfBranch(pull.Head); number != 0 {
@@ -241,11 +239,11 @@ func notOfEvent(subject string, t intake.Task) error {
 		t.Branch, subject)
 }
 
-// fixesIssue is how the pull requests and commits of runs name their issue.
+// fixesIssue matches the line with the issue in pull requests and commits of runs.
 var fixesIssue = regexp.MustCompile(`(?m)^Fixes #([0-9]{1,9})\r?$`)
 
-// leaveOthersAlone ends a second half without event or job whose branch has an open pull request
-// for another issue.
+// leaveOthersAlone stops a second half if its branch was made for another issue, or has an open pull request for another. It
+// is for runs without a task in the event.
 func (k pins) leaveOthersAlone(ctx context.Context, in forge.Repository, p *publish.Proposal) error {
 	branch := p.Task.Branch
 	if k.subject != 0 || branch == k.job.PullRequest.Branch {

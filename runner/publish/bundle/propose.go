@@ -27,20 +27,19 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/settings"
 )
 
-// SecondHalf is the second half's own input, regardless of the bundle.
+// SecondHalf has the second half's own inputs, which do not depend on the bundle.
 type SecondHalf struct {
 	Record    *record.Record
-	Workspace *workspace.Workspace // its work tree is left alone
+	Workspace *workspace.Workspace // its work tree is not changed
 	Source    *settings.Source
-	Event     intake.Event // of the workflow that both halves run in
+	Event     intake.Event // event of the workflow
 	Operator  string       // path of the operator's file; empty for none
 	// Forge returns a job's destination.
 	Forge func(*job.Job) (publish.Forge, error)
 }
 
-// Propose makes a proposal from a bundle with all values verified, without a change if the bundle
-// has none. With an error it returns the proposal so far. The caller adds the judgement for a moved
-// base.
+// Propose makes a proposal from a bundle and verifies everything in it. The proposal has no change if the bundle has none.
+// With an error it returns the proposal so far. Admit completes it.
 func (h SecondHalf) Propose(ctx context.Context, b Bundle) (to publish.Forge, p publish.Proposal, err error) {
 	known, err := h.readPins(ctx)
 	if p.Job = known.job; err != nil {
@@ -68,8 +67,8 @@ func (h SecondHalf) Propose(ctx context.Context, b Bundle) (to publish.Forge, p 
 	return to, p, err
 }
 
-// openBase finds the bundle's base commit without moving the work tree, and fetches it into a
-// shallow checkout if needed. Its membership in the base branch is verified before publishing.
+// openBase sets the workspace's base to the bundle's base commit, without changing the work tree. It fetches the commit if a
+// shallow checkout lacks it. Publishing checks later that the commit is part of the base branch.
 func (h SecondHalf) openBase(ctx context.Context, from publish.Forge, sha string) (gitops.Base, error) {
 	spec := gitops.BaseSpec{SHA: sha}
 	err := h.Workspace.SetBase(ctx, spec)
@@ -79,7 +78,7 @@ func (h SecondHalf) openBase(ctx context.Context, from publish.Forge, sha string
 	return h.Workspace.Base(), workspace.CheckoutFailure(err)
 }
 
-// adoptSettings adopts settings and removes their secrets from the record.
+// adoptSettings returns the job of the settings, and makes the record redact the job's secrets.
 func (h SecondHalf) adoptSettings(set *settings.Settings, err error) (*job.Job, error) {
 	if err != nil {
 		return nil, err
@@ -88,16 +87,15 @@ func (h SecondHalf) adoptSettings(set *settings.Settings, err error) (*job.Job, 
 	return &set.Job, nil
 }
 
-// template reads this half's configuration on the workspace's base.
+// template reads this half's configuration from the workspace's base.
 func (h SecondHalf) template(ctx context.Context) (*job.Job, error) {
 	return h.adoptSettings(h.Source.LoadTemplate(ctx, h.Workspace.Commit()))
 }
 
-// maxProtected is how many patterns are taken of a bundle: each of them is
-// compared with each file of its change.
+// maxProtected is the most patterns accepted from a bundle. Each pattern is compared with each file of the change.
 const maxProtected = 10_000
 
-// withBundleRestrictions returns a job with the bundle's own restrictions added.
+// withBundleRestrictions returns j with the stricter settings of the bundle's job added.
 func (b Bundle) withBundleRestrictions(j job.Job) (*job.Job, error) {
 	var made job.Job
 	if err := json.Unmarshal(b.View.Started.Job, &made); err != nil {
@@ -116,15 +114,15 @@ func (b Bundle) withBundleRestrictions(j job.Job) (*job.Job, error) {
 	return &j, nil
 }
 
-// adopt fills p from the bundle, or returns an error if its repository, run id or branch do not fit this half.
-// The job is the base commit's, with the bundle's restrictions added.
+// adopt fills p from the bundle. It returns an error if the repository, run id or branch do not fit this half. The job is
+// the base commit's with the bundle's restrictions.
 func (h SecondHalf) adopt(ctx context.Context, b Bundle, known pins, repository string, p *publish.Proposal) (err error) {
 	if p.Job, err = h.template(ctx); err != nil {
 		return err
 	}
 	branch := b.View.Workspace.Branch
-	if of := b.View.Workspace.Repository; repository != "" && of != "" && !strings.EqualFold(of, repository) {
-		return badBundle("it was made for %s, this is %s", of, repository)
+	if madeFor := b.View.Workspace.Repository; repository != "" && madeFor != "" && !strings.EqualFold(madeFor, repository) {
+		return badBundle("it was made for %s, this is %s", madeFor, repository)
 	}
 	if !safeRunID(b.View.Started.RunID) {
 		return badBundle("its run id is not one")
@@ -154,7 +152,7 @@ func (h SecondHalf) adopt(ctx context.Context, b Bundle, known pins, repository 
 	return errors.Join(h.Record.Append(transcript.TypePlan, b.View.Plan), h.Record.Append(transcript.TypeVerify, p.Table))
 }
 
-// table returns the bundle's checks; green without any.
+// table returns the bundle's check results, or a passed table without checks.
 func (b Bundle) table() transcript.Verify {
 	if b.View.Verify == nil {
 		return transcript.Verify{Passed: true}
@@ -162,7 +160,7 @@ func (b Bundle) table() transcript.Verify {
 	return *b.View.Verify
 }
 
-// stopped returns the limit that ended the agent's work, or nil.
+// stopped returns an outcome if a limit stopped the agent's work, or nil.
 func (b Bundle) stopped() *outcome.Stop {
 	end := b.View.Finished
 	if end.Outcome != string(outcome.BudgetExceeded) {
@@ -171,8 +169,7 @@ func (b Bundle) stopped() *outcome.Stop {
 	return outcome.Stopf(outcome.BudgetExceeded, end.Reason, "The agent was stopped before it was done: %s was used up.", settings.LimitKey(end.Reason))
 }
 
-// task returns the bundle's task with the commit's co-author. An event's requester overrides the
-// bundle.
+// task returns the bundle's task with the co-author of the commit. asker, the requester in the event, overrides the bundle's.
 func (b Bundle) task(asker actions.Account) intake.Task {
 	recorded := b.View.Task
 	t := intake.Task{Key: b.View.Started.Key, Title: recorded.Title, Branch: b.View.Workspace.Branch}
@@ -194,13 +191,13 @@ func (b Bundle) task(asker actions.Account) intake.Task {
 	return t
 }
 
-// isDigest reports a SHA-256 in hex, safe in a trailer.
+// isDigest reports whether text is a SHA-256 in hex, which is safe in a commit trailer.
 func isDigest(text string) bool {
 	return len(text) == 2*sha256.Size && strings.Trim(text, "0123456789abcdef") == ""
 }
 
-// mayFollow ends a half whose bundle is not on the base branch: its author chose the commit, and
-// with it this half's configuration.
+// mayFollow returns an error if the bundle's base commit is not part of its base branch. The bundle's author could then have
+// chosen the commit, and with it this half's configuration.
 func mayFollow(base gitops.Base, now publish.BaseBranch) error {
 	switch {
 	case now.Tip == "":
@@ -211,8 +208,8 @@ func mayFollow(base gitops.Base, now publish.BaseBranch) error {
 	return nil
 }
 
-// change returns the change of the bundle's objects, which are judged. A bundle without one closes
-// a pull request and must have that base too.
+// change returns the change in the bundle's objects, or nil without one. Without a change it only checks that the base commit
+// is part of the base branch.
 func (h SecondHalf) change(ctx context.Context, b Bundle, to publish.Forge, base gitops.Base) (*gitops.ChangeSet, error) {
 	if !b.hasChange() {
 		now, err := publish.LookUpBase(ctx, to.Repo, base)
@@ -229,9 +226,8 @@ func (h SecondHalf) change(ctx context.Context, b Bundle, to publish.Forge, base
 	return change, cmp.Or(err, h.Record.Append(transcript.TypeChange, patch))
 }
 
-// Admit judges a proposal's change by this half's rules and sets the proposal's pre_publish hooks:
-// those of the base commit, of the job file here and of the operator. The bundle's own hook
-// definitions are ignored.
+// Admit judges a proposal's change by this half's rules. It sets the proposal's pre_publish hooks: those of the base commit,
+// of the job file and of the operator here. It ignores hook definitions in the bundle.
 func (h SecondHalf) Admit(ctx context.Context, b Bundle, p *publish.Proposal) (*proposals.Lessons, error) {
 	lessons := proposals.Recorded(h.Record, b.View).In(h.Workspace, p.Job, false)
 	lessons.RecordChecks(p.Table.Rows)
@@ -260,8 +256,8 @@ func (h SecondHalf) Admit(ctx context.Context, b Bundle, p *publish.Proposal) (*
 	return lessons, p.Hooks.List()
 }
 
-// operatorsGiven refuses a bundle whose run had an operator's pre_publish hook, missing here.
-// Another machine may have a changed version of the hook.
+// operatorsGiven returns an error if the run had a pre_publish hook of an operator that is missing here. Only names are
+// compared, since another machine may have another version of the hook.
 func (b Bundle) operatorsGiven(now []hooks.Hook) error {
 	for _, use := range b.View.Hooks {
 		is := func(h hooks.Hook) bool { return h.Name == use.Name }
@@ -273,13 +269,13 @@ func (b Bundle) operatorsGiven(now []hooks.Hook) error {
 	return nil
 }
 
-// changeFolder of the run directory has the tree of the change, for hooks to see.
+// changeFolder is the folder in the run directory with the tree of the change, for hooks.
 const changeFolder = record.StateFolder + "/change"
 
-// openSandboxes opens sandboxes with a fresh tree of the change, without the job's services, MCP servers,
-// secrets and network. The agent does not work there.
+// openSandboxes opens sandboxes with a fresh tree of the change for hooks. They have no services, MCP servers, secrets and
+// network.
 func (h SecondHalf) openSandboxes(ctx context.Context, p *publish.Proposal) (*confine.Sandboxes, error) {
-	for _, name := range []string{changeFolder, confine.ScratchFolder} { // which whoever made the bundle may have filled
+	for _, name := range []string{changeFolder, confine.ScratchFolder} { // the bundle's author may have put files there
 		h.Record.Remove(name)
 	}
 	tree := h.Record.Join(changeFolder)

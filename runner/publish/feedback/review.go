@@ -14,8 +14,8 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/intake"
 )
 
-// review publishes a commenting review: an agent neither approves nor blocks. Findings outside the
-// diff are in the text.
+// review publishes a review that only comments: an agent neither approves nor blocks. Findings on no line of the diff are in
+// the review's text.
 func (s Poster) review(ctx context.Context, raw json.RawMessage) (step transcript.Publish, err error) {
 	o, err := decode[reviewObject](raw)
 	if err != nil {
@@ -30,7 +30,7 @@ func (s Poster) review(ctx context.Context, raw json.RawMessage) (step transcrip
 	if err != nil {
 		return step, err
 	}
-	if i := slices.IndexFunc(there, func(each earlierPost) bool { return each.run == s.RunID }); i >= 0 { // the run was killed after it
+	if i := slices.IndexFunc(there, func(each earlierPost) bool { return each.run == s.RunID }); i >= 0 { // this run posted it before it was killed
 		step.URL, step.Operation = there[i].URL, "none"
 		return step, nil
 	}
@@ -47,6 +47,7 @@ func (s Poster) review(ctx context.Context, raw json.RawMessage) (step transcrip
 	return step, nil
 }
 
+// newReview returns a review with comments on lines of the diff, and all other findings in its text.
 func (s Poster) newReview(o reviewObject, on, refused []placedFinding, beside []finding) forge.NewReview {
 	review := forge.NewReview{CommitSHA: s.On.HeadSHA, Body: s.reviewText(o, refused, beside)}
 	for _, p := range on {
@@ -63,7 +64,7 @@ type placedFinding struct {
 	at forge.LineComment
 }
 
-// lines names findings by their places, for a warning.
+// lines lists the places of findings, for a warning.
 func lines(all []placedFinding) string {
 	var places []string
 	for _, p := range all {
@@ -72,8 +73,8 @@ func lines(all []placedFinding) string {
 	return strings.Join(places, ", ")
 }
 
-// place separates findings on the diff from others. A resumed run reads the diff again and knows no
-// line of a pull request that moved.
+// place separates findings on the diff from others. A resumed run reads the diff again. If the pull request has moved since,
+// no finding is on the diff.
 func (s Poster) place(ctx context.Context, findings []finding) (on []placedFinding, beside []finding, err error) {
 	files := s.On.Files
 	if s.On.Pull == nil {
@@ -92,6 +93,7 @@ func (s Poster) place(ctx context.Context, findings []finding) (on []placedFindi
 	return on, beside, nil
 }
 
+// diffAgain reads the pull request's diff again. It returns nil if the pull request has another head now.
 func (s Poster) diffAgain(ctx context.Context) ([]forge.PullFile, error) {
 	pull, files, err := intake.ReadDiff(ctx, s.repository(), s.On.Number)
 	if err != nil {
@@ -104,7 +106,7 @@ func (s Poster) diffAgain(ctx context.Context) ([]forge.PullFile, error) {
 	return files, nil
 }
 
-// placeOf returns a finding's place on the diff's new side, without a last line in another hunk.
+// placeOf returns a finding's place on the new side of the diff, or false. An end line in another hunk is left out.
 func placeOf(f finding, files []forge.PullFile) (forge.LineComment, bool) {
 	i := slices.IndexFunc(files, func(file forge.PullFile) bool { return file.Path == f.Path })
 	if i < 0 {

@@ -9,7 +9,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/settings"
 )
 
-// Bounds of the agent's object, in JSON Schema's characters and elements.
+// Limits of the agent's object: elements of the list of findings, and characters of texts.
 const (
 	maxFindings = 50
 	maxTitle    = 200
@@ -17,7 +17,7 @@ const (
 	maxComment  = 50_000
 )
 
-// The agents' objects.
+// Objects that the agent returns, one type for each value of publish.as.
 type (
 	reviewObject struct {
 		Summary  string    `json:"summary"`
@@ -42,7 +42,7 @@ type (
 
 type object = map[string]any
 
-// Schema returns the JSON Schema of the agent's object for a job's publication.
+// Schema returns the JSON Schema of the object that the agent has to return.
 func Schema(p job.Publish) (settings.OutputSchema, error) {
 	properties := map[string]object{
 		job.AsReview: {
@@ -75,7 +75,7 @@ func textSchema(most int, about string) object {
 	return object{"type": "string", "minLength": 1, "maxLength": most, "description": about}
 }
 
-// closedObject is an object with all of these properties and no other.
+// closedObject returns the schema of an object with exactly these properties, all required.
 func closedObject(properties object) object {
 	required := make([]string, 0, len(properties))
 	for name := range properties {

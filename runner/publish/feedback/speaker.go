@@ -22,14 +22,14 @@ type Poster struct {
 	Server    forge.Forge
 	Publish   job.Publish
 	On        intake.Subject
-	Key       string // of the task
+	Key       string // task key
 	RunID     string
-	Snapshot  string // of what people wrote for the task
-	Commanded bool   // a person asked, so earlier posts do not matter
+	Snapshot  string // digest of the task's input
+	Commanded bool   // a person asked for this run, so post again for the same input
 	Link      string // page of the CI run; may be empty
 }
 
-// Posted is the recorded publishing step, and its subject.
+// Posted is what was posted, and the issue or pull request.
 type Posted struct {
 	transcript.Publish
 	On intake.Subject
@@ -37,7 +37,7 @@ type Posted struct {
 
 func (s Poster) repository() forge.Repository { return s.Server.Repository(s.On.Repository) }
 
-// RequireNotPosted ends a run before the model is asked, if an earlier run posted about the same commit or input.
+// RequireNotPosted stops a run before the model is asked, if an earlier run posted about the same commit or input.
 func (s Poster) RequireNotPosted(ctx context.Context) error {
 	if s.Commanded || s.Publish.As == job.AsLabels {
 		return nil
@@ -58,8 +58,8 @@ func (s Poster) RequireNotPosted(ctx context.Context) error {
 	return nil
 }
 
-// PostFromFile publishes the object in a file of the record after asking all hooks; all may be nil. d
-// tells hooks the purpose.
+// PostFromFile posts the agent's object, which is in a file of the record. Before that it asks the hooks in all, which may be
+// nil. d is what hooks learn about the post.
 func (s Poster) PostFromFile(ctx context.Context, file string, all *hooks.Hooks, d hooks.Draft) (*Posted, error) {
 	raw, err := s.Record.Read(file)
 	if err == nil && all != nil {
@@ -72,7 +72,7 @@ func (s Poster) PostFromFile(ctx context.Context, file string, all *hooks.Hooks,
 	return s.post(ctx, raw)
 }
 
-// post publishes the agent's object. A resumed run does not post again.
+// post posts the agent's object, unless this run has posted it before it was killed.
 func (s Poster) post(ctx context.Context, raw json.RawMessage) (*Posted, error) {
 	publish := map[string]func(context.Context, json.RawMessage) (transcript.Publish, error){
 		job.AsReview: s.review, job.AsLabels: s.label, job.AsComment: s.comment,
@@ -85,14 +85,14 @@ func (s Poster) post(ctx context.Context, raw json.RawMessage) (*Posted, error) 
 	return &Posted{step, s.On}, s.Record.Append(transcript.TypePublish, step)
 }
 
-// earlierPost is a comment or review that a run of this task posted for an input.
+// earlierPost is a comment or review that a run posted for this task. input identifies what it was about.
 type earlierPost struct {
 	forge.Comment
 	input, run string
 }
 
-// earlierPosts returns what runs of this task posted before: reviews for publish.as review, else comments.
-// Anybody can write the mark of a task, so the author must be a bot, or the token's account.
+// earlierPosts returns what runs posted for this task: reviews for publish.as review, or else comments. Anybody can write the
+// mark of a task, so the author must be a bot or the token's account.
 func (s Poster) earlierPosts(ctx context.Context) (found []earlierPost, err error) {
 	var all []forge.Comment
 	if s.Publish.As == job.AsReview {
@@ -115,8 +115,8 @@ func (s Poster) earlierPosts(ctx context.Context) (found []earlierPost, err erro
 	return found, err
 }
 
-// label adds the chosen labels that the issue lacks. It adds only labels that the job allows.
-// Existing labels count as added by this run if it recorded them before a kill.
+// label adds the chosen labels that the issue lacks and the job allows. Labels that this run added before it was killed count
+// as its own.
 func (s Poster) label(ctx context.Context, raw json.RawMessage) (step transcript.Publish, err error) {
 	o, err := decode[labelsObject](raw)
 	if err != nil {
@@ -158,7 +158,7 @@ func (s Poster) label(ctx context.Context, raw json.RawMessage) (step transcript
 	return step, intake.ForgeFailure(fmt.Sprintf("#%d cannot be labelled", s.On.Number), s.repository().AddLabels(ctx, s.On.Number, missing))
 }
 
-// intendedLabels are the labels that this run was about to add, by its transcript.
+// intendedLabels returns the labels that this run was about to add, by its transcript.
 func (s Poster) intendedLabels() (labels []string, err error) {
 	_, err = s.Record.Survey(func(_ *transcript.View, e transcript.Event) error {
 		var step transcript.Publish
@@ -196,7 +196,7 @@ func (s Poster) comment(ctx context.Context, raw json.RawMessage) (step transcri
 	return step, intake.ForgeFailure(fmt.Sprintf("The comment on #%d cannot be brought up to date", s.On.Number), s.repository().EditComment(ctx, there[0].ID, text))
 }
 
-// decode reads an object that was checked by its schema.
+// decode parses an object that the schema has validated.
 func decode[T any](raw json.RawMessage) (object T, err error) {
 	if err = json.Unmarshal(raw, &object); err != nil {
 		err = fmt.Errorf("read what the agent gave to be published: %w", err)
@@ -204,7 +204,7 @@ func decode[T any](raw json.RawMessage) (object T, err error) {
 	return object, err
 }
 
-// End returns the end of a run that posted something.
+// End returns the outcome of a run that posted something.
 func (s *Posted) End() *outcome.Stop {
 	switch s.Step {
 	case job.AsReview:

@@ -11,17 +11,17 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/intake"
 )
 
-// How much of each text is shown, in UTF-16 code units: GitHub takes 65,536 of a text.
+// Longest texts, in UTF-16 code units. GitHub accepts 65,536.
 const (
 	maxReview  = 60_000
 	maxFinding = 12_000
 )
 
-// noRoom ends a text that was cut to GitHub's limit.
+// noRoom is appended to a text that was cut to the limit.
 const noRoom = "\n*There is no room for the rest; the run's output.json has all.*\n"
 
-// prose returns a message of an agent as Markdown in which mentions, references, links and HTML are text. It
-// drops blocks beyond limit, and says so.
+// prose returns the agent's text as Markdown without effects: mentions, references, links and HTML become plain text. It drops
+// blocks beyond limit, in UTF-16 code units, and says so.
 func prose(text string, limit int) string {
 	var b strings.Builder
 	left := limit - markdown.Units(noRoom)
@@ -35,7 +35,7 @@ func prose(text string, limit int) string {
 	return b.String()
 }
 
-// findingText is a finding as a comment on its lines.
+// findingText returns a finding as a comment on its lines.
 func findingText(f finding) string {
 	return intake.FindingMark + headline(f) + "\n\n" + prose(f.Body, maxReview)
 }
@@ -44,8 +44,8 @@ func headline(f finding) string {
 	return fmt.Sprintf("**%s** (%s)", markdown.Text(markdown.Cut(f.Title, maxTitle)), markdown.Text(f.Severity))
 }
 
-// reviewText is the body of a review: the summary, the findings without a comment on the diff, and
-// the commit. The forge refused comments for some of them, the others are on no line of the diff.
+// reviewText returns the body of a review: the summary, findings without a comment on the diff, and the commit. refused are
+// findings whose comments the forge refused. beside are findings on no line of the diff.
 func (s Poster) reviewText(o reviewObject, refused []placedFinding, beside []finding) string {
 	var b strings.Builder
 	b.WriteString(s.mark(s.On.HeadSHA) + "\n" + prose(o.Summary, maxFinding))
@@ -72,7 +72,7 @@ func (s Poster) reviewText(o reviewObject, refused []placedFinding, beside []fin
 	return b.String() + tail
 }
 
-// commentText is the comment that is kept up to date.
+// commentText returns the text of the comment that later runs update.
 func (s Poster) commentText(o commentObject) string {
 	return s.mark(s.Snapshot) + "\n" + prose(o.Comment, maxReview) + "\n" + s.footer("Written")
 }
@@ -91,7 +91,7 @@ func (s Poster) footer(what string) string {
 
 func (s Poster) mark(input string) string { return intake.FeedbackMark(s.Key, input, s.RunID) }
 
-// sameWords reports whether two texts differ only in the run that wrote them.
+// sameWords reports whether two texts are equal, apart from their mark and the link to their run.
 func sameWords(a, b string) bool {
 	plain := func(text string) string {
 		_, rest, _ := strings.Cut(strings.ReplaceAll(text, "\r\n", "\n"), "\n")

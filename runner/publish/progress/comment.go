@@ -17,18 +17,18 @@ import (
 )
 
 const (
-	progressEvery = 15 * time.Second // between two edits
-	progressWait  = 10 * time.Second // bounds one edit, which delays the run
+	progressEvery = 15 * time.Second // least time between two edits
+	progressWait  = 10 * time.Second // timeout of one edit, which delays the run
 )
 
-// Bounds of the comment's parts, in UTF-16 code units. Escaping may turn one unit of a message into eight.
+// Longest parts of the comment, in UTF-16 code units. Escaping can make a message eight times longer.
 const (
 	progressPlan     = 24_000
 	progressMessage  = 4_000
 	progressFailures = 7_000 // for the output of failed commands
 )
 
-// comment is the comment on an issue or pull request that shows the progress of the run.
+// comment is the comment on an issue or pull request that shows the run's progress.
 type comment struct {
 	write func(ctx context.Context, body string) error
 	now   func() time.Time
@@ -36,14 +36,14 @@ type comment struct {
 
 	run      *transcript.Follower
 	stage    string
-	trace    string    // for a later run, not for people
-	shown    string    // the text on the forge
+	trace    string    // hidden mark for a later run
+	shown    string    // text on the forge
 	last     time.Time // end of the last edit
 	failures int       // failed edits in a row
-	err      error     // of the last edit
+	err      error     // error of the last edit
 }
 
-// otherAgents names the working agents besides the run's own.
+// otherAgents returns a phrase with the working agents besides the run's own, or "".
 func (c *comment) otherAgents() string {
 	var names []string
 	for _, a := range c.run.View().Agents {
@@ -57,7 +57,7 @@ func (c *comment) otherAgents() string {
 	return ", with the agents " + strings.Join(names, ", ")
 }
 
-// stages names the run's activity by the event that begins it.
+// stages maps an event type to the activity that it begins.
 var stages = map[transcript.Type]string{
 	transcript.TypeSetup:        "setting up",
 	transcript.TypeModelRequest: "at work",
@@ -65,10 +65,10 @@ var stages = map[transcript.Type]string{
 	transcript.TypePublish:      "publishing the change",
 }
 
-// applyEvent applies an event. It edits the comment if the last edit is long enough ago. Each failure in a row
-// doubles that time, because a server that does not answer delays the run.
+// applyEvent applies an event, and edits the comment if the last edit is long enough ago. Each failure in a row doubles that
+// time, because a server that does not answer delays the run.
 func (c *comment) applyEvent(e transcript.Event) {
-	_ = c.run.Apply(e) // an event that it cannot read changes nothing that is shown
+	_ = c.run.Apply(e) // ignored: an unreadable event changes nothing shown
 	if stage, known := stages[e.Type]; known {
 		c.stage = stage
 	}
@@ -92,7 +92,7 @@ func (c *comment) page() string {
 	return " (" + markdown.Link{Name: "run", Address: c.pages.Run}.String() + ")"
 }
 
-// files links to the workflow's run and, after its end, to its files.
+// files returns links to the workflow run and, if uploaded, to its files.
 func (c *comment) files() string {
 	if c.pages.Artifacts == "" {
 		return c.page()
@@ -100,8 +100,7 @@ func (c *comment) files() string {
 	return fmt.Sprintf(" (%s, %s)", markdown.Link{Name: "run", Address: c.pages.Run}, markdown.Link{Name: "report and transcript", Address: c.pages.Artifacts})
 }
 
-// update writes the comment anew, unless its text is the same. A failure is kept in c.err, and the next
-// attempt comes later after each failure.
+// update writes the comment unless its text is unchanged. An error is stored in c.err.
 func (c *comment) update(ctx context.Context, state string, plan transcript.Plan) {
 	text := intake.ProgressMark + state
 	if steps := body.Checklist(plan, progressPlan); steps != "" {
@@ -118,16 +117,15 @@ func (c *comment) update(ctx context.Context, state string, plan transcript.Plan
 	}
 }
 
-// Thread is the issue or pull request with the comment that shows the progress of a run.
+// Thread is the issue or pull request that shows the progress comment.
 type Thread struct {
 	Repository forge.Repository
 	Number     int
-	Earlier    int64 // the comment of an earlier run, to be reused; 0 for none
+	Earlier    int64 // id of an earlier run's comment to reuse; 0 for none
 	Pages      Pages
 }
 
-// Pages are the addresses of the workflow's run and of the files that the action uploads. They are empty
-// outside of a workflow.
+// Pages has the addresses of the workflow run and of the files that it uploads. They are "" outside of a workflow.
 type Pages struct{ Run, Artifacts string }
 
 func (t *Thread) write(ctx context.Context, body string) error {
@@ -141,23 +139,23 @@ func (t *Thread) write(ctx context.Context, body string) error {
 	return err
 }
 
-// Comment puts the comment there.
+// Comment starts a progress comment.
 func (w *Watch) Comment(ctx context.Context, on Thread) {
 	c := &comment{write: on.write, now: time.Now, pages: on.Pages, stage: "starting", run: transcript.Follow(&transcript.View{})}
 	c.update(ctx, c.running(), transcript.Plan{})
 	w.comment.Store(c)
 }
 
-// End is how a run ended, for the comment.
+// End is the result of a run, for the progress comment.
 type End struct {
 	Stop  *outcome.Stop
-	Site  transcript.Site  // of the pull request
+	Site  transcript.Site  // pages of the pull request
 	Draft bool             // the change must not be merged as it is
 	View  *transcript.View // of the run; nil if it cannot be read
-	Trace string           // that the comment keeps for a later run, not for people
+	Trace string           // hidden mark for a later run
 }
 
-// Conclude says how the run ended, where a comment shows it. An error here does not fail the run.
+// Conclude writes the run's result to the progress comment, if there is one. It returns the error of that edit.
 func (w *Watch) Conclude(ctx context.Context, end End) error {
 	c := w.comment.Swap(nil)
 	if c == nil {
@@ -174,7 +172,7 @@ func (w *Watch) Conclude(ctx context.Context, end End) error {
 	sign, _ := body.Ending(string(end.Stop.Outcome), end.Stop.Reason)
 	sentence += body.Failures(view, progressFailures)
 	verdict := ""
-	if end.Stop.Outcome == outcome.Changed || end.Stop.Outcome == outcome.VerifyFailed || pull.Number != 0 { // a change is there to be merged
+	if end.Stop.Outcome == outcome.Changed || end.Stop.Outcome == outcome.VerifyFailed || pull.Number != 0 { // there is a change that may be merged
 		verdict = body.Verdict(view, end.Draft)
 	}
 	if verdict != "" {

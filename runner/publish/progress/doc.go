@@ -1,5 +1,4 @@
-// Package progress owns how a run is shown to those who look on while it goes and
-// when it ends: lines, the status line of a terminal, the parts of a log in GitHub
-// Actions, the comment on an issue or pull request, outputs, summary and annotations of
-// a step. It refuses to know the stages that the events come from.
+// Package progress shows a run while it works and when it ends: as lines, as the status line of a terminal, as groups of a log
+// in GitHub Actions, as a comment on an issue or pull request, and as outputs, summary and annotations of a step. It only
+// knows events, not the stages that make them.
 package progress

@@ -17,31 +17,31 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/actions"
 )
 
-// Watch shows the events of a run: as lines of JSON, as words on a terminal, as groups of a step's log, and in
-// a comment. A nil field shows nothing there.
+// Watch shows the events of a run: as lines of JSON, as text for a person, as groups of a step's log, and in a comment. A nil
+// field disables that output.
 type Watch struct {
-	Events         io.Writer // gets each event as a line of JSON
-	Lines          io.Writer // gets lines for a person
-	Terminal       *Terminal // that Lines writes to; nil where that is none
+	Events         io.Writer // receives each event as a line of JSON
+	Lines          io.Writer // receives lines for a person
+	Terminal       *Terminal // terminal that Lines writes to; nil if it is no terminal
 	Step           *actions.Step
 	NoRunDirectory bool // the run leaves no directory, so its id is not shown
 
-	mu      sync.Mutex              // guards what follows, and Lines
+	mu      sync.Mutex              // guards the fields below, and Lines
 	current *status                 // nil before its first use
-	live    bool                    // the status is shown
-	drawn   bool                    // as the last line of the terminal
-	written time.Time               // when the last line was
-	group   string                  // the part of the log that has begun
-	opened  bool                    // it has a line
-	outputs map[string]string       // the last ones of commands that failed, without their durations
-	comment atomic.Pointer[comment] // while it is shown
+	live    bool                    // the status line may be drawn
+	drawn   bool                    // the status line is on the terminal
+	written time.Time               // time of the last line
+	group   string                  // title of the current group of the log
+	opened  bool                    // the group has a line, so its start is written
+	outputs map[string]string       // last output of each failed command, with durations masked
+	comment atomic.Pointer[comment] // the progress comment; nil for none
 }
 
-// Show is the sink of a transcript.
+// Show shows an event. The record calls it for each event of the transcript.
 func (w *Watch) Show(e transcript.Event) {
 	w.writeJSON(e)
 	w.showEvent(e)
-	if c := w.comment.Load(); c != nil { // which may wait for a server
+	if c := w.comment.Load(); c != nil { // last, since it may wait for a server
 		c.applyEvent(e)
 	}
 }
@@ -55,12 +55,12 @@ func (w *Watch) writeJSON(e transcript.Event) {
 		_, err = w.Events.Write(append(w.harmlessJSON(line), '\n'))
 	}
 	if err != nil {
-		w.Events = nil // nobody reads any more
+		w.Events = nil // the reader is gone
 	}
 }
 
-// showEvent updates the status and writes the lines of an event: the event itself, outputs of failed commands,
-// and at the end of the run the verdict.
+// showEvent updates the status and writes an event's lines: the event, the output of failed commands, and the verdict at the
+// run's end.
 func (w *Watch) showEvent(e transcript.Event) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -89,8 +89,7 @@ func (w *Watch) showEvent(e transcript.Event) {
 	w.draw()
 }
 
-// harmlessJSON escapes the bracket that begins an old workflow command. In a JSON string the escape means the
-// same.
+// harmlessJSON escapes the bracket of "##[", with which an old workflow command begins. In JSON the escape means the same.
 func (w *Watch) harmlessJSON(line []byte) []byte {
 	if w.Step == nil {
 		return line
@@ -98,7 +97,7 @@ func (w *Watch) harmlessJSON(line []byte) []byte {
 	return bytes.ReplaceAll(line, []byte("##["), []byte(`##\u005b`))
 }
 
-// eventLine returns the line of an event, after the name of an agent that another agent started.
+// eventLine returns the line for an event, or "". It begins with the agent's name if another agent started that agent.
 func (w *Watch) eventLine(e transcript.Event) string {
 	line := lineOf(e) + w.usageSuffix(e)
 	if line == "" || e.Type == transcript.TypeAgentStarted {
@@ -107,8 +106,7 @@ func (w *Watch) eventLine(e transcript.Event) string {
 	return w.status().agentPrefix(e) + line
 }
 
-// usageSuffix returns what was used so far, for the end of the line of a request, of an agent's end and
-// of the run's end.
+// usageSuffix returns the usage so far, as the end of the line of a request, an agent's end or the run's end.
 func (w *Watch) usageSuffix(e transcript.Event) string {
 	switch e.Type {
 	case transcript.TypeModelRequest:
@@ -125,7 +123,7 @@ func (w *Watch) usageSuffix(e transcript.Event) string {
 	return ""
 }
 
-// lineOf describes an event in one line; empty for hidden events.
+// lineOf describes an event in one line, or returns "" for an event that is not shown.
 func lineOf(e transcript.Event) string {
 	description, err := timeline.Describe(e)
 	if err != nil || description.Detail {
@@ -141,8 +139,8 @@ func lineOf(e transcript.Event) string {
 	return Printable(line)
 }
 
-// Printable returns hostile text as one visible line that cannot control a terminal or log. Line ends and tabs
-// become blanks. It shows other control characters as pictures, and format characters by their number.
+// Printable returns untrusted text as one line that cannot control a terminal or log. Line ends and tabs become spaces. Other
+// control characters become symbols, and format characters their numbers.
 func Printable(text string) string {
 	line := strings.Map(func(c rune) rune {
 		if c == '\n' || c == '\r' || c == '\t' {
@@ -153,10 +151,10 @@ func Printable(text string) string {
 	return markdown.Show(strings.ReplaceAll(line, "\x1b", "\u241b"))
 }
 
-// durations match what differs between two runs of a command that fails in the same way.
+// durations matches durations in output, which differ each time a command fails.
 var durations = lazyregexp.New(`\b[0-9]+(?:\.[0-9]+)? ?(?:[nuµm]?s|sec|seconds?)\b`)
 
-// seenBefore reports whether the last output of that name was the same except for durations.
+// seenBefore reports whether the last output of the same name was equal, apart from durations.
 func (w *Watch) seenBefore(o timeline.Output) bool {
 	masked := durations().ReplaceAllString(o.Tail, "0 s")
 	before, known := w.outputs[o.Name]
@@ -167,8 +165,8 @@ func (w *Watch) seenBefore(o timeline.Output) bool {
 	return known && before == masked
 }
 
-// showOutput shows an output below the line of its event, in a step as a folded group. It only names one that
-// was shown before.
+// showOutput shows the output of a failed command below the line of its event. In GitHub Actions it is a folded group. Output
+// that repeats is only mentioned.
 func (w *Watch) showOutput(o timeline.Output) {
 	var text strings.Builder
 	title := Printable(o.Title())

@@ -11,40 +11,40 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 )
 
-// status is what a run is doing now.
+// status is the run's current activity, for the status line.
 type status struct {
 	phase             record.Phase
 	began             time.Time
 	activities        []*activity // in the order of their starts
 	run               *transcript.Follower
-	sessionActivities map[session]*activity // of commands that outlive their calls
+	sessionActivities map[session]*activity // commands that continue after their call
 	costLimit         float64               // in dollars; 0 for none
 	tokenLimit        int64                 // 0 for none
-	ending            bool                  // a signal has ended the work
+	ending            bool                  // a signal is stopping the work
 }
 
-// activity is something that runs now.
+// activity is something in progress.
 type activity struct {
 	key   activityKey
 	words string
 	since time.Time
-	waits bool // for the model
+	waits bool // waits for the model
 }
 
-// activityKey finds the activity that an event ends; zero for one that no event ends.
+// activityKey identifies the activity that an event ends. The zero value is for activities without such an event.
 type activityKey struct {
 	of          activityKind
 	agent, call string
 	ref         transcript.CallRef
 }
 
-// session is one in which a command runs on after its call has returned.
+// session identifies a command that continues after its call has returned.
 type session struct {
 	agent string
 	id    float64
 }
 
-// sessionIn returns the session that an object of JSON names; false if it names none.
+// sessionIn returns the session that a JSON object names, or false.
 func sessionIn(e transcript.Event, object []byte) (session, bool) {
 	var named struct {
 		ID float64 `json:"session_id"`
@@ -68,7 +68,7 @@ func callOf(e transcript.Event, id string, ref transcript.CallRef) activityKey {
 	return activityKey{ofCall, e.By(), id, ref}
 }
 
-// phaseOf returns the phase that an event belongs to; false for an event of any phase.
+// phaseOf returns the phase that an event belongs to, or false if it occurs in any phase.
 func phaseOf(e transcript.Event) (record.Phase, bool) {
 	switch e.Type {
 	case transcript.TypeModelRequest, transcript.TypeModelResponse:
@@ -90,7 +90,7 @@ func phaseOf(e transcript.Event) (record.Phase, bool) {
 
 // applyEvent updates the status by an event.
 func (s *status) applyEvent(e transcript.Event, now time.Time) {
-	_ = s.run.Apply(e) // an event that it cannot read changes nothing that is shown
+	_ = s.run.Apply(e) // ignored: an unreadable event changes nothing shown
 	if phase, begins := phaseOf(e); begins {
 		s.phase = phase
 	}
@@ -119,8 +119,8 @@ func (s *status) applyEvent(e transcript.Event, now time.Time) {
 	}
 }
 
-// call returns the activity of a call. One that waits for a command that ran on is shown as the
-// call that started the command, with its time.
+// call returns the activity of a tool call. If the call waits for an earlier command, the activity shows that command and its
+// start.
 func (s *status) call(e transcript.Event, d transcript.ToolStarted, now time.Time) *activity {
 	a := &activity{key: callOf(e, d.CallID, d.Ref()), words: s.agentPrefix(e) + strings.TrimSpace(d.Tool+" "+transcript.Topic(d.ReadableInput())), since: now}
 	if in, names := sessionIn(e, []byte(d.Input)); names && s.sessionActivities[in] != nil {
@@ -129,7 +129,7 @@ func (s *status) call(e transcript.Event, d transcript.ToolStarted, now time.Tim
 	return a
 }
 
-// keepSession keeps the activity of a call whose command runs on.
+// keepSession remembers the activity of a call whose command continues.
 func (s *status) keepSession(e transcript.Event, d transcript.ToolFinished) {
 	var finished struct{ Detail json.RawMessage }
 	_ = json.Unmarshal(e.Data, &finished)
@@ -146,7 +146,7 @@ func (s *status) keepSession(e transcript.Event, d transcript.ToolFinished) {
 	}
 }
 
-// agentPrefix returns the name of the agent of an event with a colon; empty for the run's own agent.
+// agentPrefix returns the name of the event's agent and a colon. It is "" for the run's own agent.
 func (s *status) agentPrefix(e transcript.Event) string {
 	if e.By() == "" {
 		return ""
@@ -154,7 +154,7 @@ func (s *status) agentPrefix(e transcript.Event) string {
 	return Printable(s.run.View().NameOf(e.By())) + ": "
 }
 
-// replaceActivity adds an activity and ends an earlier one with the same key.
+// replaceActivity adds an activity. It ends an earlier one with the same key.
 func (s *status) replaceActivity(a *activity) {
 	s.endActivity(a.key)
 	s.activities = append(s.activities, a)
@@ -164,8 +164,8 @@ func (s *status) endActivity(key activityKey) {
 	s.activities = slices.DeleteFunc(s.activities, func(a *activity) bool { return a.key == key && key.of != 0 })
 }
 
-// now returns the activity to show, and the number of others. It shows the one that began last, and
-// waiting for the model only if nothing else runs. shown is nil without any activity.
+// now returns the activity to show, and how many others there are. It prefers the newest, and shows waiting for the model only
+// if nothing else is in progress. shown is nil without any activity.
 func (s *status) now() (shown *activity, others int) {
 	for _, a := range s.activities {
 		if shown == nil || shown.waits || !a.waits {
@@ -175,7 +175,7 @@ func (s *status) now() (shown *activity, others int) {
 	return shown, max(0, len(s.activities)-1)
 }
 
-// idle are the words for a phase if nothing is known to run.
+// idle has the words for a phase without a known activity.
 var idle = map[record.Phase]string{
 	record.PhaseSetup:        "preparing",
 	record.PhaseBaseline:     "preparing the checks",
@@ -184,7 +184,7 @@ var idle = map[record.Phase]string{
 	record.PhasePublishing:   "publishing",
 }
 
-// plain returns the status as a line of a log.
+// plain returns the status as a line for a log.
 func (s *status) plain(now time.Time) string {
 	line := "… " + strings.ToLower(string(s.phase)) + ": "
 	shown, others := s.now()
@@ -202,13 +202,12 @@ func (s *status) plain(now time.Time) string {
 }
 
 const (
-	// minWords is how many cells words need to be worth showing.
+	// minWords is how many terminal cells words need to be worth showing.
 	minWords = 12
 	between  = " · "
 )
 
-// line returns the status as one line of a terminal, in two parts: the phase, and the rest. Both
-// together take up to cells cells.
+// line returns the status as one terminal line of up to cells cells. head is the phase, and rest is everything else.
 func (s *status) line(now time.Time, cells int) (head, rest string) {
 	head = fmt.Sprintf("[%s %s]", s.phase, transcript.Clock(now.Sub(s.began)))
 	if s.ending {
@@ -235,7 +234,7 @@ func (s *status) line(now time.Time, cells int) (head, rest string) {
 	return head, fit(" "+doing+took+step+tail, cells-len(head))
 }
 
-// doing returns the words for what runs now, and for how long and with how many others it runs.
+// doing returns the current activity in words, and as took its duration and the number of others.
 func (s *status) doing(now time.Time) (words, took string) {
 	if s.ending {
 		return "another Ctrl-C leaves at once", ""
@@ -253,7 +252,7 @@ func (s *status) doing(now time.Time) (words, took string) {
 	return Printable(shown.words), took
 }
 
-// step returns the current step of the plan; empty outside of the agent's work.
+// step returns the current step of the plan, or "" outside of the agent's work.
 func (s *status) step() string {
 	plan := s.run.View().Plan
 	at, _ := plan.Current()
@@ -263,7 +262,7 @@ func (s *status) step() string {
 	return fmt.Sprintf("%sstep %d/%d: %s", between, at+1, len(plan.Steps), Printable(plan.Steps[at].Step))
 }
 
-// agents returns how many agents work that others started; empty for none.
+// agents returns how many agents are working besides the run's own, or "".
 func (s *status) agents() string {
 	alive := 0
 	for _, a := range s.run.View().Agents {
@@ -277,7 +276,7 @@ func (s *status) agents() string {
 	return between + transcript.Count(alive, "agent")
 }
 
-// cost returns the cost of the run so far, or its tokens if no price is known.
+// cost returns the cost so far, or the tokens if no price is known. It is "" before any usage.
 func (s *status) cost() string {
 	v := s.run.View()
 	if v.Usage == (transcript.Usage{}) {
@@ -297,7 +296,7 @@ func ofLimit(limited bool, limit string) string {
 	return " of " + limit
 }
 
-// usageWords returns tokens and cost in words; empty if no tokens were used.
+// usageWords describes tokens and cost, or returns "" without tokens.
 func usageWords(usage transcript.Usage, models []transcript.ModelUse) string {
 	if usage.Input == 0 && usage.Output == 0 {
 		return ""
@@ -309,8 +308,7 @@ func usageWords(usage transcript.Usage, models []transcript.ModelUse) string {
 	return words
 }
 
-// usageOf returns the use of an event's agent. For the run's own agent that is the sum of all
-// agents.
+// usageOf describes the usage of the event's agent. For the run's own agent it is the sum of all agents.
 func (s *status) usageOf(e transcript.Event) string {
 	v := s.run.View()
 	if a := v.AgentNamed(e.By()); a != nil {
@@ -319,7 +317,7 @@ func (s *status) usageOf(e transcript.Event) string {
 	return usageWords(v.Usage, v.AllModels())
 }
 
-// total returns what the whole run used; empty if no model was asked.
+// total describes the usage of the whole run, or returns "" if no model was asked.
 func (s *status) total() string {
 	v := s.run.View()
 	words := usageWords(v.Usage, v.AllModels())

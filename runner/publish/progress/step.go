@@ -22,23 +22,25 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/actions"
 )
 
-// Mask masks values in the logs of this step and of later ones. A log in a file would contain them.
+// Mask masks values in the log of this step and of later steps. It writes them to the log to do so, so it only works if no one
+// redirects the log.
 func (w *Watch) Mask(hidden []secrets.Value) {
 	if w.Step == nil || !w.Step.Masks {
 		return
 	}
 	for _, each := range hidden {
-		_ = w.Step.Log.Mask(each.Secret) // of a log that cannot be written nothing is left to mask
+		_ = w.Step.Log.Mask(each.Secret) // ignored: a log that cannot be written shows no secret
 	}
 }
 
-// beginGroup ends the open group of the log, and begins one unless title is empty. The first line opens it.
+// beginGroup ends the current group of the log. It begins another one, unless title is "". The group's start is written with
+// its first line.
 func (w *Watch) beginGroup(title string) {
 	if w.Step == nil || title == w.group {
 		return
 	}
 	if w.opened {
-		_ = w.Step.Log.EndGroup() // progress is a help; its loss is no failure of the run
+		_ = w.Step.Log.EndGroup() // ignored: the run does not depend on its progress output
 	}
 	w.group, w.opened = title, false
 }
@@ -55,7 +57,7 @@ func (w *Watch) addToGroup(text string) {
 	w.written = time.Now()
 }
 
-// openGroup opens the current group of the log, if it is not open.
+// openGroup writes the start of the current group, if it is not written yet.
 func (w *Watch) openGroup() {
 	if w.group != "" && !w.opened {
 		_ = w.Step.Log.Group(w.group)
@@ -67,7 +69,7 @@ func (w *Watch) openGroup() {
 type StepResult struct {
 	Result record.Result
 	Record *record.Record
-	Folder string // slash-separated, of the checkout, in which the checks ran
+	Folder string // folder of the checkout in which the checks ran, with slashes
 	// Site has the pages of the run's branch and pull request, Artifacts is the page of the uploaded files.
 	Site      transcript.Site
 	Artifacts string
@@ -75,7 +77,7 @@ type StepResult struct {
 	Refused bool
 }
 
-// ReportToStep gives the result to the job: outputs, summary and annotations.
+// ReportToStep writes the step's outputs, summary and annotations.
 func (w *Watch) ReportToStep(t StepResult) error {
 	if w.Step == nil {
 		return nil
@@ -91,15 +93,14 @@ func (w *Watch) ReportToStep(t StepResult) error {
 	return err
 }
 
-// Outputs are the names of the outputs of a step, in the order in which
-// docs/reference/action.md lists them.
+// Outputs lists the step's outputs, in the order of docs/reference/action.md.
 var Outputs = []string{
 	"outcome", "reason", "message", "pull-request-number", "pull-request-url", "pull-request-operation", "branch", "head-sha",
 	"cost-usd", "tokens", "plan", "summary", "structured-output", "red-proof", "artifact", "run-directory",
 }
 
-// setOutputs sets all outputs of the step. It goes on after a failure, and returns all errors joined.
-// JSON that is too long for an output is left empty.
+// setOutputs sets all outputs of the step. It continues after a failure, and returns all errors joined. JSON that is too long
+// for an output is left empty.
 func (t StepResult) setOutputs(step *actions.Step) error {
 	result := t.Result
 	plan, err := json.Marshal(result.Plan)
@@ -127,7 +128,7 @@ func (t StepResult) setOutputs(step *actions.Step) error {
 		values["structured-output"], err = string(output), errors.Join(err, unread)
 	}
 	for _, name := range []string{"plan", "structured-output", "red-proof"} {
-		if len(values[name]) > actions.MaxOutput { // half of it would be no JSON
+		if len(values[name]) > actions.MaxOutput { // a cut text would be no JSON
 			values[name] = ""
 			err = errors.Join(err, fmt.Errorf("the output %s is left empty, since it is longer than %d bytes; the run directory has it", name, actions.MaxOutput))
 		}
@@ -138,8 +139,8 @@ func (t StepResult) setOutputs(step *actions.Step) error {
 	return err
 }
 
-// artifact returns the name for the upload of the run's files, or "" without files. A workflow
-// accepts a name once, so each run has its own.
+// artifact returns the name for the upload of the run's files, or "" without files. A workflow accepts a name only once, so it
+// contains the run's id.
 func (t StepResult) artifact() string {
 	if t.Artifacts == "" || t.Result.Directory == "" || !record.IsID(t.Result.RunID) {
 		return ""
@@ -147,11 +148,11 @@ func (t StepResult) artifact() string {
 	return "agent-ci-" + t.Result.RunID
 }
 
-// summaryLimit is how much of a job summary one run takes, in UTF-16 units.
+// summaryLimit is the longest summary of a run, in UTF-16 code units.
 const summaryLimit = 100_000
 
-// summary returns the Markdown of the job summary: headline, links and outline of the run. Without a
-// readable run directory it ends after the reason and message.
+// summary returns the job summary as Markdown: headline, links and outline of the run. Without a readable transcript it ends
+// after the message.
 func (t StepResult) summary() string {
 	result := t.Result
 	sign, words := body.Ending(string(result.Outcome), result.Reason)
@@ -172,7 +173,7 @@ func (t StepResult) summary() string {
 			head = "## agent-ci: " + verdict + "\n"
 		}
 	}
-	if end := view.Finished; end == nil || end.Outcome != string(result.Outcome) || end.Reason != result.Reason { // the run ended otherwise than its publishing
+	if end := view.Finished; end == nil || end.Outcome != string(result.Outcome) || end.Reason != result.Reason { // publishing ended differently from the recorded run
 		below += reason + "\n"
 	}
 	return head + below + body.Outline(view, t.Site, summaryLimit)
@@ -198,7 +199,7 @@ func (t StepResult) links() string {
 // annotationLevels maps outcomes to levels of annotations.
 var annotationLevels = map[outcome.Outcome]string{outcome.Changed: "notice", outcome.NoChanges: "notice", outcome.Skipped: "notice"}
 
-// annotations returns the run's end, its warnings, and the places that failed checks name.
+// annotations returns the result, the warnings, and the places that failed checks name.
 func (t StepResult) annotations() []actions.Annotation {
 	result := t.Result
 	all := []actions.Annotation{{Level: cmp.Or(annotationLevels[result.Outcome], "error"), Title: "agent-ci: " + string(result.Outcome), Message: result.Message}}
@@ -213,14 +214,13 @@ func (t StepResult) annotations() []actions.Annotation {
 	return all
 }
 
-// locationPattern matches places as compilers, linters and test programs print them: file:line: message, or
-// file:line:column: message.
+// locationPattern matches places in the output of compilers, linters and tests: file:line: message, or file:line:column: message.
 var locationPattern = lazyregexp.New(`(?m)^[ \t]*([\w./@+-]{1,200}):([1-9][0-9]{0,6})(?::([1-9][0-9]{0,4}))?:[ \t]+(\S.{0,500})$`)
 
-// maxPlaces bounds the annotations of one check.
+// maxPlaces is how many annotations one check gets.
 const maxPlaces = 9
 
-// placesIn returns the places that the end of a failed check's log names.
+// placesIn returns the places named at the end of a failed check's log.
 func (t StepResult) placesIn(row transcript.VerifyRow) []actions.Annotation {
 	tail, err := t.Record.Tail(row.Log, 256<<10)
 	if err != nil {
@@ -232,7 +232,7 @@ func (t StepResult) placesIn(row transcript.VerifyRow) []actions.Annotation {
 		if !filepath.IsLocal(file) || strings.HasPrefix(m[1], "/") || len(all) == maxPlaces {
 			continue
 		}
-		line, _ := strconv.Atoi(m[2]) // digits alone match
+		line, _ := strconv.Atoi(m[2]) // the pattern permits only digits
 		column, _ := strconv.Atoi(m[3])
 		all = append(all, actions.Annotation{Level: "error", Title: row.Name, File: file, Line: line, Column: column, Message: m[4]})
 	}

@@ -10,9 +10,9 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 )
 
-// Terminal is a terminal that can show a line that changes.
+// Terminal is a terminal that can show a status line.
 type Terminal struct {
-	// Columns returns the width; 0 while nothing may be drawn, since another program has the cursor.
+	// Columns returns the width. It returns 0 while another program uses the terminal, so nothing may be drawn.
 	Columns func() int
 	Color   bool
 }
@@ -21,15 +21,14 @@ const (
 	redrawEvery = time.Second
 	// plainEvery is how long a log without a terminal may be silent.
 	plainEvery = 30 * time.Second
-	// eraseTimeout is how long a run that hurries waits for the status line to be erased: a write to
-	// somebody who does not read never ends, and must not keep the result back.
+	// eraseTimeout is how long a forced stop waits for the erasing of the status line. If nothing reads the terminal, the
+	// write never returns, and must not delay the result.
 	eraseTimeout = 250 * time.Millisecond
 )
 
-// ShowStatus shows what the run does while no event comes, until over is called. On a terminal it is the
-// last line; a log gets a line when nothing else was written for a while. The status line is erased
-// for good once hurry has ended, or ctx if hurry is nil: the next signal kills the process, and
-// nobody would erase it then.
+// ShowStatus shows the status between events, until over is called. A terminal shows it in its last line. A log gets a line
+// when nothing else was written for a while. When hurry ends, the status line is erased for good, because the next signal
+// kills the process. If hurry is nil, that happens when ctx ends.
 func (w *Watch) ShowStatus(ctx, hurry context.Context) (over func()) {
 	if w.Lines == nil {
 		return func() {}
@@ -63,8 +62,7 @@ func (w *Watch) ShowStatus(ctx, hurry context.Context) (over func()) {
 	}
 }
 
-// redrawEverySecond shows the status once a second until stop is closed. hurried is nil if a second signal
-// kills the process.
+// redrawEverySecond draws the status once a second until stop is closed. hurried is nil if a second signal kills the process.
 func (w *Watch) redrawEverySecond(ctx context.Context, hurried, stop <-chan struct{}) {
 	ticks := time.NewTicker(redrawEvery)
 	defer ticks.Stop()
@@ -99,7 +97,7 @@ func (w *Watch) redraw() {
 	}
 }
 
-// markStopping shows that a signal has ended the work.
+// markStopping shows that a signal is stopping the work.
 func (w *Watch) markStopping() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -107,16 +105,17 @@ func (w *Watch) markStopping() {
 	w.draw()
 }
 
+// eraseForGood erases the status line and prevents drawing it again.
 func (w *Watch) eraseForGood() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.live = false
 	if w.Lines != nil && w.drawn {
-		_, _ = io.WriteString(w.Lines, w.eraseSequence()) // nobody is left to be told that it failed
+		_, _ = io.WriteString(w.Lines, w.eraseSequence()) // ignored: there is no other place to report an error
 	}
 }
 
-// Begins implements record.StepObserver.
+// Begins implements record.StepObserver. It shows an activity until over is called.
 func (w *Watch) Begins(phase record.Phase, what string) (over func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -136,7 +135,7 @@ func (w *Watch) Begins(phase record.Phase, what string) (over func()) {
 	}
 }
 
-// Follow sets the limits that the status shows, in dollars and tokens; 0 for none. known is a resumed run's view;
+// Follow sets the limits that the status shows: cost in US dollars, and tokens. 0 means none. known is a resumed run's view, or
 // nil for a new run.
 func (w *Watch) Follow(known *transcript.View, costLimit float64, tokenLimit int64) {
 	w.mu.Lock()
@@ -147,7 +146,7 @@ func (w *Watch) Follow(known *transcript.View, costLimit float64, tokenLimit int
 	}
 }
 
-// status returns the status of the run. The first call makes it.
+// status returns the run's status. The first call makes it. The caller holds w.mu.
 func (w *Watch) status() *status {
 	if w.current == nil {
 		w.current = &status{phase: record.PhaseSetup, began: time.Now(), run: transcript.Follow(&transcript.View{})}
@@ -155,8 +154,8 @@ func (w *Watch) status() *status {
 	return w.current
 }
 
-// The sequences by which a terminal is steered (ECMA-48; the private mode 7 of the VT100 is the
-// wrapping of lines, of which this program may know less than the terminal).
+// Control sequences of terminals (ECMA-48). Mode 7 of the VT100 wraps lines. It is off for the status line, because the
+// terminal may count its cells differently.
 const (
 	eraseBelow = "\r\x1b[J"
 	noWrap     = "\x1b[?7l"
@@ -165,15 +164,15 @@ const (
 	plainColor = "\x1b[39m"
 )
 
-// draw replaces the status line. The cursor stays at its beginning: from there it is erased whole
-// also after a terminal that became narrower has broken it into two lines.
+// draw replaces the status line. The cursor stays at the line's beginning. From there the whole line can be erased, even after a
+// terminal became narrower and broke it into two.
 func (w *Watch) draw() {
 	if !w.live || w.Terminal == nil || w.Lines == nil {
 		return
 	}
 	columns := w.Terminal.Columns()
 	if columns == 0 {
-		w.drawn = false // what others have written since is not to be erased
+		w.drawn = false // do not erase what other programs wrote since
 		return
 	}
 	head, rest := w.status().line(time.Now(), columns-1)
@@ -186,7 +185,7 @@ func (w *Watch) draw() {
 	w.drawn = true
 }
 
-// eraseSequence returns the sequence that erases the status line; empty if none is drawn.
+// eraseSequence returns the sequence that erases the status line, or "" if none is drawn.
 func (w *Watch) eraseSequence() string {
 	if !w.drawn {
 		return ""

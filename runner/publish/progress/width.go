@@ -7,10 +7,10 @@ import (
 	eastasian "golang.org/x/text/width"
 )
 
-// maxMarks is how many marks in a row are shown above one character.
+// maxMarks is how many combining marks in a row are shown on one character.
 const maxMarks = 4
 
-// cellsOf returns how many cells of a terminal a character takes (Unicode Standard Annex #11).
+// cellsOf returns how many terminal cells a character takes (Unicode Standard Annex #11).
 func cellsOf(r rune) int {
 	switch kind := eastasian.LookupRune(r).Kind(); {
 	case unicode.In(r, unicode.Mn, unicode.Me):
@@ -21,7 +21,7 @@ func cellsOf(r rune) int {
 	return 1
 }
 
-// width returns how many cells a text takes. Printable must have made it one line.
+// width returns how many cells a text takes. The text must come from Printable.
 func width(text string) (cells int) {
 	for _, r := range text {
 		cells += cellsOf(r)
@@ -29,7 +29,7 @@ func width(text string) (cells int) {
 	return cells
 }
 
-// fit cuts a text to cells cells. A text that was cut ends in an ellipsis.
+// fit shortens a text to cells cells. A shortened text ends in an ellipsis.
 func fit(text string, cells int) string {
 	if cells <= 0 {
 		return ""

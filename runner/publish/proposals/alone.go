@@ -18,7 +18,7 @@ import (
 	"github.com/agent-ci/agent-ci/tools/memory"
 )
 
-// Publish opens a separate pull request for the proposed lessons, if the job wants one and the run's change is
+// Publish opens a separate pull request for the proposed lessons. It does so only if the job wants one, and the run's change is
 // published or empty. A failure is a warning.
 func (l *Lessons) Publish(ctx context.Context, to publish.Destination, p publish.Proposal, done publish.Publication) {
 	if l.job.Memory.Propose != job.ProposeAlone || len(l.proposed) == 0 || !p.Change.Empty() && done.Commit == "" {
@@ -33,8 +33,8 @@ func (l *Lessons) Publish(ctx context.Context, to publish.Destination, p publish
 	}
 }
 
-// open opens a pull request with the new lessons alone, on the base of the published change. It does nothing
-// if no lesson is new.
+// open opens a pull request with only the new lessons, on the base of the published change. It does nothing if no lesson is
+// new.
 func (l *Lessons) open(ctx context.Context, to publish.Forge, p publish.Proposal, done publish.Publication) error {
 	empty, err := l.workspace.Checkout().ChangeBetween(ctx, done.Base, done.Base.Tree)
 	if err != nil {
@@ -64,8 +64,8 @@ func (l *Lessons) open(ctx context.Context, to publish.Forge, p publish.Proposal
 	return publish.Lessons(ctx, to, p, *l.written, "lessons-"+claimsDigest(all))
 }
 
-// claimsDigest identifies lessons by their claims: equal proposals share a pull request, which
-// stays closed once a person has closed it.
+// claimsDigest returns a digest of the lessons' claims, for the branch name. Equal proposals share a pull request, which stays
+// closed once a person has closed it.
 func claimsDigest(all []memory.Lesson) string {
 	sum := sha256.New()
 	for _, made := range all {

@@ -20,18 +20,19 @@ import (
 	"github.com/agent-ci/agent-ci/tools/memory"
 )
 
-// filed are the lessons in a change's file.
+// filed describes the lessons file in a change.
 type filed struct {
 	there bool            // the change has the file
 	ours  bool            // the runner could have written it: the base's file with proposed lessons appended
 	added []memory.Lesson // the appended lessons
 }
 
-// hasFile says whether a change has the file of lessons.
+// hasFile reports whether a change touches the lessons file.
 func hasFile(change *gitops.ChangeSet) bool {
 	return change != nil && slices.ContainsFunc(change.Files, func(f changeset.File) bool { return f.Path == lessons.Path })
 }
 
+// inChange describes the lessons file in a change.
 func (l *Lessons) inChange(change *gitops.ChangeSet) (found filed, err error) {
 	found.there = hasFile(change)
 	if !found.there || l.job.Memory.Propose != job.ProposeInChange {
@@ -44,7 +45,7 @@ func (l *Lessons) inChange(change *gitops.ChangeSet) (found filed, err error) {
 	return found, err
 }
 
-// files returns the file of lessons of a change's base and of the change. fit is false if one cannot be read.
+// files returns the lessons file of the change's base, and of the change. fit is false if one is not a valid lessons file.
 func (l *Lessons) files(change *gitops.ChangeSet) (before, now []byte, fit bool, err error) {
 	if now, fit, err = l.file(change.Tree); err == nil && fit {
 		before, fit, err = l.file(change.Base.Tree)
@@ -52,7 +53,7 @@ func (l *Lessons) files(change *gitops.ChangeSet) (before, now []byte, fit bool,
 	return before, now, fit && err == nil, err
 }
 
-// file returns a tree's file of lessons. fit is false if it cannot be read as one.
+// file returns a tree's lessons file. fit is false if it is not a valid lessons file.
 func (l *Lessons) file(tree gitops.Tree) (raw []byte, fit bool, err error) {
 	raw, err = fileIn(l.workspace.Checkout(), tree)
 	if errors.As(err, new(config.Problems)) {
@@ -61,7 +62,7 @@ func (l *Lessons) file(tree gitops.Tree) (raw []byte, fit bool, err error) {
 	return raw, true, err
 }
 
-// writtenPaths returns the paths written by the runner: the file of lessons, while all evidence holds.
+// writtenPaths returns the paths that agent-ci itself wrote: the lessons file, as long as all evidence in it holds.
 func (l *Lessons) writtenPaths(change *gitops.ChangeSet) ([]string, error) {
 	found, err := l.inChange(change)
 	if err != nil || !found.ours {
@@ -77,8 +78,7 @@ func (l *Lessons) writtenPaths(change *gitops.ChangeSet) ([]string, error) {
 	return []string{lessons.Path}, nil
 }
 
-// append adds the proposed lessons to those of a change's base. Lessons alone are no work: an empty
-// change stays.
+// append adds the proposed lessons to a change. An empty change stays empty, since lessons alone are no work.
 func (l *Lessons) append(ctx context.Context, change *gitops.ChangeSet) (*gitops.ChangeSet, []memory.Lesson, error) {
 	all, err := l.pinnedLessons(change)
 	if err != nil || change.Empty() {
@@ -87,8 +87,8 @@ func (l *Lessons) append(ctx context.Context, change *gitops.ChangeSet) (*gitops
 	return l.addNew(ctx, change, all)
 }
 
-// addNew adds new lessons to a change. The change must not touch the file of lessons. It
-// returns the change and the added lessons. If the file cannot take them it warns and adds none.
+// addNew adds new lessons to a change that does not touch the lessons file. It returns the change and the added lessons. If the
+// file cannot take them, it warns and adds none.
 func (l *Lessons) addNew(ctx context.Context, change *gitops.ChangeSet, all []memory.Lesson) (*gitops.ChangeSet, []memory.Lesson, error) {
 	before, err := fileIn(l.workspace.Checkout(), change.Base.Tree)
 	if problems := config.Problems(nil); errors.As(err, &problems) {
@@ -115,7 +115,7 @@ func (l *Lessons) notWritten(why string) {
 	l.rec.Warn("lessons_not_written", "The lessons that the model proposed are not written: %s.", why)
 }
 
-// record records the lessons proposed to people, if they differ from the last record.
+// record records the lessons that the change or pull request proposes, if they differ from the last record.
 func (l *Lessons) record(place string, all []memory.Lesson) error {
 	now := &transcript.Lessons{File: lessons.Path, In: place, Lessons: recorded(all)}
 	if l.written == nil && len(all) == 0 || l.written != nil && reflect.DeepEqual(l.written, now) {
@@ -125,7 +125,7 @@ func (l *Lessons) record(place string, all []memory.Lesson) error {
 	return l.rec.Append(transcript.TypeLessons, now)
 }
 
-// Brought returns a change's lessons for reviewers, regardless of a bundle's claims.
+// Brought returns the lessons in a change for reviewers, read from the change itself. A bundle's claims do not count.
 func (l *Lessons) Brought(change *gitops.ChangeSet) (*transcript.Lessons, error) {
 	found, err := l.inChange(change)
 	if err != nil || len(found.added) == 0 {
@@ -134,8 +134,8 @@ func (l *Lessons) Brought(change *gitops.ChangeSet) (*transcript.Lessons, error)
 	return &transcript.Lessons{File: lessons.Path, In: transcript.LessonsInChange, Lessons: recorded(found.added)}, nil
 }
 
-// add writes the proposed lessons to the work tree, so that they are part of the change and checks see them.
-// A file that the agent changed itself stays, and is refused later.
+// add writes the proposed lessons to the work tree, so that they are part of the change and checks see them. If the agent itself
+// changed the file, add leaves it, and judging refuses it later.
 func (l *Lessons) add(ctx context.Context, change *gitops.ChangeSet) (*gitops.ChangeSet, error) {
 	if l.job.Memory.Propose != job.ProposeInChange || l.postsFeedback {
 		return change, nil
@@ -172,7 +172,8 @@ func (l *Lessons) add(ctx context.Context, change *gitops.ChangeSet) (*gitops.Ch
 	return change, cmp.Or(err, l.record(transcript.LessonsInChange, all))
 }
 
-// lay writes a change's file of lessons to the work tree. An obstacle does not end the run.
+// lay writes the lessons file of the change with to the work tree, and returns the new change. If an obstacle is in the way, it
+// returns change and no error.
 func (l *Lessons) lay(ctx context.Context, change, with *gitops.ChangeSet) (*gitops.ChangeSet, error) {
 	checkout := l.workspace.Checkout()
 	alone, err := checkout.ChangeBetween(ctx, change.Base, change.Base.Tree)
@@ -197,8 +198,8 @@ func (l *Lessons) lay(ctx context.Context, change, with *gitops.ChangeSet) (*git
 	return l.exact(ctx, change)
 }
 
-// exact restores the bytes of the change's lessons file, from the base or as the runner wrote them.
-// Attributes changed by the agent may have made git convert its line ends.
+// exact restores the exact bytes of the lessons file in a change. The agent may have changed attributes so that git converted
+// its line ends.
 func (l *Lessons) exact(ctx context.Context, change *gitops.ChangeSet) (*gitops.ChangeSet, error) {
 	if l.job.Memory.Propose != job.ProposeInChange || !hasFile(change) {
 		return change, nil
@@ -211,7 +212,7 @@ func (l *Lessons) exact(ctx context.Context, change *gitops.ChangeSet) (*gitops.
 	if bytes.Equal(exact, now) {
 		return change, nil
 	}
-	if bytes.Equal(exact, before) { // the agent may have changed the line ends itself
+	if bytes.Equal(exact, before) { // only line ends differ from the base
 		if change, err = l.workspace.Revert(ctx, change, []string{lessons.Path}); err != nil || !hasFile(change) {
 			return change, err
 		}
@@ -219,8 +220,8 @@ func (l *Lessons) exact(ctx context.Context, change *gitops.ChangeSet) (*gitops.
 	return l.workspace.Checkout().WithExactBytes(ctx, change, lessons.Path, exact)
 }
 
-// restoreExact gives the file of lessons in a change its exact bytes. written names the file if the runner
-// wrote it, and is empty otherwise: the evidence of such lessons may be deleted, and add writes them again.
+// restoreExact restores the exact bytes of the lessons file in a change. written names the file if agent-ci wrote it, so it does
+// not count as the agent's change. Its evidence may be missing by now; add writes the lessons again.
 func (l *Lessons) restoreExact(ctx context.Context, change *gitops.ChangeSet) (_ *gitops.ChangeSet, written []string, err error) {
 	if change, err = l.exact(ctx, change); err != nil {
 		return change, nil, err
@@ -232,8 +233,7 @@ func (l *Lessons) restoreExact(ctx context.Context, change *gitops.ChangeSet) (_
 	return change, written, err
 }
 
-// TakeEarlier removes an earlier run's lessons from its change, to add them again with the new
-// ones.
+// TakeEarlier removes an earlier run's lessons from its change and proposes them again, so they are added with the new ones.
 func (l *Lessons) TakeEarlier(ctx context.Context, change *gitops.ChangeSet) (*gitops.ChangeSet, error) {
 	if !hasFile(change) {
 		return change, nil
@@ -263,8 +263,7 @@ func (l *Lessons) TakeEarlier(ctx context.Context, change *gitops.ChangeSet) (*g
 	return l.workspace.Checkout().Without(ctx, change, lessons.Path)
 }
 
-// unpinned removes the pins from evidence that held with a change, because the base and its files
-// may differ now.
+// unpinned removes pins from evidence that held with an earlier change, because the base and the files may differ now.
 func (l *Lessons) unpinned(evidence []string, change *gitops.ChangeSet) ([]string, error) {
 	all := slices.Clone(evidence)
 	for i, text := range evidence {
@@ -279,8 +278,8 @@ func (l *Lessons) unpinned(evidence []string, change *gitops.ChangeSet) ([]strin
 	return all, nil
 }
 
-// onto moves a change to another base. Its lessons follow the base's, so two runs with lessons do
-// not conflict.
+// onto moves a change to another base. Its lessons are appended again after the base's, so two runs with lessons do not
+// conflict.
 func (l *Lessons) onto(ctx context.Context, change *gitops.ChangeSet, base gitops.Base) (*gitops.ChangeSet, error) {
 	checkout := l.workspace.Checkout()
 	found, err := l.inChange(change)
@@ -305,8 +304,8 @@ func (l *Lessons) onto(ctx context.Context, change *gitops.ChangeSet, base gitop
 	return with, l.record(transcript.LessonsInChange, all)
 }
 
-// TakeChange takes what the agent changed, with the lessons that it proposed. Protected paths are put
-// back where the job wants them left out; these are dropped.
+// TakeChange reads the agent's change from the work tree and adds the proposed lessons. It reverts protected paths if the job
+// says so, and returns them in dropped.
 func (l *Lessons) TakeChange(ctx context.Context) (change *gitops.ChangeSet, dropped []string, err error) {
 	change, err = l.workspace.TakeChange(ctx, func(ctx context.Context, change *gitops.ChangeSet) (*gitops.ChangeSet, error) {
 		change, written, err := l.restoreExact(ctx, change)
@@ -325,14 +324,14 @@ func (l *Lessons) TakeChange(ctx context.Context) (change *gitops.ChangeSet, dro
 	return change, dropped, err
 }
 
-// Case returns the policy case of a change. Lessons that the runner wrote don't count as protected. repairs
-// is what the pull request held that the change fixes; nil for another change.
+// Case returns what judges a change. Lessons that agent-ci wrote do not count as protected. repairs is the content of the pull
+// request that the change repairs, or nil.
 func (l *Lessons) Case(j *job.Job, change, repairs *gitops.ChangeSet) judge.Case {
 	checkout := l.workspace.Checkout()
 	return judge.Case{Record: l.rec, Job: j, Change: change, Blob: checkout.Blob, LFSContent: checkout.OpenLFS, Unfiltered: checkout.Unfiltered, RunnerPaths: l.writtenPaths, RepairedChange: repairs}
 }
 
-// Follow is how a change follows its base, with its lessons.
+// Follow returns the functions that move and judge a change with its lessons.
 func (l *Lessons) Follow(repairs *gitops.ChangeSet) publish.Follow {
 	return publish.Follow{MoveOnto: l.onto, Judge: func(ctx context.Context, j *job.Job, change *gitops.ChangeSet) error {
 		return l.Case(j, change, repairs).Judge(ctx)

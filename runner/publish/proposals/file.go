@@ -13,7 +13,7 @@ import (
 	"github.com/agent-ci/agent-ci/tools/memory"
 )
 
-// read reads the file of lessons of the base commit. A commit without it has none.
+// read returns the lessons file of the base commit and its lessons. Both are nil if the commit has none.
 func read(ws *workspace.Workspace) ([]byte, []memory.Lesson, error) {
 	raw, err := fileIn(ws.Checkout(), ws.Base().Tree)
 	if err != nil {
@@ -26,8 +26,8 @@ func read(ws *workspace.Workspace) ([]byte, []memory.Lesson, error) {
 	return raw, all, nil
 }
 
-// fileIn reads a tree's file of lessons; nil if it is missing. A directory, link or unreadable file
-// gives config.Problems.
+// fileIn returns a tree's lessons file, or nil if it is missing. If a directory, link or too large file is there, the error is
+// config.Problems.
 func fileIn(in *gitops.Checkout, tree gitops.Tree) ([]byte, error) {
 	raw, err := in.ReadFile(tree, lessons.Path, lessons.MaxSize)
 	switch {
@@ -42,7 +42,7 @@ func fileIn(in *gitops.Checkout, tree gitops.Tree) ([]byte, error) {
 	return nil, lessons.NoFile(lessons.Path)
 }
 
-// isFree reports that a tree has nothing at a path, and only folders above.
+// isFree reports whether a tree has nothing at a path, and only folders above it.
 func isFree(in *gitops.Checkout, tree gitops.Tree, name string) (bool, error) {
 	id, err := in.IDAt(tree, name)
 	if err != nil || id != "" {
@@ -56,13 +56,13 @@ func isFree(in *gitops.Checkout, tree gitops.Tree, name string) (bool, error) {
 	return entry.Kind == gitops.BaseFolder, err
 }
 
-// LostLesson is a lesson without its evidence.
+// LostLesson is a lesson whose evidence was deleted.
 type LostLesson struct {
 	ID       string   `json:"id"`
-	Evidence []string `json:"gone"` // that is not there any more
+	Evidence []string `json:"gone"` // evidence that no longer exists
 }
 
-// LessonsWithoutEvidence returns the base commit's lessons without their evidence.
+// LessonsWithoutEvidence returns the base commit's lessons whose evidence was deleted.
 func LessonsWithoutEvidence(ws *workspace.Workspace, j *job.Job) (gone []LostLesson, err error) {
 	_, all, err := read(ws)
 	if err != nil {
@@ -86,7 +86,7 @@ func LessonsWithoutEvidence(ws *workspace.Workspace, j *job.Job) (gone []LostLes
 	return gone, nil
 }
 
-// evidenceExists reports whether evidence still exists. Runs are not checked.
+// evidenceExists reports whether evidence exists. A run as evidence always counts as existing.
 func evidenceExists(checkout *gitops.Checkout, base gitops.Base, j *job.Job, text string) (bool, error) {
 	e, err := lessons.ParseEvidence(text)
 	switch {

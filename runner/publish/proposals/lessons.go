@@ -1,6 +1,5 @@
-// Package proposals owns the lessons of one run: those from the base commit, those proposed by its
-// agent, and their way into the change or a separate pull request. Package lessons owns the
-// repository's file.
+// Package proposals owns the lessons of one run: those from the base commit, and those that its agent proposes. It adds them to
+// the change or to a separate pull request. Package lessons owns the file in the repository.
 package proposals
 
 import (
@@ -23,31 +22,31 @@ import (
 	"github.com/agent-ci/agent-ci/tools/memory"
 )
 
-// Lessons are one run's lessons.
+// Lessons has one run's lessons.
 type Lessons struct {
-	Given memory.Memory // by the base commit
+	Given memory.Memory // lessons of the base commit
 
 	rec           *record.Record
 	workspace     *workspace.Workspace
 	job           *job.Job
 	postsFeedback bool                // the run posts feedback instead of a change
-	event         *transcript.Memory  // of the lessons given; nil for none
-	day           string              // of the run
-	checks        []string            // that ran
-	written       *transcript.Lessons // the last event of what was written; nil for none
+	event         *transcript.Memory  // event about the given lessons; nil for none
+	day           string              // date of the run
+	checks        []string            // names of checks that ran
+	written       *transcript.Lessons // last recorded proposal; nil for none
 
 	mu       sync.Mutex
 	proposed []memory.Lesson
 }
 
-// Bounds of a run's proposed lessons, and of those taken over from earlier runs.
+// Most lessons that a run proposes, and that it takes over from earlier runs.
 const (
 	maxProposed = 5
 	maxCarried  = 20
 )
 
-// Read reads the configuring commit's lessons for a task's words. Invalid lessons are omitted and
-// never end a run.
+// Read reads the lessons of the configuring commit. words is the task's text, which chooses the lessons to show. Invalid lessons
+// are left out with a warning.
 func Read(rec *record.Record, began time.Time, ws *workspace.Workspace, j *job.Job, words string) *Lessons {
 	l := &Lessons{rec: rec, day: dayOf(rec.ID, began)}
 	if !worker.OffersMemory(j) {
@@ -73,8 +72,8 @@ func Read(rec *record.Record, began time.Time, ws *workspace.Workspace, j *job.J
 	return l
 }
 
-// Recorded returns the lessons that the record of a run has: no more than a run may have. If the run
-// continues a pull request, lessons may be of an earlier run.
+// Recorded returns the lessons in a run's record, up to the limits of a run. If the run continues a pull request, lessons may
+// be from earlier runs.
 func Recorded(rec *record.Record, v *transcript.View) *Lessons {
 	l := &Lessons{rec: rec, day: dayOf(v.Started.RunID, v.StartedAt), written: v.Lessons, event: v.Memory}
 	own, carried := maxProposed, 0
@@ -100,19 +99,19 @@ func Recorded(rec *record.Record, v *transcript.View) *Lessons {
 	return l
 }
 
-// ForReplay returns the lessons of a run whose calls are replayed.
+// ForReplay removes the proposed lessons, because the replayed calls propose them again.
 func (l *Lessons) ForReplay() *Lessons {
 	l.proposed, l.written = nil, nil
 	return l
 }
 
-// In sets the agent's workspace and job. A run that posts feedback makes no change.
+// In sets the agent's workspace and job. speaks means that the run posts feedback and makes no change.
 func (l *Lessons) In(ws *workspace.Workspace, j *job.Job, speaks bool) *Lessons {
 	l.workspace, l.job, l.postsFeedback = ws, j, speaks
 	return l
 }
 
-// RecordChecks records which checks have run, as evidence.
+// RecordChecks stores which checks have run, because lessons can name them as evidence.
 func (l *Lessons) RecordChecks(tables ...[]transcript.VerifyRow) {
 	var names []string
 	for _, row := range slices.Concat(tables...) {
@@ -125,7 +124,7 @@ func (l *Lessons) RecordChecks(tables ...[]transcript.VerifyRow) {
 	l.checks = names
 }
 
-// Record records the run's lessons.
+// Record writes the event about the given lessons, if there are any.
 func (l *Lessons) Record() error {
 	if l.event == nil {
 		return nil
@@ -141,7 +140,7 @@ func recorded(all []memory.Lesson) []transcript.Lesson {
 	return recorded
 }
 
-// dayOf returns the day in a run's id, which a replay shares, or else of its beginning.
+// dayOf returns the date in a run's id, so that a replay has the same date. Without one it returns the date of began.
 func dayOf(id string, began time.Time) string {
 	stamp, _, _ := strings.Cut(id, "-")
 	if made, err := time.Parse("20060102T150405Z", stamp); err == nil {

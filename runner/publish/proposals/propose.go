@@ -14,7 +14,7 @@ import (
 	"github.com/agent-ci/agent-ci/tools/memory"
 )
 
-// LessonTaker receives the agent's lessons; nil if the job wants none.
+// LessonTaker returns the function that accepts the agent's lessons, or nil if the job wants none.
 func (l *Lessons) LessonTaker() worker.TakeLesson {
 	if !l.job.Memory.Proposes() || l.postsFeedback {
 		return nil
@@ -39,7 +39,7 @@ func (l *Lessons) LessonTaker() worker.TakeLesson {
 	}
 }
 
-// propose records a lesson before anything else.
+// propose records a lesson and adds it to the proposed ones.
 func (l *Lessons) propose(made memory.Lesson) error {
 	if err := l.rec.Append(transcript.TypeLesson, transcript.Lesson(made)); err != nil {
 		return err
@@ -48,7 +48,7 @@ func (l *Lessons) propose(made memory.Lesson) error {
 	return nil
 }
 
-// proposalProblem returns a proposal's problem besides its evidence, for the model, or "".
+// proposalProblem returns a message for the model about a wrong proposal, or "". It does not check the evidence itself.
 func (l *Lessons) proposalProblem(p memory.Proposal, id string) string {
 	own, known := 0, func(other memory.Lesson) bool { return other.ID == id }
 	for _, made := range l.proposed {
@@ -71,12 +71,12 @@ func (l *Lessons) proposalProblem(p memory.Proposal, id string) string {
 	return ""
 }
 
-// hasSecret reports a secret, or the mark of a removed one.
+// hasSecret reports whether text has a secret, or the mark of a removed one.
 func (l *Lessons) hasSecret(text string) bool {
 	return l.rec.Redact(text) != text || strings.Contains(text, "[secret ")
 }
 
-// evidence parses and verifies the model's evidence.
+// evidence parses and verifies evidence from the model. refusal is a message for the model, or "".
 func (l *Lessons) evidence(text string, seen worker.SeenFile) (e lessons.Evidence, refusal string, err error) {
 	e, wrong := lessons.ParseEvidence(text)
 	switch {
@@ -108,15 +108,14 @@ func (l *Lessons) evidence(text string, seen worker.SeenFile) (e lessons.Evidenc
 	return e, "", nil
 }
 
-// pinMatches reports whether a pin is a prefix of the base commit, if that has the path, or of the
-// path's id.
+// pinMatches reports whether a pin is a prefix of the path's blob id, or of the base commit if that has the path.
 func pinMatches(pin, inBase, inChange, base string) bool {
-	of := func(id string) bool { return id != "" && strings.HasPrefix(id, pin) }
-	return of(inBase) || of(inChange) || inBase != "" && of(base)
+	isPrefixOf := func(id string) bool { return id != "" && strings.HasPrefix(id, pin) }
+	return isPrefixOf(inBase) || isPrefixOf(inChange) || inBase != "" && isPrefixOf(base)
 }
 
-// pinnedLessons returns the proposed lessons for a change, each path pinned to a commit or blob. Missing
-// evidence is dropped, and lessons without evidence too.
+// pinnedLessons returns the proposed lessons for a change, each path pinned to a commit or blob. It drops evidence that does not
+// hold, and lessons without evidence.
 func (l *Lessons) pinnedLessons(change *gitops.ChangeSet) ([]memory.Lesson, error) {
 	var all []memory.Lesson
 	for _, made := range l.proposed {
@@ -137,7 +136,7 @@ func (l *Lessons) pinnedLessons(change *gitops.ChangeSet) ([]memory.Lesson, erro
 	return all, nil
 }
 
-// WarnOfUnshown warns about lessons omitted with a change.
+// WarnOfUnshown warns about proposed lessons whose evidence does not hold with a change.
 func (l *Lessons) WarnOfUnshown(change *gitops.ChangeSet) error {
 	shown, err := l.pinnedLessons(change)
 	if err != nil || len(shown) == len(l.proposed) {
@@ -151,11 +150,11 @@ func (l *Lessons) WarnOfUnshown(change *gitops.ChangeSet) error {
 	return nil
 }
 
-// pin returns evidence pinned to a commit or blob, or zero if it does not hold with the change.
+// pin returns evidence pinned to a commit or blob, or the zero value if it does not hold with the change.
 func (l *Lessons) pin(text string, change *gitops.ChangeSet) (lessons.Evidence, error) {
 	e, err := lessons.ParseEvidence(text)
 	if err != nil || e.Path == "" {
-		if e.Run != "" || !slices.Contains(l.checks, e.Check) { // no model gives a run as evidence, whatever a bundle says
+		if e.Run != "" || !slices.Contains(l.checks, e.Check) { // a run is never valid evidence here, even if a bundle has one
 			e = lessons.Evidence{}
 		}
 		return e, err

@@ -14,18 +14,18 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
-// attempt is a run's attempt to fix a pull request's red checks.
+// Attempt is a run's attempt to fix the red checks of a pull request.
 type Attempt struct {
 	*Case
-	Plan *Plan // nil before it is decided that there is something to fix
+	Plan *Plan // nil before Decide
 
 	thread *thread
 	record *record.Record
-	bounds job.Repair // of the job
+	bounds job.Repair // the job's limits
 }
 
-// NewAttempt returns the attempt for a repair request and adds its red checks to source. For other tasks it
-// returns known, an earlier call's result, which may be nil. Nothing changes on the forge.
+// NewAttempt returns the attempt for a repair request, and adds the red checks to source. For other tasks it returns known, which
+// is the result of an earlier call or nil. It changes nothing on the forge.
 func NewAttempt(ctx context.Context, source *intake.Source, known *Attempt, pull *forge.PullRequest) (*Attempt, error) {
 	if source.Request == nil || !source.Request.Repair {
 		return known, nil
@@ -41,8 +41,8 @@ func NewAttempt(ctx context.Context, source *intake.Source, known *Attempt, pull
 	return known, nil
 }
 
-// decide ends a run that has nothing to fix, or may not, and reports so on the pull request. link
-// is the CI run's page; it may be empty.
+// Decide returns the attempt with its plan. If there is nothing to fix, or no attempt is allowed, it reports that on the pull
+// request and returns an error. link is the CI run's page, or "".
 func (a *Attempt) Decide(ctx context.Context, source *intake.Source, link string, bounds job.Repair) (*Attempt, error) {
 	next := &Attempt{Case: a.Case, record: source.Record, bounds: bounds, thread: &thread{
 		Server: source.Forge, Repository: source.Forge.Repository(source.Event.Repository), Number: a.Pull.Number,
@@ -53,24 +53,23 @@ func (a *Attempt) Decide(ctx context.Context, source *intake.Source, link string
 	return next, err
 }
 
-// Begin counts the attempt.
+// Begin counts the attempt in the pull request's comment.
 func (a *Attempt) Begin(ctx context.Context) error {
 	return a.thread.attempt(ctx, a.Plan, a.bounds.Attempts)
 }
 
-// conclude says on the pull request how the attempt ended. pushed is its commit; empty for none.
+// Conclude reports the attempt's result on the pull request. pushed is the pushed commit, or "".
 func (a *Attempt) Conclude(ctx context.Context, stop *outcome.Stop, cost *float64, pushed string) {
 	end := attemptEnd{Stop: *stop, Commit: pushed, Spent: a.Plan.Attempt.SpentWith(cost), Last: a.Plan.Attempt.Attempt >= a.bounds.Attempts}
 	folder := a.record.Path()
-	end.Message = strings.NewReplacer(folder+"/", "", folder, "the run directory").Replace(stop.Message) // its readers are not at this machine
+	end.Message = strings.NewReplacer(folder+"/", "", folder, "the run directory").Replace(stop.Message) // readers of the comment have no access to this machine's folder
 	err := a.thread.conclude(ctx, a.Case, end)
 	if err != nil {
 		a.record.Warn("comment_not_written", "The result of the repair could not be reported on the pull request: %v", err)
 	}
 }
 
-// parts returns the agent's input for a case. Names and outputs are untrusted, so each is marked
-// and labelled.
+// parts returns the agent's input for a case. Names and outputs come from strangers, so each part is marked and labelled.
 func (c *Case) parts() []clean.Part {
 	var b strings.Builder
 	fmt.Fprintf(&b, "You repair pull request #%d, which an earlier run made.", c.Pull.Number)
@@ -101,6 +100,7 @@ func checksAre(n int) string {
 	return fmt.Sprintf("%d checks are", n)
 }
 
+// describe returns what is known about a red check, for the agent.
 func (r Red) describe() string {
 	lines := []string{"The check ended as " + r.Conclusion + "."}
 	if len(r.Failed) > 0 {

@@ -14,33 +14,32 @@ type Case struct {
 	Pull *forge.PullRequest
 	Head string // the commit that the checks ran on
 
-	Red               []Red // that the pull request has to answer for
+	Red               []Red // red checks that the pull request caused
 	OnBase            []Red // red on the base too
 	ConflictsWithBase bool  // the base moved into conflict with the change
 
-	runs map[int64]*forge.WorkflowRun // that were asked for; nil for one that is not there
+	runs map[int64]*forge.WorkflowRun // workflow runs read so far, by id; nil for a missing one
 }
 
 // Red is a red check on the head.
 type Red struct {
 	forge.Check
-	Infrastructure string // why the failure looks like one of the runner or network; empty if it does not
+	Infrastructure string // why the runner or network seems to be the cause, or ""
 	Failed         []string
-	Log            string // of the job, cut; empty without one
-	NoLog          string // why not
+	Log            string // excerpt of the job's log, or ""
+	NoLog          string // why there is no log
 }
 
-// infrastructureEndings maps red conclusions to the reason why they suggest an infrastructure failure; "" if they
-// do not.
+// infrastructureEndings maps each red conclusion to why it suggests an infrastructure failure, or to "".
 var infrastructureEndings = map[string]string{
 	"failure": "", "timed_out": "it timed out", "startup_failure": "it could not be started", "cancelled": "it was cancelled",
 }
 
-// maxRed is how many red checks are looked into; the rest is named alone.
+// maxRed is how many red checks are examined. Further ones are only counted.
 const maxRed = 10
 
-// readCase reads the red checks on a pull request's head. Checks red on the base too are listed
-// separately: the change did not cause them.
+// readCase reads the red checks on the pull request's head. Checks that are red on the base too are listed separately, because the
+// change did not cause them.
 func readCase(ctx context.Context, in forge.Repository, pull *forge.PullRequest, head *forge.Commit) (*Case, error) {
 	c := &Case{Pull: pull, Head: head.SHA, ConflictsWithBase: pull.Mergeable == forge.MergeableDirty, runs: map[int64]*forge.WorkflowRun{}}
 	checks, err := checksOf(ctx, in, head.SHA)
@@ -74,6 +73,7 @@ func readCase(ctx context.Context, in forge.Repository, pull *forge.PullRequest,
 	return c, c.readLogs(ctx, in)
 }
 
+// isRed reports whether a check has completed and failed.
 func isRed(c forge.Check) bool {
 	_, red := infrastructureEndings[c.Conclusion]
 	return red && c.Status == "completed"
@@ -84,15 +84,15 @@ func checksOf(ctx context.Context, in forge.Repository, sha string) ([]forge.Che
 	return checks, intake.ForgeFailure(fmt.Sprintf("The checks of commit %s cannot be read", gitops.Short(sha)), err)
 }
 
-// commit is one of the base, with its checks once they were asked for.
+// commit is a commit of the base branch. Its checks are read when needed.
 type commit struct {
 	sha    string
 	checks []forge.Check
 	read   bool
 }
 
-// baseOf returns the base commits to compare with: the newest and, for checks still running there,
-// the one under the change.
+// baseOf returns the base commits to compare with: first the newest. Its checks may still be running, so the one that the change was
+// made on follows.
 func baseOf(ctx context.Context, in forge.Repository, base, madeOn string) ([]commit, error) {
 	tip, err := intake.LookUpBranch(ctx, in, base)
 	if err != nil || tip == nil || tip.SHA == madeOn {
@@ -101,7 +101,7 @@ func baseOf(ctx context.Context, in forge.Repository, base, madeOn string) ([]co
 	return []commit{{sha: tip.SHA}, {sha: madeOn}}, nil
 }
 
-// redOnBase reports whether a red check failed on the base too.
+// redOnBase reports whether the same check is red on the base. The first base commit with a conclusive result decides.
 func (c *Case) redOnBase(ctx context.Context, in forge.Repository, red forge.Check, base []commit) (bool, error) {
 	for i := range base {
 		on := &base[i]
@@ -128,7 +128,7 @@ func (c *Case) redOnBase(ctx context.Context, in forge.Repository, red forge.Che
 	return false, nil
 }
 
-// ofOneWorkflow tells jobs of one name in two workflows apart.
+// ofOneWorkflow reports whether checks of one name belong to the same workflow. Two workflows may have jobs of one name.
 func (c *Case) ofOneWorkflow(ctx context.Context, in forge.Repository, checks ...forge.Check) (bool, error) {
 	var path string
 	for _, check := range checks {
@@ -136,7 +136,7 @@ func (c *Case) ofOneWorkflow(ctx context.Context, in forge.Repository, checks ..
 		switch {
 		case err != nil:
 			return false, err
-		case run == nil: // it is no job, or the run is not kept any more: the name has to do
+		case run == nil: // not a workflow's job, or the run was deleted: compare names only
 			return true, nil
 		case path != "" && path != run.Path:
 			return false, nil
@@ -146,8 +146,7 @@ func (c *Case) ofOneWorkflow(ctx context.Context, in forge.Repository, checks ..
 	return true, nil
 }
 
-// decides reports whether a base check says anything about the code. Cancelled or skipped ones do
-// not.
+// decides reports whether a result on the base says anything about the code. Cancelled and skipped checks do not.
 func decides(c forge.Check) bool {
 	return c.Conclusion == "success" || isRed(c) && infrastructureEndings[c.Conclusion] == "" || c.Conclusion == "timed_out"
 }

@@ -14,32 +14,32 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/intake"
 )
 
-// thread is a pull request and its one comment about repairs.
+// thread is a pull request with its one comment about repairs.
 type thread struct {
 	Server     forge.Forge
 	Repository forge.Repository
 	Number     int
-	Run        string // id of the run that tells
+	Run        string // id of this run
 	Link       string // page of the CI run; may be empty
 	Redact     func(string) string
 
-	id          int64  // of the comment; 0 for none
+	id          int64  // id of the comment; 0 for none
 	shown       string // text of the posted comment
-	storedState state  // in the posted comment
+	storedState state  // state in the posted comment
 	now         state
 	redSummary  string
 	sentences   []string
 	end         string
-	remaining   string // for a person
+	remaining   string // sentence on the work left for a person
 }
 
-// state is the comment's hidden data for later runs.
+// state is hidden data in the comment, for later runs.
 type state struct {
 	head     string
 	run      string // the comment's last writer
 	attempts int
 	spentUSD float64
-	rerun    bool // of the failed jobs was requested
+	rerun    bool // the failed jobs were started again
 }
 
 var stateMark = lazyregexp.New(`<!-- agent-ci: repair of ([0-9a-f]{40,64}) by ([0-9A-Za-z._-]{1,100}) attempts=([0-9]{1,10}) spent=([0-9]{1,9}\.[0-9]{4}) rerun=(true|false) -->`)
@@ -48,7 +48,7 @@ func (s state) String() string {
 	return fmt.Sprintf("<!-- agent-ci: repair of %s by %s attempts=%d spent=%s rerun=%v -->\n", s.head, s.run, s.attempts, intake.Dollars(s.spentUSD), s.rerun)
 }
 
-// readState reads a comment's last mark. Text before it is untrusted.
+// readState parses the last mark in a comment. The text before it is not trusted, and may have other marks.
 func readState(body string) state {
 	all := stateMark().FindAllStringSubmatch(body, -1)
 	if len(all) == 0 {
@@ -58,8 +58,8 @@ func readState(body string) state {
 	return state{head: m[1], run: m[2], attempts: intake.ReadAttempts(m[3]), spentUSD: intake.ReadDollars(m[4]), rerun: m[5] == "true"}
 }
 
-// read finds the comment of earlier repairs, the oldest if two runs each wrote one. Anybody can
-// write the mark, so the author must be the token's account.
+// read finds the comment of earlier repairs, the oldest if there are two. Anybody can write the mark, so the author must be the
+// token's account.
 func (t *thread) read(ctx context.Context) error {
 	comments, err := t.Repository.Comments(ctx, t.Number)
 	if err != nil {
@@ -76,7 +76,7 @@ func (t *thread) read(ctx context.Context) error {
 	return nil
 }
 
-// describeCase prepares the comment's state and its list of failed checks.
+// describeCase sets the comment's new state, and its list of failed checks.
 func (t *thread) describeCase(c *Case, last intake.Repair) {
 	t.now = state{head: c.Head, run: t.Run, attempts: last.Attempt, spentUSD: last.Spent, rerun: t.storedState.head == c.Head && t.storedState.rerun}
 	var b strings.Builder
@@ -101,6 +101,7 @@ func (r Red) link() string {
 	return markdown.Link{Name: name, Address: r.URL}.String()
 }
 
+// why describes how a check failed, for the comment.
 func (r Red) why() string {
 	why := r.Conclusion
 	if len(r.Failed) > 0 {
@@ -112,7 +113,7 @@ func (r Red) why() string {
 	return why
 }
 
-// listRemaining lists the work left for a person.
+// listRemaining sets the sentence on the work left for a person.
 func (t *thread) listRemaining(c *Case) {
 	var all []string
 	for _, red := range c.Red {
@@ -124,8 +125,8 @@ func (t *thread) listRemaining(c *Case) {
 	t.remaining = "Left for a person: " + strings.Join(all, ", ") + "."
 }
 
-// attempt announces the agent before it starts, so a killed attempt counts. Of two concurrent runs,
-// the one whose comment stays continues; otherwise both would count as one.
+// attempt announces the attempt before the agent starts, so that a killed attempt counts too. If two runs announce at once, the one
+// whose comment remains continues. of is the number of allowed attempts.
 func (t *thread) attempt(ctx context.Context, p *Plan, of int) error {
 	decidedOn := t.storedState
 	if err := t.read(ctx); err != nil {
@@ -143,7 +144,7 @@ func (t *thread) attempt(ctx context.Context, p *Plan, of int) error {
 	if err := t.read(ctx); err != nil {
 		return err
 	}
-	if t.storedState.run == t.now.run || t.storedState == decidedOn { // a forge may take a moment to show what was written
+	if t.storedState.run == t.now.run || t.storedState == decidedOn { // our comment, or the forge does not show it yet
 		t.id, t.shown, t.storedState = id, wrote, t.now
 		return nil
 	}
@@ -160,14 +161,15 @@ func (t *thread) begunElsewhere() error {
 		cmp.Or(t.storedState.run, "whose comment is gone"), t.Number)
 }
 
+// attemptEnd is the result of an attempt.
 type attemptEnd struct {
 	outcome.Stop
-	Commit string // that was pushed; empty for none
+	Commit string // pushed commit; "" for none
 	Spent  float64
 	Last   bool // no other attempt follows
 }
 
-// conclude says how the attempt ended.
+// conclude reports the result of the attempt in the comment.
 func (t *thread) conclude(ctx context.Context, c *Case, e attemptEnd) error {
 	cost := e.Spent - t.now.spentUSD
 	if err := t.read(ctx); err != nil {
@@ -177,7 +179,7 @@ func (t *thread) conclude(ctx context.Context, c *Case, e attemptEnd) error {
 		return t.addCost(ctx, cost)
 	}
 	if t.now.spentUSD = e.Spent; t.storedState.head == t.now.head {
-		t.now.spentUSD = t.storedState.spentUSD + cost // others added theirs
+		t.now.spentUSD = t.storedState.spentUSD + cost // other runs may have added their cost meanwhile
 	}
 	if e.Commit != "" {
 		t.now.head, t.now.rerun = e.Commit, false
@@ -191,7 +193,7 @@ func (t *thread) conclude(ctx context.Context, c *Case, e attemptEnd) error {
 	return t.write(ctx)
 }
 
-// addCost adds this run's cost to another run's comment and leaves the rest.
+// addCost adds this run's cost to a comment that another run wrote. It changes nothing else.
 func (t *thread) addCost(ctx context.Context, cost float64) error {
 	marks := stateMark().FindAllStringIndex(t.shown, -1)
 	if len(marks) == 0 {
@@ -210,6 +212,7 @@ func spentSoFar(dollars float64) string {
 	return fmt.Sprintf("All attempts so far cost $%s.", intake.Dollars(dollars))
 }
 
+// text returns the comment's text with its state.
 func (t *thread) text() string {
 	paragraphs := []string{strings.TrimRight(t.redSummary, "\n")}
 	paragraphs = append(paragraphs, t.sentences...)
@@ -227,7 +230,7 @@ func (t *thread) text() string {
 	return intake.RepairMark + t.Redact(strings.Join(paragraphs, "\n\n")) + "\n\n" + t.now.String()
 }
 
-// write creates or updates the comment. It counts the attempts: without it, no attempt starts.
+// write creates or updates the comment. The comment counts the attempts, so an attempt does not start if this fails.
 func (t *thread) write(ctx context.Context) error {
 	text := t.text()
 	if text == t.shown {
@@ -253,7 +256,7 @@ func (t *thread) failure(err error) error {
 	return intake.ForgeFailure(fmt.Sprintf("The comment on pull request #%d, by which attempts to repair it are counted, cannot be written", t.Number), err)
 }
 
-// list names checks, each with why it looks like a failure of the machinery, if it does.
+// list names checks. A check that failed by infrastructure has the reason added.
 func list(all []Red, separator string) string {
 	var named []string
 	for _, red := range all[:min(len(all), maxRed)] {

@@ -13,8 +13,8 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
-// lastAttempt returns the last attempt and the cost of all attempts, by the head commit and, for attempts
-// without a push, by the comment if it is about the same head.
+// lastAttempt returns the number of the last attempt and the cost of all. The head commit has both. The comment has later numbers if
+// attempts pushed nothing; it counts if it is about the same head.
 func lastAttempt(head *forge.Commit, noted state) intake.Repair {
 	last := intake.Repair{Head: head.SHA}
 	last.Attempt, last.Spent = intake.ParseTrailers(head)
@@ -27,11 +27,11 @@ func lastAttempt(head *forge.Commit, noted state) intake.Repair {
 // Plan is the next attempt with its remaining budget.
 type Plan struct {
 	Attempt      intake.Repair
-	RemainingUSD float64 // dollars that the attempt may cost; 0 for no bound
+	RemainingUSD float64 // US dollars that the attempt may cost; 0 for no limit
 }
 
-// decide returns the agent's next attempt. It ends a run without work, or one left to checks or a
-// person, and reports so in the comment.
+// decide returns the plan of the next attempt. If there is nothing to fix, or a rerun or a person has to act, it reports that in the
+// comment and returns an error.
 func (t *thread) decide(ctx context.Context, c *Case, head *forge.Commit, allowed job.Repair) (*Plan, error) {
 	if err := t.read(ctx); err != nil {
 		return nil, err
@@ -41,10 +41,10 @@ func (t *thread) decide(ctx context.Context, c *Case, head *forge.Commit, allowe
 	end := func(reason, format string, args ...any) (*Plan, error) {
 		stop := outcome.Stopf(outcome.Skipped, reason, format, args...)
 		if len(c.Red)+len(c.OnBase) == 0 && !c.ConflictsWithBase && t.id == 0 {
-			return nil, stop // there is nothing to tell
+			return nil, stop // no comment: nothing is red, and none exists
 		}
 		sentence, _ := strings.CutSuffix(stop.Message, ": "+c.Pull.URL+".")
-		t.end = markdown.Text(sentence + ".") // it has names of checks
+		t.end = markdown.Text(sentence + ".") // escaped: it has names of checks
 		if err := t.write(ctx); err != nil {
 			return nil, err
 		}
@@ -86,12 +86,12 @@ func (t *thread) decide(ctx context.Context, c *Case, head *forge.Commit, allowe
 	return plan, nil
 }
 
-// onlyInfrastructure reports that only infrastructure failed, so an agent can fix nothing.
+// onlyInfrastructure reports whether all red checks failed by infrastructure, so that an agent can fix nothing.
 func (c *Case) onlyInfrastructure() bool {
 	return len(c.Red) > 0 && !c.ConflictsWithBase && !slices.ContainsFunc(c.Red, func(r Red) bool { return r.Infrastructure == "" })
 }
 
-// rerun restarts failed jobs once, and reports whether any restarted.
+// rerun starts the failed jobs again, once for each head commit. It reports whether any started.
 func (t *thread) rerun(ctx context.Context, c *Case) (asked bool, err error) {
 	if t.now.rerun {
 		return false, nil

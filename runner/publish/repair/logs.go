@@ -13,13 +13,13 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/intake"
 )
 
-// How much of logs the model gets, in bytes: of a job, and of all together.
+// Longest excerpt of one log, and of all together, that the model gets, in bytes.
 const (
 	maxLog  = 24 << 10
 	maxLogs = 60 << 10
 )
 
-// readLogs reads the failed steps and logs of the red checks' jobs.
+// readLogs reads the failed steps and the logs of the red checks' jobs.
 func (c *Case) readLogs(ctx context.Context, in forge.Repository) error {
 	jobs, asked := map[int64]forge.Job{}, map[int64]bool{}
 	left := maxLogs
@@ -56,7 +56,7 @@ func (c *Case) readLogs(ctx context.Context, in forge.Repository) error {
 	return nil
 }
 
-// workflowRun returns a workflow run; nil for id 0 or a missing run.
+// workflowRun returns a workflow run, or nil for id 0 or a missing run. It reads each run once.
 func (c *Case) workflowRun(ctx context.Context, in forge.Repository, id int64) (*forge.WorkflowRun, error) {
 	if run, asked := c.runs[id]; asked || id == 0 {
 		return run, nil
@@ -69,8 +69,8 @@ func (c *Case) workflowRun(ctx context.Context, in forge.Repository, id int64) (
 	return run, nil
 }
 
-// readJobs reads a workflow run's jobs. It ignores runs of other commits: any workflow can create a
-// check that looks like one of their jobs.
+// readJobs adds a workflow run's jobs to jobs. It ignores a run of another commit, because any workflow can create a check that looks
+// like a job of that run.
 func (c *Case) readJobs(ctx context.Context, in forge.Repository, id int64, jobs map[int64]forge.Job) error {
 	run, err := c.workflowRun(ctx, in, id)
 	if err != nil || run == nil || run.HeadSHA != c.Head {
@@ -86,6 +86,7 @@ func (c *Case) readJobs(ctx context.Context, in forge.Repository, id int64, jobs
 	return nil
 }
 
+// cutLog returns an excerpt of a job's log, of up to most bytes.
 func cutLog(ctx context.Context, in forge.Repository, job forge.Job, most int) (string, error) {
 	log, err := in.JobLog(ctx, job.ID)
 	if err != nil {
@@ -95,8 +96,8 @@ func cutLog(ctx context.Context, in forge.Repository, job forge.Job, most int) (
 	return failinglog.Cut(log, job, most)
 }
 
-// infrastructurePatterns match log lines about failed machines, networks and services. A change can fake them,
-// but only gains one rerun of the checks.
+// infrastructurePatterns matches log lines about failed machines, networks and services. A change can print such lines, but that only
+// gains one rerun of the checks.
 var infrastructurePatterns = []struct{ says, why string }{
 	{`(?i)the runner has received a shutdown signal|lost communication with the server|the hosted runner encountered an error`, "its runner was lost"},
 	{`(?i)no space left on device`, "the disk of its runner was full"},
@@ -112,10 +113,10 @@ var troublesRead = sync.OnceValue(func() (all []*regexp.Regexp) {
 	return all
 })
 
-// lastLines is how much of the end of a log says why the job ended, in lines.
+// lastLines is how many lines at the end of a log are searched for why the job ended.
 const lastLines = 15
 
-// infrastructureReason returns why a log's end suggests an infrastructure failure, or "".
+// infrastructureReason returns why the end of a log suggests an infrastructure failure, or "".
 func infrastructureReason(log string) string {
 	lines := strings.Split(strings.TrimRight(log, "\n"), "\n")
 	end := strings.Join(lines[max(0, len(lines)-lastLines):], "\n")

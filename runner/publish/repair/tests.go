@@ -12,12 +12,12 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 )
 
-// KeepsTests refuses a repair that removes or breaks the base's tests. Tests in files changed by
-// the pull request, but not by the repair, are exempt. before is the pull request's change.
+// KeepsTests returns an error if a repair removes or breaks tests of the base. It exempts tests in files that the pull request changed
+// and the repair did not. before is the pull request's change.
 func KeepsTests(before, change *gitops.ChangeSet, table transcript.Verify) error {
-	mended := judge.DifferingPaths(before, change)
+	repaired := judge.DifferingPaths(before, change)
 	earlier := func(file string) bool {
-		return !mended[file] && slices.ContainsFunc(before.Files, func(f changeset.File) bool { return f.Path == file })
+		return !repaired[file] && slices.ContainsFunc(before.Files, func(f changeset.File) bool { return f.Path == file })
 	}
 	var broken []string
 	for _, old := range table.OldTests() {

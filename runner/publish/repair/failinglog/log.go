@@ -13,15 +13,14 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript/markdown"
 )
 
-// Long lines keep their beginning and end, in bytes.
+// How many bytes are kept of the beginning and end of a long line.
 const (
 	lineHead = 1 << 10
 	lineTail = 512
 )
 
-// Cut reads a log to its end and returns an excerpt of at most most bytes, marking omitted lines.
-// The excerpt covers the failing steps, or the whole log if no line has their time. On a read
-// error, Cut also returns the excerpt so far.
+// Cut reads a log and returns an excerpt of up to most bytes, with marks where lines are left out. The excerpt covers the failing
+// steps, or the whole log if no line has their time. With a read error it also returns the excerpt so far.
 func Cut(log io.Reader, job forge.Job, most int) (string, error) {
 	if most <= 0 {
 		return "", nil
@@ -53,7 +52,7 @@ func Cut(log io.Reader, job forge.Job, most int) (string, error) {
 	return all.text(), err
 }
 
-// line is a log line; only both ends of a long one are kept.
+// line is a line of a log. Of a long line only both ends are kept.
 type line struct {
 	text []byte
 	tail []byte
@@ -62,7 +61,7 @@ type line struct {
 
 func (l *line) empty() bool { return l.size == 0 }
 
-// read reads the next line, without its end.
+// read reads the next line, without its line end.
 func (l *line) read(in *bufio.Reader) error {
 	l.text, l.tail, l.size = l.text[:0], l.tail[:0], 0
 	for {
@@ -76,6 +75,7 @@ func (l *line) read(in *bufio.Reader) error {
 	}
 }
 
+// keep adds part to the beginning of the line, and then to its end.
 func (l *line) keep(part []byte) {
 	l.size += len(part)
 	head := min(len(part), lineHead-len(l.text))
@@ -88,7 +88,7 @@ func (l *line) keep(part []byte) {
 	}
 }
 
-// join puts the two ends of the line together.
+// join joins the two ends of the line.
 func (l *line) join() {
 	if left := l.size - len(l.text) - len(l.tail); left > 0 {
 		l.text = fmt.Appendf(l.text, " [… %d bytes of this line left out] ", left)
@@ -103,8 +103,8 @@ const (
 
 var byteOrderMark = []byte("\xef\xbb\xbf")
 
-// splitTimestamp separates the runner's timestamp, 2026-01-02T03:04:05.1234567Z, from a line. at has whole
-// seconds, and is nil without a timestamp.
+// splitTimestamp separates the runner's timestamp, such as 2026-01-02T03:04:05.1234567Z, from a line. at has whole seconds. It is
+// nil without a timestamp.
 func splitTimestamp(text []byte) (at, rest []byte) {
 	text = bytes.TrimPrefix(text, byteOrderMark)
 	if len(text) < stampBytes {
@@ -126,14 +126,14 @@ func splitTimestamp(text []byte) (at, rest []byte) {
 	return text[:stampBytes], bytes.TrimPrefix(rest[1:], []byte(" "))
 }
 
-// spans are pairs of whole seconds, both included.
+// spans are periods: first and last second, both included.
 type spans [][2]string
 
-// failingConclusions lists conclusions of steps that fail a job, most telling first.
+// failingConclusions lists conclusions of steps that fail a job, the most significant first.
 var failingConclusions = []string{"failure", "timed_out", "cancelled"}
 
-// failingSpans returns when the failing steps ran. The forge reports whole seconds, so lines of
-// adjacent steps from the same second are included.
+// failingSpans returns when the failing steps ran. The forge reports whole seconds, so lines of other steps in the same second are
+// included.
 func failingSpans(job forge.Job) spans {
 	for _, conclusion := range failingConclusions {
 		var all spans
@@ -149,7 +149,7 @@ func failingSpans(job forge.Job) spans {
 	return nil
 }
 
-// contains compares letters: the layout sorts as time does.
+// contains compares timestamps as text, because their layout sorts by time.
 func (s spans) contains(at []byte) bool {
 	for _, span := range s {
 		if string(at) >= span[0] && string(at) <= span[1] {
@@ -159,28 +159,29 @@ func (s spans) contains(at []byte) bool {
 	return false
 }
 
-// Shares of an excerpt, in tenths. The rest is for gap marks.
+// Shares of an excerpt, in tenths.
 const (
 	endShare   = 6
-	errorShare = 2 // each of marked errors and of lines that look like ones
+	errorShare = 2 // for marked errors, and again for lines that look like errors
 )
 
 const (
-	before, after = 3, 5 // lines that are kept around a line
-	gapBytes      = 48   // for the mark of a place where lines are left out
+	before, after = 3, 5 // lines kept before and after an error
+	gapBytes      = 48   // size of the mark for left out lines
 )
 
+// excerpt collects the lines to show of a log.
 type excerpt struct {
 	most  int
-	lines int // so far
+	lines int // read so far
 	end   []byte
 	first int    // number of the first line in end
-	small []byte // the line that is looked at, in small letters
+	small []byte // buffer for a line in lower case
 
 	kept        []numbered
 	budget      map[kind]int
-	followLines int  // lines still to keep after the last one
-	followKind  kind // of them
+	followLines int  // how many more lines to keep after an error
+	followKind  kind // kind of that error
 }
 
 type numbered struct {
@@ -188,7 +189,7 @@ type numbered struct {
 	text   string
 }
 
-// kind is why a line is kept.
+// kind is the reason to keep a line.
 type kind int
 
 const (
@@ -202,6 +203,7 @@ func newExcerpt(most int) *excerpt {
 	return &excerpt{most: most, budget: map[kind]int{marked: share, errorLike: share}}
 }
 
+// add adds the next line of the log.
 func (e *excerpt) add(text []byte) {
 	if kind := e.kindOf(text); kind != ordinary {
 		e.keepBefore(kind)
@@ -218,8 +220,7 @@ func (e *excerpt) add(text []byte) {
 	}
 }
 
-// drop removes whole lines with at least that number of bytes from the start of the kept end. The last
-// line stays.
+// drop removes whole lines, at least least bytes, from the beginning of the kept end. The last line stays.
 func (e *excerpt) drop(least int) {
 	if least <= 0 {
 		return
@@ -237,7 +238,7 @@ var errorMark = []byte("##[error]")
 // errorWords mark lines as error-like, in lower case.
 var errorWords = [][]byte{[]byte("error"), []byte("fail"), []byte("panic"), []byte("fatal"), []byte("exception"), []byte("traceback"), []byte("not ok")}
 
-// kindOf classifies a line as ordinary once the budget of its kind is used up.
+// kindOf returns the kind of a line. Once the budget of a kind is used up, its lines are ordinary.
 func (e *excerpt) kindOf(text []byte) kind {
 	switch {
 	case e.budget[marked] > 0 && bytes.HasPrefix(text, errorMark):
@@ -263,7 +264,7 @@ func (e *excerpt) looksLikeError(text []byte) bool {
 	return false
 }
 
-// keepBefore keeps up to 3 lines before the current one.
+// keepBefore keeps the lines before the current one, up to the constant before.
 func (e *excerpt) keepBefore(of kind) {
 	last := e.lines
 	end := bytes.TrimSuffix(e.end, []byte("\n"))
@@ -279,6 +280,7 @@ func (e *excerpt) keepBefore(of kind) {
 	}
 }
 
+// keep keeps a line and charges it to the budget of its kind, unless that is used up or the line is kept already.
 func (e *excerpt) keep(of kind, number int, text []byte) {
 	n := len(e.kept)
 	if e.budget[of] <= 0 || n > 0 && e.kept[n-1].number >= number {
@@ -291,7 +293,7 @@ func (e *excerpt) keep(of kind, number int, text []byte) {
 	e.kept = append(e.kept, numbered{number, string(text)})
 }
 
-// text returns the kept lines in order.
+// text returns the kept lines and the end of the log, in order.
 func (e *excerpt) text() string {
 	e.drop(len(e.end) - e.most*endShare/10)
 	var b strings.Builder
@@ -316,7 +318,7 @@ func (e *excerpt) text() string {
 	return lastBytes(b.String(), e.most)
 }
 
-// lastBytes returns the last most bytes of a text, as whole lines if possible.
+// lastBytes returns the last most bytes of a text, from the start of a line if possible.
 func lastBytes(text string, most int) string {
 	if len(text) <= most {
 		return text
