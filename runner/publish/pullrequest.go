@@ -85,7 +85,7 @@ func (f Forge) openPull(ctx context.Context, p *Proposal) (*forge.PullRequest, e
 	switch {
 	case err != nil || pull == nil || pull.State != "open":
 		return nil, err
-	case pull.Base != p.Base.Branch: // it was given another while the work was done
+	case pull.Base != p.Base.Branch: // a person changed its base meanwhile
 		return nil, refuseOtherBase(pull, p.Task.Branch, p.Base)
 	}
 	return pull, nil

@@ -12,7 +12,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 )
 
-// Departure handles a run that does not end in time. Without a run directory nothing can be left.
+// Departure lets the process exit if a run does not end in time. Without a record there is nothing to leave behind.
 type Departure struct {
 	mu        sync.Mutex
 	rec       *record.Record

@@ -89,7 +89,8 @@ func secretFor(address string) string {
 	return all[len(all)-1].Secret
 }
 
-// ofDefaults returns the provider and model in a repository's defaults.
+// ofDefaults returns the provider and model in a repository's defaults. api_key_env names both the secret and the variable,
+// except for the action's own variable, whose secret depends on the address.
 func ofDefaults(content []byte) (p Provider, model string, err error) {
 	var defaults struct {
 		Model struct {

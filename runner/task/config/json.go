@@ -17,9 +17,8 @@ var (
 	jsonEscape = lazyregexp.New(`\\(?:u[dD][89a-fA-F][0-9a-fA-F]{2}(?:\\u[0-9a-fA-F]{4})?|.)`)
 )
 
-// jsonAsYAML rewrites JSON escapes that YAML 1.2 allows but its parser rejects: \/ and surrogate
-// pairs. Blanks after a shortened text preserve the positions of later values. It returns data
-// other than JSON unchanged.
+// jsonAsYAML rewrites JSON escapes that YAML 1.2 allows but the YAML package rejects: \/ and surrogate pairs. Spaces after a
+// shortened text keep the positions of later values. It returns data other than JSON unchanged.
 func jsonAsYAML(data []byte) ([]byte, *Problem) {
 	if !bytes.Contains(data, []byte(`\/`)) && !bytes.Contains(data, []byte(`\u`)) || !json.Valid(data) {
 		return data, nil

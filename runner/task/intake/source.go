@@ -120,6 +120,7 @@ func (s *Source) readRequest(ctx context.Context) (Task, error) {
 	return s.readIssue(ctx, t, form.Issue{Repository: s.Event.Repository, Number: q.Number}, words...)
 }
 
+// readNamedIssue reads the issue that task.issue names. If the event is about the same issue, later texts do not count.
 func (s *Source) readNamedIssue(ctx context.Context) (Task, error) {
 	ref, err := form.ParseIssue(s.Job.Task.Issue)
 	if err != nil {

@@ -81,8 +81,8 @@ func (a Authorities) Of(entries []job.Allowed) []byte {
 	return all
 }
 
-// Roots gives who vouches for a target: the machine's authorities and those of its
-// entries; nil for the machine's alone.
+// Roots returns a function that returns the certificate authorities for a target: the machine's and those of its entries. It
+// returns nil for the machine's alone.
 func (a Authorities) Roots(entries []job.Allowed) func(reach.Target) *x509.CertPool {
 	return func(t reach.Target) (pool *x509.CertPool) {
 		for _, host := range entries {
