@@ -174,7 +174,7 @@ func (m *Mark) recordFolder(ctx context.Context, folder string) error {
 // ignore a link or FIFO in place of such a file, because git would write through it.
 func ignoreEntry(below string, entry fs.DirEntry) (over bool, err error) {
 	switch {
-	case !entry.IsDir() && strings.HasSuffix(below, ".lock"):
+	case !entry.IsDir() && (strings.HasSuffix(below, ".lock") || strings.HasPrefix(below, "agent-ci.lock.")): // the latter become locks
 		return true, nil
 	case !changesByItself(below):
 		return false, nil

@@ -204,7 +204,7 @@ func (r *Repository) lock(path string) (*heldLock, error) {
 // linkLock creates a lock together with its mark in one step. So a killed process or a full disk
 // cannot leave a lock without a mark.
 func (r *Repository) linkLock(path string) (_ *os.File, err error) {
-	f, err := os.CreateTemp(r.GitDir, "agent-ci-*.lock")
+	f, err := os.CreateTemp(r.GitDir, "agent-ci.lock.*")
 	if err != nil {
 		return nil, err
 	}
