@@ -109,8 +109,7 @@ func socketPair() (ours *net.UnixConn, theirs *os.File, err error) {
 	return conn.(*net.UnixConn), theirs, nil
 }
 
-// sendSpec sends the spec with files, and waits until the supervisor serves. It returns a setupError for a
-// failed step.
+// sendSpec sends the spec with files, and waits until the supervisor serves. A failed step is a setupError.
 func (i *supervisorConn) sendSpec(spec stage.Spec, given ...*os.File) (report stage.Report, err error) {
 	_ = i.socket.SetDeadline(time.Now().Add(i.startWait))
 	defer i.socket.SetDeadline(time.Time{})

@@ -67,8 +67,7 @@ func openAgain(ctx context.Context, o Options) (*Sandbox, error) {
 	}
 }
 
-// openConfined tries each confinement once, strongest first. It returns the first that reaches
-// o.Require.
+// openConfined tries each confinement once, strongest first. It returns the first that reaches o.Require.
 func openConfined(ctx context.Context, o Options) (*Sandbox, error) {
 	o.EarlyProcess = o.begin()
 	defer o.EarlyProcess.End()
