@@ -30,13 +30,11 @@ type Snapshot struct {
 // staged. It includes submodules on another commit.
 func (s *Snapshot) Dirty() []string { return slices.Sorted(maps.Keys(s.dirty)) }
 
-// WithoutHidden returns the snapshot without the paths that c hides now.
-func (c *Checkout) WithoutHidden(s *Snapshot) *Snapshot {
-	shown := *s
-	shown.untracked, shown.stats, shown.visibleBeforeSetup = maps.Clone(s.untracked), maps.Clone(s.stats), slices.DeleteFunc(slices.Clone(s.visibleBeforeSetup), c.work.Hides)
-	maps.DeleteFunc(shown.untracked, func(path string, _ bool) bool { return c.work.Hides(path) })
-	maps.DeleteFunc(shown.stats, func(path string, _ index.Stat) bool { return c.work.Hides(path) })
-	return &shown
+// DropHidden removes the paths that c hides now from a snapshot made before.
+func (c *Checkout) DropHidden(s *Snapshot) {
+	s.visibleBeforeSetup = slices.DeleteFunc(s.visibleBeforeSetup, c.work.Hides)
+	maps.DeleteFunc(s.untracked, func(path string, _ bool) bool { return c.work.Hides(path) })
+	maps.DeleteFunc(s.stats, func(path string, _ index.Stat) bool { return c.work.Hides(path) })
 }
 
 // SubmodulesElsewhere lists the submodules that are on another commit than in the base. Only a

@@ -140,7 +140,7 @@ func (r *Repository) Idle(ctx context.Context) error {
 // living process. The lock of the index goes last, since it kept every git from taking the others.
 func (r *Repository) DropOwnLocks() error {
 	for _, path := range slices.Backward(r.lockedPaths()) {
-		_, err := dropMarked(path, func(text string) bool { return r.Mark != "" && text == r.Mark }, busy)
+		_, err := dropMarked(path, func(text string) bool { return text == r.Mark }, busy)
 		if err != nil {
 			return err
 		}

@@ -31,7 +31,7 @@ type Workspace struct {
 	cloneSource  *remote.Remote   // nil if the run did not clone, or was resumed
 	shared       bool             // others may work in the checkout, too
 	landed       bool             // the checkout has the change or a part of it
-	prepared     *gitops.Snapshot // the checkout in Prepare; nil before
+	prepared     *gitops.Snapshot // the checkout in Prepare, until UseTree; else nil
 	snapshot     *gitops.Snapshot // the checkout in UseTree; nil before
 	workSnapshot *gitops.Snapshot // the work tree, on the base
 	commandsRan  bool
@@ -212,8 +212,11 @@ func (w *Workspace) TakeSnapshot(ctx context.Context) error {
 // uses the snapshot of Prepare: later changes of others show through it and count as theirs.
 // Otherwise files are copied or covered, which needs a new snapshot.
 func (w *Workspace) takeCheckoutSnapshot(ctx context.Context) (err error) {
-	if w.prepared != nil && !w.tree.Private() && !w.hasOtherBase() {
-		w.snapshot = w.checkout.WithoutHidden(w.prepared)
+	prepared := w.prepared
+	w.prepared = nil
+	if prepared != nil && !w.tree.Private() && !w.hasOtherBase() {
+		w.checkout.DropHidden(prepared)
+		w.snapshot = prepared
 		return nil
 	}
 	if w.snapshot, err = w.checkout.Snapshot(ctx); err != nil {
