@@ -9,7 +9,6 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/runner/place/workspace"
-	"github.com/agent-ci/agent-ci/runner/publish"
 	"github.com/agent-ci/agent-ci/runner/task/intake"
 )
 
@@ -84,7 +83,7 @@ func (r *runner) clone(ctx context.Context, a assignment, event intake.Event, cu
 	defer r.rec.BeginStep("", "clone of "+a.project.Name())()
 	o := r.checkoutOptions(a.dir)
 	cloned, err := workspace.Clone(ctx, r.rec, workspace.CloneOptions{
-		Options: o, From: publish.Forge{Publisher: r.publisher(a.project, nil)}.Remote(), Repository: a.project.Name(), Branch: cmp.Or(a.job().Repository.Base, base), StartOn: base,
+		Options: o, From: r.forge(a.project, nil).Remote(), Repository: a.project.Name(), Branch: cmp.Or(a.job().Repository.Base, base), StartOn: base,
 	})
 	if err != nil {
 		return nil, a, err

@@ -32,7 +32,7 @@ func (r *runner) enter(ctx context.Context, a *assignment, ws *workspace.Workspa
 		}
 	}
 	if a.task.Mode == intake.Join && a.project.Mode == publish.ToForge {
-		publish.Forge{Publisher: r.publisher(a.project, ws)}.ReportLostCommit(ctx, a.task.Pull)
+		r.forge(a.project, ws).ReportLostCommit(ctx, a.task.Pull)
 	}
 	if err := a.source.CheckNotDone(ctx, a.task, base.Branch, base.SHA); err != nil {
 		return nil, err

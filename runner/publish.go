@@ -78,7 +78,7 @@ func (r *runner) publishBundle(ctx context.Context, asked *request, b bundle.Bun
 		Record: r.rec, Workspace: ws, Source: r.source, Event: intake.ReadEvent(ctx, intake.Around(r.env)), Operator: asked.operator,
 		Forge: func(j *job.Job) (to publish.Forge, err error) {
 			a.project, err = publish.FindProject(r.env, r.version, intake.Naming{Job: j, Event: intake.Event{Surroundings: intake.Around(r.env)}, Origin: ws.Checkout().Origin()}, asked.publish)
-			return publish.Forge{Publisher: r.publisher(a.project, ws)}, err
+			return r.forge(a.project, ws), err
 		},
 	}
 	_, p, err := second.Propose(ctx, b)

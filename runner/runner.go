@@ -55,6 +55,11 @@ func (r *runner) publisher(p publish.Project, ws *workspace.Workspace) publish.P
 	return publish.Publisher{Project: p, Record: r.rec, Workspace: ws, Env: r.env}
 }
 
+// forge returns what publishes to p's forge. ws may be nil.
+func (r *runner) forge(p publish.Project, ws *workspace.Workspace) publish.Forge {
+	return publish.Forge{Publisher: r.publisher(p, ws)}
+}
+
 // inTime runs work until limits.time is over, counted from the run's start. untimed is the context
 // without that limit. An error is returned as an outcome.
 func (r *runner) inTime(untimed context.Context, l job.Limits, work func(ctx context.Context) error) error {

@@ -277,7 +277,7 @@ func (r *runner) applyEarlierChange(ctx context.Context, rd *ready) (found start
 		return found, nil
 	}
 	from := rd.project.Forge.Repository(rd.source.Event.Repository)
-	earlier, err := publish.Forge{Publisher: r.publisher(rd.project, rd.workspace)}.EarlierChange(ctx, from, rd.task.Pull, rd.workspace.Base(), rd.lessons.TakeEarlier)
+	earlier, err := r.forge(rd.project, rd.workspace).EarlierChange(ctx, from, rd.task.Pull, rd.workspace.Base(), rd.lessons.TakeEarlier)
 	if err != nil || earlier == nil {
 		return found, err
 	}

@@ -36,14 +36,7 @@ func forgeOf(p process) (*github.Client, string, error) {
 	if env.Token() == "" {
 		return nil, "", errors.New("there is no GitHub token: set GITHUB_TOKEN to one that may read the targets, and push to them")
 	}
-	return gitHub(env, env.Token())
-}
-
-// gitHub returns a client for the environment's GitHub server, and the root of its web pages.
-func gitHub(env settings.Environment, token string) (*github.Client, string, error) {
-	api, server := github.Addresses(env.Get)
-	client, err := github.New(github.Options{APIURL: api, ServerURL: server, Token: token, UserAgent: "agent-ci/" + version, Pace: env.Get(settings.PaceVariable)})
-	return client, server, err
+	return env.GitHub(version, env.Token())
 }
 
 // source returns where the campaign's repositories are: a local folder or the forge. server is the root

@@ -120,7 +120,7 @@ func (c *openedCampaign) hereOptions(p process, l *campaign.Ledger, plan *campai
 	if !o.Discard { // nothing is published on the forge
 		return o, nil
 	}
-	client, _, err := gitHub(environ, environ.Token())
+	client, _, err := environ.GitHub(version, environ.Token())
 	if err != nil {
 		return here.Options{}, err
 	}

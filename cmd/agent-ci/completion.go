@@ -125,11 +125,11 @@ func complete(line []string) candidates {
 	}
 	before = slices.DeleteFunc(slices.Clone(before), func(word string) bool { return word == "=" })
 	if len(before) == 0 || len(before) == 1 && before[0] == "help" {
-		words := []candidate{{"help", "show how a command is called"}}
-		for i, c := range commands() {
-			words = slices.Insert(words, i, candidate{c.name, c.about})
+		var words []candidate
+		for _, c := range commands() {
+			words = append(words, candidate{c.name, c.about})
 		}
-		return anyOf(current, words...)
+		return anyOf(current, append(words, candidate{"help", "show how a command is called"})...)
 	}
 	i := slices.IndexFunc(commands(), func(c command) bool { return c.name == before[0] })
 	if i < 0 {

@@ -129,7 +129,7 @@ func (g *gitHubSetup) repository(ctx context.Context, p process, person *dialog)
 	if err != nil {
 		return github.Setup{}, "", err
 	}
-	client, _, err := gitHub(settings.Environment(p.environ), token)
+	client, _, err := settings.Environment(p.environ).GitHub(version, token)
 	if err != nil {
 		return github.Setup{}, "", err
 	}

@@ -3,8 +3,6 @@ package publish
 import (
 	"context"
 	"fmt"
-	"slices"
-	"strings"
 
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/forge"
@@ -13,10 +11,8 @@ import (
 )
 
 // commentOnJoin reports a pushed commit in a comment: title, text and state of a person's pull request
-// are its author's. It replaces a comment that a later run wrote in its place. If the comments cannot be read,
-// it writes one all the same: two are better than none.
-func (f Forge) commentOnJoin(ctx context.Context, pull *forge.PullRequest, commit, body string) {
-	there, _ := f.commentsAbout(ctx, pull, commit)
+// are its author's. It replaces the comments there, which a later run wrote in its place.
+func (f Forge) commentOnJoin(ctx context.Context, pull *forge.PullRequest, there []forge.Comment, commit, body string) {
 	if err := f.replaceComments(ctx, pull, there, []string{joinMark(commit) + body}); err != nil {
 		f.Record.Warn("comment_not_written", "The change is pushed, but the comment about it could not be written: %v", err)
 	}
@@ -27,14 +23,7 @@ func joinMark(commit string) string { return intake.JoinMark + intake.FinishedMa
 
 // commentsAbout returns the token's own comments about a commit on a person's branch; none with an error.
 func (f Forge) commentsAbout(ctx context.Context, pull *forge.PullRequest, commit string) ([]forge.Comment, error) {
-	all, err := f.Repo.Comments(ctx, pull.Number)
-	if err != nil {
-		return nil, err
-	}
-	own := intake.TokensComments(ctx, f.Forge)
-	return slices.DeleteFunc(all, func(c forge.Comment) bool {
-		return !strings.HasPrefix(c.Body, joinMark(commit)) || !own(c)
-	}), nil
+	return f.commentsWith(ctx, pull, joinMark(commit), intake.TokensComments(ctx, f.Forge))
 }
 
 // ReportLostCommit comments on the last commit of a person's branch if a run pushed it and its comment is missing,
@@ -46,17 +35,12 @@ func (f Forge) ReportLostCommit(ctx context.Context, pull *forge.PullRequest) {
 	if err != nil || tip == nil || tip.Trailer(forge.TrailerRun) == "" || tip.Amended() || tip.Ours() {
 		return
 	}
-	by, err := f.Repo.PushedBy(ctx, pull.Head, tip.SHA)
-	if err != nil {
-		return // ignored: the next run tries again
-	}
-	own, err := f.Forge.ActingAs(ctx)
-	if err != nil || own == "" || !strings.EqualFold(by.Login, own) {
-		return
+	if _, _, own, err := intake.Pusher(ctx, f.Forge, f.Repo, pull.Head, tip.SHA); err != nil || !own {
+		return // an error is ignored: the next run tries again
 	}
 	if there, err := f.commentsAbout(ctx, pull, tip.SHA); err != nil || len(there) > 0 {
 		return
 	}
-	f.commentOnJoin(ctx, pull, tip.SHA, fmt.Sprintf("Run %s pushed commit %s; its own comment about it is missing. The commit's message says what it did.\n",
+	f.commentOnJoin(ctx, pull, nil, tip.SHA, fmt.Sprintf("Run %s pushed commit %s; its own comment about it is missing. The commit's message says what it did.\n",
 		markdown.Text(markdown.Cut(tip.Trailer(forge.TrailerRun), 100)), gitops.Short(tip.SHA)))
 }

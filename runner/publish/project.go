@@ -4,7 +4,6 @@ import (
 	"strings"
 
 	"github.com/agent-ci/agent-ci/gitops/forge"
-	"github.com/agent-ci/agent-ci/gitops/github"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/runner/task/intake"
@@ -33,8 +32,7 @@ type Project struct {
 // FindProject returns the repository that n names, with a GitHub client. An empty mode means ToForge if a token and a
 // repository are known, or else ToLocal. It sends no requests.
 func FindProject(env settings.Environment, version string, n intake.Naming, mode string) (Project, error) {
-	api, server := github.Addresses(env.Get)
-	client, err := github.New(github.Options{APIURL: api, ServerURL: server, Token: env.Token(), UserAgent: "agent-ci/" + version, Pace: env.Get(settings.PaceVariable)})
+	client, server, err := env.GitHub(version, env.Token())
 	if err != nil {
 		return Project{}, outcome.Stopf(outcome.InvalidInput, "api_url", "GITHUB_API_URL cannot be used (%v); give it as https://HOST/api/v3.", err).Because(err)
 	}

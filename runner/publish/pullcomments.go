@@ -13,15 +13,19 @@ import (
 // ownComments returns earlier runs' comments that continue the body, oldest first. Anybody can write the mark. So the author must
 // be the pull request's author, a bot, or the token's account.
 func (f Forge) ownComments(ctx context.Context, pull *forge.PullRequest) ([]forge.Comment, error) {
+	own := intake.OwnComments(ctx, f.Forge)
+	return f.commentsWith(ctx, pull, body.CommentMark, func(c forge.Comment) bool {
+		return c.Author.ID != 0 && c.Author.ID == pull.Author.ID || own(c)
+	})
+}
+
+// commentsWith returns the comments of trusted authors that begin with a mark, oldest first.
+func (f Forge) commentsWith(ctx context.Context, pull *forge.PullRequest, mark string, trusted func(forge.Comment) bool) ([]forge.Comment, error) {
 	all, err := f.Repo.Comments(ctx, pull.Number)
 	if err != nil {
 		return nil, err
 	}
-	own := intake.OwnComments(ctx, f.Forge)
-	return slices.DeleteFunc(all, func(c forge.Comment) bool {
-		ofAuthor := c.Author.ID != 0 && c.Author.ID == pull.Author.ID
-		return !strings.HasPrefix(c.Body, body.CommentMark) || !ofAuthor && !own(c)
-	}), nil
+	return slices.DeleteFunc(all, func(c forge.Comment) bool { return !strings.HasPrefix(c.Body, mark) || !trusted(c) }), nil
 }
 
 // putComments makes the comments match text: it edits, adds and deletes comments. If that fails, it returns another text whose

@@ -42,7 +42,8 @@ func (f Forge) publishPull(ctx context.Context, p *Proposal, out *Publication) e
 	case open != nil && out.Unchanged && isUpToDate(open, p, out.Commit):
 		out.Pull, out.Operation = open, "none" // still recorded, since the run that opened it may have been killed before
 	case p.Task.Mode == intake.Join:
-		f.commentOnJoin(ctx, p.Task.Pull, out.Commit, text.Body)
+		there, _ := f.commentsAbout(ctx, p.Task.Pull, out.Commit) // if they cannot be read: two comments are better than none
+		f.commentOnJoin(ctx, p.Task.Pull, there, out.Commit, text.Body)
 		out.Pull, out.Operation = p.Task.Pull, "updated"
 	case open != nil:
 		err = f.updatePull(ctx, p, text, open, out)

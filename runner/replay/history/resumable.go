@@ -52,7 +52,7 @@ func Resumable(dir *record.Directory) error {
 	return h.requireSameModelKind("")
 }
 
-// mayResume reports whether a run that ends as o could resume, by its transcript.
+// MayResume reports whether a run that ends as o could resume, by its transcript.
 func MayResume(rec *record.Record, o outcome.Outcome) bool {
 	if !rec.Started() || !slices.Contains(StoppedFromOutside, o) {
 		return false
@@ -86,7 +86,7 @@ func (h *Run) mayResumeWithin(pending bool) error {
 	return h.withinLimit()
 }
 
-// mayResume is MayResumeWithin for any limits.
+// mayResume is mayResumeWithin for any limits.
 func (h *Run) mayResume(pending bool) error {
 	switch {
 	case !h.StartedWork():

@@ -204,21 +204,28 @@ func (s *Source) ownHead(ctx context.Context, pull *forge.PullRequest) error {
 	if !tip.Ours() {
 		return refuse(pull, "foreign_commit", "ends in commit %s by %s, which no run made: a person has taken it over", gitops.Short(tip.SHA), tip.By())
 	}
-	own, err := s.Forge.ActingAs(ctx)
+	by, account, own, err := Pusher(ctx, s.Forge, s.eventRepository(), pull.Head, tip.SHA)
 	if err != nil {
-		return ForgeFailure("The account of the token cannot be asked for", err)
+		return err
 	}
-	by, err := s.eventRepository().PushedBy(ctx, pull.Head, tip.SHA)
-	if err != nil {
-		return ForgeFailure("Who pushed to "+pull.Head+" cannot be asked for", err)
-	}
-	if own == "" || !strings.EqualFold(by.Login, own) {
+	if !own {
 		return refuse(pull, "foreign_commit", "ends in commit %s, which %s pushed, and this token is %s's: only what that account pushed is repaired",
-			gitops.Short(tip.SHA), cmp.Or(by.Login, "nobody that GitHub tells of"), cmp.Or(own, "nobody"))
+			gitops.Short(tip.SHA), cmp.Or(by.Login, "nobody that GitHub tells of"), cmp.Or(account, "nobody"))
 	}
 	s.head = tip
 	s.Request.At = tip.Committed // nobody asks after that
 	return nil
+}
+
+// Pusher returns who moved a branch to a commit, the account of the token, and whether they are the same.
+func Pusher(ctx context.Context, on forge.Forge, in forge.Repository, branch, sha string) (by forge.User, account string, own bool, err error) {
+	if account, err = on.ActingAs(ctx); err != nil {
+		return by, account, false, ForgeFailure("The account of the token cannot be asked for", err)
+	}
+	if by, err = in.PushedBy(ctx, branch, sha); err != nil {
+		return by, account, false, ForgeFailure("Who pushed to "+branch+" cannot be asked for", err)
+	}
+	return by, account, account != "" && strings.EqualFold(by.Login, account), nil
 }
 
 // Head returns the commit under repair. It is nil for another task.

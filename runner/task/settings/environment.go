@@ -78,6 +78,13 @@ const UploadVariable = "AGENT_CI_UPLOAD"
 // create on the forge. Commands do not see the variable.
 const PaceVariable = "AGENT_CI_PACE"
 
+// GitHub returns a client for the environment's GitHub server, and the root of its web pages. version is agent-ci's.
+func (e Environment) GitHub(version, token string) (*github.Client, string, error) {
+	api, server := github.Addresses(e.Get)
+	client, err := github.New(github.Options{APIURL: api, ServerURL: server, Token: token, UserAgent: "agent-ci/" + version, Pace: e.Get(PaceVariable)})
+	return client, server, err
+}
+
 // CampaignVariable names the folder with the runs of a campaign. Commands do not see the variable.
 // Of the folder they see only their own checkout and anything it borrows.
 const CampaignVariable = "AGENT_CI_CAMPAIGN"
