@@ -1,6 +1,6 @@
 // Package agent owns the loop over a model and its tools: first messages, calls, outputs and the
-// end. It does not know repositories, GitHub or files. It reports to a transcript and ends with an
-// Ending or an outcome.Stop.
+// end. It does not know repositories, GitHub or files. It reports to a transcript and ends with
+// the model's last words or an outcome.Stop.
 package agent
 
 import (

@@ -13,9 +13,9 @@ import (
 	"github.com/agent-ci/agent-ci/tools"
 )
 
-// The answers, by how many outputs there are.
-var chatStreams = map[int]string{
-	0: `data: {"id":"c1","choices":[{"delta":{"role":"assistant","content":"Look"}}]}
+// The answers, in events.
+var chatStreams = []string{
+	`data: {"id":"c1","choices":[{"delta":{"role":"assistant","content":"Look"}}]}
 
 data: {"id":"c1","choices":[{"delta":{"content":"ing.","tool_calls":[{"index":0,"id":"one","type":"function","function":{"name":"read_file","arguments":""}}]}}]}
 
@@ -30,25 +30,26 @@ data: {"id":"c1","choices":[],"service_tier":"flex","usage":{"prompt_tokens":10,
 data: [DONE]
 
 `,
-	1: `data: {"id":"c2","choices":[{"delta":{"tool_calls":[{"index":0,"id":"two","function":{"name":"read_file","arguments":"{}"}},{"index":1,"id":"three","function":{"name":"read_file","arguments":"{}"}}]},"finish_reason":"tool_calls"}]}
+	`data: {"id":"c2","choices":[{"delta":{"tool_calls":[{"index":0,"id":"two","function":{"name":"read_file","arguments":"{}"}},{"index":1,"id":"three","function":{"name":"read_file","arguments":"{}"}}]},"finish_reason":"tool_calls"}]}
 
 data: [DONE]
 
 `,
-	3: "data: {\"id\":\"c3\",\"choices\":[{\"delta\":{\"content\":\"Done.\"},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n",
+	"data: {\"id\":\"c3\",\"choices\":[{\"delta\":{\"content\":\"Done.\"},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n",
 }
 
-var chatWholes = map[int]string{
-	0: `{"id":"c1","choices":[{"message":{"content":"Looking.","tool_calls":[{"id":"one","type":"function","function":{"name":"read_file","arguments":"{\"path\":\"a\"}"}}]},"finish_reason":"tool_calls"}],
+// chatWholes are the same answers, each in one piece.
+var chatWholes = []string{
+	`{"id":"c1","choices":[{"message":{"content":"Looking.","tool_calls":[{"id":"one","type":"function","function":{"name":"read_file","arguments":"{\"path\":\"a\"}"}}]},"finish_reason":"tool_calls"}],
 		"usage":{"prompt_tokens":10,"completion_tokens":4,"prompt_tokens_details":{"cached_tokens":3},"completion_tokens_details":{"reasoning_tokens":2}},"service_tier":"flex"}`,
-	1: `{"id":"c2","choices":[{"message":{"tool_calls":[{"id":"two","function":{"name":"read_file","arguments":"{}"}},{"id":"three","function":{"name":"read_file","arguments":"{}"}}]},"finish_reason":"tool_calls"}]}`,
-	3: `{"id":"c3","choices":[{"message":{"content":"Done."},"finish_reason":"stop"}]}`,
+	`{"id":"c2","choices":[{"message":{"tool_calls":[{"id":"two","function":{"name":"read_file","arguments":"{}"}},{"id":"three","function":{"name":"read_file","arguments":"{}"}}]},"finish_reason":"tool_calls"}]}`,
+	`{"id":"c3","choices":[{"message":{"content":"Done."},"finish_reason":"stop"}]}`,
 }
 
-// streamed are those answers in events.
+// streamed are the answers in events, one a request.
 func streamed() (all []http.HandlerFunc) {
-	for _, outputs := range []int{0, 1, 3} {
-		all = append(all, stream(chatStreams[outputs]))
+	for _, events := range chatStreams {
+		all = append(all, stream(events))
 	}
 	return all
 }
@@ -70,7 +71,7 @@ func chatting(t *testing.T, answers ...http.HandlerFunc) (fixture, *odd) {
 
 func TestChatRunsWholeConversation(t *testing.T) {
 	t.Parallel()
-	whole := []http.HandlerFunc{answer(200, "", chatWholes[0]), answer(200, "", chatWholes[1]), answer(200, "", chatWholes[3])}
+	whole := []http.HandlerFunc{answer(200, "", chatWholes[0]), answer(200, "", chatWholes[1]), answer(200, "", chatWholes[2])}
 	for name, answers := range map[string][]http.HandlerFunc{"streamed": streamed(), "in one piece": whole, "in the place of a stream": whole} {
 		t.Run(name, func(t *testing.T) {
 			f, server := chatting(t, answers...)
@@ -249,8 +250,8 @@ func TestChatRetriesTemporaryFailures(t *testing.T) {
 // has it fall silent there.
 func TestChatSurvivesStreamCutAtAnyChunk(t *testing.T) {
 	t.Parallel()
-	for turn, outputs := range []int{0, 1, 3} {
-		chunks := strings.SplitAfter(chatStreams[outputs], "\n\n")
+	for turn, events := range chatStreams {
+		chunks := strings.SplitAfter(events, "\n\n")
 		for n := range chunks {
 			begun, end := strings.Join(chunks[:n], ""), turn
 			if strings.Contains(begun, "finish_reason") { // it is whole

@@ -27,7 +27,6 @@ var wires = []string{"responses", "chat"}
 // calls and outputs don't pair up by ids that come once.
 type odd struct {
 	t       *testing.T
-	wire    string
 	answers []http.HandlerFunc
 
 	mu     sync.Mutex
@@ -119,7 +118,7 @@ func unpaired(body []byte) string {
 // oddly is a conversation with an endpoint that gives these answers.
 func oddly(t *testing.T, wire string, answers ...http.HandlerFunc) (fixture, *odd) {
 	t.Helper()
-	s := &odd{t: t, wire: wire, answers: answers}
+	s := &odd{t: t, answers: answers}
 	server := httptest.NewServer(s)
 	t.Cleanup(server.Close)
 	at := model.Endpoint{BaseURL: server.URL + "/v1", Idle: time.Hour}
@@ -250,7 +249,7 @@ func (f fixture) rebuilds(t *testing.T, wire string, sent []string) {
 	}
 	for _, e := range f.events(t) {
 		var d struct {
-			SHA256, ID           string
+			SHA256               string
 			Settings             json.RawMessage
 			Input, Output, Items []json.RawMessage
 		}

@@ -137,7 +137,7 @@ func (p *ResumeState) markAllAnswered() {
 			p.recordResult(call, tools.Result{Found: foundBy(done), Failed: done.Failed})
 		}
 	}
-	p.open.Answer = callitem.Answer{}
+	p.open = sortedAnswer{}
 	p.callNumber = p.lastCallNumber()
 	maps.DeleteFunc(p.started, func(ref transcript.CallRef, _ startedCall) bool { return ref.Caller == 0 || p.finished[ref].Number > 0 })
 	clear(p.finished)
@@ -227,9 +227,6 @@ func (p *ResumeState) sortLastCall() {
 // answerIntake does while an answer arrives. An incomplete answer has no written calls.
 func (p *ResumeState) parseAnswer(d transcript.ModelResponse) error {
 	p.open = sortedAnswer{}
-	if d.Aside {
-		p.open.whyNotRun = speakingWords
-	}
 	for _, item := range d.Output {
 		before := len(p.open.Calls)
 		if err := p.open.Add(item); err != nil {
@@ -295,8 +292,7 @@ func (c *Conversation) restoreSettings(recorded json.RawMessage) {
 			Tools []struct{ Name string } `json:"tools"`
 		} `json:"input"`
 	}
-	known := recorded != nil && json.Unmarshal(recorded, &s) == nil
-	if known && c.Settings.ServiceTier == model.FlexTier {
+	if json.Unmarshal(recorded, &s) == nil && c.Settings.ServiceTier == model.FlexTier {
 		c.Settings.ServiceTier = s.Tier
 	}
 	if len(s.Chat) > 0 {

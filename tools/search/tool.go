@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/agent-ci/agent-ci/policy/clip"
 	"github.com/agent-ci/agent-ci/tools"
@@ -47,13 +48,13 @@ func Deferred(all []Candidate) []Candidate {
 // Names reports whether a name is a search tool's.
 func Names(name string) bool { return name == BuiltinName || name == FunctionName }
 
-// Tools returns the two search tools, of which a model sees one. It builds the index, so no search
-// waits.
+// Tools returns the two search tools, of which a model sees one. The first search builds the index: most
+// models never search.
 func Tools(deferred []Candidate) []tools.Tool {
 	specs := specsOf(deferred)
-	index := NewIndex(specs)
+	index := sync.OnceValue(func() *Index { return NewIndex(specs) })
 	run := tools.Decoded(func(_ context.Context, _ tools.Call, a arguments) (tools.Result, error) {
-		return find(index, specs, a), nil
+		return find(index(), specs, a), nil
 	})
 	about := description(deferred)
 	builtin := tools.Spec{Name: BuiltinName, Builtin: BuiltinName, Description: about, Accepts: parameters}

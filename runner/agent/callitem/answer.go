@@ -27,7 +27,6 @@ type OutputItem struct {
 	Action    json.RawMessage `json:"action"`
 	Phase     string          `json:"phase"` // in a message: commentary, final_answer or empty
 	Content   []struct {
-		Type    string `json:"type"`
 		Text    string `json:"text"`
 		Refusal string `json:"refusal"`
 	} `json:"content"`

@@ -78,13 +78,14 @@ func (d *Dynamic) Prepare(ctx context.Context) (base string, err error) {
 // of the agent. base is the result of Prepare, env the environment of the agent's commands. If a program
 // is missing, the error is an outcome.Stop.
 func (d *Dynamic) Open(box *sandbox.Sandbox, base string, env []string) (func(*tools.Outputs) []Tool, error) {
+	env = append(slices.Clone(env), confine.BaseTreeVariable+"="+base)
 	programs := make([]dynamic.Program, len(d.tools))
 	for i, tool := range d.tools {
 		argv, err := d.argv(tool, base)
 		if err != nil {
 			return nil, err
 		}
-		programs[i] = dynamic.Program{Sandbox: box, Argv: argv, Dir: d.dir, Env: append(slices.Clone(env), confine.BaseTreeVariable+"="+base)}
+		programs[i] = dynamic.Program{Sandbox: box, Argv: argv, Dir: d.dir, Env: env}
 	}
 	return func(outputs *tools.Outputs) []Tool {
 		return d.wrapEach(func(i int, spec tools.Spec) tools.Tool {

@@ -188,17 +188,15 @@ func (s *server) recordStatus(event transcript.MCPServer) error {
 	s.mu.Lock()
 	event.Name, event.Command, event.Log, event.Seconds = s.name, s.Command, s.log, s.took.Seconds()
 	list := s.firstList
+	if event.State != transcript.MCPChanged { // a server with changed tools is still ready
+		s.recorded = event.State
+	}
 	s.mu.Unlock()
 	if at, err := url.Parse(s.URL); err == nil {
 		event.Host = at.Host
 	}
 	if list != nil {
 		event.Revision, event.Server, event.Version = list.Revision, list.Name, list.Version
-	}
-	if event.State != transcript.MCPChanged { // a server with changed tools is still ready
-		s.mu.Lock()
-		s.recorded = event.State
-		s.mu.Unlock()
 	}
 	return s.Record.Append(transcript.TypeMCPServer, event)
 }

@@ -38,7 +38,7 @@ type Retrying struct {
 	Report func(failed *Failure, wait time.Duration) error
 
 	askedModel   string        // that was asked last
-	outageUsed   time.Duration // of Outage: pauses, and further attempts that failed
+	outageUsed   time.Duration // of MaxOutage: pauses, and further attempts that failed
 	tierRefusals int           // how often there was no room at the flex tier
 }
 
@@ -118,7 +118,7 @@ func sleep(ctx context.Context, wait time.Duration) error {
 	}
 }
 
-// pause doubles from First to maxPause, with a tenth of jitter. The server's request takes
+// pause doubles from FirstPause to maxPause, with a tenth of jitter. The server's request takes
 // precedence.
 func (r *Retrying) pause(attempt int, asked time.Duration) time.Duration {
 	if asked > 0 {

@@ -187,9 +187,6 @@ func idleLimit(m job.Model) time.Duration {
 	return 5 * time.Minute
 }
 
-// reportSecret receives each secret before it is used.
-type reportSecret = func(name, secret string)
-
 func baseURL(j *job.Job, env settings.Environment) string {
 	return cmp.Or(j.Model.BaseURL, env.Get("OPENAI_BASE_URL"))
 }
@@ -233,7 +230,7 @@ func KeptOut(j *job.Job, env settings.Environment) (all []error) {
 
 // setCredentials sets an endpoint's credentials, which are a key or the job's identity. It returns a stop if they
 // are missing. learn receives each secret of the identity.
-func setCredentials(e *model.Endpoint, m job.Model, env settings.Environment, learn reportSecret) error {
+func setCredentials(e *model.Endpoint, m job.Model, env settings.Environment, learn func(name, secret string)) error {
 	if m.Auth == "oidc" {
 		own, err := identity.New(identity.Options{Job: m.Identity, BaseURL: e.BaseURL, Env: env, Learn: learn})
 		if err == nil {

@@ -212,17 +212,17 @@ func (m *member) List(prefix string) (all []agents.Listed) {
 
 // givesTasks reports whether the model's tools start an agent for a task and wait for its end (as OpenCode's task
 // does).
-func (t *Team) givesTasks() bool {
+func (t *team) givesTasks() bool {
 	family := t.job().Model.Tools
 	return family != "" && len(dialect.InFamily(family, dialect.Leads)) > 0
 }
 
 // cannotClose reports whether the model has no tool for closing agents.
-func (t *Team) cannotClose() bool { return t.root.usesScripts || t.givesTasks() }
+func (t *team) cannotClose() bool { return t.root.usesScripts || t.givesTasks() }
 
 // openCount returns the number of open agents. Ended agents do not count if the model cannot close them. The
 // caller holds the lock.
-func (t *Team) openCount() (n int) {
+func (t *team) openCount() (n int) {
 	for _, c := range t.children {
 		if !c.closed && !(t.cannotClose() && c.status.Ended()) {
 			n++
@@ -232,7 +232,7 @@ func (t *Team) openCount() (n int) {
 }
 
 // requirePlace returns the error for the model that there are too many agents.
-func (t *Team) requirePlace() error {
+func (t *team) requirePlace() error {
 	if t.cannotClose() {
 		return agents.Refusef("%d agents are at work, which is as many as there may be (agents.most). Wait until one has ended.", t.openCount())
 	}

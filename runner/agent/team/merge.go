@@ -139,7 +139,7 @@ func (m *member) changeOf(ctx context.Context, c *child) (now copyState, err err
 }
 
 // stateOf returns the changes in a copy since the base of the run.
-func (t *Team) stateOf(ctx context.Context, place confine.Place) (*gitops.ChangeSet, error) {
+func (t *team) stateOf(ctx context.Context, place confine.Place) (*gitops.ChangeSet, error) {
 	at, err := t.options.Sandboxes.OpenLayer(ctx, place)
 	if err != nil {
 		return nil, err

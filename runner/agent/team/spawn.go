@@ -63,8 +63,7 @@ func (m *member) reservePlace(order agents.Order) (*child, error) {
 	case t.openCount() >= t.job().Agents.Most:
 		return nil, t.requirePlace()
 	}
-	c := &child{starter: m, status: agents.Status{State: agents.PendingInit}}
-	c.task, c.roleName = order.Message, cmp.Or(order.Role, "default")
+	c := &child{starter: m, assignment: assignment{task: order.Message, roleName: cmp.Or(order.Role, "default")}, status: agents.Status{State: agents.PendingInit}}
 	var err error
 	if c.role, err = t.roleOf(order.Role); err != nil {
 		return nil, err
@@ -90,7 +89,7 @@ func (m *member) reservePlace(order agents.Order) (*child, error) {
 }
 
 // roleOf returns the role called name. For "" it returns a role that works on a copy of the tree.
-func (t *Team) roleOf(name string) (job.Role, error) {
+func (t *team) roleOf(name string) (job.Role, error) {
 	if name == "" {
 		return job.Role{Writes: job.WritesOwn}, nil
 	}

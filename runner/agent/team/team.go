@@ -20,8 +20,8 @@ import (
 	"github.com/agent-ci/agent-ci/tools/agents"
 )
 
-// Team holds all agents that agents of a run have started. It is safe for concurrent use.
-type Team struct {
+// team holds all agents that agents of a run have started. It is safe for concurrent use.
+type team struct {
 	options       worker.Options // options of the run's own agent
 	root          *member
 	recordedOrder *Order // nil outside a replay
@@ -49,8 +49,8 @@ func NewRunAgents(ctx context.Context, o worker.Options, earlier []*transcript.A
 }
 
 // newTeam returns an empty team for the agent that options describe.
-func newTeam(options worker.Options, earlier []*transcript.Agent, waits *Order) *Team {
-	t := &Team{options: options, earlier: earlier, recordedOrder: waits, changeSignal: make(chan struct{})}
+func newTeam(options worker.Options, earlier []*transcript.Agent, waits *Order) *team {
+	t := &team{options: options, earlier: earlier, recordedOrder: waits, changeSignal: make(chan struct{})}
 	started := 0
 	for _, a := range earlier {
 		if a.AskedBy == transcript.MainAgent {
@@ -82,7 +82,7 @@ func Resume(rec *record.Record, boxes *confine.Sandboxes, earlier []*transcript.
 
 // member is the team as one agent sees it.
 type member struct {
-	team        *Team
+	team        *team
 	child       *child // nil for the run's own agent
 	depth       int    // number of agents above it
 	agent       *worker.Agent
@@ -119,10 +119,10 @@ func (m *member) Tools() []tools.Tool {
 	return agents.Direct(setup)
 }
 
-func (t *Team) job() *job.Job { return t.options.Job }
+func (t *team) job() *job.Job { return t.options.Job }
 
 // roles returns the roles that a new agent can have.
-func (t *Team) roles() []agents.Role {
+func (t *team) roles() []agents.Role {
 	var all []agents.Role
 	for _, name := range t.job().Agents.RoleNames() {
 		role, _ := t.job().Agents.Role(name)
@@ -132,7 +132,7 @@ func (t *Team) roles() []agents.Role {
 }
 
 // describeRole returns the first line of a role's instructions and what the role may change.
-func (t *Team) describeRole(role job.Role) string {
+func (t *team) describeRole(role job.Role) string {
 	may := map[string]string{
 		job.WritesNone:   "It reads your tree, and runs no commands.",
 		job.WritesOwn:    "It works on a copy of your tree, and its change is merged into yours.",
@@ -193,14 +193,14 @@ func (m *member) starterName() string {
 }
 
 // notifyWaiters wakes every await after a change of a child. The caller holds the lock.
-func (t *Team) notifyWaiters() {
+func (t *team) notifyWaiters() {
 	close(t.changeSignal)
 	t.changeSignal = make(chan struct{})
 }
 
 // await waits until met returns true, and returns ctx's error if ctx ends first. The caller holds the lock, which
 // await releases while it waits. met runs with the lock.
-func (t *Team) await(ctx context.Context, met func() bool) error {
+func (t *team) await(ctx context.Context, met func() bool) error {
 	for !met() {
 		changed := t.changeSignal
 		t.mu.Unlock()

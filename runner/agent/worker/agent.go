@@ -122,8 +122,7 @@ func New(ctx context.Context, o Options) (*Agent, error) {
 		}
 		o.Model.Profile.Code = false
 	}
-	a := &Agent{Options: o, createdAt: time.Now()}
-	a.toolset = toolsetOf(o.Model.Profile, o.Job.Model.Tools)
+	a := &Agent{Options: o, agentTools: agentTools{toolset: toolsetOf(o.Model.Profile, o.Job.Model.Tools)}, createdAt: time.Now()}
 	l := o.Job.Limits
 	a.conversation = &agent.Conversation{
 		Model: a.retryingModel(), Log: o.Record.Log(),

@@ -178,12 +178,12 @@ func chatMessages(instructions string, history []json.RawMessage) ([]chatMessage
 		case item.Type == "reasoning":
 			thought = &item
 		case item.Type == "message" && item.Role == "assistant":
-			messages = append(messages, withThought(thought, item.Text()))
+			messages = append(messages, withThought(thought, item.Content.Text()))
 			thought = nil
 		case item.Type == "message" && item.Role == "developer" && len(messages) == 1:
-			last.Content = strings.Join([]string{last.Content.(string), item.Text()}, "\n\n")
+			last.Content = strings.Join([]string{last.Content.(string), item.Content.Text()}, "\n\n")
 		case item.Type == "message" && item.Role == "developer":
-			messages = append(messages, chatMessage{Role: "user", Content: runnerWords + item.Text()})
+			messages = append(messages, chatMessage{Role: "user", Content: runnerWords + item.Content.Text()})
 		case item.Type == "message":
 			messages = append(messages, chatMessage{Role: item.Role, Content: item.shown()})
 		case strings.HasSuffix(item.Type, "_call_output"):
@@ -211,7 +211,7 @@ func chatMessages(instructions string, history []json.RawMessage) ([]chatMessage
 func withThought(thought *chatItem, text string) chatMessage {
 	m := chatMessage{Role: "assistant"}
 	if thought != nil {
-		text = m.think(thought.CameAs, thought.Text(), text)
+		text = m.think(thought.CameAs, thought.Content.Text(), text)
 	}
 	if text != "" {
 		m.Content = text
@@ -256,7 +256,7 @@ func (i chatItem) output() (text string, images []chatPart) {
 // shown returns an item's text, or a list of its parts if it has images.
 func (i chatItem) shown() any {
 	if !slices.ContainsFunc(i.Content, func(p rawitem.Part) bool { return p.Image != "" }) {
-		return i.Text()
+		return i.Content.Text()
 	}
 	parts := make([]chatPart, 0, len(i.Content))
 	for _, part := range i.Content {

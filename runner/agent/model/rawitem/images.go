@@ -83,7 +83,7 @@ func Weight(item json.RawMessage) int {
 // WordsOf returns the words of a message not from the model.
 func WordsOf(item json.RawMessage) string {
 	if message := FieldsOf(item); message.Type == "message" && message.Role != "assistant" {
-		return message.Text()
+		return message.Content.Text()
 	}
 	return ""
 }

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// Fields are an item's fields that tell its kind, link it to others, or tie it to its provider.
+// Fields are an item's content, and the fields that tell its kind, link it to others, or tie it to its provider.
 type Fields struct {
 	Type    string          `json:"type"`
 	Role    string          `json:"role"`
@@ -18,7 +18,7 @@ type Fields struct {
 	CallID  string          `json:"call_id"`
 	Status  string          `json:"status"`
 	Sealed  string          `json:"encrypted_content"`
-	Content []Part          `json:"content"`
+	Content Parts           `json:"content"`
 	Extra   json.RawMessage `json:"extra_content"`
 }
 
@@ -29,18 +29,22 @@ type Part struct {
 	Image   string `json:"image_url"`
 }
 
-// Text returns the item's words, with those of a refusal.
-func (f Fields) Text() string {
+// Parts are an item's content.
+type Parts []Part
+
+// Text returns the words of all parts, with those of a refusal.
+func (p Parts) Text() string {
 	var text strings.Builder
-	for _, part := range f.Content {
+	for _, part := range p {
 		text.WriteString(part.Text + part.Refusal)
 	}
 	return text.String()
 }
 
+// FieldsOf returns the fields of an item. An item that cannot be read has no kind.
 func FieldsOf(raw json.RawMessage) Fields {
 	var item Fields
-	_ = json.Unmarshal(raw, &item) // an item without a type is of no kind
+	_ = json.Unmarshal(raw, &item)
 	return item
 }
 

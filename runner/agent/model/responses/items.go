@@ -202,7 +202,7 @@ func lackingText(item json.RawMessage) fill {
 		Arguments exchange.Text              `json:"arguments"`
 		Input     exchange.Text              `json:"input"`
 		Operation map[string]json.RawMessage `json:"operation"`
-		Content   []rawitem.Part             `json:"content"`
+		Content   rawitem.Parts              `json:"content"`
 	}
 	if json.Unmarshal(item, &has) != nil {
 		return nil
@@ -219,17 +219,16 @@ func lackingText(item json.RawMessage) fill {
 	case "apply_patch_call":
 		if exchange.TextOf(has.Operation["type"]) != "delete_file" && exchange.TextOf(has.Operation["diff"]) == "" {
 			return func(item json.RawMessage, texts []*itemText) (json.RawMessage, error) {
-				operation := map[string]any{"diff": texts[0].text()}
+				operation := map[string]any{}
 				for name, value := range has.Operation {
-					if name != "diff" {
-						operation[name] = value
-					}
+					operation[name] = value
 				}
+				operation["diff"] = texts[0].text()
 				return rawitem.With(item, map[string]any{"operation": operation})
 			}
 		}
 	case "message":
-		if (rawitem.Fields{Content: has.Content}).Text() == "" {
+		if has.Content.Text() == "" {
 			return withParts
 		}
 	}

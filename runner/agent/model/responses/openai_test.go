@@ -30,16 +30,6 @@ turns:
     usage: {input: 100, cached: 60, output: 20, reasoning: 5}
 `
 
-func serve(t *testing.T, script string) *modeltest.Server {
-	t.Helper()
-	server, err := modeltest.StartScript(t.Name(), strings.NewReader(script), modeltest.Options{Key: "sk-test"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(server.Close)
-	return server
-}
-
 func client(t *testing.T, url string) *responses.Client {
 	t.Helper()
 	c, err := responses.New(model.Endpoint{BaseURL: url, APIKey: "sk-test", Headers: map[string]string{"X-Extra": "1"}})
@@ -58,13 +48,16 @@ func user(text string) json.RawMessage {
 }
 
 func TestKeepsItemsAsSent(t *testing.T) {
-	server := serve(t, oneTurn)
-	c := client(t, server.BaseURL())
+	server, err := modeltest.StartScript(t.Name(), strings.NewReader(oneTurn), modeltest.Options{Key: "sk-test"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Close()
 	request := model.Request{
 		Settings: model.Settings{Model: "gpt-5.1-codex", Instructions: "Work.", CacheKey: "run-1", Effort: "medium"},
 		History:  []json.RawMessage{user("do it")},
 	}
-	first, err := c.Respond(t.Context(), request, model.Observer{})
+	first, err := client(t, server.BaseURL()).Respond(t.Context(), request, model.Observer{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,7 +67,11 @@ func TestKeepsItemsAsSent(t *testing.T) {
 		`{"type":"function_call","id":"fc_1_3","status":"completed","call_id":"call_1_3","name":"exec_command","arguments":"{\"cmd\":\"echo hi\"}"}`,
 		`{"type":"custom_tool_call","id":"ctc_1_4","call_id":"call_1_4","name":"apply_patch","input":"*** Begin Patch\n*** End Patch"}`,
 	}
-	if diff := cmp.Diff(want, texts(t, first.Output)); diff != "" {
+	var got []string
+	for _, item := range first.Output {
+		got = append(got, string(item))
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("items are not what the API sent (-want +got):\n%s", diff)
 	}
 	if want := (model.Usage{Input: 100, Cached: 60, Output: 20, Reasoning: 5}); first.Usage != want {
@@ -85,17 +82,6 @@ func TestKeepsItemsAsSent(t *testing.T) {
 	if got := requests[0].Header.Get("X-Extra"); got != "1" {
 		t.Errorf("extra header = %q", got)
 	}
-}
-
-// texts makes items comparable: the order of keys inside an item that a script
-// gives as a mapping is not part of the promise.
-func texts(t *testing.T, items []json.RawMessage) []string {
-	t.Helper()
-	list := make([]string, len(items))
-	for i, item := range items {
-		list[i] = string(item)
-	}
-	return list
 }
 
 func sse(events ...string) http.HandlerFunc {
