@@ -17,7 +17,7 @@ import (
 )
 
 // A run directory whose chain was made anew, with a job that allows more, runs nothing here. What is more is
-// TestWhatARecordedJobHasBeyondAnAllowedOne's.
+// TestBeyondNamesExcessKey's.
 func TestForeignRecordsGainNoRights(t *testing.T) {
 	t.Parallel()
 	if confines() == sandbox.LevelNone {

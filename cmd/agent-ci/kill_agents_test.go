@@ -251,7 +251,7 @@ func (w *killWorld) struckBy(at moment, args ...string) (s *striker, text string
 	return s, text, ended
 }
 
-// teamWorld is a world whose model leads others, and the job for that.
+// newTeamWorld is a world whose model leads others, and the job for that.
 func newTeamWorld(t *testing.T) (w *killWorld, arguments func(repo, out string) []string) {
 	t.Helper()
 	w = newKillWorld(t)

@@ -53,16 +53,10 @@ func TestKilledDuringCompaction(t *testing.T) {
 		for _, after := range []bool{false, true} {
 			name := fmt.Sprintf("%d-%t", n, after)
 			repo, out := w.checkout("repo-"+name), "run-"+name
-			aimed := func(at int) func(*os.Process) func() {
-				return func(program *os.Process) func() {
-					gate.aim(program, at, after)
-					return func() {}
-				}
-			}
-			text, ended := w.watched(aimed(n), "run", "--prompt", "x", "--repo", repo, "--out", out, "--publish", "local", "--quiet", "--set", "model.context_window=10000")
+			text, ended := w.watched(gate.aimed(n, after), "run", "--prompt", "x", "--repo", repo, "--out", out, "--publish", "local", "--quiet", "--set", "model.context_window=10000")
 			killed := !ended
 			for at := n; !ended; at = 0 {
-				text, ended = w.watched(aimed(at), "resume", out, "--quiet")
+				text, ended = w.watched(gate.aimed(at, after), "resume", out, "--quiet")
 			}
 			if !strings.HasPrefix(text, "changed/committed") {
 				t.Fatalf("killed at request %d (after it: %t), the run ended in %s", n, after, text)

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptest"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -56,25 +54,15 @@ func oneCommand(command string, w http.ResponseWriter, r *http.Request) {
 func TestKilledAtEachRequestOfAReview(t *testing.T) {
 	w := newKillWorld(t)
 	forge := forgetest.New(t, forgetest.Options{})
-	mux := http.NewServeMux()
-	mux.HandleFunc("/v1/", reviewing)
-	mux.Handle("/", forge)
-	gate := &deadly{next: mux}
-	server := httptest.NewServer(gate)
-	defer server.Close()
-	w.env = append(w.env, "OPENAI_BASE_URL="+server.URL+"/v1", "GITHUB_API_URL="+server.URL+strings.TrimPrefix(forge.APIURL, forge.URL),
-		"GITHUB_SERVER_URL="+server.URL, "GITHUB_TOKEN="+forge.Token)
-	step := 1
-	if kills() < 100 {
-		step = 5
-	}
-	for n := 0; ; n += step {
+	gate := new(deadly)
+	address := w.throughGate(gate, forge, http.HandlerFunc(reviewing))
+	for n := 0; ; n += every(5) {
 		for _, after := range []bool{false, true} {
 			name := fmt.Sprintf("widgets-%d-%t", n, after)
 			repository := forge.AddRepository("octo-org", name)
 			repo := w.checkout(name)
 			w.git(repo, "push", "--quiet", repository.Dir, "HEAD:refs/heads/main")
-			w.git(repo, "remote", "add", "origin", server.URL+"/octo-org/"+name+".git")
+			w.git(repo, "remote", "add", "origin", address+"/octo-org/"+name+".git")
 			w.proposeFeature(forge, repo, repository)
 			text, killed := w.untilReviewed(gate, n, after, repo, "run-"+name)
 			reviews, onLines := repository.Reviews(1), repository.ReviewComments(1)
@@ -120,21 +108,15 @@ func (w *killWorld) proposeFeature(forge *forgetest.Forge, repo string, reposito
 
 // untilReviewed runs until the run says that the pull request was reviewed.
 func (w *killWorld) untilReviewed(gate *deadly, n int, after bool, repo, out string) (text string, killed bool) {
-	aimed := func(at int) func(*os.Process) func() {
-		return func(program *os.Process) func() {
-			gate.aim(program, at, after)
-			return func() {}
-		}
-	}
 	run := []string{"run", "--issue", "1", "--repo", repo, "--publish", "github", "--quiet", "--set", "publish.as=review", "--set", "name=review", "--out", out}
-	text, ended := w.watched(aimed(n), run...)
+	text, ended := w.watched(gate.aimed(n, after), run...)
 	for at := n; !ended; at = 0 {
 		killed = true
 		w.awaitEnd(out)
-		if text, ended = w.watched(aimed(at), "resume", out, "--quiet"); ended && strings.Contains(text, "before it") {
+		if text, ended = w.watched(gate.aimed(at, after), "resume", out, "--quiet"); ended && strings.Contains(text, "before it") {
 			w.git(repo, "checkout", "--quiet", "main")
 			run[len(run)-1] += "-again"
-			text, ended = w.watched(aimed(0), run...)
+			text, ended = w.watched(gate.aimed(0, after), run...)
 		}
 	}
 	if !strings.Contains(text, "/reviewed: ") && !strings.Contains(text, "it has ended") {
@@ -151,19 +133,16 @@ func TestKilledOnAPersonsBranch(t *testing.T) {
 	forge := forgetest.New(t, forgetest.Options{})
 	var mu sync.Mutex
 	var asked []string
-	mux := http.NewServeMux()
-	mux.HandleFunc("/v1/", counting)
-	mux.Handle("/", forge)
-	gate := &deadly{next: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	gate := new(deadly)
+	address := w.throughGate(gate, forge, http.HandlerFunc(counting))
+	w.env = append(w.env, "GITHUB_ACTIONS=true", "GITHUB_EVENT_NAME=issue_comment")
+	both := gate.next
+	gate.answer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		mu.Lock()
 		asked = append(asked, r.Method+" "+r.URL.Path)
 		mu.Unlock()
-		mux.ServeHTTP(w, r)
-	})}
-	server := httptest.NewServer(gate)
-	defer server.Close()
-	w.env = append(w.env, "OPENAI_BASE_URL="+server.URL+"/v1", "GITHUB_API_URL="+server.URL+strings.TrimPrefix(forge.APIURL, forge.URL),
-		"GITHUB_SERVER_URL="+server.URL, "GITHUB_TOKEN="+forge.Token, "GITHUB_ACTIONS=true", "GITHUB_EVENT_NAME=issue_comment")
+		both.ServeHTTP(w, r)
+	}))
 	first, last := 0, 0
 	for n := 0; n <= last; n = max(first, n+1) {
 		for _, after := range []bool{false, true} {
@@ -177,14 +156,11 @@ func TestKilledOnAPersonsBranch(t *testing.T) {
 			kill, text := n, ""
 			for _, out := range []string{"run-" + name, "again-" + name} {
 				w.git(w.dir, "clone", "--quiet", repository.Dir, "in-"+out)
-				w.git(filepath.Join(w.dir, "in-"+out), "remote", "set-url", "origin", server.URL+"/octo-org/"+name+".git")
-				said, _ := w.watched(func(program *os.Process) func() {
-					gate.aim(program, kill, after)
-					return func() {}
-				}, "run", "--repo", "in-"+out, "--quiet", "--out", out)
+				w.git(filepath.Join(w.dir, "in-"+out), "remote", "set-url", "origin", address+"/octo-org/"+name+".git")
+				said, _ := w.watched(gate.aimed(kill, after), "run", "--repo", "in-"+out, "--quiet", "--out", out)
 				w.awaitEnd(out)
 				if kill > 0 && n == first && after { // a run that publishes nothing at GitHub writes nothing there
-					w.watched(func(*os.Process) func() { return func() {} }, "run", "--repo", "in-"+out, "--quiet", "--publish", "local", "--out", "local-"+name)
+					w.agent(0, "run", "--repo", "in-"+out, "--quiet", "--publish", "local", "--out", "local-"+name)
 					if about := aboutCommits(repository); len(about) > 0 {
 						t.Errorf("with --publish local: %q", about)
 					}
@@ -209,7 +185,7 @@ func TestKilledOnAPersonsBranch(t *testing.T) {
 				w.git(clone, "commit", "--quiet", "--amend", "--no-edit", "--date=2020-01-01T00:00:00Z")
 				basic := base64.StdEncoding.EncodeToString([]byte("x-access-token:" + forge.Token))
 				w.git(clone, "-c", "http.extraHeader=Authorization: Basic "+basic, "push", "--quiet", "--force", "origin", "HEAD:refs/heads/feature")
-				w.watched(func(*os.Process) func() { return func() {} }, "run", "--repo", "in-again-"+name, "--quiet", "--out", "rewritten-"+name)
+				w.agent(0, "run", "--repo", "in-again-"+name, "--quiet", "--out", "rewritten-"+name)
 				rewritten := w.git(clone, "rev-parse", "HEAD")
 				for _, text := range aboutCommits(repository) {
 					if strings.Contains(text, rewritten) {

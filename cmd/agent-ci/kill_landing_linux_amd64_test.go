@@ -263,11 +263,7 @@ turns:
 		t.Fatalf("the undisturbed run ended in %s", text)
 	}
 	t.Logf("%d steps:\n%s", len(whole.made), strings.Join(whole.made, "\n"))
-	step := 1
-	if kills() < 100 {
-		step = 3
-	}
-	for n := 0; n < len(whole.made); n += step {
+	for n := 0; n < len(whole.made); n += every(3) {
 		for _, again := range []bool{false, true} {
 			repo, out := w.onAnotherBranch(fmt.Sprintf("repo%d-%t", n, again)), fmt.Sprintf("run%d-%t", n, again)
 			s, text, ended := runAside(n, repo, out)

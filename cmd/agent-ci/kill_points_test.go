@@ -70,6 +70,28 @@ func (d *deadly) aim(program *os.Process, at int, after bool) {
 	d.program, d.at, d.after, d.strike, d.count = program, at, after, nil, 0
 }
 
+// aimed makes that request kill a program that is watched.
+func (d *deadly) aimed(at int, after bool) func(*os.Process) func() {
+	return func(program *os.Process) func() {
+		d.aim(program, at, after)
+		return func() {}
+	}
+}
+
+// throughGate puts the gate before a model and GitHub, and returns the address of both.
+func (w *killWorld) throughGate(gate *deadly, forge *forgetest.Forge, model http.Handler) string {
+	w.t.Helper()
+	mux := http.NewServeMux()
+	mux.Handle("/v1/", model)
+	mux.Handle("/", forge)
+	gate.next = mux
+	server := httptest.NewServer(gate)
+	w.t.Cleanup(server.Close)
+	w.env = append(w.env, "OPENAI_BASE_URL="+server.URL+"/v1", "GITHUB_API_URL="+server.URL+strings.TrimPrefix(forge.APIURL, forge.URL),
+		"GITHUB_SERVER_URL="+server.URL, "GITHUB_TOKEN="+forge.Token)
+	return server.URL
+}
+
 // plan is aim for something else than a kill.
 func (d *deadly) plan(program *os.Process, at int, strike func(program *os.Process)) {
 	d.mu.Lock()
@@ -103,29 +125,20 @@ func TestKilledAtEachRequestAfterTheBaseMoved(t *testing.T) {
 func killedAtEachRequest(t *testing.T, w *killWorld, moved bool) {
 	t.Helper()
 	forge := forgetest.New(t, forgetest.Options{})
-	mux := http.NewServeMux()
-	mux.Handle("/v1/", stepwise(3))
-	mux.Handle("/", forge)
-	gate := &deadly{next: mux}
-	server := httptest.NewServer(gate)
-	defer server.Close()
-	w.env = append(w.env, "OPENAI_BASE_URL="+server.URL+"/v1", "GITHUB_API_URL="+server.URL+strings.TrimPrefix(forge.APIURL, forge.URL),
-		"GITHUB_SERVER_URL="+server.URL, "GITHUB_TOKEN="+forge.Token)
+	gate := new(deadly)
+	address := w.throughGate(gate, forge, stepwise(3))
 	if w.within != nil {
 		w.within = append(append(w.within, w.env...), "XDG_STATE_HOME="+filepath.Join(w.dir, "state")) // the home folder is a sandbox's own
 	}
 
-	want, step := "", 1
-	if kills() < 100 {
-		step = 3
-	}
-	for n := 0; ; n += step {
+	want := ""
+	for n := 0; ; n += every(3) {
 		for _, after := range []bool{false, true} {
 			name := fmt.Sprintf("widgets-%d-%t", n, after)
 			repository := forge.AddRepository("octo-org", name)
 			repo := w.checkout(name)
 			w.git(repo, "push", "--quiet", repository.Dir, "HEAD:refs/heads/main")
-			w.git(repo, "remote", "add", "origin", server.URL+"/octo-org/"+name+".git")
+			w.git(repo, "remote", "add", "origin", address+"/octo-org/"+name+".git")
 			if moved {
 				w.moveBase(repo, repository.Dir)
 			}
@@ -176,20 +189,14 @@ func (w *killWorld) moveBase(repo, bare string) {
 // untilPublished runs until there is a pull request. What goes on with the run is
 // killed at the same request.
 func (w *killWorld) untilPublished(gate *deadly, n int, after bool, repo, out string) (text string, killed bool) {
-	aimed := func(at int) func(*os.Process) func() {
-		return func(program *os.Process) func() {
-			gate.aim(program, at, after)
-			return func() {}
-		}
-	}
 	run := []string{"run", "--prompt", "x", "--repo", repo, "--publish", "github", "--quiet", "--set", "verify=[{name: t, run: test -f log.txt}]", "--out", out}
-	text, ended := w.watched(aimed(n), run...)
+	text, ended := w.watched(gate.aimed(n, after), run...)
 	for at := n; !ended; at = 0 {
 		killed = true
 		w.awaitEnd(out)
-		if text, ended = w.watched(aimed(at), "resume", out, "--quiet"); ended && strings.Contains(text, "before it had begun") {
+		if text, ended = w.watched(gate.aimed(at, after), "resume", out, "--quiet"); ended && strings.Contains(text, "before it had begun") {
 			run[len(run)-1] += "-again"
-			text, ended = w.watched(aimed(0), run...)
+			text, ended = w.watched(gate.aimed(0, after), run...)
 		}
 	}
 	if !strings.Contains(text, "/pull_request: ") && !strings.Contains(text, "it has ended") && !strings.Contains(text, "no_changes/already_published") {
@@ -431,11 +438,7 @@ func TestKilledAtEachRequestOfAnUpdate(t *testing.T) {
 	}
 	w.env = append(w.env, "OPENAI_BASE_URL="+server.URL+"/v1", "GITHUB_API_URL="+server.URL+strings.TrimPrefix(forge.APIURL, forge.URL),
 		"GITHUB_SERVER_URL="+server.URL, "GITHUB_TOKEN="+forge.Token)
-	step := 1
-	if kills() < 100 {
-		step = 4
-	}
-	for n := 8; ; n += step {
+	for n := 8; ; n += every(4) {
 		name := fmt.Sprintf("widgets-%d", n)
 		repository := forge.AddRepository("octo-org", name)
 		repo := w.checkout(name)
@@ -450,16 +453,10 @@ func TestKilledAtEachRequestOfAnUpdate(t *testing.T) {
 		w.git(repo, "checkout", "--quiet", "main")
 		model(3)
 		second := slices.Concat(first, []string{"--set", "pull_request.labels=[bot]", "--out", "green-" + name})
-		aimed := func(at int) func(*os.Process) func() {
-			return func(program *os.Process) func() {
-				gate.aim(program, at, n%2 == 0)
-				return func() {}
-			}
-		}
-		text, ended := w.watched(aimed(n), second...)
+		text, ended := w.watched(gate.aimed(n, n%2 == 0), second...)
 		whole := ended
 		for at := n; !ended; at = 0 {
-			text, ended = w.watched(aimed(at), "resume", "green-"+name, "--quiet")
+			text, ended = w.watched(gate.aimed(at, n%2 == 0), "resume", "green-"+name, "--quiet")
 		}
 		if strings.Contains(text, "it was stopped before it had begun") {
 			continue

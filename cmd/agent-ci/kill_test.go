@@ -183,6 +183,14 @@ func kills() int {
 	return 6
 }
 
+// every returns by how many steps a test goes on: 1 with AGENT_CI_KILLS=100, else n.
+func every(n int) int {
+	if kills() < 100 {
+		return n
+	}
+	return 1
+}
+
 // spread are times within a run, drawn at random and spread evenly over it: few
 // of them hit every part of it too (the additive recurrence of the golden ratio).
 type spread struct {

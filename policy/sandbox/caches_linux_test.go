@@ -31,7 +31,7 @@ func cached(cache, home string) func(*Options) {
 }
 
 func TestCacheChangesStayInSandbox(t *testing.T) {
-	for _, tier := range []string{"full", "namespaces"} {
+	for _, tier := range namespacedTiers {
 		for _, where := range []string{"elsewhere", "in /tmp"} {
 			t.Run(tier+"/"+where, func(t *testing.T) {
 				cache := newCache(t, where)

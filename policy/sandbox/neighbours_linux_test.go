@@ -216,7 +216,7 @@ func (o outer) serving() Options {
 }
 
 func TestNothingGetsOutOfService(t *testing.T) {
-	for _, tier := range []string{"full", "namespaces"} {
+	for _, tier := range namespacedTiers {
 		for name, user := range sandboxtest.Users(t) {
 			t.Run(tier+"/"+name, func(t *testing.T) {
 				requireTier(t, tier)

@@ -187,7 +187,7 @@ func TestCredentialFilesRefuseWriting(t *testing.T) {
 	for _, write := range []struct{ needs, script string }{
 		{"sh", "echo x >>~/.npmrc"}, {"chmod", "chmod 600 ~/.npmrc"}, {"touch", "touch ~/.npmrc"}, {"npm", "npm config set fund false"},
 	} {
-		for _, tier := range []string{"full", "namespaces"} {
+		for _, tier := range namespacedTiers {
 			t.Run(tier+"/"+write.script, func(t *testing.T) {
 				if _, err := exec.LookPath(write.needs); err != nil {
 					t.Skipf("needs %s", write.needs)
@@ -233,7 +233,7 @@ func TestReportsStatusOfConfinedCommands(t *testing.T) {
 		{"(setsid sleep 3600 &) ; true", Status{}},
 		{"kill -TERM -1; kill -KILL 1; kill -TERM 1; kill -SEGV 1; exit 3", Status{ExitCode: 3}},
 	} {
-		for _, tier := range []string{"full", "namespaces"} {
+		for _, tier := range namespacedTiers {
 			t.Run(tier+"/"+test.script, func(t *testing.T) {
 				box, o := confined(t, tier, nil)
 				c := bash(o, test.script, nil)

@@ -203,9 +203,9 @@ func findListener(attempts.World) error {
 	return attempts.ErrNothing
 }
 
-// TestNothingGetsOut makes the attempts that do not depend on a proxy.
+// TestNothingGetsOutByProxy makes the attempts that do not depend on a proxy.
 func TestNothingGetsOutByProxy(t *testing.T) {
-	for _, tier := range []string{"full", "namespaces"} {
+	for _, tier := range namespacedTiers {
 		for name, user := range sandboxtest.Users(t) {
 			t.Run(tier+"/"+name, func(t *testing.T) {
 				requireTier(t, tier)

@@ -244,7 +244,7 @@ func eachString(v any, change func(string) string) any {
 	return v
 }
 
-// FuzzLoadCampaign: whatever a file holds, it is a campaign, or there are problems that stand in it.
+// FuzzLoad: whatever a file holds, it is a campaign, or there are problems that stand in it.
 func FuzzLoad(f *testing.F) {
 	for _, path := range []string{"testdata/bad_campaign.yml", "../../task/job/testdata/bad.yml"} {
 		raw, err := os.ReadFile(path)
