@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestParsesJSONInStrings are read where the schema wants what they hold, wherever it says so.
+// TestParsesJSONInStrings has strings with JSON where the schema wants an object or a list, at any place in it.
 func TestParsesJSONInStrings(t *testing.T) {
 	const object = `"$defs":{"o":{"type":"object","properties":{"n":{"type":"integer"},"deep":{"$ref":"#/$defs/o"}},"required":["n"],"additionalProperties":false}}`
 	for _, test := range []struct{ name, schema, input, want string }{

@@ -76,11 +76,10 @@ func (t *Tools) engine(ctx context.Context) (*engine, error) {
 	t.spare = nil
 	t.mu.Unlock()
 	if spare != nil {
-		e, err := spare()
-		if err == nil && !e.Exited() {
-			return e, nil
-		}
-		if err == nil {
+		if e, err := spare(); err == nil {
+			if !e.Exited() {
+				return e, nil
+			}
 			e.end()
 		}
 	}

@@ -69,10 +69,8 @@ func (t *Tools) execCommand(ctx context.Context, call tools.Call, all []commandR
 	r, patched, err := t.begin(ctx, l)
 	switch {
 	case r != nil:
-	case patched.refusal != "":
-		return tools.Result{Output: patched.refusal, Failed: true, Detail: patched.detail}, nil
-	case patched.problem != "":
-		return tools.Refuse(fmt.Sprintf("exec_command failed for `%s`: %s", l.argv[len(l.argv)-1], patched.problem)), nil
+	case patched.notRun():
+		return patched.refused(fmt.Sprintf("exec_command failed for `%s`", l.argv[len(l.argv)-1])), nil
 	default:
 		took := patched.Took.Seconds()
 		result := tools.Result{Output: fmt.Sprintf("Wall time: %.4f seconds\nOutput:\n%s", took, patched.Output), Failed: patched.ExitCode != 0, Detail: patched.detail}

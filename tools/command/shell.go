@@ -100,10 +100,8 @@ func (t *Tools) runToEnd(ctx context.Context, tool string, l commandRequest, lay
 	switch {
 	case err != nil:
 		return tools.Result{Output: ran.Output, Printed: ran.Printed}, err
-	case ran.refusal != "":
-		return tools.Result{Output: ran.refusal, Failed: true, Detail: ran.detail}, nil
-	case ran.problem != "":
-		return tools.Refuse(tool + " failed: " + ran.problem), nil
+	case ran.notRun():
+		return ran.refused(tool + " failed"), nil
 	}
 	return tools.Result{Output: layout(ran.Ran), Printed: ran.Printed, Failed: ran.ExitCode != 0, Detail: ran.detail}, nil
 }
@@ -114,6 +112,17 @@ type runResult struct {
 	detail  map[string]any
 	refusal string // why it was not run, as a complete message
 	problem string // why it could not start, as the end of a message
+}
+
+// notRun reports whether the command was not started.
+func (r runResult) notRun() bool { return r.refusal != "" || r.problem != "" }
+
+// refused returns the result of a command that was not run. failed introduces a problem.
+func (r runResult) refused(failed string) tools.Result {
+	if r.refusal != "" {
+		return tools.Result{Output: r.refusal, Failed: true, Detail: r.detail}
+	}
+	return tools.Refuse(failed + ": " + r.problem)
 }
 
 // begin starts a command and returns it. If it returns nil, instead is the result: that of a patch, if the command only

@@ -54,7 +54,7 @@ type grepArguments struct {
 func (g grepFiles) grep(ctx context.Context, a grepArguments) (tools.Result, error) {
 	inTime, stop := context.WithTimeout(ctx, g.patience)
 	defer stop()
-	found, _, err := g.found(inTime, a, 0)
+	found, _, err := g.found(inTime, a)
 	if ctx.Err() != nil {
 		return tools.Result{}, ctx.Err()
 	}
@@ -67,13 +67,12 @@ func (g grepFiles) grep(ctx context.Context, a grepArguments) (tools.Result, err
 	return found.result(), nil
 }
 
-// found returns the files that a call searches for. most replaces the limit of the call, unless it is 0.
-func (g grepFiles) found(ctx context.Context, a grepArguments, most int) (matches, query, error) {
+// found returns the files that a call searches for.
+func (g grepFiles) found(ctx context.Context, a grepArguments) (matches, query, error) {
 	q, err := a.query()
 	if err != nil {
 		return matches{}, q, err
 	}
-	q.limit = cmp.Or(most, q.limit)
 	at, err := g.find(a.Path)
 	if err != nil {
 		return matches{}, q, err

@@ -149,7 +149,7 @@ func (o Options) Grep(ctx context.Context, pattern, include, path string, most i
 	g := grepFiles{place(o), searchTime}
 	late, stop := context.WithTimeout(ctx, g.patience)
 	defer stop()
-	found, q, err := g.found(late, grepArguments{Pattern: pattern, Include: include, Path: path}, most)
+	found, q, err := g.found(late, grepArguments{Pattern: pattern, Include: include, Path: path, Limit: new(float64(most))})
 	all := Matches{More: found.more, Unread: found.unread()}
 	for _, name := range found.paths {
 		if most <= 0 || err != nil {

@@ -63,7 +63,7 @@ func quirky(t *testing.T, over, id string, page func(r request) string) Server {
 
 var ways = []string{"pipes", "JSON", "events"}
 
-// TestAcceptsTextIDs come from servers that write each id as a text.
+// TestAcceptsTextIDs has a server that writes each id as a text.
 func TestAcceptsTextIDs(t *testing.T) {
 	t.Parallel()
 	for _, over := range ways {
@@ -91,7 +91,7 @@ func TestAcceptsTextIDs(t *testing.T) {
 	}
 }
 
-// TestKeepsOtherMessages stay as they are.
+// TestKeepsOtherMessages has messages with other ids in texts, which must stay as they are.
 func TestKeepsOtherMessages(t *testing.T) {
 	t.Parallel()
 	for _, message := range []string{
@@ -110,7 +110,7 @@ func TestKeepsOtherMessages(t *testing.T) {
 	}
 }
 
-// TestFollowsEmptyCursors are followed: a list ends where the cursor is absent or null.
+// TestFollowsEmptyCursors has lists with an empty cursor, which goes on: only an absent or null one ends a list.
 func TestFollowsEmptyCursors(t *testing.T) {
 	t.Parallel()
 	const absent = "(absent)"
@@ -200,7 +200,7 @@ func listed(t *testing.T, s *Session, tool, arguments string) []string {
 	return append(all, "and so on")
 }
 
-// TestReportsRepeatedResourceCursors are named.
+// TestReportsRepeatedResourceCursors has a server that repeats a cursor.
 func TestReportsRepeatedResourceCursors(t *testing.T) {
 	t.Parallel()
 	s := open(t, quirky(t, "pipes", "%s", func(r request) string {

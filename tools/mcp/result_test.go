@@ -52,7 +52,7 @@ func TestResults(t *testing.T) {
 	}
 }
 
-// TestShowsStructuredContentOnce reaches the model wherever no text says the same.
+// TestShowsStructuredContentOnce has structured content, which the model gets unless a text has the same.
 func TestShowsStructuredContentOnce(t *testing.T) {
 	t.Parallel()
 	const evidence = `{"evidence":["a<b"],"n":1}`
@@ -156,7 +156,7 @@ func TestReadsServerResources(t *testing.T) {
 	}
 }
 
-// TestDeclinesQuestionsInResults are in results, which ask for the call again.
+// TestDeclinesQuestionsInResults has results with questions, as in the newest revision: they ask for the call again.
 func TestDeclinesQuestionsInResults(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {

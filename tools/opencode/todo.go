@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/agent-ci/agent-ci/tools"
-	"github.com/agent-ci/agent-ci/tools/files"
 	"github.com/agent-ci/agent-ci/tools/plan"
 )
 
@@ -41,7 +40,7 @@ func todoWrite(setPlan tools.Tool) tools.Tool {
 	type arguments struct {
 		Todos []todo `json:"todos"`
 	}
-	made := files.Tool(todoWriteSpec, func(ctx context.Context, a arguments) (tools.Result, error) {
+	return tools.Tool{Spec: todoWriteSpec, Mutates: true, Run: tools.Decoded(func(ctx context.Context, _ tools.Call, a arguments) (tools.Result, error) {
 		steps := []plan.Step{}
 		for _, t := range a.Todos {
 			if t.Status != cancelled {
@@ -53,9 +52,7 @@ func todoWrite(setPlan tools.Tool) tools.Tool {
 			return result, err
 		}
 		return listed(a.Todos)
-	})
-	made.Mutates = true
-	return made
+	})}
 }
 
 var todoReadSpec = tools.Spec{
@@ -65,13 +62,13 @@ var todoReadSpec = tools.Spec{
 }
 
 func todoRead(current func() plan.Plan) tools.Tool {
-	return files.Tool(todoReadSpec, func(context.Context, struct{}) (tools.Result, error) {
+	return tools.Tool{Spec: todoReadSpec, Run: tools.Decoded(func(context.Context, tools.Call, struct{}) (tools.Result, error) {
 		todos := []todo{}
 		for _, step := range current().Steps {
 			todos = append(todos, todo{Content: step.Step, Status: step.Status})
 		}
 		return listed(todos)
-	})
+	})}
 }
 
 // listed returns a todo list as a result for the model.

@@ -342,7 +342,7 @@ for (const source of ["four.png", bytes, new Uint8Array(bytes), url, { image_url
 	}
 }
 
-// TestEndsHostileKernels write to the pipe of the kernel, which only code that looks for it does.
+// TestEndsHostileKernels has code that writes to the kernel's own pipe.
 func TestEndsHostileKernels(t *testing.T) {
 	t.Parallel()
 	const broke = "js_repl failed: the code used the kernel's own pipe, and the kernel was ended."

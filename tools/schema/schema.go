@@ -15,6 +15,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/agent-ci/agent-ci/policy/clip"
+	"github.com/agent-ci/agent-ci/policy/lazyregexp"
 )
 
 // Schema checks arguments. It is compiled when it is first needed: most tools
@@ -138,10 +139,12 @@ var (
 	typeProblem      = regexp.MustCompile(`(?s)^type: (.*) has type "(\w+)", want (?:one of )?"([^"]+)"$`)
 	enumProblem      = regexp.MustCompile(`(?s)^enum: (.*) does not equal any of: \[(.*)\]$`)
 	missingProblem   = regexp.MustCompile(`^required: missing properties: \[(.*)\]$`)
-	quotedName       = regexp.MustCompile(`"(?:[^"\\]|\\.)*"`)
 	needlessProblem  = regexp.MustCompile(`^unexpected additional properties \[(.*)\]$`)
 	schemaPathPieces = strings.NewReplacer("/properties/", ".", "/items", "[]")
 )
+
+// quotedName matches a name in the list of a needlessProblem.
+var quotedName = lazyregexp.New(`"(?:[^"\\]|\\.)*"`)
 
 // explain names the field, the expected value and the given one.
 func (s *Schema) explain(err error) string {
@@ -189,7 +192,7 @@ func (s *Schema) reworded(problem, place string) string {
 		return "expected " + m[1] + ", got nothing by that name"
 	}
 	if m := needlessProblem.FindStringSubmatch(problem); m != nil {
-		names := quotedName.FindAllString(m[1], -1)
+		names := quotedName().FindAllString(m[1], -1)
 		slices.Sort(names) // the library lists them in the order of a map
 		return "got " + strings.Join(names, " ") + ", which this tool does not take"
 	}

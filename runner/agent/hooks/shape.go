@@ -244,11 +244,9 @@ func setCommand(t dialect.Tool, form tools.Form, input map[string]any, text stri
 }
 
 func encode(value any) (string, error) {
-	var text strings.Builder
-	write := json.NewEncoder(&text)
-	write.SetEscapeHTML(false) // hook scripts search for && and < unescaped
-	if err := write.Encode(value); err != nil {
+	text, err := tools.JSON(value) // hook scripts search for && and < unescaped
+	if err != nil {
 		return "", fmt.Errorf("write it as JSON: %w", err)
 	}
-	return strings.TrimSuffix(text.String(), "\n"), nil
+	return string(text), nil
 }

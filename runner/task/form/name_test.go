@@ -29,8 +29,8 @@ func TestValidateBranchAgreesWithGit(t *testing.T) {
 	}
 }
 
-// TestValidateBranchIsStricterThanGit are names that GitHub refuses or that
-// mean something else to a command that takes a revision.
+// TestValidateBranchIsStricterThanGit has names that GitHub refuses, or that mean something else to a command that
+// takes a revision.
 func TestValidateBranchIsStricterThanGit(t *testing.T) {
 	for _, name := range []string{
 		"HEAD", "@", "refs/heads/main", strings.Repeat("a", 201), strings.Repeat("0a", 20), strings.Repeat("F", 64), "a\xffb",

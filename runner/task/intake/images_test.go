@@ -5,8 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"image"
-	"image/png"
 	"os"
 	"path/filepath"
 	"strings"
@@ -17,21 +15,13 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 	"github.com/agent-ci/agent-ci/runner/task/intake"
 	"github.com/agent-ci/agent-ci/runner/task/job"
+	"github.com/agent-ci/agent-ci/tools/toolstest"
 )
-
-func pngOf(t *testing.T) []byte {
-	t.Helper()
-	var b bytes.Buffer
-	if err := png.Encode(&b, image.NewGray(image.Rect(0, 0, 3, 2))); err != nil {
-		t.Fatal(err)
-	}
-	return b.Bytes()
-}
 
 // imagesOf are the images of a task whose files beside the job these are.
 func imagesOf(t *testing.T, named []string, task intake.Task, files map[string]error) (shown, missing []string, kept string, warnings int) {
 	t.Helper()
-	data := pngOf(t)
+	data := toolstest.PNG(t, 3, 2)
 	on := &server{images: map[string][]byte{"https://forge/a.png": data, "https://forge/b.png": data, "https://forge/text": []byte("no image")}}
 	s := sourceOf(t, on, &job.Job{Task: job.Task{Prompt: "Greet.", Images: named, Attachments: "images"}}, "", "")
 	s.Beside = func(_ context.Context, name string, limit int64) ([]byte, error) {
