@@ -12,8 +12,8 @@ const (
 	PhasePublishing   Phase = "Publishing"
 )
 
-// stepObserver shows a step to the user until over is called. An empty phase means the current one.
-type stepObserver func(phase Phase, what string) (over func())
+// StepObserver shows a step to the user until over is called. An empty phase means the current one.
+type StepObserver func(phase Phase, what string) (over func())
 
 // BeginStep shows a step to the user until over is called. The transcript has only the results of
 // steps.

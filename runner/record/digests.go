@@ -65,8 +65,8 @@ func (d *Directory) Digest(ctx context.Context, name string) (transcript.FileDig
 	return file, err
 }
 
-// checkedRun is the result of comparing a run directory with its transcript.
-type checkedRun struct {
+// CheckedRun is the result of comparing a run directory with its transcript.
+type CheckedRun struct {
 	Head  string   // the head of the chain
 	Wrong []string // differences from the transcript, a sentence each
 	Notes []string // what could not be checked
@@ -74,13 +74,13 @@ type checkedRun struct {
 
 // CheckRun verifies the chain of a run's transcript and compares the other files with their
 // digests. The error names the place where the chain is broken.
-func CheckRun(ctx context.Context, runDir string) (*checkedRun, error) {
+func CheckRun(ctx context.Context, runDir string) (*CheckedRun, error) {
 	dir, err := OpenDirectory(runDir)
 	if err != nil {
 		return nil, err
 	}
 	defer dir.Close()
-	checked := &checkedRun{}
+	checked := &CheckedRun{}
 	if checked.Head, err = dir.CheckChain(); err != nil {
 		return nil, err
 	}
@@ -172,7 +172,7 @@ var recreatedFiles = []string{PatchFile, PackFile, WorkPackFile, PullRequestFile
 // checkFiles compares the files with their digests. If all files with a digest are missing and the
 // run was in a workflow, that is only a note: the action uploads no more than report, transcript
 // and result.
-func (d *Directory) checkFiles(ctx context.Context, view *transcript.View, checked *checkedRun) error {
+func (d *Directory) checkFiles(ctx context.Context, view *transcript.View, checked *CheckedRun) error {
 	now, err := d.Digests(ctx)
 	if err != nil {
 		return fmt.Errorf("read the run directory: %w", err)

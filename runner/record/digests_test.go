@@ -140,7 +140,7 @@ func TestCheckReportsTampering(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(&checkedRun{Head: checked.Head, Wrong: c.wrong, Notes: c.notes}, checked); diff != "" || checked.Head == "" {
+			if diff := cmp.Diff(&CheckedRun{Head: checked.Head, Wrong: c.wrong, Notes: c.notes}, checked); diff != "" || checked.Head == "" {
 				t.Errorf("head %q: %s", checked.Head, diff)
 			}
 		})

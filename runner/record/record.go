@@ -24,7 +24,7 @@ type Record struct {
 	// instead.
 	Ephemeral bool
 	// StepObserver shows the steps of BeginStep; may be nil.
-	StepObserver stepObserver
+	StepObserver StepObserver
 
 	// DigestsFolder is the folder of transcript digests (DigestsPath). By them this machine
 	// recognises the record later. "" records none.

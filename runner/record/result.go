@@ -26,7 +26,7 @@ type Result struct {
 	HeadSHA          string                 `json:"head_sha,omitempty"` // the change's commit
 	Branch           string                 `json:"branch,omitempty"`
 	PullRequest      PullRequest            `json:"pull_request"`
-	Feedback         *feedback              `json:"feedback,omitempty"` // the post on an issue or pull request
+	Feedback         *Feedback              `json:"feedback,omitempty"` // the post on an issue or pull request
 	Plan             []transcript.PlanStep  `json:"plan"`
 	Usage            transcript.Usage       `json:"usage"`
 	Models           []transcript.ModelUse  `json:"models,omitempty"` // models that were asked, in order
@@ -35,11 +35,11 @@ type Result struct {
 	Inspection       *transcript.Inspection `json:"inspection,omitempty"` // findings in the change that did not stop the run
 	Sandbox          Confinement            `json:"sandbox"`
 	Denied           int                    `json:"denied"`                // calls and hosts that the policy refused
-	MCPServers       []toolServer           `json:"mcp_servers,omitempty"` // servers that were started or asked
+	MCPServers       []ToolServer           `json:"mcp_servers,omitempty"` // servers that were started or asked
 	Hooks            []transcript.HookUse   `json:"hooks,omitempty"`       // the run's hooks, in the order of their calls
 	Agents           []*transcript.Agent    `json:"agents,omitempty"`      // agents started by other agents, in order
 	Warnings         []transcript.Warning   `json:"warnings"`
-	Changes          *changeSummary         `json:"changes"`          // null: nothing changed
+	Changes          *ChangeSummary         `json:"changes"`          // null: nothing changed
 	Output           string                 `json:"output,omitempty"` // the file for task.output_schema in the run directory
 	TranscriptSHA256 string                 `json:"transcript_sha256"`
 	Summary          string                 `json:"-"` // the agent's last message
@@ -96,13 +96,13 @@ func Project(v *transcript.View) Result {
 		r.Sandbox = Confinement{p.Level, p.Layers, p.WorkTree}
 	}
 	for _, s := range v.MCPServers {
-		r.MCPServers = append(r.MCPServers, toolServer{s.Name, s.State, s.Revision, s.Server, s.Version, len(s.Tools), s.SHA256, s.Why})
+		r.MCPServers = append(r.MCPServers, ToolServer{s.Name, s.State, s.Revision, s.Server, s.Version, len(s.Tools), s.SHA256, s.Why})
 	}
 	for _, step := range v.Publish {
 		r.published(step)
 	}
 	if c := v.Change; c != nil && len(c.Files) > 0 {
-		r.Changes, r.Stat = &changeSummary{len(c.Files), c.Insertions, c.Deletions}, c.Files
+		r.Changes, r.Stat = &ChangeSummary{len(c.Files), c.Insertions, c.Deletions}, c.Files
 	}
 	return r
 }
@@ -122,12 +122,12 @@ func (r *Result) published(step transcript.Publish) {
 	case "pull_request":
 		r.PullRequest = PullRequest{step.Number, step.URL, step.Operation}
 	case "review", "labels", "comment":
-		r.Feedback = &feedback{step.Step, step.Number, step.URL, step.Operation, step.Findings, step.Beside, append([]string{}, step.Labels...)}
+		r.Feedback = &Feedback{step.Step, step.Number, step.URL, step.Operation, step.Findings, step.Beside, append([]string{}, step.Labels...)}
 	}
 }
 
-// toolServer is an MCP server with its final state.
-type toolServer struct {
+// ToolServer is an MCP server with its final state.
+type ToolServer struct {
 	Name     string `json:"name"`
 	State    string `json:"state"` // as in the event
 	Revision string `json:"revision,omitempty"`
@@ -145,8 +145,8 @@ type PullRequest struct {
 	Operation string `json:"operation"` // created, updated, none
 }
 
-// feedback is the post on an issue or pull request (publish.as).
-type feedback struct {
+// Feedback is the post on an issue or pull request (publish.as).
+type Feedback struct {
 	As        string   `json:"as"` // review, labels, comment
 	Number    int      `json:"number"`
 	URL       string   `json:"url"`
@@ -166,8 +166,8 @@ type Confinement struct {
 // unconfined returns the confinement of a run without a sandbox, or without commands.
 func unconfined() Confinement { return Confinement{string(sandbox.LevelNone), []string{}, "checkout"} }
 
-// changeSummary has the size of the change.
-type changeSummary struct {
+// ChangeSummary has the size of the change.
+type ChangeSummary struct {
 	Files      int `json:"files"`
 	Insertions int `json:"insertions"`
 	Deletions  int `json:"deletions"`

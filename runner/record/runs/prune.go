@@ -23,8 +23,8 @@ type Prune struct {
 	Now         time.Time
 }
 
-// pruned is the result for a run that Prune selects.
-type pruned struct {
+// Pruned is the result for a run that Prune selects.
+type Pruned struct {
 	Run
 	Bytes int64 // of the run's readable files
 	Kept  string
@@ -41,18 +41,18 @@ const (
 
 // Prune removes runs and returns the result for each run that o selects. It removes only
 // directories in the usual folder, while it holds their lock.
-func (m Machine) Prune(o Prune) ([]pruned, error) {
+func (m Machine) Prune(o Prune) ([]Pruned, error) {
 	all, err := m.List()
 	if err != nil {
 		return nil, err
 	}
 	m.forgetGone(o)
-	var list []pruned
+	var list []Pruned
 	for i, run := range all {
 		if i < o.Keep || o.Now.Sub(run.Changed) < o.Age {
 			continue
 		}
-		p := pruned{Run: run}
+		p := Pruned{Run: run}
 		switch {
 		case run.State == GoingOn:
 			p.Kept = keptGoingOn
@@ -75,7 +75,7 @@ func (m Machine) Prune(o Prune) ([]pruned, error) {
 
 // remove removes the directory and its transcript's digests, unless another process works in it.
 // notes is the folder of the digests.
-func (p *pruned) remove(notes string) {
+func (p *Pruned) remove(notes string) {
 	dir, err := record.OpenDirectory(p.Directory)
 	if err != nil {
 		p.Err = err

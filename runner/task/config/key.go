@@ -168,13 +168,13 @@ func (k *Key) readTag(tag reflect.StructTag, terms Terms) {
 
 // readSpan reads "MIN..MAX" or "MIN..". It panics on anything else.
 func readSpan(text string) *Span {
-	least, most, _ := strings.Cut(text, "..")
+	least, most, is := strings.Cut(text, "..")
 	s := &Span{Max: Unlimited}
 	var err error
 	if s.Min, err = strconv.ParseInt(least, 10, 64); err == nil && most != "" {
 		s.Max, err = strconv.ParseInt(most, 10, 64)
 	}
-	if err != nil || !strings.Contains(text, "..") {
+	if err != nil || !is {
 		panic("a span tag is MIN..MAX or MIN..: " + text)
 	}
 	return s

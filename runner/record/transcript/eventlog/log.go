@@ -96,7 +96,8 @@ func newLog(f file, o Options) *Log {
 		o.Clock = time.Now
 	}
 	l := &Log{&ledger{options: o, file: f}, MainAgent}
-	l.head.Store(&Genesis)
+	first := Genesis
+	l.head.Store(&first)
 	return l
 }
 

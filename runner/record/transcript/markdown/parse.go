@@ -9,7 +9,7 @@ import (
 
 // Block is a line of a message, or a block of code.
 type Block struct {
-	Kind  kind
+	Kind  Kind
 	Level int    // of a heading, from 1; depth of a list item and its lines, from 0
 	Mark  string // of a list item: "-", or its number with a full stop
 	box   bool   // the item of a template has a box
@@ -21,12 +21,12 @@ type Block struct {
 // CodeText returns the lines of a code block as one text.
 func (b Block) CodeText() string { return strings.Join(b.code, "\n") }
 
-// kind is the kind of a Block.
-type kind int
+// Kind is the kind of a Block.
+type Kind int
 
 // The kinds of blocks.
 const (
-	ParagraphLine kind = iota
+	ParagraphLine Kind = iota
 	Heading
 	Item
 	ItemLine // a further line of an item

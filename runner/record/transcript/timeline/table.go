@@ -16,15 +16,15 @@ import (
 )
 
 // table describes each event type except model.response, which is shown with its request.
-var table = map[transcript.Type]func(json.RawMessage) (entry, error){
-	transcript.TypeRunStarted: decodeAs(func(d transcript.RunStarted) entry {
+var table = map[transcript.Type]func(json.RawMessage) (Entry, error){
+	transcript.TypeRunStarted: decodeAs(func(d transcript.RunStarted) Entry {
 		scripted := prefixed("; the model's answers are scripted (", d.Scripted)
 		if scripted != "" {
 			scripted += "), no model is asked"
 		}
-		return entry{Line: line("run "+d.RunID, prefixed(" of ", d.Key), scripted), Texts: withoutTexts}
+		return Entry{Line: line("run "+d.RunID, prefixed(" of ", d.Key), scripted), Texts: withoutTexts}
 	}),
-	transcript.TypeRunResumed: decodeAs(func(d transcript.RunResumed) entry {
+	transcript.TypeRunResumed: decodeAs(func(d transcript.RunResumed) Entry {
 		e := detailEntry("resumed", " after "+cmp.Or(d.After, "it was killed")+", by agent-ci "+d.Version)
 		if d.Torn > 0 {
 			e.Line = append(e.Line, document.Span{Text: "; " + transcript.Count(d.Torn, "byte") + " of a torn last line were cut off"})
@@ -37,34 +37,34 @@ var table = map[transcript.Type]func(json.RawMessage) (entry, error){
 		}
 		return e
 	}),
-	transcript.TypeRunFinished: decodeAs(func(d transcript.RunFinished) entry {
+	transcript.TypeRunFinished: decodeAs(func(d transcript.RunFinished) Entry {
 		e := detailEntry("run finished", ": "+d.Outcome+"/"+d.Reason+" after "+transcript.Duration(d.Seconds))
 		e.Message, e.Bad, e.Texts = d.Message, outcome.Outcome(d.Outcome).ExitCode() != 0, withoutTexts
 		return e
 	}),
-	transcript.TypeTask: decodeAs(func(d transcript.Task) entry {
+	transcript.TypeTask: decodeAs(func(d transcript.Task) Entry {
 		e := detailEntry("task", prefixed(": ", d.Title))
 		e.Texts = []Text{{"Text", d.Text}}
 		return e
 	}),
-	transcript.TypeWorkspace: decodeAs(func(d transcript.Workspace) entry {
-		return entry{Line: line("base", " is "+strings.TrimSpace(d.Base+" "+transcript.ShortSHA(d.BaseSHA))), Texts: withoutTexts}
+	transcript.TypeWorkspace: decodeAs(func(d transcript.Workspace) Entry {
+		return Entry{Line: line("base", " is "+strings.TrimSpace(d.Base+" "+transcript.ShortSHA(d.BaseSHA))), Texts: withoutTexts}
 	}),
-	transcript.TypePolicy: decodeAs(func(d transcript.Policy) entry {
+	transcript.TypePolicy: decodeAs(func(d transcript.Policy) Entry {
 		if len(d.Layers) == 0 {
-			return entry{Line: line("WARNING", ": commands run unconfined, with all rights of this user"), Bad: true}
+			return Entry{Line: line("WARNING", ": commands run unconfined, with all rights of this user"), Bad: true}
 		}
-		return entry{Line: line("commands are confined", fmt.Sprintf(": %s (%s)", d.Level, strings.Join(d.Layers, ", ")), prefixed("; work tree: ", d.DescribeWorkTree())), Bad: d.Unconfined()}
+		return Entry{Line: line("commands are confined", fmt.Sprintf(": %s (%s)", d.Level, strings.Join(d.Layers, ", ")), prefixed("; work tree: ", d.DescribeWorkTree())), Bad: d.Unconfined()}
 	}),
-	transcript.TypeSetup: decodeAs(func(d transcript.Setup) entry {
+	transcript.TypeSetup: decodeAs(func(d transcript.Setup) Entry {
 		name := strings.TrimPrefix(cmp.Or(d.Kind, "setup")+" "+d.Name, d.Name+" ")
-		return entry{Line: line(name, fmt.Sprintf(": exit %d after %s", d.ExitCode, seconds(d.Seconds))), Bad: d.ExitCode != 0, Outputs: outputs("setup "+d.Name, fmt.Sprintf("exit %d", d.ExitCode), d.Tail)}
+		return Entry{Line: line(name, fmt.Sprintf(": exit %d after %s", d.ExitCode, seconds(d.Seconds))), Bad: d.ExitCode != 0, Outputs: outputs("setup "+d.Name, fmt.Sprintf("exit %d", d.ExitCode), d.Tail)}
 	}),
-	transcript.TypeNetwork: decodeAs(func(d transcript.Network) entry {
+	transcript.TypeNetwork: decodeAs(func(d transcript.Network) Entry {
 		if d.Allowed {
 			return detailEntry("allowed", " to reach ", d.Target)
 		}
-		e := entry{Line: line("refused", " to reach ", d.Target, prefixed(": ", d.Reason)), PartOfNeighbours: true, Bad: true, Host: d.Target, Refused: cmp.Or(d.Rule, "no rule allows it")}
+		e := Entry{Line: line("refused", " to reach ", d.Target, prefixed(": ", d.Reason)), PartOfNeighbours: true, Bad: true, Host: d.Target, Refused: cmp.Or(d.Rule, "no rule allows it")}
 		if d.Request != "" {
 			e.Line = append(e.Line, document.Span{Text: " The request was " + d.Request + "."})
 		}
@@ -73,60 +73,60 @@ var table = map[transcript.Type]func(json.RawMessage) (entry, error){
 		}
 		return e
 	}),
-	transcript.TypeSecretUsed: decodeAs(func(d transcript.SecretUsed) entry {
-		e := entry{Line: line("secret "+d.Name, fmt.Sprintf(" was used %d times by %s for ", d.Uses, d.By), d.Target), PartOfNeighbours: true, Detail: d.Uses == 1 || !d.Ended}
+	transcript.TypeSecretUsed: decodeAs(func(d transcript.SecretUsed) Entry {
+		e := Entry{Line: line("secret "+d.Name, fmt.Sprintf(" was used %d times by %s for ", d.Uses, d.By), d.Target), PartOfNeighbours: true, Detail: d.Uses == 1 || !d.Ended}
 		if d.Uses == 1 && !d.Ended {
 			e.Line, e.Detail = line("secret "+d.Name, " is used by "+d.By+" for ", d.Target), false
 		}
 		return e
 	}),
-	transcript.TypeService: decodeAs(func(d transcript.Service) entry {
+	transcript.TypeService: decodeAs(func(d transcript.Service) Entry {
 		if d.State == transcript.ServiceReady {
-			return entry{Line: line("service "+d.Name, " is ready for "+d.By+" after "+seconds(d.Seconds)), PartOfNeighbours: true}
+			return Entry{Line: line("service "+d.Name, " is ready for "+d.By+" after "+seconds(d.Seconds)), PartOfNeighbours: true}
 		}
-		return entry{Line: line("service "+d.Name, " for "+d.By+": ", d.Why), PartOfNeighbours: true, Bad: true}
+		return Entry{Line: line("service "+d.Name, " for "+d.By+": ", d.Why), PartOfNeighbours: true, Bad: true}
 	}),
-	transcript.TypeMCPServer: decodeAs(func(d transcript.MCPServer) entry {
+	transcript.TypeMCPServer: decodeAs(func(d transcript.MCPServer) Entry {
 		if d.State == transcript.MCPReady && d.Why == "" {
-			return entry{Line: line("server "+d.Name, " is ready after "+seconds(d.Seconds)+" with "+transcript.Count(len(d.Tools), "tool")), PartOfNeighbours: true}
+			return Entry{Line: line("server "+d.Name, " is ready after "+seconds(d.Seconds)+" with "+transcript.Count(len(d.Tools), "tool")), PartOfNeighbours: true}
 		}
-		return entry{Line: line("server "+d.Name, " is "+d.State+": ", d.Why), PartOfNeighbours: true, Bad: d.State == transcript.MCPFailed || d.State == transcript.MCPEnded}
+		return Entry{Line: line("server "+d.Name, " is "+d.State+": ", d.Why), PartOfNeighbours: true, Bad: d.State == transcript.MCPFailed || d.State == transcript.MCPEnded}
 	}),
-	transcript.TypeHooks: decodeAs(func(d transcript.Hooks) entry {
+	transcript.TypeHooks: decodeAs(func(d transcript.Hooks) Entry {
 		return detailEntry("hooks", ": "+transcript.Count(len(d.Hooks), "hook"))
 	}),
-	transcript.TypeHook: decodeAs(func(d transcript.Hook) entry {
-		e := entry{Line: line("hook "+d.Name, " on "+d.On+" "+cmp.Or(hookWords[d.Decision], d.Decision), prefixed(": ", d.Reason)), PartOfNeighbours: true}
+	transcript.TypeHook: decodeAs(func(d transcript.Hook) Entry {
+		e := Entry{Line: line("hook "+d.Name, " on "+d.On+" "+cmp.Or(hookWords[d.Decision], d.Decision), prefixed(": ", d.Reason)), PartOfNeighbours: true}
 		e.Detail, e.Bad = hookWords[d.Decision] == "", d.Decision == transcript.HookDeny || d.Decision == transcript.HookFailed
 		return e
 	}),
-	transcript.TypeSkills: decodeAs(func(d transcript.Skills) entry {
+	transcript.TypeSkills: decodeAs(func(d transcript.Skills) Entry {
 		return detailEntry("skills", ": "+transcript.Count(len(d.Skills), "skill")+" can be loaded")
 	}),
-	transcript.TypeMemory: decodeAs(func(d transcript.Memory) entry {
+	transcript.TypeMemory: decodeAs(func(d transcript.Memory) Entry {
 		e := detailEntry("memory", fmt.Sprintf(": %s of %s, %d chosen", transcript.Count(len(d.Lessons), "lesson"), d.File, len(d.Chosen)))
 		e.Texts = []Text{{"Lessons", lessons(d.Lessons)}, {"Chosen for the task", strings.Join(d.Chosen, "\n")}}
 		return e
 	}),
-	transcript.TypeLesson: decodeAs(func(d transcript.Lesson) entry { return entry{Line: line("lesson proposed", ": "+d.Claim)} }),
-	transcript.TypeLessons: decodeAs(func(d transcript.Lessons) entry {
+	transcript.TypeLesson: decodeAs(func(d transcript.Lesson) Entry { return Entry{Line: line("lesson proposed", ": "+d.Claim)} }),
+	transcript.TypeLessons: decodeAs(func(d transcript.Lessons) Entry {
 		e := detailEntry("lessons", fmt.Sprintf(": %s in %s", transcript.Count(len(d.Lessons), "lesson"), d.File))
 		e.Texts = []Text{{"Lessons", lessons(d.Lessons)}}
 		return e
 	}),
-	transcript.TypeModelRequest: decodeAs(func(d transcript.ModelRequest) entry { return entry{Line: line(fmt.Sprintf("turn %d", d.Turn))} }),
-	transcript.TypeModelRetry: decodeAs(func(d transcript.ModelRetry) entry {
-		return entry{Line: line(fmt.Sprintf("attempt %d", d.Attempt), " failed ("+d.Error+"), again in "+seconds(d.Wait)), Bad: true}
+	transcript.TypeModelRequest: decodeAs(func(d transcript.ModelRequest) Entry { return Entry{Line: line(fmt.Sprintf("turn %d", d.Turn))} }),
+	transcript.TypeModelRetry: decodeAs(func(d transcript.ModelRetry) Entry {
+		return Entry{Line: line(fmt.Sprintf("attempt %d", d.Attempt), " failed ("+d.Error+"), again in "+seconds(d.Wait)), Bad: true}
 	}),
-	transcript.TypeModelFailure: decodeAs(func(d transcript.ModelFailure) entry {
+	transcript.TypeModelFailure: decodeAs(func(d transcript.ModelFailure) Entry {
 		e := detailEntry("request failed", " after "+transcript.Count(d.Attempts, "attempt"), ": "+strings.TrimSpace(d.Kind+" "+d.Code))
 		e.Bad = true
 		return e
 	}),
-	transcript.TypeModelFallback: decodeAs(func(d transcript.ModelFallback) entry {
-		return entry{Line: line("continues with "+d.To, " instead of "+d.From+": ", d.Why), Bad: true}
+	transcript.TypeModelFallback: decodeAs(func(d transcript.ModelFallback) Entry {
+		return Entry{Line: line("continues with "+d.To, " instead of "+d.From+": ", d.Why), Bad: true}
 	}),
-	transcript.TypeCompaction: decodeAs(func(d transcript.Compaction) entry {
+	transcript.TypeCompaction: decodeAs(func(d transcript.Compaction) Entry {
 		e := detailEntry("conversation shortened", " by "+d.Method+", for "+d.Reason)
 		if d.Reason == transcript.Refused {
 			e = detailEntry("conversation repaired", ": the API refused a part of it")
@@ -143,20 +143,20 @@ var table = map[transcript.Type]func(json.RawMessage) (entry, error){
 		e.Texts = []Text{{"The conversation from here on", items.String()}}
 		return e
 	}),
-	transcript.TypeAgentStarted: decodeAs(func(d transcript.AgentStarted) entry {
-		return entry{Line: line("agent "+d.Name, " ("+d.Role+") was started by "+d.AskedBy)}
+	transcript.TypeAgentStarted: decodeAs(func(d transcript.AgentStarted) Entry {
+		return Entry{Line: line("agent "+d.Name, " ("+d.Role+") was started by "+d.AskedBy)}
 	}),
-	transcript.TypeAgentFinished: decodeAs(func(d transcript.AgentFinished) entry {
-		return entry{Line: line("has ended", ": "+d.Status+inBrackets(d.Reason)), Bad: d.Status == "errored"}
+	transcript.TypeAgentFinished: decodeAs(func(d transcript.AgentFinished) Entry {
+		return Entry{Line: line("has ended", ": "+d.Status+inBrackets(d.Reason)), Bad: d.Status == "errored"}
 	}),
-	transcript.TypeToolStarted: decodeAs(func(d transcript.ToolStarted) entry {
-		return entry{Line: line(indent(d.Ref())+d.Tool, prefixed(" ", transcript.Topic(d.ReadableInput()))), PartOfNeighbours: true}
+	transcript.TypeToolStarted: decodeAs(func(d transcript.ToolStarted) Entry {
+		return Entry{Line: line(indent(d.Ref())+d.Tool, prefixed(" ", transcript.Topic(d.ReadableInput()))), PartOfNeighbours: true}
 	}),
-	transcript.TypeToolFinished: decodeAs(func(d transcript.ToolFinished) entry {
-		return entry{Line: line(indent(d.Ref())+d.Tool, " failed after "+seconds(d.Seconds)), PartOfNeighbours: true, Detail: !d.Failed}
+	transcript.TypeToolFinished: decodeAs(func(d transcript.ToolFinished) Entry {
+		return Entry{Line: line(indent(d.Ref())+d.Tool, " failed after "+seconds(d.Seconds)), PartOfNeighbours: true, Detail: !d.Failed}
 	}),
 	transcript.TypePlan: decodeAs(plan),
-	transcript.TypeChange: decodeAs(func(d transcript.Change) entry {
+	transcript.TypeChange: decodeAs(func(d transcript.Change) Entry {
 		e := detailEntry("change", ": "+d.Size())
 		var files strings.Builder
 		for _, f := range d.Files {
@@ -168,9 +168,9 @@ var table = map[transcript.Type]func(json.RawMessage) (entry, error){
 	transcript.TypeVerify:     decodeAs(verify),
 	transcript.TypeInspection: decodeAs(inspection),
 	transcript.TypePublish:    decodeAs(publish),
-	transcript.TypeWarning: decodeAs(func(d transcript.Warning) entry {
+	transcript.TypeWarning: decodeAs(func(d transcript.Warning) Entry {
 		text := append(line("warning"), document.Span{Text: " " + d.Code, PageOnly: true})
-		return entry{Line: text, Message: d.Message, Bad: true, Texts: withoutTexts}
+		return Entry{Line: text, Message: d.Message, Bad: true, Texts: withoutTexts}
 	}),
 }
 
@@ -197,8 +197,8 @@ func lessons(all []transcript.Lesson) string {
 }
 
 // plan describes a plan: how many steps are done, and the current step.
-func plan(d transcript.Plan) entry {
-	e := entry{Line: line("plan", fmt.Sprintf(": %d of %d done", d.Done(), len(d.Steps))), PartOfNeighbours: true}
+func plan(d transcript.Plan) Entry {
+	e := Entry{Line: line("plan", fmt.Sprintf(": %d of %d done", d.Done(), len(d.Steps))), PartOfNeighbours: true}
 	if at, begun := d.Current(); begun {
 		e.Line = append(e.Line, document.Span{Text: ", now: " + d.Steps[at].Step})
 	} else if at >= 0 {
@@ -210,8 +210,8 @@ func plan(d transcript.Plan) entry {
 
 // verify describes a verification table: a row for each check, the last lines of failed checks, and
 // the proofs.
-func verify(d transcript.Verify) entry {
-	e := entry{Line: line("verified", ": "), Bad: d.Attempt > 0 && !d.Passed}
+func verify(d transcript.Verify) Entry {
+	e := Entry{Line: line("verified", ": "), Bad: d.Attempt > 0 && !d.Passed}
 	if d.Attempt == 0 {
 		e.Line[0].Text = "before the change"
 	}
@@ -259,20 +259,20 @@ func proofs(d transcript.Verify) (words string) {
 }
 
 // publish describes a publishing step.
-func publish(d transcript.Publish) entry {
+func publish(d transcript.Publish) Entry {
 	switch d.Step {
 	case "commit":
-		return entry{Line: line("committed", " "+transcript.ShortSHA(d.HeadSHA)+" on ", d.Branch)}
+		return Entry{Line: line("committed", " "+transcript.ShortSHA(d.HeadSHA)+" on ", d.Branch)}
 	case "push":
-		return entry{Line: line("pushed", " ", d.Branch, " to ", d.Remote)}
+		return Entry{Line: line("pushed", " ", d.Branch, " to ", d.Remote)}
 	case "pull_request":
-		return entry{Line: line("pull request", prefixed(" of ", d.Of), " "+d.Operation+": ", d.URL)}
+		return Entry{Line: line("pull request", prefixed(" of ", d.Of), " "+d.Operation+": ", d.URL)}
 	}
-	return entry{Line: line(d.Step, fmt.Sprintf(" on #%d %s: ", d.Number, d.Operation), d.URL)}
+	return Entry{Line: line(d.Step, fmt.Sprintf(" on #%d %s: ", d.Number, d.Operation), d.URL)}
 }
 
 // inspection describes the findings in a change.
-func inspection(d transcript.Inspection) entry {
+func inspection(d transcript.Inspection) Entry {
 	var found []string
 	if n := len(d.Silenced) + d.SilencedMore; n > 0 {
 		found = append(found, transcript.Count(n, "sign")+" of silenced checks")
@@ -283,7 +283,7 @@ func inspection(d transcript.Inspection) entry {
 	if n := len(d.Claims); n > 0 {
 		found = append(found, transcript.Count(n, "claim")+" of the summary not found in the change")
 	}
-	e := entry{Line: line("inspected", ": ", cmp.Or(strings.Join(found, ", "), "nothing is left of what was found")), Bad: !d.Empty(), Detail: d.Empty()}
+	e := Entry{Line: line("inspected", ": ", cmp.Or(strings.Join(found, ", "), "nothing is left of what was found")), Bad: !d.Empty(), Detail: d.Empty()}
 	for _, s := range (&sections.Source{View: &transcript.View{Inspection: d}}).On(sections.Findings) {
 		e.Texts = append(e.Texts, Text{s.Title, document.Lines(s.Blocks...)})
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript/document"
 )
 
-// entry describes an event in words.
-type entry struct {
+// Entry describes an event in words.
+type Entry struct {
 	Line             document.Text // one sentence; may be empty
 	Message          string        // Markdown: below the line, or at its end where Markdown can't be shown
 	Texts            []Text        // longer texts; nil means the data of the event
@@ -35,7 +35,7 @@ type Output struct{ Name, end, Tail string }
 func (o Output) Title() string { return "The last lines of " + o.Name + " (" + o.end + ")" }
 
 // Describe returns the description of an event. For an unknown type, that is only the type's name.
-func Describe(e transcript.Event) (entry, error) {
+func Describe(e transcript.Event) (Entry, error) {
 	if describe, known := table[e.Type]; known {
 		return describe(e.Data)
 	}
@@ -46,11 +46,11 @@ func Describe(e transcript.Event) (entry, error) {
 var withoutTexts = []Text{}
 
 // decodeAs returns a function that decodes an event's data and describes it.
-func decodeAs[T any](describe func(T) entry) func(json.RawMessage) (entry, error) {
-	return func(raw json.RawMessage) (entry, error) {
+func decodeAs[T any](describe func(T) Entry) func(json.RawMessage) (Entry, error) {
+	return func(raw json.RawMessage) (Entry, error) {
 		var data T
 		if err := json.Unmarshal(raw, &data); err != nil {
-			return entry{}, err
+			return Entry{}, err
 		}
 		return describe(data), nil
 	}
@@ -75,8 +75,8 @@ func line(begin string, rest ...string) document.Text {
 	return text
 }
 
-func detailEntry(begin string, rest ...string) entry {
-	return entry{Line: line(begin, rest...), Detail: true}
+func detailEntry(begin string, rest ...string) Entry {
+	return Entry{Line: line(begin, rest...), Detail: true}
 }
 
 // prefixed returns text with a prefix, or "" if text is empty.

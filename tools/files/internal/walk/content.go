@@ -13,8 +13,8 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/v4a/tree"
 )
 
-// content is an open file or folder, for one goroutine at a time.
-type content struct {
+// Content is an open file or folder, for one goroutine at a time.
+type Content struct {
 	fd   int
 	file *os.File // that fd is of, or nil
 	left int64    // bytes to read: asking for the end costs as much as reading a small file
@@ -28,7 +28,7 @@ const flags = unix.O_RDONLY | unix.O_NONBLOCK | unix.O_CLOEXEC
 
 // openInRoot opens with the standard library, one folder of the path after the
 // other.
-func (t *Tree) openInRoot(path string, extra int) (*content, error) {
+func (t *Tree) openInRoot(path string, extra int) (*Content, error) {
 	file, err := t.root.OpenFile(path, flags|extra, 0)
 	if err != nil {
 		return nil, err
@@ -44,10 +44,10 @@ func (t *Tree) openInRoot(path string, extra int) (*content, error) {
 	if err != nil {
 		return nil, errors.Join(err, file.Close())
 	}
-	return &content{fd: int(file.Fd()), file: file, left: toItsEnd}, nil
+	return &Content{fd: int(file.Fd()), file: file, left: toItsEnd}, nil
 }
 
-func (c *content) Read(p []byte) (int, error) {
+func (c *Content) Read(p []byte) (int, error) {
 	if c.left <= 0 {
 		return 0, io.EOF
 	}
@@ -66,7 +66,7 @@ func (c *content) Read(p []byte) (int, error) {
 	}
 }
 
-func (c *content) Close() error {
+func (c *Content) Close() error {
 	if c.file != nil {
 		return c.file.Close()
 	}
@@ -74,7 +74,7 @@ func (c *content) Close() error {
 }
 
 // names lists a folder in the kernel's order, without temporary files of a patch in progress.
-func (c *content) names() ([]string, error) {
+func (c *Content) names() ([]string, error) {
 	var names []string
 	buffer := make([]byte, 16<<10)
 	for {
@@ -92,7 +92,7 @@ func (c *content) names() ([]string, error) {
 }
 
 // look returns a folder's entry without following a link.
-func (c *content) look(name string) (Entry, error) {
+func (c *Content) look(name string) (Entry, error) {
 	var info unix.Stat_t
 	for {
 		err := unix.Fstatat(c.fd, name, &info, unix.AT_SYMLINK_NOFOLLOW)

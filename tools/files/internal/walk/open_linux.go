@@ -9,7 +9,7 @@ import (
 // open opens a path with one openat2 call (Linux 5.6), which stays below the folder and follows no
 // link. Package os needs twice as long for big trees; it is the fallback if the kernel or a filter
 // refuses openat2.
-func (t *Tree) open(path string, extra int) (*content, error) {
+func (t *Tree) open(path string, extra int) (*Content, error) {
 	path = cmp.Or(path, ".")
 	how := unix.OpenHow{
 		Flags:   uint64(flags | extra),
@@ -18,7 +18,7 @@ func (t *Tree) open(path string, extra int) (*content, error) {
 	fd, err := unix.Openat2(int(t.dir.Fd()), path, &how)
 	switch err {
 	case nil:
-		return &content{fd: fd, left: toItsEnd}, nil
+		return &Content{fd: fd, left: toItsEnd}, nil
 	case unix.ENOENT, unix.ELOOP, unix.EACCES, unix.ENOTDIR:
 		return nil, err
 	}

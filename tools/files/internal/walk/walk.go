@@ -63,7 +63,7 @@ func (t *Tree) Top() Folder { return Folder{lists: t.rules.Outer} }
 
 // Open opens a file for reading up to its known size. It follows no link if the kernel supports
 // that, and never one out of the tree.
-func (t *Tree) Open(f File) (*content, error) {
+func (t *Tree) Open(f File) (*Content, error) {
 	file, err := t.open(f.Path, 0)
 	if err != nil {
 		return nil, err

@@ -44,7 +44,7 @@ func TestOpenWaysAgree(t *testing.T) {
 	toolstest.Link(t, dir, map[string]string{"link": "a", "out": filepath.Dir(dir), "sub/up": "../.."})
 	for _, way := range []struct {
 		name string
-		open func(string, int) (*content, error)
+		open func(string, int) (*Content, error)
 	}{{"the kernel's", tree.open}, {"the standard library's", tree.openInRoot}} {
 		for _, path := range []string{"a", "sub/b"} {
 			file, err := way.open(path, 0)
