@@ -50,7 +50,7 @@ mutants: ## which tests of the packages PKG fail by which of N=30 seeded faults;
 race: ## the tests of packages with goroutines under the race detector (needs a C compiler)
 	CGO_ENABLED=1 $(GO) test -race -ldflags=-w -timeout 30m $$(.ci/concurrent)
 
-lint: ## vet, staticcheck, gofumpt, actionlint, tidy modules, methods that the linker must keep, known vulnerabilities
+lint: ## vet, a build for macOS, staticcheck, gofumpt, actionlint, tidy modules, methods that the linker must keep, known vulnerabilities
 	@.ci/lint
 
 first-minutes: ## the demo and the tests that need it most, from a fresh clone with nothing cached, closed folders for temporary files and busy cores; as an ordinary user too if you are root
