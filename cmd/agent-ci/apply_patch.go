@@ -8,6 +8,7 @@ import (
 	"os"
 	"unicode/utf8"
 
+	"github.com/agent-ci/agent-ci/cmd/agent-ci/internal/cli"
 	"github.com/agent-ci/agent-ci/gitops/v4a"
 	"github.com/agent-ci/agent-ci/gitops/v4a/tree"
 )
@@ -17,44 +18,44 @@ import (
 const applyPatchName = "apply_patch"
 
 // applyPatchAlone applies a patch to the current folder. The patch is the argument, or else standard input.
-func applyPatchAlone(ctx context.Context, p process, args []string) int {
+func applyPatchAlone(ctx context.Context, p cli.Process, args []string) int {
 	if len(args) > 1 {
-		fmt.Fprintf(p.stderr, "%s: it takes one patch, as its argument or from standard input.\n", applyPatchName)
-		return exitInvalid
+		fmt.Fprintf(p.Stderr, "%s: it takes one patch, as its argument or from standard input.\n", applyPatchName)
+		return cli.ExitInvalid
 	}
 	text, err := patchText(p, args)
 	if err != nil {
-		fmt.Fprintf(p.stderr, "%s: %v\n", applyPatchName, err)
-		return exitInvalid
+		fmt.Fprintf(p.Stderr, "%s: %v\n", applyPatchName, err)
+		return cli.ExitInvalid
 	}
-	ctx, stop := untilSignal(ctx)
+	ctx, stop := cli.UntilSignal(ctx)
 	defer stop()
 	plan, err := applyPatch(ctx, text)
 	if errors.As(err, new(*tree.LeftoverError)) {
-		fmt.Fprintf(p.stderr, "warning: %v\n", err)
+		fmt.Fprintf(p.Stderr, "warning: %v\n", err)
 		err = nil
 	}
 	if err != nil {
-		fmt.Fprintln(p.stderr, err)
-		return exitFailed
+		fmt.Fprintln(p.Stderr, err)
+		return cli.ExitFailed
 	}
-	_, err = io.WriteString(p.stdout, plan.Summary())
-	if err = errors.Join(err, plan.WriteNotes(p.stdout)); err != nil {
-		fmt.Fprintf(p.stderr, "%s: the patch is applied, but the result could not be written: %v\n", applyPatchName, err)
-		return exitFailed
+	_, err = io.WriteString(p.Stdout, plan.Summary())
+	if err = errors.Join(err, plan.WriteNotes(p.Stdout)); err != nil {
+		fmt.Fprintf(p.Stderr, "%s: the patch is applied, but the result could not be written: %v\n", applyPatchName, err)
+		return cli.ExitFailed
 	}
-	return exitOK
+	return cli.ExitOK
 }
 
 // maxPatch is the longest patch read from standard input, in bytes.
 const maxPatch = 64 << 20
 
 // patchText returns the patch from the argument or, without one or for -, from standard input.
-func patchText(p process, args []string) (string, error) {
+func patchText(p cli.Process, args []string) (string, error) {
 	if len(args) == 1 && args[0] != "-" {
 		return args[0], nil
 	}
-	raw, err := io.ReadAll(io.LimitReader(p.stdin, maxPatch+1))
+	raw, err := io.ReadAll(io.LimitReader(p.Stdin, maxPatch+1))
 	switch {
 	case err != nil:
 		return "", fmt.Errorf("read the patch from standard input: %w", err)

@@ -1,24 +1,27 @@
 // Command agent-ci runs a coding agent in CI: it reads a task, lets the agent
 // work on a checkout, verifies the change and publishes it as a pull request.
 //
-// This package owns the command line: flags, help, signals and output. Package runner implements the
-// commands.
+// This package has the list of commands and starts one. The packages below internal have the commands, with
+// their flags, help and output. Package runner does the work.
 package main
 
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
-	"io"
-	"math"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"github.com/agent-ci/agent-ci/cmd/agent-ci/internal/campaigncmd"
+	"github.com/agent-ci/agent-ci/cmd/agent-ci/internal/cli"
+	"github.com/agent-ci/agent-ci/cmd/agent-ci/internal/runcmd"
+	"github.com/agent-ci/agent-ci/cmd/agent-ci/internal/sandboxcmd"
+	"github.com/agent-ci/agent-ci/cmd/agent-ci/internal/setupcmd"
 	"github.com/agent-ci/agent-ci/policy/sandbox/proc"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
+	"github.com/agent-ci/agent-ci/runner/task/actions"
 	"github.com/agent-ci/agent-ci/runner/task/config"
 	"github.com/agent-ci/agent-ci/tools/code"
 	"github.com/agent-ci/agent-ci/tools/code/engine"
@@ -38,114 +41,54 @@ func main() {
 		os.Exit(engine.Main(os.Stdin, os.Stdout, os.Stderr))
 	}
 	proc.Conceal()
+	build := built()
 	if version == unknownVersion {
-		version = versionOf(built())
+		version = versionOf(build)
 	}
 	start := dispatch
 	if filepath.Base(os.Args[0]) == applyPatchName {
 		start = applyPatchAlone
 	}
-	os.Exit(start(context.Background(), process{
-		environ: os.Environ(), stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr,
+	os.Exit(start(context.Background(), cli.Process{
+		Environ: os.Environ(), Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Version: version, Build: build,
 	}, os.Args[1:]))
 }
 
-// process has the environment and streams of a command.
-type process struct {
-	environ        []string
-	stdin          io.Reader
-	stdout, stderr io.Writer
-}
-
-// Exit statuses of commands other than runs.
-const (
-	exitOK      = 0
-	exitFailed  = 1
-	exitInvalid = 2
-)
-
-// command describes a command: its help, its flags and its function.
-type command struct {
-	name        string
-	args        string // for the usage line
-	about       string // one line
-	details     string
-	example     string
-	takes       operands
-	subcommands []subcommand // the choices for the first argument; may be nil
-	// define adds the command's flags, and returns the function that uses their values.
-	define func(*flagSet) runFunc
-	waits  bool // mostly waits for other processes, so memory matters more than CPU time
-}
-
-// subcommand describes a subcommand. flags names those of the command's flags that it takes.
-type subcommand struct {
-	name, args, about, details, example string
-	flags                               []string
-}
-
-// runFunc runs a command and returns its exit status. rest are its operands.
-type runFunc func(ctx context.Context, p process, rest []string) int
-
-// operands limits the number of arguments besides flags. problem is the message for a wrong number. The
-// zero value permits none.
-type operands struct {
-	least, most int
-	problem     string
-}
-
-// anyOperands permits any number. The command itself checks it.
-var anyOperands = operands{most: math.MaxInt}
-
-// runOrLast permits one run, or none with --last.
-var runOrLast = operands{0, 1, "it takes one run directory, the id of a run, or --last"}
-
-// run parses the arguments and runs the command. It returns the exit status.
-func (c command) run(ctx context.Context, p process, args []string) int {
-	flags := newFlags(c)
-	do := c.define(flags)
-	rest, status, done := flags.parse(p, args)
-	if done {
-		return status
-	}
-	return do(ctx, p, rest)
-}
-
 // commands returns all commands, in the order of the help.
-func commands() []command {
-	return []command{
-		runCommand(), repairCommand(), resumeCommand(), replayCommand(), publishCommand(), validateCommand(), schemaCommand(), reportCommand(), runsCommand(), campaignCommand(),
-		sandboxCommand(), doctorCommand(), actionCommand(), initCommand(), completionCommand(), versionCommand(),
+func commands() []cli.Command {
+	return []cli.Command{
+		runcmd.RunCommand(), runcmd.RepairCommand(), runcmd.ResumeCommand(), runcmd.ReplayCommand(), runcmd.PublishCommand(), setupcmd.ValidateCommand(), setupcmd.SchemaCommand(), runcmd.ReportCommand(), runcmd.RunsCommand(), campaigncmd.Command(),
+		sandboxcmd.Command(), setupcmd.DoctorCommand(), runcmd.ActionCommand(), setupcmd.InitCommand(), completionCommand(), versionCommand(),
 	}
 }
 
 // dispatch runs the command that the first argument names, and returns its exit status.
-func dispatch(ctx context.Context, p process, args []string) int {
+func dispatch(ctx context.Context, p cli.Process, args []string) int {
 	if len(args) == 0 {
-		fmt.Fprint(p.stderr, overview())
-		return exitInvalid
+		fmt.Fprint(p.Stderr, overview())
+		return cli.ExitInvalid
 	}
 	p = wrapStepOutput(p)
 	name, rest := args[0], args[1:]
 	switch name {
 	case "help", "-h", "-help", "--help":
 		if len(rest) == 0 {
-			fmt.Fprint(p.stdout, overview())
-			return exitOK
+			fmt.Fprint(p.Stdout, overview())
+			return cli.ExitOK
 		}
 		name, rest = rest[0], []string{"--help"}
 	case "-version", "--version":
 		name = "version"
 	}
 	all := commands()
-	known := slices.IndexFunc(all, func(c command) bool { return c.name == name })
+	known := slices.IndexFunc(all, func(c cli.Command) bool { return c.Name == name })
 	if known < 0 {
 		return unknownCommand(p, name)
 	}
-	if all[known].waits && os.Getenv("GOGC") == "" {
+	if all[known].MostlyWaits && os.Getenv("GOGC") == "" {
 		collectEarly()
 	}
-	return all[known].run(ctx, p, rest)
+	return all[known].Run(ctx, p, rest)
 }
 
 // commandAliases maps words that people try to the commands that they probably mean.
@@ -155,17 +98,17 @@ var commandAliases = map[string]string{
 }
 
 // unknownCommand prints the command that was probably meant, or else all commands. It returns the exit status.
-func unknownCommand(p process, name string) int {
+func unknownCommand(p cli.Process, name string) int {
 	var names []string
 	for _, c := range commands() {
-		names = append(names, c.name)
+		names = append(names, c.Name)
 	}
 	if meant := cmp.Or(commandAliases[name], config.Nearest(name, names)); meant != "" {
-		fmt.Fprintf(p.stderr, "agent-ci: there is no command %q; did you mean %s?\nRun agent-ci help for the commands.\n", name, meant)
-		return exitInvalid
+		fmt.Fprintf(p.Stderr, "agent-ci: there is no command %q; did you mean %s?\nRun agent-ci help for the commands.\n", name, meant)
+		return cli.ExitInvalid
 	}
-	fmt.Fprintf(p.stderr, "agent-ci: %s.\n\n%s", outcome.ShortenNames(fmt.Sprintf("there is no command %q", name)), overview())
-	return exitInvalid
+	fmt.Fprintf(p.Stderr, "agent-ci: %s.\n\n%s", outcome.ShortenNames(fmt.Sprintf("there is no command %q", name)), overview())
+	return cli.ExitInvalid
 }
 
 // overview returns the help of agent-ci, with all commands.
@@ -173,23 +116,18 @@ func overview() string {
 	var s strings.Builder
 	s.WriteString("agent-ci runs a coding agent in CI and turns its change into a pull request.\n\nUsage:\n  agent-ci COMMAND [FLAGS]\n\nCommands:\n")
 	for _, c := range commands() {
-		fmt.Fprintf(&s, "  %-12s %s\n", c.name, c.about)
+		fmt.Fprintf(&s, "  %-12s %s\n", c.Name, c.About)
 	}
 	s.WriteString("\nagent-ci COMMAND --help shows more, with an example.\n")
 	return s.String()
 }
 
-// written returns the exit status of a command that only writes to standard output.
-func written(err error) int {
-	if err != nil {
-		return exitFailed
+// wrapStepOutput returns p. In GitHub Actions, its outputs then escape text that would act as a workflow
+// command.
+func wrapStepOutput(p cli.Process) cli.Process {
+	if p.Variable("GITHUB_ACTIONS") != "true" {
+		return p
 	}
-	return exitOK
-}
-
-func writeJSON(w io.Writer, v any) error {
-	enc := json.NewEncoder(w)
-	enc.SetIndent("", "  ")
-	enc.SetEscapeHTML(false)
-	return enc.Encode(v)
+	p.Stdout, p.Stderr = actions.NewLog(p.Stdout), actions.NewLog(p.Stderr)
+	return p
 }

@@ -7,19 +7,20 @@ import (
 	"runtime/debug"
 	"strings"
 
+	"github.com/agent-ci/agent-ci/cmd/agent-ci/internal/cli"
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/runner/setup/onboard"
 )
 
-func versionCommand() command {
-	return command{
-		name:    "version",
-		about:   "print the version",
-		example: "agent-ci version",
-		define: func(*flagSet) runFunc {
-			return func(_ context.Context, p process, _ []string) int {
-				fmt.Fprintf(p.stdout, "agent-ci %s (%s, %s/%s)\n", version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
-				return exitOK
+func versionCommand() cli.Command {
+	return cli.Command{
+		Name:    "version",
+		About:   "print the version",
+		Example: "agent-ci version",
+		Define: func(*cli.FlagSet) cli.RunFunc {
+			return func(_ context.Context, p cli.Process, _ []string) int {
+				fmt.Fprintf(p.Stdout, "agent-ci %s (%s, %s/%s)\n", p.Version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+				return cli.ExitOK
 			}
 		},
 	}

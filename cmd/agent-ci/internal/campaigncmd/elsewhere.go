@@ -1,0 +1,311 @@
+package campaigncmd
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/agent-ci/agent-ci/cmd/agent-ci/internal/cli"
+	"github.com/agent-ci/agent-ci/runner/campaign"
+	"github.com/agent-ci/agent-ci/runner/campaign/cluster"
+	"github.com/agent-ci/agent-ci/runner/campaign/here"
+	"github.com/agent-ci/agent-ci/runner/campaign/pulls"
+	"github.com/agent-ci/agent-ci/runner/publish/progress"
+	"github.com/agent-ci/agent-ci/runner/record/boundedfile"
+	"github.com/agent-ci/agent-ci/runner/record/transcript"
+)
+
+const (
+	// maxWaveRuns is the most runs in a wave for another host, since GitHub limits a matrix to 256
+	// jobs (https://docs.github.com/en/actions/reference/limits).
+	maxWaveRuns = 256
+	// defaultPerHour is the default of rollout.per_hour for runs on other hosts. They cannot
+	// coordinate their requests, and GitHub permits 500 creations an hour for all together.
+	defaultPerHour = 100
+	// maxKubectlOutput is how much of kubectl's output is read, in bytes.
+	maxKubectlOutput = 256 << 20
+)
+
+// handout describes a host that receives waves.
+type handout struct {
+	host string
+	// again permits writing an open wave a second time: the host recognises it.
+	again bool
+	// ready returns an error if something is missing, or would expose a secret. fits returns how many
+	// of the first targets fit into one wave.
+	ready func(*openedCampaign, cli.Process) error
+	fits  func(*openedCampaign, []campaign.Target) int
+	write func(p cli.Process, c *openedCampaign, wave []campaign.Claimed, wait campaign.Wait) error
+}
+
+// handouts maps values of --format to hosts.
+var handouts = map[string]*handout{
+	"matrix": {
+		host: campaign.Actions, write: writeMatrix,
+		ready: func(*openedCampaign, cli.Process) error { return nil },
+		fits:  func(_ *openedCampaign, targets []campaign.Target) int { return len(targets) },
+	},
+	"kubernetes": {
+		host: campaign.Kubernetes, again: true, write: writeManifest,
+		ready: func(c *openedCampaign, p cli.Process) error { return cluster.Ready(c.Campaign, p.Variable) },
+		fits: func(c *openedCampaign, targets []campaign.Target) int {
+			return cluster.Fit(c.Name, targets, c.raw, c.jobBeside())
+		},
+	},
+}
+
+// handOut claims the next wave of targets and writes it for the host. An open wave is written again if
+// the host permits that, and is an error otherwise.
+func (c *openedCampaign) handOut(ctx context.Context, p cli.Process, ledger *campaign.Ledger, to *handout) (int, error) {
+	if err := to.ready(c, p); err != nil {
+		return cli.ExitFailed, err
+	}
+	plan, err := c.currentPlan(ctx, p, ledger)
+	if err != nil {
+		return c.planFailure(p, err)
+	}
+	if out := ledger.Of(c.Name).Out(); out != nil {
+		if !to.again || out[0].Host != to.host || out[0].Template != plan.Template {
+			return cli.ExitFailed, campaign.OpenError(out)
+		}
+		fmt.Fprintf(p.Stderr, "Wave %d is out already; here it is again.\n", out[0].Wave)
+		return cli.ExitOK, to.write(p, c, out, campaign.Wait{})
+	}
+	next, wait, err := c.nextWave(ctx, p, ledger, plan)
+	if err != nil {
+		return cli.ExitFailed, err
+	}
+	if fitting := to.fits(c, next); fitting < len(next) {
+		if next = next[:fitting]; fitting == 0 {
+			return cli.ExitFailed, errors.New("the campaign file and its job leave no room for a target in what the cluster takes; make them shorter")
+		}
+	}
+	wave, err := ledger.Claim(c.Campaign, plan, next, to.host)
+	if err == nil && len(wave) > 0 {
+		err = ledger.KeepWave(wave)
+	}
+	if err != nil {
+		return cli.ExitFailed, err
+	}
+	fmt.Fprintf(p.Stderr, "%s to start.\n", transcript.Count(len(wave), "target"))
+	if wait.Why != "" {
+		fmt.Fprintf(p.Stderr, "The rest waits: %s.\n", wait.Words)
+	}
+	return cli.ExitOK, to.write(p, c, wave, wait)
+}
+
+// currentPlan returns the plan of the campaign's current job. It makes one if the ledger has none for it.
+func (c *openedCampaign) currentPlan(ctx context.Context, p cli.Process, ledger *campaign.Ledger) (*campaign.Plan, error) {
+	template, err := campaign.JobDigest(c.Campaign)
+	if err != nil {
+		return nil, err
+	}
+	if standing := ledger.Of(c.Name); standing.Plan == "" || standing.Template != template {
+		return c.plan(ctx, p, ledger)
+	}
+	return campaign.ReadPlan(c.ledger, c.Name, ledger.State)
+}
+
+// nextWave returns the targets that may start on another host. It first updates the states of pull requests.
+func (c *openedCampaign) nextWave(ctx context.Context, p cli.Process, ledger *campaign.Ledger, plan *campaign.Plan) ([]campaign.Target, campaign.Wait, error) {
+	client, _, err := forgeOf(p)
+	if err == nil {
+		err = c.refresh(ctx, p, ledger, plan)
+	}
+	if err != nil {
+		return nil, campaign.Wait{}, err
+	}
+	c.Rollout.PerHour = cmp.Or(c.Rollout.PerHour, defaultPerHour)
+	return ledger.Choose(ctx, campaign.Choice{
+		Campaign: c.Campaign, Plan: plan, Now: time.Now, Most: maxWaveRuns, Existing: pulls.Existing(client, c.Campaign),
+		Passed: func(r campaign.Report) { here.PrintReport(p.Stderr, r) },
+	})
+}
+
+// writeMatrix writes the wave as one line of JSON, because an output of a step is one line.
+func writeMatrix(p cli.Process, c *openedCampaign, wave []campaign.Claimed, wait campaign.Wait) error {
+	m := map[string]any{"wave": 0, "file": "", "targets": len(wave), "at_once": c.Rollout.AtOnce, "matrix": campaign.Matrix(wave), "wait": wait}
+	if len(wave) > 0 {
+		m["wave"], m["file"] = wave[0].Wave, filepath.ToSlash(campaign.WaveFile(wave))
+	}
+	return json.NewEncoder(p.Stdout).Encode(m)
+}
+
+// jobBeside returns the content of the campaign's separate job file, or nil without one. An error is
+// ignored: openCampaign has read the file already.
+func (c *openedCampaign) jobBeside() []byte {
+	if c.JobFile == "" {
+		return nil
+	}
+	raw, err := ReaderBeside(c.file)(c.JobFile)
+	if err != nil {
+		return nil
+	}
+	return raw
+}
+
+// writeManifest writes the wave's Kubernetes manifest for kubectl apply. It writes nothing for an empty wave.
+func writeManifest(p cli.Process, c *openedCampaign, wave []campaign.Claimed, _ campaign.Wait) error {
+	if len(wave) == 0 {
+		return nil
+	}
+	j, err := c.sampleJob(p)
+	if err != nil {
+		return err
+	}
+	w := cluster.Wave{Campaign: c.Campaign, Runs: wave, File: c.raw, JobFile: c.jobBeside(), Publish: c.publish}
+	w.Reach(j.Model.BaseURL, p.Variable)
+	raw, err := cluster.Manifest(w)
+	if err != nil {
+		return err
+	}
+	_, err = p.Stdout.Write(raw)
+	return err
+}
+
+// workOnTarget performs one run of a wave. It also reports a run that may not start.
+func workOnTarget(ctx context.Context, p cli.Process, c *openedCampaign) (int, error) {
+	claimed, err := c.claimedRun(ctx, p)
+	if err != nil {
+		return cli.ExitInvalid, err
+	}
+	o, err := c.runOptions(p)
+	if err != nil {
+		return cli.ExitFailed, err
+	}
+	if o.Folder, err = filepath.Abs(c.out); err != nil {
+		return cli.ExitFailed, fmt.Errorf("find the folder of run directories: %w", err)
+	}
+	o.Environ, o.Template, o.Output = withCampaignFolder(p.Environ, o.Folder), claimed.Template, p.Stderr
+	if err := c.checkClaim(p, claimed); err != nil {
+		return cli.ExitInvalid, errors.Join(err, c.writeReport(o.Refuse(claimed, err)))
+	}
+	report, _, err := here.Work(ctx, o, claimed, time.Now())
+	if err == nil {
+		err = c.writeReport(report)
+	}
+	if err != nil {
+		return cli.ExitFailed, err
+	}
+	if report == nil {
+		return exitSignalled, nil
+	}
+	here.PrintReport(p.Stdout, *report)
+	return report.ExitCode(), nil
+}
+
+// writeReport writes the report to the file of --report, if given.
+func (c *openedCampaign) writeReport(r *campaign.Report) error {
+	if c.report == "" || r == nil {
+		return nil
+	}
+	raw, err := r.Encode()
+	if err == nil {
+		err = os.WriteFile(c.report, raw, 0o600)
+	}
+	if err != nil {
+		return fmt.Errorf("write the report of the run: %w", err)
+	}
+	return nil
+}
+
+// exitSignalled is the exit status if a signal interrupts the run before it has a report (128 + SIGTERM).
+const exitSignalled = 143
+
+// claimedRun returns the run that --wave and --index name.
+func (c *openedCampaign) claimedRun(ctx context.Context, p cli.Process) (claimed campaign.Claimed, err error) {
+	if c.wave == "" || c.out == "" {
+		return claimed, errors.New("it takes --wave and --out: the file of the wave, and a folder for the run")
+	}
+	raw, err := boundedfile.Read(ctx, c.wave, campaign.MostWave)
+	if err != nil {
+		return claimed, fmt.Errorf("read the wave: %w", err)
+	}
+	wave, err := campaign.DecodeWave(raw)
+	if err != nil {
+		return claimed, err
+	}
+	text := cmp.Or(c.index, p.Variable("JOB_COMPLETION_INDEX"))
+	index, err := strconv.Atoi(text)
+	if err != nil || index < 0 || index >= len(wave) {
+		return claimed, fmt.Errorf("there is no run %q in the wave; give --index, from 0 to %d", text, len(wave)-1)
+	}
+	return wave[index], nil
+}
+
+// checkClaim returns an error if the claim was made for another campaign file or job. It also returns
+// one if variables could exceed the claim.
+func (c *openedCampaign) checkClaim(p cli.Process, claimed campaign.Claimed) error {
+	template, err := campaign.JobDigest(c.Campaign)
+	if err == nil && (claimed.Campaign != c.Name || claimed.Template != template) {
+		err = fmt.Errorf("wave %d is not of this campaign file: the file or its job was changed since; take those with which the wave was handed out", claimed.Wave)
+	}
+	return cmp.Or(err, checkClaimVariables(p))
+}
+
+func settleCampaign(ctx context.Context, p cli.Process, c *openedCampaign) (int, error) {
+	return cli.ExitOK, c.withLedger(func(l *campaign.Ledger, plan *campaign.Plan) error {
+		out := l.Of(c.Name).Out()
+		if out == nil {
+			fmt.Fprintln(p.Stdout, "No wave is out.")
+			return nil
+		}
+		reports, over, err := c.readResults(ctx, p, out)
+		if err != nil {
+			return err
+		}
+		booked, err := l.Return(c.Campaign, reports, func(claimed campaign.Claimed) bool {
+			return c.over || slices.Contains(over, claimed.Target.Key)
+		})
+		if err != nil {
+			return err
+		}
+		for _, r := range booked {
+			here.PrintReport(p.Stderr, r)
+		}
+		return c.show(p, c.status(p, l.State, plan))
+	})
+}
+
+// readResults reads the results that the command line names. over lists the keys of targets whose runs
+// have ended for good in the cluster.
+func (c *openedCampaign) readResults(ctx context.Context, p cli.Process, out []campaign.Claimed) (reports []campaign.Report, over []string, err error) {
+	for _, name := range c.results {
+		if info, err := os.Stat(name); err == nil && info.IsDir() {
+			found, err := campaign.ReadReports(name, func(err error) {
+				fmt.Fprintf(p.Stderr, "agent-ci: %s; it is left alone.\n", progress.Printable(err.Error()))
+			})
+			if err != nil {
+				return nil, nil, err
+			}
+			reports = append(reports, found...)
+			continue
+		}
+		raw, err := readInput(ctx, p, name)
+		if err != nil {
+			return nil, nil, fmt.Errorf("read what kubectl says: %w", err)
+		}
+		seen, err := cluster.Read(raw, out)
+		if err != nil {
+			return nil, nil, err
+		}
+		reports, over = append(reports, seen.Reports...), append(over, seen.Over...)
+	}
+	return reports, over, nil
+}
+
+// readInput reads a file, or standard input if name is -.
+func readInput(ctx context.Context, p cli.Process, name string) ([]byte, error) {
+	if name == "-" {
+		return io.ReadAll(io.LimitReader(boundedfile.Until(ctx, p.Stdin), maxKubectlOutput))
+	}
+	return boundedfile.Read(ctx, name, maxKubectlOutput)
+}

@@ -1,0 +1,225 @@
+package campaigncmd
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/agent-ci/agent-ci/cmd/agent-ci/internal/cli"
+	"github.com/agent-ci/agent-ci/cmd/agent-ci/internal/runcmd"
+	"github.com/agent-ci/agent-ci/gitops/forge"
+	"github.com/agent-ci/agent-ci/gitops/github"
+	"github.com/agent-ci/agent-ci/runner/agent/provider"
+	"github.com/agent-ci/agent-ci/runner/campaign"
+	"github.com/agent-ci/agent-ci/runner/campaign/pulls"
+	"github.com/agent-ci/agent-ci/runner/campaign/resolve"
+	"github.com/agent-ci/agent-ci/runner/campaign/spec"
+	"github.com/agent-ci/agent-ci/runner/publish/progress"
+	"github.com/agent-ci/agent-ci/runner/task/config"
+	"github.com/agent-ci/agent-ci/runner/task/intake"
+	"github.com/agent-ci/agent-ci/runner/task/job"
+	"github.com/agent-ci/agent-ci/runner/task/settings"
+)
+
+// modelsOf returns the models that a job's runs may use, with their prices and sizes.
+func modelsOf(j *job.Job, environ []string) (models []campaign.Model) {
+	for _, m := range provider.Models(j, settings.Environment(environ)) {
+		models = append(models, campaign.Model{Name: m.Name, Price: m.Profile.Price, Window: m.Profile.ContextWindow, Output: m.Profile.OutputLimit})
+	}
+	return models
+}
+
+// forgeOf returns a client for the forge of the campaign's repositories, and the root of its web pages.
+func forgeOf(p cli.Process) (*github.Client, string, error) {
+	env := settings.Environment(p.Environ)
+	if env.Token() == "" {
+		return nil, "", errors.New("there is no GitHub token: set GITHUB_TOKEN to one that may read the targets, and push to them")
+	}
+	return env.GitHub(p.Version, env.Token())
+}
+
+// source returns where the campaign's repositories are: a local folder or the forge. server is the root
+// of the forge's web pages.
+func (c *openedCampaign) source(p cli.Process) (from resolve.Forge, server string, err error) {
+	if repositories := c.repositories(); repositories != "" {
+		return repositories, "", nil
+	}
+	return forgeOf(p)
+}
+
+// repositories returns the folder of targets.folder, or "" for the forge.
+func (c *openedCampaign) repositories() resolve.Repositories {
+	if c.Targets.Folder == "" {
+		return ""
+	}
+	return resolve.Repositories(filepath.Join(filepath.Dir(c.file), c.Targets.Folder))
+}
+
+// planCampaign resolves the targets, records the plan and shows it. With --format matrix or kubernetes it
+// writes a wave instead.
+func planCampaign(ctx context.Context, p cli.Process, c *openedCampaign) (status int, err error) {
+	ledger, err := campaign.Open(c.ledger, time.Now)
+	if err != nil {
+		return cli.ExitFailed, err
+	}
+	defer func() { err = errors.Join(err, ledger.Close()) }()
+	if handsOut := handouts[c.format]; handsOut != nil {
+		return c.handOut(ctx, p, ledger, handsOut)
+	}
+	plan, err := c.plan(ctx, p, ledger)
+	if err != nil {
+		return c.planFailure(p, err)
+	}
+	return cli.ExitOK, c.show(p, c.status(p, ledger.State, plan))
+}
+
+// planFailure prints mistakes in the campaign file and returns no error for them. Other errors are returned.
+func (c *openedCampaign) planFailure(p cli.Process, err error) (int, error) {
+	if problems, are := errors.AsType[config.Problems](err); are {
+		cli.ShowProblems(p, c.file, problems)
+		return cli.ExitInvalid, nil
+	}
+	return cli.ExitFailed, err
+}
+
+// plan resolves the targets and records the plan in the ledger. It also records the current states of
+// pull requests on GitHub.
+func (c *openedCampaign) plan(ctx context.Context, p cli.Process, ledger *campaign.Ledger) (*campaign.Plan, error) {
+	plan, err := c.resolve(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	if why := plan.Blocked(c.Budget); why != "" {
+		return nil, fmt.Errorf("the campaign has a budget in dollars, and no run of it can be claimed: %s", why)
+	}
+	if ledger.Of(c.Name).Plan != "" {
+		before, err := campaign.ReadPlan(c.ledger, c.Name, ledger.State)
+		if err != nil {
+			fmt.Fprintf(p.Stderr, "The plan before this one is not looked at: %v.\n", progress.Printable(err.Error()))
+		}
+		plan.Keep(before, ledger.State)
+	}
+	if err := ledger.Plan(plan); err != nil || c.Targets.Folder != "" {
+		return plan, err
+	}
+	return plan, c.refresh(ctx, p, ledger, plan)
+}
+
+// resolve makes a plan of the targets in their current state. It records nothing.
+func (c *openedCampaign) resolve(ctx context.Context, p cli.Process) (*campaign.Plan, error) {
+	if err := checkClaimVariables(p); err != nil {
+		return nil, err
+	}
+	from, server, err := c.source(p)
+	if err != nil {
+		return nil, err
+	}
+	template, err := campaign.JobDigest(c.Campaign)
+	if err != nil {
+		return nil, err
+	}
+	j, err := c.sampleJob(p)
+	if err != nil {
+		return nil, err
+	}
+	plan := &campaign.Plan{Version: campaign.PlanVersion, Campaign: c.Name, Template: template, Made: time.Now().UTC().Truncate(time.Second), Limits: campaign.Claim{USD: j.Limits.CostUSD, Tokens: j.Limits.Tokens}}
+	plan.Claim, plan.Unpriced = campaign.ClaimOf(j, modelsOf(j, p.Environ))
+	plan.Targets, err = resolve.Targets(ctx, resolve.Options{
+		Campaign: c.Campaign, File: c.file, Folder: filepath.Dir(c.file), Forge: from, Server: server, Reads: j.Publish.Feedback(),
+	})
+	return plan, err
+}
+
+// sampleJob is sampleJob of the opened campaign.
+func (c *openedCampaign) sampleJob(p cli.Process) (*job.Job, error) {
+	return SampleJob(p, c.Campaign, c.file)
+}
+
+// SampleJob returns the job of a campaign with sample values in its placeholders. file is the path of the
+// campaign file.
+func SampleJob(p cli.Process, c *spec.Campaign, file string) (*job.Job, error) {
+	raw, err := c.Job.Sample()
+	if err != nil {
+		return nil, err
+	}
+	variables, _ := job.Format().Environment(p.Environ, runcmd.ReservedVariables())
+	return job.LoadTemplate(config.Layer{Name: cmp.Or(c.JobFile, file), Kind: config.File, Data: raw}, variables)
+}
+
+// refresh records the current states of the campaign's pull requests.
+func (c *openedCampaign) refresh(ctx context.Context, p cli.Process, ledger *campaign.Ledger, plan *campaign.Plan) error {
+	client, _, err := forgeOf(p)
+	if err != nil {
+		return err
+	}
+	if _, err := pulls.Refresh(ctx, client, ledger, c.Campaign, plan); err != nil {
+		return fmt.Errorf("ask for the states of pull requests: %w", err)
+	}
+	return nil
+}
+
+func closeCampaign(ctx context.Context, p cli.Process, c *openedCampaign) (int, error) {
+	client, _, err := forgeOf(p)
+	if err != nil {
+		return cli.ExitFailed, err
+	}
+	drop := func(ctx context.Context, repository, branch string) error {
+		return client.Setup(repository).DeleteBranch(ctx, branch)
+	}
+	return cli.ExitOK, c.withLedger(func(l *campaign.Ledger, plan *campaign.Plan) error {
+		ended, err := pulls.Close(ctx, client, l, c.Campaign, plan, drop)
+		left := 0
+		for _, e := range ended {
+			if e.Left != "" {
+				left++
+				fmt.Fprintf(p.Stdout, "%s#%d stays open: %s\n", progress.Printable(e.Target.Repository), e.Number, e.Left)
+				continue
+			}
+			fmt.Fprintf(p.Stdout, "%s#%d is closed\n", progress.Printable(e.Target.Repository), e.Number)
+		}
+		fmt.Fprintf(p.Stdout, "%d pull requests closed, %d left open.\n", len(ended)-left, left)
+		return err
+	})
+}
+
+// mayApprove returns the name of who approves. In GitHub Actions, each account that started the workflow
+// needs a role in the job's trust.roles. Elsewhere anyone who can write the ledger may approve.
+func (c *openedCampaign) mayApprove(ctx context.Context, p cli.Process) (by string, err error) {
+	env := settings.Environment(p.Environ)
+	if !env.InActions() {
+		return currentUser(p), nil
+	}
+	client, _, err := forgeOf(p)
+	if err != nil {
+		return "", err
+	}
+	j, err := c.sampleJob(p)
+	if err != nil {
+		return "", err
+	}
+	event := intake.ReadEvent(ctx, intake.Around(env))
+	if err := event.Unusable(); err != nil {
+		return "", err
+	}
+	if event.Event == nil || event.Sender.Login == "" {
+		return "", errors.New("the event does not say who caused it; approve from a workflow that a person starts (workflow_dispatch), or from a machine with the ledger")
+	}
+	accounts := []forge.User{{Login: event.Sender.Login, ID: event.Sender.ID, Bot: event.Sender.Bot()}}
+	if again := env.Get("GITHUB_TRIGGERING_ACTOR"); again != "" && !strings.EqualFold(again, event.Sender.Login) { // someone else reran the workflow
+		accounts = append(accounts, forge.User{Login: again})
+	}
+	for _, each := range accounts {
+		why, err := intake.Distrust(ctx, j, client.Repository(env.Get("GITHUB_REPOSITORY")), each)
+		if err != nil {
+			return "", err
+		}
+		if why != "" {
+			return "", fmt.Errorf("%s; somebody who has such a role has to approve", why)
+		}
+	}
+	return progress.Printable(accounts[len(accounts)-1].Login), nil
+}

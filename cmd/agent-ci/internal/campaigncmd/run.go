@@ -1,0 +1,140 @@
+package campaigncmd
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/agent-ci/agent-ci/cmd/agent-ci/internal/cli"
+	"github.com/agent-ci/agent-ci/runner/campaign"
+	"github.com/agent-ci/agent-ci/runner/campaign/here"
+	"github.com/agent-ci/agent-ci/runner/campaign/pulls"
+	"github.com/agent-ci/agent-ci/runner/campaign/resolve"
+	"github.com/agent-ci/agent-ci/runner/record"
+	"github.com/agent-ci/agent-ci/runner/record/outcome"
+	"github.com/agent-ci/agent-ci/runner/replay/history"
+	"github.com/agent-ci/agent-ci/runner/task/settings"
+)
+
+// spareTime is how long a run may take beyond its job's time limits before it is killed as hung.
+const spareTime = time.Hour
+
+// shutdownTime is how long a run has to exit after SIGTERM.
+const shutdownTime = 2 * time.Minute
+
+// runTargets runs the targets of a campaign on this machine, then shows the status. It returns a status
+// other than 0 if a target has failed, even in an earlier start.
+func runTargets(ctx context.Context, p cli.Process, c *openedCampaign) (status int, err error) {
+	if err := checkClaimVariables(p); err != nil {
+		return cli.ExitFailed, err
+	}
+	return status, c.withLedger(func(l *campaign.Ledger, plan *campaign.Plan) error {
+		if template, err := campaign.JobDigest(c.Campaign); err != nil || template != plan.Template {
+			return cmp.Or(err, errors.New("the job of the campaign is not that of its plan; make a new plan with agent-ci campaign plan"))
+		}
+		o, err := c.hereOptions(p, l, plan)
+		if err != nil {
+			return err
+		}
+		_, err = here.Run(ctx, o)
+		if stop, is := errors.AsType[*outcome.Stop](err); is {
+			status = stop.ExitCode()
+			fmt.Fprintln(p.Stderr, "The campaign was interrupted; its runs resume with the next agent-ci campaign run.")
+		} else if err != nil {
+			return err
+		}
+		now := c.status(p, l.State, plan)
+		if status == cli.ExitOK && (now.Failed() || now.Stopped != nil) {
+			status = cli.ExitFailed
+		}
+		return c.show(p, now)
+	})
+}
+
+// runOptions returns the options for a campaign's run on any host.
+func (c *openedCampaign) runOptions(p cli.Process) (o here.Options, err error) {
+	program, err := os.Executable()
+	if err != nil {
+		return here.Options{}, fmt.Errorf("find the program: %w", err)
+	}
+	publish := c.publish
+	switch {
+	case c.Targets.Folder != "" && publish == "github":
+		return here.Options{}, errors.New("the repositories of targets.folder are not on GitHub; leave --publish github out")
+	case publish == "" && c.Targets.Folder == "" && settings.Environment(p.Environ).Token() != "":
+		publish = "github"
+	case publish == "":
+		publish = "local"
+	}
+	args := []string{"--publish", publish}
+	if c.replay != "" {
+		session, err := filepath.Abs(c.replay)
+		if err != nil {
+			return here.Options{}, fmt.Errorf("find the session: %w", err)
+		}
+		args = append(args, "--replay", session)
+	}
+	j, err := c.sampleJob(p)
+	if err != nil {
+		return here.Options{}, err
+	}
+	return here.Options{
+		Campaign: c.Campaign, Program: program, Args: args, Now: time.Now, Log: p.Stderr, Spare: spareTime, Farewell: shutdownTime, Resumable: history.Resumable,
+		Models: modelsOf(j, p.Environ), Discard: publish == "github",
+	}, nil
+}
+
+// hereOptions returns the options for running targets on this machine.
+func (c *openedCampaign) hereOptions(p cli.Process, l *campaign.Ledger, plan *campaign.Plan) (here.Options, error) {
+	o, err := c.runOptions(p)
+	if err != nil {
+		return here.Options{}, err
+	}
+	ledger, err := filepath.Abs(c.ledger)
+	if err != nil {
+		return here.Options{}, fmt.Errorf("find the ledger: %w", err)
+	}
+	o.Ledger, o.Plan, o.Template, o.Folder, o.Wait = l, plan, plan.Template, campaign.Folder(ledger, c.Name), c.wait
+	environ := settings.Environment(p.Environ)
+	if environ.Get(settings.PaceVariable) == "" {
+		folder := cmp.Or(record.CampaignsPath(p.Variable), ledger) // one pace file for all ledgers of the user, as they share the API's rate limit
+		if err := os.MkdirAll(folder, 0o700); err != nil {
+			return here.Options{}, fmt.Errorf("make the folder of the pace file: %w", err)
+		}
+		environ = append(slices.Clone(environ), settings.PaceVariable+"="+filepath.Join(folder, "pace"))
+	}
+	o.Environ = withCampaignFolder(environ, ledger)
+	if c.Targets.Folder != "" {
+		repositories, err := filepath.Abs(string(c.repositories()))
+		if err != nil {
+			return here.Options{}, fmt.Errorf("find the folder of the repositories: %w", err)
+		}
+		o.CheckOut = func(ctx context.Context, t campaign.Target, dir string) error {
+			return resolve.Repositories(repositories).CheckOut(ctx, t, dir, p.Variable("PATH"))
+		}
+	}
+	if !o.Discard { // nothing is published on the forge
+		return o, nil
+	}
+	client, _, err := environ.GitHub(p.Version, environ.Token())
+	if err != nil {
+		return here.Options{}, err
+	}
+	o.Refresh = func(ctx context.Context) error {
+		_, err := pulls.Refresh(ctx, client, l, c.Campaign, plan)
+		return err
+	}
+	o.Existing = pulls.Existing(client, c.Campaign)
+	return o, nil
+}
+
+// withCampaignFolder returns environ with the variable that hides folder from commands, because folder
+// has other runs.
+func withCampaignFolder(environ []string, folder string) []string {
+	return append(slices.Clone(environ), settings.CampaignVariable+"="+folder)
+}

@@ -1,0 +1,88 @@
+// Package cli has what all commands share: flags, variables for flags, help, completion, signals, terminals
+// and exit statuses.
+package cli
+
+import (
+	"context"
+	"io"
+	"math"
+	"slices"
+
+	"github.com/agent-ci/agent-ci/policy/sandbox/stage"
+	"github.com/agent-ci/agent-ci/runner/setup/onboard"
+)
+
+// Process has the environment and streams of a command, and the version of agent-ci.
+type Process struct {
+	Environ        []string
+	Stdin          io.Reader
+	Stdout, Stderr io.Writer
+	Version        string // the release, or else the commit
+	Build          onboard.Build
+}
+
+// Exit statuses of commands other than runs.
+const (
+	ExitOK      = 0
+	ExitFailed  = 1
+	ExitInvalid = 2
+)
+
+// Command describes a command: its help, its flags and its function.
+type Command struct {
+	Name        string
+	Args        string // for the usage line
+	About       string // one line
+	Details     string
+	Example     string
+	Takes       Operands
+	Subcommands []Subcommand // the choices for the first argument; may be nil
+	// Define adds the command's flags, and returns the function that uses their values.
+	Define      func(*FlagSet) RunFunc
+	MostlyWaits bool // mostly waits for other processes, so memory matters more than CPU time
+}
+
+// Subcommand describes a subcommand.
+type Subcommand struct {
+	Name, Args, About, Details, Example string
+	Flags                               []string // names of the command's flags that it takes
+}
+
+// RunFunc runs a command and returns its exit status. rest are its operands.
+type RunFunc func(ctx context.Context, p Process, rest []string) int
+
+// Operands limits the number of arguments besides flags. The zero value permits none. Problem is the
+// message for a wrong number.
+type Operands struct {
+	Least, Most int
+	Problem     string
+}
+
+// AnyOperands permits any number. The command itself checks it.
+var AnyOperands = Operands{Most: math.MaxInt}
+
+// Run parses the arguments and runs the command. It returns the exit status.
+func (c Command) Run(ctx context.Context, p Process, args []string) int {
+	flags := newFlags(c)
+	do := c.Define(flags)
+	rest, status, done := flags.parse(p, args)
+	if done {
+		return status
+	}
+	return do(ctx, p, rest)
+}
+
+// OwnVariables returns the variables of the command's flags that set no job key.
+func (c Command) OwnVariables() (names []string) {
+	flags := newFlags(c)
+	c.Define(flags)
+	for _, name := range flags.order {
+		if !slices.Contains(flags.JobKeys, name) {
+			names = append(names, variableOf(name))
+		}
+	}
+	return names
+}
+
+// Variable returns the value of an environment variable, or "".
+func (p Process) Variable(name string) string { return stage.Variable(p.Environ, name) }

@@ -1,0 +1,208 @@
+package cli
+
+import (
+	"cmp"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/agent-ci/agent-ci/runner/publish/progress"
+	"github.com/agent-ci/agent-ci/runner/record/outcome"
+	"github.com/agent-ci/agent-ci/runner/task/config"
+)
+
+// FlagPrefix is the prefix of variables for flags: AGENT_CI_PROMPT_FILE is --prompt-file.
+const FlagPrefix = "AGENT_CI_"
+
+// FlagSet is a command's flags with explanations.
+type FlagSet struct {
+	*flag.FlagSet
+	command Command
+	order   []string
+	values  map[string]string   // placeholder of a flag's value in the help
+	choices map[string][]string // a flag's permitted values, for completion
+	// FromVariables permits AGENT_CI_ variables for flags. Only commands for runs set it: for others, such
+	// a name could also mean a job key.
+	FromVariables bool
+	// JobKeys lists flags that set a job key. The job key's variable serves for them.
+	JobKeys []string
+}
+
+func newFlags(c Command) *FlagSet {
+	f := &FlagSet{FlagSet: flag.NewFlagSet(c.Name, flag.ContinueOnError), command: c, values: map[string]string{}, choices: map[string][]string{}}
+	f.SetOutput(io.Discard)
+	return f
+}
+
+// Text adds a flag with a text value. choices are its permitted values; without choices any text is
+// accepted. Completion uses choices, but only the command checks them.
+func (f *FlagSet) Text(to *string, name, value, usage string, choices ...string) {
+	f.StringVar(to, name, "", usage)
+	f.order, f.values[name], f.choices[name] = append(f.order, name), value, choices
+}
+
+// Boolean adds a flag without a value.
+func (f *FlagSet) Boolean(to *bool, name, usage string) {
+	f.BoolVar(to, name, false, usage)
+	f.order = append(f.order, name)
+}
+
+// List adds a flag that may be repeated. choices are as for text.
+func (f *FlagSet) List(to *[]string, name, value, usage string, choices ...string) {
+	f.Func(name, usage, func(s string) error { *to = append(*to, s); return nil })
+	f.order, f.values[name], f.choices[name] = append(f.order, name), value, choices
+}
+
+// Last adds --last.
+func (f *FlagSet) Last(to *bool) { f.Boolean(to, "last", "the newest run of this machine") }
+
+// Quiet adds --quiet.
+func (f *FlagSet) Quiet(to *bool) { f.Boolean(to, "quiet", "no progress on standard error") }
+
+// OperatorFile adds --operator-file.
+func (f *FlagSet) OperatorFile(to *string) {
+	f.Text(to, "operator-file", "FILE", "file with the operator's hooks, outside of the checkout; no job can change them")
+}
+
+// JSONEvents adds --json of commands for runs.
+func (f *FlagSet) JSONEvents(to *bool) {
+	f.Boolean(to, "json", "print each event of the transcript as a line of JSON on standard output")
+}
+
+// Replay adds --replay.
+func (f *FlagSet) Replay(to *string) {
+	f.Text(to, "replay", "FILE", "take the model's answers from a scripted session instead of the API")
+}
+
+// Assignments adds --set.
+func (f *FlagSet) Assignments(to *[]string) {
+	f.List(to, "set", "KEY=VALUE", "set a job key; may be repeated")
+}
+
+// parse parses the flags among the arguments. Flags missing there come from variables. done means that
+// the command has finished, with status: it printed help or a mistake.
+func (f *FlagSet) parse(p Process, args []string) (rest []string, status int, done bool) {
+	rest, err := f.intersperse(args)
+	if err == nil && f.FromVariables {
+		err = f.fromEnvironment(p)
+	}
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		fmt.Fprint(p.Stdout, f.help(rest))
+		return nil, ExitOK, true
+	case err != nil:
+		return nil, f.UsageError(p, "%v", err), true
+	}
+	if takes := f.command.Takes; len(rest) < takes.Least || len(rest) > takes.Most {
+		return nil, f.UsageError(p, "%s", cmp.Or(takes.Problem, "it takes no arguments")), true
+	}
+	return rest, 0, false
+}
+
+// intersperse parses flags before, between and after other arguments, up to --. It returns the other
+// arguments.
+func (f *FlagSet) intersperse(args []string) (rest []string, err error) {
+	for {
+		if err := f.Parse(args); err != nil {
+			return rest, f.explain(err)
+		}
+		left := f.Args()
+		if len(left) == 0 {
+			return rest, nil
+		}
+		if len(left) < len(args) && args[len(args)-len(left)-1] == "--" {
+			return append(rest, left...), nil
+		}
+		rest, args = append(rest, left[0]), left[1:]
+	}
+}
+
+// explain rewords an error of package flag: it writes flags with two dashes and suggests a similar flag.
+func (f *FlagSet) explain(err error) error {
+	message := err.Error()
+	if name, unknown := strings.CutPrefix(message, "flag provided but not defined: -"); unknown {
+		if meant := config.Nearest(name, f.order); meant != "" {
+			return fmt.Errorf("there is no flag --%s; did you mean --%s?", progress.Printable(name), meant)
+		}
+		return fmt.Errorf("there is no flag --%s", progress.Printable(name))
+	}
+	if name, alone := strings.CutPrefix(message, "flag needs an argument: -"); alone {
+		return fmt.Errorf("--%s needs a value, %s", name, f.values[name])
+	}
+	return err
+}
+
+// fromEnvironment sets flags from their variables if they are not on the command line. Flags for job keys
+// are left to the job.
+func (f *FlagSet) fromEnvironment(p Process) error {
+	given := map[string]bool{}
+	f.Visit(func(set *flag.Flag) { given[set.Name] = true })
+	for _, name := range f.order {
+		value := p.Variable(variableOf(name))
+		if value == "" || given[name] || slices.Contains(f.JobKeys, name) {
+			continue
+		}
+		if err := f.Set(name, value); err != nil {
+			return fmt.Errorf("%s=%s: %w", variableOf(name), value, err)
+		}
+	}
+	return nil
+}
+
+func variableOf(flagName string) string {
+	return FlagPrefix + strings.ToUpper(strings.ReplaceAll(flagName, "-", "_"))
+}
+
+// UnexpectedFlag returns a flag of the command line that is not in own, or "".
+func (f *FlagSet) UnexpectedFlag(own []string) (name string) {
+	f.Visit(func(set *flag.Flag) {
+		if !slices.Contains(own, set.Name) {
+			name = set.Name
+		}
+	})
+	return name
+}
+
+// UsageError prints a mistake in the command line and returns exitInvalid.
+func (f *FlagSet) UsageError(p Process, format string, args ...any) int {
+	problem := outcome.ShortenNames(fmt.Sprintf(format, args...))
+	if !strings.HasSuffix(problem, "?") {
+		problem += "."
+	}
+	fmt.Fprintf(p.Stderr, "agent-ci %s: %s\nRun agent-ci %s --help to see its usage.\n", f.Name(), problem, f.Name())
+	return ExitInvalid
+}
+
+// help returns the help of the command, or of the subcommand that rest names.
+func (f *FlagSet) help(rest []string) string {
+	c, order, subcommands := f.command, f.order, f.command.Subcommands
+	if i := slices.IndexFunc(subcommands, func(sub Subcommand) bool { return len(rest) > 0 && sub.Name == rest[0] }); i >= 0 {
+		sub := subcommands[i]
+		c.Args, c.About, c.Details, c.Example = sub.Name+" "+sub.Args, sub.About, sub.Details, sub.Example
+		order = slices.DeleteFunc(slices.Clone(order), func(name string) bool { return !slices.Contains(sub.Flags, name) })
+		subcommands = nil
+	}
+	var s strings.Builder
+	fmt.Fprintf(&s, "%s\n\nUsage:\n  agent-ci %s\n", c.About, strings.TrimSpace(c.Name+" "+c.Args))
+	if len(subcommands) > 0 {
+		s.WriteString("\nSubcommands:\n")
+	}
+	for _, sub := range subcommands {
+		fmt.Fprintf(&s, "  %-9s %s\n", sub.Name, sub.About)
+	}
+	if c.Details != "" {
+		fmt.Fprintf(&s, "\n%s\n", strings.TrimSpace(c.Details))
+	}
+	if len(order) > 0 {
+		s.WriteString("\nFlags:\n")
+	}
+	for _, name := range order {
+		title := strings.TrimSpace("--" + name + " " + f.values[name])
+		fmt.Fprintf(&s, "  %-20s %s\n", title, strings.ReplaceAll(f.Lookup(name).Usage, "\n", "\n"+strings.Repeat(" ", 23)))
+	}
+	fmt.Fprintf(&s, "\nExample:\n  %s\n", strings.ReplaceAll(strings.TrimSpace(c.Example), "\n", "\n  "))
+	return s.String()
+}

@@ -1,0 +1,71 @@
+package cli
+
+import (
+	"os"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/agent-ci/agent-ci/policy/sandbox"
+	"github.com/agent-ci/agent-ci/runner/publish/progress"
+)
+
+// OnTerminal reports whether standard input and output are terminals.
+func OnTerminal(p Process) bool { return IsTerminal(p.Stdin) && IsTerminal(p.Stdout) }
+
+func IsTerminal(stream any) bool {
+	file, ok := stream.(*os.File)
+	if !ok {
+		return false
+	}
+	_, err := WindowOf(file)
+	return err == nil
+}
+
+// WindowOf returns the size of a terminal, or an error if file is not a terminal.
+func WindowOf(file *os.File) (sandbox.Window, error) {
+	size, err := unix.IoctlGetWinsize(int(file.Fd()), unix.TIOCGWINSZ)
+	if err != nil {
+		return sandbox.Window{}, err
+	}
+	return sandbox.Window{Rows: max(size.Row, 1), Columns: max(size.Col, 1)}, nil
+}
+
+// ChangeTerminal changes the settings of a terminal (termios(3)). restore sets the old ones again.
+func ChangeTerminal(terminal *os.File, change func(*unix.Termios)) (restore func() error, err error) {
+	fd := int(terminal.Fd())
+	was, err := unix.IoctlGetTermios(fd, getTermios)
+	if err != nil {
+		return nil, err
+	}
+	changed := *was
+	change(&changed)
+	return func() error { return unix.IoctlSetTermios(fd, setTermios, was) }, unix.IoctlSetTermios(fd, setTermios, &changed)
+}
+
+// usualColumns is the assumed width of a terminal that does not report one.
+const usualColumns = 80
+
+// StatusTerminal returns standard error if it is a terminal that can show a status line, or nil.
+func StatusTerminal(p Process) *progress.Terminal {
+	kind := p.Variable("TERM")
+	if kind == "" || kind == "dumb" || !IsTerminal(p.Stderr) {
+		return nil
+	}
+	return &progress.Terminal{Columns: columnsOf(p.Stderr.(*os.File)), Color: p.Variable("NO_COLOR") == ""}
+}
+
+// columnsOf returns a function that returns the width of a terminal. It returns 0 while the process is in
+// the background, because the shell then writes there.
+func columnsOf(terminal *os.File) func() int {
+	fd := int(terminal.Fd())
+	return func() int {
+		if front, err := unix.IoctlGetInt(fd, unix.TIOCGPGRP); err == nil && front != unix.Getpgrp() {
+			return 0
+		}
+		size, err := unix.IoctlGetWinsize(fd, unix.TIOCGWINSZ)
+		if err != nil || size.Col == 0 {
+			return usualColumns
+		}
+		return int(size.Col)
+	}
+}

@@ -1,0 +1,132 @@
+package runcmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/agent-ci/agent-ci/cmd/agent-ci/internal/cli"
+)
+
+// Variables of action inputs that not every command of the action has as a flag.
+const (
+	commandVariable   = cli.FlagPrefix + "COMMAND"
+	directoryVariable = cli.FlagPrefix + "RUN_DIRECTORY"
+	jobVariable       = cli.FlagPrefix + "JOB"
+	issueVariable     = cli.FlagPrefix + "TASK_ISSUE"
+)
+
+func ActionCommand() cli.Command {
+	return cli.Command{
+		Name:  "action",
+		About: "run as the GitHub Action: run, repair, publish or install",
+		Details: `
+AGENT_CI_COMMAND is run (the default), repair, publish or install.
+AGENT_CI_RUN_DIRECTORY is the run directory; for repair, AGENT_CI_TASK_ISSUE is the
+pull request. Everything else is as for these commands. install runs nothing: it puts
+agent-ci on the PATH of the next steps. docs/reference/action.md has the inputs of the action.`,
+		Example: `
+AGENT_CI_TASK_PROMPT="Fix the failing test" agent-ci action`,
+		Define: action, MostlyWaits: true,
+	}
+}
+
+// action runs the command that the action's inputs name, with their values as arguments.
+func action(flags *cli.FlagSet) cli.RunFunc {
+	return func(ctx context.Context, p cli.Process, _ []string) int {
+		var args, file []string
+		directory := p.Variable(directoryVariable)
+		if directory != "" {
+			args = []string{"--out", directory}
+		}
+		if name := p.Variable(jobVariable); name != "" {
+			file = []string{"--", name}
+		}
+		switch name := p.Variable(commandVariable); name {
+		case "", "run":
+			return RunCommand().Run(ctx, p, append(args, file...))
+		case "repair":
+			return RepairCommand().Run(ctx, withoutIssue(p), append(args, repairOperands(p)...))
+		case "publish":
+			if directory == "" {
+				return flags.UsageError(p, "the command publish needs the input run-directory: the run whose change it publishes")
+			}
+			return PublishCommand().Run(ctx, p, []string{"--", directory})
+		case "install":
+			return install(p, flags)
+		default:
+			return flags.UsageError(p, "the input command is run, repair, publish or install, not %s", name)
+		}
+	}
+}
+
+// runInputs lists, by variable, the inputs that only runs use.
+var runInputs = []struct{ variable, input string }{
+	{jobVariable, "job"},
+	{cli.FlagPrefix + "TASK_PROMPT", "prompt"},
+	{issueVariable, "issue"},
+	{setVariable, "set"},
+	{cli.FlagPrefix + "MODEL_NAME", "model"},
+	{cli.FlagPrefix + "PUBLISH", "publish"},
+	{directoryVariable, "run-directory"},
+	{cli.FlagPrefix + "REPO", "path"},
+	{"OPENAI_API_KEY", "openai-api-key"},
+	{"OPENAI_BASE_URL", "openai-base-url"},
+}
+
+// install adds this program to the PATH of the job's later steps. It refuses inputs that only runs use.
+func install(p cli.Process, flags *cli.FlagSet) int {
+	for _, of := range runInputs {
+		if p.Variable(of.variable) != "" {
+			return flags.UsageError(p, "the command install runs nothing and has no use for the input %s; leave it out, and give it to the step that runs agent-ci", of.input)
+		}
+	}
+	list := p.Variable("GITHUB_PATH")
+	if list == "" {
+		return flags.UsageError(p, "the command install needs GITHUB_PATH, which a step of GitHub Actions has")
+	}
+	if err := addFolder(list); err != nil {
+		return cli.Fail(p, "install", err)
+	}
+	fmt.Fprintln(p.Stdout, "The steps that follow find agent-ci.")
+	return cli.ExitOK
+}
+
+// addFolder appends this program's folder to list, the file of GITHUB_PATH.
+func addFolder(list string) error {
+	program, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("find the program: %w", err)
+	}
+	f, err := os.OpenFile(list, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return fmt.Errorf("open the runner's list of folders: %w", err)
+	}
+	_, err = fmt.Fprintln(f, filepath.Dir(program))
+	return errors.Join(err, f.Close())
+}
+
+// repairOperands returns a repair's operands: the pull request, by number for the workflow's own
+// repository, and the job.
+func repairOperands(p cli.Process) []string {
+	pull := p.Variable(issueVariable)
+	if _, err := strconv.Atoi(strings.TrimPrefix(pull, "#")); err == nil {
+		pull = p.Variable("GITHUB_REPOSITORY") + "#" + strings.TrimPrefix(pull, "#")
+	}
+	operands := []string{"--", pull}
+	if job := p.Variable(jobVariable); job != "" {
+		operands = append(operands, job)
+	}
+	return operands
+}
+
+// withoutIssue returns p without the job key task.issue: the pull request to repair is not a task.
+func withoutIssue(p cli.Process) cli.Process {
+	p.Environ = slices.DeleteFunc(slices.Clone(p.Environ), func(s string) bool { return strings.HasPrefix(s, issueVariable+"=") })
+	return p
+}

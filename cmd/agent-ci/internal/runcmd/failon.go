@@ -1,0 +1,62 @@
+package runcmd
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/agent-ci/agent-ci/cmd/agent-ci/internal/cli"
+	"github.com/agent-ci/agent-ci/runner/record"
+	"github.com/agent-ci/agent-ci/runner/record/outcome"
+)
+
+// failOn is the set of outcomes with an exit status other than 0.
+type failOn map[outcome.Outcome]bool
+
+// readFailOn parses the value of --fail-on: outcomes separated by commas or white space. Empty means failures.
+func readFailOn(list string) (failOn, error) {
+	failing := failOn{}
+	names := strings.FieldsFunc(list, func(r rune) bool { return r == ',' || r == ' ' || r == '\n' || r == '\t' })
+	if len(names) == 0 {
+		names = []string{"failures"}
+	}
+	for _, name := range names {
+		_, known := outcome.All()[outcome.Outcome(name)]
+		switch {
+		case name == "failures":
+			for each, code := range outcome.All() {
+				failing[each] = failing[each] || code != 0
+			}
+		case name == "none" && len(names) == 1: // nothing fails
+		case name == "none":
+			return nil, errors.New("--fail-on none stands alone")
+		case known:
+			failing[outcome.Outcome(name)] = true
+		default:
+			return nil, fmt.Errorf("--fail-on takes outcomes, failures or none, not %s", name)
+		}
+	}
+	return failing, nil
+}
+
+// failOnWords lists the words accepted by --fail-on.
+func failOnWords() []string {
+	words := []string{"failures", "none"}
+	for _, name := range slices.Sorted(maps.Keys(outcome.All())) {
+		words = append(words, string(name))
+	}
+	return words
+}
+
+// status returns the exit status for a result.
+func (f failOn) status(r record.Result) int {
+	switch {
+	case !f[r.Outcome]:
+		return cli.ExitOK
+	case r.ExitCode == 0:
+		return cli.ExitFailed
+	}
+	return r.ExitCode
+}

@@ -1,0 +1,52 @@
+package runcmd
+
+import (
+	"fmt"
+
+	"github.com/agent-ci/agent-ci/cmd/agent-ci/internal/cli"
+	"github.com/agent-ci/agent-ci/runner/record/runs"
+	"github.com/agent-ci/agent-ci/runner/replay/history"
+)
+
+// runOrLast permits one run, or none with --last.
+var runOrLast = cli.Operands{Most: 1, Problem: "it takes one run directory, the id of a run, or --last"}
+
+// runDirectoryOrLast returns the directory of the named run, or of the newest run with last. Without such
+// a run it prints why, and returns an exit status other than 0.
+func runDirectoryOrLast(p cli.Process, command string, flags *cli.FlagSet, names []string, last bool) (dir string, status int) {
+	switch {
+	case len(names) == 0 && !last:
+		return "", flags.UsageError(p, "%s", runOrLast.Problem)
+	case len(names) > 0 && last:
+		return "", flags.UsageError(p, "--last and a run directory exclude each other")
+	case len(names) > 0:
+		return runDirectory(p, names[0]), cli.ExitOK
+	}
+	dir, err := newestRun(p)
+	if err != nil {
+		return "", cli.Fail(p, command, err)
+	}
+	return dir, cli.ExitOK
+}
+
+// newestRun returns the directory of this user's newest run.
+func newestRun(p cli.Process) (string, error) {
+	machine := machineOf(p)
+	list, err := machine.List()
+	if err == nil && len(list) == 0 {
+		folder, _ := machine.Path() // no error: List used the same path
+		err = fmt.Errorf("there is no run yet in %s; name a run directory", folder)
+	}
+	if err != nil {
+		return "", err
+	}
+	return list[0].Directory, nil
+}
+
+// machineOf returns what finds this user's runs on this machine.
+func machineOf(p cli.Process) runs.Machine {
+	return runs.Machine{Get: p.Variable, Resumable: history.Resumable}
+}
+
+// runDirectory returns the directory of a run, given its path or id.
+func runDirectory(p cli.Process, name string) string { return machineOf(p).Find(name) }

@@ -1,0 +1,216 @@
+package runcmd
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/agent-ci/agent-ci/cmd/agent-ci/internal/cli"
+	"github.com/agent-ci/agent-ci/runner/place/confine"
+	"github.com/agent-ci/agent-ci/runner/publish/progress"
+	"github.com/agent-ci/agent-ci/runner/record/outcome"
+	"github.com/agent-ci/agent-ci/runner/record/runs"
+	"github.com/agent-ci/agent-ci/runner/record/transcript/markdown"
+)
+
+func RunsCommand() cli.Command {
+	return cli.Command{
+		Name:  "runs",
+		Args:  "[prune] [FLAGS]",
+		About: "list the runs on this machine, or remove old ones",
+		Details: `
+Lists the runs in the usual folder, and those that --out put elsewhere, newest first:
+start, outcome, task and pull request. You can use the id in place of the run
+directory in report, resume, replay and publish.
+
+prune removes run directories older than --older-than, or not among the newest --keep;
+with both, those that match both. An active run always stays. A run that can be resumed
+stays without --resumable, a run whose only copy of the change is there without
+--unpublished. Directories of --out are never removed. --dry-run only prints.`,
+		Example: `
+agent-ci runs
+agent-ci runs --json
+agent-ci runs prune --older-than 30d --keep 20 --dry-run`,
+		Takes: cli.Operands{Most: 1, Problem: "its one subcommand is prune"}, Define: listRuns,
+	}
+}
+
+// runsFlags has the values of the flags of agent-ci runs. Those after json belong to runs prune.
+type runsFlags struct {
+	folder            string
+	json              bool
+	age, keep         string
+	resumable, dryRun bool
+	unpublished       bool
+}
+
+// listRuns defines the flags of agent-ci runs. The function that it returns lists or prunes the runs.
+func listRuns(flags *cli.FlagSet) cli.RunFunc {
+	var f runsFlags
+	flags.Text(&f.folder, "in", "DIR", "folder with run directories (default: the usual one)")
+	flags.Boolean(&f.json, "json", "print JSON, with all runs and not only the newest 20")
+	flags.Text(&f.age, "older-than", "AGE", "prune: remove runs last written before that (30d, 2w, 12h)")
+	flags.Text(&f.keep, "keep", "N", "prune: leave the newest N")
+	flags.Boolean(&f.resumable, "resumable", "prune: also remove runs that can be resumed")
+	flags.Boolean(&f.unpublished, "unpublished", "prune: also remove runs whose change is only in their directory")
+	flags.Boolean(&f.dryRun, "dry-run", "prune: only print what would be removed")
+	return func(_ context.Context, p cli.Process, rest []string) int {
+		machine := machineOf(p)
+		machine.Folder = f.folder
+		hasPruneFlag := f.age != "" || f.keep != "" || f.resumable || f.unpublished || f.dryRun
+		switch {
+		case len(rest) == 1 && rest[0] != "prune":
+			return flags.UsageError(p, "its one subcommand is prune")
+		case len(rest) == 0 && hasPruneFlag:
+			return flags.UsageError(p, "--older-than, --keep, --resumable, --unpublished and --dry-run are for agent-ci runs prune")
+		case len(rest) == 1 && f.json:
+			return flags.UsageError(p, "--json is for the list")
+		case len(rest) == 0:
+			return showRuns(p, machine, f)
+		}
+		o, err := f.pruneOptions()
+		if err != nil {
+			return flags.UsageError(p, "%v", err)
+		}
+		return pruneRuns(p, machine, o)
+	}
+}
+
+// pruneOptions converts the flags of agent-ci runs prune.
+func (f runsFlags) pruneOptions() (o runs.Prune, err error) {
+	o = runs.Prune{Resumable: f.resumable, Unpublished: f.unpublished, DryRun: f.dryRun, Now: time.Now()}
+	if f.age == "" && f.keep == "" {
+		return o, errors.New("say what goes: --older-than AGE, --keep N, or both")
+	}
+	if f.age != "" {
+		if o.Age, err = runs.ParseAge(f.age); err != nil {
+			return o, fmt.Errorf("--older-than: %w; give days (30d), weeks (2w) or hours (12h)", err)
+		}
+	}
+	if f.keep != "" {
+		if o.Keep, err = strconv.Atoi(f.keep); err != nil || o.Keep < 0 {
+			return o, fmt.Errorf("--keep: %q is no number of runs", f.keep)
+		}
+	}
+	return o, nil
+}
+
+// runsList is the output of --json.
+type runsList struct {
+	Version int        `json:"version"`
+	Runs    []runs.Run `json:"runs"`
+}
+
+// maxListed is how many runs the table shows.
+const maxListed = 20
+
+// showRuns lists runs: the newest ones as a table, or all as JSON.
+func showRuns(p cli.Process, machine runs.Machine, f runsFlags) int {
+	list, err := machine.List()
+	if err != nil {
+		return cli.Fail(p, "runs", err)
+	}
+	if f.json {
+		if list == nil {
+			list = []runs.Run{}
+		}
+		return cli.WriteStatus(cli.WriteJSON(p.Stdout, runsList{Version: 1, Runs: list}))
+	}
+	if len(list) == 0 {
+		folder, _ := machine.Path() // no error: List used the same path
+		fmt.Fprintf(p.Stderr, "There are no runs in %s.\n", progress.Printable(folder))
+		return cli.ExitOK
+	}
+	shown := list[:min(len(list), maxListed)]
+	if err := writeRuns(p.Stdout, shown); err != nil {
+		return cli.ExitFailed
+	}
+	if more := len(list) - len(shown); more > 0 {
+		fmt.Fprintf(p.Stderr, "There are %d older ones; --json lists them.\n", more)
+	}
+	return cli.ExitOK
+}
+
+// writeRuns writes runs as a table with a heading.
+func writeRuns(to io.Writer, list []runs.Run) error {
+	const widestTask, widestEnding, longestURL = 48, 60, 200
+	rows := [][]string{{"RUN", "STARTED", "OUTCOME", "TASK", "PULL REQUEST"}}
+	for _, r := range list {
+		rows = append(rows, []string{r.ID, r.Started.Local().Format("2006-01-02 15:04"), cutText(describeState(r), widestEnding), cutText(taskOf(r), widestTask), cutText(progress.Printable(r.PullRequest.URL), longestURL)})
+	}
+	table := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
+	for _, row := range rows {
+		fmt.Fprintln(table, strings.Join(row, "\t"))
+	}
+	return table.Flush()
+}
+
+// describeState returns a run's outcome and reason. For a run without an outcome it says whether the run is
+// active or was interrupted.
+func describeState(r runs.Run) string {
+	words := map[string]string{runs.GoingOn: "going on", runs.Interrupted: "interrupted"}[r.State]
+	if r.State == runs.Ended {
+		words = progress.Printable(fmt.Sprintf("%s/%s", r.Outcome, r.Reason))
+	}
+	if r.Resumable {
+		words += ", can be resumed"
+	}
+	return words
+}
+
+// taskOf returns the run's task as one line.
+func taskOf(r runs.Run) string {
+	return progress.Printable(strings.TrimSpace(r.Issue + " " + r.Task))
+}
+
+// cutText shortens text to maxChars characters. It returns "none" for an empty text.
+func cutText(text string, maxChars int) string {
+	return cmp.Or(markdown.Cut(text, maxChars), "none")
+}
+
+// pruneRuns removes runs and prints a line for each. It returns the exit status.
+func pruneRuns(p cli.Process, machine runs.Machine, o runs.Prune) int {
+	list, err := machine.Prune(o)
+	if err != nil {
+		return cli.Fail(p, "runs", err)
+	}
+	status, count, bytes := cli.ExitOK, 0, int64(0)
+	did := map[bool]string{true: "would remove", false: "removed"}[o.DryRun]
+	for _, r := range list {
+		switch {
+		case r.Err != nil:
+			fmt.Fprintf(p.Stderr, "agent-ci runs: %s\n", progress.Printable(r.Err.Error()))
+			status = cli.ExitFailed
+		case r.Kept != "":
+			fmt.Fprintf(p.Stdout, "kept %s: %s\n", r.ID, r.Kept)
+		default:
+			count, bytes = count+1, bytes+r.Bytes
+			fmt.Fprintf(p.Stdout, "%s %s (%s, %s)\n", did, r.ID, formatSize(r.Bytes), cutText(taskOf(r.Run), 60))
+		}
+	}
+	if folder, err := machine.Path(); err == nil && !o.DryRun && machine.Folder == "" {
+		if err := confine.DropAbandonedTrees(folder); err != nil {
+			fmt.Fprintf(p.Stderr, "agent-ci runs: remove work trees of runs that were removed: %v\n", err)
+			status = cli.ExitFailed
+		}
+	}
+	fmt.Fprintf(p.Stdout, "%s %s, %s\n", did, outcome.CountNoun(count, "run"), formatSize(bytes))
+	return status
+}
+
+// formatSize formats a number of bytes with a suitable unit, such as 1.5 MiB.
+func formatSize(bytes int64) string {
+	switch {
+	case bytes >= 1<<30:
+		return fmt.Sprintf("%.1f GiB", float64(bytes)/(1<<30))
+	case bytes >= 1<<20:
+		return fmt.Sprintf("%.1f MiB", float64(bytes)/(1<<20))
+	}
+	return fmt.Sprintf("%d KiB", (bytes+1023)>>10)
+}

@@ -1,0 +1,229 @@
+package setupcmd
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/agent-ci/agent-ci/cmd/agent-ci/internal/cli"
+	"github.com/agent-ci/agent-ci/cmd/agent-ci/internal/runcmd"
+	"github.com/agent-ci/agent-ci/runner/agent/model"
+	"github.com/agent-ci/agent-ci/runner/publish/progress"
+	"github.com/agent-ci/agent-ci/runner/record/transcript"
+	"github.com/agent-ci/agent-ci/runner/setup/doctor"
+	"github.com/agent-ci/agent-ci/runner/setup/look"
+	"github.com/agent-ci/agent-ci/runner/task/settings"
+)
+
+func DoctorCommand() cli.Command {
+	return cli.Command{
+		Name:  "doctor",
+		Args:  "[--repo DIR] [--online] [--json]",
+		About: "show what this machine supports: confinement, git, API access",
+		Details: `
+Tries each way to confine commands. Nothing leaves this machine without --online.
+With it, GitHub is asked about the repository, and the model's API for its models and
+by small requests for what a run needs. They cost some thousand tokens; the output
+shows how many, and which settings make the endpoint work. No secret is printed.
+
+The exit status is 0 if a run could start, 1 if something is missing, and 2 for wrong
+flags. docs/reference/doctor.md describes the JSON.`,
+		Example: `
+agent-ci doctor
+agent-ci doctor --online --json`,
+		Define: diagnose,
+	}
+}
+
+// diagnose defines the flags of agent-ci doctor. The function that it returns prints the diagnosis and
+// the hooks of a run.
+func diagnose(flags *cli.FlagSet) cli.RunFunc {
+	var o doctor.Options
+	var asJSON bool
+	flags.Text(&o.Dir, "repo", "DIR", "checkout to look at (default: the current folder)")
+	var operator string
+	flags.FromVariables = true
+	flags.OperatorFile(&operator)
+	flags.Boolean(&o.Online, "online", "ask the model's API and GitHub, too")
+	flags.Boolean(&asJSON, "json", "print JSON")
+	return func(ctx context.Context, p cli.Process, _ []string) int {
+		ctx, stop := cli.UntilSignal(ctx)
+		defer stop()
+		o.Environ, o.Reserved, o.Version = p.Environ, runcmd.ReservedVariables(), p.Version
+		found, err := doctor.Diagnose(ctx, o)
+		if err != nil {
+			return cli.Fail(p, "doctor", err)
+		}
+		run, unknown := look.At(ctx, look.Options{Given: settings.Given{Env: p.Environ, Reserved: runcmd.ReservedVariables()}, Dir: cmp.Or(o.Dir, "."), Operator: operator})
+		unknown = cmp.Or(unknown, run.HooksUnknown)
+		if asJSON {
+			err = cli.WriteJSON(p.Stdout, withHooks{found, run.Hooks})
+		} else {
+			showDiagnosis(p.Stdout, found)
+			showHooks(p.Stdout, run.Hooks, found, unknown)
+		}
+		starts := !slices.ContainsFunc(run.Hooks, func(h look.Hook) bool { return h.Problem != "" })
+		if err != nil || found.Broken() || !starts {
+			return cli.ExitFailed
+		}
+		return cli.ExitOK
+	}
+}
+
+// withHooks is the JSON of a diagnosis together with a run's hooks.
+type withHooks struct {
+	*doctor.Diagnosis
+	Hooks []look.Hook `json:"hooks,omitempty"`
+}
+
+// showHooks prints the hooks of a run. err is why they could not be read; outside of a checkout that is
+// normal and not printed.
+func showHooks(to io.Writer, hooks []look.Hook, d *doctor.Diagnosis, err error) {
+	if err != nil && d.Git.Checkout != "" {
+		fmt.Fprintf(to, "\nThe hooks of a run are not known: %s.\n", progress.Printable(strings.TrimSuffix(err.Error(), ".")))
+	}
+	if len(hooks) > 0 {
+		fmt.Fprintln(to, "\nHooks of a run:")
+	}
+	for _, h := range hooks {
+		fmt.Fprintln(to, "- "+progress.Printable(hookLine(h)))
+	}
+}
+
+// showDiagnosis prints the diagnosis for a person: the findings, then remedies for what is missing.
+func showDiagnosis(to io.Writer, d *doctor.Diagnosis) {
+	line := func(name, format string, args ...any) {
+		fmt.Fprintf(to, "%-14s %s\n", name, fmt.Sprintf(format, args...))
+	}
+	line("agent-ci", "%s on %s", d.AgentCI, d.System)
+	c := d.Confinement
+	line("confinement", "%s, with policy.sandbox: %s, policy.network: %s", c.Level, c.Sandbox, c.Network)
+	if c.Proxy != "" {
+		line("", "hosts are reached by the machine's proxy: %s", progress.Printable(c.Proxy))
+	}
+	for _, secret := range c.Secrets {
+		line("", "secret %s", secret)
+	}
+	for _, layer := range c.Layers {
+		line("", "- %s", layer)
+	}
+	for _, t := range c.Trials {
+		words := "works, " + cmp.Or(doctor.ProcessLimit(t.Layers), "processes not limited")
+		if !t.Works {
+			words = "does not work: " + t.Missing
+		}
+		line("", "%s %s", t.Level, words)
+	}
+	for _, s := range c.Settings {
+		line("", "%s = %s", s.Name, s.Value)
+	}
+	if tree := (transcript.Policy{WorkTree: c.WorkTree, NoOverlay: c.NoOverlay}).DescribeWorkTree(); tree != "" {
+		line("work tree", "%s", progress.Printable(tree))
+	}
+	showAccess(line, d)
+	showFindings(to, d.Problems)
+}
+
+// showAccess prints the access to git, the model's API and GitHub, with the credentials for each.
+func showAccess(line func(name, format string, args ...any), d *doctor.Diagnosis) {
+	git := "none"
+	if d.Git.Path != "" {
+		git = d.Git.Version + ", " + d.Git.Path
+	}
+	line("git", "%s", git)
+	if d.Git.Checkout != "" {
+		line("", "checkout %s on %s, origin %s", d.Git.Checkout, d.Git.Base, orNone(d.Git.Origin))
+		line("", "credentials in its configuration: %s", orNone(strings.Join(d.Git.Credentials, ", ")))
+	}
+	access := "key in " + orNone(d.Model.KeyName) + ": " + map[bool]string{true: "is set", false: "is not set"}[d.Model.KeySet]
+	if d.Model.Auth == "oidc" {
+		access = "keyless, with a token of " + orNone(d.Model.Identity)
+	}
+	line("model", "%s at %s, %s", d.Model.Name, d.Model.BaseURL, access)
+	line("", "%s", describeAnswer(d.Model.Answer))
+	showEndpoint(func(text string) { line("", "%s", text) }, d.Model.Endpoint)
+	line("github", "%s at %s, token: %s", orNone(d.GitHub.Repository), d.GitHub.APIURL, d.GitHub.Token)
+	line("", "%s", describeAnswer(d.GitHub.Answer))
+	if d.GitHub.Scopes != "" {
+		line("", "scopes: %s", d.GitHub.Scopes)
+	}
+	permitted := maps.Clone(d.GitHub.Permissions)
+	maps.DeleteFunc(permitted, func(_ string, has bool) bool { return !has })
+	if len(permitted) > 0 {
+		line("", "permissions: %s", strings.Join(slices.Sorted(maps.Keys(permitted)), ", "))
+	}
+}
+
+// showEndpoint prints the capabilities of the model's endpoint, and the job settings that suit it.
+func showEndpoint(line func(string), e *doctor.Endpoint) {
+	if e == nil {
+		return
+	}
+	for _, c := range e.Capabilities {
+		words := "yes"
+		if !c.Works {
+			words = "no: " + progress.Printable(c.Note)
+		}
+		line(c.Name + ": " + words)
+	}
+	cost := ""
+	if e.CostUSD != nil {
+		cost = fmt.Sprintf(", %.4f US dollars", *e.CostUSD)
+	}
+	line(fmt.Sprintf("%d requests, %d tokens%s", e.Requests, e.Tokens, cost))
+	if len(e.Settings) == 0 {
+		return
+	}
+	var keys []string
+	for _, key := range slices.Sorted(maps.Keys(e.Settings)) {
+		keys = append(keys, key+": "+formatSetting(e.Settings[key]))
+	}
+	line("set in the job: model: {" + strings.Join(keys, ", ") + "}")
+}
+
+func formatSetting(value any) string {
+	if quirks, is := value.([]model.Quirk); is {
+		return model.ListOf(quirks)
+	}
+	return fmt.Sprint(value)
+}
+
+func orNone(s string) string { return cmp.Or(s, "none") }
+
+func describeAnswer(a doctor.Answer) string {
+	switch {
+	case !a.Asked:
+		return "not asked; --online asks"
+	case !a.Reachable:
+		return "not reachable: " + a.Error
+	}
+	return fmt.Sprintf("reachable, status %d", a.Status)
+}
+
+func showFindings(to io.Writer, problems []doctor.Problem) {
+	if len(problems) == 0 {
+		fmt.Fprintln(to, "\nNothing is in the way of a run.")
+		return
+	}
+	for _, p := range problems {
+		fmt.Fprintf(to, "\n%s (%s): %s\n", p.Severity, p.About, progress.Printable(p.Message))
+		if p.Remedy != "" {
+			fmt.Fprintf(to, "  %s\n", p.Remedy)
+		}
+	}
+}
+
+func hookLine(h look.Hook) string {
+	line := fmt.Sprintf("%s on %s, SHA-256 %s", h.Name, h.On, h.SHA256[:16])
+	if h.Trusted {
+		line += ", outside of the sandbox"
+	}
+	if h.Problem != "" {
+		return line + ", does not start: " + h.Problem
+	}
+	return line + ", starts"
+}

@@ -1,0 +1,268 @@
+package setupcmd
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/agent-ci/agent-ci/cmd/agent-ci/internal/cli"
+	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/gitops/github"
+	"github.com/agent-ci/agent-ci/runner/place/workspace"
+	"github.com/agent-ci/agent-ci/runner/publish/progress"
+	"github.com/agent-ci/agent-ci/runner/setup/onboard"
+	"github.com/agent-ci/agent-ci/runner/task/form"
+	"github.com/agent-ci/agent-ci/runner/task/intake"
+	"github.com/agent-ci/agent-ci/runner/task/job"
+	"github.com/agent-ci/agent-ci/runner/task/settings"
+)
+
+// gitHubSetup has the values of the flags of init --github. No flag takes a key, because other users of
+// the machine can see a process's arguments.
+type gitHubSetup struct {
+	on, replace            bool
+	provider, model        string
+	baseURL, wire, keyName string
+
+	repo       string
+	workflows  []string
+	toolchains []onboard.Toolchain // found in the current checkout; nil if it is of another repository
+}
+
+func (g *gitHubSetup) define(flags *cli.FlagSet) {
+	var providers []string
+	for _, p := range onboard.Providers() {
+		providers = append(providers, p.Name)
+	}
+	flags.Boolean(&g.on, "github", "set up the repository on GitHub and open a pull request with the files")
+	flags.Text(&g.provider, "provider", "NAME", "with --github: who serves the model: "+strings.Join(providers, ", "), providers...)
+	flags.Text(&g.model, "model", "NAME", "with --github: the model to ask")
+	flags.Text(&g.baseURL, "base-url", "URL", "with --github: where the model's API is, for another provider")
+	flags.Text(&g.wire, "wire", "API", "with --github: API of another provider: responses or chat", "responses", "chat")
+	flags.Boolean(&g.replace, "replace-secret", "with --github: replace the secret if it exists")
+	flags.Text(&g.keyName, "key-env", "NAME", "with --github: variable with the provider's key (default: OPENAI_API_KEY and the like)")
+}
+
+// flagProblem returns what is wrong with the flags, or "".
+func (g *gitHubSetup) flagProblem() string {
+	_, known := onboard.Lookup(g.provider)
+	switch {
+	case !g.on && (g.replace || g.provider+g.model+g.baseURL+g.wire+g.keyName != ""):
+		return "--provider, --model, --base-url, --wire, --key-env and --replace-secret go with --github"
+	case g.provider != "" && !known:
+		return "there is no provider " + g.provider
+	case g.on && len(g.workflows) > 1:
+		return "--github adds one workflow; add others without it"
+	case g.wire != "" && g.wire != "responses" && g.wire != "chat":
+		return "--wire is responses or chat"
+	}
+	return ""
+}
+
+// run asks for missing values, and sets up the repository on GitHub.
+func (g *gitHubSetup) run(ctx context.Context, p cli.Process) int {
+	person := dialogOf(p)
+	hub, server, err := g.repository(ctx, p, person)
+	if err != nil {
+		return cli.Fail(p, "init", err)
+	}
+	setup, err := g.readSetup(ctx, p, person)
+	if err == nil {
+		setup.Server = server
+		setup.Replace, err = g.confirm(ctx, person, setup, hub)
+	}
+	if err != nil {
+		return cli.Fail(p, "init", err)
+	}
+	ctx, stop := cli.UntilSignal(ctx) // after the questions, so that Ctrl-C ends a question at once
+	defer stop()
+	report, err := setup.Do(ctx, hub)
+	printReport(p, report)
+	if err != nil {
+		return cli.Fail(p, "init", err)
+	}
+	return cli.ExitOK
+}
+
+func printReport(p cli.Process, report onboard.Report) {
+	for _, done := range report.Done {
+		fmt.Fprintf(p.Stdout, "done: %s\n", progress.Printable(done))
+	}
+	for _, left := range report.Left {
+		fmt.Fprintf(p.Stdout, "left for you: %s\n", progress.Printable(left))
+	}
+	if report.URL != "" {
+		fmt.Fprintf(p.Stdout, "pull request: %s\n", progress.Printable(report.URL))
+	}
+}
+
+// repository returns a client for the repository on GitHub, and the address of the server. It asks a
+// person for a missing token or name.
+func (g *gitHubSetup) repository(ctx context.Context, p cli.Process, person *dialog) (github.Setup, string, error) {
+	_, server := github.Addresses(p.Variable)
+	token := cmp.Or(p.Variable("GITHUB_TOKEN"), p.Variable("GH_TOKEN"))
+	var err error
+	switch {
+	case token == "" && person == nil:
+		err = errors.New("there is no GitHub token: set GITHUB_TOKEN to one of a person who may change the repository's settings")
+	case token == "":
+		token, err = person.askHidden("GitHub token with contents, workflows, pull requests, issues, secrets and administration: write")
+	}
+	if err != nil {
+		return github.Setup{}, "", err
+	}
+	origin, err := originOf(ctx, g.repo, p.Variable("PATH"), server)
+	if err != nil {
+		return github.Setup{}, "", err
+	}
+	naming := intake.Naming{Job: &job.Job{}, Origin: origin, Server: server}
+	naming.Event.Repository = p.Variable("GITHUB_REPOSITORY")
+	name, wrong := naming.Repository()
+	if err = cmp.Or(err, wrong); err == nil && name == "" && person != nil {
+		name, err = person.ask("Repository on "+server+" (OWNER/REPO)", "")
+	}
+	if err == nil && form.ValidateRepository(name) != nil {
+		err = fmt.Errorf("it is not known which repository on %s this is: run in a checkout whose origin is there, or set GITHUB_REPOSITORY to OWNER/REPO", server)
+	}
+	if err != nil {
+		return github.Setup{}, "", err
+	}
+	client, _, err := settings.Environment(p.Environ).GitHub(p.Version, token)
+	if err != nil {
+		return github.Setup{}, "", err
+	}
+	if here := intake.NameInURL(naming.Origin, server); here != "" && strings.EqualFold(here, name) {
+		g.toolchains = onboard.DetectIn(g.repo)
+	}
+	return client.Setup(name), server, nil
+}
+
+// originOf returns the address that a checkout was cloned from, or "" if it is unknown.
+func originOf(ctx context.Context, dir, path, server string) (string, error) {
+	dir = cmp.Or(dir, ".")
+	state, err := os.MkdirTemp("", "agent-ci-init-")
+	if err != nil {
+		return "", nil //nolint:nilerr // without an origin the person is asked
+	}
+	defer os.RemoveAll(state)
+	checkout, err := gitops.Open(ctx, gitops.Options{Dir: dir, Git: workspace.FindGit(path, dir), State: state, Forge: server})
+	if unusable := (*gitops.GitError)(nil); errors.As(err, &unusable) {
+		return "", unusable
+	}
+	if err != nil {
+		return "", nil //nolint:nilerr // the folder is probably not a checkout
+	}
+	return checkout.Origin(), checkout.Close()
+}
+
+// readSetup returns what to set up, from flags, variables and the person's answers. It checks the key with
+// a request to the provider.
+func (g *gitHubSetup) readSetup(ctx context.Context, p cli.Process, person *dialog) (onboard.Setup, error) {
+	s := onboard.Setup{Workflow: "issue", Build: p.Build, Toolchains: g.toolchains}
+	if len(g.workflows) > 0 {
+		s.Workflow = g.workflows[0]
+	}
+	for _, step := range []func(*onboard.Setup, cli.Process, *dialog) error{g.askProvider, g.askModel, g.askKey} {
+		if err := step(&s, p, person); err != nil {
+			return s, err
+		}
+	}
+	checked, err := s.Provider.Check(ctx, s.Key)
+	if err != nil {
+		return s, err
+	}
+	if checked {
+		fmt.Fprintf(p.Stderr, "The key is good.\n")
+	} else {
+		fmt.Fprintf(p.Stderr, "The provider does not tell whether the key is good.\n")
+	}
+	return s, nil
+}
+
+// askProvider sets the provider. For the provider "other" it also sets the address and the API.
+func (g *gitHubSetup) askProvider(s *onboard.Setup, _ cli.Process, person *dialog) (err error) {
+	name := cmp.Or(g.provider, "openai")
+	if g.provider == "" && person != nil {
+		var names []string
+		for _, p := range onboard.Providers() {
+			fmt.Fprintf(person.screen, "  %-12s %s\n", p.Name, p.Title)
+			names = append(names, p.Name)
+		}
+		if name, err = person.askChoice("Who serves the model", "openai", names...); err != nil {
+			return err
+		}
+	}
+	found, _ := onboard.Lookup(name) // flagProblem and askChoice accept only known names
+	address, wire := g.baseURL, g.wire
+	if found.Name == "other" && address == "" && person != nil {
+		if address, err = person.ask("Address of its API, as https://HOST/v1", ""); err != nil {
+			return err
+		}
+	}
+	if found.Name == "other" && address == "" {
+		return errors.New("give the address of the provider's API with --base-url")
+	}
+	if s.Provider, err = found.At(address); err != nil {
+		return err
+	}
+	if found.Name == "other" && wire == "" && person != nil {
+		if wire, err = person.askChoice("What it speaks, responses or chat", "responses", "responses", "chat"); err != nil {
+			return err
+		}
+	}
+	s.Provider.Wire = cmp.Or(wire, s.Provider.Wire)
+	return nil
+}
+
+// askModel sets the model: the flag, the person's answer, or the provider's default.
+func (g *gitHubSetup) askModel(s *onboard.Setup, _ cli.Process, person *dialog) (err error) {
+	s.Model = g.model
+	if s.Model == "" && person != nil {
+		s.Model, err = person.ask("Model", s.Provider.Model)
+	}
+	s.Model = cmp.Or(s.Model, s.Provider.Model)
+	if err == nil && s.Model == "" {
+		err = errors.New("give the name of the model with --model")
+	}
+	return err
+}
+
+// askKey sets the provider's key, from its variable or the person.
+func (g *gitHubSetup) askKey(s *onboard.Setup, p cli.Process, person *dialog) (err error) {
+	variable := cmp.Or(g.keyName, s.Provider.Secret)
+	s.Key = strings.TrimSpace(p.Variable(variable))
+	if s.Key == "" && person != nil {
+		s.Key, err = person.askHidden("Key of " + s.Provider.Title)
+	}
+	if err == nil && s.Key == "" {
+		err = fmt.Errorf("there is no key: set %s to that of the provider", variable)
+	}
+	return err
+}
+
+// confirm shows a person what init is about to do, and asks for consent. replace reports whether to
+// replace an existing secret. Without a person it is the flag's value.
+func (g *gitHubSetup) confirm(ctx context.Context, person *dialog, s onboard.Setup, hub github.Setup) (replace bool, err error) {
+	if person == nil {
+		return g.replace, nil
+	}
+	fmt.Fprintf(person.screen, "In %s: set the secret %s, let workflows open pull requests, make the label %s, and open a pull request with %s and %s.\n",
+		hub.Name(), s.Provider.Secret, onboard.Label, onboard.DefaultsPath, onboard.WorkflowPath(s.Workflow))
+	yes, err := person.confirm("Go on?")
+	switch {
+	case err != nil:
+		return false, err
+	case !yes:
+		return false, errors.New("nothing was done")
+	case g.replace:
+		return true, nil
+	}
+	if there, err := hub.HasSecret(ctx, s.Provider.Secret); err != nil || !there {
+		return false, nil // setting the secret later reports the same error
+	}
+	answer, err := person.askChoice("The secret "+s.Provider.Secret+" is there already. Replace it, yes or no", "no", "yes", "no")
+	return answer == "yes", err
+}

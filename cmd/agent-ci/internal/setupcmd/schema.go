@@ -1,0 +1,37 @@
+package setupcmd
+
+import (
+	"context"
+
+	"github.com/agent-ci/agent-ci/cmd/agent-ci/internal/cli"
+	"github.com/agent-ci/agent-ci/runner/campaign/spec"
+	"github.com/agent-ci/agent-ci/runner/task/job"
+)
+
+func SchemaCommand() cli.Command {
+	return cli.Command{
+		Name:  "schema",
+		Args:  "[job|campaign]",
+		About: "print the JSON Schema of the job file, or of the campaign file",
+		Example: `
+agent-ci schema > agent-ci.schema.json   # then, as the first line of a job file:
+# yaml-language-server: $schema=agent-ci.schema.json`,
+		Takes:  cli.Operands{Most: 1, Problem: wantFile},
+		Define: schema,
+	}
+}
+
+// wantFile is the message for any other argument.
+const wantFile = "it takes the kind of a file: job or campaign"
+
+// schema defines no flags. The function that it returns prints the schema; job is the default.
+func schema(flags *cli.FlagSet) cli.RunFunc {
+	return func(_ context.Context, p cli.Process, rest []string) int {
+		print, known := map[string]func() []byte{"job": job.Format().Schema, "campaign": spec.Format().Schema}[append(rest, "job")[0]]
+		if !known {
+			return flags.UsageError(p, wantFile)
+		}
+		_, err := p.Stdout.Write(print())
+		return cli.WriteStatus(err)
+	}
+}

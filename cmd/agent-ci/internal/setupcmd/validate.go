@@ -1,0 +1,315 @@
+package setupcmd
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/agent-ci/agent-ci/cmd/agent-ci/internal/campaigncmd"
+	"github.com/agent-ci/agent-ci/cmd/agent-ci/internal/cli"
+	"github.com/agent-ci/agent-ci/cmd/agent-ci/internal/runcmd"
+	"github.com/agent-ci/agent-ci/runner/agent/skills"
+	"github.com/agent-ci/agent-ci/runner/campaign/spec"
+	"github.com/agent-ci/agent-ci/runner/place/sandboxcommand"
+	"github.com/agent-ci/agent-ci/runner/publish"
+	"github.com/agent-ci/agent-ci/runner/publish/progress"
+	"github.com/agent-ci/agent-ci/runner/publish/proposals"
+	"github.com/agent-ci/agent-ci/runner/record/boundedfile"
+	"github.com/agent-ci/agent-ci/runner/record/outcome"
+	"github.com/agent-ci/agent-ci/runner/record/transcript"
+	"github.com/agent-ci/agent-ci/runner/setup/doctor"
+	"github.com/agent-ci/agent-ci/runner/setup/look"
+	"github.com/agent-ci/agent-ci/runner/setup/preflight"
+	"github.com/agent-ci/agent-ci/runner/task/config"
+	"github.com/agent-ci/agent-ci/runner/task/job"
+	"github.com/agent-ci/agent-ci/runner/task/settings"
+)
+
+func ValidateCommand() cli.Command {
+	return cli.Command{
+		Name:  "validate",
+		Args:  "JOB.yml... [--ready] [--mcp] [--json]",
+		About: "check job files and campaigns; show every mistake with its line",
+		Details: `
+.github/agent-ci.yml is checked as a repository's defaults, and a file with keys of a
+campaign as a campaign, together with its job_file. In a checkout it also lists the
+job's hooks, with digests and whether they start, its skills with their files, and
+problems of skills and of lessons (.agent-ci/lessons.yml). It reads them from the base
+commit.
+
+A job is read as a run here would read it: with the repository's defaults, --set and
+AGENT_CI_ variables. A limit on the cost needs a model with a known price. If this
+machine lacks the model's key, a secret or a program, that is a note; with --ready it
+is a mistake. A run makes the same check first.
+
+With --mcp the MCP servers start in their sandboxes, list their tools and stop.
+No model is asked.
+
+The exit status is 2 for a mistake, and 11 if a required server does not start.`,
+		Example: `
+agent-ci validate jobs/*.yml .github/agent-ci.yml
+agent-ci validate jobs/lint.yml --ready`,
+		Takes:  cli.Operands{Least: 1, Most: math.MaxInt, Problem: "it takes at least one job file"},
+		Define: validate,
+	}
+}
+
+// checked is the result for one file, which validate --json prints.
+type checked struct {
+	set []string // KEY=VALUE assignments for the run
+
+	File     string          `json:"file"`
+	Valid    bool            `json:"valid"`
+	Problems config.Problems `json:"problems"`
+	// Servers are the MCP servers, with --mcp.
+	Servers []doctor.Server `json:"mcp_servers,omitempty"`
+	// Hooks lists the hooks of a run of this job in this folder. It is empty for an invalid file.
+	Hooks []look.Hook `json:"hooks,omitempty"`
+	// WhyHooksUnknown is set if the hooks cannot be read, though there is a checkout.
+	WhyHooksUnknown string `json:"hooks_unknown,omitempty"`
+	// Skills lists the skills that a run of the job in this folder could load, without their texts.
+	// Skills and the fields below are empty for an invalid file.
+	Skills []skills.Skill `json:"skills,omitempty"`
+	// SkillProblems lists skill files that a run ignores.
+	SkillProblems []skills.Problem `json:"skill_problems,omitempty"`
+	// LessonsWithoutEvidence lists lessons of this checkout whose evidence was deleted.
+	LessonsWithoutEvidence []proposals.LostLesson `json:"lessons_gone,omitempty"`
+	// Notes lists what a run on this machine may lack. With --ready, a finding that would end the run is
+	// a problem instead.
+	Notes preflight.Findings `json:"notes,omitempty"`
+}
+
+// validate defines the flags of agent-ci validate. The function that it returns checks the named files.
+func validate(flags *cli.FlagSet) cli.RunFunc {
+	asJSON, servers, ready := false, false, false
+	var set []string
+	flags.Boolean(&ready, "ready", "treat missing keys, secrets and programs as mistakes")
+	flags.List(&set, "set", "KEY=VALUE", "set a job key, as for agent-ci run; may be repeated")
+	flags.Boolean(&servers, "mcp", "start the MCP servers (mcp_servers) and list their tools")
+	flags.Boolean(&asJSON, "json", "print the result as JSON")
+	return func(ctx context.Context, p cli.Process, files []string) int {
+		ctx, stop := cli.UntilSignal(ctx)
+		defer stop()
+		status, results := cli.ExitOK, make([]checked, 0, len(files))
+		for _, file := range files {
+			problems, campaign, err := checkFile(ctx, file)
+			isJob := campaign == nil
+			if err != nil {
+				problems = config.Problems{{File: file, Message: fmt.Sprintf("cannot be read (%v); check the path", err)}}
+			}
+			result := checked{set: append(runcmd.VariableAssignments(p), set...), File: file, Valid: len(problems) == 0, Problems: append(config.Problems{}, problems...)}
+			if result.Valid && isJob {
+				result.addRun(ctx, p, ready)
+			}
+			if result.Valid && !isJob {
+				result.addFindings(campaignFindings(ctx, p, campaign, file), ready)
+			}
+			if !result.Valid {
+				status = cli.ExitInvalid
+			}
+			if !asJSON {
+				result.print(p)
+			}
+			if servers && result.Valid && isJob {
+				serverStatus := cli.ExitOK
+				result.Servers, serverStatus = inspectServers(ctx, p, file, !asJSON)
+				status = max(status, serverStatus)
+			}
+			results = append(results, result)
+		}
+		if !asJSON {
+			return status
+		}
+		enc := json.NewEncoder(p.Stdout)
+		enc.SetIndent("", "  ")
+		if err := enc.Encode(results); err != nil {
+			return cli.ExitFailed
+		}
+		return status
+	}
+}
+
+// addRun adds the hooks and skills of a run of the job in this folder, and what the run would lack. With
+// ready, requirements missing on this machine are mistakes.
+func (c *checked) addRun(ctx context.Context, p cli.Process, ready bool) {
+	given := settings.Given{JobFile: c.File, Set: c.set, Env: p.Environ, Reserved: runcmd.ReservedVariables()}
+	if isDefaults(c.File) {
+		given.JobFile, given.Defaults = "", c.File
+	}
+	found, err := look.At(ctx, look.Options{Given: given, Dir: "."})
+	if err != nil {
+		stop, kind := outcome.Of(ctx, err), preflight.Missing
+		if stop.Reason == "job" { // a mistake in --set, the defaults or variables
+			kind = preflight.Mistake
+		}
+		found.Lacks = append(found.Lacks, preflight.Finding{Kind: kind, Reason: stop.Reason, Message: stop.Message})
+	}
+	c.addHooks(found)
+	if found.HooksUnknown != nil {
+		c.WhyHooksUnknown = outcome.Of(ctx, found.HooksUnknown).Message
+	}
+	c.addFindings(found.Lacks, ready)
+	c.SkillProblems, c.LessonsWithoutEvidence = found.Skills.Problems, found.LessonsGone
+	for _, s := range found.Skills.Skills {
+		s.Text = ""
+		c.Skills = append(c.Skills, s)
+	}
+	if len(found.LessonProblems) > 0 {
+		c.Valid, c.Problems = false, append(c.Problems, found.LessonProblems...)
+	}
+}
+
+// campaignFindings returns what the runs of a campaign would lack on this machine.
+func campaignFindings(ctx context.Context, p cli.Process, c *spec.Campaign, file string) preflight.Findings {
+	sample, err := campaigncmd.SampleJob(p, c, file)
+	if err != nil {
+		return preflight.Findings{{Kind: preflight.Missing, Message: outcome.Sentence(err.Error())}}
+	}
+	found, err := preflight.Check(ctx, preflight.Options{Job: sample, Environ: p.Environ, Publish: publish.ToForge, Path: p.Variable("PATH")})
+	if err != nil {
+		return preflight.Findings{{Kind: preflight.Missing, Message: outcome.Sentence(err.Error())}}
+	}
+	return found
+}
+
+// addFindings adds what a run would lack. Mistakes become problems. Requirements missing on this machine
+// become problems with ready, and notes otherwise.
+func (c *checked) addFindings(found preflight.Findings, ready bool) {
+	for _, f := range found {
+		switch {
+		case slices.ContainsFunc(c.Problems, func(p config.Problem) bool { return f.Key != "" && p.Key == f.Key }): // already reported
+		case f.Kind == preflight.Mistake, f.Kind == preflight.Missing && ready:
+			c.Valid, c.Problems = false, append(c.Problems, config.Problem{File: c.File, Message: f.Message})
+		default:
+			c.Notes = append(c.Notes, f)
+		}
+	}
+}
+
+// addHooks adds a run's hooks. A hook that could start on no machine is a problem. A program that is only
+// missing here is not.
+func (c *checked) addHooks(found look.Found) {
+	c.Hooks = found.Hooks
+	for _, h := range c.Hooks {
+		key := "hooks." + h.Name + ".run"
+		onlyHere := slices.ContainsFunc(found.Lacks, func(f preflight.Finding) bool { return f.Key == key && f.Kind != preflight.Mistake })
+		if h.Problem != "" && !onlyHere {
+			c.Valid = false
+			c.Problems = append(c.Problems, config.Problem{File: c.File, Key: key, Message: "does not start: " + h.Problem})
+		}
+	}
+}
+
+// print prints the result of a file for a person.
+func (c *checked) print(p cli.Process) {
+	cli.ShowProblems(p, c.File, c.Problems)
+	for _, h := range c.Hooks {
+		fmt.Fprintln(p.Stdout, "  hook "+progress.Printable(hookLine(h)))
+	}
+	for _, s := range c.Skills {
+		fmt.Fprintln(p.Stdout, "  skill "+progress.Printable(fmt.Sprintf("%s: %s, %s, SHA-256 %s", s.Name, s.Path, transcript.Count(len(s.Files)+s.FilesMore, "more file"), s.SHA256[:16])))
+	}
+	for _, problem := range c.SkillProblems {
+		fmt.Fprintln(p.Stdout, "  skill "+progress.Printable(problem.String()))
+	}
+	for _, l := range c.LessonsWithoutEvidence {
+		fmt.Fprintln(p.Stdout, "  "+progress.Printable(fmt.Sprintf("lesson %s: its evidence is missing (%s); remove it from .agent-ci/lessons.yml, or give new evidence", l.ID, strings.Join(l.Evidence, ", "))))
+	}
+	for _, note := range c.Notes {
+		fmt.Fprintln(p.Stdout, "  note: "+outcome.ShortenNames(progress.Printable(note.Message)))
+	}
+	if c.WhyHooksUnknown != "" {
+		fmt.Fprintln(p.Stdout, "  The hooks of a run here are not known: "+outcome.ShortenNames(progress.Printable(c.WhyHooksUnknown)))
+	}
+}
+
+// isDefaults reports whether a file has the path of a repository's defaults.
+func isDefaults(file string) bool {
+	return strings.HasSuffix(filepath.ToSlash(filepath.Clean(file)), ".github/agent-ci.yml")
+}
+
+// checkFile returns the mistakes in a file. campaign is nil if the file is a job or defaults. err means
+// that the file cannot be read.
+func checkFile(ctx context.Context, file string) (problems config.Problems, campaign *spec.Campaign, err error) {
+	raw, err := boundedfile.Read(ctx, file, config.MaxSize)
+	if err != nil {
+		return nil, nil, err
+	}
+	if len(raw) > config.MaxSize {
+		return nil, nil, fmt.Errorf("%s has more than %d bytes", file, config.MaxSize)
+	}
+	if !isDefaults(file) && spec.IsCampaign(raw) {
+		read, err := spec.Load(file, raw, campaigncmd.ReaderBeside(file))
+		if errors.As(err, &problems) {
+			err = nil
+		}
+		return problems, read, err
+	}
+	layer, load := config.Layer{Name: file, Kind: config.File, Data: raw}, job.Load
+	if isDefaults(file) {
+		layer.Kind, load = config.Defaults, job.LoadTemplate
+	}
+	if _, err = load(layer); err != nil && !errors.As(err, &problems) {
+		return nil, nil, err
+	}
+	return problems, nil, nil
+}
+
+// inspectServers starts the MCP servers of a job, prints their tools, and stops them. status is not 0 if a
+// server problem would end a run.
+func inspectServers(ctx context.Context, p cli.Process, file string, show bool) (found []doctor.Server, status int) {
+	o := sandboxcommand.Options{JobFile: file, Environ: p.Environ, Reserved: runcmd.ReservedVariables()}
+	if isDefaults(file) {
+		o.JobFile = ""
+		fmt.Fprintf(p.Stderr, "agent-ci validate: the servers of %s are those of the commit that is checked out, as in a run; what is not committed counts for none.\n", progress.Printable(file))
+	}
+	found, err := doctor.LookAtServers(ctx, o)
+	if err != nil {
+		stop := outcome.Of(ctx, err)
+		fmt.Fprintf(p.Stderr, "agent-ci validate: %s\n", outcome.ShortenNames(progress.Printable(stop.Message)))
+		return found, stop.ExitCode()
+	}
+	for _, server := range found {
+		if show {
+			showServer(p.Stdout, server)
+		}
+		if !server.Ready && server.Unknown == "" && server.Required {
+			status = outcome.ExtensionFailed.ExitCode()
+		}
+	}
+	return found, status
+}
+
+// showServer prints an MCP server with its tools, or why it does not start.
+func showServer(to io.Writer, s doctor.Server) {
+	line := func(text string) { fmt.Fprintln(to, progress.Printable(text)) }
+	if s.Unknown != "" {
+		line(fmt.Sprintf("%s: not looked at: %s", s.Name, s.Unknown))
+		return
+	}
+	if !s.Ready {
+		line(fmt.Sprintf("%s: does not start (%s): %s", s.Name, s.Reason, s.Why))
+		return
+	}
+	words := fmt.Sprintf("%s: %s %s, protocol %s", s.Name, s.Server, s.Version, s.Revision)
+	if s.Deferred {
+		words += "; the model looks for its tools"
+	}
+	line(words)
+	for _, tool := range s.Tools {
+		words := fmt.Sprintf("  %s  %s", tool.SHA256, tool.Name)
+		if tool.Unchecked != "" {
+			words += "  (" + tool.Unchecked + ")"
+		}
+		line(words)
+	}
+	if len(s.Others) > 0 {
+		line("  not allowed by the job: " + strings.Join(s.Others, ", "))
+	}
+}
