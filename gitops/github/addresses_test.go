@@ -27,3 +27,22 @@ func TestTokenKind(t *testing.T) {
 		}
 	}
 }
+
+func TestGraphQLURL(t *testing.T) {
+	for api, want := range map[string]string{
+		"":                               "https://api.github.com/graphql",
+		"https://api.github.com/":        "https://api.github.com/graphql",
+		"https://ghe.example.com/api/v3": "https://ghe.example.com/api/graphql",
+		"https://api.corp.ghe.com":       "https://api.corp.ghe.com/graphql",
+		"http://127.0.0.1:80/x/api/v3/":  "http://127.0.0.1:80/x/api/graphql",
+	} {
+		u, err := parseAPIURL(api)
+		if err != nil {
+			t.Errorf("%s: %v", api, err)
+			continue
+		}
+		if got := graphQLURL(u); got != want {
+			t.Errorf("graphQLURL(%s) = %s, want %s", api, got, want)
+		}
+	}
+}

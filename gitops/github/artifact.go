@@ -15,6 +15,7 @@ import (
 	gh "github.com/google/go-github/v60/github"
 
 	"github.com/agent-ci/agent-ci/gitops/forge"
+	"github.com/agent-ci/agent-ci/gitops/github/transport"
 )
 
 const (
@@ -101,13 +102,13 @@ func (r *repository) redirectOf(ctx context.Context, path string) (*url.URL, err
 		if req.Response.StatusCode == http.StatusFound {
 			return http.ErrUseLastResponse // this is the URL; other redirects lead to a renamed repository
 		}
-		return checkRedirect(req, via)
+		return transport.FollowWithinHost(req, via)
 	}
 	response, err := client.Do(request.WithContext(ctx))
 	if err != nil {
 		return nil, err
 	}
-	defer discard(response)
+	defer transport.Discard(response)
 	if response.StatusCode != http.StatusFound {
 		if err := gh.CheckResponse(response); err != nil {
 			return nil, err
@@ -136,7 +137,7 @@ func (c *Client) fetchFrom(ctx context.Context, place *url.URL) (*http.Response,
 		return nil, withoutAddress(err)
 	}
 	if response.StatusCode != http.StatusOK {
-		discard(response)
+		transport.Discard(response)
 		return nil, fmt.Errorf("it answered %d", response.StatusCode)
 	}
 	return response, nil
@@ -174,7 +175,7 @@ func (c *Client) storeFailure(ctx context.Context, what call, place *url.URL, er
 		return fmt.Errorf("%s: %w", what.doing, ctx.Err())
 	}
 	e := &forge.Error{Kind: forge.Unavailable, Doing: what.doing, Message: c.printable(place.Host + ": " + err.Error()), Remedy: "try again later", Err: err}
-	if errors.As(err, new(*redirectError)) {
+	if errors.As(err, new(*transport.RedirectError)) {
 		e.Kind, e.Remedy = forge.Other, "check the API URL: GitHub keeps nothing there"
 	}
 	return e

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/agent-ci/agent-ci/gitops/forge"
+	"github.com/agent-ci/agent-ci/gitops/github/transport"
 	"github.com/agent-ci/agent-ci/gitops/internal/origin"
 	"github.com/agent-ci/agent-ci/policy/lazyregexp"
 )
@@ -28,18 +29,18 @@ type attachments struct {
 
 // newAttachments returns a downloader for the attachments of a repository. server is the root URL
 // of the web pages.
-func newAttachments(server, repository, token string, transport http.RoundTripper) (*attachments, error) {
+func newAttachments(server, repository, token string, base http.RoundTripper) (*attachments, error) {
 	u, err := url.Parse(server)
 	if err != nil || u.Host == "" || u.Scheme != "https" && (u.Scheme != "http" || !loopback(u.Hostname())) {
 		return nil, &forge.Error{Kind: forge.Invalid, Message: "the address of GitHub's pages is no https URL", Remedy: "correct GITHUB_SERVER_URL"}
 	}
 	a := &attachments{server: u, repository: repository}
 	a.client = &http.Client{
-		Transport: &tokenTransport{base: transport, token: token, may: a.opens},
+		Transport: &transport.Authorizer{Base: base, Token: token, May: a.opens},
 		Timeout:   attachmentTimeout,
 		CheckRedirect: func(req *http.Request, via []*http.Request) error {
-			if len(via) > maxRedirects || !a.leadsTo(req.URL) {
-				return &redirectError{"it leads away from GitHub, to " + req.URL.Host}
+			if len(via) > transport.MaxRedirects || !a.leadsTo(req.URL) {
+				return &transport.RedirectError{Why: "it leads away from GitHub, to " + req.URL.Host}
 			}
 			return nil
 		},

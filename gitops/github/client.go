@@ -21,12 +21,17 @@ import (
 	gh "github.com/google/go-github/v60/github"
 
 	"github.com/agent-ci/agent-ci/gitops/forge"
+	"github.com/agent-ci/agent-ci/gitops/github/transport"
 )
 
 const defaultAPIURL = "https://api.github.com"
 
 const (
 	defaultUserAgent = "agent-ci"
+
+	// maxReply is the largest reply in bytes. It is larger than a page of 100 comments of GitHub's
+	// maximum length (65,536 characters).
+	maxReply = 32 << 20
 
 	// callTimeout bounds one call with all retries and waits.
 	callTimeout = 5 * time.Minute
@@ -77,41 +82,24 @@ func New(o Options) (*Client, error) {
 	}
 	wait := o.Wait
 	if wait == nil {
-		wait = waitFor
+		wait = transport.Sleep
 	}
 	scopes := &atomic.Pointer[string]{}
-	replies := &replyTransport{base: defaultTransport(), limit: maxReply, scopes: scopes}
-	authorized := &tokenTransport{base: replies, token: token, may: isOfOrigin(api)}
+	replies := &transport.BoundedReplies{Base: transport.New(), Limit: maxReply, Scopes: scopes}
+	authorized := &transport.Authorizer{Base: replies, Token: token, May: transport.SameOrigin(api)}
 	now := o.now
 	if now == nil {
 		now = time.Now
 	}
-	var calls http.RoundTripper = &retryTransport{base: authorized, wait: wait, now: now}
+	var calls http.RoundTripper = &transport.Retrier{Base: authorized, Wait: wait, Now: now}
 	timeout := callTimeout
 	if o.Pace != "" {
-		calls, timeout = &pace{base: calls, file: o.Pace, wait: wait, now: now}, timeout+maxPace
+		calls, timeout = &transport.Pacer{Base: calls, File: o.Pace, Wait: wait, Now: now}, timeout+transport.MaxPace
 	}
-	rest := gh.NewClient(&http.Client{Transport: calls, CheckRedirect: checkRedirect, Timeout: timeout})
+	rest := gh.NewClient(&http.Client{Transport: calls, CheckRedirect: transport.FollowWithinHost, Timeout: timeout})
 	rest.BaseURL = api
 	rest.UserAgent = cmp.Or(o.UserAgent, defaultUserAgent)
 	return &Client{rest: rest, graphQL: graphQLURL(api), serverURL: o.ServerURL, token: token, scopes: scopes, wait: wait}, nil
-}
-
-func newDialer() *net.Dialer {
-	return &net.Dialer{Timeout: 15 * time.Second, KeepAlive: 30 * time.Second}
-}
-
-// defaultTransport returns a transport that uses the proxy of the environment.
-func defaultTransport() *http.Transport {
-	return &http.Transport{
-		Proxy:                 http.ProxyFromEnvironment,
-		DialContext:           newDialer().DialContext,
-		ForceAttemptHTTP2:     true,
-		MaxIdleConns:          4,
-		IdleConnTimeout:       30 * time.Second,
-		TLSHandshakeTimeout:   15 * time.Second,
-		ResponseHeaderTimeout: time.Minute,
-	}
 }
 
 // parseAPIURL parses the root URL of an API. The path of the result ends in a slash, as go-github

@@ -3,8 +3,6 @@ package github
 import (
 	"cmp"
 	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"net/http"
@@ -16,6 +14,7 @@ import (
 	gh "github.com/google/go-github/v60/github"
 
 	"github.com/agent-ci/agent-ci/gitops/forge"
+	"github.com/agent-ci/agent-ci/gitops/github/transport"
 	"github.com/agent-ci/agent-ci/policy/clip"
 )
 
@@ -78,7 +77,7 @@ func fillFromReply(e *forge.Error, resp *http.Response, message string) {
 	}
 	e.Kind = kindOfReply(resp, message)
 	e.Message = cmp.Or(message, "the server answered "+http.StatusText(resp.StatusCode))
-	e.RetryAfter, _ = retryAfter(resp, time.Now())
+	e.RetryAfter, _ = transport.RetryAfter(resp, time.Now())
 }
 
 // fillFromLimit adds the time until a rate limit resets. After a spent limit, go-github fails calls
@@ -106,7 +105,7 @@ func kindOfReply(resp *http.Response, message string) forge.Kind {
 	switch {
 	case pullRequestsNotPermitted(message):
 		return forge.NotPermitted
-	case rateLimited(resp), resp.StatusCode == http.StatusForbidden && strings.Contains(strings.ToLower(message), "rate limit"):
+	case transport.RateLimited(resp), resp.StatusCode == http.StatusForbidden && strings.Contains(strings.ToLower(message), "rate limit"):
 		return forge.RateLimited
 	case resp.StatusCode >= http.StatusInternalServerError:
 		return forge.Unavailable
@@ -144,7 +143,7 @@ func fillFromTransport(e *forge.Error, err error) {
 		err = failed.Err
 	}
 	switch {
-	case errors.As(err, new(*redirectError)):
+	case errors.As(err, new(*transport.RedirectError)):
 		e.Kind, e.Message = forge.Other, err.Error()
 	case errors.As(err, new(*http.MaxBytesError)):
 		e.Kind, e.Message = forge.Other, fmt.Sprintf("the reply is larger than %d MiB", maxReply>>20)
@@ -153,10 +152,6 @@ func fillFromTransport(e *forge.Error, err error) {
 	default:
 		e.Kind, e.Message = forge.Other, "the reply is not the JSON of a GitHub API: "+err.Error()
 	}
-}
-
-func certificateError(err error) bool {
-	return errors.As(err, new(*tls.CertificateVerificationError)) || errors.As(err, new(x509.UnknownAuthorityError)) || errors.As(err, new(x509.HostnameError))
 }
 
 // remedy returns what the user can do about an error.
@@ -174,7 +169,7 @@ func (c *Client) remedy(e *forge.Error, what call) string {
 	case forge.RateLimited:
 		return c.rateLimitRemedy(e.RetryAfter)
 	case forge.Unavailable:
-		if certificateError(e.Err) {
+		if transport.IsCertificateError(e.Err) {
 			return "add the server's certificate authority to this machine's store"
 		}
 		return "try again later, and check the network and the API URL if it stays so"

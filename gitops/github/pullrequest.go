@@ -13,6 +13,7 @@ import (
 	gh "github.com/google/go-github/v60/github"
 
 	"github.com/agent-ci/agent-ci/gitops/forge"
+	"github.com/agent-ci/agent-ci/gitops/github/transport"
 )
 
 const writePulls = "pull-requests: write"
@@ -70,7 +71,7 @@ func (r *repository) PullRequest(ctx context.Context, number int) (*forge.PullRe
 func (r *repository) CreatePullRequest(ctx context.Context, pull forge.NewPullRequest) (*forge.PullRequest, error) {
 	for attempt := 1; ; attempt++ {
 		created, err := r.createOnce(ctx, pull)
-		if err == nil || attempt == maxAttempts || forge.KindOf(err) != forge.Unavailable && !unsettled(err) {
+		if err == nil || attempt == transport.MaxAttempts || forge.KindOf(err) != forge.Unavailable && !unsettled(err) {
 			return created, err
 		}
 		if waitErr := r.wait(ctx, time.Second<<(attempt-1)); waitErr != nil {
@@ -113,10 +114,10 @@ func unsettled(err error) bool {
 func (r *repository) settled(ctx context.Context, what call, send func() error) error {
 	for attempt := 1; ; attempt++ {
 		err := r.do(ctx, what, send)
-		if attempt == maxAttempts || forge.KindOf(err) != forge.NotFound && !unsettled(err) {
+		if attempt == transport.MaxAttempts || forge.KindOf(err) != forge.NotFound && !unsettled(err) {
 			return err
 		}
-		if r.wait(ctx, firstDelay<<attempt) != nil {
+		if r.wait(ctx, transport.FirstDelay<<attempt) != nil {
 			return err
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	gh "github.com/google/go-github/v60/github"
 
 	"github.com/agent-ci/agent-ci/gitops/forge"
+	"github.com/agent-ci/agent-ci/gitops/github/transport"
 	"github.com/agent-ci/agent-ci/policy/lazyregexp"
 )
 
@@ -29,7 +30,7 @@ func (c *Client) repository(name string) *repository {
 	r := &repository{Client: c, fullName: name}
 	r.owner, r.name, _ = strings.Cut(name, "/")
 	r.attachments = sync.OnceValues(func() (*attachments, error) {
-		return newAttachments(c.serverURL, name, c.token, defaultTransport())
+		return newAttachments(c.serverURL, name, c.token, transport.New())
 	})
 	return r
 }

@@ -9,6 +9,7 @@ import (
 	gh "github.com/google/go-github/v60/github"
 
 	"github.com/agent-ci/agent-ci/gitops/forge"
+	"github.com/agent-ci/agent-ci/gitops/github/transport"
 )
 
 const readPulls = "pull-requests: read"
@@ -36,7 +37,7 @@ func (r *repository) Reviews(ctx context.Context, number int) ([]forge.Review, e
 func (r *repository) CreateReview(ctx context.Context, number int, review forge.NewReview) (*forge.Review, error) {
 	for attempt := 1; ; attempt++ {
 		created, err := r.createReviewOnce(ctx, number, review)
-		if forge.KindOf(err) != forge.Unavailable || attempt == maxAttempts || r.wait(ctx, time.Second<<(attempt-1)) != nil {
+		if forge.KindOf(err) != forge.Unavailable || attempt == transport.MaxAttempts || r.wait(ctx, time.Second<<(attempt-1)) != nil {
 			return created, err
 		}
 		all, listErr := r.Reviews(ctx, number)

@@ -11,13 +11,14 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/agent-ci/agent-ci/gitops/github/transport"
 	"github.com/agent-ci/agent-ci/policy/reach"
 )
 
 // storeClient returns an anonymous client for the hosts that store archives. It uses plain http, or
 // addresses of this machine and its network, only if the API does so, too.
 func (c *Client) storeClient() *http.Client {
-	dialer := newDialer()
+	dialer := transport.NewDialer()
 	dialer.ControlContext = func(ctx context.Context, _, address string, _ syscall.RawConn) error {
 		at, err := netip.ParseAddrPort(address)
 		if err != nil {
@@ -25,15 +26,15 @@ func (c *Client) storeClient() *http.Client {
 		}
 		return c.mayDial(ctx, at.Addr())
 	}
-	direct := defaultTransport()
+	direct := transport.New()
 	direct.Proxy, direct.DialContext = nil, dialer.DialContext
-	anonymous := &tokenTransport{base: &storeTransport{direct: direct, proxied: defaultTransport()}, may: func(*url.URL) bool { return false }}
+	anonymous := &transport.Authorizer{Base: &storeTransport{direct: direct, proxied: transport.New()}, May: func(*url.URL) bool { return false }}
 	return &http.Client{
-		Transport: &retryTransport{base: anonymous, wait: c.wait, now: time.Now},
+		Transport: &transport.Retrier{Base: anonymous, Wait: c.wait, Now: time.Now},
 		Timeout:   downloadTimeout,
 		CheckRedirect: func(req *http.Request, via []*http.Request) error {
-			if len(via) > maxRedirects {
-				return &redirectError{"more than five in a row"}
+			if len(via) > transport.MaxRedirects {
+				return &transport.RedirectError{Why: "more than five in a row"}
 			}
 			return c.mayStore(req.Context(), req.URL)
 		},
@@ -56,9 +57,9 @@ func (c *Client) mayStore(ctx context.Context, place *url.URL) error {
 	inTheClear := place.Scheme == "http" && c.rest.BaseURL.Scheme == "http" && loopback(place.Hostname())
 	switch {
 	case place.User != nil:
-		return &redirectError{"its address names a user"}
+		return &transport.RedirectError{Why: "its address names a user"}
 	case place.Host == "" || place.Scheme != "https" && !inTheClear:
-		return &redirectError{fmt.Sprintf("%s://%s is no https address", place.Scheme, place.Host)}
+		return &transport.RedirectError{Why: fmt.Sprintf("%s://%s is no https address", place.Scheme, place.Host)}
 	}
 	if at, err := netip.ParseAddr(place.Hostname()); err == nil { // check here, because a proxy would connect without mayDial
 		return c.mayDial(ctx, at)
@@ -76,7 +77,7 @@ func (c *Client) mayDial(ctx context.Context, at netip.Addr) error {
 	if err == nil && slices.ContainsFunc(own, func(addr netip.Addr) bool { return !public(addr) }) {
 		return nil
 	}
-	return &redirectError{fmt.Sprintf("%s is an address of this machine or its network, and the API's is not", at)}
+	return &transport.RedirectError{Why: fmt.Sprintf("%s is an address of this machine or its network, and the API's is not", at)}
 }
 
 // public reports whether an address belongs to the public internet.

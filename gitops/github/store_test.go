@@ -9,6 +9,8 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+
+	"github.com/agent-ci/agent-ci/gitops/github/transport"
 )
 
 // A server that is asked for an archive leads nobody to what only this machine or its
@@ -24,11 +26,11 @@ func TestRefusesArchiveFromPrivateAddress(t *testing.T) {
 	} {
 		place := &url.URL{Scheme: "https", Host: host + port, Path: "/latest"}
 		err := fetchBy(t, "https://9.9.9.9/api/v3", place) // which nobody calls
-		if !errors.As(err, new(*redirectError)) || !strings.Contains(err.Error(), "of this machine or its network") {
+		if !errors.As(err, new(*transport.RedirectError)) || !strings.Contains(err.Error(), "of this machine or its network") {
 			t.Errorf("%s: %v", host, err)
 		}
 	}
-	if err := fetchBy(t, "https://127.0.0.1/api/v3", &url.URL{Scheme: "https", Host: "localhost" + port}); !certificateError(err) {
+	if err := fetchBy(t, "https://127.0.0.1/api/v3", &url.URL{Scheme: "https", Host: "localhost" + port}); !transport.IsCertificateError(err) {
 		t.Errorf("an archive beside the API: %v", err)
 	}
 	if asked > 0 {

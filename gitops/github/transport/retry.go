@@ -1,4 +1,4 @@
-package github
+package transport
 
 import (
 	"bufio"
@@ -14,9 +14,13 @@ import (
 )
 
 const (
-	maxAttempts = 4
-	firstDelay  = 250 * time.Millisecond
-	maxDrain    = 64 << 10
+	// MaxAttempts is the number of attempts of one call.
+	MaxAttempts = 4
+
+	// FirstDelay is the wait before the second attempt. It doubles with each attempt.
+	FirstDelay = 250 * time.Millisecond
+
+	maxDrain = 64 << 10
 
 	// waitBudget limits the waits of one call together. If a rate limit resets later, the call
 	// fails.
@@ -27,31 +31,31 @@ const (
 	limitDelay = time.Minute
 )
 
-// retryTransport retries temporary failures: network errors, status 5xx, and rate limits that end
+// Retrier retries temporary failures: network errors, status 5xx, and rate limits that end
 // soon. A rate-limited call was not executed, so every call can be retried. After another failure,
 // only harmless calls are retried.
-type retryTransport struct {
-	base http.RoundTripper
-	wait func(context.Context, time.Duration) error
-	now  func() time.Time
+type Retrier struct {
+	Base http.RoundTripper
+	Wait func(context.Context, time.Duration) error
+	Now  func() time.Time
 }
 
 // RoundTrip sends a request, and sends it again after a temporary failure, as long as waitBudget
 // permits.
-func (t *retryTransport) RoundTrip(req *http.Request) (*http.Response, error) {
+func (r *Retrier) RoundTrip(req *http.Request) (*http.Response, error) {
 	left := waitBudget
 	for attempt := 1; ; attempt++ {
-		resp, err := t.base.RoundTrip(req)
-		delay, again := t.delay(req, resp, err, attempt)
-		if !again || attempt == maxAttempts || delay > left {
+		resp, err := r.Base.RoundTrip(req)
+		delay, again := r.delay(req, resp, err, attempt)
+		if !again || attempt == MaxAttempts || delay > left {
 			return unblocked(resp), err
 		}
 		next, rewindErr := rewound(req)
 		if rewindErr != nil {
 			return resp, err
 		}
-		discard(resp)
-		if waitErr := t.wait(req.Context(), delay); waitErr != nil {
+		Discard(resp)
+		if waitErr := r.Wait(req.Context(), delay); waitErr != nil {
 			return nil, errors.Join(waitErr, err)
 		}
 		req, left = next, left-delay
@@ -98,26 +102,27 @@ func harmless(req *http.Request) bool {
 
 // delay returns the time to wait before a retry. It returns false if a retry makes no sense or may
 // do harm: the request succeeded, may have been executed, or would fail again.
-func (t *retryTransport) delay(req *http.Request, resp *http.Response, err error, attempt int) (time.Duration, bool) {
+func (r *Retrier) delay(req *http.Request, resp *http.Response, err error, attempt int) (time.Duration, bool) {
 	if req.Context().Err() != nil {
 		return 0, false
 	}
-	backoff := firstDelay<<(attempt-1) + rand.N(firstDelay/2)
+	backoff := FirstDelay<<(attempt-1) + rand.N(FirstDelay/2)
 	switch {
 	case err != nil: // a certificate or redirect error would occur again
-		return backoff, !certificateError(err) && !errors.As(err, new(*redirectError)) && harmless(req)
-	case rateLimited(resp):
+		return backoff, !IsCertificateError(err) && !errors.As(err, new(*RedirectError)) && harmless(req)
+	case RateLimited(resp):
 		backoff = limitDelay << (attempt - 1)
 	case resp.StatusCode < http.StatusInternalServerError || resp.StatusCode == http.StatusNotImplemented || !harmless(req):
 		return 0, false
 	}
-	if asked, known := retryAfter(resp, t.now()); known {
-		return max(asked, firstDelay), true
+	if asked, known := RetryAfter(resp, r.Now()); known {
+		return max(asked, FirstDelay), true
 	}
 	return backoff, true
 }
 
-func waitFor(ctx context.Context, d time.Duration) error {
+// Sleep waits for d, or until ctx ends.
+func Sleep(ctx context.Context, d time.Duration) error {
 	select {
 	case <-time.After(d):
 		return nil
@@ -126,8 +131,8 @@ func waitFor(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// discard reads the rest of a small reply, so that the connection can be reused.
-func discard(resp *http.Response) {
+// Discard reads the rest of a small reply, so that the connection can be reused.
+func Discard(resp *http.Response) {
 	if resp == nil {
 		return
 	}
@@ -135,9 +140,9 @@ func discard(resp *http.Response) {
 	_ = resp.Body.Close()
 }
 
-// rateLimited reports whether the reply is about a primary or secondary rate limit, with status 403
+// RateLimited reports whether the reply is about a primary or secondary rate limit, with status 403
 // or 429: https://docs.github.com/en/rest/using-the-rest-api/rate-limits-for-the-rest-api
-func rateLimited(resp *http.Response) bool {
+func RateLimited(resp *http.Response) bool {
 	switch resp.StatusCode {
 	case http.StatusTooManyRequests:
 		return true
@@ -159,8 +164,8 @@ func speaksOfLimit(resp *http.Response) bool {
 	return strings.Contains(strings.ToLower(string(beginning)), "secondary rate limit")
 }
 
-// retryAfter returns how long the server asks to wait. known is false if the reply does not say it.
-func retryAfter(resp *http.Response, now time.Time) (wait time.Duration, known bool) {
+// RetryAfter returns how long the server asks to wait. known is false if the reply does not say it.
+func RetryAfter(resp *http.Response, now time.Time) (wait time.Duration, known bool) {
 	if value := resp.Header.Get("Retry-After"); value != "" {
 		if seconds, err := strconv.ParseUint(value, 10, 31); err == nil {
 			return time.Duration(seconds) * time.Second, true

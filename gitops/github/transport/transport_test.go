@@ -1,4 +1,4 @@
-package github
+package transport
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -85,10 +86,10 @@ func TestRetry(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			url, calls := script(t, c.replies...)
 			var waits []time.Duration
-			transport := &retryTransport{
-				base: &http.Transport{DisableKeepAlives: true},
-				now:  func() time.Time { return clock },
-				wait: func(_ context.Context, d time.Duration) error {
+			transport := &Retrier{
+				Base: &http.Transport{DisableKeepAlives: true},
+				Now:  func() time.Time { return clock },
+				Wait: func(_ context.Context, d time.Duration) error {
 					if d < 2*time.Second {
 						d = backoff
 					}
@@ -118,11 +119,11 @@ func TestRetry(t *testing.T) {
 func TestRetryStopsWithItsContext(t *testing.T) {
 	url, calls := script(t, reply{status: 429, header: map[string]string{"Retry-After": "60"}})
 	ctx, cancel := context.WithCancel(t.Context())
-	transport := &retryTransport{
-		base: http.DefaultTransport, now: time.Now,
-		wait: func(ctx context.Context, d time.Duration) error {
+	transport := &Retrier{
+		Base: http.DefaultTransport, Now: time.Now,
+		Wait: func(ctx context.Context, d time.Duration) error {
 			cancel()
-			return waitFor(ctx, d)
+			return Sleep(ctx, d)
 		},
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
@@ -152,7 +153,7 @@ func TestBoundsReplyBody(t *testing.T) {
 			ten := roundTripper(func(*http.Request) (*http.Response, error) {
 				return &http.Response{Body: io.NopCloser(strings.NewReader("0123456789"))}, nil
 			})
-			resp, err := (&replyTransport{base: ten, limit: c.limit}).RoundTrip(nil)
+			resp, err := (&BoundedReplies{Base: ten, Limit: c.limit}).RoundTrip(nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -164,36 +165,17 @@ func TestBoundsReplyBody(t *testing.T) {
 	}
 }
 
-func TestGraphQLURL(t *testing.T) {
-	for api, want := range map[string]string{
-		"":                               "https://api.github.com/graphql",
-		"https://api.github.com/":        "https://api.github.com/graphql",
-		"https://ghe.example.com/api/v3": "https://ghe.example.com/api/graphql",
-		"https://api.corp.ghe.com":       "https://api.corp.ghe.com/graphql",
-		"http://127.0.0.1:80/x/api/v3/":  "http://127.0.0.1:80/x/api/graphql",
-	} {
-		u, err := parseAPIURL(api)
-		if err != nil {
-			t.Errorf("%s: %v", api, err)
-			continue
-		}
-		if got := graphQLURL(u); got != want {
-			t.Errorf("graphQLURL(%s) = %s, want %s", api, got, want)
-		}
-	}
-}
-
 func TestSendsTokenToOriginOnly(t *testing.T) {
 	sent := ""
-	api, err := parseAPIURL("https://ghe.example.com/api/v3")
+	api, err := url.Parse("https://ghe.example.com/api/v3")
 	if err != nil {
 		t.Fatal(err)
 	}
-	transport := &tokenTransport{may: isOfOrigin(api), token: "t", base: roundTripper(func(req *http.Request) (*http.Response, error) {
+	transport := &Authorizer{May: SameOrigin(api), Token: "t", Base: roundTripper(func(req *http.Request) (*http.Response, error) {
 		sent = req.Header.Get("Authorization")
 		return &http.Response{Body: http.NoBody}, nil
 	})}
-	for url, want := range map[string]string{
+	for address, want := range map[string]string{
 		"https://ghe.example.com/api/graphql": "Bearer t",
 		"https://GHE.example.com:443/x":       "Bearer t",
 		"https://ghe.example.com:8443/x":      "",
@@ -201,7 +183,7 @@ func TestSendsTokenToOriginOnly(t *testing.T) {
 		"https://example.com/x":               "",
 		"https://x.ghe.example.com/x":         "",
 	} {
-		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -212,7 +194,7 @@ func TestSendsTokenToOriginOnly(t *testing.T) {
 		}
 		resp.Body.Close()
 		if sent != want {
-			t.Errorf("%s got Authorization %q, want %q", url, sent, want)
+			t.Errorf("%s got Authorization %q, want %q", address, sent, want)
 		}
 	}
 }

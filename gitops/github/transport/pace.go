@@ -1,4 +1,4 @@
-package github
+package transport
 
 import (
 	"context"
@@ -24,33 +24,33 @@ var paces = []struct {
 	{500, time.Hour + time.Minute},
 }
 
-// maxPace is the longest time that a request waits for its turn.
-const maxPace = time.Hour + 2*time.Minute
+// MaxPace is the longest time that a request waits for its turn.
+const MaxPace = time.Hour + 2*time.Minute
 
-// pace delays requests that create content, so that all processes with the same file stay within
+// Pacer delays requests that create content, so that all processes with the same file stay within
 // the limits.
-type pace struct {
-	base http.RoundTripper
-	file string
-	wait func(context.Context, time.Duration) error
-	now  func() time.Time
+type Pacer struct {
+	Base http.RoundTripper
+	File string
+	Wait func(context.Context, time.Duration) error
+	Now  func() time.Time
 }
 
 // RoundTrip sends a request. If the request creates content, it first waits for its turn.
-func (p *pace) RoundTrip(req *http.Request) (*http.Response, error) {
+func (p *Pacer) RoundTrip(req *http.Request) (*http.Response, error) {
 	if !creates(req) {
-		return p.base.RoundTrip(req)
+		return p.Base.RoundTrip(req)
 	}
 	turn, err := p.turn()
 	if err != nil { // without a turn, send now: retries obey the server's own limit
-		return p.base.RoundTrip(req)
+		return p.Base.RoundTrip(req)
 	}
-	if left := turn.Sub(p.now()); left > 0 {
-		if err := p.wait(req.Context(), left); err != nil {
+	if left := turn.Sub(p.Now()); left > 0 {
+		if err := p.Wait(req.Context(), left); err != nil {
 			return nil, fmt.Errorf("wait for a turn among requests that create content: %w", err)
 		}
 	}
-	return p.base.RoundTrip(req)
+	return p.Base.RoundTrip(req)
 }
 
 // creates reports whether GitHub counts a request as creating content. Git objects do not count.
@@ -59,8 +59,8 @@ func creates(req *http.Request) bool {
 }
 
 // turn reserves the next free time in the file and returns it.
-func (p *pace) turn() (time.Time, error) {
-	f, err := os.OpenFile(p.file, os.O_RDWR|os.O_CREATE|syscall.O_NOFOLLOW, 0o600)
+func (p *Pacer) turn() (time.Time, error) {
+	f, err := os.OpenFile(p.File, os.O_RDWR|os.O_CREATE|syscall.O_NOFOLLOW, 0o600)
 	if err != nil {
 		return time.Time{}, err
 	}
@@ -72,7 +72,7 @@ func (p *pace) turn() (time.Time, error) {
 	if err != nil {
 		return time.Time{}, err
 	}
-	now := p.now()
+	now := p.Now()
 	taken := turnsIn(string(raw), now)
 	turn := nextTurn(taken, now)
 	var out strings.Builder
