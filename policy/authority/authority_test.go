@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"crypto/ecdsa"
 	"crypto/rand"
-	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
 	"math/big"
@@ -120,29 +119,6 @@ func openssl(t *testing.T, of *Authority, leaf []byte, fits bool) {
 	said, err := exec.CommandContext(t.Context(), program, "verify", "-x509_strict", "-purpose", "any", "-CAfile", root, file).CombinedOutput()
 	if (err == nil) != fits {
 		t.Errorf("openssl says %s: %v", said, err)
-	}
-}
-
-func TestClientTrustsLeaf(t *testing.T) {
-	a := newAuthority(t, "npm.example.org")
-	leaf, err := a.Leaf("npm.example.org")
-	if err != nil {
-		t.Fatal(err)
-	}
-	roots := x509.NewCertPool()
-	roots.AppendCertsFromPEM(a.Certificate())
-	client, server := net.Pipe()
-	defer client.Close()
-	done := make(chan error, 1)
-	go func() {
-		defer server.Close()
-		done <- tls.Server(server, &tls.Config{Certificates: []tls.Certificate{*leaf}}).HandshakeContext(t.Context())
-	}()
-	if err := tls.Client(client, &tls.Config{RootCAs: roots, ServerName: "npm.example.org"}).HandshakeContext(t.Context()); err != nil {
-		t.Error(err)
-	}
-	if err := <-done; err != nil {
-		t.Error(err)
 	}
 }
 

@@ -49,12 +49,3 @@ func TestHoldsBackAnswersAlike(t *testing.T) {
 		t.Errorf("so many bytes came: %d", lengths)
 	}
 }
-
-func TestNilHiderHidesNothing(t *testing.T) {
-	var h *Hider
-	var to bytes.Buffer
-	h.Header(http.Header{"X": {"y"}})
-	if err := h.Copy(&to, strings.NewReader("all")); err != nil || to.String() != "all" {
-		t.Errorf("%v, %q", err, &to)
-	}
-}

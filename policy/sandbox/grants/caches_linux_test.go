@@ -154,7 +154,7 @@ func TestLandlockGrantsReadingCaches(t *testing.T) {
 // if it can be done without, and what the operator set stays.
 func TestMovesUnusableCaches(t *testing.T) {
 	base, f := folders(t, map[string]string{"there/a": "x"})
-	f.OperatorVariables = []string{"DENO_DIR"}
+	f.OperatorVariables = []string{"DENO_DIR", "TMPDIR"} // the second is not the operator's to set
 	p := planOf(t, base, f, "GOCACHE=BASE/there", "GOMODCACHE=BASE/missing", "UV_CACHE_DIR=BASE/missing", "DENO_DIR=BASE/missing", "CARGO_HOME=BASE/there", "GOPATH=BASE/missing:BASE/there", "PNPM_HOME=BASE/missing")
 	all := func(string) bool { return true }
 	homes := func(path string) bool { return path == f.Home }
@@ -175,24 +175,31 @@ func TestMovesUnusableCaches(t *testing.T) {
 		})
 	}
 	none := p.Variables(func(string) bool { return false })
-	for variable, want := range map[string]bool{"GOCACHE=/tmp/.cache/go-build": true, "GOMODCACHE=/tmp/.cache/go-mod": true, "CARGO_HOME=/tmp/.cache/cargo": false, "DENO_DIR=/tmp/.cache/deno": false} {
+	for variable, want := range map[string]bool{"GOCACHE=/tmp/.cache/go-build": true, "GOMODCACHE=/tmp/.cache/go-mod": true, "XDG_CACHE_HOME=/tmp/.cache": true, "CARGO_HOME=/tmp/.cache/cargo": false, "DENO_DIR=/tmp/.cache/deno": false} {
 		if got := slices.Contains(none, variable); got != want {
 			t.Errorf("%s: %t in %q", variable, got, none)
 		}
 	}
 }
 
-// The table of the documents is that of the code.
-func TestCachesAreDocumented(t *testing.T) {
+// documented returns a section of the reference on policy.
+func documented(t *testing.T, heading string) string {
+	t.Helper()
 	raw, err := os.ReadFile("../../../docs/reference/policy.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, section, found := strings.Cut(string(raw), "\n## Folders of caches\n")
+	_, section, found := strings.Cut(string(raw), "\n## "+heading+"\n")
 	if !found {
-		t.Fatal("there is no section on caches")
+		t.Fatalf("there is no section %q", heading)
 	}
 	section, _, _ = strings.Cut(section, "\n## ")
+	return section
+}
+
+// The table of the documents is that of the code.
+func TestCachesAreDocumented(t *testing.T) {
+	section := documented(t, "Folders of caches")
 	var rows, want []string
 	for _, row := range regexp.MustCompile("(?m)^\\| `(\\w+)` \\| (.*) \\| (.*) \\|$").FindAllStringSubmatch(section, -1) {
 		rows = append(rows, strings.Join(row[1:], ": "))
@@ -217,15 +224,7 @@ func TestCachesAreDocumented(t *testing.T) {
 }
 
 func TestCredentialsAreDocumented(t *testing.T) {
-	raw, err := os.ReadFile("../../../docs/reference/policy.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, section, found := strings.Cut(string(raw), "\n## Files that commands can't read\n")
-	if !found {
-		t.Fatal("there is no section on credentials")
-	}
-	_, section, _ = strings.Cut(section, "|---|---|\n")
+	_, section, _ := strings.Cut(documented(t, "Files that commands can't read"), "|---|---|\n")
 	section, _, _ = strings.Cut(section, "\n\n")
 	var listed []string
 	for _, name := range regexp.MustCompile("`([^`]+)`").FindAllStringSubmatch(section, -1) {

@@ -147,16 +147,3 @@ func TestLandlockRefusesInseparableSecrets(t *testing.T) {
 		})
 	}
 }
-
-func TestMovesOnlyUnwritableCaches(t *testing.T) {
-	_, f := folders(t, nil)
-	f.OperatorVariables = []string{"GOCACHE"}
-	p, _ := grantsOf(t, f)
-	if d := cmp.Diff([]string{"TMPDIR=/tmp", "TMP=/tmp", "TEMP=/tmp"}, p.Variables(func(string) bool { return true })); d != "" {
-		t.Error(d)
-	}
-	moved := p.Variables(func(string) bool { return false })
-	if !slices.Contains(moved, "XDG_CACHE_HOME=/tmp/.cache") || slices.Contains(moved, "GOCACHE=/tmp/.cache/go-build") {
-		t.Errorf("got %q", moved)
-	}
-}
