@@ -225,27 +225,6 @@ func TestChatDistinguishesCalls(t *testing.T) {
 	}
 }
 
-func TestChatRetriesTemporaryFailures(t *testing.T) {
-	t.Parallel()
-	for name, handler := range map[string]http.HandlerFunc{
-		"500":             answer(500, "", "<html>"),
-		"429":             answer(429, "Retry-After-Ms: 1", `{"error":{"message":"later"}}`),
-		"stream ends":     stream("data: {\"id\":\"c\",\"choices\":[{\"delta\":{\"content\":\"Lo\"}}]}\n\n"),
-		"length":          stream("data: {\"id\":\"c\",\"choices\":[{\"delta\":{\"content\":\"Lo\"},\"finish_reason\":\"length\"}]}\n\n"),
-		"error in chunk":  stream("data: {\"error\":{\"code\":\"server_error\",\"message\":\"x\"}}\n\n"),
-		"connection lost": func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
-	} {
-		for turn := 1; turn <= 3; turn++ {
-			t.Run(fmt.Sprintf("%s at turn %d", name, turn), func(t *testing.T) {
-				f, _ := chatting(t, slices.Insert(streamed(), turn-1, handler)...)
-				if said, err := f.Run(t.Context()); err != nil || said != "Done." || len(f.box.asked) != 3 {
-					t.Fatalf("Run = %q, %v after %d calls", said, err, len(f.box.asked))
-				}
-			})
-		}
-	}
-}
-
 // TestChatSurvivesStreamCutAtAnyChunk cuts each answer after each of its chunks, and
 // has it fall silent there.
 func TestChatSurvivesStreamCutAtAnyChunk(t *testing.T) {
@@ -292,17 +271,22 @@ func TestChatShowsImagesAfterOutputs(t *testing.T) {
 	}
 }
 
-func TestChatEndsOnPermanentFailures(t *testing.T) {
+// TestChatClassifiesAnswers has answers fail in the ways that this wire alone has.
+func TestChatClassifiesAnswers(t *testing.T) {
 	t.Parallel()
-	for reason, handler := range map[string]http.HandlerFunc{
-		"unauthorized": answer(401, "", `{"error":{"message":"bad key"}}`),
-		"quota":        answer(429, "", `{"error":{"message":"pay","code":"insufficient_quota"}}`),
-		"malformed":    stream("data: {oops}\n\n"),
-		"refused":      stream("data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"content_filter\"}]}\n\n"),
+	for name, c := range map[string]struct {
+		events string
+		reason string // of the end; empty where the request is repeated
+	}{
+		"length":         {`{"id":"c","choices":[{"delta":{"content":"Lo"},"finish_reason":"length"}]}`, ""},
+		"error in chunk": {`{"error":{"code":"server_error","message":"x"}}`, ""},
+		"no JSON":        {"{oops}", "malformed"},
+		"content filter": {`{"choices":[{"delta":{},"finish_reason":"content_filter"}]}`, "refused"},
 	} {
-		f, server := chatting(t, handler)
-		if _, err := f.Run(t.Context()); err == nil || !strings.Contains(err.Error(), reason) || len(server.bodies) != 1 {
-			t.Errorf("%s: Run ended in %v after %d requests", reason, err, len(server.bodies))
+		f, server := chatting(t, slices.Insert(streamed(), 1, stream("data: "+c.events+"\n\n"))...)
+		said, err := f.Run(t.Context())
+		if c.reason == "" && (err != nil || said != "Done." || len(f.box.asked) != 3) || c.reason != "" && (reason(err) != c.reason || len(server.bodies) != 2) {
+			t.Errorf("%s: Run = %q, %v after %d requests", name, said, err, len(server.bodies))
 		}
 	}
 }

@@ -173,35 +173,6 @@ func TestSurvivesStreamCutAtAnyEvent(t *testing.T) {
 	}
 }
 
-func TestSurvivesSilenceAtAnyEvent(t *testing.T) {
-	t.Parallel()
-	for turn := 1; turn <= 3; turn++ {
-		t.Run(fmt.Sprintf("turn %d", turn), func(t *testing.T) {
-			t.Parallel()
-			for events := 1; fallsSilent(t, turn, events); events++ {
-			}
-		})
-	}
-}
-
-// fallsSilent has a server fall silent after so many events of an answer. It is
-// false when the answer has no more.
-func fallsSilent(t *testing.T, turn, events int) bool {
-	t.Helper()
-	f, server := talk(t, threeTurns, modeltest.Options{Trusting: true})
-	api, err := responses.New(model.Endpoint{BaseURL: server.BaseURL(), Idle: 500 * time.Millisecond})
-	if err != nil {
-		t.Fatal(err)
-	}
-	f.Model = &model.Retrying{Next: api, FirstPause: time.Microsecond, Attempts: 1000}
-	server.Stall(turn, events)
-	if said, err := f.Run(t.Context()); err != nil || said != "Done." {
-		t.Fatalf("turn %d silent after %d events: Run = %q, %v", turn, events, said, err)
-	}
-	f.wholeAndOnce(t, server)
-	return len(server.Requests()) > 3
-}
-
 // lasting are failures that end a run at once, with their reason.
 var lasting = map[string]struct {
 	handler http.HandlerFunc
@@ -483,25 +454,14 @@ func TestReportsScarceBudgets(t *testing.T) {
 	}
 }
 
-func TestGivesLastTurn(t *testing.T) {
+// TestLastTurnRunsItsCalls is of a last turn that does not end the work.
+func TestLastTurnRunsItsCalls(t *testing.T) {
 	t.Parallel()
-	session := func(last string) string {
-		return "version: 1\nturns:\n  - output: [{call: read_file, arguments: {}}]\n    usage: {input: 96}\n  - output: [" + last + "]\n    usage: {input: 1}\n"
+	f := converse(t, "version: 1\nturns:\n  - output: [{call: read_file, arguments: {}}]\n    usage: {input: 96}\n"+
+		"  - output: [{say: Nearly.}, {call: read_file, arguments: {}}]\n    usage: {input: 1}\n")
+	f.Limits.Tokens = 100
+	said, err := f.Run(t.Context())
+	if reason(err) != "tokens" || said != "Nearly." || len(f.box.asked) != 2 {
+		t.Errorf("Run = %q, %v after %d calls", said, err, len(f.box.asked))
 	}
-	t.Run("is enough", func(t *testing.T) {
-		f := converse(t, session("{say: Done.}"))
-		f.Limits.Tokens = 100
-		f.mustSay(t, "Done.")
-		if !strings.Contains(f.requests.bodies[1], "This is your last turn: 96 of 100 tokens") {
-			t.Errorf("the model was not told: %s", f.requests.bodies[1])
-		}
-	})
-	t.Run("is not enough", func(t *testing.T) {
-		f := converse(t, session("{say: Nearly.}, {call: read_file, arguments: {}}"))
-		f.Limits.Tokens = 100
-		said, err := f.Run(t.Context())
-		if reason(err) != "tokens" || said != "Nearly." || len(f.box.asked) != 2 {
-			t.Errorf("Run = %q, %v after %d calls", said, err, len(f.box.asked))
-		}
-	})
 }

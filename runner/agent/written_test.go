@@ -24,25 +24,6 @@ func writes(text string) []tools.Call {
 	return calls
 }
 
-func TestEndsAfterRepeatedEditFailures(t *testing.T) {
-	t.Parallel()
-	turn := func(n string) string { return "  - output: [{say: \"!apply_patch\\n" + n + "\"}]\n" }
-	f := converse(t, "version: 1\nturns:\n"+turn("a")+turn("b")+"  - output: [{say: \"!read_file\"}]\n"+turn("c")+turn("d")+turn("e"))
-	f.ParseWritten = func(text string) []tools.Call {
-		calls := writes(text)
-		calls[0].Input = text // each is another
-		return calls
-	}
-	f.box.answers["apply_patch"] = tools.Refuse("it does not fit")
-	f.Tools = f.box.dispatcher(f.Conversation)
-	if _, err := f.Run(t.Context()); reason(err) != "failed_edits" {
-		t.Fatalf("the run ends as %v", err)
-	}
-	if got := f.Spent().Turns; got != 5 {
-		t.Errorf("it ends after %d turns, want 5: four answers with edits, and one without", got)
-	}
-}
-
 // An answer that the API stopped is not asked for again as it was: the model is told, and writes less.
 func TestReportsStoppedAnswer(t *testing.T) {
 	t.Parallel()

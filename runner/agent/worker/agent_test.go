@@ -105,21 +105,6 @@ func TestCreatesAgentWithoutTools(t *testing.T) {
 	}
 }
 
-// events are those of a kind in the transcript of a record.
-func events(t *testing.T, rec *record.Record, kind transcript.Type) (found []transcript.Event) {
-	t.Helper()
-	_, err := rec.Survey(func(_ *transcript.View, e transcript.Event) error {
-		if e.Type == kind {
-			found = append(found, e)
-		}
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return found
-}
-
 func TestQuestionsEarlyEndOnce(t *testing.T) {
 	a := briefed(t, site(t, &job.Job{Task: job.Task{Expects: "change"}}, nil), `
   - output: [{say: Done.}]
@@ -135,11 +120,6 @@ func TestQuestionsEarlyEndOnce(t *testing.T) {
 	}
 	if work := a.Work(); work.Summary != "Nothing needs to change." {
 		t.Errorf("it ended with %q", work.Summary)
-	}
-	a = briefed(t, site(t, &job.Job{Task: job.Task{Expects: "change"}}, nil), "  - output: [{say: Done.}]\n")
-	ran(t, a)
-	if nudged, err := a.QuestionEnd(true, ""); nudged || err != nil {
-		t.Errorf("nudged: %t, %v, where there is no further answer", nudged, err)
 	}
 }
 
@@ -161,7 +141,6 @@ func TestSendsQuestionsToPeople(t *testing.T) {
 		"some do not reach them":    {ask, []error{errors.New("gone"), nil}, []question.Question{when}, false},
 		"nobody is there":           {ask, nil, nil, true},
 		"nobody is to be asked":     {job.Task{Questions: "assume"}, nil, nil, false},
-		"nobody, as in a replay":    {ask, nil, nil, true},
 		"they are there, and asked": {job.Task{}, []error{nil, nil}, []question.Question{which, when}, false},
 	} {
 		t.Run(name, func(t *testing.T) {

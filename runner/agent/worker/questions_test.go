@@ -10,7 +10,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/agent-ci/agent-ci/gitops/forge"
-	"github.com/agent-ci/agent-ci/runner/record/outcome"
 	"github.com/agent-ci/agent-ci/runner/record/transcript/markdown"
 	"github.com/agent-ci/agent-ci/runner/task/form"
 	"github.com/agent-ci/agent-ci/runner/task/intake"
@@ -123,14 +122,6 @@ func TestFailsWithoutReaderOfQuestions(t *testing.T) {
 	if err := askedOn(t, &b); err == nil || err.Error() != "comment on o/r#7: forbidden" {
 		t.Errorf("err = %v", err)
 	}
-}
-
-func TestOpenQuestionsEndRun(t *testing.T) {
-	on := &form.Issue{Repository: "o/r", Number: 7}
-	if err := (Work{}).WithoutAnswers(on); err != nil {
-		t.Error(err)
-	}
-	wantStop(t, Work{Questions: make([]question.Question, 2)}.WithoutAnswers(on), outcome.NeedsInput, "questions", "asked 2 questions on o/r#7;")
 }
 
 // mostUnits is how long GitHub lets a comment be, in UTF-16 code units.

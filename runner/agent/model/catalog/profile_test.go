@@ -6,47 +6,37 @@ import (
 
 func TestRecognisesModelNames(t *testing.T) {
 	for name, want := range map[string]struct {
-		known  bool
-		window int64
-		patch  string
+		known                 bool
+		window                int64
+		commands, patch       string
+		reasoning, toolSearch bool
 	}{
-		"gpt-5.5":                   {true, 272_000, "freeform"},
-		"gpt-5.4-2026-03-05":        {true, 272_000, "freeform"},
-		"openai/gpt-5.2":            {true, 272_000, "freeform"},
-		"GPT-5.2":                   {true, 272_000, "freeform"},
-		"gpt-5.1-codex":             {true, 272_000, "freeform"},
-		"my-codex-deployment":       {true, 128_000, "freeform"},
-		"qwen3-coder":               {false, 128_000, "function"},
-		"somebody/gpt-4.1-mini":     {true, 1_047_576, "function"},
-		"gpt-5.1-something":         {true, 128_000, "freeform"},
-		"prod_gpt-5.5":              {true, 272_000, "freeform"},
-		"mygpt-5":                   {false, 128_000, "function"},
-		"gpt-5.5-but-not-2026-1-01": {true, 128_000, "freeform"},
+		"gpt-5.5":                   {true, 272_000, "exec_command", "freeform", true, true},
+		"gpt-5.4-2026-03-05":        {true, 272_000, "exec_command", "freeform", true, true},
+		"openai/gpt-5.4-nano":       {true, 272_000, "exec_command", "freeform", true, true},
+		"gpt-5.6":                   {true, 128_000, "exec_command", "freeform", true, true},
+		"openai/gpt-5.2":            {true, 272_000, "exec_command", "freeform", true, false},
+		"GPT-5.2":                   {true, 272_000, "exec_command", "freeform", true, false},
+		"gpt-5.1-codex":             {true, 272_000, "exec_command", "freeform", true, false},
+		"gpt-5":                     {true, 272_000, "exec_command", "freeform", true, false},
+		"my-codex-deployment":       {true, 128_000, "exec_command", "freeform", true, false},
+		"qwen3-coder":               {false, 128_000, "shell_command", "function", true, false},
+		"somebody/gpt-4.1-mini":     {true, 1_047_576, "shell", "function", false, false},
+		"gpt-4o-2024-11-20":         {true, 128_000, "shell", "function", false, false},
+		"gpt-3.5-turbo":             {true, 128_000, "shell", "function", false, false},
+		"o4-mini":                   {true, 200_000, "shell", "function", true, false},
+		"openai/gpt-oss-120b":       {true, 128_000, "shell", "function", true, false},
+		"gpt-5.1-something":         {true, 128_000, "exec_command", "freeform", true, false},
+		"prod_gpt-5.5":              {true, 272_000, "exec_command", "freeform", true, true},
+		"azure/prod_gpt-4o":         {true, 128_000, "shell", "function", false, false},
+		"mygpt-5":                   {false, 128_000, "shell_command", "function", true, false},
+		"foo3":                      {false, 128_000, "shell_command", "function", true, false},
+		"":                          {false, 128_000, "shell_command", "function", true, false},
+		"gpt-5.5-but-not-2026-1-01": {true, 128_000, "exec_command", "freeform", true, true},
 	} {
 		p := Of(name)
-		if p.Known() != want.known || p.ContextWindow != want.window || p.Patch != want.patch {
+		if p.Known() != want.known || p.ContextWindow != want.window || p.Commands != want.commands || p.Patch != want.patch || p.Reasoning != want.reasoning || p.ToolSearch != want.toolSearch {
 			t.Errorf("Of(%s) = %+v, want %+v", name, p, want)
-		}
-	}
-}
-
-func TestKnowsModelsWithoutReasoning(t *testing.T) {
-	for name, reasons := range map[string]bool{
-		"gpt-4.1": false, "gpt-4o-2024-11-20": false, "gpt-3.5-turbo": false, "gpt-5.1-codex": true, "o4-mini": true, "gpt-oss-120b": true, "some-model": true,
-	} {
-		if got := Of(name).Reasoning; got != reasons {
-			t.Errorf("%s reasons: %t", name, got)
-		}
-	}
-}
-
-func TestKnowsModelsWithToolSearch(t *testing.T) {
-	for name, looks := range map[string]bool{
-		"gpt-5.5": true, "gpt-5.4-2026-03-05": true, "openai/gpt-5.4-nano": true, "gpt-5.6": true, "gpt-5.2": false, "gpt-5.1-codex": false, "gpt-5": false,
-		"gpt-4.1": false, "o4-mini": false, "some-model": false,
-	} {
-		if got := Of(name).ToolSearch; got != looks {
-			t.Errorf("%s looks for tools: %t", name, got)
 		}
 	}
 }

@@ -13,15 +13,11 @@ import (
 type eventWriter struct {
 	w    http.ResponseWriter
 	next int
-	cut  int             // the connection breaks after so many events; 0 for never
-	hold <-chan struct{} // until which it is silent before it breaks; may be nil
+	cut  int // the connection breaks after so many events; 0 for never
 }
 
 func (e *eventWriter) send(kind string, fields map[string]any) {
 	if e.cut > 0 && e.next >= e.cut {
-		if e.hold != nil {
-			<-e.hold
-		}
 		panic(http.ErrAbortHandler)
 	}
 	fields["type"] = kind
@@ -35,9 +31,9 @@ func (e *eventWriter) send(kind string, fields map[string]any) {
 
 // writeEvents streams an answer as the API does: created, each item with its
 // text in pieces, and the whole response at the end.
-func writeEvents(w http.ResponseWriter, answer *model.Response, cut int, hold <-chan struct{}) {
+func writeEvents(w http.ResponseWriter, answer *model.Response, cut int) {
 	w.Header().Set("Content-Type", "text/event-stream")
-	e := &eventWriter{w: w, cut: cut, hold: hold}
+	e := &eventWriter{w: w, cut: cut}
 	e.send("response.created", map[string]any{"response": response(answer, "in_progress", nil)})
 	for i, raw := range answer.Output {
 		e.send("response.output_item.added", map[string]any{"output_index": i, "item": raw})

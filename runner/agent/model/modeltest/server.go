@@ -44,7 +44,6 @@ type Server struct {
 	faults   []string
 	replace  map[int]http.HandlerFunc
 	cut      map[int]int
-	silent   bool            // before a connection breaks
 	held     *model.Response // that the next request gets: it was cut before
 	compact  int             // how often the server compacted
 }
@@ -93,14 +92,6 @@ func (s *Server) Cut(n, events int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.cut[n] = events
-}
-
-// Stall is Cut with silence in place of a broken connection, until the client leaves.
-func (s *Server) Stall(n, events int) {
-	s.Cut(n, events)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.silent = true
 }
 
 // Compactions is how often the server made a conversation shorter.
@@ -166,7 +157,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	case request.Settings.NoStream:
 		writeJSON(w, http.StatusOK, response(answer, answer.Status, answer.Output))
 	default:
-		s.stream(w, r, answer, cut)
+		s.stream(w, answer, cut)
 	}
 }
 
@@ -174,17 +165,13 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 func leastTokens(request []byte) int64 { return int64(len(request))/1024 + 1 }
 
 // stream sends an answer, and keeps it for the next request when it is cut.
-func (s *Server) stream(w http.ResponseWriter, r *http.Request, answer *model.Response, cut int) {
+func (s *Server) stream(w http.ResponseWriter, answer *model.Response, cut int) {
 	s.mu.Lock()
 	if cut > 0 {
 		s.held = answer
 	}
-	var hold <-chan struct{}
-	if s.silent {
-		hold = r.Context().Done()
-	}
 	s.mu.Unlock()
-	writeEvents(w, answer, cut, hold)
+	writeEvents(w, answer, cut)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.held == answer { // there were no more events
