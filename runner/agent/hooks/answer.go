@@ -37,16 +37,16 @@ const (
 const exitBlocks = 2
 
 // parseAnswer returns the answer in the output of a hook that exited.
-func (h Hook) parseAnswer(s hookOutput) (answer, error) {
+func (h Hook) parseAnswer(out hookOutput) (answer, error) {
 	switch {
-	case s.status == exitBlocks:
-		a := answer{reason: strings.TrimSpace(string(s.errors))}
+	case out.exitStatus == exitBlocks:
+		a := answer{reason: strings.TrimSpace(string(out.stderr))}
 		h.applyRefusal(&a)
 		return a, nil
-	case s.status != 0:
-		return answer{}, fmt.Errorf("it ended with exit status %d%s", s.status, lastWords(s.errors))
+	case out.exitStatus != 0:
+		return answer{}, fmt.Errorf("it ended with exit status %d%s", out.exitStatus, lastWords(out.stderr))
 	}
-	text := bytes.TrimSpace(bytes.TrimPrefix(bytes.TrimSpace(s.output), []byte("\ufeff"))) // PowerShell writes a byte order mark
+	text := bytes.TrimSpace(bytes.TrimPrefix(bytes.TrimSpace(out.stdout), []byte("\ufeff"))) // PowerShell writes a byte order mark
 	switch {
 	case len(text) == 0:
 		return answer{}, nil
@@ -130,7 +130,7 @@ var (
 
 // readJSON parses an answer in Claude Code's format.
 func (h Hook) readJSON(text []byte) (answer, error) {
-	var c struct {
+	var outer struct {
 		Continue      *bool           `json:"continue"`
 		StopReason    string          `json:"stopReason"`
 		SystemMessage string          `json:"systemMessage"`
@@ -138,58 +138,58 @@ func (h Hook) readJSON(text []byte) (answer, error) {
 		Reason        string          `json:"reason"`
 		Specific      json.RawMessage `json:"hookSpecificOutput"`
 	}
-	var s specificOutput
-	if err := h.decode(text, &c, outerKeys, specificKeys); err != nil {
+	var specific specificOutput
+	if err := h.decode(text, &outer, outerKeys, specificKeys); err != nil {
 		return answer{}, err
 	}
-	if nonNull(c.Specific) != nil {
-		if err := h.decode(c.Specific, &s, specificKeys, outerKeys); err != nil {
+	if nonNull(outer.Specific) != nil {
+		if err := h.decode(outer.Specific, &specific, specificKeys, outerKeys); err != nil {
 			return answer{}, err
 		}
 	}
-	if s.Event != "" && s.Event != h.On {
-		return answer{}, fmt.Errorf("it answers to %q, and was asked about %s", s.Event, h.On)
+	if specific.Event != "" && specific.Event != h.On {
+		return answer{}, fmt.Errorf("it answers to %q, and was asked about %s", specific.Event, h.On)
 	}
-	a := answer{context: s.Context, message: c.SystemMessage, reason: c.Reason, input: nonNull(s.Input), texts: s.Env}
+	a := answer{context: specific.Context, message: outer.SystemMessage, reason: outer.Reason, input: nonNull(specific.Input), texts: specific.Env}
 	if h.On == job.OnToolDefinition {
-		a.texts = s.Descriptions
+		a.texts = specific.Descriptions
 	}
-	switch c.Decision {
+	switch outer.Decision {
 	case "", "approve", "allow":
 	case "block", decisionDeny:
 		h.applyRefusal(&a)
 	default:
-		return answer{}, fmt.Errorf("its decision %q is none that is known", c.Decision)
+		return answer{}, fmt.Errorf("its decision %q is none that is known", outer.Decision)
 	}
-	switch s.Permission {
+	switch specific.Permission {
 	case "", "allow":
 	case decisionDeny:
-		a.decision, a.reason = decisionDeny, s.Reason
+		a.decision, a.reason = decisionDeny, specific.Reason
 	case decisionAsk, "defer": // both leave the decision to a person
-		a.decision, a.reason = decisionAsk, s.Reason
+		a.decision, a.reason = decisionAsk, specific.Reason
 	default:
-		return answer{}, fmt.Errorf("its permissionDecision %q is none of allow, deny, ask and defer", s.Permission)
+		return answer{}, fmt.Errorf("its permissionDecision %q is none of allow, deny, ask and defer", specific.Permission)
 	}
 	if h.On == job.OnStop && a.context != "" { // as in Claude Code, context at Stop demands more work
 		a.decision, a.reason, a.context = decisionMore, strings.TrimSpace(a.reason+"\n"+a.context), ""
 	}
-	if c.Continue != nil && !*c.Continue {
+	if outer.Continue != nil && !*outer.Continue {
 		if h.On == job.OnStop { // continue: false at Stop means that the agent may end
-			return answer{message: c.SystemMessage}, nil
+			return answer{message: outer.SystemMessage}, nil
 		}
 		a.decision, a.stop, a.feedback = decisionDeny, true, false
-		if c.StopReason != "" {
-			a.reason = c.StopReason
+		if outer.StopReason != "" {
+			a.reason = outer.StopReason
 		}
 	}
-	return a, a.setOutput(s)
+	return a, a.setOutput(specific)
 }
 
 // setOutput sets the replacement for a call's output, if the hook gives one.
-func (a *answer) setOutput(s specificOutput) error {
-	raw := nonNull(s.Output)
+func (a *answer) setOutput(specific specificOutput) error {
+	raw := nonNull(specific.Output)
 	if raw == nil {
-		raw = nonNull(s.MCPOutput)
+		raw = nonNull(specific.MCPOutput)
 	}
 	if raw == nil {
 		return nil
@@ -221,11 +221,11 @@ func (h Hook) decode(text []byte, into any, here, elsewhere map[string][]string)
 	}
 	known := len(keys) == 0
 	for _, key := range keys {
-		points, is := here[key]
+		events, isKey := here[key]
 		switch {
-		case is && (points == nil || slices.Contains(points, h.On)):
+		case isKey && (events == nil || slices.Contains(events, h.On)):
 			known = true
-		case is:
+		case isKey:
 			return fmt.Errorf("its answer has %q, which %s has no place for", key, h.On)
 		case differsInCase(key, here) || differsInCase(key, elsewhere):
 			return fmt.Errorf("its answer has %q where it means nothing", key)
@@ -255,14 +255,14 @@ func differsInCase(key string, among map[string][]string) bool {
 // keysOf returns the keys of a JSON object. It returns an error for duplicate keys and for text after the
 // object.
 func keysOf(text []byte) (keys []string, err error) {
-	d := json.NewDecoder(bytes.NewReader(text))
-	opening, err := d.Token()
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	opening, err := decoder.Token()
 	if err == nil && opening != json.Delim('{') {
 		return nil, errors.New("its answer is no JSON object")
 	}
-	for err == nil && d.More() {
+	for err == nil && decoder.More() {
 		var key json.Token
-		if key, err = d.Token(); err != nil {
+		if key, err = decoder.Token(); err != nil {
 			break
 		}
 		name, _ := key.(string)
@@ -271,15 +271,15 @@ func keysOf(text []byte) (keys []string, err error) {
 		}
 		keys = append(keys, name)
 		var value json.RawMessage
-		err = d.Decode(&value)
+		err = decoder.Decode(&value)
 	}
 	if err == nil {
-		_, err = d.Token() // the closing brace
+		_, err = decoder.Token() // the closing brace
 	}
 	if err != nil {
 		return nil, fmt.Errorf("its answer is no JSON that is understood (%w)", err)
 	}
-	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
 		return nil, errors.New("its answer is more than one JSON object")
 	}
 	return keys, nil

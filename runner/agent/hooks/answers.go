@@ -28,16 +28,16 @@ type Answers struct {
 var oncePerRun = []string{job.OnSessionStart, job.OnUserPrompt, job.OnToolDefinition, job.OnShellEnv}
 
 // Apply applies the next event of a record. Model events of started agents do not count.
-func (p *Answers) Apply(e transcript.Event) error {
+func (a *Answers) Apply(e transcript.Event) error {
 	if e.By() != "" && e.Type != transcript.TypeHook {
 		return nil
 	}
 	switch e.Type {
 	case transcript.TypeModelRequest:
-		p.PendingRequest, p.stopHooksRan = "", false
+		a.PendingRequest, a.stopHooksRan = "", false
 		return nil
 	case transcript.TypeModelResponse:
-		p.stopHooksRan = false
+		a.stopHooksRan = false
 		return nil
 	case transcript.TypeHook:
 	default:
@@ -48,34 +48,35 @@ func (p *Answers) Apply(e transcript.Event) error {
 		return err
 	}
 	if d.On == job.OnStop {
-		p.stopHooksRan = true
+		a.stopHooksRan = true
 		if d.Decision == transcript.HookMore {
-			if p.StopRounds++; p.StopRounds <= maxStopRounds { // later demands were refused
-				p.PendingRequest = d.Reason
+			a.StopRounds++
+			if a.StopRounds <= maxStopRounds { // later demands were refused
+				a.PendingRequest = d.Reason
 			}
 		}
 	}
-	p.unused = append(p.unused, d)
+	a.unused = append(a.unused, d)
 	return nil
 }
 
 // takeAnswer returns the recorded answer to a question and marks it as used. It returns false if the hook
 // must be asked.
-func (p *Answers) takeAnswer(name, on string, call transcript.CallRef) (transcript.Hook, bool) {
-	if !p.Replace && !slices.Contains(oncePerRun, on) {
+func (a *Answers) takeAnswer(name, on string, call transcript.CallRef) (transcript.Hook, bool) {
+	if !a.Replace && !slices.Contains(oncePerRun, on) {
 		return transcript.Hook{}, false
 	}
-	i := slices.IndexFunc(p.unused, func(d transcript.Hook) bool { return d.Name == name && d.On == on && d.Ref() == call })
+	i := slices.IndexFunc(a.unused, func(d transcript.Hook) bool { return d.Name == name && d.On == on && d.Ref() == call })
 	if i < 0 {
-		return transcript.Hook{Decision: transcript.HookPass}, p.Replace
+		return transcript.Hook{Decision: transcript.HookPass}, a.Replace
 	}
-	d := p.unused[i]
-	p.unused = slices.Concat(p.unused[:i], p.unused[i+1:]) // a new slice, since copies of p share the old one
+	d := a.unused[i]
+	a.unused = slices.Concat(a.unused[:i], a.unused[i+1:]) // a new slice, since copies of p share the old one
 	return d, true
 }
 
-// repeat returns the reply that d records.
-func (h Hook) repeat(d transcript.Hook) reply {
+// recordedReply returns the reply that d records.
+func (h Hook) recordedReply(d transcript.Hook) reply {
 	r := reply{replacement: d.After, continued: d.WentOn, duration: time.Duration(d.Seconds * float64(time.Second))}
 	r.reason, r.context, r.message, r.stop = d.Reason, d.Context, d.Message, d.Stop
 	switch d.Decision {

@@ -18,34 +18,38 @@ type callReview struct {
 	hooks        *Hooks
 	tool         string
 	call         tools.Call
-	accepts      tools.ConvertInput
+	convert      tools.ConvertInput
 	agreedInputs map[string]string // the last input that each hook agreed to, by the hook's name
 	notes        []string          // text for the model
 }
 
 // Before asks the hooks about a call before it runs. A hook sees the input as earlier hooks changed it, and
-// is asked again if a later hook rewrites the input. fit converts a rewritten input and reports whether
-// it is valid. A nil fit accepts every input. ReviewPatch asks about patches.
-func (h *Hooks) Before(ctx context.Context, tool string, call tools.Call, fit tools.ConvertInput) tools.Verdict {
-	j := callReview{hooks: h, tool: tool, call: call, accepts: fit, agreedInputs: map[string]string{}}
-	return tools.Verdict{Refusal: j.askAll(ctx), TextBefore: strings.Join(j.notes, "\n")}
+// is asked again if a later hook rewrites the input. convert converts a rewritten input and reports whether
+// it is valid. A nil convert accepts every input. ReviewPatch asks about patches.
+func (h *Hooks) Before(ctx context.Context, tool string, call tools.Call, convert tools.ConvertInput) tools.Verdict {
+	review := callReview{hooks: h, tool: tool, call: call, convert: convert, agreedInputs: map[string]string{}}
+	return tools.Verdict{Refusal: review.askAll(ctx), TextBefore: strings.Join(review.notes, "\n")}
 }
 
 // askAll asks the hooks until all agree to the same input. It returns why the call is refused, or "".
-func (j *callReview) askAll(ctx context.Context) (refusal string) {
+func (review *callReview) askAll(ctx context.Context) (refusal string) {
 	for range rewriteRounds {
 		rewritten := false
-		for _, one := range j.hooks.forEvent(job.OnPreToolUse) {
-			was := canonical(j.call.Input)
-			if input, asked := j.agreedInputs[one.Name]; asked && input == was || !one.matches(j.tool, j.call) {
+		for _, hook := range review.hooks.forEvent(job.OnPreToolUse) {
+			before := canonical(review.call.Input)
+			agreed, wasAsked := review.agreedInputs[hook.Name]
+			if wasAsked && agreed == before || !hook.matches(review.tool, review.call) {
 				continue
 			}
-			refusal, goesOn := j.ask(ctx, one)
-			if refusal != "" || !goesOn {
+			refusal, proceed := review.ask(ctx, hook)
+			if refusal != "" || !proceed {
 				return refusal
 			}
-			j.agreedInputs[one.Name] = canonical(j.call.Input)
-			rewritten = rewritten || canonical(j.call.Input) != was
+			after := canonical(review.call.Input)
+			review.agreedInputs[hook.Name] = after
+			if after != before {
+				rewritten = true
+			}
 		}
 		if !rewritten {
 			return ""
@@ -54,38 +58,40 @@ func (j *callReview) askAll(ctx context.Context) (refusal string) {
 	return "Not run: the hooks of this run rewrite each other's input of this call without end. That is a fault of the hooks, not of the call; go on without it, and say so in your last message if the task needs it."
 }
 
-// ask asks one hook. goesOn is false if the call is refused, or if its rewritten input is invalid. The
+// ask asks one hook. proceed is false if the call is refused, or if its rewritten input is invalid. The
 // dispatcher reports the latter.
-func (j *callReview) ask(ctx context.Context, one Hook) (refusal string, goesOn bool) {
-	shown := j.hooks.toClaudeCall(j.tool, j.call)
-	r, err := j.hooks.ask(ctx, one, question{
-		call: refOf(j.call), input: shown.claudeInput(j.call), replaceable: j.call.Input,
-		rewrite: func(by json.RawMessage) (string, error) { return rewrite(j.tool, j.call, shown, by) },
+func (review *callReview) ask(ctx context.Context, hook Hook) (refusal string, proceed bool) {
+	shown := review.hooks.toClaudeCall(review.tool, review.call)
+	r, err := review.hooks.ask(ctx, hook, question{
+		call: refOf(review.call), input: shown.questionInput(review.call), replaceable: review.call.Input,
+		rewrite: func(newInput json.RawMessage) (string, error) {
+			return rewrite(review.tool, review.call, shown, newInput)
+		},
 	})
 	switch {
 	case err != nil:
-		return one.failureText(err), false
+		return hook.failureText(err), false
 	case r.refuses():
-		return one.refusal(r), false
-	case r.input != nil && canonical(r.replacement) != canonical(j.call.Input):
-		if !j.rewrite(r.replacement) {
+		return hook.refusal(r), false
+	case r.input != nil && canonical(r.replacement) != canonical(review.call.Input):
+		if !review.rewrite(r.replacement) {
 			return "", false
 		}
-		j.notes = append(j.notes, "The hook "+one.Name+" rewrote the input of this call: "+shorten(j.call.Input))
+		review.notes = append(review.notes, "The hook "+hook.Name+" rewrote the input of this call: "+shorten(review.call.Input))
 	}
-	if words := one.addedContext(r); r.context != "" && !slices.Contains(j.notes, words) {
-		j.notes = append(j.notes, words)
+	if words := hook.addedContext(r); r.context != "" && !slices.Contains(review.notes, words) {
+		review.notes = append(review.notes, words)
 	}
 	return "", true
 }
 
 // rewrite sets the call's input, and reports whether the tool accepts it.
-func (j *callReview) rewrite(input string) (fits bool) {
-	if j.accepts == nil {
-		j.call.Input = input
+func (review *callReview) rewrite(input string) (fits bool) {
+	if review.convert == nil {
+		review.call.Input = input
 		return true
 	}
-	j.call, fits = j.accepts(input)
+	review.call, fits = review.convert(input)
 	return fits
 }
 

@@ -22,10 +22,10 @@ var _ tools.Gate = (*Hooks)(nil)
 // refused or replaced the output.
 func (h *Hooks) After(ctx context.Context, tool string, call tools.Call, result tools.Result, whole func() (string, error)) (tools.Result, bool) {
 	all := h.forEvent(job.OnPostToolUse)
-	operators := OperatorHooks(all)
+	operators := OperatorHooks(all) // the first ones in all
 	seen := reviewedResult{result, result.Output, whole, true}
-	for _, some := range [][]Hook{all[len(operators):], operators} {
-		seen = h.after(ctx, some, tool, call, seen)
+	for _, group := range [][]Hook{all[len(operators):], operators} {
+		seen = h.after(ctx, group, tool, call, seen)
 	}
 	h.forgetPatch(call)
 	return seen.result, seen.allowed
@@ -41,34 +41,38 @@ type reviewedResult struct {
 
 // forHook returns the result as the next hook sees it. The output is the complete one plus what earlier hooks
 // appended, unless a hook withheld or replaced it.
-func (o reviewedResult) forHook() (tools.Result, error) {
-	if !o.allowed {
-		return o.result, nil
+func (r reviewedResult) forHook() (tools.Result, error) {
+	if !r.allowed {
+		return r.result, nil
 	}
-	text, err := o.whole()
-	shown := o.result
-	shown.Output = strings.TrimSuffix(text, "\n") + strings.TrimPrefix(o.result.Output, strings.TrimSuffix(o.original, "\n"))
+	complete, err := r.whole()
+	appended := strings.TrimPrefix(r.result.Output, strings.TrimSuffix(r.original, "\n"))
+	shown := r.result
+	shown.Output = strings.TrimSuffix(complete, "\n") + appended
 	return shown, err
 }
 
 // after asks some hooks about a result, up to the first refusal, and returns the result after their replies.
-func (h *Hooks) after(ctx context.Context, some []Hook, tool string, call tools.Call, seen reviewedResult) reviewedResult {
-	for _, one := range some {
+func (h *Hooks) after(ctx context.Context, group []Hook, tool string, call tools.Call, seen reviewedResult) reviewedResult {
+	for _, hook := range group {
 		shown, err := seen.forHook()
 		if err != nil {
-			return reviewedResult{result: withholdResult(seen.result, one.failureText(err))}
+			return reviewedResult{result: withholdResult(seen.result, hook.failureText(err))}
 		}
-		for _, as := range h.resultQuestions(one, tool, call) {
-			about := as.claudeInput(call)
-			about["tool_response"] = as.claudeResponse(shown)
-			r, err := h.ask(ctx, one, question{call: refOf(call), input: about, replaceable: seen.result.Output})
+		for _, claude := range h.resultQuestions(hook, tool, call) {
+			about := claude.questionInput(call)
+			about["tool_response"] = claude.toolResponse(shown)
+			r, err := h.ask(ctx, hook, question{call: refOf(call), input: about, replaceable: seen.result.Output})
 			if err != nil {
-				return reviewedResult{result: withholdResult(seen.result, one.failureText(err))}
+				return reviewedResult{result: withholdResult(seen.result, hook.failureText(err))}
 			}
-			refused := r.refuses() && !r.feedback
-			seen.result, seen.allowed = one.applyReply(seen.result, r), seen.allowed && !refused && r.output == nil
-			if refused {
+			seen.result = hook.applyReply(seen.result, r)
+			if r.refuses() && !r.feedback {
+				seen.allowed = false
 				return seen
+			}
+			if r.output != nil {
+				seen.allowed = false
 			}
 		}
 	}
@@ -77,11 +81,11 @@ func (h *Hooks) after(ctx context.Context, some []Hook, tool string, call tools.
 
 // resultQuestions returns what a hook is asked about after a call: each patch that the call applied, and the
 // call itself, if they match the hook.
-func (h *Hooks) resultQuestions(one Hook, tool string, call tools.Call) (all []claudeCall) {
+func (h *Hooks) resultQuestions(hook Hook, tool string, call tools.Call) (all []claudeCall) {
 	h.mu.Lock()
-	all = slices.DeleteFunc(slices.Clone(h.patched[refOf(call)]), func(as claudeCall) bool { return !one.matchesPatch(as) })
+	all = slices.DeleteFunc(slices.Clone(h.patched[refOf(call)]), func(claude claudeCall) bool { return !hook.matchesPatch(claude) })
 	h.mu.Unlock()
-	if one.matches(tool, call) {
+	if hook.matches(tool, call) {
 		all = append(all, h.toClaudeCall(tool, call))
 	}
 	return all
@@ -94,14 +98,14 @@ func (h Hook) applyReply(result tools.Result, r reply) tools.Result {
 	case r.failure != "" && !r.continued:
 		return withholdResult(result, "The output is withheld: the hook "+h.Name+", which has to agree, did not answer cleanly: "+shorten(r.failure)+". The call itself was run.")
 	case r.refuses() && !r.feedback:
-		return withholdResult(result, "The output is withheld by the hook "+h.Name+": "+sentence(r.words())+" The call itself was run.")
+		return withholdResult(result, "The output is withheld by the hook "+h.Name+": "+sentence(r.reasonText())+" The call itself was run.")
 	case r.output != nil:
 		failed := result.Failed
 		result = withholdResult(result, *r.output)
 		result.Failed = failed
 	}
 	if r.feedback {
-		result = appendText(result, "The hook "+h.Name+" says of this: "+sentence(r.words()))
+		result = appendText(result, "The hook "+h.Name+" says of this: "+sentence(r.reasonText()))
 	}
 	if r.context != "" {
 		result = appendText(result, h.addedContext(r))
@@ -156,8 +160,8 @@ func (h *Hooks) ReviewPatch(ctx context.Context, p Patch) (refusal, aside string
 
 // patchInputs returns the inputs of a hook's questions about a patch. It returns none if the patch does not
 // concern the hook. edits is the patch as patchCalls returns it.
-func (h *Hooks) patchInputs(one Hook, p Patch, call tools.Call, edits []claudeCall) (all []map[string]any) {
-	switch one.On {
+func (h *Hooks) patchInputs(hook Hook, p Patch, call tools.Call, edits []claudeCall) (all []map[string]any) {
+	switch hook.On {
 	case job.OnPrePatch:
 		files := make([]tree.Change, len(p.Edits)) // with paths relative to the repository's root
 		for i, e := range p.Edits {
@@ -170,11 +174,13 @@ func (h *Hooks) patchInputs(one Hook, p Patch, call tools.Call, edits []claudeCa
 		return []map[string]any{{"patch": map[string]any{"files": files, "diff": p.Diff}}}
 	case job.OnPreToolUse:
 		tool := tools.OwnToolNamed(call.Name)
-		own := dialect.Is(tool, dialect.Edits) // hooks were asked about the edit tool's call already, unless its path is a link
-		asked := h.toClaudeCall(tool, call).input["file_path"]
-		for _, as := range edits {
-			if one.matchesPatch(as) && !(own && (as.tool == dialect.ApplyPatch || as.input["file_path"] == asked)) {
-				all = append(all, as.claudeInput(call))
+		// Before asked about the call of an edit tool already, by the path that the model wrote. A link leads to another path.
+		isEditTool := dialect.Is(tool, dialect.Edits)
+		askedPath := h.toClaudeCall(tool, call).input["file_path"]
+		for _, edit := range edits {
+			alreadyAsked := isEditTool && (edit.tool == dialect.ApplyPatch || edit.input["file_path"] == askedPath)
+			if !alreadyAsked && hook.matchesPatch(edit) {
+				all = append(all, edit.questionInput(call))
 			}
 		}
 	}

@@ -83,8 +83,8 @@ func (h Hook) digest(base readBaseFile, home string) (string, error) {
 }
 
 // fileOf returns the content of the file that a word of a hook's command line names, or nil if it names none.
-// program marks the first word, which names a file only if it contains a slash.
-func fileOf(word string, program bool, base readBaseFile) ([]byte, error) {
+// The program, the first word, names a file only if it contains a slash.
+func fileOf(word string, isProgram bool, base readBaseFile) ([]byte, error) {
 	switch {
 	case filepath.IsAbs(word):
 		info, err := os.Stat(word)
@@ -101,7 +101,7 @@ func fileOf(word string, program bool, base readBaseFile) ([]byte, error) {
 			return nil, nil
 		}
 		return content, nil
-	case base == nil || word == "" || program && !strings.Contains(word, "/") || strings.HasPrefix(word, "-"):
+	case base == nil || word == "" || isProgram && !strings.Contains(word, "/") || strings.HasPrefix(word, "-"):
 		return nil, nil
 	}
 	name := path.Clean(word)
@@ -109,7 +109,7 @@ func fileOf(word string, program bool, base readBaseFile) ([]byte, error) {
 		return nil, nil
 	}
 	content, err := base(name, maxDigestedBytes)
-	if err != nil && (!program || errors.Is(err, os.ErrNotExist)) { // an argument need not be a file; a missing program is reported at its start
+	if err != nil && (!isProgram || errors.Is(err, os.ErrNotExist)) { // an argument need not be a file; a missing program is reported at its start
 		return nil, nil
 	}
 	return content, err

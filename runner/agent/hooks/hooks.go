@@ -31,7 +31,7 @@ type Hooks struct {
 
 	mu      sync.Mutex
 	agent   *sandbox.Sandbox // the agent's sandbox; hooks run beside it
-	current *hookSandbox     // nil until a hook needs one
+	current *hookSandboxes   // nil until a hook needs one
 	uses    []transcript.HookUse
 	// patched holds the patches of calls that have no result yet.
 	patched map[transcript.CallRef][]claudeCall
@@ -77,17 +77,17 @@ func (r reply) refuses() bool {
 
 // ask asks one hook, or takes its recorded answer, and records the reply. A hook that fails gives a reply with
 // a failure. Only the end of ctx and a failing record are errors.
-func (h *Hooks) ask(ctx context.Context, one Hook, q question) (reply, error) {
-	if past, ok := h.recordedAnswer(one, q); ok {
-		r := one.repeat(past)
+func (h *Hooks) ask(ctx context.Context, hook Hook, q question) (reply, error) {
+	if past, ok := h.recordedAnswer(hook, q); ok {
+		r := hook.recordedReply(past)
 		if h.Answers.Replace {
-			return r, h.recordReply(one, q, r)
+			return r, h.recordReply(hook, q, r)
 		}
 		return r, nil
 	}
 	began := time.Now()
-	defer h.Record.BeginStep("", "hook "+one.Name+" on "+one.On)()
-	r, err := h.askClean(ctx, one, q)
+	defer h.Record.BeginStep("", "hook "+hook.Name+" on "+hook.On)()
+	r, err := h.askClean(ctx, hook, q)
 	if ctx.Err() != nil {
 		return reply{}, ctx.Err()
 	}
@@ -95,28 +95,29 @@ func (h *Hooks) ask(ctx context.Context, one Hook, q question) (reply, error) {
 		r = reply{failure: err.Error()}
 	}
 	r.duration = time.Since(began)
-	r.continued = r.failure != "" && one.OnError == "continue"
-	return r.redacted(h.Record.Redact), h.recordReply(one, q, r.redacted(h.Record.Redact))
+	r.continued = r.failure != "" && hook.OnError == "continue"
+	r = r.redacted(h.Record.Redact)
+	return r, h.recordReply(hook, q, r)
 }
 
 // recordedAnswer returns the recorded answer to a question, or false if the hook must be asked.
-func (h *Hooks) recordedAnswer(one Hook, q question) (transcript.Hook, bool) {
+func (h *Hooks) recordedAnswer(hook Hook, q question) (transcript.Hook, bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.Answers.takeAnswer(one.Name, one.On, q.call)
+	return h.Answers.takeAnswer(hook.Name, hook.On, q.call)
 }
 
 // askClean runs a hook and returns its checked answer. The error says why there is no valid answer.
-func (h *Hooks) askClean(ctx context.Context, one Hook, q question) (r reply, err error) {
-	document, err := h.document(one, q)
+func (h *Hooks) askClean(ctx context.Context, hook Hook, q question) (r reply, err error) {
+	document, err := h.document(hook, q)
 	if err != nil {
 		return r, err
 	}
-	s, err := h.run(ctx, one, document)
+	out, err := h.run(ctx, hook, document)
 	if err != nil {
 		return r, err
 	}
-	if r.answer, err = one.parseAnswer(s); err != nil {
+	if r.answer, err = hook.parseAnswer(out); err != nil {
 		return r, err
 	}
 	for _, name := range slices.Sorted(maps.Keys(r.texts)) {
@@ -169,33 +170,33 @@ func (r reply) decisionName() string {
 const maxRecordedText = 256 << 10
 
 // recordReply records and counts a reply. It warns about a hook that failed or has a message for people.
-func (h *Hooks) recordReply(one Hook, q question, r reply) error {
+func (h *Hooks) recordReply(hook Hook, q question, r reply) error {
 	event := transcript.Hook{
-		Name: one.Name, On: one.On, SHA256: one.SHA256, Number: q.call.Number, Caller: q.call.Caller, Agent: q.call.Agent, Trusted: one.trusted, Decision: r.decisionName(),
-		Reason: r.words(), Context: r.context, Message: r.message, Stop: r.stop, Seconds: r.duration.Seconds(), WentOn: r.continued,
+		Name: hook.Name, On: hook.On, SHA256: hook.SHA256, Number: q.call.Number, Caller: q.call.Caller, Agent: q.call.Agent, Trusted: hook.trusted, Decision: r.decisionName(),
+		Reason: r.reasonText(), Context: r.context, Message: r.message, Stop: r.stop, Seconds: r.duration.Seconds(), WentOn: r.continued,
 	}
 	replaces := event.Decision == transcript.HookRewrite || event.Decision == transcript.HookReplace
 	if replaces {
 		event.After = r.replacement
 	}
-	if replaces || one.On == job.OnPostToolUse && r.refuses() && !r.feedback {
+	if replaces || hook.On == job.OnPostToolUse && r.refuses() && !r.feedback {
 		event.Before = q.replaceable[:min(len(q.replaceable), maxRecordedText)]
 	}
-	h.count(event)
+	h.countUse(event)
 	if r.continued {
-		h.Record.Warn("hook_failed", "The hook %s on %s failed, and the run continued (on_error: continue): %s.", one.Name, one.On, r.failure)
+		h.Record.Warn("hook_failed", "The hook %s on %s failed, and the run continued (on_error: continue): %s.", hook.Name, hook.On, r.failure)
 	}
 	if r.message != "" {
-		h.Record.Warn("hook_message", "The hook %s says: %s", one.Name, shorten(r.message))
+		h.Record.Warn("hook_message", "The hook %s says: %s", hook.Name, shorten(r.message))
 	}
 	if r.stop {
-		h.halt(outcome.Stopf(outcome.PolicyViolation, "hook_denied", "The hook %s on %s ended the run: %s", one.Name, one.On, sentence(r.reason)))
+		h.halt(outcome.Stopf(outcome.PolicyViolation, "hook_denied", "The hook %s on %s ended the run: %s", hook.Name, hook.On, sentence(r.reason)))
 	}
 	return h.Record.AppendBy(q.call.Agent, transcript.TypeHook, event)
 }
 
-// words returns the reason in a reply, or why there is no valid answer.
-func (r reply) words() string {
+// reasonText returns the reason in a reply, or why there is no valid answer.
+func (r reply) reasonText() string {
 	switch {
 	case r.failure != "":
 		return r.failure
@@ -205,10 +206,10 @@ func (r reply) words() string {
 	return r.reason
 }
 
-func (h *Hooks) count(event transcript.Hook) {
+func (h *Hooks) countUse(event transcript.Hook) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.begin()
+	h.initUses()
 	for i := range h.uses {
 		if h.uses[i].Name == event.Name {
 			h.uses[i].Count(event)
@@ -216,8 +217,8 @@ func (h *Hooks) count(event transcript.Hook) {
 	}
 }
 
-// begin prepares uses for the first count. The caller holds the lock.
-func (h *Hooks) begin() {
+// initUses prepares uses for the first count. The caller holds the lock.
+func (h *Hooks) initUses() {
 	if h.uses == nil {
 		h.uses = transcript.NewHookUses(ForTranscript(h.All).Hooks, h.Answers.Uses)
 	}
@@ -230,7 +231,7 @@ func (h *Hooks) usesSoFar() []transcript.HookUse {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.begin()
+	h.initUses()
 	return append([]transcript.HookUse(nil), h.uses...)
 }
 
@@ -275,14 +276,14 @@ func sentence(words string) string {
 	return words + "."
 }
 
-// stop returns the stop of a run because the hook refused. what is the consequence, such as "nothing was
+// stop returns the stop of a run because the hook refused. consequence is a phrase such as "nothing was
 // published".
-func (h Hook) stop(r reply, what string) *outcome.Stop {
+func (h Hook) stop(r reply, consequence string) *outcome.Stop {
 	if r.failure != "" {
 		return outcome.Stopf(outcome.PolicyViolation, "hook_failed",
-			"The hook %s on %s gave no valid answer, and so %s: %s. Fix the hook, or set on_error: continue.", h.Name, h.On, what, shorten(r.failure))
+			"The hook %s on %s gave no valid answer, and so %s: %s. Fix the hook, or set on_error: continue.", h.Name, h.On, consequence, shorten(r.failure))
 	}
-	return outcome.Stopf(outcome.PolicyViolation, "hook_denied", "The hook %s on %s refused, and so %s: %s", h.Name, h.On, what, sentence(r.words()))
+	return outcome.Stopf(outcome.PolicyViolation, "hook_denied", "The hook %s on %s refused, and so %s: %s", h.Name, h.On, consequence, sentence(r.reasonText()))
 }
 
 // failureText tells the model that the hook could not be asked.
@@ -298,5 +299,5 @@ func (h Hook) refusal(r reply) string {
 	if r.failure != "" {
 		return fmt.Sprintf("Not run: the hook %s, which has to agree, did not answer cleanly: %s. That is a fault of the hook, not of the call; go on without it, and say so in your last message if the task needs it.", h.Name, shorten(r.failure))
 	}
-	return fmt.Sprintf("Not run: the hook %s refuses this: %s", h.Name, sentence(r.words()))
+	return fmt.Sprintf("Not run: the hook %s refuses this: %s", h.Name, sentence(r.reasonText()))
 }

@@ -40,24 +40,24 @@ const serverPrefix = "mcp__"
 // in each of the hook's matchers. A regular expression counts as matching any server.
 func (h Hook) mayMatchServer(tool string) bool {
 	return slices.ContainsFunc(h.Tools, func(matcher string) bool {
-		_, rest, names := strings.Cut(matcher, serverPrefix)
+		_, rest, namesServer := strings.Cut(matcher, serverPrefix)
 		server, _, _ := strings.Cut(rest, "__")
-		one := job.Hook{Tools: []string{matcher}}
-		return names && (strings.ContainsAny(rest, "(){}[]+?\\^$") || one.For(serverPrefix+server+"__"+tool))
+		byMatcher := job.Hook{Tools: []string{matcher}}
+		return namesServer && (strings.ContainsAny(rest, "(){}[]+?\\^$") || byMatcher.For(serverPrefix+server+"__"+tool))
 	})
 }
 
-// matchesPatch reports whether the hook matches a patch in the form as. A hook that names an edit tool sees
+// matchesPatch reports whether the hook matches a call that stands for a patch. A hook that names an edit tool sees
 // one call per file, as in Claude Code. A hook that names only apply_patch sees the whole patch, as in Codex.
-func (h Hook) matchesPatch(as claudeCall) bool {
+func (h Hook) matchesPatch(edit claudeCall) bool {
 	byFile := h.For(append(dialect.Named(dialect.Edits), "Edit", "Write")...)
 	switch {
 	case len(h.Argv) > 0:
 		return false
-	case as.tool == dialect.ApplyPatch:
+	case edit.tool == dialect.ApplyPatch:
 		return !byFile && h.For(dialect.ApplyPatch)
 	}
-	return byFile && h.For(dialect.OfFile(as.tool)...)
+	return byFile && h.For(dialect.OfFile(edit.tool)...)
 }
 
 // matchesCommand reports whether a command of the call may begin with the hook's argv. Commands that cannot be
@@ -115,5 +115,5 @@ func (h *Hooks) forEvent(event string) []Hook {
 	if h == nil {
 		return nil
 	}
-	return slices.DeleteFunc(slices.Clone(h.All), func(one Hook) bool { return one.On != event })
+	return slices.DeleteFunc(slices.Clone(h.All), func(hook Hook) bool { return hook.On != event })
 }

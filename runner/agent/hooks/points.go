@@ -39,12 +39,12 @@ func (h *Hooks) RunStart(ctx context.Context, s Start) (added string, err error)
 	return strings.Join(append(all, more...), "\n\n"), err
 }
 
-// askEvent asks the hooks of an event. If one refuses, it returns a stop whose message names the consequence
-// follows. added is the hooks' context for the agent.
-func (h *Hooks) askEvent(ctx context.Context, on string, q question, follows string) (added []string, err error) {
+// askEvent asks the hooks of an event. If one refuses, it returns a stop whose message names the
+// consequence. added is the hooks' context for the agent.
+func (h *Hooks) askEvent(ctx context.Context, on string, q question, consequence string) (added []string, err error) {
 	refusing, r, added, err := h.askUntilRefused(ctx, on, q)
 	if refusing != nil {
-		return nil, refusing.stop(r, follows)
+		return nil, refusing.stop(r, consequence)
 	}
 	return added, err
 }
@@ -52,15 +52,15 @@ func (h *Hooks) askEvent(ctx context.Context, on string, q question, follows str
 // askUntilRefused asks the hooks of an event. If one refuses, it returns that hook and its reply, and asks no
 // further hook. added is the hooks' context for the agent.
 func (h *Hooks) askUntilRefused(ctx context.Context, on string, q question) (refusing *Hook, r reply, added []string, err error) {
-	for _, one := range h.forEvent(on) {
-		if r, err = h.ask(ctx, one, q); err != nil {
+	for _, hook := range h.forEvent(on) {
+		if r, err = h.ask(ctx, hook, q); err != nil {
 			return nil, r, nil, err
 		}
 		if r.refuses() {
-			return &one, r, nil, nil
+			return &hook, r, nil, nil
 		}
 		if r.context != "" {
-			added = append(added, fmt.Sprintf("The hook %s of this run says:\n%s", one.Name, r.context))
+			added = append(added, fmt.Sprintf("The hook %s of this run says:\n%s", hook.Name, r.context))
 		}
 	}
 	return nil, r, added, nil
@@ -76,10 +76,10 @@ type toolDefinition struct {
 // Definitions returns the tools with the descriptions that hooks gave them. A refusing hook stops the run.
 func (h *Hooks) Definitions(ctx context.Context, specs []tools.Spec) ([]tools.Spec, error) {
 	specs = slices.Clone(specs)
-	for _, one := range h.forEvent(job.OnToolDefinition) {
+	for _, hook := range h.forEvent(job.OnToolDefinition) {
 		asked, before := []toolDefinition{}, map[string]string{}
 		for _, s := range specs {
-			if s.Builtin != "" || !one.For(dialect.Of(s.Name).Matched()...) {
+			if s.Builtin != "" || !hook.For(dialect.Of(s.Name).Matched()...) {
 				continue
 			}
 			d := toolDefinition{Name: s.Name, Description: s.Description}
@@ -95,7 +95,7 @@ func (h *Hooks) Definitions(ctx context.Context, specs []tools.Spec) ([]tools.Sp
 		if err != nil {
 			return nil, err
 		}
-		r, err := h.ask(ctx, one, question{input: map[string]any{"tools": asked}, replaceable: was, maySet: func(name, _ string) error {
+		r, err := h.ask(ctx, hook, question{input: map[string]any{"tools": asked}, replaceable: was, maySet: func(name, _ string) error {
 			if _, may := before[name]; !may {
 				return errors.New("is no tool that it was asked about")
 			}
@@ -105,7 +105,7 @@ func (h *Hooks) Definitions(ctx context.Context, specs []tools.Spec) ([]tools.Sp
 			return nil, err
 		}
 		if r.refuses() {
-			return nil, one.stop(r, "the agent was given no tools")
+			return nil, hook.stop(r, "the agent was given no tools")
 		}
 		for i, s := range specs {
 			if words, changed := r.texts[s.Name]; changed {
@@ -120,13 +120,13 @@ func (h *Hooks) Definitions(ctx context.Context, specs []tools.Spec) ([]tools.Sp
 // variable that a hook may not set.
 func (h *Hooks) Env(ctx context.Context, maySet func(name, value string) error) (map[string]string, error) {
 	env := map[string]string{}
-	for _, one := range h.forEvent(job.OnShellEnv) {
-		r, err := h.ask(ctx, one, question{input: map[string]any{"env": maps.Clone(env)}, maySet: maySet})
+	for _, hook := range h.forEvent(job.OnShellEnv) {
+		r, err := h.ask(ctx, hook, question{input: map[string]any{"env": maps.Clone(env)}, maySet: maySet})
 		if err != nil {
 			return nil, err
 		}
 		if r.refuses() {
-			return nil, one.stop(r, "the agent was given no commands")
+			return nil, hook.stop(r, "the agent was given no commands")
 		}
 		maps.Copy(env, r.texts)
 	}
@@ -154,37 +154,37 @@ func (h *Hooks) PendingStop() (asked bool, more string) {
 // Stop asks the hooks whether the agent may end with these last words. more is a hook's demand for more work,
 // or "" if the agent may end. If mayGoOn is false the agent has no turn left, and demands are only warned about.
 func (h *Hooks) Stop(ctx context.Context, words string, mayGoOn bool) (more string, err error) {
-	for _, one := range h.forEvent(job.OnStop) {
-		rounds := h.usedRounds()
-		r, err := h.ask(ctx, one, question{input: map[string]any{"stop_hook_active": rounds > 0, "last_assistant_message": words}})
+	for _, hook := range h.forEvent(job.OnStop) {
+		rounds := h.stopRounds()
+		r, err := h.ask(ctx, hook, question{input: map[string]any{"stop_hook_active": rounds > 0, "last_assistant_message": words}})
 		switch {
 		case err != nil:
 			return "", err
 		case r.decision != decisionMore && r.refuses():
-			return "", one.stop(r, "the work is not taken")
+			return "", hook.stop(r, "the work is not taken")
 		case r.decision != decisionMore:
 			continue
 		case rounds >= maxStopRounds:
-			h.Record.Warn("hook_rounds", "The hook %s asked for more work after %d rounds and did not get it: %s", one.Name, maxStopRounds, sentence(r.reason))
+			h.Record.Warn("hook_rounds", "The hook %s asked for more work after %d rounds and did not get it: %s", hook.Name, maxStopRounds, sentence(r.reason))
 			continue
 		case !mayGoOn:
-			h.Record.Warn("hook_rounds", "The hook %s asked for more work, for which the agent has no turn left: %s", one.Name, sentence(r.reason))
+			h.Record.Warn("hook_rounds", "The hook %s asked for more work, for which the agent has no turn left: %s", hook.Name, sentence(r.reason))
 			continue
 		}
 		h.mu.Lock()
 		h.Answers.StopRounds++
 		h.mu.Unlock()
-		return one.more(r.reason), nil
+		return hook.demandText(r.reason), nil
 	}
 	return "", nil
 }
 
-// more returns a stop hook's demand for more work, as a message to the agent.
-func (h Hook) more(reason string) string {
+// demandText returns a stop hook's demand for more work, as a message to the agent.
+func (h Hook) demandText(reason string) string {
 	return fmt.Sprintf("The hook %s does not let you end yet: %s", h.Name, sentence(reason))
 }
 
-func (h *Hooks) usedRounds() int {
+func (h *Hooks) stopRounds() int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.Answers.StopRounds
@@ -231,15 +231,15 @@ type End struct {
 func (h *Hooks) runEnd(ctx context.Context, e End) error {
 	defer h.CloseSandbox()
 	var first error
-	for _, one := range h.forEvent(job.OnSessionEnd) {
+	for _, hook := range h.forEvent(job.OnSessionEnd) {
 		q := question{input: map[string]any{"reason": "other", "end": e}}
-		r, err := h.ask(ctx, one, q)
+		r, err := h.ask(ctx, hook, q)
 		if err != nil && ctx.Err() != nil {
 			r = reply{failure: "the run was stopped before it answered"}
-			err = h.recordReply(one, q, r)
+			err = h.recordReply(hook, q, r)
 		}
 		if err == nil && r.refuses() {
-			err = one.stop(r, "the run does not count as done")
+			err = hook.stop(r, "the run does not count as done")
 		}
 		first = cmp.Or(first, err)
 	}
@@ -254,13 +254,13 @@ func (h *Hooks) Ends(ctx context.Context, stop *outcome.Stop, end End) *outcome.
 	if err == nil {
 		return stop
 	}
-	other := *outcome.Of(ctx, err)
+	hookStop := *outcome.Of(ctx, err)
 	if stop.ExitCode() != 0 {
-		h.Record.Warn("hook_run_end", "%s", other.Message)
+		h.Record.Warn("hook_run_end", "%s", hookStop.Message)
 		return stop
 	}
-	other.Message = h.Record.Redact(other.Message + " " + stop.Message)
-	return &other
+	hookStop.Message = h.Record.Redact(hookStop.Message + " " + stop.Message)
+	return &hookStop
 }
 
 // RequireAnswered returns an error if a mandatory hook never answered. Call it when the agent's work is done.
@@ -270,8 +270,9 @@ func (h *Hooks) RequireAnswered() error { return h.requireAnswered("") }
 // all but publishing and the end of the run.
 func (h *Hooks) requireAnswered(event string) error {
 	for _, use := range h.usesSoFar() {
-		asked := use.On == event || event == "" && use.On != job.OnPrePublish && use.On != job.OnSessionEnd
-		if asked && use.MustFire && use.Calls <= use.Errors {
+		isDue := use.On == event || event == "" && use.On != job.OnPrePublish && use.On != job.OnSessionEnd
+		neverAnswered := use.Calls <= use.Errors
+		if use.MustFire && isDue && neverAnswered {
 			return outcome.Stopf(outcome.PolicyViolation, "hook_never_ran",
 				"The hook %s on %s must fire (must_fire) and never gave a valid answer: it was asked %s. Check its tools and argv, its answers, and whether its event happens in this job.", use.Name, use.On, transcript.Count(use.Calls, "time"))
 		}
@@ -281,9 +282,17 @@ func (h *Hooks) requireAnswered(event string) error {
 
 // HasPatchHooks reports whether a hook may be asked about patches.
 func (h *Hooks) HasPatchHooks() bool {
-	return len(h.forEvent(job.OnPrePatch)) > 0 || slices.ContainsFunc(slices.Concat(h.forEvent(job.OnPreToolUse), h.forEvent(job.OnPostToolUse)), func(one Hook) bool {
-		return slices.ContainsFunc([]string{"Edit", "Write", dialect.ApplyPatch}, func(tool string) bool { return one.matchesPatch(claudeCall{tool: tool}) })
-	})
+	if len(h.forEvent(job.OnPrePatch)) > 0 {
+		return true
+	}
+	for _, hook := range slices.Concat(h.forEvent(job.OnPreToolUse), h.forEvent(job.OnPostToolUse)) {
+		for _, tool := range []string{"Edit", "Write", dialect.ApplyPatch} {
+			if hook.matchesPatch(claudeCall{tool: tool}) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // HasOutputHooks reports whether a hook may be asked about results of calls.

@@ -14,18 +14,18 @@ import (
 )
 
 // path returns PATH for hooks, without the folders that the run's commands can write.
-func (r SandboxProvider) path() string {
-	return confine.PathWithoutFolders(r.Environ.Get("PATH"), r.WritableByCommands)
+func (p SandboxProvider) path() string {
+	return confine.PathWithoutFolders(p.Environ.Get("PATH"), p.WritableByCommands)
 }
 
 // argv returns a hook's program and arguments. tree is the folder with the base commit's tree, which contains
 // relative programs. It is "" before that folder exists. argv refuses hooks that name a file which the
 // run's commands can write.
-func (h Hook) argv(rooms SandboxProvider, tree string) ([]string, error) {
-	argv := h.expandedWords(rooms)
+func (h Hook) argv(provider SandboxProvider, tree string) ([]string, error) {
+	argv := h.expandedWords(provider)
 	for _, word := range argv {
 		for _, name := range pathsIn(word) {
-			if rooms.leadsToWritable(name, tree) {
+			if provider.leadsToWritable(name, tree) {
 				return nil, fmt.Errorf("%q names a file that the agent's commands may write; name it by its path in the repository, and the one of the base commit is taken", shorten(word))
 			}
 		}
@@ -34,11 +34,11 @@ func (h Hook) argv(rooms SandboxProvider, tree string) ([]string, error) {
 	switch {
 	case filepath.IsAbs(program):
 	case !strings.Contains(argv[0], "/"):
-		found, err := rooms.find(program)
+		found, err := provider.find(program)
 		if err != nil {
 			return nil, err
 		}
-		if confine.PointsInto(found, rooms.WritableByCommands) {
+		if confine.PointsInto(found, provider.WritableByCommands) {
 			return nil, fmt.Errorf("its program %s leads to a file that the agent's commands may write: %s", program, found)
 		}
 		argv[0] = found
@@ -53,17 +53,17 @@ func (h Hook) argv(rooms SandboxProvider, tree string) ([]string, error) {
 }
 
 // expandedWords returns the hook's command line with ~ replaced by the user's folder.
-func (h Hook) expandedWords(rooms SandboxProvider) []string {
+func (h Hook) expandedWords(provider SandboxProvider) []string {
 	words := slices.Clone(h.Run)
 	for i := range words {
-		words[i] = job.ExpandHome(words[i], rooms.Environ.Get("HOME"))
+		words[i] = job.ExpandHome(words[i], provider.Environ.Get("HOME"))
 	}
 	return words
 }
 
 // find returns the path of a program in the hooks' PATH.
-func (r SandboxProvider) find(program string) (string, error) {
-	for _, dir := range filepath.SplitList(r.path()) {
+func (p SandboxProvider) find(program string) (string, error) {
+	for _, dir := range filepath.SplitList(p.path()) {
 		if found := filepath.Join(dir, program); executable(found) == nil {
 			return found, nil
 		}
@@ -88,9 +88,9 @@ func pathsIn(word string) (all []string) {
 
 // leadsToWritable reports whether a path, with links resolved, is in a folder that the run's commands can write.
 // A relative path is in tree, the base commit's tree.
-func (r SandboxProvider) leadsToWritable(name, tree string) bool {
+func (p SandboxProvider) leadsToWritable(name, tree string) bool {
 	if filepath.IsAbs(name) {
-		return confine.PointsInto(name, r.WritableByCommands)
+		return confine.PointsInto(name, p.WritableByCommands)
 	}
 	real, err := filepath.EvalSymlinks(tree + string(filepath.Separator) + filepath.FromSlash(name))
 	if tree == "" || err != nil { // it is checked again with a tree, and a missing file is harmless
@@ -99,21 +99,21 @@ func (r SandboxProvider) leadsToWritable(name, tree string) bool {
 	if base, err := filepath.EvalSymlinks(tree); err == nil && pathname.IsInAny(real, base) {
 		return false
 	}
-	return confine.PointsInto(real, r.WritableByCommands)
+	return confine.PointsInto(real, p.WritableByCommands)
 }
 
 // RequireStartable returns why the hook could not start, as far as can be seen without starting it, or nil. tree
 // is the folder with the base commit's tree.
-func (h Hook) RequireStartable(rooms SandboxProvider, tree string) error {
-	argv, err := h.argv(rooms, tree)
+func (h Hook) RequireStartable(provider SandboxProvider, tree string) error {
+	argv, err := h.argv(provider, tree)
 	if err != nil {
 		return err
 	}
 	if !strings.Contains(h.Run[0], "/") {
-		if _, err := rooms.find(h.Run[0]); err != nil {
+		if _, err := provider.find(h.Run[0]); err != nil {
 			return err
 		}
-		return requireScript(h.expandedWords(rooms), tree)
+		return requireScript(h.expandedWords(provider), tree)
 	}
 	if err := executable(argv[0]); err != nil {
 		return fmt.Errorf("its program %s: %w", h.Run[0], err)

@@ -21,14 +21,14 @@ import (
 )
 
 // document returns a hook's standard input, in Claude Code's format.
-func (h *Hooks) document(one Hook, q question) ([]byte, error) {
+func (h *Hooks) document(hook Hook, q question) ([]byte, error) {
 	all := map[string]any{
-		"session_id": h.Facts.RunID, "transcript_path": "", "cwd": h.Facts.WorkDir, "permission_mode": "dontAsk", "hook_event_name": one.On,
+		"session_id": h.Facts.RunID, "transcript_path": "", "cwd": h.Facts.WorkDir, "permission_mode": "dontAsk", "hook_event_name": hook.On,
 	}
-	if one.trusted { // other hooks cannot read the run directory
+	if hook.trusted { // other hooks cannot read the run directory
 		all["transcript_path"] = h.Facts.Transcript
 	}
-	if one.On == job.OnSessionStart {
+	if hook.On == job.OnSessionStart {
 		all["model"] = h.Facts.Model
 	}
 	if q.call.Agent != "" {
@@ -53,13 +53,13 @@ func (h *Hooks) toClaudeCall(tool string, call tools.Call) claudeCall {
 	t, input := dialect.Of(tool), objectOf(call)
 	switch {
 	case t.Kind == dialect.Commands:
-		as := map[string]any{"command": commandText(tool, call)}
+		commandInput := map[string]any{"command": commandText(tool, call)}
 		for _, name := range []string{"timeout_ms", "timeout"} {
 			if ms, given := input[name]; given {
-				as["timeout"] = ms
+				commandInput["timeout"] = ms
 			}
 		}
-		return claudeCall{t.Claude, as}
+		return claudeCall{t.Claude, commandInput}
 	case input == nil:
 		input = map[string]any{"input": call.Input}
 	case input["plan"] != nil && t.Kind == dialect.Plans:
@@ -151,18 +151,18 @@ func typedText(call tools.Call) string {
 
 func refOf(call tools.Call) transcript.CallRef { return transcript.CallRef(call.Ref()) }
 
-// claudeInput returns the parts of a hook's input that describe a call.
-func (as claudeCall) claudeInput(call tools.Call) map[string]any {
+// questionInput returns the parts of a hook's input that describe a call.
+func (c claudeCall) questionInput(call tools.Call) map[string]any {
 	id := call.ID // not unique, and missing for some calls
 	if id == "" {
 		id = "call_" + refOf(call).String()
 	}
-	return map[string]any{"tool_name": as.tool, "tool_input": as.input, "tool_use_id": id}
+	return map[string]any{"tool_name": c.tool, "tool_input": c.input, "tool_use_id": id}
 }
 
-// claudeResponse converts the result of a call to Claude Code's format.
-func (as claudeCall) claudeResponse(result tools.Result) map[string]any {
-	switch as.tool {
+// toolResponse converts the result of a call to Claude Code's format.
+func (c claudeCall) toolResponse(result tools.Result) map[string]any {
+	switch c.tool {
 	case "Bash":
 		printed := map[string]any{"stdout": printedOutput(result), "stderr": "", "interrupted": result.Detail["timed_out"] == true, "isImage": false}
 		if code, there := result.Detail["exit_code"]; there {
@@ -172,7 +172,7 @@ func (as claudeCall) claudeResponse(result tools.Result) map[string]any {
 	case "Edit", "Write":
 		all := map[string]any{"success": !result.Failed}
 		for mine, theirs := range map[string]string{"file_path": "filePath", "content": "content", "old_string": "oldString", "new_string": "newString"} {
-			if value, there := as.input[mine]; there {
+			if value, there := c.input[mine]; there {
 				all[theirs] = value
 			}
 		}
@@ -193,10 +193,10 @@ func printedOutput(result tools.Result) string {
 	return text
 }
 
-// rewrite returns a call's input after a hook replaced it. shown is the call as the hook saw it, by is the
-// hook's new input in that form.
-func rewrite(tool string, call tools.Call, shown claudeCall, by json.RawMessage) (string, error) {
-	changed, input := parseObject(by), objectOf(call)
+// rewrite returns a call's input after a hook replaced it. shown is the call as the hook saw it, replacement
+// the hook's new input in that form.
+func rewrite(tool string, call tools.Call, shown claudeCall, replacement json.RawMessage) (string, error) {
+	changed, input := parseObject(replacement), objectOf(call)
 	if changed == nil {
 		return "", errors.New("the input that it gives instead is no JSON object")
 	}
@@ -217,16 +217,16 @@ func rewrite(tool string, call tools.Call, shown claudeCall, by json.RawMessage)
 	}
 	made := map[string]any{}
 	for name, value := range changed {
-		own := name
-		for mine, theirs := range t.Renamed {
-			if theirs == name {
-				own = mine
+		ownName := name
+		for own, claudes := range t.Renamed {
+			if claudes == name {
+				ownName = own
 			}
 		}
-		if was, given := input[own]; given && reflect.DeepEqual(value, shown.input[name]) { // unchanged: keep it as the model wrote it, such as a relative path
-			value = was
+		if written, given := input[ownName]; given && reflect.DeepEqual(value, shown.input[name]) { // unchanged: keep it as the model wrote it, such as a relative path
+			value = written
 		}
-		made[own] = value
+		made[ownName] = value
 	}
 	return encode(made)
 }

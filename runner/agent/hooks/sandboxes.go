@@ -32,8 +32,8 @@ type SandboxProvider struct {
 	WritableByCommands []string
 }
 
-// hookSandbox holds the open sandboxes of hooks: one that confines, and one for trusted hooks.
-type hookSandbox struct {
+// hookSandboxes holds the open sandboxes of hooks: one that confines, and one for trusted hooks.
+type hookSandboxes struct {
 	confined, outside *sandbox.Sandbox // nil until needed
 	tree              string           // folder with the base commit's tree
 	users             sync.WaitGroup   // hooks that are running
@@ -66,12 +66,13 @@ func (h *Hooks) CloseSandbox() {
 
 // closeCurrent closes the hooks' sandboxes after the last running hook. The caller holds the lock.
 func (h *Hooks) closeCurrent() {
-	r := h.current
-	if h.current = nil; r == nil {
+	current := h.current
+	if current == nil {
 		return
 	}
-	r.users.Wait()
-	for _, box := range []*sandbox.Sandbox{r.confined, r.outside} {
+	h.current = nil
+	current.users.Wait()
+	for _, box := range []*sandbox.Sandbox{current.confined, current.outside} {
 		if box == nil {
 			continue
 		}
@@ -81,9 +82,9 @@ func (h *Hooks) closeCurrent() {
 	}
 }
 
-// acquireSandbox returns the sandbox for a hook, opening it if needed. It adds the hook to in.users, so call
-// in.users.Done when the hook has ended.
-func (h *Hooks) acquireSandbox(ctx context.Context, one Hook) (box *sandbox.Sandbox, in *hookSandbox, err error) {
+// acquireSandbox returns the sandbox for a hook, opening it if needed. It adds the hook to sandboxes.users, so
+// call sandboxes.users.Done when the hook has ended.
+func (h *Hooks) acquireSandbox(ctx context.Context, hook Hook) (box *sandbox.Sandbox, sandboxes *hookSandboxes, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.current == nil {
@@ -91,21 +92,21 @@ func (h *Hooks) acquireSandbox(ctx context.Context, one Hook) (box *sandbox.Sand
 		if err != nil {
 			return nil, nil, fmt.Errorf("the tree of the base commit, in which it is started, can't be made: %w", err)
 		}
-		h.current = &hookSandbox{tree: tree}
+		h.current = &hookSandboxes{tree: tree}
 	}
-	r := h.current
-	if one.trusted {
-		r.outside = cmp.Or(r.outside, &sandbox.Sandbox{Unconfined: outside.Hook})
-		r.users.Add(1)
-		return r.outside, r, nil
+	current := h.current
+	if hook.trusted {
+		current.outside = cmp.Or(current.outside, &sandbox.Sandbox{Unconfined: outside.Hook})
+		current.users.Add(1)
+		return current.outside, current, nil
 	}
-	if r.confined == nil {
-		if r.confined, err = h.Sandboxes.Open(ctx, h.agent); err != nil {
+	if current.confined == nil {
+		if current.confined, err = h.Sandboxes.Open(ctx, h.agent); err != nil {
 			return nil, nil, err
 		}
 	}
-	r.users.Add(1)
-	return r.confined, r, nil
+	current.users.Add(1)
+	return current.confined, current, nil
 }
 
 // maxOutputBytes is how many bytes a hook may write to standard output, and the same to standard error.
@@ -116,49 +117,49 @@ var errOutputTooLarge = fmt.Errorf("it wrote more than %d KiB", maxOutputBytes>>
 
 // hookOutput is the output and exit status of a hook.
 type hookOutput struct {
-	output, errors []byte
-	status         int
+	stdout, stderr []byte
+	exitStatus     int
 }
 
 // run runs a hook with document on its standard input. The error says why there is no answer, such as a timeout
 // or too much output. It completes a sentence about the hook.
-func (h *Hooks) run(ctx context.Context, one Hook, document []byte) (hookOutput, error) {
-	if _, err := one.argv(h.Sandboxes, ""); err != nil { // refuse it before opening a sandbox
+func (h *Hooks) run(ctx context.Context, hook Hook, document []byte) (hookOutput, error) {
+	if _, err := hook.argv(h.Sandboxes, ""); err != nil { // refuse it before opening a sandbox
 		return hookOutput{}, err
 	}
-	box, in, err := h.acquireSandbox(ctx, one)
+	box, sandboxes, err := h.acquireSandbox(ctx, hook)
 	if err != nil {
 		return hookOutput{}, err
 	}
-	defer in.users.Done()
-	argv, err := one.argv(h.Sandboxes, in.tree)
+	defer sandboxes.users.Done()
+	argv, err := hook.argv(h.Sandboxes, sandboxes.tree)
 	if err != nil {
 		return hookOutput{}, err
 	}
-	limited, cancel := context.WithTimeout(ctx, time.Duration(one.Timeout))
+	limited, cancel := context.WithTimeout(ctx, time.Duration(hook.Timeout))
 	defer cancel()
-	var output, words bytes.Buffer
-	status, err := attached.Run(limited, box.Start, sandbox.Command{Argv: argv, Dir: in.tree, Env: h.env(one, in.tree)}, attached.Streams{
-		Input: bytes.NewReader(document), Output: attached.UpTo(&output, maxOutputBytes, errOutputTooLarge), Errors: attached.UpTo(&words, maxOutputBytes, errOutputTooLarge),
+	var stdout, stderr bytes.Buffer
+	status, err := attached.Run(limited, box.Start, sandbox.Command{Argv: argv, Dir: sandboxes.tree, Env: h.env(hook, sandboxes.tree)}, attached.Streams{
+		Input: bytes.NewReader(document), Output: attached.UpTo(&stdout, maxOutputBytes, errOutputTooLarge), Errors: attached.UpTo(&stderr, maxOutputBytes, errOutputTooLarge),
 	})
 	switch {
 	case errors.Is(err, sandbox.ErrNotStarted):
 		err = fmt.Errorf("it could not be started (%w)", err)
 	case errors.Is(err, errOutputTooLarge), ctx.Err() != nil:
 	case limited.Err() != nil:
-		err = fmt.Errorf("it did not answer within %s", time.Duration(one.Timeout))
+		err = fmt.Errorf("it did not answer within %s", time.Duration(hook.Timeout))
 	case err == nil && status.Signal != "":
 		err = fmt.Errorf("it was ended by the signal %s", status.Signal)
 	}
-	return hookOutput{output.Bytes(), words.Bytes(), status.ExitCode}, err
+	return hookOutput{stdout.Bytes(), stderr.Bytes(), status.ExitCode}, err
 }
 
 // env returns a hook's environment: variables about the machine, the workflow and the run. It leaves out
 // variables such as HOME that lead to a folder which the run's commands can write.
-func (h *Hooks) env(one Hook, tree string) []string {
+func (h *Hooks) env(hook Hook, tree string) []string {
 	env := policy.MachineEnvironment(h.Sandboxes.Environ, map[string]string{
 		"PATH": h.Sandboxes.path(), "CLAUDE_PROJECT_DIR": h.Facts.WorkDir, confine.BaseTreeVariable: tree, "AGENT_CI_WORKSPACE": h.Facts.WorkDir,
-		"AGENT_CI_HOOK": one.Name, "AGENT_CI_RUN_ID": h.Facts.RunID,
+		"AGENT_CI_HOOK": hook.Name, "AGENT_CI_RUN_ID": h.Facts.RunID,
 	})
 	return slices.DeleteFunc(env, func(variable string) bool {
 		name, value, _ := strings.Cut(variable, "=")
