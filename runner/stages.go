@@ -19,6 +19,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/check/inspect"
 	"github.com/agent-ci/agent-ci/runner/check/verify"
 	"github.com/agent-ci/agent-ci/runner/place/confine"
+	"github.com/agent-ci/agent-ci/runner/place/egress"
 	"github.com/agent-ci/agent-ci/runner/place/enclosure"
 	"github.com/agent-ci/agent-ci/runner/place/workspace"
 	"github.com/agent-ci/agent-ci/runner/publish"
@@ -128,8 +129,8 @@ func (r *runner) speaker(a *assignment) feedback.Poster {
 // out.
 func (r *runner) confine(ctx context.Context, p *place) (*confine.Sandboxes, error) {
 	boxes := &confine.Sandboxes{
-		Record: r.rec, Environ: r.env, Job: p.job(), Rules: p.rules, Dir: p.dir,
-		Authorities: p.authorities, BaseTree: p.baseTree(), HasHooks: len(p.job().Hooks) > 0 || p.operator != "",
+		Control: egress.Control{Record: r.rec, Environ: r.env, Job: p.job(), Rules: p.rules, Authorities: p.authorities},
+		Dir:     p.dir, BaseTree: p.baseTree(), HasHooks: len(p.job().Hooks) > 0 || p.operator != "",
 	}
 	if p.resumedRun != nil {
 		boxes.EarlierUses, boxes.RecordedBacking = p.resumedRun.Secrets, p.resumedRun.WorkTree()

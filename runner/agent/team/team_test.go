@@ -15,6 +15,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/agent/model"
 	"github.com/agent-ci/agent-ci/runner/agent/worker"
 	"github.com/agent-ci/agent-ci/runner/place/confine"
+	"github.com/agent-ci/agent-ci/runner/place/egress"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/price"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
@@ -63,7 +64,7 @@ func led(t *testing.T, states ...string) (*member, []*child) {
 	j := &job.Job{Agents: job.Agents{Enabled: true, Most: 3, Depth: 1}}
 	rec := record.New("run-1", nil)
 	t.Cleanup(rec.Close)
-	team := newTeam(worker.Options{Shared: worker.Shared{Record: rec, Sandboxes: &confine.Sandboxes{Record: rec, Job: j}}, Job: j}, nil, nil)
+	team := newTeam(worker.Options{Shared: worker.Shared{Record: rec, Sandboxes: &confine.Sandboxes{Control: egress.Control{Record: rec, Job: j}}}, Job: j}, nil, nil)
 	for i, state := range states {
 		c := &child{starter: team.root, assignment: assignment{name: names[i], id: "id-" + names[i]}, status: agents.Status{State: state, Text: state + " it is"}}
 		c.spent = agent.Spent{Turns: 2, Calls: 1, Usage: model.Usage{Input: 10, Output: 5}}

@@ -15,6 +15,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/agent/briefing"
 	"github.com/agent-ci/agent-ci/runner/agent/provider"
 	"github.com/agent-ci/agent-ci/runner/place/confine"
+	"github.com/agent-ci/agent-ci/runner/place/egress"
 	"github.com/agent-ci/agent-ci/runner/place/workspace"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
@@ -51,7 +52,7 @@ func site(t *testing.T, j *job.Job, files map[string]string) Options {
 		t.Fatal(err)
 	}
 	j.Policy.Sandbox, j.Policy.Network = "danger-full-access", job.Network{Mode: "full"}
-	boxes := &confine.Sandboxes{Record: rec, Environ: os.Environ(), Job: j, Root: space.Root(), NoOverlay: space.NoOverlay, BorrowedObjects: space.Checkout().LentObjects}
+	boxes := &confine.Sandboxes{Control: egress.Control{Record: rec, Environ: os.Environ(), Job: j}, Root: space.Root(), NoOverlay: space.NoOverlay, BorrowedObjects: space.Checkout().LentObjects}
 	if err := boxes.Confine(t.Context()); err != nil {
 		t.Fatal(err)
 	}

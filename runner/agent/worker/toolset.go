@@ -16,6 +16,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/agent/model/catalog"
 	"github.com/agent-ci/agent-ci/runner/agent/provider"
 	"github.com/agent-ci/agent-ci/runner/place/confine"
+	"github.com/agent-ci/agent-ci/runner/place/services"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 	"github.com/agent-ci/agent-ci/tools"
@@ -96,7 +97,7 @@ type toolbox struct {
 	commands *command.Tools
 	repl     *repl.Repl  // nil if the job does not enable it
 	scripts  *code.Tools // nil if the model writes no scripts
-	services *confine.Services
+	services *services.Running
 	jobTools func(*tools.Outputs) []extensions.Tool // the tools that the job defines; nil before they can be called
 	borrowed bool                                   // view and sandbox belong to the starter
 }
@@ -154,7 +155,7 @@ func (a *Agent) makeTools(ctx context.Context) error {
 func (a *Agent) startServices(ctx context.Context, box *sandbox.Sandbox) (err error) {
 	unchanged := a.Workspace.Untouched() || a.serviceAttempts == 0 && a.resumeFrom == nil
 	a.toolbox.services, err = a.Sandboxes.Serve(ctx, box, confine.AgentPlace(), a.workDir())
-	if err == nil || unchanged || !confine.Unready(err) || ctx.Err() != nil {
+	if err == nil || unchanged || !services.Unready(err) || ctx.Err() != nil {
 		a.serviceAttempts++
 		return err
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/agent-ci/agent-ci/policy/clip"
 	"github.com/agent-ci/agent-ci/runner/check/verify/testresults"
 	"github.com/agent-ci/agent-ci/runner/check/verify/testsource"
-	"github.com/agent-ci/agent-ci/runner/place/confine"
+	"github.com/agent-ci/agent-ci/runner/place/services"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
@@ -92,7 +92,7 @@ func (p *proof) run(whole context.Context) error {
 		switch err := of(ctx); {
 		case errors.Is(err, errProofTimeOver):
 			return errProofTimeOver.Error(), nil
-		case confine.Unready(err) && whole.Err() == nil:
+		case services.Unready(err) && whole.Err() == nil:
 			return "a service that the check needs did not get ready there", nil
 		default:
 			return "", err

@@ -15,6 +15,7 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/gittest"
 	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
 	"github.com/agent-ci/agent-ci/runner/place/confine"
+	"github.com/agent-ci/agent-ci/runner/place/egress"
 	"github.com/agent-ci/agent-ci/runner/place/workspace"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
@@ -61,7 +62,7 @@ func checksOn(t *testing.T, j job.Job, files map[string]string) Checks {
 		}
 	}
 	boxes := &confine.Sandboxes{
-		Record: rec, Environ: os.Environ(), Job: &j, Root: w.Root(), NoOverlay: w.NoOverlay, BorrowedObjects: w.Checkout().LentObjects,
+		Control: egress.Control{Record: rec, Environ: os.Environ(), Job: &j}, Root: w.Root(), NoOverlay: w.NoOverlay, BorrowedObjects: w.Checkout().LentObjects,
 	}
 	if err := boxes.FindWorkTree(t.Context()); err != nil {
 		t.Fatal(err)

@@ -10,6 +10,7 @@ import (
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/policy"
 	"github.com/agent-ci/agent-ci/policy/sandbox"
+	"github.com/agent-ci/agent-ci/runner/place/services"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 )
@@ -83,7 +84,7 @@ func (s *Sandboxes) RunScript(ctx context.Context, script Script) (ScriptResult,
 	if err := s.withLayer(ctx, box, script.Place, script.PrepareLayer); err != nil {
 		return ScriptResult{}, errors.Join(err, box.Close())
 	}
-	services, err := s.Serve(ctx, box, script.Place, script.Dir)
+	running, err := s.Serve(ctx, box, script.Place, script.Dir)
 	if err != nil {
 		return s.endWithoutServices(ctx, script, log, err, box.Close())
 	}
@@ -93,11 +94,11 @@ func (s *Sandboxes) RunScript(ctx context.Context, script Script) (ScriptResult,
 	status, err := box.Run(limited, sandbox.Command{
 		Argv: script.argv(), Dir: script.Dir, Env: s.envForTree(s.SandboxPath(script.Place)), Output: out,
 	})
-	ended := services.ended()
+	ended := running.Ended()
 	if err == nil {
 		err = s.withLayer(ctx, box, script.Place, script.InspectLayer)
 	}
-	if left := errors.Join(services.Close(), box.Close()); left != nil {
+	if left := errors.Join(running.Close(), box.Close()); left != nil {
 		s.Record.Warn("processes_left", "After %s: %v.", script.Name, left)
 	}
 	out.Flush()
@@ -131,7 +132,7 @@ func (s *Sandboxes) RunScript(ctx context.Context, script Script) (ScriptResult,
 // endWithoutServices returns the result of a script whose services did not get ready. err says why,
 // and left is the error of closing the sandbox.
 func (s *Sandboxes) endWithoutServices(ctx context.Context, script Script, log io.Writer, err, left error) (ScriptResult, error) {
-	if ctx.Err() != nil || !script.OwnFault || !Unready(err) || left != nil {
+	if ctx.Err() != nil || !script.OwnFault || !services.Unready(err) || left != nil {
 		return ScriptResult{}, errors.Join(err, left)
 	}
 	var stop *outcome.Stop
@@ -167,7 +168,7 @@ func (s *Sandboxes) Judge() func(policy.Request) policy.Decision {
 	return func(asked policy.Request) policy.Decision {
 		d := commands.Decide(asked)
 		if d.Action == policy.Refuse {
-			s.deniedCount.Add(1)
+			s.deniedCommands.Add(1)
 		}
 		return d
 	}

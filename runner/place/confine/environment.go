@@ -9,13 +9,7 @@ import (
 	"strings"
 
 	"github.com/agent-ci/agent-ci/gitops"
-	"github.com/agent-ci/agent-ci/policy"
 )
-
-// env returns the commands' environment: allowed variables and the job's additions.
-func (s *Sandboxes) env() []string {
-	return policy.Environment(s.Environ, s.Job.Policy.Env.Pass, s.Job.Policy.Env.Set)
-}
 
 // AgentEnv returns the environment of the agent's commands. ProgramsFolder is at the end of its
 // PATH.
@@ -46,7 +40,7 @@ func (s *Sandboxes) LinkProgram(name string) {
 // envForTree returns the environment for commands in a tree. Paths of the checkout become paths of
 // the tree. Otherwise a check could run programs of the checkout, which the agent controls.
 func (s *Sandboxes) envForTree(tree string) []string {
-	env := s.env()
+	env := s.CommandEnv()
 	if tree == s.Root {
 		return env
 	}

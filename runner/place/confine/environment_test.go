@@ -55,7 +55,7 @@ func TestEnvironmentNamesTree(t *testing.T) {
 	path := strings.Join([]string{filepath.Join(s.Root, "bin"), detour, "/usr/bin", "relative"}, ":")
 	s.Environ = []string{"PATH=" + path, "PWD=" + alias, "GITHUB_WORKSPACE=" + links}
 	s.Job.Policy.Env.Set = map[string]string{"LIB": alias + "/lib", "TOP": s.Root}
-	if diff := cmp.Diff(s.env(), s.envForTree(s.Root)); diff != "" {
+	if diff := cmp.Diff(s.CommandEnv(), s.envForTree(s.Root)); diff != "" {
 		t.Errorf("in the checkout it is another: %s", diff)
 	}
 	env := s.envForTree(tree)

@@ -14,6 +14,7 @@ import (
 	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/policy/sandbox/attached"
 	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
+	"github.com/agent-ci/agent-ci/runner/place/egress"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/task/job"
 	"github.com/agent-ci/agent-ci/runner/task/settings"
@@ -25,7 +26,7 @@ func EarlyFilters(rec *record.Record, environ settings.Environment) gitops.OpenF
 	j := &job.Job{Policy: job.Policy{Sandbox: string(grants.WorkspaceWrite)}}
 	var opened atomic.Int64
 	return func(ctx context.Context, f gitops.Filter) (gitops.FilterSandbox, error) {
-		s := &Sandboxes{Record: rec, Environ: environ, Job: j, Root: f.Root}
+		s := &Sandboxes{Control: egress.Control{Record: rec, Environ: environ, Job: j}, Root: f.Root}
 		return s.openFilter(ctx, f, fmt.Sprintf("early-filter-%d", opened.Add(1)))
 	}
 }

@@ -35,7 +35,7 @@ func (s *Sandboxes) HideMore(ctx context.Context) error {
 	if !there || s.level() != sandbox.LevelLandlock { // only Landlock may be unable to hide files that existed
 		return nil
 	}
-	_, _, err := s.probe(ctx, AgentPlace())
+	_, _, err := s.probe(ctx, AgentPlace().commands())
 	return err
 }
 

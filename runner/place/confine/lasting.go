@@ -19,7 +19,7 @@ var volatileVariables = []string{"GITHUB_", "RUNNER_", "PWD=", "OLDPWD=", "SHLVL
 // Variables that the job names stay.
 func (s *Sandboxes) StableEnv() []string {
 	env := s.Job.Policy.Env
-	return slices.DeleteFunc(s.env(), func(variable string) bool {
+	return slices.DeleteFunc(s.CommandEnv(), func(variable string) bool {
 		name, _, _ := strings.Cut(variable, "=")
 		_, set := env.Set[name]
 		return !set && !slices.Contains(env.Pass, name) && slices.ContainsFunc(volatileVariables, func(head string) bool { return strings.HasPrefix(variable, head) })

@@ -154,7 +154,7 @@ func (s *Sandboxes) FindWorkTree(ctx context.Context) error {
 	if err := s.chooseTree(ctx); err != nil {
 		return err
 	}
-	reached, overlaid, err := s.probe(ctx, AgentPlace())
+	reached, overlaid, err := s.probe(ctx, AgentPlace().commands())
 	if s.Overlaid() && (err != nil || !overlaid) {
 		why := "it takes namespaces"
 		if refused := (*sandbox.OverlayError)(nil); errors.As(err, &refused) {
@@ -166,7 +166,7 @@ func (s *Sandboxes) FindWorkTree(ctx context.Context) error {
 		if err := s.usePrivate(why); err != nil {
 			return err
 		}
-		reached, _, err = s.probe(ctx, AgentPlace())
+		reached, _, err = s.probe(ctx, AgentPlace().commands())
 	}
 	reached.WorkTree = s.confinement.WorkTree
 	if err == nil {

@@ -14,12 +14,12 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/guard"
-	"github.com/agent-ci/agent-ci/policy/credential"
 	"github.com/agent-ci/agent-ci/policy/pathname"
-	"github.com/agent-ci/agent-ci/policy/rules"
 	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
 	"github.com/agent-ci/agent-ci/policy/sandbox/layer"
+	"github.com/agent-ci/agent-ci/runner/place/egress"
+	"github.com/agent-ci/agent-ci/runner/place/services"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
@@ -37,19 +37,16 @@ const ProgramsFolder = record.StateFolder + "/bin"
 // folder, mostly caches. The agent's changes there are private.
 const (
 	SetupScratch = "setup"
-	AgentScratch = "agent"
+	AgentScratch = egress.Agent
 	ProbeScratch = "probe"
 )
 
 // Sandboxes opens the sandboxes of one run. Set the exported fields before the first call, and do
 // not change them later.
 type Sandboxes struct {
-	Record  *record.Record
-	Environ settings.Environment // of agent-ci
-	Job     *job.Job
-	Rules   *rules.Set // for commands and hosts
-	Root    string     // the folder that the agent's commands may change: the checkout, or a plain folder
-	Dir     string     // the path by which the user calls Root; may be empty
+	egress.Control
+	Root string // the folder that the agent's commands may change: the checkout, or a plain folder
+	Dir  string // the path by which the user calls Root; may be empty
 
 	// ExcludeSecrets removes found secrets from the checkout's changes and returns the hidden ones.
 	// It is nil without a checkout.
@@ -68,11 +65,6 @@ type Sandboxes struct {
 	makingGit sync.Mutex
 	// CopyTree copies a private tree to a folder.
 	CopyTree func(ctx context.Context, from gitops.Layer, to string) error
-	// Credentials are the job's secrets with their values, as settings.ReadCredentials returns
-	// them.
-	Credentials credential.Set
-	// EarlierUses has the uses of secrets before a resume, so that the count continues.
-	EarlierUses []transcript.Secret
 	// EarlierHidden has the hidden files of a resumed run, or nil.
 	EarlierHidden *grants.Secrets
 	// BaseTree makes a fresh tree of the base commit at its first call. No command may write there.
@@ -80,22 +72,16 @@ type Sandboxes struct {
 	BaseTree func(ctx context.Context) (dir string, err error)
 	// HasHooks means that hooks read the workspace while commands run.
 	HasHooks bool
-	// Authorities are certificate authorities for listed hosts, besides the machine's.
-	Authorities settings.Authorities
 
 	confinement     record.Confinement
-	services        []resolvedService // sorted by name
-	logNames        sync.Mutex        // guards the choice of names for services' logs
+	services        services.Services
 	noOverlayReason string
 	treePath        *treePath       // of the private tree; nil if that is in the run directory
 	hidden          *grants.Secrets // nil before the first search
 	borrowed        []string        // objects folders that the checkout borrowed when Hide ran
-	hosts           hosts           // the hosts that commands asked for
-	secretsSetup    secretsSetup
-	uses            uses         // of secrets
-	filters         atomic.Int64 // number of sandboxes opened for filters
-	deniedCount     atomic.Int64 // number of commands and hosts that the policy refused
-	exposedBase     string       // path of the base tree if the agent's commands see it, or ""
+	filters         atomic.Int64    // number of sandboxes opened for filters
+	deniedCommands  atomic.Int64    // number of commands that the policy refused
+	exposedBase     string          // path of the base tree if the agent's commands see it, or ""
 	strays          strays
 }
 
@@ -161,19 +147,35 @@ func (s *Sandboxes) MakeFolders() error {
 // ConfineOthers verifies that setup and checks can be confined to their hosts, and that secrets can
 // be protected. It does nothing if the agent's own confinement already shows that.
 func (s *Sandboxes) ConfineOthers(ctx context.Context) error {
-	all := s.placesToTry()
-	i := slices.IndexFunc(all, s.proxied)
-	if i <= 0 { // no place needs a proxy, or the agent's does, which was tried before
+	by, found := s.FirstProxied()
+	if !found || by.By == egress.Agent { // the agent's was tried before
 		return nil
 	}
-	_, _, err := s.probe(ctx, all[i])
+	_, _, err := s.probe(ctx, by)
 	return err
 }
 
-// probe finds out how commands with a place's network and secrets can be confined, and whether in
+// MostConfined returns a place that needs the strongest confinement of the job: with a proxy, if
+// any command has one or there are secrets.
+func (s *Sandboxes) MostConfined() Place {
+	by, _ := s.FirstProxied()
+	return probePlace(by)
+}
+
+// probePlace returns a place to try the confinement of commands.
+func probePlace(like egress.Commands) Place {
+	return Place{Scratch: ProbeScratch, Network: like.Network, CommandKind: like.Kind}
+}
+
+// commands describes a place's commands to the egress control.
+func (p Place) commands() egress.Commands {
+	return egress.Commands{By: p.Scratch, Network: p.Network, Key: p.Key, Kind: p.CommandKind}
+}
+
+// probe finds out how commands with the network and secrets of like can be confined, and whether in
 // an overlay.
-func (s *Sandboxes) probe(ctx context.Context, like Place) (reached record.Confinement, overlaid bool, err error) {
-	place := Place{Scratch: ProbeScratch, Network: like.Network, CommandKind: like.CommandKind}
+func (s *Sandboxes) probe(ctx context.Context, like egress.Commands) (reached record.Confinement, overlaid bool, err error) {
+	place := probePlace(like)
 	defer s.Remove(place) // what can't be removed is removed with the run's working files
 	o := s.Options(place)
 	o.At = "" // try all levels; do not assume the known one
@@ -204,7 +206,7 @@ func (s *Sandboxes) AllowsConcurrent() bool {
 }
 
 // DeniedCount returns how many commands and hosts the policy refused.
-func (s *Sandboxes) DeniedCount() int { return int(s.deniedCount.Load()) }
+func (s *Sandboxes) DeniedCount() int { return int(s.deniedCommands.Load()) + s.RefusedCount() }
 
 // openFailure returns the outcome for a sandbox that cannot be opened.
 func openFailure(o sandbox.Options, err error) error {
@@ -215,7 +217,8 @@ func openFailure(o sandbox.Options, err error) error {
 	var unshown *grants.UnshowableError
 	switch {
 	case errors.As(err, &unshown):
-		return cannotShowFile(unshown.Path, err)
+		return outcome.Stopf(outcome.InvalidInput, "secret",
+			"A preset of policy.secrets needs %s for its placeholder: the file is missing, and commands may change its folder; create the file, or remove the folder from policy.writable.", unshown.Path).Because(err)
 	case errors.As(err, &held):
 		return outcome.Stopf(outcome.InvalidInput, "not_resumable", "The run cannot be resumed: what its commands left running has not ended; end the process %d, and resume the run again.", held.PID).Because(err)
 	case errors.As(err, &overlay):
@@ -275,14 +278,15 @@ func (s *Sandboxes) Options(p Place) sandbox.Options {
 	if len(o.EarlierScratch) > 0 {
 		o.CachesFrom = o.EarlierScratch[0]
 	}
-	o.Sharing = s.neighbours(p, o.Overlay != "")
-	if s.proxied(p) {
-		o.Network, o.Serve = sandbox.NetworkProxied, s.serveHosts(p)
+	o.Sharing = s.sharing(p, o.Overlay != "")
+	by := p.commands()
+	if s.Proxied(by) {
+		o.Network, o.Serve = sandbox.NetworkProxied, s.ServeHosts(by)
 	}
-	own := s.clientConfigAt(p)
-	o.Replacements, o.Variables = own.overrides, own.env
-	if own.folder != "" {
-		o.Readable = append(o.Readable, own.folder)
+	config := s.ClientConfigOf(by)
+	o.Replacements, o.Variables = config.Overrides, config.Env
+	if config.Folder != "" {
+		o.Readable = append(o.Readable, config.Folder)
 	}
 	return o
 }
@@ -294,7 +298,7 @@ func (s *Sandboxes) folders(p Place) grants.Folders {
 		Mode: grants.Mode(policy.Sandbox), Workspace: s.rootOf(p), NotBorrowed: []string{guard.Alternates},
 		Writable: s.Environ.Absolute(s.Root, policy.Writable), DenyRead: s.unreadable(), Secrets: s.hidden,
 		Readable: []string{s.Record.Join(record.OutputsFolder), s.Record.Join(ProgramsFolder)},
-		Home:     s.Environ.Home(), Scratch: s.scratch(p), Environ: s.Environ, Commands: s.env(), OperatorVariables: slices.Collect(maps.Keys(policy.Env.Set)),
+		Home:     s.Environ.Home(), Scratch: s.scratch(p), Environ: s.Environ, Commands: s.CommandEnv(), OperatorVariables: slices.Collect(maps.Keys(policy.Env.Set)),
 	}
 	if f.Workspace != s.Root {
 		f.SecondPath = s.Root
@@ -454,23 +458,8 @@ func (s *Sandboxes) Remove(p Place) error {
 // UnconfinedNotice explains danger-full-access to people.
 const UnconfinedNotice = "Nothing confines commands (policy.sandbox: danger-full-access): they have all rights of the user who starts agent-ci."
 
-// Network describes the network of the agent's commands. Unconfined commands have the machine's.
-func (s *Sandboxes) Network() string {
-	switch policy := s.Job.Policy; {
-	case s.level() == sandbox.LevelNone:
-		return string(sandbox.NetworkFull)
-	case s.level() == sandbox.LevelLandlock && policy.Network.Mode == string(sandbox.NetworkLoopback):
-		return string(sandbox.NetworkNone)
-	case len(s.secretsAt(AgentPlace())) > 0:
-		words := policy.Network.String() + "; by secrets: " + secretsWords(s.secretsAt(AgentPlace()))
-		if policy.Network.Inherits() && !policy.Network.Listed() {
-			words += "; by the machine's proxy"
-		}
-		return words
-	default:
-		return policy.Network.String()
-	}
-}
+// Network describes the network of the agent's commands to people.
+func (s *Sandboxes) Network() string { return s.AgentNetwork(s.level()) }
 
 // FilesWords describes to the model which files its commands can access.
 func (s *Sandboxes) FilesWords() string {
@@ -485,25 +474,9 @@ func (s *Sandboxes) FilesWords() string {
 
 // NetworkWords describes to the model the network and services of its commands.
 func (s *Sandboxes) NetworkWords() string {
-	if services := s.servicesWords(); services != "" {
-		return s.networkWords() + "; services that the runner keeps there, started anew for each check: " + services
+	words := s.AgentNetworkWords(s.level())
+	if services := s.services.Words(); services != "" {
+		words += "; services that the runner keeps there, started anew for each check: " + services
 	}
-	return s.networkWords()
-}
-
-// networkWords describes the network without services to the model.
-func (s *Sandboxes) networkWords() string {
-	network, own := s.Job.Policy.Network, s.secretsAt(AgentPlace())
-	if network.Listed() {
-		return "these hosts alone, on ports 80 (http) and 443 (https) unless one is given, through the proxy that HTTP_PROXY and HTTPS_PROXY name: " +
-			describeHosts(network) + "; names do not resolve without it; 127.0.0.1 is of these commands alone and needs no proxy" + useWords(own)
-	}
-	if len(own) > 0 {
-		return "loopback: 127.0.0.1 of these commands alone; of the outside what secrets are for, by https through the proxy that HTTPS_PROXY names, and nothing else" + useWords(own)
-	}
-	return map[string]string{
-		string(sandbox.NetworkNone):     "none: not even 127.0.0.1",
-		string(sandbox.NetworkLoopback): "loopback: 127.0.0.1 of these commands alone; nothing outside can be reached",
-		string(sandbox.NetworkFull):     "whatever this machine reaches",
-	}[s.Network()]
+	return words
 }

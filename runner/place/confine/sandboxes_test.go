@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -16,6 +17,7 @@ import (
 	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
 	"github.com/agent-ci/agent-ci/policy/sandbox/layer"
+	"github.com/agent-ci/agent-ci/runner/place/egress"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 	"github.com/agent-ci/agent-ci/runner/task/job"
@@ -25,7 +27,12 @@ import (
 // ready are sandboxes over a folder of their own, by the usual policy.
 func ready(t *testing.T) *Sandboxes {
 	t.Helper()
-	s, _ := recording(t)
+	rec := record.New("", nil)
+	if err := rec.Make(t.TempDir(), nil); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(rec.Close)
+	s := &Sandboxes{Control: egress.Control{Record: rec}}
 	t.Cleanup(func() { _ = sandbox.RemoveScratch(s.Record.Path()) }) // overlays leave folders that nobody may enter
 	root, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
@@ -205,6 +212,14 @@ func TestResumeKeepsHiddenFiles(t *testing.T) {
 	s.EarlierHidden = &grants.Secrets{Within: []string{s.Root}, Found: []grants.Secret{{Path: filepath.Join(s.Root, "key"), Existed: true}}}
 	if err := s.Hide(t.Context()); err != nil || s.hidden != s.EarlierHidden {
 		t.Errorf("%v are hidden: %v", s.hidden, err)
+	}
+}
+
+func TestHidesSecretFiles(t *testing.T) {
+	s := ready(t)
+	s.Job.Policy.Secrets = []job.Secret{{Name: "X", From: "~/token", Hosts: []string{"api.example.com"}}}
+	if denied := s.Options(AgentPlace()).DenyRead; !slices.Contains(denied, filepath.Join(s.Environ.Home(), "token")) {
+		t.Errorf("kept from commands are %q", denied)
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/agent-ci/agent-ci/policy/rules"
 	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/runner/place/confine"
+	"github.com/agent-ci/agent-ci/runner/place/egress"
 	"github.com/agent-ci/agent-ci/runner/place/workspace"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
@@ -155,7 +156,7 @@ func (o Options) assignments() []string {
 
 // Sandboxes returns the sandboxes for a set of rules.
 func (p *Prepared) Sandboxes(by *rules.Set) (*confine.Sandboxes, error) {
-	boxes := &confine.Sandboxes{Record: p.Record, Environ: p.Environ, Job: p.Job, Rules: by, Root: p.Workspace.Root(), Dir: p.Dir}
+	boxes := &confine.Sandboxes{Control: egress.Control{Record: p.Record, Environ: p.Environ, Job: p.Job, Rules: by}, Root: p.Workspace.Root(), Dir: p.Dir}
 	if p.Workspace.Checkout() != nil {
 		boxes.ExcludeSecrets, boxes.NoOverlay = p.Workspace.ExcludeSecrets, p.Workspace.NoOverlay
 	}

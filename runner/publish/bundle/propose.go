@@ -14,6 +14,7 @@ import (
 	"github.com/agent-ci/agent-ci/policy"
 	"github.com/agent-ci/agent-ci/runner/agent/hooks"
 	"github.com/agent-ci/agent-ci/runner/place/confine"
+	"github.com/agent-ci/agent-ci/runner/place/egress"
 	"github.com/agent-ci/agent-ci/runner/place/workspace"
 	"github.com/agent-ci/agent-ci/runner/publish"
 	"github.com/agent-ci/agent-ci/runner/publish/proposals"
@@ -284,6 +285,6 @@ func (h SecondHalf) openSandboxes(ctx context.Context, p *publish.Proposal) (*co
 	}
 	j := *p.Job
 	j.Services, j.MCPServers, j.Policy.Secrets, j.Policy.Network = nil, nil, nil, job.Network{Mode: "none"}
-	boxes := &confine.Sandboxes{Record: h.Record, Environ: h.Source.Env, Job: &j, Root: tree, Dir: tree, BaseTree: h.Workspace.BaseTree()}
+	boxes := &confine.Sandboxes{Control: egress.Control{Record: h.Record, Environ: h.Source.Env, Job: &j}, Root: tree, Dir: tree, BaseTree: h.Workspace.BaseTree()}
 	return boxes, boxes.Confine(ctx)
 }

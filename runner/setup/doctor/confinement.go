@@ -10,6 +10,7 @@ import (
 	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
 	"github.com/agent-ci/agent-ci/runner/place/confine"
 	"github.com/agent-ci/agent-ci/runner/place/sandboxcommand"
+	"github.com/agent-ci/agent-ci/runner/place/services"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 )
 
@@ -48,7 +49,7 @@ func (d *Diagnosis) examineConfinement(ctx context.Context, prepared *sandboxcom
 	} else {
 		c.Level, c.Layers = string(found.Level), found.Layers
 		d.examineWorkTree(ctx, boxes)
-		d.failed(ctx, "confinement", boxes.TryServices(ctx, found.Level))
+		d.failed(ctx, "confinement", services.Check(ctx, prepared.Job, found.Level))
 	}
 	_, err = prepared.Authorities(ctx)
 	d.failed(ctx, "configuration", err)

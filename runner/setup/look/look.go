@@ -15,6 +15,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/agent/skills"
 	"github.com/agent-ci/agent-ci/runner/agent/worker"
 	"github.com/agent-ci/agent-ci/runner/place/confine"
+	"github.com/agent-ci/agent-ci/runner/place/egress"
 	"github.com/agent-ci/agent-ci/runner/place/workspace"
 	"github.com/agent-ci/agent-ci/runner/publish/proposals"
 	"github.com/agent-ci/agent-ci/runner/record"
@@ -100,7 +101,7 @@ func (o Options) hooks(ctx context.Context, rec *record.Record, ws *workspace.Wo
 	if err != nil {
 		return nil, err
 	}
-	boxes := confine.Sandboxes{Record: rec, Environ: o.Env, Job: j, Root: ws.Root()}
+	boxes := confine.Sandboxes{Control: egress.Control{Record: rec, Environ: o.Env, Job: j}, Root: ws.Root()}
 	rooms := hooks.SandboxProvider{Environ: o.Env, WritableByCommands: boxes.WritableFolders()}
 	for i, active := range hooks.ForTranscript(all).Hooks {
 		hook := Hook{HookActive: active}
@@ -115,7 +116,7 @@ func (o Options) hooks(ctx context.Context, rec *record.Record, ws *workspace.Wo
 // Lacks returns what is wrong or missing for a run. ws is on its base commit; nil if that is
 // not known yet.
 func Lacks(ctx context.Context, rec *record.Record, ws *workspace.Workspace, o preflight.Options) (preflight.Findings, error) {
-	boxes := confine.Sandboxes{Record: rec, Environ: o.Environ, Job: o.Job, Root: rec.Path()}
+	boxes := confine.Sandboxes{Control: egress.Control{Record: rec, Environ: o.Environ, Job: o.Job}, Root: rec.Path()}
 	if ws != nil {
 		boxes.Root = ws.Root()
 		if checkout := ws.Checkout(); checkout != nil {

@@ -1,4 +1,4 @@
-package confine
+package egress
 
 import (
 	"encoding/pem"
@@ -20,15 +20,15 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/settings"
 )
 
-// equipped are sandboxes of a job with a policy, whose commands may use its secrets.
-func equipped(t *testing.T, policy string, environ ...string) *Sandboxes {
+// equipped returns the control of a job with a policy, after SetUpSecrets.
+func equipped(t *testing.T, policy string, environ ...string) *Control {
 	t.Helper()
-	s := ready(t)
+	s, _ := recording(t)
 	j, err := job.LoadTemplate(config.Layer{Name: "job.yml", Data: []byte("version: 1\npolicy: {" + policy + "}\n")})
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.Job, s.Environ = j, append(s.Environ, environ...)
+	s.Job, s.Environ = j, append(settings.Environment{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir()}, environ...)
 	if s.Credentials, err = settings.ReadCredentials(t.Context(), s.Environ, s.Job); err != nil {
 		t.Fatal(err)
 	}
@@ -48,31 +48,31 @@ func TestGivesSecretsByCommandKind(t *testing.T) {
 	s := equipped(t, twoSecrets, "TOKEN=v4lue-of-the-token-1")
 	full := job.Network{Mode: "full"}
 	for name, test := range map[string]struct {
-		place   Place
-		own     []string
-		network sandbox.Network
+		commands Commands
+		own      []string
+		proxied  bool
 	}{
-		"agent":                {AgentPlace(), []string{"OF_AGENT"}, sandbox.NetworkProxied},
-		"setup":                {Place{Scratch: SetupScratch, CommandKind: job.CommandsSetup}, []string{"OF_SETUP"}, sandbox.NetworkProxied},
-		"setup with a network": {Place{Scratch: SetupScratch, CommandKind: job.CommandsSetup, Network: full}, nil, sandbox.NetworkFull},
-		"check":                {Place{Scratch: "verify-0", CommandKind: job.CommandsVerify}, nil, sandbox.NetworkLoopback},
-		"service":              {Place{Scratch: "service-db-agent"}, nil, sandbox.NetworkLoopback},
+		"agent":                {agentCommands, []string{"OF_AGENT"}, true},
+		"setup":                {Commands{Kind: job.CommandsSetup}, []string{"OF_SETUP"}, true},
+		"setup with a network": {Commands{Kind: job.CommandsSetup, Network: full}, nil, false},
+		"check":                {Commands{Kind: job.CommandsVerify}, nil, false},
+		"service":              {Commands{By: "service-db-agent"}, nil, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			o := s.Options(test.place)
+			variables := s.ClientConfigOf(test.commands).Env
 			var own []string
-			for _, c := range s.credentialsAt(test.place) {
+			for _, c := range s.credentialsOf(test.commands) {
 				if !c.Denied {
 					own = append(own, c.Name)
 				}
-				if got := variable(o.Variables, c.Name); (got == c.Placeholder) == c.Denied || strings.Contains(got, c.Value) {
+				if got := variable(variables, c.Name); (got == c.Placeholder) == c.Denied || strings.Contains(got, c.Value) {
 					t.Errorf("%s is %q", c.Name, got)
 				}
 			}
-			if diff := cmp.Diff(test.own, own); diff != "" || o.Network != test.network {
-				t.Errorf("the network is %s, the secrets (-want +got):\n%s", o.Network, diff)
+			if diff := cmp.Diff(test.own, own); diff != "" || s.Proxied(test.commands) != test.proxied {
+				t.Errorf("proxied: %t, the secrets (-want +got):\n%s", !test.proxied, diff)
 			}
-			if trusts := variable(o.Variables, "SSL_CERT_FILE") != ""; trusts != (test.own != nil) {
+			if trusts := variable(variables, "SSL_CERT_FILE") != ""; trusts != (test.own != nil) {
 				t.Errorf("commands trust the run's authority: %t", trusts)
 			}
 		})
@@ -80,18 +80,18 @@ func TestGivesSecretsByCommandKind(t *testing.T) {
 	if got := s.UnusableSecrets(); !slices.Equal(got, []string{"OF_SETUP"}) { // there are no setup commands
 		t.Errorf("of no use are %q", got)
 	}
-	if got := s.NetworkWords(); !strings.Contains(got, "secrets: OF_AGENT for api.example.com/v1 (GET, HEAD, header Authorization)") || strings.Contains(got, "OF_SETUP") {
+	if got := s.AgentNetworkWords(sandbox.LevelFull); !strings.Contains(got, "secrets: OF_AGENT for api.example.com/v1 (GET, HEAD, header Authorization)") || strings.Contains(got, "OF_SETUP") {
 		t.Errorf("the model is told %q", got)
 	}
 }
 
 func TestPlaceholdersLastForRun(t *testing.T) {
 	s := equipped(t, twoSecrets, "TOKEN=v4lue-of-the-token-1")
-	first := s.secretsSetup.credentials
+	first := s.setup.credentials
 	if err := s.SetUpSecrets(); err != nil {
 		t.Fatal(err)
 	}
-	for i, c := range s.secretsSetup.credentials {
+	for i, c := range s.setup.credentials {
 		if c.Placeholder != first[i].Placeholder || len(c.Placeholder) != len(c.Value) || c.Placeholder == c.Value {
 			t.Errorf("%s was %q and is %q", c.Name, first[i].Placeholder, c.Placeholder)
 		}
@@ -100,7 +100,7 @@ func TestPlaceholdersLastForRun(t *testing.T) {
 	if err := s.SetUpSecrets(); err != nil {
 		t.Fatal(err)
 	}
-	if got := s.secretsSetup.credentials; got[0].Placeholder == first[0].Placeholder || got[1].Placeholder != first[1].Placeholder {
+	if got := s.setup.credentials; got[0].Placeholder == first[0].Placeholder || got[1].Placeholder != first[1].Placeholder {
 		t.Errorf("of another value the placeholder is %q", got[0].Placeholder)
 	}
 	err := filepath.WalkDir(s.Record.Path(), func(path string, entry os.DirEntry, err error) error {
@@ -128,8 +128,8 @@ func TestAddsTrustToExistingBundles(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := equipped(t, twoSecrets+", env: {set: {JAVA_TOOL_OPTIONS: -Dkept=1}}", "TOKEN=v4lue-of-the-token-1", "REQUESTS_CA_BUNDLE="+file, "GIT_SSL_CAINFO=/none", "NODE_EXTRA_CA_CERTS="+file)
-	variables := s.Options(AgentPlace()).Variables
-	own := string(s.secretsSetup.authority.Certificate())
+	variables := s.ClientConfigOf(agentCommands).Env
+	own := string(s.setup.authority.Certificate())
 	for _, v := range trustVariables {
 		raw, err := os.ReadFile(variable(variables, v.name))
 		if err != nil {
@@ -148,7 +148,7 @@ func TestAddsTrustToExistingBundles(t *testing.T) {
 	if got := variable(variables, "JAVA_TOOL_OPTIONS"); !strings.HasPrefix(got, "-Dkept=1 -Djavax.net.ssl.trustStore=") || !strings.Contains(got, "-Dhttps.proxyPort=3128") {
 		t.Errorf("a JVM gets %q", got)
 	}
-	for path, content := range s.Options(AgentPlace()).Replacements {
+	for path, content := range s.ClientConfigOf(agentCommands).Overrides {
 		if path == javaBundle {
 			continue
 		}
@@ -161,26 +161,15 @@ func TestAddsTrustToExistingBundles(t *testing.T) {
 func TestAllCommandsSeeMavenSettings(t *testing.T) {
 	s := equipped(t, `secrets: [{name: M, from: TOKEN, preset: maven, server: team, hosts: [maven.example.com]}]`, "TOKEN=v4lue-of-the-token-1")
 	path := mavenSettingsIn(s.Environ.Home())
-	placeholder := s.secretsSetup.credentials[0].Placeholder
+	placeholder := s.setup.credentials[0].Placeholder
 	for commands, want := range map[string]bool{job.CommandsSetup: true, job.CommandsAgent: false, job.CommandsVerify: false} {
-		shown := string(s.Options(Place{Scratch: "x", CommandKind: commands}).Replacements[path])
+		shown := string(s.ClientConfigOf(Commands{Kind: commands}).Overrides[path])
 		if !strings.Contains(shown, "<settings") || strings.Contains(shown, placeholder) != want {
 			t.Errorf("%s: %q", commands, shown)
 		}
 	}
-	if shown := string(s.Options(Place{Scratch: "x", CommandKind: job.CommandsSetup, Network: job.Network{Mode: "full"}}).Replacements[path]); shown != noMavenSettings {
+	if shown := string(s.ClientConfigOf(Commands{Kind: job.CommandsSetup, Network: job.Network{Mode: "full"}}).Overrides[path]); shown != noMavenSettings {
 		t.Errorf("setup with a network of its own sees %q", shown)
-	}
-}
-
-func TestHidesSecretFiles(t *testing.T) {
-	home := t.TempDir()
-	if err := os.WriteFile(filepath.Join(home, "token"), []byte("v4lue-of-the-token-1\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	s := equipped(t, `secrets: [{name: X, from: ~/token, hosts: [api.example.com]}]`, "HOME="+home)
-	if denied := s.Options(AgentPlace()).DenyRead; !slices.Contains(denied, filepath.Join(home, "token")) {
-		t.Errorf("kept from commands are %q", denied)
 	}
 }
 

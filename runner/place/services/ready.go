@@ -1,4 +1,4 @@
-package confine
+package services
 
 import (
 	"context"
@@ -18,7 +18,7 @@ import (
 // awaitReadyAndInit waits until the service is ready, runs its init commands and forwards
 // connections to it.
 func (s *service) awaitReadyAndInit(ctx context.Context) error {
-	defer s.boxes.Record.BeginStep("", "start of the service "+s.name)()
+	defer s.record.BeginStep("", "start of the service "+s.name)()
 	if err := s.awaitReady(ctx); err != nil {
 		return err
 	}
@@ -59,6 +59,9 @@ func (s *service) awaitEarlyEnd(ctx context.Context) error {
 func (s *service) endedEarly() error {
 	return s.notReadyStop(transcript.ServiceNotReady, fmt.Sprintf("it ended with exit status %d before it was ready", s.exitCode()))
 }
+
+// maxReadyBytes is how many bytes of the output of ready.run an error shows.
+const maxReadyBytes = 1 << 10
 
 // The pauses between two tests whether a service is ready.
 const (
@@ -102,8 +105,8 @@ func (s *service) tryReady(ctx context.Context) error {
 		}
 		return conn.Close()
 	}
-	said := &clip.Head{Limit: maxStderrBytes}
-	out := record.NewLogWriter(said, record.ServiceLog, s.boxes.Record.Redact)
+	said := &clip.Head{Limit: maxReadyBytes}
+	out := record.NewLogWriter(said, record.ServiceLog, s.record.Redact)
 	status, err := s.box.Run(ctx, s.command(s.Ready.Run, out))
 	out.Flush()
 	switch {
@@ -151,7 +154,7 @@ func (s *service) notReadyStop(state, why string) error {
 	}
 	where := "what answers at " + s.At
 	if s.logName != "" {
-		where = s.boxes.Record.Join(s.logName)
+		where = s.record.Join(s.logName)
 	}
 	if state == transcript.ServiceInitFailed {
 		return outcome.Stopf(outcome.InvalidInput, "service_not_ready", "The service %s could not be prepared: %s; see %s.", s.name, why, where)
@@ -166,7 +169,7 @@ func (s *service) lastLines() string {
 		return ""
 	}
 	s.log.Flush()
-	tail, err := s.boxes.Record.LastLines(s.logName)
+	tail, err := s.record.LastLines(s.logName)
 	if err != nil {
 		return ""
 	}
@@ -182,5 +185,5 @@ func (s *service) joinLines(lines []string, between string) string {
 	for i, line := range lines {
 		lines[i] = strings.TrimSpace(markdown.Screen(line))
 	}
-	return s.boxes.Record.Redact(strings.TrimSpace(strings.Join(lines, between)))
+	return s.record.Redact(strings.TrimSpace(strings.Join(lines, between)))
 }

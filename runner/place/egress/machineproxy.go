@@ -1,4 +1,4 @@
-package confine
+package egress
 
 import (
 	"cmp"
@@ -16,17 +16,17 @@ import (
 
 // SettleProxy checks the machine's proxy before anything runs, if the job wants that proxy. An
 // unusable address is an error. A missing proxy is a warning.
-func (s *Sandboxes) SettleProxy() error {
-	for key, network := range s.Job.Networks() {
+func (c *Control) SettleProxy() error {
+	for key, network := range c.Job.Networks() {
 		if !network.Inherits() {
 			continue
 		}
-		found, err := machineProxies(s.Environ)
+		found, err := machineProxies(c.Environ)
 		switch {
 		case err != nil:
 			return outcome.Stopf(outcome.InvalidInput, "proxy", "The hosts of %s can't be reached by the machine's proxy (proxy: inherit): %v.", key, err).Because(err)
 		case found.HTTPSProxy == "" && found.HTTPProxy == "":
-			s.Record.Warn("no_proxy", "%s.proxy is inherit, and neither HTTPS_PROXY nor HTTP_PROXY is set: the hosts are reached without a proxy, and their addresses are checked.", key)
+			c.Record.Warn("no_proxy", "%s.proxy is inherit, and neither HTTPS_PROXY nor HTTP_PROXY is set: the hosts are reached without a proxy, and their addresses are checked.", key)
 		}
 		return nil // one check is enough: all networks use the same proxy
 	}
@@ -35,12 +35,12 @@ func (s *Sandboxes) SettleProxy() error {
 
 // MachineProxy describes the machine's proxy without user and password. It returns "" if the job
 // does not use it.
-func (s *Sandboxes) MachineProxy() string {
-	for _, network := range s.Job.Networks() {
+func (c *Control) MachineProxy() string {
+	for _, network := range c.Job.Networks() {
 		if !network.Inherits() {
 			continue
 		}
-		found, err := machineProxies(s.Environ)
+		found, err := machineProxies(c.Environ)
 		if err != nil {
 			return ""
 		}
@@ -58,11 +58,11 @@ func (s *Sandboxes) MachineProxy() string {
 // proxyChooser returns a function that returns the machine's proxy for a target. It returns nil if
 // the network does not use the machine's proxy. An unusable proxy address is an error, so no
 // request bypasses the proxy.
-func (s *Sandboxes) proxyChooser(network job.Network) (func(reach.Target) *url.URL, error) {
+func (c *Control) proxyChooser(network job.Network) (func(reach.Target) *url.URL, error) {
 	if !network.Inherits() {
 		return nil, nil
 	}
-	found, err := machineProxies(s.Environ)
+	found, err := machineProxies(c.Environ)
 	if err != nil {
 		return nil, err
 	}

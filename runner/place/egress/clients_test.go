@@ -1,4 +1,4 @@
-package confine
+package egress
 
 import (
 	"os"
@@ -50,11 +50,11 @@ func TestJavaFindsTrustStoreInAnyFolder(t *testing.T) {
 	if err := os.Mkdir(folder, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	k := clientConfig{folder: folder, files: map[string][]byte{}, overrides: map[string][]byte{}}
+	k := ClientConfig{Folder: folder, files: map[string][]byte{}, Overrides: map[string][]byte{}}
 	if err := k.trustJava(nil, "-Dkept=1"); err != nil {
 		t.Fatal(err)
 	}
-	options := variable(k.env, "JAVA_TOOL_OPTIONS")
+	options := variable(k.Env, "JAVA_TOOL_OPTIONS")
 	if want := `-Dkept=1 "-Djavax.net.ssl.trustStore=` + strings.ReplaceAll(filepath.Join(folder, "authorities.p12"), `"`, `"'"'"`) + `" -D`; !strings.HasPrefix(options, want) {
 		t.Errorf("a JVM gets %s, want %s…", options, want)
 	}

@@ -1,4 +1,4 @@
-package confine
+package egress
 
 import (
 	"cmp"
@@ -19,25 +19,25 @@ type uses struct {
 // use is a credential with the commands that used it and its target. count has the number of uses,
 // and how many of them are recorded.
 type (
-	use   struct{ scratch, name, target string }
+	use   struct{ by, name, target string }
 	count struct{ uses, recorded int }
 )
 
-// noteUse counts a request before a credential is sent with it. It records the first use by a
-// place's commands, and whenever the count has doubled. So no use is wholly unrecorded, and the
-// record of a killed run is nearly complete.
-func (s *Sandboxes) noteUse(by, name string, to reach.Target) error {
-	u := &s.uses
+// noteUse counts a request before a credential is sent with it. It records the first use, and
+// whenever the count has doubled. So no use is wholly unrecorded, and the record of a killed run is
+// nearly complete.
+func (c *Control) noteUse(by, name string, to reach.Target) error {
+	u := &c.uses
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	key := use{by, name, to.String()}
 	counted, known := u.counts[key]
 	if !known {
-		counted.uses = s.usedBefore(key)
+		counted.uses = c.usedBefore(key)
 	}
 	counted.uses++
 	if counted.recorded == 0 || counted.uses >= 2*counted.recorded {
-		if err := s.recordUse(key, counted.uses, false); err != nil {
+		if err := c.recordUse(key, counted.uses, false); err != nil {
 			return err
 		}
 		counted.recorded = counted.uses
@@ -50,8 +50,8 @@ func (s *Sandboxes) noteUse(by, name string, to reach.Target) error {
 }
 
 // usedBefore returns the number of uses before a resume.
-func (s *Sandboxes) usedBefore(key use) int {
-	for _, secret := range s.EarlierUses {
+func (c *Control) usedBefore(key use) int {
+	for _, secret := range c.EarlierUses {
 		for _, known := range secret.Uses {
 			if (use{known.By, known.Name, known.Target}) == key {
 				return known.Uses
@@ -61,30 +61,30 @@ func (s *Sandboxes) usedBefore(key use) int {
 	return 0
 }
 
-// recordUses records the final counts of a place's commands, once their proxy has stopped.
-func (s *Sandboxes) recordUses(by string) {
-	u := &s.uses
+// recordUses records the final counts of commands, once their proxy has stopped.
+func (c *Control) recordUses(by string) {
+	u := &c.uses
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	var all []use
 	for key, counted := range u.counts {
-		if key.scratch == by && counted.recorded > 0 {
+		if key.by == by && counted.recorded > 0 {
 			all = append(all, key)
 		}
 	}
 	slices.SortFunc(all, func(a, b use) int { return cmp.Or(cmp.Compare(a.name, b.name), cmp.Compare(a.target, b.target)) })
 	for _, key := range all {
-		if err := s.recordUse(key, u.counts[key].uses, true); err != nil {
-			s.Record.Warn("secret_uses", "The transcript lacks the number of uses of the secret %s: %v.", key.name, err)
+		if err := c.recordUse(key, u.counts[key].uses, true); err != nil {
+			c.Record.Warn("secret_uses", "The transcript lacks the number of uses of the secret %s: %v.", key.name, err)
 			return
 		}
 		u.counts[key] = count{uses: u.counts[key].uses}
 	}
 }
 
-func (s *Sandboxes) recordUse(key use, uses int, ended bool) error {
-	event := transcript.SecretUsed{By: key.scratch, Name: key.name, Target: key.target, Uses: uses, Ended: ended}
-	if err := s.Record.Append(transcript.TypeSecretUsed, event); err != nil {
+func (c *Control) recordUse(key use, uses int, ended bool) error {
+	event := transcript.SecretUsed{By: key.by, Name: key.name, Target: key.target, Uses: uses, Ended: ended}
+	if err := c.Record.Append(transcript.TypeSecretUsed, event); err != nil {
 		return fmt.Errorf("record the use of a secret: %w", err)
 	}
 	return nil

@@ -1,4 +1,4 @@
-package confine
+package egress
 
 import (
 	"encoding/json"
@@ -26,25 +26,25 @@ func TestRecordsAllAllowedHosts(t *testing.T) {
 		t.Run(fmt.Sprintf("allowed %t", allowed), func(t *testing.T) {
 			s, log := recording(t)
 			for i := range maxRecordedHosts {
-				if err := s.noteHost(AgentScratch, asked(fmt.Sprintf("h%d.example.com", i), allowed)); err != nil {
+				if err := s.noteHost(Agent, asked(fmt.Sprintf("h%d.example.com", i), allowed)); err != nil {
 					t.Fatal(err)
 				}
 			}
-			beyond := s.noteHost(AgentScratch, asked("beyond.example.com", allowed))
+			beyond := s.noteHost(Agent, asked("beyond.example.com", allowed))
 			if errors.Is(beyond, errTooManyHosts) != allowed {
 				t.Errorf("one beyond gives %v", beyond)
 			}
-			if err := s.noteHost(AgentScratch, asked("h1.example.com", allowed)); err != nil {
+			if err := s.noteHost(Agent, asked("h1.example.com", allowed)); err != nil {
 				t.Errorf("one that is known gives %v", err)
 			}
-			if err := s.noteHost(AgentScratch, asked("other.example.com", !allowed)); err != nil {
+			if err := s.noteHost(Agent, asked("other.example.com", !allowed)); err != nil {
 				t.Errorf("one of the other kind gives %v", err)
 			}
 			if got := len(log()); got != maxRecordedHosts+1 {
 				t.Errorf("%d events", got)
 			}
 			want := map[bool]int{true: 1, false: maxRecordedHosts}[allowed]
-			if got := s.DeniedCount(); got != want || len(s.Record.Warnings()) != 1 {
+			if got := s.RefusedCount(); got != want || len(s.Record.Warnings()) != 1 {
 				t.Errorf("%d denied, warnings %v", got, s.Record.Warnings())
 			}
 		})
@@ -56,7 +56,7 @@ func TestRecordsSecretRefusalsSeparately(t *testing.T) {
 	s, log := recording(t)
 	misused := func(target, request string) {
 		t.Helper()
-		if err := s.noteHost(AgentScratch, proxy.Request{Protocol: "https", Target: target, HostDecision: policy.HostDecision{
+		if err := s.noteHost(Agent, proxy.Request{Protocol: "https", Target: target, HostDecision: policy.HostDecision{
 			Rule: credential.Rule("TOKEN"), Reason: "TOKEN is for npm.example.org/team alone.", Request: request,
 		}}); err != nil {
 			t.Fatal(err)
@@ -66,7 +66,7 @@ func TestRecordsSecretRefusalsSeparately(t *testing.T) {
 		misused("npm.example.org:443", fmt.Sprintf("GET /%d/%s", i, strings.Repeat("x", 200)))
 	}
 	for i := range maxRecordedHosts + 1 {
-		if err := s.noteHost(AgentScratch, asked(fmt.Sprintf("h%d.example.com", i), false)); err != nil {
+		if err := s.noteHost(Agent, asked(fmt.Sprintf("h%d.example.com", i), false)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -93,13 +93,13 @@ func TestReportsRefusalsOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	take(SetupScratch, "setup.example.com", false)
-	take(AgentScratch, "open.example.com", true)
+	take("setup", "setup.example.com", false)
+	take(Agent, "open.example.com", true)
 	if got := s.RefusedHosts(); got != "" {
 		t.Errorf("heard %q", got)
 	}
-	take(AgentScratch, "a.example.com", false)
-	take(AgentScratch, "a.example.com", false)
+	take(Agent, "a.example.com", false)
+	take(Agent, "a.example.com", false)
 	if got := s.RefusedHosts(); strings.Count(got, `agent-ci refused to reach "a.example.com:443" by https. So it is.`) != 1 || strings.Contains(got, "\n") {
 		t.Errorf("heard %q", got)
 	}
@@ -107,9 +107,9 @@ func TestReportsRefusalsOnce(t *testing.T) {
 		t.Errorf("heard again %q", got)
 	}
 	for i := range 9 {
-		take(AgentScratch, fmt.Sprintf("h%d.example.com", i), false)
+		take(Agent, fmt.Sprintf("h%d.example.com", i), false)
 	}
-	take(AgentScratch, "a.example.com", false) // which was told before, and comes again
+	take(Agent, "a.example.com", false) // which was told before, and comes again
 	if got := s.RefusedHosts(); strings.Count(got, "refused to reach") != 5 || !strings.HasSuffix(got, "\nMore requests than these were refused (5).") {
 		t.Errorf("heard %q", got)
 	}
@@ -117,7 +117,7 @@ func TestReportsRefusalsOnce(t *testing.T) {
 
 func TestRedactsSecretsInHosts(t *testing.T) {
 	s, log := recording(t, secrets.Value{Name: "TOKEN", Secret: "tops3cretvalue"})
-	if err := s.noteHost(AgentScratch, asked("tops3cretvalue.example.com", false)); err != nil {
+	if err := s.noteHost(Agent, asked("tops3cretvalue.example.com", false)); err != nil {
 		t.Fatal(err)
 	}
 	words := s.RefusedHosts()
@@ -126,16 +126,15 @@ func TestRedactsSecretsInHosts(t *testing.T) {
 	}
 }
 
-// recording are sandboxes that have no more than a transcript, and what that says
-// of hosts.
-func recording(t *testing.T, known ...secrets.Value) (*Sandboxes, func() []transcript.Network) {
+// recording returns a control with a record, and a function that returns the recorded requests.
+func recording(t *testing.T, known ...secrets.Value) (*Control, func() []transcript.Network) {
 	t.Helper()
 	rec := record.New("", known)
 	if err := rec.Make(t.TempDir(), nil); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(rec.Close)
-	return &Sandboxes{Record: rec}, func() []transcript.Network {
+	return &Control{Record: rec}, func() []transcript.Network {
 		var all []transcript.Network
 		_, err := rec.Survey(func(_ *transcript.View, e transcript.Event) error {
 			var n transcript.Network

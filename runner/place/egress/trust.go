@@ -1,4 +1,4 @@
-package confine
+package egress
 
 import (
 	"fmt"
@@ -36,7 +36,7 @@ var systemBundles = []string{"/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls
 const javaBundle = "/etc/ssl/certs/java/cacerts"
 
 // trust makes programs trust the certificates in own (PEM), besides those that they trust already.
-func (k *clientConfig) trust(own []byte, variable func(name string) string) error {
+func (k *ClientConfig) trust(own []byte, variable func(name string) string) error {
 	system, err := authority.SystemBundle(variable)
 	if err != nil {
 		system, err = authority.SystemBundle(func(string) string { return "" })
@@ -49,18 +49,18 @@ func (k *clientConfig) trust(own []byte, variable func(name string) string) erro
 		if err != nil && !v.isAdditional {
 			base = system
 		}
-		k.env = append(k.env, v.name+"="+k.addBundle(slices.Concat(base, own)))
+		k.Env = append(k.Env, v.name+"="+k.addBundle(slices.Concat(base, own)))
 	}
 	for _, place := range systemBundles {
 		if base, err := authority.NamedBundle(place); err == nil {
-			k.overrides[place] = slices.Concat(base, own)
+			k.Overrides[place] = slices.Concat(base, own)
 		}
 	}
 	return k.trustJava(slices.Concat(system, own), variable("JAVA_TOOL_OPTIONS"))
 }
 
 // addBundle adds a file with certificates and returns its path. Equal bundles share one file.
-func (k *clientConfig) addBundle(bundle []byte) (path string) {
+func (k *ClientConfig) addBundle(bundle []byte) (path string) {
 	for i := 0; ; i++ {
 		name := "authorities.pem"
 		if i > 0 {
@@ -74,14 +74,14 @@ func (k *clientConfig) addBundle(bundle []byte) (path string) {
 
 // trustJava makes JVMs trust a bundle and use the proxy, which Java does not read from the usual
 // variables. options is the existing value of JAVA_TOOL_OPTIONS.
-func (k *clientConfig) trustJava(bundle []byte, options string) error {
+func (k *ClientConfig) trustJava(bundle []byte, options string) error {
 	store, err := authority.JavaStore(bundle)
 	if err != nil {
 		return err
 	}
 	file := k.addFile("authorities.p12", store)
 	if info, err := os.Stat(javaBundle); err == nil && info.Mode().IsRegular() {
-		k.overrides[javaBundle] = store
+		k.Overrides[javaBundle] = store
 	}
 	all := []string{javaQuoted("-Djavax.net.ssl.trustStore=" + file), "-Djavax.net.ssl.trustStoreType=PKCS12", "-Djavax.net.ssl.trustStorePassword=changeit"}
 	for _, protocol := range []string{"https", "http"} {
@@ -91,7 +91,7 @@ func (k *clientConfig) trustJava(bundle []byte, options string) error {
 	if options != "" {
 		all = append([]string{options}, all...)
 	}
-	k.env = append(k.env, "JAVA_TOOL_OPTIONS="+strings.Join(all, " "))
+	k.Env = append(k.Env, "JAVA_TOOL_OPTIONS="+strings.Join(all, " "))
 	return nil
 }
 

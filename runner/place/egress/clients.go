@@ -1,4 +1,4 @@
-package confine
+package egress
 
 import (
 	"encoding/base64"
@@ -153,23 +153,23 @@ const (
 )
 
 // clientFiles adds the files and variables by which clients use the secrets.
-func (k *clientConfig) clientFiles(all []commandSecret, home string, variable func(name string) string) {
+func (k *ClientConfig) clientFiles(all []commandSecret, home string, variable func(name string) string) {
 	for _, p := range all {
-		k.env = append(k.env, p.Name+"="+p.placeholder)
+		k.Env = append(k.Env, p.Name+"="+p.placeholder)
 	}
 	if own := withPreset(job.PresetNPM, all); len(own) > 0 {
 		file := k.addFile("npmrc", npmrc(own))
-		k.env = append(k.env, "NPM_CONFIG_USERCONFIG="+file, "npm_config_userconfig="+file)
+		k.Env = append(k.Env, "NPM_CONFIG_USERCONFIG="+file, "npm_config_userconfig="+file)
 	}
 	if own := append(withPreset(job.PresetPyPI, all), withPreset(job.PresetGoProxy, all)...); len(own) > 0 {
-		k.env = append(k.env, "NETRC="+k.addFile("netrc", netrc(own)))
+		k.Env = append(k.Env, "NETRC="+k.addFile("netrc", netrc(own)))
 	}
-	k.env = append(k.env, gitConfiguration(withPreset(job.PresetGit, all), variable)...)
+	k.Env = append(k.Env, gitConfiguration(withPreset(job.PresetGit, all), variable)...)
 	for _, p := range withPreset(job.PresetCargo, all) {
-		k.env = append(k.env, strings.TrimSuffix(p.Name, "_TOKEN")+"_CREDENTIAL_PROVIDER=cargo:token") // otherwise Cargo requires a provider in its configuration
+		k.Env = append(k.Env, strings.TrimSuffix(p.Name, "_TOKEN")+"_CREDENTIAL_PROVIDER=cargo:token") // otherwise Cargo requires a provider in its configuration
 	}
 	if own := withPreset(job.PresetMaven, all); len(own) > 0 && home != "" {
-		k.overrides[mavenSettingsIn(home)] = mavenSettings(own)
+		k.Overrides[mavenSettingsIn(home)] = mavenSettings(own)
 	}
 }
 

@@ -1,4 +1,4 @@
-package confine
+package egress
 
 import (
 	"errors"
@@ -17,7 +17,7 @@ import (
 var inheriting = job.Network{Allow: []job.Allowed{{Host: "a.example"}}, Proxy: job.InheritProxy}
 
 func TestReadsMachineProxyFromEnvironment(t *testing.T) {
-	s := &Sandboxes{Environ: settings.Environment{
+	s := &Control{Environ: settings.Environment{
 		"HTTPS_PROXY=http://me:p%40ss@secure.example:8080", "https_proxy=http://other.example", "http_proxy=plain.example:3128",
 		"NO_PROXY=direct.example, .corp.example,10.0.0.0/8,port.example:8443",
 	}}
@@ -85,7 +85,7 @@ func TestRefusesUnusableProxyBeforeRun(t *testing.T) {
 			if err != nil && (strings.Contains(err.Error(), "secret-wo") || !strings.Contains(err.Error(), strings.ToUpper(test.variable[:4]))) {
 				t.Errorf("the message is %v", err)
 			}
-			o := s.proxyOptions(Place{Key: "setup[1].network", Network: inheriting, Scratch: SetupScratch}, nil)
+			o := s.proxyOptions(Commands{Key: "setup[1].network", Network: inheriting, By: "setup"}, nil)
 			target := reach.Target{Protocol: reach.HTTPS, Name: "a.example", Port: 443}
 			if got := o.Decide(target).Allowed; got != test.usable {
 				t.Errorf("what is listed is let through: %t", got)
@@ -121,13 +121,13 @@ func TestRecordsRequestsThroughMachineProxy(t *testing.T) {
 	by := asked("a.example", true)
 	by.Via = "proxy.example:3128"
 	for range 2 {
-		if err := s.noteHost(AgentScratch, by); err != nil {
+		if err := s.noteHost(Agent, by); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for _, address := range []string{"93.184.216.34:443", "[2606:2800::1]:443"} {
 		by.Target = address
-		if err := s.noteHost(AgentScratch, by); err != nil {
+		if err := s.noteHost(Agent, by); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -1,4 +1,4 @@
-package confine
+package egress
 
 import (
 	"errors"
@@ -17,34 +17,34 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
-// serveHosts returns a function that starts the proxy of a place's commands. The proxy allows the
-// listed hosts and those of secrets. The returned function stops it.
-func (s *Sandboxes) serveHosts(p Place) func(net.Listener) func() {
+// ServeHosts returns a function that starts the proxy of commands. The proxy allows the listed
+// hosts and those of secrets. The returned function stops it.
+func (c *Control) ServeHosts(by Commands) func(net.Listener) func() {
 	return func(l net.Listener) func() {
-		served := proxy.Start(l, s.proxyOptions(p, s.credentialsAt(p)))
+		served := proxy.Start(l, c.proxyOptions(by, c.credentialsOf(by)))
 		return func() {
 			served.Close()
-			s.recordUses(p.Scratch)
+			c.recordUses(by.By)
 		}
 	}
 }
 
-// proxyOptions returns the options of a place's proxy. A wrong list or machine proxy was reported
+// proxyOptions returns the options of the commands' proxy. A wrong list or machine proxy was reported
 // before the run; if one remains, the proxy allows nothing.
-func (s *Sandboxes) proxyOptions(p Place, own credential.Set) proxy.Options {
-	list, err := p.Network.List()
-	via, errVia := s.proxyChooser(p.Network)
+func (c *Control) proxyOptions(by Commands, own credential.Set) proxy.Options {
+	list, err := by.Network.List()
+	via, errVia := c.proxyChooser(by.Network)
 	if err != nil || errVia != nil {
 		list, own = nil, nil
 	}
 	return proxy.Options{
-		Decide:  policy.Hosts{List: list, Key: p.Key, Rules: s.Rules, Credentials: own}.Decide,
-		Observe: func(asked proxy.Request) error { return s.noteHost(p.Scratch, asked) },
+		Decide:  policy.Hosts{List: list, Key: by.Key, Rules: c.Rules, Credentials: own}.Decide,
+		Observe: func(asked proxy.Request) error { return c.noteHost(by.By, asked) },
 		Via:     via,
-		Roots:   s.Authorities.Roots(slices.Concat(p.Network.Allow, entriesOf(s.secretsAt(p)))),
+		Roots:   c.Authorities.Roots(slices.Concat(by.Network.Allow, entriesOf(c.secretsOf(by)))),
 
-		Credentials: own, Authority: s.secretsSetup.authority,
-		Used: func(name string, to reach.Target) error { return s.noteUse(p.Scratch, name, to) },
+		Credentials: own, Authority: c.setup.authority,
+		Used: func(name string, to reach.Target) error { return c.noteUse(by.By, name, to) },
 	}
 }
 
@@ -92,40 +92,41 @@ type hosts struct {
 	counts     map[requestKind]int         // how many of each kind are recorded
 	unreported []string                    // refusals that the model was not shown yet
 	omitted    int                         // refusals beyond the bound of unreported
+	refused    int                         // refusals that are recorded
 }
 
 // noteHost records a request if it is new, before the request takes effect.
-func (s *Sandboxes) noteHost(by string, asked proxy.Request) error {
-	asked.Request = clip.Bytes(s.Record.Redact(asked.Request), transcript.RequestBytes-len(clip.Mark))
+func (c *Control) noteHost(by string, asked proxy.Request) error {
+	asked.Request = clip.Bytes(c.Record.Redact(asked.Request), transcript.RequestBytes-len(clip.Mark))
 	event := transcript.Network{
-		By: by, Target: s.Record.Redact(asked.Target), Protocol: asked.Protocol, Allowed: asked.Allowed,
-		Rule: asked.Rule, Reason: s.Record.Redact(asked.Reason), Remedy: asked.JobChange, Via: s.Record.Redact(asked.Via),
+		By: by, Target: c.Record.Redact(asked.Target), Protocol: asked.Protocol, Allowed: asked.Allowed,
+		Rule: asked.Rule, Reason: c.Record.Redact(asked.Reason), Remedy: asked.JobChange, Via: c.Record.Redact(asked.Via),
 	}
 	if event.Via != "" {
 		event.Reason += proxyRemark(asked)
 	}
-	h := &s.hosts
+	h := &c.hosts
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if !asked.Allowed && by == AgentScratch {
-		h.queueRefusal(s.Record.Redact(asked.Words()))
+	if !asked.Allowed && by == Agent {
+		h.queueRefusal(c.Record.Redact(asked.Words()))
 	}
 	kind := requestKindOf(event)
 	switch {
 	case h.seen[event]:
 		return nil
 	case h.counts[kind] == maxRecordedHosts:
-		return s.tooManyHosts(kind)
+		return c.tooManyHosts(kind)
 	case h.seen == nil:
 		h.seen, h.counts = make(map[transcript.Network]bool), make(map[requestKind]int)
 	}
 	h.seen[event] = true
 	h.counts[kind]++
 	if !asked.Allowed {
-		s.deniedCount.Add(1)
+		h.refused++
 	}
 	event.Request = asked.Request // the event of all equal requests shows the first one
-	return s.Record.Append(transcript.TypeNetwork, event)
+	return c.Record.Append(transcript.TypeNetwork, event)
 }
 
 // proxyRemark returns a remark on a request that goes through the machine's proxy.
@@ -138,16 +139,16 @@ func proxyRemark(asked proxy.Request) string {
 
 // tooManyHosts handles a request that can't be recorded any more. It returns an error for an
 // allowed host, so the request is refused. Further refusals are only left out.
-func (s *Sandboxes) tooManyHosts(kind requestKind) error {
+func (c *Control) tooManyHosts(kind requestKind) error {
 	switch kind {
 	case refusedHost:
-		s.Record.Warn("many_hosts", "Commands asked for more than %d hosts that are refused; the transcript has the first of them.", maxRecordedHosts)
+		c.Record.Warn("many_hosts", "Commands asked for more than %d hosts that are refused; the transcript has the first of them.", maxRecordedHosts)
 		return nil
 	case refusedForSecret:
-		s.Record.Warn("many_hosts", "Commands were refused requests for secrets in more than %d ways (host, secret and reason); the transcript has the first of them.", maxRecordedHosts)
+		c.Record.Warn("many_hosts", "Commands were refused requests for secrets in more than %d ways (host, secret and reason); the transcript has the first of them.", maxRecordedHosts)
 		return nil
 	}
-	s.Record.Warn("many_hosts", "Commands asked for more than %d allowed hosts; further ones were refused.", maxRecordedHosts)
+	c.Record.Warn("many_hosts", "Commands asked for more than %d allowed hosts; further ones were refused.", maxRecordedHosts)
 	return errTooManyHosts
 }
 
@@ -166,10 +167,17 @@ func (h *hosts) queueRefusal(words string) {
 	}
 }
 
+// RefusedCount returns how many refused requests are recorded.
+func (c *Control) RefusedCount() int {
+	c.hosts.mu.Lock()
+	defer c.hosts.mu.Unlock()
+	return c.hosts.refused
+}
+
 // RefusedHosts returns the refusals since its last call, for the model. Few programs show a proxy's
 // answer.
-func (s *Sandboxes) RefusedHosts() string {
-	h := &s.hosts
+func (c *Control) RefusedHosts() string {
+	h := &c.hosts
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	words := strings.Join(h.unreported, "\n")

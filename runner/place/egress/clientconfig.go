@@ -1,0 +1,120 @@
+package egress
+
+import (
+	"errors"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/agent-ci/agent-ci/runner/record"
+	"github.com/agent-ci/agent-ci/runner/task/job"
+	"github.com/agent-ci/agent-ci/runner/task/settings"
+)
+
+// clientsFolder has a folder for each kind of commands, with the files by which they use secrets.
+// These contain placeholders and certificates, but no keys.
+const clientsFolder = record.StateFolder + "/clients"
+
+// ClientConfig holds the files and variables by which a kind of commands uses secrets and
+// certificates.
+type ClientConfig struct {
+	Folder    string            // "" without files
+	Overrides map[string][]byte // contents to show instead of files elsewhere, by path
+	Env       []string
+	files     map[string][]byte // the files in Folder, by name
+}
+
+// addFile adds a file to the folder and returns its path.
+func (k *ClientConfig) addFile(name string, content []byte) (path string) {
+	k.files[name] = content
+	return filepath.Join(k.Folder, name)
+}
+
+// newClientConfig returns the configuration for a kind of commands and writes its files.
+func (c *Control) newClientConfig(kind string) (ClientConfig, error) {
+	k := ClientConfig{files: map[string][]byte{}, Overrides: map[string][]byte{}}
+	own, home, variable := c.commandSecrets(kind), c.Environ.Home(), settings.Environment(c.CommandEnv()).Get
+	trusted := c.authoritiesFor(kind)
+	if len(own) > 0 {
+		trusted = slices.Concat(c.setup.authority.Certificate(), trusted)
+	}
+	if len(trusted) > 0 {
+		folder, err := c.clientsFolderOf(kind)
+		if err != nil {
+			return k, err
+		}
+		k.Folder = folder
+		k.clientFiles(own, home, variable)
+		if err := k.trust(trusted, variable); err != nil {
+			return k, err
+		}
+	}
+	c.addEmptyMavenSettings(&k, home)
+	for _, name := range slices.Sorted(maps.Keys(k.files)) {
+		if err := c.Record.Write(clientsFolder+"/"+kind+"/"+name, k.files[name]); err != nil {
+			return k, err
+		}
+	}
+	return k, nil
+}
+
+// clientsFolderOf recreates the folder for a kind of commands. Old files are useless, because a
+// resumed run has a new certificate authority.
+func (c *Control) clientsFolderOf(kind string) (string, error) {
+	name := clientsFolder + "/" + kind
+	c.Record.Remove(name)
+	return c.Record.MakeFolder(name)
+}
+
+// commandSecrets returns the secrets of a kind of commands, with their placeholders.
+func (c *Control) commandSecrets(kind string) (own []commandSecret) {
+	for _, secret := range secretsFor(c.Job, kind) {
+		for _, known := range c.setup.credentials {
+			if known.Name == secret.Name {
+				own = append(own, commandSecret{secret, known.Placeholder, known.Scopes})
+			}
+		}
+	}
+	return own
+}
+
+// addEmptyMavenSettings shows empty Maven settings if some commands of the job have a Maven secret
+// and the user has no settings file. Showing settings to the commands with the secret leaves an
+// empty file at that path. Maven would fail on it for other commands.
+func (c *Control) addEmptyMavenSettings(k *ClientConfig, home string) {
+	if !slices.ContainsFunc(c.Job.Policy.Secrets, func(secret job.Secret) bool { return secret.Preset == job.PresetMaven }) || home == "" {
+		return
+	}
+	path := mavenSettingsIn(home)
+	if _, err := os.Lstat(path); k.Overrides[path] == nil && errors.Is(err, fs.ErrNotExist) {
+		k.Overrides[path] = []byte(noMavenSettings)
+	}
+}
+
+// authoritiesFor returns the job's certificate authorities for the hosts of a kind of commands, in
+// PEM.
+func (c *Control) authoritiesFor(kind string) []byte {
+	entries := slices.Concat(c.Job.Policy.Network.Allow, entriesOf(secretsFor(c.Job, kind)))
+	if kind == job.CommandsSetup {
+		for _, step := range c.Job.Setup {
+			entries = append(entries, step.Network.Allow...)
+		}
+	}
+	return c.Authorities.Of(entries)
+}
+
+// ClientConfigOf returns the client configuration of commands. Without a proxy, secrets are
+// useless, so Maven's settings are shown without them, and nothing else.
+func (c *Control) ClientConfigOf(by Commands) ClientConfig {
+	config := c.setup.clientConfigs[by.Kind]
+	if c.Proxied(by) {
+		return config
+	}
+	settings := mavenSettingsIn(c.Environ.Home())
+	if config.Overrides[settings] == nil {
+		return ClientConfig{}
+	}
+	return ClientConfig{Overrides: map[string][]byte{settings: []byte(noMavenSettings)}}
+}

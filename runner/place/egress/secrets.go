@@ -1,0 +1,187 @@
+package egress
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/agent-ci/agent-ci/policy/authority"
+	"github.com/agent-ci/agent-ci/policy/credential"
+	"github.com/agent-ci/agent-ci/policy/sandbox"
+	"github.com/agent-ci/agent-ci/runner/record"
+	"github.com/agent-ci/agent-ci/runner/task/job"
+)
+
+// kinds lists the kinds of commands that may get secrets.
+var kinds = []string{job.CommandsAgent, job.CommandsSetup, job.CommandsVerify}
+
+// secretsSetup holds what commands need to use secrets. The zero value means no secrets.
+type secretsSetup struct {
+	credentials   credential.Set          // with placeholders
+	authority     *authority.Authority    // signs certificates for the secrets' hosts
+	clientConfigs map[string]ClientConfig // by kind of commands
+}
+
+// SetUpSecrets makes what commands need to use the job's secrets: placeholders, a certificate
+// authority for the hosts, and clients' files. Set Credentials first. Call it once, before the
+// first sandbox.
+func (c *Control) SetUpSecrets() (err error) {
+	c.setup = secretsSetup{clientConfigs: map[string]ClientConfig{}}
+	if len(c.Credentials) > 0 {
+		if c.setup.credentials, err = c.withPlaceholders(); err != nil {
+			return err
+		}
+		if c.setup.authority, err = authority.New(c.setup.credentials.Hosts()); err != nil {
+			return err
+		}
+	}
+	for _, kind := range kinds {
+		if c.setup.clientConfigs[kind], err = c.newClientConfig(kind); err != nil {
+			return fmt.Errorf("make what commands use secrets by: %w", err)
+		}
+	}
+	return nil
+}
+
+// withPlaceholders returns the credentials with the run's placeholders. It makes missing
+// placeholders and saves them.
+func (c *Control) withPlaceholders() (credential.Set, error) {
+	kept := map[string]string{}
+	if _, err := c.Record.ReadJSON(record.PlaceholdersFile, &kept); err != nil {
+		return nil, fmt.Errorf("read the placeholders of secrets: %w", err)
+	}
+	all := slices.Clone(c.Credentials)
+	for i, own := range all {
+		if len(kept[own.Name]) != len(own.Value) { // the placeholder is missing, or is of an older secret
+			kept[own.Name] = credential.NewPlaceholder(own.Value)
+		}
+		all[i].Placeholder = kept[own.Name]
+	}
+	if _, err := c.Record.MakeFolder(record.StateFolder); err != nil {
+		return nil, err
+	}
+	return all, c.Record.WriteJSON(record.PlaceholdersFile, kept)
+}
+
+// credentialsOf returns all credentials of the run for commands. Those that the commands do not get
+// are marked Denied: a request with their placeholder is refused instead of sent.
+func (c *Control) credentialsOf(by Commands) credential.Set {
+	set := slices.Clone(c.setup.credentials)
+	for i, each := range set {
+		set[i].Denied = !hasSecret(c.secretsOf(by), each.Name)
+	}
+	return set
+}
+
+// secretsOf returns the secrets that commands get. Without a proxied network they get none.
+func (c *Control) secretsOf(by Commands) []job.Secret {
+	network := by.Network
+	if network.IsZero() {
+		network = c.Job.Policy.Network
+	}
+	if !network.Listed() && network.Mode != string(sandbox.NetworkLoopback) {
+		return nil
+	}
+	return secretsFor(c.Job, by.Kind)
+}
+
+func hasSecret(secrets []job.Secret, name string) bool {
+	return slices.ContainsFunc(secrets, func(secret job.Secret) bool { return secret.Name == name })
+}
+
+// secretsFor returns the job's secrets for a kind of commands.
+func secretsFor(j *job.Job, kind string) (own []job.Secret) {
+	for _, secret := range j.Policy.Secrets {
+		if secret.For(kind) {
+			own = append(own, secret)
+		}
+	}
+	return own
+}
+
+// entriesOf returns the hosts of secrets.
+func entriesOf(secrets []job.Secret) (entries []job.Allowed) {
+	for _, secret := range secrets {
+		entries = append(entries, secret.Entries()...)
+	}
+	return entries
+}
+
+// Proxied reports whether commands use the network through agent-ci's proxy.
+func (c *Control) Proxied(by Commands) bool {
+	listed := by.Network.Listed() || by.Network.IsZero() && c.Job.Policy.Network.Listed()
+	return listed || len(c.secretsOf(by)) > 0
+}
+
+// FirstProxied returns the first commands of the job that need a proxy. The agent's come first. It
+// includes secrets that no command gets, because unconfined commands could read their files.
+func (c *Control) FirstProxied() (by Commands, found bool) {
+	all := c.allCommands()
+	for _, secret := range c.Job.Policy.Secrets {
+		for _, kind := range secret.Commands {
+			all = append(all, Commands{Kind: kind})
+		}
+	}
+	i := slices.IndexFunc(all, c.Proxied)
+	if i < 0 {
+		return Commands{}, false
+	}
+	return all[i], true
+}
+
+// UnusableSecrets returns the names of secrets that no command can use.
+func (c *Control) UnusableSecrets() (names []string) {
+	for _, secret := range c.Job.Policy.Secrets {
+		usable := slices.ContainsFunc(c.allCommands(), func(by Commands) bool { return hasSecret(c.secretsOf(by), secret.Name) })
+		if !usable {
+			names = append(names, secret.Name)
+		}
+	}
+	return names
+}
+
+// allCommands returns the commands of the job: the agent's, setup's and the checks'.
+func (c *Control) allCommands() []Commands {
+	all := []Commands{agentCommands}
+	for _, step := range c.Job.Setup {
+		all = append(all, Commands{Kind: job.CommandsSetup, Network: step.Network})
+	}
+	if len(c.Job.Verify) > 0 {
+		all = append(all, Commands{Kind: job.CommandsVerify})
+	}
+	return all
+}
+
+// SecretsWords returns a line for people about each secret of the job.
+func (c *Control) SecretsWords() []string {
+	words := []string{}
+	for _, secret := range c.Job.Policy.Secrets {
+		words = append(words, secretsWords([]job.Secret{secret})+", of "+strings.Join(secret.Commands, ", "))
+	}
+	return words
+}
+
+// secretsWords describes what secrets are for, and where requests contain them.
+func secretsWords(own []job.Secret) string {
+	words := make([]string, len(own))
+	for i, secret := range own {
+		words[i] = secret.Name + " for " + strings.Join(secret.Hosts, ", ") + " (" + cmp.Or(strings.Join(secret.Methods, ", "), "git fetch") + ", " + placeholderPlaces(secret) + ")"
+	}
+	return strings.Join(words, "; ")
+}
+
+func placeholderPlaces(secret job.Secret) string {
+	if secret.Parameter != "" {
+		return "parameter " + secret.Parameter
+	}
+	return "header " + secret.Header
+}
+
+// useWords describes the secrets of commands to the model. It returns "" if they have none.
+func useWords(own []job.Secret) string {
+	if len(own) == 0 {
+		return ""
+	}
+	return "; secrets: " + secretsWords(own) + "; variables and files hold placeholders, which the proxy replaces in requests to these hosts and refuses elsewhere"
+}

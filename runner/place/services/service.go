@@ -1,0 +1,196 @@
+package services
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/agent-ci/agent-ci/policy/forward"
+	"github.com/agent-ci/agent-ci/policy/sandbox"
+	"github.com/agent-ci/agent-ci/runner/record"
+	"github.com/agent-ci/agent-ci/runner/record/transcript"
+)
+
+// service is one service for the commands of a sandbox: started by agent-ci, or external.
+type service struct {
+	resolvedService
+	record    *record.Record
+	commands  Commands // that use it
+	listener  net.Listener
+	began     time.Time
+	forwarder *forward.Forwarder // nil until the service is ready
+
+	// The fields below are used only for a service that agent-ci starts.
+	scratch  string   // name of its scratch folder
+	tree     *os.File // the commands' work tree, if they lend it
+	box      *sandbox.Sandbox
+	process  *sandbox.Process
+	logName  string
+	logFile  *os.File
+	log      *record.LogWriter
+	stopping chan struct{} // closed before the service is stopped
+	watch    sync.WaitGroup
+}
+
+// DataFolder is the folder in a service's /tmp for its data.
+const DataFolder = "service"
+
+// open opens a service's sandbox with an empty data folder. An external service has none.
+func (s *service) open(ctx context.Context) (err error) {
+	if s.isExternal() {
+		return nil
+	}
+	if s.commands.LendsTree {
+		if s.tree, err = s.commands.Box.Borrow(false); err != nil {
+			return err
+		}
+	}
+	s.box, err = s.commands.OpenSandbox(ctx, s.scratch, s.tree, s.user)
+	return err
+}
+
+// start starts a service. It does nothing for an external one. logNames is locked while the name of
+// its log is chosen.
+func (s *service) start(ctx context.Context, logNames *sync.Mutex) (err error) {
+	if s.isExternal() {
+		return nil
+	}
+	if err := s.open(ctx); err != nil {
+		return err
+	}
+	if err := s.openLog(logNames); err != nil {
+		return err
+	}
+	if s.process, err = s.box.Start(s.command(s.Run, s.log)); err != nil {
+		return s.notReadyStop(transcript.ServiceNotReady, "it could not be started: "+err.Error())
+	}
+	return nil
+}
+
+// environment returns a service's environment. Its own variables replace the commands' ones.
+func (s *service) environment() []string {
+	own := maps.Clone(s.Env)
+	if own == nil {
+		own = make(map[string]string)
+	}
+	own["SERVICE_DATA"], own["SERVICE_PORT"] = "/tmp/"+DataFolder, fmt.Sprint(s.Port)
+	env := slices.DeleteFunc(slices.Clone(s.commands.Env), func(variable string) bool {
+		name, _, _ := strings.Cut(variable, "=")
+		_, replaced := own[name]
+		return replaced
+	})
+	for _, name := range slices.Sorted(maps.Keys(own)) {
+		env = append(env, name+"="+own[name])
+	}
+	return env
+}
+
+// openLog makes a log for a service and its commands, under a name that is not in use.
+func (s *service) openLog(logNames *sync.Mutex) (err error) {
+	logNames.Lock()
+	defer logNames.Unlock()
+	for n := 1; s.logName == "" || s.record.Has(s.logName); n++ {
+		s.logName = record.LogName("service", n, s.name)
+	}
+	if s.logFile, err = s.record.Create(s.logName); err != nil {
+		return fmt.Errorf("make log of the service %s: %w", s.name, err)
+	}
+	s.log = record.NewLogWriter(s.logFile, record.ServiceLog, s.record.Redact)
+	fmt.Fprintf(s.log, "agent-ci: %s for %s\n", s.name, s.commands.Name)
+	return nil
+}
+
+func (s *service) command(run string, output io.Writer) sandbox.Command {
+	return sandbox.Command{Argv: []string{"bash", "-e", "-c", run}, Dir: s.commands.Dir, Env: s.environment(), Output: output}
+}
+
+// recordState records a service's state in the transcript, with its exit status if ended is true.
+func (s *service) recordState(state, why string, ended bool) error {
+	event := transcript.Service{
+		Name: s.name, By: s.commands.Name, State: state, Port: s.Port, Why: why, Seconds: time.Since(s.began).Seconds(), Log: s.logName,
+	}
+	if s.isExternal() {
+		event.At = s.addresses[0].String()
+	}
+	if ended {
+		code := s.exitCode()
+		event.ExitCode = &code
+	}
+	return s.record.Append(transcript.TypeService, event)
+}
+
+// ended returns a channel that is closed when the service exits. It is nil for an external service.
+func (s *service) ended() <-chan struct{} {
+	if s.process == nil {
+		return nil
+	}
+	return s.process.Done()
+}
+
+func (s *service) hasEnded() bool {
+	select {
+	case <-s.ended():
+		return true
+	default:
+		return false
+	}
+}
+
+func (s *service) exitCode() int {
+	status, _ := s.process.Wait()
+	return status.ExitCode
+}
+
+// watchEnd reports it if the service exits early. Afterwards connections to it are refused.
+func (s *service) watchEnd() {
+	select {
+	case <-s.stopping:
+		return
+	case <-s.process.Done():
+	}
+	s.forwarder.Refuse()
+	why := fmt.Sprintf("it ended with exit status %d while it was in use", s.exitCode())
+	if lines := s.lastLines(); lines != "" {
+		why += "; its last lines: " + lines
+	}
+	_ = s.recordState(transcript.ServiceEnded, why, true) // an error does not matter: a failing transcript is reported at the end of the run
+	s.record.Warn("service_ended", "The service %s for %s ended with exit status %d while it was in use; connections to it were refused from then on. See %s.", s.name, s.commands.Name, s.exitCode(), s.logName)
+}
+
+// close stops the service and removes its files.
+func (s *service) close() (err error) {
+	close(s.stopping)
+	s.watch.Wait()
+	if s.forwarder != nil {
+		s.forwarder.Close()
+	}
+	if s.listener != nil {
+		_ = s.listener.Close()
+	}
+	if s.box != nil {
+		err = s.box.Close()
+	}
+	if s.tree != nil {
+		err = errors.Join(err, s.tree.Close())
+	}
+	if s.process != nil {
+		_, _ = s.process.Wait()
+	}
+	if s.logFile != nil {
+		s.log.Flush()
+		err = errors.Join(err, s.logFile.Close())
+	}
+	if !s.isExternal() {
+		err = errors.Join(err, sandbox.RemoveScratch(filepath.Join(s.commands.ScratchFolder, s.scratch)))
+	}
+	return err
+}
