@@ -17,9 +17,7 @@ func TestActionRunsInAct(t *testing.T) {
 		t.Skip("the action is run by act in make e2e only (AGENT_CI_E2E=1)")
 	}
 	root, err := filepath.Abs("../..")
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	list := exec.Command("go", "tool", "-modfile=.ci/tools.mod", "-n", "act")
 	list.Dir, list.Stderr = root, os.Stderr
 	act, err := list.Output()

@@ -42,14 +42,9 @@ type actionFile struct {
 
 func readAction(t *testing.T) actionFile {
 	t.Helper()
-	raw, err := os.ReadFile("../../action.yml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := read(t, "../../action.yml")
 	var file actionFile
-	if err := yaml.Unmarshal(raw, &file); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, yaml.Unmarshal([]byte(raw), &file))
 	return file
 }
 
@@ -60,19 +55,14 @@ func names(t *testing.T, node yaml.Node) ([]string, map[string]described) {
 		order = append(order, node.Content[i].Value)
 	}
 	var all map[string]described
-	if err := node.Decode(&all); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, node.Decode(&all))
 	return order, all
 }
 
 // TestActionIsDocumented holds the tables of docs/reference/action.md to action.yml.
 func TestActionIsDocumented(t *testing.T) {
 	t.Parallel()
-	page, err := os.ReadFile("../../docs/reference/action.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := read(t, "../../docs/reference/action.md")
 	file := readAction(t)
 	inputs, input := names(t, file.Inputs)
 	outputs, output := names(t, file.Outputs)
@@ -88,7 +78,7 @@ func TestActionIsDocumented(t *testing.T) {
 		want = append(want, fmt.Sprintf("| `%s` | %s |", name, output[name].Description))
 	}
 	var got []string
-	for line := range strings.Lines(string(page)) {
+	for line := range strings.Lines(page) {
 		if strings.HasPrefix(line, "| `") {
 			got = append(got, strings.TrimSpace(line))
 		}
@@ -224,9 +214,7 @@ func TestCommentsCancelNoQueuedRun(t *testing.T) {
 			Agent struct{ Concurrency struct{ Group string } }
 		}
 	}
-	if err := yaml.Unmarshal([]byte(read(t, examples+"workflows/comment.yml")), &w); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, yaml.Unmarshal([]byte(read(t, examples+"workflows/comment.yml")), &w))
 	group := w.Jobs.Agent.Concurrency.Group
 	shape := regexp.MustCompile(`^agent-ci-issue-\$\{\{ !contains\(fromJSON\('(\[[^']*\])'\), github\.event\.comment\.author_association \|\| github\.event\.review\.author_association\) ` +
 		`&& \(github\.event\.issue\.number \|\| github\.event\.pull_request\.number\) \|\| github\.run_id \}\}$`)
@@ -255,14 +243,9 @@ type workflow struct {
 }
 
 func checkWorkflow(t *testing.T, file string, inputs []string) {
-	raw, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := read(t, file)
 	var w workflow
-	if err := yaml.Unmarshal(raw, &w); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, yaml.Unmarshal([]byte(raw), &w))
 	if w.Permissions == nil {
 		t.Error("permissions are not set")
 	}
@@ -318,14 +301,10 @@ func TestActionPageMatchesIssueWorkflow(t *testing.T) {
 	t.Parallel()
 	const page = "docs/reference/action.md"
 	var want, got any
-	if err := yaml.Unmarshal([]byte(read(t, examples+"workflows/issue.yml")), &want); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, yaml.Unmarshal([]byte(read(t, examples+"workflows/issue.yml")), &want))
 	for _, block := range yamlBlocks(t, page) {
 		if strings.HasPrefix(block, "# .github/workflows/agent-ci-issue.yml") {
-			if err := yaml.Unmarshal([]byte(block), &got); err != nil {
-				t.Fatal(err)
-			}
+			noError(t, yaml.Unmarshal([]byte(block), &got))
 		}
 	}
 	if d := cmp.Diff(want, got); d != "" {

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
-	"github.com/agent-ci/agent-ci/runner/record/transcript/eventlog"
 )
 
 // TestWaitForModelCountsAfterKill kills a run that waits for the model.
@@ -67,24 +66,14 @@ func (w *killWorld) aliveAfter(after time.Time, out string, ended <-chan struct{
 // lifeOf gives when a run began, and how it went on.
 func (w *killWorld) lifeOf(out string) (first time.Time, resumed transcript.RunResumed) {
 	w.t.Helper()
-	f, err := os.Open(filepath.Join(w.dir, out, "transcript.jsonl"))
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	defer f.Close()
 	found := false
-	for e, err := range eventlog.Read(f) {
-		if err != nil {
-			w.t.Fatal(err)
-		}
+	for _, e := range readEvents(w.t, filepath.Join(w.dir, out, "transcript.jsonl")) {
 		if first.IsZero() {
 			first = e.Time
 		}
 		if e.Type == transcript.TypeRunResumed {
 			found = true
-			if err := json.Unmarshal(e.Data, &resumed); err != nil {
-				w.t.Fatal(err)
-			}
+			noError(w.t, json.Unmarshal(e.Data, &resumed))
 		}
 	}
 	if !found {

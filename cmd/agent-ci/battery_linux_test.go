@@ -72,13 +72,9 @@ func TestBatteryFindsLeftovers(t *testing.T) {
 	programs := besiegers(t)
 	s := newSiege(t, programs, "full", os.Getuid())
 	left := exec.Command(filepath.Join(programs, "intruder"), "linger", s.dir)
-	if err := left.Start(); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, left.Start())
 	program := filepath.Join(s.world.Workspace, "greet.sh")
-	if err := os.Chmod(program, 0o755|os.ModeSetuid); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, os.Chmod(program, 0o755|os.ModeSetuid))
 	s.write(filepath.Join(s.world.Workspace, "protected/keep.txt"), "changed")
 	s.git(s.world.Workspace, "commit", "--quiet", "--all", "--message=change")
 	s.git(s.world.Workspace, "branch", "--quiet", "change")
@@ -169,11 +165,8 @@ func (s *siege) poison() {
 func (s *siege) expectUnpoisoned() {
 	s.t.Helper()
 	states := func(log string) (all []string) {
-		raw, err := os.ReadFile(filepath.Join(s.out(), "outputs", log))
-		if err != nil {
-			s.t.Fatal(err)
-		}
-		for _, text := range strings.SplitAfter(string(raw), "end of state\n") {
+		raw := read(s.t, filepath.Join(s.out(), "outputs", log))
+		for _, text := range strings.SplitAfter(raw, "end of state\n") {
 			if _, state, is := strings.Cut(text, "state\n"); is {
 				all = append(all, state)
 			}

@@ -1,14 +1,13 @@
 package main_test
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/agent-ci/agent-ci/runner/record/transcript"
 )
 
 // bundle is the run directory of a first half.
@@ -17,63 +16,15 @@ type bundle struct {
 	dir string
 }
 
-// alter changes the events of one kind and makes the chain fit again, as who
-// wrote the bundle can.
-func (b bundle) alter(kind string, change func(data map[string]any)) {
+// alter changes the data of the events of a kind.
+func (b bundle) alter(kind transcript.Type, change func(data map[string]any)) {
 	b.t.Helper()
-	raw, err := os.ReadFile(filepath.Join(b.dir, "transcript.jsonl"))
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	var lines []string
-	prev := ""
-	for line := range strings.Lines(string(raw)) {
-		var event map[string]any
-		decoder := json.NewDecoder(strings.NewReader(line))
-		decoder.UseNumber()
-		if err := decoder.Decode(&event); err != nil {
-			b.t.Fatal(err)
-		}
-		if event["type"] == kind {
-			change(event["data"].(map[string]any))
-		}
-		if prev != "" {
-			event["prev"] = prev
-		}
-		text, err := json.Marshal(event)
-		if err != nil {
-			b.t.Fatal(err)
-		}
-		sum := sha256.Sum256(text)
-		prev = hex.EncodeToString(sum[:])
-		lines = append(lines, string(text)+"\n")
-	}
-	b.put("transcript.jsonl", strings.Join(lines, ""))
-	b.result(func(result map[string]any) { result["transcript_sha256"] = prev })
-}
-
-func (b bundle) result(change func(map[string]any)) {
-	b.t.Helper()
-	raw, err := os.ReadFile(filepath.Join(b.dir, "result.json"))
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	var result map[string]any
-	if err := json.Unmarshal(raw, &result); err != nil {
-		b.t.Fatal(err)
-	}
-	change(result)
-	if raw, err = json.Marshal(result); err != nil {
-		b.t.Fatal(err)
-	}
-	b.put("result.json", string(raw))
-}
-
-func (b bundle) put(name, text string) {
-	b.t.Helper()
-	if err := os.WriteFile(filepath.Join(b.dir, name), []byte(text), 0o600); err != nil {
-		b.t.Fatal(err)
-	}
+	rechain(b.t, b.dir, kind, func(raw json.RawMessage) json.RawMessage {
+		var data map[string]any
+		noError(b.t, json.Unmarshal(raw, &data))
+		change(data)
+		return json.RawMessage(asJSON(b.t, data))
+	})
 }
 
 func (b bundle) publish(args ...string) string {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -16,22 +15,21 @@ import (
 	"testing"
 
 	"github.com/agent-ci/agent-ci/runner/campaign"
-	"github.com/agent-ci/agent-ci/runner/record/transcript/eventlog"
 )
 
-// commandAliases runs a campaign whose waves are handed out.
-type commandAliases struct {
+// waveCampaign is a campaign whose waves are handed out.
+type waveCampaign struct {
 	*campaigning
 	results string // folder of what came back
 }
 
-func newElsewhere(t *testing.T, targets int, file string, set ...func(*campaigning)) *commandAliases {
+func newElsewhere(t *testing.T, targets int, file string, set ...func(*campaigning)) *waveCampaign {
 	w := newCampaigning(t, targets, cheap, file, set...)
-	return &commandAliases{w, filepath.Join(w.dir, "results")}
+	return &waveCampaign{w, filepath.Join(w.dir, "results")}
 }
 
 // say runs a subcommand, and gives what it wrote for programs.
-func (w *commandAliases) say(args ...string) ([]byte, error) {
+func (w *waveCampaign) say(args ...string) ([]byte, error) {
 	cmd := exec.Command(binary, append([]string{"campaign"}, args...)...)
 	var out, said bytes.Buffer
 	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = w.dir, w.env, &out, &said
@@ -41,11 +39,9 @@ func (w *commandAliases) say(args ...string) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-func (w *commandAliases) must(out []byte, err error) []byte {
+func (w *waveCampaign) must(out []byte, err error) []byte {
 	w.t.Helper()
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	noError(w.t, err)
 	return out
 }
 
@@ -58,21 +54,19 @@ type matrix struct {
 	Wait          campaign.Wait
 }
 
-func (w *commandAliases) handOut() (m matrix) {
+func (w *waveCampaign) handOut() (m matrix) {
 	w.t.Helper()
-	if err := json.Unmarshal(w.must(w.say("plan", "bump.yml", "--ledger", w.ledger(), "--format", "matrix")), &m); err != nil {
-		w.t.Fatal(err)
-	}
+	noError(w.t, json.Unmarshal(w.must(w.say("plan", "bump.yml", "--ledger", w.ledger(), "--format", "matrix")), &m))
 	return m
 }
 
 // work is what the job of a matrix does, or a pod: it knows the campaign file and the wave alone.
-func (w *commandAliases) work(m matrix, index int) ([]byte, error) {
+func (w *waveCampaign) work(m matrix, index int) ([]byte, error) {
 	return w.say("work", "bump.yml", "--wave", filepath.Join(w.ledger(), m.File), "--index", fmt.Sprint(index), "--out", filepath.Join(w.results, fmt.Sprintf("job-%d", index)))
 }
 
 // workAll works on a wave, some runs at a time, each of which ends with 0 or one of the statuses.
-func (w *commandAliases) workAll(m matrix, statuses ...int) {
+func (w *waveCampaign) workAll(m matrix, statuses ...int) {
 	places, group := make(chan struct{}, m.AtOnce), sync.WaitGroup{}
 	for i := range m.Targets {
 		places <- struct{}{}
@@ -87,7 +81,7 @@ func (w *commandAliases) workAll(m matrix, statuses ...int) {
 	group.Wait()
 }
 
-func (w *commandAliases) settle(flags ...string) string {
+func (w *waveCampaign) settle(flags ...string) string {
 	w.t.Helper()
 	return string(w.must(w.say(append([]string{"settle", "bump.yml", "--ledger", w.ledger(), w.results}, flags...)...)))
 }
@@ -141,20 +135,10 @@ var (
 // Run directories lie wherever they do.
 func (w *campaigning) normalised() map[string]int {
 	w.t.Helper()
-	f, err := os.Open(filepath.Join(w.ledger(), campaign.LedgerFile))
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	defer f.Close()
 	lines := map[string]int{}
-	for event, err := range eventlog.Read(f) {
-		if err != nil {
-			w.t.Fatal(err)
-		}
+	for _, event := range readEvents(w.t, filepath.Join(w.ledger(), campaign.LedgerFile)) {
 		var data map[string]any
-		if err := json.Unmarshal(event.Data, &data); err != nil {
-			w.t.Fatal(err)
-		}
+		noError(w.t, json.Unmarshal(event.Data, &data))
 		for _, of := range []string{"host", "seconds", "run_id", "commit", "transcript", "plan", "wave"} {
 			delete(data, of)
 		}
@@ -168,11 +152,7 @@ func (w *campaigning) normalised() map[string]int {
 		if message, is := data["message"].(string); is {
 			data["message"] = numbers.ReplaceAllString(folders.ReplaceAllString(message, "/runs/"), "N")
 		}
-		line, err := json.Marshal(data)
-		if err != nil {
-			w.t.Fatal(err)
-		}
-		lines[string(event.Type)+" "+string(line)]++
+		lines[string(event.Type)+" "+asJSON(w.t, data)]++
 	}
 	return lines
 }

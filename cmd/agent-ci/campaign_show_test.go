@@ -2,7 +2,6 @@ package main_test
 
 import (
 	"encoding/json"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -35,9 +34,7 @@ func TestCampaignFilesAreValidated(t *testing.T) {
 		}
 	}
 	bad := filepath.Join(t.TempDir(), "campaign.yml")
-	if err := os.WriteFile(bad, []byte("version: 1\nname: bump\ntargets: {list: [{repository: octo-org}]}\njob: {version: 1, task: {prompt: x}, limits: {turn: 1}}\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	write(t, bad, "version: 1\nname: bump\ntargets: {list: [{repository: octo-org}]}\njob: {version: 1, task: {prompt: x}, limits: {turn: 1}}\n")
 	out, err := exec.Command(binary, "validate", "--json", bad).Output()
 	var told []struct {
 		Valid    bool

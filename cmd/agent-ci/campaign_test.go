@@ -115,21 +115,15 @@ func newCampaigning(t *testing.T, targets int, claim campaign.Claim, file string
 		t.Fatal(err)
 	}
 	template, err := campaign.JobDigest(w.campaign)
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	for i := range all {
 		all[i].Key = campaign.KeyOf("bump", all[i])
 	}
 	w.plan = &campaign.Plan{Version: campaign.PlanVersion, Campaign: "bump", Template: template, Made: time.Now(), Claim: claim, Targets: all}
 	ledger, err := campaign.Open(w.ledger(), time.Now)
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	defer ledger.Close()
-	if err := ledger.Plan(w.plan); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, ledger.Plan(w.plan))
 	return w
 }
 
@@ -165,9 +159,7 @@ func (w *campaigning) logs() string {
 func (w *campaigning) status() campaign.Status {
 	w.t.Helper()
 	state, err := campaign.Read(w.ledger())
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	noError(w.t, err)
 	return state.Status(time.Now(), w.campaign, w.plan)
 }
 
@@ -231,14 +223,10 @@ func TestCampaignSkipsTargetsWithPullRequest(t *testing.T) {
 	t.Parallel()
 	w := newCampaigning(t, 2, cheap, strings.ReplaceAll(campaignFile, "on_existing: update", "on_existing: skip"))
 	client, err := github.New(github.Options{APIURL: w.forge.APIURL, Token: w.forge.Token})
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	to, branch := client.Repository(w.plan.Targets[0].Repository), "agent-ci/"+w.plan.Targets[0].Key
 	base, err := to.Branch(t.Context(), "main")
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	made, err := to.CreateCommit(t.Context(), "Made before.", base.Tree, base.SHA)
 	if err == nil {
 		err = to.CreateBranch(t.Context(), branch, made.SHA)
@@ -246,9 +234,7 @@ func TestCampaignSkipsTargetsWithPullRequest(t *testing.T) {
 	if err == nil {
 		_, err = to.CreatePullRequest(t.Context(), forge.NewPullRequest{Title: "Made before", Head: branch, Base: "main"})
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	out := w.run()
 	s := w.status()
 	if s.Counts[campaign.Existing] != 1 || s.Counts[campaign.Opened] != 1 || s.Runs != 1 {
@@ -267,14 +253,10 @@ func TestInterruptedCampaignResumes(t *testing.T) {
 	}
 	w.before.Store(&hold)
 	cmd, out := w.command("run")
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, cmd.Start())
 	<-asked
 	<-asked
-	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, cmd.Process.Signal(syscall.SIGTERM))
 	_ = cmd.Wait()
 	if code := cmd.ProcessState.ExitCode(); code != 143 || !strings.Contains(out.String(), "resume with the next agent-ci campaign run") {
 		t.Errorf("it ended with %d\n%s", code, out)
@@ -310,9 +292,7 @@ func TestCampaignBooksEndOfKilledRun(t *testing.T) {
 	if err != nil || len(results) != 1 {
 		t.Fatal(results, err)
 	}
-	if err := errors.Join(os.Remove(results[0]), os.WriteFile(ledger, []byte(strings.Join(lines, "")), 0o600)); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, errors.Join(os.Remove(results[0]), os.WriteFile(ledger, []byte(strings.Join(lines, "")), 0o600)))
 	if s := w.status(); s.Counts[campaign.Running] != 1 {
 		t.Fatalf("the targets are %v", s.Counts)
 	}

@@ -16,16 +16,16 @@ import (
 
 // pod is agent-ci campaign work on the only run of a wave, as a pod runs it: with a report in a second
 // place.
-func (w *commandAliases) pod(m matrix, env ...string) (*exec.Cmd, *strings.Builder) {
+func (w *waveCampaign) pod(m matrix, env ...string) (*exec.Cmd, *strings.Builder) {
 	cmd, out := exec.Command(binary, "campaign", "work", "bump.yml", "--wave", filepath.Join(w.ledger(), m.File), "--out", w.results, "--report", w.termination()), &strings.Builder{}
 	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = w.dir, append(slices.Clone(w.env), append(env, "JOB_COMPLETION_INDEX=0")...), out, out
 	return cmd, out
 }
 
-func (w *commandAliases) termination() string { return filepath.Join(w.dir, "termination-log") }
+func (w *waveCampaign) termination() string { return filepath.Join(w.dir, "termination-log") }
 
 // ends runs a pod to its end, which is of that status, and gives what it reports.
-func (w *commandAliases) ends(m matrix, want int, env ...string) campaign.Report {
+func (w *waveCampaign) ends(m matrix, want int, env ...string) campaign.Report {
 	w.t.Helper()
 	cmd, out := w.pod(m, env...)
 	_ = cmd.Run()
@@ -33,7 +33,7 @@ func (w *commandAliases) ends(m matrix, want int, env ...string) campaign.Report
 }
 
 // reported is what a pod that ended said in both places.
-func (w *commandAliases) reported(cmd *exec.Cmd, out *strings.Builder, want int) campaign.Report {
+func (w *waveCampaign) reported(cmd *exec.Cmd, out *strings.Builder, want int) campaign.Report {
 	w.t.Helper()
 	if code := cmd.ProcessState.ExitCode(); code != want {
 		w.t.Fatalf("it ended with %d, want %d\n%s", code, want, out)
@@ -52,7 +52,7 @@ func (w *commandAliases) reported(cmd *exec.Cmd, out *strings.Builder, want int)
 
 // held starts a pod, and waits until it waits for the model. Its requests are answered no more until
 // what it gives is called.
-func (w *commandAliases) held(m matrix) (*exec.Cmd, *strings.Builder, func()) {
+func (w *waveCampaign) held(m matrix) (*exec.Cmd, *strings.Builder, func()) {
 	w.t.Helper()
 	asked, release := make(chan struct{}, 10), make(chan struct{})
 	hold := func(r *http.Request) {
@@ -64,9 +64,7 @@ func (w *commandAliases) held(m matrix) (*exec.Cmd, *strings.Builder, func()) {
 	}
 	w.before.Store(&hold)
 	cmd, out := w.pod(m)
-	if err := cmd.Start(); err != nil {
-		w.t.Fatal(err)
-	}
+	noError(w.t, cmd.Start())
 	<-asked
 	return cmd, out, func() {
 		w.before.Store(nil)
@@ -75,7 +73,7 @@ func (w *commandAliases) held(m matrix) (*exec.Cmd, *strings.Builder, func()) {
 }
 
 // settled books the run, which opened its pull request within its claim.
-func (w *commandAliases) settled(r campaign.Report) {
+func (w *waveCampaign) settled(r campaign.Report) {
 	w.t.Helper()
 	w.settle()
 	w.allOpened()
@@ -114,7 +112,7 @@ func TestPodResumesAfterKill(t *testing.T) {
 	w.settled(r)
 }
 
-func (w *commandAliases) runDirectory() string {
+func (w *waveCampaign) runDirectory() string {
 	w.t.Helper()
 	found, _ := filepath.Glob(filepath.Join(w.results, "runs", "*", "transcript.jsonl"))
 	if len(found) != 1 {
@@ -129,14 +127,10 @@ func TestRunOutlivesKilledPodStarter(t *testing.T) {
 	w := newElsewhere(t, 1, campaignFile)
 	m := w.handOut()
 	cmd, _, release := w.held(m)
-	if err := cmd.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, cmd.Process.Kill())
 	_, _ = cmd.Process.Wait() // not for its output, which the run has, too
 	next, out := w.pod(m)
-	if err := next.Start(); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, next.Start())
 	release()
 	_ = next.Wait()
 	r := w.reported(next, out, 0)
@@ -153,9 +147,7 @@ func TestTerminatedPodResumes(t *testing.T) {
 	w := newElsewhere(t, 1, campaignFile)
 	m := w.handOut()
 	cmd, out, release := w.held(m)
-	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, cmd.Process.Signal(syscall.SIGTERM))
 	_ = cmd.Wait()
 	release()
 	if r := w.reported(cmd, out, 143); r.Outcome != "cancelled" || r.Reason != "sigterm" {

@@ -1,7 +1,6 @@
 package main_test
 
 import (
-	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
@@ -9,8 +8,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"gopkg.in/yaml.v3"
 )
 
 // ciCheck is a check as projects have it. Where git alone is asked, it has the commands of git that the
@@ -224,10 +221,7 @@ esac
 func (w *workshop) useLFS(seed string) {
 	w.t.Helper()
 	program := filepath.Join(w.dir, "bin", "git-lfs")
-	w.write(program, standInLFS)
-	if err := os.Chmod(program, 0o755); err != nil {
-		w.t.Fatal(err)
-	}
+	w.program(program, standInLFS)
 	w.env = append(w.env, "PATH="+filepath.Dir(program)+string(os.PathListSeparator)+os.Getenv("PATH"))
 	w.git(seed, "config", "filter.lfs.clean", "git-lfs clean -- %f")
 	w.write(filepath.Join(seed, "big.bin"), "base\n")
@@ -246,10 +240,7 @@ func (w *workshop) ciOrigin(begin func(w *workshop, dir string)) string {
 	w.write("seed/.gitattributes", "gen.txt text eol=lf\n*.sh text eol=lf\n.husky/* text eol=lf\n*.bin filter=lfs diff=lfs merge=lfs -text\n")
 	w.write("seed/.gitignore", "*.log\n/all\n")
 	w.write("seed/kept.log", "tracked and ignored\n")
-	w.write("seed/.husky/pre-commit", "#!/bin/sh\ntouch hook-ran.log\n")
-	if err := os.Chmod(filepath.Join(seed, ".husky", "pre-commit"), 0o755); err != nil {
-		w.t.Fatal(err)
-	}
+	w.program("seed/.husky/pre-commit", "#!/bin/sh\ntouch hook-ran.log\n")
 	if begin != nil {
 		begin(w, seed)
 	}
@@ -260,9 +251,7 @@ func (w *workshop) ciOrigin(begin func(w *workshop, dir string)) string {
 	w.git(seed, "commit", "--quiet", "--message=more")
 	w.git(w.dir, "clone", "--quiet", "--bare", seed, origin)
 	if lfs := filepath.Join(seed, ".git", "lfs"); begin != nil {
-		if err := os.CopyFS(filepath.Join(origin, "lfs"), os.DirFS(lfs)); err != nil {
-			w.t.Fatal(err)
-		}
+		noError(w.t, os.CopyFS(filepath.Join(origin, "lfs"), os.DirFS(lfs)))
 	}
 	return origin
 }
@@ -285,26 +274,16 @@ func (w *workshop) runChecks(checkout, setup string, checks []ciCheck) map[strin
 	if setup != "" {
 		job["setup"] = []map[string]any{{"run": setup}}
 	}
-	raw, err := yaml.Marshal(job)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	w.write("job.yml", string(raw))
+	w.write("job.yml", asJSON(w.t, job))
 	w.write("session.yml", "version: 1\nturns:\n  - output: [{call: exec_command, arguments: {cmd: 'echo changed >> src.txt; echo SPDX > made.txt; sh gen.sh; test ! -e big.bin || echo changed >> big.bin'}}]\n  - output: [{say: Done.}]\n")
 	out := filepath.Join(w.dir, "run")
 	cmd := exec.Command(binary, "run", filepath.Join(w.dir, "job.yml"), "--repo", checkout, "--replay", filepath.Join(w.dir, "session.yml"), "--out", out, "--publish", "local")
 	cmd.Env = w.env
 	said, err := cmd.CombinedOutput()
-	result, failed := os.ReadFile(filepath.Join(out, "result.json"))
-	if failed != nil {
-		w.t.Fatalf("%v\n%s", err, said)
-	}
-	var read struct{ Verify []ciRow }
-	if err := json.Unmarshal(result, &read); err != nil {
-		w.t.Fatal(err)
-	}
+	var result struct{ Verify []ciRow }
+	readJSON(w.t, filepath.Join(out, "result.json"), &result)
 	rows := map[string]ciRow{}
-	for _, row := range read.Verify {
+	for _, row := range result.Verify {
 		rows[row.Name] = row
 	}
 	if len(rows) != len(checks) {

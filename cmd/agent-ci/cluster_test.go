@@ -21,7 +21,7 @@ import (
 
 // clustered is a campaign whose waves go to a cluster of .ci/kube, in a namespace of its own.
 type clustered struct {
-	*commandAliases
+	*waveCampaign
 	folder, namespace string
 	serve             func(*campaigning) // has servers listen where pods reach them
 	trust             []string           // the variables by which their certificate is believed, also by git
@@ -53,9 +53,7 @@ func newClustered(t *testing.T, targets int, namespace, red string, credentials 
 	}
 	certificates := filepath.Join(folder, "certs", "apiserver.crt")
 	pair, err := tls.LoadX509KeyPair(certificates, filepath.Join(folder, "certs", "apiserver.key"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	w := &clustered{folder: folder, namespace: namespace, trust: []string{"SSL_CERT_FILE=" + certificates, "GIT_SSL_CAINFO=" + certificates}}
 	w.serve = func(c *campaigning) {
 		c.start = func(server *httptest.Server) {
@@ -67,7 +65,7 @@ func newClustered(t *testing.T, targets int, namespace, red string, credentials 
 			server.StartTLS()
 		}
 	}
-	w.commandAliases = newElsewhere(t, targets, clusterFile(namespace, red), w.serve)
+	w.waveCampaign = newElsewhere(t, targets, clusterFile(namespace, red), w.serve)
 	w.env = append(w.env, w.trust...)
 	w.kubectl(nil, "create", "namespace", namespace)
 	secret := []string{"create", "secret", "generic", "agent-ci-credentials", "--from-literal=GITHUB_TOKEN=" + w.forge.Token}
@@ -78,9 +76,7 @@ func newClustered(t *testing.T, targets int, namespace, red string, credentials 
 
 // volume is a folder of this machine, for what runs leave.
 func (w *clustered) volume() []byte {
-	if err := os.Mkdir(w.results, 0o777); err != nil {
-		w.t.Fatal(err)
-	}
+	noError(w.t, os.Mkdir(w.results, 0o777))
 	if err := os.Chmod(w.results, 0o777); err != nil { // whatever the umask is: pods have another user
 		w.t.Fatal(err)
 	}
@@ -139,9 +135,7 @@ func (w *clustered) evict(pod string) {
 func (w *clustered) ended(condition string) (job inCluster) {
 	w.t.Helper()
 	w.kubectl(nil, "wait", "--for=condition="+condition, "job/agent-ci-bump-1", "--timeout=5m")
-	if err := json.Unmarshal([]byte(w.kubectl(nil, "get", "job/agent-ci-bump-1", "--output=json")), &job); err != nil {
-		w.t.Fatal(err)
-	}
+	noError(w.t, json.Unmarshal([]byte(w.kubectl(nil, "get", "job/agent-ci-bump-1", "--output=json")), &job))
 	return job
 }
 

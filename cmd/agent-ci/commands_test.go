@@ -34,8 +34,6 @@ func TestCommandsAndFlagsStayFew(t *testing.T) {
 func helpOf(t *testing.T, command ...string) string {
 	t.Helper()
 	out, err := exec.Command(binary, append([]string{"help"}, command...)...).Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	return string(out)
 }

@@ -18,22 +18,14 @@ import (
 func completionScript(t *testing.T, shell string) (file string) {
 	t.Helper()
 	out, err := exec.Command(binary, "completion", shell).Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	dir := t.TempDir()
 	for _, folder := range []string{"runs", "src"} {
-		if err := os.Mkdir(filepath.Join(dir, folder), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, os.Mkdir(filepath.Join(dir, folder), 0o755))
 	}
-	if err := os.WriteFile(filepath.Join(dir, "job one.yml"), nil, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, os.WriteFile(filepath.Join(dir, "job one.yml"), nil, 0o644))
 	file = filepath.Join(dir, "completion")
-	if err := os.WriteFile(file, out, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, os.WriteFile(file, out, 0o644))
 	return file
 }
 
@@ -126,9 +118,7 @@ func TestCompletionOnTerminal(t *testing.T) {
 			cmd.Dir = filepath.Dir(file)
 			cmd.Env = []string{"PATH=" + pathWithProgram(), "HOME=" + t.TempDir(), "TERM=dumb", "LC_ALL=C", "PS1=$ "}
 			terminal, err := pty.StartWithSize(cmd, &pty.Winsize{Rows: 40, Cols: 200})
-			if err != nil {
-				t.Fatal(err)
-			}
+			noError(t, err)
 			defer terminal.Close()
 			killLate(t, cmd)
 			// The command is a function that keeps its words, so that nothing runs.
@@ -210,9 +200,7 @@ func TestCompletionMatchesHelp(t *testing.T) {
 	file := completionScript(t, "bash")
 	for _, command := range commandNames(t) {
 		help, err := exec.Command(binary, command, "--help").Output()
-		if err != nil {
-			t.Fatal(err)
-		}
+		noError(t, err)
 		want := []string{"--help"}
 		for _, flag := range helpFlag.FindAllStringSubmatch(string(help), -1) {
 			want = append(want, "--"+flag[1])
@@ -230,9 +218,7 @@ func TestCompletionMatchesHelp(t *testing.T) {
 func commandNames(t *testing.T) []string {
 	t.Helper()
 	out, err := exec.Command(binary, "help").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	_, list, _ := strings.Cut(string(out), "Commands:\n")
 	list, _, _ = strings.Cut(list, "\n\n")
 	var names []string

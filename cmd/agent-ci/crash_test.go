@@ -193,9 +193,7 @@ func (e *ending) at(t *testing.T, n int) {
 	} else {
 		w.forge.Watch(nil, func(forgetest.Request) { kill() })
 	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, cmd.Start())
 	close(started)
 	err := cmd.Wait()
 	if e.signal == os.Kill && (err == nil || cmd.ProcessState.Exited()) {

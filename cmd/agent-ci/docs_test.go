@@ -24,11 +24,8 @@ func documents(t *testing.T) map[string]string {
 	t.Helper()
 	pages := map[string]string{}
 	read := func(path string) {
-		raw, err := os.ReadFile(filepath.Join("../..", path))
-		if err != nil {
-			t.Fatal(err)
-		}
-		pages[path] = string(raw)
+		raw := read(t, filepath.Join("../..", path))
+		pages[path] = raw
 	}
 	read("README.md")
 	read("CHANGELOG.md")
@@ -39,9 +36,7 @@ func documents(t *testing.T) map[string]string {
 		}
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	return pages
 }
 
@@ -125,9 +120,7 @@ func TestDocumentedCommandsExist(t *testing.T) {
 	helps := map[string]string{}
 	for _, name := range commandNames(t) {
 		out, err := exec.Command(binary, name, "--help").Output()
-		if err != nil {
-			t.Fatal(err)
-		}
+		noError(t, err)
 		helps[name] = string(out) + "  --help "
 	}
 	looked := 0
@@ -160,9 +153,7 @@ func TestCommandsPage(t *testing.T) {
 	var table, sections strings.Builder
 	for _, name := range commandNames(t) {
 		out, err := exec.Command(binary, name, "--help").Output()
-		if err != nil {
-			t.Fatal(err)
-		}
+		noError(t, err)
 		about, details, _ := strings.Cut(string(out), "\n\n")
 		fmt.Fprintf(&table, "| [`%s`](#%s) | %s |\n", name, name, strings.ToUpper(about[:1])+about[1:])
 		fmt.Fprintf(&sections, "\n## %s\n\n```text\n%s```\n", name, details)
@@ -326,11 +317,8 @@ func TestDocumentedTestsExist(t *testing.T) {
 		t.Fatalf("%d tests are named", len(named))
 	}
 	for _, found := range named {
-		raw, err := os.ReadFile(filepath.Join("../..", found[2]))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !strings.Contains(string(raw), "func "+found[1]+"(t *testing.T)") {
+		raw := read(t, filepath.Join("../..", found[2]))
+		if !strings.Contains(raw, "func "+found[1]+"(t *testing.T)") {
 			t.Errorf("%s has no %s", found[2], found[1])
 		}
 	}
@@ -345,9 +333,7 @@ func TestMCPGuideJobsAreValid(t *testing.T) {
 			job = "version: 1\ntask: {prompt: x}\n" + job
 		}
 		path := filepath.Join(t.TempDir(), "job.yml")
-		if err := os.WriteFile(path, []byte(job), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		write(t, path, job)
 		if out, err := exec.Command(binary, "validate", path).CombinedOutput(); err != nil {
 			t.Errorf("block %d: %v\n%s\n%s", i+1, err, out, job)
 		}

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -550,16 +549,10 @@ func (e endpoint) run(t *testing.T, settings, tools string, fits bool) (warned [
 	if refused := s.refusals(); fits && len(refused) > 0 {
 		t.Errorf("with %s requests were refused: %q", settings, refused)
 	}
-	raw, err := os.ReadFile(filepath.Join(w.dir, "out", "result.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
 	var result struct {
 		Warnings []struct{ Code, Message string }
 	}
-	if err := json.Unmarshal(raw, &result); err != nil {
-		t.Fatal(err)
-	}
+	readJSON(t, filepath.Join(w.dir, "out", "result.json"), &result)
 	if text := w.git(repo, "log", "-1", "--format=%B", "agent-ci/made"); strings.Contains(text, thought) || !strings.HasPrefix(text, "All is done") {
 		t.Errorf("the commit has thoughts, or not the last words: %s", text)
 	}

@@ -56,9 +56,7 @@ func TestEveryToolOfOpenCode(t *testing.T) {
 func play(t *testing.T, session, setting string) (events []transcript.Event, refused string, paths *strings.Replacer) {
 	t.Helper()
 	server, err := modeltest.Start(filepath.Join("testdata", "every_tool", session), modeltest.Options{Usage: model.Usage{Input: 1000, Output: 10}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	defer server.Close()
 	repo, out, home := widgets(t), filepath.Join(t.TempDir(), "out"), homeWithToolServer(t)
 	run := func(out, setting string) (printed []byte, err error) {
@@ -104,26 +102,17 @@ const picture = "iVBORw0KGgoAAAANSUhEUgAAAAIAAAACCAIAAAD91JpzAAAAEklEQVR42mP4z8D
 func widgets(t *testing.T) string {
 	t.Helper()
 	pixels, err := base64.StdEncoding.DecodeString(picture)
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	w := newWorkshop(t)
 	dir, err := filepath.EvalSymlinks(w.dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	for name, text := range map[string]string{
 		"greet.sh": "echo hello nobody\n", "define.sh": definer, ".gitignore": "held\n", "four.png": string(pixels),
 		".agents/skills/greeting/SKILL.md": "---\nname: greeting\ndescription: How greetings are written here.\n---\nIn lower-case letters.\n",
 	} {
-		w.write(name, text)
-		if err := os.Chmod(filepath.Join(dir, name), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		w.program(name, text)
 	}
-	if err := syscall.Mkfifo(filepath.Join(dir, "held"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, syscall.Mkfifo(filepath.Join(dir, "held"), 0o600))
 	w.repository(dir)
 	return dir
 }
@@ -139,16 +128,9 @@ func scriptedRun(t *testing.T, address, repo, out string, args ...string) *exec.
 
 func readEvents(t *testing.T, path string) []transcript.Event {
 	t.Helper()
-	file, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer file.Close()
 	var events []transcript.Event
-	for event, err := range eventlog.Read(file) {
-		if err != nil {
-			t.Fatal(err)
-		}
+	for event, err := range eventlog.Read(strings.NewReader(read(t, path))) {
+		noError(t, err)
 		events = append(events, event)
 	}
 	return events
@@ -182,9 +164,7 @@ func everyToolIsPlayed(t *testing.T, events []transcript.Event, refused string) 
 			continue
 		}
 		var finished transcript.ToolFinished
-		if err := json.Unmarshal(event.Data, &finished); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, json.Unmarshal(event.Data, &finished))
 		played[finished.Tool] = true
 	}
 	_, list, ok := strings.Cut(refused, "the tools are ")
@@ -217,9 +197,7 @@ func normalised(t *testing.T, events []transcript.Event, paths *strings.Replacer
 	var text bytes.Buffer
 	for _, event := range events {
 		var data map[string]any
-		if err := json.Unmarshal(event.Data, &data); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, json.Unmarshal(event.Data, &data))
 		switch event.Type {
 		case transcript.TypeRunStarted, transcript.TypeTask, transcript.TypeWorkspace, transcript.TypePolicy:
 			data = nil
@@ -242,9 +220,7 @@ func normalised(t *testing.T, events []transcript.Event, paths *strings.Replacer
 		encoder := json.NewEncoder(&text)
 		encoder.SetEscapeHTML(false)
 		encoder.SetIndent("", "  ")
-		if err := encoder.Encode(map[string]any{"type": event.Type, "data": steady(data, paths)}); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, encoder.Encode(map[string]any{"type": event.Type, "data": steady(data, paths)}))
 	}
 	return text.Bytes()
 }

@@ -21,15 +21,11 @@ const examples = "../../examples/"
 // TestExampleCronAndDemoRun runs the line of the crontab as cron does, and the demo.
 func TestExampleCronAndDemoRun(t *testing.T) {
 	root, err := filepath.Abs(examples)
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	// The demo's session waits half a minute for go test, which an empty cache may
 	// take longer than.
 	cache, err := exec.Command("go", "env", "GOCACHE").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	testscript.Run(t, testscript.Params{
 		Dir: filepath.Join("testdata", "examples"), Cmds: scriptCommands(), Condition: condition,
 		Setup: func(env *testscript.Env) error {
@@ -52,9 +48,7 @@ func TestSystemdUnitsAreValid(t *testing.T) {
 	for _, name := range []string{"agent-ci-weekly.service", "agent-ci-weekly.timer"} {
 		unit := strings.ReplaceAll(read(t, examples+"systemd/"+name), "/usr/local/bin/agent-ci", binary)
 		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, []byte(unit), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		write(t, path, unit)
 		verify = append(verify, path)
 	}
 	// A key that it does not know is no error to systemd, but it says so.
@@ -100,9 +94,7 @@ func TestServiceUnitKeepsNamespaces(t *testing.T) {
 func TestExampleJobsAreValid(t *testing.T) {
 	t.Parallel()
 	inCluster := filepath.Join(t.TempDir(), "weekly.yml")
-	if err := os.WriteFile(inCluster, []byte(readCluster(t).config.Data["weekly.yml"]), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	write(t, inCluster, readCluster(t).config.Data["weekly.yml"])
 	for _, job := range []string{examples + "cron/weekly.yml", examples + "systemd/weekly.yml", examples + "demo/job.yml", inCluster} {
 		if out, err := exec.Command(binary, "validate", job).CombinedOutput(); err != nil {
 			t.Errorf("%s: %v\n%s", job, err, out)
@@ -172,9 +164,7 @@ func readCluster(t *testing.T) (c cluster) {
 	t.Helper()
 	documents := yaml.NewDecoder(strings.NewReader(read(t, examples+"kubernetes/cronjob.yaml")))
 	for _, document := range []any{&c.config, &c.cronJob} {
-		if err := documents.Decode(document); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, documents.Decode(document))
 	}
 	if err := documents.Decode(new(any)); err != io.EOF {
 		t.Fatalf("after the second document: %v", err)
@@ -252,13 +242,9 @@ func writableOfTheImage(t *testing.T) []string {
 func TestImageScriptCallsDocker(t *testing.T) {
 	t.Parallel()
 	bin, work := t.TempDir(), t.TempDir()
-	if err := os.WriteFile(filepath.Join(bin, "docker"), []byte("#!/bin/sh\nprintf '%s\\n' \"$@\"\n"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, os.WriteFile(filepath.Join(bin, "docker"), []byte("#!/bin/sh\nprintf '%s\\n' \"$@\"\n"), 0o755))
 	script, err := filepath.Abs(examples + "image/run.sh")
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	run := exec.Command(script, "run", "--issue", "octo-org/widgets#7")
 	run.Dir = work
 	run.Env = []string{"PATH=" + bin + ":" + os.Getenv("PATH"), "PWD=" + work, "OPENAI_API_KEY=sk-secret", "GITHUB_TOKEN=ghp-secret"}
@@ -297,13 +283,4 @@ func TestImageScriptCallsDocker(t *testing.T) {
 	if diff := cmp.Diff(writableOfTheImage(t), mounted); diff != "" {
 		t.Error(diff)
 	}
-}
-
-func read(t *testing.T, path string) string {
-	t.Helper()
-	raw, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(raw)
 }

@@ -1,10 +1,9 @@
 package main_test
 
 import (
-	"bytes"
 	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,7 +12,6 @@ import (
 
 	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
-	"github.com/agent-ci/agent-ci/runner/record/transcript/eventlog"
 )
 
 // A run directory whose chain was made anew, with a job that allows more, runs nothing here. What is more is
@@ -58,10 +56,10 @@ turns:
 	} {
 		t.Run(name, func(t *testing.T) {
 			hostile := filepath.Join(t.TempDir(), "run")
-			if err := os.CopyFS(hostile, os.DirFS(filepath.Join(w.dir, "run"))); err != nil {
-				t.Fatal(err)
-			}
-			rechain(t, hostile, transcript.TypeRunStarted, c.from, c.to)
+			noError(t, os.CopyFS(hostile, os.DirFS(filepath.Join(w.dir, "run"))))
+			rechain(t, hostile, transcript.TypeRunStarted, func(data json.RawMessage) json.RawMessage {
+				return json.RawMessage(strings.Replace(string(data), c.from, c.to, 1))
+			})
 			refused := func(args ...string) {
 				t.Helper()
 				told, err := w.agent(args...)
@@ -88,46 +86,24 @@ turns:
 	}
 }
 
-// rechain replaces a text in the events of a kind, and makes the digests fit.
-func rechain(t *testing.T, dir string, kind transcript.Type, from, to string) {
+// rechain changes the data of the events of a kind and makes the digests fit again, as whoever wrote a record can.
+func rechain(t *testing.T, dir string, kind transcript.Type, change func(data json.RawMessage) json.RawMessage) {
 	t.Helper()
 	path, result := filepath.Join(dir, "transcript.jsonl"), filepath.Join(dir, "result.json")
-	raw, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var chain bytes.Buffer
+	var chain strings.Builder
 	head := strings.Repeat("0", 64)
-	for e, err := range eventlog.Read(bytes.NewReader(raw)) {
-		if err != nil {
-			t.Fatal(err)
-		}
+	for _, e := range readEvents(t, path) {
 		if e.Prev = head; e.Type == kind {
-			e.Data = json.RawMessage(strings.Replace(string(e.Data), from, to, 1))
+			e.Data = change(e.Data)
 		}
 		line, err := e.Line()
-		if err != nil {
-			t.Fatal(err)
-		}
-		sum := sha256.Sum256(line)
-		head = hex.EncodeToString(sum[:])
-		chain.Write(append(line, '\n'))
+		noError(t, err)
+		head = fmt.Sprintf("%x", sha256.Sum256(line))
+		chain.WriteString(string(line) + "\n")
 	}
-	var told map[string]any
-	if raw, err = os.ReadFile(result); err == nil {
-		err = json.Unmarshal(raw, &told)
-	}
-	told["transcript_sha256"] = head
-	if err == nil {
-		raw, err = json.Marshal(told)
-	}
-	if err == nil {
-		err = os.WriteFile(result, raw, 0o600)
-	}
-	if err == nil {
-		err = os.WriteFile(path, chain.Bytes(), 0o600)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	write(t, path, chain.String())
+	var ended map[string]any
+	readJSON(t, result, &ended)
+	ended["transcript_sha256"] = head
+	write(t, result, asJSON(t, ended))
 }

@@ -130,20 +130,14 @@ type jobSchema struct {
 func schemaAt(t *testing.T, path ...string) *jobSchema {
 	t.Helper()
 	raw, err := exec.Command(binary, "schema").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	at := &jobSchema{}
-	if err := json.Unmarshal(raw, at); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, json.Unmarshal(raw, at))
 	for _, name := range path {
 		below := at.Properties[name]
 		if name == "*" {
 			below = &jobSchema{}
-			if err := json.Unmarshal(at.Additional, below); err != nil {
-				t.Fatal(err)
-			}
+			noError(t, json.Unmarshal(at.Additional, below))
 		}
 		if below == nil {
 			t.Fatalf("the schema has no %s", strings.Join(path, "."))
@@ -192,9 +186,7 @@ func TestGapClaimsLinkToGapsPage(t *testing.T) {
 	delete(texts, "CHANGELOG.md") // what was so once
 	for _, name := range commandNames(t) {
 		out, err := exec.Command(binary, name, "--help").Output()
-		if err != nil {
-			t.Fatal(err)
-		}
+		noError(t, err)
 		texts["agent-ci "+name+" --help"] = string(out)
 	}
 	for from, text := range texts {

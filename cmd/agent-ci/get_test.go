@@ -28,11 +28,8 @@ type checksums struct{ binary, packed string }
 func newRelease(t *testing.T, asset string, checksums checksums) *release {
 	t.Helper()
 	r := &release{root: t.TempDir(), programs: t.TempDir(), temp: t.TempDir()}
-	script, err := os.ReadFile("../../.ci/get")
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.write(t, filepath.Join(r.root, ".ci/get"), string(script))
+	script := read(t, "../../.ci/get")
+	r.write(t, filepath.Join(r.root, ".ci/get"), script)
 	r.write(t, filepath.Join(r.root, "dist/version"), "v1.2.3\n")
 	name := "agent-ci-" + runtime.GOOS + "-" + runtime.GOARCH
 	packed := compressed(t, asset)
@@ -44,9 +41,7 @@ func newRelease(t *testing.T, asset string, checksums checksums) *release {
 	r.write(t, filepath.Join(r.programs, "curl"), "#!/bin/bash\nwhile [ \"$1\" != --output ]; do shift; done\ncp \""+r.temp+"/asset\" \"$2\"\necho \"$3\" >>\""+r.temp+"/asked\"\n")
 	for _, program := range []string{"bash", "dirname", "uname", "mkdir", "awk", "sha256sum", "shasum", "cat", "rm", "mv", "cp", "chmod", "gzip"} {
 		if path, err := exec.LookPath(program); err == nil {
-			if err := os.Symlink(path, filepath.Join(r.programs, program)); err != nil {
-				t.Fatal(err)
-			}
+			noError(t, os.Symlink(path, filepath.Join(r.programs, program)))
 		}
 	}
 	return r
@@ -59,9 +54,7 @@ func compressed(t *testing.T, text string) string {
 	if _, err := io.WriteString(w, text); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, w.Close())
 	return packed.String()
 }
 
@@ -69,12 +62,8 @@ func sum(of string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(of)))
 
 func (r *release) write(t *testing.T, path, content string) {
 	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(content), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+	noError(t, os.WriteFile(path, []byte(content), 0o755))
 }
 
 func (r *release) get(t *testing.T) (string, error) {

@@ -93,9 +93,7 @@ func (w *publishing) hostile(in string, filters bool) {
 		attributes = "* diff=evil merge=evil filter=evil\n"
 	}
 	f, err := os.OpenFile(filepath.Join(gitDir, "config"), os.O_APPEND|os.O_WRONLY, 0)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	noError(w.t, err)
 	defer f.Close()
 	if _, err := f.WriteString(strings.ReplaceAll(text.String(), "\x00", "%")); err != nil {
 		w.t.Fatal(err)
@@ -103,10 +101,7 @@ func (w *publishing) hostile(in string, filters bool) {
 	w.write(filepath.Join(gitDir, "info", "attributes"), attributes)
 	for _, name := range repositoryHooks {
 		hook := filepath.Join(gitDir, "hooks", name)
-		w.write(hook, "#!/bin/sh\nexec "+evil+" hook-"+name+"\n")
-		if err := os.Chmod(hook, 0o755); err != nil {
-			w.t.Fatal(err)
-		}
+		w.program(hook, "#!/bin/sh\nexec "+evil+" hook-"+name+"\n")
 	}
 }
 
@@ -117,10 +112,7 @@ func newHostileCheckout(t *testing.T) (w *publishing, clone, proof string) {
 	w = newPublishing(t)
 	lib, seed := filepath.Join(w.dir, "lib"), filepath.Join(w.dir, "seed")
 	clone, proof = filepath.Join(w.dir, "clone"), filepath.Join(w.dir, "proof")
-	w.write("evil", "#!/bin/sh\necho \"$1 in $PWD\" >>"+proof+"\ncase $1 in filter) exec cat;; esac\n")
-	if err := os.Chmod(filepath.Join(w.dir, "evil"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	w.program("evil", "#!/bin/sh\necho \"$1 in $PWD\" >>"+proof+"\ncase $1 in filter) exec cat;; esac\n")
 	w.write("lib/l.txt", "l\n")
 	w.repository(lib)
 	w.git(seed, "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", lib, "lib")
@@ -130,9 +122,7 @@ func newHostileCheckout(t *testing.T) (w *publishing, clone, proof string) {
 	w.git(clone, "remote", "set-url", "origin", w.forge.URL+"/octo/widgets.git")
 	w.hostile(filepath.Join(clone, "lib"), true)
 	w.hostile(clone, false)
-	if err := os.RemoveAll(proof); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, os.RemoveAll(proof))
 	return w, clone, proof
 }
 
@@ -183,12 +173,9 @@ func TestStartsNothingConfiguredByCheckout(t *testing.T) {
 	for _, args := range [][]string{{"status"}, {"diff"}, {"evil"}, {"fetch", "origin"}, {"commit", "--allow-empty", "--message=x"}, {"commit-tree", "-S", "-m", "x", "HEAD^{tree}"}} {
 		w.gitStarting(clone, args...)
 	}
-	raw, err := os.ReadFile(proof)
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := read(t, proof)
 	for _, kind := range []string{"core.fsmonitor in " + clone + "\n", "core.fsmonitor in " + clone + "/lib\n", "filter in " + clone + "/lib\n", "hook-", "diff.", "alias.evil", "--status-fd", "remote.origin.uploadpack"} {
-		if !strings.Contains(string(raw), kind) {
+		if !strings.Contains(raw, kind) {
 			t.Errorf("git itself does not start %q:\n%s", kind, raw)
 		}
 	}
@@ -212,9 +199,7 @@ func (w *publishing) gitStarting(dir string, args ...string) {
 func TestCheckoutCannotRedirectRun(t *testing.T) {
 	t.Parallel()
 	elsewhere, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	var called atomic.Int64
 	go func() {
 		for {

@@ -35,9 +35,7 @@ func TestFollowsNoLinksInRunDirectory(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			hostile, dear := filepath.Join(dir, "run"), filepath.Join(dir, "dear")
-			if err := os.CopyFS(hostile, os.DirFS(filepath.Join(w.dir, "run"))); err != nil {
-				t.Fatal(err)
-			}
+			noError(t, os.CopyFS(hostile, os.DirFS(filepath.Join(w.dir, "run"))))
 			w.write(filepath.Join(dear, "folder", "kept"), "dear")
 			w.write(filepath.Join(dear, "file"), "dear")
 			for _, link := range c.links {
@@ -45,12 +43,8 @@ func TestFollowsNoLinksInRunDirectory(t *testing.T) {
 				if info, err := os.Stat(at); err == nil && info.IsDir() || !strings.Contains(link, ".") {
 					to = filepath.Join(dear, "folder")
 				}
-				if err := os.RemoveAll(at); err != nil {
-					t.Fatal(err)
-				}
-				if err := os.Symlink(to, at); err != nil {
-					t.Fatal(err)
-				}
+				noError(t, os.RemoveAll(at))
+				noError(t, os.Symlink(to, at))
 			}
 			told, _ := w.agent("resume", hostile, "--quiet", "--repo", repo, "--replay", "again.yml")
 			if !strings.Contains(told, c.want) {

@@ -16,26 +16,20 @@ func TestSignalRestoresTerminalEcho(t *testing.T) {
 	t.Parallel()
 	for _, with := range []syscall.Signal{syscall.SIGTERM, syscall.SIGHUP} {
 		screen, terminal, err := pty.Open()
-		if err != nil {
-			t.Fatal(err)
-		}
+		noError(t, err)
 		defer screen.Close()
 		defer terminal.Close()
 		cmd := exec.Command(binary, "init", "--github")
 		cmd.Dir, cmd.Env = t.TempDir(), []string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir()}
 		cmd.Stdin, cmd.Stdout, cmd.Stderr = terminal, terminal, terminal
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, cmd.Start())
 		killLate(t, cmd)
 		var said bytes.Buffer
 		expectOn(t, screen, &said, "(not shown): ")
 		if now, err := unix.IoctlGetTermios(int(terminal.Fd()), unix.TCGETS); err != nil || now.Lflag&unix.ECHO != 0 {
 			t.Errorf("a secret is shown: %v", err)
 		}
-		if err := cmd.Process.Signal(with); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, cmd.Process.Signal(with))
 		_ = cmd.Wait()
 		if status := cmd.ProcessState.Sys().(syscall.WaitStatus); !status.Signaled() || status.Signal() != with {
 			t.Errorf("it ended with %v", cmd.ProcessState)

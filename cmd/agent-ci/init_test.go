@@ -47,19 +47,13 @@ func TestInitAsksAtTerminal(t *testing.T) {
 	defer provider.Close()
 
 	client, err := github.New(github.Options{APIURL: forge.APIURL, Token: token})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := client.Setup("octo/widgets").PutSecret(t.Context(), "MODEL_API_KEY", "theirs"); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
+	noError(t, client.Setup("octo/widgets").PutSecret(t.Context(), "MODEL_API_KEY", "theirs"))
 	cmd := exec.Command(binary, "init", "--github")
 	cmd.Dir = seed.Dir
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "GITHUB_API_URL=" + forge.APIURL, "GITHUB_SERVER_URL=" + forge.URL}
 	terminal, err := pty.StartWithSize(cmd, &pty.Winsize{Rows: 40, Cols: 200})
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	defer terminal.Close()
 	killLate(t, cmd)
 	var said bytes.Buffer
@@ -102,9 +96,7 @@ func TestInitAsksNothingWithoutTerminal(t *testing.T) {
 	var log bytes.Buffer
 	cmd.Stderr = &log
 	terminal, err := pty.Start(cmd)
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	defer terminal.Close()
 	killLate(t, cmd)
 	if err := cmd.Wait(); err == nil || !strings.Contains(log.String(), "there is no GitHub token") {

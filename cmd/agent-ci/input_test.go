@@ -31,20 +31,14 @@ func exitSignalled(t *testing.T, by []string, signals ...syscall.Signal) {
 	argv := append(by, binary, "run", "--prompt-file", "-", "--quiet", "--publish", "none", "--out", out)
 	cmd := exec.Command(argv[0], argv[1:]...)
 	input, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	defer input.Close()
 	var told strings.Builder
 	cmd.Env, cmd.Dir, cmd.Stdout, cmd.Stderr = w.env, w.dir, &told, &told
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, cmd.Start())
 	awaitFile(filepath.Join(out, "transcript.jsonl"), 0)
 	for _, s := range signals {
-		if err := cmd.Process.Signal(s); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, cmd.Process.Signal(s))
 	}
 	_ = cmd.Wait()
 	if code := cmd.ProcessState.ExitCode(); code != 143 || !strings.HasPrefix(told.String(), "cancelled/sigterm: ") {
@@ -66,9 +60,7 @@ func TestPipesInsteadOfFilesDoNotBlock(t *testing.T) {
 	w := newWorkshop(t)
 	w.repository(w.dir)
 	pipe := filepath.Join(t.TempDir(), "pipe")
-	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, syscall.Mkfifo(pipe, 0o600))
 	for name, args := range map[string][]string{
 		"job":       {"run", pipe},
 		"prompt":    {"run", "--prompt-file", pipe},
@@ -90,20 +82,14 @@ func TestPipesInsteadOfFilesDoNotBlock(t *testing.T) {
 		})
 	}
 	writer, err := os.OpenFile(pipe, os.O_RDWR, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	defer writer.Close()
 	out := filepath.Join(t.TempDir(), "run")
 	cmd := exec.Command(binary, "run", pipe, "--quiet", "--out", out)
 	cmd.Env, cmd.Dir = w.env, w.dir
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, cmd.Start())
 	awaitFile(filepath.Join(out, "state", "alive"), 1)
-	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, cmd.Process.Signal(syscall.SIGTERM))
 	_ = cmd.Wait()
 	if raw, err := os.ReadFile(filepath.Join(out, "result.json")); err != nil || !strings.Contains(string(raw), `"reason": "sigterm"`) {
 		t.Errorf("the result is %s, %v", raw, err)
@@ -114,9 +100,7 @@ func TestPipesInsteadOfFilesDoNotBlock(t *testing.T) {
 func (w *workshop) piped(name string) string {
 	w.t.Helper()
 	dir := w.t.TempDir()
-	if err := syscall.Mkfifo(filepath.Join(dir, name), 0o600); err != nil {
-		w.t.Fatal(err)
-	}
+	noError(w.t, syscall.Mkfifo(filepath.Join(dir, name), 0o600))
 	return dir
 }
 
@@ -133,15 +117,11 @@ func TestSecondSignalWritesResult(t *testing.T) {
 	args := []string{"--prompt", "x", "--publish", "none", "--replay", "session.yml", "--out", out, "--quiet"}
 	cmd := exec.Command(binary, append([]string{"run", "--json"}, args...)...)
 	cmd.Env, cmd.Dir, cmd.Stdout = w.env, w.dir, full
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, cmd.Start())
 	full.Close()
 	awaitFile(filepath.Join(out, "transcript.jsonl"), 1)
 	for _, s := range []os.Signal{syscall.SIGTERM, syscall.SIGINT} { // two of one kind may come as one
-		if err := cmd.Process.Signal(s); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, cmd.Process.Signal(s))
 	}
 	_ = cmd.Wait()
 	raw, err := os.ReadFile(filepath.Join(out, "result.json"))
@@ -158,18 +138,12 @@ func TestSecondSignalWritesResult(t *testing.T) {
 func fullPipe(t *testing.T) (from, to *os.File) {
 	t.Helper()
 	var ends [2]int
-	if err := syscall.Pipe(ends[:]); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, syscall.Pipe(ends[:]))
 	syscall.CloseOnExec(ends[0])
 	syscall.CloseOnExec(ends[1])
-	if err := syscall.SetNonblock(ends[1], true); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, syscall.SetNonblock(ends[1], true))
 	for _, err := syscall.Write(ends[1], make([]byte, 1)); err == nil; _, err = syscall.Write(ends[1], make([]byte, 4096)) {
 	}
-	if err := syscall.SetNonblock(ends[1], false); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, syscall.SetNonblock(ends[1], false))
 	return os.NewFile(uintptr(ends[0]), "from"), os.NewFile(uintptr(ends[1]), "to")
 }

@@ -93,9 +93,7 @@ func (i *instance) takeFix(from tree) {
 func (w *workshop) keepToolchains() {
 	w.t.Helper()
 	home, err := os.UserHomeDir()
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	noError(w.t, err)
 	for name, folder := range map[string]string{"RUSTUP_HOME": ".rustup", "PYENV_ROOT": ".pyenv"} {
 		if path := filepath.Join(home, folder); exists(path) {
 			w.env = append(w.env, name+"="+path)
@@ -134,10 +132,7 @@ func (w *workshop) verdict(base, change tree, check map[string]any, name string)
 	cmd := exec.CommandContext(w.t.Context(), binary, "run", "job.yml", "--repo", dir, "--replay", "session.yml", "--out", out, "--publish", "local", "--no-baseline-cache")
 	cmd.Dir, cmd.Env = w.dir, w.env
 	printed, _ := cmd.CombinedOutput() // its status is in the result
-	raw, err := os.ReadFile(filepath.Join(out, "result.json"))
-	if err != nil {
-		w.t.Fatalf("%v\n%s", err, printed)
-	}
+	w.t.Logf("%s", printed)
 	var result struct {
 		Outcome, Reason string
 		Verify          []struct {
@@ -150,9 +145,7 @@ func (w *workshop) verdict(base, change tree, check map[string]any, name string)
 			OldTests []struct{ Name string } `json:"old_tests"`
 		}
 	}
-	if err := json.Unmarshal(raw, &result); err != nil {
-		w.t.Fatal(err)
-	}
+	readJSON(w.t, filepath.Join(out, "result.json"), &result)
 	verdict := result.Outcome + "/" + result.Reason
 	for _, row := range result.Verify {
 		verdict += " " + row.Before + "→" + row.After
@@ -178,11 +171,7 @@ func (w *workshop) verdict(base, change tree, check map[string]any, name string)
 
 func (w *workshop) writeJSON(name string, value any) {
 	w.t.Helper()
-	raw, err := json.Marshal(value)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	w.write(name, string(raw))
+	w.write(name, asJSON(w.t, value))
 }
 
 // unpack is a command that writes files.
@@ -196,16 +185,10 @@ func unpack(t *testing.T, files tree) string {
 		if err == nil {
 			_, err = archive.Write([]byte(files[name]))
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		noError(t, err)
 	}
-	if err := archive.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if err := zipped.Close(); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, archive.Close())
+	noError(t, zipped.Close())
 	return fmt.Sprintf("base64 -d <<'EOF' | tar -xzm\n%s\nEOF\n", base64.StdEncoding.EncodeToString(packed.Bytes()))
 }
 
@@ -220,9 +203,7 @@ func goModule(module string) func(w *workshop) tree {
 			w.t.Skipf("%s can't be had here: %v", module, err)
 		}
 		var of struct{ Dir string }
-		if err := json.Unmarshal(raw, &of); err != nil {
-			w.t.Fatal(err)
-		}
+		noError(w.t, json.Unmarshal(raw, &of))
 		files := readTree(w.t, of.Dir)
 		needs := newWorkshop(w.t)
 		for _, name := range []string{"go.mod", "go.sum"} {
@@ -270,9 +251,7 @@ func readTree(t *testing.T, dir string) tree {
 		files[name] = string(raw)
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	return files
 }
 

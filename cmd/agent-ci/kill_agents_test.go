@@ -19,7 +19,6 @@ import (
 
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
-	"github.com/agent-ci/agent-ci/runner/record/transcript/eventlog"
 )
 
 // leading is a model that leads others for so many rounds: in each it starts one that writes and one
@@ -55,11 +54,7 @@ func (l leading) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	} else {
 		output = l.lead(body.Input)
 	}
-	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(map[string]any{
-		"id": "resp_1", "object": "response", "status": "completed", "output": output,
-		"usage": map[string]any{"input_tokens": 10, "output_tokens": 1},
-	})
+	respond(w, 10, output...)
 }
 
 func says(text string) any {
@@ -372,13 +367,7 @@ func momentsOf(kinds map[string]int, random *rand.Rand) (all []moment) {
 // resultOf is the result of a run.
 func (w *killWorld) resultOf(out string) (result record.Result) {
 	w.t.Helper()
-	raw, err := os.ReadFile(filepath.Join(w.dir, out, record.ResultFile))
-	if err == nil {
-		err = json.Unmarshal(raw, &result)
-	}
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	readJSON(w.t, filepath.Join(w.dir, out, record.ResultFile), &result)
 	return result
 }
 
@@ -387,17 +376,9 @@ func (w *killWorld) resultOf(out string) (result record.Result) {
 func (w *killWorld) teamWrongs(out string) (wrong []string) {
 	w.t.Helper()
 	complain := func(format string, args ...any) { wrong = append(wrong, fmt.Sprintf(format, args...)) }
-	file, err := os.Open(filepath.Join(w.dir, out, record.TranscriptFile))
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	defer file.Close()
 	var used transcript.Usage
 	open, times := map[string]int{}, map[string]int{}
-	for e, err := range eventlog.Read(file) {
-		if err != nil {
-			w.t.Fatal(err)
-		}
+	for _, e := range readEvents(w.t, filepath.Join(w.dir, out, record.TranscriptFile)) {
 		switch e.Type {
 		case transcript.TypeAgentStarted:
 			open[e.Agent]++
@@ -445,9 +426,7 @@ func (w *killWorld) teamWrongs(out string) (wrong []string) {
 
 func dataOf[T any](t *testing.T, e transcript.Event) (data T) {
 	t.Helper()
-	if err := json.Unmarshal(e.Data, &data); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, json.Unmarshal(e.Data, &data))
 	return data
 }
 
@@ -455,9 +434,7 @@ func dataOf[T any](t *testing.T, e transcript.Event) (data T) {
 func (w *killWorld) leftOf(out string) (left []string) {
 	w.t.Helper()
 	dir, err := filepath.EvalSymlinks(filepath.Join(w.dir, out))
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	noError(w.t, err)
 	copies, _ := filepath.Glob(filepath.Join(dir, "state", "sandboxes", "agent-*"))
 	for _, each := range copies {
 		left = append(left, "folder "+each)

@@ -4,14 +4,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"net/http/httptest"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
-	"github.com/agent-ci/agent-ci/runner/record/transcript/eventlog"
 )
 
 // forgetful is a stepwise model with a small window: what it has done it knows
@@ -43,10 +40,8 @@ func (f forgetful) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // that make the conversation shorter among them.
 func TestKilledDuringCompaction(t *testing.T) {
 	w := newKillWorld(t)
-	gate := &deadly{next: forgetful{6}}
-	server := httptest.NewServer(gate)
-	defer server.Close()
-	w.env = append(w.env, "OPENAI_BASE_URL="+server.URL+"/v1")
+	gate := w.gate
+	gate.answer(forgetful{6})
 
 	want := ""
 	for n := 0; ; n++ {
@@ -82,18 +77,9 @@ func TestKilledDuringCompaction(t *testing.T) {
 }
 
 // compactions is how often a run made its conversation shorter.
-func (w *killWorld) compactions(out string) int {
+func (w *killWorld) compactions(out string) (n int) {
 	w.t.Helper()
-	file, err := os.Open(filepath.Join(w.dir, out, "transcript.jsonl"))
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	defer file.Close()
-	n := 0
-	for event, err := range eventlog.Read(file) {
-		if err != nil {
-			w.t.Fatal(err)
-		}
+	for _, event := range readEvents(w.t, filepath.Join(w.dir, out, "transcript.jsonl")) {
 		if event.Type == transcript.TypeCompaction {
 			n++
 		}

@@ -28,25 +28,14 @@ func oneCommand(command string, w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
-	said := "Done."
-	var item any
+	item := says("Done.")
 	switch request := string(raw); {
 	case strings.Contains(request, `"json_schema"`):
-		said = `{"summary": "It counts.", "findings": [{"path": "log.txt", "line": 1, "end_line": 1, "severity": "low", "title": "Why?", "body": "It was 0."}]}`
+		item = says(`{"summary": "It counts.", "findings": [{"path": "log.txt", "line": 1, "end_line": 1, "severity": "low", "title": "Why?", "body": "It was 0."}]}`)
 	case !strings.Contains(request, "_call_output"):
-		item = map[string]any{"type": "function_call", "id": "fc_1", "call_id": "call_1", "status": "completed", "name": "exec_command", "arguments": `{"cmd": "` + command + `"}`}
+		item = asksToRun("1", command)
 	}
-	if item == nil {
-		item = map[string]any{
-			"type": "message", "id": "msg_1", "status": "completed", "role": "assistant",
-			"content": []any{map[string]any{"type": "output_text", "text": said, "annotations": []any{}, "logprobs": []any{}}},
-		}
-	}
-	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(map[string]any{
-		"id": "resp_1", "object": "response", "status": "completed", "output": []any{item},
-		"usage": map[string]any{"input_tokens": 10, "output_tokens": 1},
-	})
+	respond(w, 10, item)
 }
 
 // TestKilledAtEachRequestOfAReview kills a run that reviews a pull request, and what goes
@@ -92,14 +81,10 @@ func (w *killWorld) proposeFeature(forge *forgetest.Forge, repo string, reposito
 	w.git(repo, "checkout", "--quiet", "main")
 	request, err := http.NewRequestWithContext(w.t.Context(), http.MethodPost, forge.APIURL+"/repos/octo-org/"+repository.Name+"/pulls",
 		strings.NewReader(`{"title": "Count", "head": "feature", "base": "main"}`))
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	noError(w.t, err)
 	request.Header.Set("Authorization", "Bearer "+forge.Token)
 	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	noError(w.t, err)
 	response.Body.Close()
 	if response.StatusCode != http.StatusCreated {
 		w.t.Fatal(response.Status)
@@ -221,9 +206,7 @@ func (w *killWorld) askOnPull(repository *forgetest.Repository) {
 		"action": "created", "sender": user, "issue": map[string]any{"number": 1, "pull_request": map[string]any{}, "state": "open", "title": "Count", "user": user},
 		"comment": map[string]any{"id": id, "body": body, "user": user, "created_at": "2126-01-01T00:00:00Z"},
 	})
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	noError(w.t, err)
 	event := filepath.Join(w.dir, repository.Name+".json")
 	w.write(event, string(raw))
 	w.env = append(w.env, "GITHUB_EVENT_PATH="+event, "GITHUB_REPOSITORY=octo-org/"+repository.Name)

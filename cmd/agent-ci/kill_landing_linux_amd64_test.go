@@ -68,9 +68,7 @@ func (s *steps) run(t *testing.T, cmd *exec.Cmd) (ended bool) {
 		if errors.Is(err, syscall.EINTR) {
 			continue
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		noError(t, err)
 		if !status.Stopped() {
 			ended = ended || pid == program && status.Exited()
 			continue
@@ -247,13 +245,9 @@ turns:
 `)
 	runAside := func(n int, repo, out string) (steps, string, bool) {
 		gitDir, err := os.Open(filepath.Join(repo, ".git"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		noError(t, err)
 		defer gitDir.Close() // ends the other run
-		if err := syscall.Flock(int(gitDir.Fd()), syscall.LOCK_SH); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, syscall.Flock(int(gitDir.Fd()), syscall.LOCK_SH))
 		s := steps{from: "refs/heads/agent-ci", folder: repo, at: n}
 		text, ended := w.stepped(&s, "local", repo, out)
 		return s, text, ended
@@ -328,9 +322,7 @@ func (w *killWorld) has(repo string) string {
 func (w *killWorld) stepped(s *steps, mode, repo, out string) (text string, ended bool) {
 	w.t.Helper()
 	log, err := os.Create(filepath.Join(w.dir, out+".log"))
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	noError(w.t, err)
 	defer log.Close()
 	cmd := exec.Command(binary, "run", "--prompt", "x", "--quiet", "--set", "name=task", "--set", "repository.base=main", "--repo", repo, "--replay", "change.yml", "--publish", mode, "--out", out)
 	cmd.Env, cmd.Dir, cmd.Stdout, cmd.Stderr = w.env, w.dir, log, log

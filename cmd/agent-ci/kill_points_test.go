@@ -214,9 +214,7 @@ func (w *killWorld) awaitEnd(out string) {
 		return // it had not begun
 	}
 	defer dir.Close()
-	if err := syscall.Flock(int(dir.Fd()), syscall.LOCK_EX); err != nil {
-		w.t.Fatal(err)
-	}
+	noError(w.t, syscall.Flock(int(dir.Fd()), syscall.LOCK_EX))
 }
 
 // TestKilledByOwnCommands kills a run in each of the commands that it runs: setup,
@@ -354,9 +352,7 @@ func TestKilledAfterRecordedEnd(t *testing.T) {
 	if !strings.HasPrefix(text, "cancelled/sigterm") || !strings.Contains(text, "pushed to") {
 		t.Fatalf("the run was not stopped after its push: %s", text)
 	}
-	if err := errors.Join(os.RemoveAll(state), os.CopyFS(state, os.DirFS(before))); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, errors.Join(os.RemoveAll(state), os.CopyFS(state, os.DirFS(before))))
 	w.opensOne(repository, repo)
 }
 
@@ -427,31 +423,22 @@ func (w *killWorld) stopped(at int, kill time.Duration) func(*os.Process) func()
 func TestKilledAtEachRequestOfAnUpdate(t *testing.T) {
 	w := newKillWorld(t)
 	forge := forgetest.New(t, forgetest.Options{})
-	gate := &deadly{}
-	server := httptest.NewServer(gate)
-	defer server.Close()
-	model := func(steps stepwise) {
-		mux := http.NewServeMux()
-		mux.Handle("/v1/", steps)
-		mux.Handle("/", forge)
-		gate.next = mux
-	}
-	w.env = append(w.env, "OPENAI_BASE_URL="+server.URL+"/v1", "GITHUB_API_URL="+server.URL+strings.TrimPrefix(forge.APIURL, forge.URL),
-		"GITHUB_SERVER_URL="+server.URL, "GITHUB_TOKEN="+forge.Token)
+	gate, steps := new(deadly), stepwise(0)
+	address := w.throughGate(gate, forge, http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) { steps.ServeHTTP(rw, r) }))
 	for n := 8; ; n += every(4) {
 		name := fmt.Sprintf("widgets-%d", n)
 		repository := forge.AddRepository("octo-org", name)
 		repo := w.checkout(name)
 		w.git(repo, "push", "--quiet", repository.Dir, "HEAD:refs/heads/main")
-		w.git(repo, "remote", "add", "origin", server.URL+"/octo-org/"+name+".git")
+		w.git(repo, "remote", "add", "origin", address+"/octo-org/"+name+".git")
 		first := []string{"run", "--prompt", "x", "--repo", repo, "--publish", "github", "--quiet", "--set", "verify=[{name: t, run: test -f new/2/a.txt, must: pass}]", "--set", "verify_attempts=0"}
-		model(2)
+		steps = 2
 		gate.aim(nil, 0, false)
 		if text, _ := w.agent(0, slices.Concat(first, []string{"--out", "red-" + name})...); !strings.Contains(text, "verify_failed/red") {
 			t.Fatalf("the first run ended in %s", text)
 		}
 		w.git(repo, "checkout", "--quiet", "main")
-		model(3)
+		steps = 3
 		second := slices.Concat(first, []string{"--set", "pull_request.labels=[bot]", "--out", "green-" + name})
 		text, ended := w.watched(gate.aimed(n, n%2 == 0), second...)
 		whole := ended

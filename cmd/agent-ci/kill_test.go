@@ -73,17 +73,19 @@ func stepsDone(items []inputItem) (done, tries int, again bool) {
 }
 
 func (steps stepwise) answer(w http.ResponseWriter, done, tries int, again bool, tokens int) {
-	var item any = map[string]any{
-		"type": "message", "id": "msg_1", "status": "completed", "role": "assistant",
-		"content": []any{map[string]any{"type": "output_text", "text": "Done.", "annotations": []any{}, "logprobs": []any{}}},
-	}
+	item := says("Done.")
 	if done < int(steps) {
 		item = step(done, tries, again)
 	}
+	respond(w, tokens, item)
+}
+
+// respond answers a request of the Responses API with items.
+func respond(w http.ResponseWriter, inputTokens int, output ...any) {
 	w.Header().Set("Content-Type", "application/json")
 	_ = json.NewEncoder(w).Encode(map[string]any{
-		"id": "resp_1", "object": "response", "status": "completed", "output": []any{item},
-		"usage": map[string]any{"input_tokens": tokens, "output_tokens": 1},
+		"id": "resp_1", "object": "response", "status": "completed", "output": output,
+		"usage": map[string]any{"input_tokens": inputTokens, "output_tokens": 1},
 	})
 }
 
@@ -96,8 +98,7 @@ func step(n, try int, again bool) any {
 		if n%2 == 0 {
 			text = fmt.Sprintf("mkdir -p new/%d && echo a %d >new/%d/a.txt && echo b >new/%d/b.txt && test -s log.txt && echo step %d >log.txt", n, n, n, n, n+2)
 		}
-		command, _ := json.Marshal(map[string]string{"cmd": text})
-		return map[string]any{"type": "function_call", "id": "fc_" + id, "call_id": id, "status": "completed", "name": "exec_command", "arguments": string(command)}
+		return asksToRun(id, text)
 	}
 	patch := fmt.Sprintf("*** Begin Patch\n*** Add File: new/%d/a.txt\n+a %d\n*** Update File: log.txt\n@@\n-step %d\n+step %d\n*** Add File: new/%d/b.txt\n+b\n*** End Patch", n, n, n, n+2, n)
 	return map[string]any{"type": "custom_tool_call", "id": "ctc_" + id, "call_id": id, "name": "apply_patch", "input": patch}
@@ -160,9 +161,7 @@ func (w *killWorld) read(by io.Writer, watch func(program *os.Process) (stop fun
 	var out strings.Builder
 	both := io.MultiWriter(&out, by)
 	cmd.Stdout, cmd.Stderr = both, both
-	if err := cmd.Start(); err != nil {
-		w.t.Fatal(err)
-	}
+	noError(w.t, cmd.Start())
 	defer watch(cmd.Process)()
 	err := cmd.Wait()
 	status, _ := cmd.ProcessState.Sys().(syscall.WaitStatus)
@@ -237,11 +236,8 @@ func TestKilledRunsResume(t *testing.T) {
 			}
 		}
 		if strings.Contains(text, "it has ended") { // killed when all was done
-			raw, err := os.ReadFile(filepath.Join(w.dir, out, "result.json"))
-			if err != nil {
-				t.Fatal(err)
-			}
-			text = strings.ReplaceAll(string(raw), `"outcome": "changed",
+			raw := read(t, filepath.Join(w.dir, out, "result.json"))
+			text = strings.ReplaceAll(raw, `"outcome": "changed",
   "reason": "committed"`, "changed/committed")
 		}
 		if !strings.Contains(text, "changed/committed") {
@@ -293,9 +289,6 @@ func (w *killWorld) asUndisturbed(n int, repo, out, tree string) {
 // resumptions is how often a run went on after a kill.
 func (w *killWorld) resumptions(out string) int {
 	w.t.Helper()
-	log, err := os.ReadFile(filepath.Join(w.dir, out, "transcript.jsonl"))
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	return strings.Count(string(log), `"type":"run.resumed"`)
+	log := read(w.t, filepath.Join(w.dir, out, "transcript.jsonl"))
+	return strings.Count(log, `"type":"run.resumed"`)
 }

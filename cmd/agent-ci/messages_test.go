@@ -42,9 +42,7 @@ func TestMessages(t *testing.T) {
 			})
 			return nil
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		noError(t, err)
 	}
 	var got strings.Builder
 	for _, section := range slices.Sorted(maps.Keys(sections)) {

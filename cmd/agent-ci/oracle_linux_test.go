@@ -137,9 +137,7 @@ func (s *siege) walk(top string, visit func(path string, info fs.FileInfo)) {
 		}
 		return nil
 	})
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	noError(s.t, err)
 }
 
 // gitsOwn are what agent-ci may write in .git: index, objects, logs, the branch

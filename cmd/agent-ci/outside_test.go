@@ -95,24 +95,18 @@ func TestOnlyOutsideStartsPrograms(t *testing.T) {
 func startsOf(t *testing.T, dir, folder string) (all []string) {
 	t.Helper()
 	names, err := filepath.Glob(filepath.Join(dir, "*.go"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	for _, name := range names {
 		if strings.HasSuffix(name, "_test.go") {
 			continue
 		}
 		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)
-		if err != nil {
-			t.Fatal(err)
-		}
+		noError(t, err)
 		place := folder + filepath.Base(name)
 		imported := map[string]string{}
 		for _, spec := range file.Imports {
 			path, err := strconv.Unquote(spec.Path.Value)
-			if err != nil {
-				t.Fatal(err)
-			}
+			noError(t, err)
 			as := regexp.MustCompile(`(/v[0-9]+)?$`).ReplaceAllString(path, "")
 			as = strings.TrimPrefix(as[strings.LastIndexByte(as, '/')+1:], "go-")
 			if spec.Name != nil {
@@ -239,9 +233,7 @@ func noted(t *testing.T, file string) (all []outside.Start) {
 	}
 	for line := range strings.Lines(string(raw)) {
 		var s outside.Start
-		if err := json.Unmarshal([]byte(line), &s); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, json.Unmarshal([]byte(line), &s))
 		all = append(all, s)
 	}
 	return all
@@ -272,14 +264,11 @@ var (
 // become another program yet.
 func startedIn(t *testing.T, trace string) []string {
 	t.Helper()
-	raw, err := os.ReadFile(trace)
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := read(t, trace)
 	ours, children, unfinished := map[string]bool{}, map[string]bool{}, map[string]string{}
 	started := []string{}
 	early := map[string][]string{} // of children whose parent's call returns later
-	for line := range strings.Lines(string(raw)) {
+	for line := range strings.Lines(raw) {
 		of := traceLine.FindStringSubmatch(strings.TrimSpace(line))
 		if of == nil {
 			continue

@@ -1,7 +1,6 @@
 package main_test
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -25,7 +24,6 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
-	"github.com/agent-ci/agent-ci/runner/record/transcript/eventlog"
 )
 
 // TestOverlayChangesMatchCopy lets commands and tools of whole runs do things at
@@ -79,17 +77,13 @@ func newCopyWorld(t *testing.T) *copyWorld {
 	} {
 		w.write(filepath.Join(w.seed, name), text)
 	}
-	if err := errors.Join(os.Symlink("a/one", filepath.Join(w.seed, "link")), os.Symlink("a/b", filepath.Join(w.seed, "c/dirlink")), os.Chmod(filepath.Join(w.seed, "run.sh"), 0o755)); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, errors.Join(os.Symlink("a/one", filepath.Join(w.seed, "link")), os.Symlink("a/b", filepath.Join(w.seed, "c/dirlink")), os.Chmod(filepath.Join(w.seed, "run.sh"), 0o755)))
 	w.repository(w.seed)
 	for name, text := range map[string]string{"mine": "untracked\n", "a/x.log": "ignored\n", "build/out": "ignored\n", "node_modules/one/two": "ignored\n", "b/one": "untracked\n", "inner/one": "of another repository\n"} {
 		w.write(filepath.Join(w.seed, name), text)
 	}
 	w.git(w.seed, "init", "--quiet", "inner")
-	if err := os.MkdirAll(filepath.Join(w.seed, "a/empty/empty"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, os.MkdirAll(filepath.Join(w.seed, "a/empty/empty"), 0o755))
 	return w
 }
 
@@ -103,9 +97,7 @@ func (w *copyWorld) compare(r *rapid.T, s scribbles) {
 	w.runs++
 	p := &played{copyWorld: w, scribbles: s, r: r, dir: filepath.Join(w.dir, fmt.Sprintf("run%d", w.runs))}
 	defer w.forget(p.dir)
-	if err := os.MkdirAll(p.in("seen"), 0o755); err != nil {
-		r.Fatal(err)
-	}
+	noError(r, os.MkdirAll(p.in("seen"), 0o755))
 	for _, checkout := range []string{"repo", "twin"} {
 		w.copy(r, w.seed, p.in(checkout))
 	}
@@ -113,7 +105,7 @@ func (w *copyWorld) compare(r *rapid.T, s scribbles) {
 	p.run()
 	p.same("the checkout before the change is put there", map[string]string{}, w.model.ended())
 	want := p.inCopy()
-	change, found := w.change(r, p.in("out"))
+	change, found := w.change(p.in("out"))
 	if !found {
 		r.Fatalf("no change was looked for: %s", p.printed)
 	}
@@ -170,13 +162,7 @@ func (p *played) run() {
 	if len(p.setup) > 0 {
 		job["setup"] = []any{map[string]string{"run": strings.Join(p.setup, "\n") + "\n" + copied(seen+"/set-up")}}
 	}
-	raw, err := json.Marshal(job)
-	if err == nil {
-		err = os.WriteFile(p.in("job.yml"), raw, 0o644)
-	}
-	if err != nil {
-		p.r.Fatal(err)
-	}
+	write(p.t, p.in("job.yml"), asJSON(p.t, job))
 	p.model.play(append(slices.Clone(p.turns), []any{execCommand(copied(seen + "/tree"))}), func() map[string]string {
 		return differing(p.before, statsBelow(p.r, p.in("repo")))
 	})
@@ -194,14 +180,10 @@ func (p *played) inCopy() *gitops.ChangeSet {
 		p.replace(p.r, p.in("twin"), p.in("seen/set-up"))
 	}
 	snapshot, err := checkout.Snapshot(p.t.Context())
-	if err != nil {
-		p.r.Fatal(err)
-	}
+	noError(p.r, err)
 	p.replace(p.r, p.in("twin"), p.in("seen/tree"))
 	change, err := checkout.Changes(p.t.Context(), snapshot)
-	if err != nil {
-		p.r.Fatal(err)
-	}
+	noError(p.r, err)
 	return change
 }
 
@@ -210,15 +192,11 @@ func (p *played) landed(want *gitops.ChangeSet) {
 	seed := p.open(p.r, p.seed) // what was not tracked there is what was not in the checkout
 	defer seed.Close()
 	snapshot, err := seed.Snapshot(p.t.Context())
-	if err != nil {
-		p.r.Fatal(err)
-	}
+	noError(p.r, err)
 	checkout := p.open(p.r, p.in("repo"))
 	defer checkout.Close()
 	got, err := checkout.Changes(p.t.Context(), snapshot)
-	if err != nil {
-		p.r.Fatal(err)
-	}
+	noError(p.r, err)
 	p.same("the change in the checkout", wordsOf(want), wordsOf(got))
 	after := differing(p.before, statsBelow(p.r, p.in("repo")))
 	for _, file := range want.Files {
@@ -237,9 +215,7 @@ func (w *copyWorld) open(r *rapid.T, dir string) *gitops.Checkout {
 	err := os.MkdirAll(state, 0o755)
 	git, _ := exec.LookPath("git")
 	checkout, opened := gitops.Open(w.t.Context(), gitops.Options{Dir: dir, Git: git, State: state})
-	if err = errors.Join(err, opened); err != nil {
-		r.Fatal(err)
-	}
+	noError(r, errors.Join(err, opened))
 	return checkout
 }
 
@@ -266,21 +242,10 @@ func (w *copyWorld) forget(dir string) {
 }
 
 // change is the last change that a run found.
-func (w *copyWorld) change(r *rapid.T, out string) (change transcript.Change, found bool) {
-	f, err := os.Open(filepath.Join(out, "transcript.jsonl"))
-	if err != nil {
-		r.Fatal(err)
-	}
-	defer f.Close()
-	for event, err := range eventlog.Read(f) {
-		if err != nil {
-			r.Fatal(err)
-		}
+func (w *copyWorld) change(out string) (change transcript.Change, found bool) {
+	for _, event := range readEvents(w.t, filepath.Join(out, "transcript.jsonl")) {
 		if event.Type == transcript.TypeChange {
-			found, err = true, json.Unmarshal(event.Data, &change)
-		}
-		if err != nil {
-			r.Fatal(err)
+			change, found = dataOf[transcript.Change](w.t, event), true
 		}
 	}
 	return change, found
@@ -325,9 +290,7 @@ func statsBelow(r *rapid.T, dir string) map[string]string {
 		stats[name] = fmt.Sprintf("%o %d:%d %d links of %d, %d bytes, written %d.%d, changed %d.%d", s.Mode, s.Uid, s.Gid, s.Nlink, s.Ino, s.Size, s.Mtim.Sec, s.Mtim.Nsec, s.Ctim.Sec, s.Ctim.Nsec)
 		return nil
 	})
-	if err != nil {
-		r.Fatal(err)
-	}
+	noError(r, err)
 	return stats
 }
 
@@ -370,9 +333,7 @@ func filesBelow(r *rapid.T, dir string) map[string]string {
 		}
 		return err
 	})
-	if err != nil {
-		r.Fatal(err)
-	}
+	noError(r, err)
 	return files
 }
 
@@ -401,10 +362,7 @@ func (m *turning) ended() map[string]string {
 func (m *turning) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	items := []any{map[string]any{
-		"type": "message", "id": "msg_1", "status": "completed", "role": "assistant",
-		"content": []any{map[string]any{"type": "output_text", "text": "Done.", "annotations": []any{}, "logprobs": []any{}}},
-	}}
+	items := []any{says("Done.")}
 	if m.count < len(m.turns) {
 		items = nil
 		for i, call := range m.turns[m.count] {
@@ -417,18 +375,11 @@ func (m *turning) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 		m.found = m.end()
 	}
 	m.count++
-	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(map[string]any{
-		"id": "resp_1", "object": "response", "status": "completed", "output": items, "usage": map[string]any{"input_tokens": 10, "output_tokens": 1},
-	})
+	respond(w, 10, items...)
 }
 
 func execCommand(text string) any {
-	arguments, err := json.Marshal(map[string]any{"cmd": text, "yield_time_ms": 30000})
-	if err != nil {
-		panic(err)
-	}
-	return map[string]any{"type": "function_call", "name": "exec_command", "arguments": string(arguments)}
+	return asks("", "exec_command", map[string]any{"cmd": text, "yield_time_ms": 30000})
 }
 
 // scribbles are what setup commands and the agent of a run do.

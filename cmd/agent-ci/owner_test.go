@@ -20,9 +20,7 @@ func TestRootWorksInForeignCheckout(t *testing.T) {
 	checkout := filepath.Join(w.dir, "checkout")
 	w.repository(checkout)
 	w.write("greet.yml", "version: 1\nturns:\n  - output: [{call: exec_command, arguments: {cmd: 'echo hello >greeting.txt'}}]\n  - output: [{say: Done.}]\n")
-	if err := os.Chown(checkout, 65534, 65534); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, os.Chown(checkout, 65534, 65534))
 	cmd := exec.Command(binary, "run", "--prompt", "x", "--quiet", "--repo", checkout, "--replay", filepath.Join(w.dir, "greet.yml"), "--out", filepath.Join(w.dir, "run"), "--publish", "none")
 	cmd.Env, cmd.Dir = w.env, w.dir
 	if told, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(told), "changed/left_in_checkout") {

@@ -1,7 +1,6 @@
 package main_test
 
 import (
-	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
@@ -24,9 +23,7 @@ func TestRunsNothingFromCheckoutOutsideSandbox(t *testing.T) {
 		{"git, for the push", "git", func(clone string) string { return filepath.Join(clone, ".venv", "bin") }},
 		{"git, by another name of the folder", "git", func(clone string) string {
 			link := filepath.Join(filepath.Dir(clone), "programs")
-			if err := os.Symlink(filepath.Join(clone, ".venv", "bin"), link); err != nil {
-				t.Fatal(err)
-			}
+			noError(t, os.Symlink(filepath.Join(clone, ".venv", "bin"), link))
 			return link
 		}},
 		{"a filter's program", "shout", func(clone string) string { return filepath.Join(clone, ".venv", "bin") }},
@@ -51,13 +48,8 @@ func TestRunsNothingFromCheckoutOutsideSandbox(t *testing.T) {
 			clone := filepath.Join(w.dir, "clone1")
 			w.git(clone, "remote", "set-url", "origin", w.repo.Dir)
 			hook := filepath.Join(w.repo.Dir, "hooks", "pre-receive")
-			w.write("tools/shout", "#!/bin/sh\nexec cat\n")
-			w.write(hook, "#!/bin/sh\nhooked || true\n")
-			for _, program := range []string{hook, filepath.Join(w.dir, "tools", "shout")} {
-				if err := os.Chmod(program, 0o755); err != nil {
-					t.Fatal(err)
-				}
-			}
+			w.program("tools/shout", "#!/bin/sh\nexec cat\n")
+			w.program(hook, "#!/bin/sh\nhooked || true\n")
 			cmd.Dir = clone
 			cmd.Args = append(cmd.Args, "--publish", "local")
 			cmd.Env = append(w.env, "GIT_CONFIG_GLOBAL="+filepath.Join(w.dir, "gitconfig"), "PATH="+c.path(clone)+":"+os.Getenv("PATH")+":"+filepath.Join(w.dir, "tools"))
@@ -90,14 +82,9 @@ func TestChecksRunNoAgentPrograms(t *testing.T) {
 			w.git(seed, "push", "--quiet", w.repo.Dir, "main")
 			cmd, out := w.run("plant", `verify=[{name: own, run: check}, {name: outer, run: check2}, {name: place, run: 'test ! -e "$GITHUB_WORKSPACE/made"'}]`, "verify_attempts=0")
 			clone := filepath.Join(w.dir, "clone1")
-			if err := os.Symlink(clone, filepath.Join(w.dir, "link")); err != nil {
-				t.Fatal(err)
-			}
+			noError(t, os.Symlink(clone, filepath.Join(w.dir, "link")))
 			for _, program := range []string{"clone1/.venv/bin/check", "tools/check", "tools/check2"} {
-				w.write(program, "#!/bin/sh\nexit 1\n")
-				if err := os.Chmod(filepath.Join(w.dir, program), 0o755); err != nil {
-					t.Fatal(err)
-				}
+				w.program(program, "#!/bin/sh\nexit 1\n")
 			}
 			cmd.Env = append(w.env, "GITHUB_WORKSPACE="+clone, "PATH="+path(w.dir, clone)+":"+filepath.Join(w.dir, "tools")+":"+os.Getenv("PATH"))
 			_ = cmd.Run()
@@ -125,21 +112,12 @@ func TestChecksSeeTreeAtCheckoutPath(t *testing.T) {
 	clone := filepath.Join(w.dir, "clone1")
 	cmd, out := w.run("plant", "verify=[{name: own, run: "+clone+"/.venv/bin/check}, {name: place, run: test ! -e "+clone+"/made -a -e "+clone+"/greet.sh},"+
 		" {name: writes, run: echo x > "+clone+"/made && test -e made && rm made}, {name: git, run: 'touch "+clone+"/.git/x && test -e .git/x'}, {name: change, run: grep x "+clone+"/greet.sh}]", "verify_attempts=0")
-	w.write("clone1/.venv/bin/check", "#!/bin/sh\nexit 1\n")
-	if err := os.Chmod(filepath.Join(clone, ".venv", "bin", "check"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	w.program("clone1/.venv/bin/check", "#!/bin/sh\nexit 1\n")
 	_ = cmd.Run()
-	raw, err := os.ReadFile(filepath.Join(clone+".run", "result.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
 	var result struct {
 		Verify []struct{ Name, Before, After string }
 	}
-	if err := json.Unmarshal(raw, &result); err != nil {
-		t.Fatal(err)
-	}
+	readJSON(t, filepath.Join(clone+".run", "result.json"), &result)
 	got := map[string]string{}
 	for _, row := range result.Verify {
 		got[row.Name] = row.Before + " " + row.After

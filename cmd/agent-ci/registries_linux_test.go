@@ -131,9 +131,7 @@ func mavenRepository(*testing.T) http.Handler {
 // gitServer serves the repositories of a folder, to fetch and to push.
 func gitServer(t *testing.T, folder string) http.Handler {
 	program, err := exec.Command("git", "--exec-path").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	return guarded(basic("x-access-token", registryToken), &cgi.Handler{
 		Path: filepath.Join(strings.TrimSpace(string(program)), "git-http-backend"), Root: "/",
 		Env: []string{"GIT_PROJECT_ROOT=" + folder, "GIT_HTTP_EXPORT_ALL=1", "REMOTE_USER=somebody", "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null"},
@@ -155,19 +153,13 @@ func tarball(t *testing.T, content map[string]string) []byte {
 	zip := gzip.NewWriter(&packed)
 	w := tar.NewWriter(zip)
 	for name, text := range content {
-		if err := w.WriteHeader(&tar.Header{Name: name, Mode: 0o644, Size: int64(len(text))}); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, w.WriteHeader(&tar.Header{Name: name, Mode: 0o644, Size: int64(len(text))}))
 		if _, err := w.Write([]byte(text)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if err := zip.Close(); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, w.Close())
+	noError(t, zip.Close())
 	return packed.Bytes()
 }
 
@@ -179,15 +171,11 @@ func zippedFiles(t *testing.T, content []file) []byte {
 	w := zip.NewWriter(&packed)
 	for _, f := range content {
 		to, err := w.Create(f.name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		noError(t, err)
 		if _, err := to.Write([]byte(f.text)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, w.Close())
 	return packed.Bytes()
 }

@@ -14,13 +14,10 @@ import (
 func TestReleaseIsPublished(t *testing.T) {
 	t.Parallel()
 	root, programs, bare := t.TempDir(), t.TempDir(), t.TempDir()
-	script, err := os.ReadFile("../../.ci/release")
-	if err != nil {
-		t.Fatal(err)
-	}
+	script := read(t, "../../.ci/release")
 	asked := filepath.Join(t.TempDir(), "asked")
 	for path, content := range map[string]string{
-		filepath.Join(root, ".ci/release"):                         string(script),
+		filepath.Join(root, ".ci/release"):                         script,
 		filepath.Join(root, ".gitignore"):                          "/dist/\n",
 		filepath.Join(root, "dist/version"):                        "v1.2.3\n",
 		filepath.Join(root, "dist/checksums.txt"):                  "0  agent-ci-linux-amd64\n",
@@ -28,12 +25,8 @@ func TestReleaseIsPublished(t *testing.T) {
 		filepath.Join(root, "dist/agent-ci-linux-amd64.spdx.json"): "{}",
 		filepath.Join(programs, "gh"):                              "#!/bin/sh\necho \"$@\" >>" + asked + "\n",
 	} {
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(content), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		noError(t, os.WriteFile(path, []byte(content), 0o755))
 	}
 	do := func(dir, name string, args ...string) string {
 		t.Helper()

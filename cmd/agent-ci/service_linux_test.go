@@ -46,22 +46,14 @@ func TestServicesEndWithKilledRun(t *testing.T) {
 		t.Skip("needs confinement with all layers")
 	}
 	keeper, err := programs.keeper()
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	seen := sandboxtest.Place(t, sandbox.RemoveScratch) // /tmp is not what it is to services
 	pipe, program := filepath.Join(seen, "pipe"), filepath.Join(seen, "keeper")
-	if err := errors.Join(os.WriteFile(program, []byte(read(t, keeper)), 0o755), unix.Mkfifo(pipe, 0o644)); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, errors.Join(os.WriteFile(program, []byte(read(t, keeper)), 0o755), unix.Mkfifo(pipe, 0o644)))
 	run := runWithService(t, "exec 9<"+pipe+"; exec "+program+" serve")
-	if err := run.Start(); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, run.Start())
 	service, err := os.OpenFile(pipe, os.O_WRONLY, 0) // waits for the reader
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	defer service.Close()
 	if gone(t, service, 0) {
 		t.Error("nobody reads the pipe before the run is killed")
@@ -100,9 +92,7 @@ func gone(t *testing.T, pipe *os.File, wait int) bool {
 		if errors.Is(err, unix.EINTR) {
 			continue
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		noError(t, err)
 		return fds[0].Revents&unix.POLLERR != 0
 	}
 }

@@ -35,14 +35,10 @@ func TestRunForPictures(t *testing.T) {
 		t.Fatal(err, absErr)
 	}
 	cache, err := exec.Command("go", "env", "GOCACHE").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	w := newWorkshop(t, "GOCACHE="+strings.TrimSpace(string(cache)))
 	checkout := filepath.Join(w.dir, "widgets")
-	if err := os.CopyFS(checkout, os.DirFS(filepath.Join(example, "repository"))); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, os.CopyFS(checkout, os.DirFS(filepath.Join(example, "repository"))))
 	w.write("widgets/.github/agent-ci.yml", "version: 1\nverify:\n  - {name: tests, run: go test ./...}\n  - {name: vet, run: go vet ./...}\n")
 	w.git(w.dir, "init", "--quiet", "--initial-branch=main", checkout)
 	w.git(checkout, "add", "--all")
@@ -67,7 +63,5 @@ func TestRunForPictures(t *testing.T) {
 	if err == nil {
 		err = os.WriteFile(filepath.Join(to, "shown.json"), shown, 0o644)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 }

@@ -81,18 +81,10 @@ func (s *siege) overlaid() bool { return s.tier != "landlock" && s.tier != uncon
 func besiegers(t *testing.T) (folder string) {
 	t.Helper()
 	built, err := programs.intruder()
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	folder = sandboxtest.Place(t, sandbox.RemoveScratch)
 	for name, path := range map[string]string{"agent-ci": binary, "intruder": built} {
-		raw, err := os.ReadFile(path)
-		if err == nil {
-			err = os.WriteFile(filepath.Join(folder, name), raw, 0o755)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		noError(t, os.WriteFile(filepath.Join(folder, name), []byte(read(t, path)), 0o755))
 	}
 	return folder
 }
@@ -102,9 +94,7 @@ func newSiege(t *testing.T, programs, tier string, user int) *siege {
 	t.Helper()
 	base := sandboxtest.Place(t, sandbox.RemoveScratch)
 	world, err := attempts.NewWorld(base)
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	s := &siege{tier: tier, user: user, world: world, modes: map[string]os.FileMode{}, workshop: workshop{t, base, []string{
 		"PATH=" + programs + ":" + os.Getenv("PATH"), "HOME=" + world.Home, "RUNNER_TEMP=" + world.Temp, attempts.CacheVariable + "=" + world.Cache, "TOKEN_OF_AGENT_CI=" + attempts.Secret,
 		"GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null", "OPENAI_API_KEY=" + besiegedKey,
@@ -120,14 +110,8 @@ func newSiege(t *testing.T, programs, tier string, user int) *siege {
 		s.write("ca.pem", string(internet.Authority))
 		s.env = append(s.env, "HTTPS_PROXY="+internet.Proxy)
 	}
-	raw, err := json.Marshal(s.world)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.write("world.json", string(raw))
-	if err := os.Mkdir(filepath.Dir(s.out()), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	s.writeJSON("world.json", s.world)
+	noError(t, os.Mkdir(filepath.Dir(s.out()), 0o755))
 	sandboxtest.Give(t, base, user)
 	return s
 }
@@ -148,9 +132,7 @@ func (s *siege) checkout() {
 	s.write(filepath.Join(dir, ".git/hooks/kept"), "x")
 	if !s.hides() {
 		for _, path := range s.world.Hidden() {
-			if err := os.Remove(path); err != nil {
-				s.t.Fatal(err)
-			}
+			noError(s.t, os.Remove(path))
 		}
 		return
 	}
@@ -212,20 +194,11 @@ func (s *siege) play(job map[string]any, turns ...[]map[string]any) {
 		}
 		script = append(script, map[string]any{"output": calls})
 	}
-	session, err := json.Marshal(map[string]any{"version": 1, "turns": script})
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	s.server, err = modeltest.StartScript("siege", strings.NewReader(string(session)), modeltest.Options{Trusting: true})
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	var err error
+	s.server, err = modeltest.StartScript("siege", strings.NewReader(asJSON(s.t, map[string]any{"version": 1, "turns": script})), modeltest.Options{Trusting: true})
+	noError(s.t, err)
 	defer s.server.Close()
-	told, err := json.Marshal(job)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	s.write("job.yml", string(told))
+	s.writeJSON("job.yml", job)
 	s.before = s.look()
 	s.run()
 }

@@ -52,16 +52,12 @@ func soaking(t *testing.T) soakPlan {
 	plan := soakPlan{seed: 1, runs: 6, workers: runtime.GOMAXPROCS(0)}
 	if text := os.Getenv("AGENT_CI_SOAK"); text != "" {
 		length, err := time.ParseDuration(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		noError(t, err)
 		plan.until, plan.runs, plan.seed = time.Now().Add(length), 0, uint64(rand.Uint32())
 	}
 	if text := os.Getenv("AGENT_CI_SEED"); text != "" {
 		seed, err := strconv.ParseUint(text, 10, 64)
-		if err != nil {
-			t.Fatal(err)
-		}
+		noError(t, err)
 		plan.seed = seed
 	}
 	return plan
@@ -185,9 +181,7 @@ func TestSoakCases(t *testing.T) {
 	programs := besiegers(t)
 	for _, path := range cases {
 		q, err := readSequence(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		noError(t, err)
 		for name, user := range sandboxtest.Users(t) {
 			t.Run(strings.TrimSuffix(filepath.Base(path), ".txt")+"/"+name, func(t *testing.T) {
 				t.Parallel()

@@ -18,9 +18,7 @@ func TestPackagesAllocateLittleAtStart(t *testing.T) {
 	cmd.Env = append(os.Environ(), "GODEBUG=inittrace=1")
 	var trace strings.Builder
 	cmd.Stderr = &trace
-	if err := cmd.Run(); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, cmd.Run())
 	ours := 0
 	for line := range strings.Lines(trace.String()) {
 		var name string

@@ -28,9 +28,7 @@ func (w *workshop) sit(env []string, args ...string) *sitting {
 	cmd := exec.Command(binary, args...)
 	cmd.Dir, cmd.Env = filepath.Join(w.dir, "widgets"), append(slices.Clone(w.env), env...)
 	terminal, err := pty.StartWithSize(cmd, &pty.Winsize{Rows: 30, Cols: 100})
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	noError(w.t, err)
 	killLate(w.t, cmd)
 	w.t.Cleanup(func() {
 		_ = cmd.Process.Kill()
@@ -127,14 +125,10 @@ func TestTerminalShowsRunningWork(t *testing.T) {
 	out := filepath.Join(w.dir, "run")
 	s := w.sit([]string{"TERM=xterm-256color"}, "run", "../job.yml", "--replay", "../session.yml", "--publish", "none", "--out", out)
 	s.sees("] setup command dependencies of all that is built 0:")
-	if err := pty.Setsize(s.keys, &pty.Winsize{Rows: 30, Cols: 40}); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, pty.Setsize(s.keys, &pty.Winsize{Rows: 30, Cols: 40}))
 	s.sees("] setup command depe")
 	s.sees("… 0:")
-	if err := pty.Setsize(s.keys, &pty.Winsize{Rows: 30, Cols: 100}); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, pty.Setsize(s.keys, &pty.Winsize{Rows: 30, Cols: 100}))
 	for _, at := range []struct{ words, gate string }{{"[Setup ", "setup"}, {"[Baseline ", "base"}, {" · $0.25 of $1.00", "command"}, {"[Verification ", "change"}} {
 		s.sees(at.words)
 		w.write(filepath.Join("gates", at.gate), "")
@@ -182,9 +176,7 @@ func TestPlainTerminalsGetNoStatusOrColor(t *testing.T) {
 		} else {
 			awaitFile(filepath.Join(out, "transcript.jsonl"), 1)
 		}
-		if err := s.cmd.Process.Signal(syscall.SIGINT); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, s.cmd.Process.Signal(syscall.SIGINT))
 		whole, rest := s.ends()
 		if strings.Contains(whole, "\x1b") != c.status || strings.Contains(whole, colored) {
 			t.Errorf("%s: it writes %q", name, whole)

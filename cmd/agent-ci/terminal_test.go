@@ -24,9 +24,7 @@ func TestSandboxOnATerminal(t *testing.T) {
 		cmd.Env = append(cmd.Env, "AGENT_CI_POLICY_SANDBOX="+string(grants.DangerFullAccess))
 	}
 	terminal, err := pty.StartWithSize(cmd, &pty.Winsize{Rows: 33, Cols: 101})
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	defer terminal.Close()
 	killLate(t, cmd)
 	lines := bufio.NewReader(terminal)

@@ -2,7 +2,6 @@ package main_test
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -50,14 +49,10 @@ func manyTools(n int, more string) (tools []string) {
 func firstRequest(t *testing.T, modelName string, tools []string) string {
 	t.Helper()
 	server, err := modeltest.StartScript("session.yml", strings.NewReader("version: 1\nturns: [{output: [{say: Nothing.}]}, {output: [{say: Nothing.}]}]\n"), modeltest.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	defer server.Close()
 	job := filepath.Join(t.TempDir(), "job.yml")
-	if err := os.WriteFile(job, []byte("version: 1\ntask: {prompt: Play.}\ntools: {dynamic: ["+strings.Join(tools, ", ")+"]}\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	write(t, job, "version: 1\ntask: {prompt: Play.}\ntools: {dynamic: ["+strings.Join(tools, ", ")+"]}\n")
 	cmd := scriptedRun(t, server.BaseURL(), widgets(t), filepath.Join(t.TempDir(), "out"), job, "--model", modelName)
 	if printed, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, printed)

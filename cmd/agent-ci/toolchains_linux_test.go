@@ -233,9 +233,7 @@ type cameOf struct {
 func (c *toolchain) run(w *workshop, way string) (came cameOf) {
 	w.t.Helper()
 	dir, out := filepath.Join(w.dir, "project"), filepath.Join(w.dir, "out-"+way)
-	if err := os.RemoveAll(dir); err != nil {
-		w.t.Fatal(err)
-	}
+	noError(w.t, os.RemoveAll(dir))
 	c.project(w, "project")
 	if way == confine.PrivateTree {
 		w.keepOverlaysOff(dir)
@@ -262,11 +260,7 @@ func (c *toolchain) run(w *workshop, way string) (came cameOf) {
 		"session.yml": map[string]any{"version": 1, "turns": append(turns, end)},
 	}
 	for name, file := range files {
-		raw, err := json.Marshal(file)
-		if err != nil {
-			w.t.Fatal(err)
-		}
-		w.write(name, string(raw))
+		w.writeJSON(name, file)
 	}
 	cmd := exec.Command(binary, "run", "job.yml", "--repo", dir, "--replay", "session.yml", "--out", out, "--publish", "local", "--quiet")
 	cmd.Env, cmd.Dir = w.env, w.dir
@@ -328,8 +322,6 @@ func (came *cameOf) read(w *workshop, out string, printed []byte) {
 				came.Checks = append(came.Checks, fmt.Sprintf("%s: %s, %s", row.Name, row.Before, row.After))
 			}
 		}
-		if err != nil {
-			w.t.Fatal(err)
-		}
+		noError(w.t, err)
 	}
 }

@@ -29,16 +29,12 @@ func newToolServerRun(t *testing.T, session string) toolServerRun {
 		t.Skip("needs confinement with all layers")
 	}
 	server, err := programs.toolserver()
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	seen := sandboxtest.Place(t, sandbox.RemoveScratch) // /tmp is not what it is to servers
 	r := toolServerRun{workshop: newWorkshop(t), path: filepath.Join(seen, "pipe")}
 	program := filepath.Join(seen, "toolserver")
 	r.write(program, read(t, server))
-	if err := errors.Join(os.Chmod(program, 0o755), unix.Mkfifo(r.path, 0o644)); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, errors.Join(os.Chmod(program, 0o755), unix.Mkfifo(r.path, 0o644)))
 	r.write("job.yml", "version: 1\nname: killed\ntask: {prompt: x}\nmcp_servers: {a: {command: "+program+", args: [-leave="+r.path+"], tools: [hang, echo], start_timeout: 10m}}\n")
 	r.write("session.yml", session)
 	r.write("checkout/file", "x\n")
@@ -70,9 +66,7 @@ func (r *toolServerRun) answer(t *testing.T) {
 	t.Helper()
 	const key = "sk-test-0123456789abcdef"
 	server, err := modeltest.Start(filepath.Join(r.dir, "session.yml"), modeltest.Options{Key: key})
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	t.Cleanup(server.Close)
 	r.env = append(r.env, "OPENAI_BASE_URL="+server.BaseURL(), "OPENAI_API_KEY="+key)
 }
@@ -97,9 +91,7 @@ func serverEndsWith(t *testing.T, mode string, args []string) {
 	if args[0] == "validate" {
 		run.Dir = filepath.Join(run.Dir, "checkout")
 	}
-	if err := run.Start(); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, run.Start())
 	r.reach(t)
 	if err := run.Wait(); err != nil {
 		t.Errorf("the run: %v", err)
@@ -126,9 +118,7 @@ turns:
 	if err == nil {
 		err = run.Start()
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	r.reach(t)
 	lines := bufio.NewScanner(said)
 	for lines.Scan() && !strings.Contains(lines.Text(), "mcp__a__hang") {
@@ -143,9 +133,7 @@ turns:
 	resume := r.command("resume", "out")
 	var told strings.Builder
 	resume.Stdout, resume.Stderr = &told, &told
-	if err := resume.Start(); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, resume.Start())
 	r.reach(t)
 	if err := resume.Wait(); err != nil || !strings.Contains(told.String(), "no_changes/") {
 		t.Errorf("it goes on: %v\n%s", err, told.String())

@@ -157,12 +157,9 @@ func TestTutorials(t *testing.T) {
 			if log := r.shell(t, "git commit --quiet --all -m 'Without the private registry'\nagent-ci run job.yml --publish none --out ../out"); !strings.Contains(log, "proven") {
 				t.Errorf("the second run proved nothing:\n%s", log)
 			}
-			raw, err := os.ReadFile(filepath.Join(r.home, "out", "transcript.jsonl"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			raw := read(t, filepath.Join(r.home, "out", "transcript.jsonl"))
 			for _, want := range []string{"Echo: heard", "Use one assert per test", "no_install"} {
-				if !strings.Contains(string(raw), want) {
+				if !strings.Contains(raw, want) {
 					t.Errorf("the transcript has no %q", want)
 				}
 			}
@@ -235,12 +232,8 @@ func newReader(t *testing.T, proxy string, offline [2]string) *reader {
 	t.Helper()
 	home := t.TempDir()
 	bin := filepath.Join(home, "bin")
-	if err := os.Mkdir(bin, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink(binary, filepath.Join(bin, "agent-ci")); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, os.Mkdir(bin, 0o755))
+	noError(t, os.Symlink(binary, filepath.Join(bin, "agent-ci")))
 	t.Cleanup(func() { _ = sandbox.RemoveScratch(home) })
 	return &reader{home: home, folder: home, offline: offline, env: []string{
 		"HOME=" + home, "PATH=" + bin + ":" + os.Getenv("PATH"), "GIT_CONFIG_NOSYSTEM=1",
@@ -254,9 +247,7 @@ func newReader(t *testing.T, proxy string, offline [2]string) *reader {
 
 func (r *reader) session(t *testing.T, name, text string) {
 	t.Helper()
-	if err := os.WriteFile(filepath.Join(r.home, name), []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	write(t, filepath.Join(r.home, name), text)
 }
 
 // save writes a file of the page. The lists of hosts of a job hold, and are reached by the proxy of
@@ -264,12 +255,7 @@ func (r *reader) session(t *testing.T, name, text string) {
 func (r *reader) save(t *testing.T, path, text string) {
 	t.Helper()
 	path = filepath.Join(r.folder, path)
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(r.here(text)), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	write(t, path, r.here(text))
 }
 
 func (r *reader) here(job string) string {
@@ -282,26 +268,16 @@ func (r *reader) here(job string) string {
 func (r *reader) append(t *testing.T, keys string) {
 	t.Helper()
 	path := filepath.Join(r.folder, "job.yml")
-	job, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, append(job, r.here(keys)...), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	job := read(t, path)
+	write(t, path, job+r.here(keys))
 }
 
 // forgetSecrets takes the policy out of the job: its private registry is an example.
 func (r *reader) forgetSecrets(t *testing.T) {
 	t.Helper()
 	path := filepath.Join(r.folder, "job.yml")
-	job, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, regexp.MustCompile(`(?m)^policy:\n(  .*\n)+`).ReplaceAll(job, nil), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	job := read(t, path)
+	write(t, path, regexp.MustCompile(`(?m)^policy:\n(  .*\n)+`).ReplaceAllString(job, ""))
 }
 
 // shell runs commands of the page and remembers the folder that they end in.
@@ -313,10 +289,7 @@ func (r *reader) shell(t *testing.T, script string) (printed string) {
 	if err != nil {
 		t.Fatalf("%s: %v\n%s", script, err, out)
 	}
-	folder, err := os.ReadFile(filepath.Join(r.home, "folder"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.folder = strings.TrimSpace(string(folder))
+	folder := read(t, filepath.Join(r.home, "folder"))
+	r.folder = strings.TrimSpace(folder)
 	return string(out)
 }

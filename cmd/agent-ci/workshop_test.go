@@ -1,6 +1,7 @@
 package main_test
 
 import (
+	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -23,6 +24,45 @@ type workshop struct {
 // time would go there.
 const lazyGC = "GOGC=400"
 
+// noError ends a test at an error.
+func noError(t interface {
+	Helper()
+	Fatal(arguments ...any)
+}, err error,
+) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func read(t testing.TB, path string) string {
+	t.Helper()
+	raw, err := os.ReadFile(path)
+	noError(t, err)
+	return string(raw)
+}
+
+func write(t testing.TB, path, text string) {
+	t.Helper()
+	noError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+	noError(t, os.WriteFile(path, []byte(text), 0o644))
+}
+
+// readJSON reads a file of JSON into value.
+func readJSON(t testing.TB, path string, value any) {
+	t.Helper()
+	noError(t, json.Unmarshal([]byte(read(t, path)), value))
+}
+
+// asJSON returns value as JSON, which YAML has too.
+func asJSON(t testing.TB, value any) string {
+	t.Helper()
+	raw, err := json.Marshal(value)
+	noError(t, err)
+	return string(raw)
+}
+
 func newWorkshop(t *testing.T, env ...string) workshop {
 	t.Helper()
 	dir := t.TempDir()
@@ -35,18 +75,25 @@ func newWorkshop(t *testing.T, env ...string) workshop {
 	}, env...)}
 }
 
+// path returns an absolute path; a relative one is below the workshop.
+func (w *workshop) path(path string) string {
+	if filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(w.dir, path)
+}
+
+// program makes a file that can be executed.
+func (w *workshop) program(path, text string) {
+	w.t.Helper()
+	w.write(path, text)
+	noError(w.t, os.Chmod(w.path(path), 0o755))
+}
+
 // write makes a file with its folders; a relative path lies in the workshop.
 func (w *workshop) write(path, text string) {
 	w.t.Helper()
-	if !filepath.IsAbs(path) {
-		path = filepath.Join(w.dir, path)
-	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		w.t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-		w.t.Fatal(err)
-	}
+	write(w.t, w.path(path), text)
 }
 
 func (w *workshop) git(dir string, args ...string) string {

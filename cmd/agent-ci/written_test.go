@@ -20,9 +20,7 @@ func TestEveryToolInEditFormats(t *testing.T) {
 	for _, format := range []string{"diff", "udiff", "whole"} {
 		t.Run(format, func(t *testing.T) {
 			server, err := modeltest.Start(filepath.Join("testdata", "every_tool", "aider_"+format+".yml"), modeltest.Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			noError(t, err)
 			defer server.Close()
 			repo, out := widgets(t), filepath.Join(t.TempDir(), "out")
 			cmd := scriptedRun(t, server.BaseURL(), repo, out, "--prompt", "Play.", "--set", "model.tools=aider-"+format)

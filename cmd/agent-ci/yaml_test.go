@@ -161,9 +161,7 @@ func TestAjvAcceptsExamples(t *testing.T) {
 	schemas := map[string]string{}
 	for name, args := range map[string][]string{"job": {"schema"}, "campaign": {"schema", "campaign"}} {
 		out, err := exec.Command(binary, args...).Output()
-		if err != nil {
-			t.Fatal(err)
-		}
+		noError(t, err)
 		schemas[name] = filepath.Join(dir, name+".json")
 		write(t, schemas[name], string(out))
 	}
@@ -175,9 +173,7 @@ func TestAjvAcceptsExamples(t *testing.T) {
 	var all []asked
 	for path, text := range yamlFiles(t) {
 		file, err := filepath.Abs(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		noError(t, err)
 		switch {
 		case strings.Contains(text, "\ntargets:"):
 			all = append(all, asked{schemas["campaign"], file})
@@ -193,9 +189,7 @@ func TestAjvAcceptsExamples(t *testing.T) {
 	check := func(of []asked) string {
 		t.Helper()
 		list, err := json.Marshal(of)
-		if err != nil {
-			t.Fatal(err)
-		}
+		noError(t, err)
 		node := exec.Command("node", "check.js")
 		node.Dir, node.Stdin = dir, strings.NewReader(string(list))
 		var said strings.Builder
@@ -235,11 +229,4 @@ func installFromNPM(t *testing.T, dir string, packages ...string) string {
 		t.Skipf("the registry of npm can't be reached: %v\n%s", err, out)
 	}
 	return dir
-}
-
-func write(t *testing.T, path, text string) {
-	t.Helper()
-	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
 }
