@@ -179,18 +179,6 @@ func TestFishCompletion(t *testing.T) {
 	}
 }
 
-func TestCompletionScriptsParse(t *testing.T) {
-	t.Parallel()
-	for _, shell := range []string{"bash", "zsh", "fish"} {
-		t.Run(shell, func(t *testing.T) {
-			needs(t, shell)
-			if out, err := exec.Command(shell, "-n", completionScript(t, shell)).CombinedOutput(); err != nil || len(out) > 0 {
-				t.Errorf("%v\n%s", err, out)
-			}
-		})
-	}
-}
-
 var helpFlag = regexp.MustCompile(`(?m)^  --([a-z-]+)`)
 
 // What the help shows is what is completed, for every command that there is.

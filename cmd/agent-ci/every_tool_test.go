@@ -26,22 +26,22 @@ import (
 // checks each request by the description of the API.
 func TestEveryToolOverHTTP(t *testing.T) {
 	t.Parallel()
-	events, refused, paths := play(t, "session.yml", "tools.hosted=[web_search]")
-	everyToolIsPlayed(t, events, refused)
+	events, paths := play(t, "session.yml", "tools.hosted=[web_search]")
+	everyToolIsPlayed(t, events)
 	golden.Compare(t, filepath.Join("testdata", "every_tool", "transcript.json"), string(normalised(t, responsesFirst(events), paths)))
 }
 
 // TestEveryToolInScripts is the same for a model that calls tools in scripts.
 func TestEveryToolInScripts(t *testing.T) {
 	t.Parallel()
-	events, _, paths := play(t, "code_mode.yml", "model.tools=code")
+	events, paths := play(t, "code_mode.yml", "model.tools=code")
 	golden.Compare(t, filepath.Join("testdata", "every_tool", "code_mode.json"), string(normalised(t, responsesFirst(events), paths)))
 }
 
 // TestEveryToolOfOpenCode is the same for a model with the tools of OpenCode.
 func TestEveryToolOfOpenCode(t *testing.T) {
 	t.Parallel()
-	events, _, paths := play(t, "opencode.yml", "model.tools=opencode")
+	events, paths := play(t, "opencode.yml", "model.tools=opencode")
 	text := normalised(t, responsesFirst(events), paths)
 	for _, name := range append(dialect.InFamily(dialect.OpenCode, dialect.Plans, dialect.Looks, dialect.Edits), "bash") {
 		if !bytes.Contains(text, []byte(`"tool": "`+name+`"`)) {
@@ -51,28 +51,30 @@ func TestEveryToolOfOpenCode(t *testing.T) {
 	golden.Compare(t, filepath.Join("testdata", "every_tool", "opencode.json"), string(text))
 }
 
-// play plays a session. It gives the events of the run, what is said of one whose job names a
-// tool that there is not, and what stands for the paths of the run.
-func play(t *testing.T, session, setting string) (events []transcript.Event, refused string, paths *strings.Replacer) {
+// play plays a session. It gives the events of the run and what stands for the paths of the run.
+func play(t *testing.T, session, setting string) (events []transcript.Event, paths *strings.Replacer) {
 	t.Helper()
 	server, err := modeltest.Start(filepath.Join("testdata", "every_tool", session), modeltest.Options{Usage: model.Usage{Input: 1000, Output: 10}})
 	noError(t, err)
 	defer server.Close()
-	repo, out, home := widgets(t), filepath.Join(t.TempDir(), "out"), homeWithToolServer(t)
-	run := func(out, setting string) (printed []byte, err error) {
-		cmd := scriptedRun(t, server.BaseURL(), repo, out, "--prompt", "Play.", "--set", setting, "--set", "tools.dynamic="+dynamicTools,
-			"--set", `mcp_servers={shelf: {command: toolserver, args: [--resources], tools: [echo, read]}}`, "--set", "hooks="+playedHooks)
-		cmd.Env = append(cmd.Env, "HOME="+home, "PATH="+filepath.Join(home, "bin")+string(os.PathListSeparator)+os.Getenv("PATH"))
-		return cmd.CombinedOutput()
-	}
-	said, _ := run(filepath.Join(t.TempDir(), "out"), "tools.deny=[no_such_tool]")
-	if printed, err := run(out, setting); err != nil {
+	repo, out := widgets(t), filepath.Join(t.TempDir(), "out")
+	if printed, err := playingRun(t, server.BaseURL(), repo, out, setting).CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, printed)
 	}
 	if faults := server.Faults(); len(faults) > 0 {
 		t.Errorf("the model's server found:\n%s", strings.Join(faults, "\n"))
 	}
-	return readEvents(t, filepath.Join(out, "transcript.jsonl")), string(said), strings.NewReplacer(out, "$RUN", repo, "$REPO")
+	return readEvents(t, filepath.Join(out, "transcript.jsonl")), strings.NewReplacer(out, "$RUN", repo, "$REPO")
+}
+
+// playingRun is a run with a server of tools, dynamic tools and hooks.
+func playingRun(t *testing.T, address, repo, out, setting string) *exec.Cmd {
+	t.Helper()
+	home := homeWithToolServer(t)
+	cmd := scriptedRun(t, address, repo, out, "--prompt", "Play.", "--set", setting, "--set", "tools.dynamic="+dynamicTools,
+		"--set", `mcp_servers={shelf: {command: toolserver, args: [--resources], tools: [echo, read]}}`, "--set", "hooks="+playedHooks)
+	cmd.Env = append(cmd.Env, "HOME="+home, "PATH="+filepath.Join(home, "bin")+string(os.PathListSeparator)+os.Getenv("PATH"))
+	return cmd
 }
 
 // dynamicTools are tools of the job's own: a script, a program of the repository, and
@@ -154,25 +156,22 @@ func responsesFirst(events []transcript.Event) []transcript.Event {
 	return sorted
 }
 
-// everyToolIsPlayed takes the tools that there are from what is said of a job
-// that names none of them.
-func everyToolIsPlayed(t *testing.T, events []transcript.Event, refused string) {
+// everyToolIsPlayed takes the tools that there are from the refusal of a job that denies another one.
+func everyToolIsPlayed(t *testing.T, events []transcript.Event) {
 	t.Helper()
 	played := make(map[string]bool)
 	for _, event := range events {
-		if event.Type != transcript.TypeToolFinished {
-			continue
+		if event.Type == transcript.TypeToolFinished {
+			played[dataOf[transcript.ToolFinished](t, event).Tool] = true
 		}
-		var finished transcript.ToolFinished
-		noError(t, json.Unmarshal(event.Data, &finished))
-		played[finished.Tool] = true
 	}
-	_, list, ok := strings.Cut(refused, "the tools are ")
+	refused, _ := playingRun(t, "http://127.0.0.1:9", widgets(t), filepath.Join(t.TempDir(), "out"), "tools.deny=[no_such_tool]").CombinedOutput()
+	_, list, ok := strings.Cut(string(refused), "the tools are ")
 	list, _, ended := strings.Cut(list, ".\n")
 	if !ok || !ended {
 		t.Errorf("nothing says which tools there are: %s", refused)
 	}
-	for _, tool := range strings.Split(list, ", ") {
+	for tool := range strings.SplitSeq(list, ", ") {
 		if !played[tool] {
 			t.Errorf("%s is not played in testdata/every_tool/session.yml", tool)
 		}

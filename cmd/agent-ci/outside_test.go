@@ -165,7 +165,6 @@ func TestListCoversStartedPrograms(t *testing.T) {
 	louder := []string{"--prompt", "x", "--quiet", "--replay", "louder.yml"}
 	for _, args := range [][]string{
 		append([]string{"run", "--repo", clone, "--out", "run", "--publish", "local", "--operator-file", filepath.Join(w.dir, "operator.yml")}, louder...),
-		append([]string{"run", "--repo", clone, "--out", "cloned", "--publish", "local", "--set", "repository.name=octo/widgets"}, louder...),
 		append([]string{"run", "--repo", plain, "--out", "open", "--publish", "none", "--set", "policy.sandbox=danger-full-access"}, louder...),
 		{"doctor", "--repo", clone},
 		{"campaign", "plan", "bump.yml", "--ledger", "ledger"},

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io/fs"
 	"maps"
 	"math"
 	"net/http"
@@ -252,10 +253,14 @@ func git(ts *testscript.TestScript, dir string, args ...string) string {
 	return string(out)
 }
 
-// makeRepository makes a repository of a folder: repo DIR.
+// makeRepository makes a repository of a folder: repo DIR. A folder that is missing gets greet.sh, which greets nobody.
 func makeRepository(ts *testscript.TestScript, args []string) {
 	dir := ts.MkAbs(args[0])
-	ts.Check(os.MkdirAll(dir, 0o755))
+	if err := os.Mkdir(dir, 0o755); err == nil {
+		ts.Check(os.WriteFile(filepath.Join(dir, "greet.sh"), []byte("echo hello nobody\n"), 0o644))
+	} else if !errors.Is(err, fs.ErrExist) {
+		ts.Fatalf("make a folder for the repository: %v", err)
+	}
 	git(ts, dir, "init", "--quiet", "--initial-branch=main")
 	git(ts, dir, "add", "--all")
 	git(ts, dir, "commit", "--quiet", "--allow-empty", "--message=begin")
