@@ -11,7 +11,7 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/changeset"
 	"github.com/agent-ci/agent-ci/gitops/internal/index"
 	"github.com/agent-ci/agent-ci/gitops/internal/objects"
-	"github.com/agent-ci/agent-ci/gitops/internal/worktree"
+	"github.com/agent-ci/agent-ci/gitops/internal/scan"
 )
 
 // ChangeSet is the content of a future commit: a tree, its base, and the differences.
@@ -71,16 +71,17 @@ func (c *Checkout) ChangesWith(ctx context.Context, snap *Snapshot, paths []stri
 // change.
 func (c *Checkout) changes(ctx context.Context, snap *Snapshot, landed map[string]bool) (*ChangeSet, error) {
 	w := changeCollector{snap: snap, landed: landed, cs: &ChangeSet{Base: c.currentBase(), stats: map[string]index.Stat{}}}
-	w.scan = c.work.Scan(snap.index, worktree.WithUntracked, w.addFound)
+	w.scan = scan.New(c.work.ScanTree(), snap.index, scan.WithUntracked, w.addFound)
 	if err := w.scan.Run(ctx); err != nil {
 		return nil, fmt.Errorf("look for changes: %w", err)
 	}
 	for _, path := range slices.Sorted(maps.Keys(landed)) {
 		w.scan.SuspectAt(path)
 	}
-	if err := w.clean(ctx); err != nil {
+	if err := c.work.Clean(ctx, w.scan, true); err != nil {
 		return nil, fmt.Errorf("look for changes: %w", err)
 	}
+	w.addSuspects()
 	slices.SortFunc(w.cs.Problems, func(a, b Problem) int { return strings.Compare(a.Path, b.Path) })
 	tree, err := c.objects.Apply(w.cs.Base.Tree.hash(), w.edits)
 	if err != nil {
@@ -97,19 +98,19 @@ func (c *Checkout) changes(ctx context.Context, snap *Snapshot, landed map[strin
 type changeCollector struct {
 	snap   *Snapshot
 	landed map[string]bool // untracked files that belong to the change even if git ignores them
-	scan   *worktree.Scan
+	scan   *scan.Scan
 	cs     *ChangeSet
 	edits  []objects.Edit
 }
 
 // addFound adds a finding of the scan to the change. It skips files that were untracked in the snapshot.
-func (w *changeCollector) addFound(f worktree.Found) {
+func (w *changeCollector) addFound(f scan.Found) {
 	switch f.Kind {
-	case worktree.Deleted:
+	case scan.Deleted:
 		w.edits = append(w.edits, objects.Edit{Path: f.Path})
-	case worktree.Submodule:
+	case scan.Submodule:
 		w.problem(ProblemSubmodule, f.Path, "it is on another commit, which nobody else has")
-	case worktree.Unreadable:
+	case scan.Unreadable:
 		w.problem(ProblemUnreadable, f.Path, "the folder may not be read")
 	default:
 		if !w.landed[f.Path] && !w.snap.covers(f.Path) {
@@ -120,16 +121,16 @@ func (w *changeCollector) addFound(f worktree.Found) {
 
 // addUntracked adds a new file to the suspects. For an entry that no change can contain, it adds a
 // problem instead.
-func (w *changeCollector) addUntracked(f worktree.Found) {
+func (w *changeCollector) addUntracked(f scan.Found) {
 	switch f.Kind {
-	case worktree.Untracked:
+	case scan.Untracked:
 		w.scan.Suspect(f)
-	case worktree.Repository:
+	case scan.Repository:
 		w.problem(ProblemRepository, f.Path, "a repository of its own was made there")
-	case worktree.InvalidName:
+	case scan.InvalidName:
 		w.problem(ProblemName, f.Path, "some systems take the name for .git")
-	case worktree.TooDeep:
-		w.problem(ProblemTooDeep, f.Path, fmt.Sprintf("its path is longer than %d bytes or %d parts", worktree.MaxPath, objects.DeepestPath))
+	case scan.TooDeep:
+		w.problem(ProblemTooDeep, f.Path, fmt.Sprintf("its path is longer than %d bytes or %d parts", scan.MaxPath, objects.DeepestPath))
 	}
 }
 
@@ -138,12 +139,8 @@ func (w *changeCollector) problem(kind ProblemKind, path, detail string) {
 	w.cs.Problems = append(w.cs.Problems, Problem{kind, path, detail})
 }
 
-// clean computes git's form of the suspects. It adds the suspects that differ from the index to the
-// change.
-func (w *changeCollector) clean(ctx context.Context) error {
-	if err := w.scan.Clean(ctx, true); err != nil {
-		return err
-	}
+// addSuspects adds the cleaned suspects that differ from the index to the change.
+func (w *changeCollector) addSuspects() {
 	for i := range w.scan.Suspects {
 		s := &w.scan.Suspects[i]
 		switch {
@@ -160,7 +157,6 @@ func (w *changeCollector) clean(ctx context.Context) error {
 		}
 		w.edits = append(w.edits, objects.Edit{Path: s.Path, Mode: s.Mode, ID: s.ID})
 	}
-	return nil
 }
 
 // changeSet returns the change set from a base to a tree.

@@ -186,7 +186,7 @@ func (c *Checkout) MovedExcept(ctx context.Context, branch, commit string) (bool
 	}
 	for _, tree := range []Tree{start.Tree, done} {
 		same := true
-		err := c.work.CompareIndex(ctx, now.index, tree.hash(), func(string, objects.Entry) { same = false })
+		err := c.objects.CompareIndex(ctx, now.index, tree.hash(), func(string, objects.Entry) { same = false })
 		if err != nil || same {
 			return false, err
 		}

@@ -14,9 +14,11 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing"
 
+	"github.com/agent-ci/agent-ci/gitops/internal/copytree"
 	"github.com/agent-ci/agent-ci/gitops/internal/index"
 	"github.com/agent-ci/agent-ci/gitops/internal/objects"
 	"github.com/agent-ci/agent-ci/gitops/internal/regularfile"
+	"github.com/agent-ci/agent-ci/gitops/internal/scan"
 	"github.com/agent-ci/agent-ci/gitops/internal/worktree"
 	"github.com/agent-ci/agent-ci/policy/pathname"
 )
@@ -39,7 +41,7 @@ func (c *Checkout) InLayer(l Layer) *Checkout {
 // checkout before. c is the checkout in the layer.
 func (c *Checkout) WithLayer(ctx context.Context, snap *Snapshot) (*Snapshot, error) {
 	more := &Snapshot{index: snap.index, untracked: maps.Clone(snap.untracked), stats: snap.stats, visibleBeforeSetup: snap.visibleBeforeSetup}
-	s := c.work.Scan(snap.index, worktree.WithIgnored, func(f worktree.Found) { more.addUntracked(f) })
+	s := scan.New(c.work.ScanTree(), snap.index, scan.WithIgnored, func(f scan.Found) { more.addUntracked(f) })
 	if err := s.Run(ctx); err != nil {
 		return nil, fmt.Errorf("record the layer: %w", err)
 	}
@@ -49,8 +51,8 @@ func (c *Checkout) WithLayer(ctx context.Context, snap *Snapshot) (*Snapshot, er
 // IgnoredFiles lists the files, links and whole folders in a layer that git ignores. c is the checkout
 // in the layer. It skips unchanged files.
 func (c *Checkout) IgnoredFiles(ctx context.Context, snap *Snapshot) (paths []string, err error) {
-	s := c.work.Scan(snap.index, worktree.WithIgnored, func(f worktree.Found) {
-		if f.Kind == worktree.Ignored {
+	s := scan.New(c.work.ScanTree(), snap.index, scan.WithIgnored, func(f scan.Found) {
+		if f.Kind == scan.Ignored {
 			paths = append(paths, f.Path)
 		}
 	})
@@ -173,14 +175,14 @@ func takeOverSettings(ctx context.Context, like, dir string) error {
 	if err := to.WriteFile("config", config, 0o600); err != nil {
 		return err
 	}
-	return errors.Join(worktree.CopyFolder(ctx, to, from, "hooks"), worktree.CopyFolder(ctx, to, from, "modules"))
+	return errors.Join(copytree.Folder(ctx, to, from, "hooks"), copytree.Folder(ctx, to, from, "modules"))
 }
 
 // WriteIndex writes the index of a git folder made by MakeGitFolder. It contains the stat data of
 // unchanged and written files, so that git reads none of them again.
 func (c *Checkout) WriteIndex(ctx context.Context, o GitFolder, written Written) error {
 	var changes []objects.Difference
-	err := c.work.CompareIndex(ctx, o.Snapshot.index, o.Tree.hash(), func(path string, e objects.Entry) {
+	err := c.objects.CompareIndex(ctx, o.Snapshot.index, o.Tree.hash(), func(path string, e objects.Entry) {
 		changes = append(changes, objects.Difference{Path: path, New: e})
 	})
 	if err == nil {
@@ -197,7 +199,7 @@ func (c *Checkout) WriteIndex(ctx context.Context, o GitFolder, written Written)
 // the content only of tracked files with changed stat data.
 func (c *Checkout) ChangedSince(ctx context.Context, snap *Snapshot) ([]string, error) {
 	changed, seen := map[string]bool{}, map[string]bool{}
-	s := c.work.Scan(snap.index, worktree.WithIgnored, func(f worktree.Found) {
+	s := scan.New(c.work.ScanTree(), snap.index, scan.WithIgnored, func(f scan.Found) {
 		seen[f.Path] = true
 		if stat, noted := snap.stats[f.Path]; noted {
 			changed[f.Path] = stat != f.Stat()
@@ -208,7 +210,7 @@ func (c *Checkout) ChangedSince(ctx context.Context, snap *Snapshot) ([]string, 
 	if err := s.Run(ctx); err != nil {
 		return nil, fmt.Errorf("look for what others changed: %w", err)
 	}
-	if err := s.Clean(ctx, false); err != nil {
+	if err := c.work.Clean(ctx, s, false); err != nil {
 		return nil, fmt.Errorf("look for what others changed: %w", err)
 	}
 	for i := range s.Suspects {
@@ -277,7 +279,7 @@ func (c *Checkout) whyForeignTracked(ix *index.File, uid, gid uint32) (why strin
 
 // whyForeignUntracked describes untracked files of another user or group, or returns "".
 func (c *Checkout) whyForeignUntracked(ctx context.Context, ix *index.File, uid, gid uint32) (why string, err error) {
-	found, err := c.work.ForeignFile(ctx, ix, uid, gid)
+	found, err := scan.ForeignFile(ctx, c.work.ScanTree(), ix, uid, gid)
 	if err != nil || found == nil {
 		return "", err
 	}

@@ -10,8 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/agent-ci/agent-ci/gitops/internal/copytree"
 	"github.com/agent-ci/agent-ci/gitops/internal/repository"
-	"github.com/agent-ci/agent-ci/gitops/internal/worktree"
 )
 
 // MaterialiseOptions describes a fresh tree.
@@ -54,7 +54,7 @@ func (c *Checkout) materialise(ctx context.Context, o MaterialiseOptions) error 
 	if err := takeOverSettings(ctx, filepath.Join(o.Untracked, ".git"), gitDir); err != nil {
 		return err
 	}
-	if err := worktree.CopyInto(ctx, root, o.Untracked); err != nil {
+	if err := copytree.Into(ctx, root, o.Untracked); err != nil {
 		return err
 	}
 	return c.linkModules(root)

@@ -12,7 +12,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops/internal/index"
 	"github.com/agent-ci/agent-ci/gitops/internal/objects"
-	"github.com/agent-ci/agent-ci/gitops/internal/worktree"
+	"github.com/agent-ci/agent-ci/gitops/internal/scan"
 )
 
 // Snapshot is the state of the work tree before the agent's first turn: its untracked files, and
@@ -125,11 +125,11 @@ func (c *Checkout) snapshot(ctx context.Context, ix *index.File) (*Snapshot, err
 		return nil, err
 	}
 	snap := &Snapshot{index: ix, untracked: map[string]bool{}, stats: map[string]index.Stat{}, dirty: map[string]bool{}}
-	s := c.work.Scan(ix, worktree.WithIgnored, func(f worktree.Found) {
+	s := scan.New(c.work.ScanTree(), ix, scan.WithIgnored, func(f scan.Found) {
 		if !snap.addUntracked(f) {
 			snap.dirty[f.Path] = true
 		}
-		if f.Kind == worktree.Untracked || f.Kind == worktree.Repository {
+		if f.Kind == scan.Untracked || f.Kind == scan.Repository {
 			snap.visibleBeforeSetup = append(snap.visibleBeforeSetup, f.Path)
 		}
 		if _, noted := snap.untracked[f.Path]; noted && !f.Dir {
@@ -150,9 +150,9 @@ func (c *Checkout) snapshot(ctx context.Context, ix *index.File) (*Snapshot, err
 }
 
 // addUntracked records an untracked path, and reports whether f is one.
-func (s *Snapshot) addUntracked(f worktree.Found) (is bool) {
+func (s *Snapshot) addUntracked(f scan.Found) (is bool) {
 	switch f.Kind {
-	case worktree.Untracked, worktree.Ignored, worktree.Repository, worktree.InvalidName, worktree.TooDeep:
+	case scan.Untracked, scan.Ignored, scan.Repository, scan.InvalidName, scan.TooDeep:
 		s.untracked[f.Path] = f.Dir
 		return true
 	}
@@ -183,7 +183,7 @@ func (c *Checkout) baseIndex(ctx context.Context) (_ *index.File, staged []objec
 	if err != nil {
 		return nil, nil, err
 	}
-	err = c.work.CompareIndex(ctx, ix, c.currentBase().Tree.hash(), func(path string, e objects.Entry) {
+	err = c.objects.CompareIndex(ctx, ix, c.currentBase().Tree.hash(), func(path string, e objects.Entry) {
 		staged = append(staged, objects.Difference{Path: path, New: e})
 	})
 	if err != nil || len(staged) == 0 {
@@ -195,8 +195,8 @@ func (c *Checkout) baseIndex(ctx context.Context) (_ *index.File, staged []objec
 
 // refreshIndex returns the index with the stat data of unchanged suspects, so that nothing reads
 // them again.
-func (c *Checkout) refreshIndex(ctx context.Context, ix *index.File, s *worktree.Scan, began time.Time) (*index.File, error) {
-	if err := s.Clean(ctx, false); err != nil {
+func (c *Checkout) refreshIndex(ctx context.Context, ix *index.File, s *scan.Scan, began time.Time) (*index.File, error) {
+	if err := c.work.Clean(ctx, s, false); err != nil {
 		return nil, err
 	}
 	var updates []index.Update
@@ -239,11 +239,11 @@ func (c *Checkout) CopyUntracked(ctx context.Context, snap *Snapshot, dir string
 // DirtySince lists the tracked files that differ from the snapshot.
 func (c *Checkout) DirtySince(ctx context.Context, snap *Snapshot) ([]string, error) {
 	dirty := map[string]bool{}
-	s := c.work.Scan(snap.index, worktree.OnlyTracked, func(f worktree.Found) { dirty[f.Path] = true })
+	s := scan.New(c.work.ScanTree(), snap.index, scan.OnlyTracked, func(f scan.Found) { dirty[f.Path] = true })
 	if err := s.Run(ctx); err != nil {
 		return nil, fmt.Errorf("look for modified files: %w", err)
 	}
-	if err := s.Clean(ctx, false); err != nil {
+	if err := c.work.Clean(ctx, s, false); err != nil {
 		return nil, fmt.Errorf("look for modified files: %w", err)
 	}
 	for i := range s.Suspects {

@@ -11,6 +11,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path"
 	"syscall"
 )
 
@@ -142,4 +143,20 @@ func (b boundReader) Read(p []byte) (int, error) {
 		return 0, context.Cause(b.ctx)
 	}
 	return b.r.Read(p)
+}
+
+// Absent reports whether an error is about a missing path, including a path below a file.
+func Absent(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
+}
+
+// Obstacle returns the path of a link or other non-folder at dir or above it, or "" if there is
+// none.
+func Obstacle(root *os.Root, dir string) string {
+	for ; dir != "."; dir = path.Dir(dir) {
+		if info, err := root.Lstat(dir); err == nil && !info.IsDir() {
+			return dir
+		}
+	}
+	return ""
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/internal/objects"
 	"github.com/agent-ci/agent-ci/gitops/internal/regularfile"
 	"github.com/agent-ci/agent-ci/gitops/internal/repository"
+	"github.com/agent-ci/agent-ci/gitops/internal/scan"
 )
 
 // attributes looks up the gitattributes of paths with git. It reads each .gitattributes file once.
@@ -34,14 +35,14 @@ func (w *Worktree) attributesBy(read func(path string) ([]byte, error)) *attribu
 	return &attributes{w, read, map[string]bool{}, map[string][]byte{}, map[string]repository.Attributes{}}
 }
 
-// workAttributes returns the attributes in the work tree scanned by s, which knows the folders with
-// attribute files.
-func (s *Scan) workAttributes() *attributes {
-	return s.work.attributesBy(func(path string) ([]byte, error) {
-		if !s.attributes[strings.TrimSuffix(path, ".gitattributes")] {
+// scannedAttributes returns the attributes in the work tree. s is a finished scan of it, which knows
+// the folders with attribute files.
+func (w *Worktree) scannedAttributes(s *scan.Scan) *attributes {
+	return w.attributesBy(func(path string) ([]byte, error) {
+		if !s.MayHaveAttributes(strings.TrimSuffix(path, ".gitattributes")) {
 			return nil, fs.ErrNotExist
 		}
-		return regularfile.ReadIn(s.work.dir, path)
+		return regularfile.ReadIn(w.dir, path)
 	})
 }
 

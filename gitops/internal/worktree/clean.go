@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"path"
 	"slices"
 	"strings"
 
@@ -19,54 +18,17 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/internal/program"
 	"github.com/agent-ci/agent-ci/gitops/internal/regularfile"
 	"github.com/agent-ci/agent-ci/gitops/internal/repository"
+	"github.com/agent-ci/agent-ci/gitops/internal/scan"
 )
 
-// Suspect is a file that may differ from the index, so git's form of its content must be computed.
-type Suspect struct {
-	Path     string
-	Mode     uint32 // the mode that git would record
-	Info     fs.FileInfo
-	ID       plumbing.Hash // the blob id of the content in git's form, set by clean
-	Why      string        // why ID cannot be computed; "" if it can
-	TooLarge bool          // the reason is the size limit of a change
-
-	entry int           // position in the index; -1 for none
-	old   plumbing.Hash // the blob id in the index; zero for none
-}
-
-// Suspect adds an untracked file to the suspects. A later Clean computes its id.
-func (s *Scan) Suspect(f Found) {
-	s.Suspects = append(s.Suspects, Suspect{Path: f.Path, Info: f.info, Mode: modeOf(s.settings, f.info.Mode(), 0), entry: -1})
-}
-
-// SuspectAt adds the file or link at name to the suspects, even if git ignores it. It adds nothing
-// if there is no such file, or if a parent folder is in fact a link or file.
-func (s *Scan) SuspectAt(name string) {
-	if obstacleAt(s.work.dir, path.Dir(name)) != "" {
-		return
-	}
-	info, err := s.work.dir.Lstat(name)
-	if err == nil && (info.Mode().IsRegular() || info.Mode()&fs.ModeSymlink != 0) {
-		s.Suspect(Found{Path: name, info: info})
-	}
-}
-
-// Clean computes git's form of every suspect. If keep is true, it also stores the resulting blobs.
-func (s *Scan) Clean(ctx context.Context, keep bool) error {
+// Clean computes git's form of every suspect of a scan. If keep is true, it also stores the
+// resulting blobs.
+func (w *Worktree) Clean(ctx context.Context, s *scan.Scan, keep bool) error {
 	if len(s.Suspects) == 0 {
 		return nil
 	}
-	c := cleaner{Worktree: s.work, attributes: s.workAttributes(), keep: keep}
+	c := cleaner{Worktree: w, attributes: w.scannedAttributes(s), keep: keep}
 	return c.clean(ctx, s.Suspects)
-}
-
-// AsIndexed reports whether a cleaned suspect has the mode and content of its index entry.
-func (s *Scan) AsIndexed(one *Suspect) bool {
-	if one.entry < 0 || one.Why != "" {
-		return false
-	}
-	e := s.index.Entry(one.entry)
-	return e.Stage == 0 && !e.IntentToAdd && e.Mode == one.Mode && e.ID == one.ID
 }
 
 // cleaner turns files of the work tree into blobs ("clean" in gitattributes(5)). If keep is true it
@@ -80,7 +42,7 @@ type cleaner struct {
 }
 
 // clean sets the ids of list. git converts the files that only it can convert, all in one run.
-func (c *cleaner) clean(ctx context.Context, list []Suspect) (err error) {
+func (c *cleaner) clean(ctx context.Context, list []scan.Suspect) (err error) {
 	c.leaveOutLarge(list)
 	paths := make([]string, len(list))
 	for i := range list {
@@ -91,7 +53,7 @@ func (c *cleaner) clean(ctx context.Context, list []Suspect) (err error) {
 	}
 	c.places = c.openPlaces()
 	defer func() { err = errors.Join(err, c.places.Close(), c.staged.remove()) }()
-	var forGit []*Suspect
+	var forGit []*scan.Suspect
 	for i := range list {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
@@ -118,8 +80,8 @@ const LargestChange = 1 << 30
 
 // leaveOutLarge marks the largest files as too large until the total is at most LargestChange. It
 // does so before any file is read.
-func (c *cleaner) leaveOutLarge(list []Suspect) {
-	var files []*Suspect
+func (c *cleaner) leaveOutLarge(list []scan.Suspect) {
+	var files []*scan.Suspect
 	total := int64(0)
 	for i := range list {
 		if list[i].Info.Mode().IsRegular() {
@@ -130,7 +92,7 @@ func (c *cleaner) leaveOutLarge(list []Suspect) {
 	if total <= LargestChange {
 		return
 	}
-	slices.SortFunc(files, func(a, b *Suspect) int {
+	slices.SortFunc(files, func(a, b *scan.Suspect) int {
 		return cmp.Or(cmp.Compare(b.Info.Size(), a.Info.Size()), cmp.Compare(a.Path, b.Path))
 	})
 	for _, s := range files {
@@ -138,7 +100,7 @@ func (c *cleaner) leaveOutLarge(list []Suspect) {
 			return
 		}
 		total -= countedSize(s)
-		if known, err := c.objects.Size(s.old); s.old.IsZero() || err != nil || known != s.Info.Size() {
+		if known, err := c.objects.Size(s.Old); s.Old.IsZero() || err != nil || known != s.Info.Size() {
 			s.Why = fmt.Sprintf("it has %d bytes, and all files of a change may have %d together: remove it, or let git ignore it", s.Info.Size(), LargestChange)
 			s.TooLarge = true
 		}
@@ -146,7 +108,7 @@ func (c *cleaner) leaveOutLarge(list []Suspect) {
 }
 
 // countedSize returns a file's size, capped just above the limit, so that sums cannot overflow.
-func countedSize(s *Suspect) int64 { return min(s.Info.Size(), LargestChange+1) }
+func countedSize(s *scan.Suspect) int64 { return min(s.Info.Size(), LargestChange+1) }
 
 // cannotBeRead reports whether an error concerns one file alone, such as a missing permission.
 func cannotBeRead(err error) bool {
@@ -155,7 +117,7 @@ func cannotBeRead(err error) bool {
 
 // cleanFile sets the id that git would store for a suspect, after the conversions of its
 // attributes. If only git can convert the file, cleanFile copies it to the stage and returns true.
-func (c *cleaner) cleanFile(ctx context.Context, s *Suspect) (later bool, err error) {
+func (c *cleaner) cleanFile(ctx context.Context, s *scan.Suspect) (later bool, err error) {
 	if s.Mode == index.Symlink && s.Info.Mode()&fs.ModeSymlink != 0 {
 		target, err := c.dir.Readlink(s.Path)
 		if err != nil {
@@ -242,7 +204,7 @@ func (c *cleaner) stage(ctx context.Context, name string, content io.Reader) (er
 
 // withGit sets the ids of staged files with git. If git fails and keep is set, it converts the
 // files one at a time, and notes in Why those that git cannot convert.
-func (c *cleaner) withGit(ctx context.Context, list []*Suspect) error {
+func (c *cleaner) withGit(ctx context.Context, list []*scan.Suspect) error {
 	if len(list) == 0 {
 		return nil
 	}
@@ -254,7 +216,7 @@ func (c *cleaner) withGit(ctx context.Context, list []*Suspect) error {
 		return err
 	}
 	for _, s := range list {
-		err := c.convert(ctx, []*Suspect{s})
+		err := c.convert(ctx, []*scan.Suspect{s})
 		if err != nil && program.ExitStatus(err) < 0 {
 			return err
 		}
@@ -267,15 +229,15 @@ func (c *cleaner) withGit(ctx context.Context, list []*Suspect) error {
 
 // convert sets the ids of staged files with git. The stage's index has the old contents: if git must
 // guess whether a file is text, it keeps CRLF if the old content has CRLF.
-func (c *cleaner) convert(ctx context.Context, list []*Suspect) error {
+func (c *cleaner) convert(ctx context.Context, list []*scan.Suspect) error {
 	var paths bytes.Buffer
 	var old []index.Entry
 	var known []objects.Edit
 	for _, s := range list {
 		paths.WriteString(s.Path + "\x00")
-		if !s.old.IsZero() {
-			old = append(old, index.Entry{Path: s.Path, Mode: index.Regular, ID: s.old})
-			known = append(known, objects.Edit{Path: s.Path, Mode: index.Regular, ID: s.old})
+		if !s.Old.IsZero() {
+			old = append(old, index.Entry{Path: s.Path, Mode: index.Regular, ID: s.Old})
+			known = append(known, objects.Edit{Path: s.Path, Mode: index.Regular, ID: s.Old})
 		}
 	}
 	if err := c.objects.OwnFiles(ctx, known); err != nil {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/agent-ci/agent-ci/gitops/gittest"
+	"github.com/agent-ci/agent-ci/gitops/internal/scan"
 	"github.com/agent-ci/agent-ci/gitops/internal/worktree"
 )
 
@@ -18,7 +19,7 @@ func TestReadsNoTooLargeFile(t *testing.T) {
 	r.Sparse("README", hugeSize)
 	r.Write("small", "s\n")
 	gittest.Same(t, "found", []string{"changed small", "too large README", "too large new", "untracked new", "untracked small"},
-		without(c.scan(worktree.WithUntracked), "alike gone", "alike src/main.go", "alike src/deep/er/x"))
+		without(c.scan(scan.WithUntracked), "alike gone", "alike src/main.go", "alike src/deep/er/x"))
 }
 
 func TestExcludesLargestFilesFirst(t *testing.T) {
@@ -31,7 +32,7 @@ func TestExcludesLargestFilesFirst(t *testing.T) {
 	r.Write("d", "two")
 	gittest.Same(t, "found", []string{
 		"changed d", "too large a", "too large b", "too large c", "untracked a", "untracked b", "untracked c", "untracked d",
-	}, c.scan(worktree.WithUntracked))
+	}, c.scan(scan.WithUntracked))
 }
 
 // fading ends after it was looked at so many times.
@@ -54,12 +55,12 @@ func TestLargeReadEndsWithContext(t *testing.T) {
 	r.Sparse("large", worktree.LargestChange)
 	ctx := &fading{Context: t.Context()}
 	ctx.looks.Store(64)
-	var s *worktree.Scan
-	s = c.work.Scan(c.index(), worktree.WithUntracked, func(f worktree.Found) { s.Suspect(f) })
+	var s *scan.Scan
+	s = scan.New(c.work.ScanTree(), c.index(), scan.WithUntracked, func(f scan.Found) { s.Suspect(f) })
 	if err := s.Run(ctx); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Clean(ctx, true); err == nil {
+	if err := c.work.Clean(ctx, s, true); err == nil {
 		t.Error("it was read after the end of the context")
 	}
 	if looks := ctx.looks.Load(); looks < -64 {
@@ -139,5 +140,5 @@ func TestExcludesOnlyFileInWrongEncoding(t *testing.T) {
 	r.Write("c.txt", "c\x00")
 	gittest.Same(t, "found", []string{
 		"changed a.txt", "changed c.txt", "left out b.txt", "untracked a.txt", "untracked b.txt", "untracked c.txt",
-	}, without(c.scan(worktree.WithUntracked), "alike .gitattributes"))
+	}, without(c.scan(scan.WithUntracked), "alike .gitattributes"))
 }

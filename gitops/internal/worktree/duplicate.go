@@ -9,7 +9,10 @@ import (
 	"path"
 	"time"
 
+	"github.com/agent-ci/agent-ci/gitops/internal/copytree"
 	"github.com/agent-ci/agent-ci/gitops/internal/index"
+	"github.com/agent-ci/agent-ci/gitops/internal/regularfile"
+	"github.com/agent-ci/agent-ci/gitops/internal/scan"
 )
 
 // Duplicate describes a finished copy of the work tree's files.
@@ -25,14 +28,14 @@ type Duplicate struct {
 // contents; "" omits the file.
 func (w *Worktree) DuplicateInto(ctx context.Context, to *os.Root, ix *index.File, links map[string]string) (*Duplicate, error) {
 	done, hidden := &Duplicate{Stats: map[string]index.Stat{}}, w.skippedPaths()
-	c := &copier{ctx: ctx, top: to, links: links, leaveOut: func(name string) bool { return name == ".git" || w.repo.Settings.Covers(hidden, name) }}
-	c.copied = func(from, to *os.Root, full string, info fs.FileInfo) error {
-		return c.recordUnreadable(full, w.recordCopy(done, ix, from, to, full, info))
+	c := &copytree.Copier{To: to, Replacements: links, LeaveOut: func(name string) bool { return name == ".git" || w.repo.Settings.Covers(hidden, name) }}
+	c.Copied = func(from, to *os.Root, full string, info fs.FileInfo) error {
+		return c.RecordUnreadable(full, w.recordCopy(done, ix, from, to, full, info))
 	}
-	if err := c.copyContent(w.dir, to, ""); err != nil {
+	if err := c.Content(ctx, w.dir); err != nil {
 		return nil, fmt.Errorf("copy the files: %w", err)
 	}
-	done.Unread = c.unread
+	done.Unread = c.Unread
 	return done, nil
 }
 
@@ -40,7 +43,7 @@ func (w *Worktree) DuplicateInto(ctx context.Context, to *os.Root, ix *index.Fil
 // not change during the copy. Without stat data, a file is later compared by content.
 func (w *Worktree) recordCopy(done *Duplicate, ix *index.File, from, to *os.Root, full string, info fs.FileInfo) error {
 	i, known := ix.Search(full)
-	if !known || !unchanged(&w.repo.Settings, ix.Entry(i).Stat, lstatOf(info), ix.Modified) {
+	if !known || !scan.Unchanged(&w.repo.Settings, ix.Entry(i).Stat, scan.LstatOf(info), ix.Modified) {
 		return nil
 	}
 	if now, err := from.Lstat(path.Base(full)); err != nil || index.StatOf(now) != index.StatOf(info) {
@@ -61,7 +64,7 @@ func (w *Worktree) WrittenSince(folder string, then time.Time) bool {
 		}
 		info, err := e.Info()
 		switch {
-		case absent(err):
+		case regularfile.Absent(err):
 			return nil
 		case err != nil:
 			return errWritten // unknown, so it counts as written

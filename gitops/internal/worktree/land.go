@@ -16,6 +16,7 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/internal/index"
 	"github.com/agent-ci/agent-ci/gitops/internal/objects"
 	"github.com/agent-ci/agent-ci/gitops/internal/regularfile"
+	"github.com/agent-ci/agent-ci/gitops/internal/scan"
 	"github.com/agent-ci/agent-ci/policy/lazyregexp"
 )
 
@@ -132,7 +133,7 @@ func (s *smudger) openInOriginalTree(ctx context.Context, d objects.Difference) 
 	}
 	there := *s.Worktree
 	there.dir = s.originalTree
-	one := []Suspect{{Path: d.Path, Info: info, Mode: d.New.Mode, entry: -1}}
+	one := []scan.Suspect{{Path: d.Path, Info: info, Mode: d.New.Mode, Entry: -1}}
 	c := cleaner{Worktree: &there, attributes: s.attributes}
 	if err := c.clean(ctx, one); err != nil || one[0].ID != d.New.ID {
 		return nil, err
@@ -156,7 +157,7 @@ type gitCheckout struct {
 func (l *gitCheckout) add(d objects.Difference, known index.Stat) error {
 	switch {
 	case d.Old.Mode == index.Gitlink && d.New.Mode != index.Gitlink:
-		if err := l.dir.Remove(d.Path); d.New.Mode != 0 && err != nil && !absent(err) {
+		if err := l.dir.Remove(d.Path); d.New.Mode != 0 && err != nil && !regularfile.Absent(err) {
 			return &ObstructedError{Paths: []string{d.Path + "/"}}
 		}
 	case d.Old.Mode != 0 && d.Old.Mode != index.Gitlink:
@@ -272,20 +273,14 @@ func refusal(err error) error {
 	return &ChangedError{Paths: paths}
 }
 
-// stableStat returns the stat data without ctime and device, which a rename or a reboot can change.
-func stableStat(stat index.Stat) index.Stat {
-	stat.CtimeSec, stat.CtimeNsec, stat.Dev = 0, 0, 0
-	return stat
-}
-
 // requireUnmodified checks that each path has the old side of its change in the work tree. It
 // returns the stat data of the old files, or a *ChangedError with the paths that differ.
 func (w *Worktree) requireUnmodified(ctx context.Context, ix *index.File, from plumbing.Hash, changes []objects.Difference) (map[string]index.Stat, error) {
 	known := map[string]index.Stat{}
 	var changed []string
-	var suspects []Suspect
+	var suspects []scan.Suspect
 	for _, d := range changes {
-		if above := obstacleAt(w.dir, path.Dir(d.Path)); above != "" {
+		if above := regularfile.Obstacle(w.dir, path.Dir(d.Path)); above != "" {
 			if d.New.Mode != 0 && !slices.ContainsFunc(changes, func(o objects.Difference) bool { return o.Path == above && o.Old.Mode != 0 }) {
 				changed = append(changed, above)
 			}
@@ -296,11 +291,11 @@ func (w *Worktree) requireUnmodified(ctx context.Context, ix *index.File, from p
 			continue
 		}
 		known[d.Path] = index.StatOf(info)
-		switch mode := modeOf(&w.repo.Settings, info.Mode(), d.Old.Mode); {
+		switch mode := scan.ModeOf(&w.repo.Settings, info.Mode(), d.Old.Mode); {
 		case mode != d.Old.Mode:
 			changed = append(changed, d.Path)
 		case !w.asIndexed(ix, d, info):
-			suspects = append(suspects, Suspect{Path: d.Path, Info: info, Mode: mode, entry: -1, old: d.Old.ID})
+			suspects = append(suspects, scan.Suspect{Path: d.Path, Info: info, Mode: mode, Entry: -1, Old: d.Old.ID})
 		}
 	}
 	c := cleaner{Worktree: w, attributes: w.treeAttributes(from)}
@@ -308,7 +303,7 @@ func (w *Worktree) requireUnmodified(ctx context.Context, ix *index.File, from p
 		return nil, err
 	}
 	for _, s := range suspects {
-		if s.ID != s.old {
+		if s.ID != s.Old {
 			changed = append(changed, s.Path)
 		}
 	}
@@ -325,7 +320,7 @@ func (w *Worktree) asIndexed(ix *index.File, d objects.Difference, info fs.FileI
 		return false
 	}
 	e := ix.Entry(i)
-	return e.ID == d.Old.ID && e.Mode == d.Old.Mode && unchanged(&w.repo.Settings, e.Stat, lstatOf(info), ix.Modified)
+	return e.ID == d.Old.ID && e.Mode == d.Old.Mode && scan.Unchanged(&w.repo.Settings, e.Stat, scan.LstatOf(info), ix.Modified)
 }
 
 // obstructions returns an *ObstructedError if new files of changes would overwrite untracked files.
@@ -353,7 +348,7 @@ func (w *Worktree) obstructions(ix *index.File, changes []objects.Difference) er
 // obstacle returns an untracked path that is in the place of a new file or of a folder above it, or
 // "".
 func (w *Worktree) obstacle(ix *index.File, d objects.Difference) (string, error) {
-	if above := obstacleAt(w.dir, path.Dir(d.Path)); above != "" {
+	if above := regularfile.Obstacle(w.dir, path.Dir(d.Path)); above != "" {
 		if ix.Tracks(above) {
 			return "", nil
 		}

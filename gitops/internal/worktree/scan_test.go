@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/agent-ci/agent-ci/gitops/gittest"
-	"github.com/agent-ci/agent-ci/gitops/internal/worktree"
+	"github.com/agent-ci/agent-ci/gitops/internal/scan"
 )
 
 func TestScanFindsDifferences(t *testing.T) {
@@ -33,15 +33,15 @@ func TestScanFindsDifferences(t *testing.T) {
 	r.Git("init", "-q", "inner")
 	r.Write("git~1", "taken for .git by some\n")
 	tracked := []string{"changed README", "changed kept.log", "changed src/main.go", "deleted folder/file", "deleted gone"}
-	gittest.Same(t, "tracked", tracked, c.scan(worktree.OnlyTracked))
+	gittest.Same(t, "tracked", tracked, c.scan(scan.OnlyTracked))
 	gittest.Same(t, "untracked", []string{
 		"changed README", "changed folder", "changed kept.log", "changed link", "changed new/a", "changed src/main.go",
 		"deleted folder/file", "deleted gone", "invalid git~1", "repository inner", "untracked folder", "untracked link", "untracked new/a",
-	}, c.scan(worktree.WithUntracked))
+	}, c.scan(scan.WithUntracked))
 	gittest.Same(t, "ignored", []string{
 		"changed README", "changed kept.log", "changed src/main.go", "deleted folder/file", "deleted gone", "ignored build", "ignored new/b.log",
 		"invalid git~1", "repository inner", "untracked folder", "untracked link", "untracked new/a",
-	}, c.scan(worktree.WithIgnored))
+	}, c.scan(scan.WithIgnored))
 }
 
 // A file whose time alone is another one is compared by what is in it.
@@ -51,11 +51,11 @@ func TestScanComparesContentIfStatDataDiffer(t *testing.T) {
 	c := open(t, r)
 	r.Write("README", "one\ntwo\n")
 	r.Write("gone", "to be DELETED\n")
-	gittest.Same(t, "found", []string{"alike README", "changed gone"}, without(c.scan(worktree.OnlyTracked), "alike src/main.go", "alike src/deep/er/x"))
+	gittest.Same(t, "found", []string{"alike README", "changed gone"}, without(c.scan(scan.OnlyTracked), "alike src/main.go", "alike src/deep/er/x"))
 	r.Git("update-index", "--assume-unchanged", "gone")
 	r.Git("update-index", "--skip-worktree", "src/main.go")
 	r.Remove("src/main.go")
-	gittest.Same(t, "but for what git is not to look at", []string{"alike README"}, without(open(t, r).scan(worktree.OnlyTracked), "alike src/deep/er/x"))
+	gittest.Same(t, "but for what git is not to look at", []string{"alike README"}, without(open(t, r).scan(scan.OnlyTracked), "alike src/deep/er/x"))
 }
 
 // without leaves lines out that depend on the clock of the file system.
@@ -78,7 +78,7 @@ func TestScanFollowsFileSystemSettings(t *testing.T) {
 	r.Remove("link")
 	r.Write("link", "target")
 	r.Chmod("README", 0o755)
-	gittest.Same(t, "found", []string{"alike README", "alike link"}, without(open(t, r).scan(worktree.OnlyTracked), "alike gone", "alike src/main.go", "alike src/deep/er/x"))
+	gittest.Same(t, "found", []string{"alike README", "alike link"}, without(open(t, r).scan(scan.OnlyTracked), "alike gone", "alike src/main.go", "alike src/deep/er/x"))
 }
 
 func TestScanReportsMovedSubmodules(t *testing.T) {
@@ -93,9 +93,9 @@ func TestScanReportsMovedSubmodules(t *testing.T) {
 	gittest.Repo{T: t, Dir: r.Path("moved")}.Commit("later")
 	r.Write("still/new", "n\n")
 	r.Remove("absent/.git")
-	gittest.Same(t, "found", []string{"submodule moved"}, without(c.scan(worktree.OnlyTracked), "alike .gitmodules"))
+	gittest.Same(t, "found", []string{"submodule moved"}, without(c.scan(scan.OnlyTracked), "alike .gitmodules"))
 	r.Remove("absent")
-	gittest.Same(t, "a folder that is gone", []string{"deleted absent", "submodule moved"}, without(c.scan(worktree.OnlyTracked), "alike .gitmodules"))
+	gittest.Same(t, "a folder that is gone", []string{"deleted absent", "submodule moved"}, without(c.scan(scan.OnlyTracked), "alike .gitmodules"))
 }
 
 func TestScanReportsUnreadableFolders(t *testing.T) {
@@ -110,7 +110,7 @@ func TestScanReportsUnreadableFolders(t *testing.T) {
 		r.Chmod(name, 0)
 		defer r.Chmod(name, 0o755)
 	}
-	gittest.Same(t, "found", []string{"unreadable src"}, without(c.scan(worktree.WithUntracked), "alike README", "alike gone"))
+	gittest.Same(t, "found", []string{"unreadable src"}, without(c.scan(scan.WithUntracked), "alike README", "alike gone"))
 }
 
 func TestScanGoesNoDeeperThanGit(t *testing.T) {
@@ -121,7 +121,7 @@ func TestScanGoesNoDeeperThanGit(t *testing.T) {
 		r.Nest(name, depth)
 		r.Write("beside", "b\n")
 		deep := 0
-		for _, line := range c.scan(worktree.WithUntracked) {
+		for _, line := range c.scan(scan.WithUntracked) {
 			if strings.HasPrefix(line, "too deep ") {
 				deep++
 			}
@@ -138,7 +138,7 @@ func TestScanIgnoresFilesRemovedMeanwhile(t *testing.T) {
 	r.Write("b/c", "c\n")
 	r.Write("z", "z\n")
 	c := open(t, r)
-	scan := c.work.Scan(c.index(), worktree.WithIgnored, func(f worktree.Found) {
+	scan := scan.New(c.work.ScanTree(), c.index(), scan.WithIgnored, func(f scan.Found) {
 		if f.Path == "a" {
 			r.Remove("b")
 			r.Remove("z")

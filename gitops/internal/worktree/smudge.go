@@ -12,7 +12,6 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
-	"syscall"
 
 	"github.com/go-git/go-git/v5/plumbing"
 
@@ -56,7 +55,7 @@ func (w *Worktree) CheckOut(ctx context.Context, tree plumbing.Hash, changes []o
 // removeOldSide removes the old side of a change, and parent folders that become empty.
 func (s *smudger) removeOldSide(d objects.Difference) error {
 	info, err := s.dir.Lstat(d.Path)
-	if absent(err) || obstacleAt(s.dir, path.Dir(d.Path)) != "" { // a path through a link is not the file of this change
+	if regularfile.Absent(err) || regularfile.Obstacle(s.dir, path.Dir(d.Path)) != "" { // a path through a link is not the file of this change
 		return nil
 	}
 	if err != nil {
@@ -75,17 +74,6 @@ func (s *smudger) removeOldSide(d objects.Difference) error {
 		s.prune(path.Dir(d.Path))
 	}
 	return nil
-}
-
-// obstacleAt returns the path of a link or other non-folder at dir or above it, or "" if there is
-// none.
-func obstacleAt(root *os.Root, dir string) string {
-	for ; dir != "."; dir = path.Dir(dir) {
-		if info, err := root.Lstat(dir); err == nil && !info.IsDir() {
-			return dir
-		}
-	}
-	return ""
 }
 
 // clearFolder removes an empty folder from the place of a new file. A submodule's folder stays with
@@ -114,11 +102,6 @@ func (s *smudger) prune(dir string) {
 	for dir != "." && s.dir.Remove(dir) == nil {
 		dir = path.Dir(dir)
 	}
-}
-
-// absent reports an error about a missing path, including a path below a file.
-func absent(err error) bool {
-	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
 }
 
 func pathsOf(changes []objects.Difference) []string {
@@ -203,7 +186,7 @@ func (s *smudger) folder(dir string) error {
 	if dir == "." || s.folders[dir] {
 		return nil
 	}
-	if obstacle := obstacleAt(s.dir, dir); obstacle != "" {
+	if obstacle := regularfile.Obstacle(s.dir, dir); obstacle != "" {
 		return s.obstructed(obstacle)
 	}
 	if err := s.dir.MkdirAll(dir, 0o777); err != nil {

@@ -345,7 +345,7 @@ func TestCompareIndexAsGitDiff(t *testing.T) {
 	c.Git("add", "-N", "new/intended")
 	for _, commit := range []string{"first", "second"} {
 		var got []string
-		err := c.work.CompareIndex(t.Context(), c.index(), c.id(commit+"^{tree}"), func(path string, _ objects.Entry) { got = append(got, path) })
+		err := c.objects.CompareIndex(t.Context(), c.index(), c.id(commit+"^{tree}"), func(path string, _ objects.Entry) { got = append(got, path) })
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,7 +1,6 @@
-// Package worktree owns a checkout's files. It finds differences from an index and untracked files,
-// computes git's form of a file, and writes a tree's files. It reads ignore rules itself. It lets
-// git read attributes and convert line endings and encodings. It runs filters in the caller's
-// sandbox, and follows no links.
+// Package worktree owns a checkout's files. It computes git's form of a file that a scan found, and
+// writes a tree's files. It lets git read attributes and convert line endings and encodings. It runs
+// filters in the caller's sandbox, and follows no links.
 //
 // It knows no base, change set or commit: callers provide index and trees. It moves no reference
 // and never writes the repository's index.
@@ -18,6 +17,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops/internal/objects"
 	"github.com/agent-ci/agent-ci/gitops/internal/repository"
+	"github.com/agent-ci/agent-ci/gitops/internal/scan"
 	"github.com/agent-ci/agent-ci/gitops/rules"
 	"github.com/agent-ci/agent-ci/policy/clip"
 	"github.com/agent-ci/agent-ci/policy/pathname"
@@ -65,6 +65,14 @@ func (w *Worktree) Hide(paths []string) {
 
 // Hides reports whether a path or a folder above it is hidden.
 func (w *Worktree) Hides(name string) bool { return w.repo.Settings.Covers(w.hidden, name) }
+
+// ScanTree returns the work tree for package scan.
+func (w *Worktree) ScanTree() scan.Tree {
+	return scan.Tree{
+		Repo: w.repo, Dir: w.dir, Upper: w.upper, GitDir: w.git,
+		AllNames: w.scansAll, Ignores: w.ignores, Skip: w.skippedPaths(),
+	}
+}
 
 // skippedPaths returns the hidden paths, and agent-ci's own folder if it is in the work tree.
 func (w *Worktree) skippedPaths() map[string]bool {

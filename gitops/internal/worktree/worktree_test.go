@@ -17,6 +17,7 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/internal/lfs"
 	"github.com/agent-ci/agent-ci/gitops/internal/objects"
 	"github.com/agent-ci/agent-ci/gitops/internal/repository"
+	"github.com/agent-ci/agent-ci/gitops/internal/scan"
 	"github.com/agent-ci/agent-ci/gitops/internal/worktree"
 )
 
@@ -95,14 +96,14 @@ func (c checkout) differences(from, to string) []objects.Difference {
 	return list
 }
 
-var kinds = map[worktree.Kind]string{
-	worktree.Deleted: "deleted", worktree.Submodule: "submodule", worktree.Untracked: "untracked", worktree.Ignored: "ignored",
-	worktree.Repository: "repository", worktree.InvalidName: "invalid", worktree.TooDeep: "too deep", worktree.Unreadable: "unreadable",
+var kinds = map[scan.Kind]string{
+	scan.Deleted: "deleted", scan.Submodule: "submodule", scan.Untracked: "untracked", scan.Ignored: "ignored",
+	scan.Repository: "repository", scan.InvalidName: "invalid", scan.TooDeep: "too deep", scan.Unreadable: "unreadable",
 }
 
 // scan lists what a scan finds, with the suspects once they are clean: "changed"
 // or "alike", or why they are left out.
-func (c checkout) scan(extent worktree.Extent) []string {
+func (c checkout) scan(extent scan.Extent) []string {
 	c.T.Helper()
 	s, found := c.scanned(extent)
 	var list []string
@@ -137,33 +138,33 @@ func (c checkout) stored(path string) string {
 }
 
 // suspect is what a scan finds out of one file.
-func (c checkout) suspect(path string) worktree.Suspect {
+func (c checkout) suspect(path string) scan.Suspect {
 	c.T.Helper()
-	s, _ := c.scanned(worktree.WithUntracked)
+	s, _ := c.scanned(scan.WithUntracked)
 	for _, one := range s.Suspects {
 		if one.Path == path {
 			return one
 		}
 	}
 	c.T.Fatalf("%s is no suspect", path)
-	return worktree.Suspect{}
+	return scan.Suspect{}
 }
 
 // scanned scans the work tree and cleans what is suspect, untracked files included if the extent has them.
-func (c checkout) scanned(extent worktree.Extent) (*worktree.Scan, []worktree.Found) {
+func (c checkout) scanned(extent scan.Extent) (*scan.Scan, []scan.Found) {
 	c.T.Helper()
 	var mu sync.Mutex
-	var found []worktree.Found
-	var s *worktree.Scan
-	s = c.work.Scan(c.index(), extent, func(f worktree.Found) {
+	var found []scan.Found
+	var s *scan.Scan
+	s = scan.New(c.work.ScanTree(), c.index(), extent, func(f scan.Found) {
 		mu.Lock()
 		defer mu.Unlock()
 		found = append(found, f)
-		if f.Kind == worktree.Untracked && extent == worktree.WithUntracked {
+		if f.Kind == scan.Untracked && extent == scan.WithUntracked {
 			s.Suspect(f)
 		}
 	})
-	if err := errors.Join(s.Run(c.T.Context()), s.Clean(c.T.Context(), true)); err != nil {
+	if err := errors.Join(s.Run(c.T.Context()), c.work.Clean(c.T.Context(), s, true)); err != nil {
 		c.T.Fatal(err)
 	}
 	return s, found

@@ -1,4 +1,4 @@
-package worktree
+package objects
 
 import (
 	"context"
@@ -7,22 +7,21 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 
 	"github.com/agent-ci/agent-ci/gitops/internal/index"
-	"github.com/agent-ci/agent-ci/gitops/internal/objects"
 )
 
 // CompareIndex calls report for each path at which ix and tree differ, with the tree's entry. The
 // entry has mode 0 if the path is not in the tree. It skips folders whose cached tree in the index
 // is the same.
-func (w *Worktree) CompareIndex(ctx context.Context, ix *index.File, tree plumbing.Hash, report func(path string, e objects.Entry)) error {
-	cmp := indexComparison{ctx, w.objects, ix, report}
+func (s *Store) CompareIndex(ctx context.Context, ix *index.File, tree plumbing.Hash, report func(path string, e Entry)) error {
+	cmp := indexComparison{ctx, s, ix, report}
 	return cmp.compareFolder(ix.CachedTree(), tree, "", 0, ix.Len())
 }
 
 type indexComparison struct {
-	ctx     context.Context
-	objects *objects.Store
-	index   *index.File
-	report  func(path string, e objects.Entry)
+	ctx    context.Context
+	store  *Store
+	index  *index.File
+	report func(path string, e Entry)
 }
 
 // compareFolder compares the index entries lo to hi, all below prefix, with a tree object. It skips a
@@ -34,7 +33,7 @@ func (c *indexComparison) compareFolder(cached index.CachedTree, tree plumbing.H
 	if c.ctx.Err() != nil {
 		return context.Cause(c.ctx)
 	}
-	entries, err := c.objects.Tree(tree)
+	entries, err := c.store.Tree(tree)
 	if err != nil {
 		return err
 	}
@@ -46,7 +45,7 @@ func (c *indexComparison) compareFolder(cached index.CachedTree, tree plumbing.H
 			}
 			entries = entries[1:]
 		}
-		var same objects.Entry
+		var same Entry
 		if len(entries) > 0 && entries[0].Key() == child.key {
 			same, entries = entries[0], entries[1:]
 		}
@@ -86,7 +85,7 @@ func (c *indexComparison) child(prefix string, lo, hi int) child {
 }
 
 // compare compares a file or folder of the index with the tree's entry of the same name.
-func (c *indexComparison) compare(ch child, same objects.Entry, cached index.CachedTree, prefix string) error {
+func (c *indexComparison) compare(ch child, same Entry, cached index.CachedTree, prefix string) error {
 	if name, isFolder := strings.CutSuffix(ch.key, "/"); isFolder {
 		return c.compareFolder(cached.Folder(name), same.ID, prefix+ch.key, ch.lo, ch.hi)
 	}
@@ -98,12 +97,12 @@ func (c *indexComparison) compare(ch child, same objects.Entry, cached index.Cac
 }
 
 // missing reports entries of the tree that are missing in the index, recursively.
-func (c *indexComparison) missing(e objects.Entry, prefix string) error {
+func (c *indexComparison) missing(e Entry, prefix string) error {
 	if !e.IsTree() {
 		c.report(prefix+e.Name, e)
 		return nil
 	}
-	entries, err := c.objects.Tree(e.ID)
+	entries, err := c.store.Tree(e.ID)
 	if err != nil {
 		return err
 	}

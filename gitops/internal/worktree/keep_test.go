@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"github.com/agent-ci/agent-ci/gitops/gittest"
-	"github.com/agent-ci/agent-ci/gitops/internal/worktree"
 )
 
 // hugeSize is that of a file which takes no room and no end to read.
@@ -73,41 +72,5 @@ func TestKeepCopiesSubmoduleFiles(t *testing.T) {
 	gittest.Same(t, "kept", map[string]string{"lib/words": "w\n", "lib/untracked": "u\n"}, kept.Files())
 	if _, err := os.Lstat(kept.Path("lib/.git")); err == nil {
 		t.Error("the .git of the submodule was copied")
-	}
-}
-
-// What stands in a tree stays, and nothing is copied through a link in it.
-func TestCopyIntoOverwritesNothing(t *testing.T) {
-	from, to, aside := gittest.New(t), gittest.New(t), gittest.New(t)
-	for name, content := range map[string]string{"file": "theirs\n", "folder/new": "n\n", "linked/new": "n\n", "blocked/new": "n\n", "plain": "p\n"} {
-		from.Write(name, content)
-	}
-	from.Chmod("plain", 0o751)
-	from.Link("somewhere", "link")
-	to.Write("file", "mine\n")
-	to.Write("folder/old", "o\n")
-	to.Write("blocked", "a file\n")
-	to.Link(aside.Dir, "linked")
-	from.Remove(".git")
-	root, err := os.OpenRoot(to.Dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer root.Close()
-	for _, source := range []string{"", filepath.Join(t.TempDir(), "none"), from.Dir, from.Dir} {
-		if err := worktree.CopyInto(t.Context(), root, source); err != nil {
-			t.Fatal(err)
-		}
-	}
-	gittest.Same(t, "copied", map[string]string{
-		"file": "mine\n", "folder/old": "o\n", "folder/new": "n\n", "blocked": "a file\n", "linked": "-> " + aside.Dir, "link": "-> somewhere", "plain": "x p\n",
-	}, to.Files())
-	gittest.Same(t, "aside", map[string]string{}, aside.Files())
-	was, err := os.Stat(from.Path("plain"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if is, err := os.Stat(to.Path("plain")); err != nil || !is.ModTime().Equal(was.ModTime()) {
-		t.Errorf("another time: %v", err)
 	}
 }

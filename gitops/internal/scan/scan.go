@@ -1,4 +1,6 @@
-package worktree
+// Package scan compares the files of a work tree with an index by their metadata, and finds untracked
+// files. It reads folders and ignore files, but no other file. It follows no links.
+package scan
 
 import (
 	"context"
@@ -10,6 +12,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -23,6 +26,31 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/rules"
 	"github.com/agent-ci/agent-ci/policy/pathname"
 )
+
+// Tree is the work tree to scan: a checkout itself, a layer above it, or a copy.
+type Tree struct {
+	Repo     *repository.Repository
+	Dir      *os.Root
+	Upper    *os.Root        // the upper folder of the layer that Dir shows; nil for the checkout itself or a copy
+	GitDir   string          // in a layer, the folder that commands see as .git; "" if it is in Dir
+	AllNames bool            // look at all names of a layer, not only at those in Upper
+	Ignores  []rules.Ignore  // rules from outside the tree; later ones have priority
+	Skip     map[string]bool // paths to leave out, with everything below them
+}
+
+// path returns a path of the work tree that is valid in this process, and a function that releases
+// it. A layer may be mounted where this process cannot reach it by name, so the path goes through
+// an open file.
+func (t Tree) path() (string, func() error, error) {
+	if t.Upper == nil {
+		return t.Dir.Name(), func() error { return nil }, nil
+	}
+	f, err := t.Dir.Open(".")
+	if err != nil {
+		return "", nil, err
+	}
+	return "/proc/self/fd/" + strconv.Itoa(int(f.Fd())), f.Close, nil
+}
 
 // Found is a difference from the index that a scan found.
 type Found struct {
@@ -62,10 +90,9 @@ const (
 // Scan compares a work tree with an index by stat data, and finds untracked files. It reads folders
 // and ignore files, but no other file. Several folders are scanned in parallel.
 type Scan struct {
-	work     *Worktree
+	tree     Tree
 	settings *repository.Settings
 	index    *index.File
-	skip     map[string]bool
 	extent   Extent
 	report   func(Found) // called by one goroutine at a time, in no particular order
 
@@ -76,11 +103,10 @@ type Scan struct {
 	helpers    chan struct{}   // one slot for each folder that another goroutine may scan
 }
 
-// Scan prepares a scan of the work tree against ix. Run starts it and calls report for what it
-// finds.
-func (w *Worktree) Scan(ix *index.File, e Extent, report func(Found)) *Scan {
+// New prepares a scan of a tree against ix. Run starts it and calls report for what it finds.
+func New(t Tree, ix *index.File, e Extent, report func(Found)) *Scan {
 	return &Scan{
-		work: w, settings: &w.repo.Settings, index: ix, skip: w.skippedPaths(), extent: e, report: report,
+		tree: t, settings: &t.Repo.Settings, index: ix, extent: e, report: report,
 		attributes: map[string]bool{},
 		helpers:    make(chan struct{}, runtime.GOMAXPROCS(0)-1),
 	}
@@ -89,9 +115,13 @@ func (w *Worktree) Scan(ix *index.File, e Extent, report func(Found)) *Scan {
 // Run scans the work tree. Afterwards, Suspects lists the tracked files whose content must be
 // compared.
 func (s *Scan) Run(ctx context.Context) error {
-	err := s.folder(ctx, s.work.dir, place{hi: s.index.Len(), ignores: s.work.ignores, upper: s.changedFolder()})
+	err := s.folder(ctx, s.tree.Dir, place{hi: s.index.Len(), ignores: s.tree.Ignores, upper: s.changedFolder()})
 	return errors.Join(err, s.failed)
 }
+
+// MayHaveAttributes reports whether a folder may have a .gitattributes file. folder is "" or ends
+// with a slash.
+func (s *Scan) MayHaveAttributes(folder string) bool { return s.attributes[folder] }
 
 // locked runs do while no other goroutine of the scan runs such a function.
 func (s *Scan) locked(do func()) {
@@ -138,7 +168,7 @@ func (s *Scan) folder(ctx context.Context, dir *os.Root, at place) error {
 type name struct {
 	git  string
 	disk string
-	lstat
+	Lstat
 }
 
 // listedAtOnce is the number of entries read from a folder before the context is checked again.
@@ -190,11 +220,11 @@ func (s *Scan) named(dir *os.Root, folder int, names []name, listed []string, at
 				n.git = composed
 			}
 		}
-		if len(s.skip) > 0 && s.skip[s.settings.SameName(at.path+n.git)] {
+		if len(s.tree.Skip) > 0 && s.tree.Skip[s.settings.SameName(at.path+n.git)] {
 			continue
 		}
 		var err error
-		if n.lstat, err = lstatIn(folder, disk); errors.Is(err, fs.ErrNotExist) {
+		if n.Lstat, err = lstatIn(folder, disk); errors.Is(err, fs.ErrNotExist) {
 			continue // removed meanwhile
 		}
 		if err != nil {
@@ -334,7 +364,7 @@ func (s *Scan) enter(ctx context.Context, dir *os.Root, n name, below place) err
 // deleted.
 func (s *Scan) into(ctx context.Context, dir *os.Root, n name, below place) error {
 	sub, err := regularfile.OpenFolder(dir, n.disk)
-	if absent(err) { // removed meanwhile
+	if regularfile.Absent(err) { // removed meanwhile
 		s.deletedRange(below.lo, below.hi)
 		return nil
 	}
@@ -357,7 +387,7 @@ func (s *Scan) deletedRange(lo, hi int) {
 // deletedEntry reports a deleted file, unless git was told to ignore its state or the path is
 // skipped.
 func (s *Scan) deletedEntry(e index.Entry) {
-	if !e.SkipWorktree && !e.AssumeValid && !s.settings.Covers(s.skip, e.Path) {
+	if !e.SkipWorktree && !e.AssumeValid && !s.settings.Covers(s.tree.Skip, e.Path) {
 		s.reportFound(Found{Kind: Deleted, Path: e.Path})
 	}
 }
@@ -386,8 +416,8 @@ func (s *Scan) trackedFile(dir *os.Root, names []name, n int, there bool, i int)
 // provenUnchanged reports whether a file's metadata proves that it equals entry i of the index.
 func (s *Scan) provenUnchanged(n name, i int) bool {
 	e := s.index.Metadata(i)
-	return e.Stage == 0 && !e.IntentToAdd && modeOf(s.settings, n.mode, e.Mode) == e.Mode &&
-		unchanged(s.settings, e.Stat, n.lstat, s.index.Modified)
+	return e.Stage == 0 && !e.IntentToAdd && ModeOf(s.settings, n.mode, e.Mode) == e.Mode &&
+		Unchanged(s.settings, e.Stat, n.Lstat, s.index.Modified)
 }
 
 // suspectEntry adds a file to the suspects, or reports it as deleted if git could not record what
@@ -404,15 +434,15 @@ func (s *Scan) suspectEntry(dir *os.Root, n name, i int) error {
 	}
 	mode := uint32(0)
 	if err == nil {
-		mode = modeOf(s.settings, info.Mode(), e.Mode)
+		mode = ModeOf(s.settings, info.Mode(), e.Mode)
 	}
 	if mode == 0 {
 		s.deletedEntry(e)
 		return nil
 	}
-	one := Suspect{Path: e.Path, Info: info, Mode: mode, entry: i}
+	one := Suspect{Path: e.Path, Info: info, Mode: mode, Entry: i}
 	if e.Mode != index.Gitlink {
-		one.old = e.ID
+		one.Old = e.ID
 	}
 	s.locked(func() { s.Suspects = append(s.Suspects, one) })
 	return nil
@@ -423,21 +453,21 @@ func (s *Scan) submodule(dir *os.Root, n name, e index.Entry) {
 	if _, err := dir.Lstat(n.disk + "/.git"); err != nil {
 		return // not checked out: nothing in it can have changed
 	}
-	if !s.work.submoduleAt(e.Path, e.ID) {
+	if !s.tree.submoduleAt(e.Path, e.ID) {
 		s.reportFound(Found{Kind: Submodule, Path: e.Path})
 	}
 }
 
 // submoduleAt reports whether the submodule at path is checked out at commit id. It looks for the
 // repository first in the layer's git folder, then in the work tree.
-func (w *Worktree) submoduleAt(path string, id plumbing.Hash) bool {
-	if named, is := pathname.Below(w.repo.GitDir, w.repo.NamedBy(w.dir, path+"/.git")); is && w.git != "" {
-		dir := filepath.Join(w.git, named)
+func (t Tree) submoduleAt(path string, id plumbing.Hash) bool {
+	if named, is := pathname.Below(t.Repo.GitDir, t.Repo.NamedBy(t.Dir, path+"/.git")); is && t.GitDir != "" {
+		dir := filepath.Join(t.GitDir, named)
 		if _, now, err := (repository.Layout{GitDir: dir, CommonDir: dir}).Head(); err == nil {
 			return now == id
 		}
 	}
-	root, done, err := w.path()
+	root, done, err := t.path()
 	if err != nil {
 		return false
 	}
@@ -460,9 +490,9 @@ func ignores(lists []rules.Ignore, path string, isDir, fold bool) bool {
 	return false
 }
 
-// unchanged reports whether stat data proves that a file did not change. written is the time of the
+// Unchanged reports whether stat data proves that a file did not change. written is the time of the
 // index: a file that is not older may have been changed again within the same clock tick.
-func unchanged(s *repository.Settings, known index.Stat, file lstat, written time.Time) bool {
+func Unchanged(s *repository.Settings, known index.Stat, file Lstat, written time.Time) bool {
 	now := file.stat
 	if known.MtimeSec != now.MtimeSec || known.Size != now.Size {
 		return false
@@ -488,9 +518,9 @@ func sameDetails(s *repository.Settings, known, now index.Stat) bool {
 	return known.CtimeSec == now.CtimeSec && (known.CtimeNsec == 0 || known.CtimeNsec == now.CtimeNsec)
 }
 
-// modeOf returns git's mode for a file, or 0 for folders, sockets, devices and pipes. known is the
+// ModeOf returns git's mode for a file, or 0 for folders, sockets, devices and pipes. known is the
 // mode in the index, or 0. It is used where the file system cannot show links or permissions.
-func modeOf(s *repository.Settings, mode fs.FileMode, known uint32) uint32 {
+func ModeOf(s *repository.Settings, mode fs.FileMode, known uint32) uint32 {
 	switch {
 	case mode&fs.ModeSymlink != 0:
 		return index.Symlink

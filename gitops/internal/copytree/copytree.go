@@ -1,4 +1,6 @@
-package worktree
+// Package copytree copies files and folders with times, modes, symbolic and hard links. It overwrites
+// nothing, follows no links, and skips sockets, pipes and devices.
+package copytree
 
 import (
 	"context"
@@ -8,80 +10,17 @@ import (
 	"io/fs"
 	"os"
 	"path"
-	"strings"
 	"syscall"
 
 	"golang.org/x/sys/unix"
 
-	"github.com/agent-ci/agent-ci/gitops/internal/index"
 	"github.com/agent-ci/agent-ci/gitops/internal/objects"
 	"github.com/agent-ci/agent-ci/gitops/internal/regularfile"
 )
 
-// Keep copies the given paths of the work tree, and the files of submodules that are checked out,
-// to dir. From a layer's .git it also copies what commands may have changed: the configuration, the
-// hooks, the repositories of submodules, and the .git files that point to those. It omits sockets,
-// devices, pipes, unreadable and hidden files, and folders deeper than DeepestPath.
-func (w *Worktree) Keep(ctx context.Context, paths []string, ix *index.File, dir string) error {
-	if err := w.keep(ctx, paths, ix, dir); err != nil {
-		return fmt.Errorf("keep untracked files: %w", err)
-	}
-	return nil
-}
-
-// modules is the folder with the repositories of submodules, inside the work tree.
-const modules = ".git/modules"
-
-// keep copies the untracked paths, then the files of submodules. From a layer it also copies what commands
-// may have changed in its git folder: the configuration, hooks and submodule repositories.
-func (w *Worktree) keep(ctx context.Context, paths []string, ix *index.File, dir string) error {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return err
-	}
-	to, err := os.OpenRoot(dir)
-	if err != nil {
-		return err
-	}
-	defer to.Close()
-	c := copier{ctx: ctx, top: to, leaveOut: w.Hides}
-	for _, name := range paths {
-		if err := c.copyPath(w.dir, name); err != nil {
-			return err
-		}
-	}
-	c.leaveOut = func(name string) bool { return path.Base(name) == ".git" && !w.leadsToModule(name) || w.Hides(name) }
-	for i := range ix.Len() {
-		if ix.Mode(i) != index.Gitlink {
-			continue
-		}
-		if err := c.copyPath(w.dir, string(ix.Path(i))); err != nil {
-			return err
-		}
-	}
-	if !w.inLayer {
-		return nil
-	}
-	for _, name := range []string{".git/config", ".git/hooks", modules} {
-		if err := CopyFolder(ctx, to, w.dir, name); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// leadsToModule reports whether a submodule's .git is a file that points to a repository in the git
-// folder of a layer.
-func (w *Worktree) leadsToModule(link string) bool {
-	if !w.inLayer {
-		return false
-	}
-	content, err := regularfile.ReadIn(w.dir, link)
-	return err == nil && strings.HasPrefix(string(content), "gitdir: "+strings.Repeat("../", strings.Count(link, "/"))+modules+"/")
-}
-
-// CopyInto copies the content of the folder from into a tree. It does nothing if from is "" or
+// Into copies the content of the folder from into a tree. It does nothing if from is "" or
 // missing.
-func CopyInto(ctx context.Context, to *os.Root, from string) error {
+func Into(ctx context.Context, to *os.Root, from string) error {
 	if from == "" {
 		return nil
 	}
@@ -93,52 +32,63 @@ func CopyInto(ctx context.Context, to *os.Root, from string) error {
 		return err
 	}
 	defer source.Close()
-	return (&copier{ctx: ctx, top: to}).copyContent(source, to, "")
+	return (&Copier{To: to}).Content(ctx, source)
 }
 
-// CopyFolder copies the folder called name, with its content, from one root to the same path in
+// Folder copies the folder called name, with its content, from one root to the same path in
 // another.
-func CopyFolder(ctx context.Context, to, from *os.Root, name string) error {
-	return (&copier{ctx: ctx, top: to}).copyPath(from, name)
+func Folder(ctx context.Context, to, from *os.Root, name string) error {
+	return (&Copier{To: to}).Path(ctx, from, name)
 }
 
-// copier copies files and folders with times, modes, symbolic and hard links. It never overwrites
+// Copier copies files and folders with times, modes, symbolic and hard links. It never overwrites
 // an existing file. It skips sockets, pipes and devices, and records unreadable paths.
-type copier struct {
-	ctx      context.Context
-	top      *os.Root // the root of the copy
-	leaveOut func(name string) bool
-	links    map[string]string                                            // replacement content of files, by path; "" means that the file is omitted
-	copied   func(from, to *os.Root, full string, info fs.FileInfo) error // called for each file and link
-	unread   []string                                                     // paths that could not be read
-	linked   map[[2]uint64]string                                         // the copy of a file with hard links, by device and inode
-	depth    int                                                          // number of folders above the current one
-	copies   bool                                                         // the file systems cannot share content, so data is copied
-	buffer   []byte                                                       // reused for small files
+type Copier struct {
+	To           *os.Root // the root of the copy
+	LeaveOut     func(name string) bool
+	Replacements map[string]string                                            // other content for files, by path; "" means that the file is omitted
+	Copied       func(from, to *os.Root, full string, info fs.FileInfo) error // called for each file and link
+	Unread       []string                                                     // paths that could not be read
+
+	ctx    context.Context
+	linked map[[2]uint64]string // the copy of a file with hard links, by device and inode
+	depth  int                  // number of folders above the current one
+	copies bool                 // the file systems cannot share content, so data is copied
+	buffer []byte               // reused for small files
 }
+
+// listedAtOnce is the number of entries read from a folder before the context is checked again.
+const listedAtOnce = 4096
 
 // smallFile is the size in bytes below which a file is copied with one buffer.
 const smallFile = 64 << 10
 
-// copyPath copies one path and makes its parent folders.
-func (c *copier) copyPath(from *os.Root, name string) error {
+// Path copies one path of from and makes its parent folders.
+func (c *Copier) Path(ctx context.Context, from *os.Root, name string) error {
+	c.ctx = ctx
 	info, err := from.Lstat(name)
 	if err != nil {
-		return c.recordUnreadable(name, err)
+		return c.RecordUnreadable(name, err)
 	}
 	if dir := path.Dir(name); dir != "." {
-		if err := c.top.MkdirAll(dir, 0o777); err != nil {
+		if err := c.To.MkdirAll(dir, 0o777); err != nil {
 			return ignoreExisting(err)
 		}
 	}
-	return c.copyEntry(from, c.top, name, name, info)
+	return c.copyEntry(from, c.To, name, name, info)
+}
+
+// Content copies everything in from.
+func (c *Copier) Content(ctx context.Context, from *os.Root) error {
+	c.ctx = ctx
+	return c.copyContent(from, c.To, "")
 }
 
 // copyContent copies a folder's content. prefix is its path with a final slash, or "".
-func (c *copier) copyContent(from, to *os.Root, prefix string) error {
+func (c *Copier) copyContent(from, to *os.Root, prefix string) error {
 	list, err := from.Open(".")
 	if err != nil {
-		return c.recordUnreadable(prefix, err)
+		return c.RecordUnreadable(prefix, err)
 	}
 	defer list.Close()
 	for {
@@ -147,7 +97,7 @@ func (c *copier) copyContent(from, to *os.Root, prefix string) error {
 			full := prefix + e.Name()
 			info, failed := e.Info()
 			if failed != nil {
-				failed = c.recordUnreadable(full, failed)
+				failed = c.RecordUnreadable(full, failed)
 			} else {
 				failed = c.copyEntry(from, to, e.Name(), full, info)
 			}
@@ -159,19 +109,19 @@ func (c *copier) copyContent(from, to *os.Root, prefix string) error {
 			return nil
 		}
 		if err != nil {
-			return c.recordUnreadable(prefix, err)
+			return c.RecordUnreadable(prefix, err)
 		}
 	}
 }
 
 // copyEntry copies a file, link or folder. name is its name in the folders from and to, full its
 // path. It skips devices, pipes and existing files, and records unreadable ones.
-func (c *copier) copyEntry(from, to *os.Root, name, full string, info fs.FileInfo) (err error) {
-	content, replaced := c.links[full]
+func (c *Copier) copyEntry(from, to *os.Root, name, full string, info fs.FileInfo) (err error) {
+	content, replaced := c.Replacements[full]
 	switch {
 	case c.ctx.Err() != nil:
 		return context.Cause(c.ctx)
-	case c.leaveOut != nil && c.leaveOut(full):
+	case c.LeaveOut != nil && c.LeaveOut(full):
 		return nil
 	case info.IsDir():
 		return c.copyFolder(from, to, name, full, info)
@@ -185,10 +135,10 @@ func (c *copier) copyEntry(from, to *os.Root, name, full string, info fs.FileInf
 		err = c.copyFile(from, to, name, full, info)
 	}
 	if err != nil {
-		return c.recordUnreadable(full, ignoreExisting(err))
+		return c.RecordUnreadable(full, ignoreExisting(err))
 	}
-	if c.copied != nil {
-		return c.copied(from, to, full, info)
+	if c.Copied != nil {
+		return c.Copied(from, to, full, info)
 	}
 	return nil
 }
@@ -202,31 +152,31 @@ func ignoreExisting(err error) error {
 	return err
 }
 
-// recordUnreadable records an unreadable path and returns nil. It also returns nil for a path that
+// RecordUnreadable records an unreadable path and returns nil. It also returns nil for a path that
 // was deleted meanwhile. Any other error is returned, and stops the copy.
-func (c *copier) recordUnreadable(name string, err error) error {
-	if absent(err) {
+func (c *Copier) RecordUnreadable(name string, err error) error {
+	if regularfile.Absent(err) {
 		return nil
 	}
 	if !errors.Is(err, fs.ErrPermission) {
 		return err
 	}
-	c.unread = append(c.unread, name)
+	c.Unread = append(c.Unread, name)
 	return nil
 }
 
 // copyFolder copies a folder into a new or existing one, but never through a link. It sets the mode
 // and time only of a folder that it made.
-func (c *copier) copyFolder(from, to *os.Root, name, full string, info fs.FileInfo) error {
+func (c *Copier) copyFolder(from, to *os.Root, name, full string, info fs.FileInfo) error {
 	if c.depth++; c.depth > objects.DeepestPath {
 		c.depth--
-		c.unread = append(c.unread, full)
+		c.Unread = append(c.Unread, full)
 		return nil
 	}
 	defer func() { c.depth-- }()
 	below, err := regularfile.OpenFolder(from, name)
 	if err != nil {
-		return c.recordUnreadable(full, err)
+		return c.RecordUnreadable(full, err)
 	}
 	defer below.Close()
 	made := to.Mkdir(name, 0o700)
@@ -248,7 +198,7 @@ func (c *copier) copyFolder(from, to *os.Root, name, full string, info fs.FileIn
 }
 
 // copyLink copies a symbolic link with its modification time.
-func (c *copier) copyLink(from, to *os.Root, name string, info fs.FileInfo) error {
+func (c *Copier) copyLink(from, to *os.Root, name string, info fs.FileInfo) error {
 	target, err := from.Readlink(name)
 	if err != nil {
 		return err
@@ -267,11 +217,11 @@ func (c *copier) copyLink(from, to *os.Root, name string, info fs.FileInfo) erro
 
 // copyFile copies a regular file. If another name of the same file was copied before, it makes a
 // hard link to that copy.
-func (c *copier) copyFile(from, to *os.Root, name, full string, info fs.FileInfo) (err error) {
+func (c *Copier) copyFile(from, to *os.Root, name, full string, info fs.FileInfo) (err error) {
 	if stat := info.Sys().(*syscall.Stat_t); stat.Nlink > 1 {
 		id := [2]uint64{uint64(stat.Dev), stat.Ino}
 		if first, is := c.linked[id]; is {
-			return c.top.Link(first, full)
+			return c.To.Link(first, full)
 		}
 		defer func() {
 			if err == nil {
@@ -300,7 +250,7 @@ func (c *copier) copyFile(from, to *os.Root, name, full string, info fs.FileInfo
 
 // copyData copies a file's content. It clones the content if the file system can. Otherwise it
 // copies only the data between holes, so a sparse file stays sparse.
-func (c *copier) copyData(out, in *os.File, info fs.FileInfo) error {
+func (c *Copier) copyData(out, in *os.File, info fs.FileInfo) error {
 	if !c.copies {
 		err := clone(out, in)
 		if err == nil {
@@ -340,7 +290,7 @@ const blockSize = 512
 // copySmall copies a file without holes. size is its size before; it may have grown since. Some
 // file systems return short reads before the end, so a short read counts as the last one only after
 // size bytes.
-func (c *copier) copySmall(out, in *os.File, size int64) error {
+func (c *Copier) copySmall(out, in *os.File, size int64) error {
 	if c.buffer == nil {
 		c.buffer = make([]byte, smallFile)
 	}

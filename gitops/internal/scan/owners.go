@@ -1,4 +1,4 @@
-package worktree
+package scan
 
 import (
 	"context"
@@ -23,9 +23,9 @@ type Owned struct {
 // folders with tracked files, and untracked files. In a folder without tracked files it checks only
 // the folder and its direct entries, because such a folder, like an installation, usually has one
 // owner.
-func (w *Worktree) ForeignFile(ctx context.Context, ix *index.File, uid, gid uint32) (*Owned, error) {
-	s := owners{ctx, ix, w.skippedPaths(), w, uid, gid}
-	err := s.folder(w.dir, "", 0, ix.Len())
+func ForeignFile(ctx context.Context, t Tree, ix *index.File, uid, gid uint32) (*Owned, error) {
+	s := owners{ctx, ix, t, uid, gid}
+	err := s.folder(t.Dir, "", 0, ix.Len())
 	if found := (*ownedError)(nil); errors.As(err, &found) {
 		return &found.Owned, nil
 	}
@@ -35,8 +35,7 @@ func (w *Worktree) ForeignFile(ctx context.Context, ix *index.File, uid, gid uin
 type owners struct {
 	ctx      context.Context
 	ix       *index.File
-	skip     map[string]bool
-	work     *Worktree
+	tree     Tree
 	uid, gid uint32
 }
 
@@ -56,7 +55,7 @@ func (s owners) folder(dir *os.Root, path string, lo, hi int) error {
 		switch {
 		case is && span.lo == span.hi: // a tracked file: the caller compares the owner in the index
 			return nil
-		case path == "" && name == ".git" || s.work.repo.Settings.Covers(s.skip, path+name):
+		case path == "" && name == ".git" || s.tree.Repo.Settings.Covers(s.tree.Skip, path+name):
 			return nil
 		case is:
 			return s.into(dir, name, func(sub *os.Root) error { return s.folder(sub, path+name+"/", span.lo, span.hi) })

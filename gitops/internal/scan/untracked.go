@@ -1,4 +1,4 @@
-package worktree
+package scan
 
 import (
 	"context"
@@ -49,7 +49,7 @@ func (s *Scan) reportUntracked(ctx context.Context, dir *os.Root, n name, at pla
 		return s.untrackedFolder(ctx, dir, n, at)
 	case n.mode.Type()&^fs.ModeSymlink == 0:
 		info, err := dir.Lstat(n.disk)
-		if absent(err) {
+		if regularfile.Absent(err) {
 			return nil
 		}
 		if err != nil {
@@ -75,7 +75,7 @@ func beyondGit(path string) bool {
 func (s *Scan) untrackedFolder(ctx context.Context, dir *os.Root, n name, at place) error {
 	path := at.path + n.git
 	sub, err := regularfile.OpenFolder(dir, n.disk)
-	if errors.Is(err, fs.ErrPermission) || absent(err) { // removed meanwhile
+	if errors.Is(err, fs.ErrPermission) || regularfile.Absent(err) { // removed meanwhile
 		return nil
 	}
 	if err != nil {

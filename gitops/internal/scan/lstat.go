@@ -1,4 +1,4 @@
-package worktree
+package scan
 
 import (
 	"errors"
@@ -10,32 +10,32 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/internal/index"
 )
 
-// lstat is the metadata of a name. A scan needs one for each file of a repository. It contains no
+// Lstat is the metadata of a name. A scan needs one for each file of a repository. It contains no
 // pointers and is no fs.FileInfo, because garbage collection would take much of a scan's time.
-type lstat struct {
+type Lstat struct {
 	mode     fs.FileMode // type and permissions
 	stat     index.Stat
 	modified int64 // seconds since 1970; stat has the nanoseconds
 }
 
-func lstatOf(info fs.FileInfo) lstat {
-	return lstat{info.Mode(), index.StatOf(info), info.ModTime().Unix()}
+func LstatOf(info fs.FileInfo) Lstat {
+	return Lstat{info.Mode(), index.StatOf(info), info.ModTime().Unix()}
 }
 
 // modifiedAt returns the time of the last change of the content.
-func (l lstat) modifiedAt() time.Time { return time.Unix(l.modified, int64(l.stat.MtimeNsec)) }
+func (l Lstat) modifiedAt() time.Time { return time.Unix(l.modified, int64(l.stat.MtimeNsec)) }
 
 // lstatIn returns the metadata of a name in an open folder, without following links.
-func lstatIn(folder int, name string) (lstat, error) {
+func lstatIn(folder int, name string) (Lstat, error) {
 	var st unix.Stat_t
 	err := unix.Fstatat(folder, name, &st, unix.AT_SYMLINK_NOFOLLOW)
 	for errors.Is(err, unix.EINTR) { // retry an interrupted call, as package os does
 		err = unix.Fstatat(folder, name, &st, unix.AT_SYMLINK_NOFOLLOW)
 	}
 	if err != nil {
-		return lstat{}, err
+		return Lstat{}, err
 	}
-	return lstat{
+	return Lstat{
 		mode: typeOf(uint32(st.Mode)) | fs.FileMode(st.Mode)&fs.ModePerm,
 		stat: index.Stat{
 			CtimeSec: uint32(st.Ctim.Sec), CtimeNsec: uint32(st.Ctim.Nsec),
@@ -57,4 +57,10 @@ func typeOf(mode uint32) fs.FileMode {
 		return fs.ModeDir
 	}
 	return fs.ModeIrregular
+}
+
+// stableStat returns the stat data without ctime and device, which a rename or a reboot can change.
+func stableStat(stat index.Stat) index.Stat {
+	stat.CtimeSec, stat.CtimeNsec, stat.Dev = 0, 0, 0
+	return stat
 }

@@ -1,0 +1,132 @@
+package scan
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/agent-ci/agent-ci/gitops/internal/regularfile"
+)
+
+// changedFolder returns the upper folder of a layer, if only the names in it may differ from the
+// index. It returns nil if all names must be scanned. That includes a repository in which git
+// treats two spellings of a name as one: a changed name does not identify an index entry then.
+func (s *Scan) changedFolder() *os.Root {
+	if s.tree.AllNames || s.settings.IgnoreCase || s.settings.Precompose {
+		return nil
+	}
+	return mergedUpper(s.tree.Upper)
+}
+
+// enterUpper opens the upper layer's folder called name. It returns nil if the whole folder must be
+// scanned. The caller closes the result.
+func enterUpper(upper *os.Root, name string) *os.Root {
+	if upper == nil {
+		return nil
+	}
+	below, err := regularfile.OpenFolder(upper, name)
+	if err != nil {
+		return nil
+	}
+	if mergedUpper(below) == nil {
+		below.Close()
+		return nil
+	}
+	return below
+}
+
+func closeUpper(upper *os.Root) {
+	if upper != nil {
+		upper.Close()
+	}
+}
+
+// mergedUpper returns upper if its names are exactly the differences from the lower folder.
+// Otherwise it returns nil, for example for an opaque folder.
+func mergedUpper(upper *os.Root) *os.Root {
+	if upper == nil {
+		return nil
+	}
+	f, err := upper.Open(".")
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	if !plainMarks(int(f.Fd())) {
+		return nil
+	}
+	return upper
+}
+
+// harmlessMarks lists the overlayfs attributes that do not affect which names a folder shows.
+var harmlessMarks = map[string]bool{"origin": true, "impure": true, "uuid": true, "nlink": true, "upper": true, "protattr": true}
+
+// plainMarks reports whether all overlayfs attributes of a folder are harmless. The attribute
+// "opaque" hides the whole lower folder, and unknown ones may do anything.
+func plainMarks(fd int) bool {
+	size, err := unix.Flistxattr(fd, nil)
+	if err != nil {
+		return false
+	}
+	list := make([]byte, size)
+	if size > 0 {
+		if size, err = unix.Flistxattr(fd, list); err != nil {
+			return false
+		}
+	}
+	for name := range strings.SplitSeq(string(list[:size]), "\x00") {
+		_, mark, ours := strings.Cut(name, ".overlay.")
+		if ours && !(strings.HasPrefix(name, "user.overlay.") && harmlessMarks[mark]) {
+			return false
+		}
+	}
+	return true
+}
+
+// listChanged lists a folder of a layer like list. changed has all names in the upper folder, names
+// only those that the merged folder still shows.
+func (s *Scan) listChanged(ctx context.Context, dir *os.Root, at place) (names []name, changed []string, err error) {
+	upper, err := s.listAll(ctx, at.upper, at)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, n := range upper {
+		changed = append(changed, n.git)
+		info, err := dir.Lstat(n.disk)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			continue // overlayfs marks a deletion with it
+		case err != nil:
+			return nil, nil, fmt.Errorf("look at %q: %w", at.path+n.git, err)
+		}
+		n.Lstat = LstatOf(info)
+		names = append(names, n)
+	}
+	return names, changed, nil
+}
+
+// span is a range of index entries, from lo up to but without hi.
+type span struct{ lo, hi int }
+
+// spans returns the ranges of a folder's index entries that may have changed. changed lists the
+// changed names of a layer.
+func (s *Scan) spans(at place, changed []string) []span {
+	if at.upper == nil {
+		return []span{{at.lo, at.hi}}
+	}
+	var list []span
+	for _, name := range changed {
+		if lo, hi := s.index.Named(at.path+name, at.lo, at.hi); lo < hi {
+			list = append(list, span{lo, hi})
+		}
+		if lo, hi := s.index.Folder(at.path+name+"/", at.lo, at.hi); lo < hi {
+			list = append(list, span{lo, hi})
+		}
+	}
+	return list
+}
