@@ -11,21 +11,6 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/internal/objects"
 )
 
-// ChangeBetween returns the change set from a base to a tree. The objects of both must exist. It fails
-// for a path that no checkout can have.
-func (c *Checkout) ChangeBetween(ctx context.Context, base Base, tree Tree) (*ChangeSet, error) {
-	cs, err := c.changeSet(ctx, base, tree)
-	if err != nil {
-		return nil, fmt.Errorf("compare %s with %s: %w", tree, base.SHA, err)
-	}
-	for _, f := range cs.Files {
-		if !objects.ValidPath(f.Path) {
-			return nil, fmt.Errorf("compare %s with %s: %q is no path of a checkout", tree, base.SHA, f.Path)
-		}
-	}
-	return cs, nil
-}
-
 // CopyFilteredFrom sets the work tree that the change was made in. ApplyChange and Switch copy
 // files with a filter from that tree. If tree is nil, they run the filters again.
 func (c *Checkout) CopyFilteredFrom(tree *os.Root) { c.work.CopyFilteredFrom(tree) }
@@ -60,7 +45,7 @@ func (c *Checkout) applyChange(ctx context.Context, cs *ChangeSet) error {
 	if err != nil {
 		return err
 	}
-	if c.work.InLayer() || c.base.SHA == c.opened.commit.String() {
+	if c.work.InLayer() || c.Base().SHA == c.opened.commit.String() {
 		_, err := c.writeFiles(ctx, ix, cs.Base.Tree, cs)
 		return err
 	}
@@ -71,7 +56,7 @@ func (c *Checkout) applyChange(ctx context.Context, cs *ChangeSet) error {
 	for _, f := range cs.Files { // their content differs from the base, so the index gets no stat data for them
 		delete(stats, f.Path)
 	}
-	toBase, err := c.objects.Differences(ctx, c.opened.tree, c.base.Tree.hash())
+	toBase, err := c.objects.Differences(ctx, c.opened.tree, c.Base().Tree.Hash())
 	if err != nil {
 		return err
 	}
@@ -79,17 +64,17 @@ func (c *Checkout) applyChange(ctx context.Context, cs *ChangeSet) error {
 		return err
 	}
 	c.switched = true
-	return c.repo.MoveHead(c.opened.head, c.base.SHA, c.base.SHA, c.base.SHA)
+	return c.repo.MoveHead(c.opened.head, c.Base().SHA, c.Base().SHA, c.Base().SHA)
 }
 
 // writeFiles updates the work tree from the tree from to the tree of cs, and returns the stat data
 // of written files.
 func (c *Checkout) writeFiles(ctx context.Context, ix *index.File, from Tree, cs *ChangeSet) (map[string]index.Stat, error) {
-	changes, err := c.objects.Differences(ctx, from.hash(), cs.Tree.hash())
+	changes, err := c.objects.Differences(ctx, from.Hash(), cs.Tree.Hash())
 	if err != nil {
 		return nil, err
 	}
-	return c.work.CheckOutOver(ctx, ix, from.hash(), cs.Tree.hash(), changes)
+	return c.work.CheckOutOver(ctx, ix, from.Hash(), cs.Tree.Hash(), changes)
 }
 
 // ChangeOfCheckout returns the change from the start commit to the tree of cs. It includes the changes of
@@ -99,13 +84,13 @@ func (c *Checkout) ChangeOfCheckout(ctx context.Context, cs *ChangeSet) (*Change
 	if start.Tree == cs.Base.Tree {
 		return cs, nil
 	}
-	return c.changeSet(ctx, start, cs.Tree)
+	return c.Compare(ctx, start, cs.Tree)
 }
 
 // Revert restores some paths of the work tree to the base. The change set is outdated afterwards: call
 // Changes again.
 func (c *Checkout) Revert(ctx context.Context, cs *ChangeSet, paths []string) error {
-	back, err := c.objects.Differences(ctx, cs.Tree.hash(), cs.Base.Tree.hash())
+	back, err := c.objects.Differences(ctx, cs.Tree.Hash(), cs.Base.Tree.Hash())
 	if err == nil {
 		wanted := make(map[string]bool, len(paths))
 		for _, path := range paths {
@@ -124,8 +109,8 @@ func (c *Checkout) Revert(ctx context.Context, cs *ChangeSet, paths []string) er
 // *ChangedError if others have written to the files since Changes.
 func (c *Checkout) revertChange(ctx context.Context, cs *ChangeSet, back []objects.Difference) error {
 	if !c.work.InLayer() {
-		return c.work.CheckOutKnown(ctx, cs.Base.Tree.hash(), back, cs.stats)
+		return c.work.CheckOutKnown(ctx, cs.Base.Tree.Hash(), back, cs.FileStats)
 	}
-	_, err := c.work.CheckOut(ctx, cs.Base.Tree.hash(), back)
+	_, err := c.work.CheckOut(ctx, cs.Base.Tree.Hash(), back)
 	return err
 }

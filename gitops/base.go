@@ -2,7 +2,6 @@ package gitops
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -11,46 +10,16 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops/internal/index"
 	"github.com/agent-ci/agent-ci/gitops/internal/objects"
-	"github.com/agent-ci/agent-ci/gitops/internal/repository"
 )
-
-// Base is the commit below a change.
-type Base struct {
-	Branch string // short name; "" when HEAD is detached
-	SHA    string
-	Tree   Tree
-}
-
-// BaseSpec names a base. The zero BaseSpec is HEAD. Branch is a local branch, or else one of origin. With
-// SHA, the base is that commit, and Branch only names it.
-type BaseSpec struct {
-	Branch, SHA string
-}
 
 // CheckedOut reports whether a branch was checked out when the checkout was opened.
 func (c *Checkout) CheckedOut(branch string) bool { return branch != "" && branch == c.opened.branch }
-
-// SetBase resolves the base that the work starts from. The checkout stays as it is: layers get the
-// base by WriteBase, and the checkout by ApplyChange or Switch. The error is an *UnknownBaseError if the
-// checkout lacks the base.
-func (c *Checkout) SetBase(spec BaseSpec) (Base, error) {
-	base, err := c.resolve(spec)
-	if err == nil {
-		c.base = base
-	}
-	return base, err
-}
-
-// StartCommit returns the commit on which the checkout was opened.
-func (c *Checkout) StartCommit() Base {
-	return Base{Branch: c.opened.branch, SHA: c.opened.commit.String(), Tree: Tree(c.opened.tree.String())}
-}
 
 // currentBase returns the commit that the work tree's files are compared with: the base in a layer,
 // the start commit in the checkout.
 func (c *Checkout) currentBase() Base {
 	if c.work.InLayer() {
-		return c.base
+		return c.Base()
 	}
 	return c.StartCommit()
 }
@@ -69,11 +38,11 @@ func (c *Checkout) WriteBase(ctx context.Context, l Layer, snap *Snapshot) (*Sna
 
 // writeBase is WriteBase for a layer that shows the tree from.
 func (c *Checkout) writeBase(ctx context.Context, from plumbing.Hash, snap *Snapshot) (*Snapshot, error) {
-	changes, err := c.objects.Differences(ctx, from, c.base.Tree.hash())
+	changes, err := c.objects.Differences(ctx, from, c.Base().Tree.Hash())
 	if err != nil {
 		return nil, err
 	}
-	written, err := c.work.Overwrite(ctx, c.base.Tree.hash(), changes)
+	written, err := c.work.Overwrite(ctx, c.Base().Tree.Hash(), changes)
 	if err != nil {
 		return nil, err
 	}
@@ -101,53 +70,6 @@ func (c *Checkout) submodulesElsewhere(changes []objects.Difference) (paths []st
 		}
 	}
 	return paths
-}
-
-// BaseAt returns the base at commit sha, with branch as its name. It does not change the checkout.
-func (c *Checkout) BaseAt(branch, sha string) (Base, error) {
-	return c.resolve(BaseSpec{Branch: branch, SHA: sha})
-}
-
-// resolve finds the commit of a BaseSpec: the checked out one for the zero value, else a commit id, a local
-// branch, or a branch of origin. It returns an *UnknownBaseError if there is none.
-func (c *Checkout) resolve(spec BaseSpec) (Base, error) {
-	if spec == (BaseSpec{}) {
-		return c.baseAt(c.opened.branch, c.opened.commit)
-	}
-	if spec.SHA != "" {
-		id, err := repository.ParseID(spec.SHA)
-		if err != nil {
-			return Base{}, &UnknownBaseError{Name: spec.SHA}
-		}
-		branch := spec.Branch
-		if branch == "" && id == c.opened.commit {
-			branch = c.opened.branch
-		}
-		return c.baseAt(branch, id)
-	}
-	for _, prefix := range [...]string{"refs/heads/", "refs/remotes/origin/"} {
-		id, err := c.repo.ReadRef(prefix + spec.Branch)
-		if err == nil {
-			return c.baseAt(spec.Branch, id)
-		}
-		if !errors.Is(err, repository.ErrNoRef) {
-			return Base{}, err
-		}
-	}
-	return Base{}, &UnknownBaseError{Name: spec.Branch}
-}
-
-// baseAt returns the base at a commit, with branch as its name, or an *UnknownBaseError if the
-// commit is missing.
-func (c *Checkout) baseAt(branch string, id plumbing.Hash) (Base, error) {
-	commit, err := c.objects.Commit(id)
-	if errors.Is(err, plumbing.ErrObjectNotFound) {
-		return Base{}, &UnknownBaseError{Name: id.String()}
-	}
-	if err != nil {
-		return Base{}, err
-	}
-	return Base{Branch: branch, SHA: id.String(), Tree: Tree(commit.TreeHash.String())}, nil
 }
 
 // updatesOf converts changes to updates of an index. stats has the stat data of written files.

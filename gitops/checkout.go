@@ -1,6 +1,7 @@
 // Package gitops owns a checkout: the base commit of a run, the changes since then, their commit,
 // and fresh trees for checks. It is the interface to the packages below internal: repository (a
-// .git and its work tree), objects, index, and worktree (the files). go-git reads objects. Index,
+// .git and its work tree), objects, trees (of objects: change sets, commits, merges), index, scan
+// (finds differences) and worktree (writes files). go-git reads objects. Index,
 // references and ignore rules have readers of their own here, because go-git misreads unusual
 // checkouts.
 //
@@ -26,9 +27,11 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops/internal/index"
 	"github.com/agent-ci/agent-ci/gitops/internal/lfs"
+	"github.com/agent-ci/agent-ci/gitops/internal/merge"
 	"github.com/agent-ci/agent-ci/gitops/internal/objects"
 	"github.com/agent-ci/agent-ci/gitops/internal/program"
 	"github.com/agent-ci/agent-ci/gitops/internal/repository"
+	"github.com/agent-ci/agent-ci/gitops/internal/trees"
 	"github.com/agent-ci/agent-ci/gitops/internal/worktree"
 	"github.com/agent-ci/agent-ci/gitops/rules"
 )
@@ -52,13 +55,13 @@ type Options struct {
 
 // Checkout is a work tree with its repository in the state at Open.
 type Checkout struct {
+	trees.Store // reads and makes trees and change sets
+
 	repo    *repository.Repository
 	work    *worktree.Worktree
 	objects *objects.Store // writes to the private git folder
 	filters worktree.Filters
 	opened  openedState
-
-	base Base // the commit that the work starts from
 
 	switched bool // this process moved the checkout to another commit or branch
 }
@@ -71,11 +74,6 @@ type openedState struct {
 	tree   plumbing.Hash
 	index  *index.File
 }
-
-// Tree is the hex id of a tree object.
-type Tree string
-
-func (t Tree) hash() plumbing.Hash { return plumbing.NewHash(string(t)) }
 
 // Open opens the checkout around o.Dir and reads its configuration. It returns ErrNotRepository,
 // ErrBare, ErrNoCommit, an *UnsupportedError, or a *GitError. Close the checkout after use.
@@ -105,11 +103,18 @@ func (c *Checkout) open(ctx context.Context, o Options) (err error) {
 			return err
 		}
 	}
-	if c.opened, err = c.readPosition(ctx); err != nil {
-		return err
+	opened, err := c.readPosition(ctx)
+	if err == nil {
+		c.setOpened(opened)
 	}
-	c.base = c.StartCommit()
-	return nil
+	return err
+}
+
+// setOpened sets the state on which the checkout was opened. The base becomes its commit.
+func (c *Checkout) setOpened(s openedState) {
+	c.opened = s
+	start := Base{Branch: s.branch, SHA: s.commit.String(), Tree: trees.IDOf(s.tree)}
+	c.Store = trees.Open(c.repo, c.objects, c.work, start)
 }
 
 // checkOutHead writes the files and the index of a fresh clone that has neither.
@@ -178,7 +183,7 @@ func (c *Checkout) MovedExcept(ctx context.Context, branch, commit string) (bool
 		if err != nil {
 			return false, fmt.Errorf("look whether the checkout was moved: %w", err)
 		}
-		done = Tree(id.TreeHash.String())
+		done = trees.IDOf(id.TreeHash)
 	}
 	switched := commit != "" && now.commit.String() == commit && now.head == headContent(branch, commit)
 	if !switched && (now.head != c.opened.head || now.commit != c.opened.commit) {
@@ -186,7 +191,7 @@ func (c *Checkout) MovedExcept(ctx context.Context, branch, commit string) (bool
 	}
 	for _, tree := range []Tree{start.Tree, done} {
 		same := true
-		err := c.objects.CompareIndex(ctx, now.index, tree.hash(), func(string, objects.Entry) { same = false })
+		err := c.objects.CompareIndex(ctx, now.index, tree.Hash(), func(string, objects.Entry) { same = false })
 		if err != nil || same {
 			return false, err
 		}
@@ -207,6 +212,15 @@ func (c *Checkout) Root() string { return c.repo.Root }
 
 // Origin returns the resolved address of the remote "origin" without credentials, or "".
 func (c *Checkout) Origin() string { return c.repo.Settings.Origin }
+
+// DefaultBranch returns the branch of origin's HEAD at clone time, or "".
+func (c *Checkout) DefaultBranch() string { return c.repo.DefaultBranch() }
+
+// BranchesAt lists the local branches at a commit, sorted.
+func (c *Checkout) BranchesAt(sha string) ([]string, error) { return c.repo.BranchesAt(sha) }
+
+// BranchFits returns an error if another branch prevents one called name: "a" and "a/b" cannot both exist.
+func (c *Checkout) BranchFits(name string) error { return c.repo.BranchFits(name) }
 
 // PushesTo returns git's push addresses for a branch, without credentials, and the git setting that
 // names the remote. Without a remote it returns nothing. The first result is cached.
@@ -342,20 +356,15 @@ func pathsIn(ix *index.File, wanted func(ix *index.File, i int) bool) (paths []s
 	return slices.Compact(paths)
 }
 
+// IsMarker reports whether a line, without its end, is a conflict marker of any [Labels].
+func IsMarker(line string) bool { return merge.IsMarker(line) }
+
 // The errors of Open for an unusable folder.
 var (
 	ErrNotRepository = repository.ErrNotRepository
 	ErrBare          = repository.ErrBare
 	ErrNoCommit      = errors.New("the repository has no commit yet: make one, for example with git commit --allow-empty -m first")
 )
-
-type UnknownBaseError struct {
-	Name string // branch or commit
-}
-
-func (e *UnknownBaseError) Error() string {
-	return fmt.Sprintf("the base %q is not in this checkout: fetch it", e.Name)
-}
 
 // ForeignCommitError reports a commit on the task's branch that no run made.
 type ForeignCommitError struct {
@@ -368,8 +377,44 @@ func (e *ForeignCommitError) Error() string {
 		e.Branch, e.SHA, e.Author)
 }
 
+// Types of package trees, documented there.
+type (
+	Tree          = trees.Tree
+	Base          = trees.Base
+	BaseSpec      = trees.BaseSpec
+	BaseKind      = trees.BaseKind
+	BaseEntry     = trees.BaseEntry
+	ChangeSet     = trees.ChangeSet
+	Problem       = trees.Problem
+	ProblemKind   = trees.ProblemKind
+	Signature     = trees.Signature
+	CommitOptions = trees.CommitOptions
+	MergeConflict = trees.MergeConflict
+	Labels        = trees.Labels
+)
+
+// The kinds of entries of a base.
+const (
+	BaseFile   = trees.BaseFile
+	BaseFolder = trees.BaseFolder
+	BaseLink   = trees.BaseLink
+)
+
+// The kinds of problems, documented in package trees.
+const (
+	ProblemRepository = trees.ProblemRepository
+	ProblemName       = trees.ProblemName
+	ProblemSubmodule  = trees.ProblemSubmodule
+	ProblemLink       = trees.ProblemLink
+	ProblemUnreadable = trees.ProblemUnreadable
+	ProblemLarge      = trees.ProblemLarge
+	ProblemTooDeep    = trees.ProblemTooDeep
+)
+
 // Errors of the packages below, documented there.
 type (
+	UnknownBaseError = trees.UnknownBaseError
+	MergeError       = trees.MergeError
 	UnsupportedError = repository.UnsupportedError
 	GitError         = program.UnusableError
 	InUseError       = repository.InUseError

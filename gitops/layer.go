@@ -70,9 +70,9 @@ type Written map[string]index.Stat
 // untracked files in the way.
 func (c *Checkout) Overwrite(ctx context.Context, cs *ChangeSet) (Written, error) {
 	var written Written
-	changes, err := c.objects.Differences(ctx, cs.Base.Tree.hash(), cs.Tree.hash())
+	changes, err := c.objects.Differences(ctx, cs.Base.Tree.Hash(), cs.Tree.Hash())
 	if err == nil {
-		written, err = c.work.Overwrite(ctx, cs.Tree.hash(), changes)
+		written, err = c.work.Overwrite(ctx, cs.Tree.Hash(), changes)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("put the change into a layer: %w", err)
@@ -182,7 +182,7 @@ func takeOverSettings(ctx context.Context, like, dir string) error {
 // unchanged and written files, so that git reads none of them again.
 func (c *Checkout) WriteIndex(ctx context.Context, o GitFolder, written Written) error {
 	var changes []objects.Difference
-	err := c.objects.CompareIndex(ctx, o.Snapshot.index, o.Tree.hash(), func(path string, e objects.Entry) {
+	err := c.objects.CompareIndex(ctx, o.Snapshot.index, o.Tree.Hash(), func(path string, e objects.Entry) {
 		changes = append(changes, objects.Difference{Path: path, New: e})
 	})
 	if err == nil {

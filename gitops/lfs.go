@@ -65,12 +65,12 @@ func (c *Checkout) lfsFile(id string) (file LFSFile, is bool, err error) {
 // LFSFiles returns the Git LFS files whose content a change adds or modifies. It omits files that
 // were only moved.
 func (c *Checkout) LFSFiles(ctx context.Context, cs *ChangeSet) ([]LFSFile, error) {
-	return c.lfsFilesOf(ctx, cs.Tree, cs.newContent())
+	return c.lfsFilesOf(ctx, cs.Tree, cs.NewContent())
 }
 
 // lfsFilesOf returns the Git LFS files among files of a tree, each content once.
 func (c *Checkout) lfsFilesOf(ctx context.Context, tree Tree, files []changeset.File) (list []LFSFile, err error) {
-	paths, err := c.work.LFSPaths(ctx, tree.hash(), changeset.Paths(files))
+	paths, err := c.work.LFSPaths(ctx, tree.Hash(), changeset.Paths(files))
 	if err != nil {
 		return nil, fmt.Errorf("look for Git LFS files: %w", err)
 	}
@@ -107,7 +107,7 @@ func (c *Checkout) addLFS(ctx context.Context, gitDir string, s TreeForCommands)
 	if !c.usesLFS() {
 		return nil
 	}
-	differences, err := c.objects.Differences(ctx, s.Base.Tree.hash(), s.Tree.hash())
+	differences, err := c.objects.Differences(ctx, s.Base.Tree.Hash(), s.Tree.Hash())
 	if err != nil {
 		return err
 	}
@@ -176,7 +176,7 @@ type FetchLFS func(ctx context.Context, branch, folder string, list []LFSFile) e
 // checkout with them. It fetches only what the configuration of git-lfs allows. It returns a
 // *MissingLFSError if contents are still missing.
 func (c *Checkout) FillLFS(ctx context.Context, fetch FetchLFS) error {
-	files, err := c.work.PointerFiles(ctx, c.base.Tree.hash(), c.base.Tree == c.StartCommit().Tree)
+	files, err := c.work.PointerFiles(ctx, c.Base().Tree.Hash(), c.Base().Tree == c.StartCommit().Tree)
 	if err != nil || len(files) == 0 {
 		return err
 	}
@@ -190,7 +190,7 @@ func (c *Checkout) FillLFS(ctx context.Context, fetch FetchLFS) error {
 		seen[f.Pointer.OID] = true
 	}
 	if len(wanted) > 0 {
-		err = fetch(ctx, c.base.Branch, filepath.Join(c.repo.CommonDir, "lfs"), wanted)
+		err = fetch(ctx, c.Base().Branch, filepath.Join(c.repo.CommonDir, "lfs"), wanted)
 	}
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -236,7 +236,7 @@ func (c *Checkout) rewriteFiles(ctx context.Context, files []objects.Difference)
 	if err != nil {
 		return err
 	}
-	tree := c.base.Tree.hash()
+	tree := c.Base().Tree.Hash()
 	stats, err := c.work.CheckOutOver(ctx, ix, tree, tree, files)
 	if err != nil {
 		return err

@@ -45,7 +45,7 @@ func (c *Checkout) materialise(ctx context.Context, o MaterialiseOptions) error 
 		return err
 	}
 	defer root.Close()
-	if err := c.work.Fill(ctx, root, o.Tree.hash()); err != nil {
+	if err := c.work.Fill(ctx, root, o.Tree.Hash()); err != nil {
 		return err
 	}
 	if o.Untracked == "" {

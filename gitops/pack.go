@@ -1,57 +1,11 @@
 package gitops
 
 import (
-	"context"
-	"fmt"
-	"io"
 	"math"
 	"path/filepath"
 
-	"github.com/agent-ci/agent-ci/gitops/internal/objects"
 	"github.com/agent-ci/agent-ci/gitops/internal/regularfile"
-	"github.com/agent-ci/agent-ci/gitops/internal/repository"
 )
-
-// WritePack writes a packfile without deltas. It contains the objects in the tree of cs that are
-// not in its base.
-func (c *Checkout) WritePack(ctx context.Context, cs *ChangeSet, w io.Writer) error {
-	ids, err := c.objects.Added(ctx, cs.Base.Tree.hash(), cs.Tree.hash())
-	if err != nil {
-		return fmt.Errorf("write the pack: %w", err)
-	}
-	if err := c.objects.WritePack(ctx, ids, w); err != nil {
-		return fmt.Errorf("write the pack: %w", err)
-	}
-	return nil
-}
-
-// ReadPack reads a pack as WritePack writes it, from an untrusted sender. The pack must contain
-// exactly the blobs and trees that tree needs beyond the base, with valid names and modes. After a
-// *PackError, no object of the pack is stored. The work tree does not change.
-func (c *Checkout) ReadPack(ctx context.Context, r io.Reader, tree Tree) (*ChangeSet, error) {
-	if _, err := repository.ParseID(string(tree)); err != nil {
-		return nil, &objects.PackError{Reason: fmt.Sprintf("the tree %.60q is no object id", tree)}
-	}
-	if err := c.objects.Receive(ctx, r, c.base.Tree.hash(), tree.hash()); err != nil {
-		return nil, err
-	}
-	cs, err := c.changeSet(ctx, c.base, tree)
-	if err != nil {
-		return nil, fmt.Errorf("read the pack: %w", err)
-	}
-	return cs, nil
-}
-
-// HasCommit reports whether the checkout has a commit and its root tree. It does not check the tree's
-// entries.
-func (c *Checkout) HasCommit(sha string) bool {
-	id, err := repository.ParseID(sha)
-	if err != nil {
-		return false
-	}
-	commit, err := c.objects.Commit(id)
-	return err == nil && c.objects.Has(commit.TreeHash)
-}
 
 // Shallow reports whether the checkout was cloned without older commits.
 func (c *Checkout) Shallow() bool {

@@ -83,12 +83,12 @@ func (c *Checkout) makePrivateTree(ctx context.Context, o PrivateTree) (snap *Sn
 	if snap, err = c.copiedSnapshot(o.Snapshot, copied.Stats); err != nil {
 		return nil, nil, err
 	}
-	if c.currentBase().Tree != c.base.Tree {
+	if c.currentBase().Tree != c.Base().Tree {
 		if snap, err = c.WriteBase(ctx, Layer{Tree: root}, snap); err != nil {
 			return nil, nil, err
 		}
 	}
-	folder := GitFolder{Dir: filepath.Join(o.Dir, ".git"), TreeForCommands: TreeForCommands{Tree: c.base.Tree, Base: c.base, Head: &Head{}, Snapshot: snap}}
+	folder := GitFolder{Dir: filepath.Join(o.Dir, ".git"), TreeForCommands: TreeForCommands{Tree: c.Base().Tree, Base: c.Base(), Head: &Head{}, Snapshot: snap}}
 	if err := c.newGitDir(ctx, folder.Dir, folder.Dir, folder.TreeForCommands); err != nil {
 		return nil, nil, err
 	}

@@ -45,11 +45,11 @@ func (c *Checkout) Mark(snap, inTree *Snapshot) ([]byte, error) {
 		return nil, fmt.Errorf("mark the checkout: %w", err)
 	}
 	m := mark{
-		Version: 2, Root: c.repo.Root, Device: device, Inode: inode, Base: c.base,
+		Version: 2, Root: c.repo.Root, Device: device, Inode: inode, Base: c.Base(),
 		Head: c.opened.head, Branch: c.opened.branch, Commit: c.opened.commit.String(),
 	}
 	m.Untracked = snap.untrackedList()
-	if c.base.Tree != c.StartCommit().Tree {
+	if c.Base().Tree != c.StartCommit().Tree {
 		m.InTree = inTree.untrackedList()
 	}
 	raw, err := json.Marshal(m)
@@ -114,16 +114,15 @@ func (c *Checkout) resume(ctx context.Context, raw []byte) (snap, inTree *Snapsh
 	if m.Root != c.repo.Root || m.Device != device || m.Inode != inode {
 		return nil, nil, ErrOtherCheckout
 	}
-	base, err := c.baseAt(m.Base.Branch, plumbing.NewHash(m.Base.SHA))
-	if err != nil {
-		return nil, nil, err
-	}
 	commit, err := c.objects.Commit(plumbing.NewHash(m.Commit))
 	if err != nil {
 		return nil, nil, err
 	}
-	c.base = base
-	c.opened = openedState{head: m.Head, branch: m.Branch, commit: plumbing.NewHash(m.Commit), tree: commit.TreeHash}
+	c.setOpened(openedState{head: m.Head, branch: m.Branch, commit: plumbing.NewHash(m.Commit), tree: commit.TreeHash})
+	base, err := c.SetBase(BaseSpec{Branch: m.Base.Branch, SHA: m.Base.SHA})
+	if err != nil {
+		return nil, nil, err
+	}
 	now, err := c.Snapshot(ctx)
 	if err != nil {
 		return nil, nil, err

@@ -183,7 +183,7 @@ func (c *Checkout) baseIndex(ctx context.Context) (_ *index.File, staged []objec
 	if err != nil {
 		return nil, nil, err
 	}
-	err = c.objects.CompareIndex(ctx, ix, c.currentBase().Tree.hash(), func(path string, e objects.Entry) {
+	err = c.objects.CompareIndex(ctx, ix, c.currentBase().Tree.Hash(), func(path string, e objects.Entry) {
 		staged = append(staged, objects.Difference{Path: path, New: e})
 	})
 	if err != nil || len(staged) == 0 {

@@ -129,7 +129,7 @@ func (c *Checkout) mayMove(ctx context.Context, branch string, id plumbing.Hash,
 // copyCommitObjects copies a commit, its new trees and blobs, and its Git LFS contents into the
 // repository.
 func (c *Checkout) copyCommitObjects(ctx context.Context, id plumbing.Hash, cs *ChangeSet) error {
-	ids, err := c.objects.Added(ctx, cs.Base.Tree.hash(), cs.Tree.hash())
+	ids, err := c.objects.Added(ctx, cs.Base.Tree.Hash(), cs.Tree.Hash())
 	if err != nil {
 		return err
 	}
@@ -149,11 +149,11 @@ func (c *Checkout) switchIndex(ctx context.Context, cs *ChangeSet) error {
 	if err != nil {
 		return err
 	}
-	changes, err := c.objects.Differences(ctx, c.opened.tree, cs.Tree.hash())
+	changes, err := c.objects.Differences(ctx, c.opened.tree, cs.Tree.Hash())
 	if err != nil {
 		return err
 	}
-	stats, err := c.work.CheckOutOver(ctx, ix, c.opened.tree, cs.Tree.hash(), changes)
+	stats, err := c.work.CheckOutOver(ctx, ix, c.opened.tree, cs.Tree.Hash(), changes)
 	if err != nil {
 		return err
 	}

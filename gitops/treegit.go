@@ -39,7 +39,7 @@ type Head struct {
 // mounted elsewhere.
 func (c *Checkout) newGitDir(ctx context.Context, gitDir, seenAt string, s TreeForCommands) error {
 	if s.Base == (Base{}) {
-		s.Base = c.base
+		s.Base = c.Base()
 	}
 	if err := os.MkdirAll(gitDir, 0o777); err != nil {
 		return err
@@ -78,7 +78,7 @@ func (c *Checkout) newGitDir(ctx context.Context, gitDir, seenAt string, s TreeF
 
 // addObjects copies the objects of a tree that are not in the base to own.
 func (c *Checkout) addObjects(ctx context.Context, own *objects.Store, s TreeForCommands) error {
-	ids, err := c.objects.Added(ctx, s.Base.Tree.hash(), s.Tree.hash())
+	ids, err := c.objects.Added(ctx, s.Base.Tree.Hash(), s.Tree.Hash())
 	if err != nil {
 		return err
 	}
@@ -100,7 +100,7 @@ func (c *Checkout) setHead(gitDir string, own *objects.Store, s TreeForCommands)
 		}
 	}
 	set("refs/heads/", s.Base.Branch, base)
-	if s.Base.SHA != c.base.SHA {
+	if s.Base.SHA != c.Base().SHA {
 		if _, err := c.repo.ReadRef("refs/remotes/origin/" + s.Base.Branch); err == nil {
 			set("refs/remotes/origin/", s.Base.Branch, base)
 		}
@@ -111,7 +111,7 @@ func (c *Checkout) setHead(gitDir string, own *objects.Store, s TreeForCommands)
 		if err != nil {
 			return err
 		}
-		text, err := o.encode(s.Tree, s.Base)
+		text, err := o.Encode(s.Tree, s.Base)
 		if err != nil {
 			return err
 		}

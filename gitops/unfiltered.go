@@ -20,8 +20,8 @@ type Unfiltered struct {
 // sorted by name. It omits files that were only moved, and Git LFS pointers, which belong in a
 // commit.
 func (c *Checkout) Unfiltered(ctx context.Context, cs *ChangeSet) ([]Unfiltered, error) {
-	brought := cs.newContent()
-	missing, err := c.work.MissingFilters(ctx, cs.Tree.hash(), changeset.Paths(brought))
+	brought := cs.NewContent()
+	missing, err := c.work.MissingFilters(ctx, cs.Tree.Hash(), changeset.Paths(brought))
 	if err != nil {
 		return nil, fmt.Errorf("look for filters: %w", err)
 	}

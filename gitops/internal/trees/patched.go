@@ -1,4 +1,4 @@
-package gitops
+package trees
 
 import (
 	"bytes"
@@ -16,17 +16,17 @@ import (
 // ApplyPatch applies a patch of WritePatch to a tree, including binary files, modes and links. It
 // applies all of it or fails. The work tree does not change. The base of the result is the tree,
 // without a commit.
-func (c *Checkout) ApplyPatch(ctx context.Context, tree Tree, patch []byte) (*ChangeSet, error) {
-	dir, err := os.MkdirTemp(c.repo.Private, "patched-")
+func (s *Store) ApplyPatch(ctx context.Context, tree Tree, patch []byte) (*ChangeSet, error) {
+	dir, err := os.MkdirTemp(s.repo.Private, "patched-")
 	if err != nil {
 		return nil, fmt.Errorf("apply a patch: %w", err)
 	}
 	defer os.RemoveAll(dir)
-	before, after, err := c.applyPatchToFiles(ctx, dir, tree, patch)
+	before, after, err := s.applyPatchToFiles(ctx, dir, tree, patch)
 	if err != nil {
 		return nil, fmt.Errorf("apply a patch: %w", err)
 	}
-	cs, err := c.merge(ctx, before, after, Base{Tree: tree}, "the tree")
+	cs, err := s.merge(ctx, before, after, Base{Tree: tree}, "the tree")
 	if err != nil {
 		return nil, fmt.Errorf("apply a patch: %w", err)
 	}
@@ -35,8 +35,8 @@ func (c *Checkout) ApplyPatch(ctx context.Context, tree Tree, patch []byte) (*Ch
 
 // applyPatchToFiles applies the patch to a tree that contains only the files named in the patch. It
 // returns that tree before and after. dir is an empty folder.
-func (c *Checkout) applyPatchToFiles(ctx context.Context, dir string, tree Tree, patch []byte) (before, after Tree, err error) {
-	git, err := c.repo.PrivateGit()
+func (s *Store) applyPatchToFiles(ctx context.Context, dir string, tree Tree, patch []byte) (before, after Tree, err error) {
+	git, err := s.repo.PrivateGit()
 	if err != nil {
 		return "", "", err
 	}
@@ -55,7 +55,7 @@ func (c *Checkout) applyPatchToFiles(ctx context.Context, dir string, tree Tree,
 		if len(parts) != 3 || !objects.ValidPath(parts[2]) {
 			return "", "", fmt.Errorf("%q is no path of a checkout", line)
 		}
-		there, err := c.objects.Find(tree.hash(), parts[2])
+		there, err := s.objects.Find(tree.Hash(), parts[2])
 		if err != nil {
 			return "", "", err
 		}
@@ -63,10 +63,10 @@ func (c *Checkout) applyPatchToFiles(ctx context.Context, dir string, tree Tree,
 			oldFiles = append(oldFiles, objects.Edit{Path: parts[2], Mode: there.Mode, ID: there.ID})
 		}
 	}
-	if err := c.objects.OwnFiles(ctx, oldFiles); err != nil {
+	if err := s.objects.OwnFiles(ctx, oldFiles); err != nil {
 		return "", "", err
 	}
-	old, err := c.objects.Apply(plumbing.ZeroHash, oldFiles)
+	old, err := s.objects.Apply(plumbing.ZeroHash, oldFiles)
 	if err != nil {
 		return "", "", err
 	}
@@ -77,5 +77,5 @@ func (c *Checkout) applyPatchToFiles(ctx context.Context, dir string, tree Tree,
 		return "", "", err
 	}
 	now, err := run(nil, "write-tree")
-	return Tree(old.String()), Tree(strings.TrimSpace(now)), err
+	return IDOf(old), Tree(strings.TrimSpace(now)), err
 }

@@ -1,4 +1,4 @@
-package gitops
+package trees
 
 import (
 	"context"
@@ -20,15 +20,15 @@ import (
 
 // ReadBase returns a file of the base commit. It returns fs.ErrNotExist for anything but a file,
 // and a *TooLargeError above limit bytes.
-func (c *Checkout) ReadBase(path string, limit int64) ([]byte, error) {
-	return c.ReadFile(c.base.Tree, path, limit)
+func (s *Store) ReadBase(path string, limit int64) ([]byte, error) {
+	return s.ReadFile(s.base.Tree, path, limit)
 }
 
 // HasBase reports whether the base commit has an entry at a path. It does not follow links, but
 // returns true for any path below a link.
-func (c *Checkout) HasBase(name string) (bool, error) {
+func (s *Store) HasBase(name string) (bool, error) {
 	for at := path.Clean(name); at != "." && at != "/"; at = path.Dir(at) {
-		e, err := c.objects.Find(c.base.Tree.hash(), at)
+		e, err := s.objects.Find(s.base.Tree.Hash(), at)
 		if err != nil {
 			return false, fmt.Errorf("find %q in the base commit: %w", name, err)
 		}
@@ -40,29 +40,29 @@ func (c *Checkout) HasBase(name string) (bool, error) {
 }
 
 // describeTree names a tree in errors.
-func (c *Checkout) describeTree(tree Tree) string {
-	if tree == c.base.Tree {
+func (s *Store) describeTree(tree Tree) string {
+	if tree == s.base.Tree {
 		return "the base commit"
 	}
 	return "tree " + string(tree)
 }
 
 // ReadFile returns a file of a tree, like ReadBase.
-func (c *Checkout) ReadFile(tree Tree, path string, limit int64) ([]byte, error) {
-	e, err := c.objects.Find(tree.hash(), path)
+func (s *Store) ReadFile(tree Tree, path string, limit int64) ([]byte, error) {
+	e, err := s.objects.Find(tree.Hash(), path)
 	if err != nil {
-		return nil, fmt.Errorf("read %q of %s: %w", path, c.describeTree(tree), err)
+		return nil, fmt.Errorf("read %q of %s: %w", path, s.describeTree(tree), err)
 	}
 	if e.Mode != index.Regular && e.Mode != index.Executable {
-		return nil, fmt.Errorf("read %q of %s: %w", path, c.describeTree(tree), fs.ErrNotExist)
+		return nil, fmt.Errorf("read %q of %s: %w", path, s.describeTree(tree), fs.ErrNotExist)
 	}
-	data, err := c.objects.BlobBytes(e.ID, limit)
+	data, err := s.objects.BlobBytes(e.ID, limit)
 	if large, ok := errors.AsType[*objects.TooLargeError](err); ok {
 		large.Path = path
 		return nil, large
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read %q of %s: %w", path, c.describeTree(tree), err)
+		return nil, fmt.Errorf("read %q of %s: %w", path, s.describeTree(tree), err)
 	}
 	return data, nil
 }
@@ -86,21 +86,21 @@ type BaseEntry struct {
 }
 
 // BaseEntry returns the entry of the base commit at a path. It follows no links.
-func (c *Checkout) BaseEntry(name string) (BaseEntry, error) { return c.EntryIn(c.base.Tree, name) }
+func (s *Store) BaseEntry(name string) (BaseEntry, error) { return s.EntryIn(s.base.Tree, name) }
 
 // EntryIn returns the entry of a tree at a path, like BaseEntry.
-func (c *Checkout) EntryIn(tree Tree, name string) (BaseEntry, error) {
-	e, err := c.objects.Find(tree.hash(), name)
+func (s *Store) EntryIn(tree Tree, name string) (BaseEntry, error) {
+	e, err := s.objects.Find(tree.Hash(), name)
 	if err != nil {
-		return BaseEntry{}, fmt.Errorf("look for %q in %s: %w", name, c.describeTree(tree), err)
+		return BaseEntry{}, fmt.Errorf("look for %q in %s: %w", name, s.describeTree(tree), err)
 	}
 	entry := BaseEntry{Name: path.Base(name), Kind: kindOf(e)}
 	if entry.Kind != BaseLink {
 		return entry, nil
 	}
-	target, err := c.objects.BlobBytes(e.ID, maxTarget)
+	target, err := s.objects.BlobBytes(e.ID, maxTarget)
 	if err != nil && !errors.As(err, new(*objects.TooLargeError)) {
-		return BaseEntry{}, fmt.Errorf("read the link %q of %s: %w", name, c.describeTree(tree), err)
+		return BaseEntry{}, fmt.Errorf("read the link %q of %s: %w", name, s.describeTree(tree), err)
 	}
 	entry.Target = string(target)
 	return entry, nil
@@ -121,26 +121,26 @@ func kindOf(e objects.Entry) BaseKind {
 
 // BaseEntries lists a folder of the base commit in git's order, without the targets of links. "" is
 // the root. A missing folder is empty.
-func (c *Checkout) BaseEntries(folder string) ([]BaseEntry, error) {
-	return c.entriesIn(c.base.Tree, folder)
+func (s *Store) BaseEntries(folder string) ([]BaseEntry, error) {
+	return s.entriesIn(s.base.Tree, folder)
 }
 
 // entriesIn lists a folder of a tree, like BaseEntries.
-func (c *Checkout) entriesIn(tree Tree, folder string) ([]BaseEntry, error) {
-	id := tree.hash()
+func (s *Store) entriesIn(tree Tree, folder string) ([]BaseEntry, error) {
+	id := tree.Hash()
 	if folder != "" {
-		e, err := c.objects.Find(id, folder)
+		e, err := s.objects.Find(id, folder)
 		if err != nil {
-			return nil, fmt.Errorf("list %q of %s: %w", folder, c.describeTree(tree), err)
+			return nil, fmt.Errorf("list %q of %s: %w", folder, s.describeTree(tree), err)
 		}
 		if !e.IsTree() {
 			return nil, nil
 		}
 		id = e.ID
 	}
-	found, err := c.objects.Tree(id)
+	found, err := s.objects.Tree(id)
 	if err != nil {
-		return nil, fmt.Errorf("list %q of %s: %w", folder, c.describeTree(tree), err)
+		return nil, fmt.Errorf("list %q of %s: %w", folder, s.describeTree(tree), err)
 	}
 	entries := make([]BaseEntry, len(found))
 	for i, e := range found {
@@ -151,11 +151,11 @@ func (c *Checkout) entriesIn(tree Tree, folder string) ([]BaseEntry, error) {
 
 // BaseFiles lists the names of the files in a folder of the base commit, in git's order. "" is the
 // root. A missing folder is empty.
-func (c *Checkout) BaseFiles(folder string) ([]string, error) { return c.FilesIn(c.base.Tree, folder) }
+func (s *Store) BaseFiles(folder string) ([]string, error) { return s.FilesIn(s.base.Tree, folder) }
 
 // FilesIn lists the names of the files in a folder of a tree, like BaseFiles.
-func (c *Checkout) FilesIn(tree Tree, folder string) ([]string, error) {
-	entries, err := c.entriesIn(tree, folder)
+func (s *Store) FilesIn(tree Tree, folder string) ([]string, error) {
+	entries, err := s.entriesIn(tree, folder)
 	var names []string
 	for _, e := range entries {
 		if e.Kind == BaseFile {
@@ -173,18 +173,18 @@ const (
 // BaseTracks reports whether the base commit contains a path of the work tree. The path may be a
 // file, link, submodule, a path in a submodule at its commit, or a folder that contains any of
 // these. BaseTracks follows the commit's links, and reads only the folders on the path.
-func (c *Checkout) BaseTracks(name string) (bool, error) {
+func (s *Store) BaseTracks(name string) (bool, error) {
 	name = path.Clean(name)
 	if name == "." {
 		return true, nil
 	}
-	f := baseFinder{c, c.objects, c.base.Tree.hash(), ""}
+	f := baseFinder{s.repo, s.objects, s.base.Tree.Hash(), ""}
 	return f.tracks(strings.Split(name, "/"), maxLinks)
 }
 
 // baseFinder looks up paths in the tree of a repository mounted in the work tree.
 type baseFinder struct {
-	*Checkout
+	repo      *repository.Repository
 	objects   *objects.Store
 	rootTree  plumbing.Hash
 	mountPath string
@@ -248,7 +248,7 @@ func (f baseFinder) inSubmodule(at string, id plumbing.Hash, rest []string, link
 	if err != nil {
 		return false, err
 	}
-	sub := baseFinder{f.Checkout, objects.Open("", folders...), plumbing.ZeroHash, at}
+	sub := baseFinder{f.repo, objects.Open("", folders...), plumbing.ZeroHash, at}
 	defer func() { err = errors.Join(err, sub.objects.Close()) }()
 	commit, err := sub.objects.Commit(id)
 	if errors.Is(err, plumbing.ErrObjectNotFound) {
@@ -263,17 +263,17 @@ func (f baseFinder) inSubmodule(at string, id plumbing.Hash, rest []string, link
 
 // BaseContainsText reports whether a file of the base contains the text in one line. It trusts the base's
 // objects, so call it before any command could change them.
-func (c *Checkout) BaseContainsText(ctx context.Context, text string) (bool, error) {
+func (s *Store) BaseContainsText(ctx context.Context, text string) (bool, error) {
 	if text == "" || strings.ContainsAny(text, "\n\r\x00") {
 		return false, nil
 	}
 	// Pass the text by standard input, because other users can see the arguments of a program.
-	git, err := c.repo.PrivateGit()
+	git, err := s.repo.PrivateGit()
 	if err != nil {
 		return false, fmt.Errorf("search the base: %w", err)
 	}
-	git = git.With("GIT_ALTERNATE_OBJECT_DIRECTORIES=" + repository.QuoteAlternate(c.repo.CommonDir+"/objects"))
-	_, err = git.Run(ctx, c.repo.Root, strings.NewReader(text+"\n"), "grep", "--quiet", "--text", "--fixed-strings", "-f", "-", string(c.base.Tree))
+	git = git.With("GIT_ALTERNATE_OBJECT_DIRECTORIES=" + repository.QuoteAlternate(s.repo.CommonDir+"/objects"))
+	_, err = git.Run(ctx, s.repo.Root, strings.NewReader(text+"\n"), "grep", "--quiet", "--text", "--fixed-strings", "-f", "-", string(s.base.Tree))
 	switch {
 	case err == nil:
 		return true, nil

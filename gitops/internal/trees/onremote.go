@@ -1,4 +1,4 @@
-package gitops
+package trees
 
 import (
 	"context"
@@ -11,23 +11,23 @@ import (
 // OnRemote reports whether a commit was on a branch of origin at the last fetch. It ignores local
 // branches. It also ignores refs that the configuration does not fetch from branches, such as pull
 // requests: strangers can push to those.
-func (c *Checkout) OnRemote(ctx context.Context, branch, sha string) (bool, error) {
+func (s *Store) OnRemote(ctx context.Context, branch, sha string) (bool, error) {
 	id, err := repository.ParseID(sha)
 	if err != nil || branch == "" {
 		return false, nil
 	}
 	name := "refs/remotes/origin/" + branch
-	if !fromBranches(c.repo.Settings.Fetch, name) {
+	if !fromBranches(s.repo.Settings.Fetch, name) {
 		return false, nil
 	}
-	tip, err := c.repo.ReadRef(name)
+	tip, err := s.repo.ReadRef(name)
 	if errors.Is(err, repository.ErrNoRef) {
 		return false, nil
 	}
 	if err != nil {
 		return false, err
 	}
-	return c.objects.IsAncestor(ctx, id, tip)
+	return s.objects.IsAncestor(ctx, id, tip)
 }
 
 // fromBranches reports whether every refspec that can write a ref fetches it from a branch.

@@ -1,4 +1,4 @@
-package gitops
+package trees
 
 import (
 	"context"
@@ -16,9 +16,6 @@ type (
 	// Labels names the sides in conflict markers.
 	Labels = merge.Labels
 )
-
-// IsMarker reports whether a line, without its end, is a conflict marker of any [Labels].
-func IsMarker(line string) bool { return merge.IsMarker(line) }
 
 // MergeError reports a change set in conflict with another base or change.
 type MergeError struct {
@@ -41,8 +38,8 @@ func (e *MergeError) Error() string {
 // Rebase returns cs on another base, like `git merge` of its branch into that base, with the new
 // base's attributes. It returns a *MergeError for a conflict. The objects of base must exist. The
 // work tree does not change, so it no longer matches the result.
-func (c *Checkout) Rebase(ctx context.Context, cs *ChangeSet, base Base) (*ChangeSet, error) {
-	moved, err := c.merge(ctx, cs.Base.Tree, cs.Tree, base, newBase)
+func (s *Store) Rebase(ctx context.Context, cs *ChangeSet, base Base) (*ChangeSet, error) {
+	moved, err := s.merge(ctx, cs.Base.Tree, cs.Tree, base, newBase)
 	if err != nil {
 		return nil, fmt.Errorf("rebase the change: %w", err)
 	}
@@ -55,14 +52,14 @@ const newBase = "the new base"
 // RebaseMarked is Rebase that accepts conflicts: it writes markers with labels around the
 // conflicting lines of both sides. A conflicting file without lines, or that only one side has,
 // becomes the new base's version.
-func (c *Checkout) RebaseMarked(ctx context.Context, cs *ChangeSet, base Base, labels Labels) (*ChangeSet, []MergeConflict, error) {
-	m, err := c.mergeTrees(ctx, cs.Base.Tree, cs.Tree, base.Tree, newBase)
+func (s *Store) RebaseMarked(ctx context.Context, cs *ChangeSet, base Base, labels Labels) (*ChangeSet, []MergeConflict, error) {
+	m, err := s.mergeTrees(ctx, cs.Base.Tree, cs.Tree, base.Tree, newBase)
 	if err == nil {
 		err = m.MarkConflicts(labels)
 	}
 	var moved *ChangeSet
 	if err == nil {
-		moved, err = c.mergedChange(ctx, m, base)
+		moved, err = s.mergedChange(ctx, m, base)
 	}
 	if err != nil {
 		return nil, nil, fmt.Errorf("rebase the change: %w", err)
@@ -74,8 +71,8 @@ func (c *Checkout) RebaseMarked(ctx context.Context, cs *ChangeSet, base Base, l
 // Merge applies a fork's changes since base to its parent. It returns a change set whose base is
 // the parent's tree. It returns a *MergeError for a conflict. The objects of all trees must exist.
 // Apply the result to the parent's layer with ApplyChange: its base has no commit.
-func (c *Checkout) Merge(ctx context.Context, base, parent, fork Tree) (*ChangeSet, error) {
-	merged, err := c.merge(ctx, base, fork, Base{Tree: parent}, "the parent's side")
+func (s *Store) Merge(ctx context.Context, base, parent, fork Tree) (*ChangeSet, error) {
+	merged, err := s.merge(ctx, base, fork, Base{Tree: parent}, "the parent's side")
 	if err != nil {
 		return nil, fmt.Errorf("merge a fork: %w", err)
 	}
@@ -84,8 +81,8 @@ func (c *Checkout) Merge(ctx context.Context, base, parent, fork Tree) (*ChangeS
 
 // PartialTree returns the tree from with some of its differences to the tree to: those whose path
 // take accepts.
-func (c *Checkout) PartialTree(ctx context.Context, from, to Tree, take func(path string) bool) (Tree, error) {
-	changes, err := c.objects.Differences(ctx, from.hash(), to.hash())
+func (s *Store) PartialTree(ctx context.Context, from, to Tree, take func(path string) bool) (Tree, error) {
+	changes, err := s.objects.Differences(ctx, from.Hash(), to.Hash())
 	if err != nil {
 		return "", fmt.Errorf("take a part of a change: %w", err)
 	}
@@ -95,38 +92,38 @@ func (c *Checkout) PartialTree(ctx context.Context, from, to Tree, take func(pat
 			edits = append(edits, d.Edit())
 		}
 	}
-	tree, err := c.objects.Apply(from.hash(), edits)
+	tree, err := s.objects.Apply(from.Hash(), edits)
 	if err != nil {
 		return "", fmt.Errorf("take a part of a change: %w", err)
 	}
-	return Tree(tree.String()), nil
+	return IDOf(tree), nil
 }
 
 // merge applies the differences between the trees old and now to onto. It returns them as a change
 // set on onto, or a *MergeError. name describes onto in errors.
-func (c *Checkout) merge(ctx context.Context, old, now Tree, onto Base, name string) (*ChangeSet, error) {
-	m, err := c.mergeTrees(ctx, old, now, onto.Tree, name)
+func (s *Store) merge(ctx context.Context, old, now Tree, onto Base, name string) (*ChangeSet, error) {
+	m, err := s.mergeTrees(ctx, old, now, onto.Tree, name)
 	if err != nil {
 		return nil, err
 	}
 	if len(m.Conflicts) > 0 {
 		return nil, &MergeError{With: name, Conflicts: m.Conflicts}
 	}
-	return c.mergedChange(ctx, m, onto)
+	return s.mergedChange(ctx, m, onto)
 }
 
 // mergeTrees merges the differences between the trees old and now into onto.
-func (c *Checkout) mergeTrees(ctx context.Context, old, now, onto Tree, name string) (*merge.Merge, error) {
-	return merge.Trees(ctx, merge.Place{Repo: c.repo, Objects: c.objects, Work: c.work}, old.hash(), now.hash(), onto.hash(), name)
+func (s *Store) mergeTrees(ctx context.Context, old, now, onto Tree, name string) (*merge.Merge, error) {
+	return merge.Trees(ctx, merge.Place{Repo: s.repo, Objects: s.objects, Work: s.work}, old.Hash(), now.Hash(), onto.Hash(), name)
 }
 
 // mergedChange returns the result of a merge as a change set on onto.
-func (c *Checkout) mergedChange(ctx context.Context, m *merge.Merge, onto Base) (*ChangeSet, error) {
+func (s *Store) mergedChange(ctx context.Context, m *merge.Merge, onto Base) (*ChangeSet, error) {
 	tree, err := m.Tree()
 	if err != nil {
 		return nil, err
 	}
-	return c.changeSet(ctx, onto, Tree(tree.String()))
+	return s.Compare(ctx, onto, IDOf(tree))
 }
 
 // keepProblems adds the problems that cs does not have yet. Some are only visible in the work tree,

@@ -1,4 +1,4 @@
-package gitops
+package trees
 
 import (
 	"context"
@@ -11,8 +11,8 @@ import (
 )
 
 // IDAt returns the object id of a tree's entry at a path, or "" if there is none.
-func (c *Checkout) IDAt(tree Tree, path string) (string, error) {
-	e, err := c.objects.Find(tree.hash(), path)
+func (s *Store) IDAt(tree Tree, path string) (string, error) {
+	e, err := s.objects.Find(tree.Hash(), path)
 	if err != nil {
 		return "", fmt.Errorf("find %q in tree %s: %w", path, tree, err)
 	}
@@ -24,15 +24,15 @@ func (c *Checkout) IDAt(tree Tree, path string) (string, error) {
 
 // WithFile returns a change set with new content for one file. The file keeps its executable bit.
 // The work tree does not change, so it no longer matches the result.
-func (c *Checkout) WithFile(ctx context.Context, cs *ChangeSet, path string, content []byte) (*ChangeSet, error) {
+func (s *Store) WithFile(ctx context.Context, cs *ChangeSet, path string, content []byte) (*ChangeSet, error) {
 	if !objects.ValidPath(path) {
 		return nil, fmt.Errorf("put %q into a change: it is no path of a checkout", path)
 	}
-	id, err := c.objects.WriteBytes(plumbing.BlobObject, content)
+	id, err := s.objects.WriteBytes(plumbing.BlobObject, content)
 	if err != nil {
 		return nil, fmt.Errorf("put %q into a change: %w", path, err)
 	}
-	was, err := c.objects.Find(cs.Tree.hash(), path)
+	was, err := s.objects.Find(cs.Tree.Hash(), path)
 	if err != nil {
 		return nil, fmt.Errorf("put %q into a change: %w", path, err)
 	}
@@ -40,38 +40,38 @@ func (c *Checkout) WithFile(ctx context.Context, cs *ChangeSet, path string, con
 	if was.Mode == index.Executable {
 		edit.Mode = was.Mode
 	}
-	tree, err := c.objects.Apply(cs.Tree.hash(), []objects.Edit{edit})
+	tree, err := s.objects.Apply(cs.Tree.Hash(), []objects.Edit{edit})
 	if err != nil {
 		return nil, fmt.Errorf("put %q into a change: %w", path, err)
 	}
-	return c.otherTree(ctx, cs, Tree(tree.String()))
+	return s.otherTree(ctx, cs, IDOf(tree))
 }
 
 // WithExactBytes is WithFile for content that is already in the work tree byte for byte. It keeps
 // the stat data of cs, because the work tree still matches the result. WithFile stores the bytes
 // without the conversions of attributes.
-func (c *Checkout) WithExactBytes(ctx context.Context, cs *ChangeSet, path string, content []byte) (*ChangeSet, error) {
-	other, err := c.WithFile(ctx, cs, path, content)
+func (s *Store) WithExactBytes(ctx context.Context, cs *ChangeSet, path string, content []byte) (*ChangeSet, error) {
+	other, err := s.WithFile(ctx, cs, path, content)
 	if err != nil {
 		return nil, err
 	}
-	other.stats = cs.stats
+	other.FileStats = cs.FileStats
 	return other, nil
 }
 
 // Without returns a change set without the change at a path.
-func (c *Checkout) Without(ctx context.Context, cs *ChangeSet, path string) (*ChangeSet, error) {
-	tree, err := c.Swap(cs.Tree, cs.Base.Tree, []string{path})
+func (s *Store) Without(ctx context.Context, cs *ChangeSet, path string) (*ChangeSet, error) {
+	tree, err := s.Swap(cs.Tree, cs.Base.Tree, []string{path})
 	if err != nil {
 		return nil, err
 	}
-	return c.otherTree(ctx, cs, tree)
+	return s.otherTree(ctx, cs, tree)
 }
 
 // otherTree returns the change set from the base of cs to another tree. It keeps the problems that
 // only the work tree shows.
-func (c *Checkout) otherTree(ctx context.Context, cs *ChangeSet, tree Tree) (*ChangeSet, error) {
-	other, err := c.changeSet(ctx, cs.Base, tree)
+func (s *Store) otherTree(ctx context.Context, cs *ChangeSet, tree Tree) (*ChangeSet, error) {
+	other, err := s.Compare(ctx, cs.Base, tree)
 	if err != nil {
 		return nil, err
 	}

@@ -1,4 +1,4 @@
-package gitops
+package trees
 
 import (
 	"fmt"
@@ -8,10 +8,10 @@ import (
 
 // Swap returns tree with the given paths as they are in other. A path that other does not have as a
 // file is removed.
-func (c *Checkout) Swap(tree, other Tree, paths []string) (Tree, error) {
+func (s *Store) Swap(tree, other Tree, paths []string) (Tree, error) {
 	edits := make([]objects.Edit, 0, len(paths))
 	for _, path := range paths {
-		e, err := c.objects.Find(other.hash(), path)
+		e, err := s.objects.Find(other.Hash(), path)
 		if err != nil {
 			return "", fmt.Errorf("take %q from tree %s: %w", path, other, err)
 		}
@@ -21,9 +21,9 @@ func (c *Checkout) Swap(tree, other Tree, paths []string) (Tree, error) {
 		}
 		edits = append(edits, edit)
 	}
-	swapped, err := c.objects.Apply(tree.hash(), edits)
+	swapped, err := s.objects.Apply(tree.Hash(), edits)
 	if err != nil {
 		return "", fmt.Errorf("take %d files from tree %s: %w", len(paths), other, err)
 	}
-	return Tree(swapped.String()), nil
+	return IDOf(swapped), nil
 }

@@ -1,4 +1,4 @@
-package gitops
+package trees
 
 import (
 	"bytes"
@@ -26,18 +26,18 @@ var diffOptions = []string{
 
 // gitDiff writes git's diff between the base and the tree of cs to w. It ignores attributes,
 // because the agent could hide text with them.
-func (c *Checkout) gitDiff(ctx context.Context, cs *ChangeSet, w io.Writer, format ...string) error {
-	empty := filepath.Join(c.repo.Private, "empty")
+func (s *Store) gitDiff(ctx context.Context, cs *ChangeSet, w io.Writer, format ...string) error {
+	empty := filepath.Join(s.repo.Private, "empty")
 	if err := os.MkdirAll(empty, 0o700); err != nil {
 		return fmt.Errorf("compare the trees: %w", err)
 	}
-	old, now, err := c.treesOfChanged(ctx, cs)
+	old, now, err := s.treesOfChanged(ctx, cs)
 	if err != nil {
 		return fmt.Errorf("compare the trees: %w", err)
 	}
 	args := append([]string{"-c", "core.attributesFile=" + os.DevNull}, diffOptions...)
 	args = append(append(args, format...), old.String(), now.String())
-	git, err := c.repo.PrivateGit()
+	git, err := s.repo.PrivateGit()
 	if err == nil {
 		err = git.With("GIT_WORK_TREE="+empty, "GIT_INDEX_FILE="+filepath.Join(empty, "index")).Stream(ctx, empty, nil, w, args...)
 	}
@@ -48,8 +48,8 @@ func (c *Checkout) gitDiff(ctx context.Context, cs *ChangeSet, w io.Writer, form
 }
 
 // treesOfChanged writes two trees, with the changed entries alone: before and after the change.
-func (c *Checkout) treesOfChanged(ctx context.Context, cs *ChangeSet) (old, now plumbing.Hash, err error) {
-	changes, err := c.objects.Differences(ctx, cs.Base.Tree.hash(), cs.Tree.hash())
+func (s *Store) treesOfChanged(ctx context.Context, cs *ChangeSet) (old, now plumbing.Hash, err error) {
+	changes, err := s.objects.Differences(ctx, cs.Base.Tree.Hash(), cs.Tree.Hash())
 	if err != nil {
 		return old, now, err
 	}
@@ -58,32 +58,32 @@ func (c *Checkout) treesOfChanged(ctx context.Context, cs *ChangeSet) (old, now 
 		before = append(before, objects.Edit{Path: d.Path, Mode: d.Old.Mode, ID: d.Old.ID})
 		after = append(after, objects.Edit{Path: d.Path, Mode: d.New.Mode, ID: d.New.ID})
 	}
-	if err := c.objects.OwnFiles(ctx, append(slices.Clone(before), after...)); err != nil {
+	if err := s.objects.OwnFiles(ctx, append(slices.Clone(before), after...)); err != nil {
 		return old, now, err
 	}
-	if old, err = c.objects.Apply(plumbing.ZeroHash, before); err != nil {
+	if old, err = s.objects.Apply(plumbing.ZeroHash, before); err != nil {
 		return old, now, err
 	}
-	now, err = c.objects.Apply(plumbing.ZeroHash, after)
+	now, err = s.objects.Apply(plumbing.ZeroHash, after)
 	return old, now, err
 }
 
 // WritePatch writes the change as a git patch. `git apply --binary` can apply it, including binary
 // files.
-func (c *Checkout) WritePatch(ctx context.Context, cs *ChangeSet, w io.Writer) error {
+func (s *Store) WritePatch(ctx context.Context, cs *ChangeSet, w io.Writer) error {
 	if cs.Empty() {
 		return nil
 	}
-	return c.gitDiff(ctx, cs, w, "--patch", "--binary")
+	return s.gitDiff(ctx, cs, w, "--patch", "--binary")
 }
 
 // countLines sets the numbers of added and deleted lines in a change set and its files.
-func (c *Checkout) countLines(ctx context.Context, cs *ChangeSet) error {
+func (s *Store) countLines(ctx context.Context, cs *ChangeSet) error {
 	if cs.Empty() {
 		return nil
 	}
 	var out bytes.Buffer
-	if err := c.gitDiff(ctx, cs, &out, "--numstat", "-z"); err != nil {
+	if err := s.gitDiff(ctx, cs, &out, "--numstat", "-z"); err != nil {
 		return fmt.Errorf("count lines: %w", err)
 	}
 	byPath := map[string]*changeset.File{}
