@@ -10,8 +10,8 @@ import (
 // to explain a failure. It forwards all output. It is not safe for concurrent use.
 type RefusalClues struct {
 	to   io.Writer
-	tail []byte // the last maxClue bytes, in which a message may begin
-	seen map[string]bool
+	tail []byte          // the last maxClue bytes, in which a message may begin
+	seen map[string]bool // found refusals, by their first message
 }
 
 // WatchRefusals returns RefusalClues that forward the output to w.
@@ -32,28 +32,29 @@ func (c *RefusalClues) search(p []byte) {
 		c.find(append(c.tail, p[:min(len(p), maxClue)]...))
 	}
 	c.find(p)
-	end := append(c.tail, p[max(0, len(p)-maxClue):]...)
-	c.tail = append(c.tail[:0], end[max(0, len(end)-maxClue):]...)
+	recent := append(c.tail, p[max(0, len(p)-maxClue):]...)
+	c.tail = append(c.tail[:0], recent[max(0, len(recent)-maxClue):]...)
 }
 
+// find records which refusals have a message in text.
 func (c *RefusalClues) find(text []byte) {
 	for _, r := range refusals {
-		for _, words := range r.words {
-			if !c.seen[r.words[0]] && bytes.Contains(text, []byte(words)) {
-				c.seen[r.words[0]] = true
+		for _, message := range r.messages {
+			if bytes.Contains(text, []byte(message)) {
+				c.seen[r.messages[0]] = true
+				break
 			}
 		}
 	}
 }
 
-// refusals maps messages of programs to the probable cause in a sandbox. An entry with network is for
-// sandboxes without the machine's network, and one with overlay for those with an overlaid workspace.
+// refusals maps messages of programs to the probable cause in a sandbox.
 var refusals = []struct {
-	words   []string // messages of libc and of runtimes
-	layer   string
-	network bool
-	overlay bool // the text why then names a workaround
-	why     string
+	messages        []string // messages of libc and of runtimes
+	layer           string
+	onlyOwnNetwork  bool // commands get this refusal only without the machine's network
+	onlyWithOverlay bool // commands get this refusal only in an overlaid workspace; advice names a workaround
+	advice          string
 }{
 	{
 		[]string{"Read-only file system", "read-only file system", "EROFS"},
@@ -108,11 +109,12 @@ func (s *Sandbox) Explain(c *RefusalClues, failed Status) string {
 	}
 	var notes strings.Builder
 	for _, r := range refusals {
-		if !c.seen[r.words[0]] || r.network && s.hasMachineNetwork || r.overlay && s.tree == "" {
+		impossible := r.onlyOwnNetwork && s.hasMachineNetwork || r.onlyWithOverlay && s.tree == ""
+		if impossible || !c.seen[r.messages[0]] {
 			continue
 		}
-		notes.WriteString("Note: \"" + r.words[0] + "\" was probably the sandbox (" + r.layer + "): " + r.why + ".")
-		if !r.overlay {
+		notes.WriteString("Note: \"" + r.messages[0] + "\" was probably the sandbox (" + r.layer + "): " + r.advice + ".")
+		if !r.onlyWithOverlay {
 			notes.WriteString(" Trying other ways to the same will not help.")
 		}
 		notes.WriteString("\n")

@@ -16,27 +16,35 @@ import (
 // Dial connects to a port of the commands' loopback, 127.0.0.1. The socket is created inside the
 // sandbox, which limits its reach.
 func (s *Sandbox) Dial(ctx context.Context, port int) (net.Conn, error) {
-	if s.inside == nil || s.hasMachineNetwork {
+	if s.conn == nil || s.hasMachineNetwork {
 		return nil, errors.New("there is no loopback of the commands' own")
 	}
-	socket, err := s.inside.socketInside()
+	socket, err := s.conn.requestSocket()
 	if err != nil {
 		return nil, fmt.Errorf("make a socket in the sandbox: %w", err)
 	}
 	defer socket.Close() // the connection has a descriptor of its own
-	err = startConnecting(socket, port)
+	conn, err := connect(ctx, socket, port)
 	if err != nil {
 		return nil, fmt.Errorf("connect to port %d in the sandbox: %w", port, err)
+	}
+	return conn, nil
+}
+
+// connect connects a socket of the sandbox to a port of 127.0.0.1.
+func connect(ctx context.Context, socket *os.File, port int) (net.Conn, error) {
+	if err := startConnecting(socket, port); err != nil {
+		return nil, err
 	}
 	conn, err := net.FileConn(socket)
 	if err != nil {
-		return nil, fmt.Errorf("connect to port %d in the sandbox: %w", port, err)
+		return nil, err
 	}
 	if err := awaitConnection(ctx, conn); err != nil {
-		return nil, fmt.Errorf("connect to port %d in the sandbox: %w", port, errors.Join(err, conn.Close()))
+		return nil, errors.Join(err, conn.Close())
 	}
 	if isSelfConnection(conn) {
-		return nil, fmt.Errorf("connect to port %d in the sandbox: %w", port, errors.Join(unix.ECONNREFUSED, conn.Close()))
+		return nil, errors.Join(unix.ECONNREFUSED, conn.Close())
 	}
 	return conn, nil
 }
@@ -53,14 +61,14 @@ func startConnecting(socket *os.File, port int) error {
 	if err != nil {
 		return err
 	}
-	var refused error
+	var connectErr error
 	err = raw.Control(func(fd uintptr) {
-		refused = unix.Connect(int(fd), &unix.SockaddrInet4{Port: port, Addr: [4]byte{127, 0, 0, 1}})
+		connectErr = unix.Connect(int(fd), &unix.SockaddrInet4{Port: port, Addr: [4]byte{127, 0, 0, 1}})
 	})
-	if errors.Is(refused, unix.EINPROGRESS) {
-		refused = nil
+	if errors.Is(connectErr, unix.EINPROGRESS) {
+		connectErr = nil
 	}
-	return errors.Join(err, refused)
+	return errors.Join(err, connectErr)
 }
 
 // awaitConnection waits until a socket is connected, or ctx ends.
@@ -74,13 +82,13 @@ func awaitConnection(ctx context.Context, conn net.Conn) error {
 		return err
 	}
 	defer context.AfterFunc(ctx, func() { _ = conn.SetWriteDeadline(time.Unix(1, 0)) })()
-	var refused error
+	var connectErr error
 	err = raw.Write(func(fd uintptr) (done bool) {
 		number, err := unix.GetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_ERROR)
 		if err == nil && number != 0 {
 			err = unix.Errno(number)
 		}
-		if refused = err; err != nil {
+		if connectErr = err; err != nil {
 			return true
 		}
 		_, err = unix.Getpeername(int(fd))
@@ -89,44 +97,44 @@ func awaitConnection(ctx context.Context, conn net.Conn) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	return errors.Join(err, refused)
+	return errors.Join(err, connectErr)
 }
 
-// socketInside asks the supervisor for a TCP socket and waits for it.
-func (i *supervisorConn) socketInside() (*os.File, error) {
-	i.socketLock.Lock()
-	defer i.socketLock.Unlock()
-	if err := i.send(stage.Request{Socket: true}); err != nil {
+// requestSocket asks the supervisor for a TCP socket and waits for it.
+func (conn *supervisorConn) requestSocket() (*os.File, error) {
+	conn.socketLock.Lock()
+	defer conn.socketLock.Unlock()
+	if err := conn.send(stage.Request{Socket: true}); err != nil {
 		return nil, fmt.Errorf("%w: %w", errGone, err)
 	}
 	select {
-	case made := <-i.sockets:
-		return made.file, made.err
-	case <-i.supervisorGone:
+	case reply := <-conn.socketReplies:
+		return reply.socket, reply.err
+	case <-conn.supervisorExited:
 		return nil, errGone
 	}
 }
 
 // socketReply is the supervisor's answer to a request for a socket.
 type socketReply struct {
-	file *os.File
-	err  error
+	socket *os.File
+	err    error
 }
 
-// takeSocket passes an answer, whose only file is the socket, to socketInside.
-func (i *supervisorConn) takeSocket(e stage.Event, files []*os.File) {
-	made := socketReply{err: errorOf(e)}
-	if len(files) == 1 && made.err == nil {
-		made.file, files = files[0], nil
-	} else if made.err == nil {
-		made.err = errors.New("the supervisor gave none")
+// passSocket passes an answer, whose only file is the socket, to requestSocket.
+func (conn *supervisorConn) passSocket(event stage.Event, files []*os.File) {
+	reply := socketReply{err: errorOf(event)}
+	if len(files) == 1 && reply.err == nil {
+		reply.socket, files = files[0], nil
+	} else if reply.err == nil {
+		reply.err = errors.New("the supervisor gave none")
 	}
 	closeAll(files)
 	select {
-	case i.sockets <- made:
-	default: // socketInside no longer waits
-		if made.file != nil {
-			_ = made.file.Close()
+	case conn.socketReplies <- reply:
+	default: // requestSocket no longer waits
+		if reply.socket != nil {
+			_ = reply.socket.Close()
 		}
 	}
 }

@@ -10,13 +10,13 @@ import (
 // EarlyProcess is a process that waits for its confinement. Its start takes as long as planning the
 // confinement, so both run in parallel.
 type EarlyProcess struct {
-	ownNetwork bool
-	processes  int
+	ownNetwork   bool
+	maxProcesses int
 
-	inside  *supervisorConn
-	err     error
-	starter proc.Starter
-	group   *proc.Group
+	conn     *supervisorConn
+	startErr error
+	starter  proc.Starter
+	group    *proc.Group
 
 	taken bool // used or killed
 }
@@ -24,72 +24,73 @@ type EarlyProcess struct {
 // StartEarly starts a process for a sandbox with the given network. Pass it as Options.EarlyProcess or call
 // End.
 func StartEarly(network Network) *EarlyProcess {
-	return beginNamespaces(network, defaultProcesses, nil)
+	return startInNamespaces(network, defaultProcesses, nil)
 }
 
-func beginNamespaces(network Network, processes int, as *User) *EarlyProcess {
-	b := &EarlyProcess{ownNetwork: network != NetworkFull, processes: processes}
+func startInNamespaces(network Network, processes int, as *User) *EarlyProcess {
+	early := &EarlyProcess{ownNetwork: network != NetworkFull, maxProcesses: processes}
 	defer proc.Show()()
-	b.begin(namespaceAttributes(b.ownNetwork, as))
-	return b
+	early.start(namespaceAttributes(early.ownNetwork, as))
+	return early
 }
 
-// beginHere starts an EarlyProcess in the namespaces of this process.
-func beginHere(processes int) *EarlyProcess {
-	b := &EarlyProcess{processes: processes}
-	b.begin(&syscall.SysProcAttr{Setsid: true})
-	return b
+// startWithoutNamespaces starts an EarlyProcess in the namespaces of this process.
+func startWithoutNamespaces(processes int) *EarlyProcess {
+	early := &EarlyProcess{maxProcesses: processes}
+	early.start(&syscall.SysProcAttr{Setsid: true})
+	return early
 }
 
-// begin starts the process, in its own cgroup if possible.
-func (b *EarlyProcess) begin(attributes *syscall.SysProcAttr) {
+// start starts the process, in its own cgroup if possible.
+func (early *EarlyProcess) start(attributes *syscall.SysProcAttr) {
 	proc.HideDescriptors()
-	b.starter.Open()
-	if b.group = proc.NewGroup(b.processes); b.group != nil {
-		b.group.Attach(attributes)
-		if b.inside, b.err = startInside(&b.starter, attributes); b.err == nil {
+	early.starter.Open()
+	if early.group = proc.NewGroup(early.maxProcesses); early.group != nil {
+		early.group.Attach(attributes)
+		if early.conn, early.startErr = startSupervisorWithSocket(&early.starter, attributes); early.startErr == nil {
 			return
 		}
-		b.group.Remove()
-		b.group, attributes.UseCgroupFD = nil, false
+		early.group.Remove()
+		early.group, attributes.UseCgroupFD = nil, false
 	}
-	if b.inside, b.err = startInside(&b.starter, attributes); b.err != nil {
-		b.starter.Stop()
+	if early.conn, early.startErr = startSupervisorWithSocket(&early.starter, attributes); early.startErr != nil {
+		early.starter.Stop()
 	}
 }
 
-// begin returns an EarlyProcess in new namespaces. It is o.EarlyProcess if that fits, or else a new one.
-// begin returns nil if namespaces are disabled.
-func (o Options) begin() *EarlyProcess {
+// fittingEarlyProcess returns an EarlyProcess in new namespaces. It is o.EarlyProcess if that fits, or else a new one.
+// fittingEarlyProcess returns nil if namespaces are disabled.
+func (o Options) fittingEarlyProcess() *EarlyProcess {
 	if slices.Contains(o.disabledLayers, layerNamespaces) {
 		o.EarlyProcess.End()
 		return nil
 	}
-	if b := o.EarlyProcess; b != nil && !b.taken && o.User == nil && b.ownNetwork == (o.Network != NetworkFull) && b.processes == o.processes() {
-		return b
+	early, ownNetwork := o.EarlyProcess, o.Network != NetworkFull
+	if early != nil && !early.taken && o.User == nil && early.ownNetwork == ownNetwork && early.maxProcesses == o.processes() {
+		return early
 	}
 	o.EarlyProcess.End()
-	return beginNamespaces(o.Network, o.processes(), o.User)
+	return startInNamespaces(o.Network, o.processes(), o.User)
 }
 
 // take returns the process to the caller, who must end it.
-func (b *EarlyProcess) take() (*supervisorConn, error) {
-	b.taken = true
-	return b.inside, b.err
+func (early *EarlyProcess) take() (*supervisorConn, error) {
+	early.taken = true
+	return early.conn, early.startErr
 }
 
 // End kills the process if nobody has taken it.
-func (b *EarlyProcess) End() {
-	if b == nil || b.taken {
+func (early *EarlyProcess) End() {
+	if early == nil || early.taken {
 		return
 	}
-	if in, err := b.take(); err == nil {
-		b.abandon(in)
+	if conn, err := early.take(); err == nil {
+		early.abandon(conn)
 	}
 }
 
-func (b *EarlyProcess) abandon(in *supervisorConn) {
-	in.abandon()
-	b.starter.Stop()
-	b.group.Remove()
+func (early *EarlyProcess) abandon(conn *supervisorConn) {
+	conn.abandon()
+	early.starter.Stop()
+	early.group.Remove()
 }

@@ -27,38 +27,38 @@ const maxEvent = 1 << 20
 // busy machine.
 const startWait = 3 * time.Minute
 
-// tooSlow is the end of the error for a supervisor killed after startWait.
-const tooSlow = "; this machine may be too busy, or a command stopped it"
+// tooSlowHint is the end of the error for a supervisor killed after startWait.
+const tooSlowHint = "; this machine may be too busy, or a command stopped it"
 
 // errGone is the error of commands when the supervisor has exited.
 var errGone = errors.New("the sandbox's supervisor is gone")
 
 // supervisorConn is the outer end of a supervisor.
 type supervisorConn struct {
-	supervisor     *supervisor
-	socket         *net.UnixConn
-	supervisorGone chan struct{}  // closed when the supervisor has exited
-	noProcesses    chan struct{}  // closed when the supervisor reports that no process lives
-	paused         chan error     // the supervisor's answer to a request to stop all commands
-	listeners      []net.Listener // at Spec.Ports
-	sharedFolder   *os.File       // the folder Spec.Shown; nil without one
-	lentMounts     []*os.File     // mounts of sharedFolder: Spec.Lend and then Spec.LendToWrite
-	startWait      time.Duration
+	supervisor       *supervisor
+	socket           *net.UnixConn
+	supervisorExited chan struct{}  // closed when the supervisor has exited
+	noProcesses      chan struct{}  // closed when the supervisor reports that no process lives
+	pauseReplies     chan error     // the supervisor's answer to a request to stop all commands
+	listeners        []net.Listener // at Spec.Ports
+	sharedFolder     *os.File       // the folder Spec.Shown; nil without one
+	lentMounts       []*os.File     // mounts of sharedFolder: Spec.Lend and then Spec.LendToWrite
+	startWait        time.Duration
 
-	socketLock sync.Mutex       // held during a request for a socket
-	sockets    chan socketReply // the supervisor's answers
+	socketLock    sync.Mutex       // held during a request for a socket
+	socketReplies chan socketReply // the supervisor's answers
 
 	sendLock sync.Mutex
 
 	mu       sync.Mutex
-	last     uint64                      // id of the last started child
+	lastID   uint64                      // id of the last started child
 	children map[uint64]*supervisedChild // children that have not exited
 	closed   bool                        // the supervisor has exited
 }
 
 // supervisedChild is a command started by the supervisor.
 type supervisedChild struct {
-	inside  *supervisorConn
+	conn    *supervisorConn
 	command Command
 	id      uint64
 	started chan error
@@ -67,23 +67,23 @@ type supervisedChild struct {
 	lost    bool // the supervisor exited before the command
 }
 
-// startInside starts a process with attributes. The process waits for a spec.
-func startInside(starter *proc.Starter, attributes *syscall.SysProcAttr) (*supervisorConn, error) {
+// startSupervisorWithSocket starts a process with attributes. The process waits for a spec.
+func startSupervisorWithSocket(starter *proc.Starter, attributes *syscall.SysProcAttr) (*supervisorConn, error) {
 	ours, theirs, err := socketPair()
 	if err != nil {
 		return nil, err
 	}
 	defer theirs.Close()
-	in := &supervisorConn{socket: ours, supervisorGone: make(chan struct{}), noProcesses: make(chan struct{}), paused: make(chan error, 1), sockets: make(chan socketReply, 1), startWait: startWait, children: make(map[uint64]*supervisedChild)}
+	conn := &supervisorConn{socket: ours, supervisorExited: make(chan struct{}), noProcesses: make(chan struct{}), pauseReplies: make(chan error, 1), socketReplies: make(chan socketReply, 1), startWait: startWait, children: make(map[uint64]*supervisedChild)}
 	err = starter.Start(func() (err error) {
-		in.supervisor, err = startSupervisor(theirs, attributes)
+		conn.supervisor, err = startSupervisor(theirs, attributes)
 		return err
 	})
 	if err != nil {
 		ours.Close()
 		return nil, &setupError{step: "start in namespaces of its own", why: err.Error()}
 	}
-	return in, nil
+	return conn, nil
 }
 
 // setupError reports a step of the confinement that failed. openConfined then tries a weaker one.
@@ -110,18 +110,18 @@ func socketPair() (ours *net.UnixConn, theirs *os.File, err error) {
 }
 
 // sendSpec sends the spec with files, and waits until the supervisor serves. A failed step is a setupError.
-func (i *supervisorConn) sendSpec(spec stage.Spec, given ...*os.File) (report stage.Report, err error) {
-	_ = i.socket.SetDeadline(time.Now().Add(i.startWait))
-	defer i.socket.SetDeadline(time.Time{})
-	if err := i.send(spec, given...); err != nil {
-		return report, &setupError{step: "hand over what to confine", why: i.explain(err)}
+func (conn *supervisorConn) sendSpec(spec stage.Spec, files ...*os.File) (report stage.Report, err error) {
+	_ = conn.socket.SetDeadline(time.Now().Add(conn.startWait))
+	defer conn.socket.SetDeadline(time.Time{})
+	if err := conn.send(spec, files...); err != nil {
+		return report, &setupError{step: "hand over what to confine", why: conn.failureReason(err)}
 	}
-	handed, err := i.receiveFiles(&report)
+	received, err := conn.receiveFiles(&report)
 	if err == nil {
-		err = i.storeFiles(handed, spec)
+		err = conn.storeFiles(received, spec)
 	}
 	if err != nil {
-		return report, &setupError{step: "confine", why: i.explain(err)}
+		return report, &setupError{step: "confine", why: conn.failureReason(err)}
 	}
 	if report.Failed != "" {
 		refused := &setupError{step: report.Failed, why: report.Error}
@@ -131,60 +131,61 @@ func (i *supervisorConn) sendSpec(spec stage.Spec, given ...*os.File) (report st
 		return report, refused
 	}
 	var ready stage.Event
-	if err := i.receive(&ready); err != nil {
-		return report, &setupError{step: "start the supervisor", why: i.explain(err)}
+	if err := conn.receive(&ready); err != nil {
+		return report, &setupError{step: "start the supervisor", why: conn.failureReason(err)}
 	}
 	return report, nil
 }
 
-// explain returns the process's last output, or else the text of err. It kills a process that does not
-// answer.
-func (i *supervisorConn) explain(err error) string {
+// failureReason ends the connection after err. It returns the process's last output, or else the text of
+// err, and kills a process that does not answer.
+func (conn *supervisorConn) failureReason(err error) string {
 	if errors.Is(err, os.ErrDeadlineExceeded) {
-		i.supervisor.kill()
-		err = fmt.Errorf("it did not answer within %s%s", i.startWait, tooSlow)
+		conn.supervisor.kill()
+		err = fmt.Errorf("it did not answer within %s%s", conn.startWait, tooSlowHint)
 	}
-	i.socket.Close()
-	return cmp.Or(strings.TrimSpace(i.supervisor.readError()), err.Error())
+	conn.socket.Close()
+	return cmp.Or(strings.TrimSpace(conn.supervisor.readError()), err.Error())
 }
 
 // abandon kills the process after a failed setup and closes its files.
-func (i *supervisorConn) abandon() {
-	for _, l := range i.listeners {
+func (conn *supervisorConn) abandon() {
+	for _, l := range conn.listeners {
 		_ = l.Close()
 	}
-	closeAll(i.lentMounts)
-	i.closeSharedFolder()
-	i.socket.Close()
-	i.supervisor.kill()
-	i.supervisor.wait()
+	closeAll(conn.lentMounts)
+	conn.closeSharedFolder()
+	conn.socket.Close()
+	conn.supervisor.kill()
+	conn.supervisor.wait()
 }
 
 // send sends a message with descriptors.
-func (i *supervisorConn) send(message any, descriptors ...*os.File) error {
+func (conn *supervisorConn) send(message any, descriptors ...*os.File) error {
 	frame, err := stage.Frame(message)
 	if err != nil {
 		return err
 	}
-	i.sendLock.Lock()
-	defer i.sendLock.Unlock()
-	n := 0
-	failed := withNumbers(descriptors, nil, func(fds []int) {
+	conn.sendLock.Lock()
+	defer conn.sendLock.Unlock()
+	written := 0
+	var writeErr error
+	err = withNumbers(descriptors, nil, func(fds []int) {
 		var rights []byte
 		if len(fds) > 0 {
 			rights = unix.UnixRights(fds...)
 		}
-		n, _, err = i.socket.WriteMsgUnix(frame, rights, nil)
+		written, _, writeErr = conn.socket.WriteMsgUnix(frame, rights, nil)
 	})
-	if err := errors.Join(failed, err); err != nil || n == len(frame) {
+	if err := errors.Join(err, writeErr); err != nil || written == len(frame) {
 		return err
 	}
-	_, err = i.socket.Write(frame[n:])
+	_, err = conn.socket.Write(frame[written:])
 	return err
 }
 
-// withNumbers calls use with numbers and the descriptors of files, which stay valid meanwhile. It makes
-// the files blocking, as programs expect.
+// withNumbers calls use with numbers and the descriptor numbers of files. The files stay open meanwhile:
+// each recursion holds one. withNumbers makes them blocking, as programs expect.
 func withNumbers(files []*os.File, numbers []int, use func([]int)) error {
 	if len(files) == 0 {
 		use(numbers)
@@ -194,26 +195,24 @@ func withNumbers(files []*os.File, numbers []int, use func([]int)) error {
 	if err != nil {
 		return err
 	}
-	var later error
+	var useErr error
 	err = conn.Control(func(fd uintptr) {
-		later = unix.SetNonblock(int(fd), false)
-		if errors.Is(later, unix.EBADF) { // a mount, which cannot be read anyway
-			later = nil
-		}
-		if later == nil {
-			later = withNumbers(files[1:], append(numbers, int(fd)), use)
+		useErr = unix.SetNonblock(int(fd), false)
+		isMount := errors.Is(useErr, unix.EBADF) // it cannot be read anyway
+		if useErr == nil || isMount {
+			useErr = withNumbers(files[1:], append(numbers, int(fd)), use)
 		}
 	})
-	return errors.Join(err, later)
+	return errors.Join(err, useErr)
 }
 
-func (i *supervisorConn) receive(to any) error {
-	return i.receiveRest(make([]byte, stage.HeaderSize), 0, to)
+func (conn *supervisorConn) receive(to any) error {
+	return conn.receiveRest(make([]byte, stage.HeaderSize), 0, to)
 }
 
 // receiveRest receives the rest of a message into to. The first n bytes of its header are already read.
-func (i *supervisorConn) receiveRest(header []byte, n int, to any) error {
-	if _, err := io.ReadFull(i.socket, header[n:]); err != nil {
+func (conn *supervisorConn) receiveRest(header []byte, n int, to any) error {
+	if _, err := io.ReadFull(conn.socket, header[n:]); err != nil {
 		return err
 	}
 	size := stage.BodySize(header)
@@ -221,16 +220,16 @@ func (i *supervisorConn) receiveRest(header []byte, n int, to any) error {
 		return errors.New("what the supervisor says is too long")
 	}
 	body := make([]byte, size)
-	if _, err := io.ReadFull(i.socket, body); err != nil {
+	if _, err := io.ReadFull(conn.socket, body); err != nil {
 		return err
 	}
 	return json.Unmarshal(body, to)
 }
 
 // receiveFiles receives a message into to, and returns the files sent with it.
-func (i *supervisorConn) receiveFiles(to any) (files []*os.File, err error) {
+func (conn *supervisorConn) receiveFiles(to any) (files []*os.File, err error) {
 	header, oob := make([]byte, stage.HeaderSize), make([]byte, unix.CmsgSpace(4*stage.MaxReported))
-	n, size, _, _, err := i.socket.ReadMsgUnix(header, oob)
+	n, size, _, _, err := conn.socket.ReadMsgUnix(header, oob)
 	if err != nil {
 		return nil, err
 	}
@@ -239,101 +238,103 @@ func (i *supervisorConn) receiveFiles(to any) (files []*os.File, err error) {
 		unix.CloseOnExec(fd)
 		files = append(files, os.NewFile(uintptr(fd), "of a sandbox"))
 	}
-	return files, errors.Join(err, i.receiveRest(header, n, to))
+	return files, errors.Join(err, conn.receiveRest(header, n, to))
 }
 
 // storeFiles stores the files of a report in the order of the spec: listeners, the shared folder and
 // its mounts.
-func (i *supervisorConn) storeFiles(handed []*os.File, spec stage.Spec) (err error) {
-	for len(i.listeners) < len(spec.Ports) && len(handed) > 0 && err == nil {
-		var l net.Listener
-		if l, err = net.FileListener(handed[0]); err == nil {
-			i.listeners = append(i.listeners, l)
+func (conn *supervisorConn) storeFiles(received []*os.File, spec stage.Spec) (err error) {
+	ports := min(len(spec.Ports), len(received))
+	for _, socket := range received[:ports] {
+		listener, listenErr := net.FileListener(socket)
+		if listenErr == nil {
+			conn.listeners = append(conn.listeners, listener)
 		}
-		_ = handed[0].Close() // the listener has its own descriptor
-		handed = handed[1:]
+		err = errors.Join(err, listenErr)
+		_ = socket.Close() // the listener has its own descriptor
 	}
-	if spec.Shown != "" && len(handed) > 0 {
-		i.sharedFolder, handed = handed[0], handed[1:]
+	received = received[ports:]
+	if spec.Shown != "" && len(received) > 0 {
+		conn.sharedFolder, received = received[0], received[1:]
 	}
-	i.lentMounts = handed
+	conn.lentMounts = received
 	return err
 }
 
-// path returns a path of the shared folder for this process, or "" without one.
-func (i *supervisorConn) path() string {
-	if i.sharedFolder == nil {
+// sharedPath returns a path of the shared folder for this process, or "" without one.
+func (conn *supervisorConn) sharedPath() string {
+	if conn.sharedFolder == nil {
 		return ""
 	}
-	return fmt.Sprintf("/proc/self/fd/%d", i.sharedFolder.Fd())
+	return fmt.Sprintf("/proc/self/fd/%d", conn.sharedFolder.Fd())
 }
 
 // closeSharedFolder closes the shared folder. An open folder keeps its mounts alive.
-func (i *supervisorConn) closeSharedFolder() {
-	if i.sharedFolder != nil {
-		_ = i.sharedFolder.Close()
+func (conn *supervisorConn) closeSharedFolder() {
+	if conn.sharedFolder != nil {
+		_ = conn.sharedFolder.Close()
 	}
 }
 
 // listen handles the supervisor's events until the supervisor exits.
-func (i *supervisorConn) listen() {
-	defer close(i.supervisorGone)
+func (conn *supervisorConn) listen() {
+	defer close(conn.supervisorExited)
 	for {
-		var e stage.Event
-		files, err := i.receiveFiles(&e)
+		var event stage.Event
+		files, err := conn.receiveFiles(&event)
 		if err != nil {
 			closeAll(files)
-			i.failWaiters()
+			conn.failWaiters()
 			return
 		}
-		if e.Socket {
-			i.takeSocket(e, files)
+		if event.Socket {
+			conn.passSocket(event, files)
 			continue
 		}
 		closeAll(files)
-		if e.Empty { // the last event
-			close(i.noProcesses)
-			_, _ = io.Copy(io.Discard, i.socket)
-			i.failWaiters()
+		if event.Empty { // the last event
+			close(conn.noProcesses)
+			_, _ = io.Copy(io.Discard, conn.socket)
+			conn.failWaiters()
 			return
 		}
-		i.handleEvent(e)
+		conn.handleEvent(event)
 	}
 }
 
 // handleEvent passes an event to the command or caller that waits for it.
-func (i *supervisorConn) handleEvent(e stage.Event) {
-	if e.Paused {
-		i.paused <- errorOf(e)
+func (conn *supervisorConn) handleEvent(event stage.Event) {
+	if event.Paused {
+		conn.pauseReplies <- errorOf(event)
 		return
 	}
-	i.mu.Lock()
-	c := i.children[e.ID]
-	if e.Exited || e.Error != "" {
-		delete(i.children, e.ID)
+	conn.mu.Lock()
+	c := conn.children[event.ID]
+	if event.Exited || event.Error != "" {
+		delete(conn.children, event.ID)
 	}
-	i.mu.Unlock()
+	conn.mu.Unlock()
 	switch {
 	case c == nil:
-	case e.Exited:
-		c.status = syscall.WaitStatus(e.Status)
+	case event.Exited:
+		c.status = syscall.WaitStatus(event.Status)
 		close(c.exited)
-	case e.Missing:
-		c.started <- missingProgram(e.Error)
-	case e.Error != "":
-		c.started <- errors.New(e.Error)
+	case event.Missing:
+		c.started <- missingProgram(event.Error)
+	case event.Error != "":
+		c.started <- errors.New(event.Error)
 	default:
 		c.started <- nil
 	}
 }
 
 // failWaiters ends every wait for a supervisor that has exited.
-func (i *supervisorConn) failWaiters() {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	i.closed = true
-	for id, c := range i.children {
-		delete(i.children, id)
+func (conn *supervisorConn) failWaiters() {
+	conn.mu.Lock()
+	defer conn.mu.Unlock()
+	conn.closed = true
+	for id, c := range conn.children {
+		delete(conn.children, id)
 		c.lost = true
 		select {
 		case c.started <- errGone:
@@ -343,18 +344,18 @@ func (i *supervisorConn) failWaiters() {
 	}
 }
 
-// endAll makes the supervisor kill everything it started. It reports whether nothing lives any more.
-func (i *supervisorConn) endAll() bool {
-	_ = i.socket.CloseWrite() // no more requests come
-	patience := time.NewTimer(closeWait)
-	defer patience.Stop()
+// killEverything makes the supervisor kill everything it started. It reports whether nothing lives any more.
+func (conn *supervisorConn) killEverything() bool {
+	_ = conn.socket.CloseWrite() // no more requests come
+	timeout := time.NewTimer(closeWait)
+	defer timeout.Stop()
 	select {
-	case <-i.noProcesses:
-	case <-i.supervisorGone:
-	case <-patience.C:
+	case <-conn.noProcesses:
+	case <-conn.supervisorExited:
+	case <-timeout.C:
 	}
 	select {
-	case <-i.noProcesses: // checked again, because both channels may be closed
+	case <-conn.noProcesses: // checked again, because both channels may be closed
 		return true
 	default:
 		return false
@@ -362,69 +363,69 @@ func (i *supervisorConn) endAll() bool {
 }
 
 // close ends the supervisor and everything it started. It kills the supervisor after closeWait.
-func (i *supervisorConn) close() {
-	_ = i.socket.CloseWrite()
-	patience := time.AfterFunc(closeWait, i.supervisor.kill)
-	i.supervisor.wait()
-	patience.Stop()
-	i.socket.Close()
-	<-i.supervisorGone
-	i.closeSharedFolder()
+func (conn *supervisorConn) close() {
+	_ = conn.socket.CloseWrite()
+	timer := time.AfterFunc(closeWait, conn.supervisor.kill)
+	conn.supervisor.wait()
+	timer.Stop()
+	conn.socket.Close()
+	<-conn.supervisorExited
+	conn.closeSharedFolder()
 }
 
 // giveUp kills a supervisor that does not answer. A command in the middle of its start may keep the
 // socket open, so giveUp also ends reading from it.
-func (i *supervisorConn) giveUp() {
-	i.supervisor.kill()
-	_ = i.socket.SetDeadline(time.Now())
+func (conn *supervisorConn) giveUp() {
+	conn.supervisor.kill()
+	_ = conn.socket.SetDeadline(time.Now())
 }
 
-func (i *supervisorConn) child(c Command) *supervisedChild {
-	return &supervisedChild{inside: i, command: c, started: make(chan error, 1), exited: make(chan struct{})}
+func (conn *supervisorConn) child(c Command) *supervisedChild {
+	return &supervisedChild{conn: conn, command: c, started: make(chan error, 1), exited: make(chan struct{})}
 }
 
 // start asks the supervisor to start the command, and waits up to startWait for the answer.
-func (c *supervisedChild) start(streams []*os.File, terminal bool) error {
-	if err := c.inside.addChild(c); err != nil {
+func (child *supervisedChild) start(streams []*os.File, terminal bool) error {
+	if err := child.conn.registerChild(child); err != nil {
 		return err
 	}
-	request := stage.Start{ID: c.id, Argv: raw(c.command.Argv), Dir: c.command.Dir, Env: raw(c.command.Env), Terminal: terminal}
-	if err := c.inside.send(stage.Request{Start: &request}, streams...); err != nil {
-		c.inside.removeChild(c)
+	request := stage.Start{ID: child.id, Argv: toBytes(child.command.Argv), Dir: child.command.Dir, Env: toBytes(child.command.Env), Terminal: terminal}
+	if err := child.conn.send(stage.Request{Start: &request}, streams...); err != nil {
+		child.conn.unregisterChild(child)
 		return fmt.Errorf("%w: %w", errGone, err)
 	}
-	patience := time.NewTimer(c.inside.startWait)
-	defer patience.Stop()
+	timeout := time.NewTimer(child.conn.startWait)
+	defer timeout.Stop()
 	select {
-	case err := <-c.started:
+	case err := <-child.started:
 		return err
-	case <-patience.C:
-		c.inside.giveUp()
-		return fmt.Errorf("%w: it was ended because it did not start a command within %s%s", errGone, c.inside.startWait, tooSlow)
+	case <-timeout.C:
+		child.conn.giveUp()
+		return fmt.Errorf("%w: it was ended because it did not start a command within %s%s", errGone, child.conn.startWait, tooSlowHint)
 	}
 }
 
-// addChild registers c under a new id, so that handleEvent finds it. It returns errGone after the
+// registerChild registers c under a new id, so that handleEvent finds it. It returns errGone after the
 // supervisor has exited.
-func (i *supervisorConn) addChild(c *supervisedChild) error {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	if i.closed {
+func (conn *supervisorConn) registerChild(c *supervisedChild) error {
+	conn.mu.Lock()
+	defer conn.mu.Unlock()
+	if conn.closed {
 		return errGone
 	}
-	i.last++
-	c.id = i.last
-	i.children[c.id] = c
+	conn.lastID++
+	c.id = conn.lastID
+	conn.children[c.id] = c
 	return nil
 }
 
-func (i *supervisorConn) removeChild(c *supervisedChild) {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	delete(i.children, c.id)
+func (conn *supervisorConn) unregisterChild(c *supervisedChild) {
+	conn.mu.Lock()
+	defer conn.mu.Unlock()
+	delete(conn.children, c.id)
 }
 
-func raw(texts []string) [][]byte {
+func toBytes(texts []string) [][]byte {
 	all := make([][]byte, len(texts))
 	for i, t := range texts {
 		all[i] = []byte(t)
@@ -432,16 +433,16 @@ func raw(texts []string) [][]byte {
 	return all
 }
 
-func (c *supervisedChild) awaitExit() { <-c.exited }
+func (child *supervisedChild) awaitExit() { <-child.exited }
 
-func (c *supervisedChild) signal(sig syscall.Signal) {
-	_ = c.inside.send(stage.Request{Signal: &stage.Signal{ID: c.id, Number: int(sig)}}) // it only fails if the supervisor, and so the command, is dead
+func (child *supervisedChild) signal(sig syscall.Signal) {
+	_ = child.conn.send(stage.Request{Signal: &stage.Signal{ID: child.id, Number: int(sig)}}) // it only fails if the supervisor, and so the command, is dead
 }
 
-func (c *supervisedChild) reap() (Status, error) {
-	_ = c.inside.send(stage.Request{End: c.id})
-	if c.lost {
+func (child *supervisedChild) reap() (Status, error) {
+	_ = child.conn.send(stage.Request{End: child.id})
+	if child.lost {
 		return Status{ExitCode: -1}, errGone
 	}
-	return statusOf(c.status), nil
+	return statusOf(child.status), nil
 }

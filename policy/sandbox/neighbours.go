@@ -19,7 +19,7 @@ type Sharing struct {
 	// Borrow, to read or to change.
 	Lend, LendToWrite int
 	// Borrowed is a workspace lent by Borrow of another sandbox. Commands see it at the workspace's
-	// path. Nil means none. The caller closes it.
+	// sharedPath. Nil means none. The caller closes it.
 	Borrowed *os.File `json:"-"`
 	// BorrowedFrom is the lent workspace's overlay, like Overlay. Nobody may mount it again while
 	// this sandbox lives.
@@ -32,27 +32,27 @@ type Sharing struct {
 // User is a user and a group by their numbers.
 type User struct{ UID, GID int }
 
-func (n Sharing) isUsed() bool {
-	return len(n.Ports) > 0 || n.lentCount() > 0 || n.Borrowed != nil || n.User != nil
+func (sharing Sharing) sharesAnything() bool {
+	return len(sharing.Ports) > 0 || sharing.lentCount() > 0 || sharing.Borrowed != nil || sharing.User != nil
 }
 
-func (n Sharing) lentCount() int { return n.Lend + n.LendToWrite }
+func (sharing Sharing) lentCount() int { return sharing.Lend + sharing.LendToWrite }
 
 // validate returns an error for too many ports or mounts, and for ports without an own loopback.
-func (n Sharing) validate(network Network) error {
+func (sharing Sharing) validate(network Network) error {
 	switch {
-	case len(n.Ports) > stage.MaxPorts-1:
+	case len(sharing.Ports) > stage.MaxPorts-1:
 		return fmt.Errorf("a sandbox listens at %d ports at most", stage.MaxPorts-1)
-	case n.lentCount() > stage.MaxLent:
+	case sharing.lentCount() > stage.MaxLent:
 		return fmt.Errorf("a workspace is lent %d times at most", stage.MaxLent)
-	case len(n.Ports) > 0 && network != NetworkLoopback && network != NetworkProxied:
+	case len(sharing.Ports) > 0 && network != NetworkLoopback && network != NetworkProxied:
 		return fmt.Errorf("a sandbox with the network %q has no loopback of its own to listen on", network)
 	}
 	return nil
 }
 
-// errNoNeighbours explains why a sandbox without namespaces has no neighbours.
-var errNoNeighbours = errors.New("a sandbox without namespaces neither listens for others nor lends anything")
+// errSharingNeedsNamespaces explains why a sandbox without namespaces has no neighbours.
+var errSharingNeedsNamespaces = errors.New("a sandbox without namespaces neither listens for others nor lends anything")
 
 // Listeners returns the listeners at Options.Ports, in order. The caller closes them; Close closes
 // the rest.
@@ -73,20 +73,20 @@ func (s *Sandbox) Borrow(toWrite bool) (*os.File, error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	from := &s.readLoans
+	available := &s.readLoans
 	if toWrite {
-		from = &s.writeLoans
+		available = &s.writeLoans
 	}
-	if len(*from) == 0 {
+	if len(*available) == 0 {
 		return nil, nil
 	}
-	lent := (*from)[0]
-	*from = (*from)[1:]
+	lent := (*available)[0]
+	*available = (*available)[1:]
 	return lent, nil
 }
 
-// closeLeftovers closes the listeners and mounts that still belong to the sandbox.
-func (c *confinement) closeLeftovers() {
+// closeUnused closes the listeners and mounts that still belong to the sandbox.
+func (c *confinement) closeUnused() {
 	for _, l := range c.listeners {
 		_ = l.Close()
 	}

@@ -69,7 +69,7 @@ func openAgain(ctx context.Context, o Options) (*Sandbox, error) {
 
 // openConfined tries each confinement once, strongest first. It returns the first that reaches o.Require.
 func openConfined(ctx context.Context, o Options) (*Sandbox, error) {
-	o.EarlyProcess = o.begin()
+	o.EarlyProcess = o.fittingEarlyProcess()
 	defer o.EarlyProcess.End()
 	p, err := o.plan()
 	if err != nil {
@@ -82,12 +82,12 @@ func openConfined(ctx context.Context, o Options) (*Sandbox, error) {
 	if o.Network == NetworkProxied {
 		unavailable.Remedy = remedyProxied
 	}
-	for _, try := range []func(*Sandbox, Options, *grants.Plan) error{openNamespaces, openLandlock} {
+	for _, open := range []func(*Sandbox, Options, *grants.Plan) error{openNamespaces, openLandlock} {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
 		s := new(Sandbox)
-		err := try(s, o, p)
+		err := open(s, o, p)
 		if refused := (*setupError)(nil); errors.As(err, &refused) {
 			unavailable.Missing = append(unavailable.Missing, refused.Error())
 			unavailable.Remedy = cmp.Or(refused.remedy, unavailable.Remedy)
@@ -118,30 +118,34 @@ func openNamespaces(s *Sandbox, o Options, p *grants.Plan) error {
 		return err
 	}
 	report, err := s.becomeSupervisor(spec, o.EarlyProcess, o.Borrowed)
-	// Without the workspace's overlay, a weaker confinement is no substitute.
-	if refused := (*setupError)(nil); errors.As(err, &refused) && o.Overlay != "" && refused.step == string(stage.Overlay)+" "+p.Workspace() {
-		return &OverlayError{refused.why, refused.cause}
+	overlayStep := string(stage.Overlay) + " " + p.Workspace()
+	if refused := (*setupError)(nil); errors.As(err, &refused) && o.Overlay != "" && refused.step == overlayStep {
+		return &OverlayError{refused.why, refused.cause} // without the overlay, a weaker confinement is no substitute
 	}
 	if err != nil {
 		return err
 	}
-	s.tree = s.inside.path()
+	s.tree = s.conn.sharedPath()
 	s.level = LevelNamespaces
-	s.layers = append(s.layers, "namespaces (user, mount, pid, ipc, uts"+map[bool]string{true: ", net"}[spec.OwnNetwork]+")")
+	kinds := "user, mount, pid, ipc, uts"
+	if spec.OwnNetwork {
+		kinds += ", net"
+	}
+	s.layers = append(s.layers, "namespaces ("+kinds+")")
 	if spec.Landlock != nil {
 		s.level = LevelFull
 		s.layers = append(s.layers, fmt.Sprintf("landlock (ABI %d)", spec.Landlock.Config))
 	}
 	s.addCommonLayers(spec, report)
-	s.env = p.Variables(func(path string) bool {
+	isOverlaid := func(path string) bool {
 		skipped := string(stage.Overlay) + " " + path + ": "
 		return !slices.ContainsFunc(report.Skipped, func(why string) bool { return strings.HasPrefix(why, skipped) })
-	})
-	s.listeners, s.readLoans = s.inside.listeners, s.inside.lentMounts
-	// The mounts to read come first, then those to write.
-	if n := min(o.Lend, len(s.readLoans)); o.LendToWrite > 0 {
-		s.readLoans, s.writeLoans = s.readLoans[:n], s.readLoans[n:]
 	}
+	s.env = p.Variables(isOverlaid)
+	s.listeners = s.conn.listeners
+	loans := s.conn.lentMounts // the mounts to read come first, then those to write
+	readable := min(o.Lend, len(loans))
+	s.readLoans, s.writeLoans = loans[:readable], loans[readable:]
 	if o.Network == NetworkProxied {
 		s.stopServing, s.listeners = o.Serve(s.listeners[0]), s.listeners[1:] // the first port is ProxyPort
 		s.env = append(s.env, proxyVariables()...)
@@ -184,8 +188,8 @@ func openLandlock(s *Sandbox, o Options, p *grants.Plan) error {
 	if o.Network == NetworkProxied {
 		return &setupError{step: layerLandlock, why: "it knows ports, not hosts"}
 	}
-	if o.Sharing.isUsed() {
-		return &setupError{step: layerLandlock, why: errNoNeighbours.Error()}
+	if o.Sharing.sharesAnything() {
+		return &setupError{step: layerLandlock, why: errSharingNeedsNamespaces.Error()}
 	}
 	if abi < minLandlockABI {
 		return &setupError{step: layerLandlock, why: fmt.Sprintf("the kernel has ABI version %d, and without namespaces %d is the least", abi, minLandlockABI)}
@@ -196,7 +200,7 @@ func openLandlock(s *Sandbox, o Options, p *grants.Plan) error {
 	}
 	granted, err := p.Landlock()
 	if inseparable := (*grants.InseparableError)(nil); errors.As(err, &inseparable) {
-		remedy := inseparable.Remedy + ", allow user namespaces on this machine (" + opensNamespaces + "), or run without confinement by policy.sandbox: danger-full-access."
+		remedy := inseparable.Remedy + ", allow user namespaces on this machine (" + namespaceSettings + "), or run without confinement by policy.sandbox: danger-full-access."
 		return &setupError{step: layerLandlock, why: inseparable.What, remedy: remedy}
 	}
 	if err != nil {
@@ -204,11 +208,11 @@ func openLandlock(s *Sandbox, o Options, p *grants.Plan) error {
 	}
 	granted.Config, granted.DenyNet = abi, o.Network != NetworkFull
 	spec := stage.Spec{Landlock: granted, Processes: o.processes(), ProcessBase: machineProcesses(), Filters: programs}
-	report, err := s.becomeSupervisor(spec, beginHere(o.processes()), nil)
+	report, err := s.becomeSupervisor(spec, startWithoutNamespaces(o.processes()), nil)
 	if err != nil {
 		return err
 	}
-	s.inside.supervisor.watchStopped(s.inside.giveUp)
+	s.conn.supervisor.watchStopped(s.conn.giveUp)
 	_ = unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0) // other processes of the user cannot read this one's memory
 	s.level, s.AdoptOrphans = LevelLandlock, true
 	s.layers = append(s.layers, fmt.Sprintf("landlock (ABI %d)", abi))
@@ -220,36 +224,36 @@ func openLandlock(s *Sandbox, o Options, p *grants.Plan) error {
 // addCommonLayers adds the layers of every confinement to s.layers.
 func (s *Sandbox) addCommonLayers(spec stage.Spec, report stage.Report) {
 	s.layers = append(s.layers, layerSeccomp, "no_new_privs", "no capabilities")
-	by := limitByUser
+	limitedBy := limitByUser
 	switch {
 	case s.group != nil:
-		by = limitByCgroup
+		limitedBy = limitByCgroup
 	case report.PIDMax:
-		by = limitByPIDMax
+		limitedBy = limitByPIDMax
 	}
-	s.layers = append(s.layers, processLimit(spec.Processes, by))
+	s.layers = append(s.layers, processLimit(spec.Processes, limitedBy))
 }
 
 // becomeSupervisor confines the early process by the spec and makes it the supervisor of s.
-func (s *Sandbox) becomeSupervisor(spec stage.Spec, b *EarlyProcess, borrowed *os.File) (stage.Report, error) {
+func (s *Sandbox) becomeSupervisor(spec stage.Spec, early *EarlyProcess, borrowed *os.File) (stage.Report, error) {
 	if s.AdoptOrphans || !spec.Namespaced {
 		proc.AdoptOrphans()
 	}
-	in, err := b.take()
+	conn, err := early.take()
 	if err != nil {
 		return stage.Report{}, err
 	}
-	var given []*os.File
+	var files []*os.File
 	if borrowed != nil {
-		given = []*os.File{borrowed}
+		files = []*os.File{borrowed}
 	}
-	report, err := in.sendSpec(spec, given...)
+	report, err := conn.sendSpec(spec, files...)
 	if err != nil {
-		b.abandon(in)
+		early.abandon(conn)
 		return report, err
 	}
-	go in.listen()
-	s.inside, s.starter, s.group = in, b.starter, b.group
+	go conn.listen()
+	s.conn, s.starter, s.group = conn, early.starter, early.group
 	return report, nil
 }
 
@@ -275,21 +279,21 @@ func namespaceAttributes(ownNetwork bool, as *User) *syscall.SysProcAttr {
 	if ownNetwork {
 		flags |= unix.CLONE_NEWNET
 	}
-	a := &syscall.SysProcAttr{
+	attributes := &syscall.SysProcAttr{
 		Setsid: true, Pdeathsig: syscall.SIGKILL, Cloneflags: flags,
 		AmbientCaps: buildingCaps,
 	}
 	users, groups := ownMap("uid"), ownMap("gid")
 	if as == nil && os.Geteuid() == 0 && mayMapAll() && len(users) > 0 && len(groups) > 0 {
-		a.UidMappings, a.GidMappings, a.GidMappingsEnableSetgroups = users, groups, true
-		return a
+		attributes.UidMappings, attributes.GidMappings, attributes.GidMappingsEnableSetgroups = users, groups, true
+		return attributes
 	}
 	if as == nil {
 		as = &User{os.Geteuid(), os.Getegid()}
 	}
-	a.UidMappings = []syscall.SysProcIDMap{{ContainerID: as.UID, HostID: os.Geteuid(), Size: 1}}
-	a.GidMappings = []syscall.SysProcIDMap{{ContainerID: as.GID, HostID: os.Getegid(), Size: 1}}
-	return a
+	attributes.UidMappings = []syscall.SysProcIDMap{{ContainerID: as.UID, HostID: os.Geteuid(), Size: 1}}
+	attributes.GidMappings = []syscall.SysProcIDMap{{ContainerID: as.GID, HostID: os.Getegid(), Size: 1}}
+	return attributes
 }
 
 // mayMapAll reports whether this process may map the numbers of other users (user_namespaces(7)).
@@ -307,7 +311,7 @@ func ownMap(kind string) []syscall.SysProcIDMap {
 	if err != nil {
 		return nil
 	}
-	var all []syscall.SysProcIDMap
+	var mappings []syscall.SysProcIDMap
 	for line := range strings.Lines(string(table)) {
 		fields := strings.Fields(line)
 		if len(fields) != 3 {
@@ -318,9 +322,9 @@ func ownMap(kind string) []syscall.SysProcIDMap {
 		if err1 != nil || err2 != nil {
 			return nil
 		}
-		all = append(all, syscall.SysProcIDMap{ContainerID: first, HostID: first, Size: size})
+		mappings = append(mappings, syscall.SysProcIDMap{ContainerID: first, HostID: first, Size: size})
 	}
-	return all
+	return mappings
 }
 
 // ownPIDMax reports whether a pid namespace has its own pid_max (Linux 6.14). On older kernels it is the
@@ -380,13 +384,13 @@ func (o Options) copyCaches(ctx context.Context) error {
 // claimOverlay records the early process as the overlay's owner, once no other sandbox has the overlay
 // mounted. With BorrowedFrom it records the process as a borrower.
 func (o Options) claimOverlay(ctx context.Context) error {
-	if o.EarlyProcess == nil || o.EarlyProcess.err != nil || o.Overlay == "" && o.BorrowedFrom == "" {
+	if o.EarlyProcess == nil || o.EarlyProcess.startErr != nil || o.Overlay == "" && o.BorrowedFrom == "" {
 		return nil
 	}
 	if o.BorrowedFrom != "" {
-		return layer.AddBorrower(o.BorrowedFrom, o.EarlyProcess.inside.supervisor.pid)
+		return layer.AddBorrower(o.BorrowedFrom, o.EarlyProcess.conn.supervisor.pid)
 	}
-	return layer.ClaimOverlay(ctx, o.Overlay, o.EarlyProcess.inside.supervisor.pid, o.overlayWait)
+	return layer.ClaimOverlay(ctx, o.Overlay, o.EarlyProcess.conn.supervisor.pid, o.overlayWait)
 }
 
 // Names of process limits, as in Layers.
@@ -397,10 +401,10 @@ const (
 )
 
 // processLimit describes the process limit for the record.
-func processLimit(most int, by string) string {
-	words := fmt.Sprintf("at most %d processes (%s)", most, by)
-	if by == limitByUser && os.Geteuid() == 0 {
-		words = fmt.Sprintf("processes not limited (%s does not bind user 0)", by)
+func processLimit(most int, limitedBy string) string {
+	description := fmt.Sprintf("at most %d processes (%s)", most, limitedBy)
+	if limitedBy == limitByUser && os.Geteuid() == 0 {
+		description = fmt.Sprintf("processes not limited (%s does not bind user 0)", limitedBy)
 	}
-	return words
+	return description
 }

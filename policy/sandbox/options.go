@@ -129,43 +129,43 @@ type UnavailableError struct {
 }
 
 func (e *UnavailableError) Error() string {
-	what := "commands can't be confined here"
+	text := "commands can't be confined here"
 	if e.Reached != LevelNone {
-		what = fmt.Sprintf("commands can be confined here as %q only, and %q is required", e.Reached, e.Asked)
+		text = fmt.Sprintf("commands can be confined here as %q only, and %q is required", e.Reached, e.Asked)
 	}
 	if len(e.Missing) > 0 {
-		what += " (" + strings.Join(e.Missing, "; ") + ")"
+		text += " (" + strings.Join(e.Missing, "; ") + ")"
 	}
-	return what + ". " + e.Remedy
+	return text + ". " + e.Remedy
 }
 
-// opensNamespaces lists the kernel settings of various distributions that permit user namespaces.
-const opensNamespaces = "kernel.unprivileged_userns_clone=1, kernel.apparmor_restrict_unprivileged_userns=0"
+// namespaceSettings lists the kernel settings of various distributions that permit user namespaces.
+const namespaceSettings = "kernel.unprivileged_userns_clone=1, kernel.apparmor_restrict_unprivileged_userns=0"
 
-const remedy = "Allow user namespaces or Landlock on this machine (" + opensNamespaces +
+const remedy = "Allow user namespaces or Landlock on this machine (" + namespaceSettings +
 	", or a kernel of 6.2 or newer with landlock in its list of security modules), " +
 	"or run without confinement by policy.sandbox: danger-full-access."
 
 // remedyProxied is the remedy if a proxy is required.
-const remedyProxied = "Allow user namespaces on this machine (" + opensNamespaces + "): " +
+const remedyProxied = "Allow user namespaces on this machine (" + namespaceSettings + "): " +
 	"without a network namespace nothing holds commands to a list of hosts, or keeps secrets from them. Or give the network as loopback, none or full, and no secrets."
 
 // openUnconfined opens an unconfined sandbox unless confinement is required.
 func openUnconfined(o Options) (*Sandbox, error) {
-	refused := &UnavailableError{Reached: LevelNone, Asked: o.Require}
+	unavailable := &UnavailableError{Reached: LevelNone, Asked: o.Require}
 	switch {
 	case o.Network == NetworkProxied:
-		refused.Missing = []string{"the mode " + string(grants.DangerFullAccess) + " confines nothing"}
-		refused.Remedy = "A list of hosts needs confinement, and so do secrets: choose another mode, or give the network as full, without policy.secrets."
-	case o.Sharing.isUsed():
-		refused.Missing = []string{errNoNeighbours.Error()}
-		refused.Remedy = fmt.Sprintf("The mode %s confines nothing: choose another.", grants.DangerFullAccess)
+		unavailable.Missing = []string{"the mode " + string(grants.DangerFullAccess) + " confines nothing"}
+		unavailable.Remedy = "A list of hosts needs confinement, and so do secrets: choose another mode, or give the network as full, without policy.secrets."
+	case o.Sharing.sharesAnything():
+		unavailable.Missing = []string{errSharingNeedsNamespaces.Error()}
+		unavailable.Remedy = fmt.Sprintf("The mode %s confines nothing: choose another.", grants.DangerFullAccess)
 	case !LevelNone.reaches(o.Require):
-		refused.Remedy = fmt.Sprintf("The mode %s confines nothing: choose another, or require nothing.", grants.DangerFullAccess)
+		unavailable.Remedy = fmt.Sprintf("The mode %s confines nothing: choose another, or require nothing.", grants.DangerFullAccess)
 	default:
 		return &Sandbox{AdoptOrphans: true}, nil
 	}
-	return nil, refused
+	return nil, unavailable
 }
 
 // Probe opens and closes a sandbox to find the reachable level. It tries an overlay; the error may

@@ -69,22 +69,22 @@ func tryOverlay(tree string) error {
 		return &OverlayError{err.Error(), err}
 	}
 	defer root.Close()
-	tries := []func() error{
+	for _, operation := range []func() error{
 		func() error { return root.WriteFile(trialFile, nil, 0o600) },
 		func() error { return root.Rename(trialFile, trialFile+"-2") },
 		func() error { return root.Remove(trialFile + "-2") },
-	}
-	for _, try := range append(tries, func() error { return tryFiles(root) }) {
-		if err := try(); err != nil {
+		func() error { return tryExistingFiles(root) },
+	} {
+		if err := operation(); err != nil {
 			return &OverlayError{err.Error(), err}
 		}
 	}
 	return nil
 }
 
-// tryFiles tries to change and remove an existing file. It skips files that may be read-only for other
-// reasons, and returns their error only if there are no other files.
-func tryFiles(root *os.Root) (refused error) {
+// tryExistingFiles tries to change and remove an existing file. It skips files that may be read-only for
+// other reasons, and returns their error only if there are no other files.
+func tryExistingFiles(root *os.Root) (skipped error) {
 	dir, err := root.Open(".")
 	if err != nil {
 		return err
@@ -95,12 +95,13 @@ func tryFiles(root *os.Root) (refused error) {
 		if err == nil {
 			err = root.Remove(name)
 		}
-		if !errors.Is(err, syscall.EROFS) && !errors.Is(err, syscall.EBUSY) && !errors.Is(err, syscall.EACCES) {
-			return err
+		mayBeReadOnly := errors.Is(err, syscall.EROFS) || errors.Is(err, syscall.EBUSY) || errors.Is(err, syscall.EACCES)
+		if !mayBeReadOnly {
+			return err // nil if the file was changed and removed
 		}
-		refused = cmp.Or(refused, err)
+		skipped = cmp.Or(skipped, err)
 	}
-	return refused
+	return skipped
 }
 
 // smallFiles returns the names of a few small files directly in the workspace. It omits files covered

@@ -181,7 +181,7 @@ func TestOverlayMountsOnce(t *testing.T) {
 	next := o
 	next.EarlyProcess, next.overlayWait = nil, 1
 	_, err := Open(t.Context(), next)
-	if held := (*layer.MountedError)(nil); !errors.As(err, &held) || held.PID != box.inside.supervisor.pid {
+	if held := (*layer.MountedError)(nil); !errors.As(err, &held) || held.PID != box.conn.supervisor.pid {
 		t.Fatalf("got %v", err)
 	}
 	next.overlayWait = 0
@@ -190,7 +190,7 @@ func TestOverlayMountsOnce(t *testing.T) {
 	if _, err := openConfined(ctx, next); !errors.Is(err, context.Canceled) {
 		t.Fatalf("got %v", err)
 	}
-	box.inside.supervisor.kill()
+	box.conn.supervisor.kill()
 	again, err := Open(t.Context(), next)
 	if err != nil {
 		t.Fatal(err)

@@ -11,7 +11,7 @@ import (
 
 // stop stops all commands until resume is called. With a cgroup it also stops the supervisor.
 func (c *confinement) stop() (resume func() error, err error) {
-	if c.inside == nil || c.level == LevelLandlock {
+	if c.conn == nil || c.level == LevelLandlock {
 		return nil, errors.New("they run outside of namespaces")
 	}
 	if c.group != nil {
@@ -19,28 +19,28 @@ func (c *confinement) stop() (resume func() error, err error) {
 			return c.group.Thaw, err
 		}
 	}
-	return c.inside.resume, c.inside.pause()
+	return c.conn.resume, c.conn.pause()
 }
 
 // pause makes the supervisor stop all processes. It kills a supervisor that does not answer.
-func (i *supervisorConn) pause() error {
-	if err := i.send(stage.Request{Pause: true}); err != nil {
+func (conn *supervisorConn) pause() error {
+	if err := conn.send(stage.Request{Pause: true}); err != nil {
 		return fmt.Errorf("%w: %w", errGone, err)
 	}
-	patience := time.NewTimer(i.startWait)
+	patience := time.NewTimer(conn.startWait)
 	defer patience.Stop()
 	select {
-	case err := <-i.paused:
+	case err := <-conn.pauseReplies:
 		return err
-	case <-i.supervisorGone:
+	case <-conn.supervisorExited:
 		return errGone
 	case <-patience.C:
-		i.giveUp()
-		return fmt.Errorf("%w: it was ended because it did not stop the commands within %s%s", errGone, i.startWait, tooSlow)
+		conn.giveUp()
+		return fmt.Errorf("%w: it was ended because it did not stop the commands within %s%s", errGone, conn.startWait, tooSlowHint)
 	}
 }
 
-func (i *supervisorConn) resume() error { return i.send(stage.Request{Resume: true}) }
+func (conn *supervisorConn) resume() error { return conn.send(stage.Request{Resume: true}) }
 
 // errorOf returns an event's error.
 func errorOf(e stage.Event) error {

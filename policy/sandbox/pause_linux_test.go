@@ -23,7 +23,7 @@ until [ -s ticks/forked ] && [ -s ticks/away ] && grep -q '^State:.*T' /proc/$(c
 echo ready
 while :; do wait; done`
 
-// begin starts a command that goes on and says when it is ready.
+// fittingEarlyProcess starts a command that goes on and says when it is ready.
 func begin(t *testing.T, box *Sandbox, o Options, text string) {
 	t.Helper()
 	output := newScreen("ready")
@@ -63,11 +63,11 @@ func inGroup(t *testing.T) func(*Options) {
 			g.Remove()
 			t.Skipf("no cgroup of use can be made here: %v", err)
 		}
-		o.EarlyProcess = &EarlyProcess{ownNetwork: true, processes: defaultProcesses, group: g}
+		o.EarlyProcess = &EarlyProcess{ownNetwork: true, maxProcesses: defaultProcesses, group: g}
 		o.EarlyProcess.starter.Open()
 		attributes := namespaceAttributes(true, nil)
 		g.Attach(attributes)
-		o.EarlyProcess.inside, o.EarlyProcess.err = startInside(&o.EarlyProcess.starter, attributes)
+		o.EarlyProcess.conn, o.EarlyProcess.startErr = startSupervisorWithSocket(&o.EarlyProcess.starter, attributes)
 	}
 }
 

@@ -64,51 +64,51 @@ func (s *Sandbox) Start(c Command) (*Process, error) {
 	if err := s.ensureOpen(); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrNotStarted, err)
 	}
-	child, err := s.child(c)
+	first, err := s.child(c)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrNotStarted, err)
 	}
-	p := &Process{sandbox: s, child: child, done: make(chan struct{})}
+	p := &Process{sandbox: s, child: first, done: make(chan struct{})}
 	if c.Streams != nil {
-		if err := p.startAlone(*c.Streams); err != nil {
+		if err := p.startWithStreams(*c.Streams); err != nil {
 			return nil, err
 		}
 		return p, nil
 	}
-	output, theirs, err := p.connect(c.TTY)
+	output, childEnd, err := p.openOutput(c.TTY)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrNotStarted, err)
 	}
-	defer theirs.Close()
-	if err := s.launch(p, []*os.File{theirs}); err != nil {
+	defer childEnd.Close()
+	if err := s.launch(p, []*os.File{childEnd}); err != nil {
 		output.Close()
 		return nil, fmt.Errorf("%w: %w", ErrNotStarted, err)
 	}
-	go p.follow(output, c.Output)
+	go p.copyOutputUntilExit(output, c.Output)
 	return p, nil
 }
 
-// startAlone starts a command whose streams the caller handles.
-func (p *Process) startAlone(streams Streams) error {
+// startWithStreams starts a command whose streams the caller handles.
+func (p *Process) startWithStreams(streams Streams) error {
 	if err := p.sandbox.launch(p, []*os.File{streams.Input, streams.Output, streams.Error}); err != nil {
 		return fmt.Errorf("%w: %w", ErrNotStarted, err)
 	}
 	go func() {
 		defer close(p.done)
-		defer p.sandbox.remove(p)
+		defer p.sandbox.unregister(p)
 		p.child.awaitExit()
 		p.err = p.reap()
 	}()
 	return nil
 }
 
-// connect opens the command's output, a pipe or a terminal. ours is the end to read.
-func (p *Process) connect(tty Window) (ours, theirs *os.File, err error) {
+// openOutput opens the command's output, a pipe or a terminal. ours is the end to read.
+func (p *Process) openOutput(tty Window) (ourEnd, childEnd *os.File, err error) {
 	if tty == (Window{}) {
 		return os.Pipe()
 	}
-	p.terminal, theirs, err = openTerminal(tty)
-	return p.terminal, theirs, err
+	p.terminal, childEnd, err = openTerminal(tty)
+	return p.terminal, childEnd, err
 }
 
 // child prepares a command for its start, by the supervisor or, without confinement, by this process.
@@ -116,23 +116,23 @@ func (s *Sandbox) child(c Command) (child, error) {
 	if len(c.Argv) == 0 {
 		return nil, errors.New("the command is empty")
 	}
-	if s.inside != nil {
+	if s.conn != nil {
 		c.Env = replaceVariables(c.Env, s.env)
-		return s.inside.child(c), nil
+		return s.conn.child(c), nil
 	}
 	return newLocalChild(s, c)
 }
 
 // replaceVariables returns env with the variables of others, which replace those of the same name.
-func replaceVariables(env, others []string) []string {
-	kept := make([]string, 0, len(env)+len(others))
+func replaceVariables(env, replacements []string) []string {
+	result := make([]string, 0, len(env)+len(replacements))
 	for _, variable := range env {
 		name, _, _ := strings.Cut(variable, "=")
-		if !slices.ContainsFunc(others, func(other string) bool { return strings.HasPrefix(other, name+"=") }) {
-			kept = append(kept, variable)
+		if !slices.ContainsFunc(replacements, func(replacement string) bool { return strings.HasPrefix(replacement, name+"=") }) {
+			result = append(result, variable)
 		}
 	}
-	return append(kept, others...)
+	return append(result, replacements...)
 }
 
 // launch registers p for Close and then starts its command. The lock delays Kill until the process
@@ -140,35 +140,35 @@ func replaceVariables(env, others []string) []string {
 func (s *Sandbox) launch(p *Process, streams []*os.File) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if err := s.add(p); err != nil {
+	if err := s.register(p); err != nil {
 		return err
 	}
 	if err := p.child.start(streams, p.terminal != nil); err != nil {
 		p.reaped = true // there is no process to signal
-		s.remove(p)
+		s.unregister(p)
 		close(p.done)
 		return err
 	}
 	return nil
 }
 
-// follow copies the command's output until the command exits. It then kills the rest of its process
+// copyOutputUntilExit copies the command's output until the command exits. It then kills the rest of its process
 // group and reaps the command.
-func (p *Process) follow(from *os.File, to io.Writer) {
+func (p *Process) copyOutputUntilExit(from *os.File, to io.Writer) {
 	defer close(p.done)
-	defer p.sandbox.remove(p)
+	defer p.sandbox.unregister(p)
 	defer from.Close()
 
-	read, output := make(chan error, 1), proc.Drain(from)
-	go func() { read <- copyOutput(to, output) }()
+	copied, drained := make(chan error, 1), proc.Drain(from)
+	go func() { copied <- copyOutput(to, drained) }()
 	p.child.awaitExit()
 	_ = from.SetReadDeadline(time.Now().Add(drainWait))
-	readErr := <-read
+	readErr := <-copied
 	err := p.reap()
 	if errors.Is(readErr, os.ErrDeadlineExceeded) {
 		// Processes that kept the pipe open are dead now, unless they left the group. Read the rest.
 		_ = from.SetReadDeadline(time.Now().Add(drainWait / 4))
-		readErr = copyOutput(to, output)
+		readErr = copyOutput(to, drained)
 	}
 	if err == nil && readErr != nil && !errors.Is(readErr, os.ErrDeadlineExceeded) {
 		err = fmt.Errorf("read the command's output: %w", readErr)
@@ -182,23 +182,23 @@ func copyOutput(to io.Writer, from io.Reader) error {
 	if to == nil {
 		to = io.Discard
 	}
-	const least, most = 1 << 10, 32 << 10 // the buffer starts small, since most commands print little
-	buffer := make([]byte, least)
-	var failed error
+	const minBuffer, maxBuffer = 1 << 10, 32 << 10 // the buffer starts small, since most commands print little
+	buffer := make([]byte, minBuffer)
+	var writeErr error
 	for {
 		n, err := from.Read(buffer)
-		if n > 0 && failed == nil {
-			_, failed = to.Write(buffer[:n])
+		if n > 0 && writeErr == nil {
+			_, writeErr = to.Write(buffer[:n])
 		}
-		if n == len(buffer) && n < most {
+		if n == len(buffer) && n < maxBuffer {
 			buffer = make([]byte, 2*n)
 		}
 		switch {
 		case err == nil:
 		case errors.Is(err, io.EOF), errors.Is(err, syscall.EIO): // EIO is a terminal's end on Linux
-			return failed
+			return writeErr
 		default:
-			return errors.Join(failed, err)
+			return errors.Join(writeErr, err)
 		}
 	}
 }

@@ -50,14 +50,14 @@ type Sandbox struct {
 
 // confinement is the result of Open; zero is none.
 type confinement struct {
-	inside            *supervisorConn // nil if nothing is confined
+	conn              *supervisorConn // nil if nothing is confined
 	group             *proc.Group     // the cgroup of the supervisor and its commands; may be nil
 	starter           proc.Starter    // starts the supervisor, or unconfined commands
 	level             Level
 	layers            []string
 	hasMachineNetwork bool // commands have the machine's network
 	env               []string
-	tree              string         // path of the overlaid workspace, or ""
+	tree              string         // sharedPath of the overlaid workspace, or ""
 	stopServing       func()         // stops the proxy; nil without one
 	listeners         []net.Listener // at Options.Ports
 	readLoans         []*os.File     // mounts of the workspace for other sandboxes, read-only
@@ -66,7 +66,7 @@ type confinement struct {
 
 // Level returns how far commands are confined.
 func (s *Sandbox) Level() Level {
-	if s.inside == nil {
+	if s.conn == nil {
 		return LevelNone
 	}
 	return s.level
@@ -144,11 +144,11 @@ func (s *Sandbox) Run(ctx context.Context, c Command) (Status, error) {
 // KillAll kills all commands and reports whether none is left, so that no command changes files any
 // more. No command starts afterwards. Close is still required, and waits for the kernel's cleanup.
 func (s *Sandbox) KillAll() bool {
-	left := s.markClosed()
-	if s.inside == nil || killAll(left) > 0 {
+	running := s.markClosed()
+	if s.conn == nil || killAll(running) > 0 {
 		return false
 	}
-	return s.inside.endAll()
+	return s.conn.killEverything()
 }
 
 // Close kills all commands and waits up to 30 seconds for their end. The error counts the survivors.
@@ -160,15 +160,15 @@ func (s *Sandbox) Close() error {
 
 // closeAll does the work of Close.
 func (s *Sandbox) closeAll() error {
-	left := s.markClosed()
-	if left == nil && s.inside == nil {
+	running := s.markClosed()
+	if running == nil && s.conn == nil {
 		return nil // nothing was ever started
 	}
-	alive := killAll(left)
-	if s.inside != nil {
-		s.inside.close()
+	alive := killAll(running)
+	if s.conn != nil {
+		s.conn.close()
 	}
-	s.closeLeftovers()
+	s.closeUnused()
 	if s.stopServing != nil {
 		s.stopServing()
 	}
@@ -188,12 +188,12 @@ func killAll(processes []*Process) (alive int) {
 	for _, p := range processes {
 		p.Kill()
 	}
-	patience, stop := context.WithTimeout(context.Background(), closeWait)
+	deadline, stop := context.WithTimeout(context.Background(), closeWait)
 	defer stop()
 	for _, p := range processes {
 		select {
 		case <-p.Done():
-		case <-patience.Done():
+		case <-deadline.Done():
 			alive++
 		}
 	}
@@ -208,15 +208,15 @@ func (s *Sandbox) markClosed() []*Process {
 	if s.live == nil {
 		return nil
 	}
-	left := make([]*Process, 0, len(s.live))
+	running := make([]*Process, 0, len(s.live))
 	for p := range s.live {
-		left = append(left, p)
+		running = append(running, p)
 	}
-	return left
+	return running
 }
 
 // add registers p, so that Close kills it. It returns errClosed if s is closed.
-func (s *Sandbox) add(p *Process) error {
+func (s *Sandbox) register(p *Process) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
@@ -233,13 +233,13 @@ func (s *Sandbox) initialize() {
 		return
 	}
 	s.live = make(map[*Process]struct{})
-	if s.inside == nil {
-		s.open()
+	if s.conn == nil {
+		s.prepareUnconfined()
 	}
 }
 
-// open prepares this process to start unconfined commands.
-func (s *Sandbox) open() {
+// prepareUnconfined prepares this process to start unconfined commands.
+func (s *Sandbox) prepareUnconfined() {
 	proc.HideDescriptors()
 	if s.AdoptOrphans {
 		proc.AdoptOrphans()
@@ -247,7 +247,7 @@ func (s *Sandbox) open() {
 	s.starter.Open()
 }
 
-func (s *Sandbox) remove(p *Process) {
+func (s *Sandbox) unregister(p *Process) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.live, p)
@@ -258,16 +258,16 @@ func (s *Sandbox) remove(p *Process) {
 // find errors earlier.
 func OpenOnFirstUse(ctx context.Context, o Options) *Sandbox {
 	s := new(Sandbox)
-	var one sync.Mutex
-	open := false
+	var opening sync.Mutex
+	opened := false
 	s.openLater = func() error {
-		one.Lock()
-		defer one.Unlock()
-		if open {
+		opening.Lock()
+		defer opening.Unlock()
+		if opened {
 			return nil
 		}
 		err := s.openWith(ctx, o)
-		open = err == nil
+		opened = err == nil
 		return err
 	}
 	return s
@@ -304,17 +304,17 @@ func (s *Sandbox) openWith(ctx context.Context, o Options) error {
 	if closed {
 		return errClosed
 	}
-	opened, err := Open(ctx, o)
+	box, err := Open(ctx, o)
 	if err != nil {
 		return err
 	}
 	s.mu.Lock()
 	if s.closed {
 		s.mu.Unlock()
-		_ = opened.Close() // nothing was started in it
+		_ = box.Close() // nothing was started in it
 		return errClosed
 	}
 	defer s.mu.Unlock()
-	s.AdoptOrphans, s.confinement = opened.AdoptOrphans, opened.confinement
+	s.AdoptOrphans, s.confinement = box.AdoptOrphans, box.confinement
 	return nil
 }

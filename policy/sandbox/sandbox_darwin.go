@@ -11,9 +11,9 @@ import (
 // supervisorConn replaces Linux's supervisor.
 type supervisorConn struct{}
 
-func (*supervisorConn) child(Command) child { return nil }
-func (*supervisorConn) endAll() bool        { return true }
-func (*supervisorConn) close()              {}
+func (*supervisorConn) child(Command) child  { return nil }
+func (*supervisorConn) killEverything() bool { return true }
+func (*supervisorConn) close()               {}
 
 func (*confinement) stop() (resume func() error, err error) {
 	return nil, errors.New("this system has nothing to stop them with")

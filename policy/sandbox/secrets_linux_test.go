@@ -51,7 +51,7 @@ func TestHiddenPathsStayHidden(t *testing.T) {
 }
 
 // withHidden are options of a workspace that a link leads through to a hidden
-// file, which has more names.
+// socket, which has more names.
 func withHidden(t *testing.T, tier string) Options {
 	t.Helper()
 	base := place(t)

@@ -30,31 +30,31 @@ const maxErrorBytes = 500
 
 // startSupervisor starts the supervisor. control is the supervisor's end of the control socket.
 func startSupervisor(control *os.File, attributes *syscall.SysProcAttr) (*supervisor, error) {
-	nothing, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	devNull, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	if err != nil {
 		return nil, err
 	}
-	defer nothing.Close()
-	reads, writes, err := os.Pipe()
+	defer devNull.Close()
+	errorPipe, childEnd, err := os.Pipe()
 	if err != nil {
 		return nil, err
 	}
-	defer writes.Close()
+	defer childEnd.Close()
 	const program = "/proc/self/exe"
 	env := []string{"GOMAXPROCS=1"} // makes Go's runtime start faster; the process waits most of the time
 	if err := outside.Stage.Note(program, outside.Root, env); err != nil {
-		reads.Close()
+		errorPipe.Close()
 		return nil, err
 	}
 	pid, err := syscall.ForkExec(program, []string{stage.Name}, &syscall.ProcAttr{
 		Dir: outside.Root, Sys: attributes, Env: env,
-		Files: []uintptr{nothing.Fd(), nothing.Fd(), writes.Fd(), stage.ControlFD: control.Fd()},
+		Files: []uintptr{devNull.Fd(), devNull.Fd(), childEnd.Fd(), stage.ControlFD: control.Fd()},
 	})
 	if err != nil {
-		reads.Close()
+		errorPipe.Close()
 		return nil, err
 	}
-	return &supervisor{pid: pid, errorPipe: reads}, nil
+	return &supervisor{pid: pid, errorPipe: errorPipe}, nil
 }
 
 func (s *supervisor) kill() {
@@ -67,7 +67,7 @@ func (s *supervisor) kill() {
 
 // watchStopped calls end if the process is stopped. Commands can do that (SIGSTOP) if it is not the
 // first process of their pid namespace.
-func (s *supervisor) watchStopped(end func()) {
+func (s *supervisor) watchStopped(onStop func()) {
 	s.watch.Go(func() {
 		var info unix.Siginfo
 		for {
@@ -75,16 +75,16 @@ func (s *supervisor) watchStopped(end func()) {
 			switch {
 			case err == unix.EINTR:
 				continue
-			case err == nil && info.Code == cldStopped:
-				end()
+			case err == nil && info.Code == codeStopped:
+				onStop()
 			}
 			return
 		}
 	})
 }
 
-// cldStopped reports a stopped process (CLD_STOPPED, sigaction(2)).
-const cldStopped = 5
+// codeStopped reports a stopped process (CLD_STOPPED, sigaction(2)).
+const codeStopped = 5
 
 // wait waits until the process exits, and reaps it.
 func (s *supervisor) wait() {

@@ -23,7 +23,7 @@ func TestConfinesEverySupervisorThread(t *testing.T) {
 	inTiers(t, allTiers, func(t *testing.T, tier string) {
 		box, o := confined(t, tier, nil)
 		run(t, box, o, "true") // it has done its work once, with all threads that this needs
-		threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/status", box.inside.supervisor.pid))
+		threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/status", box.conn.supervisor.pid))
 		if err != nil || len(threads) < 2 {
 			t.Fatalf("threads %v, %v", threads, err)
 		}
@@ -66,7 +66,7 @@ func TestSupervisorKeepsNoOutsideDescriptors(t *testing.T) {
 	inTiers(t, allTiers, func(t *testing.T, tier string) {
 		box, o := confined(t, tier, nil)
 		run(t, box, o, "true")
-		folder := fmt.Sprintf("/proc/%d/fd", box.inside.supervisor.pid)
+		folder := fmt.Sprintf("/proc/%d/fd", box.conn.supervisor.pid)
 		open, err := os.ReadDir(folder)
 		if err != nil || len(open) < 4 {
 			t.Fatalf("descriptors %v, %v", open, err)
@@ -168,8 +168,8 @@ func TestStoppingSupervisorEndsCommand(t *testing.T) {
 func TestEndsSupervisorThatStartsNothing(t *testing.T) {
 	inTiers(t, allTiers, func(t *testing.T, tier string) {
 		box, o := confined(t, tier, nil)
-		box.inside.startWait = time.Millisecond
-		if err := unix.Kill(box.inside.supervisor.pid, unix.SIGSTOP); err != nil {
+		box.conn.startWait = time.Millisecond
+		if err := unix.Kill(box.conn.supervisor.pid, unix.SIGSTOP); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := box.Run(t.Context(), bash(o, "true", nil)); !errors.Is(err, ErrNotStarted) || !errors.Is(err, errGone) {
@@ -181,8 +181,8 @@ func TestEndsSupervisorThatStartsNothing(t *testing.T) {
 func TestOpenEndsUnresponsiveEarlyProcess(t *testing.T) {
 	confined(t, "full", nil) // or skip
 	begun := StartEarly(NetworkLoopback)
-	pid := begun.inside.supervisor.pid
-	begun.inside.startWait = time.Millisecond
+	pid := begun.conn.supervisor.pid
+	begun.conn.startWait = time.Millisecond
 	if err := unix.Kill(pid, unix.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
@@ -246,7 +246,7 @@ func TestFailedOpenEndsEarlyProcess(t *testing.T) {
 				_ = box.Close()
 				t.Fatal("it was opened")
 			}
-			pid := o.EarlyProcess.inside.supervisor.pid
+			pid := o.EarlyProcess.conn.supervisor.pid
 			if err := unix.Kill(pid, 0); err != unix.ESRCH {
 				t.Errorf("process %d is there: %v", pid, err)
 			}

@@ -18,21 +18,21 @@ import (
 var errNoTerminal = errors.New("the command has no terminal")
 
 // openTerminal opens both ends of a pseudo-terminal.
-func openTerminal(size Window) (ours, theirs *os.File, err error) {
-	master, theirs, err := pty.Open()
+func openTerminal(size Window) (ourEnd, childEnd *os.File, err error) {
+	master, childEnd, err := pty.Open()
 	if err != nil {
 		return nil, nil, fmt.Errorf("open a terminal: %w", err)
 	}
 	defer master.Close()
-	err = pty.Setsize(theirs, &pty.Winsize{Rows: size.Rows, Cols: size.Columns})
+	err = pty.Setsize(childEnd, &pty.Winsize{Rows: size.Rows, Cols: size.Columns})
 	if err == nil {
-		ours, err = nonBlocking(master)
+		ourEnd, err = nonBlocking(master)
 	}
 	if err != nil {
-		theirs.Close()
+		childEnd.Close()
 		return nil, nil, fmt.Errorf("open a terminal: %w", err)
 	}
-	return ours, theirs, nil
+	return ourEnd, childEnd, nil
 }
 
 // nonBlocking returns f as a file with deadlines, which package pty's files lack.

@@ -52,10 +52,9 @@ type Setting struct {
 	Remedy string `json:"remedy,omitempty"` // empty unless the value prevents confinement
 }
 
-// blockingSettings lists kernel settings that can disable user namespaces. hinders is the value that
-// does, and remedy the way to change it.
+// blockingSettings lists kernel settings that disable user namespaces if they have the blocking value.
 var blockingSettings = []struct {
-	name, hinders, remedy string
+	name, blockingValue, remedy string
 }{
 	{"kernel.apparmor_restrict_unprivileged_userns", "1", "AppArmor keeps ordinary users from namespaces of their own (Ubuntu 23.10 and later): sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0"},
 	{"kernel.unprivileged_userns_clone", "0", "Ordinary users cannot create namespaces (Debian's setting): sudo sysctl -w kernel.unprivileged_userns_clone=1"},
@@ -65,14 +64,14 @@ var blockingSettings = []struct {
 // Settings returns this kernel's settings that affect confinement.
 func Settings() []Setting {
 	all := []Setting{}
-	for _, h := range blockingSettings {
-		raw, err := os.ReadFile(filepath.Join("/proc/sys", strings.ReplaceAll(h.name, ".", "/")))
+	for _, known := range blockingSettings {
+		raw, err := os.ReadFile(filepath.Join("/proc/sys", strings.ReplaceAll(known.name, ".", "/")))
 		if err != nil {
 			continue
 		}
-		s := Setting{Name: h.name, Value: strings.TrimSpace(string(raw))}
-		if s.Value == h.hinders {
-			s.Remedy = h.remedy
+		s := Setting{Name: known.name, Value: strings.TrimSpace(string(raw))}
+		if s.Value == known.blockingValue {
+			s.Remedy = known.remedy
 		}
 		all = append(all, s)
 	}

@@ -109,7 +109,7 @@ func (p place) find(name string) (spot, error) {
 func (p place) outside(view *grants.View, path, name string) (spot, error) {
 	at, inside, err := view.Locate(path)
 	if hidden := (*grants.HiddenError)(nil); errors.As(err, &hidden) {
-		return spot{}, unreadable(name, hidden.Why)
+		return spot{}, unreadable(name, hidden.Reason)
 	}
 	if err != nil {
 		return spot{}, notOpened("file", name, err)

@@ -99,20 +99,22 @@ func (f Folders) cacheFolders() []string {
 	return folders
 }
 
-// classifyCaches returns the existing folders of cache variables that at accepts. named maps the folders
-// as the variables name them, including missing ones.
-func (f Folders) classifyCaches(at func(folder string) (c cache, is bool)) (named map[string]cache, folders []string) {
+// classifyCaches returns the existing folders of cache variables that cacheAt accepts. named maps the
+// folders as the variables name them, including missing ones.
+func (f Folders) classifyCaches(cacheAt func(folder string) (c cache, ok bool)) (named map[string]cache, folders []string) {
 	named = make(map[string]cache)
 	for _, v := range cacheVariables {
 		for _, folder := range v.folders(f.Commands) {
-			if c, is := at(folder); is && (v.parts == nil || len(MountsBelow(c.path)) == 0) {
+			c, ok := cacheAt(folder)
+			mountsInside := v.parts != nil && len(MountsBelow(c.path)) > 0
+			if ok && !mountsInside {
 				named[folder] = c
-				folders = append(folders, c.shown()...)
+				folders = append(folders, c.existingPath()...)
 				continue
 			}
 			for _, part := range v.parts {
-				if c, is := at(filepath.Join(folder, part)); is {
-					folders = append(folders, c.shown()...)
+				if c, ok := cacheAt(filepath.Join(folder, part)); ok {
+					folders = append(folders, c.existingPath()...)
 				}
 			}
 		}
@@ -120,8 +122,8 @@ func (f Folders) classifyCaches(at func(folder string) (c cache, is bool)) (name
 	return named, folders
 }
 
-// shown returns the cache's path if the folder exists.
-func (c cache) shown() []string {
+// existingPath returns the cache's path if the folder exists.
+func (c cache) existingPath() []string {
 	if !c.exists {
 		return nil
 	}
@@ -138,23 +140,24 @@ func (p *Plan) cacheAt(folder string) (c cache, is bool) {
 // cacheAt returns a variable's folder as a cache. It rejects relative paths, paths through writable
 // folders, the kernel's folders, and folders that contain one of cacheBoundaries.
 func (f Folders) cacheAt(folder string) (c cache, is bool) {
-	if !filepath.IsAbs(folder) || passesThrough(folder, f.writableFolders()) {
+	if !filepath.IsAbs(folder) || passesThrough(folder, f.changeableFolders()) {
 		return cache{}, false
 	}
-	c.path = layers{}.whereItWouldBe(filepath.Clean(folder))
+	c.path = layers{}.resolveExistingPart(filepath.Clean(folder))
 	info, err := os.Stat(c.path)
 	c.exists = err == nil
-	around := slices.ContainsFunc(f.cacheBoundaries(), func(path string) bool { return pathname.IsInAny(path, c.path) })
-	closed := pathname.IsInAny(c.path, "/run", "/var/run", "/dev", "/proc", "/sys") && !pathname.IsInAny(c.path, "/dev/shm")
-	return c, !around && !closed && (!c.exists || info.IsDir())
+	containsBoundary := slices.ContainsFunc(f.cacheBoundaries(), func(path string) bool { return pathname.IsInAny(path, c.path) })
+	isKernelFolder := pathname.IsInAny(c.path, "/run", "/var/run", "/dev", "/proc", "/sys") && !pathname.IsInAny(c.path, "/dev/shm")
+	isFile := c.exists && !info.IsDir()
+	return c, !containsBoundary && !isKernelFolder && !isFile
 }
 
-// writableFolders returns the folders where commands' changes are not private.
-func (f Folders) writableFolders() []string {
+// changeableFolders returns the folders where commands' changes are not private.
+func (f Folders) changeableFolders() []string {
 	if f.SecondPath == "" {
-		return f.shared()
+		return f.sharedWritable()
 	}
-	return append(f.shared(), withResolved([]string{f.SecondPath})...)
+	return append(f.sharedWritable(), withResolved([]string{f.SecondPath})...)
 }
 
 // cacheBoundaries returns folders that no cache folder may contain: the checkout, home folders, and private
@@ -173,23 +176,23 @@ func (p *Plan) inHome(path string) bool {
 	return !slices.ContainsFunc(MountsBelow(p.home), func(mount string) bool { return pathname.IsInAny(path, mount) })
 }
 
-// outermost removes folders inside other ones. It adds the mounts inside folders, because an overlay
+// outermostWithMounts removes folders inside other ones. It adds the mounts inside folders, because an overlay
 // does not include them.
-func (p *Plan) outermost(folders []string) []string {
+func (p *Plan) outermostWithMounts(folders []string) []string {
 	slices.Sort(folders) // a folder comes before its subfolders
-	var all []string
+	var result []string
 	for _, folder := range slices.Compact(folders) {
-		if pathname.IsInAny(folder, all...) {
+		if pathname.IsInAny(folder, result...) {
 			continue
 		}
-		all = append(all, folder)
+		result = append(result, folder)
 		for _, mount := range MountsBelow(folder) {
 			if c, is := p.cacheAt(mount); is && c.exists {
-				all = append(all, mount)
+				result = append(result, mount)
 			}
 		}
 	}
-	return all
+	return result
 }
 
 // passesThrough reports whether a path leads through one of the folders, directly or by a link. A
@@ -224,15 +227,15 @@ func cacheFolder(path string) string {
 }
 
 // movedCaches returns cache variables with new values below dir, as NAME=value. It moves missing
-// folders. If home is false (commands cannot change their home), it also moves replaceable folders
-// that commands cannot change. It keeps the operator's own values.
-func (p *Plan) movedCaches(dir string, home bool, changes func(path string) bool) []string {
+// folders. If commands cannot change their home, it also moves replaceable folders that commands cannot
+// change. It keeps the operator's own values.
+func (p *Plan) movedCaches(dir string, changesHome bool, canChange func(path string) bool) []string {
 	var moved []string
 	for _, v := range cacheVariables {
 		if v.fallback == "" || slices.Contains(p.folders.OperatorVariables, v.name) {
 			continue
 		}
-		if p.isMissingCache(v, changes) || v.replaceable && !home && !p.isWritableCache(v, changes) {
+		if p.isMissingCache(v, canChange) || v.replaceable && !changesHome && !p.isWritableCache(v, canChange) {
 			moved = append(moved, v.name+"="+filepath.Join(dir, v.fallback))
 		}
 	}
@@ -240,19 +243,23 @@ func (p *Plan) movedCaches(dir string, home bool, changes func(path string) bool
 }
 
 // isWritableCache reports whether a variable's folder is changeable for commands.
-func (p *Plan) isWritableCache(v cacheVariable, changes func(path string) bool) bool {
+func (p *Plan) isWritableCache(v cacheVariable, canChange func(path string) bool) bool {
 	return slices.ContainsFunc(v.folders(p.folders.Commands), func(folder string) bool {
-		c, is := p.named[folder]
-		return is && c.exists && changes(c.path)
+		c, is := p.namedCaches[folder]
+		return is && c.exists && canChange(c.path)
 	})
 }
 
-// isMissingCache reports whether a variable's folder is missing for commands, or dispensable and
-// unchangeable.
-func (p *Plan) isMissingCache(v cacheVariable, changes func(path string) bool) bool {
+// isMissingCache reports whether all folders of a variable are cache folders that are missing, or
+// replaceable and unchangeable. It reports false for a variable without folders.
+func (p *Plan) isMissingCache(v cacheVariable, canChange func(path string) bool) bool {
 	folders := v.folders(p.folders.Commands)
-	return len(folders) > 0 && !slices.ContainsFunc(folders, func(folder string) bool {
-		c, is := p.named[folder]
-		return !is || c.exists && (!v.replaceable || changes(c.path))
-	})
+	for _, folder := range folders {
+		c, isCache := p.namedCaches[folder]
+		isUsable := c.exists && (!v.replaceable || canChange(c.path))
+		if !isCache || isUsable {
+			return false
+		}
+	}
+	return len(folders) > 0
 }

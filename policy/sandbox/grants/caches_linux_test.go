@@ -159,7 +159,7 @@ func TestMovesUnusableCaches(t *testing.T) {
 	all := func(string) bool { return true }
 	homes := func(path string) bool { return path == f.Home }
 	in := func(name string) string { return filepath.Join(f.Home, ".cache", name) }
-	temporary := temporary("/tmp")
+	temporary := temporaryVariables("/tmp")
 	for _, c := range []struct {
 		name    string
 		changes func(string) bool
@@ -231,10 +231,10 @@ func TestCredentialsAreDocumented(t *testing.T) {
 		listed = append(listed, name[1])
 	}
 	var want []string
-	for _, name := range homeCredentials {
+	for _, name := range homeCredentialPaths {
 		want = append(want, "~/"+name)
 	}
-	want = slices.Concat(want, machineCredentials, credentialPatterns, []string{"$RUNNER_TEMP"}, runnerCredentials, namedCredentials)
+	want = slices.Concat(want, machineCredentialPaths, credentialPatterns, []string{"$RUNNER_TEMP"}, runnerCredentials, credentialVariables)
 	if d := cmp.Diff(want, listed); d != "" {
 		t.Error(d)
 	}

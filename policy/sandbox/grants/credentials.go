@@ -11,9 +11,9 @@ import (
 	"github.com/agent-ci/agent-ci/policy/sandbox/stage"
 )
 
-// homeCredentials lists files and folders in a home folder with credentials, or with settings that
+// homeCredentialPaths lists files and folders in a home folder with credentials, or with settings that
 // may contain some.
-var homeCredentials = []string{
+var homeCredentialPaths = []string{
 	".ssh", ".gnupg", ".netrc", "_netrc", ".git-credentials", ".config/git/credentials", ".config/gh", ".config/hub", ".config/glab-cli",
 	".aws", ".azure", ".config/gcloud", ".boto", ".kube", ".docker", ".config/containers", ".oci", ".config/doctl", ".terraform.d/credentials.tfrc.json", ".terraformrc", ".vault-token",
 	".config/op", ".password-store", ".local/share/keyrings", ".config/rclone",
@@ -24,8 +24,8 @@ var homeCredentials = []string{
 	".bash_history", ".zsh_history", ".python_history", ".psql_history",
 }
 
-// machineCredentials lists the machine's credentials, readable for user 0.
-var machineCredentials = []string{
+// machineCredentialPaths lists the machine's credentials, readable for user 0.
+var machineCredentialPaths = []string{
 	"/etc/shadow", "/etc/shadow-", "/etc/gshadow", "/etc/gshadow-", "/etc/sudoers", "/etc/sudoers.d", "/etc/krb5.keytab",
 	"/etc/docker/key.json", "/etc/rancher", "/etc/kubernetes", "/var/lib/kubelet", "/var/run/secrets", "/run/secrets",
 	"/var/lib/cloud", "/var/lib/waagent",
@@ -37,14 +37,14 @@ var credentialPatterns = []string{"/etc/ssh/ssh_host_*_key", "/etc/ssl/private"}
 // runnerCredentials lists name patterns of an Actions runner's credentials.
 var runnerCredentials = []string{".credentials*", ".runner*", ".env", "_diag"}
 
-// movedFolders maps variables to the folder of homeCredentials that they move.
-var movedFolders = map[string]string{
+// folderVariables maps variables to the folder of homeCredentialPaths that they move.
+var folderVariables = map[string]string{
 	"XDG_CONFIG_HOME": ".config/", "XDG_DATA_HOME": ".local/share/", "CARGO_HOME": ".cargo/", "GRADLE_USER_HOME": ".gradle/",
 	"COMPOSER_HOME": ".composer/", "BUNDLE_USER_HOME": ".bundle/",
 }
 
-// namedCredentials lists variables with the path of credentials, or with several paths as in PATH.
-var namedCredentials = []string{
+// credentialVariables lists variables with the path of credentials, or with several paths as in PATH.
+var credentialVariables = []string{
 	"DOCKER_CONFIG", "KUBECONFIG", "AWS_SHARED_CREDENTIALS_FILE", "AWS_CONFIG_FILE", "AWS_WEB_IDENTITY_TOKEN_FILE", "GOOGLE_APPLICATION_CREDENTIALS",
 	"GNUPGHOME", "NETRC", "NPM_CONFIG_USERCONFIG", "npm_config_userconfig", "PIP_CONFIG_FILE", "BUNDLE_USER_CONFIG", "GH_CONFIG_DIR", "CLOUDSDK_CONFIG",
 	"AZURE_CONFIG_DIR", "OPENAI_IDENTITY_TOKEN_FILE", "CODEX_HOME", "CLAUDE_CONFIG_DIR", "ACTIONS_RUNNER_HOOK_JOB_STARTED",
@@ -68,22 +68,22 @@ func credentialsBy(by string, paths []string) []credential {
 // credentials returns the paths that no command may read, explicitly named ones first.
 func (f Folders) credentials() []credential {
 	all := credentialsBy(DeniedBy, f.DenyRead)
-	for _, name := range namedCredentials {
+	for _, name := range credentialVariables {
 		paths := slices.DeleteFunc(filepath.SplitList(stage.Variable(f.Environ, name)), func(path string) bool { return !filepath.IsAbs(path) })
 		all = append(all, credentialsBy(name, paths)...)
 	}
-	return append(all, credentialsBy("", f.usualCredentials())...)
+	return append(all, credentialsBy("", f.credentialsByPlace())...)
 }
 
-// usualCredentials returns the credentials known by their places, including missing ones.
-func (f Folders) usualCredentials() []string {
-	paths := slices.Clone(machineCredentials)
+// credentialsByPlace returns the credentials known by their places, including missing ones.
+func (f Folders) credentialsByPlace() []string {
+	paths := slices.Clone(machineCredentialPaths)
 	for _, pattern := range credentialPatterns {
 		found, _ := filepath.Glob(pattern)
 		paths = append(paths, found...)
 	}
 	for _, home := range f.homes() {
-		for _, name := range homeCredentials {
+		for _, name := range homeCredentialPaths {
 			paths = append(paths, filepath.Join(home, name))
 		}
 	}
@@ -93,9 +93,9 @@ func (f Folders) usualCredentials() []string {
 	for _, dir := range f.runnerFolders() {
 		paths = append(paths, matching(dir, runnerCredentials)...)
 	}
-	for name, folder := range movedFolders {
+	for name, folder := range folderVariables {
 		dir := stage.Variable(f.Environ, name)
-		for _, credential := range homeCredentials {
+		for _, credential := range homeCredentialPaths {
 			if below, moved := strings.CutPrefix(credential, folder); moved && filepath.IsAbs(dir) {
 				paths = append(paths, filepath.Join(dir, below))
 			}
@@ -109,7 +109,7 @@ func matching(dir string, patterns []string) []string {
 	entries, _ := os.ReadDir(dir) // commands cannot list an unreadable folder, either
 	var paths []string
 	for _, entry := range entries {
-		if slices.ContainsFunc(patterns, func(pattern string) bool { hit, _ := filepath.Match(pattern, entry.Name()); return hit }) {
+		if slices.ContainsFunc(patterns, func(pattern string) bool { matches, _ := filepath.Match(pattern, entry.Name()); return matches }) {
 			paths = append(paths, filepath.Join(dir, entry.Name()))
 		}
 	}

@@ -11,8 +11,8 @@ import (
 
 // EarlierView shows files with the changes of Folders.EarlierScratch's sandboxes in home and cache folders.
 type EarlierView struct {
-	homes []layers        // one for each home or cache folder with changes
-	seen  map[string]bool // caches folders that are no links; nil caches nothing
+	overlays     []layers        // one for each home or cache folder with changes
+	plainFolders map[string]bool // caches folders that are no links; nil caches nothing
 }
 
 // EarlierView returns the view with the changes of EarlierScratch.
@@ -29,7 +29,7 @@ func (f Folders) EarlierView() EarlierView {
 			}
 		}
 		if len(l.changes) > 0 {
-			e.homes = append(e.homes, l)
+			e.overlays = append(e.overlays, l)
 		}
 	}
 	if home, err := filepath.EvalSymlinks(f.Home); err == nil && f.Home != "" {
@@ -49,7 +49,7 @@ func (f Folders) EarlierView() EarlierView {
 // lstat returns a file and its place on disk. No folder in path may be a link.
 func (e EarlierView) lstat(path string) (info fs.FileInfo, at string, err error) {
 	var deepest layers
-	for _, l := range e.homes {
+	for _, l := range e.overlays {
 		if pathname.IsInAny(path, l.workspace) && len(l.workspace) >= len(deepest.workspace) {
 			deepest = l
 		}
@@ -59,7 +59,7 @@ func (e EarlierView) lstat(path string) (info fs.FileInfo, at string, err error)
 
 // Stat follows an absolute path and returns its file.
 func (e EarlierView) Stat(path string) (fs.FileInfo, error) {
-	end, err := look(e.lstat).walk(e.seen, "/", path, func(string, error) error { return nil })
+	end, err := lookup(e.lstat).walk(e.plainFolders, "/", path, func(string, error) error { return nil })
 	if err != nil {
 		return nil, fs.ErrNotExist
 	}
@@ -78,7 +78,7 @@ var errReached = errors.New("it leads there")
 
 // pointsInto is PointsInto for a path relative to from. from and real contain no links.
 func (e EarlierView) pointsInto(from, path string, real []string) bool {
-	_, err := look(e.lstat).walk(e.seen, from, path, func(at string, _ error) error {
+	_, err := lookup(e.lstat).walk(e.plainFolders, from, path, func(at string, _ error) error {
 		if pathname.IsInAny(at, real...) {
 			return errReached
 		}

@@ -35,7 +35,7 @@ type Folders struct {
 	SecondPath string
 	Writable   []string // further writable paths; missing ones are skipped
 	Readable   []string // paths that stay readable inside hidden ones
-	DenyRead   []string // hidden paths besides the credentials
+	DenyRead   []string // hiddenReason paths besides the credentials
 	// BorrowedFolders maps empty folders of the workspace to readable folders that are also shown there.
 	// Without namespaces they are only readable at their own paths. NotBorrowed lists relative paths
 	// inside them that are hidden in the workspace.
@@ -109,20 +109,20 @@ func (f Folders) Check() error {
 	if !slices.Contains([]Mode{ReadOnly, WorkspaceWrite, DangerFullAccess}, f.Mode) {
 		return fmt.Errorf("sandbox mode %q is not known", f.Mode)
 	}
-	named := slices.Concat([]string{f.Workspace, f.Scratch}, f.EarlierScratch, f.RemovedPaths, f.LowerLayers, f.Writable, f.Readable, f.DenyRead)
+	paths := slices.Concat([]string{f.Workspace, f.Scratch}, f.EarlierScratch, f.RemovedPaths, f.LowerLayers, f.Writable, f.Readable, f.DenyRead)
 	for _, path := range []string{f.Overlay, f.Git} {
 		if path != "" {
-			named = append(named, path)
+			paths = append(paths, path)
 		}
 	}
 	if f.Home != "" {
-		named = append(named, f.Home)
+		paths = append(paths, f.Home)
 	}
-	named = slices.AppendSeq(named, maps.Keys(f.Replacements))
+	paths = slices.AppendSeq(paths, maps.Keys(f.Replacements))
 	for place, folder := range f.BorrowedFolders {
-		named = append(named, place, folder)
+		paths = append(paths, place, folder)
 	}
-	for _, path := range named {
+	for _, path := range paths {
 		if !filepath.IsAbs(path) {
 			return fmt.Errorf("path %q of a sandbox is not absolute", path)
 		}
@@ -137,32 +137,36 @@ func (f Folders) WritableInNamespaces() []string {
 	if f.Home != "" {
 		own = append(own, f.Home)
 	}
-	return f.writableBeside(append(own, f.cacheFolders()...))
+	return f.withModeFolders(append(own, f.cacheFolders()...))
 }
 
 // WritableByLandlock returns the writable folders without namespaces, as given and with resolved links.
-func (f Folders) WritableByLandlock() []string { return f.writableBeside(f.ownFolders()) }
+func (f Folders) WritableByLandlock() []string { return f.withModeFolders(f.privateWritable()) }
 
-// writableBeside returns own and the folders that the mode makes writable, with resolved links.
-func (f Folders) writableBeside(own []string) []string {
+// withModeFolders returns own and the folders that the mode makes writable, with resolved links.
+func (f Folders) withModeFolders(own []string) []string {
 	if f.Mode == WorkspaceWrite {
 		own = append(append(own, f.Workspace), f.Writable...)
 	}
 	return withResolved(own)
 }
 
-// shared returns writable folders that are not private.
-func (f Folders) shared() []string { return withResolved(append([]string{f.Workspace}, f.Writable...)) }
+// sharedWritable returns writable folders that are not private.
+func (f Folders) sharedWritable() []string {
+	return withResolved(append([]string{f.Workspace}, f.Writable...))
+}
 
-// ownFolders returns the writable scratch folders without namespaces.
-func (f Folders) ownFolders() []string { return []string{f.scratch("tmp"), f.scratch("cache")} }
+// privateWritable returns the writable scratch folders without namespaces.
+func (f Folders) privateWritable() []string {
+	return []string{f.inScratch("tmp"), f.inScratch("cache")}
+}
 
-func (f Folders) scratch(name string) string { return filepath.Join(f.Scratch, name) }
+func (f Folders) inScratch(name string) string { return filepath.Join(f.Scratch, name) }
 
 // makeScratch makes the sandbox's private folders.
 func (f Folders) makeScratch() error {
 	for _, name := range []string{"tmp", "var-tmp", "cache", "copies"} {
-		if err := os.MkdirAll(f.scratch(name), 0o700); err != nil {
+		if err := os.MkdirAll(f.inScratch(name), 0o700); err != nil {
 			return fmt.Errorf("make the sandbox's folders: %w", err)
 		}
 	}
@@ -173,21 +177,21 @@ func (f Folders) makeScratch() error {
 		return fmt.Errorf("make the sandbox's folders: %w", err)
 	}
 	for _, name := range []string{"tmp", "var-tmp"} {
-		if err := os.Chmod(f.scratch(name), 0o777|os.ModeSticky); err != nil {
+		if err := os.Chmod(f.inScratch(name), 0o777|os.ModeSticky); err != nil {
 			return fmt.Errorf("make the sandbox's folders: %w", err)
 		}
 	}
-	nothing, err := os.OpenFile(f.EmptyFile(), os.O_CREATE|os.O_RDONLY, 0o644)
+	emptyFile, err := os.OpenFile(f.EmptyFile(), os.O_CREATE|os.O_RDONLY, 0o644)
 	if err != nil {
 		return fmt.Errorf("make the sandbox's folders: %w", err)
 	}
-	return nothing.Close()
+	return emptyFile.Close()
 }
 
 // makeChangesFolders makes the folders that overlayfs needs for private changes, in the scratch folder.
 func (f Folders) makeChangesFolders(name string) error {
 	for _, folder := range []string{"upper", "work"} {
-		if err := os.MkdirAll(filepath.Join(f.scratch(name), folder), 0o700); err != nil {
+		if err := os.MkdirAll(filepath.Join(f.inScratch(name), folder), 0o700); err != nil {
 			return fmt.Errorf("make the sandbox's folders: %w", err)
 		}
 	}
@@ -213,13 +217,13 @@ func (f Folders) makeOverlay() error {
 }
 
 // EmptyFile returns the empty file that covers hidden ones.
-func (f Folders) EmptyFile() string { return f.scratch("nothing") }
+func (f Folders) EmptyFile() string { return f.inScratch("nothing") }
 
 // writeCopies writes the contents to files in the scratch folder. It returns the file for each path.
 func (f Folders) writeCopies(name string, contents map[string][]byte) (map[string]string, error) {
 	copies := make(map[string]string, len(contents))
 	for i, path := range slices.Sorted(maps.Keys(contents)) {
-		copies[path] = f.scratch(fmt.Sprintf("copies/%s-%d", name, i))
+		copies[path] = f.inScratch(fmt.Sprintf("copies/%s-%d", name, i))
 		if err := os.WriteFile(copies[path], contents[path], 0o600); err != nil {
 			return nil, err
 		}

@@ -13,44 +13,44 @@ import (
 // cannot exclude a file from a granted folder. So the grants list the siblings of hidden files one by
 // one. An error is an InseparableError.
 func (p *Plan) Landlock() (*stage.Landlock, error) {
-	if err := p.mustBeSeparable(); err != nil {
+	if err := p.checkSeparable(); err != nil {
 		return nil, err
 	}
-	denied := append([]string{"/tmp", "/var/tmp", "/run", "/var/run", "/dev", "/sys/kernel/debug", "/sys/kernel/tracing", "/sys/fs/bpf"}, p.unreadable()...)
-	l := &stage.Landlock{
+	denied := append([]string{"/tmp", "/var/tmp", "/run", "/var/run", "/dev", "/sys/kernel/debug", "/sys/kernel/tracing", "/sys/fs/bpf"}, p.unreadableByLandlock()...)
+	landlock := &stage.Landlock{
 		Read: append(siblingsCovering("/", denied), p.readable...),
 		Use:  []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty"},
 	}
-	l.Read = append(l.Read, p.workspace, p.folders.scratch("copies"))
-	for _, folder := range slices.Concat(p.homeInReplaced(), p.caches, p.restrictions.ReadOnly) {
-		for _, real := range (layers{}).existing(folder) {
-			l.Read = append(l.Read, siblingsCovering(real, p.unreadable())...)
+	landlock.Read = append(landlock.Read, p.workspace, p.folders.inScratch("copies"))
+	for _, folder := range slices.Concat(p.homeInPrivateFolder(), p.caches, p.restrictions.ReadOnly) {
+		for _, real := range (layers{}).resolveIfExists(folder) {
+			landlock.Read = append(landlock.Read, siblingsCovering(real, p.unreadableByLandlock())...)
 		}
 	}
 	for _, folder := range p.borrowed {
-		l.Read = append(l.Read, siblingsCovering(folder, p.hidden)...)
+		landlock.Read = append(landlock.Read, siblingsCovering(folder, p.hidden)...)
 	}
-	l.Write = append(append(l.Write, p.writable...), p.folders.ownFolders()...)
-	if shared, err := os.ReadDir("/dev/shm"); err == nil && len(shared) == 0 {
-		l.Write = append(l.Write, "/dev/shm") // Python's multiprocessing needs it; other programs may own existing files in it
+	landlock.Write = append(append(landlock.Write, p.writable...), p.folders.privateWritable()...)
+	if entries, err := os.ReadDir("/dev/shm"); err == nil && len(entries) == 0 {
+		landlock.Write = append(landlock.Write, "/dev/shm") // Python's multiprocessing needs it; other programs may own existing files in it
 	}
-	return l, nil
+	return landlock, nil
 }
 
-// homeInReplaced returns a home folder inside a private folder such as /tmp, which is not readable as a
+// homeInPrivateFolder returns a home folder inside a private folder such as /tmp, which is not readable as a
 // whole. Programs fail if they cannot read their settings in it.
-func (p *Plan) homeInReplaced() []string {
+func (p *Plan) homeInPrivateFolder() []string {
 	if p.home == "" || !pathname.IsInAny(p.home, privateFolders...) {
 		return nil
 	}
 	return []string{p.home}
 }
 
-// unreadable returns the files that Landlock must hide: hidden ones, and those with cleaned copies.
-func (p *Plan) unreadable() []string {
+// unreadableByLandlock returns the files that Landlock must hide: hidden ones, and those with cleaned copies.
+func (p *Plan) unreadableByLandlock() []string {
 	paths := slices.Clone(p.hidden)
 	for file := range p.userCopies {
-		paths = append(paths, layers{}.existing(file)...)
+		paths = append(paths, layers{}.resolveIfExists(file)...)
 	}
 	return paths
 }
@@ -63,8 +63,8 @@ type InseparableError struct {
 
 func (e *InseparableError) Error() string { return e.What }
 
-// mustBeSeparable returns an InseparableError if Landlock alone cannot hide a file.
-func (p *Plan) mustBeSeparable() error {
+// checkSeparable returns an InseparableError if Landlock alone cannot hide a file.
+func (p *Plan) checkSeparable() error {
 	for _, path := range p.hidden {
 		if pathname.IsInAny(path, append(p.writable, p.workspace)...) {
 			return &InseparableError{path + " lies in a folder that commands may read, and without namespaces it can't be kept from them", "Take it out of there"}
@@ -81,14 +81,14 @@ func (p *Plan) mustBeSeparable() error {
 
 // siblingsCovering returns the fewest paths that contain everything in dir except the denied paths.
 func siblingsCovering(dir string, denied []string) []string {
-	holds := false
+	containsDenied := false
 	for _, path := range denied {
 		if path == dir {
 			return nil
 		}
-		holds = holds || pathname.IsInAny(path, dir)
+		containsDenied = containsDenied || pathname.IsInAny(path, dir)
 	}
-	if !holds {
+	if !containsDenied {
 		return []string{dir}
 	}
 	entries, err := os.ReadDir(dir)

@@ -16,14 +16,14 @@ import (
 // layers finds files as commands see them in an overlaid workspace, whether it is mounted or not. The
 // zero value finds files on disk.
 type layers struct {
-	workspace string          // without links
-	changes   []string        // overlayfs's folders of changes, latest first
-	seen      map[string]bool // folders known not to be links; nil caches nothing
+	workspace    string          // without links
+	changes      []string        // overlayfs's folders of changes, latest first
+	plainFolders map[string]bool // folders known not to be links; nil caches nothing
 }
 
 // caching returns layers that remember folders, for many lookups while files do not change.
 func (l layers) caching() layers {
-	l.seen = map[string]bool{}
+	l.plainFolders = map[string]bool{}
 	return l
 }
 
@@ -94,24 +94,24 @@ func isWhiteout(info fs.FileInfo) bool {
 	return ok && info.Mode()&fs.ModeCharDevice != 0 && stat.Rdev == 0
 }
 
-// follow resolves the links of a path. It returns an error if the path does not exist.
-func (l layers) follow(path string) (real string, err error) {
+// resolve resolves the links of a path. It returns an error if the path does not exist.
+func (l layers) resolve(path string) (real string, err error) {
 	if l.changes == nil {
 		if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) { // the usual case, and faster than EvalSymlinks
 			return "", err
 		}
 		return filepath.EvalSymlinks(path)
 	}
-	return look(l.lstat).walk(l.seen, "/", path, func(_ string, err error) error { return err })
+	return lookup(l.lstat).walk(l.plainFolders, "/", path, func(_ string, err error) error { return err })
 }
 
-// look returns a file and its place on disk. No folder in path may be a link.
-type look func(path string) (info fs.FileInfo, at string, err error)
+// lookup returns a file and its place on disk. No folder in path may be a link.
+type lookup func(path string) (info fs.FileInfo, at string, err error)
 
-// walk follows a path from a folder without links and returns where it ends. It calls place with each
-// path on the way, including links, and with the error of its lookup. An error of place ends the walk.
-// seen caches folders across walks and may be nil.
-func (l look) walk(seen map[string]bool, from, path string, place func(at string, err error) error) (end string, err error) {
+// walk follows a path from a folder without links and returns where it ends. It calls visit with each
+// path on the way, including links, and with the error of its lookup. An error of visit ends the walk.
+// seen caches folders without links across walks and may be nil.
+func (find lookup) walk(seen map[string]bool, from, path string, visit func(at string, err error) error) (end string, err error) {
 	at, rest := from, path
 	if filepath.IsAbs(path) {
 		at = "/"
@@ -121,18 +121,20 @@ func (l look) walk(seen map[string]bool, from, path string, place func(at string
 		name, rest, _ = strings.Cut(rest, string(filepath.Separator))
 		next := filepath.Join(at, name) // at contains no links, so ".." is its parent
 		if seen[next] {
-			if err := place(next, nil); err != nil {
+			if err := visit(next, nil); err != nil {
 				return "", err
 			}
 			at = next
 			continue
 		}
-		info, onDisk, missing := l(next)
-		if err := place(next, missing); err != nil {
+		info, onDisk, lookupErr := find(next)
+		if err := visit(next, lookupErr); err != nil {
 			return "", err
 		}
-		if missing != nil || info.Mode()&fs.ModeSymlink == 0 {
-			if at = next; seen != nil && missing == nil && info.IsDir() {
+		isLink := lookupErr == nil && info.Mode()&fs.ModeSymlink != 0
+		if !isLink {
+			at = next
+			if seen != nil && lookupErr == nil && info.IsDir() {
 				seen[next] = true
 			}
 			continue
@@ -152,9 +154,9 @@ func (l look) walk(seen map[string]bool, from, path string, place func(at string
 	return at, nil
 }
 
-// existing returns a path with resolved links, or nil if it does not exist.
-func (l layers) existing(path string) []string {
-	if real, err := l.follow(path); err == nil {
+// resolveIfExists returns a path with resolved links, or nil if it does not exist.
+func (l layers) resolveIfExists(path string) []string {
+	if real, err := l.resolve(path); err == nil {
 		return []string{real}
 	}
 	return nil
@@ -162,7 +164,7 @@ func (l layers) existing(path string) []string {
 
 // stat follows a path and returns the file and its place on disk.
 func (l layers) stat(path string) (info fs.FileInfo, at string, err error) {
-	real, err := l.follow(path)
+	real, err := l.resolve(path)
 	if err != nil {
 		return nil, "", err
 	}

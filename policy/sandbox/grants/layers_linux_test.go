@@ -34,7 +34,7 @@ func TestFollowMatchesStepwiseResolution(t *testing.T) {
 			"home/.config/f", "home/.config/f/x", "home/.config/none", "home/work/below/deep/f", "home/work/above/deep", "home/loop/f", "home/gone", "none/f", "",
 		} {
 			path := filepath.Join(base, name)
-			same(t, path, layered, atOnce.follow)
+			same(t, path, layered, atOnce.resolve)
 			same(t, path, plain, filepath.EvalSymlinks)
 		}
 	}
@@ -43,7 +43,7 @@ func TestFollowMatchesStepwiseResolution(t *testing.T) {
 // same compares what a path leads to with what follow says.
 func same(t *testing.T, path string, l layers, follow func(string) (string, error)) {
 	t.Helper()
-	got, gotErr := l.follow(path)
+	got, gotErr := l.resolve(path)
 	if want, wantErr := follow(path); got != want || (gotErr == nil) != (wantErr == nil) || os.IsNotExist(gotErr) != os.IsNotExist(wantErr) {
 		t.Errorf("%s leads to %q (%v), not to %q (%v)", path, got, gotErr, want, wantErr)
 	}

@@ -20,7 +20,7 @@ func MountsBelow(folder string) (mounts []string) {
 		if len(fields) <= mountPoint {
 			continue
 		}
-		path := unescaped.Replace(fields[mountPoint])
+		path := mountEscapes.Replace(fields[mountPoint])
 		if inside, is := pathname.Below(folder, path); is && inside != "." {
 			mounts = append(mounts, path)
 		}
@@ -28,5 +28,5 @@ func MountsBelow(folder string) (mounts []string) {
 	return mounts
 }
 
-// unescaped reverts the kernel's escapes of white space in paths.
-var unescaped = strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`)
+// mountEscapes reverts the kernel's escapes of white space in paths.
+var mountEscapes = strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`)

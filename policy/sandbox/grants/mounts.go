@@ -15,29 +15,29 @@ import (
 // Mounts returns the plan's mounts for namespaces, parents first.
 func (p *Plan) Mounts() []stage.Mount {
 	f := p.folders
-	p.addMount(stage.Mount{Kind: stage.Writable, Path: "/tmp", Source: f.scratch("tmp")})
-	for _, own := range []stage.Mount{
-		{Kind: stage.Writable, Path: "/var/tmp", Source: f.scratch("var-tmp")},
+	p.addMount(stage.Mount{Kind: stage.Writable, Path: "/tmp", Source: f.inScratch("tmp")})
+	for _, mount := range []stage.Mount{
+		{Kind: stage.Writable, Path: "/var/tmp", Source: f.inScratch("var-tmp")},
 		{Kind: stage.Hidden, Path: "/run"},
 		{Kind: stage.Hidden, Path: "/var/run"},
 	} {
-		if isFolder(own.Path) {
-			p.addMount(own)
+		if isFolder(mount.Path) {
+			p.addMount(mount)
 		}
 	}
 	if p.home != "" && !pathname.IsInAny(p.home, p.writable...) {
-		p.addMount(f.ownChanges(p.home, "home"))
+		p.addMount(f.privateOverlay(p.home, "home"))
 	}
 	for _, path := range p.caches {
-		p.addMount(f.ownChanges(path, cacheFolder(path)))
+		p.addMount(f.privateOverlay(path, cacheFolder(path)))
 	}
 	for _, path := range p.readable {
-		p.putSource(stage.Readable, path, path)
+		p.addSource(stage.Readable, path, path)
 	}
-	p.putSource(stage.Readable, p.workspace, p.workspace)
+	p.addSource(stage.Readable, p.workspace, p.workspace)
 	for _, path := range p.writable {
 		if f.Overlay == "" || !pathname.IsInAny(path, p.workspace) {
-			p.putSource(stage.Writable, path, path)
+			p.addSource(stage.Writable, path, path)
 		}
 	}
 	if f.Overlay != "" {
@@ -47,20 +47,13 @@ func (p *Plan) Mounts() []stage.Mount {
 	p.mountBorrowed()
 	p.mountSecondPath()
 	if resolver, err := filepath.EvalSymlinks("/etc/resolv.conf"); err == nil && f.Resolver && pathname.IsInAny(resolver, privateFolders...) {
-		p.putSource(stage.Readable, resolver, resolver)
+		p.addSource(stage.Readable, resolver, resolver)
 	}
 	p.coverHidden()
 	p.mountReplacements()
 	p.removeFromOverlays()
 	if f.MountedElsewhere {
-		maps.DeleteFunc(p.mounts, func(path string, _ stage.Mount) bool {
-			return pathname.IsInAny(path, p.workspace) && (f.Git == "" || !pathname.IsInAny(path, p.git()))
-		})
-		kind := stage.Borrowed
-		if f.Mode == WorkspaceWrite {
-			kind = stage.BorrowedToWrite
-		}
-		p.addMount(stage.Mount{Kind: kind, Path: p.workspace})
+		p.borrowWorkspace()
 	}
 	p.pinMountPoints()
 	return slices.SortedFunc(maps.Values(p.mounts), func(a, b stage.Mount) int {
@@ -68,28 +61,42 @@ func (p *Plan) Mounts() []stage.Mount {
 	})
 }
 
-// ownChanges returns a mount that overlays a folder with private changes, above the changes of earlier
+// borrowWorkspace replaces the mounts in the workspace by the mount of another sandbox. Only the mounts of
+// a separate git folder stay.
+func (p *Plan) borrowWorkspace() {
+	maps.DeleteFunc(p.mounts, func(path string, _ stage.Mount) bool {
+		isGit := p.folders.Git != "" && pathname.IsInAny(path, p.gitFolder())
+		return pathname.IsInAny(path, p.workspace) && !isGit
+	})
+	kind := stage.Borrowed
+	if p.folders.Mode == WorkspaceWrite {
+		kind = stage.BorrowedToWrite
+	}
+	p.addMount(stage.Mount{Kind: kind, Path: p.workspace})
+}
+
+// privateOverlay returns a mount that overlays a folder with private changes, above the changes of earlier
 // sandboxes. Changes that are stored inside the folder go to Below: each needs its own overlay, and the
 // kernel stacks only a few.
-func (f Folders) ownChanges(path, name string) stage.Mount {
-	m := stage.Mount{Kind: stage.Overlay, Path: path, Source: f.scratch(name), Optional: true}
+func (f Folders) privateOverlay(path, name string) stage.Mount {
+	mount := stage.Mount{Kind: stage.Overlay, Path: path, Source: f.inScratch(name), Optional: true}
 	for _, scratch := range f.EarlierScratch {
 		changes := filepath.Join(scratch, name)
 		switch {
 		case !isFolder(changes):
 		case pathname.IsInAny(changes, path):
-			m.Below = append(m.Below, changes)
+			mount.Below = append(mount.Below, changes)
 		default:
-			m.Frozen = append(m.Frozen, changes)
+			mount.Frozen = append(mount.Frozen, changes)
 		}
 	}
-	return m
+	return mount
 }
 
 func (p *Plan) addMount(m stage.Mount) { p.mounts[m.Path] = m }
 
-// putSource adds a mount of source at path if source exists.
-func (p *Plan) putSource(kind stage.MountKind, path, source string) {
+// addSource adds a mount of source at path if source exists.
+func (p *Plan) addSource(kind stage.MountKind, path, source string) {
 	if info, err := os.Stat(source); err == nil {
 		p.addMount(stage.Mount{Kind: kind, Path: path, Source: source, File: !info.IsDir()})
 	}
@@ -112,24 +119,24 @@ func (p *Plan) mountSecondPath() {
 }
 
 // git returns the commands' git folder.
-func (p *Plan) git() string { return filepath.Join(p.workspace, ".git") }
+func (p *Plan) gitFolder() string { return filepath.Join(p.workspace, ".git") }
 
 // mountRestrictions makes restricted files read-only and shows cleaned copies.
 func (p *Plan) mountRestrictions() {
 	for _, path := range p.restrictions.ReadOnly {
-		p.putSource(stage.Readable, path, path)
+		p.addSource(stage.Readable, path, path)
 	}
 	if p.folders.Git != "" {
 		kind := stage.Readable
 		if p.folders.Mode == WorkspaceWrite && !p.folders.GitReadOnly {
 			kind = stage.Writable
 		}
-		p.putSource(kind, p.git(), p.folders.Git)
+		p.addSource(kind, p.gitFolder(), p.folders.Git)
 	}
 	for _, copies := range []map[string]string{p.userCopies, p.copies} {
 		for path, copied := range copies {
 			if real, err := filepath.EvalSymlinks(path); err == nil {
-				p.putSource(stage.Readable, real, copied)
+				p.addSource(stage.Readable, real, copied)
 			}
 		}
 	}
@@ -140,14 +147,14 @@ func (p *Plan) mountRestrictions() {
 func (p *Plan) mountBorrowed() {
 	for place, folder := range p.borrowed {
 		if p.folders.Git == "" { // otherwise Git covers the folder
-			p.putSource(stage.Readable, folder, folder)
+			p.addSource(stage.Readable, folder, folder)
 		}
-		p.putSource(stage.Readable, place, folder)
-		without := slices.Clone(p.hidden)
+		p.addSource(stage.Readable, place, folder)
+		hidden := slices.Clone(p.hidden)
 		for _, name := range p.folders.NotBorrowed {
-			without = append(without, filepath.Join(folder, name))
+			hidden = append(hidden, filepath.Join(folder, name))
 		}
-		for _, path := range without {
+		for _, path := range hidden {
 			rel, is := pathname.Below(folder, path)
 			if info, err := os.Stat(path); is && err == nil {
 				p.addMount(stage.Mount{Kind: stage.Hidden, Path: filepath.Join(place, rel), File: !info.IsDir()})
@@ -179,49 +186,53 @@ func (p *Plan) pinMountPoints() {
 		if m.Kind == stage.Removed || slices.Contains(p.writable, path) && path != p.workspace {
 			continue // no mount is made there, or Writable may skip it
 		}
-		var between []string
-		for dir := filepath.Dir(path); dir != "/"; dir = filepath.Dir(dir) {
-			top, mounted := p.mounts[dir]
-			if !mounted {
-				between = append(between, dir)
-				continue
+		parent, between := p.parentMount(path)
+		switch {
+		case parent.Kind == stage.Writable:
+			p.mountOnThemselves(parent, between)
+		case parent.Kind == stage.Overlay && parent.Path == p.workspace:
+			for _, dir := range between {
+				p.addMount(stage.Mount{Kind: stage.Pinned, Path: dir})
 			}
-			switch {
-			case top.Kind == stage.Writable:
-				p.putBelow(top, between)
-			case top.Kind == stage.Overlay && top.Path == p.workspace:
-				for _, dir := range between {
-					p.addMount(stage.Mount{Kind: stage.Pinned, Path: dir})
-				}
-			}
-			break
 		}
 	}
 }
 
-// putBelow mounts folders inside the writable mount top on themselves.
-func (p *Plan) putBelow(top stage.Mount, folders []string) {
+// parentMount returns the deepest mount above path, except one of /, and the folders between both. It
+// returns the zero Mount if there is none.
+func (p *Plan) parentMount(path string) (parent stage.Mount, between []string) {
+	for dir := filepath.Dir(path); dir != "/"; dir = filepath.Dir(dir) {
+		if parent, mounted := p.mounts[dir]; mounted {
+			return parent, between
+		}
+		between = append(between, dir)
+	}
+	return stage.Mount{}, nil
+}
+
+// mountOnThemselves mounts folders inside the writable mount on themselves.
+func (p *Plan) mountOnThemselves(writable stage.Mount, folders []string) {
 	for _, dir := range folders {
-		if rel, err := filepath.Rel(top.Path, dir); err == nil {
-			p.putSource(stage.Writable, dir, filepath.Join(top.Source, rel))
+		if rel, err := filepath.Rel(writable.Path, dir); err == nil {
+			p.addSource(stage.Writable, dir, filepath.Join(writable.Source, rel))
 		}
 	}
 }
 
 // isCovered reports whether another mount already covers the folder of path.
 func (p *Plan) isCovered(path string) bool {
-	machine := []string{"/proc", "/sys", "/dev"} // a sandbox has its own
-	if slices.Contains(machine, path) {
+	kernelFolders := []string{"/proc", "/sys", "/dev"} // a sandbox has its own
+	if slices.Contains(kernelFolders, path) {
 		return true
 	}
 	for dir := filepath.Dir(path); ; dir = filepath.Dir(dir) {
 		m, mounted := p.mounts[dir]
 		switch {
-		case mounted && (m.Kind == stage.Hidden || m.Kind == stage.Removed || m.Source != dir && m.Kind != stage.Overlay):
-			return true
 		case mounted:
-			return false
-		case slices.Contains(machine, dir):
+			isHidden := m.Kind == stage.Hidden || m.Kind == stage.Removed
+			showsOtherFolder := m.Kind != stage.Overlay && m.Source != dir
+			return isHidden || showsOtherFolder
+		case slices.Contains(kernelFolders, dir):
 			return true
 		case dir == "/":
 			return false

@@ -24,7 +24,7 @@ type Plan struct {
 	layers              layers   // of the workspace
 	writable            []string // including the workspace
 	readable            []string
-	all                 []credential
+	credentials         []credential
 	secrets             *Secrets
 	hidden              []string // the existing credentials and denied paths
 	sockets             []string
@@ -33,9 +33,9 @@ type Plan struct {
 	copies              map[string]string // the cleaned copies of Restrictions.Cleaned
 	userCopies          map[string]string // the cleaned copies of Restrictions.UserCleaned
 	replacements        map[string]string // paths seen by commands, with the file shown there
-	createdReplacements []string          // replacements missing outside
+	missingReplacements []string          // replacements missing outside
 	home                string
-	named               map[string]cache // the folders of cache variables, as the variables name them
+	namedCaches         map[string]cache // the folders of cache variables, as the variables name them
 	caches              []string         // the cache folders with private changes
 	mounts              map[string]stage.Mount
 }
@@ -52,29 +52,38 @@ func NewPlan(f Folders) (*Plan, error) {
 	if err := p.prepareRestrictions(); err != nil {
 		return nil, err
 	}
-	p.all = inLocked(append(f.credentials(), credentialsBy("", p.restrictions.Secret)...))
+	p.credentials = withLockedFolders(append(f.credentials(), credentialsBy("", p.restrictions.Secret)...))
 	if p.secrets = f.Secrets; p.secrets == nil {
 		p.secrets = p.findSecrets()
 	}
-	p.hidden = p.secrets.existingPaths(p.layers.caching(), p.all)
-	p.borrowed = p.resolveLent()
+	p.hidden = p.secrets.existingPaths(p.layers.caching(), p.credentials)
+	p.borrowed = p.resolveBorrowed()
 	for _, path := range hostSockets() {
-		p.sockets = append(p.sockets, layers{}.existing(path)...)
+		p.sockets = append(p.sockets, layers{}.resolveIfExists(path)...)
 	}
-	if home, err := filepath.EvalSymlinks(f.Home); err == nil && f.Home != "" && home != "/" && !slices.Contains(privateFolders, home) && !pathname.IsInAny(home, p.hidden...) {
-		p.home = home
-	}
+	p.home = p.resolveHome()
 	if err := p.prepareReplacements(); err != nil {
 		return nil, err
 	}
 	named, caches := f.classifyCaches(p.cacheAt)
-	p.named, p.caches = named, p.outermost(caches)
+	p.namedCaches, p.caches = named, p.outermostWithMounts(caches)
 	for _, path := range p.caches {
 		if err := f.makeChangesFolders(cacheFolder(path)); err != nil {
 			return nil, err
 		}
 	}
 	return p, nil
+}
+
+// resolveHome returns the home folder with resolved links. It returns "" for a missing or hidden folder, and
+// for one that has a mount of its own anyway.
+func (p *Plan) resolveHome() string {
+	home, err := filepath.EvalSymlinks(p.folders.Home)
+	isReplaced := home == "/" || slices.Contains(privateFolders, home)
+	if p.folders.Home == "" || err != nil || isReplaced || pathname.IsInAny(home, p.hidden...) {
+		return ""
+	}
+	return home
 }
 
 // resolveGrants resolves the workspace, writable and readable paths.
@@ -102,7 +111,7 @@ func (p *Plan) resolveGrants() (err error) {
 		return fmt.Errorf("find this program: %w", err)
 	}
 	for _, path := range append([]string{self}, f.Readable...) {
-		p.readable = append(p.readable, layers{}.existing(path)...)
+		p.readable = append(p.readable, layers{}.resolveIfExists(path)...)
 	}
 	return nil
 }
@@ -139,40 +148,40 @@ func (p *Plan) prepareRestrictions() (err error) {
 	return err
 }
 
-// resolveLent resolves BorrowedFolders and omits missing and hidden ones.
-func (p *Plan) resolveLent() map[string]string {
-	lent := make(map[string]string)
+// resolveBorrowed resolves BorrowedFolders and omits missing and hidden ones.
+func (p *Plan) resolveBorrowed() map[string]string {
+	borrowed := make(map[string]string)
 	for place, folder := range p.folders.BorrowedFolders {
 		place, errPlace := p.resolvePlace(place)
 		folder, err := filepath.EvalSymlinks(folder)
-		if errors.Join(errPlace, err) == nil && pathname.IsInAny(place, p.workspace) && !p.isHiddenLoan(folder) {
-			lent[place] = folder
+		if errors.Join(errPlace, err) == nil && pathname.IsInAny(place, p.workspace) && !p.isHiddenBorrowed(folder) {
+			borrowed[place] = folder
 		}
 	}
-	return lent
+	return borrowed
 }
 
 // resolvePlace resolves a place in the workspace, possibly in its separate git folder.
 func (p *Plan) resolvePlace(place string) (string, error) {
-	git := p.git()
-	inside, is := pathname.Below(git, place)
-	if p.folders.Git == "" || !is {
+	git := p.gitFolder()
+	inside, inGit := pathname.Below(git, place)
+	if p.folders.Git == "" || !inGit {
 		return filepath.EvalSymlinks(place)
 	}
 	_, err := os.Lstat(filepath.Join(p.folders.Git, inside))
 	return filepath.Join(git, inside), err
 }
 
-// isHiddenLoan reports whether a borrowed folder is inside a hidden one. It reports false if the
+// isHiddenBorrowed reports whether a borrowed folder is inside a hidden one. It reports false if the
 // workspace is inside the same hidden folder, or if SecondPath shows the folder.
-func (p *Plan) isHiddenLoan(folder string) bool {
-	above, second := p.hiddenAbove(folder), p.folders.SecondPath
-	inSecond := pathname.IsInAny(folder, second) && (!pathname.IsInAny(above, second) || above == second)
-	return above != "" && above != p.hiddenAbove(p.workspace) && !inSecond
+func (p *Plan) isHiddenBorrowed(folder string) bool {
+	hidingFolder, second := p.deepestHidden(folder), p.folders.SecondPath
+	inSecond := pathname.IsInAny(folder, second) && (!pathname.IsInAny(hidingFolder, second) || hidingFolder == second)
+	return hidingFolder != "" && hidingFolder != p.deepestHidden(p.workspace) && !inSecond
 }
 
-// hiddenAbove returns the deepest hidden path that contains path, or "".
-func (p *Plan) hiddenAbove(path string) (deepest string) {
+// deepestHidden returns the deepest hidden path that contains path, or "".
+func (p *Plan) deepestHidden(path string) (deepest string) {
 	for _, hidden := range p.hidden {
 		if pathname.IsInAny(path, hidden) && len(hidden) > len(deepest) {
 			deepest = hidden
@@ -184,19 +193,19 @@ func (p *Plan) hiddenAbove(path string) (deepest string) {
 // Workspace returns the workspace with resolved links.
 func (p *Plan) Workspace() string { return p.workspace }
 
-// Variables returns the variables that a sandbox with namespaces sets for commands. changes reports
+// Variables returns the variables that a sandbox with namespaces sets for commands. canChange reports
 // whether commands can change a home or cache folder. Moved caches are in home, or else in /tmp.
-func (p *Plan) Variables(changes func(path string) bool) []string {
-	home, dir := p.home == "" || changes(p.home), "/tmp/.cache"
-	if home && p.home != "" {
+func (p *Plan) Variables(canChange func(path string) bool) []string {
+	changesHome, dir := p.home == "" || canChange(p.home), "/tmp/.cache"
+	if p.home != "" && changesHome {
 		dir = filepath.Join(p.home, ".cache")
 	}
-	return append(temporary("/tmp"), p.movedCaches(dir, home, changes)...)
+	return append(temporaryVariables("/tmp"), p.movedCaches(dir, changesHome, canChange)...)
 }
 
 // LandlockVariables returns the variables that a sandbox without namespaces sets for commands.
 func (p *Plan) LandlockVariables() []string {
-	variables := append(temporary(p.folders.scratch("tmp")), p.movedCaches(p.folders.scratch("cache"), false, func(string) bool { return false })...)
+	variables := append(temporaryVariables(p.folders.inScratch("tmp")), p.movedCaches(p.folders.inScratch("cache"), false, func(string) bool { return false })...)
 	for name, file := range p.restrictions.Variables {
 		if copied, is := p.userCopies[file]; is {
 			file = copied
@@ -206,4 +215,6 @@ func (p *Plan) LandlockVariables() []string {
 	return variables
 }
 
-func temporary(dir string) []string { return []string{"TMPDIR=" + dir, "TMP=" + dir, "TEMP=" + dir} }
+func temporaryVariables(dir string) []string {
+	return []string{"TMPDIR=" + dir, "TMP=" + dir, "TEMP=" + dir}
+}

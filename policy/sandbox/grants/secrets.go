@@ -74,7 +74,7 @@ func FindSecrets(ctx context.Context, f Folders) (*Secrets, error) {
 	if err != nil {
 		return nil, fmt.Errorf("look for what is kept from commands: %w", err)
 	}
-	others, err := otherNames(ctx, p.layers, p.secrets.Within, p.all)
+	others, err := hardLinks(ctx, p.layers, p.secrets.Within, p.credentials)
 	if err != nil {
 		return nil, fmt.Errorf("look for further names of what is kept from commands: %w", err)
 	}
@@ -86,74 +86,77 @@ func FindSecrets(ctx context.Context, f Folders) (*Secrets, error) {
 
 // findSecrets returns the credentials in writable folders or behind links there.
 func (p *Plan) findSecrets() *Secrets {
-	s := &Secrets{Within: p.folders.shared(), Found: []Secret{}}
+	secrets := &Secrets{Within: p.folders.sharedWritable(), Found: []Secret{}}
 	layers := p.layers.caching()
-	for _, c := range p.all {
-		path, real := filepath.Clean(c.path), c.leadsTo(layers)
-		exists := len(layers.existing(real)) > 0
-		if !s.inFolders(path, real) || c.by == "" && !exists {
+	for _, c := range p.credentials {
+		path, real := filepath.Clean(c.path), c.resolve(layers)
+		exists := len(layers.resolveIfExists(real)) > 0
+		if !secrets.containsAny(path, real) || c.by == "" && !exists {
 			continue
 		}
-		s.add(Secret{real, c.by, path, exists})
+		secrets.add(Secret{real, c.by, path, exists})
 		if c.by != "" {
-			s.add(Secret{path, c.by, path, false})
+			secrets.add(Secret{path, c.by, path, false})
 		}
 	}
-	return s
+	return secrets
 }
 
-// inFolders reports whether one of the paths is in the folders.
-func (s *Secrets) inFolders(paths ...string) bool {
+// containsAny reports whether one of the paths is in the folders.
+func (s *Secrets) containsAny(paths ...string) bool {
 	return slices.ContainsFunc(paths, func(path string) bool { return pathname.IsInAny(path, s.Within...) })
 }
 
-// leadsTo resolves a credential's path. It resolves an explicitly named path as far as it exists, and
+// resolve resolves a credential's path. It resolves an explicitly named path as far as it exists, and
 // any other path only if it exists.
-func (c credential) leadsTo(l layers) string {
+func (c credential) resolve(l layers) string {
 	if c.by != "" {
-		return l.whereItWouldBe(filepath.Clean(c.path))
+		return l.resolveExistingPart(filepath.Clean(c.path))
 	}
-	if real := l.existing(c.path); len(real) > 0 {
+	if real := l.resolveIfExists(c.path); len(real) > 0 {
 		return real[0]
 	}
 	return filepath.Clean(c.path)
 }
 
-// whereItWouldBe resolves the existing part of a path and appends the rest.
-func (l layers) whereItWouldBe(path string) string {
-	if real, err := l.follow(path); err == nil {
+// resolveExistingPart resolves the existing part of a path and appends the rest.
+func (l layers) resolveExistingPart(path string) string {
+	if real, err := l.resolve(path); err == nil {
 		return real
 	}
 	if path == filepath.Dir(path) {
 		return path
 	}
-	return filepath.Join(l.whereItWouldBe(filepath.Dir(path)), filepath.Base(path))
+	return filepath.Join(l.resolveExistingPart(filepath.Dir(path)), filepath.Base(path))
 }
 
 // existingPaths returns the hidden paths that exist now. Inside writable folders these are the secrets
 // found earlier; elsewhere they are all credentials. A whole writable folder can be hidden, too.
-func (s *Secrets) existingPaths(l layers, all []credential) []string {
+func (s *Secrets) existingPaths(layers layers, all []credential) []string {
 	var paths []string
 	for _, secret := range s.Found {
 		if !secret.Existed {
 			continue
 		}
-		if slices.Contains(l.existing(secret.Path), secret.Path) {
+		if slices.Contains(layers.resolveIfExists(secret.Path), secret.Path) {
 			paths = append(paths, secret.Path)
 		} else if folder := lockedFolder(secret.Path); folder != "" && pathname.IsInAny(secret.Path, folder) {
 			paths = append(paths, folder)
 		}
 	}
 	for _, c := range all {
-		if real := l.existing(c.path); !s.inFolders(append(real, filepath.Clean(c.path))...) || slices.Contains(s.Within, filepath.Clean(c.path)) {
+		path, real := filepath.Clean(c.path), layers.resolveIfExists(c.path)
+		isElsewhere := !s.containsAny(append(real, path)...)
+		isWritableFolder := slices.Contains(s.Within, path)
+		if isElsewhere || isWritableFolder {
 			paths = append(paths, real...)
 		}
 	}
 	return paths
 }
 
-// inLocked replaces credentials in locked folders by the folders.
-func inLocked(all []credential) []credential {
+// withLockedFolders replaces credentials in locked folders by the folders.
+func withLockedFolders(all []credential) []credential {
 	for i, c := range all {
 		if folder := lockedFolder(c.path); folder != "" {
 			all[i].path = folder
@@ -169,11 +172,11 @@ func lockedFolder(path string) string {
 		return ""
 	}
 	_, err := filepath.EvalSymlinks(path) // the error names the path that cannot be read
-	failed := &fs.PathError{}
-	if !errors.Is(err, fs.ErrPermission) || !errors.As(err, &failed) {
+	pathErr := &fs.PathError{}
+	if !errors.Is(err, fs.ErrPermission) || !errors.As(err, &pathErr) {
 		return ""
 	}
-	folder := filepath.Dir(failed.Path)
+	folder := filepath.Dir(pathErr.Path)
 	info, err := os.Stat(folder)
 	if err != nil || info.Sys().(*syscall.Stat_t).Uid != uint32(os.Geteuid()) {
 		return ""
@@ -181,43 +184,43 @@ func lockedFolder(path string) string {
 	return folder
 }
 
-// otherNames returns further names (hard links) in folders of credential files, and of files in hidden
+// hardLinks returns further names (hard links) in folders of credential files, and of files in hidden
 // folders. It searches only if such a file has several names.
-func otherNames(ctx context.Context, l layers, folders []string, all []credential) ([]Secret, error) {
-	wanted := map[fileID]credential{}
+func hardLinks(ctx context.Context, layers layers, folders []string, all []credential) ([]Secret, error) {
+	linkedFiles := map[fileID]credential{}
 	for _, c := range all {
-		real := c.leadsTo(l)
-		info, _, err := l.lstat(real)
+		real := c.resolve(layers)
+		info, _, err := layers.lstat(real)
 		if err != nil || info.IsDir() && !pathname.IsInAny(real, folders...) {
 			continue
 		}
 		if info.IsDir() {
 			c.by = "" // the folder was named, not the files in it
 		}
-		err = l.eachFile(ctx, real, func(_ string, info fs.FileInfo) {
+		err = layers.eachFile(ctx, real, func(_ string, info fs.FileInfo) {
 			if stat, ok := info.Sys().(*syscall.Stat_t); ok && stat.Nlink > 1 {
-				wanted[idOf(info)] = c
+				linkedFiles[idOf(info)] = c
 			}
 		})
 		if err != nil {
 			return nil, err
 		}
 	}
-	var names []Secret
+	var found []Secret
 	for _, folder := range folders {
-		if len(wanted) == 0 {
+		if len(linkedFiles) == 0 {
 			break
 		}
-		err := l.eachFile(ctx, folder, func(path string, info fs.FileInfo) {
-			if c, is := wanted[idOf(info)]; is {
-				names = append(names, Secret{l.whereItWouldBe(path), c.by, filepath.Clean(c.path), true})
+		err := layers.eachFile(ctx, folder, func(path string, info fs.FileInfo) {
+			if c, is := linkedFiles[idOf(info)]; is {
+				found = append(found, Secret{layers.resolveExistingPart(path), c.by, filepath.Clean(c.path), true})
 			}
 		})
 		if err != nil {
 			return nil, err
 		}
 	}
-	return names, nil
+	return found, nil
 }
 
 // eachFile visits the regular files at and below a path, with their paths as commands see them. It skips

@@ -26,7 +26,7 @@ func (p *Plan) prepareReplacements() error {
 	}
 	p.replacements = make(map[string]string, len(copies))
 	for _, path := range slices.Sorted(maps.Keys(copies)) {
-		real := layers{}.whereItWouldBe(path)
+		real := layers{}.resolveExistingPart(path)
 		info, err := os.Stat(real)
 		switch {
 		case err == nil && info.Mode().IsRegular():
@@ -36,7 +36,7 @@ func (p *Plan) prepareReplacements() error {
 		case pathname.IsInAny(real, p.writable...):
 			return &UnshowableError{path}
 		default:
-			p.replacements[real], p.createdReplacements = copies[path], append(p.createdReplacements, real)
+			p.replacements[real], p.missingReplacements = copies[path], append(p.missingReplacements, real)
 		}
 	}
 	return nil
@@ -46,6 +46,6 @@ func (p *Plan) prepareReplacements() error {
 // private changes of home, which requires an overlay.
 func (p *Plan) mountReplacements() {
 	for path, copied := range p.replacements {
-		p.addMount(stage.Mount{Kind: stage.Readable, Path: path, Source: copied, File: true, Optional: slices.Contains(p.createdReplacements, path)})
+		p.addMount(stage.Mount{Kind: stage.Readable, Path: path, Source: copied, File: true, Optional: slices.Contains(p.missingReplacements, path)})
 	}
 }

@@ -23,10 +23,10 @@ import (
 // sandboxes of EarlierScratch made.
 func (f Folders) CodePointers(ctx context.Context, folders []string) ([]string, error) {
 	s := pointerSearch{EarlierView: f.EarlierView(), folders: withResolved(slices.Clone(folders)), found: map[string]bool{}}
-	s.seen = map[string]bool{}
-	for _, l := range s.homes {
+	s.plainFolders = map[string]bool{}
+	for _, l := range s.overlays {
 		for _, changes := range l.changes {
-			if err := s.lookIn(ctx, l.workspace, changes); err != nil {
+			if err := s.searchChanges(ctx, l.workspace, changes); err != nil {
 				return nil, fmt.Errorf("look at what setup commands made below %s: %w", l.workspace, err)
 			}
 		}
@@ -41,9 +41,9 @@ type pointerSearch struct {
 	found   map[string]bool // paths as commands see them
 }
 
-// lookIn searches the changes of a folder. It returns an error for an unreadable file, because commands
+// searchChanges searches the changes of a folder. It returns an error for an unreadable file, because commands
 // of the same user could make the file readable.
-func (s pointerSearch) lookIn(ctx context.Context, folder, changes string) error {
+func (s pointerSearch) searchChanges(ctx context.Context, folder, changes string) error {
 	return filepath.WalkDir(changes, func(onDisk string, entry fs.DirEntry, err error) error {
 		if err == nil {
 			err = ctx.Err()
@@ -73,35 +73,35 @@ func (s pointerSearch) lookIn(ctx context.Context, folder, changes string) error
 func (s pointerSearch) loadsCode(at, onDisk string, entry fs.DirEntry) (bool, error) {
 	switch name := entry.Name(); {
 	case strings.HasSuffix(name, ".pth"), strings.HasSuffix(name, ".egg-link"):
-		return s.inFile(onDisk, func(text string) bool { return s.pathFile(filepath.Dir(at), text) })
+		return s.fileMatches(onDisk, func(text string) bool { return s.pthFileLoads(filepath.Dir(at), text) })
 	case name == "pyvenv.cfg", name == "sitecustomize.py", name == "usercustomize.py":
-		return s.inFile(onDisk, s.mentionsFolders)
+		return s.fileMatches(onDisk, s.mentionsFolders)
 	}
 	info, err := entry.Info()
 	if err != nil || info.Mode()&0o111 == 0 {
 		return false, err
 	}
-	return s.script(onDisk)
+	return s.scriptLoads(onDisk)
 }
 
 // maxFileBytes bounds the size of a file to search, in bytes. A longer file counts as a code pointer.
 const maxFileBytes = 1 << 20
 
-// inFile reports whether leads holds for a file's text, or the file is longer than maxFileBytes.
-func (s pointerSearch) inFile(onDisk string, leads func(text string) bool) (bool, error) {
+// fileMatches reports whether matches holds for a file's text, or the file is longer than maxFileBytes.
+func (s pointerSearch) fileMatches(onDisk string, matches func(text string) bool) (bool, error) {
 	file, err := os.Open(onDisk)
 	if err != nil {
 		return false, err
 	}
 	defer file.Close()
 	text, err := io.ReadAll(io.LimitReader(file, maxFileBytes+1))
-	return len(text) > maxFileBytes || leads(string(text)), err
+	return len(text) > maxFileBytes || matches(string(text)), err
 }
 
-// pathFile reports whether a line of a .pth file in dir leads to the folders. A line is a path relative
+// pthFileLoads reports whether a line of a .pth file in dir leads to the folders. A line is a path relative
 // to dir, or code that Python executes (docs.python.org, library/site). Code may name a folder, or
 // import a module that does.
-func (s pointerSearch) pathFile(dir, text string) bool {
+func (s pointerSearch) pthFileLoads(dir, text string) bool {
 	for line := range strings.Lines(text) {
 		line = strings.TrimRight(line, " \t\r\n")
 		if line == "" || strings.HasPrefix(line, "#") {
@@ -110,47 +110,53 @@ func (s pointerSearch) pathFile(dir, text string) bool {
 		if s.pointsInto(dir, line, s.folders) || s.mentionsFolders(line) {
 			return true
 		}
-		code := strings.HasPrefix(line, "import ") || strings.HasPrefix(line, "import\t")
-		if code && slices.ContainsFunc(strings.FieldsFunc(line, notOfName), func(module string) bool { return s.module(dir, module) }) {
-			return true
+		if !strings.HasPrefix(line, "import ") && !strings.HasPrefix(line, "import\t") {
+			continue
+		}
+		for _, module := range strings.FieldsFunc(line, isOutsideName) {
+			if s.moduleMentionsFolders(dir, module) {
+				return true
+			}
 		}
 	}
 	return false
 }
 
-// module reports whether a folder has a module that names the folders, as editable installs create.
-func (s pointerSearch) module(dir, name string) bool {
+// moduleMentionsFolders reports whether a folder has a module that names the folders, as editable installs create.
+func (s pointerSearch) moduleMentionsFolders(dir, name string) bool {
 	for _, file := range []string{name + ".py", filepath.Join(name, "__init__.py")} {
 		info, onDisk, err := s.lstat(filepath.Join(dir, file))
 		if err != nil || !info.Mode().IsRegular() {
 			continue
 		}
-		if found, err := s.inFile(onDisk, s.mentionsFolders); found || err != nil {
+		if found, err := s.fileMatches(onDisk, s.mentionsFolders); found || err != nil {
 			return true
 		}
 	}
 	return false
 }
 
-// script reports whether a program is a script that loads code from the folders, or whose interpreter is
+// scriptLoads reports whether a program is a script that loads code from the folders, or whose interpreter is
 // in them.
-func (s pointerSearch) script(onDisk string) (bool, error) {
+func (s pointerSearch) scriptLoads(onDisk string) (bool, error) {
 	file, err := os.Open(onDisk)
 	if err != nil {
 		return false, err
 	}
 	defer file.Close()
-	read := bufio.NewReader(io.LimitReader(file, 64<<10))
-	if begin, _ := read.Peek(2); !bytes.Equal(begin, []byte("#!")) {
+	reader := bufio.NewReader(io.LimitReader(file, 64<<10))
+	if begin, _ := reader.Peek(2); !bytes.Equal(begin, []byte("#!")) {
 		return false, nil
 	}
-	text, err := io.ReadAll(read)
+	text, err := io.ReadAll(reader)
 	if err != nil {
 		return false, err
 	}
+	if strings.Contains(string(text), "EASY-INSTALL-DEV-SCRIPT") {
+		return s.mentionsFolders(string(text)), nil
+	}
 	lines := strings.SplitN(string(text), "\n", 3) // if the path is too long for line 1, pip puts it into line 2
-	standsFor := strings.Contains(string(text), "EASY-INSTALL-DEV-SCRIPT")
-	return s.mentionsFolders(strings.Join(lines[:min(2, len(lines))], "\n")) || standsFor && s.mentionsFolders(string(text)), nil
+	return s.mentionsFolders(strings.Join(lines[:min(2, len(lines))], "\n")), nil
 }
 
 // mentionsFolders reports whether a text contains a path into the folders.
@@ -158,14 +164,14 @@ func (s pointerSearch) mentionsFolders(text string) bool {
 	if slices.ContainsFunc(s.folders, func(folder string) bool { return containsPath(text, folder) }) {
 		return true
 	}
-	return slices.ContainsFunc(strings.FieldsFunc(text, aroundPaths), func(word string) bool {
+	return slices.ContainsFunc(strings.FieldsFunc(text, isPathSeparator), func(word string) bool {
 		at := strings.IndexByte(word, '/')
 		return at >= 0 && s.pointsInto("/", word[at:], s.folders)
 	})
 }
 
-// aroundPaths reports whether a character separates paths in a text.
-func aroundPaths(r rune) bool {
+// isPathSeparator reports whether a character separates paths in a text.
+func isPathSeparator(r rune) bool {
 	return unicode.IsSpace(r) || strings.ContainsRune(",;:=\"'()[]{}#!", r)
 }
 
@@ -177,31 +183,35 @@ func containsPath(text, path string) bool {
 			return false
 		}
 		before, after := text[:at], text[at+len(path):]
-		if (before == "" || !ofPath(before[len(before)-1])) && (after == "" || after[0] == '/' || !ofPath(after[0])) {
+		begins := before == "" || !isPathByte(before[len(before)-1])
+		ends := after == "" || after[0] == '/' || !isPathByte(after[0])
+		if begins && ends {
 			return true
 		}
 		text = after
 	}
 }
 
-// ofPath reports whether a byte may belong to a name in a path.
-func ofPath(c byte) bool { return !notOfName(rune(c)) || c == '.' || c == '-' || c >= 0x80 }
+// isPathByte reports whether a byte may belong to a name in a path.
+func isPathByte(c byte) bool { return !isOutsideName(rune(c)) || c == '.' || c == '-' || c >= 0x80 }
 
-func notOfName(r rune) bool { return r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r) }
+func isOutsideName(r rune) bool { return r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r) }
 
 // removeFromOverlays removes Folders.RemovedPaths from the overlays of home and cache folders. It skips
 // paths on other mounts, because earlier sandboxes did not make them.
 func (p *Plan) removeFromOverlays() {
 	for _, path := range p.folders.RemovedPaths {
-		if m, is := p.mountOf(filepath.Dir(path)); is && m.Kind == stage.Overlay && (m.Path == p.home || slices.Contains(p.caches, m.Path)) {
+		m, mounted := p.mountContaining(filepath.Dir(path))
+		isPrivate := m.Path == p.home || slices.Contains(p.caches, m.Path)
+		if mounted && m.Kind == stage.Overlay && isPrivate {
 			maps.DeleteFunc(p.mounts, func(other string, _ stage.Mount) bool { return pathname.IsInAny(other, path) })
 			p.addMount(stage.Mount{Kind: stage.Removed, Path: path})
 		}
 	}
 }
 
-// mountOf returns the deepest mount that contains a path.
-func (p *Plan) mountOf(path string) (m stage.Mount, is bool) {
+// mountContaining returns the deepest mount that contains a path.
+func (p *Plan) mountContaining(path string) (m stage.Mount, is bool) {
 	for ; ; path = filepath.Dir(path) {
 		if m, is = p.mounts[path]; is || path == "/" {
 			return m, is

@@ -33,12 +33,12 @@ func idOf(info fs.FileInfo) fileID {
 
 // viewEntry describes a path and everything below it.
 type viewEntry struct {
-	path        string
-	visible     bool
-	sources     []string // paths outside of the sandbox; the first that has a file counts
-	why         string   // the reason why the path is not visible
-	overlaid    bool     // outside, another file is at the path
-	traversable bool     // links in a hidden folder work, because Landlock checks only a path's target
+	path           string
+	visible        bool
+	sources        []string // paths outside of the sandbox; the first that has a file counts
+	reason         string   // the reason why the path is not visible
+	differsOutside bool     // outside, another file is at the path
+	traversable    bool     // links in a hidden folder work, because Landlock checks only a path's target
 }
 
 // The reasons why a path is not visible.
@@ -49,74 +49,74 @@ const (
 )
 
 // HiddenError reports a path invisible to commands.
-type HiddenError struct{ Why string }
+type HiddenError struct{ Reason string }
 
-func (e *HiddenError) Error() string { return "not shown: " + e.Why }
+func (e *HiddenError) Error() string { return "not shown: " + e.Reason }
 
 // Unconfined returns the view of unconfined commands.
 func (f Folders) Unconfined() *View {
 	v := newView()
-	v.addKernel()
-	for _, folder := range f.shared() {
-		if v.entryFor(folder).why != "" {
+	v.hideKernelFolders()
+	for _, folder := range f.sharedWritable() {
+		if v.entryFor(folder).reason != "" {
 			v.add(viewEntry{path: folder, visible: true, sources: []string{folder}})
 		}
 	}
-	return v.sorted()
+	return v.sortEntries()
 }
 
 // View returns the view with namespaces.
 func (p *Plan) View() *View {
 	v := newView()
 	for _, m := range p.Mounts() {
-		e := viewEntry{path: m.Path, visible: true, sources: []string{m.Source}}
+		entry := viewEntry{path: m.Path, visible: true, sources: []string{m.Source}}
 		switch {
 		case m.Kind == stage.Hidden || m.Kind == stage.Removed:
-			e = viewEntry{path: m.Path, why: whyHidden}
+			entry = viewEntry{path: m.Path, reason: whyHidden}
 		case m.Kind == stage.Pinned:
 			continue
 		case p.folders.Overlay != "" && m.Path == p.workspace:
-			e.sources, e.overlaid = []string{p.folders.Tree}, true
+			entry.sources, entry.differsOutside = []string{p.folders.Tree}, true
 		case p.secondPath != "" && pathname.IsInAny(m.Path, p.secondPath):
-			e.overlaid = true
+			entry.differsOutside = true
 		case m.Kind == stage.Overlay:
-			e.sources = nil
+			entry.sources = nil
 			for _, changes := range slices.Concat([]string{m.Source}, m.Below, m.Frozen) {
-				e.sources = append(e.sources, filepath.Join(changes, "upper"))
+				entry.sources = append(entry.sources, filepath.Join(changes, "upper"))
 			}
-			e.sources = append(e.sources, m.Path)
+			entry.sources = append(entry.sources, m.Path)
 		}
-		v.add(e)
+		v.add(entry)
 	}
-	return v.withSecrets(p)
+	return v.hideSecrets(p)
 }
 
 // LandlockView returns the view without namespaces. Paths are the same inside and outside.
 func (p *Plan) LandlockView() *View {
 	v := newView()
 	for _, path := range []string{"/tmp", "/var/tmp"} {
-		v.add(viewEntry{path: path, why: whyOthers, traversable: true})
+		v.add(viewEntry{path: path, reason: whyOthers, traversable: true})
 	}
-	for _, path := range p.unreadable() {
-		v.add(viewEntry{path: path, why: whyHidden})
+	for _, path := range p.unreadableByLandlock() {
+		v.add(viewEntry{path: path, reason: whyHidden})
 	}
-	for _, path := range slices.Concat(p.readable, p.caches, p.homeInReplaced(), []string{p.workspace}, p.writable, p.folders.ownFolders()) {
-		for _, real := range (layers{}).existing(path) {
+	for _, path := range slices.Concat(p.readable, p.caches, p.homeInPrivateFolder(), []string{p.workspace}, p.writable, p.folders.privateWritable()) {
+		for _, real := range (layers{}).resolveIfExists(path) {
 			v.add(viewEntry{path: real, visible: true, sources: []string{real}})
 		}
 	}
-	return v.withSecrets(p)
+	return v.hideSecrets(p)
 }
 
 func newView() *View {
 	return &View{entries: []viewEntry{{path: "/", visible: true, sources: []string{"/"}}}, secrets: map[fileID]bool{}}
 }
 
-// withSecrets hides the plan's secrets, even missing ones, and existing ones under any name. It then
+// hideSecrets hides the plan's secrets, even missing ones, and existing ones under any name. It then
 // shows the replacement files.
-func (v *View) withSecrets(p *Plan) *View {
+func (v *View) hideSecrets(p *Plan) *View {
 	for _, path := range p.secrets.Paths() {
-		v.add(viewEntry{path: path, why: whyHidden})
+		v.add(viewEntry{path: path, reason: whyHidden})
 	}
 	for _, path := range p.hidden {
 		if info, _, err := p.layers.lstat(path); err == nil {
@@ -126,17 +126,17 @@ func (v *View) withSecrets(p *Plan) *View {
 	for path, copied := range p.replacements {
 		v.add(viewEntry{path: path, visible: true, sources: []string{copied}})
 	}
-	v.addKernel()
-	return v.sorted()
+	v.hideKernelFolders()
+	return v.sortEntries()
 }
 
-func (v *View) addKernel() {
+func (v *View) hideKernelFolders() {
 	for _, path := range []string{"/proc", "/sys", "/dev", "/run", "/var/run"} {
-		v.add(viewEntry{path: path, why: whyKernel})
+		v.add(viewEntry{path: path, reason: whyKernel})
 	}
 }
 
-func (v *View) sorted() *View {
+func (v *View) sortEntries() *View {
 	slices.SortFunc(v.entries, func(a, b viewEntry) int { return strings.Compare(b.path, a.path) })
 	return v
 }
@@ -166,23 +166,25 @@ func (v *View) entryFor(path string) viewEntry {
 func (v *View) Locate(path string) (root, inside string, err error) {
 	path = filepath.Clean(path)
 	for range 8 { // links may lead from one entry to another
-		e := v.entryFor(path)
-		if e.traversable {
+		entry := v.entryFor(path)
+		if entry.traversable {
 			if real, err := filepath.EvalSymlinks(path); err == nil && real != path {
 				path = real
 				continue
 			}
 		}
-		if !e.visible {
-			return "", "", &HiddenError{e.why}
+		if !entry.visible {
+			return "", "", &HiddenError{entry.reason}
 		}
-		inside, err := filepath.Rel(e.path, path)
+		inside, err := filepath.Rel(entry.path, path)
 		if err != nil {
 			return "", "", err
 		}
-		if e.path != "/" {
-			source := e.source(inside)
-			if info, err := os.Lstat(source); inside == "." && err == nil && info.Mode().IsRegular() { // a file cannot be a root
+		if entry.path != "/" {
+			source := entry.source(inside)
+			info, err := os.Lstat(source)
+			isFile := inside == "." && err == nil && info.Mode().IsRegular()
+			if isFile { // it cannot be a root
 				return filepath.Dir(source), filepath.Base(source), nil
 			}
 			return source, inside, nil
@@ -205,7 +207,11 @@ func (e viewEntry) source(inside string) string {
 	last := e.sources[len(e.sources)-1]
 	for _, source := range e.sources[:len(e.sources)-1] {
 		info, err := os.Lstat(filepath.Join(source, inside))
-		if err == nil && !(info.IsDir() && isFolder(filepath.Join(last, inside))) {
+		if err != nil {
+			continue
+		}
+		isFolderInBoth := info.IsDir() && isFolder(filepath.Join(last, inside))
+		if !isFolderInBoth {
 			return source // also for overlayfs's device that marks a removed file
 		}
 	}
@@ -214,27 +220,27 @@ func (e viewEntry) source(inside string) string {
 
 // Hides returns why commands do not see the file at an outside path without links. It returns "" if they
 // see it, or if it is in their private folders.
-func (v *View) Hides(real string) (why string) {
+func (v *View) Hides(real string) (reason string) {
 	if v == nil {
 		return ""
 	}
-	for _, e := range v.entries {
-		if e.visible && slices.ContainsFunc(e.sources, func(source string) bool { return source != e.path && pathname.IsInAny(real, source) }) {
+	for _, entry := range v.entries {
+		if entry.visible && slices.ContainsFunc(entry.sources, func(source string) bool { return source != entry.path && pathname.IsInAny(real, source) }) {
 			return ""
 		}
 	}
-	return v.entryFor(real).hidden()
+	return v.entryFor(real).hiddenReason()
 }
 
 // HidesFile returns why commands do not see an open file, or "". It checks the file's current path and
 // identity, because the path may have changed since an earlier check.
-func (v *View) HidesFile(file *os.File) (why string) {
+func (v *View) HidesFile(file *os.File) (reason string) {
 	if v == nil {
 		return ""
 	}
 	if path, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", file.Fd())); err == nil { // a system without /proc hides nothing
-		if why := v.Hides(path); why != "" {
-			return why
+		if reason := v.Hides(path); reason != "" {
+			return reason
 		}
 	}
 	info, err := file.Stat()
@@ -245,7 +251,7 @@ func (v *View) HidesFile(file *os.File) (why string) {
 }
 
 // HidesInfo returns why commands do not see the file with this stat data, or "".
-func (v *View) HidesInfo(info fs.FileInfo) (why string) {
+func (v *View) HidesInfo(info fs.FileInfo) (reason string) {
 	stat := idOf(info)
 	if v.HidesID(stat.device, stat.inode) {
 		return whyHidden
@@ -258,12 +264,12 @@ func (v *View) HidesID(device, inode uint64) bool {
 	return v != nil && v.secrets[fileID{device, inode}]
 }
 
-// hidden returns the reason why commands do not see the file at the entry's real path, or "".
-func (e viewEntry) hidden() (why string) {
-	if e.visible && !e.overlaid && !slices.Contains(e.sources, e.path) {
+// hiddenReason returns the reason why commands do not see the file at the entry's real path, or "".
+func (e viewEntry) hiddenReason() (reason string) {
+	if e.visible && !e.differsOutside && !slices.Contains(e.sources, e.path) {
 		return whyOthers
 	}
-	return e.why
+	return e.reason
 }
 
 // HiddenBelow lists hidden paths in a folder, relative to it.
@@ -273,7 +279,7 @@ func (v *View) HiddenBelow(dir string) []string {
 	}
 	var hidden []string
 	for _, e := range v.entries {
-		if inside, is := pathname.Below(dir, e.path); is && inside != "." && e.hidden() != "" {
+		if inside, is := pathname.Below(dir, e.path); is && inside != "." && e.hiddenReason() != "" {
 			hidden = append(hidden, filepath.ToSlash(inside))
 		}
 	}

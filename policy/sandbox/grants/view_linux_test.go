@@ -14,7 +14,7 @@ import (
 func shows(v *View, path string) string {
 	at, inside, err := v.Locate(path)
 	if hidden := (*HiddenError)(nil); errors.As(err, &hidden) {
-		return "(" + hidden.Why + ")"
+		return "(" + hidden.Reason + ")"
 	}
 	root, err := os.OpenRoot(at)
 	if err != nil {
@@ -103,7 +103,7 @@ func TestViewShowsUnconfinedFiles(t *testing.T) {
 	})
 	f.Workspace = "/dev/shm"
 	if got := f.Unconfined().entryFor("/dev/shm/file"); !got.visible {
-		t.Errorf("a workspace in a folder of the kernel's is not shown: %s", got.why)
+		t.Errorf("a workspace in a folder of the kernel's is not shown: %s", got.reason)
 	}
 }
 
