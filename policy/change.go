@@ -116,14 +116,14 @@ func (c Changes) Judge(files []ChangedFile) (Verdict, error) {
 			continue
 		}
 		for _, concern := range concerns {
-			v.add(Finding{file.Path, concern}, c.Treat[concern])
+			v.addFinding(Finding{file.Path, concern}, c.Treat[concern])
 		}
 	}
 	return v, nil
 }
 
-// add records a finding by its treatment. A concern without a key always fails.
-func (v *Verdict) add(f Finding, treatment Treatment) {
+// addFinding records a finding by its treatment. A concern without a key always fails.
+func (v *Verdict) addFinding(f Finding, treatment Treatment) {
 	switch {
 	case treatment == Allow && f.Concern.hasKey():
 	case treatment == Warn && f.Concern.hasKey():
@@ -143,8 +143,8 @@ const (
 // concerns returns the concerns about a file, each once.
 func (c Changes) concerns(file ChangedFile) ([]Concern, error) {
 	concerns := slices.Clone(file.Found)
-	note := func(concern Concern, is bool) {
-		if is && !slices.Contains(concerns, concern) {
+	addIf := func(concern Concern, applies bool) {
+		if applies && !slices.Contains(concerns, concern) {
 			concerns = append(concerns, concern)
 		}
 	}
@@ -152,11 +152,11 @@ func (c Changes) concerns(file ChangedFile) ([]Concern, error) {
 	if err != nil {
 		return nil, err
 	}
-	note(ConcernProtected, protected)
-	note(ConcernSubmodule, file.OldMode == modeSubmodule || file.NewMode == modeSubmodule)
-	note(ConcernSymlink, file.NewMode == modeSymlink && !slices.Contains(concerns, ConcernSymlinkOut))
-	note(ConcernExecutable, file.NewMode == modeExecutable && file.OldMode != modeExecutable)
-	note(ConcernLockfile, lockfiles[path.Base(file.Path)])
+	addIf(ConcernProtected, protected)
+	addIf(ConcernSubmodule, file.OldMode == modeSubmodule || file.NewMode == modeSubmodule)
+	addIf(ConcernSymlink, file.NewMode == modeSymlink && !slices.Contains(concerns, ConcernSymlinkOut))
+	addIf(ConcernExecutable, file.NewMode == modeExecutable && file.OldMode != modeExecutable)
+	addIf(ConcernLockfile, lockfiles[path.Base(file.Path)])
 	return concerns, nil
 }
 

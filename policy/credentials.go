@@ -17,9 +17,9 @@ func (h Hosts) allowForCredentials(t reach.Target) (HostDecision, bool) {
 	return HostDecision{Allowed: true, OnlyCredentials: true, Private: h.Credentials.Private(t), Rule: credential.Rule(names...), Reason: "It is the host of a secret, open for its requests."}, true
 }
 
-// withheldFrom returns the remedy for a host whose secrets are withheld from the asking commands,
+// withheldRemedy returns the remedy for a host whose secrets are withheld from the asking commands,
 // as the beginning of a sentence. It is empty for any other host.
-func (h Hosts) withheldFrom(t reach.Target) string {
+func (h Hosts) withheldRemedy(t reach.Target) string {
 	names := h.Credentials.WithheldFor(t)
 	if len(names) == 0 {
 		return ""
@@ -27,11 +27,11 @@ func (h Hosts) withheldFrom(t reach.Target) string {
 	return "name these commands in commands of the secret " + strings.Join(names, " or ") + " (policy.secrets), or, to open the host without it, "
 }
 
-// privateOfSecret returns the remedy for a private address behind a host that a secret opened. It
+// privateAddressRemedy returns the remedy for a private address behind a host that a secret opened. It
 // is empty unless a secret is the reason for the decision by.
-func privateOfSecret(by HostDecision) string {
-	names, is := strings.CutPrefix(by.Rule, credential.Rule())
-	if !is {
+func privateAddressRemedy(decision HostDecision) string {
+	names, bySecret := strings.CutPrefix(decision.Rule, credential.Rule())
+	if !bySecret {
 		return ""
 	}
 	return "write private: true at the secret " + strings.ReplaceAll(names, ", ", " or ") + " (policy.secrets)"

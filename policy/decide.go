@@ -74,11 +74,11 @@ const (
 	ruleEverything = "built-in:removes-everything"
 )
 
-const continueRemedy = "Reach the goal in another way; where there is none, say so in your last message instead of trying variations of the command"
+const otherWayRemedy = "Reach the goal in another way; where there is none, say so in your last message instead of trying variations of the command"
 
 // Decide decides about a command line by its rules and the built-in refusals. The strictest answer counts.
-func (c Commands) Decide(q Request) Decision {
-	reading := q.parse()
+func (c Commands) Decide(request Request) Decision {
+	reading := request.parse()
 	d := Decision{Action: Run, Reason: "No rule refuses it.", Unclear: reading.Unclear, Matches: []Matched{}}
 	if c.Sandboxed {
 		d.Action = RunSandboxed
@@ -91,16 +91,16 @@ func (c Commands) Decide(q Request) Decision {
 		return d.refuse(strictest.refusal())
 	case reading.TooComplex != "":
 		return d.refuse(refusal{
-			command: q.shown(), rule: ruleExcess,
+			command: request.text(), rule: ruleExcess,
 			reason: "agent-ci cannot tell what the command runs: " + reading.TooComplex,
 			remedy: "Run the inner command itself, or put a long script in a file and run that",
 		})
 	}
 	for _, command := range reading.Commands {
 		// A rule that allows the outermost command lifts the refusal of forced removals in it.
-		lifted := command.Top >= 0 && command.Top < len(allowed) && allowed[command.Top]
-		if r, dangerous := c.removalRefusal(command, removalContext{dir: q.Dir, unknownDir: reading.ChangesDir, allowedByRule: lifted}); dangerous {
-			return d.refuse(r)
+		allowedByRule := command.Top >= 0 && command.Top < len(allowed) && allowed[command.Top]
+		if refusal, dangerous := c.removalRefusal(command, removalContext{dir: request.Dir, unknownDir: reading.ChangesDir, allowedByRule: allowedByRule}); dangerous {
+			return d.refuse(refusal)
 		}
 	}
 	if d.Allowed {
@@ -109,19 +109,19 @@ func (c Commands) Decide(q Request) Decision {
 	return d
 }
 
-func (q Request) parse() shell.Reading {
-	if len(q.Argv) > 0 {
-		return shell.ReadArgv(q.Argv)
+func (request Request) parse() shell.Reading {
+	if len(request.Argv) > 0 {
+		return shell.ReadArgv(request.Argv)
 	}
-	return shell.ReadScript(q.Script)
+	return shell.ReadScript(request.Script)
 }
 
-// shown returns the command line for people.
-func (q Request) shown() string {
-	if len(q.Argv) > 0 {
-		return strings.Join(q.Argv, " ")
+// text returns the command line for people.
+func (request Request) text() string {
+	if len(request.Argv) > 0 {
+		return strings.Join(request.Argv, " ")
 	}
-	return q.Script
+	return request.Script
 }
 
 // ruleAllowed reports for each command of a plain list whether a rule allows it. It records the
@@ -147,9 +147,9 @@ func (c Commands) strictestMatch(d *Decision, reading shell.Reading) (strictest 
 			if m.Rule.Decision == rules.Allow {
 				continue
 			}
-			noted := d.recordMatch(m, command.String(), command.Via)
-			if strictest == nil || noted.Decision > strictest.Decision {
-				strictest = &noted
+			matched := d.recordMatch(m, command.String(), command.Via)
+			if strictest == nil || matched.Decision > strictest.Decision {
+				strictest = &matched
 			}
 		}
 	}
@@ -161,13 +161,13 @@ const maxRecordedRules = 100
 
 // recordMatch returns m in the form of Decision.Matches, and adds it there below maxRecordedRules.
 func (d *Decision) recordMatch(m rules.Match, command string, via []string) Matched {
-	noted := Matched{
+	matched := Matched{
 		Rule: m.Rule.At, Decision: m.Rule.Decision, Prefix: m.Prefix, Command: clip.Line(command, maxShownCommand), Via: via, Justification: m.Rule.Justification,
 	}
 	if len(d.Matches) < maxRecordedRules {
-		d.Matches = append(d.Matches, noted)
+		d.Matches = append(d.Matches, matched)
 	}
-	return noted
+	return matched
 }
 
 // refusal is a refused command. Its reason and remedy have no full stop.
@@ -175,11 +175,11 @@ type refusal struct{ command, rule, reason, remedy string }
 
 // refusal returns the refusal of a command that m matches.
 func (m Matched) refusal() refusal {
-	r := refusal{command: m.Command, rule: m.Rule.String(), remedy: continueRemedy}
-	begin := strings.Join(m.Prefix, " ")
-	r.reason = fmt.Sprintf("The rules forbid commands that begin with `%s`", begin)
+	r := refusal{command: m.Command, rule: m.Rule.String(), remedy: otherWayRemedy}
+	prefix := strings.Join(m.Prefix, " ")
+	r.reason = fmt.Sprintf("The rules forbid commands that begin with `%s`", prefix)
 	if m.Decision == rules.Prompt {
-		r.reason = fmt.Sprintf("The rules want a person to approve commands that begin with `%s`, and the approval policy is never", begin)
+		r.reason = fmt.Sprintf("The rules want a person to approve commands that begin with `%s`, and the approval policy is never", prefix)
 	}
 	if m.Justification != "" {
 		r.reason += ": " + strings.TrimSuffix(m.Justification, ".")

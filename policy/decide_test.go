@@ -168,14 +168,14 @@ func TestRefusalExplainsItself(t *testing.T) {
 		t.Fatal(err)
 	}
 	const want = `{"action":"refuse","command":"git push origin main","rule":"t.rules:2","reason":"The rules forbid commands that begin with ` + "`git push`" +
-		`: The runner publishes.","remedy":"` + continueRemedy + `.","allowed_by_rule":false,` +
+		`: The runner publishes.","remedy":"` + otherWayRemedy + `.","allowed_by_rule":false,` +
 		`"matched_rules":[{"rule":"t.rules:2","decision":"forbidden","prefix":["git","push"],"command":"git push origin main","via":["sudo"],"justification":"The runner publishes."}]}`
 	if diff := cmp.Diff(want, string(got)); diff != "" {
 		t.Errorf("JSON (-want +got):\n%s", diff)
 	}
 	for _, q := range []Request{script("rm -rf /"), script("rm -rf x"), script(strings.Repeat("sudo ", 10) + "ls")} {
 		if d := full.Decide(q); d.Reason == "" || d.Remedy == "" || d.Rule == "" || d.Command == "" || strings.Contains(d.Words(), "..") {
-			t.Errorf("%s: %q", q.shown(), d.Words())
+			t.Errorf("%s: %q", q.text(), d.Words())
 		}
 	}
 }

@@ -55,9 +55,9 @@ var harmlessPrefixes = []string{"LC_", "NVM_", "PYTHON", "PYENV_", "RBENV_", "AS
 // secretWords lists words in names of credentials. The match ignores case.
 var secretWords = []string{"TOKEN", "SECRET", "PASSWORD", "PASSWD", "PASSPHRASE", "KEY", "CREDENTIAL", "AUTH", "COOKIE"}
 
-// userinfo matches name and password before the host of a URL. It accepts more than the syntax
+// urlUserinfo matches name and password before the host of a URL. It accepts more than the syntax
 // (RFC 3986, 3.2.1), because many passwords are not escaped.
-var userinfo = regexp.MustCompile(`://[^\s,|]*@`)
+var urlUserinfo = regexp.MustCompile(`://[^\s,|]*@`)
 
 // Environment returns the environment of a run's commands as NAME=value, sorted by name: harmless
 // variables of environ and those in pass, overridden by set. Unless pass lists it, a variable
@@ -78,21 +78,21 @@ func MachineEnvironment(environ []string, set map[string]string) []string {
 
 // environment returns the variables of environ that keep accepts, overridden by set, sorted by name.
 func environment(environ []string, set map[string]string, keep func(name, value string) bool) []string {
-	got := make(map[string]string, len(environ))
+	values := make(map[string]string, len(environ))
 	for _, variable := range environ {
 		name, value, ok := strings.Cut(variable, "=")
 		if !ok || name == "" {
 			continue
 		}
-		delete(got, name) // the last of two definitions counts, even if keep rejects it
+		delete(values, name) // the last of two definitions counts, even if keep rejects it
 		if keep(name, value) {
-			got[name] = value
+			values[name] = value
 		}
 	}
-	maps.Copy(got, set)
-	variables := make([]string, 0, len(got))
-	for _, name := range slices.Sorted(maps.Keys(got)) {
-		variables = append(variables, name+"="+got[name])
+	maps.Copy(values, set)
+	variables := make([]string, 0, len(values))
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		variables = append(variables, name+"="+values[name])
 	}
 	return variables
 }
@@ -104,21 +104,21 @@ func isHarmless(name, value string) bool {
 	if slices.ContainsFunc(secretWords, func(word string) bool { return strings.Contains(upper, word) }) {
 		return false
 	}
-	listed := machineVariables[name] || harmlessVariables[name] || slices.ContainsFunc(harmlessPrefixes, func(prefix string) bool { return strings.HasPrefix(name, prefix) })
-	return listed && !holdsUserinfo(name, value) && !holdsToken(value)
+	isListed := machineVariables[name] || harmlessVariables[name] || slices.ContainsFunc(harmlessPrefixes, func(prefix string) bool { return strings.HasPrefix(name, prefix) })
+	return isListed && !containsUserinfo(name, value) && !containsToken(value)
 }
 
-// holdsUserinfo reports whether a value contains a URL with a name or password. URLs in *_PROXY
+// containsUserinfo reports whether a value contains a URL with a name or password. URLs in *_PROXY
 // variables may have no scheme, so an @ suffices there.
-func holdsUserinfo(name, value string) bool {
+func containsUserinfo(name, value string) bool {
 	if strings.HasSuffix(strings.ToUpper(name), "_PROXY") {
 		return strings.Contains(value, "@")
 	}
-	return userinfo.MatchString(value)
+	return urlUserinfo.MatchString(value)
 }
 
-// holdsToken reports whether text contains a token of a well-known shape.
-func holdsToken(text string) bool {
+// containsToken reports whether text contains a token of a well-known shape.
+func containsToken(text string) bool {
 	var shapes secrets.Redactor
 	return shapes.Redact(text) != text
 }

@@ -52,8 +52,8 @@ const withoutHostRemedy = "Do without it; if there is no other way, say so in yo
 // Decide decides on a target by its name. A refusing network_rule comes before the list, and the
 // list before credentials.
 func (h Hosts) Decide(t reach.Target) HostDecision {
-	rule, ruled := h.Rules.Reach(t.Host(), t.Protocol)
-	if ruled && rule.Decision != rules.Allow {
+	rule, hasRule := h.Rules.Reach(t.Host(), t.Protocol)
+	if hasRule && rule.Decision != rules.Allow {
 		return refusedByRule(rule)
 	}
 	if entry, ok := h.List.Allows(t); ok {
@@ -62,20 +62,20 @@ func (h Hosts) Decide(t reach.Target) HostDecision {
 	if d, ok := h.allowForCredentials(t); ok {
 		return d
 	}
-	if d, never := refuseUnlistable(t); never {
+	if d, isUnlistable := refuseUnlistable(t); isUnlistable {
 		return d
 	}
 	d := HostDecision{
-		Reason:    fmt.Sprintf("No rule allows it: %s in the job %s.", h.Key, h.shownList()),
+		Reason:    fmt.Sprintf("No rule allows it: %s in the job %s.", h.Key, h.listDescription()),
 		JobChange: "add " + listEntry(t) + " to " + h.Key + ".allow",
 	}
 	if len(h.List) == 0 {
 		d.JobChange = "write " + h.Key + ": {allow: [" + listEntry(t) + "]}"
 	}
-	d.JobChange = h.withheldFrom(t) + d.JobChange
+	d.JobChange = h.withheldRemedy(t) + d.JobChange
 	d.Remedy = withoutHostRemedy + " Whoever runs agent-ci can " + d.JobChange + "."
-	if ruled {
-		d.Reason = fmt.Sprintf("No rule allows it but the one at %s, which adds nothing to the list: %s in the job %s.", rule.At, h.Key, h.shownList())
+	if hasRule {
+		d.Reason = fmt.Sprintf("No rule allows it but the one at %s, which adds nothing to the list: %s in the job %s.", rule.At, h.Key, h.listDescription())
 	}
 	return d
 }
@@ -96,29 +96,29 @@ func refusedByRule(rule rules.Network) HostDecision {
 	return d
 }
 
-// shownList describes the job's list for a message, in about 400 bytes. The list is empty if
+// listDescription describes the job's list for a message, in about 400 bytes. The list is empty if
 // only secrets open hosts.
-func (h Hosts) shownList() string {
+func (h Hosts) listDescription() string {
 	if len(h.List) == 0 {
 		return "lists no hosts"
 	}
-	const longest = 400
-	all := h.List.String()
-	if len(all) > longest {
-		all = all[:strings.LastIndexByte(all[:longest], ',')] + ", …"
+	const maxLength = 400
+	list := h.List.String()
+	if len(list) > maxLength {
+		list = list[:strings.LastIndexByte(list[:maxLength], ',')] + ", …"
 	}
-	return "has " + all
+	return "has " + list
 }
 
 // refuseUnlistable refuses targets that no list can open, such as local addresses. never is false
 // for any other target.
-func refuseUnlistable(t reach.Target) (d HostDecision, never bool) {
-	what := reach.UnlistableName(t.Name)
+func refuseUnlistable(t reach.Target) (d HostDecision, isUnlistable bool) {
+	description := reach.UnlistableName(t.Name)
 	if t.Addr.IsValid() && !reach.Private(t.Addr) {
-		what = reach.DescribeNonPublic(t.Addr)
+		description = reach.DescribeNonPublic(t.Addr)
 	}
-	d = HostDecision{Rule: ruleAddress, Reason: fmt.Sprintf("It is %s, which no list of hosts opens.", what), Remedy: withoutHostRemedy + ownServers}
-	return d, what != ""
+	d = HostDecision{Rule: ruleAddress, Reason: fmt.Sprintf("It is %s, which no list of hosts opens.", description), Remedy: withoutHostRemedy + ownServersHint}
+	return d, description != ""
 }
 
 // listEntry returns the list entry for a target, in YAML.
@@ -138,7 +138,7 @@ func privateEntry(t reach.Target) string {
 	return fmt.Sprintf("{host: %s, private: true}", host)
 }
 
-const ownServers = " Servers that commands start themselves are reached without the proxy, at 127.0.0.1."
+const ownServersHint = " Servers that commands start themselves are reached without the proxy, at 127.0.0.1."
 
 // ThisMachineReason describes an address of this machine in a reason.
 const ThisMachineReason = "one of this machine"
@@ -146,17 +146,17 @@ const ThisMachineReason = "one of this machine"
 // LocalAddress refuses a target that by allows by its name, because of its address. what describes
 // the address. openable means that the address is merely private: the remedy then names the entry or
 // secret to change.
-func LocalAddress(t reach.Target, by HostDecision, what string, openable bool) HostDecision {
+func LocalAddress(t reach.Target, decision HostDecision, description string, isPrivate bool) HostDecision {
 	d := HostDecision{
-		Rule: ruleAddress, Reason: fmt.Sprintf("Its address is %s, which no list of hosts opens.", what),
-		Remedy: withoutHostRemedy + ownServers,
+		Rule: ruleAddress, Reason: fmt.Sprintf("Its address is %s, which no list of hosts opens.", description),
+		Remedy: withoutHostRemedy + ownServersHint,
 	}
 	switch {
-	case openable:
-		d.Reason = fmt.Sprintf("Its address is %s, which is open only where the job says so of the host.", what)
-		d.JobChange = cmp.Or(privateOfSecret(by), "write "+privateEntry(t)+" in the list")
+	case isPrivate:
+		d.Reason = fmt.Sprintf("Its address is %s, which is open only where the job says so of the host.", description)
+		d.JobChange = cmp.Or(privateAddressRemedy(decision), "write "+privateEntry(t)+" in the list")
 		d.Remedy = withoutHostRemedy + " Whoever runs agent-ci can " + d.JobChange + "."
-	case what == ThisMachineReason:
+	case description == ThisMachineReason:
 		d.Remedy = withoutHostRemedy + " Whoever runs agent-ci can give commands what runs on this machine as a service of the job (services)."
 	}
 	return d

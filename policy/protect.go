@@ -25,11 +25,11 @@ func MatchesPattern(patterns []string, path string) (bool, error) {
 		if !strings.Contains(pattern, "/") {
 			glob = "**/" + glob
 		}
-		hit, err := doublestar.Match(glob, strings.ToLower(path))
+		matches, err := doublestar.Match(glob, strings.ToLower(path))
 		if err != nil {
 			return false, fmt.Errorf("pattern %q: %w", pattern, err)
 		}
-		if hit {
+		if matches {
 			return true, nil
 		}
 	}

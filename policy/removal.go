@@ -17,7 +17,7 @@ type removalContext struct {
 
 // removalRefusal returns the built-in refusal of a dangerous removal. It refuses to remove
 // everything, to remove by force outside the writable folders, and by force without a sandbox.
-func (c Commands) removalRefusal(command shell.Command, in removalContext) (_ refusal, dangerous bool) {
+func (c Commands) removalRefusal(command shell.Command, context removalContext) (_ refusal, dangerous bool) {
 	r, ok := removalOf(command.Words)
 	if !ok {
 		return refusal{}, false
@@ -26,17 +26,17 @@ func (c Commands) removalRefusal(command shell.Command, in removalContext) (_ re
 		return refusal{command.String(), rule, reason, remedy}, true
 	}
 	for _, target := range r.targets {
-		place, known := c.removalPath(target, in)
+		targetPath, known := c.removalPath(target, context)
 		switch {
-		case known && c.isEverything(place):
+		case known && c.isEverything(targetPath):
 			return refuse(ruleEverything, "It would remove "+target.Text+", with everything in it",
 				"Remove only the files that the task is about, each by its path below the working directory")
-		case c.Sandboxed && r.forced && known && !in.allowedByRule && !c.mayWriteBelow(place):
+		case c.Sandboxed && r.forced && known && !context.allowedByRule && !c.mayWriteBelow(targetPath):
 			return refuse(ruleForced, "It removes files by force outside of the writable folders: "+target.Text,
 				"Remove only what is below "+c.writableFolders())
 		}
 	}
-	if r.forced && !c.Sandboxed && !in.allowedByRule {
+	if r.forced && !c.Sandboxed && !context.allowedByRule {
 		return refuse(ruleForced, "Forced removals are refused where commands are not confined",
 			"Use rm without -f (rm -r for a folder): it asks nothing here. Whoever runs this job can allow the command with a prefix_rule, or confine commands with policy.sandbox: workspace-write")
 	}
@@ -54,16 +54,16 @@ func removalOf(words []shell.Word) (r removal, ok bool) {
 	if !words[0].Known || path.Base(words[0].Text) != "rm" {
 		return removal{}, false
 	}
-	recursive, options := false, true
+	recursive, inOptions := false, true
 	for _, word := range words[1:] {
 		text := word.Text
 		switch {
-		case options && text == "--":
-			options = false
-		case options && strings.HasPrefix(text, "--"):
+		case inOptions && text == "--":
+			inOptions = false
+		case inOptions && strings.HasPrefix(text, "--"):
 			r.forced = r.forced || isAbbreviationOf(text, "--force")
 			recursive = recursive || isAbbreviationOf(text, "--recursive")
-		case options && len(text) > 1 && text[0] == '-':
+		case inOptions && len(text) > 1 && text[0] == '-':
 			r.forced = r.forced || strings.Contains(text, "f")
 			recursive = recursive || strings.ContainsAny(text, "rR")
 		default:
@@ -80,22 +80,24 @@ func isAbbreviationOf(option, name string) bool {
 
 // removalPath returns the absolute path of a removal's target, with its globs. It accesses no file.
 // known is false if the path depends on unknown values.
-func (c Commands) removalPath(target shell.Word, in removalContext) (place string, known bool) {
+func (c Commands) removalPath(target shell.Word, context removalContext) (place string, known bool) {
 	text := target.Text
 	switch {
 	case text == "~" || strings.HasPrefix(text, "~/"):
-		return path.Join("/", c.Home, text[1:]), !in.unknownDir
+		return path.Join("/", c.Home, text[1:]), !context.unknownDir
 	case strings.HasPrefix(text, "~"):
 		return "/" + text, true // the home folder of another user
 	case !target.Known:
-		if below, ok := strings.CutPrefix(text, "$HOME"); ok && (below == "" || below[0] == '/') && !strings.ContainsAny(below, "$…") {
-			return path.Join("/", c.Home, below), !in.unknownDir
+		below, isHome := strings.CutPrefix(text, "$HOME")
+		isWholeName := below == "" || below[0] == '/' // not $HOMEPAGE
+		if isHome && isWholeName && !strings.ContainsAny(below, "$…") {
+			return path.Join("/", c.Home, below), !context.unknownDir
 		}
 		return "", false
 	case path.IsAbs(text):
 		return path.Clean(text), true
 	}
-	return path.Join(in.dir, text), !in.unknownDir && in.dir != ""
+	return path.Join(context.dir, text), !context.unknownDir && context.dir != ""
 }
 
 // isEverything reports whether a path is the root, a folder in the root, the home folder, or the
@@ -105,7 +107,9 @@ func (c Commands) isEverything(place string) bool {
 	if place != "/" {
 		whole = strings.TrimSuffix(whole, "/")
 	}
-	return strings.Count(whole, "/") <= 1 && !c.mayWriteBelow(place) || c.Home != "" && whole == path.Clean(c.Home)
+	isInRoot := strings.Count(whole, "/") <= 1 && !c.mayWriteBelow(place)
+	isHome := c.Home != "" && whole == path.Clean(c.Home)
+	return isInRoot || isHome
 }
 
 // mayWriteBelow reports whether a path is inside a writable folder.

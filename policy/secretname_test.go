@@ -2,7 +2,7 @@ package policy
 
 import "testing"
 
-func TestHoldsSecret(t *testing.T) {
+func TestNamesSecret(t *testing.T) {
 	for _, c := range []struct {
 		name, value string
 		want        bool
@@ -21,7 +21,7 @@ func TestHoldsSecret(t *testing.T) {
 		{"PWD", "/home/mona", false},
 		{"OLDPWD", "relative/place", false},
 	} {
-		if got := HoldsSecret(c.name, c.value); got != c.want {
+		if got := NamesSecret(c.name, c.value); got != c.want {
 			t.Errorf("HoldsSecret(%q, %q) = %v", c.name, c.value, got)
 		}
 	}

@@ -41,9 +41,9 @@ func List(all []string, n int) []string {
 func boundary(text string, at, step int) int {
 	at = min(max(at, 0), len(text))
 	for i := range utf8.UTFMax {
-		near := at + i*step
-		if near == len(text) || near >= 0 && near < len(text) && utf8.RuneStart(text[near]) {
-			return near
+		offset := at + i*step
+		if offset == len(text) || offset >= 0 && offset < len(text) && utf8.RuneStart(text[offset]) {
+			return offset
 		}
 	}
 	return at

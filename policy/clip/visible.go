@@ -7,10 +7,10 @@ import (
 
 // Visible returns foreign text as seen by people, up to most bytes: without control characters
 // except line ends and tabs, and without characters that are invisible, reverse text or hide words.
-func Visible(text string, most int) string {
-	cut := len(text) > most
-	if cut { // cut first, since text may have megabytes
-		text = Start(text, most)
+func Visible(text string, maxBytes int) string {
+	isCut := len(text) > maxBytes
+	if isCut { // cut first, since text may have megabytes
+		text = Start(text, maxBytes)
 	}
 	text = strings.Map(func(r rune) rune {
 		switch {
@@ -26,7 +26,7 @@ func Visible(text string, most int) string {
 		return r
 	}, strings.ToValidUTF8(text, "\uFFFD"))
 	text = strings.TrimSpace(text)
-	if cut {
+	if isCut {
 		text += Mark
 	}
 	return text

@@ -13,9 +13,9 @@ type Head struct {
 }
 
 func (h *Head) Write(p []byte) (int, error) {
-	fits := min(len(p), h.Limit-len(h.buffer))
-	h.buffer = append(h.buffer, p[:fits]...)
-	h.truncated = h.truncated || fits < len(p)
+	kept := min(len(p), h.Limit-len(h.buffer))
+	h.buffer = append(h.buffer, p[:kept]...)
+	h.truncated = h.truncated || kept < len(p)
 	return len(p), nil
 }
 

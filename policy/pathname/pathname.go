@@ -8,7 +8,7 @@ import (
 
 // Below returns path relative to folder, or "." for folder itself. It reports false for a path outside
 // of folder, and if only one of the two is absolute.
-func Below(folder, path string) (rel string, is bool) {
+func Below(folder, path string) (rel string, ok bool) {
 	rel, err := filepath.Rel(folder, path)
 	return rel, err == nil && filepath.IsLocal(rel)
 }
@@ -16,8 +16,8 @@ func Below(folder, path string) (rel string, is bool) {
 // IsInAny reports whether path is one of folders, or below one.
 func IsInAny(path string, folders ...string) bool {
 	return slices.ContainsFunc(folders, func(folder string) bool {
-		_, is := Below(folder, path)
-		return is
+		_, ok := Below(folder, path)
+		return ok
 	})
 }
 

@@ -24,11 +24,11 @@ func ParseEntry(text string) (Entry, error) {
 	if err != nil {
 		return e, err
 	}
-	switch what := DescribeNonPublic(e.addr); {
+	switch description := DescribeNonPublic(e.addr); {
 	case Private(e.addr):
 		return e, errors.New("is a private address; one that commands are to reach is written as {host: …, private: true}")
-	case what != "":
-		return e, errors.New("is " + what + ", which no list opens")
+	case description != "":
+		return e, errors.New("is " + description + ", which no list opens")
 	}
 	return e, nil
 }
@@ -37,15 +37,15 @@ func ParseEntry(text string) (Entry, error) {
 // The error is the end of a sentence about the entry.
 func ParsePrivate(text string) (Entry, error) {
 	e, err := readEntry(text)
-	switch what := DescribeNonPublic(e.addr); {
+	switch description := DescribeNonPublic(e.addr); {
 	case err != nil:
 		return e, err
 	case e.wildcard:
 		return e, errors.New("has a wildcard, which private: true does not go with: name each host")
-	case e.addr.IsValid() && what == "":
+	case e.addr.IsValid() && description == "":
 		return e, errors.New("is a public address; leave private out")
 	case e.addr.IsValid() && !Private(e.addr):
-		return e, errors.New("is " + what + ", which no list opens")
+		return e, errors.New("is " + description + ", which no list opens")
 	}
 	e.private = true
 	return e, nil
@@ -76,16 +76,16 @@ func readEntry(text string) (Entry, error) {
 
 // check refuses names that no list can open, and wildcards for an address or a top-level domain.
 func (e Entry) check() error {
-	what := UnlistableName(e.name)
+	description := UnlistableName(e.name)
 	switch {
 	case e.addr.IsValid() && e.wildcard:
 		return errors.New("has a wildcard before an address")
 	case e.wildcard && !strings.Contains(e.name, "."):
 		return errors.New("opens a whole top-level domain; name more of the host, or write network: full")
-	case what == thisMachine:
+	case description == thisMachine:
 		return errors.New("is this machine, which no list opens; commands have a loopback of their own without one")
-	case what != "" && !e.wildcard:
-		return errors.New("is " + what + ", which no list opens")
+	case description != "" && !e.wildcard:
+		return errors.New("is " + description + ", which no list opens")
 	}
 	return nil
 }
@@ -115,7 +115,11 @@ func (e Entry) String() string {
 // Allows reports whether the entry permits a target. An entry with a name permits no target with an
 // address, even if the name has that address.
 func (e Entry) Allows(t Target) bool {
-	if e.port == 0 && t.Port != defaultPort(t.Protocol) || e.port != 0 && e.port != t.Port {
+	port := e.port
+	if port == 0 {
+		port = defaultPort(t.Protocol)
+	}
+	if t.Port != port {
 		return false
 	}
 	switch {
@@ -146,10 +150,12 @@ func ParseList(texts []string) (List, error) {
 // Allows returns the first entry for the target, preferring one that permits private addresses.
 func (l List) Allows(t Target) (found Entry, ok bool) {
 	for _, e := range l {
-		if (!ok || e.private) && e.Allows(t) {
-			if found, ok = e, true; e.private {
-				break
-			}
+		switch {
+		case !e.Allows(t):
+		case e.private:
+			return e, true
+		case !ok:
+			found, ok = e, true
 		}
 	}
 	return found, ok

@@ -4,9 +4,9 @@ import "slices"
 
 // preset is a named list of hosts.
 type preset struct {
-	name  string
-	about string // who needs the hosts, and what the preset leaves out
-	hosts []string
+	name    string
+	purpose string // who needs the hosts, and what the preset leaves out
+	hosts   []string
 }
 
 // presets lists the default hosts of clients, for reading. Sources are the projects' own pages:

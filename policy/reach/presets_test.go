@@ -12,8 +12,8 @@ import (
 
 func TestPresets(t *testing.T) {
 	for i, p := range presets {
-		if p.about == "" || len(p.hosts) == 0 || len(p.hosts) > 10 {
-			t.Errorf("%s says %q of %d hosts", p.name, p.about, len(p.hosts))
+		if p.purpose == "" || len(p.hosts) == 0 || len(p.hosts) > 10 {
+			t.Errorf("%s says %q of %d hosts", p.name, p.purpose, len(p.hosts))
 		}
 		if slices.Index(PresetNames(), p.name) != i {
 			t.Errorf("%s is there twice", p.name)
@@ -46,7 +46,7 @@ func TestDocumentedPresets(t *testing.T) {
 	documented, _, _ := strings.Cut(rest, "\n\n")
 	var table strings.Builder
 	for _, p := range presets {
-		fmt.Fprintf(&table, "| `%s` | `%s` | %s |\n", p.name, strings.Join(p.hosts, "`, `"), p.about)
+		fmt.Fprintf(&table, "| `%s` | `%s` | %s |\n", p.name, strings.Join(p.hosts, "`, `"), p.purpose)
 	}
 	if diff := cmp.Diff(table.String(), documented+"\n"); diff != "" {
 		t.Errorf("presets (-code +docs/reference/policy.md):\n%s", diff)

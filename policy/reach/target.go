@@ -73,17 +73,16 @@ func (t Target) String() string {
 // splitPort splits host and port, and removes the brackets of an IPv6 address. Port 0 means that
 // there is none.
 func splitPort(authority string) (host string, port uint16, err error) {
-	host, digits, named := authority, "", false
-	switch end := strings.LastIndexByte(authority, ']'); {
+	host, digits, hasPort := authority, "", false
+	switch {
 	case strings.HasPrefix(authority, "["):
-		if end < 0 || end+1 < len(authority) && authority[end+1] != ':' || !strings.Contains(authority[1:end], ":") {
-			return "", 0, errors.New("has brackets that are no address")
+		if host, digits, hasPort, err = splitBrackets(authority); err != nil {
+			return "", 0, err
 		}
-		host, digits, named = authority[1:end], strings.TrimPrefix(authority[end+1:], ":"), end+1 < len(authority)
 	case strings.Count(authority, ":") == 1:
-		host, digits, named = strings.Cut(authority, ":")
+		host, digits, hasPort = strings.Cut(authority, ":")
 	}
-	if !named {
+	if !hasPort {
 		return host, 0, nil
 	}
 	number, err := strconv.ParseUint(digits, 10, 16)
@@ -91,6 +90,21 @@ func splitPort(authority string) (host string, port uint16, err error) {
 		return "", 0, errors.New("has no port after its colon: a number from 1 to 65535")
 	}
 	return host, uint16(number), nil
+}
+
+// splitBrackets splits an IPv6 address in brackets from the port after them.
+func splitBrackets(authority string) (host, digits string, hasPort bool, err error) {
+	invalid := errors.New("has brackets that are no address")
+	end := strings.LastIndexByte(authority, ']')
+	if end < 0 {
+		return "", "", false, invalid
+	}
+	host, rest := authority[1:end], authority[end+1:]
+	digits, hasPort = strings.CutPrefix(rest, ":")
+	if !strings.Contains(host, ":") || rest != "" && !hasPort {
+		return "", "", false, invalid
+	}
+	return host, digits, hasPort, nil
 }
 
 // The limits of names (RFC 1035, 2.3.4).
@@ -126,7 +140,10 @@ func checkName(name string) error {
 		}
 	}
 	last := name[strings.LastIndexByte(name, '.')+1:]
-	if strings.Trim(last, "0123456789") == "" || strings.HasPrefix(last, "0x") && strings.Trim(last[2:], "0123456789abcdef") == "" {
+	hexDigits, isHex := strings.CutPrefix(last, "0x")
+	isHexNumber := isHex && strings.Trim(hexDigits, "0123456789abcdef") == ""
+	isNumber := strings.Trim(last, "0123456789") == ""
+	if isNumber || isHexNumber {
 		return errors.New("ends in a number, as an address in an unusual form does; write it with four decimal numbers")
 	}
 	return nil

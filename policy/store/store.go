@@ -12,8 +12,8 @@ import (
 // Replace replaces the file name below root by what content writes. It first writes a temporary file
 // name.mark and then renames it. Concurrent writers must use different marks.
 func Replace(root *os.Root, name, mark string, content func(io.Writer) error) error {
-	beside := name + "." + mark
-	f, err := root.OpenFile(beside, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	temporary := name + "." + mark
+	f, err := root.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		return err
 	}
@@ -22,10 +22,10 @@ func Replace(root *os.Root, name, mark string, content func(io.Writer) error) er
 		err = f.Sync()
 	}
 	if err = errors.Join(err, f.Close()); err == nil {
-		err = root.Rename(beside, name)
+		err = root.Rename(temporary, name)
 	}
 	if err != nil {
-		_ = root.Remove(beside)
+		_ = root.Remove(temporary)
 		return err
 	}
 	return syncFolder(root, path.Dir(name))

@@ -46,10 +46,11 @@ func To(w io.Writer) func(io.Reader) error {
 // UpTo reads a stream of up to limit bytes into w, and returns tooMuch if there are more.
 func UpTo(w io.Writer, limit int64, tooMuch error) func(io.Reader) error {
 	return func(r io.Reader) error {
-		if n, err := io.Copy(w, io.LimitReader(r, limit)); n < limit || err != nil {
+		copied, err := io.Copy(w, io.LimitReader(r, limit))
+		if copied < limit || err != nil {
 			return err
 		}
-		if n, _ := io.ReadFull(r, make([]byte, 1)); n > 0 {
+		if more, _ := io.ReadFull(r, make([]byte, 1)); more > 0 {
 			return tooMuch
 		}
 		return nil
@@ -63,46 +64,47 @@ type Program struct {
 	Input  *os.File  // closed when the program has exited
 	Output io.Reader // ends when the program has exited and what it wrote was read
 
-	streams sync.WaitGroup
-	failed  chan error    // errors of the streams
-	over    chan struct{} // closed when the program has exited and the streams are read
-	status  sandbox.Status
-	err     error
-	output  *os.File
+	streams      sync.WaitGroup
+	streamErrors chan error    // errors of the streams
+	finished     chan struct{} // closed when the program has exited and the streams are read
+	status       sandbox.Status
+	err          error
+	output       *os.File
 }
 
 // Start starts a command with pipes as its standard streams.
 func Start(start starter, c sandbox.Command, s Streams) (*Program, error) {
-	var ours, theirs [3]*os.File
-	defer func() { closeAll(theirs) }()
-	for i := range ours {
+	var ourEnds, childEnds [3]*os.File
+	defer func() { closeAll(childEnds) }()
+	for i := range ourEnds {
 		reads, writes, err := os.Pipe()
 		if err != nil {
-			closeAll(ours)
+			closeAll(ourEnds)
 			return nil, fmt.Errorf("%w: make a pipe: %w", sandbox.ErrNotStarted, err)
 		}
-		if ours[i], theirs[i] = reads, writes; i == 0 {
-			ours[i], theirs[i] = writes, reads
+		ourEnds[i], childEnds[i] = reads, writes
+		if i == 0 { // the program reads its input
+			ourEnds[i], childEnds[i] = writes, reads
 		}
 	}
-	c.Streams = &sandbox.Streams{Input: theirs[0], Output: theirs[1], Error: theirs[2]}
+	c.Streams = &sandbox.Streams{Input: childEnds[0], Output: childEnds[1], Error: childEnds[2]}
 	process, err := start(c)
 	if err != nil {
-		closeAll(ours)
+		closeAll(ourEnds)
 		return nil, err
 	}
 	p := &Program{
-		Process: process, Input: ours[0], Output: untilEnd{proc.Drain(ours[1])},
-		failed: make(chan error, len(ours)), over: make(chan struct{}), output: ours[1],
+		Process: process, Input: ourEnds[0], Output: endAtDeadline{proc.Drain(ourEnds[1])},
+		streamErrors: make(chan error, len(ourEnds)), finished: make(chan struct{}), output: ourEnds[1],
 	}
 	if s.Input != nil {
-		p.streams.Go(func() { p.fail(feed(p.Input, s.Input)) })
+		p.streams.Go(func() { p.killOnError(writeInput(p.Input, s.Input)) })
 	}
 	if s.Output != nil {
-		p.streams.Go(func() { p.fail(s.Output(p.Output)) })
+		p.streams.Go(func() { p.killOnError(s.Output(p.Output)) })
 	}
-	p.streams.Go(func() { p.fail(s.Errors(untilEnd{proc.Drain(ours[2])})) })
-	go p.follow(ours, s.Output != nil)
+	p.streams.Go(func() { p.killOnError(s.Errors(endAtDeadline{proc.Drain(ourEnds[2])})) })
+	go p.closeStreamsOnExit(ourEnds, s.Output != nil)
 	return p, nil
 }
 
@@ -116,36 +118,36 @@ func Run(ctx context.Context, start starter, c sandbox.Command, s Streams) (sand
 	return p.Wait()
 }
 
-// follow waits until the program exits, and then ends and closes the streams. closeOutput is false if
+// closeStreamsOnExit waits until the program exits, and then ends and closes the streams. closeOutput is false if
 // the caller reads Output.
-func (p *Program) follow(ours [3]*os.File, closeOutput bool) {
-	defer close(p.over)
+func (p *Program) closeStreamsOnExit(ourEnds [3]*os.File, closeOutput bool) {
+	defer close(p.finished)
 	p.status, p.err = p.Process.Wait()
 	_ = p.Input.Close() // ends a pending write, since nobody reads it any more
-	for _, stream := range ours[1:] {
+	for _, stream := range ourEnds[1:] {
 		_ = stream.SetReadDeadline(time.Now().Add(drainWait))
 	}
 	p.streams.Wait()
-	_ = ours[2].Close()
+	_ = ourEnds[2].Close()
 	if closeOutput {
 		_ = p.output.Close()
 	}
 	select {
-	case p.err = <-p.failed:
+	case p.err = <-p.streamErrors:
 	default:
 	}
 }
 
-// fail kills the program if err, the error of a stream, is not nil.
-func (p *Program) fail(err error) {
+// killOnError kills the program if err, the error of a stream, is not nil.
+func (p *Program) killOnError(err error) {
 	if err != nil {
-		p.failed <- err
+		p.streamErrors <- err
 		p.Kill()
 	}
 }
 
-// feed writes all of the input. A program may ignore it without an error.
-func feed(to *os.File, from io.Reader) error {
+// writeInput writes all of the input. A program may ignore it without an error.
+func writeInput(to *os.File, from io.Reader) error {
 	_, err := io.Copy(to, from)
 	_ = to.Close()
 	if errors.Is(err, syscall.EPIPE) || errors.Is(err, os.ErrClosed) {
@@ -156,14 +158,14 @@ func feed(to *os.File, from io.Reader) error {
 
 // Wait waits until the program has exited and the streams are read.
 func (p *Program) Wait() (sandbox.Status, error) {
-	<-p.over
+	<-p.finished
 	return p.status, p.err
 }
 
 // Close kills the program, waits for it and closes the caller's readers.
 func (p *Program) Close() {
 	p.Kill()
-	<-p.over
+	<-p.finished
 	_ = p.output.Close()
 }
 
@@ -177,11 +179,11 @@ func (p *Program) Exited() bool {
 	}
 }
 
-// untilEnd reads a stream. It returns io.EOF at the stream's end, after its deadline, and once it is
+// endAtDeadline reads a stream. It returns io.EOF at the stream's end, after its deadline, and once it is
 // closed.
-type untilEnd struct{ io.Reader }
+type endAtDeadline struct{ io.Reader }
 
-func (r untilEnd) Read(to []byte) (int, error) {
+func (r endAtDeadline) Read(to []byte) (int, error) {
 	n, err := r.Reader.Read(to)
 	if errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, os.ErrClosed) {
 		err = io.EOF

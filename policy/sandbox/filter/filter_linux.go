@@ -17,24 +17,24 @@ import (
 
 // Answers of a filter (seccomp(2)).
 const (
-	allow       = uint32(unix.SECCOMP_RET_ALLOW)
-	kill        = uint32(unix.SECCOMP_RET_KILL_PROCESS)
-	notAllowed  = uint32(unix.SECCOMP_RET_ERRNO) | uint32(unix.EPERM)
-	notKnown    = uint32(unix.SECCOMP_RET_ERRNO) | uint32(unix.ENOSYS)
-	askFor      = uint32(unix.SECCOMP_RET_USER_NOTIF)
-	archOffset  = 4
-	argsOffset  = 16
-	x32Bit      = 0x40000000
-	newMask     = unix.CLONE_NEWNS | unix.CLONE_NEWCGROUP | unix.CLONE_NEWUTS | unix.CLONE_NEWIPC | unix.CLONE_NEWUSER | unix.CLONE_NEWPID | unix.CLONE_NEWNET
-	anyBit      = ^uint32(0)
-	deviceTypes = unix.S_IFMT
-	setid       = unix.S_ISUID | unix.S_ISGID
-	makes       = unix.O_CREAT | unix.O_TMPFILE&^unix.O_DIRECTORY
+	allow          = uint32(unix.SECCOMP_RET_ALLOW)
+	kill           = uint32(unix.SECCOMP_RET_KILL_PROCESS)
+	refuseEPERM    = uint32(unix.SECCOMP_RET_ERRNO) | uint32(unix.EPERM)
+	refuseENOSYS   = uint32(unix.SECCOMP_RET_ERRNO) | uint32(unix.ENOSYS)
+	report         = uint32(unix.SECCOMP_RET_USER_NOTIF)
+	archOffset     = 4
+	argsOffset     = 16
+	x32Bit         = 0x40000000
+	namespaceFlags = unix.CLONE_NEWNS | unix.CLONE_NEWCGROUP | unix.CLONE_NEWUTS | unix.CLONE_NEWIPC | unix.CLONE_NEWUSER | unix.CLONE_NEWPID | unix.CLONE_NEWNET
+	anyBit         = ^uint32(0)
+	deviceTypes    = unix.S_IFMT
+	setidBits      = unix.S_ISUID | unix.S_ISGID
+	createFlags    = unix.O_CREAT | unix.O_TMPFILE&^unix.O_DIRECTORY
 )
 
-// refused lists calls that commands do not need for permitted work. A call that is missing on a
+// refusedCalls lists calls that commands do not need for permitted work. A call that is missing on a
 // processor is skipped; one newer than the library's table is refused by architectureFilter.
-var refused = []string{
+var refusedCalls = []string{
 	// other processes' memory
 	"ptrace", "process_vm_readv", "process_vm_writev", "process_madvise", "kcmp", "pidfd_getfd",
 	// mounts and namespaces
@@ -48,19 +48,19 @@ var refused = []string{
 	"iopl", "ioperm", "modify_ldt", "vhangup", "nfsservctl", "_sysctl", "sysfs", "uselib", "ustat", "move_pages", "migrate_pages",
 }
 
-// unknown lists calls answered with ENOSYS, as on an older kernel, so that programs use others. Filters
+// unknownCalls lists calls answered with ENOSYS, as on an older kernel, so that programs use others. Filters
 // cannot see the arguments of clone3 and openat2.
-var unknown = []string{"clone3", "openat2", "io_uring_setup", "io_uring_enter", "io_uring_register"}
+var unknownCalls = []string{"clone3", "openat2", "io_uring_setup", "io_uring_enter", "io_uring_register"}
 
-// sharedIPC lists calls that reach other processes of the user if there is no IPC namespace.
-var sharedIPC = []string{"shmget", "shmat", "shmctl", "semget", "semop", "semctl", "semtimedop", "msgget", "msgsnd", "msgrcv", "msgctl", "mq_open", "mq_unlink"}
+// sharedIPCCalls lists calls that reach other processes of the user if there is no IPC namespace.
+var sharedIPCCalls = []string{"shmget", "shmat", "shmctl", "semget", "semop", "semctl", "semtimedop", "msgget", "msgsnd", "msgrcv", "msgctl", "mq_open", "mq_unlink"}
 
 // condition compares 32 masked bits of an argument. The kernel uses only 32 bits of an int.
 type condition struct {
 	half   uint32 // index of the 32-bit half: 0 is the lower half of argument 0 (little-endian machines only)
 	mask   uint32
 	value  uint32
-	differ bool // the bits must differ from value
+	negate bool // the bits must differ from value
 }
 
 // rule answers a call whose arguments meet all conditions. The first match decides.
@@ -70,10 +70,16 @@ type rule struct {
 	answer     uint32
 }
 
-func is(arg, value uint32) condition { return condition{half: 2 * arg, mask: anyBit, value: value} }
-func has(arg, mask uint32) condition { return condition{half: 2 * arg, mask: mask, differ: true} }
-func isNot(arg, value uint32) condition {
-	return condition{half: 2 * arg, mask: anyBit, value: value, differ: true}
+func argumentIs(arg, value uint32) condition {
+	return condition{half: 2 * arg, mask: anyBit, value: value}
+}
+
+func argumentHas(arg, mask uint32) condition {
+	return condition{half: 2 * arg, mask: mask, negate: true}
+}
+
+func argumentIsNot(arg, value uint32) condition {
+	return condition{half: 2 * arg, mask: anyBit, value: value, negate: true}
 }
 
 // argumentRules returns the rules about arguments. The seccomp library would compare 64 bits, and callers
@@ -83,42 +89,42 @@ func argumentRules(o Options) []rule {
 	add := func(answer uint32, call string, conditions ...condition) {
 		rules = append(rules, rule{call, conditions, answer})
 	}
-	add(notAllowed, "clone", has(0, newMask))
+	add(refuseEPERM, "clone", argumentHas(0, namespaceFlags))
 	for _, request := range []uint32{unix.TIOCSTI, unix.TIOCLINUX, unix.TIOCSETD, unix.TIOCCONS} {
-		add(notAllowed, "ioctl", is(1, request))
+		add(refuseEPERM, "ioctl", argumentIs(1, request))
 	}
 	for call, mode := range map[string]uint32{"mknod": 1, "mknodat": 2} {
 		for _, device := range []uint32{unix.S_IFCHR, unix.S_IFBLK} {
-			add(notAllowed, call, condition{half: 2 * mode, mask: deviceTypes, value: device})
+			add(refuseEPERM, call, condition{half: 2 * mode, mask: deviceTypes, value: device})
 		}
 	}
-	add(notAllowed, "open", has(1, makes), has(2, setid)) // this refuses no folder: these calls only create files
-	add(notAllowed, "openat", has(2, makes), has(3, setid))
-	add(notAllowed, "creat", has(1, setid))
-	add(notAllowed, "mknod", has(1, setid))
-	add(notAllowed, "mknodat", has(2, setid))
+	add(refuseEPERM, "open", argumentHas(1, createFlags), argumentHas(2, setidBits)) // this refuses no folder: these calls only create files
+	add(refuseEPERM, "openat", argumentHas(2, createFlags), argumentHas(3, setidBits))
+	add(refuseEPERM, "creat", argumentHas(1, setidBits))
+	add(refuseEPERM, "mknod", argumentHas(1, setidBits))
+	add(refuseEPERM, "mknodat", argumentHas(2, setidBits))
 	if !o.Connect {
 		// A datagram can name its receiver. Bit 1 is set in SOCK_DGRAM and SOCK_RAW, which AF_UNIX
 		// treats alike, and in no other type.
-		add(notAllowed, "socket", is(0, unix.AF_UNIX), has(1, unix.SOCK_DGRAM))
-		add(notAllowed, "socketpair", is(0, unix.AF_UNIX), has(1, unix.SOCK_DGRAM))
-		add(notAllowed, "connect")
-		add(notAllowed, "sendto", isNot(4, 0)) // with an address: one half of its pointer is not 0
-		add(notAllowed, "sendto", condition{half: 9, mask: anyBit, differ: true})
+		add(refuseEPERM, "socket", argumentIs(0, unix.AF_UNIX), argumentHas(1, unix.SOCK_DGRAM))
+		add(refuseEPERM, "socketpair", argumentIs(0, unix.AF_UNIX), argumentHas(1, unix.SOCK_DGRAM))
+		add(refuseEPERM, "connect")
+		add(refuseEPERM, "sendto", argumentIsNot(4, 0)) // with an address: one half of its pointer is not 0
+		add(refuseEPERM, "sendto", condition{half: 9, mask: anyBit, negate: true})
 	}
-	add(allow, "socket", is(0, unix.AF_UNIX))
-	add(allow, "socket", is(0, unix.AF_NETLINK), is(2, unix.NETLINK_ROUTE))
+	add(allow, "socket", argumentIs(0, unix.AF_UNIX))
+	add(allow, "socket", argumentIs(0, unix.AF_NETLINK), argumentIs(2, unix.NETLINK_ROUTE))
 	if o.Inet {
-		add(allow, "socket", is(0, unix.AF_INET))
-		add(allow, "socket", is(0, unix.AF_INET6))
+		add(allow, "socket", argumentIs(0, unix.AF_INET))
+		add(allow, "socket", argumentIs(0, unix.AF_INET6))
 	}
-	add(notAllowed, "socket")
-	add(allow, "socketpair", is(0, unix.AF_UNIX))
-	add(notAllowed, "socketpair")
+	add(refuseEPERM, "socket")
+	add(allow, "socketpair", argumentIs(0, unix.AF_UNIX))
+	add(refuseEPERM, "socketpair")
 	if o.Namespaced {
-		add(notAllowed, "prlimit64", is(0, 1)) // the supervisor, whose limits later commands inherit
+		add(refuseEPERM, "prlimit64", argumentIs(0, 1)) // the supervisor, whose limits later commands inherit
 	} else {
-		add(notAllowed, "prlimit64", isNot(0, 0))
+		add(refuseEPERM, "prlimit64", argumentIsNot(0, 0))
 	}
 	return rules
 }
@@ -130,11 +136,11 @@ func Programs(o Options) (stage.Filters, error) {
 	if err != nil {
 		return stage.Filters{}, fmt.Errorf("find the system calls of this processor: %w", err)
 	}
-	all, pass := []stage.Filter{}, newPass()
-	for _, make := range []func(*arch.Info, Options) ([]bpf.Instruction, error){
-		architectureFilter, namesFilter, argumentsFilter, setidFilter(askFor, &pass), setidFilter(notAllowed, nil),
+	filters, permit := []stage.Filter{}, newPermit()
+	for _, newProgram := range []func(*arch.Info, Options) ([]bpf.Instruction, error){
+		architectureFilter, namesFilter, argumentsFilter, setidFilter(report, &permit), setidFilter(refuseEPERM, nil),
 	} {
-		program, err := make(info, o)
+		program, err := newProgram(info, o)
 		if err != nil {
 			return stage.Filters{}, err
 		}
@@ -142,13 +148,13 @@ func Programs(o Options) (stage.Filters, error) {
 		if err != nil {
 			return stage.Filters{}, fmt.Errorf("assemble a seccomp filter: %w", err)
 		}
-		all = append(all, pack(raw))
+		filters = append(filters, pack(raw))
 	}
-	setids := len(all) - 2
-	return stage.Filters{All: all[:setids], AskSetid: all[setids], Pass: pass, RefuseSetid: all[setids+1]}, nil
+	first := len(filters) - 2
+	return stage.Filters{All: filters[:first], AskSetid: filters[first], Permit: permit, RefuseSetid: filters[first+1]}, nil
 }
 
-func newPass() [2]uint32 {
+func newPermit() [2]uint32 {
 	var random [8]byte
 	_, _ = rand.Read(random[:]) // never fails
 	return [2]uint32{binary.NativeEndian.Uint32(random[:4]), binary.NativeEndian.Uint32(random[4:])}
@@ -175,20 +181,20 @@ func architectureFilter(info *arch.Info, _ Options) ([]bpf.Instruction, error) {
 		bpf.JumpIf{Cond: bpf.JumpGreaterOrEqual, Val: x32Bit, SkipFalse: 1},
 		bpf.RetConstant{Val: kill},
 		bpf.JumpIf{Cond: bpf.JumpGreaterThan, Val: newest, SkipFalse: 1},
-		bpf.RetConstant{Val: notKnown},
+		bpf.RetConstant{Val: refuseENOSYS},
 		bpf.RetConstant{Val: allow},
 	}, nil
 }
 
-// namesFilter refuses calls by their names alone: refused, unknown, and without namespaces sharedIPC.
+// namesFilter refuses calls by their names alone: refusedCalls, unknownCalls, and without namespaces sharedIPCCalls.
 func namesFilter(info *arch.Info, o Options) ([]bpf.Instruction, error) {
-	no := refused
+	names := refusedCalls
 	if !o.Namespaced {
-		no = slices.Concat(refused, sharedIPC)
+		names = slices.Concat(refusedCalls, sharedIPCCalls)
 	}
 	policy := seccomp.Policy{DefaultAction: seccomp.ActionAllow, Syscalls: []seccomp.SyscallGroup{
-		{Names: existing(info, no), Action: seccomp.ActionErrno | seccomp.Action(unix.EPERM)},
-		{Names: existing(info, unknown), Action: seccomp.ActionErrno | seccomp.Action(unix.ENOSYS)},
+		{Names: knownNames(info, names), Action: seccomp.ActionErrno | seccomp.Action(unix.EPERM)},
+		{Names: knownNames(info, unknownCalls), Action: seccomp.ActionErrno | seccomp.Action(unix.ENOSYS)},
 	}}
 	program, err := policy.Assemble()
 	if err != nil {
@@ -198,21 +204,21 @@ func namesFilter(info *arch.Info, o Options) ([]bpf.Instruction, error) {
 }
 
 // setidFilter answers calls that set set-user-ID or set-group-ID bits of existing files or folders.
-// A pass permits them.
-func setidFilter(answer uint32, pass *[2]uint32) func(*arch.Info, Options) ([]bpf.Instruction, error) {
+// A permit, if not nil, exempts the calls that carry it.
+func setidFilter(answer uint32, permit *[2]uint32) func(*arch.Info, Options) ([]bpf.Instruction, error) {
 	return func(info *arch.Info, _ Options) ([]bpf.Instruction, error) {
 		var rules []rule
-		if pass != nil {
-			rules = append(rules, rule{"fchmodat", []condition{is(4, pass[0]), is(5, pass[1])}, allow})
+		if permit != nil {
+			rules = append(rules, rule{"fchmodat", []condition{argumentIs(4, permit[0]), argumentIs(5, permit[1])}, allow})
 		}
 		for call, mode := range map[string]uint32{"chmod": 1, "fchmod": 1, "fchmodat": 2, "fchmodat2": 2} {
-			rules = append(rules, rule{call, []condition{has(mode, setid)}, answer})
+			rules = append(rules, rule{call, []condition{argumentHas(mode, setidBits)}, answer})
 		}
 		return assemble(info, rules), nil
 	}
 }
 
-func existing(info *arch.Info, names []string) []string {
+func knownNames(info *arch.Info, names []string) []string {
 	return slices.DeleteFunc(slices.Clone(names), func(name string) bool {
 		_, known := info.SyscallNames[name]
 		return !known
@@ -236,18 +242,18 @@ func assemble(info *arch.Info, rules []rule) (program []bpf.Instruction) {
 // assemble returns the instructions of r for a system call number. They return r's answer, or continue
 // after their end if r does not apply.
 func (r rule) assemble(number uint32) []bpf.Instruction {
-	steps := []bpf.Instruction{bpf.RetConstant{Val: r.answer}}
+	instructions := []bpf.Instruction{bpf.RetConstant{Val: r.answer}}
 	for _, c := range slices.Backward(r.conditions) {
-		test := bpf.JumpIf{Cond: bpf.JumpEqual, Val: c.value, SkipFalse: uint8(len(steps))}
-		if c.differ {
-			test = bpf.JumpIf{Cond: bpf.JumpEqual, Val: c.value, SkipTrue: uint8(len(steps))}
+		compare := bpf.JumpIf{Cond: bpf.JumpEqual, Val: c.value, SkipFalse: uint8(len(instructions))}
+		if c.negate {
+			compare = bpf.JumpIf{Cond: bpf.JumpEqual, Val: c.value, SkipTrue: uint8(len(instructions))}
 		}
-		steps = append([]bpf.Instruction{
-			bpf.LoadAbsolute{Off: argsOffset + 4*c.half, Size: 4}, bpf.ALUOpConstant{Op: bpf.ALUOpAnd, Val: c.mask}, test,
-		}, steps...)
+		instructions = append([]bpf.Instruction{
+			bpf.LoadAbsolute{Off: argsOffset + 4*c.half, Size: 4}, bpf.ALUOpConstant{Op: bpf.ALUOpAnd, Val: c.mask}, compare,
+		}, instructions...)
 	}
 	return append([]bpf.Instruction{
 		bpf.LoadAbsolute{Off: 0, Size: 4},
-		bpf.JumpIf{Cond: bpf.JumpEqual, Val: number, SkipFalse: uint8(len(steps))},
-	}, steps...)
+		bpf.JumpIf{Cond: bpf.JumpEqual, Val: number, SkipFalse: uint8(len(instructions))},
+	}, instructions...)
 }

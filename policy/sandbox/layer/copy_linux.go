@@ -31,18 +31,18 @@ func Copy(ctx context.Context, from, to string) error {
 		return nil // nothing was changed yet
 	}
 	name := filepath.Base(grants.Upper(from))
-	return refusal(ctx, copyBounded(ctx, from, to, name), "its changes", filepath.Join(from, name), filepath.Join(to, name))
+	return asForkError(ctx, copyBounded(ctx, from, to, name), "its changes", filepath.Join(from, name), filepath.Join(to, name))
 }
 
-// refusal converts an fs.PathError about a file below from or to into a ForkError. called describes what
+// asForkError converts an fs.PathError about a file below from or to into a ForkError. called describes what
 // is copied.
-func refusal(ctx context.Context, err error, called, from, to string) error {
-	at, is := errors.AsType[*fs.PathError](err)
-	if !is || ctx.Err() != nil {
+func asForkError(ctx context.Context, err error, called, from, to string) error {
+	pathErr, ok := errors.AsType[*fs.PathError](err)
+	if !ok || ctx.Err() != nil {
 		return err
 	}
-	file := strings.TrimPrefix(strings.TrimPrefix(at.Path, from+"/"), to+"/")
-	return &ForkError{fmt.Sprintf("of %s, %q can't be copied: %v", called, file, at.Err)}
+	file := strings.TrimPrefix(strings.TrimPrefix(pathErr.Path, from+"/"), to+"/")
+	return &ForkError{fmt.Sprintf("of %s, %q can't be copied: %v", called, file, pathErr.Err)}
 }
 
 // CopyCaches copies the folder name from one folder to another, where it is missing or empty, so that
@@ -72,7 +72,7 @@ func CopyCaches(ctx context.Context, from, to, name string) error {
 
 // checkSize refuses a too large layer. It counts a file with several names once.
 func checkSize(ctx context.Context, layer string) error {
-	left, seen := int64(maxCopyBytes), make(map[uint64]bool)
+	remaining, seen := int64(maxCopyBytes), make(map[uint64]bool)
 	return filepath.WalkDir(layer, func(_ string, entry fs.DirEntry, err error) error {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
@@ -85,11 +85,13 @@ func checkSize(ctx context.Context, layer string) error {
 			return err
 		}
 		stat := info.Sys().(*syscall.Stat_t)
-		if !seen[stat.Ino] {
-			const block = 512                                         // stat(2)
-			left -= max(minCharge, min(stat.Blocks*block, stat.Size)) // blocks reserved beyond the end are not copied
+		if seen[stat.Ino] {
+			return nil
 		}
-		if seen[stat.Ino] = true; left < 0 {
+		seen[stat.Ino] = true
+		const block = 512                                              // stat(2)
+		remaining -= max(minCharge, min(stat.Blocks*block, stat.Size)) // blocks reserved beyond the end are not copied
+		if remaining < 0 {
 			return &ForkError{fmt.Sprintf("its changes take more than %d MiB on the disk; remove what is not needed of them", maxCopyBytes>>20)}
 		}
 		return nil
@@ -99,7 +101,7 @@ func checkSize(ctx context.Context, layer string) error {
 // CopyFolder copies the folder name between folders. It returns a ForkError above 1 GiB on disk or
 // for a file that cannot be copied.
 func CopyFolder(ctx context.Context, from, to, name string) error {
-	return refusal(ctx, copyBounded(ctx, from, to, name), name, filepath.Join(from, name), filepath.Join(to, name))
+	return asForkError(ctx, copyBounded(ctx, from, to, name), name, filepath.Join(from, name), filepath.Join(to, name))
 }
 
 // copyBounded copies the folder called name from one folder into another, if it takes at most 1 GiB.
@@ -110,57 +112,66 @@ func copyBounded(ctx context.Context, from, to, name string) error {
 	if err := os.MkdirAll(to, 0o700); err != nil {
 		return err
 	}
-	old, err := os.Open(from)
+	source, err := os.Open(from)
 	if err != nil {
 		return err
 	}
-	defer old.Close()
-	top, err := os.Open(to)
+	defer source.Close()
+	target, err := os.Open(to)
 	if err != nil {
 		return err
 	}
-	defer top.Close()
+	defer target.Close()
 	c := layerCopy{ctx, make(map[uint64]string), make([]byte, maxAttribute)}
-	return c.entry(old, top, name)
+	return c.copyEntry(source, target, name)
 }
 
 // layerCopy copies files exactly. It uses open folders and follows no links, because commands chose
 // the names.
 type layerCopy struct {
-	ctx    context.Context
-	first  map[uint64]string // path of the copy of a file with several names, by inode
-	buffer []byte
+	ctx         context.Context
+	firstCopies map[uint64]string // path of the copy of a file with several names, by inode
+	buffer      []byte
 }
 
 // maxAttribute bounds an attribute's value and the list of names (xattr(7)).
 const maxAttribute = 64 << 10
 
-// entry copies a file or folder with everything below.
-func (c *layerCopy) entry(from, to *os.File, name string) error {
-	stat, err := c.look(from, name)
-	if err == nil && isDir(stat) {
-		err = c.folder(from, to, name)
-	} else if err == nil {
-		err = c.content(from, to, name, stat)
-	}
-	if err == nil {
-		err = copyStatus(to, name, stat)
-	}
+// copyEntry copies a file or folder with everything below.
+func (c *layerCopy) copyEntry(from, to *os.File, name string) error {
+	err := c.copyWithStatus(from, to, name)
 	if err == nil || errors.As(err, new(*fs.PathError)) { // it already names the file
 		return err
 	}
 	return &fs.PathError{Op: "copy", Path: filepath.Join(from.Name(), name), Err: err}
 }
 
-func (c *layerCopy) look(from *os.File, name string) (stat unix.Stat_t, err error) {
+// copyWithStatus is copyEntry without the name of the file in every error.
+func (c *layerCopy) copyWithStatus(from, to *os.File, name string) error {
+	stat, err := c.lstat(from, name)
+	if err != nil {
+		return err
+	}
+	if isDir(stat) {
+		err = c.copyFolder(from, to, name)
+	} else {
+		err = c.copyNonFolder(from, to, name, stat)
+	}
+	if err != nil {
+		return err
+	}
+	return copyStatus(to, name, stat)
+}
+
+func (c *layerCopy) lstat(from *os.File, name string) (stat unix.Stat_t, err error) {
 	if c.ctx.Err() != nil {
 		return stat, context.Cause(c.ctx)
 	}
 	return stat, unix.Fstatat(int(from.Fd()), name, &stat, unix.AT_SYMLINK_NOFOLLOW)
 }
 
-// folder copies a folder and its content, without the folder's owner, mode and times.
-func (c *layerCopy) folder(from, to *os.File, name string) error {
+// copyFolder copies a folder and its content, without the folder's owner, mode and times.
+func (c *layerCopy) copyFolder(from, to *os.File, name string) error {
 	in, err := openAt(from, name, unix.O_RDONLY|unix.O_DIRECTORY)
 	if err != nil {
 		return err
@@ -179,26 +190,26 @@ func (c *layerCopy) folder(from, to *os.File, name string) error {
 		return err
 	}
 	for _, name := range names {
-		if err := c.entry(in, out, name); err != nil {
+		if err := c.copyEntry(in, out, name); err != nil {
 			return err
 		}
 	}
-	return c.attributes(in, out)
+	return c.copyAttributes(in, out)
 }
 
-// content copies anything but folders. It links a file with several names to its first copy. It does not
+// copyNonFolder copies anything but folders. It links a file with several names to its first copy. It does not
 // track the device that marks removed files in overlayfs, which has many names.
-func (c *layerCopy) content(from, to *os.File, name string, stat unix.Stat_t) error {
+func (c *layerCopy) copyNonFolder(from, to *os.File, name string, stat unix.Stat_t) error {
 	kind := stat.Mode & unix.S_IFMT
 	if stat.Nlink > 1 && kind != unix.S_IFCHR {
-		if first, is := c.first[stat.Ino]; is {
+		if first, is := c.firstCopies[stat.Ino]; is {
 			return unix.Linkat(unix.AT_FDCWD, first, int(to.Fd()), name, 0)
 		}
-		c.first[stat.Ino] = filepath.Join(to.Name(), name)
+		c.firstCopies[stat.Ino] = filepath.Join(to.Name(), name)
 	}
 	switch kind {
 	case unix.S_IFREG:
-		return c.file(from, to, name)
+		return c.copyFile(from, to, name)
 	case unix.S_IFLNK:
 		target := make([]byte, unix.PathMax)
 		n, err := unix.Readlinkat(int(from.Fd()), name, target)
@@ -210,8 +221,8 @@ func (c *layerCopy) content(from, to *os.File, name string, stat unix.Stat_t) er
 	return unix.Mknodat(int(to.Fd()), name, stat.Mode, int(stat.Rdev))
 }
 
-// file copies a regular file without its owner, mode and times.
-func (c *layerCopy) file(from, to *os.File, name string) error {
+// copyFile copies a regular file without its owner, mode and times.
+func (c *layerCopy) copyFile(from, to *os.File, name string) error {
 	in, err := openAt(from, name, unix.O_RDONLY|unix.O_NONBLOCK)
 	if err != nil {
 		return err
@@ -223,13 +234,13 @@ func (c *layerCopy) file(from, to *os.File, name string) error {
 	}
 	defer out.Close()
 	if unix.IoctlFileClone(int(out.Fd()), int(in.Fd())) != nil { // a failed clone writes nothing
-		err = c.data(in, out)
+		err = c.copyData(in, out)
 	}
-	return errors.Join(err, c.attributes(in, out))
+	return errors.Join(err, c.copyAttributes(in, out))
 }
 
-// data copies a file's content and keeps its holes.
-func (c *layerCopy) data(in, out *os.File) error {
+// copyData copies a file's content and keeps its holes.
+func (c *layerCopy) copyData(in, out *os.File) error {
 	info, err := in.Stat()
 	if err != nil {
 		return err
@@ -261,9 +272,9 @@ func openAt(folder *os.File, name string, flags int) (*os.File, error) {
 	return os.NewFile(uintptr(fd), filepath.Join(folder.Name(), name)), nil
 }
 
-// attributes copies extended attributes set by overlayfs or commands, and access lists. It omits the
+// copyAttributes copies extended attributes set by overlayfs or commands, and access lists. It omits the
 // machine's attributes and the overlay's identity (user.overlay.uuid).
-func (c *layerCopy) attributes(from, to *os.File) error {
+func (c *layerCopy) copyAttributes(from, to *os.File) error {
 	n, err := unix.Flistxattr(int(from.Fd()), c.buffer)
 	if err != nil {
 		return err

@@ -19,8 +19,8 @@ import (
 // mounted the overlay last; further lines name those of borrowers.
 const holderFile = "holder"
 
-// mountedWait bounds the wait for the processes of a closed sandbox, which may need long to free memory.
-const mountedWait = time.Minute
+// unmountWait bounds the wait for the processes of a closed sandbox, which may need long to free memory.
+const unmountWait = time.Minute
 
 // mountOwner identifies a process even if its number is reused.
 type mountOwner struct {
@@ -28,8 +28,8 @@ type mountOwner struct {
 	started string // in ticks since the machine started; empty if unknown
 }
 
-// holderOf returns the process with a pid as a mountOwner.
-func holderOf(pid int) mountOwner {
+// ownerWithPID returns the process with a pid as a mountOwner.
+func ownerWithPID(pid int) mountOwner {
 	const started = 19 // index of the field starttime after the name, in proc_pid_stat(5)
 	stat, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
@@ -42,10 +42,10 @@ func holderOf(pid int) mountOwner {
 // ClaimOverlay waits until an overlay is mounted nowhere, and records pid as its owner. It waits up to
 // wait; 0 means a minute. It then returns a MountedError if the overlay is still mounted.
 func ClaimOverlay(ctx context.Context, overlay string, pid int, wait time.Duration) error {
-	if err := await(ctx, overlay, cmp.Or(wait, mountedWait)); err != nil {
+	if err := awaitOwners(ctx, overlay, cmp.Or(wait, unmountWait)); err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(overlay, holderFile), holderOf(pid).line(), 0o600)
+	return os.WriteFile(filepath.Join(overlay, holderFile), ownerWithPID(pid).line(), 0o600)
 }
 
 // AddBorrower records pid as a process that has borrowed an overlay.
@@ -54,19 +54,19 @@ func AddBorrower(overlay string, pid int) error {
 	if err != nil {
 		return err
 	}
-	_, err = f.Write(holderOf(pid).line())
+	_, err = f.Write(ownerWithPID(pid).line())
 	return errors.Join(err, f.Close())
 }
 
-func (h mountOwner) line() []byte { return fmt.Appendln(nil, h.pid, h.started) }
+func (owner mountOwner) line() []byte { return fmt.Appendln(nil, owner.pid, owner.started) }
 
-// AwaitUnmounted waits until an overlay is mounted nowhere. It returns a MountedError after mountedWait.
+// AwaitUnmounted waits until an overlay is mounted nowhere. It returns a MountedError after unmountWait.
 func AwaitUnmounted(ctx context.Context, overlay string) error {
-	return await(ctx, overlay, mountedWait)
+	return awaitOwners(ctx, overlay, unmountWait)
 }
 
-// await waits until no recorded process of an overlay lives, up to wait for each.
-func await(ctx context.Context, overlay string, wait time.Duration) error {
+// awaitOwners waits until no recorded process of an overlay lives, up to wait for each.
+func awaitOwners(ctx context.Context, overlay string, wait time.Duration) error {
 	raw, err := os.ReadFile(filepath.Join(overlay, holderFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -77,39 +77,39 @@ func await(ctx context.Context, overlay string, wait time.Duration) error {
 	for line := range strings.Lines(string(raw)) {
 		var owner mountOwner
 		_, _ = fmt.Sscan(line, &owner.pid, &owner.started)
-		if err := owner.await(ctx, wait); err != nil {
+		if err := owner.awaitExit(ctx, wait); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// await waits up to wait until the process has exited. It is the first process of its pid namespace, so
+// awaitExit waits up to wait until the process has exited. It is the first process of its pid namespace, so
 // it exits after all others, and with it their mounts end. A file lock would be released too early.
-func (h mountOwner) await(ctx context.Context, wait time.Duration) error {
-	if h.pid <= 0 {
+func (owner mountOwner) awaitExit(ctx context.Context, wait time.Duration) error {
+	if owner.pid <= 0 {
 		return nil
 	}
-	fd, err := unix.PidfdOpen(h.pid, 0)
+	fd, err := unix.PidfdOpen(owner.pid, 0)
 	if err != nil {
 		return nil // the process has exited
 	}
 	defer unix.Close(fd)
-	if holderOf(h.pid) != h {
+	if ownerWithPID(owner.pid) != owner {
 		return nil // another process has the pid now
 	}
-	const look = 50 * time.Millisecond
-	for until := time.Now().Add(wait); ; {
-		n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, int(look.Milliseconds()))
+	const pollInterval = 50 * time.Millisecond
+	for deadline := time.Now().Add(wait); ; {
+		n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, int(pollInterval.Milliseconds()))
 		switch {
 		case n > 0:
 			return nil
 		case err != nil && !errors.Is(err, unix.EINTR):
-			return fmt.Errorf("wait for the process %d: %w", h.pid, err)
+			return fmt.Errorf("wait for the process %d: %w", owner.pid, err)
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
-		case time.Now().After(until):
-			return &MountedError{h.pid}
+		case time.Now().After(deadline):
+			return &MountedError{owner.pid}
 		}
 	}
 }

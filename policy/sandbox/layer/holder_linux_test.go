@@ -27,9 +27,9 @@ func TestClaimRefusesHeldOverlay(t *testing.T) {
 	if held := (*MountedError)(nil); !errors.As(ClaimOverlay(t.Context(), folder, 1, 1), &held) || held.PID != os.Getpid() {
 		t.Errorf("it is held by %+v after the one who lent it is gone", held)
 	}
-	mine := holderOf(os.Getpid())
+	mine := ownerWithPID(os.Getpid())
 	mine.started += "0" // of a process that had the number before
-	if err := mine.await(t.Context(), 0); err != nil {
+	if err := mine.awaitExit(t.Context(), 0); err != nil {
 		t.Errorf("one whose number is another's: %v", err)
 	}
 }

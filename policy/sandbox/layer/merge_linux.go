@@ -32,7 +32,7 @@ func Merge(ctx context.Context, earlier, later string) error {
 	}
 	defer to.Close()
 	m := merge{layerCopy{ctx: ctx, buffer: make([]byte, maxAttribute)}}
-	if err := m.entries(from, to); err != nil {
+	if err := m.mergeEntries(from, to); err != nil {
 		return fmt.Errorf("merge %s into %s: %w", earlier, later, err)
 	}
 	return nil
@@ -41,40 +41,43 @@ func Merge(ctx context.Context, earlier, later string) error {
 // merge uses open folders and follows no links, like layerCopy.
 type merge struct{ layerCopy }
 
-// entries merges all entries of the folder from into the folder to.
-func (m *merge) entries(from, to *os.File) error {
+// mergeEntries merges all entries of the folder from into the folder to.
+func (m *merge) mergeEntries(from, to *os.File) error {
 	names, err := from.Readdirnames(-1)
 	if err != nil {
 		return err
 	}
 	for _, name := range names {
-		if err := m.entry(from, to, name); err != nil {
+		if err := m.mergeEntry(from, to, name); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// entry adds a file or folder of the earlier layer to the later one, unless that has its own.
-func (m *merge) entry(from, to *os.File, name string) error {
-	old, err := m.look(from, name)
+// mergeEntry adds a file or folder of the earlier layer to the later one, unless that has its own.
+func (m *merge) mergeEntry(from, to *os.File, name string) error {
+	earlier, err := m.lstat(from, name)
 	if err != nil {
 		return err
 	}
-	now, err := m.look(to, name)
+	later, err := m.lstat(to, name)
 	if err == nil {
-		if isDir(old) && isDir(now) {
-			return m.mergeFolders(from, to, name, now)
+		if isDir(earlier) && isDir(later) {
+			return m.mergeFolders(from, to, name, later)
 		}
 		return nil
 	}
 	if !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	if !isDir(old) {
+	if isDir(earlier) {
+		err = unix.Mkdirat(int(to.Fd()), name, 0o700)
+		if err == nil {
+			err = m.mergeInto(from, to, name, earlier, m.copyAttributes)
+		}
+	} else {
 		err = unix.Linkat(int(from.Fd()), name, int(to.Fd()), name, 0)
-	} else if err = unix.Mkdirat(int(to.Fd()), name, 0o700); err == nil {
-		err = m.mergeInto(from, to, name, old, m.attributes)
 	}
 	if err != nil {
 		return &fs.PathError{Op: "merge", Path: filepath.Join(from.Name(), name), Err: err}
@@ -84,21 +87,21 @@ func (m *merge) entry(from, to *os.File, name string) error {
 
 // mergeFolders merges a folder that both layers have. It keeps the later one if that is opaque, because
 // an opaque folder hides the earlier one.
-func (m *merge) mergeFolders(from, to *os.File, name string, now unix.Stat_t) error {
-	hides := func(folder *os.File) bool {
+func (m *merge) mergeFolders(from, to *os.File, name string, later unix.Stat_t) error {
+	isOpaque := func(folder *os.File) bool {
 		n, err := unix.Fgetxattr(int(folder.Fd()), grants.Opaque, m.buffer)
 		return err == nil && n == 1 && m.buffer[0] == 'y'
 	}
-	top, err := openAt(to, name, unix.O_RDONLY|unix.O_DIRECTORY)
+	folder, err := openAt(to, name, unix.O_RDONLY|unix.O_DIRECTORY)
 	if err != nil {
 		return err
 	}
-	defer top.Close()
-	if hides(top) {
+	defer folder.Close()
+	if isOpaque(folder) {
 		return nil
 	}
-	return m.mergeInto(from, to, name, now, func(in, out *os.File) error {
-		if !hides(in) {
+	return m.mergeInto(from, to, name, later, func(in, out *os.File) error {
+		if !isOpaque(in) {
 			return nil
 		}
 		return unix.Fsetxattr(int(out.Fd()), grants.Opaque, []byte{'y'}, 0)
@@ -120,7 +123,7 @@ func (m *merge) mergeInto(from, to *os.File, name string, status unix.Stat_t, fi
 	if err := unix.Fchmod(int(out.Fd()), 0o700); err != nil { // commands may have removed its write permission
 		return err
 	}
-	if err := m.entries(in, out); err != nil {
+	if err := m.mergeEntries(in, out); err != nil {
 		return err
 	}
 	if err := finish(in, out); err != nil {

@@ -20,8 +20,8 @@ func Conceal() {
 // eraseEnvironment overwrites the strings behind /proc/PID/environ. It does nothing without /proc.
 func eraseEnvironment() {
 	start, end := environmentBounds()
-	const longest = 8 << 20 // the kernel accepts less for a new program
-	if start <= 0 || end <= start || end-start > longest {
+	const maxSize = 8 << 20 // the kernel accepts less for a new program
+	if start <= 0 || end <= start || end-start > maxSize {
 		return
 	}
 	memory, err := os.OpenFile("/proc/self/mem", os.O_WRONLY, 0)

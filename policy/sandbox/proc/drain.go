@@ -36,13 +36,16 @@ func readNow(file *os.File, to []byte) (n int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	failed := conn.Control(func(fd uintptr) {
-		for n, err = unix.Read(int(fd), to); err == unix.EINTR; n, err = unix.Read(int(fd), to) {
+	controlErr := conn.Control(func(fd uintptr) {
+		for {
+			if n, err = unix.Read(int(fd), to); err != unix.EINTR {
+				return
+			}
 		}
 	})
 	switch {
-	case failed != nil:
-		return 0, failed
+	case controlErr != nil:
+		return 0, controlErr
 	case err == unix.EAGAIN:
 		return 0, os.ErrDeadlineExceeded
 	case err != nil:

@@ -25,25 +25,25 @@ type Group struct {
 
 // NewGroup makes a cgroup below this process's own or beside it. most is the maximum number of
 // processes; 0 sets no limit. It returns nil if the user may not make such a cgroup.
-func NewGroup(most int) *Group {
+func NewGroup(maxProcesses int) *Group {
 	own := ownCgroup()
 	if own == "" {
 		return nil
 	}
 	for _, parent := range []string{own, filepath.Dir(own)} {
-		if g := groupIn(parent, most); g != nil {
+		if g := newGroupIn(parent, maxProcesses); g != nil {
 			return g
 		}
 	}
 	return nil
 }
 
-// groupIn makes a cgroup in the folder parent, or returns nil. A limit requires that parent delegates
-// the pids controller. groupIn does not enable that: the setting belongs to others, and the kernel
+// newGroupIn makes a cgroup in the folder parent, or returns nil. A limit requires that parent delegates
+// the pids controller. newGroupIn does not enable that: the setting belongs to others, and the kernel
 // rejects it for a cgroup with processes.
-func groupIn(parent string, most int) *Group {
+func newGroupIn(parent string, maxProcesses int) *Group {
 	delegated, err := os.ReadFile(filepath.Join(parent, "cgroup.subtree_control"))
-	if err != nil || most > 0 && !slices.Contains(strings.Fields(string(delegated)), "pids") {
+	if err != nil || maxProcesses > 0 && !slices.Contains(strings.Fields(string(delegated)), "pids") {
 		return nil
 	}
 	path, err := os.MkdirTemp(parent, "agent-ci-")
@@ -51,8 +51,8 @@ func groupIn(parent string, most int) *Group {
 		return nil
 	}
 	g := &Group{path: path}
-	if g.dir, err = os.Open(path); err == nil && most > 0 {
-		err = g.set("pids.max", strconv.Itoa(most))
+	if g.dir, err = os.Open(path); err == nil && maxProcesses > 0 {
+		err = g.set("pids.max", strconv.Itoa(maxProcesses))
 	}
 	if err != nil {
 		g.Remove()
@@ -158,8 +158,8 @@ func cgroupFolder(mounts, groups string) string {
 		if separator < 5 || separator+1 >= len(fields) || fields[separator+1] != "cgroup2" {
 			continue
 		}
-		below, is := pathname.Below(fields[3], own)
-		if own == "" || !is {
+		below, contained := pathname.Below(fields[3], own)
+		if own == "" || !contained {
 			return ""
 		}
 		return filepath.Join(fields[4], below)

@@ -28,19 +28,19 @@ func TestCgroupFolder(t *testing.T) {
 
 func TestCgroupRequiresPidsController(t *testing.T) {
 	parent := t.TempDir()
-	if g := groupIn(parent, 100); g != nil {
+	if g := newGroupIn(parent, 100); g != nil {
 		t.Error("a folder that is no cgroup gives a group")
 	}
 	if err := os.WriteFile(filepath.Join(parent, "cgroup.subtree_control"), []byte("cpu memory\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if g := groupIn(parent, 100); g != nil {
+	if g := newGroupIn(parent, 100); g != nil {
 		t.Error("a cgroup that keeps pids to itself gives a group")
 	}
 	if err := os.WriteFile(filepath.Join(parent, "cgroup.subtree_control"), []byte("cpu pids\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if g := groupIn(parent, 100); g != nil { // the kernel makes pids.max; a plain folder has none
+	if g := newGroupIn(parent, 100); g != nil { // the kernel makes pids.max; a plain folder has none
 		t.Error("a group without pids.max is taken for one with a limit")
 	}
 	left, err := filepath.Glob(filepath.Join(parent, "agent-ci-*"))

@@ -13,21 +13,21 @@ import (
 // enter confines the process and serves commands. It exits the process and does not return.
 func enter() {
 	runtime.LockOSThread() // commands inherit this thread's Landlock domain, and die with it
-	if err := run(&conn{fd: ControlFD}); err != nil {
+	if err := confineAndServe(&conn{fd: ControlFD}); err != nil {
 		fmt.Fprintf(os.Stderr, "%s: %v\n", Name, err)
 		os.Exit(126)
 	}
 	os.Exit(0)
 }
 
-func run(c *conn) error {
-	safe := surviveSignals()
-	setids, err := build(c)
+func confineAndServe(c *conn) error {
+	signalsHandled := surviveSignals()
+	watcher, err := confineBySpec(c)
 	if err != nil {
 		return err
 	}
-	<-safe
-	return serveCommands(c, setids)
+	<-signalsHandled
+	return serveCommands(c, watcher)
 }
 
 // stepError reports a step of the confinement that failed.
@@ -36,39 +36,39 @@ type stepError struct {
 	err  error
 }
 
-func (f *stepError) Error() string { return f.step + ": " + f.err.Error() }
-func (f *stepError) Unwrap() error { return f.err }
+func (failure *stepError) Error() string { return failure.step + ": " + failure.err.Error() }
+func (failure *stepError) Unwrap() error { return failure.err }
 
-func at(step string, err error) error {
+func wrapStep(step string, err error) error {
 	if err == nil {
 		return nil
 	}
 	return &stepError{step, err}
 }
 
-// build receives the spec, confines the process, and sends the report. After a failure it also returns
+// confineBySpec receives the spec, confines the process, and sends the report. After a failure it also returns
 // the error.
-func build(c *conn) (setids, error) {
+func confineBySpec(c *conn) (setidWatcher, error) {
 	// Commands must not inherit the control socket and further descriptors. Linux before 5.11 lacks this.
 	if err := unix.CloseRange(ControlFD, ^uint(0)>>1, unix.CLOSE_RANGE_CLOEXEC); err != nil && !errors.Is(err, unix.ENOSYS) && !errors.Is(err, unix.EINVAL) {
-		return setids{}, err
+		return setidWatcher{}, err
 	}
-	body, given, err := c.receive()
-	for _, fd := range given {
+	body, received, err := c.receive()
+	for _, fd := range received {
 		defer unix.Close(fd)
 	}
 	if err != nil {
-		return setids{}, err
+		return setidWatcher{}, err
 	}
-	var s Spec
-	if err := json.Unmarshal(body, &s); err != nil {
-		return setids{}, err
+	var spec Spec
+	if err := json.Unmarshal(body, &spec); err != nil {
+		return setidWatcher{}, err
 	}
 	report := Report{}
-	watcher, lent, err := confine(s, given, &report)
+	watcher, lent, err := confine(spec, received, &report)
 	var handed []int
 	if err == nil {
-		handed, err = open(s)
+		handed, err = openHandedFiles(spec)
 	}
 	handed = append(handed, lent...)
 	for _, fd := range handed {
@@ -81,20 +81,20 @@ func build(c *conn) (setids, error) {
 	return watcher, c.send(report, handed...)
 }
 
-// open opens the listeners and the shown folder for the process outside. It runs after confine, so they
+// openHandedFiles opens the listeners and the shown folder for the process outside. It runs after confine, so they
 // have only the rights of commands.
-func open(s Spec) (handed []int, err error) {
-	for _, port := range s.Ports {
+func openHandedFiles(spec Spec) (handed []int, err error) {
+	for _, port := range spec.Ports {
 		listener, err := listen(port)
 		if err != nil {
-			return handed, at(fmt.Sprintf("listen at port %d", port), err)
+			return handed, wrapStep(fmt.Sprintf("listen at port %d", port), err)
 		}
 		handed = append(handed, listener)
 	}
-	if s.Shown != "" {
-		folder, err := unix.Open(s.Shown, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if spec.Shown != "" {
+		folder, err := unix.Open(spec.Shown, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 		if err != nil {
-			return handed, at("open "+s.Shown, err)
+			return handed, wrapStep("open "+spec.Shown, err)
 		}
 		handed = append(handed, folder)
 	}
@@ -104,8 +104,8 @@ func open(s Spec) (handed []int, err error) {
 // setFailure records the failed step, its error and the kernel's error number.
 func (r *Report) setFailure(err error) {
 	r.Failed, r.Error = "start", err.Error()
-	if f := (*stepError)(nil); errors.As(err, &f) {
-		r.Failed, r.Error = f.step, f.err.Error()
+	if failure := (*stepError)(nil); errors.As(err, &failure) {
+		r.Failed, r.Error = failure.step, failure.err.Error()
 	}
 	if number := unix.Errno(0); errors.As(err, &number) {
 		r.Errno = uint(number)
@@ -114,33 +114,33 @@ func (r *Report) setFailure(err error) {
 
 // confine confines the process. The order of the steps matters: each needs rights that later ones drop.
 // All threads of the process drop them, so that no thread is useful to commands.
-func confine(s Spec, given []int, report *Report) (watcher setids, lent []int, err error) {
-	if s.Namespaced {
-		if lent, err = buildNamespaces(s, given, report); err != nil {
+func confine(spec Spec, received []int, report *Report) (watcher setidWatcher, lent []int, err error) {
+	if spec.Namespaced {
+		if lent, err = buildNamespaces(spec, received, report); err != nil {
 			return watcher, lent, err
 		}
 	}
-	if err := at("set limits", limit(s)); err != nil {
+	if err := wrapStep("set limits", setLimits(spec)); err != nil {
 		return watcher, lent, err
 	}
-	if err := at("drop capabilities", dropCapabilities()); err != nil {
+	if err := wrapStep("drop capabilities", dropCapabilities()); err != nil {
 		return watcher, lent, err
 	}
-	if err := at("set no_new_privs", onAllThreads(unix.SYS_PRCTL, unix.PR_SET_NO_NEW_PRIVS, 1)); err != nil {
+	if err := wrapStep("set no_new_privs", onAllThreads(unix.SYS_PRCTL, unix.PR_SET_NO_NEW_PRIVS, 1)); err != nil {
 		return watcher, lent, err
 	}
-	if s.Landlock != nil {
-		if err := at("landlock", restrict(*s.Landlock)); err != nil {
+	if spec.Landlock != nil {
+		if err := wrapStep("landlock", applyLandlock(*spec.Landlock)); err != nil {
 			return watcher, lent, err
 		}
 	}
-	for _, filter := range s.Filters.All {
-		if err := at("seccomp", install(filter)); err != nil {
+	for _, filter := range spec.Filters.All {
+		if err := wrapStep("seccomp", loadIntoAllThreads(filter)); err != nil {
 			return watcher, lent, err
 		}
 	}
-	watcher, err = watchSetids(s.Filters)
-	return watcher, lent, at("seccomp", err)
+	watcher, err = installSetidFilter(spec.Filters)
+	return watcher, lent, wrapStep("seccomp", err)
 }
 
 // backlog is the number of connections that may wait for their acceptance.

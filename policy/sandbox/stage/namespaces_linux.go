@@ -14,55 +14,55 @@ import (
 
 // buildNamespaces sets up the new namespaces: mounts, loopback and settings. It returns the lent mounts.
 // given contains the descriptors sent with the spec.
-func buildNamespaces(s Spec, given []int, report *Report) (lent []int, err error) {
-	if err := at("detach mounts", unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, "")); err != nil {
+func buildNamespaces(spec Spec, received []int, report *Report) (lent []int, err error) {
+	if err := wrapStep("detach mounts", unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, "")); err != nil {
 		return nil, err
 	}
-	trees, err := cloneTrees(s, given, report)
+	trees, err := cloneTrees(spec, received, report)
 	defer trees.close()
 	if err != nil {
 		return nil, err
 	}
-	if err := at("make / read-only", setAttributes(unix.AT_FDCWD, "/", unix.AT_RECURSIVE, readOnlyMount)); err != nil {
+	if err := wrapStep("make / read-only", setAttributes(unix.AT_FDCWD, "/", unix.AT_RECURSIVE, readOnlyMount)); err != nil {
 		return nil, err
 	}
-	if err := at("mount /dev", mountDevices(trees.devices)); err != nil {
+	if err := wrapStep("mount /dev", mountDevices(trees.devices)); err != nil {
 		return nil, err
 	}
-	if err := at("mount /proc", mountProc()); err != nil {
+	if err := wrapStep("mount /proc", mountProc()); err != nil {
 		return nil, err
 	}
-	if err := placeAll(s.Mounts, trees, report); err != nil {
+	if err := placeMounts(spec.Mounts, trees, report); err != nil {
 		return nil, err
 	}
-	if s.OwnNetwork && s.LoopbackUp {
-		if err := at("bring up loopback", loopbackUp()); err != nil {
+	if spec.OwnNetwork && spec.LoopbackUp {
+		if err := wrapStep("bring up loopback", loopbackUp()); err != nil {
 			return nil, err
 		}
 	}
-	if lent, err = lend(s); err != nil { // after all mounts in the shown folder
+	if lent, err = cloneLoans(spec); err != nil { // after all mounts in the shown folder
 		return lent, err
 	}
-	if err := at("lock /proc", lockProc(s, trees, report)); err != nil {
+	if err := wrapStep("lock /proc", lockProc(spec, trees, report)); err != nil {
 		return lent, err
 	}
-	if err := at("enter /", unix.Chdir("/")); err != nil {
+	if err := wrapStep("enter /", unix.Chdir("/")); err != nil {
 		return lent, err
 	}
-	return lent, at("look at /", mustBeReadOnly("/"))
+	return lent, wrapStep("look at /", checkReadOnly("/"))
 }
 
-// lend returns detached mounts of the shown folder, with all mounts in it, for other sandboxes. The
+// cloneLoans returns detached mounts of the shown folder, with all mounts in it, for other sandboxes. The
 // first Spec.Lend are read-only. In the others, only read-only parts stay read-only.
-func lend(s Spec) (lent []int, err error) {
-	for i := range s.Lend + s.LendToWrite {
+func cloneLoans(spec Spec) (lent []int, err error) {
+	for i := range spec.Lend + spec.LendToWrite {
 		attributes := uint64(readOnlyMount)
-		if i >= s.Lend {
+		if i >= spec.Lend {
 			attributes = writableMount
 		}
-		fd, err := cloneTree(unix.AT_FDCWD, s.Shown, unix.AT_RECURSIVE, attributes)
+		fd, err := cloneTree(unix.AT_FDCWD, spec.Shown, unix.AT_RECURSIVE, attributes)
 		if err != nil {
-			return lent, at("lend "+s.Shown, err)
+			return lent, wrapStep("lend "+spec.Shown, err)
 		}
 		lent = append(lent, fd)
 	}
@@ -80,8 +80,8 @@ func setAttributes(dir int, path string, flags uint, set uint64) error {
 	return unix.MountSetattr(dir, path, flags, &unix.MountAttr{Attr_set: set})
 }
 
-// mustBeReadOnly returns an error if the mount at path is writable.
-func mustBeReadOnly(path string) error {
+// checkReadOnly returns an error if the mount at path is writable.
+func checkReadOnly(path string) error {
 	var fs unix.Statfs_t
 	if err := unix.Statfs(path, &fs); err != nil {
 		return err
@@ -116,30 +116,30 @@ func (t trees) close() {
 }
 
 // cloneTrees clones the trees for all mounts, before a mount covers their sources.
-func cloneTrees(s Spec, given []int, report *Report) (t trees, err error) {
-	t.borrowed = given
+func cloneTrees(spec Spec, received []int, report *Report) (t trees, err error) {
+	t.borrowed = received
 	t.devices = make(map[string]int)
-	if t.emptyFileMount, err = unix.Open(s.Nothing, unix.O_PATH|unix.O_CLOEXEC, 0); err != nil {
-		return t, at("open "+s.Nothing, err)
+	if t.emptyFileMount, err = unix.Open(spec.Nothing, unix.O_PATH|unix.O_CLOEXEC, 0); err != nil {
+		return t, wrapStep("open "+spec.Nothing, err)
 	}
 	for _, name := range devices {
 		if fd, err := cloneTree(unix.AT_FDCWD, "/dev/"+name, 0, deviceMount); err == nil {
 			t.devices[name] = fd
 		}
 	}
-	t.mounts = slices.Repeat([]int{-1}, len(s.Mounts))
-	for covers := range 3 { // an overlay with Below covers its path, so it comes last
-		for i, m := range slices.Backward(s.Mounts) { // inner paths first: an outer mount would cover them
-			if m.covers() != covers || m.Kind == Pinned || m.Kind == Removed {
+	t.mounts = slices.Repeat([]int{-1}, len(spec.Mounts))
+	for round := range cloneRounds {
+		for i, m := range slices.Backward(spec.Mounts) { // inner paths first: an outer mount would cover them
+			if m.cloneRound() != round || m.Kind == Pinned || m.Kind == Removed {
 				continue
 			}
-			fd, err := t.clone(m)
+			fd, err := t.mountFor(m)
 			if err != nil && !m.Optional {
-				return t, at(string(m.Kind)+" "+m.Path, err)
+				return t, wrapStep(string(m.Kind)+" "+m.Path, err)
 			}
 			if err != nil {
 				report.Skipped = append(report.Skipped, string(m.Kind)+" "+m.Path+": "+err.Error())
-				fd = readOnly(m)
+				fd = readOnlyFallback(m)
 			}
 			t.mounts[i] = fd
 		}
@@ -147,9 +147,9 @@ func cloneTrees(s Spec, given []int, report *Report) (t trees, err error) {
 	return t, nil
 }
 
-// readOnly returns a read-only clone of the folder of an overlay that failed, or -1. Without it, a mount
+// readOnlyFallback returns a read-only clone of the folder of an overlay that failed, or -1. Without it, a mount
 // above could cover the folder.
-func readOnly(m Mount) (fd int) {
+func readOnlyFallback(m Mount) (fd int) {
 	if m.Kind != Overlay {
 		return -1
 	}
@@ -157,9 +157,11 @@ func readOnly(m Mount) (fd int) {
 	return fd
 }
 
-// covers returns the round in which cloneTrees clones a mount. A later round may cover sources of
-// earlier ones.
-func (m Mount) covers() int {
+const cloneRounds = 3
+
+// cloneRound returns the round in which cloneTrees clones a mount. A later round may cover sources of
+// earlier ones: an overlay with Below covers its own path.
+func (m Mount) cloneRound() int {
 	switch {
 	case m.Kind != Overlay:
 		return 0
@@ -169,14 +171,14 @@ func (m Mount) covers() int {
 	return 2
 }
 
-// clone returns a detached mount for m.
-func (t trees) clone(m Mount) (fd int, err error) {
+// mountFor returns a detached mount for m.
+func (t trees) mountFor(m Mount) (fd int, err error) {
 	switch m.Kind {
 	case Hidden:
 		if m.File {
 			return t.emptyFile()
 		}
-		return newTmpfs("0555") // placeAll makes it read-only, after other mounts are placed in it
+		return newTmpfs("0555") // placeMounts makes it read-only, after other mounts are placed in it
 	case Overlay:
 		return newOverlay(m)
 	case Borrowed, BorrowedToWrite:
@@ -239,9 +241,9 @@ func newOverlay(m Mount) (fd int, err error) {
 }
 
 // overlay returns an overlay of m.Path with the changes of one folder. changes is its descriptor.
-func overlay(m Mount, changes int) (fd int, err error) {
+func overlay(m Mount, changesFD int) (fd int, err error) {
 	var lower []string
-	for _, path := range append(uppers(m.Frozen), m.Path) { // as descriptors, because the kernel accepts only 255 bytes
+	for _, path := range append(upperFolders(m.Frozen), m.Path) { // as descriptors, because the kernel accepts only 255 bytes
 		fd, err := unix.Open(path, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 		if err != nil {
 			return -1, err
@@ -249,13 +251,13 @@ func overlay(m Mount, changes int) (fd int, err error) {
 		defer unix.Close(fd)
 		lower = append(lower, fmt.Sprintf("/proc/self/fd/%d", fd))
 	}
-	folder := fmt.Sprintf("/proc/self/fd/%d/", changes) // as a descriptor, because a mount may cover the path
+	folder := fmt.Sprintf("/proc/self/fd/%d/", changesFD) // as a descriptor, because a mount may cover the path
 	return newMount("overlay", writableMount, map[string]string{
 		"lowerdir": strings.Join(lower, ":"), "upperdir": folder + "upper", "workdir": folder + "work", "index": "off",
 	}, "userxattr")
 }
 
-func uppers(overlays []string) (folders []string) {
+func upperFolders(overlays []string) (folders []string) {
 	for _, dir := range overlays {
 		folders = append(folders, filepath.Join(dir, "upper"))
 	}
@@ -264,58 +266,58 @@ func uppers(overlays []string) (folders []string) {
 
 // newMount returns a detached mount of a new file system.
 func newMount(kind string, attributes int, options map[string]string, flags ...string) (fd int, err error) {
-	context, err := unix.Fsopen(kind, unix.FSOPEN_CLOEXEC)
+	fsContext, err := unix.Fsopen(kind, unix.FSOPEN_CLOEXEC)
 	if err != nil {
 		return -1, err
 	}
-	defer unix.Close(context)
+	defer unix.Close(fsContext)
 	for key, value := range options {
-		if err := unix.FsconfigSetString(context, key, value); err != nil {
+		if err := unix.FsconfigSetString(fsContext, key, value); err != nil {
 			return -1, err
 		}
 	}
 	for _, flag := range flags {
-		if err := unix.FsconfigSetFlag(context, flag); err != nil {
+		if err := unix.FsconfigSetFlag(fsContext, flag); err != nil {
 			return -1, err
 		}
 	}
-	if err := unix.FsconfigCreate(context); err != nil {
+	if err := unix.FsconfigCreate(fsContext); err != nil {
 		return -1, err
 	}
-	return unix.Fsmount(context, unix.FSMOUNT_CLOEXEC, attributes)
+	return unix.Fsmount(fsContext, unix.FSMOUNT_CLOEXEC, attributes)
 }
 
-// placeAll mounts the trees in the order of mounts. It then makes /dev and hidden folders read-only,
+// placeMounts mounts the trees in the order of mounts. It then makes /dev and hidden folders read-only,
 // which were writable for mount points.
-func placeAll(mounts []Mount, t trees, report *Report) error {
-	var seal []string
+func placeMounts(mounts []Mount, trees trees, report *Report) error {
+	var toSeal []string
 	for i, m := range mounts {
 		switch m.Kind {
 		case Pinned:
 			if err := bindOnItself(m.Path); err != nil {
-				return at("pin "+m.Path, err)
+				return wrapStep("pin "+m.Path, err)
 			}
 		case Removed:
 			if err := os.RemoveAll(m.Path); err != nil {
-				return at("remove "+m.Path, err)
+				return wrapStep("remove "+m.Path, err)
 			}
 		}
-		if t.mounts[i] < 0 {
+		if trees.mounts[i] < 0 {
 			continue
 		}
-		err := place(t.mounts[i], m)
+		err := place(trees.mounts[i], m)
 		switch {
 		case err != nil && m.Optional:
 			report.Skipped = append(report.Skipped, string(m.Kind)+" "+m.Path+": "+err.Error())
 		case err != nil:
-			return at(string(m.Kind)+" "+m.Path, err)
+			return wrapStep(string(m.Kind)+" "+m.Path, err)
 		case m.Kind == Hidden && !m.File:
-			seal = append(seal, m.Path)
+			toSeal = append(toSeal, m.Path)
 		}
 	}
-	for _, path := range append(seal, "/dev") {
+	for _, path := range append(toSeal, "/dev") {
 		if err := sealPath(path); err != nil {
-			return at("close "+path, err)
+			return wrapStep("close "+path, err)
 		}
 	}
 	return nil
@@ -437,15 +439,15 @@ var procHidden = []string{"kcore", "keys", "key-users", "kmsg", "kallsyms", "tim
 
 // lockProc sets the namespaces' own settings, covers hidden files in /proc, and makes the rest
 // read-only. It cannot change modes instead: except for processes, they apply to the whole machine.
-func lockProc(s Spec, t trees, report *Report) error {
-	if s.PIDMax && s.Processes > 0 {
-		report.PIDMax = writeSetting("kernel/pid_max", s.Processes) == nil // otherwise RLIMIT_NPROC is the limit
+func lockProc(spec Spec, trees trees, report *Report) error {
+	if spec.PIDMax && spec.Processes > 0 {
+		report.PIDMax = writeSetting("kernel/pid_max", spec.Processes) == nil // otherwise RLIMIT_NPROC is the limit
 	}
-	if s.OwnNetwork {
+	if spec.OwnNetwork {
 		_ = writeSetting("net/ipv4/ip_unprivileged_port_start", 0) // commands may use ports below 1024 of their own network
 	}
 	for _, name := range procHidden {
-		if err := t.hidePath("/proc/" + name); err != nil {
+		if err := trees.hidePath("/proc/" + name); err != nil {
 			return err
 		}
 	}
@@ -465,7 +467,7 @@ func (t trees) hidePath(path string) error {
 	if err != nil {
 		return nil
 	}
-	tree, err := t.nothingLike(info)
+	tree, err := t.emptyMountLike(info)
 	if err != nil {
 		return err
 	}
@@ -473,9 +475,9 @@ func (t trees) hidePath(path string) error {
 	return moveTo(tree, path)
 }
 
-// nothingLike returns a mount of an empty folder if info is one's, or else of an empty file. Both are
+// emptyMountLike returns a mount of an empty folder if info is one's, or else of an empty file. Both are
 // read-only.
-func (t trees) nothingLike(info os.FileInfo) (tree int, err error) {
+func (t trees) emptyMountLike(info os.FileInfo) (tree int, err error) {
 	if !info.IsDir() {
 		return t.emptyFile()
 	}

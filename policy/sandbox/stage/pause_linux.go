@@ -47,12 +47,13 @@ func pause() error {
 // stopped child. A process that was already stopped before pause stays stopped: pause's SIGSTOP is still
 // pending for it.
 func resume() {
-	all := processes()
-	slices.SortFunc(all, func(a, b process) int {
+	stopped := processes()
+	slices.SortFunc(stopped, func(a, b process) int {
 		return cmp.Or(cmp.Compare(b.started, a.started), cmp.Compare(b.pid, a.pid))
 	})
-	for _, p := range all {
-		if p.state != 'T' || !p.awaits(unix.SIGSTOP) {
+	for _, p := range stopped {
+		stoppedBefore := p.state == 'T' && p.isPending(unix.SIGSTOP)
+		if !stoppedBefore {
 			_ = unix.Kill(p.pid, unix.SIGCONT) // ESRCH: it was killed meanwhile
 		}
 	}
@@ -62,17 +63,21 @@ func resume() {
 // or "".
 func awaitStopped() (running string) {
 	for deadline := time.Now().Add(stopTry); ; time.Sleep(time.Millisecond) {
-		running = ""
-		for _, p := range processes() {
-			if p.runs() {
-				running = fmt.Sprintf("%d (%q)", p.pid, p.name)
-				break
-			}
-		}
+		running = findRunning()
 		if running == "" || time.Now().After(deadline) {
 			return running
 		}
 	}
+}
+
+// findRunning describes a process that can run, or returns "".
+func findRunning() string {
+	for _, p := range processes() {
+		if p.canRun() {
+			return fmt.Sprintf("%d (%q)", p.pid, p.name)
+		}
+	}
+	return ""
 }
 
 // process is a process of the namespace (proc_pid_stat(5)).
@@ -98,9 +103,9 @@ func statFiles(pattern string) []string {
 	return files
 }
 
-// runs reports whether a thread of the process can run: it is neither stopped, nor in a tracing stop,
+// canRun reports whether a thread of the process can run: it is neither stopped, nor in a tracing stop,
 // nor dead.
-func (p process) runs() bool {
+func (p process) canRun() bool {
 	for _, file := range statFiles(fmt.Sprintf("/proc/%d/task/*/stat", p.pid)) {
 		if thread, err := readStat(file); err == nil && !strings.ContainsRune("TtZX", rune(thread.state)) {
 			return true
@@ -109,8 +114,8 @@ func (p process) runs() bool {
 	return false
 }
 
-// awaits reports whether a signal is pending for the process.
-func (p process) awaits(sig unix.Signal) bool {
+// isPending reports whether a signal is pending for the process.
+func (p process) isPending(sig unix.Signal) bool {
 	status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.pid))
 	_, after, _ := bytes.Cut(status, []byte("\nShdPnd:\t"))
 	line, _, _ := bytes.Cut(after, []byte("\n"))

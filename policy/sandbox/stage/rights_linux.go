@@ -14,8 +14,8 @@ import (
 	"kernel.org/pub/linux/libs/security/libcap/psx"
 )
 
-// limit sets the resource limits, and removes access to the caller's keys.
-func limit(s Spec) error {
+// setLimits sets the resource limits, and removes access to the caller's keys.
+func setLimits(s Spec) error {
 	_, _ = unix.KeyctlJoinSessionKeyring("") // commands get a new, empty keyring; the kernel may not support keys
 	if err := unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{}); err != nil {
 		return err
@@ -23,12 +23,12 @@ func limit(s Spec) error {
 	if s.Processes <= 0 {
 		return nil
 	}
-	var now unix.Rlimit
-	if err := unix.Getrlimit(unix.RLIMIT_NPROC, &now); err != nil {
+	var current unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NPROC, &current); err != nil {
 		return err
 	}
-	most := min(uint64(s.Processes+s.ProcessBase), now.Max)
-	return unix.Setrlimit(unix.RLIMIT_NPROC, &unix.Rlimit{Cur: most, Max: most})
+	maximum := min(uint64(s.Processes+s.ProcessBase), current.Max)
+	return unix.Setrlimit(unix.RLIMIT_NPROC, &unix.Rlimit{Cur: maximum, Max: maximum})
 }
 
 // securebits permanently deny user 0 its automatic capabilities (capabilities(7)).
@@ -67,18 +67,18 @@ func dropCapabilities() error {
 	return onAllThreads(unix.SYS_CAPSET, uintptr(unsafe.Pointer(&header)), uintptr(unsafe.Pointer(&none[0])))
 }
 
-// install loads a seccomp filter into all threads.
-func install(filter Filter) error {
-	thread, err := load(filter, unix.SECCOMP_FILTER_FLAG_TSYNC)
+// loadIntoAllThreads loads a seccomp filter into all threads.
+func loadIntoAllThreads(filter Filter) error {
+	thread, err := loadFilter(filter, unix.SECCOMP_FILTER_FLAG_TSYNC)
 	if err == nil && thread != 0 {
 		return fmt.Errorf("thread %d has other filters", thread)
 	}
 	return err
 }
 
-// load loads a filter into this thread, or with TSYNC flags into all. The answer is the kernel's: with
+// loadFilter loads a filter into this thread, or with TSYNC flags into all. The result is the kernel's: with
 // NEW_LISTENER the descriptor that receives reports, with TSYNC a thread that failed, or 0.
-func load(filter Filter, flags uintptr) (answer int, err error) {
+func loadFilter(filter Filter, flags uintptr) (result int, err error) {
 	var program []unix.SockFilter
 	for packed := range slices.Chunk(filter, InstructionSize) {
 		program = append(program, unix.SockFilter{
@@ -86,16 +86,16 @@ func load(filter Filter, flags uintptr) (answer int, err error) {
 		})
 	}
 	fprog := unix.SockFprog{Len: uint16(len(program)), Filter: &program[0]}
-	got, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, flags, uintptr(unsafe.Pointer(&fprog)))
+	value, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, flags, uintptr(unsafe.Pointer(&fprog)))
 	if errno != 0 {
 		return -1, errno
 	}
-	return int(got), nil
+	return int(value), nil
 }
 
-// configs lists Landlock's rights by ABI version. A version without new rights repeats its
+// landlockConfigs lists Landlock's rights by ABI version. A version without new rights repeats its
 // predecessor.
-var configs = []landlock.Config{
+var landlockConfigs = []landlock.Config{
 	{},
 	landlock.V1, landlock.V2, landlock.V3, landlock.V4, landlock.V5, landlock.V6,
 	landlock.V7, landlock.V8, landlock.V9, landlock.V10, landlock.V11,
@@ -107,23 +107,23 @@ func LandlockABI() int {
 	if err != nil {
 		return 0
 	}
-	return min(version, len(configs)-1)
+	return min(version, len(landlockConfigs)-1)
 }
 
 const (
-	readFile = ll.AccessFSExecute | ll.AccessFSReadFile
-	readAll  = readFile | ll.AccessFSReadDir
-	useFile  = ll.AccessFSReadFile | ll.AccessFSWriteFile | ll.AccessFSTruncate | ll.AccessFSIoctlDev
-	anyFile  = readFile | useFile
+	readFileRights   = ll.AccessFSExecute | ll.AccessFSReadFile
+	readFolderRights = readFileRights | ll.AccessFSReadDir
+	useFileRights    = ll.AccessFSReadFile | ll.AccessFSWriteFile | ll.AccessFSTruncate | ll.AccessFSIoctlDev
+	allFileRights    = readFileRights | useFileRights
 )
 
-// restrict permanently confines the process by Landlock. The kernel then refuses every access that the
+// applyLandlock permanently confines the process by Landlock. The kernel then refuses every access that the
 // ABI version of l can restrict and that l does not grant.
-func restrict(l Landlock) error {
-	if l.Config < 1 || l.Config >= len(configs) {
+func applyLandlock(l Landlock) error {
+	if l.Config < 1 || l.Config >= len(landlockConfigs) {
 		return fmt.Errorf("ABI version %d is not known", l.Config)
 	}
-	c := configs[l.Config]
+	c := landlockConfigs[l.Config]
 	if !l.DenyNet {
 		c.HandledAccessNet = 0
 	}
@@ -141,8 +141,8 @@ func restrict(l Landlock) error {
 			rules = append(rules, landlock.PathAccess(rights&c.HandledAccessFS, path).IgnoreIfMissing())
 		}
 	}
-	add(l.Read, readAll, readFile)
-	add(l.Write, c.HandledAccessFS, anyFile)
-	add(l.Use, useFile|ll.AccessFSReadDir, useFile)
+	add(l.Read, readFolderRights, readFileRights)
+	add(l.Write, c.HandledAccessFS, allFileRights)
+	add(l.Use, useFileRights|ll.AccessFSReadDir, useFileRights)
 	return c.Restrict(rules...)
 }

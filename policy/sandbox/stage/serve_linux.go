@@ -17,53 +17,53 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// endWait bounds how long the supervisor waits until killed processes have exited.
-const endWait = 2 * time.Second
+// killWait bounds how long the supervisor waits until killed processes have exited.
+const killWait = 2 * time.Second
 
 // supervisor starts the run's commands and reaps everything below it.
 type supervisor struct {
-	conn    *conn
-	setids  setids
-	nothing *os.File // /dev/null, open for reading
+	conn         *conn
+	setidWatcher setidWatcher
+	devNull      *os.File // /dev/null, open for reading
 
-	empty chan struct{} // closed when the last child is reaped, after ending
+	allReaped chan struct{} // closed when the last child is reaped, after ending
 
-	mu     sync.Mutex
-	ending bool
-	wake   *sync.Cond     // signals new children, or the end
-	groups map[uint64]int // process groups by command id, until Request.End
-	ids    map[int]uint64 // command ids by pid, until the command exits
+	mu             sync.Mutex
+	ending         bool
+	wake           *sync.Cond     // signals new children, or the end
+	groupByCommand map[uint64]int // process groups by command id, until Request.End
+	commandByPID   map[int]uint64 // command ids by pid, until the command exits
 }
 
 // serveCommands serves requests until the process outside has exited. It must run on a locked thread,
 // because the end of the thread kills the commands.
-func serveCommands(c *conn, watcher setids) error {
-	if err := protect(); err != nil {
+func serveCommands(c *conn, watcher setidWatcher) error {
+	if err := hideMemoryAndAdopt(); err != nil {
 		return err
 	}
-	nothing, err := os.Open(os.DevNull)
+	devNull, err := os.Open(os.DevNull)
 	if err != nil {
 		return err
 	}
-	s := &supervisor{conn: c, setids: watcher, nothing: nothing, empty: make(chan struct{}), groups: make(map[uint64]int), ids: make(map[int]uint64)}
+	s := &supervisor{conn: c, setidWatcher: watcher, devNull: devNull, allReaped: make(chan struct{}), groupByCommand: make(map[uint64]int), commandByPID: make(map[int]uint64)}
 	s.wake = sync.NewCond(&s.mu)
-	go s.reap()
+	go s.reapChildren()
 	if err := c.send(Event{Started: true}); err != nil {
 		return err
 	}
 	err = s.listen()
-	s.end()
+	s.killAll()
 	return err
 }
 
 // Signals with which a command could kill or stop the supervisor. Go's runtime ignores all others.
 var (
-	deadly = []os.Signal{
+	deadlySignals = []os.Signal{
 		unix.SIGHUP, unix.SIGINT, unix.SIGQUIT, unix.SIGILL, unix.SIGTRAP, unix.SIGABRT, unix.SIGBUS, unix.SIGFPE, unix.SIGSEGV,
 		unix.SIGTERM, unix.SIGSTKFLT, unix.SIGSYS,
 	}
-	stopping = []os.Signal{unix.SIGTSTP, unix.SIGTTIN, unix.SIGTTOU} // the kernel does not stop the first process of a pid namespace
-	threads  = []os.Signal{unix.Signal(32), unix.Signal(34)}         // deadly as well; Go leaves them to C libraries
+	stoppingSignals = []os.Signal{unix.SIGTSTP, unix.SIGTTIN, unix.SIGTTOU} // the kernel does not stop the first process of a pid namespace
+	threadSignals   = []os.Signal{unix.Signal(32), unix.Signal(34)}         // deadly as well; Go leaves them to C libraries
 )
 
 // surviveSignals prevents commands from killing this process with signals. It closes the channel when it
@@ -76,13 +76,13 @@ var (
 func surviveSignals() <-chan struct{} {
 	done := make(chan struct{})
 	if os.Getpid() == 1 {
-		ignore(slices.Concat(deadly, threads))
+		ignore(slices.Concat(deadlySignals, threadSignals))
 		close(done)
 		return done
 	}
 	go func() {
 		defer close(done)
-		signal.Notify(make(chan os.Signal, 1), slices.Concat(deadly, stopping)...)
+		signal.Notify(make(chan os.Signal, 1), slices.Concat(deadlySignals, stoppingSignals)...)
 	}()
 	return done
 }
@@ -100,8 +100,8 @@ func ignore(signals []os.Signal) {
 	}
 }
 
-// protect keeps commands from reading the supervisor's memory, and makes the supervisor the parent of orphans.
-func protect() error {
+// hideMemoryAndAdopt keeps commands from reading the supervisor's memory, and makes the supervisor the parent of orphans.
+func hideMemoryAndAdopt() error {
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return err
 	}
@@ -132,14 +132,15 @@ func (s *supervisor) listen() error {
 // awaitRequest waits for a request. Meanwhile it answers the calls that the seccomp filter reports.
 func (s *supervisor) awaitRequest() {
 	for {
-		from := []unix.PollFd{{Fd: int32(s.conn.fd), Events: unix.POLLIN}, {Fd: int32(s.setids.listener), Events: unix.POLLIN}}
-		if _, err := unix.Poll(from, -1); errors.Is(err, unix.EINTR) {
+		polled := []unix.PollFd{{Fd: int32(s.conn.fd), Events: unix.POLLIN}, {Fd: int32(s.setidWatcher.listener), Events: unix.POLLIN}}
+		if _, err := unix.Poll(polled, -1); errors.Is(err, unix.EINTR) {
 			continue
 		}
-		if from[1].Revents != 0 {
-			s.setids.answer()
+		hasRequest, hasReport := polled[0].Revents != 0, polled[1].Revents != 0
+		if hasReport {
+			s.setidWatcher.answer()
 		}
-		if from[1].Revents == 0 || from[0].Revents != 0 {
+		if hasRequest || !hasReport {
 			return
 		}
 	}
@@ -156,15 +157,15 @@ func (s *supervisor) handleRequest(r Request, fds []int) error {
 	case r.Signal != nil:
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		if group, ok := s.groups[r.Signal.ID]; ok {
+		if group, ok := s.groupByCommand[r.Signal.ID]; ok {
 			_ = unix.Kill(-group, unix.Signal(r.Signal.Number)) // it only fails if the group is empty (ESRCH)
 		}
 	case r.End != 0:
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		if group, ok := s.groups[r.End]; ok {
+		if group, ok := s.groupByCommand[r.End]; ok {
 			_ = unix.Kill(-group, unix.SIGKILL)
-			delete(s.groups, r.End)
+			delete(s.groupByCommand, r.End)
 		}
 	case r.Pause:
 		event := Event{Paused: true}
@@ -180,7 +181,7 @@ func (s *supervisor) handleRequest(r Request, fds []int) error {
 	return nil
 }
 
-// start starts a command and reports the result. It holds the lock until then, so that reap reports the
+// start starts a command and reports the result. It holds the lock until then, so that reapChildren reports the
 // command's exit after its start.
 func (s *supervisor) start(r Start, streams []int) error {
 	s.mu.Lock()
@@ -189,15 +190,15 @@ func (s *supervisor) start(r Start, streams []int) error {
 	if err != nil {
 		return s.conn.send(Event{ID: r.ID, Error: err.Error(), Missing: errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist)})
 	}
-	s.groups[r.ID], s.ids[pid] = pid, r.ID
+	s.groupByCommand[r.ID], s.commandByPID[pid] = pid, r.ID
 	s.wake.Signal()
 	return s.conn.send(Event{ID: r.ID, Started: true})
 }
 
 // fork starts a command in its own session.
 func (s *supervisor) fork(r Start, streams []int) (pid int, err error) {
-	argv, env := texts(r.Argv), texts(r.Env)
-	files := s.files(r, streams)
+	argv, env := toStrings(r.Argv), toStrings(r.Env)
+	files := s.standardStreams(r, streams)
 	if len(argv) == 0 || files == nil {
 		return 0, errors.New("the request is not complete")
 	}
@@ -215,8 +216,8 @@ func (s *supervisor) fork(r Start, streams []int) (pid int, err error) {
 	return pid, nil
 }
 
-// files returns the standard streams of a command, or nil for a wrong number of descriptors.
-func (s *supervisor) files(r Start, streams []int) []uintptr {
+// standardStreams returns the standard streams of a command, or nil for a wrong number of descriptors.
+func (s *supervisor) standardStreams(r Start, streams []int) []uintptr {
 	switch {
 	case len(streams) == maxStreams:
 		return []uintptr{uintptr(streams[0]), uintptr(streams[1]), uintptr(streams[2])}
@@ -225,10 +226,10 @@ func (s *supervisor) files(r Start, streams []int) []uintptr {
 	case r.Terminal:
 		return []uintptr{uintptr(streams[0]), uintptr(streams[0]), uintptr(streams[0])}
 	}
-	return []uintptr{s.nothing.Fd(), uintptr(streams[0]), uintptr(streams[0])}
+	return []uintptr{s.devNull.Fd(), uintptr(streams[0]), uintptr(streams[0])}
 }
 
-func texts(raw [][]byte) []string {
+func toStrings(raw [][]byte) []string {
 	all := make([]string, len(raw))
 	for i, b := range raw {
 		all[i] = string(b)
@@ -236,68 +237,68 @@ func texts(raw [][]byte) []string {
 	return all
 }
 
-// reap reaps all children until the supervisor ends, and reports the exits of commands. The kernel may
+// reapChildren reaps all children until the supervisor ends, and reports the exits of commands. The kernel may
 // then reuse a command's pid. But it does not reuse the number of a group while a process of the group
 // lives.
-func (s *supervisor) reap() {
+func (s *supervisor) reapChildren() {
 	for {
 		var status unix.WaitStatus
 		pid, err := unix.Wait4(-1, &status, unix.WALL, nil)
 		switch {
 		case errors.Is(err, unix.EINTR):
 		case err != nil: // ECHILD: there are no children, and so no future orphans
-			if s.idle() {
-				close(s.empty)
+			if s.awaitChildOrEnd() {
+				close(s.allReaped)
 				return
 			}
 		default:
-			s.exited(pid, status)
+			s.reportExit(pid, status)
 		}
 	}
 }
 
-// idle waits until a command has been started or the supervisor ends. It reports whether there will be no
+// awaitChildOrEnd waits until a command has been started or the supervisor ends. It reports whether there will be no
 // more children.
-func (s *supervisor) idle() bool {
+func (s *supervisor) awaitChildOrEnd() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for len(s.ids) == 0 && !s.ending {
+	for len(s.commandByPID) == 0 && !s.ending {
 		s.wake.Wait()
 	}
-	return len(s.ids) == 0
+	return len(s.commandByPID) == 0
 }
 
-// exited reports the exit of a reaped child if it was a command.
-func (s *supervisor) exited(pid int, status unix.WaitStatus) {
+// reportExit reports the exit of a reaped child if it was a command.
+func (s *supervisor) reportExit(pid int, status unix.WaitStatus) {
 	s.mu.Lock()
-	id, ok := s.ids[pid]
-	delete(s.ids, pid)
+	id, ok := s.commandByPID[pid]
+	delete(s.commandByPID, pid)
 	s.mu.Unlock()
 	if ok {
 		_ = s.conn.send(Event{ID: id, Exited: true, Status: uint32(status)}) // it fails if the process outside has exited
 	}
 }
 
-// end kills all remaining processes, and reports when none lives.
-func (s *supervisor) end() {
+// killAll kills all remaining processes, and reports when none lives.
+func (s *supervisor) killAll() {
 	s.mu.Lock()
 	s.ending = true
-	for _, group := range s.groups {
+	for _, group := range s.groupByCommand {
 		_ = unix.Kill(-group, unix.SIGKILL)
 	}
 	s.wake.Signal()
 	s.mu.Unlock()
 	if os.Getpid() != 1 { // only the first process of a pid namespace can kill all others at once
-		EndChildren(0, endWait)
+		EndChildren(0, killWait)
 		return
 	}
 	_ = unix.Kill(-1, unix.SIGKILL) // all of the namespace but this process
-	patience := time.NewTimer(endWait)
-	defer patience.Stop()
+	timeout := time.NewTimer(killWait)
+	defer timeout.Stop()
 	select {
-	case <-s.empty:
+	case <-s.allReaped:
 		_ = s.conn.send(Event{Empty: true}) // it fails if the process outside has exited
-	case <-patience.C: // the kernel kills them when this process exits
+	case <-timeout.C: // the kernel kills them when this process exits
 	}
 }
 
@@ -307,11 +308,11 @@ func (s *supervisor) end() {
 func EndChildren(spared int, wait time.Duration) int {
 	deadline := time.Now().Add(wait)
 	for {
-		found := children(spared)
-		if len(found) == 0 || time.Now().After(deadline) {
-			return len(found)
+		left := children(spared)
+		if len(left) == 0 || time.Now().After(deadline) {
+			return len(left)
 		}
-		for _, pid := range found {
+		for _, pid := range left {
 			_ = unix.Kill(pid, unix.SIGKILL) // the pid is still the child's, since only this process reaps it
 			_, _ = unix.Wait4(pid, nil, unix.WNOHANG, nil)
 		}

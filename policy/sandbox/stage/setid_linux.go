@@ -11,39 +11,39 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// setids decides about calls that set set-user-ID or set-group-ID bits of existing files. It permits
+// setidWatcher decides about calls that set set-user-ID or set-group-ID bits of existing files. It permits
 // them for folders only. A seccomp filter cannot decide, since it does not see files, so it reports the
 // calls (seccomp_unotify(2)). This process makes a permitted call itself, on the file that it has
 // checked: the caller could exchange the file at a path meanwhile.
-type setids struct {
+type setidWatcher struct {
 	listener int       // receives the reports; -1 if all such calls are refused
-	pass     [2]uint32 // see Filters.Pass
+	permit   [2]uint32 // see Filters.Permit
 }
 
-// watchSetids installs the filter that reports such calls. The kernel permits one receiver of reports. If
-// a container manager already is one, watchSetids installs a filter that refuses the calls.
-func watchSetids(filters Filters) (setids, error) {
+// installSetidFilter installs the filter that reports such calls. The kernel permits one receiver of reports. If
+// a container manager already is one, installSetidFilter installs a filter that refuses the calls.
+func installSetidFilter(filters Filters) (setidWatcher, error) {
 	const onAll = unix.SECCOMP_FILTER_FLAG_TSYNC | unix.SECCOMP_FILTER_FLAG_TSYNC_ESRCH
-	listener, err := load(filters.AskSetid, unix.SECCOMP_FILTER_FLAG_NEW_LISTENER|onAll)
+	listener, err := loadFilter(filters.AskSetid, unix.SECCOMP_FILTER_FLAG_NEW_LISTENER|onAll)
 	if err == nil {
 		unix.CloseOnExec(listener)
-		return setids{listener, filters.Pass}, nil
+		return setidWatcher{listener, filters.Permit}, nil
 	}
-	return setids{listener: -1}, install(filters.RefuseSetid)
+	return setidWatcher{listener: -1}, loadIntoAllThreads(filters.RefuseSetid)
 }
 
-// notice is a reported call and answer its result (struct seccomp_notif and seccomp_notif_resp).
+// reportedCall is a reported call and callResult its result (struct seccomp_notif and seccomp_notif_resp).
 type (
-	notice struct {
+	reportedCall struct {
 		id           uint64
 		thread       uint32
 		_            uint32
-		call         int32
+		number       int32
 		architecture uint32
 		_            uint64
 		args         [6]uint64
 	}
-	answer struct {
+	callResult struct {
 		id    uint64
 		value int64
 		errno int32 // negative
@@ -52,30 +52,30 @@ type (
 )
 
 // answer handles the next reported call. It ignores kernel errors: they mean that the caller has exited.
-func (s setids) answer() {
-	var n notice
-	if !s.control(unix.SECCOMP_IOCTL_NOTIF_RECV, unsafe.Pointer(&n)) {
+func (watcher setidWatcher) answer() {
+	var call reportedCall
+	if !watcher.ioctl(unix.SECCOMP_IOCTL_NOTIF_RECV, unsafe.Pointer(&call)) {
 		return
 	}
-	a := answer{id: n.id}
-	if err := s.make(n); err != nil {
-		a.errno = -int32(unix.EPERM)
+	result := callResult{id: call.id}
+	if err := watcher.makeCall(call); err != nil {
+		result.errno = -int32(unix.EPERM)
 		if errno := unix.Errno(0); errors.As(err, &errno) {
-			a.errno = -int32(errno)
+			result.errno = -int32(errno)
 		}
 	}
-	s.control(unix.SECCOMP_IOCTL_NOTIF_SEND, unsafe.Pointer(&a))
+	watcher.ioctl(unix.SECCOMP_IOCTL_NOTIF_SEND, unsafe.Pointer(&result))
 }
 
-func (s setids) control(request uintptr, argument unsafe.Pointer) (done bool) {
-	_, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(s.listener), request, uintptr(argument))
+func (watcher setidWatcher) ioctl(request uintptr, argument unsafe.Pointer) (done bool) {
+	_, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(watcher.listener), request, uintptr(argument))
 	return errno == 0
 }
 
-// make makes the reported call with the caller's rights, if its target is a folder. This thread may
+// makeCall makes the reported call with the caller's rights, if its target is a folder. This thread may
 // inspect the caller, because it is in the same Landlock domain as commands.
-func (s setids) make(n notice) error {
-	target, mode, err := n.open()
+func (watcher setidWatcher) makeCall(call reportedCall) error {
+	target, mode, err := call.openTarget()
 	if err != nil {
 		return err
 	}
@@ -87,84 +87,84 @@ func (s setids) make(n notice) error {
 	if status.Mode&unix.S_IFMT != unix.S_IFDIR {
 		return unix.EPERM
 	}
-	return s.chmod(target, mode)
+	return watcher.chmod(target, mode)
 }
 
 // chmod changes the mode of a folder. It passes a secret in otherwise unused arguments, so that the
 // filter permits the call. A thread without the filter is no alternative: it would be in another Landlock
 // domain, and starting one fails when commands use up all processes.
-func (s setids) chmod(folder int, mode uint32) error {
+func (watcher setidWatcher) chmod(folder int, mode uint32) error {
 	path, err := unix.BytePtrFromString(fmt.Sprintf("/proc/self/fd/%d", folder))
 	if err != nil {
 		return err
 	}
 	const absolute = 0 // the kernel ignores the folder, since the path is absolute
-	_, _, errno := unix.Syscall6(unix.SYS_FCHMODAT, absolute, uintptr(unsafe.Pointer(path)), uintptr(mode), 0, uintptr(s.pass[0]), uintptr(s.pass[1]))
+	_, _, errno := unix.Syscall6(unix.SYS_FCHMODAT, absolute, uintptr(unsafe.Pointer(path)), uintptr(mode), 0, uintptr(watcher.permit[0]), uintptr(watcher.permit[1]))
 	if errno != 0 {
 		return errno
 	}
 	return nil
 }
 
-// open opens the reported call's target, and returns the requested mode.
-func (n notice) open() (target int, mode uint32, err error) {
-	const handle = unix.O_PATH | unix.O_CLOEXEC
-	switch n.call {
+// openTarget opens the reported call's target, and returns the requested mode.
+func (call reportedCall) openTarget() (target int, mode uint32, err error) {
+	const pathOnly = unix.O_PATH | unix.O_CLOEXEC
+	switch call.number {
 	case unix.SYS_FCHMOD:
-		target, err = unix.Open(n.own(n.args[0]), handle, 0)
-		return target, uint32(n.args[1]), err
+		target, err = unix.Open(call.callerPath(call.args[0]), pathOnly, 0)
+		return target, uint32(call.args[1]), err
 	case unix.SYS_FCHMODAT:
-		target, err = n.openAt(n.args[0], n.args[1], handle)
-		return target, uint32(n.args[2]), err
+		target, err = call.openAt(call.args[0], call.args[1], pathOnly)
+		return target, uint32(call.args[2]), err
 	case unix.SYS_FCHMODAT2:
-		flags := handle
-		if n.args[3]&unix.AT_SYMLINK_NOFOLLOW != 0 {
+		flags := pathOnly
+		if call.args[3]&unix.AT_SYMLINK_NOFOLLOW != 0 {
 			flags |= unix.O_NOFOLLOW
 		}
-		target, err = n.openAt(n.args[0], n.args[1], flags)
-		return target, uint32(n.args[2]), err
+		target, err = call.openAt(call.args[0], call.args[1], flags)
+		return target, uint32(call.args[2]), err
 	}
 	workDir := int32(unix.AT_FDCWD) // the call is chmod, which not every processor has
-	target, err = n.openAt(uint64(workDir), n.args[0], handle)
-	return target, uint32(n.args[1]), err
+	target, err = call.openAt(uint64(workDir), call.args[0], pathOnly)
+	return target, uint32(call.args[1]), err
 }
 
-// own returns a path of the file behind the caller's descriptor, or of its working folder.
-func (n notice) own(descriptor uint64) string {
+// callerPath returns a path of the file behind the caller's descriptor, or of its working folder.
+func (call reportedCall) callerPath(descriptor uint64) string {
 	if int32(descriptor) == unix.AT_FDCWD {
-		return fmt.Sprintf("/proc/%d/cwd", n.thread)
+		return fmt.Sprintf("/proc/%d/cwd", call.thread)
 	}
-	return fmt.Sprintf("/proc/%d/fd/%d", n.thread, int32(descriptor))
+	return fmt.Sprintf("/proc/%d/fd/%d", call.thread, int32(descriptor))
 }
 
 // openAt opens the path at an address of the caller's memory, as the caller would.
-func (n notice) openAt(dir, address uint64, flags int) (target int, err error) {
-	path, err := n.text(address)
+func (call reportedCall) openAt(dir, address uint64, flags int) (target int, err error) {
+	path, err := call.readString(address)
 	if err != nil {
 		return -1, err
 	}
-	for _, self := range []string{"/proc/self/", "/proc/thread-self/", "/dev/"} { // the caller's own files, not this process's
-		if rest, ok := strings.CutPrefix(path, self); ok && (self != "/dev/" || strings.HasPrefix(rest, "fd/")) {
-			path = fmt.Sprintf("/proc/%d/%s", n.thread, rest)
+	for _, own := range []struct{ prefix, folder string }{{"/proc/self/", ""}, {"/proc/thread-self/", ""}, {"/dev/fd/", "fd/"}} {
+		if rest, ok := strings.CutPrefix(path, own.prefix); ok { // the caller's own files, not this process's
+			path = fmt.Sprintf("/proc/%d/%s%s", call.thread, own.folder, rest)
 		}
 	}
 	if strings.HasPrefix(path, "/") {
 		return unix.Open(path, flags, 0)
 	}
-	at, err := unix.Open(n.own(dir), unix.O_PATH|unix.O_CLOEXEC, 0)
+	folder, err := unix.Open(call.callerPath(dir), unix.O_PATH|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return -1, err
 	}
 	if path == "" { // with AT_EMPTY_PATH
-		return at, nil
+		return folder, nil
 	}
-	defer unix.Close(at)
-	return unix.Openat(at, path, flags, 0)
+	defer unix.Close(folder)
+	return unix.Openat(folder, path, flags, 0)
 }
 
-// text reads a string of the caller's memory.
-func (n notice) text(address uint64) (string, error) {
-	memory, err := os.Open(fmt.Sprintf("/proc/%d/mem", n.thread))
+// readString reads a string of the caller's memory.
+func (call reportedCall) readString(address uint64) (string, error) {
+	memory, err := os.Open(fmt.Sprintf("/proc/%d/mem", call.thread))
 	if err != nil {
 		return "", err
 	}

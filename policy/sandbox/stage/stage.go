@@ -44,7 +44,7 @@ type Spec struct {
 type Filters struct {
 	All         []Filter  `json:"all"`
 	AskSetid    Filter    `json:"ask_setid"`
-	Pass        [2]uint32 `json:"pass"` // a secret that permits the supervisor's own calls: arguments 4 and 5 of fchmodat
+	Permit      [2]uint32 `json:"pass"` // a secret that permits the supervisor's own calls: arguments 4 and 5 of fchmodat
 	RefuseSetid Filter    `json:"refuse_setid"`
 }
 

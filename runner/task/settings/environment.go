@@ -120,7 +120,7 @@ func (e Environment) Secrets(more ...string) []secrets.Value {
 	}
 	for _, variable := range e {
 		name, value, _ := strings.Cut(variable, "=")
-		if len(value) >= secrets.MinLength && !slices.Contains(known, name) && policy.HoldsSecret(name, value) {
+		if len(value) >= secrets.MinLength && !slices.Contains(known, name) && policy.NamesSecret(name, value) {
 			values = append(values, secrets.Value{Name: name, Secret: value})
 		}
 		for _, login := range proxyLogins(name, value) {
@@ -178,7 +178,7 @@ func Secrets(env Environment, j *job.Job) []secrets.Value {
 	var values []secrets.Value
 	add := func(prefix string, of map[string]string) {
 		for name, value := range of {
-			if policy.HoldsSecret(name, value) {
+			if policy.NamesSecret(name, value) {
 				values = append(values, secrets.Value{Name: prefix + name, Secret: value})
 			}
 		}
@@ -209,7 +209,7 @@ func hostedSecrets(tool map[string]any) []secrets.Value {
 	}
 	headers, _ := tool["headers"].(map[string]any)
 	for name, header := range headers {
-		if value, _ := header.(string); policy.HoldsSecret(name, value) {
+		if value, _ := header.(string); policy.NamesSecret(name, value) {
 			values = append(values, secrets.Value{Name: "tools.hosted.headers." + name, Secret: value})
 		}
 	}
