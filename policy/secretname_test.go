@@ -22,7 +22,7 @@ func TestNamesSecret(t *testing.T) {
 		{"OLDPWD", "relative/place", false},
 	} {
 		if got := NamesSecret(c.name, c.value); got != c.want {
-			t.Errorf("HoldsSecret(%q, %q) = %v", c.name, c.value, got)
+			t.Errorf("NamesSecret(%q, %q) = %v", c.name, c.value, got)
 		}
 	}
 }

@@ -84,7 +84,7 @@ func (f *Forwarder) accept() {
 		}
 		f.work.Go(func() {
 			defer func() { <-f.slots }()
-			f.carry(conn)
+			f.forwardConnection(conn)
 		})
 	}
 }
@@ -128,7 +128,7 @@ func (f *Forwarder) closeOldestHalfClosed() bool {
 
 // markHalfClosed records that a client has closed its sending side. Call over at the end of the
 // connection.
-func (f *Forwarder) markHalfClosed(c *connection) (over func()) {
+func (f *Forwarder) markHalfClosed(c *connection) (unmark func()) {
 	f.mu.Lock()
 	f.halfClosed = append(f.halfClosed, c)
 	f.mu.Unlock()
@@ -153,10 +153,10 @@ func (f *Forwarder) pauseBeforeRetry() bool {
 	}
 }
 
-// carry copies a connection to the destination and back. It resets the connection if nobody answers there.
-func (f *Forwarder) carry(from net.Conn) {
-	defer f.forget(from)
-	if !f.know(from) {
+// forwardConnection copies a connection to the destination and back. It resets the connection if nobody answers there.
+func (f *Forwarder) forwardConnection(from net.Conn) {
+	defer f.closeAndUnregister(from)
+	if !f.register(from) {
 		return
 	}
 	ctx, cancel := context.WithTimeout(f.ctx, connectWait)
@@ -166,20 +166,20 @@ func (f *Forwarder) carry(from net.Conn) {
 		reset(from)
 		return
 	}
-	defer f.forget(to)
-	if !f.know(to) {
+	defer f.closeAndUnregister(to)
+	if !f.register(to) {
 		return
 	}
-	var back sync.WaitGroup
-	back.Go(func() { pass(from, to) })
-	pass(to, from)
-	over := f.markHalfClosed(&connection{from, to})
-	back.Wait()
-	over()
+	var answer sync.WaitGroup
+	answer.Go(func() { copyUntilEnd(from, to) })
+	copyUntilEnd(to, from)
+	unmark := f.markHalfClosed(&connection{from, to})
+	answer.Wait()
+	unmark()
 }
 
-// pass copies until the end of from and then closes the sending side of to. A failure resets to.
-func pass(to, from net.Conn) {
+// copyUntilEnd copies until the end of from and then closes the sending side of to. A failure resets to.
+func copyUntilEnd(to, from net.Conn) {
 	if _, err := io.Copy(to, from); err != nil {
 		reset(to)
 		reset(from)
@@ -198,8 +198,8 @@ func reset(conn net.Conn) {
 	_ = conn.Close()
 }
 
-// know registers a connection for Close. It reports false after Close.
-func (f *Forwarder) know(conn net.Conn) bool {
+// register registers a connection for Close. It reports false after Close.
+func (f *Forwarder) register(conn net.Conn) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if !f.closed {
@@ -208,8 +208,8 @@ func (f *Forwarder) know(conn net.Conn) bool {
 	return !f.closed
 }
 
-// forget closes a connection and unregisters it.
-func (f *Forwarder) forget(conn net.Conn) {
+// closeAndUnregister closes a connection and unregisters it.
+func (f *Forwarder) closeAndUnregister(conn net.Conn) {
 	_ = conn.Close()
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -24,12 +24,12 @@ type reply struct {
 }
 
 // refusal answers a refused request with rule, reason and remedy.
-func refusal(asked Request) reply {
-	rule := cmp.Or(asked.Rule, "no rule allows it")
+func refusal(request Request) reply {
+	rule := cmp.Or(request.Rule, "no rule allows it")
 	return reply{
 		status: http.StatusForbidden, errorText: "http_request_denied",
-		phrase: fmt.Sprintf("Refused by agent-ci (%s): %s %s", rule, asked.Target, asked.Reason),
-		body:   asked.Words() + "\n",
+		phrase: fmt.Sprintf("Refused by agent-ci (%s): %s %s", rule, request.Target, request.Reason),
+		body:   request.Words() + "\n",
 	}
 }
 
@@ -39,15 +39,15 @@ func (r Request) Words() string {
 	if r.Rule != "" {
 		rule = " (" + r.Rule + ")"
 	}
-	why := r.Reason
+	reason := r.Reason
 	if r.Request != "" {
-		why += fmt.Sprintf(" The request was %q.", clip.Bytes(r.Request, 100))
+		reason += fmt.Sprintf(" The request was %q.", clip.Bytes(r.Request, 100))
 	}
-	return fmt.Sprintf("agent-ci refused to reach %q by %s%s. %s %s", r.Target, r.Protocol, rule, why, r.Remedy)
+	return fmt.Sprintf("agent-ci refused to reach %q by %s%s. %s %s", r.Target, r.Protocol, rule, reason, r.Remedy)
 }
 
-// recordFailureReply answers every request after a failure to write the record.
-var recordFailureReply = reply{
+// notRecordedReply answers every request after a failure to write the record.
+var notRecordedReply = reply{
 	status: http.StatusServiceUnavailable, errorText: "proxy_internal_error", phrase: "agent-ci can't record the request",
 	body: "agent-ci could not record this request, and reaches nothing without a record.\n",
 }
@@ -56,20 +56,20 @@ var recordFailureReply = reply{
 var bodyTooLongReply = reply{status: http.StatusRequestEntityTooLarge, errorText: "http_request_error", body: "agent-ci sends no body that long.\n"}
 
 // connectFailureReply reports a failed connection to an allowed target.
-func connectFailureReply(asked string, err error) reply {
-	r := reply{status: http.StatusBadGateway, errorText: "destination_unavailable", phrase: "agent-ci did not reach " + asked}
+func connectFailureReply(target string, err error) reply {
+	r := reply{status: http.StatusBadGateway, errorText: "destination_unavailable", phrase: "agent-ci did not reach " + target}
 	var lookup *net.DNSError
 	var timeout interface{ Timeout() bool }
 	var untrusted *tls.CertificateVerificationError
 	why := "nothing answers there"
-	through, byProxy := errors.AsType[*viaError](err)
+	viaErr, isViaErr := errors.AsType[*viaError](err)
 	switch {
-	case byProxy && through.timeout:
-		r.status, r.errorText, why = http.StatusGatewayTimeout, "connection_timeout", through.Error()
-	case byProxy && through.protocol:
-		r.errorText, why = "http_protocol_error", through.Error()
-	case byProxy:
-		why = through.Error()
+	case isViaErr && viaErr.timeout:
+		r.status, r.errorText, why = http.StatusGatewayTimeout, "connection_timeout", viaErr.Error()
+	case isViaErr && viaErr.protocol:
+		r.errorText, why = "http_protocol_error", viaErr.Error()
+	case isViaErr:
+		why = viaErr.Error()
 	case errors.As(err, &lookup) && lookup.IsNotFound:
 		r.errorText, why = "dns_error", "no such name is known"
 	case errors.As(err, &lookup):
@@ -80,13 +80,13 @@ func connectFailureReply(asked string, err error) reply {
 		r.status, r.errorText, why = http.StatusGatewayTimeout, "connection_timeout", "it did not answer in time"
 	}
 	r.phrase += ": " + why
-	r.body = fmt.Sprintf("agent-ci may reach %s for you, but %s.\n", asked, why)
+	r.body = fmt.Sprintf("agent-ci may reach %s for you, but %s.\n", target, why)
 	return r
 }
 
-// answer writes a reply. For CONNECT it writes the raw response, with the reason in the status
+// respond writes a reply. For CONNECT it writes the raw response, with the reason in the status
 // line, because few programs show a body there.
-func (p *Proxy) answer(w http.ResponseWriter, r *http.Request, a reply) {
+func (p *Proxy) respond(w http.ResponseWriter, r *http.Request, a reply) {
 	if r.Method != http.MethodConnect {
 		writeReply(w, a)
 		return
@@ -103,37 +103,37 @@ func (p *Proxy) answer(w http.ResponseWriter, r *http.Request, a reply) {
 }
 
 // writeRaw writes a reply to a hijacked connection. header contains further lines of the header.
-func (p *Proxy) writeRaw(conn net.Conn, a reply, header string) {
+func (p *Proxy) writeRaw(conn net.Conn, reply reply, header string) {
 	_ = conn.SetDeadline(time.Now().Add(p.limits.header))
 	_, _ = fmt.Fprintf(conn, "HTTP/1.1 %d %s\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: %d\r\n%sConnection: close\r\n\r\n%s",
-		a.status, statusPhrase(a.phrase), len(a.body), header, a.body)
+		reply.status, statusPhrase(reply.phrase), len(reply.body), header, reply.body)
 	drainBeforeClose(conn)
 }
 
 // writeReply writes a reply to any request but CONNECT.
-func writeReply(w http.ResponseWriter, a reply) {
+func writeReply(w http.ResponseWriter, reply reply) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	w.Header().Set("Proxy-Status", "agent-ci; error="+a.errorText)
-	w.WriteHeader(a.status)
-	_, _ = io.WriteString(w, a.body) // the client may have left
+	w.Header().Set("Proxy-Status", "agent-ci; error="+reply.errorText)
+	w.WriteHeader(reply.status)
+	_, _ = io.WriteString(w, reply.body) // the client may have left
 }
 
 // drainBeforeClose reads pending input before the close. A reset could otherwise destroy the answer.
 func drainBeforeClose(conn net.Conn) {
-	const most, patience = 64 << 10, time.Second
+	const maxBytes, maxWait = 64 << 10, time.Second
 	_ = closeWrite(conn)
-	_ = conn.SetReadDeadline(time.Now().Add(patience))
-	_, _ = io.CopyN(io.Discard, conn, most)
+	_ = conn.SetReadDeadline(time.Now().Add(maxWait))
+	_, _ = io.CopyN(io.Discard, conn, maxBytes)
 }
 
 // statusPhrase makes text valid in a status line (RFC 9112, 4).
 func statusPhrase(text string) string {
-	const longest = 300
+	const maxLength = 300
 	clean := strings.Map(func(c rune) rune {
 		if c < ' ' || c > '~' {
 			return '?'
 		}
 		return c
 	}, text)
-	return clean[:min(len(clean), longest)]
+	return clean[:min(len(clean), maxLength)]
 }

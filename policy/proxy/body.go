@@ -15,10 +15,10 @@ import (
 )
 
 const (
-	// shortBody is the longest body to search completely before the request is sent, in bytes.
-	shortBody = 64 << 10
-	// lateBody is how long the end of an answer is delayed until the rest of the body is searched.
-	lateBody = time.Second
+	// maxSearchedFirst is the longest body to search completely before the request is sent, in bytes.
+	maxSearchedFirst = 64 << 10
+	// lateSearchWait is how long the end of an answer is delayed until the rest of the body is searched.
+	lateSearchWait = time.Second
 )
 
 // searchedBody is a request body that is searched for placeholders. Reading ends at the first one.
@@ -39,85 +39,94 @@ type searchedBody struct {
 // arrives before the result, and a longer one while it is sent. It returns a reply instead of
 // sending a refused request.
 func (p *Proxy) search(r *http.Request, t reach.Target, idle *idleTimer) (*searchedBody, *reply) {
-	b := &searchedBody{from: r.Body, closed: make(chan struct{})}
+	body := &searchedBody{from: r.Body, closed: make(chan struct{})}
 	if p.guard == nil || r.ContentLength == 0 {
-		return b, nil
+		return body, nil
 	}
-	b.from = p.guard.Body(r.Body, func() http.Header { return r.Trailer })
-	b.refuse = func(refused *credential.Refusal) *Request {
-		refused.Request = credential.DescribeRequest(r)
-		asked := Request{Protocol: t.Protocol, Target: t.String(), HostDecision: policy.NotForCredential(refused)}
-		_ = p.options.Observe(asked) // without a record the request is refused, too
-		return &asked
+	body.from = p.guard.Body(r.Body, func() http.Header { return r.Trailer })
+	body.refuse = func(refusal *credential.Refusal) *Request {
+		refusal.Request = credential.DescribeRequest(r)
+		refused := Request{Protocol: t.Protocol, Target: t.String(), HostDecision: policy.NotForCredential(refusal)}
+		_ = p.options.Observe(refused) // without a record the request is refused, too
+		return &refused
 	}
-	if r.ContentLength < 0 || r.ContentLength > shortBody || len(r.Header["Expect"]) > 0 {
-		return b, nil
+	if r.ContentLength < 0 || r.ContentLength > maxSearchedFirst || len(r.Header["Expect"]) > 0 {
+		return body, nil
 	}
-	text, err := io.ReadAll(p.watch(b, idle))
-	if found := b.found.Load(); found != nil {
-		answer := refusal(*found)
-		return nil, &answer
+	text, err := io.ReadAll(p.watchedReader(body, idle))
+	if refused := body.refusalReply(); refused != nil {
+		return nil, refused
 	}
 	if err != nil {
 		return nil, &incompleteBodyReply
 	}
-	b.from, b.err = bytes.NewReader(text), nil
-	return b, nil
+	body.from, body.err = bytes.NewReader(text), nil
+	return body, nil
+}
+
+// refusalReply returns the reply to a body with a placeholder, or nil if none was found.
+func (body *searchedBody) refusalReply() *reply {
+	found := body.found.Load()
+	if found == nil {
+		return nil
+	}
+	refused := refusal(*found)
+	return &refused
 }
 
 // incompleteBodyReply answers a request with an incomplete body.
 var incompleteBodyReply = reply{status: http.StatusBadRequest, errorText: "http_request_error", body: "The body of the request did not come whole.\n"}
 
-func (b *searchedBody) Read(to []byte) (int, error) {
+func (body *searchedBody) Read(to []byte) (int, error) {
 	select {
-	case <-b.closed:
+	case <-body.closed:
 		return 0, http.ErrBodyReadAfterClose
 	default:
-		return b.read(to)
+		return body.read(to)
 	}
 }
 
 // read is Read, but also works after Close.
-func (b *searchedBody) read(to []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.err != nil {
-		return 0, b.err
+func (body *searchedBody) read(to []byte) (int, error) {
+	body.mu.Lock()
+	defer body.mu.Unlock()
+	if body.err != nil {
+		return 0, body.err
 	}
-	b.started = true
-	n, err := b.from.Read(to)
+	body.started = true
+	n, err := body.from.Read(to)
 	if refused, ok := errors.AsType[*credential.Refusal](err); ok {
-		b.found.Store(b.refuse(refused))
+		body.found.Store(body.refuse(refused))
 	}
-	b.err = err
+	body.err = err
 	return n, err
 }
 
-func (b *searchedBody) Close() error {
-	b.close.Do(func() { close(b.closed) })
+func (body *searchedBody) Close() error {
+	body.close.Do(func() { close(body.closed) })
 	return nil
 }
 
 // searchRest searches the rest of a body if the host answers early, and aborts the exchange at a
 // placeholder. The host has not received that rest. The returned function ends the exchange and
-// waits up to lateBody for the search.
-func (p *Proxy) searchRest(b *searchedBody, control *http.ResponseController, breakOff func()) (end func()) {
+// waits up to lateSearchWait for the search.
+func (p *Proxy) searchRest(body *searchedBody, control *http.ResponseController, abort func()) (end func()) {
 	_ = control.EnableFullDuplex() // otherwise net/http reads the rest of the body before it answers
-	if b.refuse == nil {
+	if body.refuse == nil {
 		return func() {}
 	}
 	searched := make(chan struct{})
 	p.work.Go(func() {
 		defer close(searched)
-		<-b.closed
-		b.drain(p.limits.bytes)
-		if b.found.Load() != nil {
-			breakOff()
+		<-body.closed
+		body.searchRest(p.limits.bytes)
+		if body.found.Load() != nil {
+			abort()
 		}
 	})
 	return func() {
-		breakOff()
-		timer := time.NewTimer(lateBody)
+		abort()
+		timer := time.NewTimer(lateSearchWait)
 		defer timer.Stop()
 		select {
 		case <-searched:
@@ -127,13 +136,13 @@ func (p *Proxy) searchRest(b *searchedBody, control *http.ResponseController, br
 	}
 }
 
-// drain searches the rest of the body, up to most bytes, if reading has begun. read stores the result.
-func (b *searchedBody) drain(most int64) {
-	b.mu.Lock()
-	started := b.started
-	b.mu.Unlock()
+// searchRest searches the rest of the body, up to most bytes, if reading has begun. read stores the result.
+func (body *searchedBody) searchRest(most int64) {
+	body.mu.Lock()
+	started := body.started
+	body.mu.Unlock()
 	if started {
-		_, _ = io.CopyN(io.Discard, readerFunc(b.read), most)
+		_, _ = io.CopyN(io.Discard, readerFunc(body.read), most)
 	}
 }
 

@@ -27,7 +27,7 @@ func TestSearchesBodyBeforeEarlyAnswer(t *testing.T) {
 	bothProtocols(t, func(t *testing.T, inside, outside bool) {
 		var asked atomic.Int32
 		h := holding(t, outside, func(w http.ResponseWriter, r *http.Request) { asked.Add(1); early(w, r) })
-		for i, body := range []string{"x=" + placeholder, strings.Repeat("x", shortBody-len(placeholder)) + placeholder} {
+		for i, body := range []string{"x=" + placeholder, strings.Repeat("x", maxSearchedFirst-len(placeholder)) + placeholder} {
 			for range 20 {
 				response, text := get(t, h.client(inside), "POST", "https://npm.example.org/team/a", strings.NewReader(body), "Authorization", bearer)
 				if response.StatusCode != http.StatusForbidden || !strings.Contains(text, "is in the body") {
@@ -200,7 +200,7 @@ func TestLateReadKeepsIdleTimerStopped(t *testing.T) {
 	t.Parallel()
 	p := &Proxy{limits: defaultLimits}
 	idle := p.newIdleTimer(func() {})
-	late := p.watch(strings.NewReader("it comes late"), idle)
+	late := p.watchedReader(strings.NewReader("it comes late"), idle)
 	idle.stop()
 	if _, err := io.ReadAll(late); err != nil {
 		t.Fatal(err)

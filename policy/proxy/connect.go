@@ -22,7 +22,7 @@ func (e *refusedError) Error() string { return e.Target + " is refused. " + e.Re
 //
 // If another proxy leads to the target, that proxy resolves and dials, and via is its URL. The
 // connection then leads through the proxy to the target, or with plain, only to the proxy.
-func (p *Proxy) connect(ctx context.Context, t reach.Target, private, plain bool) (conn net.Conn, via *url.URL, err error) {
+func (p *Proxy) connect(ctx context.Context, t reach.Target, private, onlyToVia bool) (conn net.Conn, via *url.URL, err error) {
 	ctx, cancel := context.WithTimeout(ctx, p.limits.connect)
 	defer cancel()
 	via = p.via(t)
@@ -32,13 +32,13 @@ func (p *Proxy) connect(ctx context.Context, t reach.Target, private, plain bool
 			return nil, nil, err
 		}
 	}
-	if err := p.fit(t, addresses, private); err != nil {
+	if err := p.checkAddresses(t, addresses, private); err != nil {
 		return nil, nil, err
 	}
 	switch {
 	case via == nil:
 		conn, err = p.dialFirst(ctx, addresses, t.Port)
-	case plain:
+	case onlyToVia:
 		conn, err = p.dialVia(ctx, via)
 	default:
 		conn, err = p.tunnelVia(ctx, via, t)
@@ -46,25 +46,24 @@ func (p *Proxy) connect(ctx context.Context, t reach.Target, private, plain bool
 	return conn, via, err
 }
 
-// fit returns a refusedError if an address of the target is forbidden. It prefers to report an address
+// checkAddresses returns a refusedError if an address of the target is forbidden. It prefers to report an address
 // that no change to the job could permit.
-func (p *Proxy) fit(t reach.Target, addresses []netip.Addr, private bool) error {
-	own, err := ownAddresses()
+func (p *Proxy) checkAddresses(t reach.Target, addresses []netip.Addr, private bool) error {
+	ownAddrs, err := ownAddresses()
 	if err != nil {
 		return err
 	}
-	worst, openable := "", false
+	problem, openable := "", false // whether a change to the job could permit the address
 	for _, address := range addresses {
-		what := undialable(address, own, private)
-		// Prefer an address that the job cannot permit over an openable one.
-		if what != "" && (worst == "" || openable) {
-			worst, openable = what, !private && reach.Private(address) && what != policy.ThisMachineReason
+		description := describeUndialable(address, ownAddrs, private)
+		if description != "" && (problem == "" || openable) {
+			problem, openable = description, !private && reach.Private(address) && description != policy.ThisMachineReason
 		}
 	}
-	if worst == "" {
+	if problem == "" {
 		return nil
 	}
-	refused := Request{Protocol: t.Protocol, Target: t.String(), HostDecision: policy.LocalAddress(t, p.options.Decide(t), worst, openable)}
+	refused := Request{Protocol: t.Protocol, Target: t.String(), HostDecision: policy.LocalAddress(t, p.options.Decide(t), problem, openable)}
 	return errors.Join(&refusedError{refused}, p.options.Observe(refused))
 }
 
@@ -79,24 +78,24 @@ func refusePrivate(t reach.Target, d policy.HostDecision) policy.HostDecision {
 
 // resolve looks up a name without the search domains of the machine.
 func (p *Proxy) resolve(ctx context.Context, name string) ([]netip.Addr, error) {
-	ask := p.options.Resolve
-	if ask == nil {
-		ask = func(ctx context.Context, name string) ([]netip.Addr, error) {
+	lookup := p.options.Resolve
+	if lookup == nil {
+		lookup = func(ctx context.Context, name string) ([]netip.Addr, error) {
 			return net.DefaultResolver.LookupNetIP(ctx, "ip", name+".")
 		}
 	}
-	addresses, err := ask(ctx, name)
+	addresses, err := lookup(ctx, name)
 	if err != nil {
 		return nil, err
 	}
 	if len(addresses) == 0 {
 		return nil, &net.DNSError{Err: "no addresses", Name: name, IsNotFound: true}
 	}
-	const most = 16
+	const maxAddresses = 16
 	for i, address := range addresses {
 		addresses[i] = address.Unmap().WithZone("")
 	}
-	return addresses[:min(len(addresses), most)], nil
+	return addresses[:min(len(addresses), maxAddresses)], nil
 }
 
 // dialFirst dials one address after the other until one answers. Each gets an equal share of the
@@ -108,19 +107,19 @@ func (p *Proxy) dialFirst(ctx context.Context, addresses []netip.Addr, port uint
 			return new(net.Dialer).DialContext(ctx, "tcp", address.String())
 		}
 	}
-	var failed error
+	var dialErrs error
 	for i, address := range addresses {
 		deadline, _ := ctx.Deadline()
 		share := time.Until(deadline) / time.Duration(len(addresses)-i)
-		within, cancel := context.WithTimeout(ctx, share)
-		conn, err := dial(within, netip.AddrPortFrom(address, port))
+		shareCtx, cancel := context.WithTimeout(ctx, share)
+		conn, err := dial(shareCtx, netip.AddrPortFrom(address, port))
 		cancel()
 		if err == nil {
 			return conn, nil
 		}
-		failed = errors.Join(failed, err)
+		dialErrs = errors.Join(dialErrs, err)
 	}
-	return nil, failed
+	return nil, dialErrs
 }
 
 // ownAddresses returns the machine's own addresses, including public ones. Through them, commands would
@@ -131,22 +130,22 @@ func ownAddresses() (map[netip.Addr]bool, error) {
 		return nil, err
 	}
 	own := make(map[netip.Addr]bool, len(interfaces))
-	for _, each := range interfaces {
-		if prefix, err := netip.ParsePrefix(each.String()); err == nil {
+	for _, address := range interfaces {
+		if prefix, err := netip.ParsePrefix(address.String()); err == nil {
 			own[prefix.Addr().Unmap().WithZone("")] = true
 		}
 	}
 	return own, nil
 }
 
-// undialable describes an address that must not be dialled, or returns "".
-func undialable(address netip.Addr, own map[netip.Addr]bool, private bool) string {
-	switch what := reach.DescribeNonPublic(address); {
-	case own[address] && (what == "" || reach.Private(address)):
+// describeUndialable describes an address that must not be dialled, or returns "".
+func describeUndialable(address netip.Addr, own map[netip.Addr]bool, private bool) string {
+	switch description := reach.DescribeNonPublic(address); {
+	case own[address] && (description == "" || reach.Private(address)):
 		return policy.ThisMachineReason
 	case private && reach.Private(address):
 		return ""
 	default:
-		return what
+		return description
 	}
 }

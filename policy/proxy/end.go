@@ -22,19 +22,19 @@ type interceptedConn struct {
 	early  *bufio.Reader // holds bytes received with CONNECT
 	target reach.Target
 	policy.HostDecision
-	forget func() bool // keeps the proxy's Close from closing the connection
+	stopClosing func() bool // keeps the proxy's Close from closing the connection
 }
 
-func (e *interceptedConn) Read(to []byte) (int, error) {
-	if e.early.Buffered() > 0 {
-		return e.early.Read(to)
+func (conn *interceptedConn) Read(to []byte) (int, error) {
+	if conn.early.Buffered() > 0 {
+		return conn.early.Read(to)
 	}
-	return e.Conn.Read(to)
+	return conn.Conn.Read(to)
 }
 
-func (e *interceptedConn) Close() error {
-	e.forget()
-	return e.Conn.Close()
+func (conn *interceptedConn) Close() error {
+	conn.stopClosing()
+	return conn.Conn.Close()
 }
 
 var errOtherName = errors.New("another server name than the tunnel's")
@@ -46,7 +46,7 @@ func (p *Proxy) intercept(w http.ResponseWriter, r *http.Request, t reach.Target
 	defer p.work.Done()
 	config, err := p.tlsConfigFor(t)
 	if err != nil {
-		p.answer(w, r, reply{status: http.StatusBadGateway, errorText: "proxy_internal_error", phrase: "agent-ci can't end TLS", body: "agent-ci could not end the TLS of this tunnel.\n"})
+		p.respond(w, r, reply{status: http.StatusBadGateway, errorText: "proxy_internal_error", phrase: "agent-ci can't end TLS", body: "agent-ci could not end the TLS of this tunnel.\n"})
 		return
 	}
 	client, early, err := http.NewResponseController(w).Hijack()
@@ -54,20 +54,20 @@ func (p *Proxy) intercept(w http.ResponseWriter, r *http.Request, t reach.Target
 		return
 	}
 	conn := &interceptedConn{Conn: client, early: early.Reader, target: t, HostDecision: d}
-	conn.forget = context.AfterFunc(p.ctx, func() { _ = client.Close() })
+	conn.stopClosing = context.AfterFunc(p.ctx, func() { _ = client.Close() })
 	_ = client.SetDeadline(time.Now().Add(p.limits.header))
 	if _, err := io.WriteString(client, "HTTP/1.1 200 Connection established\r\n\r\n"); err != nil {
 		_ = conn.Close()
 		return
 	}
-	over := tls.Server(conn, config)
-	if err := over.HandshakeContext(p.ctx); err != nil {
+	tlsConn := tls.Server(conn, config)
+	if err := tlsConn.HandshakeContext(p.ctx); err != nil {
 		p.refuseHandshake(conn, err)
 		_ = conn.Close()
 		return
 	}
 	_ = client.SetDeadline(time.Time{})
-	if !p.interceptor.take(over) {
+	if !p.interceptor.handOver(tlsConn) {
 		_ = conn.Close()
 	}
 }
@@ -102,8 +102,8 @@ func (p *Proxy) tlsConfigFor(t reach.Target) (*tls.Config, error) {
 // recordProblem records the reason why an intercepted tunnel was not used.
 func (p *Proxy) recordProblem(t reach.Target, reason string) (Request, error) {
 	d := policy.NotTheTarget(p.options.Credentials.Names(t), reason)
-	asked := Request{Protocol: reach.HTTPS, Target: t.String(), HostDecision: d}
-	return asked, p.options.Observe(asked)
+	request := Request{Protocol: reach.HTTPS, Target: t.String(), HostDecision: d}
+	return request, p.options.Observe(request)
 }
 
 // refuseHandshake records a connection without TLS and answers the client.
@@ -112,25 +112,25 @@ func (p *Proxy) refuseHandshake(conn *interceptedConn, err error) {
 	if !isPlain || plain.Conn == nil { // the client did begin with TLS
 		return
 	}
-	asked, err := p.recordProblem(conn.target, "Inside the tunnel is no TLS.")
-	a := refusal(asked)
+	request, err := p.recordProblem(conn.target, "Inside the tunnel is no TLS.")
+	reply := refusal(request)
 	if err != nil {
-		a = recordFailureReply
+		reply = notRecordedReply
 	}
-	p.writeRaw(conn, a, "")
+	p.writeRaw(conn, reply, "")
 }
 
-// inside is the HTTP server for requests in intercepted tunnels, and its listener.
-type inside struct {
-	server *http.Server
-	handed chan net.Conn // the next connection to accept
-	slots  chan struct{} // one element per request in progress
-	end    <-chan struct{}
-	addr   net.Addr
+// interceptServer is the HTTP server for requests in intercepted tunnels, and its listener.
+type interceptServer struct {
+	server      *http.Server
+	connections chan net.Conn // the next connection to accept
+	slots       chan struct{} // one element per request in progress
+	done        <-chan struct{}
+	addr        net.Addr
 }
 
-// tunnelOf is the context key of a request's *interceptedConn.
-type tunnelOf struct{}
+// tunnelKey is the context key of a request's *interceptedConn.
+type tunnelKey struct{}
 
 const (
 	// maxStreams bounds the simultaneous requests on a connection of HTTP/2. Further ones wait.
@@ -141,41 +141,41 @@ const (
 	maxWaitingHeader = 32 << 10
 )
 
-// newInside returns the server for requests in intercepted tunnels.
-func (p *Proxy) newInside(addr net.Addr) *inside {
-	both := new(http.Protocols)
-	both.SetHTTP1(true)
-	both.SetHTTP2(true)
+// newInterceptServer returns the server for requests in intercepted tunnels.
+func (p *Proxy) newInterceptServer(addr net.Addr) *interceptServer {
+	protocols := new(http.Protocols)
+	protocols.SetHTTP1(true)
+	protocols.SetHTTP2(true)
 	server := &http.Server{
-		Handler: http.HandlerFunc(p.serveInside), Protocols: both, ReadHeaderTimeout: p.limits.header, IdleTimeout: p.limits.idle, MaxHeaderBytes: maxWaitingHeader,
+		Handler: http.HandlerFunc(p.serveIntercepted), Protocols: protocols, ReadHeaderTimeout: p.limits.header, IdleTimeout: p.limits.idle, MaxHeaderBytes: maxWaitingHeader,
 		HTTP2: &http.HTTP2Config{MaxConcurrentStreams: maxStreams}, DisableGeneralOptionsHandler: true, ErrorLog: log.New(io.Discard, "", 0),
-		BaseContext: func(net.Listener) context.Context { return p.ctx }, ConnState: p.count,
+		BaseContext: func(net.Listener) context.Context { return p.ctx }, ConnState: p.trackConnection,
 		ConnContext: func(ctx context.Context, conn net.Conn) context.Context {
-			return context.WithValue(ctx, tunnelOf{}, conn.(*tls.Conn).NetConn())
+			return context.WithValue(ctx, tunnelKey{}, conn.(*tls.Conn).NetConn())
 		},
 	}
-	return &inside{server, make(chan net.Conn), make(chan struct{}, maxInterceptedRequests), p.ctx.Done(), addr}
+	return &interceptServer{server, make(chan net.Conn), make(chan struct{}, maxInterceptedRequests), p.ctx.Done(), addr}
 }
 
-// take passes a connection to the server and reports success.
-func (i *inside) take(conn net.Conn) bool {
+// handOver passes a connection to the server and reports success.
+func (server *interceptServer) handOver(conn net.Conn) bool {
 	select {
-	case i.handed <- conn:
+	case server.connections <- conn:
 		return true
-	case <-i.end:
+	case <-server.done:
 		return false
 	}
 }
 
 // Accept returns the next connection of take. With Close and Addr it makes i a net.Listener.
-func (i *inside) Accept() (net.Conn, error) {
+func (server *interceptServer) Accept() (net.Conn, error) {
 	select {
-	case conn := <-i.handed:
+	case conn := <-server.connections:
 		return conn, nil
-	case <-i.end:
+	case <-server.done:
 		return nil, net.ErrClosed
 	}
 }
 
-func (i *inside) Close() error   { return nil }
-func (i *inside) Addr() net.Addr { return i.addr }
+func (server *interceptServer) Close() error   { return nil }
+func (server *interceptServer) Addr() net.Addr { return server.addr }

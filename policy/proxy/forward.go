@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -20,12 +21,12 @@ import (
 // hop-by-hop headers. Every request gets its own connection to a checked address.
 func (p *Proxy) forward(w http.ResponseWriter, r *http.Request, t reach.Target, private bool) {
 	if r.ContentLength > p.limits.bytes {
-		p.answer(w, r, bodyTooLongReply)
+		p.respond(w, r, bodyTooLongReply)
 		return
 	}
 	server, via, err := p.connect(r.Context(), t, private, true)
 	if err != nil {
-		p.answer(w, r, failed(t, err))
+		p.respond(w, r, dialFailureReply(t, err))
 		return
 	}
 	defer server.Close()
@@ -38,24 +39,20 @@ func (p *Proxy) forward(w http.ResponseWriter, r *http.Request, t reach.Target, 
 	defer transport.CloseIdleConnections()
 	body, problem := p.search(r, t, idle)
 	if problem != nil {
-		p.answer(w, r, *problem)
+		p.respond(w, r, *problem)
 		return
 	}
-	end := p.searchRest(body, control, cancel)
+	finishSearch := p.searchRest(body, control, cancel)
 	r.Body = body
-	response, problem := p.ask(ctx, transport, r, t, via, idle)
+	response, problem := p.roundTrip(ctx, transport, r, t, via, idle)
 	if response != nil {
 		defer response.Body.Close()
 	}
 	if problem != nil {
-		end()
+		finishSearch()
 	}
-	if found := body.found.Load(); found != nil {
-		answer := refusal(*found)
-		problem = &answer
-	}
-	if problem != nil {
-		p.answer(w, r, *problem)
+	if problem = cmp.Or(body.refusalReply(), problem); problem != nil {
+		p.respond(w, r, *problem)
 		return
 	}
 	hider := p.hider(via)
@@ -65,36 +62,36 @@ func (p *Proxy) forward(w http.ResponseWriter, r *http.Request, t reach.Target, 
 	if response.ContentLength != 0 {
 		_ = control.Flush() // the body may arrive much later
 	}
-	if err := hider.Copy(flushingWriter{w, control}, p.watch(response.Body, idle)); err != nil {
+	if err := hider.Copy(flushingWriter{w, control}, p.watchedReader(response.Body, idle)); err != nil {
 		panic(http.ErrAbortHandler) // the client must see that the answer is incomplete
 	}
-	end()
-	if body.found.Load() != nil {
+	finishSearch()
+	if body.refusalReply() != nil {
 		panic(http.ErrAbortHandler) // the client must not see a successful answer
 	}
 }
 
-// ask sends a request and returns the answer, or a reply after a failure.
-func (p *Proxy) ask(ctx context.Context, transport *http.Transport, r *http.Request, t reach.Target, via *url.URL, idle *idleTimer) (*http.Response, *reply) {
-	out := p.outgoing(ctx, r, t, idle)
+// roundTrip sends a request and returns the answer, or a reply after a failure.
+func (p *Proxy) roundTrip(ctx context.Context, transport *http.Transport, r *http.Request, t reach.Target, via *url.URL, idle *idleTimer) (*http.Response, *reply) {
+	outgoing := p.outgoingRequest(ctx, r, t, idle)
 	searched := p.hider(via) != nil
 	if searched {
-		out.Header.Set("Accept-Encoding", "identity")
+		outgoing.Header.Set("Accept-Encoding", "identity")
 	}
-	response, err := transport.RoundTrip(out)
+	response, err := transport.RoundTrip(outgoing)
 	var problem reply
 	switch {
-	case errors.Is(err, errTooMuch):
+	case errors.Is(err, errTooManyBytes):
 		problem = bodyTooLongReply
 	case err != nil && via != nil:
-		problem = connectFailureReply(t.String(), orTimeout(ctx, invalidAnswer()))
+		problem = connectFailureReply(t.String(), timeoutOr(ctx, invalidAnswer()))
 	case err != nil:
 		problem = connectFailureReply(t.String(), err)
 	case via != nil && (response.StatusCode < http.StatusOK || response.StatusCode == http.StatusProxyAuthRequired):
 		problem = connectFailureReply(t.String(), viaRefused(response.StatusCode))
 	case response.StatusCode < http.StatusOK: // 101: a protocol that the request did not ask for
 		problem = connectFailureReply(t.String(), errors.New("no answer"))
-	case searched && encodedText(response):
+	case searched && mayBeCompressedText(response):
 		problem = compressedReply
 	default:
 		return response, nil
@@ -124,22 +121,22 @@ func singleRequestTransport(conn net.Conn, via *url.URL) *http.Transport {
 	}
 }
 
-// outgoing returns the request for the target: own framing, no hop-by-hop headers.
-func (p *Proxy) outgoing(ctx context.Context, r *http.Request, t reach.Target, idle *idleTimer) *http.Request {
-	to := *r.URL
-	to.Host, to.Fragment = t.Entry(), ""
+// outgoingRequest returns the request for the target: own framing, no hop-by-hop headers.
+func (p *Proxy) outgoingRequest(ctx context.Context, r *http.Request, t reach.Target, idle *idleTimer) *http.Request {
+	target := *r.URL
+	target.Host, target.Fragment = t.Entry(), ""
 	if t.Addr.Is6() {
-		to.Host = t.String()
+		target.Host = t.String()
 	}
 	out := &http.Request{
-		Method: r.Method, URL: &to, Host: to.Host, Header: make(http.Header), Body: http.NoBody,
+		Method: r.Method, URL: &target, Host: target.Host, Header: make(http.Header), Body: http.NoBody,
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, ContentLength: r.ContentLength,
 	}
 	if r.ContentLength != 0 {
 		out.Body = struct {
 			io.Reader
 			io.Closer
-		}{p.watch(r.Body, idle), r.Body}
+		}{p.watchedReader(r.Body, idle), r.Body}
 	}
 	keepEndToEnd(out.Header, r.Header)
 	if _, named := out.Header["User-Agent"]; !named {
@@ -183,24 +180,25 @@ func keepEndToEnd(to, from http.Header) {
 
 // idleReader restarts the idle timer at each read and bounds the bytes.
 type idleReader struct {
-	from io.Reader
-	idle *idleTimer
-	left int64 // bytes
+	from      io.Reader
+	idle      *idleTimer
+	remaining int64 // bytes
 }
 
-// watch returns a reader of from that restarts idle and returns errTooMuch after limits.bytes.
-func (p *Proxy) watch(from io.Reader, idle *idleTimer) *idleReader {
+// watchedReader returns a reader of from that restarts idle and returns errTooManyBytes after limits.bytes.
+func (p *Proxy) watchedReader(from io.Reader, idle *idleTimer) *idleReader {
 	return &idleReader{from, idle, p.limits.bytes}
 }
 
-// Read reads from the source. It returns errTooMuch above the limit.
-func (w *idleReader) Read(to []byte) (int, error) {
-	n, err := w.from.Read(to)
+// Read reads from the source. It returns errTooManyBytes above the limit.
+func (r *idleReader) Read(to []byte) (int, error) {
+	n, err := r.from.Read(to)
 	if n > 0 {
-		w.idle.restart()
+		r.idle.restart()
 	}
-	if w.left -= int64(n); w.left < 0 {
-		return 0, errTooMuch
+	r.remaining -= int64(n)
+	if r.remaining < 0 {
+		return 0, errTooManyBytes
 	}
 	return n, err
 }

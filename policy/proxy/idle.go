@@ -9,10 +9,10 @@ import (
 // idleTimer aborts an exchange after a time without data. After stop, a late read cannot restart it: it
 // would abort the next exchange on the connection.
 type idleTimer struct {
-	wait  time.Duration
-	mu    sync.Mutex
-	timer *time.Timer
-	over  bool
+	wait    time.Duration
+	mu      sync.Mutex
+	timer   *time.Timer
+	stopped bool
 }
 
 // newIdleTimer returns a timer that calls end after limits.idle without data.
@@ -31,18 +31,18 @@ func (p *Proxy) endWhenIdle(client *http.ResponseController, cancel func()) *idl
 }
 
 // restart restarts the wait.
-func (s *idleTimer) restart() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if !s.over {
-		s.timer.Reset(s.wait)
+func (t *idleTimer) restart() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.stopped {
+		t.timer.Reset(t.wait)
 	}
 }
 
 // stop stops the timer for good.
-func (s *idleTimer) stop() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.over = true
-	s.timer.Stop()
+func (t *idleTimer) stop() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.stopped = true
+	t.timer.Stop()
 }

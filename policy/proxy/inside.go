@@ -13,8 +13,8 @@ import (
 	"github.com/agent-ci/agent-ci/policy/reach"
 )
 
-// serveInside answers a request in an intercepted tunnel.
-func (p *Proxy) serveInside(w http.ResponseWriter, r *http.Request) {
+// serveIntercepted answers a request in an intercepted tunnel.
+func (p *Proxy) serveIntercepted(w http.ResponseWriter, r *http.Request) {
 	p.work.Add(1)
 	defer p.work.Done()
 	select {
@@ -23,13 +23,13 @@ func (p *Proxy) serveInside(w http.ResponseWriter, r *http.Request) {
 	case <-r.Context().Done():
 		return
 	}
-	tunnel := r.Context().Value(tunnelOf{}).(*interceptedConn)
+	tunnel := r.Context().Value(tunnelKey{}).(*interceptedConn)
 	t := tunnel.target
 	if reason := namesOtherTarget(r, t); reason != "" {
 		p.refuse(w, t, http.StatusMisdirectedRequest, policy.NotTheTarget(p.options.Credentials.Names(t), reason))
 		return
 	}
-	x, refused := p.guard.Exchange(r, t, tunnel.OnlyCredentials)
+	exchanged, refused := p.guard.Exchange(r, t, tunnel.OnlyCredentials)
 	if refused != nil {
 		p.refuse(w, t, http.StatusForbidden, policy.NotForCredential(refused))
 		return
@@ -38,24 +38,32 @@ func (p *Proxy) serveInside(w http.ResponseWriter, r *http.Request) {
 		writeReply(w, bodyTooLongReply)
 		return
 	}
-	p.exchange(w, r, x, tunnel)
+	p.exchange(w, r, exchanged, tunnel)
 }
 
-// recorded records the credentials used in a request, and reports whether it could.
-func (p *Proxy) recorded(x *credential.Exchange, t reach.Target) bool {
-	return p.options.Used == nil || !slices.ContainsFunc(x.Uses, func(name string) bool { return p.options.Used(name, t) != nil })
+// recordUses records the credentials used in a request, and reports whether it could.
+func (p *Proxy) recordUses(exchanged *credential.Exchange, t reach.Target) bool {
+	if p.options.Used == nil {
+		return true
+	}
+	for _, name := range exchanged.Uses {
+		if p.options.Used(name, t) != nil {
+			return false
+		}
+	}
+	return true
 }
 
 // refuse records a refusal inside a tunnel and answers with it.
 func (p *Proxy) refuse(w http.ResponseWriter, t reach.Target, status int, d policy.HostDecision) {
-	asked := Request{Protocol: reach.HTTPS, Target: t.String(), HostDecision: d}
-	if p.options.Observe(asked) != nil {
-		writeReply(w, recordFailureReply)
+	request := Request{Protocol: reach.HTTPS, Target: t.String(), HostDecision: d}
+	if p.options.Observe(request) != nil {
+		writeReply(w, notRecordedReply)
 		return
 	}
-	a := refusal(asked)
-	a.status = status
-	writeReply(w, a)
+	reply := refusal(request)
+	reply.status = status
+	writeReply(w, reply)
 }
 
 // namesOtherTarget describes a request for another target than its tunnel's, or returns "".
@@ -68,25 +76,25 @@ func namesOtherTarget(r *http.Request, t reach.Target) string {
 		return "The request inside the tunnel is for another scheme than https."
 	case r.URL.User != nil:
 		return "The request has a user or a password before the host."
-	case r.URL.Host != "" && !names(r.URL.Host, t), !names(r.Host, t):
+	case r.URL.Host != "" && !isForTarget(r.URL.Host, t), !isForTarget(r.Host, t):
 		return otherHost
-	case slices.ContainsFunc(r.Header["Host"], func(host string) bool { return !names(host, t) }): // beside :authority
+	case slices.ContainsFunc(r.Header["Host"], func(host string) bool { return !isForTarget(host, t) }): // beside :authority
 		return otherHost
-	case r.URL.Opaque != "" || !strings.HasPrefix(r.URL.Path, "/") || strings.ContainsFunc(r.URL.RawQuery, unprintable):
+	case r.URL.Opaque != "" || !strings.HasPrefix(r.URL.Path, "/") || strings.ContainsFunc(r.URL.RawQuery, isUnprintable):
 		return "The request is for no path of the host." // HTTP/2 permits spaces in the query
-	case asksUpgrade(r) && !toWebSocket(r):
+	case requestsUpgrade(r) && !requestsWebSocket(r):
 		return "The request asks for another protocol than HTTP and WebSocket."
-	case toWebSocket(r) && r.ContentLength != 0:
+	case requestsWebSocket(r) && r.ContentLength != 0:
 		return "The request for a WebSocket has a body."
-	case listsEndToEnd(r):
+	case connectionRemovesHeader(r):
 		return "The header Connection takes another header out of the request."
 	}
 	return ""
 }
 
-// listsEndToEnd reports whether Connection lists an end-to-end header of the request. The host would
+// connectionRemovesHeader reports whether Connection lists an end-to-end header of the request. The host would
 // not get that header, although the checks have read it.
-func listsEndToEnd(r *http.Request) bool {
+func connectionRemovesHeader(r *http.Request) bool {
 	for name := range connectionOptions(r.Header) {
 		if len(r.Header[name]) > 0 && !slices.Contains(hopByHop, name) && name != "Content-Length" {
 			return true
@@ -95,19 +103,19 @@ func listsEndToEnd(r *http.Request) bool {
 	return false
 }
 
-func unprintable(c rune) bool { return c <= ' ' || c == 0x7f }
+func isUnprintable(c rune) bool { return c <= ' ' || c == 0x7f }
 
-// names reports whether host and port of a request are those of a target of HTTPS.
-func names(authority string, t reach.Target) bool {
-	named, err := reach.ParseTarget(reach.HTTPS, authority)
+// isForTarget reports whether host and port of a request are those of a target of HTTPS.
+func isForTarget(authority string, t reach.Target) bool {
+	parsed, err := reach.ParseTarget(reach.HTTPS, authority)
 	if err != nil {
-		named, err = reach.ParseTarget(reach.HTTPS, authority+":443")
+		parsed, err = reach.ParseTarget(reach.HTTPS, authority+":443")
 	}
-	return err == nil && named == t
+	return err == nil && parsed == t
 }
 
 // exchange sends a request to the tunnel's target over a pooled connection and copies the answer.
-func (p *Proxy) exchange(w http.ResponseWriter, r *http.Request, x *credential.Exchange, tunnel *interceptedConn) {
+func (p *Proxy) exchange(w http.ResponseWriter, r *http.Request, exchanged *credential.Exchange, tunnel *interceptedConn) {
 	t := tunnel.target
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
@@ -119,49 +127,49 @@ func (p *Proxy) exchange(w http.ResponseWriter, r *http.Request, x *credential.E
 	case problem != nil:
 		writeReply(w, *problem)
 		return
-	case !p.recorded(x, t):
-		writeReply(w, recordFailureReply)
+	case !p.recordUses(exchanged, t):
+		writeReply(w, notRecordedReply)
 		return
 	}
-	end := p.searchRest(body, control, cancel)
-	response, err := p.upstream(tunnel).RoundTrip(p.interceptedRequest(ctx, r, x, body, t, idle))
+	finishSearch := p.searchRest(body, control, cancel)
+	response, err := p.upstreamPool(tunnel).RoundTrip(p.interceptedRequest(ctx, r, exchanged, body, t, idle))
 	if response != nil {
 		defer response.Body.Close()
 	} else {
-		end()
+		finishSearch()
 	}
-	switch found := body.found.Load(); {
-	case found != nil:
-		writeReply(w, refusal(*found))
+	switch refused := body.refusalReply(); {
+	case refused != nil:
+		writeReply(w, *refused)
 	case err != nil:
-		writeReply(w, failed(t, err))
+		writeReply(w, dialFailureReply(t, err))
 	case opensWebSocket(r, response):
 		p.joinWebSocket(control, response, idle)
 	case response.StatusCode < http.StatusOK: // 101: a protocol that the request did not ask for
 		writeReply(w, connectFailureReply(t.String(), errors.New("no answer")))
-	case encodedText(response):
+	case mayBeCompressedText(response):
 		writeReply(w, compressedReply)
 	default:
 		p.forwardAnswer(w, control, response, idle)
-		end()
-		if body.found.Load() != nil {
+		finishSearch()
+		if body.refusalReply() != nil {
 			panic(http.ErrAbortHandler) // the client must not see a successful answer
 		}
 	}
 }
 
 // interceptedRequest returns the request for the target, with the values of credentials.
-func (p *Proxy) interceptedRequest(ctx context.Context, r *http.Request, x *credential.Exchange, body *searchedBody, t reach.Target, idle *idleTimer) *http.Request {
+func (p *Proxy) interceptedRequest(ctx context.Context, r *http.Request, exchanged *credential.Exchange, body *searchedBody, t reach.Target, idle *idleTimer) *http.Request {
 	from := *r
-	from.URL, from.Header, from.Body = x.URL, x.Header, body
+	from.URL, from.Header, from.Body = exchanged.URL, exchanged.Header, body
 	from.URL.Scheme = "https"
-	out := p.outgoing(ctx, &from, t, idle)
+	out := p.outgoingRequest(ctx, &from, t, idle)
 	delete(out.Header, "Host")
 	out.Header.Set("Accept-Encoding", "identity") // a compressed answer cannot be searched
-	if slices.ContainsFunc(r.Header["Te"], func(te string) bool { return strings.Contains(strings.ToLower(te), "trailers") }) {
+	if strings.Contains(strings.ToLower(strings.Join(r.Header["Te"], ",")), "trailers") {
 		out.Header.Set("Te", "trailers")
 	}
-	if toWebSocket(r) {
+	if requestsWebSocket(r) {
 		out.Header.Set("Connection", "Upgrade")
 		out.Header.Set("Upgrade", "websocket")
 		out.Header.Del("Sec-WebSocket-Extensions") // extensions compress, and compressed frames cannot be searched
@@ -172,26 +180,26 @@ func (p *Proxy) interceptedRequest(ctx context.Context, r *http.Request, x *cred
 // forwardAnswer sends an answer to the client, without the values of credentials.
 func (p *Proxy) forwardAnswer(w http.ResponseWriter, control *http.ResponseController, response *http.Response, idle *idleTimer) {
 	p.guard.Header(response.Header)
-	h := w.Header()
-	keepEndToEnd(h, response.Header)
-	h.Del("Alt-Svc") // the proxy offers no alternative services
+	header := w.Header()
+	keepEndToEnd(header, response.Header)
+	header.Del("Alt-Svc") // the proxy offers no alternative services
 	for _, name := range []string{"Content-Type", "Date"} {
-		if _, given := h[name]; !given {
-			h[name] = nil // keeps net/http from adding its own
+		if _, isSet := header[name]; !isSet {
+			header[name] = nil // keeps net/http from adding its own
 		}
 	}
 	p.guard.Header(response.Trailer) // it contains only names before the body is read
 	announced := make(map[string]bool)
 	for name := range response.Trailer {
-		h.Del("Content-Length") // HTTP/1.1 permits trailers only after a chunked body
-		h.Add("Trailer", name)
+		header.Del("Content-Length") // HTTP/1.1 permits trailers only after a chunked body
+		header.Add("Trailer", name)
 		announced[name] = true
 	}
 	w.WriteHeader(response.StatusCode)
 	if response.ContentLength != 0 {
 		_ = control.Flush() // the body may arrive much later
 	}
-	if err := p.guard.Copy(flushingWriter{w, control}, p.watch(response.Body, idle)); err != nil {
+	if err := p.guard.Copy(flushingWriter{w, control}, p.watchedReader(response.Body, idle)); err != nil {
 		panic(http.ErrAbortHandler) // the client must see that the answer is incomplete
 	}
 	p.guard.Header(response.Trailer)
@@ -199,7 +207,7 @@ func (p *Proxy) forwardAnswer(w http.ResponseWriter, control *http.ResponseContr
 		if !announced[name] {
 			name = http.TrailerPrefix + name
 		}
-		h[name] = values
+		header[name] = values
 	}
 }
 
@@ -209,15 +217,18 @@ var compressedReply = reply{
 	body: "agent-ci asked for an answer without content coding, to look for the values of secrets in it, and got text in one; it does not give that on.\n",
 }
 
-// encodedText reports whether an answer may contain compressed text. Archives and other binary
+// mayBeCompressedText reports whether an answer may contain compressed text. Archives and other binary
 // types are not searched.
-func encodedText(response *http.Response) bool {
+func mayBeCompressedText(response *http.Response) bool {
 	coding := strings.ToLower(strings.TrimSpace(strings.Join(response.Header["Content-Encoding"], ",")))
-	if coding == "" || coding == "identity" || response.ContentLength == 0 || response.Request.Method == http.MethodHead || response.StatusCode == http.StatusNotModified {
+	isPlain := coding == "" || coding == "identity"
+	hasNoBody := response.ContentLength == 0 || response.Request.Method == http.MethodHead || response.StatusCode == http.StatusNotModified
+	if isPlain || hasNoBody {
 		return false
 	}
 	kind, _, err := mime.ParseMediaType(response.Header.Get("Content-Type"))
-	return err != nil || len(response.Header["Content-Type"]) != 1 || !noText(kind)
+	hasOneType := err == nil && len(response.Header["Content-Type"]) == 1
+	return !hasOneType || !isBinary(kind)
 }
 
 // binaryKinds lists the binary content types of registries.
@@ -229,8 +240,9 @@ var binaryKinds = []string{
 	"application/x-git-upload-pack-result", "binary/octet-stream",
 }
 
-// noText reports whether a content type is binary.
-func noText(kind string) bool {
+// isBinary reports whether a content type is binary.
+func isBinary(kind string) bool {
 	family, _, _ := strings.Cut(kind, "/")
-	return slices.Contains(binaryKinds, kind) || slices.Contains([]string{"image", "audio", "video", "font"}, family) && !strings.Contains(kind, "xml")
+	isMedia := slices.Contains([]string{"image", "audio", "video", "font"}, family) && !strings.Contains(kind, "xml")
+	return isMedia || slices.Contains(binaryKinds, kind)
 }

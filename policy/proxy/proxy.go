@@ -88,7 +88,7 @@ type Proxy struct {
 	limits      limits
 	server      *http.Server
 	guard       *credential.Guard // nil without credentials
-	interceptor *inside
+	interceptor *interceptServer
 	ctx         context.Context // ends with Close
 	cancel      context.CancelFunc
 	work        sync.WaitGroup // servers, connections and hijacked connections
@@ -106,23 +106,23 @@ func Start(l net.Listener, o Options) *Proxy {
 		tlsConfigs: make(map[reach.Target]*tls.Config), upstreams: make(map[poolKey]*http.Transport), hiders: make(map[string]*credential.Hider),
 	}
 	p.ctx, p.cancel = context.WithCancel(context.Background())
-	only1 := new(http.Protocols)
-	only1.SetHTTP1(true)
+	onlyHTTP1 := new(http.Protocols)
+	onlyHTTP1.SetHTTP1(true)
 	p.server = &http.Server{
-		Handler: p, Protocols: only1, ReadHeaderTimeout: p.limits.header, IdleTimeout: p.limits.idle, MaxHeaderBytes: maxHeader,
+		Handler: p, Protocols: onlyHTTP1, ReadHeaderTimeout: p.limits.header, IdleTimeout: p.limits.idle, MaxHeaderBytes: maxHeader,
 		DisableGeneralOptionsHandler: true, ErrorLog: log.New(io.Discard, "", 0),
-		BaseContext: func(net.Listener) context.Context { return p.ctx }, ConnState: p.count,
+		BaseContext: func(net.Listener) context.Context { return p.ctx }, ConnState: p.trackConnection,
 	}
 	guarded := &limitedListener{l, make(chan struct{}, p.limits.connections), p.ctx.Done()}
 	p.work.Go(func() { _ = p.server.Serve(guarded) }) // ends with Close
-	p.interceptor = p.newInside(l.Addr())
+	p.interceptor = p.newInterceptServer(l.Addr())
 	p.work.Go(func() { _ = p.interceptor.server.Serve(p.interceptor) }) // ends with Close
 	return p
 }
 
-// count tracks the server's connections for Close. A hijacked connection is tracked by its new
+// trackConnection tracks the server's connections for Close. A hijacked connection is tracked by its new
 // owner.
-func (p *Proxy) count(_ net.Conn, state http.ConnState) {
+func (p *Proxy) trackConnection(_ net.Conn, state http.ConnState) {
 	switch state {
 	case http.StateNew:
 		p.work.Add(1)
@@ -152,33 +152,38 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		protocol = reach.HTTPS
 	}
 	target, problem := targetOf(protocol, r)
-	asked := Request{Protocol: protocol, Target: target.String()}
-	if problem != "" {
-		asked.Target, asked.HostDecision = clip.Bytes(r.URL.Host, 200), policy.UnreadableTarget(problem)
-	} else {
-		asked.HostDecision = p.decide(r, target)
-		switch via := p.via(target); {
-		case via == nil || !asked.Allowed:
-		case strings.EqualFold(r.Method, http.MethodTrace): // some servers ignore the case
-			asked.HostDecision = policy.TraceViaProxy()
-		default:
-			asked.Via = viaAddress(via)
-		}
+	request := Request{Protocol: protocol, Target: clip.Bytes(r.URL.Host, 200), HostDecision: policy.UnreadableTarget(problem)}
+	if problem == "" {
+		request = p.decideRequest(r, target)
 	}
-	if err := p.options.Observe(asked); err != nil {
-		p.answer(w, r, recordFailureReply)
+	if err := p.options.Observe(request); err != nil {
+		p.respond(w, r, notRecordedReply)
 		return
 	}
 	switch {
-	case !asked.Allowed:
-		p.answer(w, r, refusal(asked))
+	case !request.Allowed:
+		p.respond(w, r, refusal(request))
 	case p.options.Credentials.TerminatesTLS(target):
-		p.intercept(w, r, target, asked.HostDecision)
+		p.intercept(w, r, target, request.HostDecision)
 	case protocol == reach.HTTPS:
-		p.tunnel(w, r, target, asked.Private)
+		p.tunnel(w, r, target, request.Private)
 	default:
-		p.forward(w, r, target, asked.Private)
+		p.forward(w, r, target, request.Private)
 	}
+}
+
+// decideRequest decides about a request to the proxy with a valid target.
+func (p *Proxy) decideRequest(r *http.Request, t reach.Target) Request {
+	request := Request{Protocol: t.Protocol, Target: t.String(), HostDecision: p.decide(r, t)}
+	via := p.via(t)
+	switch {
+	case via == nil || !request.Allowed:
+	case strings.EqualFold(r.Method, http.MethodTrace): // some servers ignore the case
+		request.HostDecision = policy.TraceViaProxy()
+	default:
+		request.Via = viaAddress(via)
+	}
+	return request
 }
 
 // decide decides about a request to the proxy by its target. It also refuses a request with a
@@ -220,22 +225,22 @@ func targetOf(protocol string, r *http.Request) (t reach.Target, problem string)
 type limitedListener struct {
 	net.Listener
 	slots chan struct{}
-	end   <-chan struct{}
+	done  <-chan struct{}
 }
 
 // Accept waits for a free slot before it accepts a connection.
-func (g *limitedListener) Accept() (net.Conn, error) {
+func (listener *limitedListener) Accept() (net.Conn, error) {
 	select {
-	case g.slots <- struct{}{}:
-	case <-g.end:
+	case listener.slots <- struct{}{}:
+	case <-listener.done:
 		return nil, net.ErrClosed
 	}
-	conn, err := g.Listener.Accept()
+	conn, err := listener.Listener.Accept()
 	if err != nil {
-		<-g.slots
+		<-listener.slots
 		return nil, err
 	}
-	return &slotConn{Conn: conn, release: sync.OnceFunc(func() { <-g.slots })}, nil
+	return &slotConn{Conn: conn, release: sync.OnceFunc(func() { <-listener.slots })}, nil
 }
 
 // slotConn is a connection that occupies a slot until its close.
@@ -244,13 +249,13 @@ type slotConn struct {
 	release func()
 }
 
-func (g *slotConn) Close() error {
-	defer g.release()
-	return g.Conn.Close()
+func (conn *slotConn) Close() error {
+	defer conn.release()
+	return conn.Conn.Close()
 }
 
 // CloseWrite closes the sending direction.
-func (g *slotConn) CloseWrite() error { return closeWrite(g.Conn) }
+func (conn *slotConn) CloseWrite() error { return closeWrite(conn.Conn) }
 
 // closeWrite closes the sending direction of c, or all of c if it has no such method.
 func closeWrite(c net.Conn) error {

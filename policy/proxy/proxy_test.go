@@ -319,7 +319,7 @@ func TestRefusesOwnAddress(t *testing.T) {
 	for _, each := range []string{"93.184.216.34", "10.0.0.7", "fd12::7"} {
 		for _, private := range []bool{false, true} {
 			address := netip.MustParseAddr(each)
-			if what := undialable(address, map[netip.Addr]bool{address: true}, private); what != "one of this machine" {
+			if what := describeUndialable(address, map[netip.Addr]bool{address: true}, private); what != "one of this machine" {
 				t.Errorf("%s of this machine is %q, with private addresses %t", each, what, private)
 			}
 		}

@@ -19,7 +19,7 @@ func (p *Proxy) tunnel(w http.ResponseWriter, r *http.Request, t reach.Target, p
 	defer p.work.Done()
 	server, _, err := p.connect(r.Context(), t, private, false)
 	if err != nil {
-		p.answer(w, r, failed(t, err))
+		p.respond(w, r, dialFailureReply(t, err))
 		return
 	}
 	defer server.Close()
@@ -28,42 +28,42 @@ func (p *Proxy) tunnel(w http.ResponseWriter, r *http.Request, t reach.Target, p
 		return
 	}
 	defer client.Close()
-	breakOff := func() {
+	abort := func() {
 		_ = client.Close()
 		_ = server.Close()
 	}
-	defer context.AfterFunc(p.ctx, breakOff)()
+	defer context.AfterFunc(p.ctx, abort)()
 	_ = client.SetDeadline(time.Time{})
-	idle := p.newIdleTimer(breakOff)
+	idle := p.newIdleTimer(abort)
 	defer idle.stop()
 	if _, err := io.WriteString(client, "HTTP/1.1 200 Connection established\r\n\r\n"); err != nil {
 		return
 	}
-	join := func(to net.Conn, from io.Reader) {
-		if err := p.carry(to, from, idle); err != nil {
-			breakOff()
+	copyHalf := func(to net.Conn, from io.Reader) {
+		if err := p.copyBounded(to, from, idle); err != nil {
+			abort()
 			return
 		}
 		_ = closeWrite(to)
 	}
 	var both sync.WaitGroup
-	both.Go(func() { join(server, early.Reader) })
-	both.Go(func() { join(client, server) })
+	both.Go(func() { copyHalf(server, early.Reader) })
+	both.Go(func() { copyHalf(client, server) })
 	both.Wait()
 }
 
-// failed returns the reply for a connection to t that failed or was refused.
-func failed(t reach.Target, err error) reply {
+// dialFailureReply returns the reply for a connection to t that failed or was refused.
+func dialFailureReply(t reach.Target, err error) reply {
 	if refused, ok := errors.AsType[*refusedError](err); ok {
 		return refusal(refused.Request)
 	}
 	return connectFailureReply(t.String(), err)
 }
 
-var errTooMuch = errors.New("more bytes than the proxy carries")
+var errTooManyBytes = errors.New("more bytes than the proxy carries")
 
-// carry copies up to limits.bytes, and restarts the idle timer whenever data comes.
-func (p *Proxy) carry(to io.Writer, from io.Reader, idle *idleTimer) error {
-	_, err := io.Copy(to, p.watch(from, idle))
+// copyBounded copies up to limits.bytes, and restarts the idle timer whenever data comes.
+func (p *Proxy) copyBounded(to io.Writer, from io.Reader, idle *idleTimer) error {
+	_, err := io.Copy(to, p.watchedReader(from, idle))
 	return err
 }

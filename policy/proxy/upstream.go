@@ -14,49 +14,49 @@ import (
 // poolKey is the key of pooled connections.
 type poolKey struct {
 	reach.Target
-	private bool
+	allowPrivate bool
 }
 
 const (
-	// idleUpstream is the lifetime of an unused connection. It is shorter than usual server
+	// upstreamIdleTime is the lifetime of an unused connection. It is shorter than usual server
 	// timeouts, so few requests meet a closing connection.
-	idleUpstream = 45 * time.Second
-	// maxReceived bounds the buffer for an answer with a slow reader, in bytes.
-	maxReceived = 1 << 20
+	upstreamIdleTime = 45 * time.Second
+	// maxReceiveBuffer bounds the buffer for an answer with a slow reader, in bytes.
+	maxReceiveBuffer = 1 << 20
 )
 
-// upstream returns the pool of connections to the target of a tunnel.
-func (p *Proxy) upstream(tunnel *interceptedConn) *http.Transport {
-	to := poolKey{tunnel.target, tunnel.Private}
+// upstreamPool returns the pool of connections to the target of a tunnel.
+func (p *Proxy) upstreamPool(tunnel *interceptedConn) *http.Transport {
+	key := poolKey{tunnel.target, tunnel.Private}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if cached := p.upstreams[to]; cached != nil {
+	if cached := p.upstreams[key]; cached != nil {
 		return cached
 	}
 	var roots *x509.CertPool
 	if p.options.Roots != nil {
-		roots = p.options.Roots(to.Target)
+		roots = p.options.Roots(key.Target)
 	}
-	both := new(http.Protocols)
-	both.SetHTTP1(true)
-	both.SetHTTP2(true)
-	p.upstreams[to] = &http.Transport{
-		DialContext:     func(ctx context.Context, _, _ string) (net.Conn, error) { return p.dialForGood(ctx, to) },
-		TLSClientConfig: &tls.Config{RootCAs: roots, ServerName: to.Host(), MinVersion: tls.VersionTLS12},
-		Protocols:       both, HTTP2: &http.HTTP2Config{MaxReceiveBufferPerStream: maxReceived},
-		TLSHandshakeTimeout: p.limits.connect, IdleConnTimeout: idleUpstream, ExpectContinueTimeout: time.Second,
+	protocols := new(http.Protocols)
+	protocols.SetHTTP1(true)
+	protocols.SetHTTP2(true)
+	p.upstreams[key] = &http.Transport{
+		DialContext:     func(ctx context.Context, _, _ string) (net.Conn, error) { return p.dialPooled(ctx, key) },
+		TLSClientConfig: &tls.Config{RootCAs: roots, ServerName: key.Host(), MinVersion: tls.VersionTLS12},
+		Protocols:       protocols, HTTP2: &http.HTTP2Config{MaxReceiveBufferPerStream: maxReceiveBuffer},
+		TLSHandshakeTimeout: p.limits.connect, IdleConnTimeout: upstreamIdleTime, ExpectContinueTimeout: time.Second,
 		MaxConnsPerHost: p.limits.connections, MaxIdleConnsPerHost: p.limits.connections,
 		MaxResponseHeaderBytes: maxHeader, DisableCompression: true, WriteBufferSize: 16 << 10, ReadBufferSize: 16 << 10,
 	}
-	return p.upstreams[to]
+	return p.upstreams[key]
 }
 
-// dialForGood dials a connection for the pool. The proxy's Close closes the connection.
-func (p *Proxy) dialForGood(ctx context.Context, to poolKey) (net.Conn, error) {
+// dialPooled dials a connection for the pool. The proxy's Close closes the connection.
+func (p *Proxy) dialPooled(ctx context.Context, key poolKey) (net.Conn, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(p.ctx, cancel)()
-	conn, _, err := p.connect(ctx, to.Target, to.private, false)
+	conn, _, err := p.connect(ctx, key.Target, key.allowPrivate, false)
 	if err != nil {
 		return nil, err
 	}
@@ -66,10 +66,10 @@ func (p *Proxy) dialForGood(ctx context.Context, to poolKey) (net.Conn, error) {
 // pooledConn is a pooled connection.
 type pooledConn struct {
 	net.Conn
-	forget func() bool // keeps the proxy's Close from closing the connection
+	stopClosing func() bool // keeps the proxy's Close from closing the connection
 }
 
-func (l *pooledConn) Close() error {
-	l.forget()
-	return l.Conn.Close()
+func (conn *pooledConn) Close() error {
+	conn.stopClosing()
+	return conn.Conn.Close()
 }

@@ -92,7 +92,7 @@ func viaAddress(proxy *url.URL) string {
 func (p *Proxy) dialVia(ctx context.Context, proxy *url.URL) (net.Conn, error) {
 	conn, err := new(net.Dialer).DialContext(ctx, "tcp", viaAddress(proxy))
 	if err != nil {
-		return nil, orTimeout(ctx, &viaError{why: "can't be reached"})
+		return nil, timeoutOr(ctx, &viaError{why: "can't be reached"})
 	}
 	if proxy.Scheme != "https" {
 		return conn, nil
@@ -100,13 +100,13 @@ func (p *Proxy) dialVia(ctx context.Context, proxy *url.URL) (net.Conn, error) {
 	secure := tls.Client(conn, &tls.Config{ServerName: proxy.Hostname(), RootCAs: p.options.viaRoots, NextProtos: []string{"http/1.1"}})
 	if err := secure.HandshakeContext(ctx); err != nil {
 		_ = conn.Close()
-		return nil, orTimeout(ctx, &viaError{why: "can't be spoken to by TLS", protocol: true})
+		return nil, timeoutOr(ctx, &viaError{why: "can't be spoken to by TLS", protocol: true})
 	}
 	return secure, nil
 }
 
-// orTimeout returns err, or a timeout if the context has ended.
-func orTimeout(ctx context.Context, err *viaError) *viaError {
+// timeoutOr returns err, or a timeout if the context has ended.
+func timeoutOr(ctx context.Context, err *viaError) *viaError {
 	if ctx.Err() != nil {
 		return &viaError{why: "does not answer in time", timeout: true}
 	}
@@ -120,12 +120,12 @@ func (p *Proxy) tunnelVia(ctx context.Context, proxy *url.URL, t reach.Target) (
 		return nil, err
 	}
 	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
-	tunnel, refused := askForTunnel(conn, proxy, t)
-	if inTime := stop(); refused == nil && inTime {
+	tunnel, viaErr := askForTunnel(conn, proxy, t)
+	if inTime := stop(); viaErr == nil && inTime {
 		return tunnel, nil
 	}
 	_ = conn.Close()
-	return nil, orTimeout(ctx, refused)
+	return nil, timeoutOr(ctx, viaErr)
 }
 
 // invalidAnswer reports an invalid HTTP answer of a proxy, or a broken connection.
@@ -143,10 +143,10 @@ func askForTunnel(conn net.Conn, proxy *url.URL, t reach.Target) (net.Conn, *via
 	if _, err := io.WriteString(conn, request+"\r\n"); err != nil {
 		return nil, invalidAnswer()
 	}
-	head := &io.LimitedReader{R: conn, N: maxHeader}
-	from := bufio.NewReader(head)
-	const mostInterim = 5 // answers with a status below 200
-	for range mostInterim {
+	limited := &io.LimitedReader{R: conn, N: maxHeader}
+	from := bufio.NewReader(limited)
+	const maxInterim = 5 // answers with a status below 200
+	for range maxInterim {
 		answer, err := http.ReadResponse(from, &http.Request{Method: http.MethodConnect})
 		switch {
 		case err != nil:
@@ -156,7 +156,7 @@ func askForTunnel(conn net.Conn, proxy *url.URL, t reach.Target) (net.Conn, *via
 		case answer.StatusCode < 200 || answer.StatusCode > 299:
 			return nil, viaRefused(answer.StatusCode)
 		}
-		head.N = math.MaxInt64 // the tunnel's content is unlimited
+		limited.N = math.MaxInt64 // the tunnel's content is unlimited
 		return &bufferedConn{conn, from}, nil
 	}
 	return nil, invalidAnswer()
@@ -168,7 +168,7 @@ type bufferedConn struct {
 	from *bufio.Reader
 }
 
-func (t *bufferedConn) Read(to []byte) (int, error) { return t.from.Read(to) }
+func (conn *bufferedConn) Read(to []byte) (int, error) { return conn.from.Read(to) }
 
 // CloseWrite closes the sending direction.
-func (t *bufferedConn) CloseWrite() error { return closeWrite(t.Conn) }
+func (conn *bufferedConn) CloseWrite() error { return closeWrite(conn.Conn) }

@@ -13,27 +13,31 @@ import (
 	"time"
 )
 
-// asksUpgrade reports whether a request asks for another protocol (RFC 9110, 7.8). It ignores TLS,
+// requestsUpgrade reports whether a request asks for another protocol (RFC 9110, 7.8). It ignores TLS,
 // which some clients always offer.
-func asksUpgrade(r *http.Request) bool {
-	return slices.ContainsFunc(r.Header["Upgrade"], func(protocols string) bool {
-		return slices.ContainsFunc(strings.Split(protocols, ","), func(one string) bool {
-			return !strings.HasPrefix(strings.ToUpper(strings.TrimSpace(one)), "TLS/")
-		})
-	})
+func requestsUpgrade(r *http.Request) bool {
+	for _, protocols := range r.Header["Upgrade"] {
+		for protocol := range strings.SplitSeq(protocols, ",") {
+			if !strings.HasPrefix(strings.ToUpper(strings.TrimSpace(protocol)), "TLS/") {
+				return true
+			}
+		}
+	}
+	return false
 }
 
-// toWebSocket reports whether a request opens a WebSocket (RFC 6455, 4.1).
-func toWebSocket(r *http.Request) bool {
-	if key, version := r.Header["Sec-Websocket-Key"], r.Header["Sec-Websocket-Version"]; len(key) != 1 || len(version) != 1 || version[0] != "13" || !isKey(key[0]) {
+// requestsWebSocket reports whether a request opens a WebSocket (RFC 6455, 4.1).
+func requestsWebSocket(r *http.Request) bool {
+	key, version, upgrade := r.Header["Sec-Websocket-Key"], r.Header["Sec-Websocket-Version"], r.Header["Upgrade"]
+	if len(key) != 1 || len(version) != 1 || len(upgrade) != 1 {
 		return false
 	}
-	return r.ProtoMajor == 1 && r.Method == http.MethodGet && len(r.Header["Upgrade"]) == 1 && strings.EqualFold(r.Header["Upgrade"][0], "websocket") &&
-		slices.Contains(slices.Collect(connectionOptions(r.Header)), "Upgrade")
+	upgrades := strings.EqualFold(upgrade[0], "websocket") && slices.Contains(slices.Collect(connectionOptions(r.Header)), "Upgrade")
+	return r.ProtoMajor == 1 && r.Method == http.MethodGet && version[0] == "13" && isWebSocketKey(key[0]) && upgrades
 }
 
-// isKey reports whether a text is the key of a WebSocket: 16 bytes in base64.
-func isKey(text string) bool {
+// isWebSocketKey reports whether a text is the key of a WebSocket: 16 bytes in base64.
+func isWebSocketKey(text string) bool {
 	number, err := base64.StdEncoding.Strict().DecodeString(text)
 	return err == nil && len(number) == 16
 }
@@ -41,7 +45,7 @@ func isKey(text string) bool {
 // opensWebSocket reports whether an answer accepts the requested WebSocket (RFC 6455, 4.2.2). After any
 // other answer with status 101, unsearched requests could follow.
 func opensWebSocket(r *http.Request, response *http.Response) bool {
-	if response.StatusCode != http.StatusSwitchingProtocols || !toWebSocket(r) {
+	if response.StatusCode != http.StatusSwitchingProtocols || !requestsWebSocket(r) {
 		return false
 	}
 	sum := sha1.Sum([]byte(r.Header.Get("Sec-Websocket-Key") + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"))
@@ -61,29 +65,29 @@ func (p *Proxy) joinWebSocket(control *http.ResponseController, response *http.R
 	if err != nil {
 		return
 	}
-	breakOff := sync.OnceFunc(func() {
+	abort := sync.OnceFunc(func() {
 		_ = client.Close()
 		_ = server.Close()
 	})
-	defer breakOff()
-	defer context.AfterFunc(p.ctx, breakOff)()
-	if writeSwitch(client, p, response) != nil {
+	defer abort()
+	defer context.AfterFunc(p.ctx, abort)()
+	if writeWebSocketAnswer(client, p, response) != nil {
 		return
 	}
 	var both sync.WaitGroup
 	both.Go(func() {
-		defer breakOff()
-		_ = p.carry(server, early.Reader, idle)
+		defer abort()
+		_ = p.copyBounded(server, early.Reader, idle)
 	})
 	both.Go(func() {
-		defer breakOff()
-		_ = p.carry(&frames{guard: p.guard, to: client}, server, idle)
+		defer abort()
+		_ = p.copyBounded(&frames{guard: p.guard, to: client}, server, idle)
 	})
 	both.Wait()
 }
 
-// writeSwitch writes the answer that opens a WebSocket.
-func writeSwitch(client net.Conn, p *Proxy, response *http.Response) error {
+// writeWebSocketAnswer writes the answer that opens a WebSocket.
+func writeWebSocketAnswer(client net.Conn, p *Proxy, response *http.Response) error {
 	p.guard.Header(response.Header)
 	h := make(http.Header)
 	keepEndToEnd(h, response.Header)
