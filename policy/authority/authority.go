@@ -48,14 +48,14 @@ func New(hosts []string) (*Authority, error) {
 	for _, host := range hosts {
 		a.hosts = append(a.hosts, strings.ToLower(host))
 	}
-	template, err := template("agent-ci, for the hosts of one run's secrets")
+	template, err := newTemplate("agent-ci, for the hosts of one run's secrets")
 	if err != nil {
 		return nil, err
 	}
 	template.IsCA, template.BasicConstraintsValid, template.MaxPathLenZero = true, true, true
 	template.KeyUsage = x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature
-	constrain(template, a.hosts)
-	if a.key, err = newKey(); err != nil {
+	limitToHosts(template, a.hosts)
+	if a.key, err = newPrivateKey(); err != nil {
 		return nil, err
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, a.key.Public(), a.key)
@@ -69,9 +69,9 @@ func New(hosts []string) (*Authority, error) {
 	return a, nil
 }
 
-// constrain limits an authority to hosts. Every kind of name gets a constraint, because a kind
+// limitToHosts limits an authority to hosts. Every kind of name gets a constraint, because a kind
 // without one is unlimited.
-func constrain(template *x509.Certificate, hosts []string) {
+func limitToHosts(template *x509.Certificate, hosts []string) {
 	template.PermittedDNSDomainsCritical = true
 	for _, host := range hosts {
 		if addr, err := netip.ParseAddr(host); err == nil {
@@ -122,7 +122,7 @@ func (a *Authority) sign(host string) (*tls.Certificate, error) {
 	if len(name) > longestName {
 		name = ""
 	}
-	template, err := template(name)
+	template, err := newTemplate(name)
 	if err != nil {
 		return nil, err
 	}
@@ -133,7 +133,7 @@ func (a *Authority) sign(host string) (*tls.Certificate, error) {
 	} else {
 		template.DNSNames = []string{host}
 	}
-	key, err := newKey()
+	key, err := newPrivateKey()
 	if err != nil {
 		return nil, err
 	}
@@ -148,7 +148,7 @@ func (a *Authority) sign(host string) (*tls.Certificate, error) {
 	return &tls.Certificate{Certificate: [][]byte{der, a.parsed.Raw}, PrivateKey: key, Leaf: leaf}, nil
 }
 
-func newKey() (*ecdsa.PrivateKey, error) {
+func newPrivateKey() (*ecdsa.PrivateKey, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return nil, fmt.Errorf("make a key: %w", err)
@@ -156,8 +156,8 @@ func newKey() (*ecdsa.PrivateKey, error) {
 	return key, nil
 }
 
-// template returns a certificate with the fields that all certificates share, and a common name.
-func template(name string) (*x509.Certificate, error) {
+// newTemplate returns a certificate with the fields that all certificates share, and a common name.
+func newTemplate(name string) (*x509.Certificate, error) {
 	const serialBits = 127 // 16 octets; a serial number has at most 20 (RFC 5280, 4.1.2.2)
 	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), serialBits))
 	if err != nil {

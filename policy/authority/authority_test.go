@@ -76,7 +76,7 @@ func TestAuthorityCoversOnlyItsHosts(t *testing.T) {
 		{"a name, of an address", address, x509.Certificate{DNSNames: []string{"github.com"}}, "github.com", false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			key, err := newKey()
+			key, err := newPrivateKey()
 			if err != nil {
 				t.Fatal(err)
 			}

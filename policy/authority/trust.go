@@ -10,9 +10,9 @@ import (
 	"software.sslmate.com/src/go-pkcs12"
 )
 
-// bundles lists the files with a system's trusted authorities, as crypto/x509 does: Debian, Alpine
+// systemBundles lists the files with a system's trusted authorities, as crypto/x509 does: Debian, Alpine
 // and Arch; Fedora; RHEL; SUSE; Alpine and macOS.
-var bundles = []string{
+var systemBundles = []string{
 	"/etc/ssl/certs/ca-certificates.crt",
 	"/etc/pki/tls/certs/ca-bundle.crt",
 	"/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem",
@@ -30,7 +30,7 @@ func SystemBundle(variable func(name string) string) ([]byte, error) {
 	if named := variable("SSL_CERT_FILE"); named != "" {
 		return NamedBundle(named)
 	}
-	for _, place := range bundles {
+	for _, place := range systemBundles {
 		bundle, err := NamedBundle(place)
 		// Return success, and any error except a missing file or one without certificates.
 		if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, errNoBundle) {

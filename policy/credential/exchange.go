@@ -18,57 +18,57 @@ type Exchange struct {
 }
 
 // Exchange returns the request with values in place of placeholders, or a refusal. It expects a
-// target with terminated TLS; bound limits the target to requests of its credentials. It does not
+// target with terminated TLS; onlyCredentials limits the target to requests of its credentials. It does not
 // modify r.
-func (g *Guard) Exchange(r *http.Request, t reach.Target, bound bool) (*Exchange, *Refusal) {
-	x, refusal := g.exchange(r, t, bound)
-	return x, g.withRequest(r, refusal)
+func (g *Guard) Exchange(r *http.Request, t reach.Target, onlyCredentials bool) (*Exchange, *Refusal) {
+	exchanged, refusal := g.exchange(r, t, onlyCredentials)
+	return exchanged, g.withRequest(r, refusal)
 }
 
 // exchange is Exchange, except that its refusal does not describe the request.
-func (g *Guard) exchange(r *http.Request, t reach.Target, bound bool) (*Exchange, *Refusal) {
+func (g *Guard) exchange(r *http.Request, t reach.Target, onlyCredentials bool) (*Exchange, *Refusal) {
 	// left is the request without its correctly placed placeholders. Any other placeholder is misplaced.
-	left := &Exchange{URL: clone(r.URL), Header: r.Header.Clone()}
-	out := &Exchange{URL: clone(r.URL), Header: r.Header.Clone()}
+	remaining := &Exchange{URL: cloneURL(r.URL), Header: r.Header.Clone()}
+	out := &Exchange{URL: cloneURL(r.URL), Header: r.Header.Clone()}
 	var uses []*Credential
 	for i := range g.set {
 		c := &g.set[i]
-		if c.Denied || !c.isForTarget(t) || !c.put(left, "") {
+		if c.Denied || !c.isForTarget(t) || !c.insert(remaining, "") {
 			continue
 		}
-		c.put(out, c.Value)
+		c.insert(out, c.Value)
 		uses = append(uses, c)
 		out.Uses = append(out.Uses, c.Name)
 	}
-	if refusal := g.inRequest(r, left.URL, left.Header); refusal != nil {
+	if refusal := g.findInRequest(r, remaining.URL, remaining.Header); refusal != nil {
 		return nil, refusal
 	}
 	for _, c := range uses {
-		if refusal := c.refuse(r, t); refusal != nil {
+		if refusal := c.refuseUse(r, t); refusal != nil {
 			return nil, refusal
 		}
 	}
-	if refusal := g.refuse(r, t, bound, len(uses) > 0); refusal != nil {
+	if refusal := g.refuseRequest(r, t, onlyCredentials, len(uses) > 0); refusal != nil {
 		return nil, refusal
 	}
 	return out, nil
 }
 
-func clone(u *url.URL) *url.URL {
+func cloneURL(u *url.URL) *url.URL {
 	c := *u
 	return &c
 }
 
-// refuse returns the reason to keep the credential out of a request, or nil.
-func (c *Credential) refuse(r *http.Request, t reach.Target) *Refusal {
+// refuseUse returns the reason to keep the credential out of a request, or nil.
+func (c *Credential) refuseUse(r *http.Request, t reach.Target) *Refusal {
 	if c.Fetch {
-		if !c.fits(r, t) {
-			return c.refusal("%s is for fetching with git from %s alone.", c.Name, c.shownScopes())
+		if !c.permits(r, t) {
+			return c.refusal("%s is for fetching with git from %s alone.", c.Name, c.scopesText())
 		}
 		return nil
 	}
 	if !c.scopeCovers(r, t) {
-		return c.refusal("%s is for %s alone, not for other paths.", c.Name, c.shownScopes())
+		return c.refusal("%s is for %s alone, not for other paths.", c.Name, c.scopesText())
 	}
 	if !slices.Contains(c.Methods, r.Method) {
 		return c.refusal("%s is for %s alone, not for other methods.", c.Name, strings.Join(c.Methods, " and "))
@@ -76,15 +76,16 @@ func (c *Credential) refuse(r *http.Request, t reach.Target) *Refusal {
 	return nil
 }
 
-// refuse refuses a request because of the request itself, or returns nil. bound limits the target to
-// requests of its credentials; used means that the request contains a credential.
-func (g *Guard) refuse(r *http.Request, t reach.Target, bound, used bool) *Refusal {
+// refuseRequest refuses a request because of the request itself, or returns nil. onlyCredentials limits the target to
+// requests of its credentials; usesCredential means that the request contains a credential.
+func (g *Guard) refuseRequest(r *http.Request, t reach.Target, onlyCredentials, usesCredential bool) *Refusal {
 	names := g.set.Names(t)
-	// A push names receive-pack in its path or query. A credential with Fetch must not seem to allow it.
-	if strings.Contains(strings.ToLower(fullyUnescaped(r.URL.RequestURI())), receivePack) && slices.ContainsFunc(g.set, func(c Credential) bool { return c.Fetch && !c.Denied && c.isForTarget(t) }) {
+	isPush := strings.Contains(strings.ToLower(fullyUnescaped(r.URL.RequestURI())), receivePack) // in its path or query
+	fetchOnly := slices.ContainsFunc(g.set, func(c Credential) bool { return c.Fetch && !c.Denied && c.isForTarget(t) })
+	if isPush && fetchOnly { // a credential with Fetch must not seem to allow it
 		return &Refusal{Names: names, Reason: "The secret of this host is for fetching with git, not for pushing.", NoRemedy: true}
 	}
-	if !used && !bound {
+	if !usesCredential && !onlyCredentials {
 		return nil
 	}
 	if problem := ambiguousPath(r.URL.EscapedPath()); problem != "" {
@@ -93,14 +94,14 @@ func (g *Guard) refuse(r *http.Request, t reach.Target, bound, used bool) *Refus
 	if override := overrideName(r); override != "" {
 		return &Refusal{Names: names, Reason: "The first line of the request contradicts " + override + ".", NoRemedy: true}
 	}
-	if bound && !slices.ContainsFunc(g.set, func(c Credential) bool { return !c.Denied && c.fits(r, t) }) {
+	if onlyCredentials && !slices.ContainsFunc(g.set, func(c Credential) bool { return !c.Denied && c.permits(r, t) }) {
 		return &Refusal{Names: names, Reason: "The host is open only for the requests of a secret, and this is none."}
 	}
 	return nil
 }
 
-// fits reports whether host, path and method of a request match the credential.
-func (c *Credential) fits(r *http.Request, t reach.Target) bool {
+// permits reports whether host, path and method of a request match the credential.
+func (c *Credential) permits(r *http.Request, t reach.Target) bool {
 	if c.Fetch {
 		return slices.ContainsFunc(c.Scopes, func(s Scope) bool { return s.Host.Allows(t) && s.isGitFetch(r) })
 	}
@@ -133,8 +134,8 @@ func (s Scope) isGitFetch(r *http.Request) bool {
 		return true
 	}
 	const ending = ".git"
-	if named, ok := strings.CutSuffix(s.Path, ending); ok {
-		return unescape(repository) == named
+	if withoutEnding, ok := strings.CutSuffix(s.Path, ending); ok {
+		return unescape(repository) == withoutEnding
 	}
 	return unescape(repository) == s.Path+ending
 }
@@ -143,14 +144,14 @@ func (s Scope) isGitFetch(r *http.Request) bool {
 // It returns "" if there is none.
 func overrideName(r *http.Request) string {
 	for name := range r.Header {
-		if dashed := strings.ToLower(strings.ReplaceAll(name, "_", "-")); isOverrideHeader(dashed) {
-			return "its header " + dashed
+		if normalized := strings.ToLower(strings.ReplaceAll(name, "_", "-")); isOverrideHeader(normalized) {
+			return "its header " + normalized
 		}
 	}
 	for pair := range strings.FieldsFuncSeq(r.URL.RawQuery, func(c rune) bool { return c == '&' || c == ';' }) {
 		name, _, _ := strings.Cut(pair, "=")
-		if plain := strings.ReplaceAll(strings.ToLower(fullyUnescaped(name)), ".", "_"); plain == "_method" || plain == "x-http-method-override" {
-			return "the parameter " + plain
+		if normalized := strings.ReplaceAll(strings.ToLower(fullyUnescaped(name)), ".", "_"); normalized == "_method" || normalized == "x-http-method-override" {
+			return "the parameter " + normalized
 		}
 	}
 	return ""
@@ -166,12 +167,12 @@ func isOverrideHeader(name string) bool {
 		return true
 	}
 	return strings.HasSuffix(name, "-override") ||
-		slices.ContainsFunc([]string{"x-forwarded-", "x-original-", "x-rewrite-"}, func(begin string) bool { return strings.HasPrefix(name, begin) })
+		slices.ContainsFunc([]string{"x-forwarded-", "x-original-", "x-rewrite-"}, func(prefix string) bool { return strings.HasPrefix(name, prefix) })
 }
 
-// fullyUnescaped unescapes text until nothing changes, up to maxEscapes times.
+// fullyUnescaped unescapes text until nothing changes, up to maxEscapeLevels times.
 func fullyUnescaped(text string) string {
-	for range maxEscapes {
+	for range maxEscapeLevels {
 		plain := unescape(text)
 		if plain == text {
 			return text
@@ -185,7 +186,7 @@ func (c *Credential) refusal(format string, args ...any) *Refusal {
 	return &Refusal{Names: []string{c.Name}, Reason: fmt.Sprintf(format, args...)}
 }
 
-func (c *Credential) shownScopes() string {
+func (c *Credential) scopesText() string {
 	texts := make([]string, len(c.Scopes))
 	for i, s := range c.Scopes {
 		texts[i] = s.String()

@@ -32,7 +32,7 @@ func NewGuard(set Set) *Guard {
 	}
 	g := &Guard{set: set, placeholders: newMatcher(placeholders), values: newMatcher(values)}
 	g.buffers.New = func() any {
-		buffer := make([]byte, readSize+g.values.longest)
+		buffer := make([]byte, readSize+g.values.maxLength)
 		return &buffer
 	}
 	return g
@@ -53,36 +53,40 @@ func (g *Guard) Header(h http.Header) {
 				values[i] = clean
 			}
 		}
-		if _, ok := g.values.credentialIn(name); ok || slices.ContainsFunc(g.set, func(c Credential) bool { return containsAnyCase(name, c.Value) }) {
+		_, containsForm := g.values.credentialIn(name)
+		containsValue := slices.ContainsFunc(g.set, func(c Credential) bool { return containsAnyCase(name, c.Value) })
+		if containsForm || containsValue {
 			delete(h, name)
 		}
 	}
 }
 
-// holdTime is how long Copy holds back the last bytes if no further bytes arrive. Copy always holds
+// maxHoldTime is how long Copy holds back the last bytes if no further bytes arrive. Copy always holds
 // back as many bytes as the longest spelling of a value minus one. Otherwise a server could guess a
 // value letter by letter from the timing.
-const holdTime = 200 * time.Millisecond
+const maxHoldTime = 200 * time.Millisecond
 
 // Copy copies an answer and replaces values by placeholders of the same length, so lengths and
 // offsets stay valid. It buffers at most 64 KiB and the longest spelling.
-func (g *Guard) Copy(to io.Writer, from io.Reader) error { return g.copy(to, from, holdTime) }
+func (g *Guard) Copy(to io.Writer, from io.Reader) error { return g.copy(to, from, maxHoldTime) }
 
-// copy is Copy. It forwards held back bytes after patience if no others arrive; 0 means never.
-func (g *Guard) copy(to io.Writer, from io.Reader, patience time.Duration) error {
+// copy is Copy. It forwards held back bytes after holdTime if no others arrive; 0 means never.
+func (g *Guard) copy(to io.Writer, from io.Reader, holdTime time.Duration) error {
 	buffer := g.buffers.Get().(*[]byte)
 	defer g.buffers.Put(buffer)
-	s := &answerCopy{guard: g, to: to, buffer: *buffer}
-	defer s.stopTimer()
-	timer := time.AfterFunc(time.Hour, s.forwardHeld)
+	copying := &answerCopy{guard: g, to: to, buffer: *buffer}
+	defer copying.stopTimer()
+	timer := time.AfterFunc(time.Hour, copying.forwardHeld)
 	timer.Stop() // Reset starts it
 	defer timer.Stop()
 	for {
-		n, err := from.Read(s.buffer[s.held:])
-		if waits, failed := s.process(n, err == io.EOF); failed != nil {
-			return failed
-		} else if waits && patience > 0 {
-			timer.Reset(patience)
+		n, err := from.Read(copying.buffer[copying.held:])
+		isHolding, writeErr := copying.process(n, err == io.EOF)
+		if writeErr != nil {
+			return writeErr
+		}
+		if isHolding && holdTime > 0 {
+			timer.Reset(holdTime)
 		}
 		if err == io.EOF {
 			return nil
@@ -94,13 +98,13 @@ func (g *Guard) copy(to io.Writer, from io.Reader, patience time.Duration) error
 }
 
 // Replace replaces values in text in place and returns the number of finished bytes. The caller puts
-// the rest before the next text. whole means that no text follows.
-func (g *Guard) Replace(text []byte, whole bool) (ready int) {
-	clean := g.values.replace(text, whole)
-	if whole {
-		return clean
+// the rest before the next text. isEnd means that no text follows.
+func (g *Guard) Replace(text []byte, isEnd bool) (ready int) {
+	finished := g.values.replace(text, isEnd)
+	if isEnd {
+		return finished
 	}
-	return min(clean, max(0, len(text)-g.values.longest+1))
+	return min(finished, max(0, len(text)-g.values.maxLength+1))
 }
 
 // answerCopy copies an answer and replaces values.
@@ -112,46 +116,46 @@ type answerCopy struct {
 	buffer    []byte // begins with the held back bytes
 	held      int    // number of held back bytes
 	forwarded int    // number of held back bytes that forwardHeld has already written
-	failed    error  // of forwardHeld
-	done      bool
+	writeErr  error  // of forwardHeld
+	stopped   bool
 }
 
-// process searches and forwards the next n bytes of the buffer. whole means that no bytes follow.
-// waits reports whether bytes are held back.
-func (s *answerCopy) process(n int, whole bool) (waits bool, err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.failed != nil {
-		return false, s.failed
+// process searches and forwards the next n bytes of the buffer. isEnd means that no bytes follow.
+// isHolding reports whether bytes are held back.
+func (c *answerCopy) process(n int, isEnd bool) (isHolding bool, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.writeErr != nil {
+		return false, c.writeErr
 	}
-	all := s.buffer[:s.held+n]
-	ready := s.guard.Replace(all, whole)
-	if ready > s.forwarded {
-		if _, err := s.to.Write(all[s.forwarded:ready]); err != nil {
+	all := c.buffer[:c.held+n]
+	ready := c.guard.Replace(all, isEnd)
+	if ready > c.forwarded {
+		if _, err := c.to.Write(all[c.forwarded:ready]); err != nil {
 			return false, err
 		}
 	}
-	s.forwarded = max(s.forwarded-ready, 0)
-	s.held = copy(s.buffer, all[ready:])
-	return s.held > s.forwarded, nil
+	c.forwarded = max(c.forwarded-ready, 0)
+	c.held = copy(c.buffer, all[ready:])
+	return c.held > c.forwarded, nil
 }
 
 // forwardHeld forwards the held back bytes.
-func (s *answerCopy) forwardHeld() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.done || s.failed != nil || s.held == s.forwarded {
+func (c *answerCopy) forwardHeld() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.stopped || c.writeErr != nil || c.held == c.forwarded {
 		return
 	}
-	_, s.failed = s.to.Write(s.buffer[s.forwarded:s.held])
-	s.forwarded = s.held
+	_, c.writeErr = c.to.Write(c.buffer[c.forwarded:c.held])
+	c.forwarded = c.held
 }
 
 // stopTimer makes forwardHeld do nothing: its timer may already have fired.
-func (s *answerCopy) stopTimer() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.done = true
+func (c *answerCopy) stopTimer() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.stopped = true
 }
 
 // Body returns the body of a request. Reading fails with a *Refusal at a placeholder in the body or
@@ -169,19 +173,19 @@ type guardedBody struct {
 }
 
 // Read reads the body and searches it for placeholders, also for one that began in earlier reads.
-func (s *guardedBody) Read(to []byte) (int, error) {
-	n, err := s.body.Read(to)
+func (b *guardedBody) Read(to []byte) (int, error) {
+	n, err := b.body.Read(to)
 	text := to[:n]
-	if len(s.sentTail) > 0 {
-		text = append(s.sentTail, text...)
+	if len(b.sentTail) > 0 {
+		text = append(b.sentTail, text...)
 	}
-	at, found := s.guard.placeholders.find(text, false)
+	at, found := b.guard.placeholders.find(text, false)
 	if found != nil {
-		return 0, s.guard.misplaced(found.credential, "the body")
+		return 0, b.guard.refuseMisplaced(found.credential, "the body")
 	}
-	s.sentTail = append([]byte(nil), text[at:]...)
+	b.sentTail = append([]byte(nil), text[at:]...)
 	if err == io.EOF {
-		if refusal := s.guard.inHeader(s.trailer(), "a trailer"); refusal != nil {
+		if refusal := b.guard.findInHeader(b.trailer(), "a trailer"); refusal != nil {
 			return 0, refusal
 		}
 	}
@@ -207,7 +211,7 @@ func (g *Guard) withRequest(r *http.Request, refusal *Refusal) *Refusal {
 		return nil
 	}
 	refusal.Request = DescribeRequest(r) + refusal.Request
-	if g.inText(refusal.Request, "") != nil {
+	if g.findInText(refusal.Request, "") != nil {
 		refusal.Request = ""
 	}
 	return refusal

@@ -33,7 +33,7 @@ func TestReplacesSplitText(t *testing.T) {
 		}
 		g := &Guard{values: m}
 		g.buffers.New = func() any {
-			buffer := make([]byte, m.longest+rapid.IntRange(1, 9).Draw(t, "buffer"))
+			buffer := make([]byte, m.maxLength+rapid.IntRange(1, 9).Draw(t, "buffer"))
 			return &buffer
 		}
 		var got strings.Builder
@@ -68,7 +68,7 @@ func FuzzReplace(f *testing.F) {
 		want := strings.ReplaceAll(in, text, instead)
 		g := &Guard{values: m}
 		g.buffers.New = func() any {
-			buffer := make([]byte, m.longest+5)
+			buffer := make([]byte, m.maxLength+5)
 			return &buffer
 		}
 		random := rand.New(rand.NewPCG(seed, 0))

@@ -11,18 +11,18 @@ import (
 
 const authorization = "Authorization"
 
-// put replaces the credential's placeholder by text at its proper place. It reports false if the
+// insert replaces the credential's placeholder by text at its proper place. It reports false if the
 // placeholder is missing there or occurs twice.
-func (c *Credential) put(x *Exchange, text string) bool {
+func (c *Credential) insert(to *Exchange, text string) bool {
 	if c.Parameter != "" {
-		return c.putInQuery(x.URL, text)
+		return c.insertInQuery(to.URL, text)
 	}
-	return c.putInHeader(x.Header, text)
+	return c.insertInHeader(to.Header, text)
 }
 
-// putInHeader is put for a header. The placeholder must be the whole value, follow a scheme, or be the
+// insertInHeader is insert for a header. The placeholder must be the whole value, follow a scheme, or be the
 // user or password of Basic.
-func (c *Credential) putInHeader(h http.Header, text string) bool {
+func (c *Credential) insertInHeader(h http.Header, text string) bool {
 	name := http.CanonicalHeaderKey(c.Header)
 	values := h[name]
 	if len(values) != 1 {
@@ -33,40 +33,40 @@ func (c *Credential) putInHeader(h http.Header, text string) bool {
 		h[name] = []string{scheme + text}
 		return true
 	}
-	return name == authorization && c.putInBasic(h, values[0], text)
+	return name == authorization && c.insertInBasic(h, values[0], text)
 }
 
 // isScheme reports whether text is an authorization scheme and one space (RFC 9110, 11.4).
 func isScheme(text string) bool {
-	name, spaced := strings.CutSuffix(text, " ")
-	return spaced && name != "" && strings.Trim(strings.ToLower(name), "abcdefghijklmnopqrstuvwxyz0123456789!#$%&'*+-.^_`|~") == ""
+	name, hasSpace := strings.CutSuffix(text, " ")
+	return hasSpace && name != "" && strings.Trim(strings.ToLower(name), "abcdefghijklmnopqrstuvwxyz0123456789!#$%&'*+-.^_`|~") == ""
 }
 
-// putInQuery is put for a parameter of the query, and escapes text.
-func (c *Credential) putInQuery(u *url.URL, text string) bool {
+// insertInQuery is insert for a parameter of the query, and escapes text.
+func (c *Credential) insertInQuery(u *url.URL, text string) bool {
 	pairs := strings.Split(u.RawQuery, "&")
-	at := -1
+	index := -1
 	for i, pair := range pairs {
 		name, value, _ := strings.Cut(pair, "=")
 		if fullyUnescaped(strings.ReplaceAll(name, "+", " ")) != c.Parameter {
 			continue
 		}
-		if at >= 0 || value != c.Placeholder {
+		if index >= 0 || value != c.Placeholder {
 			return false
 		}
-		at = i
+		index = i
 	}
-	if at < 0 {
+	if index < 0 {
 		return false
 	}
-	name, _, _ := strings.Cut(pairs[at], "=")
-	pairs[at] = name + "=" + url.QueryEscape(text)
+	name, _, _ := strings.Cut(pairs[index], "=")
+	pairs[index] = name + "=" + url.QueryEscape(text)
 	u.RawQuery = strings.Join(pairs, "&")
 	return true
 }
 
-// putInBasic is put for a value of Authorization with the scheme Basic.
-func (c *Credential) putInBasic(h http.Header, value, text string) bool {
+// insertInBasic is insert for a value of Authorization with the scheme Basic.
+func (c *Credential) insertInBasic(h http.Header, value, text string) bool {
 	scheme, encoded, _ := strings.Cut(value, " ")
 	if !strings.EqualFold(scheme, "basic") {
 		return false
@@ -75,9 +75,9 @@ func (c *Credential) putInBasic(h http.Header, value, text string) bool {
 	if err != nil {
 		return false
 	}
-	user, password, both := strings.Cut(string(plain), ":")
+	user, password, hasPassword := strings.Cut(string(plain), ":")
 	switch {
-	case !both || user == c.Placeholder && password == c.Placeholder:
+	case !hasPassword || user == c.Placeholder && password == c.Placeholder:
 		return false
 	case user == c.Placeholder:
 		user = text
@@ -90,9 +90,9 @@ func (c *Credential) putInBasic(h http.Header, value, text string) bool {
 	return true
 }
 
-// inRequest refuses a request with a placeholder outside of its body. It searches u and h instead of
+// findInRequest refuses a request with a placeholder outside of its body. It searches u and h instead of
 // the request's own URL and header.
-func (g *Guard) inRequest(r *http.Request, u *url.URL, h http.Header) *Refusal {
+func (g *Guard) findInRequest(r *http.Request, u *url.URL, h http.Header) *Refusal {
 	for _, part := range []struct{ place, text string }{
 		{"the path", u.EscapedPath()},
 		{"the path", u.Path},
@@ -103,33 +103,33 @@ func (g *Guard) inRequest(r *http.Request, u *url.URL, h http.Header) *Refusal {
 		{"the host", u.Host},
 		{"the host", r.Host},
 	} {
-		if refusal := g.inText(part.text, part.place); refusal != nil {
+		if refusal := g.findInText(part.text, part.place); refusal != nil {
 			return refusal
 		}
 	}
 	if u.User != nil {
 		password, _ := u.User.Password()
 		for _, text := range []string{u.User.Username(), password} {
-			if refusal := g.inText(text, "the user or the password of the address"); refusal != nil {
+			if refusal := g.findInText(text, "the user or the password of the address"); refusal != nil {
 				return refusal
 			}
 		}
 	}
-	if refusal := g.inHeader(h, ""); refusal != nil {
+	if refusal := g.findInHeader(h, ""); refusal != nil {
 		return refusal
 	}
-	return g.inHeader(r.Trailer, "a trailer")
+	return g.findInHeader(r.Trailer, "a trailer")
 }
 
-// inHeader refuses a placeholder in the names or values of a header or trailer. place describes it in
+// findInHeader refuses a placeholder in the names or values of a header or trailer. place describes it in
 // the refusal. If place is "", it is the request's header, and the refusal names the field.
-func (g *Guard) inHeader(h http.Header, place string) *Refusal {
+func (g *Guard) findInHeader(h http.Header, place string) *Refusal {
 	for name, values := range h {
 		if i := slices.IndexFunc(g.set, func(c Credential) bool { return containsAnyCase(name, c.Placeholder) }); i >= 0 {
-			return g.misplaced(i, "the name of a header")
+			return g.refuseMisplaced(i, "the name of a header")
 		}
 		for _, value := range values {
-			if refusal := g.inText(value, cmp.Or(place, "a header")); refusal != nil {
+			if refusal := g.findInText(value, cmp.Or(place, "a header")); refusal != nil {
 				if place == "" {
 					refusal.Request = ", header " + name
 				}
@@ -140,15 +140,15 @@ func (g *Guard) inHeader(h http.Header, place string) *Refusal {
 	return nil
 }
 
-// inText refuses a placeholder in text or its unescaped forms.
-func (g *Guard) inText(text, place string) *Refusal {
-	for range maxEscapes + 1 {
+// findInText refuses a placeholder in text or its unescaped forms.
+func (g *Guard) findInText(text, place string) *Refusal {
+	for range maxEscapeLevels + 1 {
 		if index, ok := g.placeholders.credentialIn(text); ok {
-			return g.misplaced(index, place)
+			return g.refuseMisplaced(index, place)
 		}
 		if place == "the host" { // clients may change the case of a host
 			if i := slices.IndexFunc(g.set, func(c Credential) bool { return containsAnyCase(text, c.Placeholder) }); i >= 0 {
-				return g.misplaced(i, place)
+				return g.refuseMisplaced(i, place)
 			}
 		}
 		plain := unescape(text)
@@ -160,13 +160,13 @@ func (g *Guard) inText(text, place string) *Refusal {
 	return nil
 }
 
-// misplaced refuses a request with a placeholder at the wrong place.
-func (g *Guard) misplaced(credential int, place string) *Refusal {
+// refuseMisplaced refuses a request with a placeholder at the wrong place.
+func (g *Guard) refuseMisplaced(credential int, place string) *Refusal {
 	c := &g.set[credential]
 	if c.Denied {
 		return c.refusal("The placeholder of %s is in %s, and these commands may not use it.", c.Name, place)
 	}
-	return c.refusal("The placeholder of %s is in %s. It is only for %s, %s.", c.Name, place, c.shownScopes(), c.describePlace())
+	return c.refusal("The placeholder of %s is in %s. It is only for %s, %s.", c.Name, place, c.scopesText(), c.describePlace())
 }
 
 // describePlace describes the proper place of the credential for a message.
@@ -175,11 +175,11 @@ func (c *Credential) describePlace() string {
 		return "once, as the value of the parameter " + c.Parameter
 	}
 	name := http.CanonicalHeaderKey(c.Header)
-	words := "in the one header " + name + ", whole or after a scheme and a space"
+	description := "in the one header " + name + ", whole or after a scheme and a space"
 	if name == authorization {
-		words += ", or as the user or the password of Basic"
+		description += ", or as the user or the password of Basic"
 	}
-	return words
+	return description
 }
 
 // RefusePlaceholders refuses a request with a placeholder anywhere outside of its body. Use it for
@@ -188,5 +188,5 @@ func (g *Guard) RefusePlaceholders(r *http.Request) *Refusal {
 	if g == nil {
 		return nil
 	}
-	return g.withRequest(r, g.inRequest(r, r.URL, r.Header))
+	return g.withRequest(r, g.findInRequest(r, r.URL, r.Header))
 }

@@ -13,17 +13,17 @@ const PlaceholderPrefix = "agentci0"
 // keeps the length of an answer.
 func NewPlaceholder(value string) string {
 	const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
-	const leastRandom = 16
-	made := make([]byte, 0, len(value))
-	if len(value) >= len(PlaceholderPrefix)+leastRandom {
-		made = append(made, PlaceholderPrefix...)
+	const minRandom = 16
+	placeholder := make([]byte, 0, len(value))
+	if len(value) >= len(PlaceholderPrefix)+minRandom {
+		placeholder = append(placeholder, PlaceholderPrefix...)
 	}
-	for len(made) < len(value) {
+	for len(placeholder) < len(value) {
 		i, err := rand.Int(rand.Reader, big.NewInt(int64(len(letters))))
 		if err != nil {
 			panic(err) // crypto/rand.Read never fails
 		}
-		made = append(made, letters[i.Int64()])
+		placeholder = append(placeholder, letters[i.Int64()])
 	}
-	return string(made)
+	return string(placeholder)
 }

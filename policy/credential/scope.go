@@ -72,29 +72,29 @@ func (s Scope) covers(escaped string) bool {
 	if s.Path == "" {
 		return true
 	}
-	wanted := strings.Split(s.Path, "/")
-	given := strings.Split(escaped, "/")
-	if len(given) < len(wanted) {
+	scopeSegments := strings.Split(s.Path, "/")
+	segments := strings.Split(escaped, "/")
+	if len(segments) < len(scopeSegments) {
 		return false
 	}
-	last := len(wanted) - 1
-	for i, segment := range wanted {
-		plain, err := url.PathUnescape(given[i])
-		if err != nil || plain != segment && (i < last || !strings.HasPrefix(plain, segment+"/")) {
+	lastIndex := len(scopeSegments) - 1
+	for i, segment := range scopeSegments {
+		plain, err := url.PathUnescape(segments[i])
+		if err != nil || plain != segment && (i < lastIndex || !strings.HasPrefix(plain, segment+"/")) {
 			return false
 		}
 	}
 	return true
 }
 
-// maxEscapes is the number of times that a text may be escaped again.
-const maxEscapes = 4
+// maxEscapeLevels is the number of times that a text may be escaped again.
+const maxEscapeLevels = 4
 
 // ambiguousPath describes why a server may read a path differently than the proxy. It returns "" for
 // any other path. It checks each level of escapes, because a server may decode a path again.
 func ambiguousPath(escaped string) string {
-	for range maxEscapes {
-		if problem := ambiguousOnce(escaped); problem != "" {
+	for range maxEscapeLevels {
+		if problem := ambiguousAtLevel(escaped); problem != "" {
 			return problem
 		}
 		plain := unescape(escaped)
@@ -106,8 +106,8 @@ func ambiguousPath(escaped string) string {
 	return "is escaped over and over"
 }
 
-// ambiguousOnce is ambiguousPath for one level of escapes.
-func ambiguousOnce(path string) string {
+// ambiguousAtLevel is ambiguousPath for one level of escapes.
+func ambiguousAtLevel(path string) string {
 	if !utf8.ValidString(path) {
 		return "is no UTF-8"
 	}

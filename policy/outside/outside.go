@@ -20,7 +20,7 @@ import (
 // program returns an error.
 func (u *Use) Command(ctx context.Context, path, dir string, env []string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, path, args...)
-	cmd.Dir, cmd.Env = dir, u.passed(env)
+	cmd.Dir, cmd.Env = dir, u.passedVariables(env)
 	cmd.Err = errors.Join(cmd.Err, u.Note(path, dir, env, args...))
 	return cmd
 }
@@ -52,28 +52,28 @@ func commandOf(args []string) string {
 	return args[0]
 }
 
-// passed returns the variables of env listed in the use. It is never nil, because a nil environment
+// passedVariables returns the variables of env listed in the use. It is never nil, because a nil environment
 // would mean this process's own.
-func (u *Use) passed(env []string) []string {
-	all := make([]string, 0, len(env))
+func (u *Use) passedVariables(env []string) []string {
+	variables := make([]string, 0, len(env))
 	for _, variable := range env {
 		name, _, _ := strings.Cut(variable, "=")
-		if u.gets(name) {
-			all = append(all, variable)
+		if u.passes(name) {
+			variables = append(variables, variable)
 		}
 	}
-	return all
+	return variables
 }
 
-// gets reports whether the use lists a variable.
-func (u *Use) gets(name string) bool {
-	return u.Takes(name) || slices.ContainsFunc(u.set, func(listed string) bool { return matches(name, listed) })
+// passes reports whether the use lists a variable.
+func (u *Use) passes(name string) bool {
+	return u.Takes(name) || slices.ContainsFunc(u.set, func(listed string) bool { return matchesListed(name, listed) })
 }
 
-// matches reports whether a listed name matches a variable. A final asterisk matches any ending.
-func matches(name, listed string) bool {
-	prefix, open := strings.CutSuffix(listed, "*")
-	return name == listed || open && strings.HasPrefix(name, prefix)
+// matchesListed reports whether a listed name matches a variable. A final asterisk matches any ending.
+func matchesListed(name, listed string) bool {
+	prefix, isPrefix := strings.CutSuffix(listed, "*")
+	return name == listed || isPrefix && strings.HasPrefix(name, prefix)
 }
 
 // Find returns the absolute path of a program. A name with a slash is relative to dir; any other
@@ -84,24 +84,24 @@ func Find(name, dir string, env []string) (string, error) {
 		if !filepath.IsAbs(name) {
 			name = filepath.Join(dir, name)
 		}
-		return name, executable(name)
+		return name, checkExecutable(name)
 	}
 	var list string
 	for _, variable := range env {
-		if value, is := strings.CutPrefix(variable, "PATH="); is {
+		if value, isPath := strings.CutPrefix(variable, "PATH="); isPath {
 			list = value
 		}
 	}
 	for _, folder := range filepath.SplitList(list) {
-		if path := filepath.Join(folder, name); filepath.IsAbs(folder) && executable(path) == nil {
+		if path := filepath.Join(folder, name); filepath.IsAbs(folder) && checkExecutable(path) == nil {
 			return path, nil
 		}
 	}
 	return "", fmt.Errorf("%q: %w", name, exec.ErrNotFound)
 }
 
-// executable returns an error unless path is an executable regular file.
-func executable(path string) error {
+// checkExecutable returns an error unless path is an executable regular file.
+func checkExecutable(path string) error {
 	info, err := os.Stat(path)
 	if err == nil && (!info.Mode().IsRegular() || info.Mode()&0o111 == 0) {
 		err = &fs.PathError{Op: "start", Path: path, Err: fs.ErrPermission}

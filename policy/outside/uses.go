@@ -28,7 +28,7 @@ const Root = "/"
 
 // Takes reports whether the program gets a variable of agent-ci's own environment.
 func (u *Use) Takes(name string) bool {
-	return slices.ContainsFunc(u.taken, func(listed string) bool { return matches(name, listed) })
+	return slices.ContainsFunc(u.taken, func(listed string) bool { return matchesListed(name, listed) })
 }
 
 var (

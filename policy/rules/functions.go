@@ -63,7 +63,7 @@ func decisionOf(value starlark.Value) (Decision, error) {
 	text, ok := starlark.AsString(value)
 	index := slices.Index(decisionNames[:], text)
 	if !ok || index < 0 {
-		return 0, fmt.Errorf("decision must be one of %s, not %s", strings.Join(decisionNames[:], ", "), shorten(value))
+		return 0, fmt.Errorf("decision must be one of %s, not %s", strings.Join(decisionNames[:], ", "), shortText(value))
 	}
 	return Decision(index), nil
 }
@@ -102,33 +102,33 @@ func (l *loader) patternOf(list *starlark.List) ([][]string, error) {
 // tokenOf parses a word of a pattern: a string or a list of alternatives.
 func (l *loader) tokenOf(value starlark.Value) ([]string, error) {
 	if text, ok := starlark.AsString(value); ok {
-		return []string{text}, l.count(1)
+		return []string{text}, l.countWords(1)
 	}
 	list, ok := value.(*starlark.List)
 	if !ok || list.Len() == 0 {
-		return nil, fmt.Errorf("must be text or a list of alternatives, not %s", shorten(value))
+		return nil, fmt.Errorf("must be text or a list of alternatives, not %s", shortText(value))
 	}
-	return l.texts(list)
+	return l.textsOf(list)
 }
 
-// texts returns the strings of a list.
-func (l *loader) texts(list *starlark.List) ([]string, error) {
-	if err := l.count(list.Len()); err != nil {
+// textsOf returns the strings of a list.
+func (l *loader) textsOf(list *starlark.List) ([]string, error) {
+	if err := l.countWords(list.Len()); err != nil {
 		return nil, err
 	}
 	texts := make([]string, 0, list.Len())
 	for i := range list.Len() {
 		text, ok := starlark.AsString(list.Index(i))
 		if !ok {
-			return nil, fmt.Errorf("must hold nothing but text, not %s", shorten(list.Index(i)))
+			return nil, fmt.Errorf("must hold nothing but text, not %s", shortText(list.Index(i)))
 		}
 		texts = append(texts, text)
 	}
 	return texts, nil
 }
 
-// count bounds the words of all files together.
-func (l *loader) count(words int) error {
+// countWords bounds the words of all files together.
+func (l *loader) countWords(words int) error {
 	l.tokens += words
 	if l.tokens > maxTokens {
 		return fmt.Errorf("of words in patterns and examples there are more than %d", maxTokens)
@@ -146,7 +146,7 @@ func (l *loader) hostExecutable(_ Place, args starlark.Tuple, kwargs []starlark.
 	if name == "" || name == "." || name == ".." || strings.Contains(name, "/") {
 		return fmt.Errorf("name must be the bare name of a program, not %q", name)
 	}
-	paths, err := l.texts(list)
+	paths, err := l.textsOf(list)
 	if err != nil {
 		return fmt.Errorf("paths %w", err)
 	}
@@ -158,11 +158,11 @@ func (l *loader) hostExecutable(_ Place, args starlark.Tuple, kwargs []starlark.
 			return fmt.Errorf("paths must end in %q, not be %q", name, p)
 		}
 	}
-	if len(l.set.hosts) >= maxRules {
+	if len(l.set.executables) >= maxRules {
 		return fmt.Errorf("there are more than %d rules", maxRules)
 	}
 	slices.Sort(paths)
-	l.set.hosts = append(l.set.hosts, host{name, slices.Compact(paths)})
+	l.set.executables = append(l.set.executables, executable{name, slices.Compact(paths)})
 	return nil
 }
 
@@ -183,7 +183,7 @@ func (l *loader) networkRule(at Place, args starlark.Tuple, kwargs []starlark.Tu
 		return fmt.Errorf("protocol must be one of http, https, socks5_tcp, socks5_udp, not %q", protocol)
 	}
 	var err error
-	if rule.host, err = normalHost(host); err != nil {
+	if rule.host, err = normalizeHost(host); err != nil {
 		return err
 	}
 	if decision == starlark.String("deny") {
@@ -202,26 +202,33 @@ func (l *loader) networkRule(at Place, args starlark.Tuple, kwargs []starlark.Tu
 	return nil
 }
 
-// normalHost returns the name of a host in lower case, or its address in the shortest form. It removes
+// normalizeHost returns the name of a host in lower case, or its address in the shortest form. It removes
 // the port and a final dot. It only accepts names in ASCII, because requests contain no others.
-func normalHost(host string) (string, error) {
-	bare := strings.TrimSpace(host)
-	if inside, rest, ok := strings.Cut(strings.TrimPrefix(bare, "["), "]"); ok && strings.HasPrefix(bare, "[") && isPort(rest) {
-		bare = inside
-	} else if name, port, ok := strings.Cut(bare, ":"); ok && isPort(":"+port) {
-		bare = name
-	}
-	bare = strings.ToLower(strings.TrimRight(bare, "."))
-	if bare == "" || strings.ContainsAny(bare, "/?#*[]@ \t\r\n") {
+func normalizeHost(host string) (string, error) {
+	name := strings.ToLower(strings.TrimRight(withoutPort(strings.TrimSpace(host)), "."))
+	if name == "" || strings.ContainsAny(name, "/?#*[]@ \t\r\n") {
 		return "", fmt.Errorf("host must be the name or the address of one host, without scheme, path or wildcard, not %q", host)
 	}
-	if strings.ContainsFunc(bare, func(c rune) bool { return c >= 0x80 }) {
+	if strings.ContainsFunc(name, func(c rune) bool { return c >= 0x80 }) {
 		return "", fmt.Errorf("host must be in its ASCII form (xn--…), not %q", host)
 	}
-	if addr, err := netip.ParseAddr(bare); err == nil {
+	if addr, err := netip.ParseAddr(name); err == nil {
 		return addr.Unmap().String(), nil
 	}
-	return bare, nil
+	return name, nil
+}
+
+// withoutPort removes a port, and the brackets of an address, from a host.
+func withoutPort(host string) string {
+	if inside, isBracket := strings.CutPrefix(host, "["); isBracket {
+		if address, rest, ok := strings.Cut(inside, "]"); ok && isPort(rest) {
+			return address
+		}
+	}
+	if name, port, ok := strings.Cut(host, ":"); ok && isPort(":"+port) {
+		return name
+	}
+	return host
 }
 
 // isPort reports whether s is "" or a colon and digits.
@@ -230,8 +237,8 @@ func isPort(s string) bool {
 	return s == "" || ok && digits != "" && strings.Trim(digits, "0123456789") == ""
 }
 
-// shorten returns a value for a message: a string of up to 40 bytes, or else its type.
-func shorten(value starlark.Value) string {
+// shortText returns a value for a message: a string of up to 40 bytes, or else its type.
+func shortText(value starlark.Value) string {
 	if text, ok := starlark.AsString(value); ok && len(text) <= 40 {
 		return fmt.Sprintf("%q", text)
 	}

@@ -44,13 +44,13 @@ func Load(files ...File) (*Set, error) {
 	l := &loader{set: &Set{}}
 	var mistakes []error
 	for _, file := range files {
-		if err := l.load(file); err != nil {
+		if err := l.loadFile(file); err != nil {
 			mistakes = append(mistakes, err)
 		}
 	}
-	l.set.index()
+	l.set.buildIndex()
 	if len(mistakes) == 0 {
-		mistakes = l.test()
+		mistakes = l.runExamples()
 	}
 	if err := errors.Join(mistakes...); err != nil {
 		return nil, err
@@ -65,8 +65,8 @@ type loader struct {
 	tokens   int
 }
 
-// load checks and runs a file. It returns a *fileError.
-func (l *loader) load(file File) error {
+// loadFile checks and runs a file. It returns a *fileError.
+func (l *loader) loadFile(file File) error {
 	if len(file.Data) > maxBytes {
 		return &fileError{file.Name, 1, 1, fmt.Sprintf("the file is larger than %d KiB", maxBytes>>10)}
 	}
@@ -76,21 +76,21 @@ func (l *loader) load(file File) error {
 	options := &syntax.FileOptions{TopLevelControl: true, GlobalReassign: true}
 	parsed, err := options.Parse(file.Name, file.Data, 0)
 	if err != nil {
-		return mistake(file.Name, err)
+		return asFileError(file.Name, err)
 	}
 	functions := l.functions()
-	if err := onlyData(parsed, functions); err != nil {
+	if err := checkOnlyData(parsed, functions); err != nil {
 		return err
 	}
 	program, err := starlark.FileProgram(parsed, functions.Has)
 	if err != nil {
-		return mistake(file.Name, err)
+		return asFileError(file.Name, err)
 	}
-	return mistake(file.Name, run(program, functions))
+	return asFileError(file.Name, execute(program, functions))
 }
 
-// run executes a parsed file up to maxSteps and maxTime.
-func run(program *starlark.Program, functions starlark.StringDict) error {
+// execute executes a parsed file up to maxSteps and maxTime.
+func execute(program *starlark.Program, functions starlark.StringDict) error {
 	thread := &starlark.Thread{Print: func(*starlark.Thread, string) {}}
 	thread.SetMaxExecutionSteps(maxSteps)
 	timeout := time.AfterFunc(maxTime, func() { thread.Cancel("it takes too long") })
@@ -99,8 +99,8 @@ func run(program *starlark.Program, functions starlark.StringDict) error {
 	return err
 }
 
-// mistake converts a Starlark error to a *fileError.
-func mistake(name string, err error) error {
+// asFileError converts a Starlark error to a *fileError.
+func asFileError(name string, err error) error {
 	var parse syntax.Error
 	var resolved resolve.ErrorList
 	var eval *starlark.EvalError
@@ -112,13 +112,13 @@ func mistake(name string, err error) error {
 	case errors.As(err, &resolved):
 		return errorAt(resolved[0].Pos, resolved[0].Msg)
 	case errors.As(err, &eval):
-		return errorAt(position(eval.CallStack), eval.Msg)
+		return errorAt(callPosition(eval.CallStack), eval.Msg)
 	}
 	return &fileError{name, 1, 1, err.Error()}
 }
 
-// position returns the call's position in the file: the innermost frame outside our functions.
-func position(stack starlark.CallStack) syntax.Position {
+// callPosition returns the call's position in the file: the innermost frame outside our functions.
+func callPosition(stack starlark.CallStack) syntax.Position {
 	for len(stack) > 1 && stack.At(0).Pos.Line == 0 {
 		stack.Pop()
 	}
@@ -132,7 +132,7 @@ func errorAt(pos syntax.Position, message string) *fileError {
 // tooNested returns the first line with too deeply nested brackets, or 0. The parser recurses for
 // each bracket. tooNested also counts brackets in strings.
 func tooNested(data []byte) (line int) {
-	const most = 100
+	const maxDepth = 100
 	depth := 0
 	line = 1
 	for _, c := range data {
@@ -144,48 +144,48 @@ func tooNested(data []byte) (line int) {
 		case ')', ']', '}':
 			depth = max(0, depth-1)
 		}
-		if depth > most {
+		if depth > maxDepth {
 			return line
 		}
 	}
 	return 0
 }
 
-// onlyData accepts only descriptions of rules: calls of our functions, strings, numbers, lists,
+// checkOnlyData accepts only descriptions of rules: calls of our functions, strings, numbers, lists,
 // names and loops over lists. Without operators and own functions, a file cannot run long or grow
 // large.
-func onlyData(file *syntax.File, functions starlark.StringDict) error {
+func checkOnlyData(file *syntax.File, functions starlark.StringDict) error {
 	var found error
 	syntax.Walk(file, func(n syntax.Node) bool {
 		if n == nil || found != nil {
 			return false
 		}
-		if what := refused(n, functions); what != "" {
+		if description := forbiddenNode(n, functions); description != "" {
 			start, _ := n.Span()
-			found = errorAt(start, what+" is not available in rules files, which are data: write the values out")
+			found = errorAt(start, description+" is not available in rules files, which are data: write the values out")
 		}
 		return found == nil
 	})
 	return found
 }
 
-// refused names a forbidden node, or returns "".
-func refused(n syntax.Node, functions starlark.StringDict) string {
+// forbiddenNode names a forbidden node, or returns "".
+func forbiddenNode(n syntax.Node, functions starlark.StringDict) string {
 	switch n := n.(type) {
 	case *syntax.File, *syntax.ExprStmt, *syntax.ForStmt, *syntax.BranchStmt, *syntax.Comprehension, *syntax.ForClause,
 		*syntax.Ident, *syntax.Literal, *syntax.ListExpr, *syntax.TupleExpr, *syntax.ParenExpr:
 		return ""
 	case *syntax.AssignStmt:
-		return refusedOperator(n.Op)
+		return forbiddenOperator(n.Op)
 	case *syntax.BinaryExpr: // name = value, in a call
-		return refusedOperator(n.Op)
+		return forbiddenOperator(n.Op)
 	case *syntax.CallExpr:
 		if name, ok := n.Fn.(*syntax.Ident); ok && functions.Has(name.Name) {
 			return ""
 		}
 		return "a call of anything but prefix_rule, host_executable and network_rule"
 	case *syntax.UnaryExpr:
-		return refusedOperator(n.Op)
+		return forbiddenOperator(n.Op)
 	case *syntax.LoadStmt:
 		return "load"
 	case *syntax.DefStmt, *syntax.LambdaExpr, *syntax.ReturnStmt:
@@ -200,7 +200,7 @@ func refused(n syntax.Node, functions starlark.StringDict) string {
 	return "this"
 }
 
-func refusedOperator(op syntax.Token) string {
+func forbiddenOperator(op syntax.Token) string {
 	if op == syntax.EQ {
 		return ""
 	}
@@ -209,9 +209,9 @@ func refusedOperator(op syntax.Token) string {
 
 // example is a command that a rule must, or must not, match.
 type example struct {
-	rule int
-	argv []string
-	want bool
+	ruleIndex int
+	argv      []string
+	mustMatch bool
 }
 
 // addExamples adds the examples in list to a rule. key is match or not_match.
@@ -234,30 +234,32 @@ func (l *loader) exampleOf(value starlark.Value) ([]string, error) {
 	if line, ok := starlark.AsString(value); ok {
 		reading := shell.ReadScript(line)
 		if len(reading.Plain) != 1 {
-			return nil, fmt.Errorf("must be one plain command, as text or as a list of words, not %s", shorten(value))
+			return nil, fmt.Errorf("must be one plain command, as text or as a list of words, not %s", shortText(value))
 		}
-		return reading.Plain[0], l.count(len(reading.Plain[0]))
+		return reading.Plain[0], l.countWords(len(reading.Plain[0]))
 	}
 	list, ok := value.(*starlark.List)
 	if !ok || list.Len() == 0 {
 		return nil, errors.New("must be a command, as text or as a list of words")
 	}
-	return l.texts(list)
+	return l.textsOf(list)
 }
 
-// test runs the examples, each against its own rule alone.
-func (l *loader) test() []error {
+// runExamples runs the examples, each against its own rule alone.
+func (l *loader) runExamples() []error {
 	var mistakes []error
 	for _, e := range l.examples {
-		rule := l.set.rules[e.rule]
-		alone := &Set{rules: []Rule{rule}, hosts: l.set.hosts}
-		alone.index()
-		switch matches := len(alone.Match(e.argv)) > 0; {
-		case e.want && !matches:
-			mistakes = append(mistakes, &fileError{rule.At.File, rule.At.Line, 1, fmt.Sprintf("the rule does not match its example %q (match)", strings.Join(e.argv, " "))})
-		case !e.want && matches:
-			mistakes = append(mistakes, &fileError{rule.At.File, rule.At.Line, 1, fmt.Sprintf("the rule matches the example %q (not_match)", strings.Join(e.argv, " "))})
+		rule := l.set.rules[e.ruleIndex]
+		onlyRule := &Set{rules: []Rule{rule}, executables: l.set.executables}
+		onlyRule.buildIndex()
+		if matches := len(onlyRule.Match(e.argv)) > 0; matches == e.mustMatch {
+			continue
 		}
+		problem := "the rule matches the example %q (not_match)"
+		if e.mustMatch {
+			problem = "the rule does not match its example %q (match)"
+		}
+		mistakes = append(mistakes, &fileError{rule.At.File, rule.At.Line, 1, fmt.Sprintf(problem, strings.Join(e.argv, " "))})
 	}
 	return mistakes
 }

@@ -49,8 +49,8 @@ type Rule struct {
 	Justification string
 }
 
-// host is a host_executable: the paths of a program name.
-type host struct {
+// executable is a host_executable: the paths of a program name.
+type executable struct {
 	name  string
 	paths []string
 }
@@ -67,9 +67,9 @@ type Network struct {
 // Set contains the rules of all files. The zero value and nil are empty sets. A Set does not change
 // after Load, so it is safe for concurrent use.
 type Set struct {
-	rules   []Rule
-	hosts   []host
-	network []Network
+	rules       []Rule
+	executables []executable
+	network     []Network
 
 	byProgram map[string][]int // indexes of rules by the first word of their patterns
 }
@@ -96,16 +96,16 @@ func (s *Set) Match(prefix []string) []Match {
 	var matches []Match
 	for _, i := range slices.Compact(indexes) {
 		rule := &s.rules[i]
-		named := slices.Contains(rule.pattern[0], program) || rule.Decision != Allow || s.standsFor(program, name)
-		if named && rule.begins(prefix[1:]) {
+		isForProgram := slices.Contains(rule.pattern[0], program) || rule.Decision != Allow || s.coversPath(program, name)
+		if isForProgram && rule.matchesArguments(prefix[1:]) {
 			matches = append(matches, Match{rule, prefix[:len(rule.pattern)]})
 		}
 	}
 	return matches
 }
 
-// begins reports whether the words after the program match the pattern.
-func (r *Rule) begins(args []string) bool {
+// matchesArguments reports whether the words after the program match the pattern.
+func (r *Rule) matchesArguments(args []string) bool {
 	rest := r.pattern[1:]
 	if len(args) < len(rest) {
 		return false
@@ -118,13 +118,13 @@ func (r *Rule) begins(args []string) bool {
 	return true
 }
 
-// standsFor reports whether an allowing rule for name covers the program with this path. The path
+// coversPath reports whether an allowing rule for name covers the program with this path. The path
 // must be absolute. If there is a host_executable for name, the last one must list the path.
-func (s *Set) standsFor(program, name string) bool {
+func (s *Set) coversPath(program, name string) bool {
 	if !path.IsAbs(program) {
 		return false
 	}
-	for _, host := range slices.Backward(s.hosts) {
+	for _, host := range slices.Backward(s.executables) {
 		if host.name == name {
 			return slices.Contains(host.paths, program)
 		}
@@ -135,7 +135,7 @@ func (s *Set) standsFor(program, name string) bool {
 // Reach returns the strictest network_rule for a host, with or without port, and a protocol. It
 // reports false if there is none.
 func (s *Set) Reach(host, protocol string) (rule Network, ok bool) {
-	host, err := normalHost(host)
+	host, err := normalizeHost(host)
 	if s == nil || err != nil {
 		return Network{}, false
 	}
@@ -147,13 +147,14 @@ func (s *Set) Reach(host, protocol string) (rule Network, ok bool) {
 	return rule, ok
 }
 
-// index builds byProgram.
-func (s *Set) index() {
+// buildIndex builds byProgram.
+func (s *Set) buildIndex() {
 	s.byProgram = make(map[string][]int)
 	for i, rule := range s.rules {
 		for _, program := range rule.pattern[0] {
-			if at := s.byProgram[program]; len(at) == 0 || at[len(at)-1] != i {
-				s.byProgram[program] = append(at, i)
+			indexes := s.byProgram[program]
+			if !slices.Contains(indexes, i) { // a pattern may repeat an alternative
+				s.byProgram[program] = append(indexes, i)
 			}
 		}
 	}

@@ -12,21 +12,21 @@ const (
 	letterGram = 8
 	// minBroken is the shortest interrupted sequence to report, in bytes.
 	minBroken = 12
-	// window is the number of bytes searched at once. widest is the largest number of text bytes
+	// windowBytes is the number of bytes searched at once. maxBytesPerByte is the largest number of text bytes
 	// for one byte of a value.
-	window = 128 << 10
-	widest = 16
+	windowBytes     = 128 << 10
+	maxBytesPerByte = 16
 )
 
 // encodedFinder finds values, encoded or not, whose letters and digits occur in order in a text. Between
 // them may be line ends, line prefixes or the separators of a dump.
 type encodedFinder struct {
-	filter  []uint64 // of the grams of all spellings
-	shift   int
-	places  []letterPlace
-	first   map[uint64]int32 // the first place of a gram, counted from 1
-	overlap int              // bytes that successive windows share
-	pool    sync.Pool
+	filter      []uint64 // of the grams of all spellings
+	hashShift   int
+	places      []letterPlace
+	firstPlaces map[uint64]int32 // the first place of a gram, counted from 1
+	overlap     int              // bytes that successive windows share
+	pool        sync.Pool
 }
 
 // letterPlace is the position of a gram in a spelling.
@@ -36,70 +36,70 @@ type letterPlace struct {
 	next   int32 // place of the same gram; negative for none
 }
 
-func (p *letterPlace) gram() uint64 {
-	return binary.LittleEndian.Uint64([]byte(p.letters[p.offset : p.offset+letterGram]))
+func (place *letterPlace) gram() uint64 {
+	return binary.LittleEndian.Uint64([]byte(place.letters[place.offset : place.offset+letterGram]))
 }
 
 // newEncodedFinder indexes all spellings of the values.
 func newEncodedFinder(values []Value) *encodedFinder {
 	d := &encodedFinder{overlap: shapeOverlap}
 	for _, v := range values {
-		d.overlap = max(d.overlap, widest*len(v.Secret))
+		d.overlap = max(d.overlap, maxBytesPerByte*len(v.Secret))
 		for _, s := range spellings(v) {
-			d.add(s)
+			d.indexSpelling(s)
 		}
 	}
-	size := max(10, bits.Len(uint(len(d.places)))-1)       // 32 bits and more for each gram
-	d.filter, d.shift = make([]uint64, 1<<size), 64-6-size // a hash selects one of 1<<size words and 1 of its 64 bits
-	d.first = make(map[uint64]int32, len(d.places))
+	size := max(10, bits.Len(uint(len(d.places)))-1)           // 32 bits and more for each gram
+	d.filter, d.hashShift = make([]uint64, 1<<size), 64-6-size // a hash selects one of 1<<size words and 1 of its 64 bits
+	d.firstPlaces = make(map[uint64]int32, len(d.places))
 	for i := range d.places {
 		place := &d.places[i]
-		place.next = d.first[place.gram()] - 1
-		d.first[place.gram()] = int32(i) + 1
+		place.next = d.firstPlaces[place.gram()] - 1
+		d.firstPlaces[place.gram()] = int32(i) + 1
 		word, mask := d.bit(place.gram())
 		d.filter[word] |= mask
 	}
 	return d
 }
 
-// add indexes the secret letters of a spelling. It indexes every gram of a short spelling, which may be
+// indexSpelling indexes the secret letters of a spelling. It indexes every gram of a short spelling, which may be
 // scattered in small pieces. Every fourth gram of a longer one suffices, because the search looks at
 // every gram of the text.
-func (d *encodedFinder) add(s *spelling) {
-	const short, apart = 64, 4
+func (finder *encodedFinder) indexSpelling(s *spelling) {
+	const shortLength, longStep = 64, 4
 	step := 1
-	if len(s.letters) > short {
-		step = apart
+	if len(s.letters) > shortLength {
+		step = longStep
 	}
-	first, last := s.first, s.last-letterGram
+	first, last := s.firstSecret, s.endSecret-letterGram
 	if first > last {
 		first, last = 0, len(s.letters)-letterGram
 	}
 	for offset := first; offset <= last; offset += step {
-		d.places = append(d.places, letterPlace{s, int32(offset), -1})
+		finder.places = append(finder.places, letterPlace{s, int32(offset), -1})
 	}
 }
 
 // bit returns the index of a gram's word in the filter, and the mask of its bit.
-func (d *encodedFinder) bit(gram uint64) (word, mask uint64) {
-	h := gram * 0x9E3779B97F4A7C15 >> d.shift
-	return h >> 6, 1 << (h & 63)
+func (finder *encodedFinder) bit(gram uint64) (word, mask uint64) {
+	hash := gram * 0x9E3779B97F4A7C15 >> finder.hashShift
+	return hash >> 6, 1 << (hash & 63)
 }
 
 // find calls found for each value, or part of one, in a text, except plain and uninterrupted ones.
-func (d *encodedFinder) find(text string, found func(finding)) {
-	if len(d.places) == 0 || len(text) < minLetters {
+func (finder *encodedFinder) find(text string, found func(finding)) {
+	if len(finder.places) == 0 || len(text) < minLetters {
 		return
 	}
-	l, _ := d.pool.Get().(*letters)
-	if l == nil {
-		l = &letters{followed: map[*spelling]lastTrace{}}
+	window, _ := finder.pool.Get().(*letters)
+	if window == nil {
+		window = &letters{lastTraces: map[*spelling]lastTrace{}}
 	}
-	defer d.pool.Put(l)
-	for start := 0; ; start += window {
-		end := min(len(text), start+window+d.overlap)
-		l.read(text[start:end])
-		d.findIn(l, func(f finding) {
+	defer finder.pool.Put(window)
+	for start := 0; ; start += windowBytes {
+		end := min(len(text), start+windowBytes+finder.overlap)
+		window.read(text[start:end])
+		finder.findIn(window, func(f finding) {
 			f.start, f.end = f.start+start, f.end+start
 			found(f)
 		})
@@ -110,19 +110,19 @@ func (d *encodedFinder) find(text string, found func(finding)) {
 }
 
 // findIn is find for the letters of one window.
-func (d *encodedFinder) findIn(l *letters, found func(finding)) {
-	if len(l.all) < letterGram {
+func (finder *encodedFinder) findIn(letters *letters, found func(finding)) {
+	if len(letters.lower) < letterGram {
 		return
 	}
-	clear(l.followed)
-	gram := binary.LittleEndian.Uint64(append([]byte{0}, l.all[:letterGram-1]...))
-	for end := letterGram - 1; end < len(l.all); end++ {
-		gram = gram>>8 | uint64(l.all[end])<<56
-		word, mask := d.bit(gram)
-		if d.filter[word]&mask == 0 {
+	clear(letters.lastTraces)
+	gram := binary.LittleEndian.Uint64(append([]byte{0}, letters.lower[:letterGram-1]...))
+	for end := letterGram - 1; end < len(letters.lower); end++ {
+		gram = gram>>8 | uint64(letters.lower[end])<<56
+		word, mask := finder.bit(gram)
+		if finder.filter[word]&mask == 0 {
 			continue
 		}
-		best := d.longest(l, gram, end+1-letterGram)
+		best := finder.bestTrace(letters, gram, end+1-letterGram)
 		if best.spelling == nil {
 			continue
 		}
@@ -132,26 +132,26 @@ func (d *encodedFinder) findIn(l *letters, found func(finding)) {
 			last = best.unbrokenTo
 		}
 		for ; end < last; end++ {
-			gram = gram>>8 | uint64(l.all[end+1])<<56
+			gram = gram>>8 | uint64(letters.lower[end+1])<<56
 		}
 	}
 }
 
-// longest returns the best trace around a gram of a text: a complete value, or else the longest part.
+// bestTrace returns the best trace around a gram of a text: a complete value, or else the longest part.
 // It returns the zero trace if no trace is significant.
-func (d *encodedFinder) longest(l *letters, gram uint64, at int) trace {
+func (finder *encodedFinder) bestTrace(letters *letters, gram uint64, textOffset int) trace {
 	best := trace{}
-	for i := d.first[gram] - 1; i >= 0; i = d.places[i].next {
-		place := d.places[i]
-		shift := at - int(place.offset)
-		if old, known := l.followed[place.spelling]; known && old.shift == shift && at <= old.last {
+	for i := finder.firstPlaces[gram] - 1; i >= 0; i = finder.places[i].next {
+		place := finder.places[i]
+		shift := textOffset - int(place.offset)
+		if old, known := letters.lastTraces[place.spelling]; known && old.shift == shift && textOffset <= old.last {
 			continue
 		}
-		r := traceAround(l, place, at)
-		if r.isSignificant() && r.isLongerThan(best) {
-			best = r
+		candidate := traceAround(letters, place, textOffset)
+		if candidate.isSignificant() && candidate.isLongerThan(best) {
+			best = candidate
 		}
-		l.followed[place.spelling] = lastTrace{shift, r.unbrokenTo}
+		letters.lastTraces[place.spelling] = lastTrace{shift, candidate.unbrokenTo}
 	}
 	return best
 }
@@ -174,9 +174,9 @@ type trace struct {
 	first, last int  // in the text
 	from, to    int  // in the spelling; to is the last one
 	unbrokenTo  int  // the last letter in the text before a skipped one
-	changed     bool // some gaps differ from the spelling's
-	broken      bool // some gaps contain line ends
-	columns     bool // its lines continue with other columns
+	gapsDiffer  bool // some gaps differ from the spelling's
+	hasLineEnds bool // some gaps contain line ends
+	hasColumns  bool // its lines continue with other columns
 	spacing     spacing
 }
 
@@ -184,12 +184,12 @@ type trace struct {
 type spacing int
 
 const (
-	unknown spacing = iota
-	tight
-	apart
+	unknownSpacing spacing = iota
+	tightSpacing
+	wideSpacing
 )
 
-func (r *trace) letters() int { return r.to - r.from + 1 }
+func (r *trace) length() int { return r.to - r.from + 1 }
 
 func (r *trace) isComplete() bool { return r.from == 0 && r.to == len(r.spelling.letters)-1 }
 
@@ -200,7 +200,7 @@ func (r *trace) isLongerThan(other trace) bool {
 	case r.isComplete() != other.isComplete():
 		return r.isComplete()
 	}
-	return r.letters() > other.letters()
+	return r.length() > other.length()
 }
 
 // isSignificant reports whether a trace is a value, or a part too long to match by chance.
@@ -209,21 +209,21 @@ func (r *trace) isSignificant() bool {
 	switch {
 	case s == nil:
 		return false
-	case s.plain && !r.changed: // the search for plain values finds it
+	case s.plain && !r.gapsDiffer: // the search for plain values finds it
 		return false
-	case !s.numbers && (r.broken || r.spacing == apart) && r.bytes(r.from, r.to) < minBroken:
+	case !s.numbers && (r.hasLineEnds || r.spacing == wideSpacing) && r.spellingBytes(r.from, r.to) < minBroken:
 		return false
 	case r.isComplete():
 		return true
 	}
 	from, to := r.secretLetters()
-	return s.leastPart > 0 && from < to && r.bytes(from, to-1) >= s.leastPart
+	return s.minPart > 0 && from < to && r.spellingBytes(from, to-1) >= s.minPart
 }
 
 // secretLetters returns the bounds of the trace's letters, in the spelling, that belong to the value's secret
 // part.
 func (r *trace) secretLetters() (from, to int) {
-	return max(r.from, r.spelling.first), min(r.to+1, r.spelling.last)
+	return max(r.from, r.spelling.firstSecret), min(r.to+1, r.spelling.endSecret)
 }
 
 // finding returns the trace's bounds in the text. The bounds of a whole value include its characters
@@ -235,12 +235,12 @@ func (r *trace) finding() finding {
 		first, last := r.secretLetters()
 		from, f.part = first, s.part(first, last)
 	}
-	f.start, f.end = int(r.text.at[r.first+from-r.from]), int(r.text.at[r.last])+1
+	f.start, f.end = int(r.text.offsets[r.first+from-r.from]), int(r.text.offsets[r.last])+1
 	if f.whole {
-		f.start -= len(commonEnd(r.text.text[:f.start], s.form[:s.at[0]]))
-		f.end += len(commonStart(r.text.text[f.end:], s.form[s.at[len(s.at)-1]+1:]))
+		f.start -= len(commonEnd(r.text.text[:f.start], s.form[:s.offsets[0]]))
+		f.end += len(commonStart(r.text.text[f.end:], s.form[s.offsets[len(s.offsets)-1]+1:]))
 	}
-	if r.columns {
+	if r.hasColumns {
 		rest := r.text.text[f.end:min(len(r.text.text), f.end+maxGap)]
 		f.end += max(0, strings.IndexAny(rest+"\n", "\r\n"))
 	}
@@ -248,18 +248,18 @@ func (r *trace) finding() finding {
 }
 
 // commonStart returns the common prefix of both texts.
-func commonStart(text, with string) string {
+func commonStart(text, other string) string {
 	n := 0
-	for n < len(text) && n < len(with) && text[n] == with[n] {
+	for n < len(text) && n < len(other) && text[n] == other[n] {
 		n++
 	}
 	return text[:n]
 }
 
 // commonEnd returns the common suffix of both texts.
-func commonEnd(text, with string) string {
+func commonEnd(text, other string) string {
 	n := 0
-	for n < len(text) && n < len(with) && text[len(text)-1-n] == with[len(with)-1-n] {
+	for n < len(text) && n < len(other) && text[len(text)-1-n] == other[len(other)-1-n] {
 		n++
 	}
 	return text[len(text)-n:]

@@ -125,7 +125,7 @@ func TestFindsEncodedValues(t *testing.T) {
 		"UTF-16 made valid":  func(s string) string { return strings.ReplaceAll(inUTF16(s), "\x00", "\uFFFD") },
 		"URL":                url.QueryEscape,
 		"path":               url.PathEscape,
-		"URL in lower case":  func(s string) string { return lowerEscapes(url.QueryEscape(s)) },
+		"URL in lower case":  func(s string) string { return lowerPercentEscapes(url.QueryEscape(s)) },
 		"HTML":               html.EscapeString,
 		"JSON with \\/":      func(s string) string { return strings.ReplaceAll(s, "/", `\/`) },
 		"the shell's escape": func(s string) string { return strings.NewReplacer("/", `\/`, "&", `\&`, "<", `\<`).Replace(s) },

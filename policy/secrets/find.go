@@ -23,11 +23,11 @@ func (r *Redactor) FindNew(from, before io.Reader) ([]string, error) {
 	if r == nil {
 		return nil, nil
 	}
-	old := map[string]bool{}
+	known := map[string]bool{}
 	if before != nil {
 		err := r.windows(before, func(text string) {
 			for _, s := range shapesIn(text) {
-				old[text[s.start:s.end]] = true
+				known[text[s.start:s.end]] = true
 			}
 		})
 		if err != nil {
@@ -49,8 +49,8 @@ func (r *Redactor) FindNew(from, before io.Reader) ([]string, error) {
 			})
 		}
 		for _, s := range shapesIn(text) {
-			if !old[text[s.start:s.end]] {
-				found[nameOf(s)] = true
+			if !known[text[s.start:s.end]] {
+				found[shapeName(s)] = true
 			}
 		}
 	})
@@ -60,8 +60,8 @@ func (r *Redactor) FindNew(from, before io.Reader) ([]string, error) {
 	return slices.Sorted(maps.Keys(found)), nil
 }
 
-// nameOf returns the name of a shape from the mark of its span.
-func nameOf(s span) string { return s.mark[len("[secret ") : len(s.mark)-1] }
+// shapeName returns the name of a shape from the mark of its span.
+func shapeName(s span) string { return s.replacement[len("[secret ") : len(s.replacement)-1] }
 
 // windows reads from in overlapping pieces and calls search with each. The overlap is longer than any
 // secret.

@@ -6,14 +6,14 @@ import (
 )
 
 const (
-	// margin bounds the letters before the encoded bytes of a line, such as a file name or an offset.
+	// maxMargin bounds the letters before the encoded bytes of a line, such as a file name or an offset.
 	// column bounds the letters after them, such as the same bytes as characters.
-	margin = 64
-	column = 24
+	maxMargin = 64
+	maxColumn = 24
 	// minStraight is the number of uninterrupted bytes of a spelling required before a skip.
 	minStraight = 12
-	// chanceMatches is the number of letters in a margin or column that may match by chance.
-	chanceMatches = 8
+	// maxChanceMatches is the number of letters in a margin or column that may match by chance.
+	maxChanceMatches = 8
 	// maxSeparator bounds the bytes between two numbers of a line.
 	maxSeparator = 8
 )
@@ -23,21 +23,21 @@ const (
 func traceAround(text *letters, place letterPlace, at int) trace {
 	offset := int(place.offset)
 	r := trace{text: text, spelling: place.spelling, first: at, last: at, from: offset, to: offset}
-	if !r.same(at, offset) {
+	if !r.lettersEqual(at, offset) {
 		return trace{}
 	}
 	r.extend(+1)
-	if r.letters() < letterGram {
+	if r.length() < letterGram {
 		return trace{}
 	}
 	r.extend(-1)
 	return r
 }
 
-// same reports whether a letter of the text equals that of the spelling.
-func (r *trace) same(at, letter int) bool {
+// lettersEqual reports whether a letter of the text equals that of the spelling.
+func (r *trace) lettersEqual(at, letter int) bool {
 	s := r.spelling
-	return r.text.all[at] == s.letters[letter] && (s.ignoresCase || r.text.text[r.text.at[at]] == s.form[s.at[letter]])
+	return r.text.lower[at] == s.letters[letter] && (s.ignoresCase || r.text.text[r.text.offsets[at]] == s.form[s.offsets[letter]])
 }
 
 // extend makes the trace longer at one end, forward (+1) or backward (-1).
@@ -46,20 +46,20 @@ func (r *trace) extend(direction int) {
 	if direction < 0 {
 		at, letter = r.first, r.from
 	}
-	straight := r.letters() // number of letters followed without a skip
+	unskipped := r.length() // number of letters followed without a skip
 	for {
 		for r.nextMatches(at, letter, direction) {
-			at, letter, straight = at+direction, letter+direction, straight+1
+			at, letter, unskipped = at+direction, letter+direction, unskipped+1
 		}
 		r.unbrokenTo = cmp.Or(r.unbrokenTo, at)
-		if straight < letterGram || r.bytes(letter, letter-direction*(straight-1)) < minStraight {
+		if unskipped < letterGram || r.spellingBytes(letter, letter-direction*(unskipped-1)) < minStraight {
 			break
 		}
-		nextAt, nextLetter, found := r.nextLine(at, letter, direction, straight)
+		nextAt, nextLetter, found := r.nextLine(at, letter, direction, unskipped)
 		if !found {
 			break
 		}
-		at, letter, straight = nextAt, nextLetter, 1
+		at, letter, unskipped = nextAt, nextLetter, 1
 	}
 	if direction > 0 {
 		r.last, r.to = at, letter
@@ -68,16 +68,16 @@ func (r *trace) extend(direction int) {
 	}
 }
 
-// bytes returns the number of bytes of the spelling from one letter to another, including both.
-func (r *trace) bytes(one, other int) int {
-	return int(max(r.spelling.at[one], r.spelling.at[other])-min(r.spelling.at[one], r.spelling.at[other])) + 1
+// spellingBytes returns the number of bytes of the spelling from one letter to another, including both.
+func (r *trace) spellingBytes(one, other int) int {
+	return int(max(r.spelling.offsets[one], r.spelling.offsets[other])-min(r.spelling.offsets[one], r.spelling.offsets[other])) + 1
 }
 
 // nextMatches reports whether the next letter of the text equals that of the spelling, with a permitted
 // gap before it.
 func (r *trace) nextMatches(at, letter, direction int) bool {
 	at, letter = at+direction, letter+direction
-	if at < 0 || at >= len(r.text.all) || letter < 0 || letter >= len(r.spelling.letters) || !r.same(at, letter) {
+	if at < 0 || at >= len(r.text.lower) || letter < 0 || letter >= len(r.spelling.letters) || !r.lettersEqual(at, letter) {
 		return false
 	}
 	if direction < 0 {
@@ -87,13 +87,13 @@ func (r *trace) nextMatches(at, letter, direction int) bool {
 	if !ok {
 		return false
 	}
-	if want := r.spelling.gap(letter); gap != want || r.spacing == apart {
-		may := r.gapMatches(gap, want)
-		r.changed = r.changed || may
-		return may
+	if want := r.spelling.gap(letter); gap != want || r.spacing == wideSpacing {
+		matches := r.gapMatches(gap, want)
+		r.gapsDiffer = r.gapsDiffer || matches
+		return matches
 	}
-	if r.spacing == unknown && !r.spelling.numbers {
-		r.spacing = tight
+	if r.spacing == unknownSpacing && !r.spelling.numbers {
+		r.spacing = tightSpacing
 	}
 	return true
 }
@@ -101,26 +101,26 @@ func (r *trace) nextMatches(at, letter, direction int) bool {
 // gapMatches reports whether a gap of the text may replace the gap want of the spelling. It also
 // records what the gap shows about the trace: line ends and spacing.
 func (r *trace) gapMatches(gap, want string) bool {
-	if breaksLine(gap) || r.spelling.unlikeText && gap == " " && r.spacing != apart {
-		may := r.spelling.numbers || isSubsequence(withoutSeparators(gap), withoutSeparators(want))
-		r.broken = r.broken || may
-		return may
+	if breaksLine(gap) || r.spelling.unlikeText && gap == " " && r.spacing != wideSpacing {
+		matches := r.spelling.numbers || isSubsequence(withoutSeparators(gap), withoutSeparators(want))
+		r.hasLineEnds = r.hasLineEnds || matches
+		return matches
 	}
 	if r.spelling.numbers {
 		return want != "" && len(gap) <= maxSeparator && (gap != "" || !r.spelling.needsSeparator)
 	}
-	found, wanted := withoutSeparators(gap), withoutSeparators(want)
+	actual, expected := withoutSeparators(gap), withoutSeparators(want)
 	switch {
-	case found != wanted:
+	case actual != expected:
 		return false
 	case strings.ContainsAny(want, " \t\r\n"): // a blank of the value itself
 		return true
 	}
-	spacing := tight
+	spacing := tightSpacing
 	if strings.Trim(gap, `\`+want) != "" {
-		spacing = apart
+		spacing = wideSpacing
 	}
-	if r.spacing == unknown {
+	if r.spacing == unknownSpacing {
 		r.spacing = spacing
 	}
 	return r.spacing == spacing
@@ -148,33 +148,49 @@ func isSubsequence(text, part string) bool {
 }
 
 // nextLine finds where a trace continues on the next line, after the extra letters of both lines. The
-// last letters before the line end may have matched by chance, up to back of them; nextLine then goes
+// last letters before the line end may have matched by chance, up to unskipped of them; nextLine then goes
 // back before these.
-func (r *trace) nextLine(at, letter, direction, back int) (nextAt, nextLetter int, found bool) {
+func (r *trace) nextLine(at, letter, direction, unskipped int) (nextAt, nextLetter int, found bool) {
 	if next := letter + direction; next < 0 || next >= len(r.spelling.letters) {
 		return 0, 0, false
 	}
-	near, far := column, margin
-	if direction < 0 {
-		near, far = far, near
-	}
-	for ahead := -chanceMatches; ahead < near; ahead++ { // letters from at to the line end; negative if matched by chance
+	for ahead := -maxChanceMatches; ahead < maxBeforeLineEnd(direction); ahead++ { // letters from at to the line end; negative if matched by chance
 		if !r.breaksBehind(at+direction*ahead, direction) {
 			continue
 		}
-		begin := at + direction*(ahead+1)
-		reach := r.lettersOnLine(begin, direction, far)
-		for c := max(0, -ahead); c < min(back, chanceMatches+1) && ahead+c < near; c++ {
-			next := letter - direction*(c-1)
-			if skipped := r.resumes(begin, next, direction, reach, letterGram+c); skipped >= 0 {
-				r.broken, r.changed = true, true
-				r.columns = r.columns || direction > 0 && ahead+c > 0 || direction < 0 && skipped > 0
-				return begin + direction*skipped, next, true
-			}
+		lineStart := at + direction*(ahead+1)
+		nextAt, nextLetter, found = r.resumeOnLine(lineStart, letter, direction, ahead, unskipped)
+		if found || ahead >= 0 {
+			return nextAt, nextLetter, found
 		}
-		if ahead >= 0 {
-			break
+	}
+	return 0, 0, false
+}
+
+// maxBeforeLineEnd bounds the extra letters between a trace and the line end that it crosses in direction.
+func maxBeforeLineEnd(direction int) int {
+	if direction < 0 {
+		return maxMargin
+	}
+	return maxColumn
+}
+
+// resumeOnLine is nextLine for a line. ahead is the number of letters between the trace and the line end.
+func (r *trace) resumeOnLine(lineStart, letter, direction, ahead, unskipped int) (nextAt, nextLetter int, found bool) {
+	maxSkipped := r.lettersOnLine(lineStart, direction, maxBeforeLineEnd(-direction))
+	for byChance := max(0, -ahead); byChance < min(unskipped, maxChanceMatches+1) && ahead+byChance < maxBeforeLineEnd(direction); byChance++ {
+		next := letter - direction*(byChance-1)
+		skipped := r.resumes(lineStart, next, direction, maxSkipped, letterGram+byChance)
+		if skipped < 0 {
+			continue
 		}
+		r.hasLineEnds, r.gapsDiffer = true, true
+		skippedBefore := ahead + byChance // letters between the trace and the line end
+		if direction < 0 {
+			skippedBefore = skipped
+		}
+		r.hasColumns = r.hasColumns || skippedBefore > 0
+		return lineStart + direction*skipped, next, true
 	}
 	return 0, 0, false
 }
@@ -184,31 +200,31 @@ func (r *trace) breaksBehind(at, direction int) bool {
 	if direction < 0 {
 		at--
 	}
-	if at < 0 || at+1 >= len(r.text.all) || r.text.at[at+1] == r.text.at[at]+1 {
+	if at < 0 || at+1 >= len(r.text.lower) || r.text.offsets[at+1] == r.text.offsets[at]+1 {
 		return false
 	}
 	gap, ok := r.text.gap(at + 1)
 	return ok && breaksLine(gap)
 }
 
-// lettersOnLine counts the letters after a letter in direction, on its line and up to far.
-func (r *trace) lettersOnLine(at, direction, far int) int {
+// lettersOnLine counts the letters after a letter in direction, on its line and up to limit.
+func (r *trace) lettersOnLine(at, direction, limit int) int {
 	n := 0
-	for next := at + direction; n < far && next >= 0 && next < len(r.text.all) && !r.breaksBehind(next-direction, direction); next += direction {
+	for next := at + direction; n < limit && next >= 0 && next < len(r.text.lower) && !r.breaksBehind(next-direction, direction); next += direction {
 		n++
 	}
 	return n
 }
 
-// resumes returns the number of letters before the next matching sequence of at least least
+// resumes returns the number of letters before the next matching sequence of at least minLength
 // letters, or -1.
-func (r *trace) resumes(at, letter, direction, reach, least int) int {
+func (r *trace) resumes(at, letter, direction, maxSkipped, minLength int) int {
 	if letter < 0 || letter >= len(r.spelling.letters) {
 		return -1
 	}
 	wanted := r.spelling.letters[letter]
-	for skipped := 0; skipped <= reach; skipped++ {
-		if r.text.all[at] == wanted && r.matchesFrom(at, letter, direction, least, skipped > 0) {
+	for skipped := 0; skipped <= maxSkipped; skipped++ {
+		if r.text.lower[at] == wanted && r.matchesFrom(at, letter, direction, minLength, skipped > 0) {
 			return skipped
 		}
 		at += direction
@@ -216,14 +232,14 @@ func (r *trace) resumes(at, letter, direction, reach, least int) int {
 	return -1
 }
 
-// matchesFrom reports whether least letters match from at on. Fewer suffice if the spelling ends
-// first; with word, they must then end at the edge of a token.
-func (r *trace) matchesFrom(at, letter, direction, least int, word bool) bool {
-	for n := range least {
+// matchesFrom reports whether minLength letters match from at on. Fewer suffice if the spelling ends
+// first; with needsEdge, they must then end at the edge of a token.
+func (r *trace) matchesFrom(at, letter, direction, minLength int, needsEdge bool) bool {
+	for n := range minLength {
 		if letter < 0 || letter >= len(r.spelling.letters) {
-			return !word || n > 0 && r.atTokenEdge(at-direction*n, direction)
+			return !needsEdge || n > 0 && r.atTokenEdge(at-direction*n, direction)
 		}
-		if at < 0 || at >= len(r.text.all) || !r.same(at, letter) {
+		if at < 0 || at >= len(r.text.lower) || !r.lettersEqual(at, letter) {
 			return false
 		}
 		at, letter = at+direction, letter+direction
@@ -236,7 +252,7 @@ func (r *trace) atTokenEdge(at, direction int) bool {
 	if direction < 0 {
 		at++
 	}
-	if at <= 0 || at >= len(r.text.all) {
+	if at <= 0 || at >= len(r.text.lower) {
 		return true
 	}
 	gap, _ := r.text.gap(at)

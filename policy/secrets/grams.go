@@ -6,13 +6,13 @@ import (
 )
 
 const (
-	// fragmentOf is the shortest value with a search for fragments, in bytes.
-	fragmentOf = 20
-	// minFragment is the shortest fragment. minOfLong is the shortest one of a long value, which
+	// minFragmentedValue is the shortest value with a search for fragments, in bytes.
+	minFragmentedValue = 20
+	// minFragment is the shortest fragment. minLongFragment is the shortest one of a long value, which
 	// shares more with other texts.
-	minFragment = 12
-	minOfLong   = 16
-	longValue   = 512
+	minFragment     = 12
+	minLongFragment = 16
+	longValueLength = 512
 
 	// positionStep is the distance between examined positions in a text. Forms have at least 4+step-1
 	// bytes and fragments 8+step-1, so one of their first step grams is at an examined position.
@@ -29,10 +29,10 @@ type grams struct {
 
 // gramPlace is the position of a gram in a form or value.
 type gramPlace struct {
-	text   string
-	offset int
-	name   string // of the value
-	least  int    // the length of a fragment of the value
+	text      string
+	offset    int
+	name      string // of the value
+	minLength int    // the length of a fragment of the value
 }
 
 // filter is a Bloom filter: it rejects most numbers that were never added.
@@ -76,7 +76,7 @@ func (g *grams) addForm(text string) {
 
 // addFragments indexes the fragments of a value's secret part.
 func (g *grams) addFragments(v Value) {
-	if len(v.Secret) < fragmentOf {
+	if len(v.Secret) < minFragmentedValue {
 		return
 	}
 	from, to := secretPart(v.Secret)
@@ -94,8 +94,8 @@ func (g *grams) addFragments(v Value) {
 }
 
 func minFragmentLength(secret string) int {
-	if len(secret) >= longValue {
-		return minOfLong
+	if len(secret) >= longValueLength {
+		return minLongFragment
 	}
 	return minFragment
 }
@@ -131,7 +131,7 @@ func (r *Redactor) fragments(text string, spans []span) []span {
 		longest := span{start: at, end: at}
 		for _, place := range g.fragments.byGram[gram] {
 			start, end := place.longestMatch(text, at)
-			if end-start >= place.least && end-start > longest.end-longest.start {
+			if end-start >= place.minLength && end-start > longest.end-longest.start {
 				longest = span{start, end, partMark(place.name)}
 			}
 		}

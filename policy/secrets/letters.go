@@ -6,11 +6,11 @@ import "strings"
 // letters of escapes: `\x41`, `0x41`, `\u0041`, `\u{41}` and `&#x41;` yield 41, `\n` yields
 // nothing.
 type letters struct {
-	text string
-	all  []byte
-	at   []int32
+	text    string
+	lower   []byte
+	offsets []int32
 
-	followed map[*spelling]lastTrace
+	lastTraces map[*spelling]lastTrace
 }
 
 // lowerLetters maps letters and digits to lower case, and all other bytes to 0.
@@ -27,39 +27,43 @@ var lowerLetters = func() (table [256]byte) {
 // read stores the letters and digits of text in lower case, with their offsets. It leaves out letters
 // that encodings add: the 0x of hexadecimal numbers, and those of escapes after \ or &.
 func (l *letters) read(text string) {
-	if cap(l.all) < len(text) {
-		l.all, l.at = make([]byte, len(text)), make([]int32, len(text))
+	if cap(l.lower) < len(text) {
+		l.lower, l.offsets = make([]byte, len(text)), make([]int32, len(text))
 	}
-	all, at, n := l.all[:len(text)], l.at[:len(text)], 0
+	all, at, n := l.lower[:len(text)], l.offsets[:len(text)], 0
 	for i := 0; i < len(text); i++ {
 		c := text[i]
-		f := lowerLetters[c]
-		if f == 'x' && isHexNumber(text, i) {
+		folded := lowerLetters[c]
+		if folded == 'x' && isHexNumber(text, i) {
 			n-- // the 0 before it
 			continue
 		}
-		all[n], at[n] = f, int32(i) // the next one overwrites it, unless it is a letter or a digit
-		if f != 0 {
+		all[n], at[n] = folded, int32(i) // the next one overwrites it, unless it is a letter or a digit
+		if folded != 0 {
 			n++
 		} else if c == '\\' || c == '&' {
-			i += escape(text[i+1:])
+			i += escapePrefixLength(text[i+1:])
 		}
 	}
-	l.text, l.all, l.at = text, all[:n], at[:n]
+	l.text, l.lower, l.offsets = text, all[:n], at[:n]
 }
 
 // isHexNumber reports whether at is the position of the x in a number like 0x41.
 func isHexNumber(text string, at int) bool {
-	return at > 0 && text[at-1] == '0' && (at == 1 || lowerLetters[text[at-2]] == 0) &&
-		startsWithHex(text[at+1:]) && (at+3 == len(text) || lowerLetters[text[at+3]] == 0)
+	if at == 0 || text[at-1] != '0' || !startsWithHex(text[at+1:]) {
+		return false
+	}
+	startsWord := at == 1 || lowerLetters[text[at-2]] == 0
+	endsWord := at+3 == len(text) || lowerLetters[text[at+3]] == 0
+	return startsWord && endsWord
 }
 
 func startsWithHex(text string) bool {
 	return len(text) >= 2 && hexBytes[text[0]] && hexBytes[text[1]]
 }
 
-// escape returns the length of an escape's prefix after a backslash or an ampersand.
-func escape(rest string) int {
+// escapePrefixLength returns the length of an escape's prefix after a backslash or an ampersand.
+func escapePrefixLength(rest string) int {
 	switch {
 	case rest == "":
 		return 0
@@ -68,16 +72,16 @@ func escape(rest string) int {
 	case rest[0] == 'u' && strings.HasPrefix(rest[1:], "{"):
 		return 1
 	case rest[0] == 'u' || rest[0] == '\r' || rest[0] == '\n':
-		return unicodeEscape(rest)
+		return unicodeEscapeLength(rest)
 	case strings.HasPrefix(rest, "#x"), strings.HasPrefix(rest, "#X"):
 		return 2
 	}
 	return 0
 }
 
-// unicodeEscape returns the length of u00 before two hexadecimal digits, or 0. There may be line ends
+// unicodeEscapeLength returns the length of u00 before two hexadecimal digits, or 0. There may be line ends
 // between the characters.
-func unicodeEscape(rest string) int {
+func unicodeEscapeLength(rest string) int {
 	const form = "u00"
 	found, end := 0, 0
 	for i := 0; i < min(len(rest), 12); i++ {
@@ -101,7 +105,7 @@ const maxGap = 200
 
 // gap returns the text between a letter and the one before. It reports false above maxGap.
 func (l *letters) gap(letter int) (gap string, ok bool) {
-	from, to := l.at[letter-1]+1, l.at[letter]
+	from, to := l.offsets[letter-1]+1, l.offsets[letter]
 	return l.text[from:to], to-from <= maxGap
 }
 

@@ -17,7 +17,7 @@ const MinLength = 8
 type Redactor struct {
 	replacer      *strings.Replacer
 	forms         []form
-	short         []string
+	tooShort      []string
 	grams         grams
 	encodedFinder func() *encodedFinder // nil without values
 	isPublic      func(fragment string) bool
@@ -42,13 +42,13 @@ func NewRedactor(values []Value) *Redactor {
 			continue
 		}
 		if len(v.Secret) < MinLength {
-			if !slices.Contains(r.short, v.Name) {
-				r.short = append(r.short, v.Name)
+			if !slices.Contains(r.tooShort, v.Name) {
+				r.tooShort = append(r.tooShort, v.Name)
 			}
 			continue
 		}
 		r.forms = append(r.forms, form{v.Name, v.Secret})
-		if escaped := quoted(v.Secret); escaped != v.Secret {
+		if escaped := escapeQuoted(v.Secret); escaped != v.Secret {
 			r.forms = append(r.forms, form{v.Name, escaped})
 		}
 		r.grams.addFragments(v)
@@ -108,8 +108,8 @@ func (r *Redactor) addEncoded(text string, spans []span) []span {
 
 // span is a part of a text to replace.
 type span struct {
-	start, end int
-	mark       string
+	start, end  int
+	replacement string
 }
 
 // replaceSpans replaces spans by their marks. Overlapping spans become one with the longest one's
@@ -117,21 +117,21 @@ type span struct {
 func replaceSpans(text string, spans []span) string {
 	sort.SliceStable(spans, func(i, j int) bool { return spans[i].start < spans[j].start })
 	var b strings.Builder
-	done := 0
+	copied := 0
 	for i := 0; i < len(spans); {
 		longest, end := spans[i], spans[i].end
-		first := longest.start
+		start := longest.start
 		for i++; i < len(spans) && spans[i].start < end; i++ {
 			if s := spans[i]; s.end-s.start > longest.end-longest.start {
 				longest = s
 			}
 			end = max(end, spans[i].end)
 		}
-		b.WriteString(text[done:first])
-		b.WriteString(longest.mark)
-		done = end
+		b.WriteString(text[copied:start])
+		b.WriteString(longest.replacement)
+		copied = end
 	}
-	b.WriteString(text[done:])
+	b.WriteString(text[copied:])
 	return b.String()
 }
 
@@ -140,5 +140,5 @@ func (r *Redactor) Short() []string {
 	if r == nil {
 		return nil
 	}
-	return r.short
+	return r.tooShort
 }

@@ -21,7 +21,7 @@ var shapes = []shape{
 	{"GitLab token", []string{"glpat-", "gldt-", "glrt-", "glcbt-", "glptt-", "glft-", "glimt-", "glagent-", "gloas-", "glsoat-"}, sequence(urlBytes, 20, 0)},
 	{"OpenAI key", []string{"sk-proj-", "sk-svcacct-", "sk-admin-", "sk-None-"}, sequence(urlBytes, 20, 0)},
 	{"Anthropic key", []string{"sk-ant-"}, sequence(urlBytes, 20, 0)},
-	{"API key", []string{"sk-or-v1-", "sk-"}, sequence(alnum, 32, 0)},
+	{"API key", []string{"sk-or-v1-", "sk-"}, sequence(alphanumericBytes, 32, 0)},
 	{"AWS access key ID", []string{"AKIA", "ASIA", "ABIA", "ACCA"}, sequence(base32Bytes, 16, 16)},
 	{"AWS Bedrock key", []string{"ABSK"}, sequence(base64Bytes, 100, 0)},
 	{"Google API key", []string{"AIza"}, sequence(urlBytes, 35, 35)},
@@ -30,32 +30,32 @@ var shapes = []shape{
 	{"Azure storage key", []string{"AccountKey="}, sequence(base64Bytes, 80, 0)},
 	{"Slack token", []string{"xoxb-", "xoxp-", "xoxa-", "xoxr-", "xoxs-", "xoxe-", "xoxe.", "xapp-"}, sequence(dashBytes, 20, 0)},
 	{"Slack webhook", []string{"https://hooks.slack.com/services/"}, sequence(pathBytes, 30, 0)},
-	{"npm token", []string{"npm_"}, sequence(alnum, 36, 36)},
+	{"npm token", []string{"npm_"}, sequence(alphanumericBytes, 36, 36)},
 	{"PyPI token", []string{"pypi-AgEIcHlwaS5vcmc", "pypi-AgENdGVzdC5weXBpLm9yZw"}, sequence(urlBytes, 50, 0)},
 	{"RubyGems key", []string{"rubygems_"}, sequence(hexBytes, 48, 48)},
-	{"crates.io token", []string{"cio"}, sequence(alnum, 32, 32)},
+	{"crates.io token", []string{"cio"}, sequence(alphanumericBytes, 32, 32)},
 	{"Docker Hub token", []string{"dckr_pat_", "dckr_oat_"}, sequence(urlBytes, 24, 0)},
-	{"Hugging Face token", []string{"hf_"}, sequence(alnum, 34, 40)},
-	{"Stripe key", []string{"sk_live_", "rk_live_", "sk_test_", "rk_test_", "whsec_"}, sequence(alnum, 20, 0)},
+	{"Hugging Face token", []string{"hf_"}, sequence(alphanumericBytes, 34, 40)},
+	{"Stripe key", []string{"sk_live_", "rk_live_", "sk_test_", "rk_test_", "whsec_"}, sequence(alphanumericBytes, 20, 0)},
 	{"SendGrid key", []string{"SG."}, dotted(sequence(urlBytes, 22, 22), sequence(urlBytes, 43, 43))},
 	{"DigitalOcean token", []string{"dop_v1_", "doo_v1_", "dor_v1_"}, sequence(hexBytes, 64, 64)},
 	{"Vault token", []string{"hvs.", "hvb.", "hvr."}, sequence(urlBytes, 24, 0)},
 	{"Shopify token", []string{"shpat_", "shpca_", "shppa_", "shpss_"}, sequence(hexBytes, 32, 32)},
 	{"Databricks token", []string{"dapi"}, sequence(hexBytes, 32, 32)},
-	{"Linear key", []string{"lin_api_"}, sequence(alnum, 40, 40)},
+	{"Linear key", []string{"lin_api_"}, sequence(alphanumericBytes, 40, 40)},
 	{"Atlassian token", []string{"ATATT3xFfGF0", "ATCTT3xFfGN0"}, sequence(urlBytes, 50, 0)},
 	{"Grafana token", []string{"glsa_", "glc_"}, sequence(wordBytes, 32, 0)},
-	{"New Relic key", []string{"NRAK-"}, sequence(alnum, 27, 27)},
-	{"age key", []string{"AGE-SECRET-KEY-1"}, sequence(alnum, 58, 58)},
+	{"New Relic key", []string{"NRAK-"}, sequence(alphanumericBytes, 27, 27)},
+	{"age key", []string{"AGE-SECRET-KEY-1"}, sequence(alphanumericBytes, 58, 58)},
 	{"JSON Web Token", []string{"eyJ"}, dotted(sequence(urlBytes, 10, 0), dotted(prefixed("eyJ", sequence(urlBytes, 10, 0)), sequence(urlBytes, 20, 0)))},
 	{"private key", []string{"-----BEGIN "}, privateKey},
 }
 
-// bytesOf is a set of bytes.
-type bytesOf [256]bool
+// byteSet is a set of bytes.
+type byteSet [256]bool
 
-func setOf(chars string) *bytesOf {
-	var set bytesOf
+func newByteSet(chars string) *byteSet {
+	var set byteSet
 	for i := range len(chars) {
 		set[chars[i]] = true
 	}
@@ -69,28 +69,28 @@ const (
 )
 
 var (
-	alnum       = setOf(digits + upper + lower)
-	wordBytes   = setOf(digits + upper + lower + "_")
-	urlBytes    = setOf(digits + upper + lower + "_-")
-	dashBytes   = setOf(digits + upper + lower + "-")
-	pathBytes   = setOf(digits + upper + lower + "/")
-	base64Bytes = setOf(digits + upper + lower + "+/=")
-	base32Bytes = setOf("234567" + upper)
-	hexBytes    = setOf(digits + "abcdefABCDEF")
+	alphanumericBytes = newByteSet(digits + upper + lower)
+	wordBytes         = newByteSet(digits + upper + lower + "_")
+	urlBytes          = newByteSet(digits + upper + lower + "_-")
+	dashBytes         = newByteSet(digits + upper + lower + "-")
+	pathBytes         = newByteSet(digits + upper + lower + "/")
+	base64Bytes       = newByteSet(digits + upper + lower + "+/=")
+	base32Bytes       = newByteSet("234567" + upper)
+	hexBytes          = newByteSet(digits + "abcdefABCDEF")
 )
 
-// sequence measures a sequence of least to most bytes of a set; most 0 means no limit. It rejects
+// sequence measures a sequence of minLength to maxLength bytes of a set; maxLength 0 means no limit. It rejects
 // placeholders: sequences of few different bytes, or with EXAMPLE at the end.
-func sequence(set *bytesOf, least, most int) measure {
+func sequence(set *byteSet, minLength, maxLength int) measure {
 	return func(rest string) (int, int) {
 		n := 0
-		for n < len(rest) && set[rest[n]] && (most == 0 || n <= most) {
+		for n < len(rest) && set[rest[n]] && (maxLength == 0 || n <= maxLength) {
 			n++
 		}
 		switch {
-		case most > 0 && n > most: // a token may begin further back
+		case maxLength > 0 && n > maxLength: // a token may begin further back
 			return -1, 0
-		case n < least, isPlaceholder(rest[:n]):
+		case n < minLength, isPlaceholder(rest[:n]):
 			return -1, n
 		}
 		return n, 0
@@ -105,15 +105,15 @@ func isPlaceholder(body string) bool {
 	if strings.HasSuffix(body, "EXAMPLE") {
 		return true
 	}
-	var seen bytesOf
-	varied := 0
-	for i := 0; i < len(body) && varied < minVaried; i++ {
+	var seen byteSet
+	different := 0
+	for i := 0; i < len(body) && different < minVaried; i++ {
 		if !seen[body[i]] {
 			seen[body[i]] = true
-			varied++
+			different++
 		}
 	}
-	return varied < minVaried
+	return different < minVaried
 }
 
 // dotted measures two parts with a dot between them.
@@ -135,12 +135,12 @@ func dotted(first, second measure) measure {
 }
 
 // prefixed measures a prefix and the part after it.
-func prefixed(prefix string, what measure) measure {
+func prefixed(prefix string, inner measure) measure {
 	return func(rest string) (int, int) {
 		if !strings.HasPrefix(rest, prefix) {
 			return -1, 0
 		}
-		if n, _ := what(rest[len(prefix):]); n >= 0 {
+		if n, _ := inner(rest[len(prefix):]); n >= 0 {
 			return len(prefix) + n, 0
 		}
 		return -1, 0
@@ -182,18 +182,18 @@ type candidate struct {
 	shape  *shape
 }
 
-// anchors contains the prefixes of all shapes, by their first three bytes.
-var anchors = func() (p gramIndex[candidate]) {
+// prefixIndex contains the prefixes of all shapes, by their first three bytes.
+var prefixIndex = func() (p gramIndex[candidate]) {
 	for i := range shapes {
 		for _, prefix := range shapes[i].prefixes {
-			p.add(headOf(prefix, 0), candidate{prefix, &shapes[i]})
+			p.add(prefixNumber(prefix, 0), candidate{prefix, &shapes[i]})
 		}
 	}
 	return p
 }()
 
-// headOf returns three bytes of text as a number.
-func headOf(text string, at int) uint64 {
+// prefixNumber returns three bytes of text as a number.
+func prefixNumber(text string, at int) uint64 {
 	return uint64(text[at]) | uint64(text[at+1])<<8 | uint64(text[at+2])<<16
 }
 
@@ -202,11 +202,11 @@ func shapesIn(text string) []span {
 	var spans []span
 	barren := map[*shape]int{} // the offset before which no rest of a token begins
 	for at := 0; at+3 <= len(text); at++ {
-		head := headOf(text, at)
-		if !anchors.filter.has(head) {
+		head := prefixNumber(text, at)
+		if !prefixIndex.filter.has(head) {
 			continue
 		}
-		if s, ok := shapeAt(text, at, anchors.byGram[head], barren); ok {
+		if s, ok := shapeAt(text, at, prefixIndex.byGram[head], barren); ok {
 			spans = append(spans, s)
 			at = s.end - 1
 		}
@@ -224,11 +224,11 @@ func shapeAt(text string, at int, candidates []candidate, barren map[*shape]int)
 		if !strings.HasPrefix(text[at:], c.prefix) || begin < barren[c.shape] {
 			continue
 		}
-		n, none := c.shape.measure(text[begin:])
+		n, skipped := c.shape.measure(text[begin:])
 		if n >= 0 {
 			return span{at, begin + n, mark(c.shape.name)}, true
 		}
-		barren[c.shape] = max(barren[c.shape], begin+none)
+		barren[c.shape] = max(barren[c.shape], begin+skipped)
 	}
 	return span{}, false
 }
@@ -239,10 +239,10 @@ func beginsToken(text string, at int) bool {
 	if at == 0 {
 		return true
 	}
-	switch before := text[at-1]; {
-	case before == '-':
-		return at == 1 || text[at-2] == '\n' || text[at-2] == ' ' || text[at] == '-' || text[at-2] == '-'
-	default:
-		return !wordBytes[before] || at >= 2 && text[at-2] == '\\' && strings.IndexByte("nrt", before) >= 0
+	before := text[at-1]
+	if before == '-' {
+		return at == 1 || strings.IndexByte("\n -", text[at-2]) >= 0 || text[at] == '-'
 	}
+	isEscape := at >= 2 && text[at-2] == '\\' && strings.IndexByte("nrt", before) >= 0
+	return isEscape || !wordBytes[before]
 }

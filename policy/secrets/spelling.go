@@ -29,28 +29,28 @@ type encoding struct {
 // encodings lists how tools usually write a value. A value inside a longer text has one spelling for
 // each position in a group of the encoding.
 var encodings = []encoding{
-	{spell: texts},
-	{spell: inBase64, unlikeText: true},
-	{spell: inBase32, unlikeText: true, ignoresCase: true},
-	{spell: numbers(1, 16, 2), numbers: true, ignoresCase: true},
-	{spell: numbers(1, 8, 3), numbers: true},
-	{spell: numbers(1, 10, 1), numbers: true, needsSeparator: true},
-	{spell: numbers(2, 16, 4), numbers: true, ignoresCase: true}, // hexdump and od -x without further flags
-	{spell: numbers(2, 8, 6), numbers: true},                     // od without flags
+	{spell: textSpellings},
+	{spell: base64Spellings, unlikeText: true},
+	{spell: base32Spellings, unlikeText: true, ignoresCase: true},
+	{spell: numberSpellings(1, 16, 2), numbers: true, ignoresCase: true},
+	{spell: numberSpellings(1, 8, 3), numbers: true},
+	{spell: numberSpellings(1, 10, 1), numbers: true, needsSeparator: true},
+	{spell: numberSpellings(2, 16, 4), numbers: true, ignoresCase: true}, // hexdump and od -x without further flags
+	{spell: numberSpellings(2, 8, 6), numbers: true},                     // od without flags
 }
 
-// texts returns spellings with most letters unchanged.
-func texts(value string) []string {
+// textSpellings returns spellings with most letters unchanged.
+func textSpellings(value string) []string {
 	query, path := url.QueryEscape(value), url.PathEscape(value)
 	return []string{
-		value, quoted(value), html.EscapeString(value), query, path, lowerEscapes(query), lowerEscapes(path),
-		strings.NewReplacer("<", `\u003c`, ">", `\u003e`, "&", `\u0026`).Replace(quoted(value)), // as encoding/json does
-		strings.ReplaceAll(value, "=", "=3D"),                                                   // quoted-printable
+		value, escapeQuoted(value), html.EscapeString(value), query, path, lowerPercentEscapes(query), lowerPercentEscapes(path),
+		strings.NewReplacer("<", `\u003c`, ">", `\u003e`, "&", `\u0026`).Replace(escapeQuoted(value)), // as encoding/json does
+		strings.ReplaceAll(value, "=", "=3D"), // quoted-printable
 	}
 }
 
-// lowerEscapes returns a text with %2f instead of %2F.
-func lowerEscapes(text string) string {
+// lowerPercentEscapes returns a text with %2f instead of %2F.
+func lowerPercentEscapes(text string) string {
 	escaped := []byte(text)
 	for i := 0; i+2 < len(escaped); i++ {
 		if escaped[i] == '%' {
@@ -60,10 +60,10 @@ func lowerEscapes(text string) string {
 	return string(escaped)
 }
 
-// quoted returns a value escaped like in JSON and logs.
-func quoted(value string) string { return strings.Trim(strconv.Quote(value), `"`) }
+// escapeQuoted returns a value escaped like in JSON and logs.
+func escapeQuoted(value string) string { return strings.Trim(strconv.Quote(value), `"`) }
 
-func inBase64(value string) []string {
+func base64Spellings(value string) []string {
 	var all []string
 	for before := range 3 {
 		standard := encodedPart(base64.StdEncoding.EncodeToString, value, before, 6)
@@ -72,7 +72,7 @@ func inBase64(value string) []string {
 	return all
 }
 
-func inBase32(value string) []string {
+func base32Spellings(value string) []string {
 	var all []string
 	for before := range 5 {
 		all = append(all, encodedPart(base32.StdEncoding.EncodeToString, value, before, 5))
@@ -84,28 +84,28 @@ func inBase32(value string) []string {
 // before is the number of bytes in front of the value in its group. bits is the number of bits of an
 // encoded character.
 func encodedPart(encode func([]byte) string, value string, before, bits int) string {
-	all := encode(append(make([]byte, before), value...))
+	encoded := encode(append(make([]byte, before), value...))
 	first := (8*before + bits - 1) / bits
 	last := 8 * (before + len(value)) / bits
-	return all[first:last]
+	return encoded[first:last]
 }
 
-// numbers returns a function that spells a value as numbers of size bytes each, lowest byte first. The
+// numberSpellings returns a function that spells a value as numbers of size bytes each, lowest byte first. The
 // numbers are in base and padded with zeros to width digits.
-func numbers(size, base, width int) func(string) []string {
+func numberSpellings(size, base, width int) func(string) []string {
 	return func(value string) []string {
 		var all []string
 		for first := range size {
-			var written []string
+			var texts []string
 			for i := first; i+size <= len(value); i += size {
 				n := uint64(0)
 				for j := range size {
 					n |= uint64(value[i+j]) << (8 * j)
 				}
 				digits := strconv.FormatUint(n, base)
-				written = append(written, strings.Repeat("0", max(0, width-len(digits)))+digits)
+				texts = append(texts, strings.Repeat("0", max(0, width-len(digits)))+digits)
 			}
-			all = append(all, strings.Join(written, " "))
+			all = append(all, strings.Join(texts, " "))
 		}
 		return all
 	}
@@ -114,13 +114,13 @@ func numbers(size, base, width int) func(string) []string {
 // spelling is a value in an encoding.
 type spelling struct {
 	*encoding
-	name, value string
-	plain       bool    // the value itself
-	form        string  // the encoded value
-	letters     string  // the letters and digits of form, in lower case
-	at          []int32 // their positions in form
-	first, last int     // bounds of the letters of the secret part; last is exclusive
-	leastPart   int     // the shortest fragment in bytes of form; 0 means none
+	name, value            string
+	plain                  bool    // the value itself
+	form                   string  // the encoded value
+	letters                string  // the letters and digits of form, in lower case
+	offsets                []int32 // their positions in form
+	firstSecret, endSecret int     // bounds of the letters of the secret part; last is exclusive
+	minPart                int     // the shortest fragment in bytes of form; 0 means none
 }
 
 // spellings returns the searchable spellings of a value.
@@ -146,29 +146,31 @@ func newSpelling(e *encoding, v Value, form string) *spelling {
 	s := &spelling{encoding: e, name: v.Name, value: v.Secret, plain: form == v.Secret, form: form}
 	var l letters
 	l.read(form)
-	s.letters, s.at = string(l.all), slices.Clone(l.at)
+	s.letters, s.offsets = string(l.lower), slices.Clone(l.offsets)
 	from, to := secretPart(v.Secret)
-	for s.first < len(s.at) && s.inValue(s.first) < from {
-		s.first++
+	for s.firstSecret < len(s.offsets) && s.offsetInValue(s.firstSecret) < from {
+		s.firstSecret++
 	}
-	for s.last = s.first; s.last < len(s.at) && s.inValue(s.last) < to; s.last++ {
+	s.endSecret = s.firstSecret
+	for s.endSecret < len(s.offsets) && s.offsetInValue(s.endSecret) < to {
+		s.endSecret++
 	}
-	if len(v.Secret) >= fragmentOf {
-		s.leastPart = (minFragmentLength(v.Secret)*len(form) + len(v.Secret) - 1) / len(v.Secret)
+	if len(v.Secret) >= minFragmentedValue { // scaled from the value to form, and rounded up
+		s.minPart = (minFragmentLength(v.Secret)*len(form) + len(v.Secret) - 1) / len(v.Secret)
 	}
 	return s
 }
 
-// inValue returns a letter's position in the value: exact for a plain spelling, otherwise
+// offsetInValue returns a letter's position in the value: exact for a plain spelling, otherwise
 // estimated.
-func (s *spelling) inValue(letter int) int {
-	return int(s.at[letter]) * len(s.value) / len(s.form)
+func (s *spelling) offsetInValue(letter int) int {
+	return int(s.offsets[letter]) * len(s.value) / len(s.form)
 }
 
 // part returns the bytes of the value that letters[from:to] spell completely. In an encoding such as
 // base64, the letters at both ends may have only some bits of a byte, so part omits these bytes.
 func (s *spelling) part(from, to int) string {
-	first, last := s.inValue(from), s.inValue(to-1)
+	first, last := s.offsetInValue(from), s.offsetInValue(to-1)
 	if !s.plain {
 		first, last = first+1, last-1
 	}
@@ -176,4 +178,4 @@ func (s *spelling) part(from, to int) string {
 }
 
 // gap returns the text between a letter and the one before.
-func (s *spelling) gap(letter int) string { return s.form[s.at[letter-1]+1 : s.at[letter]] }
+func (s *spelling) gap(letter int) string { return s.form[s.offsets[letter-1]+1 : s.offsets[letter]] }

@@ -51,20 +51,20 @@ func (s *Stream) Flush() {
 // It returns the length of the first part, and that part redacted. The length is 0 if there is no such
 // place yet. Each attempt goes back twice as far.
 func (s *Stream) cut() (n int, clean string) {
-	whole := s.Redact(string(s.pending))
+	redacted := s.Redact(string(s.pending))
 	end := len(s.pending) - streamOverlap
-	for back := 512; back < 512<<cutAttempts && end > 0; back *= 2 {
+	for stepBack := 512; stepBack < 512<<cutAttempts && end > 0; stepBack *= 2 {
 		n = end
 		if line := bytes.LastIndexByte(s.pending[:end], '\n') + 1; line > 0 {
 			n = line
 		}
-		if whole == string(s.pending) { // it contains no secret
-			return n, whole[:n]
+		if redacted == string(s.pending) { // it contains no secret
+			return n, redacted[:n]
 		}
-		if clean = s.Redact(string(s.pending[:n])); clean+s.Redact(string(s.pending[n:])) == whole {
+		if clean = s.Redact(string(s.pending[:n])); clean+s.Redact(string(s.pending[n:])) == redacted {
 			return n, clean
 		}
-		end = n - back
+		end = n - stepBack
 	}
 	if len(s.pending) < streamPatience {
 		return 0, ""

@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// command records a command and reads the commands that it starts. It cannot read those of an
+// readCommand records a command and reads the commands that it starts. It cannot read those of an
 // unknown program.
-func (r *reader) command(words []Word, from origin) {
+func (r *reader) readCommand(words []Word, from origin) {
 	if r.reading.TooComplex != "" || len(words) == 0 || !r.record(words, from) || !words[0].Known {
 		return
 	}
@@ -15,23 +15,23 @@ func (r *reader) command(words []Word, from origin) {
 		r.reading.TooComplex = "programs start one another too many times"
 		return
 	}
-	name, args := base(words[0].Text), words[1:]
+	name, args := programName(words[0].Text), words[1:]
 	inner := from.through(name)
 	switch name {
 	case "cd", "pushd", "popd", "chdir":
 		r.reading.ChangesDir = true
 	case "git":
-		r.git(words, from)
+		r.readGit(words, from)
 	case "find":
-		r.find(args, inner)
+		r.readFind(args, inner)
 	case "fd", "fdfind":
-		r.afterOption(args, inner, "-x", "-X", "--exec", "--exec-batch")
+		r.readAfterOption(args, inner, "-x", "-X", "--exec", "--exec-batch")
 	case "trap":
-		r.trap(args, inner)
+		r.readTrap(args, inner)
 	case "alias":
-		r.aliases(args, inner)
+		r.readAliases(args, inner)
 	case "bundle", "poetry", "pipenv", "uv", "pdm", "rye", "conda", "rbenv", "pyenv", "nvm", "pnpm", "yarn", "npm", "opam":
-		r.afterOption(args, inner, "exec", "run", "x", "dlx")
+		r.readAfterOption(args, inner, "exec", "run", "x", "dlx")
 	default:
 		r.readWrapped(name, args, inner)
 	}
@@ -41,40 +41,40 @@ func (r *reader) command(words []Word, from origin) {
 func (r *reader) readWrapped(name string, args []Word, inner origin) {
 	if shells[name] {
 		if script, ok := scriptOption(args); ok {
-			r.readCertain(script, inner)
+			r.readIfKnown(script, inner)
 		}
 		return
 	}
-	w, ok := wrappers[name]
+	wrapper, ok := wrappers[name]
 	if !ok {
 		return
 	}
-	s := w.skip(args)
-	for _, script := range s.scripts {
-		r.readCertain(script, inner)
+	start := wrapper.locate(args)
+	for _, script := range start.scripts {
+		r.readIfKnown(script, inner)
 	}
-	rest := args[min(s.at, len(args)):]
+	rest := args[min(start.index, len(args)):]
 	switch {
-	case s.nothing: // command -v, for example, starts nothing
-	case s.unsure:
+	case start.startsNothing: // command -v, for example, starts nothing
+	case start.isUnsure:
 		r.readFromEveryWord(args, inner)
-	case w.joins:
+	case wrapper.joinsWords:
 		r.readJoined(rest, inner)
 	case name == "flock" && len(rest) > 1 && rest[0].Text == "-c": // flock FILE -c SCRIPT
-		r.readCertain(rest[1], inner)
+		r.readIfKnown(rest[1], inner)
 	default:
-		if w.appends && len(rest) > 0 {
+		if wrapper.appendsArguments && len(rest) > 0 {
 			rest = append(rest[:len(rest):len(rest)], Word{Text: "…"}) // a copy: args must not change
 		}
-		r.command(rest, inner)
+		r.readCommand(rest, inner)
 	}
 	if name == "sudo" || name == "env" {
-		r.noteMoves(args[:len(args)-len(rest)])
+		r.noteChangedFolder(args[:len(args)-len(rest)])
 	}
 }
 
-// noteMoves sets ChangesDir if the options of sudo or env change the working directory or HOME.
-func (r *reader) noteMoves(options []Word) {
+// noteChangedFolder sets ChangesDir if the options of sudo or env change the working directory or HOME.
+func (r *reader) noteChangedFolder(options []Word) {
 	for _, o := range options {
 		if strings.HasPrefix(o.Text, "-C") || strings.HasPrefix(o.Text, "-D") || strings.HasPrefix(o.Text, "--chdir") || strings.HasPrefix(o.Text, "HOME=") {
 			r.reading.ChangesDir = true
@@ -82,63 +82,63 @@ func (r *reader) noteMoves(options []Word) {
 	}
 }
 
-// readCertain reads a word as a script if its text is known.
-func (r *reader) readCertain(script Word, inner origin) {
+// readIfKnown reads a word as a script if its text is known.
+func (r *reader) readIfKnown(script Word, inner origin) {
 	if script.Known {
-		r.script(script.Text, inner)
+		r.readScript(script.Text, inner)
 	}
 }
 
 // readJoined reads words as one script, as eval does, if all of them are known.
 func (r *reader) readJoined(words []Word, inner origin) {
 	if known := (Command{Words: words}).Prefix(); len(known) == len(words) {
-		r.script(strings.Join(known, " "), inner)
+		r.readScript(strings.Join(known, " "), inner)
 	}
 }
 
-// maxStarts bounds the words of a command that may begin at any of them.
-const maxStarts = 200
+// maxPossibleStarts bounds the words of a command that may begin at any of them.
+const maxPossibleStarts = 200
 
 // readFromEveryWord records a command from every word on, because the program's position is unknown.
 // It also reads the script of a shell among the words.
 func (r *reader) readFromEveryWord(args []Word, inner origin) {
-	if len(args) > maxStarts {
+	if len(args) > maxPossibleStarts {
 		r.reading.TooComplex = "it cannot be told which of its many words is the program"
 		return
 	}
 	for i, word := range args {
 		if word.Known && !strings.HasPrefix(word.Text, "-") {
 			r.record(args[i:], inner)
-			if shells[base(word.Text)] {
-				r.readWrapped(base(word.Text), args[i+1:], inner.through(base(word.Text)))
+			if shells[programName(word.Text)] {
+				r.readWrapped(programName(word.Text), args[i+1:], inner.through(programName(word.Text)))
 			}
 		}
 	}
 }
 
-// git records a git command again without the options before its subcommand, so that rules for
+// readGit records a git command again without the options before its subcommand, so that rules for
 // `git push` match `git -C folder push`. It also reads the scripts of aliases (-c alias.x=!script).
-func (r *reader) git(words []Word, from origin) {
+func (r *reader) readGit(words []Word, from origin) {
 	args := words[1:]
-	s := gitOptions.skip(args)
-	for _, arg := range args[:min(s.at, len(args))] {
+	start := gitOptions.locate(args)
+	for _, arg := range args[:min(start.index, len(args))] {
 		alias, isAlias := strings.CutPrefix(arg.Text, "alias.")
 		if _, value, ok := strings.Cut(alias, "=!"); isAlias && ok && arg.Known {
-			r.script(value, from.through("git"))
+			r.readScript(value, from.through("git"))
 		}
 	}
-	if s.at >= len(args) || s.unsure {
+	if start.index >= len(args) || start.isUnsure {
 		return
 	}
-	if s.at > 0 {
-		r.record(append([]Word{words[0]}, args[s.at:]...), from)
+	if start.index > 0 {
+		r.record(append([]Word{words[0]}, args[start.index:]...), from)
 	}
-	r.startedByGit(args[s.at].Text, args[s.at+1:], from.through("git"))
+	r.readGitArguments(args[start.index].Text, args[start.index+1:], from.through("git"))
 }
 
-// startedByGit reads commands in the arguments of git (git-submodule(1), git-bisect(1),
+// readGitArguments reads commands in the arguments of git (git-submodule(1), git-bisect(1),
 // git-rebase(1), git-filter-branch(1), git-difftool(1)).
-func (r *reader) startedByGit(name string, args []Word, inner origin) {
+func (r *reader) readGitArguments(name string, args []Word, inner origin) {
 	switch name {
 	case "submodule":
 		if i := slices.IndexFunc(args, func(w Word) bool { return w.Text == "foreach" }); i >= 0 {
@@ -149,39 +149,37 @@ func (r *reader) startedByGit(name string, args []Word, inner origin) {
 			r.readJoined(args, inner)
 		}
 	case "bisect":
-		r.afterOption(args, inner, "run")
+		r.readAfterOption(args, inner, "run")
 	case "rebase":
-		r.optionScripts(args, inner, "-x", "--exec")
+		r.readOptionScripts(args, inner, "-x", "--exec")
 	case "difftool":
-		r.optionScripts(args, inner, "-x", "--extcmd")
+		r.readOptionScripts(args, inner, "-x", "--extcmd")
 	case "filter-branch":
-		r.optionScripts(args, inner, "--setup", "--env-filter", "--tree-filter", "--index-filter", "--parent-filter", "--msg-filter", "--commit-filter", "--tag-name-filter")
+		r.readOptionScripts(args, inner, "--setup", "--env-filter", "--tree-filter", "--index-filter", "--parent-filter", "--msg-filter", "--commit-filter", "--tag-name-filter")
 	}
 }
 
-// optionScripts reads the values of options as scripts: the next word, or the text after the option.
-func (r *reader) optionScripts(args []Word, inner origin, options ...string) {
+// readOptionScripts reads the values of options as scripts: the next word, or the text after the option.
+func (r *reader) readOptionScripts(args []Word, inner origin, options ...string) {
 	for i, arg := range args {
 		for _, option := range options {
 			switch value, attached := strings.CutPrefix(arg.Text, option); {
 			case !attached:
 			case value == "" && i+1 < len(args):
-				r.readCertain(args[i+1], inner)
+				r.readIfKnown(args[i+1], inner)
 			case strings.HasPrefix(option, "--"):
-				r.readCertain(Word{strings.TrimPrefix(value, "="), arg.Known}, inner)
+				r.readIfKnown(Word{strings.TrimPrefix(value, "="), arg.Known}, inner)
 			default:
-				r.readCertain(Word{value, arg.Known}, inner)
+				r.readIfKnown(Word{value, arg.Known}, inner)
 			}
 		}
 	}
 }
 
-// find reads the commands after -exec and similar options, up to ; or +.
-func (r *reader) find(args []Word, inner origin) {
+// readFind reads the commands after -exec and similar options, up to ; or +.
+func (r *reader) readFind(args []Word, inner origin) {
 	for i := 0; i < len(args); i++ {
-		switch args[i].Text {
-		case "-exec", "-execdir", "-ok", "-okdir":
-		default:
+		if !slices.Contains([]string{"-exec", "-execdir", "-ok", "-okdir"}, args[i].Text) {
 			continue
 		}
 		var words []Word
@@ -192,33 +190,33 @@ func (r *reader) find(args []Word, inner origin) {
 			}
 			words = append(words, word)
 		}
-		r.command(words, inner)
+		r.readCommand(words, inner)
 	}
 }
 
-// afterOption reads commands in the words after the first word that is listed in options.
-func (r *reader) afterOption(args []Word, inner origin, options ...string) {
+// readAfterOption reads commands in the words after the first word that is listed in options.
+func (r *reader) readAfterOption(args []Word, inner origin, options ...string) {
 	i := slices.IndexFunc(args, func(arg Word) bool { return arg.Known && slices.Contains(options, arg.Text) })
 	if i >= 0 {
 		r.readFromEveryWord(args[i+1:], inner)
 	}
 }
 
-// trap reads the script of trap SCRIPT SIGNAL.
-func (r *reader) trap(args []Word, inner origin) {
+// readTrap reads the script of trap SCRIPT SIGNAL.
+func (r *reader) readTrap(args []Word, inner origin) {
 	if len(args) > 0 && args[0].Text == "--" {
 		args = args[1:]
 	}
 	if len(args) > 1 && !strings.HasPrefix(args[0].Text, "-") {
-		r.readCertain(args[0], inner)
+		r.readIfKnown(args[0], inner)
 	}
 }
 
-// aliases reads the values of alias NAME=VALUE as scripts.
-func (r *reader) aliases(args []Word, inner origin) {
+// readAliases reads the values of alias NAME=VALUE as scripts.
+func (r *reader) readAliases(args []Word, inner origin) {
 	for _, arg := range args {
 		if _, value, ok := strings.Cut(arg.Text, "="); ok {
-			r.readCertain(Word{value, arg.Known}, inner)
+			r.readIfKnown(Word{value, arg.Known}, inner)
 		}
 	}
 }

@@ -8,20 +8,20 @@ import (
 
 // DecidingCommands returns the words of each command that can decide a script's exit status. It excludes
 // commands in substitutions and those before a pipe. It returns nothing for an invalid script.
-func DecidingCommands(script string) (all [][]string) {
+func DecidingCommands(script string) (commands [][]string) {
 	r := newReader()
 	file, err := r.parse(script)
 	if err != nil || file == nil {
 		return nil
 	}
-	var look func(syntax.Node) bool
-	look = func(node syntax.Node) bool {
+	var visit func(syntax.Node) bool
+	visit = func(node syntax.Node) bool {
 		switch n := node.(type) {
 		case *syntax.CmdSubst, *syntax.ProcSubst:
 			return false
 		case *syntax.BinaryCmd:
 			if n.Op == syntax.Pipe || n.Op == syntax.PipeAll {
-				syntax.Walk(n.Y, look)
+				syntax.Walk(n.Y, visit)
 				return false
 			}
 		case *syntax.CallExpr:
@@ -30,23 +30,23 @@ func DecidingCommands(script string) (all [][]string) {
 				argv = append(argv, wordOf(word).Text)
 			}
 			if len(argv) > 0 {
-				all = append(all, decidingIn(argv)...)
+				commands = append(commands, decidingIn(argv)...)
 			}
 			return false
 		}
 		return true
 	}
-	syntax.Walk(file, look)
-	return all
+	syntax.Walk(file, visit)
+	return commands
 }
 
 // decidingIn returns the deciding commands of the script in sh -c SCRIPT, or else argv itself.
 func decidingIn(argv []string) [][]string {
-	if shells[base(argv[0])] {
-		option := func(word string) bool { // short options that end in c, as in -ec
+	if shells[programName(argv[0])] {
+		isScriptOption := func(word string) bool { // short options that end in c, as in -ec
 			return len(word) > 1 && word[0] == '-' && word[1] != '-' && word[len(word)-1] == 'c'
 		}
-		if at := slices.IndexFunc(argv, option); at > 0 && at+1 < len(argv) {
+		if at := slices.IndexFunc(argv, isScriptOption); at > 0 && at+1 < len(argv) {
 			return DecidingCommands(argv[at+1])
 		}
 	}

@@ -10,7 +10,7 @@ var systemFolders = []string{"", "/bin/", "/usr/bin/", "/usr/local/bin/"}
 
 // IsShell reports whether a program is a shell with scripts in a known grammar.
 func IsShell(program string) bool {
-	name := base(program)
+	name := programName(program)
 	return shells[name] && slices.Contains(systemFolders, strings.TrimSuffix(program, name))
 }
 
@@ -25,20 +25,22 @@ func (c Command) MayHideCommand() bool {
 		return true
 	}
 	program, args := c.Words[0].Text, c.Words[1:]
-	if name := base(program); shells[name] {
+	if name := programName(program); shells[name] {
 		script, ok := scriptOption(args)
 		return !IsShell(program) || ok && !script.Known
 	}
-	w, starts := wrappers[base(program)]
-	if !starts {
+	wrapper, isWrapper := wrappers[programName(program)]
+	if !isWrapper {
 		return false
 	}
-	s := w.skip(args)
-	rest := args[min(s.at, len(args)):]
-	unknown := func(word Word) bool { return !word.Known }
+	start := wrapper.locate(args)
+	command := args[min(start.index, len(args)):]
+	isUnknown := func(word Word) bool { return !word.Known }
 	switch {
-	case slices.ContainsFunc(s.scripts, unknown), w.joins && slices.ContainsFunc(rest, unknown):
+	case slices.ContainsFunc(start.scripts, isUnknown):
+		return true
+	case wrapper.joinsWords && slices.ContainsFunc(command, isUnknown):
 		return true
 	}
-	return s.unsure && len(rest) > 0 && !rest[0].Known
+	return start.isUnsure && len(command) > 0 && !command[0].Known
 }

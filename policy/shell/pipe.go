@@ -6,50 +6,50 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// pipes reads the scripts that commands write into the pipe of a shell, as in echo 'git push' | sh.
-func (r *reader) pipes(node syntax.Node, from origin) {
+// readPipe reads the scripts that commands write into the pipe of a shell, as in echo 'git push' | sh.
+func (r *reader) readPipe(node syntax.Node, from origin) {
 	pipe, ok := node.(*syntax.BinaryCmd)
 	if !ok || pipe.Op != syntax.Pipe && pipe.Op != syntax.PipeAll {
 		return
 	}
-	shell, ok := readingShell(pipe.Y)
+	shell, ok := shellReadingPipe(pipe.Y)
 	if !ok {
 		return
 	}
 	syntax.Walk(pipe.X, func(node syntax.Node) bool {
-		if r.piped++; r.piped > maxPiped {
+		if r.searchedForPipes++; r.searchedForPipes > maxPiped {
 			r.reading.TooComplex = "too much is piped into shells"
 		}
 		if stmt, ok := node.(*syntax.Stmt); ok {
-			if text := written(stmt); text != "" {
-				r.script(text, from.through(shell))
+			if text := outputOf(stmt); text != "" {
+				r.readScript(text, from.through(shell))
 			}
 		}
 		return r.reading.TooComplex == ""
 	})
 }
 
-// readingShell returns the name of the shell that reads its script from the statement's input, even
+// shellReadingPipe returns the name of the shell that reads its script from the statement's input, even
 // if wrappers start the shell. It reports false if there is none.
-func readingShell(stmt *syntax.Stmt) (name string, ok bool) {
-	words := callOf(stmt)
+func shellReadingPipe(stmt *syntax.Stmt) (name string, ok bool) {
+	words := simpleCommandWords(stmt)
 	for len(words) > 0 && words[0].Known {
-		name := base(words[0].Text)
+		name := programName(words[0].Text)
 		if shells[name] {
 			return name, readsInput(words[1:])
 		}
-		w, ok := wrappers[name]
+		wrapper, ok := wrappers[name]
 		if !ok {
 			break
 		}
-		s := w.skip(words[1:])
-		words = words[1+min(s.at, len(words)-1):]
+		start := wrapper.locate(words[1:])
+		words = words[1+min(start.index, len(words)-1):]
 	}
 	return "", false
 }
 
-// callOf returns the words of a simple command, or nil for any other statement.
-func callOf(stmt *syntax.Stmt) []Word {
+// simpleCommandWords returns the words of a simple command, or nil for any other statement.
+func simpleCommandWords(stmt *syntax.Stmt) []Word {
 	call, ok := stmt.Cmd.(*syntax.CallExpr)
 	if !ok {
 		return nil
@@ -61,39 +61,39 @@ func callOf(stmt *syntax.Stmt) []Word {
 	return words
 }
 
-// written returns the output of echo and printf, and the here-documents of cat and tee. It is "" for
+// outputOf returns the output of echo and printf, and the here-documents of cat and tee. It is "" for
 // other commands. Variables stay unexpanded.
-func written(stmt *syntax.Stmt) string {
-	words := callOf(stmt)
+func outputOf(stmt *syntax.Stmt) string {
+	words := simpleCommandWords(stmt)
 	if len(words) == 0 {
 		return ""
 	}
-	switch base(words[0].Text) {
+	switch programName(words[0].Text) {
 	case "echo":
-		return echoed(words[1:])
+		return echoOutput(words[1:])
 	case "printf":
-		return formatted(words[1:])
+		return printfOutput(words[1:])
 	case "cat", "tee":
-		var all strings.Builder
-		for _, document := range documents(stmt) {
-			all.WriteString(document.Text + "\n")
+		var text strings.Builder
+		for _, document := range hereDocuments(stmt) {
+			text.WriteString(document.Text + "\n")
 		}
-		return all.String()
+		return text.String()
 	}
 	return ""
 }
 
-// echoed returns the output of echo. Its options n, e and E do not matter.
-func echoed(args []Word) string {
+// echoOutput returns the output of echo. Its options n, e and E do not matter.
+func echoOutput(args []Word) string {
 	for len(args) > 0 && strings.HasPrefix(args[0].Text, "-") && strings.Trim(args[0].Text, "-neE") == "" {
 		args = args[1:]
 	}
-	return lines(textOf(args))
+	return expandLineEnds(textOf(args))
 }
 
-// formatted returns the output of printf in short: each argument replaces the next %s, or is
+// printfOutput returns the output of printf in short: each argument replaces the next %s, or is
 // appended if there is none. It knows no other format.
-func formatted(args []Word) string {
+func printfOutput(args []Word) string {
 	if len(args) > 0 && args[0].Text == "--" {
 		args = args[1:]
 	}
@@ -108,22 +108,22 @@ func formatted(args []Word) string {
 		}
 		text = before + arg.Text + after
 	}
-	return lines(text)
+	return expandLineEnds(text)
 }
 
-// lines replaces each \n in text by a line end.
-func lines(text string) string { return strings.ReplaceAll(text, `\n`, "\n") }
+// expandLineEnds replaces each \n in text by a line end.
+func expandLineEnds(text string) string { return strings.ReplaceAll(text, `\n`, "\n") }
 
-// documents returns the here-documents and here-strings of a statement.
-func documents(stmt *syntax.Stmt) []Word {
-	var all []Word
+// hereDocuments returns the here-documents and here-strings of a statement.
+func hereDocuments(stmt *syntax.Stmt) []Word {
+	var words []Word
 	for _, redirect := range stmt.Redirs {
 		switch {
 		case redirect.Op == syntax.WordHdoc:
-			all = append(all, wordOf(redirect.Word))
+			words = append(words, wordOf(redirect.Word))
 		case redirect.Hdoc != nil:
-			all = append(all, wordOf(redirect.Hdoc))
+			words = append(words, wordOf(redirect.Hdoc))
 		}
 	}
-	return all
+	return words
 }

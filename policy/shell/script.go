@@ -35,9 +35,9 @@ func (r *reader) parse(script string) (file *syntax.File, err error) {
 		}
 	}()
 	file = &syntax.File{}
-	for stmt, mistake := range r.parser.StmtsSeq(strings.NewReader(script)) {
-		if mistake != nil {
-			err = mistake
+	for stmt, stmtErr := range r.parser.StmtsSeq(strings.NewReader(script)) {
+		if stmtErr != nil {
+			err = stmtErr
 			continue
 		}
 		file.Stmts = append(file.Stmts, stmt)
@@ -64,11 +64,11 @@ func tooNested(script string) bool {
 		}
 		unary = 0
 	}
-	return unary > maxNesting || keywords(script) > maxKeywords
+	return unary > maxNesting || countKeywords(script) > maxKeywords
 }
 
-// keywords counts the words in a script that may begin a nested command, even inside other words.
-func keywords(script string) int {
+// countKeywords counts the words in a script that may begin a nested command, even inside other words.
+func countKeywords(script string) int {
 	count := 0
 	for _, word := range []string{"if", "while", "until", "case", "for", "time", "coproc", "function", "()", "select"} {
 		count += strings.Count(script, word)
@@ -76,18 +76,18 @@ func keywords(script string) int {
 	return count
 }
 
-// script reads a script that the programs of from start.
-func (r *reader) script(script string, from origin) {
+// readScript reads a script that the programs of from start.
+func (r *reader) readScript(script string, from origin) {
 	if len(from.via) > maxDepth {
 		r.reading.TooComplex = "programs start one another too many times"
 		return
 	}
 	file, err := r.parse(script)
-	r.read(script, file, err, from)
+	r.readParsed(script, file, err, from)
 }
 
-// read reads a parsed script. err is the error of parse.
-func (r *reader) read(script string, file *syntax.File, err error, from origin) {
+// readParsed reads a parsed script. err is the error of parse.
+func (r *reader) readParsed(script string, file *syntax.File, err error, from origin) {
 	if errors.Is(err, errTooLong) {
 		r.reading.TooComplex = err.Error()
 		return
@@ -102,30 +102,30 @@ func (r *reader) read(script string, file *syntax.File, err error, from origin) 
 	for _, stmt := range file.Stmts {
 		syntax.Walk(stmt, func(node syntax.Node) bool {
 			if s, ok := node.(*syntax.Stmt); ok {
-				r.statement(s, from)
+				r.readStatement(s, from)
 			}
-			r.pipes(node, from)
+			r.readPipe(node, from)
 			return r.reading.TooComplex == ""
 		})
 	}
 }
 
-// statement reads the simple command of a statement. Its caller visits nested statements separately.
-func (r *reader) statement(stmt *syntax.Stmt, from origin) {
+// readStatement reads the simple command of a statement. Its caller visits nested statements separately.
+func (r *reader) readStatement(stmt *syntax.Stmt, from origin) {
 	switch cmd := stmt.Cmd.(type) {
 	case *syntax.CallExpr:
-		r.assignments(cmd.Assigns)
-		if words := callOf(stmt); len(words) > 0 {
-			r.command(words, from)
-			r.input(stmt, words, from)
+		r.noteAssignments(cmd.Assigns)
+		if words := simpleCommandWords(stmt); len(words) > 0 {
+			r.readCommand(words, from)
+			r.readInput(stmt, words, from)
 		}
 	case *syntax.DeclClause:
-		r.assignments(cmd.Args)
+		r.noteAssignments(cmd.Args)
 		words := []Word{{cmd.Variant.Value, true}}
 		for _, arg := range cmd.Args {
 			words = append(words, declarationWord(arg))
 		}
-		r.command(words, from)
+		r.readCommand(words, from)
 	}
 }
 
@@ -145,8 +145,8 @@ func declarationWord(a *syntax.Assign) Word {
 	return Word{a.Name.Value + "=" + value.Text, value.Known}
 }
 
-// assignments sets ChangesDir if one of the assignments is to HOME.
-func (r *reader) assignments(assigns []*syntax.Assign) {
+// noteAssignments sets ChangesDir if one of the assignments is to HOME.
+func (r *reader) noteAssignments(assigns []*syntax.Assign) {
 	for _, a := range assigns {
 		if a.Name != nil && a.Name.Value == "HOME" {
 			r.reading.ChangesDir = true
@@ -154,14 +154,14 @@ func (r *reader) assignments(assigns []*syntax.Assign) {
 	}
 }
 
-// input reads the here-documents of a shell without a script argument.
-func (r *reader) input(stmt *syntax.Stmt, words []Word, from origin) {
-	name := base(words[0].Text)
+// readInput reads the here-documents of a shell without a script argument.
+func (r *reader) readInput(stmt *syntax.Stmt, words []Word, from origin) {
+	name := programName(words[0].Text)
 	if !words[0].Known || !shells[name] || len(words) > 1 && !readsInput(words[1:]) {
 		return
 	}
-	for _, document := range documents(stmt) {
-		r.readCertain(document, from.through(name))
+	for _, document := range hereDocuments(stmt) {
+		r.readIfKnown(document, from.through(name))
 	}
 }
 
@@ -178,16 +178,16 @@ func readsInput(args []Word) bool {
 	return true
 }
 
-// maxLoose is the longest command that readUnparsable records, in words.
-const maxLoose = 16
+// maxLooseWords is the longest command that readUnparsable records, in words.
+const maxLooseWords = 16
 
 // readUnparsable reads text that the parser rejects. It records a command from every word on: it may
 // find too many commands, but it misses none.
 func (r *reader) readUnparsable(text string, from origin) {
 	for line := range strings.FieldsFuncSeq(text, endsCommand) {
-		words := literals(strings.FieldsFunc(line, isSpace))
+		words := knownWords(strings.FieldsFunc(line, separatesWords))
 		for i := range words {
-			if !r.record(words[i:min(i+maxLoose, len(words))], from) {
+			if !r.record(words[i:min(i+maxLooseWords, len(words))], from) {
 				return
 			}
 		}
@@ -196,4 +196,4 @@ func (r *reader) readUnparsable(text string, from origin) {
 
 func endsCommand(c rune) bool { return strings.ContainsRune("\n;|&()`{}<>", c) }
 
-func isSpace(c rune) bool { return strings.ContainsRune(" \t\r\"'$\\", c) }
+func separatesWords(c rune) bool { return strings.ContainsRune(" \t\r\"'$\\", c) }

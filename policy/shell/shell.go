@@ -70,29 +70,29 @@ func ReadArgv(argv []string) Reading {
 		return Reading{Unclear: "there is no command"}
 	}
 	r := newReader()
-	words := literals(argv)
-	if script, ok := scriptOption(words[1:]); ok && shells[base(argv[0])] {
+	words := knownWords(argv)
+	if script, ok := scriptOption(words[1:]); ok && shells[programName(argv[0])] {
 		r.record(words, origin{top: -1})
-		r.top(script.Text, origin{via: []string{base(argv[0])}, top: -1})
+		r.readOutermost(script.Text, origin{via: []string{programName(argv[0])}, top: -1})
 		return r.reading
 	}
 	r.reading.Plain = [][]string{argv}
-	r.command(words, origin{top: 0})
+	r.readCommand(words, origin{top: 0})
 	return r.reading
 }
 
 // ReadScript reads the script of a shell. Commands excludes the shell itself.
 func ReadScript(script string) Reading {
 	r := newReader()
-	r.top(script, origin{top: -1})
+	r.readOutermost(script, origin{top: -1})
 	return r.reading
 }
 
 // reader collects a Reading.
 type reader struct {
-	reading Reading
-	parser  *syntax.Parser
-	piped   int // statements searched before pipes into shells, up to maxPiped
+	reading          Reading
+	parser           *syntax.Parser
+	searchedForPipes int // statements searched before pipes into shells, up to maxPiped
 }
 
 func newReader() *reader {
@@ -111,20 +111,20 @@ func (o origin) through(program string) origin {
 	return origin{via, o.top}
 }
 
-// top reads the outermost script. If the script is a plain list, its commands get their index in it.
-func (r *reader) top(script string, outer origin) {
+// readOutermost reads the outermost script. If the script is a plain list, its commands get their index in it.
+func (r *reader) readOutermost(script string, outer origin) {
 	file, err := r.parse(script)
 	r.reading.Plain, r.reading.Unclear = plainList(file, err)
 	if r.reading.Plain == nil {
-		r.read(script, file, err, outer)
+		r.readParsed(script, file, err, outer)
 		return
 	}
 	for i, argv := range r.reading.Plain {
-		r.command(literals(argv), origin{outer.via, i})
+		r.readCommand(knownWords(argv), origin{outer.via, i})
 	}
 	for _, stmt := range file.Stmts { // a plain list may still pipe a script into a shell
 		syntax.Walk(stmt, func(node syntax.Node) bool {
-			r.pipes(node, origin{outer.via, -1})
+			r.readPipe(node, origin{outer.via, -1})
 			return r.reading.TooComplex == ""
 		})
 	}
@@ -140,7 +140,7 @@ func (r *reader) record(words []Word, from origin) bool {
 	return true
 }
 
-// base returns the name of a program without its folder.
-func base(program string) string {
+// programName returns the name of a program without its folder.
+func programName(program string) string {
 	return program[strings.LastIndexByte(program, '/')+1:]
 }

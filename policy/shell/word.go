@@ -17,7 +17,7 @@ type Word struct {
 	Known bool
 }
 
-func literals(argv []string) []Word {
+func knownWords(argv []string) []Word {
 	words := make([]Word, 0, len(argv))
 	for _, text := range argv {
 		words = append(words, Word{text, true})
@@ -37,7 +37,7 @@ func textOf(words []Word) string {
 func wordOf(w *syntax.Word) Word {
 	b := wordBuilder{known: true}
 	for _, part := range w.Parts {
-		b.part(part, false)
+		b.addPart(part, false)
 	}
 	return Word{b.text.String(), b.known}
 }
@@ -48,8 +48,8 @@ type wordBuilder struct {
 	known bool
 }
 
-// part adds a part of a word. quoted means that the part is inside double quotes.
-func (b *wordBuilder) part(part syntax.WordPart, quoted bool) {
+// addPart adds a part of a word. quoted means that the part is inside double quotes.
+func (b *wordBuilder) addPart(part syntax.WordPart, quoted bool) {
 	switch p := part.(type) {
 	case *syntax.Lit:
 		if quoted {
@@ -61,33 +61,33 @@ func (b *wordBuilder) part(part syntax.WordPart, quoted bool) {
 	case *syntax.SglQuoted:
 		text, known := p.Value, true
 		if p.Dollar {
-			text, known = ansiC(p.Value)
+			text, known = decodeANSIC(p.Value)
 		}
 		b.text.WriteString(text)
 		b.known = b.known && known
 	case *syntax.DblQuoted:
 		for _, inner := range p.Parts {
-			b.part(inner, true)
+			b.addPart(inner, true)
 		}
 	case *syntax.ParamExp:
-		b.unknown("$" + paramName(p))
+		b.addUnknown("$" + paramName(p))
 	case *syntax.CmdSubst:
-		b.unknown("$(…)")
+		b.addUnknown("$(…)")
 	default:
-		b.unknown("…")
+		b.addUnknown("…")
 	}
 }
 
-// unknown adds a part with unknown text, and shows it as shown.
-func (b *wordBuilder) unknown(shown string) {
-	b.text.WriteString(shown)
+// addUnknown adds a part with unknown text, and shows it as placeholder.
+func (b *wordBuilder) addUnknown(placeholder string) {
+	b.text.WriteString(placeholder)
 	b.known = false
 }
 
 // paramName returns the variable of a plain expansion, or {…} for any other expansion.
 func paramName(p *syntax.ParamExp) string {
-	changed := p.Excl || p.Length || p.Width || p.Index != nil || p.Slice != nil || p.Repl != nil || p.Exp != nil
-	if p.Param == nil || changed {
+	isModified := p.Excl || p.Length || p.Width || p.Index != nil || p.Slice != nil || p.Repl != nil || p.Exp != nil
+	if p.Param == nil || isModified {
 		return "{…}"
 	}
 	return p.Param.Value
@@ -125,8 +125,8 @@ func unescapeQuoted(s string) string {
 	return strings.NewReplacer("\\\\", `\`, `\"`, `"`, `\$`, `$`, "\\`", "`", "\\\n", "").Replace(s)
 }
 
-// ansiC decodes the escapes of $'…'. known is false if the text has an escape that Go does not know.
-func ansiC(s string) (text string, known bool) {
+// decodeANSIC decodes the escapes of $'…'. known is false if the text has an escape that Go does not know.
+func decodeANSIC(s string) (text string, known bool) {
 	if !strings.Contains(s, `\`) {
 		return s, true
 	}
@@ -137,11 +137,11 @@ func ansiC(s string) (text string, known bool) {
 			s = rest
 			continue
 		}
-		value, multibyte, rest, err := strconv.UnquoteChar(s, '\'')
+		value, isCharacter, rest, err := strconv.UnquoteChar(s, '\'') // otherwise value is a byte
 		if err != nil {
 			return b.String() + s, false
 		}
-		if value < 0x80 || multibyte {
+		if value < 0x80 || isCharacter {
 			b.WriteRune(value)
 		} else {
 			b.WriteByte(byte(value))
@@ -157,11 +157,11 @@ const maxBraced = 64
 // wordsOf expands lists in braces into several words. A sequence, or a longer list than maxBraced,
 // stays one unknown word.
 func wordsOf(w *syntax.Word) []Word {
-	split := &syntax.Word{Parts: slices.Clone(w.Parts)} // a copy: syntax.Walk does not accept split braces
-	if !syntax.SplitBraces(split) {
+	withBraces := &syntax.Word{Parts: slices.Clone(w.Parts)} // a copy: syntax.Walk does not accept split braces
+	if !syntax.SplitBraces(withBraces) {
 		return []Word{wordOf(w)}
 	}
-	parts, ok := alternatives(split.Parts)
+	parts, ok := expandBraces(withBraces.Parts)
 	if !ok {
 		return []Word{wordOf(w)}
 	}
@@ -172,38 +172,38 @@ func wordsOf(w *syntax.Word) []Word {
 	return words
 }
 
-// alternatives expands lists in braces, in the shell's order. It reports false above maxBraced.
-func alternatives(parts []syntax.WordPart) (all [][]syntax.WordPart, ok bool) {
-	all = [][]syntax.WordPart{nil}
+// expandBraces expands lists in braces, in the shell's order. It reports false above maxBraced.
+func expandBraces(parts []syntax.WordPart) (expanded [][]syntax.WordPart, ok bool) {
+	expanded = [][]syntax.WordPart{nil}
 	for _, part := range parts {
-		next, ok := choices(part)
-		if !ok || len(all)*len(next) > maxBraced {
+		choices, ok := expandPart(part)
+		if !ok || len(expanded)*len(choices) > maxBraced {
 			return nil, false
 		}
 		var longer [][]syntax.WordPart
-		for _, before := range all {
-			for _, choice := range next {
+		for _, before := range expanded {
+			for _, choice := range choices {
 				longer = append(longer, append(before[:len(before):len(before)], choice...))
 			}
 		}
-		all = longer
+		expanded = longer
 	}
-	return all, true
+	return expanded, true
 }
 
-// choices returns the possible values of one part: several for a list in braces. It reports false
+// expandPart returns the possible values of one part: several for a list in braces. It reports false
 // above maxBraced.
-func choices(part syntax.WordPart) (all [][]syntax.WordPart, ok bool) {
+func expandPart(part syntax.WordPart) (values [][]syntax.WordPart, ok bool) {
 	list, isBraces := part.(*syntax.BraceExp)
 	if !isBraces || list.Sequence {
 		return [][]syntax.WordPart{{part}}, true
 	}
 	for _, element := range list.Elems {
-		more, ok := alternatives(element.Parts)
-		if !ok || len(all)+len(more) > maxBraced {
+		more, ok := expandBraces(element.Parts)
+		if !ok || len(values)+len(more) > maxBraced {
 			return nil, false
 		}
-		all = append(all, more...)
+		values = append(values, more...)
 	}
-	return all, true
+	return values, true
 }

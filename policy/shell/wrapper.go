@@ -4,24 +4,24 @@ import "strings"
 
 // wrapper describes a program that starts another program from its arguments.
 type wrapper struct {
-	flags  string // short options without a value
-	valued string // short options with one
-	script string // short options whose value is a script
-	long   string // long options; those with a value end in =
+	flags         string // short options without a value
+	valueOptions  string // short options with one
+	scriptOptions string // short options whose value is a script
+	longOptions   string // long options; those with a value end in =
 	// digits permits options like -10.
-	digits bool
+	acceptsDigits bool
 	// assigns permits NAME=value before the command.
-	assigns bool
+	acceptsAssignments bool
 	// operands is the number of words between the options and the command.
 	operands int
 	// appends marks programs that add unknown arguments to the command, like xargs.
-	appends bool
+	appendsArguments bool
 	// joins marks programs that run the joined words as a script, like eval.
-	joins bool
+	joinsWords bool
 	// quiet lists short options that suppress the start.
-	quiet string
+	noStartOptions string
 	// anywhere marks programs with unknown options: the command may begin at any word.
-	anywhere bool
+	hasUnknownOptions bool
 }
 
 // shells lists programs with an option -c for a script.
@@ -33,101 +33,101 @@ var shells = map[string]bool{
 
 var wrappers = map[string]wrapper{
 	"env": {
-		flags: "i0v", valued: "uCa", script: "S", assigns: true,
-		long: "ignore-environment null debug unset= chdir= argv0= split-string= block-signal default-signal ignore-signal list-signal-handling",
+		flags: "i0v", valueOptions: "uCa", scriptOptions: "S", acceptsAssignments: true,
+		longOptions: "ignore-environment null debug unset= chdir= argv0= split-string= block-signal default-signal ignore-signal list-signal-handling",
 	},
 	"sudo": {
-		flags: "AbEeHiKklnPSsVv", valued: "CDghprRtTUuac", assigns: true,
-		long: "askpass background bell edit preserve-env set-home login remove-timestamp reset-timestamp list non-interactive preserve-groups stdin shell version validate " +
+		flags: "AbEeHiKklnPSsVv", valueOptions: "CDghprRtTUuac", acceptsAssignments: true,
+		longOptions: "askpass background bell edit preserve-env set-home login remove-timestamp reset-timestamp list non-interactive preserve-groups stdin shell version validate " +
 			"close-from= chdir= group= host= prompt= chroot= role= type= command-timeout= other-user= user=",
 	},
-	"doas":    {flags: "nLs", valued: "aCu"},
-	"timeout": {flags: "fpv", valued: "ks", long: "kill-after= signal= foreground preserve-status verbose", operands: 1},
-	"nice":    {valued: "n", long: "adjustment=", digits: true},
-	"ionice":  {flags: "t", valued: "cnpPu", long: "class= classdata= ignore"},
+	"doas":    {flags: "nLs", valueOptions: "aCu"},
+	"timeout": {flags: "fpv", valueOptions: "ks", longOptions: "kill-after= signal= foreground preserve-status verbose", operands: 1},
+	"nice":    {valueOptions: "n", longOptions: "adjustment=", acceptsDigits: true},
+	"ionice":  {flags: "t", valueOptions: "cnpPu", longOptions: "class= classdata= ignore"},
 	"nohup":   {}, "builtin": {}, "busybox": {}, "toybox": {},
-	"setsid": {flags: "cfw", long: "ctty fork wait"},
-	"stdbuf": {valued: "ioe", long: "input= output= error="},
-	"time":   {flags: "apqvlh", valued: "fo", long: "append portability quiet verbose format= output="},
+	"setsid": {flags: "cfw", longOptions: "ctty fork wait"},
+	"stdbuf": {valueOptions: "ioe", longOptions: "input= output= error="},
+	"time":   {flags: "apqvlh", valueOptions: "fo", longOptions: "append portability quiet verbose format= output="},
 	"xargs": {
-		flags: "0rtpxo", valued: "aEIdLnPsJRS", appends: true,
-		long: "null no-run-if-empty verbose interactive exit open-tty eof replace max-lines arg-file= delimiter= max-args= max-procs= max-chars= process-slot-var= show-limits",
+		flags: "0rtpxo", valueOptions: "aEIdLnPsJRS", appendsArguments: true,
+		longOptions: "null no-run-if-empty verbose interactive exit open-tty eof replace max-lines arg-file= delimiter= max-args= max-procs= max-chars= process-slot-var= show-limits",
 	},
-	"command": {flags: "p", quiet: "vV"},
-	"exec":    {flags: "cl", valued: "a"},
-	"chroot":  {long: "groups= userspec= skip-chdir", operands: 1},
-	"taskset": {flags: "ap", long: "all-tasks pid", operands: 1},
+	"command": {flags: "p", noStartOptions: "vV"},
+	"exec":    {flags: "cl", valueOptions: "a"},
+	"chroot":  {longOptions: "groups= userspec= skip-chdir", operands: 1},
+	"taskset": {flags: "ap", longOptions: "all-tasks pid", operands: 1},
 	"flock": {
-		flags: "snexuoFv", valued: "wE", operands: 1,
-		long: "shared exclusive unlock nonblock nb timeout= wait= conflict-exit-code= close no-fork verbose command=",
+		flags: "snexuoFv", valueOptions: "wE", operands: 1,
+		longOptions: "shared exclusive unlock nonblock nb timeout= wait= conflict-exit-code= close no-fork verbose command=",
 	},
-	"su":      {flags: "lmpfP", valued: "gGsw", script: "c", long: "login preserve-environment pty fast group= supp-group= shell= command= session-command=", operands: 1},
-	"runuser": {flags: "lmpfP", valued: "gGswu", script: "c", long: "login preserve-environment pty fast group= supp-group= shell= command= session-command= user="},
-	"eval":    {joins: true},
-	"watch":   {flags: "bcCdegptvwxr", valued: "nqs", long: "beep color no-color differences errexit chgexit exec precise no-title no-wrap no-rerun interval= equexit=", joins: true},
-	"script":  {flags: "aefq", valued: "ImBOTtEo", script: "c", long: "append return flush force quiet command=", operands: 1},
-	"strace":  {anywhere: true}, "ltrace": {anywhere: true}, "gdb": {anywhere: true}, "valgrind": {anywhere: true}, "perf": {anywhere: true},
-	"unshare": {anywhere: true}, "nsenter": {anywhere: true}, "setpriv": {anywhere: true}, "capsh": {anywhere: true}, "prlimit": {anywhere: true},
-	"chrt": {anywhere: true}, "numactl": {anywhere: true}, "fakeroot": {anywhere: true}, "bwrap": {anywhere: true}, "firejail": {anywhere: true},
-	"systemd-run": {anywhere: true}, "pkexec": {anywhere: true}, "gosu": {anywhere: true}, "su-exec": {anywhere: true}, "tini": {anywhere: true},
-	"dbus-run-session": {anywhere: true}, "xvfb-run": {anywhere: true}, "unbuffer": {anywhere: true}, "parallel": {anywhere: true}, "setarch": {anywhere: true},
-	"linux64": {anywhere: true}, "npx": {anywhere: true, script: "c"}, "pnpx": {anywhere: true, script: "c"}, "bunx": {anywhere: true}, "uvx": {anywhere: true}, "entr": {anywhere: true},
-	"hyperfine": {anywhere: true}, "direnv": {anywhere: true}, "mise": {anywhere: true}, "dotenv": {anywhere: true}, "chpst": {anywhere: true}, "catchsegv": {anywhere: true},
+	"su":      {flags: "lmpfP", valueOptions: "gGsw", scriptOptions: "c", longOptions: "login preserve-environment pty fast group= supp-group= shell= command= session-command=", operands: 1},
+	"runuser": {flags: "lmpfP", valueOptions: "gGswu", scriptOptions: "c", longOptions: "login preserve-environment pty fast group= supp-group= shell= command= session-command= user="},
+	"eval":    {joinsWords: true},
+	"watch":   {flags: "bcCdegptvwxr", valueOptions: "nqs", longOptions: "beep color no-color differences errexit chgexit exec precise no-title no-wrap no-rerun interval= equexit=", joinsWords: true},
+	"script":  {flags: "aefq", valueOptions: "ImBOTtEo", scriptOptions: "c", longOptions: "append return flush force quiet command=", operands: 1},
+	"strace":  {hasUnknownOptions: true}, "ltrace": {hasUnknownOptions: true}, "gdb": {hasUnknownOptions: true}, "valgrind": {hasUnknownOptions: true}, "perf": {hasUnknownOptions: true},
+	"unshare": {hasUnknownOptions: true}, "nsenter": {hasUnknownOptions: true}, "setpriv": {hasUnknownOptions: true}, "capsh": {hasUnknownOptions: true}, "prlimit": {hasUnknownOptions: true},
+	"chrt": {hasUnknownOptions: true}, "numactl": {hasUnknownOptions: true}, "fakeroot": {hasUnknownOptions: true}, "bwrap": {hasUnknownOptions: true}, "firejail": {hasUnknownOptions: true},
+	"systemd-run": {hasUnknownOptions: true}, "pkexec": {hasUnknownOptions: true}, "gosu": {hasUnknownOptions: true}, "su-exec": {hasUnknownOptions: true}, "tini": {hasUnknownOptions: true},
+	"dbus-run-session": {hasUnknownOptions: true}, "xvfb-run": {hasUnknownOptions: true}, "unbuffer": {hasUnknownOptions: true}, "parallel": {hasUnknownOptions: true}, "setarch": {hasUnknownOptions: true},
+	"linux64": {hasUnknownOptions: true}, "npx": {hasUnknownOptions: true, scriptOptions: "c"}, "pnpx": {hasUnknownOptions: true, scriptOptions: "c"}, "bunx": {hasUnknownOptions: true}, "uvx": {hasUnknownOptions: true}, "entr": {hasUnknownOptions: true},
+	"hyperfine": {hasUnknownOptions: true}, "direnv": {hasUnknownOptions: true}, "mise": {hasUnknownOptions: true}, "dotenv": {hasUnknownOptions: true}, "chpst": {hasUnknownOptions: true}, "catchsegv": {hasUnknownOptions: true},
 }
 
 // gitOptions describes git's options before its subcommand.
 var gitOptions = wrapper{
-	flags: "pPvh", valued: "Cc",
-	long: "paginate no-pager no-replace-objects no-lazy-fetch no-optional-locks no-advice bare literal-pathspecs glob-pathspecs noglob-pathspecs icase-pathspecs " +
+	flags: "pPvh", valueOptions: "Cc",
+	longOptions: "paginate no-pager no-replace-objects no-lazy-fetch no-optional-locks no-advice bare literal-pathspecs glob-pathspecs noglob-pathspecs icase-pathspecs " +
 		"html-path man-path info-path version help git-dir= work-tree= namespace= super-prefix= config-env= attr-source= list-cmds= exec-path",
 }
 
-// start locates the command after a wrapper's options and operands.
-type start struct {
-	at      int    // index of the command's first word
-	scripts []Word // values of options that are scripts
-	unsure  bool   // an option is unknown, so the command may begin at any word
-	nothing bool   // an option prevents the start of the command
+// commandStart locates the command after a wrapper's options and operands.
+type commandStart struct {
+	index         int    // index of the command's first word
+	scripts       []Word // values of options that are scripts
+	isUnsure      bool   // an option is unknown, so the command may begin at any word
+	startsNothing bool   // an option prevents the start of the command
 }
 
-// skip finds the beginning of the command in the wrapper's arguments.
-func (w wrapper) skip(args []Word) start {
-	s := start{unsure: w.anywhere}
+// locate finds the beginning of the command in the wrapper's arguments.
+func (w wrapper) locate(args []Word) commandStart {
+	start := commandStart{isUnsure: w.hasUnknownOptions}
 	operands := w.operands
-	for ; s.at < len(args); s.at++ {
-		arg := args[s.at]
+	for ; start.index < len(args); start.index++ {
+		arg := args[start.index]
 		switch {
 		case arg.Text == "--":
-			s.at++
-			s.at += min(operands, len(args)-s.at)
-			return s
+			start.index++
+			start.index += min(operands, len(args)-start.index)
+			return start
 		case !arg.Known && !strings.HasPrefix(arg.Text, "-"): // it may be an option, an operand or the command
-			s.unsure = true
-			return s
-		case w.assigns && strings.Contains(arg.Text, "=") && !strings.HasPrefix(arg.Text, "-"):
+			start.isUnsure = true
+			return start
+		case w.acceptsAssignments && strings.Contains(arg.Text, "=") && !strings.HasPrefix(arg.Text, "-"):
 		case strings.HasPrefix(arg.Text, "-"):
-			w.option(args, &s)
+			w.readOption(args, &start)
 		case operands > 0:
 			operands--
-			if operands == 0 && w.script == "" {
-				s.at++
-				return s // the next word is the command, even if it looks like an option
+			if operands == 0 && w.scriptOptions == "" {
+				start.index++
+				return start // the next word is the command, even if it looks like an option
 			}
 		default:
-			return s
+			return start
 		}
 	}
-	return s
+	return start
 }
 
-// option reads the option at s.at and steps over its value.
-func (w wrapper) option(args []Word, s *start) {
-	text := args[s.at].Text
+// readOption reads the option at s.index and steps over its value.
+func (w wrapper) readOption(args []Word, s *commandStart) {
+	text := args[s.index].Text
 	if name, isLong := strings.CutPrefix(text, "--"); isLong {
-		w.longOption(args, s, name)
+		w.readLongOption(args, s, name)
 		return
 	}
-	if w.digits && strings.Trim(text[1:], "0123456789") == "" {
+	if w.acceptsDigits && strings.Trim(text[1:], "0123456789") == "" {
 		return
 	}
 	for i := 1; i < len(text); i++ {
@@ -135,63 +135,63 @@ func (w wrapper) option(args []Word, s *start) {
 		switch {
 		case strings.IndexByte(w.flags, letter) >= 0:
 			continue
-		case strings.IndexByte(w.quiet, letter) >= 0:
-			s.nothing = true
+		case strings.IndexByte(w.noStartOptions, letter) >= 0:
+			s.startsNothing = true
 			continue
-		case strings.IndexByte(w.valued, letter) >= 0:
+		case strings.IndexByte(w.valueOptions, letter) >= 0:
 			if i+1 == len(text) {
-				s.at++
+				s.index++
 			}
-		case strings.IndexByte(w.script, letter) >= 0:
-			s.takeScript(args, text[i+1:])
+		case strings.IndexByte(w.scriptOptions, letter) >= 0:
+			s.addScript(args, text[i+1:])
 		default:
-			s.unsure = true
+			s.isUnsure = true
 		}
 		return
 	}
 }
 
-// longOption reads an option that begins with two dashes. name is the option without the dashes.
-func (w wrapper) longOption(args []Word, s *start, name string) {
+// readLongOption reads an option that begins with two dashes. name is the option without the dashes.
+func (w wrapper) readLongOption(args []Word, s *commandStart, name string) {
 	name, value, hasValue := strings.Cut(name, "=")
 	switch {
 	case name == "command" || name == "session-command" || name == "split-string" || name == "call":
-		s.takeScript(args, value)
-	case contains(w.long, name+"="):
+		s.addScript(args, value)
+	case listContains(w.longOptions, name+"="):
 		if !hasValue {
-			s.at++
+			s.index++
 		}
-	case contains(w.long, name):
+	case listContains(w.longOptions, name):
 	default:
-		s.unsure = true
+		s.isUnsure = true
 	}
 }
 
-// takeScript takes the value of a script option: the attached text or the next word.
-func (s *start) takeScript(args []Word, attached string) {
+// addScript takes the value of a script option: the attached text or the next word.
+func (s *commandStart) addScript(args []Word, attached string) {
 	switch {
 	case attached != "":
-		s.scripts = append(s.scripts, Word{attached, args[s.at].Known})
-	case s.at+1 < len(args):
-		s.at++
-		s.scripts = append(s.scripts, args[s.at])
+		s.scripts = append(s.scripts, Word{attached, args[s.index].Known})
+	case s.index+1 < len(args):
+		s.index++
+		s.scripts = append(s.scripts, args[s.index])
 	}
 }
 
-// contains reports whether a list separated by spaces has a word.
-func contains(list, word string) bool {
+// listContains reports whether a list separated by spaces has a word.
+func listContains(list, word string) bool {
 	return strings.Contains(" "+list+" ", " "+word+" ")
 }
 
 // scriptOption returns the script among a shell's arguments: the first operand after -c.
 func scriptOption(args []Word) (script Word, ok bool) {
-	given := false // -c was found
+	expectsScript := false // -c was found
 	for i := 0; i < len(args); i++ {
 		text := args[i].Text
 		isOption := len(text) > 1 && (text[0] == '-' || text[0] == '+')
 		switch {
 		case text == "--" || text == "-":
-			if given && i+1 < len(args) {
+			if expectsScript && i+1 < len(args) {
 				return args[i+1], true
 			}
 			return Word{}, false
@@ -199,11 +199,11 @@ func scriptOption(args []Word) (script Word, ok bool) {
 			i++
 		case strings.HasPrefix(text, "--"):
 		case isOption:
-			given = given || text[0] == '-' && strings.Contains(text, "c")
+			expectsScript = expectsScript || text[0] == '-' && strings.Contains(text, "c")
 			if strings.ContainsAny(text, "oO") { // options with a value
 				i++
 			}
-		case given:
+		case expectsScript:
 			return args[i], true
 		default:
 			return Word{}, false
