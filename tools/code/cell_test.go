@@ -15,29 +15,9 @@ import (
 )
 
 func TestCellsYieldAndEnd(t *testing.T) {
-	var open chan struct{}
-	gate := tools.Tool{
-		Spec: tools.Spec{Name: "gate", Parameters: echo.Spec.Parameters},
-		Run: func(ctx context.Context, _ tools.Call) (tools.Result, error) {
-			select {
-			case <-open:
-			case <-ctx.Done():
-			}
-			return tools.Result{Output: "opened"}, ctx.Err()
-		},
-	}
-	t.Run("terminate", func(t *testing.T) {
-		open = make(chan struct{})
-		r := start(t, new(sandbox.Sandbox), new(tools.Outputs), gate)
-		r.call(t.Context(), "exec", `text("before"); yield_control(); text(await tools.gate())`)
-		if got := r.call(t.Context(), "wait", `{"cell_id":1,"terminate":true}`); got.Failed || said(got) != head("terminated") {
-			t.Errorf("got %s", said(got))
-		}
-	})
 	t.Run("yield time", func(t *testing.T) {
-		open = make(chan struct{})
-		r := start(t, new(sandbox.Sandbox), new(tools.Outputs), gate)
-		got := r.call(t.Context(), "exec", "// @exec: {\"yield_time_ms\": 1}\nawait tools.gate()")
+		r := start(t, new(sandbox.Sandbox), new(tools.Outputs))
+		got := r.call(t.Context(), "exec", "// @exec: {\"yield_time_ms\": 1}\nawait tools.hang()")
 		if said(got) != head("running with cell ID 1") || got.Detail["status"] != "running" {
 			t.Errorf("got %s", said(got))
 		}
@@ -53,10 +33,9 @@ func TestCellsYieldAndEnd(t *testing.T) {
 		}
 	})
 	t.Run("too many", func(t *testing.T) {
-		open = make(chan struct{})
-		r := start(t, new(sandbox.Sandbox), new(tools.Outputs), gate)
+		r := start(t, new(sandbox.Sandbox), new(tools.Outputs))
 		for range 8 {
-			r.call(t.Context(), "exec", `yield_control(); await tools.gate()`)
+			r.call(t.Context(), "exec", `yield_control(); await tools.hang()`)
 		}
 		if got := r.call(t.Context(), "exec", `1`); got.Output != "exec: 8 scripts are running already, cells 1, 2, 3, 4, 5, 6, 7, 8. Wait for one of them, or end it by wait with terminate." {
 			t.Errorf("got %s", got.Output)
@@ -212,7 +191,7 @@ func TestTerminateDoesNotAwaitOtherScripts(t *testing.T) {
 		r.call(t.Context(), "exec", `yield_control(); await tools.alone()`)
 	}
 	for _, id := range []string{"2", "1", "3"} {
-		if got := r.call(t.Context(), "wait", `{"cell_id":"`+id+`","terminate":true}`); said(got) != head("terminated") {
+		if got := r.call(t.Context(), "wait", `{"cell_id":`+id+`,"terminate":true}`); said(got) != head("terminated") {
 			t.Errorf("got %s", got.Output)
 		}
 	}

@@ -240,7 +240,6 @@ func TestScriptsRunWithoutTools(t *testing.T) {
 func TestScripts(t *testing.T) {
 	for _, test := range []struct{ name, script, want string }{
 		{"throws in a function", "function f() { null.x }\nf()", head("failed") + "\nScript error:\nTypeError: cannot read property 'x' of null\n    at f (exec_main.mjs:1:20)\n    at exec_main.mjs:2:2"},
-		{"unknown tool", `await tools.x()`, head("failed") + "\nScript error:\nTypeError: tools.x is not a function\n    at exec_main.mjs:1:14"},
 		{"object", `const r = await tools.echo({say: {a: [1, "ü"]}}); text(r.say.a[1])`, head("completed") + "\nü"},
 		{"a note that the script does not show", `await tools.echo({say: "note"}); text("b")`, head("completed") + "\nNote: look at that.\nb"},
 		{"no input", `text(await tools.echo())`, head("completed") + "\n{}"},

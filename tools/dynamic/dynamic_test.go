@@ -43,11 +43,6 @@ var programs = map[string]func() int{
 	"fails":    func() int { fmt.Println("half"); fmt.Fprintln(os.Stderr, "no such word"); return 3 },
 	"grumbles": func() int { fmt.Println("fine"); fmt.Fprintln(os.Stderr, "but slow"); return 0 },
 	"hangs":    func() int { fmt.Fprintln(os.Stderr, "waiting"); return hang() },
-	"floods": func() int {
-		fmt.Print(strings.Repeat("a line of output\n", 200_000))
-		return 0
-	},
-	"floodslist": func() int { fmt.Print("[" + strings.Repeat("\"a long list of text\",", 1<<20)); return 0 },
 	"leaves": func() int { // a process that holds the output and goes on
 		c := exec.Command("sleep", "1000")
 		c.Stdout, c.Stderr = os.Stdout, os.Stderr

@@ -310,8 +310,9 @@ func TestCancelSendsNotification(t *testing.T) {
 	}
 }
 
-func TestUnreadCallsTimeOut(t *testing.T) {
-	t.Parallel()
+func TestUnreadCallsTimeOut(t *testing.T) { synctest.Test(t, unreadCalls) }
+
+func unreadCalls(t *testing.T) {
 	hold := make(chan struct{})
 	defer close(hold)
 	server := &scripted{t: t, answer: func(s *saying, r request) {
