@@ -8,8 +8,8 @@ import (
 	"github.com/agent-ci/agent-ci/tools/dialect"
 )
 
-// shapes holds the functions that convert values in other agents' form to the shape that an argument has here.
-var shapes = map[dialect.Shape]func(any) any{
+// converters holds the functions that convert values in other agents' form to the shape that an argument has here.
+var converters = map[dialect.Shape]func(any) any{
 	dialect.Line: commandLine, dialect.Vector: argumentVector,
 	dialect.Steps: planItems("step", []string{"content", "description", "title"}, "id", "activeForm", "priority"),
 	dialect.Todos: planItems("content", []string{"step", "description", "title"}, "activeForm"),
@@ -20,16 +20,16 @@ var shapes = map[dialect.Shape]func(any) any{
 func synonyms(tool string) (all []synonym) {
 	for _, a := range dialect.Of(tool).Takes {
 		if a.As != dialect.AsWritten && a.As != dialect.Glob {
-			all = append(all, synonym{a.Name, a.Name, shapes[a.As]})
+			all = append(all, synonym{a.Name, a.Name, converters[a.As]})
 		}
 		for _, name := range a.Also {
-			all = append(all, synonym{name, a.Name, shapes[a.As]})
+			all = append(all, synonym{name, a.Name, converters[a.As]})
 		}
 	}
 	return all
 }
 
-func renamed(to string, from ...string) (all []synonym) {
+func renames(to string, from ...string) (all []synonym) {
 	for _, name := range from {
 		all = append(all, synonym{name, to, nil})
 	}
@@ -57,9 +57,9 @@ func withoutNamespace(name string) string {
 func translate(tool, called string, arguments map[string]any) {
 	asGlob := tool == dialect.GrepFiles && slices.Contains(dialect.Called(withoutNamespace(called)), dialect.GlobTool)
 	if asGlob {
-		move(renamed("include", "pattern", "query"), arguments)
+		applySynonyms(renames("include", "pattern", "query"), arguments)
 	}
-	move(synonyms(tool), arguments)
+	applySynonyms(synonyms(tool), arguments)
 	switch {
 	case asGlob:
 		setMissing(arguments, "pattern", "")
@@ -70,21 +70,21 @@ func translate(tool, called string, arguments map[string]any) {
 
 // setMissing sets a missing argument.
 func setMissing(arguments map[string]any, name string, value any) {
-	if _, there := arguments[name]; !there {
+	if _, exists := arguments[name]; !exists {
 		arguments[name] = value
 	}
 }
 
-// move applies synonyms to arguments: it renames them and converts their values. An argument that is present under its
+// applySynonyms applies synonyms to arguments: it renames them and converts their values. An argument that is present under its
 // proper name wins.
-func move(synonyms []synonym, arguments map[string]any) {
+func applySynonyms(synonyms []synonym, arguments map[string]any) {
 	for _, s := range synonyms {
-		value, there := arguments[s.from]
-		if !there {
+		value, exists := arguments[s.from]
+		if !exists {
 			continue
 		}
 		if s.from != s.to {
-			if _, taken := arguments[s.to]; taken {
+			if _, alreadySet := arguments[s.to]; alreadySet {
 				continue
 			}
 			delete(arguments, s.from)
@@ -98,7 +98,7 @@ func move(synonyms []synonym, arguments map[string]any) {
 
 // commandLine converts a list of words to one line for a shell. Of ["bash", "-c", script] it returns the script.
 func commandLine(value any) any {
-	argv, ok := words(value)
+	argv, ok := wordList(value)
 	if !ok {
 		return value
 	}
@@ -123,14 +123,14 @@ func argumentVector(value any) any {
 	if !ok {
 		return value
 	}
-	if _, ok := words(value); ok {
-		return listIn(value)
+	if _, ok := wordList(value); ok {
+		return parseList(value)
 	}
 	return []any{"sh", "-c", line}
 }
 
-// listIn parses a list written as JSON text, as some models do. Other values stay.
-func listIn(value any) any {
+// parseList parses a list written as JSON text, as some models do. Other values stay.
+func parseList(value any) any {
 	text, ok := value.(string)
 	if !ok || !strings.HasPrefix(strings.TrimSpace(text), "[") {
 		return value
@@ -142,9 +142,9 @@ func listIn(value any) any {
 	return list
 }
 
-// words returns the texts of a list, or false if value is not a list of texts.
-func words(value any) ([]string, bool) {
-	list, ok := listIn(value).([]any)
+// wordList returns the texts of a list, or false if value is not a list of texts.
+func wordList(value any) ([]string, bool) {
+	list, ok := parseList(value).([]any)
 	if !ok || len(list) == 0 {
 		return nil, false
 	}
@@ -177,30 +177,30 @@ func quote(word string) string {
 // its names in other agents. unused are keys that have no counterpart here.
 func planItems(key string, others []string, unused ...string) func(any) any {
 	return func(value any) any {
-		items, ok := listIn(value).([]any)
+		items, ok := parseList(value).([]any)
 		if !ok {
 			return value
 		}
-		made := make([]any, len(items))
+		converted := make([]any, len(items))
 		for i, item := range items {
 			if text, ok := item.(string); ok {
 				item = map[string]any{key: text, "status": "pending"}
 			}
 			if fields, ok := item.(map[string]any); ok {
-				move(renamed(key, others...), fields)
+				applySynonyms(renames(key, others...), fields)
 				for _, name := range slices.Concat(others, unused) {
 					delete(fields, name)
 				}
 			}
-			made[i] = item
+			converted[i] = item
 		}
-		return made
+		return converted
 	}
 }
 
 // oneOrMore converts a text to a list of one text.
 func oneOrMore(value any) any {
-	value = listIn(value)
+	value = parseList(value)
 	if text, ok := value.(string); ok {
 		return []any{text}
 	}
@@ -209,7 +209,7 @@ func oneOrMore(value any) any {
 
 // oneQuestion converts a text to a list of one question.
 func oneQuestion(value any) any {
-	value = listIn(value)
+	value = parseList(value)
 	if text, ok := value.(string); ok {
 		return []any{map[string]any{"question": text}}
 	}

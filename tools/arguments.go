@@ -41,9 +41,9 @@ var publishedArguments = map[string]struct{ silent bool }{
 	"merge":                      {},
 }
 
-// prepare converts the call to the form that the tool takes, or sets refusal. An error means that the check itself
+// convert converts the call to the form that the tool takes, or sets refusal. An error means that the check itself
 // failed.
-func (t *callTarget) prepare() (err error) {
+func (t *callTarget) convert() (err error) {
 	defer func() { // the schema package may panic on an external tool's schema
 		if value := recover(); value != nil {
 			err = &Panic{Value: value, Stack: debug.Stack()}
@@ -54,8 +54,8 @@ func (t *callTarget) prepare() (err error) {
 		t.convertedCall = call
 		return nil
 	}
-	call.Input = unwrapped(call.Input)
-	arguments, problem := e.parse(call)
+	call.Input = unwrapJSONString(call.Input)
+	arguments, problem := e.parseArguments(call)
 	if problem == "" && !e.Foreign {
 		if escalates(arguments) {
 			t.refusal = approvalNever + ". Run it again without asking for permissions."
@@ -75,14 +75,14 @@ func (t *callTarget) prepare() (err error) {
 	if e.takesText() {
 		call.Form = Freeform
 	}
-	call.Input, err = e.input(arguments)
+	call.Input, err = e.inputForRun(arguments)
 	t.convertedCall = call
 	return err
 }
 
-// parse parses the arguments of a call. If the text is no JSON object and the tool has a single text argument, the text
+// parseArguments parses the arguments of a call. If the text is no JSON object and the tool has a single text argument, the text
 // becomes that argument, unless it looks like broken JSON. problem says what is wrong with the arguments.
-func (e *entry) parse(call Call) (arguments map[string]any, problem string) {
+func (e *entry) parseArguments(call Call) (arguments map[string]any, problem string) {
 	text := cmp.Or(strings.TrimSpace(call.Input), "{}")
 	err := json.Unmarshal([]byte(text), &arguments)
 	if err == nil && arguments != nil {
@@ -100,11 +100,11 @@ func (e *entry) parse(call Call) (arguments map[string]any, problem string) {
 	if err == nil {
 		return nil, "expected a JSON object, got null"
 	}
-	return nil, malformed(call.Input, err)
+	return nil, describeJSONError(call.Input, err)
 }
 
-// unwrapped returns the arguments without the extra JSON string that some models wrap around them.
-func unwrapped(input string) string {
+// unwrapJSONString returns the arguments without the extra JSON string that some models wrap around them.
+func unwrapJSONString(input string) string {
 	var inner string
 	if !strings.HasPrefix(strings.TrimSpace(input), `"`) || json.Unmarshal([]byte(input), &inner) != nil {
 		return input
@@ -116,9 +116,9 @@ func unwrapped(input string) string {
 	return inner
 }
 
-// input returns the input for the tool's Run. It is written anew from the checked arguments, so that a duplicate key
+// inputForRun returns the input for the tool's Run. It is written anew from the checked arguments, so that a duplicate key
 // cannot smuggle in another value. Only external tools get all digits of numbers.
-func (e *entry) input(arguments map[string]any) (string, error) {
+func (e *entry) inputForRun(arguments map[string]any) (string, error) {
 	if e.takesText() {
 		return arguments["input"].(string), nil // inputSchema has checked it
 	}
@@ -161,16 +161,16 @@ func (e *entry) dropPublished(arguments map[string]any) []string {
 	return ignored
 }
 
-// note tells the model about ignored arguments in a line before the output.
-func note(ignored []string) string {
+// ignoredNote tells the model about ignored arguments in a line before the output.
+func ignoredNote(ignored []string) string {
 	if len(ignored) == 0 {
 		return ""
 	}
 	return "Note: ignored without effect: " + strings.Join(ignored, ", ") + "\n"
 }
 
-// malformed describes a JSON error in arguments and where it is.
-func malformed(input string, err error) string {
+// describeJSONError describes a JSON error in arguments and where it is.
+func describeJSONError(input string, err error) string {
 	at := int64(len(input))
 	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
 		at = syntax.Offset

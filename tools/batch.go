@@ -37,7 +37,7 @@ func (d *Dispatcher) Begin(ctx context.Context) *Batch {
 		dispatcher: d, ctx: ctx,
 		slots:           make(chan struct{}, parallelCalls),
 		committed:       make(chan struct{}),
-		lastCallDecided: closed(), script: closed(),
+		lastCallDecided: closedChannel(), script: closedChannel(),
 	}
 }
 
@@ -47,7 +47,7 @@ func (b *Batch) Start(call Call) {
 	enter, turn := b.enqueue(t), b.lastCallDecided
 	decided, over := make(chan struct{}), make(chan struct{})
 	b.lastCallDecided, b.calls = decided, append(b.calls, over)
-	if t.scripts() {
+	if t.runsScript() {
 		b.script = over
 	}
 
@@ -67,7 +67,7 @@ func (b *Batch) Start(call Call) {
 			close(decided)
 			return
 		}
-		refused := b.dispatcher.started(t)
+		refused := b.dispatcher.reportStart(t)
 		close(decided)
 		*result = b.dispatcher.run(b.ctx, t, refused)
 	})
@@ -76,7 +76,7 @@ func (b *Batch) Start(call Call) {
 // enqueue returns a function that puts a call into the order of all calls, and returns the ends of the calls to wait for.
 // Call it when the previous call of the batch is decided. A script is not in that order, but the calls that it makes are.
 func (b *Batch) enqueue(t callTarget) (enter func() (before []<-chan struct{}, ended chan struct{})) {
-	if t.scripts() {
+	if t.runsScript() {
 		before := append([]<-chan struct{}{b.committed}, b.calls...)
 		return func() ([]<-chan struct{}, chan struct{}) { return before, make(chan struct{}) }
 	}
@@ -123,7 +123,7 @@ func (b *Batch) Wait() []Result {
 	return results
 }
 
-func closed() <-chan struct{} {
+func closedChannel() <-chan struct{} {
 	c := make(chan struct{})
 	close(c)
 	return c

@@ -48,7 +48,7 @@ func (c *Capture) Write(p []byte) (int, error) {
 		if p = p[room:]; len(p) == 0 {
 			return written, nil
 		}
-		c.spool = c.outputs.spool(c.callID)
+		c.spool = c.outputs.openSpool(c.callID)
 		c.spool.write(c.buffer)
 	}
 	c.spool.write(p)

@@ -116,43 +116,43 @@ type callTarget struct {
 	err           error    // why the call could not be prepared
 }
 
-func (t callTarget) scripts() bool {
+func (t callTarget) runsScript() bool {
 	return t.entry != nil && t.entry.Scripts && t.refusal == "" && t.err == nil
 }
 
 // target returns the tool of a call and the converted arguments, or why the call is refused.
 func (d *Dispatcher) target(call Call) callTarget {
-	t := d.prepared(call)
+	t := d.findTarget(call)
 	if t.Refused = t.refusal != "" || t.err != nil; !t.Refused && t.convertedCall.Input != call.Input {
 		t.ConvertedInput = t.convertedCall.Input
 	}
 	return t
 }
 
-// prepared finds the tool of a call and converts the arguments for it. refusal is for the model.
-func (d *Dispatcher) prepared(call Call) callTarget {
+// findTarget finds the tool of a call and converts the arguments for it. refusal is for the model.
+func (d *Dispatcher) findTarget(call Call) callTarget {
 	t := callTarget{Started: Started{Call: call, Tool: call.Name}, entry: d.Registry.find(call.Name, d.Offered)}
 	switch {
 	case call.Refused != "":
 		t.refusal = call.Refused
 		return t
 	case t.entry == nil:
-		t.refusal = d.unknown(call)
+		t.refusal = d.unknownToolRefusal(call)
 		return t
 	}
-	t.Tool, t.Mutates, t.refusal = t.entry.Spec.Name, t.entry.Mutates, t.entry.denied
+	t.Tool, t.Mutates, t.refusal = t.entry.Spec.Name, t.entry.Mutates, t.entry.refusal
 	if t.refusal != "" {
 		return t
 	}
 	t.Offered = slices.Contains(d.Offered, t.Tool)
-	if t.err = t.prepare(); t.err == nil && t.refusal == "" {
-		t.Mutates = t.entry.mutates(t.convertedCall)
+	if t.err = t.convert(); t.err == nil && t.refusal == "" {
+		t.Mutates = t.entry.mutatesIn(t.convertedCall)
 	}
 	return t
 }
 
-// mutates reports whether a call mutates. If the tool's MutatesCall panics, the call counts as mutating, which is safe.
-func (t Tool) mutates(call Call) (yes bool) {
+// mutatesIn reports whether a call mutates. If the tool's MutatesCall panics, the call counts as mutating, which is safe.
+func (t Tool) mutatesIn(call Call) (yes bool) {
 	if t.MutatesCall == nil {
 		return t.Mutates
 	}
@@ -164,7 +164,7 @@ func (t Tool) mutates(call Call) (yes bool) {
 	return t.MutatesCall(call)
 }
 
-func (d *Dispatcher) started(t callTarget) error {
+func (d *Dispatcher) reportStart(t callTarget) error {
 	if d.Observer == nil {
 		return nil
 	}
@@ -176,38 +176,38 @@ func (d *Dispatcher) started(t callTarget) error {
 
 // run runs a call that was reported as started, and reports its end. If refused is not nil, the call only fails with it.
 func (d *Dispatcher) run(ctx context.Context, t callTarget, refused error) Result {
-	begin := time.Now()
-	result, ran, fault, asked := Result{}, false, refused, t.convertedCall.Input
+	started := time.Now()
+	result, ran, fault, originalInput := Result{}, false, refused, t.convertedCall.Input
 	ctx = WithCall(ctx, t.Call)
 	if fault == nil {
-		var before string
-		t, before = d.askGateBefore(ctx, t)
-		result, ran, fault = d.answer(d.withCalls(ctx, t), t)
+		var textBefore string
+		t, textBefore = d.askGateBefore(ctx, t)
+		result, ran, fault = d.runTool(d.withCalls(ctx, t), t)
 		if fault == nil && !result.Recorded {
-			result = result.withPrefix(before)
+			result = result.withPrefix(textBefore)
 		}
 	}
-	took := time.Since(begin)
+	duration := time.Since(started)
 	switch {
 	case fault == nil:
 	case ctx.Err() != nil:
-		result = failedResult(result, fmt.Sprintf("aborted after %.1f s", took.Seconds()))
+		result = failedResult(result, fmt.Sprintf("aborted after %.1f s", duration.Seconds()))
 	default:
 		result = failedResult(result, fmt.Sprintf("%s failed: %v", t.Tool, fault))
 	}
-	result, whole := d.Outputs.finish(t.Call, result)
-	result, whole = d.askGateAfter(ctx, t, ran, result, whole)
-	ended := Finished{Call: t.Call, Tool: t.Tool, Result: result, Uncut: whole, Duration: took, Fault: fault, Ran: ran, IsExternal: t.entry != nil && t.entry.Foreign}
-	if ran && t.convertedCall.Input != asked {
-		ended.GateInput = t.convertedCall.Input
+	result, uncut := d.Outputs.finish(t.Call, result)
+	result, uncut = d.askGateAfter(ctx, t, ran, result, uncut)
+	finished := Finished{Call: t.Call, Tool: t.Tool, Result: result, Uncut: uncut, Duration: duration, Fault: fault, Ran: ran, IsExternal: t.entry != nil && t.entry.Foreign}
+	if ran && t.convertedCall.Input != originalInput {
+		finished.GateInput = t.convertedCall.Input
 	}
 	if ran && !result.Recorded {
-		ended.Result = result.withPrefix(d.aside())
+		finished.Result = result.withPrefix(d.textBefore())
 	}
 	if d.Observer != nil {
-		d.Observer.Finished(ended)
+		d.Observer.Finished(finished)
 	}
-	return ended.Result
+	return finished.Result
 }
 
 // failedResult returns the result of a failed call: words, followed by the output so far.
@@ -219,8 +219,8 @@ func failedResult(result Result, words string) Result {
 	return result
 }
 
-// answer returns the tool's result. ran reports whether the tool's Run was called.
-func (d *Dispatcher) answer(ctx context.Context, t callTarget) (result Result, ran bool, err error) {
+// runTool returns the tool's result. ran reports whether the tool's Run was called.
+func (d *Dispatcher) runTool(ctx context.Context, t callTarget) (result Result, ran bool, err error) {
 	if err := cmp.Or(ctx.Err(), t.err); err != nil || t.refusal != "" {
 		return Refuse(t.refusal), false, err
 	}
@@ -228,11 +228,11 @@ func (d *Dispatcher) answer(ctx context.Context, t callTarget) (result Result, r
 		result, err = t.entry.Run(ctx, t.convertedCall)
 		return err
 	})
-	if broken, is := errors.AsType[*Panic](err); is {
+	if broken, ok := errors.AsType[*Panic](err); ok {
 		broken.IsExternal = t.entry.Foreign
 	}
 	if err == nil && !result.Recorded {
-		result = result.withPrefix(note(t.ignored))
+		result = result.withPrefix(ignoredNote(t.ignored))
 	}
 	return result, true, err
 }
@@ -254,11 +254,11 @@ func catchPanic(run func() error) error {
 	return err
 }
 
-func (d *Dispatcher) aside() string {
+func (d *Dispatcher) textBefore() string {
 	if d.TextBefore == nil {
 		return ""
 	}
-	return d.Outputs.line(d.TextBefore())
+	return d.Outputs.cleanLine(d.TextBefore())
 }
 
 // withPrefix returns the result with words before its output, in each form that the output has.
@@ -273,8 +273,8 @@ func (r Result) withPrefix(words string) Result {
 	return r
 }
 
-// unknown returns the refusal of a call to an unknown tool. It lists the tools that the model may call.
-func (d *Dispatcher) unknown(call Call) string {
+// unknownToolRefusal returns the refusal of a call to an unknown tool. It lists the tools that the model may call.
+func (d *Dispatcher) unknownToolRefusal(call Call) string {
 	names := d.Registry.Names()
 	if len(d.Offered) > 0 {
 		names = slices.DeleteFunc(names, func(name string) bool { return !slices.Contains(d.Offered, name) })

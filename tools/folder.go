@@ -25,8 +25,8 @@ func (e *OutsideError) Error() string { return "it leads to " + e.Path }
 
 // IsOutside reports whether err is an OutsideError.
 func IsOutside(err error) bool {
-	_, is := errors.AsType[*OutsideError](err)
-	return is
+	_, ok := errors.AsType[*OutsideError](err)
+	return ok
 }
 
 // maxLinks is the maximum number of links followed for one path, as in path_resolution(7).
@@ -72,13 +72,13 @@ func (f Folder) Stat(path string) (fs.FileInfo, error) {
 // follow resolves the links in a path below the folder, element by element. It returns an *OutsideError for a link that
 // leads out.
 func (f Folder) follow(root *os.Root, inside string) (target string, err error) {
-	target, rest := ".", inside
-	for links := 0; rest != ""; {
+	target, remaining := ".", inside
+	for links := 0; remaining != ""; {
 		var name string
-		name, rest, _ = strings.Cut(rest, string(filepath.Separator))
+		name, remaining, _ = strings.Cut(remaining, string(filepath.Separator))
 		next := filepath.Join(target, name)
 		if !filepath.IsLocal(next) {
-			return "", &OutsideError{filepath.Join(f.Path, next, rest)}
+			return "", &OutsideError{filepath.Join(f.Path, next, remaining)}
 		}
 		link, err := root.Readlink(next)
 		if errors.Is(err, syscall.EINVAL) { // not a link
@@ -94,11 +94,11 @@ func (f Folder) follow(root *os.Root, inside string) (target string, err error) 
 		if filepath.IsAbs(link) {
 			inside, ok := f.Below(filepath.Clean(link))
 			if !ok {
-				return "", &OutsideError{filepath.Join(link, rest)}
+				return "", &OutsideError{filepath.Join(link, remaining)}
 			}
 			target, link = ".", inside
 		}
-		rest = link + string(filepath.Separator) + rest
+		remaining = link + string(filepath.Separator) + remaining
 	}
 	return target, nil
 }

@@ -31,48 +31,48 @@ func (d *Dispatcher) askGateBefore(ctx context.Context, t callTarget) (callTarge
 	if d.Gate == nil || ctx.Err() != nil || t.err != nil || t.refusal != "" {
 		return t, ""
 	}
-	now := t
+	toRun := t
 	verdict := d.Gate.Before(ctx, t.Tool, t.convertedCall, func(input string) (Call, bool) {
-		now = d.withInput(t, input)
-		return now.convertedCall, now.err == nil && now.refusal == ""
+		toRun = d.withInput(t, input)
+		return toRun.convertedCall, toRun.err == nil && toRun.refusal == ""
 	})
 	if verdict.Refusal != "" {
-		now.refusal = verdict.Refusal
+		toRun.refusal = verdict.Refusal
 	}
-	return now, d.Outputs.line(verdict.TextBefore)
+	return toRun, d.Outputs.cleanLine(verdict.TextBefore)
 }
 
 // askGateAfter returns the result of a call after the gate has seen it.
-func (d *Dispatcher) askGateAfter(ctx context.Context, t callTarget, ran bool, result Result, whole UncutOutput) (Result, UncutOutput) {
-	let := true
+func (d *Dispatcher) askGateAfter(ctx context.Context, t callTarget, ran bool, result Result, uncut UncutOutput) (Result, UncutOutput) {
+	mayReadUncut := true
 	if ran && d.Gate != nil {
-		var made Result
-		made, let = d.Gate.After(ctx, t.Tool, t.convertedCall, result, func() (string, error) {
-			if len(whole.parts) == 0 || !whole.Truncated {
+		var fromGate Result
+		fromGate, mayReadUncut = d.Gate.After(ctx, t.Tool, t.convertedCall, result, func() (string, error) {
+			if len(uncut.parts) == 0 || !uncut.Truncated {
 				return result.Output, nil
 			}
-			return d.Outputs.whole(whole)
+			return d.Outputs.readUncut(uncut)
 		})
 		if !result.Recorded {
-			result = made.withGateResult(result)
+			result = fromGate.withGateResult(result)
 		}
 	}
-	return result, d.Outputs.releaseOrDrop(whole, let)
+	return result, d.Outputs.releaseOrDrop(uncut, mayReadUncut)
 }
 
 // withGateResult updates all forms of the result after a gate changed its output. was is the result before.
 func (r Result) withGateResult(was Result) Result {
 	fields, _ := r.Object.(map[string]any)
-	printed, isText := fields["output"].(string)
-	words, isWords := r.Object.(string)
-	behind, longer := strings.CutPrefix(r.Output, was.Output)
+	objectOutput, hasObjectOutput := fields["output"].(string)
+	objectText, objectIsText := r.Object.(string)
+	appended, onlyAppended := strings.CutPrefix(r.Output, was.Output)
 	r.Commands = slices.Clone(r.Commands)
 	switch last := len(r.Commands) - 1; {
-	case longer && behind == "":
+	case onlyAppended && appended == "":
 		return r
 	case last < 0:
-	case longer:
-		r.Commands[last].Output = strings.TrimSuffix(r.Commands[last].Output, "\n") + "\n" + strings.TrimPrefix(behind, "\n")
+	case onlyAppended:
+		r.Commands[last].Output = strings.TrimSuffix(r.Commands[last].Output, "\n") + "\n" + strings.TrimPrefix(appended, "\n")
 	default:
 		for i := range r.Commands {
 			r.Commands[i].Output = ""
@@ -80,13 +80,13 @@ func (r Result) withGateResult(was Result) Result {
 		r.Commands[0].Output = r.Output
 	}
 	switch {
-	case longer && len(r.Parts) > 0:
-		r.Parts = append(r.Parts, Part{Text: strings.TrimPrefix(behind, "\n")})
-	case longer && isText:
-		fields["output"] = printed + behind
-	case longer && isWords:
-		r.Object = words + behind
-	case longer: // the gate only appended text, so the object still holds
+	case onlyAppended && len(r.Parts) > 0:
+		r.Parts = append(r.Parts, Part{Text: strings.TrimPrefix(appended, "\n")})
+	case onlyAppended && hasObjectOutput:
+		fields["output"] = objectOutput + appended
+	case onlyAppended && objectIsText:
+		r.Object = objectText + appended
+	case onlyAppended: // the gate only appended text, so the object still holds
 	default:
 		r.Parts, r.Object = nil, nil
 	}

@@ -59,29 +59,29 @@ func (c *ScriptCalls) Start(ctx context.Context, call Call, done func(Result)) {
 	call.Number, call.Caller, call.Turn, call.Agent = c.count, c.caller.Number, c.caller.Turn, c.caller.Agent
 	call.ID = fmt.Sprintf("%s.%d", c.caller.ID, c.count)
 	d := c.dispatcher
-	t := d.nested(call, c.group)
+	t := d.scriptTarget(call, c.group)
 	before, ended := d.callOrder().enqueue(t.Mutates)
-	refused := d.started(t)
+	refused := d.reportStart(t)
 	c.unanswered.Add(1)
 	c.running.Go(func() {
 		defer close(ended)
-		left := awaitAll(ctx, before)
+		unawaited := awaitAll(ctx, before)
 		c.slots <- struct{}{}
 		result := d.run(ctx, t, refused)
 		<-c.slots
 		done(result)
 		c.unanswered.Done()
-		awaitAll(context.Background(), left) // later calls wait for this one, so earlier calls must have ended
+		awaitAll(context.Background(), unawaited) // later calls wait for this one, so earlier calls must have ended
 	})
 }
 
 // awaitAll waits until all channels are closed or ctx ends. It returns the channels that it did not wait for.
-func awaitAll(ctx context.Context, all []<-chan struct{}) (left []<-chan struct{}) {
-	for i, one := range all {
+func awaitAll(ctx context.Context, channels []<-chan struct{}) (unawaited []<-chan struct{}) {
+	for i, channel := range channels {
 		select {
-		case <-one:
+		case <-channel:
 		case <-ctx.Done():
-			return all[i:]
+			return channels[i:]
 		}
 	}
 	return nil
@@ -93,8 +93,8 @@ func (c *ScriptCalls) Answered() { c.unanswered.Wait() }
 // Wait waits until no started call blocks others any more.
 func (c *ScriptCalls) Wait() { c.running.Wait() }
 
-// nested returns the target of a call by a script, or its refusal. group is the namespace of the tool that runs the script.
-func (d *Dispatcher) nested(call Call, group string) callTarget {
+// scriptTarget returns the target of a call by a script, or its refusal. group is the namespace of the tool that runs the script.
+func (d *Dispatcher) scriptTarget(call Call, group string) callTarget {
 	call.Refused = d.whyNotNested(call, group)
 	if call.Refused == "" && d.CountScriptCall != nil {
 		call.Refused = d.CountScriptCall()

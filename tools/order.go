@@ -24,19 +24,19 @@ func (o *order) enqueue(mutates bool) (before []<-chan struct{}, ended chan stru
 		o.lastMutating, o.laterReads = ended, nil
 		return before, ended
 	}
-	o.laterReads = append(running(o.laterReads), ended)
+	o.laterReads = append(unclosed(o.laterReads), ended)
 	return before, ended
 }
 
-// running returns the channels that are not closed.
-func running(calls []<-chan struct{}) []<-chan struct{} {
-	left := calls[:0]
+// unclosed returns the channels that are not closed.
+func unclosed(calls []<-chan struct{}) []<-chan struct{} {
+	open := calls[:0]
 	for _, call := range calls {
 		select {
 		case <-call:
 		default:
-			left = append(left, call)
+			open = append(open, call)
 		}
 	}
-	return left
+	return open
 }

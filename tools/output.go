@@ -37,8 +37,8 @@ type Outputs struct {
 	Budget        int                      // maximum tokens of one output; 0 means DefaultBudget
 	FileLimit     int64                    // maximum bytes saved of one output; 0 means DefaultFileLimit
 
-	mu   sync.Mutex
-	used map[string]int
+	mu        sync.Mutex
+	usedNames map[string]int
 }
 
 // UncutOutput describes the complete output of a call.
@@ -61,10 +61,10 @@ type WithheldFiles interface {
 	Drop(name string)
 }
 
-// whole returns the complete output.
-func (o *Outputs) whole(w UncutOutput) (string, error) {
+// readUncut returns the complete output.
+func (o *Outputs) readUncut(uncut UncutOutput) (string, error) {
 	var all strings.Builder
-	for _, part := range w.parts {
+	for _, part := range uncut.parts {
 		all.WriteString(part.text)
 		if part.file == "" || o.WithheldFiles == nil {
 			continue
@@ -79,21 +79,21 @@ func (o *Outputs) whole(w UncutOutput) (string, error) {
 }
 
 // releaseOrDrop makes the files of an output readable for the model if let is true. Otherwise it deletes them.
-func (o *Outputs) releaseOrDrop(w UncutOutput, let bool) UncutOutput {
+func (o *Outputs) releaseOrDrop(uncut UncutOutput, release bool) UncutOutput {
 	if o.WithheldFiles == nil {
-		return w
+		return uncut
 	}
-	for _, part := range w.parts {
+	for _, part := range uncut.parts {
 		switch {
 		case part.file == "":
-		case let:
-			w.Err = errors.Join(w.Err, o.WithheldFiles.Release(part.file))
+		case release:
+			uncut.Err = errors.Join(uncut.Err, o.WithheldFiles.Release(part.file))
 		default:
 			o.WithheldFiles.Drop(part.file)
-			w.File = ""
+			uncut.File = ""
 		}
 	}
-	return w
+	return uncut
 }
 
 // finish converts the result of a tool to the result for the model.
@@ -102,63 +102,63 @@ func (o *Outputs) finish(call Call, r Result) (Result, UncutOutput) {
 		r.Output = o.clean(r.Output)
 		return r, UncutOutput{Truncated: strings.Contains(r.Output, CutWarning), Bytes: int64(len(r.Output))}
 	}
-	limit, whole := o.budget(r.Budget), UncutOutput{}
+	limit, uncut := o.byteLimit(r.Budget), UncutOutput{}
 	switch {
 	case len(r.Parts) > 0:
-		return o.parts(call, r, limit)
+		return o.finishParts(call, r, limit)
 	case len(r.Commands) == 0:
-		return o.printed(call, r, limit)
+		return o.finishPrinted(call, r, limit)
 	}
 	var all []string
 	for i, ran := range r.Commands {
-		text, each := o.text(call, ran.Output, ran.Printed, limit/len(r.Commands))
+		text, commandUncut := o.finishText(call, ran.Output, ran.Printed, limit/len(r.Commands))
 		r.Commands[i].Output, r.Commands[i].Printed = text, nil
 		head := fmt.Sprintf("Exit code: %d\nWall time: %.1f seconds\nOutput:\n", ran.ExitCode, ran.Took.Seconds())
-		whole.parts = append(whole.parts, outputPart{text: head})
-		whole = whole.combine(each)
-		whole.parts = append(whole.parts, outputPart{text: "\n"})
+		uncut.parts = append(uncut.parts, outputPart{text: head})
+		uncut = uncut.combine(commandUncut)
+		uncut.parts = append(uncut.parts, outputPart{text: "\n"})
 		all = append(all, head+text)
 	}
 	r.Output = strings.Join(all, "\n")
-	return r, whole
+	return r, uncut
 }
 
-// printed finishes a result with a single text.
-func (o *Outputs) printed(call Call, r Result, limit int) (Result, UncutOutput) {
-	text, whole := o.text(call, r.Output, r.Printed, limit)
-	if r.Object = o.cleaned(r.Object); r.Printed != nil {
-		if fields, is := r.Object.(map[string]any); is {
+// finishPrinted finishes a result with a single text.
+func (o *Outputs) finishPrinted(call Call, r Result, limit int) (Result, UncutOutput) {
+	text, uncut := o.finishText(call, r.Output, r.Printed, limit)
+	if r.Object = o.cleanJSON(r.Object); r.Printed != nil {
+		if fields, ok := r.Object.(map[string]any); ok {
 			fields["output"] = strings.TrimPrefix(text, o.clean(r.Output))
 		}
 	}
 	r.Output, r.Printed = text, nil
-	return r, whole
+	return r, uncut
 }
 
-// cleaned returns a JSON value with all of its texts cleaned.
-func (o *Outputs) cleaned(value any) any {
+// cleanJSON returns a JSON value with all of its texts cleaned.
+func (o *Outputs) cleanJSON(value any) any {
 	switch v := value.(type) {
 	case string:
 		return o.clean(v)
 	case []any:
 		all := make([]any, len(v))
 		for i, each := range v {
-			all[i] = o.cleaned(each)
+			all[i] = o.cleanJSON(each)
 		}
 		return all
 	case map[string]any:
 		all := make(map[string]any, len(v))
 		for name, each := range v {
-			all[o.clean(name)] = o.cleaned(each)
+			all[o.clean(name)] = o.cleanJSON(each)
 		}
 		return all
 	}
 	return value
 }
 
-// parts prepares a result of several texts and images. If the texts together are too long, one cut text replaces them,
+// finishParts prepares a result of several texts and images. If the texts together are too long, one cut text replaces them,
 // before the images.
-func (o *Outputs) parts(call Call, r Result, limit int) (Result, UncutOutput) {
+func (o *Outputs) finishParts(call Call, r Result, limit int) (Result, UncutOutput) {
 	var texts []string
 	var shown, images []Part
 	for _, part := range r.Parts {
@@ -168,8 +168,8 @@ func (o *Outputs) parts(call Call, r Result, limit int) (Result, UncutOutput) {
 			texts = append(texts, part.Text)
 		}
 	}
-	text, whole := o.text(call, strings.Join(texts, "\n"), nil, limit)
-	if whole.Truncated {
+	text, uncut := o.finishText(call, strings.Join(texts, "\n"), nil, limit)
+	if uncut.Truncated {
 		shown = append([]Part{{Text: text}}, images...)
 	} else {
 		for _, part := range r.Parts {
@@ -180,24 +180,24 @@ func (o *Outputs) parts(call Call, r Result, limit int) (Result, UncutOutput) {
 	header := o.clean(r.Output)
 	r.Parts = append([]Part{{Text: header}}, shown...)
 	r.Output = strings.TrimSuffix(header+"\n"+text, "\n")
-	whole.parts = append([]outputPart{{text: header + "\n"}}, whole.parts...)
-	return r, whole
+	uncut.parts = append([]outputPart{{text: header + "\n"}}, uncut.parts...)
+	return r, uncut
 }
 
-// text returns the output for the model. If a command printed something, output is its header, which is never cut.
-func (o *Outputs) text(call Call, output string, printed *Printed, limit int) (string, UncutOutput) {
+// finishText returns the output for the model. If a command printed something, output is its header, which is never cut.
+func (o *Outputs) finishText(call Call, output string, printed *Printed, limit int) (string, UncutOutput) {
 	header := ""
 	if printed == nil {
 		printed = o.asPrinted(call, output)
 	} else {
 		header = o.clean(output)
 	}
-	text, whole := o.cutToBudget(call, printed, limit)
-	whole.parts = []outputPart{{header + text, ""}}
-	if whole.File != "" {
-		whole.parts = []outputPart{{header, whole.File}}
+	text, uncut := o.cutToBudget(call, printed, limit)
+	uncut.parts = []outputPart{{header + text, ""}}
+	if uncut.File != "" {
+		uncut.parts = []outputPart{{header, uncut.File}}
 	}
-	return header + text, whole
+	return header + text, uncut
 }
 
 // asPrinted converts a text to the form of a command's output, of which only the ends are held in memory.
@@ -222,32 +222,32 @@ func (w UncutOutput) combine(other UncutOutput) UncutOutput {
 	return w
 }
 
-// budget returns the maximum number of bytes of an output, given the tokens that the call asks for or 0.
-func (o *Outputs) budget(asked int) int {
+// byteLimit returns the maximum number of bytes of an output, given the tokens that the call asks for or 0.
+func (o *Outputs) byteLimit(asked int) int {
 	most := cmp.Or(o.Budget, DefaultBudget)
 	return min(cmp.Or(asked, most), most) * bytesPerToken
 }
 
 // cutToBudget returns the output without secrets. If it is longer than limit bytes, it returns only both ends, and the
 // complete output is saved in a file.
-func (o *Outputs) cutToBudget(call Call, p *Printed, limit int) (string, UncutOutput) {
-	whole := UncutOutput{Bytes: p.bytes}
-	head := o.clean(string(p.head))
-	if p.spool == nil && len(head) <= limit {
-		return head, whole
+func (o *Outputs) cutToBudget(call Call, printed *Printed, limit int) (string, UncutOutput) {
+	uncut := UncutOutput{Bytes: printed.bytes}
+	head := o.clean(string(printed.head))
+	if printed.spool == nil && len(head) <= limit {
+		return head, uncut
 	}
-	tail, file := head, p.spool
+	tail, file := head, printed.spool
 	if file == nil {
-		file = o.spool(call.ID)
+		file = o.openSpool(call.ID)
 		file.writeClean(head)
 	} else { // a secret may cross the cut at the end of head or the start of tail
-		tail = o.clean(string(p.tail))
+		tail = o.clean(string(printed.tail))
 		head, tail = firstBytes(head, max(len(head)-redactionMargin, 0)), lastBytes(tail, max(len(tail)-redactionMargin, 0))
 	}
-	whole.Truncated = true
-	whole.Err = file.close()
-	whole.File = file.name
-	return p.cut(head, tail, limit, file.describePlace()), whole
+	uncut.Truncated = true
+	uncut.Err = file.close()
+	uncut.File = file.name
+	return printed.cut(head, tail, limit, file.describePlace()), uncut
 }
 
 // redactionMargin is how many bytes beside a cut are dropped, if the output is too long to be searched as a whole. A secret
@@ -265,8 +265,8 @@ func (o *Outputs) clean(text string) string {
 	return text
 }
 
-// line returns words as a line of their own, or "" for none.
-func (o *Outputs) line(words string) string {
+// cleanLine returns words as a line of their own, or "" for none.
+func (o *Outputs) cleanLine(words string) string {
 	if words == "" {
 		return ""
 	}
@@ -290,7 +290,7 @@ const CutWarning = "Warning: truncated output"
 // cut returns both ends of an output in limit bytes, with a warning and a marker between them. These are the reference
 // implementation's, which models know. head and tail are the ends, each at least as long as its share. kept says where the
 // complete output is.
-func (p *Printed) cut(head, tail string, limit int, kept string) string {
+func (p *Printed) cut(head, tail string, limit int, place string) string {
 	head = firstBytes(head, limit/2)
 	tail = lastBytes(tail, limit-limit/2)
 	missing := max(p.bytes-int64(len(head)+len(tail)), 1)
@@ -298,7 +298,7 @@ func (p *Printed) cut(head, tail string, limit int, kept string) string {
 		head += "\n"
 	}
 	return fmt.Sprintf(CutWarning+" (original token count: %d)\nTotal output lines: %d\n\n%s…%d tokens truncated; %s…\n%s",
-		Tokens(p.bytes), p.lines, head, Tokens(missing), kept, tail)
+		Tokens(p.bytes), p.lines, head, Tokens(missing), place, tail)
 }
 
 // firstBytes returns the first n bytes of a text at most. It ends at the end of a line if that loses at most a quarter, and

@@ -238,7 +238,7 @@ func TestOutputFilesGetSafeNames(t *testing.T) {
 		{"", "outputs/-"},
 		{strings.Repeat("y", 300), "outputs/" + strings.Repeat("y", 100) + "-"},
 	} {
-		got := o.name(test.id)
+		got := o.fileName(test.id)
 		if !strings.HasPrefix(got, test.want) || !filepath.IsLocal(got) || strings.Count(got, "/") != 1 {
 			t.Errorf("%q: got %s, want %s…", test.id, got, test.want)
 		}

@@ -19,8 +19,8 @@ type Registry struct {
 // entry is a tool with its checks.
 type entry struct {
 	Tool
-	schema *schema.Schema
-	denied string // refusal of all calls, or ""
+	schema  *schema.Schema
+	refusal string // refusal of all calls, or ""
 }
 
 // New returns a registry. It panics if two tools have the same name.
@@ -53,28 +53,28 @@ func (e *entry) takesText() bool { return e.Spec.Parameters == nil && e.Spec.Acc
 // Restrict switches tools off. If allow names tools, only these can be called. Tools in deny can't be
 // called, even if allow names them. Both lists take names and aliases. An unknown name is an error.
 func (r *Registry) Restrict(allow, deny []string) error {
-	allowed, err := r.named(allow)
+	allowed, err := r.entriesNamed(allow)
 	if err != nil {
 		return fmt.Errorf("tools.allow: %w", err)
 	}
-	denied, err := r.named(deny)
+	denied, err := r.entriesNamed(deny)
 	if err != nil {
 		return fmt.Errorf("tools.deny: %w", err)
 	}
 	for _, e := range r.tools {
 		switch {
 		case denied[e]:
-			e.denied = fmt.Sprintf("%s is switched off for this run by tools.deny in the job file. Go on without it.", e.Spec.Name)
+			e.refusal = fmt.Sprintf("%s is switched off for this run by tools.deny in the job file. Go on without it.", e.Spec.Name)
 		case len(allowed) > 0 && !allowed[e]:
-			e.denied = fmt.Sprintf("%s is not among the tools that tools.allow in the job file names. Go on without it.", e.Spec.Name)
+			e.refusal = fmt.Sprintf("%s is not among the tools that tools.allow in the job file names. Go on without it.", e.Spec.Name)
 		default:
-			e.denied = ""
+			e.refusal = ""
 		}
 	}
 	return nil
 }
 
-func (r *Registry) named(names []string) (map[*entry]bool, error) {
+func (r *Registry) entriesNamed(names []string) (map[*entry]bool, error) {
 	found := make(map[*entry]bool, len(names))
 	for _, name := range names {
 		e := r.find(name, nil)
@@ -90,7 +90,7 @@ func (r *Registry) named(names []string) (map[*entry]bool, error) {
 func (r *Registry) Names() []string {
 	var names []string
 	for _, e := range r.tools {
-		if e.denied == "" {
+		if e.refusal == "" {
 			names = append(names, e.Spec.Name)
 		}
 	}
@@ -100,7 +100,7 @@ func (r *Registry) Names() []string {
 // Denial returns the refusal of a tool's calls, or "".
 func (r *Registry) Denial(name string) string {
 	if e := r.byName[name]; e != nil {
-		return e.denied
+		return e.refusal
 	}
 	return ""
 }
@@ -110,7 +110,7 @@ func (r *Registry) Denial(name string) string {
 func (r *Registry) Specs(offered []string) []Spec {
 	var specs []Spec
 	for _, e := range r.tools {
-		if e.denied == "" && slices.Contains(offered, e.Spec.Name) {
+		if e.refusal == "" && slices.Contains(offered, e.Spec.Name) {
 			specs = append(specs, e.Spec)
 		}
 	}
@@ -123,16 +123,16 @@ func (r *Registry) find(name string, offered []string) *entry {
 	if e := r.byName[name]; e != nil {
 		return e
 	}
-	var first *entry
+	var notOffered *entry
 	for _, target := range dialect.Called(name) {
 		e := r.byName[target]
 		switch {
 		case e == nil, e.Foreign:
 		case slices.Contains(offered, target):
 			return e
-		case first == nil:
-			first = e
+		case notOffered == nil:
+			notOffered = e
 		}
 	}
-	return first
+	return notOffered
 }

@@ -16,36 +16,36 @@ import (
 type spool struct {
 	name, path string
 	file       io.WriteCloser  // nil if nothing more can be written
-	clean      *secrets.Stream // removes secrets before file; nil if none are removed
-	left       int64           // how many more bytes may be written
+	redactor   *secrets.Stream // removes secrets before file; nil if none are removed
+	remaining  int64           // how many more bytes may be written
 	limit      int64
 	full       bool
 	err        error
 }
 
-// spool opens the file for the whole output of a call.
-func (o *Outputs) spool(callID string) *spool {
+// openSpool opens the file for the whole output of a call.
+func (o *Outputs) openSpool(callID string) *spool {
 	limit := cmp.Or(o.FileLimit, DefaultFileLimit)
-	s := &spool{left: limit, limit: limit}
+	opened := &spool{remaining: limit, limit: limit}
 	if o.Redact != nil {
-		s.clean = &secrets.Stream{Redact: o.Redact, Put: s.writeClean}
+		opened.redactor = &secrets.Stream{Redact: o.Redact, Put: opened.writeClean}
 	}
 	if o.Create == nil {
-		return s
+		return opened
 	}
-	name := o.name(callID)
+	name := o.fileName(callID)
 	file, path, err := o.Create(name)
 	if err != nil {
-		s.err = fmt.Errorf("keep the whole output: %w", err)
-		return s
+		opened.err = fmt.Errorf("keep the whole output: %w", err)
+		return opened
 	}
-	s.file, s.name, s.path = file, name, path
-	return s
+	opened.file, opened.name, opened.path = file, name, path
+	return opened
 }
 
-// name is a file name for a call's output. Ids come from the model's API and
+// fileName is a file name for a call's output. Ids come from the model's API and
 // may hold anything; the same one may come twice.
-func (o *Outputs) name(callID string) string {
+func (o *Outputs) fileName(callID string) string {
 	const longest = 100
 	safe := strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' || r == '-' {
@@ -59,12 +59,12 @@ func (o *Outputs) name(callID string) string {
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.used == nil {
-		o.used = make(map[string]int)
+	if o.usedNames == nil {
+		o.usedNames = make(map[string]int)
 	}
 	key := strings.ToLower(safe) // some file systems don't tell case
-	o.used[key]++
-	if n := o.used[key]; n > 1 {
+	o.usedNames[key]++
+	if n := o.usedNames[key]; n > 1 {
 		safe = fmt.Sprintf("%s.%d", safe, n)
 	}
 	return "outputs/" + o.NamePrefix + safe + ".txt"
@@ -75,46 +75,46 @@ func (s *spool) write(p []byte) {
 	if s.file == nil {
 		return
 	}
-	if s.clean == nil {
-		s.emit(p)
+	if s.redactor == nil {
+		s.writeFile(p)
 		return
 	}
-	_, _ = s.clean.Write(p) // it can't fail
+	_, _ = s.redactor.Write(p) // it can't fail
 }
 
 // writeClean writes redacted text.
 func (s *spool) writeClean(text string) {
 	if s.file != nil {
-		s.emit([]byte(text))
+		s.writeFile([]byte(text))
 	}
 }
 
-func (s *spool) emit(p []byte) {
-	if int64(len(p)) > s.left {
-		p, s.full = p[:s.left], true
+func (s *spool) writeFile(p []byte) {
+	if int64(len(p)) > s.remaining {
+		p, s.full = p[:s.remaining], true
 	}
 	n, err := s.file.Write(p)
-	s.left -= int64(n)
+	s.remaining -= int64(n)
 	if err != nil {
 		s.err = fmt.Errorf("keep the whole output: %w", err)
 	}
 	if s.full || err != nil {
-		s.end()
+		s.closeFile()
 	}
 }
 
-func (s *spool) end() {
+func (s *spool) closeFile() {
 	s.err = errors.Join(s.err, s.file.Close())
-	s.file, s.clean = nil, nil
+	s.file, s.redactor = nil, nil
 }
 
 // close writes the rest. It may be called twice.
 func (s *spool) close() error {
-	if s.file != nil && s.clean != nil {
-		s.clean.Flush()
+	if s.file != nil && s.redactor != nil {
+		s.redactor.Flush()
 	}
 	if s.file != nil {
-		s.end()
+		s.closeFile()
 	}
 	return s.err
 }

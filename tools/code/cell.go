@@ -29,41 +29,69 @@ type scriptCell struct {
 	id     string
 	tools  *Tools
 	engine *engine
-	names  map[string]string // names of tools, by the names in scripts
-	calls  *tools.ScriptCalls
-	ctx    context.Context // of the script's calls
-	cancel context.CancelFunc
+	calls  cellCalls
 	ended  chan struct{} // closed when the script has ended
 
 	outputCount outputCount // used only by listen
 
-	mu           sync.Mutex
-	newsSignal   chan struct{}     // has a token if there is news for the model
-	items        []message.Item    // output that the model has not got yet
-	stored       map[string]string // values stored since the last result
-	runningCalls map[int]bool      // calls without a result, by id
-	results      []message.Settled // results that the engine has not got yet
-	more         *sync.Cond        // signals new results, or the script's end
-	stopped      string            // the reason why stop ended the script, or ""
-	endReported  bool              // the engine has reported the script's end, or died
-	end          message.End
+	mu             sync.Mutex
+	newsSignal     chan struct{} // has a token if there is news for the model
+	unread         unreadOutput
+	results        []message.Settled // results that the engine has not got yet
+	resultsChanged *sync.Cond        // signals new results, or the script's end
+	stopped        bool              // stop has ended the script
+	end            *message.End      // nil until the engine has reported the script's end, or died
+}
+
+// cellCalls makes the calls of a script.
+type cellCalls struct {
+	toolNames   map[string]string  // names of tools, by the names in scripts
+	scriptCalls *tools.ScriptCalls // nil if the script cannot make calls
+	ctx         context.Context    // ends with the script and with the run
+	cancel      context.CancelFunc
+	running     map[int]bool // calls without a result, by id; guarded by the cell's mu
+}
+
+// unreadOutput is a script's output that the model has not got yet.
+type unreadOutput struct {
+	items  []message.Item
+	stored map[string]string // stored values
 }
 
 // outputCount counts the engine's output. The engine counts, too, but is not trusted.
 type outputCount struct{ items, bytes int }
 
-// newCell returns a cell for an engine. Its calls end with the run, not with ctx, because the script may
-// outlive the call of exec.
-func newCell(ctx context.Context, t *Tools, e *engine, number int, names map[string]string) *scriptCell {
-	c := &scriptCell{
-		id: strconv.Itoa(number), tools: t, engine: e, names: names, calls: tools.ScriptCallsOf(ctx),
-		ended: make(chan struct{}), newsSignal: make(chan struct{}, 1), stored: map[string]string{}, runningCalls: map[int]bool{},
+// add counts further items. It returns an error if a script may not show that much.
+func (o *outputCount) add(items []message.Item) error {
+	o.items += len(items)
+	for _, item := range items {
+		o.bytes += len(item.Value)
 	}
-	running, cancel := context.WithCancel(context.WithoutCancel(ctx)) // the script may outlive this call
-	stay := context.AfterFunc(t.ctx, cancel)
-	c.ctx, c.cancel = running, func() { stay(); cancel() }
-	c.more = sync.NewCond(&c.mu)
+	if o.items > message.MaxItems || o.bytes > message.MaxShown {
+		return errors.New("it showed more than a script may")
+	}
+	return nil
+}
+
+// newCell returns a cell for an engine. execCtx is the context of the exec call.
+func newCell(execCtx context.Context, t *Tools, e *engine, number int, toolNames map[string]string) *scriptCell {
+	c := &scriptCell{
+		id: strconv.Itoa(number), tools: t, engine: e, calls: newCellCalls(execCtx, t.ctx, toolNames),
+		ended: make(chan struct{}), newsSignal: make(chan struct{}, 1), unread: unreadOutput{stored: map[string]string{}},
+	}
+	c.resultsChanged = sync.NewCond(&c.mu)
 	return c
+}
+
+// newCellCalls returns the calls of a script. They end with the run and not with the exec call, because the
+// script may outlive that call.
+func newCellCalls(execCtx, runCtx context.Context, toolNames map[string]string) cellCalls {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(execCtx))
+	stopWatchingRun := context.AfterFunc(runCtx, cancel)
+	return cellCalls{
+		toolNames: toolNames, scriptCalls: tools.ScriptCallsOf(execCtx), ctx: ctx,
+		cancel: func() { stopWatchingRun(); cancel() }, running: map[int]bool{},
+	}
 }
 
 // start starts goroutines that run the script until it ends or is stopped.
@@ -75,8 +103,8 @@ func (c *scriptCell) start(run message.Run) {
 		close(c.ended)
 		c.engine.end() // after ended, so that nobody waits for the process to exit
 		writer.Wait()
-		if c.calls != nil {
-			c.calls.Wait()
+		if c.calls.scriptCalls != nil {
+			c.calls.scriptCalls.Wait()
 		}
 	})
 }
@@ -88,16 +116,16 @@ func (c *scriptCell) listen() error {
 		if err := c.engine.reports.Read(&report); err != nil {
 			return err
 		}
-		over, err := c.handleReport(report)
-		if err != nil || over {
+		last, err := c.handleReport(report)
+		if err != nil || last {
 			return err
 		}
 	}
 }
 
-// handleReport handles a report, which is untrusted. over marks the last one. The error
+// handleReport handles a report, which is untrusted. last is true for the script's end. The error
 // describes a violated limit.
-func (c *scriptCell) handleReport(report message.Report) (over bool, err error) {
+func (c *scriptCell) handleReport(report message.Report) (last bool, err error) {
 	if refused := c.tools.store(report.Stored); len(refused) > 0 {
 		for _, key := range refused {
 			delete(report.Stored, key)
@@ -105,26 +133,23 @@ func (c *scriptCell) handleReport(report message.Report) (over bool, err error) 
 		words := fmt.Sprintf("[%d stored values were not kept, %.100q first: together with what other scripts stored they are too much]", len(refused), refused[0])
 		report.Items = append(report.Items, message.Item{Kind: message.Text, Value: words})
 	}
-	for _, item := range report.Items {
-		c.outputCount.items++
-		if c.outputCount.bytes += len(item.Value); c.outputCount.bytes > message.MaxShown || c.outputCount.items > message.MaxItems {
-			return false, errors.New("it showed more than a script may")
-		}
+	if err := c.outputCount.add(report.Items); err != nil {
+		return false, err
 	}
 	c.redact(report.Items)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.items = append(c.items, report.Items...)
-	maps.Copy(c.stored, report.Stored)
+	c.unread.items = append(c.unread.items, report.Items...)
+	maps.Copy(c.unread.stored, report.Stored)
 	if report.Yield {
 		c.notifyNews()
 	}
 	if report.End != nil {
-		c.end, c.endReported = *report.End, true
+		c.end = report.End
 		return true, nil
 	}
 	for _, call := range report.Calls {
-		if err := c.call(call); err != nil {
+		if err := c.startCall(call); err != nil {
 			return false, err
 		}
 	}
@@ -139,7 +164,7 @@ func (c *scriptCell) redact(items []message.Item) {
 	}
 	const piece = 64 << 10
 	for i, item := range items {
-		if item.Kind != message.Text || c.ctx.Err() != nil { // the output of a cancelled script is not needed
+		if item.Kind != message.Text || c.calls.ctx.Err() != nil { // the output of a cancelled script is not needed
 			continue
 		}
 		var clean strings.Builder
@@ -161,91 +186,93 @@ func (c *scriptCell) notifyNews() {
 	}
 }
 
-// call starts a call of the script.
-func (c *scriptCell) call(call message.Call) error {
-	if c.runningCalls[call.ID] || len(c.runningCalls) >= message.MaxCalls || len(call.Input) > message.MaxInput {
+// startCall starts a call of the script. The caller holds c.mu.
+func (c *scriptCell) startCall(call message.Call) error {
+	if c.calls.running[call.ID] || len(c.calls.running) >= message.MaxCalls || len(call.Input) > message.MaxInput {
 		return errors.New("it made more or larger calls than a script may")
 	}
-	c.runningCalls[call.ID] = true
-	name, known := c.names[call.Tool]
-	if !known || c.calls == nil {
-		c.answer(call.ID, tools.Refuse("there is no tool "+strconv.Quote(call.Tool)))
+	c.calls.running[call.ID] = true
+	name, known := c.calls.toolNames[call.Tool]
+	if !known || c.calls.scriptCalls == nil {
+		c.queueResult(call.ID, tools.Refuse("there is no tool "+strconv.Quote(call.Tool)))
 		return nil
 	}
 	form := tools.Function
 	if call.Text {
 		form = tools.Freeform
 	}
-	c.calls.Start(c.ctx, tools.Call{Name: name, Input: call.Input, Form: form}, func(r tools.Result) {
+	c.calls.scriptCalls.Start(c.calls.ctx, tools.Call{Name: name, Input: call.Input, Form: form}, func(r tools.Result) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		if r.Object != nil && r.Notes != "" {
-			c.items = append(c.items, message.Item{Kind: message.Text, Value: strings.TrimSuffix(r.Notes, "\n")})
+			c.unread.items = append(c.unread.items, message.Item{Kind: message.Text, Value: strings.TrimSuffix(r.Notes, "\n")})
 		}
-		c.answer(call.ID, r)
+		c.queueResult(call.ID, r)
 	})
 	return nil
 }
 
-// answer queues the result of a call for the script. If too many results wait, it queues an error
+// queueResult queues the result of a call for the engine. If too many results wait, it queues an error
 // instead. The caller holds c.mu.
-func (c *scriptCell) answer(id int, r tools.Result) {
-	delete(c.runningCalls, id)
-	s := script.Settle(id, r)
-	if c.tools.untakenBytes.Add(size(s)) > maxWaiting {
-		c.tools.untakenBytes.Add(-size(s))
-		s = message.Settled{ID: id, Error: "the results of this script and of others that wait to be read are too much at once; make fewer calls side by side"}
-		c.tools.untakenBytes.Add(size(s))
+func (c *scriptCell) queueResult(callID int, r tools.Result) {
+	delete(c.calls.running, callID)
+	settled := script.Settle(callID, r)
+	if c.tools.untakenBytes.Add(sizeOf(settled)) > maxWaiting {
+		c.tools.untakenBytes.Add(-sizeOf(settled))
+		settled = message.Settled{ID: callID, Error: "the results of this script and of others that wait to be read are too much at once; make fewer calls side by side"}
+		c.tools.untakenBytes.Add(sizeOf(settled))
 	}
-	c.results = append(c.results, s)
-	c.more.Signal()
+	c.results = append(c.results, settled)
+	c.resultsChanged.Signal()
 }
 
-func size(s message.Settled) int64 { return int64(len(s.Value) + len(s.Error)) }
+// sizeOf returns the size of a call's result in bytes.
+func sizeOf(s message.Settled) int64 { return int64(len(s.Value) + len(s.Error)) }
 
 // sendResults sends the engine the script, and then the results of calls until the script has ended.
 func (c *scriptCell) sendResults(run message.Run) {
 	c.engine.sendOrder(message.Order{Run: &run})
 	for {
-		batch, over := c.batch()
-		if over {
+		results, ok := c.takeResults()
+		if !ok {
 			return
 		}
-		c.engine.sendOrder(message.Order{Settled: batch})
+		c.engine.sendOrder(message.Order{Settled: results})
 	}
 }
 
-// batch waits for results of calls and takes up to maxSettled bytes of them. over means that the script
-// has ended, so that no results are needed.
-func (c *scriptCell) batch() (batch []message.Settled, over bool) {
+// takeResults waits for results of calls and takes up to maxSettled bytes of them. ok is false once the
+// script has ended, so that no results are needed.
+func (c *scriptCell) takeResults() (results []message.Settled, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for len(c.results) == 0 && !c.endReported && c.stopped == "" {
-		c.more.Wait()
+	for len(c.results) == 0 && !c.isEnding() {
+		c.resultsChanged.Wait()
 	}
-	if c.endReported || c.stopped != "" {
-		return nil, true
+	if c.isEnding() {
+		return nil, false
 	}
 	n, bytes := 0, int64(0)
 	for n < len(c.results) && bytes < maxSettled {
-		bytes += size(c.results[n])
+		bytes += sizeOf(c.results[n])
 		n++
 	}
-	batch = c.results[:n]
+	results = c.results[:n]
 	c.results = append([]message.Settled(nil), c.results[n:]...)
 	c.tools.untakenBytes.Add(-bytes)
-	return batch, false
+	return results, true
 }
 
-// stop kills the script and waits for its end. why is the reason.
-func (c *scriptCell) stop(why string) {
+// isEnding reports whether the script needs no more results. The caller holds c.mu.
+func (c *scriptCell) isEnding() bool { return c.stopped || c.end != nil }
+
+// stop kills the script and waits for its end.
+func (c *scriptCell) stop() {
 	c.mu.Lock()
-	if c.stopped == "" && !c.endReported {
-		c.stopped = why
-	}
-	c.more.Signal()
+	c.stopped = c.stopped || c.end == nil
+	c.resultsChanged.Signal()
 	c.mu.Unlock()
-	c.cancel()
+	c.calls.cancel()
 	c.engine.Kill()
 	<-c.ended
 }
@@ -253,37 +280,34 @@ func (c *scriptCell) stop(why string) {
 // finish cancels pending calls and drops their results. err is the error of listen: if it is not nil,
 // finish sets c.end, which the engine has not reported.
 func (c *scriptCell) finish(err error) {
-	c.cancel()
-	c.mu.Lock()
-	c.endReported = c.endReported || err != nil && c.stopped == ""
-	c.more.Signal()
-	c.mu.Unlock()
-	how := ""
+	c.calls.cancel()
 	if err != nil {
-		how = c.engine.end()
+		c.mu.Lock()
+		c.end = &message.End{Failed: true} // a later stop does not count
+		c.resultsChanged.Signal()
+		c.mu.Unlock()
+		c.end.Error = describeLostEngine(err, c.engine.end())
 	}
-	if c.calls != nil {
-		c.calls.Answered()
+	if c.calls.scriptCalls != nil {
+		c.calls.scriptCalls.Answered()
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.resultsChanged.Signal()
 	for _, s := range c.results {
-		c.tools.untakenBytes.Add(-size(s))
+		c.tools.untakenBytes.Add(-sizeOf(s))
 	}
 	c.results = nil
-	if err != nil {
-		c.end = message.End{Failed: true, Error: describeLostEngine(err, how)}
-	}
 }
 
-// describeLostEngine explains to the model why an engine has not reported the script's end. how
+// describeLostEngine explains to the model why an engine has not reported the script's end. exit
 // describes the exit of the engine's process.
-func describeLostEngine(err error, how string) string {
+func describeLostEngine(err error, exit string) string {
 	switch {
-	case strings.Contains(how, "memory"):
+	case strings.Contains(exit, "memory"):
 		return "Error: the script took more memory than a script has, and its engine died. Work on less at once."
 	case errors.Is(err, io.EOF):
-		return "Error: the engine of the script died, and the script with it. It " + how
+		return "Error: the engine of the script died, and the script with it. It " + exit
 	}
 	return fmt.Sprintf("Error: the engine of the script was ended: %v", err)
 }

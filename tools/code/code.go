@@ -55,7 +55,7 @@ type Tools struct {
 	count       int // number of all cells so far
 	cells       []*scriptCell
 	spare       func() (*engine, error) // waits for the engine that Warm starts; nil for none
-	offer       scriptTools             // cached result of nested
+	cachedTools scriptTools             // last result of the method scriptTools
 	stored      map[string]string
 	storedBytes int // bytes of stored
 }
@@ -88,7 +88,7 @@ func (t *Tools) Close() {
 	t.mu.Unlock()
 	t.cancel()
 	for _, c := range cells {
-		c.stop("the run is over")
+		c.stop()
 	}
 	if spare != nil {
 		if e, err := spare(); err == nil {
@@ -105,17 +105,18 @@ type scriptTools struct {
 	descriptions []message.Tool    // sorted by the names in scripts
 }
 
-// nested returns the current tools for scripts. It caches them until Nested returns others.
-func (t *Tools) nested() scriptTools {
+// scriptTools returns the current tools for scripts. It caches them until Nested returns others.
+func (t *Tools) scriptTools() scriptTools {
 	all := t.options.Nested()
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if !slices.EqualFunc(all, t.offer.all, sameTool) {
-		t.offer = newScriptTools(all)
+	if !slices.EqualFunc(all, t.cachedTools.all, sameTool) {
+		t.cachedTools = newScriptTools(all)
 	}
-	return t.offer
+	return t.cachedTools
 }
 
+// sameTool reports whether scripts see both tools alike.
 func sameTool(a, b Nested) bool {
 	return a.Deferred == b.Deferred && a.Spec.Name == b.Spec.Name && a.Spec.Description == b.Spec.Description &&
 		bytes.Equal(a.Spec.Parameters, b.Spec.Parameters) && bytes.Equal(a.Spec.Returns, b.Spec.Returns)
@@ -150,34 +151,34 @@ func scriptNamesOf(all []Nested) map[string]string {
 	return declare.Names(names)
 }
 
-// begin starts a script as a new cell. problem tells the model why that is impossible now.
-func (t *Tools) begin(ctx context.Context, source string) (c *scriptCell, problem string, err error) {
+// startScript starts a script as a new cell. problem tells the model why that is impossible now.
+func (t *Tools) startScript(ctx context.Context, source string) (c *scriptCell, problem string, err error) {
 	if problem := t.makeRoom(); problem != "" {
 		return nil, problem, nil
 	}
-	e, err := t.engine(ctx)
+	e, err := t.takeEngine(ctx)
 	if err != nil {
 		return nil, "", fmt.Errorf("start the engine of the script: %w", err)
 	}
-	if c = t.add(ctx, e, source); c == nil {
+	if c = t.addCell(ctx, e, source); c == nil {
 		e.end()
 		return nil, "exec: the run is over", nil
 	}
 	return c, "", nil
 }
 
-// add adds a cell that runs source in an engine, and starts it. It returns nil after Close.
-func (t *Tools) add(ctx context.Context, e *engine, source string) *scriptCell {
-	o := t.nested()
+// addCell adds a cell that runs source in an engine, and starts it. It returns nil after Close.
+func (t *Tools) addCell(ctx context.Context, e *engine, source string) *scriptCell {
+	available := t.scriptTools()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.closed {
 		return nil
 	}
 	t.count++
-	c := newCell(ctx, t, e, t.count, o.names)
+	c := newCell(ctx, t, e, t.count, available.names)
 	t.cells = append(t.cells, c)
-	c.start(message.Run{Source: source, Tools: o.descriptions, Stored: maps.Clone(t.stored)})
+	c.start(message.Run{Source: source, Tools: available.descriptions, Stored: maps.Clone(t.stored)})
 	return c
 }
 
@@ -193,7 +194,7 @@ func (t *Tools) makeRoom() (problem string) {
 		t.cells = slices.Delete(t.cells, i, i+1)
 		return ""
 	}
-	return fmt.Sprintf("exec: %d scripts are running already, cells %s. Wait for one of them, or end it by wait with terminate.", maxCells, ids(t.cells))
+	return fmt.Sprintf("exec: %d scripts are running already, cells %s. Wait for one of them, or end it by wait with terminate.", maxCells, joinIDs(t.cells))
 }
 
 // find returns the cell with an id, or nil.
@@ -206,13 +207,15 @@ func (t *Tools) find(id string) *scriptCell {
 	return nil
 }
 
+// forget removes a cell.
 func (t *Tools) forget(c *scriptCell) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.cells = slices.DeleteFunc(t.cells, func(other *scriptCell) bool { return other == c })
 }
 
-func ids(cells []*scriptCell) string {
+// joinIDs returns the ids of cells, separated by commas.
+func joinIDs(cells []*scriptCell) string {
 	all := make([]string, len(cells))
 	for i, c := range cells {
 		all[i] = c.id
@@ -226,17 +229,17 @@ func (t *Tools) store(values map[string]string) (refused []string) {
 	defer t.mu.Unlock()
 	for _, key := range slices.Sorted(maps.Keys(values)) {
 		value := values[key]
-		held := t.storedBytes + len(value)
-		if old, there := t.stored[key]; there {
-			held -= len(old)
+		newBytes := t.storedBytes + len(value)
+		if old, exists := t.stored[key]; exists {
+			newBytes -= len(old)
 		} else {
-			held += len(key)
+			newBytes += len(key)
 		}
-		if len(value) > message.LargestValue || held > message.MaxStored {
+		if len(value) > message.LargestValue || newBytes > message.MaxStored {
 			refused = append(refused, key)
 			continue
 		}
-		t.storedBytes, t.stored[key] = held, value
+		t.storedBytes, t.stored[key] = newBytes, value
 	}
 	return refused
 }

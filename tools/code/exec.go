@@ -23,16 +23,16 @@ const (
 // continues as a cell. The end of ctx stops the script.
 func (t *Tools) exec(ctx context.Context, call tools.Call) (tools.Result, error) {
 	began := time.Now()
-	o, problem := optionsIn(call.Input)
+	options, problem := optionsIn(call.Input)
 	if problem != "" {
 		return tools.Refuse(problem), nil
 	}
-	c, problem, err := t.begin(ctx, call.Input)
+	c, problem, err := t.startScript(ctx, call.Input)
 	if problem != "" || err != nil {
 		return tools.Refuse(problem), err
 	}
 	defer t.Warm() // the model may write another script now
-	return c.answerAfter(ctx, began, o.yield, o.budget)
+	return c.answerAfter(ctx, began, options.yield, options.budget)
 }
 
 type waitArguments struct {
@@ -50,21 +50,21 @@ func (t *Tools) wait(ctx context.Context, _ tools.Call, a waitArguments) (tools.
 		return formatResult(statusFailed, began, []tools.Part{failure(fmt.Sprintf("exec cell %.20s not found", id))}), nil
 	}
 	if a.Terminate {
-		c.stop("by the model")
+		c.stop()
 	}
 	return c.answerAfter(ctx, began, waitTime(a.YieldMS, waitYield), tools.AskedTokens(a.MaxTokens))
 }
 
 // answerAfter waits until the cell ends, has news, or yield has passed. It returns the cell's result.
 func (c *scriptCell) answerAfter(ctx context.Context, began time.Time, yield time.Duration, budget int) (tools.Result, error) {
-	over := time.NewTimer(yield)
-	defer over.Stop()
+	yieldTimer := time.NewTimer(yield)
+	defer yieldTimer.Stop()
 	select {
 	case <-c.ended:
 	case <-c.newsSignal:
-	case <-over.C:
+	case <-yieldTimer.C:
 	case <-ctx.Done():
-		c.stop("the call was cancelled")
+		c.stop()
 		return c.result(context.WithoutCancel(ctx), began), ctx.Err()
 	}
 	result := c.result(ctx, began)
@@ -93,43 +93,43 @@ const (
 // result returns the cell's state and its output since the last result. It forgets a cell that has
 // ended.
 func (c *scriptCell) result(ctx context.Context, began time.Time) tools.Result {
-	over := c.isOver()
+	ended := c.isOver()
 	c.mu.Lock()
-	items, stored, end, stopped := c.items, c.stored, c.end, c.stopped != ""
-	c.items, c.stored = nil, map[string]string{}
+	unread, end, stopped := c.unread, c.end, c.stopped
+	c.unread = unreadOutput{stored: map[string]string{}}
 	c.mu.Unlock()
-	now := statusRunning
+	state := statusRunning
 	var images tools.Images
-	parts := partsOf(ctx, &images, items)
+	parts := partsOf(ctx, &images, unread.items)
 	switch {
-	case !over:
+	case !ended:
 	case stopped:
-		now = statusTerminated
+		state = statusTerminated
 	case end.Failed:
-		now = statusFailed
+		state = statusFailed
 		parts = append(parts, failure(end.Error))
 	default:
-		now = statusCompleted
+		state = statusCompleted
 	}
-	if over {
+	if ended {
 		c.tools.forget(c)
 	}
-	r := formatResult(now, began, parts)
-	if now == statusRunning {
+	r := formatResult(state, began, parts)
+	if state == statusRunning {
 		r.Output = strings.Replace(r.Output, "Script running", runningWords+c.id, 1)
 	}
-	r.Detail = map[string]any{"cell": c.id, "status": string(now)}
+	r.Detail = map[string]any{"cell": c.id, "status": string(state)}
 	for name, value := range images.Detail() {
 		r.Detail[name] = value
 	}
-	if len(stored) > 0 {
-		r.Detail["stored"] = c.tools.clean(stored)
+	if len(unread.stored) > 0 {
+		r.Detail["stored"] = c.tools.redactStored(unread.stored)
 	}
 	return r
 }
 
-// clean returns stored values without secrets.
-func (t *Tools) clean(stored map[string]string) map[string]any {
+// redactStored returns stored values without secrets.
+func (t *Tools) redactStored(stored map[string]string) map[string]any {
 	all := make(map[string]any, len(stored))
 	for key, value := range stored {
 		if t.options.Outputs != nil && t.options.Outputs.Redact != nil {
@@ -151,11 +151,11 @@ func Waiting(output string) (tool string, arguments map[string]any, runs bool) {
 }
 
 // formatResult formats a result like the reference implementation, because models know that format.
-func formatResult(now status, began time.Time, parts []tools.Part) tools.Result {
+func formatResult(state status, began time.Time, parts []tools.Part) tools.Result {
 	return tools.Result{
-		Output: fmt.Sprintf("Script %s\nWall time %.1f seconds\nOutput:", now, time.Since(began).Seconds()),
+		Output: fmt.Sprintf("Script %s\nWall time %.1f seconds\nOutput:", state, time.Since(began).Seconds()),
 		Parts:  parts,
-		Failed: now == statusFailed,
+		Failed: state == statusFailed,
 	}
 }
 

@@ -27,8 +27,8 @@ func optionsIn(source string) (o scriptOptions, problem string) {
 		return o, "exec: there is no script. Write JavaScript, without JSON or a fence around it."
 	}
 	first, rest, _ := strings.Cut(source, "\n")
-	said, is := strings.CutPrefix(strings.TrimSpace(first), pragma)
-	if !is {
+	said, ok := strings.CutPrefix(strings.TrimSpace(first), pragma)
+	if !ok {
 		return scriptOptions{yield: execYield}, ""
 	}
 	var a struct {

@@ -16,7 +16,7 @@ type engine struct {
 	*attached.Program
 	reports *message.Reader // reads standard output
 	stderr  clip.Head       // the beginning of standard error
-	ended   func() string   // calls close once
+	endOnce func() string   // calls close once
 }
 
 // maxStderrBytes bounds the kept standard error of an engine, in bytes.
@@ -32,7 +32,7 @@ func (t *Tools) startEngine(ctx context.Context) (_ *engine, err error) {
 	if err != nil {
 		return nil, err
 	}
-	e.reports, e.ended = message.NewReader(e.Output), sync.OnceValue(e.close)
+	e.reports, e.endOnce = message.NewReader(e.Output), sync.OnceValue(e.close)
 	defer context.AfterFunc(ctx, e.Kill)()
 	var first message.Report
 	if err := e.reports.Read(&first); err != nil || !first.Ready {
@@ -45,16 +45,16 @@ func (t *Tools) startEngine(ctx context.Context) (_ *engine, err error) {
 func (e *engine) sendOrder(order message.Order) { _ = message.Write(e.Input, order) }
 
 // end kills the process and waits for it. It describes how the process ended.
-func (e *engine) end() string { return e.ended() }
+func (e *engine) end() string { return e.endOnce() }
 
 // close does the work of end.
 func (e *engine) close() string {
 	e.Close()
-	how := attached.Ending(e.Wait())
-	if said := e.stderr.Line(); said != "" {
-		how += ": " + said
+	exit := attached.Ending(e.Wait())
+	if line := e.stderr.Line(); line != "" {
+		exit += ": " + line
 	}
-	return how
+	return exit
 }
 
 // Warm starts an engine in the background for the next script.
@@ -69,8 +69,8 @@ func (t *Tools) Warm() {
 	t.running.Go(func() { _, _ = spare() })
 }
 
-// engine returns the spare engine if it still runs, or else a new one.
-func (t *Tools) engine(ctx context.Context) (*engine, error) {
+// takeEngine returns the spare engine if it still runs, or else a new one.
+func (t *Tools) takeEngine(ctx context.Context) (*engine, error) {
 	t.mu.Lock()
 	spare := t.spare
 	t.spare = nil

@@ -22,16 +22,16 @@ type KnownFiles struct {
 	digests map[string][sha256.Size]byte
 }
 
-// place returns a file's path with links resolved, as far as possible. A wrong path does no harm, because the content must
+// resolvedPath returns a file's path with links resolved, as far as possible. A wrong path does no harm, because the content must
 // match as well.
-func place(dir tools.Folder, name string) string {
+func resolvedPath(dir tools.Folder, name string) string {
 	if !filepath.IsAbs(name) {
 		name = filepath.Join(dir.Path, name)
 	}
 	if inside, err := dir.Resolve(name); err == nil {
 		return inside
 	}
-	if inside, is := dir.Below(name); is {
+	if inside, ok := dir.Below(name); ok {
 		return inside
 	}
 	return filepath.Clean(name)
@@ -43,14 +43,14 @@ func (s *KnownFiles) record(dir tools.Folder, name string, sum [sha256.Size]byte
 	if s.digests == nil {
 		s.digests = map[string][sha256.Size]byte{}
 	}
-	s.digests[place(dir, name)] = sum
+	s.digests[resolvedPath(dir, name)] = sum
 }
 
 // whyUnknown returns why the model does not know the current content of a file, or "".
 func (s *KnownFiles) whyUnknown(dir tools.Folder, name, text string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	switch sum, read := s.digests[place(dir, name)]; {
+	switch sum, read := s.digests[resolvedPath(dir, name)]; {
 	case !read:
 		return fmt.Sprintf("read %s first: nothing is changed in a file that was not read in this run", name)
 	case sum != sha256.Sum256([]byte(text)):
@@ -69,13 +69,13 @@ type editor struct {
 // change replaces the text of a file by the one that the function change returns. done tells the model about it.
 func (e editor) change(ctx context.Context, tool, name string, change func(was *string) (now, done string, err error)) (tools.Result, error) {
 	var now, done string
-	var unfit error
+	var refusal error
 	result, err := e.patcher.Rewrite(ctx, e.dir.Path, []string{name}, func(was tree.Texts) (tree.Texts, error) {
-		now, done, unfit = change(was[name])
-		return tree.Texts{name: &now}, unfit
+		now, done, refusal = change(was[name])
+		return tree.Texts{name: &now}, refusal
 	})
 	switch {
-	case err != nil && err == unfit:
+	case err != nil && err == refusal:
 		return tools.Refuse(tool + ": " + name + ": " + err.Error()), nil
 	case err != nil:
 		return tools.Result{}, err
@@ -111,14 +111,14 @@ type editArguments struct {
 }
 
 func editTool(e editor) tools.Tool {
-	made := files.Tool(editSpec, func(ctx context.Context, a editArguments) (tools.Result, error) {
+	tool := files.Tool(editSpec, func(ctx context.Context, a editArguments) (tools.Result, error) {
 		if a.Old == a.New {
 			return tools.Refuse("edit: oldString and newString are the same: nothing would change"), nil
 		}
 		return e.change(ctx, editSpec.Name, a.Path, func(was *string) (string, string, error) { return e.edit(a, was) })
 	})
-	made.Mutates = true
-	return made
+	tool.Mutates = true
+	return tool
 }
 
 // edit returns the text of a file after an edit, and what to tell the model. A missing file leaves was nil.
@@ -159,7 +159,7 @@ type writeArguments struct {
 }
 
 func writeTool(e editor) tools.Tool {
-	made := files.Tool(writeSpec, func(ctx context.Context, a writeArguments) (tools.Result, error) {
+	tool := files.Tool(writeSpec, func(ctx context.Context, a writeArguments) (tools.Result, error) {
 		return e.change(ctx, writeSpec.Name, a.Path, func(was *string) (string, string, error) {
 			if was == nil {
 				return a.Content, "Wrote file successfully.", nil
@@ -170,16 +170,16 @@ func writeTool(e editor) tools.Tool {
 			return keepFileFormat(a.Content, *was), "Wrote file successfully.", nil
 		})
 	})
-	made.Mutates = true
-	return made
+	tool.Mutates = true
+	return tool
 }
 
 // keepFileFormat restores the file's byte order mark and uniform line endings.
-func keepFileFormat(text, was string) string {
-	if ends := strings.Count(was, "\n"); ends > 0 && strings.Count(was, crlf) == ends && !strings.Contains(text, "\r") {
+func keepFileFormat(text, old string) string {
+	if newlines := strings.Count(old, "\n"); newlines > 0 && strings.Count(old, crlf) == newlines && !strings.Contains(text, "\r") {
 		text = strings.ReplaceAll(text, "\n", crlf)
 	}
-	if strings.HasPrefix(was, byteOrderMark) && !strings.HasPrefix(text, byteOrderMark) {
+	if strings.HasPrefix(old, byteOrderMark) && !strings.HasPrefix(text, byteOrderMark) {
 		text = byteOrderMark + text
 	}
 	return text

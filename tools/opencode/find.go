@@ -75,20 +75,20 @@ func grepTool(o files.Options) tools.Tool {
 	}
 	return files.Tool(grepSpec, func(ctx context.Context, a arguments) (tools.Result, error) {
 		found, err := o.Grep(ctx, a.Pattern, a.Include, cmp.Or(a.Path, "."), maxFound)
-		words, late := files.Refused(err)
-		if late = late && len(found.Files) > 0; err != nil && !late {
+		words, outOfTime := files.Refused(err)
+		if outOfTime = outOfTime && len(found.Files) > 0; err != nil && !outOfTime {
 			return tools.Result{}, err
 		}
-		result := tools.Result{Output: matches(found), Failed: late, Detail: map[string]any{"files": len(found.Files)}}
-		if late {
+		result := tools.Result{Output: formatMatches(found), Failed: outOfTime, Detail: map[string]any{"files": len(found.Files)}}
+		if outOfTime {
 			result.Output = "grep: " + words + "\nFound until then:\n" + result.Output
 		}
 		return result, nil
 	})
 }
 
-// matches returns found lines in OpenCode's layout.
-func matches(found files.Matches) string {
+// formatMatches returns found lines in OpenCode's layout.
+func formatMatches(found files.Matches) string {
 	if len(found.Files) == 0 {
 		return strings.TrimSuffix(nothingFound+"\n"+found.Unread, "\n")
 	}
@@ -130,7 +130,7 @@ func listTool(listing tools.Tool) tools.Tool {
 	}
 	return files.Tool(listSpec, func(ctx context.Context, a arguments) (tools.Result, error) {
 		result, err := callTool(ctx, listing, listSpec.Name, map[string]any{"dir_path": cmp.Or(a.Path, "."), "depth": listDepth, "limit": maxFound})
-		if path, is := strings.CutPrefix(result.Output, "Absolute path: "); is {
+		if path, ok := strings.CutPrefix(result.Output, "Absolute path: "); ok {
 			top, entries, _ := strings.Cut(path, "\n")
 			result.Output = top + "/\n" + indentedLines(entries)
 		}

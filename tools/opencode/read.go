@@ -32,35 +32,35 @@ type readArguments struct {
 	Limit  *float64 `json:"limit"`
 }
 
-// pictures lists the endings of images.
-var pictures = []string{".png", ".jpg", ".jpeg", ".gif", ".webp"}
+// imageEndings lists the endings of images.
+var imageEndings = []string{".png", ".jpg", ".jpeg", ".gif", ".webp"}
 
 // readTool reads text, and images by view, if any.
 func readTool(o files.Options, s *KnownFiles, view *tools.Tool) tools.Tool {
 	return files.Tool(readSpec, func(ctx context.Context, a readArguments) (tools.Result, error) {
-		if view != nil && slices.Contains(pictures, strings.ToLower(filepath.Ext(a.Path))) {
+		if view != nil && slices.Contains(imageEndings, strings.ToLower(filepath.Ext(a.Path))) {
 			return callTool(ctx, *view, readSpec.Name, map[string]any{"path": a.Path})
 		}
-		first, most := count(a.Offset, 1), count(a.Limit, defaultLines)
+		first, most := lineCount(a.Offset, 1), lineCount(a.Limit, defaultLines)
 		page, err := o.Page(ctx, a.Path, first, most)
 		if err != nil {
 			return tools.Result{}, err
 		}
 		s.record(o.Dir, a.Path, page.Sum)
-		return tools.Result{Output: shown(a.Path, page)}, nil
+		return tools.Result{Output: formatPage(a.Path, page)}, nil
 	})
 }
 
-// count converts a call's number, or returns otherwise.
-func count(given *float64, otherwise int) int {
+// lineCount converts a call's number, or returns otherwise.
+func lineCount(given *float64, otherwise int) int {
 	if given == nil {
 		return otherwise
 	}
 	return int(min(max(*given, 1), 1<<30))
 }
 
-// shown returns a page in OpenCode's layout.
-func shown(name string, page files.Page) string {
+// formatPage returns a page in OpenCode's layout.
+func formatPage(name string, page files.Page) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "<path>%s</path>\n<type>file</type>\n<content>\n", clip.Visible(name, 1000))
 	for i, text := range page.Lines {

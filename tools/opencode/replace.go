@@ -47,25 +47,25 @@ func linesOf(text string) []line {
 }
 
 // apply replaces the text in a file. note describes tolerated differences; the model reads the error.
-func (r replacement) apply(text string) (now, note string, err error) {
+func (r replacement) apply(text string) (newText, note string, err error) {
 	if text == "" {
 		return "", "", errors.New("the file is empty; give an empty oldString to fill it")
 	}
-	now, note, err = r.replaceExactly(text)
-	plain := replacement{old: escapes.Replace(r.old), new: r.new}
-	if !errors.Is(err, errNotThere) || plain.old == r.old || r.all {
-		return now, note, err
+	newText, note, err = r.replaceWithTolerance(text)
+	unescaped := replacement{old: escapes.Replace(r.old), new: r.new}
+	if !errors.Is(err, errNotThere) || unescaped.old == r.old || r.all {
+		return newText, note, err
 	}
 	note = "oldString was found with its backslashes taken for escapes"
 	if slices.ContainsFunc(escaped, func(s string) bool { return strings.Contains(r.old, s) && strings.Contains(r.new, s) }) {
-		plain.new = escapes.Replace(r.new)
+		unescaped.new = escapes.Replace(r.new)
 		note += ", and so were those of newString"
 	}
-	now, more, plainErr := plain.replaceExactly(text)
-	if errors.Is(plainErr, errNotThere) {
+	newText, moreNote, unescapedErr := unescaped.replaceWithTolerance(text)
+	if errors.Is(unescapedErr, errNotThere) {
 		return "", "", err
 	}
-	return now, joinedNotes(note, more), plainErr
+	return newText, joinedNotes(note, moreNote), unescapedErr
 }
 
 // escaped matches escapes in a text that the model quoted twice. escapes maps them to what they mean.
@@ -85,11 +85,11 @@ var tolerances = []find.Tolerance{find.TrimmedTrailing, find.Indented, find.Trim
 // errNotThere means that the old text is not in the file.
 var errNotThere = errors.New("oldString is not in the file")
 
-// replaceExactly replaces the text as it is.
-func (r replacement) replaceExactly(text string) (now, note string, err error) {
+// replaceWithTolerance replaces the text as it is.
+func (r replacement) replaceWithTolerance(text string) (newText, note string, err error) {
 	lines := newLines(text, r.old)
 	if places := r.exactMatches(text); len(places) > 0 {
-		if err := r.mayReplace(text, places); err != nil {
+		if err := r.checkPlaces(text, places); err != nil {
 			return "", "", err
 		}
 		if !r.all {
@@ -98,26 +98,26 @@ func (r replacement) replaceExactly(text string) (now, note string, err error) {
 				note = joinedNotes(otherPlacesNote(append(fit, others...), find.ID(strings.Count(text[:places[0].from], "\n")+1)), note)
 			}
 		}
-		now, more, err := r.insert(text, places, nil)
-		return now, joinedNotes(note, more), err
+		newText, moreNote, err := r.insert(text, places, nil)
+		return newText, joinedNotes(note, moreNote), err
 	}
 	places, note := r.looseMatches(lines)
 	if len(places) == 0 {
 		return "", "", r.notFoundError(text)
 	}
-	if err := r.mayReplace(text, places); err != nil {
+	if err := r.checkPlaces(text, places); err != nil {
 		return "", "", err
 	}
-	now, more, err := r.insert(text, places, r.indentation(text, places))
-	return now, joinedNotes(note, more), err
+	newText, moreNote, err := r.insert(text, places, r.indentation(text, places))
+	return newText, joinedNotes(note, moreNote), err
 }
 
 // exactMatches returns where the old text is, byte for byte. Only line ends may differ, because the model does not see them.
 func (r replacement) exactMatches(text string) []span {
 	old := strings.ReplaceAll(r.old, crlf, "\n")
 	var all []span
-	for _, spelled := range slices.Compact([]string{old, strings.ReplaceAll(old, "\n", crlf)}) {
-		all = append(all, r.occurrences(text, spelled, len(spelled))...)
+	for _, variant := range slices.Compact([]string{old, strings.ReplaceAll(old, "\n", crlf)}) {
+		all = append(all, r.occurrences(text, variant, len(variant))...)
 	}
 	if !strings.Contains(text, crlf) {
 		return all
@@ -125,8 +125,8 @@ func (r replacement) exactMatches(text string) []span {
 	slices.SortFunc(all, func(a, b span) int { return a.from - b.from })
 	end := 0
 	return slices.DeleteFunc(all, func(p span) bool {
-		halved := text[p.from] == '\n' && p.from > 0 && text[p.from-1] == '\r'
-		if halved || r.all && p.from < end {
+		splitsLineEnd := text[p.from] == '\n' && p.from > 0 && text[p.from-1] == '\r'
+		if splitsLineEnd || r.all && p.from < end {
 			return true
 		}
 		end = p.to
@@ -142,19 +142,19 @@ const (
 
 // occurrences finds a text. For a replacement everywhere, matches are at least apart bytes apart;
 // otherwise the extra one may overlap.
-func (r replacement) occurrences(text, old string, apart int) []span {
-	most := maxPlaces + 1
+func (r replacement) occurrences(text, old string, step int) []span {
+	limit := maxPlaces + 1
 	if !r.all {
-		apart, most = 1, shownPlaces+1
+		step, limit = 1, shownPlaces+1
 	}
 	var all []span
-	for at := 0; at <= len(text) && len(all) < most; {
+	for at := 0; at <= len(text) && len(all) < limit; {
 		i := strings.Index(text[at:], old)
 		if i < 0 {
 			break
 		}
 		all = append(all, span{at + i, at + i + len(old)})
-		at += i + apart
+		at += i + step
 	}
 	return all
 }
@@ -197,35 +197,35 @@ func texts(lines []line) []string {
 }
 
 // otherPlacesNote describes other possible places, except one line's.
-func otherPlacesNote(places []find.Place, but find.ID) string {
-	var told []string
+func otherPlacesNote(places []find.Place, except find.ID) string {
+	var notes []string
 	for _, place := range places {
-		if place.FirstLine != but {
-			told = append(told, fmt.Sprintf("line %d fits too, with %s", place.FirstLine, place.Tolerance))
+		if place.FirstLine != except {
+			notes = append(notes, fmt.Sprintf("line %d fits too, with %s", place.FirstLine, place.Tolerance))
 		}
 	}
-	if len(told) == 0 {
+	if len(notes) == 0 {
 		return ""
 	}
-	return strings.Join(told, "; ") + "; make sure that the place is right"
+	return strings.Join(notes, "; ") + "; make sure that the place is right"
 }
 
 // looseMatches returns where whole lines differ from the old text only in blanks. It ignores blocks of blank lines, which
 // would match everywhere.
 func (r replacement) looseMatches(w wholeLines) (places []span, note string) {
-	fit, others := w.text.Find(w.block, 0, tolerances...)
-	if len(fit) == 0 || strings.TrimSpace(r.old) == "" || r.all && fit[0].Tolerance == find.CollapsedSpaces {
+	fitting, others := w.text.Find(w.block, 0, tolerances...)
+	if len(fitting) == 0 || strings.TrimSpace(r.old) == "" || r.all && fitting[0].Tolerance == find.CollapsedSpaces {
 		return nil, ""
 	}
-	way := fit[0].Tolerance
+	tolerance := fitting[0].Tolerance
 	if r.all { // each begins behind the one before
-		all := fit[:1:1]
-		for next := fit; len(next) > 0; all = append(all, next[:min(1, len(next))]...) {
-			next, _ = w.text.Find(w.block, all[len(all)-1].FirstLine+find.ID(len(w.block.Lines)), way)
+		separate := fitting[:1:1]
+		for following := fitting; len(following) > 0; separate = append(separate, following[:min(1, len(following))]...) {
+			following, _ = w.text.Find(w.block, separate[len(separate)-1].FirstLine+find.ID(len(w.block.Lines)), tolerance)
 		}
-		fit = all
+		fitting = separate
 	}
-	for _, place := range fit {
+	for _, place := range fitting {
 		last := w.file[int(place.FirstLine)-1+len(w.block.Lines)-1]
 		at := span{w.file[place.FirstLine-1].from, last.from + len(last.text)}
 		if strings.HasSuffix(r.old, "\n") {
@@ -236,15 +236,15 @@ func (r replacement) looseMatches(w wholeLines) (places []span, note string) {
 	if r.all {
 		others = nil
 	}
-	return places, joinedNotes("oldString was found with "+way.String(), otherPlacesNote(others, 0))
+	return places, joinedNotes("oldString was found with "+tolerance.String(), otherPlacesNote(others, 0))
 }
 
 func indentOf(text string) string {
 	return text[:len(text)-len(strings.TrimLeft(text, " \t"))]
 }
 
-// mayReplace returns an error if there are several matches for a single replacement, or if the result would be too long.
-func (r replacement) mayReplace(text string, places []span) error {
+// checkPlaces returns an error if there are several matches for a single replacement, or if the result would be too long.
+func (r replacement) checkPlaces(text string, places []span) error {
 	switch {
 	case len(places) > 1 && !r.all:
 		return fmt.Errorf("oldString stands at more than one place: %s; give more of the lines around the one that is meant, or set replaceAll to true for all of them",
@@ -268,7 +268,7 @@ func lineNumbers(text string, places []span) string {
 
 // indentation maps each indentation in the old text to the one in the file. It returns nil if they do not correspond.
 func (r replacement) indentation(text string, places []span) map[string]string {
-	moved, differs := map[string]string{}, false
+	indentOfOld, differs := map[string]string{}, false
 	want := linesOf(r.old)
 	for _, p := range places {
 		for i, l := range linesOf(text[p.from:p.to]) {
@@ -276,33 +276,33 @@ func (r replacement) indentation(text string, places []span) map[string]string {
 				continue
 			}
 			from, to := indentOf(want[i].text), indentOf(l.text)
-			if other, known := moved[from]; known && other != to {
+			if other, known := indentOfOld[from]; known && other != to {
 				return nil
 			}
-			moved[from], differs = to, differs || from != to
+			indentOfOld[from], differs = to, differs || from != to
 		}
 	}
 	if !differs {
 		return nil
 	}
-	return moved
+	return indentOfOld
 }
 
 // insert inserts the new text, with the file's line endings and the replaced lines' indentation.
-func (r replacement) insert(text string, places []span, moved map[string]string) (now, note string, err error) {
-	next := strings.ReplaceAll(r.new, crlf, "\n")
+func (r replacement) insert(text string, places []span, moved map[string]string) (newText, note string, err error) {
+	newLines := strings.ReplaceAll(r.new, crlf, "\n")
 	if moved != nil {
-		next, note = reindent(next, moved), "newString was indented as the lines that it replaces are"
+		newLines, note = reindent(newLines, moved), "newString was indented as the lines that it replaces are"
 	}
 	var b strings.Builder
 	at := 0
 	for _, p := range places {
-		fits := ending(next, text, p)
+		inserted := withLineEnding(newLines, text, p)
 		if p.to == len(text) && text[p.to-1] != '\n' && strings.HasSuffix(r.old, "\n") {
-			fits = strings.TrimSuffix(fits, "\n") // the file's last line has no line end, so add none
+			inserted = strings.TrimSuffix(inserted, "\n") // the file's last line has no line end, so add none
 		}
 		b.WriteString(text[at:p.from])
-		b.WriteString(fits)
+		b.WriteString(inserted)
 		at = p.to
 	}
 	b.WriteString(text[at:])
@@ -312,8 +312,8 @@ func (r replacement) insert(text string, places []span, moved map[string]string)
 	return b.String(), note, nil
 }
 
-// ending converts lines to the line end that the file has at this place.
-func ending(lines, text string, at span) string {
+// withLineEnding converts lines to the line end that the file has at this place.
+func withLineEnding(lines, text string, at span) string {
 	i := strings.IndexByte(text[at.from:], '\n')
 	if i < 0 {
 		i = strings.LastIndexByte(text[:at.from], '\n') - at.from

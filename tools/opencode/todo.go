@@ -51,7 +51,7 @@ func todoWrite(setPlan tools.Tool) tools.Tool {
 		if err != nil || result.Failed {
 			return result, err
 		}
-		return listed(a.Todos)
+		return formatTodos(a.Todos)
 	})}
 }
 
@@ -67,12 +67,12 @@ func todoRead(current func() plan.Plan) tools.Tool {
 		for _, step := range current().Steps {
 			todos = append(todos, todo{Content: step.Step, Status: step.Status})
 		}
-		return listed(todos)
+		return formatTodos(todos)
 	})}
 }
 
-// listed returns a todo list as a result for the model.
-func listed(todos []todo) (tools.Result, error) {
+// formatTodos returns a todo list as a result for the model.
+func formatTodos(todos []todo) (tools.Result, error) {
 	var text strings.Builder
 	write := json.NewEncoder(&text)
 	write.SetEscapeHTML(false)

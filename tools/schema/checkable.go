@@ -24,15 +24,15 @@ func Checkable(raw json.RawMessage) (checkable json.RawMessage, unchecked string
 	if len(raw) == 0 || string(raw) == "null" || string(raw) == "true" {
 		return anyObject, ""
 	}
-	first := checkSchema(raw)
-	if first == nil {
+	problem := checkSchema(raw)
+	if problem == nil {
 		return compact(raw), ""
 	}
-	loose, dropped := loosened(raw)
-	if loose != nil && checkSchema(loose) == nil {
-		return loose, "arguments are not checked by " + strings.Join(dropped, ", ")
+	rest, dropped := withoutUncheckable(raw)
+	if rest != nil && checkSchema(rest) == nil {
+		return rest, "arguments are not checked by " + strings.Join(dropped, ", ")
 	}
-	return anyObject, "arguments are not checked: " + clip.Visible(first.Error(), 200)
+	return anyObject, "arguments are not checked: " + clip.Visible(problem.Error(), 200)
 }
 
 // compact removes spaces from JSON.
@@ -53,20 +53,20 @@ func checkSchema(raw json.RawMessage) error {
 	if kindsOf(s.document) != kindObject {
 		return errors.New("it is no object")
 	}
-	b := bill{root: s.document, known: map[[2]uintptr]int{}}
+	b := checkCost{root: s.document, known: map[[2]uintptr]int{}}
 	nothing, problem := map[string]any{}, error(nil)
 	walkSchema(s.document, func(node map[string]any) {
-		for _, keyword := range unfollowed(s.document, node) {
+		for _, keyword := range unsupportedReferences(s.document, node) {
 			problem = cmp.Or(problem, fmt.Errorf("it has %s %v", keyword, node[keyword]))
 		}
-		b.count(node, nothing)
+		b.add(node, nothing)
 	})
 	switch {
 	case problem != nil:
 		return problem
 	case b.endless:
 		return errors.New("it refers to itself without end")
-	case b.count(s.document, nothing) > maxApplied:
+	case b.add(s.document, nothing) > maxApplied:
 		return fmt.Errorf("it takes more than %d steps to check even no arguments", maxApplied)
 	}
 	// The library detects unknown versions only when it validates.
@@ -76,25 +76,25 @@ func checkSchema(raw json.RawMessage) error {
 	return nil
 }
 
-// unfollowed returns a schema's keywords that need full support for references.
-func unfollowed(root any, node map[string]any) (keywords []string) {
+// unsupportedReferences returns a schema's keywords that need full support for references.
+func unsupportedReferences(root any, node map[string]any) (keywords []string) {
 	for _, keyword := range []string{"$dynamicRef", "$recursiveRef", "$id"} {
-		if _, there := node[keyword]; there && (keyword != "$id" || identity(node) != identity(root)) {
+		if _, exists := node[keyword]; exists && (keyword != "$id" || identity(node) != identity(root)) {
 			keywords = append(keywords, keyword)
 		}
 	}
-	if reference, there := node["$ref"]; there {
+	if reference, exists := node["$ref"]; exists {
 		text, _ := reference.(string)
-		if _, ok := Referred(root, text); !ok {
+		if _, ok := ResolveReference(root, text); !ok {
 			keywords = append(keywords, "$ref")
 		}
 	}
 	return keywords
 }
 
-// loosened returns a schema without the parts that cannot be checked, and their names. It returns
+// withoutUncheckable returns a schema without the parts that cannot be checked, and their names. It returns
 // nil if impossible.
-func loosened(raw json.RawMessage) (json.RawMessage, []string) {
+func withoutUncheckable(raw json.RawMessage) (json.RawMessage, []string) {
 	var root any
 	if json.Unmarshal(raw, &root) != nil {
 		return nil, nil
@@ -106,11 +106,11 @@ func loosened(raw json.RawMessage) (json.RawMessage, []string) {
 	}
 	walkSchema(root, func(node map[string]any) {
 		delete(node, "$schema")
-		for _, keyword := range unfollowed(root, node) {
+		for _, keyword := range unsupportedReferences(root, node) {
 			drop(node, keyword)
 		}
 		for keyword, value := range node {
-			if !understood(keyword, value) {
+			if !canRead(keyword, value) {
 				drop(node, keyword)
 			}
 		}
@@ -118,7 +118,7 @@ func loosened(raw json.RawMessage) (json.RawMessage, []string) {
 	if len(dropped) == 0 {
 		dropped["$schema"] = true
 	}
-	loose, err := json.Marshal(root)
+	rest, err := json.Marshal(root)
 	if err != nil {
 		return nil, nil
 	}
@@ -127,30 +127,30 @@ func loosened(raw json.RawMessage) (json.RawMessage, []string) {
 		names = append(names, clip.Visible(name, 40))
 	}
 	slices.Sort(names)
-	return loose, names
+	return rest, names
 }
 
-// understood says whether a keyword can be read here, alone.
-func understood(keyword string, value any) bool {
+// canRead says whether a keyword can be read here, alone.
+func canRead(keyword string, value any) bool {
 	switch keyword {
 	case "pattern":
 		text, ok := value.(string)
-		return ok && compiles(text)
+		return ok && isRegexp(text)
 	case "patternProperties":
 		patterns, ok := value.(map[string]any)
 		for pattern := range patterns {
-			ok = ok && compiles(pattern)
+			ok = ok && isRegexp(pattern)
 		}
 		return ok
 	}
-	if _, holdsSchemas := holders[keyword]; holdsSchemas {
+	if _, holdsSchemas := schemaKeywords[keyword]; holdsSchemas {
 		return true
 	}
 	raw, err := json.Marshal(map[string]any{keyword: value})
 	return err == nil && json.Unmarshal(raw, new(jsonschema.Schema)) == nil
 }
 
-func compiles(pattern string) bool {
+func isRegexp(pattern string) bool {
 	_, err := regexp.Compile(pattern)
 	return err == nil
 }
@@ -163,24 +163,24 @@ const (
 	maxApplied = 10_000
 )
 
-// affords reports whether a value can be checked in bounded time: schemas that refer to each other
+// isBounded reports whether a value can be checked in bounded time: schemas that refer to each other
 // can multiply the work with each level of the value.
-func affords(root, value any) bool {
-	b := bill{root: root, known: map[[2]uintptr]int{}}
-	return b.count(root, value) <= maxChecks && b.steps <= maxChecks && !b.endless
+func isBounded(root, value any) bool {
+	b := checkCost{root: root, known: map[[2]uintptr]int{}}
+	return b.add(root, value) <= maxChecks && b.steps <= maxChecks && !b.endless
 }
 
-// bill counts how often schemas are applied to values, each pair of them once.
-type bill struct {
+// checkCost counts how often schemas are applied to values, each pair of them once.
+type checkCost struct {
 	root    any
 	known   map[[2]uintptr]int
 	steps   int  // behind maxChecks nothing is counted
 	endless bool // a schema applies itself to the same value
 }
 
-// count returns the number of checks that a schema needs for a value, at most maxChecks+1. While a pair is
+// add returns the number of checks that a schema needs for a value, at most maxChecks+1. While a pair is
 // being counted, its known number is 0; meeting it again then means that the schema has no end.
-func (b *bill) count(at, value any) int {
+func (b *checkCost) add(at, value any) int {
 	node, ok := at.(map[string]any)
 	b.steps++
 	if !ok || b.steps > maxChecks {
@@ -194,7 +194,7 @@ func (b *bill) count(at, value any) int {
 	}
 	b.known[pair] = counting
 	n := 1
-	add := func(sub, value any) { n = min(n+b.count(sub, value), maxChecks+1) }
+	add := func(sub, value any) { n = min(n+b.add(sub, value), maxChecks+1) }
 	for _, sub := range b.applied(node, samePlace) {
 		add(sub.schema, value)
 	}
@@ -202,7 +202,7 @@ func (b *bill) count(at, value any) int {
 	case map[string]any:
 		for _, sub := range b.applied(node, property) {
 			if sub.keyword == "properties" {
-				if v, there := value[sub.name]; there {
+				if v, exists := value[sub.name]; exists {
 					add(sub.schema, v)
 				}
 				continue
@@ -223,7 +223,7 @@ func (b *bill) count(at, value any) int {
 }
 
 // applied returns what appliedTo does, and counts the subschemas as steps.
-func (b *bill) applied(node map[string]any, at place) []subschema {
+func (b *checkCost) applied(node map[string]any, at place) []subschema {
 	subs := appliedTo(b.root, node, at)
 	b.steps += len(subs)
 	return subs

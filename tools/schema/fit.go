@@ -34,16 +34,16 @@ func Fit(raw json.RawMessage) (json.RawMessage, error) {
 		return nil, err
 	}
 	f := &fitting{root: root}
-	fitted := f.schema(root)
+	fitted := f.fitSchema(root)
 	if err := f.flatten(fitted); err != nil {
 		return nil, err
 	}
-	if f.fits > maxFits {
+	if f.count > maxFits {
 		return nil, fmt.Errorf("its schema has, or refers to, more than %d others", maxFits)
 	}
-	prune(fitted)
+	dropUnusedDefinitions(fitted)
 	for _, shorten := range []func(map[string]any){
-		func(map[string]any) {}, dropping("description", "title"), dropDefinitions, dropDepths, dropping("anyOf", "oneOf", "allOf"), dropProperties,
+		func(map[string]any) {}, dropKeywords("description", "title"), dropDefinitions, dropDeepLevels, dropKeywords("anyOf", "oneOf", "allOf"), dropProperties,
 	} {
 		shorten(fitted)
 		short, err := json.Marshal(fitted)
@@ -81,8 +81,8 @@ func readSchema(raw json.RawMessage) (map[string]any, error) {
 
 // fitting makes one schema fit.
 type fitting struct {
-	root map[string]any
-	fits int // schemas that were made fit; beyond maxFits none is any more
+	root  map[string]any
+	count int // schemas that were made fit; beyond maxFits none is any more
 }
 
 // scalars are the keywords whose values stay as they are, if they are of the right type: an API refuses a
@@ -94,33 +94,33 @@ var scalars = map[string]kinds{
 	"minimum": kindNumber, "maximum": kindNumber, "exclusiveMinimum": kindNumber, "exclusiveMaximum": kindNumber,
 }
 
-// schema returns a fit schema of a value. One that accepts all values becomes text, as which any value can be
+// fitSchema returns a fit schema of a value. One that accepts all values becomes text, as which any value can be
 // written.
-func (f *fitting) schema(value any) map[string]any {
+func (f *fitting) fitSchema(value any) map[string]any {
 	node, ok := value.(map[string]any)
-	if f.fits++; !ok || f.fits > maxFits {
+	if f.count++; !ok || f.count > maxFits {
 		return map[string]any{"type": "string"}
 	}
 	fit := map[string]any{}
 	for keyword, value := range node {
-		if v := f.keyword(keyword, value); v != nil {
+		if v := f.fitKeyword(keyword, value); v != nil {
 			fit[keyword] = v
 		}
 	}
-	if value, there := node["const"]; there {
+	if value, exists := node["const"]; exists {
 		fit["enum"] = []any{value}
 	}
 	if tuple, is := node["items"].([]any); is && fit["prefixItems"] == nil { // before 2020-12
-		fit["prefixItems"] = f.list(tuple)
+		fit["prefixItems"] = f.fitList(tuple)
 	}
 	if _, patterns := node["patternProperties"]; patterns && fit["additionalProperties"] == false {
 		fit["additionalProperties"] = true
 	}
-	return typed(fit)
+	return withType(fit)
 }
 
-// keyword returns the value of a keyword in a fit schema, or nil.
-func (f *fitting) keyword(keyword string, value any) any {
+// fitKeyword returns the value of a keyword in a fit schema, or nil.
+func (f *fitting) fitKeyword(keyword string, value any) any {
 	list, isList := value.([]any)
 	switch keyword {
 	case "description", "title":
@@ -128,7 +128,7 @@ func (f *fitting) keyword(keyword string, value any) any {
 			return clip.Visible(text, maxSchemaText)
 		}
 	case "type":
-		return f.types(value)
+		return f.knownTypes(value)
 	case "enum":
 		if len(list) > 0 {
 			return list
@@ -139,16 +139,16 @@ func (f *fitting) keyword(keyword string, value any) any {
 		}
 	case "$ref":
 		text, _ := value.(string)
-		if _, ok := Referred(f.root, text); ok {
+		if _, ok := ResolveReference(f.root, text); ok {
 			return text
 		}
 	case "anyOf", "oneOf", "allOf", "prefixItems":
 		if len(list) > 0 {
-			return f.list(list)
+			return f.fitList(list)
 		}
 	case "properties", "$defs", "definitions":
 		if named, ok := value.(map[string]any); ok {
-			return f.named(named)
+			return f.fitNamed(named)
 		}
 	case "items", "additionalProperties":
 		_, isBool := value.(bool)
@@ -156,7 +156,7 @@ func (f *fitting) keyword(keyword string, value any) any {
 		case isBool && keyword == "additionalProperties":
 			return value
 		case isBool || kindsOf(value) == kindObject:
-			return f.schema(value)
+			return f.fitSchema(value)
 		}
 	default:
 		if kindsOf(value)&scalars[keyword] != 0 {
@@ -166,27 +166,27 @@ func (f *fitting) keyword(keyword string, value any) any {
 	return nil
 }
 
-func (f *fitting) list(schemas []any) []any {
+func (f *fitting) fitList(schemas []any) []any {
 	fitted := make([]any, len(schemas))
 	for i, s := range schemas {
-		fitted[i] = f.schema(s)
+		fitted[i] = f.fitSchema(s)
 	}
 	return fitted
 }
 
-// named leaves out names that a model could not write.
-func (f *fitting) named(schemas map[string]any) map[string]any {
+// fitNamed leaves out names that a model could not write.
+func (f *fitting) fitNamed(schemas map[string]any) map[string]any {
 	fitted := make(map[string]any, len(schemas))
 	for name, s := range schemas {
 		if clip.Visible(name, maxPropertyName) == name {
-			fitted[name] = f.schema(s)
+			fitted[name] = f.fitSchema(s)
 		}
 	}
 	return fitted
 }
 
-// types returns the types that are known, each once.
-func (f *fitting) types(value any) any {
+// knownTypes returns the types that are known, each once.
+func (f *fitting) knownTypes(value any) any {
 	list, isList := value.([]any)
 	if !isList {
 		list = []any{value}
@@ -211,39 +211,39 @@ func oneOrAll(kinds []any) any {
 	return kinds
 }
 
-// typed returns a schema with its type, as far as that can be known, and what that type has to have.
-func typed(fit map[string]any) map[string]any {
-	if fit["type"] == nil && !composed(fit) {
-		if kind := inferred(fit); kind != nil {
+// withType returns a schema with its type, as far as that can be known, and what that type has to have.
+func withType(fit map[string]any) map[string]any {
+	if fit["type"] == nil && !isComposed(fit) {
+		if kind := inferType(fit); kind != nil {
 			fit["type"] = kind
 		} else {
-			return only(fit, "description")
+			return onlyKeyword(fit, "description")
 		}
 	}
-	if takesType(fit, "object") && fit["properties"] == nil && !composed(fit) {
+	if allowsType(fit, "object") && fit["properties"] == nil && !isComposed(fit) {
 		fit["properties"] = map[string]any{}
 	}
-	if takesType(fit, "array") && fit["items"] == nil && fit["prefixItems"] == nil {
+	if allowsType(fit, "array") && fit["items"] == nil && fit["prefixItems"] == nil {
 		fit["items"] = map[string]any{"type": "string"}
 	}
 	return fit
 }
 
-// only returns a schema with one of its keywords.
-func only(fit map[string]any, keyword string) map[string]any {
-	if value, there := fit[keyword]; there {
+// onlyKeyword returns a schema with one of its keywords.
+func onlyKeyword(fit map[string]any, keyword string) map[string]any {
+	if value, exists := fit[keyword]; exists {
 		return map[string]any{keyword: value}
 	}
 	return map[string]any{}
 }
 
-// composed reports whether a schema says by others what it takes.
-func composed(fit map[string]any) bool {
+// isComposed reports whether a schema says by others what it takes.
+func isComposed(fit map[string]any) bool {
 	return slices.ContainsFunc([]string{"$ref", "anyOf", "oneOf", "allOf"}, func(keyword string) bool { return fit[keyword] != nil })
 }
 
-// hints are the keywords by which a type is known that a schema does not name.
-var hints = []struct {
+// typeHints are the keywords by which a type is known that a schema does not name.
+var typeHints = []struct {
 	kind     string
 	keywords []string
 }{
@@ -253,8 +253,8 @@ var hints = []struct {
 	{"number", []string{"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"}},
 }
 
-// inferred returns the type, or the types, of a schema that names none, or nil.
-func inferred(fit map[string]any) any {
+// inferType returns the type, or the types, of a schema that names none, or nil.
+func inferType(fit map[string]any) any {
 	if values, ok := fit["enum"].([]any); ok {
 		var all []any
 		for _, value := range values {
@@ -264,7 +264,7 @@ func inferred(fit map[string]any) any {
 		}
 		return oneOrAll(all)
 	}
-	for _, hint := range hints {
+	for _, hint := range typeHints {
 		if slices.ContainsFunc(hint.keywords, func(keyword string) bool { return fit[keyword] != nil }) {
 			return hint.kind
 		}
@@ -272,7 +272,7 @@ func inferred(fit map[string]any) any {
 	return nil
 }
 
-func takesType(fit map[string]any, kind string) bool {
+func allowsType(fit map[string]any, kind string) bool {
 	list, _ := fit["type"].([]any)
 	return fit["type"] == kind || slices.Contains(list, any(kind))
 }
@@ -280,14 +280,14 @@ func takesType(fit map[string]any, kind string) bool {
 // flatten makes the root an object without a composition or reference, which APIs of models
 // refuse there: it gets the properties of all branches, and requires those that each call needs.
 func (f *fitting) flatten(fit map[string]any) error {
-	f.merge(fit, fit, true, map[string]bool{})
+	f.mergeBranches(fit, fit, true, map[string]bool{})
 	for _, keyword := range []string{"$ref", "anyOf", "oneOf", "allOf", "enum"} {
 		delete(fit, keyword)
 	}
 	if kind, single := fit["type"].(string); single && kind != "object" {
 		return fmt.Errorf("its schema takes arguments of type %s; they must be an object", kind)
 	}
-	if fit["type"] != nil && !takesType(fit, "object") {
+	if fit["type"] != nil && !allowsType(fit, "object") {
 		return errors.New("its schema takes no object as arguments")
 	}
 	fit["type"] = "object"
@@ -298,44 +298,44 @@ func (f *fitting) flatten(fit map[string]any) error {
 	return nil
 }
 
-// merge adds a branch's properties to the root.
-func (f *fitting) merge(into, from map[string]any, always bool, seen map[string]bool) {
+// mergeBranches adds a branch's properties to the root.
+func (f *fitting) mergeBranches(into, from map[string]any, isAlwaysApplied bool, seen map[string]bool) {
 	if text, ok := from["$ref"].(string); ok && !seen[text] {
 		seen[text] = true
-		if to, ok := Referred(f.root, text); ok {
-			f.absorb(into, f.schema(to), always, seen)
+		if to, ok := ResolveReference(f.root, text); ok {
+			f.mergeBranch(into, f.fitSchema(to), isAlwaysApplied, seen)
 		}
 	}
 	for _, keyword := range []string{"allOf", "anyOf", "oneOf"} {
 		branches, _ := from[keyword].([]any)
 		for _, branch := range branches {
 			if b, ok := branch.(map[string]any); ok {
-				f.absorb(into, b, always && (keyword == "allOf" || len(branches) == 1), seen)
+				f.mergeBranch(into, b, isAlwaysApplied && (keyword == "allOf" || len(branches) == 1), seen)
 			}
 		}
 	}
 }
 
-// absorb adds a branch's properties to a schema. It adds the required names and the description too if the
+// mergeBranch adds a branch's properties to a schema. It adds the required names and the description too if the
 // branch always applies.
-func (f *fitting) absorb(into, branch map[string]any, always bool, seen map[string]bool) {
+func (f *fitting) mergeBranch(into, branch map[string]any, isAlwaysApplied bool, seen map[string]bool) {
 	if properties, ok := branch["properties"].(map[string]any); ok {
 		own, _ := into["properties"].(map[string]any)
 		into["properties"] = properties
 		maps.Copy(properties, own)
 	}
-	if required, ok := branch["required"].([]any); ok && always {
+	if required, ok := branch["required"].([]any); ok && isAlwaysApplied {
 		own, _ := into["required"].([]any)
 		into["required"] = slices.Concat(own, required)
 	}
 	if into["type"] == nil && branch["type"] == "object" {
 		into["type"] = "object"
 	}
-	if text, ok := branch["description"].(string); ok && into["description"] == nil && always {
+	if text, ok := branch["description"].(string); ok && into["description"] == nil && isAlwaysApplied {
 		into["description"] = text
 	}
 	delete(into, "additionalProperties") // of the root alone, it would refuse those of the branches
-	f.merge(into, branch, always, seen)
+	f.mergeBranches(into, branch, isAlwaysApplied, seen)
 }
 
 // limitRequired keeps required names of existing properties, without duplicates.
@@ -345,8 +345,8 @@ func limitRequired(fit map[string]any) {
 	listed := map[any]bool{}
 	required = slices.DeleteFunc(required, func(name any) bool {
 		text, _ := name.(string)
-		_, there := properties[text]
-		if was := listed[name]; was || !there {
+		_, exists := properties[text]
+		if was := listed[name]; was || !exists {
 			return true
 		}
 		listed[name] = true
@@ -357,8 +357,8 @@ func limitRequired(fit map[string]any) {
 	}
 }
 
-// prune removes definitions that nothing leads to.
-func prune(root map[string]any) {
+// dropUnusedDefinitions removes definitions that nothing leads to.
+func dropUnusedDefinitions(root map[string]any) {
 	used, seen := map[string]bool{}, map[uintptr]bool{}
 	var follow func(any)
 	follow = func(at any) {
@@ -368,8 +368,8 @@ func prune(root map[string]any) {
 		}
 		seen[identity(node)] = true
 		if text, ok := node["$ref"].(string); ok && !used[text] {
-			to, there := Referred(root, text)
-			if there {
+			to, exists := ResolveReference(root, text)
+			if exists {
 				used[text] = true
 				follow(to)
 			} else {
@@ -377,7 +377,7 @@ func prune(root map[string]any) {
 			}
 		}
 		for _, sub := range subschemas(node) {
-			if sub.at != aside {
+			if sub.at != definition {
 				follow(sub.schema)
 			}
 		}
@@ -400,8 +400,8 @@ func prune(root map[string]any) {
 
 // The stages by which a schema is shortened, in their order; each leaves a schema that accepts no less.
 
-// dropping removes keywords everywhere.
-func dropping(keywords ...string) func(root map[string]any) {
+// dropKeywords removes keywords everywhere.
+func dropKeywords(keywords ...string) func(root map[string]any) {
 	return func(root map[string]any) {
 		walkSchema(root, func(node map[string]any) {
 			for _, keyword := range keywords {
@@ -414,7 +414,7 @@ func dropping(keywords ...string) func(root map[string]any) {
 // dropDefinitions removes the definitions; a reference to one then allows any value.
 func dropDefinitions(root map[string]any) {
 	walkSchema(root, func(node map[string]any) {
-		if _, there := node["$ref"]; there {
+		if _, exists := node["$ref"]; exists {
 			clear(node)
 		}
 		delete(node, "$defs")
@@ -422,8 +422,8 @@ func dropDefinitions(root map[string]any) {
 	})
 }
 
-// dropDepths leaves of deep objects and lists only their types.
-func dropDepths(root map[string]any) {
+// dropDeepLevels leaves of deep objects and lists only their types.
+func dropDeepLevels(root map[string]any) {
 	var walk func(node map[string]any, depth int)
 	walk = func(node map[string]any, depth int) {
 		for _, sub := range subschemas(node) {
@@ -436,7 +436,7 @@ func dropDepths(root map[string]any) {
 				below++
 			}
 			if below >= deepestKept && len(subschemas(inner)) > 0 {
-				sub.replace(shallow(inner))
+				sub.replace(typeAlone(inner))
 				continue
 			}
 			walk(inner, below)
@@ -445,11 +445,11 @@ func dropDepths(root map[string]any) {
 	walk(root, 0)
 }
 
-// shallow returns a schema of the same type that describes nothing below.
-func shallow(node map[string]any) map[string]any {
+// typeAlone returns a schema of the same type that describes nothing below.
+func typeAlone(node map[string]any) map[string]any {
 	switch {
 	case len(subschemas(node)) == 0:
-		return only(node, "type")
+		return onlyKeyword(node, "type")
 	case node["type"] == "object":
 		return map[string]any{"type": "object", "properties": map[string]any{}}
 	case node["type"] == "array":
@@ -464,7 +464,7 @@ func dropProperties(root map[string]any) {
 	size := 0
 	for name, value := range properties {
 		node, _ := value.(map[string]any)
-		properties[name] = shallow(node)
+		properties[name] = typeAlone(node)
 		size += len(name) + len(`"":{"type":"string"},`)
 	}
 	delete(root, "additionalProperties")
@@ -472,10 +472,10 @@ func dropProperties(root map[string]any) {
 		return
 	}
 	required, _ := root["required"].([]any)
-	needed := map[string]any{}
+	requiredProperties := map[string]any{}
 	for _, name := range required {
 		text, _ := name.(string)
-		needed[text] = properties[text]
+		requiredProperties[text] = properties[text]
 	}
-	root["properties"] = needed
+	root["properties"] = requiredProperties
 }

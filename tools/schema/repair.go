@@ -10,8 +10,8 @@ import (
 // repairs read arguments ever more leniently, in their order.
 var repairs = []func(s *Schema, arguments map[string]any){
 	(*Schema).dropNulls,
-	func(s *Schema, arguments map[string]any) { s.readTexts(arguments, false) },
-	func(s *Schema, arguments map[string]any) { s.readTexts(arguments, true) },
+	func(s *Schema, arguments map[string]any) { s.parseTexts(arguments, false) },
+	func(s *Schema, arguments map[string]any) { s.parseTexts(arguments, true) },
 }
 
 // dropNulls removes optional arguments that are null: models that were
@@ -24,11 +24,11 @@ func (s *Schema) dropNulls(arguments map[string]any) {
 	}
 }
 
-// readTexts parses arguments written as JSON text.
-func (s *Schema) readTexts(arguments map[string]any, eager bool) {
-	l := s.lenient()
-	l.eager = eager
-	l.read(arguments, []any{s.document})
+// parseTexts parses arguments written as JSON text.
+func (s *Schema) parseTexts(arguments map[string]any, allowedStrings bool) {
+	l := s.newTextParser()
+	l.parsesAllowedStrings = allowedStrings
+	l.parseTexts(arguments, []any{s.document})
 }
 
 // Exactly reads JSON with all digits of its numbers.
@@ -45,43 +45,43 @@ func Plain(value any) any {
 		n, _ := value.Float64()
 		return n
 	case map[string]any:
-		made := make(map[string]any, len(value))
+		converted := make(map[string]any, len(value))
 		for name, v := range value {
-			made[name] = Plain(v)
+			converted[name] = Plain(v)
 		}
-		return made
+		return converted
 	case []any:
-		made := make([]any, len(value))
+		converted := make([]any, len(value))
 		for i, v := range value {
-			made[i] = Plain(v)
+			converted[i] = Plain(v)
 		}
-		return made
+		return converted
 	}
 	return value
 }
 
-// lenient parses arguments written as JSON text if the schema expects the parsed value. Some models
+// textParser parses arguments written as JSON text if the schema expects the parsed value. Some models
 // write every value so, most do if a union or reference hides the type.
-type lenient struct {
-	root   any
-	eager  bool // also where one alternative of several takes a string
-	steps  int  // schemas that were looked at; beyond maxChecks nothing is read any more
-	kinds  map[uintptr]kinds
-	nested map[uintptr][]map[string]any // the schemas that a schema applies to the same value
+type textParser struct {
+	root                 any
+	parsesAllowedStrings bool // also where one alternative of several takes a string
+	steps                int  // schemas that were looked at; beyond maxChecks nothing is read any more
+	kinds                map[uintptr]kinds
+	nested               map[uintptr][]map[string]any // the schemas that a schema applies to the same value
 }
 
-func (s *Schema) lenient() *lenient {
-	return &lenient{root: s.document, kinds: map[uintptr]kinds{}, nested: map[uintptr][]map[string]any{}}
+func (s *Schema) newTextParser() *textParser {
+	return &textParser{root: s.document, kinds: map[uintptr]kinds{}, nested: map[uintptr][]map[string]any{}}
 }
 
-// read returns the value with such texts read, on all its levels. Lists and objects are changed.
-func (l *lenient) read(value any, schemas []any) any {
+// parseTexts returns the value with such texts parsed, on all its levels. Lists and objects are changed.
+func (l *textParser) parseTexts(value any, schemas []any) any {
 	if l.steps++; l.steps > maxChecks {
 		return value
 	}
-	if text, is := value.(string); is {
-		read, is := l.text(text, schemas)
-		if !is {
+	if text, ok := value.(string); ok {
+		read, ok := l.parseText(text, schemas)
+		if !ok {
 			return value
 		}
 		value = read
@@ -89,18 +89,18 @@ func (l *lenient) read(value any, schemas []any) any {
 	switch value := value.(type) {
 	case map[string]any:
 		for name, v := range value {
-			value[name] = l.read(v, l.below(schemas, func(node map[string]any) []any { return propertySchemas(node, name) }))
+			value[name] = l.parseTexts(v, l.schemasBelow(schemas, func(node map[string]any) []any { return schemasOfProperty(node, name) }))
 		}
 	case []any:
 		for i, v := range value {
-			value[i] = l.read(v, l.below(schemas, func(node map[string]any) []any { return elementSchemas(node, i) }))
+			value[i] = l.parseTexts(v, l.schemasBelow(schemas, func(node map[string]any) []any { return schemasOfElement(node, i) }))
 		}
 	}
 	return value
 }
 
-// text parses a text if a schema accepts the result and, unless eager, none accepts a string.
-func (l *lenient) text(text string, schemas []any) (read any, ok bool) {
+// parseText parses a text if a schema accepts the result and, unless eager, none accepts a string.
+func (l *textParser) parseText(text string, schemas []any) (read any, ok bool) {
 	if len(schemas) == 0 {
 		return nil, false
 	}
@@ -109,24 +109,24 @@ func (l *lenient) text(text string, schemas []any) (read any, ok bool) {
 	}
 	kind := kindsOf(read)
 	for _, schema := range schemas {
-		takes := l.takes(schema)
+		takes := l.acceptedKinds(schema)
 		switch {
 		case takes&kindString == 0:
 			ok = ok || takes&kind != 0
-		case !l.eager:
+		case !l.parsesAllowedStrings:
 			return nil, false
 		}
 	}
 	return read, ok && kind != kindString
 }
 
-// below returns the schemas of a property or an element, by those of the whole.
-func (l *lenient) below(schemas []any, of func(node map[string]any) []any) (found []any) {
+// schemasBelow returns the schemas of a property or an element, by those of the whole.
+func (l *textParser) schemasBelow(schemas []any, schemasIn func(node map[string]any) []any) (found []any) {
 	seen := map[uintptr]bool{}
 	for _, schema := range schemas {
-		for _, node := range l.applied(schema) {
+		for _, node := range l.appliedSchemas(schema) {
 			l.steps++
-			for _, sub := range of(node) {
+			for _, sub := range schemasIn(node) {
 				if id := identity(sub); id == 0 || !seen[id] {
 					seen[id] = true
 					found = append(found, sub)
@@ -137,8 +137,8 @@ func (l *lenient) below(schemas []any, of func(node map[string]any) []any) (foun
 	return found
 }
 
-// applied returns a schema with all those applied to the same value.
-func (l *lenient) applied(schema any) []map[string]any {
+// appliedSchemas returns a schema with all those applied to the same value.
+func (l *textParser) appliedSchemas(schema any) []map[string]any {
 	if found, known := l.nested[identity(schema)]; known {
 		return found
 	}
@@ -146,8 +146,8 @@ func (l *lenient) applied(schema any) []map[string]any {
 	seen := map[uintptr]bool{}
 	var visit func(any)
 	visit = func(at any) {
-		node, is := at.(map[string]any)
-		if !is || seen[identity(node)] {
+		node, ok := at.(map[string]any)
+		if !ok || seen[identity(node)] {
 			return
 		}
 		seen[identity(node)] = true
@@ -163,11 +163,11 @@ func (l *lenient) applied(schema any) []map[string]any {
 	return found
 }
 
-func propertySchemas(node map[string]any, name string) (found []any) {
-	if named, is := node["properties"].(map[string]any); is && named[name] != nil {
+func schemasOfProperty(node map[string]any, name string) (found []any) {
+	if named, ok := node["properties"].(map[string]any); ok && named[name] != nil {
 		found = append(found, named[name])
 	}
-	if patterns, is := node["patternProperties"].(map[string]any); is {
+	if patterns, ok := node["patternProperties"].(map[string]any); ok {
 		for pattern, schema := range patterns {
 			if matches, err := regexp.MatchString(pattern, name); err == nil && matches {
 				found = append(found, schema)
@@ -180,14 +180,14 @@ func propertySchemas(node map[string]any, name string) (found []any) {
 	return found
 }
 
-func elementSchemas(node map[string]any, i int) []any {
+func schemasOfElement(node map[string]any, i int) []any {
 	for _, keyword := range []string{"prefixItems", "items"} {
-		if tuple, is := node[keyword].([]any); is && i < len(tuple) {
+		if tuple, ok := node[keyword].([]any); ok && i < len(tuple) {
 			return []any{tuple[i]}
 		}
 	}
 	for _, keyword := range []string{"items", "additionalItems"} {
-		if schema, is := node[keyword].(map[string]any); is {
+		if schema, ok := node[keyword].(map[string]any); ok {
 			return []any{schema}
 		}
 	}
@@ -240,22 +240,22 @@ func kindsOf(value any) kinds {
 	return kindNumber | kindInteger
 }
 
-// takes returns the types accepted by a schema.
-func (l *lenient) takes(schema any) kinds {
-	node, is := schema.(map[string]any)
-	if !is {
+// acceptedKinds returns the types accepted by a schema.
+func (l *textParser) acceptedKinds(schema any) kinds {
+	node, ok := schema.(map[string]any)
+	if !ok {
 		if schema == false {
 			return 0
 		}
 		return anyKind
 	}
-	if known, is := l.kinds[identity(node)]; is {
+	if known, ok := l.kinds[identity(node)]; ok {
 		return known
 	}
 	l.kinds[identity(node)] = anyKind // while it is looked at: a loop excludes nothing
 	set := anyKind
 	narrow := func(keyword string, union func(any) kinds) {
-		if list, is := node[keyword].([]any); is {
+		if list, ok := node[keyword].([]any); ok {
 			var all kinds
 			for _, one := range list {
 				l.steps++
@@ -266,22 +266,22 @@ func (l *lenient) takes(schema any) kinds {
 	}
 	narrow("type", kindOfType)
 	narrow("enum", kindsOf)
-	narrow("anyOf", l.takes)
-	narrow("oneOf", l.takes)
-	if name, is := node["type"].(string); is {
+	narrow("anyOf", l.acceptedKinds)
+	narrow("oneOf", l.acceptedKinds)
+	if name, ok := node["type"].(string); ok {
 		set &= kindOfType(name)
 	}
-	if value, is := node["const"]; is {
+	if value, ok := node["const"]; ok {
 		set &= kindsOf(value)
 	}
-	if parts, is := node["allOf"].([]any); is {
+	if parts, ok := node["allOf"].([]any); ok {
 		for _, part := range parts {
-			set &= l.takes(part)
+			set &= l.acceptedKinds(part)
 		}
 	}
-	if reference, is := node["$ref"].(string); is {
-		if to, found := Referred(l.root, reference); found {
-			set &= l.takes(to)
+	if reference, ok := node["$ref"].(string); ok {
+		if to, found := ResolveReference(l.root, reference); found {
+			set &= l.acceptedKinds(to)
 		}
 	}
 	l.kinds[identity(node)] = set

@@ -58,7 +58,7 @@ func (s *Schema) Check(arguments map[string]any) (problem string, err error) {
 	}
 	for repaired := 0; ; repaired++ {
 		value := Plain(arguments)
-		if !affords(s.document, value) {
+		if !isBounded(s.document, value) {
 			return tooMany, nil
 		}
 		err := s.resolved.Validate(value)
@@ -93,9 +93,9 @@ func (s *Schema) summary() string {
 	if len(names) == 0 {
 		return "It names no arguments."
 	}
-	l := s.lenient()
+	l := s.newTextParser()
 	for i, name := range names {
-		kind := kindOf(l, s.root.Properties[name], name)
+		kind := describeType(l, s.root.Properties[name], name)
 		if slices.Contains(s.root.Required, name) {
 			kind += ", required"
 		}
@@ -104,24 +104,24 @@ func (s *Schema) summary() string {
 	return "The arguments are: " + strings.Join(names, ", ") + "."
 }
 
-// kindOf describes the types of a property.
-func kindOf(l *lenient, s *jsonschema.Schema, name string) string {
+// describeType describes the types of a property.
+func describeType(l *textParser, s *jsonschema.Schema, name string) string {
 	switch {
 	case s == nil: // null, which some write for anything
 	case s.Type != "":
 		return s.Type
 	case len(s.Enum) > 0:
-		return "one of " + clipped(valuesOf(s.Enum))
+		return "one of " + clipped(joinJSON(s.Enum))
 	case s.Const != nil:
-		return clipped(valuesOf([]any{*s.Const}))
+		return clipped(joinJSON([]any{*s.Const}))
 	}
 	root, _ := l.root.(map[string]any)
 	properties, _ := root["properties"].(map[string]any)
-	return cmp.Or(l.takes(properties[name]).String(), "no value")
+	return cmp.Or(l.acceptedKinds(properties[name]).String(), "no value")
 }
 
-// valuesOf are JSON values with commas between.
-func valuesOf(values []any) string {
+// joinJSON are JSON values with commas between.
+func joinJSON(values []any) string {
 	texts := make([]string, len(values))
 	for i, value := range values {
 		if raw, err := json.Marshal(value); err == nil {
@@ -160,30 +160,30 @@ func (s *Schema) explain(err error) string {
 	if field == "root" || field == "" {
 		field = "the arguments"
 	}
-	return fmt.Sprintf("%s: %s", field, s.reworded(problem, place))
+	return fmt.Sprintf("%s: %s", field, s.reword(problem, place))
 }
 
-// choices rewords problems with schemas in the library's text.
-var choices = []struct{ problem, words string }{
+// compositionProblems rewords problems with schemas in the library's text.
+var compositionProblems = []struct{ problem, words string }{
 	{"anyOf: did not validate", "none of the schema's alternatives (anyOf)"},
 	{"oneOf: did not validate", "none of the schema's alternatives (oneOf)"},
 	{"oneOf: validated against both", "several of the schema's alternatives, and has to fit one (oneOf)"},
 	{"not: validated against", "what the schema excludes (not)"},
 }
 
-// reworded returns a problem at a schema's place in words for models.
-func (s *Schema) reworded(problem, place string) string {
+// reword returns a problem at a schema's place in words for models.
+func (s *Schema) reword(problem, place string) string {
 	if m := typeProblem.FindStringSubmatch(problem); m != nil {
 		return fmt.Sprintf("expected %s, got %s %s", m[3], m[2], clipped(m[1]))
 	}
 	if m := enumProblem.FindStringSubmatch(problem); m != nil {
 		return fmt.Sprintf("expected one of %s, got %q", clipped(s.valuesAt(place, "enum", m[2])), clipped(m[1]))
 	}
-	if rest, is := strings.CutPrefix(problem, "const: "); is {
+	if rest, ok := strings.CutPrefix(problem, "const: "); ok {
 		got, _, _ := strings.Cut(rest, " does not equal ")
 		return fmt.Sprintf("expected %s, got %q", clipped(s.valuesAt(place, "const", "another value")), clipped(got))
 	}
-	for _, choice := range choices {
+	for _, choice := range compositionProblems {
 		if strings.HasPrefix(problem, choice.problem) {
 			return "it fits " + choice.words
 		}
@@ -201,16 +201,16 @@ func (s *Schema) reworded(problem, place string) string {
 
 // valuesAt returns the values of a keyword at a schema's place, or other.
 func (s *Schema) valuesAt(place, keyword, other string) string {
-	at, _ := Referred(s.document, "#"+strings.TrimPrefix(place, "root"))
+	at, _ := ResolveReference(s.document, "#"+strings.TrimPrefix(place, "root"))
 	node, _ := at.(map[string]any)
-	value, there := node[keyword]
-	if !there {
+	value, exists := node[keyword]
+	if !exists {
 		return other
 	}
 	if list, ok := value.([]any); ok && keyword == "enum" {
-		return valuesOf(list)
+		return joinJSON(list)
 	}
-	return valuesOf([]any{value})
+	return joinJSON([]any{value})
 }
 
 func clipped(text string) string { return clip.Bytes(text, 200) }

@@ -11,21 +11,21 @@ import (
 type place int
 
 const (
-	samePlace place = iota // the value itself
-	property               // a property of it
-	element                // an element of it
-	aside                  // none until something refers to it
+	samePlace  place = iota // the value itself
+	property                // a property of it
+	element                 // an element of it
+	definition              // none until something refers to it
 )
 
-// holders are the keywords that hold schemas: one, a list of them, or, if named, some by names.
-var holders = map[string]struct {
+// schemaKeywords are the keywords that hold schemas: one, a list of them, or, if named, some by names.
+var schemaKeywords = map[string]struct {
 	at    place
 	named bool
 }{
 	"not": {}, "if": {}, "then": {}, "else": {}, "allOf": {}, "anyOf": {}, "oneOf": {}, "dependentSchemas": {named: true},
 	"properties": {property, true}, "patternProperties": {property, true}, "additionalProperties": {at: property}, "unevaluatedProperties": {at: property}, "propertyNames": {at: property},
 	"items": {at: element}, "prefixItems": {at: element}, "additionalItems": {at: element}, "unevaluatedItems": {at: element}, "contains": {at: element},
-	"$defs": {aside, true}, "definitions": {aside, true},
+	"$defs": {definition, true}, "definitions": {definition, true},
 }
 
 // subschema is a direct part of a schema.
@@ -40,28 +40,28 @@ type subschema struct {
 // subschemas returns the schemas that stand directly in a schema.
 func subschemas(schema map[string]any) (found []subschema) {
 	for keyword, value := range schema {
-		holder, known := holders[keyword]
+		holds, known := schemaKeywords[keyword]
 		list, isList := value.([]any)
 		named, isMap := value.(map[string]any)
 		switch {
 		case !known:
 		case isList:
 			for i, sub := range list {
-				found = append(found, subschema{holder.at, keyword, "", sub, func(other any) { list[i] = other }})
+				found = append(found, subschema{holds.at, keyword, "", sub, func(other any) { list[i] = other }})
 			}
-		case holder.named && isMap:
+		case holds.named && isMap:
 			for name, sub := range named {
-				found = append(found, subschema{holder.at, keyword, name, sub, func(other any) { named[name] = other }})
+				found = append(found, subschema{holds.at, keyword, name, sub, func(other any) { named[name] = other }})
 			}
-		case !holder.named:
-			found = append(found, subschema{holder.at, keyword, "", value, func(other any) { schema[keyword] = other }})
+		case !holds.named:
+			found = append(found, subschema{holds.at, keyword, "", value, func(other any) { schema[keyword] = other }})
 		}
 	}
 	return found
 }
 
-// Referred resolves a reference inside the document. It only supports pointers (RFC 6901).
-func Referred(root any, reference string) (any, bool) {
+// ResolveReference resolves a reference inside the document. It only supports pointers (RFC 6901).
+func ResolveReference(root any, reference string) (any, bool) {
 	pointer, ok := strings.CutPrefix(reference, "#")
 	if !ok || pointer != "" && pointer[0] != '/' || strings.Contains(pointer, "%") {
 		return nil, false
@@ -136,7 +136,7 @@ func identity(value any) uintptr {
 func appliedTo(root any, node map[string]any, at place) []subschema {
 	subs := slices.DeleteFunc(subschemas(node), func(s subschema) bool { return s.at != at })
 	if text, ok := node["$ref"].(string); ok && at == samePlace {
-		if to, ok := Referred(root, text); ok {
+		if to, ok := ResolveReference(root, text); ok {
 			subs = append(subs, subschema{at: samePlace, schema: to})
 		}
 	}

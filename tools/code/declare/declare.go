@@ -31,7 +31,7 @@ func Method(name string, spec tools.Spec) string {
 			schema = spec.Accepts
 		}
 		input = "input: " + Type(schema, anyObject, 1)
-		if !needed(schema) {
+		if !requiresInput(schema) {
 			input = "input?" + strings.TrimPrefix(input, "input")
 		}
 	}
@@ -52,23 +52,23 @@ func Type(raw json.RawMessage, otherwise string, indent int) string {
 		return otherwise
 	}
 	for _, remarks := range []bool{true, false} {
-		w := writer{root: root, remarks: remarks}
-		if text := w.of(root, indent, 0); len(text) <= maxWritten && w.types <= maxTypes {
+		w := writer{root: root, withComments: remarks}
+		if text := w.typeOf(root, indent, 0); len(text) <= maxWritten && w.types <= maxTypes {
 			return text
 		}
 	}
 	return otherwise
 }
 
-// needed reports whether a script must pass the input.
-func needed(raw json.RawMessage) bool {
+// requiresInput reports whether a script must pass the input.
+func requiresInput(raw json.RawMessage) bool {
 	var schema struct{ Required []string }
 	return raw == nil || json.Unmarshal(raw, &schema) != nil || len(schema.Required) > 0
 }
 
 // comment formats text as a comment. It changes text that would end the comment.
 func comment(text string, indent int) string {
-	if text = harmless(text); text == "" {
+	if text = withoutEnds(text); text == "" {
 		return ""
 	}
 	margin := strings.Repeat("  ", indent)
@@ -85,8 +85,8 @@ func comment(text string, indent int) string {
 	return all.String()
 }
 
-// harmless changes text so that it cannot end a comment or a surrounding code block.
-func harmless(text string) string {
+// withoutEnds changes text so that it cannot end a comment or a surrounding code block.
+func withoutEnds(text string) string {
 	text = strings.ReplaceAll(strings.TrimSpace(text), "*/", "* /")
 	return strings.ReplaceAll(text, "```", "'''")
 }

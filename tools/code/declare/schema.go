@@ -13,88 +13,88 @@ import (
 
 // writer converts one schema to a TypeScript type.
 type writer struct {
-	root    any      // the whole schema, for references
-	remarks bool     // write the descriptions of properties
-	types   int      // number of types written so far
-	within  []string // references being followed, to detect cycles
+	root         any      // the whole schema, for references
+	withComments bool     // write the descriptions of properties
+	types        int      // number of types written so far
+	following    []string // references being followed, to detect cycles
 }
 
 const unknown = "unknown"
 
-// of returns the type of the schema at. Its lines after the first are indented by indent levels. depth is
+// typeOf returns the type of the schema at. Its lines after the first are indented by indent levels. depth is
 // the number of enclosing schemas.
-func (w *writer) of(at any, indent, depth int) string {
+func (w *writer) typeOf(at any, indent, depth int) string {
 	w.types++
-	node, is := at.(map[string]any)
-	if !is || depth > deepest || w.types > maxTypes {
+	node, ok := at.(map[string]any)
+	if !ok || depth > deepest || w.types > maxTypes {
 		return unknown
 	}
-	if reference, is := node["$ref"].(string); is {
-		return w.referred(reference, indent, depth)
+	if reference, ok := node["$ref"].(string); ok {
+		return w.referredType(reference, indent, depth)
 	}
-	if value, is := node["const"]; is {
+	if value, ok := node["const"]; ok {
 		return literals([]any{value})
 	}
-	if values, is := node["enum"].([]any); is && len(values) > 0 {
+	if values, ok := node["enum"].([]any); ok && len(values) > 0 {
 		return literals(values)
 	}
 	for _, keyword := range []string{"anyOf", "oneOf"} {
-		if options, is := node[keyword].([]any); is && len(options) > 0 {
-			return w.joined(options, " | ", indent, depth)
+		if options, ok := node[keyword].([]any); ok && len(options) > 0 {
+			return w.joinTypes(options, " | ", indent, depth)
 		}
 	}
-	if parts, is := node["allOf"].([]any); is && len(parts) > 0 {
-		return w.whole(node, parts, indent, depth)
+	if parts, ok := node["allOf"].([]any); ok && len(parts) > 0 {
+		return w.intersection(node, parts, indent, depth)
 	}
 	switch kind := node["type"].(type) {
 	case string:
-		return nullable(node, w.kind(kind, node, indent, depth))
+		return nullable(node, w.typeOfKind(kind, node, indent, depth))
 	case []any:
-		return w.kinds(kind, node, indent, depth)
+		return w.unionOfKinds(kind, node, indent, depth)
 	}
-	return w.untyped(node, indent, depth)
+	return w.impliedType(node, indent, depth)
 }
 
-// untyped returns the type implied by a schema's keywords.
-func (w *writer) untyped(node map[string]any, indent, depth int) string {
+// impliedType returns the type implied by a schema's keywords.
+func (w *writer) impliedType(node map[string]any, indent, depth int) string {
 	switch {
 	case node["properties"] != nil:
-		return w.object(node, indent, depth)
+		return w.objectType(node, indent, depth)
 	case node["items"] != nil || node["prefixItems"] != nil:
-		return w.array(node, indent, depth)
+		return w.arrayType(node, indent, depth)
 	}
 	return unknown
 }
 
-// whole returns the type of a value that must match all of several schemas (allOf).
-func (w *writer) whole(node map[string]any, parts []any, indent, depth int) string {
+// intersection returns the type of a value that must match all of several schemas (allOf).
+func (w *writer) intersection(node map[string]any, parts []any, indent, depth int) string {
 	if node["properties"] != nil {
 		rest := maps.Clone(node)
 		delete(rest, "allOf")
 		parts = append([]any{rest}, parts...)
 	}
-	return w.joined(parts, " & ", indent, depth)
+	return w.joinTypes(parts, " & ", indent, depth)
 }
 
-// referred returns the type of a referenced schema. It is unknown for a cycle or a missing schema.
-func (w *writer) referred(reference string, indent, depth int) string {
-	if slices.Contains(w.within, reference) {
+// referredType returns the type of a referenced schema. It is unknown for a cycle or a missing schema.
+func (w *writer) referredType(reference string, indent, depth int) string {
+	if slices.Contains(w.following, reference) {
 		return unknown
 	}
-	at, there := schema.Referred(w.root, reference)
-	if !there {
+	at, exists := schema.ResolveReference(w.root, reference)
+	if !exists {
 		return unknown
 	}
-	w.within = append(w.within, reference)
-	defer func() { w.within = w.within[:len(w.within)-1] }()
-	return w.of(at, indent, depth+1)
+	w.following = append(w.following, reference)
+	defer func() { w.following = w.following[:len(w.following)-1] }()
+	return w.typeOf(at, indent, depth+1)
 }
 
-// joined returns the types of several schemas, each once, joined by sign.
-func (w *writer) joined(schemas []any, sign string, indent, depth int) string {
+// joinTypes returns the types of several schemas, each once, joined by sign.
+func (w *writer) joinTypes(schemas []any, sign string, indent, depth int) string {
 	var all []string
 	for _, schema := range schemas {
-		text := w.of(schema, indent, depth+1)
+		text := w.typeOf(schema, indent, depth+1)
 		if sign == " & " && strings.Contains(text, " | ") {
 			text = "(" + text + ")"
 		}
@@ -111,12 +111,12 @@ func (w *writer) joined(schemas []any, sign string, indent, depth int) string {
 	return strings.Join(all, sign)
 }
 
-// kinds returns the union of several JSON types.
-func (w *writer) kinds(kinds []any, node map[string]any, indent, depth int) string {
+// unionOfKinds returns the union of several JSON types.
+func (w *writer) unionOfKinds(kinds []any, node map[string]any, indent, depth int) string {
 	var all []string
 	for _, kind := range kinds {
 		name, _ := kind.(string)
-		if text := w.kind(name, node, indent, depth); !slices.Contains(all, text) {
+		if text := w.typeOfKind(name, node, indent, depth); !slices.Contains(all, text) {
 			all = append(all, text)
 		}
 	}
@@ -126,17 +126,17 @@ func (w *writer) kinds(kinds []any, node map[string]any, indent, depth int) stri
 	return strings.Join(all, " | ")
 }
 
-// kind returns the type for one JSON type.
-func (w *writer) kind(name string, node map[string]any, indent, depth int) string {
+// typeOfKind returns the type for one JSON type.
+func (w *writer) typeOfKind(name string, node map[string]any, indent, depth int) string {
 	switch name {
 	case "string", "number", "boolean", "null":
 		return name
 	case "integer":
 		return "number"
 	case "array":
-		return w.array(node, indent, depth)
+		return w.arrayType(node, indent, depth)
 	case "object":
-		return w.object(node, indent, depth)
+		return w.objectType(node, indent, depth)
 	}
 	return unknown
 }
@@ -148,12 +148,12 @@ func nullable(node map[string]any, text string) string {
 	return text
 }
 
-// array returns the type of a list, or of a tuple if the schema has prefixItems.
-func (w *writer) array(node map[string]any, indent, depth int) string {
-	if first, is := node["prefixItems"].([]any); is && len(first) > 0 {
+// arrayType returns the type of a list, or of a tuple if the schema has prefixItems.
+func (w *writer) arrayType(node map[string]any, indent, depth int) string {
+	if first, ok := node["prefixItems"].([]any); ok && len(first) > 0 {
 		all := make([]string, len(first))
 		for i, item := range first {
-			all[i] = w.of(item, indent, depth+1)
+			all[i] = w.typeOf(item, indent, depth+1)
 		}
 		if node["items"] != false {
 			all = append(all, "...unknown[]")
@@ -162,7 +162,7 @@ func (w *writer) array(node map[string]any, indent, depth int) string {
 	}
 	items := unknown
 	if node["items"] != nil {
-		items = w.of(node["items"], indent, depth+1)
+		items = w.typeOf(node["items"], indent, depth+1)
 	}
 	if strings.Contains(items, " | ") || strings.Contains(items, " & ") {
 		return "Array<" + items + ">"
@@ -170,52 +170,52 @@ func (w *writer) array(node map[string]any, indent, depth int) string {
 	return items + "[]"
 }
 
-// object returns the type of an object: its properties sorted by name, then other properties if they are allowed.
-func (w *writer) object(node map[string]any, indent, depth int) string {
+// objectType returns the type of an object: its properties sorted by name, then other properties if they are allowed.
+func (w *writer) objectType(node map[string]any, indent, depth int) string {
 	properties, _ := node["properties"].(map[string]any)
-	rest, more := w.rest(node, len(properties) > 0, indent, depth)
-	if len(properties) == 0 && !more {
+	additional, allowsMore := w.additionalType(node, len(properties) > 0, indent, depth)
+	if len(properties) == 0 && !allowsMore {
 		return "{}"
 	}
 	if len(properties) == 0 {
-		return "Record<string, " + rest + ">"
+		return "Record<string, " + additional + ">"
 	}
 	required, _ := node["required"].([]any)
 	margin := strings.Repeat("  ", indent+1)
-	var all strings.Builder
-	all.WriteString("{\n")
+	var text strings.Builder
+	text.WriteString("{\n")
 	for _, name := range slices.Sorted(maps.Keys(properties)) {
 		mark := "?"
 		if slices.Contains(required, any(name)) {
 			mark = ""
 		}
-		all.WriteString(w.remark(properties[name], indent+1))
-		fmt.Fprintf(&all, "%s%s%s: %s;\n", margin, key(name), mark, w.of(properties[name], indent+1, depth+1))
+		text.WriteString(w.propertyComment(properties[name], indent+1))
+		fmt.Fprintf(&text, "%s%s%s: %s;\n", margin, propertyKey(name), mark, w.typeOf(properties[name], indent+1, depth+1))
 	}
-	if more {
-		fmt.Fprintf(&all, "%s[name: string]: unknown;\n", margin)
+	if allowsMore {
+		fmt.Fprintf(&text, "%s[name: string]: unknown;\n", margin)
 	}
-	all.WriteString(strings.Repeat("  ", indent) + "}")
-	return all.String()
+	text.WriteString(strings.Repeat("  ", indent) + "}")
+	return text.String()
 }
 
-// rest returns the type of additional properties. more reports whether they are allowed; named means
+// additionalType returns the type of additional properties. more reports whether they are allowed; named means
 // that the schema lists properties, so that none are by default.
-func (w *writer) rest(node map[string]any, named bool, indent, depth int) (text string, more bool) {
+func (w *writer) additionalType(node map[string]any, named bool, indent, depth int) (text string, allowed bool) {
 	switch rest := node["additionalProperties"].(type) {
 	case map[string]any:
-		return w.of(rest, indent, depth+1), true
+		return w.typeOf(rest, indent, depth+1), true
 	case bool:
 		return unknown, rest
 	}
 	return unknown, !named
 }
 
-// remark returns a property's description as a comment of one line, or "".
-func (w *writer) remark(schema any, indent int) string {
+// propertyComment returns a property's description as a comment of one line, or "".
+func (w *writer) propertyComment(schema any, indent int) string {
 	node, _ := schema.(map[string]any)
 	text, _ := node["description"].(string)
-	if !w.remarks || text == "" {
+	if !w.withComments || text == "" {
 		return ""
 	}
 	return comment(strings.Join(strings.Fields(clip.Visible(text, maxRemark)), " "), indent)
@@ -251,7 +251,7 @@ func literal(value any) (text, kind string) {
 	}
 	switch value.(type) {
 	case string:
-		return quoted(raw), "string"
+		return escapeBackticks(raw), "string"
 	case float64:
 		return string(raw), "number"
 	case bool:
@@ -262,11 +262,11 @@ func literal(value any) (text, kind string) {
 	return "", unknown
 }
 
-// quoted returns a text as a one-line literal that cannot end a code block.
-func quoted(raw []byte) string { return strings.ReplaceAll(string(raw), "`", "\\u0060") }
+// escapeBackticks returns a text as a one-line literal that cannot end a code block.
+func escapeBackticks(raw []byte) string { return strings.ReplaceAll(string(raw), "`", "\\u0060") }
 
-// key returns a property's name in a type.
-func key(name string) string {
+// propertyKey returns a property's name in a type.
+func propertyKey(name string) string {
 	if name != "" && identifier(name) == name {
 		return name
 	}
@@ -274,5 +274,5 @@ func key(name string) string {
 	if err != nil {
 		return `""`
 	}
-	return quoted(raw)
+	return escapeBackticks(raw)
 }

@@ -20,8 +20,8 @@ const (
 	maxComputed = 5 * time.Minute
 	// grace is the time for the interpreter to interrupt a script. After that, the process exits.
 	grace = 500 * time.Millisecond
-	// tellEvery is the interval of reports about a computing script.
-	tellEvery = 50 * time.Millisecond
+	// reportInterval is the interval of reports about a computing script.
+	reportInterval = 50 * time.Millisecond
 )
 
 // Main is the main function of the engine process. It runs one script and returns the exit status.
@@ -43,7 +43,7 @@ func Within(busy time.Duration, input io.Reader, output io.Writer, problems io.W
 		return 1
 	}
 	s.busy = busy
-	made() // compile the patterns now, while nobody waits for the engine
+	regexps() // compile the patterns now, while nobody waits for the engine
 	o.add(0, func(r *message.Report) { r.Ready = true })
 	o.flush()
 	orders := message.NewReader(input)
@@ -76,21 +76,21 @@ func (s *script) serve(settled <-chan []message.Settled) {
 		switch {
 		case len(s.timers) > 0:
 			due = time.After(time.Until(s.timers[0].due))
-		case s.underWay == 0:
-			s.end(message.End{Failed: true, Error: s.stuck()})
+		case s.pendingCalls == 0:
+			s.end(message.End{Failed: true, Error: s.stuckError()})
 			return
 		}
 		select {
 		case batch := <-settled:
-			s.settle(append(batch, more(settled)...))
+			s.settle(append(batch, takeAvailable(settled)...))
 		case <-due:
 			s.fire()
 		}
 	}
 }
 
-// stuck returns the error of a script that has not ended but waits for no call or timer.
-func (s *script) stuck() string {
+// stuckError returns the error of a script that has not ended but waits for no call or timer.
+func (s *script) stuckError() string {
 	// If the script ran out of memory, some is free again by now. But a large allocation still fails.
 	if _, err := s.vm.Eval("new ArrayBuffer(1 << 26); 0", quickjs.EvalGlobal); err != nil {
 		return describeError(noMemory, "", "")
@@ -98,8 +98,8 @@ func (s *script) stuck() string {
 	return "Error: the script waits for what cannot come: no call is under way and no timer is set."
 }
 
-// more returns the results already available.
-func more(settled <-chan []message.Settled) (all []message.Settled) {
+// takeAvailable returns the results already available.
+func takeAvailable(settled <-chan []message.Settled) (all []message.Settled) {
 	for {
 		select {
 		case batch := <-settled:
@@ -116,7 +116,7 @@ type outbox struct {
 	to    io.Writer
 	next  message.Report
 	bytes int
-	over  bool
+	ended bool
 }
 
 // maxGathered is the size, in bytes, at which a report is written at once.
@@ -144,11 +144,11 @@ func (o *outbox) end(end message.End) {
 	defer o.mu.Unlock()
 	o.next.End = &end
 	o.write()
-	o.over = true
+	o.ended = true
 }
 
 func (o *outbox) write() {
-	if o.over || o.next.Empty() {
+	if o.ended || o.next.Empty() {
 		return
 	}
 	if err := message.Write(o.to, o.next); err != nil {
@@ -157,56 +157,56 @@ func (o *outbox) write() {
 	o.next, o.bytes = message.Report{}, 0
 }
 
-// stopped is the panic value of a host function that ends the script. The script cannot catch it.
-type stopped struct{ message.End }
+// scriptEnd is the panic value of a host function that ends the script. The script cannot catch it.
+type scriptEnd struct{ message.End }
 
-// turn calls do and lets the script compute until it waits for calls or timers. It reports what the
+// computeUntilWaiting calls do and lets the script compute until it waits for calls or timers. It reports what the
 // script did, and ends a script that computes too long.
-func (s *script) turn(do func() error) {
-	most := min(s.busy, maxComputed-s.computed)
+func (s *script) computeUntilWaiting(do func() error) {
+	allowed := min(s.busy, maxComputed-s.computed)
 	began := time.Now()
 	overdue := message.End{Failed: true, Error: fmt.Sprintf("Error: the script computed for %.0f s without waiting for anything, and was ended.", s.busy.Seconds())}
-	if most < s.busy {
+	if allowed < s.busy {
 		overdue.Error = fmt.Sprintf("Error: the script computed for %.0f minutes in all, and was ended.", maxComputed.Minutes())
 	}
-	watch := time.AfterFunc(most+grace, func() {
+	watch := time.AfterFunc(allowed+grace, func() {
 		s.outbox.end(overdue)
 		os.Exit(0)
 	})
 	defer watch.Stop()
-	stopTelling := s.tell()
-	end := s.compute(do, began.Add(most))
-	stopTelling()
+	stopReporting := s.reportPeriodically()
+	end := s.compute(do, began.Add(allowed))
+	stopReporting()
 	s.computed += time.Since(began)
 	switch {
 	case end != nil:
 		s.end(*end)
-	case time.Since(began) >= most:
+	case time.Since(began) >= allowed:
 		s.end(overdue)
 	default:
 		s.outbox.flush()
 	}
 }
 
-// tell writes reports at intervals of tellEvery until stop is called.
-func (s *script) tell() (stop func()) {
-	over := make(chan struct{})
-	var telling sync.WaitGroup
-	telling.Go(func() {
-		often := time.NewTicker(tellEvery)
+// reportPeriodically writes reports at intervals of tellEvery until stop is called.
+func (s *script) reportPeriodically() (stop func()) {
+	stopped := make(chan struct{})
+	var reporting sync.WaitGroup
+	reporting.Go(func() {
+		often := time.NewTicker(reportInterval)
 		defer often.Stop()
 		for {
 			select {
 			case <-often.C:
 				s.outbox.flush()
-			case <-over:
+			case <-stopped:
 				return
 			}
 		}
 	})
 	return func() {
-		close(over)
-		telling.Wait()
+		close(stopped)
+		reporting.Wait()
 	}
 }
 
@@ -215,38 +215,38 @@ func (s *script) compute(do func() error, until time.Time) (end *message.End) {
 	defer func() {
 		switch value := recover().(type) {
 		case nil:
-		case stopped:
+		case scriptEnd:
 			end = &value.End
 		default:
 			panic(value)
 		}
 	}()
-	if err := s.within(until, do); err != nil {
-		return failure(err, until)
+	if err := s.runUntil(until, do); err != nil {
+		return endOf(err, until)
 	}
 	for time.Now().Before(until) {
 		jobs := 0
-		err := s.within(until, func() (err error) {
+		err := s.runUntil(until, func() (err error) {
 			jobs, err = s.vm.ExecutePendingJobs()
 			return err
 		})
 		if _, thrown := errors.AsType[*quickjs.Error](err); thrown || jobs == 0 {
-			return failure(err, until)
+			return endOf(err, until)
 		}
 	}
 	return nil
 }
 
-// within runs do. The interpreter interrupts JavaScript at until.
-func (s *script) within(until time.Time, do func() error) error {
+// runUntil runs do. The interpreter interrupts JavaScript at until.
+func (s *script) runUntil(until time.Time, do func() error) error {
 	if err := s.vm.SetEvalTimeout(max(time.Until(until), time.Millisecond)); err != nil {
 		return err
 	}
 	return do()
 }
 
-// failure returns the end for an error that the script did not receive, or nil for an interruption.
-func failure(err error, until time.Time) *message.End {
+// endOf returns the end for an error that the script did not receive, or nil for an interruption.
+func endOf(err error, until time.Time) *message.End {
 	if err == nil || !time.Now().Before(until) {
 		return nil
 	}

@@ -27,21 +27,21 @@ const main = "exec_main.mjs"
 
 // script is a script with its interpreter. It is not safe for concurrent use.
 type script struct {
-	vm     *quickjs.VM
-	enter  quickjs.Value // the prelude's function that starts and resumes the script
-	outbox *outbox
-	source string
-	loaded bool
+	vm       *quickjs.VM
+	prelude  quickjs.Value // the prelude's function that starts and resumes the script
+	outbox   *outbox
+	source   string
+	imported bool
 
-	stored   map[string]string
-	held     int // bytes of stored
-	items    int // number of shown items
-	shown    int // bytes of shown items
-	underWay int // number of calls without a result
-	timers   timers
-	busy     time.Duration // longest time of computing without waiting
-	computed time.Duration // total computing time so far
-	ended    bool
+	stored       map[string]string
+	storedBytes  int // bytes of stored
+	shownItems   int // number of shown items
+	shownBytes   int // bytes of shown items
+	pendingCalls int // number of calls without a result
+	timers       timers
+	busy         time.Duration // longest time of computing without waiting
+	computed     time.Duration // total computing time so far
+	ended        bool
 }
 
 // newScript prepares an interpreter before the script is known.
@@ -53,7 +53,7 @@ func newScript(o *outbox) (*script, error) {
 	s := &script{vm: vm, outbox: o, stored: map[string]string{}}
 	vm.SetCanBlock(false)
 	vm.SetMemoryLimit(memory)
-	vm.SetModuleLoader(s.load, s.resolve)
+	vm.SetModuleLoader(s.loadModule, s.resolveModule)
 	if err := intl.Register(vm); err != nil {
 		return nil, err
 	}
@@ -71,33 +71,33 @@ func newScript(o *outbox) (*script, error) {
 	if _, err := vm.Eval(fmt.Sprintf("globalThis.agent_limits = %q; 0", limits), quickjs.EvalGlobal); err != nil {
 		return nil, err
 	}
-	s.enter, err = vm.EvalValue(prelude, quickjs.EvalGlobal)
+	s.prelude, err = vm.EvalValue(prelude, quickjs.EvalGlobal)
 	return s, err
 }
 
-// resolve permits one import: the prelude imports the script itself.
-func (s *script) resolve(_ *quickjs.VM, _, name string) (string, error) {
-	if s.loaded || name != main {
+// resolveModule permits one import: the prelude imports the script itself.
+func (s *script) resolveModule(_ *quickjs.VM, _, name string) (string, error) {
+	if s.imported || name != main {
 		return "", errors.New("nothing can be imported in a script; what there is to call is in tools")
 	}
-	s.loaded = true
+	s.imported = true
 	return name, nil
 }
 
-func (s *script) load(*quickjs.VM, string) (string, error) { return s.source, nil }
+func (s *script) loadModule(*quickjs.VM, string) (string, error) { return s.source, nil }
 
 // functions returns the prelude's host functions.
 func (s *script) functions() map[string]quickjs.HostFunc {
 	return map[string]quickjs.HostFunc{
-		"call": s.call, "item": s.item, "stored": s.recall, "keep": s.keep, "timer": s.setTimer, "untimer": s.clearTimer,
+		"call": s.reportCall, "item": s.showItem, "stored": s.loadStored, "keep": s.storeValue, "timer": s.setTimer, "untimer": s.clearTimer,
 		"yields": func([]any) (any, error) {
 			s.outbox.add(maxGathered, func(r *message.Report) { r.Yield = true })
 			return nil, nil
 		},
-		"ends":   func([]any) (any, error) { panic(stopped{}) },
-		"floods": func([]any) (any, error) { panic(flood()) },
+		"ends":   func([]any) (any, error) { panic(scriptEnd{}) },
+		"floods": func([]any) (any, error) { panic(tooMuchOutput()) },
 		"fails": func(arguments []any) (any, error) {
-			panic(stopped{message.End{Failed: true, Error: describeError(argument[string](arguments, 0), argument[string](arguments, 1), s.source)}})
+			panic(scriptEnd{message.End{Failed: true, Error: describeError(argument[string](arguments, 0), argument[string](arguments, 1), s.source)}})
 		},
 	}
 }
@@ -108,8 +108,8 @@ func argument[T any](arguments []any, i int) T {
 	if i >= len(arguments) {
 		return none
 	}
-	value, is := arguments[i].(T)
-	if !is {
+	value, ok := arguments[i].(T)
+	if !ok {
 		return none
 	}
 	return value
@@ -128,59 +128,59 @@ func number(arguments []any, i int) float64 {
 	return 0
 }
 
-// call reports a call of a tool. The result arrives later, by settle.
-func (s *script) call(arguments []any) (any, error) {
+// reportCall reports a call of a tool. The result arrives later, by settle.
+func (s *script) reportCall(arguments []any) (any, error) {
 	c := message.Call{
 		ID: int(number(arguments, 0)), Tool: argument[string](arguments, 1), Input: argument[string](arguments, 2), Text: argument[bool](arguments, 3),
 	}
-	if s.underWay++; s.underWay > message.MaxCalls || len(c.Input) > message.MaxInput {
-		panic(stopped{message.End{Failed: true, Error: "Error: the script made too many or too large calls at once."}})
+	if s.pendingCalls++; s.pendingCalls > message.MaxCalls || len(c.Input) > message.MaxInput {
+		panic(scriptEnd{message.End{Failed: true, Error: "Error: the script made too many or too large calls at once."}})
 	}
 	s.outbox.add(len(c.Input), func(r *message.Report) { r.Calls = append(r.Calls, c) })
 	return nil, nil
 }
 
-// item reports an item that the script shows, and ends a script that shows too much.
-func (s *script) item(arguments []any) (any, error) {
+// showItem reports an item that the script shows, and ends a script that shows too much.
+func (s *script) showItem(arguments []any) (any, error) {
 	i := message.Item{Kind: message.Kind(argument[string](arguments, 0)), Value: argument[string](arguments, 1)}
-	s.items++
-	if s.shown += len(i.Value); s.items > message.MaxItems || s.shown > message.MaxShown {
-		panic(flood())
+	s.shownItems++
+	if s.shownBytes += len(i.Value); s.shownItems > message.MaxItems || s.shownBytes > message.MaxShown {
+		panic(tooMuchOutput())
 	}
 	s.outbox.add(len(i.Value), func(r *message.Report) { r.Items = append(r.Items, i) })
 	return nil, nil
 }
 
-// flood returns the panic value that ends a script with too much output.
-func flood() stopped {
-	return stopped{message.End{Failed: true, Error: fmt.Sprintf("Error: the script showed more than %d items or %d MiB, and was ended. Show less: filter, count, or show the part that matters.",
+// tooMuchOutput returns the panic value that ends a script with too much output.
+func tooMuchOutput() scriptEnd {
+	return scriptEnd{message.End{Failed: true, Error: fmt.Sprintf("Error: the script showed more than %d items or %d MiB, and was ended. Show less: filter, count, or show the part that matters.",
 		message.MaxItems, message.MaxShown>>20)}}
 }
 
-func (s *script) recall(arguments []any) (any, error) {
-	value, there := s.stored[argument[string](arguments, 0)]
-	if !there {
+func (s *script) loadStored(arguments []any) (any, error) {
+	value, exists := s.stored[argument[string](arguments, 0)]
+	if !exists {
 		return nil, nil
 	}
 	return value, nil
 }
 
-// keep stores a value. If a limit forbids that, it returns the reason as a string for the prelude.
-func (s *script) keep(arguments []any) (any, error) {
+// storeValue stores a value. If a limit forbids that, it returns the reason as a string for the prelude.
+func (s *script) storeValue(arguments []any) (any, error) {
 	key, value := argument[string](arguments, 0), argument[string](arguments, 1)
-	held := s.held + len(value)
-	if old, there := s.stored[key]; there {
-		held -= len(old)
+	newBytes := s.storedBytes + len(value)
+	if old, exists := s.stored[key]; exists {
+		newBytes -= len(old)
 	} else {
-		held += len(key)
+		newBytes += len(key)
 	}
 	switch {
 	case len(value) > message.LargestValue:
 		return fmt.Sprintf("the value has more than %d bytes as JSON", message.LargestValue), nil
-	case held > message.MaxStored:
+	case newBytes > message.MaxStored:
 		return fmt.Sprintf("all values and keys together have more than %d bytes; store null or something shorter under keys that are not needed", message.MaxStored), nil
 	}
-	s.held, s.stored[key] = held, value
+	s.storedBytes, s.stored[key] = newBytes, value
 	s.outbox.add(len(key)+len(value), func(r *message.Report) {
 		if r.Stored == nil {
 			r.Stored = map[string]string{}
@@ -197,7 +197,7 @@ func (s *script) setTimer(arguments []any) (any, error) {
 	delay := time.Duration(min(max(number(arguments, 1), 0), maxDelay) * float64(time.Millisecond))
 	s.timers.set(int(number(arguments, 0)), time.Now().Add(delay))
 	if len(s.timers) > message.MaxTimers {
-		panic(stopped{message.End{Failed: true, Error: "Error: the script set too many timers."}})
+		panic(scriptEnd{message.End{Failed: true, Error: "Error: the script set too many timers."}})
 	}
 	return nil, nil
 }
@@ -212,21 +212,21 @@ func (s *script) begin(run message.Run) {
 	s.source = run.Source
 	for key, value := range run.Stored {
 		s.stored[key] = value
-		s.held += len(key) + len(value)
+		s.storedBytes += len(key) + len(value)
 	}
 	names := make([]string, len(run.Tools))
 	for i, tool := range run.Tools {
 		names[i] = tool.Name
 	}
-	s.goOn("start", map[string]any{"names": names, "missing": missing(run.Source, names), "all": append([]message.Tool{}, run.Tools...)}) // a list, even if it is empty
+	s.resume("start", map[string]any{"names": names, "missing": unknownMethods(run.Source, names), "all": append([]message.Tool{}, run.Tools...)}) // a list, even if it is empty
 }
 
-// missing returns the methods of tools that a script calls and that names does not contain. It omits a
+// unknownMethods returns the methods of tools that a script calls and that names does not contain. It omits a
 // name that the script also mentions otherwise, for example to test whether the tool exists.
-func missing(source string, names []string) []string {
+func unknownMethods(source string, names []string) []string {
 	all := []string{}
 	calls := map[string]int{}
-	for _, call := range made().method.FindAllStringSubmatch(source, -1) {
+	for _, call := range regexps().method.FindAllStringSubmatch(source, -1) {
 		calls[call[1]]++
 	}
 	for name, count := range calls {
@@ -243,22 +243,22 @@ func missing(source string, names []string) []string {
 
 // settle continues with results of calls.
 func (s *script) settle(settled []message.Settled) {
-	s.underWay -= len(settled)
-	s.goOn("settle", settled)
+	s.pendingCalls -= len(settled)
+	s.resume("settle", settled)
 }
 
 // fire continues with due timers.
-func (s *script) fire() { s.goOn("fire", s.timers.take(time.Now())) }
+func (s *script) fire() { s.resume("fire", s.timers.take(time.Now())) }
 
-// goOn calls the prelude to start or resume the script. given is passed to it as JSON.
-func (s *script) goOn(kind string, given any) {
+// resume calls the prelude to start or resume the script. given is passed to it as JSON.
+func (s *script) resume(event string, data any) {
 	var text strings.Builder
-	if err := message.Write(&text, given); err != nil {
+	if err := message.Write(&text, data); err != nil {
 		s.end(message.End{Failed: true, Error: err.Error()})
 		return
 	}
-	s.turn(func() error {
-		_, err := s.enter.Call(quickjs.UndefinedValue, kind, text.String())
+	s.computeUntilWaiting(func() error {
+		_, err := s.prelude.Call(quickjs.UndefinedValue, event, text.String())
 		return err
 	})
 }

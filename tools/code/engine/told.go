@@ -11,12 +11,12 @@ import (
 // maxFrames bounds the reported frames of a stack.
 const maxFrames = 10
 
-// patterns contains expressions for places in stacks, and for names in scripts.
-type patterns struct{ frame, parsing, place, callee, method *regexp.Regexp }
+// errorPatterns contains expressions for places in stacks, and for names in scripts.
+type errorPatterns struct{ frame, parsing, place, callee, method *regexp.Regexp }
 
-// made returns the patterns. It compiles them at the first call.
-var made = sync.OnceValue(func() patterns {
-	return patterns{
+// regexps returns the patterns. It compiles them at the first call.
+var regexps = sync.OnceValue(func() errorPatterns {
+	return errorPatterns{
 		frame:   regexp.MustCompile(`^    at (.*) \((exec_main\.mjs:\d+:\d+)\)$`),
 		parsing: regexp.MustCompile(`^    at exec_main\.mjs:(\d+):(\d+)$`),
 		place:   regexp.MustCompile(`exec_main\.mjs:(\d+):(\d+)`),
@@ -35,38 +35,38 @@ const (
 // only its line and column. An error without a text of the interpreter gets only its place.
 func describeError(words, stack, source string) string {
 	lines := strings.Split(strings.TrimSuffix(stack, "\n"), "\n")
-	if place := made().parsing.FindStringSubmatch(lines[0]); place != nil && strings.HasPrefix(words, "SyntaxError") {
+	if place := regexps().parsing.FindStringSubmatch(lines[0]); place != nil && strings.HasPrefix(words, "SyntaxError") {
 		return fmt.Sprintf("%s (line %s, column %s)", words, place[1], place[2])
 	}
 	switch words {
 	case noFunction:
-		words = named(words, stack, source)
+		words = nameCallee(words, stack, source)
 	case noMemory:
 		words += fmt.Sprintf(": a script has %d MiB", memory>>20)
 	}
 	frames := 0
 	for _, line := range lines {
-		at := made().frame.FindStringSubmatch(line)
+		at := regexps().frame.FindStringSubmatch(line)
 		if at == nil || frames == maxFrames {
 			continue
 		}
 		frames++
-		words += "\n    at " + where(at[1], at[2])
+		words += "\n    at " + formatPlace(at[1], at[2])
 	}
 	return words
 }
 
-// where formats a place with the name of its function, if it has one.
-func where(function, place string) string {
+// formatPlace formats a place with the name of its function, if it has one.
+func formatPlace(function, place string) string {
 	if function == "<anonymous>" {
 		return place
 	}
 	return function + " (" + place + ")"
 }
 
-// named rewords "not a function" to name the called value, since the interpreter does not.
-func named(words, stack, source string) string {
-	place := made().place.FindStringSubmatch(stack)
+// nameCallee rewords "not a function" to name the called value, since the interpreter does not.
+func nameCallee(words, stack, source string) string {
+	place := regexps().place.FindStringSubmatch(stack)
 	if place == nil {
 		return words
 	}
@@ -77,7 +77,7 @@ func named(words, stack, source string) string {
 		return words
 	}
 	before := []rune(strings.TrimSuffix(lines[line-1], "\r"))
-	name := made().callee.FindString(string(before[:min(max(column-1, 0), len(before))]))
+	name := regexps().callee.FindString(string(before[:min(max(column-1, 0), len(before))]))
 	if name = strings.Join(strings.Fields(name), ""); name == "" {
 		return words
 	}
