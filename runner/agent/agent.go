@@ -65,9 +65,9 @@ type Surroundings struct {
 
 // faults counts the model's consecutive faults, by kind.
 type faults struct {
-	repeats      failingRepeats
-	emptyAnswers int
-	cutAnswers   int // incomplete answers of a model with text edits
+	repeats          failingRepeats
+	emptyAnswers     int
+	brokenOffAnswers int // incomplete answers of a model with text edits
 }
 
 // Spent is what a conversation has used so far.
@@ -88,8 +88,8 @@ func (c *Conversation) Spent() Spent {
 // CountScriptCall counts a script's call. It returns why the call is refused, or "" if it may run. The
 // tools.Dispatcher calls it.
 func (c *Conversation) CountScriptCall() (refused string) {
-	if !c.mayCall(c.callCount.countScriptCall) {
-		return limitWords
+	if !c.withinCallLimit(c.callCount.countScriptCall) {
+		return limitRefusal
 	}
 	return ""
 }
@@ -166,23 +166,24 @@ func (c *Conversation) Run(ctx context.Context) (string, error) {
 		if err := c.stopOverLimits(); err != nil {
 			return c.lastWords, err
 		}
-		last, err := c.reportBudgets()
+		finalBudget, err := c.reportBudgets()
 		if err != nil {
 			return "", err
 		}
-		said, err := c.turn(ctx, c.Settings)
+		answer, err := c.turn(ctx, c.Settings)
 		if err != nil {
 			return "", err
 		}
-		if done, err := c.isDone(said, last != nil); done || err != nil {
-			said.cancelCalls() // frees the context; the answer has no calls
-			return said.Text(), err
+		isLastTurn := finalBudget != nil
+		if done, err := c.isDone(answer, isLastTurn); done || err != nil {
+			answer.cancelCalls() // frees the context; the answer has no calls
+			return answer.Text(), err
 		}
-		if err := c.runCalls(ctx, said); err != nil {
+		if err := c.runCalls(ctx, answer); err != nil {
 			return "", err
 		}
-		if last != nil {
-			return c.lastWords, last.nearlyExceeded()
+		if isLastTurn {
+			return c.lastWords, finalBudget.nearlyExceeded()
 		}
 	}
 }
@@ -199,26 +200,26 @@ func (c *Conversation) stopReason() error {
 // settings that recover may have changed.
 func (c *Conversation) turn(ctx context.Context, settings model.Settings) (*answerIntake, error) {
 	for {
-		said, err := c.ask(ctx, settings)
+		answer, err := c.ask(ctx, settings)
 		var failure *model.Failure
 		if !errors.As(err, &failure) {
-			return said, err
+			return answer, err
 		}
 		again, err := c.recover(ctx, failure)
 		if err != nil {
 			return nil, err
 		}
 		if !again {
-			return nil, c.withToolHint(failure).Stop()
+			return nil, c.addToolHint(failure).Stop()
 		}
-		words, schema := settings.WordsOnly, settings.Schema
+		wordsOnly, schema := settings.WordsOnly, settings.Schema
 		settings = c.Settings
-		settings.WordsOnly, settings.Schema = words, schema
+		settings.WordsOnly, settings.Schema = wordsOnly, schema
 	}
 }
 
-// withToolHint adds advice to a failure that another model.tools would avoid.
-func (c *Conversation) withToolHint(failure *model.Failure) *model.Failure {
+// addToolHint adds advice to a failure that another model.tools would avoid.
+func (c *Conversation) addToolHint(failure *model.Failure) *model.Failure {
 	switch {
 	case !c.Settings.NoTools && failure.RefusesTools():
 		failure.Advice = "set model.tools: aider-diff, with which a model needs none. Else "
@@ -245,12 +246,12 @@ func (c *Conversation) recover(ctx context.Context, failure *model.Failure) (boo
 		c.warn("endpoint_quirk", "The model's API refuses a usual part of Chat Completions; from here on requests use model.chat: %s. You can set that in the job. The API answered: %s",
 			model.ListOf(c.Settings.ChatQuirks), failure.Detail())
 		return true, nil
-	case failure.Kind == model.Incomplete && c.Settings.NoTools && c.cutAnswers < maxEditFailures:
-		c.cutAnswers++
-		return true, c.Tell(fmt.Sprintf(writtenCutWords, failure.Detail()))
+	case failure.Kind == model.Incomplete && c.Settings.NoTools && c.brokenOffAnswers < maxEditFailures:
+		c.brokenOffAnswers++
+		return true, c.Tell(fmt.Sprintf(cutAnswerWords, failure.Detail()))
 	case failure.Kind == model.ContextLength:
 		return c.shortenRefused(ctx)
-	case c.withoutTier(failure):
+	case c.leaveFlexTier(failure):
 		return true, nil
 	case failure.RefusesSealed():
 		return c.dropUndecryptable(failure)
@@ -274,74 +275,75 @@ func (c *Conversation) ask(ctx context.Context, settings model.Settings) (*answe
 	}
 	c.lastRequest.set(c.history, c.Settings.Model)
 	began := time.Now()
-	t := c.newIntake(ctx, settings.WordsOnly)
-	response, err := c.Model.Respond(ctx, request, model.Observer{Item: t.takeItem, Interrupted: t.keepInterrupted})
+	answer := c.newIntake(ctx, settings.WordsOnly)
+	response, err := c.Model.Respond(ctx, request, model.Observer{Item: answer.takeItem, Interrupted: answer.keepInterrupted})
 	if err != nil {
-		err = c.processInterrupted(t, err, time.Since(began))
+		err = c.processInterrupted(answer, err, time.Since(began))
 	} else {
-		err = c.processAnswer(t, response, time.Since(began))
+		err = c.processAnswer(answer, response, time.Since(began))
 	}
 	if err != nil {
 		return nil, err
 	}
-	if text := t.LastWords(); text != "" && !settings.WordsOnly {
+	if text := answer.LastWords(); text != "" && !settings.WordsOnly {
 		c.lastWords = text
 	}
-	return t, nil
+	return answer, nil
 }
 
 // processAnswer records a complete answer and adds it to the history. The answer is on record before its
 // mutating calls start, which batch.Commit allows.
-func (c *Conversation) processAnswer(t *answerIntake, response *model.Response, took time.Duration) error {
+func (c *Conversation) processAnswer(answer *answerIntake, response *model.Response, took time.Duration) error {
 	c.charge(response.Usage)
-	c.cutAnswers = 0
-	if t.inputRemoved {
-		response.Output = t.items
+	c.brokenOffAnswers = 0
+	if answer.itemsChanged {
+		response.Output = answer.items
 	}
-	t.addWrittenCalls()
+	answer.addWrittenCalls()
 	if response.EstimatedUsage {
 		c.warn("no_usage", "The model's API reports no token usage, or an impossible one: agent-ci counts one token for every four bytes sent and received.")
 	}
-	err := c.recordResponse(response, took, t.wordsOnly)
+	err := c.recordResponse(response, took, answer.wordsOnly)
 	c.overlongRequests = 0
 	c.addAnswerItems(response.Output, &response.Usage)
-	t.countCalls()
-	if err == nil && t.parseError != nil {
-		err = (&model.Failure{Kind: model.Malformed, Err: t.parseError}).Stop()
+	answer.countCalls()
+	if err == nil && answer.parseError != nil {
+		err = (&model.Failure{Kind: model.Malformed, Err: answer.parseError}).Stop()
 	}
 	if err != nil {
-		t.discard()
+		answer.discard()
 		return err
 	}
-	t.batch.Commit()
+	answer.batch.Commit()
 	return nil
 }
 
 // processInterrupted keeps the part of an interrupted answer up to its last started call, if any. It
 // returns nil if the conversation can continue from there, and err otherwise.
-func (c *Conversation) processInterrupted(t *answerIntake, err error, took time.Duration) error {
+func (c *Conversation) processInterrupted(answer *answerIntake, err error, took time.Duration) error {
 	var failure *model.Failure
 	if errors.As(err, &failure) {
 		c.charge(failure.Usage)
 	}
-	if !t.keepInterrupted() {
-		t.discard()
+	if !answer.keepInterrupted() {
+		answer.discard()
 		return c.recordFailed(err, failure)
 	}
-	c.addAnswerItems(t.items, nil)
-	t.countCalls()
-	recorded := c.recordResponse(&model.Response{Status: transcript.Incomplete, Output: t.items}, took, t.wordsOnly)
-	if recorded == nil && failure != nil && failure.Temporary() {
-		if recorded = c.recordRetry(failure, 0); recorded == nil {
+	c.addAnswerItems(answer.items, nil)
+	answer.countCalls()
+	recordErr := c.recordResponse(&model.Response{Status: transcript.Incomplete, Output: answer.items}, took, answer.wordsOnly)
+	if recordErr == nil && failure != nil && failure.Temporary() {
+		recordErr = c.recordRetry(failure, 0)
+		if recordErr == nil {
 			return nil
 		}
 	}
-	t.cancelCalls()
-	if outputs, _, bad := t.outputs(); bad == nil {
+	answer.cancelCalls()
+	if outputs, _, outputErr := answer.outputs(); outputErr == nil {
 		c.Add(outputs...) // each call in the history needs its output
 	}
-	if recorded != nil {
-		return recorded
+	if recordErr != nil {
+		return recordErr
 	}
 	return c.recordFailed(err, failure)
 }
@@ -360,16 +362,21 @@ const emptyLimit = 2
 // isDone reports whether the model is done: its answer has text and no calls. After an empty answer the
 // model gets one reminder, because an idle run must not look successful. It also gets one after mere
 // commentary, except in its last turn.
-func (c *Conversation) isDone(said *answerIntake, lastTurn bool) (bool, error) {
-	if said.Asks() || said.Text() != "" && (!said.RemarksOnly() || c.emptyAnswers > 0 || lastTurn) {
+func (c *Conversation) isDone(answer *answerIntake, lastTurn bool) (bool, error) {
+	if answer.Asks() {
 		c.emptyAnswers = 0
-		return !said.Asks(), nil
+		return false, nil
 	}
-	if said.Refusal() != "" {
-		return true, (&model.Failure{Kind: model.Refused, Message: said.Refusal()}).Stop()
+	noReminder := c.emptyAnswers > 0 || lastTurn
+	if answer.Text() != "" && (!answer.RemarksOnly() || noReminder) {
+		c.emptyAnswers = 0
+		return true, nil
+	}
+	if answer.Refusal() != "" {
+		return true, (&model.Failure{Kind: model.Refused, Message: answer.Refusal()}).Stop()
 	}
 	c.emptyAnswers++
-	if said.RemarksOnly() {
+	if answer.RemarksOnly() {
 		return false, c.Tell("Your last answer was commentary and called nothing. Go on with the task, or give your last message if it is done or cannot be.")
 	}
 	if c.emptyAnswers >= emptyLimit {
@@ -381,16 +388,16 @@ func (c *Conversation) isDone(said *answerIntake, lastTurn bool) (bool, error) {
 
 // runCalls waits for the calls of an answer and adds their outputs to the history. It returns an error
 // if the run must stop.
-func (c *Conversation) runCalls(ctx context.Context, t *answerIntake) error {
-	outputs, results, err := t.outputs()
+func (c *Conversation) runCalls(ctx context.Context, answer *answerIntake) error {
+	outputs, results, err := answer.outputs()
 	if err != nil {
 		return err
 	}
 	c.Add(outputs...)
 	for i, result := range results {
-		c.recordResult(t.Calls[i], result)
+		c.noteResult(answer.Calls[i], result)
 	}
-	c.repeats.count(t.Calls[:len(results)], results)
+	c.repeats.count(answer.Calls[:len(results)], results)
 	if err := ctx.Err(); err != nil {
 		return err
 	}

@@ -37,7 +37,7 @@ type budget struct {
 	used, limit float64
 	usedOfLimit string // used and limit as text, such as "3 of 10 turns are used"
 	remaining   string
-	last        bool // at most one turn is left, whatever share is used
+	oneTurnLeft bool // at most one turn is left, whatever share is used
 }
 
 // budgets returns the budgets that have a limit, with their use so far.
@@ -59,7 +59,7 @@ func (c *Conversation) budgets() []budget {
 			usedOfLimit: fmt.Sprintf("%s of %s are used", elapsed.Round(time.Second), l.Time), remaining: (l.Time - elapsed).Round(time.Second).String(),
 		},
 	}
-	all[0].last = remaining(l.Turns, others.Turns, 1)-spent.Turns <= 1
+	all[0].oneTurnLeft = remaining(l.Turns, others.Turns, 1)-spent.Turns <= 1
 	return slices.DeleteFunc(all, func(b budget) bool { return b.limit <= 0 })
 }
 
@@ -81,7 +81,7 @@ func budgetOf[N int | int64 | float64](reason, key, verb, unit string, used, lim
 }
 
 // isLast reports whether the next turn is the last one.
-func (b budget) isLast() bool { return b.last || b.used >= lastTurnShare*b.limit }
+func (b budget) isLast() bool { return b.oneTurnLeft || b.used >= lastTurnShare*b.limit }
 
 // stop returns the stop of a run that exhausted the budget. happened begins its message, before the used
 // amount.
@@ -107,8 +107,8 @@ func (c *Conversation) stopOverLimits() error {
 // budgetWords begin the message about budgets that are nearly used up.
 const budgetWords = "More than 80 % of a budget of this run is used. Left: "
 
-// lastWords begin the message before the last turn.
-const lastWords = "This is your last turn: "
+// lastTurnWords begin the message before the last turn.
+const lastTurnWords = "This is your last turn: "
 
 // lastBudget returns the budget making the next turn the last, or nil.
 func (c *Conversation) lastBudget() *budget {
@@ -145,7 +145,7 @@ func (c *Conversation) stopInLastTurn() error {
 // next turn the last, it announces that and returns the budget. Otherwise it returns nil.
 func (c *Conversation) reportBudgets() (*budget, error) {
 	if last := c.lastBudget(); last != nil {
-		return last, c.Tell(fmt.Sprintf(lastWords+"%s (%s). Calls in this answer still run, but you will not see their outputs. "+
+		return last, c.Tell(fmt.Sprintf(lastTurnWords+"%s (%s). Calls in this answer still run, but you will not see their outputs. "+
 			"Leave the checkout in a state that can be kept, and say in this answer what is done and what is left.", last.usedOfLimit, last.key))
 	}
 	var left []string

@@ -40,9 +40,9 @@ type tokenCount struct {
 // tokens returns the estimated length of the next request. It starts from the provider's count, if there
 // is one, and estimates only what was added since.
 func (c *Conversation) tokens() int64 {
-	found := c.foundTokens(c.found.added)
-	if c.measure.tokens > 0 {
-		return c.measure.tokens + rawitem.Estimate(c.history[c.measure.items:]) + found - c.foundTokens(c.found.added[:c.measure.reportedTools])
+	found := c.foundTokens(c.found.byFunction)
+	if c.measured.tokens > 0 {
+		return c.measured.tokens + rawitem.Estimate(c.history[c.measured.items:]) + found - c.foundTokens(c.found.byFunction[:c.measured.reportedTools])
 	}
 	return rawitem.Estimate(c.history) + int64(len(c.Settings.Instructions))/rawitem.BytesInToken + rawitem.Estimate(c.Settings.Tools) + found
 }
@@ -62,7 +62,13 @@ func shortens(reason string) bool { return reason != reasonInterrupted && reason
 // summary, then trimming. It does nothing until the conversation has grown by a tenth of the window since
 // the last compaction: otherwise one that barely helps would repeat every turn.
 func (c *Conversation) compactIfFull(ctx context.Context) error {
-	if c.Window <= 0 || len(c.history) == c.pinnedItems || float64(c.tokens()) < compactShare*float64(c.Window) || c.tokens() < c.compactedTokens+c.Window/10 {
+	if c.Window <= 0 || len(c.history) == c.pinnedItems {
+		return nil
+	}
+	tokens := c.tokens()
+	isFull := float64(tokens) >= compactShare*float64(c.Window)
+	hasGrown := tokens >= c.compactedTokens+c.Window/10
+	if !isFull || !hasGrown {
 		return nil
 	}
 	if err := c.mayCompact(ctx, reasonWindow); err != nil {
@@ -72,12 +78,12 @@ func (c *Conversation) compactIfFull(ctx context.Context) error {
 		return c.compactByTrimming(int64(trimShare * float64(c.Window)))
 	}
 	for _, compact := range []func(context.Context) (*compaction, error){c.compactByEndpoint, c.compactBySummary, trim} {
-		found, err := compact(ctx)
+		compacted, err := compact(ctx)
 		if err != nil {
 			return err
 		}
-		if found != nil {
-			return c.adoptCompaction(found, reasonWindow)
+		if compacted != nil {
+			return c.adoptCompaction(compacted, reasonWindow)
 		}
 	}
 	// Nothing helped: send the conversation unchanged. If the API refuses it, shortenRefused is next.
@@ -107,19 +113,19 @@ func (c *Conversation) shortenRefused(ctx context.Context) (bool, error) {
 		return false, err
 	}
 	if c.overlongRequests == 1 {
-		found, err := c.compactByEndpoint(ctx)
+		compacted, err := c.compactByEndpoint(ctx)
 		if err != nil {
 			return false, err
 		}
-		if found != nil {
-			return true, c.adoptCompaction(found, reasonLength)
+		if compacted != nil {
+			return true, c.adoptCompaction(compacted, reasonLength)
 		}
 	}
-	found, err := c.compactByTrimming(rawitem.Estimate(c.history) / 2)
-	if found == nil || err != nil {
+	compacted, err := c.compactByTrimming(rawitem.Estimate(c.history) / 2)
+	if compacted == nil || err != nil {
 		return false, err
 	}
-	return true, c.adoptCompaction(found, reasonLength)
+	return true, c.adoptCompaction(compacted, reasonLength)
 }
 
 // compaction is the result of making a conversation shorter.
@@ -131,13 +137,13 @@ type compaction struct {
 }
 
 // adoptCompaction replaces the history by the compacted conversation, and records that.
-func (c *Conversation) adoptCompaction(found *compaction, reason string) error {
-	c.replace(found.items, reason)
+func (c *Conversation) adoptCompaction(compacted *compaction, reason string) error {
+	c.replace(compacted.items, reason)
 	c.compactedTokens = c.tokens()
 	c.reportedBudgets = nil // the compaction may have removed the messages about budgets
 	_, err := c.Log.Append(transcript.TypeCompaction, transcript.Compaction{
-		Turn: c.spent.Turns, Method: found.method, Reason: reason, Before: found.before, After: c.compactedTokens,
-		Items: rawitem.WithoutImages(c.history), Usage: found.usage,
+		Turn: c.spent.Turns, Method: compacted.method, Reason: reason, Before: compacted.before, After: c.compactedTokens,
+		Items: rawitem.WithoutImages(c.history), Usage: compacted.usage,
 	})
 	return err
 }
@@ -188,9 +194,13 @@ func (c *Conversation) newCompaction(method string, items []json.RawMessage, usa
 	if err == nil {
 		items, err = c.withSearchedTools(items)
 	}
-	before := rawitem.Estimate(c.history) + c.foundTokens(c.found.added)
-	if err != nil || rawitem.Estimate(items)+c.foundTokens(c.found.survivesCompaction(c.measure.reportedTools)) >= before {
+	if err != nil {
 		return nil, err
+	}
+	before := rawitem.Estimate(c.history) + c.foundTokens(c.found.byFunction)
+	after := rawitem.Estimate(items) + c.foundTokens(c.found.survivesCompaction(c.measured.reportedTools))
+	if after >= before {
+		return nil, nil
 	}
 	return &compaction{method: method, items: items, usage: usage, before: c.tokens()}, nil
 }
@@ -227,8 +237,8 @@ func (c *Conversation) withKeptTexts(items []json.RawMessage) ([]json.RawMessage
 			return nil, err
 		}
 		// items are JSON, so look for the text in its JSON form
-		inside := bytes.Trim(encoded, `"`)
-		if slices.ContainsFunc(items, func(item json.RawMessage) bool { return bytes.Contains(item, inside) }) {
+		escaped := bytes.Trim(encoded, `"`)
+		if slices.ContainsFunc(items, func(item json.RawMessage) bool { return bytes.Contains(item, escaped) }) {
 			continue
 		}
 		raw, err := rawitem.Words("user", keptWords+text)
@@ -248,14 +258,14 @@ const summaryOrder = "The conversation has grown nearly too long and will be rep
 // compactBySummary asks the model for a summary, which replaces all but the pinned items and the last
 // turn. It returns nil if the model gives no summary.
 func (c *Conversation) compactBySummary(ctx context.Context) (*compaction, error) {
-	kept, before := c.position, c.tokens()
+	original, before := c.position, c.tokens()
 	if err := c.Tell(summaryOrder); err != nil {
 		return nil, err
 	}
 	settings := c.Settings
 	settings.WordsOnly = true
-	said, err := c.ask(ctx, settings)
-	c.position = kept
+	answer, err := c.ask(ctx, settings)
+	c.position = original
 	var failure *model.Failure
 	switch {
 	case errors.As(err, &failure):
@@ -263,26 +273,26 @@ func (c *Conversation) compactBySummary(ctx context.Context) (*compaction, error
 	case err != nil:
 		return nil, err
 	}
-	said.cancelCalls() // none of its calls ran
-	if said.Text() == "" || said.Asks() {
+	answer.cancelCalls() // none of its calls ran
+	if answer.Text() == "" || answer.Asks() {
 		return nil, nil
 	}
-	summary, err := rawitem.Words("developer", "The conversation so far was replaced by your own summary of it:\n\n"+said.Text())
+	summary, err := rawitem.Words("developer", "The conversation so far was replaced by your own summary of it:\n\n"+answer.Text())
 	if err != nil {
 		return nil, err
 	}
 	items := append(slices.Clone(c.history[:c.pinnedItems]), summary)
-	found, err := c.newCompaction("summary", append(items, c.lastTurn()...), nil)
-	if found != nil {
-		found.before = before
+	compacted, err := c.newCompaction("summary", append(items, c.latestTurn()...), nil)
+	if compacted != nil {
+		compacted.before = before
 	}
-	return found, err
+	return compacted, err
 }
 
-// lastTurn returns the last answer with the outputs of its calls, or nil if they exceed a tenth of the
+// latestTurn returns the last answer with the outputs of its calls, or nil if they exceed a tenth of the
 // window.
-func (c *Conversation) lastTurn() []json.RawMessage {
-	last := c.history[max(c.measure.lastAnswer, c.pinnedItems):]
+func (c *Conversation) latestTurn() []json.RawMessage {
+	last := c.history[max(c.measured.lastAnswer, c.pinnedItems):]
 	if rawitem.Estimate(last) < c.Window/10 {
 		return last
 	}

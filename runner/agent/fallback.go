@@ -35,12 +35,12 @@ func (c *Conversation) UseModel(s ModelOptions) {
 func (c *Conversation) fallBack(ctx context.Context, failure *model.Failure) error {
 	next, from := c.Fallbacks[0], c.Settings.Model
 	c.Fallbacks = c.Fallbacks[1:]
-	left, lost := unreadableItems(c.history[:c.loggedItems])
-	c.removeItems(left)
+	leftOut, lost := unreadableItems(c.history[:c.loggedItems])
+	c.removeItems(leftOut)
 	c.compactedTokens, c.noEndpointCompaction, c.overlongRequests = 0, false, 0
 	c.UseModel(next)
 	_, err := c.Log.Append(transcript.TypeModelFallback, transcript.ModelFallback{
-		Turn: c.spent.Turns, From: from, To: next.Model, Reason: string(failure.Kind), Why: failure.Error(), LeftOut: left, Price: next.Price,
+		Turn: c.spent.Turns, From: from, To: next.Model, Reason: string(failure.Kind), Why: failure.Error(), LeftOut: leftOut, Price: next.Price,
 	})
 	if err == nil && lost != "" {
 		err = c.Tell("Another model began this work, and can't go on. " + lost + ": look at the checkout and its changes for what is done, before you go on with the task.")
@@ -65,23 +65,23 @@ var readable = map[string]bool{
 // lostBeginning describes the loss of a compaction that the next model cannot read.
 const lostBeginning = "The beginning of the conversation was kept in a sealed form, and is gone"
 
-// lostWords tell the model that parts of the conversation were removed. %s describes the loss.
-const lostWords = "The API can't read all of this conversation any more. %s: look at the checkout and its changes for what is done, before you go on with the task."
+// lostItemsWords tell the model that parts of the conversation were removed. %s describes the loss.
+const lostItemsWords = "The API can't read all of this conversation any more. %s: look at the checkout and its changes for what is done, before you go on with the task."
 
 // unreadableItems returns the indexes of items that another model cannot read. lost describes the loss of
 // a compaction. It is "" if only reasoning is lost, which the model need not know.
-func unreadableItems(items []json.RawMessage) (places []int, lost string) {
+func unreadableItems(items []json.RawMessage) (indexes []int, lost string) {
 	for i, raw := range items {
-		kind := rawitem.FieldsOf(raw)
+		fields := rawitem.FieldsOf(raw)
 		switch {
-		case kind.Type == "compaction":
+		case fields.Type == "compaction":
 			lost = lostBeginning
-		case readable[kind.Type]:
+		case readable[fields.Type]:
 			continue
 		}
-		places = append(places, i)
+		indexes = append(indexes, i)
 	}
-	return places, lost
+	return indexes, lost
 }
 
 // selectModel switches a resumed run to the fallback model with this name, if there is one. Fallbacks
@@ -96,8 +96,8 @@ func (c *Conversation) selectModel(name string) {
 	c.UseModel(next)
 }
 
-// withoutTier stops using the flex tier if the API refused the request for it. It reports whether it did.
-func (c *Conversation) withoutTier(failure *model.Failure) bool {
+// leaveFlexTier stops using the flex tier if the API refused the request for it. It reports whether it did.
+func (c *Conversation) leaveFlexTier(failure *model.Failure) bool {
 	if c.Settings.ServiceTier != model.FlexTier {
 		return false
 	}

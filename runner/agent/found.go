@@ -14,11 +14,11 @@ import (
 
 // foundTools are the names of the tools that the model's searches found, with duplicates. A model
 // searches in one of two forms. The search function's finds are added to the tools of every later
-// request. The finds of a tool_search_call are defined in its output, in the history.
+// request. The finds of a tool_search_call item are defined in its output, in the history.
 type foundTools struct {
-	added   []string // found by the search function; the best match of each search is last
-	answers []string // found by a tool_search_call; the best match is first
-	called  []string // tools called since the last compaction
+	byFunction []string // found by the search function; the best match of each search is last
+	byItem     []string // found by a tool_search_call; the best match is first
+	called     []string // tools called since the last compaction
 }
 
 // definition returns a tool's definition, or nil if the tool is missing or disabled.
@@ -38,11 +38,11 @@ func (c *Conversation) definitions(names []string, deferred bool) ([]json.RawMes
 	return c.fittingDefinitions(names, names, deferred)
 }
 
-// fittingDefinitions returns the definitions of tools in the order of names. first has the same names in
+// fittingDefinitions returns the definitions of tools in the order of names. byPriority has the same names in
 // the order in which they may use the space up to the size limit. One tool always fits.
-func (c *Conversation) fittingDefinitions(names, first []string, deferred bool) ([]json.RawMessage, error) {
+func (c *Conversation) fittingDefinitions(names, byPriority []string, deferred bool) ([]json.RawMessage, error) {
 	fitting, size := map[string]json.RawMessage{}, 0
-	for _, name := range distinct(first) {
+	for _, name := range distinct(byPriority) {
 		raw, err := c.definition(name, deferred)
 		if err != nil {
 			return nil, err
@@ -73,14 +73,14 @@ func (c *Conversation) maxFoundBytes() int {
 	return foundBytesLimit
 }
 
-// recordCall notes that a tool was called, and the tools that the call found, if any. In added the best
+// noteCall notes that a tool was called, and the tools that the call found, if any. In byFunction the best
 // match comes last, because the size limit leaves out the first ones.
-func (f *foundTools) recordCall(call tools.Call, result tools.Result) {
+func (f *foundTools) noteCall(call tools.Call, result tools.Result) {
 	if call.Form == tools.Search {
-		f.answers = append(f.answers, result.Found...)
+		f.byItem = append(f.byItem, result.Found...)
 	} else {
 		for _, name := range slices.Backward(result.Found) {
-			f.added = append(f.added, name)
+			f.byFunction = append(f.byFunction, name)
 		}
 	}
 	if name := strings.TrimPrefix(call.Name, "functions."); !slices.Contains(f.called, name) {
@@ -93,17 +93,17 @@ func (f *foundTools) calledNames(names []string) []string {
 	return distinct(slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !slices.Contains(f.called, name) }))
 }
 
-// survivesCompaction returns the tools of added to keep after a compaction. These are the called ones, and
-// all after the first announced ones: the model has not seen those yet.
-func (f *foundTools) survivesCompaction(announced int) []string {
-	return append(f.calledNames(f.added[:announced]), f.added[announced:]...)
+// survivesCompaction returns the tools of byFunction to keep after a compaction. These are the called ones, and
+// all after the first reportedTools: the model has not seen those yet.
+func (f *foundTools) survivesCompaction(reportedTools int) []string {
+	return append(f.calledNames(f.byFunction[:reportedTools]), f.byFunction[reportedTools:]...)
 }
 
 // forgetUnused drops found tools that the model did not call before a compaction. A search can find them
-// again. items are the shortened conversation. For announced see survivesCompaction.
-func (f *foundTools) forgetUnused(items []json.RawMessage, announced int) {
-	inItems := slices.DeleteFunc(distinct(f.answers), func(name string) bool { return !slices.ContainsFunc(items, definesTool(name)) })
-	*f = foundTools{added: f.survivesCompaction(announced), answers: inItems}
+// again. items are the shortened conversation. For reportedTools see survivesCompaction.
+func (f *foundTools) forgetUnused(items []json.RawMessage, reportedTools int) {
+	inItems := slices.DeleteFunc(distinct(f.byItem), func(name string) bool { return !slices.ContainsFunc(items, definesTool(name)) })
+	*f = foundTools{byFunction: f.survivesCompaction(reportedTools), byItem: inItems}
 }
 
 // distinct returns the names without duplicates, in order of their first use.
@@ -127,7 +127,7 @@ func (c *Conversation) definitionsAfterTools(names []string) ([]json.RawMessage,
 
 // withFoundTools returns the settings with the search function's finds after the other tools.
 func (c *Conversation) withFoundTools(s model.Settings) (model.Settings, error) {
-	added, err := c.definitionsAfterTools(c.found.added)
+	added, err := c.definitionsAfterTools(c.found.byFunction)
 	if err == nil && len(added) > 0 {
 		s.Tools = slices.Concat(s.Tools, added)
 	}
@@ -147,8 +147,8 @@ func (c *Conversation) foundTokens(names []string) int64 {
 // a tool_search_call found and the model called.
 func (c *Conversation) withSearchedTools(items []json.RawMessage) ([]json.RawMessage, error) {
 	items = slices.DeleteFunc(items, func(item json.RawMessage) bool { return rawitem.FieldsOf(item).Type == rawitem.AdditionalToolsType })
-	gone := slices.DeleteFunc(c.found.calledNames(c.found.answers), func(name string) bool { return slices.ContainsFunc(items, definesTool(name)) })
-	definitions, err := c.definitions(gone, true)
+	removed := slices.DeleteFunc(c.found.calledNames(c.found.byItem), func(name string) bool { return slices.ContainsFunc(items, definesTool(name)) })
+	definitions, err := c.definitions(removed, true)
 	if err != nil || len(definitions) == 0 {
 		return items, err
 	}
@@ -164,13 +164,15 @@ func definesTool(name string) func(item json.RawMessage) bool {
 			Tools []struct{ Name string }
 		}
 		kind := rawitem.FieldsOf(item).Type
-		return (kind == rawitem.SearchOutputType || kind == rawitem.AdditionalToolsType) && json.Unmarshal(item, &defined) == nil &&
-			slices.ContainsFunc(defined.Tools, func(t struct{ Name string }) bool { return t.Name == name })
+		if kind != rawitem.SearchOutputType && kind != rawitem.AdditionalToolsType || json.Unmarshal(item, &defined) != nil {
+			return false
+		}
+		return slices.ContainsFunc(defined.Tools, func(t struct{ Name string }) bool { return t.Name == name })
 	}
 }
 
-// foundBy returns the names of the tools that a recorded call found.
-func foundBy(end transcript.ToolFinished) []string {
+// foundIn returns the names of the tools that a recorded call found.
+func foundIn(end transcript.ToolFinished) []string {
 	names, _ := end.Detail[foundDetail].([]any)
 	var all []string
 	for _, name := range names {

@@ -23,31 +23,31 @@ type answerIntake struct {
 	receivedAnswer
 }
 
-// sortedAnswer is an answer whose first handedOver calls run. The rest is refused with whyNotRun.
-type sortedAnswer struct {
+// admittedAnswer is an answer whose first admitted calls run. The rest is refused with whyNotRun.
+type admittedAnswer struct {
 	callitem.Answer
-	handedOver int    // number of calls that run
-	whyNotRun  string // why the rest does not run; "" while all do
+	admitted  int    // number of calls that run
+	whyNotRun string // why the rest does not run; "" while all do
 }
 
-// sortLast decides whether the last call runs, and reports that. After a call that does not run, no later
-// call runs. mayCall counts the call, or returns false at the limit.
-func (a *sortedAnswer) sortLast(mayCall func() bool) bool {
+// admitLastCall decides whether the last call runs, and reports that. After a call that does not run, no later
+// call runs. countCall counts the call, or returns false at the limit.
+func (a *admittedAnswer) admitLastCall(countCall func() bool) bool {
 	switch {
 	case a.whyNotRun != "":
 	case a.Cut:
-		a.whyNotRun = cutWords
-	case !mayCall():
-		a.whyNotRun = limitWords
+		a.whyNotRun = brokenOffRefusal
+	case !countCall():
+		a.whyNotRun = limitRefusal
 	default:
-		a.handedOver++
+		a.admitted++
 	}
 	return a.whyNotRun == ""
 }
 
 // receivedAnswer is the received part of one attempt at an answer.
 type receivedAnswer struct {
-	sortedAnswer
+	admittedAnswer
 	batch         *tools.Batch
 	ids           rawitem.CallIDs
 	items         []json.RawMessage
@@ -55,151 +55,152 @@ type receivedAnswer struct {
 	parseError    error  // error of the first item that cannot be read
 	interrupted   bool   // the answer broke off; the received items are kept
 	refusedInput  string // why the call in the latest item is refused for its size, or ""
-	inputRemoved  bool   // items differ from what the API sent: an ID or an input was replaced
+	itemsChanged  bool   // items differ from what the API sent: an ID or an input was replaced
 }
 
 // newIntake returns the intake for one request. wordsOnly means that the request asked for text only.
 func (c *Conversation) newIntake(ctx context.Context, wordsOnly bool) *answerIntake {
-	ctx, abort := context.WithCancel(ctx)
-	t := &answerIntake{c: c, wordsOnly: wordsOnly, ctx: ctx, cancelCalls: abort}
-	t.begin()
-	return t
+	ctx, cancelCalls := context.WithCancel(ctx)
+	a := &answerIntake{c: c, wordsOnly: wordsOnly, ctx: ctx, cancelCalls: cancelCalls}
+	a.reset()
+	return a
 }
 
-// begin forgets what was received, for the next attempt of the request.
-func (t *answerIntake) begin() {
-	t.receivedAnswer = receivedAnswer{batch: t.c.Tools.Begin(t.ctx), ids: t.c.ids.Within()}
-	if t.wordsOnly {
-		t.whyNotRun = speakingWords
+// reset forgets what was received, for the next attempt of the request.
+func (a *answerIntake) reset() {
+	a.receivedAnswer = receivedAnswer{batch: a.c.Tools.Begin(a.ctx), ids: a.c.ids.Within()}
+	if a.wordsOnly {
+		a.whyNotRun = wordsOnlyRefusal
 	}
 }
 
 // takeItem takes the next item of the answer and starts its call, if it has one. After an item that cannot
 // be read, no call starts.
-func (t *answerIntake) takeItem(raw json.RawMessage) {
-	before := len(t.Calls)
-	raw, err := t.withOwnIDs(raw)
+func (a *answerIntake) takeItem(raw json.RawMessage) {
+	before := len(a.Calls)
+	raw, err := a.withOwnIDs(raw)
 	if err == nil {
-		raw, err = t.withInputLimit(raw)
+		raw, err = a.withInputLimit(raw)
 	}
 	if err == nil {
-		err = t.Add(raw)
+		err = a.Add(raw)
 	}
-	if err != nil && t.parseError == nil {
-		t.parseError = err
+	if err != nil && a.parseError == nil {
+		a.parseError = err
 	}
-	t.items = append(t.items, raw)
-	if len(t.Calls) == before || t.parseError != nil {
+	a.items = append(a.items, raw)
+	if len(a.Calls) == before || a.parseError != nil {
 		return
 	}
-	t.itemsUpToCall = append(t.itemsUpToCall, len(t.items))
-	t.Calls[before].Refused = t.refusedInput
-	t.Calls[before] = withNumber(t.Calls[before], t.c.callNumber+len(t.Calls), t.c.spent.Turns, t.c.Name)
-	if t.sortLast(t.mayCall) {
-		t.batch.Start(t.Calls[before])
+	a.itemsUpToCall = append(a.itemsUpToCall, len(a.items))
+	a.Calls[before].Refused = a.refusedInput
+	a.Calls[before] = withNumber(a.Calls[before], a.c.callNumber+len(a.Calls), a.c.spent.Turns, a.c.Name)
+	if a.admitLastCall(a.countNextCall) {
+		a.batch.Start(a.Calls[before])
 	}
 }
 
-// mayCall counts another call of the answer and returns true, or returns false at the limit.
-func (t *answerIntake) mayCall() bool {
-	return t.c.mayCall(func(limit int) bool { return t.c.callCount.countCall(t.callsMade(), limit) })
+// countNextCall counts another call of the answer and returns true, or returns false at the limit.
+func (a *answerIntake) countNextCall() bool {
+	return a.c.withinCallLimit(func(limit int) bool { return a.c.callCount.countCall(a.callsMade(), limit) })
 }
 
 // Outputs of calls that did not run.
 const (
-	cutWords      = "Not run: the answer breaks off in this call or in one before it. Make it again."
-	limitWords    = transcript.LimitWords
-	speakingWords = "Not run: this answer was to be words alone."
+	brokenOffRefusal = "Not run: the answer breaks off in this call or in one before it. Make it again."
+	limitRefusal     = transcript.LimitWords
+	wordsOnlyRefusal = "Not run: this answer was to be words alone."
 )
 
 // keepInterrupted decides what to keep of an answer that broke off. It reports whether it keeps the items up
 // to the last started call. Without a started call it keeps nothing, and the request can be repeated.
 // Calling it again changes nothing.
-func (t *answerIntake) keepInterrupted() (kept bool) {
-	if t.interrupted {
+func (a *answerIntake) keepInterrupted() (kept bool) {
+	if a.interrupted {
 		return true
 	}
-	started := t.batch.Discard()
+	started := a.batch.Discard()
 	if started == 0 {
-		t.batch.Wait()
-		t.begin()
-		t.c.callCount.setCalls(t.callsMade())
+		a.batch.Wait()
+		a.reset()
+		a.c.callCount.setCalls(a.callsMade())
 		return false
 	}
-	calls := t.Calls[:started]
-	t.items, t.Answer = t.items[:t.itemsUpToCall[started-1]], callitem.Answer{}
-	for _, item := range t.items {
-		_ = t.Add(item) // an item that cannot be read keeps calls behind it from starting
+	calls := a.Calls[:started]
+	a.items, a.Answer = a.items[:a.itemsUpToCall[started-1]], callitem.Answer{}
+	for _, item := range a.items {
+		_ = a.Add(item) // an item that cannot be read keeps calls behind it from starting
 	}
-	t.Calls, t.handedOver, t.interrupted = calls, started, true
+	a.Calls, a.admitted, a.interrupted = calls, started, true
 	return true
 }
 
 // countCalls adds the calls of the answer to those of the conversation.
-func (t *answerIntake) countCalls() {
-	numbered := len(t.Calls)
-	if t.wordsOnly {
+func (a *answerIntake) countCalls() {
+	numbered := len(a.Calls)
+	if a.wordsOnly {
 		numbered = 0
 	}
-	t.c.countCalls(numbered, t.handedOver+t.Hosted)
-	t.c.callCount.setCalls(t.c.spent.Calls)
+	a.c.countCalls(numbered, a.admitted+a.Hosted)
+	a.c.callCount.setCalls(a.c.spent.Calls)
 }
 
 // callsMade returns the number of calls that count, including those of the answer so far.
-func (t *answerIntake) callsMade() int { return t.c.spent.Calls + t.Hosted + t.handedOver }
+func (a *answerIntake) callsMade() int { return a.c.spent.Calls + a.Hosted + a.admitted }
 
 // discard stops the calls of the answer and waits for them. Their results are lost.
-func (t *answerIntake) discard() {
-	t.batch.Discard()
-	t.cancelCalls()
-	t.batch.Wait()
+func (a *answerIntake) discard() {
+	a.batch.Discard()
+	a.cancelCalls()
+	a.batch.Wait()
 }
 
 // outputs waits for the calls. It returns an output item for each call, in order, and the results of the
 // calls that ran. Calls that models without tools wrote run here, since they are not in the batch.
-func (t *answerIntake) outputs() (items []json.RawMessage, results []tools.Result, err error) {
-	defer t.cancelCalls()
-	results = t.batch.Wait()
-	results = append(results, t.c.runWrittenCalls(t.ctx, t.Calls[len(results):t.handedOver], false)...)
-	items, err = callitem.Outputs(t.Calls, t.c.definitions, func(n int, _ tools.Call) tools.Result {
+func (a *answerIntake) outputs() (items []json.RawMessage, results []tools.Result, err error) {
+	defer a.cancelCalls()
+	results = a.batch.Wait()
+	results = append(results, a.c.runWrittenCalls(a.ctx, a.Calls[len(results):a.admitted], false)...)
+	items, err = callitem.Outputs(a.Calls, a.c.definitions, func(n int, _ tools.Call) tools.Result {
 		if n < len(results) {
 			return results[n]
 		}
-		return tools.Refuse(t.whyNotRun)
+		return tools.Refuse(a.whyNotRun)
 	})
-	return append(items, t.Denials...), results, err
+	return append(items, a.Denials...), results, err
 }
 
 // withOwnIDs returns the item as the conversation keeps it. A call of a local tool gets an ID that is
 // unique in the conversation. Other items stay unchanged, because the API pairs them itself.
-func (t *answerIntake) withOwnIDs(raw json.RawMessage) (json.RawMessage, error) {
+func (a *answerIntake) withOwnIDs(raw json.RawMessage) (json.RawMessage, error) {
 	var item callitem.OutputItem
 	_ = json.Unmarshal(raw, &item) // Answer.Add reports the error
-	if _, ours := item.Call(); !ours {
+	if _, isLocal := item.Call(); !isLocal {
 		return raw, nil
 	}
-	own, err := t.ids.Own(raw, t.c.spent.Turns, len(t.Calls)+1)
+	unique, err := a.ids.Own(raw, a.c.spent.Turns, len(a.Calls)+1)
 	if err != nil {
 		return raw, err
 	}
-	if !bytes.Equal(own, raw) {
-		t.inputRemoved = true
+	if !bytes.Equal(unique, raw) {
+		a.itemsChanged = true
 	}
-	return own, nil
+	return unique, nil
 }
 
 // withInputLimit returns the item as the conversation keeps it. It removes a call's input over
 // tools.MaxInput, which every later request would repeat, and sets refusedInput to refuse the call.
-func (t *answerIntake) withInputLimit(raw json.RawMessage) (json.RawMessage, error) {
-	if t.refusedInput = ""; len(raw) <= tools.MaxInput {
+func (a *answerIntake) withInputLimit(raw json.RawMessage) (json.RawMessage, error) {
+	a.refusedInput = ""
+	if len(raw) <= tools.MaxInput {
 		return raw, nil
 	}
 	var item callitem.OutputItem
 	if err := json.Unmarshal(raw, &item); err != nil {
 		return raw, fmt.Errorf("read output item: %w", err)
 	}
-	call, ours := item.Call()
-	if !ours || len(call.Input) <= tools.MaxInput {
+	call, isLocal := item.Call()
+	if !isLocal || len(call.Input) <= tools.MaxInput {
 		return raw, nil
 	}
 	decoder := json.NewDecoder(bytes.NewReader(raw))
@@ -208,14 +209,14 @@ func (t *answerIntake) withInputLimit(raw json.RawMessage) (json.RawMessage, err
 	if err := decoder.Decode(&parts); err != nil {
 		return raw, fmt.Errorf("read output item: %w", err)
 	}
-	short, err := rawitem.Encode(withoutInput(parts))
+	shortened, err := rawitem.Encode(withoutInput(parts))
 	if err != nil {
 		return raw, err
 	}
-	t.refusedInput = fmt.Sprintf("%s: the arguments have %d bytes, more than the %d that a call may have, and were thrown away unread. "+
+	a.refusedInput = fmt.Sprintf("%s: the arguments have %d bytes, more than the %d that a call may have, and were thrown away unread. "+
 		"Do it in several smaller calls, or have a command make what is large.", call.Name, len(call.Input), tools.MaxInput)
-	t.inputRemoved = true
-	return short, nil
+	a.itemsChanged = true
+	return shortened, nil
 }
 
 // withoutInput empties the input of a call. It keeps the type of each field, because the API checks them.

@@ -30,9 +30,9 @@ func (c *Conversation) othersUse() Used {
 	return c.OthersUse()
 }
 
-// mayCall lets count decide about a call, with the limit that other agents leave. A limit of 0 means no
+// withinCallLimit lets count decide about a call, with the limit that other agents leave. A limit of 0 means no
 // limit, so a limit that others used up must not reach count.
-func (c *Conversation) mayCall(count func(limit int) bool) bool {
+func (c *Conversation) withinCallLimit(count func(limit int) bool) bool {
 	limit := c.Limits.Calls
 	if limit == 0 {
 		return count(0)
@@ -68,20 +68,20 @@ type requestedConversation struct {
 	model string
 }
 
-func (a *requestedConversation) set(items []json.RawMessage, model string) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.items, a.model = slices.Clip(items), model
+func (r *requestedConversation) set(items []json.RawMessage, model string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.items, r.model = slices.Clip(items), model
 }
 
-// LastRequest returns the conversation in the last request, without the items that the model named by
+// LastRequest returns the conversation in the last request, without the items that the model modelName
 // cannot read. It may be called from any goroutine.
-func (c *Conversation) LastRequest(by string) []json.RawMessage {
+func (c *Conversation) LastRequest(modelName string) []json.RawMessage {
 	c.lastRequest.mu.Lock()
 	defer c.lastRequest.mu.Unlock()
-	if by == c.lastRequest.model {
+	if modelName == c.lastRequest.model {
 		return slices.Clone(c.lastRequest.items)
 	}
-	left, _ := unreadableItems(c.lastRequest.items)
-	return rawitem.Without(c.lastRequest.items, left)
+	unreadable, _ := unreadableItems(c.lastRequest.items)
+	return rawitem.Without(c.lastRequest.items, unreadable)
 }

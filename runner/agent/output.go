@@ -24,16 +24,16 @@ func (c *Conversation) Output(ctx context.Context, schema json.RawMessage, check
 		if err := c.stopOverLimits(); err != nil {
 			return nil, nil, err
 		}
-		said, err := c.turn(ctx, settings)
+		answer, err := c.turn(ctx, settings)
 		if err != nil {
 			return nil, nil, err
 		}
-		outputs, _, err := said.outputs() // the model should make no calls; refuse them
+		outputs, _, err := answer.outputs() // the model should make no calls; refuse them
 		if err != nil {
 			return nil, nil, err
 		}
 		c.Add(outputs...)
-		value := json.RawMessage(said.Text())
+		value := json.RawMessage(answer.Text())
 		if wrong = check(value); wrong == nil {
 			return value, nil, nil
 		}

@@ -37,17 +37,17 @@ func (c *Conversation) recordRequest(r *model.Request) (err error) {
 
 // changedSettings returns a request's settings for the transcript, or nil if they are the recorded ones.
 func (c *Conversation) changedSettings(s model.Settings) (json.RawMessage, error) {
-	if c.recorded != nil && reflect.DeepEqual(s, c.lastSettings) {
+	if c.recordedSettings != nil && reflect.DeepEqual(s, c.lastSettings) {
 		return nil, nil
 	}
 	settings, err := s.SettingsJSON()
 	if err != nil {
 		return nil, err
 	}
-	if c.lastSettings = s; bytes.Equal(settings, c.recorded) {
+	if c.lastSettings = s; bytes.Equal(settings, c.recordedSettings) {
 		return nil, nil
 	}
-	c.recorded = settings
+	c.recordedSettings = settings
 	return settings, nil
 }
 

@@ -14,33 +14,33 @@ import (
 // encrypted reasoning. If that is gone already, it removes all items that another model could not read. It
 // reports whether it removed any.
 func (c *Conversation) dropUndecryptable(failure *model.Failure) (bool, error) {
-	open, left, changed, err := rawitem.WithoutSeals(c.history)
+	unsealed, dropped, changed, err := rawitem.WithoutSeals(c.history)
 	if err != nil {
 		return false, err
 	}
 	if changed {
 		c.warn("sealed_reasoning", "The model's API can't read its earlier reasoning; the request is repeated without it: %s", failure.Detail())
-		return true, c.replaceRefused(open, left)
+		return true, c.replaceRefused(unsealed, dropped)
 	}
-	left, lost := unreadableItems(c.history)
-	if len(left) == 0 {
+	dropped, lost := unreadableItems(c.history)
+	if len(dropped) == 0 {
 		return false, nil
 	}
 	c.warn("sealed_reasoning", "The model's API can't read its shortened conversation; the request is repeated without it: %s", failure.Detail())
-	if err := c.replaceRefused(c.history, left); err != nil || lost == "" {
+	if err := c.replaceRefused(c.history, dropped); err != nil || lost == "" {
 		return true, err
 	}
-	return true, c.Tell(fmt.Sprintf(lostWords, lost))
+	return true, c.Tell(fmt.Sprintf(lostItemsWords, lost))
 }
 
-// replaceRefused replaces the refused history by items, without those at the indexes in left.
-func (c *Conversation) replaceRefused(items []json.RawMessage, left []int) error {
-	for _, place := range slices.Backward(left) {
-		if place < c.pinnedItems {
+// replaceRefused replaces the refused history by items, without those at the dropped indexes.
+func (c *Conversation) replaceRefused(items []json.RawMessage, dropped []int) error {
+	for _, index := range slices.Backward(dropped) {
+		if index < c.pinnedItems {
 			c.pinnedItems--
 		}
 	}
-	err := c.adoptCompaction(&compaction{method: "repair", items: rawitem.Without(items, left), before: c.tokens()}, transcript.Refused)
+	err := c.adoptCompaction(&compaction{method: "repair", items: rawitem.Without(items, dropped), before: c.tokens()}, transcript.Refused)
 	c.compactedTokens = 0 // this saved nothing, so a compaction may follow at once
 	return err
 }

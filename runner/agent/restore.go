@@ -30,7 +30,7 @@ type ResumeState struct {
 
 	state
 	ended              bool              // the model gave its last message, and no request followed
-	open               sortedAnswer      // the last answer, if its calls have no output in the history yet
+	open               admittedAnswer    // the last answer, if its calls have no output in the history yet
 	outputsOfWordsOnly []json.RawMessage // outputs of refused calls, in an answer that should have been text only
 	// beforeSummary is the conversation before the request for a summary. It is nil unless the summary was
 	// requested but has not yet replaced the conversation.
@@ -62,14 +62,14 @@ func (p *ResumeState) Has(words string) bool {
 
 // Apply applies the next event of the transcript. It skips events that do not concern the conversation.
 func (p *ResumeState) Apply(e transcript.Event) error {
-	take, known := handlers[e.Type]
+	handle, known := handlers[e.Type]
 	if !known {
 		return nil
 	}
 	if p.started == nil {
 		p.started, p.finished = map[transcript.CallRef]startedCall{}, map[transcript.CallRef]transcript.ToolFinished{}
 	}
-	return take(p, e)
+	return handle(p, e)
 }
 
 // handlers maps event types to their handlers.
@@ -83,26 +83,26 @@ var handlers = map[transcript.Type]func(*ResumeState, transcript.Event) error{
 	transcript.TypeToolFinished:  handler((*ResumeState).toolFinished),
 }
 
-// handler returns a handler that decodes an event's data into T and passes it to take.
-func handler[T any](take func(*ResumeState, T) error) func(*ResumeState, transcript.Event) error {
+// handler returns a handler that decodes an event's data into T and passes it to handle.
+func handler[T any](handle func(*ResumeState, T) error) func(*ResumeState, transcript.Event) error {
 	return func(p *ResumeState, e transcript.Event) error {
 		var data T
 		if err := json.Unmarshal(e.Data, &data); err != nil {
 			return err
 		}
-		return take(p, data)
+		return handle(p, data)
 	}
 }
 
 func (p *ResumeState) toolStarted(e transcript.Event) error {
-	began := startedCall{eventSeq: e.Seq}
-	if err := json.Unmarshal(e.Data, &began.ToolStarted); err != nil {
+	started := startedCall{eventSeq: e.Seq}
+	if err := json.Unmarshal(e.Data, &started.ToolStarted); err != nil {
 		return err
 	}
-	if began.Caller > 0 {
+	if started.Caller > 0 {
 		p.scriptCalls++
 	}
-	p.started[began.Ref()] = began
+	p.started[started.Ref()] = started
 	return nil
 }
 
@@ -121,7 +121,7 @@ func (p *ResumeState) request(d transcript.ModelRequest) error {
 	p.add(rawitem.WithLostImages(d.Input))
 	p.loggedItems = len(p.history)
 	if d.Settings != nil {
-		p.recorded = d.Settings
+		p.recordedSettings = d.Settings
 	}
 	p.ended = p.ended && d.Aside && p.beforeSummary == nil // a summary precedes another turn, other asides follow the end
 	p.lastTurnMessage = lastTurnMessage(d.Input)
@@ -134,10 +134,10 @@ func (p *ResumeState) request(d transcript.ModelRequest) error {
 func (p *ResumeState) markAllAnswered() {
 	for _, call := range p.open.Calls {
 		if done, ok := p.finished[refOf(call)]; ok {
-			p.recordResult(call, tools.Result{Found: foundBy(done), Failed: done.Failed})
+			p.noteResult(call, tools.Result{Found: foundIn(done), Failed: done.Failed})
 		}
 	}
-	p.open = sortedAnswer{}
+	p.open = admittedAnswer{}
 	p.callNumber = p.lastCallNumber()
 	maps.DeleteFunc(p.started, func(ref transcript.CallRef, _ startedCall) bool { return ref.Caller == 0 || p.finished[ref].Number > 0 })
 	clear(p.finished)
@@ -181,7 +181,7 @@ func (p *ResumeState) runFinished(d transcript.RunFinished) error {
 // lastTurnMessage returns the message among items that announces the last turn, or "".
 func lastTurnMessage(items []json.RawMessage) string {
 	for _, item := range items {
-		if words := rawitem.WordsOf(item); strings.HasPrefix(words, lastWords) {
+		if words := rawitem.WordsOf(item); strings.HasPrefix(words, lastTurnWords) {
 			return words
 		}
 	}
@@ -198,42 +198,42 @@ func (p *ResumeState) response(d transcript.ModelResponse) error {
 	if err := p.parseAnswer(d); err != nil {
 		return err
 	}
-	said := &p.open
+	answer := &p.open
 	if d.Aside {
-		p.countCalls(0, said.Hosted)
-		outputs, err := callitem.Outputs(said.Calls, nil, func(int, tools.Call) tools.Result { return tools.Refuse(speakingWords) })
-		p.outputsOfWordsOnly, p.open = outputs, sortedAnswer{}
+		p.countCalls(0, answer.Hosted)
+		outputs, err := callitem.Outputs(answer.Calls, nil, func(int, tools.Call) tools.Result { return tools.Refuse(wordsOnlyRefusal) })
+		p.outputsOfWordsOnly, p.open = outputs, admittedAnswer{}
 		return err
 	}
-	if text := said.LastWords(); text != "" {
+	if text := answer.LastWords(); text != "" {
 		p.lastWords = text
 	}
-	p.ended = !said.Asks() && said.Text() != "" && !said.RemarksOnly()
-	for i := range said.Calls {
-		said.Calls[i] = withNumber(said.Calls[i], p.callNumber+i+1, p.spent.Turns, "")
+	p.ended = !answer.Asks() && answer.Text() != "" && !answer.RemarksOnly()
+	for i := range answer.Calls {
+		answer.Calls[i] = withNumber(answer.Calls[i], p.callNumber+i+1, p.spent.Turns, "")
 	}
-	p.countCalls(len(said.Calls), said.handedOver+said.Hosted)
+	p.countCalls(len(answer.Calls), answer.admitted+answer.Hosted)
 	return nil
 }
 
-// sortLastCall decides whether the last call of the open answer runs, as the interrupted run did.
-func (p *ResumeState) sortLastCall() {
-	p.open.sortLast(func() bool {
-		return p.CallLimit == 0 || p.spent.Calls+p.scriptCalls+p.open.Hosted+p.open.handedOver+p.OthersCalls < p.CallLimit
+// admitLastOpenCall decides whether the last call of the open answer runs, as the interrupted run did.
+func (p *ResumeState) admitLastOpenCall() {
+	p.open.admitLastCall(func() bool {
+		return p.CallLimit == 0 || p.spent.Calls+p.scriptCalls+p.open.Hosted+p.open.admitted+p.OthersCalls < p.CallLimit
 	})
 }
 
 // parseAnswer sets the open answer: the calls that run, and why the rest does not. It decides as
 // answerIntake does while an answer arrives. An incomplete answer has no written calls.
 func (p *ResumeState) parseAnswer(d transcript.ModelResponse) error {
-	p.open = sortedAnswer{}
+	p.open = admittedAnswer{}
 	for _, item := range d.Output {
 		before := len(p.open.Calls)
 		if err := p.open.Add(item); err != nil {
 			return err
 		}
 		if len(p.open.Calls) > before {
-			p.sortLastCall()
+			p.admitLastOpenCall()
 		}
 	}
 	if d.Aside || d.Status == transcript.Incomplete {
@@ -241,7 +241,7 @@ func (p *ResumeState) parseAnswer(d transcript.ModelResponse) error {
 	}
 	for _, call := range p.ParseWritten.callsIn(p.open.Answer) {
 		p.open.Calls = append(p.open.Calls, call)
-		p.sortLastCall()
+		p.admitLastOpenCall()
 	}
 	return nil
 }
@@ -263,20 +263,20 @@ func (p *ResumeState) fallback(d transcript.ModelFallback) error {
 	return nil
 }
 
-// Restore sets the conversation to the state p, with the usage of its models. begin is the number of
+// Restore sets the conversation to the state p, with the usage of its models. pinnedItems is the number of
 // first items that compaction keeps. Call Resume next, which finishes the last answer.
-func (c *Conversation) Restore(p *ResumeState, used []transcript.ModelUse, begin int) {
+func (c *Conversation) Restore(p *ResumeState, used []transcript.ModelUse, pinnedItems int) {
 	c.selectModel(p.fallbackModel)
-	c.state, c.pinnedItems = p.state, min(begin, len(p.history))
+	c.state, c.pinnedItems = p.state, min(pinnedItems, len(p.history))
 	c.spent.Models = slices.Clone(used)
-	for _, one := range used {
-		c.spent.Usage = c.spent.Usage.Add(model.Usage(one.Usage))
+	for _, use := range used {
+		c.spent.Usage = c.spent.Usage.Add(model.Usage(use.Usage))
 	}
 	c.callCount.restore(c.spent.Calls, p.scriptCalls)
 	if !p.open.Asks() { // no call is open, so the last turn has not happened or may be repeated
 		c.lastTurnMessage = ""
 	}
-	c.restoreSettings(p.recorded)
+	c.restoreSettings(p.recordedSettings)
 	c.Add(p.outputsOfWordsOnly...)
 }
 
@@ -309,30 +309,30 @@ func (c *Conversation) restoreSettings(recorded json.RawMessage) {
 	}
 }
 
-// splitCalls splits the calls of the last answer. results are by call number, fresh are the calls to run.
+// splitCalls splits the calls of the last answer. results are by call number, unstarted are the calls to run.
 // interrupted gives the result of a call that started but did not finish.
-func (p *ResumeState) splitCalls(interrupted Interrupted) (results map[int]tools.Result, fresh []tools.Call) {
+func (p *ResumeState) splitCalls(interrupted Interrupted) (results map[int]tools.Result, unstarted []tools.Call) {
 	results = map[int]tools.Result{}
 	for i, call := range p.open.Calls {
 		if done, ok := p.finished[refOf(call)]; ok {
-			results[call.Number] = tools.Result{Output: done.Output, Failed: done.Failed, Found: foundBy(done)}
+			results[call.Number] = tools.Result{Output: done.Output, Failed: done.Failed, Found: foundIn(done)}
 			continue
 		}
-		if began, ok := p.started[refOf(call)]; ok {
-			named := call
-			named.Name = began.Tool
-			result := interrupted(named)
+		if started, ok := p.started[refOf(call)]; ok {
+			asRecorded := call
+			asRecorded.Name = started.Tool
+			result := interrupted(asRecorded)
 			result.Output += p.describeScriptCalls("\n\nThe calls that it made", func(ref transcript.CallRef) bool { return ref.Caller == call.Number })
 			results[call.Number] = result
 			continue
 		}
-		if i >= p.open.handedOver {
+		if i >= p.open.admitted {
 			results[call.Number] = tools.Refuse(p.open.whyNotRun)
 			continue
 		}
-		fresh = append(fresh, call)
+		unstarted = append(unstarted, call)
 	}
-	return results, fresh
+	return results, unstarted
 }
 
 // Interrupted returns the result for a call that started but did not finish.
@@ -348,37 +348,37 @@ func (c *Conversation) Resume(ctx context.Context, p *ResumeState, interrupted I
 	if !p.open.Asks() {
 		return cmp.Or(c.reportLostCalls(p), c.tellCallsOfScripts(p))
 	}
-	results, fresh := p.splitCalls(interrupted)
+	results, unstarted := p.splitCalls(interrupted)
 	for _, call := range p.open.Calls {
 		if p.started[refOf(call)].eventSeq > 0 && p.finished[refOf(call)].Number == 0 {
 			c.Finished(tools.Finished{Call: call, Tool: call.Name, Result: results[call.Number]})
 		}
 	}
-	for i, result := range c.runUnstarted(ctx, p, fresh, results) {
-		results[fresh[i].Number] = result
+	for i, result := range c.runUnstarted(ctx, p, unstarted, results) {
+		results[unstarted[i].Number] = result
 	}
 	outputs, err := callitem.Outputs(p.open.Calls, c.definitions, func(_ int, call tools.Call) tools.Result { return results[call.Number] })
 	if err != nil {
 		return err
 	}
 	c.Add(append(outputs, p.open.Denials...)...)
-	for _, call := range p.open.Calls[:p.open.handedOver] {
-		c.recordResult(call, results[call.Number])
+	for _, call := range p.open.Calls[:p.open.admitted] {
+		c.noteResult(call, results[call.Number])
 	}
 	err = c.tellCallsOfScripts(p)
-	p.open = sortedAnswer{}
+	p.open = admittedAnswer{}
 	return cmp.Or(err, ctx.Err())
 }
 
 // runUnstarted runs the calls of an answer that have not started, and returns their results. Calls in the
 // model's text run last. results are those of earlier calls.
-func (c *Conversation) runUnstarted(ctx context.Context, p *ResumeState, fresh []tools.Call, results map[int]tools.Result) []tools.Result {
-	written := slices.IndexFunc(fresh, func(call tools.Call) bool { return call.Form == tools.Written })
-	if written < 0 {
-		return c.Tools.Dispatch(ctx, fresh)
+func (c *Conversation) runUnstarted(ctx context.Context, p *ResumeState, unstarted []tools.Call, results map[int]tools.Result) []tools.Result {
+	firstWritten := slices.IndexFunc(unstarted, func(call tools.Call) bool { return call.Form == tools.Written })
+	if firstWritten < 0 {
+		return c.Tools.Dispatch(ctx, unstarted)
 	}
-	unedited := slices.ContainsFunc(p.open.Calls, func(call tools.Call) bool { return isEdit(call) && results[call.Number].Failed })
-	return append(c.Tools.Dispatch(ctx, fresh[:written]), c.runWrittenCalls(ctx, fresh[written:], unedited)...)
+	editFailed := slices.ContainsFunc(p.open.Calls, func(call tools.Call) bool { return isEdit(call) && results[call.Number].Failed })
+	return append(c.Tools.Dispatch(ctx, unstarted[:firstWritten]), c.runWrittenCalls(ctx, unstarted[firstWritten:], editFailed)...)
 }
 
 // dropSummary removes the order to write a summary, and its answer, if the summary did not replace the
@@ -389,7 +389,7 @@ func (c *Conversation) dropSummary(p *ResumeState) error {
 	}
 	c.position = *p.beforeSummary
 	err := c.adoptCompaction(&compaction{method: "none", items: c.history, before: c.tokens()}, reasonInterrupted)
-	c.measure, c.compactedTokens = p.beforeSummary.measure, 0 // it is still too long, so a compaction must follow at once
+	c.measured, c.compactedTokens = p.beforeSummary.measured, 0 // it is still too long, so a compaction must follow at once
 	return err
 }
 
@@ -401,8 +401,8 @@ func (c *Conversation) reportLostCalls(p *ResumeState) error {
 		return nil
 	}
 	words := "The runner was killed while your answer was on its way, and was started again. These calls of the answer had begun, and their outputs are lost:"
-	for _, began := range lost {
-		words += fmt.Sprintf("\n- %s: %s", began.Tool, began.Input)
+	for _, call := range lost {
+		words += fmt.Sprintf("\n- %s: %s", call.Tool, call.Input)
 	}
 	c.callNumber = p.lastCallNumber()
 	return c.Tell(words + "\nA command may have had some of its effects and not others: look at what is there before you repeat it.")

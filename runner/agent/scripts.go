@@ -12,31 +12,31 @@ import (
 	"github.com/agent-ci/agent-ci/tools"
 )
 
-// startedCalls returns the started calls selected by which, in starting order. Their outputs are not in
+// startedCalls returns the started calls that selects accepts, in starting order. Their outputs are not in
 // the history yet.
-func (p *ResumeState) startedCalls(which func(transcript.CallRef) bool) []startedCall {
+func (p *ResumeState) startedCalls(selects func(transcript.CallRef) bool) []startedCall {
 	all := slices.SortedFunc(maps.Values(p.started), func(a, b startedCall) int { return cmp.Compare(a.eventSeq, b.eventSeq) })
-	return slices.DeleteFunc(all, func(began startedCall) bool { return !which(began.Ref()) })
+	return slices.DeleteFunc(all, func(call startedCall) bool { return !selects(call.Ref()) })
 }
 
-// waitedWords answer a script's call that still waited for an earlier call when the runner was killed.
-const waitedWords = "Not run: the runner was killed while a call before this one changed something, and this one waited for that."
+// waitedRefusal answers a script's call that still waited for an earlier call when the runner was killed.
+const waitedRefusal = "Not run: the runner was killed while a call before this one changed something, and this one waited for that."
 
 // endScripts records results for unfinished calls of a killed run's scripts. Calls after a mutating one
-// were still waiting for it, so they get waitedWords.
+// were still waiting for it, so they get waitedRefusal.
 func (c *Conversation) endScripts(p *ResumeState, interrupted Interrupted) {
-	waited := false
-	for _, began := range p.startedCalls(func(ref transcript.CallRef) bool { return ref.Caller > 0 && p.finished[ref].Number == 0 }) {
+	mutated := false
+	for _, started := range p.startedCalls(func(ref transcript.CallRef) bool { return ref.Caller > 0 && p.finished[ref].Number == 0 }) {
 		call := tools.Call{
-			ID: began.CallID, Number: began.Number, Caller: began.Caller, Turn: began.Turn, Name: began.Tool, Input: began.Input,
+			ID: started.CallID, Number: started.Number, Caller: started.Caller, Turn: started.Turn, Name: started.Tool, Input: started.Input,
 		}
-		result := tools.Refuse(waitedWords)
-		if !waited {
+		result := tools.Refuse(waitedRefusal)
+		if !mutated {
 			result = interrupted(call)
 		}
-		waited = waited || began.Mutates
-		c.Finished(tools.Finished{Call: call, Tool: began.Tool, Result: result})
-		p.finished[began.Ref()] = transcript.ToolFinished{Number: began.Number, Caller: began.Caller, Failed: result.Failed, Output: result.Output}
+		mutated = mutated || started.Mutates
+		c.Finished(tools.Finished{Call: call, Tool: started.Tool, Result: result})
+		p.finished[started.Ref()] = transcript.ToolFinished{Number: started.Number, Caller: started.Caller, Failed: result.Failed, Output: result.Output}
 	}
 }
 
@@ -63,10 +63,10 @@ const (
 	maxReportedOutput = 600
 )
 
-// describeScriptCalls returns head and a list of the last calls selected by which, oldest first. It
+// describeScriptCalls returns head and a list of the last calls that selects accepts, oldest first. It
 // returns "" if there are none.
-func (p *ResumeState) describeScriptCalls(head string, which func(transcript.CallRef) bool) string {
-	calls := p.startedCalls(which)
+func (p *ResumeState) describeScriptCalls(head string, selects func(transcript.CallRef) bool) string {
+	calls := p.startedCalls(selects)
 	if len(calls) == 0 {
 		return ""
 	}
@@ -77,8 +77,8 @@ func (p *ResumeState) describeScriptCalls(head string, which func(transcript.Cal
 		calls = calls[more:]
 	}
 	words.WriteString(", and what came of each:")
-	for _, began := range calls {
-		fmt.Fprintf(&words, "\n- %s %s: %s", began.Tool, clip.Visible(began.Input, maxReportedInput), clip.Visible(p.finished[began.Ref()].Output, maxReportedOutput))
+	for _, call := range calls {
+		fmt.Fprintf(&words, "\n- %s %s: %s", call.Tool, clip.Visible(call.Input, maxReportedInput), clip.Visible(p.finished[call.Ref()].Output, maxReportedOutput))
 	}
 	return words.String()
 }

@@ -13,14 +13,14 @@ import (
 // ResumeState, which reads the transcript, change it by the same methods.
 type state struct {
 	position
-	spent           Spent
-	found           foundTools
-	callNumber      int // number of the last numbered call
-	ids             rawitem.CallIDs
-	lastWords       string
-	editFailures    editFailures
-	recorded        json.RawMessage // the settings recorded last
-	lastTurnMessage string          // message about the last turn in the latest request, or ""
+	spent            Spent
+	found            foundTools
+	callNumber       int // number of the last numbered call
+	ids              rawitem.CallIDs
+	lastWords        string
+	editFailures     editFailures
+	recordedSettings json.RawMessage // the settings recorded last
+	lastTurnMessage  string          // message about the last turn in the latest request, or ""
 }
 
 // position is the history and how much of it was sent, recorded and measured.
@@ -28,7 +28,7 @@ type position struct {
 	history     []json.RawMessage
 	sentItems   int // number of items that the provider has, up to its last answer
 	loggedItems int // number of items in the transcript
-	measure     tokenCount
+	measured    tokenCount
 }
 
 // add puts items into the conversation before the next request.
@@ -39,11 +39,11 @@ func (s *state) add(items []json.RawMessage) {
 
 // addAnswerItems adds an answer's items. usage is nil for an interrupted answer.
 func (s *state) addAnswerItems(items []json.RawMessage, usage *model.Usage) {
-	s.measure.lastAnswer = len(s.history)
+	s.measured.lastAnswer = len(s.history)
 	s.add(items)
 	s.sentItems, s.loggedItems = len(s.history), len(s.history)
 	if usage != nil {
-		s.measure.tokens, s.measure.items, s.measure.reportedTools = usage.Input+usage.Output, len(s.history), len(s.found.added)
+		s.measured.tokens, s.measured.items, s.measured.reportedTools = usage.Input+usage.Output, len(s.history), len(s.found.byFunction)
 	}
 }
 
@@ -54,30 +54,30 @@ func (s *state) countCalls(numbered, made int) {
 	s.spent.Calls += made
 }
 
-// recordResult records the result of a call.
-func (s *state) recordResult(call tools.Call, result tools.Result) {
-	s.found.recordCall(call, result)
+// noteResult notes the tools that a call found, and whether an edit failed.
+func (s *state) noteResult(call tools.Call, result tools.Result) {
+	s.found.noteCall(call, result)
 	s.editFailures.count(call, result.Failed)
 }
 
 // replace replaces the history by items, which are usually shorter.
 func (s *state) replace(items []json.RawMessage, reason string) {
-	announced := s.measure.reportedTools
+	reportedTools := s.measured.reportedTools
 	s.history = slices.Clip(items)
 	s.ids.Note(items...)
 	if shortens(reason) {
-		s.found.forgetUnused(items, announced)
+		s.found.forgetUnused(items, reportedTools)
 	}
 	s.resendFrom(len(items))
 }
 
 // removeItems removes the items at these indexes, which the next model cannot read.
-func (s *state) removeItems(places []int) {
-	s.history = rawitem.Without(s.history, places)
-	s.resendFrom(s.loggedItems - len(places))
+func (s *state) removeItems(indexes []int) {
+	s.history = rawitem.Without(s.history, indexes)
+	s.resendFrom(s.loggedItems - len(indexes))
 }
 
 // resendFrom makes the next request carry the whole history. The first logged items are in the transcript.
 func (s *state) resendFrom(logged int) {
-	s.position = position{history: s.history, loggedItems: logged, measure: tokenCount{lastAnswer: len(s.history), reportedTools: len(s.found.added)}}
+	s.position = position{history: s.history, loggedItems: logged, measured: tokenCount{lastAnswer: len(s.history), reportedTools: len(s.found.byFunction)}}
 }

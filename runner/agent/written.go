@@ -16,11 +16,11 @@ import (
 type WrittenParser func(text string) []tools.Call
 
 // callsIn returns the calls written in an answer's text. A text over tools.MaxInput gives one refused call.
-func (w WrittenParser) callsIn(said callitem.Answer) []tools.Call {
+func (w WrittenParser) callsIn(answer callitem.Answer) []tools.Call {
 	if w == nil {
 		return nil
 	}
-	text := strings.Join(said.Words, "\n")
+	text := strings.Join(answer.Words, "\n")
 	if len(text) > tools.MaxInput {
 		return []tools.Call{{Name: dialect.ApplyPatch, Form: tools.Written, Refused: fmt.Sprintf(
 			"Nothing was edited or run: the answer has %d bytes, more than the %d that it may have. Write it in several smaller ones.", len(text), tools.MaxInput)}}
@@ -32,30 +32,30 @@ func (w WrittenParser) callsIn(said callitem.Answer) []tools.Call {
 	return calls
 }
 
-// withNumber returns a call with its number n in the conversation, its turn, and the agent by. A written
-// call gets an ID made from n, since the API gives it none.
-func withNumber(call tools.Call, n, turn int, by string) tools.Call {
-	call.Number, call.Turn, call.Agent = n, turn, by
+// withNumber returns a call with its number in the conversation, its turn and its agent. A written
+// call gets an ID made from the number, since the API gives it none.
+func withNumber(call tools.Call, number, turn int, agent string) tools.Call {
+	call.Number, call.Turn, call.Agent = number, turn, agent
 	if call.Form == tools.Written {
-		call.ID = fmt.Sprintf("written_%d", n)
+		call.ID = fmt.Sprintf("written_%d", number)
 	}
 	return call
 }
 
 // addWrittenCalls adds the calls written in the text of a complete answer.
-func (t *answerIntake) addWrittenCalls() {
-	if t.wordsOnly {
+func (a *answerIntake) addWrittenCalls() {
+	if a.wordsOnly {
 		return
 	}
-	for _, call := range t.c.ParseWritten.callsIn(t.Answer) {
-		t.Calls = append(t.Calls, withNumber(call, t.c.callNumber+len(t.Calls)+1, t.c.spent.Turns, t.c.Name))
-		t.sortLast(t.mayCall)
+	for _, call := range a.c.ParseWritten.callsIn(a.Answer) {
+		a.Calls = append(a.Calls, withNumber(call, a.c.callNumber+len(a.Calls)+1, a.c.spent.Turns, a.c.Name))
+		a.admitLastCall(a.countNextCall)
 	}
 }
 
-// uneditedWords answer a command that follows failed edits in the same answer. It would run on files
+// failedEditsRefusal answers a command that follows failed edits in the same answer. It would run on files
 // without the edits.
-const uneditedWords = "Not run: the edits of the same answer were not made. Write the command again with edits that fit."
+const failedEditsRefusal = "Not run: the edits of the same answer were not made. Write the command again with edits that fit."
 
 // runWrittenCalls runs written calls one after the other. failed means that earlier edits of the answer
 // failed. Commands after failed edits are refused.
@@ -63,7 +63,7 @@ func (c *Conversation) runWrittenCalls(ctx context.Context, calls []tools.Call, 
 	results := make([]tools.Result, len(calls))
 	for i, call := range calls {
 		if failed && dialect.Is(call.Name, dialect.Commands) {
-			call.Refused = uneditedWords
+			call.Refused = failedEditsRefusal
 		}
 		results[i] = c.Tools.Dispatch(ctx, []tools.Call{call})[0]
 		failed = failed || isEdit(call) && results[i].Failed
@@ -71,9 +71,9 @@ func (c *Conversation) runWrittenCalls(ctx context.Context, calls []tools.Call, 
 	return results
 }
 
-// writtenCutWords tell a model without tools that its answer broke off. The history does not contain that
+// cutAnswerWords tell a model without tools that its answer broke off. The history does not contain that
 // answer.
-const writtenCutWords = "Your last answer was stopped before its end (%s), and nothing of it was done. Write a shorter one: a few edits or one file, and the rest in answers to come."
+const cutAnswerWords = "Your last answer was stopped before its end (%s), and nothing of it was done. Write a shorter one: a few edits or one file, and the rest in answers to come."
 
 // isEdit reports whether a call is an edit that a model without tools wrote.
 func isEdit(call tools.Call) bool {
