@@ -142,7 +142,7 @@ func (r *runner) endHooks(ctx context.Context, stop *outcome.Stop) *outcome.Stop
 		defer cancel()
 		ctx = late
 	}
-	return r.end.hooks.Ends(ctx, stop, end)
+	return r.end.hooks.ReviewEnd(ctx, stop, end)
 }
 
 // problemsOf returns the job's mistakes in err, one a line.

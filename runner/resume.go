@@ -160,7 +160,7 @@ func (r *runner) recordResumed(ctx context.Context, rd *ready) error {
 	}
 	r.rec.Remove(record.ResultFile)
 	r.end.SetRecord(r.rec)
-	if err := rd.hooks.List(); err != nil {
+	if err := rd.hooks.RecordList(); err != nil {
 		return err
 	}
 	r.showProgressAgain(ctx, rd.place)

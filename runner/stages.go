@@ -180,7 +180,7 @@ func (r *runner) begin(ctx context.Context, rd *ready) error {
 		r.rec.Append(transcript.TypeTask, rd.task.Event()),
 		r.rec.Append(transcript.TypeWorkspace, ws.Event(rd.project.Name(), rd.task.Branch, rd.job().Repository.Path)),
 		r.rec.Append(transcript.TypePolicy, rd.sandboxes.Event(ws.SandboxPathElsewhere())),
-		rd.hooks.List(), rd.lessons.Record(),
+		rd.hooks.RecordList(), rd.lessons.Record(),
 	); err != nil {
 		return err
 	}
@@ -462,7 +462,7 @@ func (r *runner) reportChecks(ctx context.Context, w work, attempt int) (work, b
 		again, err := agent.ReportUnproven(words)
 		return w, again, err
 	}
-	if w.stopped = agent.NearlySpent(); w.stopped != nil {
+	if w.stopped = agent.StopWithoutTurn(); w.stopped != nil {
 		return r.registerWork(w), false, nil
 	}
 	words, err := r.checks(ctx, w).DescribeRed(w.verification, worker.StoppedWords)

@@ -136,7 +136,7 @@ func (c *Conversation) Tell(text string) error { return c.addWords("developer", 
 func (c *Conversation) AddExternal(text string) error { return c.addWords("user", text) }
 
 func (c *Conversation) addWords(role, text string) error {
-	raw, err := rawitem.Words(role, text)
+	raw, err := rawitem.TextMessage(role, text)
 	if err != nil {
 		return err
 	}
@@ -233,11 +233,11 @@ func (c *Conversation) addToolHint(failure *model.Failure) *model.Failure {
 // whether to repeat the request.
 func (c *Conversation) recover(ctx context.Context, failure *model.Failure) (bool, error) {
 	switch {
-	case c.Settings.ToolsInInput && failure.RefusesAdditional():
+	case c.Settings.ToolsInInput && failure.RefusesToolsInInput():
 		c.warn("no_additional_tools", "The model's API refuses tools as an item of the input; from here on they are in the field tools: %s", failure.Message)
 		c.Settings.ToolsInInput, c.Settings.Context = false, ""
 		return true, nil
-	case !c.Settings.FlatNamespaces && rawitem.Grouped(c.Settings.Tools) && failure.RefusesNamespaces():
+	case !c.Settings.FlatNamespaces && rawitem.HasNamespace(c.Settings.Tools) && failure.RefusesNamespaces():
 		c.warn("no_namespaces", "The model's API refuses namespaces of tools; from here on their tools are plain functions: %s", failure.Message)
 		c.Settings.FlatNamespaces = true
 		return true, nil
@@ -363,7 +363,7 @@ const emptyLimit = 2
 // model gets one reminder, because an idle run must not look successful. It also gets one after mere
 // commentary, except in its last turn.
 func (c *Conversation) isDone(answer *answerIntake, lastTurn bool) (bool, error) {
-	if answer.Asks() {
+	if answer.NeedsReply() {
 		c.emptyAnswers = 0
 		return false, nil
 	}

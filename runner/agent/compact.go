@@ -42,9 +42,9 @@ type tokenCount struct {
 func (c *Conversation) tokens() int64 {
 	found := c.foundTokens(c.found.byFunction)
 	if c.measured.tokens > 0 {
-		return c.measured.tokens + rawitem.Estimate(c.history[c.measured.items:]) + found - c.foundTokens(c.found.byFunction[:c.measured.reportedTools])
+		return c.measured.tokens + rawitem.EstimateTokens(c.history[c.measured.items:]) + found - c.foundTokens(c.found.byFunction[:c.measured.reportedTools])
 	}
-	return rawitem.Estimate(c.history) + int64(len(c.Settings.Instructions))/rawitem.BytesInToken + rawitem.Estimate(c.Settings.Tools) + found
+	return rawitem.EstimateTokens(c.history) + int64(len(c.Settings.Instructions))/rawitem.BytesInToken + rawitem.EstimateTokens(c.Settings.Tools) + found
 }
 
 // Reasons of a compaction.
@@ -121,7 +121,7 @@ func (c *Conversation) shortenRefused(ctx context.Context) (bool, error) {
 			return true, c.adoptCompaction(compacted, reasonLength)
 		}
 	}
-	compacted, err := c.compactByTrimming(rawitem.Estimate(c.history) / 2)
+	compacted, err := c.compactByTrimming(rawitem.EstimateTokens(c.history) / 2)
 	if compacted == nil || err != nil {
 		return false, err
 	}
@@ -143,7 +143,7 @@ func (c *Conversation) adoptCompaction(compacted *compaction, reason string) err
 	c.reportedBudgets = nil // the compaction may have removed the messages about budgets
 	_, err := c.Log.Append(transcript.TypeCompaction, transcript.Compaction{
 		Turn: c.spent.Turns, Method: compacted.method, Reason: reason, Before: compacted.before, After: c.compactedTokens,
-		Items: rawitem.WithoutImages(c.history), Usage: compacted.usage,
+		Items: rawitem.WithImageDigests(c.history), Usage: compacted.usage,
 	})
 	return err
 }
@@ -180,8 +180,8 @@ func (c *Conversation) compactByEndpoint(ctx context.Context) (*compaction, erro
 
 // repeatsBeginning reports whether an item has the same text as a pinned item.
 func (c *Conversation) repeatsBeginning(item json.RawMessage) bool {
-	words := rawitem.WordsOf(item)
-	return words != "" && slices.ContainsFunc(c.history[:c.pinnedItems], func(kept json.RawMessage) bool { return rawitem.WordsOf(kept) == words })
+	words := rawitem.MessageText(item)
+	return words != "" && slices.ContainsFunc(c.history[:c.pinnedItems], func(kept json.RawMessage) bool { return rawitem.MessageText(kept) == words })
 }
 
 // newCompaction returns a compaction of items, with the kept texts, the plan and the searched tools at
@@ -197,8 +197,8 @@ func (c *Conversation) newCompaction(method string, items []json.RawMessage, usa
 	if err != nil {
 		return nil, err
 	}
-	before := rawitem.Estimate(c.history) + c.foundTokens(c.found.byFunction)
-	after := rawitem.Estimate(items) + c.foundTokens(c.found.survivesCompaction(c.measured.reportedTools))
+	before := rawitem.EstimateTokens(c.history) + c.foundTokens(c.found.byFunction)
+	after := rawitem.EstimateTokens(items) + c.foundTokens(c.found.survivesCompaction(c.measured.reportedTools))
 	if after >= before {
 		return nil, nil
 	}
@@ -212,13 +212,13 @@ const planWords = "Your plan, word for word:\n"
 // messages about budgets, which reportBudgets repeats.
 func (c *Conversation) withPlan(items []json.RawMessage) ([]json.RawMessage, error) {
 	items = slices.DeleteFunc(items, func(item json.RawMessage) bool {
-		words := rawitem.WordsOf(item)
+		words := rawitem.MessageText(item)
 		return strings.HasPrefix(words, planWords) || strings.HasPrefix(words, budgetWords)
 	})
 	if c.Plan == nil || c.Plan() == "" {
 		return items, nil
 	}
-	raw, err := rawitem.Words("developer", planWords+c.Plan())
+	raw, err := rawitem.TextMessage("developer", planWords+c.Plan())
 	return append(items, raw), err
 }
 
@@ -227,7 +227,7 @@ const keptWords = "You had loaded this before the conversation was made shorter:
 
 // withKeptTexts appends the kept texts that items do not contain.
 func (c *Conversation) withKeptTexts(items []json.RawMessage) ([]json.RawMessage, error) {
-	items = slices.DeleteFunc(items, func(item json.RawMessage) bool { return strings.HasPrefix(rawitem.WordsOf(item), keptWords) })
+	items = slices.DeleteFunc(items, func(item json.RawMessage) bool { return strings.HasPrefix(rawitem.MessageText(item), keptWords) })
 	if c.KeptTexts == nil {
 		return items, nil
 	}
@@ -241,7 +241,7 @@ func (c *Conversation) withKeptTexts(items []json.RawMessage) ([]json.RawMessage
 		if slices.ContainsFunc(items, func(item json.RawMessage) bool { return bytes.Contains(item, escaped) }) {
 			continue
 		}
-		raw, err := rawitem.Words("user", keptWords+text)
+		raw, err := rawitem.TextMessage("user", keptWords+text)
 		if err != nil {
 			return nil, err
 		}
@@ -274,10 +274,10 @@ func (c *Conversation) compactBySummary(ctx context.Context) (*compaction, error
 		return nil, err
 	}
 	answer.cancelCalls() // none of its calls ran
-	if answer.Text() == "" || answer.Asks() {
+	if answer.Text() == "" || answer.NeedsReply() {
 		return nil, nil
 	}
-	summary, err := rawitem.Words("developer", "The conversation so far was replaced by your own summary of it:\n\n"+answer.Text())
+	summary, err := rawitem.TextMessage("developer", "The conversation so far was replaced by your own summary of it:\n\n"+answer.Text())
 	if err != nil {
 		return nil, err
 	}
@@ -293,7 +293,7 @@ func (c *Conversation) compactBySummary(ctx context.Context) (*compaction, error
 // window.
 func (c *Conversation) latestTurn() []json.RawMessage {
 	last := c.history[max(c.measured.lastAnswer, c.pinnedItems):]
-	if rawitem.Estimate(last) < c.Window/10 {
+	if rawitem.EstimateTokens(last) < c.Window/10 {
 		return last
 	}
 	return nil
@@ -304,14 +304,14 @@ func (c *Conversation) latestTurn() []json.RawMessage {
 // goes together with its output.
 func (c *Conversation) compactByTrimming(target int64) (*compaction, error) {
 	items := slices.Clone(c.history)
-	if err := callitem.EmptyOutputs(items[c.pinnedItems:], rawitem.Estimate(items)-target); err != nil {
+	if err := callitem.EmptyOutputs(items[c.pinnedItems:], rawitem.EstimateTokens(items)-target); err != nil {
 		return nil, err
 	}
-	rest := callitem.DropOldest(items[c.pinnedItems:], rawitem.Estimate(items)-target)
+	rest := callitem.DropOldest(items[c.pinnedItems:], rawitem.EstimateTokens(items)-target)
 	dropped := len(c.history) - c.pinnedItems - len(rest)
 	items = append(slices.Clone(c.history[:c.pinnedItems]), rest...)
 	if dropped > 0 {
-		note, err := rawitem.Words("developer", fmt.Sprintf("The runner left out the %d oldest items after the task to make room. "+
+		note, err := rawitem.TextMessage("developer", fmt.Sprintf("The runner left out the %d oldest items after the task to make room. "+
 			"What you did stands in the checkout, and git status and git diff show it: look there before you repeat anything.", dropped))
 		if err != nil {
 			return nil, err

@@ -140,7 +140,7 @@ func (c *Conversation) foundTokens(names []string) int64 {
 	if err != nil {
 		return 0 // the request fails with the same error
 	}
-	return rawitem.Estimate(added)
+	return rawitem.EstimateTokens(added)
 }
 
 // withSearchedTools appends one item with the definitions that a compaction removed: those of tools that

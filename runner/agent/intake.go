@@ -35,7 +35,7 @@ type admittedAnswer struct {
 func (a *admittedAnswer) admitLastCall(countCall func() bool) bool {
 	switch {
 	case a.whyNotRun != "":
-	case a.Cut:
+	case a.LastCallCut:
 		a.whyNotRun = brokenOffRefusal
 	case !countCall():
 		a.whyNotRun = limitRefusal
@@ -68,7 +68,7 @@ func (c *Conversation) newIntake(ctx context.Context, wordsOnly bool) *answerInt
 
 // reset forgets what was received, for the next attempt of the request.
 func (a *answerIntake) reset() {
-	a.receivedAnswer = receivedAnswer{batch: a.c.Tools.Begin(a.ctx), ids: a.c.ids.Within()}
+	a.receivedAnswer = receivedAnswer{batch: a.c.Tools.Begin(a.ctx), ids: a.c.ids.ForAnswer()}
 	if a.wordsOnly {
 		a.whyNotRun = wordsOnlyRefusal
 	}
@@ -178,7 +178,7 @@ func (a *answerIntake) withOwnIDs(raw json.RawMessage) (json.RawMessage, error) 
 	if _, isLocal := item.Call(); !isLocal {
 		return raw, nil
 	}
-	unique, err := a.ids.Own(raw, a.c.spent.Turns, len(a.Calls)+1)
+	unique, err := a.ids.MakeUnique(raw, a.c.spent.Turns, len(a.Calls)+1)
 	if err != nil {
 		return raw, err
 	}

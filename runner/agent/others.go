@@ -83,5 +83,5 @@ func (c *Conversation) LastRequest(modelName string) []json.RawMessage {
 		return slices.Clone(c.lastRequest.items)
 	}
 	unreadable, _ := unreadableItems(c.lastRequest.items)
-	return rawitem.Without(c.lastRequest.items, unreadable)
+	return rawitem.WithoutIndexes(c.lastRequest.items, unreadable)
 }

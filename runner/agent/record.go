@@ -25,7 +25,7 @@ func (c *Conversation) recordRequest(r *model.Request) (err error) {
 	digest := sha256.Sum256(r.Encoded)
 	event := transcript.ModelRequest{
 		Turn: c.spent.Turns, Model: r.Settings.Model, SHA256: hex.EncodeToString(digest[:]), Bytes: len(r.Encoded),
-		Input: rawitem.WithoutImages(r.History[c.loggedItems:]), Aside: r.Settings.WordsOnly,
+		Input: rawitem.WithImageDigests(r.History[c.loggedItems:]), Aside: r.Settings.WordsOnly,
 	}
 	c.loggedItems = len(r.History)
 	if event.Settings, err = c.changedSettings(r.Settings); err != nil {

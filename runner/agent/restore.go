@@ -55,8 +55,8 @@ func (p *ResumeState) Turns() int { return p.spent.Turns }
 // Ended reports whether the agent ended on its own, and returns its last words.
 func (p *ResumeState) Ended() (string, bool) { return p.lastWords, p.ended }
 
-// Has reports whether an item contains words. They must need no JSON escapes, since items are raw JSON.
-func (p *ResumeState) Has(words string) bool {
+// HasText reports whether an item contains words. They must need no JSON escapes, since items are raw JSON.
+func (p *ResumeState) HasText(words string) bool {
 	return slices.ContainsFunc(p.history, func(item json.RawMessage) bool { return bytes.Contains(item, []byte(words)) })
 }
 
@@ -118,7 +118,7 @@ func (p *ResumeState) request(d transcript.ModelRequest) error {
 	p.spent.Turns = max(p.spent.Turns, d.Turn)
 	p.markAllAnswered()
 	p.beforeSummary = p.withoutSummaryOrder(d)
-	p.add(rawitem.WithLostImages(d.Input))
+	p.add(rawitem.ReplaceLostImages(d.Input))
 	p.loggedItems = len(p.history)
 	if d.Settings != nil {
 		p.recordedSettings = d.Settings
@@ -159,11 +159,11 @@ func (p *ResumeState) lastCallNumber() int {
 // one. It returns nil for other requests.
 func (p *ResumeState) withoutSummaryOrder(d transcript.ModelRequest) *position {
 	last := len(d.Input) - 1
-	if !d.Aside || last < 0 || rawitem.WordsOf(d.Input[last]) != summaryOrder {
+	if !d.Aside || last < 0 || rawitem.MessageText(d.Input[last]) != summaryOrder {
 		return nil
 	}
 	before := p.position
-	before.history = append(slices.Clone(p.history), rawitem.WithLostImages(d.Input[:last])...)
+	before.history = append(slices.Clone(p.history), rawitem.ReplaceLostImages(d.Input[:last])...)
 	before.loggedItems = len(before.history)
 	return &before
 }
@@ -181,7 +181,7 @@ func (p *ResumeState) runFinished(d transcript.RunFinished) error {
 // lastTurnMessage returns the message among items that announces the last turn, or "".
 func lastTurnMessage(items []json.RawMessage) string {
 	for _, item := range items {
-		if words := rawitem.WordsOf(item); strings.HasPrefix(words, lastTurnWords) {
+		if words := rawitem.MessageText(item); strings.HasPrefix(words, lastTurnWords) {
 			return words
 		}
 	}
@@ -208,7 +208,7 @@ func (p *ResumeState) response(d transcript.ModelResponse) error {
 	if text := answer.LastWords(); text != "" {
 		p.lastWords = text
 	}
-	p.ended = !answer.Asks() && answer.Text() != "" && !answer.RemarksOnly()
+	p.ended = !answer.NeedsReply() && answer.Text() != "" && !answer.RemarksOnly()
 	for i := range answer.Calls {
 		answer.Calls[i] = withNumber(answer.Calls[i], p.callNumber+i+1, p.spent.Turns, "")
 	}
@@ -253,7 +253,7 @@ func (p *ResumeState) compaction(d transcript.Compaction) error {
 	}
 	p.beforeSummary, p.outputsOfWordsOnly = nil, nil
 	p.markAllAnswered()
-	p.replace(rawitem.WithLostImages(d.Items), d.Reason)
+	p.replace(rawitem.ReplaceLostImages(d.Items), d.Reason)
 	return nil
 }
 
@@ -273,7 +273,7 @@ func (c *Conversation) Restore(p *ResumeState, used []transcript.ModelUse, pinne
 		c.spent.Usage = c.spent.Usage.Add(model.Usage(use.Usage))
 	}
 	c.callCount.restore(c.spent.Calls, p.scriptCalls)
-	if !p.open.Asks() { // no call is open, so the last turn has not happened or may be repeated
+	if !p.open.NeedsReply() { // no call is open, so the last turn has not happened or may be repeated
 		c.lastTurnMessage = ""
 	}
 	c.restoreSettings(p.recordedSettings)
@@ -298,13 +298,13 @@ func (c *Conversation) restoreSettings(recorded json.RawMessage) {
 	if len(s.Chat) > 0 {
 		c.Settings.ChatQuirks = s.Chat
 	}
-	inNamespaces := rawitem.Grouped(s.Tools)
+	inNamespaces := rawitem.HasNamespace(s.Tools)
 	if len(s.Input) == 0 {
 		c.Settings.ToolsInInput, c.Settings.Context = false, ""
 	} else { // tools without a namespace of their own are in FunctionsNamespace there
 		inNamespaces = inNamespaces || slices.ContainsFunc(s.Input[0].Tools, func(group struct{ Name string }) bool { return group.Name != rawitem.FunctionsNamespace })
 	}
-	if recorded != nil && rawitem.Grouped(c.Settings.Tools) && !inNamespaces {
+	if recorded != nil && rawitem.HasNamespace(c.Settings.Tools) && !inNamespaces {
 		c.Settings.FlatNamespaces = true
 	}
 }
@@ -345,7 +345,7 @@ func (c *Conversation) Resume(ctx context.Context, p *ResumeState, interrupted I
 		return err
 	}
 	c.endScripts(p, interrupted)
-	if !p.open.Asks() {
+	if !p.open.NeedsReply() {
 		return cmp.Or(c.reportLostCalls(p), c.tellCallsOfScripts(p))
 	}
 	results, unstarted := p.splitCalls(interrupted)

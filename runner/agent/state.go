@@ -34,7 +34,7 @@ type position struct {
 // add puts items into the conversation before the next request.
 func (s *state) add(items []json.RawMessage) {
 	s.history = append(s.history, items...)
-	s.ids.Note(items...) // the items may be another agent's conversation, with call IDs of its own
+	s.ids.NoteCalls(items...) // the items may be another agent's conversation, with call IDs of its own
 }
 
 // addAnswerItems adds an answer's items. usage is nil for an interrupted answer.
@@ -64,7 +64,7 @@ func (s *state) noteResult(call tools.Call, result tools.Result) {
 func (s *state) replace(items []json.RawMessage, reason string) {
 	reportedTools := s.measured.reportedTools
 	s.history = slices.Clip(items)
-	s.ids.Note(items...)
+	s.ids.NoteCalls(items...)
 	if shortens(reason) {
 		s.found.forgetUnused(items, reportedTools)
 	}
@@ -73,7 +73,7 @@ func (s *state) replace(items []json.RawMessage, reason string) {
 
 // removeItems removes the items at these indexes, which the next model cannot read.
 func (s *state) removeItems(indexes []int) {
-	s.history = rawitem.Without(s.history, indexes)
+	s.history = rawitem.WithoutIndexes(s.history, indexes)
 	s.resendFrom(s.loggedItems - len(indexes))
 }
 

@@ -142,7 +142,7 @@ func askPublishHooks(ctx context.Context, to Destination, p *Proposal, out *Publ
 	for _, file := range p.Change.Files {
 		d.Files = append(d.Files, file.Path)
 	}
-	return p.Hooks.Publishing(ctx, d)
+	return p.Hooks.BeforePublish(ctx, d)
 }
 
 // Lessons opens or updates a separate pull request for lessons. name is part of its branch. Author, change and base come from p.

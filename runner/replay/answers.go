@@ -54,7 +54,7 @@ func (a *Answers) Model(j *job.Job, warn provider.Warn) (provider.Model, error) 
 	for i := range m.Fallbacks {
 		m.Fallbacks[i].Profile.ContextWindow = 0
 	}
-	m.Left = func() bool { return a.next < len(a.answers) }
+	m.HasAnswers = func() bool { return a.next < len(a.answers) }
 	m.Of = func(asks provider.Asking) (provider.Model, error) {
 		of := a.agents.of(asks.ID)
 		of.prices, of.agents, of.scripted = a.prices, a.agents, a.scripted

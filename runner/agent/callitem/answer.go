@@ -32,8 +32,8 @@ type OutputItem struct {
 	} `json:"content"`
 }
 
-// Call returns the call in the item. ours is false if the item has none, or if the API runs it itself.
-func (i OutputItem) Call() (call tools.Call, ours bool) {
+// Call returns the call in the item. isLocal is false if the item has none, or if the API runs it itself.
+func (i OutputItem) Call() (call tools.Call, isLocal bool) {
 	switch i.Type {
 	case "function_call":
 		return tools.Call{ID: i.CallID, Name: tools.QualifiedName(i.Namespace, i.Name), Input: i.arguments()}, true
@@ -62,14 +62,14 @@ func (i OutputItem) arguments() string {
 
 // Answer holds the calls and texts of a model's answer. Items of unknown types are ignored.
 type Answer struct {
-	Calls   []tools.Call
-	Cut     bool              // the last call is incomplete
-	Hosted  int               // calls that the API ran itself
-	Denials []json.RawMessage // refusals of the approvals that the API asks a person for
-	Words   []string          // the texts of all messages, including remarks
-	said    []string          // messages other than commentary
-	remarks []string          // messages that the model marked as commentary
-	refused []string          // texts in which the model refuses the task
+	Calls       []tools.Call
+	LastCallCut bool              // the last call is incomplete
+	Hosted      int               // calls that the API ran itself
+	Denials     []json.RawMessage // refusals of the approvals that the API asks a person for
+	Words       []string          // the texts of all messages, including remarks
+	messages    []string          // messages other than commentary
+	remarks     []string          // messages that the model marked as commentary
+	refusals    []string          // texts in which the model refuses the task
 }
 
 // Add adds the next item to the answer. It returns an error for an item that cannot be read.
@@ -78,10 +78,10 @@ func (a *Answer) Add(raw json.RawMessage) error {
 	if err := json.Unmarshal(raw, &item); err != nil {
 		return fmt.Errorf("read output item: %w", err)
 	}
-	call, ours := item.Call()
+	call, isLocal := item.Call()
 	switch {
-	case ours:
-		a.Calls, a.Cut = append(a.Calls, call), item.Status == "incomplete"
+	case isLocal:
+		a.Calls, a.LastCallCut = append(a.Calls, call), item.Status == "incomplete"
 	case item.Hosted():
 		a.Hosted++
 	case item.Type == "mcp_approval_request":
@@ -102,17 +102,17 @@ func (a *Answer) addMessage(item OutputItem) {
 	for _, part := range item.Content {
 		text, refusal = text+part.Text, refusal+part.Refusal
 	}
-	a.Words, a.refused = append(a.Words, text), append(a.refused, refusal)
+	a.Words, a.refusals = append(a.Words, text), append(a.refusals, refusal)
 	if item.Phase == "commentary" {
 		a.remarks = append(a.remarks, strings.TrimSpace(text))
 		return
 	}
-	a.said = append(a.said, strings.TrimSpace(text))
+	a.messages = append(a.messages, strings.TrimSpace(text))
 }
 
 // Text returns the model's messages, or its commentary if there is nothing else.
 func (a *Answer) Text() string {
-	return cmp.Or(joined(a.said), joined(a.remarks))
+	return cmp.Or(joined(a.messages), joined(a.remarks))
 }
 
 // LastWords returns Text, or "" if the text contains written calls.
@@ -124,12 +124,12 @@ func (a *Answer) LastWords() string {
 }
 
 // RemarksOnly reports whether all messages are commentary, so that the model is probably not done.
-func (a *Answer) RemarksOnly() bool { return joined(a.said) == "" && joined(a.remarks) != "" }
+func (a *Answer) RemarksOnly() bool { return joined(a.messages) == "" && joined(a.remarks) != "" }
 
 // Refusal returns the text in which the model refuses the task, or "".
-func (a *Answer) Refusal() string { return joined(a.refused) }
+func (a *Answer) Refusal() string { return joined(a.refusals) }
 
 func joined(words []string) string { return strings.TrimSpace(strings.Join(words, "\n\n")) }
 
-// Asks reports whether the model waits for outputs of calls or for an approval.
-func (a *Answer) Asks() bool { return len(a.Calls)+len(a.Denials) > 0 }
+// NeedsReply reports whether the model waits for outputs of calls or for an approval.
+func (a *Answer) NeedsReply() bool { return len(a.Calls)+len(a.Denials) > 0 }

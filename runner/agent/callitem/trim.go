@@ -13,14 +13,15 @@ const removedOutput = "[The runner removed this output to make room. What the ca
 // too short to save much.
 func EmptyOutputs(items []json.RawMessage, save int64) error {
 	for i := 0; i < len(items) && save > 0; i++ {
-		if kind := rawitem.FieldsOf(items[i]); !kind.IsOutput() && !isWrittenOutput(items[i]) || len(items[i]) < 4*len(removedOutput) {
+		isOutput := rawitem.FieldsOf(items[i]).IsOutput() || isWrittenOutput(items[i])
+		if !isOutput || len(items[i]) < 4*len(removedOutput) {
 			continue
 		}
 		emptied, err := withoutOutput(items[i])
 		if err != nil {
 			return err
 		}
-		save -= int64(rawitem.Weight(items[i])-len(emptied)) / rawitem.BytesInToken
+		save -= int64(rawitem.EstimateBytes(items[i])-len(emptied)) / rawitem.BytesInToken
 		items[i] = emptied
 	}
 	return nil
@@ -33,7 +34,7 @@ func withoutOutput(item json.RawMessage) (json.RawMessage, error) {
 	case rawitem.FieldsOf(item).Type == rawitem.SearchOutputType:
 		return withoutTools(item)
 	case isWrittenOutput(item):
-		return rawitem.Words("user", writtenWords+removedOutput)
+		return rawitem.TextMessage("user", writtenResultsHead+removedOutput)
 	}
 	var output any = removedOutput
 	var shell shellOutput
@@ -44,26 +45,26 @@ func withoutOutput(item json.RawMessage) (json.RawMessage, error) {
 		shell.Output[0].Stdout = removedOutput
 		output = shell.Output
 	}
-	return rawitem.With(item, map[string]any{"output": output})
+	return rawitem.WithFields(item, map[string]any{"output": output})
 }
 
 // DropOldest removes the first items until save tokens are saved. It also removes calls and outputs that
 // have lost their counterpart.
 func DropOldest(items []json.RawMessage, save int64) []json.RawMessage {
-	from := 0
-	for from < len(items) && save > 0 {
-		save -= int64(rawitem.Weight(items[from])) / rawitem.BytesInToken
-		from++
+	first := 0
+	for first < len(items) && save > 0 {
+		save -= int64(rawitem.EstimateBytes(items[first])) / rawitem.BytesInToken
+		first++
 	}
-	if from == 0 {
+	if first == 0 {
 		return items
 	}
 	// Do not cut between reasoning and the item it precedes, nor between a text with written calls and
 	// their results.
-	for from < len(items) && (rawitem.FieldsOf(items[from-1]).Type == "reasoning" || isWrittenOutput(items[from])) {
-		from++
+	for first < len(items) && (rawitem.FieldsOf(items[first-1]).Type == "reasoning" || isWrittenOutput(items[first])) {
+		first++
 	}
-	return Paired(items[from:])
+	return Paired(items[first:])
 }
 
 // Paired returns the items without outputs that have no call before them, and without calls that have no
@@ -71,24 +72,28 @@ func DropOldest(items []json.RawMessage, save int64) []json.RawMessage {
 func Paired(items []json.RawMessage) []json.RawMessage {
 	called, answered := map[string]bool{}, map[string]bool{}
 	for _, item := range items {
-		switch kind := rawitem.FieldsOf(item); {
-		case kind.IsCall():
-			called[kind.CallID] = true
-		case kind.IsOutput() && called[kind.CallID]:
-			answered[kind.CallID] = true
+		switch fields := rawitem.FieldsOf(item); {
+		case fields.IsCall():
+			called[fields.CallID] = true
+		case fields.IsOutput() && called[fields.CallID]:
+			answered[fields.CallID] = true
 		}
 	}
 	kept := make([]json.RawMessage, 0, len(items))
 	seen := map[string]bool{}
 	for _, item := range items {
-		kind := rawitem.FieldsOf(item)
-		if kind.IsCall() {
-			seen[kind.CallID] = true
+		fields := rawitem.FieldsOf(item)
+		isPaired := true
+		if fields.IsCall() {
+			seen[fields.CallID] = true
+			isPaired = answered[fields.CallID]
 		}
-		if kind.IsCall() && !answered[kind.CallID] || kind.IsOutput() && !(answered[kind.CallID] && seen[kind.CallID]) {
-			continue
+		if fields.IsOutput() {
+			isPaired = answered[fields.CallID] && seen[fields.CallID]
 		}
-		kept = append(kept, item)
+		if isPaired {
+			kept = append(kept, item)
+		}
 	}
 	return kept
 }

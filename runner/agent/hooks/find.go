@@ -48,8 +48,8 @@ func New(all []Hook, boxes *confine.Sandboxes, root string) *Hooks {
 	}
 }
 
-// List records the run's hooks.
-func (h *Hooks) List() error {
+// RecordList records the run's hooks.
+func (h *Hooks) RecordList() error {
 	if h == nil {
 		return nil
 	}

@@ -205,9 +205,9 @@ type Draft struct {
 	Diff    string   `json:"diff"`
 }
 
-// Publishing asks the hooks whether a change may be published. It returns a stop if one refuses, if a
+// BeforePublish asks the hooks whether a change may be published. It returns a stop if one refuses, if a
 // mandatory hook did not answer, or if a hook ended the run.
-func (h *Hooks) Publishing(ctx context.Context, d Draft) error {
+func (h *Hooks) BeforePublish(ctx context.Context, d Draft) error {
 	defer h.CloseSandbox()
 	if _, err := h.askEvent(ctx, job.OnPrePublish, question{input: map[string]any{"draft": d}}, "nothing was published"); err != nil {
 		return err
@@ -246,9 +246,9 @@ func (h *Hooks) runEnd(ctx context.Context, e End) error {
 	return cmp.Or(first, h.requireAnswered(job.OnSessionEnd))
 }
 
-// Ends reports the end of a run to hooks, and returns the end after their answers. If a hook refuses or fails, a
+// ReviewEnd reports the end of a run to hooks, and returns the end after their answers. If a hook refuses or fails, a
 // success becomes a failure. A change already published stays published.
-func (h *Hooks) Ends(ctx context.Context, stop *outcome.Stop, end End) *outcome.Stop {
+func (h *Hooks) ReviewEnd(ctx context.Context, stop *outcome.Stop, end End) *outcome.Stop {
 	end.Outcome, end.Reason, end.Message, end.ExitCode = string(stop.Outcome), stop.Reason, stop.Message, stop.ExitCode()
 	err := h.runEnd(ctx, end)
 	if err == nil {

@@ -10,13 +10,13 @@ import (
 // moveToolsToInput moves the instructions and the tools that agent-ci runs to the start of the input. Tools that the API
 // runs stay in the field tools, the only place for them.
 func (b *body) moveToolsToInput() error {
-	here, groups, hosted, err := splitByRunner(b.Tools)
+	local, groups, hosted, err := splitByRunner(b.Tools)
 	if err != nil {
 		return err
 	}
 	b.Tools = hosted
-	if len(here) > 0 {
-		group, err := rawitem.Namespace(rawitem.FunctionsNamespace, "Tools of the runner.", here)
+	if len(local) > 0 {
+		group, err := rawitem.Namespace(rawitem.FunctionsNamespace, "Tools of the runner.", local)
 		if err != nil {
 			return err
 		}
@@ -29,26 +29,26 @@ func (b *body) moveToolsToInput() error {
 		}
 		b.Input = append(b.Input, tools)
 	}
-	instructions, err := rawitem.Words("developer", *b.Instructions)
+	instructions, err := rawitem.TextMessage("developer", *b.Instructions)
 	b.Instructions, b.Input = nil, append(b.Input, instructions)
 	return err
 }
 
 // splitByRunner splits tools into those that agent-ci runs, namespaces of such tools, and those that the API runs.
-func splitByRunner(tools []json.RawMessage) (here, groups, hosted []json.RawMessage, err error) {
+func splitByRunner(tools []json.RawMessage) (local, groups, hosted []json.RawMessage, err error) {
 	for _, tool := range tools {
-		var is struct{ Type string }
-		if err := json.Unmarshal(tool, &is); err != nil {
+		var definition struct{ Type string }
+		if err := json.Unmarshal(tool, &definition); err != nil {
 			return nil, nil, nil, fmt.Errorf("read tool definition: %w", err)
 		}
-		switch is.Type {
+		switch definition.Type {
 		case "function", "custom":
-			here = append(here, tool)
+			local = append(local, tool)
 		case rawitem.NamespaceType:
 			groups = append(groups, tool)
 		default:
 			hosted = append(hosted, tool)
 		}
 	}
-	return here, groups, hosted, nil
+	return local, groups, hosted, nil
 }

@@ -46,11 +46,11 @@ func TestRecognisesRefusalOfToolsInInput(t *testing.T) {
 		"The model `m` does not exist.":                                false,
 	} {
 		f := model.Failure{Kind: model.InvalidRequest, Status: http.StatusBadRequest, Message: words}
-		if f.RefusesAdditional() != refuses {
+		if f.RefusesToolsInInput() != refuses {
 			t.Errorf("%q: %t", words, !refuses)
 		}
 	}
-	if (&model.Failure{Kind: model.ServerError, Status: http.StatusBadGateway, Message: "additional_tools"}).RefusesAdditional() {
+	if (&model.Failure{Kind: model.ServerError, Status: http.StatusBadGateway, Message: "additional_tools"}).RefusesToolsInInput() {
 		t.Error("a failure of the server is taken for a refusal")
 	}
 }

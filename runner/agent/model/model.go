@@ -42,7 +42,7 @@ type Settings struct {
 	Schema json.RawMessage
 }
 
-// Form is how an endpoint takes requests. A run learns of it from refusals.
+// Form is the form in which an endpoint accepts requests. A run learns it from refusals.
 type Form struct {
 	// ToolsInInput puts the instructions and the tools run by agent-ci at the start of the input, as
 	// items. Context is then the number of turns with the model's thoughts; empty for its own.
@@ -104,7 +104,7 @@ func (o Observer) Give(items ...json.RawMessage) {
 	}
 }
 
-func (o Observer) broken() bool { return o.Interrupted != nil && o.Interrupted() }
+func (o Observer) keepInterrupted() bool { return o.Interrupted != nil && o.Interrupted() }
 
 // body is the JSON of a request. The order of its fields is the order on the wire.
 type body struct {
@@ -179,7 +179,7 @@ func (s Settings) addTools(b *body) (err error) {
 		b.Tools = []json.RawMessage{}
 	}
 	if s.FlatNamespaces {
-		if b.Tools, err = rawitem.Flat(b.Tools); err != nil {
+		if b.Tools, err = rawitem.FlattenNamespaces(b.Tools); err != nil {
 			return err
 		}
 	}
@@ -239,9 +239,9 @@ func (s Settings) SettingsJSON() (json.RawMessage, error) {
 type Quirk string
 
 // ListOf returns quirks as the list of a job.
-func ListOf(has []Quirk) string {
+func ListOf(quirks []Quirk) string {
 	var names []string
-	for _, name := range has {
+	for _, name := range quirks {
 		names = append(names, string(name))
 	}
 	return "[" + strings.Join(names, ", ") + "]"

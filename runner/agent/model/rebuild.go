@@ -39,13 +39,11 @@ func (r *RequestRebuilder) Request(settings json.RawMessage, input []json.RawMes
 	if err != nil {
 		return "", err
 	}
-	items, tail := slices.Concat(s.Input, rawitem.WithoutBareReasoning(r.history)), []byte(`,"input":`)
-	list, err := rawitem.Encode(items)
+	list, err := rawitem.Encode(slices.Concat(s.Input, rawitem.WithoutBareReasoning(r.history)))
 	if err != nil {
 		return "", err
 	}
-	raw := append(head, tail...)
-	raw = append(append(raw, list...), '}')
+	raw := slices.Concat(head, []byte(`,"input":`), list, []byte("}"))
 	return fmt.Sprintf("%x", sha256.Sum256(raw)), nil
 }
 
@@ -73,7 +71,7 @@ func (r *RequestRebuilder) LacksImages() bool {
 
 // Fallback records a change to another model, without some items.
 func (r *RequestRebuilder) Fallback(leftOut []int) {
-	r.history = rawitem.Without(r.history, leftOut)
+	r.history = rawitem.WithoutIndexes(r.history, leftOut)
 }
 
 // Compaction takes a shortened conversation.

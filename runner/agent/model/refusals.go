@@ -16,6 +16,7 @@ func (f *Failure) RefusesSealed() bool {
 	return (f.Kind == InvalidRequest || f.Kind == ServerError) && (f.Code == SealedCode || sealedWords().MatchString(f.Message))
 }
 
+// SealedCode is the API's code for items that it cannot decrypt.
 const SealedCode = "invalid_encrypted_content"
 
 // namespacesRefusal matches refusals of namespaces. Endpoints name the unknown field or its place.
@@ -41,7 +42,7 @@ func (f *Failure) RefusesNamespaces() bool {
 var toolItemsRefusal = lazyregexp.New(`(?i)additional_tools|namespace|reasoning\.context|all_turns|\binput(?:\[[01]\]|\.[01]\b)|` +
 	`(?:unknown|invalid|unsupported|unexpected|unrecognized)\b.{0,20}\b(?:item|input)\b.{0,10}\btype\b`)
 
-// RefusesAdditional reports whether an endpoint refuses tools and instructions as input items.
-func (f *Failure) RefusesAdditional() bool {
+// RefusesToolsInInput reports whether an endpoint refuses tools and instructions as input items.
+func (f *Failure) RefusesToolsInInput() bool {
 	return f.Kind == InvalidRequest && (f.Status == http.StatusBadRequest || f.Status == http.StatusUnprocessableEntity) && toolItemsRefusal().MatchString(f.Message)
 }

@@ -37,30 +37,31 @@ type Retrying struct {
 	// Report is called before each pause with the failed attempt. It may be nil.
 	Report func(failed *Failure, wait time.Duration) error
 
-	askedModel   string        // that was asked last
+	askedModel   string        // the model of the last request
 	outageUsed   time.Duration // of MaxOutage: pauses, and further attempts that failed
-	tierRefusals int           // how often there was no room at the flex tier
+	tierRefusals int           // number of refusals by a full flex tier
 }
 
-// Respond is Next's, tried until it succeeds, fails for good, or attempts or
-// outage are used up. A failure says how many attempts were made.
+// Respond repeats Next's Respond until it succeeds, fails for good, or attempts or outage are used up.
+// A failure has the number of attempts.
 func (r *Retrying) Respond(ctx context.Context, request Request, observe Observer) (*Response, error) {
-	return retry(ctx, r, request.Settings, observe.broken, func() (*Response, error) { return r.Next.Respond(ctx, request, observe) })
+	return retry(ctx, r, request.Settings, observe.keepInterrupted, func() (*Response, error) { return r.Next.Respond(ctx, request, observe) })
 }
 
-// Compact calls Next's in the same way. Without one it returns ErrNoCompaction.
+// Compact repeats Next's Compact in the same way. Without one it returns ErrNoCompaction.
 func (r *Retrying) Compact(ctx context.Context, request Request) (*Response, error) {
 	compacter, ok := r.Next.(Compacter)
 	if !ok {
 		return nil, ErrNoCompaction
 	}
-	return retry(ctx, r, request.Settings, Observer{}.broken, func() (*Response, error) { return compacter.Compact(ctx, request) })
+	return retry(ctx, r, request.Settings, Observer{}.keepInterrupted, func() (*Response, error) { return compacter.Compact(ctx, request) })
 }
 
-// retry calls try until it succeeds or fails for good. kept reports whether the conversation keeps the beginning
-// of a broken answer. Then retry waits and returns the failure, since the next request continues that answer.
-func retry(ctx context.Context, r *Retrying, settings Settings, kept func() bool, try func() (*Response, error)) (*Response, error) {
-	if r.askedModel != settings.Model { // each model may be out for as long
+// retry calls try until it succeeds or fails for good. keepInterrupted reports whether the conversation keeps the
+// beginning of a broken answer. Then retry waits and returns the failure, since the next request continues that
+// answer.
+func retry(ctx context.Context, r *Retrying, settings Settings, keepInterrupted func() bool, try func() (*Response, error)) (*Response, error) {
+	if r.askedModel != settings.Model { // every model has its own MaxOutage
 		r.askedModel, r.outageUsed = settings.Model, 0
 	}
 	for attempt := 1; ; attempt++ {
@@ -75,12 +76,17 @@ func retry(ctx context.Context, r *Retrying, settings Settings, kept func() bool
 			r.outageUsed += time.Since(began)
 		}
 		wait := r.pause(attempt, failure.RetryAfter)
-		cut := settings.NoTools && failure.Kind == Incomplete // who writes edits is to learn of it, and to write less
-		fits, stays := failure.Temporary() && !cut && r.outageUsed+wait <= cmp.Or(r.MaxOutage, 10*time.Minute), kept()
-		if !fits || !stays && attempt >= cmp.Or(r.Attempts, 6) || r.tierBusyTooOften(failure, settings) {
+		isKept := keepInterrupted()
+		cutEdits := settings.NoTools && failure.Kind == Incomplete // the caller tells the model to write less
+		outageOver := r.outageUsed+wait > cmp.Or(r.MaxOutage, 10*time.Minute)
+		if !failure.Temporary() || cutEdits || outageOver {
 			return nil, err
 		}
-		if !stays && r.Report != nil {
+		attemptsUsed := !isKept && attempt >= cmp.Or(r.Attempts, 6)
+		if attemptsUsed || r.tierBusyTooOften(failure, settings) {
+			return nil, err
+		}
+		if !isKept && r.Report != nil {
 			if err := r.Report(failure, wait); err != nil {
 				return nil, err
 			}
@@ -89,7 +95,7 @@ func retry(ctx context.Context, r *Retrying, settings Settings, kept func() bool
 		if err := sleep(ctx, wait); err != nil {
 			return nil, err
 		}
-		if stays { // the next request goes on behind what is kept
+		if isKept { // the next request continues from there
 			return nil, err
 		}
 	}

@@ -36,8 +36,8 @@ type Model struct {
 	Known
 	// Fallbacks replace a failing model, in order.
 	Fallbacks []Known
-	// Left reports whether the model has more answers. Nil means always.
-	Left func() bool
+	// HasAnswers reports whether the model has more answers. Nil means always.
+	HasAnswers func() bool
 	// Of returns the model for an agent that another agent starts. Nil means that no agent can start.
 	Of func(Asking) (Model, error)
 
@@ -269,7 +269,7 @@ func Scripted(ctx context.Context, path string, begun int, j *job.Job) (Model, e
 	if err != nil {
 		return Model{}, err
 	}
-	script.Begun(begun)
+	script.SkipTurns(begun)
 	unpaid := func(name string) catalog.Profile {
 		profile := catalog.Of(name)
 		profile.Price = nil
@@ -281,9 +281,9 @@ func Scripted(ctx context.Context, path string, begun int, j *job.Job) (Model, e
 // fromScript returns a model that answers from a script. Agents that it starts get their answers there, too.
 func fromScript(script *scripted.Script, j *job.Job, profiles Profiles) (Model, error) {
 	m, err := New(script, Unpaid(j), profiles, func(string, string, ...any) {})
-	m.Left = func() bool { return script.Left() > 0 }
+	m.HasAnswers = func() bool { return script.TurnsLeft() > 0 }
 	m.FirstPause = time.Millisecond
-	m.Of = func(a Asking) (Model, error) { return fromScript(script.Of(a.Message), a.Job, profiles) }
+	m.Of = func(a Asking) (Model, error) { return fromScript(script.ForAgent(a.Message), a.Job, profiles) }
 	return m, err
 }
 
@@ -306,7 +306,7 @@ func readScript(ctx context.Context, path string) (*scripted.Script, error) {
 	if err != nil {
 		return nil, outcome.Stopf(outcome.InvalidInput, "scripted_session", "%s.", outcome.Sentence(err.Error())).Because(err)
 	}
-	script.Still = waitCall
+	script.StillRuns = waitCall
 	return script, nil
 }
 

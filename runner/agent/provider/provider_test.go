@@ -196,7 +196,7 @@ func TestAPINeedsKeyAndURL(t *testing.T) {
 			if _, chat := got.Responder.(*chat.Client); chat != (test.model.Wire == "chat") {
 				t.Errorf("it is a %T", got.Responder)
 			}
-			if got.Left != nil {
+			if got.HasAnswers != nil {
 				t.Error("its answers may end")
 			}
 		})
@@ -220,14 +220,14 @@ func TestScriptedSessionEnds(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i := range 2 {
-		if !got.Left() {
+		if !got.HasAnswers() {
 			t.Fatalf("it has %d answers", i)
 		}
 		if _, err := got.Respond(t.Context(), model.Request{}, model.Observer{}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if got.Left() {
+	if got.HasAnswers() {
 		t.Error("it has more than two answers")
 	}
 }

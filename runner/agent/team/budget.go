@@ -120,7 +120,7 @@ func (c *child) reserveAgain() error {
 	if c.ownTeam != nil {
 		used = used.Add(c.ownTeam.used())
 	}
-	c.agent.Limit(c.starter.limitsOf(used, share))
+	c.agent.SetLimits(c.starter.limitsOf(used, share))
 	c.reserved, c.maxUSD = share, used.CostUSD+share.CostUSD
 	return nil
 }

@@ -160,13 +160,13 @@ func (m *member) prepare(ctx context.Context, c *child, order agents.Order) erro
 	if len(c.paths) > 0 {
 		of.MayChange = c.mayChange
 	}
-	c.agent, err = m.agent.NewChild(ctx, of, worker.Options{Job: own, Model: known, Team: c.ownTeam, News: c.ownTeam.takeNews, ScriptEngine: o.ScriptEngine, Skills: o.Skills, Memory: o.Memory})
+	c.agent, err = m.agent.NewChild(ctx, of, worker.Options{Job: own, Model: known, Team: c.ownTeam, NewMessages: c.ownTeam.takeNews, ScriptEngine: o.ScriptEngine, Skills: o.Skills, Memory: o.Memory})
 	if err != nil {
 		return refusedBy(ctx, err)
 	}
 	c.ownTeam.agent = c.agent
 	m.team.mu.Lock()
-	c.agent.Limit(m.limitsOf(agent.Used{}, c.reserved))
+	c.agent.SetLimits(m.limitsOf(agent.Used{}, c.reserved))
 	m.team.mu.Unlock()
 	items, err := m.firstMessages(c, order, added)
 	if err != nil {
@@ -257,7 +257,7 @@ func (m *member) firstMessages(c *child, order agents.Order, added string) ([]js
 		words = append(words, added)
 	}
 	for _, text := range words {
-		item, err := rawitem.Words("developer", text)
+		item, err := rawitem.TextMessage("developer", text)
 		if err != nil {
 			return nil, err
 		}

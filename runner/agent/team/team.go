@@ -42,7 +42,7 @@ func NewRunAgents(ctx context.Context, o worker.Options, earlier []*transcript.A
 		return worker.New(ctx, o)
 	}
 	root := newTeam(o, earlier, waits).root
-	o.Team, o.News = root, root.takeNews
+	o.Team, o.NewMessages = root, root.takeNews
 	var err error
 	root.agent, err = worker.New(ctx, o)
 	return root.agent, err

@@ -61,8 +61,8 @@ type Options struct {
 	Child *Child
 	// Team manages the agents that this one starts. It is nil if it may start none.
 	Team Team
-	// News returns the messages received since the last call. It is nil if none can arrive.
-	News func() []string
+	// NewMessages returns the messages received since the last call. It is nil if none can arrive.
+	NewMessages func() []string
 	// ScriptEngine is the command line of the script engine. Empty without scripts.
 	ScriptEngine []string
 	// Memory holds the lessons offered to the agent. TakeLesson takes lessons that the agent proposes. It is nil
@@ -130,7 +130,7 @@ func New(ctx context.Context, o Options) (*Agent, error) {
 			Turns: l.Turns, Calls: l.ToolCalls, Tokens: l.Tokens, CostUSD: l.CostUSD, Time: time.Duration(l.Time), Began: o.Began,
 		},
 		Surroundings: agent.Surroundings{
-			ParseWritten: WrittenParserFor(o.Job.Model), Plan: a.planText, KeptTexts: a.keptSkills, MustStop: func() error { return cmp.Or(a.servers.StopReason(), a.Hooks.StopReason()) }, NewMessages: o.News, Warn: o.Record.Warn,
+			ParseWritten: WrittenParserFor(o.Job.Model), Plan: a.planText, KeptTexts: a.keptSkills, MustStop: func() error { return cmp.Or(a.servers.StopReason(), a.Hooks.StopReason()) }, NewMessages: o.NewMessages, Warn: o.Record.Warn,
 		},
 	}
 	if o.Team != nil {
@@ -179,15 +179,15 @@ func (a *Agent) fixSettings(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	m, orders := a.Job.Model, briefing.Instructions(a.toolset.ways())
+	jobModel, instructions := a.Job.Model, briefing.Instructions(a.toolset.ways())
 	if a.Child != nil && strings.TrimSpace(a.Child.Role.Instructions) != "" {
-		orders += "\n\n" + a.Child.Role.Instructions
+		instructions += "\n\n" + a.Child.Role.Instructions
 	}
 	a.conversation.Settings = model.Settings{
-		Instructions: orders, Tools: definitions, CacheKey: a.Record.ID, ServiceTier: m.ServiceTier,
-		MaxOutputTokens: m.MaxOutputTokens, NoStream: !m.Stream, NoTools: m.Writes(),
+		Instructions: instructions, Tools: definitions, CacheKey: a.Record.ID, ServiceTier: jobModel.ServiceTier,
+		MaxOutputTokens: jobModel.MaxOutputTokens, NoStream: !jobModel.Stream, NoTools: jobModel.Writes(),
 	}
-	for _, name := range m.Chat {
+	for _, name := range jobModel.Chat {
 		a.conversation.Settings.ChatQuirks = append(a.conversation.Settings.ChatQuirks, model.Quirk(name))
 	}
 	if a.toolset.Code {
@@ -208,19 +208,19 @@ func (a *Agent) workDir() string {
 	return filepath.Join(a.Sandboxes.SandboxPath(a.Place()), filepath.FromSlash(a.Job.Repository.Path))
 }
 
-// Resume prepares an agent that has its briefing to continue where e was stopped. Run then continues.
-func (a *Agent) Resume(e StoppedAgent) error {
-	a.work.Plan, a.work.Questions, a.sentOnce, a.loadedSkills.all = e.Plan, e.Past.questions, e.Past.sentOnce, e.Past.loadedSkills
-	a.scriptState, a.javaScript.used = e.Past.scriptState, e.Past.javaScript
-	a.shownFiles.names = e.Past.shownFiles.names
+// Resume prepares an agent that has its briefing to continue where stopped ended. Run then continues.
+func (a *Agent) Resume(stopped StoppedAgent) error {
+	a.work.Plan, a.work.Questions, a.sentOnce, a.loadedSkills.all = stopped.Plan, stopped.State.questions, stopped.State.sentOnce, stopped.State.loadedSkills
+	a.scriptState, a.javaScript.used = stopped.State.scriptState, stopped.State.javaScript
+	a.shownFiles.names = stopped.State.shownFiles.names
 	if patches, err := os.ReadDir(a.Record.Join(record.PatchesFolder)); err == nil {
 		a.patchCount = len(patches)
 	}
-	if e.Past.Turns() > 0 {
-		a.conversation.Restore(&e.Past.ResumeState, e.Used, a.conversation.Items())
+	if stopped.State.Turns() > 0 {
+		a.conversation.Restore(&stopped.State.ResumeState, stopped.ModelUse, a.conversation.Items())
 	}
-	a.resumeFrom = &e
-	return a.servers.RequireSame(e.Servers)
+	a.resumeFrom = &stopped
+	return a.servers.RequireSame(stopped.Servers)
 }
 
 // Work returns the work so far, also after an error.
@@ -240,11 +240,11 @@ func (a *Agent) Run(ctx context.Context) (Work, error) {
 	if a.Team != nil {
 		a.Team.Begin(ctx)
 	}
-	words, err := a.converse(ctx)
-	if words != "" {
-		a.work.Summary = a.Record.Redact(words) // as in the transcript
+	lastWords, err := a.converse(ctx)
+	if lastWords != "" {
+		a.work.Summary = a.Record.Redact(lastWords) // as in the transcript
 	}
-	a.work.Stopped, err = stoppedBy(ctx, err)
+	a.work.Stopped, err = splitStop(ctx, err)
 	return a.Work(), err
 }
 
@@ -253,12 +253,14 @@ func (a *Agent) hadEnded() bool {
 	if a.resumeFrom == nil {
 		return false
 	}
-	words, ended := a.resumeFrom.Past.Ended()
+	lastWords, ended := a.resumeFrom.State.Ended()
 	asked, more := a.Hooks.PendingStop()
-	if ended = ended && asked && more == ""; ended {
-		a.work.Summary, a.resumeFrom = words, nil
+	hooksAccepted := asked && more == ""
+	if !ended || !hooksAccepted {
+		return false
 	}
-	return ended
+	a.work.Summary, a.resumeFrom = lastWords, nil
+	return true
 }
 
 // converse makes the tools, finishes what was interrupted, and runs the conversation. It returns the last words.
@@ -266,7 +268,7 @@ func (a *Agent) converse(ctx context.Context) (string, error) {
 	if err := a.makeTools(ctx); err != nil {
 		return "", err
 	}
-	words, ended, err := a.settleEnd(ctx)
+	lastWords, ended, err := a.settleEnd(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -274,14 +276,14 @@ func (a *Agent) converse(ctx context.Context) (string, error) {
 		return "", err
 	}
 	if ended {
-		return words, nil
+		return lastWords, nil
 	}
 	return a.converseUntilAllowed(ctx)
 }
 
-// stoppedBy splits err: an exhausted budget is returned as a stop of the work, anything else as an error that ends
+// splitStop splits err: an exhausted budget is returned as a stop of the work, anything else as an error that ends
 // the run.
-func stoppedBy(ctx context.Context, err error) (*outcome.Stop, error) {
+func splitStop(ctx context.Context, err error) (*outcome.Stop, error) {
 	if err == nil {
 		return nil, nil
 	}
@@ -319,18 +321,18 @@ func (a *Agent) warnOfProcesses(err error) {
 }
 
 // QuestionEnd asks the agent, once, whether it really is done, if its end looks too early. It reports whether the
-// agent must continue. unchanged means that there is nothing to publish. left is the end of a sentence that names
-// files which cannot be published.
-func (a *Agent) QuestionEnd(unchanged bool, left string) (bool, error) {
-	words := earlyEndQuestion(a.Job.Task.Expects, a.work.Plan.Steps, unchanged, left)
-	return a.sendOnce(nudgeWords, strings.TrimPrefix(words, nudgeWords))
+// agent must continue. unchanged means that there is nothing to publish. leftOut is the end of a sentence that
+// names files which cannot be published.
+func (a *Agent) QuestionEnd(unchanged bool, leftOut string) (bool, error) {
+	words := earlyEndQuestion(a.Job.Task.Expects, a.work.Plan.Steps, unchanged, leftOut)
+	return a.sendOnce(nudgeHead, strings.TrimPrefix(words, nudgeHead))
 }
 
 // Tell adds a message of the runner before the agent's next turn.
 func (a *Agent) Tell(words string) error { return a.conversation.Tell(words) }
 
-// NearlySpent returns the stop of an agent whose budget has no turn left, or nil.
-func (a *Agent) NearlySpent() *outcome.Stop { return a.conversation.StopWithoutTurn() }
+// StopWithoutTurn returns the stop of an agent whose budget has no turn left, or nil.
+func (a *Agent) StopWithoutTurn() *outcome.Stop { return a.conversation.StopWithoutTurn() }
 
 // OutputFile in the run directory holds the result that task.output_schema describes.
 const OutputFile = "output.json"
@@ -338,17 +340,17 @@ const OutputFile = "output.json"
 // Output asks the agent, after its end, for the result that task.output_schema describes, and writes OutputFile. An
 // exhausted budget sets Work.Stopped and is no error.
 func (a *Agent) Output(ctx context.Context, schema settings.OutputSchema) (Work, error) {
-	value, wrong, err := a.conversation.Output(ctx, schema.Source, schema.Check)
+	value, mismatch, err := a.conversation.Output(ctx, schema.Source, schema.Check)
 	if err != nil {
-		a.work.Stopped, err = stoppedBy(ctx, err)
+		a.work.Stopped, err = splitStop(ctx, err)
 		return a.Work(), err
 	}
-	if wrong != nil {
-		by := "task.output_schema (%s); check the schema, or run again."
+	if mismatch != nil {
+		advice := "task.output_schema (%s); check the schema, or run again."
 		if a.Job.Publish.Feedback() {
-			by = "publish.as: " + a.Job.Publish.As + " (%s); run again, or with another model."
+			advice = "publish.as: " + a.Job.Publish.As + " (%s); run again, or with another model."
 		}
-		return a.Work(), outcome.Stopf(outcome.ModelFailed, "output_schema", "The model did not give a result that fits "+by, outcome.WithoutFullStop(wrong)).Because(wrong)
+		return a.Work(), outcome.Stopf(outcome.ModelFailed, "output_schema", "The model did not give a result that fits "+advice, outcome.WithoutFullStop(mismatch)).Because(mismatch)
 	}
 	if value, err = eventlog.RedactJSON(value, a.Record.Redact); err != nil {
 		return a.Work(), err
@@ -368,12 +370,12 @@ func (a *Agent) ask(ctx context.Context, questions []question.Question) error {
 
 // recordPlan records a plan. It needs no lock, because mutating calls run alone.
 func (a *Agent) recordPlan(p plan.Plan) error {
-	taken := transcript.Plan{Explanation: p.Explanation}
+	recorded := transcript.Plan{Explanation: p.Explanation}
 	for _, step := range p.Steps {
-		taken.Steps = append(taken.Steps, transcript.PlanStep(step))
+		recorded.Steps = append(recorded.Steps, transcript.PlanStep(step))
 	}
-	a.work.Plan = taken
-	return a.Record.Append(transcript.TypePlan, taken)
+	a.work.Plan = recorded
+	return a.Record.Append(transcript.TypePlan, recorded)
 }
 
 // planText returns the agent's plan as a list, for the conversation.

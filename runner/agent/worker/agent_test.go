@@ -193,8 +193,8 @@ func TestResumesAgent(t *testing.T) {
   - output: [{say: unused}]
 `)
 	if err := b.Resume(StoppedAgent{
-		Past: stopped(t, o.Record), Plan: transcript.Plan{Explanation: "Why."}, Used: []transcript.ModelUse{{Usage: transcript.Usage{Input: 7}}}, Ended: true,
-		Found: workspace.FoundWork{Place: workspace.InChange},
+		State: stopped(t, o.Record), Plan: transcript.Plan{Explanation: "Why."}, ModelUse: []transcript.ModelUse{{Usage: transcript.Usage{Input: 7}}}, Ended: true,
+		FoundWork: workspace.FoundWork{Place: workspace.InChange},
 	}); err != nil {
 		t.Fatal(err)
 	}
@@ -214,7 +214,7 @@ func TestResumeKeepsEndedAgentSilent(t *testing.T) {
   - expect: ["Mend more."]
     output: [{say: Done again.}]
 `)
-	if err := b.Resume(StoppedAgent{Past: stopped(t, o.Record), Ended: true}); err != nil {
+	if err := b.Resume(StoppedAgent{State: stopped(t, o.Record), Ended: true}); err != nil {
 		t.Fatal(err)
 	}
 	if work := ran(t, b); work.Summary != "Done." || work.Spent.Turns != 1 {
@@ -234,7 +234,7 @@ func TestResumeKeepsBriefing(t *testing.T) {
   - expect: ["Mend it.", "The run was stopped, and goes on now."]
     output: [{say: Done.}]
 `)
-	if err := a.Resume(StoppedAgent{Past: new(ResumeState), Ended: true}); err != nil {
+	if err := a.Resume(StoppedAgent{State: new(ResumeState), Ended: true}); err != nil {
 		t.Fatal(err)
 	}
 	if work := ran(t, a); work.Summary != "Done." {

@@ -111,22 +111,22 @@ func (a *Agent) checks(baseline []transcript.VerifyRow) []briefing.Check {
 	return checks
 }
 
-// nudgeWords begin every nudge.
-const nudgeWords = "You ended, but "
+// nudgeHead begins every question about an early end.
+const nudgeHead = "You ended, but "
 
 // StoppedWords tell a continuing agent about its killed processes.
 const StoppedWords = "Commands that you had left running were stopped."
 
 // earlyEndQuestion returns a message questioning an early end, or "". expected is the task's expected
-// result. unchanged means the work has nothing to publish. left ends a sentence and names
+// result. unchanged means the work has nothing to publish. leftOut ends a sentence and names
 // unpublishable files.
-func earlyEndQuestion(expected string, steps []transcript.PlanStep, unchanged bool, left string) string {
-	if unchanged && left != "" {
-		return nudgeWords + "nothing of your work can be published: the checkout is as it was" + left + ". A folder with a .git of its own, the commit of a submodule " +
+func earlyEndQuestion(expected string, steps []transcript.PlanStep, unchanged bool, leftOut string) string {
+	if unchanged && leftOut != "" {
+		return nudgeHead + "nothing of your work can be published: the checkout is as it was" + leftOut + ". A folder with a .git of its own, the commit of a submodule " +
 			"and what nobody may read are never part of a change. Put that right, or end again and say why in your last message."
 	}
 	if unchanged && expected == "change" {
-		return nudgeWords + "nothing in the checkout has changed, and the task expects a change. If it can be made, make it now. " +
+		return nudgeHead + "nothing in the checkout has changed, and the task expects a change. If it can be made, make it now. " +
 			"If nothing needs to change or it cannot be done, end again and say why in your last message. " + StoppedWords
 	}
 	var open []string
@@ -138,6 +138,6 @@ func earlyEndQuestion(expected string, steps []transcript.PlanStep, unchanged bo
 	if len(open) == 0 {
 		return ""
 	}
-	return nudgeWords + "your plan has open steps:\n" + strings.Join(open, "\n") +
+	return nudgeHead + "your plan has open steps:\n" + strings.Join(open, "\n") +
 		"\nDo them now, or bring the plan up to date and say in your last message what was left and why. " + StoppedWords
 }

@@ -98,7 +98,7 @@ func TestQuestionsEarlyEnd(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			got := earlyEndQuestion(test.expects, test.steps, test.unchanged, test.left)
-			if test.want == "" && got != "" || !strings.HasPrefix(strings.TrimPrefix(got, nudgeWords), test.want) || got != "" && !strings.HasPrefix(got, nudgeWords) {
+			if test.want == "" && got != "" || !strings.HasPrefix(strings.TrimPrefix(got, nudgeHead), test.want) || got != "" && !strings.HasPrefix(got, nudgeHead) {
 				t.Errorf("told %q, want %q", got, test.want)
 			}
 		})

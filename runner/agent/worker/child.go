@@ -78,7 +78,7 @@ func (a *Agent) MergeJournal() *workspace.MergeJournal {
 	if a.toolbox == nil || !a.usesMainTree() {
 		return nil
 	}
-	return &workspace.MergeJournal{Append: a.saver(mergeChange)}
+	return &workspace.MergeJournal{Append: a.changeSaver(mergeChange)}
 }
 
 // usesMainTree reports whether the agent works in the tree of the run's own agent, not in a copy.
@@ -87,8 +87,8 @@ func (a *Agent) usesMainTree() bool { return a.Place().Scratch == confine.AgentS
 // Price returns the price of the agent's model, or nil if unknown.
 func (a *Agent) Price() *price.List { return a.Model.Profile.Price }
 
-// Limit sets the budget of an idle agent.
-func (a *Agent) Limit(l agent.Limits) { a.conversation.Limits = l }
+// SetLimits sets the budget of an idle agent.
+func (a *Agent) SetLimits(l agent.Limits) { a.conversation.Limits = l }
 
 // Limits returns the agent's limits.
 func (a *Agent) Limits() agent.Limits { return a.conversation.Limits }
@@ -140,29 +140,33 @@ func (a *Agent) makeChildTools(ctx context.Context) error {
 // childMayUse reports whether an agent that another agent started has a tool. Only the run's own agent may change
 // the plan or ask people. The other limits are the starter's allowed and denied tools, and the role.
 func (a *Agent) childMayUse(name string) bool {
-	allow := a.Child.starter.Job.Tools.Allow
-	switch own := a.Child.Role.Tools; {
-	case name == questionTool || dialect.Is(name, dialect.Plans), a.toolset.includes(a.Child.starter.Job.Tools.Deny, name), len(allow) > 0 && !a.toolset.includes(allow, name) && !dialect.Is(name, dialect.Leads):
+	ofStarter, ofRole := a.Child.starter.Job.Tools, a.Child.Role.Tools
+	switch {
+	case name == questionTool || dialect.Is(name, dialect.Plans):
+		return false
+	case a.toolset.includes(ofStarter.Deny, name):
 		return false
 	case !a.mayWrite() && (dialect.Is(name, dialect.Commands) || changesFiles(name)):
 		return false
-	case len(own) > 0 && !dialect.Is(name, dialect.Leads):
-		return a.toolset.includes(own, name)
+	case dialect.Is(name, dialect.Leads): // lists of allowed tools do not concern the tools of a team
+		return true
+	case len(ofStarter.Allow) > 0 && !a.toolset.includes(ofStarter.Allow, name):
+		return false
 	}
-	return true
+	return len(ofRole) == 0 || a.toolset.includes(ofRole, name)
 }
 
 // settleTeam waits for the team when the agent ends, and reports whether the agent continues with news.
-func (a *Agent) settleTeam(ctx context.Context, mayGoOn bool) (bool, error) {
+func (a *Agent) settleTeam(ctx context.Context, hasTurnLeft bool) (bool, error) {
 	if a.Team == nil {
 		return false, nil
 	}
-	return a.Team.Settle(ctx, mayGoOn)
+	return a.Team.Settle(ctx, hasTurnLeft)
 }
 
-// mayGoOn reports whether the agent's budget and model allow another turn.
-func (a *Agent) mayGoOn() bool {
-	return a.NearlySpent() == nil && (a.Model.Left == nil || a.Model.Left())
+// hasTurnLeft reports whether the agent's budget and model allow another turn.
+func (a *Agent) hasTurnLeft() bool {
+	return a.StopWithoutTurn() == nil && (a.Model.HasAnswers == nil || a.Model.HasAnswers())
 }
 
 // foreignPathRefusal tells a child why it may not change a path of the repository. It returns "" if it may.

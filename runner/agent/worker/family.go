@@ -22,7 +22,7 @@ type family struct {
 }
 
 // families maps the value of model.tools to the family. Package dialect uses the same names.
-var families = map[string]family{dialect.OpenCode: {openCodeWays(), (*Agent).openCodeTools, (*Agent).openCodeReads}}
+var families = map[string]family{dialect.OpenCode: {openCodeWays(), (*Agent).openCodeWritingTools, (*Agent).openCodeReadingTools}}
 
 // usesFamily reports whether the model has the tools of another coding agent.
 func (s toolset) usesFamily() bool {
@@ -37,24 +37,24 @@ func openCodeWays() briefing.Ways {
 	return ways
 }
 
-func (a *Agent) openCodeTools(box *toolbox, o files.Options, patcher *patch.Patcher) []tools.Tool {
+func (a *Agent) openCodeWritingTools(box *toolbox, o files.Options, patcher *patch.Patcher) []tools.Tool {
 	all := opencode.New(opencode.Options{
 		Files: o, KnownFiles: &a.seenFiles, AcceptsImages: a.toolset.Sees, Patcher: patcher, SetPlan: a.recordPlan, Plan: a.currentPlan,
 	})
 	return append([]tools.Tool{box.commands.Bash()}, append(all, patcher.Tool())...)
 }
 
-func (a *Agent) openCodeReads(o files.Options) []tools.Tool {
+func (a *Agent) openCodeReadingTools(o files.Options) []tools.Tool {
 	return opencode.New(opencode.Options{Files: o, KnownFiles: &a.seenFiles, AcceptsImages: a.toolset.Sees})
 }
 
 // currentPlan returns the agent's latest plan.
 func (a *Agent) currentPlan() plan.Plan {
-	var now plan.Plan
+	var current plan.Plan
 	for _, step := range a.work.Plan.Steps {
-		now.Steps = append(now.Steps, plan.Step(step))
+		current.Steps = append(current.Steps, plan.Step(step))
 	}
-	return now
+	return current
 }
 
 // changesFiles reports whether a tool is for changing files.
@@ -72,9 +72,9 @@ func (s toolset) denied(names []string) []string {
 	return denied
 }
 
-// includes reports whether some names a tool, by its own name or by that of agent-ci's equivalent.
-func (s toolset) includes(some []string, tool string) bool {
-	return slices.ContainsFunc(some, func(name string) bool {
+// includes reports whether names contain a tool, by its own name or by that of agent-ci's equivalent.
+func (s toolset) includes(names []string, tool string) bool {
+	return slices.ContainsFunc(names, func(name string) bool {
 		return name == tool || s.usesFamily() && (tools.NamesTool(name, tool) || name == patchTool && dialect.Is(tool, dialect.Edits))
 	})
 }

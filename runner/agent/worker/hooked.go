@@ -73,8 +73,8 @@ func (a *Agent) withHookDescriptions(specs []tools.Spec) []tools.Spec {
 func (a *Agent) withHookEnv(env []string) []string {
 	env = slices.DeleteFunc(slices.Clone(env), func(variable string) bool {
 		name, _, _ := strings.Cut(variable, "=")
-		_, set := a.hookAnswers.env[name]
-		return set
+		_, isSet := a.hookAnswers.env[name]
+		return isSet
 	})
 	for _, name := range slices.Sorted(maps.Keys(a.hookAnswers.env)) {
 		env = append(env, name+"="+a.hookAnswers.env[name])
@@ -95,54 +95,55 @@ func (a *Agent) patchHook() func(ctx context.Context, edits []tree.Edit, diff st
 // converseUntilAllowed runs the agent until it ends and its hooks allow that.
 func (a *Agent) converseUntilAllowed(ctx context.Context) (string, error) {
 	for {
-		words, err := a.conversation.Run(ctx)
-		if stop, failed := stoppedBy(ctx, err); stop != nil && failed == nil {
+		lastWords, err := a.conversation.Run(ctx)
+		if stop, _ := splitStop(ctx, err); stop != nil {
 			_, _ = a.settleTeam(ctx, false) // let started agents finish; the budget's stop comes first
-			return words, err
+			return lastWords, err
 		}
 		if err != nil {
-			return words, err
+			return lastWords, err
 		}
-		news, err := a.settleTeam(ctx, a.mayGoOn())
+		news, err := a.settleTeam(ctx, a.hasTurnLeft())
 		if err != nil {
-			return words, err
+			return lastWords, err
 		}
 		if news {
 			continue
 		}
-		more, err := a.askStop(ctx, words)
+		more, err := a.askStop(ctx, lastWords)
 		if err != nil || more == "" {
-			return words, err
+			return lastWords, err
 		}
 		if err := a.Tell(more); err != nil {
-			return words, err
+			return lastWords, err
 		}
 	}
 }
 
 // askStop asks the stop hooks about the end of the agent with these last words. It returns their demand for more
 // work, or "".
-func (a *Agent) askStop(ctx context.Context, words string) (string, error) {
+func (a *Agent) askStop(ctx context.Context, lastWords string) (string, error) {
 	if a.Child != nil {
-		return "", a.Hooks.SubagentStop(ctx, a.Child.Description, a.Record.Redact(words))
+		return "", a.Hooks.SubagentStop(ctx, a.Child.Description, a.Record.Redact(lastWords))
 	}
-	return a.Hooks.Stop(ctx, a.Record.Redact(words), a.mayGoOn())
+	return a.Hooks.Stop(ctx, a.Record.Redact(lastWords), a.hasTurnLeft())
 }
 
 // settleEnd is for a resumed run whose agent had ended. It asks the stop hooks if they were not asked yet. It gives
 // the agent their demand for more work, or returns its last words and true if they accept the end.
-func (a *Agent) settleEnd(ctx context.Context) (words string, ended bool, err error) {
+func (a *Agent) settleEnd(ctx context.Context) (lastWords string, ended bool, err error) {
 	if a.resumeFrom == nil {
 		return "", false, nil
 	}
-	words, ended = a.resumeFrom.Past.Ended()
+	lastWords, ended = a.resumeFrom.State.Ended()
 	asked, more := a.Hooks.PendingStop()
-	if !ended || asked && more == "" {
+	hooksAccepted := asked && more == ""
+	if !ended || hooksAccepted {
 		return "", false, nil
 	}
 	if !asked {
-		if more, err = a.askStop(ctx, words); more == "" || err != nil {
-			return words, true, err
+		if more, err = a.askStop(ctx, lastWords); more == "" || err != nil {
+			return lastWords, true, err
 		}
 	}
 	return "", false, a.Tell(more)

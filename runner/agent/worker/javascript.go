@@ -11,14 +11,14 @@ import (
 
 // javaScript is the state of js_repl for an agent.
 type javaScript struct {
-	sought  bool   // findNode has looked for node
-	missing string // why node cannot be used, or ""
-	used    bool   // an earlier attempt has used js_repl
+	searched bool   // findNode has looked for node
+	missing  string // why node cannot be used, or ""
+	used     bool   // an earlier attempt has used js_repl
 }
 
 // offered returns the names of the js_repl tools to offer: none unless node was found.
 func (js javaScript) offered() []string {
-	if !js.sought || js.missing != "" {
+	if !js.searched || js.missing != "" {
 		return nil
 	}
 	return []string{repl.Name, repl.ResetName}
@@ -26,14 +26,15 @@ func (js javaScript) offered() []string {
 
 // findNode checks once whether js_repl works, if the job enables it.
 func (a *Agent) findNode(ctx context.Context, box *sandbox.Sandbox) error {
-	if !a.Job.Tools.JSRepl || a.javaScript.sought {
+	if !a.Job.Tools.JSRepl || a.javaScript.searched {
 		return nil
 	}
 	err := repl.Find(ctx, a.replOptions(box, nil))
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	if a.javaScript.sought = true; err != nil {
+	a.javaScript.searched = true
+	if err != nil {
 		a.javaScript.missing = outcome.WithoutFullStop(err)
 		a.Record.Warn("no_node", "The model is not offered js_repl (tools.js_repl): %s.", a.javaScript.missing)
 	}

@@ -46,8 +46,8 @@ func (a *Agent) offeredMemory() []string {
 const maxHashedBytes = 64 << 20
 
 // fileID implements SeenFile.
-func (s *treeView) fileID(path string) (string, error) {
-	root, err := s.top.Root()
+func (v *treeView) fileID(path string) (string, error) {
+	root, err := v.top.Root()
 	if err != nil {
 		return "", err
 	}

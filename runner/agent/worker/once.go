@@ -7,17 +7,17 @@ type sentMessages map[string]bool
 
 // Heads of messages that are sent only once per run. They need no JSON escapes, so markSent finds them.
 const (
-	// refusedWords begin the message about a change that may not be published.
-	refusedWords = "The runner looked at your change, and it may not be published as it is. "
-	// claimedWords begin the message about a summary that claims more than the change shows.
-	claimedWords = "The runner compared your last message with your change. "
-	// unprovenWords begin the message about new tests that also pass without the change.
-	unprovenWords = "The runner ran the tests of your change on the base, without the rest of it, "
+	// refusedHead begins the message about a change that may not be published.
+	refusedHead = "The runner looked at your change, and it may not be published as it is. "
+	// claimedHead begins the message about a summary that claims more than the change shows.
+	claimedHead = "The runner compared your last message with your change. "
+	// unprovenHead begins the message about new tests that also pass without the change.
+	unprovenHead = "The runner ran the tests of your change on the base, without the rest of it, "
 )
 
 // markSent marks the messages in a recorded request as sent.
 func (s sentMessages) markSent(request []byte) {
-	for _, head := range []string{nudgeWords, refusedWords, claimedWords, unprovenWords} {
+	for _, head := range []string{nudgeHead, refusedHead, claimedHead, unprovenHead} {
 		if !s[head] && bytes.Contains(request, []byte(`"text":"`+head)) { // no quote of it in a text matches, since quotes are escaped there
 			s[head] = true
 		}
@@ -27,7 +27,7 @@ func (s sentMessages) markSent(request []byte) {
 // sendOnce sends the message head + words to an agent that has ended, and reports whether it did. It sends nothing if
 // words is empty, if head was sent before, or if the agent has no turn left.
 func (a *Agent) sendOnce(head, words string) (bool, error) {
-	if words == "" || a.sentOnce[head] || a.work.Stopped != nil || !a.mayGoOn() {
+	if words == "" || a.sentOnce[head] || a.work.Stopped != nil || !a.hasTurnLeft() {
 		return false, nil
 	}
 	if a.sentOnce == nil {
@@ -40,19 +40,19 @@ func (a *Agent) sendOnce(head, words string) (bool, error) {
 // ReportRefused tells the agent, once, why its change may not be published, and reports whether the
 // agent continues.
 func (a *Agent) ReportRefused(why string) (bool, error) {
-	return a.sendOnce(refusedWords, a.Record.Redact(why)+
+	return a.sendOnce(refusedHead, a.Record.Redact(why)+
 		" Take that out of the change or do it in another way, then end again with your summary. If it can't be done in another way, end again and say why in your last message. "+StoppedWords)
 }
 
 // ReportClaims tells the agent, once, what its summary claims and the change does not show, and reports
 // whether it did: the agent then continues.
 func (a *Agent) ReportClaims(words string) (bool, error) {
-	return a.sendOnce(claimedWords, a.Record.Redact(words)+
+	return a.sendOnce(claimedHead, a.Record.Redact(words)+
 		" Do what is missing, or end again with a summary that says only what you did. "+StoppedWords)
 }
 
 // ReportUnproven tells the agent, once, about tests that prove nothing, and reports whether the agent continues.
-// words continue the sentence that unprovenWords begin.
+// words continue the sentence that unprovenHead begins.
 func (a *Agent) ReportUnproven(words string) (bool, error) {
-	return a.sendOnce(unprovenWords, a.Record.Redact(words)+" "+StoppedWords)
+	return a.sendOnce(unprovenHead, a.Record.Redact(words)+" "+StoppedWords)
 }

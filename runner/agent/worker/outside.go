@@ -11,11 +11,11 @@ import (
 
 // externalTools are the tools of MCP servers, the job and the embedding program.
 type externalTools struct {
-	all         []extensions.Tool
-	deferred    map[string]bool // tools that the model has to search for, by name
-	names       []string        // names of the deferred tools, in order
-	searchTool  string          // name of the offered search tool, or ""
-	searchTools []tools.Tool    // both forms of the search tool, if there are deferred tools
+	all           []extensions.Tool
+	deferred      map[string]bool // tools that the model has to search for, by name
+	deferredNames []string        // names of the deferred tools, in order
+	searchTool    string          // name of the offered search tool, or ""
+	searchTools   []tools.Tool    // both forms of the search tool, if there are deferred tools
 }
 
 // externalTools returns the external tools for a toolbox. The tools of servers are known only after their start.
@@ -34,35 +34,35 @@ func (a *Agent) externalTools(box *toolbox, outputs *tools.Outputs) (externalToo
 			all[i].Spec.Description = words
 		}
 	}
-	o := externalTools{all: all}
+	external := externalTools{all: all}
 	allowed := a.allowed(all)
 	deferred := search.Deferred(candidates(allowed))
 	switch {
 	case len(deferred) == 0:
-		return o, nil
+		return external, nil
 	case a.toolset.Code: // scripts find deferred tools without a search tool
-		o.deferFrom(deferred)
-		return o, nil
+		external.deferFrom(deferred)
+		return external, nil
 	case slices.ContainsFunc(a.Job.Tools.Deny, search.Names) && len(allowed) > search.MaxOffered:
-		return o, outcome.Stopf(outcome.InvalidInput, "too_many_tools",
+		return external, outcome.Stopf(outcome.InvalidInput, "too_many_tools",
 			"tools.deny has the tool that searches for others (%s, or %s), and there are %d tools of servers and the job, and a model gets at most %d; remove the name from tools.deny, or offer fewer by tools.allow.",
 			search.BuiltinName, search.FunctionName, len(allowed), search.MaxOffered)
 	case slices.ContainsFunc(a.Job.Tools.Deny, search.Names):
-		return o, nil
+		return external, nil
 	}
-	o.deferFrom(deferred)
-	o.searchTools, o.searchTool = search.Tools(deferred), search.FunctionName
+	external.deferFrom(deferred)
+	external.searchTools, external.searchTool = search.Tools(deferred), search.FunctionName
 	if a.Model.Searches() {
-		o.searchTool = search.BuiltinName
+		external.searchTool = search.BuiltinName
 	}
-	return o, nil
+	return external, nil
 }
 
-func (o *externalTools) deferFrom(deferred []search.Candidate) {
-	o.deferred = map[string]bool{}
+func (e *externalTools) deferFrom(deferred []search.Candidate) {
+	e.deferred = map[string]bool{}
 	for _, c := range deferred {
-		o.deferred[c.Spec.Name] = true
-		o.names = append(o.names, c.Spec.Name)
+		e.deferred[c.Spec.Name] = true
+		e.deferredNames = append(e.deferredNames, c.Spec.Name)
 	}
 }
 
@@ -83,25 +83,25 @@ func candidates(all []extensions.Tool) []search.Candidate {
 }
 
 // tools returns all external tools, including the search tools.
-func (o externalTools) tools() []tools.Tool {
-	all := make([]tools.Tool, len(o.all))
-	for i, t := range o.all {
+func (e externalTools) tools() []tools.Tool {
+	all := make([]tools.Tool, len(e.all))
+	for i, t := range e.all {
 		all[i] = t.Tool
 	}
-	return append(all, o.searchTools...)
+	return append(all, e.searchTools...)
 }
 
 // offered returns own plus the external tools that need no search, and the search tool. It removes deferred tools
 // from own: listing one in tools.allow does not offer it.
-func (o externalTools) offered(own []string) []string {
-	offered := slices.DeleteFunc(own, func(name string) bool { return o.deferred[name] || search.Names(name) })
-	for _, t := range o.all {
-		if !o.deferred[t.Spec.Name] {
+func (e externalTools) offered(own []string) []string {
+	offered := slices.DeleteFunc(own, func(name string) bool { return e.deferred[name] || search.Names(name) })
+	for _, t := range e.all {
+		if !e.deferred[t.Spec.Name] {
 			offered = append(offered, t.Spec.Name)
 		}
 	}
-	if o.searchTool != "" {
-		offered = append(offered, o.searchTool)
+	if e.searchTool != "" {
+		offered = append(offered, e.searchTool)
 	}
 	return offered
 }

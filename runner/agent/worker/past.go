@@ -58,10 +58,8 @@ func (p *ResumeState) Apply(e transcript.Event) error {
 // js_repl, loaded skills, and shown files.
 func (p *ResumeState) applyCall(raw json.RawMessage) error {
 	var call transcript.ToolFinished
-	var of struct {
-		Detail json.RawMessage
-	}
-	if err := errors.Join(json.Unmarshal(raw, &call), json.Unmarshal(raw, &of)); err != nil {
+	var withDetail struct{ Detail json.RawMessage } // undecoded, unlike call.Detail
+	if err := errors.Join(json.Unmarshal(raw, &call), json.Unmarshal(raw, &withDetail)); err != nil {
 		return err
 	}
 	p.javaScript = p.javaScript || call.Tool == repl.Name
@@ -69,32 +67,32 @@ func (p *ResumeState) applyCall(raw json.RawMessage) error {
 		p.loadedSkills = append(p.loadedSkills, loadedSkill{name, call.Caller == 0})
 	}
 	switch {
-	case of.Detail == nil:
+	case withDetail.Detail == nil:
 	case call.Caller == 0 && slices.Contains(scriptTools, call.Tool):
-		return p.scriptState.store(of.Detail)
+		return p.scriptState.store(withDetail.Detail)
 	case call.Failed:
 	case call.Tool == questionTool:
 		var asked struct{ Questions []question.Question }
-		err := json.Unmarshal(of.Detail, &asked)
+		err := json.Unmarshal(withDetail.Detail, &asked)
 		p.questions = append(p.questions, asked.Questions...)
 		return err
 	case slices.Contains(showingTools, call.Tool):
-		return p.shownFiles.add(of.Detail)
+		return p.shownFiles.add(withDetail.Detail)
 	}
 	return nil
 }
 
 // StoppedAgent holds the state for resuming a stopped agent.
 type StoppedAgent struct {
-	Past *ResumeState
-	Plan transcript.Plan
-	Used []transcript.ModelUse // use of the models so far
+	State    *ResumeState
+	Plan     transcript.Plan
+	ModelUse []transcript.ModelUse // use of the models so far
 	// Servers are the MCP servers with their last recorded state.
 	Servers []transcript.MCPServer
 	// Agents are the agents that agents of the run started.
-	Agents []*transcript.Agent
-	Ended  bool // the run ended; otherwise it was killed
-	Found  workspace.FoundWork
+	Agents    []*transcript.Agent
+	Ended     bool // the run ended; otherwise it was killed
+	FoundWork workspace.FoundWork
 }
 
 // catchUp finishes the calls of the last answer in a resumed run, and tells the model what has changed meanwhile. It
@@ -103,40 +101,40 @@ func (a *Agent) catchUp(ctx context.Context) error {
 	if a.resumeFrom == nil {
 		return nil
 	}
-	earlier := a.resumeFrom
+	stopped := a.resumeFrom
 	a.resumeFrom = nil
-	if err := a.conversation.Resume(ctx, &earlier.Past.ResumeState, earlier.interruptedResult); err != nil {
+	if err := a.conversation.Resume(ctx, &stopped.State.ResumeState, stopped.interruptedResult); err != nil {
 		return err
 	}
-	if words := earlier.describeChanges(); len(words) > 0 {
+	if words := stopped.describeChanges(); len(words) > 0 {
 		return a.conversation.Tell(strings.Join(append(words, "Look at the checkout before you go on."), " "))
 	}
 	return nil
 }
 
 // describeChanges returns sentences for the model about what is different since the run was stopped.
-func (e *StoppedAgent) describeChanges() []string {
+func (s *StoppedAgent) describeChanges() []string {
 	var words []string
-	if e.Ended {
+	if s.Ended {
 		words = append(words, "The run was stopped, and goes on now. What was said of budgets before holds no more: you are told when one is nearly used up.")
 	}
-	switch e.Found.Place {
+	switch s.FoundWork.Place {
 	case workspace.InChange:
 		words = append(words, "Your work so far was put into a fresh checkout. Files that git ignores are not there unless the setup commands make them, and nothing that your commands started runs.")
 	case workspace.InPatches:
 		words = append(words, "The run goes on on another machine. Your patches were applied there again; what commands changed is not there, and nothing that they started runs.")
 	default:
-		if e.Past.Has("Process running with session ID ") {
+		if s.State.HasText("Process running with session ID ") {
 			words = append(words, "The runner was started again, and what your commands had started and left running has ended.")
 		}
 	}
-	if e.Past.Has("Script running with cell ID ") {
+	if s.State.HasText("Script running with cell ID ") {
 		words = append(words, "Scripts that had not ended are gone, with their cells; what they had stored when you last heard of them is there.")
 	}
-	if gone := e.describeLostAgents(); gone != "" {
-		words = append(words, gone)
+	if lostAgents := s.describeLostAgents(); lostAgents != "" {
+		words = append(words, lostAgents)
 	}
-	if e.Past.javaScript {
+	if s.State.javaScript {
 		words = append(words, "The kernel of js_repl has ended, and what was defined in it is gone.")
 	}
 	return words
@@ -146,9 +144,9 @@ func (e *StoppedAgent) describeChanges() []string {
 const maxQuotedWords = 4000
 
 // describeLostAgents lists the agents that were lost, and what became of their changes, or returns "".
-func (e *StoppedAgent) describeLostAgents() string {
-	var each []string
-	for _, a := range e.Agents {
+func (s *StoppedAgent) describeLostAgents() string {
+	var lines []string
+	for _, a := range s.Agents {
 		if a.AskedBy != transcript.MainAgent {
 			continue
 		}
@@ -156,20 +154,20 @@ func (e *StoppedAgent) describeLostAgents() string {
 		if text := clip.Visible(a.Text, maxQuotedWords); text != "" {
 			words += fmt.Sprintf("; its last words: %q", text)
 		}
-		each = append(each, words)
+		lines = append(lines, words)
 	}
-	if len(each) == 0 {
+	if len(lines) == 0 {
 		return ""
 	}
-	taken := "stands"
-	if e.Found.Place == workspace.InPatches {
-		taken = "was applied again, as far as it fits" // without what commands changed
+	state := "stands"
+	if s.FoundWork.Place == workspace.InPatches {
+		state = "was applied again, as far as it fits" // without what commands changed
 	}
-	return "The agents that you had started are gone, with their copies of the tree; what was taken over of their changes " + taken + ". Start others for what is left to do:\n" + strings.Join(each, "\n") + "\n"
+	return "The agents that you had started are gone, with their copies of the tree; what was taken over of their changes " + state + ". Start others for what is left to do:\n" + strings.Join(lines, "\n") + "\n"
 }
 
 // interruptedResult returns the result for a call that was running when the runner was killed.
-func (e *StoppedAgent) interruptedResult(call tools.Call) tools.Result {
+func (s *StoppedAgent) interruptedResult(call tools.Call) tools.Result {
 	const head = "The runner was killed while this call ran, and was started again. "
 	switch {
 	case call.Name == dialect.Exec:

@@ -35,18 +35,18 @@ func TestResumeKeepsEarlyEndQuestion(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if p.sentOnce[nudgeWords] != c.want {
+			if p.sentOnce[nudgeHead] != c.want {
 				t.Errorf("told: %v", p.sentOnce)
 			}
 		})
 	}
-	for _, head := range []string{refusedWords, claimedWords, unprovenWords} {
+	for _, head := range []string{refusedHead, claimedHead, unprovenHead} {
 		text, err := json.Marshal(head)
 		if err != nil {
 			t.Fatal(err)
 		}
 		var p ResumeState
-		if err := p.Apply(request(`{"type":"message","role":"developer","content":[{"type":"input_text","text":` + string(text) + `}]}`)); err != nil || !p.sentOnce[head] || p.sentOnce[nudgeWords] {
+		if err := p.Apply(request(`{"type":"message","role":"developer","content":[{"type":"input_text","text":` + string(text) + `}]}`)); err != nil || !p.sentOnce[head] || p.sentOnce[nudgeHead] {
 			t.Errorf("%s: %v, %v", head, p.sentOnce, err)
 		}
 	}
@@ -88,7 +88,7 @@ func TestAnswersInterruptedCall(t *testing.T) {
 		{"a command", "exec_command", StoppedAgent{}, "It was not run again.", false},
 		{"a script", "exec", StoppedAgent{}, "The script is gone, with what it stored, and was not run again.", false},
 		{"a wait", "wait", StoppedAgent{}, "All scripts are gone", false},
-		{"a patch on another machine", "apply_patch", StoppedAgent{Found: workspace.FoundWork{Place: workspace.InPatches}}, "Some of its files may be changed", false},
+		{"a patch on another machine", "apply_patch", StoppedAgent{FoundWork: workspace.FoundWork{Place: workspace.InPatches}}, "Some of its files may be changed", false},
 		{"a patch", "apply_patch", StoppedAgent{}, "Some of its files may be changed", false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -111,11 +111,11 @@ func TestReportsChangesSinceStop(t *testing.T) {
 		e    StoppedAgent
 		want []string // beginnings
 	}{
-		{"killed in its checkout", StoppedAgent{Past: quiet}, nil},
-		{"with a command that ran on", StoppedAgent{Past: running}, []string{"The runner was started again"}},
-		{"stopped", StoppedAgent{Past: quiet, Ended: true}, []string{"The run was stopped"}},
-		{"put into a fresh checkout", StoppedAgent{Past: running, Ended: true, Found: workspace.FoundWork{Place: workspace.InChange}}, []string{"The run was stopped", "Your work so far was put"}},
-		{"on another machine", StoppedAgent{Past: running, Found: workspace.FoundWork{Place: workspace.InPatches}}, []string{"The run goes on on another machine."}},
+		{"killed in its checkout", StoppedAgent{State: quiet}, nil},
+		{"with a command that ran on", StoppedAgent{State: running}, []string{"The runner was started again"}},
+		{"stopped", StoppedAgent{State: quiet, Ended: true}, []string{"The run was stopped"}},
+		{"put into a fresh checkout", StoppedAgent{State: running, Ended: true, FoundWork: workspace.FoundWork{Place: workspace.InChange}}, []string{"The run was stopped", "Your work so far was put"}},
+		{"on another machine", StoppedAgent{State: running, FoundWork: workspace.FoundWork{Place: workspace.InPatches}}, []string{"The run goes on on another machine."}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			got := test.e.describeChanges()

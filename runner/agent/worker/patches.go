@@ -27,11 +27,11 @@ func (a *Agent) patchInCommand(p *patch.Patcher) func(ctx context.Context, dir, 
 	}
 }
 
-// saver returns a function that saves changes of one kind in the run directory. The changes of all agents are numbered
+// changeSaver returns a function that saves changes of one kind in the run directory. The changes of all agents are numbered
 // together. It needs no lock, because mutating calls run alone.
-func (a *Agent) saver(kind string) func(text string) error {
+func (a *Agent) changeSaver(kind string) func(text string) error {
 	if a.Child != nil {
-		return a.Child.starter.saver(kind)
+		return a.Child.starter.changeSaver(kind)
 	}
 	return func(text string) error {
 		a.patchCount++
@@ -41,7 +41,7 @@ func (a *Agent) saver(kind string) func(text string) error {
 
 // SaveUncalledChange saves a change of the agent's tree that no call made.
 func (a *Agent) SaveUncalledChange(ctx context.Context, change *gitops.ChangeSet) error {
-	return a.Workspace.RecordMerge(ctx, change, a.saver(mergeChange))
+	return a.Workspace.RecordMerge(ctx, change, a.changeSaver(mergeChange))
 }
 
 // Kinds of saved changes. Paths in a patch or diff are relative to the working directory, those in a merge to the
@@ -61,21 +61,25 @@ func changeName(n int, kind string) string {
 func (a *Agent) ApplyPatches(ctx context.Context) error {
 	box := sandbox.OpenOnFirstUse(ctx, a.Sandboxes.Options(confine.AgentPlace()))
 	defer box.Close()
-	at := a.newTreeView(box)
-	defer at.close()
-	patcher := patch.New(patch.Options{Dir: at.dir, Offer: tools.Freeform, View: at.view, Protect: a.protectedRefusal})
+	view := a.newTreeView(box)
+	defer view.close()
+	patcher := patch.New(patch.Options{Dir: view.dir, Offer: tools.Freeform, View: view.view, Protect: a.protectedRefusal})
 	for n := 1; n <= a.patchCount; n++ {
-		name, again := changeName(n, patchChange), func(text string) (tools.Result, error) { return patcher.Apply(ctx, a.workDir(), text) }
+		name := changeName(n, patchChange)
+		apply := func(text string) (tools.Result, error) { return patcher.Apply(ctx, a.workDir(), text) }
 		if diff := changeName(n, diffChange); a.Record.Has(diff) {
-			name, again = diff, func(text string) (tools.Result, error) { return patcher.ApplyDiff(ctx, text) }
-		} else if merge := changeName(n, mergeChange); a.Record.Has(merge) {
-			name, again = merge, func(text string) (tools.Result, error) { return a.repeatMerge(ctx, box, text) }
+			name = diff
+			apply = func(text string) (tools.Result, error) { return patcher.ApplyDiff(ctx, text) }
+		}
+		if merge := changeName(n, mergeChange); a.Record.Has(merge) {
+			name = merge
+			apply = func(text string) (tools.Result, error) { return a.repeatMerge(ctx, box, text) }
 		}
 		text, err := a.Record.Read(name)
 		if err != nil {
 			return fmt.Errorf("read %s: %w", name, err)
 		}
-		result, err := again(string(text))
+		result, err := apply(string(text))
 		if err != nil {
 			return err
 		}

@@ -71,7 +71,7 @@ func TestRepeatsPatchesInFreshCheckout(t *testing.T) {
 		}
 	}
 	a := briefed(t, o, strings.ReplaceAll(patchWith, "FILE", "b.txt")+end)
-	if err := a.Resume(StoppedAgent{Past: new(ResumeState)}); err != nil {
+	if err := a.Resume(StoppedAgent{State: new(ResumeState)}); err != nil {
 		t.Fatal(err)
 	}
 	if err := a.ApplyPatches(t.Context()); err != nil {

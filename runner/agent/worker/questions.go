@@ -41,14 +41,14 @@ func (p *IssuePeople) Ask(ctx context.Context, all []question.Question) error {
 }
 
 func (p *IssuePeople) write(ctx context.Context, text string) error {
-	in := p.Forge.Repository(p.Issue.Repository)
+	repository := p.Forge.Repository(p.Issue.Repository)
 	if p.comment == 0 {
-		p.comment = p.unanswered(ctx, in)
+		p.comment = p.unansweredComment(ctx, repository)
 	}
-	if p.comment != 0 && in.EditComment(ctx, p.comment, text) == nil {
+	if p.comment != 0 && repository.EditComment(ctx, p.comment, text) == nil {
 		return nil
 	}
-	comment, err := in.CreateComment(ctx, p.Issue.Number, text)
+	comment, err := repository.CreateComment(ctx, p.Issue.Number, text)
 	if err != nil {
 		return err
 	}
@@ -56,17 +56,17 @@ func (p *IssuePeople) write(ctx context.Context, text string) error {
 	return nil
 }
 
-// unanswered returns the ID of the issue's last comment if it contains an earlier run's questions, and 0 otherwise. It
+// unansweredComment returns the ID of the issue's last comment if it contains an earlier run's questions, and 0 otherwise. It
 // ignores progress comments.
-func (p *IssuePeople) unanswered(ctx context.Context, in forge.Repository) int64 {
-	comments, err := in.Comments(ctx, p.Issue.Number)
+func (p *IssuePeople) unansweredComment(ctx context.Context, repository forge.Repository) int64 {
+	comments, err := repository.Comments(ctx, p.Issue.Number)
 	if err != nil {
 		return 0
 	}
-	own := intake.OwnComments(ctx, p.Forge)
+	isOwn := intake.OwnComments(ctx, p.Forge)
 	for _, c := range slices.Backward(comments) {
 		switch {
-		case strings.HasPrefix(c.Body, intake.QuestionsMark) && own(c):
+		case strings.HasPrefix(c.Body, intake.QuestionsMark) && isOwn(c):
 			return c.ID
 		case !intake.IsProgress(c):
 			return 0

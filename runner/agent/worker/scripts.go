@@ -17,7 +17,7 @@ var scriptTools = []string{dialect.Exec, dialect.Wait}
 
 // scriptRegistry returns the registry for a model that calls tools in scripts. Scripts can call all offered tools,
 // which include the deferred ones.
-func (a *Agent) scriptRegistry(ctx context.Context, box *toolbox, outputs *tools.Outputs, all []tools.Tool, offered []string, outside externalTools) (*tools.Registry, error) {
+func (a *Agent) scriptRegistry(ctx context.Context, box *toolbox, outputs *tools.Outputs, all []tools.Tool, offered []string, external externalTools) (*tools.Registry, error) {
 	for _, name := range a.Job.Tools.Deny {
 		if slices.Contains(scriptTools, name) {
 			return nil, outcome.Stopf(outcome.InvalidInput, "unknown_tool",
@@ -29,15 +29,15 @@ func (a *Agent) scriptRegistry(ctx context.Context, box *toolbox, outputs *tools
 		Sandbox: box.sandbox, Outputs: outputs, Program: a.ScriptEngine, Nested: func() []code.Nested { return nested },
 		Cells: a.scriptState.cells, Stored: a.scriptState.stored,
 	})
-	registry, err := a.registry(append(box.scripts.All(), all...), outside)
+	registry, err := a.registry(append(box.scripts.All(), all...), external)
 	if err != nil {
 		return nil, err
 	}
 	inScripts := slices.DeleteFunc(slices.Clone(offered), registry.OnlyDirect)
 	for _, spec := range a.withHookDescriptions(registry.Specs(inScripts)) {
-		nested = append(nested, code.Nested{Spec: spec, Deferred: outside.deferred[spec.Name]})
+		nested = append(nested, code.Nested{Spec: spec, Deferred: external.deferred[spec.Name]})
 	}
-	return a.registry(append(box.scripts.All(), all...), outside) // again, since the description of exec lists the nested tools
+	return a.registry(append(box.scripts.All(), all...), external) // again, since the description of exec lists the nested tools
 }
 
 // scriptState is the state of scripts that survives restarts of the run and attempts of the agent.
@@ -48,12 +48,12 @@ type scriptState struct {
 
 // store adds the values in the recorded detail of a script's call.
 func (s *scriptState) store(detail json.RawMessage) error {
-	var of struct{ Stored map[string]string }
-	err := json.Unmarshal(detail, &of)
+	var recorded struct{ Stored map[string]string }
+	err := json.Unmarshal(detail, &recorded)
 	if s.stored == nil {
 		s.stored = map[string]string{}
 	}
-	maps.Copy(s.stored, of.Stored)
+	maps.Copy(s.stored, recorded.Stored)
 	return err
 }
 

@@ -25,37 +25,37 @@ type treeView struct {
 }
 
 func (a *Agent) newTreeView(box *sandbox.Sandbox) *treeView {
-	tree := sync.OnceValues(func() (string, error) { return a.Sandboxes.TreePath(box, a.Place()) })
-	s := new(treeView)
-	s.view = a.Sandboxes.View(a.Place(), tree)
-	s.top = s.folder(a.Sandboxes.SandboxPath(a.Place()), func() (*os.Root, error) { return a.openIn(tree, ".") })
-	s.dir = s.folder(a.workDir(), func() (*os.Root, error) { return a.openIn(tree, a.Job.Repository.Path) })
-	return s
+	treePath := sync.OnceValues(func() (string, error) { return a.Sandboxes.TreePath(box, a.Place()) })
+	view := new(treeView)
+	view.view = a.Sandboxes.View(a.Place(), treePath)
+	view.top = view.folder(a.Sandboxes.SandboxPath(a.Place()), func() (*os.Root, error) { return a.openIn(treePath, ".") })
+	view.dir = view.folder(a.workDir(), func() (*os.Root, error) { return a.openIn(treePath, a.Job.Repository.Path) })
+	return view
 }
 
-func (a *Agent) openIn(tree func() (string, error), path string) (*os.Root, error) {
-	at, err := tree()
+func (a *Agent) openIn(treePath func() (string, error), path string) (*os.Root, error) {
+	dir, err := treePath()
 	if err != nil {
 		return nil, fmt.Errorf("open the work tree: %w", err)
 	}
 	if a.Child != nil && a.Child.Place != nil {
-		root, err := os.OpenRoot(filepath.Join(at, filepath.FromSlash(path)) + "/") // the slash keeps it from blocking on a named pipe
+		root, err := os.OpenRoot(filepath.Join(dir, filepath.FromSlash(path)) + "/") // the slash keeps it from blocking on a named pipe
 		if err != nil {
 			return nil, fmt.Errorf("open the working directory: %w", err)
 		}
 		return root, nil
 	}
-	return a.Workspace.OpenWorkDir(at, path)
+	return a.Workspace.OpenWorkDir(dir, path)
 }
 
-// folder returns a folder that is opened at its first use. s.close closes it.
-func (s *treeView) folder(path string, open func() (*os.Root, error)) tools.Folder {
+// folder returns a folder that is opened at its first use. v.close closes it.
+func (v *treeView) folder(path string, open func() (*os.Root, error)) tools.Folder {
 	return tools.Folder{Path: path, Root: sync.OnceValues(func() (*os.Root, error) {
 		root, err := open()
 		if err == nil {
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			s.opened = append(s.opened, root)
+			v.mu.Lock()
+			defer v.mu.Unlock()
+			v.opened = append(v.opened, root)
 		}
 		return root, err
 	})}
@@ -63,9 +63,9 @@ func (s *treeView) folder(path string, open func() (*os.Root, error)) tools.Fold
 
 // requireWorkDir returns an error if the working directory is missing. If nothing has changed yet, it looks in the
 // checkout itself, so that no sandbox has to start for this.
-func (a *Agent) requireWorkDir(s *treeView) error {
+func (a *Agent) requireWorkDir(view *treeView) error {
 	if !a.Workspace.Untouched() {
-		_, err := s.dir.Root()
+		_, err := view.dir.Root()
 		return err
 	}
 	root, err := a.Workspace.OpenWorkDir(a.Workspace.Root(), a.Job.Repository.Path)
@@ -77,9 +77,9 @@ func (a *Agent) requireWorkDir(s *treeView) error {
 
 // checkout returns which files searches and listings leave out: those that git would not commit. If the index cannot be
 // read, patterns alone decide, since that error ends the run elsewhere.
-func (s *treeView) checkout(ctx context.Context, c *gitops.Checkout) files.Checkout {
+func (v *treeView) checkout(ctx context.Context, c *gitops.Checkout) files.Checkout {
 	return files.Checkout{
-		Top: s.top, Exclude: c.ExcludeRules(), IgnoreCase: c.IgnoresCase(),
+		Top: v.top, Exclude: c.ExcludeRules(), IgnoreCase: c.IgnoresCase(),
 		Tracked: sync.OnceValue(func() []string {
 			tracked, _ := c.Tracked(ctx)
 			return tracked
@@ -87,10 +87,10 @@ func (s *treeView) checkout(ctx context.Context, c *gitops.Checkout) files.Check
 	}
 }
 
-func (s *treeView) close() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, root := range s.opened {
+func (v *treeView) close() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for _, root := range v.opened {
 		_ = root.Close()
 	}
 }

@@ -70,15 +70,15 @@ func (a *Agent) withoutUnknown(names []string) []string {
 	})
 }
 
-// allow returns the names of the tools that the job allows; none means all. It adds script tools, or the search tools,
+// allowedNames returns the names of the tools that the job allows; none means all. It adds script tools, or the search tools,
 // which find only allowed tools.
-func (a *Agent) allow(outside externalTools) []string {
+func (a *Agent) allowedNames(external externalTools) []string {
 	named := a.Job.Tools.Allow
 	allow := a.withoutUnknown(named)
 	switch {
 	case len(named) > 0 && a.toolset.Code:
 		return append(allow, scriptTools...)
-	case len(named) > 0 && outside.searchTool != "":
+	case len(named) > 0 && external.searchTool != "":
 		return append(allow, search.BuiltinName, search.FunctionName)
 	case len(allow) == 0 && !slices.ContainsFunc(named, a.servers.MayBelongToUnstarted):
 		return named // only search tools or unknown tools are allowed: keep the names, since none would mean all

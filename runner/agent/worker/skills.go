@@ -86,16 +86,16 @@ func (a *Agent) loadSkill(call tools.Call, name string) tools.Result {
 		return tools.Refuse(fmt.Sprintf("%s: there is no skill %q.", skill.Name, name))
 	}
 	s := a.Skills.Skills[i]
-	now := loadedSkill{name, call.Caller == 0}
-	if slices.Contains(a.loadedSkills.all, now) && now.inConversation {
+	loading := loadedSkill{name, call.Caller == 0}
+	if slices.Contains(a.loadedSkills.all, loading) && loading.inConversation {
 		return tools.Result{Output: fmt.Sprintf("The skill %q stands above, in the conversation; it is loaded once.", name)}
 	}
 	text := a.skillText(s)
 	if !a.hasLoaded(name) && a.Skills.Room > 0 && int64(len(text)+a.loadedBytes()) > a.Skills.Room {
 		return tools.Refuse(fmt.Sprintf("%s: the skills that are loaded leave no room for %q. Look into %q for what you need of it.", skill.Name, name, a.relativeToWorkDir(s.Path)))
 	}
-	if !slices.Contains(a.loadedSkills.all, now) {
-		a.loadedSkills.all = append(a.loadedSkills.all, now)
+	if !slices.Contains(a.loadedSkills.all, loading) {
+		a.loadedSkills.all = append(a.loadedSkills.all, loading)
 	}
 	return tools.Result{Output: text, Detail: map[string]any{transcript.SkillDetail: name, "path": s.Path, "sha256": s.SHA256}}
 }

@@ -53,29 +53,30 @@ func (s toolset) ways() briefing.Ways {
 	return briefing.Calling()
 }
 
-// offered returns the names of the tools to offer. people means that people can answer questions. named are the tools
+// offered returns the names of the tools to offer. canAsk means that people can answer questions. named are the tools
 // that the job allows by name.
-func (s toolset) offered(people bool, named []string) []string {
+func (s toolset) offered(canAsk bool, named []string) []string {
 	if _, writes := editFormats[s.Family]; writes {
 		return []string{dialect.UpdatePlan, dialect.ReadFile, provider.WrittenCommands, patchTool}
 	}
-	runs := append(slices.Clone(s.Runs), patchTool)
+	commandTools := append(slices.Clone(s.Runs), patchTool)
 	if s.usesFamily() {
-		runs = dialect.InFamily(s.Family, dialect.Commands)
+		commandTools = dialect.InFamily(s.Family, dialect.Commands)
 	}
 	all := dialect.InFamily(s.Family, dialect.Plans, dialect.Looks, dialect.Edits)
 	if s.Sees {
 		all = append(all, dialect.ViewImage)
 	}
-	if all = append(all, runs...); people {
+	all = append(all, commandTools...)
+	if canAsk {
 		all = append(all, questionTool)
 	}
 	return append(all, named...)
 }
 
-// definitions returns the definitions of the tools here, and of hosted tools, which the API runs.
-func definitions(here []tools.Spec, hosted []map[string]any) ([]json.RawMessage, error) {
-	definitions, err := callitem.Definitions(here)
+// definitions returns the definitions of local tools, and of hosted tools, which the API runs.
+func definitions(local []tools.Spec, hosted []map[string]any) ([]json.RawMessage, error) {
+	definitions, err := callitem.Definitions(local)
 	if err != nil {
 		return nil, err
 	}
@@ -112,17 +113,18 @@ func (a *Agent) makeTools(ctx context.Context) error {
 		return err
 	}
 	box := sandbox.OpenOnFirstUse(ctx, a.Sandboxes.Options(confine.AgentPlace()))
-	seen := a.newTreeView(box)
-	err = a.requireWorkDir(seen)
-	if a.Hooks.SetAgentSandbox(box); err == nil {
+	view := a.newTreeView(box)
+	err = a.requireWorkDir(view)
+	a.Hooks.SetAgentSandbox(box)
+	if err == nil {
 		err = a.askEnv(ctx)
 	}
 	if err != nil {
 		a.Hooks.SetAgentSandbox(nil)
-		seen.close()
+		view.close()
 		return errors.Join(err, box.Close())
 	}
-	a.toolbox = &toolbox{sandbox: box, view: seen}
+	a.toolbox = &toolbox{sandbox: box, view: view}
 	if err := a.startServices(ctx, box); err != nil {
 		return err
 	}
@@ -153,9 +155,10 @@ func (a *Agent) makeTools(ctx context.Context) error {
 // startServices starts the services of the job for the agent. After changes by the agent, a service that does not get
 // ready is only a warning: the agent may have broken it, and the checks will show that.
 func (a *Agent) startServices(ctx context.Context, box *sandbox.Sandbox) (err error) {
-	unchanged := a.Workspace.Untouched() || a.serviceAttempts == 0 && a.resumeFrom == nil
+	untouched := a.Workspace.Untouched() || a.serviceAttempts == 0 && a.resumeFrom == nil
 	a.toolbox.services, err = a.Sandboxes.Serve(ctx, box, confine.AgentPlace(), a.workDir())
-	if err == nil || unchanged || !services.Unready(err) || ctx.Err() != nil {
+	mayBeAgentsFault := !untouched && services.Unready(err) && ctx.Err() == nil
+	if err == nil || !mayBeAgentsFault {
 		a.serviceAttempts++
 		return err
 	}
@@ -167,17 +170,17 @@ func (a *Agent) startServices(ctx context.Context, box *sandbox.Sandbox) (err er
 // only what its role permits.
 func (a *Agent) useTools(ctx context.Context, box *toolbox) error {
 	outputs := a.outputs()
-	outside, err := a.externalTools(box, outputs)
+	external, err := a.externalTools(box, outputs)
 	if err != nil {
 		return err
 	}
-	a.deferred = outside.names
-	all := append(a.allTools(ctx, box, outputs), outside.tools()...)
-	own := slices.Concat(a.toolset.offered(a.Ask != nil, a.Job.Tools.Allow), a.offeredMemory(), a.javaScript.offered())
+	a.deferred = external.deferredNames
+	all := append(a.allTools(ctx, box, outputs), external.tools()...)
+	ownTools := slices.Concat(a.toolset.offered(a.Ask != nil, a.Job.Tools.Allow), a.offeredMemory(), a.javaScript.offered())
 	if len(a.Skills.Skills) > 0 {
-		own = append(own, skill.Name)
+		ownTools = append(ownTools, skill.Name)
 	}
-	offered := outside.offered(own)
+	offered := external.offered(ownTools)
 	if a.Team != nil {
 		for _, tool := range a.Team.Tools() {
 			all, offered = append(all, tool), append(offered, tool.Spec.Name)
@@ -189,10 +192,10 @@ func (a *Agent) useTools(ctx context.Context, box *toolbox) error {
 	}
 	var registry *tools.Registry
 	if a.toolset.Code {
-		offered = slices.Concat(scriptTools, offered, outside.names)
-		registry, err = a.scriptRegistry(ctx, box, outputs, all, offered, outside)
+		offered = slices.Concat(scriptTools, offered, external.deferredNames)
+		registry, err = a.scriptRegistry(ctx, box, outputs, all, offered, external)
 	} else {
-		registry, err = a.registry(all, outside)
+		registry, err = a.registry(all, external)
 	}
 	if err != nil {
 		return err
@@ -209,9 +212,9 @@ func (a *Agent) useTools(ctx context.Context, box *toolbox) error {
 }
 
 // registry returns a registry of the tools that the job lets the model call.
-func (a *Agent) registry(all []tools.Tool, outside externalTools) (*tools.Registry, error) {
+func (a *Agent) registry(all []tools.Tool, external externalTools) (*tools.Registry, error) {
 	registry := tools.New(all...)
-	if err := registry.Restrict(a.allow(outside), a.toolset.denied(a.withoutUnknown(a.Job.Tools.Deny))); err != nil {
+	if err := registry.Restrict(a.allowedNames(external), a.toolset.denied(a.withoutUnknown(a.Job.Tools.Deny))); err != nil {
 		return nil, outcome.Stopf(outcome.InvalidInput, "unknown_tool", "%s.", outcome.Sentence(err.Error())).Because(err)
 	}
 	return registry, nil
@@ -220,25 +223,25 @@ func (a *Agent) registry(all []tools.Tool, outside externalTools) (*tools.Regist
 // allTools returns the built-in tools for a toolbox, in the order in which the model sees them.
 func (a *Agent) allTools(ctx context.Context, box *toolbox, outputs *tools.Outputs) []tools.Tool {
 	dir, view, checkout := box.view.dir, box.view.view, box.view.checkout(ctx, a.Workspace.Checkout())
-	patching := patch.Options{
+	patchOptions := patch.Options{
 		Dir: dir, Offer: a.toolset.Patch, View: view, Protect: a.protectedRefusal, Ignored: ignoredFile(checkout, dir.Path),
 		Ask: a.patchHook(),
 	}
 	if a.usesMainTree() { // patches of a copy need not be saved, since the copy does not outlive the run
-		patching.Keep, patching.KeepDiff = a.saver(patchChange), a.saver(diffChange)
+		patchOptions.Keep, patchOptions.KeepDiff = a.changeSaver(patchChange), a.changeSaver(diffChange)
 	}
 	if f, writes := editFormats[a.toolset.Family]; writes {
-		patching.Written = &patch.Written{Format: f, Known: a.shownFiles.paths}
+		patchOptions.Written = &patch.Written{Format: f, Known: a.shownFiles.paths}
 	}
-	patcher := patch.New(patching)
-	reading := files.Options{Dir: dir, Outputs: a.Record.Join(record.OutputsFolder), Checkout: checkout, View: view, Since: a.createdAt}
+	patcher := patch.New(patchOptions)
+	fileOptions := files.Options{Dir: dir, Outputs: a.Record.Join(record.OutputsFolder), Checkout: checkout, View: view, Since: a.createdAt}
 	f, isFamily := families[a.toolset.Family]
 	if !a.mayWrite() {
-		reads := files.New
+		newTools := files.New
 		if isFamily {
-			reads = func(o files.Options) []tools.Tool { return f.readingTools(a, o) }
+			newTools = func(o files.Options) []tools.Tool { return f.readingTools(a, o) }
 		}
-		return slices.Concat(reads(reading), []tools.Tool{a.skillTool()}, a.memoryTools(box))
+		return slices.Concat(newTools(fileOptions), []tools.Tool{a.skillTool()}, a.memoryTools(box))
 	}
 	box.commands = command.New(command.Options{
 		Sandbox: box.sandbox, Outputs: outputs, Dir: dir, Env: a.withHookEnv(a.Sandboxes.AgentEnv(a.Place())), Programs: a.Record.Join(confine.ProgramsFolder),
@@ -250,9 +253,9 @@ func (a *Agent) allTools(ctx context.Context, box *toolbox, outputs *tools.Outpu
 	}
 	var all []tools.Tool
 	if isFamily {
-		all = f.writingTools(a, box, reading, patcher)
+		all = f.writingTools(a, box, fileOptions, patcher)
 	} else {
-		all = append([]tools.Tool{plan.New(a.recordPlan)}, files.New(reading)...)
+		all = append([]tools.Tool{plan.New(a.recordPlan)}, files.New(fileOptions)...)
 		all = append(append(all, box.commands.All()...), patcher.Tool())
 	}
 	all = append(all, question.New(ask), a.skillTool())
@@ -288,13 +291,13 @@ func (t *toolbox) close() error {
 
 // modelOptions returns a model's options for the conversation, with the job's settings.
 func (a *Agent) modelOptions(m provider.Known) agent.ModelOptions {
-	by := a.Job.Model
-	s := agent.ModelOptions{
-		Model: cmp.Or(m.Name, by.Name), Effort: by.ReasoningEffort, Summary: by.Summary, Serial: a.toolset.Code, // a script makes parallel calls itself
+	jobModel := a.Job.Model
+	options := agent.ModelOptions{
+		Model: cmp.Or(m.Name, jobModel.Name), Effort: jobModel.ReasoningEffort, Summary: jobModel.Summary, Serial: a.toolset.Code, // a script makes parallel calls itself
 		Window: m.Profile.ContextWindow, Price: m.Profile.Price,
 	}
 	if !m.Profile.Reasoning {
-		s.Effort, s.Summary = "", ""
+		options.Effort, options.Summary = "", ""
 	}
-	return s
+	return options
 }

@@ -105,23 +105,23 @@ func (s *shownFiles) paths() []string {
 
 // add records the files in a call's result.
 func (s *shownFiles) add(detail json.RawMessage) error {
-	var of struct {
+	var shown struct {
 		Path  string // the file read
 		Files []struct{ Op, Path string }
 	}
-	if err := json.Unmarshal(detail, &of); err != nil {
+	if err := json.Unmarshal(detail, &shown); err != nil {
 		return err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, file := range of.Files {
+	for _, file := range shown.Files {
 		s.names = slices.DeleteFunc(s.names, func(known string) bool { return known == file.Path })
 		if file.Op != "D" {
 			s.names = append(s.names, file.Path)
 		}
 	}
-	if of.Path != "" && !slices.Contains(s.names, of.Path) {
-		s.names = append(s.names, of.Path)
+	if shown.Path != "" && !slices.Contains(s.names, shown.Path) {
+		s.names = append(s.names, shown.Path)
 	}
 	return nil
 }

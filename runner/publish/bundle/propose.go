@@ -254,7 +254,7 @@ func (h SecondHalf) Admit(ctx context.Context, b Bundle, p *publish.Proposal) (*
 	}
 	p.Hooks = hooks.New(all, boxes, boxes.Root)
 	p.Hooks.Sandboxes.WritableByCommands = append(p.Hooks.Sandboxes.WritableByCommands, h.Workspace.Root())
-	return lessons, p.Hooks.List()
+	return lessons, p.Hooks.RecordList()
 }
 
 // operatorsGiven returns an error if the run had a pre_publish hook of an operator that is missing here. Only names are

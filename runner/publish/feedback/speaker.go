@@ -64,7 +64,7 @@ func (s Poster) PostFromFile(ctx context.Context, file string, all *hooks.Hooks,
 	raw, err := s.Record.Read(file)
 	if err == nil && all != nil {
 		d.As, d.Body, d.Labels, d.Files = s.Publish.As, string(raw), []string{}, []string{}
-		err = all.Publishing(ctx, d)
+		err = all.BeforePublish(ctx, d)
 	}
 	if err != nil {
 		return nil, err

@@ -146,7 +146,7 @@ func (h *Run) WorkTree() string {
 
 // ForAgent returns the state for resuming the agent.
 func (h *Run) ForAgent() worker.StoppedAgent {
-	return worker.StoppedAgent{Past: &h.conversation, Plan: h.Plan, Used: h.Models, Ended: h.Finished != nil, Found: h.FoundWork, Servers: h.MCPServers, Agents: h.Agents}
+	return worker.StoppedAgent{State: &h.conversation, Plan: h.Plan, ModelUse: h.Models, Ended: h.Finished != nil, FoundWork: h.FoundWork, Servers: h.MCPServers, Agents: h.Agents}
 }
 
 // Event returns the event of a resume with a work tree.

@@ -254,7 +254,7 @@ func (t *trials) tools(ctx context.Context, settings model.Settings, asked []jso
 		if len(callsOf(&model.Response{Output: items[i : i+1]})) == 0 {
 			continue
 		}
-		call, err := ids.Own(raw, 0, i)
+		call, err := ids.MakeUnique(raw, 0, i)
 		if err != nil {
 			return nil
 		}

@@ -108,13 +108,13 @@ func Body(body json.RawMessage, history []json.RawMessage) ([]byte, error) {
 	if s.Text != nil {
 		b.Format = &chatFormat{"json_schema", map[string]any{"name": s.Text.Format.Name, "schema": s.Text.Format.Schema}}
 	}
-	b.fit(s.Quirks)
+	b.adaptTo(s.Quirks)
 	return rawitem.Encode(b)
 }
 
 // chatTools returns the functions among the tools, because not every endpoint knows other kinds.
 func chatTools(definitions []json.RawMessage) ([]chatTool, error) {
-	definitions, err := rawitem.Flat(definitions)
+	definitions, err := rawitem.FlattenNamespaces(definitions)
 	if err != nil {
 		return nil, err
 	}

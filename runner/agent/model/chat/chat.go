@@ -37,12 +37,12 @@ func New(e model.Endpoint) (*Client, error) {
 	}
 	return &Client{
 		endpoint: e, url: base + "chat/completions", idle: cmp.Or(e.Idle, exchange.DefaultIdle),
-		client: &http.Client{CheckRedirect: staysAtHost},
+		client: &http.Client{CheckRedirect: refuseOtherHost},
 	}, nil
 }
 
-// staysAtHost refuses redirects to another host, which must not get the key.
-func staysAtHost(to *http.Request, via []*http.Request) error {
+// refuseOtherHost refuses redirects to another host, which must not get the key.
+func refuseOtherHost(to *http.Request, via []*http.Request) error {
 	if from := via[0].URL; from.Host != to.URL.Host || from.Scheme != to.URL.Scheme {
 		return errors.New("the endpoint redirects to another host")
 	}
@@ -61,7 +61,7 @@ func (c *Client) Respond(ctx context.Context, r model.Request, observe model.Obs
 	if err != nil {
 		return nil, err
 	}
-	answer, err := exchange.Do(ctx, c.idle, c.send, raw, r.Settings.NoStream || slices.Contains(r.Settings.ChatQuirks, noStream), &chatAnswer{observe: observe, inText: callableInText(r.Settings)})
+	answer, err := exchange.Do(ctx, c.idle, c.send, raw, r.Settings.NoStream || slices.Contains(r.Settings.ChatQuirks, noStream), &chatAnswer{observe: observe, toolsInText: callableInText(r.Settings)})
 	if failure, is := errors.AsType[*model.Failure](err); is && (failure.Kind == model.InvalidRequest || failure.Kind == model.ServerError) {
 		if failure.Quirk = quirkIn(failure.Message, r); failure.Quirk != "" {
 			failure.Kind = model.InvalidRequest // some endpoints report a failing template as a server error
@@ -160,23 +160,23 @@ type arrivingCall struct {
 
 // chatAnswer collects an answer from its chunks.
 type chatAnswer struct {
-	observe model.Observer
-	inText  map[string]bool // tools that may be called in the text; nil for none
-	id      string
-	thought strings.Builder
-	cameAs  string // where the thought came from: "", asReasoning, or an opening tag of thoughtTags
-	text    strings.Builder
-	refusal strings.Builder
-	calls   []*arrivingCall
-	at      map[int]*arrivingCall // the last call with each index
-	bytes   int                   // number of bytes received
-	finish  string
-	usage   *exchange.Usage
-	tier    exchange.Tier
+	observe       model.Observer
+	toolsInText   map[string]bool // tools that may be called in the text; nil for none
+	id            string
+	thought       strings.Builder
+	thoughtSource string // where the thought came from: "", asReasoning, or an opening tag of thoughtTags
+	text          strings.Builder
+	refusal       strings.Builder
+	calls         []*arrivingCall
+	callByIndex   map[int]*arrivingCall // the last call with each index
+	bytes         int                   // number of bytes received
+	finish        string
+	usage         *exchange.Usage
+	tier          exchange.Tier
 }
 
 // Event takes a chunk of the stream.
-func (a *chatAnswer) Event(data []byte) (*model.Response, error) { return nil, a.take(data) }
+func (a *chatAnswer) Event(data []byte) (*model.Response, error) { return nil, a.addChunk(data) }
 
 // CompletedBy reports whether a chunk can be the last one of the answer.
 func (a *chatAnswer) CompletedBy(data []byte) bool {
@@ -205,7 +205,7 @@ func (a *chatAnswer) truncated() bool {
 
 // Whole returns the answer that came in one piece.
 func (a *chatAnswer) Whole(raw []byte) (*model.Response, error) {
-	if err := a.take(raw); err != nil {
+	if err := a.addChunk(raw); err != nil {
 		return nil, err
 	}
 	if a.finish == "" {
@@ -214,8 +214,8 @@ func (a *chatAnswer) Whole(raw []byte) (*model.Response, error) {
 	return a.response()
 }
 
-// take adds a chunk of the stream.
-func (a *chatAnswer) take(data []byte) error {
+// addChunk adds a chunk of the stream.
+func (a *chatAnswer) addChunk(data []byte) error {
 	if a.bytes += len(data); a.bytes > exchange.WholeLimit {
 		return exchange.Malformed("the answer is too long", nil, data)
 	}
@@ -232,14 +232,14 @@ func (a *chatAnswer) take(data []byte) error {
 	}
 	choice := chunk.Choices[0]
 	a.finish = cmp.Or(choice.Finish, a.finish)
-	a.add(choice.Delta)
-	a.add(a.missing(choice.Message))
+	a.addDelta(choice.Delta)
+	a.addDelta(a.withoutReceived(choice.Message))
 	return nil
 }
 
-// missing returns the parts of a complete message that did not come in pieces before. Some endpoints end a stream with the
+// withoutReceived returns the parts of a complete message that did not come in pieces before. Some endpoints end a stream with the
 // complete message.
-func (a *chatAnswer) missing(whole chatDelta) chatDelta {
+func (a *chatAnswer) withoutReceived(whole chatDelta) chatDelta {
 	if a.thought.Len() > 0 {
 		whole.Thought, whole.Reasoning = "", ""
 	}
@@ -261,11 +261,11 @@ func (a *chatAnswer) missing(whole chatDelta) chatDelta {
 	return whole
 }
 
-// add appends the reasoning, text, refusal and pieces of calls in a delta.
-func (a *chatAnswer) add(delta chatDelta) {
+// addDelta appends the reasoning, text, refusal and pieces of calls in a delta.
+func (a *chatAnswer) addDelta(delta chatDelta) {
 	thought := delta.Thought
 	if thought == "" && delta.Reasoning != "" {
-		thought, a.cameAs = delta.Reasoning, asReasoning
+		thought, a.thoughtSource = delta.Reasoning, asReasoning
 	}
 	a.thought.WriteString(string(thought))
 	a.text.WriteString(string(delta.Content))
@@ -291,17 +291,17 @@ func (a *chatAnswer) callOf(piece chatCall) *arrivingCall {
 	if piece.Index != nil {
 		index = *piece.Index
 	}
-	call := a.at[index]
+	call := a.callByIndex[index]
 	if piece.Index == nil && len(a.calls) > 0 {
 		call = a.calls[len(a.calls)-1]
 	}
 	if call == nil || call.isFollowedBy(piece) {
 		call = new(arrivingCall)
 		a.calls = append(a.calls, call)
-		if a.at == nil {
-			a.at = map[int]*arrivingCall{}
+		if a.callByIndex == nil {
+			a.callByIndex = map[int]*arrivingCall{}
 		}
-		a.at[index] = call
+		a.callByIndex[index] = call
 	}
 	return call
 }
@@ -318,9 +318,9 @@ func (c *arrivingCall) isFollowedBy(piece chatCall) bool {
 	return whole && exchange.TextOf(piece.Function.Arguments) != ""
 }
 
-// unfinished returns the failure for a finish_reason that means an incomplete answer, and nil for others. It knows the
+// failureOfFinish returns the failure for a finish_reason that means an incomplete answer, and nil for others. It knows the
 // reasons of the API, and those of DeepSeek, OpenRouter, vLLM, Zhipu and Mistral.
-func unfinished(reason string) *model.Failure {
+func failureOfFinish(reason string) *model.Failure {
 	switch reason {
 	case "length", "max_tokens", "model_length":
 		return exchange.Incomplete("max_output_tokens")
@@ -334,14 +334,14 @@ func unfinished(reason string) *model.Failure {
 
 // response returns the answer as items of the Responses API.
 func (a *chatAnswer) response() (*model.Response, error) {
-	if f := unfinished(a.finish); f != nil {
+	if f := failureOfFinish(a.finish); f != nil {
 		f.Usage = a.usage.At(a.tier)
 		return nil, f
 	}
 	var items []any
-	thought, cameAs, text := a.thought.String(), a.cameAs, a.text.String()
+	thought, cameAs, text := a.thought.String(), a.thoughtSource, a.text.String()
 	if thought == "" {
-		thought, cameAs, text = thoughtIn(text)
+		thought, cameAs, text = splitThought(text)
 	}
 	if thought != "" {
 		item := map[string]any{
@@ -353,11 +353,11 @@ func (a *chatAnswer) response() (*model.Response, error) {
 		}
 		items = append(items, item)
 	}
-	if len(a.calls) == 0 && a.inText != nil {
+	if len(a.calls) == 0 && a.toolsInText != nil {
 		text = a.callsIn(text)
 	}
 	if text != "" {
-		items = append(items, rawitem.Spoken(a.id, text))
+		items = append(items, rawitem.AssistantMessage(a.id, text))
 	}
 	if refusal := a.refusal.String(); refusal != "" {
 		items = append(items, map[string]any{

@@ -22,57 +22,57 @@ const (
 // quirk describes a Quirk: how to recognize it in a refusal, and how to adapt requests.
 type quirk struct {
 	name model.Quirk
-	// named matches the name of a field. The quirk is recognized if the refusal also says that a field is unknown. It may
+	// fieldName matches the name of a field. The quirk is recognized if the refusal also says that a field is unknown. It may
 	// be nil.
-	named func() *regexp.Regexp
-	// said matches words that reveal the quirk alone. It may be nil.
-	said func() *regexp.Regexp
-	fit  func(*chatBody)
+	fieldName func() *regexp.Regexp
+	// refusalWords matches words that reveal the quirk alone. It may be nil.
+	refusalWords func() *regexp.Regexp
+	adapt        func(*chatBody)
 }
 
 // quirks lists all quirks, in the order in which they adapt requests.
 var quirks = []quirk{
-	{name: "no_stream_options", named: field(`stream_options|include_usage`), fit: func(b *chatBody) { b.StreamOptions = nil }},
+	{name: "no_stream_options", fieldName: field(`stream_options|include_usage`), adapt: func(b *chatBody) { b.StreamOptions = nil }},
 	{
 		name: noStream,
-		said: words(`\bstream(?:ing|s)?\b.{0,40}\b(?:not (?:supported|allowed|enabled|available|permitted)|unsupported|disabled|must be false|does not support true)\b|` +
+		refusalWords: words(`\bstream(?:ing|s)?\b.{0,40}\b(?:not (?:supported|allowed|enabled|available|permitted)|unsupported|disabled|must be false|does not support true)\b|` +
 			`(?:not|n't) support stream(?:ing|s)?\b|(?:unknown|unrecognized|unsupported|unexpected) (?:parameter|field|property|argument|name)\W{1,4}stream\b|verified to stream\b`),
-		fit: func(b *chatBody) { b.Stream, b.StreamOptions = false, nil },
+		adapt: func(b *chatBody) { b.Stream, b.StreamOptions = false, nil },
 	},
 	{
-		name: "no_reasoning_effort", named: field(`reasoning_effort|reasoning\.effort|think value`), said: words(`does not support (?:thinking|reasoning)`),
-		fit: func(b *chatBody) { b.Effort = "" },
+		name: "no_reasoning_effort", fieldName: field(`reasoning_effort|reasoning\.effort|think value`), refusalWords: words(`does not support (?:thinking|reasoning)`),
+		adapt: func(b *chatBody) { b.Effort = "" },
 	},
-	{name: "no_tool_choice", named: field(`tool_choice`), fit: func(b *chatBody) { b.ToolChoice = "" }},
-	{name: "no_response_format", named: field(`response_format|json_schema`), fit: func(b *chatBody) { b.Format = nil }},
+	{name: "no_tool_choice", fieldName: field(`tool_choice`), adapt: func(b *chatBody) { b.ToolChoice = "" }},
+	{name: "no_response_format", fieldName: field(`response_format|json_schema`), adapt: func(b *chatBody) { b.Format = nil }},
 	{
-		name: "max_tokens", named: field(`max_completion_tokens`),
-		fit: func(b *chatBody) { b.MaxTokens, b.MaxOutputTokens = max(b.MaxTokens, b.MaxOutputTokens), 0 },
+		name: "max_tokens", fieldName: field(`max_completion_tokens`),
+		adapt: func(b *chatBody) { b.MaxTokens, b.MaxOutputTokens = max(b.MaxTokens, b.MaxOutputTokens), 0 },
 	},
-	{name: "no_additional_properties", named: field(`additionalProperties|\$schema`), fit: withOpenSchemas},
-	{name: "no_thoughts", named: field(`reasoning|reasoning_content`), fit: withoutThoughts},
+	{name: "no_additional_properties", fieldName: field(`additionalProperties|\$schema`), adapt: openSchemas},
+	{name: "no_thoughts", fieldName: field(`reasoning|reasoning_content`), adapt: removeThoughts},
 	{
-		name: "object_arguments", said: words(`cannot unmarshal string into .*arguments|arguments.{0,60}\b(?:object|dict|dictionary|mapping)\b|only get item pairs from a mapping`),
-		fit: withObjects,
-	},
-	{
-		name: "no_null", said: words(`\bcontent\b.{0,60}\b(?:null|nil|none|required|string)\b|NoneType|content type: <nil>|missing.{0,20}\bcontent\b`),
-		fit: withoutNull,
+		name: "object_arguments", refusalWords: words(`cannot unmarshal string into .*arguments|arguments.{0,60}\b(?:object|dict|dictionary|mapping)\b|only get item pairs from a mapping`),
+		adapt: useObjectArguments,
 	},
 	{
-		name: "single_calls", said: words(`single tool[- ]calls?\b|parallel (?:tool|function) call(?:s|ing)? (?:is|are) not|one tool[- ]call (?:at|per)`),
-		fit: func(b *chatBody) { b.Messages = oneByOne(b.Messages) },
+		name: "no_null", refusalWords: words(`\bcontent\b.{0,60}\b(?:null|nil|none|required|string)\b|NoneType|content type: <nil>|missing.{0,20}\bcontent\b`),
+		adapt: useEmptyContent,
 	},
 	{
-		name: "no_system", said: words(`\b(?:system|developer) (?:role|message|prompt|instruction)s?\b.{0,20}\bnot (?:supported|enabled|allowed)|` +
+		name: "single_calls", refusalWords: words(`single tool[- ]calls?\b|parallel (?:tool|function) call(?:s|ing)? (?:is|are) not|one tool[- ]call (?:at|per)`),
+		adapt: func(b *chatBody) { b.Messages = splitParallelCalls(b.Messages) },
+	},
+	{
+		name: "no_system", refusalWords: words(`\b(?:system|developer) (?:role|message|prompt|instruction)s?\b.{0,20}\bnot (?:supported|enabled|allowed)|` +
 			`not support '?(?:system|developer)\b|unexpected role '?(?:system|developer)`),
-		fit: func(b *chatBody) { b.Messages = withoutSystem(b.Messages) },
+		adapt: func(b *chatBody) { b.Messages = moveSystemToUser(b.Messages) },
 	},
 	{
-		name: "alternate", said: words(`roles must alternate|unexpected role|expected (?:the )?last role|message_order|after the optional system message`),
-		fit: func(b *chatBody) { b.Messages = alternating(b.Messages) },
+		name: "alternate", refusalWords: words(`roles must alternate|unexpected role|expected (?:the )?last role|message_order|after the optional system message`),
+		adapt: func(b *chatBody) { b.Messages = alternateRoles(b.Messages) },
 	},
-	{name: TextCalls, fit: func(*chatBody) {}},
+	{name: TextCalls, adapt: func(*chatBody) {}},
 }
 
 // Quirks returns the names of all quirks.
@@ -96,9 +96,12 @@ func words(said string) func() *regexp.Regexp { return lazyregexp.New(`(?is)` + 
 var unknownField = lazyregexp.New(`(?i)\bunknown\b|unrecognized|unexpected|unavailable|extra_forbidden|unsupported (?:parameter|field|property|argument)|` +
 	`(?:is|are) unsupported|(?:is|are) not supported|not (?:permitted|allowed)|additional properties|cannot find field|doesn't support|does not support (?:the )?(?:parameter|field)`)
 
-// isIn reports whether a refusal reveals the quirk.
-func (q quirk) isIn(refusal string) bool {
-	return q.named != nil && q.named().MatchString(refusal) && unknownField().MatchString(refusal) || q.said != nil && q.said().MatchString(refusal)
+// isRevealedBy reports whether a refusal reveals the quirk.
+func (q quirk) isRevealedBy(refusal string) bool {
+	if q.refusalWords != nil && q.refusalWords().MatchString(refusal) {
+		return true
+	}
+	return q.fieldName != nil && q.fieldName().MatchString(refusal) && unknownField().MatchString(refusal)
 }
 
 // quirkIn returns the quirk that a refusal reveals, or "". It ignores quirks that would not change the request.
@@ -108,34 +111,34 @@ func quirkIn(message string, r model.Request) model.Quirk {
 		return ""
 	}
 	for _, q := range quirks {
-		if slices.Contains(r.Settings.ChatQuirks, q.name) || !q.isIn(message) {
+		if slices.Contains(r.Settings.ChatQuirks, q.name) || !q.isRevealedBy(message) {
 			continue
 		}
-		fitting := r
-		fitting.Settings.ChatQuirks = append(slices.Clip(r.Settings.ChatQuirks), q.name)
-		if other, err := bodyOf(fitting); err == nil && string(other) != string(sent) {
+		adapted := r
+		adapted.Settings.ChatQuirks = append(slices.Clip(r.Settings.ChatQuirks), q.name)
+		if adaptedBody, err := bodyOf(adapted); err == nil && string(adaptedBody) != string(sent) {
 			return q.name
 		}
 	}
 	return ""
 }
 
-// fit adapts a request to the quirks of an endpoint.
-func (b *chatBody) fit(has []model.Quirk) {
+// adaptTo adapts a request to the quirks of an endpoint.
+func (b *chatBody) adaptTo(quirksOfEndpoint []model.Quirk) {
 	for _, q := range quirks {
-		if slices.Contains(has, q.name) {
-			q.fit(b)
+		if slices.Contains(quirksOfEndpoint, q.name) {
+			q.adapt(b)
 		}
 	}
 }
 
-func withoutThoughts(b *chatBody) {
+func removeThoughts(b *chatBody) {
 	for i := range b.Messages {
 		b.Messages[i].Thought, b.Messages[i].Reasoning = "", ""
 	}
 }
 
-func withoutNull(b *chatBody) {
+func useEmptyContent(b *chatBody) {
 	for i := range b.Messages {
 		if b.Messages[i].Content == nil {
 			b.Messages[i].Content = ""
@@ -143,8 +146,8 @@ func withoutNull(b *chatBody) {
 	}
 }
 
-// withObjects converts the arguments of calls from JSON strings to objects.
-func withObjects(b *chatBody) {
+// useObjectArguments converts the arguments of calls from JSON strings to objects.
+func useObjectArguments(b *chatBody) {
 	for i := range b.Messages {
 		for n := range b.Messages[i].Calls {
 			arguments := &b.Messages[i].Calls[n].Function.Arguments
@@ -155,31 +158,31 @@ func withObjects(b *chatBody) {
 	}
 }
 
-// oneByOne puts each call into its own message, followed by its output.
-func oneByOne(messages []chatMessage) []chatMessage {
-	var kept []chatMessage
+// splitParallelCalls puts each call into its own message, followed by its output.
+func splitParallelCalls(messages []chatMessage) []chatMessage {
+	var result []chatMessage
 	for len(messages) > 0 {
 		m := messages[0]
 		messages = messages[1:]
 		if len(m.Calls) < 2 {
-			kept = append(kept, m)
+			result = append(result, m)
 			continue
 		}
 		outputs := messages[:endOfOutputs(messages)]
 		messages = messages[len(outputs):]
 		for n, call := range m.Calls {
-			one := chatMessage{Role: m.Role}
+			single := chatMessage{Role: m.Role}
 			if n == 0 {
-				one = m
+				single = m
 			}
-			one.Calls = []chatCall{call}
-			kept = append(kept, one)
+			single.Calls = []chatCall{call}
+			result = append(result, single)
 			if n < len(outputs) { // outputs are in the order of the calls
-				kept = append(kept, outputs[n])
+				result = append(result, outputs[n])
 			}
 		}
 	}
-	return kept
+	return result
 }
 
 // endOfOutputs returns the number of outputs at the start of messages.
@@ -191,8 +194,8 @@ func endOfOutputs(messages []chatMessage) int {
 	return end
 }
 
-// withoutSystem moves the instructions into the first user message.
-func withoutSystem(messages []chatMessage) []chatMessage {
+// moveSystemToUser moves the instructions into the first user message.
+func moveSystemToUser(messages []chatMessage) []chatMessage {
 	if messages[0].Role != "system" {
 		return messages
 	}
@@ -210,44 +213,44 @@ const (
 	goOn        = runnerWords + "Go on."
 )
 
-// alternating makes user and assistant messages alternate. It joins neighbours of one role, and adds placeholders where a
+// alternateRoles makes user and assistant messages alternate. It joins neighbours of one role, and adds placeholders where a
 // message is missing. Outputs count as the user's. The conversation begins and ends with the user.
-func alternating(messages []chatMessage) []chatMessage {
-	var kept []chatMessage
+func alternateRoles(messages []chatMessage) []chatMessage {
+	var result []chatMessage
 	for _, m := range messages {
-		if len(kept) == 0 {
-			kept = append(kept, m)
+		if len(result) == 0 {
+			result = append(result, m)
 			continue
 		}
-		last := &kept[len(kept)-1]
+		last := &result[len(result)-1]
 		switch {
 		case last.Role == m.Role && m.Role != "tool" && len(last.Calls) == 0:
 			last.join(m)
 			continue
 		case last.Role == "tool" && m.Role == "user":
-			kept = append(kept, chatMessage{Role: "assistant", Content: outputsRead})
+			result = append(result, chatMessage{Role: "assistant", Content: outputsRead})
 		case last.Role == "system" && m.Role == "assistant":
-			kept = append(kept, chatMessage{Role: "user", Content: goOn})
+			result = append(result, chatMessage{Role: "user", Content: goOn})
 		}
-		kept = append(kept, m)
+		result = append(result, m)
 	}
-	if role := kept[len(kept)-1].Role; role == "system" || role == "assistant" {
-		kept = append(kept, chatMessage{Role: "user", Content: goOn})
+	if role := result[len(result)-1].Role; role == "system" || role == "assistant" {
+		result = append(result, chatMessage{Role: "user", Content: goOn})
 	}
-	return kept
+	return result
 }
 
 // join appends another message of the same role to m.
 func (m *chatMessage) join(other chatMessage) {
 	m.Calls, m.Thought, m.Reasoning = slices.Concat(m.Calls, other.Calls), m.Thought+other.Thought, m.Reasoning+other.Reasoning
-	mine, text := m.Content.(string)
-	theirs, alsoText := other.Content.(string)
+	ownText, isText := m.Content.(string)
+	otherText, otherIsText := other.Content.(string)
 	switch {
 	case other.Content == nil:
 	case m.Content == nil:
 		m.Content = other.Content
-	case text && alsoText:
-		m.Content = strings.Join([]string{mine, theirs}, "\n\n")
+	case isText && otherIsText:
+		m.Content = strings.Join([]string{ownText, otherText}, "\n\n")
 	default:
 		m.Content = slices.Concat(partsOf(m.Content), partsOf(other.Content))
 	}
@@ -261,18 +264,18 @@ func partsOf(content any) []chatPart {
 	return parts
 }
 
-// withOpenSchemas removes additionalProperties and $schema from schemas. agent-ci checks the arguments anyway.
-func withOpenSchemas(b *chatBody) {
+// openSchemas removes additionalProperties and $schema from schemas. agent-ci checks the arguments anyway.
+func openSchemas(b *chatBody) {
 	for _, tool := range b.Tools {
-		tool.Function["parameters"] = withOpenSchema(tool.Function["parameters"])
+		tool.Function["parameters"] = openSchema(tool.Function["parameters"])
 	}
 	if b.Format != nil {
-		b.Format.Schema["schema"] = withOpenSchema(b.Format.Schema["schema"])
+		b.Format.Schema["schema"] = openSchema(b.Format.Schema["schema"])
 	}
 }
 
-// withOpenSchema returns a schema without additionalProperties and $schema. Invalid JSON stays unchanged.
-func withOpenSchema(schema any) any {
+// openSchema returns a schema without additionalProperties and $schema. Invalid JSON stays unchanged.
+func openSchema(schema any) any {
 	raw, _ := schema.(json.RawMessage)
 	var read any
 	if json.Unmarshal(raw, &read) != nil {

@@ -15,9 +15,9 @@ const asReasoning = "reasoning"
 // thoughtTags maps opening to closing tags, for endpoints that leave the model's reasoning in the text.
 var thoughtTags = map[string]string{"<think>": "</think>", "<thinking>": "</thinking>", "<thought>": "</thought>", "[THINK]": "[/THINK]"}
 
-// thoughtIn splits off the reasoning at the start of a text. Tags elsewhere belong to the text. A closing tag alone also
+// splitThought splits off the reasoning at the start of a text. Tags elsewhere belong to the text. A closing tag alone also
 // ends reasoning, since some endpoints put the opening tag into the prompt.
-func thoughtIn(text string) (thought, cameAs, rest string) {
+func splitThought(text string) (thought, cameAs, rest string) {
 	begun := strings.TrimLeft(text, " \t\r\n")
 	for tag, end := range thoughtTags {
 		if after, is := strings.CutPrefix(begun, tag); is {
@@ -58,14 +58,14 @@ const (
 // callsIn takes the calls at the end of a text and returns the text before them. If anything but calls of offered tools
 // follows the first call, or a fence precedes it, the model is probably quoting. Then it returns the whole text.
 func (a *chatAnswer) callsIn(text string) (words string) {
-	at := strings.Index("\n"+text, "\n"+callBegins)
-	if at < 0 || strings.Contains(text[:at], "```") || strings.Contains(text[:at], "~~~") {
+	start := strings.Index("\n"+text, "\n"+callBegins)
+	if start < 0 || strings.Contains(text[:start], "```") || strings.Contains(text[:start], "~~~") {
 		return text
 	}
 	var calls []*arrivingCall
-	for rest := text[at:]; strings.TrimSpace(rest) != ""; {
+	for rest := text[start:]; strings.TrimSpace(rest) != ""; {
 		call, after, ok := callAt(strings.TrimSpace(rest))
-		if !ok || !a.inText[call.Function.Name] {
+		if !ok || !a.toolsInText[call.Function.Name] {
 			return text
 		}
 		arrived := &arrivingCall{chatCall: call}
@@ -73,7 +73,7 @@ func (a *chatAnswer) callsIn(text string) (words string) {
 		calls, rest = append(calls, arrived), after
 	}
 	a.calls = append(a.calls, calls...)
-	return strings.TrimSpace(text[:at])
+	return strings.TrimSpace(text[:start])
 }
 
 // callAt parses the call at the start of a text. It does not search for the closing tag, which an argument may contain,

@@ -37,7 +37,7 @@ func (s *Server) scriptOf(raw []byte) *agentScript {
 		s.agents.by = map[string]*agentScript{}
 	}
 	if s.agents.by[id] == nil {
-		s.agents.by[id] = &agentScript{script: s.script.Of(string(bytes.ReplaceAll(raw[last[1]:], []byte(`\n`), []byte("\n"))))}
+		s.agents.by[id] = &agentScript{script: s.script.ForAgent(string(bytes.ReplaceAll(raw[last[1]:], []byte(`\n`), []byte("\n"))))}
 	}
 	return s.agents.by[id]
 }

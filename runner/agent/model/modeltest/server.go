@@ -113,7 +113,7 @@ func (s *Server) Faults() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	faults := append([]string(nil), s.faults...)
-	if left := s.script.Left(); left > 0 {
+	if left := s.script.TurnsLeft(); left > 0 {
 		faults = append(faults, fmt.Sprintf("%d scripted answers were not asked for", left))
 	}
 	return faults

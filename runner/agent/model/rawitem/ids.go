@@ -10,15 +10,15 @@ import (
 // replaced by one made of the call's position, so equal answers get equal ids. The zero value is
 // ready.
 type CallIDs struct {
-	taken map[string]bool
-	above *CallIDs // ids that are taken too
+	taken  map[string]bool
+	parent *CallIDs // ids that are taken too
 }
 
-// Within returns ids for one answer without adding them to c.
-func (c *CallIDs) Within() CallIDs { return CallIDs{above: c} }
+// ForAnswer returns ids for one answer. They are unique in c too, but not added to it.
+func (c *CallIDs) ForAnswer() CallIDs { return CallIDs{parent: c} }
 
-// Note takes the ids of the calls among items.
-func (c *CallIDs) Note(items ...json.RawMessage) {
+// NoteCalls marks the ids of the calls among items as taken.
+func (c *CallIDs) NoteCalls(items ...json.RawMessage) {
 	for _, raw := range items {
 		if item := FieldsOf(raw); item.IsCall() {
 			c.take(item.CallID)
@@ -33,18 +33,18 @@ func (c *CallIDs) take(id string) {
 	c.taken[id] = true
 }
 
-func (c *CallIDs) has(id string) bool { return c != nil && (c.taken[id] || c.above.has(id)) }
+func (c *CallIDs) has(id string) bool { return c != nil && (c.taken[id] || c.parent.has(id)) }
 
-// Own takes the id of a call and returns its item: as it is, or with an id of its own. turn and
-// place are its position.
-func (c *CallIDs) Own(call json.RawMessage, turn, place int) (json.RawMessage, error) {
+// MakeUnique returns a call's item with a unique id, and marks that id as taken. turn and place are the call's
+// position, from which it makes a new id.
+func (c *CallIDs) MakeUnique(call json.RawMessage, turn, place int) (json.RawMessage, error) {
 	item := FieldsOf(call)
 	id := c.unique(item.CallID, turn, place)
 	c.take(id)
 	if id == item.CallID {
 		return call, nil
 	}
-	return With(call, map[string]any{"call_id": id})
+	return WithFields(call, map[string]any{"call_id": id})
 }
 
 func (c *CallIDs) unique(id string, turn, place int) string {

@@ -17,9 +17,8 @@ func hasImage(item json.RawMessage) bool {
 	return bytes.Contains(item, []byte(`"image_url":"data:`))
 }
 
-// WithoutImages gives items as the transcript keeps them: of an image its kind,
-// its size and its digest.
-func WithoutImages(items []json.RawMessage) []json.RawMessage {
+// WithImageDigests returns items as the transcript keeps them: with the type, size and digest of each image.
+func WithImageDigests(items []json.RawMessage) []json.RawMessage {
 	kept := make([]json.RawMessage, len(items))
 	for i, item := range items {
 		kept[i] = item
@@ -45,8 +44,8 @@ var recordedImage = regexp.MustCompile(`\{"type":"input_image","image_url":"sha2
 // lostImage replaces an image missing from the transcript.
 const lostImage = `{"type":"input_text","text":"[The image is gone: the runner was started again. Look at it again if you need it.]"}`
 
-// WithLostImages gives items of a transcript as they can be sent.
-func WithLostImages(items []json.RawMessage) []json.RawMessage {
+// ReplaceLostImages returns a transcript's items with a note in the place of each image.
+func ReplaceLostImages(items []json.RawMessage) []json.RawMessage {
 	sent := make([]json.RawMessage, len(items))
 	for i, item := range items {
 		sent[i] = recordedImage.ReplaceAllLiteral(item, []byte(lostImage))
@@ -54,23 +53,23 @@ func WithLostImages(items []json.RawMessage) []json.RawMessage {
 	return sent
 }
 
-// BytesInToken is the Estimate for uncounted tokens.
+// BytesInToken is the assumed number of bytes in a token.
 const BytesInToken = 4
 
-// Estimate returns about how many tokens items have.
-func Estimate(items []json.RawMessage) int64 {
+// EstimateTokens returns the estimated number of tokens in items.
+func EstimateTokens(items []json.RawMessage) int64 {
 	bytes := 0
 	for _, item := range items {
-		bytes += Weight(item)
+		bytes += EstimateBytes(item)
 	}
 	return int64(bytes) / BytesInToken
 }
 
-// tokensInImage is the Estimate for an image of any size.
+// tokensInImage is the assumed number of tokens in an image of any size.
 const tokensInImage = 1500
 
-// Weight is how many bytes an item counts as.
-func Weight(item json.RawMessage) int {
+// EstimateBytes returns the size of an item for the estimate of tokens. An image counts tokensInImage.
+func EstimateBytes(item json.RawMessage) int {
 	bytes := len(item)
 	if hasImage(item) {
 		for _, image := range dataURL.FindAll(item, -1) {
@@ -80,8 +79,8 @@ func Weight(item json.RawMessage) int {
 	return bytes
 }
 
-// WordsOf returns the words of a message not from the model.
-func WordsOf(item json.RawMessage) string {
+// MessageText returns the text of a message, or "" for one of the model and for other items.
+func MessageText(item json.RawMessage) string {
 	if message := FieldsOf(item); message.Type == "message" && message.Role != "assistant" {
 		return message.Content.Text()
 	}

@@ -20,13 +20,13 @@ type namespace struct {
 	Tools       []json.RawMessage `json:"tools"`
 }
 
-// Namespace is the definition of a group of tools.
+// Namespace returns the definition of a group of tools.
 func Namespace(name, description string, tools []json.RawMessage) (json.RawMessage, error) {
 	return Encode(namespace{NamespaceType, name, description, tools})
 }
 
-// Flat are definitions with the tools of namespaces by themselves, in their place.
-func Flat(definitions []json.RawMessage) ([]json.RawMessage, error) {
+// FlattenNamespaces returns the definitions with each namespace replaced by its tools.
+func FlattenNamespaces(definitions []json.RawMessage) ([]json.RawMessage, error) {
 	all := make([]json.RawMessage, 0, len(definitions))
 	for _, definition := range definitions {
 		var group namespace
@@ -42,11 +42,11 @@ func Flat(definitions []json.RawMessage) ([]json.RawMessage, error) {
 	return all, nil
 }
 
-// Grouped says whether there is a namespace among definitions.
-func Grouped(definitions []json.RawMessage) bool {
+// HasNamespace reports whether one of the definitions is a namespace.
+func HasNamespace(definitions []json.RawMessage) bool {
 	return slices.ContainsFunc(definitions, func(definition json.RawMessage) bool {
-		var is struct{ Type string }
-		return json.Unmarshal(definition, &is) == nil && is.Type == NamespaceType
+		var tool struct{ Type string }
+		return json.Unmarshal(definition, &tool) == nil && tool.Type == NamespaceType
 	})
 }
 

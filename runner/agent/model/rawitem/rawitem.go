@@ -56,8 +56,8 @@ func (f Fields) IsOutput() bool {
 	return f.CallID != "" && (strings.HasSuffix(f.Type, "_call_output") || f.Type == SearchOutputType)
 }
 
-// With is an item with other values of some fields.
-func With(item json.RawMessage, values map[string]any, without ...string) (json.RawMessage, error) {
+// WithFields returns an item with other values of some fields, and without others.
+func WithFields(item json.RawMessage, values map[string]any, without ...string) (json.RawMessage, error) {
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(item, &fields); err != nil {
 		return nil, fmt.Errorf("read item: %w", err)
@@ -77,11 +77,11 @@ func With(item json.RawMessage, values map[string]any, without ...string) (json.
 	return Encode(fields)
 }
 
-// Without is a conversation without the items at these places.
-func Without(items []json.RawMessage, places []int) []json.RawMessage {
+// WithoutIndexes returns the items without those at these indexes.
+func WithoutIndexes(items []json.RawMessage, indexes []int) []json.RawMessage {
 	kept := make([]json.RawMessage, 0, len(items))
 	for i, item := range items {
-		if !slices.Contains(places, i) {
+		if !slices.Contains(indexes, i) {
 			kept = append(kept, item)
 		}
 	}
@@ -125,8 +125,8 @@ type functionCallItem struct {
 	Extra json.RawMessage `json:"extra_content,omitempty"`
 }
 
-// Spoken returns a message of the model as the API has it.
-func Spoken(id, text string) any {
+// AssistantMessage returns a message of the model as the API has it.
+func AssistantMessage(id, text string) any {
 	return messageItem{"message", "msg_" + id, "completed", "assistant", []contentPart{OutputText(text)}}
 }
 
@@ -162,5 +162,5 @@ func Message(role string, parts ...any) (json.RawMessage, error) {
 	return Encode(inputMessage{"message", role, parts})
 }
 
-// Words returns a message of words alone.
-func Words(role, text string) (json.RawMessage, error) { return Message(role, Text(text)) }
+// TextMessage returns a message of the runner with one text.
+func TextMessage(role, text string) (json.RawMessage, error) { return Message(role, Text(text)) }

@@ -21,13 +21,13 @@ func WithoutBareReasoning(items []json.RawMessage) []json.RawMessage {
 		if !IsBareReasoning(raw) {
 			continue
 		}
-		kept := append(make([]json.RawMessage, 0, len(items)), items[:i]...)
+		others := append(make([]json.RawMessage, 0, len(items)), items[:i]...)
 		for _, raw := range items[i+1:] {
 			if !IsBareReasoning(raw) {
-				kept = append(kept, raw)
+				others = append(others, raw)
 			}
 		}
-		return kept
+		return others
 	}
 	return items
 }
@@ -36,24 +36,24 @@ func WithoutBareReasoning(items []json.RawMessage) []json.RawMessage {
 const noSignature = "skip_thought_signature_validator"
 
 // WithoutSeals returns the items of a conversation without ties to their provider: signatures, and the
-// ids linking calls and messages to reasoning. left are the indexes of reasoning to omit. changed
+// ids linking calls and messages to reasoning. dropped are the indexes of reasoning to omit. changed
 // is false if there were no ties.
-func WithoutSeals(items []json.RawMessage) (open []json.RawMessage, left []int, changed bool, err error) {
-	for place, raw := range items {
+func WithoutSeals(items []json.RawMessage) (unsealed []json.RawMessage, dropped []int, changed bool, err error) {
+	for index, raw := range items {
 		item, fixed := FieldsOf(raw), raw
 		switch {
 		case item.Type == "reasoning" && (item.Sealed != "" || len(item.Content) == 0):
-			left = append(left, place)
+			dropped = append(dropped, index)
 		case bytes.Contains(item.Extra, []byte("signature")) && !bytes.Contains(item.Extra, []byte(noSignature)):
-			fixed, err = With(raw, map[string]any{"extra_content": map[string]any{"google": map[string]string{"thought_signature": noSignature}}})
+			fixed, err = WithFields(raw, map[string]any{"extra_content": map[string]any{"google": map[string]string{"thought_signature": noSignature}}})
 		case item.ID != "" && (item.Type == "message" && item.Role == "assistant" || item.Type == "function_call" || item.Type == "custom_tool_call"):
-			fixed, err = With(raw, nil, "id")
+			fixed, err = WithFields(raw, nil, "id")
 		}
 		if err != nil {
 			return nil, nil, false, err
 		}
 		changed = changed || !bytes.Equal(fixed, raw)
-		open = append(open, fixed)
+		unsealed = append(unsealed, fixed)
 	}
-	return open, left, changed || len(left) > 0, nil
+	return unsealed, dropped, changed || len(dropped) > 0, nil
 }

@@ -18,16 +18,16 @@ import (
 // text, or in the response at the end. An item without its text is held back, with those behind
 // it, until the answer is whole, so that no call runs of which a part is missing.
 type itemReader struct {
-	observe model.Observer
-	items   []arrived // that are done
-	given   int       // of items, those that the observer has
-	begun   []arrived // that were announced, and are not done
-	texts   []*itemText
-	bytes   int // that came
+	observe    model.Observer
+	items      []receivedItem // that are done
+	handedOver int            // of items, those that the observer has
+	announced  []receivedItem // that were announced, and are not done
+	texts      []*itemText
+	bytes      int // that came
 }
 
-// arrived is an item with the identifiers used in other events.
-type arrived struct {
+// receivedItem is an item with the identifiers that other events use for it.
+type receivedItem struct {
 	item  json.RawMessage
 	id    string
 	index int
@@ -73,8 +73,10 @@ type streamEvent struct {
 	Diff      *exchange.Text `json:"diff"`
 }
 
-// arrived is the item of an event.
-func (e streamEvent) arrived() arrived { return arrived{e.Item, rawitem.FieldsOf(e.Item).ID, e.Index} }
+// receivedItem returns the item of an event.
+func (e streamEvent) receivedItem() receivedItem {
+	return receivedItem{e.Item, rawitem.FieldsOf(e.Item).ID, e.Index}
+}
 
 const refusalText = "response.refusal"
 
@@ -98,12 +100,12 @@ func (r *itemReader) Event(data []byte) (*model.Response, error) {
 	}
 	switch event.Type {
 	case "response.output_item.added":
-		r.begun = append(r.begun, event.arrived())
+		r.announced = append(r.announced, event.receivedItem())
 	case "response.output_item.done":
 		if len(event.Item) == 0 {
 			return nil, exchange.Malformed("an event has no item", nil, data)
 		}
-		return nil, r.done(event.arrived())
+		return nil, r.addDone(event.receivedItem())
 	case "response.completed", "response.incomplete", "response.failed":
 		return r.Whole(event.Response)
 	case "error":
@@ -111,23 +113,23 @@ func (r *itemReader) Event(data []byte) (*model.Response, error) {
 		failure.RetryAfter = cmp.Or(exchange.WaitIn(nil, data), failure.RetryAfter)
 		return nil, failure
 	}
-	if at := strings.LastIndex(event.Type, "."); at >= 0 && textKinds[event.Type[:at]] != "" {
-		r.textEvent(event, event.Type[:at], event.Type[at+1:])
+	if dot := strings.LastIndex(event.Type, "."); dot >= 0 && textKinds[event.Type[:dot]] != "" {
+		r.addText(event, event.Type[:dot], event.Type[dot+1:])
 	}
 	return nil, nil
 }
 
-// textEvent takes a piece of a text, or the whole.
-func (r *itemReader) textEvent(event streamEvent, kind, end string) {
-	of := slices.IndexFunc(r.texts, func(t *itemText) bool {
+// addText adds a piece of a text, or the complete text.
+func (r *itemReader) addText(event streamEvent, kind, change string) {
+	i := slices.IndexFunc(r.texts, func(t *itemText) bool {
 		return !t.used && t.kind == kind && t.part == event.Part && t.id == string(event.ItemID) && t.index == event.Index
 	})
-	if of < 0 {
-		of = len(r.texts)
+	if i < 0 {
+		i = len(r.texts)
 		r.texts = append(r.texts, &itemText{kind: kind, id: string(event.ItemID), index: event.Index, part: event.Part})
 	}
-	text := r.texts[of]
-	switch end {
+	text := r.texts[i]
+	switch change {
 	case "delta":
 		text.deltas.WriteString(string(event.Delta))
 	case "done":
@@ -135,68 +137,71 @@ func (r *itemReader) textEvent(event streamEvent, kind, end string) {
 	}
 }
 
-// done takes an item.
-func (r *itemReader) done(a arrived) error {
-	r.begun = slices.DeleteFunc(r.begun, func(b arrived) bool { return b.index == a.index || b.id != "" && b.id == a.id })
-	a, whole, err := r.filled(a, false)
+// addDone adds a complete item. It hands it over unless an item before it is held back.
+func (r *itemReader) addDone(a receivedItem) error {
+	r.announced = slices.DeleteFunc(r.announced, func(b receivedItem) bool { return b.index == a.index || b.id != "" && b.id == a.id })
+	a, whole, err := r.withText(a, false)
 	if err != nil {
 		return err
 	}
 	r.items = append(r.items, a)
-	if whole && r.given == len(r.items)-1 {
-		r.give()
+	if whole && r.handedOver == len(r.items)-1 {
+		r.handOver()
 	}
 	return nil
 }
 
-// give hands all items so far to the observer.
-func (r *itemReader) give() {
-	for _, a := range r.items[r.given:] {
+// handOver gives all items so far to the observer.
+func (r *itemReader) handOver() {
+	for _, a := range r.items[r.handedOver:] {
 		r.observe.Give(a.item)
 	}
-	r.given = len(r.items)
+	r.handedOver = len(r.items)
 }
 
 // textsOf returns the texts received for an item, by its id or else its index. Some endpoints give
 // each event another id, some give all items one index.
-func (r *itemReader) textsOf(a arrived) []*itemText {
+func (r *itemReader) textsOf(a receivedItem) []*itemText {
 	kind := rawitem.FieldsOf(a.item).Type
-	pick := func(of func(*itemText) bool) (texts []*itemText) {
+	matching := func(matches func(*itemText) bool) (texts []*itemText) {
 		for _, t := range r.texts {
-			if !t.used && textKinds[t.kind] == kind && of(t) {
+			if !t.used && textKinds[t.kind] == kind && matches(t) {
 				texts = append(texts, t)
 			}
 		}
 		return texts
 	}
-	if texts := pick(func(t *itemText) bool { return a.id != "" && t.id == a.id }); len(texts) > 0 {
+	if texts := matching(func(t *itemText) bool { return a.id != "" && t.id == a.id }); len(texts) > 0 {
 		return texts
 	}
-	texts := pick(func(t *itemText) bool { return t.index == a.index })
+	texts := matching(func(t *itemText) bool { return t.index == a.index })
 	return slices.DeleteFunc(texts, func(t *itemText) bool { return t.id != texts[0].id && kind != "message" })
 }
 
-// filled returns an item with its text, and whether the text is complete. Pieces alone are no
+// withText returns an item with its text, and whether the text is complete. Pieces alone are no
 // complete text until the answer has ended.
-func (r *itemReader) filled(a arrived, ended bool) (_ arrived, whole bool, err error) {
-	fill := lackingText(a.item)
+func (r *itemReader) withText(a receivedItem, ended bool) (_ receivedItem, whole bool, err error) {
+	fill := fillerFor(a.item)
 	texts := r.textsOf(a)
 	for _, t := range texts {
 		t.used = fill == nil || t.whole != nil || ended
 	}
-	if fill == nil || len(texts) == 0 || slices.ContainsFunc(texts, func(t *itemText) bool { return !t.used }) {
-		return a, fill == nil, nil
+	if fill == nil {
+		return a, true, nil
+	}
+	if len(texts) == 0 || slices.ContainsFunc(texts, func(t *itemText) bool { return !t.used }) {
+		return a, false, nil
 	}
 	slices.SortStableFunc(texts, func(a, b *itemText) int { return a.part - b.part })
 	a.item, err = fill(a.item, texts)
 	return a, true, err
 }
 
-// fill puts texts into an item without them.
-type fill func(item json.RawMessage, texts []*itemText) (json.RawMessage, error)
+// filler puts texts into an item without them.
+type filler func(item json.RawMessage, texts []*itemText) (json.RawMessage, error)
 
-// lackingText returns how to fill an item without text; nil if it has its own or never has any.
-func lackingText(item json.RawMessage) fill {
+// fillerFor returns the filler for an item without text, or nil if the item has its own text or never has any.
+func fillerFor(item json.RawMessage) filler {
 	var has struct {
 		Type      string                     `json:"type"`
 		Arguments exchange.Text              `json:"arguments"`
@@ -224,7 +229,7 @@ func lackingText(item json.RawMessage) fill {
 					operation[name] = value
 				}
 				operation["diff"] = texts[0].text()
-				return rawitem.With(item, map[string]any{"operation": operation})
+				return rawitem.WithFields(item, map[string]any{"operation": operation})
 			}
 		}
 	case "message":
@@ -235,9 +240,9 @@ func lackingText(item json.RawMessage) fill {
 	return nil
 }
 
-func inField(name string) fill {
+func inField(name string) filler {
 	return func(item json.RawMessage, texts []*itemText) (json.RawMessage, error) {
-		return rawitem.With(item, map[string]any{name: texts[0].text()})
+		return rawitem.WithFields(item, map[string]any{name: texts[0].text()})
 	}
 }
 
@@ -250,10 +255,10 @@ func withParts(item json.RawMessage, texts []*itemText) (json.RawMessage, error)
 		}
 		parts = append(parts, rawitem.OutputText(t.text()))
 	}
-	return rawitem.With(item, map[string]any{"content": parts})
+	return rawitem.WithFields(item, map[string]any{"content": parts})
 }
 
-// CompletedBy says whether an event can be the last one.
+// CompletedBy reports whether an event can be the last one.
 func (r *itemReader) CompletedBy(data []byte) bool {
 	var event streamEvent
 	if json.Unmarshal(data, &event) != nil {
@@ -266,7 +271,7 @@ func (r *itemReader) CompletedBy(data []byte) bool {
 	return event.Error != nil
 }
 
-// End is the failure of a stream without its last event.
+// End returns the failure of a stream without its last event.
 func (r *itemReader) End(bool) (*model.Response, error) {
 	return nil, &model.Failure{Kind: model.StreamCut, Message: "the stream ended before response.completed"}
 }
@@ -285,7 +290,7 @@ func (r *itemReader) Whole(raw []byte) (*model.Response, error) {
 	if err := r.complete(wire.Output); err != nil {
 		return nil, err
 	}
-	r.give()
+	r.handOver()
 	answer := &model.Response{ID: wire.ID, Status: wire.Status, Usage: wire.Usage.At(wire.ServiceTier)}
 	for _, a := range r.items {
 		answer.Output = append(answer.Output, a.item)
@@ -293,43 +298,67 @@ func (r *itemReader) Whole(raw []byte) (*model.Response, error) {
 	return answer, nil
 }
 
-// complete completes the items of an ended answer. listed are the items of its last event. They
-// count as the same items if the types match.
-func (r *itemReader) complete(listed []json.RawMessage) (err error) {
-	alike := len(listed) >= len(r.items)
-	for i := 0; alike && i < len(r.items); i++ {
-		alike = rawitem.FieldsOf(listed[i]).Type == rawitem.FieldsOf(r.items[i].item).Type
+// complete completes the items of an ended answer. listed are the items of its last event.
+func (r *itemReader) complete(listed []json.RawMessage) error {
+	sameItems := r.beginsWithSameTypes(listed)
+	if err := r.fillHeldBack(listed, sameItems); err != nil {
+		return err
 	}
-	for i := r.given; i < len(r.items); i++ {
+	if sameItems && len(listed) > len(r.items) { // the rest had no events of its own
+		r.announced = nil
+		for i, item := range listed[len(r.items):] {
+			r.announced = append(r.announced, receivedItem{item, rawitem.FieldsOf(item).ID, len(r.items) + i})
+		}
+	}
+	return r.addAnnounced()
+}
+
+// beginsWithSameTypes reports whether listed begins with items of the same types as those received.
+func (r *itemReader) beginsWithSameTypes(listed []json.RawMessage) bool {
+	if len(listed) < len(r.items) {
+		return false
+	}
+	for i, received := range r.items {
+		if rawitem.FieldsOf(listed[i]).Type != rawitem.FieldsOf(received.item).Type {
+			return false
+		}
+	}
+	return true
+}
+
+// fillHeldBack completes the items without text: by the listed item, if they are the same items, or by the
+// received pieces.
+func (r *itemReader) fillHeldBack(listed []json.RawMessage, sameItems bool) (err error) {
+	for i := r.handedOver; i < len(r.items); i++ {
 		switch {
-		case lackingText(r.items[i].item) == nil:
-		case alike && lackingText(listed[i]) == nil:
+		case fillerFor(r.items[i].item) == nil:
+		case sameItems && fillerFor(listed[i]) == nil:
 			r.items[i].item = listed[i]
 		default:
-			if r.items[i], _, err = r.filled(r.items[i], true); err != nil {
+			if r.items[i], _, err = r.withText(r.items[i], true); err != nil {
 				return err
 			}
 		}
 	}
-	if alike && len(listed) > len(r.items) { // those that did not come by themselves
-		r.begun = nil
-		for i, item := range listed[len(r.items):] {
-			r.begun = append(r.begun, arrived{item, rawitem.FieldsOf(item).ID, len(r.items) + i})
-		}
-	}
-	for _, b := range r.begun { // and those that were never done
-		if b, _, err = r.filled(b, true); err != nil {
+	return nil
+}
+
+// addAnnounced adds the items that were announced and never done. Unfinished items without events for their
+// text are dropped.
+func (r *itemReader) addAnnounced() (err error) {
+	for _, announced := range r.announced {
+		if announced, _, err = r.withText(announced, true); err != nil {
 			return err
 		}
-		if rawitem.FieldsOf(b.item).Status == "in_progress" {
-			if !slices.Contains(slices.Collect(maps.Values(textKinds)), rawitem.FieldsOf(b.item).Type) {
+		if fields := rawitem.FieldsOf(announced.item); fields.Status == "in_progress" {
+			if !slices.Contains(slices.Collect(maps.Values(textKinds)), fields.Type) {
 				continue
 			}
-			if b.item, err = rawitem.With(b.item, map[string]any{"status": "completed"}); err != nil {
+			if announced.item, err = rawitem.WithFields(announced.item, map[string]any{"status": "completed"}); err != nil {
 				return err
 			}
 		}
-		r.items = append(r.items, b)
+		r.items = append(r.items, announced)
 	}
 	return nil
 }

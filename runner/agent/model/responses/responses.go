@@ -22,9 +22,9 @@ import (
 // Client speaks the Responses API. It sends each request once; Retrying sends it
 // again.
 type Client struct {
-	service  responses.ResponseService
-	idle     time.Duration
-	exchange bool // keys come by an exchange
+	service         responses.ResponseService
+	idle            time.Duration
+	usesKeyExchange bool
 }
 
 // New makes a client. It does not connect.
@@ -33,7 +33,7 @@ func New(e model.Endpoint) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Client{service: responses.NewResponseService(options...), idle: cmp.Or(e.Idle, exchange.DefaultIdle), exchange: e.Workload != nil}, nil
+	return &Client{service: responses.NewResponseService(options...), idle: cmp.Or(e.Idle, exchange.DefaultIdle), usesKeyExchange: e.Workload != nil}, nil
 }
 
 func options(e model.Endpoint) ([]option.RequestOption, error) {
@@ -74,19 +74,19 @@ func rewriteRefusals(r *http.Request, next option.MiddlewareNext) (*http.Respons
 
 // Respond sends r and reads the answer to its end. Its error is a *Failure, or
 // ctx's.
-func (o *Client) Respond(ctx context.Context, r model.Request, observe model.Observer) (*model.Response, error) {
-	raw, err := model.BodyFor(o, r)
+func (c *Client) Respond(ctx context.Context, r model.Request, observe model.Observer) (*model.Response, error) {
+	raw, err := model.BodyFor(c, r)
 	if err != nil {
 		return nil, err
 	}
-	return exchange.Do(ctx, o.idle, o.send, raw, r.Settings.NoStream, &itemReader{observe: observe})
+	return exchange.Do(ctx, c.idle, c.send, raw, r.Settings.NoStream, &itemReader{observe: observe})
 }
 
 // send posts the bytes of a request and gives the answer unread. openai-go is given
 // them as they are: parameters it would encode once more.
-func (o *Client) send(ctx context.Context, raw []byte) (sent *http.Response, err error) {
-	err = o.sendWithFreshKey(func() error {
-		_, err := o.service.New(ctx, responses.ResponseNewParams{}, option.WithRequestBody("application/json", raw), option.WithResponseBodyInto(&sent))
+func (c *Client) send(ctx context.Context, raw []byte) (sent *http.Response, err error) {
+	err = c.sendWithFreshKey(func() error {
+		_, err := c.service.New(ctx, responses.ResponseNewParams{}, option.WithRequestBody("application/json", raw), option.WithResponseBodyInto(&sent))
 		return err
 	})
 	return sent, err
@@ -94,12 +94,12 @@ func (o *Client) send(ctx context.Context, raw []byte) (sent *http.Response, err
 
 // sendWithFreshKey sends a request, and repeats it once if the key from an exchange is refused: the key may
 // have expired early, and the next exchange gives another.
-func (o *Client) sendWithFreshKey(send func() error) error {
+func (c *Client) sendWithFreshKey(send func() error) error {
 	err := send()
 	if err == nil {
 		return nil
 	}
-	if failure := exchange.FailureOf(err); !o.exchange || failure.Kind != model.Unauthorized {
+	if failure := exchange.FailureOf(err); !c.usesKeyExchange || failure.Kind != model.Unauthorized {
 		return failure
 	}
 	if err = send(); err != nil {
@@ -151,15 +151,15 @@ type compactBody struct {
 }
 
 // Compact sends POST /responses/compact. For an endpoint without it, it returns ErrNoCompaction.
-func (o *Client) Compact(ctx context.Context, r model.Request) (*model.Response, error) {
+func (c *Client) Compact(ctx context.Context, r model.Request) (*model.Response, error) {
 	raw, err := rawitem.Encode(compactBody{r.Settings.Model, r.Settings.Instructions, r.Settings.CacheKey, rawitem.WithoutBareReasoning(r.History)})
 	if err != nil {
 		return nil, err
 	}
 	var answer []byte
-	err = exchange.WithIdleLimit(ctx, o.idle, func(ctx context.Context, _ func()) error {
-		return o.sendWithFreshKey(func() error {
-			_, err := o.service.Compact(ctx, param.Override[responses.ResponseCompactParams](json.RawMessage(raw)), option.WithResponseBodyInto(&answer))
+	err = exchange.WithIdleLimit(ctx, c.idle, func(ctx context.Context, _ func()) error {
+		return c.sendWithFreshKey(func() error {
+			_, err := c.service.Compact(ctx, param.Override[responses.ResponseCompactParams](json.RawMessage(raw)), option.WithResponseBodyInto(&answer))
 			return err
 		})
 	})

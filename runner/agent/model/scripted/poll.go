@@ -12,36 +12,36 @@ import (
 // untilEnded is the value of the key until: the next turn waits for the end.
 const untilEnded = "ended"
 
-// still reads the output of a call. If something started by the call still runs, it returns the
+// waitCall reads the output of a call. If something started by the call still runs, it returns the
 // tool and arguments to wait for it.
-type still func(output string) (tool string, arguments map[string]any, runs bool)
+type waitCall func(output string) (tool string, arguments map[string]any, runs bool)
 
 // polls are the answers between two turns. The next turn waits for the last one's calls with the
 // key until.
 type polls struct {
-	of    []string          // ids of the calls whose outputs are looked at next
-	heard []json.RawMessage // all that was new to the model since the last turn
-	asked int               // answers so far
-	runs  bool              // something that no call waits for
+	callIDs       []string          // ids of the calls whose outputs are looked at next
+	newItems      []json.RawMessage // all that was new to the model since the last turn
+	count         int               // answers so far
+	unawaitedRuns bool              // something that no call waits for
 }
 
-// poll returns an answer that waits for running calls, or nil if none runs. fresh are the items new
+// poll returns an answer that waits for running calls, or nil if none runs. newItems are the items new
 // to the model.
-func (s *Script) poll(fresh []json.RawMessage) (*model.Response, error) {
-	s.polls.heard = append(s.polls.heard, fresh...)
+func (s *Script) poll(newItems []json.RawMessage) (*model.Response, error) {
+	s.polls.newItems = append(s.polls.newItems, newItems...)
 	var waiting []string
 	var calls []json.RawMessage
-	for _, item := range fresh {
-		of, output := outputIn(item)
-		tool, arguments, runs := s.runs(output)
+	for _, item := range newItems {
+		callID, output := outputIn(item)
+		tool, arguments, runs := s.stillRuns(output)
 		if !runs {
 			continue
 		}
-		if !slices.Contains(s.polls.of, of) {
-			s.polls.runs = true
+		if !slices.Contains(s.polls.callIDs, callID) {
+			s.polls.unawaitedRuns = true
 			continue
 		}
-		place := fmt.Sprintf("%d_%d_%d", s.asked, s.polls.asked+1, len(calls)+1)
+		place := fmt.Sprintf("%d_%d_%d", s.turnsTaken, s.polls.count+1, len(calls)+1)
 		input, err := rawitem.Encode(arguments)
 		if err != nil {
 			return nil, err
@@ -53,23 +53,23 @@ func (s *Script) poll(fresh []json.RawMessage) (*model.Response, error) {
 		}
 		waiting, calls = append(waiting, id), append(calls, call)
 	}
-	s.polls.of = waiting
+	s.polls.callIDs = waiting
 	if calls == nil {
 		return nil, nil
 	}
-	s.polls.asked++
-	return &model.Response{ID: fmt.Sprintf("%s%d_poll_%d", scriptedID, s.asked, s.polls.asked), Status: "completed", Output: calls}, nil
+	s.polls.count++
+	return &model.Response{ID: fmt.Sprintf("%s%d_poll_%d", scriptedID, s.turnsTaken, s.polls.count), Status: "completed", Output: calls}, nil
 }
 
-func (s *Script) runs(output string) (tool string, arguments map[string]any, runs bool) {
-	if s.Still == nil {
+func (s *Script) stillRuns(output string) (tool string, arguments map[string]any, runs bool) {
+	if s.StillRuns == nil {
 		return "", nil, false
 	}
-	return s.Still(output)
+	return s.StillRuns(output)
 }
 
-// stillRuns is the advice for a mismatch while a command runs.
-const stillRuns = "a command still runs, perhaps since this machine is slow: give its call until: ended, which waits for it however long it takes. Else "
+// stillRunsAdvice is the advice for a mismatch while a command runs.
+const stillRunsAdvice = "a command still runs, perhaps since this machine is slow: give its call until: ended, which waits for it however long it takes. Else "
 
 // outputIn returns an output's call id and its first text. Both are empty for other items.
 func outputIn(item json.RawMessage) (id, text string) {

@@ -25,14 +25,13 @@ import (
 // the place of the API in demonstrations and tests; docs/reference/scripted-session.md
 // describes the format. A Script serves one agent, in one goroutine.
 type Script struct {
-	// Still reads the output of a call; see still. If nil, no output means that something still
-	// runs.
-	Still still
+	// StillRuns reads the output of a call. If nil, no output means that something still runs.
+	StillRuns waitCall
 
-	turns  []scriptTurn
-	asked  int           // for how many of them
-	agents *scriptAgents // of the session
-	polls  polls
+	turns      []scriptTurn
+	turnsTaken int           // for how many of them
+	agents     *scriptAgents // of the session
+	polls      polls
 }
 
 type scriptFile struct {
@@ -51,16 +50,16 @@ type scriptAgent struct {
 // scriptAgents are the scripts of a session's agents. Each serves one agent.
 type scriptAgents struct {
 	mu      sync.Mutex
-	left    []scriptAgent
-	run     *Script       // of the run's own agent
+	unused  []scriptAgent
+	main    *Script       // of the run's own agent
 	changed chan struct{} // closed, and made anew, when that was asked
 }
 
-// after waits until the run's own agent has been given so many answers.
-func (a *scriptAgents) after(ctx context.Context, answers int) error {
+// waitForAnswers waits until the run's own agent got that number of answers.
+func (a *scriptAgents) waitForAnswers(ctx context.Context, answers int) error {
 	for {
 		a.mu.Lock()
-		enough, changed := a.run.asked >= answers, a.changed
+		enough, changed := a.main.turnsTaken >= answers, a.changed
 		a.mu.Unlock()
 		if enough {
 			return nil
@@ -73,27 +72,27 @@ func (a *scriptAgents) after(ctx context.Context, answers int) error {
 	}
 }
 
-// next is the next turn of a script.
-func (s *Script) next() scriptTurn {
+// nextTurn takes the next turn of a script.
+func (s *Script) nextTurn() scriptTurn {
 	s.agents.mu.Lock()
 	defer s.agents.mu.Unlock()
-	s.asked++
-	if s == s.agents.run {
+	s.turnsTaken++
+	if s == s.agents.main {
 		close(s.agents.changed)
 		s.agents.changed = make(chan struct{})
 	}
-	return s.turns[s.asked-1]
+	return s.turns[s.turnsTaken-1]
 }
 
-// Of returns the script for an agent started with a message: the first unused one whose task is in
+// ForAgent returns the script for an agent started with a message: the first unused one whose task is in
 // the message. Without such a script it returns one without answers.
-func (s *Script) Of(message string) *Script {
+func (s *Script) ForAgent(message string) *Script {
 	s.agents.mu.Lock()
 	defer s.agents.mu.Unlock()
-	for i, a := range s.agents.left {
+	for i, a := range s.agents.unused {
 		if strings.Contains(message, a.Task) {
-			s.agents.left = slices.Delete(s.agents.left, i, i+1)
-			return &Script{Still: s.Still, turns: a.Turns, agents: s.agents}
+			s.agents.unused = slices.Delete(s.agents.unused, i, i+1)
+			return &Script{StillRuns: s.StillRuns, turns: a.Turns, agents: s.agents}
 		}
 	}
 	return &Script{agents: s.agents}
@@ -165,7 +164,7 @@ func Read(name string, r io.Reader) (*Script, error) {
 		}
 	}
 	s := &Script{turns: file.Turns}
-	s.agents = &scriptAgents{left: file.Agents, run: s, changed: make(chan struct{})}
+	s.agents = &scriptAgents{unused: file.Agents, main: s, changed: make(chan struct{})}
 	return s, nil
 }
 
@@ -188,7 +187,7 @@ func (t *scriptTurn) read(number int) error {
 	}
 	t.items = make([]json.RawMessage, len(t.Output))
 	for n, item := range t.Output {
-		value, err := item.wire(number, n+1)
+		value, err := item.apiItem(number, n+1)
 		if err != nil {
 			return fmt.Errorf("output %d: %w", n+1, err)
 		}
@@ -202,11 +201,11 @@ func (t *scriptTurn) read(number int) error {
 	return nil
 }
 
-// Begun sets the number of turns a resumed run had before.
-func (s *Script) Begun(turns int) { s.asked = min(turns, len(s.turns)) }
+// SkipTurns skips the turns that a resumed run had before.
+func (s *Script) SkipTurns(turns int) { s.turnsTaken = min(turns, len(s.turns)) }
 
-// Left is how many answers have not been asked for.
-func (s *Script) Left() int { return len(s.turns) - s.asked }
+// TurnsLeft returns the number of turns not taken yet.
+func (s *Script) TurnsLeft() int { return len(s.turns) - s.turnsTaken }
 
 // Respond returns the next answer. It fails with a ScriptMismatch for a request without the
 // expected text, or after the last turn.
@@ -221,18 +220,18 @@ func (s *Script) Respond(ctx context.Context, r model.Request, observe model.Obs
 	if poll != nil || err != nil {
 		return poll, err
 	}
-	if s.Left() == 0 {
-		return nil, mismatch("the run asks for answer %d, the session has %d", s.asked+1, len(s.turns))
+	if s.TurnsLeft() == 0 {
+		return nil, mismatch("the run asks for answer %d, the session has %d", s.turnsTaken+1, len(s.turns))
 	}
-	turn, came := s.next(), s.polls
-	s.polls = polls{of: turn.until}
-	if err := s.agents.after(ctx, turn.After); err != nil {
+	turn, polled := s.nextTurn(), s.polls
+	s.polls = polls{callIDs: turn.until}
+	if err := s.agents.waitForAnswers(ctx, turn.After); err != nil {
 		return nil, err
 	}
-	if missing, ok := lacks(came.heard, turn.Expect); ok {
-		failure := mismatch("turn %d expects %q in what is new to the model, and it is not there", s.asked, missing)
-		if came.runs {
-			failure.Advice = stillRuns
+	if missing, ok := missingText(polled.newItems, turn.Expect); ok {
+		failure := mismatch("turn %d expects %q in what is new to the model, and it is not there", s.turnsTaken, missing)
+		if polled.unawaitedRuns {
+			failure.Advice = stillRunsAdvice
 		}
 		return nil, failure
 	}
@@ -244,7 +243,7 @@ func (s *Script) Respond(ctx context.Context, r model.Request, observe model.Obs
 		return nil, exchange.Failure(turn.Fail.Status, turn.Fail.Code, turn.Fail.Message)
 	}
 	observe.Give(turn.items...)
-	return &model.Response{ID: scriptedID + strconv.Itoa(s.asked), Status: "completed", Output: turn.items, Usage: turn.Usage}, nil
+	return &model.Response{ID: scriptedID + strconv.Itoa(s.turnsTaken), Status: "completed", Output: turn.items, Usage: turn.Usage}, nil
 }
 
 // scriptedID begins the ids of scripted answers; the number of the turn follows.
@@ -266,8 +265,8 @@ func mismatch(format string, args ...any) *model.Failure {
 	return &model.Failure{Kind: model.ScriptMismatch, Message: fmt.Sprintf(format, args...)}
 }
 
-// lacks returns the first expected text missing from all strings of the items.
-func lacks(items []json.RawMessage, expected []string) (string, bool) {
+// missingText returns the first expected text missing from all strings of the items.
+func missingText(items []json.RawMessage, expected []string) (string, bool) {
 	var text strings.Builder
 	for _, item := range items {
 		var value any
@@ -307,8 +306,8 @@ type customCallItem struct {
 	Input  string `json:"input"`
 }
 
-// wire returns an item as the API would send it. turn and n, its number in the turn, make its ids.
-func (i scriptItem) wire(turn, n int) (any, error) {
+// apiItem returns an item as the API would send it. turn and n, its number in the turn, make its ids.
+func (i scriptItem) apiItem(turn, n int) (any, error) {
 	place := fmt.Sprintf("%d_%d", turn, n)
 	callID := i.callID(turn, n)
 	if err := i.check(); err != nil {
@@ -318,7 +317,7 @@ func (i scriptItem) wire(turn, n int) (any, error) {
 	case i.Item != nil:
 		return i.Item, nil
 	case i.Say != "":
-		return rawitem.Spoken(place, i.Say), nil
+		return rawitem.AssistantMessage(place, i.Say), nil
 	case i.Input != nil:
 		return customCallItem{"custom_tool_call", "ctc_" + place, callID, i.Call, *i.Input}, nil
 	case i.Text != nil:
@@ -341,10 +340,10 @@ func (i scriptItem) callID(turn, n int) string {
 
 // check verifies that an item has one kind of content.
 func (i scriptItem) check() error {
-	if count(i.Say != "", i.Call != "", i.Item != nil) != 1 {
+	if countTrue(i.Say != "", i.Call != "", i.Item != nil) != 1 {
 		return errors.New("give exactly one of say, call and item")
 	}
-	arguments := count(i.Arguments != nil, i.Text != nil, i.Input != nil)
+	arguments := countTrue(i.Arguments != nil, i.Text != nil, i.Input != nil)
 	if arguments > 1 {
 		return errors.New("give at most one of arguments, text and input")
 	}
@@ -357,7 +356,7 @@ func (i scriptItem) check() error {
 	return nil
 }
 
-func count(set ...bool) int {
+func countTrue(set ...bool) int {
 	n := 0
 	for _, yes := range set {
 		if yes {

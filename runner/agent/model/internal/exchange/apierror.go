@@ -32,10 +32,10 @@ func FailureOf(err error) *model.Failure {
 func Refusal(answer *http.Response) *model.Failure {
 	const most = 64 << 10
 	raw, _ := io.ReadAll(io.LimitReader(answer.Body, most)) // after an error, use what has arrived
-	said := errorIn(raw)
-	f := said.Failure(answer.StatusCode)
+	apiError := errorIn(raw)
+	f := apiError.Failure(answer.StatusCode)
 	f.RetryAfter = cmp.Or(WaitIn(answer.Header, raw), f.RetryAfter)
-	if f.Kind == model.InvalidRequest && said.param == "service_tier" {
+	if f.Kind == model.InvalidRequest && apiError.param == "service_tier" {
 		f.Kind = model.TierUnknown
 	}
 	f.Message = cmp.Or(f.Message, http.StatusText(answer.StatusCode))
@@ -45,7 +45,7 @@ func Refusal(answer *http.Response) *model.Failure {
 // Error is the API's error object.
 type Error struct {
 	code     string
-	kindName string // its type
+	typeName string
 	message  string
 	param    string
 	wait     time.Duration // the wait that its fields ask for
@@ -92,17 +92,17 @@ func TextOf(raw json.RawMessage) string {
 
 // Failure returns the failure for the error and an HTTP status, which is 0 within a stream.
 func (e *Error) Failure(status int) *model.Failure {
-	f := Failure(status, e.kind(), e.message)
+	f := Failure(status, e.codeOrType(), e.message)
 	f.RetryAfter = cmp.Or(e.wait, f.RetryAfter)
 	return f
 }
 
-// kind returns the error's code. If the code is missing or only repeats the status, it returns the type.
-func (e *Error) kind() string {
+// codeOrType returns the error's code. If the code is missing or only repeats the status, it returns the type.
+func (e *Error) codeOrType() string {
 	if _, err := strconv.Atoi(e.code); e.code != "" && err != nil {
 		return e.code
 	}
-	return e.kindName
+	return e.typeName
 }
 
 // errorIn returns the error in the body of an answer. Empty if the body is no JSON.
@@ -117,11 +117,11 @@ func errorIn(body []byte) *Error {
 	if json.Unmarshal(body, &wrapped) == nil && wrapped.Error != nil {
 		return wrapped.Error
 	}
-	var said Error
-	if json.Unmarshal(body, &said) != nil {
+	var apiError Error
+	if json.Unmarshal(body, &apiError) != nil {
 		return &Error{}
 	}
-	return &said
+	return &apiError
 }
 
 // codeKinds maps the API's error codes to kinds. They say more than the HTTP status.
@@ -174,18 +174,19 @@ var statusKinds = map[int]model.Kind{
 	http.StatusTooManyRequests:       model.RateLimited,
 }
 
-// tooLong matches messages that the conversation exceeds the context window, for endpoints without a code for that.
-var tooLong = regexp.MustCompile(`(?i)context (?:length|window|size)|(?:prompt|input) is too long`)
+// contextLengthWords matches messages that the conversation exceeds the context window, for endpoints without a code for that.
+var contextLengthWords = regexp.MustCompile(`(?i)context (?:length|window|size)|(?:prompt|input) is too long`)
 
-// flagged matches refusals of content, for endpoints without a code for them. Some use the status 403.
-var flagged = regexp.MustCompile(`(?i)\bmoderation\b|content (?:policy|filter|management)`)
+// refusedContentWords matches refusals of content, for endpoints without a code for them. Some use the status 403.
+var refusedContentWords = regexp.MustCompile(`(?i)\bmoderation\b|content (?:policy|filter|management)`)
 
-// noRoom matches messages about a full tier, ofTier those about an unknown tier, for endpoints without a code for them.
+// tierFullWords matches messages about a full tier, tierWords those about an unknown tier, for endpoints without a code for them.
 var (
-	noRoom = regexp.MustCompile(`(?i)resources?[ _](?:is |are )?unavailable`)
-	ofTier = regexp.MustCompile(`(?i)service[_ ]tier`)
+	tierFullWords = regexp.MustCompile(`(?i)resources?[ _](?:is |are )?unavailable`)
+	tierWords     = regexp.MustCompile(`(?i)service[_ ]tier`)
 )
 
+// Failure returns the failure for an HTTP status, which is 0 within a stream, and the API's code and message.
 func Failure(status int, code, message string) *model.Failure {
 	return &model.Failure{Status: status, Code: code, Message: message, Kind: kindOf(status, code, message), RetryAfter: waitInWords(message)}
 }
@@ -198,13 +199,13 @@ func kindOf(status int, code, message string) model.Kind {
 		return codeKinds[code]
 	case (status == 0 || status == http.StatusBadRequest || status == http.StatusNotFound) && (&model.Failure{Kind: model.InvalidRequest, Message: message}).RefusesSealed():
 		return model.InvalidRequest
-	case (status == http.StatusBadRequest || status == http.StatusUnprocessableEntity) && tooLong.MatchString(message):
+	case (status == http.StatusBadRequest || status == http.StatusUnprocessableEntity) && contextLengthWords.MatchString(message):
 		return model.ContextLength
-	case status == http.StatusTooManyRequests && noRoom.MatchString(message):
+	case status == http.StatusTooManyRequests && tierFullWords.MatchString(message):
 		return model.TierBusy
-	case (status == http.StatusBadRequest || status == http.StatusUnprocessableEntity) && ofTier.MatchString(message):
+	case (status == http.StatusBadRequest || status == http.StatusUnprocessableEntity) && tierWords.MatchString(message):
 		return model.TierUnknown
-	case status < http.StatusInternalServerError && status != http.StatusTooManyRequests && flagged.MatchString(message):
+	case status < http.StatusInternalServerError && status != http.StatusTooManyRequests && refusedContentWords.MatchString(message):
 		return model.Refused
 	case statusKinds[status] != "":
 		return statusKinds[status]

@@ -14,14 +14,14 @@ import (
 
 // WaitIn returns the wait that an API asks for in the headers or the JSON fields of its answer, or 0.
 func WaitIn(h http.Header, body []byte) time.Duration {
-	if asked := cmp.Or(waitOf(h.Get("Retry-After-Ms"), time.Millisecond), waitOf(h.Get("Retry-After"), time.Second)); asked > 0 {
+	if asked := cmp.Or(waitOfText(h.Get("Retry-After-Ms"), time.Millisecond), waitOfText(h.Get("Retry-After"), time.Second)); asked > 0 {
 		return asked
 	}
 	var fields any
 	if json.Unmarshal(body, &fields) != nil {
 		return 0
 	}
-	return waitBelow(fields, 0)
+	return waitInFields(fields, 0)
 }
 
 // waitFields maps the names of fields that hold a wait to the unit of their numbers. The names are in lower case without -
@@ -33,8 +33,8 @@ var waitFields = map[string]time.Duration{
 	"resetsinseconds": time.Second, "resetinseconds": time.Second, "resetsat": time.Second, "resetat": time.Second,
 }
 
-// waitBelow returns the longest wait in a field of decoded JSON, at any depth up to deepest.
-func waitBelow(value any, depth int) time.Duration {
+// waitInFields returns the longest wait in a field of decoded JSON, at any depth up to deepest.
+func waitInFields(value any, depth int) time.Duration {
 	const deepest = 8
 	if depth > deepest {
 		return 0
@@ -42,35 +42,35 @@ func waitBelow(value any, depth int) time.Duration {
 	asked := time.Duration(0)
 	switch value := value.(type) {
 	case []any:
-		for _, one := range value {
-			asked = max(asked, waitBelow(one, depth+1))
+		for _, element := range value {
+			asked = max(asked, waitInFields(element, depth+1))
 		}
 	case map[string]any:
-		for name, one := range value {
+		for name, element := range value {
 			unit, known := waitFields[strings.NewReplacer("_", "", "-", "").Replace(strings.ToLower(name))]
-			switch one := one.(type) {
+			switch element := element.(type) {
 			case float64:
 				if known {
-					asked = max(asked, waitFor(one, unit))
+					asked = max(asked, waitOfNumber(element, unit))
 				}
 			case string:
 				if known {
-					asked = max(asked, waitOf(one, unit))
+					asked = max(asked, waitOfText(element, unit))
 				}
 			default:
-				if fields, is := one.(map[string]any); is && known { // a google.protobuf.Duration
+				if fields, is := element.(map[string]any); is && known { // a google.protobuf.Duration
 					seconds, _ := fields["seconds"].(float64)
-					asked = max(asked, waitFor(seconds, time.Second))
+					asked = max(asked, waitOfNumber(seconds, time.Second))
 				}
-				asked = max(asked, waitBelow(one, depth+1))
+				asked = max(asked, waitInFields(element, depth+1))
 			}
 		}
 	}
 	return asked
 }
 
-// waitFor converts a number of units to a wait. A large number of seconds is a Unix time.
-func waitFor(number float64, unit time.Duration) time.Duration {
+// waitOfNumber converts a number of units to a wait. A large number of seconds is a Unix time.
+func waitOfNumber(number float64, unit time.Duration) time.Duration {
 	const longest, since = 365 * 24 * time.Hour, 9e8
 	if unit == time.Second && number >= since {
 		return min(max(0, time.Until(time.Unix(int64(min(number, 1e11)), 0))), longest)
@@ -85,23 +85,23 @@ func waitFor(number float64, unit time.Duration) time.Duration {
 	return time.Duration(wait)
 }
 
-// waitOf parses a number of units, a duration such as "1m30s", or a date.
-func waitOf(text string, unit time.Duration) time.Duration {
+// waitOfText parses a number of units, a duration such as "1m30s", or a date.
+func waitOfText(text string, unit time.Duration) time.Duration {
 	text = strings.TrimSpace(text)
 	if number, err := strconv.ParseFloat(text, 64); err == nil {
-		return waitFor(number, unit)
+		return waitOfNumber(number, unit)
 	}
 	return cmp.Or(durationAt(text, 0), dateAt(text))
 }
 
-// askedWords matches the words before a wait: "try again in", "retry after", "wait for",
+// waitWords matches the words before a wait: "try again in", "retry after", "wait for",
 // "retry_after_ms":. A number without a unit counts after a name only.
-var askedWords = lazyregexp.New(`(?i)\b(?:(retry[-_ ]?(?:after|in|delay)(?:[-_ ]?(ms|milliseconds|seconds|secs?))?)|try (?:your request )?again|retry|retried|wait|available again|come back|resets?)\b` +
+var waitWords = lazyregexp.New(`(?i)\b(?:(retry[-_ ]?(?:after|in|delay)(?:[-_ ]?(ms|milliseconds|seconds|secs?))?)|try (?:your request )?again|retry|retried|wait|available again|come back|resets?)\b` +
 	`(?:[\s:="'\\(]|\b(?:in|after|for|at|on|until|least|most|about|approximately|around|another|a|minimum|of|your|the|this|request|again|please|before)\b)*`)
 
 // waitInWords returns how long a message asks to wait, or 0.
 func waitInWords(message string) time.Duration {
-	for _, found := range askedWords().FindAllStringSubmatchIndex(message, -1) {
+	for _, found := range waitWords().FindAllStringSubmatchIndex(message, -1) {
 		rest, unit := message[found[1]:], time.Duration(0)
 		if found[2] >= 0 {
 			unit = time.Second
@@ -133,15 +133,15 @@ func durationAt(text string, unit time.Duration) (asked time.Duration) {
 		if part == nil {
 			return asked
 		}
-		of, known := waitUnits[strings.ToLower(part[2])]
+		unitOfPart, known := waitUnits[strings.ToLower(part[2])]
 		if part[2] == "" && asked == 0 {
-			of = unit
+			unitOfPart = unit
 		}
 		number, err := strconv.ParseFloat(part[1], 64)
-		if err != nil || of == 0 {
+		if err != nil || unitOfPart == 0 {
 			return asked
 		}
-		if asked += waitFor(number, of); !known {
+		if asked += waitOfNumber(number, unitOfPart); !known {
 			return asked
 		}
 		text = text[len(part[0]):]

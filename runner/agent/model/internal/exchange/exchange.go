@@ -32,26 +32,26 @@ type Reader interface {
 	Whole(raw []byte) (*model.Response, error)
 }
 
-// Do sends a request and reads its answer. It fails if the API sends nothing for idle. whole means that the request asks
-// for an answer in one piece.
+// Do sends a request and reads its answer. It fails if the API sends nothing for idle. onePiece means that the request
+// asks for an answer in one piece.
 func Do(
 	ctx context.Context, idle time.Duration,
-	send func(context.Context, []byte) (*http.Response, error), raw []byte, whole bool, read Reader,
+	send func(context.Context, []byte) (*http.Response, error), raw []byte, onePiece bool, read Reader,
 ) (*model.Response, error) {
 	var answer *model.Response
 	err := WithIdleLimit(ctx, idle, func(ctx context.Context, alive func()) error {
-		sent, err := send(ctx, raw)
+		response, err := send(ctx, raw)
 		if err != nil {
 			return err
 		}
-		defer sent.Body.Close()
-		switch page := webPageFailure(sent); {
+		defer response.Body.Close()
+		switch page := webPageFailure(response); {
 		case page != nil:
 			return page
-		case whole || isJSONObject(sent):
-			answer, err = readWhole(sent.Body, read)
+		case onePiece || isJSONObject(response):
+			answer, err = readWhole(response.Body, read)
 		default:
-			answer, err = readStream(newEventStream(sent.Body), read, alive)
+			answer, err = readStream(newEventStream(response.Body), read, alive)
 		}
 		return err
 	})
@@ -74,22 +74,22 @@ func readWhole(body io.Reader, read Reader) (*model.Response, error) {
 
 // isJSONObject reports whether an answer begins with a JSON object, as from an endpoint without streams. It does not
 // consume the body.
-func isJSONObject(sent *http.Response) bool {
-	ahead := bufio.NewReader(sent.Body)
-	first, _ := ahead.Peek(1) // the next read reports an error
-	sent.Body = struct {
+func isJSONObject(response *http.Response) bool {
+	buffered := bufio.NewReader(response.Body)
+	first, _ := buffered.Peek(1) // the next read reports an error
+	response.Body = struct {
 		io.Reader
 		io.Closer
-	}{ahead, sent.Body}
+	}{buffered, response.Body}
 	return string(first) == "{"
 }
 
 // webPageFailure returns the failure if the answer is a web page, such as a proxy's login page, or nil.
-func webPageFailure(sent *http.Response) *model.Failure {
-	if !strings.HasPrefix(strings.ToLower(sent.Header.Get("Content-Type")), "text/html") {
+func webPageFailure(response *http.Response) *model.Failure {
+	if !strings.HasPrefix(strings.ToLower(response.Header.Get("Content-Type")), "text/html") {
 		return nil
 	}
-	from := *sent.Request.URL
+	from := *response.Request.URL
 	from.User, from.RawQuery = nil, ""
 	return &model.Failure{Kind: model.Unreachable, Message: "a web page came from " + from.String() + " in the place of an answer"}
 }
@@ -99,9 +99,9 @@ func webPageFailure(sent *http.Response) *model.Failure {
 func WithIdleLimit(ctx context.Context, idle time.Duration, work func(ctx context.Context, alive func()) error) error {
 	reading, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	watch := time.AfterFunc(idle, func() { cancel(errSilent) })
-	defer watch.Stop()
-	err := work(reading, func() { watch.Reset(idle) })
+	timer := time.AfterFunc(idle, func() { cancel(errSilent) })
+	defer timer.Stop()
+	err := work(reading, func() { timer.Reset(idle) })
 	switch {
 	case err == nil:
 		return nil

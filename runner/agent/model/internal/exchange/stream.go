@@ -12,10 +12,10 @@ import (
 
 // eventStream reads server-sent events. Lines end in LF, CR or both.
 type eventStream struct {
-	from  *bufio.Reader
-	begun bool
-	cr    bool // the last line ended in CR, so a LF that follows belongs to that line end
-	err   error
+	from          *bufio.Reader
+	pastFirstLine bool
+	afterCR       bool // the last line ended in CR, so a LF that follows belongs to that line end
+	err           error
 }
 
 // longestLine is the maximum length of a line, in bytes.
@@ -56,14 +56,14 @@ func (s *eventStream) line() (line []byte, ended bool) {
 		case err != nil:
 			s.err = err
 			return s.withoutMark(line), false
-		case b == '\n' && s.cr:
-			s.cr = false
+		case b == '\n' && s.afterCR:
+			s.afterCR = false
 			continue
 		case b == '\n' || b == '\r':
-			s.cr = b == '\r'
+			s.afterCR = b == '\r'
 			return s.withoutMark(line), true
 		}
-		s.cr = false
+		s.afterCR = false
 		if line = append(line, b); len(line) > longestLine {
 			s.err = bufio.ErrTooLong
 			return nil, false
@@ -73,10 +73,10 @@ func (s *eventStream) line() (line []byte, ended bool) {
 
 // withoutMark removes a byte order mark from the first line of the stream.
 func (s *eventStream) withoutMark(line []byte) []byte {
-	if s.begun {
+	if s.pastFirstLine {
 		return line
 	}
-	s.begun = true
+	s.pastFirstLine = true
 	return bytes.TrimPrefix(line, []byte("\xef\xbb\xbf"))
 }
 

@@ -105,14 +105,14 @@ func WithPlausibleUsage(r *model.Response, err error, sent []byte) (*model.Respo
 	case errors.As(err, &failure):
 		failure.Usage = knownUsage(failure.Usage)
 		if failure.Kind == model.StreamCut && failure.Usage.Total() == 0 { // the request was read, and nobody will tell
-			failure.Usage.Input = estimate(textBytes(sent))
+			failure.Usage.Input = estimateTokens(textBytes(sent))
 		}
 	case err == nil:
 		received := 0
 		for _, item := range r.Output {
 			received += len(item)
 		}
-		r.Usage, r.EstimatedUsage = plausible(r.Usage, textBytes(sent), received)
+		r.Usage, r.EstimatedUsage = plausibleUsage(r.Usage, textBytes(sent), received)
 	}
 	return r, err
 }
@@ -125,9 +125,9 @@ func knownUsage(u model.Usage) model.Usage {
 	return u
 }
 
-// plausible also reports whether it had to estimate. Some APIs count cached tokens beside the
+// plausibleUsage returns a possible usage, and whether it had to estimate. Some APIs count cached tokens beside the
 // input, and reasoning beside the output.
-func plausible(u model.Usage, sent, received int) (usage model.Usage, estimated bool) {
+func plausibleUsage(u model.Usage, sent, received int) (usage model.Usage, estimated bool) {
 	if u.Input >= 0 && max(u.Cached, u.CacheWrite) > u.Input {
 		u.Input += max(u.Cached, 0) + max(u.CacheWrite, 0)
 	}
@@ -135,15 +135,15 @@ func plausible(u model.Usage, sent, received int) (usage model.Usage, estimated 
 		u.Output += u.Reasoning
 	}
 	if u.Input < 0 || u.Input*longestToken < int64(sent) {
-		u.Input, u.Cached, u.CacheWrite, estimated = estimate(sent), 0, 0, true
+		u.Input, u.Cached, u.CacheWrite, estimated = estimateTokens(sent), 0, 0, true
 	}
 	if u.Output < 0 || estimated && u.Output == 0 {
-		u.Output, u.Reasoning, estimated = estimate(received), 0, true
+		u.Output, u.Reasoning, estimated = estimateTokens(received), 0, true
 	}
 	return knownUsage(u), estimated
 }
 
-func estimate(size int) int64 { return int64(size+bytesPerToken-1) / bytesPerToken }
+func estimateTokens(size int) int64 { return int64(size+bytesPerToken-1) / bytesPerToken }
 
 // textBytes returns the length of a request without its images: their tokens do not depend on their
 // bytes.
