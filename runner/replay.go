@@ -102,7 +102,7 @@ func (r *runner) replay(ctx context.Context, original *replay.Original, source *
 	}
 	at := place{assignment: recordedAssignment(original.Run, asked), workspace: tree}
 	at.project.Mode = publish.Nowhere
-	if at.skills, err = skills.Kept(original.Record.Directory, original.Skills); err != nil {
+	if at.skills, err = skills.ReadOffer(original.Record.Directory, original.Skills); err != nil {
 		return nil, err
 	}
 	r.registerPlace(at)

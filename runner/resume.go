@@ -129,7 +129,7 @@ func (r *runner) resumePlace(ctx context.Context, a assignment) (_ *place, err e
 	if r.end.workspace = p.workspace; err != nil {
 		return nil, err
 	}
-	if p.skills, err = skills.Kept(r.rec.Directory, h.Skills); err != nil {
+	if p.skills, err = skills.ReadOffer(r.rec.Directory, h.Skills); err != nil {
 		return nil, workspace.CannotResume("%v; start a new run", err)
 	}
 	if !h.Worked() { // if the agent worked, its images are in the conversation already

@@ -172,7 +172,7 @@ func (r *runner) begin(ctx context.Context, rd *ready) error {
 	if err := r.recordStart(rd.assignment); err != nil {
 		return err
 	}
-	if err := rd.skills.Keep(r.rec); err != nil { // before the events that make the run resumable
+	if err := rd.skills.Write(r.rec); err != nil { // before the events that make the run resumable
 		return err
 	}
 	ws := rd.workspace

@@ -78,7 +78,7 @@ func (p *reader) read() (*Recording, error) {
 		if by := e.By(); by != "" {
 			of = answers.agents.of(by)
 		}
-		if err := recorded.RecordedOrder.Take(e); err != nil {
+		if err := recorded.RecordedOrder.Apply(e); err != nil {
 			return err
 		}
 		switch e.Type {

@@ -52,11 +52,11 @@ const jobToolsSource = "this job"
 
 // Described returns the tools with their definitions only. They cannot be called before Open.
 func (d *Dynamic) Described() []Tool {
-	return d.wrapEach(func(_ int, spec tools.Spec) tools.Tool { return tools.Tool{Spec: spec, Mutates: true} })
+	return d.eachTool(func(_ int, spec tools.Spec) tools.Tool { return tools.Tool{Spec: spec, Mutates: true} })
 }
 
-// wrapEach returns the tools that made returns for each spec, marked as the job's.
-func (d *Dynamic) wrapEach(made func(i int, spec tools.Spec) tools.Tool) []Tool {
+// eachTool returns the tools that made returns for each spec, marked as the job's.
+func (d *Dynamic) eachTool(made func(i int, spec tools.Spec) tools.Tool) []Tool {
 	all := make([]Tool, len(d.tools))
 	for i, tool := range d.tools {
 		all[i] = Tool{Tool: made(i, d.specs[i]), Source: jobToolsSource, Defer: tool.Defer}
@@ -88,7 +88,7 @@ func (d *Dynamic) Open(box *sandbox.Sandbox, base string, env []string) (func(*t
 		programs[i] = dynamic.Program{Sandbox: box, Argv: argv, Dir: d.dir, Env: env}
 	}
 	return func(outputs *tools.Outputs) []Tool {
-		return d.wrapEach(func(i int, spec tools.Spec) tools.Tool {
+		return d.eachTool(func(i int, spec tools.Spec) tools.Tool {
 			return dynamic.NewTool(spec, programs[i], time.Duration(d.tools[i].Timeout), outputs)
 		})
 	}, nil

@@ -38,16 +38,16 @@ func embeddedRecords(all []tools.Tool) []embedded {
 
 // KeepEmbedded checks the embedding program's tools and saves their descriptions in the run directory. It
 // returns an error if a resumed run gets other tools than it began with.
-func KeepEmbedded(rec *record.Record, j *job.Job, given []tools.Tool) error {
+func KeepEmbedded(rec *record.Record, j *job.Job, current []tools.Tool) error {
 	var before []embedded
 	resumed, err := rec.ReadJSON(embeddedFile, &before)
-	if err != nil || !resumed && len(given) == 0 {
+	if err != nil || !resumed && len(current) == 0 {
 		return err
 	}
-	if err := checkEmbedded(given, j); err != nil {
+	if err := checkEmbedded(current, j); err != nil {
 		return err
 	}
-	now := embeddedRecords(given)
+	now := embeddedRecords(current)
 	if resumed && !sameEmbedded(before, now) {
 		return outcome.Stopf(outcome.InvalidInput, "not_resumable", "The program passes other tools than when the run began (%s); pass the same, or start a new run.", embeddedFile)
 	}
@@ -63,9 +63,9 @@ func KeepEmbedded(rec *record.Record, j *job.Job, given []tools.Tool) error {
 // sameEmbedded reports whether two lists of tools are equal, whatever the formatting of their parameters.
 func sameEmbedded(a, b []embedded) bool {
 	return slices.EqualFunc(a, b, func(a, b embedded) bool {
-		var one, other any
-		fits := json.Unmarshal(a.Parameters, &one) == nil && json.Unmarshal(b.Parameters, &other) == nil
-		return fits && a.Name == b.Name && a.Description == b.Description && a.Mutates == b.Mutates && reflect.DeepEqual(one, other)
+		var parametersA, parametersB any
+		fits := json.Unmarshal(a.Parameters, &parametersA) == nil && json.Unmarshal(b.Parameters, &parametersB) == nil
+		return fits && a.Name == b.Name && a.Description == b.Description && a.Mutates == b.Mutates && reflect.DeepEqual(parametersA, parametersB)
 	})
 }
 
@@ -110,8 +110,8 @@ func wrongParameters(parameters json.RawMessage) string {
 	if err := schema.Usable(parameters); err != nil {
 		return "its Parameters are no JSON Schema: " + err.Error()
 	}
-	var is struct{ Type any }
-	if json.Unmarshal(parameters, &is) != nil || is.Type != "object" {
+	var parameterType struct{ Type any }
+	if json.Unmarshal(parameters, &parameterType) != nil || parameterType.Type != "object" {
 		return "its Parameters must be a JSON Schema with type: object"
 	}
 	return ""

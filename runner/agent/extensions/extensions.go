@@ -52,18 +52,18 @@ func New(o Options) *Servers {
 // RequireSame sets the tool lists that a resumed run's servers must offer again, from its record. A server
 // that did not start in the first part of the run stays lost, unless it is required now.
 func (s *Servers) RequireSame(earlier []transcript.MCPServer) error {
-	for _, was := range earlier {
-		i := slices.IndexFunc(s.all, func(one *server) bool { return one.name == was.Name })
+	for _, recorded := range earlier {
+		i := slices.IndexFunc(s.all, func(srv *server) bool { return srv.name == recorded.Name })
 		switch {
 		case i < 0 || s.toolsFixed:
 			continue
-		case was.File == "":
-			if one := s.all[i]; !one.Required {
-				one.lostReason = "It was not there when the run began."
+		case recorded.File == "":
+			if srv := s.all[i]; !srv.Required {
+				srv.lostReason = "It was not there when the run began."
 			}
 			continue
 		}
-		list, err := ReadList(s.Record.Directory, was)
+		list, err := ReadList(s.Record.Directory, recorded)
 		if err != nil {
 			return outcome.Stopf(outcome.InvalidInput, "not_resumable", "The run cannot be resumed: %s; start a new run.", outcome.WithoutFullStop(err)).Because(err)
 		}
@@ -80,19 +80,19 @@ func (s *Servers) Start(ctx context.Context, box *sandbox.Sandbox) error {
 	}
 	failed := make([]error, len(s.all))
 	var starting sync.WaitGroup
-	for i, one := range s.all {
-		one.box = box
-		if one.current() != nil || one.whyLost() != "" {
+	for i, srv := range s.all {
+		srv.box = box
+		if srv.openSession() != nil || srv.lossReason() != "" {
 			continue
 		}
-		starting.Go(func() { failed[i] = one.begin(ctx) })
+		starting.Go(func() { failed[i] = srv.startForAttempt(ctx) })
 	}
 	starting.Wait()
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	for i, one := range s.all {
-		if err := one.judgeStartFailure(failed[i]); err != nil {
+	for i, srv := range s.all {
+		if err := srv.settleStart(failed[i]); err != nil {
 			return err
 		}
 	}
@@ -108,8 +108,8 @@ func (s *Servers) fixTools() (err error) {
 	if s.offered, err = s.offer(); err != nil || s.Recorded != nil {
 		return err
 	}
-	for _, one := range s.all {
-		if err := one.recordReady(s.offered); err != nil {
+	for _, srv := range s.all {
+		if err := srv.recordReady(s.offered); err != nil {
 			return err
 		}
 	}
@@ -150,9 +150,9 @@ func (s *Servers) lists() (all []mcp.List) {
 	if s.Recorded != nil {
 		return s.Recorded.Lists
 	}
-	for _, one := range s.all {
-		if one.firstList != nil {
-			all = append(all, *one.firstList)
+	for _, srv := range s.all {
+		if srv.firstList != nil {
+			all = append(all, *srv.firstList)
 		}
 	}
 	return all
@@ -165,8 +165,8 @@ func (s *Servers) Tools() (all []Tool) {
 			all = append(all, s.withSource(offered, s.Recorded.tool(offered)))
 			continue
 		}
-		if one := s.serverNamed(offered.Server); one != nil {
-			all = append(all, s.withSource(offered, one.tool(offered)))
+		if srv := s.serverNamed(offered.Server); srv != nil {
+			all = append(all, s.withSource(offered, srv.tool(offered)))
 		}
 	}
 	if !slices.ContainsFunc(s.lists(), func(list mcp.List) bool { return list.Resources }) {
@@ -195,9 +195,9 @@ func (s *Servers) MayBelongToUnstarted(name string) bool {
 }
 
 func (s *Servers) serverNamed(name string) *server {
-	for _, one := range s.all {
-		if one.name == name {
-			return one
+	for _, srv := range s.all {
+		if srv.name == name {
+			return srv
 		}
 	}
 	return nil
@@ -206,8 +206,8 @@ func (s *Servers) serverNamed(name string) *server {
 // resources returns the servers that have resources.
 func (s *Servers) resources() (all []mcp.Resources) {
 	for _, list := range s.lists() {
-		if one := s.serverNamed(list.Server); one != nil && list.Resources {
-			all = append(all, mcp.Resources{Server: one.name, Session: one.answering})
+		if srv := s.serverNamed(list.Server); srv != nil && list.Resources {
+			all = append(all, mcp.Resources{Server: srv.name, Session: srv.sessionForCall})
 		}
 	}
 	return all
@@ -215,8 +215,8 @@ func (s *Servers) resources() (all []mcp.Resources) {
 
 // StopReason returns the stop of the run if a required server ended and cannot be restarted, or nil.
 func (s *Servers) StopReason() error {
-	for _, one := range s.all {
-		if err := one.lost(); err != nil {
+	for _, srv := range s.all {
+		if err := srv.stopIfLost(); err != nil {
 			return err
 		}
 	}
@@ -225,21 +225,21 @@ func (s *Servers) StopReason() error {
 
 // EndAttempt ends the servers that depend on the agent's sandbox.
 func (s *Servers) EndAttempt() error {
-	return s.end(func(one *server) bool { return !one.livesWithRun() })
+	return s.closeServers(func(srv *server) bool { return !srv.livesWithRun() })
 }
 
 // Close ends all servers.
 func (s *Servers) Close() error {
-	return s.end(func(*server) bool { return true })
+	return s.closeServers(func(*server) bool { return true })
 }
 
-// end ends the servers selected by which. It does so in parallel, because each may take a while.
-func (s *Servers) end(which func(*server) bool) error {
+// closeServers closes the servers that selects accepts. It does so in parallel, because each may take a while.
+func (s *Servers) closeServers(selects func(*server) bool) error {
 	failed := make([]error, len(s.all))
 	var ending sync.WaitGroup
-	for i, one := range s.all {
-		if which(one) {
-			ending.Go(func() { failed[i] = one.close() })
+	for i, srv := range s.all {
+		if selects(srv) {
+			ending.Go(func() { failed[i] = srv.close() })
 		}
 	}
 	ending.Wait()
@@ -251,10 +251,10 @@ func stopOf(name string, err error) *outcome.Stop {
 	if stop := (*outcome.Stop)(nil); errors.As(err, &stop) {
 		return stop
 	}
-	reason, failed := mcp.ReasonStart, (*mcp.Error)(nil)
-	if errors.As(err, &failed) {
-		reason = failed.Reason
-		return outcome.Stopf(outcome.ExtensionFailed, string(reason), "%s.", outcome.Sentence(failed.Words)).Because(err)
+	reason, mcpError := mcp.ReasonStart, (*mcp.Error)(nil)
+	if errors.As(err, &mcpError) {
+		reason = mcpError.Reason
+		return outcome.Stopf(outcome.ExtensionFailed, string(reason), "%s.", outcome.Sentence(mcpError.Words)).Because(err)
 	}
 	return outcome.Stopf(outcome.ExtensionFailed, string(reason), "The server %s (mcp_servers) did not start: %s.", name, outcome.WithoutFullStop(err)).Because(err)
 }

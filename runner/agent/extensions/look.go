@@ -30,21 +30,21 @@ type ServerDescription struct {
 func (s *Servers) DescribeAll(ctx context.Context) ([]ServerDescription, error) {
 	found := make([]ServerDescription, len(s.all))
 	var starting sync.WaitGroup
-	for i, one := range s.all {
-		one.mu.Lock()
-		one.unreported = true
-		one.mu.Unlock()
+	for i, srv := range s.all {
+		srv.mu.Lock()
+		srv.unreported = true
+		srv.mu.Unlock()
 		starting.Go(func() {
-			err := one.open(ctx)
-			found[i] = ServerDescription{Name: one.name, Required: one.Required, Err: err}
+			err := srv.startSession(ctx)
+			found[i] = ServerDescription{Name: srv.name, Required: srv.Required, Err: err}
 			switch {
 			case err == nil:
-				found[i].List = *one.firstList
-			case one.awaitsSetup(err):
+				found[i].List = *srv.firstList
+			case srv.awaitsSetup(err):
 				found[i].Err = nil
-				found[i].Unknown = one.Record.Redact(fmt.Sprintf("its program %s is not here yet; the setup commands of the job may install it, and only a run has these run", one.Command))
+				found[i].Unknown = srv.Record.Redact(fmt.Sprintf("its program %s is not here yet; the setup commands of the job may install it, and only a run has these run", srv.Command))
 			default:
-				found[i].Err = one.startFailure(err)
+				found[i].Err = srv.startFailure(err)
 			}
 		})
 	}

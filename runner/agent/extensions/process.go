@@ -56,7 +56,7 @@ func (s *server) start(ctx context.Context) (*mcp.Process, error) {
 		return attached.To(kept)(r)
 	}})
 	if err != nil {
-		return nil, errors.Join(s.notLaunched(err), p.end())
+		return nil, errors.Join(s.launchError(err), p.end())
 	}
 	return &mcp.Process{Output: io.NopCloser(p.Output), Input: p.Input, End: p.end}, nil
 }
@@ -77,11 +77,11 @@ func (s *server) argv(base string) ([]string, error) {
 	program := job.ExpandHome(s.Command, home)
 	if !strings.Contains(program, "/") {
 		if found := s.Sandboxes.LinkedProgram(program, env); found != "" {
-			return nil, s.changeable(found)
+			return nil, s.changeableError(found)
 		}
 	} else {
 		if filepath.IsAbs(program) && s.Sandboxes.InWorkspace(program) {
-			return nil, s.changeable(program)
+			return nil, s.changeableError(program)
 		}
 		found, why := findProgram(program, base, s.Sandboxes.InWorkspace)
 		if why != "" {
@@ -89,15 +89,15 @@ func (s *server) argv(base string) ([]string, error) {
 		}
 		program = found
 	}
-	argv, filled := []string{program}, s.placeholders(base)
+	argv, replacer := []string{program}, s.placeholders(base)
 	for _, argument := range s.Args {
-		argv = append(argv, filled.Replace(job.ExpandHome(argument, home)))
+		argv = append(argv, replacer.Replace(job.ExpandHome(argument, home)))
 	}
 	return argv, nil
 }
 
-// changeable returns the error for a program that the agent could change.
-func (s *server) changeable(program string) error {
+// changeableError returns the error for a program that the agent could change.
+func (s *server) changeableError(program string) error {
 	return outcome.Stopf(outcome.InvalidInput, "mcp_command",
 		"The program of the server %s, %s, is in the checkout or in a folder of policy.writable, where the agent could change it; give a relative path, which is read from the base commit, or a program outside.", s.name, program)
 }
@@ -114,9 +114,9 @@ func (s *server) dir(base string) string {
 	return "/"
 }
 
-// notLaunched adds a hint to the error of a program that did not start. The kernel reports a missing
+// launchError adds a hint to the error of a program that did not start. The kernel reports a missing
 // working directory as a missing program, so the hint names both.
-func (s *server) notLaunched(err error) error {
+func (s *server) launchError(err error) error {
 	switch {
 	case !sandbox.IsMissing(err):
 		return err

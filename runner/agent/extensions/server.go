@@ -54,29 +54,29 @@ func (s *server) livesWithRun() bool {
 	return s.URL != "" || s.Workspace == "none" && s.Sandboxes.AllowsConcurrent()
 }
 
-func (s *server) current() *mcp.Session {
+func (s *server) openSession() *mcp.Session {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.session
 }
 
-// whyLost returns why the server is lost for the rest of the run, or "".
-func (s *server) whyLost() string {
+// lossReason returns why the server is lost for the rest of the run, or "".
+func (s *server) lossReason() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.lostReason
 }
 
-// begin starts the server for an attempt of the agent.
-func (s *server) begin(ctx context.Context) error {
+// startForAttempt starts the server for an attempt of the agent.
+func (s *server) startForAttempt(ctx context.Context) error {
 	s.mu.Lock()
 	s.closing = false
 	s.mu.Unlock()
-	return s.open(ctx)
+	return s.startSession(ctx)
 }
 
-// open starts the server and opens a session. It returns an error if the tools differ from the first list.
-func (s *server) open(ctx context.Context) error {
+// startSession starts the server and opens a session. It returns an error if the tools differ from the first list.
+func (s *server) startSession(ctx context.Context) error {
 	defer s.Record.BeginStep("", "start of the server "+s.name)()
 	began := time.Now()
 	asked, err := s.mcpServer()
@@ -92,7 +92,7 @@ func (s *server) open(ctx context.Context) error {
 	}
 	list, err := s.redacted(session.List())
 	if err == nil && s.firstList != nil {
-		err = s.unchanged(list)
+		err = s.requireSameTools(list)
 	}
 	if err != nil {
 		_ = session.Close() // err is the cause
@@ -107,8 +107,8 @@ func (s *server) open(ctx context.Context) error {
 	return nil
 }
 
-// unchanged returns a stop if list differs from the server's first list.
-func (s *server) unchanged(list mcp.List) error {
+// requireSameTools returns a stop if list differs from the server's first list.
+func (s *server) requireSameTools(list mcp.List) error {
 	if words := s.firstList.Changed(list); words != "" {
 		return outcome.Stopf(outcome.ExtensionFailed, "mcp_changed",
 			"The server %s (mcp_servers) has other tools than when the run began: %s; restore its version and resume the run, or start a new run.", s.name, s.Record.Redact(words))
@@ -153,9 +153,9 @@ func (srv *server) mcpServer() (mcp.Server, error) {
 	return s, nil
 }
 
-// judgeStartFailure records the result of a start. For a failure it returns the stop of the run if the server
+// settleStart records the result of a start. For a failure it returns the stop of the run if the server
 // is required or the job is wrong. Otherwise it warns, and the run continues without the server.
-func (s *server) judgeStartFailure(failed error) error {
+func (s *server) settleStart(failed error) error {
 	if failed == nil {
 		return s.recordRestart()
 	}
@@ -204,7 +204,7 @@ func (s *server) recordStatus(event transcript.MCPServer) error {
 // recordReady saves the server's list of tools in the run directory, and records the tools offered to the
 // model. It does nothing for a server that does not run.
 func (s *server) recordReady(offered []mcp.Offered) error {
-	if s.current() == nil {
+	if s.openSession() == nil {
 		return nil
 	}
 	raw, err := json.MarshalIndent(s.firstList, "", "  ")
@@ -241,24 +241,24 @@ func (s *server) recordRestart() error {
 // observe records that a server announced other tools, or ended.
 func (s *server) observe(notice mcp.Notice) {
 	s.mu.Lock()
-	first, closing := !s.changed, s.closing || s.unreported
+	first, expected := !s.changed, s.closing || s.unreported
 	if notice.Kind == mcp.ToolsChanged {
 		s.changed = true
 	}
 	s.mu.Unlock()
 	switch {
-	case closing:
+	case expected:
 	case notice.Kind == mcp.ToolsChanged && first:
 		_ = s.recordStatus(transcript.MCPServer{State: transcript.MCPChanged, Why: "it says that its tools are others now; the run goes on with those that it had"}) // the log reports its error at the end
 		s.Record.Warn("mcp_changed", "The server %s announced other tools; the run kept those from the start.", s.name)
 	case notice.Kind == mcp.Ended:
-		_ = s.ended()
+		_ = s.recordEnd()
 	}
 }
 
-// ended returns why the current session has ended, or nil while it is open. It counts and records each end
+// recordEnd returns why the current session has ended, or nil while it is open. It counts and records each end
 // once.
-func (s *server) ended() error {
+func (s *server) recordEnd() error {
 	s.mu.Lock()
 	session, first := s.session, false
 	var why error
@@ -310,7 +310,7 @@ func (s *server) lastLines() string {
 func (s *server) tool(offered mcp.Offered) tools.Tool {
 	tool := tools.Tool{Spec: offered.Spec, Foreign: true, Mutates: true}
 	tool.Run = func(ctx context.Context, call tools.Call) (tools.Result, error) {
-		session, why := s.answering(ctx)
+		session, why := s.sessionForCall(ctx)
 		if session == nil {
 			return tools.Refuse(why), context.Cause(ctx)
 		}
@@ -319,17 +319,17 @@ func (s *server) tool(offered mcp.Offered) tools.Tool {
 	return tool
 }
 
-// answering returns the session for a call. It restarts a server that ended, at most once per run. If there
+// sessionForCall returns the session for a call. It restarts a server that ended, at most once per run. If there
 // is no session, why tells the model the reason.
-func (s *server) answering(ctx context.Context) (session *mcp.Session, why string) {
+func (s *server) sessionForCall(ctx context.Context) (session *mcp.Session, why string) {
 	s.starting.Lock()
 	defer s.starting.Unlock()
 	const over = " has ended and answers no more. Go on without it. "
-	if why := s.whyLost(); why != "" {
+	if why := s.lossReason(); why != "" {
 		return nil, "The server " + s.name + over + why
 	}
-	ended := s.ended()
-	session = s.current()
+	ended := s.recordEnd()
+	session = s.openSession()
 	switch {
 	case session == nil:
 		return nil, "The server " + s.name + " is not there. Go on without it."
@@ -340,9 +340,9 @@ func (s *server) answering(ctx context.Context) (session *mcp.Session, why strin
 		if ctx.Err() != nil {
 			return nil, "The server " + s.name + " was not started again: the run was cancelled."
 		}
-		return nil, "The server " + s.name + over + s.giveUp(err)
+		return nil, "The server " + s.name + over + s.markLost(err)
 	}
-	return s.current(), ""
+	return s.openSession(), ""
 }
 
 // restart restarts the server after session has ended for the reason ended.
@@ -354,7 +354,7 @@ func (s *server) restart(ctx context.Context, session *mcp.Session, ended error)
 	s.mu.Lock()
 	s.session = nil
 	s.mu.Unlock()
-	if err := s.open(ctx); err != nil {
+	if err := s.startSession(ctx); err != nil {
 		return err
 	}
 	return s.recordRestart()
@@ -370,8 +370,8 @@ func (s *server) requireRestartLeft(ended error) error {
 	return fmt.Errorf("it was started again once already, and ended again: %w", ended)
 }
 
-// giveUp marks the server as lost because of err, and returns the reason as text.
-func (s *server) giveUp(err error) string {
+// markLost marks the server as lost because of err, and returns the reason as text.
+func (s *server) markLost(err error) string {
 	why := s.Record.Redact(outcome.Sentence(outcome.MessageOf(err)) + ".")
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -379,33 +379,33 @@ func (s *server) giveUp(err error) string {
 	return why
 }
 
-// lost returns the stop of the run if the server is required and lost, or nil. It need not wait for another
+// stopIfLost returns the stop of the run if the server is required and lost, or nil. It need not wait for another
 // call to give up a server that ended twice.
-func (s *server) lost() error {
+func (s *server) stopIfLost() error {
 	if !s.Required {
 		return nil
 	}
-	if ended := s.ended(); ended != nil && s.whyLost() == "" {
+	if ended := s.recordEnd(); ended != nil && s.lossReason() == "" {
 		if err := s.requireRestartLeft(ended); err != nil {
-			s.giveUp(err)
+			s.markLost(err)
 		}
 	}
 	s.mu.Lock()
-	broken, cause := s.lostReason, s.cause
+	reason, cause := s.lostReason, s.cause
 	s.mu.Unlock()
-	if broken == "" {
+	if reason == "" {
 		return nil
 	}
 	if stop := (*outcome.Stop)(nil); errors.As(cause, &stop) && stop.Reason == "mcp_changed" {
 		return stop
 	}
 	return outcome.Stopf(outcome.ExtensionFailed, "mcp_ended",
-		"The server %s (mcp_servers) ended while it was in use, and could not be started again. %s.%s Fix it and resume the run, or set required: false.", s.name, strings.TrimSuffix(broken, "."), s.seeLog())
+		"The server %s (mcp_servers) ended while it was in use, and could not be started again. %s.%s Fix it and resume the run, or set required: false.", s.name, strings.TrimSuffix(reason, "."), s.seeLog())
 }
 
 // close ends the session and the server.
 func (s *server) close() error {
-	_ = s.ended() // records the end of a server that exited before
+	_ = s.recordEnd() // records the end of a server that exited before
 	s.mu.Lock()
 	session := s.session
 	s.session, s.closing = nil, true

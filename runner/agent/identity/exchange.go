@@ -46,30 +46,30 @@ func (e *exchange) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	var said struct {
+	var reply struct {
 		Key         string `json:"access_token"`
 		Error       string `json:"error"`
 		Description string `json:"error_description"`
 	}
-	_ = json.Unmarshal(raw, &said) // an answer without a key is refused below
+	_ = json.Unmarshal(raw, &reply) // an answer without a key is refused below
 	if answer.StatusCode != http.StatusOK {
-		words := strings.TrimSpace(said.Error + " " + said.Description)
-		return nil, refused(answer.StatusCode, "auth.openai.com", cmp.Or(words, "no words")+"; "+e.claimsText())
+		words := strings.TrimSpace(reply.Error + " " + reply.Description)
+		return nil, refusalFailure(answer.StatusCode, "auth.openai.com", cmp.Or(words, "no words")+"; "+e.claimsText())
 	}
-	if said.Key == "" {
-		return nil, failed("auth.openai.com answers with something else than a key")
+	if reply.Key == "" {
+		return nil, identityFailure("auth.openai.com answers with something else than a key")
 	}
-	e.learn("the key of model.auth: oidc", said.Key)
+	e.learn("the key of model.auth: oidc", reply.Key)
 	answer.Body, answer.ContentLength = io.NopCloser(bytes.NewReader(raw)), int64(len(raw))
 	return answer, nil
 }
 
-// take reports a token as a secret and remembers its claims, before the token is exchanged.
-func (e *exchange) take(token string) {
+// noteToken reports a token as a secret and remembers its claims, before the token is exchanged.
+func (e *exchange) noteToken(token string) {
 	e.learn("the identity token of the job", token)
 	claims, err := claimsOf(token)
 	if err != nil {
-		return // token has checked it already
+		return // checkedToken has refused such a token already
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -82,10 +82,10 @@ func (e *exchange) claimsText() string {
 	return e.claims.String()
 }
 
-// refused returns the failure for the HTTP status of who, a server that gave no token or key. The failure is
+// refusalFailure returns the failure for the HTTP status of a server that gave no token or key. The failure is
 // temporary if the server is busy or broken.
-func refused(status int, who, words string) *model.Failure {
-	f := failed("%s answers with status %d", who, status)
+func refusalFailure(status int, server, words string) *model.Failure {
+	f := identityFailure("%s answers with status %d", server, status)
 	if words != "" {
 		f.Message += ": " + words
 	}
@@ -95,6 +95,6 @@ func refused(status int, who, words string) *model.Failure {
 	return f
 }
 
-func failed(format string, args ...any) *model.Failure {
+func identityFailure(format string, args ...any) *model.Failure {
 	return &model.Failure{Kind: model.Identity, Message: fmt.Sprintf(format, args...)}
 }

@@ -45,12 +45,12 @@ func New(o Options) (*Identity, error) {
 			"OPENAI_BASE_URL is not https://api.openai.com/v1, and keys by model.auth: oidc are for OpenAI's own API alone; unset it, or use model.auth: key.")
 	}
 	i := &Identity{provider: cmp.Or(o.Job.Provider, o.Env.Get(providerVariable)), account: cmp.Or(o.Job.ServiceAccount, o.Env.Get(accountVariable))}
-	for _, needed := range []struct{ value, key, variable string }{
+	for _, setting := range []struct{ value, key, variable string }{
 		{i.provider, "model.identity.provider_id", providerVariable},
 		{i.account, "model.identity.service_account_id", accountVariable},
 	} {
-		if needed.value == "" {
-			return nil, missing("it is not said as whom the job asks for a key; set %s or %s to what OpenAI shows where the identity provider is set up", needed.key, needed.variable)
+		if setting.value == "" {
+			return nil, missingStop("it is not said as whom the job asks for a key; set %s or %s to what OpenAI shows where the identity provider is set up", setting.key, setting.variable)
 		}
 	}
 	found, err := findSource(o.Job, o.Env)
@@ -62,8 +62,8 @@ func New(o Options) (*Identity, error) {
 	return i, nil
 }
 
-// missing returns the stop of a run that cannot get a key.
-func missing(format string, args ...any) error {
+// missingStop returns the stop of a run that cannot get a key.
+func missingStop(format string, args ...any) error {
 	return outcome.Stopf(outcome.InvalidInput, "no_identity", "model.auth is oidc, and "+format+".", args...)
 }
 

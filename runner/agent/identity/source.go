@@ -52,10 +52,10 @@ type file struct{ path string }
 // fileAt returns the source for a file, which must exist.
 func fileAt(path string) (source, error) {
 	if !filepath.IsAbs(path) {
-		return nil, missing("no file with the job's token is named; set model.identity.token_file or %s to its absolute path", settings.IdentityFileVariable)
+		return nil, missingStop("no file with the job's token is named; set model.identity.token_file or %s to its absolute path", settings.IdentityFileVariable)
 	}
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-		return nil, missing("there is no file %s with the job's token; mount or write it, or name another by model.identity.token_file or %s", path, settings.IdentityFileVariable)
+		return nil, missingStop("there is no file %s with the job's token; mount or write it, or name another by model.identity.token_file or %s", path, settings.IdentityFileVariable)
 	}
 	return file{path}, nil
 }
@@ -69,9 +69,9 @@ func (f file) TokenType() auth.SubjectTokenType { return auth.SubjectTokenTypeJW
 func (f file) GetToken(ctx context.Context, _ auth.HTTPDoer) (string, error) {
 	raw, err := boundedfile.Read(ctx, f.path, tokenLimit)
 	if err != nil {
-		return "", failed("the file with the job's token cannot be read: %v", err)
+		return "", identityFailure("the file with the job's token cannot be read: %v", err)
 	}
-	return token(string(raw), f.from())
+	return checkedToken(string(raw), f.from())
 }
 
 // actions gets tokens from the service of a GitHub or Forgejo workflow.
@@ -82,12 +82,12 @@ type actions struct{ address, bearer string }
 func actionsOf(env settings.Environment) (source, error) {
 	address, bearer := env.Get(requestURL), env.Get(requestToken)
 	if address == "" || bearer == "" {
-		return nil, missing("%s is not set: in a workflow of GitHub give the job permissions: id-token: write, in one of Forgejo enable-openid-connect: true; "+
+		return nil, missingStop("%s is not set: in a workflow of GitHub give the job permissions: id-token: write, in one of Forgejo enable-openid-connect: true; "+
 			"elsewhere name a file with the job's token by model.identity.token_file or %s", requestURL, settings.IdentityFileVariable)
 	}
 	u, err := url.Parse(address)
 	if err != nil || u.Scheme != "https" && !(u.Scheme == "http" && isLoopback(u.Hostname())) {
-		return nil, missing("%s is no https address", requestURL)
+		return nil, missingStop("%s is no https address", requestURL)
 	}
 	query := u.Query()
 	query.Set("audience", auth.DefaultAudience)
@@ -112,7 +112,7 @@ func (a actions) GetToken(ctx context.Context, _ auth.HTTPDoer) (string, error) 
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, a.address, nil)
 	if err != nil {
-		return "", failed("ask for the job's token: %v", err)
+		return "", identityFailure("ask for the job's token: %v", err)
 	}
 	request.Header.Set("Authorization", "Bearer "+a.bearer)
 	request.Header.Set("Accept", "application/json")
@@ -127,23 +127,23 @@ func (a actions) GetToken(ctx context.Context, _ auth.HTTPDoer) (string, error) 
 		return "", &model.Failure{Kind: model.Unreachable, Message: "the answer with the job's token broke off", Err: err}
 	}
 	if answer.StatusCode != http.StatusOK {
-		return "", refused(answer.StatusCode, "the service that gives the job's token", "")
+		return "", refusalFailure(answer.StatusCode, "the service that gives the job's token", "")
 	}
-	var said struct {
+	var reply struct {
 		Value string `json:"value"`
 	}
-	if err := json.Unmarshal(raw, &said); err != nil {
-		return "", failed("the service that gives the job's token answers with something else")
+	if err := json.Unmarshal(raw, &reply); err != nil {
+		return "", identityFailure("the service that gives the job's token answers with something else")
 	}
-	return token(said.Value, a.from())
+	return checkedToken(reply.Value, a.from())
 }
 
-// token returns text if it is a signed JSON Web Token (RFC 7515, section 7.1), or an error. So a wrong file name
+// checkedToken returns text if it is a signed JSON Web Token (RFC 7515, section 7.1), or an error. So a wrong file name
 // never sends another file's content to a server.
-func token(text, from string) (string, error) {
+func checkedToken(text, from string) (string, error) {
 	text = strings.TrimSpace(text)
 	if _, err := claimsOf(text); err != nil {
-		return "", failed("what %s gives is no JSON Web Token (%v)", from, err)
+		return "", identityFailure("what %s gives is no JSON Web Token (%v)", from, err)
 	}
 	return text, nil
 }
@@ -186,7 +186,7 @@ type reportingSource struct {
 func (l reportingSource) GetToken(ctx context.Context, client auth.HTTPDoer) (string, error) {
 	token, err := l.source.GetToken(ctx, client)
 	if err == nil {
-		l.exchange.take(token)
+		l.exchange.noteToken(token)
 	}
 	return token, err
 }

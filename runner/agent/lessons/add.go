@@ -35,13 +35,13 @@ func Append(data []byte, more []memory.Lesson) ([]byte, error) {
 	if len(bytes.TrimSpace(data)) == 0 {
 		data = []byte(head + "version: 1\nlessons:\n")
 	}
-	data, indent := opened(data)
+	data, indent := withOpenList(data)
 	added := bytes.NewBuffer(slices.Clone(data))
 	if !bytes.HasSuffix(data, []byte("\n")) {
 		added.WriteString(lineEnd(data))
 	}
 	for _, l := range more {
-		added.WriteString(strings.ReplaceAll(entry(l, indent), "\n", lineEnd(data)))
+		added.WriteString(strings.ReplaceAll(yamlEntry(l, indent), "\n", lineEnd(data)))
 	}
 	after, problems := Parse(Path, added.Bytes())
 	if len(problems) > 0 {
@@ -53,9 +53,9 @@ func Append(data []byte, more []memory.Lesson) ([]byte, error) {
 	return added.Bytes(), nil
 }
 
-// opened returns the file with an empty list [] removed, so that entries can follow, and the indentation of the
+// withOpenList returns the file with an empty list [] removed, so that entries can follow, and the indentation of the
 // entries.
-func opened(data []byte) ([]byte, string) {
+func withOpenList(data []byte) ([]byte, string) {
 	root, _ := config.Document(Path, data)
 	for pair := range slices.Chunk(root.Content, 2) {
 		list := pair[1]
@@ -86,62 +86,62 @@ func lineEnd(data []byte) string {
 	return "\n"
 }
 
-// entry returns a lesson as an entry of the file's list.
-func entry(l memory.Lesson, indent string) string {
+// yamlEntry returns a lesson as an entry of the file's list.
+func yamlEntry(l memory.Lesson, indent string) string {
 	evidence := make([]string, len(l.Evidence))
 	for i, e := range l.Evidence {
-		evidence[i] = quoted(e)
+		evidence[i] = yamlString(e)
 	}
 	return fmt.Sprintf("%[1]s- id: %[2]s\n%[1]s  claim: %[3]s\n%[1]s  evidence: [%[4]s]\n%[1]s  run: %[5]s\n%[1]s  date: %[6]s\n",
-		indent, l.ID, quoted(l.Claim), strings.Join(evidence, ", "), quoted(l.Run), quoted(l.Date))
+		indent, l.ID, yamlString(l.Claim), strings.Join(evidence, ", "), yamlString(l.Run), yamlString(l.Date))
 }
 
 // Added returns the lessons that a file has now but did not have before. ok is true only if nothing else changed:
 // Append of proposed lessons gives the same bytes.
 func Added(before, now []byte, proposed []memory.Lesson) (added []memory.Lesson, ok bool) {
-	was, wrong := Parse(Path, before)
-	is, wrongNow := Parse(Path, now)
-	if len(wrong)+len(wrongNow) > 0 || len(is) <= len(was) {
+	earlier, problems := Parse(Path, before)
+	current, currentProblems := Parse(Path, now)
+	if len(problems)+len(currentProblems) > 0 || len(current) <= len(earlier) {
 		return nil, false
 	}
-	added = is[len(was):]
+	added = current[len(earlier):]
 	for _, l := range added {
-		if !slices.ContainsFunc(proposed, func(p memory.Lesson) bool { return isOf(l, p) }) {
+		if !slices.ContainsFunc(proposed, func(p memory.Lesson) bool { return isSameLesson(l, p) }) {
 			return nil, false
 		}
 	}
-	made, err := Append(before, added)
-	return added, err == nil && bytes.Equal(made, now)
+	expected, err := Append(before, added)
+	return added, err == nil && bytes.Equal(expected, now)
 }
 
-// Exact undoes a change of line ends, such as git makes in a checkout. If now differs only in line ends from
+// RestoreLineEnds undoes a change of line ends, such as git makes in a checkout. If now differs only in line ends from
 // before, or from before with lessons appended, it returns the original bytes. Otherwise it returns now.
-func Exact(before, now []byte) []byte {
-	was, wrong := Parse(Path, before)
-	is, wrongNow := Parse(Path, now)
-	if len(wrong)+len(wrongNow) > 0 || len(is) < len(was) {
+func RestoreLineEnds(before, now []byte) []byte {
+	earlier, problems := Parse(Path, before)
+	current, currentProblems := Parse(Path, now)
+	if len(problems)+len(currentProblems) > 0 || len(current) < len(earlier) {
 		return now
 	}
-	made := before
-	if more := is[len(was):]; len(more) > 0 {
+	expected := before
+	if more := current[len(earlier):]; len(more) > 0 {
 		var err error
-		if made, err = Append(before, more); err != nil {
+		if expected, err = Append(before, more); err != nil {
 			return now
 		}
 	}
-	if !bytes.Equal(withoutReturns(made), withoutReturns(now)) {
+	if !bytes.Equal(withoutReturns(expected), withoutReturns(now)) {
 		return now
 	}
-	return made
+	return expected
 }
 
 func withoutReturns(data []byte) []byte { return bytes.ReplaceAll(data, []byte("\r\n"), []byte("\n")) }
 
-// isOf reports whether l is the proposed lesson, possibly with commits or blobs added to its evidence.
-func isOf(l, proposed memory.Lesson) bool {
+// isSameLesson reports whether l is the proposed lesson, possibly with commits or blobs added to its evidence.
+func isSameLesson(l, proposed memory.Lesson) bool {
 	evidence := proposed.Evidence
 	for _, e := range l.Evidence {
-		at := slices.IndexFunc(evidence, func(p string) bool { return pins(e, p) })
+		at := slices.IndexFunc(evidence, func(p string) bool { return addsOnlyPin(e, p) })
 		if at < 0 {
 			return false
 		}
@@ -150,8 +150,8 @@ func isOf(l, proposed memory.Lesson) bool {
 	return reflect.DeepEqual(l, proposed)
 }
 
-// New returns the lessons of more whose IDs are not among known.
-func New(known, more []memory.Lesson) []memory.Lesson {
+// Unknown returns the lessons of more whose IDs are not among known.
+func Unknown(known, more []memory.Lesson) []memory.Lesson {
 	return slices.DeleteFunc(slices.Clone(more), func(m memory.Lesson) bool {
 		return slices.ContainsFunc(known, func(k memory.Lesson) bool { return k.ID == m.ID })
 	})

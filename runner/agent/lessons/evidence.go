@@ -67,8 +67,8 @@ func checkPinned(s string) error {
 	return err
 }
 
-// pins reports whether kept equals proposed, or adds only a commit or blob.
-func pins(kept, proposed string) bool {
-	at, is := strings.CutPrefix(kept, proposed+"@")
-	return kept == proposed || is && isPin(at)
+// addsOnlyPin reports whether pinned equals proposed, or adds only a commit or blob.
+func addsOnlyPin(pinned, proposed string) bool {
+	at, is := strings.CutPrefix(pinned, proposed+"@")
+	return pinned == proposed || is && isPin(at)
 }

@@ -48,16 +48,16 @@ func Parse(name string, data []byte) ([]memory.Lesson, config.Problems) {
 
 // TooLarge returns the problem of a file over MaxSize bytes.
 func TooLarge(name string) config.Problems {
-	return whole(name, fmt.Sprintf("is larger than %d KiB; take lessons out that help nobody any more", MaxSize>>10))
+	return fileProblem(name, fmt.Sprintf("is larger than %d KiB; take lessons out that help nobody any more", MaxSize>>10))
 }
 
 // NoFile returns the problem of a path that is not a regular file.
 func NoFile(name string) config.Problems {
-	return whole(name, "is no plain file in a plain folder, but a link, a folder or a submodule; make it one")
+	return fileProblem(name, "is no plain file in a plain folder, but a link, a folder or a submodule; make it one")
 }
 
-// whole returns a problem of the whole file.
-func whole(name, message string) config.Problems {
+// fileProblem returns a problem of the whole file.
+func fileProblem(name, message string) config.Problems {
 	return config.Problems{{File: name, Line: 1, Column: 1, Message: message}}
 }
 
@@ -67,7 +67,7 @@ type reader struct {
 	problems config.Problems
 }
 
-func (r *reader) complain(at *yaml.Node, key, format string, args ...any) {
+func (r *reader) addProblemAt(at *yaml.Node, key, format string, args ...any) {
 	r.add(config.Problem{File: r.file, Line: at.Line, Column: at.Column, Key: key, Message: fmt.Sprintf(format, args...)})
 }
 
@@ -87,18 +87,18 @@ func (r *reader) document(root *yaml.Node) []memory.Lesson {
 		return nil
 	}
 	if version := keys["version"]; version != nil && (version.Kind != yaml.ScalarNode || version.Value != "1") {
-		r.complain(version, "version", "must be 1")
+		r.addProblemAt(version, "version", "must be 1")
 	}
 	list := keys["lessons"]
 	if list == nil || isNull(list) {
 		return nil
 	}
 	if list.Kind != yaml.SequenceNode {
-		r.complain(list, "lessons", "must be a list")
+		r.addProblemAt(list, "lessons", "must be a list")
 		return nil
 	}
 	if len(list.Content) > maxLessons {
-		r.complain(list, "lessons", "has %d entries, more than %d; take those out that help nobody any more", len(list.Content), maxLessons)
+		r.addProblemAt(list, "lessons", "has %d entries, more than %d; take those out that help nobody any more", len(list.Content), maxLessons)
 		return nil
 	}
 	return r.lessons(list)
@@ -112,7 +112,7 @@ func (r *reader) lessons(list *yaml.Node) []memory.Lesson {
 		key := config.At("lessons", i)
 		l := r.lesson(node, key)
 		if line, twice := first[l.ID]; twice && l.ID != "" {
-			r.complain(node, key+".id", "is also that of the entry in line %d", line)
+			r.addProblemAt(node, key+".id", "is also that of the entry in line %d", line)
 		}
 		first[l.ID] = node.Line
 		all = append(all, l)
@@ -140,7 +140,7 @@ func (r *reader) lesson(node *yaml.Node, key string) (l memory.Lesson) {
 
 func (r *reader) evidence(node *yaml.Node, key string) []string {
 	if node.Kind != yaml.SequenceNode || len(node.Content) == 0 || len(node.Content) > MaxEvidence {
-		r.complain(node, key, "must be a list of 1 to %d: path@sha, check:NAME or run:ID", MaxEvidence)
+		r.addProblemAt(node, key, "must be a list of 1 to %d: path@sha, check:NAME or run:ID", MaxEvidence)
 		return nil
 	}
 	all := make([]string, len(node.Content))
@@ -153,8 +153,8 @@ func (r *reader) evidence(node *yaml.Node, key string) []string {
 // mapping returns the values of a mapping by key, or nil if node is no mapping. Missing, unknown and duplicate
 // keys are problems.
 func (r *reader) mapping(node *yaml.Node, key string, wanted []string) map[string]*yaml.Node {
-	if node.Kind != yaml.MappingNode || unwanted(node) {
-		r.complain(node, key, "must be a mapping with %s", strings.Join(wanted, ", "))
+	if node.Kind != yaml.MappingNode || usesYAMLFeatures(node) {
+		r.addProblemAt(node, key, "must be a mapping with %s", strings.Join(wanted, ", "))
 		return nil
 	}
 	found := map[string]*yaml.Node{}
@@ -162,19 +162,19 @@ func (r *reader) mapping(node *yaml.Node, key string, wanted []string) map[strin
 		name := pair[0]
 		inner := strings.TrimPrefix(key+"."+name.Value, ".")
 		switch {
-		case name.Kind != yaml.ScalarNode || unwanted(name) || unwanted(pair[1]):
-			r.complain(name, key, "anchors, aliases, tags and keys that are no text are not allowed")
+		case name.Kind != yaml.ScalarNode || usesYAMLFeatures(name) || usesYAMLFeatures(pair[1]):
+			r.addProblemAt(name, key, "anchors, aliases, tags and keys that are no text are not allowed")
 		case !slices.Contains(wanted, name.Value):
 			r.add(config.Problem{File: r.file, Line: name.Line, Column: name.Column, Key: inner, Message: "unknown key", Suggestion: config.Nearest(name.Value, wanted)})
 		case found[name.Value] != nil:
-			r.complain(name, inner, "is given twice, the first time in line %d", found[name.Value].Line)
+			r.addProblemAt(name, inner, "is given twice, the first time in line %d", found[name.Value].Line)
 		default:
 			found[name.Value] = pair[1]
 		}
 	}
 	for _, name := range wanted {
 		if found[name] == nil {
-			r.complain(node, strings.TrimPrefix(key+"."+name, "."), "is missing")
+			r.addProblemAt(node, strings.TrimPrefix(key+"."+name, "."), "is missing")
 		}
 	}
 	return found
@@ -183,19 +183,19 @@ func (r *reader) mapping(node *yaml.Node, key string, wanted []string) map[strin
 // text returns the text of a node, or "" and notes a problem if it is no text or check refuses it.
 func (r *reader) text(node *yaml.Node, key string, check func(string) error) string {
 	isText := node.Tag == "!!str" || node.Tag == "!!timestamp"
-	if node.Kind != yaml.ScalarNode || !isText || unwanted(node) {
-		r.complain(node, key, "must be text; put it in quotes")
+	if node.Kind != yaml.ScalarNode || !isText || usesYAMLFeatures(node) {
+		r.addProblemAt(node, key, "must be text; put it in quotes")
 		return ""
 	}
 	if err := check(node.Value); err != nil {
-		r.complain(node, key, "%s", err)
+		r.addProblemAt(node, key, "%s", err)
 		return ""
 	}
 	return node.Value
 }
 
-// unwanted reports whether a node uses YAML features that a lessons file must not use: anchors, aliases and tags.
-func unwanted(node *yaml.Node) bool {
+// usesYAMLFeatures reports whether a node uses YAML features that a lessons file must not use: anchors, aliases and tags.
+func usesYAMLFeatures(node *yaml.Node) bool {
 	return node.Kind == yaml.AliasNode || node.Anchor != "" || node.Style&yaml.TaggedStyle != 0
 }
 
@@ -238,8 +238,8 @@ func checkDate(s string) error {
 	return nil
 }
 
-// quoted returns a text as a double-quoted YAML string.
-func quoted(s string) string {
+// yamlString returns a text as a double-quoted YAML string.
+func yamlString(s string) string {
 	if utf8.ValidString(s) && !strings.ContainsAny(s, `"\`) {
 		return `"` + s + `"`
 	}

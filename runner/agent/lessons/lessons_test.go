@@ -159,7 +159,7 @@ func TestExactRestoresLineEnds(t *testing.T) {
 		"fewer":                {returned, []byte("version: 1\nlessons: []\n"), []byte("version: 1\nlessons: []\n")},
 		"no file of lessons":   {returned, []byte("a: b\n"), []byte("a: b\n")},
 	} {
-		if got := Exact(test.before, test.now); !bytes.Equal(got, test.want) {
+		if got := RestoreLineEnds(test.before, test.now); !bytes.Equal(got, test.want) {
 			t.Errorf("%s: it is\n%q", name, got)
 		}
 	}

@@ -10,27 +10,27 @@ import (
 // fallbacks returns the job's fallback models with their profiles. A run keeps its tools, so it returns an error
 // if a fallback needs other tools than the first model.
 func fallbacks(first Known, profiles Profiles, j *job.Job, warn Warn) ([]Known, error) {
-	own := *j
-	own.Model.ContextWindow, own.Model.Price = 0, job.Price{} // these settings are about the first model
-	tools := ToolsetOf(first.Profile, j.Model.Tools)
+	fallbackJob := *j
+	fallbackJob.Model.ContextWindow, fallbackJob.Model.Price = 0, job.Price{} // these settings are about the first model
+	toolset := ToolsetOf(first.Profile, j.Model.Tools)
 	var all []Known
 	for _, name := range j.Model.Fallbacks {
-		next, err := knownModel(name, profiles, &own, warn)
+		next, err := knownModel(name, profiles, &fallbackJob, warn)
 		if err != nil {
 			return nil, err
 		}
-		if other := ToolsetOf(next.Profile, j.Model.Tools); !reflect.DeepEqual(tools, other) {
+		if other := ToolsetOf(next.Profile, j.Model.Tools); !reflect.DeepEqual(toolset, other) {
 			return nil, outcome.Stopf(outcome.InvalidInput, "fallback_tools",
 				"model.fallbacks has %s, which takes other tools (%s) than %s does (%s), and a run keeps its tools; name a model that takes the same.",
-				name, other, first.Name, tools)
+				name, other, first.Name, toolset)
 		}
 		all = append(all, next)
 	}
 	return all, nil
 }
 
-// Searches reports whether all of the models support the API's own tool_search.
-func (m Model) Searches() bool {
+// SupportsToolSearch reports whether all of the models support the API's own tool_search.
+func (m Model) SupportsToolSearch() bool {
 	for _, next := range m.Fallbacks {
 		if !next.Profile.ToolSearch {
 			return false

@@ -38,8 +38,8 @@ type Model struct {
 	Fallbacks []Known
 	// HasAnswers reports whether the model has more answers. Nil means always.
 	HasAnswers func() bool
-	// Of returns the model for an agent that another agent starts. Nil means that no agent can start.
-	Of func(Asking) (Model, error)
+	// ForAgent returns the model for an agent that another agent starts. Nil means that no agent can start.
+	ForAgent func(Asking) (Model, error)
 
 	FirstPause time.Duration // pause before the first retry of a request
 }
@@ -83,12 +83,12 @@ func knownModel(name string, profiles Profiles, j *job.Job, warn Warn) (Known, e
 		warn("unknown_model", "agent-ci does not know the model %s: it assumes a context window of %d tokens and offers apply_patch as a function; "+
 			"set model.context_window and model.tools to the right values.", name, profile.ContextWindow)
 	}
-	profile = adjusted(profile, j.Model)
+	profile = adjustedProfile(profile, j.Model)
 	warnOfMisfits(name, profile, j.Model, warn)
 	switch {
 	case j.Limits.CostUSD == 0 || profile.Price.Known():
 	case needsPrice(j):
-		return Known{}, noPrice(name)
+		return Known{}, noPriceStop(name)
 	default:
 		warn("no_price", "The price of %s is not known, so limits.cost_usd has no effect and the run shows no cost; "+
 			"give it as model.price with input and output, in US dollars for a million tokens, or set limits.cost_usd to 0.", name)
@@ -107,7 +107,7 @@ func profilesAt(base string) Profiles {
 	return func(name string) catalog.Profile { return catalog.At(name, base) }
 }
 
-func noPrice(name string) *outcome.Stop {
+func noPriceStop(name string) *outcome.Stop {
 	return outcome.Stopf(outcome.InvalidInput, "no_price",
 		"limits.cost_usd is set and the price of %s is not known; give it as model.price with input and output, in US dollars for a million tokens.", name)
 }
@@ -115,11 +115,11 @@ func noPrice(name string) *outcome.Stop {
 // warnOfMisfits warns about settings of the job that the model's API may refuse.
 func warnOfMisfits(name string, p catalog.Profile, m job.Model, warn Warn) {
 	if effort := m.ReasoningEffort; p.Reasoning && effort != "" && len(p.Efforts) > 0 && !slices.Contains(p.Efforts, effort) {
-		own := ""
+		byDefault := ""
 		if p.DefaultEffort != "" {
-			own = " (by itself " + p.DefaultEffort + ")"
+			byDefault = " (by itself " + p.DefaultEffort + ")"
 		}
-		warn("reasoning_effort", "%s takes the reasoning efforts %s%s, and model.reasoning_effort is %s, which its API may refuse.", name, strings.Join(p.Efforts, ", "), own, effort)
+		warn("reasoning_effort", "%s takes the reasoning efforts %s%s, and model.reasoning_effort is %s, which its API may refuse.", name, strings.Join(p.Efforts, ", "), byDefault, effort)
 	}
 	if p.OutputLimit > 0 && m.MaxOutputTokens > p.OutputLimit {
 		warn("output_limit", "%s writes at most %d tokens in an answer, and model.max_output_tokens is %d, which its API may refuse.", name, p.OutputLimit, m.MaxOutputTokens)
@@ -129,8 +129,8 @@ func warnOfMisfits(name string, p catalog.Profile, m job.Model, warn Warn) {
 	}
 }
 
-// adjusted returns a profile with the job's settings in place of the catalog's.
-func adjusted(p catalog.Profile, m job.Model) catalog.Profile {
+// adjustedProfile returns a profile with the job's settings in place of the catalog's.
+func adjustedProfile(p catalog.Profile, m job.Model) catalog.Profile {
 	if m.ContextWindow > 0 {
 		p.ContextWindow = m.ContextWindow
 	}
@@ -144,9 +144,9 @@ func adjusted(p catalog.Profile, m job.Model) catalog.Profile {
 }
 
 // Find returns the model of a run. It answers from the scripted session in the file script, or from the API if
-// script is "". given is the number of scripted turns that a resumed run has used already. Find sends no
+// script is "". usedTurns is the number of scripted turns that a resumed run has used already. Find sends no
 // request.
-func Find(ctx context.Context, j *job.Job, script string, given int, env settings.Environment, version string, rec *record.Record) (Model, error) {
+func Find(ctx context.Context, j *job.Job, script string, usedTurns int, env settings.Environment, version string, rec *record.Record) (Model, error) {
 	if short := rec.Redactor().Short(); len(short) > 0 {
 		rec.Warn("short_secret", "%s: the value is shorter than %d characters and is not searched for in outputs.", strings.Join(short, ", "), secrets.MinLength)
 	}
@@ -156,7 +156,7 @@ func Find(ctx context.Context, j *job.Job, script string, given int, env setting
 	if needsPrice(j) && !j.Model.Price.Known() {
 		rec.Warn("no_price", "limits.cost_usd has no effect: scripted answers cost nothing. To try the limit, set model.price.")
 	}
-	return Scripted(ctx, script, given, j)
+	return Scripted(ctx, script, usedTurns, j)
 }
 
 // API returns the job's model with answers from its API. It sends no request.
@@ -173,9 +173,9 @@ func API(j *job.Job, env settings.Environment, version string, rec *record.Recor
 		return Model{}, err
 	}
 	profiles := profilesAt(endpoint.BaseURL)
-	made, err := New(api, j, profiles, rec.Warn)
-	made.Of = func(a Asking) (Model, error) { return New(api, a.Job, profiles, rec.Warn) }
-	return made, err
+	apiModel, err := New(api, j, profiles, rec.Warn)
+	apiModel.ForAgent = func(a Asking) (Model, error) { return New(api, a.Job, profiles, rec.Warn) }
+	return apiModel, err
 }
 
 // idleLimit returns how long the API may send nothing. The limit is longer for the slow flex tier, and for
@@ -191,13 +191,13 @@ func baseURL(j *job.Job, env settings.Environment) string {
 	return cmp.Or(j.Model.BaseURL, env.Get("OPENAI_BASE_URL"))
 }
 
-// Unusable returns the problems with the job's models that would end a run: a cost limit with an unknown price,
+// ModelProblems returns the problems with the job's models that would end a run: a cost limit with an unknown price,
 // or a fallback that needs other tools. It sends no request.
-func Unusable(j *job.Job, env settings.Environment) (all []error) {
+func ModelProblems(j *job.Job, env settings.Environment) (all []error) {
 	seen := map[string]bool{}
 	for _, m := range Models(j, env) {
 		if needsPrice(j) && !m.Profile.Price.Known() && !seen[m.Name] {
-			seen[m.Name], all = true, append(all, noPrice(m.Name))
+			seen[m.Name], all = true, append(all, noPriceStop(m.Name))
 		}
 	}
 	if len(all) > 0 {
@@ -215,9 +215,9 @@ func DefaultLimitUnpriced(j *job.Job, env settings.Environment) bool {
 	return j.Limits.CostUSD == job.DefaultCostUSD && !Models(j, env)[0].Profile.Price.Known()
 }
 
-// KeptOut returns why this machine cannot use the model's API: a missing key or identity, or an invalid
+// AccessProblems returns why this machine cannot use the model's API: a missing key or identity, or an invalid
 // address. It sends no request.
-func KeptOut(j *job.Job, env settings.Environment) (all []error) {
+func AccessProblems(j *job.Job, env settings.Environment) (all []error) {
 	endpoint := model.Endpoint{BaseURL: baseURL(j, env)}
 	if err := setCredentials(&endpoint, j.Model, env, func(string, string) {}); err != nil {
 		all = append(all, err)
@@ -232,9 +232,9 @@ func KeptOut(j *job.Job, env settings.Environment) (all []error) {
 // are missing. learn receives each secret of the identity.
 func setCredentials(e *model.Endpoint, m job.Model, env settings.Environment, learn func(name, secret string)) error {
 	if m.Auth == "oidc" {
-		own, err := identity.New(identity.Options{Job: m.Identity, BaseURL: e.BaseURL, Env: env, Learn: learn})
+		id, err := identity.New(identity.Options{Job: m.Identity, BaseURL: e.BaseURL, Env: env, Learn: learn})
 		if err == nil {
-			e.Workload, e.Transport = own.Workload(), own.Transport()
+			e.Workload, e.Transport = id.Workload(), id.Transport()
 		}
 		return err
 	}
@@ -262,14 +262,14 @@ func newClient(wire string, e model.Endpoint) (api model.Responder, err error) {
 // maxScriptBytes is the maximum size of a scripted session, in bytes.
 const maxScriptBytes = 64 << 20
 
-// Scripted returns a model that answers from the scripted session at path. It skips the first begun turns. It
+// Scripted returns a model that answers from the scripted session at path. It skips the first usedTurns. It
 // accepts unknown models, and ignores all prices except the job's own.
-func Scripted(ctx context.Context, path string, begun int, j *job.Job) (Model, error) {
+func Scripted(ctx context.Context, path string, usedTurns int, j *job.Job) (Model, error) {
 	script, err := readScript(ctx, path)
 	if err != nil {
 		return Model{}, err
 	}
-	script.SkipTurns(begun)
+	script.SkipTurns(usedTurns)
 	unpaid := func(name string) catalog.Profile {
 		profile := catalog.Of(name)
 		profile.Price = nil
@@ -283,7 +283,7 @@ func fromScript(script *scripted.Script, j *job.Job, profiles Profiles) (Model, 
 	m, err := New(script, Unpaid(j), profiles, func(string, string, ...any) {})
 	m.HasAnswers = func() bool { return script.TurnsLeft() > 0 }
 	m.FirstPause = time.Millisecond
-	m.Of = func(a Asking) (Model, error) { return fromScript(script.ForAgent(a.Message), a.Job, profiles) }
+	m.ForAgent = func(a Asking) (Model, error) { return fromScript(script.ForAgent(a.Message), a.Job, profiles) }
 	return m, err
 }
 
@@ -322,16 +322,16 @@ func waitCall(output string) (tool string, arguments map[string]any, runs bool) 
 // roles.
 func Models(j *job.Job, env settings.Environment) []Known {
 	base := baseURL(j, env)
-	of := func(name string, m job.Model) Known { return Known{name, adjusted(catalog.At(name, base), m)} }
-	all := []Known{of(j.Model.Name, j.Model)}
+	known := func(name string, m job.Model) Known { return Known{name, adjustedProfile(catalog.At(name, base), m)} }
+	all := []Known{known(j.Model.Name, j.Model)}
 	others := j.Model
 	others.ContextWindow, others.Price = 0, job.Price{} // these settings are about the first model
 	for _, name := range j.Model.Fallbacks {
-		all = append(all, of(name, others))
+		all = append(all, known(name, others))
 	}
 	for _, name := range slices.Sorted(maps.Keys(j.Agents.Roles)) {
 		if role := j.Agents.Roles[name]; j.Agents.Enabled && role.Model != "" {
-			all = append(all, of(role.Model, j.Model))
+			all = append(all, known(role.Model, j.Model))
 		}
 	}
 	return all

@@ -277,8 +277,8 @@ func TestScriptCallsByModel(t *testing.T) {
 		{"freeform", made, job.Model{}, false},
 		{"auto", made, job.Model{Wire: "chat"}, false},
 	} {
-		s := ToolsetOf(adjusted(test.p, test.m), test.form)
-		if s.Code != test.want || s.Code && (s.Runs[0] != "exec_command" || s.Patch != tools.Freeform) {
+		s := ToolsetOf(adjustedProfile(test.p, test.m), test.form)
+		if s.Code != test.want || s.Code && (s.CommandTools[0] != "exec_command" || s.Patch != tools.Freeform) {
 			t.Errorf("%+v: %+v", test, s)
 		}
 	}

@@ -16,11 +16,11 @@ const WrittenCommands = dialect.ShellCommand
 
 // Toolset names the tools for commands and edits that a model is offered. Other tools still answer calls.
 type Toolset struct {
-	Runs  []string   // tools that run commands
-	Shell tools.Form // form of the tool shell, if Runs has it
-	Patch tools.Form // form of apply_patch
-	Sees  bool       // the model reads images
-	Code  bool       // the model calls all tools in scripts
+	CommandTools []string   // tools that run commands
+	Shell        tools.Form // form of the tool shell, if CommandTools has it
+	Patch        tools.Form // form of apply_patch
+	ReadsImages  bool       // the model reads images
+	Code         bool       // the model calls all tools in scripts
 	// Family is a family of package dialect, or a format of edits in text. It is "" for agent-ci's own tools.
 	Family string
 }
@@ -33,22 +33,21 @@ var (
 // ToolsetOf returns the tools for a model with profile p. form is the value of model.tools: auto, freeform,
 // function, builtin, code, a format of edits in text, or another agent's family.
 func ToolsetOf(p catalog.Profile, form string) Toolset {
-	s := Toolset{Runs: dialect.Together(p.Commands), Shell: shellForms[p.Shell], Patch: patchForms[p.Patch], Sees: p.Images}
-	switch {
-	case form == "code", form == "auto" && p.Code:
-		s.Code, s.Runs, s.Shell, s.Patch = true, dialect.Together(dialect.ExecCommand), tools.Function, tools.Freeform
+	s := Toolset{CommandTools: dialect.Together(p.Commands), Shell: shellForms[p.Shell], Patch: patchForms[p.Patch], ReadsImages: p.Images}
+	if form == "code" || form == "auto" && p.Code {
+		s.Code, s.CommandTools, s.Shell, s.Patch = true, dialect.Together(dialect.ExecCommand), tools.Function, tools.Freeform
 		return s
 	}
 	switch form {
 	case "freeform", "function":
 		s.Patch = patchForms[form]
 	case "builtin":
-		s.Patch, s.Runs = tools.Operation, dialect.Together(dialect.Shell)
+		s.Patch, s.CommandTools = tools.Operation, dialect.Together(dialect.Shell)
 		if s.Shell == tools.Function {
 			s.Shell = tools.ShellAction
 		}
 	case job.ToolsAiderDiff, job.ToolsAiderUdiff, job.ToolsAiderWhole:
-		return Toolset{Family: form, Runs: []string{WrittenCommands}, Patch: tools.Freeform}
+		return Toolset{Family: form, CommandTools: []string{WrittenCommands}, Patch: tools.Freeform}
 	}
 	if slices.Contains(dialect.Families(), form) {
 		s.Family = form
@@ -59,5 +58,5 @@ func ToolsetOf(p catalog.Profile, form string) Toolset {
 // String names the tools that differ between models.
 func (s Toolset) String() string {
 	form := map[bool]string{true: "freeform", false: "a function"}[s.Patch == patchForms["freeform"]]
-	return fmt.Sprintf("%s, apply_patch as %s", strings.Join(s.Runs, " and "), form)
+	return fmt.Sprintf("%s, apply_patch as %s", strings.Join(s.CommandTools, " and "), form)
 }

@@ -19,7 +19,7 @@ const fileName = "SKILL.md"
 // Limits of the search.
 const (
 	maxFolders = 2_000
-	deepest    = 4 // levels below a searched folder
+	maxDepth   = 4 // levels below a searched folder
 	maxSkills  = 200
 	maxSize    = 256 << 10 // bytes of a SKILL.md
 	// maxFiles is the maximum number of listed files of a skill, maxFilesText the maximum total length of their
@@ -40,7 +40,7 @@ func Find(base *gitops.Checkout, folders []string) (Found, error) {
 		}
 		switch target := path.Join(path.Dir(folder), entry.Target); {
 		case entry.Kind == gitops.BaseFolder:
-			if err := s.folder(folder, 0); err != nil {
+			if err := s.addFolder(folder, 0); err != nil {
 				return s.found, err
 			}
 		case entry.Kind == gitops.BaseLink && !slices.Contains(folders, target):
@@ -51,15 +51,15 @@ func Find(base *gitops.Checkout, folders []string) (Found, error) {
 }
 
 type search struct {
-	base    *gitops.Checkout
-	folders []string
-	visited int
-	found   Found
-	full    bool // a limit was reached and reported
+	base          *gitops.Checkout
+	folders       []string
+	visited       int
+	found         Found
+	limitReported bool
 }
 
-// note adds a problem, up to maxProblems.
-func (s *search) note(p Problem) {
+// addProblem adds a problem, up to maxProblems.
+func (s *search) addProblem(p Problem) {
 	if len(s.found.Problems) < maxProblems {
 		p.Path = clip.Visible(p.Path, 1_000)
 		s.found.Problems = append(s.found.Problems, p)
@@ -67,11 +67,11 @@ func (s *search) note(p Problem) {
 }
 
 func (s *search) skip(path, format string, args ...any) {
-	s.note(Problem{Path: path, Message: fmt.Sprintf(format, args...), Skipped: true})
+	s.addProblem(Problem{Path: path, Message: fmt.Sprintf(format, args...), Skipped: true})
 }
 
-// stopped reports whether the search has reached a limit. The first time it adds a problem about at.
-func (s *search) stopped(at string) bool {
+// atLimit reports whether the search has reached a limit. The first time it adds a problem about path.
+func (s *search) atLimit(path string) bool {
 	why := ""
 	switch {
 	case s.visited >= maxFolders:
@@ -79,16 +79,16 @@ func (s *search) stopped(at string) bool {
 	case len(s.found.Skills) >= maxSkills:
 		why = fmt.Sprintf("and what comes after it is not looked at: there are more than %d skills", maxSkills)
 	}
-	if why != "" && !s.full {
-		s.full = true
-		s.found.Problems = append(s.found.Problems, Problem{Path: clip.Visible(at, 1_000), Message: why, Skipped: true}) // even beyond maxProblems
+	if why != "" && !s.limitReported {
+		s.limitReported = true
+		s.found.Problems = append(s.found.Problems, Problem{Path: clip.Visible(path, 1_000), Message: why, Skipped: true}) // even beyond maxProblems
 	}
 	return why != ""
 }
 
-// folder adds the skill in a folder. If the folder has none, it searches the folders below.
-func (s *search) folder(dir string, depth int) error {
-	if s.stopped(dir) {
+// addFolder adds the skill in a folder. If the folder has none, it searches the folders below.
+func (s *search) addFolder(dir string, depth int) error {
+	if s.atLimit(dir) {
 		return nil
 	}
 	s.visited++
@@ -97,19 +97,19 @@ func (s *search) folder(dir string, depth int) error {
 		return err
 	}
 	if i := slices.IndexFunc(entries, func(e gitops.BaseEntry) bool { return e.Name == fileName }); i >= 0 {
-		return s.skill(dir, entries[i].Kind)
+		return s.addSkill(dir, entries[i].Kind)
 	}
 	for _, e := range entries {
-		at := path.Join(dir, e.Name)
+		name := path.Join(dir, e.Name)
 		switch {
 		case e.Kind == gitops.BaseFile && strings.EqualFold(e.Name, fileName):
-			s.skip(at, "is not named exactly %s", fileName)
+			s.skip(name, "is not named exactly %s", fileName)
 		case e.Kind == gitops.BaseLink:
-			s.skip(at, "is a link, which is not followed")
-		case e.Kind == gitops.BaseFolder && depth == deepest:
-			s.skip(at, "lies deeper than %d folders", deepest)
+			s.skip(name, "is a link, which is not followed")
+		case e.Kind == gitops.BaseFolder && depth == maxDepth:
+			s.skip(name, "lies deeper than %d folders", maxDepth)
 		case e.Kind == gitops.BaseFolder:
-			if err := s.folder(at, depth+1); err != nil {
+			if err := s.addFolder(name, depth+1); err != nil {
 				return err
 			}
 		}
@@ -117,8 +117,8 @@ func (s *search) folder(dir string, depth int) error {
 	return nil
 }
 
-// skill adds the skill in the folder dir, whose SKILL.md has this kind.
-func (s *search) skill(dir string, kind gitops.BaseKind) error {
+// addSkill adds the skill in the folder dir, whose SKILL.md has this kind.
+func (s *search) addSkill(dir string, kind gitops.BaseKind) error {
 	name := path.Join(dir, fileName)
 	if kind != gitops.BaseFile {
 		s.skip(name, "is no file, and no link is followed")
@@ -142,21 +142,21 @@ func (s *search) skill(dir string, kind gitops.BaseKind) error {
 		return nil
 	}
 	for _, remark := range remarks {
-		s.note(Problem{Path: name, Message: remark})
+		s.addProblem(Problem{Path: name, Message: remark})
 	}
 	digest := sha256.Sum256(raw)
 	skill.Path, skill.SHA256, skill.Bytes = name, hex.EncodeToString(digest[:]), len(raw)
-	if err := s.files(&skill, dir, "", 0); err != nil {
+	if err := s.listFiles(&skill, dir, "", 0); err != nil {
 		return err
 	}
 	s.found.Skills = append(s.found.Skills, skill)
 	return nil
 }
 
-// files lists the files in a skill's folder other than SKILL.md. Files over a limit, and names that cannot be
+// listFiles lists the files in a skill's folder other than SKILL.md. Files over a limit, and names that cannot be
 // shown on one line, are only counted. below is the folder to list, relative to dir.
-func (s *search) files(of *Skill, dir, below string, depth int) error {
-	if s.visited >= maxFolders || depth > deepest {
+func (s *search) listFiles(skill *Skill, dir, below string, depth int) error {
+	if s.visited >= maxFolders || depth > maxDepth {
 		return nil
 	}
 	if below != "" {
@@ -170,20 +170,20 @@ func (s *search) files(of *Skill, dir, below string, depth int) error {
 		name := path.Join(below, e.Name)
 		switch {
 		case e.Kind == gitops.BaseFolder:
-			if err := s.files(of, dir, name, depth+1); err != nil {
+			if err := s.listFiles(skill, dir, name, depth+1); err != nil {
 				return err
 			}
 		case e.Kind != gitops.BaseFile || name == fileName:
-		case len(of.Files) < maxFiles && len(name) <= maxFilesText-size(of.Files) && oneLine(name, len(name)) == name:
-			of.Files = append(of.Files, name)
+		case len(skill.Files) < maxFiles && len(name) <= maxFilesText-totalLength(skill.Files) && oneLine(name, len(name)) == name:
+			skill.Files = append(skill.Files, name)
 		default:
-			of.FilesMore++
+			skill.UnlistedFiles++
 		}
 	}
 	return nil
 }
 
-func size(names []string) (bytes int) {
+func totalLength(names []string) (bytes int) {
 	for _, name := range names {
 		bytes += len(name)
 	}

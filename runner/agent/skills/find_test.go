@@ -102,7 +102,7 @@ func TestBoundsSkillSearch(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(found.Skills) != want.skills || want.files > 0 && (len(found.Skills[0].Files) != want.files || found.Skills[0].FilesMore != want.more) {
+		if len(found.Skills) != want.skills || want.files > 0 && (len(found.Skills[0].Files) != want.files || found.Skills[0].UnlistedFiles != want.more) {
 			t.Errorf("%s: %d skills: %.300v", folder, len(found.Skills), found.Skills)
 		}
 		if diff := cmp.Diff(want.problems, found.Problems); diff != "" {

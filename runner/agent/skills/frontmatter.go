@@ -40,11 +40,11 @@ func parse(raw []byte, folder string) (s Skill, remarks []string, err error) {
 	if err != nil {
 		return s, nil, err
 	}
-	fields, lenient, err := readFields(head)
+	fields, repaired, err := readFields(head)
 	if err != nil {
 		return s, nil, err
 	}
-	if lenient {
+	if repaired {
 		remarks = append(remarks, "its front matter is no YAML and was read line by line; put values that have a colon in quotes")
 	}
 	remark := func(format string, args ...any) { remarks = append(remarks, fmt.Sprintf(format, args...)) }
@@ -59,13 +59,13 @@ func parse(raw []byte, folder string) (s Skill, remarks []string, err error) {
 	}
 	s.License, s.AllowedTools = oneLine(fields["license"].text, maxDescription), oneLine(fields["allowed-tools"].text, maxDescription)
 	s.Compatibility, s.Metadata = oneLine(fields["compatibility"].text, maxCompatibility), fields["metadata"].entries
-	whole := clip.Visible(string(text), len(text))
-	s.Text = clip.Start(whole, maxText)
-	s.Left = len(whole) - len(s.Text)
-	if s.Left > 0 {
-		remark("its text has %d bytes, of which %d are given to a model", len(whole), len(s.Text))
+	visible := clip.Visible(string(text), len(text))
+	s.Text = clip.Start(visible, maxText)
+	s.CutBytes = len(visible) - len(s.Text)
+	if s.CutBytes > 0 {
+		remark("its text has %d bytes, of which %d are given to a model", len(visible), len(s.Text))
 	}
-	if hidden := len(strings.ReplaceAll(strings.TrimSpace(string(text)), "\r\n", "\n")) - len(whole); hidden > 0 {
+	if hidden := len(strings.ReplaceAll(strings.TrimSpace(string(text)), "\r\n", "\n")) - len(visible); hidden > 0 {
 		remark("%d bytes of characters that show nothing were taken out of its text", hidden)
 	}
 	return s, remarks, nil
@@ -78,9 +78,9 @@ func nameOf(given, folder string, remark func(format string, args ...any)) (stri
 	switch {
 	case name == "":
 		remark("it has no name and is called as its folder")
-	case !usable(name) || name != given:
+	case !isUsableName(name) || name != given:
 		remark("its name %q cannot be used, and it is called as its folder", name)
-	case !standard(name):
+	case !isStandardName(name):
 		remark("its name %q is not of lower-case letters, digits and single hyphens", name)
 		return name, nil
 	case name != folder:
@@ -89,21 +89,21 @@ func nameOf(given, folder string, remark func(format string, args ...any)) (stri
 	default:
 		return name, nil
 	}
-	if !usable(folder) || utf8.RuneCountInString(folder) > maxName {
+	if !isUsableName(folder) || utf8.RuneCountInString(folder) > maxName {
 		return "", errors.New("has no name that can be used, and no folder with one")
 	}
 	return folder, nil
 }
 
-// standard reports whether a name follows the standard: lower-case letters, digits and single hyphens.
-func standard(name string) bool {
+// isStandardName reports whether a name follows the standard: lower-case letters, digits and single hyphens.
+func isStandardName(name string) bool {
 	other := func(r rune) bool { return (r < 'a' || r > 'z') && (r < '0' || r > '9') && r != '-' }
 	return !strings.ContainsFunc(name, other) && !strings.Contains("-"+name+"-", "--")
 }
 
-// usable reports whether a name is safe in lists and calls: it begins with a letter or digit, and has no markup
+// isUsableName reports whether a name is safe in lists and calls: it begins with a letter or digit, and has no markup
 // or invisible characters.
-func usable(name string) bool {
+func isUsableName(name string) bool {
 	first, _ := utf8.DecodeRuneInString(name)
 	other := func(r rune) bool {
 		return !unicode.In(r, unicode.L, unicode.M, unicode.N) && !strings.ContainsRune("._: -", r) || clip.IsInvisible(r)
@@ -123,13 +123,13 @@ func split(raw []byte) (head, text []byte, err error) {
 	if !more || string(bytes.TrimRight(first, " \t\r")) != mark {
 		return nil, nil, errors.New("has no front matter: its first line is not ---")
 	}
-	for at := 0; at <= min(len(rest), maxFrontMatter); {
-		line, _, more := bytes.Cut(rest[at:], []byte("\n"))
-		next := at + len(line) + 1
+	for start := 0; start <= min(len(rest), maxFrontMatter); {
+		line, _, more := bytes.Cut(rest[start:], []byte("\n"))
+		next := start + len(line) + 1
 		if string(bytes.TrimRight(line, " \t\r")) == mark {
-			return rest[:at], rest[min(next, len(rest)):], nil
+			return rest[:start], rest[min(next, len(rest)):], nil
 		}
-		if at = next; !more {
+		if start = next; !more {
 			break
 		}
 	}
@@ -142,24 +142,23 @@ type field struct {
 	entries map[string]string
 }
 
-// readFields parses a front matter. lenient reports that it was not valid YAML and had to be repaired first (see
-// quoted).
-func readFields(head []byte) (fields map[string]field, lenient bool, err error) {
+// readFields parses a front matter. repaired reports that it was not valid YAML (see repairedYAML).
+func readFields(head []byte) (fields map[string]field, repaired bool, err error) {
 	var document yaml.Node
 	if err := yaml.Unmarshal(head, &document); err != nil {
-		lenient, document = true, yaml.Node{}
-		if err := yaml.Unmarshal(quoted(head), &document); err != nil {
-			return nil, lenient, errors.New("has a front matter that cannot be read as YAML")
+		repaired, document = true, yaml.Node{}
+		if err := yaml.Unmarshal(repairedYAML(head), &document); err != nil {
+			return nil, repaired, errors.New("has a front matter that cannot be read as YAML")
 		}
 	}
 	if len(document.Content) != 1 || document.Content[0].Kind != yaml.MappingNode {
-		return nil, lenient, errors.New("has a front matter that is no mapping of keys to values")
+		return nil, repaired, errors.New("has a front matter that is no mapping of keys to values")
 	}
 	fields = map[string]field{}
 	for key, value := range pairs(document.Content[0]) {
 		fields[key.Value] = field{text: textOf(value), entries: entriesOf(value)}
 	}
-	return fields, lenient, nil
+	return fields, repaired, nil
 }
 
 // pairs yields the keys and values of a mapping.
@@ -208,10 +207,10 @@ func entriesOf(value *yaml.Node) map[string]string {
 // standardKeys are the keys of the standard whose values are texts.
 var standardKeys = []string{"name", "description", "license", "compatibility", "allowed-tools"}
 
-// quoted repairs a front matter that is not valid YAML, usually because of an unquoted colon
+// repairedYAML repairs a front matter that is not valid YAML, usually because of an unquoted colon
 // (description: a: b), which other clients accept. It quotes the first value of each standard key and drops
 // everything else.
-func quoted(head []byte) []byte {
+func repairedYAML(head []byte) []byte {
 	found := map[string]string{}
 	for line := range strings.Lines(string(head)) {
 		key, value, is := strings.Cut(line, ":")

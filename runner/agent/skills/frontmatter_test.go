@@ -69,7 +69,7 @@ func TestParsesFrontMatterLeniently(t *testing.T) {
 		},
 		"a long text": {
 			raw:     "---\nname: release\ndescription: x\n---\n" + strings.Repeat("é", maxText),
-			want:    Skill{Name: folder, Description: "x", Text: strings.Repeat("é", maxText/2), Left: maxText},
+			want:    Skill{Name: folder, Description: "x", Text: strings.Repeat("é", maxText/2), CutBytes: maxText},
 			remarks: []string{"its text has 65536 bytes, of which 32768 are given to a model"},
 		},
 		"hidden characters": {

@@ -36,8 +36,8 @@ func NewOffer(all []Skill, window int64, redact func(string) string) (offer Offe
 	return offer, len(all) - len(offer.Skills)
 }
 
-// Keep writes the offer into the run directory and records its digest. It does nothing for an empty offer.
-func (o Offer) Keep(rec *record.Record) error {
+// Write writes the offer into the run directory and records its digest. It does nothing for an empty offer.
+func (o Offer) Write(rec *record.Record) error {
 	if len(o.Skills) == 0 {
 		return nil
 	}
@@ -56,8 +56,8 @@ func (o Offer) Keep(rec *record.Record) error {
 	return rec.Append(transcript.TypeSkills, event)
 }
 
-// Kept reads the offer of a recorded run. It returns an error if the file's digest differs from the recorded one.
-func Kept(dir *record.Directory, of transcript.Skills) (offer Offer, err error) {
+// ReadOffer reads the offer of a recorded run. It returns an error if the file's digest differs from the recorded one.
+func ReadOffer(dir *record.Directory, of transcript.Skills) (offer Offer, err error) {
 	if of.File == "" {
 		return offer, nil
 	}

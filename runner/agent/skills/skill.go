@@ -14,9 +14,9 @@ type Skill struct {
 	SHA256        string            `json:"sha256"` // digest of SKILL.md
 	Bytes         int               `json:"bytes"`  // size of SKILL.md
 	Files         []string          `json:"files,omitempty"`
-	FilesMore     int               `json:"files_more,omitempty"` // number of files not listed in Files
+	UnlistedFiles int               `json:"files_more,omitempty"` // number of files not listed in Files
 	Text          string            `json:"text,omitempty"`       // the text below the front matter
-	Left          int               `json:"left,omitempty"`       // number of bytes cut off after Text
+	CutBytes      int               `json:"left,omitempty"`       // number of bytes cut off after Text
 }
 
 // Problem is a problem with a skill's file.

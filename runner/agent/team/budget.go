@@ -26,11 +26,11 @@ func (m *member) used() (all agent.Used) {
 // countedUse returns what a child counts against its starter's budget: its use in finished turns and its reserved
 // share. A working child's own team is inside its share. Without a turn, the team's use is added.
 func (c *child) countedUse() agent.Used {
-	own := c.used().Add(c.reserved)
+	use := c.used().Add(c.reserved)
 	if c.ownTeam != nil && c.stopTurn == nil {
-		own = own.Add(c.ownTeam.used())
+		use = use.Add(c.ownTeam.used())
 	}
-	return own
+	return use
 }
 
 // used returns what a child itself used in finished turns.
@@ -40,12 +40,12 @@ func usedBy(spent agent.Spent, mostUSD float64) agent.Used {
 	return agent.Used{Turns: spent.Turns, Calls: spent.Calls, Tokens: spent.Usage.Total(), CostUSD: knownCost(spent.Models, mostUSD)}
 }
 
-// knownCost returns the cost of models in US dollars. If a used fallback has no price, it returns most, because
+// knownCost returns the cost of models in US dollars. If a used fallback has no price, it returns mostUSD, because
 // an unknown price does not mean free.
-func knownCost(models []transcript.ModelUse, most float64) (sum float64) {
+func knownCost(models []transcript.ModelUse, mostUSD float64) (sum float64) {
 	for _, m := range models {
 		if models[0].Price.Known() && !m.Price.Known() && m.Usage != (transcript.Usage{}) {
-			return most
+			return mostUSD
 		}
 		sum = price.Sum(sum, m.CostUSD)
 	}
@@ -62,9 +62,9 @@ const (
 // share returns an equal part of the agent's remaining budget. There is one part for the agent itself and one for
 // each agent that may still start. The error tells the model that too little is left. The caller holds the lock.
 func (m *member) share() (agent.Used, error) {
-	a := m.agent
-	limits, own, others := a.Limits(), a.Work(), m.used()
-	return equalPart(limits, usedBy(own.Spent, 0).Add(others), max(m.team.job().Agents.Most-m.team.openCount()+1, 2))
+	starter := m.agent
+	limits, work, others := starter.Limits(), starter.Work(), m.used()
+	return equalPart(limits, usedBy(work.Spent, 0).Add(others), max(m.team.job().Agents.Most-m.team.openCount()+1, 2))
 }
 
 // equalPart divides what is left of limits by parts. It returns an error for the model if a part is too small.
@@ -73,7 +73,7 @@ func equalPart(limits agent.Limits, spent agent.Used, parts int) (agent.Used, er
 		Turns: (limits.Turns - spent.Turns) / parts, Calls: (limits.Calls - spent.Calls) / parts,
 		Tokens: (limits.Tokens - spent.Tokens) / int64(parts), CostUSD: (limits.CostUSD - spent.CostUSD) / float64(parts),
 	}
-	for _, of := range []struct {
+	for _, budget := range []struct {
 		limited bool
 		little  bool
 		key     string
@@ -83,18 +83,18 @@ func equalPart(limits agent.Limits, spent agent.Used, parts int) (agent.Used, er
 		{limits.Tokens > 0, part.Tokens < minTokens, "limits.tokens"},
 		{limits.CostUSD > 0, part.CostUSD <= 0, "limits.cost_usd"},
 	} {
-		if of.limited && of.little {
-			return agent.Used{}, agents.Refusef("There is too little left of %s for an agent besides you. Do the work yourself.", of.key)
+		if budget.limited && budget.little {
+			return agent.Used{}, agents.Refusef("There is too little left of %s for an agent besides you. Do the work yourself.", budget.key)
 		}
 	}
 	return agent.Used{
-		Turns: limited(limits.Turns, part.Turns), Calls: limited(limits.Calls, part.Calls),
-		Tokens: limited(limits.Tokens, part.Tokens), CostUSD: limited(limits.CostUSD, part.CostUSD),
+		Turns: ifLimited(limits.Turns, part.Turns), Calls: ifLimited(limits.Calls, part.Calls),
+		Tokens: ifLimited(limits.Tokens, part.Tokens), CostUSD: ifLimited(limits.CostUSD, part.CostUSD),
 	}, nil
 }
 
-// limited returns n, or 0 (no limit) if limit is 0.
-func limited[N int | int64 | float64](limit, n N) N {
+// ifLimited returns n, or 0 (no limit) if limit is 0.
+func ifLimited[N int | int64 | float64](limit, n N) N {
 	if limit == 0 {
 		return 0
 	}
@@ -104,8 +104,8 @@ func limited[N int | int64 | float64](limit, n N) N {
 // limitsOf returns the limits of a child: what it has used, plus its share. Limits count from the child's start.
 func (m *member) limitsOf(used, share agent.Used) agent.Limits {
 	l, all := m.agent.Limits(), used.Add(share)
-	l.Turns, l.Calls = limited(l.Turns, all.Turns), limited(l.Calls, all.Calls)
-	l.Tokens, l.CostUSD = limited(l.Tokens, all.Tokens), limited(l.CostUSD, all.CostUSD)
+	l.Turns, l.Calls = ifLimited(l.Turns, all.Turns), ifLimited(l.Calls, all.Calls)
+	l.Tokens, l.CostUSD = ifLimited(l.Tokens, all.Tokens), ifLimited(l.CostUSD, all.CostUSD)
 	return l
 }
 

@@ -119,8 +119,8 @@ func (c *child) runTurn(ctx context.Context) {
 // work runs the child until its turn ends. It returns the child's status, and the reason of a failure.
 func (c *child) work(ctx context.Context) (status agents.Status, reason string) {
 	defer func() {
-		if broken := recover(); broken != nil {
-			c.starter.team.options.Record.Warn("agent_panic", "The agent %s crashed: %v\n%s", c.name, broken, debug.Stack())
+		if panicValue := recover(); panicValue != nil {
+			c.starter.team.options.Record.Warn("agent_panic", "The agent %s crashed: %v\n%s", c.name, panicValue, debug.Stack())
 			status, reason = agents.Status{State: agents.Errored, Text: "It crashed. This is a fault of agent-ci, not of its task."}, crashed
 		}
 	}()

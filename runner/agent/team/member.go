@@ -48,8 +48,8 @@ func (m *member) Send(ctx context.Context, id, message string, interrupt bool) (
 	if m.usesScripts {
 		text = agents.Letter{Kind: agents.NewTask, To: c.id, From: m.id(), Payload: message}.String()
 	}
-	began, replayed := t.recordedOrder.sentBy(ctx) // a replay must wait until the agent is as idle or busy as recorded
-	if err := t.await(ctx, func() bool { return !c.turnEnding && (!began || c.stopTurn == nil) }); err != nil {
+	startedTurn, replayed := t.recordedOrder.sentBy(ctx) // a replay must wait until the agent is as idle or busy as recorded
+	if err := t.await(ctx, func() bool { return !c.turnEnding && (!startedTurn || c.stopTurn == nil) }); err != nil {
 		return "", err
 	}
 	if c.starter.ctx == nil {
@@ -57,7 +57,7 @@ func (m *member) Send(ctx context.Context, id, message string, interrupt bool) (
 	}
 	c.messagesSent++
 	submission := fmt.Sprintf("%s-%d", c.id, c.messagesSent)
-	if c.stopTurn != nil || replayed && !began {
+	if c.stopTurn != nil || replayed && !startedTurn {
 		c.messages = append(c.messages, text)
 		return submission, nil
 	}
@@ -99,7 +99,7 @@ func (m *member) Resume(_ context.Context, id string) (agents.Status, error) {
 	case c.copyRemoved:
 		return agents.Status{}, agents.Refusef("The copy of the tree that %s worked on is gone. Start another agent.", c.id)
 	case t.openCount() >= t.job().Agents.Most:
-		return agents.Status{}, t.requirePlace()
+		return agents.Status{}, t.tooManyError()
 	}
 	c.closed = false
 	if c.status.State == agents.Shutdown {
@@ -112,18 +112,18 @@ func (m *member) Resume(_ context.Context, id string) (agents.Status, error) {
 // that have ended, and whether the time ran out. Without ids it waits for any news, and returns no statuses.
 func (m *member) Wait(ctx context.Context, ids []string, timeout time.Duration) (map[string]agents.Status, bool, error) {
 	t := m.team
-	limited, cancel := context.WithTimeout(ctx, timeout)
+	waitCtx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.recordedOrder.brokeOff(ctx) {
+	if t.recordedOrder.interrupted(ctx) {
 		return nil, false, agents.Refusef("The run was over, or killed, while the agent worked.")
 	}
-	if was, replayed := t.recordedOrder.of(ctx); replayed {
-		return m.replayWait(limited, was, ids)
+	if recorded, replayed := t.recordedOrder.recordedWait(ctx); replayed {
+		return m.replayWait(waitCtx, recorded, ids)
 	}
 	if len(ids) == 0 {
-		_ = t.await(limited, func() bool { return len(m.news) > 0 || len(m.workingBelow()) == 0 })
+		_ = t.await(waitCtx, func() bool { return len(m.news) > 0 || len(m.workingBelow()) == 0 })
 		return nil, len(m.news) == 0, ctx.Err()
 	}
 	ended := func() map[string]agents.Status {
@@ -138,7 +138,7 @@ func (m *member) Wait(ctx context.Context, ids []string, timeout time.Duration) 
 		}
 		return statuses
 	}
-	_ = t.await(limited, func() bool { return len(ended()) > 0 })
+	_ = t.await(waitCtx, func() bool { return len(ended()) > 0 })
 	statuses := ended()
 	for id := range statuses {
 		if c := m.findBelow(id); c != nil {
@@ -150,7 +150,7 @@ func (m *member) Wait(ctx context.Context, ids []string, timeout time.Duration) 
 
 // forgetNews removes pending news about a child. The caller holds the lock.
 func (m *member) forgetNews(c *child) {
-	m.news = slices.DeleteFunc(m.news, func(n notice) bool { return n.of == c })
+	m.news = slices.DeleteFunc(m.news, func(n notice) bool { return n.child == c })
 }
 
 // Close stops an agent and those below it, and closes them. It returns the agent's status before.
@@ -163,9 +163,9 @@ func (m *member) Close(_ context.Context, id string) (agents.Status, error) {
 		return agents.Status{}, err
 	}
 	previous := c.status
-	for _, each := range append([]*child{c}, c.descendants()...) {
-		each.endTurn(ending{agents.Status{State: agents.Shutdown}, "closed"})
-		each.closed = true
+	for _, closing := range append([]*child{c}, c.descendants()...) {
+		closing.endTurn(ending{agents.Status{State: agents.Shutdown}, "closed"})
+		closing.closed = true
 	}
 	m.forgetNews(c)
 	t.notifyWaiters()
@@ -231,8 +231,8 @@ func (t *team) openCount() (n int) {
 	return n
 }
 
-// requirePlace returns the error for the model that there are too many agents.
-func (t *team) requirePlace() error {
+// tooManyError returns the error for the model that there are too many agents.
+func (t *team) tooManyError() error {
 	if t.cannotClose() {
 		return agents.Refusef("%d agents are at work, which is as many as there may be (agents.most). Wait until one has ended.", t.openCount())
 	}
@@ -256,12 +256,12 @@ func (m *member) Settle(ctx context.Context, mayGoOn bool) (news bool, err error
 		m.waitUntil = time.Now().Add(time.Duration(t.job().Agents.Wait))
 	}
 	until := m.waitUntil
-	if last, limited := m.agent.Limits().LastTurnAt(); limited && last.Before(until) {
-		until = last
+	if lastTurnAt, waitCtx := m.agent.Limits().LastTurnAt(); waitCtx && lastTurnAt.Before(until) {
+		until = lastTurnAt
 	}
-	limited, cancel := context.WithDeadline(ctx, until)
+	waitCtx, cancel := context.WithDeadline(ctx, until)
 	defer cancel()
-	_ = t.await(limited, func() bool { return len(m.workingBelow()) == 0 })
+	_ = t.await(waitCtx, func() bool { return len(m.workingBelow()) == 0 })
 	if err := ctx.Err(); err != nil {
 		return false, err
 	}

@@ -59,20 +59,20 @@ func (m *member) Merge(ctx context.Context, id string) (tools.Result, error) {
 	}
 	m.team.mergeLock.Lock()
 	defer m.team.mergeLock.Unlock()
-	now, err := m.changeOf(ctx, c)
+	state, err := m.changeOf(ctx, c)
 	if err != nil {
 		return tools.Result{}, err
 	}
-	taken, err := m.mergeChild(ctx, c, now.mergeTree)
+	mergedChange, err := m.mergeChild(ctx, c, state.mergeTree)
 	if conflict := (*gitops.MergeError)(nil); errors.As(err, &conflict) {
 		m.settleMerge(c, conflicted)
-		return m.describeConflict(c, now.whole.Tree, conflict)
+		return m.describeConflict(c, state.whole.Tree, conflict)
 	}
 	if err != nil {
 		return tools.Result{}, err
 	}
-	result := describeMerge(c, taken, now)
-	c.base = now.whole
+	result := describeMerge(c, mergedChange, state)
+	c.base = state.whole
 	m.settleMerge(c, merged)
 	return result, nil
 }
@@ -112,70 +112,70 @@ type copyState struct {
 }
 
 // changeOf returns the state of a child's copy, with the change since its start or last merge.
-func (m *member) changeOf(ctx context.Context, c *child) (now copyState, err error) {
+func (m *member) changeOf(ctx context.Context, c *child) (state copyState, err error) {
 	o := m.team.options
-	if now.whole, err = m.team.stateOf(ctx, *c.place); err != nil {
-		return now, err
+	if state.whole, err = m.team.changesIn(ctx, *c.place); err != nil {
+		return state, err
 	}
 	checkout := o.Workspace.Checkout()
-	change, err := checkout.ChangeBetween(ctx, gitops.Base{Tree: c.base.Tree}, now.whole.Tree)
+	change, err := checkout.ChangeBetween(ctx, gitops.Base{Tree: c.base.Tree}, state.whole.Tree)
 	if err != nil {
-		return now, err
+		return state, err
 	}
 	verdict, err := judge.Verdict(o.Job.Policy, change, nil)
 	if err != nil {
-		return now, err
+		return state, err
 	}
-	left := excludedFiles(change.Files, func(path string) bool { return !c.mayChange(path) || verdict.ExcludesPath(path) })
-	now.excluded = slices.Sorted(maps.Keys(left))
-	for _, p := range now.whole.Problems {
+	excluded := excludedFiles(change.Files, func(path string) bool { return !c.mayChange(path) || verdict.ExcludesPath(path) })
+	state.excluded = slices.Sorted(maps.Keys(excluded))
+	for _, p := range state.whole.Problems {
 		is := func(other gitops.Problem) bool { return other == p }
-		if !slices.ContainsFunc(now.whole.Files, func(f changeset.File) bool { return f.Path == p.Path }) && !slices.ContainsFunc(c.base.Problems, is) {
-			now.unmergeable = append(now.unmergeable, p.Path)
+		if !slices.ContainsFunc(state.whole.Files, func(f changeset.File) bool { return f.Path == p.Path }) && !slices.ContainsFunc(c.base.Problems, is) {
+			state.unmergeable = append(state.unmergeable, p.Path)
 		}
 	}
-	now.mergeTree, err = checkout.PartialTree(ctx, c.base.Tree, now.whole.Tree, func(path string) bool { return !left[path] })
-	return now, err
+	state.mergeTree, err = checkout.PartialTree(ctx, c.base.Tree, state.whole.Tree, func(path string) bool { return !excluded[path] })
+	return state, err
 }
 
-// stateOf returns the changes in a copy since the base of the run.
-func (t *team) stateOf(ctx context.Context, place confine.Place) (*gitops.ChangeSet, error) {
-	at, err := t.options.Sandboxes.OpenLayer(ctx, place)
+// changesIn returns the changes in a copy since the base of the run.
+func (t *team) changesIn(ctx context.Context, place confine.Place) (*gitops.ChangeSet, error) {
+	copied, err := t.options.Sandboxes.OpenLayer(ctx, place)
 	if err != nil {
 		return nil, err
 	}
-	state, err := t.options.Workspace.ChangesIn(ctx, at)
-	return state, errors.Join(err, at.Close())
+	state, err := t.options.Workspace.ChangesIn(ctx, copied)
+	return state, errors.Join(err, copied.Close())
 }
 
 // excludedFiles returns the paths of a change that must be left out. These are the refused paths, and new files
 // that cannot exist beside a refused file that stays: a file in place of its folder, or files below its path.
 func excludedFiles(files []changeset.File, refused func(path string) bool) map[string]bool {
-	left, stays, above := map[string]bool{}, map[string]bool{}, map[string]bool{}
+	excluded, refusedFiles, foldersOfRefused := map[string]bool{}, map[string]bool{}, map[string]bool{}
 	for _, f := range files {
 		if !refused(f.Path) {
 			continue
 		}
-		left[f.Path], stays[f.Path] = true, f.OldMode != ""
+		excluded[f.Path], refusedFiles[f.Path] = true, f.OldMode != ""
 		for dir := path.Dir(f.Path); f.OldMode != "" && dir != "."; dir = path.Dir(dir) {
-			above[dir] = true
+			foldersOfRefused[dir] = true
 		}
 	}
 	for _, f := range files {
-		inPlace := above[f.Path]
+		blocked := foldersOfRefused[f.Path]
 		for dir := path.Dir(f.Path); dir != "."; dir = path.Dir(dir) {
-			inPlace = inPlace || stays[dir]
+			blocked = blocked || refusedFiles[dir]
 		}
-		if f.NewMode != "" && inPlace {
-			left[f.Path] = true
+		if f.NewMode != "" && blocked {
+			excluded[f.Path] = true
 		}
 	}
-	return left
+	return excluded
 }
 
 // mergeChild merges a child's change into the agent's tree, and pauses the agent's commands meanwhile. It returns
 // the merged change.
-func (m *member) mergeChild(ctx context.Context, c *child, now gitops.Tree) (taken *gitops.ChangeSet, err error) {
+func (m *member) mergeChild(ctx context.Context, c *child, tree gitops.Tree) (mergedChange *gitops.ChangeSet, err error) {
 	o, box := m.team.options, m.agent.Sandbox()
 	if box == nil {
 		return nil, agents.Refusef("Nothing can be taken over now.")
@@ -188,43 +188,43 @@ func (m *member) mergeChild(ctx context.Context, c *child, now gitops.Tree) (tak
 		if err != nil {
 			return err
 		}
-		taken, err = o.Workspace.MergeCopy(ctx, into, m.agent.MergeJournal(), c.base.Tree, now)
+		mergedChange, err = o.Workspace.MergeCopy(ctx, into, m.agent.MergeJournal(), c.base.Tree, tree)
 		return errors.Join(err, into.Close())
 	})
-	return taken, err
+	return mergedChange, err
 }
 
 // maxListedFiles is the maximum number of files listed to the model.
 const maxListedFiles = 50
 
 // describeMerge returns the result of a successful merge for the model.
-func describeMerge(c *child, taken *gitops.ChangeSet, now copyState) tools.Result {
+func describeMerge(c *child, mergedChange *gitops.ChangeSet, state copyState) tools.Result {
 	var s strings.Builder
 	var files []map[string]any
 	fmt.Fprintf(&s, "The change of %s is taken over: ", c.id)
-	if len(taken.Files) == 0 {
+	if len(mergedChange.Files) == 0 {
 		s.WriteString("there is none.")
 	} else {
-		fmt.Fprintf(&s, "%d files.", len(taken.Files))
+		fmt.Fprintf(&s, "%d files.", len(mergedChange.Files))
 	}
-	for i, f := range taken.Files {
+	for i, f := range mergedChange.Files {
 		files = append(files, map[string]any{"op": string(f.Status), "path": f.Path})
 		if i < maxListedFiles {
 			fmt.Fprintf(&s, "\n%s %s", f.Status, clip.Visible(f.Path, 500))
 		}
 	}
-	if len(taken.Files) > maxListedFiles {
-		fmt.Fprintf(&s, "\nand %d more", len(taken.Files)-maxListedFiles)
+	if len(mergedChange.Files) > maxListedFiles {
+		fmt.Fprintf(&s, "\nand %d more", len(mergedChange.Files)-maxListedFiles)
 	}
-	for _, out := range []struct {
+	for _, omitted := range []struct {
 		why   string
 		paths []string
-	}{{"it may not change these", now.excluded}, {"these can be no part of a change", now.unmergeable}} {
-		if len(out.paths) > 0 {
-			fmt.Fprintf(&s, "\nLeft out, as %s: %s", out.why, clip.Visible(strings.Join(out.paths[:min(len(out.paths), maxListedFiles)], ", "), 5000))
+	}{{"it may not change these", state.excluded}, {"these can be no part of a change", state.unmergeable}} {
+		if len(omitted.paths) > 0 {
+			fmt.Fprintf(&s, "\nLeft out, as %s: %s", omitted.why, clip.Visible(strings.Join(omitted.paths[:min(len(omitted.paths), maxListedFiles)], ", "), 5000))
 		}
 	}
-	return tools.Result{Output: s.String(), Detail: map[string]any{"agent": c.id, "files": files, "left_out": slices.Concat(now.excluded, now.unmergeable)}}
+	return tools.Result{Output: s.String(), Detail: map[string]any{"agent": c.id, "files": files, "left_out": slices.Concat(state.excluded, state.unmergeable)}}
 }
 
 // maxConflictBytes is the maximum size of a saved conflicting file, in bytes.
@@ -237,14 +237,14 @@ func (m *member) describeConflict(c *child, whole gitops.Tree, conflict *gitops.
 	var s strings.Builder
 	var paths []string
 	fmt.Fprintf(&s, "Nothing of the change of %s is taken over, since it conflicts with yours:", c.id)
-	for i, at := range conflict.Conflicts {
-		paths = append(paths, at.Path)
+	for i, conflicting := range conflict.Conflicts {
+		paths = append(paths, conflicting.Path)
 		if i >= maxListedFiles {
 			continue
 		}
-		fmt.Fprintf(&s, "\n- %s: %s", clip.Visible(at.Path, 500), clip.Visible(at.Why, 500))
-		if kept := m.saveConflicting(c, whole, at.Path); kept != "" {
-			fmt.Fprintf(&s, "; as %s has it: %s", c.name, o.Record.Join(kept))
+		fmt.Fprintf(&s, "\n- %s: %s", clip.Visible(conflicting.Path, 500), clip.Visible(conflicting.Why, 500))
+		if saved := m.saveConflicting(c, whole, conflicting.Path); saved != "" {
+			fmt.Fprintf(&s, "; as %s has it: %s", c.name, o.Record.Join(saved))
 		}
 	}
 	s.WriteString("\nMake your side fit, or tell the agent what to change, and call merge_agent again; a change that is not taken over in the end is dropped.")
@@ -259,11 +259,11 @@ func (m *member) saveConflicting(c *child, whole gitops.Tree, name string) strin
 	if err != nil {
 		return ""
 	}
-	kept := path.Join(record.OutputsFolder, savedName(c, name))
-	if o.Record.Write(kept, []byte(o.Record.Redact(strings.ToValidUTF8(string(content), "\uFFFD")))) != nil {
+	saved := path.Join(record.OutputsFolder, savedName(c, name))
+	if o.Record.Write(saved, []byte(o.Record.Redact(strings.ToValidUTF8(string(content), "\uFFFD")))) != nil {
 		return ""
 	}
-	return kept
+	return saved
 }
 
 // maxSavedName is how many bytes of the original name a saved file's name has.

@@ -61,7 +61,7 @@ func (m *member) reservePlace(order agents.Order) (*child, error) {
 	case m.depth >= t.job().Agents.Depth:
 		return nil, agents.Refusef("You may start no agents (agents.depth). Do the work yourself.")
 	case t.openCount() >= t.job().Agents.Most:
-		return nil, t.requirePlace()
+		return nil, t.tooManyError()
 	}
 	c := &child{starter: m, assignment: assignment{task: order.Message, roleName: cmp.Or(order.Role, "default")}, status: agents.Status{State: agents.PendingInit}}
 	var err error
@@ -75,15 +75,17 @@ func (m *member) reservePlace(order agents.Order) (*child, error) {
 		return nil, err
 	}
 	c.maxUSD = c.reserved.CostUSD
-	c.name = m.nameOf(m.started + 1)
+	c.name = m.nameOf(m.startedCount + 1)
 	if m.usesScripts {
 		c.name = order.Name
 	}
 	c.id = m.idOf(order, c.name)
-	if slices.ContainsFunc(t.children, func(other *child) bool { return other.id == c.id }) || slices.ContainsFunc(t.earlier, func(other *transcript.Agent) bool { return other.ID == c.id }) {
+	isTaken := slices.ContainsFunc(t.children, func(other *child) bool { return other.id == c.id }) ||
+		slices.ContainsFunc(t.earlier, func(other *transcript.Agent) bool { return other.ID == c.id })
+	if isTaken {
 		return nil, agents.Refusef("There is an agent %s already. Give the task another name.", c.id)
 	}
-	m.started++
+	m.startedCount++
 	t.children = append(t.children, c)
 	return c, nil
 }
@@ -118,8 +120,8 @@ func (c *child) mayChange(name string) bool {
 		if pathname.IsInAny(name, own) {
 			return true
 		}
-		fits, err := doublestar.Match(own, name)
-		return err == nil && fits
+		matches, err := doublestar.Match(own, name)
+		return err == nil && matches
 	})
 }
 
@@ -128,39 +130,39 @@ func (m *member) removeFailed(c *child) {
 	m.team.mu.Lock()
 	defer m.team.mu.Unlock()
 	c.closeAndRemove()
-	m.started--
+	m.startedCount--
 	m.team.children = slices.DeleteFunc(m.team.children, func(other *child) bool { return other == c })
 }
 
 // prepare asks the hooks about a new agent, and makes its model, copy of the tree, and first messages.
 func (m *member) prepare(ctx context.Context, c *child, order agents.Order) error {
 	o := m.team.options
-	told := hooks.Subagent{ID: c.id, Name: c.name, Role: c.roleName, AskedBy: m.starterName(), Task: o.Record.Redact(order.Message), Writes: c.role.Writes, Paths: c.paths}
-	refusal, added, err := o.Hooks.SubagentStart(ctx, told)
+	description := hooks.Subagent{ID: c.id, Name: c.name, Role: c.roleName, AskedBy: m.starterName(), Task: o.Record.Redact(order.Message), Writes: c.role.Writes, Paths: c.paths}
+	refusal, added, err := o.Hooks.SubagentStart(ctx, description)
 	if err != nil {
 		return err
 	}
 	if refusal != "" {
 		return &agents.Refusal{Words: refusal}
 	}
-	own := m.jobOf(c, order)
-	known, err := o.Model.Of(provider.Asking{ID: c.id, Message: order.Message, Job: own})
+	childJob := m.jobOf(c, order)
+	known, err := o.Model.ForAgent(provider.Asking{ID: c.id, Message: order.Message, Job: childJob})
 	if err != nil {
 		return refusedBy(ctx, err)
 	}
-	if own.Limits.CostUSD > 0 && m.agent.Price().Known() && !known.Profile.Price.Known() {
-		return agents.Refusef("The price of %s is not known, so limits.cost_usd could not hold for the agent. Start it without model.", own.Model.Name)
+	if childJob.Limits.CostUSD > 0 && m.agent.Price().Known() && !known.Profile.Price.Known() {
+		return agents.Refusef("The price of %s is not known, so limits.cost_usd could not hold for the agent. Start it without model.", childJob.Model.Name)
 	}
-	c.model = own.Model.Name
+	c.model = childJob.Model.Name
 	if err := m.fork(ctx, c); err != nil {
 		return err
 	}
 	c.ownTeam = &member{team: m.team, child: c, depth: m.depth + 1}
-	of := worker.Child{ID: c.id, Role: c.role, Place: c.place, Description: told}
+	options := worker.Child{ID: c.id, Role: c.role, Place: c.place, Description: description}
 	if len(c.paths) > 0 {
-		of.MayChange = c.mayChange
+		options.MayChange = c.mayChange
 	}
-	c.agent, err = m.agent.NewChild(ctx, of, worker.Options{Job: own, Model: known, Team: c.ownTeam, NewMessages: c.ownTeam.takeNews, ScriptEngine: o.ScriptEngine, Skills: o.Skills, Memory: o.Memory})
+	c.agent, err = m.agent.NewChild(ctx, options, worker.Options{Job: childJob, Model: known, Team: c.ownTeam, NewMessages: c.ownTeam.takeNews, ScriptEngine: o.ScriptEngine, Skills: o.Skills, Memory: o.Memory})
 	if err != nil {
 		return refusedBy(ctx, err)
 	}
@@ -191,24 +193,24 @@ func refusedBy(ctx context.Context, err error) error {
 // jobOf returns the job of a child: that of the run, without what only the run's own agent has, such as MCP
 // servers. The child's model settings come from its starter, its role and its order.
 func (m *member) jobOf(c *child, order agents.Order) *job.Job {
-	own := *m.team.job()
-	above := m.agent.Job.Model // the starter's model may differ from the run's
-	own.Model = above
-	own.MCPServers, own.Tools.Dynamic, own.Tools.JSRepl, own.Tools.Allow, own.Tools.Deny = nil, nil, false, nil, nil
-	own.Task.Questions = "assume"
+	childJob := *m.team.job()
+	starterModel := m.agent.Job.Model // the starter's model may differ from the run's
+	childJob.Model = starterModel
+	childJob.MCPServers, childJob.Tools.Dynamic, childJob.Tools.JSRepl, childJob.Tools.Allow, childJob.Tools.Deny = nil, nil, false, nil, nil
+	childJob.Task.Questions = "assume"
 	if len(c.role.Tools) > 0 {
-		own.Tools.Hosted = nil
+		childJob.Tools.Hosted = nil
 	}
-	if own.Model.Tools == "code" {
-		own.Model.Tools = "auto"
+	if childJob.Model.Tools == "code" {
+		childJob.Model.Tools = "auto"
 	}
-	if name := cmp.Or(order.Model, c.role.Model); name != "" && name != own.Model.Name {
-		own.Model.Name, own.Model.ContextWindow, own.Model.Price = name, 0, job.Price{}
-		own.Model.Fallbacks = slices.DeleteFunc(slices.Clone(own.Model.Fallbacks), func(other string) bool { return other == name })
+	if name := cmp.Or(order.Model, c.role.Model); name != "" && name != childJob.Model.Name {
+		childJob.Model.Name, childJob.Model.ContextWindow, childJob.Model.Price = name, 0, job.Price{}
+		childJob.Model.Fallbacks = slices.DeleteFunc(slices.Clone(childJob.Model.Fallbacks), func(other string) bool { return other == name })
 	}
-	own.Model.ReasoningEffort = cmp.Or(order.Effort, c.role.Effort, own.Model.ReasoningEffort)
-	own.Model.ServiceTier = cmp.Or(order.ServiceTier, own.Model.ServiceTier)
-	return &own
+	childJob.Model.ReasoningEffort = cmp.Or(order.Effort, c.role.Effort, childJob.Model.ReasoningEffort)
+	childJob.Model.ServiceTier = cmp.Or(order.ServiceTier, childJob.Model.ServiceTier)
+	return &childJob
 }
 
 // fork makes the child's copy of the tree, if its role needs one.
@@ -227,7 +229,7 @@ func (m *member) fork(ctx context.Context, c *child) error {
 		return err
 	}
 	c.place = &place
-	c.base, err = t.stateOf(ctx, place)
+	c.base, err = t.changesIn(ctx, place)
 	return err
 }
 
@@ -252,11 +254,11 @@ func (m *member) firstMessages(c *child, order agents.Order, added string) ([]js
 	if order.Fork {
 		items = m.agent.LastRequest(c.model)
 	}
-	words := []string{introduction(c, m)}
+	texts := []string{introduction(c, m)}
 	if added != "" {
-		words = append(words, added)
+		texts = append(texts, added)
 	}
-	for _, text := range words {
+	for _, text := range texts {
 		item, err := rawitem.TextMessage("developer", text)
 		if err != nil {
 			return nil, err
@@ -267,7 +269,7 @@ func (m *member) firstMessages(c *child, order agents.Order, added string) ([]js
 }
 
 // introduction tells a child its name, its starter, and what it may change.
-func introduction(c *child, by *member) string {
+func introduction(c *child, starter *member) string {
 	may := map[string]string{
 		job.WritesNone:   "You can read files, and change nothing.",
 		job.WritesOwn:    "You work on a copy of its tree; what git would commit of your change is merged into its tree when you have ended.",
@@ -277,5 +279,5 @@ func introduction(c *child, by *member) string {
 		may += fmt.Sprintf(" Of that only these paths are taken over: %s.", strings.Join(c.paths, ", "))
 	}
 	return fmt.Sprintf("You are the agent %s. The agent %s has started you for the task that follows, and reads your last message as the answer; it sees nothing else of what you say. %s "+
-		"Nobody answers questions: assume what is most likely, and say so.", c.id, by.id(), may)
+		"Nobody answers questions: assume what is most likely, and say so.", c.id, starter.id(), may)
 }

@@ -38,7 +38,7 @@ type team struct {
 // earlier are the agents of a resumed run so far. waits is nil outside a replay. The agent is valid even if there
 // is an error.
 func NewRunAgents(ctx context.Context, o worker.Options, earlier []*transcript.Agent, waits *Order) (*worker.Agent, error) {
-	if !o.Job.Agents.Enabled || o.Model.Of == nil {
+	if !o.Job.Agents.Enabled || o.Model.ForAgent == nil {
 		return worker.New(ctx, o)
 	}
 	root := newTeam(o, earlier, waits).root
@@ -57,7 +57,9 @@ func newTeam(options worker.Options, earlier []*transcript.Agent, waits *Order) 
 			started++
 		}
 	}
-	t.root = &member{team: t, started: started, usesScripts: options.ScriptEngine != nil && (options.Job.Model.Tools == "code" || options.Job.Model.Tools == "auto" && options.Model.Profile.Code)}
+	form := options.Job.Model.Tools
+	wantsScripts := form == "code" || form == "auto" && options.Model.Profile.Code
+	t.root = &member{team: t, startedCount: started, usesScripts: wantsScripts && options.ScriptEngine != nil}
 	return t
 }
 
@@ -90,7 +92,7 @@ type member struct {
 	ctx         context.Context // context of its work; nil while it is idle
 
 	// Guarded by the team's lock.
-	started        int       // number of agents that it started
+	startedCount   int       // number of agents that it started
 	news           []notice  // news that the agent has not received yet
 	waitUntil      time.Time // when Settle stops waiting; zero before the first Settle
 	recordedMerges []string  // agents that the recorded wait merged; nil outside a replayed wait
@@ -98,7 +100,7 @@ type member struct {
 
 // notice is the news of a child's end, for its starter.
 type notice struct {
-	of     *child
+	child  *child
 	status agents.Status
 }
 
@@ -157,21 +159,21 @@ func (m *member) takeNews() []string {
 		texts, m.child.messages = m.child.messages, nil
 	}
 	for _, n := range m.news {
-		texts = append(texts, m.notice(n))
+		texts = append(texts, m.noticeText(n))
 	}
 	m.news = nil
 	return texts
 }
 
-// notice returns the message to the agent about a child's end.
-func (m *member) notice(n notice) string {
+// noticeText returns the message to the agent about a child's end.
+func (m *member) noticeText(n notice) string {
 	n.status.Text = m.team.options.Record.Redact(n.status.Text)
 	if m.usesScripts {
-		return agents.Final(m.id(), n.of.id, n.status).String()
+		return agents.Final(m.id(), n.child.id, n.status).String()
 	}
-	text, err := agents.Notification(n.of.id, n.status)
+	text, err := agents.Notification(n.child.id, n.status)
 	if err != nil {
-		return fmt.Sprintf("The agent %s has ended, and what it said can't be told: %v.", n.of.id, err)
+		return fmt.Sprintf("The agent %s has ended, and what it said can't be told: %v.", n.child.id, err)
 	}
 	return text
 }
@@ -228,11 +230,11 @@ func (m *member) findBelow(id string) *child {
 
 // isAbove reports whether m started c, directly or through other agents.
 func (m *member) isAbove(c *child) bool {
-	for at := c.starter; ; at = at.child.starter {
-		if at == m {
+	for ancestor := c.starter; ; ancestor = ancestor.child.starter {
+		if ancestor == m {
 			return true
 		}
-		if at.child == nil {
+		if ancestor.child == nil {
 			return false
 		}
 	}

@@ -78,7 +78,7 @@ func led(t *testing.T, states ...string) (*member, []*child) {
 
 func TestWaitReturnsAtFirstEnd(t *testing.T) {
 	m, all := led(t, agents.Running, agents.Running)
-	m.news = []notice{{of: all[0]}}
+	m.news = []notice{{child: all[0]}}
 	go func() {
 		m.team.mu.Lock()
 		defer m.team.mu.Unlock()

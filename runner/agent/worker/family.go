@@ -39,13 +39,13 @@ func openCodeWays() briefing.Ways {
 
 func (a *Agent) openCodeWritingTools(box *toolbox, o files.Options, patcher *patch.Patcher) []tools.Tool {
 	all := opencode.New(opencode.Options{
-		Files: o, KnownFiles: &a.seenFiles, AcceptsImages: a.toolset.Sees, Patcher: patcher, SetPlan: a.recordPlan, Plan: a.currentPlan,
+		Files: o, KnownFiles: &a.seenFiles, AcceptsImages: a.toolset.ReadsImages, Patcher: patcher, SetPlan: a.recordPlan, Plan: a.currentPlan,
 	})
 	return append([]tools.Tool{box.commands.Bash()}, append(all, patcher.Tool())...)
 }
 
 func (a *Agent) openCodeReadingTools(o files.Options) []tools.Tool {
-	return opencode.New(opencode.Options{Files: o, KnownFiles: &a.seenFiles, AcceptsImages: a.toolset.Sees})
+	return opencode.New(opencode.Options{Files: o, KnownFiles: &a.seenFiles, AcceptsImages: a.toolset.ReadsImages})
 }
 
 // currentPlan returns the agent's latest plan.

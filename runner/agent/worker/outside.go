@@ -52,7 +52,7 @@ func (a *Agent) externalTools(box *toolbox, outputs *tools.Outputs) (externalToo
 	}
 	external.deferFrom(deferred)
 	external.searchTools, external.searchTool = search.Tools(deferred), search.FunctionName
-	if a.Model.Searches() {
+	if a.Model.SupportsToolSearch() {
 		external.searchTool = search.BuiltinName
 	}
 	return external, nil

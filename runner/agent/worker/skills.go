@@ -131,8 +131,8 @@ func (a *Agent) loadedTexts() (texts []string) {
 func (a *Agent) skillText(s skills.Skill) string {
 	dir := a.relativeToWorkDir(path.Dir(s.Path))
 	text := strings.TrimRight(s.Text, "\n")
-	if s.Left > 0 {
-		text += fmt.Sprintf("\n\n[%d more bytes are left out here; they stand in %q.]", s.Left, a.relativeToWorkDir(s.Path))
+	if s.CutBytes > 0 {
+		text += fmt.Sprintf("\n\n[%d more bytes are left out here; they stand in %q.]", s.CutBytes, a.relativeToWorkDir(s.Path))
 	}
 	var about strings.Builder
 	fmt.Fprintf(&about, "\n\n[The skill lies in the folder %q.", dir)
@@ -142,8 +142,8 @@ func (a *Agent) skillText(s skills.Skill) string {
 	for _, name := range s.Files {
 		fmt.Fprintf(&about, "\n- %q", name)
 	}
-	if s.FilesMore > 0 {
-		fmt.Fprintf(&about, "\nand %d more", s.FilesMore)
+	if s.UnlistedFiles > 0 {
+		fmt.Fprintf(&about, "\nand %d more", s.UnlistedFiles)
 	}
 	if s.AllowedTools != "" {
 		fmt.Fprintf(&about, "\nIt names tools for its work, which changes nothing about what you may call: %q", s.AllowedTools)

@@ -24,7 +24,7 @@ func skilled(t *testing.T, offer skills.Offer) *Agent {
 
 func TestGivesSkillOnceAndKeepsIt(t *testing.T) {
 	a := skilled(t, skills.Offer{Skills: []skills.Skill{
-		{Name: "release", Path: ".agents/skills/release/SKILL.md", SHA256: "00", Text: "Say " + secret + ".\n", Left: 7, Files: []string{"a b.sh", `q".md`}, FilesMore: 3, Compatibility: "Needs git."},
+		{Name: "release", Path: ".agents/skills/release/SKILL.md", SHA256: "00", Text: "Say " + secret + ".\n", CutBytes: 7, Files: []string{"a b.sh", `q".md`}, UnlistedFiles: 3, Compatibility: "Needs git."},
 	}})
 	first := a.loadSkill(tools.Call{}, "release")
 	for _, want := range []string{

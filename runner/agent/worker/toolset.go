@@ -59,12 +59,12 @@ func (s toolset) offered(canAsk bool, named []string) []string {
 	if _, writes := editFormats[s.Family]; writes {
 		return []string{dialect.UpdatePlan, dialect.ReadFile, provider.WrittenCommands, patchTool}
 	}
-	commandTools := append(slices.Clone(s.Runs), patchTool)
+	commandTools := append(slices.Clone(s.CommandTools), patchTool)
 	if s.usesFamily() {
 		commandTools = dialect.InFamily(s.Family, dialect.Commands)
 	}
 	all := dialect.InFamily(s.Family, dialect.Plans, dialect.Looks, dialect.Edits)
-	if s.Sees {
+	if s.ReadsImages {
 		all = append(all, dialect.ViewImage)
 	}
 	all = append(all, commandTools...)

@@ -34,7 +34,7 @@ func TestChoosesToolsetByModel(t *testing.T) {
 	} {
 		t.Run(test.model+" "+test.form, func(t *testing.T) {
 			p := toolsetOf(catalog.Of(test.model), test.form)
-			if diff := cmp.Diff(test.runs, p.Runs); diff != "" || p.Shell != test.shell || p.Patch != test.patch {
+			if diff := cmp.Diff(test.runs, p.CommandTools); diff != "" || p.Shell != test.shell || p.Patch != test.patch {
 				t.Errorf("shell %d, patch %d, runs (-want +got):\n%s", p.Shell, p.Patch, diff)
 			}
 		})

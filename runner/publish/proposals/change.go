@@ -99,7 +99,7 @@ func (l *Lessons) addNew(ctx context.Context, change *gitops.ChangeSet, all []me
 		return change, nil, err
 	}
 	known, _ := lessons.Parse(lessons.Path, before)
-	if all = lessons.New(known, all); len(all) == 0 {
+	if all = lessons.Unknown(known, all); len(all) == 0 {
 		return change, nil, nil
 	}
 	content, err := lessons.Append(before, all)
@@ -208,7 +208,7 @@ func (l *Lessons) exact(ctx context.Context, change *gitops.ChangeSet) (*gitops.
 	if !fit {
 		return change, err
 	}
-	exact := lessons.Exact(before, now)
+	exact := lessons.RestoreLineEnds(before, now)
 	if bytes.Equal(exact, now) {
 		return change, nil
 	}

@@ -55,13 +55,13 @@ type Options struct {
 func Check(ctx context.Context, o Options) (Findings, error) {
 	var all Findings
 	if !o.Scripted {
-		for _, err := range provider.Unusable(o.Job, o.Environ) {
+		for _, err := range provider.ModelProblems(o.Job, o.Environ) {
 			all.add(ctx, Mistake, err)
 		}
 		if provider.DefaultLimitUnpriced(o.Job, o.Environ) {
 			all = append(all, Finding{Note, "no_price", "", "The price of " + o.Job.Model.Name + " is unknown, so the default of limits.cost_usd has no effect; set model.price, or set limits.cost_usd to 0."})
 		}
-		for _, err := range provider.KeptOut(o.Job, o.Environ) {
+		for _, err := range provider.AccessProblems(o.Job, o.Environ) {
 			all.add(ctx, Missing, err)
 		}
 	}

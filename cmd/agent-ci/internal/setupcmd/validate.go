@@ -213,7 +213,7 @@ func (c *checked) print(p cli.Process) {
 		fmt.Fprintln(p.Stdout, "  hook "+progress.Printable(hookLine(h)))
 	}
 	for _, s := range c.Skills {
-		fmt.Fprintln(p.Stdout, "  skill "+progress.Printable(fmt.Sprintf("%s: %s, %s, SHA-256 %s", s.Name, s.Path, transcript.Count(len(s.Files)+s.FilesMore, "more file"), s.SHA256[:16])))
+		fmt.Fprintln(p.Stdout, "  skill "+progress.Printable(fmt.Sprintf("%s: %s, %s, SHA-256 %s", s.Name, s.Path, transcript.Count(len(s.Files)+s.UnlistedFiles, "more file"), s.SHA256[:16])))
 	}
 	for _, problem := range c.SkillProblems {
 		fmt.Fprintln(p.Stdout, "  skill "+progress.Printable(problem.String()))

@@ -26,16 +26,16 @@ type entry struct {
 	source                 string
 }
 
-// readCatalog returns the rows whose bare model names are wanted. It parses no others, since a run needs one model of
+// readCatalog returns the rows whose bare model names wants accepts. It parses no others, since a run needs one model of
 // hundreds.
-func readCatalog(tsv string, wanted func(name string) bool) ([]entry, error) {
+func readCatalog(tsv string, wants func(name string) bool) ([]entry, error) {
 	head, rows, _ := strings.Cut(strings.TrimSuffix(tsv, "\n"), "\n")
 	columns := strings.Split(head, "\t")
 	var entries []entry
 	for line := range strings.SplitSeq(rows, "\n") {
-		_, behind, _ := strings.Cut(line, "\t")
-		name, _, _ := strings.Cut(behind, "\t")
-		if !wanted(bareName(name)) {
+		_, rest, _ := strings.Cut(line, "\t")
+		name, _, _ := strings.Cut(rest, "\t")
+		if !wants(bareName(name)) {
 			continue
 		}
 		e, err := entryOf(columns, strings.Split(line, "\t"))
@@ -63,12 +63,12 @@ func entryOf(columns, cells []string) (entry, error) {
 	if row["efforts"] != "" {
 		e.efforts = strings.Split(row["efforts"], "|")
 	}
-	for name, into := range map[string]*int64{"context": &e.context, "input_limit": &e.input, "output_limit": &e.output} {
+	for name, target := range map[string]*int64{"context": &e.context, "input_limit": &e.input, "output_limit": &e.output} {
 		if row[name] == "" {
 			continue
 		}
 		var err error
-		if *into, err = strconv.ParseInt(row[name], 10, 64); err != nil {
+		if *target, err = strconv.ParseInt(row[name], 10, 64); err != nil {
 			return e, err
 		}
 	}
@@ -87,7 +87,7 @@ func listOf(rates, tiers, service string) (*price.List, error) {
 	if list.Rates, err = ratesOf(rates); err != nil {
 		return nil, err
 	}
-	for name, rates := range named(tiers) {
+	for name, rates := range pairs(tiers) {
 		tier := price.Tier{}
 		if tier.Above, err = strconv.ParseInt(name, 10, 64); err != nil {
 			return nil, err
@@ -97,7 +97,7 @@ func listOf(rates, tiers, service string) (*price.List, error) {
 		}
 		list.Tiers = append(list.Tiers, tier)
 	}
-	for name, rates := range named(service) {
+	for name, rates := range pairs(service) {
 		r, err := ratesOf(rates)
 		if err != nil {
 			return nil, err
@@ -110,11 +110,11 @@ func listOf(rates, tiers, service string) (*price.List, error) {
 	return list, nil
 }
 
-// named yields the pairs of a list such as NAME:RATES;NAME:RATES.
-func named(all string) func(yield func(name, rates string) bool) {
+// pairs yields the pairs of a list such as NAME:RATES;NAME:RATES.
+func pairs(list string) func(yield func(name, rates string) bool) {
 	return func(yield func(name, rates string) bool) {
-		for each := range strings.SplitSeq(all, ";") {
-			name, rates, found := strings.Cut(each, ":")
+		for pair := range strings.SplitSeq(list, ";") {
+			name, rates, found := strings.Cut(pair, ":")
 			if found && !yield(name, rates) {
 				return
 			}
@@ -129,12 +129,12 @@ func ratesOf(text string) (price.Rates, error) {
 		return price.Rates{}, fmt.Errorf("%q are no rates", text)
 	}
 	var r price.Rates
-	for i, into := range []*float64{&r.Input, &r.Cached, &r.CacheWrite, &r.Output} {
+	for i, target := range []*float64{&r.Input, &r.Cached, &r.CacheWrite, &r.Output} {
 		if parts[i] == "" {
 			continue
 		}
 		var err error
-		if *into, err = strconv.ParseFloat(parts[i], 64); err != nil {
+		if *target, err = strconv.ParseFloat(parts[i], 64); err != nil {
 			return r, err
 		}
 	}
@@ -170,11 +170,11 @@ func providerAt(baseURL string) string {
 		return ""
 	}
 	host := strings.ToLower(u.Hostname())
-	_, below, _ := strings.Cut(host, ".")
+	_, parent, _ := strings.Cut(host, ".")
 	if provider, known := hosts[host]; known {
 		return provider
 	}
-	return hosts["."+below]
+	return hosts["."+parent]
 }
 
 // find returns the table's entry for a model at the API at baseURL. It uses the row of that API's provider. If the
@@ -183,14 +183,14 @@ func find(name, baseURL string) (entry, bool) {
 	provider := providerAt(baseURL)
 	prefix, _, _ := strings.Cut(strings.ToLower(name), "/")
 	for _, spelling := range []string{bareName(name), plainName(name)} {
-		all := rowsOf(spelling)
+		entries := rowsOf(spelling)
 		if provider != "" {
-			all = of(provider, all)
-		} else if named := of(prefix, all); len(named) > 0 {
-			all = named
+			entries = entriesOf(provider, entries)
+		} else if byPrefix := entriesOf(prefix, entries); len(byPrefix) > 0 {
+			entries = byPrefix
 		}
-		if len(all) > 0 {
-			return agreed(all), true
+		if len(entries) > 0 {
+			return commonFacts(entries), true
 		}
 	}
 	return entry{}, false
@@ -205,22 +205,22 @@ func rowsOf(name string) []entry {
 	return entries
 }
 
-func of(provider string, all []entry) []entry {
+func entriesOf(provider string, all []entry) []entry {
 	return slices.DeleteFunc(slices.Clone(all), func(e entry) bool { return e.provider != provider })
 }
 
-// agreed returns what holds at every provider: the smallest limits, and the price and efforts if all have the same.
-func agreed(entries []entry) entry {
-	all := entries[0]
+// commonFacts returns what holds at every provider: the smallest limits, and the price and efforts if all have the same.
+func commonFacts(entries []entry) entry {
+	common := entries[0]
 	for _, e := range entries[1:] {
-		all.context, all.input, all.output = smallerLimit(all.context, e.context), smallerLimit(all.input, e.input), smallerLimit(all.output, e.output)
-		all.reasoning, all.images = all.reasoning && e.reasoning, all.images && e.images
-		if !slices.Equal(all.efforts, e.efforts) {
-			all.efforts = nil
+		common.context, common.input, common.output = smallerLimit(common.context, e.context), smallerLimit(common.input, e.input), smallerLimit(common.output, e.output)
+		common.reasoning, common.images = common.reasoning && e.reasoning, common.images && e.images
+		if !slices.Equal(common.efforts, e.efforts) {
+			common.efforts = nil
 		}
-		all.price = price.Common(all.price, e.price)
+		common.price = price.Common(common.price, e.price)
 	}
-	return all
+	return common
 }
 
 // smallerLimit returns the smaller of two limits, where 0 means no limit.
@@ -243,8 +243,8 @@ func (e entry) window() int64 {
 	return window
 }
 
-// over returns a family's profile with the table's values. A window that the profile sets itself stays.
-func (e entry) over(p Profile) Profile {
+// applyTo returns a family's profile with the table's values. A window that the profile sets itself stays.
+func (e entry) applyTo(p Profile) Profile {
 	if p.ContextWindow == profiles().Default.ContextWindow {
 		p.ContextWindow = e.window()
 	}

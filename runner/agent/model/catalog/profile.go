@@ -105,7 +105,7 @@ func Of(name string) Profile { return At(name, "") }
 func At(name, baseURL string) Profile {
 	p := family(plainName(name))
 	if e, found := find(name, baseURL); found {
-		return e.over(p)
+		return e.applyTo(p)
 	}
 	return p
 }
@@ -114,16 +114,16 @@ func At(name, baseURL string) Profile {
 func family(name string) Profile {
 	file := profiles()
 	for _, p := range file.Models {
-		if p.names(name) {
+		if p.matchesName(name) {
 			return p
 		}
 	}
 	return file.Default
 }
 
-// names reports whether a pattern matches name, or the rest of name from one of its words on. So a name such as
+// matchesName reports whether a pattern matches name, or the rest of name from one of its words on. So a name such as
 // my-deployment-gpt-5 matches, too.
-func (p Profile) names(name string) bool {
+func (p Profile) matchesName(name string) bool {
 	for _, pattern := range p.Models {
 		for rest, more := name, true; more; rest, more = nextWord(rest) {
 			if ok, err := path.Match(pattern, rest); ok && err == nil {

@@ -140,12 +140,12 @@ func chatTools(definitions []json.RawMessage) ([]chatTool, error) {
 // chatItem has the fields of items that can be expressed in a chat.
 type chatItem struct {
 	rawitem.Fields
-	Name      string          `json:"name"`
-	Arguments string          `json:"arguments"`
-	Input     string          `json:"input"`
-	Output    json.RawMessage `json:"output"`
-	Operation json.RawMessage `json:"operation"`
-	CameAs    string          `json:"came_as"`
+	Name          string          `json:"name"`
+	Arguments     string          `json:"arguments"`
+	Input         string          `json:"input"`
+	Output        json.RawMessage `json:"output"`
+	Operation     json.RawMessage `json:"operation"`
+	ThoughtSource string          `json:"came_as"`
 }
 
 // runnerWords begin a user message that comes from the runner.
@@ -159,7 +159,7 @@ func chatMessages(instructions string, history []json.RawMessage) ([]chatMessage
 	messages := []chatMessage{{Role: "system", Content: instructions}}
 	var thought *chatItem
 	var images []chatPart
-	show := func() {
+	addImages := func() {
 		if len(images) > 0 {
 			messages = append(messages, chatMessage{Role: "user", Content: images})
 		}
@@ -171,47 +171,47 @@ func chatMessages(instructions string, history []json.RawMessage) ([]chatMessage
 			return nil, fmt.Errorf("read item: %w", err)
 		}
 		if !strings.HasSuffix(item.Type, "_call_output") {
-			show()
+			addImages()
 		}
 		last := &messages[len(messages)-1]
 		switch {
 		case item.Type == "reasoning":
 			thought = &item
 		case item.Type == "message" && item.Role == "assistant":
-			messages = append(messages, withThought(thought, item.Content.Text()))
+			messages = append(messages, assistantMessage(thought, item.Content.Text()))
 			thought = nil
 		case item.Type == "message" && item.Role == "developer" && len(messages) == 1:
 			last.Content = strings.Join([]string{last.Content.(string), item.Content.Text()}, "\n\n")
 		case item.Type == "message" && item.Role == "developer":
 			messages = append(messages, chatMessage{Role: "user", Content: runnerWords + item.Content.Text()})
 		case item.Type == "message":
-			messages = append(messages, chatMessage{Role: item.Role, Content: item.shown()})
+			messages = append(messages, chatMessage{Role: item.Role, Content: item.chatContent()})
 		case strings.HasSuffix(item.Type, "_call_output"):
-			text, seen := item.output()
+			text, shown := item.output()
 			messages = append(messages, chatMessage{Role: "tool", Content: text, CallID: item.CallID})
-			images = append(images, seen...)
+			images = append(images, shown...)
 		case strings.HasSuffix(item.Type, "_call") && item.CallID != "":
 			call, err := item.call()
 			if err != nil {
 				return nil, err
 			}
 			if last.Role != "assistant" {
-				messages = append(messages, withThought(thought, ""))
+				messages = append(messages, assistantMessage(thought, ""))
 				thought = nil
 				last = &messages[len(messages)-1]
 			}
 			last.Calls = append(last.Calls, call)
 		}
 	}
-	show()
+	addImages()
 	return messages, nil
 }
 
-// withThought returns a message of the model with its reasoning, if any.
-func withThought(thought *chatItem, text string) chatMessage {
+// assistantMessage returns a message of the model with its reasoning, if any.
+func assistantMessage(thought *chatItem, text string) chatMessage {
 	m := chatMessage{Role: "assistant"}
 	if thought != nil {
-		text = m.think(thought.CameAs, thought.Content.Text(), text)
+		text = m.addThought(thought.ThoughtSource, thought.Content.Text(), text)
 	}
 	if text != "" {
 		m.Content = text
@@ -219,8 +219,8 @@ func withThought(thought *chatItem, text string) chatMessage {
 	return m
 }
 
-// think puts reasoning into the field, or between the tags, in which it came. It returns the text of the message.
-func (m *chatMessage) think(cameAs, thought, text string) string {
+// addThought puts reasoning into the field, or between the tags, in which it came. It returns the text of the message.
+func (m *chatMessage) addThought(cameAs, thought, text string) string {
 	switch cameAs {
 	case "":
 		m.Thought = thought
@@ -253,8 +253,8 @@ func (i chatItem) output() (text string, images []chatPart) {
 	return text, images
 }
 
-// shown returns an item's text, or a list of its parts if it has images.
-func (i chatItem) shown() any {
+// chatContent returns an item's text, or a list of its parts if it has images.
+func (i chatItem) chatContent() any {
 	if !slices.ContainsFunc(i.Content, func(p rawitem.Part) bool { return p.Image != "" }) {
 		return i.Content.Text()
 	}
@@ -269,8 +269,8 @@ func (i chatItem) shown() any {
 	return parts
 }
 
-// objectFor returns a replacement for arguments that are no JSON object, or nil for valid arguments.
-func objectFor(arguments string) any {
+// objectInsteadOf returns a replacement for arguments that are no JSON object, or nil for valid arguments.
+func objectInsteadOf(arguments string) any {
 	var object map[string]json.RawMessage
 	switch {
 	case json.Unmarshal([]byte(arguments), &object) == nil && object != nil:
@@ -283,10 +283,14 @@ func objectFor(arguments string) any {
 
 // unwrapped returns arguments without the JSON string that some models wrap around them.
 func unwrapped(arguments string) string {
-	if inner := exchange.TextOf(json.RawMessage(arguments)); strings.HasPrefix(strings.TrimSpace(arguments), `"`) && inner != "" && objectFor(inner) == nil {
-		return inner
+	if !strings.HasPrefix(strings.TrimSpace(arguments), `"`) {
+		return arguments
 	}
-	return arguments
+	inner := exchange.TextOf(json.RawMessage(arguments))
+	if inner == "" || objectInsteadOf(inner) != nil {
+		return arguments
+	}
+	return inner
 }
 
 // call converts a call in any form to a function call. The arguments are always a JSON object, even if the model wrote
@@ -297,7 +301,7 @@ func (i chatItem) call() (chatCall, error) {
 	switch i.Type {
 	case "function_call":
 		text = unwrapped(i.Arguments)
-		arguments = objectFor(text)
+		arguments = objectInsteadOf(text)
 	case "custom_tool_call":
 		arguments = map[string]string{"input": i.Input}
 	case "apply_patch_call":

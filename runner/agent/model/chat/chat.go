@@ -314,7 +314,7 @@ func (c *arrivingCall) isFollowedBy(piece chatCall) bool {
 	if piece.ID != "" && c.ID != "" && piece.ID != c.ID {
 		return true
 	}
-	whole := c.arguments.Len() > 0 && objectFor(c.arguments.String()) == nil
+	whole := c.arguments.Len() > 0 && objectInsteadOf(c.arguments.String()) == nil
 	return whole && exchange.TextOf(piece.Function.Arguments) != ""
 }
 

@@ -13,8 +13,8 @@ var agentOf = regexp.MustCompile(`You are the agent ([^ ]+)\. The agent `)
 
 // scripts are those of the agents seen so far.
 type scripts struct {
-	mu sync.Mutex
-	by map[string]*agentScript
+	mu      sync.Mutex
+	byAgent map[string]*agentScript
 }
 
 // agentScript is asked by one request at a time.
@@ -33,11 +33,11 @@ func (s *Server) scriptOf(raw []byte) *agentScript {
 	id := string(raw[last[2]:last[3]])
 	s.agents.mu.Lock()
 	defer s.agents.mu.Unlock()
-	if s.agents.by == nil {
-		s.agents.by = map[string]*agentScript{}
+	if s.agents.byAgent == nil {
+		s.agents.byAgent = map[string]*agentScript{}
 	}
-	if s.agents.by[id] == nil {
-		s.agents.by[id] = &agentScript{script: s.script.ForAgent(string(bytes.ReplaceAll(raw[last[1]:], []byte(`\n`), []byte("\n"))))}
+	if s.agents.byAgent[id] == nil {
+		s.agents.byAgent[id] = &agentScript{script: s.script.ForAgent(string(bytes.ReplaceAll(raw[last[1]:], []byte(`\n`), []byte("\n"))))}
 	}
-	return s.agents.by[id]
+	return s.agents.byAgent[id]
 }

@@ -38,14 +38,14 @@ type Server struct {
 	options Options
 	agents  scripts
 
-	mu       sync.Mutex
-	script   *scripted.Script
-	requests []Request
-	faults   []string
-	replace  map[int]http.HandlerFunc
-	cut      map[int]int
-	held     *model.Response // that the next request gets: it was cut before
-	compact  int             // how often the server compacted
+	mu        sync.Mutex
+	script    *scripted.Script
+	requests  []Request
+	faults    []string
+	replace   map[int]http.HandlerFunc
+	cutAfter  map[int]int
+	cutAnswer *model.Response // that the next request gets: it was cut before
+	compact   int             // how often the server compacted
 }
 
 // Request is a received request.
@@ -71,7 +71,7 @@ func StartScript(name string, r io.Reader, o Options) (*Server, error) {
 		return nil, err
 	}
 	createSchema() // now, and not in the time of the first request
-	s := &Server{options: o, script: script, replace: map[int]http.HandlerFunc{}, cut: map[int]int{}}
+	s := &Server{options: o, script: script, replace: map[int]http.HandlerFunc{}, cutAfter: map[int]int{}}
 	s.Server = httptest.NewServer(http.HandlerFunc(s.serve))
 	return s, nil
 }
@@ -91,7 +91,7 @@ func (s *Server) Replace(n int, h http.HandlerFunc) {
 func (s *Server) Cut(n, events int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.cut[n] = events
+	s.cutAfter[n] = events
 }
 
 // Compactions is how often the server made a conversation shorter.
@@ -168,14 +168,14 @@ func leastTokens(request []byte) int64 { return int64(len(request))/1024 + 1 }
 func (s *Server) stream(w http.ResponseWriter, answer *model.Response, cut int) {
 	s.mu.Lock()
 	if cut > 0 {
-		s.held = answer
+		s.cutAnswer = answer
 	}
 	s.mu.Unlock()
 	writeEvents(w, answer, cut)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.held == answer { // there were no more events
-		s.held = nil
+	if s.cutAnswer == answer { // there were no more events
+		s.cutAnswer = nil
 	}
 }
 
@@ -189,12 +189,12 @@ func (s *Server) answer(r *http.Request, raw []byte, request model.Request, numb
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	answer, err := s.held, error(nil)
-	if answer == nil || goesOn(request, answer) {
+	answer, err := s.cutAnswer, error(nil)
+	if answer == nil || continuesFrom(request, answer) {
 		answer, err = s.script.Respond(r.Context(), request, model.Observer{})
 	}
-	s.held = nil
-	return answer, s.cut[number], err
+	s.cutAnswer = nil
+	return answer, s.cutAfter[number], err
 }
 
 // isOutput says whether items of a type answer calls.
@@ -202,8 +202,8 @@ func isOutput(kind string) bool {
 	return strings.HasSuffix(kind, "_call_output") || kind == "tool_search_output"
 }
 
-// goesOn reports whether a request has a call of a cut answer.
-func goesOn(request model.Request, cut *model.Response) bool {
+// continuesFrom reports whether a request has a call of a cut answer.
+func continuesFrom(request model.Request, cut *model.Response) bool {
 	called := map[string]bool{}
 	for _, raw := range cut.Output {
 		var item inputItem
@@ -325,9 +325,9 @@ type inputItem struct {
 // pair verifies that every call has one output after it. It returns the index after the model's
 // last item.
 func pair(input []json.RawMessage) (int, error) {
-	open := map[string]bool{}
-	done := map[string]bool{}
-	fresh := 0
+	unanswered := map[string]bool{}
+	answered := map[string]bool{}
+	newFrom := 0
 	for i, raw := range input {
 		var item inputItem
 		if err := json.Unmarshal(raw, &item); err != nil {
@@ -335,26 +335,26 @@ func pair(input []json.RawMessage) (int, error) {
 		}
 		switch {
 		case isOutput(item.Type):
-			if !open[item.CallID] {
+			if !unanswered[item.CallID] {
 				return 0, fmt.Errorf("input[%d]: no tool call found for call_id %s", i, item.CallID)
 			}
-			if done[item.CallID] {
+			if answered[item.CallID] {
 				return 0, fmt.Errorf("input[%d]: a second output for call_id %s", i, item.CallID)
 			}
-			delete(open, item.CallID)
-			done[item.CallID] = true
+			delete(unanswered, item.CallID)
+			answered[item.CallID] = true
 		case strings.HasSuffix(item.Type, "_call") && item.CallID != "":
-			if open[item.CallID] || done[item.CallID] {
+			if unanswered[item.CallID] || answered[item.CallID] {
 				return 0, fmt.Errorf("input[%d]: a second call with call_id %s", i, item.CallID)
 			}
-			open[item.CallID] = true
-			fresh = i + 1
+			unanswered[item.CallID] = true
+			newFrom = i + 1
 		case item.Role == "assistant", item.Type == "reasoning", item.Type == "compaction":
-			fresh = i + 1
+			newFrom = i + 1
 		}
 	}
-	for id := range open {
+	for id := range unanswered {
 		return 0, fmt.Errorf("no tool output found for call_id %s", id)
 	}
-	return fresh, nil
+	return newFrom, nil
 }
