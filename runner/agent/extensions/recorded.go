@@ -2,12 +2,6 @@ package extensions
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
-	"errors"
-	"fmt"
-	"io/fs"
 
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
@@ -25,25 +19,8 @@ type Recorded struct {
 // ReadList reads a server's list of tools from the run directory. It returns an error if the file's digest
 // differs from the recorded one.
 func ReadList(dir *record.Directory, of transcript.MCPServer) (list mcp.List, err error) {
-	raw, err := dir.Read(of.File)
-	if errors.Is(err, fs.ErrNotExist) {
-		return list, fmt.Errorf("the run directory has no %s, with the tools of the server %s", of.File, of.Name)
-	}
-	if err == nil && digestOf(raw) != of.SHA256 {
-		return list, fmt.Errorf("%s, with the tools of the server %s, was changed since it was recorded", of.File, of.Name)
-	}
-	if err == nil {
-		err = json.Unmarshal(raw, &list)
-	}
-	if err != nil {
-		return list, fmt.Errorf("read %s, with the tools of the server %s: %w", of.File, of.Name, err)
-	}
-	return list, nil
-}
-
-func digestOf(raw []byte) string {
-	digest := sha256.Sum256(raw)
-	return hex.EncodeToString(digest[:])
+	err = dir.ReadRecorded(of.File, of.SHA256, "the tools of the server "+of.Name, &list)
+	return list, err
 }
 
 // tool returns a tool that answers calls from the record.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/agent-ci/agent-ci/policy/sandbox"
+	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/runner/record/transcript/eventlog"
@@ -218,7 +219,7 @@ func (s *server) recordReady(offered []mcp.Offered) error {
 	if err := s.Record.Write(s.listFile(), raw); err != nil {
 		return err
 	}
-	event := transcript.MCPServer{State: transcript.MCPReady, File: s.listFile(), SHA256: digestOf(raw)}
+	event := transcript.MCPServer{State: transcript.MCPReady, File: s.listFile(), SHA256: record.DigestOf(raw)}
 	for _, tool := range offered {
 		if tool.Server == s.name {
 			event.Tools = append(event.Tools, transcript.MCPTool{Name: tool.Spec.Name, Tool: tool.Tool, SHA256: tool.SHA256, Unchecked: tool.Unchecked})

@@ -2,6 +2,7 @@ package hooks
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -161,6 +162,25 @@ func (h Hook) readJSON(text []byte) (answer, error) {
 	default:
 		return answer{}, fmt.Errorf("its decision %q is none that is known", outer.Decision)
 	}
+	if err := a.setPermission(specific); err != nil {
+		return answer{}, err
+	}
+	if h.On == job.OnStop && a.context != "" { // as in Claude Code, context at Stop demands more work
+		a.decision, a.reason, a.context = decisionMore, strings.TrimSpace(a.reason+"\n"+a.context), ""
+	}
+	if outer.Continue == nil || *outer.Continue {
+		return a, a.setOutput(specific)
+	}
+	if h.On == job.OnStop { // continue: false at Stop means that the agent may end
+		return answer{message: outer.SystemMessage}, nil
+	}
+	a.decision, a.stop, a.feedback = decisionDeny, true, false
+	a.reason = cmp.Or(outer.StopReason, a.reason)
+	return a, a.setOutput(specific)
+}
+
+// setPermission sets the decision of permissionDecision, which replaces that of decision.
+func (a *answer) setPermission(specific specificOutput) error {
 	switch specific.Permission {
 	case "", "allow":
 	case decisionDeny:
@@ -168,21 +188,9 @@ func (h Hook) readJSON(text []byte) (answer, error) {
 	case decisionAsk, "defer": // both leave the decision to a person
 		a.decision, a.reason = decisionAsk, specific.Reason
 	default:
-		return answer{}, fmt.Errorf("its permissionDecision %q is none of allow, deny, ask and defer", specific.Permission)
+		return fmt.Errorf("its permissionDecision %q is none of allow, deny, ask and defer", specific.Permission)
 	}
-	if h.On == job.OnStop && a.context != "" { // as in Claude Code, context at Stop demands more work
-		a.decision, a.reason, a.context = decisionMore, strings.TrimSpace(a.reason+"\n"+a.context), ""
-	}
-	if outer.Continue != nil && !*outer.Continue {
-		if h.On == job.OnStop { // continue: false at Stop means that the agent may end
-			return answer{message: outer.SystemMessage}, nil
-		}
-		a.decision, a.stop, a.feedback = decisionDeny, true, false
-		if outer.StopReason != "" {
-			a.reason = outer.StopReason
-		}
-	}
-	return a, a.setOutput(specific)
+	return nil
 }
 
 // setOutput sets the replacement for a call's output, if the hook gives one.

@@ -169,19 +169,26 @@ func (r reply) decisionName() string {
 // maxRecordedText is the maximum size of a replaced text in the record, in bytes.
 const maxRecordedText = 256 << 10
 
-// recordReply records and counts a reply. It warns about a hook that failed or has a message for people.
-func (h *Hooks) recordReply(hook Hook, q question, r reply) error {
+// eventOf returns the event that records a reply.
+func (h Hook) eventOf(q question, r reply) transcript.Hook {
 	event := transcript.Hook{
-		Name: hook.Name, On: hook.On, SHA256: hook.SHA256, Number: q.call.Number, Caller: q.call.Caller, Agent: q.call.Agent, Trusted: hook.trusted, Decision: r.decisionName(),
+		Name: h.Name, On: h.On, SHA256: h.SHA256, Number: q.call.Number, Caller: q.call.Caller, Agent: q.call.Agent, Trusted: h.trusted, Decision: r.decisionName(),
 		Reason: r.reasonText(), Context: r.context, Message: r.message, Stop: r.stop, Seconds: r.duration.Seconds(), WentOn: r.continued,
 	}
 	replaces := event.Decision == transcript.HookRewrite || event.Decision == transcript.HookReplace
 	if replaces {
 		event.After = r.replacement
 	}
-	if replaces || hook.On == job.OnPostToolUse && r.refuses() && !r.feedback {
+	withholds := h.On == job.OnPostToolUse && r.refuses() && !r.feedback
+	if replaces || withholds {
 		event.Before = q.replaceable[:min(len(q.replaceable), maxRecordedText)]
 	}
+	return event
+}
+
+// recordReply records and counts a reply. It warns about a hook that failed or has a message for people.
+func (h *Hooks) recordReply(hook Hook, q question, r reply) error {
+	event := hook.eventOf(q, r)
 	h.countUse(event)
 	if r.continued {
 		h.Record.Warn("hook_failed", "The hook %s on %s failed, and the run continued (on_error: continue): %s.", hook.Name, hook.On, r.failure)

@@ -109,10 +109,7 @@ func (h Hook) RequireStartable(provider SandboxProvider, tree string) error {
 	if err != nil {
 		return err
 	}
-	if !strings.Contains(h.Run[0], "/") {
-		if _, err := provider.find(h.Run[0]); err != nil {
-			return err
-		}
+	if !strings.Contains(h.Run[0], "/") { // argv has found the program
 		return requireScript(h.expandedWords(provider), tree)
 	}
 	if err := executable(argv[0]); err != nil {

@@ -1,12 +1,8 @@
 package skills
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
 
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
@@ -45,11 +41,11 @@ func (o Offer) Write(rec *record.Record) error {
 	if err != nil {
 		return fmt.Errorf("encode the skills: %w", err)
 	}
-	if err := rec.Write(skillsFile, append(raw, '\n')); err != nil {
+	raw = append(raw, '\n')
+	if err := rec.Write(skillsFile, raw); err != nil {
 		return err
 	}
-	digest := sha256.Sum256(append(raw, '\n'))
-	event := transcript.Skills{File: skillsFile, SHA256: hex.EncodeToString(digest[:])}
+	event := transcript.Skills{File: skillsFile, SHA256: record.DigestOf(raw)}
 	for _, s := range o.Skills {
 		event.Skills = append(event.Skills, transcript.Skill{Name: s.Name, Path: s.Path, SHA256: s.SHA256, Bytes: s.Bytes})
 	}
@@ -61,18 +57,6 @@ func ReadOffer(dir *record.Directory, of transcript.Skills) (offer Offer, err er
 	if of.File == "" {
 		return offer, nil
 	}
-	raw, err := dir.Read(skillsFile)
-	if errors.Is(err, fs.ErrNotExist) {
-		return offer, fmt.Errorf("the run directory has no %s, with the skills of the run", skillsFile)
-	}
-	if err != nil {
-		return offer, fmt.Errorf("read %s, with the skills of the run: %w", skillsFile, err)
-	}
-	if digest := sha256.Sum256(raw); hex.EncodeToString(digest[:]) != of.SHA256 {
-		return offer, fmt.Errorf("%s, with the skills of the run, was changed since it was recorded", skillsFile)
-	}
-	if err := json.Unmarshal(raw, &offer); err != nil {
-		return offer, fmt.Errorf("read %s, with the skills of the run: %w", skillsFile, err)
-	}
-	return offer, nil
+	err = dir.ReadRecorded(skillsFile, of.SHA256, "the skills of the run", &offer)
+	return offer, err
 }

@@ -247,9 +247,9 @@ func (a *Agent) allTools(ctx context.Context, box *toolbox, outputs *tools.Outpu
 		Sandbox: box.sandbox, Outputs: outputs, Dir: dir, Env: a.withHookEnv(a.Sandboxes.AgentEnv(a.Place())), Programs: a.Record.Join(confine.ProgramsFolder),
 		Shell: a.toolset.Shell, Patch: a.patchInCommand(patcher), Judge: a.Sandboxes.Judge(), RecordedReturn: a.ReplayCommand,
 	})
-	ask := a.ask
-	if a.Ask == nil {
-		ask = nil
+	var ask func(context.Context, []question.Question) error // nil if nobody answers
+	if a.Ask != nil {
+		ask = a.ask
 	}
 	var all []tools.Tool
 	if isFamily {

@@ -47,26 +47,27 @@ func waitInFields(value any, depth int) time.Duration {
 		}
 	case map[string]any:
 		for name, element := range value {
-			unit, known := waitFields[strings.NewReplacer("_", "", "-", "").Replace(strings.ToLower(name))]
-			switch element := element.(type) {
-			case float64:
-				if known {
-					asked = max(asked, waitOfNumber(element, unit))
-				}
-			case string:
-				if known {
-					asked = max(asked, waitOfText(element, unit))
-				}
-			default:
-				if fields, is := element.(map[string]any); is && known { // a google.protobuf.Duration
-					seconds, _ := fields["seconds"].(float64)
-					asked = max(asked, waitOfNumber(seconds, time.Second))
-				}
-				asked = max(asked, waitInFields(element, depth+1))
+			if unit, known := waitFields[strings.NewReplacer("_", "", "-", "").Replace(strings.ToLower(name))]; known {
+				asked = max(asked, waitOfField(element, unit))
 			}
+			asked = max(asked, waitInFields(element, depth+1))
 		}
 	}
 	return asked
+}
+
+// waitOfField returns the wait in a field of waitFields: a number, a text, or a google.protobuf.Duration.
+func waitOfField(value any, unit time.Duration) time.Duration {
+	switch value := value.(type) {
+	case float64:
+		return waitOfNumber(value, unit)
+	case string:
+		return waitOfText(value, unit)
+	case map[string]any:
+		seconds, _ := value["seconds"].(float64)
+		return waitOfNumber(seconds, time.Second)
+	}
+	return 0
 }
 
 // waitOfNumber converts a number of units to a wait. A large number of seconds is a Unix time.
@@ -101,15 +102,16 @@ var waitWords = lazyregexp.New(`(?i)\b(?:(retry[-_ ]?(?:after|in|delay)(?:[-_ ]?
 
 // waitInWords returns how long a message asks to wait, or 0.
 func waitInWords(message string) time.Duration {
-	for _, found := range waitWords().FindAllStringSubmatchIndex(message, -1) {
-		rest, unit := message[found[1]:], time.Duration(0)
-		if found[2] >= 0 {
+	for _, match := range waitWords().FindAllStringSubmatchIndex(message, -1) {
+		afterWords, hasName, hasUnit := message[match[1]:], match[2] >= 0, match[4] >= 0
+		unit := time.Duration(0)
+		if hasName {
 			unit = time.Second
 		}
-		if found[4] >= 0 && strings.HasPrefix(strings.ToLower(message[found[4]:found[5]]), "m") {
+		if hasUnit && strings.HasPrefix(strings.ToLower(message[match[4]:match[5]]), "m") {
 			unit = time.Millisecond
 		}
-		if asked := cmp.Or(dateAt(rest), durationAt(rest, unit)); asked > 0 {
+		if asked := cmp.Or(dateAt(afterWords), durationAt(afterWords, unit)); asked > 0 {
 			return asked
 		}
 	}

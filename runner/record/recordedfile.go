@@ -1,0 +1,35 @@
+package record
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+)
+
+// ReadRecorded reads the JSON file called name into value. sha256Sum is the file's digest in the transcript.
+// content says what the file holds, for the errors: a missing file, an altered one, and invalid JSON.
+func (d *Directory) ReadRecorded(name, sha256Sum, content string, value any) error {
+	raw, err := d.Read(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("the run directory has no %s, with %s", name, content)
+	}
+	if err == nil && DigestOf(raw) != sha256Sum {
+		return fmt.Errorf("%s, with %s, was changed since it was recorded", name, content)
+	}
+	if err == nil {
+		err = json.Unmarshal(raw, value)
+	}
+	if err != nil {
+		return fmt.Errorf("read %s, with %s: %w", name, content, err)
+	}
+	return nil
+}
+
+// DigestOf returns the SHA-256 of raw, in hex.
+func DigestOf(raw []byte) string {
+	digest := sha256.Sum256(raw)
+	return hex.EncodeToString(digest[:])
+}
