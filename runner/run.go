@@ -183,7 +183,7 @@ func (r *runner) work(ctx, untimed context.Context, rd *ready, attempts int) (wo
 			return w, err
 		}
 		w = r.markTimedOut(ctx, untimed, w)
-		if err := rd.agent.Work().WithoutAnswers(rd.task.Issue); err != nil {
+		if err := rd.agent.Work().NeedsAnswersStop(rd.task.Issue); err != nil {
 			return w, err
 		}
 		if skipped && w.change.Empty() { // the base already has the whole merged change

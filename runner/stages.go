@@ -258,14 +258,14 @@ func (r *runner) checks(ctx context.Context, w work) verify.Checks {
 // brief gives the agent its task, with guides, hook texts and images. A replay has no source: its images
 // are in the recorded conversation.
 func (r *runner) brief(ctx context.Context, rd *ready, hookText string) (err error) {
-	briefing := briefing.Briefing{Guides: rd.guides, Added: hookText, Task: briefing.Task{Source: rd.task.Name, Title: rd.task.Title, Text: rd.task.Text}}
+	briefing := briefing.Briefing{Guides: rd.guides, HookContext: hookText, Task: briefing.Task{Source: rd.task.Name, Title: rd.task.Title, Text: rd.task.Text}}
 	if !rd.task.OnHead() {
-		if briefing.Further, err = worker.FurtherGuides(ctx, rd.workspace.Checkout(), rd.job().Repository.Path); err != nil {
+		if briefing.FurtherGuides, err = worker.FurtherGuides(ctx, rd.workspace.Checkout(), rd.job().Repository.Path); err != nil {
 			return err
 		}
 	}
 	if rd.source != nil {
-		briefing.Task.Images, briefing.Task.Missing = rd.source.Images(ctx, rd.task)
+		briefing.Task.Images, briefing.Task.MissingImages = rd.source.Images(ctx, rd.task)
 	}
 	return rd.agent.Brief(briefing, rd.baseline.Rows)
 }
@@ -352,7 +352,7 @@ func (r *runner) reportRecipe(ctx context.Context, w work, words string) error {
 // takeTurns lets the agent work until it finishes or a budget stops it.
 func (r *runner) takeTurns(ctx context.Context, w work) (work, error) {
 	did, err := w.agent.Run(ctx)
-	w.stopped = did.Stopped
+	w.stopped = did.BudgetStop
 	return r.registerWork(w), err
 }
 
@@ -491,7 +491,7 @@ func (r *runner) askOutput(ctx context.Context, w work) (work, error) {
 	if err != nil {
 		return w, err
 	}
-	if w.stopped = did.Stopped; w.stopped == nil {
+	if w.stopped = did.BudgetStop; w.stopped == nil {
 		w.outputFile = worker.OutputFile
 	}
 	return r.registerWork(w), w.stoppedUnlessDraft()

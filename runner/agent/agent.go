@@ -55,8 +55,8 @@ type Surroundings struct {
 	MustStop func() error
 	// BeforeCompaction is asked before the conversation is made shorter; its error ends the run.
 	BeforeCompaction func(ctx context.Context, reason string) error
-	// OthersUse returns the used and reserved budget of started agents. It must be safe for concurrent use.
-	OthersUse func() Used
+	// UsedByOthers returns the used and reserved budget of started agents. It must be safe for concurrent use.
+	UsedByOthers func() Used
 	// NewMessages returns the agent's messages since the last call.
 	NewMessages func() []string
 	// Warn receives warnings for readers of the result. It must be safe for concurrent use.
@@ -65,7 +65,7 @@ type Surroundings struct {
 
 // faults counts the model's consecutive faults, by kind.
 type faults struct {
-	repeats          failingRepeats
+	failingRepeats   failingRepeats
 	emptyAnswers     int
 	brokenOffAnswers int // incomplete answers of a model with text edits
 }
@@ -94,9 +94,9 @@ func (c *Conversation) CountScriptCall() (refused string) {
 	return ""
 }
 
-// charge adds the usage of one answer to the current model's use. It warns if the price of the answer's
+// addUsage adds the usage of one answer to the current model's use. It warns if the price of the answer's
 // service tier is unknown.
-func (c *Conversation) charge(u model.Usage) {
+func (c *Conversation) addUsage(u model.Usage) {
 	c.spent.Usage = c.spent.Usage.Add(u)
 	c.spent.Models = transcript.WithUsage(c.spent.Models, transcript.Usage(u))
 	list := c.spent.Models[len(c.spent.Models)-1].Price
@@ -118,29 +118,29 @@ func (c *Conversation) Cost() (float64, bool) {
 
 // Begin adds the first items of the conversation. Compactions keep them unchanged.
 func (c *Conversation) Begin(items ...json.RawMessage) {
-	c.Add(items...)
+	c.AddItems(items...)
 	c.pinnedItems = len(c.history)
 }
 
-// Items returns the number of items in the conversation.
-func (c *Conversation) Items() int { return len(c.history) }
+// ItemCount returns the number of items in the conversation.
+func (c *Conversation) ItemCount() int { return len(c.history) }
 
-// Add puts items into the conversation before the next turn.
-func (c *Conversation) Add(items ...json.RawMessage) { c.add(items) }
+// AddItems puts items into the conversation before the next turn.
+func (c *Conversation) AddItems(items ...json.RawMessage) { c.add(items) }
 
 // Tell adds a message from the runner to the model.
-func (c *Conversation) Tell(text string) error { return c.addWords("developer", text) }
+func (c *Conversation) Tell(text string) error { return c.addMessage("developer", text) }
 
-// AddExternal adds a message that comes from outside the runner, so the model does not take it for the
+// TellExternal adds a message that comes from outside the runner, so the model does not take it for the
 // runner's orders.
-func (c *Conversation) AddExternal(text string) error { return c.addWords("user", text) }
+func (c *Conversation) TellExternal(text string) error { return c.addMessage("user", text) }
 
-func (c *Conversation) addWords(role, text string) error {
+func (c *Conversation) addMessage(role, text string) error {
 	raw, err := rawitem.TextMessage(role, text)
 	if err != nil {
 		return err
 	}
-	c.Add(raw)
+	c.AddItems(raw)
 	return nil
 }
 
@@ -155,7 +155,7 @@ func (c *Conversation) Run(ctx context.Context) (string, error) {
 		if err := c.stopReason(); err != nil {
 			return c.lastWords, err
 		}
-		if err := c.addNews(); err != nil {
+		if err := c.addNewMessages(); err != nil {
 			return c.lastWords, err
 		}
 		if c.lastBudget() == nil { // the last turn has no tokens to spend on a summary
@@ -248,7 +248,7 @@ func (c *Conversation) recover(ctx context.Context, failure *model.Failure) (boo
 		return true, nil
 	case failure.Kind == model.Incomplete && c.Settings.NoTools && c.brokenOffAnswers < maxEditFailures:
 		c.brokenOffAnswers++
-		return true, c.Tell(fmt.Sprintf(cutAnswerWords, failure.Detail()))
+		return true, c.Tell(fmt.Sprintf(cutAnswerText, failure.Detail()))
 	case failure.Kind == model.ContextLength:
 		return c.shortenRefused(ctx)
 	case c.leaveFlexTier(failure):
@@ -294,7 +294,7 @@ func (c *Conversation) ask(ctx context.Context, settings model.Settings) (*answe
 // processAnswer records a complete answer and adds it to the history. The answer is on record before its
 // mutating calls start, which batch.Commit allows.
 func (c *Conversation) processAnswer(answer *answerIntake, response *model.Response, took time.Duration) error {
-	c.charge(response.Usage)
+	c.addUsage(response.Usage)
 	c.brokenOffAnswers = 0
 	if answer.itemsChanged {
 		response.Output = answer.items
@@ -304,7 +304,7 @@ func (c *Conversation) processAnswer(answer *answerIntake, response *model.Respo
 		c.warn("no_usage", "The model's API reports no token usage, or an impossible one: agent-ci counts one token for every four bytes sent and received.")
 	}
 	err := c.recordResponse(response, took, answer.wordsOnly)
-	c.overlongRequests = 0
+	c.overlongInRow = 0
 	c.addAnswerItems(response.Output, &response.Usage)
 	answer.countCalls()
 	if err == nil && answer.parseError != nil {
@@ -323,7 +323,7 @@ func (c *Conversation) processAnswer(answer *answerIntake, response *model.Respo
 func (c *Conversation) processInterrupted(answer *answerIntake, err error, took time.Duration) error {
 	var failure *model.Failure
 	if errors.As(err, &failure) {
-		c.charge(failure.Usage)
+		c.addUsage(failure.Usage)
 	}
 	if !answer.keepInterrupted() {
 		answer.discard()
@@ -340,7 +340,7 @@ func (c *Conversation) processInterrupted(answer *answerIntake, err error, took 
 	}
 	answer.cancelCalls()
 	if outputs, _, outputErr := answer.outputs(); outputErr == nil {
-		c.Add(outputs...) // each call in the history needs its output
+		c.AddItems(outputs...) // each call in the history needs its output
 	}
 	if recordErr != nil {
 		return recordErr
@@ -356,8 +356,8 @@ func (c *Conversation) recordFailed(err error, failure *model.Failure) error {
 	return errors.Join(err, c.recordFailure(failure))
 }
 
-// emptyLimit is the number of consecutive empty answers that ends a run.
-const emptyLimit = 2
+// maxEmptyAnswers is the number of consecutive empty answers that ends a run.
+const maxEmptyAnswers = 2
 
 // isDone reports whether the model is done: its answer has text and no calls. After an empty answer the
 // model gets one reminder, because an idle run must not look successful. It also gets one after mere
@@ -379,7 +379,7 @@ func (c *Conversation) isDone(answer *answerIntake, lastTurn bool) (bool, error)
 	if answer.RemarksOnly() {
 		return false, c.Tell("Your last answer was commentary and called nothing. Go on with the task, or give your last message if it is done or cannot be.")
 	}
-	if c.emptyAnswers >= emptyLimit {
+	if c.emptyAnswers >= maxEmptyAnswers {
 		return true, outcome.Stopf(outcome.ModelFailed, "empty_answer",
 			"The model answered %d times with neither text nor calls; run again, or test the endpoint with agent-ci doctor --online.", c.emptyAnswers)
 	}
@@ -393,11 +393,11 @@ func (c *Conversation) runCalls(ctx context.Context, answer *answerIntake) error
 	if err != nil {
 		return err
 	}
-	c.Add(outputs...)
+	c.AddItems(outputs...)
 	for i, result := range results {
 		c.noteResult(answer.Calls[i], result)
 	}
-	c.repeats.count(answer.Calls[:len(results)], results)
+	c.failingRepeats.countAnswer(answer.Calls[:len(results)], results)
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -419,13 +419,13 @@ const (
 // stopIfStuck warns a model that repeats a failing call. If the model goes on, it returns the stop of the run.
 func (c *Conversation) stopIfStuck() error {
 	switch {
-	case c.repeats.inRow >= stuckEnd:
+	case c.failingRepeats.inRow >= stuckEnd:
 		return outcome.Stopf(outcome.ModelFailed, "stuck_loop",
-			"The model made the same failing call of %s %d times in a row; see the transcript for why it failed.", c.repeats.call.Name, c.repeats.inRow)
-	case c.repeats.inRow >= stuckWarning && !c.repeats.warned:
-		c.repeats.warned = true
+			"The model made the same failing call of %s %d times in a row; see the transcript for why it failed.", c.failingRepeats.call.Name, c.failingRepeats.inRow)
+	case c.failingRepeats.inRow >= stuckWarning && !c.failingRepeats.warned:
+		c.failingRepeats.warned = true
 		return c.Tell(fmt.Sprintf("You have made the same call of %s %d times in a row, and it failed each time in the same way. "+
-			"Read its output again and do something different; after %d the run is ended.", c.repeats.call.Name, c.repeats.inRow, stuckEnd))
+			"Read its output again and do something different; after %d the run is ended.", c.failingRepeats.call.Name, c.failingRepeats.inRow, stuckEnd))
 	}
 	return nil
 }
@@ -439,7 +439,7 @@ type failingRepeats struct {
 }
 
 // count counts the calls of an answer. A failing call that directly repeats the one before it is skipped.
-func (r *failingRepeats) count(calls []tools.Call, results []tools.Result) {
+func (r *failingRepeats) countAnswer(calls []tools.Call, results []tools.Result) {
 	for i, call := range calls {
 		failed := results[i].Failed
 		if failed && i > 0 && results[i-1].Failed && sameCall(calls[i-1], call) {

@@ -11,12 +11,12 @@ import (
 
 // Limits end a long conversation. Zero means no limit.
 type Limits struct {
-	Turns   int
-	Calls   int
-	Tokens  int64
-	CostUSD float64
-	Time    time.Duration // since Began
-	Began   time.Time
+	Turns     int
+	Calls     int
+	Tokens    int64
+	CostUSD   float64
+	TimeLimit time.Duration // since Began
+	Began     time.Time
 }
 
 // The model is warned when warnShare of a budget is used. It gets its last turn at lastTurnShare.
@@ -28,16 +28,16 @@ const (
 // LastTurnAt returns the time from which the model's next turn is its last. limited is false without a
 // time limit.
 func (l Limits) LastTurnAt() (at time.Time, limited bool) {
-	return l.Began.Add(time.Duration(lastTurnShare * float64(l.Time))), l.Time > 0
+	return l.Began.Add(time.Duration(lastTurnShare * float64(l.TimeLimit))), l.TimeLimit > 0
 }
 
 // budget is one limit and its use.
 type budget struct {
-	reason, key string
-	used, limit float64
-	usedOfLimit string // used and limit as text, such as "3 of 10 turns are used"
-	remaining   string
-	oneTurnLeft bool // at most one turn is left, whatever share is used
+	reason, limitKey string
+	used, limit      float64
+	usedOfLimit      string // used and limit as text, such as "3 of 10 turns are used"
+	remaining        string
+	oneTurnLeft      bool // at most one turn is left, whatever share is used
 }
 
 // budgets returns the budgets that have a limit, with their use so far.
@@ -46,7 +46,7 @@ func (c *Conversation) budgets() []budget {
 	cost, _ := c.Cost()
 	others := c.othersUse()
 	elapsed := time.Duration(0)
-	if l.Time > 0 {
+	if l.TimeLimit > 0 {
 		elapsed = time.Since(l.Began)
 	}
 	all := []budget{
@@ -55,8 +55,8 @@ func (c *Conversation) budgets() []budget {
 		budgetOf("tokens", "limits.tokens", "%d", "tokens", spent.Usage.Total(), remaining(l.Tokens, others.Tokens, 1)),
 		budgetOf("cost", "limits.cost_usd", "%.4f", "US dollars", cost, remaining(l.CostUSD, others.CostUSD, 1e-6)),
 		{
-			reason: "time", key: "limits.time", used: float64(elapsed), limit: float64(l.Time),
-			usedOfLimit: fmt.Sprintf("%s of %s are used", elapsed.Round(time.Second), l.Time), remaining: (l.Time - elapsed).Round(time.Second).String(),
+			reason: "time", limitKey: "limits.time", used: float64(elapsed), limit: float64(l.TimeLimit),
+			usedOfLimit: fmt.Sprintf("%s of %s are used", elapsed.Round(time.Second), l.TimeLimit), remaining: (l.TimeLimit - elapsed).Round(time.Second).String(),
 		},
 	}
 	all[0].oneTurnLeft = remaining(l.Turns, others.Turns, 1)-spent.Turns <= 1
@@ -75,18 +75,18 @@ func remaining[N int | int64 | float64](limit, others, least N) N {
 // budgetOf returns the budget for a countable unit. verb is the fmt verb that prints an amount.
 func budgetOf[N int | int64 | float64](reason, key, verb, unit string, used, limit N) budget {
 	return budget{
-		reason: reason, key: key, used: float64(used), limit: float64(limit),
+		reason: reason, limitKey: key, used: float64(used), limit: float64(limit),
 		usedOfLimit: fmt.Sprintf(verb+" of "+verb+" "+unit+" are used", used, limit), remaining: fmt.Sprintf(verb+" "+unit, limit-used),
 	}
 }
 
-// isLast reports whether the next turn is the last one.
-func (b budget) isLast() bool { return b.oneTurnLeft || b.used >= lastTurnShare*b.limit }
+// leavesOneTurn reports whether the next turn is the last one.
+func (b budget) leavesOneTurn() bool { return b.oneTurnLeft || b.used >= lastTurnShare*b.limit }
 
 // stop returns the stop of a run that exhausted the budget. happened begins its message, before the used
 // amount.
 func (b budget) stop(happened string) *outcome.Stop {
-	return outcome.Stopf(outcome.BudgetExceeded, b.reason, "%s %s; raise %s or give a smaller task.", happened, b.usedOfLimit, b.key)
+	return outcome.Stopf(outcome.BudgetExceeded, b.reason, "%s %s; raise %s or give a smaller task.", happened, b.usedOfLimit, b.limitKey)
 }
 
 // nearlyExceeded returns the stop of a run whose agent was not done after its last turn.
@@ -104,16 +104,16 @@ func (c *Conversation) stopOverLimits() error {
 	return nil
 }
 
-// budgetWords begin the message about budgets that are nearly used up.
-const budgetWords = "More than 80 % of a budget of this run is used. Left: "
+// budgetHead begins the message about budgets that are nearly used up.
+const budgetHead = "More than 80 % of a budget of this run is used. Left: "
 
-// lastTurnWords begin the message before the last turn.
-const lastTurnWords = "This is your last turn: "
+// lastTurnHead begins the message before the last turn.
+const lastTurnHead = "This is your last turn: "
 
 // lastBudget returns the budget making the next turn the last, or nil.
 func (c *Conversation) lastBudget() *budget {
 	for _, b := range c.budgets() {
-		if b.isLast() {
+		if b.leavesOneTurn() {
 			return &b
 		}
 	}
@@ -135,7 +135,7 @@ func (c *Conversation) StopWithoutTurn() *outcome.Stop {
 // that caused that last turn must still be exhausted.
 func (c *Conversation) stopInLastTurn() error {
 	last := c.lastBudget()
-	if last == nil || !strings.Contains(c.lastTurnMessage, "("+last.key+")") {
+	if last == nil || !strings.Contains(c.lastTurnMessage, "("+last.limitKey+")") {
 		return nil
 	}
 	return last.nearlyExceeded()
@@ -145,8 +145,8 @@ func (c *Conversation) stopInLastTurn() error {
 // next turn the last, it announces that and returns the budget. Otherwise it returns nil.
 func (c *Conversation) reportBudgets() (*budget, error) {
 	if last := c.lastBudget(); last != nil {
-		return last, c.Tell(fmt.Sprintf(lastTurnWords+"%s (%s). Calls in this answer still run, but you will not see their outputs. "+
-			"Leave the checkout in a state that can be kept, and say in this answer what is done and what is left.", last.usedOfLimit, last.key))
+		return last, c.Tell(fmt.Sprintf(lastTurnHead+"%s (%s). Calls in this answer still run, but you will not see their outputs. "+
+			"Leave the checkout in a state that can be kept, and say in this answer what is done and what is left.", last.usedOfLimit, last.limitKey))
 	}
 	var left []string
 	news := false
@@ -154,7 +154,7 @@ func (c *Conversation) reportBudgets() (*budget, error) {
 		if b.used < warnShare*b.limit {
 			continue
 		}
-		left = append(left, fmt.Sprintf("%s (%s)", b.remaining, b.key))
+		left = append(left, fmt.Sprintf("%s (%s)", b.remaining, b.limitKey))
 		if !slices.Contains(c.reportedBudgets, b.reason) {
 			news = true
 			c.reportedBudgets = append(c.reportedBudgets, b.reason)
@@ -163,6 +163,6 @@ func (c *Conversation) reportBudgets() (*budget, error) {
 	if !news {
 		return nil, nil
 	}
-	return nil, c.Tell(budgetWords + strings.Join(left, ", ") +
+	return nil, c.Tell(budgetHead + strings.Join(left, ", ") +
 		". Finish what is begun, check it, and end with your summary; begin nothing new.")
 }

@@ -248,7 +248,7 @@ func TestChatSurvivesStreamCutAtAnyChunk(t *testing.T) {
 func TestChatShowsTaskImages(t *testing.T) {
 	t.Parallel()
 	f, server := chatting(t)
-	f.Add(json.RawMessage(`{"type":"message","role":"user","content":[{"type":"input_text","text":"Look."},{"type":"input_image","image_url":"data:image/png;base64,cG5n","detail":"auto"}]}`))
+	f.AddItems(json.RawMessage(`{"type":"message","role":"user","content":[{"type":"input_text","text":"Look."},{"type":"input_image","image_url":"data:image/png;base64,cG5n","detail":"auto"}]}`))
 	f.mustRun(t)
 	want := `{"role":"user","content":[{"type":"text","text":"Look."},{"type":"image_url","image_url":{"url":"data:image/png;base64,cG5n"}}]}`
 	if !strings.Contains(server.bodies[0], want) {

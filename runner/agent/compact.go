@@ -25,7 +25,7 @@ const (
 type compactionState struct {
 	pinnedItems          int   // number of first items that compaction keeps unchanged
 	compactedTokens      int64 // tokens left after the last compaction
-	overlongRequests     int   // consecutive requests refused for their length
+	overlongInRow        int   // consecutive requests refused for their length
 	noEndpointCompaction bool  // the endpoint cannot compact, or failed to
 }
 
@@ -41,8 +41,8 @@ type tokenCount struct {
 // is one, and estimates only what was added since.
 func (c *Conversation) tokens() int64 {
 	found := c.foundTokens(c.found.byFunction)
-	if c.measured.tokens > 0 {
-		return c.measured.tokens + rawitem.EstimateTokens(c.history[c.measured.items:]) + found - c.foundTokens(c.found.byFunction[:c.measured.reportedTools])
+	if c.lastCount.tokens > 0 {
+		return c.lastCount.tokens + rawitem.EstimateTokens(c.history[c.lastCount.items:]) + found - c.foundTokens(c.found.byFunction[:c.lastCount.reportedTools])
 	}
 	return rawitem.EstimateTokens(c.history) + int64(len(c.Settings.Instructions))/rawitem.BytesInToken + rawitem.EstimateTokens(c.Settings.Tools) + found
 }
@@ -55,8 +55,10 @@ const (
 	reasonInterrupted = "interrupted"
 )
 
-// shortens reports whether a compaction for this reason made the conversation shorter.
-func shortens(reason string) bool { return reason != reasonInterrupted && reason != transcript.Refused }
+// madeShorter reports whether a compaction for this reason made the conversation shorter.
+func madeShorter(reason string) bool {
+	return reason != reasonInterrupted && reason != transcript.Refused
+}
 
 // compactIfFull makes the conversation shorter before it fills the window. It tries the endpoint, then a
 // summary, then trimming. It does nothing until the conversation has grown by a tenth of the window since
@@ -71,7 +73,7 @@ func (c *Conversation) compactIfFull(ctx context.Context) error {
 	if !isFull || !hasGrown {
 		return nil
 	}
-	if err := c.mayCompact(ctx, reasonWindow); err != nil {
+	if err := c.askBeforeCompaction(ctx, reasonWindow); err != nil {
 		return err
 	}
 	trim := func(context.Context) (*compaction, error) {
@@ -90,29 +92,29 @@ func (c *Conversation) compactIfFull(ctx context.Context) error {
 	return c.adoptCompaction(&compaction{method: "trimming", items: c.history, before: c.tokens()}, reasonWindow)
 }
 
-// mayCompact asks the caller's BeforeCompaction, and returns its error if the run must end instead.
-func (c *Conversation) mayCompact(ctx context.Context, reason string) error {
+// askBeforeCompaction asks the caller's BeforeCompaction, and returns its error if the run must end instead.
+func (c *Conversation) askBeforeCompaction(ctx context.Context, reason string) error {
 	if c.BeforeCompaction == nil {
 		return nil
 	}
 	return c.BeforeCompaction(ctx, reason)
 }
 
-// overflowLimit is how often in a row a conversation is shortened after a refusal for its length.
-const overflowLimit = 4
+// maxOverlongRequests is how often in a row a conversation is shortened after a refusal for its length.
+const maxOverlongRequests = 4
 
 // shortenRefused shortens a conversation that the API refused for its length. The first time it lets the
 // endpoint compact it. If that fails, and every later time, it trims half. It reports whether the
 // conversation became shorter.
 func (c *Conversation) shortenRefused(ctx context.Context) (bool, error) {
-	c.overlongRequests++
-	if c.overlongRequests > overflowLimit {
+	c.overlongInRow++
+	if c.overlongInRow > maxOverlongRequests {
 		return false, nil
 	}
-	if err := c.mayCompact(ctx, reasonLength); err != nil {
+	if err := c.askBeforeCompaction(ctx, reasonLength); err != nil {
 		return false, err
 	}
-	if c.overlongRequests == 1 {
+	if c.overlongInRow == 1 {
 		compacted, err := c.compactByEndpoint(ctx)
 		if err != nil {
 			return false, err
@@ -167,7 +169,7 @@ func (c *Conversation) compactByEndpoint(ctx context.Context) (*compaction, erro
 		c.noEndpointCompaction = true
 		return nil, nil
 	}
-	c.charge(response.Usage)
+	c.addUsage(response.Usage)
 	items := slices.Clone(c.history[:c.pinnedItems])
 	for _, item := range response.Output {
 		if !c.repeatsBeginning(item) {
@@ -175,7 +177,7 @@ func (c *Conversation) compactByEndpoint(ctx context.Context) (*compaction, erro
 		}
 	}
 	usage := transcript.Usage(response.Usage)
-	return c.newCompaction("endpoint", callitem.Paired(items), &usage)
+	return c.newCompaction("endpoint", callitem.WithoutUnpaired(items), &usage)
 }
 
 // repeatsBeginning reports whether an item has the same text as a pinned item.
@@ -198,36 +200,36 @@ func (c *Conversation) newCompaction(method string, items []json.RawMessage, usa
 		return nil, err
 	}
 	before := rawitem.EstimateTokens(c.history) + c.foundTokens(c.found.byFunction)
-	after := rawitem.EstimateTokens(items) + c.foundTokens(c.found.survivesCompaction(c.measured.reportedTools))
+	after := rawitem.EstimateTokens(items) + c.foundTokens(c.found.survivesCompaction(c.lastCount.reportedTools))
 	if after >= before {
 		return nil, nil
 	}
 	return &compaction{method: method, items: items, usage: usage, before: c.tokens()}, nil
 }
 
-// planWords begin the message with the plan.
-const planWords = "Your plan, word for word:\n"
+// planHead begins the message with the plan.
+const planHead = "Your plan, word for word:\n"
 
 // withPlan appends the current plan, and removes the plan of an earlier compaction. It also removes
 // messages about budgets, which reportBudgets repeats.
 func (c *Conversation) withPlan(items []json.RawMessage) ([]json.RawMessage, error) {
 	items = slices.DeleteFunc(items, func(item json.RawMessage) bool {
 		words := rawitem.MessageText(item)
-		return strings.HasPrefix(words, planWords) || strings.HasPrefix(words, budgetWords)
+		return strings.HasPrefix(words, planHead) || strings.HasPrefix(words, budgetHead)
 	})
 	if c.Plan == nil || c.Plan() == "" {
 		return items, nil
 	}
-	raw, err := rawitem.TextMessage("developer", planWords+c.Plan())
+	raw, err := rawitem.TextMessage("developer", planHead+c.Plan())
 	return append(items, raw), err
 }
 
-// keptWords begin the message with a text that compactions keep (see Surroundings.KeptTexts).
-const keptWords = "You had loaded this before the conversation was made shorter:\n"
+// keptTextHead begins the message with a text that compactions keep (see Surroundings.KeptTexts).
+const keptTextHead = "You had loaded this before the conversation was made shorter:\n"
 
 // withKeptTexts appends the kept texts that items do not contain.
 func (c *Conversation) withKeptTexts(items []json.RawMessage) ([]json.RawMessage, error) {
-	items = slices.DeleteFunc(items, func(item json.RawMessage) bool { return strings.HasPrefix(rawitem.MessageText(item), keptWords) })
+	items = slices.DeleteFunc(items, func(item json.RawMessage) bool { return strings.HasPrefix(rawitem.MessageText(item), keptTextHead) })
 	if c.KeptTexts == nil {
 		return items, nil
 	}
@@ -241,7 +243,7 @@ func (c *Conversation) withKeptTexts(items []json.RawMessage) ([]json.RawMessage
 		if slices.ContainsFunc(items, func(item json.RawMessage) bool { return bytes.Contains(item, escaped) }) {
 			continue
 		}
-		raw, err := rawitem.TextMessage("user", keptWords+text)
+		raw, err := rawitem.TextMessage("user", keptTextHead+text)
 		if err != nil {
 			return nil, err
 		}
@@ -250,8 +252,8 @@ func (c *Conversation) withKeptTexts(items []json.RawMessage) ([]json.RawMessage
 	return items, nil
 }
 
-// summaryOrder is the message that asks the model for a summary.
-const summaryOrder = "The conversation has grown nearly too long and will be replaced by your summary of it. Call nothing; write the summary now, for " +
+// summaryRequest is the message that asks the model for a summary.
+const summaryRequest = "The conversation has grown nearly too long and will be replaced by your summary of it. Call nothing; write the summary now, for " +
 	"yourself: what is done and in which files, what you found out (paths, names, commands, exact error texts), what failed and why, and what is " +
 	"left to do. The task, the repository's instructions and your plan are kept word for word beside it."
 
@@ -259,7 +261,7 @@ const summaryOrder = "The conversation has grown nearly too long and will be rep
 // turn. It returns nil if the model gives no summary.
 func (c *Conversation) compactBySummary(ctx context.Context) (*compaction, error) {
 	original, before := c.position, c.tokens()
-	if err := c.Tell(summaryOrder); err != nil {
+	if err := c.Tell(summaryRequest); err != nil {
 		return nil, err
 	}
 	settings := c.Settings
@@ -292,7 +294,7 @@ func (c *Conversation) compactBySummary(ctx context.Context) (*compaction, error
 // latestTurn returns the last answer with the outputs of its calls, or nil if they exceed a tenth of the
 // window.
 func (c *Conversation) latestTurn() []json.RawMessage {
-	last := c.history[max(c.measured.lastAnswer, c.pinnedItems):]
+	last := c.history[max(c.lastCount.lastAnswer, c.pinnedItems):]
 	if rawitem.EstimateTokens(last) < c.Window/10 {
 		return last
 	}

@@ -17,7 +17,7 @@ type Facts struct {
 
 func factsOf(s *state) Facts {
 	return Facts{
-		string(slices.Concat(s.history[:s.loggedItems]...)), s.sentItems, s.loggedItems, fmt.Sprint(s.measured), fmt.Sprint(s.found),
+		string(slices.Concat(s.history[:s.loggedItems]...)), s.sentItems, s.loggedItems, fmt.Sprint(s.lastCount), fmt.Sprint(s.found),
 		s.callNumber, s.spent.Turns, s.spent.Calls, int(s.editFailures), s.lastWords,
 	}
 }

@@ -37,7 +37,7 @@ func (c *Conversation) fallBack(ctx context.Context, failure *model.Failure) err
 	c.Fallbacks = c.Fallbacks[1:]
 	leftOut, lost := unreadableItems(c.history[:c.loggedItems])
 	c.removeItems(leftOut)
-	c.compactedTokens, c.noEndpointCompaction, c.overlongRequests = 0, false, 0
+	c.compactedTokens, c.noEndpointCompaction, c.overlongInRow = 0, false, 0
 	c.UseModel(next)
 	_, err := c.Log.Append(transcript.TypeModelFallback, transcript.ModelFallback{
 		Turn: c.spent.Turns, From: from, To: next.Model, Reason: string(failure.Kind), Why: failure.Error(), LeftOut: leftOut, Price: next.Price,
@@ -51,9 +51,9 @@ func (c *Conversation) fallBack(ctx context.Context, failure *model.Failure) err
 	return c.compactIfFull(ctx)
 }
 
-// readable lists the item types that every model with the same tools can read. Reasoning and compactions
+// readableTypes lists the item types that every model with the same tools can read. Reasoning and compactions
 // are missing, because they are encrypted for their own model.
-var readable = map[string]bool{
+var readableTypes = map[string]bool{
 	"message":       true,
 	"function_call": true, "function_call_output": true, "custom_tool_call": true, "custom_tool_call_output": true,
 	"local_shell_call": true, "local_shell_call_output": true, "shell_call": true, "shell_call_output": true,
@@ -62,11 +62,11 @@ var readable = map[string]bool{
 	"mcp_list_tools": true, "mcp_call": true, "mcp_approval_request": true, "mcp_approval_response": true,
 }
 
-// lostBeginning describes the loss of a compaction that the next model cannot read.
-const lostBeginning = "The beginning of the conversation was kept in a sealed form, and is gone"
+// lostBeginningText describes the loss of a compaction that the next model cannot read.
+const lostBeginningText = "The beginning of the conversation was kept in a sealed form, and is gone"
 
-// lostItemsWords tell the model that parts of the conversation were removed. %s describes the loss.
-const lostItemsWords = "The API can't read all of this conversation any more. %s: look at the checkout and its changes for what is done, before you go on with the task."
+// lostItemsText tells the model that parts of the conversation were removed. %s describes the loss.
+const lostItemsText = "The API can't read all of this conversation any more. %s: look at the checkout and its changes for what is done, before you go on with the task."
 
 // unreadableItems returns the indexes of items that another model cannot read. lost describes the loss of
 // a compaction. It is "" if only reasoning is lost, which the model need not know.
@@ -75,8 +75,8 @@ func unreadableItems(items []json.RawMessage) (indexes []int, lost string) {
 		fields := rawitem.FieldsOf(raw)
 		switch {
 		case fields.Type == "compaction":
-			lost = lostBeginning
-		case readable[fields.Type]:
+			lost = lostBeginningText
+		case readableTypes[fields.Type]:
 			continue
 		}
 		indexes = append(indexes, i)

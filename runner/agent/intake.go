@@ -16,10 +16,10 @@ import (
 // off, the items up to the last started call count as a complete answer, so that no call runs twice.
 // Later items are dropped. tools.Batch decides when a call starts.
 type answerIntake struct {
-	c           *Conversation
-	wordsOnly   bool               // the request asked for text only: no call runs or counts
-	ctx         context.Context    // context of the calls
-	cancelCalls context.CancelFunc // stops running calls; always called, to free ctx
+	conversation *Conversation
+	wordsOnly    bool               // the request asked for text only: no call runs or counts
+	ctx          context.Context    // context of the calls
+	cancelCalls  context.CancelFunc // stops running calls; always called, to free ctx
 	receivedAnswer
 }
 
@@ -61,14 +61,14 @@ type receivedAnswer struct {
 // newIntake returns the intake for one request. wordsOnly means that the request asked for text only.
 func (c *Conversation) newIntake(ctx context.Context, wordsOnly bool) *answerIntake {
 	ctx, cancelCalls := context.WithCancel(ctx)
-	a := &answerIntake{c: c, wordsOnly: wordsOnly, ctx: ctx, cancelCalls: cancelCalls}
+	a := &answerIntake{conversation: c, wordsOnly: wordsOnly, ctx: ctx, cancelCalls: cancelCalls}
 	a.reset()
 	return a
 }
 
 // reset forgets what was received, for the next attempt of the request.
 func (a *answerIntake) reset() {
-	a.receivedAnswer = receivedAnswer{batch: a.c.Tools.Begin(a.ctx), ids: a.c.ids.ForAnswer()}
+	a.receivedAnswer = receivedAnswer{batch: a.conversation.Tools.Begin(a.ctx), ids: a.conversation.ids.ForAnswer()}
 	if a.wordsOnly {
 		a.whyNotRun = wordsOnlyRefusal
 	}
@@ -94,7 +94,7 @@ func (a *answerIntake) takeItem(raw json.RawMessage) {
 	}
 	a.itemsUpToCall = append(a.itemsUpToCall, len(a.items))
 	a.Calls[before].Refused = a.refusedInput
-	a.Calls[before] = withNumber(a.Calls[before], a.c.callNumber+len(a.Calls), a.c.spent.Turns, a.c.Name)
+	a.Calls[before] = withNumber(a.Calls[before], a.conversation.callNumber+len(a.Calls), a.conversation.spent.Turns, a.conversation.Name)
 	if a.admitLastCall(a.countNextCall) {
 		a.batch.Start(a.Calls[before])
 	}
@@ -102,7 +102,7 @@ func (a *answerIntake) takeItem(raw json.RawMessage) {
 
 // countNextCall counts another call of the answer and returns true, or returns false at the limit.
 func (a *answerIntake) countNextCall() bool {
-	return a.c.withinCallLimit(func(limit int) bool { return a.c.callCount.countCall(a.callsMade(), limit) })
+	return a.conversation.withinCallLimit(func(limit int) bool { return a.conversation.callCount.countCall(a.callsMade(), limit) })
 }
 
 // Outputs of calls that did not run.
@@ -123,7 +123,7 @@ func (a *answerIntake) keepInterrupted() (kept bool) {
 	if started == 0 {
 		a.batch.Wait()
 		a.reset()
-		a.c.callCount.setCalls(a.callsMade())
+		a.conversation.callCount.setCalls(a.callsMade())
 		return false
 	}
 	calls := a.Calls[:started]
@@ -141,12 +141,12 @@ func (a *answerIntake) countCalls() {
 	if a.wordsOnly {
 		numbered = 0
 	}
-	a.c.countCalls(numbered, a.admitted+a.Hosted)
-	a.c.callCount.setCalls(a.c.spent.Calls)
+	a.conversation.countCalls(numbered, a.admitted+a.Hosted)
+	a.conversation.callCount.setCalls(a.conversation.spent.Calls)
 }
 
 // callsMade returns the number of calls that count, including those of the answer so far.
-func (a *answerIntake) callsMade() int { return a.c.spent.Calls + a.Hosted + a.admitted }
+func (a *answerIntake) callsMade() int { return a.conversation.spent.Calls + a.Hosted + a.admitted }
 
 // discard stops the calls of the answer and waits for them. Their results are lost.
 func (a *answerIntake) discard() {
@@ -160,8 +160,8 @@ func (a *answerIntake) discard() {
 func (a *answerIntake) outputs() (items []json.RawMessage, results []tools.Result, err error) {
 	defer a.cancelCalls()
 	results = a.batch.Wait()
-	results = append(results, a.c.runWrittenCalls(a.ctx, a.Calls[len(results):a.admitted], false)...)
-	items, err = callitem.Outputs(a.Calls, a.c.definitions, func(n int, _ tools.Call) tools.Result {
+	results = append(results, a.conversation.runWrittenCalls(a.ctx, a.Calls[len(results):a.admitted], false)...)
+	items, err = callitem.Outputs(a.Calls, a.conversation.definitions, func(n int, _ tools.Call) tools.Result {
 		if n < len(results) {
 			return results[n]
 		}
@@ -178,7 +178,7 @@ func (a *answerIntake) withOwnIDs(raw json.RawMessage) (json.RawMessage, error) 
 	if _, isLocal := item.Call(); !isLocal {
 		return raw, nil
 	}
-	unique, err := a.ids.MakeUnique(raw, a.c.spent.Turns, len(a.Calls)+1)
+	unique, err := a.ids.MakeUnique(raw, a.conversation.spent.Turns, len(a.Calls)+1)
 	if err != nil {
 		return raw, err
 	}

@@ -24,10 +24,10 @@ func (u Used) Add(v Used) Used {
 
 // othersUse returns what other agents have used, or zero if there are none.
 func (c *Conversation) othersUse() Used {
-	if c.OthersUse == nil {
+	if c.UsedByOthers == nil {
 		return Used{}
 	}
-	return c.OthersUse()
+	return c.UsedByOthers()
 }
 
 // withinCallLimit lets count decide about a call, with the limit that other agents leave. A limit of 0 means no
@@ -41,13 +41,13 @@ func (c *Conversation) withinCallLimit(count func(limit int) bool) bool {
 	return limit > 0 && count(limit)
 }
 
-// addNews adds the messages that arrived since the last turn.
-func (c *Conversation) addNews() error {
+// addNewMessages adds the messages that arrived since the last turn.
+func (c *Conversation) addNewMessages() error {
 	if c.NewMessages == nil {
 		return nil
 	}
 	for _, text := range c.NewMessages() {
-		if err := c.AddExternal(text); err != nil {
+		if err := c.TellExternal(text); err != nil {
 			return err
 		}
 	}

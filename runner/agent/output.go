@@ -6,8 +6,8 @@ import (
 	"fmt"
 )
 
-// outputAttempts is how many answers the model may give until one fits the schema.
-const outputAttempts = 2
+// maxOutputAttempts is how many answers the model may give until one fits the schema.
+const maxOutputAttempts = 2
 
 // Output asks the model for the task's result as a JSON value that fits schema. The request is separate, so
 // that other answers need not fit. check returns what is wrong with a value. Output returns the value, or
@@ -17,7 +17,7 @@ func (c *Conversation) Output(ctx context.Context, schema json.RawMessage, check
 	settings.WordsOnly, settings.Schema = true, schema
 	order := "Now give the result of the task as one JSON value that fits this schema, and nothing else: " + string(schema)
 	var wrong error
-	for range outputAttempts {
+	for range maxOutputAttempts {
 		if err := c.Tell(order); err != nil {
 			return nil, nil, err
 		}
@@ -32,7 +32,7 @@ func (c *Conversation) Output(ctx context.Context, schema json.RawMessage, check
 		if err != nil {
 			return nil, nil, err
 		}
-		c.Add(outputs...)
+		c.AddItems(outputs...)
 		value := json.RawMessage(answer.Text())
 		if wrong = check(value); wrong == nil {
 			return value, nil, nil

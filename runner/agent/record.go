@@ -79,7 +79,7 @@ func usageOf(f *model.Failure) *transcript.Usage {
 
 // Retried counts the usage of a failed request and records it, before the request is repeated after wait.
 func (c *Conversation) Retried(f *model.Failure, wait time.Duration) error {
-	c.charge(f.Usage)
+	c.addUsage(f.Usage)
 	if err := c.recordRetry(f, wait); err != nil {
 		return fmt.Errorf("write transcript: %w", err)
 	}

@@ -14,7 +14,7 @@ import (
 // encrypted reasoning. If that is gone already, it removes all items that another model could not read. It
 // reports whether it removed any.
 func (c *Conversation) dropUndecryptable(failure *model.Failure) (bool, error) {
-	unsealed, dropped, changed, err := rawitem.WithoutSeals(c.history)
+	unsealed, dropped, changed, err := rawitem.WithoutProviderTies(c.history)
 	if err != nil {
 		return false, err
 	}
@@ -30,7 +30,7 @@ func (c *Conversation) dropUndecryptable(failure *model.Failure) (bool, error) {
 	if err := c.replaceRefused(c.history, dropped); err != nil || lost == "" {
 		return true, err
 	}
-	return true, c.Tell(fmt.Sprintf(lostItemsWords, lost))
+	return true, c.Tell(fmt.Sprintf(lostItemsText, lost))
 }
 
 // replaceRefused replaces the refused history by items, without those at the dropped indexes.

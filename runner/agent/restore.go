@@ -30,7 +30,7 @@ type ResumeState struct {
 
 	state
 	ended              bool              // the model gave its last message, and no request followed
-	open               admittedAnswer    // the last answer, if its calls have no output in the history yet
+	openAnswer         admittedAnswer    // the last answer, if its calls have no output in the history yet
 	outputsOfWordsOnly []json.RawMessage // outputs of refused calls, in an answer that should have been text only
 	// beforeSummary is the conversation before the request for a summary. It is nil unless the summary was
 	// requested but has not yet replaced the conversation.
@@ -132,12 +132,12 @@ func (p *ResumeState) request(d transcript.ModelRequest) error {
 // markAllAnswered forgets the open calls, since a later request or compaction contains their outputs. It
 // keeps unfinished calls of scripts, which can outlast a request.
 func (p *ResumeState) markAllAnswered() {
-	for _, call := range p.open.Calls {
+	for _, call := range p.openAnswer.Calls {
 		if done, ok := p.finished[refOf(call)]; ok {
 			p.noteResult(call, tools.Result{Found: foundIn(done), Failed: done.Failed})
 		}
 	}
-	p.open = admittedAnswer{}
+	p.openAnswer = admittedAnswer{}
 	p.callNumber = p.lastCallNumber()
 	maps.DeleteFunc(p.started, func(ref transcript.CallRef, _ startedCall) bool { return ref.Caller == 0 || p.finished[ref].Number > 0 })
 	clear(p.finished)
@@ -159,7 +159,7 @@ func (p *ResumeState) lastCallNumber() int {
 // one. It returns nil for other requests.
 func (p *ResumeState) withoutSummaryOrder(d transcript.ModelRequest) *position {
 	last := len(d.Input) - 1
-	if !d.Aside || last < 0 || rawitem.MessageText(d.Input[last]) != summaryOrder {
+	if !d.Aside || last < 0 || rawitem.MessageText(d.Input[last]) != summaryRequest {
 		return nil
 	}
 	before := p.position
@@ -181,7 +181,7 @@ func (p *ResumeState) runFinished(d transcript.RunFinished) error {
 // lastTurnMessage returns the message among items that announces the last turn, or "".
 func lastTurnMessage(items []json.RawMessage) string {
 	for _, item := range items {
-		if words := rawitem.MessageText(item); strings.HasPrefix(words, lastTurnWords) {
+		if words := rawitem.MessageText(item); strings.HasPrefix(words, lastTurnHead) {
 			return words
 		}
 	}
@@ -198,11 +198,11 @@ func (p *ResumeState) response(d transcript.ModelResponse) error {
 	if err := p.parseAnswer(d); err != nil {
 		return err
 	}
-	answer := &p.open
+	answer := &p.openAnswer
 	if d.Aside {
 		p.countCalls(0, answer.Hosted)
 		outputs, err := callitem.Outputs(answer.Calls, nil, func(int, tools.Call) tools.Result { return tools.Refuse(wordsOnlyRefusal) })
-		p.outputsOfWordsOnly, p.open = outputs, admittedAnswer{}
+		p.outputsOfWordsOnly, p.openAnswer = outputs, admittedAnswer{}
 		return err
 	}
 	if text := answer.LastWords(); text != "" {
@@ -218,29 +218,29 @@ func (p *ResumeState) response(d transcript.ModelResponse) error {
 
 // admitLastOpenCall decides whether the last call of the open answer runs, as the interrupted run did.
 func (p *ResumeState) admitLastOpenCall() {
-	p.open.admitLastCall(func() bool {
-		return p.CallLimit == 0 || p.spent.Calls+p.scriptCalls+p.open.Hosted+p.open.admitted+p.OthersCalls < p.CallLimit
+	p.openAnswer.admitLastCall(func() bool {
+		return p.CallLimit == 0 || p.spent.Calls+p.scriptCalls+p.openAnswer.Hosted+p.openAnswer.admitted+p.OthersCalls < p.CallLimit
 	})
 }
 
 // parseAnswer sets the open answer: the calls that run, and why the rest does not. It decides as
 // answerIntake does while an answer arrives. An incomplete answer has no written calls.
 func (p *ResumeState) parseAnswer(d transcript.ModelResponse) error {
-	p.open = admittedAnswer{}
+	p.openAnswer = admittedAnswer{}
 	for _, item := range d.Output {
-		before := len(p.open.Calls)
-		if err := p.open.Add(item); err != nil {
+		before := len(p.openAnswer.Calls)
+		if err := p.openAnswer.Add(item); err != nil {
 			return err
 		}
-		if len(p.open.Calls) > before {
+		if len(p.openAnswer.Calls) > before {
 			p.admitLastOpenCall()
 		}
 	}
 	if d.Aside || d.Status == transcript.Incomplete {
 		return nil
 	}
-	for _, call := range p.ParseWritten.callsIn(p.open.Answer) {
-		p.open.Calls = append(p.open.Calls, call)
+	for _, call := range p.ParseWritten.callsIn(p.openAnswer.Answer) {
+		p.openAnswer.Calls = append(p.openAnswer.Calls, call)
 		p.admitLastOpenCall()
 	}
 	return nil
@@ -273,11 +273,11 @@ func (c *Conversation) Restore(p *ResumeState, used []transcript.ModelUse, pinne
 		c.spent.Usage = c.spent.Usage.Add(model.Usage(use.Usage))
 	}
 	c.callCount.restore(c.spent.Calls, p.scriptCalls)
-	if !p.open.NeedsReply() { // no call is open, so the last turn has not happened or may be repeated
+	if !p.openAnswer.NeedsReply() { // no call is open, so the last turn has not happened or may be repeated
 		c.lastTurnMessage = ""
 	}
 	c.restoreSettings(p.recordedSettings)
-	c.Add(p.outputsOfWordsOnly...)
+	c.AddItems(p.outputsOfWordsOnly...)
 }
 
 // restoreSettings restores what the run learned about its endpoint. It takes that from the settings of the
@@ -313,7 +313,7 @@ func (c *Conversation) restoreSettings(recorded json.RawMessage) {
 // interrupted gives the result of a call that started but did not finish.
 func (p *ResumeState) splitCalls(interrupted Interrupted) (results map[int]tools.Result, unstarted []tools.Call) {
 	results = map[int]tools.Result{}
-	for i, call := range p.open.Calls {
+	for i, call := range p.openAnswer.Calls {
 		if done, ok := p.finished[refOf(call)]; ok {
 			results[call.Number] = tools.Result{Output: done.Output, Failed: done.Failed, Found: foundIn(done)}
 			continue
@@ -326,8 +326,8 @@ func (p *ResumeState) splitCalls(interrupted Interrupted) (results map[int]tools
 			results[call.Number] = result
 			continue
 		}
-		if i >= p.open.admitted {
-			results[call.Number] = tools.Refuse(p.open.whyNotRun)
+		if i >= p.openAnswer.admitted {
+			results[call.Number] = tools.Refuse(p.openAnswer.whyNotRun)
 			continue
 		}
 		unstarted = append(unstarted, call)
@@ -345,11 +345,11 @@ func (c *Conversation) Resume(ctx context.Context, p *ResumeState, interrupted I
 		return err
 	}
 	c.endScripts(p, interrupted)
-	if !p.open.NeedsReply() {
+	if !p.openAnswer.NeedsReply() {
 		return cmp.Or(c.reportLostCalls(p), c.tellCallsOfScripts(p))
 	}
 	results, unstarted := p.splitCalls(interrupted)
-	for _, call := range p.open.Calls {
+	for _, call := range p.openAnswer.Calls {
 		if p.started[refOf(call)].eventSeq > 0 && p.finished[refOf(call)].Number == 0 {
 			c.Finished(tools.Finished{Call: call, Tool: call.Name, Result: results[call.Number]})
 		}
@@ -357,16 +357,16 @@ func (c *Conversation) Resume(ctx context.Context, p *ResumeState, interrupted I
 	for i, result := range c.runUnstarted(ctx, p, unstarted, results) {
 		results[unstarted[i].Number] = result
 	}
-	outputs, err := callitem.Outputs(p.open.Calls, c.definitions, func(_ int, call tools.Call) tools.Result { return results[call.Number] })
+	outputs, err := callitem.Outputs(p.openAnswer.Calls, c.definitions, func(_ int, call tools.Call) tools.Result { return results[call.Number] })
 	if err != nil {
 		return err
 	}
-	c.Add(append(outputs, p.open.Denials...)...)
-	for _, call := range p.open.Calls[:p.open.admitted] {
+	c.AddItems(append(outputs, p.openAnswer.Denials...)...)
+	for _, call := range p.openAnswer.Calls[:p.openAnswer.admitted] {
 		c.noteResult(call, results[call.Number])
 	}
 	err = c.tellCallsOfScripts(p)
-	p.open = admittedAnswer{}
+	p.openAnswer = admittedAnswer{}
 	return cmp.Or(err, ctx.Err())
 }
 
@@ -377,7 +377,7 @@ func (c *Conversation) runUnstarted(ctx context.Context, p *ResumeState, unstart
 	if firstWritten < 0 {
 		return c.Tools.Dispatch(ctx, unstarted)
 	}
-	editFailed := slices.ContainsFunc(p.open.Calls, func(call tools.Call) bool { return isEdit(call) && results[call.Number].Failed })
+	editFailed := slices.ContainsFunc(p.openAnswer.Calls, func(call tools.Call) bool { return isEdit(call) && results[call.Number].Failed })
 	return append(c.Tools.Dispatch(ctx, unstarted[:firstWritten]), c.runWrittenCalls(ctx, unstarted[firstWritten:], editFailed)...)
 }
 
@@ -389,7 +389,7 @@ func (c *Conversation) dropSummary(p *ResumeState) error {
 	}
 	c.position = *p.beforeSummary
 	err := c.adoptCompaction(&compaction{method: "none", items: c.history, before: c.tokens()}, reasonInterrupted)
-	c.measured, c.compactedTokens = p.beforeSummary.measured, 0 // it is still too long, so a compaction must follow at once
+	c.lastCount, c.compactedTokens = p.beforeSummary.lastCount, 0 // it is still too long, so a compaction must follow at once
 	return err
 }
 

@@ -44,7 +44,7 @@ func (c *Conversation) endScripts(p *ResumeState, interrupted Interrupted) {
 // scripts whose own call is unanswered, because the output of that call lists them.
 func (c *Conversation) tellCallsOfScripts(p *ResumeState) error {
 	open := map[int]bool{}
-	for _, call := range p.open.Calls {
+	for _, call := range p.openAnswer.Calls {
 		open[call.Number] = true
 	}
 	words := p.describeScriptCalls("The runner was killed while scripts ran, and was started again: the scripts are gone. The last calls that they made",

@@ -45,7 +45,7 @@ func TestSoak(t *testing.T) {
 	heap := map[int]uint64{}
 	most := 0
 	m := &tireless{turns: 1000, watch: func(turn int) {
-		most = max(most, f.Items())
+		most = max(most, f.ItemCount())
 		if turn%250 != 0 {
 			return
 		}

@@ -28,7 +28,7 @@ type position struct {
 	history     []json.RawMessage
 	sentItems   int // number of items that the provider has, up to its last answer
 	loggedItems int // number of items in the transcript
-	measured    tokenCount
+	lastCount   tokenCount
 }
 
 // add puts items into the conversation before the next request.
@@ -39,11 +39,11 @@ func (s *state) add(items []json.RawMessage) {
 
 // addAnswerItems adds an answer's items. usage is nil for an interrupted answer.
 func (s *state) addAnswerItems(items []json.RawMessage, usage *model.Usage) {
-	s.measured.lastAnswer = len(s.history)
+	s.lastCount.lastAnswer = len(s.history)
 	s.add(items)
 	s.sentItems, s.loggedItems = len(s.history), len(s.history)
 	if usage != nil {
-		s.measured.tokens, s.measured.items, s.measured.reportedTools = usage.Input+usage.Output, len(s.history), len(s.found.byFunction)
+		s.lastCount.tokens, s.lastCount.items, s.lastCount.reportedTools = usage.Input+usage.Output, len(s.history), len(s.found.byFunction)
 	}
 }
 
@@ -57,15 +57,15 @@ func (s *state) countCalls(numbered, made int) {
 // noteResult notes the tools that a call found, and whether an edit failed.
 func (s *state) noteResult(call tools.Call, result tools.Result) {
 	s.found.noteCall(call, result)
-	s.editFailures.count(call, result.Failed)
+	s.editFailures.countEdit(call, result.Failed)
 }
 
 // replace replaces the history by items, which are usually shorter.
 func (s *state) replace(items []json.RawMessage, reason string) {
-	reportedTools := s.measured.reportedTools
+	reportedTools := s.lastCount.reportedTools
 	s.history = slices.Clip(items)
 	s.ids.NoteCalls(items...)
-	if shortens(reason) {
+	if madeShorter(reason) {
 		s.found.forgetUnused(items, reportedTools)
 	}
 	s.resendFrom(len(items))
@@ -79,5 +79,5 @@ func (s *state) removeItems(indexes []int) {
 
 // resendFrom makes the next request carry the whole history. The first logged items are in the transcript.
 func (s *state) resendFrom(logged int) {
-	s.position = position{history: s.history, loggedItems: logged, measured: tokenCount{lastAnswer: len(s.history), reportedTools: len(s.found.byFunction)}}
+	s.position = position{history: s.history, loggedItems: logged, lastCount: tokenCount{lastAnswer: len(s.history), reportedTools: len(s.found.byFunction)}}
 }

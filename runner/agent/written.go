@@ -47,8 +47,8 @@ func (a *answerIntake) addWrittenCalls() {
 	if a.wordsOnly {
 		return
 	}
-	for _, call := range a.c.ParseWritten.callsIn(a.Answer) {
-		a.Calls = append(a.Calls, withNumber(call, a.c.callNumber+len(a.Calls)+1, a.c.spent.Turns, a.c.Name))
+	for _, call := range a.conversation.ParseWritten.callsIn(a.Answer) {
+		a.Calls = append(a.Calls, withNumber(call, a.conversation.callNumber+len(a.Calls)+1, a.conversation.spent.Turns, a.conversation.Name))
 		a.admitLastCall(a.countNextCall)
 	}
 }
@@ -71,9 +71,9 @@ func (c *Conversation) runWrittenCalls(ctx context.Context, calls []tools.Call, 
 	return results
 }
 
-// cutAnswerWords tell a model without tools that its answer broke off. The history does not contain that
+// cutAnswerText tells a model without tools that its answer broke off. The history does not contain that
 // answer.
-const cutAnswerWords = "Your last answer was stopped before its end (%s), and nothing of it was done. Write a shorter one: a few edits or one file, and the rest in answers to come."
+const cutAnswerText = "Your last answer was stopped before its end (%s), and nothing of it was done. Write a shorter one: a few edits or one file, and the rest in answers to come."
 
 // isEdit reports whether a call is an edit that a model without tools wrote.
 func isEdit(call tools.Call) bool {
@@ -87,7 +87,7 @@ const maxEditFailures = 3
 type editFailures int
 
 // count counts a failed edit, and resets the count after a successful one.
-func (t *editFailures) count(call tools.Call, failed bool) {
+func (t *editFailures) countEdit(call tools.Call, failed bool) {
 	switch {
 	case !isEdit(call):
 	case failed:

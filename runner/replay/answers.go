@@ -47,7 +47,7 @@ func (a *Answers) Model(j *job.Job, warn provider.Warn) (provider.Model, error) 
 	}
 	priced := j
 	if a.scripted {
-		priced = provider.Unpaid(j)
+		priced = provider.WithoutCostLimit(j)
 	}
 	m, err := provider.New(a, priced, recorded, warn)
 	m.Profile.ContextWindow = 0
@@ -55,7 +55,7 @@ func (a *Answers) Model(j *job.Job, warn provider.Warn) (provider.Model, error) 
 		m.Fallbacks[i].Profile.ContextWindow = 0
 	}
 	m.HasAnswers = func() bool { return a.next < len(a.answers) }
-	m.ForAgent = func(asks provider.Asking) (provider.Model, error) {
+	m.ForAgent = func(asks provider.StartedAgent) (provider.Model, error) {
 		of := a.agents.of(asks.ID)
 		of.prices, of.agents, of.scripted = a.prices, a.agents, a.scripted
 		return of.Model(asks.Job, warn)

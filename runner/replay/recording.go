@@ -70,7 +70,7 @@ func (p *reader) read() (*Recording, error) {
 	recorded := &Recording{Answers: answers, RecordedOrder: team.NewOrder()}
 	if len(p.run.ListedHooks.Hooks) > 0 {
 		recordedAnswers := p.run.HookAnswers()
-		recordedAnswers.Replace, recordedAnswers.StopRounds, recordedAnswers.PendingRequest, recordedAnswers.Uses = true, 0, "", nil
+		recordedAnswers.ReplaceQuestions, recordedAnswers.StopRounds, recordedAnswers.PendingRequest, recordedAnswers.Uses = true, 0, "", nil
 		answers.Hooks = &hooks.Hooks{All: hooks.FromTranscript(p.run.ListedHooks), Record: p.to, Answers: recordedAnswers}
 	}
 	_, err := p.run.Record.Survey(func(_ *transcript.View, e transcript.Event) (err error) { // an error ends the reading

@@ -26,7 +26,7 @@ func reader(files map[string]string) func(string) ([]byte, error) {
 
 func TestReadGuides(t *testing.T) {
 	t.Parallel()
-	long := strings.Repeat("x", briefing.GuideLimit-4)
+	long := strings.Repeat("x", briefing.MaxGuideBytes-4)
 	files := map[string]string{"AGENTS.md": "root", "a/AGENTS.md": "  \n", "a/b/AGENTS.md": long, "a/b/c/AGENTS.md": "beyond", "other/AGENTS.md": "elsewhere"}
 	for name, c := range map[string]struct {
 		dir  string
@@ -34,7 +34,7 @@ func TestReadGuides(t *testing.T) {
 	}{
 		"root only":    {".", []briefing.Guide{{Path: "AGENTS.md", Text: "root"}}},
 		"blank ones":   {"a", []briefing.Guide{{Path: "AGENTS.md", Text: "root"}}},
-		"to the limit": {"a/b/c", []briefing.Guide{{Path: "AGENTS.md", Text: "root"}, {Path: "a/b/AGENTS.md", Text: long}, {Path: "a/b/c/AGENTS.md", Left: 6}}},
+		"to the limit": {"a/b/c", []briefing.Guide{{Path: "AGENTS.md", Text: "root"}, {Path: "a/b/AGENTS.md", Text: long}, {Path: "a/b/c/AGENTS.md", CutBytes: 6}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := briefing.ReadGuides(c.dir, reader(files))
@@ -55,8 +55,8 @@ func TestReadGuides(t *testing.T) {
 func TestBriefingListsOmittedGuides(t *testing.T) {
 	t.Parallel()
 	briefing := briefing.Briefing{
-		Guides:  []briefing.Guide{{Path: "AGENTS.md", Text: "root", Left: 6}},
-		Further: append(slices.Repeat([]string{"b/AGENTS.md"}, 30), "c/AGENTS.md"), Task: briefing.Task{Text: "x"},
+		Guides:        []briefing.Guide{{Path: "AGENTS.md", Text: "root", CutBytes: 6}},
+		FurtherGuides: append(slices.Repeat([]string{"b/AGENTS.md"}, 30), "c/AGENTS.md"), Task: briefing.Task{Text: "x"},
 	}
 	input, err := briefing.Input()
 	if err != nil {
@@ -72,13 +72,13 @@ func TestBriefingListsOmittedGuides(t *testing.T) {
 
 func TestReadGuidesCutsBetweenCharacters(t *testing.T) {
 	t.Parallel()
-	text := strings.Repeat("é", briefing.GuideLimit)
+	text := strings.Repeat("é", briefing.MaxGuideBytes)
 	guides, err := briefing.ReadGuides(".", reader(map[string]string{"AGENTS.md": text}))
 	if err != nil || len(guides) != 1 {
 		t.Fatalf("%d guides, %v", len(guides), err)
 	}
-	if got := guides[0].Text; got != text[:briefing.GuideLimit] {
-		t.Errorf("%d bytes, want %d", len(got), briefing.GuideLimit)
+	if got := guides[0].Text; got != text[:briefing.MaxGuideBytes] {
+		t.Errorf("%d bytes, want %d", len(got), briefing.MaxGuideBytes)
 	}
 }
 
@@ -108,8 +108,8 @@ func TestTaskStaysWithinMarks(t *testing.T) {
 func TestBriefingListsFacts(t *testing.T) {
 	t.Parallel()
 	briefing := briefing.Briefing{
-		Place: briefing.Place{Root: "/repo", Directory: "/repo/sub"}, Setup: []string{"npm ci"}, Protected: []string{".github/**", "CODEOWNERS"}, Files: 100, Lines: 5000,
-		Verify: []briefing.Check{{Run: "go vet ./...\ngo test ./..."}, {Run: "lint", Note: "before any change: red"}}, Answer: true, Task: briefing.Task{Text: "x"},
+		Place: briefing.Place{Root: "/repo", Directory: "/repo/sub"}, Setup: []string{"npm ci"}, Protected: []string{".github/**", "CODEOWNERS"}, MaxFiles: 100, MaxLines: 5000,
+		Verify: []briefing.Check{{Run: "go vet ./...\ngo test ./..."}, {Run: "lint", Note: "before any change: red"}}, WantsAnswer: true, Task: briefing.Task{Text: "x"},
 	}
 	input, err := briefing.Input()
 	if err != nil {

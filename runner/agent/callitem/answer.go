@@ -112,7 +112,7 @@ func (a *Answer) addMessage(item OutputItem) {
 
 // Text returns the model's messages, or its commentary if there is nothing else.
 func (a *Answer) Text() string {
-	return cmp.Or(joined(a.messages), joined(a.remarks))
+	return cmp.Or(joinTexts(a.messages), joinTexts(a.remarks))
 }
 
 // LastWords returns Text, or "" if the text contains written calls.
@@ -124,12 +124,12 @@ func (a *Answer) LastWords() string {
 }
 
 // RemarksOnly reports whether all messages are commentary, so that the model is probably not done.
-func (a *Answer) RemarksOnly() bool { return joined(a.messages) == "" && joined(a.remarks) != "" }
+func (a *Answer) RemarksOnly() bool { return joinTexts(a.messages) == "" && joinTexts(a.remarks) != "" }
 
 // Refusal returns the text in which the model refuses the task, or "".
-func (a *Answer) Refusal() string { return joined(a.refusals) }
+func (a *Answer) Refusal() string { return joinTexts(a.refusals) }
 
-func joined(words []string) string { return strings.TrimSpace(strings.Join(words, "\n\n")) }
+func joinTexts(words []string) string { return strings.TrimSpace(strings.Join(words, "\n\n")) }
 
 // NeedsReply reports whether the model waits for outputs of calls or for an approval.
 func (a *Answer) NeedsReply() bool { return len(a.Calls)+len(a.Denials) > 0 }

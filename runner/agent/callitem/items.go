@@ -73,7 +73,7 @@ type approvalResponse struct {
 
 // Outputs returns the output items of calls, in order. result returns the result of call n. Messages come
 // last: those about searches that found nothing, and one with the results of all written calls.
-func Outputs(calls []tools.Call, define define, result func(n int, call tools.Call) tools.Result) ([]json.RawMessage, error) {
+func Outputs(calls []tools.Call, define defineTools, result func(n int, call tools.Call) tools.Result) ([]json.RawMessage, error) {
 	items := make([]json.RawMessage, 0, len(calls))
 	var messages []json.RawMessage
 	results := make([]tools.Result, len(calls))
@@ -105,7 +105,7 @@ func Outputs(calls []tools.Call, define define, result func(n int, call tools.Ca
 }
 
 // outputOf returns the output item of a call. Its type depends on the form of the call.
-func outputOf(call tools.Call, result tools.Result, define define) (json.RawMessage, error) {
+func outputOf(call tools.Call, result tools.Result, define defineTools) (json.RawMessage, error) {
 	switch call.Form {
 	case tools.Operation:
 		status := "completed"
@@ -118,15 +118,15 @@ func outputOf(call tools.Call, result tools.Result, define define) (json.RawMess
 	case tools.LocalShellAction:
 		return localShellOutputOf(call, result)
 	case tools.Freeform:
-		return rawitem.Encode(callOutput{Type: "custom_tool_call_output", CallID: call.ID, Output: content(result)})
+		return rawitem.Encode(callOutput{Type: "custom_tool_call_output", CallID: call.ID, Output: outputContent(result)})
 	case tools.Search:
 		return searchOutputOf(call, result, define)
 	}
-	return rawitem.Encode(callOutput{Type: "function_call_output", CallID: call.ID, Output: content(result)})
+	return rawitem.Encode(callOutput{Type: "function_call_output", CallID: call.ID, Output: outputContent(result)})
 }
 
-// content returns a result's text, or a list of its texts and images if there are images or parts.
-func content(result tools.Result) any {
+// outputContent returns a result's text, or a list of its texts and images if there are images or parts.
+func outputContent(result tools.Result) any {
 	if len(result.Images)+len(result.Parts) == 0 {
 		return result.Output
 	}
@@ -226,7 +226,7 @@ func Definitions(specs []tools.Spec) ([]json.RawMessage, error) {
 				continue
 			}
 			groups[name] = true
-			raw, err = groupOf(spec.Namespace, specs)
+			raw, err = namespaceDefinition(spec.Namespace, specs)
 		}
 		if err != nil {
 			return nil, err
@@ -236,8 +236,8 @@ func Definitions(specs []tools.Spec) ([]json.RawMessage, error) {
 	return definitions, nil
 }
 
-// groupOf returns the definition of a namespace with all its tools.
-func groupOf(group tools.Namespace, specs []tools.Spec) (json.RawMessage, error) {
+// namespaceDefinition returns the definition of a namespace with all its tools.
+func namespaceDefinition(group tools.Namespace, specs []tools.Spec) (json.RawMessage, error) {
 	var members []json.RawMessage
 	for _, spec := range specs {
 		if spec.Namespace.Name != group.Name {
@@ -280,11 +280,11 @@ type searchOutput struct {
 	Status    string            `json:"status"`
 }
 
-// define returns the definitions of the named tools. deferred marks them as found by a search.
-type define func(names []string, deferred bool) ([]json.RawMessage, error)
+// defineTools returns the definitions of the named tools. deferred marks them as found by a search.
+type defineTools func(names []string, deferred bool) ([]json.RawMessage, error)
 
 // searchOutputOf returns the output of a tool_search_call, with the definitions of the tools it found.
-func searchOutputOf(call tools.Call, result tools.Result, define define) (json.RawMessage, error) {
+func searchOutputOf(call tools.Call, result tools.Result, define defineTools) (json.RawMessage, error) {
 	out := searchOutput{rawitem.SearchOutputType, call.ID, "client", []json.RawMessage{}, "completed"}
 	if result.Failed {
 		out.Status = "incomplete"

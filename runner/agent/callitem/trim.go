@@ -64,12 +64,12 @@ func DropOldest(items []json.RawMessage, save int64) []json.RawMessage {
 	for first < len(items) && (rawitem.FieldsOf(items[first-1]).Type == "reasoning" || isWrittenOutput(items[first])) {
 		first++
 	}
-	return Paired(items[first:])
+	return WithoutUnpaired(items[first:])
 }
 
-// Paired returns the items without outputs that have no call before them, and without calls that have no
+// WithoutUnpaired returns the items without outputs that have no call before them, and without calls that have no
 // output.
-func Paired(items []json.RawMessage) []json.RawMessage {
+func WithoutUnpaired(items []json.RawMessage) []json.RawMessage {
 	called, answered := map[string]bool{}, map[string]bool{}
 	for _, item := range items {
 		switch fields := rawitem.FieldsOf(item); {

@@ -19,16 +19,16 @@ import (
 
 // Dynamic holds the tools that the job defines itself (tools.dynamic), for a whole run.
 type Dynamic struct {
-	boxes *confine.Sandboxes
-	dir   string // working directory of the agent's commands
-	tools []job.DynamicTool
-	specs []tools.Spec // one for each of tools
+	sandboxes *confine.Sandboxes
+	dir       string // working directory of the agent's commands
+	tools     []job.DynamicTool
+	specs     []tools.Spec // one for each of tools
 }
 
 // NewDynamic returns the job's tools, and starts nothing. It fails if a tool's input_schema cannot be sent to
 // a model, or cannot be used to check arguments.
 func NewDynamic(boxes *confine.Sandboxes, j *job.Job, dir string) (*Dynamic, error) {
-	d := &Dynamic{boxes: boxes, dir: dir, tools: j.Tools.Dynamic}
+	d := &Dynamic{sandboxes: boxes, dir: dir, tools: j.Tools.Dynamic}
 	for _, tool := range d.tools {
 		raw, err := json.Marshal(tool.InputSchema)
 		if err != nil {
@@ -71,7 +71,7 @@ func (d *Dynamic) Prepare(ctx context.Context) (base string, err error) {
 	if len(d.tools) == 0 {
 		return "", nil
 	}
-	return d.boxes.ShowBase(ctx)
+	return d.sandboxes.ShowBase(ctx)
 }
 
 // Open finds the program of each tool. It returns a function that returns the callable tools for one attempt
@@ -103,14 +103,14 @@ func (d *Dynamic) argv(tool job.DynamicTool, base string) ([]string, error) {
 	if tool.Run.Script != "" {
 		return []string{"bash", "-e", "-c", tool.Run.Script}, nil
 	}
-	argv, home := make([]string, len(tool.Run.Argv)), d.boxes.Environ.Get("HOME")
+	argv, home := make([]string, len(tool.Run.Argv)), d.sandboxes.Environ.Get("HOME")
 	for i, word := range tool.Run.Argv {
 		argv[i] = strings.ReplaceAll(job.ExpandHome(word, home), "${"+confine.BaseTreeVariable+"}", base)
 	}
 	if !strings.Contains(argv[0], "/") {
 		return argv, nil
 	}
-	program, why := findProgram(argv[0], base, d.boxes.InWorkspace)
+	program, why := findProgram(argv[0], base, d.sandboxes.InWorkspace)
 	if why != "" {
 		return nil, outcome.Stopf(outcome.ExtensionFailed, toolStart, "The tool %s of the job (tools.dynamic) can't be started: %s.", tool.Name, why)
 	}

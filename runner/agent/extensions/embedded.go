@@ -17,10 +17,10 @@ import (
 
 // embeddedFile in the run directory describes the tools of the program that embeds agent-ci. A replay reads
 // it, because that program is then missing.
-const embeddedFile = folder + "/program.json"
+const embeddedFile = extensionsFolder + "/program.json"
 
-// embedded is the record of one tool of the embedding program.
-type embedded struct {
+// embeddedTool is the record of one tool of the embedding program.
+type embeddedTool struct {
 	Name        string          `json:"name"`
 	Description string          `json:"description"`
 	Parameters  json.RawMessage `json:"parameters"`
@@ -28,10 +28,10 @@ type embedded struct {
 }
 
 // embeddedRecords returns the records of the tools. A tool that mutates in some calls counts as mutating.
-func embeddedRecords(all []tools.Tool) []embedded {
-	records := make([]embedded, len(all))
+func embeddedRecords(all []tools.Tool) []embeddedTool {
+	records := make([]embeddedTool, len(all))
 	for i, tool := range all {
-		records[i] = embedded{tool.Spec.Name, tool.Spec.Description, tool.Spec.Parameters, tool.Mutates || tool.MutatesCall != nil}
+		records[i] = embeddedTool{tool.Spec.Name, tool.Spec.Description, tool.Spec.Parameters, tool.Mutates || tool.MutatesCall != nil}
 	}
 	return records
 }
@@ -39,7 +39,7 @@ func embeddedRecords(all []tools.Tool) []embedded {
 // KeepEmbedded checks the embedding program's tools and saves their descriptions in the run directory. It
 // returns an error if a resumed run gets other tools than it began with.
 func KeepEmbedded(rec *record.Record, j *job.Job, current []tools.Tool) error {
-	var before []embedded
+	var before []embeddedTool
 	resumed, err := rec.ReadJSON(embeddedFile, &before)
 	if err != nil || !resumed && len(current) == 0 {
 		return err
@@ -54,15 +54,15 @@ func KeepEmbedded(rec *record.Record, j *job.Job, current []tools.Tool) error {
 	if resumed {
 		return nil
 	}
-	if _, err := rec.MakeFolder(folder); err != nil {
+	if _, err := rec.MakeFolder(extensionsFolder); err != nil {
 		return err
 	}
 	return rec.WriteJSON(embeddedFile, now)
 }
 
 // sameEmbedded reports whether two lists of tools are equal, whatever the formatting of their parameters.
-func sameEmbedded(a, b []embedded) bool {
-	return slices.EqualFunc(a, b, func(a, b embedded) bool {
+func sameEmbedded(a, b []embeddedTool) bool {
+	return slices.EqualFunc(a, b, func(a, b embeddedTool) bool {
 		var parametersA, parametersB any
 		fits := json.Unmarshal(a.Parameters, &parametersA) == nil && json.Unmarshal(b.Parameters, &parametersB) == nil
 		return fits && a.Name == b.Name && a.Description == b.Description && a.Mutates == b.Mutates && reflect.DeepEqual(parametersA, parametersB)
@@ -119,7 +119,7 @@ func wrongParameters(parameters json.RawMessage) string {
 
 // ReplayEmbedded returns the embedding program's tools in a recorded run. They answer calls from the record.
 func ReplayEmbedded(dir *record.Directory, answers *Recorded) ([]tools.Tool, error) {
-	var records []embedded
+	var records []embeddedTool
 	if _, err := dir.ReadJSON(embeddedFile, &records); err != nil {
 		return nil, fmt.Errorf("read the tools of the run: %w", err)
 	}

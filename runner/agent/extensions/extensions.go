@@ -81,7 +81,7 @@ func (s *Servers) Start(ctx context.Context, box *sandbox.Sandbox) error {
 	failed := make([]error, len(s.all))
 	var starting sync.WaitGroup
 	for i, srv := range s.all {
-		srv.box = box
+		srv.agentSandbox = box
 		if srv.openSession() != nil || srv.lossReason() != "" {
 			continue
 		}
@@ -105,7 +105,7 @@ func (s *Servers) fixTools() (err error) {
 		return nil
 	}
 	s.toolsFixed = true
-	if s.offered, err = s.offer(); err != nil || s.Recorded != nil {
+	if s.offered, err = s.nameTools(); err != nil || s.Recorded != nil {
 		return err
 	}
 	for _, srv := range s.all {
@@ -117,8 +117,8 @@ func (s *Servers) fixTools() (err error) {
 	return nil
 }
 
-// offer returns the servers' tools with the names that the model sees.
-func (s *Servers) offer() ([]mcp.Offered, error) {
+// nameTools returns the servers' tools with the names that the model sees.
+func (s *Servers) nameTools() ([]mcp.Offered, error) {
 	offered, err := mcp.Offer(s.lists(), s.ReservedNames)
 	if err != nil {
 		return nil, outcome.Stopf(outcome.ExtensionFailed, string(mcp.ReasonProtocol), "The tools of the servers (mcp_servers) can't be offered: %s.", outcome.WithoutFullStop(err)).Because(err)
@@ -260,6 +260,6 @@ func stopOf(name string, err error) *outcome.Stop {
 }
 
 // folder in the run directory holds the lists and logs of servers and of the embedding program's tools.
-const folder = "extensions"
+const extensionsFolder = "extensions"
 
-func (s *server) listFile() string { return fmt.Sprintf("%s/%s.json", folder, s.name) }
+func (s *server) listFile() string { return fmt.Sprintf("%s/%s.json", extensionsFolder, s.name) }

@@ -78,7 +78,7 @@ func (s *server) startFailure(err error) *outcome.Stop {
 
 // describe adds to found the tools that the model would see, and whether it has to search for them.
 func (s *Servers) describe(found []ServerDescription) error {
-	offered, err := s.offer()
+	offered, err := s.nameTools()
 	if err != nil {
 		return err
 	}

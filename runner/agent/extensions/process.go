@@ -19,12 +19,12 @@ import (
 	"github.com/agent-ci/agent-ci/tools/mcp"
 )
 
-// maxLog is the maximum size of a server's saved standard error, in bytes.
-const maxLog = 4 << 20
+// maxLogBytes is the maximum size of a server's saved standard error, in bytes.
+const maxLogBytes = 4 << 20
 
 // process is a server's program in its own sandbox.
 type process struct {
-	box               *sandbox.Sandbox
+	sandbox           *sandbox.Sandbox
 	log               *os.File
 	*attached.Program // nil before it starts
 }
@@ -44,14 +44,14 @@ func (s *server) start(ctx context.Context) (*mcp.Process, error) {
 	if p.log, err = s.openLog(); err != nil {
 		return nil, err
 	}
-	p.box, err = s.Sandboxes.OpenSidecar(ctx, s.box, confine.Sidecar{
+	p.sandbox, err = s.Sandboxes.OpenSidecar(ctx, s.agentSandbox, confine.Sidecar{
 		Name: "mcp-" + s.name, Network: s.Network, Key: "mcp_servers." + s.name + ".network", Workspace: s.Workspace, BaseTree: true,
 	})
 	if err != nil {
 		return nil, errors.Join(err, p.log.Close())
 	}
-	kept := record.NewLogWriter(p.log, maxLog, s.Record.Redact)
-	p.Program, err = attached.Start(p.box.Start, sandbox.Command{Argv: argv, Dir: s.dir(base), Env: s.environment(base)}, attached.Streams{Errors: func(r io.Reader) error {
+	kept := record.NewLogWriter(p.log, maxLogBytes, s.Record.Redact)
+	p.Program, err = attached.Start(p.sandbox.Start, sandbox.Command{Argv: argv, Dir: s.dir(base), Env: s.environment(base)}, attached.Streams{Errors: func(r io.Reader) error {
 		defer kept.Flush()
 		return attached.To(kept)(r)
 	}})
@@ -151,12 +151,12 @@ func (s *server) environment(base string) []string {
 
 // openLog creates the next unused log file for the server's standard error.
 func (s *server) openLog() (log *os.File, err error) {
-	if _, err := s.Record.MakeFolder(folder); err != nil {
+	if _, err := s.Record.MakeFolder(extensionsFolder); err != nil {
 		return nil, err
 	}
 	name := ""
 	for n := 1; name == "" || s.Record.Has(name); n++ {
-		name = fmt.Sprintf("%s/%s-%d.log", folder, s.name, n)
+		name = fmt.Sprintf("%s/%s-%d.log", extensionsFolder, s.name, n)
 	}
 	if log, err = s.Record.Create(name); err != nil {
 		return nil, fmt.Errorf("make log of the server %s: %w", s.name, err)
@@ -178,7 +178,7 @@ func (s *server) lastWords() string {
 
 // end kills everything in the sandbox, waits for it, and closes the log.
 func (p *process) end() error {
-	err := p.box.Close()
+	err := p.sandbox.Close()
 	if p.Program != nil {
 		p.Close()
 	}

@@ -24,10 +24,10 @@ import (
 type server struct {
 	*Options
 	job.MCPServer
-	name      string
-	box       *sandbox.Sandbox // the agent's sandbox; the server starts beside it
-	firstList *mcp.List        // the first list of tools; nil before the server has sent one
-	starting  sync.Mutex       // held while the server restarts
+	name         string
+	agentSandbox *sandbox.Sandbox // the agent's sandbox; the server starts beside it
+	firstList    *mcp.List        // the first list of tools; nil before the server has sent one
+	starting     sync.Mutex       // held while the server restarts
 
 	mu sync.Mutex
 	serverState
@@ -35,17 +35,17 @@ type server struct {
 
 // serverState is the part of a server that changes while it is in use. server.mu guards it.
 type serverState struct {
-	took         time.Duration // how long its last start took
-	log          string        // log file of its last process, relative to the run directory
-	session      *mcp.Session
-	endedSession *mcp.Session // the last session that the server ended itself
-	endCount     int          // how many sessions the server ended itself
-	lostReason   string       // why it is lost for the rest of the run, or ""
-	cause        error        // error behind lostReason, if the server was lost while in use
-	changed      bool         // the server reported that its tools changed
-	closing      bool         // the runner is closing it, so its end is no news
-	unreported   bool         // nothing about it is recorded (DescribeAll)
-	recorded     string       // its last recorded state
+	startDuration time.Duration // how long its last start took
+	log           string        // log file of its last process, relative to the run directory
+	session       *mcp.Session
+	endedSession  *mcp.Session // the last session that the server ended itself
+	endCount      int          // how many sessions the server ended itself
+	lostReason    string       // why it is lost for the rest of the run, or ""
+	lossCause     error        // error behind lostReason, if the server was lost while in use
+	changed       bool         // the server reported that its tools changed
+	closing       bool         // the runner is closing it, so its end is no news
+	unreported    bool         // nothing about it is recorded (DescribeAll)
+	recorded      string       // its last recorded state
 }
 
 // livesWithRun reports whether the server can stay for the whole run, rather than for one sandbox of the
@@ -86,7 +86,7 @@ func (s *server) startSession(ctx context.Context) error {
 	}
 	session, err := mcp.Open(ctx, asked)
 	s.mu.Lock()
-	s.took = time.Since(began)
+	s.startDuration = time.Since(began)
 	s.mu.Unlock()
 	if err != nil {
 		return err
@@ -187,7 +187,7 @@ func (s *server) hint(stop *outcome.Stop) string {
 // recordStatus adds the facts about the server to event and records it.
 func (s *server) recordStatus(event transcript.MCPServer) error {
 	s.mu.Lock()
-	event.Name, event.Command, event.Log, event.Seconds = s.name, s.Command, s.log, s.took.Seconds()
+	event.Name, event.Command, event.Log, event.Seconds = s.name, s.Command, s.log, s.startDuration.Seconds()
 	list := s.firstList
 	if event.State != transcript.MCPChanged { // a server with changed tools is still ready
 		s.recorded = event.State
@@ -213,7 +213,7 @@ func (s *server) recordReady(offered []mcp.Offered) error {
 		return fmt.Errorf("encode the tools of the server %s: %w", s.name, err)
 	}
 	raw = append(raw, '\n')
-	if _, err := s.Record.MakeFolder(folder); err != nil {
+	if _, err := s.Record.MakeFolder(extensionsFolder); err != nil {
 		return err
 	}
 	if err := s.Record.Write(s.listFile(), raw); err != nil {
@@ -376,7 +376,7 @@ func (s *server) markLost(err error) string {
 	why := s.Record.Redact(outcome.Sentence(outcome.MessageOf(err)) + ".")
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.lostReason, s.cause = why, err
+	s.lostReason, s.lossCause = why, err
 	return why
 }
 
@@ -392,7 +392,7 @@ func (s *server) stopIfLost() error {
 		}
 	}
 	s.mu.Lock()
-	reason, cause := s.lostReason, s.cause
+	reason, cause := s.lostReason, s.lossCause
 	s.mu.Unlock()
 	if reason == "" {
 		return nil

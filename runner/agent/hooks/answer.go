@@ -16,15 +16,15 @@ import (
 
 // answer is a hook's decision.
 type answer struct {
-	decision string // "", or one of the decision constants
-	reason   string
-	context  string            // text for the model
-	message  string            // text for people
-	stop     bool              // the run must end
-	feedback bool              // the model gets the reason in addition to the output, instead of losing the output
-	input    json.RawMessage   // replacement for a call's input
-	output   *string           // replacement for a call's output
-	texts    map[string]string // environment variables, or descriptions of tools, by name
+	decision   string // "", or one of the decision constants
+	reason     string
+	context    string            // text for the model
+	message    string            // text for people
+	stop       bool              // the run must end
+	feedback   bool              // the model gets the reason in addition to the output, instead of losing the output
+	input      json.RawMessage   // replacement for a call's input
+	output     *string           // replacement for a call's output
+	namedTexts map[string]string // environment variables, or descriptions of tools, by name
 }
 
 // Decisions of a hook: to refuse, to ask a person (which counts as a refusal), or to demand more work.
@@ -34,13 +34,13 @@ const (
 	decisionMore = "more"
 )
 
-// exitBlocks is the exit status of a hook that refuses. Its reason is on standard error.
-const exitBlocks = 2
+// exitRefuses is the exit status of a hook that refuses. Its reason is on standard error.
+const exitRefuses = 2
 
 // parseAnswer returns the answer in the output of a hook that exited.
 func (h Hook) parseAnswer(out hookOutput) (answer, error) {
 	switch {
-	case out.exitStatus == exitBlocks:
+	case out.exitStatus == exitRefuses:
 		a := answer{reason: strings.TrimSpace(string(out.stderr))}
 		h.applyRefusal(&a)
 		return a, nil
@@ -151,9 +151,9 @@ func (h Hook) readJSON(text []byte) (answer, error) {
 	if specific.Event != "" && specific.Event != h.On {
 		return answer{}, fmt.Errorf("it answers to %q, and was asked about %s", specific.Event, h.On)
 	}
-	a := answer{context: specific.Context, message: outer.SystemMessage, reason: outer.Reason, input: nonNull(specific.Input), texts: specific.Env}
+	a := answer{context: specific.Context, message: outer.SystemMessage, reason: outer.Reason, input: nonNull(specific.Input), namedTexts: specific.Env}
 	if h.On == job.OnToolDefinition {
-		a.texts = specific.Descriptions
+		a.namedTexts = specific.Descriptions
 	}
 	switch outer.Decision {
 	case "", "approve", "allow":

@@ -11,17 +11,17 @@ import (
 
 // Answers holds the hook answers in a run's record, and how far its stop hooks got.
 type Answers struct {
-	// Replace is set in a replay: no hook runs, and a question without a recorded answer passes. Otherwise
+	// ReplaceQuestions is set in a replay: no hook runs, and a question without a recorded answer passes. Otherwise
 	// the run resumes. Then only questions that occur once per run are answered from the record.
-	Replace    bool
-	Uses       []transcript.HookUse // use of the hooks in the recorded part of the run
-	StopRounds int                  // how often stop hooks demanded more work
+	ReplaceQuestions bool
+	Uses             []transcript.HookUse // use of the hooks in the recorded part of the run
+	StopRounds       int                  // how often stop hooks demanded more work
 	// PendingRequest is the latest demand of the stop hooks that the model did not get yet, or "".
 	PendingRequest string
 	// stopHooksRan means stop hooks ran after the model's last answer.
 	stopHooksRan bool
 
-	unused []transcript.Hook // recorded answers that no question has used yet
+	unusedAnswers []transcript.Hook // recorded answers that no question has used yet
 }
 
 // oncePerRun lists events that occur once per run.
@@ -56,28 +56,28 @@ func (a *Answers) Apply(e transcript.Event) error {
 			}
 		}
 	}
-	a.unused = append(a.unused, d)
+	a.unusedAnswers = append(a.unusedAnswers, d)
 	return nil
 }
 
 // takeAnswer returns the recorded answer to a question and marks it as used. It returns false if the hook
 // must be asked.
 func (a *Answers) takeAnswer(name, on string, call transcript.CallRef) (transcript.Hook, bool) {
-	if !a.Replace && !slices.Contains(oncePerRun, on) {
+	if !a.ReplaceQuestions && !slices.Contains(oncePerRun, on) {
 		return transcript.Hook{}, false
 	}
-	i := slices.IndexFunc(a.unused, func(d transcript.Hook) bool { return d.Name == name && d.On == on && d.Ref() == call })
+	i := slices.IndexFunc(a.unusedAnswers, func(d transcript.Hook) bool { return d.Name == name && d.On == on && d.Ref() == call })
 	if i < 0 {
-		return transcript.Hook{Decision: transcript.HookPass}, a.Replace
+		return transcript.Hook{Decision: transcript.HookPass}, a.ReplaceQuestions
 	}
-	d := a.unused[i]
-	a.unused = slices.Concat(a.unused[:i], a.unused[i+1:]) // a new slice, since copies of p share the old one
+	d := a.unusedAnswers[i]
+	a.unusedAnswers = slices.Concat(a.unusedAnswers[:i], a.unusedAnswers[i+1:]) // a new slice, since copies of p share the old one
 	return d, true
 }
 
 // recordedReply returns the reply that d records.
 func (h Hook) recordedReply(d transcript.Hook) reply {
-	r := reply{replacement: d.After, continued: d.WentOn, duration: time.Duration(d.Seconds * float64(time.Second))}
+	r := reply{replacement: d.After, ignored: d.WentOn, duration: time.Duration(d.Seconds * float64(time.Second))}
 	r.reason, r.context, r.message, r.stop = d.Reason, d.Context, d.Message, d.Stop
 	switch d.Decision {
 	case transcript.HookFailed:
@@ -93,7 +93,7 @@ func (h Hook) recordedReply(d transcript.Hook) reply {
 		if h.On == job.OnPreToolUse {
 			r.input = json.RawMessage(r.replacement)
 		} else {
-			_ = json.Unmarshal([]byte(r.replacement), &r.texts) // if it is invalid, nothing is set
+			_ = json.Unmarshal([]byte(r.replacement), &r.namedTexts) // if it is invalid, nothing is set
 		}
 	}
 	return r

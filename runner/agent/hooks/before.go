@@ -15,12 +15,12 @@ const rewriteRounds = 4
 
 // callReview is a call that hooks are asked about.
 type callReview struct {
-	hooks        *Hooks
-	tool         string
-	call         tools.Call
-	convert      tools.ConvertInput
-	agreedInputs map[string]string // the last input that each hook agreed to, by the hook's name
-	notes        []string          // text for the model
+	hooks         *Hooks
+	tool          string
+	call          tools.Call
+	convert       tools.ConvertInput
+	agreedInputs  map[string]string // the last input that each hook agreed to, by the hook's name
+	notesForModel []string          // text for the model
 }
 
 // Before asks the hooks about a call before it runs. A hook sees the input as earlier hooks changed it, and
@@ -28,7 +28,7 @@ type callReview struct {
 // it is valid. A nil convert accepts every input. ReviewPatch asks about patches.
 func (h *Hooks) Before(ctx context.Context, tool string, call tools.Call, convert tools.ConvertInput) tools.Verdict {
 	review := callReview{hooks: h, tool: tool, call: call, convert: convert, agreedInputs: map[string]string{}}
-	return tools.Verdict{Refusal: review.askAll(ctx), TextBefore: strings.Join(review.notes, "\n")}
+	return tools.Verdict{Refusal: review.askAll(ctx), TextBefore: strings.Join(review.notesForModel, "\n")}
 }
 
 // askAll asks the hooks until all agree to the same input. It returns why the call is refused, or "".
@@ -36,7 +36,7 @@ func (review *callReview) askAll(ctx context.Context) (refusal string) {
 	for range rewriteRounds {
 		rewritten := false
 		for _, hook := range review.hooks.forEvent(job.OnPreToolUse) {
-			before := canonical(review.call.Input)
+			before := canonicalInput(review.call.Input)
 			agreed, wasAsked := review.agreedInputs[hook.Name]
 			if wasAsked && agreed == before || !hook.matches(review.tool, review.call) {
 				continue
@@ -45,7 +45,7 @@ func (review *callReview) askAll(ctx context.Context) (refusal string) {
 			if refusal != "" || !proceed {
 				return refusal
 			}
-			after := canonical(review.call.Input)
+			after := canonicalInput(review.call.Input)
 			review.agreedInputs[hook.Name] = after
 			if after != before {
 				rewritten = true
@@ -63,7 +63,7 @@ func (review *callReview) askAll(ctx context.Context) (refusal string) {
 func (review *callReview) ask(ctx context.Context, hook Hook) (refusal string, proceed bool) {
 	shown := review.hooks.toClaudeCall(review.tool, review.call)
 	r, err := review.hooks.ask(ctx, hook, question{
-		call: refOf(review.call), input: shown.questionInput(review.call), replaceable: review.call.Input,
+		call: refOf(review.call), eventInput: shown.questionInput(review.call), replaceable: review.call.Input,
 		rewrite: func(newInput json.RawMessage) (string, error) {
 			return rewrite(review.tool, review.call, shown, newInput)
 		},
@@ -73,14 +73,14 @@ func (review *callReview) ask(ctx context.Context, hook Hook) (refusal string, p
 		return hook.failureText(err), false
 	case r.refuses():
 		return hook.refusal(r), false
-	case r.input != nil && canonical(r.replacement) != canonical(review.call.Input):
+	case r.input != nil && canonicalInput(r.replacement) != canonicalInput(review.call.Input):
 		if !review.rewrite(r.replacement) {
 			return "", false
 		}
-		review.notes = append(review.notes, "The hook "+hook.Name+" rewrote the input of this call: "+shorten(review.call.Input))
+		review.notesForModel = append(review.notesForModel, "The hook "+hook.Name+" rewrote the input of this call: "+shorten(review.call.Input))
 	}
-	if words := hook.addedContext(r); r.context != "" && !slices.Contains(review.notes, words) {
-		review.notes = append(review.notes, words)
+	if words := hook.addedContext(r); r.context != "" && !slices.Contains(review.notesForModel, words) {
+		review.notesForModel = append(review.notesForModel, words)
 	}
 	return "", true
 }
@@ -95,8 +95,8 @@ func (review *callReview) rewrite(input string) (fits bool) {
 	return fits
 }
 
-// canonical returns the same text for inputs that differ only in JSON formatting.
-func canonical(input string) string {
+// canonicalInput returns the same text for inputs that differ only in JSON formatting.
+func canonicalInput(input string) string {
 	if text, err := json.Marshal(parseObject([]byte(input))); err == nil && string(text) != "null" {
 		return string(text)
 	}

@@ -33,10 +33,10 @@ func (h *Hooks) After(ctx context.Context, tool string, call tools.Call, result 
 
 // reviewedResult is the result of a call while hooks review it.
 type reviewedResult struct {
-	result   tools.Result
-	original string                 // the possibly shortened output, before hooks changed it
-	whole    func() (string, error) // returns the complete output
-	allowed  bool                   // no hook refused or replaced the output
+	result         tools.Result
+	original       string                 // the possibly shortened output, before hooks changed it
+	completeOutput func() (string, error) // returns the complete output
+	allowed        bool                   // no hook refused or replaced the output
 }
 
 // forHook returns the result as the next hook sees it. The output is the complete one plus what earlier hooks
@@ -45,7 +45,7 @@ func (r reviewedResult) forHook() (tools.Result, error) {
 	if !r.allowed {
 		return r.result, nil
 	}
-	complete, err := r.whole()
+	complete, err := r.completeOutput()
 	appended := strings.TrimPrefix(r.result.Output, strings.TrimSuffix(r.original, "\n"))
 	shown := r.result
 	shown.Output = strings.TrimSuffix(complete, "\n") + appended
@@ -62,7 +62,7 @@ func (h *Hooks) after(ctx context.Context, group []Hook, tool string, call tools
 		for _, claude := range h.resultQuestions(hook, tool, call) {
 			about := claude.questionInput(call)
 			about["tool_response"] = claude.toolResponse(shown)
-			r, err := h.ask(ctx, hook, question{call: refOf(call), input: about, replaceable: seen.result.Output})
+			r, err := h.ask(ctx, hook, question{call: refOf(call), eventInput: about, replaceable: seen.result.Output})
 			if err != nil {
 				return reviewedResult{result: withholdResult(seen.result, hook.failureText(err))}
 			}
@@ -83,7 +83,7 @@ func (h *Hooks) after(ctx context.Context, group []Hook, tool string, call tools
 // call itself, if they match the hook.
 func (h *Hooks) resultQuestions(hook Hook, tool string, call tools.Call) (all []claudeCall) {
 	h.mu.Lock()
-	all = slices.DeleteFunc(slices.Clone(h.patched[refOf(call)]), func(claude claudeCall) bool { return !hook.matchesPatch(claude) })
+	all = slices.DeleteFunc(slices.Clone(h.patchesByCall[refOf(call)]), func(claude claudeCall) bool { return !hook.matchesPatch(claude) })
 	h.mu.Unlock()
 	if hook.matches(tool, call) {
 		all = append(all, h.toClaudeCall(tool, call))
@@ -95,7 +95,7 @@ func (h *Hooks) resultQuestions(hook Hook, tool string, call tools.Call) (all []
 // The reason of any other refusal is appended to the output.
 func (h Hook) applyReply(result tools.Result, r reply) tools.Result {
 	switch {
-	case r.failure != "" && !r.continued:
+	case r.failure != "" && !r.ignored:
 		return withholdResult(result, "The output is withheld: the hook "+h.Name+", which has to agree, did not answer cleanly: "+shorten(r.failure)+". The call itself was run.")
 	case r.refuses() && !r.feedback:
 		return withholdResult(result, "The output is withheld by the hook "+h.Name+": "+sentence(r.reasonText())+" The call itself was run.")
@@ -139,7 +139,7 @@ func (h *Hooks) ReviewPatch(ctx context.Context, p Patch) (refusal, aside string
 	var words []string
 	for _, hook := range h.All {
 		for _, input := range h.patchInputs(hook, p, call, edits) {
-			r, err := h.ask(ctx, hook, question{call: refOf(call), input: input})
+			r, err := h.ask(ctx, hook, question{call: refOf(call), eventInput: input})
 			switch {
 			case err != nil:
 				return hook.failureText(err), ""
@@ -210,14 +210,14 @@ func (h *Hooks) patchCalls(p Patch) (all []claudeCall) {
 func (h *Hooks) rememberPatch(call tools.Call, edits []claudeCall) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.patched == nil {
-		h.patched = map[transcript.CallRef][]claudeCall{}
+	if h.patchesByCall == nil {
+		h.patchesByCall = map[transcript.CallRef][]claudeCall{}
 	}
-	h.patched[refOf(call)] = append(h.patched[refOf(call)], edits...)
+	h.patchesByCall[refOf(call)] = append(h.patchesByCall[refOf(call)], edits...)
 }
 
 func (h *Hooks) forgetPatch(call tools.Call) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	delete(h.patched, refOf(call))
+	delete(h.patchesByCall, refOf(call))
 }

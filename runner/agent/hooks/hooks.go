@@ -33,9 +33,9 @@ type Hooks struct {
 	agent   *sandbox.Sandbox // the agent's sandbox; hooks run beside it
 	current *hookSandboxes   // nil until a hook needs one
 	uses    []transcript.HookUse
-	// patched holds the patches of calls that have no result yet.
-	patched map[transcript.CallRef][]claudeCall
-	halted  *outcome.Stop // stop that a hook demanded, or nil
+	// patchesByCall holds the patches of calls that have no result yet.
+	patchesByCall map[transcript.CallRef][]claudeCall
+	requestedStop *outcome.Stop // stop that a hook demanded, or nil
 }
 
 // Facts describe the run to each hook.
@@ -50,15 +50,15 @@ type Facts struct {
 // question is what a hook is asked at an event.
 type question struct {
 	call transcript.CallRef // the call it is about; zero for none
-	// input holds the parts of the hook's input that depend on the event.
-	input map[string]any
+	// eventInput holds the parts of the hook's input that depend on the event.
+	eventInput map[string]any
 	// replaceable is the text that the answer may replace, for the record.
 	replaceable string
 	// rewrite returns the new input of a call, given the one in the answer. Nil means that the answer must not
 	// change the input.
 	rewrite func(raw json.RawMessage) (string, error)
-	// maySet returns an error if the hook may not set this text under this name.
-	maySet func(name, text string) error
+	// checkText returns an error if the hook may not set this text under this name.
+	checkText func(name, text string) error
 }
 
 // reply is a hook's answer, or why there is none.
@@ -66,13 +66,13 @@ type reply struct {
 	answer
 	replacement string // replaces question.replaceable
 	failure     string // why there is no valid answer; "" if there is one
-	continued   bool   // the run continued without an answer
+	ignored     bool   // the run continued without an answer
 	duration    time.Duration
 }
 
 // refuses reports whether the hook forbids the action.
 func (r reply) refuses() bool {
-	return r.failure != "" && !r.continued || r.decision == decisionDeny || r.decision == decisionAsk
+	return r.failure != "" && !r.ignored || r.decision == decisionDeny || r.decision == decisionAsk
 }
 
 // ask asks one hook, or takes its recorded answer, and records the reply. A hook that fails gives a reply with
@@ -80,7 +80,7 @@ func (r reply) refuses() bool {
 func (h *Hooks) ask(ctx context.Context, hook Hook, q question) (reply, error) {
 	if past, ok := h.recordedAnswer(hook, q); ok {
 		r := hook.recordedReply(past)
-		if h.Answers.Replace {
+		if h.Answers.ReplaceQuestions {
 			return r, h.recordReply(hook, q, r)
 		}
 		return r, nil
@@ -95,7 +95,7 @@ func (h *Hooks) ask(ctx context.Context, hook Hook, q question) (reply, error) {
 		r = reply{failure: err.Error()}
 	}
 	r.duration = time.Since(began)
-	r.continued = r.failure != "" && hook.OnError == "continue"
+	r.ignored = r.failure != "" && hook.OnError == "continue"
 	r = r.redacted(h.Record.Redact)
 	return r, h.recordReply(hook, q, r)
 }
@@ -120,8 +120,8 @@ func (h *Hooks) askClean(ctx context.Context, hook Hook, q question) (r reply, e
 	if r.answer, err = hook.parseAnswer(out); err != nil {
 		return r, err
 	}
-	for _, name := range slices.Sorted(maps.Keys(r.texts)) {
-		if err := q.maySet(name, r.texts[name]); err != nil {
+	for _, name := range slices.Sorted(maps.Keys(r.namedTexts)) {
+		if err := q.checkText(name, r.namedTexts[name]); err != nil {
 			return r, fmt.Errorf("it sets %q, which %w", shorten(name), err)
 		}
 	}
@@ -133,8 +133,8 @@ func (h *Hooks) askClean(ctx context.Context, hook Hook, q question) (r reply, e
 		r.replacement, err = q.rewrite(r.input)
 	case r.output != nil:
 		r.replacement = *r.output
-	case r.texts != nil:
-		r.replacement, err = encode(r.texts)
+	case r.namedTexts != nil:
+		r.replacement, err = encodeJSON(r.namedTexts)
 	}
 	return r, err
 }
@@ -160,7 +160,7 @@ func (r reply) decisionName() string {
 		return transcript.HookMore
 	case r.output != nil:
 		return transcript.HookReplace
-	case r.input != nil || r.texts != nil:
+	case r.input != nil || r.namedTexts != nil:
 		return transcript.HookRewrite
 	}
 	return transcript.HookPass
@@ -173,7 +173,7 @@ const maxRecordedText = 256 << 10
 func (h Hook) eventOf(q question, r reply) transcript.Hook {
 	event := transcript.Hook{
 		Name: h.Name, On: h.On, SHA256: h.SHA256, Number: q.call.Number, Caller: q.call.Caller, Agent: q.call.Agent, Trusted: h.trusted, Decision: r.decisionName(),
-		Reason: r.reasonText(), Context: r.context, Message: r.message, Stop: r.stop, Seconds: r.duration.Seconds(), WentOn: r.continued,
+		Reason: r.reasonText(), Context: r.context, Message: r.message, Stop: r.stop, Seconds: r.duration.Seconds(), WentOn: r.ignored,
 	}
 	replaces := event.Decision == transcript.HookRewrite || event.Decision == transcript.HookReplace
 	if replaces {
@@ -190,14 +190,14 @@ func (h Hook) eventOf(q question, r reply) transcript.Hook {
 func (h *Hooks) recordReply(hook Hook, q question, r reply) error {
 	event := hook.eventOf(q, r)
 	h.countUse(event)
-	if r.continued {
+	if r.ignored {
 		h.Record.Warn("hook_failed", "The hook %s on %s failed, and the run continued (on_error: continue): %s.", hook.Name, hook.On, r.failure)
 	}
 	if r.message != "" {
 		h.Record.Warn("hook_message", "The hook %s says: %s", hook.Name, shorten(r.message))
 	}
 	if r.stop {
-		h.halt(outcome.Stopf(outcome.PolicyViolation, "hook_denied", "The hook %s on %s ended the run: %s", hook.Name, hook.On, sentence(r.reason)))
+		h.requestStop(outcome.Stopf(outcome.PolicyViolation, "hook_denied", "The hook %s on %s ended the run: %s", hook.Name, hook.On, sentence(r.reason)))
 	}
 	return h.Record.AppendBy(q.call.Agent, transcript.TypeHook, event)
 }
@@ -242,12 +242,12 @@ func (h *Hooks) usesSoFar() []transcript.HookUse {
 	return append([]transcript.HookUse(nil), h.uses...)
 }
 
-// halt remembers the first stop that a hook demanded.
-func (h *Hooks) halt(stop *outcome.Stop) {
+// requestStop remembers the first stop that a hook demanded.
+func (h *Hooks) requestStop(stop *outcome.Stop) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.halted == nil {
-		h.halted = stop
+	if h.requestedStop == nil {
+		h.requestedStop = stop
 	}
 }
 
@@ -258,10 +258,10 @@ func (h *Hooks) StopReason() error {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.halted == nil {
+	if h.requestedStop == nil {
 		return nil
 	}
-	return h.halted
+	return h.requestedStop
 }
 
 // maxQuotedWords is the maximum size of a hook's text in a message to people or the model, in bytes.

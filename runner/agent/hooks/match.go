@@ -68,7 +68,7 @@ func (h Hook) matchesCommand(tool string, call tools.Call) bool {
 	}
 	if tool == dialect.WriteStdin {
 		text := typedText(call)
-		return text != "" && text != interrupt
+		return text != "" && text != ctrlC
 	}
 	asked, err := command.CommandsOf(tool, call)
 	return err != nil || slices.ContainsFunc(asked, func(each command.RequestedCommand) bool {
@@ -82,8 +82,8 @@ func (h Hook) matchesCommand(tool string, call tools.Call) bool {
 	})
 }
 
-// interrupt is the input for Ctrl-C.
-const interrupt = "\x03"
+// ctrlC is the input for Ctrl-C.
+const ctrlC = "\x03"
 
 // matchesReading reports whether a parsed script may run a command that begins with the hook's argv.
 func (h Hook) matchesReading(reading shell.Reading) bool {

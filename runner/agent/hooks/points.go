@@ -31,11 +31,11 @@ type Start struct {
 // refuses.
 func (h *Hooks) RunStart(ctx context.Context, s Start) (added string, err error) {
 	defer h.CloseSandbox()
-	all, err := h.askEvent(ctx, job.OnSessionStart, question{input: map[string]any{"source": "startup", "task": s}}, "the run did not begin")
+	all, err := h.askEvent(ctx, job.OnSessionStart, question{eventInput: map[string]any{"source": "startup", "task": s}}, "the run did not begin")
 	if err != nil {
 		return "", err
 	}
-	more, err := h.askEvent(ctx, job.OnUserPrompt, question{input: map[string]any{"prompt": strings.TrimSpace(s.Title + "\n\n" + s.Text)}}, "the run did not begin")
+	more, err := h.askEvent(ctx, job.OnUserPrompt, question{eventInput: map[string]any{"prompt": strings.TrimSpace(s.Title + "\n\n" + s.Text)}}, "the run did not begin")
 	return strings.Join(append(all, more...), "\n\n"), err
 }
 
@@ -91,11 +91,11 @@ func (h *Hooks) Definitions(ctx context.Context, specs []tools.Spec) ([]tools.Sp
 		if len(asked) == 0 {
 			continue
 		}
-		was, err := encode(before)
+		was, err := encodeJSON(before)
 		if err != nil {
 			return nil, err
 		}
-		r, err := h.ask(ctx, hook, question{input: map[string]any{"tools": asked}, replaceable: was, maySet: func(name, _ string) error {
+		r, err := h.ask(ctx, hook, question{eventInput: map[string]any{"tools": asked}, replaceable: was, checkText: func(name, _ string) error {
 			if _, may := before[name]; !may {
 				return errors.New("is no tool that it was asked about")
 			}
@@ -108,7 +108,7 @@ func (h *Hooks) Definitions(ctx context.Context, specs []tools.Spec) ([]tools.Sp
 			return nil, hook.stop(r, "the agent was given no tools")
 		}
 		for i, s := range specs {
-			if words, changed := r.texts[s.Name]; changed {
+			if words, changed := r.namedTexts[s.Name]; changed {
 				specs[i].Description = words
 			}
 		}
@@ -121,21 +121,21 @@ func (h *Hooks) Definitions(ctx context.Context, specs []tools.Spec) ([]tools.Sp
 func (h *Hooks) Env(ctx context.Context, maySet func(name, value string) error) (map[string]string, error) {
 	env := map[string]string{}
 	for _, hook := range h.forEvent(job.OnShellEnv) {
-		r, err := h.ask(ctx, hook, question{input: map[string]any{"env": maps.Clone(env)}, maySet: maySet})
+		r, err := h.ask(ctx, hook, question{eventInput: map[string]any{"env": maps.Clone(env)}, checkText: maySet})
 		if err != nil {
 			return nil, err
 		}
 		if r.refuses() {
 			return nil, hook.stop(r, "the agent was given no commands")
 		}
-		maps.Copy(env, r.texts)
+		maps.Copy(env, r.namedTexts)
 	}
 	return env, nil
 }
 
 // BeforeCompaction asks the hooks whether the conversation may be compacted. If one refuses, it returns a stop.
 func (h *Hooks) BeforeCompaction(ctx context.Context, reason string) error {
-	_, err := h.askEvent(ctx, job.OnPreCompact, question{input: map[string]any{"trigger": "auto", "custom_instructions": "", "reason": reason}}, "the conversation, which is too long, can't go on")
+	_, err := h.askEvent(ctx, job.OnPreCompact, question{eventInput: map[string]any{"trigger": "auto", "custom_instructions": "", "reason": reason}}, "the conversation, which is too long, can't go on")
 	return err
 }
 
@@ -156,7 +156,7 @@ func (h *Hooks) PendingStop() (asked bool, more string) {
 func (h *Hooks) Stop(ctx context.Context, words string, mayGoOn bool) (more string, err error) {
 	for _, hook := range h.forEvent(job.OnStop) {
 		rounds := h.stopRounds()
-		r, err := h.ask(ctx, hook, question{input: map[string]any{"stop_hook_active": rounds > 0, "last_assistant_message": words}})
+		r, err := h.ask(ctx, hook, question{eventInput: map[string]any{"stop_hook_active": rounds > 0, "last_assistant_message": words}})
 		switch {
 		case err != nil:
 			return "", err
@@ -209,7 +209,7 @@ type Draft struct {
 // mandatory hook did not answer, or if a hook ended the run.
 func (h *Hooks) BeforePublish(ctx context.Context, d Draft) error {
 	defer h.CloseSandbox()
-	if _, err := h.askEvent(ctx, job.OnPrePublish, question{input: map[string]any{"draft": d}}, "nothing was published"); err != nil {
+	if _, err := h.askEvent(ctx, job.OnPrePublish, question{eventInput: map[string]any{"draft": d}}, "nothing was published"); err != nil {
 		return err
 	}
 	return cmp.Or(h.requireAnswered(job.OnPrePublish), h.StopReason())
@@ -232,7 +232,7 @@ func (h *Hooks) runEnd(ctx context.Context, e End) error {
 	defer h.CloseSandbox()
 	var first error
 	for _, hook := range h.forEvent(job.OnSessionEnd) {
-		q := question{input: map[string]any{"reason": "other", "end": e}}
+		q := question{eventInput: map[string]any{"reason": "other", "end": e}}
 		r, err := h.ask(ctx, hook, q)
 		if err != nil && ctx.Err() != nil {
 			r = reply{failure: "the run was stopped before it answered"}

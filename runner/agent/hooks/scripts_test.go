@@ -31,7 +31,7 @@ func TestSeparatesScriptCallsFromModelCalls(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 
-	said := Answers{Replace: true}
+	said := Answers{ReplaceQuestions: true}
 	for _, event := range *events {
 		raw, err := json.Marshal(event)
 		if err != nil {

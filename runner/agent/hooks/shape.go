@@ -34,8 +34,8 @@ func (h *Hooks) document(hook Hook, q question) ([]byte, error) {
 	if q.call.Agent != "" {
 		all["agent_id"] = q.call.Agent
 	}
-	maps.Copy(all, q.input)
-	text, err := encode(all)
+	maps.Copy(all, q.eventInput)
+	text, err := encodeJSON(all)
 	if err != nil {
 		return nil, fmt.Errorf("what it is asked can't be written: %w", err)
 	}
@@ -63,7 +63,7 @@ func (h *Hooks) toClaudeCall(tool string, call tools.Call) claudeCall {
 	case input == nil:
 		input = map[string]any{"input": call.Input}
 	case input["plan"] != nil && t.Kind == dialect.Plans:
-		input = todos(input)
+		input = todoInput(input)
 	}
 	if name, is := input[t.Path].(string); is {
 		input[t.Path] = h.inWorkDir(name)
@@ -79,8 +79,8 @@ func (h *Hooks) inWorkDir(name string) string {
 	return filepath.Join(h.Facts.WorkDir, name)
 }
 
-// todos converts the steps of a plan to the input of Claude Code's TodoWrite.
-func todos(input map[string]any) map[string]any {
+// todoInput converts the steps of a plan to the input of Claude Code's TodoWrite.
+func todoInput(input map[string]any) map[string]any {
 	list := []any{}
 	steps, _ := input["plan"].([]any)
 	for _, each := range steps {
@@ -181,13 +181,13 @@ func (c claudeCall) toolResponse(result tools.Result) map[string]any {
 	return map[string]any{"content": result.Output, "is_error": result.Failed}
 }
 
-// headings begin the notes that command tools put before a command's output.
-var headings = []string{"Chunk ID: ", "Exit code: ", "Wall time: "}
+// outputHeadings begin the notes that command tools put before a command's output.
+var outputHeadings = []string{"Chunk ID: ", "Exit code: ", "Wall time: "}
 
 // printedOutput returns what a command printed, without the notes of the command tool.
 func printedOutput(result tools.Result) string {
 	text := result.Output
-	if _, printed, ok := strings.Cut(text, "\nOutput:\n"); ok && slices.ContainsFunc(headings, func(heading string) bool { return strings.HasPrefix(text, heading) }) {
+	if _, printed, ok := strings.Cut(text, "\nOutput:\n"); ok && slices.ContainsFunc(outputHeadings, func(heading string) bool { return strings.HasPrefix(text, heading) }) {
 		return printed
 	}
 	return text
@@ -207,7 +207,7 @@ func rewrite(tool string, call tools.Call, shown claudeCall, replacement json.Ra
 		return "", errors.New("the input that it gives instead has no command")
 	case t.Kind == dialect.Commands:
 		setCommand(t, call.Form, input, text)
-		return encode(input)
+		return encodeJSON(input)
 	case call.Form == tools.Freeform:
 		text, isText := changed["input"].(string)
 		if !isText {
@@ -228,7 +228,7 @@ func rewrite(tool string, call tools.Call, shown claudeCall, replacement json.Ra
 		}
 		made[ownName] = value
 	}
-	return encode(made)
+	return encodeJSON(made)
 }
 
 // setCommand replaces the command in a call's input by text.
@@ -243,7 +243,7 @@ func setCommand(t dialect.Tool, form tools.Form, input map[string]any, text stri
 	}
 }
 
-func encode(value any) (string, error) {
+func encodeJSON(value any) (string, error) {
 	text, err := tools.JSON(value) // hook scripts search for && and < unescaped
 	if err != nil {
 		return "", fmt.Errorf("write it as JSON: %w", err)

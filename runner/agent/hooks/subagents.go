@@ -23,7 +23,7 @@ type Subagent struct {
 // if it may. added is context for the new agent.
 func (h *Hooks) SubagentStart(ctx context.Context, a Subagent) (refusal, added string, err error) {
 	refusing, r, all, err := h.askUntilRefused(ctx, job.OnSubagentStart, question{
-		call: transcript.CallRef{Agent: a.ID}, input: map[string]any{"agent_type": a.Role, "agent": a},
+		call: transcript.CallRef{Agent: a.ID}, eventInput: map[string]any{"agent_type": a.Role, "agent": a},
 	})
 	if refusing != nil {
 		return refusing.refusal(r), "", nil
@@ -35,8 +35,8 @@ func (h *Hooks) SubagentStart(ctx context.Context, a Subagent) (refusal, added s
 // stop.
 func (h *Hooks) SubagentStop(ctx context.Context, a Subagent, words string) error {
 	_, err := h.askEvent(ctx, job.OnSubagentStop, question{
-		call:  transcript.CallRef{Agent: a.ID},
-		input: map[string]any{"agent_type": a.Role, "agent": a, "stop_hook_active": false, "last_assistant_message": words},
+		call:       transcript.CallRef{Agent: a.ID},
+		eventInput: map[string]any{"agent_type": a.Role, "agent": a, "stop_hook_active": false, "last_assistant_message": words},
 	}, "what the agent found is not taken")
 	return err
 }

@@ -95,8 +95,8 @@ type Observer struct {
 	Interrupted func() (kept bool)
 }
 
-// Give hands over items in their order.
-func (o Observer) Give(items ...json.RawMessage) {
+// GiveItems hands over items in their order.
+func (o Observer) GiveItems(items ...json.RawMessage) {
 	for _, item := range items {
 		if o.Item != nil {
 			o.Item(item)

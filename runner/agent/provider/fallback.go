@@ -9,11 +9,11 @@ import (
 
 // fallbacks returns the job's fallback models with their profiles. A run keeps its tools, so it returns an error
 // if a fallback needs other tools than the first model.
-func fallbacks(first Known, profiles Profiles, j *job.Job, warn Warn) ([]Known, error) {
+func fallbacks(first ProfiledModel, profiles Profiles, j *job.Job, warn Warn) ([]ProfiledModel, error) {
 	fallbackJob := *j
 	fallbackJob.Model.ContextWindow, fallbackJob.Model.Price = 0, job.Price{} // these settings are about the first model
 	toolset := ToolsetOf(first.Profile, j.Model.Tools)
-	var all []Known
+	var all []ProfiledModel
 	for _, name := range j.Model.Fallbacks {
 		next, err := knownModel(name, profiles, &fallbackJob, warn)
 		if err != nil {

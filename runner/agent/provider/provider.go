@@ -33,26 +33,26 @@ import (
 // Model answers an agent. The zero value answers nothing.
 type Model struct {
 	model.Responder
-	Known
+	ProfiledModel
 	// Fallbacks replace a failing model, in order.
-	Fallbacks []Known
+	Fallbacks []ProfiledModel
 	// HasAnswers reports whether the model has more answers. Nil means always.
 	HasAnswers func() bool
 	// ForAgent returns the model for an agent that another agent starts. Nil means that no agent can start.
-	ForAgent func(Asking) (Model, error)
+	ForAgent func(StartedAgent) (Model, error)
 
 	FirstPause time.Duration // pause before the first retry of a request
 }
 
-// Asking describes an agent that needs a model, because another agent starts it.
-type Asking struct {
+// StartedAgent describes an agent that needs a model, because another agent starts it.
+type StartedAgent struct {
 	ID      string
 	Message string   // its task
 	Job     *job.Job // names its model
 }
 
-// Known is a model's name and profile.
-type Known struct {
+// ProfiledModel is a model's name and profile.
+type ProfiledModel struct {
 	Name    string
 	Profile catalog.Profile // adjusted by the job's settings
 }
@@ -68,32 +68,32 @@ type Profiles func(name string) catalog.Profile
 func New(answers model.Responder, j *job.Job, profiles Profiles, warn Warn) (Model, error) {
 	m := Model{Responder: answers}
 	var err error
-	if m.Known, err = knownModel(j.Model.Name, profiles, j, warn); err != nil {
+	if m.ProfiledModel, err = knownModel(j.Model.Name, profiles, j, warn); err != nil {
 		return Model{}, err
 	}
-	m.Fallbacks, err = fallbacks(m.Known, profiles, j, warn)
+	m.Fallbacks, err = fallbacks(m.ProfiledModel, profiles, j, warn)
 	return m, err
 }
 
 // knownModel returns a model's name and its profile with the job's settings. It returns a stop if the job sets a
 // cost limit but the price is unknown.
-func knownModel(name string, profiles Profiles, j *job.Job, warn Warn) (Known, error) {
+func knownModel(name string, profiles Profiles, j *job.Job, warn Warn) (ProfiledModel, error) {
 	profile := profiles(name)
 	if m := j.Model; !profile.Known() && (m.ContextWindow == 0 || m.Tools == "auto") {
 		warn("unknown_model", "agent-ci does not know the model %s: it assumes a context window of %d tokens and offers apply_patch as a function; "+
 			"set model.context_window and model.tools to the right values.", name, profile.ContextWindow)
 	}
 	profile = adjustedProfile(profile, j.Model)
-	warnOfMisfits(name, profile, j.Model, warn)
+	warnOfRefusableSettings(name, profile, j.Model, warn)
 	switch {
 	case j.Limits.CostUSD == 0 || profile.Price.Known():
 	case needsPrice(j):
-		return Known{}, noPriceStop(name)
+		return ProfiledModel{}, noPriceStop(name)
 	default:
 		warn("no_price", "The price of %s is not known, so limits.cost_usd has no effect and the run shows no cost; "+
 			"give it as model.price with input and output, in US dollars for a million tokens, or set limits.cost_usd to 0.", name)
 	}
-	return Known{name, profile}, nil
+	return ProfiledModel{name, profile}, nil
 }
 
 // needsPrice reports whether the job itself sets limits.cost_usd, so that its models need a price. With the
@@ -112,8 +112,8 @@ func noPriceStop(name string) *outcome.Stop {
 		"limits.cost_usd is set and the price of %s is not known; give it as model.price with input and output, in US dollars for a million tokens.", name)
 }
 
-// warnOfMisfits warns about settings of the job that the model's API may refuse.
-func warnOfMisfits(name string, p catalog.Profile, m job.Model, warn Warn) {
+// warnOfRefusableSettings warns about settings of the job that the model's API may refuse.
+func warnOfRefusableSettings(name string, p catalog.Profile, m job.Model, warn Warn) {
 	if effort := m.ReasoningEffort; p.Reasoning && effort != "" && len(p.Efforts) > 0 && !slices.Contains(p.Efforts, effort) {
 		byDefault := ""
 		if p.DefaultEffort != "" {
@@ -174,7 +174,7 @@ func API(j *job.Job, env settings.Environment, version string, rec *record.Recor
 	}
 	profiles := profilesAt(endpoint.BaseURL)
 	apiModel, err := New(api, j, profiles, rec.Warn)
-	apiModel.ForAgent = func(a Asking) (Model, error) { return New(api, a.Job, profiles, rec.Warn) }
+	apiModel.ForAgent = func(a StartedAgent) (Model, error) { return New(api, a.Job, profiles, rec.Warn) }
 	return apiModel, err
 }
 
@@ -280,15 +280,15 @@ func Scripted(ctx context.Context, path string, usedTurns int, j *job.Job) (Mode
 
 // fromScript returns a model that answers from a script. Agents that it starts get their answers there, too.
 func fromScript(script *scripted.Script, j *job.Job, profiles Profiles) (Model, error) {
-	m, err := New(script, Unpaid(j), profiles, func(string, string, ...any) {})
+	m, err := New(script, WithoutCostLimit(j), profiles, func(string, string, ...any) {})
 	m.HasAnswers = func() bool { return script.TurnsLeft() > 0 }
 	m.FirstPause = time.Millisecond
-	m.ForAgent = func(a Asking) (Model, error) { return fromScript(script.ForAgent(a.Message), a.Job, profiles) }
+	m.ForAgent = func(a StartedAgent) (Model, error) { return fromScript(script.ForAgent(a.Message), a.Job, profiles) }
 	return m, err
 }
 
-// Unpaid returns the job without limits.cost_usd, because scripted answers cost nothing.
-func Unpaid(j *job.Job) *job.Job {
+// WithoutCostLimit returns the job without limits.cost_usd, because scripted answers cost nothing.
+func WithoutCostLimit(j *job.Job) *job.Job {
 	unlimited := *j
 	unlimited.Limits.CostUSD = 0
 	return &unlimited
@@ -320,10 +320,12 @@ func waitCall(output string) (tool string, arguments map[string]any, runs bool) 
 
 // Models returns every model that the job may use: its own, which is first, its fallbacks, and those of agents'
 // roles.
-func Models(j *job.Job, env settings.Environment) []Known {
+func Models(j *job.Job, env settings.Environment) []ProfiledModel {
 	base := baseURL(j, env)
-	known := func(name string, m job.Model) Known { return Known{name, adjustedProfile(catalog.At(name, base), m)} }
-	all := []Known{known(j.Model.Name, j.Model)}
+	known := func(name string, m job.Model) ProfiledModel {
+		return ProfiledModel{name, adjustedProfile(catalog.At(name, base), m)}
+	}
+	all := []ProfiledModel{known(j.Model.Name, j.Model)}
 	others := j.Model
 	others.ContextWindow, others.Price = 0, job.Price{} // these settings are about the first model
 	for _, name := range j.Model.Fallbacks {

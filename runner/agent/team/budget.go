@@ -11,7 +11,7 @@ import (
 // agent this includes the agents from before a resume. The caller holds the lock.
 func (m *member) used() (all agent.Used) {
 	if m.child == nil {
-		for _, a := range m.team.earlier {
+		for _, a := range m.team.earlierAgents {
 			all = all.Add(agent.Used{Turns: a.Turns, Calls: a.Calls, Tokens: a.Usage.Input + a.Usage.Output, CostUSD: knownCost(a.Models, a.MostUSD)})
 		}
 	}
@@ -26,7 +26,7 @@ func (m *member) used() (all agent.Used) {
 // countedUse returns what a child counts against its starter's budget: its use in finished turns and its reserved
 // share. A working child's own team is inside its share. Without a turn, the team's use is added.
 func (c *child) countedUse() agent.Used {
-	use := c.used().Add(c.reserved)
+	use := c.used().Add(c.reservedShare)
 	if c.ownTeam != nil && c.stopTurn == nil {
 		use = use.Add(c.ownTeam.used())
 	}
@@ -34,7 +34,7 @@ func (c *child) countedUse() agent.Used {
 }
 
 // used returns what a child itself used in finished turns.
-func (c *child) used() agent.Used { return usedBy(c.spent, c.maxUSD-c.reserved.CostUSD) }
+func (c *child) used() agent.Used { return usedBy(c.spent, c.maxUSD-c.reservedShare.CostUSD) }
 
 func usedBy(spent agent.Spent, mostUSD float64) agent.Used {
 	return agent.Used{Turns: spent.Turns, Calls: spent.Calls, Tokens: spent.Usage.Total(), CostUSD: knownCost(spent.Models, mostUSD)}
@@ -121,6 +121,6 @@ func (c *child) reserveAgain() error {
 		used = used.Add(c.ownTeam.used())
 	}
 	c.agent.SetLimits(c.starter.limitsOf(used, share))
-	c.reserved, c.maxUSD = share, used.CostUSD+share.CostUSD
+	c.reservedShare, c.maxUSD = share, used.CostUSD+share.CostUSD
 	return nil
 }

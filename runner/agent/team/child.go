@@ -19,14 +19,14 @@ import (
 
 // child is an agent started by another.
 type child struct {
-	assignment
+	childTask
 	starter *member
 	ownTeam *member // the team as the child sees it
 	agent   *worker.Agent
 
 	// Guarded by the team's lock.
 	turn
-	account
+	childBudget
 	status       agents.Status
 	closed       bool     // closed until resume_agent opens it
 	messages     []string // messages that it has not received yet
@@ -35,8 +35,8 @@ type child struct {
 	copyOfTree
 }
 
-// assignment is a child's identity, role and task.
-type assignment struct {
+// childTask is a child's identity, role and task.
+type childTask struct {
 	id, name string
 	roleName string
 	role     job.Role
@@ -47,16 +47,16 @@ type assignment struct {
 
 // turn is the current turn of a child.
 type turn struct {
-	stopTurn   func(by ending) // stops the turn; nil if there is none
-	done       chan struct{}   // closed when the turn has ended
-	turnEnding bool            // the turn is ending and reads no more messages
+	stopTurn   func(by turnStop) // stops the turn; nil if there is none
+	turnDone   chan struct{}     // closed when the turn has ended
+	turnEnding bool              // the turn is ending and reads no more messages
 }
 
-// account is a child's budget.
-type account struct {
-	reserved agent.Used  // the share reserved for its current turn
-	maxUSD   float64     // the most that it can cost in all, in US dollars
-	spent    agent.Spent // use in finished turns
+// childBudget is a child's budget.
+type childBudget struct {
+	reservedShare agent.Used  // the share reserved for its current turn
+	maxUSD        float64     // the most that it can cost in all, in US dollars
+	spent         agent.Spent // use in finished turns
 }
 
 // copyOfTree is a child's copy of its starter's tree.
@@ -65,25 +65,25 @@ type copyOfTree struct {
 	copyRemoved bool           // guarded by the team's lock
 
 	// Guarded by the merge lock.
-	base       *gitops.ChangeSet // state of the copy at its start or last merge
-	mergeState mergeState
+	mergedState *gitops.ChangeSet // state of the copy at its start or last merge
+	mergeState  mergeState
 }
 
-// ending is why another agent or the runner stops a turn of a child.
-type ending struct {
+// turnStop is why another agent or the runner stops a turn of a child.
+type turnStop struct {
 	status agents.Status
 	reason string
 }
 
 // Error makes an ending usable as the cause of a cancelled context.
-func (e ending) Error() string { return "the agent was ended: " + e.status.State }
+func (e turnStop) Error() string { return "the agent was ended: " + e.status.State }
 
 // beginTurn starts a turn. The caller holds the lock.
 func (c *child) beginTurn() {
 	ctx, cancel := context.WithCancelCause(c.starter.ctx)
 	c.status, c.turnEnding = agents.Status{State: agents.Running}, false
-	c.stopTurn, c.done = func(by ending) { cancel(by) }, make(chan struct{})
-	done := c.done
+	c.stopTurn, c.turnDone = func(by turnStop) { cancel(by) }, make(chan struct{})
+	done := c.turnDone
 	c.starter.team.running.Go(func() {
 		defer close(done)
 		defer cancel(nil)
@@ -105,13 +105,13 @@ func (c *child) runTurn(ctx context.Context) {
 	t := c.starter.team
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	c.status, c.stopTurn, c.reserved, c.turnEnding = status, nil, agent.Used{}, false
+	c.status, c.stopTurn, c.reservedShare, c.turnEnding = status, nil, agent.Used{}, false
 	c.spent = work.Spent
 	if status.State == agents.Errored && reason != crashed {
 		t.options.Record.Warn("agent_errored", "The agent %s (%s) failed (%s): %s", c.name, c.roleName, reason, clip.Visible(status.Text, maxWarningBytes))
 	}
 	if status.State != agents.Shutdown {
-		c.starter.news = append(c.starter.news, notice{c, status})
+		c.starter.news = append(c.starter.news, endNotice{c, status})
 	}
 	t.notifyWaiters()
 }
@@ -125,14 +125,14 @@ func (c *child) work(ctx context.Context) (status agents.Status, reason string) 
 		}
 	}()
 	work, err := c.agent.Run(ctx)
-	if err == nil && work.Stopped == nil {
+	if err == nil && work.BudgetStop == nil {
 		return agents.Status{State: agents.Completed, Text: work.Summary}, ""
 	}
-	var ended ending
+	var ended turnStop
 	if errors.As(context.Cause(ctx), &ended) {
 		return ended.status, ended.reason
 	}
-	stop := work.Stopped
+	stop := work.BudgetStop
 	if err != nil {
 		stop = outcome.Of(ctx, err)
 	}
@@ -145,12 +145,12 @@ func (c *child) work(ctx context.Context) (status agents.Status, reason string) 
 
 // endTurn stops a child's turn and waits for its end. The caller holds the lock, which endTurn releases while it
 // waits.
-func (c *child) endTurn(by ending) {
+func (c *child) endTurn(by turnStop) {
 	if c.stopTurn == nil {
 		return
 	}
 	c.stopTurn(by)
-	done := c.done
+	done := c.turnDone
 	c.starter.team.mu.Unlock()
 	<-done
 	c.starter.team.mu.Lock()

@@ -19,8 +19,8 @@ func (m *member) Begin(ctx context.Context) {
 	m.ctx, m.waitUntil = ctx, time.Time{}
 }
 
-// find returns the agent below m with this ID or name, or an error for the model. The caller holds the lock.
-func (m *member) find(id string) (*child, error) {
+// findForModel returns the agent below m with this ID or name, or an error for the model. The caller holds the lock.
+func (m *member) findForModel(id string) (*child, error) {
 	if c := m.findBelow(id); c != nil {
 		return c, nil
 	}
@@ -33,7 +33,7 @@ func (m *member) Send(ctx context.Context, id, message string, interrupt bool) (
 	t := m.team
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	c, err := m.find(id)
+	c, err := m.findForModel(id)
 	if err != nil {
 		return "", err
 	}
@@ -41,7 +41,7 @@ func (m *member) Send(ctx context.Context, id, message string, interrupt bool) (
 		return "", agents.Refusef("%s is closed. Open it by resume_agent, or start another agent.", c.id)
 	}
 	if interrupt {
-		c.endTurn(ending{status: agents.Status{State: agents.Interrupted}})
+		c.endTurn(turnStop{status: agents.Status{State: agents.Interrupted}})
 		m.forgetNews(c)
 	}
 	text := message
@@ -78,7 +78,7 @@ func (m *member) Send(ctx context.Context, id, message string, interrupt bool) (
 func (m *member) Note(_ context.Context, id, message string) error {
 	m.team.mu.Lock()
 	defer m.team.mu.Unlock()
-	c, err := m.find(id)
+	c, err := m.findForModel(id)
 	if err == nil {
 		c.messages = append(c.messages, agents.Letter{Kind: agents.Plain, To: c.id, From: m.id(), Payload: message}.String())
 	}
@@ -90,7 +90,7 @@ func (m *member) Resume(_ context.Context, id string) (agents.Status, error) {
 	t := m.team
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	c, err := m.find(id)
+	c, err := m.findForModel(id)
 	switch {
 	case err != nil:
 		return agents.Status{}, err
@@ -150,7 +150,7 @@ func (m *member) Wait(ctx context.Context, ids []string, timeout time.Duration) 
 
 // forgetNews removes pending news about a child. The caller holds the lock.
 func (m *member) forgetNews(c *child) {
-	m.news = slices.DeleteFunc(m.news, func(n notice) bool { return n.child == c })
+	m.news = slices.DeleteFunc(m.news, func(n endNotice) bool { return n.child == c })
 }
 
 // Close stops an agent and those below it, and closes them. It returns the agent's status before.
@@ -158,13 +158,13 @@ func (m *member) Close(_ context.Context, id string) (agents.Status, error) {
 	t := m.team
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	c, err := m.find(id)
+	c, err := m.findForModel(id)
 	if err != nil {
 		return agents.Status{}, err
 	}
 	previous := c.status
 	for _, closing := range append([]*child{c}, c.descendants()...) {
-		closing.endTurn(ending{agents.Status{State: agents.Shutdown}, "closed"})
+		closing.endTurn(turnStop{agents.Status{State: agents.Shutdown}, "closed"})
 		closing.closed = true
 	}
 	m.forgetNews(c)
@@ -188,12 +188,12 @@ func (c *child) closeAndRemove() {
 func (m *member) Interrupt(_ context.Context, id string) (agents.Status, error) {
 	m.team.mu.Lock()
 	defer m.team.mu.Unlock()
-	c, err := m.find(id)
+	c, err := m.findForModel(id)
 	if err != nil {
 		return agents.Status{}, err
 	}
 	previous := c.status
-	c.endTurn(ending{status: agents.Status{State: agents.Interrupted}})
+	c.endTurn(turnStop{status: agents.Status{State: agents.Interrupted}})
 	m.forgetNews(c)
 	return previous, nil
 }
@@ -287,10 +287,10 @@ func (m *member) End() {
 	var ended []string
 	alive := m.workingBelow()
 	for _, c := range alive { // stop all before waiting, since a call of one may wait for a call of another
-		c.stopTurn(ending{agents.Status{State: agents.Shutdown}, "not_waited_for"})
+		c.stopTurn(turnStop{agents.Status{State: agents.Shutdown}, "not_waited_for"})
 	}
 	for _, c := range alive {
-		c.endTurn(ending{agents.Status{State: agents.Shutdown}, "not_waited_for"})
+		c.endTurn(turnStop{agents.Status{State: agents.Shutdown}, "not_waited_for"})
 		if c.status.State == agents.Shutdown {
 			ended = append(ended, c.name)
 		}

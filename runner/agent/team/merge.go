@@ -66,13 +66,13 @@ func (m *member) Merge(ctx context.Context, id string) (tools.Result, error) {
 	mergedChange, err := m.mergeChild(ctx, c, state.mergeTree)
 	if conflict := (*gitops.MergeError)(nil); errors.As(err, &conflict) {
 		m.settleMerge(c, conflicted)
-		return m.describeConflict(c, state.whole.Tree, conflict)
+		return m.describeConflict(c, state.allChanges.Tree, conflict)
 	}
 	if err != nil {
 		return tools.Result{}, err
 	}
 	result := describeMerge(c, mergedChange, state)
-	c.base = state.whole
+	c.mergedState = state.allChanges
 	m.settleMerge(c, merged)
 	return result, nil
 }
@@ -87,7 +87,7 @@ func (m *member) settleMerge(c *child, state mergeState) {
 func (m *member) mergeable(id string) (*child, error) {
 	m.team.mu.Lock()
 	defer m.team.mu.Unlock()
-	c, err := m.find(id)
+	c, err := m.findForModel(id)
 	switch {
 	case err != nil:
 		return nil, err
@@ -105,7 +105,7 @@ func (m *member) mergeable(id string) (*child, error) {
 
 // copyState is the state of a child's copy, prepared for a merge.
 type copyState struct {
-	whole       *gitops.ChangeSet // all changes since the base of the run
+	allChanges  *gitops.ChangeSet // all changes since the base of the run
 	mergeTree   gitops.Tree       // the copy with only the permitted part of the child's change
 	excluded    []string          // sorted paths of the part that is not permitted
 	unmergeable []string          // paths that git cannot record, such as nested repositories and files too large
@@ -114,11 +114,11 @@ type copyState struct {
 // changeOf returns the state of a child's copy, with the change since its start or last merge.
 func (m *member) changeOf(ctx context.Context, c *child) (state copyState, err error) {
 	o := m.team.options
-	if state.whole, err = m.team.changesIn(ctx, *c.place); err != nil {
+	if state.allChanges, err = m.team.changesIn(ctx, *c.place); err != nil {
 		return state, err
 	}
 	checkout := o.Workspace.Checkout()
-	change, err := checkout.ChangeBetween(ctx, gitops.Base{Tree: c.base.Tree}, state.whole.Tree)
+	change, err := checkout.ChangeBetween(ctx, gitops.Base{Tree: c.mergedState.Tree}, state.allChanges.Tree)
 	if err != nil {
 		return state, err
 	}
@@ -128,13 +128,13 @@ func (m *member) changeOf(ctx context.Context, c *child) (state copyState, err e
 	}
 	excluded := excludedFiles(change.Files, func(path string) bool { return !c.mayChange(path) || verdict.ExcludesPath(path) })
 	state.excluded = slices.Sorted(maps.Keys(excluded))
-	for _, p := range state.whole.Problems {
+	for _, p := range state.allChanges.Problems {
 		is := func(other gitops.Problem) bool { return other == p }
-		if !slices.ContainsFunc(state.whole.Files, func(f changeset.File) bool { return f.Path == p.Path }) && !slices.ContainsFunc(c.base.Problems, is) {
+		if !slices.ContainsFunc(state.allChanges.Files, func(f changeset.File) bool { return f.Path == p.Path }) && !slices.ContainsFunc(c.mergedState.Problems, is) {
 			state.unmergeable = append(state.unmergeable, p.Path)
 		}
 	}
-	state.mergeTree, err = checkout.PartialTree(ctx, c.base.Tree, state.whole.Tree, func(path string) bool { return !excluded[path] })
+	state.mergeTree, err = checkout.PartialTree(ctx, c.mergedState.Tree, state.allChanges.Tree, func(path string) bool { return !excluded[path] })
 	return state, err
 }
 
@@ -188,7 +188,7 @@ func (m *member) mergeChild(ctx context.Context, c *child, tree gitops.Tree) (me
 		if err != nil {
 			return err
 		}
-		mergedChange, err = o.Workspace.MergeCopy(ctx, into, m.agent.MergeJournal(), c.base.Tree, tree)
+		mergedChange, err = o.Workspace.MergeCopy(ctx, into, m.agent.MergeJournal(), c.mergedState.Tree, tree)
 		return errors.Join(err, into.Close())
 	})
 	return mergedChange, err

@@ -18,7 +18,7 @@ import (
 // Order holds when agents got news of each other in a recorded run. A replay must follow it, because agents run at
 // other speeds there.
 type Order struct {
-	answers        map[transcript.CallRef]transcript.ToolFinished // results of calls that wait
+	waitResults    map[transcript.CallRef]transcript.ToolFinished // results of calls that wait
 	newsTurns      map[int]bool                                   // turns of the run's own agent that began with news of an agent's end
 	endedOnOwn     map[string]bool                                // IDs of agents that completed or failed on their own
 	lastRequests   map[agentTurn]bool                             // last requests of agents' turns
@@ -36,7 +36,7 @@ type agentTurn struct {
 // NewOrder returns an empty Order.
 func NewOrder() *Order {
 	return &Order{
-		answers: map[transcript.CallRef]transcript.ToolFinished{}, newsTurns: map[int]bool{}, endedOnOwn: map[string]bool{}, lastRequests: map[agentTurn]bool{},
+		waitResults: map[transcript.CallRef]transcript.ToolFinished{}, newsTurns: map[int]bool{}, endedOnOwn: map[string]bool{}, lastRequests: map[agentTurn]bool{},
 		latestRequests: map[string]int{}, messages: map[transcript.CallRef]bool{}, openMessages: map[transcript.CallRef]string{},
 	}
 }
@@ -87,7 +87,7 @@ func (o *Order) toolStarted(by string, d transcript.ToolStarted) {
 func (o *Order) toolFinished(by string, d transcript.ToolFinished) {
 	d.Agent = by
 	if d.Tool == dialect.WaitAgent || d.Tool == dialect.Task {
-		o.answers[d.Ref()] = d
+		o.waitResults[d.Ref()] = d
 	}
 	delete(o.openMessages, d.Ref())
 	if d.Failed {
@@ -148,7 +148,7 @@ func (o *Order) recordedWait(ctx context.Context) (wait waitResult, replayed boo
 func (o *Order) recordedResult(ctx context.Context) (answer transcript.ToolFinished, known bool) {
 	if o != nil {
 		call, _ := tools.CallOf(ctx)
-		answer, known = o.answers[transcript.CallRef(call.Ref())]
+		answer, known = o.waitResults[transcript.CallRef(call.Ref())]
 	}
 	return answer, known
 }

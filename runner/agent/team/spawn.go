@@ -41,7 +41,7 @@ func (m *member) Spawn(ctx context.Context, order agents.Order) (id, nickname st
 	m.team.mu.Lock()
 	defer m.team.mu.Unlock()
 	event := c.startEvent()
-	event.Number, event.Forked, event.Effort, event.Price = len(m.team.earlier)+len(m.team.children), order.Fork, order.Effort, c.agent.Price()
+	event.Number, event.Forked, event.Effort, event.Price = len(m.team.earlierAgents)+len(m.team.children), order.Fork, order.Effort, c.agent.Price()
 	if err := m.team.options.Record.AppendBy(c.id, transcript.TypeAgentStarted, event); err != nil {
 		return "", "", err
 	}
@@ -63,7 +63,7 @@ func (m *member) reservePlace(order agents.Order) (*child, error) {
 	case t.openCount() >= t.job().Agents.Most:
 		return nil, t.tooManyError()
 	}
-	c := &child{starter: m, assignment: assignment{task: order.Message, roleName: cmp.Or(order.Role, "default")}, status: agents.Status{State: agents.PendingInit}}
+	c := &child{starter: m, childTask: childTask{task: order.Message, roleName: cmp.Or(order.Role, "default")}, status: agents.Status{State: agents.PendingInit}}
 	var err error
 	if c.role, err = t.roleOf(order.Role); err != nil {
 		return nil, err
@@ -71,17 +71,17 @@ func (m *member) reservePlace(order agents.Order) (*child, error) {
 	if c.paths, err = ownPaths(order.Paths); err != nil {
 		return nil, err
 	}
-	if c.reserved, err = m.share(); err != nil {
+	if c.reservedShare, err = m.share(); err != nil {
 		return nil, err
 	}
-	c.maxUSD = c.reserved.CostUSD
+	c.maxUSD = c.reservedShare.CostUSD
 	c.name = m.nameOf(m.startedCount + 1)
 	if m.usesScripts {
 		c.name = order.Name
 	}
 	c.id = m.idOf(order, c.name)
 	isTaken := slices.ContainsFunc(t.children, func(other *child) bool { return other.id == c.id }) ||
-		slices.ContainsFunc(t.earlier, func(other *transcript.Agent) bool { return other.ID == c.id })
+		slices.ContainsFunc(t.earlierAgents, func(other *transcript.Agent) bool { return other.ID == c.id })
 	if isTaken {
 		return nil, agents.Refusef("There is an agent %s already. Give the task another name.", c.id)
 	}
@@ -146,7 +146,7 @@ func (m *member) prepare(ctx context.Context, c *child, order agents.Order) erro
 		return &agents.Refusal{Words: refusal}
 	}
 	childJob := m.jobOf(c, order)
-	known, err := o.Model.ForAgent(provider.Asking{ID: c.id, Message: order.Message, Job: childJob})
+	known, err := o.Model.ForAgent(provider.StartedAgent{ID: c.id, Message: order.Message, Job: childJob})
 	if err != nil {
 		return refusedBy(ctx, err)
 	}
@@ -168,7 +168,7 @@ func (m *member) prepare(ctx context.Context, c *child, order agents.Order) erro
 	}
 	c.ownTeam.agent = c.agent
 	m.team.mu.Lock()
-	c.agent.SetLimits(m.limitsOf(agent.Used{}, c.reserved))
+	c.agent.SetLimits(m.limitsOf(agent.Used{}, c.reservedShare))
 	m.team.mu.Unlock()
 	items, err := m.firstMessages(c, order, added)
 	if err != nil {
@@ -229,7 +229,7 @@ func (m *member) fork(ctx context.Context, c *child) error {
 		return err
 	}
 	c.place = &place
-	c.base, err = t.changesIn(ctx, place)
+	c.mergedState, err = t.changesIn(ctx, place)
 	return err
 }
 

@@ -26,12 +26,12 @@ type team struct {
 	root          *member
 	recordedOrder *Order // nil outside a replay
 
-	mu           sync.Mutex
-	children     []*child
-	earlier      []*transcript.Agent // agents from before the run was resumed
-	changeSignal chan struct{}       // closed and recreated at each change of a child
-	running      sync.WaitGroup
-	mergeLock    sync.Mutex // guards reading and merging changes
+	mu            sync.Mutex
+	children      []*child
+	earlierAgents []*transcript.Agent // agents from before the run was resumed
+	changeSignal  chan struct{}       // closed and recreated at each change of a child
+	running       sync.WaitGroup
+	mergeLock     sync.Mutex // guards reading and merging changes
 }
 
 // NewRunAgents returns the run's own agent with an empty conversation. It leads a team if the job allows agents.
@@ -50,7 +50,7 @@ func NewRunAgents(ctx context.Context, o worker.Options, earlier []*transcript.A
 
 // newTeam returns an empty team for the agent that options describe.
 func newTeam(options worker.Options, earlier []*transcript.Agent, waits *Order) *team {
-	t := &team{options: options, earlier: earlier, recordedOrder: waits, changeSignal: make(chan struct{})}
+	t := &team{options: options, earlierAgents: earlier, recordedOrder: waits, changeSignal: make(chan struct{})}
 	started := 0
 	for _, a := range earlier {
 		if a.AskedBy == transcript.MainAgent {
@@ -92,16 +92,16 @@ type member struct {
 	ctx         context.Context // context of its work; nil while it is idle
 
 	// Guarded by the team's lock.
-	startedCount   int       // number of agents that it started
-	news           []notice  // news that the agent has not received yet
-	waitUntil      time.Time // when Settle stops waiting; zero before the first Settle
-	recordedMerges []string  // agents that the recorded wait merged; nil outside a replayed wait
+	startedCount   int         // number of agents that it started
+	news           []endNotice // news that the agent has not received yet
+	waitUntil      time.Time   // when Settle stops waiting; zero before the first Settle
+	recordedMerges []string    // agents that the recorded wait merged; nil outside a replayed wait
 }
 
 // notice is the news of a child's end, for its starter.
-type notice struct {
-	child  *child
-	status agents.Status
+type endNotice struct {
+	child     *child
+	endStatus agents.Status
 }
 
 var _ worker.Team = (*member)(nil)
@@ -166,12 +166,12 @@ func (m *member) takeNews() []string {
 }
 
 // noticeText returns the message to the agent about a child's end.
-func (m *member) noticeText(n notice) string {
-	n.status.Text = m.team.options.Record.Redact(n.status.Text)
+func (m *member) noticeText(n endNotice) string {
+	n.endStatus.Text = m.team.options.Record.Redact(n.endStatus.Text)
 	if m.usesScripts {
-		return agents.Final(m.id(), n.child.id, n.status).String()
+		return agents.Final(m.id(), n.child.id, n.endStatus).String()
 	}
-	text, err := agents.Notification(n.child.id, n.status)
+	text, err := agents.Notification(n.child.id, n.endStatus)
 	if err != nil {
 		return fmt.Sprintf("The agent %s has ended, and what it said can't be told: %v.", n.child.id, err)
 	}
@@ -246,15 +246,15 @@ func (c *child) descendants() []*child {
 }
 
 // names of started agents, in order.
-var names = []string{
+var agentNames = []string{
 	"Curie", "Noether", "Hopper", "Lovelace", "Meitner", "Franklin", "Goodall", "Hypatia", "Kepler", "Sagan", "Turing", "Euler",
 	"Gauss", "Darwin", "Faraday", "Galileo", "Hubble", "Mendel", "Pascal", "Planck", "Raman", "Tesla", "Volta", "Wegener",
 }
 
 // nameOf returns the name of the agent that m starts as its number-th.
 func (m *member) nameOf(number int) string {
-	name := names[(number-1)%len(names)]
-	if round := (number - 1) / len(names); round > 0 {
+	name := agentNames[(number-1)%len(agentNames)]
+	if round := (number - 1) / len(agentNames); round > 0 {
 		name = fmt.Sprintf("%s-%d", name, round+1)
 	}
 	if m.child != nil {

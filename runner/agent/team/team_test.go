@@ -66,10 +66,10 @@ func led(t *testing.T, states ...string) (*member, []*child) {
 	t.Cleanup(rec.Close)
 	team := newTeam(worker.Options{Shared: worker.Shared{Record: rec, Sandboxes: &confine.Sandboxes{Control: egress.Control{Record: rec, Job: j}}}, Job: j}, nil, nil)
 	for i, state := range states {
-		c := &child{starter: team.root, assignment: assignment{name: names[i], id: "id-" + names[i]}, status: agents.Status{State: state, Text: state + " it is"}}
+		c := &child{starter: team.root, childTask: childTask{name: agentNames[i], id: "id-" + agentNames[i]}, status: agents.Status{State: state, Text: state + " it is"}}
 		c.spent = agent.Spent{Turns: 2, Calls: 1, Usage: model.Usage{Input: 10, Output: 5}}
 		if state == agents.Running {
-			c.stopTurn, c.reserved = func(ending) {}, agent.Used{Turns: 7}
+			c.stopTurn, c.reservedShare = func(turnStop) {}, agent.Used{Turns: 7}
 		}
 		team.children = append(team.children, c)
 	}
@@ -78,7 +78,7 @@ func led(t *testing.T, states ...string) (*member, []*child) {
 
 func TestWaitReturnsAtFirstEnd(t *testing.T) {
 	m, all := led(t, agents.Running, agents.Running)
-	m.news = []notice{{child: all[0]}}
+	m.news = []endNotice{{child: all[0]}}
 	go func() {
 		m.team.mu.Lock()
 		defer m.team.mu.Unlock()
@@ -105,12 +105,12 @@ func TestWaitReturnsAtFirstEnd(t *testing.T) {
 
 func TestCountsReservedShareUntilReturned(t *testing.T) {
 	m, all := led(t, agents.Running, agents.Completed)
-	m.team.earlier = []*transcript.Agent{{Turns: 3, Calls: 4, Usage: transcript.Usage{Input: 1}}}
+	m.team.earlierAgents = []*transcript.Agent{{Turns: 3, Calls: 4, Usage: transcript.Usage{Input: 1}}}
 	want := agent.Used{Turns: 2 + 7 + 2 + 3, Calls: 1 + 1 + 4, Tokens: 15 + 15 + 1}
 	if diff := cmp.Diff(want, m.Used()); diff != "" {
 		t.Error(diff)
 	}
-	all[0].stopTurn, all[0].reserved = nil, agent.Used{}
+	all[0].stopTurn, all[0].reservedShare = nil, agent.Used{}
 	if got := m.Used().Turns; got != 7 {
 		t.Errorf("%d turns count", got)
 	}
@@ -133,15 +133,15 @@ func TestChargesMaximumForUnknownCost(t *testing.T) {
 	if got := m.Used().CostUSD; !near(got, 1) {
 		t.Errorf("with a fallback of no known price it counts as %v", got)
 	}
-	c.maxUSD, c.reserved.CostUSD = 1.5, 0.5 // another turn
+	c.maxUSD, c.reservedShare.CostUSD = 1.5, 0.5 // another turn
 	if got := m.Used().CostUSD; !near(got, 1.5) {
 		t.Errorf("while it works again it counts as %v", got)
 	}
-	m.team.earlier, m.team.children = []*transcript.Agent{{Models: c.spent.Models, MostUSD: 2}}, nil
+	m.team.earlierAgents, m.team.children = []*transcript.Agent{{Models: c.spent.Models, MostUSD: 2}}, nil
 	if got := m.Used().CostUSD; !near(got, 2) {
 		t.Errorf("after a restart it counts as %v", got)
 	}
-	m.team.earlier[0].Models = []transcript.ModelUse{{Model: "unpriced", Usage: transcript.Usage{Input: 10}}}
+	m.team.earlierAgents[0].Models = []transcript.ModelUse{{Model: "unpriced", Usage: transcript.Usage{Input: 10}}}
 	if got := m.Used().CostUSD; got != 0 {
 		t.Errorf("where no price was known from the start, and no limit holds, it counts as %v", got)
 	}
@@ -173,7 +173,7 @@ func TestParsesOwnPaths(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &child{assignment: assignment{paths: paths}}
+	c := &child{childTask: childTask{paths: paths}}
 	for path, mine := range map[string]bool{
 		"docs/a.md": true, "docs": true, "docs2/a.md": false, "a.txt": true, "b.txt": false, "src/x/y.go": true, "src/x/y.md": false,
 		"DOCS/a.md": false, "other/a.txt": false, "A.TXT": false, "vendor/src/x/y.go": false,
@@ -212,7 +212,7 @@ func TestExcludesReplacementsOfExcludedFiles(t *testing.T) {
 }
 
 func TestSavesFilesUnderUniqueNames(t *testing.T) {
-	c := &child{assignment: assignment{name: "Curie"}}
+	c := &child{childTask: childTask{name: "Curie"}}
 	seen := map[string]string{}
 	for _, name := range []string{"a/b", "a-b", "a", "b", "x/b", "A/B", "a\nb", "a b", strings.Repeat("long/", 500) + "b", strings.Repeat("b", 300), "a/\xff", "..."} {
 		kept := savedName(c, name)
@@ -245,7 +245,7 @@ func TestReplayRepeatsAgentIDs(t *testing.T) {
 func TestStartsNoTurnAfterStarterEnded(t *testing.T) {
 	m, all := led(t, agents.Completed)
 	all[0].ownTeam = &member{team: m.team, child: all[0], depth: 1} // which does no work any more
-	below := &child{starter: all[0].ownTeam, assignment: assignment{name: "below", id: "id-below"}, status: agents.Status{State: agents.Completed}, closed: true}
+	below := &child{starter: all[0].ownTeam, childTask: childTask{name: "below", id: "id-below"}, status: agents.Status{State: agents.Completed}, closed: true}
 	m.team.children = append(m.team.children, below)
 	if _, err := m.Resume(t.Context(), below.id); err != nil {
 		t.Fatal(err)
@@ -260,13 +260,13 @@ func TestEndStopsAllAgentsBeforeWaiting(t *testing.T) {
 	m, all := led(t, agents.Running, agents.Running)
 	m.ctx = t.Context()
 	first, second := all[0], all[1]
-	first.done, second.done = make(chan struct{}), make(chan struct{})
-	first.stopTurn = func(ending) {}
-	second.stopTurn = func(ending) { // on which a call of the first waits
+	first.turnDone, second.turnDone = make(chan struct{}), make(chan struct{})
+	first.stopTurn = func(turnStop) {}
+	second.stopTurn = func(turnStop) { // on which a call of the first waits
 		for _, c := range []*child{second, first} {
 			if c.stopTurn != nil {
 				c.status, c.stopTurn = agents.Status{State: agents.Shutdown}, nil
-				close(c.done)
+				close(c.turnDone)
 			}
 		}
 	}

@@ -79,7 +79,7 @@ type Agent struct {
 	createdAt    time.Time // files changed later were changed by the agent
 	conversation *agent.Conversation
 	shownFiles   shownFiles          // files shown to a model that writes edits as text
-	seenFiles    opencode.KnownFiles // files that a model with OpenCode's tools has read
+	readFiles    opencode.KnownFiles // files that a model with OpenCode's tools has read
 	javaScript   javaScript
 	scriptState  scriptState // script state from earlier attempts
 
@@ -93,28 +93,28 @@ type Agent struct {
 
 // agentTools are an agent's tools and what they need.
 type agentTools struct {
-	toolset         toolset
-	toolbox         *toolbox            // nil while the agent is idle
-	dynamic         *extensions.Dynamic // tools that the job defines
-	deferred        []string            // names of tools that the model has to search for
-	servers         *extensions.Servers
-	toolsFrozen     bool
-	serviceAttempts int
+	toolset          toolset
+	toolbox          *toolbox            // nil while the agent is idle
+	dynamic          *extensions.Dynamic // tools that the job defines
+	deferred         []string            // names of tools that the model has to search for
+	servers          *extensions.Servers
+	definitionsFixed bool
+	serviceAttempts  int
 }
 
 // Work is the result of an agent's work.
 type Work struct {
-	Summary   string // the agent's last words
-	Plan      transcript.Plan
-	Questions []question.Question // questions that it asked people
-	Spent     agent.Spent
-	Stopped   *outcome.Stop // the stop by an exhausted budget, or nil
+	Summary    string // the agent's last words
+	Plan       transcript.Plan
+	Questions  []question.Question // questions that it asked people
+	Spent      agent.Spent
+	BudgetStop *outcome.Stop // the stop by an exhausted budget, or nil
 }
 
 // New returns an agent with an empty conversation. It starts no process.
 func New(ctx context.Context, o Options) (*Agent, error) {
 	if o.Ask == nil && o.Job.Task.Questions == "ask" {
-		o.Record.Warn(nobodyToAsk, "task.questions is ask, but there is no issue, or no token, to ask with; the agent has to assume.")
+		o.Record.Warn(nobodyToAskCode, "task.questions is ask, but there is no issue, or no token, to ask with; the agent has to assume.")
 	}
 	if len(o.ScriptEngine) == 0 {
 		if o.Job.Model.Tools == "code" {
@@ -127,14 +127,14 @@ func New(ctx context.Context, o Options) (*Agent, error) {
 	a.conversation = &agent.Conversation{
 		Model: a.retryingModel(), Log: o.Record.Log(),
 		Limits: agent.Limits{
-			Turns: l.Turns, Calls: l.ToolCalls, Tokens: l.Tokens, CostUSD: l.CostUSD, Time: time.Duration(l.Time), Began: o.Began,
+			Turns: l.Turns, Calls: l.ToolCalls, Tokens: l.Tokens, CostUSD: l.CostUSD, TimeLimit: time.Duration(l.Time), Began: o.Began,
 		},
 		Surroundings: agent.Surroundings{
 			ParseWritten: WrittenParserFor(o.Job.Model), Plan: a.planText, KeptTexts: a.keptSkills, MustStop: func() error { return cmp.Or(a.servers.StopReason(), a.Hooks.StopReason()) }, NewMessages: o.NewMessages, Warn: o.Record.Warn,
 		},
 	}
 	if o.Team != nil {
-		a.conversation.OthersUse = o.Team.Used
+		a.conversation.UsedByOthers = o.Team.Used
 	}
 	if o.Child != nil {
 		a.conversation.Name, a.conversation.Log = o.Child.ID, o.Record.Log().As(o.Child.ID)
@@ -147,18 +147,18 @@ func New(ctx context.Context, o Options) (*Agent, error) {
 	if o.Hooks != nil {
 		a.conversation.BeforeCompaction = o.Hooks.BeforeCompaction
 	}
-	if err := a.fixSettings(ctx); err != nil {
+	if err := a.setConstantSettings(ctx); err != nil {
 		return nil, err
 	}
 	return a, nil
 }
 
-// nobodyToAsk is the warning code for task.questions: ask without an issue or token.
-const nobodyToAsk = "nobody_to_ask"
+// nobodyToAskCode is the warning code for task.questions: ask without an issue or token.
+const nobodyToAskCode = "nobody_to_ask"
 
 // AskedPeople reports whether the agent of a run with these warnings could ask people.
 func AskedPeople(j *job.Job, warnings []transcript.Warning) bool {
-	return j.Task.Questions == "ask" && !slices.ContainsFunc(warnings, func(w transcript.Warning) bool { return w.Code == nobodyToAsk })
+	return j.Task.Questions == "ask" && !slices.ContainsFunc(warnings, func(w transcript.Warning) bool { return w.Code == nobodyToAskCode })
 }
 
 // retryingModel returns the model with the job's retries.
@@ -169,17 +169,17 @@ func (a *Agent) retryingModel() model.Responder {
 	}
 }
 
-// fixSettings sets the parts that are the same in every request. The tools get their definitions, but cannot be
+// setConstantSettings sets the parts that are the same in every request. The tools get their definitions, but cannot be
 // called before makeTools.
-func (a *Agent) fixSettings(ctx context.Context) error {
+func (a *Agent) setConstantSettings(ctx context.Context) error {
 	if err := a.useTools(ctx, &toolbox{view: a.newTreeView(nil)}); err != nil {
 		return err
 	}
-	definitions, err := definitions(a.specs(), a.Job.Tools.Hosted)
+	definitions, err := definitions(a.specsToDefine(), a.Job.Tools.Hosted)
 	if err != nil {
 		return err
 	}
-	jobModel, instructions := a.Job.Model, briefing.Instructions(a.toolset.ways())
+	jobModel, instructions := a.Job.Model, briefing.Instructions(a.toolset.actionPhrases())
 	if a.Child != nil && strings.TrimSpace(a.Child.Role.Instructions) != "" {
 		instructions += "\n\n" + a.Child.Role.Instructions
 	}
@@ -196,7 +196,7 @@ func (a *Agent) fixSettings(ctx context.Context) error {
 			a.conversation.Settings.Context = "all_turns"
 		}
 	}
-	a.conversation.UseModel(a.modelOptions(a.Model.Known))
+	a.conversation.UseModel(a.modelOptions(a.Model.ProfiledModel))
 	for _, fallback := range a.Model.Fallbacks {
 		a.conversation.Fallbacks = append(a.conversation.Fallbacks, a.modelOptions(fallback))
 	}
@@ -217,7 +217,7 @@ func (a *Agent) Resume(stopped StoppedAgent) error {
 		a.patchCount = len(patches)
 	}
 	if stopped.State.Turns() > 0 {
-		a.conversation.Restore(&stopped.State.ResumeState, stopped.ModelUse, a.conversation.Items())
+		a.conversation.Restore(&stopped.State.ResumeState, stopped.ModelUse, a.conversation.ItemCount())
 	}
 	a.resumeFrom = &stopped
 	return a.servers.RequireSame(stopped.Servers)
@@ -244,7 +244,7 @@ func (a *Agent) Run(ctx context.Context) (Work, error) {
 	if lastWords != "" {
 		a.work.Summary = a.Record.Redact(lastWords) // as in the transcript
 	}
-	a.work.Stopped, err = splitStop(ctx, err)
+	a.work.BudgetStop, err = splitStop(ctx, err)
 	return a.Work(), err
 }
 
@@ -272,7 +272,7 @@ func (a *Agent) converse(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if err := a.catchUp(ctx); err != nil {
+	if err := a.finishInterrupted(ctx); err != nil {
 		return "", err
 	}
 	if ended {
@@ -325,7 +325,7 @@ func (a *Agent) warnOfProcesses(err error) {
 // names files which cannot be published.
 func (a *Agent) QuestionEnd(unchanged bool, leftOut string) (bool, error) {
 	words := earlyEndQuestion(a.Job.Task.Expects, a.work.Plan.Steps, unchanged, leftOut)
-	return a.sendOnce(nudgeHead, strings.TrimPrefix(words, nudgeHead))
+	return a.sendOncePerRun(nudgeHead, strings.TrimPrefix(words, nudgeHead))
 }
 
 // Tell adds a message of the runner before the agent's next turn.
@@ -338,11 +338,11 @@ func (a *Agent) StopWithoutTurn() *outcome.Stop { return a.conversation.StopWith
 const OutputFile = "output.json"
 
 // Output asks the agent, after its end, for the result that task.output_schema describes, and writes OutputFile. An
-// exhausted budget sets Work.Stopped and is no error.
+// exhausted budget sets Work.BudgetStop and is no error.
 func (a *Agent) Output(ctx context.Context, schema settings.OutputSchema) (Work, error) {
 	value, mismatch, err := a.conversation.Output(ctx, schema.Source, schema.Check)
 	if err != nil {
-		a.work.Stopped, err = splitStop(ctx, err)
+		a.work.BudgetStop, err = splitStop(ctx, err)
 		return a.Work(), err
 	}
 	if mismatch != nil {

@@ -66,8 +66,8 @@ func (a *Agent) completeBriefing(b briefing.Briefing, baseline []transcript.Veri
 		Root: a.Sandboxes.SandboxPath(a.Place()), Directory: a.workDir(), Base: strings.TrimSpace(base.Branch + " " + base.SHA),
 		Sandbox: a.Sandboxes.FilesWords(), Network: a.Sandboxes.NetworkWords(),
 	}
-	b.Files, b.Lines, b.FileSize, b.Answer = j.Limits.DiffFiles, j.Limits.DiffLines, j.Limits.FileSize, j.Task.Expects == "answer"
-	b.Ways = a.toolset.ways()
+	b.MaxFiles, b.MaxLines, b.MaxFileSize, b.WantsAnswer = j.Limits.DiffFiles, j.Limits.DiffLines, j.Limits.FileSize, j.Task.Expects == "answer"
+	b.Ways = a.toolset.actionPhrases()
 	b.Lessons = a.Memory.Index(b.Ways.Lessons)
 	b.Verify, b.Guides = a.checks(baseline), slices.Clone(b.Guides)
 	for i := range b.Guides {

@@ -57,8 +57,8 @@ func TestBriefingListsChecks(t *testing.T) {
 	root, base := o.Workspace.SandboxPath(), o.Workspace.Base()
 	want := briefing.Briefing{
 		Place: briefing.Place{Root: root, Directory: root, Base: "main " + base.SHA, Sandbox: o.Sandboxes.FilesWords(), Network: o.Sandboxes.NetworkWords()},
-		Ways:  briefing.Calling(),
-		Setup: []string{"make deps"}, Protected: []string{"*.lock"}, Files: 3, Guides: []briefing.Guide{{Path: "AGENTS.md", Text: "Say [secret TOKEN]."}}, Answer: true,
+		Ways:  briefing.ToolCallPhrases(),
+		Setup: []string{"make deps"}, Protected: []string{"*.lock"}, MaxFiles: 3, Guides: []briefing.Guide{{Path: "AGENTS.md", Text: "Say [secret TOKEN]."}}, WantsAnswer: true,
 		Verify: []briefing.Check{
 			{Run: "make green"},
 			{Run: "make red", Note: "before any change: red, see " + o.Record.Join("2.log") + "; it must become green"},

@@ -66,7 +66,7 @@ func (a *Agent) LastRequest(model string) []json.RawMessage { return a.conversat
 // Begin begins the conversation of a started agent with items and a message.
 func (a *Agent) Begin(items []json.RawMessage, message string) error {
 	a.conversation.Begin(items...)
-	return a.conversation.AddExternal(message)
+	return a.conversation.TellExternal(message)
 }
 
 // Facts returns the items of the briefing without the task.

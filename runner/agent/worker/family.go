@@ -14,7 +14,7 @@ import (
 
 // family is the set of tools of another coding agent, which replaces agent-ci's own.
 type family struct {
-	ways briefing.Ways
+	phrases briefing.ActionPhrases
 	// writingTools returns the tools of an agent that may change files, readingTools those of one that may not.
 	// Tools that the model is not offered still answer calls.
 	writingTools func(a *Agent, box *toolbox, o files.Options, patcher *patch.Patcher) []tools.Tool
@@ -22,7 +22,7 @@ type family struct {
 }
 
 // families maps the value of model.tools to the family. Package dialect uses the same names.
-var families = map[string]family{dialect.OpenCode: {openCodeWays(), (*Agent).openCodeWritingTools, (*Agent).openCodeReadingTools}}
+var families = map[string]family{dialect.OpenCode: {openCodePhrases(), (*Agent).openCodeWritingTools, (*Agent).openCodeReadingTools}}
 
 // usesFamily reports whether the model has the tools of another coding agent.
 func (s toolset) usesFamily() bool {
@@ -30,22 +30,22 @@ func (s toolset) usesFamily() bool {
 	return known
 }
 
-// openCodeWays describes the usual actions with OpenCode's tools.
-func openCodeWays() briefing.Ways {
-	ways := briefing.Calling()
+// openCodePhrases describes the usual actions with OpenCode's tools.
+func openCodePhrases() briefing.ActionPhrases {
+	ways := briefing.ToolCallPhrases()
 	ways.Plan, ways.Edit, ways.Read = "call `todowrite`", "with `edit`, and `write` for whole files", "with read"
 	return ways
 }
 
 func (a *Agent) openCodeWritingTools(box *toolbox, o files.Options, patcher *patch.Patcher) []tools.Tool {
 	all := opencode.New(opencode.Options{
-		Files: o, KnownFiles: &a.seenFiles, AcceptsImages: a.toolset.ReadsImages, Patcher: patcher, SetPlan: a.recordPlan, Plan: a.currentPlan,
+		Files: o, KnownFiles: &a.readFiles, AcceptsImages: a.toolset.ReadsImages, Patcher: patcher, SetPlan: a.recordPlan, Plan: a.currentPlan,
 	})
 	return append([]tools.Tool{box.commands.Bash()}, append(all, patcher.Tool())...)
 }
 
 func (a *Agent) openCodeReadingTools(o files.Options) []tools.Tool {
-	return opencode.New(opencode.Options{Files: o, KnownFiles: &a.seenFiles, AcceptsImages: a.toolset.ReadsImages})
+	return opencode.New(opencode.Options{Files: o, KnownFiles: &a.readFiles, AcceptsImages: a.toolset.ReadsImages})
 }
 
 // currentPlan returns the agent's latest plan.

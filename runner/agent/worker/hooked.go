@@ -17,8 +17,8 @@ type hookAnswers struct {
 	env          map[string]string // environment variables of the agent's commands
 }
 
-// askEnv asks hooks, once in a run, for environment variables of the agent's commands.
-func (a *Agent) askEnv(ctx context.Context) (err error) {
+// askHooksForEnv asks hooks, once in a run, for environment variables of the agent's commands.
+func (a *Agent) askHooksForEnv(ctx context.Context) (err error) {
 	if a.hookAnswers.env != nil || a.Hooks == nil {
 		return nil
 	}
@@ -26,8 +26,8 @@ func (a *Agent) askEnv(ctx context.Context) (err error) {
 	return err
 }
 
-// askDefinitions lets hooks change tool descriptions before they are fixed.
-func (a *Agent) askDefinitions(ctx context.Context) error {
+// askHooksForDescriptions lets hooks change tool descriptions before they are fixed.
+func (a *Agent) askHooksForDescriptions(ctx context.Context) error {
 	if a.Hooks == nil {
 		return nil
 	}
@@ -46,9 +46,9 @@ func (a *Agent) askDefinitions(ctx context.Context) error {
 	return nil
 }
 
-// specs returns the tools to define in requests, with the descriptions that hooks gave. It is empty for a model
+// specsToDefine returns the tools to define in requests, with the descriptions that hooks gave. It is empty for a model
 // without tools. A model that writes scripts gets only the tools that scripts cannot call.
-func (a *Agent) specs() []tools.Spec {
+func (a *Agent) specsToDefine() []tools.Spec {
 	if a.Job.Model.Writes() {
 		return nil
 	}

@@ -47,7 +47,7 @@ const maxHashedBytes = 64 << 20
 
 // fileID implements SeenFile.
 func (v *treeView) fileID(path string) (string, error) {
-	root, err := v.top.Root()
+	root, err := v.rootFolder.Root()
 	if err != nil {
 		return "", err
 	}

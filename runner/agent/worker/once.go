@@ -24,10 +24,10 @@ func (s sentMessages) markSent(request []byte) {
 	}
 }
 
-// sendOnce sends the message head + words to an agent that has ended, and reports whether it did. It sends nothing if
+// sendOncePerRun sends the message head + words to an agent that has ended, and reports whether it did. It sends nothing if
 // words is empty, if head was sent before, or if the agent has no turn left.
-func (a *Agent) sendOnce(head, words string) (bool, error) {
-	if words == "" || a.sentOnce[head] || a.work.Stopped != nil || !a.hasTurnLeft() {
+func (a *Agent) sendOncePerRun(head, words string) (bool, error) {
+	if words == "" || a.sentOnce[head] || a.work.BudgetStop != nil || !a.hasTurnLeft() {
 		return false, nil
 	}
 	if a.sentOnce == nil {
@@ -40,19 +40,19 @@ func (a *Agent) sendOnce(head, words string) (bool, error) {
 // ReportRefused tells the agent, once, why its change may not be published, and reports whether the
 // agent continues.
 func (a *Agent) ReportRefused(why string) (bool, error) {
-	return a.sendOnce(refusedHead, a.Record.Redact(why)+
+	return a.sendOncePerRun(refusedHead, a.Record.Redact(why)+
 		" Take that out of the change or do it in another way, then end again with your summary. If it can't be done in another way, end again and say why in your last message. "+StoppedWords)
 }
 
 // ReportClaims tells the agent, once, what its summary claims and the change does not show, and reports
 // whether it did: the agent then continues.
 func (a *Agent) ReportClaims(words string) (bool, error) {
-	return a.sendOnce(claimedHead, a.Record.Redact(words)+
+	return a.sendOncePerRun(claimedHead, a.Record.Redact(words)+
 		" Do what is missing, or end again with a summary that says only what you did. "+StoppedWords)
 }
 
 // ReportUnproven tells the agent, once, about tests that prove nothing, and reports whether the agent continues.
 // words continue the sentence that unprovenHead begins.
 func (a *Agent) ReportUnproven(words string) (bool, error) {
-	return a.sendOnce(unprovenHead, a.Record.Redact(words)+" "+StoppedWords)
+	return a.sendOncePerRun(unprovenHead, a.Record.Redact(words)+" "+StoppedWords)
 }

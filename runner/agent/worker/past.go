@@ -76,7 +76,7 @@ func (p *ResumeState) applyCall(raw json.RawMessage) error {
 		err := json.Unmarshal(withDetail.Detail, &asked)
 		p.questions = append(p.questions, asked.Questions...)
 		return err
-	case slices.Contains(showingTools, call.Tool):
+	case slices.Contains(fileShowingTools, call.Tool):
 		return p.shownFiles.add(withDetail.Detail)
 	}
 	return nil
@@ -95,9 +95,9 @@ type StoppedAgent struct {
 	FoundWork workspace.FoundWork
 }
 
-// catchUp finishes the calls of the last answer in a resumed run, and tells the model what has changed meanwhile. It
+// finishInterrupted finishes the calls of the last answer in a resumed run, and tells the model what has changed meanwhile. It
 // needs the tools.
-func (a *Agent) catchUp(ctx context.Context) error {
+func (a *Agent) finishInterrupted(ctx context.Context) error {
 	if a.resumeFrom == nil {
 		return nil
 	}

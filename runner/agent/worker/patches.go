@@ -63,7 +63,7 @@ func (a *Agent) ApplyPatches(ctx context.Context) error {
 	defer box.Close()
 	view := a.newTreeView(box)
 	defer view.close()
-	patcher := patch.New(patch.Options{Dir: view.dir, Offer: tools.Freeform, View: view.view, Protect: a.protectedRefusal})
+	patcher := patch.New(patch.Options{Dir: view.workDir, Offer: tools.Freeform, View: view.view, Protect: a.protectedRefusal})
 	for n := 1; n <= a.patchCount; n++ {
 		name := changeName(n, patchChange)
 		apply := func(text string) (tools.Result, error) { return patcher.Apply(ctx, a.workDir(), text) }

@@ -75,8 +75,8 @@ func (p *IssuePeople) unansweredComment(ctx context.Context, repository forge.Re
 	return 0
 }
 
-// WithoutAnswers returns the stop of a run that asked questions on an issue, or nil if it asked none.
-func (w Work) WithoutAnswers(on *form.Issue) error {
+// NeedsAnswersStop returns the stop of a run that asked questions on an issue, or nil if it asked none.
+func (w Work) NeedsAnswersStop(on *form.Issue) error {
 	if len(w.Questions) == 0 {
 		return nil
 	}

@@ -17,8 +17,8 @@ import (
 // treeView gives tools outside the sandbox the work tree as commands inside it see it. It opens folders at their first
 // use, because an overlay exists only with its sandbox.
 type treeView struct {
-	top, dir tools.Folder
-	view     func() (*grants.View, error)
+	rootFolder, workDir tools.Folder
+	view                func() (*grants.View, error)
 
 	mu     sync.Mutex
 	opened []*os.Root
@@ -28,8 +28,8 @@ func (a *Agent) newTreeView(box *sandbox.Sandbox) *treeView {
 	treePath := sync.OnceValues(func() (string, error) { return a.Sandboxes.TreePath(box, a.Place()) })
 	view := new(treeView)
 	view.view = a.Sandboxes.View(a.Place(), treePath)
-	view.top = view.folder(a.Sandboxes.SandboxPath(a.Place()), func() (*os.Root, error) { return a.openIn(treePath, ".") })
-	view.dir = view.folder(a.workDir(), func() (*os.Root, error) { return a.openIn(treePath, a.Job.Repository.Path) })
+	view.rootFolder = view.folder(a.Sandboxes.SandboxPath(a.Place()), func() (*os.Root, error) { return a.openIn(treePath, ".") })
+	view.workDir = view.folder(a.workDir(), func() (*os.Root, error) { return a.openIn(treePath, a.Job.Repository.Path) })
 	return view
 }
 
@@ -65,7 +65,7 @@ func (v *treeView) folder(path string, open func() (*os.Root, error)) tools.Fold
 // checkout itself, so that no sandbox has to start for this.
 func (a *Agent) requireWorkDir(view *treeView) error {
 	if !a.Workspace.Untouched() {
-		_, err := view.dir.Root()
+		_, err := view.workDir.Root()
 		return err
 	}
 	root, err := a.Workspace.OpenWorkDir(a.Workspace.Root(), a.Job.Repository.Path)
@@ -79,7 +79,7 @@ func (a *Agent) requireWorkDir(view *treeView) error {
 // read, patterns alone decide, since that error ends the run elsewhere.
 func (v *treeView) checkout(ctx context.Context, c *gitops.Checkout) files.Checkout {
 	return files.Checkout{
-		Top: v.top, Exclude: c.ExcludeRules(), IgnoreCase: c.IgnoresCase(),
+		Top: v.rootFolder, Exclude: c.ExcludeRules(), IgnoreCase: c.IgnoresCase(),
 		Tracked: sync.OnceValue(func() []string {
 			tracked, _ := c.Tracked(ctx)
 			return tracked

@@ -44,21 +44,21 @@ func (a *Agent) startServers(ctx context.Context, box *sandbox.Sandbox) error {
 	return a.useTools(ctx, a.toolbox)
 }
 
-// freezeTools asks the hooks about the tools' definitions, and sets the definitions for the rest of the run.
-func (a *Agent) freezeTools(ctx context.Context) (err error) {
-	if a.toolsFrozen {
+// fixDefinitions asks the hooks about the tools' definitions, and sets the definitions for the rest of the run.
+func (a *Agent) fixDefinitions(ctx context.Context) (err error) {
+	if a.definitionsFixed {
 		return nil
 	}
-	if err := a.askDefinitions(ctx); err != nil {
+	if err := a.askHooksForDescriptions(ctx); err != nil {
 		return err
 	}
-	a.toolsFrozen = true
+	a.definitionsFixed = true
 	if len(a.hookAnswers.descriptions) > 0 && (len(a.deferred) > 0 || a.toolset.Code) { // they are found, and declared, by the words that hooks gave
 		if err := a.useTools(ctx, a.toolbox); err != nil {
 			return err
 		}
 	}
-	a.conversation.Settings.Tools, err = definitions(a.specs(), a.Job.Tools.Hosted)
+	a.conversation.Settings.Tools, err = definitions(a.specsToDefine(), a.Job.Tools.Hosted)
 	return err
 }
 

@@ -42,15 +42,15 @@ type toolset struct{ provider.Toolset }
 
 func toolsetOf(p catalog.Profile, form string) toolset { return toolset{provider.ToolsetOf(p, form)} }
 
-// ways describes the usual actions with these tools.
-func (s toolset) ways() briefing.Ways {
+// actionPhrases describes the usual actions with these tools.
+func (s toolset) actionPhrases() briefing.ActionPhrases {
 	if f, writes := editFormats[s.Family]; writes {
-		return writingWays(f)
+		return writingPhrases(f)
 	}
 	if f, known := families[s.Family]; known {
-		return f.ways
+		return f.phrases
 	}
-	return briefing.Calling()
+	return briefing.ToolCallPhrases()
 }
 
 // offered returns the names of the tools to offer. canAsk means that people can answer questions. named are the tools
@@ -117,7 +117,7 @@ func (a *Agent) makeTools(ctx context.Context) error {
 	err = a.requireWorkDir(view)
 	a.Hooks.SetAgentSandbox(box)
 	if err == nil {
-		err = a.askEnv(ctx)
+		err = a.askHooksForEnv(ctx)
 	}
 	if err != nil {
 		a.Hooks.SetAgentSandbox(nil)
@@ -140,7 +140,7 @@ func (a *Agent) makeTools(ctx context.Context) error {
 	if err := a.startServers(ctx, box); err != nil {
 		return err
 	}
-	if err := a.freezeTools(ctx); err != nil {
+	if err := a.fixDefinitions(ctx); err != nil {
 		return err
 	}
 	if a.conversation.Tools.Registry.Denial(patchTool) == "" && !a.Hooks.HasPatchHooks() {
@@ -222,7 +222,7 @@ func (a *Agent) registry(all []tools.Tool, external externalTools) (*tools.Regis
 
 // allTools returns the built-in tools for a toolbox, in the order in which the model sees them.
 func (a *Agent) allTools(ctx context.Context, box *toolbox, outputs *tools.Outputs) []tools.Tool {
-	dir, view, checkout := box.view.dir, box.view.view, box.view.checkout(ctx, a.Workspace.Checkout())
+	dir, view, checkout := box.view.workDir, box.view.view, box.view.checkout(ctx, a.Workspace.Checkout())
 	patchOptions := patch.Options{
 		Dir: dir, Offer: a.toolset.Patch, View: view, Protect: a.protectedRefusal, Ignored: ignoredFile(checkout, dir.Path),
 		Ask: a.patchHook(),
@@ -290,7 +290,7 @@ func (t *toolbox) close() error {
 }
 
 // modelOptions returns a model's options for the conversation, with the job's settings.
-func (a *Agent) modelOptions(m provider.Known) agent.ModelOptions {
+func (a *Agent) modelOptions(m provider.ProfiledModel) agent.ModelOptions {
 	jobModel := a.Job.Model
 	options := agent.ModelOptions{
 		Model: cmp.Or(m.Name, jobModel.Name), Effort: jobModel.ReasoningEffort, Summary: jobModel.Summary, Serial: a.toolset.Code, // a script makes parallel calls itself

@@ -34,19 +34,19 @@ const (
 	lessonLine = "lesson:"
 )
 
-// writingWays describes how a model without tools does the usual actions with blocks of text.
-func writingWays(f editformat.Format) briefing.Ways {
-	return briefing.Ways{
+// writingPhrases describes how a model without tools does the usual actions with blocks of text.
+func writingPhrases(f editformat.Format) briefing.ActionPhrases {
+	return briefing.ActionPhrases{
 		Tools: "without tools: what you write is read, and done", Plan: "write a `plan` block", Edit: "with edits as text, in the form below",
 		Skill:   "load the skill before you begin, and no other, by a `read` block with the line " + skillLine + "NAME",
 		Lessons: "a `read` block with the line " + lessonLine + "ID tells one whole",
 		Read:    "by a `read` block",
-		Form:    "# How to write what you want done\n\n" + editformat.Instructions(f) + "\n" + furtherForm,
+		Form:    "# How to write what you want done\n\n" + editformat.Instructions(f) + "\n" + furtherFormText,
 	}
 }
 
-// furtherForm explains to a model without tools how the runner treats its text.
-const furtherForm = "Files are shown with the number of each line before it (`L12: `), which is no part of the line. A command runs to its end, for ten minutes at most; nobody can type into it. " +
+// furtherFormText explains to a model without tools how the runner treats its text.
+const furtherFormText = "Files are shown with the number of each line before it (`L12: `), which is no part of the line. A command runs to its end, for ten minutes at most; nobody can type into it. " +
 	"What comes of an answer is the next message: plan, edits, files and commands, in this order. Words about blocks, or of others, belong into a fence of `text` that is longer than any in them: your last message has no block of any other kind.\n"
 
 // WrittenParserFor returns the parser for the job's format of edits in text, or nil if the model calls tools.
@@ -126,13 +126,13 @@ func (s *shownFiles) add(detail json.RawMessage) error {
 	return nil
 }
 
-// showingTools lists the tools whose calls show files to a model without tools.
-var showingTools = []string{dialect.ReadFile, patchTool}
+// fileShowingTools lists the tools whose calls show files to a model without tools.
+var fileShowingTools = []string{dialect.ReadFile, patchTool}
 
 // recordingShown returns the tools. For a model without tools, the showing ones record the files that they show.
 func (a *Agent) recordingShown(all []tools.Tool) []tools.Tool {
 	for i, tool := range all {
-		if !a.Job.Model.Writes() || !slices.Contains(showingTools, tool.Spec.Name) {
+		if !a.Job.Model.Writes() || !slices.Contains(fileShowingTools, tool.Spec.Name) {
 			continue
 		}
 		all[i].Run = func(ctx context.Context, call tools.Call) (tools.Result, error) {

@@ -357,7 +357,7 @@ func (a *chatAnswer) response() (*model.Response, error) {
 		text = a.callsIn(text)
 	}
 	if text != "" {
-		items = append(items, rawitem.AssistantMessage(a.id, text))
+		items = append(items, rawitem.ModelMessage(a.id, text))
 	}
 	if refusal := a.refusal.String(); refusal != "" {
 		items = append(items, map[string]any{
@@ -375,7 +375,7 @@ func (a *chatAnswer) response() (*model.Response, error) {
 			return nil, err
 		}
 		answer.Output = append(answer.Output, raw)
-		a.observe.Give(raw)
+		a.observe.GiveItems(raw)
 	}
 	return answer, nil
 }

@@ -12,14 +12,14 @@ import (
 
 // Fields are an item's content, and the fields that tell its kind, link it to others, or tie it to its provider.
 type Fields struct {
-	Type    string          `json:"type"`
-	Role    string          `json:"role"`
-	ID      string          `json:"id"`
-	CallID  string          `json:"call_id"`
-	Status  string          `json:"status"`
-	Sealed  string          `json:"encrypted_content"`
-	Content Parts           `json:"content"`
-	Extra   json.RawMessage `json:"extra_content"`
+	Type      string          `json:"type"`
+	Role      string          `json:"role"`
+	ID        string          `json:"id"`
+	CallID    string          `json:"call_id"`
+	Status    string          `json:"status"`
+	Encrypted string          `json:"encrypted_content"`
+	Content   Parts           `json:"content"`
+	Extra     json.RawMessage `json:"extra_content"`
 }
 
 // Part is a part of an item's content.
@@ -125,8 +125,8 @@ type functionCallItem struct {
 	Extra json.RawMessage `json:"extra_content,omitempty"`
 }
 
-// AssistantMessage returns a message of the model as the API has it.
-func AssistantMessage(id, text string) any {
+// ModelMessage returns a message of the model as the API has it.
+func ModelMessage(id, text string) any {
 	return messageItem{"message", "msg_" + id, "completed", "assistant", []contentPart{OutputText(text)}}
 }
 

@@ -11,7 +11,7 @@ func IsBareReasoning(raw json.RawMessage) bool {
 		return false
 	}
 	item := FieldsOf(raw)
-	return item.Type == "reasoning" && item.Sealed == "" && len(item.Content) == 0
+	return item.Type == "reasoning" && item.Encrypted == "" && len(item.Content) == 0
 }
 
 // WithoutBareReasoning returns the items sent to an endpoint: without reasoning given by its id only, since the
@@ -35,14 +35,14 @@ func WithoutBareReasoning(items []json.RawMessage) []json.RawMessage {
 // noSignature is accepted by Gemini in place of a signature of thoughts.
 const noSignature = "skip_thought_signature_validator"
 
-// WithoutSeals returns the items of a conversation without ties to their provider: signatures, and the
+// WithoutProviderTies returns the items of a conversation without ties to their provider: signatures, and the
 // ids linking calls and messages to reasoning. dropped are the indexes of reasoning to omit. changed
 // is false if there were no ties.
-func WithoutSeals(items []json.RawMessage) (unsealed []json.RawMessage, dropped []int, changed bool, err error) {
+func WithoutProviderTies(items []json.RawMessage) (unsealed []json.RawMessage, dropped []int, changed bool, err error) {
 	for index, raw := range items {
 		item, fixed := FieldsOf(raw), raw
 		switch {
-		case item.Type == "reasoning" && (item.Sealed != "" || len(item.Content) == 0):
+		case item.Type == "reasoning" && (item.Encrypted != "" || len(item.Content) == 0):
 			dropped = append(dropped, index)
 		case bytes.Contains(item.Extra, []byte("signature")) && !bytes.Contains(item.Extra, []byte(noSignature)):
 			fixed, err = WithFields(raw, map[string]any{"extra_content": map[string]any{"google": map[string]string{"thought_signature": noSignature}}})

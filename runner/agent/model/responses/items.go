@@ -18,12 +18,12 @@ import (
 // text, or in the response at the end. An item without its text is held back, with those behind
 // it, until the answer is whole, so that no call runs of which a part is missing.
 type itemReader struct {
-	observe    model.Observer
-	items      []receivedItem // that are done
-	handedOver int            // of items, those that the observer has
-	announced  []receivedItem // that were announced, and are not done
-	texts      []*itemText
-	bytes      int // that came
+	observe       model.Observer
+	items         []receivedItem // that are done
+	handedOver    int            // of items, those that the observer has
+	announced     []receivedItem // that were announced, and are not done
+	textsOfEvents []*itemText
+	bytes         int // that came
 }
 
 // receivedItem is an item with the identifiers that other events use for it.
@@ -35,21 +35,21 @@ type receivedItem struct {
 
 // itemText is the text of one item in events.
 type itemText struct {
-	kind   string // of the events
-	id     string // of the item
-	index  int
-	part   int // of a message
-	deltas strings.Builder
-	whole  *exchange.Text // by the event that ends it
-	used   bool
+	kind     string // of the events
+	id       string // of the item
+	index    int
+	part     int // of a message
+	pieces   strings.Builder
+	complete *exchange.Text // by the event that ends it
+	isUsed   bool
 }
 
 // text returns the whole text: from its last event, else from its pieces.
 func (t *itemText) text() string {
-	if t.whole != nil {
-		return string(*t.whole)
+	if t.complete != nil {
+		return string(*t.complete)
 	}
-	return t.deltas.String()
+	return t.pieces.String()
 }
 
 // streamEvent has the fields of the events in use. Other fields and unknown kinds of events are
@@ -121,19 +121,19 @@ func (r *itemReader) Event(data []byte) (*model.Response, error) {
 
 // addText adds a piece of a text, or the complete text.
 func (r *itemReader) addText(event streamEvent, kind, change string) {
-	i := slices.IndexFunc(r.texts, func(t *itemText) bool {
-		return !t.used && t.kind == kind && t.part == event.Part && t.id == string(event.ItemID) && t.index == event.Index
+	i := slices.IndexFunc(r.textsOfEvents, func(t *itemText) bool {
+		return !t.isUsed && t.kind == kind && t.part == event.Part && t.id == string(event.ItemID) && t.index == event.Index
 	})
 	if i < 0 {
-		i = len(r.texts)
-		r.texts = append(r.texts, &itemText{kind: kind, id: string(event.ItemID), index: event.Index, part: event.Part})
+		i = len(r.textsOfEvents)
+		r.textsOfEvents = append(r.textsOfEvents, &itemText{kind: kind, id: string(event.ItemID), index: event.Index, part: event.Part})
 	}
-	text := r.texts[i]
+	text := r.textsOfEvents[i]
 	switch change {
 	case "delta":
-		text.deltas.WriteString(string(event.Delta))
+		text.pieces.WriteString(string(event.Delta))
 	case "done":
-		text.whole = cmp.Or(event.Arguments, event.Input, event.Text, event.Refusal, event.Diff, text.whole)
+		text.complete = cmp.Or(event.Arguments, event.Input, event.Text, event.Refusal, event.Diff, text.complete)
 	}
 }
 
@@ -154,7 +154,7 @@ func (r *itemReader) addDone(a receivedItem) error {
 // handOver gives all items so far to the observer.
 func (r *itemReader) handOver() {
 	for _, a := range r.items[r.handedOver:] {
-		r.observe.Give(a.item)
+		r.observe.GiveItems(a.item)
 	}
 	r.handedOver = len(r.items)
 }
@@ -164,8 +164,8 @@ func (r *itemReader) handOver() {
 func (r *itemReader) textsOf(a receivedItem) []*itemText {
 	kind := rawitem.FieldsOf(a.item).Type
 	matching := func(matches func(*itemText) bool) (texts []*itemText) {
-		for _, t := range r.texts {
-			if !t.used && textKinds[t.kind] == kind && matches(t) {
+		for _, t := range r.textsOfEvents {
+			if !t.isUsed && textKinds[t.kind] == kind && matches(t) {
 				texts = append(texts, t)
 			}
 		}
@@ -184,12 +184,12 @@ func (r *itemReader) withText(a receivedItem, ended bool) (_ receivedItem, whole
 	fill := fillerFor(a.item)
 	texts := r.textsOf(a)
 	for _, t := range texts {
-		t.used = fill == nil || t.whole != nil || ended
+		t.isUsed = fill == nil || t.complete != nil || ended
 	}
 	if fill == nil {
 		return a, true, nil
 	}
-	if len(texts) == 0 || slices.ContainsFunc(texts, func(t *itemText) bool { return !t.used }) {
+	if len(texts) == 0 || slices.ContainsFunc(texts, func(t *itemText) bool { return !t.isUsed }) {
 		return a, false, nil
 	}
 	slices.SortStableFunc(texts, func(a, b *itemText) int { return a.part - b.part })

@@ -16,9 +16,9 @@ const untilEnded = "ended"
 // tool and arguments to wait for it.
 type waitCall func(output string) (tool string, arguments map[string]any, runs bool)
 
-// polls are the answers between two turns. The next turn waits for the last one's calls with the
+// pollState tracks the answers between two turns. The next turn waits for the last one's calls with the
 // key until.
-type polls struct {
+type pollState struct {
 	callIDs       []string          // ids of the calls whose outputs are looked at next
 	newItems      []json.RawMessage // all that was new to the model since the last turn
 	count         int               // answers so far

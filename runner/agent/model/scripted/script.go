@@ -31,7 +31,7 @@ type Script struct {
 	turns      []scriptTurn
 	turnsTaken int           // for how many of them
 	agents     *scriptAgents // of the session
-	polls      polls
+	polls      pollState
 }
 
 type scriptFile struct {
@@ -215,7 +215,7 @@ func (s *Script) Respond(ctx context.Context, r model.Request, observe model.Obs
 	}
 	poll, err := s.poll(r.History[r.New:])
 	if poll != nil {
-		observe.Give(poll.Output...)
+		observe.GiveItems(poll.Output...)
 	}
 	if poll != nil || err != nil {
 		return poll, err
@@ -224,7 +224,7 @@ func (s *Script) Respond(ctx context.Context, r model.Request, observe model.Obs
 		return nil, mismatch("the run asks for answer %d, the session has %d", s.turnsTaken+1, len(s.turns))
 	}
 	turn, polled := s.nextTurn(), s.polls
-	s.polls = polls{callIDs: turn.until}
+	s.polls = pollState{callIDs: turn.until}
 	if err := s.agents.waitForAnswers(ctx, turn.After); err != nil {
 		return nil, err
 	}
@@ -242,7 +242,7 @@ func (s *Script) Respond(ctx context.Context, r model.Request, observe model.Obs
 	if turn.Fail != nil {
 		return nil, exchange.Failure(turn.Fail.Status, turn.Fail.Code, turn.Fail.Message)
 	}
-	observe.Give(turn.items...)
+	observe.GiveItems(turn.items...)
 	return &model.Response{ID: scriptedID + strconv.Itoa(s.turnsTaken), Status: "completed", Output: turn.items, Usage: turn.Usage}, nil
 }
 
@@ -317,7 +317,7 @@ func (i scriptItem) apiItem(turn, n int) (any, error) {
 	case i.Item != nil:
 		return i.Item, nil
 	case i.Say != "":
-		return rawitem.AssistantMessage(place, i.Say), nil
+		return rawitem.ModelMessage(place, i.Say), nil
 	case i.Input != nil:
 		return customCallItem{"custom_tool_call", "ctc_" + place, callID, i.Call, *i.Input}, nil
 	case i.Text != nil:
