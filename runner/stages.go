@@ -133,7 +133,7 @@ func (r *runner) confine(ctx context.Context, p *place) (*confine.Sandboxes, err
 		Dir:     p.dir, BaseTree: p.baseTree(), HasHooks: len(p.job().Hooks) > 0 || p.operator != "",
 	}
 	if p.resumedRun != nil {
-		boxes.EarlierUses, boxes.RecordedBacking = p.resumedRun.Secrets, p.resumedRun.WorkTree()
+		boxes.EarlierUses, boxes.Earlier.Backing = p.resumedRun.Secrets, p.resumedRun.WorkTree()
 	}
 	r.end.sandboxes = boxes
 	err := enclosure.Open(ctx, boxes, p.workspace, r.watch.Mask)

@@ -52,7 +52,7 @@ func site(t *testing.T, j *job.Job, files map[string]string) Options {
 		t.Fatal(err)
 	}
 	j.Policy.Sandbox, j.Policy.Network = "danger-full-access", job.Network{Mode: "full"}
-	boxes := &confine.Sandboxes{Control: egress.Control{Record: rec, Environ: os.Environ(), Job: j}, Root: space.Root(), NoOverlay: space.NoOverlay, BorrowedObjects: space.Checkout().LentObjects}
+	boxes := &confine.Sandboxes{Control: egress.Control{Record: rec, Environ: os.Environ(), Job: j}, Root: space.Root(), Checkout: confine.Checkout{NoOverlay: space.NoOverlay, BorrowedObjects: space.Checkout().LentObjects}}
 	if err := boxes.Confine(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -62,7 +62,7 @@ func checksOn(t *testing.T, j job.Job, files map[string]string) Checks {
 		}
 	}
 	boxes := &confine.Sandboxes{
-		Control: egress.Control{Record: rec, Environ: os.Environ(), Job: &j}, Root: w.Root(), NoOverlay: w.NoOverlay, BorrowedObjects: w.Checkout().LentObjects,
+		Control: egress.Control{Record: rec, Environ: os.Environ(), Job: &j}, Root: w.Root(), Checkout: confine.Checkout{NoOverlay: w.NoOverlay, BorrowedObjects: w.Checkout().LentObjects},
 	}
 	if err := boxes.FindWorkTree(t.Context()); err != nil {
 		t.Fatal(err)

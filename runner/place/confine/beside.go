@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/policy"
@@ -45,6 +47,13 @@ type Sidecar struct {
 	WithoutSetupFiles bool
 	// ReadablePaths lists further readable paths; they may be in the checkout.
 	ReadablePaths []string
+}
+
+// sidecars is the state that all sidecars of a run share.
+type sidecars struct {
+	makingGit sync.Mutex   // held while their .git is made
+	filters   atomic.Int64 // number of sandboxes opened for filters
+	strays    strays
 }
 
 // BaseTreeVariable is the environment variable with the base tree's path.
@@ -144,7 +153,7 @@ func (s *Sandboxes) exposeWorkspace(ctx context.Context, o *sandbox.Options, box
 // agent's changes, and runs no program that the agent configured. With Landlock alone, files cannot
 // be replaced, so nothing happens.
 func (s *Sandboxes) exposeBaseGit(ctx context.Context, f *grants.Folders) error {
-	if !s.AllowsConcurrent() || s.MakeGit == nil {
+	if !s.AllowsConcurrent() || s.Checkout.MakeGit == nil {
 		return nil
 	}
 	if err := s.makeSidecarGit(ctx); err != nil {
@@ -158,8 +167,8 @@ func (s *Sandboxes) exposeBaseGit(ctx context.Context, f *grants.Folders) error 
 // makeSidecarGit makes the .git of all sidecars once, even if servers start at the same time. It
 // gets its final name when it is complete, because a run may be killed meanwhile.
 func (s *Sandboxes) makeSidecarGit(ctx context.Context) error {
-	s.makingGit.Lock()
-	defer s.makingGit.Unlock()
+	s.sidecars.makingGit.Lock()
+	defer s.sidecars.makingGit.Unlock()
 	git := s.GitFolder(Place{Scratch: sidecarGit})
 	if _, err := os.Lstat(git); !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -168,7 +177,7 @@ func (s *Sandboxes) makeSidecarGit(ctx context.Context) error {
 	if err := sandbox.RemoveScratch(partial); err != nil {
 		return err
 	}
-	if err := s.MakeGit(ctx, partial); err != nil {
+	if err := s.Checkout.MakeGit(ctx, partial); err != nil {
 		return err
 	}
 	if _, err := os.Lstat(partial); errors.Is(err, fs.ErrNotExist) { // before the run's first command, MakeGit makes nothing

@@ -34,7 +34,7 @@ func EarlyFilters(rec *record.Record, environ settings.Environment) gitops.OpenF
 // OpenFilter opens a sandbox for a filter's commands. They start in an empty folder. They have no
 // token and no network, and see only the checkout's files that the job lists.
 func (s *Sandboxes) OpenFilter(ctx context.Context, f gitops.Filter) (gitops.FilterSandbox, error) {
-	return s.openFilter(ctx, f, fmt.Sprintf("filter-%d", s.filters.Add(1)))
+	return s.openFilter(ctx, f, fmt.Sprintf("filter-%d", s.sidecars.filters.Add(1)))
 }
 
 // openFilter is OpenFilter, with a name that is unique among sandboxes.

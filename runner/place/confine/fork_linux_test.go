@@ -38,7 +38,7 @@ func forking(t *testing.T) forks {
 	t.Helper()
 	f := forks{Sandboxes: ready(t), repo: gittest.New(t)}
 	f.Root = f.repo.Dir
-	f.NoOverlay = func(context.Context) (string, error) { return "", nil }
+	f.Checkout.NoOverlay = func(context.Context) (string, error) { return "", nil }
 	f.repo.Write(".gitignore", "made/\n*.log\n")
 	f.repo.Write("text", tenLines)
 	f.repo.Write("dir/file", "old\n")

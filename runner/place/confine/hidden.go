@@ -16,10 +16,10 @@ func (s *Sandboxes) Hide(ctx context.Context) error {
 	switch {
 	case s.unconfined():
 		return nil // unconfined commands can read everything
-	case s.EarlierHidden == nil:
+	case s.Earlier.Hidden == nil:
 		return s.findHidden(ctx)
 	}
-	return s.useHidden(s.EarlierHidden)
+	return s.useHidden(s.Earlier.Hidden)
 }
 
 // HideMore searches again after setup, and hides setup's files, too. It returns an error that ends
@@ -60,8 +60,8 @@ func (s *Sandboxes) findHidden(ctx context.Context) error {
 // useHidden stores the hidden files, after the checkout has excluded them.
 func (s *Sandboxes) useHidden(found *grants.Secrets) (err error) {
 	s.labelSecretFiles(found)
-	if s.ExcludeSecrets != nil {
-		found, err = s.ExcludeSecrets(found)
+	if s.Checkout.ExcludeSecrets != nil {
+		found, err = s.Checkout.ExcludeSecrets(found)
 	}
 	if err == nil {
 		s.hidden = found

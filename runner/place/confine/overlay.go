@@ -34,12 +34,12 @@ func (s *Sandboxes) Private() bool { return s.confinement.WorkTree == PrivateTre
 
 // WhyNoOverlay returns why there is no overlay. It is "" if there is one, or if nothing confines
 // commands.
-func (s *Sandboxes) WhyNoOverlay() string { return s.noOverlayReason }
+func (s *Sandboxes) WhyNoOverlay() string { return s.private.reason }
 
 // treeFolder returns the folder of the private tree.
 func (s *Sandboxes) treeFolder() string {
-	if s.treePath != nil {
-		return s.treePath.tree()
+	if s.private.path != nil {
+		return s.private.path.tree()
 	}
 	return s.Record.Join(record.PrivateTree)
 }
@@ -112,16 +112,16 @@ func (s *Sandboxes) lowerLayers(p Place) (all []string) {
 func (s *Sandboxes) chooseTree(ctx context.Context) error {
 	s.confinement.WorkTree = ""
 	switch {
-	case s.NoOverlay == nil: // for commands outside runs
+	case s.Checkout.NoOverlay == nil: // for commands outside runs
 		return nil
-	case s.RecordedBacking != "" && s.RecordedBacking != InOverlay:
+	case s.Earlier.Backing != "" && s.Earlier.Backing != InOverlay:
 		return s.usePrivate("the run began so")
 	case s.unconfined(): // no reason is needed: the user chose it
 		return s.usePrivate("")
 	case s.Job.Policy.Sandbox == string(grants.ReadOnly):
 		return s.usePrivate("policy.sandbox is read-only, where patches alone change files")
 	}
-	why, err := s.NoOverlay(ctx)
+	why, err := s.Checkout.NoOverlay(ctx)
 	if err != nil {
 		return err
 	}
@@ -139,11 +139,11 @@ func (s *Sandboxes) chooseTree(ctx context.Context) error {
 
 // usePrivate chooses a copy of the checkout. It fails if a resumed run has its work in an overlay.
 func (s *Sandboxes) usePrivate(why string) error {
-	if s.RecordedBacking == InOverlay {
+	if s.Earlier.Backing == InOverlay {
 		return outcome.Stopf(outcome.SandboxUnavailable, "overlay",
 			"The work of the run is in an overlay of the checkout, and this machine supports none (%s); fix that, or start a new run.", cmp.Or(why, "nothing confines commands"))
 	}
-	s.confinement.WorkTree, s.noOverlayReason = PrivateTree, why
+	s.confinement.WorkTree, s.private.reason = PrivateTree, why
 	_, err := s.Record.MakeFolder(record.PrivateTree)
 	return err
 }
@@ -179,8 +179,8 @@ func (s *Sandboxes) FindWorkTree(ctx context.Context) error {
 func (s *Sandboxes) DropTree() error {
 	s.removeEarlierTree()
 	s.Record.Remove(record.MadeTreeFile)
-	if s.treePath != nil {
-		return s.treePath.removeTree()
+	if s.private.path != nil {
+		return s.private.path.removeTree()
 	}
 	return sandbox.RemoveScratch(s.treeFolder())
 }
@@ -190,7 +190,7 @@ func (s *Sandboxes) DropTree() error {
 func (s *Sandboxes) removeEarlierTree() {
 	made, _ := s.Record.MadeTree()
 	earlier := &treePath{dir: filepath.Dir(made.Folder), runDir: resolved(s.Record.Path())}
-	if made.Folder == "" || s.treePath != nil && s.treePath.dir == earlier.dir || !earlier.hasTree() {
+	if made.Folder == "" || s.private.path != nil && s.private.path.dir == earlier.dir || !earlier.hasTree() {
 		return
 	}
 	_ = sandbox.RemoveScratch(filepath.Dir(earlier.asidePath(earlier.runDir)))
@@ -199,8 +199,8 @@ func (s *Sandboxes) removeEarlierTree() {
 
 // RemoveTreeAtEnd is like DropTree, and also gives up the tree's path.
 func (s *Sandboxes) RemoveTreeAtEnd() error {
-	if s.treePath != nil {
-		return s.treePath.removeTreeAtEnd()
+	if s.private.path != nil {
+		return s.private.path.removeTreeAtEnd()
 	}
 	return s.DropTree()
 }
@@ -212,14 +212,14 @@ func (s *Sandboxes) MoveTreeAside() (back func() error, err error) {
 	if !s.Private() || s.AllowsConcurrent() {
 		return func() error { return nil }, nil
 	}
-	if s.treePath == nil {
+	if s.private.path == nil {
 		return nil, errors.New("set the tree of the agent aside: it has no path yet")
 	}
-	if err := s.treePath.moveAside(s.treePath.runDir); err != nil {
+	if err := s.private.path.moveAside(s.private.path.runDir); err != nil {
 		return nil, fmt.Errorf("set the tree of the agent aside: %w", err)
 	}
 	return func() error {
-		if err := s.treePath.restoreTree(); err != nil {
+		if err := s.private.path.restoreTree(); err != nil {
 			return fmt.Errorf("put the tree of the agent back: %w", err)
 		}
 		return nil
@@ -287,7 +287,7 @@ func (s *Sandboxes) copyTree(ctx context.Context, of Place, to string) error {
 	if err != nil {
 		return err
 	}
-	err = s.CopyTree(ctx, from, to)
+	err = s.Checkout.CopyTree(ctx, from, to)
 	if short := (*gitops.SpaceError)(nil); errors.As(err, &short) {
 		err = &layer.ForkError{Why: short.Error()}
 	}

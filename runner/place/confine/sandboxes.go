@@ -48,41 +48,51 @@ type Sandboxes struct {
 	Root string // the folder that the agent's commands may change: the checkout, or a plain folder
 	Dir  string // the path by which the user calls Root; may be empty
 
-	// ExcludeSecrets removes found secrets from the checkout's changes and returns the hidden ones.
-	// It is nil without a checkout.
-	ExcludeSecrets func(found *grants.Secrets) (*grants.Secrets, error)
-	// NoOverlay returns why the work tree cannot be an overlay, or "". It is nil for commands
-	// outside runs, which work in Root itself.
-	NoOverlay func(ctx context.Context) (why string, err error)
-	// RecordedBacking is the backing of a resumed run's work tree, or "".
-	RecordedBacking string
-	// BorrowedObjects returns the objects folders that a work tree borrows, by the path where the
-	// tree expects them.
-	BorrowedObjects func(tree string) map[string]string
-	// MakeGit makes a .git on the base commit in a folder. It makes nothing before the run's first
-	// command.
-	MakeGit   func(ctx context.Context, dir string) error
-	makingGit sync.Mutex
-	// CopyTree copies a private tree to a folder.
-	CopyTree func(ctx context.Context, from gitops.Layer, to string) error
-	// EarlierHidden has the hidden files of a resumed run, or nil.
-	EarlierHidden *grants.Secrets
+	Checkout Checkout
+	Earlier  Earlier
 	// BaseTree makes a fresh tree of the base commit at its first call. No command may write there.
 	// It is nil without a commit.
 	BaseTree func(ctx context.Context) (dir string, err error)
 	// HasHooks means that hooks read the workspace while commands run.
 	HasHooks bool
 
-	confinement     record.Confinement
-	services        services.Services
-	noOverlayReason string
-	treePath        *treePath       // of the private tree; nil if that is in the run directory
-	hidden          *grants.Secrets // nil before the first search
-	borrowed        []string        // objects folders that the checkout borrowed when Hide ran
-	filters         atomic.Int64    // number of sandboxes opened for filters
-	deniedCommands  atomic.Int64    // number of commands that the policy refused
-	exposedBase     string          // path of the base tree if the agent's commands see it, or ""
-	strays          strays
+	confinement    record.Confinement
+	private        privateTree
+	services       services.Services
+	sidecars       sidecars
+	hidden         *grants.Secrets // nil before the first search
+	borrowed       []string        // objects folders that the checkout borrowed when Hide ran
+	deniedCommands atomic.Int64    // number of commands that the policy refused
+	exposedBase    string          // path of the base tree if the agent's commands see it, or ""
+}
+
+// Checkout has what the sandboxes need from a checkout. It is zero for a plain folder.
+type Checkout struct {
+	// ExcludeSecrets removes found secrets from the checkout's changes and returns the hidden ones.
+	ExcludeSecrets func(found *grants.Secrets) (*grants.Secrets, error)
+	// NoOverlay returns why the work tree cannot be an overlay, or "". It is nil for commands
+	// outside runs, which work in Root itself.
+	NoOverlay func(ctx context.Context) (why string, err error)
+	// BorrowedObjects returns the objects folders that a work tree borrows, by the path where the
+	// tree expects them.
+	BorrowedObjects func(tree string) map[string]string
+	// MakeGit makes a .git on the base commit in a folder. It makes nothing before the run's first
+	// command.
+	MakeGit func(ctx context.Context, dir string) error
+	// CopyTree copies a private tree to a folder.
+	CopyTree func(ctx context.Context, from gitops.Layer, to string) error
+}
+
+// Earlier is what a resumed run has from before. It is zero for a new run.
+type Earlier struct {
+	Backing string          // of the work tree
+	Hidden  *grants.Secrets // the hidden files
+}
+
+// privateTree describes a work tree that is a copy of the checkout.
+type privateTree struct {
+	reason string    // why it is no overlay, or ""
+	path   *treePath // nil if the tree is in the run directory
 }
 
 // Place describes where and how commands run.
@@ -196,7 +206,7 @@ func (s *Sandboxes) level() sandbox.Level { return sandbox.Level(s.confinement.L
 func (s *Sandboxes) Event(seen string) transcript.Policy {
 	return transcript.Policy{
 		Sandbox: s.Job.Policy.Sandbox, Network: s.Network(), Level: s.confinement.Level, Layers: s.confinement.Layers,
-		WorkTree: s.confinement.WorkTree, NoOverlay: s.noOverlayReason, Seen: seen,
+		WorkTree: s.confinement.WorkTree, NoOverlay: s.private.reason, Seen: seen,
 	}
 }
 
@@ -338,10 +348,10 @@ func (s *Sandboxes) useGit(f *grants.Folders, p Place) {
 
 // lent returns the objects folders that a tree borrows, or nil without a run's tree.
 func (s *Sandboxes) lent(tree string) map[string]string {
-	if s.BorrowedObjects == nil { // there is no tree yet
+	if s.Checkout.BorrowedObjects == nil { // there is no tree yet
 		return nil
 	}
-	return s.BorrowedObjects(tree)
+	return s.Checkout.BorrowedObjects(tree)
 }
 
 // unreadableIn returns the paths in a private tree that the job denies in the checkout. With
@@ -364,8 +374,8 @@ func (s *Sandboxes) unreadable() []string {
 	policy := s.Job.Policy
 	all := append(s.Environ.Absolute(s.Root, policy.DenyRead), s.Record.Path())
 	all = append(all, s.otherRunFolders()...)
-	if s.treePath != nil {
-		all = append(all, filepath.Dir(s.treePath.dir)) // all private trees except the one used as workspace
+	if s.private.path != nil {
+		all = append(all, filepath.Dir(s.private.path.dir)) // all private trees except the one used as workspace
 	}
 	for _, file := range []string{s.Job.Model.Identity.TokenFile, s.Environ.Get(settings.IdentityFileVariable)} {
 		if filepath.IsAbs(file) {

@@ -180,7 +180,7 @@ func TestHidesDeniedFiles(t *testing.T) {
 		}
 	}
 	var handed []string
-	s.ExcludeSecrets = func(found *grants.Secrets) (*grants.Secrets, error) {
+	s.Checkout.ExcludeSecrets = func(found *grants.Secrets) (*grants.Secrets, error) {
 		handed = append(handed, strings.Join(found.Paths(), " "))
 		return found, nil
 	}
@@ -209,8 +209,8 @@ func TestHidesDeniedFiles(t *testing.T) {
 func TestResumeKeepsHiddenFiles(t *testing.T) {
 	s := ready(t)
 	s.Job.Policy.DenyRead = []string{"made-since"}
-	s.EarlierHidden = &grants.Secrets{Within: []string{s.Root}, Found: []grants.Secret{{Path: filepath.Join(s.Root, "key"), Existed: true}}}
-	if err := s.Hide(t.Context()); err != nil || s.hidden != s.EarlierHidden {
+	s.Earlier.Hidden = &grants.Secrets{Within: []string{s.Root}, Found: []grants.Secret{{Path: filepath.Join(s.Root, "key"), Existed: true}}}
+	if err := s.Hide(t.Context()); err != nil || s.hidden != s.Earlier.Hidden {
 		t.Errorf("%v are hidden: %v", s.hidden, err)
 	}
 }
@@ -225,7 +225,7 @@ func TestHidesSecretFiles(t *testing.T) {
 
 func TestRefusesUnhidableFiles(t *testing.T) {
 	s, refused := ready(t), errors.New("it is tracked")
-	s.ExcludeSecrets = func(*grants.Secrets) (*grants.Secrets, error) { return nil, refused }
+	s.Checkout.ExcludeSecrets = func(*grants.Secrets) (*grants.Secrets, error) { return nil, refused }
 	if err := s.Hide(t.Context()); !errors.Is(err, refused) || s.hidden != nil {
 		t.Errorf("%v are hidden: %v", s.hidden, err)
 	}

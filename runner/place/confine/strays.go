@@ -29,19 +29,19 @@ func (s *Sandboxes) hideStrays(ctx context.Context, o *sandbox.Options, b Sideca
 	if !sees { // a sidecar that does not see the workspace can't be led into it
 		folders = slices.DeleteFunc(folders, func(folder string) bool { return folder == s.Root })
 	}
-	s.strays.mu.Lock()
-	defer s.strays.mu.Unlock()
-	if found, known := s.strays.found[sees]; known { // the list is final: setup is over, and nothing else writes there
+	s.sidecars.strays.mu.Lock()
+	defer s.sidecars.strays.mu.Unlock()
+	if found, known := s.sidecars.strays.found[sees]; known { // the list is final: setup is over, and nothing else writes there
 		o.RemovedPaths = found
 		return nil
 	}
 	if o.RemovedPaths, err = o.CodePointers(ctx, folders); err != nil {
 		return fmt.Errorf("open the sandbox of %s: %w", b.Name, err)
 	}
-	if s.strays.found == nil {
-		s.strays.found = make(map[bool][]string)
+	if s.sidecars.strays.found == nil {
+		s.sidecars.strays.found = make(map[bool][]string)
 	}
-	s.strays.found[sees] = o.RemovedPaths
+	s.sidecars.strays.found[sees] = o.RemovedPaths
 	if len(o.RemovedPaths) > 0 {
 		s.Record.Warn("setup_leads_back", "MCP servers, and tools with a network of their own, do not see %s. Setup made it in the home folder or in a cache, and it leads to code that the agent's commands can change. If they need it, install a copy from outside of the checkout.", firstOf(o.RemovedPaths))
 	}

@@ -36,7 +36,7 @@ const (
 // claimTreePath claims the private tree's path, which all runs of the checkout share. It moves
 // another run's resumable tree aside and restores this run's own.
 func (s *Sandboxes) claimTreePath() error {
-	if !s.Private() || s.AllowsConcurrent() || s.treePath != nil {
+	if !s.Private() || s.AllowsConcurrent() || s.private.path != nil {
 		return nil
 	}
 	runs, err := record.RunsPath(s.Environ.Get)
@@ -63,18 +63,18 @@ func (s *Sandboxes) claimTreePath() error {
 		p.release()
 		return fmt.Errorf("take the path of the work tree: %w", err)
 	}
-	s.treePath = p
+	s.private.path = p
 	_ = DropAbandonedTrees(runs) // an error does not matter: the trees of checkouts no longer used, such as clones, stay a little longer
 	return nil
 }
 
 // ReleaseTreePath lets other runs use the private tree's path.
 func (s *Sandboxes) ReleaseTreePath() {
-	if s.treePath == nil {
+	if s.private.path == nil {
 		return
 	}
-	s.treePath.release()
-	s.treePath = nil
+	s.private.path.release()
+	s.private.path = nil
 }
 
 // release removes the path's folders if they are empty, and unlocks the path.

@@ -69,8 +69,8 @@ func TestRunsShareTreePath(t *testing.T) {
 	_, err := first.MoveTreeAside()
 	must(err)
 	makes(t, first, "check")
-	must(first.treePath.lockFile.Close())
-	first.treePath = nil
+	must(first.private.path.lockFile.Close())
+	first.private.path = nil
 	must(second.claimTreePath())
 	if !HasWorkTree(first.Record.Directory) || HasWorkTree(second.Record.Directory) || second.treeFolder() != path || len(filesOf(t, second)) > 0 {
 		t.Errorf("the second run finds %q at %s", filesOf(t, second), second.treeFolder())
@@ -123,12 +123,12 @@ func TestFailedClaimChangesNothing(t *testing.T) {
 	killed, failing := inTrees(t, root, runs), inTrees(t, root, runs)
 	must(killed.claimTreePath())
 	makes(t, killed, "work")
-	dir := killed.treePath.dir
-	killed.treePath.release()
-	killed.treePath = nil
+	dir := killed.private.path.dir
+	killed.private.path.release()
+	killed.private.path = nil
 	aside := filepath.Join(dir, digest(resolved(killed.Record.Path())))
 	must(os.WriteFile(aside, nil, 0o600)) // so that the tree cannot be moved away
-	if err := failing.claimTreePath(); err == nil || failing.treePath != nil {
+	if err := failing.claimTreePath(); err == nil || failing.private.path != nil {
 		t.Fatalf("it has the path: %v", err)
 	}
 	must(failing.RemoveTreeAtEnd())
@@ -158,7 +158,7 @@ func TestRunWaitsForMoveOfAbandonedTree(t *testing.T) {
 	}
 	must(removed.claimTreePath())
 	makes(t, removed, "work")
-	dir := removed.treePath.dir
+	dir := removed.private.path.dir
 	removed.ReleaseTreePath()
 	must(os.RemoveAll(removed.Record.Path()))
 

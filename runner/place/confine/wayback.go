@@ -27,7 +27,7 @@ const maxPathFileBytes = 16 << 20
 // checkout, checks would test its code instead of the change, so the run ends. Otherwise it is a
 // warning. It does nothing if the tree is at the checkout's path.
 func (s *Sandboxes) CheckPathsToCheckout(ctx context.Context) error {
-	if s.treePath == nil {
+	if s.private.path == nil {
 		return nil
 	}
 	found, err := s.pathsToCheckout(ctx)

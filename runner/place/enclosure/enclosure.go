@@ -18,8 +18,10 @@ import (
 // values out of the CI step's log.
 func Open(ctx context.Context, boxes *confine.Sandboxes, ws *workspace.Workspace, mask func([]secrets.Value)) error {
 	checkout := ws.Checkout()
-	boxes.Root, boxes.ExcludeSecrets, boxes.EarlierHidden, boxes.NoOverlay = ws.Root(), ws.ExcludeSecrets, ws.HiddenFiles(), ws.NoOverlay
-	boxes.BorrowedObjects, boxes.MakeGit, boxes.CopyTree = checkout.LentObjects, ws.MakeGit, ws.CopyTree
+	boxes.Root, boxes.Earlier.Hidden = ws.Root(), ws.HiddenFiles()
+	boxes.Checkout = confine.Checkout{
+		ExcludeSecrets: ws.ExcludeSecrets, NoOverlay: ws.NoOverlay, BorrowedObjects: checkout.LentObjects, MakeGit: ws.MakeGit, CopyTree: ws.CopyTree,
+	}
 	if err := takeCredentials(ctx, boxes, ws, mask); err != nil {
 		return err
 	}

@@ -158,7 +158,7 @@ func (o Options) assignments() []string {
 func (p *Prepared) Sandboxes(by *rules.Set) (*confine.Sandboxes, error) {
 	boxes := &confine.Sandboxes{Control: egress.Control{Record: p.Record, Environ: p.Environ, Job: p.Job, Rules: by}, Root: p.Workspace.Root(), Dir: p.Dir}
 	if p.Workspace.Checkout() != nil {
-		boxes.ExcludeSecrets, boxes.NoOverlay = p.Workspace.ExcludeSecrets, p.Workspace.NoOverlay
+		boxes.Checkout.ExcludeSecrets, boxes.Checkout.NoOverlay = p.Workspace.ExcludeSecrets, p.Workspace.NoOverlay
 	}
 	return boxes, boxes.MakeFolders()
 }
