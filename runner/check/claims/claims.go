@@ -3,7 +3,6 @@
 package claims
 
 import (
-	"regexp"
 	"strconv"
 	"strings"
 
@@ -118,8 +117,9 @@ func read(summary string) (all []claim) {
 		if inCode {
 			continue
 		}
-		if heading().MatchString(line) || testsHeading().MatchString(line) || changesHeading().MatchString(line) {
-			inTests, inChanges = testsHeading().MatchString(line), changesHeading().MatchString(line)
+		startsTests, startsChanges := testsHeading().MatchString(line), changesHeading().MatchString(line)
+		if startsTests || startsChanges || heading().MatchString(line) {
+			inTests, inChanges = startsTests, startsChanges
 		}
 		if m := item().FindStringSubmatch(line); m != nil && certain(line) {
 			switch {
@@ -165,75 +165,101 @@ func sentences(line string) (all []string) {
 }
 
 // claimsOf returns the claims of a sentence that certain accepts.
-func claimsOf(sentence string) (all []claim) {
-	text := plain(sentence)
-	var code []string
+func claimsOf(sentence string) []claim {
+	s := sentenceClaims{text: plain(sentence)}
 	for _, m := range span().FindAllStringSubmatch(sentence, -1) {
-		code = append(code, m[1])
+		s.code = append(s.code, m[1])
 	}
-	numbers := func(of kind, found [][]string) {
-		for _, m := range found {
-			n, _ := strconv.Atoi(strings.ReplaceAll(m[2], ",", ""))
-			all = append(all, claim{of, m[1], n})
-		}
+	passed := saysPassed().FindStringSubmatch(s.text)
+	claimsPass := passed != nil && passed[1] == ""
+	for _, c := range clauses(s.text) {
+		s.addClause(c, !claimsPass)
 	}
-	passed := saysPassed().FindStringSubmatch(text)
-	ended := passed != nil && passed[1] == ""
-	for _, c := range clauses(text) {
-		ofTests := mentionsTests().MatchString(text[c.from:c.to])
-		for _, i := range objects(text, c) {
-			if c.verb.runs {
-				all = append(all, runIn(code[i], c.verb.direct)...)
-			} else {
-				all = append(all, changeIn(code[i], ofTests && c.verb.makes)...)
-			}
-		}
-		if c.verb.runs || ended {
-			continue
-		}
-		numbers(files, countsFiles().FindAllStringSubmatch(text[c.from:c.to], 1))
-		if c.verb.makes {
-			numbers(added, countsAdded().FindAllStringSubmatch(text[c.from:c.to], 1))
-		}
+	s.addPassiveChanges()
+	s.addPassiveRuns()
+	if claimsPass {
+		s.addCounts(passing, countsPassed().FindAllStringSubmatch(s.text, most))
 	}
-	for _, found := range []func() *regexp.Regexp{saysWasChanged, saysChangedPlace} {
-		for _, m := range found().FindAllStringSubmatchIndex(text, -1) {
-			for _, name := range spansAt(text, code, m[2], m[3]) {
-				all = append(all, changeIn(name, mentionsTests().MatchString(text[m[0]:m[1]]))...)
-			}
-		}
-	}
-	numbers(files, countsWereFiles().FindAllStringSubmatch(text, most))
-	numbers(added, countsWereAdded().FindAllStringSubmatch(text, most))
-	for _, m := range saysWasRun().FindAllStringSubmatchIndex(text, -1) {
-		all = append(all, runIn(spansAt(text, code, m[2], m[3])[0], false)...)
-	}
-	for _, m := range saysPasses().FindAllStringSubmatchIndex(text, -1) {
-		of := spansAt(text, code, m[2], m[3])
-		if infinitive := len(of) == 1 && m[4] == m[5] && strings.HasSuffix(text[:m[1]], " pass"); infinitive {
-			continue // "made `make test` pass"
-		}
-		for _, name := range of {
-			all = append(all, runIn(name, true)...)
-		}
-	}
-	if ended {
-		numbers(passing, countsPassed().FindAllStringSubmatch(text, most))
-	}
-	return all
+	return s.claims
 }
 
-// spansAt returns the content of the code spans between two positions of a plain text.
-func spansAt(text string, code []string, from, to int) []string {
-	first := strings.Count(text[:from], codeMark)
-	return code[first : first+strings.Count(text[from:to], codeMark)]
+// sentenceClaims collects the claims of a sentence.
+type sentenceClaims struct {
+	text   string   // the plain sentence
+	code   []string // the content of its code spans
+	claims []claim
 }
 
-// changeIn returns the claim that the file or test in a code span was changed. With tests, it also
-// accepts names that only tests have in this sentence.
-func changeIn(code string, tests bool) []claim {
+// addCounts adds claims about numbers. Each match has the claim's words and its number.
+func (s *sentenceClaims) addCounts(of kind, matches [][]string) {
+	for _, m := range matches {
+		n, _ := strconv.Atoi(strings.ReplaceAll(m[2], ",", ""))
+		s.claims = append(s.claims, claim{of, m[1], n})
+	}
+}
+
+// addClause adds the claims of a clause such as "added `a.go`" or "ran `make`". With counts, it
+// also adds those about numbers of changed files and tests.
+func (s *sentenceClaims) addClause(c clause, counts bool) {
+	text := s.text[c.from:c.to]
+	isAboutTests := mentionsTests().MatchString(text)
+	for _, i := range objects(s.text, c) {
+		if c.verb.runs {
+			s.claims = append(s.claims, runIn(s.code[i], c.verb.direct)...)
+		} else {
+			s.claims = append(s.claims, changeIn(s.code[i], isAboutTests && c.verb.makes)...)
+		}
+	}
+	if c.verb.runs || !counts {
+		return
+	}
+	s.addCounts(files, countsFiles().FindAllStringSubmatch(text, 1))
+	if c.verb.makes {
+		s.addCounts(added, countsAdded().FindAllStringSubmatch(text, 1))
+	}
+}
+
+// addPassiveChanges adds claims such as "`a.go` was added" or "3 tests were added".
+func (s *sentenceClaims) addPassiveChanges() {
+	matches := append(saysWasChanged().FindAllStringSubmatchIndex(s.text, -1), saysChangedPlace().FindAllStringSubmatchIndex(s.text, -1)...)
+	for _, m := range matches {
+		isAboutTests := mentionsTests().MatchString(s.text[m[0]:m[1]])
+		for _, name := range s.spansAt(m[2], m[3]) {
+			s.claims = append(s.claims, changeIn(name, isAboutTests)...)
+		}
+	}
+	s.addCounts(files, countsWereFiles().FindAllStringSubmatch(s.text, most))
+	s.addCounts(added, countsWereAdded().FindAllStringSubmatch(s.text, most))
+}
+
+// addPassiveRuns adds claims such as "was checked with `make`" or "`make` passes".
+func (s *sentenceClaims) addPassiveRuns() {
+	for _, m := range saysWasRun().FindAllStringSubmatchIndex(s.text, -1) {
+		s.claims = append(s.claims, runIn(s.spansAt(m[2], m[3])[0], false)...)
+	}
+	for _, m := range saysPasses().FindAllStringSubmatchIndex(s.text, -1) {
+		names := s.spansAt(m[2], m[3])
+		hasWordsBetween := m[4] != m[5]
+		if len(names) == 1 && !hasWordsBetween && strings.HasSuffix(s.text[:m[1]], " pass") {
+			continue // an infinitive: "made `make test` pass"
+		}
+		for _, name := range names {
+			s.claims = append(s.claims, runIn(name, true)...)
+		}
+	}
+}
+
+// spansAt returns the content of the code spans between two positions of the plain sentence.
+func (s *sentenceClaims) spansAt(from, to int) []string {
+	first := strings.Count(s.text[:from], codeMark)
+	return s.code[first : first+strings.Count(s.text[from:to], codeMark)]
+}
+
+// changeIn returns the claim that the file or test in a code span was changed. With
+// acceptsTestNames, other names of several words are tests, too.
+func changeIn(code string, acceptsTestNames bool) []claim {
 	switch bare := strings.TrimSuffix(code, "()"); {
-	case testName().MatchString(bare), tests && identifier().MatchString(bare):
+	case testName().MatchString(bare), acceptsTestNames && identifier().MatchString(bare):
 		return []claim{{kind: test, text: code}}
 	case fileName().MatchString(code) && !product().MatchString(code):
 		return []claim{{kind: file, text: code}}
@@ -241,24 +267,27 @@ func changeIn(code string, tests bool) []claim {
 	return nil
 }
 
-// runIn returns the claim that the test or command in a code span was run. alone accepts a
-// program's name without arguments.
-func runIn(code string, alone bool) []claim {
+// runIn returns the claim that the test or command in a code span was run. acceptsBareName
+// accepts a program's name without arguments.
+func runIn(code string, acceptsBareName bool) []claim {
 	if testName().MatchString(strings.TrimSuffix(code, "()")) {
 		return []claim{{kind: test, text: code}}
 	}
-	return commandIn(code, alone)
+	return commandIn(code, acceptsBareName)
 }
 
 // commandIn returns the claim that the command in a code span was run, or nothing if it is no
 // command.
-func commandIn(code string, alone bool) []claim {
+func commandIn(code string, acceptsBareName bool) []claim {
 	steps := stepsOf(code)
 	if len(steps) == 0 || strings.ContainsAny(code, "<…") {
 		return nil
 	}
-	byName, known := programs[steps[0][0]]
-	if !known || len(steps[0]) == 1 && (!byName || !alone) {
+	isCommandAlone, known := programs[steps[0][0]]
+	if !known {
+		return nil
+	}
+	if hasArguments := len(steps[0]) > 1; !hasArguments && !(isCommandAlone && acceptsBareName) {
 		return nil
 	}
 	return []claim{{kind: command, text: code}}

@@ -37,22 +37,24 @@ func Unfounded(summary string, e Evidence) (names []string, err error) {
 	var diff *lines.Diff
 	cases := sync.OnceValue(func() int { return testCases(diff) })
 	for _, c := range read(summary) {
-		if slices.ContainsFunc(open, func(o claim) bool { return o.text == c.text }) || e.inPaths(c) {
+		isRepeated := slices.ContainsFunc(open, func(o claim) bool { return o.text == c.text })
+		if isRepeated || e.inPaths(c) {
 			continue
 		}
-		if c.kind != command && c.kind != files {
-			if diff == nil {
-				if diff, err = e.Diff(); err != nil {
-					return nil, err
-				}
-			}
-			if inDiff(c, diff, cases) {
-				continue
+		if c.kind == command || c.kind == files { // the changed lines are no evidence
+			open = append(open, c)
+			continue
+		}
+		if diff == nil {
+			if diff, err = e.Diff(); err != nil {
+				return nil, err
 			}
 		}
-		open = append(open, c)
+		if !inDiff(c, diff, cases) {
+			open = append(open, c)
+		}
 	}
-	if open, err = e.lookedUp(open); err != nil {
+	if open, err = e.dropShown(open); err != nil {
 		return nil, err
 	}
 	for _, c := range open[:min(len(open), most)] {
@@ -131,9 +133,9 @@ func changedLines(diff *lines.Diff) iter.Seq[string] {
 	}
 }
 
-// lookedUp returns the claims for which neither calls nor checks are evidence. Each claim must have
+// dropShown returns the claims for which neither calls nor checks are evidence. Each claim must have
 // a different text.
-func (e Evidence) lookedUp(open []claim) ([]claim, error) {
+func (e Evidence) dropShown(open []claim) ([]claim, error) {
 	searches := map[string]search{} // unfinished searches, by the text of the claim
 	for _, c := range open {
 		if search := c.search(); search != nil {
@@ -156,12 +158,12 @@ func (e Evidence) lookedUp(open []claim) ([]claim, error) {
 			asked[part] = true
 		}
 		open = slices.DeleteFunc(open, func(c claim) bool {
-			shows := searches[c.text]
-			if shows == nil || !shows(text, asked) {
-				return false
+			search := searches[c.text]
+			isShown := search != nil && search(text, asked)
+			if isShown {
+				delete(searches, c.text)
 			}
-			delete(searches, c.text)
-			return true
+			return isShown
 		})
 		if len(searches) == 0 {
 			break
@@ -178,36 +180,46 @@ type search func(t Text, asked map[string]bool) bool
 func (c claim) search() search {
 	switch c.kind {
 	case command:
-		steps := stepsOf(c.text)
-		return func(t Text, asked map[string]bool) bool {
-			steps = slices.DeleteFunc(steps, func(step []string) bool {
-				return hasAll(asked, parts(step)) || echoes(t.Printed, step)
-			})
-			return len(steps) == 0
-		}
+		return searchCommand(c.text)
 	case test:
 		name := bare(c.text)
 		return func(t Text, _ map[string]bool) bool {
 			return strings.Contains(t.Asked, name) || strings.Contains(t.Printed, name)
 		}
 	case passing:
-		digits := strconv.Itoa(c.count) // "1,234" is searched with and without the comma
-		alone := regexp.MustCompile(`(?:^|[^\w.,])(?:` + digits + `|` + strings.Fields(c.text)[0] + `)(?:$|[^\w.]|\.(?:\s|$))`)
-		inOthers := map[int]bool{} // numbers of tests that passed in an earlier text; two texts may add up
-		return func(t Text, _ map[string]bool) bool {
-			if alone.MatchString(t.Printed) {
-				return true
-			}
-			for _, n := range passed(t.Printed) {
-				if n == c.count || inOthers[c.count-n] {
-					return true
-				}
-				inOthers[n] = true
-			}
-			return false
-		}
+		return searchPassing(c.count, strings.Fields(c.text)[0])
 	}
 	return nil
+}
+
+// searchCommand returns the search for a command line. Its steps may be in different texts.
+func searchCommand(line string) search {
+	missing := stepsOf(line)
+	return func(t Text, asked map[string]bool) bool {
+		missing = slices.DeleteFunc(missing, func(step []string) bool {
+			return hasAll(asked, parts(step)) || echoes(t.Printed, step)
+		})
+		return len(missing) == 0
+	}
+}
+
+// searchPassing returns the search for a number of passed tests. The numbers of two texts may add
+// up to it. written is the number as the claim has it, such as 1,234.
+func searchPassing(count int, written string) search {
+	number := regexp.MustCompile(`(?:^|[^\w.,])(?:` + strconv.Itoa(count) + `|` + written + `)(?:$|[^\w.]|\.(?:\s|$))`)
+	seen := map[int]bool{} // numbers of tests that passed in earlier texts
+	return func(t Text, _ map[string]bool) bool {
+		if number.MatchString(t.Printed) {
+			return true
+		}
+		for _, n := range passed(t.Printed) {
+			if n == count || seen[count-n] {
+				return true
+			}
+			seen[n] = true
+		}
+		return false
+	}
 }
 
 // bare returns a test's own name, without file, class and parentheses.

@@ -91,11 +91,15 @@ func clauses(text string) (all []clause) {
 		end = aside[0]
 	}
 	for _, m := range clauseStart().FindAllStringSubmatchIndex(text[:end], -1) {
-		at := 2 * (1 + slices.IndexFunc([]int{m[2], m[4], m[6], m[8]}, func(i int) bool { return i >= 0 }))
-		if len(all) == 0 && at > 4 {
+		group := 1 // the alternative of clauseStart that matched, by its verb
+		for m[2*group] < 0 {
+			group++
+		}
+		const lastAtStart = 2 // the first two alternatives match the start of a sentence
+		if len(all) == 0 && group > lastAtStart {
 			return nil
 		}
-		form := strings.ToLower(text[m[at]:m[at+1]])
+		form := strings.ToLower(text[m[2*group]:m[2*group+1]])
 		i := slices.IndexFunc(verbsOf(), func(v verb) bool { return slices.Contains(v.forms, form) })
 		if len(all) > 0 {
 			all[len(all)-1].to = m[0]
@@ -114,7 +118,7 @@ func wordsOf(text string) []string { return word().FindAllString(strings.ToLower
 func objects(text string, c clause) (spans []int) {
 	next := strings.Count(text[:c.from], codeMark)
 	words := wordsOf(text[c.from:c.to])
-	takes := c.verb.direct
+	acts := c.verb.direct // whether the verb acts on the next name
 	for i, w := range words {
 		before := ""
 		if i > 0 {
@@ -122,20 +126,20 @@ func objects(text string, c clause) (spans []int) {
 		}
 		switch {
 		case w == codeMark:
-			if takes && endsPhrase(words[i+1:]) {
+			if acts && endsPhrase(words[i+1:]) {
 				spans = append(spans, next)
 			}
 			next++
 		case slices.Contains(c.verb.places, w):
-			takes = beginsName(words[i+1:]) && !participle().MatchString(before)
+			acts = beginsName(words[i+1:]) && !participle().MatchString(before)
 		case w == "in":
-			takes = false
+			acts = false
 		case w == ":":
 			if len(spans) > 0 {
 				return spans
 			}
 		case w == "for" && ofTests().MatchString(before):
-			takes = false // until a place follows, as in "tests for the lexer in `lexer_test.go`"
+			acts = false // until a place follows, as in "tests for the lexer in `lexer_test.go`"
 		case w == "—" || w == "–" || w == "-", stops().MatchString(w):
 			return spans
 		}

@@ -2,7 +2,6 @@ package verify
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -23,36 +22,6 @@ func proving(run string) job.Job {
 	}
 }
 
-// proved is the table of a change that writes the files and appends to tracked.
-func proved(t *testing.T, j job.Job, until time.Time, files map[string]string) transcript.Verify {
-	t.Helper()
-	checks := checksOf(t, j)
-	table, err := checks.Baseline(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	root := checks.Workspace.SandboxPath()
-	write(t, root, "tracked", "base\nchange\n")
-	for name, content := range files {
-		if to, is := strings.CutPrefix(content, "-> "); is {
-			if err := os.Symlink(to, filepath.Join(root, name)); err != nil {
-				t.Fatal(err)
-			}
-			continue
-		}
-		write(t, root, name, content)
-	}
-	change, err := checks.Workspace.Changes(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	checks.ProofDeadline = until
-	if table, err = checks.VerifyChange(t.Context(), 1, change, table.Rows); err != nil {
-		t.Fatal(err)
-	}
-	return table
-}
-
 func classes(table transcript.Verify) (all []string) {
 	for _, p := range table.Proofs() {
 		all = append(all, strings.TrimSpace(fmt.Sprintf("%s %s %t %s", p.File, p.Class, p.Shared, p.Note)))
@@ -62,35 +31,28 @@ func classes(table transcript.Verify) (all []string) {
 
 func TestProofWithoutTimeIsUnknown(t *testing.T) {
 	run := `for f in *_test.sh; do test ! -e $f || sh $f; done`
-	table := proved(t, proving(run), time.Now().Add(-time.Hour), map[string]string{"a_test.sh": "grep change tracked"})
+	change := map[string]string{"tracked": "base\nchange\n", "a_test.sh": "grep change tracked"}
+	table := judged(t, proving(run), time.Now().Add(-time.Hour), nil, change)
 	if diff := cmp.Diff([]string{"a_test.sh unknown false the time for it was over"}, classes(table)); diff != "" || !table.Passed {
 		t.Error(diff)
 	}
 	if words := DescribeUnproven(table); words != "" {
 		t.Errorf("the agent is told of what it can't mend: %s", words)
 	}
-	table = proved(t, proving(run), time.Now().Add(time.Hour), map[string]string{"a_test.sh": "grep change tracked"})
+	table = judged(t, proving(run), time.Now().Add(time.Hour), nil, change)
 	if diff := cmp.Diff([]string{"a_test.sh proven false"}, classes(table)); diff != "" {
 		t.Error(diff)
 	}
 }
 
-func TestIgnoresLinkedTestFiles(t *testing.T) {
-	run := `for f in *_test.sh; do test ! -e $f || sh $f; done`
-	table := proved(t, proving(run), time.Time{}, map[string]string{"a_test.sh": "-> tracked.sh", "tracked.sh": "true", "b_test.sh": "-> /etc/passwd-that-is-not"})
-	if diff := cmp.Diff([]string{"a_test.sh no_tests false it is no file", "b_test.sh no_tests false it is no file"}, classes(table)); diff != "" {
-		t.Error(diff)
-	}
-}
-
 func TestBoundsJudgedTestFiles(t *testing.T) {
-	files := map[string]string{}
+	files := map[string]string{"tracked": "base\nchange\n"}
 	for i := range maxTestFiles + 50 {
 		files[fmt.Sprintf("f%04d_test.sh", i)] = fmt.Sprintf("grep -q change tracked # %d", i)
 	}
-	table := proved(t, proving(`test ! -e f0000_test.sh || sh f0000_test.sh`), time.Time{}, files)
+	table := judged(t, proving(`test ! -e f0000_test.sh || sh f0000_test.sh`), time.Time{}, nil, files)
 	all := table.Proofs()
-	if len(all) != maxTestFiles || table.MoreProofs() != len(files)-maxTestFiles {
+	if len(all) != maxTestFiles || table.MoreProofs() != 50 {
 		t.Fatalf("%d files have a class, %d have none", len(all), table.MoreProofs())
 	}
 	for _, p := range all {
@@ -146,7 +108,7 @@ func TestReportsFlakyCheckOnChange(t *testing.T) {
 	seen := filepath.Join(t.TempDir(), "seen")
 	j := proving("test ! -e a_test.sh || test -e " + seen + " || { touch " + seen + "; false; }")
 	j.Verify[0].Rerun, j.Verify[0].Flaky = 1, "accept"
-	table := proved(t, j, time.Time{}, map[string]string{"a_test.sh": "true"})
+	table := judged(t, j, time.Time{}, nil, map[string]string{"tracked": "base\nchange\n", "a_test.sh": "true"})
 	if diff := cmp.Diff([]string{"a_test.sh flaky false the check is flaky on the change"}, classes(table)); diff != "" || !table.Passed {
 		t.Error(diff)
 	}

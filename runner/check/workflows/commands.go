@@ -46,16 +46,16 @@ func (k *walk) reach(file, via string) {
 	}
 }
 
-// known reports whether a file is run.
-func (k *walk) known(file string) bool { _, is := k.via[file]; return is }
+// reaches reports whether a file is run.
+func (k *walk) reaches(file string) bool { _, is := k.via[file]; return is }
 
 // reachChanged records changed files that fit a pattern. A tool reads them although no command
 // names them.
 func (k *walk) reachChanged(patterns []string, via string) {
 	for _, p := range k.changed {
 		for _, pattern := range patterns {
-			root, anchored := strings.CutPrefix(pattern, "/")
-			if pattern = root; !anchored && !strings.Contains(pattern, "/") {
+			pattern, anchored := strings.CutPrefix(pattern, "/")
+			if !anchored && !strings.Contains(pattern, "/") {
 				pattern = "**/" + pattern
 			}
 			if hit, err := doublestar.Match(pattern, p); hit && err == nil {
@@ -65,9 +65,9 @@ func (k *walk) reachChanged(patterns []string, via string) {
 	}
 }
 
-// again reports whether something was not followed yet, and counts it as followed. It returns false
+// isNew reports whether something was not followed yet, and counts it as followed. It returns false
 // if the walk is too long or too deep.
-func (k *walk) again(key string, depth int) bool {
+func (k *walk) isNew(key string, depth int) bool {
 	if k.done[key] || k.steps >= maxSteps || depth > deepestCall {
 		return false
 	}
@@ -81,62 +81,106 @@ const unknown = "\x01"
 
 // script follows the commands of a shell script. dirs are the folders where it may start.
 func (k *walk) script(text string, dirs []string, via string, depth int) error {
-	if !k.again("script\x00"+strings.Join(dirs, "\x00")+"\x00"+text, depth) {
+	if !k.isNew("script\x00"+strings.Join(dirs, "\x00")+"\x00"+text, depth) {
 		return nil
 	}
 	text = expressions().ReplaceAllString(text, "${UNKNOWN}")
 	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash), syntax.RecoverErrors(20)).Parse(strings.NewReader(text), "")
 	if file == nil || err != nil && len(file.Stmts) == 0 {
-		for line := range strings.Lines(text) { // the text may be of another shell
-			if err := k.command(strings.Fields(line), dirs, via, depth); err != nil {
-				return err
-			}
-		}
-		return nil
+		return k.foreignScript(text, dirs, via, depth)
 	}
-	var failed error
-	bare := false
-	dirs = slices.Clone(dirs)
+	s := shellScript{walk: k, dirs: slices.Clone(dirs), via: via, depth: depth}
 	syntax.Walk(file, func(node syntax.Node) bool {
-		switch node := node.(type) {
-		case *syntax.Stmt:
-			for _, r := range node.Redirs {
-				if word := literal(r.Word); r.Op == syntax.RdrIn && word != "" && failed == nil {
-					failed = k.named(word, dirs, via, depth)
-				} else if r.Hdoc != nil && failed == nil {
-					failed = k.script(literal(r.Hdoc), dirs, via, depth+1)
-				}
-			}
-		case *syntax.CallExpr:
-			var args []string
-			for _, word := range node.Args {
-				args = append(args, literal(word))
-			}
-			if len(args) == 0 || failed != nil {
-				return true
-			}
-			if (args[0] == "cd" || args[0] == "pushd") && len(args) > 1 {
-				dirs = within(dirs, args[1])
-			}
-			bare = bare || len(args) == 1 && shells[path.Base(args[0])]
-			failed = k.command(args, dirs, via, depth)
+		if s.err == nil {
+			s.err = s.visit(node)
 		}
 		return true
 	})
-	if bare && failed == nil { // as in cat FILE | sh
-		for word := range strings.FieldsSeq(text) {
-			if err := k.named(strings.Trim(word, `"'();|`), dirs, via, depth); err != nil {
-				return err
-			}
+	if s.err == nil && s.shellReadsInput {
+		s.err = s.everyWord(text)
+	}
+	return s.err
+}
+
+// foreignScript follows each line of a script that may be of another shell.
+func (k *walk) foreignScript(text string, dirs []string, via string, depth int) error {
+	for line := range strings.Lines(text) {
+		if err := k.command(strings.Fields(line), dirs, via, depth); err != nil {
+			return err
 		}
 	}
-	return failed
+	return nil
+}
+
+// shellScript is the walk through one shell script.
+type shellScript struct {
+	*walk
+	dirs            []string // the folders where the script may be
+	via             string
+	depth           int
+	shellReadsInput bool // a shell runs its standard input, as in cat FILE | sh
+	err             error
+}
+
+// visit follows one node of the script's syntax tree.
+func (s *shellScript) visit(node syntax.Node) error {
+	switch node := node.(type) {
+	case *syntax.Stmt:
+		return s.redirections(node.Redirs)
+	case *syntax.CallExpr:
+		return s.call(node.Args)
+	}
+	return nil
+}
+
+// redirections follows files and texts that become the input of a command.
+func (s *shellScript) redirections(all []*syntax.Redirect) error {
+	for _, r := range all {
+		var err error
+		if word := literal(r.Word); r.Op == syntax.RdrIn && word != "" {
+			err = s.named(word, s.dirs, s.via, s.depth)
+		} else if r.Hdoc != nil {
+			err = s.script(literal(r.Hdoc), s.dirs, s.via, s.depth+1)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// call follows a command of the script.
+func (s *shellScript) call(words []*syntax.Word) error {
+	if len(words) == 0 {
+		return nil
+	}
+	var args []string
+	for _, word := range words {
+		args = append(args, literal(word))
+	}
+	switch {
+	case len(args) > 1 && (args[0] == "cd" || args[0] == "pushd"):
+		s.dirs = within(s.dirs, args[1])
+	case len(args) == 1 && shells[path.Base(args[0])]:
+		s.shellReadsInput = true
+	}
+	return s.command(args, s.dirs, s.via, s.depth)
+}
+
+// everyWord follows all words of the script that name files.
+func (s *shellScript) everyWord(text string) error {
+	for word := range strings.FieldsSeq(text) {
+		if err := s.named(strings.Trim(word, `"'();|`), s.dirs, s.via, s.depth); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // within returns dirs and the folders where a script is after "cd to" in them.
 func within(dirs []string, to string) []string {
 	for _, dir := range slices.Clone(dirs) {
-		next := path.Join(dir, known(to))
+		next := path.Join(dir, withoutUnknownStart(to))
 		if !slices.Contains(dirs, next) && len(dirs) < maxFolders && !strings.HasPrefix(next, "..") {
 			dirs = append(dirs, next)
 		}
@@ -144,8 +188,8 @@ func within(dirs []string, to string) []string {
 	return dirs
 }
 
-// known returns a path without an unknown beginning, such as a variable with the workspace's path.
-func known(word string) string {
+// withoutUnknownStart returns a path without an unknown beginning, such as a variable with the workspace's path.
+func withoutUnknownStart(word string) string {
 	if rest, is := strings.CutPrefix(word, unknown); is && strings.HasPrefix(rest, "/") {
 		return rest[1:]
 	}
@@ -186,7 +230,7 @@ func unescaped(text string) string {
 var (
 	shells       = words("sh bash zsh dash ksh ash fish busybox pwsh powershell")
 	interpreters = words("sh bash zsh dash ksh ash fish pwsh powershell source . node nodejs deno bun tsx ts-node ruby perl php lua Rscript python python3 python2 pypy pypy3 py osascript groovy kotlin scala java awk gawk")
-	harmless     = words("echo printf cat grep egrep rg ls cd pushd popd test [ [[ rm mkdir touch which command type apt-get apt brew curl wget sed head tail sort uniq wc cut tr tee diff chmod chown ln git export local readonly unset true false : exit return")
+	harmless     = words("echo printf cat grep egrep rg ls cd pushd popd test [ [[ rm mkdir touch which type apt-get apt brew curl wget sed head tail sort uniq wc cut tr tee diff chmod chown ln git export local readonly unset true false : exit return")
 	makes        = words("make gmake gnumake mingw32-make")
 	packages     = words("npm yarn pnpm bun npx pnpx bunx yarnpkg corepack")
 )
@@ -227,43 +271,76 @@ var (
 func (k *walk) command(args []string, dirs []string, via string, depth int) error {
 	const mostArgs = 200
 	args = args[:min(len(args), mostArgs)]
-	for i, arg := range args {
-		name := strings.TrimSuffix(path.Base(known(arg)), ".exe")
-		if i == 0 && harmless[name] && name != "command" {
-			if name == "git" && slices.Contains(args, "bisect") {
-				continue
-			}
+	if len(args) == 0 {
+		return nil
+	}
+	first := 0
+	if name := programName(args[0]); harmless[name] {
+		if name != "git" || !slices.Contains(args, "bisect") {
 			return nil
 		}
-		rest := args[i+1:]
-		var err error
-		switch {
-		case i == 0 && name == "eval", shells[name] && slices.ContainsFunc(rest, isCommandFlag):
-			for _, text := range rest {
-				if !strings.HasPrefix(text, "-") {
-					err = k.script(strings.ReplaceAll(text, unknown, "${UNKNOWN}"), dirs, via+" → "+name, depth+1)
-				}
-			}
-		case makes[name]:
-			err = k.makeTargets(rest, dirs, via+" → "+name, depth)
-		case packages[name]:
-			err = k.packageScript(name, rest, dirs, via+" → "+name, depth)
-		case name == "go":
-			err = k.goCommand(rest, dirs, via+" → go", depth)
+		first = 1 // git bisect starts a program in its arguments
+	}
+	for i := first; i < len(args); i++ {
+		if err := k.argument(args, i, dirs, via, depth); err != nil {
+			return err
 		}
-		if files := reads[name]; files != nil && err == nil && onlyWrappers(args[:i]) {
-			k.reachChanged(files, via+" → "+name)
+	}
+	return nil
+}
+
+// programName returns the name of a program without its folder.
+func programName(arg string) string {
+	return strings.TrimSuffix(path.Base(withoutUnknownStart(arg)), ".exe")
+}
+
+// argument follows word i of a command if it names a program or a file that is run.
+func (k *walk) argument(args []string, i int, dirs []string, via string, depth int) error {
+	arg, name := args[i], programName(args[i])
+	if err := k.knownProgram(name, args[i+1:], i == 0, dirs, via+" → "+name, depth); err != nil {
+		return err
+	}
+	if files := reads[name]; files != nil && onlyWrappers(args[:i]) {
+		k.reachChanged(files, via+" → "+name)
+	}
+	if i == 0 || interpreters[path.Base(args[i-1])] || looksRun(arg) {
+		if err := k.named(arg, dirs, via, depth); err != nil {
+			return err
 		}
-		if err == nil && (i == 0 || interpreters[path.Base(args[i-1])] || looksRun(arg)) {
-			err = k.named(arg, dirs, via, depth)
+	}
+	if arg == "-m" && i > 0 && i+1 < len(args) && strings.HasPrefix(path.Base(args[0]), "py") {
+		if err := k.pythonModule(args[i+1], dirs, via, depth); err != nil {
+			return err
 		}
-		if err == nil && arg == "-m" && i+1 < len(args) && i > 0 && strings.HasPrefix(path.Base(args[0]), "py") {
-			err = k.pythonModule(args[i+1], dirs, via, depth)
+	}
+	if _, value, is := strings.Cut(arg, "="); is && looksRun(value) {
+		return k.named(value, dirs, via, depth)
+	}
+	return nil
+}
+
+// knownProgram follows the arguments of a program whose arguments say what it runs.
+func (k *walk) knownProgram(name string, args []string, isFirst bool, dirs []string, via string, depth int) error {
+	switch {
+	case isFirst && name == "eval", shells[name] && slices.ContainsFunc(args, isCommandFlag):
+		return k.scriptArguments(args, dirs, via, depth)
+	case makes[name]:
+		return k.makeTargets(args, dirs, via, depth)
+	case packages[name]:
+		return k.packageScript(name, args, dirs, via, depth)
+	case name == "go":
+		return k.goCommand(args, dirs, via, depth)
+	}
+	return nil
+}
+
+// scriptArguments follows arguments that are shell scripts.
+func (k *walk) scriptArguments(args []string, dirs []string, via string, depth int) error {
+	for _, text := range args {
+		if strings.HasPrefix(text, "-") {
+			continue
 		}
-		if _, value, is := strings.Cut(arg, "="); is && err == nil && looksRun(value) {
-			err = k.named(value, dirs, via, depth)
-		}
-		if err != nil {
+		if err := k.script(strings.ReplaceAll(text, unknown, "${UNKNOWN}"), dirs, via, depth+1); err != nil {
 			return err
 		}
 	}
@@ -276,7 +353,9 @@ var wrappers = words("sudo env time timeout nice nohup xargs exec command xvfb-r
 // onlyWrappers reports whether the words before a program do no more than start it.
 func onlyWrappers(args []string) bool {
 	for _, arg := range args {
-		if !wrappers[path.Base(arg)] && !strings.HasPrefix(arg, "-") && !strings.Contains(arg, "=") && strings.Trim(arg, "0123456789smh") != "" {
+		isOption := strings.HasPrefix(arg, "-") || strings.Contains(arg, "=")
+		isDuration := strings.Trim(arg, "0123456789smh") == ""
+		if !wrappers[path.Base(arg)] && !isOption && !isDuration {
 			return false
 		}
 	}
@@ -300,7 +379,7 @@ func looksRun(arg string) bool {
 // named follows a file that a command names, relative to its folders. An unknown part of the name
 // matches anything.
 func (k *walk) named(word string, dirs []string, via string, depth int) error {
-	word = known(strings.TrimSpace(word))
+	word = withoutUnknownStart(strings.TrimSpace(word))
 	if word == "" || word == unknown || strings.HasPrefix(word, "-") || len(word) > 500 {
 		return nil
 	}
@@ -327,7 +406,7 @@ func (k *walk) program(name, via string, depth int) error {
 	}
 	via += " → " + name
 	k.reach(file, via)
-	if !k.again("file\x00"+file, depth) {
+	if !k.isNew("file\x00"+file, depth) {
 		return nil
 	}
 	dirs := []string{"."}
@@ -335,35 +414,37 @@ func (k *walk) program(name, via string, depth int) error {
 		dirs = append(dirs, dir)
 	}
 	text := string(content)
-	switch ext := strings.ToLower(path.Ext(file)); {
-	case ext == ".mk":
+	switch {
+	case strings.EqualFold(path.Ext(file), ".mk"):
 		return k.makefile(file, text, nil, via, depth+1)
-	case strings.HasPrefix(text, "#!") && !shebang().MatchString(text), ext != "" && ext != ".sh" && ext != ".bash" && ext != ".zsh" && ext != ".bats" && ext != ".env" && !strings.HasPrefix(text, "#!"):
-		return k.mentions(file, text, dirs, via, depth+1)
+	case isShellScript(file, text):
+		return k.script(text, dirs, via, depth+1)
 	}
-	return k.script(text, dirs, via, depth+1)
+	return k.mentions(text, dirs, via, depth+1)
 }
 
-var shebang = lazyregexp.New(`^#!\s*\S*(?:/env\s+(?:-\S+\s+)*)?(?:/|\b)(?:ba|z|da|k|a)?sh\b`)
+var shellExtensions = words(".sh .bash .zsh .bats .env")
+
+// isShellScript reports whether a file is run by a shell, by its first line or else its name.
+func isShellScript(file, text string) bool {
+	if strings.HasPrefix(text, "#!") {
+		return shellShebang().MatchString(text)
+	}
+	ext := strings.ToLower(path.Ext(file))
+	return ext == "" || shellExtensions[ext]
+}
+
+var shellShebang = lazyregexp.New(`^#!\s*\S*(?:/env\s+(?:-\S+\s+)*)?(?:/|\b)(?:ba|z|da|k|a)?sh\b`)
 
 // texts matches strings that may be file names, and imports of neighbouring modules.
 var texts = lazyregexp.New("[\"'`]([^\"'`\\s]{1,200})[\"'`]|(?m:^\\s*(?:from|import)\\s+(\\.?[A-Za-z_][\\w.]{0,100}))")
 
 // mentions follows what a program that is no shell script names: files, modules next to it, and
 // commands in strings.
-func (k *walk) mentions(file, text string, dirs []string, via string, depth int) error {
+func (k *walk) mentions(text string, dirs []string, via string, depth int) error {
 	const most = 400
 	for _, m := range texts().FindAllStringSubmatch(text, most) {
-		names := []string{m[1]}
-		if m[2] != "" {
-			module := strings.ReplaceAll(strings.TrimLeft(m[2], "."), ".", "/")
-			names = []string{module + ".py", module + "/__init__.py"}
-		} else if strings.HasPrefix(m[1], "./") || strings.HasPrefix(m[1], "../") {
-			names = append(names, m[1]+".js", m[1]+".ts", m[1]+".mjs", m[1]+".cjs", m[1]+"/index.js", m[1]+".rb")
-		} else if !looksRun(m[1]) {
-			continue
-		}
-		for _, name := range names {
+		for _, name := range filesMeant(m[1], m[2]) {
 			for _, dir := range dirs {
 				if err := k.program(path.Join(dir, name), via, depth); err != nil {
 					return err
@@ -375,6 +456,20 @@ func (k *walk) mentions(file, text string, dirs []string, via string, depth int)
 		if err := k.script(m[1], dirs, via, depth); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// filesMeant returns the files that a string or an imported Python module of a program may mean.
+func filesMeant(text, module string) []string {
+	switch {
+	case module != "":
+		module = strings.ReplaceAll(strings.TrimLeft(module, "."), ".", "/")
+		return []string{module + ".py", module + "/__init__.py"}
+	case strings.HasPrefix(text, "./"), strings.HasPrefix(text, "../"):
+		return []string{text, text + ".js", text + ".ts", text + ".mjs", text + ".cjs", text + "/index.js", text + ".rb"}
+	case looksRun(text):
+		return []string{text}
 	}
 	return nil
 }
@@ -406,27 +501,42 @@ func (k *walk) goCommand(args []string, dirs []string, via string, depth int) er
 	}
 	switch args[0] {
 	case "run", "generate":
-		for _, arg := range args[1:] {
-			for _, dir := range dirs {
-				if !strings.HasPrefix(arg, "-") && !strings.Contains(arg, "@") {
-					k.reachChanged([]string{"/" + path.Join(dir, arg), path.Join(dir, strings.TrimSuffix(arg, "/...")) + "/*.go"}, via+" "+args[0])
-				}
-			}
-		}
+		k.goFiles(args[1:], dirs, via+" "+args[0])
 	case "test", "build", "vet":
 		k.reachChanged([]string{"go.env", "go.work"}, via+" "+args[0])
-		for i, arg := range args {
-			for _, flag := range []string{"exec", "toolexec", "vettool"} {
-				value, is := strings.CutPrefix(strings.TrimLeft(arg, "-"), flag)
-				if !is || !strings.HasPrefix(arg, "-") {
-					continue
-				}
-				if value = strings.TrimPrefix(value, "="); value == "" && i+1 < len(args) {
-					value = args[i+1]
-				}
-				if err := k.command(strings.Fields(value), dirs, via, depth+1); err != nil {
-					return err
-				}
+		return k.goTools(args, dirs, via, depth)
+	}
+	return nil
+}
+
+// goFiles records the changed files and packages of go run or go generate.
+func (k *walk) goFiles(args []string, dirs []string, via string) {
+	for _, arg := range args {
+		if strings.HasPrefix(arg, "-") || strings.Contains(arg, "@") {
+			continue
+		}
+		for _, dir := range dirs {
+			k.reachChanged([]string{"/" + path.Join(dir, arg), path.Join(dir, strings.TrimSuffix(arg, "/...")) + "/*.go"}, via)
+		}
+	}
+}
+
+// goTools follows the programs in options such as -exec=PROGRAM or -toolexec PROGRAM.
+func (k *walk) goTools(args []string, dirs []string, via string, depth int) error {
+	for i, arg := range args {
+		if !strings.HasPrefix(arg, "-") {
+			continue
+		}
+		for _, flag := range []string{"exec", "toolexec", "vettool"} {
+			value, is := strings.CutPrefix(strings.TrimLeft(arg, "-"), flag)
+			if !is {
+				continue
+			}
+			if value = strings.TrimPrefix(value, "="); value == "" && i+1 < len(args) {
+				value = args[i+1]
+			}
+			if err := k.command(strings.Fields(value), dirs, via, depth+1); err != nil {
+				return err
 			}
 		}
 	}
@@ -436,9 +546,12 @@ func (k *walk) goCommand(args []string, dirs []string, via string, depth int) er
 // lifecycle lists the scripts that an installation runs.
 var lifecycle = []string{"preinstall", "install", "postinstall", "preprepare", "prepare", "postprepare", "prepublish", "prepack", "postpack", "prepublishOnly", "publish", "postpublish"}
 
+// runsLifecycle has the subcommands that run lifecycle scripts.
+var runsLifecycle = words("ci install i add publish pack rebuild install-test it cit")
+
 // packageScript follows npm, yarn, pnpm or bun into package.json.
 func (k *walk) packageScript(tool string, args []string, dirs []string, via string, depth int) error {
-	names, elsewhere := []string{}, false
+	names, inWorkspaces := []string{}, false
 	dirs = slices.Clone(dirs)
 	for i, arg := range args {
 		flag, value, joined := strings.Cut(arg, "=")
@@ -449,7 +562,7 @@ func (k *walk) packageScript(tool string, args []string, dirs []string, via stri
 		case "--prefix", "-C", "--cwd", "--dir":
 			dirs = within(dirs, value)
 		case "-w", "--workspace", "--workspaces", "-ws", "--filter", "-F", "-r", "--recursive", "workspaces", "workspace", "foreach":
-			elsewhere = true
+			inWorkspaces = true
 		}
 		if !strings.HasPrefix(arg, "-") {
 			names = append(names, strings.ReplaceAll(arg, unknown, ""))
@@ -461,9 +574,7 @@ func (k *walk) packageScript(tool string, args []string, dirs []string, via stri
 	if names[0] == "exec" || names[0] == "dlx" || names[0] == "x" || strings.HasSuffix(tool, "x") {
 		return nil // command looks at the program among the arguments
 	}
-	if slices.ContainsFunc(names, func(n string) bool {
-		return slices.Contains([]string{"ci", "install", "i", "add", "publish", "pack", "rebuild", "install-test", "it", "cit"}, n)
-	}) {
+	if slices.ContainsFunc(names, func(name string) bool { return runsLifecycle[name] }) {
 		names = append(names, lifecycle...)
 	}
 	for _, dir := range dirs {
@@ -471,18 +582,22 @@ func (k *walk) packageScript(tool string, args []string, dirs []string, via stri
 			return err
 		}
 	}
+	if !inWorkspaces {
+		return nil
+	}
 	for _, p := range k.changed {
-		if elsewhere && path.Base(p) == "package.json" {
-			if err := k.packageFile(p, names, via, depth); err != nil {
-				return err
-			}
+		if path.Base(p) != "package.json" {
+			continue
+		}
+		if err := k.packageFile(p, names, via, depth); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-// partOf separates a file's name from the part of it that is run.
-const partOf = "\x00"
+// partSeparator separates a file's name from the part of it that is run.
+const partSeparator = "\x00"
 
 // packageFile follows the scripts of a package.json. The text of each script is recorded as a part
 // of the file. So a new dependency alone does not count as something that is run.
@@ -504,7 +619,7 @@ func (k *walk) packageFile(name string, names []string, via string, depth int) e
 			if !is {
 				continue
 			}
-			k.reach(file+partOf+script+"="+text, via+" "+script)
+			k.reach(file+partSeparator+script+"="+text, via+" "+script)
 			if err := k.script(text, []string{path.Dir(file)}, via+" "+script, depth+1); err != nil {
 				return err
 			}

@@ -31,53 +31,69 @@ func (c Change) events(w *actionlint.Workflow, from origin) (names []string) {
 	}
 	for _, event := range w.On {
 		name := strings.ToLower(event.EventName())
-		if hook, is := event.(*actionlint.WebhookEvent); known[name] && (!is || c.takes(name, hook)) && !slices.Contains(names, name) {
+		if !known[name] || slices.Contains(names, name) {
+			continue
+		}
+		if hook, hasFilters := event.(*actionlint.WebhookEvent); !hasFilters || c.triggers(name, hook) {
 			names = append(names, name)
 		}
 	}
 	return names
 }
 
-// takes reports whether the filters of an event accept the branch and the changed paths.
-func (c Change) takes(name string, hook *actionlint.WebhookEvent) bool {
-	branch := c.BaseBranch
-	if name == "push" {
-		branch = c.Branch
-		if hook.Branches.IsEmpty() && hook.BranchesIgnore.IsEmpty() && (!hook.Tags.IsEmpty() || !hook.TagsIgnore.IsEmpty()) {
+// triggers reports whether the filters of an event accept the branch and the changed paths.
+func (c Change) triggers(name string, hook *actionlint.WebhookEvent) bool {
+	switch {
+	case name == "push":
+		if isForTagsOnly(hook) || !acceptsBranch(hook, c.Branch) || !acceptsPaths(hook, c.Paths) {
 			return false
 		}
-	}
-	if name == "push" || strings.HasPrefix(name, "pull_request") {
-		if !hook.Branches.IsEmpty() && !filter(hook.Branches, branch) || !hook.BranchesIgnore.IsEmpty() && filter(hook.BranchesIgnore, branch) {
-			return false
-		}
-		if !hook.Paths.IsEmpty() && !slices.ContainsFunc(c.Paths, func(p string) bool { return filter(hook.Paths, p) }) {
-			return false
-		}
-		if !hook.PathsIgnore.IsEmpty() && !slices.ContainsFunc(c.Paths, func(p string) bool { return !filter(hook.PathsIgnore, p) }) {
+	case strings.HasPrefix(name, "pull_request"):
+		if !acceptsBranch(hook, c.BaseBranch) || !acceptsPaths(hook, c.Paths) {
 			return false
 		}
 	}
 	return len(hook.Types) == 0 || slices.ContainsFunc(hook.Types, func(t *actionlint.String) bool { return t != nil && t.Value != "closed" && t.Value != "deleted" })
 }
 
-// filter reports whether the patterns accept a name. Later patterns win; a pattern with ! rejects.
-// An unreadable pattern accepts everything.
-func filter(f *actionlint.WebhookEventFilter, name string) (takes bool) {
+func isForTagsOnly(hook *actionlint.WebhookEvent) bool {
+	hasBranches := !hook.Branches.IsEmpty() || !hook.BranchesIgnore.IsEmpty()
+	hasTags := !hook.Tags.IsEmpty() || !hook.TagsIgnore.IsEmpty()
+	return hasTags && !hasBranches
+}
+
+func acceptsBranch(hook *actionlint.WebhookEvent, branch string) bool {
+	if !hook.Branches.IsEmpty() && !matches(hook.Branches, branch) {
+		return false
+	}
+	return hook.BranchesIgnore.IsEmpty() || !matches(hook.BranchesIgnore, branch)
+}
+
+// acceptsPaths reports whether one of the paths triggers the event.
+func acceptsPaths(hook *actionlint.WebhookEvent, paths []string) bool {
+	if !hook.Paths.IsEmpty() && !slices.ContainsFunc(paths, func(p string) bool { return matches(hook.Paths, p) }) {
+		return false
+	}
+	return hook.PathsIgnore.IsEmpty() || slices.ContainsFunc(paths, func(p string) bool { return !matches(hook.PathsIgnore, p) })
+}
+
+// matches reports whether a name fits a list of patterns. Later patterns win; a pattern with !
+// rejects. An unreadable pattern fits everything.
+func matches(f *actionlint.WebhookEventFilter, name string) (matched bool) {
 	for _, value := range f.Values {
 		if value == nil {
 			continue
 		}
-		pattern, out := strings.CutPrefix(value.Value, "!")
+		pattern, isNegated := strings.CutPrefix(value.Value, "!")
 		hit, err := doublestar.Match(pattern, name)
 		if err != nil || strings.ContainsAny(pattern, "+?[") && !hit {
 			hit = err != nil || looseMatch(pattern, name)
 		}
 		if hit {
-			takes = !out
+			matched = !isNegated
 		}
 	}
-	return takes
+	return matched
 }
 
 // looseMatch matches patterns with ?, + or [], where ? and + repeat the character before.
@@ -88,21 +104,19 @@ func looseMatch(pattern, name string) bool {
 	return err != nil || re.MatchString(name)
 }
 
-// takesHead reports whether a job of the default branch's workflow checks out what was pushed.
-func takesHead(w *actionlint.Workflow, job *actionlint.Job) bool {
+// checksOutHead reports whether a job of the default branch's workflow checks out what was pushed.
+func checksOutHead(w *actionlint.Workflow, job *actionlint.Job) bool {
 	if job.WorkflowCall != nil {
 		return true // the steps are in another workflow
 	}
-	for _, text := range textsOf(job) {
-		if head().MatchString(text) {
-			return true
-		}
+	if slices.ContainsFunc(textsOf(job), namesHead().MatchString) {
+		return true
 	}
-	return w.Env != nil && slices.ContainsFunc(textsOf(w.Env), head().MatchString)
+	return w.Env != nil && slices.ContainsFunc(textsOf(w.Env), namesHead().MatchString)
 }
 
-// head matches expressions and commands that name what was pushed.
-var head = lazyregexp.New(`(?i)github\.(?:event\.pull_request\.(?:head|number|merge_commit)|head_ref|event\.(?:number|issue\.number|workflow_run\.(?:head|pull_requests)|check_(?:run|suite)\.head))|gh\s+pr\s+checkout|refs/pull/|pull/[^/\s]+/(?:head|merge)|hub\s+pr\s+checkout|github\.event\.client_payload|GITHUB_HEAD_REF`)
+// namesHead matches expressions and commands that name what was pushed.
+var namesHead = lazyregexp.New(`(?i)github\.(?:event\.pull_request\.(?:head|number|merge_commit)|head_ref|event\.(?:number|issue\.number|workflow_run\.(?:head|pull_requests)|check_(?:run|suite)\.head))|gh\s+pr\s+checkout|refs/pull/|pull/[^/\s]+/(?:head|merge)|hub\s+pr\s+checkout|github\.event\.client_payload|GITHUB_HEAD_REF`)
 
 // trigger has the facts about a run that a job's condition may ask for.
 type trigger struct {

@@ -9,58 +9,75 @@ import (
 	"github.com/agent-ci/agent-ci/policy/lazyregexp"
 )
 
-// makeTargets follows the arguments of make into its makefile.
-func (k *walk) makeTargets(args []string, dirs []string, via string, depth int) error {
-	files, targets := []string{}, []string{}
+// makeArguments are the arguments of make.
+type makeArguments struct {
+	files, folders, targets []string
+}
+
+func readMakeArguments(args []string) (m makeArguments) {
 	for i := 0; i < len(args); i++ {
-		arg := args[i]
-		next := ""
-		if i+1 < len(args) {
-			next = args[i+1]
+		flag, value, isJoined := strings.Cut(args[i], "=")
+		if !isJoined && i+1 < len(args) {
+			value = args[i+1]
 		}
 		switch {
-		case arg == "-f" || arg == "--file" || arg == "--makefile":
-			files = append(files, next)
-			i++
-		case arg == "-C" || arg == "--directory" || arg == "-I" || arg == "--include-dir":
-			dirs = within(dirs, next)
-			i++
-		case strings.HasPrefix(arg, "--file="), strings.HasPrefix(arg, "--makefile="), strings.HasPrefix(arg, "--directory="):
-			flag, value, _ := strings.Cut(arg, "=")
-			if flag == "--directory" {
-				dirs = within(dirs, value)
-			} else {
-				files = append(files, value)
-			}
-		case strings.HasPrefix(arg, "-f"):
-			files = append(files, arg[2:])
-		case strings.HasPrefix(arg, "-C"):
-			dirs = within(dirs, arg[2:])
-		case strings.HasPrefix(arg, "-"), strings.Contains(arg, "="):
+		case slices.Contains([]string{"-f", "--file", "--makefile"}, flag):
+			m.files = append(m.files, value)
+		case slices.Contains([]string{"-C", "--directory", "-I", "--include-dir"}, flag):
+			m.folders = append(m.folders, value)
+		case strings.HasPrefix(flag, "-f"):
+			m.files = append(m.files, args[i][2:])
+			continue
+		case strings.HasPrefix(flag, "-C"):
+			m.folders = append(m.folders, args[i][2:])
+			continue
+		case strings.HasPrefix(flag, "-"), isJoined: // another option, or a variable
+			continue
 		default:
-			targets = append(targets, arg)
+			m.targets = append(m.targets, flag)
+			continue
+		}
+		if !isJoined {
+			i++ // the value is the next argument
 		}
 	}
+	return m
+}
+
+// makeTargets follows the arguments of make into its makefile.
+func (k *walk) makeTargets(args []string, dirs []string, via string, depth int) error {
+	m := readMakeArguments(args)
+	for _, folder := range m.folders {
+		dirs = within(dirs, folder)
+	}
 	for _, dir := range dirs {
-		names := files
-		if len(names) == 0 {
-			names = []string{"GNUmakefile", "makefile", "Makefile"}
+		if err := k.makefilesIn(dir, m, via, depth); err != nil {
+			return err
 		}
-		for _, name := range names {
-			file, content, err := k.tree.file(path.Join(dir, known(name)))
-			if err != nil {
-				return err
-			}
-			if content == nil {
-				continue
-			}
-			k.reach(file, strings.TrimSpace(via+" "+strings.ReplaceAll(strings.Join(targets, " "), unknown, "…")))
-			if err := k.makefile(file, string(content), targets, via, depth+1); err != nil {
-				return err
-			}
-			if len(files) == 0 {
-				break
-			}
+	}
+	return nil
+}
+
+// makefilesIn follows the makefiles of a folder: the named ones, or the first that make looks for.
+func (k *walk) makefilesIn(dir string, m makeArguments, via string, depth int) error {
+	names, firstOnly := m.files, len(m.files) == 0
+	if firstOnly {
+		names = []string{"GNUmakefile", "makefile", "Makefile"}
+	}
+	for _, name := range names {
+		file, content, err := k.tree.file(path.Join(dir, withoutUnknownStart(name)))
+		if err != nil {
+			return err
+		}
+		if content == nil {
+			continue
+		}
+		k.reach(file, strings.TrimSpace(via+" "+strings.ReplaceAll(strings.Join(m.targets, " "), unknown, "…")))
+		if err := k.makefile(file, string(content), m.targets, via, depth+1); err != nil {
+			return err
+		}
+		if firstOnly {
+			return nil
 		}
 	}
 	return nil
@@ -97,7 +114,7 @@ var (
 // without a rule stands for all targets, unless it looks like a file. Included files and $(shell …)
 // are always followed.
 func (k *walk) makefile(file, text string, targets []string, via string, depth int) error {
-	if !k.again("make\x00"+file+"\x00"+strings.Join(targets, "\x00"), depth) {
+	if !k.isNew("make\x00"+file+"\x00"+strings.Join(targets, "\x00"), depth) {
 		return nil
 	}
 	m := makefile{values: map[string]string{}, rules: map[string][]*rule{}}
@@ -107,7 +124,7 @@ func (k *walk) makefile(file, text string, targets []string, via string, depth i
 	if len(targets) == 0 && m.first != "" {
 		targets = []string{m.first}
 	}
-	seen, all := map[string]bool{}, false
+	seen, followsAll := map[string]bool{}, false
 	for len(targets) > 0 {
 		name := targets[0]
 		targets = targets[1:]
@@ -115,8 +132,8 @@ func (k *walk) makefile(file, text string, targets []string, via string, depth i
 			continue
 		}
 		seen[name] = true
-		if m.rules[name] == nil && !all && !strings.ContainsAny(name, "/.") {
-			all = true
+		if m.rules[name] == nil && !followsAll && !strings.ContainsAny(name, "/.") {
+			followsAll = true
 			targets = append(targets, slices.Sorted(maps.Keys(m.rules))...)
 		}
 		for _, r := range m.rules[name] {
@@ -136,12 +153,12 @@ func (k *walk) makefile(file, text string, targets []string, via string, depth i
 // readMakefile reads the variables and rules of a makefile. It follows what make runs to read it.
 func (k *walk) readMakefile(m *makefile, file, text string, targets []string, via string, depth int) error {
 	dir := path.Dir(file)
-	var at *rule
+	var last *rule
 	for line := range strings.Lines(strings.ReplaceAll(text, "\\\n", " ")) {
 		line = strings.TrimRight(line, "\r\n")
 		if strings.HasPrefix(line, "\t") {
-			if at != nil {
-				at.recipe.WriteString(strings.TrimLeft(line, "\t@+- ") + "\n")
+			if last != nil {
+				last.recipe.WriteString(strings.TrimLeft(line, "\t@+- ") + "\n")
 			}
 			continue
 		}
@@ -156,34 +173,46 @@ func (k *walk) readMakefile(m *makefile, file, text string, targets []string, vi
 					return err
 				}
 			}
-			continue
-		}
-		if found := assigns().FindStringSubmatch(line); found != nil {
-			if len(m.values) < 1000 {
-				m.values[found[1]] = strings.TrimSpace(found[2])
-			}
+		} else if found := assigns().FindStringSubmatch(line); found != nil {
+			m.assign(found[1], strings.TrimSpace(found[2]))
 			if found[1] == "SHELL" {
 				if err := k.command(strings.Fields(found[2]), []string{dir}, via+" → SHELL", depth+1); err != nil {
 					return err
 				}
 			}
-			continue
-		}
-		if names, needs, is := strings.Cut(line, ":"); is && names != "" && m.expanded < maxExpanded && !strings.HasPrefix(strings.TrimSpace(line), "#") {
-			needs, recipe, _ := strings.Cut(strings.TrimLeft(needs, ":"), ";")
-			names, needs = expand(names, m.values), expand(needs, m.values)
-			m.expanded += len(names) + len(needs)
-			at = &rule{needs: strings.Fields(needs)}
-			at.recipe.WriteString(recipe + "\n")
-			for name := range strings.FieldsSeq(names) {
-				m.rules[name] = append(m.rules[name], at)
-				if m.first == "" && !strings.HasPrefix(name, ".") {
-					m.first = name
-				}
-			}
+		} else if r := m.addRule(line); r != nil {
+			last = r
 		}
 	}
 	return nil
+}
+
+func (m *makefile) assign(name, value string) {
+	const mostVariables = 1000
+	if len(m.values) < mostVariables {
+		m.values[name] = value
+	}
+}
+
+// addRule adds the rule of a line, such as "target: prerequisite; command". It returns nil if the
+// line has none, or if the makefile is too long.
+func (m *makefile) addRule(line string) *rule {
+	names, needs, is := strings.Cut(line, ":")
+	if !is || names == "" || m.expanded >= maxExpanded || strings.HasPrefix(strings.TrimSpace(line), "#") {
+		return nil
+	}
+	needs, recipe, _ := strings.Cut(strings.TrimLeft(needs, ":"), ";")
+	names, needs = expand(names, m.values), expand(needs, m.values)
+	m.expanded += len(names) + len(needs)
+	r := &rule{needs: strings.Fields(needs)}
+	r.recipe.WriteString(recipe + "\n")
+	for name := range strings.FieldsSeq(names) {
+		m.rules[name] = append(m.rules[name], r)
+		if m.first == "" && !strings.HasPrefix(name, ".") {
+			m.first = name
+		}
+	}
+	return r
 }
 
 // recipe follows the commands of a rule.
@@ -200,7 +229,8 @@ func (k *walk) recipe(file, text string, values map[string]string, via string, d
 // included follows a file that a makefile includes. The name may contain wildcards or variables.
 func (k *walk) included(name, dir string, targets []string, via string, depth int) error {
 	if strings.ContainsAny(name, "*?$") {
-		k.reachChanged([]string{path.Join("/", dir, variable().ReplaceAllString(name, "*")), path.Join(dir, variable().ReplaceAllString(name, "*"))}, via)
+		pattern := path.Join(dir, variable().ReplaceAllString(name, "*"))
+		k.reachChanged([]string{"/" + pattern, pattern}, via)
 		return nil
 	}
 	file, content, err := k.tree.file(path.Join(dir, name))

@@ -47,16 +47,8 @@ func rightsOf(w *actionlint.Workflow, job *actionlint.Job) rights {
 		texts = append(texts, textsOf(w.Env)...)
 	}
 	for _, text := range texts {
-		conditions := expressions().FindAllString(text, -1)
-		for _, expression := range append(conditions, bare(text)) {
-			for _, m := range secretName().FindAllStringSubmatch(expression, -1) {
-				if name := strings.ToUpper(m[1] + m[2]); name != "GITHUB_TOKEN" { // the rights of GITHUB_TOKEN are the permissions
-					r.add(name)
-				}
-			}
-			if anySecret().MatchString(expression) {
-				r.add(allSecrets)
-			}
+		for _, expression := range append(expressions().FindAllString(text, -1), bare(text)) {
+			r.add(secretsIn(expression)...)
 		}
 	}
 	if job.WorkflowCall != nil && job.WorkflowCall.InheritSecrets {
@@ -70,16 +62,36 @@ func rightsOf(w *actionlint.Workflow, job *actionlint.Job) rights {
 		r.unknown = true
 		return r
 	}
+	r.writes = writesOf(permissions)
+	return r
+}
+
+// secretsIn returns the names of the secrets that an expression uses. GITHUB_TOKEN is none of them:
+// its rights are the permissions.
+func secretsIn(expression string) (names []string) {
+	for _, m := range secretName().FindAllStringSubmatch(expression, -1) {
+		if name := strings.ToUpper(m[1] + m[2]); name != "GITHUB_TOKEN" {
+			names = append(names, name)
+		}
+	}
+	if anySecret().MatchString(expression) {
+		names = append(names, allSecrets)
+	}
+	return names
+}
+
+// writesOf returns the write permissions, such as "contents: write".
+func writesOf(permissions *actionlint.Permissions) (writes []string) {
 	if permissions.All != nil && permissions.All.Value == "write-all" {
-		r.writes = []string{"write-all"}
+		writes = []string{"write-all"}
 	}
 	for name, scope := range permissions.Scopes {
 		if scope != nil && scope.Value != nil && scope.Value.Value == "write" {
-			r.writes = append(r.writes, name+": write")
+			writes = append(writes, name+": write")
 		}
 	}
-	slices.Sort(r.writes)
-	return r
+	slices.Sort(writes)
+	return writes
 }
 
 // bare returns a text if it may be an expression without ${{ }}, as in conditions, or "".
@@ -91,45 +103,51 @@ func bare(text string) string {
 }
 
 // textsOf returns all strings in a part of a workflow.
-func textsOf(part any) (all []string) {
-	seen := map[uintptr]bool{}
-	var collect func(v reflect.Value, depth int)
-	collect = func(v reflect.Value, depth int) {
-		const deepest = 30
-		if depth > deepest || !v.IsValid() {
+func textsOf(part any) []string {
+	c := textCollector{seen: map[uintptr]bool{}}
+	c.collect(reflect.ValueOf(part), 0)
+	return c.texts
+}
+
+// textCollector collects the strings of values that may refer to each other.
+type textCollector struct {
+	texts []string
+	seen  map[uintptr]bool // pointers that were followed
+}
+
+func (c *textCollector) collect(v reflect.Value, depth int) {
+	const deepest = 30
+	if depth > deepest || !v.IsValid() {
+		return
+	}
+	switch v.Kind() {
+	case reflect.Pointer:
+		if v.IsNil() || c.seen[v.Pointer()] {
 			return
 		}
-		switch v.Kind() {
-		case reflect.Pointer:
-			if v.IsNil() || seen[v.Pointer()] {
-				return
-			}
-			seen[v.Pointer()] = true
-			if s, is := v.Interface().(*actionlint.String); is {
-				all = append(all, s.Value)
-				return
-			}
-			collect(v.Elem(), depth+1)
-		case reflect.Interface:
-			collect(v.Elem(), depth+1)
-		case reflect.Struct:
-			for i := range v.NumField() {
-				if v.Type().Field(i).IsExported() {
-					collect(v.Field(i), depth+1)
-				}
-			}
-		case reflect.Slice:
-			for i := range v.Len() {
-				collect(v.Index(i), depth+1)
-			}
-		case reflect.Map:
-			for _, key := range v.MapKeys() {
-				collect(v.MapIndex(key), depth+1)
+		c.seen[v.Pointer()] = true
+		if s, is := v.Interface().(*actionlint.String); is {
+			c.texts = append(c.texts, s.Value)
+			return
+		}
+		c.collect(v.Elem(), depth+1)
+	case reflect.Interface:
+		c.collect(v.Elem(), depth+1)
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if v.Type().Field(i).IsExported() {
+				c.collect(v.Field(i), depth+1)
 			}
 		}
+	case reflect.Slice:
+		for i := range v.Len() {
+			c.collect(v.Index(i), depth+1)
+		}
+	case reflect.Map:
+		for _, key := range v.MapKeys() {
+			c.collect(v.MapIndex(key), depth+1)
+		}
 	}
-	collect(reflect.ValueOf(part), 0)
-	return all
 }
 
 func union(a, b []string) []string {

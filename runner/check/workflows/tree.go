@@ -19,31 +19,35 @@ const maxLinks = 16 // how many links are followed for one path
 
 // resolve returns a path with all links followed. It returns "" if the path leads out of the tree.
 func (t Tree) resolve(name string) (string, error) {
-	links := 0
-again:
-	name = path.Clean(name)
-	if name == ".." || strings.HasPrefix(name, "../") || strings.HasPrefix(name, "/") {
-		return "", nil
-	}
-	for at := 0; at < len(name); {
-		end := len(name)
-		if i := strings.IndexByte(name[at:], '/'); i >= 0 {
-			end = at + i
+	for range maxLinks + 1 {
+		name = path.Clean(name)
+		if name == ".." || strings.HasPrefix(name, "../") || strings.HasPrefix(name, "/") {
+			return "", nil
 		}
-		target, err := t.Link(name[:end])
+		next, err := t.followFirstLink(name)
+		if err != nil || next == "" {
+			return name, err
+		}
+		name = next
+	}
+	return "", nil
+}
+
+// followFirstLink replaces the first link in a path by its target. It returns "" without a link.
+func (t Tree) followFirstLink(name string) (string, error) {
+	for i := range len(name) + 1 {
+		if i < len(name) && name[i] != '/' {
+			continue
+		}
+		target, err := t.Link(name[:i])
 		if err != nil {
 			return "", err
 		}
 		if target != "" {
-			if links++; links > maxLinks {
-				return "", nil
-			}
-			name = path.Join(path.Dir(name[:end]), target) + name[end:]
-			goto again
+			return path.Join(path.Dir(name[:i]), target) + name[i:], nil
 		}
-		at = end + 1
 	}
-	return name, nil
+	return "", nil
 }
 
 // file reads a file, following links. real is its own path, or "" if there is no file.

@@ -146,7 +146,7 @@ func (c Change) version(name string, content []byte, changed bool, from origin) 
 	var all []transcript.Start
 	for _, id := range sortedJobs(w) {
 		job := w.Jobs[id]
-		if runs.excludes(job.If) || from == ofBase && !takesHead(w, job) {
+		if runs.excludes(job.If) || from == ofBase && !checksOutHead(w, job) {
 			continue
 		}
 		start := transcript.Start{Workflow: name, Job: id, On: events}
@@ -171,7 +171,8 @@ func sortedJobs(w *actionlint.Workflow) (ids []string) {
 	return ids
 }
 
-// started returns the files that a job runs because of the change.
+// started returns the files that a job runs because of the change. changed says that the workflow
+// called name is one of them.
 func (c Change) started(w *actionlint.Workflow, job *actionlint.Job, changed bool, name string, r *rights) ([]transcript.StartedFile, error) {
 	now, before := newWalk(c.Now, c.Paths), newWalk(c.Base, nil)
 	if err := now.job(w, job, r, 0); err != nil {
@@ -180,38 +181,29 @@ func (c Change) started(w *actionlint.Workflow, job *actionlint.Job, changed boo
 	if err := before.job(w, job, &rights{}, 0); err != nil {
 		return nil, err
 	}
-	var files []transcript.StartedFile
+	var touched, newlyRun []transcript.StartedFile // changed files, and unchanged ones that only the change runs
+	listed := map[string]bool{}
 	if changed {
-		files = append(files, transcript.StartedFile{Path: name, Via: "the workflow itself"})
+		touched = append(touched, transcript.StartedFile{Path: name, Via: "the workflow itself"})
+		listed[name] = true
 	}
 	for _, reached := range now.order {
-		file, _, _ := strings.Cut(reached, partOf)
-		if (now.touched[reached] || !before.known(reached)) && !slices.ContainsFunc(files, func(f transcript.StartedFile) bool { return f.Path == file }) {
-			files = append(files, transcript.StartedFile{Path: file, Via: now.via[reached]})
+		file, _, _ := strings.Cut(reached, partSeparator)
+		if listed[file] || !now.touched[reached] && before.reaches(reached) {
+			continue
+		}
+		listed[file] = true
+		if now.touched[file] {
+			touched = append(touched, transcript.StartedFile{Path: file, Via: now.via[reached]})
+		} else {
+			newlyRun = append(newlyRun, transcript.StartedFile{Path: file, Via: now.via[reached] + " (which the change now starts)"})
 		}
 	}
-	slices.SortStableFunc(files, func(a, b transcript.StartedFile) int { // changed files come first
-		return touchedFirst(now.touched[a.Path] || changed && a.Path == name, now.touched[b.Path] || changed && b.Path == name)
-	})
+	files := append(touched, newlyRun...)
 	if more := len(files) - maxFiles; more > 0 {
 		files = append(files[:maxFiles], transcript.StartedFile{Path: fmt.Sprintf("%d more", more)})
 	}
-	for i := range files {
-		if !now.touched[files[i].Path] && files[i].Path != name && files[i].Via != "" {
-			files[i].Via += " (which the change now starts)"
-		}
-	}
 	return files, nil
-}
-
-func touchedFirst(a, b bool) int {
-	switch {
-	case a == b:
-		return 0
-	case a:
-		return -1
-	}
-	return 1
 }
 
 // job follows the steps of a job.
@@ -314,34 +306,44 @@ func (k *walk) action(uses, via string, depth int) error {
 		if err != nil {
 			return err
 		}
-		if content == nil {
+		if content != nil {
+			k.reach(file, via)
+			return k.actionRuns(readAction(content), path.Dir(file), via, depth)
+		}
+	}
+	return nil
+}
+
+// readAction reads an action.yml. It returns an empty one if that is not readable.
+func readAction(content []byte) (a actionFile) {
+	var root yaml.Node
+	if left := maxNodes; yaml.Unmarshal(content, &root) != nil || !fits(&root, &left, 0) || root.Decode(&a) != nil {
+		return actionFile{}
+	}
+	return a
+}
+
+// actionRuns follows the programs and steps of an action in a folder.
+func (k *walk) actionRuns(a actionFile, folder, via string, depth int) error {
+	for _, program := range []string{a.Runs.Main, a.Runs.Pre, a.Runs.Post, a.Runs.Image} {
+		if program == "" || strings.Contains(program, "://") {
 			continue
 		}
-		k.reach(file, via)
-		var root yaml.Node
-		var a actionFile
-		if left := maxNodes; yaml.Unmarshal(content, &root) != nil || !fits(&root, &left, 0) || root.Decode(&a) != nil {
-			return nil
+		if err := k.program(path.Join(folder, program), via, 0); err != nil {
+			return err
 		}
-		for _, script := range []string{a.Runs.Main, a.Runs.Pre, a.Runs.Post, a.Runs.Image} {
-			if script != "" && !strings.Contains(script, "://") {
-				if err := k.program(path.Join(path.Dir(file), script), via, 0); err != nil {
-					return err
-				}
-			}
+	}
+	actionPath := strings.NewReplacer("${{ github.action_path }}", folder, "${{github.action_path}}", folder, "$GITHUB_ACTION_PATH", folder, "${GITHUB_ACTION_PATH}", folder)
+	for _, step := range a.Runs.Steps {
+		var err error
+		if step.Run != "" {
+			err = k.script(actionPath.Replace(step.Run), []string{folderOf(step.Dir)}, via, 0)
+		} else {
+			err = k.action(step.Uses, via+" → uses", depth+1)
 		}
-		for _, s := range a.Runs.Steps {
-			if s.Run != "" {
-				run := strings.NewReplacer("${{ github.action_path }}", path.Dir(file), "${{github.action_path}}", path.Dir(file), "$GITHUB_ACTION_PATH", path.Dir(file), "${GITHUB_ACTION_PATH}", path.Dir(file)).Replace(s.Run)
-				err = k.script(run, []string{folderOf(s.Dir)}, via, 0)
-			} else {
-				err = k.action(s.Uses, via+" → uses", depth+1)
-			}
-			if err != nil {
-				return err
-			}
+		if err != nil {
+			return err
 		}
-		return nil
 	}
 	return nil
 }

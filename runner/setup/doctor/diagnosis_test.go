@@ -259,22 +259,6 @@ func TestReportsStateOfGit(t *testing.T) {
 	}
 }
 
-func TestNamesFilesHoldingCredentials(t *testing.T) {
-	if runtime.GOOS != "linux" {
-		t.Skip("nothing keeps credentials from commands here")
-	}
-	repo := checkout(t)
-	d := &Diagnosis{Git: Git{Checkout: repo.Dir}}
-	d.examineCredentials()
-	wantProblems(t, d)
-	repo.Git("config", "http.https://github.com/.extraheader", "AUTHORIZATION: basic c2VjcmV0")
-	d.examineCredentials()
-	wantProblems(t, d, "warning: Git's configuration holds credentials or names files that do: "+repo.Path(".git/config"))
-	if len(d.Git.Credentials) != 1 || strings.Contains(d.Problems[0].Message, "c2VjcmV0") {
-		t.Errorf("%q, %q", d.Git.Credentials, d.Problems)
-	}
-}
-
 func TestDiagnosesModelAddressAndKey(t *testing.T) {
 	for name, c := range map[string]struct {
 		environ []string
