@@ -65,9 +65,9 @@ func (c Checks) cachedBaselines(now time.Time) (map[int]string, error) {
 	return from, nil
 }
 
-// onBase runs checks on the base and caches green results. It skips checks with a given or cached
+// runOnBase runs checks on the base and caches green results. It skips checks with a given or cached
 // result. The cache is used only for the run's own base.
-func (c Checks) onBase(ctx context.Context, s suite, given knownResult) ([]result, error) {
+func (c Checks) runOnBase(ctx context.Context, s suite, given knownResult) ([]result, error) {
 	s.keepsCaches = c.Sandboxes.Overlaid() && s.base.SHA == c.Workspace.Base().SHA
 	if c.BaselineCache == nil || s.base.SHA != c.Workspace.Base().SHA {
 		return c.runOn(ctx, s, given)
@@ -87,6 +87,13 @@ func (c Checks) onBase(ctx context.Context, s suite, given knownResult) ([]resul
 	if err != nil {
 		return results, err
 	}
+	c.cacheGreen(results, now)
+	c.BaselineCache.RemoveExpired(now)
+	return results, nil
+}
+
+// cacheGreen caches the green results of checks that ran now. A failure is a warning.
+func (c Checks) cacheGreen(results []result, now time.Time) {
 	for i, r := range results {
 		if r.state != "green" || r.fromRun != "" || len(r.runs) == 0 {
 			continue
@@ -97,9 +104,7 @@ func (c Checks) onBase(ctx context.Context, s suite, given knownResult) ([]resul
 		}
 		if err != nil {
 			c.Record.Warn("baseline_not_kept", "The baseline of %s could not be kept for later runs: %v.", c.Job.Verify[i].Name, err)
-			break
+			return
 		}
 	}
-	c.BaselineCache.RemoveExpired(now)
-	return results, nil
 }

@@ -17,7 +17,7 @@ func (p *proof) judgeBaseTests(ctx context.Context) error {
 	}
 	p.recordRemovedTests()
 	if p.row.After != "green" {
-		p.oldUnknown = "the check is " + p.row.After + " on the change"
+		p.oldTestsUnknown = "the check is " + p.row.After + " on the change"
 		return nil
 	}
 	seen, err := p.runOnTree(ctx, "old", p.change.Tree, p.change.Base.Tree, p.tests.restorePaths)
@@ -30,7 +30,7 @@ func (p *proof) judgeBaseTests(ctx context.Context) error {
 	case "red":
 		return p.recordFailingTests(ctx, seen)
 	}
-	p.oldUnknown = map[string]string{
+	p.oldTestsUnknown = map[string]string{
 		"timeout": "with them on the change the check did not end in time", transcript.Flaky: "with them on the change the check is flaky",
 	}[seen.state]
 	return nil
@@ -39,37 +39,41 @@ func (p *proof) judgeBaseTests(ctx context.Context) error {
 // recordRemovedTests records tests of the base that no changed test file declares any more.
 func (p *proof) recordRemovedTests() {
 	if p.tests.unjudgedCount > 0 {
-		p.oldUnknown = "more test files changed than are looked at"
+		p.oldTestsUnknown = "more test files changed than are looked at"
 		return
 	}
-	had, has := map[string]map[string]bool{}, map[string]map[string]bool{}
-	for _, f := range p.tests.baseTests {
-		had[f.Path] = namesOf(f)
-	}
-	for _, f := range append(p.tests.changedTests, p.tests.movedTests...) {
-		if !f.Link {
-			has[f.Path] = namesOf(f)
-		}
-	}
-	moved := func(name string) bool {
-		for path, names := range has {
-			if names[name] && !had[path][name] {
-				return true
+	before := namesByFile(p.tests.baseTests)
+	now := namesByFile(append(p.tests.changedTests, p.tests.movedTests...))
+	added := map[string]bool{} // names that a file declares now and did not before: moved tests
+	for path, names := range now {
+		for name := range names {
+			if !before[path][name] {
+				added[name] = true
 			}
 		}
-		return false
 	}
 	for _, f := range p.tests.baseTests {
-		all, known := f.Tests()
-		if _, stays := has[f.Path]; !known && !stays {
+		tests, isKnownLanguage := f.Tests()
+		if _, exists := now[f.Path]; !isKnownLanguage && !exists {
 			p.addBaseTest(transcript.OldTest{File: f.Path, Gone: true})
 		}
-		for _, t := range all {
-			if !has[f.Path][t.Name] && !moved(t.Name) {
+		for _, t := range tests {
+			if !now[f.Path][t.Name] && !added[t.Name] {
 				p.addBaseTest(transcript.OldTest{Name: t.Name, File: f.Path, Line: t.Line, Gone: true})
 			}
 		}
 	}
+}
+
+// namesByFile returns the names of the tests in files, by path. It omits links.
+func namesByFile(files []testsource.File) map[string]map[string]bool {
+	byFile := map[string]map[string]bool{}
+	for _, f := range files {
+		if !f.Link {
+			byFile[f.Path] = namesOf(f)
+		}
+	}
+	return byFile
 }
 
 // namesOf returns the names of a file's tests.
@@ -85,18 +89,18 @@ func namesOf(f testsource.File) map[string]bool {
 // recordFailingTests records the failing tests of a run. If none can be named, it records all
 // changed files.
 func (p *proof) recordFailingTests(ctx context.Context, seen treeResult) error {
-	names := testsource.NewLocator(p.Workspace.Checkout(), p.tests.baseTests)
-	named := false
+	locator := testsource.NewLocator(p.Workspace.Checkout(), p.tests.baseTests)
+	recordedAny := false
 	for _, run := range seen.runs {
 		for _, x := range run.failures {
-			noted, err := p.noteFailing(ctx, names, x)
+			recorded, err := p.recordFailing(ctx, locator, x)
 			if err != nil {
 				return err
 			}
-			named = named || noted
+			recordedAny = recordedAny || recorded
 		}
 	}
-	if named {
+	if recordedAny {
 		return nil
 	}
 	files := append([]string(nil), p.tests.changedData...)
@@ -109,19 +113,19 @@ func (p *proof) recordFailingTests(ctx context.Context, seen treeResult) error {
 	return nil
 }
 
-// noteFailing records a failing test. It returns false if neither its name nor its file is known.
+// recordFailing records a failing test. It returns false if neither its name nor its file is known.
 // If the test's file did not change, changed data made it fail.
-func (p *proof) noteFailing(ctx context.Context, names *testsource.Locator, x testsource.Failure) (bool, error) {
+func (p *proof) recordFailing(ctx context.Context, locator *testsource.Locator, x testsource.Failure) (bool, error) {
 	for _, f := range p.tests.baseTests {
-		is, shared, err := names.BelongsTo(ctx, x, f)
+		belongs, shared, err := locator.BelongsTo(ctx, x, f)
 		if err != nil {
 			return false, err
 		}
-		if !is || shared {
+		if !belongs || shared {
 			continue
 		}
 		old := transcript.OldTest{Name: x.Name, File: f.Path, Line: x.Line, Fails: true}
-		if t, found := names.Find(f, x.Name); found {
+		if t, found := locator.Find(f, x.Name); found {
 			old.Name, old.Line = t.Name, t.Line
 		}
 		p.addBaseTest(old)
@@ -141,13 +145,13 @@ func (p *proof) noteFailing(ctx context.Context, names *testsource.Locator, x te
 // addBaseTest records a test once, up to maxBaseTests.
 func (p *proof) addBaseTest(o transcript.OldTest) {
 	o.Name = clip.Bytes(o.Name, maxName)
-	for i, other := range p.old {
+	for i, other := range p.oldTests {
 		if other.File == o.File && other.Name == o.Name {
-			p.old[i].Gone, p.old[i].Fails = other.Gone || o.Gone, other.Fails || o.Fails
+			p.oldTests[i].Gone, p.oldTests[i].Fails = other.Gone || o.Gone, other.Fails || o.Fails
 			return
 		}
 	}
-	if len(p.old) < maxBaseTests {
-		p.old = append(p.old, o)
+	if len(p.oldTests) < maxBaseTests {
+		p.oldTests = append(p.oldTests, o)
 	}
 }

@@ -38,11 +38,11 @@ func (c Checks) prove(ctx context.Context, attempt int, change *gitops.ChangeSet
 			return err
 		}
 	}
-	touched := len(t.changedTests)+len(t.baseTests)+len(t.changedData) > 0
+	touchesTests := len(t.changedTests)+len(t.baseTests)+len(t.changedData) > 0
 	for i, check := range c.Job.Verify {
 		row := &table.Rows[i]
 		p := proof{Checks: c, check: i, row: *row, attempt: attempt, change: change, scripts: c.changedScripts(i, *row, change)}
-		if check.IsProof() && touched && row.After != "" {
+		if check.IsProof() && touchesTests && row.After != "" {
 			p.tests, p.locator = t, testsource.NewLocator(c.Workspace.Checkout(), t.changedTests)
 			p.scripts = slices.DeleteFunc(p.scripts, func(path string) bool { return slices.Contains(t.restorePaths, path) })
 		} else if len(p.scripts) == 0 {
@@ -53,7 +53,7 @@ func (c Checks) prove(ctx context.Context, attempt int, change *gitops.ChangeSet
 		}
 		p.dropHelpers()
 		slices.SortStableFunc(p.classes, func(a, b transcript.Proof) int { return strings.Compare(a.File, b.File) })
-		row.Proof, row.ProofMore, row.OldTests, row.OldTestsUnknown = p.classes, p.tests.unjudgedCount, p.old, p.oldUnknown
+		row.Proof, row.ProofMore, row.OldTests, row.OldTestsUnknown = p.classes, p.tests.unjudgedCount, p.oldTests, p.oldTestsUnknown
 	}
 	return nil
 }
@@ -68,12 +68,12 @@ type proof struct {
 	tests   tests
 	scripts []string // files that the check runs and the change altered
 
-	locator       *testsource.Locator  // for the judged test files
-	changeResults *testresults.Results // the test results on the change, if the check is red there
-	classes       []transcript.Proof
-	old           []transcript.OldTest
-	oldUnknown    string // why the list of old tests is incomplete
-	greenOnBase   *bool  // nil if unknown
+	locator         *testsource.Locator  // for the judged test files
+	changeResults   *testresults.Results // the test results on the change, if the check is red there
+	classes         []transcript.Proof
+	oldTests        []transcript.OldTest // tests and scripts of the base that the change removed or breaks
+	oldTestsUnknown string               // why oldTests is incomplete
+	greenOnBase     *bool                // nil if unknown
 }
 
 // errProofTimeOver reports that the time for the proof is over.
@@ -88,29 +88,30 @@ func (p *proof) run(whole context.Context) error {
 	}
 	ctx, cancel := context.WithDeadlineCause(whole, end, errProofTimeOver)
 	defer cancel()
-	over := func(of func(context.Context) error) (why string, err error) {
-		switch err := of(ctx); {
-		case errors.Is(err, errProofTimeOver):
-			return errProofTimeOver.Error(), nil
-		case services.Unready(err) && whole.Err() == nil:
-			return "a service that the check needs did not get ready there", nil
-		default:
-			return "", err
+	for _, judge := range []func(context.Context) error{p.judgeBaseTests, p.judgeScripts} {
+		why, err := whyUnjudged(whole, judge(ctx))
+		if err != nil {
+			return err
 		}
+		p.oldTestsUnknown = cmp.Or(why, p.oldTestsUnknown)
 	}
-	why, err := over(p.judgeBaseTests)
-	if err != nil {
-		return err
-	}
-	p.oldUnknown = cmp.Or(why, p.oldUnknown)
-	if why, err = over(p.judgeScripts); err != nil {
-		return err
-	}
-	p.oldUnknown = cmp.Or(why, p.oldUnknown)
-	if why, err = over(p.classify); why != "" {
+	why, err := whyUnjudged(whole, p.classify(ctx))
+	if why != "" {
 		p.setRestUnknown(why)
 	}
 	return err
+}
+
+// whyUnjudged returns why a step of a proof has no result, if its error says no more than that.
+// Otherwise it returns the error. whole is the context of the run.
+func whyUnjudged(whole context.Context, err error) (why string, other error) {
+	switch {
+	case errors.Is(err, errProofTimeOver):
+		return errProofTimeOver.Error(), nil
+	case services.Unready(err) && whole.Err() == nil:
+		return "a service that the check needs did not get ready there", nil
+	}
+	return "", err
 }
 
 func (p *proof) spec() job.VerifyCheck { return p.Job.Verify[p.check] }
@@ -161,7 +162,7 @@ func (p *proof) classify(ctx context.Context) error {
 		}
 		p.changeResults = now
 	}
-	seen, err := p.onBase(ctx, "", p.tests.overlayPaths)
+	seen, err := p.runOnBaseWith(ctx, "", p.tests.overlayPaths)
 	if err != nil {
 		return err
 	}
@@ -188,12 +189,13 @@ func (p *proof) setClasses(files []testsource.File, class, note string, from cla
 
 // greenClass returns the class and note of a file with which the check is green on the base.
 func (p *proof) greenClass(f testsource.File, seen treeResult) (class, note string) {
-	switch _, known := f.Tests(); {
-	case known && !f.HasTests():
+	_, isKnownLanguage := f.Tests()
+	switch {
+	case isKnownLanguage && !f.HasTests():
 		return transcript.NoTests, ""
 	case p.notRun(f, seen):
 		return transcript.Unknown, notRunHere
-	case ranNoTests(seen.first()):
+	case ranNoTests(seen.firstOutput()):
 		return transcript.NoTests, ""
 	}
 	return transcript.NotRed, ""
@@ -210,18 +212,18 @@ func (p *proof) notRun(f testsource.File, seen treeResult) bool {
 // dropHelpers removes files without tests from the result if other files are red on the base. They
 // are helpers of those.
 func (p *proof) dropHelpers() {
-	red := func(of transcript.Proof) bool {
+	isRed := func(of transcript.Proof) bool {
 		return of.Class == transcript.Proven || of.Class == transcript.LoadError
 	}
-	if !slices.ContainsFunc(p.classes, red) {
+	if !slices.ContainsFunc(p.classes, isRed) {
 		return
 	}
-	helps := map[string]bool{}
+	hasNoTests := map[string]bool{}
 	for _, f := range p.tests.changedTests {
-		helps[f.Path] = !f.Link && !f.HasTests()
+		hasNoTests[f.Path] = !f.Link && !f.HasTests()
 	}
 	p.classes = slices.DeleteFunc(p.classes, func(of transcript.Proof) bool {
-		return helps[of.File] && (of.Class == transcript.NotRed || of.Class == transcript.NoTests || of.Class == transcript.Unknown)
+		return hasNoTests[of.File] && (of.Class == transcript.NotRed || of.Class == transcript.NoTests || of.Class == transcript.Unknown)
 	})
 }
 
@@ -247,23 +249,24 @@ func (p *proof) classifyByNames(ctx context.Context, files []testsource.File, se
 	if len(rest) == 0 {
 		return nil
 	}
-	named := len(rest) < len(files)
-	if seen.state == transcript.Flaky && !named {
+	namesOthers := len(rest) < len(files)
+	if seen.state == transcript.Flaky && !namesOthers {
 		p.setClasses(rest, transcript.FlakyProof, "", classOrigin{log: seen.log})
 		return nil
 	}
 	green, err := p.baseGreen(ctx)
-	switch log := (classOrigin{log: seen.log}); {
+	from := classOrigin{log: seen.log}
+	switch {
 	case err != nil:
 		return err
 	case !green:
-		p.setClasses(rest, transcript.Unknown, "the check is red on the base without it too, and its output names no tests of it", log)
-	case named:
-		p.setClasses(rest, transcript.Unknown, "the output names tests of other files, and none of it", log)
+		p.setClasses(rest, transcript.Unknown, "the check is red on the base without it too, and its output names no tests of it", from)
+	case namesOthers:
+		p.setClasses(rest, transcript.Unknown, "the output names tests of other files, and none of it", from)
 	case len(files) == 1:
-		p.setClass(rest[0], seen.classByState(), "", false, log)
+		p.setClass(rest[0], seen.classByState(), "", false, from)
 	default:
-		p.setClasses(rest, seen.classByState(), "the output is not matched to files", log)
+		p.setClasses(rest, seen.classByState(), "the output is not matched to files", from)
 	}
 	return nil
 }
@@ -275,7 +278,7 @@ func (p *proof) baseGreen(ctx context.Context) (bool, error) {
 		return p.row.Before == "green", nil
 	}
 	if p.greenOnBase == nil {
-		seen, err := p.onBase(ctx, "-none", nil)
+		seen, err := p.runOnBaseWith(ctx, "-none", nil)
 		if err != nil {
 			return false, err
 		}
@@ -285,8 +288,8 @@ func (p *proof) baseGreen(ctx context.Context) (bool, error) {
 	return *p.greenOnBase, nil
 }
 
-// onBase runs the check on the base, with some files of the change.
-func (p *proof) onBase(ctx context.Context, name string, paths []string) (treeResult, error) {
+// runOnBaseWith runs the check on the base, with some files of the change.
+func (p *proof) runOnBaseWith(ctx context.Context, name string, paths []string) (treeResult, error) {
 	return p.runOnTree(ctx, "proof"+name, p.change.Base.Tree, p.change.Tree, paths)
 }
 
@@ -341,8 +344,8 @@ type classOrigin struct {
 	shared bool
 }
 
-// first returns the output of the first run.
-func (s treeResult) first() string {
+// firstOutput returns the output of the first run.
+func (s treeResult) firstOutput() string {
 	if len(s.runs) == 0 {
 		return ""
 	}
@@ -354,7 +357,7 @@ func (s treeResult) classByState() string {
 	switch {
 	case s.state == transcript.Flaky:
 		return transcript.FlakyProof
-	case len(s.runs) > 0 && doesNotLoad(s.runs[0].results, s.first()):
+	case len(s.runs) > 0 && doesNotLoad(s.runs[0].results, s.firstOutput()):
 		return transcript.LoadError
 	}
 	return transcript.Proven
@@ -363,13 +366,13 @@ func (s treeResult) classByState() string {
 // allPassed reports whether all runs show that every test of a file passed. If a run names all its
 // failures, it is enough that the file ran.
 func (p *proof) allPassed(s treeResult, f testsource.File) bool {
-	all, _ := f.Tests()
+	tests, _ := f.Tests()
 	for _, run := range s.runs {
 		if run.results.Complete() && p.locator.Ran(run.results, f) {
 			continue
 		}
 		passed := p.locator.PassedTests(run.results, f)
-		if len(all) == 0 || slices.ContainsFunc(all, func(t testsource.Test) bool { return !passed(t.Name) }) {
+		if len(tests) == 0 || slices.ContainsFunc(tests, func(t testsource.Test) bool { return !passed(t.Name) }) {
 			return false
 		}
 	}
@@ -380,41 +383,38 @@ func (p *proof) allPassed(s treeResult, f testsource.File) bool {
 // tests. A test that fails only in some runs is flaky.
 func (p *proof) classOf(ctx context.Context, s treeResult, f testsource.File) (string, classOrigin, error) {
 	from := classOrigin{log: s.log, shared: true}
-	failed, loadless := 0, 0
+	redRuns, testedRuns, failsWithChange := 0, 0, false
 	for _, run := range s.runs {
-		fails, loads := false, true
+		isRed, wasTested := false, false // a test that fails was run, unless the file does not load
 		for _, x := range run.failures {
-			is, shared, err := p.locator.BelongsTo(ctx, x, f)
-			if err != nil {
+			belongs, shared, err := p.locator.BelongsTo(ctx, x, f)
+			switch {
+			case err != nil:
 				return "", from, err
-			}
-			if is && !p.passesWithChange(x) {
-				from.why = "what fails there is not told to pass with the change"
-				continue
-			}
-			if is {
-				fails, loads, from.shared = true, loads && x.LoadError, from.shared && shared
+			case !belongs:
+			case !p.passesWithChange(x):
+				failsWithChange = true
+			default:
+				isRed, wasTested = true, wasTested || !x.LoadError
+				from.shared = from.shared && shared
 				from.add(x.Name)
 			}
 		}
-		if fails {
-			failed++
+		if isRed {
+			redRuns++
 		}
-		if fails && !loads {
-			loadless++
+		if wasTested {
+			testedRuns++
 		}
-	}
-	if failed > 0 {
-		from.why = ""
 	}
 	switch {
-	case failed == 0 && from.why != "":
-		return transcript.Unknown, classOrigin{log: s.log, why: from.why}, nil
-	case failed == 0:
+	case redRuns == 0 && failsWithChange:
+		return transcript.Unknown, classOrigin{log: s.log, why: "what fails there is not told to pass with the change"}, nil
+	case redRuns == 0:
 		return "", from, nil
-	case failed < len(s.runs):
+	case redRuns < len(s.runs):
 		return transcript.FlakyProof, from, nil
-	case loadless == 0:
+	case testedRuns == 0:
 		return transcript.LoadError, from, nil
 	}
 	return transcript.Proven, from, nil

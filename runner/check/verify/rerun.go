@@ -129,7 +129,11 @@ func (c Checks) newRow(i int) transcript.VerifyRow {
 
 // Passes reports whether a check's result meets the job's demand.
 func Passes(row transcript.VerifyRow) bool {
-	return transcript.CountsAsGreen(row.After, row.Flaky) || row.NotRun == transcript.NotConcerned || row.Must == "no_worse" && !transcript.CountsAsGreen(row.Before, row.Flaky) && row.Worse == ""
+	if transcript.CountsAsGreen(row.After, row.Flaky) || row.NotRun == transcript.NotConcerned {
+		return true
+	}
+	wasGreen := transcript.CountsAsGreen(row.Before, row.Flaky)
+	return row.Must == "no_worse" && !wasGreen && row.Worse == ""
 }
 
 // stateInWords returns a check's state for the agent.

@@ -3,6 +3,7 @@ package verify
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/changeset"
@@ -70,28 +71,27 @@ func (c Checks) postponed(i int) (result, bool) {
 // runPostponedBaseline runs the postponed baselines that a change needs, and adds the results to
 // rows.
 func (c Checks) runPostponedBaseline(ctx context.Context, attempt int, base gitops.Base, applies []bool, rows []transcript.VerifyRow) error {
-	waits := func(i int) bool {
-		return applies[i] && rows[i].Before == "" && rows[i].NotRun == transcript.NotConcerned
+	isNeeded := make([]bool, len(rows))
+	for i, row := range rows {
+		isPostponed := row.Before == "" && row.NotRun == transcript.NotConcerned
+		isNeeded[i] = applies[i] && isPostponed
 	}
-	needed := false
-	for i := range rows {
-		needed = needed || waits(i)
-	}
-	if !needed {
+	if !slices.Contains(isNeeded, true) {
 		return nil
 	}
 	s := suiteOf(attempt, base, base.Tree)
 	s.kind, s.serviceNotBlamed, s.why = fmt.Sprintf("base-%d", attempt), true, lateBaselineReason
-	results, err := c.onBase(ctx, s, func(i int) (result, bool) { return result{state: rows[i].Before, notRun: rows[i].NotRun}, !waits(i) })
+	results, err := c.runOnBase(ctx, s, func(i int) (result, bool) { return result{state: rows[i].Before, notRun: rows[i].NotRun}, !isNeeded[i] })
 	if err != nil {
 		return err
 	}
 	for i, r := range results {
-		if waits(i) {
-			rows[i].Before, rows[i].From = r.state, r.fromRun
-			if err := c.showBaseResult(ctx, &rows[i], i, r); err != nil {
-				return err
-			}
+		if !isNeeded[i] {
+			continue
+		}
+		rows[i].Before, rows[i].From = r.state, r.fromRun
+		if err := c.showBaseResult(ctx, &rows[i], i, r); err != nil {
+			return err
 		}
 	}
 	return nil

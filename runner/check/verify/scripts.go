@@ -87,7 +87,7 @@ func (p *proof) judgeScripts(ctx context.Context) error {
 			p.addBaseTest(transcript.OldTest{File: file, Script: true, Fails: true, Shared: len(p.scripts) > 1})
 		}
 	case transcript.Flaky:
-		p.oldUnknown = "with the files that it runs as they were the check is flaky"
+		p.oldTestsUnknown = "with the files that it runs as they were the check is flaky"
 	}
 	return nil
 }

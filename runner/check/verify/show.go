@@ -73,14 +73,14 @@ func (c Checks) loadedBefore(was transcript.VerifyRow, now *reportedTests) (bool
 	for _, t := range was.Failing {
 		before[t.Name] = true
 	}
-	named := false
+	namesLoadError := false
 	for _, t := range now.Failing {
 		if t.Load && !before[c.Record.Redact(t.Name)] && was.FailingMore == 0 {
 			return true, nil
 		}
-		named = named || t.Load
+		namesLoadError = namesLoadError || t.Load
 	}
-	if named || was.Log == "" || was.Before == "timeout" {
+	if namesLoadError || was.Log == "" || was.Before == "timeout" {
 		return false, nil
 	}
 	output, err := c.Record.Ends(was.Log, maxTestFileBytes, maxTestFileBytes)
@@ -106,37 +106,47 @@ func (c Checks) putResult(ctx context.Context, row *transcript.VerifyRow, i int,
 	if len(r.runs) == 0 {
 		return nil, nil
 	}
-	deciding, err := transcript.DecidingRun(r.runs), error(nil)
-	if row.Tail, err = c.tail(deciding.State, row.Log); err != nil {
+	state := transcript.DecidingRun(r.runs).State
+	var err error
+	if row.Tail, err = c.tail(state, row.Log); err != nil {
 		return nil, err
 	}
-	reported := &reportedTests{Results: &testresults.Results{}, runs: map[string][]int{}}
-	same := 0
-	for n, run := range r.runs {
-		if run.State != deciding.State {
-			continue
-		}
-		one, err := c.tests(ctx, c.Job.Verify[i], run.Log)
-		if err != nil {
-			return nil, err
-		}
-		same++
-		for _, t := range one.Failing {
-			reported.runs[t.Name] = append(reported.runs[t.Name], n+1)
-		}
-		reported.Join(one)
+	reported, err := c.joinTests(ctx, c.Job.Verify[i], r.runs, state)
+	if err != nil {
+		return nil, err
 	}
-	for name, runs := range reported.runs {
-		if len(runs) == same {
-			delete(reported.runs, name)
-		}
-	}
-	if deciding.State == "red" {
+	if state == "red" {
 		if reported.output, err = c.Record.Ends(row.Log, maxTestFileBytes, maxTestFileBytes); err != nil {
 			return nil, fmt.Errorf("read %s: %w", row.Log, err)
 		}
 	}
 	return reported, nil
+}
+
+// joinTests returns the tests of all runs with a state.
+func (c Checks) joinTests(ctx context.Context, check job.VerifyCheck, runs []transcript.CheckRun, state string) (*reportedTests, error) {
+	joined := &reportedTests{Results: &testresults.Results{}, runs: map[string][]int{}}
+	joinedRuns := 0
+	for n, run := range runs {
+		if run.State != state {
+			continue
+		}
+		results, err := c.tests(ctx, check, run.Log)
+		if err != nil {
+			return nil, err
+		}
+		joinedRuns++
+		for _, t := range results.Failing {
+			joined.runs[t.Name] = append(joined.runs[t.Name], n+1)
+		}
+		joined.Join(results)
+	}
+	for name, failingRuns := range joined.runs {
+		if len(failingRuns) == joinedRuns {
+			delete(joined.runs, name)
+		}
+	}
+	return joined, nil
 }
 
 // listFailing lists the failing tests in a row, unless it is green.

@@ -22,7 +22,7 @@ func (c Checks) Baseline(ctx context.Context) (transcript.Verify, error) {
 		return table, err
 	}
 	base := c.Workspace.Base()
-	results, err := c.onBase(ctx, suiteOf(0, base, base.Tree), c.postponed)
+	results, err := c.runOnBase(ctx, suiteOf(0, base, base.Tree), c.postponed)
 	if err != nil {
 		return table, err
 	}
@@ -40,14 +40,14 @@ func (c Checks) Baseline(ctx context.Context) (transcript.Verify, error) {
 // VerifyChange runs the checks on a change and records the table. before has the base results;
 // postponed ones are added to it.
 func (c Checks) VerifyChange(ctx context.Context, attempt int, change *gitops.ChangeSet, before []transcript.VerifyRow) (transcript.Verify, error) {
-	is, err := c.appliesToChange(change)
+	applies, err := c.appliesToChange(change)
 	if err != nil {
 		return transcript.Verify{}, err
 	}
-	if err := c.runPostponedBaseline(ctx, attempt, change.Base, is, before); err != nil {
+	if err := c.runPostponedBaseline(ctx, attempt, change.Base, applies, before); err != nil {
 		return transcript.Verify{}, err
 	}
-	results, err := c.runOn(ctx, suiteOf(attempt, change.Base, change.Tree), onlyApplying(is))
+	results, err := c.runOn(ctx, suiteOf(attempt, change.Base, change.Tree), onlyApplying(applies))
 	if err != nil {
 		return transcript.Verify{}, err
 	}
@@ -116,10 +116,10 @@ const (
 	tailToAgent = 6 << 10
 )
 
-// DescribeRed describes the red checks to the agent. besides is added to the introduction.
-func (c Checks) DescribeRed(table transcript.Verify, besides string) (string, error) {
+// DescribeRed describes the red checks to the agent. remark is added to the introduction.
+func (c Checks) DescribeRed(table transcript.Verify, remark string) (string, error) {
 	var s strings.Builder
-	s.WriteString("The runner checked your change on a fresh copy, and it does not pass yet. Mend the cause, then end again with your summary. " + besides + "\n")
+	s.WriteString("The runner checked your change on a fresh copy, and it does not pass yet. Mend the cause, then end again with your summary. " + remark + "\n")
 	for _, row := range table.Rows {
 		if row.Passed {
 			continue

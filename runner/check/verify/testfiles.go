@@ -33,9 +33,9 @@ type tests struct {
 
 // testsOf returns the tests of a change.
 func (c Checks) testsOf(change *gitops.ChangeSet) (t tests, err error) {
-	from, to := map[string]bool{}, map[string]bool{} // contents that the change takes away and brings
+	oldContents, newContents := map[string]bool{}, map[string]bool{} // of all changed files, by ID
 	for _, f := range change.Files {
-		from[f.OldID], to[f.NewID] = f.OldMode != "", f.NewMode != ""
+		oldContents[f.OldID], newContents[f.NewID] = f.OldMode != "", f.NewMode != ""
 	}
 	for _, f := range change.Files {
 		fits, err := policy.MatchesPattern(c.Job.VerifyTests, f.Path)
@@ -45,23 +45,30 @@ func (c Checks) testsOf(change *gitops.ChangeSet) (t tests, err error) {
 		if !fits {
 			continue
 		}
-		data, err := c.isData(f.Path)
-		if err != nil {
+		file := changedFile{File: f, isMovedHere: oldContents[f.NewID], isMovedAway: f.NewMode == "" && newContents[f.OldID]}
+		if file.isData, err = c.isData(f.Path); err != nil {
 			return t, err
 		}
-		if err := c.addTest(&t, f, data, from[f.NewID], f.NewMode == "" && to[f.OldID]); err != nil {
+		if err := c.addTest(&t, file); err != nil {
 			return t, fmt.Errorf("read %q: %w", f.Path, err)
 		}
 	}
 	return t, nil
 }
 
-// addTest adds a changed file. came means that the content was moved here: then it proves nothing.
-// went means that it was moved elsewhere: then it is not missing.
-func (c Checks) addTest(t *tests, f changeset.File, data, came, went bool) error {
+// changedFile is a changed file that verify_tests matches.
+type changedFile struct {
+	changeset.File
+	isData      bool // test data
+	isMovedHere bool // another file had the content, so it proves nothing
+	isMovedAway bool // another file has the content, so it is not missing
+}
+
+// addTest adds a changed file.
+func (c Checks) addTest(t *tests, f changedFile) error {
 	t.restorePaths = append(t.restorePaths, f.Path)
-	if isRegular(f.OldMode) && f.NewID != f.OldID && !went {
-		if err := c.addOld(t, f, data); err != nil {
+	if isRegular(f.OldMode) && f.NewID != f.OldID && !f.isMovedAway {
+		if err := c.addOld(t, f); err != nil {
 			return err
 		}
 	}
@@ -70,7 +77,7 @@ func (c Checks) addTest(t *tests, f changeset.File, data, came, went bool) error
 		t.overlayPaths = append(t.overlayPaths, f.Path)
 	}
 	switch {
-	case f.NewMode == "" || data:
+	case f.NewMode == "" || f.isData:
 		return nil
 	case len(t.changedTests)+len(t.movedTests) == maxTestFiles:
 		t.unjudgedCount++
@@ -81,7 +88,7 @@ func (c Checks) addTest(t *tests, f changeset.File, data, came, went bool) error
 			return err
 		}
 	}
-	if came {
+	if f.isMovedHere {
 		t.movedTests = append(t.movedTests, now)
 	} else {
 		t.changedTests = append(t.changedTests, now)
@@ -90,8 +97,8 @@ func (c Checks) addTest(t *tests, f changeset.File, data, came, went bool) error
 }
 
 // addOld adds the base's version of a changed file.
-func (c Checks) addOld(t *tests, f changeset.File, data bool) error {
-	if data || len(t.baseTests) == maxTestFiles {
+func (c Checks) addOld(t *tests, f changedFile) error {
+	if f.isData || len(t.baseTests) == maxTestFiles {
 		t.changedData = append(t.changedData, f.Path)
 		return nil
 	}
@@ -130,20 +137,22 @@ var (
 // names its ending, the file is a test.
 func (c Checks) isData(name string) (bool, error) {
 	folders := strings.Split(path.Dir(name), "/")
-	looks := slices.ContainsFunc(folders, func(f string) bool { return slices.Contains(dataFolders, f) }) ||
+	looksLikeData := slices.ContainsFunc(folders, func(f string) bool { return slices.Contains(dataFolders, f) }) ||
 		slices.Contains(dataNames, path.Base(name)) || slices.Contains(dataEndings, strings.ToLower(path.Ext(name)))
-	if !looks {
+	if !looksLikeData {
 		return false, nil
 	}
-	var named []string
+	var ownPatterns []string // of the job, with an ending
 	for _, pattern := range c.Job.VerifyTests {
-		if ending := path.Ext(pattern); len(ending) > 1 && !strings.ContainsAny(ending, "*?") && !slices.Contains(job.TestPatterns(), pattern) {
-			named = append(named, pattern)
+		ending := path.Ext(pattern)
+		hasEnding := len(ending) > 1 && !strings.ContainsAny(ending, "*?")
+		if hasEnding && !slices.Contains(job.TestPatterns(), pattern) {
+			ownPatterns = append(ownPatterns, pattern)
 		}
 	}
-	if len(named) == 0 {
+	if len(ownPatterns) == 0 {
 		return true, nil
 	}
-	fits, err := policy.MatchesPattern(named, name)
-	return !fits, err
+	isTest, err := policy.MatchesPattern(ownPatterns, name)
+	return !isTest, err
 }

@@ -10,20 +10,20 @@ import (
 // tap parses the Test Anything Protocol, versions 12 to 14 (https://testanything.org). It also
 // reads places from bats's comments and reasons from mocha's lines.
 type tap struct {
-	planned bool // a plan or version was printed; otherwise the output is not TAP
-	groups  []string
-	tests   []Test
-	passed  []string
-	skipped []string
-	count   int    // tests outside of groups
-	plan    int    // planned tests outside of groups
-	partial bool   // more tests may fail than are listed
-	within  bool   // the lines of a YAML block about the last test follow
-	failed  bool   // the last test failed
-	waits   bool   // the first line of a longer message follows
-	begun   bool   // the line before was the version
-	tape    bool   // the dialect of tape: comments name tests, and test lines are assertions
-	title   string // tape's current test
+	isTAP         bool // a plan or version was printed
+	groups        []string
+	failed        []Test
+	passed        []string
+	skipped       []string
+	count         int    // tests outside of groups
+	plan          int    // planned tests outside of groups
+	partial       bool   // more tests may fail than are listed
+	inBlock       bool   // the lines of a YAML block about the last test follow
+	lastFailed    bool   // the last test failed
+	awaitsMessage bool   // the first line of a longer message follows
+	afterVersion  bool   // the line before was the version
+	isTape        bool   // the dialect of tape: comments name tests, and test lines are assertions
+	tapeTest      string // tape's current test
 }
 
 var (
@@ -45,77 +45,79 @@ var (
 // of bats, or mocha's indented message.
 func (p *tap) line(text string) {
 	body := strings.TrimLeft(text, " ")
-	begun := p.begun
-	p.begun = strings.HasPrefix(text, "TAP version") || begun && text == ""
+	afterVersion := p.afterVersion
+	p.afterVersion = strings.HasPrefix(text, "TAP version") || afterVersion && text == ""
 	switch {
-	case (begun || p.tape) && !p.within && p.titled(text):
+	case (afterVersion || p.isTape) && !p.inBlock && p.tapeComment(text):
 	case strings.HasPrefix(body, "ok") || strings.HasPrefix(body, "not ok"):
 		if m := tapTest().FindStringSubmatch(text); m != nil {
-			p.test(len(m[1])/4, m[2] != "", m[3], m[4])
+			p.testLine(len(m[1])/4, m[2] != "", m[3], m[4])
 		}
 	case strings.HasPrefix(body, "# Subtest: "):
 		if m := tapGroup().FindStringSubmatch(text); m != nil {
-			p.enter(len(m[1])/4, m[2])
+			p.enterGroup(len(m[1])/4, m[2])
 		}
 	case strings.HasPrefix(body, "1..") || strings.HasPrefix(body, "TAP version"):
-		p.planning(text)
+		p.readPlan(text)
 	case strings.HasPrefix(body, "Bail out!"):
 		p.partial = true
 	case body == "---":
-		p.within = p.failed
+		p.inBlock = p.lastFailed
 	case body == "...":
-		p.within, p.failed = false, false
-	case p.within:
-		p.says(body)
-	case p.failed && strings.HasPrefix(text, "# "):
-		p.bats(text)
-	case p.failed && strings.HasPrefix(text, "  "):
-		p.mocha(body)
+		p.inBlock, p.lastFailed = false, false
+	case p.inBlock:
+		p.blockLine(body)
+	case p.lastFailed && strings.HasPrefix(text, "# "):
+		p.batsComment(text)
+	case p.lastFailed && strings.HasPrefix(text, "  "):
+		p.mochaLine(body)
 	}
 }
 
-// titled handles tape's comment with a test's name. It returns false for any other line.
-func (p *tap) titled(text string) bool {
+// tapeComment handles tape's comment with a test's name. It returns false for any other line.
+func (p *tap) tapeComment(text string) bool {
 	m := tapTitle().FindStringSubmatch(text)
 	if m == nil || tapGroup().MatchString(text) || tapCount().MatchString(text) {
 		return false
 	}
-	p.tape, p.title, p.failed = true, clean(m[1], maxName), false
-	if name, is := strings.CutPrefix(p.title, "SKIP "); is {
+	p.isTape, p.tapeTest, p.lastFailed = true, clean(m[1], maxName), false
+	if name, is := strings.CutPrefix(p.tapeTest, "SKIP "); is {
 		p.skipped = append(p.skipped, name)
 	}
 	return true
 }
 
-// planning handles a plan or version.
-func (p *tap) planning(text string) {
+// readPlan handles a plan or version.
+func (p *tap) readPlan(text string) {
 	m := tapPlan().FindStringSubmatch(text)
 	if m == nil {
 		return
 	}
-	if p.planned = true; m[1] == "" {
+	if p.isTAP = true; m[1] == "" {
 		p.plan = min(p.plan+number(m[2]), maxNames)
 	}
 }
 
-// enter begins a group of tests. The group's own test line follows its tests. A group means that
+// enterGroup begins a group of tests. The group's own test line follows its tests. A group means that
 // the output is node's, so earlier comments were output of tests and no names.
-func (p *tap) enter(depth int, name string) {
-	p.tape = false
-	for len(p.groups) <= min(depth, 20) {
+func (p *tap) enterGroup(depth int, name string) {
+	p.isTape = false
+	const deepest = 20
+	depth = min(depth, deepest)
+	for len(p.groups) <= depth {
 		p.groups = append(p.groups, "")
 	}
-	p.groups = p.groups[:min(depth, 20)+1]
-	p.groups[min(depth, 20)] = clean(name, maxName)
+	p.groups = p.groups[:depth+1]
+	p.groups[depth] = clean(name, maxName)
 }
 
-// test records a test. about is its description, which may end in a directive: # SKIP or # TODO.
-func (p *tap) test(depth int, failed bool, number, about string) {
-	p.within, p.failed, p.waits = false, false, false
+// testLine records a test. about is its description, which may end in a directive: # SKIP or # TODO.
+func (p *tap) testLine(depth int, failed bool, number, about string) {
+	p.inBlock, p.lastFailed, p.awaitsMessage = false, false, false
 	if depth == 0 {
 		p.count++
 	}
-	if len(p.tests)+len(p.passed)+len(p.skipped) >= maxTests {
+	if len(p.failed)+len(p.passed)+len(p.skipped) >= maxTests {
 		p.partial = true
 		return
 	}
@@ -124,29 +126,29 @@ func (p *tap) test(depth int, failed bool, number, about string) {
 		about = directive[1]
 	}
 	name := p.name(depth, number, about)
-	if p.tape {
-		p.asserts(failed && directive == nil, about)
+	if p.isTape {
+		p.tapeAssertion(failed && directive == nil, about)
 		return
 	}
 	switch {
 	case directive != nil:
 		p.skipped = append(p.skipped, name)
 	case failed:
-		p.failed = true
-		p.tests = append(p.tests, Test{Name: name})
+		p.lastFailed = true
+		p.failed = append(p.failed, Test{Name: name})
 	default:
 		p.passed = append(p.passed, name)
 	}
 }
 
-// asserts handles an assertion of tape's current test.
-func (p *tap) asserts(failed bool, about string) {
+// tapeAssertion handles an assertion of tape's current test.
+func (p *tap) tapeAssertion(failed bool, about string) {
 	switch {
 	case !failed:
-		p.passed = append(p.passed, p.title)
-	case len(p.tests) == 0 || p.last().Name != p.title:
-		p.failed = true
-		p.tests = append(p.tests, Test{Name: p.title, Message: clean(strings.TrimSpace(about), maxMessage)})
+		p.passed = append(p.passed, p.tapeTest)
+	case len(p.failed) == 0 || p.last().Name != p.tapeTest:
+		p.lastFailed = true
+		p.failed = append(p.failed, Test{Name: p.tapeTest, Message: clean(strings.TrimSpace(about), maxMessage)})
 	}
 }
 
@@ -160,13 +162,13 @@ func (p *tap) name(depth int, number, about string) string {
 	return clean(strings.Join(append(slices.Clone(outer), strings.ReplaceAll(about, `\#`, "#")), " > "), maxName)
 }
 
-func (p *tap) last() *Test { return &p.tests[len(p.tests)-1] }
+func (p *tap) last() *Test { return &p.failed[len(p.failed)-1] }
 
-// says handles a line of the YAML block below a test.
-func (p *tap) says(body string) {
+// blockLine handles a line of the YAML block below a test.
+func (p *tap) blockLine(body string) {
 	t := p.last()
-	if p.waits {
-		t.Message, p.waits = clean(body, maxMessage), false
+	if p.awaitsMessage {
+		t.Message, p.awaitsMessage = clean(body, maxMessage), false
 		return
 	}
 	m := tapSays().FindStringSubmatch(body)
@@ -175,7 +177,8 @@ func (p *tap) says(body string) {
 	}
 	switch m[1] {
 	case "message", "error":
-		if p.waits = strings.Trim(m[2], "|->+") == ""; !p.waits {
+		p.awaitsMessage = strings.Trim(m[2], "|->+") == ""
+		if !p.awaitsMessage {
 			t.says(m[2])
 		}
 	case "line":
@@ -193,8 +196,8 @@ func (p *tap) says(body string) {
 	}
 }
 
-// mocha handles a line that mocha prints below a test: the reason, or the stack trace.
-func (p *tap) mocha(body string) {
+// mochaLine handles a line that mocha prints below a test: the reason, or the stack trace.
+func (p *tap) mochaLine(body string) {
 	t := p.last()
 	if m := tapMocha().FindStringSubmatch(body); m != nil && t.File == "" {
 		t.at(m[1], m[2])
@@ -202,11 +205,11 @@ func (p *tap) mocha(body string) {
 	t.says(body)
 }
 
-// bats handles a comment that bats prints below a test.
-func (p *tap) bats(text string) {
+// batsComment handles a comment that bats prints below a test.
+func (p *tap) batsComment(text string) {
 	t := p.last()
 	if tapCount().MatchString(text) {
-		p.failed = false
+		p.lastFailed = false
 		return
 	}
 	if m := tapBats().FindStringSubmatch(text); m != nil {
@@ -220,16 +223,17 @@ func (p *tap) bats(text string) {
 
 // end returns the results, or nil if the output was not TAP.
 func (p *tap) end() *Results {
-	if !p.planned {
+	if !p.isTAP {
 		return nil
 	}
 	results := &Results{seen: true, partial: p.partial || p.count != p.plan}
-	for _, t := range withoutParents(p.tests, " > ") {
+	for _, t := range withoutParents(p.failed, " > ") {
 		results.fail(t)
 	}
 	for _, name := range p.passed {
-		if !p.tape || !results.failing[name] { // all that it asserts has to hold
-			results.pass(name) // with tape, a test passes only if none of its assertions failed
+		hasFailedAssertion := p.isTape && results.failing[name]
+		if !hasFailedAssertion {
+			results.pass(name)
 		}
 	}
 	for _, name := range p.skipped {
