@@ -29,7 +29,7 @@ func (w *Workspace) Changes(ctx context.Context) (change *gitops.ChangeSet, err 
 		return w.checkout.ChangeBetween(ctx, w.base, w.base.Tree)
 	}
 	err = w.withTree(ctx, OfAgent, func(c *gitops.Checkout, _ *os.Root) (err error) {
-		change, err = c.Changes(ctx, w.workSnapshot)
+		change, err = c.Changes(ctx, w.snapshots.work)
 		return err
 	})
 	return change, err

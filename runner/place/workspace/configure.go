@@ -27,7 +27,9 @@ func Configure(ctx context.Context, rec *record.Record, source *settings.Source,
 	}
 	w.checkout.AllowFilters(set.Job.Git.Listed())
 	wanted, commit := set.Job.Repository.Base, set.Job.Repository.Commit
-	if (wanted == "" || wanted == w.base.Branch) && (commit == "" || commit == w.base.SHA) {
+	hasWantedBranch := wanted == "" || wanted == w.base.Branch
+	hasWantedCommit := commit == "" || commit == w.base.SHA
+	if hasWantedBranch && hasWantedCommit {
 		return set, nil
 	}
 	if err := w.SetBase(ctx, gitops.BaseSpec{Branch: cmp.Or(wanted, w.base.Branch), SHA: commit}); err != nil {
@@ -37,9 +39,9 @@ func Configure(ctx context.Context, rec *record.Record, source *settings.Source,
 	if err != nil {
 		return set, err
 	}
-	if is := again.Job.Repository.Base; is != "" && wanted != "" && is != wanted {
+	if named := again.Job.Repository.Base; named != "" && wanted != "" && named != wanted {
 		return again, outcome.Stopf(outcome.InvalidInput, "base",
-			"The configuration on %s names another base, %s; choose one with --set repository.base=….", wanted, is)
+			"The configuration on %s names another base, %s; choose one with --set repository.base=….", wanted, named)
 	}
 	return again, nil
 }

@@ -12,7 +12,7 @@ import (
 // ChangesIn returns the changes in a copy of the work tree, relative to the base. No command may
 // change the copy meanwhile.
 func (w *Workspace) ChangesIn(ctx context.Context, copied gitops.Layer) (*gitops.ChangeSet, error) {
-	change, err := w.checkout.InLayer(copied).Changes(ctx, w.workSnapshot)
+	change, err := w.checkout.InLayer(copied).Changes(ctx, w.snapshots.work)
 	if err != nil {
 		return nil, fmt.Errorf("find what changed in a copy of the workspace: %w", err)
 	}
@@ -31,16 +31,16 @@ type MergeJournal struct {
 // if into is a copy.
 func (w *Workspace) MergeCopy(ctx context.Context, into gitops.Layer, own *MergeJournal, before, now gitops.Tree) (*gitops.ChangeSet, error) {
 	in := w.checkout.InLayer(into)
-	mine, err := in.Changes(ctx, w.workSnapshot)
+	mine, err := in.Changes(ctx, w.snapshots.work)
 	if err != nil {
 		return nil, fmt.Errorf("find what changed: %w", err)
 	}
 	merged, err := in.Merge(ctx, before, mine.Tree, now)
-	if err != nil || merged.Empty() || own == nil {
-		if err == nil {
-			err = in.ApplyChange(ctx, merged)
-		}
+	if err != nil {
 		return merged, err
+	}
+	if merged.Empty() || own == nil {
+		return merged, in.ApplyChange(ctx, merged)
 	}
 	if err := w.RecordMerge(ctx, merged, own.Append); err != nil {
 		return nil, fmt.Errorf("keep what is merged: %w", err)
@@ -104,7 +104,7 @@ func (w *Workspace) finishMerge(ctx context.Context, in *gitops.Checkout) error 
 // writeTreeFiles makes the files of the agent's tree those of another tree. The objects of that
 // tree must exist here.
 func (w *Workspace) writeTreeFiles(ctx context.Context, in *gitops.Checkout, tree gitops.Tree) error {
-	now, err := in.Changes(ctx, w.workSnapshot)
+	now, err := in.Changes(ctx, w.snapshots.work)
 	if err != nil {
 		return err
 	}
@@ -133,7 +133,7 @@ func (w *Workspace) RecordMerge(ctx context.Context, merged *gitops.ChangeSet, k
 // RepeatMerge applies a change that MergeCopy recorded, completely or not at all.
 func (w *Workspace) RepeatMerge(ctx context.Context, into gitops.Layer, diff string) error {
 	in := w.checkout.InLayer(into)
-	mine, err := in.Changes(ctx, w.workSnapshot)
+	mine, err := in.Changes(ctx, w.snapshots.work)
 	if err != nil {
 		return fmt.Errorf("find what changed: %w", err)
 	}

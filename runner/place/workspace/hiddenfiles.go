@@ -24,19 +24,19 @@ func (w *Workspace) HiddenFiles() *grants.Secrets { return w.hiddenFiles }
 // that the base commit tracks is not hidden. If it was named explicitly, it ends the run; if only
 // its place makes it a secret, it is treated as an ordinary file.
 func (w *Workspace) ExcludeSecrets(found *grants.Secrets) (*grants.Secrets, error) {
-	kept := []grants.Secret{}
+	hidden := []grants.Secret{}
 	for _, secret := range found.Found {
 		path, tracked, err := w.tracksHidden(secret.Path)
 		switch {
 		case err != nil:
 			return nil, err
 		case !tracked:
-			kept = append(kept, secret)
+			hidden = append(hidden, secret)
 		case secret.By != "":
 			return nil, hiddenTracked(secret, path)
 		}
 	}
-	found.Found, w.hiddenFiles = kept, found
+	found.Found, w.hiddenFiles = hidden, found
 	w.excludeHidden()
 	return found, w.saveHidden()
 }
@@ -111,10 +111,14 @@ func hiddenTracked(secret grants.Secret, path string) error {
 // examined, because those files are not work of the run.
 func (w *Workspace) restoreHidden() error {
 	var known grants.Secrets
-	there, err := w.rec.ReadJSON(hiddenFile, &known)
-	if err == nil && there && slices.ContainsFunc(w.roots(), func(root string) bool { return slices.Contains(known.Within, root) }) { // other files would be of another checkout
+	exists, err := w.rec.ReadJSON(hiddenFile, &known)
+	if err != nil || !exists {
+		return err
+	}
+	isOfThisCheckout := slices.ContainsFunc(w.roots(), func(root string) bool { return slices.Contains(known.Within, root) })
+	if isOfThisCheckout {
 		w.hiddenFiles = &known
 		w.excludeHidden()
 	}
-	return err
+	return nil
 }

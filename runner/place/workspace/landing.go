@@ -68,7 +68,7 @@ func (w *Workspace) land(ctx context.Context, l landing, change *gitops.ChangeSe
 	if err := w.rec.WriteJSON(landingFile, l); err != nil {
 		return err
 	}
-	w.landed = true
+	w.delivery.landed = true
 	if err := w.landWithFilteredFiles(ctx, do); err != nil {
 		return w.revertIncomplete(context.WithoutCancel(ctx), l, err)
 	}
@@ -102,7 +102,7 @@ func (w *Workspace) revertIncomplete(ctx context.Context, l landing, why error) 
 		why = &blockedError{why: "others switched to another branch, or renamed one"}
 	}
 	if err := w.revertFailed(ctx, l); err != nil {
-		w.partlyLanded = true
+		w.delivery.isPartial = true
 		w.rec.Warn("half_in_checkout", "The part of the change in the checkout could not be removed: %v.", err)
 		return fmt.Errorf("%w; %w", why, err)
 	}
@@ -148,41 +148,46 @@ func (w *Workspace) revertInterrupted(ctx context.Context) (err error) {
 	if _, err := w.readPack(ctx, w.rec.Directory, record.PackFile, l.Tree); err != nil {
 		return err
 	}
-	half, ours, err := w.findLanded(ctx, l)
+	partial, ownPaths, err := w.findLanded(ctx, l)
 	if err != nil {
 		return err
 	}
-	if err := w.requireOnlyLanded(ctx, l, half, ours); err != nil {
+	if err := w.requireOnlyLanded(ctx, l, partial, ownPaths); err != nil {
 		return err
 	}
-	return w.revertLanding(ctx, l, half, ours)
+	return w.revertLanding(ctx, l, partial, ownPaths)
 }
 
 // requireOnlyLanded returns an error if others changed the checkout, too. partial and ownPaths are
 // the results of findLanded.
 func (w *Workspace) requireOnlyLanded(ctx context.Context, l landing, partial *gitops.ChangeSet, ownPaths []string) error {
+	others, err := w.actionsOfOthers(ctx, l, partial, ownPaths)
+	if err != nil || others == "" {
+		return err
+	}
+	return CannotResume("its change was being put into the checkout when it was killed, and others %s there since; undo that, or apply %s by hand", others, w.rec.Join(record.PatchFile))
+}
+
+// actionsOfOthers describes what others did in the checkout beside a landing, or returns "".
+func (w *Workspace) actionsOfOthers(ctx context.Context, l landing, partial *gitops.ChangeSet, ownPaths []string) (string, error) {
 	changed, err := w.changedByOthers(ctx)
 	if err != nil {
-		return err
+		return "", err
 	}
 	for _, file := range partial.Files { // these include ignored files that the landing wrote
 		changed = append(changed, file.Path)
 	}
-	others := ""
-	slices.Sort(ownPaths)
 	slices.Sort(changed)
-	changed = slices.DeleteFunc(slices.Compact(changed), func(path string) bool { _, is := slices.BinarySearch(ownPaths, path); return is })
-	if len(changed) > 0 {
-		others = "changed " + markdown.SomeFiles(changed)
-	} else if moved, err := w.checkout.MovedExcept(ctx, l.Branch, l.Commit); err != nil {
-		return err
-	} else if moved {
-		others = "committed, staged or switched to another branch"
+	slices.Sort(ownPaths)
+	isOwn := func(path string) bool { _, found := slices.BinarySearch(ownPaths, path); return found }
+	if changed = slices.DeleteFunc(slices.Compact(changed), isOwn); len(changed) > 0 {
+		return "changed " + markdown.SomeFiles(changed), nil
 	}
-	if others == "" {
-		return nil
+	moved, err := w.checkout.MovedExcept(ctx, l.Branch, l.Commit)
+	if err != nil || !moved {
+		return "", err
 	}
-	return CannotResume("its change was being put into the checkout when it was killed, and others %s there since; undo that, or apply %s by hand", others, w.rec.Join(record.PatchFile))
+	return "committed, staged or switched to another branch", nil
 }
 
 // revertFailed reverts a landing that failed in this process.
@@ -190,11 +195,11 @@ func (w *Workspace) revertFailed(ctx context.Context, l landing) error {
 	if len(l.Files) == 0 {
 		return w.revertLanding(ctx, l, nil, nil)
 	}
-	half, ours, err := w.findLanded(ctx, l)
+	partial, ownPaths, err := w.findLanded(ctx, l)
 	if err != nil {
 		return fmt.Errorf("take out what was put into the checkout before: %w", err)
 	}
-	return w.revertLanding(ctx, l, half, ours)
+	return w.revertLanding(ctx, l, partial, ownPaths)
 }
 
 // revertLanding restores the files at ownPaths and the branch as they were before the landing.
@@ -209,7 +214,7 @@ func (w *Workspace) revertLanding(ctx context.Context, l landing, partial *gitop
 	if err != nil {
 		return fmt.Errorf("take out what was put into the checkout before: %w", err)
 	}
-	w.landed = false
+	w.delivery.landed = false
 	w.rec.Remove(landingFile)
 	return nil
 }
@@ -223,24 +228,30 @@ func (w *Workspace) findLanded(ctx context.Context, l landing) (partial *gitops.
 	for _, file := range l.Files {
 		landed[string(file.Path)] = file
 	}
-	partial, err = w.checkout.ChangesWith(ctx, w.snapshot, slices.Collect(maps.Keys(landed)))
+	partial, err = w.checkout.ChangesWith(ctx, w.snapshots.checkout, slices.Collect(maps.Keys(landed)))
 	if err != nil {
 		return nil, nil, err
 	}
-	last := true // no written file follows in the order of paths
+	mayBeIncomplete := !l.Done // until a written file is found, which was written later
 	for _, file := range slices.Backward(partial.Files) {
-		is, known := landed[file.Path]
-		whole := known && file.NewID == is.ID && file.NewMode == is.Mode
-		begun := false
-		if known && !whole && last && !l.Done && is.ID != "" && file.NewMode == is.Mode {
-			if begun, err = w.checkout.IsBeginning(file.NewID, is.ID); err != nil {
+		target, belongs := landed[file.Path]
+		if !belongs {
+			continue
+		}
+		isDeleted := file.NewID == ""
+		isComplete := file.NewID == target.ID && file.NewMode == target.Mode
+		isBegun := false
+		if !isComplete && mayBeIncomplete && target.ID != "" && file.NewMode == target.Mode {
+			if isBegun, err = w.checkout.IsBeginning(file.NewID, target.ID); err != nil {
 				return nil, nil, err
 			}
 		}
-		if whole || begun || known && file.NewID == "" {
+		if isComplete || isBegun || isDeleted {
 			ownPaths = append(ownPaths, file.Path)
 		}
-		last = last && (!whole || file.NewID == "")
+		if isComplete && !isDeleted {
+			mayBeIncomplete = false
+		}
 	}
 	return partial, ownPaths, nil
 }
@@ -252,15 +263,15 @@ func (e *blockedError) Error() string { return e.why }
 
 // warnOfOthers returns what somebody else changed in the checkout during the run. It warns once.
 func (w *Workspace) warnOfOthers(ctx context.Context) ([]string, error) {
-	if w.tree == nil || w.landed {
+	if w.tree == nil || w.delivery.landed {
 		return nil, nil
 	}
 	paths, err := w.changedByOthers(ctx)
 	if err != nil || len(paths) == 0 {
 		return nil, err
 	}
-	if !w.warnedOfOthers {
-		w.warnedOfOthers = true
+	if !w.delivery.warnedOfOthers {
+		w.delivery.warnedOfOthers = true
 		w.rec.Warn("checkout_changed", "Somebody changed the checkout during the run (%s); commands may have seen the old or the new files.", markdown.SomeFiles(paths))
 	}
 	return paths, nil
@@ -288,10 +299,10 @@ func (w *Workspace) refuseOverwriting(ctx context.Context, change *gitops.Change
 
 // changedByOthers returns the paths that somebody else changed in the checkout since the snapshot.
 func (w *Workspace) changedByOthers(ctx context.Context) ([]string, error) {
-	if w.snapshot == nil {
+	if w.snapshots.checkout == nil {
 		return nil, nil
 	}
-	paths, err := w.checkout.ChangedSince(ctx, w.snapshot)
+	paths, err := w.checkout.ChangedSince(ctx, w.snapshots.checkout)
 	if err != nil {
 		return nil, fmt.Errorf("look for what others changed in the checkout: %w", err)
 	}

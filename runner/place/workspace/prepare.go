@@ -57,11 +57,14 @@ func (w *Workspace) Prepare(ctx context.Context, p CheckoutNeeds) error {
 // claimCheckout returns an error if this run and another user of the checkout could disturb each
 // other.
 func (w *Workspace) claimCheckout(ctx context.Context, shared bool) error {
-	lock := func() error { return w.checkout.Claim() }
-	if w.shared = shared; shared {
-		lock = func() error { return w.checkout.Share(ctx) }
+	w.shared = shared
+	var err error
+	if shared {
+		err = w.checkout.Share(ctx)
+	} else {
+		err = w.checkout.Claim()
 	}
-	if err := errors.Join(lock(), w.checkout.RequireIdle(ctx)); err != nil {
+	if err := errors.Join(err, w.checkout.RequireIdle(ctx)); err != nil {
 		return err
 	}
 	moved, err := w.checkout.MovedByOthers(ctx)
@@ -78,7 +81,7 @@ func (w *Workspace) dirtyFiles(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("look for uncommitted changes: %w", err)
 	}
-	w.prepared = seen
+	w.snapshots.prepared = seen
 	return markdown.SomeFiles(seen.Dirty()), nil
 }
 
@@ -101,7 +104,8 @@ func (w *Workspace) requireWritable(expected bool) error {
 func (w *Workspace) RequireFolder(path string) error {
 	if w.hasOtherBase() {
 		e, err := w.checkout.BaseEntry(path)
-		if err != nil || path == "." || e.Kind == gitops.BaseFolder || e.Kind == gitops.BaseLink { // where a link leads is only known in the checkout
+		mayBeFolder := e.Kind == gitops.BaseFolder || e.Kind == gitops.BaseLink // only the checkout knows where a link leads
+		if err != nil || path == "." || mayBeFolder {
 			return err
 		}
 	} else if info, err := w.statIn(path); err == nil && info.IsDir() {

@@ -86,7 +86,8 @@ func (w *Workspace) openResumed(ctx context.Context, earlier ResumedRun) (FoundW
 
 // locate returns o with the folder of the checkout to open.
 func (e ResumedRun) locate(rec *record.Record, o Options) Options {
-	switch _, err := os.Stat(e.Root); {
+	_, err := os.Stat(e.Root)
+	switch {
 	case o.Dir != "":
 	case e.Cloned:
 		o.Dir, o.Cloned = rec.Join(record.CheckoutFolder), true
@@ -120,7 +121,7 @@ func (w *Workspace) prepareResume(ctx context.Context, earlier ResumedRun) (foun
 		if err := w.revertInterruptedAlone(ctx, earlier); err != nil {
 			return found, err
 		}
-		w.snapshot = nil // the user may have changed the checkout, so it is examined again
+		w.snapshots.checkout = nil // the user may have changed the checkout, so it is examined again
 		w.rec.Remove(untrackedFolder)
 		return found, w.requireSameBase(ctx, earlier, found.Place)
 	}
@@ -137,7 +138,7 @@ func (w *Workspace) prepareResume(ctx context.Context, earlier ResumedRun) (foun
 // revertInterruptedAlone is like revertInterrupted, for a run without its work tree. The base of
 // the checkout stays as it was.
 func (w *Workspace) revertInterruptedAlone(ctx context.Context, earlier ResumedRun) error {
-	if w.snapshot == nil || !w.rec.Has(landingFile) {
+	if w.snapshots.checkout == nil || !w.rec.Has(landingFile) {
 		return nil
 	}
 	if err := w.SetBase(ctx, gitops.BaseSpec{Branch: earlier.Base, SHA: earlier.BaseSHA}); err != nil {
@@ -150,9 +151,9 @@ func (w *Workspace) revertInterruptedAlone(ctx context.Context, earlier ResumedR
 }
 
 // locateWork returns where the agent's work is, or "" if the work tree has it.
-func (w *Workspace) locateWork(ctx context.Context, earlier ResumedRun) (away string, err error) {
-	if left, _ := w.rec.Read(workPlaceFile); len(left) > 0 {
-		return string(left), nil
+func (w *Workspace) locateWork(ctx context.Context, earlier ResumedRun) (place string, err error) {
+	if recorded, _ := w.rec.Read(workPlaceFile); len(recorded) > 0 {
+		return string(recorded), nil
 	}
 	if earlier.Stopped {
 		w.rec.Remove(markFile) // a run killed at its end may have left it
@@ -161,17 +162,21 @@ func (w *Workspace) locateWork(ctx context.Context, earlier ResumedRun) (away st
 	}
 	raw, err := w.rec.Read(markFile)
 	if err == nil {
-		w.snapshot, w.workSnapshot, err = w.checkout.Resume(ctx, raw)
+		w.snapshots.checkout, w.snapshots.work, err = w.checkout.Resume(ctx, raw)
 	}
-	switch other := errors.Is(err, gitops.ErrOtherCheckout); {
-	case other && earlier.HasTree && earlier.InOverlay:
+	isOtherCheckout := errors.Is(err, gitops.ErrOtherCheckout)
+	if err != nil && !isOtherCheckout && !errors.Is(err, fs.ErrNotExist) {
+		return "", err
+	}
+	switch {
+	case isOtherCheckout && earlier.HasTree && earlier.InOverlay:
 		return "", CannotResume("its work lies above the checkout %s, and only what patches did of it could be done again elsewhere; resume it in that checkout", earlier.Root)
-	case err == nil && !earlier.HasTree && w.treeOutsideRun() != "":
+	case err == nil && earlier.HasTree:
+		return "", nil
+	case err == nil && w.treeOutsideRun() != "":
 		return "", CannotResume("its work tree was at %s and is missing there; put it back, also the run directory if that was moved, or start a new run", w.treeOutsideRun())
-	case other, errors.Is(err, fs.ErrNotExist), err == nil && !earlier.HasTree:
-		return InPatches, nil
 	}
-	return "", err
+	return InPatches, nil
 }
 
 // baseMismatch returns the outcome for a checkout that is not on the run's base commit.
@@ -181,7 +186,7 @@ func baseMismatch(wanted, is string) error {
 
 // requireSameBase sets the base of an interrupted run. It returns an error on another commit, or if
 // the checkout has uncommitted changes.
-func (w *Workspace) requireSameBase(ctx context.Context, earlier ResumedRun, away string) error {
+func (w *Workspace) requireSameBase(ctx context.Context, earlier ResumedRun, workPlace string) error {
 	if w.base.SHA != earlier.BaseSHA && earlier.Base != "" {
 		spec := gitops.BaseSpec{Branch: earlier.Base}
 		if earlier.OnPullHead {
@@ -202,19 +207,19 @@ func (w *Workspace) requireSameBase(ctx context.Context, earlier ResumedRun, awa
 	if dirty != "" {
 		return CannotResume("the checkout is not as the run left it, and has uncommitted changes (%s); give a clean one with --repo", dirty)
 	}
-	if away == InPatches && earlier.BeganWithPull {
+	if workPlace == InPatches && earlier.BeganWithPull {
 		return CannotResume("it goes on with a pull request, and this is not the checkout that it worked in; start a new one")
 	}
 	return w.RequireFolder(earlier.Path)
 }
 
-// BeginMove records that the work is about to move to a new work tree. away is the work's current
+// BeginMove records that the work is about to move to a new work tree. place is the work's current
 // place; "" does nothing.
-func (w *Workspace) BeginMove(away string) error {
-	if away == "" {
+func (w *Workspace) BeginMove(place string) error {
+	if place == "" {
 		return nil
 	}
-	if err := w.rec.Write(workPlaceFile, []byte(away)); err != nil {
+	if err := w.rec.Write(workPlaceFile, []byte(place)); err != nil {
 		return err
 	}
 	w.workPending = true
@@ -243,11 +248,13 @@ func (w *Workspace) MoveIn(ctx context.Context, m WorkMove) error {
 			return err
 		}
 	}
-	putIn := m.ApplyPatches
+	var err error
 	if m.From == InChange {
-		putIn = func(ctx context.Context) error { return w.applyRecordedChange(ctx, m.Change) }
+		err = w.applyRecordedChange(ctx, m.Change)
+	} else {
+		err = m.ApplyPatches(ctx)
 	}
-	if err := putIn(ctx); err != nil {
+	if err != nil {
 		return err
 	}
 	w.rec.Remove(workPlaceFile)
@@ -300,10 +307,10 @@ func (w *Workspace) DropState() {
 	if w.workOnlyInTree {
 		return
 	}
-	away, err := w.rec.Read(workPlaceFile)
+	place, err := w.rec.Read(workPlaceFile)
 	w.rec.Remove(record.StateFolder)
 	if err == nil && w.workPending {
-		_ = w.rec.Write(workPlaceFile, away) // without the note, a resumed run starts from the change
+		_ = w.rec.Write(workPlaceFile, place) // without the note, a resumed run starts from the change
 	}
 }
 
@@ -314,12 +321,14 @@ func (w *Workspace) FinishCalls(ctx context.Context) error {
 		if err := w.finishMerge(ctx, c); err != nil {
 			return err
 		}
-		change, err := c.Changes(ctx, w.workSnapshot)
+		change, err := c.Changes(ctx, w.snapshots.work)
 		if err != nil {
 			return fmt.Errorf("look for what a patch left: %w", err)
 		}
 		for _, f := range change.Files {
-			if name := path.Base(f.Path); f.Status == changeset.Added && strings.HasPrefix(name, ".apply-patch-") && strings.HasSuffix(name, ".tmp") {
+			name := path.Base(f.Path)
+			isTemporary := strings.HasPrefix(name, ".apply-patch-") && strings.HasSuffix(name, ".tmp")
+			if isTemporary && f.Status == changeset.Added {
 				err = errors.Join(err, top.Remove(f.Path))
 			}
 		}

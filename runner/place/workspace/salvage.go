@@ -50,7 +50,7 @@ func (w *Workspace) Salvage(ctx context.Context, e RunEnd) string {
 		w.rec.Warn("checkout_changed", "agent-ci could not find out whether somebody changed the checkout during the run: %v", err)
 	}
 	switch {
-	case w.partlyLanded:
+	case w.delivery.isPartial:
 		return w.saveRevertData()
 	case w.workPending:
 		return "The work so far is kept; agent-ci resume " + w.rec.Path() + " tries again."
@@ -65,14 +65,13 @@ func (w *Workspace) Salvage(ctx context.Context, e RunEnd) string {
 // keepWork saves the run's work, writes it to its destination, and returns sentences about both.
 func (w *Workspace) keepWork(ctx context.Context, e RunEnd) string {
 	change, err := w.collect(ctx, e)
-	switch {
-	case err != nil:
+	if err != nil {
 		w.workOnlyInTree = true
 		w.rec.Warn("work_not_kept", "What the agent changed could not be kept (%v). It is in the work tree of the run, and agent-ci resume %s continues there.", err, w.rec.Path())
 		return "The checkout is as it was; what the agent changed lies in " + w.tree.ChangesFolder() + "."
 	}
 	note := w.settleChange(ctx, e, change)
-	if w.partlyLanded {
+	if w.delivery.isPartial {
 		return w.saveRevertData()
 	}
 	return strings.TrimSpace(note + " " + w.keepLeftover(ctx, change))
@@ -89,28 +88,29 @@ func (w *Workspace) saveRevertData() string {
 // settleChange writes a saved change to the checkout, if that is its destination. It returns a
 // sentence about where the work is.
 func (w *Workspace) settleChange(ctx context.Context, e RunEnd, change *gitops.ChangeSet) string {
-	switch {
-	case change.Empty():
+	if change.Empty() {
 		return ""
-	case e.ForCheckout && !e.Resumable:
-		if w.WriteToCheckout(ctx, change); !w.landed && w.notWritten == nil {
-			w.notWritten = fmt.Errorf("put the change into the checkout: %w", context.Cause(ctx))
-		}
-		if w.partlyLanded {
-			return ""
-		}
-		if w.notWritten != nil {
-			return fmt.Sprintf("The work is in %s.", w.rec.Join(record.PatchFile))
-		}
-		return w.describeLanding(e.Changed)
 	}
-	return fmt.Sprintf("The work is in %s; the checkout is as it was.", w.rec.Join(record.PatchFile))
+	if !e.ForCheckout || e.Resumable {
+		return fmt.Sprintf("The work is in %s; the checkout is as it was.", w.rec.Join(record.PatchFile))
+	}
+	w.WriteToCheckout(ctx, change)
+	if !w.delivery.landed && w.delivery.failure == nil { // the time was over
+		w.delivery.failure = fmt.Errorf("put the change into the checkout: %w", context.Cause(ctx))
+	}
+	switch {
+	case w.delivery.isPartial:
+		return ""
+	case w.delivery.failure != nil:
+		return fmt.Sprintf("The work is in %s.", w.rec.Join(record.PatchFile))
+	}
+	return w.describeLanding(e.Changed)
 }
 
 // WriteToCheckout writes a change to the checkout, its destination, at most once. If it fails,
 // NotWritten returns the reason.
 func (w *Workspace) WriteToCheckout(ctx context.Context, change *gitops.ChangeSet) {
-	if w.tree == nil || w.landed || w.notWritten != nil {
+	if w.tree == nil || w.delivery.landed || w.delivery.failure != nil {
 		return
 	}
 	l := landing{}
@@ -118,10 +118,10 @@ func (w *Workspace) WriteToCheckout(ctx context.Context, change *gitops.ChangeSe
 		l.Commit = w.base.SHA
 	}
 	err := w.land(ctx, l, change, func() error { return w.checkout.ApplyChange(ctx, change) })
-	if err == nil || ctx.Err() != nil && !w.landed { // the time is over: the end of the run tries again
+	if err == nil || ctx.Err() != nil && !w.delivery.landed { // the time is over: the end of the run tries again
 		return
 	}
-	w.notWritten = notWrittenStop(err)
+	w.delivery.failure = notWrittenStop(err)
 	w.rec.Warn("work_not_in_checkout", "The change could not be put into the checkout: %v.", err)
 }
 
@@ -142,7 +142,7 @@ func notWrittenStop(err error) error {
 }
 
 // NotWritten returns why a change could not be written to the checkout, or nil.
-func (w *Workspace) NotWritten() error { return w.notWritten }
+func (w *Workspace) NotWritten() error { return w.delivery.failure }
 
 // describeLanding returns a sentence about the state of the checkout after the change landed, or
 // "".
@@ -180,8 +180,8 @@ func (w *Workspace) keepLeftover(ctx context.Context, change *gitops.ChangeSet) 
 	left = append(left, submodules...)
 	var moved []string
 	for _, path := range left {
-		is, err := w.moveLeftover(path)
-		if is {
+		isMoved, err := w.moveLeftover(path)
+		if isMoved {
 			moved = append(moved, path)
 		}
 		if err != nil {
@@ -201,7 +201,8 @@ func (w *Workspace) keepLeftover(ctx context.Context, change *gitops.ChangeSet) 
 // newer than the agent's start. It avoids the checkout's index, which is large and may have
 // changed.
 func (w *Workspace) changedSubmodules(ctx context.Context) (paths []string, err error) {
-	if paths = w.workSnapshot.Submodules(); !w.tree.Private() || len(paths) == 0 {
+	paths = w.snapshots.work.Submodules()
+	if !w.tree.Private() || len(paths) == 0 {
 		return paths, nil
 	}
 	mark, err := w.rec.Root().Stat(markFile) // written right before the agent began
@@ -217,12 +218,12 @@ func (w *Workspace) changedSubmodules(ctx context.Context) (paths []string, err 
 
 // moveLeftover moves a leftover out of the work tree. It returns false if there is nothing to move:
 // the file may be from before the run.
-func (w *Workspace) moveLeftover(path string) (is bool, err error) {
-	upper, err := filepath.Rel(w.rec.Path(), w.tree.ChangesFolder())
+func (w *Workspace) moveLeftover(path string) (moved bool, err error) {
+	changes, err := filepath.Rel(w.rec.Path(), w.tree.ChangesFolder())
 	if err != nil {
 		return false, err
 	}
-	from := filepath.Join(upper, filepath.FromSlash(path))
+	from := filepath.Join(changes, filepath.FromSlash(path))
 	if _, err := w.rec.Root().Lstat(from); err != nil {
 		return false, ignoreMissing(err)
 	}

@@ -75,7 +75,7 @@ func (w *Workspace) UseTree(ctx context.Context, t Tree) error {
 		return err
 	}
 	switch {
-	case w.snapshot == nil:
+	case w.snapshots.checkout == nil:
 		return w.makeTree(ctx)
 	case !t.Private() && !w.hasOtherBase():
 		return nil
@@ -85,10 +85,11 @@ func (w *Workspace) UseTree(ctx context.Context, t Tree) error {
 	}
 	return w.withTree(ctx, OfAgent, func(c *gitops.Checkout, _ *os.Root) error {
 		now, err := c.Snapshot(ctx)
-		if err == nil {
-			w.workSnapshot = w.workSnapshot.ForCopy(now)
+		if err != nil {
+			return err
 		}
-		return err
+		w.snapshots.work = w.snapshots.work.ForCopy(now)
+		return nil
 	})
 }
 
@@ -113,7 +114,8 @@ func (w *Workspace) makeTree(ctx context.Context) (err error) {
 		w.warnOfSubmodules()
 		return nil
 	}
-	if w.workSnapshot = w.snapshot; w.hasOtherBase() {
+	w.snapshots.work = w.snapshots.checkout
+	if w.hasOtherBase() {
 		if err := w.writeBase(ctx); err != nil {
 			return err
 		}
@@ -124,7 +126,7 @@ func (w *Workspace) makeTree(ctx context.Context) (err error) {
 
 // warnOfSubmodules warns of submodules that commands see at another commit than the base's.
 func (w *Workspace) warnOfSubmodules() {
-	if paths := w.workSnapshot.SubmodulesElsewhere(); len(paths) > 0 {
+	if paths := w.snapshots.work.SubmodulesElsewhere(); len(paths) > 0 {
 		w.rec.Warn("submodule_elsewhere", "Commands see submodules at the commit of the checkout, which is not the base's (%s); run git submodule update in setup, or check the base out before the run.", markdown.SomeFiles(paths))
 	}
 }
@@ -135,14 +137,14 @@ func (w *Workspace) writeBase(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("open the work tree: %w", err)
 	}
-	w.workSnapshot, err = w.checkout.WriteBase(ctx, layer, w.snapshot)
+	w.snapshots.work, err = w.checkout.WriteBase(ctx, layer, w.snapshots.checkout)
 	return errors.Join(err, layer.Close())
 }
 
 // makePrivate copies the checkout into a private tree. It warns of unreadable untracked files.
 func (w *Workspace) makePrivate(ctx context.Context) (err error) {
 	var unread []string
-	w.workSnapshot, unread, err = w.checkout.MakePrivateTree(ctx, gitops.PrivateTree{Dir: w.tree.ChangesFolder(), Snapshot: w.snapshot})
+	w.snapshots.work, unread, err = w.checkout.MakePrivateTree(ctx, gitops.PrivateTree{Dir: w.tree.ChangesFolder(), Snapshot: w.snapshots.checkout})
 	if err != nil { // an incomplete tree only takes space
 		err = errors.Join(err, w.tree.Drop(OfAgent))
 	}
@@ -166,7 +168,7 @@ func (w *Workspace) makePrivate(ctx context.Context) (err error) {
 
 // CopyTree copies a private tree for another agent.
 func (w *Workspace) CopyTree(ctx context.Context, from gitops.Layer, to string) error {
-	_, _, err := w.checkout.InLayer(from).MakePrivateTree(ctx, gitops.PrivateTree{Dir: to, Snapshot: w.workSnapshot})
+	_, _, err := w.checkout.InLayer(from).MakePrivateTree(ctx, gitops.PrivateTree{Dir: to, Snapshot: w.snapshots.work})
 	return err
 }
 
@@ -215,7 +217,7 @@ func (w *Workspace) makeGit(ctx context.Context) error {
 
 // MakeGit makes a .git on the base commit in dir. Before UseTree it does nothing.
 func (w *Workspace) MakeGit(ctx context.Context, dir string) error {
-	if w.workSnapshot == nil {
+	if w.snapshots.work == nil {
 		return nil
 	}
 	folder := gitops.GitFolder{Dir: dir, TreeForCommands: w.TreeForCommands(w.base, w.base.Tree, &gitops.Head{})}
@@ -241,12 +243,12 @@ func (w *Workspace) adoptSetupFiles(ctx context.Context) (changed []string, err 
 		return nil, nil
 	}
 	err = w.withTree(ctx, OfSetup, func(c *gitops.Checkout, _ *os.Root) (err error) {
-		if changed, err = c.DirtySince(ctx, w.workSnapshot); err != nil {
+		if changed, err = c.DirtySince(ctx, w.snapshots.work); err != nil {
 			return err
 		}
-		w.workSnapshot, err = c.WithLayer(ctx, w.workSnapshot)
+		w.snapshots.work, err = c.WithLayer(ctx, w.snapshots.work)
 		if err == nil {
-			w.snapshot = w.snapshot.WithUntrackedOf(w.workSnapshot)
+			w.snapshots.checkout = w.snapshots.checkout.WithUntrackedOf(w.snapshots.work)
 		}
 		return err
 	})
@@ -255,5 +257,5 @@ func (w *Workspace) adoptSetupFiles(ctx context.Context) (changed []string, err 
 
 // TreeForCommands describes a tree for commands, on a base. head is the HEAD of its .git.
 func (w *Workspace) TreeForCommands(base gitops.Base, tree gitops.Tree, head *gitops.Head) gitops.TreeForCommands {
-	return gitops.TreeForCommands{Tree: tree, Base: base, Head: head, Snapshot: w.workSnapshot}
+	return gitops.TreeForCommands{Tree: tree, Base: base, Head: head, Snapshot: w.snapshots.work}
 }

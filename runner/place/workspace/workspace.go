@@ -22,29 +22,38 @@ import (
 // Workspace is a run's checkout, or a plain folder for commands outside runs. Only one goroutine
 // may use it at a time.
 type Workspace struct {
-	rec          *record.Record
-	root         string
-	checkout     *gitops.Checkout // nil for a plain folder
-	cloned       bool
-	name         string
-	base         gitops.Base      // zero until one is set
-	cloneSource  *remote.Remote   // nil if the run did not clone, or was resumed
-	shared       bool             // others may work in the checkout, too
-	landed       bool             // the checkout has the change or a part of it
-	prepared     *gitops.Snapshot // the checkout in Prepare, until UseTree; else nil
-	snapshot     *gitops.Snapshot // the checkout in UseTree; nil before
-	workSnapshot *gitops.Snapshot // the work tree, on the base
-	commandsRan  bool
-	saved        bool // the run directory has the current work
-
-	tree           Tree // nil before commands can be confined
-	workOnlyInTree bool
-	notWritten     error
-	partlyLanded   bool // the checkout has a part of the change that could not be reverted
-	warnedOfOthers bool
-
+	rec         *record.Record
+	root        string
+	checkout    *gitops.Checkout // nil for a plain folder
+	cloned      bool
+	name        string
+	base        gitops.Base    // zero until one is set
+	cloneSource *remote.Remote // nil if the run did not clone, or was resumed
+	shared      bool           // others may work in the checkout, too
+	snapshots   snapshots
+	tree        Tree            // nil before commands can be confined
 	hiddenFiles *grants.Secrets // files hidden from commands in writable folders; nil before ExcludeSecrets
-	workPending bool            // a resumed run's work is not completely in the work tree
+	delivery    delivery
+
+	commandsRan    bool
+	saved          bool // the run directory has the current work
+	workOnlyInTree bool // the run directory lacks work of the tree
+	workPending    bool // a resumed run's work is not completely in the work tree
+}
+
+// snapshots are states from before the agent's work.
+type snapshots struct {
+	prepared *gitops.Snapshot // the checkout in Prepare, until UseTree; else nil
+	checkout *gitops.Snapshot // the checkout in UseTree; nil before
+	work     *gitops.Snapshot // the work tree, on the base
+}
+
+// delivery tells how much of the change is in the checkout.
+type delivery struct {
+	landed         bool  // the checkout has the change or a part of it
+	isPartial      bool  // a part of the change is there and could not be reverted
+	failure        error // why the change could not be written
+	warnedOfOthers bool  // the user knows that others changed the checkout
 }
 
 // Options describes the checkout to open.
@@ -212,14 +221,14 @@ func (w *Workspace) TakeSnapshot(ctx context.Context) error {
 // uses the snapshot of Prepare: later changes of others show through it and count as theirs.
 // Otherwise files are copied or covered, which needs a new snapshot.
 func (w *Workspace) takeCheckoutSnapshot(ctx context.Context) (err error) {
-	prepared := w.prepared
-	w.prepared = nil
+	prepared := w.snapshots.prepared
+	w.snapshots.prepared = nil
 	if prepared != nil && !w.tree.Private() && !w.hasOtherBase() {
 		w.checkout.DropHidden(prepared)
-		w.snapshot = prepared
+		w.snapshots.checkout = prepared
 		return nil
 	}
-	if w.snapshot, err = w.checkout.Snapshot(ctx); err != nil {
+	if w.snapshots.checkout, err = w.checkout.Snapshot(ctx); err != nil {
 		return fmt.Errorf("look at the checkout before the first turn: %w", err)
 	}
 	return nil
@@ -227,7 +236,7 @@ func (w *Workspace) takeCheckoutSnapshot(ctx context.Context) (err error) {
 
 // markSnapshot saves the snapshots for a resumed run.
 func (w *Workspace) markSnapshot() error {
-	raw, err := w.checkout.Mark(w.snapshot, w.workSnapshot)
+	raw, err := w.checkout.Mark(w.snapshots.checkout, w.snapshots.work)
 	if err != nil {
 		return err
 	}
@@ -250,7 +259,7 @@ func (w *Workspace) CopyUntracked(ctx context.Context) error {
 		return nil // checks see the originals
 	}
 	err := w.withTree(ctx, OfAgent, func(c *gitops.Checkout, _ *os.Root) error {
-		return c.CopyUntracked(ctx, w.workSnapshot, w.UntrackedDir())
+		return c.CopyUntracked(ctx, w.snapshots.work, w.UntrackedDir())
 	})
 	if err != nil {
 		return fmt.Errorf("keep the untracked files for verification: %w", err)
