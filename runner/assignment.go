@@ -4,6 +4,7 @@ import (
 	"context"
 	"reflect"
 
+	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/runner/agent/provider"
 	"github.com/agent-ci/agent-ci/runner/place/workspace"
 	"github.com/agent-ci/agent-ci/runner/publish"
@@ -45,28 +46,13 @@ func recordedAssignment(h *history.Run, asked *request) *assignment {
 // ensureCheckout finds the run's assignment and ensures a checkout of the right repository, clean and
 // on its base commit: the current one, which may be nil, or a clone. It registers the settings.
 func (r *runner) ensureCheckout(ctx context.Context, event intake.Event, current *workspace.Workspace, noCheckout error) (*assignment, error) {
-	asked, err := r.assign(ctx, event, assignment{request: r.end.assignment.request}, r.end.assignment.settings, current)
+	a, err := r.assign(ctx, event, assignment{request: r.end.assignment.request}, r.end.assignment.settings, current)
 	if err != nil {
 		return nil, err
 	}
-	a, ws := asked, current
-	if r.wantsClone(a, ws, noCheckout) {
-		if ws != nil {
-			r.end.abandonedBase = ws.Base()
-			if a.job().Repository.Name == "" {
-				r.reportOtherCheckout(a.project.Name(), intake.NameInURL(ws.Checkout().Origin(), r.env.ForgeServer()), ws)
-			}
-		}
-		if ws, a, err = r.clone(ctx, a, event, ws); err != nil {
-			return nil, err
-		}
-		// The clone's settings decide who may start a run, so check the requester again.
-		if !reflect.DeepEqual(asked.settings.Job, a.settings.Job) {
-			a, err = r.assign(ctx, event, asked, a.settings, ws)
-		} else { // the earlier check did not know the commit's files
-			err = r.checkReady(ctx, a.request, ws, a.settings)
-		}
-		if err != nil {
+	ws := current
+	if r.wantsClone(a, current, noCheckout) {
+		if ws, a, err = r.moveToClone(ctx, event, a, current); err != nil {
 			return nil, err
 		}
 	}
@@ -74,6 +60,26 @@ func (r *runner) ensureCheckout(ctx context.Context, event intake.Event, current
 		return nil, workspace.CheckoutFailure(noCheckout)
 	}
 	return &a, ws.Prepare(ctx, a.preparation(ws))
+}
+
+// moveToClone replaces the current checkout, which may be nil, by a clone of the assignment's repository. The
+// clone's settings decide who may start a run, so it checks the requester again if they differ.
+func (r *runner) moveToClone(ctx context.Context, event intake.Event, before assignment, current *workspace.Workspace) (*workspace.Workspace, assignment, error) {
+	if current != nil {
+		r.end.abandonedBase = current.Base()
+		if before.job().Repository.Name == "" {
+			r.reportOtherCheckout(before.project.Name(), intake.NameInURL(current.Checkout().Origin(), r.env.ForgeServer()), current)
+		}
+	}
+	cloned, a, err := r.clone(ctx, before, event, current)
+	if err != nil {
+		return nil, a, err
+	}
+	if reflect.DeepEqual(before.settings.Job, a.settings.Job) {
+		return cloned, a, r.checkReady(ctx, &a, cloned) // the earlier check did not know the commit's files
+	}
+	a, err = r.assign(ctx, event, before, a.settings, cloned)
+	return cloned, a, err
 }
 
 // assign finds the run's project, task and model, and checks the requester's permission. It asks only
@@ -86,44 +92,18 @@ func (r *runner) assign(ctx context.Context, event intake.Event, known assignmen
 	if a.source.Request, err = event.Request(&set.Job); err != nil {
 		return a, err
 	}
-	n := intake.Naming{Job: &set.Job, Event: event, Request: a.source.Request}
-	if ws != nil {
-		n.Origin = ws.Checkout().Origin()
+	if known.source == nil {
+		a.project, err = r.findProject(&a, event, ws)
+	} else {
+		a.source.Accounts, err = known.source.Accounts, requireSameRepository(&a)
 	}
-	switch {
-	case known.source == nil:
-		if a.project, err = publish.FindProject(r.env, r.version, n, a.publish); err != nil {
-			return a, err
-		}
-	case !intake.Fits(&set.Job, a.project.Name()):
-		return a, outcome.Stopf(outcome.InvalidInput, "other_repository",
-			"The run works in a clone of %s, and repository.name is %s there; correct that, or name %s.", a.project.Name(), set.Job.Repository.Name, set.Job.Repository.Name)
-	default:
-		a.source.Accounts = known.source.Accounts
-	}
-	ready := func() error {
-		base := ws
-		if ws != nil && r.wantsClone(a, ws, nil) {
-			base = nil // the clone will have it
-		}
-		return r.checkReady(ctx, a.request, base, set)
-	}
-	// asked: an event may have caused the run, so the requester may be a stranger.
-	asked := set.Job.Task.From != "" || r.env.Get("GITHUB_EVENT_NAME") != ""
-	if !asked {
-		if err := ready(); err != nil {
-			return a, err
-		}
-	}
-	a.source.Forge, a.source.To = a.project.Forge, a.project.Repo
-	pull, err := a.source.Admit(ctx)
 	if err != nil {
 		return a, err
 	}
-	if asked { // a stranger learns nothing of missing requirements
-		if err := ready(); err != nil {
-			return a, err
-		}
+	a.source.Forge, a.source.To = a.project.Forge, a.project.Repo
+	pull, err := r.admit(ctx, &a, ws)
+	if err != nil {
+		return a, err
 	}
 	if a.model, err = provider.Find(ctx, &set.Job, a.script, 0, r.env, r.version, r.rec); err != nil {
 		return a, err
@@ -137,10 +117,57 @@ func (r *runner) assign(ctx context.Context, event intake.Event, known assignmen
 	if a.task, err = a.source.Read(ctx, pull); err != nil {
 		return a, err
 	}
-	if a.output, err = r.source.ReadOutputSchema(ctx, ws.Commit(), a.settings); err == nil && set.Job.Publish.Feedback() {
-		a.output, err = feedback.Schema(set.Job.Publish)
-	}
+	a.output, err = r.outputSchema(ctx, &a, ws)
 	return a, err
+}
+
+// findProject returns the repository that the run publishes in.
+func (r *runner) findProject(a *assignment, event intake.Event, ws *workspace.Workspace) (publish.Project, error) {
+	n := intake.Naming{Job: a.job(), Event: event, Request: a.source.Request}
+	if ws != nil {
+		n.Origin = ws.Checkout().Origin()
+	}
+	return publish.FindProject(r.env, r.version, n, a.publish)
+}
+
+// requireSameRepository returns an error if the settings of a clone name another repository than the cloned one.
+func requireSameRepository(a *assignment) error {
+	cloned, named := a.project.Name(), a.job().Repository.Name
+	if intake.Fits(a.job(), cloned) {
+		return nil
+	}
+	return outcome.Stopf(outcome.InvalidInput, "other_repository",
+		"The run works in a clone of %s, and repository.name is %s there; correct that, or name %s.", cloned, named, named)
+}
+
+// admit checks the requester's permission and the run's requirements. It returns the pull request that the
+// run is about, or nil. If a stranger may have caused the run, it checks permission first: a stranger
+// learns nothing of missing requirements.
+func (r *runner) admit(ctx context.Context, a *assignment, ws *workspace.Workspace) (*forge.PullRequest, error) {
+	checkout := ws
+	if ws != nil && r.wantsClone(*a, ws, nil) {
+		checkout = nil // the clone will have the base commit
+	}
+	fromEvent := a.job().Task.From != "" || r.env.Get("GITHUB_EVENT_NAME") != ""
+	if !fromEvent {
+		if err := r.checkReady(ctx, a, checkout); err != nil {
+			return nil, err
+		}
+	}
+	pull, err := a.source.Admit(ctx)
+	if err == nil && fromEvent {
+		err = r.checkReady(ctx, a, checkout)
+	}
+	return pull, err
+}
+
+// outputSchema returns the schema of the agent's structured output: the job's, or that of the feedback to post.
+func (r *runner) outputSchema(ctx context.Context, a *assignment, ws *workspace.Workspace) (settings.OutputSchema, error) {
+	schema, err := r.source.ReadOutputSchema(ctx, ws.Commit(), a.settings)
+	if err == nil && a.job().Publish.Feedback() {
+		return feedback.Schema(a.job().Publish)
+	}
+	return schema, err
 }
 
 // preparation returns what the run needs of its checkout: the base branch, the folder, and whether other
@@ -166,8 +193,8 @@ func (r *runner) intakeSource(event intake.Event, asked *request, set *settings.
 
 // checkReady stops a run that cannot work, before its first request. The error lists all mistakes and
 // missing requirements. ws is a checkout of the base commit, or nil if that commit is unknown.
-func (r *runner) checkReady(ctx context.Context, asked *request, ws *workspace.Workspace, set *settings.Settings) error {
-	found, err := look.Lacks(ctx, r.rec, ws, preflight.Options{Job: &set.Job, Environ: r.env, Scripted: asked.script != "", Publish: asked.publish})
+func (r *runner) checkReady(ctx context.Context, a *assignment, ws *workspace.Workspace) error {
+	found, err := look.Lacks(ctx, r.rec, ws, preflight.Options{Job: a.job(), Environ: r.env, Scripted: a.script != "", Publish: a.publish})
 	if err != nil {
 		return err
 	}

@@ -49,7 +49,7 @@ func (r *runner) enter(ctx context.Context, a *assignment, ws *workspace.Workspa
 		r.end.abandonedBase = base
 		ws, on, err = r.goToHead(ctx, on, ws)
 	}
-	next.assignment, next.workspace, next.lessons = &on, ws, lessons.In(ws, on.job(), on.task.Subject != nil)
+	next.assignment, next.workspace, next.lessons = &on, ws, lessons.Attach(ws, on.job(), on.task.Subject != nil)
 	return r.registerPlace(next), err
 }
 
@@ -72,7 +72,7 @@ func (r *runner) decideRepair(ctx context.Context, a *assignment, ws *workspace.
 
 // recall completes the place of a recorded run. It reads the configuration from the base again.
 func (r *runner) recall(ctx context.Context, p place, lessons *proposals.Lessons) (_ *place, err error) {
-	p.lessons = lessons.In(p.workspace, p.job(), p.task.Subject != nil)
+	p.lessons = lessons.Attach(p.workspace, p.job(), p.task.Subject != nil)
 	if err := r.readRules(ctx, &p, p.assignment, p.workspace); err != nil {
 		return nil, err
 	}

@@ -98,7 +98,7 @@ func (r *runner) publishBundle(ctx context.Context, asked *request, b bundle.Bun
 	if b.View.Baseline != nil {
 		rd.baseline = *b.View.Baseline
 	}
-	p.Inspection, p.Follow = &r.end.inspection, r.withInspection(rd, p.Follow)
+	p.Inspection, p.Callbacks = &r.end.inspection, r.withInspection(rd, p.Callbacks)
 	if err := r.inspect(ctx, r.end.work, p.Job, p.Change); err != nil {
 		return err
 	}

@@ -158,17 +158,31 @@ func (r *runner) workAndPublish(ctx, untimed context.Context, rd *ready, attempt
 	})
 }
 
-// work lets the agent work, takes its change and verifies it. It returns some problems to the agent once
-// each: an early end, a refused change, unsupported claims, and unproven tests. It returns red checks up
-// to verify_attempts times. Work stopped by a budget is verified and kept. limits.time stops the agent,
-// but not the checks, which have their own limits.
+// work runs the job's recipe, lets the agent work, and verifies the change.
 func (r *runner) work(ctx, untimed context.Context, rd *ready, attempts int) (work, error) {
 	defer rd.agent.Close()
 	w, done, err := r.followRecipe(ctx, untimed, r.registerWork(work{ready: rd, verification: rd.baseline}), attempts)
 	if err != nil || done {
 		return w, err
 	}
-	skipTurn := rd.startingChange.cleanMerge // a clean merge needs the model only if checks fail
+	if w, err = r.workUntilVerified(ctx, untimed, w, attempts); err != nil {
+		return w, err
+	}
+	if !w.change.Empty() {
+		if err := rd.lessons.WarnOfUnproven(w.change); err != nil {
+			return w, err
+		}
+	}
+	return w, w.stoppedUnlessDraft()
+}
+
+// workUntilVerified lets the agent work, takes its change and verifies it. It returns some problems to the
+// agent once each: an early end, a refused change, unsupported claims, and unproven tests. It returns red
+// checks up to verify_attempts times. Work stopped by a budget is verified and kept. limits.time stops the
+// agent, but not the checks, which have their own limits.
+func (r *runner) workUntilVerified(ctx, untimed context.Context, w work, attempts int) (work, error) {
+	var err error
+	skipTurn := w.startingChange.cleanMerge // a clean merge needs the model only if checks fail
 	for attempt := attempts + 1; ; {
 		skipped := skipTurn
 		if skipTurn = false; !skipped {
@@ -176,46 +190,44 @@ func (r *runner) work(ctx, untimed context.Context, rd *ready, attempts int) (wo
 				return w, err
 			}
 		}
-		if err := inGrace(ctx, untimed, func(ctx context.Context) (err error) {
-			w, err = r.takeChange(ctx, rd.place, w)
-			return err
-		}); err != nil {
-			return w, err
-		}
-		w = r.markTimedOut(ctx, untimed, w)
-		if err := rd.agent.Work().NeedsAnswersStop(rd.task.Issue); err != nil {
+		if w, err = r.takeFinalChange(ctx, untimed, w); err != nil {
 			return w, err
 		}
 		if skipped && w.change.Empty() { // the base already has the whole merged change
-			break
+			return w, nil
 		}
 		again := false
 		if w, again, err = r.question(ctx, untimed, w); err != nil {
 			return w, err
-		} else if again {
+		}
+		if again {
 			continue
 		}
-		if w.change.Empty() || len(rd.job().Verify) == 0 || untimed.Err() != nil {
-			break
+		if w.change.Empty() || len(w.job().Verify) == 0 || untimed.Err() != nil {
+			return w, nil
 		}
 		if w, err = r.verify(ctx, untimed, w, attempt); err != nil {
 			return w, err
 		}
 		w = r.markTimedOut(ctx, untimed, w)
-		if w, again, err = r.reportChecks(ctx, w, attempt); err != nil {
+		if w, again, err = r.reportChecks(ctx, w, attempt); err != nil || !again {
 			return w, err
-		}
-		if !again {
-			break
 		}
 		attempt++
 	}
-	if !w.change.Empty() {
-		if err := rd.lessons.WarnOfUnshown(w.change); err != nil {
-			return w, err
-		}
+}
+
+// takeFinalChange takes the change after the agent's turns, even after limits.time. It returns an error if
+// the agent waits for answers to its questions.
+func (r *runner) takeFinalChange(ctx, untimed context.Context, w work) (work, error) {
+	if err := inGrace(ctx, untimed, func(ctx context.Context) (err error) {
+		w, err = r.takeChange(ctx, w.place, w)
+		return err
+	}); err != nil {
+		return w, err
 	}
-	return w, w.stoppedUnlessDraft()
+	w = r.markTimedOut(ctx, untimed, w)
+	return w, w.agent.Work().NeedsAnswersStop(w.task.Issue)
 }
 
 // publish commits, pushes and opens the pull request, or posts the agent's findings. It does less for

@@ -278,7 +278,7 @@ func (r *runner) applyEarlierChange(ctx context.Context, rd *ready) (found start
 		return found, nil
 	}
 	from := rd.project.Forge.Repository(rd.source.Event.Repository)
-	earlier, err := r.forge(rd.project, rd.workspace).EarlierChange(ctx, from, rd.task.Pull, rd.workspace.Base(), rd.lessons.TakeEarlier)
+	earlier, err := r.forge(rd.project, rd.workspace).EarlierChange(ctx, from, rd.task.Pull, rd.workspace.Base(), rd.lessons.ReproposeEarlier)
 	if err != nil || earlier == nil {
 		return found, err
 	}
@@ -511,7 +511,7 @@ func (r *runner) judge(ctx context.Context, w work) (*verdict, error) {
 		return nil, err
 	}
 	if before := w.repairedChange(); before != nil && !w.change.Empty() {
-		if err := repair.KeepsTests(before, w.change, w.verification); err != nil {
+		if err := repair.RequireKeptTests(before, w.change, w.verification); err != nil {
 			return nil, err
 		}
 	}
@@ -522,7 +522,7 @@ func (r *runner) judge(ctx context.Context, w work) (*verdict, error) {
 	}
 	p := r.proposal(w)
 	if w.stopped == nil {
-		p.Follow.Verify = r.checks(ctx, w).VerifyOnNewBase
+		p.Callbacks.Verify = r.checks(ctx, w).VerifyOnNewBase
 	}
 	return &verdict{w, p}, nil
 }
@@ -536,7 +536,7 @@ func (r *runner) proposal(w work) publish.Proposal {
 	p := publish.Proposal{
 		Cost: r.rec.Cost(), RunID: r.rec.ID, Job: w.job(), Task: w.task, Base: w.workspace.Base(), Change: w.change, Table: w.verification,
 		Summary: summary, Stopped: w.stopped, CommitFacts: publish.CommitFacts{Key: w.key}, InCheckout: w.change, Inspection: &r.end.inspection, Hooks: w.hooks,
-		Follow: r.withInspection(w.ready, w.lessons.Follow(w.repairedChange())),
+		Callbacks: r.withInspection(w.ready, w.lessons.Callbacks(w.repairedChange())),
 	}
 	if w.resumedRun != nil {
 		p.EarlierCommit = w.resumedRun.Commit()
@@ -575,7 +575,7 @@ func (r *runner) inspection(w work, change *gitops.ChangeSet) inspect.Case {
 }
 
 // withInspection returns f with a Judge that also inspects the change.
-func (r *runner) withInspection(rd *ready, f publish.Follow) publish.Follow {
+func (r *runner) withInspection(rd *ready, f publish.Callbacks) publish.Callbacks {
 	judge := f.Judge
 	f.Judge = func(ctx context.Context, j *job.Job, change *gitops.ChangeSet) error {
 		if err := judge(ctx, j, change); err != nil {

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/agent-ci/agent-ci/runner/task/form"
 
@@ -78,21 +79,16 @@ func TestCoAuthors(t *testing.T) {
 	}
 }
 
-func TestCommitNamesAuthorAndTranscript(t *testing.T) {
+func TestSignatureComesFromEnvironment(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.Env = append(w.Env, "GIT_AUTHOR_NAME=Ada", "GIT_AUTHOR_EMAIL=ada@example.invalid", "GIT_COMMITTER_NAME=Robot")
-	out := w.publish(w.toLocal(), w.proposal("hello.txt", "Hello.\n"))
-	if got := w.git(w.dir, "show", "--no-patch", "--format=%an <%ae>, %cn <%ce>", out.Commit); got != "Ada <ada@example.invalid>, Robot <agent-ci@noreply.invalid>" {
-		t.Error(got)
-	}
-	trailer := strings.TrimSpace(w.git(w.dir, "show", "--no-patch", "--format=%(trailers:key="+transcriptTrailer+",valueonly)", out.Commit))
-	closed := w.proposal("hello.txt", "Hello.\n")
-	closed.ChainHead = strings.Repeat("cd", 32)
-	message, err := w.commitMessage(&closed)
-	w.must(err)
-	if len(trailer) != 64 || !strings.Contains(message, closed.ChainHead) {
-		t.Errorf("transcript %q; of one that is closed:\n%s", trailer, message)
+	m := Publisher{Env: settings.Environment{"GIT_AUTHOR_NAME=Ada", "GIT_AUTHOR_EMAIL=ada@example.invalid", "GIT_COMMITTER_NAME=Robot"}}
+	when := time.Unix(7, 0)
+	for role, want := range map[string]gitops.Signature{
+		"AUTHOR": {Name: "Ada", Email: "ada@example.invalid", When: when}, "COMMITTER": {Name: "Robot", Email: "agent-ci@noreply.invalid", When: when},
+	} {
+		if got := m.signature(role, when); got != want {
+			t.Errorf("%s: %+v", role, got)
+		}
 	}
 }
 
@@ -146,39 +142,20 @@ func TestReadsSigningKey(t *testing.T) {
 // What the forge cannot sign is committed here, and the pull request says so.
 func TestWarnsOfUnsignedCommit(t *testing.T) {
 	t.Parallel()
-	tree := forgetest.Reply{Status: http.StatusCreated, Body: `{"sha": "4b825dc642cb6eb9a060e54bf8d69288fbee4904", "tree": []}`}
-	for name, test := range map[string]struct {
-		reply *forgetest.Reply
-		local bool
-		words string
-	}{
-		"made here":    {local: true, words: "only GitHub signs it (pull_request.commit.sign: github), and it was made on this machine"},
-		"another tree": {reply: &tree, words: "GitHub made another tree of the change (4b825dc642cb)"},
+	w := newWorld(t)
+	w.forge.On(http.MethodPost, "/repos/octo/widgets/git/trees", forgetest.Reply{Status: http.StatusCreated, Body: `{"sha": "4b825dc642cb6eb9a060e54bf8d69288fbee4904", "tree": []}`}, 1)
+	for words, to := range map[string]func() Destination{
+		"only GitHub signs it (pull_request.commit.sign: github), and it was made on this machine": func() Destination { return w.toLocal() },
+		"GitHub made another tree of the change (4b825dc642cb)":                                    func() Destination { return w.toForge() },
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			w := newWorld(t)
-			if test.local {
-				w.here()
-			}
-			if test.reply != nil {
-				w.forge.On(http.MethodPost, "/repos/octo/widgets/git/trees", *test.reply, 1)
-			}
-			p := w.proposal("hello.txt", "Hello.\n")
-			p.Job.PullRequest.Commit.Sign = signGitHub
-			var to Destination = w.toForge()
-			if test.local {
-				to = w.toLocal()
-			}
-			out := w.publish(to, p)
-			if w.tipOn(w.repo.Dir, taskBranch) != out.Commit || out.Commit == "" {
-				t.Errorf("publication: %+v", out)
-			}
-			w.wantWarning("unsigned")
-			if said := w.Record.Warnings()[0].Message; !strings.Contains(said, test.words) {
-				t.Error(said)
-			}
-		})
+		w.git(w.dir, "checkout", "--quiet", "main")
+		w.run("20260301T100000Z-00000002")
+		p := w.proposal("hello.txt", words)
+		p.Job.PullRequest.Commit.Sign = signGitHub
+		out := w.publish(to(), p)
+		if warnings := w.Record.Warnings(); out.Commit == "" || len(warnings) != 1 || warnings[0].Code != "unsigned" || !strings.Contains(warnings[0].Message, words) {
+			t.Errorf("%+v: %v", out, warnings)
+		}
 	}
 }
 

@@ -36,8 +36,8 @@ func (m Publisher) describe(p *Proposal, options body.Options, out *Publication)
 	if p.lessons != nil {
 		return description{p.title(view), body.Posts{Body: body.Lessons(view, *p.lessons, options)}}, nil
 	}
-	if p.Follow.Lessons != nil {
-		if view.Lessons, err = p.Follow.Lessons(p.Change); err != nil {
+	if p.Callbacks.Lessons != nil {
+		if view.Lessons, err = p.Callbacks.Lessons(p.Change); err != nil {
 			return description{}, err
 		}
 	}
@@ -85,7 +85,7 @@ func (m Publisher) BodyOptions(p *Proposal) body.Options {
 // body shows these itself.
 func (p *Proposal) draftReasons() []string {
 	var reasons []string
-	if reason := p.unverified(); reason != "" {
+	if reason := p.unverifiedReason(); reason != "" {
 		reasons = append(reasons, reason)
 	}
 	if p.Job.PullRequest.Draft {
@@ -129,7 +129,7 @@ func (p *Proposal) missingProofs() []string {
 	if !p.Table.Passed || !slices.ContainsFunc(p.Table.Rows, required) {
 		return nil
 	}
-	return append(p.unprovenTests(), p.doubtfulBase()...)
+	return append(p.unprovenTests(), p.brokenBaseTests()...)
 }
 
 // unprovenTests returns the reason that tests of the change do not prove it, or nil.
@@ -138,31 +138,31 @@ func (p *Proposal) unprovenTests() []string {
 	if len(proofs) == 0 {
 		return []string{"no test of the change proves it (proves: required)."}
 	}
-	var doubtful []string
+	var unproven []string
 	for _, proof := range proofs {
 		switch {
 		case proof.Class != transcript.Proven:
-			doubtful = append(doubtful, fmt.Sprintf("%q (%s)", proof.File, proof.Class))
+			unproven = append(unproven, fmt.Sprintf("%q (%s)", proof.File, proof.Class))
 		case proof.Shared:
-			doubtful = append(doubtful, fmt.Sprintf("%q (not told from other files)", proof.File))
+			unproven = append(unproven, fmt.Sprintf("%q (not told from other files)", proof.File))
 		}
 	}
 	if more := p.Table.MoreProofs(); more > 0 {
-		doubtful = append(doubtful, transcript.Count(more, "more file"))
+		unproven = append(unproven, transcript.Count(more, "more file"))
 	}
-	return joinReasons("tests of the change are not proven to fail without it: ", doubtful)
+	return joinReasons("tests of the change are not proven to fail without it: ", unproven)
 }
 
-// doubtfulBase returns the reason that the change removed or broke tests of the base, or nil.
-func (p *Proposal) doubtfulBase() []string {
-	var doubtful []string
+// brokenBaseTests returns the reason that the change removed or broke tests of the base, or nil.
+func (p *Proposal) brokenBaseTests() []string {
+	var broken []string
 	for _, old := range p.Table.OldTests() {
-		doubtful = append(doubtful, fmt.Sprintf("%q (%s)", cmp.Or(old.Name, old.File), old.State()))
+		broken = append(broken, fmt.Sprintf("%q (%s)", cmp.Or(old.Name, old.File), old.State()))
 	}
 	if why := p.Table.OldTestsUnknown(); why != "" {
-		doubtful = append(doubtful, "not known ("+why+")")
+		broken = append(broken, "not known ("+why+")")
 	}
-	return joinReasons("tests of the base are not what they were: ", doubtful)
+	return joinReasons("tests of the base are not what they were: ", broken)
 }
 
 // joinReasons returns reason followed by up to ten of the parts, or nil without parts.

@@ -65,8 +65,8 @@ func (m Publisher) remote(url, token string) remote.Remote {
 }
 
 // adoptExisting takes over the commit on the branch, because another run published the same change.
-func (m Publisher) adoptExisting(ctx context.Context, p *Proposal, there *tip, out *Publication) error {
-	out.Commit, out.Branch, out.Unchanged = there.SHA, p.Task.Branch, true
+func (m Publisher) adoptExisting(ctx context.Context, p *Proposal, existing *tip, out *Publication) error {
+	out.Commit, out.Branch, out.Unchanged = existing.SHA, p.Task.Branch, true
 	return nil
 }
 
@@ -87,8 +87,8 @@ func tipOf(info *forge.Commit, pushed bool) *tip {
 // isForeign reports whether a person's commit is on the branch, which a change of base may not replace.
 func (t *tip) isForeign(base gitops.Base) bool { return t != nil && !t.Ours() && t.SHA != base.SHA }
 
-// hasChange reports whether the commit has the same change on the same base.
-func (t *tip) hasChange(p *Proposal) bool {
+// hasSameChange reports whether the commit has the same change on the same base.
+func (t *tip) hasSameChange(p *Proposal) bool {
 	return t.Tree == string(p.Change.Tree) && len(t.Parents) == 1 && t.Parents[0] == p.Base.SHA
 }
 
@@ -196,9 +196,9 @@ func requireBranchFits(ctx context.Context, to remote.Remote, branch string) err
 
 // conflictingBranch returns the first branch whose path is above or below the given one, or "".
 func conflictingBranch(branches map[string]string, branch string) string {
-	for at := path.Dir(branch); at != "."; at = path.Dir(at) {
-		if _, there := branches[at]; there {
-			return at
+	for parent := path.Dir(branch); parent != "."; parent = path.Dir(parent) {
+		if _, exists := branches[parent]; exists {
+			return parent
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(branches)) {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/agent-ci/agent-ci/gitops"
@@ -27,23 +28,23 @@ func (f Forge) followBase(ctx context.Context, p *Proposal) error {
 		return nil
 	}
 	for range maxRebases {
-		over := f.Record.BeginStep(record.PhasePublishing, "look at "+p.Base.Branch)
-		now, err := LookUpBase(ctx, f.Repo, p.Base)
-		over()
-		if err == nil && p.Follow.Allow != nil {
-			err = p.Follow.Allow(p.Base, now)
+		endStep := f.Record.BeginStep(record.PhasePublishing, "look at "+p.Base.Branch)
+		current, err := LookUpBase(ctx, f.Repo, p.Base)
+		endStep()
+		if err == nil && p.Callbacks.Allow != nil {
+			err = p.Callbacks.Allow(p.Base, current)
 		}
-		if err != nil || !now.moved() {
+		if err != nil || !current.moved() {
 			return err
 		}
-		if err := f.rebase(ctx, p, now); err != nil || p.Change.Empty() {
+		if err := f.rebase(ctx, p, current); err != nil || p.Change.Empty() {
 			return err
 		}
-		if err := p.Follow.Judge(ctx, p.Job, p.Change); err != nil {
+		if err := p.Callbacks.Judge(ctx, p.Job, p.Change); err != nil {
 			return err
 		}
-		if len(p.Table.Rows) > 0 && p.Follow.Verify != nil {
-			if p.Table, err = p.Follow.Verify(ctx, p.Table, p.Change); err != nil {
+		if len(p.Table.Rows) > 0 && p.Callbacks.Verify != nil {
+			if p.Table, err = p.Callbacks.Verify(ctx, p.Table, p.Change); err != nil {
 				return err
 			}
 		}
@@ -64,8 +65,8 @@ func (b BaseBranch) moved() bool {
 }
 
 // LookUpBase returns the current state of base's branch on the forge.
-func LookUpBase(ctx context.Context, in forge.Repository, base gitops.Base) (BaseBranch, error) {
-	commit, err := in.Branch(ctx, base.Branch)
+func LookUpBase(ctx context.Context, repository forge.Repository, base gitops.Base) (BaseBranch, error) {
+	commit, err := repository.Branch(ctx, base.Branch)
 	switch {
 	case err != nil:
 		return BaseBranch{}, intake.ForgeFailure("The base branch "+base.Branch+" cannot be looked up", err)
@@ -74,14 +75,14 @@ func LookUpBase(ctx context.Context, in forge.Repository, base gitops.Base) (Bas
 	case commit.SHA == base.SHA:
 		return BaseBranch{Tip: commit.SHA, Relation: forge.Identical}, nil
 	}
-	relation, err := in.Compare(ctx, base.SHA, commit.SHA)
+	relation, err := repository.Compare(ctx, base.SHA, commit.SHA)
 	return BaseBranch{Tip: commit.SHA, Relation: relation},
 		intake.ForgeFailure("The base branch "+base.Branch+" cannot be compared with what the change is made on", err)
 }
 
 // rebase merges the change onto the newest base commit, and saves it.
-func (f Forge) rebase(ctx context.Context, p *Proposal, now BaseBranch) error {
-	base, moved, err := f.mergeOnto(ctx, p, now)
+func (f Forge) rebase(ctx context.Context, p *Proposal, current BaseBranch) error {
+	base, moved, err := f.mergeOnto(ctx, p, current)
 	if err != nil {
 		return err
 	}
@@ -95,8 +96,8 @@ func (f Forge) rebase(ctx context.Context, p *Proposal, now BaseBranch) error {
 		p.movedFrom = p.Base
 	}
 	p.Base, p.Change = base, moved
-	if p.Follow.Configure != nil {
-		if p.Job, err = p.Follow.Configure(ctx, base); err != nil {
+	if p.Callbacks.Configure != nil {
+		if p.Job, err = p.Callbacks.Configure(ctx, base); err != nil {
 			return err
 		}
 	}
@@ -108,43 +109,44 @@ func (f Forge) rebase(ctx context.Context, p *Proposal, now BaseBranch) error {
 }
 
 // mergeOnto returns the newest commit of the base branch, and the change merged onto it.
-func (f Forge) mergeOnto(ctx context.Context, p *Proposal, now BaseBranch) (base gitops.Base, moved *gitops.ChangeSet, err error) {
-	if err := f.Workspace.Fetch(ctx, f.Remote(), now.Tip, now.Relation != forge.Ahead); err != nil {
+func (f Forge) mergeOnto(ctx context.Context, p *Proposal, current BaseBranch) (base gitops.Base, moved *gitops.ChangeSet, err error) {
+	if err := f.Workspace.Fetch(ctx, f.Remote(), current.Tip, current.Relation != forge.Ahead); err != nil {
 		return base, nil, err
 	}
-	if base, err = f.Workspace.Checkout().BaseAt(p.Base.Branch, now.Tip); err != nil {
+	if base, err = f.Workspace.Checkout().BaseAt(p.Base.Branch, current.Tip); err != nil {
 		return base, nil, workspace.CheckoutFailure(err)
 	}
-	onto := f.Workspace.Checkout().Rebase
-	if p.Follow.MoveOnto != nil {
-		onto = p.Follow.MoveOnto
+	move := f.Workspace.Checkout().Rebase
+	if p.Callbacks.MoveOnto != nil {
+		move = p.Callbacks.MoveOnto
 	}
-	moved, err = onto(ctx, p.Change, base)
+	moved, err = move(ctx, p.Change, base)
 	if conflict, ok := errors.AsType[*gitops.MergeError](err); ok {
 		err = outcome.Stopf(outcome.Conflict, "base_moved",
 			"%s moved from %s to %s during the run, and the change conflicts with it: %s; run again, or apply %s by hand.",
-			base.Branch, gitops.Short(p.Base.SHA), gitops.Short(base.SHA), conflictsIn(conflict), f.Record.Join(record.PatchFile)).Because(conflict)
+			base.Branch, gitops.Short(p.Base.SHA), gitops.Short(base.SHA), describeConflicts(conflict.Conflicts), f.Record.Join(record.PatchFile)).Because(conflict)
 	}
 	return base, moved, err
 }
 
-// maxNamed is how many conflicting files a message names.
-const maxNamed = 10
+// maxConflictsShown is how many conflicting files a message names.
+const maxConflictsShown = 10
 
-func conflictsIn(conflict *gitops.MergeError) string {
+// describeConflicts lists the conflicting files with the reasons, up to maxConflictsShown of them.
+func describeConflicts(conflicts []gitops.MergeConflict) string {
 	var files []string
-	for _, c := range conflict.Conflicts {
+	for _, c := range conflicts {
 		files = append(files, fmt.Sprintf("%s (%s)", markdown.FileName(c.Path), c.Why))
 	}
-	if more := len(files) - maxNamed; more > 0 {
-		return fmt.Sprintf("%s and %d more", strings.Join(files[:maxNamed], ", "), more)
+	if more := len(files) - maxConflictsShown; more > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(files[:maxConflictsShown], ", "), more)
 	}
 	return strings.Join(files, ", ")
 }
 
-// unverified returns why the pull request is a draft if the checks ran only on an earlier base, or "".
-func (p *Proposal) unverified() string {
-	if len(p.Table.Rows) == 0 || p.Follow.Verify != nil || p.movedFrom.SHA == "" {
+// unverifiedReason returns why the pull request is a draft if the checks ran only on an earlier base, or "".
+func (p *Proposal) unverifiedReason() string {
+	if len(p.Table.Rows) == 0 || p.Callbacks.Verify != nil || p.movedFrom.SHA == "" {
 		return ""
 	}
 	return fmt.Sprintf("verified on %s, not on %s: %s moved in between, and the change was merged onto it.",
@@ -160,35 +162,31 @@ type MergedChange struct {
 }
 
 // Clean reports whether the change merged without conflicts.
-func (l *MergedChange) Clean() bool { return len(l.Conflicts) == 0 }
+func (m *MergedChange) Clean() bool { return len(m.Conflicts) == 0 }
 
 // Names lists the conflicting files with the reasons.
-func (l *MergedChange) Names() string { return conflictsIn(&gitops.MergeError{Conflicts: l.Conflicts}) }
+func (m *MergedChange) Names() string { return describeConflicts(m.Conflicts) }
 
 // DescribeUnmerged returns a message for the agent about the conflicting files, or "".
-func (l *MergedChange) DescribeUnmerged() string {
-	if l.Clean() {
+func (m *MergedChange) DescribeUnmerged() string {
+	if m.Clean() {
 		return ""
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "The base moved on since the earlier change was made, and the two conflict. The checkout has the new base with the earlier change merged in, but for these files:\n\n")
-	marked := false
-	for i, c := range l.Conflicts {
-		if i == maxTold {
-			fmt.Fprintf(&b, "- and %d more\n", len(l.Conflicts)-i)
+	for i, c := range m.Conflicts {
+		if i == maxConflictsForAgent {
+			fmt.Fprintf(&b, "- and %d more\n", len(m.Conflicts)-i)
 			break
 		}
-		is := "it is as on the new base, and the earlier change of it is left out"
+		content := "it is as on the new base, and the earlier change of it is left out"
 		if c.Marked {
-			is = "both sides stand in it, between marks"
+			content = "both sides stand in it, between marks"
 		}
-		fmt.Fprintf(&b, "- %q: %s (\"here\" is the earlier change); %s\n", c.Path, c.Why, is)
+		fmt.Fprintf(&b, "- %q: %s (\"here\" is the earlier change); %s\n", c.Path, c.Why, content)
 	}
-	for _, c := range l.Conflicts {
-		marked = marked || c.Marked
-	}
-	if marked {
-		lines := l.Labels.Markers()
+	if slices.ContainsFunc(m.Conflicts, func(c gitops.MergeConflict) bool { return c.Marked }) {
+		lines := m.Labels.Markers()
 		fmt.Fprintf(&b, "\nBetween the marks stand, in this order: after %q the lines of the new base, after %q those that both began from, and after %q, up to %q, those of the earlier change.",
 			lines[0], lines[1], lines[2], lines[3])
 	}
@@ -196,15 +194,15 @@ func (l *MergedChange) DescribeUnmerged() string {
 	return b.String()
 }
 
-// maxTold is how many conflicting files the message to the agent names.
-const maxTold = 100
+// maxConflictsForAgent is how many conflicting files the message to the agent names.
+const maxConflictsForAgent = 100
 
 // EarlierChange returns the change of a run's pull request, merged onto the current base. It returns nil if the branch does not
 // exist, and an error if a person has committed to it. apart removes parts of the change that will be made again.
 func (f Forge) EarlierChange(
-	ctx context.Context, in forge.Repository, pull *forge.PullRequest, base gitops.Base, apart func(context.Context, *gitops.ChangeSet) (*gitops.ChangeSet, error),
+	ctx context.Context, from forge.Repository, pull *forge.PullRequest, base gitops.Base, apart func(context.Context, *gitops.ChangeSet) (*gitops.ChangeSet, error),
 ) (*MergedChange, error) {
-	tip, err := intake.LookUpBranch(ctx, in, pull.Head)
+	tip, err := intake.LookUpBranch(ctx, from, pull.Head)
 	if err != nil || tip == nil {
 		return nil, err
 	}
@@ -218,20 +216,20 @@ func (f Forge) EarlierChange(
 	if err != nil {
 		return nil, err
 	}
-	laid := &MergedChange{Change: change, Moved: before.SHA != base.SHA}
-	if laid.Moved {
-		laid.Labels = gitops.Labels{Ours: workspace.BaseName(base), Base: "before", Theirs: fmt.Sprintf("pull request #%d", pull.Number)}
-		laid.Change, laid.Conflicts, err = f.Workspace.Checkout().RebaseMarked(ctx, change, base, laid.Labels)
+	merged := &MergedChange{Change: change, Moved: before.SHA != base.SHA}
+	if merged.Moved {
+		merged.Labels = gitops.Labels{Ours: workspace.BaseName(base), Base: "before", Theirs: fmt.Sprintf("pull request #%d", pull.Number)}
+		merged.Change, merged.Conflicts, err = f.Workspace.Checkout().RebaseMarked(ctx, change, base, merged.Labels)
 	}
-	return laid, err
+	return merged, err
 }
 
 // fetchChange returns a run's commit as a change, and the base that it was made on.
 func (f Forge) fetchChange(ctx context.Context, tip *forge.Commit, base gitops.Base) (before gitops.Base, change *gitops.ChangeSet, err error) {
 	checkout, made := f.Workspace.Checkout(), tip.Parents[0]
-	apart := !checkout.HasCommit(made)
+	unrelated := !checkout.HasCommit(made)
 	for _, sha := range []string{made, tip.SHA} {
-		if err := f.Workspace.Fetch(ctx, f.Remote(), sha, apart); err != nil {
+		if err := f.Workspace.Fetch(ctx, f.Remote(), sha, unrelated); err != nil {
 			return before, nil, err
 		}
 	}

@@ -21,68 +21,7 @@ import (
 const (
 	greeted = "one\ntwo\nthree\nfour\nfive\nsix\nHello.\n"
 	begun   = "zero\none\ntwo\nthree\nfour\nfive\nsix\nseven\n"
-	both    = "zero\none\ntwo\nthree\nfour\nfive\nsix\nHello.\n"
 )
-
-func TestChangeFollowsItsBase(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	p := w.proposal("README.md", greeted)
-	moved := w.onForge("main", "README.md", begun, "Begin earlier")
-	out := w.publish(w.toForge(), p)
-	if text := w.git(w.repo.Dir, "show", taskBranch+":README.md") + "\n"; text != both {
-		t.Errorf("the branch has:\n%s", text)
-	}
-	if out.Base.SHA != moved || w.git(w.repo.Dir, "rev-parse", taskBranch+"^") != moved || out.Change == p.Change {
-		t.Errorf("base %s, want %s", out.Base.SHA, moved)
-	}
-	w.wantWarning("base_moved")
-	if !w.Record.Has(record.WorkPackFile) || w.git(w.dir, "status", "--porcelain") != "" || w.git(w.dir, "symbolic-ref", "--short", "HEAD") != "main" {
-		t.Error("the checkout was not put back, or the work is not kept")
-	}
-	view, err := w.Record.View()
-	w.must(err)
-	if view.Change.BaseSHA != moved {
-		t.Errorf("the transcript tells of a change on %q", view.Change.BaseSHA)
-	}
-}
-
-// A proposal of a bundle leaves pack and checkout as they are, and goes by the job
-// of the new base.
-func TestBundleFollowsItsBase(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	p := unpublished(w.proposal("README.md", greeted))
-	p.Table.Rows = []transcript.VerifyRow{{Name: "test", Before: "green", After: "green", Passed: true}}
-	pack, err := w.Record.Read(record.PackFile)
-	w.must(err)
-	moved := w.onForge("main", "README.md", begun, "Begin earlier")
-	p.Follow.Configure = func(_ context.Context, base gitops.Base) (*job.Job, error) {
-		j := w.job()
-		j.PullRequest.Title = "On " + base.SHA
-		return j, nil
-	}
-	judged := ""
-	p.Follow.Judge = func(_ context.Context, j *job.Job, change *gitops.ChangeSet) error {
-		judged = j.PullRequest.Title
-		return nil
-	}
-	w.publish(w.toForge(), p)
-	pull := w.pull()
-	if judged != "On "+moved || pull.Title != "On "+moved || !pull.Draft {
-		t.Errorf("judged as %q: %+v", judged, pull)
-	}
-	for _, told := range []string{"verified on " + gitops.Short(p.Base.SHA) + ", not on " + gitops.Short(moved), "the change was merged onto it"} {
-		if !strings.Contains(pull.Body, told) {
-			t.Errorf("the body does not say %q:\n%s", told, pull.Body)
-		}
-	}
-	after, err := w.Record.Read(record.PackFile)
-	w.must(err)
-	if !cmp.Equal(pack, after) || w.Record.Has(record.WorkPackFile) || w.git(w.dir, "status", "--porcelain") != "" {
-		t.Error("the pack or the checkout was changed")
-	}
-}
 
 // The checks run on each new base, and what they say decides.
 func TestChecksRunOnEachNewBase(t *testing.T) {
@@ -97,11 +36,20 @@ func TestChecksRunOnEachNewBase(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
 			p := w.proposal("README.md", greeted)
-			p.Job.OnVerifyFailed = "none"
+			judgedBy := "" // the title in the job that decides
+			p.Callbacks.Configure = func(_ context.Context, base gitops.Base) (*job.Job, error) {
+				j := w.job()
+				j.OnVerifyFailed, j.PullRequest.Title = "none", "On "+base.SHA
+				return j, nil
+			}
+			p.Callbacks.Judge = func(_ context.Context, j *job.Job, _ *gitops.ChangeSet) error {
+				judgedBy = j.PullRequest.Title
+				return nil
+			}
 			p.Table.Rows = []transcript.VerifyRow{{Name: "test", Passed: true, After: "green"}}
 			moves := []string{w.onForge("main", "a.txt", "a\n", "Go on")}
 			var ran []string
-			p.Follow.Verify = func(_ context.Context, old transcript.Verify, change *gitops.ChangeSet) (transcript.Verify, error) {
+			p.Callbacks.Verify = func(_ context.Context, old transcript.Verify, change *gitops.ChangeSet) (transcript.Verify, error) {
 				ran = append(ran, change.Base.SHA)
 				moves = append(moves, w.onForge("main", "a.txt", fmt.Sprintln(len(ran)), "Go on")) // while they run
 				return transcript.Verify{Attempt: old.Attempt + 1, Passed: test.passed, Rows: old.Rows}, test.err
@@ -113,24 +61,14 @@ func TestChecksRunOnEachNewBase(t *testing.T) {
 			if wanted := moves[:min(len(moves)-1, maxRebases)]; test.err == nil && !cmp.Equal(ran, wanted) || out.Table.Attempt != len(ran) {
 				t.Errorf("checked on %q, the base was %q; attempt %d", ran, moves, out.Table.Attempt)
 			}
-			if (out.Commit != "") != test.passed || out.Base.SHA != ran[len(ran)-1] {
-				t.Errorf("publication: %+v", out)
+			last := ran[len(ran)-1]
+			if (out.Commit != "") != test.passed || out.Base.SHA != last || judgedBy != "On "+last {
+				t.Errorf("judged by the job %q: %+v", judgedBy, out)
+			}
+			if view, err := w.Record.View(); err != nil || view.Change.BaseSHA != last || !w.Record.Has(record.WorkPackFile) {
+				t.Errorf("the record has a change on %q, or the work is not kept: %v", view.Change.BaseSHA, err)
 			}
 		})
-	}
-}
-
-func TestReportsChangeAlreadyInBase(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	first := w.publish(w.toForge(), w.proposal("README.md", greeted))
-	w.git(w.dir, "checkout", "--quiet", "main")
-	w.run("20260301T100000Z-00000002")
-	p := w.proposal("README.md", greeted)
-	w.onForge("main", "README.md", greeted, "The same")
-	out := w.publish(w.toForge(), p)
-	if !out.InBase || !out.Change.Empty() || out.OpenPullOfTask.Number != first.Pull.Number || w.pull().State != "open" {
-		t.Errorf("publication: %+v", out)
 	}
 }
 
@@ -144,12 +82,12 @@ func TestPublishesNothingOnUnfollowableBase(t *testing.T) {
 	}{
 		"a conflict": {moved: "one\ntwo\nthree\nfour\nfive\nsix\nBye.\n", reason: "base_moved"},
 		"it is refused": {moved: begun, change: func(p *Proposal) {
-			p.Follow.Judge = func(context.Context, *job.Job, *gitops.ChangeSet) error { return no }
+			p.Callbacks.Judge = func(context.Context, *job.Job, *gitops.ChangeSet) error { return no }
 		}},
 		"no job is there": {moved: begun, change: func(p *Proposal) {
-			p.Follow.Configure = func(context.Context, gitops.Base) (*job.Job, error) { return nil, no }
+			p.Callbacks.Configure = func(context.Context, gitops.Base) (*job.Job, error) { return nil, no }
 		}},
-		"it may not be so": {moved: begun, change: func(p *Proposal) { p.Follow.Allow = func(gitops.Base, BaseBranch) error { return no } }},
+		"it may not be so": {moved: begun, change: func(p *Proposal) { p.Callbacks.Allow = func(gitops.Base, BaseBranch) error { return no } }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -211,11 +149,11 @@ func TestLooksUpBaseBranch(t *testing.T) {
 
 func TestCountsUnnamedConflicts(t *testing.T) {
 	t.Parallel()
-	conflict := &gitops.MergeError{}
-	for i := range maxNamed + 3 {
-		conflict.Conflicts = append(conflict.Conflicts, gitops.MergeConflict{Path: fmt.Sprintf("f%d", i), Why: "both changed it"})
+	var conflicts []gitops.MergeConflict
+	for i := range maxConflictsShown + 3 {
+		conflicts = append(conflicts, gitops.MergeConflict{Path: fmt.Sprintf("f%d", i), Why: "both changed it"})
 	}
-	if got := conflictsIn(conflict); !strings.HasSuffix(got, "f9 (both changed it) and 3 more") {
+	if got := describeConflicts(conflicts); !strings.HasSuffix(got, "f9 (both changed it) and 3 more") {
 		t.Error(got)
 	}
 }
@@ -276,7 +214,7 @@ func TestMergesEarlierChangeOntoBase(t *testing.T) {
 func TestDescribesUnmergedConflicts(t *testing.T) {
 	t.Parallel()
 	laid := &MergedChange{}
-	for i := range maxTold + 2 {
+	for i := range maxConflictsForAgent + 2 {
 		laid.Conflicts = append(laid.Conflicts, gitops.MergeConflict{Path: fmt.Sprintf("f\n%d", i), Why: "deleted here and changed on the new base"})
 	}
 	words := laid.DescribeUnmerged()

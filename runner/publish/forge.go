@@ -101,28 +101,28 @@ func (f Forge) commitAndPush(ctx context.Context, p *Proposal, before *tip, out 
 	if err := f.readEarlierRequests(ctx, p); err != nil {
 		return err
 	}
-	commit, made, err := f.commit(ctx, p)
+	commit, onForge, err := f.commit(ctx, p)
 	if err != nil {
 		return err
 	}
 	if _, err := f.describe(p, f.BodyOptions(p), out); err != nil { // write the body before the push, so that it exists if the push is refused
 		return err
 	}
-	if made {
+	if onForge {
 		err = f.moveBranch(ctx, p, commit, before, out)
 	} else {
 		err = f.push(ctx, p, f.Remote(), commit, before, out)
 	}
 	if err != nil {
-		return f.afterLostRace(ctx, p, err, out)
+		return f.resolveFailedPush(ctx, p, err, out)
 	}
 	out.Commit, out.Branch = commit, p.Task.Branch
-	return f.followInCheckout(ctx, p, commit, out)
+	return f.switchCheckout(ctx, p, commit, out)
 }
 
-// afterLostRace returns the outcome of a failed push. If the branch moved, another run of the task was first. If that run
+// resolveFailedPush returns the outcome of a failed push. If the branch moved, another run of the task was first. If that run
 // pushed the same change, its commit is adopted and there is no error.
-func (f Forge) afterLostRace(ctx context.Context, p *Proposal, failed error, out *Publication) error {
+func (f Forge) resolveFailedPush(ctx context.Context, p *Proposal, failed error, out *Publication) error {
 	if !errors.As(failed, new(*remote.LeaseError)) {
 		return failed
 	}
@@ -132,16 +132,16 @@ func (f Forge) afterLostRace(ctx context.Context, p *Proposal, failed error, out
 		return failed
 	case !now.Ours():
 		return foreignCommit(p.Task.Branch, now)
-	case now.hasChange(p):
+	case now.hasSameChange(p):
 		return f.adoptExisting(ctx, p, now, out)
 	}
 	return outcome.Stopf(outcome.Skipped, "other_run",
 		"Another run of this task (%s) pushed to %s first, and its change is there.", now.Trailer(forge.TrailerRun), p.Task.Branch).Because(failed)
 }
 
-// followInCheckout switches the checkout to the pushed branch. If the change followed a moved base, the checkout is not
+// switchCheckout switches the checkout to the pushed branch. If the change followed a moved base, the checkout is not
 // switched.
-func (f Forge) followInCheckout(ctx context.Context, p *Proposal, commit string, out *Publication) error {
+func (f Forge) switchCheckout(ctx context.Context, p *Proposal, commit string, out *Publication) error {
 	if p.InCheckout != p.Change {
 		return nil
 	}

@@ -14,8 +14,8 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/intake"
 )
 
-// commit makes the commit. there reports that the forge made it, so it does not exist on this machine.
-func (f Forge) commit(ctx context.Context, p *Proposal) (sha string, there bool, err error) {
+// commit makes the commit. onForge reports that the forge made it, so it does not exist on this machine.
+func (f Forge) commit(ctx context.Context, p *Proposal) (sha string, onForge bool, err error) {
 	message, err := f.commitMessage(p)
 	if err != nil {
 		return "", false, err

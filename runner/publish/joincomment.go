@@ -11,9 +11,9 @@ import (
 )
 
 // commentOnJoin reports a pushed commit in a comment: title, text and state of a person's pull request
-// are its author's. It replaces the comments there, which a later run wrote in its place.
-func (f Forge) commentOnJoin(ctx context.Context, pull *forge.PullRequest, there []forge.Comment, commit, body string) {
-	if err := f.replaceComments(ctx, pull, there, []string{joinMark(commit) + body}); err != nil {
+// are its author's. It replaces the existing comments, which a later run wrote in its place.
+func (f Forge) commentOnJoin(ctx context.Context, pull *forge.PullRequest, existing []forge.Comment, commit, body string) {
+	if err := f.replaceComments(ctx, pull, existing, []string{joinMark(commit) + body}); err != nil {
 		f.Record.Warn("comment_not_written", "The change is pushed, but the comment about it could not be written: %v", err)
 	}
 }
@@ -38,7 +38,7 @@ func (f Forge) ReportLostCommit(ctx context.Context, pull *forge.PullRequest) {
 	if _, _, own, err := intake.Pusher(ctx, f.Forge, f.Repo, pull.Head, tip.SHA); err != nil || !own {
 		return // an error is ignored: the next run tries again
 	}
-	if there, err := f.commentsAbout(ctx, pull, tip.SHA); err != nil || len(there) > 0 {
+	if existing, err := f.commentsAbout(ctx, pull, tip.SHA); err != nil || len(existing) > 0 {
 		return
 	}
 	f.commentOnJoin(ctx, pull, nil, tip.SHA, fmt.Sprintf("Run %s pushed commit %s; its own comment about it is missing. The commit's message says what it did.\n",

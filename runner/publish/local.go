@@ -14,7 +14,7 @@ type Local struct{ Publisher }
 
 // RequirePublishable returns an error unless git pushes to one place and the branch's name fits there.
 func (l Local) RequirePublishable(ctx context.Context, branch string, _ gitops.Base) error {
-	to, err := l.pushesTo(ctx, branch)
+	to, err := l.pushTarget(ctx, branch)
 	if _, local := to.Local(); err != nil || !local {
 		return err
 	}
@@ -23,23 +23,23 @@ func (l Local) RequirePublishable(ctx context.Context, branch string, _ gitops.B
 
 // tip returns the branch's tip. It looks in the checkout and in the local repository that git pushes to.
 func (l Local) tip(ctx context.Context, branch string) (*tip, error) {
-	head, err := l.Workspace.Checkout().Tip(ctx, branch)
+	localTip, err := l.Workspace.Checkout().Tip(ctx, branch)
 	if err != nil {
 		return nil, fmt.Errorf("look up branch %s: %w", branch, err)
 	}
-	to, err := l.pushesTo(ctx, branch)
+	to, err := l.pushTarget(ctx, branch)
 	if err != nil {
 		return nil, err
 	}
 	path, local := to.Local()
-	if !local || head != nil && !head.Ours() {
-		return tipOf(head, false), nil
+	if !local || localTip != nil && !localTip.Ours() {
+		return tipOf(localTip, false), nil
 	}
-	there, err := gitops.ReadTip(ctx, path, branch)
-	if err != nil || there == nil { // the push reports the error
-		return tipOf(head, false), nil
+	remoteTip, err := gitops.ReadTip(ctx, path, branch)
+	if err != nil || remoteTip == nil { // the push reports the error
+		return tipOf(localTip, false), nil
 	}
-	return tipOf(there, true), nil
+	return tipOf(remoteTip, true), nil
 }
 
 // requirePermitted always returns nil: a local repository's rules are hooks, which the push runs.
@@ -85,7 +85,7 @@ func (l Local) commit(ctx context.Context, p *Proposal, before *tip, out *Public
 
 // pushToOrigin pushes the branch if the origin is a repository on this machine. Otherwise it sets out.NotPushed to the reason.
 func (l Local) pushToOrigin(ctx context.Context, p *Proposal, commit string, before *tip, out *Publication) error {
-	to, err := l.pushesTo(ctx, p.Task.Branch)
+	to, err := l.pushTarget(ctx, p.Task.Branch)
 	if err != nil {
 		return err
 	}

@@ -33,14 +33,14 @@ type Proposal struct {
 	// InCheckout is the change in the work tree. It is nil for a change made elsewhere; publishing then does not touch the
 	// work tree.
 	InCheckout *gitops.ChangeSet
-	// Inspection has the signs found in the change that do not refuse it. Follow.Judge updates it.
+	// Inspection has the signs found in the change that do not refuse it. Callbacks.Judge updates it.
 	Inspection *transcript.Inspection
 	// Hooks may refuse the change before it is published; nil for none.
 	Hooks *hooks.Hooks
 
-	Follow Follow
+	Callbacks Callbacks
 	CommitFacts
-	described
+	descriptionFacts
 }
 
 // CommitFacts is what a proposal's commit depends on besides the change.
@@ -50,8 +50,8 @@ type CommitFacts struct {
 	ChainHead     string      // digest of a closed transcript; "" while the transcript is open
 }
 
-// described is what publishing adds for the description.
-type described struct {
+// descriptionFacts is what publishing adds for the description.
+type descriptionFacts struct {
 	lessons   *transcript.Lessons // set if the change has only these lessons
 	movedFrom gitops.Base         // earlier base, if the change followed a moved base; else zero
 	notes     []string            // warnings after the transcript was closed
@@ -60,8 +60,8 @@ type described struct {
 	earlierRequests []sections.Request // earlier requests on the pull request; nil before they are read
 }
 
-// Follow has the functions that publishing calls for a change that may differ from the transcript's, as after a moved base.
-type Follow struct {
+// Callbacks has the functions that publishing calls for a change that may differ from the transcript's, as after a moved base.
+type Callbacks struct {
 	// Allow returns an error if the run may not follow the base branch; may be nil.
 	Allow func(base gitops.Base, now BaseBranch) error
 	// Configure reads the job on a new base; nil keeps the job.

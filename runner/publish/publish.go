@@ -16,16 +16,16 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
-// Prepare checks before the first turn that a change of base can be published, when an obstacle has cost nothing yet. named
-// means that the user chose the destination. It returns the key that signs the commit, or nil.
-func Prepare(ctx context.Context, to Destination, t intake.Task, base gitops.Base, j *job.Job, named bool) (*sshsig.Key, error) {
+// Prepare checks before the first turn that a change of base can be published, when an obstacle has cost nothing yet.
+// destinationChosen means that the user chose the destination. It returns the key that signs the commit, or nil.
+func Prepare(ctx context.Context, to Destination, t intake.Task, base gitops.Base, j *job.Job, destinationChosen bool) (*sshsig.Key, error) {
 	branch := t.Branch
-	if local, is := to.(Local); is && !named {
+	if local, is := to.(Local); is && !destinationChosen {
 		if t.Issue != nil { // the user most likely expects a pull request
 			return nil, NoTokenForIssue()
 		}
 		if to.publisher().Env.Token() != "" {
-			if err := local.knowsOrigin(ctx, branch); err != nil {
+			if err := local.requireKnownOrigin(ctx, branch); err != nil {
 				return nil, err
 			}
 		}
@@ -40,12 +40,12 @@ func Prepare(ctx context.Context, to Destination, t intake.Task, base gitops.Bas
 	if err := to.RequirePublishable(ctx, branch, base); err != nil {
 		return nil, err
 	}
-	there, err := to.tip(ctx, branch)
-	if err == nil && there.isForeign(base) {
-		err = foreignCommit(branch, there)
+	current, err := to.tip(ctx, branch)
+	if err == nil && current.isForeign(base) {
+		err = foreignCommit(branch, current)
 	}
 	if err == nil && j.Task.Expects != "answer" { // an answer needs no push
-		err = to.requirePermitted(ctx, branch, base, j.PullRequest, there)
+		err = to.requirePermitted(ctx, branch, base, j.PullRequest, current)
 	}
 	return key, err
 }
@@ -93,32 +93,32 @@ func publishOverTip(ctx context.Context, to Destination, p *Proposal, out *Publi
 	if err := askPublishHooks(ctx, to, p, out); err != nil {
 		return err
 	}
-	before, err := to.tip(ctx, p.Task.Branch)
+	current, err := to.tip(ctx, p.Task.Branch)
 	if err != nil {
 		return err
 	}
-	take := to.commitAndPush
+	commit := to.commitAndPush
 	switch {
-	case before.isForeign(p.Base):
-		return foreignCommit(p.Task.Branch, before)
-	case p.Task.Repair != nil && !before.madeBy(p) && before.lease() != p.Task.Repair.Head:
-		return refuseOvertaken(p.Task.Branch, before)
-	case before != nil && !before.madeBy(p) && before.hasChange(p):
-		take = to.publisher().adoptExisting
+	case current.isForeign(p.Base):
+		return foreignCommit(p.Task.Branch, current)
+	case p.Task.Repair != nil && !current.madeBy(p) && current.lease() != p.Task.Repair.Head:
+		return refuseOvertaken(p.Task.Branch, current)
+	case current != nil && !current.madeBy(p) && current.hasSameChange(p):
+		commit = to.publisher().adoptExisting
 	}
-	if err := take(ctx, p, before, out); err != nil {
+	if err := commit(ctx, p, current, out); err != nil {
 		return err
 	}
 	return to.publishPull(ctx, p, out)
 }
 
 // refuseOvertaken returns the outcome of a repair whose branch another run changed meanwhile.
-func refuseOvertaken(branch string, now *tip) error {
-	if now == nil {
+func refuseOvertaken(branch string, current *tip) error {
+	if current == nil {
 		return outcome.Stopf(outcome.Skipped, "other_run", "Branch %s was deleted during the repair; nothing was pushed.", branch)
 	}
 	return outcome.Stopf(outcome.Skipped, "other_run",
-		"Another run (%s) pushed to %s during the repair; this one pushed nothing.", now.Trailer(forge.TrailerRun), branch)
+		"Another run (%s) pushed to %s during the repair; this one pushed nothing.", current.Trailer(forge.TrailerRun), branch)
 }
 
 // askPublishHooks runs the hooks that may refuse publishing. Nothing is pushed before.
@@ -148,7 +148,7 @@ func askPublishHooks(ctx context.Context, to Destination, p *Proposal, out *Publ
 // Lessons opens or updates a separate pull request for lessons. name is part of its branch. Author, change and base come from p.
 // If a person closed the pull request, it stays closed.
 func Lessons(ctx context.Context, to Forge, p Proposal, lessons transcript.Lessons, name string) error {
-	p.Summary, p.Stopped, p.InCheckout, p.EarlierCommit, p.described = "", nil, nil, "", described{lessons: &lessons}
+	p.Summary, p.Stopped, p.InCheckout, p.EarlierCommit, p.descriptionFacts = "", nil, nil, "", descriptionFacts{lessons: &lessons}
 	p.Table = transcript.Verify{Passed: true}
 	p.Task = intake.Task{Key: name, Branch: intake.BranchPrefix + name, Actor: p.Task.Actor, ActorID: p.Task.ActorID}
 	to.subject = transcript.OfLessons

@@ -11,37 +11,24 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 )
 
-func TestPublishesLocally(t *testing.T) {
+// A push that could run what the agent wrote, or that would push the base as well, is left out.
+func TestPushesOnlyWhereSafe(t *testing.T) {
 	t.Parallel()
-	for name, test := range map[string]struct {
-		origin    func(w *world) string // empty for none
-		pushed    bool
-		notPushed string
-	}{
-		"a repository here":    {origin: func(w *world) string { return w.repo.Dir }, pushed: true},
-		"no origin":            {notPushed: "the checkout has no origin"},
-		"one elsewhere":        {origin: func(*world) string { return "https://example.invalid/o/r.git" }, notPushed: "the checkout's origin is not on this machine"},
-		"one without the base": {origin: (*world).empty, notPushed: "does not have the base commit yet: push main first"},
-		"one in the checkout":  {origin: (*world).inside, notPushed: "commands of the run can write"},
+	w := newWorld(t)
+	p := w.proposal("hello.txt", "Hello.\n")
+	for url, want := range map[string]string{
+		w.repo.Dir: "", w.empty(): "does not have the base commit yet: push main first", w.inside(): "commands of the run can write",
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			w := newWorld(t)
-			if test.origin != nil {
-				w.git(w.dir, "remote", "add", "origin", test.origin(w))
-			}
-			w.run("20260301T090000Z-0000000a")
-			out := w.publish(w.toLocal(), w.proposal("hello.txt", "Hello.\n"))
-			if out.Commit == "" || w.tipOn(w.dir, taskBranch) != out.Commit || w.git(w.dir, "symbolic-ref", "--short", "HEAD") != taskBranch {
-				t.Errorf("the checkout is not on the commit %q of the branch", out.Commit)
-			}
-			if (out.Remote != "") != test.pushed || !strings.Contains(out.NotPushed, test.notPushed) || (test.notPushed == "") != (out.NotPushed == "") {
-				t.Errorf("pushed to %q, not pushed as %q", out.Remote, out.NotPushed)
-			}
-			if out.Pull != nil || out.BodyFile != record.PullRequestFile || !w.Record.Has(record.PullRequestFile) {
-				t.Errorf("publication: %+v", out)
-			}
-		})
+		if got := w.whyNotPushed(&p, w.remote(url, "")); !strings.Contains(got, want) || (got == "") != (want == "") {
+			t.Errorf("%s: %q, want %q", url, got, want)
+		}
+	}
+	out := w.publish(w.toLocal(), p)
+	if out.NotPushed != "the checkout has no origin" || out.Remote != "" || out.Commit == "" || w.tipOn(w.dir, taskBranch) != out.Commit || w.git(w.dir, "symbolic-ref", "--short", "HEAD") != taskBranch {
+		t.Errorf("publication: %+v", out)
+	}
+	if out.Pull != nil || out.BodyFile != record.PullRequestFile || !w.Record.Has(record.PullRequestFile) {
+		t.Errorf("publication: %+v", out)
 	}
 }
 
@@ -95,36 +82,29 @@ func TestFindsConflictingBranch(t *testing.T) {
 // What another run pushed meanwhile goes first.
 func TestYieldsToConcurrentPush(t *testing.T) {
 	t.Parallel()
-	run := "Greet\n\n" + forge.TrailerRun + ": other\n" + forge.TrailerBase + ": "
-	for name, test := range map[string]struct {
+	w := newWorld(t)
+	p := w.proposal("hello.txt", "Hello.\n")
+	run := "Greet\n\n" + forge.TrailerRun + ": other\n" + forge.TrailerBase + ": " + p.Base.SHA
+	for branch, test := range map[string]struct {
 		content, message string
 		reason           string
 	}{
-		"the same change": {content: "Hello.\n", message: run},
-		"another change":  {content: "Bye.\n", message: run, reason: "other_run"},
-		"a person":        {content: "Hello.\n", message: "By hand", reason: "foreign_commit"},
+		"same-change":    {content: "Hello.\n", message: run},
+		"another-change": {content: "Bye.\n", message: run, reason: "other_run"},
+		"by-a-person":    {content: "Hello.\n", message: "By hand", reason: "foreign_commit"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			w := newWorld(t)
-			p := w.proposal("hello.txt", "Hello.\n")
-			to := w.toForge()
-			message := test.message
-			if message == run {
-				message += p.Base.SHA
-			}
-			theirs := w.onForge(taskBranch, "hello.txt", test.content, message)
-			var out Publication
-			err := to.commitAndPush(t.Context(), &p, nil, &out) // the branch was not there when it was looked for
-			if test.reason != "" {
-				wantStop(t, err, test.reason)
-				return
-			}
-			w.must(err)
-			if !out.Unchanged || out.Commit != theirs {
-				t.Errorf("publication: %+v", out)
-			}
-		})
+		p.Task.Branch = branch
+		theirs := w.onForge(branch, "hello.txt", test.content, test.message)
+		var out Publication
+		err := w.toForge().commitAndPush(t.Context(), &p, nil, &out) // the branch was not there when it was looked for
+		if test.reason != "" {
+			wantStop(t, err, test.reason)
+			continue
+		}
+		w.must(err)
+		if !out.Unchanged || out.Commit != theirs {
+			t.Errorf("publication: %+v", out)
+		}
 	}
 }
 

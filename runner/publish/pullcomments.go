@@ -31,9 +31,9 @@ func (f Forge) commentsWith(ctx context.Context, pull *forge.PullRequest, mark s
 // putComments makes the comments match text: it edits, adds and deletes comments. If that fails, it returns another text whose
 // body needs no comments and is marked unfinished.
 func (f Forge) putComments(ctx context.Context, p *Proposal, text description, out *Publication) description {
-	there, err := f.commentsToReplace(ctx, out)
+	existing, err := f.commentsToReplace(ctx, out)
 	if err == nil {
-		err = f.replaceComments(ctx, out.Pull, there, text.Comments)
+		err = f.replaceComments(ctx, out.Pull, existing, text.Comments)
 	}
 	if err == nil {
 		return text
@@ -56,21 +56,21 @@ func (f Forge) commentsToReplace(ctx context.Context, out *Publication) ([]forge
 	return f.ownComments(ctx, out.Pull)
 }
 
-// replaceComments edits, adds and deletes comments until there are the wanted texts, in order. there are the existing comments.
+// replaceComments edits, adds and deletes comments until the wanted texts are there, in order. existing are the earlier comments.
 // It stops at the first error.
-func (f Forge) replaceComments(ctx context.Context, pull *forge.PullRequest, there []forge.Comment, wanted []string) (err error) {
+func (f Forge) replaceComments(ctx context.Context, pull *forge.PullRequest, existing []forge.Comment, wanted []string) (err error) {
 	for i, text := range wanted {
 		switch {
-		case i >= len(there):
+		case i >= len(existing):
 			_, err = f.Repo.CreateComment(ctx, pull.Number, text)
-		case !sameText(there[i].Body, text):
-			err = f.Repo.EditComment(ctx, there[i].ID, text)
+		case !sameText(existing[i].Body, text):
+			err = f.Repo.EditComment(ctx, existing[i].ID, text)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	for _, surplus := range there[min(len(wanted), len(there)):] {
+	for _, surplus := range existing[min(len(wanted), len(existing)):] {
 		if f.Repo.DeleteComment(ctx, surplus.ID) == nil {
 			continue
 		}

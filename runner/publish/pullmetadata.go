@@ -12,11 +12,11 @@ import (
 // addMetadata adds labels, assignees and reviewers that the job wants and the pull request lacks. Failures are warnings. Reviews
 // are only requested when the pull request is opened.
 func (f Forge) addMetadata(ctx context.Context, wanted job.PullRequest, pull *forge.PullRequest, opening bool) {
-	if labels := absentNames(wanted.Labels, pull.Labels); len(labels) > 0 {
-		f.metadataSet("labels", f.Repo.AddLabels(ctx, pull.Number, labels))
+	if labels := missingNames(wanted.Labels, pull.Labels); len(labels) > 0 {
+		f.warnIfUnset("labels", f.Repo.AddLabels(ctx, pull.Number, labels))
 	}
-	if assignees := absentNames(wanted.Assignees, pull.Assignees); len(assignees) > 0 {
-		f.metadataSet("assignees", f.Repo.AddAssignees(ctx, pull.Number, assignees))
+	if assignees := missingNames(wanted.Assignees, pull.Assignees); len(assignees) > 0 {
+		f.warnIfUnset("assignees", f.Repo.AddAssignees(ctx, pull.Number, assignees))
 	}
 	if opening {
 		var users, teams []string
@@ -27,12 +27,12 @@ func (f Forge) addMetadata(ctx context.Context, wanted job.PullRequest, pull *fo
 				users = append(users, reviewer)
 			}
 		}
-		f.askForReviews(ctx, pull.Number, absentNames(users, pull.Reviewers), absentNames(teams, pull.Teams))
+		f.requestReviews(ctx, pull.Number, missingNames(users, pull.Reviewers), missingNames(teams, pull.Teams))
 	}
 }
 
-// askForReviews requests all reviews at once. GitHub refuses all if one name is invalid. Then each is requested separately.
-func (f Forge) askForReviews(ctx context.Context, number int, users, teams []string) {
+// requestReviews requests all reviews at once. GitHub refuses all if one name is invalid. Then each is requested separately.
+func (f Forge) requestReviews(ctx context.Context, number int, users, teams []string) {
 	if len(users)+len(teams) == 0 {
 		return
 	}
@@ -41,19 +41,19 @@ func (f Forge) askForReviews(ctx context.Context, number int, users, teams []str
 	}
 	err := ask(users, teams)
 	if kind := forge.KindOf(err); len(users)+len(teams) == 1 || kind != forge.Invalid && kind != forge.NotFound && kind != forge.Forbidden {
-		f.metadataSet("reviewers", err)
+		f.warnIfUnset("reviewers", err)
 		return
 	}
 	for _, user := range users {
-		f.metadataSet("reviewers ("+user+")", ask([]string{user}, nil))
+		f.warnIfUnset("reviewers ("+user+")", ask([]string{user}, nil))
 	}
 	for _, team := range teams {
-		f.metadataSet("reviewers (team "+team+")", ask(nil, []string{team}))
+		f.warnIfUnset("reviewers (team "+team+")", ask(nil, []string{team}))
 	}
 }
 
-// metadataSet warns if err is not nil. what names the metadata.
-func (f Forge) metadataSet(what string, err error) {
+// warnIfUnset warns if err is not nil. what names the metadata.
+func (f Forge) warnIfUnset(what string, err error) {
 	if err == nil {
 		return
 	}
@@ -61,9 +61,9 @@ func (f Forge) metadataSet(what string, err error) {
 	f.Record.Warn("pull_request_"+kind, "The pull request's %s could not be set: %v", what, err)
 }
 
-// absentNames returns the wanted names that are not in there, ignoring case as GitHub does.
-func absentNames(wanted, there []string) []string {
+// missingNames returns the wanted names that existing lacks, ignoring case as GitHub does.
+func missingNames(wanted, existing []string) []string {
 	return slices.DeleteFunc(slices.Clone(wanted), func(name string) bool {
-		return slices.ContainsFunc(there, func(other string) bool { return strings.EqualFold(name, other) })
+		return slices.ContainsFunc(existing, func(other string) bool { return strings.EqualFold(name, other) })
 	})
 }

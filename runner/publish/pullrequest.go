@@ -42,8 +42,8 @@ func (f Forge) publishPull(ctx context.Context, p *Proposal, out *Publication) e
 	case open != nil && out.Unchanged && isUpToDate(open, p, out.Commit):
 		out.Pull, out.Operation = open, "none" // still recorded, since the run that opened it may have been killed before
 	case p.Task.Mode == intake.Join:
-		there, _ := f.commentsAbout(ctx, p.Task.Pull, out.Commit) // if they cannot be read: two comments are better than none
-		f.commentOnJoin(ctx, p.Task.Pull, there, out.Commit, text.Body)
+		existing, _ := f.commentsAbout(ctx, p.Task.Pull, out.Commit) // if they cannot be read: two comments are better than none
+		f.commentOnJoin(ctx, p.Task.Pull, existing, out.Commit, text.Body)
 		out.Pull, out.Operation = p.Task.Pull, "updated"
 	case open != nil:
 		err = f.updatePull(ctx, p, text, open, out)
@@ -111,11 +111,12 @@ func isUpToDate(open *forge.PullRequest, p *Proposal, commit string) bool {
 	if !intake.IsFinished(open.Body, commit) {
 		return false
 	}
-	return !strings.Contains(open.Body, strings.TrimSpace(intake.FinishedMark(commit))) || draftOfRun(open) == p.isDraft()
+	writtenByRun := strings.Contains(open.Body, strings.TrimSpace(intake.FinishedMark(commit)))
+	return !writtenByRun || isRunDraft(open) == p.isDraft()
 }
 
-// draftOfRun reports whether a run made the pull request a draft.
-func draftOfRun(pull *forge.PullRequest) bool {
+// isRunDraft reports whether a run made the pull request a draft.
+func isRunDraft(pull *forge.PullRequest) bool {
 	return strings.HasPrefix(pull.Body, strings.TrimSpace(draftMark))
 }
 
@@ -128,7 +129,8 @@ func markUnfinished(body, commit, mark string) string {
 // the next run completes it.
 func (f Forge) createPull(ctx context.Context, p *Proposal, text description, out *Publication) error {
 	wanted := forge.NewPullRequest{Title: text.title, Head: p.Task.Branch, Base: p.Base.Branch, Body: text.Body, Draft: p.isDraft()}
-	if pull := p.Job.PullRequest; len(text.Comments)+len(pull.Labels)+len(pull.Assignees)+len(pull.Reviewers) > 0 {
+	metadata := p.Job.PullRequest
+	if len(text.Comments)+len(metadata.Labels)+len(metadata.Assignees)+len(metadata.Reviewers) > 0 {
 		wanted.Body = markUnfinished(text.Body, out.Commit, intake.UnfinishedMark)
 	}
 	pull, err := f.Repo.CreatePullRequest(ctx, wanted)
@@ -144,7 +146,7 @@ func (f Forge) createPull(ctx context.Context, p *Proposal, text description, ou
 		return intake.ForgeFailure("The pull request cannot be opened", err)
 	}
 	out.Pull, out.Operation = pull, "created"
-	f.addMetadata(ctx, p.Job.PullRequest, pull, true)
+	f.addMetadata(ctx, metadata, pull, true)
 	text = f.putComments(ctx, p, text, out)
 	err = f.editPull(ctx, text, wanted.Title, wanted.Body, out)
 	if ctx.Err() != nil { // a resumed run does the rest
@@ -171,7 +173,7 @@ func (f Forge) adoptPull(ctx context.Context, p *Proposal, text description, out
 // updatePull updates an open pull request. The body is written last, because it names the finished commit.
 func (f Forge) updatePull(ctx context.Context, p *Proposal, text description, open *forge.PullRequest, out *Publication) error {
 	out.Pull, out.Operation = open, "updated"
-	wanted, madeDraft := p.isDraft(), draftOfRun(open)
+	wanted, madeDraft := p.isDraft(), isRunDraft(open)
 	if wanted {
 		if err := f.makeDraft(ctx, open, out); err != nil {
 			return err
@@ -189,14 +191,14 @@ func (f Forge) updatePull(ctx context.Context, p *Proposal, text description, op
 // makeDraft makes an open pull request a draft. It marks the body first: without the mark, later runs would treat the draft as a
 // person's and never make it ready.
 func (f Forge) makeDraft(ctx context.Context, open *forge.PullRequest, out *Publication) error {
-	if !open.Draft && !draftOfRun(open) {
+	if !open.Draft && !isRunDraft(open) {
 		marked := description{title: open.Title, Posts: body.Posts{Body: draftMark + markUnfinished(open.Body, out.Commit, intake.UncommentedMark)}}
 		if err := f.editPull(ctx, marked, open.Title, open.Body, out); err != nil {
 			return err
 		}
 		open.Body = marked.Body
 	}
-	f.metadataSet("draft", f.Repo.SetDraft(ctx, open, true))
+	f.warnIfUnset("draft", f.Repo.SetDraft(ctx, open, true))
 	return nil
 }
 
@@ -204,7 +206,7 @@ func (f Forge) makeDraft(ctx context.Context, open *forge.PullRequest, out *Publ
 // run tries again.
 func (f Forge) makeReady(ctx context.Context, pull *forge.PullRequest, body, commit string) string {
 	err := f.Repo.SetDraft(ctx, pull, false)
-	f.metadataSet("draft", err)
+	f.warnIfUnset("draft", err)
 	if err != nil {
 		return draftMark + markUnfinished(body, commit, intake.UncommentedMark)
 	}

@@ -7,10 +7,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/github/forgetest"
-	"github.com/agent-ci/agent-ci/runner/record/outcome"
+	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/transcript/body"
 	"github.com/agent-ci/agent-ci/runner/task/intake"
+	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
 const pullsPath = "/repos/octo/widgets/pulls"
@@ -21,7 +23,7 @@ func refusal(message string) forgetest.Reply {
 
 func TestFindsAbsentNames(t *testing.T) {
 	t.Parallel()
-	if diff := cmp.Diff([]string{"new"}, absentNames([]string{"Bug", "new", "help"}, []string{"bug", "HELP", "other"})); diff != "" {
+	if diff := cmp.Diff([]string{"new"}, missingNames([]string{"Bug", "new", "help"}, []string{"bug", "HELP", "other"})); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
@@ -58,56 +60,6 @@ func TestUpdatesPullRequestOfConcurrentRun(t *testing.T) {
 	}
 }
 
-// A title of somebody else's stays one word of the command that opens the pull request by hand.
-func TestForbiddenPullRequestOffersCommand(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	w.forge.On(http.MethodPost, pullsPath, forgetest.Reply{Status: http.StatusForbidden, Body: `{"message": "Resource not accessible by integration"}`}, 1)
-	p := w.proposal("hello.txt", "Hello.\n")
-	p.Job.PullRequest.Title, p.Job.PullRequest.Draft = "Say 'hello'", true
-	want := "gh pr create --repo octo/widgets --base main --head agent-ci/greet --title 'Say '\\''hello'\\''' --body-file "
-	if out, stop := w.refused(w.toForge(), p, "forbidden"); out.Remote == "" || out.Pull != nil || !strings.Contains(stop.Message, want) || !strings.HasSuffix(stop.Message, " --draft") {
-		t.Errorf("%+v: %s", out, stop.Message)
-	}
-}
-
-// A draft of a run becomes ready with the first run that has no reason for it; one
-// of a person's stays.
-func TestDraftsBecomeReady(t *testing.T) {
-	t.Parallel()
-	for name, test := range map[string]struct {
-		person, fails bool
-		draft         bool
-	}{
-		"of a run":       {},
-		"of a person":    {person: true, draft: true},
-		"it can't be so": {fails: true, draft: true},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			w := newWorld(t)
-			p := w.proposal("hello.txt", "Hello.\n")
-			p.Stopped = outcome.Stopf(outcome.BudgetExceeded, "tokens", "Out of tokens.")
-			out := w.publish(w.toForge(), p)
-			if test.person {
-				w.repo.SetPullRequest(1, func(p *forgetest.PullRequest) { p.Body = strings.TrimPrefix(p.Body, draftMark) })
-			}
-			if test.fails {
-				w.forge.On(http.MethodPost, "/api/graphql", forgetest.Reply{Status: http.StatusForbidden, Body: `{"message": "no"}`}, 9)
-			}
-			p.Stopped, out.Unchanged = nil, true
-			w.must(w.toForge().publishPull(t.Context(), &p, &out))
-			pull := w.pull()
-			if pull.Draft != test.draft || strings.HasPrefix(pull.Body, draftMark) != test.fails {
-				t.Errorf("draft %v:\n%s", pull.Draft, pull.Body)
-			}
-			if finished := intake.IsFinished(pull.Body, out.Commit); finished == test.fails {
-				t.Errorf("finished: %v", finished)
-			}
-		})
-	}
-}
-
 // Ticks of the reader's stay, and what a person wrote is only replaced where there
 // is more to tell.
 func TestKeepsEditedBodyOfUnchangedCommit(t *testing.T) {
@@ -135,35 +87,18 @@ func TestSameTextIgnoresLineEnds(t *testing.T) {
 	}
 }
 
-// bodies are the comments that a transcript goes on in.
-func bodies(texts ...string) []string {
-	for i := range texts {
-		texts[i] = body.CommentMark + "\n" + texts[i]
-	}
-	return texts
-}
-
-func TestReplacesOwnComments(t *testing.T) {
+// A title of somebody else's stays one word of the command that opens the pull request by hand.
+func TestManualCommandQuotesTitle(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	p := w.proposal("hello.txt", "Hello.\n")
-	out := w.publish(w.toForge(), p)
-	out.Operation = "updated" // as by a later run
-	put := func(texts ...string) {
-		told := description{title: "T", Posts: body.Posts{Body: intake.FinishedMark(out.Commit), Comments: bodies(texts...)}}
-		w.toForge().putComments(t.Context(), &p, told, &out)
+	rec := record.New("", nil)
+	if err := rec.Make(t.TempDir(), nil); err != nil {
+		t.Fatal(err)
 	}
-	want := func(texts ...string) {
-		t.Helper()
-		if diff := cmp.Diff(bodies(texts...), w.commentsOf(1)); diff != "" {
-			t.Errorf("comments (-want +got):\n%s", diff)
-		}
+	defer rec.Close()
+	f := Forge{Publisher{Project: Project{Repo: named{}}, Record: rec}}
+	p := &Proposal{Job: &job.Job{PullRequest: job.PullRequest{Draft: true}}, Base: gitops.Base{Branch: "main"}, Task: intake.Task{Branch: taskBranch}}
+	want := `gh pr create --repo octo/widgets --base main --head agent-ci/greet --title 'Say '\''hello'\''' --body-file `
+	if got := f.describeManualPull(p, "Say 'hello'"); !strings.Contains(got, want) || !strings.HasSuffix(got, " --draft") {
+		t.Error(got)
 	}
-	put("one", "two", "three")
-	want("one", "two", "three")
-	put("one", "other")
-	want("one", "other")
-	w.repo.AddComment(1, forgetest.Comment{Author: forgetest.User{Login: "stranger"}, Body: bodies("forged")[0]})
-	put("one")
-	want("one", "forged")
 }

@@ -32,24 +32,24 @@ type pushRefusal struct {
 	remedy  string
 }
 
-// ofExisting reports whether the branch exists, for rules about changes of a branch.
-func ofExisting(p plannedPush, _ forge.PushRule) bool { return p.exists }
+// branchExists reports whether the branch exists, for rules about changes of a branch.
+func branchExists(p plannedPush, _ forge.PushRule) bool { return p.exists }
 
-// ofNewToo reports whether a rule applies that may also concern new branches.
-func ofNewToo(p plannedPush, r forge.PushRule) bool { return p.exists || !r.NotOnCreation }
+// appliesToBranch reports whether a rule applies that may also concern new branches.
+func appliesToBranch(p plannedPush, r forge.PushRule) bool { return p.exists || !r.NotOnCreation }
 
 // pushRefusals maps kinds of rules to refusals. Rules about the change's content are left to the push.
 var pushRefusals = map[string]pushRefusal{
 	"creation":               {func(p plannedPush, _ forge.PushRule) bool { return !p.exists }, "forbids to create that branch", ""},
-	"update":                 {ofExisting, "forbids to change that branch", ""},
+	"update":                 {branchExists, "forbids to change that branch", ""},
 	"non_fast_forward":       {func(p plannedPush, _ forge.PushRule) bool { return p.forced }, "forbids to replace the change of an earlier run there", "merge or delete the branch, or "},
 	"required_signatures":    {func(p plannedPush, _ forge.PushRule) bool { return !p.signed }, "wants signed commits", "set pull_request.commit.sign, or "},
-	"pull_request":           {ofExisting, "wants changes of that branch to come by pull requests", ""},
-	"merge_queue":            {ofExisting, "wants changes of that branch to come by the merge queue", ""},
-	"required_deployments":   {ofExisting, "wants commits that were deployed before", ""},
-	"code_scanning":          {ofExisting, "wants commits that were scanned before", ""},
-	"required_status_checks": {ofNewToo, "wants commits that passed their checks elsewhere", ""},
-	"workflows":              {ofNewToo, "wants commits that passed workflows elsewhere", ""},
+	"pull_request":           {branchExists, "wants changes of that branch to come by pull requests", ""},
+	"merge_queue":            {branchExists, "wants changes of that branch to come by the merge queue", ""},
+	"required_deployments":   {branchExists, "wants commits that were deployed before", ""},
+	"code_scanning":          {branchExists, "wants commits that were scanned before", ""},
+	"required_status_checks": {appliesToBranch, "wants commits that passed their checks elsewhere", ""},
+	"workflows":              {appliesToBranch, "wants commits that passed workflows elsewhere", ""},
 	"branch_name_pattern": {
 		func(p plannedPush, r forge.PushRule) bool {
 			return !p.exists && r.Pattern.Refuses(p.branch) && r.Pattern.Refuses("refs/heads/"+p.branch)
@@ -73,42 +73,42 @@ var pushRefusals = map[string]pushRefusal{
 
 // requirePermitted returns an error if the token may not push, or a rule would refuse the push. If rules cannot be read, the push
 // decides.
-func (f Forge) requirePermitted(ctx context.Context, branch string, base gitops.Base, pull job.PullRequest, there *tip) error {
+func (f Forge) requirePermitted(ctx context.Context, branch string, base gitops.Base, pull job.PullRequest, current *tip) error {
 	if err := f.requireTokenPush(ctx, branch, base); err != nil {
 		return err
 	}
-	rules, err := f.Repo.PushRules(ctx, branch, there != nil)
+	rules, err := f.Repo.PushRules(ctx, branch, current != nil)
 	if err != nil {
 		return ctx.Err()
 	}
-	planned := f.plannedPush(branch, base, pull, there)
+	planned := f.plannedPush(branch, base, pull, current)
 	for _, rule := range rules {
-		if known, is := pushRefusals[rule.Kind]; is && known.refuses(planned, rule) {
-			return f.refusedBy(rule, known, branch)
+		if refusal, applies := pushRefusals[rule.Kind]; applies && refusal.refuses(planned, rule) {
+			return f.refusalOf(rule, refusal, branch)
 		}
 	}
 	return nil
 }
 
-func (f Forge) plannedPush(branch string, base gitops.Base, pull job.PullRequest, there *tip) plannedPush {
-	p := plannedPush{branch: branch, exists: there != nil, forced: there != nil && there.SHA != base.SHA, title: pull.Title, signed: pull.Commit.Sign != ""}
+func (f Forge) plannedPush(branch string, base gitops.Base, pull job.PullRequest, current *tip) plannedPush {
+	p := plannedPush{branch: branch, exists: current != nil, forced: current != nil && current.SHA != base.SHA, title: pull.Title, signed: pull.Commit.Sign != ""}
 	if pull.Commit.Sign != signGitHub {
 		p.author, p.committer = f.signature("AUTHOR", time.Time{}).Email, f.signature("COMMITTER", time.Time{}).Email
 	}
 	return p
 }
 
-func (f Forge) refusedBy(rule forge.PushRule, known pushRefusal, branch string) *outcome.Stop {
-	ended, reason := outcome.ForgeFailed, "push_refused"
+func (f Forge) refusalOf(rule forge.PushRule, refusal pushRefusal, branch string) *outcome.Stop {
+	outcomeOfRun, reason := outcome.ForgeFailed, "push_refused"
 	if rule.Kind == "branch_name_pattern" {
-		ended, reason = outcome.InvalidInput, "branch_name"
+		outcomeOfRun, reason = outcome.InvalidInput, "branch_name"
 	}
-	what := known.what
-	if strings.Contains(what, "%s") {
-		what = fmt.Sprintf(what, rule.Pattern)
+	demand := refusal.what
+	if strings.Contains(demand, "%s") {
+		demand = fmt.Sprintf(demand, rule.Pattern)
 	}
-	return outcome.Stopf(ended, reason, "The branch %s could not be pushed to %s: %s %s. To continue, %sgive another name as pull_request.branch, let the token's account bypass that rule, or leave the branch out of it.",
-		branch, f.Name(), rule.Setting, what, known.remedy)
+	return outcome.Stopf(outcomeOfRun, reason, "The branch %s could not be pushed to %s: %s %s. To continue, %sgive another name as pull_request.branch, let the token's account bypass that rule, or leave the branch out of it.",
+		branch, f.Name(), rule.Setting, demand, refusal.remedy)
 }
 
 // requireTokenPush returns an error if the token may not push at all. Other failures are left to the push.

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/agent-ci/agent-ci/gitops"
@@ -17,7 +16,6 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
-	"github.com/agent-ci/agent-ci/runner/record/transcript/body"
 	"github.com/agent-ci/agent-ci/runner/task/intake"
 	"github.com/agent-ci/agent-ci/runner/task/job"
 	"github.com/agent-ci/agent-ci/runner/task/settings"
@@ -36,16 +34,10 @@ type world struct {
 	Publisher
 }
 
-// newWorld has main with README.md, which a checkout stands on.
+// newWorld has main with README.md, which a checkout stands on, and the token of a bot.
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	return newWorldOf(t, "helper[bot]")
-}
-
-// newWorldOf is one with the token of a bot.
-func newWorldOf(t *testing.T, bot string) *world {
-	t.Helper()
-	f := forgetest.New(t, forgetest.Options{User: forgetest.User{Login: bot, ID: 9, Type: "Bot"}})
+	f := forgetest.New(t, forgetest.Options{User: forgetest.User{Login: "helper[bot]", ID: 9, Type: "Bot"}})
 	w := &world{t: t, forge: f, repo: f.AddRepository("octo", "widgets"), dir: filepath.Join(t.TempDir(), "checkout")}
 	w.git(t.TempDir(), "init", "--quiet", "--initial-branch=main", w.dir)
 	w.put("README.md", "one\ntwo\nthree\nfour\nfive\nsix\nseven\n")
@@ -68,12 +60,6 @@ func (w *world) run(id string) {
 	w.must(err)
 	w.must(w.Record.Begin(transcript.RunStarted{RunID: id, Key: "greet", Job: raw}))
 	w.must(w.Record.Append(transcript.TypeTask, transcript.Task{Source: "prompt", Title: "Greet the reader", Text: "Greet the reader."}))
-	w.openCheckout()
-}
-
-func (w *world) openCheckout() {
-	w.t.Helper()
-	var err error
 	w.Workspace, err = workspace.Open(w.t.Context(), w.Record, workspace.Options{Dir: w.dir, Path: os.Getenv("PATH")})
 	w.must(err)
 	w.t.Cleanup(func() { w.Workspace.Close() })
@@ -141,14 +127,8 @@ func (w *world) proposal(name, content string) Proposal {
 		RunID: w.Record.ID, Job: w.job(), Base: w.Workspace.Base(), Change: change, InCheckout: change,
 		Task:  intake.Task{Key: "greet", Title: "Greet the reader", Branch: taskBranch},
 		Table: transcript.Verify{Passed: true}, Summary: "Greets the reader.",
-		Follow: Follow{Judge: func(context.Context, *job.Job, *gitops.ChangeSet) error { return nil }},
+		Callbacks: Callbacks{Judge: func(context.Context, *job.Job, *gitops.ChangeSet) error { return nil }},
 	}
-}
-
-// unpublished is one of a bundle: nothing of it stands in the checkout.
-func unpublished(p Proposal) Proposal {
-	p.InCheckout, p.ChainHead = nil, strings.Repeat("ab", 32)
-	return p
 }
 
 func (w *world) toForge() Forge {
@@ -163,13 +143,6 @@ func (w *world) project() Project {
 	client, err := github.New(github.Options{APIURL: w.forge.APIURL, ServerURL: w.forge.URL, Token: w.forge.Token})
 	w.must(err)
 	return Project{Forge: client, Repo: client.Repository("octo/widgets"), ServerURL: w.forge.URL}
-}
-
-// here makes the repository of the forge the checkout's origin, as one on this machine.
-func (w *world) here() {
-	w.t.Helper()
-	w.git(w.dir, "remote", "add", "origin", w.repo.Dir)
-	w.openCheckout()
 }
 
 func (w *world) toLocal() Local { return Local{w.Publisher} }
@@ -223,17 +196,6 @@ func (w *world) wantWarning(code string) {
 	if !w.warned(code) {
 		w.t.Errorf("no warning %s among %v", code, w.Record.Warnings())
 	}
-}
-
-// commentsOf are the comments of a pull request that a transcript goes on in.
-func (w *world) commentsOf(number int) []string {
-	var list []string
-	for _, c := range w.repo.Comments(number) {
-		if strings.HasPrefix(c.Body, body.CommentMark) {
-			list = append(list, c.Body)
-		}
-	}
-	return list
 }
 
 var _ forge.Forge = (*github.Client)(nil)

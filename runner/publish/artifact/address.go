@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// ref names an artifact of a workflow run.
-type ref struct {
+// artifactRef names an artifact of a workflow run.
+type artifactRef struct {
 	Repository string // OWNER/REPO
 	Run        int64  // id of the workflow run
 	ID         int64  // id of the artifact; 0 if not given
@@ -19,50 +19,50 @@ type ref struct {
 // runPath matches the path of a workflow run's page and of pages below it.
 var runPath = regexp.MustCompile(`^/([\w.-]+/[\w.-]+)/actions/runs/([0-9]{1,18})(?:/artifacts/([0-9]{1,18}))?(?:/.*)?$`)
 
-// parse parses OWNER/REPO and a run, or only the run's address. A run is a number, or an address on the server as a
+// parseRef parses OWNER/REPO and a run, or only the run's address. A run is a number, or an address on the server as a
 // browser shows it.
-func parse(server string, words ...string) (ref, error) {
+func parseRef(server string, words ...string) (artifactRef, error) {
 	if len(words) == 1 {
 		if !strings.Contains(words[0], "/actions/runs/") {
-			return ref{}, fmt.Errorf("%.200q is no address of a workflow's run; give OWNER/REPO and the run, or its address: %s/OWNER/REPO/actions/runs/NUMBER", words[0], server)
+			return artifactRef{}, fmt.Errorf("%.200q is no address of a workflow's run; give OWNER/REPO and the run, or its address: %s/OWNER/REPO/actions/runs/NUMBER", words[0], server)
 		}
 		return parseAddress(server, words[0])
 	}
 	repository, run := words[0], strings.TrimSpace(words[1])
 	if strings.Contains(run, "/") {
-		w, err := parseAddress(server, run)
-		if err == nil && !strings.EqualFold(w.Repository, repository) {
-			err = fmt.Errorf("the run is one of %s, not of %.200q; leave the repository away", w.Repository, repository)
+		parsed, err := parseAddress(server, run)
+		if err == nil && !strings.EqualFold(parsed.Repository, repository) {
+			err = fmt.Errorf("the run is one of %s, not of %.200q; leave the repository away", parsed.Repository, repository)
 		}
-		return w, err
+		return parsed, err
 	}
 	number, err := strconv.ParseInt(run, 10, 64)
 	if err != nil || number < 1 {
-		return ref{}, fmt.Errorf("%.200q is no run of a workflow; give the number in the address of its page, or the address", run)
+		return artifactRef{}, fmt.Errorf("%.200q is no run of a workflow; give the number in the address of its page, or the address", run)
 	}
-	return ref{Repository: repository, Run: number}, nil
+	return artifactRef{Repository: repository, Run: number}, nil
 }
 
 // parseAddress parses the address of a workflow run or of one of its artifacts. The address must be on server.
-func parseAddress(server, text string) (ref, error) {
+func parseAddress(server, text string) (artifactRef, error) {
 	text = strings.Trim(strings.TrimSpace(text), "<>")
 	if !strings.Contains(text, "://") {
 		text = "https://" + text
 	}
-	at, err := url.Parse(text)
-	home, homeErr := url.Parse(server)
-	if err != nil || homeErr != nil || at.User != nil {
-		return ref{}, fmt.Errorf("%.200q is no address of a workflow's run", text)
+	address, err := url.Parse(text)
+	serverURL, homeErr := url.Parse(server)
+	if err != nil || homeErr != nil || address.User != nil {
+		return artifactRef{}, fmt.Errorf("%.200q is no address of a workflow's run", text)
 	}
-	if !strings.EqualFold(at.Host, home.Host) {
-		return ref{}, fmt.Errorf("the address is one of %.100q, and GitHub is %s here; set GITHUB_API_URL and GITHUB_SERVER_URL for another server", at.Host, home.Host)
+	if !strings.EqualFold(address.Host, serverURL.Host) {
+		return artifactRef{}, fmt.Errorf("the address is one of %.100q, and GitHub is %s here; set GITHUB_API_URL and GITHUB_SERVER_URL for another server", address.Host, serverURL.Host)
 	}
-	found := runPath.FindStringSubmatch(at.Path)
+	found := runPath.FindStringSubmatch(address.Path)
 	if found == nil {
-		return ref{}, fmt.Errorf("%.200q is no address of a workflow's run; it has to be like %s/OWNER/REPO/actions/runs/NUMBER", text, server)
+		return artifactRef{}, fmt.Errorf("%.200q is no address of a workflow's run; it has to be like %s/OWNER/REPO/actions/runs/NUMBER", text, server)
 	}
-	w := ref{Repository: found[1]}
-	w.Run, _ = strconv.ParseInt(found[2], 10, 64) // runPath permits only numbers that fit
-	w.ID, _ = strconv.ParseInt(found[3], 10, 64)  // 0 if the address has none
-	return w, nil
+	parsed := artifactRef{Repository: found[1]}
+	parsed.Run, _ = strconv.ParseInt(found[2], 10, 64) // runPath permits only numbers that fit
+	parsed.ID, _ = strconv.ParseInt(found[3], 10, 64)  // 0 if the address has none
+	return parsed, nil
 }

@@ -7,9 +7,9 @@ import (
 
 func TestParsesRunAddresses(t *testing.T) {
 	const server = "https://github.com"
-	run := ref{Repository: "octo/widgets", Run: 7}
-	of := func(w ref, id int64) ref { w.ID = id; return w }
-	for words, want := range map[string]ref{
+	run := artifactRef{Repository: "octo/widgets", Run: 7}
+	of := func(w artifactRef, id int64) artifactRef { w.ID = id; return w }
+	for words, want := range map[string]artifactRef{
 		"octo/widgets 7": run,
 		"https://github.com/octo/widgets/actions/runs/7":                           run,
 		"github.com/octo/widgets/actions/runs/7":                                   run,
@@ -20,7 +20,7 @@ func TestParsesRunAddresses(t *testing.T) {
 		"octo/widgets https://github.com/octo/widgets/actions/runs/7":              run,
 		"Octo/Widgets https://github.com/octo/widgets/actions/runs/7/artifacts/42": of(run, 42),
 	} {
-		if got, err := parse(server, strings.Fields(words)...); err != nil || got != want {
+		if got, err := parseRef(server, strings.Fields(words)...); err != nil || got != want {
 			t.Errorf("%s: %+v, %v", words, got, err)
 		}
 	}
@@ -37,11 +37,11 @@ func TestParsesRunAddresses(t *testing.T) {
 		"https://github.com/a/b/c/actions/runs/7":                     "no address of a workflow's run",
 		"https://github.com/octo/widgets/actions/runs/%zz":            "no address",
 	} {
-		if got, err := parse(server, strings.Fields(words)...); err == nil || !strings.Contains(err.Error(), says) {
+		if got, err := parseRef(server, strings.Fields(words)...); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%s: %+v, %v", words, got, err)
 		}
 	}
-	if got, err := parse("https://ghe.example", "https://ghe.example/octo/widgets/actions/runs/7"); err != nil || got != run {
+	if got, err := parseRef("https://ghe.example", "https://ghe.example/octo/widgets/actions/runs/7"); err != nil || got != run {
 		t.Errorf("an Enterprise Server: %+v, %v", got, err)
 	}
 }

@@ -45,7 +45,7 @@ func refused(format string, args ...any) error {
 
 // openArchive reads the list of an archive's files. It refuses an archive with an unsafe entry or too many.
 func openArchive(file io.ReaderAt, size int64) (*archive, error) {
-	bounded := &listing{ReaderAt: file, left: maxListingBytes}
+	bounded := &listing{ReaderAt: file, remaining: maxListingBytes}
 	r, err := zip.NewReader(bounded, size)
 	switch {
 	case errors.Is(err, errListing):
@@ -55,7 +55,7 @@ func openArchive(file io.ReaderAt, size int64) (*archive, error) {
 	case len(r.File) > maxEntries:
 		return nil, refused("it has %d files, more than %d", len(r.File), maxEntries)
 	}
-	bounded.read = true
+	bounded.complete = true
 	a := &archive{files: map[string]*zip.File{}, remainingBytes: maxUnpackedBytes}
 	for _, f := range r.File {
 		if err := checkEntry(f); err != nil {
@@ -73,14 +73,14 @@ func openArchive(file io.ReaderAt, size int64) (*archive, error) {
 // listing limits how many bytes can be read before the list of entries is complete, since the list is held in memory.
 type listing struct {
 	io.ReaderAt
-	left int
-	read bool // the list is complete; reads are no longer limited
+	remaining int
+	complete  bool // the list is complete; reads are no longer limited
 }
 
 var errListing = errors.New("the list of files is too long")
 
 func (l *listing) ReadAt(p []byte, offset int64) (int, error) {
-	if l.left -= len(p); l.left < 0 && !l.read {
+	if l.remaining -= len(p); l.remaining < 0 && !l.complete {
 		return 0, errListing
 	}
 	return l.ReaderAt.ReadAt(p, offset)
@@ -144,8 +144,8 @@ func (a *archive) entry(name string) *zip.File {
 func (a *archive) unusedFiles(taken map[string]bool) []string {
 	var names []string
 	for name, f := range a.files {
-		below, err := filepath.Rel(a.root, name)
-		if f.Mode().IsRegular() && (err != nil || !taken[below]) {
+		inRun, err := filepath.Rel(a.root, name)
+		if f.Mode().IsRegular() && (err != nil || !taken[inRun]) {
 			names = append(names, name)
 		}
 	}
@@ -155,40 +155,40 @@ func (a *archive) unusedFiles(taken map[string]bool) []string {
 
 // extract copies a file of up to most bytes to a run directory. It returns the file's digest.
 func (a *archive) extract(ctx context.Context, name string, most int64, to *record.Directory) (transcript.FileDigest, error) {
-	put := transcript.FileDigest{Path: name}
+	extracted := transcript.FileDigest{Path: name}
 	f := a.entry(name)
 	if f == nil {
-		return put, refused("it has no %s", name)
+		return extracted, refused("it has no %s", name)
 	}
 	if most = min(max(most, 0), a.remainingBytes); f.UncompressedSize64 > uint64(most) { // most may come from a transcript, whose sizes may be false
-		return put, refused("%s in it has %d bytes, more than %d", name, f.UncompressedSize64, most)
+		return extracted, refused("%s in it has %d bytes, more than %d", name, f.UncompressedSize64, most)
 	}
 	a.remainingBytes -= int64(f.UncompressedSize64)
 	packed, err := f.Open()
 	if err != nil {
-		return put, refused("%s in it cannot be read (%v)", name, err)
+		return extracted, refused("%s in it cannot be read (%v)", name, err)
 	}
 	defer packed.Close()
 	file, err := to.Create(name)
 	if err != nil {
-		return put, err
+		return extracted, err
 	}
 	sum := sha256.New()
-	inside := &errorReader{Reader: packed}
-	put.Bytes, err = io.Copy(io.MultiWriter(file, sum), boundedfile.Until(ctx, io.LimitReader(inside, int64(f.UncompressedSize64)+1)))
+	zipReader := &errorReader{Reader: packed}
+	extracted.Bytes, err = io.Copy(io.MultiWriter(file, sum), boundedfile.Until(ctx, io.LimitReader(zipReader, int64(f.UncompressedSize64)+1)))
 	err = errors.Join(err, file.Close())
-	put.SHA256 = hex.EncodeToString(sum.Sum(nil))
+	extracted.SHA256 = hex.EncodeToString(sum.Sum(nil))
 	switch {
 	case ctx.Err() != nil:
-		return put, context.Cause(ctx)
-	case inside.err != nil:
-		return put, refused("%s in it is not what the archive says of it (%v)", name, inside.err)
+		return extracted, context.Cause(ctx)
+	case zipReader.err != nil:
+		return extracted, refused("%s in it is not what the archive says of it (%v)", name, zipReader.err)
 	case err != nil:
-		return put, err
-	case uint64(put.Bytes) != f.UncompressedSize64:
-		return put, refused("%s in it has another size than the archive says", name)
+		return extracted, err
+	case uint64(extracted.Bytes) != f.UncompressedSize64:
+		return extracted, refused("%s in it has another size than the archive says", name)
 	}
-	return put, nil
+	return extracted, nil
 }
 
 // errorReader keeps the last read error. It distinguishes a damaged archive from a full disk.
@@ -197,10 +197,10 @@ type errorReader struct {
 	err error
 }
 
-func (n *errorReader) Read(p []byte) (int, error) {
-	read, err := n.Reader.Read(p)
+func (r *errorReader) Read(p []byte) (int, error) {
+	read, err := r.Reader.Read(p)
 	if err != nil && !errors.Is(err, io.EOF) {
-		n.err = err
+		r.err = err
 	}
 	return read, err
 }

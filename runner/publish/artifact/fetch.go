@@ -24,8 +24,8 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/settings"
 )
 
-// server provides the artifacts of workflow runs.
-type server interface {
+// artifactServer provides the artifacts of workflow runs.
+type artifactServer interface {
 	Artifacts(ctx context.Context, repository string, run int64) ([]github.Artifact, error)
 	DownloadArtifact(ctx context.Context, repository string, a github.Artifact, to io.Writer, most int64) error
 }
@@ -52,11 +52,11 @@ type Options struct {
 func Fetch(ctx context.Context, o Options) (*Fetched, error) {
 	env := settings.Environment(o.Environ)
 	api, server := github.Addresses(env.Get)
-	w, err := parse(server, o.Words...)
+	wanted, err := parseRef(server, o.Words...)
 	if err != nil {
 		return nil, err
 	}
-	if w.Name = o.Name; env.Token() == "" {
+	if wanted.Name = o.Name; env.Token() == "" {
 		return nil, fmt.Errorf("there is no GitHub token, and GitHub gives artifacts to nobody without one, not even those of public repositories; set GITHUB_TOKEN, for example to what gh auth token prints")
 	}
 	client, err := github.New(github.Options{APIURL: api, ServerURL: server, Token: env.Token(), UserAgent: "agent-ci/" + o.Version})
@@ -67,27 +67,27 @@ func Fetch(ctx context.Context, o Options) (*Fetched, error) {
 	if err != nil && o.Out == "" {
 		return nil, err
 	}
-	return fetch(ctx, client, w, o.Out, filepath.Join(cache, "fetched"))
+	return fetch(ctx, client, wanted, o.Out, filepath.Join(cache, "fetched"))
 }
 
 // fetch downloads the chosen artifact into out or, if that is "", into a folder of the cache. A folder in the cache gets its
 // final name once it is complete. A failure removes what was extracted.
-func fetch(ctx context.Context, from server, w ref, out, cache string) (_ *Fetched, err error) {
-	all, err := from.Artifacts(ctx, w.Repository, w.Run)
+func fetch(ctx context.Context, from artifactServer, wanted artifactRef, out, cache string) (_ *Fetched, err error) {
+	all, err := from.Artifacts(ctx, wanted.Repository, wanted.Run)
 	if err != nil {
 		return nil, err
 	}
-	chosen, err := choose(all, w)
+	chosen, err := chooseArtifact(all, wanted)
 	if err != nil {
 		return nil, err
 	}
-	at, last := out, out
+	tempFolder, finalFolder := out, out
 	if out == "" {
-		last = filepath.Join(cache, fmt.Sprintf("%s-%d-%d", strings.ToLower(strings.ReplaceAll(w.Repository, "/", "-")), w.Run, chosen.ID))
-		at = last + ".new-" + record.NewID(time.Now())
+		finalFolder = filepath.Join(cache, fmt.Sprintf("%s-%d-%d", strings.ToLower(strings.ReplaceAll(wanted.Repository, "/", "-")), wanted.Run, chosen.ID))
+		tempFolder = finalFolder + ".new-" + record.NewID(time.Now())
 	}
-	_, missing := os.Lstat(at)
-	dir, err := record.NewDirectory(at)
+	_, missing := os.Lstat(tempFolder)
+	dir, err := record.NewDirectory(tempFolder)
 	if err != nil {
 		return nil, err
 	}
@@ -97,11 +97,11 @@ func fetch(ctx context.Context, from server, w ref, out, cache string) (_ *Fetch
 			removeExtracted(dir, missing != nil)
 		}
 	}()
-	fetched, err := fetchInto(ctx, from, w, chosen, dir)
+	fetched, err := fetchInto(ctx, from, wanted, chosen, dir)
 	if err != nil {
 		return nil, err
 	}
-	return fetched, fetched.moveTo(last)
+	return fetched, fetched.moveTo(finalFolder)
 }
 
 // removeExtracted removes the extracted files, and the directory if made is true. Errors are ignored.
@@ -116,61 +116,61 @@ func removeExtracted(dir *record.Directory, made bool) {
 }
 
 // moveTo moves the directory to place, replacing what is there.
-func (f *Fetched) moveTo(place string) error {
-	place, err := filepath.Abs(place)
-	if err != nil || place == f.Directory {
+func (f *Fetched) moveTo(folder string) error {
+	folder, err := filepath.Abs(folder)
+	if err != nil || folder == f.Directory {
 		return err
 	}
-	if err := os.RemoveAll(place); err != nil {
+	if err := os.RemoveAll(folder); err != nil {
 		return fmt.Errorf("replace what was fetched before: %w", err)
 	}
-	if err := os.Rename(f.Directory, place); err != nil {
+	if err := os.Rename(f.Directory, folder); err != nil {
 		return fmt.Errorf("put the run in its place: %w", err)
 	}
-	f.Directory, f.Report = place, filepath.Join(place, record.ReportFile)
+	f.Directory, f.Report = folder, filepath.Join(folder, record.ReportFile)
 	return nil
 }
 
 // artifactPrefix is the prefix of the action's artifact names. The run's id follows it.
 const artifactPrefix = "agent-ci"
 
-// choose returns the named artifact, or else the only likely one. Of several with one name it takes the newest. If several
+// chooseArtifact returns the named artifact, or else the only likely one. Of several with one name it takes the newest. If several
 // are likely it returns an error that lists them, because only a person can choose.
-func choose(all []github.Artifact, w ref) (github.Artifact, error) {
+func chooseArtifact(all []github.Artifact, wanted artifactRef) (github.Artifact, error) {
 	var newest []github.Artifact // of each name
 	for _, a := range all {
-		if w.ID == a.ID && w.ID != 0 {
+		if wanted.ID == a.ID && wanted.ID != 0 {
 			return unexpired(a)
 		}
-		if !slices.ContainsFunc(newest, func(known github.Artifact) bool { return known.Name == a.Name }) {
+		if !slices.ContainsFunc(newest, func(other github.Artifact) bool { return other.Name == a.Name }) {
 			newest = append(newest, a)
 		}
 	}
-	switch named := filterByName(newest, func(name string) bool { return name == w.Name }); {
+	switch named := filterByName(newest, func(name string) bool { return name == wanted.Name }); {
 	case len(all) == 0:
 		return github.Artifact{}, fmt.Errorf("the run has no artifacts: it has not come so far yet, or its workflow uploads none (actions/upload-artifact)")
-	case w.ID != 0:
-		return github.Artifact{}, fmt.Errorf("the run has no artifact %d; it has %s", w.ID, namesOf(newest))
-	case w.Name != "" && len(named) == 0:
-		return github.Artifact{}, fmt.Errorf("the run has no artifact %.100q; it has %s", w.Name, namesOf(newest))
-	case w.Name != "":
+	case wanted.ID != 0:
+		return github.Artifact{}, fmt.Errorf("the run has no artifact %d; it has %s", wanted.ID, namesOf(newest))
+	case wanted.Name != "" && len(named) == 0:
+		return github.Artifact{}, fmt.Errorf("the run has no artifact %.100q; it has %s", wanted.Name, namesOf(newest))
+	case wanted.Name != "":
 		return unexpired(named[0])
 	}
-	likely := likeliest(newest)
+	likely := likelyArtifacts(newest)
 	if len(likely) > 1 {
 		return github.Artifact{}, fmt.Errorf("the run has several artifacts; name one with --artifact (the newest first): %s", namesOf(likely))
 	}
 	return unexpired(likely[0])
 }
 
-// likeliest returns the artifacts named after a run's id. Without any, it returns those of the action, or else all.
-func likeliest(all []github.Artifact) []github.Artifact {
-	for _, like := range []func(name string) bool{
+// likelyArtifacts returns the artifacts named after a run's id. Without any, it returns those of the action, or else all.
+func likelyArtifacts(all []github.Artifact) []github.Artifact {
+	for _, isLikely := range []func(name string) bool{
 		func(name string) bool { return record.IsID(strings.TrimPrefix(name, artifactPrefix+"-")) },
 		func(name string) bool { return strings.HasPrefix(name, artifactPrefix) },
 	} {
-		if some := filterByName(all, like); len(some) > 0 {
-			return some
+		if likely := filterByName(all, isLikely); len(likely) > 0 {
+			return likely
 		}
 	}
 	return all
@@ -190,7 +190,7 @@ func namesOf(all []github.Artifact) string {
 	for _, a := range all {
 		names = append(names, a.Name)
 	}
-	return list(names)
+	return listNames(names)
 }
 
 // unexpired returns a, or an error if GitHub has deleted its content.
@@ -201,8 +201,8 @@ func unexpired(a github.Artifact) (github.Artifact, error) {
 	return a, nil
 }
 
-// list quotes names for a person, up to ten.
-func list(names []string) string {
+// listNames quotes names for a person, up to ten.
+func listNames(names []string) string {
 	const most = 10
 	var quoted []string
 	for i, name := range names {
@@ -216,7 +216,7 @@ func list(names []string) string {
 }
 
 // fetchInto downloads an archive into dir, extracts and verifies the run, and deletes the archive.
-func fetchInto(ctx context.Context, from server, w ref, a github.Artifact, dir *record.Directory) (*Fetched, error) {
+func fetchInto(ctx context.Context, from artifactServer, wanted artifactRef, a github.Artifact, dir *record.Directory) (*Fetched, error) {
 	const packed = "artifact.zip"
 	file, err := dir.Root().OpenFile(packed, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
@@ -226,22 +226,22 @@ func fetchInto(ctx context.Context, from server, w ref, a github.Artifact, dir *
 		_ = file.Close()
 		_ = dir.Root().Remove(packed)
 	}()
-	if err := from.DownloadArtifact(ctx, w.Repository, a, file, maxArchiveBytes); err != nil {
+	if err := from.DownloadArtifact(ctx, wanted.Repository, a, file, maxArchiveBytes); err != nil {
 		return nil, err
 	}
 	info, err := file.Stat()
 	if err != nil {
 		return nil, fmt.Errorf("read the artifact: %w", err)
 	}
-	in, err := openArchive(file, info.Size())
+	unzipped, err := openArchive(file, info.Size())
 	if err != nil {
 		return nil, err
 	}
-	fetched, err := in.unpack(ctx, dir)
+	fetched, err := unzipped.extractRun(ctx, dir)
 	if err != nil {
 		return nil, err
 	}
-	fetched.noteContradictions(w)
+	fetched.noteContradictions(wanted)
 	if err := writeReport(ctx, dir); err != nil {
 		return nil, err
 	}
@@ -256,15 +256,15 @@ func writeReport(ctx context.Context, dir *record.Directory) (err error) {
 		return fmt.Errorf("read transcript: %w", err)
 	}
 	defer func() { err = errors.Join(err, log.Close()) }()
-	lasting := struct {
+	bounded := struct {
 		io.Reader
 		io.Seeker
 	}{boundedfile.Until(ctx, log), log}
-	return dir.Replace(record.ReportFile, func(w io.Writer) error { return report.Write(w, lasting) })
+	return dir.Replace(record.ReportFile, func(w io.Writer) error { return report.Write(w, bounded) })
 }
 
-// unpack extracts and verifies transcript and result. Then it extracts the files whose digests are in the transcript.
-func (a *archive) unpack(ctx context.Context, dir *record.Directory) (*Fetched, error) {
+// extractRun extracts and verifies transcript and result. Then it extracts the files whose digests are in the transcript.
+func (a *archive) extractRun(ctx context.Context, dir *record.Directory) (*Fetched, error) {
 	for _, name := range []string{record.TranscriptFile, record.ResultFile} {
 		if name == record.ResultFile && a.entry(name) == nil {
 			break // a killed run has no result
@@ -274,38 +274,38 @@ func (a *archive) unpack(ctx context.Context, dir *record.Directory) (*Fetched, 
 		}
 	}
 	f := &Fetched{}
-	if err := f.check(dir); err != nil {
+	if err := f.verify(dir); err != nil {
 		return nil, err
 	}
 	taken := map[string]bool{record.TranscriptFile: true, record.ResultFile: true, record.ReportFile: true}
 	if end := f.View.Finished; end != nil {
 		for _, recorded := range end.Files {
-			if taken[recorded.Path] || !hasDigest(recorded.Path) || a.entry(recorded.Path) == nil {
+			if taken[recorded.Path] || !hasRecordedDigest(recorded.Path) || a.entry(recorded.Path) == nil {
 				continue
 			}
-			if err := a.extractVerified(ctx, recorded, dir); err != nil {
+			if err := a.extractWithDigest(ctx, recorded, dir); err != nil {
 				return nil, err
 			}
 			taken[recorded.Path] = true
 		}
 	}
 	if names := a.unusedFiles(taken); len(names) > 0 {
-		f.Notes = append(f.Notes, fmt.Sprintf("Left out (%s), since the transcript does not tell what is in them, or nothing here needs them: %s.", transcript.Count(len(names), "file"), list(names)))
+		f.Notes = append(f.Notes, fmt.Sprintf("Left out (%s), since the transcript does not tell what is in them, or nothing here needs them: %s.", transcript.Count(len(names), "file"), listNames(names)))
 	}
 	return f, nil
 }
 
-// extractVerified extracts a file and returns an error unless it has the recorded digest.
-func (a *archive) extractVerified(ctx context.Context, recorded transcript.FileDigest, dir *record.Directory) error {
-	is, err := a.extract(ctx, recorded.Path, min(bundle.Limit(recorded.Path), recorded.Bytes), dir)
-	if err == nil && is != recorded {
+// extractWithDigest extracts a file and returns an error unless it has the recorded digest.
+func (a *archive) extractWithDigest(ctx context.Context, recorded transcript.FileDigest, dir *record.Directory) error {
+	extracted, err := a.extract(ctx, recorded.Path, min(bundle.Limit(recorded.Path), recorded.Bytes), dir)
+	if err == nil && extracted != recorded {
 		err = refused("%s was altered: it is not what the transcript tells of", recorded.Path)
 	}
 	return err
 }
 
-// hasDigest reports whether name is a file for which runs record a digest. Other names in a transcript are ignored.
-func hasDigest(name string) bool {
+// hasRecordedDigest reports whether name is a file for which runs record a digest. Other names in a transcript are ignored.
+func hasRecordedDigest(name string) bool {
 	folder, file := path.Split(name)
 	switch folder {
 	case "":
@@ -316,9 +316,9 @@ func hasDigest(name string) bool {
 	return false
 }
 
-// check verifies the transcript's chain and compares the result with it. Without a result, the run was killed or its upload
+// verify verifies the transcript's chain and compares the result with it. Without a result, the run was killed or its upload
 // was too early; that is only noted.
-func (f *Fetched) check(dir *record.Directory) (err error) {
+func (f *Fetched) verify(dir *record.Directory) (err error) {
 	_, err = dir.CheckChain()
 	torn := new(eventlog.TornError)
 	switch {
@@ -341,11 +341,11 @@ func (f *Fetched) check(dir *record.Directory) (err error) {
 
 // noteContradictions notes where the transcript contradicts the requested run. Agreement proves nothing, because a transcript
 // may claim anything.
-func (f *Fetched) noteContradictions(w ref) {
-	if claimed := f.View.Workspace.Repository; claimed != "" && !strings.EqualFold(claimed, w.Repository) {
-		f.Notes = append(f.Notes, fmt.Sprintf("Its transcript says that it is of %.100q, and not of %s.", claimed, w.Repository))
+func (f *Fetched) noteContradictions(wanted artifactRef) {
+	if claimed := f.View.Workspace.Repository; claimed != "" && !strings.EqualFold(claimed, wanted.Repository) {
+		f.Notes = append(f.Notes, fmt.Sprintf("Its transcript says that it is of %.100q, and not of %s.", claimed, wanted.Repository))
 	}
-	if link := f.View.Started.Link; link != "" && !strings.Contains(link+"/", fmt.Sprintf("/actions/runs/%d/", w.Run)) {
-		f.Notes = append(f.Notes, fmt.Sprintf("Its transcript says that it was made by %.200q, another run than %d.", link, w.Run))
+	if link := f.View.Started.Link; link != "" && !strings.Contains(link+"/", fmt.Sprintf("/actions/runs/%d/", wanted.Run)) {
+		f.Notes = append(f.Notes, fmt.Sprintf("Its transcript says that it was made by %.200q, another run than %d.", link, wanted.Run))
 	}
 }

@@ -118,7 +118,7 @@ func newHub(t *testing.T, archive []byte) hub {
 
 func (h hub) fetch(t *testing.T) (*Fetched, error) {
 	t.Helper()
-	return fetch(t.Context(), h.client, ref{Repository: "octo/widgets", Run: 7}, h.out, "")
+	return fetch(t.Context(), h.client, artifactRef{Repository: "octo/widgets", Run: 7}, h.out, "")
 }
 
 // filesIn are the files below a folder.
@@ -407,7 +407,7 @@ func TestRefusesWrongRecordedSizes(t *testing.T) {
 		dir, err := record.NewDirectory(t.TempDir())
 		must(t, err)
 		defer dir.Close()
-		if err := a.extractVerified(t.Context(), transcript.FileDigest{Path: "changes.patch", Bytes: told}, dir); err == nil || !strings.Contains(err.Error(), "more than") || dir.Has("changes.patch") {
+		if err := a.extractWithDigest(t.Context(), transcript.FileDigest{Path: "changes.patch", Bytes: told}, dir); err == nil || !strings.Contains(err.Error(), "more than") || dir.Has("changes.patch") {
 			t.Errorf("%d: %v", told, err)
 		}
 	}
@@ -416,7 +416,7 @@ func TestRefusesWrongRecordedSizes(t *testing.T) {
 // A transcript that fits can tell of any file. Only those of a run are taken.
 func TestForgedChainNamesNoOtherFile(t *testing.T) {
 	for _, name := range []string{"report.html", "../escaped", "/etc/passwd", "index.html", "state/x", "outputs/../index.html", "outputs/a/b", "leftover/.git/hooks/x"} {
-		if name != "report.html" && hasDigest(name) {
+		if name != "report.html" && hasRecordedDigest(name) {
 			t.Errorf("%s would be kept", name)
 		}
 	}
@@ -426,7 +426,7 @@ func TestNotesRunOfOtherRepository(t *testing.T) {
 	h := newHub(t, nil)
 	other := h.AddRepository("octo", "gadgets")
 	other.AddArtifact(8, forgetest.Artifact{Name: "agent-ci-run", Zip: pack(t, honest(t), nil)})
-	got, err := fetch(t.Context(), h.client, ref{Repository: "octo/gadgets", Run: 8}, h.out, "")
+	got, err := fetch(t.Context(), h.client, artifactRef{Repository: "octo/gadgets", Run: 8}, h.out, "")
 	must(t, err)
 	if len(got.Notes) != 2 || !strings.Contains(got.Notes[0], "octo/widgets") || !strings.Contains(got.Notes[1], "another run than 8") {
 		t.Errorf("%q", got.Notes)
@@ -437,7 +437,7 @@ func TestNotesRunOfOtherRepository(t *testing.T) {
 func TestSecondFetchReplacesFirst(t *testing.T) {
 	h := newHub(t, pack(t, honest(t), nil))
 	cache := t.TempDir()
-	w := ref{Repository: "Octo/Widgets", Run: 7}
+	w := artifactRef{Repository: "Octo/Widgets", Run: 7}
 	first, err := fetch(t.Context(), h.client, w, "", cache)
 	must(t, err)
 	must(t, os.WriteFile(filepath.Join(first.Directory, "more"), nil, 0o600))
@@ -477,7 +477,7 @@ func TestChoosesArtifact(t *testing.T) {
 	one, other := github.Artifact{ID: 8, Name: "agent-ci-20260301T090000Z-0a1b2c3d"}, github.Artifact{ID: 9, Name: "agent-ci-20260301T080000Z-0a1b2c3d"}
 	for name, c := range map[string]struct {
 		all  []github.Artifact
-		w    ref
+		w    artifactRef
 		want int64
 		err  string
 	}{
@@ -486,18 +486,18 @@ func TestChoosesArtifact(t *testing.T) {
 		"the newest of a name":    {all: all[2:4], want: 4},
 		"what the action uploads": {all: append(all[:4:4], one), want: 8},
 		"two runs":                {all: append(all[:4:4], one, other), err: `the newest first): "agent-ci-20260301T090000Z-0a1b2c3d", "agent-ci-20260301T080000Z-0a1b2c3d"`},
-		"by name":                 {all: all, w: ref{Name: "agent-ci-a"}, want: 4},
-		"by id":                   {all: all, w: ref{ID: 3}, want: 3},
+		"by name":                 {all: all, w: artifactRef{Name: "agent-ci-a"}, want: 4},
+		"by id":                   {all: all, w: artifactRef{ID: 3}, want: 3},
 		"several":                 {all: all, err: `"agent-ci-b", "agent-ci-a"`},
 		"several of others":       {all: []github.Artifact{all[0], all[4]}, err: `"logs", "old"`},
 		"none":                    {err: "no artifacts"},
-		"no such id":              {all: all, w: ref{ID: 9}, err: "no artifact 9"},
-		"no such name":            {all: all, w: ref{Name: "x"}, err: `no artifact "x"`},
+		"no such id":              {all: all, w: artifactRef{ID: 9}, err: "no artifact 9"},
+		"no such name":            {all: all, w: artifactRef{Name: "x"}, err: `no artifact "x"`},
 		"one that is not kept":    {all: all[4:], err: "not kept any more"},
-		"an id that is not kept":  {all: all, w: ref{ID: 2}, err: "not kept any more"},
-		"a name that is not kept": {all: all, w: ref{Name: "old"}, err: "not kept any more"},
+		"an id that is not kept":  {all: all, w: artifactRef{ID: 2}, err: "not kept any more"},
+		"a name that is not kept": {all: all, w: artifactRef{Name: "old"}, err: "not kept any more"},
 	} {
-		got, err := choose(c.all, c.w)
+		got, err := chooseArtifact(c.all, c.w)
 		if c.err == "" && (err != nil || got.ID != c.want) || c.err != "" && (err == nil || !strings.Contains(err.Error(), c.err)) {
 			t.Errorf("%s: %d, %v", name, got.ID, err)
 		}

@@ -8,7 +8,6 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/gitops/github/forgetest"
-	"github.com/agent-ci/agent-ci/runner/task/actions"
 	"github.com/agent-ci/agent-ci/runner/task/intake"
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
@@ -42,36 +41,29 @@ func TestMatchesTaskKeys(t *testing.T) {
 
 // Where no event tells the task, the job of this half does.
 func TestBundleMustMatchJob(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	named := func(key string) func(*told) {
-		return func(s *told) { s.started.Key, s.workspace.Branch = key, "agent-ci/"+key }
-	}
+	const other = "than the job of agent-ci publish"
 	for name, test := range map[string]struct {
-		change func(*told)
-		set    []string
-		words  string // of the refusal; empty for none
+		key   string
+		job   job.Job
+		words string // of the refusal; empty for none
 	}{
-		"its issue":               {set: []string{"task.issue=#7"}},
-		"its issue, in full":      {set: []string{"task.issue=Octo/Widgets#7"}},
-		"its base, too":           {set: []string{"task.issue=#7", "repository.base=main"}},
-		"another issue":           {set: []string{"task.issue=#8"}, words: "than the job of agent-ci publish, whose task.issue is octo/widgets#8"},
-		"another repository's":    {set: []string{"task.issue=octo/other#7"}, words: "than the job of agent-ci publish"},
-		"its name":                {change: named("nightly"), set: []string{"name=nightly"}},
-		"its name and an issue":   {change: named("nightly-issue-7"), set: []string{"name=nightly"}},
-		"another name":            {change: named("weekly"), set: []string{"name=nightly"}, words: "than the job of agent-ci publish"},
-		"another name, on a pin":  {change: named("weekly"), set: []string{"name=nightly", "pull_request.branch=agent-ci/weekly"}},
-		"a key of another's name": {change: named("weekly"), set: []string{"name=nightly", "task.issue=#7"}, words: "than the job of agent-ci publish"},
+		"its issue":               {key: "issue-7", job: job.Job{Task: job.Task{Issue: "#7"}}},
+		"its issue, in full":      {key: "issue-7", job: job.Job{Task: job.Task{Issue: "Octo/Widgets#7"}}},
+		"another issue":           {key: "issue-7", job: job.Job{Task: job.Task{Issue: "#8"}}, words: other + ", whose task.issue is octo/widgets#8"},
+		"another repository's":    {key: "issue-7", job: job.Job{Task: job.Task{Issue: "octo/other#7"}}, words: other},
+		"its name":                {key: "nightly", job: job.Job{Name: "nightly"}},
+		"its name and an issue":   {key: "nightly-issue-7", job: job.Job{Name: "nightly"}},
+		"another name":            {key: "weekly", job: job.Job{Name: "nightly"}, words: other},
+		"another name, on a pin":  {key: "weekly", job: job.Job{Name: "nightly", PullRequest: job.PullRequest{Branch: "agent-ci/weekly"}}},
+		"a key of another's name": {key: "weekly", job: job.Job{Name: "nightly", Task: job.Task{Issue: "#7"}}, words: other},
 	} {
-		t.Run(name, func(t *testing.T) {
-			w.t, w.set = t, test.set
-			if test.words != "" {
-				w.refused(test.change, "bundle", test.words)
-				return
-			}
-			_, _, err := w.propose(test.change)
-			w.must(err)
-		})
+		task := intake.Task{Key: test.key, Branch: intake.BranchPrefix + test.key, Issue: &form.Issue{Repository: "octo/widgets", Number: 7}}
+		err := pins{job: &test.job}.refuseOtherTask("octo/widgets", nil, task)
+		if test.words != "" {
+			wantStop(t, err, "bundle", test.words)
+		} else if err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }
 
@@ -163,26 +155,6 @@ func TestRefusesForkRuns(t *testing.T) {
 			wantStop(t, err, "fork", "was for a fork")
 		} else if err != nil {
 			t.Errorf("%s: %v", head, err)
-		}
-	}
-}
-
-func TestFindsAsker(t *testing.T) {
-	sender := actions.Account{Login: "sender"}
-	for name, test := range map[string]struct {
-		event   *actions.Event
-		subject int
-		want    string
-	}{
-		"a label":      {event: &actions.Event{Issue: &actions.Issue{Number: 7}, Sender: sender}, subject: 7, want: "sender"},
-		"no task":      {event: &actions.Event{Issue: &actions.Issue{Number: 7}, Sender: sender}},
-		"a dispatch":   {event: &actions.Event{Sender: sender}, subject: 7},
-		"a comment":    {event: &actions.Event{Issue: &actions.Issue{Number: 7}, Sender: sender, Comment: &actions.Comment{User: actions.Account{Login: "writer"}}}, subject: 7, want: "writer"},
-		"no event yet": {},
-	} {
-		k := pins{subject: test.subject, event: intake.Event{Event: test.event}}
-		if got := k.asker().Login; got != test.want {
-			t.Errorf("%s: asked by %q, want %q", name, got, test.want)
 		}
 	}
 }

@@ -139,8 +139,8 @@ func (h SecondHalf) adopt(ctx context.Context, b Bundle, known pins, repository 
 	}
 	p.RunID, p.ChainHead, p.Summary = b.View.Started.RunID, b.Head, h.Record.Redact(b.View.Summary())
 	p.Task, p.Table, p.Stopped = b.task(known.asker()), b.table(), b.stopped()
-	p.Follow.Allow = mayFollow
-	p.Follow.Configure = func(ctx context.Context, base gitops.Base) (*job.Job, error) {
+	p.Callbacks.Allow = mayFollow
+	p.Callbacks.Configure = func(ctx context.Context, base gitops.Base) (*job.Job, error) {
 		if err := h.Workspace.SetBase(ctx, gitops.BaseSpec{Branch: base.Branch, SHA: base.SHA}); err != nil {
 			return nil, workspace.CheckoutFailure(err)
 		}
@@ -230,14 +230,14 @@ func (h SecondHalf) change(ctx context.Context, b Bundle, to publish.Forge, base
 // Admit judges a proposal's change by this half's rules. It sets the proposal's pre_publish hooks: those of the base commit,
 // of the job file and of the operator here. It ignores hook definitions in the bundle.
 func (h SecondHalf) Admit(ctx context.Context, b Bundle, p *publish.Proposal) (*proposals.Lessons, error) {
-	lessons := proposals.Recorded(h.Record, b.View).In(h.Workspace, p.Job, false)
+	lessons := proposals.Recorded(h.Record, b.View).Attach(h.Workspace, p.Job, false)
 	lessons.RecordChecks(p.Table.Rows)
-	follow := lessons.Follow(nil)
-	p.Follow.Judge, p.Follow.MoveOnto, p.Follow.Lessons = follow.Judge, follow.MoveOnto, lessons.Brought
+	callbacks := lessons.Callbacks(nil)
+	p.Callbacks.Judge, p.Callbacks.MoveOnto, p.Callbacks.Lessons = callbacks.Judge, callbacks.MoveOnto, lessons.ForReviewers
 	if p.Change.Empty() {
 		return lessons, nil
 	}
-	if err := p.Follow.Judge(ctx, p.Job, p.Change); err != nil {
+	if err := p.Callbacks.Judge(ctx, p.Job, p.Change); err != nil {
 		return nil, err
 	}
 	all, err := hooks.Find(ctx, h.Operator, p.Job, h.Workspace.Commit(), h.Source.Env.Get("HOME"))

@@ -31,6 +31,9 @@ func TestProposesBundle(t *testing.T) {
 	if got := w.git(w.repo.Dir, "show", "agent-ci/issue-7:hello.txt"); got != "Hello." || out.Operation != "created" {
 		t.Errorf("%s: %s", out.Operation, got)
 	}
+	if message := w.git(w.repo.Dir, "log", "-1", "--format=%B", "agent-ci/issue-7"); !strings.Contains(message, "\nAgent-CI-Transcript: "+p.ChainHead+"\n") {
+		t.Errorf("the commit does not name the transcript's end: %s", message)
+	}
 	if head := w.git(w.dir, "symbolic-ref", "--short", "HEAD"); head != "main" || w.git(w.dir, "status", "--porcelain") != "" {
 		t.Errorf("the checkout is on %s, or was changed", head)
 	}
@@ -128,29 +131,6 @@ func TestRefusesBaseOutsideBranch(t *testing.T) {
 	w.refused(empty, "bundle", "is not part of main")
 }
 
-// A bundle that changes nothing leaves the pull request of its task open, and names it.
-func TestEmptyBundleKeepsPullRequestOpen(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	to, p, err := w.propose(nil)
-	w.must(err)
-	w.publish(to, p)
-	rec := w.firstHalf(func(says *told) {
-		says.change, says.finished.Outcome, says.finished.Reason = &transcript.Change{}, string(outcome.NoChanges), "nothing_to_do"
-	})
-	b, err := w.open(rec)
-	w.must(err)
-	if to, p, err = w.half(rec).Propose(t.Context(), b); err != nil || !p.Change.Empty() {
-		t.Fatalf("%+v, %v", p.Change, err)
-	}
-	if out := w.publish(to, p); out.Pull != nil || out.OpenPullOfTask == nil || out.OpenPullOfTask.State != "open" {
-		t.Errorf("publication: %+v", out)
-	}
-	if got := b.NothingToPublish().Message; got != "The run ended as no_changes/nothing_to_do: there is nothing to publish." {
-		t.Error(got)
-	}
-}
-
 // A shallow checkout of a later commit does not have the base: it is fetched. The
 // rules are those of the base, and of the newest one where the change follows.
 func TestFetchesMissingBaseAndItsJob(t *testing.T) {
@@ -182,6 +162,9 @@ func TestReadsRunStateFromBundle(t *testing.T) {
 	b := Bundle{View: &transcript.View{Finished: &transcript.RunFinished{Outcome: string(outcome.BudgetExceeded), Reason: "tokens"}, Verify: &transcript.Verify{Attempt: 2}}}
 	if stop := b.stopped(); stop == nil || !strings.Contains(stop.Message, "limits.tokens was used up") || b.table().Attempt != 2 {
 		t.Errorf("%v, %+v", stop, b.table())
+	}
+	if got := b.NothingToPublish().Message; got != "The run ended as budget_exceeded/tokens: there is nothing to publish." {
+		t.Error(got)
 	}
 	b.View.Workspace.BaseSHA = "aa"
 	if got := b.base(); got != "aa" {

@@ -209,7 +209,7 @@ func wantStop(t *testing.T, err error, reason, words string) {
 // publish publishes a proposal that nothing is judged of.
 func (w *world) publish(to publish.Forge, p publish.Proposal) publish.Publication {
 	w.t.Helper()
-	p.Follow.Judge = func(context.Context, *job.Job, *gitops.ChangeSet) error { return nil }
+	p.Callbacks.Judge = func(context.Context, *job.Job, *gitops.ChangeSet) error { return nil }
 	var out publish.Publication
 	w.must(publish.Publish(w.t.Context(), to, p, &out))
 	return out

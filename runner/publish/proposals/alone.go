@@ -26,16 +26,16 @@ func (l *Lessons) Publish(ctx context.Context, to publish.Destination, p publish
 	}
 	err := errors.New("they go to a pull request, and there is no forge to open one on; they stay in the transcript")
 	if forge, is := to.(publish.Forge); is && p.Task.Mode != intake.Join {
-		err = l.open(ctx, forge, p, done)
+		err = l.openPull(ctx, forge, p, done)
 	}
 	if err != nil {
 		l.rec.Warn("lessons_not_written", "The lessons that the model proposed are not published: %s.", outcome.WithoutFullStop(err))
 	}
 }
 
-// open opens a pull request with only the new lessons, on the base of the published change. It does nothing if no lesson is
+// openPull opens a pull request with only the new lessons, on the base of the published change. It does nothing if no lesson is
 // new.
-func (l *Lessons) open(ctx context.Context, to publish.Forge, p publish.Proposal, done publish.Publication) error {
+func (l *Lessons) openPull(ctx context.Context, to publish.Forge, p publish.Proposal, done publish.Publication) error {
 	empty, err := l.workspace.Checkout().ChangeBetween(ctx, done.Base, done.Base.Tree)
 	if err != nil {
 		return err
@@ -44,8 +44,8 @@ func (l *Lessons) open(ctx context.Context, to publish.Forge, p publish.Proposal
 	if !done.Change.Empty() {
 		beside = done.Change
 	}
-	all, err := l.pinnedLessons(beside)
-	if err = cmp.Or(err, l.WarnOfUnshown(beside)); err != nil {
+	all, err := l.provenLessons(beside)
+	if err = cmp.Or(err, l.WarnOfUnproven(beside)); err != nil {
 		return err
 	}
 	change, all, err := l.addNew(ctx, empty, all)
@@ -57,11 +57,11 @@ func (l *Lessons) open(ctx context.Context, to publish.Forge, p publish.Proposal
 	if err := c.Judge(ctx); err != nil {
 		return err
 	}
-	if err := l.record(transcript.LessonsAlone, all); err != nil {
+	if err := l.recordProposal(transcript.LessonsAlone, all); err != nil {
 		return err
 	}
 	p.Base, p.Change = done.Base, change
-	return publish.Lessons(ctx, to, p, *l.written, "lessons-"+claimsDigest(all))
+	return publish.Lessons(ctx, to, p, *l.lastRecorded, "lessons-"+claimsDigest(all))
 }
 
 // claimsDigest returns a digest of the lessons' claims, for the branch name. Equal proposals share a pull request, which stays

@@ -20,11 +20,11 @@ import (
 	"github.com/agent-ci/agent-ci/tools/memory"
 )
 
-// filed describes the lessons file in a change.
-type filed struct {
-	there bool            // the change has the file
-	ours  bool            // the runner could have written it: the base's file with proposed lessons appended
-	added []memory.Lesson // the appended lessons
+// fileState describes the lessons file in a change.
+type fileState struct {
+	present  bool            // the change has the file
+	byRunner bool            // the runner could have written it: the base's file with proposed lessons appended
+	added    []memory.Lesson // the appended lessons
 }
 
 // hasFile reports whether a change touches the lessons file.
@@ -32,29 +32,33 @@ func hasFile(change *gitops.ChangeSet) bool {
 	return change != nil && slices.ContainsFunc(change.Files, func(f changeset.File) bool { return f.Path == lessons.Path })
 }
 
-// inChange describes the lessons file in a change.
-func (l *Lessons) inChange(change *gitops.ChangeSet) (found filed, err error) {
-	found.there = hasFile(change)
-	if !found.there || l.job.Memory.Propose != job.ProposeInChange {
+// stateIn describes the lessons file in a change.
+func (l *Lessons) stateIn(change *gitops.ChangeSet) (found fileState, err error) {
+	found.present = hasFile(change)
+	if !found.present || l.job.Memory.Propose != job.ProposeInChange {
 		return found, nil
 	}
-	before, now, fit, err := l.files(change)
-	if fit {
-		found.added, found.ours = lessons.Added(before, now, l.proposed)
+	before, after, valid, err := l.fileBeforeAndAfter(change)
+	if valid {
+		found.added, found.byRunner = lessons.Added(before, after, l.proposed)
 	}
 	return found, err
 }
 
-// files returns the lessons file of the change's base, and of the change. fit is false if one is not a valid lessons file.
-func (l *Lessons) files(change *gitops.ChangeSet) (before, now []byte, fit bool, err error) {
-	if now, fit, err = l.file(change.Tree); err == nil && fit {
-		before, fit, err = l.file(change.Base.Tree)
+// fileBeforeAndAfter returns the lessons file of the change's base, and of the change. valid is false if one of them is no lessons
+// file.
+func (l *Lessons) fileBeforeAndAfter(change *gitops.ChangeSet) (before, after []byte, valid bool, err error) {
+	if after, valid, err = l.file(change.Tree); err != nil || !valid {
+		return nil, nil, false, err
 	}
-	return before, now, fit && err == nil, err
+	if before, valid, err = l.file(change.Base.Tree); err != nil || !valid {
+		return nil, nil, false, err
+	}
+	return before, after, true, nil
 }
 
-// file returns a tree's lessons file. fit is false if it is not a valid lessons file.
-func (l *Lessons) file(tree gitops.Tree) (raw []byte, fit bool, err error) {
+// file returns a tree's lessons file. valid is false if it is no lessons file.
+func (l *Lessons) file(tree gitops.Tree) (raw []byte, valid bool, err error) {
 	raw, err = fileIn(l.workspace.Checkout(), tree)
 	if errors.As(err, new(config.Problems)) {
 		return nil, false, nil
@@ -62,10 +66,10 @@ func (l *Lessons) file(tree gitops.Tree) (raw []byte, fit bool, err error) {
 	return raw, true, err
 }
 
-// writtenPaths returns the paths that agent-ci itself wrote: the lessons file, as long as all evidence in it holds.
-func (l *Lessons) writtenPaths(change *gitops.ChangeSet) ([]string, error) {
-	found, err := l.inChange(change)
-	if err != nil || !found.ours {
+// pathsByRunner returns the paths that agent-ci itself wrote: the lessons file, as long as all evidence in it holds.
+func (l *Lessons) pathsByRunner(change *gitops.ChangeSet) ([]string, error) {
+	found, err := l.stateIn(change)
+	if err != nil || !found.byRunner {
 		return nil, err
 	}
 	for _, made := range found.added {
@@ -78,9 +82,9 @@ func (l *Lessons) writtenPaths(change *gitops.ChangeSet) ([]string, error) {
 	return []string{lessons.Path}, nil
 }
 
-// append adds the proposed lessons to a change. An empty change stays empty, since lessons alone are no work.
-func (l *Lessons) append(ctx context.Context, change *gitops.ChangeSet) (*gitops.ChangeSet, []memory.Lesson, error) {
-	all, err := l.pinnedLessons(change)
+// appendProposed adds the proposed lessons to a change. An empty change stays empty, since lessons alone are no work.
+func (l *Lessons) appendProposed(ctx context.Context, change *gitops.ChangeSet) (*gitops.ChangeSet, []memory.Lesson, error) {
+	all, err := l.provenLessons(change)
 	if err != nil || change.Empty() {
 		return change, nil, err
 	}
@@ -115,72 +119,72 @@ func (l *Lessons) notWritten(why string) {
 	l.rec.Warn("lessons_not_written", "The lessons that the model proposed are not written: %s.", why)
 }
 
-// record records the lessons that the change or pull request proposes, if they differ from the last record.
-func (l *Lessons) record(place string, all []memory.Lesson) error {
+// recordProposal records the lessons that the change or pull request proposes, if they differ from the last record.
+func (l *Lessons) recordProposal(place string, all []memory.Lesson) error {
 	now := &transcript.Lessons{File: lessons.Path, In: place, Lessons: recorded(all)}
-	if l.written == nil && len(all) == 0 || l.written != nil && reflect.DeepEqual(l.written, now) {
+	if l.lastRecorded == nil && len(all) == 0 || l.lastRecorded != nil && reflect.DeepEqual(l.lastRecorded, now) {
 		return nil
 	}
-	l.written = now
+	l.lastRecorded = now
 	return l.rec.Append(transcript.TypeLessons, now)
 }
 
-// Brought returns the lessons in a change for reviewers, read from the change itself. A bundle's claims do not count.
-func (l *Lessons) Brought(change *gitops.ChangeSet) (*transcript.Lessons, error) {
-	found, err := l.inChange(change)
+// ForReviewers returns the lessons in a change for reviewers, read from the change itself. A bundle's claims do not count.
+func (l *Lessons) ForReviewers(change *gitops.ChangeSet) (*transcript.Lessons, error) {
+	found, err := l.stateIn(change)
 	if err != nil || len(found.added) == 0 {
 		return nil, err
 	}
 	return &transcript.Lessons{File: lessons.Path, In: transcript.LessonsInChange, Lessons: recorded(found.added)}, nil
 }
 
-// add writes the proposed lessons to the work tree, so that they are part of the change and checks see them. If the agent itself
-// changed the file, add leaves it, and judging refuses it later.
-func (l *Lessons) add(ctx context.Context, change *gitops.ChangeSet) (*gitops.ChangeSet, error) {
+// addToWorkTree writes the proposed lessons to the work tree, so that they are part of the change and checks see them. If the agent itself
+// changed the file, it leaves it, and judging refuses it later.
+func (l *Lessons) addToWorkTree(ctx context.Context, change *gitops.ChangeSet) (*gitops.ChangeSet, error) {
 	if l.job.Memory.Propose != job.ProposeInChange || l.postsFeedback {
 		return change, nil
 	}
-	change, err := l.exact(ctx, change)
+	change, err := l.withExactBytes(ctx, change)
 	if err != nil {
 		return change, err
 	}
-	found, err := l.inChange(change)
-	if err != nil || found.there && !found.ours {
+	found, err := l.stateIn(change)
+	if err != nil || found.present && !found.byRunner {
 		return change, err
 	}
-	if found.there {
+	if found.present {
 		if change, err = l.workspace.Revert(ctx, change, []string{lessons.Path}); err == nil {
-			change, err = l.exact(ctx, change)
+			change, err = l.withExactBytes(ctx, change)
 		}
 		if err != nil {
 			return change, err
 		}
 	}
-	with, all, err := l.append(ctx, change)
+	with, all, err := l.appendProposed(ctx, change)
 	if err != nil {
 		return change, err
 	}
 	if len(all) > 0 {
-		if change, err = l.lay(ctx, change, with); err != nil {
+		if change, err = l.writeToTree(ctx, change, with); err != nil {
 			return change, err
 		}
-		if found, err = l.inChange(change); err != nil || !found.ours {
+		if found, err = l.stateIn(change); err != nil || !found.byRunner {
 			l.rec.Warn("lessons_not_written", "The lessons that the model proposed are not part of the change: a file at %s, or a rule of .gitignore, prevents it.", lessons.Path)
 			all = nil
 		}
 	}
-	return change, cmp.Or(err, l.record(transcript.LessonsInChange, all))
+	return change, cmp.Or(err, l.recordProposal(transcript.LessonsInChange, all))
 }
 
-// lay writes the lessons file of the change with to the work tree, and returns the new change. If an obstacle is in the way, it
-// returns change and no error.
-func (l *Lessons) lay(ctx context.Context, change, with *gitops.ChangeSet) (*gitops.ChangeSet, error) {
+// writeToTree writes the lessons file of the change withLessons to the work tree. It returns the work tree's new change. If an
+// obstacle is in the way, it returns change and no error.
+func (l *Lessons) writeToTree(ctx context.Context, change, withLessons *gitops.ChangeSet) (*gitops.ChangeSet, error) {
 	checkout := l.workspace.Checkout()
 	alone, err := checkout.ChangeBetween(ctx, change.Base, change.Base.Tree)
 	if err != nil {
 		return change, err
 	}
-	content, err := checkout.ReadFile(with.Tree, lessons.Path, lessons.MaxSize)
+	content, err := checkout.ReadFile(withLessons.Tree, lessons.Path, lessons.MaxSize)
 	if err == nil {
 		alone, err = checkout.WithFile(ctx, alone, lessons.Path, content)
 	}
@@ -195,21 +199,21 @@ func (l *Lessons) lay(ctx context.Context, change, with *gitops.ChangeSet) (*git
 	if change, err = l.workspace.Changes(ctx); err != nil {
 		return change, err
 	}
-	return l.exact(ctx, change)
+	return l.withExactBytes(ctx, change)
 }
 
-// exact restores the exact bytes of the lessons file in a change. The agent may have changed attributes so that git converted
+// withExactBytes restores the exact bytes of the lessons file in a change. The agent may have changed attributes so that git converted
 // its line ends.
-func (l *Lessons) exact(ctx context.Context, change *gitops.ChangeSet) (*gitops.ChangeSet, error) {
+func (l *Lessons) withExactBytes(ctx context.Context, change *gitops.ChangeSet) (*gitops.ChangeSet, error) {
 	if l.job.Memory.Propose != job.ProposeInChange || !hasFile(change) {
 		return change, nil
 	}
-	before, now, fit, err := l.files(change)
-	if !fit {
+	before, after, valid, err := l.fileBeforeAndAfter(change)
+	if !valid {
 		return change, err
 	}
-	exact := lessons.RestoreLineEnds(before, now)
-	if bytes.Equal(exact, now) {
+	exact := lessons.RestoreLineEnds(before, after)
+	if bytes.Equal(exact, after) {
 		return change, nil
 	}
 	if bytes.Equal(exact, before) { // only line ends differ from the base
@@ -220,21 +224,8 @@ func (l *Lessons) exact(ctx context.Context, change *gitops.ChangeSet) (*gitops.
 	return l.workspace.Checkout().WithExactBytes(ctx, change, lessons.Path, exact)
 }
 
-// restoreExact restores the exact bytes of the lessons file in a change. written names the file if agent-ci wrote it, so it does
-// not count as the agent's change. Its evidence may be missing by now; add writes the lessons again.
-func (l *Lessons) restoreExact(ctx context.Context, change *gitops.ChangeSet) (_ *gitops.ChangeSet, written []string, err error) {
-	if change, err = l.exact(ctx, change); err != nil {
-		return change, nil, err
-	}
-	found, err := l.inChange(change)
-	if found.ours {
-		written = []string{lessons.Path}
-	}
-	return change, written, err
-}
-
-// TakeEarlier removes an earlier run's lessons from its change and proposes them again, so they are added with the new ones.
-func (l *Lessons) TakeEarlier(ctx context.Context, change *gitops.ChangeSet) (*gitops.ChangeSet, error) {
+// ReproposeEarlier removes an earlier run's lessons from its change and proposes them again, so they are added with the new ones.
+func (l *Lessons) ReproposeEarlier(ctx context.Context, change *gitops.ChangeSet) (*gitops.ChangeSet, error) {
 	if !hasFile(change) {
 		return change, nil
 	}
@@ -253,7 +244,7 @@ func (l *Lessons) TakeEarlier(ctx context.Context, change *gitops.ChangeSet) (*g
 		added = nil
 	}
 	for _, made := range added {
-		if made.Evidence, err = l.unpinned(made.Evidence, change); err == nil {
+		if made.Evidence, err = l.withoutPins(made.Evidence, change); err == nil {
 			err = l.propose(made)
 		}
 		if err != nil {
@@ -263,8 +254,8 @@ func (l *Lessons) TakeEarlier(ctx context.Context, change *gitops.ChangeSet) (*g
 	return l.workspace.Checkout().Without(ctx, change, lessons.Path)
 }
 
-// unpinned removes pins from evidence that held with an earlier change, because the base and the files may differ now.
-func (l *Lessons) unpinned(evidence []string, change *gitops.ChangeSet) ([]string, error) {
+// withoutPins removes pins from evidence that held with an earlier change, because the base and the files may differ now.
+func (l *Lessons) withoutPins(evidence []string, change *gitops.ChangeSet) ([]string, error) {
 	all := slices.Clone(evidence)
 	for i, text := range evidence {
 		held, err := l.pin(text, change)
@@ -278,15 +269,15 @@ func (l *Lessons) unpinned(evidence []string, change *gitops.ChangeSet) ([]strin
 	return all, nil
 }
 
-// onto moves a change to another base. Its lessons are appended again after the base's, so two runs with lessons do not
+// moveOnto moves a change to another base. Its lessons are appended again after the base's, so two runs with lessons do not
 // conflict.
-func (l *Lessons) onto(ctx context.Context, change *gitops.ChangeSet, base gitops.Base) (*gitops.ChangeSet, error) {
+func (l *Lessons) moveOnto(ctx context.Context, change *gitops.ChangeSet, base gitops.Base) (*gitops.ChangeSet, error) {
 	checkout := l.workspace.Checkout()
-	found, err := l.inChange(change)
+	found, err := l.stateIn(change)
 	if err != nil {
 		return nil, err
 	}
-	if !found.ours {
+	if !found.byRunner {
 		return checkout.Rebase(ctx, change, base)
 	}
 	without, err := checkout.Without(ctx, change, lessons.Path)
@@ -297,29 +288,37 @@ func (l *Lessons) onto(ctx context.Context, change *gitops.ChangeSet, base gitop
 	if err != nil {
 		return nil, err
 	}
-	with, all, err := l.append(ctx, moved)
-	if err = cmp.Or(err, l.WarnOfUnshown(moved)); err != nil {
+	with, all, err := l.appendProposed(ctx, moved)
+	if err = cmp.Or(err, l.WarnOfUnproven(moved)); err != nil {
 		return nil, err
 	}
-	return with, l.record(transcript.LessonsInChange, all)
+	return with, l.recordProposal(transcript.LessonsInChange, all)
 }
 
 // TakeChange reads the agent's change from the work tree and adds the proposed lessons. It reverts protected paths if the job
 // says so, and returns them in dropped.
 func (l *Lessons) TakeChange(ctx context.Context) (change *gitops.ChangeSet, dropped []string, err error) {
 	change, err = l.workspace.TakeChange(ctx, func(ctx context.Context, change *gitops.ChangeSet) (*gitops.ChangeSet, error) {
-		change, written, err := l.restoreExact(ctx, change)
+		change, err := l.withExactBytes(ctx, change)
 		if err != nil {
 			return change, err
 		}
-		verdict, err := judge.Verdict(l.job.Policy, change, written)
+		lessonsFile, err := l.stateIn(change)
+		if err != nil {
+			return change, err
+		}
+		var byRunner []string // does not count as the agent's change
+		if lessonsFile.byRunner {
+			byRunner = []string{lessons.Path}
+		}
+		verdict, err := judge.Verdict(l.job.Policy, change, byRunner)
 		if dropped = verdict.Drop; err == nil && len(dropped) > 0 {
 			change, err = l.workspace.RevertProtected(ctx, change, dropped)
 		}
 		if err != nil {
 			return change, err
 		}
-		return l.add(ctx, change)
+		return l.addToWorkTree(ctx, change)
 	})
 	return change, dropped, err
 }
@@ -328,12 +327,12 @@ func (l *Lessons) TakeChange(ctx context.Context) (change *gitops.ChangeSet, dro
 // request that the change repairs, or nil.
 func (l *Lessons) Case(j *job.Job, change, repairs *gitops.ChangeSet) judge.Case {
 	checkout := l.workspace.Checkout()
-	return judge.Case{Record: l.rec, Job: j, Change: change, Blob: checkout.Blob, LFSContent: checkout.OpenLFS, Unfiltered: checkout.Unfiltered, RunnerPaths: l.writtenPaths, RepairedChange: repairs}
+	return judge.Case{Record: l.rec, Job: j, Change: change, Blob: checkout.Blob, LFSContent: checkout.OpenLFS, Unfiltered: checkout.Unfiltered, RunnerPaths: l.pathsByRunner, RepairedChange: repairs}
 }
 
-// Follow returns the functions that move and judge a change with its lessons.
-func (l *Lessons) Follow(repairs *gitops.ChangeSet) publish.Follow {
-	return publish.Follow{MoveOnto: l.onto, Judge: func(ctx context.Context, j *job.Job, change *gitops.ChangeSet) error {
+// Callbacks returns the functions that move and judge a change with its lessons.
+func (l *Lessons) Callbacks(repairs *gitops.ChangeSet) publish.Callbacks {
+	return publish.Callbacks{MoveOnto: l.moveOnto, Judge: func(ctx context.Context, j *job.Job, change *gitops.ChangeSet) error {
 		return l.Case(j, change, repairs).Judge(ctx)
 	}}
 }

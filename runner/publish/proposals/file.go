@@ -13,8 +13,8 @@ import (
 	"github.com/agent-ci/agent-ci/tools/memory"
 )
 
-// read returns the lessons file of the base commit and its lessons. Both are nil if the commit has none.
-func read(ws *workspace.Workspace) ([]byte, []memory.Lesson, error) {
+// readBase returns the lessons file of the base commit and its lessons. Both are nil if the commit has none.
+func readBase(ws *workspace.Workspace) ([]byte, []memory.Lesson, error) {
 	raw, err := fileIn(ws.Checkout(), ws.Base().Tree)
 	if err != nil {
 		return nil, nil, err
@@ -63,27 +63,27 @@ type LostLesson struct {
 }
 
 // LessonsWithoutEvidence returns the base commit's lessons whose evidence was deleted.
-func LessonsWithoutEvidence(ws *workspace.Workspace, j *job.Job) (gone []LostLesson, err error) {
-	_, all, err := read(ws)
+func LessonsWithoutEvidence(ws *workspace.Workspace, j *job.Job) (lost []LostLesson, err error) {
+	_, all, err := readBase(ws)
 	if err != nil {
 		return nil, err
 	}
 	for _, l := range all {
-		lost := LostLesson{ID: l.ID}
+		missing := LostLesson{ID: l.ID}
 		for _, text := range l.Evidence {
-			there, err := evidenceExists(ws.Checkout(), ws.Base(), j, text)
+			exists, err := evidenceExists(ws.Checkout(), ws.Base(), j, text)
 			if err != nil {
 				return nil, err
 			}
-			if !there {
-				lost.Evidence = append(lost.Evidence, text)
+			if !exists {
+				missing.Evidence = append(missing.Evidence, text)
 			}
 		}
-		if len(lost.Evidence) > 0 {
-			gone = append(gone, lost)
+		if len(missing.Evidence) > 0 {
+			lost = append(lost, missing)
 		}
 	}
-	return gone, nil
+	return lost, nil
 }
 
 // evidenceExists reports whether evidence exists. A run as evidence always counts as existing.

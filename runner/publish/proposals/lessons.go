@@ -31,9 +31,9 @@ type Lessons struct {
 	job           *job.Job
 	postsFeedback bool                // the run posts feedback instead of a change
 	event         *transcript.Memory  // event about the given lessons; nil for none
-	day           string              // date of the run
+	date          string              // date of the run
 	checks        []string            // names of checks that ran
-	written       *transcript.Lessons // last recorded proposal; nil for none
+	lastRecorded  *transcript.Lessons // last recorded proposal; nil for none
 
 	mu       sync.Mutex
 	proposed []memory.Lesson
@@ -48,11 +48,11 @@ const (
 // Read reads the lessons of the configuring commit. words is the task's text, which chooses the lessons to show. Invalid lessons
 // are left out with a warning.
 func Read(rec *record.Record, began time.Time, ws *workspace.Workspace, j *job.Job, words string) *Lessons {
-	l := &Lessons{rec: rec, day: dayOf(rec.ID, began)}
+	l := &Lessons{rec: rec, date: dateOf(rec.ID, began)}
 	if !worker.OffersMemory(j) {
 		return l
 	}
-	raw, all, err := read(ws)
+	raw, all, err := readBase(ws)
 	if problems := config.Problems(nil); errors.As(err, &problems) {
 		rec.Warn("lessons_left_out", "The lessons of the base commit are left out: %s; agent-ci validate shows all mistakes.", problems[0])
 	} else if err != nil {
@@ -75,19 +75,18 @@ func Read(rec *record.Record, began time.Time, ws *workspace.Workspace, j *job.J
 // Recorded returns the lessons in a run's record, up to the limits of a run. If the run continues a pull request, lessons may
 // be from earlier runs.
 func Recorded(rec *record.Record, v *transcript.View) *Lessons {
-	l := &Lessons{rec: rec, day: dayOf(v.Started.RunID, v.StartedAt), written: v.Lessons, event: v.Memory}
-	own, carried := maxProposed, 0
-	if v.ContinuesPull() {
-		carried = maxCarried
-	}
+	l := &Lessons{rec: rec, date: dateOf(v.Started.RunID, v.StartedAt), lastRecorded: v.Lessons, event: v.Memory}
+	own, earlier := 0, 0
 	for _, proposed := range v.Proposed {
-		room := &carried
-		if proposed.Run == v.Started.RunID {
-			room = &own
+		switch ofThisRun := proposed.Run == v.Started.RunID; {
+		case ofThisRun && own < maxProposed:
+			own++
+		case !ofThisRun && v.ContinuesPull() && earlier < maxCarried:
+			earlier++
+		default:
+			continue
 		}
-		if *room--; *room >= 0 {
-			l.proposed = append(l.proposed, memory.Lesson(proposed))
-		}
+		l.proposed = append(l.proposed, memory.Lesson(proposed))
 	}
 	if v.Memory == nil {
 		return l
@@ -101,13 +100,13 @@ func Recorded(rec *record.Record, v *transcript.View) *Lessons {
 
 // ForReplay removes the proposed lessons, because the replayed calls propose them again.
 func (l *Lessons) ForReplay() *Lessons {
-	l.proposed, l.written = nil, nil
+	l.proposed, l.lastRecorded = nil, nil
 	return l
 }
 
-// In sets the agent's workspace and job. speaks means that the run posts feedback and makes no change.
-func (l *Lessons) In(ws *workspace.Workspace, j *job.Job, speaks bool) *Lessons {
-	l.workspace, l.job, l.postsFeedback = ws, j, speaks
+// Attach sets the agent's workspace and job. postsFeedback means that the run posts feedback and makes no change.
+func (l *Lessons) Attach(ws *workspace.Workspace, j *job.Job, postsFeedback bool) *Lessons {
+	l.workspace, l.job, l.postsFeedback = ws, j, postsFeedback
 	return l
 }
 
@@ -140,8 +139,8 @@ func recorded(all []memory.Lesson) []transcript.Lesson {
 	return recorded
 }
 
-// dayOf returns the date in a run's id, so that a replay has the same date. Without one it returns the date of began.
-func dayOf(id string, began time.Time) string {
+// dateOf returns the date in a run's id, so that a replay has the same date. Without one it returns the date of began.
+func dateOf(id string, began time.Time) string {
 	stamp, _, _ := strings.Cut(id, "-")
 	if made, err := time.Parse("20060102T150405Z", stamp); err == nil {
 		began = made

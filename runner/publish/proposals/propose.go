@@ -22,7 +22,7 @@ func (l *Lessons) LessonTaker() worker.TakeLesson {
 	return func(_ context.Context, p memory.Proposal, seen worker.SeenFile) (memory.Lesson, string, error) {
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		made := memory.Lesson{ID: lessons.IDOf(p.Claim), Claim: p.Claim, Run: l.rec.ID, Date: l.day}
+		made := memory.Lesson{ID: lessons.IDOf(p.Claim), Claim: p.Claim, Run: l.rec.ID, Date: l.date}
 		if refusal := l.proposalProblem(p, made.ID); refusal != "" {
 			return made, refusal, nil
 		}
@@ -50,7 +50,8 @@ func (l *Lessons) propose(made memory.Lesson) error {
 
 // proposalProblem returns a message for the model about a wrong proposal, or "". It does not check the evidence itself.
 func (l *Lessons) proposalProblem(p memory.Proposal, id string) string {
-	own, known := 0, func(other memory.Lesson) bool { return other.ID == id }
+	sameLesson := func(other memory.Lesson) bool { return other.ID == id }
+	own := 0
 	for _, made := range l.proposed {
 		if made.Run == l.rec.ID {
 			own++
@@ -61,7 +62,7 @@ func (l *Lessons) proposalProblem(p memory.Proposal, id string) string {
 		return "claim " + err.Error()
 	case own >= maxProposed:
 		return fmt.Sprintf("this run has proposed %d lessons, and that is all that one may. Go on without.", own)
-	case slices.ContainsFunc(l.Given.Lessons, known) || slices.ContainsFunc(l.proposed, known):
+	case slices.ContainsFunc(l.Given.Lessons, sameLesson) || slices.ContainsFunc(l.proposed, sameLesson):
 		return "this lesson is known already. Go on without."
 	case l.hasSecret(p.Claim):
 		return "claim holds what looks like a secret. Say it without."
@@ -114,9 +115,9 @@ func pinMatches(pin, inBase, inChange, base string) bool {
 	return isPrefixOf(inBase) || isPrefixOf(inChange) || inBase != "" && isPrefixOf(base)
 }
 
-// pinnedLessons returns the proposed lessons for a change, each path pinned to a commit or blob. It drops evidence that does not
+// provenLessons returns the proposed lessons for a change, each path pinned to a commit or blob. It drops evidence that does not
 // hold, and lessons without evidence.
-func (l *Lessons) pinnedLessons(change *gitops.ChangeSet) ([]memory.Lesson, error) {
+func (l *Lessons) provenLessons(change *gitops.ChangeSet) ([]memory.Lesson, error) {
 	var all []memory.Lesson
 	for _, made := range l.proposed {
 		var evidence []string
@@ -136,14 +137,14 @@ func (l *Lessons) pinnedLessons(change *gitops.ChangeSet) ([]memory.Lesson, erro
 	return all, nil
 }
 
-// WarnOfUnshown warns about proposed lessons whose evidence does not hold with a change.
-func (l *Lessons) WarnOfUnshown(change *gitops.ChangeSet) error {
-	shown, err := l.pinnedLessons(change)
-	if err != nil || len(shown) == len(l.proposed) {
+// WarnOfUnproven warns about proposed lessons whose evidence does not hold with a change.
+func (l *Lessons) WarnOfUnproven(change *gitops.ChangeSet) error {
+	proven, err := l.provenLessons(change)
+	if err != nil || len(proven) == len(l.proposed) {
 		return err
 	}
 	for _, made := range l.proposed {
-		if !slices.ContainsFunc(shown, func(s memory.Lesson) bool { return s.ID == made.ID }) {
+		if !slices.ContainsFunc(proven, func(p memory.Lesson) bool { return p.ID == made.ID }) {
 			l.rec.Warn("lessons_left_out", "The lesson %s that the model proposed is left out, since its evidence is missing: %s", made.ID, made.Claim)
 		}
 	}
@@ -153,21 +154,25 @@ func (l *Lessons) WarnOfUnshown(change *gitops.ChangeSet) error {
 // pin returns evidence pinned to a commit or blob, or the zero value if it does not hold with the change.
 func (l *Lessons) pin(text string, change *gitops.ChangeSet) (lessons.Evidence, error) {
 	e, err := lessons.ParseEvidence(text)
-	if err != nil || e.Path == "" {
-		if e.Run != "" || !slices.Contains(l.checks, e.Check) { // a run is never valid evidence here, even if a bundle has one
-			e = lessons.Evidence{}
+	if err != nil {
+		return lessons.Evidence{}, err
+	}
+	if e.Path == "" {
+		if e.Check != "" && slices.Contains(l.checks, e.Check) {
+			return e, nil
 		}
-		return e, err
+		return lessons.Evidence{}, nil // a run is never valid evidence here, even if a bundle has one
 	}
 	checkout := l.workspace.Checkout()
 	inChange, err := checkout.IDAt(change.Tree, e.Path)
-	inBase := ""
-	if err == nil {
-		inBase, err = checkout.IDAt(change.Base.Tree, e.Path)
+	if err != nil {
+		return e, err
+	}
+	inBase, err := checkout.IDAt(change.Base.Tree, e.Path)
+	if err != nil {
+		return e, err
 	}
 	switch {
-	case err != nil:
-		return e, err
 	case inChange == "", e.At != "" && !pinMatches(e.At, inBase, inChange, change.Base.SHA):
 		return lessons.Evidence{}, nil
 	case e.At == "" && inChange == inBase:

@@ -37,7 +37,7 @@ func NewAttempt(ctx context.Context, source *intake.Source, known *Attempt, pull
 		}
 		known = &Attempt{Case: found}
 	}
-	source.Failing, source.Repair = known.parts(), &intake.Repair{Head: known.Head}
+	source.Failing, source.Repair = known.agentInput(), &intake.Repair{Head: known.Head}
 	return known, nil
 }
 
@@ -55,7 +55,7 @@ func (a *Attempt) Decide(ctx context.Context, source *intake.Source, link string
 
 // Begin counts the attempt in the pull request's comment.
 func (a *Attempt) Begin(ctx context.Context) error {
-	return a.thread.attempt(ctx, a.Plan, a.bounds.Attempts)
+	return a.thread.announceAttempt(ctx, a.Plan, a.bounds.Attempts)
 }
 
 // Conclude reports the attempt's result on the pull request. pushed is the pushed commit, or "".
@@ -69,8 +69,8 @@ func (a *Attempt) Conclude(ctx context.Context, stop *outcome.Stop, cost *float6
 	}
 }
 
-// parts returns the agent's input for a case. Names and outputs come from strangers, so each part is marked and labelled.
-func (c *Case) parts() []clean.Part {
+// agentInput returns the agent's input for a case. Names and outputs come from strangers, so each part is marked and labelled.
+func (c *Case) agentInput() []clean.Part {
 	var b strings.Builder
 	fmt.Fprintf(&b, "You repair pull request #%d, which an earlier run made.", c.Pull.Number)
 	if len(c.Red) > 0 {
@@ -88,7 +88,7 @@ func (c *Case) parts() []clean.Part {
 			parts = append(parts, clean.Part{Kind: "note", Author: "agent-ci", Text: fmt.Sprintf("%d more checks are red.", len(c.Red)-maxRed)})
 			break
 		}
-		parts = append(parts, clean.Part{Kind: "ci_log", Author: red.Name, Text: red.describe()})
+		parts = append(parts, clean.Part{Kind: "ci_log", Author: red.Name, Text: red.describeForAgent()})
 	}
 	return parts
 }
@@ -100,11 +100,11 @@ func checksAre(n int) string {
 	return fmt.Sprintf("%d checks are", n)
 }
 
-// describe returns what is known about a red check, for the agent.
-func (r Red) describe() string {
+// describeForAgent returns what is known about a red check, for the agent.
+func (r Red) describeForAgent() string {
 	lines := []string{"The check ended as " + r.Conclusion + "."}
-	if len(r.Failed) > 0 {
-		lines = append(lines, "Steps that failed: "+strings.Join(r.Failed, ", "))
+	if len(r.FailedSteps) > 0 {
+		lines = append(lines, "Steps that failed: "+strings.Join(r.FailedSteps, ", "))
 	}
 	if r.Summary != "" {
 		lines = append(lines, "It says of itself:\n"+r.Summary)
@@ -112,8 +112,8 @@ func (r Red) describe() string {
 	switch {
 	case r.Log != "":
 		lines = append(lines, "Of its log:\n"+r.Log)
-	case r.NoLog != "":
-		lines = append(lines, "Of its log nothing is known: "+r.NoLog+".")
+	case r.NoLogReason != "":
+		lines = append(lines, "Of its log nothing is known: "+r.NoLogReason+".")
 	}
 	return strings.Join(lines, "\n\n")
 }

@@ -25,13 +25,13 @@ type Case struct {
 type Red struct {
 	forge.Check
 	Infrastructure string // why the runner or network seems to be the cause, or ""
-	Failed         []string
+	FailedSteps    []string
 	Log            string // excerpt of the job's log, or ""
-	NoLog          string // why there is no log
+	NoLogReason    string // why there is no log
 }
 
-// infrastructureEndings maps each red conclusion to why it suggests an infrastructure failure, or to "".
-var infrastructureEndings = map[string]string{
+// redConclusions maps each red conclusion to why it suggests an infrastructure failure, or to "".
+var redConclusions = map[string]string{
 	"failure": "", "timed_out": "it timed out", "startup_failure": "it could not be started", "cancelled": "it was cancelled",
 }
 
@@ -40,9 +40,9 @@ const maxRed = 10
 
 // readCase reads the red checks on the pull request's head. Checks that are red on the base too are listed separately, because the
 // change did not cause them.
-func readCase(ctx context.Context, in forge.Repository, pull *forge.PullRequest, head *forge.Commit) (*Case, error) {
+func readCase(ctx context.Context, repository forge.Repository, pull *forge.PullRequest, head *forge.Commit) (*Case, error) {
 	c := &Case{Pull: pull, Head: head.SHA, ConflictsWithBase: pull.Mergeable == forge.MergeableDirty, runs: map[int64]*forge.WorkflowRun{}}
-	checks, err := checksOf(ctx, in, head.SHA)
+	checks, err := checksOf(ctx, repository, head.SHA)
 	if err != nil {
 		return nil, err
 	}
@@ -55,12 +55,12 @@ func readCase(ctx context.Context, in forge.Repository, pull *forge.PullRequest,
 	if len(red) == 0 {
 		return c, nil
 	}
-	base, err := baseOf(ctx, in, pull.Base, head.Parents[0])
+	base, err := baseCommits(ctx, repository, pull.Base, head.Parents[0])
 	if err != nil {
 		return nil, err
 	}
 	for _, check := range red {
-		onBase, err := c.redOnBase(ctx, in, check, base)
+		onBase, err := c.redOnBase(ctx, repository, check, base)
 		if err != nil {
 			return nil, err
 		}
@@ -68,55 +68,55 @@ func readCase(ctx context.Context, in forge.Repository, pull *forge.PullRequest,
 			c.OnBase = append(c.OnBase, Red{Check: check})
 			continue
 		}
-		c.Red = append(c.Red, Red{Check: check, Infrastructure: infrastructureEndings[check.Conclusion]})
+		c.Red = append(c.Red, Red{Check: check, Infrastructure: redConclusions[check.Conclusion]})
 	}
-	return c, c.readLogs(ctx, in)
+	return c, c.readLogs(ctx, repository)
 }
 
 // isRed reports whether a check has completed and failed.
 func isRed(c forge.Check) bool {
-	_, red := infrastructureEndings[c.Conclusion]
+	_, red := redConclusions[c.Conclusion]
 	return red && c.Status == "completed"
 }
 
-func checksOf(ctx context.Context, in forge.Repository, sha string) ([]forge.Check, error) {
-	checks, err := in.Checks(ctx, sha)
+func checksOf(ctx context.Context, repository forge.Repository, sha string) ([]forge.Check, error) {
+	checks, err := repository.Checks(ctx, sha)
 	return checks, intake.ForgeFailure(fmt.Sprintf("The checks of commit %s cannot be read", gitops.Short(sha)), err)
 }
 
-// commit is a commit of the base branch. Its checks are read when needed.
-type commit struct {
+// baseCommit is a commit of the base branch. Its checks are read when needed.
+type baseCommit struct {
 	sha    string
 	checks []forge.Check
 	read   bool
 }
 
-// baseOf returns the base commits to compare with: first the newest. Its checks may still be running, so the one that the change was
+// baseCommits returns the base commits to compare with: first the newest. Its checks may still be running, so the one that the change was
 // made on follows.
-func baseOf(ctx context.Context, in forge.Repository, base, madeOn string) ([]commit, error) {
-	tip, err := intake.LookUpBranch(ctx, in, base)
+func baseCommits(ctx context.Context, repository forge.Repository, base, madeOn string) ([]baseCommit, error) {
+	tip, err := intake.LookUpBranch(ctx, repository, base)
 	if err != nil || tip == nil || tip.SHA == madeOn {
-		return []commit{{sha: madeOn}}, err
+		return []baseCommit{{sha: madeOn}}, err
 	}
-	return []commit{{sha: tip.SHA}, {sha: madeOn}}, nil
+	return []baseCommit{{sha: tip.SHA}, {sha: madeOn}}, nil
 }
 
 // redOnBase reports whether the same check is red on the base. The first base commit with a conclusive result decides.
-func (c *Case) redOnBase(ctx context.Context, in forge.Repository, red forge.Check, base []commit) (bool, error) {
+func (c *Case) redOnBase(ctx context.Context, repository forge.Repository, red forge.Check, base []baseCommit) (bool, error) {
 	for i := range base {
-		on := &base[i]
-		if !on.read {
+		baseCommit := &base[i]
+		if !baseCommit.read {
 			var err error
-			if on.checks, err = checksOf(ctx, in, on.sha); err != nil {
+			if baseCommit.checks, err = checksOf(ctx, repository, baseCommit.sha); err != nil {
 				return false, err
 			}
-			on.read = true
+			baseCommit.read = true
 		}
-		for _, check := range on.checks {
-			if check.App != red.App || check.Name != red.Name || check.Status != "completed" || !decides(check) {
+		for _, check := range baseCommit.checks {
+			if check.App != red.App || check.Name != red.Name || check.Status != "completed" || !isConclusive(check) {
 				continue
 			}
-			same, err := c.ofOneWorkflow(ctx, in, red, check)
+			same, err := c.sameWorkflow(ctx, repository, red, check)
 			if err != nil {
 				return false, err
 			}
@@ -128,11 +128,11 @@ func (c *Case) redOnBase(ctx context.Context, in forge.Repository, red forge.Che
 	return false, nil
 }
 
-// ofOneWorkflow reports whether checks of one name belong to the same workflow. Two workflows may have jobs of one name.
-func (c *Case) ofOneWorkflow(ctx context.Context, in forge.Repository, checks ...forge.Check) (bool, error) {
+// sameWorkflow reports whether checks of one name belong to the same workflow. Two workflows may have jobs of one name.
+func (c *Case) sameWorkflow(ctx context.Context, repository forge.Repository, checks ...forge.Check) (bool, error) {
 	var path string
 	for _, check := range checks {
-		run, err := c.workflowRun(ctx, in, check.RunID)
+		run, err := c.workflowRun(ctx, repository, check.RunID)
 		switch {
 		case err != nil:
 			return false, err
@@ -146,7 +146,7 @@ func (c *Case) ofOneWorkflow(ctx context.Context, in forge.Repository, checks ..
 	return true, nil
 }
 
-// decides reports whether a result on the base says anything about the code. Cancelled and skipped checks do not.
-func decides(c forge.Check) bool {
-	return c.Conclusion == "success" || isRed(c) && infrastructureEndings[c.Conclusion] == "" || c.Conclusion == "timed_out"
+// isConclusive reports whether a result on the base says anything about the code. Cancelled and skipped checks do not.
+func isConclusive(c forge.Check) bool {
+	return c.Conclusion == "success" || isRed(c) && redConclusions[c.Conclusion] == "" || c.Conclusion == "timed_out"
 }

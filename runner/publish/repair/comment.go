@@ -26,10 +26,10 @@ type thread struct {
 	id          int64  // id of the comment; 0 for none
 	shown       string // text of the posted comment
 	storedState state  // state in the posted comment
-	now         state
+	newState    state
 	redSummary  string
-	sentences   []string
-	end         string
+	notes       []string
+	conclusion  string
 	remaining   string // sentence on the work left for a person
 }
 
@@ -78,11 +78,11 @@ func (t *thread) read(ctx context.Context) error {
 
 // describeCase sets the comment's new state, and its list of failed checks.
 func (t *thread) describeCase(c *Case, last intake.Repair) {
-	t.now = state{head: c.Head, run: t.Run, attempts: last.Attempt, spentUSD: last.Spent, rerun: t.storedState.head == c.Head && t.storedState.rerun}
+	t.newState = state{head: c.Head, run: t.Run, attempts: last.Attempt, spentUSD: last.Spent, rerun: t.storedState.head == c.Head && t.storedState.rerun}
 	var b strings.Builder
 	fmt.Fprintf(&b, "**Checks on %s**\n\n", gitops.Short(c.Head))
 	for _, red := range c.Red {
-		fmt.Fprintf(&b, "- %s: %s\n", red.link(), red.why())
+		fmt.Fprintf(&b, "- %s: %s\n", red.link(), red.describeFailure())
 	}
 	for _, red := range c.OnBase {
 		fmt.Fprintf(&b, "- %s: red on %s too, so it is nothing of this pull request\n", red.link(), markdown.Text(c.Pull.Base))
@@ -101,11 +101,11 @@ func (r Red) link() string {
 	return markdown.Link{Name: name, Address: r.URL}.String()
 }
 
-// why describes how a check failed, for the comment.
-func (r Red) why() string {
+// describeFailure describes how a check failed, for the comment.
+func (r Red) describeFailure() string {
 	why := r.Conclusion
-	if len(r.Failed) > 0 {
-		why += ", in " + markdown.Text(markdown.Cut(strings.Join(r.Failed, ", "), 200))
+	if len(r.FailedSteps) > 0 {
+		why += ", in " + markdown.Text(markdown.Cut(strings.Join(r.FailedSteps, ", "), 200))
 	}
 	if r.Infrastructure != "" {
 		why += " (" + r.Infrastructure + ")"
@@ -125,38 +125,38 @@ func (t *thread) listRemaining(c *Case) {
 	t.remaining = "Left for a person: " + strings.Join(all, ", ") + "."
 }
 
-// attempt announces the attempt before the agent starts, so that a killed attempt counts too. If two runs announce at once, the one
-// whose comment remains continues. of is the number of allowed attempts.
-func (t *thread) attempt(ctx context.Context, p *Plan, of int) error {
+// announceAttempt announces the attempt before the agent starts, so that a killed attempt counts too. If two runs announce at once, the one
+// whose comment remains continues. allowed is the number of attempts.
+func (t *thread) announceAttempt(ctx context.Context, p *Plan, allowed int) error {
 	decidedOn := t.storedState
 	if err := t.read(ctx); err != nil {
 		return err
 	}
 	if t.storedState != decidedOn {
-		return t.begunElsewhere()
+		return t.startedElsewhere()
 	}
-	t.now.attempts = p.Attempt.Attempt
-	t.end = fmt.Sprintf("agent-ci is at work on attempt %d of %d.", p.Attempt.Attempt, of)
+	t.newState.attempts = p.Attempt.Attempt
+	t.conclusion = fmt.Sprintf("agent-ci is at work on attempt %d of %d.", p.Attempt.Attempt, allowed)
 	if err := t.write(ctx); err != nil {
 		return err
 	}
-	id, wrote := t.id, t.shown
+	ownID, ownText := t.id, t.shown
 	if err := t.read(ctx); err != nil {
 		return err
 	}
-	if t.storedState.run == t.now.run || t.storedState == decidedOn { // our comment, or the forge does not show it yet
-		t.id, t.shown, t.storedState = id, wrote, t.now
+	if t.storedState.run == t.newState.run || t.storedState == decidedOn { // our comment, or the forge does not show it yet
+		t.id, t.shown, t.storedState = ownID, ownText, t.newState
 		return nil
 	}
-	if t.id != id {
-		if err := t.Repository.DeleteComment(ctx, id); err != nil {
-			return t.failure(err)
+	if t.id != ownID {
+		if err := t.Repository.DeleteComment(ctx, ownID); err != nil {
+			return t.writeFailure(err)
 		}
 	}
-	return t.begunElsewhere()
+	return t.startedElsewhere()
 }
 
-func (t *thread) begunElsewhere() error {
+func (t *thread) startedElsewhere() error {
 	return outcome.Stopf(outcome.Skipped, "other_run", "Another run (%s) began to repair pull request #%d at the same time; this run left it to that one.",
 		cmp.Or(t.storedState.run, "whose comment is gone"), t.Number)
 }
@@ -171,25 +171,25 @@ type attemptEnd struct {
 
 // conclude reports the result of the attempt in the comment.
 func (t *thread) conclude(ctx context.Context, c *Case, e attemptEnd) error {
-	cost := e.Spent - t.now.spentUSD
+	cost := e.Spent - t.newState.spentUSD
 	if err := t.read(ctx); err != nil {
 		return err
 	}
-	if t.id != 0 && t.storedState.run != t.now.run && e.Commit == "" {
+	if t.id != 0 && t.storedState.run != t.newState.run && e.Commit == "" {
 		return t.addCost(ctx, cost)
 	}
-	if t.now.spentUSD = e.Spent; t.storedState.head == t.now.head {
-		t.now.spentUSD = t.storedState.spentUSD + cost // other runs may have added their cost meanwhile
+	if t.newState.spentUSD = e.Spent; t.storedState.head == t.newState.head {
+		t.newState.spentUSD = t.storedState.spentUSD + cost // other runs may have added their cost meanwhile
 	}
 	if e.Commit != "" {
-		t.now.head, t.now.rerun = e.Commit, false
-		t.end = fmt.Sprintf("Attempt %d was pushed as %s; its checks decide.", t.now.attempts, gitops.Short(e.Commit))
+		t.newState.head, t.newState.rerun = e.Commit, false
+		t.conclusion = fmt.Sprintf("Attempt %d was pushed as %s; its checks decide.", t.newState.attempts, gitops.Short(e.Commit))
 		return t.write(ctx)
 	}
 	if e.Last {
 		t.listRemaining(c)
 	}
-	t.end = fmt.Sprintf("Attempt %d pushed nothing and ended as **%s** (%s): %s", t.now.attempts, e.Outcome, e.Reason, markdown.Text(markdown.Cut(e.Message, 2000)))
+	t.conclusion = fmt.Sprintf("Attempt %d pushed nothing and ended as **%s** (%s): %s", t.newState.attempts, e.Outcome, e.Reason, markdown.Text(markdown.Cut(e.Message, 2000)))
 	return t.write(ctx)
 }
 
@@ -201,9 +201,9 @@ func (t *thread) addCost(ctx context.Context, cost float64) error {
 	}
 	before := spentSoFar(t.storedState.spentUSD)
 	t.storedState.spentUSD += cost
-	with := strings.Replace(t.shown[:marks[len(marks)-1][0]], before, spentSoFar(t.storedState.spentUSD), 1) + t.storedState.String()
-	if err := t.Repository.EditComment(ctx, t.id, with); err != nil {
-		return t.failure(err)
+	withCost := strings.Replace(t.shown[:marks[len(marks)-1][0]], before, spentSoFar(t.storedState.spentUSD), 1) + t.storedState.String()
+	if err := t.Repository.EditComment(ctx, t.id, withCost); err != nil {
+		return t.writeFailure(err)
 	}
 	return nil
 }
@@ -215,8 +215,8 @@ func spentSoFar(dollars float64) string {
 // text returns the comment's text with its state.
 func (t *thread) text() string {
 	paragraphs := []string{strings.TrimRight(t.redSummary, "\n")}
-	paragraphs = append(paragraphs, t.sentences...)
-	end := t.end
+	paragraphs = append(paragraphs, t.notes...)
+	end := t.conclusion
 	if t.Link != "" {
 		end += " (" + markdown.Link{Name: "run", Address: t.Link}.String() + ")"
 	}
@@ -224,10 +224,10 @@ func (t *thread) text() string {
 	if t.remaining != "" {
 		paragraphs = append(paragraphs, t.remaining)
 	}
-	if t.now.spentUSD > 0 {
-		paragraphs = append(paragraphs, spentSoFar(t.now.spentUSD))
+	if t.newState.spentUSD > 0 {
+		paragraphs = append(paragraphs, spentSoFar(t.newState.spentUSD))
 	}
-	return intake.RepairMark + t.Redact(strings.Join(paragraphs, "\n\n")) + "\n\n" + t.now.String()
+	return intake.RepairMark + t.Redact(strings.Join(paragraphs, "\n\n")) + "\n\n" + t.newState.String()
 }
 
 // write creates or updates the comment. The comment counts the attempts, so an attempt does not start if this fails.
@@ -246,18 +246,18 @@ func (t *thread) write(ctx context.Context) error {
 		}
 	}
 	if err != nil {
-		return t.failure(err)
+		return t.writeFailure(err)
 	}
-	t.shown, t.storedState = text, t.now
+	t.shown, t.storedState = text, t.newState
 	return nil
 }
 
-func (t *thread) failure(err error) error {
+func (t *thread) writeFailure(err error) error {
 	return intake.ForgeFailure(fmt.Sprintf("The comment on pull request #%d, by which attempts to repair it are counted, cannot be written", t.Number), err)
 }
 
-// list names checks. A check that failed by infrastructure has the reason added.
-func list(all []Red, separator string) string {
+// nameChecks names checks. A check that failed by infrastructure has the reason added.
+func nameChecks(all []Red, separator string) string {
 	var named []string
 	for _, red := range all[:min(len(all), maxRed)] {
 		name := fmt.Sprintf("%q", markdown.Cut(red.Name, 100))

@@ -38,13 +38,13 @@ func (t *thread) decide(ctx context.Context, c *Case, head *forge.Commit, allowe
 	}
 	last := lastAttempt(head, t.storedState)
 	t.describeCase(c, last)
-	end := func(reason, format string, args ...any) (*Plan, error) {
+	stopWith := func(reason, format string, args ...any) (*Plan, error) {
 		stop := outcome.Stopf(outcome.Skipped, reason, format, args...)
 		if len(c.Red)+len(c.OnBase) == 0 && !c.ConflictsWithBase && t.id == 0 {
 			return nil, stop // no comment: nothing is red, and none exists
 		}
 		sentence, _ := strings.CutSuffix(stop.Message, ": "+c.Pull.URL+".")
-		t.end = markdown.Text(sentence + ".") // escaped: it has names of checks
+		t.conclusion = markdown.Text(sentence + ".") // escaped: it has names of checks
 		if err := t.write(ctx); err != nil {
 			return nil, err
 		}
@@ -53,10 +53,10 @@ func (t *thread) decide(ctx context.Context, c *Case, head *forge.Commit, allowe
 	pull := fmt.Sprintf("pull request #%d", c.Pull.Number)
 	switch {
 	case len(c.Red) == 0 && len(c.OnBase) > 0 && !c.ConflictsWithBase:
-		return end("red_on_base", "What is red on %s is red on %s too (%s), and not of its change; mend %s first: %s.",
-			pull, c.Pull.Base, list(c.OnBase, ", "), c.Pull.Base, c.Pull.URL)
+		return stopWith("red_on_base", "What is red on %s is red on %s too (%s), and not of its change; mend %s first: %s.",
+			pull, c.Pull.Base, nameChecks(c.OnBase, ", "), c.Pull.Base, c.Pull.URL)
 	case len(c.Red) == 0 && !c.ConflictsWithBase:
-		return end("nothing_red", "Nothing is red on %s, and it goes together with %s: %s.", pull, c.Pull.Base, c.Pull.URL)
+		return stopWith("nothing_red", "Nothing is red on %s, and it goes together with %s: %s.", pull, c.Pull.Base, c.Pull.URL)
 	}
 	if c.onlyInfrastructure() {
 		asked, err := t.rerun(ctx, c)
@@ -64,18 +64,18 @@ func (t *thread) decide(ctx context.Context, c *Case, head *forge.Commit, allowe
 			return nil, err
 		}
 		if asked {
-			return end("rerun_asked", "What is red on %s looks like a failure of the machinery (%s): the failed jobs run again, once: %s.",
-				pull, list(c.Red, "; "), c.Pull.URL)
+			return stopWith("rerun_asked", "What is red on %s looks like a failure of the machinery (%s): the failed jobs run again, once: %s.",
+				pull, nameChecks(c.Red, "; "), c.Pull.URL)
 		}
 	}
 	switch {
 	case last.Attempt >= allowed.Attempts:
 		t.listRemaining(c)
-		return end("repair_limit", "%s of %d to repair %s are used up (repair.attempts); it is left to a person: %s.",
+		return stopWith("repair_limit", "%s of %d to repair %s are used up (repair.attempts); it is left to a person: %s.",
 			outcome.CountNoun(last.Attempt, "attempt"), allowed.Attempts, pull, c.Pull.URL)
 	case allowed.CostUSD > 0 && last.Spent >= allowed.CostUSD:
 		t.listRemaining(c)
-		return end("repair_limit", "Attempts to repair %s have cost $%.2f of $%.2f (repair.cost_usd); it is left to a person: %s.",
+		return stopWith("repair_limit", "Attempts to repair %s have cost $%.2f of $%.2f (repair.cost_usd); it is left to a person: %s.",
 			pull, last.Spent, allowed.CostUSD, c.Pull.URL)
 	}
 	plan := &Plan{Attempt: last}
@@ -92,30 +92,30 @@ func (c *Case) onlyInfrastructure() bool {
 }
 
 // rerun starts the failed jobs again, once for each head commit. It reports whether any started.
-func (t *thread) rerun(ctx context.Context, c *Case) (asked bool, err error) {
-	if t.now.rerun {
+func (t *thread) rerun(ctx context.Context, c *Case) (started bool, err error) {
+	if t.newState.rerun {
 		return false, nil
 	}
-	seen := map[int64]bool{}
+	rerunIDs := map[int64]bool{}
 	for _, red := range c.Red {
 		run := c.runs[red.RunID]
-		if run == nil || seen[run.ID] || run.Attempt > 1 {
+		if run == nil || rerunIDs[run.ID] || run.Attempt > 1 {
 			continue
 		}
-		seen[run.ID] = true
+		rerunIDs[run.ID] = true
 		err := t.Repository.RerunFailedJobs(ctx, run.ID)
 		switch kind := forge.KindOf(err); {
 		case err == nil:
-			asked = true
+			started = true
 		case kind == forge.Forbidden:
-			t.sentences = append(t.sentences, "The failed jobs could not be run again: the token lacks the permission `actions: write`.")
-			return asked, nil
+			t.notes = append(t.notes, "The failed jobs could not be run again: the token lacks the permission `actions: write`.")
+			return started, nil
 		case kind == forge.Invalid:
-			t.sentences = append(t.sentences, "The failed jobs could not be run again: "+markdown.Text(markdown.Cut(outcome.WithoutFullStop(err), 500))+".")
+			t.notes = append(t.notes, "The failed jobs could not be run again: "+markdown.Text(markdown.Cut(outcome.WithoutFullStop(err), 500))+".")
 		default:
-			return asked, intake.ForgeFailure(fmt.Sprintf("The failed jobs of workflow run %d cannot be run again", run.ID), err)
+			return started, intake.ForgeFailure(fmt.Sprintf("The failed jobs of workflow run %d cannot be run again", run.ID), err)
 		}
 	}
-	t.now.rerun = asked
-	return asked, nil
+	t.newState.rerun = started
+	return started, nil
 }

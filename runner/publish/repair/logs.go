@@ -20,35 +20,35 @@ const (
 )
 
 // readLogs reads the failed steps and the logs of the red checks' jobs.
-func (c *Case) readLogs(ctx context.Context, in forge.Repository) error {
-	jobs, asked := map[int64]forge.Job{}, map[int64]bool{}
-	left := maxLogs
+func (c *Case) readLogs(ctx context.Context, repository forge.Repository) error {
+	jobs, runsRead := map[int64]forge.Job{}, map[int64]bool{}
+	remainingBytes := maxLogs
 	for i := range c.Red[:min(len(c.Red), maxRed)] {
 		red := &c.Red[i]
-		if !asked[red.RunID] {
-			asked[red.RunID] = true
-			if err := c.readJobs(ctx, in, red.RunID, jobs); err != nil {
+		if !runsRead[red.RunID] {
+			runsRead[red.RunID] = true
+			if err := c.readJobs(ctx, repository, red.RunID, jobs); err != nil {
 				return err
 			}
 		}
 		job, known := jobs[red.JobID]
 		if !known {
-			red.RunID, red.NoLog = 0, "it is no job of GitHub Actions, whose logs alone can be read"
+			red.RunID, red.NoLogReason = 0, "it is no job of GitHub Actions, whose logs alone can be read"
 			continue
 		}
 		for _, step := range job.Steps {
-			if _, bad := infrastructureEndings[step.Conclusion]; bad {
-				red.Failed = append(red.Failed, step.Name)
+			if _, bad := redConclusions[step.Conclusion]; bad {
+				red.FailedSteps = append(red.FailedSteps, step.Name)
 			}
 		}
 		var err error
-		if red.Log, err = cutLog(ctx, in, job, min(maxLog, left)); err != nil {
+		if red.Log, err = cutLog(ctx, repository, job, min(maxLog, remainingBytes)); err != nil {
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
-			red.NoLog = "it cannot be read (" + outcome.WithoutFullStop(err) + ")"
+			red.NoLogReason = "it cannot be read (" + outcome.WithoutFullStop(err) + ")"
 		}
-		left -= len(red.Log)
+		remainingBytes -= len(red.Log)
 		if red.Infrastructure == "" {
 			red.Infrastructure = infrastructureReason(red.Log)
 		}
@@ -57,11 +57,11 @@ func (c *Case) readLogs(ctx context.Context, in forge.Repository) error {
 }
 
 // workflowRun returns a workflow run, or nil for id 0 or a missing run. It reads each run once.
-func (c *Case) workflowRun(ctx context.Context, in forge.Repository, id int64) (*forge.WorkflowRun, error) {
+func (c *Case) workflowRun(ctx context.Context, repository forge.Repository, id int64) (*forge.WorkflowRun, error) {
 	if run, asked := c.runs[id]; asked || id == 0 {
 		return run, nil
 	}
-	run, err := in.WorkflowRun(ctx, id)
+	run, err := repository.WorkflowRun(ctx, id)
 	if err != nil && forge.KindOf(err) != forge.NotFound {
 		return nil, intake.ForgeFailure(fmt.Sprintf("Workflow run %d cannot be read", id), err)
 	}
@@ -71,12 +71,12 @@ func (c *Case) workflowRun(ctx context.Context, in forge.Repository, id int64) (
 
 // readJobs adds a workflow run's jobs to jobs. It ignores a run of another commit, because any workflow can create a check that looks
 // like a job of that run.
-func (c *Case) readJobs(ctx context.Context, in forge.Repository, id int64, jobs map[int64]forge.Job) error {
-	run, err := c.workflowRun(ctx, in, id)
+func (c *Case) readJobs(ctx context.Context, repository forge.Repository, id int64, jobs map[int64]forge.Job) error {
+	run, err := c.workflowRun(ctx, repository, id)
 	if err != nil || run == nil || run.HeadSHA != c.Head {
 		return err
 	}
-	all, err := in.WorkflowJobs(ctx, id)
+	all, err := repository.WorkflowJobs(ctx, id)
 	if err != nil {
 		return intake.ForgeFailure(fmt.Sprintf("The jobs of workflow run %d cannot be read", id), err)
 	}
@@ -87,8 +87,8 @@ func (c *Case) readJobs(ctx context.Context, in forge.Repository, id int64, jobs
 }
 
 // cutLog returns an excerpt of a job's log, of up to most bytes.
-func cutLog(ctx context.Context, in forge.Repository, job forge.Job, most int) (string, error) {
-	log, err := in.JobLog(ctx, job.ID)
+func cutLog(ctx context.Context, repository forge.Repository, job forge.Job, most int) (string, error) {
+	log, err := repository.JobLog(ctx, job.ID)
 	if err != nil {
 		return "", err
 	}
@@ -98,7 +98,7 @@ func cutLog(ctx context.Context, in forge.Repository, job forge.Job, most int) (
 
 // infrastructurePatterns matches log lines about failed machines, networks and services. A change can print such lines, but that only
 // gains one rerun of the checks.
-var infrastructurePatterns = []struct{ says, why string }{
+var infrastructurePatterns = []struct{ pattern, reason string }{
 	{`(?i)the runner has received a shutdown signal|lost communication with the server|the hosted runner encountered an error`, "its runner was lost"},
 	{`(?i)no space left on device`, "the disk of its runner was full"},
 	{`(?i)could not resolve host|temporary failure in name resolution|no such host|EAI_AGAIN|getaddrinfo ENOTFOUND`, "a host could not be found"},
@@ -106,9 +106,9 @@ var infrastructurePatterns = []struct{ says, why string }{
 	{`(?i)(?:HTTP|status|error|code|returned|response)\W{0,3}(?:code\W{0,3})?(?:429|500|502|503|504)\b|too many requests|toomanyrequests|service unavailable|bad gateway|gateway time-?out`, "a service did not answer"},
 }
 
-var troublesRead = sync.OnceValue(func() (all []*regexp.Regexp) {
+var compiledPatterns = sync.OnceValue(func() (all []*regexp.Regexp) {
 	for _, trouble := range infrastructurePatterns {
-		all = append(all, regexp.MustCompile(trouble.says))
+		all = append(all, regexp.MustCompile(trouble.pattern))
 	}
 	return all
 })
@@ -120,9 +120,9 @@ const lastLines = 15
 func infrastructureReason(log string) string {
 	lines := strings.Split(strings.TrimRight(log, "\n"), "\n")
 	end := strings.Join(lines[max(0, len(lines)-lastLines):], "\n")
-	for i, says := range troublesRead() {
-		if says.MatchString(end) {
-			return infrastructurePatterns[i].why
+	for i, pattern := range compiledPatterns() {
+		if pattern.MatchString(end) {
+			return infrastructurePatterns[i].reason
 		}
 	}
 	return ""

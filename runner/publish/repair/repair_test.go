@@ -132,7 +132,7 @@ func TestIgnoresJobOfOtherCommit(t *testing.T) {
 		jobs: map[int64][]forge.Job{7: {{ID: 8, Name: "test"}}}, log: "do as I say\n",
 	}
 	c := look(t, r)
-	if got := c.Red[0]; got.Log != "" || got.NoLog == "" || got.RunID != 0 {
+	if got := c.Red[0]; got.Log != "" || got.NoLogReason == "" || got.RunID != 0 {
 		t.Errorf("%+v", got)
 	}
 	r.runs[7].HeadSHA = headSHA
@@ -281,18 +281,18 @@ func TestOneConcurrentAttemptWins(t *testing.T) {
 			r := &twoWriters{}
 			if c.there {
 				first, _, plan := r.attempt(t, "earlier")
-				if err := first.attempt(t.Context(), plan, 3); err != nil {
+				if err := first.announceAttempt(t.Context(), plan, 3); err != nil {
 					t.Fatal(err)
 				}
 			}
 			slow, _, plan := r.attempt(t, "slow")
 			fast, red, fastPlan := r.attempt(t, "fast")
 			c.place(r, func() {
-				if err := fast.attempt(t.Context(), fastPlan, 3); err != nil && name != "before it makes the comment" {
+				if err := fast.announceAttempt(t.Context(), fastPlan, 3); err != nil && name != "before it makes the comment" {
 					t.Error(err)
 				}
 			})
-			slowErr := slow.attempt(t.Context(), plan, 3)
+			slowErr := slow.announceAttempt(t.Context(), plan, 3)
 			stop, _ := errors.AsType[*outcome.Stop](slowErr)
 			wins := readState(r.comments[0].Body).run
 			if (wins == "fast") != (stop != nil && stop.Reason == "other_run") || len(r.comments) != 1 {
@@ -318,7 +318,7 @@ func TestOverwrittenAttemptStops(t *testing.T) {
 	r := &twoWriters{}
 	first, _, plan := r.attempt(t, "first")
 	r.after = func() { r.comments[0].Body = strings.ReplaceAll(r.comments[0].Body, " by first ", " by second ") }
-	stop, _ := errors.AsType[*outcome.Stop](first.attempt(t.Context(), plan, 3))
+	stop, _ := errors.AsType[*outcome.Stop](first.announceAttempt(t.Context(), plan, 3))
 	if stop == nil || stop.Reason != "other_run" || !strings.Contains(stop.Message, "(second)") {
 		t.Errorf("%v", stop)
 	}
@@ -330,7 +330,7 @@ func TestCountsAttemptDespiteDelayedComment(t *testing.T) {
 	only, c, plan := r.attempt(t, "only")
 	var late []forge.Comment
 	r.after = func() { r.comments, late = nil, r.comments }
-	if err := only.attempt(t.Context(), plan, 3); err != nil {
+	if err := only.announceAttempt(t.Context(), plan, 3); err != nil {
 		t.Fatal(err)
 	}
 	r.comments = late
@@ -347,11 +347,11 @@ func TestAddsCostOfLostAttempt(t *testing.T) {
 	for _, lateLast := range []bool{false, true} {
 		r := &twoWriters{}
 		early, c, plan := r.attempt(t, "early")
-		if err := early.attempt(t.Context(), plan, 3); err != nil {
+		if err := early.announceAttempt(t.Context(), plan, 3); err != nil {
 			t.Fatal(err)
 		}
 		late, _, latePlan := r.attempt(t, "late")
-		if err := late.attempt(t.Context(), latePlan, 3); err != nil {
+		if err := late.announceAttempt(t.Context(), latePlan, 3); err != nil {
 			t.Fatal(err)
 		}
 		order := []*thread{late, early}
@@ -377,7 +377,7 @@ func TestCommentDefusesCheckNames(t *testing.T) {
 	names := []string{"@octocat", "[click](https://evil.example)", "![](https://evil.example/x)", "#1", strings.TrimSpace(forged), "a\n\n# Title"}
 	var red []Red
 	for _, name := range names {
-		red = append(red, Red{Check: check(name, "failure"), Infrastructure: "it was cancelled", Failed: names})
+		red = append(red, Red{Check: check(name, "failure"), Infrastructure: "it was cancelled", FailedSteps: names})
 	}
 	for _, onBase := range []bool{false, true} {
 		r := &twoWriters{}
@@ -407,7 +407,7 @@ func TestCommentDefusesCheckNames(t *testing.T) {
 func TestNextRunUpdatesKilledAttempt(t *testing.T) {
 	r := &twoWriters{}
 	killed, _, plan := r.attempt(t, "killed")
-	if err := killed.attempt(t.Context(), plan, 3); err != nil || !strings.Contains(r.comments[0].Body, "at work") {
+	if err := killed.announceAttempt(t.Context(), plan, 3); err != nil || !strings.Contains(r.comments[0].Body, "at work") {
 		t.Fatalf("%v, %+v", err, r.comments)
 	}
 	next := &thread{Server: server{}, Repository: r, Number: 2, Run: "next", Redact: func(s string) string { return s }}

@@ -12,16 +12,16 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 )
 
-// KeepsTests returns an error if a repair removes or breaks tests of the base. It exempts tests in files that the pull request changed
+// RequireKeptTests returns an error if a repair removes or breaks tests of the base. It exempts tests in files that the pull request changed
 // and the repair did not. before is the pull request's change.
-func KeepsTests(before, change *gitops.ChangeSet, table transcript.Verify) error {
+func RequireKeptTests(before, change *gitops.ChangeSet, table transcript.Verify) error {
 	repaired := judge.DifferingPaths(before, change)
-	earlier := func(file string) bool {
+	changedOnlyByPull := func(file string) bool {
 		return !repaired[file] && slices.ContainsFunc(before.Files, func(f changeset.File) bool { return f.Path == file })
 	}
 	var broken []string
 	for _, old := range table.OldTests() {
-		if !earlier(old.File) {
+		if !changedOnlyByPull(old.File) {
 			broken = append(broken, fmt.Sprintf("%q (%s)", old.Name, old.State()))
 		}
 	}
