@@ -18,8 +18,8 @@ type Choice struct {
 	// Existing returns the addresses of the targets' open pull requests, by key. Nil means that an open
 	// pull request is no reason to skip a target.
 	Existing func(context.Context, []Target) (map[string]string, error)
-	// Passed receives the report of each target skipped for its open pull request.
-	Passed func(Report)
+	// OnSkipped receives the report of each target skipped for its open pull request.
+	OnSkipped func(Report)
 }
 
 // Choose returns the targets that may start now, and why the rest waits. It books targets that already have
@@ -27,34 +27,34 @@ type Choice struct {
 func (l *Ledger) Choose(ctx context.Context, o Choice) ([]Target, Wait, error) {
 	for {
 		next, wait := l.Next(o.Now(), o.Campaign, o.Plan, o.Most)
-		passed, err := l.passExisting(ctx, o, next)
-		if err != nil || !passed {
+		skipped, err := l.skipExisting(ctx, o, next)
+		if err != nil || !skipped {
 			return next, wait, err
 		}
 	}
 }
 
-// passExisting books targets with an open pull request as skipped, except those that a person repeats. It
+// skipExisting books targets with an open pull request as skipped, except those that a person repeats. It
 // reports whether it booked any.
-func (l *Ledger) passExisting(ctx context.Context, o Choice, next []Target) (passed bool, err error) {
-	asked := slices.DeleteFunc(slices.Clone(next), func(t Target) bool { return l.Of(o.Campaign.Name).Entry(t.Key).Again })
-	if o.Existing == nil || len(asked) == 0 {
+func (l *Ledger) skipExisting(ctx context.Context, o Choice, next []Target) (skipped bool, err error) {
+	candidates := slices.DeleteFunc(slices.Clone(next), func(t Target) bool { return l.Of(o.Campaign.Name).TargetState(t.Key).Again })
+	if o.Existing == nil || len(candidates) == 0 {
 		return false, nil
 	}
-	existing, err := o.Existing(ctx, asked)
+	existing, err := o.Existing(ctx, candidates)
 	if err != nil {
 		return false, fmt.Errorf("look for open pull requests: %w", err)
 	}
-	for _, t := range asked {
+	for _, t := range candidates {
 		address := existing[t.Key]
 		if address == "" {
 			continue
 		}
 		if err := l.Skip(o.Campaign, o.Plan, t, ReasonExisting, "There is an open pull request already: "+address+"."); err != nil {
-			return passed, err
+			return skipped, err
 		}
-		passed = true
-		o.Passed(*l.Of(o.Campaign.Name).Entry(t.Key).Last)
+		skipped = true
+		o.OnSkipped(*l.Of(o.Campaign.Name).TargetState(t.Key).Last)
 	}
-	return passed, nil
+	return skipped, nil
 }

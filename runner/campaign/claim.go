@@ -22,9 +22,9 @@ type Model struct {
 // cost cannot be bounded, or "".
 func ClaimOf(j *job.Job, models []Model) (c Claim, unpriced string) {
 	agents := agentsOf(j)
-	var dearest Claim
+	var mostExpensive Claim
 	for _, m := range models {
-		dearest = dearest.larger(m.request(j, m.Window))
+		mostExpensive = mostExpensive.larger(m.request(j, m.Window))
 		switch {
 		case unpriced != "":
 		case !m.Price.Known():
@@ -36,9 +36,9 @@ func ClaimOf(j *job.Job, models []Model) (c Claim, unpriced string) {
 	if unpriced == "" && j.Limits.CostUSD == 0 {
 		unpriced = "limits.cost_usd is 0, so that nothing ends a run by its cost"
 	}
-	c.Tokens = j.Limits.Tokens + agents*dearest.Tokens
+	c.Tokens = j.Limits.Tokens + agents*mostExpensive.Tokens
 	if unpriced == "" {
-		c.USD = price.Sum(j.Limits.CostUSD, float64(agents)*dearest.USD)
+		c.USD = price.Sum(j.Limits.CostUSD, float64(agents)*mostExpensive.USD)
 	}
 	return c, unpriced
 }
@@ -80,10 +80,10 @@ type Request struct {
 // LostRequest returns the maximum usage of a request whose answer was lost. c is the run's claim, which
 // limits the result to the share of one request. An unknown model counts as the most expensive one.
 func (c Claim) LostRequest(j *job.Job, models []Model, r Request) (most Claim) {
-	known := slices.ContainsFunc(models, func(m Model) bool { return m.Name == r.Model })
+	isKnown := slices.ContainsFunc(models, func(m Model) bool { return m.Name == r.Model })
 	for _, m := range models {
 		switch {
-		case !known:
+		case !isKnown:
 			most = most.larger(m.request(j, m.Window))
 		case m.Name == r.Model:
 			most = most.larger(m.request(j, min(r.Input, m.Window)))

@@ -122,8 +122,8 @@ func TestEstimatesFromRunsAndKeepsTargets(t *testing.T) {
 		t.Errorf("the target that is left costs %v, by %s", s.Estimate, s.Ledger)
 	}
 	next := &Plan{Version: PlanVersion, Campaign: "bump", Template: "one", Targets: slices.Clone(b.plan.Targets[3:])}
-	next.Keep(b.plan, b.State)
-	if len(next.Targets) != 5 || next.Targets[2].Key != b.plan.Targets[0].Key || next.Targets[2].Lacks == "" {
+	next.CarryOver(b.plan, b.State)
+	if len(next.Targets) != 5 || next.Targets[2].Key != b.plan.Targets[0].Key || next.Targets[2].Blocker == "" {
 		t.Errorf("kept: %+v", next.Targets)
 	}
 }

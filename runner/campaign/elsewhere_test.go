@@ -162,7 +162,7 @@ func (b *book) again() []Claimed {
 	b.t.Helper()
 	b.must(b.Ledger.Close())
 	b.open()
-	return b.Of("bump").Out()
+	return b.Of("bump").OpenWave()
 }
 
 // back books reports of a wave, and gives how many of them counted.
@@ -198,7 +198,7 @@ func TestHandsOutWaveOnce(t *testing.T) {
 		t.Errorf("%d are booked", n)
 	}
 	for _, c := range []Claimed{first[0], first[2], first[3]} {
-		if r := b.Of("bump").Entry(c.Target.Key).Last; r.Outcome != "internal_error" || r.Reason != "no_result" || r.CostUSD != nil {
+		if r := b.Of("bump").TargetState(c.Target.Key).Last; r.Outcome != "internal_error" || r.Reason != "no_result" || r.CostUSD != nil {
 			t.Errorf("a run without a report is booked as %+v", r)
 		}
 	}
@@ -222,7 +222,7 @@ func TestKilledHandoutKeepsClaimedRuns(t *testing.T) {
 		lines := bytes.SplitAfter(raw, []byte("\n"))
 		b.must(os.WriteFile(path, append(bytes.Join(lines[:1+claimed], nil), `{"v":1,"se`...), 0o600))
 		b.open()
-		if out := b.Of("bump").Out(); len(out) != claimed || claimed > 0 && !reflect.DeepEqual(out, whole[:claimed]) {
+		if out := b.Of("bump").OpenWave(); len(out) != claimed || claimed > 0 && !reflect.DeepEqual(out, whole[:claimed]) {
 			t.Errorf("with %d claims, the wave is %+v", claimed, out)
 		}
 		b.settle(b.wave(3-claimed, ""), "changed", "pull_request", 1) // the others run here meanwhile

@@ -47,7 +47,7 @@ func DecodeWave(raw []byte) ([]Claimed, error) {
 		return nil, fmt.Errorf("the wave has version %d, and this agent-ci reads %d; hand it out again", h.Version, handoutVersion)
 	}
 	for i, r := range h.Runs {
-		if err := checkNames(r.run()); err != nil { // names become the name of the run directory
+		if err := checkNames(r.identity()); err != nil { // names become the name of the run directory
 			return nil, fmt.Errorf("read run %d of the wave: %w; take the file as it was handed out", i, err)
 		}
 	}
@@ -63,7 +63,7 @@ func WaveFile(wave []Claimed) string {
 func (l *Ledger) KeepWave(wave []Claimed) error {
 	raw, err := EncodeWave(wave)
 	if err == nil {
-		err = l.replace(WaveFile(wave), raw)
+		err = l.replaceFile(WaveFile(wave), raw)
 	}
 	if err != nil {
 		return fmt.Errorf("keep wave %d: %w", wave[0].Wave, err)
@@ -76,12 +76,12 @@ func OpenError(wave []Claimed) error {
 	return fmt.Errorf("wave %d was handed to %s and is not settled: book its results with agent-ci campaign settle, with --over once nothing of it runs any more", wave[0].Wave, wave[0].Host)
 }
 
-// Out returns the wave on another host that has an unsettled run, with its settled runs too. It returns nil if
+// OpenWave returns the wave on another host that has an unsettled run, with its settled runs too. It returns nil if
 // there is no such wave.
-func (c *Standing) Out() []Claimed {
-	for _, claimed := range c.out {
-		if now := c.Entry(claimed.Target.Key).Claimed; now != nil && now.Wave == claimed.Wave {
-			return c.out
+func (c *CampaignState) OpenWave() []Claimed {
+	for _, claimed := range c.handedOut {
+		if current := c.TargetState(claimed.Target.Key).Claimed; current != nil && current.Wave == claimed.Wave {
+			return c.handedOut
 		}
 	}
 	return nil
@@ -94,11 +94,11 @@ var errNothingBack = errors.New("nothing came back of it")
 // nor a failure that can be resumed. A report that stays missing is booked at the claim. booked are the
 // booked reports.
 func (l *Ledger) Return(c *spec.Campaign, reports []Report, over func(Claimed) bool) (booked []Report, err error) {
-	for _, claimed := range l.Of(c.Name).Out() {
+	for _, claimed := range l.Of(c.Name).OpenWave() {
 		r := LostReport(claimed, errNothingBack)
 		found := false
 		for _, each := range reports {
-			if each.of(claimed) {
+			if each.isReportOf(claimed) {
 				r, found = each, true
 			}
 		}
@@ -116,8 +116,8 @@ func (l *Ledger) Return(c *spec.Campaign, reports []Report, over func(Claimed) b
 	return booked, nil
 }
 
-// of reports whether r is the report of the run that c claims.
-func (r Report) of(c Claimed) bool {
+// isReportOf reports whether r is the report of the run that c claims.
+func (r Report) isReportOf(c Claimed) bool {
 	return r.Target == c.Target.Key && r.Template == c.Template && r.Attempt == c.Attempt
 }
 

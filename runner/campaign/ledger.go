@@ -254,7 +254,7 @@ func (l *Ledger) Plan(p *Plan) error {
 	if err != nil {
 		return fmt.Errorf("encode the plan: %w", err)
 	}
-	digest, err := l.keep(p.Campaign, raw)
+	digest, err := l.writePlan(p.Campaign, raw)
 	if err != nil || l.Of(p.Campaign).Plan == digest {
 		return err
 	}

@@ -319,7 +319,7 @@ func (d *disorder) next() []Target {
 
 // handOutOnce hands a wave out; one that is out is found as it was, and keeps others back.
 func (d *disorder) handOutOnce() {
-	out := d.Of("bump").Out()
+	out := d.Of("bump").OpenWave()
 	if !reflect.DeepEqual(out, d.out) {
 		d.t.Fatalf("%+v is out, and the ledger has %+v", d.out, out)
 	}
@@ -359,7 +359,7 @@ func (d *disorder) comeBack() {
 	over := len(d.elsewhere) == 0
 	_, err := d.Return(d.campaign, some, func(Claimed) bool { return over })
 	d.must(err)
-	if d.Of("bump").Out() == nil {
+	if d.Of("bump").OpenWave() == nil {
 		d.out = nil
 	}
 }

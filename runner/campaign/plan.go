@@ -15,17 +15,17 @@ import (
 // Folder returns a campaign's folder in a ledger.
 func Folder(dir, campaign string) string { return filepath.Join(dir, campaign) }
 
-// keep writes a plan atomically and returns its digest.
-func (l *Ledger) keep(campaign string, raw []byte) (digest string, err error) {
+// writePlan writes a plan atomically and returns its digest.
+func (l *Ledger) writePlan(campaign string, raw []byte) (digest string, err error) {
 	sum := sha256.Sum256(raw)
-	if err := l.replace(filepath.Join(campaign, PlanFile), raw); err != nil {
+	if err := l.replaceFile(filepath.Join(campaign, PlanFile), raw); err != nil {
 		return "", fmt.Errorf("keep the plan: %w", err)
 	}
 	return hex.EncodeToString(sum[:]), nil
 }
 
-// replace writes a file into the ledger's folder atomically, and syncs it to disk.
-func (l *Ledger) replace(name string, raw []byte) error {
+// replaceFile writes a file into the ledger's folder atomically, and syncs it to disk.
+func (l *Ledger) replaceFile(name string, raw []byte) error {
 	root, err := os.OpenRoot(l.dir)
 	if err != nil {
 		return err
@@ -47,7 +47,7 @@ func ReadPlan(dir, campaign string, s *State) (*Plan, error) {
 		return nil, fmt.Errorf("read the plan of %s: %w; make one with agent-ci campaign plan", campaign, err)
 	}
 	sum := sha256.Sum256(raw)
-	if is := hex.EncodeToString(sum[:]); is != s.Of(campaign).Plan {
+	if digest := hex.EncodeToString(sum[:]); digest != s.Of(campaign).Plan {
 		return nil, fmt.Errorf("the plan of %s is not the one of the ledger; make one with agent-ci campaign plan", campaign)
 	}
 	p := new(Plan)
@@ -65,20 +65,20 @@ func ReadPlan(dir, campaign string, s *State) (*Plan, error) {
 	return p, nil
 }
 
-// Keep adds targets of the earlier plan that had runs and that p lacks. Their results stay visible, but they do
+// CarryOver adds targets of the earlier plan that had runs and that p lacks. Their results stay visible, but they do
 // not run again.
-func (p *Plan) Keep(before *Plan, s *State) {
-	if before == nil {
+func (p *Plan) CarryOver(earlier *Plan, s *State) {
+	if earlier == nil {
 		return
 	}
-	standing := s.Of(p.Campaign)
-	has := map[string]bool{}
+	state := s.Of(p.Campaign)
+	planned := map[string]bool{}
 	for _, t := range p.Targets {
-		has[t.Key] = true
+		planned[t.Key] = true
 	}
-	for _, t := range before.Targets {
-		if e := standing.Entry(t.Key); !has[t.Key] && (e.Claimed != nil || e.Last != nil) {
-			t.Lacks = "the campaign file names it no more"
+	for _, t := range earlier.Targets {
+		if e := state.TargetState(t.Key); !planned[t.Key] && (e.Claimed != nil || e.Last != nil) {
+			t.Blocker = "the campaign file names it no more"
 			p.Targets = append(p.Targets, t)
 		}
 	}

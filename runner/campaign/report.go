@@ -29,8 +29,8 @@ const mostMessage = 1000
 // nil, so that the claim counts.
 func ReportOf(dir *record.Directory, claimed Claimed) (Report, bool, error) {
 	var result record.Result
-	there, err := dir.ReadJSON(record.ResultFile, &result)
-	if err != nil || !there {
+	exists, err := dir.ReadJSON(record.ResultFile, &result)
+	if err != nil || !exists {
 		return Report{}, false, err
 	}
 	r := Report{
@@ -39,9 +39,9 @@ func ReportOf(dir *record.Directory, claimed Claimed) (Report, bool, error) {
 		PullRequest: PullRequest{result.PullRequest.Number, result.PullRequest.URL, result.PullRequest.Operation},
 	}
 	r.Host, _ = os.Hostname()
-	if began := record.Began(result.RunID); !began.IsZero() {
+	if start := record.Began(result.RunID); !start.IsZero() {
 		if info, err := dir.Root().Stat(record.ResultFile); err == nil {
-			r.Seconds = info.ModTime().Sub(began).Round(time.Millisecond).Seconds()
+			r.Seconds = info.ModTime().Sub(start).Round(time.Millisecond).Seconds()
 		}
 	}
 	usageKnown := !slices.ContainsFunc(result.Warnings, func(w transcript.Warning) bool { return w.Code == NoUsage })
@@ -112,9 +112,9 @@ func DecodeReport(raw []byte) (Report, error) {
 // reportDepth is how deep ReadReports searches: it expects reports in an artifact's folder of runs.
 const reportDepth = 3
 
-// ReadReports reads the report files below a folder. Errors of invalid ones go to bad. It skips run directories,
+// ReadReports reads the report files below a folder. Errors of invalid ones go to onError. It skips run directories,
 // because the agent's commands may write there.
-func ReadReports(folder string, bad func(error)) ([]Report, error) {
+func ReadReports(folder string, onError func(error)) ([]Report, error) {
 	root, err := os.OpenRoot(folder)
 	if err != nil {
 		return nil, fmt.Errorf("read the reports: %w", err)
@@ -132,12 +132,12 @@ func ReadReports(folder string, bad func(error)) ([]Report, error) {
 		}
 		raw, err := boundedfile.ReadIn(root, name, MostReport)
 		if err != nil {
-			bad(fmt.Errorf("read a report: %w", err))
+			onError(fmt.Errorf("read a report: %w", err))
 			return nil
 		}
 		r, err := DecodeReport(raw)
 		if err != nil {
-			bad(fmt.Errorf("%s: %w", filepath.Join(folder, name), err))
+			onError(fmt.Errorf("%s: %w", filepath.Join(folder, name), err))
 			return nil
 		}
 		all = append(all, r)

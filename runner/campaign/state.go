@@ -17,18 +17,18 @@ import (
 
 // State is the state that a ledger's events add up to.
 type State struct {
-	campaigns map[string]*Standing
-	spentOn   map[string]float64 // US dollars by day (UTC), of all campaigns
-	claimed   float64            // US dollars reserved for unsettled runs of all campaigns
-	head      string             // digest of the ledger's last line
+	campaigns   map[string]*CampaignState
+	spentOn     map[string]float64 // US dollars by day (UTC), of all campaigns
+	reservedUSD float64            // US dollars reserved for unsettled runs of all campaigns
+	head        string             // digest of the ledger's last line
 }
 
 func newState() *State {
-	return &State{campaigns: map[string]*Standing{}, spentOn: map[string]float64{}}
+	return &State{campaigns: map[string]*CampaignState{}, spentOn: map[string]float64{}}
 }
 
-// Standing is the state of one campaign.
-type Standing struct {
+// CampaignState is the state of one campaign.
+type CampaignState struct {
 	Plan     string // SHA-256 of plan.json; "" without a plan
 	Template string
 	Approved bool // the targets after the pilot may run, with this template
@@ -38,14 +38,14 @@ type Standing struct {
 	Spent    Claim // used by settled runs
 	Reserved Claim // reserved for unsettled runs
 
-	targets map[string]*Entry
-	recent  []Report // reports since the job changed or the campaign was resumed
-	starts  []time.Time
-	out     []Claimed // the last wave given to another host
+	targets       map[string]*TargetState
+	recentReports []Report // reports since the job changed or the campaign was resumed
+	starts        []time.Time
+	handedOut     []Claimed // the last wave given to another host
 }
 
-// Entry is the state of one target.
-type Entry struct {
+// TargetState is the state of one target.
+type TargetState struct {
 	Claimed *Claimed  // claim of the unsettled run; nil for none
 	Since   time.Time // of the claim
 	Last    *Report   // of the last settled run
@@ -56,11 +56,11 @@ type Entry struct {
 }
 
 // Of returns a campaign's state, or the zero value for an unknown one.
-func (s *State) Of(campaign string) *Standing {
+func (s *State) Of(campaign string) *CampaignState {
 	if c := s.campaigns[campaign]; c != nil {
 		return c
 	}
-	return &Standing{}
+	return &CampaignState{}
 }
 
 // SpentOn returns what all campaigns spent on a day (UTC), in US dollars.
@@ -68,16 +68,16 @@ func (s *State) SpentOn(day time.Time) float64 { return s.spentOn[dayOf(day)] }
 
 func dayOf(at time.Time) string { return at.UTC().Format(time.DateOnly) }
 
-// Entry returns a target's state, or the zero value before its first start.
-func (c *Standing) Entry(key string) Entry {
+// TargetState returns a target's state, or the zero value before its first start.
+func (c *CampaignState) TargetState(key string) TargetState {
 	if e := c.targets[key]; e != nil {
 		return *e
 	}
-	return Entry{}
+	return TargetState{}
 }
 
 // Unsettled returns the claims that are not settled, sorted by target key.
-func (c *Standing) Unsettled() []Claimed {
+func (c *CampaignState) Unsettled() []Claimed {
 	var all []Claimed
 	for _, e := range c.targets {
 		if e.Claimed != nil {
@@ -89,7 +89,7 @@ func (c *Standing) Unsettled() []Claimed {
 }
 
 // FreeSlots returns how many more runs may be in progress.
-func (c *Standing) FreeSlots(of *spec.Campaign) int {
+func (c *CampaignState) FreeSlots(of *spec.Campaign) int {
 	return max(of.Rollout.AtOnce-len(c.Unsettled()), 0)
 }
 
@@ -134,9 +134,9 @@ func handler[T any](take func(*State, time.Time, T)) func(*State, transcript.Eve
 			return fmt.Errorf("event %d: %w", e.Seq, err)
 		}
 		if names, is := any(data).(interface {
-			run() (target, template string)
+			identity() (target, template string)
 		}); is {
-			if err := checkNames(names.run()); err != nil {
+			if err := checkNames(names.identity()); err != nil {
 				return fmt.Errorf("event %d: %w", e.Seq, err)
 			}
 		}
@@ -153,17 +153,17 @@ func (s *State) apply(e transcript.Event) error {
 }
 
 // of returns a campaign's state, adding it if it is new.
-func (s *State) of(campaign string) *Standing {
+func (s *State) of(campaign string) *CampaignState {
 	if s.campaigns[campaign] == nil {
-		s.campaigns[campaign] = &Standing{targets: map[string]*Entry{}}
+		s.campaigns[campaign] = &CampaignState{targets: map[string]*TargetState{}}
 	}
 	return s.campaigns[campaign]
 }
 
 // entry returns a target's state, adding it if it is new.
-func (c *Standing) entry(key string) *Entry {
+func (c *CampaignState) entry(key string) *TargetState {
 	if c.targets[key] == nil {
-		c.targets[key] = new(Entry)
+		c.targets[key] = new(TargetState)
 	}
 	return c.targets[key]
 }
@@ -171,7 +171,7 @@ func (c *Standing) entry(key string) *Entry {
 func (s *State) planned(_ time.Time, d Planned) {
 	c := s.of(d.Campaign)
 	if c.Template != d.Template {
-		c.Approved, c.Stopped, c.recent = false, nil, nil
+		c.Approved, c.Stopped, c.recentReports = false, nil, nil
 	}
 	c.Plan, c.Template = d.Plan, d.Template
 }
@@ -184,7 +184,7 @@ func (s *State) approved(_ time.Time, d Approved) {
 
 func (s *State) resumed(_ time.Time, d Resumed) {
 	c := s.of(d.Campaign)
-	c.Stopped, c.recent = nil, nil
+	c.Stopped, c.recentReports = nil, nil
 	for _, key := range d.Again {
 		c.entry(key).Again = true
 	}
@@ -197,16 +197,16 @@ func (s *State) claim(at time.Time, d Claimed) {
 	e := c.entry(d.Target.Key)
 	e.Claimed, e.Since, e.Again = &d, at, false
 	if d.Host != "" {
-		if len(c.out) > 0 && c.out[0].Wave != d.Wave {
-			c.out = nil
+		if len(c.handedOut) > 0 && c.handedOut[0].Wave != d.Wave {
+			c.handedOut = nil
 		}
-		c.out = append(c.out, d)
+		c.handedOut = append(c.handedOut, d)
 	}
 	c.Runs++
 	c.Waves = max(c.Waves, d.Wave)
 	c.starts = append(c.starts, at)
 	c.Reserved.add(d.Claim, 1)
-	s.claimed = price.Sum(s.claimed, d.USD)
+	s.reservedUSD = price.Sum(s.reservedUSD, d.USD)
 }
 
 // settled ends a run: its cost replaces the reserved claim. An unknown cost counts as the whole claim.
@@ -217,7 +217,7 @@ func (s *State) settled(at time.Time, d Settled) {
 	if e.Claimed != nil {
 		used = e.Claimed.Claim
 		c.Reserved.add(used, -1)
-		s.claimed = price.Sum(s.claimed, -used.USD)
+		s.reservedUSD = price.Sum(s.reservedUSD, -used.USD)
 	}
 	if d.CostUSD != nil {
 		used.USD = *d.CostUSD
@@ -234,12 +234,12 @@ func (s *State) settled(at time.Time, d Settled) {
 	if d.PullRequest.Number > 0 {
 		e.Pull = PullState{d.Campaign, d.Target, d.PullRequest.Number, "open"}
 	}
-	c.recent = append(c.recent, d.Report)
+	c.recentReports = append(c.recentReports, d.Report)
 }
 
 func (s *State) pull(_ time.Time, d PullState) { s.of(d.Campaign).entry(d.Target).Pull = d }
 
-// add adds d times times; -1 subtracts.
-func (c *Claim) add(d Claim, times int64) {
-	c.USD, c.Tokens = price.Sum(c.USD, float64(times)*d.USD), c.Tokens+times*d.Tokens
+// add adds d factor times; -1 subtracts.
+func (c *Claim) add(d Claim, factor int64) {
+	c.USD, c.Tokens = price.Sum(c.USD, float64(factor)*d.USD), c.Tokens+factor*d.Tokens
 }

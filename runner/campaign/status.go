@@ -70,8 +70,8 @@ func Classes() []Class {
 	}
 }
 
-// ofOutcome maps outcomes to classes. Other outcomes are Failed.
-var ofOutcome = map[string]Class{
+// classOfOutcome maps outcomes to classes. Other outcomes are Failed.
+var classOfOutcome = map[string]Class{
 	string(outcome.Changed): Committed, string(outcome.NoChanges): NoChange, string(outcome.Skipped): Skipped, string(outcome.VerifyFailed): Red,
 	string(outcome.BudgetExceeded): Budget, string(outcome.PolicyViolation): Refused, string(outcome.NeedsInput): NeedsPerson, string(outcome.Conflict): NeedsPerson,
 }
@@ -82,8 +82,8 @@ const (
 	ReasonExisting      = "open_pull_request"
 )
 
-// ofPull maps final states of pull requests to classes. An open one is missing, as it may be a failed run's draft.
-var ofPull = map[string]Class{"merged": Merged, "closed": ClosedUnmerged}
+// classOfPull maps final states of pull requests to classes. An open one is missing, as it may be a failed run's draft.
+var classOfPull = map[string]Class{"merged": Merged, "closed": ClosedUnmerged}
 
 // Row is one target of a status.
 type Row struct {
@@ -100,24 +100,24 @@ type Row struct {
 }
 
 // class returns the target's class. template is the job digest of the plan.
-func (e Entry) class(t Target, template string) Class {
+func (e TargetState) class(t Target, template string) Class {
 	switch {
 	case e.Claimed != nil:
 		return Running
-	case t.Lacks != "" && e.Last == nil:
+	case t.Blocker != "" && e.Last == nil:
 		return Lacking
 	case e.Last == nil || e.Last.Template != template || e.Again:
 		return Waiting
-	case ofPull[e.Pull.State] != "":
-		return ofPull[e.Pull.State]
+	case classOfPull[e.Pull.State] != "":
+		return classOfPull[e.Pull.State]
 	case e.Pull.State == "open" && e.Last.Good():
 		return Opened
 	case e.Last.Reason == ReasonNotApplicable:
 		return NotApplicable
 	case e.Last.Reason == ReasonExisting:
 		return Existing
-	case ofOutcome[e.Last.Outcome] != "":
-		return ofOutcome[e.Last.Outcome]
+	case classOfOutcome[e.Last.Outcome] != "":
+		return classOfOutcome[e.Last.Outcome]
 	}
 	return Failed
 }
@@ -132,8 +132,8 @@ func (s *Status) Failed() bool {
 	return slices.ContainsFunc(s.Targets, func(r Row) bool { return r.Class.Bad() })
 }
 
-// Locate sets the run directories of targets that exist in folder.
-func (s *Status) Locate(folder string) {
+// SetDirectories sets the run directories of targets that exist in folder.
+func (s *Status) SetDirectories(folder string) {
 	for i, r := range s.Targets {
 		directory := RunDirectory(folder, Claimed{Target: r.Target, Template: r.template, Attempt: r.Attempts})
 		if info, err := os.Stat(directory); err == nil && info.IsDir() && r.Attempts > 0 {
@@ -149,16 +149,16 @@ func RunDirectory(folder string, c Claimed) string {
 
 // Status returns the progress of a campaign.
 func (s *State) Status(now time.Time, c *spec.Campaign, p *Plan) Status {
-	standing := s.Of(c.Name)
-	ready, wait := s.Next(now, c, p, standing.FreeSlots(c))
-	told := Status{
-		Version: statusVersion, Campaign: c.Name, Template: p.Template, Plan: standing.Plan, Ledger: s.head, Approved: c.Pilot == 0 || standing.Approved, Stopped: standing.Stopped,
-		Counts: map[Class]int{}, Targets: []Row{}, Runs: standing.Runs, Spent: standing.Spent, Claimed: standing.Reserved, Limits: p.Limits, Claim: p.Claim, Unpriced: p.Unpriced,
+	campaign := s.Of(c.Name)
+	ready, wait := s.Next(now, c, p, campaign.FreeSlots(c))
+	status := Status{
+		Version: statusVersion, Campaign: c.Name, Template: p.Template, Plan: campaign.Plan, Ledger: s.head, Approved: c.Pilot == 0 || campaign.Approved, Stopped: campaign.Stopped,
+		Counts: map[Class]int{}, Targets: []Row{}, Runs: campaign.Runs, Spent: campaign.Spent, Claimed: campaign.Reserved, Limits: p.Limits, Claim: p.Claim, Unpriced: p.Unpriced,
 		Budget: c.Budget, SpentDay: s.SpentOn(now), Ready: len(ready), Wait: wait,
 	}
 	cost, known := 0.0, 0
 	for _, t := range p.Targets {
-		e := standing.Entry(t.Key)
+		e := campaign.TargetState(t.Key)
 		row := Row{Target: t, Class: e.class(t, p.Template), Report: e.Last}
 		switch {
 		case e.Claimed != nil:
@@ -172,12 +172,12 @@ func (s *State) Status(now time.Time, c *spec.Campaign, p *Plan) Status {
 		if e.Last != nil && e.Last.RunID != "" && e.Last.CostUSD != nil {
 			cost, known = cost+*e.Last.CostUSD, known+1
 		}
-		told.Counts[row.Class]++
-		told.Targets = append(told.Targets, row)
+		status.Counts[row.Class]++
+		status.Targets = append(status.Targets, row)
 	}
 	if known > 0 {
-		all := price.Sum(cost/float64(known)*float64(told.Counts[Waiting]), 0)
-		told.Estimate = &all
+		all := price.Sum(cost/float64(known)*float64(status.Counts[Waiting]), 0)
+		status.Estimate = &all
 	}
-	return told
+	return status
 }

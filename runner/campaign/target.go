@@ -43,8 +43,8 @@ type Target struct {
 	Issue      int               `json:"issue,omitempty"`
 	Path       string            `json:"path,omitempty"`
 	Values     map[string]string `json:"values,omitempty"`
-	Named      string            `json:"branch,omitempty"`   // branch of the change, if the job names it
-	Lacks      string            `json:"lacks,omitempty"`    // why it cannot run, in words
+	JobBranch  string            `json:"branch,omitempty"`   // branch of the change, if the job names it
+	Blocker    string            `json:"lacks,omitempty"`    // why it cannot run, in words
 	Existing   string            `json:"existing,omitempty"` // address of an open pull request of its branch
 }
 
@@ -70,7 +70,7 @@ func KeyOf(campaign string, t Target) string {
 }
 
 // Branch returns the branch of a target's change.
-func (t Target) Branch() string { return cmp.Or(t.Named, intake.BranchPrefix+t.Key) }
+func (t Target) Branch() string { return cmp.Or(t.JobBranch, intake.BranchPrefix+t.Key) }
 
 // checkNames rejects a key or template that no plan creates. A slash could place a run's folder elsewhere.
 func checkNames(key, template string) error {
@@ -80,9 +80,9 @@ func checkNames(key, template string) error {
 	return nil
 }
 
-func (c Claimed) run() (target, template string) { return c.Target.Key, c.Template }
+func (c Claimed) identity() (target, template string) { return c.Target.Key, c.Template }
 
-func (s Settled) run() (target, template string) { return s.Target, s.Template }
+func (s Settled) identity() (target, template string) { return s.Target, s.Template }
 
 // slug converts text to lower-case characters that fit in a branch name, up to 30.
 func slug(text string) string {

@@ -63,7 +63,7 @@ func TestClassifiesTargetsByOutcomeAndPull(t *testing.T) {
 		{"verify_failed", "closed", ClosedUnmerged},
 		{"changed", "", Committed},
 	} {
-		e := Entry{Last: &Report{Template: "one", Outcome: c.outcome}, Pull: PullState{State: c.pull}}
+		e := TargetState{Last: &Report{Template: "one", Outcome: c.outcome}, Pull: PullState{State: c.pull}}
 		if got := e.class(Target{}, "one"); got != c.want {
 			t.Errorf("%s with a pull request that is %q is %s, want %s", c.outcome, c.pull, got, c.want)
 		}

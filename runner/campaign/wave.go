@@ -41,112 +41,112 @@ func (r Report) Good() bool {
 
 // Next returns up to most targets that may start now, and why the rest waits. It claims nothing.
 func (s *State) Next(now time.Time, c *spec.Campaign, p *Plan, most int) ([]Target, Wait) {
-	r := &rollout{state: s, standing: s.Of(c.Name), campaign: c, plan: p, now: now}
-	r.lately = slices.DeleteFunc(slices.Clone(r.standing.starts), func(at time.Time) bool { return !at.After(now.Add(-time.Hour)) })
+	r := &rollout{state: s, campaignState: s.Of(c.Name), campaign: c, plan: p, now: now}
+	r.recentStarts = slices.DeleteFunc(slices.Clone(r.campaignState.starts), func(at time.Time) bool { return !at.After(now.Add(-time.Hour)) })
 	return r.next(most)
 }
 
 // rollout chooses the targets of a plan to start, once.
 type rollout struct {
-	state    *State
-	standing *Standing
-	campaign *spec.Campaign
-	plan     *Plan
-	now      time.Time
+	state         *State
+	campaignState *CampaignState
+	campaign      *spec.Campaign
+	plan          *Plan
+	now           time.Time
 
-	lately []time.Time // starts of the last hour
-	chosen []Target
-	open   int            // open pull requests, and those that running targets may open
-	openIn map[string]int // open, by repository
-	wait   Wait
+	recentStarts []time.Time // starts of the last hour
+	chosen       []Target
+	openPulls    int            // open pull requests, and those that running targets may open
+	openPullsIn  map[string]int // the same, by repository
+	wait         Wait
 }
 
 // next chooses up to most targets in the order of the plan, and returns why the others wait.
 func (r *rollout) next(most int) ([]Target, Wait) {
 	r.countOpen()
-	if words := r.standing.stopReason(); words != "" {
-		if r.anyLeft() {
-			r.note(WaitStopped, time.Time{}, "%s", words)
+	if words := r.campaignState.stopReason(); words != "" {
+		if r.anyMustRun() {
+			r.waitFor(WaitStopped, time.Time{}, "%s", words)
 		}
 		return nil, r.wait
 	}
 	pilot := 0
 	for _, t := range r.plan.Targets {
-		if t.Lacks != "" {
+		if t.Blocker != "" {
 			continue
 		}
 		pilot++
-		if !r.standing.mustRun(t, r.plan.Template) {
+		if !r.campaignState.mustRun(t, r.plan.Template) {
 			continue
 		}
-		if r.campaign.Pilot > 0 && pilot > r.campaign.Pilot && !r.standing.Approved {
-			r.note(WaitPilot, time.Time{}, "the pilot of %d targets is to be looked at first; then say agent-ci campaign approve", r.campaign.Pilot)
+		if r.campaign.Pilot > 0 && pilot > r.campaign.Pilot && !r.campaignState.Approved {
+			r.waitFor(WaitPilot, time.Time{}, "the pilot of %d targets is to be looked at first; then say agent-ci campaign approve", r.campaign.Pilot)
 			break
 		}
-		if r.bounded(most) {
+		if r.limitReached(most) {
 			break
 		}
-		if r.fits(t) {
-			r.choose(t)
+		if r.mayOpenPull(t) {
+			r.add(t)
 		}
 	}
 	return r.chosen, r.wait
 }
 
 // mustRun reports whether a target still has to run with this template.
-func (c *Standing) mustRun(t Target, template string) bool {
-	e := c.Entry(t.Key)
+func (c *CampaignState) mustRun(t Target, template string) bool {
+	e := c.TargetState(t.Key)
 	return e.Claimed == nil && (e.Again || e.Last == nil || e.Last.Template != template)
 }
 
-func (r *rollout) anyLeft() bool {
-	return slices.ContainsFunc(r.plan.Targets, func(t Target) bool { return t.Lacks == "" && r.standing.mustRun(t, r.plan.Template) })
+func (r *rollout) anyMustRun() bool {
+	return slices.ContainsFunc(r.plan.Targets, func(t Target) bool { return t.Blocker == "" && r.campaignState.mustRun(t, r.plan.Template) })
 }
 
-func (c *Standing) stopReason() string {
+func (c *CampaignState) stopReason() string {
 	if c.Stopped == nil {
 		return ""
 	}
 	return fmt.Sprintf("%d of the last %d runs ended with %s; look at them, then say agent-ci campaign resume", c.Stopped.Failed, c.Stopped.Of, c.Stopped.Reason)
 }
 
-// note stores why targets wait. Only the first reason is kept.
-func (r *rollout) note(why string, until time.Time, format string, args ...any) {
+// waitFor stores why targets wait. Only the first reason is kept.
+func (r *rollout) waitFor(why string, until time.Time, format string, args ...any) {
 	if r.wait.Why == "" {
 		r.wait = Wait{why, until, fmt.Sprintf(format, args...)}
 	}
 }
 
-// bounded reports whether a limit of the whole campaign prevents any further start.
-func (r *rollout) bounded(most int) bool {
+// limitReached reports whether a limit of the whole campaign prevents any further start.
+func (r *rollout) limitReached(most int) bool {
 	c := r.campaign
 	switch {
 	case !r.inWindow():
 		return true
-	case r.overRate():
+	case r.hourlyLimitReached():
 		return true
 	case len(r.chosen) >= most:
-		r.note(WaitAtOnce, time.Time{}, "%d runs are in progress", len(r.standing.Unsettled())+len(r.chosen))
-	case c.Budget.Runs > 0 && r.standing.Runs+len(r.chosen) >= c.Budget.Runs:
-		r.note(WaitRuns, time.Time{}, "the %d runs of the budget are used up", c.Budget.Runs)
+		r.waitFor(WaitAtOnce, time.Time{}, "%d runs are in progress", len(r.campaignState.Unsettled())+len(r.chosen))
+	case c.Budget.Runs > 0 && r.campaignState.Runs+len(r.chosen) >= c.Budget.Runs:
+		r.waitFor(WaitRuns, time.Time{}, "the %d runs of the budget are used up", c.Budget.Runs)
 	default:
-		return r.overBudget()
+		return r.budgetReached()
 	}
 	return true
 }
 
-// overBudget reports whether the budget lacks room for the claim of one more run.
-func (r *rollout) overBudget() bool {
-	b, mine := r.campaign.Budget, r.standing
-	times := int64(len(r.chosen) + 1)
-	usd := price.Sum(float64(times)*r.plan.Claim.USD, 0)
+// budgetReached reports whether the budget lacks room for the claim of one more run.
+func (r *rollout) budgetReached() bool {
+	budget, campaign := r.campaign.Budget, r.campaignState
+	runs := int64(len(r.chosen) + 1)
+	usd := price.Sum(float64(runs)*r.plan.Claim.USD, 0)
 	switch {
-	case b.USD > 0 && price.Sum(price.Sum(mine.Spent.USD, mine.Reserved.USD), usd) > b.USD:
-		r.note(WaitUSD, time.Time{}, "a run may cost %.2f dollars, and of the budget of %.2f there are %.2f spent and %.2f claimed", r.plan.Claim.USD, b.USD, mine.Spent.USD, mine.Reserved.USD)
-	case b.USDPerDay > 0 && price.Sum(price.Sum(r.state.SpentOn(r.now), r.state.claimed), usd) > b.USDPerDay:
-		r.note(WaitUSDDay, midnight(r.now), "a run may cost %.2f dollars, and of the %.2f of this day there are %.2f spent and %.2f claimed", r.plan.Claim.USD, b.USDPerDay, r.state.SpentOn(r.now), r.state.claimed)
-	case b.Tokens > 0 && mine.Spent.Tokens+mine.Reserved.Tokens+times*r.plan.Claim.Tokens > b.Tokens:
-		r.note(WaitTokens, time.Time{}, "a run may use %d tokens, and of the budget of %d there are %d spent and %d claimed", r.plan.Claim.Tokens, b.Tokens, mine.Spent.Tokens, mine.Reserved.Tokens)
+	case budget.USD > 0 && price.Sum(price.Sum(campaign.Spent.USD, campaign.Reserved.USD), usd) > budget.USD:
+		r.waitFor(WaitUSD, time.Time{}, "a run may cost %.2f dollars, and of the budget of %.2f there are %.2f spent and %.2f claimed", r.plan.Claim.USD, budget.USD, campaign.Spent.USD, campaign.Reserved.USD)
+	case budget.USDPerDay > 0 && price.Sum(price.Sum(r.state.SpentOn(r.now), r.state.reservedUSD), usd) > budget.USDPerDay:
+		r.waitFor(WaitUSDDay, midnight(r.now), "a run may cost %.2f dollars, and of the %.2f of this day there are %.2f spent and %.2f claimed", r.plan.Claim.USD, budget.USDPerDay, r.state.SpentOn(r.now), r.state.reservedUSD)
+	case budget.Tokens > 0 && campaign.Spent.Tokens+campaign.Reserved.Tokens+runs*r.plan.Claim.Tokens > budget.Tokens:
+		r.waitFor(WaitTokens, time.Time{}, "a run may use %d tokens, and of the budget of %d there are %d spent and %d claimed", r.plan.Claim.Tokens, budget.Tokens, campaign.Spent.Tokens, campaign.Reserved.Tokens)
 	default:
 		return false
 	}
@@ -162,7 +162,7 @@ func (r *rollout) inWindow() bool {
 	if len(windows) == 0 || slices.ContainsFunc(windows, func(w spec.Window) bool { return w.Contains(r.now) }) {
 		return true
 	}
-	r.note(WaitWindow, nextWindow(windows, r.now), "runs start in %s", strings.Join(r.campaign.Rollout.Windows, ", "))
+	r.waitFor(WaitWindow, nextWindow(windows, r.now), "runs start in %s", strings.Join(r.campaign.Rollout.Windows, ", "))
 	return false
 }
 
@@ -176,53 +176,53 @@ func nextWindow(windows []spec.Window, now time.Time) time.Time {
 	return time.Time{}
 }
 
-// overRate reports whether the limit of starts in an hour is reached.
-func (r *rollout) overRate() bool {
-	most := r.campaign.Rollout.PerHour
-	if most == 0 {
+// hourlyLimitReached reports whether the limit of starts in an hour is reached.
+func (r *rollout) hourlyLimitReached() bool {
+	limit := r.campaign.Rollout.PerHour
+	if limit == 0 {
 		return false
 	}
-	if len(r.lately)+len(r.chosen) < most {
+	if len(r.recentStarts)+len(r.chosen) < limit {
 		return false
 	}
 	until := r.now.Add(time.Hour)
-	if len(r.lately) >= most {
-		until = r.lately[len(r.lately)-most].Add(time.Hour)
+	if len(r.recentStarts) >= limit {
+		until = r.recentStarts[len(r.recentStarts)-limit].Add(time.Hour)
 	}
-	r.note(WaitPerHour, until, "%d runs started within an hour", len(r.lately)+len(r.chosen))
+	r.waitFor(WaitPerHour, until, "%d runs started within an hour", len(r.recentStarts)+len(r.chosen))
 	return true
 }
 
-// fits reports whether the limits on open pull requests permit another target. A target with an open pull request
+// mayOpenPull reports whether the limits on open pull requests permit another target. A target with an open pull request
 // always fits, as it opens no other.
-func (r *rollout) fits(t Target) bool {
-	b, has := r.campaign.Budget, r.standing.Entry(t.Key).Pull.State == "open"
+func (r *rollout) mayOpenPull(t Target) bool {
+	budget, hasOpenPull := r.campaign.Budget, r.campaignState.TargetState(t.Key).Pull.State == "open"
 	switch {
-	case !has && b.OpenPRs > 0 && r.open >= b.OpenPRs:
-		r.note(WaitOpen, time.Time{}, "%d pull requests are open, or may be soon", r.open)
-	case !has && b.OpenPRsPerRepository > 0 && r.openIn[t.Repository] >= b.OpenPRsPerRepository:
-		r.note(WaitOpenHere, time.Time{}, "%d pull requests are open in %s, or may be soon", r.openIn[t.Repository], t.Repository)
+	case !hasOpenPull && budget.OpenPRs > 0 && r.openPulls >= budget.OpenPRs:
+		r.waitFor(WaitOpen, time.Time{}, "%d pull requests are open, or may be soon", r.openPulls)
+	case !hasOpenPull && budget.OpenPRsPerRepository > 0 && r.openPullsIn[t.Repository] >= budget.OpenPRsPerRepository:
+		r.waitFor(WaitOpenHere, time.Time{}, "%d pull requests are open in %s, or may be soon", r.openPullsIn[t.Repository], t.Repository)
 	default:
 		return true
 	}
 	return false
 }
 
-func (r *rollout) choose(t Target) {
+func (r *rollout) add(t Target) {
 	r.chosen = append(r.chosen, t)
-	if r.standing.Entry(t.Key).Pull.State != "open" {
-		r.open++
-		r.openIn[t.Repository]++
+	if r.campaignState.TargetState(t.Key).Pull.State != "open" {
+		r.openPulls++
+		r.openPullsIn[t.Repository]++
 	}
 }
 
 // countOpen counts open pull requests, and those that running targets may open.
 func (r *rollout) countOpen() {
-	r.openIn = map[string]int{}
+	r.openPullsIn = map[string]int{}
 	for _, t := range r.plan.Targets {
-		if e := r.standing.Entry(t.Key); e.Pull.State == "open" || e.Claimed != nil {
-			r.open++
-			r.openIn[t.Repository]++
+		if e := r.campaignState.TargetState(t.Key); e.Pull.State == "open" || e.Claimed != nil {
+			r.openPulls++
+			r.openPullsIn[t.Repository]++
 		}
 	}
 }
@@ -230,20 +230,20 @@ func (r *rollout) countOpen() {
 // Claim reserves the maximum usage of each target. The targets may then start on host, which is "" for this machine.
 // Only one wave may be on another host at a time.
 func (l *Ledger) Claim(c *spec.Campaign, p *Plan, targets []Target, host string) (wave []Claimed, err error) {
-	standing := l.Of(c.Name)
-	if out := standing.Out(); out != nil && host != "" {
+	state := l.Of(c.Name)
+	if out := state.OpenWave(); out != nil && host != "" {
 		return nil, OpenError(out)
 	}
 	var events []any
 	for _, t := range targets {
-		e, attempt := standing.Entry(t.Key), 1
+		e, attempt := state.TargetState(t.Key), 1
 		if e.Claimed != nil {
 			return nil, fmt.Errorf("claim %s: it is claimed already", t.Key)
 		}
 		if e.Last != nil && e.Last.Template == p.Template {
 			attempt = e.Last.Attempt + 1
 		}
-		claimed := Claimed{c.Name, t, p.Template, standing.Waves + 1, attempt, host, p.Claim}
+		claimed := Claimed{c.Name, t, p.Template, state.Waves + 1, attempt, host, p.Claim}
 		wave, events = append(wave, claimed), append(events, claimed)
 	}
 	return wave, l.write(TypeClaimed, events...)
@@ -251,7 +251,7 @@ func (l *Ledger) Claim(c *spec.Campaign, p *Plan, targets []Target, host string)
 
 // Settle books a run's report, unless it was booked already. It stops the campaign if stop_if says so.
 func (l *Ledger) Settle(c *spec.Campaign, r Report) (settled bool, err error) {
-	if claimed := l.Of(c.Name).Entry(r.Target).Claimed; claimed == nil || !r.of(*claimed) {
+	if claimed := l.Of(c.Name).TargetState(r.Target).Claimed; claimed == nil || !r.isReportOf(*claimed) {
 		return false, nil
 	}
 	if err := l.write(TypeSettled, Settled{c.Name, r}); err != nil {
@@ -262,7 +262,7 @@ func (l *Ledger) Settle(c *spec.Campaign, r Report) (settled bool, err error) {
 
 // Skip books a target as skipped, without a run and free of charge.
 func (l *Ledger) Skip(c *spec.Campaign, p *Plan, t Target, reason, message string) error {
-	if e := l.Of(c.Name).Entry(t.Key); e.Claimed != nil {
+	if e := l.Of(c.Name).TargetState(t.Key); e.Claimed != nil {
 		return fmt.Errorf("pass %s: it is claimed", t.Key)
 	}
 	free, none := 0.0, int64(0)
@@ -273,19 +273,19 @@ func (l *Ledger) Skip(c *spec.Campaign, p *Plan, t Target, reason, message strin
 
 // stopIfDue stops the campaign if enough of the last runs failed for the same reason (stop_if.same_reason).
 func (l *Ledger) stopIfDue(c *spec.Campaign) error {
-	most, of := c.StopIf.Counts()
+	limit, window := c.StopIf.Counts()
 	s := l.Of(c.Name)
-	if most == 0 || s.Stopped != nil {
+	if limit == 0 || s.Stopped != nil {
 		return nil
 	}
 	failed := map[string]int{}
-	for _, r := range s.recent[max(0, len(s.recent)-of):] {
+	for _, r := range s.recentReports[max(0, len(s.recentReports)-window):] {
 		if r.Good() {
 			continue
 		}
 		reason := r.Outcome + "/" + r.Reason
-		if failed[reason]++; failed[reason] >= most {
-			return l.write(TypeStopped, Stopped{c.Name, reason, failed[reason], min(of, len(s.recent))})
+		if failed[reason]++; failed[reason] >= limit {
+			return l.write(TypeStopped, Stopped{c.Name, reason, failed[reason], min(window, len(s.recentReports))})
 		}
 	}
 	return nil
@@ -300,7 +300,7 @@ func (l *Ledger) Approve(c *spec.Campaign, p *Plan, by string) error {
 // all failed ones for "". It returns their keys.
 func (l *Ledger) Resume(c *spec.Campaign, p *Plan, reason, by string) (again []string, err error) {
 	for _, t := range p.Targets {
-		e := l.Of(c.Name).Entry(t.Key)
+		e := l.Of(c.Name).TargetState(t.Key)
 		if e.Claimed != nil || e.Last == nil || e.Last.Good() || !e.Last.endedWith(reason) {
 			continue
 		}
@@ -315,7 +315,7 @@ func (r Report) endedWith(reason string) bool {
 
 // RecordPull records a pull request's state, if it changed.
 func (l *Ledger) RecordPull(c *spec.Campaign, key string, number int, state string) error {
-	if is := l.Of(c.Name).Entry(key).Pull; is.Number == number && is.State == state {
+	if recorded := l.Of(c.Name).TargetState(key).Pull; recorded.Number == number && recorded.State == state {
 		return nil
 	}
 	return l.write(TypePull, PullState{c.Name, key, number, state})

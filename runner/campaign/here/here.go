@@ -35,10 +35,10 @@ type Options struct {
 	CheckOut func(ctx context.Context, t campaign.Target, dir string) error
 	// Discard removes the clones of settled runs, because their changes are on the forge.
 	Discard bool
-	// Spare is how long a run may exceed its job's time limits before it is killed as hung.
-	Spare time.Duration
-	// Farewell is how long a process has to exit after SIGTERM.
-	Farewell time.Duration
+	// TimeMargin is how long a run may exceed its job's time limits before it is killed as hung.
+	TimeMargin time.Duration
+	// ExitGrace is how long a process has to exit after SIGTERM.
+	ExitGrace time.Duration
 	// Resumable returns why the run in a directory cannot resume, or nil if it can.
 	Resumable func(*record.Directory) error
 	// Models lists the runs' models, to compute the cost of lost answers.
@@ -60,7 +60,7 @@ type Options struct {
 // Run runs targets until no further one may start, and returns why the rest waits. When ctx ends, it stops
 // the runs and waits for them. Their claims stay open for the next Run.
 func Run(ctx context.Context, o Options) (campaign.Wait, error) {
-	r := &starter{Options: o, ended: make(chan end)}
+	r := &localRuns{Options: o, ended: make(chan runEnd)}
 	if o.Refresh != nil {
 		if err := o.Refresh(ctx); err != nil {
 			return campaign.Wait{}, fmt.Errorf("ask for the states of pull requests: %w", err)
@@ -68,49 +68,49 @@ func Run(ctx context.Context, o Options) (campaign.Wait, error) {
 	}
 	for _, claimed := range o.Ledger.Of(o.Campaign.Name).Unsettled() {
 		if claimed.Host == "" {
-			r.start(ctx, claimed, "goes on")
+			r.startRun(ctx, claimed, "goes on")
 		}
 	}
-	wait, failed := campaign.Wait{}, error(nil)
+	wait, firstErr := campaign.Wait{}, error(nil)
 	for {
-		if ctx.Err() == nil && failed == nil {
-			wait, failed = r.startMore(ctx)
+		if ctx.Err() == nil && firstErr == nil {
+			wait, firstErr = r.startMore(ctx)
 		}
-		over := ctx.Err() != nil || failed != nil || !o.Wait || wait.Until.IsZero()
-		if r.running == 0 && over {
-			return wait, errors.Join(failed, context.Cause(ctx))
+		done := ctx.Err() != nil || firstErr != nil || !o.Wait || wait.Until.IsZero()
+		if r.running == 0 && done {
+			return wait, errors.Join(firstErr, context.Cause(ctx))
 		}
-		failed = errors.Join(failed, r.await(ctx, wait, over))
+		firstErr = errors.Join(firstErr, r.awaitEnd(ctx, wait, done))
 	}
 }
 
-// await waits until a run ends. Unless over, it also returns when more targets may start.
-func (r *starter) await(ctx context.Context, wait campaign.Wait, over bool) error {
+// awaitEnd waits until a run ends. Unless done, it also returns when more targets may start.
+func (r *localRuns) awaitEnd(ctx context.Context, wait campaign.Wait, done bool) error {
 	var due <-chan time.Time
 	var cancelled <-chan struct{}
-	if !over {
+	if !done {
 		timer := time.NewTimer(wait.Until.Sub(r.Now()))
 		defer timer.Stop()
 		due, cancelled = timer.C, ctx.Done()
 	}
 	select {
 	case e := <-r.ended:
-		return r.take(e)
+		return r.bookEnd(e)
 	case <-due:
 	case <-cancelled:
 	}
 	return nil
 }
 
-// starter is the state of Run: the number of running targets, and a channel with their ends.
-type starter struct {
+// localRuns is the state of Run: the number of running targets, and a channel with their ends.
+type localRuns struct {
 	Options
 	running int
-	ended   chan end
+	ended   chan runEnd
 }
 
-// end is the result of Work for a claim.
-type end struct {
+// runEnd is the result of Work for a claim.
+type runEnd struct {
 	claimed campaign.Claimed
 	report  *campaign.Report
 	settled bool
@@ -118,10 +118,10 @@ type end struct {
 }
 
 // startMore starts the targets that may start now.
-func (r *starter) startMore(ctx context.Context) (campaign.Wait, error) {
+func (r *localRuns) startMore(ctx context.Context) (campaign.Wait, error) {
 	next, wait, err := r.Ledger.Choose(ctx, campaign.Choice{
 		Campaign: r.Campaign, Plan: r.Plan, Now: r.Now, Most: r.Ledger.Of(r.Campaign.Name).FreeSlots(r.Campaign), Existing: r.Existing,
-		Passed: func(report campaign.Report) { PrintReport(r.Log, report) },
+		OnSkipped: func(report campaign.Report) { PrintReport(r.Log, report) },
 	})
 	if err != nil {
 		return wait, err
@@ -131,24 +131,24 @@ func (r *starter) startMore(ctx context.Context) (campaign.Wait, error) {
 		return wait, err
 	}
 	for _, c := range claimed {
-		r.start(ctx, c, "starts")
+		r.startRun(ctx, c, "starts")
 	}
 	return wait, nil
 }
 
-// start runs a claim in the background. how is the verb for the log.
-func (r *starter) start(ctx context.Context, c campaign.Claimed, how string) {
+// startRun runs a claim in the background. verb is for the log.
+func (r *localRuns) startRun(ctx context.Context, c campaign.Claimed, verb string) {
 	r.running++
-	fmt.Fprintln(r.Log, progress.Printable(c.Target.Key), how)
-	since := r.Ledger.Of(r.Campaign.Name).Entry(c.Target.Key).Since
+	fmt.Fprintln(r.Log, progress.Printable(c.Target.Key), verb)
+	since := r.Ledger.Of(r.Campaign.Name).TargetState(c.Target.Key).Since
 	go func() {
 		report, settled, err := Work(ctx, r.Options, c, since)
-		r.ended <- end{c, report, settled, err}
+		r.ended <- runEnd{c, report, settled, err}
 	}()
 }
 
-// take books the end of a run.
-func (r *starter) take(e end) error {
+// bookEnd books the end of a run.
+func (r *localRuns) bookEnd(e runEnd) error {
 	r.running--
 	if !e.settled {
 		fmt.Fprintln(r.Log, progress.Printable(e.claimed.Target.Key), "was interrupted, and resumes with the next start")

@@ -60,7 +60,7 @@ func hanging(t *testing.T, names ...string) (Options, *strings.Builder) {
 	}
 	return Options{
 		Ledger: ledger, Campaign: c, Plan: plan, Template: plan.Template, Log: ends, Folder: campaign.Folder(filepath.Join(dir, "ledger"), "bump"), Program: program, Environ: os.Environ(),
-		Now: time.Now, Farewell: 100 * time.Millisecond, Resumable: func(*record.Directory) error { return errors.New("it cannot") },
+		Now: time.Now, ExitGrace: 100 * time.Millisecond, Resumable: func(*record.Directory) error { return errors.New("it cannot") },
 	}, ends
 }
 
@@ -74,7 +74,7 @@ func TestHungProcessDelaysNoOther(t *testing.T) {
 	if last := lines[len(lines)-1]; !strings.HasPrefix(last, "bump-hangs-") || strings.Count(ends.String(), " internal_error/no_result: ") != 4 {
 		t.Errorf("ended: %s", ends)
 	}
-	hung := o.Ledger.Of("bump").Entry(o.Plan.Targets[0].Key).Last
+	hung := o.Ledger.Of("bump").TargetState(o.Plan.Targets[0].Key).Last
 	if hung.CostUSD == nil || *hung.CostUSD != 0 || !strings.Contains(hung.Message, errHung.Error()) {
 		t.Errorf("the report of the hung one is %+v", hung)
 	}
@@ -103,7 +103,7 @@ func TestReportsProcessLeftByEarlierStart(t *testing.T) {
 	if _, err := Run(t.Context(), o); err != nil {
 		t.Fatal(err)
 	}
-	r := o.Ledger.Of("bump").Entry(claimed[0].Target.Key).Last
+	r := o.Ledger.Of("bump").TargetState(claimed[0].Target.Key).Last
 	if r == nil || r.CostUSD != nil || !strings.Contains(r.Message, "does not end; kill it before you have the target run again, its log is "+log.Name()) {
 		t.Errorf("it ended in %+v", r)
 	}

@@ -42,7 +42,7 @@ const maxStarts = 3
 // resumes the run. report is nil if the run has not ended at all.
 func Work(ctx context.Context, o Options, c campaign.Claimed, since time.Time) (report *campaign.Report, settled bool, err error) {
 	w := &work{Options: o, claimed: c, since: since, job: jobOf(o.Campaign, c.Target)}
-	report, settled = w.untilEnded(ctx)
+	report, settled = w.runUntilEnded(ctx)
 	if report == nil {
 		return nil, settled, nil
 	}
@@ -80,10 +80,10 @@ func jobOf(c *spec.Campaign, t campaign.Target) *job.Job {
 	return &job.Job{}
 }
 
-// untilEnded starts or resumes the run until it has ended, and returns its report. settled is false if ctx ended
+// runUntilEnded starts or resumes the run until it has ended, and returns its report. settled is false if ctx ended
 // first.
-func (w *work) untilEnded(ctx context.Context) (report *campaign.Report, settled bool) {
-	var last error
+func (w *work) runUntilEnded(ctx context.Context) (report *campaign.Report, settled bool) {
+	var lastErr error
 	for starts := 0; ; starts++ {
 		log, err := w.lock(ctx)
 		if err != nil && ctx.Err() != nil {
@@ -92,26 +92,26 @@ func (w *work) untilEnded(ctx context.Context) (report *campaign.Report, settled
 		if err != nil {
 			return new(campaign.LostReport(w.claimed, err)), true
 		}
-		at, err := w.findState(starts == 0)
-		givenUp := errors.Is(last, errHung) || starts == maxStarts
+		state, err := w.findState(starts == 0)
+		giveUp := errors.Is(lastErr, errHung) || starts == maxStarts
 		switch {
-		case at.report != nil && (at.ended || givenUp):
+		case state.report != nil && (state.ended || giveUp):
 			log.Close()
-			return at.report, true
-		case err != nil || givenUp:
-			lost := campaign.LostReport(w.claimed, errors.Join(err, last, log.Close()))
-			if at.fresh {
+			return state.report, true
+		case err != nil || giveUp:
+			lost := campaign.LostReport(w.claimed, errors.Join(err, lastErr, log.Close()))
+			if state.fresh {
 				lost = lost.Unpaid()
 			}
 			return &lost, true
 		case ctx.Err() != nil:
 			log.Close()
-			return at.report, false
-		case at.fresh && w.claimed.Template != w.Template:
+			return state.report, false
+		case state.fresh && w.claimed.Template != w.Template:
 			log.Close()
 			return new(replannedReport(w.claimed)), true
 		}
-		last = errors.Join(w.process(ctx, log, at), log.Close())
+		lastErr = errors.Join(w.runProcess(ctx, log, state), log.Close())
 	}
 }
 
@@ -122,75 +122,82 @@ func replannedReport(c campaign.Claimed) campaign.Report {
 	return r
 }
 
-// place is the state of a claim's run.
-type place struct {
-	fresh  bool             // no model was asked yet: start it from the beginning
-	resume bool             // the run can resume
-	lost   campaign.Claim   // maximum cost of answers that the record lacks
-	report *campaign.Report // nil if the run has no result
-	ended  bool             // the result is final
+// runState is the state of a claim's run.
+type runState struct {
+	fresh    bool             // no model was asked yet: start it from the beginning
+	resume   bool             // the run can resume
+	lostCost campaign.Claim   // maximum cost of answers that the record lacks
+	report   *campaign.Report // nil if the run has no result
+	ended    bool             // the result is final
 }
 
 func (w *work) directory() string { return campaign.RunDirectory(w.Folder, w.claimed) }
 
-func (w *work) checkout() string { return w.directory() + ".repo" }
+func (w *work) checkoutFolder() string { return w.directory() + ".repo" }
 
 // findState returns the run's state. The caller holds its lock. It deletes the directory of a run that asked no
-// model. outages makes a run that failed by an outage resumable.
-func (w *work) findState(outages bool) (at place, err error) {
-	path := w.directory()
-	dir, err := record.OpenDirectory(path)
+// model. resumeOutages makes a run that failed by an outage resumable.
+func (w *work) findState(resumeOutages bool) (state runState, err error) {
+	folder := w.directory()
+	dir, err := record.OpenDirectory(folder)
 	if errors.Is(err, os.ErrNotExist) { // no directory, or one without a transcript
-		return place{fresh: true}, os.RemoveAll(path)
+		return runState{fresh: true}, os.RemoveAll(folder)
 	}
 	if err != nil {
-		return place{}, err
+		return runState{}, err
 	}
 	defer dir.Close()
-	asked, lost, err := requests(dir)
+	requests, lost, err := countRequests(dir)
 	if err != nil {
-		return place{}, err
+		return runState{}, err
 	}
 	for _, r := range lost {
-		most := w.claimed.LostRequest(w.job, w.Models, r)
-		at.lost = campaign.Claim{USD: price.Sum(at.lost.USD, most.USD), Tokens: at.lost.Tokens + most.Tokens}
+		cost := w.claimed.LostRequest(w.job, w.Models, r)
+		state.lostCost = campaign.Claim{USD: price.Sum(state.lostCost.USD, cost.USD), Tokens: state.lostCost.Tokens + cost.Tokens}
 	}
-	report, ended, err := campaign.ReportOf(dir, w.claimed)
+	report, hasResult, err := campaign.ReportOf(dir, w.claimed)
 	if err != nil {
-		return at, err
+		return state, err
 	}
-	if ended {
-		w.book(&report, at.lost)
-		at.report = &report
+	if hasResult {
+		w.addLostCost(&report, state.lostCost)
+		state.report = &report
 	}
-	if goesOn := report.Outcome == string(outcome.Cancelled) || outages && report.IsResumable(); ended && !goesOn {
-		at.ended = true
-		return at, nil
+	mayResume := !hasResult || report.Outcome == string(outcome.Cancelled) || resumeOutages && report.IsResumable()
+	if !mayResume {
+		state.ended = true
+		return state, nil
 	}
-	unresumable := w.Resumable(dir)
+	obstacle := w.resumeObstacle(dir, len(lost), state.lostCost)
 	switch {
-	case unresumable == nil && w.affords(at.lost):
-		at.resume = true
-		return at, nil
-	case unresumable == nil:
-		unresumable = fmt.Errorf("%d answers that it had asked for were lost and may have cost %.4f dollars and %d tokens, for which its limits have no room", len(lost), at.lost.USD, at.lost.Tokens)
-	case asked == 0:
-		return place{fresh: true}, os.RemoveAll(path)
+	case obstacle == nil:
+		state.resume = true
+		return state, nil
+	case requests == 0:
+		return runState{fresh: true}, os.RemoveAll(folder)
+	case hasResult: // it cannot resume, so the result is final
+		state.ended = true
+		return state, nil
 	}
-	if at.ended = ended; ended { // the run has a result but cannot resume, so the result is final
-		return at, nil
-	}
-	return at, fmt.Errorf("it was killed and cannot resume: %w", unresumable)
+	return state, fmt.Errorf("it was killed and cannot resume: %w", obstacle)
 }
 
-// requests counts a run's model requests. lost are those whose answer was not recorded before the run was killed.
-func requests(dir *record.Directory) (asked int, lost []campaign.Request, err error) {
+// resumeObstacle returns why the run in a directory cannot resume, or nil. lostAnswers is the number of answers that its record lacks.
+func (w *work) resumeObstacle(dir *record.Directory, lostAnswers int, cost campaign.Claim) error {
+	if err := w.Resumable(dir); err != nil || w.canAfford(cost) {
+		return err
+	}
+	return fmt.Errorf("%d answers that it had asked for were lost and may have cost %.4f dollars and %d tokens, for which its limits have no room", lostAnswers, cost.USD, cost.Tokens)
+}
+
+// countRequests counts a run's model requests. lost are those whose answer was not recorded before the run was killed.
+func countRequests(dir *record.Directory) (count int, lost []campaign.Request, err error) {
 	f, err := dir.Open(record.TranscriptFile)
 	if err != nil {
 		return 0, nil, fmt.Errorf("read the transcript: %w", err)
 	}
 	defer f.Close()
-	waiting := map[string][]campaign.Request{} // unanswered request by agent: one or none
+	unanswered := map[string][]campaign.Request{} // unanswered request by agent: one or none
 	for event, err := range eventlog.Read(f) {
 		if torn := (*eventlog.TornError)(nil); errors.As(err, &torn) {
 			break
@@ -204,17 +211,17 @@ func requests(dir *record.Directory) (asked int, lost []campaign.Request, err er
 			if err := json.Unmarshal(event.Data, &request); err != nil {
 				return 0, nil, fmt.Errorf("read the transcript: event %d: %w", event.Seq, err)
 			}
-			asked++
-			lost = append(lost, waiting[event.Agent]...)
-			waiting[event.Agent] = []campaign.Request{{Model: request.Model, Input: int64(request.Bytes)}} // an upper bound: each token has at least one byte
+			count++
+			lost = append(lost, unanswered[event.Agent]...)
+			unanswered[event.Agent] = []campaign.Request{{Model: request.Model, Input: int64(request.Bytes)}} // an upper bound: each token has at least one byte
 		case transcript.TypeModelResponse, transcript.TypeModelFailure:
-			delete(waiting, event.Agent)
+			delete(unanswered, event.Agent)
 		}
 	}
-	for _, each := range waiting {
+	for _, each := range unanswered {
 		lost = append(lost, each...)
 	}
-	return asked, lost, nil
+	return count, lost, nil
 }
 
 // remaining returns the limits that are left for a run after the cost of lost answers.
@@ -222,14 +229,14 @@ func (w *work) remaining(lost campaign.Claim) campaign.Claim {
 	return campaign.Claim{USD: price.Sum(w.job.Limits.CostUSD, -lost.USD), Tokens: w.job.Limits.Tokens - lost.Tokens}
 }
 
-// affords reports whether a run can resume within its claim despite lost answers. A limit of 0 means no limit.
-func (w *work) affords(lost campaign.Claim) bool {
-	left := w.remaining(lost)
-	return (w.job.Limits.CostUSD == 0 || left.USD > 0) && (w.job.Limits.Tokens == 0 || left.Tokens > 0)
+// canAfford reports whether a run can resume within its claim despite lost answers. A limit of 0 means no limit.
+func (w *work) canAfford(lost campaign.Claim) bool {
+	remaining := w.remaining(lost)
+	return (w.job.Limits.CostUSD == 0 || remaining.USD > 0) && (w.job.Limits.Tokens == 0 || remaining.Tokens > 0)
 }
 
-// book adds the maximum cost of lost answers to a report. The sum does not exceed the claim.
-func (w *work) book(r *campaign.Report, lost campaign.Claim) {
+// addLostCost adds the maximum cost of lost answers to a report. The sum does not exceed the claim.
+func (w *work) addLostCost(r *campaign.Report, lost campaign.Claim) {
 	if lost.USD > 0 && r.CostUSD != nil {
 		r.CostUSD = new(min(price.Sum(*r.CostUSD, lost.USD), max(w.claimed.USD, *r.CostUSD)))
 	}
@@ -244,18 +251,18 @@ var errHung = errors.New("it ran far beyond the time that its job gives it, and 
 // work on one run. If a process does not exit in time, lock returns an error. It does not kill that process,
 // because it cannot be sure which one it is.
 func (w *work) lock(ctx context.Context) (*os.File, error) {
-	log := w.directory() + ".log"
-	if err := os.MkdirAll(filepath.Dir(log), 0o700); err != nil {
+	path := w.directory() + ".log"
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, err
 	}
-	f, err := os.OpenFile(log, os.O_WRONLY|os.O_CREATE|os.O_APPEND|syscall.O_NOFOLLOW, 0o600)
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND|syscall.O_NOFOLLOW, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("write the log of the run: %w", err)
 	}
-	if patience := w.timeLimit(); patience > 0 {
-		left := max(w.since.Add(patience).Sub(w.Now()), w.Farewell) // a process killed a moment ago may need Farewell to exit
+	if limit := w.timeLimit(); limit > 0 {
+		wait := max(w.since.Add(limit).Sub(w.Now()), w.ExitGrace) // a process killed a moment ago may need ExitGrace to exit
 		var cancel func()
-		ctx, cancel = context.WithTimeoutCause(ctx, left, fmt.Errorf("a process that an earlier start left does not end; kill it before you have the target run again, its log is %s", log))
+		ctx, cancel = context.WithTimeoutCause(ctx, wait, fmt.Errorf("a process that an earlier start left does not end; kill it before you have the target run again, its log is %s", path))
 		defer cancel()
 	}
 	err = record.AwaitLock(ctx, func() (bool, error) {
@@ -276,29 +283,29 @@ func (w *work) timeLimit() time.Duration {
 	if w.job.Limits.Time == 0 {
 		return 0
 	}
-	all := w.job.Limits.Time
+	total := w.job.Limits.Time
 	if w.job.Recipe.Run != "" {
-		all += w.job.Recipe.Timeout
+		total += w.job.Recipe.Timeout
 	}
 	for _, step := range w.job.Setup {
-		all += step.Timeout
+		total += step.Timeout
 	}
 	rounds := 2 + w.job.VerifyAttempts // the base, the change, and each attempt to fix it
 	for _, check := range w.job.Verify {
-		all += check.Timeout * job.Duration((1+check.Rerun)*rounds)
+		total += check.Timeout * job.Duration((1+check.Rerun)*rounds)
 	}
-	return time.Duration(all) + w.Spare
+	return time.Duration(total) + w.TimeMargin
 }
 
-// process starts or resumes the run and waits until it exits. The run directory then has the result.
-func (w *work) process(ctx context.Context, log *os.File, at place) error {
-	args, err := w.arguments(ctx, at)
+// runProcess starts or resumes the run and waits until it exits. The run directory then has the result.
+func (w *work) runProcess(ctx context.Context, log *os.File, state runState) error {
+	args, err := w.arguments(ctx, state)
 	if err != nil {
 		return err
 	}
-	if patience := w.timeLimit(); patience > 0 {
+	if limit := w.timeLimit(); limit > 0 {
 		var cancel func()
-		ctx, cancel = context.WithTimeoutCause(ctx, patience, errHung)
+		ctx, cancel = context.WithTimeoutCause(ctx, limit, errHung)
 		defer cancel()
 	}
 	command := outside.Run.Command(ctx, w.Program, w.Folder, environment(w.Environ), args...)
@@ -308,7 +315,7 @@ func (w *work) process(ctx context.Context, log *os.File, at place) error {
 	}
 	command.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // in its own session, so that a signal from the terminal reaches it only once, through command.Cancel
 	command.Cancel = func() error { return command.Process.Signal(syscall.SIGTERM) }
-	command.WaitDelay = w.Farewell
+	command.WaitDelay = w.ExitGrace
 	err = command.Run()
 	if err != nil && command.Process != nil {
 		_ = syscall.Kill(-command.Process.Pid, syscall.SIGKILL) // kill children such as git, which would continue in the run directory
@@ -323,15 +330,15 @@ func (w *work) process(ctx context.Context, log *os.File, at place) error {
 }
 
 // arguments returns the arguments of agent-ci. For a new run it writes the job file and makes the checkout.
-func (w *work) arguments(ctx context.Context, at place) (args []string, err error) {
+func (w *work) arguments(ctx context.Context, state runState) (args []string, err error) {
 	directory := w.directory()
 	defer func() {
 		if w.Output == nil {
 			args = append(args, "--quiet")
 		}
-		args = append(args, w.limitFlags(at.lost)...)
+		args = append(args, w.limitFlags(state.lostCost)...)
 	}()
-	if at.resume {
+	if state.resume {
 		return []string{"resume", directory}, nil
 	}
 	filled, err := campaign.JobOf(w.Campaign, w.claimed.Target)
@@ -346,29 +353,29 @@ func (w *work) arguments(ctx context.Context, at place) (args []string, err erro
 	if w.CheckOut == nil {
 		return args, nil
 	}
-	if err = os.RemoveAll(w.checkout()); err == nil { // a leftover of an earlier start that did not begin
-		err = w.CheckOut(ctx, w.claimed.Target, w.checkout())
+	if err = os.RemoveAll(w.checkoutFolder()); err == nil { // a leftover of an earlier start that did not begin
+		err = w.CheckOut(ctx, w.claimed.Target, w.checkoutFolder())
 	}
 	if err != nil {
 		return nil, fmt.Errorf("make the checkout: %w", err)
 	}
-	return append(args, "--repo", w.checkout()), nil
+	return append(args, "--repo", w.checkoutFolder()), nil
 }
 
 // limitFlags returns flags that keep the run within its claim, whatever the environment variables say.
 func (w *work) limitFlags(lost campaign.Claim) (flags []string) {
-	left := w.remaining(lost)
+	remaining := w.remaining(lost)
 	if w.job.Limits.CostUSD > 0 && w.claimed.USD > 0 {
-		flags = append(flags, "--set", "limits.cost_usd="+strconv.FormatFloat(left.USD, 'f', -1, 64))
+		flags = append(flags, "--set", "limits.cost_usd="+strconv.FormatFloat(remaining.USD, 'f', -1, 64))
 	}
 	if w.job.Limits.Tokens > 0 {
-		flags = append(flags, "--set", "limits.tokens="+strconv.FormatInt(left.Tokens, 10))
+		flags = append(flags, "--set", "limits.tokens="+strconv.FormatInt(remaining.Tokens, 10))
 	}
 	return flags
 }
 
-// ofStep lists variables of the current workflow step that its runs must not inherit.
-var ofStep = []string{
+// stepVariables lists variables of the current workflow step that its runs must not inherit.
+var stepVariables = []string{
 	"GITHUB_ACTIONS", "GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY", "GITHUB_STATE", "GITHUB_ENV", "GITHUB_PATH", "GITHUB_EVENT_NAME", "GITHUB_EVENT_PATH", "GITHUB_REPOSITORY",
 }
 
@@ -376,6 +383,6 @@ var ofStep = []string{
 func environment(environ []string) []string {
 	return slices.DeleteFunc(slices.Clone(environ), func(variable string) bool {
 		name, _, _ := strings.Cut(variable, "=")
-		return slices.Contains(ofStep, name)
+		return slices.Contains(stepVariables, name)
 	})
 }

@@ -41,7 +41,7 @@ func Refresh(ctx context.Context, f Forge, l *campaign.Ledger, c *spec.Campaign,
 	var all []Seen
 	var questions []forge.Question
 	for _, t := range p.Targets {
-		e := l.Of(c.Name).Entry(t.Key)
+		e := l.Of(c.Name).TargetState(t.Key)
 		if e.Pull.Number == 0 || e.Pull.State == merged {
 			continue
 		}
@@ -114,7 +114,7 @@ func Close(ctx context.Context, f Forge, l *campaign.Ledger, c *spec.Campaign, p
 		if seen.State != open {
 			continue
 		}
-		e := l.Of(c.Name).Entry(seen.Target.Key)
+		e := l.Of(c.Name).TargetState(seen.Target.Key)
 		switch {
 		case e.Claimed != nil:
 			ended = append(ended, Ended{seen, "a run of it is going on"})

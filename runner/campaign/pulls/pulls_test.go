@@ -78,7 +78,7 @@ func TestClosesOnlyUntouchedPullRequests(t *testing.T) {
 	states := func() map[string]string {
 		got := map[string]string{}
 		for _, key := range keys {
-			got[key] = ledger.Of("bump").Entry(key).Pull.State
+			got[key] = ledger.Of("bump").TargetState(key).Pull.State
 		}
 		return got
 	}

@@ -75,7 +75,7 @@ func (o Options) survey(ctx context.Context, all []*candidate) error {
 	var left []*candidate
 	var questions []forge.Question
 	for _, c := range all {
-		if o.nameBranch(c); c.finding != nil && c.Named == "" {
+		if o.nameBranch(c); c.finding != nil && c.JobBranch == "" {
 			continue
 		}
 		left = append(left, c)
@@ -98,7 +98,7 @@ func (o Options) survey(ctx context.Context, all []*candidate) error {
 func (o Options) nameBranch(c *candidate) {
 	const key = "pull_request.branch"
 	if o.Campaign.Job.Sets(key) {
-		c.Named = o.Campaign.Job.Text(key, c.Fields())
+		c.JobBranch = o.Campaign.Job.Text(key, c.Fields())
 	}
 }
 
@@ -128,14 +128,14 @@ func settle(o Options, all []*candidate) []campaign.Target {
 		if f.Open != nil {
 			c.Existing = f.Open.URL
 		}
-		c.Lacks = lacks(o, c, f)
+		c.Blocker = blocker(o, c, f)
 		targets = append(targets, c.Target)
 	}
 	return targets
 }
 
-// lacks returns why a target cannot run, or "".
-func lacks(o Options, c *candidate, f forge.Finding) string {
+// blocker returns why a target cannot run, or "".
+func blocker(o Options, c *candidate, f forge.Finding) string {
 	switch {
 	case c.server != "" && !strings.EqualFold(c.server, o.Server):
 		return fmt.Sprintf("the issue is of %s, and the forge that is asked is %s", clip.Bytes(c.server, 60), o.Server)

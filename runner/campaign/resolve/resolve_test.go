@@ -63,7 +63,7 @@ func TestTenThousandTargetsTakeFewRequests(t *testing.T) {
 			t.Errorf("%s: %d requests", from, asked)
 		}
 		for i, target := range targets {
-			if target.Repository != fmt.Sprintf("octo-org/r%05d", i) || target.Lacks != "the repository has no commit" {
+			if target.Repository != fmt.Sprintf("octo-org/r%05d", i) || target.Blocker != "the repository has no commit" {
 				t.Fatalf("%s: the target %d is %+v", from, i, target)
 			}
 			if known := keys[target.Repository]; known != "" && known != target.Key {
@@ -95,7 +95,7 @@ func TestFindsOpenPullRequests(t *testing.T) {
 			t.Errorf("%s: %+v, %v", from, targets, err)
 			continue
 		}
-		if targets[0].Key != key || targets[0].SHA != base || targets[0].Base != "main" || targets[0].Lacks != "the job's task.prompt needs values.to, which the target lacks" {
+		if targets[0].Key != key || targets[0].SHA != base || targets[0].Base != "main" || targets[0].Blocker != "the job's task.prompt needs values.to, which the target lacks" {
 			t.Errorf("%s: %+v", from, targets[0])
 		}
 	}

@@ -57,7 +57,7 @@ func record(t *testing.T, dir string, c *spec.Campaign) {
 		case i == 9:
 			target.Issue = 12
 		case i >= 38:
-			target.Lacks = "the repository is archived"
+			target.Blocker = "the repository is archived"
 		}
 		target.Key = campaign.KeyOf("bump", target)
 		plan.Targets = append(plan.Targets, target)

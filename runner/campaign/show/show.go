@@ -69,7 +69,7 @@ func name(t campaign.Target) string {
 func note(r campaign.Row) string {
 	switch {
 	case r.Class == campaign.Lacking:
-		return r.Lacks
+		return r.Blocker
 	case r.Report == nil && r.Existing != "":
 		return "has a pull request: " + r.Existing
 	case r.Report == nil && r.SHA != "":

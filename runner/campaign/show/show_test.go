@@ -40,7 +40,7 @@ func status(targets int) campaign.Status {
 	for i := range targets {
 		text := hostile[i%len(hostile)]
 		row := campaign.Row{
-			Target: campaign.Target{Key: text, Repository: "octo-org/" + text, Issue: i % 3, Path: text, Lacks: text}, Class: classes[i%len(classes)], Attempts: 1, Since: &at,
+			Target: campaign.Target{Key: text, Repository: "octo-org/" + text, Issue: i % 3, Path: text, Blocker: text}, Class: classes[i%len(classes)], Attempts: 1, Since: &at,
 			Report: &campaign.Report{
 				RunID: text, Outcome: "internal_error", Reason: text, Message: text, CostUSD: known(0.25), Tokens: known(int64(7)), Commit: text,
 				PullRequest: campaign.PullRequest{Number: i + 1, URL: "https://evil.example/octo-org/widgets/pull/1"},

@@ -344,7 +344,7 @@ func (c *openedCampaign) status(p cli.Process, state *campaign.State, plan *camp
 	status := state.Status(time.Now(), c.Campaign, plan)
 	status.Server = cmp.Or(p.Variable("GITHUB_SERVER_URL"), "https://github.com")
 	if folder, err := filepath.Abs(campaign.Folder(c.ledger, c.Name)); err == nil {
-		status.Locate(folder)
+		status.SetDirectories(folder)
 	}
 	return status
 }

@@ -72,7 +72,7 @@ func (c *openedCampaign) handOut(ctx context.Context, p cli.Process, ledger *cam
 	if err != nil {
 		return c.planFailure(p, err)
 	}
-	if out := ledger.Of(c.Name).Out(); out != nil {
+	if out := ledger.Of(c.Name).OpenWave(); out != nil {
 		if !to.again || out[0].Host != to.host || out[0].Template != plan.Template {
 			return cli.ExitFailed, campaign.OpenError(out)
 		}
@@ -126,7 +126,7 @@ func (c *openedCampaign) nextWave(ctx context.Context, p cli.Process, ledger *ca
 	c.Rollout.PerHour = cmp.Or(c.Rollout.PerHour, defaultPerHour)
 	return ledger.Choose(ctx, campaign.Choice{
 		Campaign: c.Campaign, Plan: plan, Now: time.Now, Most: maxWaveRuns, Existing: pulls.Existing(client, c.Campaign),
-		Passed: func(r campaign.Report) { here.PrintReport(p.Stderr, r) },
+		OnSkipped: func(r campaign.Report) { here.PrintReport(p.Stderr, r) },
 	})
 }
 
@@ -253,7 +253,7 @@ func (c *openedCampaign) checkClaim(p cli.Process, claimed campaign.Claimed) err
 
 func settleCampaign(ctx context.Context, p cli.Process, c *openedCampaign) (int, error) {
 	return cli.ExitOK, c.withLedger(func(l *campaign.Ledger, plan *campaign.Plan) error {
-		out := l.Of(c.Name).Out()
+		out := l.Of(c.Name).OpenWave()
 		if out == nil {
 			fmt.Fprintln(p.Stdout, "No wave is out.")
 			return nil

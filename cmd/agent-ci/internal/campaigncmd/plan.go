@@ -101,7 +101,7 @@ func (c *openedCampaign) plan(ctx context.Context, p cli.Process, ledger *campai
 		if err != nil {
 			fmt.Fprintf(p.Stderr, "The plan before this one is not looked at: %v.\n", progress.Printable(err.Error()))
 		}
-		plan.Keep(before, ledger.State)
+		plan.CarryOver(before, ledger.State)
 	}
 	if err := ledger.Plan(plan); err != nil || c.Targets.Folder != "" {
 		return plan, err

@@ -84,7 +84,7 @@ func (c *openedCampaign) runOptions(p cli.Process) (o here.Options, err error) {
 		return here.Options{}, err
 	}
 	return here.Options{
-		Campaign: c.Campaign, Program: program, Args: args, Now: time.Now, Log: p.Stderr, Spare: spareTime, Farewell: shutdownTime, Resumable: history.Resumable,
+		Campaign: c.Campaign, Program: program, Args: args, Now: time.Now, Log: p.Stderr, TimeMargin: spareTime, ExitGrace: shutdownTime, Resumable: history.Resumable,
 		Models: modelsOf(j, p.Environ), Discard: publish == "github",
 	}, nil
 }

@@ -80,26 +80,26 @@ func Compose(v *transcript.View, o Options) (Posts, error) {
 			o.Head += strings.TrimSuffix(line, "\n") + "\n\n"
 		}
 	}
-	calls := v.Calls - planCalls(v)
-	most := ending{comments: o.Comments, hidden: calls}
-	first := &page{remainingUnits: o.limit - markdown.Units(o.Head+most.body(v, o))}
+	calls := v.Calls - countPlanCalls(v)
+	longestEnding := ending{comments: o.Comments, hidden: calls}
+	first := &page{remainingUnits: o.limit - markdown.Units(o.Head+longestEnding.body(v, o))}
 	if first.remainingUnits < 0 {
 		return Posts{}, fmt.Errorf("pull request body: a limit of %d characters has no room for where the transcript is", o.limit)
 	}
-	first.draw(o.source(v).On(sections.PullRequest))
+	first.addSections(o.source(v).On(sections.PullRequest))
 	first.addTemplate(o.Template)
-	pages := remainingSpace{units: first.remainingUnits, page: o.limit - commentFrame(v), following: o.Comments}
+	pages := remainingSpace{units: first.remainingUnits, pageSize: o.limit - commentFrame(v), furtherPages: o.Comments}
 	chosen := chooseBlocks(withoutPlans(shownEntries(v, o.Mode)), o.Mode, pages)
 	shown := 0
-	for _, one := range chosen {
-		shown += one.calls
+	for _, b := range chosen {
+		shown += b.calls
 	}
-	laid, _ := pages.paginate(chosen) // chooseBlocks made sure that they fit
-	end := ending{comments: len(laid) - 1}
+	pageTexts, _ := pages.paginate(chosen) // chooseBlocks made sure that they fit
+	end := ending{comments: len(pageTexts) - 1}
 	if o.Mode != none {
 		end.hidden = calls - shown
 	}
-	return Posts{Body: o.Head + strings.TrimLeft(first.String()+laid[0], "\n") + end.body(v, o), Comments: comments(v, laid, end)}, nil
+	return Posts{Body: o.Head + strings.TrimLeft(first.String()+pageTexts[0], "\n") + end.body(v, o), Comments: comments(v, pageTexts, end)}, nil
 }
 
 // source returns the source of sections. Links lead only to the site of the options.

@@ -32,8 +32,8 @@ func isPlan(e transcript.Entry) bool { return e.Call != nil && dialect.Is(e.Call
 // withoutPlans returns the entries without calls that write the plan. It changes the given slice.
 func withoutPlans(all []transcript.Entry) []transcript.Entry { return slices.DeleteFunc(all, isPlan) }
 
-// planCalls returns the number of calls that write the plan.
-func planCalls(v *transcript.View) (n int) {
+// countPlanCalls returns the number of calls that write the plan.
+func countPlanCalls(v *transcript.View) (n int) {
 	for _, e := range v.Entries {
 		if isPlan(e) {
 			n++
@@ -44,16 +44,16 @@ func planCalls(v *transcript.View) (n int) {
 
 // groupByScript moves the calls of a script after the script's own call.
 func groupByScript(all []transcript.Entry) []transcript.Entry {
-	made := map[*transcript.Call][]transcript.Entry{}
+	callsOf := map[*transcript.Call][]transcript.Entry{}
 	for _, e := range all {
 		if e.Call != nil && e.Call.By != nil {
-			made[e.Call.By] = append(made[e.Call.By], e)
+			callsOf[e.Call.By] = append(callsOf[e.Call.By], e)
 		}
 	}
 	sorted := make([]transcript.Entry, 0, len(all))
 	for _, e := range all {
 		if e.Call == nil || e.Call.By == nil {
-			sorted = append(append(sorted, e), made[e.Call]...)
+			sorted = append(append(sorted, e), callsOf[e.Call]...)
 		}
 	}
 	return sorted
@@ -129,7 +129,7 @@ func callFold(c *transcript.Call) string {
 		blocks = append(blocks, document.Paragraph{Text: document.Join("",
 			document.Words("The whole output, "+transcript.Thousands(c.Bytes)+" bytes, is "), document.Mono(c.File), document.Words(" in the run directory."))})
 	}
-	return new(page).fold(document.Fold{Title: callTitle(c), Blocks: blocks})
+	return new(page).foldText(document.Fold{Title: callTitle(c), Blocks: blocks})
 }
 
 // excerpt returns an excerpt below a title, as blocks.

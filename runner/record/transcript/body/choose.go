@@ -24,7 +24,7 @@ func newBlock(text string, before int) block {
 
 func entryBlock(e transcript.Entry, mode Mode, before int) block {
 	b := newBlock(entryText(e, mode), before)
-	b.calls, b.changed = callsIn(e), e.Call != nil && e.Call.Changed
+	b.calls, b.changed = callCount(e), e.Call != nil && e.Call.Changed
 	return b
 }
 
@@ -33,38 +33,38 @@ const transcriptHead = "\n## Transcript\n\n"
 
 // remainingSpace is the space left on this page and on further pages, in UTF-16 units.
 type remainingSpace struct {
-	units, page int
-	following   int  // number of further pages
-	begun       bool // the transcript has begun, so its heading is written
+	units, pageSize int
+	furtherPages    int  // number of further pages
+	headingWritten  bool // the transcript has begun, so its heading is written
 }
 
 // placeBlock places a block on this page, or else at the top of the next one. It returns the text
-// to write, whether that begins the next page, and whether there was space.
-func (r *remainingSpace) placeBlock(b block) (text string, turned, fits bool) {
+// to write, whether that begins the next page (onNextPage), and whether there was space.
+func (r *remainingSpace) placeBlock(b block) (text string, onNextPage, fits bool) {
 	text, length := b.text, b.length
-	if !r.begun {
+	if !r.headingWritten {
 		text, length = transcriptHead+strings.TrimLeft(b.text, "\n"), markdown.Units(transcriptHead)+b.topLength
 	}
 	if length > r.units {
-		if r.following == 0 || b.topLength > r.page {
+		if r.furtherPages == 0 || b.topLength > r.pageSize {
 			return "", false, false
 		}
-		r.units, r.following = r.page, r.following-1
-		text, length, turned = strings.TrimLeft(b.text, "\n"), b.topLength, true
+		r.units, r.furtherPages = r.pageSize, r.furtherPages-1
+		text, length, onNextPage = strings.TrimLeft(b.text, "\n"), b.topLength, true
 	}
-	r.units, r.begun = r.units-length, true
-	return text, turned, true
+	r.units, r.headingWritten = r.units-length, true
+	return text, onNextPage, true
 }
 
 // paginate places blocks on pages. fits is false if there is too little space.
 func (r remainingSpace) paginate(all []block) (pages []string, fits bool) {
 	var page strings.Builder
 	for _, b := range all {
-		text, turned, fits := r.placeBlock(b)
+		text, onNextPage, fits := r.placeBlock(b)
 		if !fits {
 			return nil, false
 		}
-		if turned {
+		if onNextPage {
 			pages = append(pages, page.String())
 			page.Reset()
 		}
@@ -75,58 +75,58 @@ func (r remainingSpace) paginate(all []block) (pages []string, fits bool) {
 
 // chooseBlocks returns the blocks to show. If not all fit, calls that changed files come first.
 // Then it takes as many others as fit, from the beginning. The order stays, and gaps are marked.
-func chooseBlocks(all []transcript.Entry, mode Mode, r remainingSpace) []block {
-	begun, changed := fittingBlocks(all, mode, r)
-	if len(changed) == 0 {
-		return begun
+func chooseBlocks(all []transcript.Entry, mode Mode, space remainingSpace) []block {
+	first, laterChanges := fittingBlocks(all, mode, space)
+	if len(laterChanges) == 0 {
+		return first
 	}
-	without := func(n int) []block { // without the last n blocks from the beginning that changed no files
-		n = len(begun) - n
-		return withGaps(slices.Concat(begun[:n], changedBlocks(begun[n:]), changed), mode)
+	without := func(dropped int) []block { // drops from the end of first, but no block that changed files
+		kept := len(first) - dropped
+		return withGaps(slices.Concat(first[:kept], changedBlocks(first[kept:]), laterChanges), mode)
 	}
 	fits := func(all []block) bool {
-		_, fits := r.paginate(all)
+		_, fits := space.paginate(all)
 		return fits
 	}
-	if n := sort.Search(len(begun)+1, func(n int) bool { return fits(without(n)) }); n <= len(begun) {
-		return without(n)
+	if dropped := sort.Search(len(first)+1, func(n int) bool { return fits(without(n)) }); dropped <= len(first) {
+		return without(dropped)
 	}
-	changed = append(changedBlocks(begun), changed...)
-	for !fits(withGaps(changed, mode)) {
-		changed = changed[:len(changed)-1]
+	changes := append(changedBlocks(first), laterChanges...)
+	for !fits(withGaps(changes, mode)) {
+		changes = changes[:len(changes)-1]
 	}
-	return withGaps(changed, mode)
+	return withGaps(changes, mode)
 }
 
 func changedBlocks(all []block) []block {
 	return slices.DeleteFunc(slices.Clone(all), func(b block) bool { return !b.changed })
 }
 
-// fittingBlocks returns the blocks that fit, from the beginning. changed has later blocks of calls
-// that changed files.
-func fittingBlocks(all []transcript.Entry, mode Mode, r remainingSpace) (begun, changed []block) {
+// fittingBlocks returns the blocks that fit, from the beginning. laterChanges has later blocks of
+// calls that changed files.
+func fittingBlocks(all []transcript.Entry, mode Mode, space remainingSpace) (first, laterChanges []block) {
 	calls, full := 0, false
 	for _, e := range all {
-		if !full || e.Call != nil && e.Call.Changed {
+		if changed := e.Call != nil && e.Call.Changed; !full || changed {
 			next := entryBlock(e, mode, calls)
 			if !full {
-				_, _, fits := r.placeBlock(next)
+				_, _, fits := space.placeBlock(next)
 				full = !fits
 			}
 			switch {
 			case !full:
-				begun = append(begun, next)
-			case next.changed:
-				changed = append(changed, next)
+				first = append(first, next)
+			case changed:
+				laterChanges = append(laterChanges, next)
 			}
 		}
-		calls += callsIn(e)
+		calls += callCount(e)
 	}
-	return begun, changed
+	return first, laterChanges
 }
 
-// callsIn returns the number of calls in an entry: 0 or 1.
-func callsIn(e transcript.Entry) int {
+// callCount returns the number of calls in an entry: 0 or 1.
+func callCount(e transcript.Entry) int {
 	if e.Call == nil {
 		return 0
 	}
@@ -135,14 +135,14 @@ func callsIn(e transcript.Entry) int {
 
 // withGaps returns blocks with marks where calls are left out.
 func withGaps(all []block, mode Mode) []block {
-	var kept []block
+	var marked []block
 	calls := 0
 	for _, b := range all {
-		if left := b.callsBefore - calls; left > 0 {
-			kept = append(kept, newBlock(omittedMark(left, mode), calls))
+		if omitted := b.callsBefore - calls; omitted > 0 {
+			marked = append(marked, newBlock(omittedMark(omitted, mode), calls))
 		}
-		kept = append(kept, b)
+		marked = append(marked, b)
 		calls = b.callsBefore + b.calls
 	}
-	return kept
+	return marked
 }

@@ -12,8 +12,8 @@ import (
 
 // Limits of a block that has none of its own, if space is short.
 const (
-	defaultMaxRows = 50
-	defaultShare   = 6_000
+	defaultMaxRows  = 50
+	defaultMaxUnits = 6_000
 )
 
 // fieldWidth limits a field of the transcript, in UTF-16 units before escaping.
@@ -26,50 +26,50 @@ func code(s string) string { return markdown.Code(markdown.Cut(s, fieldWidth)) }
 func Draw(head string, all []document.Section, limit int) string {
 	p := &page{remainingUnits: limit}
 	p.addIfFits(head)
-	p.draw(all)
+	p.addSections(all)
 	return p.String()
 }
 
-// draw adds sections while there is space.
-func (p *page) draw(all []document.Section) {
+// addSections adds sections while there is space.
+func (p *page) addSections(all []document.Section) {
 	for _, s := range all {
 		head := "\n"
 		if s.Title != "" {
 			head = "\n## " + s.Title + "\n\n"
 		}
-		p.blocks(head, s.Blocks)
+		p.addBlocks(head, s.Blocks)
 	}
 }
 
-// blocks adds blocks below a head. A paragraph is added together with the block after it.
-func (p *page) blocks(head string, all []document.Block) {
+// addBlocks adds blocks below a head. A paragraph is added together with the block after it.
+func (p *page) addBlocks(head string, all []document.Block) {
 	for i, b := range all {
 		if paragraph, is := b.(document.Paragraph); is && i+1 < len(all) {
 			head += markdown.Line(paragraph.Text) + "\n\n"
 			continue
 		}
-		s := p.rows(b)
-		if s.head = head + s.head; p.section(s) {
+		s := p.sectionOf(b)
+		if s.head = head + s.head; p.addSection(s) {
 			head = "\n"
 		}
 	}
 }
 
-// rows returns a block as rows, so that as many as fit can be shown.
-func (p *page) rows(b document.Block) section {
+// sectionOf returns a block as rows, so that as many as fit can be shown.
+func (p *page) sectionOf(b document.Block) section {
 	switch b := b.(type) {
 	case document.Paragraph:
 		return section{rows: []string{markdown.Line(b.Text) + "\n"}}
 	case document.Message:
-		return p.limited(section{rows: markdown.Prose(b.Text)}, document.Limit{Noun: "paragraph", MaxRows: math.MaxInt, MaxUnits: b.MaxUnits})
+		return p.withLimits(section{rows: markdown.Prose(b.Text)}, document.Limit{Noun: "paragraph", MaxRows: math.MaxInt, MaxUnits: b.MaxUnits})
 	case document.Quote:
 		return section{rows: []string{markdown.Fence(string(b))}}
 	case document.Code:
 		return section{rows: []string{markdown.Fence(string(b))}}
 	case document.List:
-		return p.limited(section{rows: rowsOf(b.Items, item)}, b.Limit)
+		return p.withLimits(section{rows: rowsOf(b.Items, item)}, b.Limit)
 	case document.Facts:
-		return p.limited(section{rows: rowsOf(b, fact)}, document.Limit{Noun: "fact"})
+		return p.withLimits(section{rows: rowsOf(b, fact)}, document.Limit{Noun: "fact"})
 	case document.Table:
 		head, rule := "|", "|"
 		for _, column := range b.Columns {
@@ -80,33 +80,33 @@ func (p *page) rows(b document.Block) section {
 				rule += "---|"
 			}
 		}
-		return p.limited(section{head: head + "\n" + rule + "\n", rows: rowsOf(b.Lines, line)}, b.Limit)
+		return p.withLimits(section{head: head + "\n" + rule + "\n", rows: rowsOf(b.Lines, line)}, b.Limit)
 	case document.Folds:
-		return p.limited(section{rows: rowsOf(b.Folds, p.fold)}, b.Limit)
+		return p.withLimits(section{rows: rowsOf(b.Folds, p.foldText)}, b.Limit)
 	case document.Alert:
 		head := "> [!NOTE]\n"
 		if b.Severe {
 			head = "> [!WARNING]\n"
 		}
-		return p.limited(section{head: head, rows: rowsOf(b.Items, func(t document.Text) string { return "> - " + markdown.Line(t) + "\n" })}, b.Limit)
+		return p.withLimits(section{head: head, rows: rowsOf(b.Items, func(t document.Text) string { return "> - " + markdown.Line(t) + "\n" })}, b.Limit)
 	}
 	return section{}
 }
 
-// limited sets the limits of a block, unless the page is unlimited.
-func (p *page) limited(s section, l document.Limit) section {
-	if s.more = l.Noun; p.unlimited {
+// withLimits sets the limits of a block, unless the page is unlimited.
+func (p *page) withLimits(s section, l document.Limit) section {
+	if s.noun = l.Noun; p.unlimited {
 		return s
 	}
-	s.most, s.share = l.MaxRows, l.MaxUnits
-	if s.most == 0 {
-		s.most = defaultMaxRows
+	s.maxRows, s.maxUnits = l.MaxRows, l.MaxUnits
+	if s.maxRows == 0 {
+		s.maxRows = defaultMaxRows
 	}
-	if s.share == 0 {
-		s.share = defaultShare
+	if s.maxUnits == 0 {
+		s.maxUnits = defaultMaxUnits
 	}
-	if p.share > 0 {
-		s.share = min(s.share, p.share)
+	if p.maxBlockUnits > 0 {
+		s.maxUnits = min(s.maxUnits, p.maxBlockUnits)
 	}
 	return s
 }
@@ -140,12 +140,12 @@ func line(cells document.Line) string {
 	return row + "\n"
 }
 
-func (p *page) fold(f document.Fold) string {
+func (p *page) foldText(f document.Fold) string {
 	inside := &page{remainingUnits: math.MaxInt, unlimited: p.unlimited}
 	if f.MaxUnits > 0 && !p.unlimited {
 		inside.remainingUnits = f.MaxUnits
 	}
-	inside.blocks("\n", f.Blocks)
+	inside.addBlocks("\n", f.Blocks)
 	return "<details>\n<summary>" + markdown.HTMLLine(f.Title) + "</summary>\n" + inside.String() + "\n</details>\n"
 }
 
@@ -173,8 +173,8 @@ func Sentence(site transcript.Site, s string) string {
 // Failures returns failing tests and the last lines of failed commands, folded, in up to limit
 // UTF-16 units.
 func Failures(v *transcript.View, limit int) string {
-	p := &page{remainingUnits: limit, share: limit * 2 / 3}
-	p.draw((&sections.Source{View: v}).On(sections.Failures))
+	p := &page{remainingUnits: limit, maxBlockUnits: limit * 2 / 3}
+	p.addSections((&sections.Source{View: v}).On(sections.Failures))
 	return p.String()
 }
 
@@ -186,13 +186,13 @@ func Document(v *transcript.View) string {
 	if verdict := Verdict(v, false); verdict != "" {
 		p.addIfFits("\n" + verdict)
 	}
-	p.draw(sourceOf(v, transcript.Site{}).On(sections.Document))
+	p.addSections(sourceOf(v, transcript.Site{}).On(sections.Document))
 	var calls []block
 	for _, e := range shownEntries(v, full) {
 		calls = append(calls, entryBlock(e, full, 0))
 	}
-	laid, _ := remainingSpace{units: p.remainingUnits}.paginate(calls)
-	p.WriteString(laid[0])
+	pages, _ := remainingSpace{units: p.remainingUnits}.paginate(calls)
+	p.WriteString(pages[0])
 	return p.String()
 }
 
@@ -200,7 +200,7 @@ func Document(v *transcript.View) string {
 // site; a zero site means the one in the transcript.
 func Outline(v *transcript.View, site transcript.Site, limit int) string {
 	p := &page{remainingUnits: limit}
-	p.draw(sourceOf(v, site).On(sections.Summary))
+	p.addSections(sourceOf(v, site).On(sections.Summary))
 	return strings.TrimLeft(p.String(), "\n")
 }
 
@@ -215,7 +215,7 @@ func Lessons(v *transcript.View, l transcript.Lessons, o Options) string {
 	alone.Lessons = &l
 	p := &page{remainingUnits: DefaultLimit}
 	p.addIfFits(o.Head)
-	p.draw(o.source(&alone).On(sections.Lessons))
+	p.addSections(o.source(&alone).On(sections.Lessons))
 	return p.String()
 }
 
@@ -228,6 +228,6 @@ func Checklist(p transcript.Plan, limit int) string {
 // row must consist of whole lines.
 func List(head string, rows []string, name string, limit int) string {
 	p := &page{remainingUnits: limit}
-	p.section(section{head: head, rows: rows, more: name})
+	p.addSection(section{head: head, rows: rows, noun: name})
 	return p.String()
 }

@@ -14,7 +14,7 @@ import (
 type page struct {
 	strings.Builder
 	remainingUnits int  // in UTF-16 code units
-	share          int  // maximum of a block; 0 means the block's own
+	maxBlockUnits  int  // maximum of a block; 0 means the block's own
 	unlimited      bool // everything is shown
 }
 
@@ -31,20 +31,20 @@ func (p *page) addIfFits(s string) bool {
 
 // section is a part of a page that is shown row by row, within limits.
 type section struct {
-	head  string   // text before the first row
-	rows  []string // each of whole lines
-	most  int      // maximum of rows shown; 0 means all
-	share int      // maximum of UTF-16 code units; 0 means all
-	more  string   // the noun for rows that are left out, such as "file"
+	head     string   // text before the first row
+	rows     []string // each of whole lines
+	maxRows  int      // maximum of rows shown; 0 means all
+	maxUnits int      // maximum of UTF-16 code units; 0 means all
+	noun     string   // the noun for rows that are left out, such as "file"
 }
 
-// section adds as many rows of a section as fit in its share, and says how many are left out. A
+// addSection adds as many rows of a section as fit in its limits, and says how many are left out. A
 // section is not added if it has no row or no space for its head. It reports whether the section
 // was added.
-func (p *page) section(s section) bool {
+func (p *page) addSection(s section) bool {
 	part := page{remainingUnits: p.remainingUnits}
-	if s.share > 0 {
-		part.remainingUnits = min(part.remainingUnits, s.share)
+	if s.maxUnits > 0 {
+		part.remainingUnits = min(part.remainingUnits, s.maxUnits)
 	}
 	reserve := markdown.Units(s.moreLine(len(s.rows)))
 	part.remainingUnits -= reserve
@@ -52,7 +52,7 @@ func (p *page) section(s section) bool {
 		return false
 	}
 	shown := 0
-	for shown < len(s.rows) && (s.most == 0 || shown < s.most) && part.addIfFits(s.rows[shown]) {
+	for shown < len(s.rows) && (s.maxRows == 0 || shown < s.maxRows) && part.addIfFits(s.rows[shown]) {
 		shown++
 	}
 	part.remainingUnits += reserve
@@ -72,7 +72,7 @@ func rowsOf[T any](all []T, row func(T) string) []string {
 }
 
 func (s section) moreLine(left int) string {
-	return "\n… and " + transcript.Count(left, "more "+s.more) + ".\n"
+	return "\n… and " + transcript.Count(left, "more "+s.noun) + ".\n"
 }
 
 // CommentMark is the first line of each comment that continues a transcript. By this line and the

@@ -36,8 +36,8 @@ func requestText(v *transcript.View) string {
 // A body stores its request and the earlier ones in an invisible comment. Visible text could not be
 // distinguished from people's edits.
 const (
-	rememberStart = "<!-- agent-ci: requests "
-	rememberEnd   = " -->\n"
+	requestsStart = "<!-- agent-ci: requests "
+	requestsEnd   = " -->\n"
 )
 
 const (
@@ -58,7 +58,7 @@ func requestComment(v *transcript.View, earlier []sections.Request) string {
 	if len(all) == 0 {
 		return ""
 	}
-	return rememberStart + packed + rememberEnd
+	return requestsStart + packed + requestsEnd
 }
 
 // shortenRequests makes the list shorter by one step. It drops a summary, or else cuts a request's
@@ -102,7 +102,7 @@ func pack(all []sections.Request) string {
 // Requests returns the requests stored in a body, newest first, or nil if there are no valid ones.
 // Do not trust them: anyone who may edit the body can change them.
 func Requests(body string) []sections.Request {
-	_, rest, _ := strings.Cut(body, rememberStart)
+	_, rest, _ := strings.Cut(body, requestsStart)
 	packed, _, found := strings.Cut(rest, " -->")
 	if !found || len(packed) > maxStoredUnits {
 		return nil

@@ -84,8 +84,8 @@ func TestBoundsStoredRequests(t *testing.T) {
 // withoutMemory is a body without what it remembers: how that is packed may change with
 // Go.
 func withoutMemory(body string) string {
-	before, rest, _ := strings.Cut(body, rememberStart)
-	_, after, _ := strings.Cut(rest, rememberEnd)
+	before, rest, _ := strings.Cut(body, requestsStart)
+	_, after, _ := strings.Cut(rest, requestsEnd)
 	return before + after
 }
 
@@ -102,11 +102,11 @@ func TestIgnoresUnreadableRequests(t *testing.T) {
 		"no base64": "***", "no gzip": "aGVsbG8=", "nothing": "", "a bomb": base64.StdEncoding.EncodeToString(bomb.Bytes()),
 		"too many": pack(make([]sections.Request, maxRequests+1)), "too long": strings.Repeat("A", maxStoredUnits+1),
 	} {
-		if got := Requests("x\n" + rememberStart + packed + rememberEnd); got != nil {
+		if got := Requests("x\n" + requestsStart + packed + requestsEnd); got != nil {
 			t.Errorf("%s: %d", name, len(got))
 		}
 	}
-	if Requests("a person's own") != nil || Requests(rememberStart) != nil {
+	if Requests("a person's own") != nil || Requests(requestsStart) != nil {
 		t.Error("it remembers something")
 	}
 }

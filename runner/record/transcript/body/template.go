@@ -12,8 +12,8 @@ const (
 	templateEnd  = "<!-- agent-ci: end of template -->"
 )
 
-// templateShare limits the template in a body, in UTF-16 units.
-const templateShare = 8_000
+// templateMaxUnits limits the template in a body, in UTF-16 units.
+const templateMaxUnits = 8_000
 
 // addTemplate adds the repository's template, if there is space for its marks.
 func (p *page) addTemplate(template string) {
@@ -22,10 +22,10 @@ func (p *page) addTemplate(template string) {
 	if len(rows) == 0 || p.remainingUnits < markdown.Units(end) {
 		return
 	}
-	part := &page{remainingUnits: min(p.remainingUnits-markdown.Units(end), templateShare)}
-	part.section(section{
+	part := &page{remainingUnits: min(p.remainingUnits-markdown.Units(end), templateMaxUnits)}
+	part.addSection(section{
 		head: "\n" + templateMark + "\n*From this repository's template for pull requests. The boxes are for people: the run ticks none.*\n\n",
-		rows: rows, more: "block",
+		rows: rows, noun: "block",
 	})
 	if part.Len() > 0 {
 		p.addIfFits(part.String() + end)

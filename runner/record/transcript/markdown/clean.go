@@ -12,22 +12,22 @@ import (
 // control characters by their pictures, and unassigned ones by U+FFFD. Newlines and tabs stay;
 // "\r\n" becomes "\n".
 func clean(s string) string {
-	return cleanWith(s, func(*strings.Builder, rune, rune) {})
+	return cleanReporting(s, func(*strings.Builder, rune, rune) {})
 }
 
 // Show is like clean, but shows the number of a removed character, as in ‹U+202E›. It removes
 // without a trace only characters that choose between two pictures of the character before, or that
 // join emoji.
 func Show(s string) string {
-	return cleanWith(s, func(b *strings.Builder, before, r rune) {
-		if !isStyle(before, r) {
+	return cleanReporting(s, func(b *strings.Builder, before, r rune) {
+		if !isEmojiStyle(before, r) {
 			fmt.Fprintf(b, "‹U+%04X›", r)
 		}
 	})
 }
 
-// cleanWith is clean; it also calls hidden for each removed character, with the character before.
-func cleanWith(s string, hidden func(b *strings.Builder, before, r rune)) string {
+// cleanReporting is clean; it also calls hidden for each removed character, with the character before.
+func cleanReporting(s string, hidden func(b *strings.Builder, before, r rune)) string {
 	if plainPrefix(s) == len(s) {
 		return s
 	}
@@ -50,7 +50,7 @@ func cleanWith(s string, hidden func(b *strings.Builder, before, r rune)) string
 		if r == '\r' && strings.HasPrefix(s[i:], "\n") {
 			continue
 		}
-		if shown := visible(r); shown >= 0 {
+		if shown := shownAs(r); shown >= 0 {
 			b.WriteRune(shown)
 		} else {
 			hidden(&b, before, r)
@@ -67,8 +67,8 @@ const (
 	joiner     = 0x200d
 )
 
-// isStyle reports whether r styles the emoji or symbol before it, or joins emoji.
-func isStyle(before, r rune) bool {
+// isEmojiStyle reports whether r styles the emoji or symbol before it, or joins emoji.
+func isEmojiStyle(before, r rune) bool {
 	switch r {
 	case textStyle, emojiStyle:
 		return unicode.IsSymbol(before) || unicode.IsDigit(before) || before == '#' || before == '*'
@@ -105,8 +105,8 @@ func terminalSequence(s string) int {
 	return 0
 }
 
-// visible returns the character to show for r, or a negative number if r is removed.
-func visible(r rune) rune {
+// shownAs returns the character to show for r, or a negative number if r is removed.
+func shownAs(r rune) rune {
 	switch {
 	case r == '\n' || r == '\t':
 		return r

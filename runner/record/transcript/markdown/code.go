@@ -48,25 +48,25 @@ func longestRun(s string, c byte) int {
 	return longest
 }
 
-// closing matches a keyword that closes an issue, with its reference. GitHub obeys such keywords in
+// closingKeyword matches a keyword that closes an issue, with its reference. GitHub obeys such keywords in
 // commit messages, too. A squash merge makes a commit message of the body, code included.
-var closing = lazyregexp.New(`(?i)(close[sd]?|fix(?:es|ed)?|resolve[sd]?)[\s:]+(?:[\w.-]+/[\w.-]+)?(#[0-9]|gh-[0-9]|https?:)`)
+var closingKeyword = lazyregexp.New(`(?i)(close[sd]?|fix(?:es|ed)?|resolve[sd]?)[\s:]+(?:[\w.-]+/[\w.-]+)?(#[0-9]|gh-[0-9]|https?:)`)
 
-// command matches a workflow command: at the start of a line, or in the old form anywhere. A
+// workflowCommand matches a workflow command: at the start of a line, or in the old form anywhere. A
 // workflow step that prints the body would run it.
-var command = lazyregexp.New(`(?m)^[ \t]*(::)|(##\[)`)
+var workflowCommand = lazyregexp.New(`(?m)^[ \t]*(::)|(##\[)`)
 
-// skip matches words that skip CI. They would work if a squash merge made a commit message of the
+// skipsCI matches words that skip CI. They would work if a squash merge made a commit message of the
 // body.
-var skip = lazyregexp.New(`(?i)(\[)(?:` + skipWords + `)\]`)
+var skipsCI = lazyregexp.New(`(?i)(\[)(?:` + skipWords + `)\]`)
 
-// slash matches a command for a bot at the start of a line, such as "/approve". Bots read the raw
+// slashCommand matches a command for a bot at the start of a line, such as "/approve". Bots read the raw
 // body, code included. A path with several parts is no match.
-var slash = lazyregexp.New(`(?m)^[ \t]*(/)[A-Za-z][\w-]*(?:[ \t]|$)`)
+var slashCommand = lazyregexp.New(`(?m)^[ \t]*(/)[A-Za-z][\w-]*(?:[ \t]|$)`)
 
-// bot matches mentions of common agents and bots. Bots obey mentions even in code, and may obey the
+// botMention matches mentions of common agents and bots. Bots obey mentions even in code, and may obey the
 // account that posts the body. Other mentions stay, because "@" is common in code.
-var bot = lazyregexp.New(`(?i)(@)(?:agent-ci|bors|claude|coderabbitai|codex|copilot|cursor|dependabot|devin|gemini-cli|greptileai|jules|k8s-ci-robot|mergify|openhands|renovate|sweep)`)
+var botMention = lazyregexp.New(`(?i)(@)(?:agent-ci|bors|claude|coderabbitai|codex|copilot|cursor|dependabot|devin|gemini-cli|greptileai|jules|k8s-ci-robot|mergify|openhands|renovate|sweep)`)
 
 // ownMark is the beginning of agent-ci's own marks in comments.
 const ownMark = "<!-- agent-ci:"
@@ -74,19 +74,19 @@ const ownMark = "<!-- agent-ci:"
 // inertCode removes what would have an effect even in code.
 func inertCode(s string) string {
 	if containsFold(s, "fix") || containsFold(s, "close") || containsFold(s, "resolve") {
-		s = widen(s, closing())
+		s = makeFullWidth(s, closingKeyword())
 	}
 	if strings.Contains(s, "::") || strings.Contains(s, "##[") {
-		s = widen(s, command())
+		s = makeFullWidth(s, workflowCommand())
 	}
 	if beginsLine(s, '/') {
-		s = widen(s, slash())
+		s = makeFullWidth(s, slashCommand())
 	}
 	if strings.Contains(s, "[") && strings.Contains(s, "]") {
-		s = widen(s, skip())
+		s = makeFullWidth(s, skipsCI())
 	}
 	if strings.Contains(s, "@") {
-		s = widen(s, bot())
+		s = makeFullWidth(s, botMention())
 	}
 	return strings.ReplaceAll(s, ownMark, "＜"+ownMark[1:])
 }
@@ -111,17 +111,17 @@ func containsFold(s, part string) bool {
 	return false
 }
 
-// wide replaces characters that references and commands need by full-width ones.
-var wide = strings.NewReplacer("#", "＃", "-", "－", ":", "：", "@", "＠", "[", "［", "/", "／")
+// fullWidth replaces characters that references and commands need by full-width ones.
+var fullWidth = strings.NewReplacer("#", "＃", "-", "－", ":", "：", "@", "＠", "[", "［", "/", "／")
 
-// widen applies wide to the last group of each match.
-func widen(s string, pattern *regexp.Regexp) string {
+// makeFullWidth applies fullWidth to the last group of each match.
+func makeFullWidth(s string, pattern *regexp.Regexp) string {
 	var b strings.Builder
 	done := 0
 	for _, m := range pattern.FindAllStringSubmatchIndex(s, -1) {
 		start, end := lastGroup(m)
 		b.WriteString(s[done:start])
-		b.WriteString(wide.Replace(s[start:end]))
+		b.WriteString(fullWidth.Replace(s[start:end]))
 		done = end
 	}
 	b.WriteString(s[done:])

@@ -13,11 +13,11 @@ const (
 	sentenceUnits = 2000
 )
 
-// signs are the signs before the results of checks.
-var signs = map[document.Tone]string{document.Good: "✅ ", document.Doubtful: "⚠️ ", document.Bad: "❌ "}
+// toneSigns are the signs before the results of checks.
+var toneSigns = map[document.Tone]string{document.Good: "✅ ", document.Doubtful: "⚠️ ", document.Bad: "❌ "}
 
 // Sign returns the sign for a tone, or "".
-func Sign(tone document.Tone) string { return signs[tone] }
+func Sign(tone document.Tone) string { return toneSigns[tone] }
 
 // Line returns a text as one line of Markdown. It may be used in a list or table. Spans that only a
 // page shows are left out.
@@ -30,29 +30,29 @@ func Line(t document.Text) string {
 		piece := inLine(span, b.Len() == 0)
 		if span.Link != "" {
 			if piece = (Link{piece, span.Link}).String(); strings.HasSuffix(b.String(), "!") { // otherwise "!" would make the link an image
-				piece = apart + piece
+				piece = zeroWidthSpace + piece
 			}
 		}
-		writeApart(&b, piece)
+		writeSeparated(&b, piece)
 	}
 	return strings.TrimRight(b.String(), " ")
 }
 
-var amount = lazyregexp.New(`^\$[0-9]+\.[0-9]+$`)
+var amountPattern = lazyregexp.New(`^\$[0-9]+\.[0-9]+$`)
 
 // inLine returns the Markdown of a span. first means that the line begins with it; there more
 // characters need escapes.
 func inLine(span document.Span, first bool) string {
-	s := shortened(span)
+	s := shortenSpan(span)
 	switch {
 	case s == "":
 		return ""
 	case span.Style == document.Monospace:
 		return Code(s)
-	case span.Style == document.Amount && amount().MatchString(s): // a checked amount is no mathematics
+	case span.Style == document.Amount && amountPattern().MatchString(s): // a checked amount is no mathematics
 		return s
 	case span.Style == document.Result && span.Tone != document.Bad:
-		return Sign(span.Tone) + between(s, false)
+		return Sign(span.Tone) + plainSpan(s, false)
 	case span.Style == document.Strong || span.Style == document.Result:
 		text := escaped(oneLine(s))
 		if text == "" {
@@ -66,14 +66,16 @@ func inLine(span document.Span, first bool) string {
 	case span.Link != "":
 		return escapedName(s)
 	}
-	return between(s, first)
+	return plainSpan(s, first)
 }
 
 // escapedName returns the name of a link. GitHub makes no reference of "#1" in a link's name, so
 // that needs no escape.
-func escapedName(s string) string { return strings.ReplaceAll(escaped(oneLine(s)), "#"+apart, "#") }
+func escapedName(s string) string {
+	return strings.ReplaceAll(escaped(oneLine(s)), "#"+zeroWidthSpace, "#")
+}
 
-func shortened(span document.Span) string {
+func shortenSpan(span document.Span) string {
 	if span.IsSentence {
 		return Cut(span.Text, sentenceUnits)
 	}
@@ -84,7 +86,7 @@ func shortened(span document.Span) string {
 func HTMLLine(t document.Text) string {
 	var b strings.Builder
 	for _, span := range t {
-		raw := shortened(span)
+		raw := shortenSpan(span)
 		s := inHTML(raw)
 		if s == "" {
 			b.WriteString(trailingBlank(raw))
@@ -104,9 +106,9 @@ func HTMLLine(t document.Text) string {
 	return b.String()
 }
 
-// between returns the text between marked spans, with the blanks around it. Only the first text of
+// plainSpan returns the text between marked spans, with the blanks around it. Only the first text of
 // a line can begin a block.
-func between(s string, first bool) string {
+func plainSpan(s string, first bool) string {
 	if first {
 		return strings.TrimLeft(Text(s)+trailingBlank(s), " ")
 	}
@@ -126,10 +128,10 @@ func trailingBlank(s string) string {
 	return ""
 }
 
-// writeApart writes s. If b ends and s begins with the same mark, it separates the two.
-func writeApart(b *strings.Builder, s string) {
+// writeSeparated writes s. If b ends and s begins with the same mark, it separates the two.
+func writeSeparated(b *strings.Builder, s string) {
 	if b.Len() > 0 && s != "" && (s[0] == '`' || s[0] == '*') && strings.HasSuffix(b.String(), s[:1]) {
-		b.WriteString(apart)
+		b.WriteString(zeroWidthSpace)
 	}
 	b.WriteString(s)
 }

@@ -40,8 +40,8 @@ var (
 	boxLine     = lazyregexp.New(`^\[[ xX]\][ \t]+(\S.*)$`)
 )
 
-// deepest limits the depth of list items. Deeper ones would become code.
-const deepest = 3
+// maxDepth limits the depth of list items. Deeper ones would become code.
+const maxDepth = 3
 
 // Parse parses the Markdown of a model: lists, code, bold text and headings. Everything else is
 // plain text.
@@ -72,7 +72,7 @@ func parse(s string, form bool) (all []Block) {
 		} else if m := headingLine().FindStringSubmatch(text); m != nil {
 			b.Kind, b.Level, b.Text = Heading, len(m[1]), Inline(m[2])
 		} else if m := itemLine().FindStringSubmatch(text); m != nil {
-			b = item(m, all, form)
+			b = parseItem(m, all, form)
 			b.Gap = gap
 		} else {
 			b.Text = Inline(text)
@@ -90,12 +90,12 @@ func closesFence(line, mark string) bool {
 	return len(line) >= len(mark) && strings.Trim(line, mark[:1]) == ""
 }
 
-// item parses a list item. It is at most one level deeper than the item before.
-func item(m []string, before []Block, form bool) Block {
+// parseItem parses a list item. It is at most one level deeper than the item before.
+func parseItem(m []string, before []Block, form bool) Block {
 	b := Block{Kind: Item, Mark: "-"}
 	if n := len(before); n > 0 && (before[n-1].Kind == Item || before[n-1].Kind == ItemLine) {
 		indentation := len(m[1]) + 3*strings.Count(m[1], "\t")
-		b.Level = min(indentation/2, before[n-1].Level+1, deepest)
+		b.Level = min(indentation/2, before[n-1].Level+1, maxDepth)
 	}
 	if isDigit(m[2][0]) {
 		b.Mark = strings.TrimRight(m[2], ".)") + "."
@@ -119,9 +119,9 @@ func spans(s string, style document.Style) (text document.Text) {
 		}
 	}
 	for s != "" {
-		start, inside, end := nextSpan(s)
+		start, mark, inside, end := nextSpan(s)
 		add(s[:start], style)
-		switch mark := s[start : start+(end-start-len(inside))/2]; mark {
+		switch mark {
 		case "":
 		case "**":
 			text = append(text, spans(inside, document.Strong)...)
@@ -133,17 +133,18 @@ func spans(s string, style document.Style) (text document.Text) {
 	return text
 }
 
-// nextSpan returns the first marked part of s, or an empty one at the end.
-func nextSpan(s string) (start int, inside string, end int) {
+// nextSpan returns the first marked part of s: where it begins and ends, its mark, and the text inside. Without
+// a marked part, all are empty at the end of s.
+func nextSpan(s string) (start int, mark, inside string, end int) {
 	for start < len(s) {
 		mark := spanMark(s[start:])
 		inner := start + max(1, len(mark))
 		if n := spanLen(s[inner:], mark); n > 0 {
-			return start, s[inner : inner+n], inner + n + len(mark)
+			return start, mark, s[inner : inner+n], inner + n + len(mark)
 		}
 		start = inner
 	}
-	return start, "", start
+	return start, "", "", start
 }
 
 func spanMark(s string) string {

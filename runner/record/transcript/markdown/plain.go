@@ -8,9 +8,9 @@ import (
 	"github.com/agent-ci/agent-ci/policy/lazyregexp"
 )
 
-// live matches text with an effect in titles and commit messages, such as mentions and references,
+// liveText matches text with an effect in titles and commit messages, such as mentions and references,
 // and words that skip CI, such as "[skip ci]".
-var live = lazyregexp.New(`(?im)(@)|(#)[0-9]|gh(-)[0-9]|https?(:)//|(##\[)|^[ \t]*(::)` +
+var liveText = lazyregexp.New(`(?im)(@)|(#)[0-9]|gh(-)[0-9]|https?(:)//|(##\[)|^[ \t]*(::)` +
 	`|(\[)(?:` + skipWords + `)\]`)
 
 // skipWords skip CI if they are in brackets in a commit message.
@@ -23,11 +23,11 @@ const maxTitle = 256
 // without effects, of up to 256 UTF-16 units. A zero width space prevents an effect. People do not
 // copy titles, so that does no harm.
 func Title(s string) string {
-	return Cut(part(oneLine(s), live()), maxTitle)
+	return Cut(breakUp(oneLine(s), liveText()), maxTitle)
 }
 
-// part inserts a zero width space after the first character of each match's last group.
-func part(s string, pattern *regexp.Regexp) string {
+// breakUp inserts a zero width space after the first character of each match's last group.
+func breakUp(s string, pattern *regexp.Regexp) string {
 	const zeroWidth = "\u200b"
 	var b strings.Builder
 	done := 0
@@ -39,14 +39,14 @@ func part(s string, pattern *regexp.Regexp) string {
 	return b.String() + s[done:]
 }
 
-// trailer matches lines that git reads as trailers: see git-interpret-trailers(1).
-var trailer = lazyregexp.New(`(?m)^([A-Za-z0-9][A-Za-z0-9-]*[ \t]*:)`)
+// trailerLine matches lines that git reads as trailers: see git-interpret-trailers(1).
+var trailerLine = lazyregexp.New(`(?m)^([A-Za-z0-9][A-Za-z0-9-]*[ \t]*:)`)
 
 // Commit returns s as a part of a commit message: several lines of plain text without effects. A
 // line that looks like a trailer is indented by one blank.
 func Commit(s string) string {
-	s = widen(clean(s), live())
-	return trailer().ReplaceAllString(strings.TrimSpace(s), " $1")
+	s = makeFullWidth(clean(s), liveText())
+	return trailerLine().ReplaceAllString(strings.TrimSpace(s), " $1")
 }
 
 // longHeadline is the length, in UTF-16 units, above which a headline ends after its first

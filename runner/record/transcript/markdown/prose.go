@@ -32,16 +32,16 @@ func Prose(s string) []string {
 
 // Whole is like Prose, but cuts nothing. A long line or code block continues in another one.
 func Whole(s string) []string {
-	return rows(Parse(strings.Join(wrapped(strings.Split(clean(s), "\n")), "\n")), false)
+	return rows(Parse(strings.Join(wrapLines(strings.Split(clean(s), "\n")), "\n")), false)
 }
 
-// guidance matches a template's comments to authors.
-var guidance = lazyregexp.New(`(?s)<!--.*?(?:-->|$)`)
+// htmlComment matches a template's comments to authors.
+var htmlComment = lazyregexp.New(`(?s)<!--.*?(?:-->|$)`)
 
 // Template returns a template of a pull request as rows of Markdown. Headings stay headings. Boxes
 // stay boxes, and none is ticked. HTML comments are left out.
 func Template(s string) []string {
-	return rows(parse(guidance().ReplaceAllString(clean(s), ""), true), true)
+	return rows(parse(htmlComment().ReplaceAllString(clean(s), ""), true), true)
 }
 
 // rows returns the rows of blocks, with an empty line where Markdown needs one.
@@ -49,13 +49,24 @@ func rows(all []Block, form bool) (rows []string) {
 	last := CodeBlock
 	for _, b := range all {
 		for _, row := range b.rows(form) {
-			if len(rows) > 0 && (b.Gap || b.Kind != last && b.Kind != ItemLine && (b.Kind != Item || last != ItemLine) || b.Kind == Heading || b.Kind == CodeBlock) {
+			if len(rows) > 0 && b.needsGapAfter(last) {
 				row = "\n" + row
 			}
 			rows, last = append(rows, row), b.Kind
 		}
 	}
 	return rows
+}
+
+// needsGapAfter reports whether Markdown needs an empty line between a block of kind last and b.
+func (b Block) needsGapAfter(last Kind) bool {
+	switch {
+	case b.Gap || b.Kind == Heading || b.Kind == CodeBlock:
+		return true
+	case b.Kind == ItemLine || b.Kind == Item && last == ItemLine:
+		return false
+	}
+	return b.Kind != last
 }
 
 // rows returns the Markdown of a block, one row for each line of text. Long code becomes several
@@ -65,7 +76,7 @@ func (b Block) rows(form bool) (rows []string) {
 	switch b.Kind {
 	case CodeBlock:
 		for n, code := 0, b.code; len(code) > 0; code = code[n:] {
-			n = fitting(code)
+			n = linesInFence(code)
 			rows = append(rows, Fence(strings.Join(code[:n], "\n")))
 		}
 		return rows
@@ -76,7 +87,7 @@ func (b Block) rows(form bool) (rows []string) {
 		case form:
 			text = strings.Repeat("#", b.Level) + " " + text
 		default:
-			text = Line(bold(b.Text))
+			text = Line(makeBold(b.Text))
 		}
 	case Item:
 		box := ""
@@ -90,8 +101,8 @@ func (b Block) rows(form bool) (rows []string) {
 	return []string{text + "\n"}
 }
 
-// bold makes the plain spans of a text bold.
-func bold(t document.Text) document.Text {
+// makeBold makes the plain spans of a text bold.
+func makeBold(t document.Text) document.Text {
 	for i := range t {
 		if t[i].Style == document.Plain {
 			t[i].Style = document.Strong
@@ -100,8 +111,8 @@ func bold(t document.Text) document.Text {
 	return t
 }
 
-// wrapped breaks lines longer than lineUnits, after a blank if possible.
-func wrapped(lines []string) (all []string) {
+// wrapLines breaks lines longer than lineUnits, after a blank if possible.
+func wrapLines(lines []string) (all []string) {
 	for _, line := range lines {
 		for Units(line) > lineUnits {
 			end := len(strings.TrimSuffix(Cut(line, lineUnits), "…"))
@@ -115,8 +126,8 @@ func wrapped(lines []string) (all []string) {
 	return all
 }
 
-// fitting returns how many lines of code one fence shows, at least one.
-func fitting(code []string) (n int) {
+// linesInFence returns how many lines of code one fence shows, at least one.
+func linesInFence(code []string) (n int) {
 	for units := 0; n < min(len(code), fenceLines); n++ {
 		if units += Units(code[n]) + 1; n > 0 && units > fenceUnits {
 			break

@@ -5,8 +5,8 @@ import (
 	"unicode/utf16"
 )
 
-// apart separates two characters that GitHub would otherwise combine.
-const apart = "&#8203;" // zero width space
+// zeroWidthSpace separates two characters that GitHub would otherwise combine.
+const zeroWidthSpace = "&#8203;" // zero width space
 
 // Text returns s as running text on one line. It may begin a line, and may be used in a list item,
 // a quote or a table cell.
@@ -19,15 +19,15 @@ func Text(s string) string {
 }
 
 // escaped returns a clean line without markup and effects, for use after the start of a line.
-func escaped(s string) string { return inert(s, isMarkup) }
+func escaped(s string) string { return makeInert(s, isMarkup) }
 
-// inert returns a clean line without effects. escape reports whether to escape the character at an
+// makeInert returns a clean line without effects. escape reports whether to escape the character at an
 // index.
-func inert(s string, escape func(s string, i int) bool) string {
+func makeInert(s string, escape func(s string, i int) bool) string {
 	var b strings.Builder
 	b.Grow(len(s) + len(s)/8)
 	for i := 0; i < len(s); {
-		if text, n := inertAt(s, i); n > 0 {
+		if text, n := inertForm(s, i); n > 0 {
 			b.WriteString(text)
 			i += n
 			continue
@@ -43,7 +43,7 @@ func inert(s string, escape func(s string, i int) bool) string {
 
 // inHTML returns s as one line of text, for an element in an HTML block.
 func inHTML(s string) string {
-	return inert(oneLine(s), func(string, int) bool { return false })
+	return makeInert(oneLine(s), func(string, int) bool { return false })
 }
 
 // startsBlock reports whether s would begin a block or, with "::" and "/", a command. isMarkup
@@ -69,9 +69,9 @@ func isListNumber(s string) bool {
 	return s != "" && len(s) <= 9 && strings.Trim(s, "0123456789") == ""
 }
 
-// inertAt returns a harmless form of the text at s[i], and the length of that text in s. n is 0 if
+// inertForm returns a harmless form of the text at s[i], and the length of that text in s. n is 0 if
 // the text is harmless already. The rules are those of HTML and of GitHub for plain text.
-func inertAt(s string, i int) (text string, n int) {
+func inertForm(s string, i int) (text string, n int) {
 	rest := s[i+1:]
 	switch s[i] {
 	case '<':
@@ -89,28 +89,28 @@ func inertAt(s string, i int) (text string, n int) {
 	case '$': // the way that GitHub recommends against mathematics
 		return "<span>$</span>", 1
 	case '[':
-		if m := skip().FindStringIndex(s[i:min(len(s), i+20)]); m != nil && m[0] == 0 {
+		if m := skipsCI().FindStringIndex(s[i:min(len(s), i+20)]); m != nil && m[0] == 0 {
 			return "&#91;", 1
 		}
 	case '@':
-		return "@" + apart, 1
+		return "@" + zeroWidthSpace, 1
 	case '#':
 		// The number of an issue may follow, or the bracket of an old workflow command. At the end
 		// of s, the following text is unknown.
 		if rest == "" || rest[0] == '[' || isDigit(rest[0]) {
-			return "#" + apart, 1
+			return "#" + zeroWidthSpace, 1
 		}
 	case ':':
 		if strings.HasPrefix(rest, "//") {
-			return ":" + apart + "//", 3
+			return ":" + zeroWidthSpace + "//", 3
 		}
 	case 'w', 'W':
 		if hasPrefixFold(s[i:], "www.") {
-			return s[i:i+3] + apart + ".", 4
+			return s[i:i+3] + zeroWidthSpace + ".", 4
 		}
 	case 'g', 'G':
 		if hasPrefixFold(s[i:], "gh-") {
-			return s[i:i+2] + apart + "-", 3
+			return s[i:i+2] + zeroWidthSpace + "-", 3
 		}
 	}
 	return "", 0

@@ -11,23 +11,23 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript/timeline"
 )
 
-// assembler makes entries of events. It passes an entry to out once the entry is complete and all
+// assembler makes entries of events. It passes an entry to emit once the entry is complete and all
 // earlier entries were passed.
 type assembler struct {
-	cut   cutter
-	out   func(*entry)
+	cut   textLimit
+	emit  func(*entry)
 	start time.Time
 	// scripted means that a scripted session replaces the model.
 	scripted bool
-	// endless has the events that begin something without an end. It is nil in the first pass,
+	// unfinished has the events that begin something without an end. It is nil in the first pass,
 	// which finds them.
-	endless map[int64]bool
-	queue   []*entry
-	calls   map[callKey][]*entry // calls without an end, oldest first
-	turns   map[turnKey]*entry   // turns without an answer
-	waiting map[int64]bool       // events that begin calls and turns without an end
-	scripts map[scriptKey]int64  // the first events of scripts' entries
-	names   map[string]string    // of agents started by other agents, by id
+	unfinished map[int64]bool
+	queue      []*entry
+	calls      map[callKey][]*entry // calls without an end, oldest first
+	turns      map[turnKey]*entry   // turns without an answer
+	openEvents map[int64]bool       // events that begin calls and turns without an end
+	scripts    map[scriptKey]int64  // the first events of scripts' entries
+	names      map[string]string    // of agents started by other agents, by id
 }
 
 type scriptKey struct {
@@ -45,8 +45,8 @@ type turnKey struct {
 	turn  int
 }
 
-func newAssembler(c cutter, endless map[int64]bool, out func(*entry)) *assembler {
-	return &assembler{cut: c, out: out, endless: endless, calls: map[callKey][]*entry{}, turns: map[turnKey]*entry{}, waiting: map[int64]bool{}, scripts: map[scriptKey]int64{}, names: map[string]string{}}
+func newAssembler(c textLimit, endless map[int64]bool, out func(*entry)) *assembler {
+	return &assembler{cut: c, emit: out, unfinished: endless, calls: map[callKey][]*entry{}, turns: map[turnKey]*entry{}, openEvents: map[int64]bool{}, scripts: map[scriptKey]int64{}, names: map[string]string{}}
 }
 
 // add adds an event and passes on complete entries.
@@ -58,7 +58,7 @@ func (a *assembler) add(e transcript.Event) error {
 		return fmt.Errorf("transcript event %d (%s): %w", e.Seq, e.Type, err)
 	}
 	for len(a.queue) > 0 && !a.queue[0].open {
-		a.out(a.queue[0])
+		a.emit(a.queue[0])
 		a.queue = a.queue[1:]
 	}
 	return nil
@@ -68,60 +68,60 @@ func (a *assembler) add(e transcript.Event) error {
 func (a *assembler) addEvent(e transcript.Event) error {
 	switch e.Type {
 	case transcript.TypeModelRequest:
-		return decoded(e, a.modelRequest)
+		return handleData(e, a.modelRequest)
 	case transcript.TypeModelResponse:
-		return decoded(e, a.modelResponse)
+		return handleData(e, a.modelResponse)
 	case transcript.TypeToolStarted:
-		return decoded(e, a.toolStarted)
+		return handleData(e, a.toolStarted)
 	case transcript.TypeToolFinished:
-		return decoded(e, a.toolFinished)
+		return handleData(e, a.toolFinished)
 	case transcript.TypeRunStarted:
-		_ = decoded(e, func(_ transcript.Event, d transcript.RunStarted) { a.scripted = d.Scripted != "" }) // note returns this error, too
+		_ = handleData(e, func(_ transcript.Event, d transcript.RunStarted) { a.scripted = d.Scripted != "" }) // addNote returns this error, too
 	case transcript.TypeAgentStarted:
-		_ = decoded(e, func(_ transcript.Event, d transcript.AgentStarted) { a.names[e.Agent] = d.Name })
+		_ = handleData(e, func(_ transcript.Event, d transcript.AgentStarted) { a.names[e.Agent] = d.Name })
 	}
-	return a.note(e)
+	return a.addNote(e)
 }
 
-func decoded[T any](e transcript.Event, tell func(transcript.Event, T)) error {
+func handleData[T any](e transcript.Event, handle func(transcript.Event, T)) error {
 	var data T
 	if err := json.Unmarshal(e.Data, &data); err != nil {
 		return err
 	}
-	tell(e, data)
+	handle(e, data)
 	return nil
 }
 
-// note adds an entry for an event on its own.
-func (a *assembler) note(e transcript.Event) error {
-	told, err := timeline.Describe(e)
+// addNote adds an entry for an event on its own.
+func (a *assembler) addNote(e transcript.Event) error {
+	description, err := timeline.Describe(e)
 	if err != nil {
 		return err
 	}
-	n := a.enter(e, "note", "")
-	n.Line, n.Bad, n.seconds, n.Topic, n.refused = told.Line, told.Bad, told.Seconds, told.Host, told.Refused
-	if told.Texts == nil {
-		told.Texts = []timeline.Text{{Title: "Data", Text: transcript.Readable(string(e.Data))}}
+	n := a.newEntry(e, "note", "")
+	n.Line, n.Bad, n.seconds, n.Topic, n.refused = description.Line, description.Bad, description.Seconds, description.Host, description.Refused
+	if description.Texts == nil {
+		description.Texts = []timeline.Text{{Title: "Data", Text: transcript.Readable(string(e.Data))}}
 	}
-	for _, t := range told.Texts {
-		a.part(n, t.Title, t.Text)
+	for _, t := range description.Texts {
+		a.addPart(n, t.Title, t.Text)
 	}
-	for _, o := range told.Outputs {
-		a.part(n, o.Title(), o.Tail)
+	for _, o := range description.Outputs {
+		a.addPart(n, o.Title(), o.Tail)
 	}
-	a.message(n, told.Message)
+	a.addMessage(n, description.Message)
 	return nil
 }
 
 // releaseAll passes on all entries, complete or not.
 func (a *assembler) releaseAll() {
 	for _, n := range a.queue {
-		a.out(n)
+		a.emit(n)
 	}
 }
 
-// enter begins an entry.
-func (a *assembler) enter(e transcript.Event, kind, name string) *entry {
+// newEntry begins an entry.
+func (a *assembler) newEntry(e transcript.Event, kind, name string) *entry {
 	n := &entry{Seq: e.Seq, At: transcript.Clock(e.Time.Sub(a.start)), Kind: kind, Name: name}
 	if e.Agent != transcript.MainAgent {
 		n.Agent = cmp.Or(a.names[e.Agent], e.Agent)
@@ -130,11 +130,11 @@ func (a *assembler) enter(e transcript.Event, kind, name string) *entry {
 	return n
 }
 
-// await keeps back later entries until n is complete, unless it is known that n will not be
+// holdBack keeps back later entries until n is complete, unless it is known that n will not be
 // completed.
-func (a *assembler) await(n *entry) {
-	n.open = !a.endless[n.Seq]
-	a.waiting[n.Seq] = true
+func (a *assembler) holdBack(n *entry) {
+	n.open = !a.unfinished[n.Seq]
+	a.openEvents[n.Seq] = true
 }
 
 // complete marks an entry as complete. seq is the event that completed it.
@@ -142,16 +142,16 @@ func (a *assembler) complete(n *entry, seq int64) {
 	if n.open = false; n.Seq != seq { // otherwise the beginning is missing
 		n.Until = seq
 	}
-	delete(a.waiting, n.Seq)
+	delete(a.openEvents, n.Seq)
 }
 
-func (a *assembler) part(n *entry, title, text string) {
+func (a *assembler) addPart(n *entry, title, text string) {
 	if text != "" {
 		n.Parts = append(n.Parts, part{Title: title, Text: cut(a.cut, text)})
 	}
 }
 
-func (a *assembler) message(n *entry, text string) {
+func (a *assembler) addMessage(n *entry, text string) {
 	if text != "" {
 		n.Message = append(n.Message, cutProse(a.cut, text))
 	}
@@ -167,22 +167,22 @@ func indented(raw json.RawMessage) string {
 
 // toolStarted begins the entry of a call. Until the call ends, the entry says that it did not.
 func (a *assembler) toolStarted(e transcript.Event, started transcript.ToolStarted) {
-	n := a.call(e, started)
+	n := a.addCall(e, started)
 	n.Topic = transcript.Topic(started.ReadableInput())
 	n.End, n.Bad = "did not end", true
 	if transcript.IsScript(started.Tool) {
-		a.part(n, "Script", started.Input)
+		a.addPart(n, "Script", started.Input)
 	} else {
-		a.input(n, started.Tool, started.ReadableInput())
+		a.addInput(n, started.Tool, started.ReadableInput())
 	}
 	key := callKey{e.Agent, started.CallID, started.Ref()}
 	a.calls[key] = append(a.calls[key], n)
-	a.await(n)
+	a.holdBack(n)
 }
 
-// call begins the entry of a call, with a reference to the script that made it.
-func (a *assembler) call(e transcript.Event, d transcript.ToolStarted) *entry {
-	n := a.enter(e, "call", d.Tool)
+// addCall begins the entry of a call, with a reference to the script that made it.
+func (a *assembler) addCall(e transcript.Event, d transcript.ToolStarted) *entry {
+	n := a.newEntry(e, "call", d.Tool)
 	switch {
 	case d.Caller > 0:
 		n.By = a.scripts[scriptKey{e.Agent, d.Caller}]
@@ -193,8 +193,8 @@ func (a *assembler) call(e transcript.Event, d transcript.ToolStarted) *entry {
 	return n
 }
 
-// input adds the arguments of a call. A patch is shown as a diff.
-func (a *assembler) input(n *entry, tool, input string) {
+// addInput adds the arguments of a call. A patch is shown as a diff.
+func (a *assembler) addInput(n *entry, tool, input string) {
 	patch, alone := patchOf(tool, input)
 	if patch != nil {
 		n.Diff = newDiff(a.cut, patch)
@@ -202,7 +202,7 @@ func (a *assembler) input(n *entry, tool, input string) {
 		n.Open = true
 	}
 	if !alone {
-		a.part(n, "Arguments", transcript.Readable(input))
+		a.addPart(n, "Arguments", transcript.Readable(input))
 	}
 }
 
@@ -210,7 +210,7 @@ func (a *assembler) input(n *entry, tool, input string) {
 func (a *assembler) toolFinished(e transcript.Event, finished transcript.ToolFinished) {
 	key := callKey{e.Agent, finished.CallID, finished.Ref()}
 	if len(a.calls[key]) == 0 {
-		a.calls[key] = []*entry{a.call(e, transcript.ToolStarted{Number: finished.Number, Caller: finished.Caller, Turn: finished.Turn, Tool: finished.Tool})}
+		a.calls[key] = []*entry{a.addCall(e, transcript.ToolStarted{Number: finished.Number, Caller: finished.Caller, Turn: finished.Turn, Tool: finished.Tool})}
 	}
 	n := a.calls[key][0]
 	a.complete(n, e.Seq)
@@ -223,27 +223,27 @@ func (a *assembler) toolFinished(e transcript.Event, finished transcript.ToolFin
 
 // modelRequest begins the entry of a turn, which its response completes.
 func (a *assembler) modelRequest(e transcript.Event, request transcript.ModelRequest) {
-	n := a.enter(e, "turn", fmt.Sprintf("Turn %d", request.Turn))
+	n := a.newEntry(e, "turn", fmt.Sprintf("Turn %d", request.Turn))
 	if n.Topic = request.Model; a.scripted {
 		n.Topic = "scripted answers"
 	}
 	n.End, n.Bad = "no answer", true
-	a.settings(n, request.Settings)
+	a.addSettings(n, request.Settings)
 	for _, item := range request.Input {
-		a.part(n, "Tools offered", offeredInInput(item))
+		a.addPart(n, "Tools offered", offeredInInput(item))
 		role, text := sent(item)
-		a.part(n, "Sent as "+role, text)
+		a.addPart(n, "Sent as "+role, text)
 	}
 	a.turns[turnKey{e.Agent, request.Turn}] = n
-	a.await(n)
+	a.holdBack(n)
 }
 
 // modelResponse completes the entry of a turn. If the request is missing, it adds one.
 func (a *assembler) modelResponse(e transcript.Event, response transcript.ModelResponse) {
 	key := turnKey{e.Agent, response.Turn}
-	n, asked := a.turns[key]
-	if !asked {
-		n = a.enter(e, "turn", fmt.Sprintf("Turn %d", response.Turn))
+	n, known := a.turns[key]
+	if !known {
+		n = a.newEntry(e, "turn", fmt.Sprintf("Turn %d", response.Turn))
 	}
 	delete(a.turns, key)
 	a.complete(n, e.Seq)
@@ -253,7 +253,7 @@ func (a *assembler) modelResponse(e transcript.Event, response transcript.ModelR
 		n.End = response.Status + " · " + n.End
 	}
 	for _, item := range response.Output {
-		a.output(n, item)
+		a.addOutput(n, item)
 	}
 }
 

@@ -101,7 +101,7 @@ func (p piece) node() g.Node {
 // patchOf returns the patch in a call's arguments, in any of its forms, or nil. alone means that
 // the arguments have nothing else.
 func patchOf(tool, input string) (patch *v4a.Patch, alone bool) {
-	if patch = edit(tool, input); patch != nil {
+	if patch = editPatch(tool, input); patch != nil {
 		return patch, true
 	}
 	if patch, alone = patchIn(input); patch != nil || !strings.HasPrefix(strings.TrimSpace(input), "{") {
@@ -111,11 +111,11 @@ func patchOf(tool, input string) (patch *v4a.Patch, alone bool) {
 	if json.Unmarshal([]byte(input), &args) != nil {
 		return nil, false
 	}
-	if patch = operation(input); patch != nil {
+	if patch = operationPatch(input); patch != nil {
 		return patch, true
 	}
 	for _, name := range slices.Sorted(maps.Keys(args)) {
-		for _, text := range texts(args[name]) {
+		for _, text := range jsonStrings(args[name]) {
 			if patch, alone = patchIn(text); patch != nil {
 				return patch, alone && len(args) == 1
 			}
@@ -124,8 +124,8 @@ func patchOf(tool, input string) (patch *v4a.Patch, alone bool) {
 	return nil, false
 }
 
-// texts returns a JSON string, or the strings of a JSON list.
-func texts(raw json.RawMessage) []string {
+// jsonStrings returns a JSON string, or the strings of a JSON list.
+func jsonStrings(raw json.RawMessage) []string {
 	var text string
 	var list []string
 	if json.Unmarshal(raw, &text) == nil {
@@ -155,8 +155,8 @@ func patchIn(text string) (patch *v4a.Patch, alone bool) {
 	return patch, strings.TrimSpace(text[:from]+text[to:]) == ""
 }
 
-// operation parses the arguments of the API's own patch tool. It returns nil for others.
-func operation(input string) *v4a.Patch {
+// operationPatch parses the arguments of the API's own patch tool. It returns nil for others.
+func operationPatch(input string) *v4a.Patch {
 	var o struct {
 		Type string `json:"type"`
 		Path string `json:"path"`
@@ -182,8 +182,8 @@ func operation(input string) *v4a.Patch {
 // opWritten is the operation of a file that write made or changed. The arguments do not say which.
 const opWritten v4a.Op = "write"
 
-// edit parses the arguments of the tools edit and write. It returns nil for others.
-func edit(tool, input string) *v4a.Patch {
+// editPatch parses the arguments of the tools edit and write. It returns nil for others.
+func editPatch(tool, input string) *v4a.Patch {
 	t := dialect.Of(tool)
 	var a map[string]any
 	if t.Kind != dialect.Edits || json.Unmarshal([]byte(input), &a) != nil {
@@ -208,13 +208,13 @@ func edit(tool, input string) *v4a.Patch {
 }
 
 // newDiff lays out as much of a patch as c permits.
-func newDiff(c cutter, p *v4a.Patch) *diff {
+func newDiff(c textLimit, p *v4a.Patch) *diff {
 	weight, all := patchSize(p)
-	b := diffBuilder{left: c(weight)}
+	b := diffBuilder{remaining: c(weight)}
 	d := &diff{paths: v4a.Paths(p)}
 	for _, s := range p.Sections {
-		d.Files = append(d.Files, b.file(s))
-		if b.left <= 0 {
+		d.Files = append(d.Files, b.layOutFile(s))
+		if b.remaining <= 0 {
 			break
 		}
 	}
@@ -253,54 +253,54 @@ func hunks(s v4a.Section) []v4a.Hunk {
 
 // diffBuilder lays out patches until the space is used up.
 type diffBuilder struct {
-	left  int // bytes on the page
-	lines int // lines laid out so far
+	remaining int // bytes on the page
+	lines     int // lines laid out so far
 }
 
 var opName = map[v4a.Op]string{v4a.Add: "Added", v4a.Update: "Changed", v4a.Delete: "Deleted", opWritten: "Wrote"}
 
-// file lays out the hunks of a file, until the space is used up.
-func (b *diffBuilder) file(s v4a.Section) fileDiff {
+// layOutFile lays out the hunks of a file, until the space is used up.
+func (b *diffBuilder) layOutFile(s v4a.Section) fileDiff {
 	f := fileDiff{Op: opName[s.Op], Path: fileField(s.Path), MoveTo: fileField(s.MoveTo)}
-	b.left -= 2 * lineBytes
+	b.remaining -= 2 * lineBytes
 	for _, h := range hunks(s) {
-		if b.left <= 0 {
+		if b.remaining <= 0 {
 			break
 		}
-		f.Hunks = append(f.Hunks, b.hunk(h))
+		f.Hunks = append(f.Hunks, b.layOutHunk(h))
 	}
 	return f
 }
 
-// hunk lays out the lines of a hunk, until the space is used up. Its blocks have unchanged lines,
+// layOutHunk lays out the lines of a hunk, until the space is used up. Its blocks have unchanged lines,
 // or removed and added lines.
-func (b *diffBuilder) hunk(h v4a.Hunk) hunk {
-	out := hunk{Place: Field(strings.Join(h.Context, " › "))}
-	b.left -= lineBytes
-	run := lines{}
+func (b *diffBuilder) layOutHunk(h v4a.Hunk) hunk {
+	laidOut := hunk{Place: Field(strings.Join(h.Context, " › "))}
+	b.remaining -= lineBytes
+	block := blockLines{}
 	for _, l := range h.Lines {
-		text := b.text(l.Text)
-		if b.left < 0 {
+		text := b.takeLine(l.Text)
+		if b.remaining < 0 {
 			break
 		}
 		b.lines++
-		if run.endsBefore(l.Kind) {
-			out.Blocks = append(out.Blocks, run.change())
-			run = lines{}
+		if block.endsBefore(l.Kind) {
+			laidOut.Blocks = append(laidOut.Blocks, block.change())
+			block = blockLines{}
 		}
-		run[l.Kind] = append(run[l.Kind], text)
+		block[l.Kind] = append(block[l.Kind], text)
 	}
-	if len(run) > 0 {
-		out.Blocks = append(out.Blocks, run.change())
+	if len(block) > 0 {
+		laidOut.Blocks = append(laidOut.Blocks, block.change())
 	}
-	return out
+	return laidOut
 }
 
-// lines holds the lines of a block by kind.
-type lines map[v4a.Kind][]string
+// blockLines holds the lines of a block by kind.
+type blockLines map[v4a.Kind][]string
 
 // endsBefore reports whether a line of a kind begins another block.
-func (r lines) endsBefore(kind v4a.Kind) bool {
+func (r blockLines) endsBefore(kind v4a.Kind) bool {
 	switch kind {
 	case v4a.Keep:
 		return len(r[v4a.Remove])+len(r[v4a.Insert]) > 0
@@ -310,7 +310,7 @@ func (r lines) endsBefore(kind v4a.Kind) bool {
 	return len(r[v4a.Keep]) > 0
 }
 
-func (r lines) change() change {
+func (r blockLines) change() change {
 	if kept := r[v4a.Keep]; len(kept) > 0 {
 		return change{Keep: strings.Join(kept, "\n")}
 	}
@@ -320,8 +320,8 @@ func (r lines) change() change {
 // longLine limits a line of a diff, in UTF-16 units.
 const longLine = 2000
 
-func (b *diffBuilder) text(s string) string {
+func (b *diffBuilder) takeLine(s string) string {
 	s = markdown.Show(markdown.Cut(s, longLine))
-	b.left -= plainWeights.weigh(s) + lineBytes
+	b.remaining -= plainWeights.weigh(s) + lineBytes
 	return s
 }

@@ -47,7 +47,7 @@ type part struct {
 
 // addResult adds the result of a call: how it ended, its output, and the file with the whole
 // output.
-func (e *entry) addResult(c cutter, f transcript.ToolFinished) {
+func (e *entry) addResult(c textLimit, f transcript.ToolFinished) {
 	e.seconds, e.refused = f.Seconds, refusal(f)
 	code, exited := f.Detail["exit_code"].(float64)
 	result := "ok"
@@ -119,26 +119,26 @@ var shownElsewhere = []string{
 	"function_call_output", "custom_tool_call_output", "local_shell_call_output", "shell_call_output", "apply_patch_call_output",
 }
 
-// output adds an item of a response to the entry of its turn. Items of calls are left out, because
+// addOutput adds an item of a response to the entry of its turn. Items of calls are left out, because
 // calls have entries.
-func (a *assembler) output(n *entry, raw json.RawMessage) {
+func (a *assembler) addOutput(n *entry, raw json.RawMessage) {
 	var i item
 	if json.Unmarshal(raw, &i) != nil {
-		a.part(n, "Item", string(raw))
+		a.addPart(n, "Item", string(raw))
 		return
 	}
 	switch {
 	case i.Type == "message":
-		a.message(n, contents(i.Content))
+		a.addMessage(n, contents(i.Content))
 	case i.Type == "reasoning":
-		a.part(n, "Reasoning, summarised by the model", contents(i.Summary))
+		a.addPart(n, "Reasoning, summarised by the model", contents(i.Summary))
 	case !slices.Contains(shownElsewhere, i.Type):
-		a.part(n, "Item "+i.Type, indented(raw))
+		a.addPart(n, "Item "+i.Type, indented(raw))
 	}
 }
 
-// settings adds the instructions and tools of a request.
-func (a *assembler) settings(n *entry, raw json.RawMessage) {
+// addSettings adds the instructions and tools of a request.
+func (a *assembler) addSettings(n *entry, raw json.RawMessage) {
 	var settings struct {
 		Instructions string        `json:"instructions"`
 		Tools        []offeredTool `json:"tools"`
@@ -155,8 +155,8 @@ func (a *assembler) settings(n *entry, raw json.RawMessage) {
 		tools = append(tools, item.Tools...)
 		instructions += contents(item.Content)
 	}
-	a.part(n, "Instructions", instructions)
-	a.part(n, "Tools offered", strings.Join(toolNames(tools), ", "))
+	a.addPart(n, "Instructions", instructions)
+	a.addPart(n, "Tools offered", strings.Join(toolNames(tools), ", "))
 }
 
 // offeredTool is a tool offered to the model, or a namespace of tools.

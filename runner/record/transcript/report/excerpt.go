@@ -40,25 +40,25 @@ func (x excerpt) node() g.Node {
 	return h.Pre(text, g.Text(x.Tail))
 }
 
-// cutter returns how many bytes of the page a text may take. bytes is the size of the whole text.
-type cutter func(bytes int) int
+// textLimit returns how many bytes of the page a text may take. bytes is the size of the whole text.
+type textLimit func(bytes int) int
 
-// limit returns a cutter with the same limit for all texts.
-func limit(bytes int) cutter { return func(int) int { return bytes } }
+// fixedLimit returns a textLimit that is the same for all texts.
+func fixedLimit(bytes int) textLimit { return func(int) int { return bytes } }
 
-// scale finds the limit with which all texts fit on a page. Short texts stay whole, and long ones
+// textSizes finds the limit with which all texts fit on a page. Short texts stay whole, and long ones
 // are all cut to the same size.
-type scale struct{ lengths []int }
+type textSizes struct{ lengths []int }
 
-// collect is the cutter of the first pass. It records the size of a text and permits nothing.
-func (s *scale) collect(bytes int) int {
+// record is the textLimit of the first pass. It records the size of a text and permits nothing.
+func (s *textSizes) record(bytes int) int {
 	s.lengths = append(s.lengths, min(bytes, textBytes))
 	return 0
 }
 
 // limit returns the maximum size of a text in bytes, for a page of page bytes with a number of
 // entries.
-func (s *scale) limit(page, entries int) int {
+func (s *textSizes) limit(page, entries int) int {
 	left := max(0, page-fixedBytes-entries*entryBytes)
 	slices.Sort(s.lengths)
 	for i, length := range s.lengths {
@@ -72,18 +72,18 @@ func (s *scale) limit(page, entries int) int {
 }
 
 // cut shortens a text to c's limit. It keeps more of the start than of the end.
-func cut(c cutter, s string) excerpt { return plainWeights.cut(c, s) }
+func cut(c textLimit, s string) excerpt { return plainWeights.cut(c, s) }
 
 // cutProse is like cut, for Markdown.
-func cutProse(c cutter, s string) excerpt { return proseWeights.cut(c, s) }
+func cutProse(c textLimit, s string) excerpt { return proseWeights.cut(c, s) }
 
 // weights has the size of each byte of a text on the page.
 type weights [256]int
 
-var plainWeights, proseWeights = escapes(), laidOut()
+var plainWeights, proseWeights = escapedSizes(), proseSizes()
 
-// escapes returns the sizes after HTML escaping by gomponents.Text.
-func escapes() *weights {
+// escapedSizes returns the sizes after HTML escaping by gomponents.Text.
+func escapedSizes() *weights {
 	var w weights
 	for b := range w {
 		w[b] = 1
@@ -94,16 +94,16 @@ func escapes() *weights {
 	return &w
 }
 
-// laidOut returns sizes that include the elements around blocks, code and bold text.
-func laidOut() *weights {
-	w := *escapes()
+// proseSizes returns sizes that include the elements around blocks, code and bold text.
+func proseSizes() *weights {
+	w := *escapedSizes()
 	w['\n'], w['`'], w['*'] = lineBytes, len("<code></code>"), len("<b></b>")
 	return &w
 }
 
 // cut shortens s to the size on the page that c permits: two thirds from its start, one third from
 // its end.
-func (w *weights) cut(c cutter, s string) excerpt {
+func (w *weights) cut(c textLimit, s string) excerpt {
 	s = strings.TrimRight(s, "\n")
 	start, middle, end := s, "", ""
 	if len(s) > 2*textBytes { // the middle will not be shown
@@ -115,19 +115,26 @@ func (w *weights) cut(c cutter, s string) excerpt {
 	if middle == "" && size <= most {
 		return excerpt{Head: start}
 	}
-	head := w.first(start, most)
-	if start = start[len(head):]; middle == "" {
-		start, end = "", start
+	head := w.startWithin(start, most*2/3)
+	afterHead := start[len(head):]
+	if middle == "" {
+		afterHead, end = "", afterHead // the tail is the end of what follows the head
 	}
-	tail := w.last(end, most)
-	return excerpt{Head: head, Hidden: missing(start, middle, end[:len(end)-len(tail)]), Tail: strings.TrimPrefix(tail, "\n")}
+	tail := w.endWithin(end, most/3)
+	beforeTail := end[:len(end)-len(tail)]
+	return excerpt{Head: head, Hidden: describeOmitted(afterHead, middle, beforeTail), Tail: strings.TrimPrefix(tail, "\n")}
 }
 
-func (w *weights) first(s string, most int) string { return lineEnd(s[:w.reach(s, most*2/3)]) }
-func (w *weights) last(s string, most int) string  { return lineStart(s, w.backwards(s, most/3)) }
+// startWithin returns the start of s that takes up to most bytes of the page. It ends at a line end if possible.
+func (w *weights) startWithin(s string, most int) string { return lineEnd(s[:w.prefixLen(s, most)]) }
 
-// missing says how much is left out.
-func missing(parts ...string) string {
+// endWithin returns the end of s that takes up to most bytes of the page. It begins at a line start if possible.
+func (w *weights) endWithin(s string, most int) string {
+	return lineStart(s, w.suffixStart(s, most))
+}
+
+// describeOmitted returns how many bytes and lines are left out.
+func describeOmitted(parts ...string) string {
 	bytes, lines := 0, 0
 	for _, s := range parts {
 		bytes += len(s)
@@ -148,8 +155,8 @@ func (w *weights) weigh(s string) int {
 	return bytes
 }
 
-// reach returns how many bytes at the start of s take at most most bytes of the page.
-func (w *weights) reach(s string, most int) int {
+// prefixLen returns how many bytes at the start of s take at most most bytes of the page.
+func (w *weights) prefixLen(s string, most int) int {
 	at := 0
 	for at < len(s) && most >= w[s[at]] {
 		most -= w[s[at]]
@@ -161,8 +168,8 @@ func (w *weights) reach(s string, most int) int {
 	return at
 }
 
-// backwards returns where the longest end of s begins that takes at most most bytes of the page.
-func (w *weights) backwards(s string, most int) int {
+// suffixStart returns where the longest end of s begins that takes at most most bytes of the page.
+func (w *weights) suffixStart(s string, most int) int {
 	at := len(s)
 	for at > 0 && most >= w[s[at-1]] {
 		at--

@@ -15,19 +15,19 @@ const filesBytes = 600_000
 // openLines is up to how many lines of these diffs are unfolded at first.
 const openLines = 200
 
-// changed draws the diffs of the changed files, up to filesBytes, and records their ids.
-func (o *overview) changed() g.Node {
+// fileDiffs draws the diffs of the changed files, up to filesBytes, and records their ids.
+func (o *overview) fileDiffs() g.Node {
 	if o.View.Change == nil || !sections.Begun(o.View) {
 		return nil
 	}
-	hunksOf := unified(o.View.Change.Diff)
-	builder := diffBuilder{left: filesBytes}
+	hunksOf := parseUnified(o.View.Change.Diff)
+	builder := diffBuilder{remaining: filesBytes}
 	var all g.Group
 	for i, f := range o.View.Change.Files[:min(len(o.View.Change.Files), maxRows)] {
 		var hunks []hunk
 		for _, one := range hunksOf[f.Path] {
-			if builder.left > 0 {
-				hunks = append(hunks, builder.hunk(one))
+			if builder.remaining > 0 {
+				hunks = append(hunks, builder.layOutHunk(one))
 			}
 		}
 		if len(hunks) == 0 {
@@ -41,11 +41,11 @@ func (o *overview) changed() g.Node {
 			h.Div(h.Class("diff"), hunkList(hunks)),
 		))
 	}
-	return append(all, cutNote(o.undiffed()))
+	return append(all, cutNote(o.describeMissingDiff()))
 }
 
-// undiffed returns a sentence about changes whose diff is not shown, or "".
-func (o *overview) undiffed() string {
+// describeMissingDiff returns a sentence about changes whose diff is not shown, or "".
+func (o *overview) describeMissingDiff() string {
 	c := o.View.Change
 	switch {
 	case !c.DiffCut && c.Diff != "", len(c.Files) == 0, c.Patch == "":

@@ -7,9 +7,9 @@ import (
 
 // overview is the result of the first pass: everything except the timeline.
 type overview struct {
-	View    *transcript.View
-	limit   int
-	endless map[int64]bool
+	View       *transcript.View
+	limit      int
+	unfinished map[int64]bool
 
 	sections.Timeline
 	entries   int
@@ -20,15 +20,15 @@ type overview struct {
 // maxPatches limits the calls that are listed for a file.
 const maxPatches = 5
 
-// note adds an entry's facts.
-func (o *overview) note(e *entry) {
+// countEntry adds an entry's facts.
+func (o *overview) countEntry(e *entry) {
 	o.entries++
 	if e.Bad {
 		o.Problems++
 	}
 	o.lastEvent = e.At
 	if e.refused != "" {
-		o.refuse(e)
+		o.addRefusal(e)
 	}
 	switch {
 	case e.Kind == "turn":
@@ -37,14 +37,14 @@ func (o *overview) note(e *entry) {
 		if !e.Nested {
 			o.Working += e.seconds
 		}
-		o.call(e)
+		o.addPatches(e)
 	default:
 		o.Checking += e.seconds
 	}
 }
 
-// refuse adds a refused call or host.
-func (o *overview) refuse(e *entry) {
+// addRefusal adds a refused call or host.
+func (o *overview) addRefusal(e *entry) {
 	refused := sections.Refusal{Event: e.Seq, Tool: e.Name, Topic: e.Topic, Rule: e.refused}
 	if e.Kind == "call" {
 		o.RefusedCalls++
@@ -57,8 +57,8 @@ func (o *overview) refuse(e *entry) {
 	}
 }
 
-// call adds the paths that a successful call patched.
-func (o *overview) call(e *entry) {
+// addPatches adds the paths that a successful call patched.
+func (o *overview) addPatches(e *entry) {
 	if e.Bad {
 		return
 	}

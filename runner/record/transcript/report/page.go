@@ -24,7 +24,7 @@ var (
 
 // page draws the whole page. entries writes the timeline while the page is written.
 func (o *overview) page(entries g.Node) g.Node {
-	diffed := o.changed()
+	diffed := o.fileDiffs()
 	source := &sections.Source{View: o.View, Links: sections.LinksOf(o.View, transcript.Site{}), EndKnown: o.View.Finished != nil, Timeline: &o.Timeline}
 	before, behind := source.On(sections.Report), source.On(sections.Details)
 	var alerts []document.Section

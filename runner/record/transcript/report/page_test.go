@@ -35,7 +35,7 @@ func TestPageShowsDiffsUnderFiles(t *testing.T) {
 }
 
 func TestParsesUnifiedDiffs(t *testing.T) {
-	got := unified("diff --git a/a b/a\n--- a/a\n+++ b/a\n@@ -1 +1,2 @@\n-x\n+y\n\\ No newline at end of file\n+diff --git a/b b/b\n" +
+	got := parseUnified("diff --git a/a b/a\n--- a/a\n+++ b/a\n@@ -1 +1,2 @@\n-x\n+y\n\\ No newline at end of file\n+diff --git a/b b/b\n" +
 		"diff --git \"a/\\303\\244\" \"b/\\303\\244\"\n--- \"a/\\303\\244\"\n+++ \"b/\\303\\244\"\n@@ -3,2 +3,1 @@ f()\n k\n-z\ncut")
 	want := map[string][]v4a.Hunk{
 		"a": {{Context: []string{"line 1"}, Lines: []v4a.Line{{Kind: v4a.Remove, Text: "x"}, {Kind: v4a.Insert, Text: "y"}, {Kind: v4a.Insert, Text: "diff --git a/b b/b"}}}},
@@ -45,7 +45,7 @@ func TestParsesUnifiedDiffs(t *testing.T) {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 	for _, broken := range []string{"", "@@ -1 +1 @@\n-x", "--- a/a\n@@ -1,999999999 +1 @@", "--- a/a\n@@ -1 +1 @@\n\n", "+++ x\n@@ -1 +1 @@\n x"} {
-		unified(broken)
+		parseUnified(broken)
 	}
 }
 

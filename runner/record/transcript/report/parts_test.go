@@ -85,19 +85,19 @@ func TestShowsEdits(t *testing.T) {
 		"write": {`{"filePath":"a.txt","content":"new\n"}`, fileDiff{Op: "Wrote", Path: "a.txt", Hunks: []hunk{{Blocks: []change{{Old: []line{}, New: one("new")}}}}}},
 	} {
 		patch, _ := patchOf(tool, test.input)
-		if diff := cmp.Diff([]fileDiff{test.want}, newDiff(limit(textBytes), patch).Files); diff != "" {
+		if diff := cmp.Diff([]fileDiff{test.want}, newDiff(fixedLimit(textBytes), patch).Files); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", tool, diff)
 		}
 	}
 	made, _ := patchOf("edit", `{"filePath":"a.txt","oldString":"","newString":"new"}`)
-	if got := newDiff(limit(textBytes), made).Files[0].Op; got != "Added" {
+	if got := newDiff(fixedLimit(textBytes), made).Files[0].Op; got != "Added" {
 		t.Errorf("a file that is made is %s", got)
 	}
 }
 
 func TestDiffBlocks(t *testing.T) {
 	patch, _ := patchOf("apply_patch", "*** Begin Patch\n*** Update File: a.txt\n@@ func f()\n keep\n \n-old\n+new\n-older\n \n*** End Patch")
-	d := newDiff(limit(textBytes), patch)
+	d := newDiff(fixedLimit(textBytes), patch)
 	one := func(s string) []line { return []line{{{Text: s}}} }
 	want := []fileDiff{{Op: "Changed", Path: "a.txt", Hunks: []hunk{{Place: "func f()", Blocks: []change{
 		{Keep: "keep\n"}, {Old: one("old"), New: one("new")}, {Old: one("older"), New: []line{}}, {Keep: ""},
@@ -105,7 +105,7 @@ func TestDiffBlocks(t *testing.T) {
 	if diff := cmp.Diff(want, d.Files); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
-	if short := newDiff(limit(4*lineBytes), patch); short.Hidden != "6 lines of this patch not shown" {
+	if short := newDiff(fixedLimit(4*lineBytes), patch); short.Hidden != "6 lines of this patch not shown" {
 		t.Errorf("what is cut: %q", short.Hidden)
 	}
 }
@@ -144,7 +144,7 @@ func TestCut(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			if diff := cmp.Diff(test.want, cut(limit(test.limit), test.in)); diff != "" {
+			if diff := cmp.Diff(test.want, cut(fixedLimit(test.limit), test.in)); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
 			}
 		})

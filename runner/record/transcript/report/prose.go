@@ -12,16 +12,16 @@ import (
 
 // prose draws the message of a model. Its middle may be left out.
 func prose(e excerpt) g.Node {
-	nodes := g.Group{message(markdown.Parse(e.Head))}
+	nodes := g.Group{messageNodes(markdown.Parse(e.Head))}
 	if e.Hidden != "" {
-		nodes = append(nodes, cutNote("… "+e.Hidden+" …"), message(markdown.Parse(e.Tail)))
+		nodes = append(nodes, cutNote("… "+e.Hidden+" …"), messageNodes(markdown.Parse(e.Tail)))
 	}
 	return nodes
 }
 
-// message draws the blocks of a message. Lines without a gap between them form one paragraph. Code
+// messageNodes draws the blocks of a message. Lines without a gap between them form one paragraph. Code
 // begins with a newline, which HTML ignores.
-func message(all []markdown.Block) (nodes g.Group) {
+func messageNodes(all []markdown.Block) (nodes g.Group) {
 	for i := 0; i < len(all); {
 		b := all[i]
 		text := g.Group{spans(b.Text)}

@@ -38,9 +38,9 @@ func survey(log io.ReadSeeker) (*overview, error) {
 	if _, err := log.Seek(0, io.SeekStart); err != nil {
 		return nil, fmt.Errorf("read transcript: %w", err)
 	}
-	room := &scale{}
+	sizes := &textSizes{}
 	first := &overview{Timeline: sections.Timeline{Patches: map[string][]int64{}, Diffs: map[string]string{}}}
-	entries := newAssembler(room.collect, nil, first.note)
+	entries := newAssembler(sizes.record, nil, first.countEntry)
 	view, err := transcript.FoldEvents(log, func(_ *transcript.View, e transcript.Event) error { return entries.add(e) })
 	if err != nil {
 		return nil, err
@@ -51,8 +51,8 @@ func survey(log io.ReadSeeker) (*overview, error) {
 	if view.Change != nil && view.Change.Diff != "" {
 		page -= filesBytes
 	}
-	first.limit = room.limit(page, first.entries)
-	first.endless = entries.waiting
+	first.limit = sizes.limit(page, first.entries)
+	first.unfinished = entries.openEvents
 	return first, nil
 }
 
@@ -62,25 +62,25 @@ func (o *overview) writeEntries(w io.Writer, log io.ReadSeeker) error {
 	if _, err := log.Seek(0, io.SeekStart); err != nil {
 		return fmt.Errorf("read transcript: %w", err)
 	}
-	var unwritten error
-	entries := newAssembler(limit(o.limit), o.endless, func(e *entry) {
-		if unwritten == nil {
-			unwritten = e.node().Render(w)
+	var writeErr error
+	entries := newAssembler(fixedLimit(o.limit), o.unfinished, func(e *entry) {
+		if writeErr == nil {
+			writeErr = e.node().Render(w)
 		}
 	})
-	left := o.View.Events
+	remaining := o.View.Events
 	for e, err := range eventlog.Read(log) {
-		if torn := (*eventlog.TornError)(nil); errors.As(err, &torn) || left == 0 {
+		if torn := (*eventlog.TornError)(nil); errors.As(err, &torn) || remaining == 0 {
 			break
 		}
 		if err != nil {
 			return err
 		}
-		left--
+		remaining--
 		if err := entries.add(e); err != nil {
 			return err
 		}
 	}
 	entries.releaseAll()
-	return unwritten
+	return writeErr
 }

@@ -12,7 +12,7 @@ import (
 func compare(old, fresh []string) change {
 	c := change{Old: unmarkedLines(old), New: unmarkedLines(fresh)}
 	for i := range min(len(old), len(fresh)) {
-		if a, b, alike := mark(words(old[i]), words(fresh[i])); alike {
+		if a, b, alike := markDifferences(words(old[i]), words(fresh[i])); alike {
 			c.Old[i], c.New[i] = a, b
 		}
 	}
@@ -28,9 +28,9 @@ func unmarkedLines(texts []string) []line {
 	return lines
 }
 
-// mark marks the words between the common beginning and the common end of two lines. alike is false
+// markDifferences marks the words between the common beginning and the common end of two lines. alike is false
 // if these make less than a third of the longer line, ignoring blanks.
-func mark(a, b []string) (old, fresh line, alike bool) {
+func markDifferences(a, b []string) (old, fresh line, alike bool) {
 	head, tail := 0, 0
 	for head < min(len(a), len(b)) && a[head] == b[head] {
 		head++
