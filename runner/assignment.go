@@ -39,8 +39,8 @@ func (r *runner) adoptSource(source *intake.Source, set *settings.Settings, ws *
 }
 
 // recordedAssignment returns a recorded run's assignment without its results.
-func recordedAssignment(h *history.Run, asked *request) *assignment {
-	return &assignment{request: asked, settings: &settings.Settings{Job: h.Job}, task: h.Assigned()}
+func recordedAssignment(h *history.Run, req *request) *assignment {
+	return &assignment{request: req, settings: &settings.Settings{Job: h.Job}, task: h.Assigned()}
 }
 
 // ensureCheckout finds the run's assignment and ensures a checkout of the right repository, clean and
@@ -117,7 +117,7 @@ func (r *runner) assign(ctx context.Context, event intake.Event, known assignmen
 	if a.task, err = a.source.Read(ctx, pull); err != nil {
 		return a, err
 	}
-	a.output, err = r.outputSchema(ctx, &a, ws)
+	a.outputSchema, err = r.outputSchema(ctx, &a, ws)
 	return a, err
 }
 
@@ -127,6 +127,12 @@ func (r *runner) findProject(a *assignment, event intake.Event, ws *workspace.Wo
 	if ws != nil {
 		n.Origin = ws.Checkout().Origin()
 	}
+	return publish.FindProject(r.env, r.version, n, a.publish)
+}
+
+// recordedProject returns the repository of a recorded run.
+func (r *runner) recordedProject(a *assignment, h *history.Run) (publish.Project, error) {
+	n := intake.Naming{Job: a.job(), Event: intake.Event{Surroundings: intake.Around(r.env)}, Recorded: h.Workspace.Repository}
 	return publish.FindProject(r.env, r.version, n, a.publish)
 }
 
@@ -185,8 +191,8 @@ func (a *assignment) preparation(ws *workspace.Workspace) workspace.CheckoutNeed
 }
 
 // intakeSource returns the source that reads the run's task and checks its requester.
-func (r *runner) intakeSource(event intake.Event, asked *request, set *settings.Settings, ws *workspace.Workspace) *intake.Source {
-	source := &intake.Source{Event: event, Accounts: intake.Accounts{}, Record: r.rec, Publishes: asked.publish != publish.Nowhere}
+func (r *runner) intakeSource(event intake.Event, req *request, set *settings.Settings, ws *workspace.Workspace) *intake.Source {
+	source := &intake.Source{Event: event, Accounts: intake.Accounts{}, Record: r.rec, Publishes: req.publish != publish.Nowhere}
 	r.adoptSource(source, set, ws)
 	return source
 }

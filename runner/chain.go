@@ -52,13 +52,13 @@ type program struct {
 // assignment is a run's task with its settings, requester and model.
 type assignment struct {
 	*request
-	settings *settings.Settings
-	project  publish.Project
-	task     intake.Task
-	source   *intake.Source // reads the task; nil if the task comes from a record
-	model    provider.Model
-	output   settings.OutputSchema
-	repair   *repair.Attempt // the repair to attempt; nil for other tasks
+	settings     *settings.Settings
+	project      publish.Project
+	task         intake.Task
+	source       *intake.Source // reads the task; nil if the task comes from a record
+	model        provider.Model
+	outputSchema settings.OutputSchema
+	repair       *repair.Attempt // the repair to attempt; nil for other tasks
 }
 
 func (a *assignment) job() *job.Job { return &a.settings.Job }
@@ -96,13 +96,13 @@ type startingChange struct {
 // work is the state of the agent's work. Functions take it by value and return the next state.
 type work struct {
 	*ready
-	change       *gitops.ChangeSet // the agent's change so far
-	founded      *gitops.ChangeSet // the last change that supports every claim of the summary
-	dropped      []string          // protected files that the agent changed, left out of change
-	verification transcript.Verify // the latest results of the checks
-	stopped      *outcome.Stop     // set if a budget stopped the work
-	summary      string            // a recipe's or bundle's summary, for a run without an agent's
-	outputFile   string            // file with the object described by task.output_schema
+	change          *gitops.ChangeSet // the agent's change so far
+	supportedChange *gitops.ChangeSet // the last change that supports every claim of the summary
+	droppedPaths    []string          // protected files that the agent changed, left out of change
+	verification    transcript.Verify // the latest results of the checks
+	stopped         *outcome.Stop     // set if a budget stopped the work
+	summary         string            // a recipe's or bundle's summary, for a run without an agent's
+	outputFile      string            // file with the object described by task.output_schema
 }
 
 // repairedChange returns the content of the pull request to fix, or nil for other tasks.

@@ -12,23 +12,23 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/intake"
 )
 
-// openHere opens the checkout of --repo on the event's base. why explains a missing or unusable
+// openHere opens the checkout of --repo on the event's base. obstacle explains a missing or unusable
 // checkout. That does not stop the run yet, because the run may clone. If only the base is missing,
-// openHere also returns the checkout, so its configuration counts. named means that the command line
+// openHere also returns the checkout, so its configuration counts. pullNamed means that the command line
 // names a pull request. A checkout of another repository is then ignored with its configuration.
-func (r *runner) openHere(ctx context.Context, asked *request, event intake.Event, named bool) (ws *workspace.Workspace, why error) {
-	ws, why = workspace.Open(ctx, r.rec, r.checkoutOptions(cmp.Or(asked.dir, ".")))
-	if why == nil {
-		why = ws.StartOn(ctx, event.Base())
+func (r *runner) openHere(ctx context.Context, req *request, event intake.Event, pullNamed bool) (ws *workspace.Workspace, obstacle error) {
+	ws, obstacle = workspace.Open(ctx, r.rec, r.checkoutOptions(cmp.Or(req.dir, ".")))
+	if obstacle == nil {
+		obstacle = ws.StartOn(ctx, event.Base())
 	}
-	if named && ws != nil {
-		if of := intake.NameInURL(ws.Checkout().Origin(), r.env.ForgeServer()); !strings.EqualFold(of, event.Repository) {
-			r.reportOtherCheckout(event.Repository, of, ws)
-			ws, why = nil, cmp.Or(ws.Close(), gitops.ErrNotRepository)
+	if pullNamed && ws != nil {
+		if actual := intake.NameInURL(ws.Checkout().Origin(), r.env.ForgeServer()); !strings.EqualFold(actual, event.Repository) {
+			r.reportOtherCheckout(event.Repository, actual, ws)
+			ws, obstacle = nil, cmp.Or(ws.Close(), gitops.ErrNotRepository)
 		}
 	}
 	r.end.workspace = ws
-	return ws, why
+	return ws, obstacle
 }
 
 // baseOf returns the branch that configures a run on a pull request or event, or "". The base in an
@@ -54,20 +54,20 @@ func (r *runner) wantsClone(a assignment, ws *workspace.Workspace, noCheckout er
 	case a.task.OnPull() != nil && a.task.OnPull().Base != ws.Base().Branch:
 		return true // the event of a comment does not name the pull request's base, so the workflow checks out another branch
 	}
-	here := intake.NameInURL(ws.Checkout().Origin(), r.env.ForgeServer())
-	if here == "" && r.env.InActions() && strings.EqualFold(r.env.Get("GITHUB_REPOSITORY"), a.project.Name()) {
+	actual := intake.NameInURL(ws.Checkout().Origin(), r.env.ForgeServer())
+	if actual == "" && r.env.InActions() && strings.EqualFold(r.env.Get("GITHUB_REPOSITORY"), a.project.Name()) {
 		return false // a workflow's own checkout, with an origin that another step removed or changed
 	}
-	return !strings.EqualFold(here, a.project.Name())
+	return !strings.EqualFold(actual, a.project.Name())
 }
 
-// reportOtherCheckout warns that the run uses a clone of name, because the current checkout is of
-// another repository.
-func (r *runner) reportOtherCheckout(name, of string, current *workspace.Workspace) {
-	if of == "" || strings.EqualFold(of, name) || r.env.InActions() {
+// reportOtherCheckout warns that the run uses a clone of wanted, because the current checkout is of the
+// repository actual.
+func (r *runner) reportOtherCheckout(wanted, actual string, current *workspace.Workspace) {
+	if actual == "" || strings.EqualFold(actual, wanted) || r.env.InActions() {
 		return
 	}
-	r.rec.Warn("cloned", "The run works in a clone of %s, in its run directory: %s is a checkout of %s.", name, current.Root(), of)
+	r.rec.Warn("cloned", "The run works in a clone of %s, in its run directory: %s is a checkout of %s.", wanted, current.Root(), actual)
 }
 
 // clone closes the current checkout, if any, and clones the assignment's repository. It reads the run's

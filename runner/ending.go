@@ -67,7 +67,7 @@ func (e *ending) outcome(ctx context.Context, rec *record.Record, err error) *ou
 	case e.published != nil && e.published.posted != nil:
 		return e.published.posted.End()
 	case p.Change.Empty():
-		return p.WithoutChange(&e.assignment.task, e.assignment.job(), e.work.dropped, e.work.outputFile)
+		return p.WithoutChange(&e.assignment.task, e.assignment.job(), e.work.droppedPaths, e.work.outputFile)
 	}
 	return p.Outcome(rec, e.work.stopped, e.assignment.task.Branch, e.workspace.NameOrPath())
 }

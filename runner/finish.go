@@ -98,12 +98,12 @@ func (r *runner) finish(ctx context.Context, cause error) record.Result {
 // endContext returns a context for the run's end: it outlives ctx, by at most salvageTime from now. A
 // forced stop cancels it.
 func (r *runner) endContext(ctx context.Context) (context.Context, context.CancelFunc) {
-	late, cancel := context.WithTimeout(context.WithoutCancel(ctx), salvageTime)
+	endCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), salvageTime)
 	if r.forceStop == nil {
-		return late, cancel
+		return endCtx, cancel
 	}
 	forget := context.AfterFunc(r.forceStop, cancel)
-	return late, func() { forget(); cancel() }
+	return endCtx, func() { forget(); cancel() }
 }
 
 // salvage saves a stopped run's work and returns a sentence on where it is, or "".
@@ -120,8 +120,9 @@ func (r *runner) salvage(ctx context.Context, stop *outcome.Stop) string {
 			return w.change, err
 		},
 	})
-	if p.Commit == "" || stop.Outcome != outcome.Cancelled && (stop.Outcome != outcome.ForgeFailed || p.Remote != "") {
-		return note // the message already names the commit
+	unpushed := stop.Outcome == outcome.Cancelled || stop.Outcome == outcome.ForgeFailed && p.Remote == ""
+	if p.Commit == "" || !unpushed {
+		return note // the message already names the commit, if there is one
 	}
 	p.NotPushed = cmp.Or(p.NotPushed, "the run ended before that")
 	return strings.TrimSpace(p.Sentence(e.workspace.NameOrPath()) + " " + note)
@@ -163,17 +164,17 @@ func (r *runner) conclude(event transcript.RunFinished) record.Result {
 	view, unrecorded := r.rec.Conclude(event, errors.Join(r.end.checkout(r.rec).RecordWorkInTree(), r.recordStart(r.end.assignment)))
 	result := record.Project(view)
 	result.BodyFile = r.end.publication().BodyFile
-	failed := func(err error) {
+	addError := func(err error) {
 		if err != nil {
 			result.Errors = append(result.Errors, r.rec.Redact(err.Error()))
 		}
 	}
-	failed(unrecorded)
+	addError(unrecorded)
 	r.rec.WriteResult(record.ResultFile, &result)
 	ws := r.end.checkout(r.rec)
 	if result.File != "" && !ws.KeepsTree(unrecorded == nil) {
 		if r.end.sandboxes != nil && r.end.assignment.recording == nil { // Replay removes its own tree
-			failed(r.end.sandboxes.RemoveTreeAtEnd())
+			addError(r.end.sandboxes.RemoveTreeAtEnd())
 		}
 		r.rec.Remove(confine.ScratchFolder)
 	}
@@ -186,7 +187,7 @@ func (r *runner) conclude(event transcript.RunFinished) record.Result {
 	}
 	// The page can be regenerated from the transcript, so a failure does not change the outcome.
 	if err := r.rec.Report(); err != nil {
-		failed(err)
+		addError(err)
 		return result
 	}
 	result.ReportFile = record.ReportFile
@@ -199,7 +200,7 @@ func (r *runner) recordStart(a *assignment) error {
 		return nil
 	}
 	event := transcript.RunStarted{
-		RunID: r.rec.ID, Version: r.version, Key: a.task.Key, Publish: cmp.Or(a.project.Mode, a.publish, publish.ToLocal), Link: r.env.RunLink(), Artifacts: r.env.Artifacts(), Price: a.model.Profile.Price, OutputSchema: a.output.Source,
+		RunID: r.rec.ID, Version: r.version, Key: a.task.Key, Publish: cmp.Or(a.project.Mode, a.publish, publish.ToLocal), Link: r.env.RunLink(), Artifacts: r.env.Artifacts(), Price: a.model.Profile.Price, OutputSchema: a.outputSchema.Source,
 	}
 	if a.script != "" {
 		event.Scripted = filepath.Base(a.script)

@@ -84,7 +84,7 @@ func TestDerivesOutcomeFromReachedState(t *testing.T) {
 		"no change":                       {&ending{work: work{change: changed()}}, nil, "no_changes/nothing_to_do", "its last message says why"},
 		"no change was taken":             {&ending{}, nil, "no_changes/nothing_to_do", ""},
 		"an answer":                       {&ending{assignment: expecting("answer")}, nil, "no_changes/answered", ""},
-		"protected files alone":           {&ending{work: work{dropped: []string{".github/x.yml"}}}, nil, "no_changes/only_protected", "(.github/x.yml)"},
+		"protected files alone":           {&ending{work: work{droppedPaths: []string{".github/x.yml"}}}, nil, "no_changes/only_protected", "(.github/x.yml)"},
 		"nothing left, and one open":      {&ending{published: &publication{published: vanished}}, nil, "no_changes/nothing_to_do", "Pull request #7 of an earlier run stays open"},
 		"in the base by now":              {&ending{published: &publication{published: inBase}}, nil, "no_changes/already_in_base", "main already has this change"},
 		"red, and left":                   {&ending{work: work{change: changed("a"), verification: red}}, nil, "verify_failed/red", "test is red (was green, log "},

@@ -19,8 +19,8 @@ import (
 // of the pull request that the run comments on.
 func (r *runner) enter(ctx context.Context, a *assignment, ws *workspace.Workspace) (p *place, err error) {
 	base := ws.Base()
-	next := place{configBase: base}
-	if err := r.readRules(ctx, &next, a, ws); err != nil {
+	newPlace := place{configBase: base}
+	if err := r.readRules(ctx, &newPlace, a, ws); err != nil {
 		return nil, err
 	}
 	if err := a.task.FitsBase(base.Branch, workspace.BaseName(base)); err != nil {
@@ -37,37 +37,37 @@ func (r *runner) enter(ctx context.Context, a *assignment, ws *workspace.Workspa
 	if err := a.source.CheckNotDone(ctx, a.task, base.Branch, base.SHA); err != nil {
 		return nil, err
 	}
-	if next.skills, err = worker.OfferSkills(r.rec, ws.Commit(), a.job(), a.model.Profile.ContextWindow); err != nil {
+	if newPlace.skills, err = worker.OfferSkills(r.rec, ws.Commit(), a.job(), a.model.Profile.ContextWindow); err != nil {
 		return nil, err
 	}
 	lessons := proposals.Read(r.rec, r.began, ws, a.job(), a.task.Title+"\n"+a.task.Text)
-	if next.guides, err = worker.ReadGuides(ws.Commit(), a.job().Repository.Path, r.rec.Warn); err != nil {
+	if newPlace.guides, err = worker.ReadGuides(ws.Commit(), a.job().Repository.Path, r.rec.Warn); err != nil {
 		return nil, err
 	}
-	on := *a
+	headAssignment := *a
 	if a.task.OnHead() { // from here on ws has the head's files, not the base's
 		r.end.abandonedBase = base
-		ws, on, err = r.goToHead(ctx, on, ws)
+		ws, headAssignment, err = r.goToHead(ctx, headAssignment, ws)
 	}
-	next.assignment, next.workspace, next.lessons = &on, ws, lessons.Attach(ws, on.job(), on.task.Subject != nil)
-	return r.registerPlace(next), err
+	newPlace.assignment, newPlace.workspace, newPlace.lessons = &headAssignment, ws, lessons.Attach(ws, headAssignment.job(), headAssignment.task.Subject != nil)
+	return r.registerPlace(newPlace), err
 }
 
 // decideRepair stops a repair that has nothing to fix or is not allowed, with a post on the pull request.
 // Otherwise it sets the run's cost limit.
 func (r *runner) decideRepair(ctx context.Context, a *assignment, ws *workspace.Workspace) (*assignment, error) {
-	red, err := a.repair.Decide(ctx, a.source, r.env.RunLink(), a.job().Repair)
+	decided, err := a.repair.Decide(ctx, a.source, r.env.RunLink(), a.job().Repair)
 	if err != nil {
 		return a, err
 	}
-	left := red.Plan.RemainingUSD
+	remainingUSD := decided.Plan.RemainingUSD
 	if !a.model.Profile.Price.Known() {
-		left = 0 // without a price the remaining budget has no meaning
+		remainingUSD = 0 // without a price the remaining budget has no meaning
 	}
-	next := r.withSettings(*a, a.settings.WithoutDrafts(left), ws)
-	next.repair, next.task.Repair = red, &red.Plan.Attempt
-	r.end.assignment = &next
-	return &next, nil
+	repairing := r.withSettings(*a, a.settings.WithoutDrafts(remainingUSD), ws)
+	repairing.repair, repairing.task.Repair = decided, &decided.Plan.Attempt
+	r.end.assignment = &repairing
+	return &repairing, nil
 }
 
 // recall completes the place of a recorded run. It reads the configuration from the base again.
@@ -102,20 +102,9 @@ func (r *runner) readRules(ctx context.Context, p *place, a *assignment, ws *wor
 // goToHead sets the base to the tip of the person's branch that the run joins, or to the head of the
 // pull request that it comments on. If the checkout lacks that commit, the run works in a clone.
 func (r *runner) goToHead(ctx context.Context, a assignment, ws *workspace.Workspace) (_ *workspace.Workspace, _ assignment, err error) {
-	joins := a.task.Mode == intake.Join
-	head := gitops.BaseSpec{}
-	if joins {
-		pull := a.task.Pull
-		tip, err := intake.LookUpBranch(ctx, a.project.Forge.Repository(a.source.Event.Repository), pull.Head)
-		if err == nil && tip == nil {
-			err = outcome.Stopf(outcome.Skipped, "foreign_branch", "The branch %s of pull request #%d was deleted: %s.", pull.Head, pull.Number, pull.URL)
-		}
-		if err != nil {
-			return ws, a, err
-		}
-		head = gitops.BaseSpec{Branch: pull.Base, SHA: tip.SHA}
-	} else {
-		head = gitops.BaseSpec{Branch: a.task.Subject.Pull.Head, SHA: a.task.Subject.HeadSHA}
+	head, err := a.pullHead(ctx)
+	if err != nil {
+		return ws, a, err
 	}
 	err = ws.SetBase(ctx, head)
 	if errors.As(err, new(*gitops.UnknownBaseError)) && !ws.Cloned() { // a workflow's checkout usually has only one commit
@@ -127,10 +116,27 @@ func (r *runner) goToHead(ctx context.Context, a assignment, ws *workspace.Works
 	if err != nil {
 		return ws, a, workspace.CheckoutFailure(err)
 	}
-	if joins {
+	if a.task.Mode == intake.Join {
 		a = r.withSettings(a, a.settings.OnBranch(a.task.Pull.Head).WithoutDrafts(0), ws)
 	}
 	return ws, a, ws.RequireFolder(a.job().Repository.Path)
+}
+
+// pullHead returns the commit to work on: the tip of the person's branch that the run joins, or the head of the
+// pull request that it comments on.
+func (a *assignment) pullHead(ctx context.Context) (gitops.BaseSpec, error) {
+	if a.task.Mode != intake.Join {
+		return gitops.BaseSpec{Branch: a.task.Subject.Pull.Head, SHA: a.task.Subject.HeadSHA}, nil
+	}
+	pull := a.task.Pull
+	tip, err := intake.LookUpBranch(ctx, a.project.Forge.Repository(a.source.Event.Repository), pull.Head)
+	if err != nil {
+		return gitops.BaseSpec{}, err
+	}
+	if tip == nil {
+		return gitops.BaseSpec{}, outcome.Stopf(outcome.Skipped, "foreign_branch", "The branch %s of pull request #%d was deleted: %s.", pull.Head, pull.Number, pull.URL)
+	}
+	return gitops.BaseSpec{Branch: pull.Base, SHA: tip.SHA}, nil
 }
 
 // baseTree returns a function that makes the tree with the job's programs. The tree is that of the

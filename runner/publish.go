@@ -32,13 +32,13 @@ type PublishOptions struct {
 func Publish(ctx context.Context, o PublishOptions) record.Result {
 	o.ForceStop = nil // there is no command to wait for
 	r := newRunner("", settings.Given{JobFile: o.JobFile, Set: o.Set}, o.Surroundings)
-	asked := &request{dir: o.Dir, operator: o.Operator, publish: publish.ToForge}
-	r.end.assignment, r.end.bundle = &assignment{request: asked}, true
-	return r.runAndReport(ctx, func() record.Result { return r.publishRunDir(ctx, asked, o.RunDir) })
+	req := &request{dir: o.Dir, operator: o.Operator, publish: publish.ToForge}
+	r.end.assignment, r.end.bundle = &assignment{request: req}, true
+	return r.runAndReport(ctx, func() record.Result { return r.publishRunDir(ctx, req, o.RunDir) })
 }
 
 // publishRunDir publishes the bundle in runDir. It returns the result, and writes it to runDir.
-func (r *runner) publishRunDir(ctx context.Context, asked *request, runDir string) (result record.Result) {
+func (r *runner) publishRunDir(ctx context.Context, req *request, runDir string) (result record.Result) {
 	dir, err := record.OpenDirectory(runDir)
 	if err != nil {
 		return r.resultWithoutRecord(err)
@@ -50,7 +50,7 @@ func (r *runner) publishRunDir(ctx context.Context, asked *request, runDir strin
 	var b bundle.Bundle
 	err = recoverPanic(ctx, func(ctx context.Context) (err error) {
 		if b, err = bundle.Open(ctx, r.rec, r.env.Token() != ""); err == nil {
-			err = r.publishBundle(ctx, asked, b)
+			err = r.publishBundle(ctx, req, b)
 		}
 		return err
 	})
@@ -67,17 +67,18 @@ func (r *runner) publishRunDir(ctx context.Context, asked *request, runDir strin
 }
 
 // publishBundle verifies a bundle and publishes its change. It registers its results as stages of a run do.
-func (r *runner) publishBundle(ctx context.Context, asked *request, b bundle.Bundle) error {
-	ws, err := workspace.Open(ctx, r.rec, r.checkoutOptions(cmp.Or(asked.dir, ".")))
-	if r.end.workspace = ws; err != nil {
+func (r *runner) publishBundle(ctx context.Context, req *request, b bundle.Bundle) error {
+	ws, err := workspace.Open(ctx, r.rec, r.checkoutOptions(cmp.Or(req.dir, ".")))
+	r.end.workspace = ws
+	if err != nil {
 		return workspace.CheckoutFailure(err)
 	}
-	a := &assignment{request: asked}
+	a := &assignment{request: req}
 	r.end.assignment = a
 	second := bundle.SecondHalf{
-		Record: r.rec, Workspace: ws, Source: r.source, Event: intake.ReadEvent(ctx, intake.Around(r.env)), Operator: asked.operator,
+		Record: r.rec, Workspace: ws, Source: r.source, Event: intake.ReadEvent(ctx, intake.Around(r.env)), Operator: req.operator,
 		Forge: func(j *job.Job) (to publish.Forge, err error) {
-			a.project, err = publish.FindProject(r.env, r.version, intake.Naming{Job: j, Event: intake.Event{Surroundings: intake.Around(r.env)}, Origin: ws.Checkout().Origin()}, asked.publish)
+			a.project, err = publish.FindProject(r.env, r.version, intake.Naming{Job: j, Event: intake.Event{Surroundings: intake.Around(r.env)}, Origin: ws.Checkout().Origin()}, req.publish)
 			return r.forge(a.project, ws), err
 		},
 	}

@@ -16,7 +16,6 @@ import (
 	"github.com/agent-ci/agent-ci/runner/replay"
 	"github.com/agent-ci/agent-ci/runner/replay/audit"
 	"github.com/agent-ci/agent-ci/runner/replay/history"
-	"github.com/agent-ci/agent-ci/runner/task/intake"
 	"github.com/agent-ci/agent-ci/runner/task/settings"
 )
 
@@ -90,30 +89,31 @@ func (r *runner) replay(ctx context.Context, original *replay.Original, source *
 		return nil, errors.New("the run went on with a pull request, whose change its transcript does not have; it can be replayed with --frozen alone")
 	}
 	tree, err := original.Tree(ctx, r.rec, source, treeName)
-	if r.end.workspace = tree; err != nil {
+	r.end.workspace = tree
+	if err != nil {
 		return nil, err
 	}
-	asked := &request{publish: publish.Nowhere, program: program{engine: engine}}
-	if asked.recording, err = original.Read(r.rec, tree); err == nil {
-		asked.program.tools, err = extensions.ReplayEmbedded(original.Record.Directory, asked.recording.RecordedCalls())
+	req := &request{publish: publish.Nowhere, program: program{engine: engine}}
+	if req.recording, err = original.Read(r.rec, tree); err == nil {
+		req.program.tools, err = extensions.ReplayEmbedded(original.Record.Directory, req.recording.RecordedCalls())
 	}
 	if err != nil {
 		return nil, err
 	}
-	at := place{assignment: recordedAssignment(original.Run, asked), workspace: tree}
-	at.project.Mode = publish.Nowhere
-	if at.skills, err = skills.ReadOffer(original.Record.Directory, original.Skills); err != nil {
+	replayPlace := place{assignment: recordedAssignment(original.Run, req), workspace: tree}
+	replayPlace.project.Mode = publish.Nowhere
+	if replayPlace.skills, err = skills.ReadOffer(original.Record.Directory, original.Skills); err != nil {
 		return nil, err
 	}
-	r.registerPlace(at)
-	err = recoverPanic(ctx, func(ctx context.Context) error { return r.runReplay(ctx, at, original.Run) })
+	r.registerPlace(replayPlace)
+	err = recoverPanic(ctx, func(ctx context.Context) error { return r.runReplay(ctx, replayPlace, original.Run) })
 	w, stop := r.end.work, r.end.outcome(ctx, r.rec, err)
-	if err != nil && asked.recording.Answers.Unused() { // no answer was used: this machine lacks something that the run had
+	if err != nil && req.recording.Answers.Unused() { // no answer was used: this machine lacks something that the run had
 		return nil, &outcome.Stop{Outcome: stop.Outcome, Reason: stop.Reason, Message: "The run cannot be replayed here: " + r.rec.Redact(stop.Message), Err: err}
 	}
 	stop.Message = outcome.ShortenNames(r.rec.Redact(stop.Message))
 	base := string(tree.Base().Tree)
-	found := &replay.Result{Calls: len(asked.recording.Outputs), Replay: audit.Replay{Stop: stop, Base: base, Tree: base, Checks: w.verification.Rows}}
+	found := &replay.Result{Calls: len(req.recording.Outputs), Replay: audit.Replay{Stop: stop, Base: base, Tree: base, Checks: w.verification.Rows}}
 	if !w.change.Empty() {
 		found.Tree = string(w.change.Tree)
 	}
@@ -123,21 +123,21 @@ func (r *runner) replay(ctx context.Context, original *replay.Original, source *
 		}
 	}
 	r.conclude(r.end.runFinished(stop))
-	return found, original.Compare(ctx, found, asked.recording, r.rec, tree.Root())
+	return found, original.Compare(ctx, found, req.recording, r.rec, tree.Root())
 }
 
 // runReplay runs a replay up to its verdict.
-func (r *runner) runReplay(ctx context.Context, at place, h *history.Run) error {
-	return r.inTime(ctx, at.job().Limits, func(limited context.Context) (err error) {
-		a := *at.assignment
+func (r *runner) runReplay(ctx context.Context, recordedPlace place, h *history.Run) error {
+	return r.inTime(ctx, recordedPlace.job().Limits, func(limited context.Context) (err error) {
+		a := *recordedPlace.assignment
 		if a.model, err = a.recording.Answers.Model(a.job(), r.rec.Warn); err != nil {
 			return err
 		}
-		if a.project, err = publish.FindProject(r.env, r.version, intake.Naming{Job: a.job(), Event: intake.Event{Surroundings: intake.Around(r.env)}, Recorded: h.Workspace.Repository}, a.publish); err != nil {
+		if a.project, err = r.recordedProject(&a, h); err != nil {
 			return err
 		}
-		at.assignment = &a
-		p, err := r.recall(limited, at, proposals.Recorded(r.rec, h.View).ForReplay())
+		recordedPlace.assignment = &a
+		p, err := r.recall(limited, recordedPlace, proposals.Recorded(r.rec, h.View).ForReplay())
 		if err != nil {
 			return err
 		}

@@ -11,7 +11,6 @@ import (
 	"github.com/agent-ci/agent-ci/runner/agent/skills"
 	"github.com/agent-ci/agent-ci/runner/place/confine"
 	"github.com/agent-ci/agent-ci/runner/place/workspace"
-	"github.com/agent-ci/agent-ci/runner/publish"
 	"github.com/agent-ci/agent-ci/runner/publish/proposals"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
@@ -90,12 +89,12 @@ func (r *runner) resume(ctx context.Context, a assignment) error {
 
 // adoptTranscript returns the assignment in a resumed run's transcript. It sets the runner's id, clock,
 // secrets and totals from it.
-func (r *runner) adoptTranscript(h *history.Run, asked *request) assignment {
-	asked.resumedRun, asked.publish = h, h.Started.Publish
+func (r *runner) adoptTranscript(h *history.Run, req *request) assignment {
+	req.resumedRun, req.publish = h, h.Started.Publish
 	if h.Foreign {
-		asked.dir = cmp.Or(asked.dir, ".") // the folder recorded on another machine has no meaning here
+		req.dir = cmp.Or(req.dir, ".") // the folder recorded on another machine has no meaning here
 	}
-	a := *recordedAssignment(h, asked)
+	a := *recordedAssignment(h, req)
 	r.rec.ID, r.began = h.Started.RunID, time.Now().Add(-h.Elapsed)
 	r.rec.SetSecrets(settings.Secrets(r.env, a.job()))
 	r.rec.ResumeWarnings(h.Warnings)
@@ -116,7 +115,7 @@ func (r *runner) resumePlace(ctx context.Context, a assignment) (_ *place, err e
 		return nil, err
 	}
 	a.model.Profile.Price = h.Started.Price // keep the price of the run's start
-	if a.project, err = publish.FindProject(r.env, r.version, intake.Naming{Job: a.job(), Event: intake.Event{Surroundings: intake.Around(r.env)}, Recorded: h.Workspace.Repository}, a.publish); err != nil {
+	if a.project, err = r.recordedProject(&a, h); err != nil {
 		return nil, err
 	}
 	if err := confine.KillLeftovers(ctx, r.rec.Directory); err != nil {
@@ -126,7 +125,8 @@ func (r *runner) resumePlace(ctx context.Context, a assignment) (_ *place, err e
 	from := r.checkoutOptions(a.dir)
 	from.Filters = a.job().Git.Listed()
 	p.workspace, h.FoundWork, err = workspace.Resume(ctx, r.rec, from, h.ForWorkspace())
-	if r.end.workspace = p.workspace; err != nil {
+	r.end.workspace = p.workspace
+	if err != nil {
 		return nil, err
 	}
 	if p.skills, err = skills.ReadOffer(r.rec.Directory, h.Skills); err != nil {
@@ -137,7 +137,7 @@ func (r *runner) resumePlace(ctx context.Context, a assignment) (_ *place, err e
 		a.source.Forge, a.source.To = a.project.Forge, a.project.Repo
 	}
 	if h.Job.Task.OutputSchema != "" || h.Job.Publish.Feedback() {
-		if a.output, err = settings.ParseOutputSchema(h.Started.OutputSchema); err != nil {
+		if a.outputSchema, err = settings.ParseOutputSchema(h.Started.OutputSchema); err != nil {
 			return nil, err
 		}
 	}
@@ -169,15 +169,15 @@ func (r *runner) recordResumed(ctx context.Context, rd *ready) error {
 
 // showProgressAgain continues the progress comment of a run requested by an event.
 func (r *runner) showProgressAgain(ctx context.Context, p *place) {
-	asked, here := p.resumedRun.RequestedOn(), r.env.Get("GITHUB_REPOSITORY")
-	if asked.Number == 0 || !strings.EqualFold(here, asked.Repository) {
+	requestedOn, currentRepository := p.resumedRun.RequestedOn(), r.env.Get("GITHUB_REPOSITORY")
+	if requestedOn.Number == 0 || !strings.EqualFold(currentRepository, requestedOn.Repository) {
 		return
 	}
-	var there []forge.Comment
-	if on, err := p.project.Forge.Repository(here).Issue(ctx, asked.Number); err == nil {
-		there = on.Comments
+	var comments []forge.Comment
+	if on, err := p.project.Forge.Repository(currentRepository).Issue(ctx, requestedOn.Number); err == nil {
+		comments = on.Comments
 	}
-	r.showProgress(ctx, p, asked.Number, there)
+	r.showProgress(ctx, p, requestedOn.Number, comments)
 }
 
 // restore restores the agent's conversation and the work tree. If the work is not in the checkout, it

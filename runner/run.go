@@ -22,24 +22,24 @@ func Run(ctx context.Context, o Options) record.Result {
 	r := newRunner(record.NewID(time.Now()), settings.Given{
 		JobFile: o.JobFile, Issue: o.Issue, Prompt: o.Prompt, PromptFile: o.PromptFile, Model: o.Model, Set: o.Set, Stdin: o.Stdin,
 	}, o.Surroundings)
-	asked := &request{
+	req := &request{
 		dir: o.Dir, publish: o.Publish, operator: o.Operator, script: o.Replay, program: program{o.Tools, o.ScriptEngine}, baselines: !o.NoBaselineCache,
 	}
-	r.end.assignment = &assignment{request: asked}
-	inVain := false
+	r.end.assignment = &assignment{request: req}
+	discardDirectory := false
 	result := r.runAndReport(ctx, func() record.Result {
 		if err := workspace.MakeRunDirectory(r.rec, r.env.Get, o.Out, o.Dir, r.watch.Show); err != nil {
 			return r.resultWithoutRecord(err)
 		}
 		r.end.SetRecord(r.rec)
-		err := recoverPanic(ctx, func(ctx context.Context) error { return r.run(ctx, asked, o.Repair) })
-		// inVain: the input was invalid, and an automatically named run directory would only be litter.
-		inVain = o.Out == "" && !r.env.InActions() && !r.rec.Started() && err != nil && outcome.Of(ctx, err).Outcome == outcome.InvalidInput
-		r.watch.NoRunDirectory = inVain
+		err := recoverPanic(ctx, func(ctx context.Context) error { return r.run(ctx, req, o.Repair) })
+		// The input was invalid, and an automatically named run directory would only be litter.
+		discardDirectory = o.Out == "" && !r.env.InActions() && !r.rec.Started() && err != nil && outcome.Of(ctx, err).Outcome == outcome.InvalidInput
+		r.watch.NoRunDirectory = discardDirectory
 		return r.finish(ctx, err)
 	})
 	// A mistyped path leaves nothing behind, unless the user named the run directory.
-	if inVain && result.Outcome == outcome.InvalidInput && result.Directory != "" && os.RemoveAll(result.Directory) == nil {
+	if discardDirectory && result.Outcome == outcome.InvalidInput && result.Directory != "" && os.RemoveAll(result.Directory) == nil {
 		result.Directory, result.File, result.ReportFile = "", "", ""
 	}
 	return result
@@ -48,7 +48,7 @@ func Run(ctx context.Context, o Options) record.Result {
 // run performs a run from event to outcome: request, assignment, place, ready, work, verdict,
 // publication. Without an error, finish derives the outcome from the registered results. repairs is the
 // pull request of agent-ci repair, or "".
-func (r *runner) run(ctx context.Context, asked *request, repairs string) error {
+func (r *runner) run(ctx context.Context, req *request, repairs string) error {
 	event := intake.ReadEvent(ctx, intake.Around(r.env))
 	if repairs != "" {
 		var err error
@@ -56,18 +56,18 @@ func (r *runner) run(ctx context.Context, asked *request, repairs string) error 
 			return err
 		}
 	}
-	here, noCheckout := r.openHere(ctx, asked, event, repairs != "")
+	checkout, noCheckout := r.openHere(ctx, req, event, repairs != "")
 	if noCheckout != nil && ctx.Err() != nil {
 		return ctx.Err()
 	}
-	set, err := workspace.Configure(ctx, r.rec, r.source, here)
-	r.end.assignment = &assignment{request: asked, settings: set}
+	set, err := workspace.Configure(ctx, r.rec, r.source, checkout)
+	r.end.assignment = &assignment{request: req, settings: set}
 	if err != nil {
 		return err
 	}
 	var a *assignment
 	if err := r.inTime(ctx, set.Job.Limits, func(ctx context.Context) (err error) {
-		a, err = r.ensureCheckout(ctx, event, here, noCheckout)
+		a, err = r.ensureCheckout(ctx, event, checkout, noCheckout)
 		return err
 	}); err != nil {
 		return err
@@ -185,7 +185,8 @@ func (r *runner) workUntilVerified(ctx, untimed context.Context, w work, attempt
 	skipTurn := w.startingChange.cleanMerge // a clean merge needs the model only if checks fail
 	for attempt := attempts + 1; ; {
 		skipped := skipTurn
-		if skipTurn = false; !skipped {
+		skipTurn = false
+		if !skipped {
 			if w, err = r.takeTurns(ctx, w); err != nil {
 				return w, err
 			}

@@ -41,7 +41,7 @@ func newRunner(id string, given settings.Given, s Surroundings) *runner {
 	if !s.Quiet {
 		r.watch.Lines, r.watch.Terminal = s.Progress, s.Terminal
 	}
-	r.rec.StepObserver = r.watch.Begins
+	r.rec.StepObserver = r.watch.BeginActivity
 	return r
 }
 

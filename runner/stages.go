@@ -82,18 +82,18 @@ func (r *runner) makeAgent(ctx context.Context, rd *ready) (*worker.Agent, error
 	if err := extensions.KeepEmbedded(r.rec, rd.job(), rd.program.tools); err != nil {
 		return nil, err
 	}
-	o := worker.Options{
+	options := worker.Options{
 		Shared: worker.Shared{Record: r.rec, Workspace: rd.workspace, Sandboxes: rd.sandboxes, Began: r.began, Hooks: rd.hooks},
 		Job:    rd.job(), Model: rd.model, Skills: rd.skills, Tools: rd.program.tools, ScriptEngine: rd.program.engine, Memory: rd.lessons.Given, TakeLesson: rd.lessons.LessonTaker(),
 	}
-	var waits *team.Order
+	var order *team.Order
 	switch rec := rd.recording; {
 	case rec != nil:
-		o.Recorded, o.ReplayCommand, o.Ask, waits = rec.Servers, rec.RecordedEnding, rec.People(), rec.RecordedOrder
+		options.Recorded, options.ReplayCommand, options.Ask, order = rec.Servers, rec.RecordedEnding, rec.People(), rec.RecordedOrder
 	case rd.job().Task.Questions == "ask" && rd.task.Issue != nil && r.env.Token() != "":
-		o.Ask = (&worker.IssuePeople{Forge: rd.project.Forge, Issue: *rd.task.Issue, Redact: r.rec.Redact}).Ask
+		options.Ask = (&worker.IssuePeople{Forge: rd.project.Forge, Issue: *rd.task.Issue, Redact: r.rec.Redact}).Ask
 	}
-	return team.NewRunAgents(ctx, o, earlier, waits)
+	return team.NewRunAgents(ctx, options, earlier, order)
 }
 
 // preparePublishing checks that a change can be published, before the first turn costs anything. It
@@ -307,16 +307,13 @@ func (r *runner) followRecipe(ctx, untimed context.Context, w work, attempts int
 	if w, err = r.takeChange(ctx, w.place, w); err != nil {
 		return w, false, err
 	}
-	notGreen := func(row transcript.VerifyRow) bool { return row.Before != "green" }
-	doneWith := func(summary string) (work, bool, error) {
-		w.summary = summary
-		return r.registerWork(w), true, nil
-	}
+	allGreen := !slices.ContainsFunc(w.baseline.Rows, func(row transcript.VerifyRow) bool { return row.Before != "green" })
 	switch {
 	case w.job().Recipe.Agent == "always" || len(w.job().Verify) == 0:
 		return w, false, r.reportRecipe(ctx, w, "")
-	case w.change.Empty() && !slices.ContainsFunc(w.baseline.Rows, notGreen):
-		return doneWith("The recipe changed nothing, and every check is green.")
+	case w.change.Empty() && allGreen:
+		w.summary = "The recipe changed nothing, and every check is green."
+		return r.registerWork(w), true, nil
 	case w.change.Empty():
 		return w, false, nil
 	}
@@ -324,7 +321,8 @@ func (r *runner) followRecipe(ctx, untimed context.Context, w work, attempts int
 		return w, false, err
 	}
 	if w.verification.Passed {
-		return doneWith("The recipe made this change. Every check is green on it, and no model was asked.")
+		w.summary = "The recipe made this change. Every check is green on it, and no model was asked."
+		return r.registerWork(w), true, nil
 	}
 	words, err := r.checks(ctx, w).DescribeRed(w.verification, "")
 	if err != nil {
@@ -360,7 +358,7 @@ func (r *runner) takeTurns(ctx context.Context, w work) (work, error) {
 // paths if the job says so.
 func (r *runner) takeChange(ctx context.Context, p *place, w work) (work, error) {
 	change, dropped, err := p.lessons.TakeChange(ctx)
-	w.dropped = dropped
+	w.droppedPaths = dropped
 	if change != nil {
 		w.change = change
 	}
@@ -404,29 +402,36 @@ func (r *runner) verify(ctx, untimed context.Context, w work, attempt int) (work
 // If it cannot tell the agent, it returns the refusal as the error. For work stopped by a budget, it
 // only enforces the limit on the change's size.
 func (r *runner) reportRefusal(ctx, untimed context.Context, w work) (bool, error) {
-	err := inGrace(ctx, untimed, func(ctx context.Context) error {
-		if err := w.judgeCase(w.change).Refusal(ctx); err != nil {
-			return err
-		}
-		if p := w.job().Policy; p.Silenced != "refuse" && p.WorkflowRisk != "refuse" {
-			return nil
-		}
-		found, err := r.inspection(w, w.change).Signs(ctx)
-		return cmp.Or(err, inspect.Refusal(w.job().Policy, found))
-	})
-	stop := (*outcome.Stop)(nil)
-	if !errors.As(err, &stop) {
+	err := inGrace(ctx, untimed, func(ctx context.Context) error { return r.refusal(ctx, w) })
+	refusal := (*outcome.Stop)(nil)
+	if !errors.As(err, &refusal) {
 		return false, err
 	}
-	if stop.Outcome != outcome.BudgetExceeded && w.stopped != nil {
+	if w.stopped != nil {
+		if refusal.Outcome == outcome.BudgetExceeded {
+			return false, refusal
+		}
 		return false, nil
 	}
-	if w.job().VerifyAttempts > 0 && w.stopped == nil {
-		if again, failed := w.agent.ReportRefused(stop.Message); failed != nil || again {
-			return again, failed
+	if w.job().VerifyAttempts > 0 {
+		if again, err := w.agent.ReportRefused(refusal.Message); err != nil || again {
+			return again, err
 		}
 	}
-	return false, stop
+	return false, refusal
+}
+
+// refusal returns why the change may not be published, as far as the agent can correct it. It looks for signs
+// only if the job refuses them.
+func (r *runner) refusal(ctx context.Context, w work) error {
+	if err := w.judgeCase(w.change).Refusal(ctx); err != nil {
+		return err
+	}
+	if p := w.job().Policy; p.Silenced != "refuse" && p.WorkflowRisk != "refuse" {
+		return nil
+	}
+	found, err := r.inspection(w, w.change).Signs(ctx)
+	return cmp.Or(err, inspect.Refusal(w.job().Policy, found))
 }
 
 // reportClaims tells the agent once which claims of its summary the change does not support. It reports
@@ -443,7 +448,7 @@ func (r *runner) reportClaims(ctx context.Context, w work) (work, bool, error) {
 		again, err := w.agent.ReportClaims("It names what is neither in your change nor in your calls: " + markdown.SomeFiles(names) + ".")
 		return w, again, err
 	}
-	w.founded = w.change
+	w.supportedChange = w.change
 	return r.registerWork(w), false, nil
 }
 
@@ -484,10 +489,10 @@ func (w work) stoppedUnlessDraft() error {
 // askOutput asks the agent for the object that the job's output schema describes. It does nothing without
 // a schema, or if a budget stopped the work.
 func (r *runner) askOutput(ctx context.Context, w work) (work, error) {
-	if w.output.Source == nil || w.stopped != nil {
+	if w.outputSchema.Source == nil || w.stopped != nil {
 		return w, nil
 	}
-	did, err := w.agent.Output(ctx, w.output)
+	did, err := w.agent.Output(ctx, w.outputSchema)
 	if err != nil {
 		return w, err
 	}
@@ -550,15 +555,15 @@ func (r *runner) proposal(w work) publish.Proposal {
 func (r *runner) inspect(ctx context.Context, w work, j *job.Job, change *gitops.ChangeSet) (err error) {
 	c := r.inspection(w, change)
 	found, err := c.Signs(ctx)
-	if err == nil && w.founded != change {
+	if err == nil && w.supportedChange != change {
 		found.Claims, err = c.Claims(ctx)
 	}
 	if err != nil {
 		return err
 	}
-	nothing := r.end.inspection.Empty() && found.Empty()
+	nothingFound := r.end.inspection.Empty() && found.Empty()
 	r.end.inspection = found
-	if !nothing {
+	if !nothingFound {
 		if err := r.rec.Append(transcript.TypeInspection, found); err != nil {
 			return err
 		}

@@ -125,22 +125,22 @@ var eventHandlers = map[transcript.Type]func(*State, transcript.Event) error{
 	TypePull:     handler((*State).pull),
 }
 
-// handler returns a function that decodes an event's data and calls take. It rejects target names that could lead
+// handler returns a function that decodes an event's data and calls apply. It rejects target names that could lead
 // outside of the ledger's folder.
-func handler[T any](take func(*State, time.Time, T)) func(*State, transcript.Event) error {
+func handler[T any](apply func(*State, time.Time, T)) func(*State, transcript.Event) error {
 	return func(s *State, e transcript.Event) error {
 		var data T
 		if err := json.Unmarshal(e.Data, &data); err != nil {
 			return fmt.Errorf("event %d: %w", e.Seq, err)
 		}
-		if names, is := any(data).(interface {
+		if run, isRun := any(data).(interface {
 			identity() (target, template string)
-		}); is {
-			if err := checkNames(names.identity()); err != nil {
+		}); isRun {
+			if err := checkNames(run.identity()); err != nil {
 				return fmt.Errorf("event %d: %w", e.Seq, err)
 			}
 		}
-		take(s, e.Time, data)
+		apply(s, e.Time, data)
 		return nil
 	}
 }

@@ -87,13 +87,13 @@ func (s Settled) identity() (target, template string) { return s.Target, s.Templ
 // slug converts text to lower-case characters that fit in a branch name, up to 30.
 func slug(text string) string {
 	const most = 30
-	kept := strings.Map(func(r rune) rune {
+	mapped := strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r == '-' || r == '_' {
 			return r
 		}
 		return '-'
 	}, strings.ToLower(text))
-	return strings.Trim(kept[:min(len(kept), most)], "-")
+	return strings.Trim(mapped[:min(len(mapped), most)], "-")
 }
 
 // JobDigest returns the digest of a campaign's job.

@@ -75,7 +75,8 @@ func (m Publisher) BodyOptions(p *Proposal) body.Options {
 	if p.Task.Mode == intake.Join { // the body becomes a comment on a person's pull request
 		return options
 	}
-	if options.Template = m.pullTemplate(); p.isDraft() {
+	options.Template = m.pullTemplate()
+	if p.isDraft() {
 		options.Head = draftMark
 	}
 	return options

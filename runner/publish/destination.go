@@ -26,8 +26,8 @@ type Destination interface {
 
 	// tip returns the published branch's tip, or nil.
 	tip(ctx context.Context, branch string) (*tip, error)
-	// requirePermitted returns an error if a rule would refuse the push to branch. there is the branch's tip, or nil.
-	requirePermitted(ctx context.Context, branch string, base gitops.Base, pull job.PullRequest, there *tip) error
+	// requirePermitted returns an error if a rule would refuse the push to branch. current is the branch's tip, or nil.
+	requirePermitted(ctx context.Context, branch string, base gitops.Base, pull job.PullRequest, current *tip) error
 	// followBase puts the change on the newest commit of its base branch.
 	followBase(ctx context.Context, p *Proposal) error
 	// requirePushable returns an error if the change may not be pushed.

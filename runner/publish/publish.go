@@ -20,7 +20,7 @@ import (
 // destinationChosen means that the user chose the destination. It returns the key that signs the commit, or nil.
 func Prepare(ctx context.Context, to Destination, t intake.Task, base gitops.Base, j *job.Job, destinationChosen bool) (*sshsig.Key, error) {
 	branch := t.Branch
-	if local, is := to.(Local); is && !destinationChosen {
+	if local, isLocal := to.(Local); isLocal && !destinationChosen {
 		if t.Issue != nil { // the user most likely expects a pull request
 			return nil, NoTokenForIssue()
 		}

@@ -45,20 +45,20 @@ const (
 )
 
 const (
-	user = 10001 // user id in the image
-	// tries is the number of retries of an index, if a volume keeps a pod's work.
-	tries = 2
-	// grace is how many seconds a run has to exit after SIGTERM.
-	grace = 150
+	imageUser = 10001 // imageUser id in the image
+	// maxRetries is the number of retries of an index, if a volume keeps a pod's work.
+	maxRetries = 2
+	// graceSeconds is how many seconds a run has to exit after SIGTERM.
+	graceSeconds = 150
 )
 
-// mostSettings is the largest ConfigMap, in bytes of JSON. Kubernetes permits larger ones, but kubectl
+// maxSettingsBytes is the largest ConfigMap, in bytes of JSON. Kubernetes permits larger ones, but kubectl
 // apply stores the JSON in an annotation. All annotations together have this limit
 // (TotalAnnotationSizeLimitB of k8s.io/apimachinery/pkg/api/validation).
-const mostSettings = 256 << 10
+const maxSettingsBytes = 256 << 10
 
-// around is how many bytes of mostSettings are reserved for everything except files.
-const around = 4096
+// reservedBytes is how many bytes of maxSettingsBytes are reserved for everything except files.
+const reservedBytes = 4096
 
 // object is a part of a manifest, by the keys of the Kubernetes API.
 type object = map[string]any
@@ -66,9 +66,9 @@ type object = map[string]any
 // addressVariables lists variables that the manifest copies from the environment of agent-ci.
 var addressVariables = []string{"GITHUB_API_URL", "GITHUB_SERVER_URL", "OPENAI_BASE_URL"}
 
-// Ready returns an error if the campaign file lacks settings for a cluster. It also refuses addresses that
+// CheckSettings returns an error if the campaign file lacks settings for a cluster. It also refuses addresses that
 // contain a secret, because readers of the manifest could see it. get returns environment variables.
-func Ready(c *spec.Campaign, get func(name string) string) error {
+func CheckSettings(c *spec.Campaign, get func(name string) string) error {
 	if c.Kubernetes.Image == "" {
 		return errors.New("kubernetes.image is missing in the campaign file; name the image of agent-ci, by its digest")
 	}
@@ -84,9 +84,9 @@ func Ready(c *spec.Campaign, get func(name string) string) error {
 	return nil
 }
 
-// Reach sets Variables to the address variables. It sets Ports to the ports of these addresses and of the
+// SetEndpoints sets Variables to the address variables. It sets Ports to the ports of these addresses and of the
 // model's API.
-func (w *Wave) Reach(modelURL string, get func(name string) string) {
+func (w *Wave) SetEndpoints(modelURL string, get func(name string) string) {
 	w.Variables = map[string]string{}
 	addresses := []string{modelURL}
 	for _, name := range addressVariables {
@@ -107,14 +107,14 @@ func (w *Wave) Reach(modelURL string, get func(name string) string) {
 // Manifest returns a wave's YAML documents for kubectl apply -f. Applying them again changes nothing. The
 // secret and the volume must exist already: the manifest only names them.
 func Manifest(w Wave) ([]byte, error) {
-	settings, err := w.settings()
+	settings, err := w.configMap()
 	if err != nil {
 		return nil, err
 	}
 	var out bytes.Buffer
 	encoder := yaml.NewEncoder(&out)
 	encoder.SetIndent(2)
-	for _, document := range []object{w.account(), w.network(), settings, w.job()} {
+	for _, document := range []object{w.serviceAccount(), w.networkPolicy(), settings, w.job()} {
 		if err := encoder.Encode(document); err != nil {
 			return nil, fmt.Errorf("write the manifest: %w", err)
 		}
@@ -122,23 +122,23 @@ func Manifest(w Wave) ([]byte, error) {
 	return out.Bytes(), encoder.Close()
 }
 
-// Fit returns how many targets, from the first, fit into one wave.
-func Fit(name string, targets []campaign.Target, file, jobFile []byte) int {
-	left := mostSettings - inJSON(file) - inJSON(jobFile) - around
+// CountFitting returns how many targets, from the first, fit into one wave.
+func CountFitting(name string, targets []campaign.Target, file, jobFile []byte) int {
+	remaining := maxSettingsBytes - jsonBytes(file) - jsonBytes(jobFile) - reservedBytes
 	for i, t := range targets {
 		// The largest numbers make the estimate an upper bound.
 		raw, err := json.Marshal(campaign.Claimed{
 			Campaign: name, Target: t, Template: strings.Repeat("0", 64), Wave: 1 << 30, Attempt: 1 << 30, Host: campaign.Kubernetes, Claim: campaign.Claim{USD: 1e9 + 0.000001, Tokens: 1 << 60},
 		})
-		if left -= inJSON(raw); err != nil || left < 0 {
+		if remaining -= jsonBytes(raw); err != nil || remaining < 0 {
 			return i
 		}
 	}
 	return len(targets)
 }
 
-// inJSON returns how many bytes a text has as a JSON string.
-func inJSON(raw []byte) int {
+// jsonBytes returns how many bytes a text has as a JSON string.
+func jsonBytes(raw []byte) int {
 	quoted, _ := json.Marshal(string(raw)) // a string always has JSON
 	return len(quoted)
 }
@@ -169,8 +169,8 @@ func (w Wave) labels() object {
 	return object{"app.kubernetes.io/name": "agent-ci", "app.kubernetes.io/instance": Name(w.Campaign.Name)}
 }
 
-// thing returns a Kubernetes object without its content.
-func (w Wave) thing(version, kind, name string) object {
+// newObject returns a Kubernetes object without its content.
+func (w Wave) newObject(version, kind, name string) object {
 	metadata := object{"name": name, "labels": w.labels()}
 	if space := w.Campaign.Kubernetes.Namespace; space != "" {
 		metadata["namespace"] = space
@@ -178,17 +178,17 @@ func (w Wave) thing(version, kind, name string) object {
 	return object{"apiVersion": version, "kind": kind, "metadata": metadata}
 }
 
-// account returns the pods' service account. It has no rights, and pods do not get its token.
-func (w Wave) account() object {
-	o := w.thing("v1", "ServiceAccount", Name(w.Campaign.Name))
+// serviceAccount returns the pods' service account. It has no rights, and pods do not get its token.
+func (w Wave) serviceAccount() object {
+	o := w.newObject("v1", "ServiceAccount", Name(w.Campaign.Name))
 	o["automountServiceAccountToken"] = false
 	return o
 }
 
-// network returns the network policy of the pods. They may use DNS and connect to the endpoints' ports.
+// networkPolicy returns the network policy of the pods. They may use DNS and connect to the endpoints' ports.
 // Nothing may connect to them.
-func (w Wave) network() object {
-	o := w.thing("networking.k8s.io/v1", "NetworkPolicy", Name(w.Campaign.Name))
+func (w Wave) networkPolicy() object {
+	o := w.newObject("networking.k8s.io/v1", "NetworkPolicy", Name(w.Campaign.Name))
 	ports := []object{{"protocol": "UDP", "port": 53}, {"protocol": "TCP", "port": 53}}
 	for _, port := range slices.Compact(slices.Sorted(slices.Values(append([]int{443}, w.Ports...)))) {
 		ports = append(ports, object{"protocol": "TCP", "port": port})
@@ -207,27 +207,27 @@ const (
 	jobFile      = "job.yml"
 )
 
-// settings returns the ConfigMap with the campaign file, the job file and the wave.
-func (w Wave) settings() (object, error) {
+// configMap returns the ConfigMap with the campaign file, the job file and the wave.
+func (w Wave) configMap() (object, error) {
 	wave, err := campaign.EncodeWave(w.Runs)
 	if err != nil {
 		return nil, err
 	}
-	data, size := object{campaignFile: text(w.File), waveFile: text(wave)}, inJSON(w.File)+inJSON(wave)+inJSON(w.JobFile)+around
+	data, size := object{campaignFile: yamlText(w.File), waveFile: yamlText(wave)}, jsonBytes(w.File)+jsonBytes(wave)+jsonBytes(w.JobFile)+reservedBytes
 	if w.JobFile != nil {
-		data[jobFile] = text(w.JobFile)
+		data[jobFile] = yamlText(w.JobFile)
 	}
-	if size > mostSettings {
-		return nil, fmt.Errorf("the campaign file, its job and the wave have %d bytes as JSON, and kubectl apply takes %d of a ConfigMap; make them shorter", size, mostSettings)
+	if size > maxSettingsBytes {
+		return nil, fmt.Errorf("the campaign file, its job and the wave have %d bytes as JSON, and kubectl apply takes %d of a ConfigMap; make them shorter", size, maxSettingsBytes)
 	}
-	o := w.thing("v1", "ConfigMap", jobName(w.Runs))
+	o := w.newObject("v1", "ConfigMap", jobName(w.Runs))
 	o["data"], o["immutable"] = data, true
 	return o, nil
 }
 
-// text returns a file's content as a YAML value. The encoder would change a leading tab or newline, so such
+// yamlText returns a file's content as a YAML value. The encoder would change a leading tab or newline, so such
 // a text is written in double quotes.
-func text(raw []byte) any {
+func yamlText(raw []byte) any {
 	s := string(raw)
 	if strings.IndexAny(s, "\t\n\r\u0085\u2028\u2029") == 0 {
 		return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Style: yaml.DoubleQuotedStyle, Value: s}
@@ -246,7 +246,7 @@ func (w Wave) files() []object {
 
 // job returns the Kubernetes Job, with an index for each run of the wave.
 func (w Wave) job() object {
-	o := w.thing("batch/v1", "Job", jobName(w.Runs))
+	o := w.newObject("batch/v1", "Job", jobName(w.Runs))
 	o["spec"] = object{
 		"completions": len(w.Runs), "parallelism": min(w.Campaign.Rollout.AtOnce, len(w.Runs)), "completionMode": "Indexed",
 		"backoffLimitPerIndex": w.retries(), "podReplacementPolicy": "Failed", "podFailurePolicy": object{"rules": w.failureRules()},
@@ -261,14 +261,14 @@ func (w Wave) retries() int {
 	if w.Campaign.Kubernetes.Volume == "" {
 		return 0
 	}
-	return tries
+	return maxRetries
 }
 
 // failureRules returns which exit statuses of agent-ci campaign work fail an index at once. Others are
 // retried: failures of the model or forge, and killed pods.
 func (w Wave) failureRules() []object {
-	over := object{"containerName": container, "operator": "In", "values": []int{1, 2, 3, 4, 5, 6, 9, 10, 11}}
-	rules := []object{{"action": "FailIndex", "onExitCodes": over}}
+	final := object{"containerName": container, "operator": "In", "values": []int{1, 2, 3, 4, 5, 6, 9, 10, 11}}
+	rules := []object{{"action": "FailIndex", "onExitCodes": final}}
 	if w.retries() > 0 {
 		rules = append(rules, object{"action": "Ignore", "onPodConditions": []object{{"type": "DisruptionTarget", "status": "True"}}})
 	}
@@ -283,9 +283,9 @@ func (w Wave) pod() object {
 		state = object{"name": "state", "persistentVolumeClaim": object{"claimName": k.Volume}}
 	}
 	return object{
-		"restartPolicy": "Never", "terminationGracePeriodSeconds": grace, "serviceAccountName": Name(w.Campaign.Name),
+		"restartPolicy": "Never", "terminationGracePeriodSeconds": graceSeconds, "serviceAccountName": Name(w.Campaign.Name),
 		"automountServiceAccountToken": false, "enableServiceLinks": false,
-		"securityContext": object{"runAsNonRoot": true, "runAsUser": user, "runAsGroup": user, "fsGroup": user, "seccompProfile": object{"type": "RuntimeDefault"}},
+		"securityContext": object{"runAsNonRoot": true, "runAsUser": imageUser, "runAsGroup": imageUser, "fsGroup": imageUser, "seccompProfile": object{"type": "RuntimeDefault"}},
 		"containers":      []object{w.container()},
 		"volumes": []object{
 			{"name": "settings", "configMap": object{"name": jobName(w.Runs), "items": w.files()}},
@@ -321,7 +321,7 @@ func (w Wave) container() object {
 	}
 	var variables []object
 	for _, name := range slices.Sorted(maps.Keys(w.Variables)) {
-		variables = append(variables, object{"name": name, "value": text([]byte(w.Variables[name]))})
+		variables = append(variables, object{"name": name, "value": yamlText([]byte(w.Variables[name]))})
 	}
 	if len(variables) > 0 {
 		c["env"] = variables

@@ -219,7 +219,7 @@ func TestYAMLPreservesFileText(t *testing.T) {
 		for range random.IntN(9) {
 			file.WriteRune(letters[random.IntN(len(letters))])
 		}
-		raw, err := yaml.Marshal(object{"data": object{"file": text([]byte(file.String())), "next": "x"}})
+		raw, err := yaml.Marshal(object{"data": object{"file": yamlText([]byte(file.String())), "next": "x"}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -279,7 +279,7 @@ func TestWaveFitsConfigMap(t *testing.T) {
 		targets[i] = run.Target
 		targets[i].Values = map[string]string{"text": strings.Repeat("\u2028<\"", 100)} // long as JSON
 	}
-	n := Fit("bump", targets, w.File, w.JobFile)
+	n := CountFitting("bump", targets, w.File, w.JobFile)
 	if n <= 0 || n >= 256 {
 		t.Fatalf("%d targets fit", n)
 	}
@@ -301,25 +301,25 @@ func TestWaveFitsConfigMap(t *testing.T) {
 	if err := take(n + 2); err == nil || !strings.Contains(err.Error(), "and kubectl apply takes 262144") {
 		t.Errorf("%d are too many, and %v", n+2, err)
 	}
-	if n := Fit("bump", targets[:3], bytes.Repeat([]byte("x"), mostSettings), nil); n != 0 {
+	if n := CountFitting("bump", targets[:3], bytes.Repeat([]byte("x"), maxSettingsBytes), nil); n != 0 {
 		t.Errorf("beside a file of 256 KiB there is room for %d", n)
 	}
-	if n := Fit("bump", make([]campaign.Target, 3), w.File, w.JobFile); n != 3 {
+	if n := CountFitting("bump", make([]campaign.Target, 3), w.File, w.JobFile); n != 3 {
 		t.Errorf("of 3 short ones %d fit", n)
 	}
 }
 
 func TestReadyNeedsImageAndFreeName(t *testing.T) {
-	if err := Ready(&spec.Campaign{}, unset); err == nil {
+	if err := CheckSettings(&spec.Campaign{}, unset); err == nil {
 		t.Error("a manifest without an image is ready")
 	}
 	for _, name := range []string{"campaign.yml", "./wave.json"} {
 		c := &spec.Campaign{JobFile: name, Kubernetes: spec.Kubernetes{Image: "agent-ci"}}
-		if err := Ready(c, unset); err == nil || !strings.Contains(err.Error(), "give the job another name") {
+		if err := CheckSettings(c, unset); err == nil || !strings.Contains(err.Error(), "give the job another name") {
 			t.Errorf("the job may be called %s: %v", name, err)
 		}
 	}
-	if err := Ready(newWave(t, file, 1).Campaign, unset); err != nil {
+	if err := CheckSettings(newWave(t, file, 1).Campaign, unset); err != nil {
 		t.Error(err)
 	}
 }

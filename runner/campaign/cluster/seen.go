@@ -21,13 +21,13 @@ const (
 // Seen is the state of a wave as kubectl reports it.
 type Seen struct {
 	Reports []campaign.Report // from the last pod of each finished index
-	Over    []string          // keys of targets whose index has ended for good
+	Ended   []string          // keys of targets whose index has ended for good
 }
 
-// listed is what is used of the output of kubectl get -o json: one object or a list.
-type listed struct {
-	Kind     string   `json:"kind"`
-	Items    []listed `json:"items"`
+// kubeObject is what is used of the output of kubectl get -o json: one object or a list.
+type kubeObject struct {
+	Kind     string       `json:"kind"`
+	Items    []kubeObject `json:"items"`
 	Metadata struct {
 		Name        string            `json:"name"`
 		Namespace   string            `json:"namespace"`
@@ -58,62 +58,73 @@ type listed struct {
 // Read parses the output of kubectl get jobs,pods -o json for a wave. It ignores other objects. A report only
 // counts after its index has ended, since a later pod may resume the run.
 func Read(raw []byte, wave []campaign.Claimed) (Seen, error) {
-	var all listed
+	var all kubeObject
 	if err := json.Unmarshal(raw, &all); err != nil {
 		return Seen{}, fmt.Errorf("read what kubectl says: %w; it is that of kubectl get jobs,pods -o json", err)
 	}
 	if all.Kind == "Job" || all.Kind == "Pod" {
-		all.Items = []listed{all}
+		all.Items = []kubeObject{all}
 	}
 	name := jobName(wave)
-	job, err := all.only(name)
+	job, err := all.findJob(name)
 	if err != nil {
 		return Seen{}, fmt.Errorf("%w, in which wave %d runs; ask it with kubectl get jobs,pods -o json, in its namespace", err, wave[0].Wave)
 	}
-	over, err := job.over(len(wave))
+	ended, err := job.endedIndexes(len(wave))
 	if err != nil {
 		return Seen{}, fmt.Errorf("read the indexes of the Job %s: %w", name, err)
 	}
-	pods := slices.DeleteFunc(all.Items, func(o listed) bool {
-		return o.Kind != "Pod" || o.Metadata.Namespace != job.Metadata.Namespace || o.Metadata.Labels[labelJob] != name
-	})
+	pods := all.podsOf(job)
 	if len(pods) == 0 && job.Status.Succeeded+job.Status.Failed > 0 {
 		return Seen{}, fmt.Errorf("kubectl shows no pod of the Job %s, and the pods have the reports of the runs; ask it with kubectl get jobs,pods -o json, and if they are gone for good, end wave %d with --over alone", name, wave[0].Wave)
 	}
-	slices.SortStableFunc(pods, func(a, b listed) int { return a.Metadata.Created.Compare(b.Metadata.Created) })
-	last := map[int]listed{}
-	for _, pod := range pods {
-		if index, err := strconv.Atoi(pod.Metadata.Annotations[annotationIndex]); err == nil {
-			last[index] = pod
-		}
-	}
+	lastPods := lastPodByIndex(pods)
 	var s Seen
-	for index, is := range over {
-		if !is {
+	for index, run := range wave {
+		if !ended[index] {
 			continue
 		}
-		s.Over = append(s.Over, wave[index].Target.Key)
-		if r, told := last[index].report(); told && r.Target == wave[index].Target.Key {
+		s.Ended = append(s.Ended, run.Target.Key)
+		if r, found := lastPods[index].report(); found && r.Target == run.Target.Key {
 			s.Reports = append(s.Reports, r)
 		}
 	}
 	return s, nil
 }
 
-// only returns the Job called name. It fails unless exactly one matches.
-func (o listed) only(name string) (listed, error) {
-	jobs := slices.DeleteFunc(slices.Clone(o.Items), func(o listed) bool { return o.Kind != "Job" || o.Metadata.Name != name })
+// podsOf returns the pods of a Job.
+func (o kubeObject) podsOf(job kubeObject) []kubeObject {
+	return slices.DeleteFunc(slices.Clone(o.Items), func(pod kubeObject) bool {
+		return pod.Kind != "Pod" || pod.Metadata.Namespace != job.Metadata.Namespace || pod.Metadata.Labels[labelJob] != job.Metadata.Name
+	})
+}
+
+// lastPodByIndex returns the newest pod of each index.
+func lastPodByIndex(pods []kubeObject) map[int]kubeObject {
+	slices.SortStableFunc(pods, func(a, b kubeObject) int { return a.Metadata.Created.Compare(b.Metadata.Created) })
+	last := map[int]kubeObject{}
+	for _, pod := range pods {
+		if index, err := strconv.Atoi(pod.Metadata.Annotations[annotationIndex]); err == nil {
+			last[index] = pod
+		}
+	}
+	return last
+}
+
+// findJob returns the Job called name. It fails unless exactly one matches.
+func (o kubeObject) findJob(name string) (kubeObject, error) {
+	jobs := slices.DeleteFunc(slices.Clone(o.Items), func(o kubeObject) bool { return o.Kind != "Job" || o.Metadata.Name != name })
 	switch len(jobs) {
 	case 0:
-		return listed{}, fmt.Errorf("kubectl says nothing of the Job %s", name)
+		return kubeObject{}, fmt.Errorf("kubectl says nothing of the Job %s", name)
 	case 1:
 		return jobs[0], nil
 	}
-	return listed{}, fmt.Errorf("kubectl tells of %d Jobs %s", len(jobs), name)
+	return kubeObject{}, fmt.Errorf("kubectl tells of %d Jobs %s", len(jobs), name)
 }
 
 // report returns the run's report from its container's termination message, or false without one.
-func (pod listed) report() (campaign.Report, bool) {
+func (pod kubeObject) report() (campaign.Report, bool) {
 	for _, c := range pod.Status.Containers {
 		if c.Name != container || c.State.Terminated == nil {
 			continue
@@ -124,33 +135,33 @@ func (pod listed) report() (campaign.Report, bool) {
 	return campaign.Report{}, false
 }
 
-// over reports, for each index of a Job, whether it has ended for good.
-func (o listed) over(indexes int) ([]bool, error) {
-	over := make([]bool, indexes)
+// endedIndexes reports, for each index of a Job, whether it has ended for good.
+func (o kubeObject) endedIndexes(indexes int) ([]bool, error) {
+	ended := make([]bool, indexes)
 	for _, c := range o.Status.Conditions {
 		if (c.Type == "Complete" || c.Type == "Failed") && c.Status == "True" {
-			for i := range over {
-				over[i] = true
+			for i := range ended {
+				ended[i] = true
 			}
-			return over, nil
+			return ended, nil
 		}
 	}
 	for _, text := range []string{o.Status.CompletedIndexes, o.Status.FailedIndexes} {
-		if err := mark(over, text); err != nil {
+		if err := markIndexes(ended, text); err != nil {
 			return nil, err
 		}
 	}
-	return over, nil
+	return ended, nil
 }
 
-// mark sets over for the indexes in text, which has a Job's format: 0,3-5.
-func mark(over []bool, text string) error {
+// markIndexes sets ended for the indexes in text, which has a Job's format: 0,3-5.
+func markIndexes(ended []bool, text string) error {
 	for part := range strings.SplitSeq(text, ",") {
 		if part == "" {
 			continue
 		}
-		first, last, ranged := strings.Cut(part, "-")
-		if !ranged {
+		first, last, isRange := strings.Cut(part, "-")
+		if !isRange {
 			last = first
 		}
 		from, err := strconv.Atoi(first)
@@ -161,8 +172,8 @@ func mark(over []bool, text string) error {
 		if err != nil {
 			return err
 		}
-		for i := max(from, 0); i <= min(to, len(over)-1); i++ {
-			over[i] = true
+		for i := max(from, 0); i <= min(to, len(ended)-1); i++ {
+			ended[i] = true
 		}
 	}
 	return nil

@@ -78,7 +78,7 @@ func read(t *testing.T, h []campaign.Claimed, all any) string {
 	var words []string
 	for _, run := range h {
 		word := "-"
-		if slices.Contains(s.Over, run.Target.Key) {
+		if slices.Contains(s.Ended, run.Target.Key) {
 			word = "?"
 		}
 		if i := slices.IndexFunc(s.Reports, func(r campaign.Report) bool { return r.Target == run.Target.Key }); i >= 0 {
@@ -192,14 +192,14 @@ func FuzzRead(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		s, err := Read(raw, h)
-		if err != nil && (s.Over != nil || s.Reports != nil) {
+		if err != nil && (s.Ended != nil || s.Reports != nil) {
 			t.Errorf("%v, and %+v", err, s)
 		}
-		if len(s.Over) > len(h) || len(s.Reports) > len(s.Over) {
-			t.Errorf("of 4 runs %d are over, and %d told", len(s.Over), len(s.Reports))
+		if len(s.Ended) > len(h) || len(s.Reports) > len(s.Ended) {
+			t.Errorf("of 4 runs %d are over, and %d told", len(s.Ended), len(s.Reports))
 		}
 		for _, r := range s.Reports {
-			if !slices.Contains(s.Over, r.Target) {
+			if !slices.Contains(s.Ended, r.Target) {
 				t.Errorf("%s told, and is not over", r.Target)
 			}
 		}

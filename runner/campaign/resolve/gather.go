@@ -48,7 +48,7 @@ func (o Options) gather(ctx context.Context) (all []*candidate, err error) {
 }
 
 // fromFile reads the file of targets, which must be in the folder of the campaign file.
-func (o Options) fromFile() ([]spec.Listed, error) {
+func (o Options) fromFile() ([]spec.ListedTarget, error) {
 	name := o.Campaign.Targets.File
 	if name == "" {
 		return nil, nil
@@ -74,7 +74,7 @@ func (o Options) query(ctx context.Context, q spec.Query) ([]*candidate, error) 
 	}
 	var all []*candidate
 	for _, h := range hits {
-		all = append(all, &candidate{Target: campaign.Target{Repository: h.Repository, Issue: h.Issue}, asked: true, finding: h.Finding, open: h.Open})
+		all = append(all, &candidate{Target: campaign.Target{Repository: h.Repository, Issue: h.Issue}, byQuery: true, finding: h.Finding, open: h.Open})
 	}
 	return all, nil
 }

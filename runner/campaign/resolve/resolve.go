@@ -34,7 +34,7 @@ type Options struct {
 type candidate struct {
 	campaign.Target
 	commit  string // required commit; "" for the newest
-	asked   bool   // found by a query; archived repositories are then left out
+	byQuery bool   // found by a query; archived repositories are then left out
 	server  string // server in the issue's address; "" if the address names none
 	finding *forge.Finding
 	open    map[string]forge.OpenPull
@@ -54,31 +54,31 @@ func Targets(ctx context.Context, o Options) ([]campaign.Target, error) {
 	if err := o.survey(ctx, all); err != nil {
 		return nil, err
 	}
-	return settle(o, all), nil
+	return freezeTargets(o, all), nil
 }
 
 // distinct sets the keys of targets and removes duplicates. Keys depend only on what the campaign file says, so
 // they do not change with a repository's default branch.
-func distinct(name string, all []*candidate) (kept []*candidate) {
+func distinct(name string, all []*candidate) (unique []*candidate) {
 	seen := map[string]bool{}
 	for _, c := range all {
 		if c.Key = campaign.KeyOf(name, c.Target); !seen[c.Key] {
 			seen[c.Key] = true
-			kept = append(kept, c)
+			unique = append(unique, c)
 		}
 	}
-	return kept
+	return unique
 }
 
 // survey looks up all targets on the forge that were not found by a query.
 func (o Options) survey(ctx context.Context, all []*candidate) error {
-	var left []*candidate
+	var unknown []*candidate
 	var questions []forge.Question
 	for _, c := range all {
 		if o.nameBranch(c); c.finding != nil && c.JobBranch == "" {
 			continue
 		}
-		left = append(left, c)
+		unknown = append(unknown, c)
 		questions = append(questions, forge.Question{Repository: c.Repository, Branch: c.Base, Commit: c.commit, Issue: c.Issue, Head: c.Branch()})
 	}
 	if len(questions) == 0 {
@@ -88,7 +88,7 @@ func (o Options) survey(ctx context.Context, all []*candidate) error {
 	if err != nil {
 		return err
 	}
-	for i, c := range left {
+	for i, c := range unknown {
 		c.finding = &findings[i]
 	}
 	return nil
@@ -102,14 +102,14 @@ func (o Options) nameBranch(c *candidate) {
 	}
 }
 
-// settle returns the frozen targets. Targets that turn out equal, such as a repository's old and new name, count
+// freezeTargets returns the frozen targets. Targets that turn out equal, such as a repository's old and new name, count
 // once.
-func settle(o Options, all []*candidate) []campaign.Target {
+func freezeTargets(o Options, all []*candidate) []campaign.Target {
 	targets := []campaign.Target{}
 	seen := map[string]bool{}
 	for _, c := range all {
 		f := *c.finding
-		if c.asked && f.Archived {
+		if c.byQuery && f.Archived {
 			continue
 		}
 		if f.Found {
@@ -117,12 +117,12 @@ func settle(o Options, all []*candidate) []campaign.Target {
 		}
 		c.SHA = cmp.Or(c.commit, f.Tip)
 		o.nameBranch(c)
-		same := campaign.KeyOf("", c.Target) // compares the current names on the forge
-		if seen[same] {
+		currentKey := campaign.KeyOf("", c.Target) // compares the current names on the forge
+		if seen[currentKey] {
 			continue
 		}
-		seen[same] = true
-		if open, there := c.open[c.Branch()]; there {
+		seen[currentKey] = true
+		if open, isOpen := c.open[c.Branch()]; isOpen {
 			f.Open = &open
 		}
 		if f.Open != nil {

@@ -13,46 +13,46 @@ import (
 )
 
 const (
-	bar       = 40     // characters of the progress bar
-	mostRows  = 100    // targets shown of a class
-	mostUnits = 58_000 // GitHub limits an issue's text to 65,536 UTF-16 units; the rest is room for people's edits
+	barChars      = 40     // characters of the progress bar
+	maxClassRows  = 100    // targets shown of a class
+	maxIssueUnits = 58_000 // GitHub limits an issue's text to 65,536 UTF-16 units; the rest is room for people's edits
 )
 
 // Markdown writes the status as the text of a tracking issue.
 func Markdown(w io.Writer, s campaign.Status) error {
-	done, words := settled(s)
-	full := done * bar / max(len(s.Targets), 1)
-	head := fmt.Sprintf("## Campaign %s\n\n`%s%s` %s\n", markdown.Text(s.Campaign), strings.Repeat("█", full), strings.Repeat("░", bar-full), words)
+	done, words := settledTargets(s)
+	filled := done * barChars / max(len(s.Targets), 1)
+	head := fmt.Sprintf("## Campaign %s\n\n`%s%s` %s\n", markdown.Text(s.Campaign), strings.Repeat("█", filled), strings.Repeat("░", barChars-filled), words)
 	counts := document.Table{Columns: []document.Column{{Name: "State"}, {Name: "Targets", Number: true}}}
-	for _, c := range classes(s) {
-		counts.Lines = append(counts.Lines, document.Line{document.Words(looks[c].words), document.Words(thousands(s.Counts[c]))})
+	for _, c := range usedClasses(s) {
+		counts.Lines = append(counts.Lines, document.Line{document.Words(classStyles[c].words), document.Words(thousands(s.Counts[c]))})
 	}
-	about := document.Section{Blocks: []document.Block{counts}}
-	for _, line := range append([]string{waiting(s)}, costs(s)...) {
+	overview := document.Section{Blocks: []document.Block{counts}}
+	for _, line := range append([]string{describeWait(s)}, describeCosts(s)...) {
 		if line != "" {
-			about.Blocks = append(about.Blocks, document.Paragraph{Text: document.Sentence(line)})
+			overview.Blocks = append(overview.Blocks, document.Paragraph{Text: document.Sentence(line)})
 		}
 	}
-	_, err := io.WriteString(w, body.Draw(head, []document.Section{about, {Blocks: []document.Block{folds(s)}}}, mostUnits))
+	_, err := io.WriteString(w, body.Draw(head, []document.Section{overview, {Blocks: []document.Block{classFolds(s)}}}, maxIssueUnits))
 	return err
 }
 
-// folds returns the targets in a foldable list for each class. Classes that need a person come first. Waiting
+// classFolds returns the targets in a foldable list for each class. Classes that need a person come first. Waiting
 // targets are left out.
-func folds(s campaign.Status) document.Folds {
-	all := document.Folds{Limit: document.Limit{Noun: "state", MaxUnits: mostUnits}}
-	for _, class := range slices.Backward(classes(s)) {
+func classFolds(s campaign.Status) document.Folds {
+	all := document.Folds{Limit: document.Limit{Noun: "state", MaxUnits: maxIssueUnits}}
+	for _, class := range slices.Backward(usedClasses(s)) {
 		if class == campaign.Waiting {
 			continue
 		}
-		list := document.List{Limit: document.Limit{Noun: "target", MaxRows: mostRows, MaxUnits: mostUnits / len(campaign.Classes())}}
+		list := document.List{Limit: document.Limit{Noun: "target", MaxRows: maxClassRows, MaxUnits: maxIssueUnits / len(campaign.Classes())}}
 		for _, r := range s.Targets {
 			if r.Class == class {
-				list.Items = append(list.Items, document.Item{Text: document.Join(": ", document.Join(" ", document.Mono(name(r.Target)), pull(s.Server, r)), document.Words(note(r)))})
+				list.Items = append(list.Items, document.Item{Text: document.Join(": ", document.Join(" ", document.Mono(targetName(r.Target)), pullLinkText(s.Server, r)), document.Words(targetNote(r)))})
 			}
 		}
 		all.Folds = append(all.Folds, document.Fold{
-			Title: document.Words(looks[class].words + ": " + thousands(s.Counts[class])), MaxUnits: list.MaxUnits + 500, Blocks: []document.Block{list},
+			Title: document.Words(classStyles[class].words + ": " + thousands(s.Counts[class])), MaxUnits: list.MaxUnits + 500, Blocks: []document.Block{list},
 		})
 	}
 	return all

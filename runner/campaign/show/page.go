@@ -30,7 +30,7 @@ func Page(w io.Writer, s campaign.Status) error {
 		h.Body(
 			h.A(h.Class("skip"), h.Href("#targets"), g.Text("Skip to the targets")),
 			header(s, title),
-			h.Main(report.Section("costs", "Costs", paragraphs(costs(s))), targets(s)),
+			h.Main(report.Section("costs", "Costs", paragraphs(describeCosts(s))), targetTable(s)),
 			h.Footer(report.Blocks(document.Paragraph{Text: document.Join(" ",
 				document.Words("job"), document.Mono(s.Template), document.Words("plan"), document.Mono(s.Plan), document.Words("ledger"), document.Mono(s.Ledger))})),
 			h.Script(g.Raw(script)),
@@ -51,13 +51,13 @@ func paragraphs(lines []string) (nodes g.Group) {
 
 // header returns the head of the page: name, progress, counts, and why targets wait.
 func header(s campaign.Status, title document.Text) g.Node {
-	done, words := settled(s)
+	done, words := settledTargets(s)
 	var counts document.Facts
-	for _, c := range classes(s) {
-		counts = append(counts, document.Fact{Name: looks[c].words, Value: document.Words(thousands(s.Counts[c]))})
+	for _, c := range usedClasses(s) {
+		counts = append(counts, document.Fact{Name: classStyles[c].words, Value: document.Words(thousands(s.Counts[c]))})
 	}
 	var wait g.Node
-	if why := waiting(s); why != "" {
+	if why := describeWait(s); why != "" {
 		wait = report.Blocks(document.Alert{Items: []document.Text{document.Sentence(why)}})
 	}
 	return h.Header(
@@ -70,8 +70,8 @@ func header(s campaign.Status, title document.Text) g.Node {
 	)
 }
 
-// targets returns the table of all targets. A script on the page searches and sorts it.
-func targets(s campaign.Status) g.Node {
+// targetTable returns the table of all targets. A script on the page searches and sorts it.
+func targetTable(s campaign.Status) g.Node {
 	table := document.Table{Limit: document.Limit{MaxRows: len(s.Targets)}}
 	for _, name := range []string{"Target", "State", "Pull request", "Runs", "Dollars", "Since (UTC)", "Note"} {
 		table.Columns = append(table.Columns, document.Column{Name: name})
@@ -82,13 +82,13 @@ func targets(s campaign.Status) g.Node {
 			cost = fmt.Sprintf("%.2f", *r.Report.CostUSD)
 		}
 		if r.Since != nil {
-			since = clock(*r.Since)
+			since = formatTime(*r.Since)
 		}
 		table.Lines = append(table.Lines, document.Line{
-			document.Sentence(name(r.Target)),
-			document.Text{{Text: looks[r.Class].words, Style: document.State, Tone: looks[r.Class].tone}},
-			pull(s.Server, r),
-			document.Words(strconv.Itoa(r.Attempts)), document.Words(cost), document.Words(since), document.Sentence(note(r)),
+			document.Sentence(targetName(r.Target)),
+			document.Text{{Text: classStyles[r.Class].words, Style: document.State, Tone: classStyles[r.Class].tone}},
+			pullLinkText(s.Server, r),
+			document.Words(strconv.Itoa(r.Attempts)), document.Words(cost), document.Words(since), document.Sentence(targetNote(r)),
 		})
 	}
 	return report.Section("targets", "Targets",
@@ -100,7 +100,7 @@ func targets(s campaign.Status) g.Node {
 			),
 			h.Label(h.Class("check"), g.Text("State "), h.Select(
 				h.ID("state"), h.Option(h.Value(""), g.Text("all")),
-				g.Map(classes(s), func(c campaign.Class) g.Node { return h.Option(g.Text(looks[c].words)) }),
+				g.Map(usedClasses(s), func(c campaign.Class) g.Node { return h.Option(g.Text(classStyles[c].words)) }),
 			)),
 			h.P(h.ID("found"), h.Role("status"), g.Text(thousands(len(s.Targets))+" targets")),
 		),

@@ -16,8 +16,8 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript/document"
 )
 
-// looks maps classes to their names and colors for people.
-var looks = map[campaign.Class]struct {
+// classStyles maps classes to their names and colors for people.
+var classStyles = map[campaign.Class]struct {
 	words string
 	tone  document.Tone
 }{
@@ -27,34 +27,36 @@ var looks = map[campaign.Class]struct {
 	campaign.Refused: {"refused by the policy", document.Bad}, campaign.NeedsPerson: {"needs a person", document.Doubtful}, campaign.Failed: {"failed", document.Bad}, campaign.Lacking: {"cannot run", document.Bad},
 }
 
-// settled returns the number of settled targets, as a number and as a phrase.
-func settled(s campaign.Status) (done int, words string) {
+// settledTargets returns the number of settled targets, as a number and as a phrase.
+func settledTargets(s campaign.Status) (done int, words string) {
 	done = len(s.Targets) - s.Counts[campaign.Waiting] - s.Counts[campaign.Running]
 	return done, fmt.Sprintf("%s of %s targets settled", thousands(done), thousands(len(s.Targets)))
 }
 
 func thousands(n int) string { return transcript.Thousands(int64(n)) }
 
-// classes returns the classes that have targets.
-func classes(s campaign.Status) []campaign.Class {
+// usedClasses returns the classes that have targets.
+func usedClasses(s campaign.Status) []campaign.Class {
 	return slices.DeleteFunc(campaign.Classes(), func(c campaign.Class) bool { return s.Counts[c] == 0 })
 }
 
-// costs describes the usage so far, and the possible usage of waiting targets.
-func costs(s campaign.Status) []string { return append(spending(s), claims(s)...) }
+// describeCosts describes the usage so far, and the possible usage of waiting targets.
+func describeCosts(s campaign.Status) []string {
+	return append(describeSpending(s), describeClaims(s)...)
+}
 
-// pull returns the number of a target's pull request as a link, or nil without one.
-func pull(server string, r campaign.Row) document.Text {
+// pullLinkText returns the number of a target's pull request as a link, or nil without one.
+func pullLinkText(server string, r campaign.Row) document.Text {
 	if r.Pull == nil {
 		return nil
 	}
 	return document.Text{{Text: fmt.Sprintf("#%d", r.Pull.Number), Link: pullLink(server, r)}}
 }
 
-func clock(at time.Time) string { return at.UTC().Format("2006-01-02 15:04") }
+func formatTime(at time.Time) string { return at.UTC().Format("2006-01-02 15:04") }
 
-// name returns a target's name for people: repository, issue and path.
-func name(t campaign.Target) string {
+// targetName returns a target's name for people: repository, issue and path.
+func targetName(t campaign.Target) string {
 	text := t.Repository
 	if t.Issue > 0 {
 		text += fmt.Sprintf("#%d", t.Issue)
@@ -65,8 +67,8 @@ func name(t campaign.Target) string {
 	return text
 }
 
-// note returns the most important further information on a target, or "".
-func note(r campaign.Row) string {
+// targetNote returns the most important further information on a target, or "".
+func targetNote(r campaign.Row) string {
 	switch {
 	case r.Class == campaign.Lacking:
 		return r.Blocker
@@ -86,20 +88,20 @@ func note(r campaign.Row) string {
 	return r.Report.Outcome + "/" + r.Report.Reason
 }
 
-// repository matches repository names that are safe in an address.
-var repository = regexp.MustCompile(`^[A-Za-z0-9-]+/[A-Za-z0-9_.-]*[A-Za-z0-9_-][A-Za-z0-9_.-]*$`)
+// repositoryPattern matches repository names that are safe in an address.
+var repositoryPattern = regexp.MustCompile(`^[A-Za-z0-9-]+/[A-Za-z0-9_.-]*[A-Za-z0-9_-][A-Za-z0-9_.-]*$`)
 
 // pullLink returns the address of a target's pull request on the forge. It does not use the address in a report,
 // which is not trusted.
 func pullLink(server string, r campaign.Row) string {
-	if r.Pull == nil || !repository.MatchString(r.Repository) {
+	if r.Pull == nil || !repositoryPattern.MatchString(r.Repository) {
 		return ""
 	}
 	return transcript.Site{Server: strings.TrimSuffix(server, "/"), Repository: r.Repository}.Pull(r.Pull.Number)
 }
 
-// spending describes the usage so far.
-func spending(s campaign.Status) []string {
+// describeSpending describes the usage so far.
+func describeSpending(s campaign.Status) []string {
 	line := fmt.Sprintf("%d runs; %s spent", s.Runs, dollars(s.Spent.USD, s.Budget.USD))
 	if s.Claimed.USD > 0 {
 		line += fmt.Sprintf(", %.2f claimed", s.Claimed.USD)
@@ -115,21 +117,21 @@ func spending(s campaign.Status) []string {
 	return lines
 }
 
-// claims describes the possible usage of waiting targets, or returns nil if no target waits.
-func claims(s campaign.Status) (lines []string) {
-	left := s.Counts[campaign.Waiting]
-	if left == 0 {
+// describeClaims describes the possible usage of waiting targets, or returns nil if no target waits.
+func describeClaims(s campaign.Status) (lines []string) {
+	waiting := s.Counts[campaign.Waiting]
+	if waiting == 0 {
 		return nil
 	}
 	tokens := transcript.Thousands
-	cost, all := "The cost of a run is unknown: "+s.Unpriced+".", ""
+	cost, totalCost := "The cost of a run is unknown: "+s.Unpriced+".", ""
 	if s.Unpriced == "" {
 		cost = fmt.Sprintf("A run may cost up to %.2f dollars: %.2f (limits.cost_usd) plus %.2f for requests under way when the limit is reached.", s.Claim.USD, s.Limits.USD, s.Claim.USD-s.Limits.USD)
-		all = fmt.Sprintf("cost up to %.2f dollars and ", float64(left)*s.Claim.USD)
+		totalCost = fmt.Sprintf("cost up to %.2f dollars and ", float64(waiting)*s.Claim.USD)
 	}
 	lines = append(lines, cost,
 		fmt.Sprintf("A run may use up to %s tokens: %s (limits.tokens) plus %s for such requests.", tokens(s.Claim.Tokens), tokens(s.Limits.Tokens), tokens(s.Claim.Tokens-s.Limits.Tokens)),
-		fmt.Sprintf("The %d runs that are left may %suse up to %s tokens.", left, all, tokens(int64(left)*s.Claim.Tokens)))
+		fmt.Sprintf("The %d runs that are left may %suse up to %s tokens.", waiting, totalCost, tokens(int64(waiting)*s.Claim.Tokens)))
 	if s.Unpriced == "" && s.Limits.USD > 0 && s.Claim.USD >= 2*s.Limits.USD || s.Limits.Tokens > 0 && s.Claim.Tokens >= 2*s.Limits.Tokens {
 		lines = append(lines, "Warning: requests under way can use up a whole limit, so that a killed run may be unable to resume. Raise the limit or set model.max_output_tokens.")
 	}
@@ -147,14 +149,14 @@ func dollars(spent, bound float64) string {
 	return fmt.Sprintf("%.2f of %.2f dollars", spent, bound)
 }
 
-// waiting returns why targets wait, or "".
-func waiting(s campaign.Status) string {
+// describeWait returns why targets wait, or "".
+func describeWait(s campaign.Status) string {
 	if s.Wait.Why == "" {
 		return ""
 	}
 	line := "Waits: " + s.Wait.Words
 	if !s.Wait.Until.IsZero() {
-		line += ", until " + clock(s.Wait.Until) + " UTC"
+		line += ", until " + formatTime(s.Wait.Until) + " UTC"
 	}
 	return line + "."
 }

@@ -275,7 +275,7 @@ func TestPageShowsEmptyCampaign(t *testing.T) {
 // Classes that there are have words, and what looks bad is not called good.
 func TestEveryClassHasWords(t *testing.T) {
 	for _, class := range campaign.Classes() {
-		if looks[class].words == "" {
+		if classStyles[class].words == "" {
 			t.Errorf("%s has no words", class)
 		}
 	}

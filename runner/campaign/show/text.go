@@ -23,20 +23,20 @@ func Table(w io.Writer, s campaign.Status) error {
 		if r.Directory != "" {
 			folder, run = filepath.Dir(r.Directory), filepath.Base(r.Directory)
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", progress.Printable(markdown.Cut(name(r.Target), 120)), looks[r.Class].words, pull("", r), progress.Printable(run), progress.Printable(markdown.Cut(note(r), 120)))
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", progress.Printable(markdown.Cut(targetName(r.Target), 120)), classStyles[r.Class].words, pullLinkText("", r), progress.Printable(run), progress.Printable(markdown.Cut(targetNote(r), 120)))
 	}
 	if err := t.Flush(); err != nil {
 		return err
 	}
 	var counts []string
-	for _, c := range classes(s) {
-		counts = append(counts, fmt.Sprintf("%d %s", s.Counts[c], looks[c].words))
+	for _, c := range usedClasses(s) {
+		counts = append(counts, fmt.Sprintf("%d %s", s.Counts[c], classStyles[c].words))
 	}
-	lines := append([]string{transcript.Count(len(s.Targets), "target") + ": " + strings.Join(counts, ", ")}, costs(s)...)
+	lines := append([]string{transcript.Count(len(s.Targets), "target") + ": " + strings.Join(counts, ", ")}, describeCosts(s)...)
 	if folder != "" {
 		lines = append(lines, "The directories of RUN are in "+folder)
 	}
-	if why := waiting(s); why != "" {
+	if why := describeWait(s); why != "" {
 		lines = append(lines, why)
 	}
 	for _, line := range lines {

@@ -106,30 +106,30 @@ func (r Rollout) ParsedWindows() []Window {
 }
 
 // Counts returns the numbers of a rule such as "3 of 10", or zeros without a rule.
-func (s StopIf) Counts() (k, n int) {
-	if _, err := fmt.Sscanf(s.SameReason, "%d of %d", &k, &n); err != nil {
+func (s StopIf) Counts() (failures, runs int) {
+	if _, err := fmt.Sscanf(s.SameReason, "%d of %d", &failures, &runs); err != nil {
 		return 0, 0
 	}
-	return k, n
+	return failures, runs
 }
 
 // Format returns the description of the campaign file's format.
 var Format = sync.OnceValue(func() *config.Format {
-	root := config.NewKey(reflect.TypeFor[Campaign](), terms())
-	root.Suggest = jobKey
+	root := config.NewKey(reflect.TypeFor[Campaign](), campaignTerms())
+	root.Suggest = suggestJobKey
 	return &config.Format{Root: root, Name: "campaign"}
 })
 
-// Load reads a campaign file. beside reads the file named by job_file. The error is config.Problems with the mistakes
+// Load reads a campaign file. readBeside reads the file named by job_file. The error is config.Problems with the mistakes
 // in both files.
-func Load(name string, data []byte, beside func(name string) ([]byte, error)) (*Campaign, error) {
+func Load(name string, data []byte, readBeside func(name string) ([]byte, error)) (*Campaign, error) {
 	c := new(Campaign)
 	d := &checks{Format().Decoder(c)}
 	if d.Add(config.Layer{Name: name, Data: data}); !d.HasProblem("") {
-		d.relations(c)
+		d.checkRelations(c)
 	}
 	if len(d.Problems()) == 0 && c.JobFile != "" {
-		d.besideTemplate(c, beside)
+		d.readJobFile(c, readBeside)
 	}
 	if !c.Job.IsZero() {
 		d.AddProblems(c.Job.check()...)
@@ -143,9 +143,9 @@ func Load(name string, data []byte, beside func(name string) ([]byte, error)) (*
 // checks adds the checks that concern several keys.
 type checks struct{ *config.Decoder }
 
-// besideTemplate reads the job from the file named by job_file.
-func (d *checks) besideTemplate(c *Campaign, beside func(name string) ([]byte, error)) {
-	data, err := beside(c.JobFile)
+// readJobFile reads the job from the file named by job_file.
+func (d *checks) readJobFile(c *Campaign, readBeside func(name string) ([]byte, error)) {
+	data, err := readBeside(c.JobFile)
 	if err != nil {
 		d.Wrong("job_file", fmt.Sprintf("cannot be read: %v", err))
 		return
@@ -159,8 +159,8 @@ func (d *checks) besideTemplate(c *Campaign, beside func(name string) ([]byte, e
 	c.Job = Template{file: c.JobFile, node: node}
 }
 
-// relations reports mistakes that concern several keys.
-func (d *checks) relations(c *Campaign) {
+// checkRelations reports mistakes that concern several keys.
+func (d *checks) checkRelations(c *Campaign) {
 	switch {
 	case d.IsSet("job") && d.IsSet("job_file"):
 		d.Wrong("job_file", "is given beside job; give only one of them")
@@ -179,7 +179,7 @@ func (d *checks) relations(c *Campaign) {
 			d.Wrong(path, err.Error())
 		}
 	}
-	if k, n := c.StopIf.Counts(); c.StopIf.SameReason != "" && (k < 1 || n < k) {
+	if failures, runs := c.StopIf.Counts(); c.StopIf.SameReason != "" && (failures < 1 || runs < failures) {
 		d.Wrong("stop_if.same_reason", "must be like 3 of 10: at least 1, and not more than the second number")
 	}
 }
@@ -233,8 +233,8 @@ func ParseWindow(text string) (Window, error) {
 // end.
 func parseDays(text string) (days [7]bool, ok bool) {
 	for part := range strings.SplitSeq(strings.ToLower(text), ",") {
-		first, last, ranged := strings.Cut(part, "-")
-		if !ranged {
+		first, last, isRange := strings.Cut(part, "-")
+		if !isRange {
 			last = first
 		}
 		from, to := slices.Index(weekdays, first), slices.Index(weekdays, last)
@@ -261,12 +261,12 @@ func parseClock(hours, minutes string) (at time.Duration, ok bool) {
 // Contains reports whether a moment is in the window.
 func (w Window) Contains(at time.Time) bool {
 	at = at.In(w.zone)
-	since := time.Duration(at.Hour())*time.Hour + time.Duration(at.Minute())*time.Minute + time.Duration(at.Second())*time.Second
+	sinceMidnight := time.Duration(at.Hour())*time.Hour + time.Duration(at.Minute())*time.Minute + time.Duration(at.Second())*time.Second
 	today, yesterday := w.days[at.Weekday()], w.days[(int(at.Weekday())+6)%7]
 	if w.from < w.to {
-		return today && since >= w.from && since < w.to
+		return today && sinceMidnight >= w.from && sinceMidnight < w.to
 	}
-	return today && since >= w.from || yesterday && since < w.to
+	return today && sinceMidnight >= w.from || yesterday && sinceMidnight < w.to
 }
 
 // IsCampaign reports whether a file describes a campaign: it has a key unknown to jobs.

@@ -13,17 +13,17 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// Listed is a target with its position in a file, for mistakes that are found later.
-type Listed struct {
+// ListedTarget is a target with its position in a file, for mistakes that are found later.
+type ListedTarget struct {
 	Target
 	At config.Problem
 }
 
 // Listed returns the targets of the campaign's list.
-func (c *Campaign) Listed() []Listed {
-	var all []Listed
+func (c *Campaign) Listed() []ListedTarget {
+	var all []ListedTarget
 	for i, t := range c.Targets.List {
-		all = append(all, Listed{t, config.Problem{Key: config.At("targets.list", i)}})
+		all = append(all, ListedTarget{t, config.Problem{Key: config.At("targets.list", i)}})
 	}
 	return all
 }
@@ -31,8 +31,8 @@ func (c *Campaign) Listed() []Listed {
 // ParseTargets parses a file with one target a line. A line has words (OWNER/REPO, OWNER/REPO@SHA or OWNER/REPO#N, then
 // an optional path), or a JSON object. Blank lines and lines with # are skipped. The error is config.Problems with
 // line numbers.
-func ParseTargets(file string, data []byte) ([]Listed, error) {
-	var all []Listed
+func ParseTargets(file string, data []byte) ([]ListedTarget, error) {
+	var all []ListedTarget
 	var problems config.Problems
 	number := 0
 	for line := range bytes.Lines(data) {
@@ -49,7 +49,7 @@ func ParseTargets(file string, data []byte) ([]Listed, error) {
 		if len(problems) > config.MaxProblems {
 			break
 		}
-		all = append(all, Listed{t, config.Problem{File: file, Line: number, Column: 1}})
+		all = append(all, ListedTarget{t, config.Problem{File: file, Line: number, Column: 1}})
 	}
 	if len(problems) > 0 {
 		return nil, problems[:min(len(problems), config.MaxProblems)]
@@ -163,7 +163,7 @@ func lookup(node *yaml.Node, path string) *yaml.Node {
 func (t Template) Sample() ([]byte, error) {
 	return t.fill(func(space, name string) string {
 		if space == "target" {
-			return samples[name]
+			return sampleFields[name]
 		}
 		return "x"
 	}, nil)

@@ -38,40 +38,40 @@ func (t Template) MarshalJSON() ([]byte, error) {
 }
 
 var (
-	placeholder = regexp.MustCompile(`\$\{\{\s*([A-Za-z_]+)\.([A-Za-z_][A-Za-z0-9_]*)\s*\}\}`)
-	samples     = map[string]string{
+	placeholder  = regexp.MustCompile(`\$\{\{\s*([A-Za-z_]+)\.([A-Za-z_][A-Za-z0-9_]*)\s*\}\}`)
+	sampleFields = map[string]string{
 		"repository": "octo-org/widgets", "owner": "octo-org", "name": "widgets", "base": "main", "sha": strings.Repeat("0", 40),
 		"issue": "octo-org/widgets#1", "number": "1", "path": "services/api", "key": "widgets",
 	}
 )
 
 // TargetFields returns the names that may follow "target." in a placeholder.
-func TargetFields() []string { return slices.Sorted(maps.Keys(samples)) }
+func TargetFields() []string { return slices.Sorted(maps.Keys(sampleFields)) }
 
-// scripts lists keys whose text a shell runs, by the last part of their paths.
-var scripts = []string{"run", "init", "command", "args", "applies_if"}
+// commandKeys lists keys whose text a shell runs, by the last part of their paths.
+var commandKeys = []string{"run", "init", "command", "args", "applies_if"}
 
 // check returns the mistakes in the job, with sample values for the target. A placeholder in a command is a mistake,
 // because a stranger's text would run as code.
 func (t Template) check() config.Problems {
 	node := cloneNode(t.node)
 	var problems config.Problems
-	complain := func(at *yaml.Node, path, message, meant string) {
-		problems = append(problems, t.problem(at, path, message, meant))
+	addProblem := func(at *yaml.Node, path, message, suggestion string) {
+		problems = append(problems, t.problem(at, path, message, suggestion))
 	}
 	fillPlaceholders(node, "", func(path string, at *yaml.Node, space, name string) string {
 		last := path[strings.LastIndexByte(path, '.')+1:]
 		last, _, _ = strings.Cut(last, "[")
 		switch {
-		case slices.Contains(scripts, last):
-			complain(at, path, "is a command, and a target's text in it would run as code; put the text into a variable with policy.env.set and use that", "")
-		case space == "target" && samples[name] == "":
-			complain(at, path, "${{ target."+name+" }} is not a field of a target", suggestField(name))
+		case slices.Contains(commandKeys, last):
+			addProblem(at, path, "is a command, and a target's text in it would run as code; put the text into a variable with policy.env.set and use that", "")
+		case space == "target" && sampleFields[name] == "":
+			addProblem(at, path, "${{ target."+name+" }} is not a field of a target", suggestField(name))
 		case space == "target":
-			return samples[name]
+			return sampleFields[name]
 		case space != "values":
-			if meant := config.Nearest(space, []string{"target", "values"}); meant != "" {
-				complain(at, path, "${{ "+space+"."+name+" }} is not a field of a target", "${{ "+meant+"."+name+" }}")
+			if suggestion := config.Nearest(space, []string{"target", "values"}); suggestion != "" {
+				addProblem(at, path, "${{ "+space+"."+name+" }} is not a field of a target", "${{ "+suggestion+"."+name+" }}")
 			}
 			return ""
 		}
@@ -80,8 +80,8 @@ func (t Template) check() config.Problems {
 	return append(problems, job.Mistakes(t.file, node, placeholderPaths(t.node), len(problems) == 0)...)
 }
 
-func (t Template) problem(at *yaml.Node, path, message, meant string) config.Problem {
-	return config.Problem{File: t.file, Line: at.Line, Column: at.Column, Key: path, Message: message, Suggestion: meant}
+func (t Template) problem(at *yaml.Node, path, message, suggestion string) config.Problem {
+	return config.Problem{File: t.file, Line: at.Line, Column: at.Column, Key: path, Message: message, Suggestion: suggestion}
 }
 
 func suggestField(name string) string {
@@ -94,7 +94,7 @@ func suggestField(name string) string {
 // ValueProblems returns why a target's values do not fit the job: a value is missing, or a key does not accept the text.
 func (t Template) ValueProblems(values map[string]string) config.Problems {
 	var problems config.Problems
-	node, holes := cloneNode(t.node), placeholderPaths(t.node)
+	node, filledPaths := cloneNode(t.node), placeholderPaths(t.node)
 	fillPlaceholders(node, "", func(path string, at *yaml.Node, space, name string) string {
 		value, has := values[space+"."+name]
 		if !has && (space == "target" || space == "values") {
@@ -105,13 +105,13 @@ func (t Template) ValueProblems(values map[string]string) config.Problems {
 	if len(problems) > 0 {
 		return problems
 	}
-	eachText(node, "", func(path string, at *yaml.Node) {
-		if !holes[path] {
+	visitTexts(node, "", func(path string, at *yaml.Node) {
+		if !filledPaths[path] {
 			return
 		}
 		if k := job.Format().Root.At(path); k != nil && k.Shape == config.Text {
-			if complaint, meant := k.TextProblem(at.Value); complaint != "" {
-				problems = append(problems, t.problem(at, path, complaint, meant))
+			if problem, suggestion := k.TextProblem(at.Value); problem != "" {
+				problems = append(problems, t.problem(at, path, problem, suggestion))
 			}
 		}
 	})
@@ -161,7 +161,7 @@ func setNode(node *yaml.Node, path []string, value *yaml.Node) {
 // placeholderPaths returns the paths of texts with placeholders.
 func placeholderPaths(node *yaml.Node) map[string]bool {
 	paths := map[string]bool{}
-	eachText(node, "", func(path string, at *yaml.Node) {
+	visitTexts(node, "", func(path string, at *yaml.Node) {
 		if placeholder.MatchString(at.Value) {
 			paths[path] = true
 		}
@@ -172,7 +172,7 @@ func placeholderPaths(node *yaml.Node) map[string]bool {
 // fillPlaceholders replaces each placeholder for target. or values. by fill's result. It also calls fill for others, and
 // keeps them unchanged.
 func fillPlaceholders(node *yaml.Node, path string, fill func(path string, at *yaml.Node, space, name string) string) {
-	eachText(node, path, func(path string, at *yaml.Node) {
+	visitTexts(node, path, func(path string, at *yaml.Node) {
 		at.Value = placeholder.ReplaceAllStringFunc(at.Value, func(mark string) string {
 			parts := placeholder.FindStringSubmatch(mark)
 			text := fill(path, at, parts[1], parts[2])
@@ -185,16 +185,16 @@ func fillPlaceholders(node *yaml.Node, path string, fill func(path string, at *y
 	})
 }
 
-// eachText calls visit for each scalar value of a document, not for keys.
-func eachText(node *yaml.Node, path string, visit func(path string, at *yaml.Node)) {
+// visitTexts calls visit for each scalar value of a document, not for keys.
+func visitTexts(node *yaml.Node, path string, visit func(path string, at *yaml.Node)) {
 	switch node.Kind {
 	case yaml.MappingNode:
 		for pair := range slices.Chunk(node.Content, 2) {
-			eachText(pair[1], config.At(path, pair[0].Value), visit)
+			visitTexts(pair[1], config.At(path, pair[0].Value), visit)
 		}
 	case yaml.SequenceNode:
 		for i, item := range node.Content {
-			eachText(item, config.At(path, i), visit)
+			visitTexts(item, config.At(path, i), visit)
 		}
 	case yaml.ScalarNode:
 		visit(path, node)

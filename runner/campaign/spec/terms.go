@@ -9,11 +9,11 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/config"
 )
 
-// terms returns the forms that the tags of Campaign's fields can name: those of a job, and more. Object names and
+// campaignTerms returns the forms that the tags of Campaign's fields can name: those of a job, and more. Object names and
 // quantities follow Kubernetes
 // (https://kubernetes.io/docs/concepts/overview/working-with-objects/names/,
 // https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/quantity/).
-func terms() config.Terms {
+func campaignTerms() config.Terms {
 	all := job.Terms()
 	maps.Copy(all, config.Terms{
 		"campaign_name": form.Matching("a name of at most 40 letters, digits, dots, dashes and underscores that begins with a letter or digit", `[A-Za-z0-9][A-Za-z0-9._-]{0,39}`),
@@ -29,8 +29,8 @@ func terms() config.Terms {
 	return all
 }
 
-// jobKey returns the full key for a name that belongs to the job, such as job.limits, or "".
-func jobKey(name string) string {
+// suggestJobKey returns the full key for a name that belongs to the job, such as job.limits, or "".
+func suggestJobKey(name string) string {
 	if job.Format().Root.Key(name) == nil {
 		return ""
 	}

@@ -56,7 +56,8 @@ func Fetch(ctx context.Context, o Options) (*Fetched, error) {
 	if err != nil {
 		return nil, err
 	}
-	if wanted.Name = o.Name; env.Token() == "" {
+	wanted.Name = o.Name
+	if env.Token() == "" {
 		return nil, fmt.Errorf("there is no GitHub token, and GitHub gives artifacts to nobody without one, not even those of public repositories; set GITHUB_TOKEN, for example to what gh auth token prints")
 	}
 	client, err := github.New(github.Options{APIURL: api, ServerURL: server, Token: env.Token(), UserAgent: "agent-ci/" + o.Version})

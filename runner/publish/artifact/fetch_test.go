@@ -156,20 +156,51 @@ func TestFetchesRun(t *testing.T) {
 	}
 }
 
-// What examples upload by default is three files, of which the page is not used.
-func TestFetchesMinimalArtifact(t *testing.T) {
-	files := honest(t)
-	for _, name := range []string{"changes.patch", "outputs/1.txt", "extensions/docs.json", "skills.json"} {
-		delete(files, name)
-	}
-	h := newHub(t, pack(t, files, nil))
-	got, err := h.fetch(t)
-	must(t, err)
-	if diff := cmp.Diff([]string{"report.html", "result.json", "transcript.jsonl"}, filesIn(t, h.out)); diff != "" || len(got.Notes) > 0 {
-		t.Error(diff, got.Notes)
-	}
-	if checked, err := record.CheckRun(t.Context(), h.out); err != nil || len(checked.Wrong) > 0 || len(checked.Notes) != 1 {
-		t.Errorf("%+v, %v", checked, err)
+// Only files that a run has are taken. What is left out is named; of a whole folder there may be many.
+func TestTakesOnlyRecordedFiles(t *testing.T) {
+	whole := []string{"changes.patch", "extensions/docs.json", "outputs/1.txt", "report.html", "result.json", "skills.json", "transcript.jsonl"}
+	const leftOut = "since the transcript does not tell what is in them, or nothing here needs them: "
+	for name, test := range map[string]struct {
+		change func(files map[string]string) map[string]string
+		want   []string
+		note   string // empty for none
+	}{
+		"what examples upload by default": {func(files map[string]string) map[string]string {
+			maps.DeleteFunc(files, func(name, _ string) bool {
+				return !slices.Contains([]string{"report.html", "result.json", "transcript.jsonl"}, name)
+			})
+			return files
+		}, []string{"report.html", "result.json", "transcript.jsonl"}, ""},
+		"other files": {func(files map[string]string) map[string]string {
+			maps.Copy(files, map[string]string{
+				"index.html": evilPage, "outputs/more.html": evilPage, "outputs/deep/1.txt": "x", "state/alive": "x", "checkout/.git/config": "x",
+				"publish.json": "{}", "changes.pack": "PACK",
+			})
+			return files
+		}, whole, "Left out (7 files), " + leftOut + `"changes.pack", "checkout/.git/config", "index.html", "outputs/deep/1.txt", "outputs/more.html", "publish.json", "state/alive".`},
+		"many, and some beside the run": {func(files map[string]string) map[string]string {
+			all := map[string]string{"aside.txt": "x", "changes.patch": "x", "run/publish.json": "{}", "run/`@octocat`.html": "x"}
+			for name, content := range files {
+				all["run/"+name] = content
+			}
+			for i := range 20 {
+				all[fmt.Sprintf("run/work/%02d", i)] = "x"
+			}
+			return all
+		}, whole, "Left out (24 files), " + leftOut + `"aside.txt", "changes.patch", "run/` + "`@octocat`" + `.html", "run/publish.json", "run/work/00", "run/work/01", "run/work/02", "run/work/03", "run/work/04", "run/work/05", and 14 more.`},
+	} {
+		got, err := newHub(t, pack(t, test.change(honest(t)), nil)).fetch(t)
+		must(t, err)
+		if diff := cmp.Diff(test.want, filesIn(t, got.Directory)); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+		if note := strings.Join(got.Notes, "|"); note != test.note {
+			t.Errorf("%s: %q, want %q", name, note, test.note)
+		}
+		checked, err := record.CheckRun(t.Context(), got.Directory)
+		if missing := len(checked.Notes) == 1; err != nil || len(checked.Wrong) > 0 || missing != (len(test.want) < len(whole)) {
+			t.Errorf("%s: %+v, %v", name, checked, err)
+		}
 	}
 }
 
@@ -204,28 +235,6 @@ func TestFetchesKilledRun(t *testing.T) {
 				t.Errorf("%q", got.Notes)
 			}
 		})
-	}
-}
-
-// What is not taken is named: files that no run has, of which a whole folder may be many.
-func TestNamesOmittedFiles(t *testing.T) {
-	files := map[string]string{"aside.txt": "x"}
-	for name, content := range honest(t) {
-		files["run/"+name] = content
-	}
-	files["run/publish.json"], files["run/`@octocat`.html"], files["changes.patch"] = "{}", "x", "x"
-	for i := range 20 {
-		files[fmt.Sprintf("run/work/%02d", i)] = "x"
-	}
-	got, err := newHub(t, pack(t, files, nil)).fetch(t)
-	must(t, err)
-	want := "Left out (24 files), since the transcript does not tell what is in them, or nothing here needs them: " +
-		`"aside.txt", "changes.patch", "run/` + "`@octocat`" + `.html", "run/publish.json", "run/work/00", "run/work/01", "run/work/02", "run/work/03", "run/work/04", "run/work/05", and 14 more.`
-	if diff := cmp.Diff([]string{want}, got.Notes); diff != "" {
-		t.Error(diff)
-	}
-	if is := filesIn(t, got.Directory); len(is) != 7 {
-		t.Errorf("there are %q", is)
 	}
 }
 
@@ -377,24 +386,6 @@ func TestReportEndsWithContext(t *testing.T) {
 	cancel()
 	if err := writeReport(over, dir); !errors.Is(err, context.Canceled) {
 		t.Errorf("%v", err)
-	}
-}
-
-// A file that is no part of a run is left where it is, whatever it is.
-func TestOmitsUnrecordedFiles(t *testing.T) {
-	files := honest(t)
-	maps.Copy(files, map[string]string{
-		"index.html": evilPage, "outputs/more.html": evilPage, "outputs/deep/1.txt": "x", "state/alive": "x", "checkout/.git/config": "x",
-		"publish.json": "{}", "changes.pack": "PACK",
-	})
-	h := newHub(t, pack(t, files, nil))
-	got, err := h.fetch(t)
-	must(t, err)
-	if want := []string{"changes.patch", "extensions/docs.json", "outputs/1.txt", "report.html", "result.json", "skills.json", "transcript.jsonl"}; !slices.Equal(filesIn(t, h.out), want) {
-		t.Errorf("%q", filesIn(t, h.out))
-	}
-	if len(got.Notes) != 1 || !strings.Contains(got.Notes[0], `"changes.pack", "checkout/.git/config", "index.html", "outputs/deep/1.txt", "outputs/more.html", "publish.json", "state/alive".`) {
-		t.Errorf("%q", got.Notes)
 	}
 }
 

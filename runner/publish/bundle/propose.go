@@ -43,7 +43,8 @@ type SecondHalf struct {
 // With an error it returns the proposal so far. Admit completes it.
 func (h SecondHalf) Propose(ctx context.Context, b Bundle) (to publish.Forge, p publish.Proposal, err error) {
 	known, err := h.readPins(ctx)
-	if p.Job = known.job; err != nil {
+	p.Job = known.job
+	if err != nil {
 		return to, p, err
 	}
 	if to, err = h.Forge(p.Job); err != nil {
@@ -259,10 +260,10 @@ func (h SecondHalf) Admit(ctx context.Context, b Bundle, p *publish.Proposal) (*
 
 // operatorsGiven returns an error if the run had a pre_publish hook of an operator that is missing here. Only names are
 // compared, since another machine may have another version of the hook.
-func (b Bundle) operatorsGiven(now []hooks.Hook) error {
+func (b Bundle) operatorsGiven(current []hooks.Hook) error {
 	for _, use := range b.View.Hooks {
-		is := func(h hooks.Hook) bool { return h.Name == use.Name }
-		if use.On == job.OnPrePublish && strings.HasPrefix(use.Name, hooks.OperatorPrefix) && !slices.ContainsFunc(now, is) {
+		sameName := func(h hooks.Hook) bool { return h.Name == use.Name }
+		if use.On == job.OnPrePublish && strings.HasPrefix(use.Name, hooks.OperatorPrefix) && !slices.ContainsFunc(current, sameName) {
 			return outcome.Stopf(outcome.InvalidInput, "operator_file",
 				"The run had the hook %.100q on pre_publish, which is missing now; publish with the operator's file (--operator-file).", use.Name)
 		}

@@ -35,7 +35,7 @@ func TestPlacesFindingsOnDiffLines(t *testing.T) {
 		{"b.go", 1, 1, forge.LineComment{}},
 		{"picture.png", 1, 1, forge.LineComment{}},
 	} {
-		got, ok := placeOf(finding{Path: c.path, Line: c.line, EndLine: c.end}, files)
+		got, ok := positionOf(finding{Path: c.path, Line: c.line, EndLine: c.end}, files)
 		if diff := cmp.Diff(c.want, got); diff != "" || ok != (c.want.Line > 0) {
 			t.Errorf("%s:%d-%d: %s", c.path, c.line, c.end, diff)
 		}

@@ -108,7 +108,7 @@ func (s Poster) earlierPosts(ctx context.Context) (found []earlierPost, err erro
 	}
 	own := intake.OwnComments(ctx, s.Server)
 	for _, each := range all {
-		if input, run, is := intake.FeedbackOf(each.Body, s.Key); is && own(each) {
+		if input, run, marked := intake.FeedbackOf(each.Body, s.Key); marked && own(each) {
 			found = append(found, earlierPost{each, input, run})
 		}
 	}
@@ -118,7 +118,7 @@ func (s Poster) earlierPosts(ctx context.Context) (found []earlierPost, err erro
 // label adds the chosen labels that the issue lacks and the job allows. Labels that this run added before it was killed count
 // as its own.
 func (s Poster) label(ctx context.Context, raw json.RawMessage) (step transcript.Publish, err error) {
-	o, err := decode[labelsObject](raw)
+	chosen, err := decode[labelsObject](raw)
 	if err != nil {
 		return step, err
 	}
@@ -126,25 +126,25 @@ func (s Poster) label(ctx context.Context, raw json.RawMessage) (step transcript
 	if err != nil {
 		return step, intake.ForgeFailure(fmt.Sprintf("The labels of #%d cannot be read", s.On.Number), err)
 	}
-	before, err := s.intendedLabels()
+	intended, err := s.intendedLabels()
 	if err != nil {
 		return step, err
 	}
 	has := func(list []string, name string) bool {
 		return slices.ContainsFunc(list, func(other string) bool { return strings.EqualFold(other, name) })
 	}
-	var missing, own []string
-	for _, name := range o.Labels {
+	var missing, alreadyAdded []string
+	for _, name := range chosen.Labels {
 		if slices.Contains(s.Publish.Labels, name) && !has(issue.Labels, name) && !has(missing, name) {
 			missing = append(missing, name)
 		}
 	}
-	for _, name := range before {
-		if has(issue.Labels, name) && !has(own, name) {
-			own = append(own, name)
+	for _, name := range intended {
+		if has(issue.Labels, name) && !has(alreadyAdded, name) {
+			alreadyAdded = append(alreadyAdded, name)
 		}
 	}
-	step = transcript.Publish{URL: s.On.URL, Operation: "none", Labels: append(own, missing...)}
+	step = transcript.Publish{URL: s.On.URL, Operation: "none", Labels: append(alreadyAdded, missing...)}
 	if len(step.Labels) > 0 {
 		step.Operation = "updated"
 	}
@@ -176,24 +176,24 @@ func (s Poster) comment(ctx context.Context, raw json.RawMessage) (step transcri
 	if err != nil {
 		return step, err
 	}
-	there, err := s.earlierPosts(ctx)
+	earlier, err := s.earlierPosts(ctx)
 	if err != nil {
 		return step, err
 	}
 	text := s.commentText(o)
-	if len(there) == 0 {
-		made, err := s.repository().CreateComment(ctx, s.On.Number, text)
+	if len(earlier) == 0 {
+		created, err := s.repository().CreateComment(ctx, s.On.Number, text)
 		if err != nil {
 			return step, intake.ForgeFailure(fmt.Sprintf("The comment on #%d cannot be written", s.On.Number), err)
 		}
-		return transcript.Publish{URL: made.URL, Operation: "created"}, nil
+		return transcript.Publish{URL: created.URL, Operation: "created"}, nil
 	}
-	step = transcript.Publish{URL: there[0].URL, Operation: "none"}
-	if sameWords(there[0].Body, text) && there[0].input == s.Snapshot {
+	step = transcript.Publish{URL: earlier[0].URL, Operation: "none"}
+	if sameContent(earlier[0].Body, text) && earlier[0].input == s.Snapshot {
 		return step, nil
 	}
 	step.Operation = "updated"
-	return step, intake.ForgeFailure(fmt.Sprintf("The comment on #%d cannot be brought up to date", s.On.Number), s.repository().EditComment(ctx, there[0].ID, text))
+	return step, intake.ForgeFailure(fmt.Sprintf("The comment on #%d cannot be brought up to date", s.On.Number), s.repository().EditComment(ctx, earlier[0].ID, text))
 }
 
 // decode parses an object that the schema has validated.

@@ -24,9 +24,9 @@ const noRoom = "\n*There is no room for the rest; the run's output.json has all.
 // blocks beyond limit, in UTF-16 code units, and says so.
 func prose(text string, limit int) string {
 	var b strings.Builder
-	left := limit - markdown.Units(noRoom)
+	remaining := limit - markdown.Units(noRoom)
 	for _, block := range markdown.Whole(text) {
-		if left -= markdown.Units(block); left < 0 {
+		if remaining -= markdown.Units(block); remaining < 0 {
 			b.WriteString(noRoom)
 			break
 		}
@@ -45,25 +45,25 @@ func headline(f finding) string {
 }
 
 // reviewText returns the body of a review: the summary, findings without a comment on the diff, and the commit. refused are
-// findings whose comments the forge refused. beside are findings on no line of the diff.
-func (s Poster) reviewText(o reviewObject, refused []placedFinding, beside []finding) string {
+// findings whose comments the forge refused. offDiff are findings on no line of the diff.
+func (s Poster) reviewText(o reviewObject, refused []diffFinding, offDiff []finding) string {
 	var b strings.Builder
 	b.WriteString(s.mark(s.On.HeadSHA) + "\n" + prose(o.Summary, maxFinding))
 	tail := "\n" + s.footer("Commit "+markdown.Code(gitops.Short(s.On.HeadSHA))+" was reviewed")
-	left := maxReview - markdown.Units(b.String()) - markdown.Units(tail)
-	all := beside
+	remaining := maxReview - markdown.Units(b.String()) - markdown.Units(tail)
+	all := offDiff
 	for _, p := range refused {
 		all = append(all, p.finding)
 	}
 	for i, f := range all {
 		part := fmt.Sprintf("\n%s, line %d: %s\n\n%s", markdown.Code(f.Path), f.Line, headline(f), prose(f.Body, maxFinding))
 		switch {
-		case i == len(beside):
+		case i == len(offDiff):
 			part = "\n**On lines of the diff, where the forge took no comment**\n" + part
 		case i == 0:
 			part = "\n**On no line of the diff**\n" + part
 		}
-		if left -= markdown.Units(part); left < 100 {
+		if remaining -= markdown.Units(part); remaining < 100 {
 			b.WriteString("\n" + transcript.Count(len(all)-i, "more finding") + " that there is no room for; the run's output.json has all.\n")
 			break
 		}
@@ -91,8 +91,8 @@ func (s Poster) footer(what string) string {
 
 func (s Poster) mark(input string) string { return intake.FeedbackMark(s.Key, input, s.RunID) }
 
-// sameWords reports whether two texts are equal, apart from their mark and the link to their run.
-func sameWords(a, b string) bool {
+// sameContent reports whether two texts are equal, apart from their mark and the link to their run.
+func sameContent(a, b string) bool {
 	plain := func(text string) string {
 		_, rest, _ := strings.Cut(strings.ReplaceAll(text, "\r\n", "\n"), "\n")
 		return strings.TrimSpace(runLink.ReplaceAllString(rest, ""))

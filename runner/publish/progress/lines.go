@@ -26,15 +26,15 @@ type Watch struct {
 	Step           *actions.Step
 	NoRunDirectory bool // the run leaves no directory, so its id is not shown
 
-	mu      sync.Mutex              // guards the fields below, and Lines
-	current *status                 // nil before its first use
-	live    bool                    // the status line may be drawn
-	drawn   bool                    // the status line is on the terminal
-	written time.Time               // time of the last line
-	group   string                  // title of the current group of the log
-	opened  bool                    // the group has a line, so its start is written
-	outputs map[string]string       // last output of each failed command, with durations masked
-	comment atomic.Pointer[comment] // the progress comment; nil for none
+	mu          sync.Mutex              // guards the fields below, and Lines
+	current     *status                 // nil before its first use
+	mayDraw     bool                    // the status line may be drawn
+	isDrawn     bool                    // the status line is on the terminal
+	written     time.Time               // time of the last line
+	group       string                  // title of the current group of the log
+	groupOpen   bool                    // the group has a line, so its start is written
+	lastOutputs map[string]string       // last output of each failed command, with durations masked
+	comment     atomic.Pointer[comment] // the progress comment; nil for none
 }
 
 // Show shows an event. The record calls it for each event of the transcript.
@@ -118,7 +118,7 @@ func (w *Watch) usageSuffix(e transcript.Event) string {
 			return "; used " + figures
 		}
 	case transcript.TypeRunFinished:
-		return w.status().total()
+		return w.status().totalUsage()
 	}
 	return ""
 }
@@ -157,11 +157,11 @@ var durations = lazyregexp.New(`\b[0-9]+(?:\.[0-9]+)? ?(?:[nuµm]?s|sec|seconds?
 // seenBefore reports whether the last output of the same name was equal, apart from durations.
 func (w *Watch) seenBefore(o timeline.Output) bool {
 	masked := durations().ReplaceAllString(o.Tail, "0 s")
-	before, known := w.outputs[o.Name]
-	if w.outputs == nil {
-		w.outputs = map[string]string{}
+	before, known := w.lastOutputs[o.Name]
+	if w.lastOutputs == nil {
+		w.lastOutputs = map[string]string{}
 	}
-	w.outputs[o.Name] = masked
+	w.lastOutputs[o.Name] = masked
 	return known && before == masked
 }
 

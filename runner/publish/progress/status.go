@@ -20,15 +20,15 @@ type status struct {
 	sessionActivities map[session]*activity // commands that continue after their call
 	costLimit         float64               // in dollars; 0 for none
 	tokenLimit        int64                 // 0 for none
-	ending            bool                  // a signal is stopping the work
+	stopping          bool                  // a signal is stopping the work
 }
 
 // activity is something in progress.
 type activity struct {
-	key   activityKey
-	words string
-	since time.Time
-	waits bool // waits for the model
+	key      activityKey
+	words    string
+	since    time.Time
+	forModel bool // forModel for the model
 }
 
 // activityKey identifies the activity that an event ends. The zero value is for activities without such an event.
@@ -96,16 +96,16 @@ func (s *status) applyEvent(e transcript.Event, now time.Time) {
 	}
 	switch e.Type {
 	case transcript.TypeModelRequest:
-		s.replaceActivity(&activity{key: requestOf(e), words: s.agentPrefix(e) + "waiting for the model", since: now, waits: true})
+		s.replaceActivity(&activity{key: requestOf(e), words: s.agentPrefix(e) + "waiting for the model", since: now, forModel: true})
 	case transcript.TypeModelRetry:
-		s.replaceActivity(&activity{key: requestOf(e), words: s.agentPrefix(e) + "waiting to ask the model again", since: now, waits: true})
+		s.replaceActivity(&activity{key: requestOf(e), words: s.agentPrefix(e) + "waiting to ask the model again", since: now, forModel: true})
 	case transcript.TypeModelResponse, transcript.TypeModelFailure:
 		s.endActivity(requestOf(e))
 	case transcript.TypeToolStarted:
 		var d transcript.ToolStarted
 		_ = json.Unmarshal(e.Data, &d)
 		if !d.Refused {
-			s.replaceActivity(s.call(e, d, now))
+			s.replaceActivity(s.callActivity(e, d, now))
 		}
 	case transcript.TypeToolFinished:
 		var d transcript.ToolFinished
@@ -119,9 +119,9 @@ func (s *status) applyEvent(e transcript.Event, now time.Time) {
 	}
 }
 
-// call returns the activity of a tool call. If the call waits for an earlier command, the activity shows that command and its
+// callActivity returns the activity of a tool call. If the call waits for an earlier command, the activity shows that command and its
 // start.
-func (s *status) call(e transcript.Event, d transcript.ToolStarted, now time.Time) *activity {
+func (s *status) callActivity(e transcript.Event, d transcript.ToolStarted, now time.Time) *activity {
 	a := &activity{key: callOf(e, d.CallID, d.Ref()), words: s.agentPrefix(e) + strings.TrimSpace(d.Tool+" "+transcript.Topic(d.ReadableInput())), since: now}
 	if in, names := sessionIn(e, []byte(d.Input)); names && s.sessionActivities[in] != nil {
 		a.words, a.since = s.sessionActivities[in].words, s.sessionActivities[in].since
@@ -164,11 +164,11 @@ func (s *status) endActivity(key activityKey) {
 	s.activities = slices.DeleteFunc(s.activities, func(a *activity) bool { return a.key == key && key.of != 0 })
 }
 
-// now returns the activity to show, and how many others there are. It prefers the newest, and shows waiting for the model only
+// currentActivity returns the activity to show, and how many others there are. It prefers the newest, and shows waiting for the model only
 // if nothing else is in progress. shown is nil without any activity.
-func (s *status) now() (shown *activity, others int) {
+func (s *status) currentActivity() (shown *activity, others int) {
 	for _, a := range s.activities {
-		if shown == nil || shown.waits || !a.waits {
+		if shown == nil || shown.forModel || !a.forModel {
 			shown = a
 		}
 	}
@@ -184,10 +184,10 @@ var idle = map[record.Phase]string{
 	record.PhasePublishing:   "publishing",
 }
 
-// plain returns the status as a line for a log.
-func (s *status) plain(now time.Time) string {
+// logLine returns the status as a line for a log.
+func (s *status) logLine(now time.Time) string {
 	line := "… " + strings.ToLower(string(s.phase)) + ": "
-	shown, others := s.now()
+	shown, others := s.currentActivity()
 	if shown == nil {
 		return line + idle[s.phase]
 	}
@@ -195,7 +195,7 @@ func (s *status) plain(now time.Time) string {
 	if others > 0 {
 		line += fmt.Sprintf(" and %d more", others)
 	}
-	if !shown.waits {
+	if !shown.forModel {
 		line += ", running"
 	}
 	return line + " for " + transcript.Duration(now.Sub(shown.since).Seconds())
@@ -207,39 +207,45 @@ const (
 	between  = " · "
 )
 
-// line returns the status as one terminal line of up to cells cells. head is the phase, and rest is everything else.
-func (s *status) line(now time.Time, cells int) (head, rest string) {
+// terminalLine returns the status as one terminal line of up to cells cells. head is the phase, and rest is everything else.
+func (s *status) terminalLine(now time.Time, cells int) (head, rest string) {
 	head = fmt.Sprintf("[%s %s]", s.phase, transcript.Clock(now.Sub(s.began)))
-	if s.ending {
+	if s.stopping {
 		head = fmt.Sprintf("[Stopping %s]", transcript.Clock(now.Sub(s.began)))
 	}
 	if len(head)+1+minWords > cells {
 		return fit(head, cells), ""
 	}
-	tail := s.agents() + s.cost()
+	tail := s.describeAgents() + s.describeCost()
 	room := cells - len(head) - 1 - width(tail)
 	if room < minWords {
 		tail, room = "", cells-len(head)-1
 	}
-	doing, took := s.doing(now)
-	step := s.step()
+	doing, took := s.describeActivity(now)
+	step := s.describeStep()
 	room -= width(took)
 	if width(doing)+width(step) > room {
-		forDoing := min(width(doing), max(room-width(step), room*3/5))
-		if step = fit(step, room-forDoing); width(step) < minWords {
-			step = ""
-		}
-		doing = fit(doing, room-width(step))
+		doing, step = shareRoom(doing, step, room)
 	}
 	return head, fit(" "+doing+took+step+tail, cells-len(head))
 }
 
-// doing returns the current activity in words, and as took its duration and the number of others.
-func (s *status) doing(now time.Time) (words, took string) {
-	if s.ending {
+// shareRoom shortens activity and step to room cells together. The activity gets three fifths, or more if the step needs less. A
+// step with too few cells is left out.
+func shareRoom(activity, step string, room int) (shortActivity, shortStep string) {
+	activityCells := min(width(activity), max(room-width(step), room*3/5))
+	if shortStep = fit(step, room-activityCells); width(shortStep) < minWords {
+		shortStep = ""
+	}
+	return fit(activity, room-width(shortStep)), shortStep
+}
+
+// describeActivity returns the current activity in words, and as took its duration and the number of others.
+func (s *status) describeActivity(now time.Time) (words, took string) {
+	if s.stopping {
 		return "another Ctrl-C leaves at once", ""
 	}
-	shown, others := s.now()
+	shown, others := s.currentActivity()
 	if shown == nil {
 		return idle[s.phase], ""
 	}
@@ -252,8 +258,8 @@ func (s *status) doing(now time.Time) (words, took string) {
 	return Printable(shown.words), took
 }
 
-// step returns the current step of the plan, or "" outside of the agent's work.
-func (s *status) step() string {
+// describeStep returns the current step of the plan, or "" outside of the agent's work.
+func (s *status) describeStep() string {
 	plan := s.run.View().Plan
 	at, _ := plan.Current()
 	if s.phase != record.PhaseAgent || at < 0 {
@@ -262,8 +268,8 @@ func (s *status) step() string {
 	return fmt.Sprintf("%sstep %d/%d: %s", between, at+1, len(plan.Steps), Printable(plan.Steps[at].Step))
 }
 
-// agents returns how many agents are working besides the run's own, or "".
-func (s *status) agents() string {
+// describeAgents returns how many agents are working besides the run's own, or "".
+func (s *status) describeAgents() string {
 	alive := 0
 	for _, a := range s.run.View().Agents {
 		if a.Status == transcript.AgentRunning {
@@ -276,20 +282,20 @@ func (s *status) agents() string {
 	return between + transcript.Count(alive, "agent")
 }
 
-// cost returns the cost so far, or the tokens if no price is known. It is "" before any usage.
-func (s *status) cost() string {
+// describeCost returns the cost so far, or the tokens if no price is known. It is "" before any usage.
+func (s *status) describeCost() string {
 	v := s.run.View()
 	if v.Usage == (transcript.Usage{}) {
 		return ""
 	}
 	if cost, known := transcript.CostOf(v.AllModels()); known {
-		return between + fmt.Sprintf("$%.2f", cost) + ofLimit(s.costLimit > 0, fmt.Sprintf("$%.2f", s.costLimit))
+		return between + fmt.Sprintf("$%.2f", cost) + limitSuffix(s.costLimit > 0, fmt.Sprintf("$%.2f", s.costLimit))
 	}
 	used := transcript.Thousands(v.Usage.Input + v.Usage.Output)
-	return between + used + ofLimit(s.tokenLimit > 0, transcript.Thousands(s.tokenLimit)) + " tokens"
+	return between + used + limitSuffix(s.tokenLimit > 0, transcript.Thousands(s.tokenLimit)) + " tokens"
 }
 
-func ofLimit(limited bool, limit string) string {
+func limitSuffix(limited bool, limit string) string {
 	if !limited {
 		return ""
 	}
@@ -317,8 +323,8 @@ func (s *status) usageOf(e transcript.Event) string {
 	return usageWords(v.Usage, v.AllModels())
 }
 
-// total describes the usage of the whole run, or returns "" if no model was asked.
-func (s *status) total() string {
+// totalUsage describes the usage of the whole run, or returns "" if no model was asked.
+func (s *status) totalUsage() string {
 	v := s.run.View()
 	words := usageWords(v.Usage, v.AllModels())
 	if words == "" {

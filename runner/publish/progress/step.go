@@ -39,10 +39,10 @@ func (w *Watch) beginGroup(title string) {
 	if w.Step == nil || title == w.group {
 		return
 	}
-	if w.opened {
+	if w.groupOpen {
 		_ = w.Step.Log.EndGroup() // ignored: the run does not depend on its progress output
 	}
-	w.group, w.opened = title, false
+	w.group, w.groupOpen = title, false
 }
 
 // addToGroup writes lines to the current group of the log.
@@ -59,9 +59,9 @@ func (w *Watch) addToGroup(text string) {
 
 // openGroup writes the start of the current group, if it is not written yet.
 func (w *Watch) openGroup() {
-	if w.group != "" && !w.opened {
+	if w.group != "" && !w.groupOpen {
 		_ = w.Step.Log.Group(w.group)
-		w.opened = true
+		w.groupOpen = true
 	}
 }
 
@@ -111,11 +111,11 @@ func (t StepResult) setOutputs(step *actions.Step) error {
 		"outcome": string(result.Outcome), "reason": result.Reason, "message": result.Message,
 		"pull-request-url": result.PullRequest.URL, "pull-request-operation": result.PullRequest.Operation,
 		"branch": result.Branch, "head-sha": result.HeadSHA, "tokens": strconv.FormatInt(result.Usage.Input+result.Usage.Output, 10),
-		"plan": string(plan), "summary": result.Summary, "run-directory": result.Directory, "artifact": t.artifact(),
+		"plan": string(plan), "summary": result.Summary, "run-directory": result.Directory, "artifact": t.artifactName(),
 	}
 	if proofs := (transcript.Verify{Rows: result.Verify}).Proofs(); len(proofs) > 0 {
-		raw, unwritten := json.Marshal(proofs)
-		values["red-proof"], err = string(raw), errors.Join(err, unwritten)
+		raw, encodeErr := json.Marshal(proofs)
+		values["red-proof"], err = string(raw), errors.Join(err, encodeErr)
 	}
 	if result.PullRequest.Number > 0 {
 		values["pull-request-number"] = strconv.Itoa(result.PullRequest.Number)
@@ -124,8 +124,8 @@ func (t StepResult) setOutputs(step *actions.Step) error {
 		values["cost-usd"] = strconv.FormatFloat(*result.CostUSD, 'f', -1, 64)
 	}
 	if result.Output != "" {
-		output, unread := t.Record.Read(result.Output)
-		values["structured-output"], err = string(output), errors.Join(err, unread)
+		output, readErr := t.Record.Read(result.Output)
+		values["structured-output"], err = string(output), errors.Join(err, readErr)
 	}
 	for _, name := range []string{"plan", "structured-output", "red-proof"} {
 		if len(values[name]) > actions.MaxOutput { // a cut text would be no JSON
@@ -139,9 +139,9 @@ func (t StepResult) setOutputs(step *actions.Step) error {
 	return err
 }
 
-// artifact returns the name for the upload of the run's files, or "" without files. A workflow accepts a name only once, so it
+// artifactName returns the name for the upload of the run's files, or "" without files. A workflow accepts a name only once, so it
 // contains the run's id.
-func (t StepResult) artifact() string {
+func (t StepResult) artifactName() string {
 	if t.Artifacts == "" || t.Result.Directory == "" || !record.IsID(t.Result.RunID) {
 		return ""
 	}
@@ -184,13 +184,13 @@ func (t StepResult) links() string {
 	var all []string
 	pull := t.Result.PullRequest
 	if page := t.Site.Page(pull.URL); page != "" && t.Site.Server != "" {
-		became := pull.Operation
-		if became == "none" {
-			became = "not changed"
+		action := pull.Operation
+		if action == "none" {
+			action = "not changed"
 		}
-		all = append(all, fmt.Sprintf("**%s** %s", markdown.Link{Name: fmt.Sprintf("Pull request #%d", pull.Number), Address: page}, became))
+		all = append(all, fmt.Sprintf("**%s** %s", markdown.Link{Name: fmt.Sprintf("Pull request #%d", pull.Number), Address: page}, action))
 	}
-	if page := t.Site.Page(t.Artifacts); page != "" && t.artifact() != "" {
+	if page := t.Site.Page(t.Artifacts); page != "" && t.artifactName() != "" {
 		all = append(all, markdown.Link{Name: "report and transcript", Address: page}.String())
 	}
 	return strings.Join(all, " · ")
@@ -208,7 +208,7 @@ func (t StepResult) annotations() []actions.Annotation {
 	}
 	for _, row := range result.Verify {
 		if !row.Passed && row.After != "" && row.Log != "" {
-			all = append(all, t.placesIn(row)...)
+			all = append(all, t.locationsIn(row)...)
 		}
 	}
 	return all
@@ -217,11 +217,11 @@ func (t StepResult) annotations() []actions.Annotation {
 // locationPattern matches places in the output of compilers, linters and tests: file:line: message, or file:line:column: message.
 var locationPattern = lazyregexp.New(`(?m)^[ \t]*([\w./@+-]{1,200}):([1-9][0-9]{0,6})(?::([1-9][0-9]{0,4}))?:[ \t]+(\S.{0,500})$`)
 
-// maxPlaces is how many annotations one check gets.
-const maxPlaces = 9
+// maxLocations is how many annotations one check gets.
+const maxLocations = 9
 
-// placesIn returns the places named at the end of a failed check's log.
-func (t StepResult) placesIn(row transcript.VerifyRow) []actions.Annotation {
+// locationsIn returns the places named at the end of a failed check's log.
+func (t StepResult) locationsIn(row transcript.VerifyRow) []actions.Annotation {
 	tail, err := t.Record.Tail(row.Log, 256<<10)
 	if err != nil {
 		return nil
@@ -229,7 +229,7 @@ func (t StepResult) placesIn(row transcript.VerifyRow) []actions.Annotation {
 	var all []actions.Annotation
 	for _, m := range locationPattern().FindAllStringSubmatch(tail, -1) {
 		file := path.Join(t.Folder, path.Clean(m[1]))
-		if !filepath.IsLocal(file) || strings.HasPrefix(m[1], "/") || len(all) == maxPlaces {
+		if !filepath.IsLocal(file) || strings.HasPrefix(m[1], "/") || len(all) == maxLocations {
 			continue
 		}
 		line, _ := strconv.Atoi(m[2]) // the pattern permits only digits

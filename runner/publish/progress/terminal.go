@@ -26,57 +26,58 @@ const (
 	eraseTimeout = 250 * time.Millisecond
 )
 
-// ShowStatus shows the status between events, until over is called. A terminal shows it in its last line. A log gets a line
-// when nothing else was written for a while. When hurry ends, the status line is erased for good, because the next signal
-// kills the process. If hurry is nil, that happens when ctx ends.
-func (w *Watch) ShowStatus(ctx, hurry context.Context) (over func()) {
+// ShowStatus shows the status between events, until stopShowing is called. A terminal shows it in its last line. A log gets a line
+// when nothing else was written for a while. When forced ends, the status line is erased for good, because the next signal
+// kills the process. If forced is nil, that happens when ctx ends.
+func (w *Watch) ShowStatus(ctx, forced context.Context) (stopShowing func()) {
 	if w.Lines == nil {
 		return func() {}
 	}
 	w.mu.Lock()
 	now := time.Now()
-	w.live, w.written = true, now
+	w.mayDraw, w.written = true, now
 	w.status().began = now
 	w.mu.Unlock()
-	var hurried <-chan struct{}
-	if hurry != nil {
-		hurried = hurry.Done()
+	var forcedDone <-chan struct{}
+	if forced != nil {
+		forcedDone = forced.Done()
 	}
-	stop, ended := make(chan struct{}), make(chan struct{})
+	stop, done := make(chan struct{}), make(chan struct{})
 	go func() {
-		defer close(ended)
+		defer close(done)
 		defer w.eraseForGood()
-		w.redrawEverySecond(ctx, hurried, stop)
+		w.redrawEverySecond(ctx, forcedDone, stop)
 	}()
 	return func() {
 		close(stop)
 		select {
-		case <-ended:
+		case <-done:
 			return
-		case <-hurried:
+		case <-forcedDone:
 		}
 		select {
-		case <-ended:
+		case <-done:
 		case <-time.After(eraseTimeout):
 		}
 	}
 }
 
-// redrawEverySecond draws the status once a second until stop is closed. hurried is nil if a second signal kills the process.
-func (w *Watch) redrawEverySecond(ctx context.Context, hurried, stop <-chan struct{}) {
+// redrawEverySecond draws the status once a second until stop is closed. forcedDone is nil if a second signal kills the process.
+func (w *Watch) redrawEverySecond(ctx context.Context, forcedDone, stop <-chan struct{}) {
 	ticks := time.NewTicker(redrawEvery)
 	defer ticks.Stop()
-	ends := ctx.Done()
+	cancelled := ctx.Done()
 	for {
 		select {
 		case <-ticks.C:
 			w.redraw()
-		case <-ends:
-			if ends = nil; hurried == nil {
+		case <-cancelled:
+			cancelled = nil
+			if forcedDone == nil {
 				return
 			}
 			w.markStopping()
-		case <-hurried:
+		case <-forcedDone:
 			return
 		case <-stop:
 			return
@@ -93,7 +94,7 @@ func (w *Watch) redraw() {
 	}
 	if w.Lines != nil && time.Since(w.written) >= plainEvery {
 		w.beginGroup(string(w.status().phase))
-		w.addToGroup("agent-ci: " + Printable(w.status().plain(time.Now())) + "\n")
+		w.addToGroup("agent-ci: " + Printable(w.status().logLine(time.Now())) + "\n")
 	}
 }
 
@@ -101,7 +102,7 @@ func (w *Watch) redraw() {
 func (w *Watch) markStopping() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.status().ending = true
+	w.status().stopping = true
 	w.draw()
 }
 
@@ -109,14 +110,14 @@ func (w *Watch) markStopping() {
 func (w *Watch) eraseForGood() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.live = false
-	if w.Lines != nil && w.drawn {
+	w.mayDraw = false
+	if w.Lines != nil && w.isDrawn {
 		_, _ = io.WriteString(w.Lines, w.eraseSequence()) // ignored: there is no other place to report an error
 	}
 }
 
-// Begins implements record.StepObserver. It shows an activity until over is called.
-func (w *Watch) Begins(phase record.Phase, what string) (over func()) {
+// BeginActivity implements record.StepObserver. It shows an activity until over is called.
+func (w *Watch) BeginActivity(phase record.Phase, what string) (over func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	s := w.status()
@@ -141,7 +142,8 @@ func (w *Watch) Follow(known *transcript.View, costLimit float64, tokenLimit int
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	s := w.status()
-	if s.costLimit, s.tokenLimit = costLimit, tokenLimit; known != nil {
+	s.costLimit, s.tokenLimit = costLimit, tokenLimit
+	if known != nil {
 		s.run = transcript.Follow(known)
 	}
 }
@@ -167,30 +169,31 @@ const (
 // draw replaces the status line. The cursor stays at the line's beginning. From there the whole line can be erased, even after a
 // terminal became narrower and broke it into two.
 func (w *Watch) draw() {
-	if !w.live || w.Terminal == nil || w.Lines == nil {
+	if !w.mayDraw || w.Terminal == nil || w.Lines == nil {
 		return
 	}
 	columns := w.Terminal.Columns()
 	if columns == 0 {
-		w.drawn = false // do not erase what other programs wrote since
+		w.isDrawn = false // do not erase what other programs wrote since
 		return
 	}
-	head, rest := w.status().line(time.Now(), columns-1)
+	head, rest := w.status().terminalLine(time.Now(), columns-1)
 	if w.Terminal.Color {
 		head = cyan + head + plainColor
 	}
 	if _, err := io.WriteString(w.Lines, eraseBelow+noWrap+head+rest+wrap+"\r"); err != nil {
 		w.Lines = nil
 	}
-	w.drawn = true
+	w.isDrawn = true
 }
 
 // eraseSequence returns the sequence that erases the status line, or "" if none is drawn.
 func (w *Watch) eraseSequence() string {
-	if !w.drawn {
+	if !w.isDrawn {
 		return ""
 	}
-	if w.drawn = false; w.Terminal.Columns() == 0 {
+	w.isDrawn = false
+	if w.Terminal.Columns() == 0 {
 		return ""
 	}
 	return eraseBelow

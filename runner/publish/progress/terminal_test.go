@@ -27,11 +27,11 @@ func TestQuietLogShowsRunningWork(t *testing.T) {
 		step := &actions.Step{Log: actions.NewLog(&log)}
 		w := &Watch{Lines: step.Log, Step: step}
 		over := w.ShowStatus(t.Context(), nil)
-		tests := w.Begins(record.PhaseBaseline, "check tests\x1b[2J")
+		tests := w.BeginActivity(record.PhaseBaseline, "check tests\x1b[2J")
 		time.Sleep(20 * time.Second)
 		w.Show(event(t, transcript.TypeWarning, transcript.Warning{Message: "Look."}))
 		time.Sleep(61 * time.Second)
-		lint := w.Begins("", "check lint")
+		lint := w.BeginActivity("", "check lint")
 		time.Sleep(30 * time.Second)
 		lint()
 		tests()
@@ -72,7 +72,7 @@ func TestDrawsStatusLineEverySecond(t *testing.T) {
 		var written bytes.Buffer
 		w := on(&written, 100)
 		over := w.ShowStatus(t.Context(), nil)
-		setup := w.Begins(record.PhaseSetup, "setup command tools")
+		setup := w.BeginActivity(record.PhaseSetup, "setup command tools")
 		time.Sleep(2*time.Second + time.Millisecond)
 		setup()
 		w.Show(event(t, transcript.TypeSetup, transcript.Setup{Name: "tools", Seconds: 2}))
@@ -103,7 +103,7 @@ func TestLastSignalErasesStatusLine(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		hurry, again := context.WithCancel(t.Context())
 		over := w.ShowStatus(ctx, hurry)
-		w.Begins(record.PhaseAgent, "exec_command make")
+		w.BeginActivity(record.PhaseAgent, "exec_command make")
 		cancel()
 		synctest.Wait()
 		if got := drawings(written.String()); got[len(got)-1] != "[Stopping 0:00] another Ctrl-C leaves at once" {
@@ -115,7 +115,7 @@ func TestLastSignalErasesStatusLine(t *testing.T) {
 			t.Errorf("after two: %q", written.String())
 		}
 		before := written.Len()
-		w.Begins(record.PhasePublishing, "commit on b")
+		w.BeginActivity(record.PhasePublishing, "commit on b")
 		time.Sleep(5 * time.Second)
 		over()
 		if rest := written.String()[before:]; rest != "" {
@@ -127,7 +127,7 @@ func TestLastSignalErasesStatusLine(t *testing.T) {
 		w := on(&written, 100)
 		ctx, cancel := context.WithCancel(t.Context())
 		over := w.ShowStatus(ctx, nil)
-		w.Begins(record.PhasePublishing, "commit on b")
+		w.BeginActivity(record.PhasePublishing, "commit on b")
 		cancel()
 		synctest.Wait()
 		if !strings.HasSuffix(written.String(), eraseBelow) {
@@ -159,7 +159,7 @@ func TestStuckTerminalBlocksNoExit(t *testing.T) {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		w.Begins(record.PhaseSetup, "setup command tools")
+		w.BeginActivity(record.PhaseSetup, "setup command tools")
 	}()
 	<-to.at
 	now()
@@ -177,7 +177,7 @@ func TestDrawsNothingInBackground(t *testing.T) {
 		w := on(&written, 0)
 		w.Terminal.Columns = func() int { return int(columns.Load()) }
 		over := w.ShowStatus(t.Context(), nil)
-		w.Begins(record.PhaseSetup, "setup command tools")
+		w.BeginActivity(record.PhaseSetup, "setup command tools")
 		columns.Store(0)
 		before := written.Len()
 		time.Sleep(3 * time.Second)
@@ -200,7 +200,7 @@ func TestStatusLineShowsRunningWork(t *testing.T) {
 		}
 		list := &price.List{Rates: price.Rates{Input: 1, Output: 1}}
 		line := func(cells int) string {
-			head, rest := w.status().line(time.Now(), cells)
+			head, rest := w.status().terminalLine(time.Now(), cells)
 			if n := width(head + rest); n > cells {
 				t.Errorf("%q takes %d cells of %d", head+rest, n, cells)
 			}
@@ -233,7 +233,7 @@ func TestStatusLineShowsRunningWork(t *testing.T) {
 		by("a1", transcript.TypeAgentFinished, transcript.AgentFinished{Status: "completed"})
 		by(transcript.MainAgent, transcript.TypeChange, transcript.Change{})
 		expect("[Verification 1:16] looking at the change · $1.00 of $2.00")
-		over := w.Begins(record.PhaseVerification, strings.Repeat("check e\u0301\u0301\u0301\u0301\u0301\u0301\u0301世", 30))
+		over := w.BeginActivity(record.PhaseVerification, strings.Repeat("check e\u0301\u0301\u0301\u0301\u0301\u0301\u0301世", 30))
 		time.Sleep(10 * time.Hour)
 		for cells := range 120 {
 			line(cells)
@@ -262,7 +262,7 @@ func TestStatusNamesAwaitedCommand(t *testing.T) {
 			started.Agent, finished.Agent = agent, agent
 			w.Show(started)
 			time.Sleep(took)
-			if got := w.status().plain(time.Now()); got != "… setup: "+want {
+			if got := w.status().logLine(time.Now()); got != "… setup: "+want {
 				t.Errorf("got %q, want %q", got, want)
 			}
 			w.Show(finished)
@@ -304,7 +304,7 @@ func TestResumedStatusKeepsTotals(t *testing.T) {
 	if diff := cmp.Diff(want, lines.String()); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
-	if head, rest := w.status().line(time.Now(), 99); !strings.HasSuffix(rest, "preparing the next step · step 1/1: Mend · $0.30") {
+	if head, rest := w.status().terminalLine(time.Now(), 99); !strings.HasSuffix(rest, "preparing the next step · step 1/1: Mend · $0.30") {
 		t.Errorf("got %q", head+rest)
 	}
 	if known.Usage.Input != 200_000 || known.Models[0].Usage.Input != 100_000 {

@@ -207,19 +207,19 @@ func TestFindsPlacesOfFailedChecks(t *testing.T) {
 		t.Fatal(err)
 	}
 	row := transcript.VerifyRow{Name: "lint", After: "red", Log: "outputs.log"}
-	got := StepResult{Record: rec, Folder: "web"}.placesIn(row)
+	got := StepResult{Record: rec, Folder: "web"}.locationsIn(row)
 	want := []actions.Annotation{
 		{Level: "error", Title: "lint", File: "web/a.go", Line: 3, Column: 7, Message: "undefined: x"},
 		{Level: "error", Title: "lint", File: "web/sub/b.go", Line: 12, Message: "it differs"},
 	}
-	if len(got) != maxPlaces {
+	if len(got) != maxLocations {
 		t.Fatalf("%d places: %v", len(got), got)
 	}
 	if diff := cmp.Diff(want, got[:2]); diff != "" {
 		t.Error(diff)
 	}
 	row.Log = "not-there.log"
-	if got := (StepResult{Record: rec}).placesIn(row); got != nil {
+	if got := (StepResult{Record: rec}).locationsIn(row); got != nil {
 		t.Errorf("a log that is gone names %v", got)
 	}
 }

@@ -48,7 +48,8 @@ func fit(text string, cells int) string {
 		if n > room {
 			break
 		}
-		if room -= n; marks <= maxMarks {
+		room -= n
+		if marks <= maxMarks {
 			cut.WriteRune(r)
 		}
 	}

@@ -25,7 +25,7 @@ func (l *Lessons) Publish(ctx context.Context, to publish.Destination, p publish
 		return
 	}
 	err := errors.New("they go to a pull request, and there is no forge to open one on; they stay in the transcript")
-	if forge, is := to.(publish.Forge); is && p.Task.Mode != intake.Join {
+	if forge, isForge := to.(publish.Forge); isForge && p.Task.Mode != intake.Join {
 		err = l.openPull(ctx, forge, p, done)
 	}
 	if err != nil {
@@ -40,12 +40,12 @@ func (l *Lessons) openPull(ctx context.Context, to publish.Forge, p publish.Prop
 	if err != nil {
 		return err
 	}
-	beside := empty
+	published := empty
 	if !done.Change.Empty() {
-		beside = done.Change
+		published = done.Change
 	}
-	all, err := l.provenLessons(beside)
-	if err = cmp.Or(err, l.WarnOfUnproven(beside)); err != nil {
+	all, err := l.provenLessons(published)
+	if err = cmp.Or(err, l.WarnOfUnproven(published)); err != nil {
 		return err
 	}
 	change, all, err := l.addNew(ctx, empty, all)

@@ -229,7 +229,7 @@ func (l *Lessons) ReproposeEarlier(ctx context.Context, change *gitops.ChangeSet
 	if !hasFile(change) {
 		return change, nil
 	}
-	now, _, err := l.file(change.Tree)
+	after, _, err := l.file(change.Tree)
 	if err != nil {
 		return nil, err
 	}
@@ -237,9 +237,9 @@ func (l *Lessons) ReproposeEarlier(ctx context.Context, change *gitops.ChangeSet
 	if err != nil {
 		return nil, err
 	}
-	is, _ := lessons.Parse(lessons.Path, now)
-	added, ok := lessons.Added(before, now, is)
-	if !ok || len(added) > maxCarried || l.job.Memory.Propose != job.ProposeInChange {
+	parsed, _ := lessons.Parse(lessons.Path, after)
+	added, onlyAdded := lessons.Added(before, after, parsed)
+	if !onlyAdded || len(added) > maxCarried || l.job.Memory.Propose != job.ProposeInChange {
 		l.rec.Warn("lessons_left_out", "The lessons of the earlier run are not taken over (memory.propose).")
 		added = nil
 	}
@@ -258,11 +258,11 @@ func (l *Lessons) ReproposeEarlier(ctx context.Context, change *gitops.ChangeSet
 func (l *Lessons) withoutPins(evidence []string, change *gitops.ChangeSet) ([]string, error) {
 	all := slices.Clone(evidence)
 	for i, text := range evidence {
-		held, err := l.pin(text, change)
+		pinned, err := l.pin(text, change)
 		if err != nil {
 			return nil, err
 		}
-		if e, _ := lessons.ParseEvidence(text); e.Path != "" && held == e {
+		if e, _ := lessons.ParseEvidence(text); e.Path != "" && pinned == e {
 			all[i] = e.Path
 		}
 	}

@@ -130,7 +130,8 @@ func (l *Lessons) provenLessons(change *gitops.ChangeSet) ([]memory.Lesson, erro
 				evidence = append(evidence, e.String())
 			}
 		}
-		if made.Evidence = evidence; len(evidence) > 0 {
+		made.Evidence = evidence
+		if len(evidence) > 0 {
 			all = append(all, made)
 		}
 	}

@@ -178,7 +178,8 @@ func (t *thread) conclude(ctx context.Context, c *Case, e attemptEnd) error {
 	if t.id != 0 && t.storedState.run != t.newState.run && e.Commit == "" {
 		return t.addCost(ctx, cost)
 	}
-	if t.newState.spentUSD = e.Spent; t.storedState.head == t.newState.head {
+	t.newState.spentUSD = e.Spent
+	if t.storedState.head == t.newState.head {
 		t.newState.spentUSD = t.storedState.spentUSD + cost // other runs may have added their cost meanwhile
 	}
 	if e.Commit != "" {

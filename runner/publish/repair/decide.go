@@ -59,11 +59,11 @@ func (t *thread) decide(ctx context.Context, c *Case, head *forge.Commit, allowe
 		return stopWith("nothing_red", "Nothing is red on %s, and it goes together with %s: %s.", pull, c.Pull.Base, c.Pull.URL)
 	}
 	if c.onlyInfrastructure() {
-		asked, err := t.rerun(ctx, c)
+		rerunStarted, err := t.rerun(ctx, c)
 		if err != nil {
 			return nil, err
 		}
-		if asked {
+		if rerunStarted {
 			return stopWith("rerun_asked", "What is red on %s looks like a failure of the machinery (%s): the failed jobs run again, once: %s.",
 				pull, nameChecks(c.Red, "; "), c.Pull.URL)
 		}

@@ -58,7 +58,7 @@ func (c *Case) readLogs(ctx context.Context, repository forge.Repository) error 
 
 // workflowRun returns a workflow run, or nil for id 0 or a missing run. It reads each run once.
 func (c *Case) workflowRun(ctx context.Context, repository forge.Repository, id int64) (*forge.WorkflowRun, error) {
-	if run, asked := c.runs[id]; asked || id == 0 {
+	if run, known := c.runs[id]; known || id == 0 {
 		return run, nil
 	}
 	run, err := repository.WorkflowRun(ctx, id)

@@ -55,9 +55,9 @@ var handouts = map[string]*handout{
 	},
 	"kubernetes": {
 		host: campaign.Kubernetes, again: true, write: writeManifest,
-		ready: func(c *openedCampaign, p cli.Process) error { return cluster.Ready(c.Campaign, p.Variable) },
+		ready: func(c *openedCampaign, p cli.Process) error { return cluster.CheckSettings(c.Campaign, p.Variable) },
 		fits: func(c *openedCampaign, targets []campaign.Target) int {
-			return cluster.Fit(c.Name, targets, c.raw, c.jobBeside())
+			return cluster.CountFitting(c.Name, targets, c.raw, c.jobBeside())
 		},
 	},
 }
@@ -162,7 +162,7 @@ func writeManifest(p cli.Process, c *openedCampaign, wave []campaign.Claimed, _ 
 		return err
 	}
 	w := cluster.Wave{Campaign: c.Campaign, Runs: wave, File: c.raw, JobFile: c.jobBeside(), Publish: c.publish}
-	w.Reach(j.Model.BaseURL, p.Variable)
+	w.SetEndpoints(j.Model.BaseURL, p.Variable)
 	raw, err := cluster.Manifest(w)
 	if err != nil {
 		return err
@@ -297,7 +297,7 @@ func (c *openedCampaign) readResults(ctx context.Context, p cli.Process, out []c
 		if err != nil {
 			return nil, nil, err
 		}
-		reports, over = append(reports, seen.Reports...), append(over, seen.Over...)
+		reports, over = append(reports, seen.Reports...), append(over, seen.Ended...)
 	}
 	return reports, over, nil
 }

@@ -90,8 +90,8 @@ func (l *line) keep(part []byte) {
 
 // join joins the two ends of the line.
 func (l *line) join() {
-	if left := l.size - len(l.text) - len(l.tail); left > 0 {
-		l.text = fmt.Appendf(l.text, " [… %d bytes of this line left out] ", left)
+	if omitted := l.size - len(l.text) - len(l.tail); omitted > 0 {
+		l.text = fmt.Appendf(l.text, " [… %d bytes of this line left out] ", omitted)
 	}
 	l.text = bytes.TrimRight(append(l.text, l.tail...), "\r\n")
 }
@@ -178,7 +178,7 @@ type excerpt struct {
 	first int    // number of the first line in end
 	small []byte // buffer for a line in lower case
 
-	kept        []numbered
+	keptLines   []numbered
 	budget      map[kind]int
 	followLines int  // how many more lines to keep after an error
 	followKind  kind // kind of that error
@@ -282,15 +282,15 @@ func (e *excerpt) keepBefore(of kind) {
 
 // keep keeps a line and charges it to the budget of its kind, unless that is used up or the line is kept already.
 func (e *excerpt) keep(of kind, number int, text []byte) {
-	n := len(e.kept)
-	if e.budget[of] <= 0 || n > 0 && e.kept[n-1].number >= number {
+	n := len(e.keptLines)
+	if e.budget[of] <= 0 || n > 0 && e.keptLines[n-1].number >= number {
 		return
 	}
 	e.budget[of] -= len(text) + 1
-	if n == 0 || e.kept[n-1].number != number-1 {
+	if n == 0 || e.keptLines[n-1].number != number-1 {
 		e.budget[of] -= gapBytes
 	}
-	e.kept = append(e.kept, numbered{number, string(text)})
+	e.keptLines = append(e.keptLines, numbered{number, string(text)})
 }
 
 // text returns the kept lines and the end of the log, in order.
@@ -299,13 +299,13 @@ func (e *excerpt) text() string {
 	var b strings.Builder
 	next := 0
 	write := func(number int, text string) {
-		if left := number - next; left > 0 {
-			fmt.Fprintf(&b, "[… %d lines left out]\n", left)
+		if omitted := number - next; omitted > 0 {
+			fmt.Fprintf(&b, "[… %d lines left out]\n", omitted)
 		}
 		b.WriteString(markdown.Screen(text) + "\n")
 		next = number + 1
 	}
-	for _, line := range e.kept {
+	for _, line := range e.keptLines {
 		if line.number < e.first {
 			write(line.number, line.text)
 		}

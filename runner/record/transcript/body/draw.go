@@ -44,12 +44,13 @@ func (p *page) addSections(all []document.Section) {
 // addBlocks adds blocks below a head. A paragraph is added together with the block after it.
 func (p *page) addBlocks(head string, all []document.Block) {
 	for i, b := range all {
-		if paragraph, is := b.(document.Paragraph); is && i+1 < len(all) {
+		if paragraph, isParagraph := b.(document.Paragraph); isParagraph && i+1 < len(all) {
 			head += markdown.Line(paragraph.Text) + "\n\n"
 			continue
 		}
 		s := p.sectionOf(b)
-		if s.head = head + s.head; p.addSection(s) {
+		s.head = head + s.head
+		if p.addSection(s) {
 			head = "\n"
 		}
 	}
@@ -95,7 +96,8 @@ func (p *page) sectionOf(b document.Block) section {
 
 // withLimits sets the limits of a block, unless the page is unlimited.
 func (p *page) withLimits(s section, l document.Limit) section {
-	if s.noun = l.Noun; p.unlimited {
+	s.noun = l.Noun
+	if p.unlimited {
 		return s
 	}
 	s.maxRows, s.maxUnits = l.MaxRows, l.MaxUnits

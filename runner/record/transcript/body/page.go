@@ -71,8 +71,8 @@ func rowsOf[T any](all []T, row func(T) string) []string {
 	return rows
 }
 
-func (s section) moreLine(left int) string {
-	return "\n… and " + transcript.Count(left, "more "+s.noun) + ".\n"
+func (s section) moreLine(omitted int) string {
+	return "\n… and " + transcript.Count(omitted, "more "+s.noun) + ".\n"
 }
 
 // CommentMark is the first line of each comment that continues a transcript. By this line and the

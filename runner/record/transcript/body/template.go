@@ -46,14 +46,14 @@ func KeepTicks(body, earlier string) string {
 		return body
 	}
 	from, to = templateIn(body)
-	var kept strings.Builder
+	var withTicks strings.Builder
 	for line := range strings.Lines(body[from:to]) {
 		if ticked[line] {
 			line = strings.Replace(line, "[ ]", "[x]", 1)
 		}
-		kept.WriteString(line)
+		withTicks.WriteString(line)
 	}
-	return body[:from] + kept.String() + body[to:]
+	return body[:from] + withTicks.String() + body[to:]
 }
 
 // isItem reports whether s is the mark of a list item, before its box.

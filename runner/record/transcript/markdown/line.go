@@ -29,7 +29,8 @@ func Line(t document.Text) string {
 		}
 		piece := inLine(span, b.Len() == 0)
 		if span.Link != "" {
-			if piece = (Link{piece, span.Link}).String(); strings.HasSuffix(b.String(), "!") { // otherwise "!" would make the link an image
+			piece = (Link{piece, span.Link}).String()
+			if strings.HasSuffix(b.String(), "!") { // otherwise "!" would make the link an image
 				piece = zeroWidthSpace + piece
 			}
 		}

@@ -9,8 +9,34 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
+type textCase struct{ name, in, want string }
+
+// wantTexts compares what a function makes of texts.
+func wantTexts(t *testing.T, convert func(string) string, cases []textCase) {
+	t.Helper()
+	for _, c := range cases {
+		if got := convert(c.in); got != c.want {
+			t.Errorf("%s: of %q\n got %q\nwant %q", c.name, c.in, got, c.want)
+		}
+	}
+}
+
+type rowsCase struct {
+	name, in string
+	want     []string
+}
+
+func wantRows(t *testing.T, convert func(string) []string, cases []rowsCase) {
+	t.Helper()
+	for _, c := range cases {
+		if diff := cmp.Diff(c.want, convert(c.in)); diff != "" {
+			t.Errorf("%s: of %q (-want +got):\n%s", c.name, c.in, diff)
+		}
+	}
+}
+
 func TestText(t *testing.T) {
-	tests := []struct{ name, in, want string }{
+	wantTexts(t, Text, []textCase{
 		{"plain text stays", "a plain, snake_case line; 50% (of it)", "a plain, snake_case line; 50% (of it)"},
 		{"mention", "thanks @octocat", "thanks @&#8203;octocat"},
 		{"mention by entity", "thanks &#64;octocat", "thanks &amp;#&#8203;64;octocat"},
@@ -36,18 +62,11 @@ func TestText(t *testing.T) {
 		{"bidirectional and zero width", "a\u202eb\u200bc\U000e0041d", "abcd"},
 		{"not UTF-8", "a\xffb", "a\ufffdb"},
 		{"nothing", "\u200b", ""},
-	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			if got := Text(test.in); got != test.want {
-				t.Errorf("Text(%q)\n got %q\nwant %q", test.in, got, test.want)
-			}
-		})
-	}
+	})
 }
 
 func TestCode(t *testing.T) {
-	tests := []struct{ name, in, want string }{
+	wantTexts(t, Code, []textCase{
 		{"plain", "go test ./...", "`go test ./...`"},
 		{"mentions do nothing in code", "@types/node", "`@types/node`"},
 		{"backticks", "a `b` ``c``", "``` a `b` ``c`` ```"},
@@ -57,18 +76,11 @@ func TestCode(t *testing.T) {
 		{"workflow command", "::warning::x", "`：：warning::x`"},
 		{"table cell", "a | `b`", "<code>a &#124; \\`b\\`</code>"},
 		{"empty", " ", ""},
-	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			if got := Code(test.in); got != test.want {
-				t.Errorf("Code(%q)\n got %q\nwant %q", test.in, got, test.want)
-			}
-		})
-	}
+	})
 }
 
 func TestFence(t *testing.T) {
-	tests := []struct{ name, in, want string }{
+	wantTexts(t, Fence, []textCase{
 		{"plain", "a\nb", "```\na\nb\n```\n"},
 		{"ends in a newline", "a\n", "```\na\n```\n"},
 		{"empty", "", "```\n```\n"},
@@ -79,21 +91,11 @@ func TestFence(t *testing.T) {
 		{"bots that are named", "x @Claude go\n@dependabot[bot] merge\n@property\n@openhands-agent", "```\nx ＠Claude go\n＠dependabot[bot] merge\n@property\n＠openhands-agent\n```\n"},
 		{"marks of our own", "<!-- agent-ci: template -->", "```\n＜!-- agent-ci: template -->\n```\n"},
 		{"workflow command", "a\n  ::stop-commands::x", "```\na\n  ：：stop-commands::x\n```\n"},
-	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			if got := Fence(test.in); got != test.want {
-				t.Errorf("Fence(%q)\n got %q\nwant %q", test.in, got, test.want)
-			}
-		})
-	}
+	})
 }
 
 func TestProse(t *testing.T) {
-	tests := []struct {
-		name, in string
-		want     []string
-	}{
+	wantRows(t, Prose, []rowsCase{
 		{"paragraphs", "a\nb\n\nc", []string{"a\n", "b\n", "\nc\n"}},
 		{"headings become bold lines", "# A #\ntext", []string{"**A**\n", "\ntext\n"}},
 		{"list", "- a\n  - b\n      - c\n* d\n1) e", []string{"- a\n", "    - b\n", "        - c\n", "- d\n", "1. e\n"}},
@@ -108,39 +110,22 @@ func TestProse(t *testing.T) {
 		{"html", "<details>\n\n# x", []string{"&lt;details>\n", "\n**x**\n"}},
 		{"rule", "---", []string{"\\---\n"}},
 		{"nothing", "\n\u200b\n", nil},
-	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			if diff := cmp.Diff(test.want, Prose(test.in)); diff != "" {
-				t.Errorf("Prose(%q) (-want +got):\n%s", test.in, diff)
-			}
-		})
-	}
+	})
 }
 
 func TestTemplate(t *testing.T) {
-	tests := []struct {
-		name, in string
-		want     []string
-	}{
+	wantRows(t, Template, []rowsCase{
 		{"headings and boxes stay", "## What #\n\n- [x] a\n  - [ ] b `c`\n* [X] d\n1. [ ] e", []string{"## What\n", "\n- [ ] a\n", "    - [ ] b `c`\n", "- [ ] d\n", "1. [ ] e\n"}},
 		{"what is for who fills it in", "a<!-- b\n\nc -->\n<!-- no end\nd", []string{"a\n"}},
 		{"nobody is asked", "cc @octo/core, fixes #1, [x](https://a.example)", []string{`cc @&#8203;octo/core, fixes #&#8203;1, \[x\](https:&#8203;//a.example)` + "\n"}},
 		{"other HTML is text", "<details>\n\nx", []string{"&lt;details>\n", "\nx\n"}},
 		{"no box", "- [y] a\n- []\n- [ ]", []string{`- \[y\] a` + "\n", `- \[\]` + "\n", `- \[ \]` + "\n"}},
 		{"nothing", "<!-- only this -->\n", nil},
-	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			if diff := cmp.Diff(test.want, Template(test.in)); diff != "" {
-				t.Errorf("Template(%q) (-want +got):\n%s", test.in, diff)
-			}
-		})
-	}
+	})
 }
 
 func TestShow(t *testing.T) {
-	tests := []struct{ name, in, want string }{
+	wantTexts(t, Show, []textCase{
 		{"plain", "a\tb\nc", "a\tb\nc"},
 		{"direction", "a\u202eb\u2066", "a‹U+202E›b‹U+2066›"},
 		{"no width, tags, fillers", "\u200bx\ufeff\U000e0041\u3164", "‹U+200B›x‹U+FEFF›‹U+E0041›‹U+3164›"},
@@ -148,18 +133,11 @@ func TestShow(t *testing.T) {
 		{"emoji", "✔️ 👩‍💻 #️⃣", "✔ 👩💻 #⃣"},
 		{"what hides among emoji's marks", "a\ufe0f✔\ufe0f\ufe0f\U000e0101 x\u200dy", "a‹U+FE0F›✔‹U+FE0F›‹U+E0101› x‹U+200D›y"},
 		{"not UTF-8", "a\xffb", "a\ufffdb"},
-	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			if got := Show(test.in); got != test.want {
-				t.Errorf("Show(%q)\n got %q\nwant %q", test.in, got, test.want)
-			}
-		})
-	}
+	})
 }
 
 func TestTitle(t *testing.T) {
-	tests := []struct{ name, in, want string }{
+	wantTexts(t, Title, []textCase{
 		{"plain", "Fix the greeting", "Fix the greeting"},
 		{"mention and reference", "@a fixes #1, GH-2", "@\u200ba fixes #\u200b1, GH-\u200b2"},
 		{"link", "see https://a.example", "see https:\u200b//a.example"},
@@ -167,14 +145,7 @@ func TestTitle(t *testing.T) {
 		{"workflow command", " ::error::x", ":\u200b:error::x"},
 		{"lines", "a\n\nb", "a b"},
 		{"too long", strings.Repeat("😀", 200), strings.Repeat("😀", 127) + "…"},
-	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			if got := Title(test.in); got != test.want {
-				t.Errorf("Title(%q)\n got %q\nwant %q", test.in, got, test.want)
-			}
-		})
-	}
+	})
 }
 
 func TestCommit(t *testing.T) {
@@ -186,7 +157,7 @@ func TestCommit(t *testing.T) {
 }
 
 func TestHeadline(t *testing.T) {
-	tests := []struct{ name, in, want string }{
+	wantTexts(t, Headline, []textCase{
 		{"first line", "Mended the greeting.\nMore.", "Mended the greeting"},
 		{"after a heading", "## Summary\n\nMended it", "Mended it"},
 		{"a heading alone", "## What I did", "What I did"},
@@ -194,14 +165,7 @@ func TestHeadline(t *testing.T) {
 		{"after a fence and a rule", "---\n```\nMended it", "Mended it"},
 		{"long line", strings.Repeat("word ", 16) + "end. Next sentence", strings.Repeat("word ", 16) + "end"},
 		{"nothing", "\n# \n", ""},
-	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			if got := Headline(test.in); got != test.want {
-				t.Errorf("Headline(%q)\n got %q\nwant %q", test.in, got, test.want)
-			}
-		})
-	}
+	})
 }
 
 func TestCut(t *testing.T) {

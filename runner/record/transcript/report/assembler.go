@@ -139,7 +139,8 @@ func (a *assembler) holdBack(n *entry) {
 
 // complete marks an entry as complete. seq is the event that completed it.
 func (a *assembler) complete(n *entry, seq int64) {
-	if n.open = false; n.Seq != seq { // otherwise the beginning is missing
+	n.open = false
+	if n.Seq != seq { // otherwise the beginning is missing
 		n.Until = seq
 	}
 	delete(a.openEvents, n.Seq)
@@ -224,7 +225,8 @@ func (a *assembler) toolFinished(e transcript.Event, finished transcript.ToolFin
 // modelRequest begins the entry of a turn, which its response completes.
 func (a *assembler) modelRequest(e transcript.Event, request transcript.ModelRequest) {
 	n := a.newEntry(e, "turn", fmt.Sprintf("Turn %d", request.Turn))
-	if n.Topic = request.Model; a.scripted {
+	n.Topic = request.Model
+	if a.scripted {
 		n.Topic = "scripted answers"
 	}
 	n.End, n.Bad = "no answer", true

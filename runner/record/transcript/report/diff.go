@@ -311,8 +311,8 @@ func (r blockLines) endsBefore(kind v4a.Kind) bool {
 }
 
 func (r blockLines) change() change {
-	if kept := r[v4a.Keep]; len(kept) > 0 {
-		return change{Keep: strings.Join(kept, "\n")}
+	if unchanged := r[v4a.Keep]; len(unchanged) > 0 {
+		return change{Keep: strings.Join(unchanged, "\n")}
 	}
 	return compare(r[v4a.Remove], r[v4a.Insert])
 }

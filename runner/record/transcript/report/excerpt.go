@@ -59,14 +59,14 @@ func (s *textSizes) record(bytes int) int {
 // limit returns the maximum size of a text in bytes, for a page of page bytes with a number of
 // entries.
 func (s *textSizes) limit(page, entries int) int {
-	left := max(0, page-fixedBytes-entries*entryBytes)
+	remaining := max(0, page-fixedBytes-entries*entryBytes)
 	slices.Sort(s.lengths)
 	for i, length := range s.lengths {
-		share := left / (len(s.lengths) - i)
+		share := remaining / (len(s.lengths) - i)
 		if length > share {
 			return share
 		}
-		left -= length
+		remaining -= length
 	}
 	return textBytes
 }

@@ -19,31 +19,39 @@ func prose(e excerpt) g.Node {
 	return nodes
 }
 
-// messageNodes draws the blocks of a message. Lines without a gap between them form one paragraph. Code
-// begins with a newline, which HTML ignores.
+// messageNodes draws the blocks of a message. Lines without a gap between them form one paragraph.
 func messageNodes(all []markdown.Block) (nodes g.Group) {
-	for i := 0; i < len(all); {
-		b := all[i]
-		text := g.Group{spans(b.Text)}
-		for i++; i < len(all) && continues(b, all[i]); i++ {
-			text = append(text, g.Text("\n"), spans(all[i].Text))
+	for len(all) > 0 {
+		lines := 1
+		for lines < len(all) && continues(all[0], all[lines]) {
+			lines++
 		}
-		switch b.Kind {
-		case markdown.CodeBlock:
-			nodes = append(nodes, h.Pre(g.Text("\n"+b.CodeText())))
-		case markdown.Heading:
-			nodes = append(nodes, h.P(h.Class("h"), text))
-		case markdown.Item:
-			mark := b.Mark
-			if mark == "-" {
-				mark = "•"
-			}
-			nodes = append(nodes, h.P(h.Class(fmt.Sprintf("li d%d", b.Level)), g.Text(mark+" "), text))
-		default:
-			nodes = append(nodes, h.P(text))
-		}
+		nodes = append(nodes, paragraphNode(all[:lines]))
+		all = all[lines:]
 	}
 	return nodes
+}
+
+// paragraphNode draws the lines of a paragraph, item, heading or code block. Code begins with a newline, which HTML ignores.
+func paragraphNode(lines []markdown.Block) g.Node {
+	first := lines[0]
+	text := g.Group{spans(first.Text)}
+	for _, line := range lines[1:] {
+		text = append(text, g.Text("\n"), spans(line.Text))
+	}
+	switch first.Kind {
+	case markdown.CodeBlock:
+		return h.Pre(g.Text("\n" + first.CodeText()))
+	case markdown.Heading:
+		return h.P(h.Class("h"), text)
+	case markdown.Item:
+		mark := first.Mark
+		if mark == "-" {
+			mark = "•"
+		}
+		return h.P(h.Class(fmt.Sprintf("li d%d", first.Level)), g.Text(mark+" "), text)
+	}
+	return h.P(text)
 }
 
 // continues reports whether next belongs to the paragraph or item that b begins.
