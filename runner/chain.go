@@ -31,7 +31,6 @@ import (
 // publication. Each stage takes one, and returns the next, which embeds it. Values are immutable.
 
 // request is what the command line asks for.
-
 type request struct {
 	dir        string // the checkout, or a folder in it
 	publish    string // --publish; empty chooses by the environment
@@ -42,6 +41,9 @@ type request struct {
 	resumedRun *history.Run      // the run to resume; nil for a new one
 	recording  *replay.Recording // replaces model, servers and people; nil outside of a replay
 }
+
+// alreadyWorked reports whether the agent of a resumed run had begun to work.
+func (q *request) alreadyWorked() bool { return q.resumedRun != nil && q.resumedRun.Worked() }
 
 // program is the embedding program's contribution.
 type program struct {

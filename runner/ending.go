@@ -77,7 +77,7 @@ func (e *ending) publication() publish.Publication {
 	if e.published != nil {
 		return e.published.published
 	}
-	p := publish.Publication{Base: e.abandonedBase, Change: e.work.change, Table: e.work.verification}
+	p := publish.Publication{Base: e.abandonedBase, Change: e.work.change, Verification: e.work.verification}
 	if e.workspace != nil {
 		p.Base = e.workspace.Base()
 	}

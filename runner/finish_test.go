@@ -65,10 +65,10 @@ func TestDerivesOutcomeFromReachedState(t *testing.T) {
 	red := transcript.Verify{Rows: []transcript.VerifyRow{{Name: "test", Before: "green", After: "red", Log: "outputs/test.log"}}}
 	green := transcript.Verify{Passed: true}
 	budget := outcome.Stopf(outcome.BudgetExceeded, "turns", "10 turns are used up.")
-	pushed := publish.Publication{Change: changed("a"), Table: green, Commit: "0123456789abcdef", Branch: "agent-ci/x", Remote: "origin"}
-	held, red2, vanished, inBase := pushed, pushed, publish.Publication{Change: changed(), Table: green}, publish.Publication{Change: changed(), Table: green, InBase: true}
+	pushed := publish.Publication{Change: changed("a"), Verification: green, Commit: "0123456789abcdef", Branch: "agent-ci/x", Remote: "origin"}
+	held, red2, vanished, inBase := pushed, pushed, publish.Publication{Change: changed(), Verification: green}, publish.Publication{Change: changed(), Verification: green, InBase: true}
 	held.Unchanged = true
-	red2.Table = red
+	red2.Verification = red
 	vanished.OpenPullOfTask = &forge.PullRequest{Number: 7, URL: "https://x/pull/7"}
 	inBase.Base.Branch = "main"
 	for name, c := range map[string]struct {

@@ -89,7 +89,7 @@ func (r *runner) publishBundle(ctx context.Context, req *request, b bundle.Bundl
 	}
 	at := &place{assignment: a, workspace: ws}
 	rd := &ready{place: at}
-	r.end.work = work{ready: rd, change: p.Change, verification: p.Table, stopped: p.Stopped, summary: p.Summary}
+	r.end.work = work{ready: rd, change: p.Change, verification: p.Verification, stopped: p.Stopped, summary: p.Summary}
 	if err != nil {
 		return err
 	}

@@ -100,8 +100,8 @@ func (r *runner) makeReady(ctx context.Context, p *place) (*ready, error) {
 // of a resumed run had already worked, the results come from the record. hookText is text from hooks for
 // the agent.
 func (r *runner) setUp(ctx context.Context, rd *ready, hookText string) (_ *ready, err error) {
-	next, worked := *rd, rd.resumedRun != nil && rd.resumedRun.Worked()
-	if !worked {
+	next := *rd
+	if !rd.alreadyWorked() {
 		checks := r.checks(ctx, work{ready: rd})
 		if err := checks.Applies(ctx); err != nil {
 			return nil, err
@@ -111,11 +111,12 @@ func (r *runner) setUp(ctx context.Context, rd *ready, hookText string) (_ *read
 		}
 	}
 	if rd.baselines {
-		if next.baselineCache = verify.OpenBaselineCache(r.rec, record.BaselinesPath(r.env.Get), rd.sandboxes); next.baselineCache != nil {
+		next.baselineCache = verify.OpenBaselineCache(r.rec, record.BaselinesPath(r.env.Get), rd.sandboxes)
+		if next.baselineCache != nil {
 			r.end.closers = append(r.end.closers, next.baselineCache.Close)
 		}
 	}
-	if worked {
+	if rd.alreadyWorked() {
 		next.baseline, err = rd.resumedRun.BaselineTable()
 	} else {
 		next.baseline, err = r.checks(ctx, work{ready: &next}).Baseline(ctx)

@@ -298,7 +298,7 @@ func (r *runner) applyEarlierChange(ctx context.Context, rd *ready) (found start
 // followRecipe runs the job's recipe before the agent's first turn. It tells the agent the recipe's change
 // and its red checks. done means that all checks are green and the agent need not work.
 func (r *runner) followRecipe(ctx, untimed context.Context, w work, attempts int) (_ work, done bool, err error) {
-	if w.job().Recipe.Run == "" || attempts > 0 || w.resumedRun != nil && w.resumedRun.Worked() || w.task.Subject != nil {
+	if w.job().Recipe.Run == "" || attempts > 0 || w.alreadyWorked() || w.task.Subject != nil {
 		return w, false, nil
 	}
 	if err := r.checks(ctx, w).Recipe(ctx); err != nil {
@@ -539,7 +539,7 @@ func (r *runner) proposal(w work) publish.Proposal {
 		summary = fmt.Sprintf("The change was laid over %s, as that is by now.", w.workspace.Base().Branch)
 	}
 	p := publish.Proposal{
-		Cost: r.rec.Cost(), RunID: r.rec.ID, Job: w.job(), Task: w.task, Base: w.workspace.Base(), Change: w.change, Table: w.verification,
+		Cost: r.rec.Cost(), RunID: r.rec.ID, Job: w.job(), Task: w.task, Base: w.workspace.Base(), Change: w.change, Verification: w.verification,
 		Summary: summary, Stopped: w.stopped, CommitFacts: publish.CommitFacts{Key: w.key}, InCheckout: w.change, Inspection: &r.end.inspection, Hooks: w.hooks,
 		Callbacks: r.withInspection(w.ready, w.lessons.Callbacks(w.repairedChange())),
 	}

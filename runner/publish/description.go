@@ -96,7 +96,7 @@ func (p *Proposal) draftReasons() []string {
 		reasons = append(reasons, "a budget ended the work before it was done: "+p.Stopped.Message)
 	}
 	var before []string
-	for _, row := range p.Table.Rows {
+	for _, row := range p.Verification.Rows {
 		if row.Passed && row.NotRun != transcript.NotConcerned && !transcript.CountsAsGreen(row.After, row.Flaky) {
 			before = append(before, row.Name)
 		}
@@ -127,7 +127,7 @@ func (p *Proposal) missingProofs() []string {
 		i := slices.IndexFunc(p.Job.Verify, func(c job.VerifyCheck) bool { return c.Name == row.Name })
 		return i >= 0 && p.Job.Verify[i].Proves == job.ProvesRequired && row.NotRun != transcript.NotConcerned
 	}
-	if !p.Table.Passed || !slices.ContainsFunc(p.Table.Rows, required) {
+	if !p.Verification.Passed || !slices.ContainsFunc(p.Verification.Rows, required) {
 		return nil
 	}
 	return append(p.unprovenTests(), p.brokenBaseTests()...)
@@ -135,7 +135,7 @@ func (p *Proposal) missingProofs() []string {
 
 // unprovenTests returns the reason that tests of the change do not prove it, or nil.
 func (p *Proposal) unprovenTests() []string {
-	proofs := p.Table.Proofs()
+	proofs := p.Verification.Proofs()
 	if len(proofs) == 0 {
 		return []string{"no test of the change proves it (proves: required)."}
 	}
@@ -148,7 +148,7 @@ func (p *Proposal) unprovenTests() []string {
 			unproven = append(unproven, fmt.Sprintf("%q (not told from other files)", proof.File))
 		}
 	}
-	if more := p.Table.MoreProofs(); more > 0 {
+	if more := p.Verification.MoreProofs(); more > 0 {
 		unproven = append(unproven, transcript.Count(more, "more file"))
 	}
 	return joinReasons("tests of the change are not proven to fail without it: ", unproven)
@@ -157,10 +157,10 @@ func (p *Proposal) unprovenTests() []string {
 // brokenBaseTests returns the reason that the change removed or broke tests of the base, or nil.
 func (p *Proposal) brokenBaseTests() []string {
 	var broken []string
-	for _, old := range p.Table.OldTests() {
+	for _, old := range p.Verification.OldTests() {
 		broken = append(broken, fmt.Sprintf("%q (%s)", cmp.Or(old.Name, old.File), old.State()))
 	}
-	if why := p.Table.OldTestsUnknown(); why != "" {
+	if why := p.Verification.OldTestsUnknown(); why != "" {
 		broken = append(broken, "not known ("+why+")")
 	}
 	return joinReasons("tests of the base are not what they were: ", broken)
@@ -180,7 +180,7 @@ func joinReasons(reason string, parts []string) []string {
 
 // isDraft reports whether the pull request must not be merged as it is.
 func (p *Proposal) isDraft() bool {
-	return !p.Table.Passed || p.Stopped != nil || len(p.draftReasons()) > 0
+	return !p.Verification.Passed || p.Stopped != nil || len(p.draftReasons()) > 0
 }
 
 // warn adds a warning to the record. If the transcript is closed, the pull request's text gets it too.

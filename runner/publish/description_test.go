@@ -66,15 +66,15 @@ func TestDecidesAndExplainsDrafts(t *testing.T) {
 		draft bool
 		want  []string
 	}{
-		"green":        {p: Proposal{Table: green}},
-		"no checks":    {p: Proposal{Table: transcript.Verify{Passed: true}, descriptionFacts: descriptionFacts{movedFrom: old}}},
-		"red":          {p: Proposal{Table: transcript.Verify{}}, draft: true},
-		"still red":    {p: Proposal{Table: transcript.Verify{Passed: true, Rows: []transcript.VerifyRow{row("lint", "red", "red", true), row("slow", "timeout", "timeout", true)}}}, draft: true, want: []string{"lint, slow did not pass before the change either."}},
-		"stopped":      {p: Proposal{Table: green, Stopped: stop}, draft: true, want: []string{"a budget ended the work before it was done: Out of tokens."}},
-		"told by end":  {p: Proposal{Table: green, Stopped: stop, CommitFacts: CommitFacts{ChainHead: "ab12"}}, draft: true},
-		"moved on":     {p: Proposal{Table: green, descriptionFacts: descriptionFacts{movedFrom: old}, Base: gitops.Base{Branch: "main", SHA: "2222222222222222"}}, draft: true, want: []string{"verified on 111111111111, not on 222222222222: main moved in between, and the change was merged onto it."}},
-		"never moved":  {p: Proposal{Table: green, Base: old}},
-		"asked for it": {p: Proposal{Table: green, Job: &job.Job{PullRequest: job.PullRequest{Draft: true}}}, draft: true, want: []string{"the job asks for one (pull_request.draft)."}},
+		"green":        {p: Proposal{Verification: green}},
+		"no checks":    {p: Proposal{Verification: transcript.Verify{Passed: true}, descriptionFacts: descriptionFacts{movedFrom: old}}},
+		"red":          {p: Proposal{Verification: transcript.Verify{}}, draft: true},
+		"still red":    {p: Proposal{Verification: transcript.Verify{Passed: true, Rows: []transcript.VerifyRow{row("lint", "red", "red", true), row("slow", "timeout", "timeout", true)}}}, draft: true, want: []string{"lint, slow did not pass before the change either."}},
+		"stopped":      {p: Proposal{Verification: green, Stopped: stop}, draft: true, want: []string{"a budget ended the work before it was done: Out of tokens."}},
+		"told by end":  {p: Proposal{Verification: green, Stopped: stop, CommitFacts: CommitFacts{ChainHead: "ab12"}}, draft: true},
+		"moved on":     {p: Proposal{Verification: green, descriptionFacts: descriptionFacts{movedFrom: old}, Base: gitops.Base{Branch: "main", SHA: "2222222222222222"}}, draft: true, want: []string{"verified on 111111111111, not on 222222222222: main moved in between, and the change was merged onto it."}},
+		"never moved":  {p: Proposal{Verification: green, Base: old}},
+		"asked for it": {p: Proposal{Verification: green, Job: &job.Job{PullRequest: job.PullRequest{Draft: true}}}, draft: true, want: []string{"the job asks for one (pull_request.draft)."}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -43,8 +43,8 @@ func (f Forge) followBase(ctx context.Context, p *Proposal) error {
 		if err := p.Callbacks.Judge(ctx, p.Job, p.Change); err != nil {
 			return err
 		}
-		if len(p.Table.Rows) > 0 && p.Callbacks.Verify != nil {
-			if p.Table, err = p.Callbacks.Verify(ctx, p.Table, p.Change); err != nil {
+		if len(p.Verification.Rows) > 0 && p.Callbacks.Verify != nil {
+			if p.Verification, err = p.Callbacks.Verify(ctx, p.Verification, p.Change); err != nil {
 				return err
 			}
 		}
@@ -146,7 +146,7 @@ func describeConflicts(conflicts []gitops.MergeConflict) string {
 
 // unverifiedReason returns why the pull request is a draft if the checks ran only on an earlier base, or "".
 func (p *Proposal) unverifiedReason() string {
-	if len(p.Table.Rows) == 0 || p.Callbacks.Verify != nil || p.movedFrom.SHA == "" {
+	if len(p.Verification.Rows) == 0 || p.Callbacks.Verify != nil || p.movedFrom.SHA == "" {
 		return ""
 	}
 	return fmt.Sprintf("verified on %s, not on %s: %s moved in between, and the change was merged onto it.",

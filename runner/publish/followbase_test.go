@@ -46,7 +46,7 @@ func TestChecksRunOnEachNewBase(t *testing.T) {
 				judgedBy = j.PullRequest.Title
 				return nil
 			}
-			p.Table.Rows = []transcript.VerifyRow{{Name: "test", Passed: true, After: "green"}}
+			p.Verification.Rows = []transcript.VerifyRow{{Name: "test", Passed: true, After: "green"}}
 			moves := []string{w.onForge("main", "a.txt", "a\n", "Go on")}
 			var ran []string
 			p.Callbacks.Verify = func(_ context.Context, old transcript.Verify, change *gitops.ChangeSet) (transcript.Verify, error) {
@@ -58,8 +58,8 @@ func TestChecksRunOnEachNewBase(t *testing.T) {
 			if err := Publish(t.Context(), w.toForge(), p, &out); !errors.Is(err, test.err) {
 				t.Fatal(err)
 			}
-			if wanted := moves[:min(len(moves)-1, maxRebases)]; test.err == nil && !cmp.Equal(ran, wanted) || out.Table.Attempt != len(ran) {
-				t.Errorf("checked on %q, the base was %q; attempt %d", ran, moves, out.Table.Attempt)
+			if wanted := moves[:min(len(moves)-1, maxRebases)]; test.err == nil && !cmp.Equal(ran, wanted) || out.Verification.Attempt != len(ran) {
+				t.Errorf("checked on %q, the base was %q; attempt %d", ran, moves, out.Verification.Attempt)
 			}
 			last := ran[len(ran)-1]
 			if (out.Commit != "") != test.passed || out.Base.SHA != last || judgedBy != "On "+last {

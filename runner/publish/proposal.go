@@ -20,15 +20,15 @@ import (
 
 // Proposal is a judged change with its description.
 type Proposal struct {
-	RunID   string
-	Job     *job.Job
-	Task    intake.Task // the change goes to its branch
-	Base    gitops.Base // base of the change
-	Change  *gitops.ChangeSet
-	Table   transcript.Verify // results of the checks on the change
-	Summary string
-	Cost    *float64      // cost of the work in US dollars; nil if unknown
-	Stopped *outcome.Stop // set if a limit stopped the agent
+	RunID        string
+	Job          *job.Job
+	Task         intake.Task // the change goes to its branch
+	Base         gitops.Base // base of the change
+	Change       *gitops.ChangeSet
+	Verification transcript.Verify // results of the checks on the change
+	Summary      string
+	Cost         *float64      // cost of the work in US dollars; nil if unknown
+	Stopped      *outcome.Stop // set if a limit stopped the agent
 
 	// InCheckout is the change in the work tree. It is nil for a change made elsewhere; publishing then does not touch the
 	// work tree.
@@ -77,15 +77,17 @@ type Callbacks struct {
 }
 
 // failsUnpublished reports whether checks failed and the job does not publish such a change.
-func (p *Proposal) failsUnpublished() bool { return !p.Table.Passed && p.Job.OnVerifyFailed == "none" }
+func (p *Proposal) failsUnpublished() bool {
+	return !p.Verification.Passed && p.Job.OnVerifyFailed == "none"
+}
 
 // Publication is the result of publishing, as far as it got.
 type Publication struct {
-	Base   gitops.Base // base of the published change, which may have moved
-	Change *gitops.ChangeSet
-	Table  transcript.Verify // results of the checks on Change
-	Draft  bool              // must not be merged yet; the body says why
-	InBase bool              // the moved base already has the whole change
+	Base         gitops.Base // base of the published change, which may have moved
+	Change       *gitops.ChangeSet
+	Verification transcript.Verify // results of the checks on Change
+	Draft        bool              // must not be merged yet; the body says why
+	InBase       bool              // the moved base already has the whole change
 
 	Commit         string // tip of Branch; "" if nothing was committed
 	Branch         string
@@ -119,7 +121,7 @@ const GoneTree = "the replay's temporary tree"
 func (p *Publication) Sentence(where string) string {
 	place, next := p.describePlace(where)
 	switch {
-	case p.Commit != "" && !p.Table.Passed:
+	case p.Commit != "" && !p.Verification.Passed:
 		place += ". Do not merge it."
 	case next == "":
 		place += "."
@@ -178,7 +180,7 @@ func (p *Publication) Outcome(rec *record.Record, stopped *outcome.Stop, branch,
 		}
 		stop.Message += committed
 		return &stop
-	case !p.Table.Passed:
+	case !p.Verification.Passed:
 		return outcome.Stopf(outcome.VerifyFailed, "red", "%s", red+committed)
 	case p.alreadyPublished():
 		return outcome.Stopf(outcome.NoChanges, "already_published",
@@ -209,7 +211,7 @@ func (p *Publication) WithoutChange(t *intake.Task, j *job.Job, dropped []string
 // redChecks returns a sentence about the failed checks and their logs, or "".
 func (p *Publication) redChecks(rec *record.Record) string {
 	var red []string
-	for _, row := range p.Table.Rows {
+	for _, row := range p.Verification.Rows {
 		if row.Passed {
 			continue
 		}

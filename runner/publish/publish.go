@@ -66,7 +66,7 @@ func requireBranchPossible(in *gitops.Checkout, branch string, base gitops.Base)
 func Publish(ctx context.Context, to Destination, p Proposal, out *Publication) error {
 	*out = Publication{}
 	defer func() {
-		out.Base, out.Change, out.Table, out.InBase = p.Base, p.Change, p.Table, p.movedFrom.SHA != "" && p.Change.Empty()
+		out.Base, out.Change, out.Verification, out.InBase = p.Base, p.Change, p.Verification, p.movedFrom.SHA != "" && p.Change.Empty()
 	}()
 	if !p.Change.Empty() && !p.failsUnpublished() {
 		if err := to.followBase(ctx, &p); err != nil {
@@ -149,7 +149,7 @@ func askPublishHooks(ctx context.Context, to Destination, p *Proposal, out *Publ
 // If a person closed the pull request, it stays closed.
 func Lessons(ctx context.Context, to Forge, p Proposal, lessons transcript.Lessons, name string) error {
 	p.Summary, p.Stopped, p.InCheckout, p.EarlierCommit, p.descriptionFacts = "", nil, nil, "", descriptionFacts{lessons: &lessons}
-	p.Table = transcript.Verify{Passed: true}
+	p.Verification = transcript.Verify{Passed: true}
 	p.Task = intake.Task{Key: name, Branch: intake.BranchPrefix + name, Actor: p.Task.Actor, ActorID: p.Task.ActorID}
 	to.subject = transcript.OfLessons
 	err := to.RequirePublishable(ctx, p.Task.Branch, p.Base)

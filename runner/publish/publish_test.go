@@ -117,14 +117,14 @@ func TestDescribesPublication(t *testing.T) {
 		reason string
 	}{
 		"The change is in the checkout, uncommitted; look at it with git diff.":                                                             {Publication{}, "left_in_checkout"},
-		"Pull request #7 holds the same change since an earlier run: https://example.invalid/7.":                                            {Publication{Table: green, Commit: "0123456789abcdef", Unchanged: true, Pull: pull, Operation: "none"}, "pull_request"},
-		"Branch b holds the same change since an earlier run (commit 0123456789ab).":                                                        {Publication{Table: green, Commit: "0123456789abcdef", Branch: "b", Unchanged: true}, "committed"},
-		"Pull request #7 was created: https://example.invalid/7.":                                                                           {Publication{Table: green, Commit: "0123456789abcdef", Unchanged: true, Pull: pull, Operation: "created"}, "pull_request"},
-		"The change is commit 0123456789ab on b, pushed to /srv/r.git; review it and merge.":                                                {Publication{Table: green, Commit: "0123456789abcdef", Branch: "b", Remote: "/srv/r.git"}, "pushed"},
+		"Pull request #7 holds the same change since an earlier run: https://example.invalid/7.":                                            {Publication{Verification: green, Commit: "0123456789abcdef", Unchanged: true, Pull: pull, Operation: "none"}, "pull_request"},
+		"Branch b holds the same change since an earlier run (commit 0123456789ab).":                                                        {Publication{Verification: green, Commit: "0123456789abcdef", Branch: "b", Unchanged: true}, "committed"},
+		"Pull request #7 was created: https://example.invalid/7.":                                                                           {Publication{Verification: green, Commit: "0123456789abcdef", Unchanged: true, Pull: pull, Operation: "created"}, "pull_request"},
+		"The change is commit 0123456789ab on b, pushed to /srv/r.git; review it and merge.":                                                {Publication{Verification: green, Commit: "0123456789abcdef", Branch: "b", Remote: "/srv/r.git"}, "pushed"},
 		"The change is commit 0123456789ab on b, pushed to /srv/r.git. Do not merge it.":                                                    {Publication{Commit: "0123456789abcdef", Branch: "b", Remote: "/srv/r.git"}, "pushed"},
 		"Pull request #7 was created: https://example.invalid/7. Do not merge it.":                                                          {Publication{Commit: "0123456789abcdef", Pull: pull, Operation: "created"}, "pull_request"},
-		"The change is commit 0123456789ab on b, pushed to /srv/r.git. Before you merge it, read in the body why it would be a draft.":      {Publication{Table: green, Draft: true, Commit: "0123456789abcdef", Branch: "b", Remote: "/srv/r.git"}, "pushed"},
-		"The change is commit 0123456789ab on b in the checkout, not pushed as the checkout has no origin; review it, and push the branch.": {Publication{Table: green, Commit: "0123456789abcdef", Branch: "b", NotPushed: "the checkout has no origin"}, "committed"},
+		"The change is commit 0123456789ab on b, pushed to /srv/r.git. Before you merge it, read in the body why it would be a draft.":      {Publication{Verification: green, Draft: true, Commit: "0123456789abcdef", Branch: "b", Remote: "/srv/r.git"}, "pushed"},
+		"The change is commit 0123456789ab on b in the checkout, not pushed as the checkout has no origin; review it, and push the branch.": {Publication{Verification: green, Commit: "0123456789abcdef", Branch: "b", NotPushed: "the checkout has no origin"}, "committed"},
 	} {
 		if got := test.p.Sentence("the checkout"); got != want || test.p.reason() != test.reason {
 			t.Errorf("%s: %s\nwant %s: %s", test.p.reason(), got, test.reason, want)

@@ -181,9 +181,9 @@ func (o *Original) Frozen(ctx context.Context, to *record.Record, source *worksp
 			return nil, err
 		}
 	}
-	proposal := publish.Proposal{Job: &o.Job, Task: o.Assigned(), Table: transcript.Verify{Passed: true}}
+	proposal := publish.Proposal{Job: &o.Job, Task: o.Assigned(), Verification: transcript.Verify{Passed: true}}
 	if view.Verify != nil {
-		proposal.Table = *view.Verify
+		proposal.Verification = *view.Verify
 	}
 	means := publish.Publisher{Record: o.Record, Workspace: source, Env: o.env} // the template is that of the checkout
 	posts, err := body.Compose(view, means.BodyOptions(&proposal))

@@ -139,7 +139,7 @@ func (h SecondHalf) adopt(ctx context.Context, b Bundle, known pins, repository 
 		return err
 	}
 	p.RunID, p.ChainHead, p.Summary = b.View.Started.RunID, b.Head, h.Record.Redact(b.View.Summary())
-	p.Task, p.Table, p.Stopped = b.task(known.asker()), b.table(), b.stopped()
+	p.Task, p.Verification, p.Stopped = b.task(known.asker()), b.table(), b.stopped()
 	p.Callbacks.Allow = mayFollow
 	p.Callbacks.Configure = func(ctx context.Context, base gitops.Base) (*job.Job, error) {
 		if err := h.Workspace.SetBase(ctx, gitops.BaseSpec{Branch: base.Branch, SHA: base.SHA}); err != nil {
@@ -151,7 +151,7 @@ func (h SecondHalf) adopt(ctx context.Context, b Bundle, known pins, repository 
 		}
 		return b.withBundleRestrictions(*j)
 	}
-	return errors.Join(h.Record.Append(transcript.TypePlan, b.View.Plan), h.Record.Append(transcript.TypeVerify, p.Table))
+	return errors.Join(h.Record.Append(transcript.TypePlan, b.View.Plan), h.Record.Append(transcript.TypeVerify, p.Verification))
 }
 
 // table returns the bundle's check results, or a passed table without checks.
@@ -232,7 +232,7 @@ func (h SecondHalf) change(ctx context.Context, b Bundle, to publish.Forge, base
 // of the job file and of the operator here. It ignores hook definitions in the bundle.
 func (h SecondHalf) Admit(ctx context.Context, b Bundle, p *publish.Proposal) (*proposals.Lessons, error) {
 	lessons := proposals.Recorded(h.Record, b.View).Attach(h.Workspace, p.Job, false)
-	lessons.RecordChecks(p.Table.Rows)
+	lessons.RecordChecks(p.Verification.Rows)
 	callbacks := lessons.Callbacks(nil)
 	p.Callbacks.Judge, p.Callbacks.MoveOnto, p.Callbacks.Lessons = callbacks.Judge, callbacks.MoveOnto, lessons.ForReviewers
 	if p.Change.Empty() {

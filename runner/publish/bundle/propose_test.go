@@ -21,7 +21,7 @@ func TestProposesBundle(t *testing.T) {
 	w := newWorld(t)
 	to, p, err := w.propose(nil)
 	w.must(err)
-	if p.RunID != "run-1" || p.Base.Branch != "main" || p.Summary != "Greets." || !p.Table.Passed || p.InCheckout != nil || p.ChainHead == "" {
+	if p.RunID != "run-1" || p.Base.Branch != "main" || p.Summary != "Greets." || !p.Verification.Passed || p.InCheckout != nil || p.ChainHead == "" {
 		t.Errorf("proposal: %+v", p)
 	}
 	if task := p.Task; task.Branch != "agent-ci/issue-7" || task.Issue.Number != 7 || task.Actor != "ada" || task.Author.Login != "grace" || task.Snapshot == "" {

@@ -17,7 +17,6 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/runner/task/actions"
-	"github.com/agent-ci/agent-ci/runner/task/intake"
 )
 
 func event(t *testing.T, kind transcript.Type, data any) transcript.Event {
@@ -77,32 +76,6 @@ func TestStopsWritingToFailedOutputs(t *testing.T) {
 	}
 }
 
-func TestActionsLogFoldsAndEscapes(t *testing.T) {
-	var log, events bytes.Buffer
-	w := &Watch{Events: &events, Step: &actions.Step{Log: actions.NewLog(&log)}}
-	for _, kind := range []transcript.Type{
-		transcript.TypeRunStarted, transcript.TypeModelRequest, transcript.TypeModelResponse, transcript.TypeToolStarted, transcript.TypeVerify, transcript.TypeRunFinished,
-	} {
-		w.Show(event(t, kind, map[string]string{"text": "##[error]forged"}))
-	}
-	want := []string{"Setup", "Agent", "Baseline"}
-	var got []string
-	for _, line := range strings.Split(log.String(), "\n") {
-		if title, is := strings.CutPrefix(line, "::group::"); is {
-			got = append(got, title)
-		}
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
-	if ends := strings.Count(log.String(), "::endgroup::"); ends != len(want) {
-		t.Errorf("%d ends", ends)
-	}
-	if strings.Contains(events.String(), "##[") || !strings.Contains(events.String(), `##\u005berror]`) {
-		t.Errorf("the events are %s", events.String())
-	}
-}
-
 // An event without a line opens no part of the log.
 func TestOpensNoEmptyLogGroup(t *testing.T) {
 	var log bytes.Buffer
@@ -130,61 +103,14 @@ func TestMasksSecretsInRunnerLog(t *testing.T) {
 	(&Watch{}).Mask([]secrets.Value{{Secret: "s3cr3t-value"}}) // no step, nothing to do
 }
 
-// wall is a repository on which comments are written.
-type wall struct {
-	forge.Repository
-	comments map[int64]string
-}
+// wall is a repository from which the comment was deleted.
+type wall struct{ forge.Repository }
 
-func (w *wall) CreateComment(_ context.Context, _ int, body string) (*forge.Comment, error) {
-	id := int64(len(w.comments) + 1)
-	w.comments[id] = body
-	return &forge.Comment{ID: id, Body: body}, nil
-}
-
-func (w *wall) EditComment(_ context.Context, id int64, body string) error {
-	if _, there := w.comments[id]; !there {
-		return errors.New("no such comment")
-	}
-	w.comments[id] = body
-	return nil
-}
-
-func TestOneCommentShowsWholeRun(t *testing.T) {
-	trace := intake.FruitlessMark("digest", "base")
-	for name, c := range map[string]struct {
-		earlier int64
-		end     End
-		want    map[int64]string
-	}{
-		"a new one": {0, End{Stop: outcome.Stopf(outcome.NoChanges, "nothing_to_do", "Nothing."), Trace: trace}, map[int64]string{
-			1: "Somebody's.", 2: intake.ProgressMark + "agent-ci ended as **no_changes** ([run](https://x/1), [report and transcript](https://x/1#artifacts)): Nothing.\n" + trace,
-		}},
-		"an earlier run's": {1, End{Stop: outcome.Stopf(outcome.Changed, "pull_request", "Done."), View: &transcript.View{Publish: []transcript.Publish{{Step: "pull_request", Number: 9, Operation: "created"}}}, Site: transcript.Site{Server: "https://github.com", Repository: "o/r"}}, map[int64]string{
-			1: intake.ProgressMark + "✅ agent-ci ended as **changed** ([run](https://x/1), [report and transcript](https://x/1#artifacts)): [#9](https://github.com/o/r/pull/9) was created.\n",
-		}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			on := &wall{comments: map[int64]string{1: "Somebody's."}}
-			var w Watch
-			w.Comment(t.Context(), Thread{Repository: on, Number: 7, Earlier: c.earlier, Pages: Pages{Run: "https://x/1", Artifacts: "https://x/1#artifacts"}})
-			if err := w.Conclude(t.Context(), c.end); err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(c.want, on.comments); diff != "" {
-				t.Error(diff)
-			}
-			if err := w.Conclude(t.Context(), c.end); err != nil { // once is enough
-				t.Error(err)
-			}
-		})
-	}
-}
+func (wall) EditComment(context.Context, int64, string) error { return errors.New("no such comment") }
 
 func TestMissingCommentFailsAtEnd(t *testing.T) {
-	on := &wall{comments: map[int64]string{}}
 	var w Watch
-	w.Comment(t.Context(), Thread{Repository: on, Number: 7, Earlier: 4})
+	w.Comment(t.Context(), Thread{Repository: wall{}, Number: 7, Earlier: 4})
 	w.Show(event(t, transcript.TypePlan, transcript.Plan{}))
 	if err := w.Conclude(t.Context(), End{Stop: outcome.Stopf(outcome.Changed, "pushed", "Done.")}); err == nil {
 		t.Error("nothing is told")
