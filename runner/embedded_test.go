@@ -3,6 +3,7 @@ package runner
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -11,9 +12,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/agent-ci/agent-ci/runner/agent/extensions"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/runner/replay"
+	"github.com/agent-ci/agent-ci/runner/task/job"
 	"github.com/agent-ci/agent-ci/tools"
 )
 
@@ -118,9 +121,9 @@ func TestRefusesInvalidEmbeddedTools(t *testing.T) {
 		"it must be a function, with Parameters":  {Spec: tools.Spec{Description: "Does it.", Name: "a", Grammar: "x"}, Run: run},
 		"its Parameters are no JSON Schema":       {Spec: tools.Spec{Description: "Does it.", Name: "a", Parameters: json.RawMessage(`{"type":3}`)}, Run: run},
 	} {
-		result := Run(t.Context(), counting(t, fine, bad))
-		if result.Outcome != outcome.InvalidInput || result.Reason != "bad_tool" || !strings.Contains(result.Message, want) {
-			t.Errorf("%s: it ended as %s/%s: %s", want, result.Outcome, result.Reason, result.Message)
+		err := extensions.KeepEmbedded(recorded(t), &job.Job{}, []tools.Tool{fine, bad})
+		if stop, is := errors.AsType[*outcome.Stop](err); !is || stop.Outcome != outcome.InvalidInput || stop.Reason != "bad_tool" || !strings.Contains(stop.Message, want) {
+			t.Errorf("%s: %v", want, err)
 		}
 	}
 }

@@ -98,7 +98,7 @@ func (r *runner) adoptTranscript(h *history.Run, req *request) assignment {
 	r.rec.ID, r.began = h.Started.RunID, time.Now().Add(-h.Elapsed)
 	r.rec.SetSecrets(settings.Secrets(r.env, a.job()))
 	r.rec.ResumeWarnings(h.Warnings)
-	r.watch.Follow(h.View, a.job().Limits.CostUSD, a.job().Limits.Tokens)
+	r.watch.InitStatus(h.View, a.job().Limits.CostUSD, a.job().Limits.Tokens)
 	r.end.assignment = &a
 	return a
 }

@@ -168,7 +168,7 @@ func (r *runner) findHooks(ctx context.Context, p *place, boxes *confine.Sandbox
 
 // begin writes the first events of a new run, and starts the progress comment and the repair.
 func (r *runner) begin(ctx context.Context, rd *ready) error {
-	r.watch.Follow(nil, rd.job().Limits.CostUSD, rd.job().Limits.Tokens)
+	r.watch.InitStatus(nil, rd.job().Limits.CostUSD, rd.job().Limits.Tokens)
 	if err := r.recordStart(rd.assignment); err != nil {
 		return err
 	}
@@ -180,7 +180,7 @@ func (r *runner) begin(ctx context.Context, rd *ready) error {
 		r.rec.Append(transcript.TypeTask, rd.task.Event()),
 		r.rec.Append(transcript.TypeWorkspace, ws.Event(rd.project.Name(), rd.task.Branch, rd.job().Repository.Path)),
 		r.rec.Append(transcript.TypePolicy, rd.sandboxes.Event(ws.SandboxPathElsewhere())),
-		rd.hooks.RecordList(), rd.lessons.Record(),
+		rd.hooks.RecordList(), rd.lessons.RecordGiven(),
 	); err != nil {
 		return err
 	}

@@ -56,7 +56,7 @@ var commandKeys = []string{"run", "init", "command", "args", "applies_if"}
 func (t Template) check() config.Problems {
 	node := cloneNode(t.node)
 	var problems config.Problems
-	addProblem := func(at *yaml.Node, path, message, suggestion string) {
+	complain := func(at *yaml.Node, path, message, suggestion string) {
 		problems = append(problems, t.problem(at, path, message, suggestion))
 	}
 	fillPlaceholders(node, "", func(path string, at *yaml.Node, space, name string) string {
@@ -64,14 +64,14 @@ func (t Template) check() config.Problems {
 		last, _, _ = strings.Cut(last, "[")
 		switch {
 		case slices.Contains(commandKeys, last):
-			addProblem(at, path, "is a command, and a target's text in it would run as code; put the text into a variable with policy.env.set and use that", "")
+			complain(at, path, "is a command, and a target's text in it would run as code; put the text into a variable with policy.env.set and use that", "")
 		case space == "target" && sampleFields[name] == "":
-			addProblem(at, path, "${{ target."+name+" }} is not a field of a target", suggestField(name))
+			complain(at, path, "${{ target."+name+" }} is not a field of a target", suggestField(name))
 		case space == "target":
 			return sampleFields[name]
 		case space != "values":
 			if suggestion := config.Nearest(space, []string{"target", "values"}); suggestion != "" {
-				addProblem(at, path, "${{ "+space+"."+name+" }} is not a field of a target", "${{ "+suggestion+"."+name+" }}")
+				complain(at, path, "${{ "+space+"."+name+" }} is not a field of a target", "${{ "+suggestion+"."+name+" }}")
 			}
 			return ""
 		}

@@ -29,7 +29,7 @@ type Bundle struct {
 // Open verifies and parses the transcript in rec's run directory. It sets rec's id to the run's. Head is set as soon as the
 // chain is verified, even if Open returns an error.
 func Open(ctx context.Context, rec *record.Record, hasToken bool) (b Bundle, err error) {
-	if err := plainFiles(rec.Directory); err != nil {
+	if err := requirePlainFiles(rec.Directory); err != nil {
 		return b, badBundle("%s", outcome.WithoutFullStop(err))
 	}
 	if b.Head, err = rec.CheckChain(); err != nil {
@@ -38,7 +38,7 @@ func Open(ctx context.Context, rec *record.Record, hasToken bool) (b Bundle, err
 	if b.View, err = rec.View(); err != nil {
 		return b, badBundle("%s", outcome.WithoutFullStop(err))
 	}
-	if safeRunID(b.View.Started.RunID) {
+	if isSafeRunID(b.View.Started.RunID) {
 		rec.ID = b.View.Started.RunID
 	}
 	if b.View.Finished == nil {
@@ -47,7 +47,7 @@ func Open(ctx context.Context, rec *record.Record, hasToken bool) (b Bundle, err
 	if err := rec.RequireUnaltered(ctx, b.View.Finished, record.PackFile); err != nil {
 		return b, badBundle("%s", outcome.WithoutFullStop(err))
 	}
-	return b, b.publishable(hasToken)
+	return b, b.requirePublishable(hasToken)
 }
 
 // badBundle returns an error for a bundle that has to be made again.
@@ -68,9 +68,9 @@ var maxBytes = map[string]int64{
 // Limit returns the size limit of a file in an untrusted run directory, in bytes.
 func Limit(name string) int64 { return cmp.Or(maxBytes[name], maxBytes[record.PatchFile]) }
 
-// plainFiles returns an error unless the bundle's files are regular files within limits. Links could lead elsewhere, and
+// requirePlainFiles returns an error unless the bundle's files are regular files within limits. Links could lead elsewhere, and
 // reads of pipes never end.
-func plainFiles(d *record.Directory) error {
+func requirePlainFiles(d *record.Directory) error {
 	for name, most := range maxBytes {
 		info, err := d.Root().Lstat(name)
 		switch {
@@ -89,9 +89,9 @@ func plainFiles(d *record.Directory) error {
 	return nil
 }
 
-// publishable returns an error if the run ended without anything to publish. A run without a change may still concern its
+// requirePublishable returns an error if the run ended without anything to publish. A run without a change may still concern its
 // task's open pull request, if there is a token.
-func (b Bundle) publishable(hasToken bool) error {
+func (b Bundle) requirePublishable(hasToken bool) error {
 	end, made := b.View.Finished, b.job()
 	if made.Publish.Feedback() { // feedback is posted by the run itself, never by a second half
 		return outcome.Stopf(outcome.InvalidInput, "bundle",
@@ -99,22 +99,26 @@ func (b Bundle) publishable(hasToken bool) error {
 	}
 	switch outcome.Outcome(end.Outcome) {
 	case outcome.NoChanges:
-		if end.Reason == "nothing_to_do" && b.View.Change != nil && !b.hasChange() && hasToken {
-			return nil
-		}
-		return b.NothingToPublish()
-	case outcome.Skipped:
-		return b.NothingToPublish()
-	case outcome.Changed, outcome.VerifyFailed, outcome.BudgetExceeded:
-		if end.Outcome == string(outcome.BudgetExceeded) && (made.Limits.OnBudget != "draft" || !slices.Contains(settings.AgentBudgets, end.Reason)) {
-			break // not the agent's budget, or no draft wanted
-		}
-		if !b.hasChange() {
-			return badBundle("it tells of no change")
+		concernsPull := end.Reason == "nothing_to_do" && b.View.Change != nil && !b.hasChange() && hasToken
+		if !concernsPull {
+			return b.NothingToPublish()
 		}
 		return nil
+	case outcome.Skipped:
+		return b.NothingToPublish()
+	case outcome.BudgetExceeded:
+		wantsDraft := made.Limits.OnBudget == "draft" && slices.Contains(settings.AgentBudgets, end.Reason)
+		if !wantsDraft {
+			return badBundle("its run ended as %s/%s", end.Outcome, end.Reason)
+		}
+	case outcome.Changed, outcome.VerifyFailed:
+	default:
+		return badBundle("its run ended as %s/%s", end.Outcome, end.Reason)
 	}
-	return badBundle("its run ended as %s/%s", end.Outcome, end.Reason)
+	if !b.hasChange() {
+		return badBundle("it tells of no change")
+	}
+	return nil
 }
 
 // NothingToPublish returns the outcome for a bundle without a change.
@@ -141,8 +145,8 @@ func (b Bundle) base() string {
 	return b.View.Workspace.BaseSHA
 }
 
-// safeRunID reports whether id is safe in a commit trailer.
-func safeRunID(id string) bool {
+// isSafeRunID reports whether id is safe in a commit trailer.
+func isSafeRunID(id string) bool {
 	return id != "" && len(id) <= 64 && strings.Trim(id, "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-") == ""
 }
 

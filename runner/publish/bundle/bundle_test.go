@@ -124,7 +124,7 @@ func TestRefusesUnpublishableRuns(t *testing.T) {
 
 func TestChecksTrailerValues(t *testing.T) {
 	for id, want := range map[string]bool{"20260301T090000Z-0a1b2c3d": true, "": false, "a b": false, "a\nB: c": false, strings.Repeat("a", 65): false} {
-		if safeRunID(id) != want {
+		if isSafeRunID(id) != want {
 			t.Errorf("safeRunID(%q) = %v", id, !want)
 		}
 	}

@@ -18,25 +18,25 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
-// pins is what the second half knows about the task without the bundle: its configuration and the workflow's event.
-type pins struct {
+// knownTask is what the second half knows about the task without the bundle: its configuration and the workflow's event.
+type knownTask struct {
 	job     *job.Job
 	event   intake.Event
 	subject int // number of the issue or pull request that is the event's task; 0 for none
 }
 
-// readPins reads the pins before the bundle's base commit is checked out.
-func (h SecondHalf) readPins(ctx context.Context) (pins, error) {
+// readKnownTask reads what is known before the bundle's base commit is checked out.
+func (h SecondHalf) readKnownTask(ctx context.Context) (knownTask, error) {
 	if h.Event.InActions {
 		if err := h.Event.Unusable(); err != nil {
-			return pins{}, err
+			return knownTask{}, err
 		}
 	}
-	j, err := h.pinningJob(ctx)
+	j, err := h.knownJob(ctx)
 	if err != nil {
-		return pins{}, err
+		return knownTask{}, err
 	}
-	return pins{j, h.Event, subjectOf(h.Event, j)}, refuseForksRun(h.Event)
+	return knownTask{j, h.Event, subjectOf(h.Event, j)}, refuseForksRun(h.Event)
 }
 
 // refuseForksRun stops a second half that a fork's workflow run started. The fork's pull request may contain its own workflow
@@ -52,9 +52,9 @@ func refuseForksRun(e intake.Event) error {
 	return outcome.Stopf(outcome.Skipped, "fork", "The workflow run that started this one was for a fork, which can write the whole bundle; nothing of it is published.")
 }
 
-// pinningJob returns the configuration of the commit that is checked out. On a pull request's event, the pull request's
+// knownJob returns the configuration of the commit that is checked out. On a pull request's event, the pull request's
 // author may have written that commit. Then only this half's own inputs count.
-func (h SecondHalf) pinningJob(ctx context.Context) (*job.Job, error) {
+func (h SecondHalf) knownJob(ctx context.Context) (*job.Job, error) {
 	if h.Event.Base() == "" {
 		return h.template(ctx)
 	}
@@ -85,7 +85,7 @@ func subjectOf(e intake.Event, j *job.Job) int {
 }
 
 // asker returns the requester that the event names, or none. Dispatch events name none.
-func (k pins) asker() actions.Account {
+func (k knownTask) asker() actions.Account {
 	e := k.event
 	switch {
 	case k.subject == 0 || e.PullRequest == nil && e.Issue == nil:
@@ -100,7 +100,7 @@ func (k pins) asker() actions.Account {
 
 // verifyDestination checks the proposal's destination with this half's own knowledge, and sets the base branch. branchNamed is
 // the base branch that the bundle names, or "" for a detached HEAD.
-func (k pins) verifyDestination(ctx context.Context, to publish.Forge, branchNamed string, p *publish.Proposal) error {
+func (k knownTask) verifyDestination(ctx context.Context, to publish.Forge, branchNamed string, p *publish.Proposal) error {
 	in := to.Repo
 	pull, err := k.readPull(ctx, in)
 	if err != nil {
@@ -112,11 +112,11 @@ func (k pins) verifyDestination(ctx context.Context, to publish.Forge, branchNam
 	if err := k.refuseOtherTask(in.Name(), pull, p.Task); err != nil {
 		return err
 	}
-	return k.leaveOthersAlone(ctx, in, p)
+	return k.refuseBranchOfOtherTask(ctx, in, p)
 }
 
 // readPull returns the pull request of the event, or nil.
-func (k pins) readPull(ctx context.Context, in forge.Repository) (*forge.PullRequest, error) {
+func (k knownTask) readPull(ctx context.Context, in forge.Repository) (*forge.PullRequest, error) {
 	e := k.event
 	switch {
 	case !e.InActions || e.Event == nil || !strings.EqualFold(e.Repository, in.Name()):
@@ -129,7 +129,7 @@ func (k pins) readPull(ctx context.Context, in forge.Repository) (*forge.PullReq
 }
 
 // baseBranch returns the base branch for the pull request. It must be a branch that this half knows by itself.
-func (k pins) baseBranch(ctx context.Context, in forge.Repository, pull *forge.PullRequest, branchNamed string, p *publish.Proposal) (string, error) {
+func (k knownTask) baseBranch(ctx context.Context, in forge.Repository, pull *forge.PullRequest, branchNamed string, p *publish.Proposal) (string, error) {
 	known, why, err := k.knownBases(ctx, in, pull)
 	if err != nil {
 		return "", err
@@ -152,7 +152,7 @@ func (k pins) baseBranch(ctx context.Context, in forge.Repository, pull *forge.P
 }
 
 // knownBases returns the permitted base branches, the preferred one first, and why these are permitted.
-func (k pins) knownBases(ctx context.Context, in forge.Repository, pull *forge.PullRequest) (branches []string, why string, err error) {
+func (k knownTask) knownBases(ctx context.Context, in forge.Repository, pull *forge.PullRequest) (branches []string, why string, err error) {
 	if k.job.Repository.Base != "" {
 		return []string{k.job.Repository.Base}, "repository.base is " + k.job.Repository.Base, nil
 	}
@@ -167,7 +167,7 @@ func (k pins) knownBases(ctx context.Context, in forge.Repository, pull *forge.P
 }
 
 // refuseOtherTask returns an error unless the bundle's branch belongs to its task, and its task is the event's.
-func (k pins) refuseOtherTask(repository string, pull *forge.PullRequest, t intake.Task) error {
+func (k knownTask) refuseOtherTask(repository string, pull *forge.PullRequest, t intake.Task) error {
 	if t.Branch != k.job.PullRequest.Branch && t.Branch != intake.BranchPrefix+t.Key {
 		return refusedBundle("its branch %s is not %s%s, that of its task; to publish that branch, run agent-ci publish with --set pull_request.branch=%s (AGENT_CI_PULL_REQUEST_BRANCH)",
 			t.Branch, intake.BranchPrefix, t.Key, t.Branch)
@@ -186,7 +186,7 @@ func (k pins) refuseOtherTask(repository string, pull *forge.PullRequest, t inta
 }
 
 // refuseOtherJob compares the bundle's issue and job name with this half's job. It is for runs without a task in the event.
-func (k pins) refuseOtherJob(repository string, t intake.Task) error {
+func (k knownTask) refuseOtherJob(repository string, t intake.Task) error {
 	fits := k.isKeyNamed(t.Key)
 	if own, err := form.ParseIssue(k.job.Task.Issue); err == nil {
 		if own.Repository == "" {
@@ -204,13 +204,13 @@ func (k pins) refuseOtherJob(repository string, t intake.Task) error {
 }
 
 // isKeyNamed reports whether a task key is the job's name, alone or with an issue number. Without a job name any key fits.
-func (k pins) isKeyNamed(key string) bool {
+func (k knownTask) isKeyNamed(key string) bool {
 	name, number := intake.IssueOfKey(key)
 	return k.job.Name == "" || key == k.job.Name || number != 0 && name == k.job.Name
 }
 
 // isKeyOf reports whether a task key belongs to issue number. Without a job name here, any name in the key fits.
-func (k pins) isKeyOf(number int, key string) bool {
+func (k knownTask) isKeyOf(number int, key string) bool {
 	name, of := intake.IssueOfKey(key)
 	return of == number && (k.job.Name == "" || name == k.job.Name)
 }
@@ -242,9 +242,9 @@ func notOfEvent(subject string, t intake.Task) error {
 // fixesIssue matches the line with the issue in pull requests and commits of runs.
 var fixesIssue = regexp.MustCompile(`(?m)^Fixes #([0-9]{1,9})\r?$`)
 
-// leaveOthersAlone stops a second half if its branch was made for another issue, or has an open pull request for another. It
+// refuseBranchOfOtherTask stops a second half if its branch was made for another issue, or has an open pull request for another. It
 // is for runs without a task in the event.
-func (k pins) leaveOthersAlone(ctx context.Context, in forge.Repository, p *publish.Proposal) error {
+func (k knownTask) refuseBranchOfOtherTask(ctx context.Context, in forge.Repository, p *publish.Proposal) error {
 	branch := p.Task.Branch
 	if k.subject != 0 || branch == k.job.PullRequest.Branch {
 		return nil

@@ -32,7 +32,7 @@ func TestMatchesTaskKeys(t *testing.T) {
 		{"nightly", "nightly-x-issue-7", false, 7, false},
 		{"a-issue-3", "a-issue-3-issue-7", true, 7, true},
 	} {
-		k := pins{job: &job.Job{Name: test.name}}
+		k := knownTask{job: &job.Job{Name: test.name}}
 		if k.isKeyNamed(test.key) != test.named || k.isKeyOf(test.number, test.key) != test.of {
 			t.Errorf("%q of the job %q: named %v, of issue %d: %v", test.key, test.name, k.isKeyNamed(test.key), test.number, k.isKeyOf(test.number, test.key))
 		}
@@ -58,7 +58,7 @@ func TestBundleMustMatchJob(t *testing.T) {
 		"a key of another's name": {key: "weekly", job: job.Job{Name: "nightly", Task: job.Task{Issue: "#7"}}, words: other},
 	} {
 		task := intake.Task{Key: test.key, Branch: intake.BranchPrefix + test.key, Issue: &form.Issue{Repository: "octo/widgets", Number: 7}}
-		err := pins{job: &test.job}.refuseOtherTask("octo/widgets", nil, task)
+		err := knownTask{job: &test.job}.refuseOtherTask("octo/widgets", nil, task)
 		if test.words != "" {
 			wantStop(t, err, "bundle", test.words)
 		} else if err != nil {
@@ -128,7 +128,7 @@ func TestPullEventLimitsTaskAndBase(t *testing.T) {
 	w.happens("pull_request_review", `{"pull_request": {"number": 1, "base": {"ref": "main"}}, "review": {"user": {"login": "linus", "id": 3}}}`)
 	w.git(w.dir, "checkout", "--quiet", "next")
 	half := first()
-	j, err := half.pinningJob(t.Context())
+	j, err := half.knownJob(t.Context())
 	if err != nil || j.Repository.Base != "" {
 		t.Errorf("the pull request's own commit is believed: %+v, %v", j, err)
 	}

@@ -42,7 +42,7 @@ type SecondHalf struct {
 // Propose makes a proposal from a bundle and verifies everything in it. The proposal has no change if the bundle has none.
 // With an error it returns the proposal so far. Admit completes it.
 func (h SecondHalf) Propose(ctx context.Context, b Bundle) (to publish.Forge, p publish.Proposal, err error) {
-	known, err := h.readPins(ctx)
+	known, err := h.readKnownTask(ctx)
 	p.Job = known.job
 	if err != nil {
 		return to, p, err
@@ -53,7 +53,7 @@ func (h SecondHalf) Propose(ctx context.Context, b Bundle) (to publish.Forge, p 
 	if p.Base, err = h.openBase(ctx, to, b.base()); err != nil {
 		return to, p, err
 	}
-	if err := h.adopt(ctx, b, known, to.Name(), &p); err != nil {
+	if err := h.fillProposal(ctx, b, known, to.Name(), &p); err != nil {
 		return to, p, err
 	}
 	if err := known.verifyDestination(ctx, to, b.View.Workspace.Base, &p); err != nil {
@@ -116,9 +116,9 @@ func (b Bundle) withBundleRestrictions(j job.Job) (*job.Job, error) {
 	return &j, nil
 }
 
-// adopt fills p from the bundle. It returns an error if the repository, run id or branch do not fit this half. The job is
+// fillProposal fills p from the bundle. It returns an error if the repository, run id or branch do not fit this half. The job is
 // the base commit's with the bundle's restrictions.
-func (h SecondHalf) adopt(ctx context.Context, b Bundle, known pins, repository string, p *publish.Proposal) (err error) {
+func (h SecondHalf) fillProposal(ctx context.Context, b Bundle, known knownTask, repository string, p *publish.Proposal) (err error) {
 	if p.Job, err = h.template(ctx); err != nil {
 		return err
 	}
@@ -126,7 +126,7 @@ func (h SecondHalf) adopt(ctx context.Context, b Bundle, known pins, repository 
 	if madeFor := b.View.Workspace.Repository; repository != "" && madeFor != "" && !strings.EqualFold(madeFor, repository) {
 		return badBundle("it was made for %s, this is %s", madeFor, repository)
 	}
-	if !safeRunID(b.View.Started.RunID) {
+	if !isSafeRunID(b.View.Started.RunID) {
 		return badBundle("its run id is not one")
 	}
 	if err := form.ValidateBranch(branch); err != nil {
@@ -140,7 +140,7 @@ func (h SecondHalf) adopt(ctx context.Context, b Bundle, known pins, repository 
 	}
 	p.RunID, p.ChainHead, p.Summary = b.View.Started.RunID, b.Head, h.Record.Redact(b.View.Summary())
 	p.Task, p.Verification, p.Stopped = b.task(known.asker()), b.table(), b.stopped()
-	p.Callbacks.Allow = mayFollow
+	p.Callbacks.Allow = requireBaseInBranch
 	p.Callbacks.Configure = func(ctx context.Context, base gitops.Base) (*job.Job, error) {
 		if err := h.Workspace.SetBase(ctx, gitops.BaseSpec{Branch: base.Branch, SHA: base.SHA}); err != nil {
 			return nil, workspace.CheckoutFailure(err)
@@ -198,9 +198,9 @@ func isDigest(text string) bool {
 	return len(text) == 2*sha256.Size && strings.Trim(text, "0123456789abcdef") == ""
 }
 
-// mayFollow returns an error if the bundle's base commit is not part of its base branch. The bundle's author could then have
+// requireBaseInBranch returns an error if the bundle's base commit is not part of its base branch. The bundle's author could then have
 // chosen the commit, and with it this half's configuration.
-func mayFollow(base gitops.Base, now publish.BaseBranch) error {
+func requireBaseInBranch(base gitops.Base, now publish.BaseBranch) error {
 	switch {
 	case now.Tip == "":
 		return badBundle("there is no branch %s", base.Branch)
@@ -216,7 +216,7 @@ func (h SecondHalf) change(ctx context.Context, b Bundle, to publish.Forge, base
 	if !b.hasChange() {
 		now, err := publish.LookUpBase(ctx, to.Repo, base)
 		if err == nil {
-			err = mayFollow(base, now)
+			err = requireBaseInBranch(base, now)
 		}
 		return nil, err
 	}
@@ -246,7 +246,7 @@ func (h SecondHalf) Admit(ctx context.Context, b Bundle, p *publish.Proposal) (*
 		return nil, err
 	}
 	all = slices.DeleteFunc(all, func(h hooks.Hook) bool { return h.On != job.OnPrePublish })
-	if err := b.operatorsGiven(all); err != nil || len(all) == 0 {
+	if err := b.requireOperatorHooks(all); err != nil || len(all) == 0 {
 		return lessons, err
 	}
 	boxes, err := h.openSandboxes(ctx, p)
@@ -258,9 +258,9 @@ func (h SecondHalf) Admit(ctx context.Context, b Bundle, p *publish.Proposal) (*
 	return lessons, p.Hooks.RecordList()
 }
 
-// operatorsGiven returns an error if the run had a pre_publish hook of an operator that is missing here. Only names are
+// requireOperatorHooks returns an error if the run had a pre_publish hook of an operator that is missing here. Only names are
 // compared, since another machine may have another version of the hook.
-func (b Bundle) operatorsGiven(current []hooks.Hook) error {
+func (b Bundle) requireOperatorHooks(current []hooks.Hook) error {
 	for _, use := range b.View.Hooks {
 		sameName := func(h hooks.Hook) bool { return h.Name == use.Name }
 		if use.On == job.OnPrePublish && strings.HasPrefix(use.Name, hooks.OperatorPrefix) && !slices.ContainsFunc(current, sameName) {

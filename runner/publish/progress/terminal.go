@@ -136,9 +136,9 @@ func (w *Watch) BeginActivity(phase record.Phase, what string) (over func()) {
 	}
 }
 
-// Follow sets the limits that the status shows: cost in US dollars, and tokens. 0 means none. known is a resumed run's view, or
+// InitStatus sets the limits that the status shows: cost in US dollars, and tokens. 0 means none. known is a resumed run's view, or
 // nil for a new run.
-func (w *Watch) Follow(known *transcript.View, costLimit float64, tokenLimit int64) {
+func (w *Watch) InitStatus(known *transcript.View, costLimit float64, tokenLimit int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	s := w.status()

@@ -212,7 +212,7 @@ func TestStatusLineShowsRunningWork(t *testing.T) {
 				t.Errorf("got  %q\nwant %q", got, want)
 			}
 		}
-		w.Follow(nil, 2, 500_000)
+		w.InitStatus(nil, 2, 500_000)
 		by(transcript.MainAgent, transcript.TypeRunStarted, transcript.RunStarted{RunID: "r", Price: list})
 		expect("[Setup 0:00] preparing")
 		by(transcript.MainAgent, transcript.TypeModelRequest, transcript.ModelRequest{Turn: 1})
@@ -287,7 +287,7 @@ func TestResumedStatusKeepsTotals(t *testing.T) {
 	}
 	var lines bytes.Buffer
 	w := &Watch{Lines: &lines}
-	w.Follow(known, 0, 0)
+	w.InitStatus(known, 0, 0)
 	e := event(t, transcript.TypeModelRequest, transcript.ModelRequest{Turn: 3})
 	e.Agent = transcript.MainAgent
 	w.Show(e)

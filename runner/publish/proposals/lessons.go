@@ -123,8 +123,8 @@ func (l *Lessons) RecordChecks(tables ...[]transcript.VerifyRow) {
 	l.checks = names
 }
 
-// Record writes the event about the given lessons, if there are any.
-func (l *Lessons) Record() error {
+// RecordGiven writes the event about the given lessons, if there are any.
+func (l *Lessons) RecordGiven() error {
 	if l.event == nil {
 		return nil
 	}
