@@ -53,7 +53,21 @@ func endedBy(t *testing.T, started transcript.RunStarted) *Directory {
 	if err := rec.WriteJSON(ResultFile, result); err != nil {
 		t.Fatal(err)
 	}
-	return rec.Directory
+	dir, err := OpenDirectory(rec.Path())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(dir.Close)
+	return dir
+}
+
+func checkRun(t *testing.T, d *Directory) *CheckedRun {
+	t.Helper()
+	checked, err := CheckRun(t.Context(), d.path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return checked
 }
 
 // replaceIn changes a text of a file.
@@ -130,16 +144,8 @@ func TestCheckReportsTampering(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := ended(t)
-			dir, err := OpenDirectory(d.path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer dir.Close()
-			c.change(t, dir)
-			checked, err := CheckRun(t.Context(), d.path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			c.change(t, d)
+			checked := checkRun(t, d)
 			if diff := cmp.Diff(&CheckedRun{Head: checked.Head, Wrong: c.wrong, Notes: c.notes}, checked); diff != "" || checked.Head == "" {
 				t.Errorf("head %q: %s", checked.Head, diff)
 			}
@@ -167,16 +173,8 @@ func TestDistinguishesUnuploadedFromMissing(t *testing.T) {
 		{func(d *Directory) { onlyUploaded(d); put(t, d.Join(PatchFile), "another") }, []string{PackFile + " is missing"}, nil},
 	} {
 		d := endedBy(t, transcript.RunStarted{RunID: "r1", Link: "https://github.com/o/r/actions/runs/7"})
-		dir, err := OpenDirectory(d.path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer dir.Close()
-		c.change(dir)
-		checked, err := CheckRun(t.Context(), d.path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		c.change(d)
+		checked := checkRun(t, d)
 		if got := strings.Join(checked.Wrong, "\n"); !strings.Contains(got, strings.Join(c.wrong, "\n")) || (got == "") != (c.wrong == nil) {
 			t.Errorf("wrong is %q, want %q", got, c.wrong)
 		}
@@ -224,29 +222,20 @@ func dropLastLine(t *testing.T, path string) {
 }
 
 func TestChecksRunWithoutDigests(t *testing.T) {
-	rec := New("r1", nil)
-	if err := rec.Make(t.TempDir(), nil); err != nil {
-		t.Fatal(err)
-	}
-	defer rec.Close()
+	rec, _ := begun(t)
 	if err := rec.Append(transcript.TypeRunFinished, transcript.RunFinished{Outcome: "changed"}); err != nil {
 		t.Fatal(err)
 	}
 	if err := rec.WriteJSON(ResultFile, map[string]string{"transcript_sha256": rec.Log().Head()}); err != nil {
 		t.Fatal(err)
 	}
-	checked, err := CheckRun(t.Context(), rec.Path())
-	if err != nil || checked.Head != rec.Log().Head() || len(checked.Wrong) > 0 || len(checked.Notes) != 1 {
-		t.Errorf("%+v, %v", checked, err)
+	if checked := checkRun(t, rec.Directory); checked.Head != rec.Log().Head() || len(checked.Wrong) > 0 || len(checked.Notes) != 1 {
+		t.Errorf("%+v", checked)
 	}
 }
 
 func TestRequiresUnalteredFiles(t *testing.T) {
-	dir, err := OpenDirectory(ended(t).path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer dir.Close()
+	dir := ended(t)
 	view, err := dir.View()
 	if err != nil {
 		t.Fatal(err)

@@ -68,23 +68,27 @@ func TestIDsSortByTimeAndAreUnique(t *testing.T) {
 	}
 }
 
-func TestChoosesRunDirectory(t *testing.T) {
+func TestLocatesFolders(t *testing.T) {
 	temp := t.TempDir()
 	t.Setenv("TMPDIR", temp)
 	own := filepath.Join(temp, fmt.Sprintf("agent-ci-%d", os.Getuid()))
-	for name, c := range map[string]struct {
-		env  map[string]string
-		want string
-	}{
-		"in Actions":         {map[string]string{"RUNNER_TEMP": "/runner", "XDG_STATE_HOME": "/state", "HOME": "/home/x"}, "/runner/agent-ci/id"},
-		"a state folder":     {map[string]string{"XDG_STATE_HOME": "/state", "HOME": "/home/x"}, "/state/agent-ci/runs/id"},
-		"the user's":         {map[string]string{"HOME": "/home/x"}, "/home/x/.local/state/agent-ci/runs/id"},
-		"a relative home":    {map[string]string{"HOME": "home"}, filepath.Join(own, "id")},
-		"a user without one": {nil, filepath.Join(own, "id")},
+	for name, c := range map[string]struct{ runnerTemp, state, home, run, digests, baselines string }{
+		"in Actions, a state folder": {"/runner", "/state", "/home/x", "/runner/agent-ci/id", "/state/agent-ci/recorded", "/state/agent-ci/baselines"},
+		"in Actions":                 {"/runner", "", "/home/x", "/runner/agent-ci/id", "", "/home/x/.local/state/agent-ci/baselines"},
+		"a state folder":             {"", "/state", "/home/x", "/state/agent-ci/runs/id", "/state/agent-ci/recorded", "/state/agent-ci/baselines"},
+		"the user's":                 {"", "", "/home/x", "/home/x/.local/state/agent-ci/runs/id", "/home/x/.local/state/agent-ci/recorded", "/home/x/.local/state/agent-ci/baselines"},
+		"a relative home":            {"", "", "home", filepath.Join(own, "id"), "", ""},
+		"a relative state folder":    {"", "relative", "", "relative/agent-ci/runs/id", "", ""},
+		"a user without one":         {"", "", "", filepath.Join(own, "id"), "", ""},
 	} {
-		got, err := DefaultPath(func(variable string) string { return c.env[variable] }, "id")
-		if err != nil || got != c.want {
-			t.Errorf("%s: %s, %v, want %s", name, got, err, c.want)
+		get := func(variable string) string {
+			return map[string]string{"RUNNER_TEMP": c.runnerTemp, "XDG_STATE_HOME": c.state, "HOME": c.home}[variable]
+		}
+		if got, err := DefaultPath(get, "id"); err != nil || got != c.run {
+			t.Errorf("%s: %s, %v, want %s", name, got, err, c.run)
+		}
+		if digests, baselines := DigestsPath(get), BaselinesPath(get); digests != c.digests || baselines != c.baselines {
+			t.Errorf("%s: digests in %q, baselines in %q; want %q, %q", name, digests, baselines, c.digests, c.baselines)
 		}
 	}
 }

@@ -64,17 +64,3 @@ func TestReusesValidBaselines(t *testing.T) {
 		t.Error("what is no good is there")
 	}
 }
-
-func TestLocatesBaselines(t *testing.T) {
-	for _, c := range []struct{ state, home, want string }{
-		{"/state", "/home/me", "/state/agent-ci/baselines"},
-		{"", "/home/me", "/home/me/.local/state/agent-ci/baselines"},
-		{"", "", ""},
-		{"relative", "", ""},
-	} {
-		got := BaselinesPath(func(name string) string { return map[string]string{"XDG_STATE_HOME": c.state, "HOME": c.home}[name] })
-		if got != c.want {
-			t.Errorf("%+v: %s", c, got)
-		}
-	}
-}

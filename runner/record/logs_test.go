@@ -2,7 +2,6 @@ package record
 
 import (
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -137,28 +136,5 @@ func TestLogNameIsPlainFileName(t *testing.T) {
 		if !ok || strings.ContainsAny(file, "/\n ") || len(file) > 44 {
 			t.Errorf("LogName(%q) = %q", name, got)
 		}
-	}
-}
-
-// As the Go module cache does, checks make folders that their owner may not
-// change; only user 0 may all the same.
-func TestRemovesReadOnlyFolders(t *testing.T) {
-	dir, err := NewDirectory(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	tree, err := dir.MakeFolder("tree/cache/module")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chmod(tree, 0o500); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chmod(dir.Join("tree", "cache"), 0o500); err != nil {
-		t.Fatal(err)
-	}
-	dir.Remove("tree")
-	if dir.Has("tree") {
-		t.Error("it is there")
 	}
 }

@@ -110,17 +110,3 @@ func lineEnd(raw []byte, lines int) int {
 	}
 	return len(raw)
 }
-
-func TestActionsRunsWriteNoHomeDigests(t *testing.T) {
-	for _, c := range []struct{ temp, state, want string }{
-		{"", "", "/home/x/.local/state/agent-ci/recorded"},
-		{"", "/state", "/state/agent-ci/recorded"},
-		{"/temp", "", ""},
-		{"/temp", "/state", "/state/agent-ci/recorded"},
-	} {
-		variables := map[string]string{"HOME": "/home/x", "RUNNER_TEMP": c.temp, "XDG_STATE_HOME": c.state}
-		if got := DigestsPath(func(name string) string { return variables[name] }); got != c.want {
-			t.Errorf("%v: %q", c, got)
-		}
-	}
-}

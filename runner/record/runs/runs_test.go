@@ -306,21 +306,6 @@ func TestPruneKeepsOnlyCopyOfChange(t *testing.T) {
 	}
 }
 
-// Commands may leave folders that nobody may write to.
-func TestPruneRemovesReadOnlyFolders(t *testing.T) {
-	w := newWorld(t)
-	rec := w.run(day, "", transcript.Task{})
-	w.must(os.MkdirAll(rec.Join("checkout/deep"), 0o700))
-	w.must(os.WriteFile(rec.Join("checkout/deep/file"), nil, 0o400))
-	w.must(os.Chmod(rec.Join("checkout/deep"), 0o500))
-	w.end(rec, outcome.Changed, record.PullRequest{})
-	pruned, err := w.machine().Prune(Prune{Age: time.Hour, Now: w.now})
-	w.must(err)
-	if len(pruned) != 1 || pruned[0].Err != nil || len(w.list()) > 0 {
-		t.Errorf("%+v", pruned)
-	}
-}
-
 func TestParsesAges(t *testing.T) {
 	for text, want := range map[string]time.Duration{"30d": 30 * day, "2w": 14 * day, "36h": 36 * time.Hour, "90m": 90 * time.Minute} {
 		if got, err := ParseAge(text); err != nil || got != want {

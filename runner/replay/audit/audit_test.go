@@ -34,6 +34,16 @@ func ended(o outcome.Outcome, reason, mode, step, tree, after string) Record {
 	return Record{View: view, Job: &job.Job{Verify: []job.VerifyCheck{{Name: "test", Run: "make test", Must: "pass"}}}}
 }
 
+func newRecord(t *testing.T) *record.Record {
+	t.Helper()
+	rec := record.New("r", nil)
+	if err := rec.Make(t.TempDir(), nil); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(rec.Close)
+	return rec
+}
+
 // what are the points that differ.
 func what(found Differences) []string {
 	var points []string
@@ -119,11 +129,7 @@ func TestChecksRecordConsistency(t *testing.T) {
 		}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			rec := record.New("r", nil)
-			if err := rec.Make(t.TempDir(), nil); err != nil {
-				t.Fatal(err)
-			}
-			defer rec.Close()
+			rec := newRecord(t)
 			c.record.Directory = rec.Directory
 			if c.alter != nil {
 				c.alter(&c.record)
@@ -148,11 +154,7 @@ func TestChecksRecordAgainstFiles(t *testing.T) {
 		"a result of none": {record.ResultFile, "{", "[", []string{"transcript", record.ResultFile}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			rec := record.New("r", nil)
-			if err := rec.Make(t.TempDir(), nil); err != nil {
-				t.Fatal(err)
-			}
-			defer rec.Close()
+			rec := newRecord(t)
 			err := rec.Append(transcript.TypeRunFinished, transcript.RunFinished{Outcome: string(outcome.NoChanges), Reason: "nothing_to_do"})
 			if err != nil {
 				t.Fatal(err)
@@ -179,11 +181,7 @@ func TestChecksRecordAgainstFiles(t *testing.T) {
 }
 
 func TestComparesOutputsWithoutVolatileText(t *testing.T) {
-	rec := record.New("r", nil)
-	if err := rec.Make(t.TempDir(), nil); err != nil {
-		t.Fatal(err)
-	}
-	defer rec.Close()
+	rec := newRecord(t)
 	if err := rec.Append(transcript.TypePolicy, transcript.Policy{Seen: "/trees/567100680939/tree"}); err != nil {
 		t.Fatal(err)
 	}
@@ -215,11 +213,7 @@ func TestComparesOutputsWithoutVolatileText(t *testing.T) {
 // A script that makes its calls in another order has the same outputs.
 func TestComparesScriptCallsInAnyOrder(t *testing.T) {
 	run := func(root string, calls ...string) (*record.Record, []transcript.ToolFinished) {
-		rec := record.New("r", nil)
-		if err := rec.Make(t.TempDir(), nil); err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(rec.Close)
+		rec := newRecord(t)
 		var ended []transcript.ToolFinished
 		for i, name := range calls {
 			ended = append(ended, transcript.ToolFinished{Number: i + 1, Caller: 1, Tool: "read_file", Output: "of " + name})
@@ -244,11 +238,7 @@ func TestComparesScriptCallsInAnyOrder(t *testing.T) {
 }
 
 func TestChecksRequestsPatchAndFiles(t *testing.T) {
-	rec := record.New("r", nil)
-	if err := rec.Make(t.TempDir(), nil); err != nil {
-		t.Fatal(err)
-	}
-	defer rec.Close()
+	rec := newRecord(t)
 	request := transcript.ModelRequest{Turn: 1, SHA256: "0123", Settings: json.RawMessage(`{"model":"m"}`), Input: []json.RawMessage{json.RawMessage(`{"role":"user"}`)}}
 	if err := rec.Append(transcript.TypeModelRequest, request); err != nil {
 		t.Fatal(err)

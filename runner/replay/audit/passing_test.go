@@ -1,7 +1,6 @@
 package audit
 
 import (
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -83,11 +82,7 @@ func TestShowsDifferenceAsDiff(t *testing.T) {
 
 // Calls that run side by side end in any order.
 func TestSortsDifferencesByCall(t *testing.T) {
-	rec := record.New("r", nil)
-	if err := rec.Make(filepath.Join(t.TempDir(), "run"), nil); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(rec.Close)
+	rec := newRecord(t)
 	var recorded []transcript.ToolFinished
 	for _, number := range []int{2, 4, 5, 1, 16} {
 		recorded = append(recorded, transcript.ToolFinished{Number: number, Tool: "exec_command"})
@@ -100,12 +95,8 @@ func TestSortsDifferencesByCall(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var got []string
-	for _, d := range found {
-		got = append(got, d.What)
-	}
 	want := []string{"call 1 (exec_command)", "call 2 (exec_command)", "call 4 (exec_command)", "call 4.1 (exec_command)", "call 4.2 (exec_command)", "call 5 (exec_command)", "call 16 (exec_command)"}
-	if diff := cmp.Diff(want, got); diff != "" || recorded[0].Number != 2 {
+	if diff := cmp.Diff(want, what(found)); diff != "" || recorded[0].Number != 2 {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 }
@@ -114,11 +105,7 @@ func TestSortsDifferencesByCall(t *testing.T) {
 func TestComparesTruncatedOutputsWhole(t *testing.T) {
 	const output = "Process exited with code 0\nOutput:\nWarning: truncated output (original token count: "
 	directory := func(content string) *record.Directory {
-		rec := record.New("r", nil)
-		if err := rec.Make(filepath.Join(t.TempDir(), "run"), nil); err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(rec.Close)
+		rec := newRecord(t)
 		if err := rec.Write("whole.txt", []byte(content)); err != nil {
 			t.Fatal(err)
 		}

@@ -13,17 +13,26 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript/eventlog"
 )
 
-func TestLimitsFollowLastResume(t *testing.T) {
+// emptyRecord is a record without events, and its log.
+func emptyRecord(t *testing.T, clock func() time.Time) (*record.Record, *eventlog.Log) {
+	t.Helper()
 	dir, err := record.NewDirectory(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer dir.Close()
-	log, err := eventlog.Create(dir.Join(record.TranscriptFile), eventlog.Options{})
+	t.Cleanup(dir.Close)
+	log, err := eventlog.Create(dir.Join(record.TranscriptFile), eventlog.Options{Clock: clock})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer log.Close()
+	t.Cleanup(func() { _ = log.Close() })
+	rec := record.New("", nil)
+	rec.Directory = dir
+	return rec, log
+}
+
+func TestLimitsFollowLastResume(t *testing.T) {
+	rec, log := emptyRecord(t, nil)
 	for _, step := range []struct {
 		event transcript.Type
 		data  any
@@ -38,7 +47,7 @@ func TestLimitsFollowLastResume(t *testing.T) {
 		if _, err := log.Append(step.event, step.data); err != nil {
 			t.Fatal(err)
 		}
-		h, err := Read(recordIn(dir))
+		h, err := Read(rec)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -49,16 +58,7 @@ func TestLimitsFollowLastResume(t *testing.T) {
 }
 
 func TestCountsCallsOfOtherAgents(t *testing.T) {
-	dir, err := record.NewDirectory(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer dir.Close()
-	log, err := eventlog.Create(dir.Join(record.TranscriptFile), eventlog.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer log.Close()
+	rec, log := emptyRecord(t, nil)
 	for _, step := range []struct {
 		by    string
 		event transcript.Type
@@ -82,7 +82,7 @@ func TestCountsCallsOfOtherAgents(t *testing.T) {
 		if _, err := by.Append(step.event, step.data); err != nil {
 			t.Fatal(err)
 		}
-		h, err := Read(recordIn(dir))
+		h, err := Read(rec)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -93,22 +93,12 @@ func TestCountsCallsOfOtherAgents(t *testing.T) {
 }
 
 func TestCountsTimeWithoutEvents(t *testing.T) {
-	dir, err := record.NewDirectory(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer dir.Close()
-	if _, err := dir.MakeFolder(record.StateFolder); err != nil {
-		t.Fatal(err)
-	}
 	began := time.Date(2024, 5, 1, 12, 0, 0, 0, time.UTC)
 	now := began
-	log, err := eventlog.Create(dir.Join(record.TranscriptFile), eventlog.Options{Clock: func() time.Time { return now }})
-	if err != nil {
+	rec, log := emptyRecord(t, func() time.Time { return now })
+	if _, err := rec.MakeFolder(record.StateFolder); err != nil {
 		t.Fatal(err)
 	}
-	defer log.Close()
-	rec := recordIn(dir)
 	for _, step := range []struct {
 		name  string
 		at    time.Duration // since the run began
@@ -129,7 +119,7 @@ func TestCountsTimeWithoutEvents(t *testing.T) {
 			t.Fatal(err)
 		}
 		if step.alive > 0 {
-			if err := dir.Write("state/alive", []byte(began.Add(step.alive).Format("2006-01-02T15:04:05.000Z"))); err != nil {
+			if err := rec.Write("state/alive", []byte(began.Add(step.alive).Format("2006-01-02T15:04:05.000Z"))); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -141,13 +131,6 @@ func TestCountsTimeWithoutEvents(t *testing.T) {
 			t.Errorf("%s: the run lived %s, want %s", step.name, h.Elapsed, step.want)
 		}
 	}
-}
-
-// recordIn is the record of a run in a directory that is there.
-func recordIn(dir *record.Directory) *record.Record {
-	rec := record.New("", nil)
-	rec.Directory = dir
-	return rec
 }
 
 func TestRefusesUnresumableRecords(t *testing.T) {

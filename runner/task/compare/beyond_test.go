@@ -11,14 +11,7 @@ import (
 )
 
 func TestBeyondNamesExcessKey(t *testing.T) {
-	load := func(text string) *job.Job {
-		t.Helper()
-		j, err := job.LoadTemplate(config.Layer{Name: "job.yml", Kind: config.File, Data: []byte("version: 1\n" + text)})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return recorded(t, j)
-	}
+	load := func(text string) *job.Job { return recorded(t, template(t, text)) }
 	for name, c := range map[string]struct{ made, allowed, key string }{
 		"the same":            {"policy: {sandbox: danger-full-access}", "policy: {sandbox: danger-full-access}", ""},
 		"less":                {"policy: {sandbox: read-only, network: none}", "policy: {writable: [a]}", ""},
@@ -62,6 +55,16 @@ func TestBeyondNamesExcessKey(t *testing.T) {
 			t.Errorf("a replay with another %s: %+v", key, over)
 		}
 	}
+}
+
+// template is the job of these keys and the version.
+func template(t *testing.T, keys string) *job.Job {
+	t.Helper()
+	j, err := job.LoadTemplate(config.Layer{Name: "job.yml", Kind: config.File, Data: []byte("version: 1\n" + keys)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return j
 }
 
 // recorded is a job as a record has it, which is checked like a job file.

@@ -38,11 +38,6 @@ func TestNeverExpandsAliases(t *testing.T) {
 	}
 }
 
-func TestRefusesSelfReferringAlias(t *testing.T) {
-	want := []string{"job.yml:3:9: verify: anchors and aliases are not allowed; write the value out"}
-	equal(t, "problems", want, problemLines(t, jobFile(start+"verify: &a [*a, {run: *a}]\n")))
-}
-
 // TestBoundsProblemsOfLargestFiles would be killed or time out if work grew faster than files.
 func TestBoundsProblemsOfLargestFiles(t *testing.T) {
 	room := config.MaxSize - len(start)

@@ -13,6 +13,7 @@ import (
 	"github.com/agent-ci/agent-ci/policy"
 	"github.com/agent-ci/agent-ci/runner/record/golden"
 	"github.com/agent-ci/agent-ci/runner/task/config"
+	"github.com/agent-ci/agent-ci/runner/task/config/schematest"
 )
 
 // mustLoad is the job of layers, which have no mistakes.
@@ -79,9 +80,13 @@ func TestOnlyTemplateLoadsWithoutTask(t *testing.T) {
 	equal(t, "problems of no layer", []string{"task: is missing; give one of task.prompt, task.prompt_file and task.issue"}, problemLines(t))
 }
 
-func TestGoodFilesLoadAndSurviveJSON(t *testing.T) {
+func TestGoodFilesLoadFitSchemaAndSurviveJSON(t *testing.T) {
+	schema := schematest.Compile(t, Format().Schema())
 	for name, data := range goodFiles(t) {
 		t.Run(name, func(t *testing.T) {
+			if err := schema.Validate(t, string(data)); err != nil {
+				t.Error(err)
+			}
 			job := mustLoad(t, config.Layer{Name: name, Data: data})
 			written, err := json.Marshal(job)
 			if err != nil {
@@ -141,27 +146,14 @@ func TestDerivesKeyFromTask(t *testing.T) {
 		{"issue of this repository", Job{Task: Task{Issue: "#12"}}, "issue-12"},
 		{"prompt", Job{}, "prompt-2d711642"}, // printf x | sha256sum
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			if got := c.job.Key("x"); got != c.want {
-				t.Errorf("key %q, want %q", got, c.want)
-			}
-		})
-	}
-}
-
-func TestRefusesInvalidDuration(t *testing.T) {
-	var d Duration
-	if err := d.UnmarshalText([]byte("soon")); err == nil {
-		t.Errorf("read as %v", d)
+		if got := c.job.Key("x"); got != c.want {
+			t.Errorf("%s: key %q, want %q", c.name, got, c.want)
+		}
 	}
 }
 
 func TestProtectsSkillFoldersUnderAnyList(t *testing.T) {
-	j, err := LoadTemplate(config.Layer{Name: "job.yml", Kind: config.File, Data: []byte(
-		"version: 1\npolicy: {protect: [CODEOWNERS, '!**/.claude/**']}\nskills: {folders: [.agents/skills, .claude/skills, AGENTS.md-skills, 'docs/*/skills', team]}\n")})
-	if err != nil {
-		t.Fatal(err)
-	}
+	j := mustLoad(t, jobFile(start+"policy: {protect: [CODEOWNERS, '!**/.claude/**']}\nskills: {folders: [.agents/skills, .claude/skills, AGENTS.md-skills, 'docs/*/skills', team]}\n"))
 	want := slices.DeleteFunc(protectedByDefault(), func(pattern string) bool { return pattern == "**/.claude/**" })
 	want = append(want, ".claude/skills/**", "AGENTS.md-skills/**", `docs/\*/skills/**`, "team/**")
 	equal(t, "the result", want, j.Policy.Protect)

@@ -9,7 +9,6 @@ import (
 
 	"github.com/agent-ci/agent-ci/policy"
 	"github.com/agent-ci/agent-ci/runner/record/golden"
-	"github.com/agent-ci/agent-ci/runner/task/config"
 )
 
 // TestDefaultProtectionsAreDocumented compares the table of the policy page with Protections; with -update it
@@ -62,17 +61,14 @@ func TestProtectsDefaultsUnlessOpened(t *testing.T) {
 		return fit
 	}
 	for given, open := range map[string][]string{
-		"version: 1\n":                                                                  nil,
-		"version: 1\npolicy: {protect: []}\n":                                           nil,
-		"version: 1\npolicy: {protect: [deploy/**]}\n":                                  nil,
-		"version: 1\npolicy: {protect: ['!AGENTS.md', deploy/**]}\n":                    {"AGENTS.md", "sub/agents.md"},
-		"version: 1\npolicy: {protect: ['!.github/**', '!.yarnrc*']}\n":                 {".github/workflows/ci.yml", ".yarnrc", ".yarnrc.yml"},
-		"version: 1\npolicy: {protect: ['!**/.vscode/{tasks,settings,launch}.json']}\n": {".vscode/tasks.json", "web/.vscode/settings.json", ".vscode/launch.json"},
+		"":                                 nil,
+		"policy: {protect: []}\n":          nil,
+		"policy: {protect: [deploy/**]}\n": nil,
+		"policy: {protect: ['!AGENTS.md', deploy/**]}\n":                    {"AGENTS.md", "sub/agents.md"},
+		"policy: {protect: ['!.github/**', '!.yarnrc*']}\n":                 {".github/workflows/ci.yml", ".yarnrc", ".yarnrc.yml"},
+		"policy: {protect: ['!**/.vscode/{tasks,settings,launch}.json']}\n": {".vscode/tasks.json", "web/.vscode/settings.json", ".vscode/launch.json"},
 	} {
-		j, err := LoadTemplate(config.Layer{Name: "job.yml", Kind: config.File, Data: []byte(given)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		j := mustLoad(t, jobFile(start+given))
 		want := slices.DeleteFunc(slices.Clone(all), func(path string) bool { return slices.Contains(open, path) })
 		if got := fitting(j, all); !slices.Equal(got, want) {
 			t.Errorf("%s protects %q, want %q", given, got, want)

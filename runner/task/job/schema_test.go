@@ -1,21 +1,11 @@
 package job
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/agent-ci/agent-ci/runner/task/config/schematest"
 )
-
-func TestSchemaAcceptsGoodFiles(t *testing.T) {
-	schema := schematest.Compile(t, Format().Schema())
-	for name, data := range goodFiles(t) {
-		t.Run(name, func(t *testing.T) {
-			if err := schema.Validate(t, string(data)); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-}
 
 func TestValidNetworksLoadAndFitSchema(t *testing.T) {
 	schema := schematest.Compile(t, Format().Schema())
@@ -40,7 +30,7 @@ func TestValidNetworksLoadAndFitSchema(t *testing.T) {
 
 func TestLoadAndSchemaRefuseInvalidFiles(t *testing.T) {
 	schema := schematest.Compile(t, Format().Schema())
-	for _, yaml := range []string{
+	rows := []string{
 		"limits: {turn: 5}",
 		"limits: {turns: 0}",
 		"limits: {turns: '5'}",
@@ -75,22 +65,9 @@ func TestLoadAndSchemaRefuseInvalidFiles(t *testing.T) {
 		"policy: {network: {allow: [{host: a.example.com, private: 'true'}]}}",
 		"policy: {network: {allow: [{host: 'https://a.example.com'}]}}",
 		"policy: {network: {allow: [{host: a.example.com, zebra: 1}]}}",
-		"policy: {network: {allow: [{preset: npm, private: false}]}}",
 		"policy: {network: {allow: [{preset: npm, private: true}]}}",
 		"policy: {network: {allow: [{preset: npm, ca: a.pem}]}}",
 		"policy: {network: {allow: [{private: true}]}}",
-		"policy: {network: {allow: [{private: false}]}}",
-		"policy: {network: {allow: [{host: a.example.com, ca: ../x}]}}",
-		"policy: {network: {allow: [{host: a.example.com, ca: a/../x}]}}",
-		"policy: {network: {allow: [{host: a.example.com, ca: a/./x}]}}",
-		"policy: {network: {allow: [{host: a.example.com, ca: a//x}]}}",
-		"policy: {network: {allow: [{host: a.example.com, ca: a/}]}}",
-		"policy: {network: {allow: [{host: a.example.com, ca: .}]}}",
-		"policy: {network: {allow: [{host: a.example.com, ca: /}]}}",
-		"policy: {network: {allow: [{host: a.example.com, ca: /.}]}}",
-		"policy: {network: {allow: [{host: a.example.com, ca: '//x'}]}}",
-		"policy: {network: {allow: [{host: a.example.com, ca: 'a\\x'}]}}",
-		"policy: {network: {allow: [{host: a.example.com, ca: \"a\\tx\"}]}}",
 		"policy: {rules: [/etc/../x]}",
 		"policy: {secrets: [{name: X, hosts: [a.example.com], ca: ../x}]}",
 		"policy: {network: [a.example.com]}",
@@ -107,7 +84,6 @@ func TestLoadAndSchemaRefuseInvalidFiles(t *testing.T) {
 		"services: {Db: {run: x, port: 1}}",
 		"services: {db: {run: x, port: 70000}}",
 		"services: {db: {at: here}}",
-		"services: {db: {at: 'https://x:1'}}",
 		"services: {db: {run: x, port: 1, user: root x}}",
 		"services: {db: {run: x, port: 1, ready: 5s}}",
 		"services: {db: {run: x, port: 1, init: ['']}}",
@@ -119,9 +95,12 @@ func TestLoadAndSchemaRefuseInvalidFiles(t *testing.T) {
 		"pull_request: {labels: bug}",
 		"pull_request: {assignees: ['@octo']}",
 		"mcp_servers: {a: b}",
-		"hooks: {a: b}",
 		"zebra: 1",
-	} {
+	}
+	for _, path := range []string{"../x", "a/../x", "a/./x", "a//x", "a/", ".", "/", "/.", "//x", `a\x`, "a\tx"} {
+		rows = append(rows, fmt.Sprintf("policy: {network: {allow: [{host: a.example.com, ca: %q}]}}", path))
+	}
+	for _, yaml := range rows {
 		t.Run(yaml, func(t *testing.T) {
 			file := "version: 1\n" + yaml
 			if yaml == "version: 2" {

@@ -118,10 +118,6 @@ func TestAcceptsSamePresetForDistinctScopes(t *testing.T) {
 	mustLoad(t, jobFile(start+"policy: {secrets: [{name: X, preset: npm, hosts: [a.example.com/a]}, {name: Y, preset: npm, hosts: [a.example.com/b]}]}\n"))
 }
 
-func TestSecretsReserveProxyPort(t *testing.T) {
-	wantProblem(t, "policy: {secrets: [{name: X, hosts: [a.example.com]}]}\nservices: {db: {run: x, port: 3128}}", "services.db.port: is 3128")
-}
-
 func TestBoundsNumberOfSecrets(t *testing.T) {
 	var all strings.Builder
 	for i := range maxSecrets + 1 {

@@ -162,42 +162,18 @@ func TestBoundsFileReads(t *testing.T) {
 	}
 }
 
-func TestNearerLayerWins(t *testing.T) {
-	layers := []func(*settings.Given, files){
-		func(_ *settings.Given, have files) {
-			have[".github/agent-ci.yml"] = "version: 1\nlimits: {turns: 1, tool_calls: 7}\nmodel: {name: by-defaults}\n"
-		},
-		func(g *settings.Given, have files) {
-			have["job.yml"], g.JobFile = "version: 1\nlimits: {turns: 2}\nmodel: {name: by-file}\n", "job.yml"
-		},
-		func(g *settings.Given, _ files) {
-			g.Env = append(g.Env, "AGENT_CI_LIMITS_TURNS=3", "AGENT_CI_MODEL_NAME=by-environment")
-		},
-		func(g *settings.Given, _ files) { g.Set = []string{"limits.turns=4", "model.name=by-set"} },
-		func(g *settings.Given, _ files) { g.Model = "by-flag" },
+// What stands in files is below all of these: see layers.txtar.
+func TestFlagWinsOverSetOverEnvironment(t *testing.T) {
+	s, warnings := source(settings.Given{
+		Env: settings.Environment{"AGENT_CI_LIMITS_TURNS=3", "AGENT_CI_LIMITS_TOOL_CALLS=7", "AGENT_CI_MODEL_NAME=by-environment"},
+		Set: []string{"limits.turns=4", "model.name=by-set"}, Model: "by-flag", Prompt: "Greet.",
+	})
+	got, err := s.Load(t.Context(), settings.Commit{})
+	if err != nil || len(*warnings) > 0 {
+		t.Fatalf("%v, %v", err, *warnings)
 	}
-	want := []struct {
-		model string
-		turns int
-	}{{"by-defaults", 1}, {"by-file", 2}, {"by-environment", 3}, {"by-set", 4}, {"by-flag", 4}}
-	given, have := settings.Given{Prompt: "Greet."}, files{}
-	for i, add := range layers {
-		add(&given, have)
-		base, nearest := committed(t, have), given
-		if given.JobFile != "" {
-			nearest.JobFile = filepath.Join(base.Root(), given.JobFile)
-		}
-		s, warnings := source(nearest)
-		got, err := s.Load(t.Context(), base)
-		if err != nil || len(*warnings) > 0 {
-			t.Fatalf("with %d layers: %v, %v", i+1, err, *warnings)
-		}
-		if j := got.Job; j.Model.Name != want[i].model || j.Limits.Turns != want[i].turns || j.Limits.ToolCalls != 7 || j.Task.Prompt != "Greet." {
-			t.Errorf("with %d layers: %s, %+v", i+1, j.Model.Name, j.Limits)
-		}
-		if (got.File.Path != "") != (i >= 1) {
-			t.Errorf("with %d layers the job file is %q", i+1, got.File.Path)
-		}
+	if j := got.Job; j.Model.Name != "by-flag" || j.Limits.Turns != 4 || j.Limits.ToolCalls != 7 || j.Task.Prompt != "Greet." || got.File.Path != "" {
+		t.Errorf("%s, %+v, %q", j.Model.Name, j.Limits, got.File.Path)
 	}
 }
 

@@ -65,6 +65,14 @@ type warned struct {
 
 func warning(i int) warned { return warned{Code: "test", Message: fmt.Sprintf("warning %d", i)} }
 
+// appendWarning appends warning i.
+func appendWarning(t *testing.T, log *Log, i int) {
+	t.Helper()
+	if _, err := log.Append(typeWarning, warning(i)); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func contents(t testing.TB, path string) string {
 	t.Helper()
 	raw, err := os.ReadFile(path)
@@ -211,14 +219,15 @@ func TestRedactsEveryString(t *testing.T) {
 	}
 }
 
-func TestRedactKeepsOtherText(t *testing.T) {
-	raw := []byte(`{"a":"x\u003c\/é","b":[1e3,true,null,"",{}],"c":"\\"}`)
-	got, err := redactStrings(raw, func(s string) string { return s })
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(raw), string(got)); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
+func TestRedactsOnlyReadableStrings(t *testing.T) {
+	for raw, want := range map[string]string{
+		`{"a":"x\u003c\/é","b":[1e3,true,null,"",{}],"c":"\\"}`: `{"a":"x\u003c\/é","b":[1e3,true,null,"",{}],"c":"\\"}`,
+		`{"type":"reasoning","id":"opaque-value-1","encrypted_content":"xxopaque-value-1xx","text":"opaque-value-1","opaque-value-1":["opaque-value-1"]}`: `{"type":"reasoning","id":"opaque-value-1","encrypted_content":"xxopaque-value-1xx","text":"[secret]","[secret]":["[secret]"]}`,
+	} {
+		got, err := redactStrings([]byte(raw), func(s string) string { return strings.ReplaceAll(s, "opaque-value-1", "[secret]") })
+		if err != nil || string(got) != want {
+			t.Errorf("got  %s, %v\nwant %s", got, err, want)
+		}
 	}
 }
 
@@ -232,25 +241,17 @@ func TestAppendWritesValidUTF8(t *testing.T) {
 	}
 }
 
-func TestAppendRefusesInvalidJSON(t *testing.T) {
+func TestLogGoesOnAfterRefusedEvent(t *testing.T) {
 	d := &disk{room: -1}
 	log := newLog(d, Options{})
 	if _, err := log.Append("model.response", json.RawMessage(`{`)); err == nil {
 		t.Error("half an object was written")
 	}
-	if e, err := log.Append(typeWarning, warning(1)); err != nil || e.Seq != 1 {
-		t.Errorf("the log does not go on after a refused event: %d, %v", e.Seq, err)
-	}
-}
-
-func TestAppendRefusesLongLines(t *testing.T) {
-	d := &disk{room: -1}
-	log := newLog(d, Options{})
 	if _, err := log.Append(typeWarning, warned{Message: strings.Repeat("x", MaxLine)}); !errors.Is(err, ErrTooLarge) {
 		t.Errorf("got %v", err)
 	}
-	if _, err := log.Append(typeWarning, warning(1)); err != nil {
-		t.Errorf("the log does not go on: %v", err)
+	if e, err := log.Append(typeWarning, warning(1)); err != nil || e.Seq != 1 {
+		t.Errorf("the log does not go on after refused events: %d, %v", e.Seq, err)
 	}
 	if _, err := VerifyChain(&d.Buffer); err != nil {
 		t.Error(err)
@@ -260,9 +261,7 @@ func TestAppendRefusesLongLines(t *testing.T) {
 func TestFullDiskStopsLog(t *testing.T) {
 	d := &disk{room: -1}
 	log := newLog(d, Options{})
-	if _, err := log.Append(typeWarning, warning(1)); err != nil {
-		t.Fatal(err)
-	}
+	appendWarning(t, log, 1)
 	head, whole := log.Head(), d.String()
 	d.room = 20
 	_, err := log.Append(typeWarning, warning(2))
@@ -290,9 +289,7 @@ func TestFullDiskStopsLog(t *testing.T) {
 func TestReportsUnremovedTornLine(t *testing.T) {
 	d := &disk{room: -1, truncateErr: syscall.EIO}
 	log := newLog(d, Options{})
-	if _, err := log.Append(typeWarning, warning(1)); err != nil {
-		t.Fatal(err)
-	}
+	appendWarning(t, log, 1)
 	d.room = 20
 	_, err := log.Append(typeWarning, warning(2))
 	if !errors.Is(err, syscall.ENOSPC) || !errors.Is(err, syscall.EIO) {
@@ -308,9 +305,7 @@ func TestReportsUnremovedTornLine(t *testing.T) {
 func TestSync(t *testing.T) {
 	d := &disk{room: -1}
 	log := newLog(d, Options{})
-	if _, err := log.Append(typeWarning, warning(1)); err != nil {
-		t.Fatal(err)
-	}
+	appendWarning(t, log, 1)
 	if d.synced != 0 {
 		t.Error("each append is synced")
 	}
@@ -324,9 +319,7 @@ func TestSync(t *testing.T) {
 	if err := log.Sync(); err != nil {
 		t.Errorf("a sync with nothing to do: %v", err)
 	}
-	if _, err := log.Append(typeWarning, warning(2)); err != nil {
-		t.Fatal(err)
-	}
+	appendWarning(t, log, 2)
 	if err := log.Sync(); !errors.Is(err, syscall.EIO) {
 		t.Errorf("failed sync: %v", err)
 	}
@@ -339,9 +332,7 @@ func TestSync(t *testing.T) {
 func TestClose(t *testing.T) {
 	d := &disk{room: -1}
 	log := newLog(d, Options{})
-	if _, err := log.Append(typeWarning, warning(1)); err != nil {
-		t.Fatal(err)
-	}
+	appendWarning(t, log, 1)
 	for range 2 {
 		if err := log.Close(); err != nil {
 			t.Fatal(err)
@@ -352,41 +343,5 @@ func TestClose(t *testing.T) {
 	}
 	if _, err := log.Append(typeWarning, warning(2)); !errors.Is(err, errClosed) {
 		t.Errorf("append after close: %v", err)
-	}
-}
-
-func BenchmarkAppend(b *testing.B) {
-	for _, bench := range []struct {
-		name   string
-		redact func(string) string
-	}{{"plain", nil}, {"redacted", func(s string) string { return strings.ReplaceAll(s, "secret", "") }}} {
-		b.Run(bench.name, func(b *testing.B) {
-			log, err := Create(filepath.Join(b.TempDir(), "transcript.jsonl"), Options{Redact: bench.redact})
-			if err != nil {
-				b.Fatal(err)
-			}
-			data := warned{Code: "c1", Message: strings.Repeat("a line of it\n", 200)}
-			for b.Loop() {
-				if _, err := log.Append(typeWarning, data); err != nil {
-					b.Fatal(err)
-				}
-			}
-			if err := log.Close(); err != nil {
-				b.Fatal(err)
-			}
-		})
-	}
-}
-
-func TestRedactionKeepsOpaqueFields(t *testing.T) {
-	const secret = "opaque-value-1"
-	raw := `{"type":"reasoning","id":"opaque-value-1","encrypted_content":"xxopaque-value-1xx","text":"opaque-value-1","opaque-value-1":["opaque-value-1"]}`
-	got, err := redactStrings([]byte(raw), func(s string) string { return strings.ReplaceAll(s, secret, "[secret]") })
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := `{"type":"reasoning","id":"opaque-value-1","encrypted_content":"xxopaque-value-1xx","text":"[secret]","[secret]":["[secret]"]}`
-	if string(got) != want {
-		t.Errorf("got  %s\nwant %s", got, want)
 	}
 }

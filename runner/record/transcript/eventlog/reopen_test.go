@@ -17,18 +17,12 @@ func threeWarnings(t *testing.T) (path string, whole []byte) {
 		t.Fatal(err)
 	}
 	for i := range 3 {
-		if _, err := log.Append(typeWarning, warning(i)); err != nil {
-			t.Fatal(err)
-		}
+		appendWarning(t, log, i)
 	}
 	if err := log.Close(); err != nil {
 		t.Fatal(err)
 	}
-	whole, err = os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return path, whole
+	return path, []byte(contents(t, path))
 }
 
 func TestReopenDropsTornLine(t *testing.T) {
