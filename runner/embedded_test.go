@@ -76,7 +76,7 @@ func TestCallsRecordsAndReplaysEmbeddedTools(t *testing.T) {
 	}
 	defer rec.Record.Close()
 	var outputs []string
-	_, err = rec.Record.Survey(func(_ *transcript.View, e transcript.Event) error {
+	_, err = rec.Record.FoldEvents(func(_ *transcript.View, e transcript.Event) error {
 		if e.Type != transcript.TypeToolFinished {
 			return nil
 		}

@@ -58,7 +58,7 @@ func (e *ending) close() {
 // outcome returns the outcome of an error or, without one, of the results.
 func (e *ending) outcome(ctx context.Context, rec *record.Record, err error) *outcome.Stop {
 	if err != nil {
-		stop := *outcome.Of(ctx, err) // finish changes its message
+		stop := *outcome.ForError(ctx, err) // finish changes its message
 		return &stop
 	}
 	p := e.publication()

@@ -70,7 +70,7 @@ func (r *runner) finish(ctx context.Context, cause error) record.Result {
 	note := r.salvage(late, stop)
 	cancel()
 	if e.workspace != nil && e.workspace.NotWritten() != nil && stop.Outcome == outcome.Changed { // the change should be in the checkout, but could not be written
-		instead := *outcome.Of(ctx, e.workspace.NotWritten())
+		instead := *outcome.ForError(ctx, e.workspace.NotWritten())
 		stop = &instead
 	}
 	stop.Message = outcome.ShortenNames(r.rec.Redact(strings.TrimSpace(stop.Message + " " + note)))
@@ -216,5 +216,5 @@ func (r *runner) recordStart(a *assignment) error {
 
 // resultWithoutRecord returns the result of a run without a run directory.
 func (r *runner) resultWithoutRecord(err error) record.Result {
-	return record.NewResult(r.rec.ID, cmp.Or(workspace.ObjectFailure(err), outcome.Of(context.Background(), err)))
+	return record.NewResult(r.rec.ID, cmp.Or(workspace.ObjectFailure(err), outcome.ForError(context.Background(), err)))
 }

@@ -212,7 +212,7 @@ func TestOffersToResume(t *testing.T) {
 
 func TestConvertsPanicToOutcome(t *testing.T) {
 	err := recoverPanic(t.Context(), func(context.Context) error { panic("lost") })
-	if stop := outcome.Of(t.Context(), err); stop.Outcome != outcome.InternalError || stop.Reason != "panic" || !strings.Contains(stop.Message, "(lost)") {
+	if stop := outcome.ForError(t.Context(), err); stop.Outcome != outcome.InternalError || stop.Reason != "panic" || !strings.Contains(stop.Message, "(lost)") {
 		t.Errorf("%v", stop)
 	}
 }

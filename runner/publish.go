@@ -44,7 +44,7 @@ func (r *runner) publishRunDir(ctx context.Context, req *request, runDir string)
 		return r.resultWithoutRecord(err)
 	}
 	r.rec.Directory = dir
-	if err := cmp.Or(dir.Lock(), dir.Writable()); err != nil {
+	if err := cmp.Or(dir.Lock(), dir.CheckWritable()); err != nil {
 		return r.resultWithoutRecord(err)
 	}
 	var b bundle.Bundle

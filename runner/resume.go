@@ -72,11 +72,11 @@ func Resume(ctx context.Context, o ResumeOptions) record.Result {
 func (r *runner) resume(ctx context.Context, a assignment) error {
 	p, err := r.resumePlace(ctx, a)
 	if err != nil {
-		return outcome.Of(ctx, err)
+		return outcome.ForError(ctx, err)
 	}
 	rd, added, err := r.open(ctx, p)
 	if err != nil {
-		return outcome.Of(ctx, err)
+		return outcome.ForError(ctx, err)
 	}
 	return r.inTime(ctx, a.job().Limits, func(limited context.Context) error {
 		rd, err := r.setUp(limited, rd, added)

@@ -71,7 +71,7 @@ func (r *runner) inTime(untimed context.Context, l job.Limits, work func(ctx con
 	}
 	defer cancel()
 	if err := work(ctx); err != nil {
-		return outcome.Of(ctx, err)
+		return outcome.ForError(ctx, err)
 	}
 	return nil
 }

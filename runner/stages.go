@@ -369,7 +369,7 @@ func (r *runner) takeChange(ctx context.Context, p *place, w work) (work, error)
 // untimed too, and is not marked.
 func (r *runner) markTimedOut(ctx, untimed context.Context, w work) work {
 	if w.stopped == nil && ctx.Err() != nil && untimed.Err() == nil {
-		w.stopped = outcome.Of(ctx, ctx.Err())
+		w.stopped = outcome.ForError(ctx, ctx.Err())
 	}
 	return r.registerWork(w)
 }

@@ -38,7 +38,7 @@ func ClaimOf(j *job.Job, models []Model) (c Claim, unpriced string) {
 	}
 	c.Tokens = j.Limits.Tokens + agents*mostExpensive.Tokens
 	if unpriced == "" {
-		c.USD = price.Sum(j.Limits.CostUSD, float64(agents)*mostExpensive.USD)
+		c.USD = price.AddCosts(j.Limits.CostUSD, float64(agents)*mostExpensive.USD)
 	}
 	return c, unpriced
 }
@@ -91,7 +91,7 @@ func (c Claim) LostRequest(j *job.Job, models []Model, r Request) (most Claim) {
 	}
 	agents := agentsOf(j)
 	return Claim{
-		USD:    min(most.USD, max(price.Sum(c.USD, -j.Limits.CostUSD), 0)/float64(agents)),
+		USD:    min(most.USD, max(price.AddCosts(c.USD, -j.Limits.CostUSD), 0)/float64(agents)),
 		Tokens: min(most.Tokens, max(c.Tokens-j.Limits.Tokens, 0)/agents),
 	}
 }

@@ -36,7 +36,7 @@ func TestClaimIncludesRequestsInFlight(t *testing.T) {
 		{"no limit", limited(func(j *job.Job) { j.Limits.CostUSD = 0 }), []Model{{"a", list, 100_000, 10_000}}, Claim{0, 1_110_000}, "limits.cost_usd is 0"},
 	} {
 		got, unpriced := ClaimOf(test.job, test.models)
-		got.USD, test.want.USD = price.Sum(got.USD, 0), price.Sum(test.want.USD, 0)
+		got.USD, test.want.USD = price.AddCosts(got.USD, 0), price.AddCosts(test.want.USD, 0)
 		if got != test.want || (unpriced == "") != (test.unpriced == "") || !strings.Contains(unpriced, test.unpriced) {
 			t.Errorf("%s: %+v, %q; want %+v, %q", test.name, got, unpriced, test.want, test.unpriced)
 		}
@@ -62,7 +62,7 @@ func TestChargesLostRequestForKnownInput(t *testing.T) {
 	} {
 		j := &job.Job{Model: job.Model{MaxOutputTokens: int64(test.output)}}
 		got := test.claim.LostRequest(j, models, test.request)
-		if got.USD = price.Sum(got.USD, 0); got != test.want {
+		if got.USD = price.AddCosts(got.USD, 0); got != test.want {
 			t.Errorf("%s: %+v, want %+v", test.name, got, test.want)
 		}
 	}

@@ -95,7 +95,7 @@ func TestDocumentedClaimMatchesCode(t *testing.T) {
 	j := &job.Job{Limits: job.Limits{CostUSD: 5}}
 	list := &price.List{Rates: price.Rates{Input: 2, Output: 10}}
 	claim, unpriced := ClaimOf(j, []Model{{Name: "a", Price: list, Window: 200_000, Output: 32_000}})
-	if price.Sum(claim.USD, 0) != 5.72 || unpriced != "" {
+	if price.AddCosts(claim.USD, 0) != 5.72 || unpriced != "" {
 		t.Errorf("a run claims %v, %s", claim.USD, unpriced)
 	}
 	b := newBook(t, 9, func(c *spec.Campaign) { c.Budget.USD = 20 })

@@ -39,7 +39,7 @@ func ReportOf(dir *record.Directory, claimed Claimed) (Report, bool, error) {
 		PullRequest: PullRequest{result.PullRequest.Number, result.PullRequest.URL, result.PullRequest.Operation},
 	}
 	r.Host, _ = os.Hostname()
-	if start := record.Began(result.RunID); !start.IsZero() {
+	if start := record.StartTime(result.RunID); !start.IsZero() {
 		if info, err := dir.Root().Stat(record.ResultFile); err == nil {
 			r.Seconds = info.ModTime().Sub(start).Round(time.Millisecond).Seconds()
 		}

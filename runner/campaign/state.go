@@ -206,7 +206,7 @@ func (s *State) claim(at time.Time, d Claimed) {
 	c.Waves = max(c.Waves, d.Wave)
 	c.starts = append(c.starts, at)
 	c.Reserved.add(d.Claim, 1)
-	s.reservedUSD = price.Sum(s.reservedUSD, d.USD)
+	s.reservedUSD = price.AddCosts(s.reservedUSD, d.USD)
 }
 
 // settled ends a run: its cost replaces the reserved claim. An unknown cost counts as the whole claim.
@@ -217,7 +217,7 @@ func (s *State) settled(at time.Time, d Settled) {
 	if e.Claimed != nil {
 		used = e.Claimed.Claim
 		c.Reserved.add(used, -1)
-		s.reservedUSD = price.Sum(s.reservedUSD, -used.USD)
+		s.reservedUSD = price.AddCosts(s.reservedUSD, -used.USD)
 	}
 	if d.CostUSD != nil {
 		used.USD = *d.CostUSD
@@ -226,7 +226,7 @@ func (s *State) settled(at time.Time, d Settled) {
 		used.Tokens = *d.Tokens
 	}
 	c.Spent.add(used, 1)
-	s.spentOn[dayOf(at)] = price.Sum(s.spentOn[dayOf(at)], used.USD)
+	s.spentOn[dayOf(at)] = price.AddCosts(s.spentOn[dayOf(at)], used.USD)
 	e.Claimed, e.Again, e.Last, e.At = nil, false, &d.Report, at
 	if d.Commit != "" {
 		e.Commits = append(e.Commits, d.Commit)
@@ -241,5 +241,5 @@ func (s *State) pull(_ time.Time, d PullState) { s.of(d.Campaign).entry(d.Target
 
 // add adds d factor times; -1 subtracts.
 func (c *Claim) add(d Claim, factor int64) {
-	c.USD, c.Tokens = price.Sum(c.USD, float64(factor)*d.USD), c.Tokens+factor*d.Tokens
+	c.USD, c.Tokens = price.AddCosts(c.USD, float64(factor)*d.USD), c.Tokens+factor*d.Tokens
 }

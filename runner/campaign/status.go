@@ -176,7 +176,7 @@ func (s *State) Status(now time.Time, c *spec.Campaign, p *Plan) Status {
 		status.Targets = append(status.Targets, row)
 	}
 	if known > 0 {
-		all := price.Sum(cost/float64(known)*float64(status.Counts[Waiting]), 0)
+		all := price.AddCosts(cost/float64(known)*float64(status.Counts[Waiting]), 0)
 		status.Estimate = &all
 	}
 	return status

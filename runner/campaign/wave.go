@@ -139,11 +139,11 @@ func (r *rollout) limitReached(most int) bool {
 func (r *rollout) budgetReached() bool {
 	budget, campaign := r.campaign.Budget, r.campaignState
 	runs := int64(len(r.chosen) + 1)
-	usd := price.Sum(float64(runs)*r.plan.Claim.USD, 0)
+	usd := price.AddCosts(float64(runs)*r.plan.Claim.USD, 0)
 	switch {
-	case budget.USD > 0 && price.Sum(price.Sum(campaign.Spent.USD, campaign.Reserved.USD), usd) > budget.USD:
+	case budget.USD > 0 && price.AddCosts(price.AddCosts(campaign.Spent.USD, campaign.Reserved.USD), usd) > budget.USD:
 		r.waitFor(WaitUSD, time.Time{}, "a run may cost %.2f dollars, and of the budget of %.2f there are %.2f spent and %.2f claimed", r.plan.Claim.USD, budget.USD, campaign.Spent.USD, campaign.Reserved.USD)
-	case budget.USDPerDay > 0 && price.Sum(price.Sum(r.state.SpentOn(r.now), r.state.reservedUSD), usd) > budget.USDPerDay:
+	case budget.USDPerDay > 0 && price.AddCosts(price.AddCosts(r.state.SpentOn(r.now), r.state.reservedUSD), usd) > budget.USDPerDay:
 		r.waitFor(WaitUSDDay, midnight(r.now), "a run may cost %.2f dollars, and of the %.2f of this day there are %.2f spent and %.2f claimed", r.plan.Claim.USD, budget.USDPerDay, r.state.SpentOn(r.now), r.state.reservedUSD)
 	case budget.Tokens > 0 && campaign.Spent.Tokens+campaign.Reserved.Tokens+runs*r.plan.Claim.Tokens > budget.Tokens:
 		r.waitFor(WaitTokens, time.Time{}, "a run may use %d tokens, and of the budget of %d there are %d spent and %d claimed", r.plan.Claim.Tokens, budget.Tokens, campaign.Spent.Tokens, campaign.Reserved.Tokens)

@@ -60,7 +60,7 @@ func (d *Directory) Digest(ctx context.Context, name string) (transcript.FileDig
 	}
 	defer f.Close()
 	sum := sha256.New()
-	file.Bytes, err = io.Copy(sum, boundedfile.Until(ctx, f))
+	file.Bytes, err = io.Copy(sum, boundedfile.WithContext(ctx, f))
 	file.SHA256 = hex.EncodeToString(sum.Sum(nil))
 	return file, err
 }
@@ -140,27 +140,27 @@ func (d *Directory) CheckResult(view *transcript.View) error {
 	if err != nil {
 		return err
 	}
-	var is, was map[string]any
-	if err := json.Unmarshal(raw, &is); err != nil {
+	var stored, derived map[string]any
+	if err := json.Unmarshal(raw, &stored); err != nil {
 		return fmt.Errorf("%s was altered: %w", ResultFile, err)
 	}
-	if version, _ := is["version"].(float64); version != resultVersion {
-		return fmt.Errorf("%s can't be compared: it has the format %v of another agent-ci, and this one knows %d", ResultFile, is["version"], resultVersion)
+	if version, _ := stored["version"].(float64); version != resultVersion {
+		return fmt.Errorf("%s can't be compared: it has the format %v of another agent-ci, and this one knows %d", ResultFile, stored["version"], resultVersion)
 	}
 	if raw, err = json.Marshal(Project(view)); err == nil {
-		err = json.Unmarshal(raw, &was)
+		err = json.Unmarshal(raw, &derived)
 	}
 	if err != nil {
 		return fmt.Errorf("read what the transcript tells of %s: %w", ResultFile, err)
 	}
-	delete(is, "transcript_sha256") // the last event cannot contain it, and CheckChain compares it
-	delete(was, "transcript_sha256")
-	for _, key := range slices.Sorted(maps.Keys(is)) {
-		if !reflect.DeepEqual(is[key], was[key]) {
+	delete(stored, "transcript_sha256") // the last event cannot contain it, and CheckChain compares it
+	delete(derived, "transcript_sha256")
+	for _, key := range slices.Sorted(maps.Keys(stored)) {
+		if !reflect.DeepEqual(stored[key], derived[key]) {
 			return fmt.Errorf("%s was altered: %s is not as the transcript tells", ResultFile, key)
 		}
 	}
-	if len(is) < len(was) {
+	if len(stored) < len(derived) {
 		return fmt.Errorf("%s was altered: a field of it is missing", ResultFile)
 	}
 	return nil
@@ -173,27 +173,27 @@ var recreatedFiles = []string{PatchFile, PackFile, WorkPackFile, PullRequestFile
 // run was in a workflow, that is only a note: the action uploads no more than report, transcript
 // and result.
 func (d *Directory) checkFiles(ctx context.Context, view *transcript.View, checked *CheckedRun) error {
-	now, err := d.Digests(ctx)
+	files, err := d.Digests(ctx)
 	if err != nil {
 		return fmt.Errorf("read the run directory: %w", err)
 	}
-	left := map[string]transcript.FileDigest{}
-	for _, file := range now {
-		left[file.Path] = file
+	unlisted := map[string]transcript.FileDigest{}
+	for _, file := range files {
+		unlisted[file.Path] = file
 	}
 	published := d.Has(PublishFile)
 	var missing []string
-	for _, was := range view.Finished.Files {
-		is, there := left[was.Path]
-		delete(left, was.Path)
+	for _, recorded := range view.Finished.Files {
+		current, exists := unlisted[recorded.Path]
+		delete(unlisted, recorded.Path)
 		switch {
-		case there && is == was:
-		case published && slices.Contains(recreatedFiles, was.Path):
-			checked.Notes = append(checked.Notes, was.Path+" was made again by agent-ci publish, and the transcript does not tell its digest")
-		case !there:
-			missing = append(missing, was.Path)
+		case exists && current == recorded:
+		case published && slices.Contains(recreatedFiles, recorded.Path):
+			checked.Notes = append(checked.Notes, recorded.Path+" was made again by agent-ci publish, and the transcript does not tell its digest")
+		case !exists:
+			missing = append(missing, recorded.Path)
 		default:
-			checked.Wrong = append(checked.Wrong, was.Path+" was altered")
+			checked.Wrong = append(checked.Wrong, recorded.Path+" was altered")
 		}
 	}
 	if len(missing) > 0 && len(missing) == len(view.Finished.Files) && view.Started.Link != "" {
@@ -203,7 +203,7 @@ func (d *Directory) checkFiles(ctx context.Context, view *transcript.View, check
 	for _, name := range missing {
 		checked.Wrong = append(checked.Wrong, name+" is missing")
 	}
-	for _, name := range slices.Sorted(maps.Keys(left)) {
+	for _, name := range slices.Sorted(maps.Keys(unlisted)) {
 		if published && slices.Contains(recreatedFiles, name) {
 			continue
 		}
@@ -218,19 +218,19 @@ func (d *Directory) RequireUnaltered(ctx context.Context, end *transcript.RunFin
 	if end == nil {
 		return nil
 	}
-	for _, was := range end.Files {
-		if !slices.Contains(names, was.Path) && !slices.Contains(names, path.Dir(was.Path)) {
+	for _, recorded := range end.Files {
+		if !slices.Contains(names, recorded.Path) && !slices.Contains(names, path.Dir(recorded.Path)) {
 			continue
 		}
-		is, err := d.Digest(ctx, was.Path)
+		current, err := d.Digest(ctx, recorded.Path)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
 		if err != nil {
 			return err
 		}
-		if is != was {
-			return fmt.Errorf("%s was altered: it is not what the transcript tells of", was.Path)
+		if current != recorded {
+			return fmt.Errorf("%s was altered: it is not what the transcript tells of", recorded.Path)
 		}
 	}
 	return nil

@@ -44,7 +44,7 @@ func endedBy(t *testing.T, started transcript.RunStarted) *Directory {
 	if err != nil {
 		t.Fatal(err)
 	}
-	view, err := rec.Survey(nil)
+	view, err := rec.FoldEvents(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -266,24 +266,24 @@ func TestRequiresUnalteredFiles(t *testing.T) {
 
 func TestRendersReportFromDisk(t *testing.T) {
 	d := ended(t)
-	page, err := Report(d.path)
+	page, err := WriteReport(d.path)
 	if err != nil || page != d.Join(ReportFile) || !strings.Contains(content(t, page), "<html") {
 		t.Errorf("%s, %v", page, err)
 	}
-	document, err := Document(d.path)
+	document, err := RenderDocument(d.path)
 	if err != nil || !strings.Contains(document, "r1") {
 		t.Errorf("%s, %v", document, err)
 	}
 	replaceIn(t, d.Join(TranscriptFile), "{", "[")
-	_, reportErr := Report(d.path)
-	_, documentErr := Document(d.path)
+	_, reportErr := WriteReport(d.path)
+	_, documentErr := RenderDocument(d.path)
 	if reportErr == nil || documentErr == nil {
 		t.Errorf("of no transcript: %v, %v", reportErr, documentErr)
 	}
 	if content(t, page) == "" {
 		t.Error("the page that was there is gone")
 	}
-	for _, of := range []func(string) (string, error){Report, Document} {
+	for _, of := range []func(string) (string, error){WriteReport, RenderDocument} {
 		_, err := of(t.TempDir())
 		wantStop(t, err, "run_directory", "is not a run directory")
 	}

@@ -83,7 +83,7 @@ func RunsPath(get func(variable string) string) (string, error) {
 
 // TemporaryPath returns the user's own folder for temporary files, and makes it.
 func TemporaryPath() (string, error) {
-	return ownFolder(filepath.Join(os.TempDir(), fmt.Sprintf("agent-ci-%d", os.Getuid())))
+	return makePrivateFolder(filepath.Join(os.TempDir(), fmt.Sprintf("agent-ci-%d", os.Getuid())))
 }
 
 // CampaignsPath returns the user's folder of campaign ledgers, or "" if the environment names none.
@@ -97,12 +97,12 @@ func CampaignsPath(get func(variable string) string) string {
 // StatePath returns agent-ci's folder for a user's runs and campaigns, or "" if the environment
 // names none.
 func StatePath(get func(variable string) string) string {
-	return userPath(get, "XDG_STATE_HOME", ".local/state")
+	return userFolder(get, "XDG_STATE_HOME", ".local/state")
 }
 
-// userPath returns agent-ci's folder below the folder in a variable, or below belowHome in the home
+// userFolder returns agent-ci's folder below the folder in a variable, or below belowHome in the home
 // folder. It returns "" without either.
-func userPath(get func(variable string) string, variable, belowHome string) string {
+func userFolder(get func(variable string) string, variable, belowHome string) string {
 	folder := get(variable)
 	if home := get("HOME"); folder == "" && filepath.IsAbs(home) {
 		folder = filepath.Join(home, belowHome)
@@ -113,13 +113,13 @@ func userPath(get func(variable string) string, variable, belowHome string) stri
 	return filepath.Join(folder, "agent-ci")
 }
 
-// ownFolder makes a folder in a place where all users may write. It accepts an existing folder only
+// makePrivateFolder makes a folder in a place where all users may write. It accepts an existing folder only
 // if nobody else can change it. Otherwise others could replace run directories.
-func ownFolder(path string) (string, error) {
+func makePrivateFolder(path string) (string, error) {
 	if err := os.MkdirAll(path, 0o700); err != nil {
 		return "", outcome.Stopf(outcome.InvalidInput, "run_directory", "The run directory cannot be made (%v); give another with --out, or set HOME.", err).Because(err)
 	}
-	own, err := isOwn(path)
+	own, err := isPrivateFolder(path)
 	if err != nil {
 		return "", fmt.Errorf("find run directory: %w", err)
 	}
@@ -173,9 +173,9 @@ func OpenDirectory(path string) (*Directory, error) {
 	return &Directory{path: path, root: root}, nil
 }
 
-// Writable verifies that files can be written to the directory. The result and working files will
+// CheckWritable verifies that files can be written to the directory. The result and working files will
 // be.
-func (d *Directory) Writable() error {
+func (d *Directory) CheckWritable() error {
 	name := "writable-" + NewID(time.Now())
 	err := d.root.Mkdir(name, 0o700)
 	if err == nil {
@@ -183,7 +183,7 @@ func (d *Directory) Writable() error {
 	}
 	if err != nil {
 		return outcome.Stopf(outcome.InvalidInput, "run_directory",
-			"The run directory %s cannot be written (%v), and the result goes there; make it writable, or give a copy of it.", d.path, outcome.RootCause(err)).Because(err)
+			"The run directory %s cannot be written (%v), and the result goes there; make it writable, or give a copy of it.", d.path, outcome.WithoutPath(err)).Because(err)
 	}
 	return nil
 }
@@ -192,16 +192,16 @@ func (d *Directory) Writable() error {
 // It is removed, like other working files, before they are written. reservePlace occupies an inode
 // for the same reason.
 const (
-	reserveFile  = StateFolder + "/reserve"
-	reservePlace = StateFolder + "/reserve-place"
-	reserveSize  = 64 << 10
+	reserveFile      = StateFolder + "/reserve"
+	reserveInodeFile = StateFolder + "/reserve-place"
+	reserveSize      = 64 << 10
 )
 
 // Reserve writes the reserve files. It fails if the directory cannot be written.
 func (d *Directory) Reserve() error {
 	err := d.writeFilled(reserveFile, reserveSize)
 	if err == nil {
-		err = d.writeFilled(reservePlace, 0)
+		err = d.writeFilled(reserveInodeFile, 0)
 	}
 	if err != nil {
 		return outcome.Stopf(outcome.InvalidInput, "run_directory",
@@ -223,7 +223,7 @@ func (d *Directory) writeFilled(name string, size int) error {
 // DropReserve removes the reserve files.
 func (d *Directory) DropReserve() {
 	d.Remove(reserveFile)
-	d.Remove(reservePlace)
+	d.Remove(reserveInodeFile)
 }
 
 // Close closes the directory and releases its lock.

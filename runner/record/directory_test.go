@@ -184,7 +184,7 @@ func TestLocksDirectoryForOneProcess(t *testing.T) {
 
 func TestReportsUnwritableDirectory(t *testing.T) {
 	d := directory(t)
-	if err := d.Writable(); err != nil {
+	if err := d.CheckWritable(); err != nil {
 		t.Fatal(err)
 	}
 	if entries, err := os.ReadDir(d.path); err != nil || len(entries) > 0 {
@@ -193,7 +193,7 @@ func TestReportsUnwritableDirectory(t *testing.T) {
 	if err := os.Remove(d.path); err != nil {
 		t.Fatal(err)
 	}
-	wantStop(t, d.Writable(), "run_directory", "cannot be written")
+	wantStop(t, d.CheckWritable(), "run_directory", "cannot be written")
 	wantStop(t, d.Reserve(), "run_directory", "make room")
 }
 

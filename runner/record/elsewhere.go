@@ -53,8 +53,8 @@ func NoteElsewhere(get func(variable string) string, id, path string) {
 	_ = root.WriteFile(id, []byte(path+"\n"), 0o600)
 }
 
-// Elsewhere returns the noted run directories by run id. They may have been removed since.
-func Elsewhere(get func(variable string) string) map[string]string {
+// RunsElsewhere returns the noted run directories by run id. They may have been removed since.
+func RunsElsewhere(get func(variable string) string) map[string]string {
 	all := map[string]string{}
 	folder := elsewherePath(get)
 	if folder == "" {

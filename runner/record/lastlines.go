@@ -32,7 +32,7 @@ func lastLines(text string) string {
 	all = all[max(0, len(all)-maxShownLines):]
 	bytes, first := 0, len(all)
 	for i := len(all) - 1; i >= 0; i-- {
-		all[i] = shownLine(all[i])
+		all[i] = shortenLine(all[i])
 		if bytes += len(all[i]) + 1; bytes > maxShownBytes {
 			break
 		}
@@ -41,8 +41,8 @@ func lastLines(text string) string {
 	return strings.Trim(strings.Join(all[first:], "\n"), "\n")
 }
 
-// shownLine returns a line without control characters, shortened in the middle.
-func shownLine(line string) string {
+// shortenLine returns a line without control characters, shortened in the middle.
+func shortenLine(line string) string {
 	line = strings.TrimRight(markdown.Screen(line), " \t")
 	if len(line) <= maxShownLineBytes {
 		return line

@@ -74,8 +74,8 @@ func TestLastLinesReadOnlyEnd(t *testing.T) {
 func TestLogKeepsEndOfLongLine(t *testing.T) {
 	for _, end := range []string{"", "\n", "\n\n"} {
 		var file strings.Builder
-		w := NewLogWriter(&file, CommandLog, func(s string) string { return s })
-		w.headLeft, w.maxTail = 10, 20
+		w := NewLogWriter(&file, CommandLogBytes, func(s string) string { return s })
+		w.headRoom, w.maxTail = 10, 20
 		for range 100 {
 			fmt.Fprint(w, "ééééé")
 		}

@@ -16,50 +16,50 @@ import (
 // How many bytes of a command's output are kept. Longer output loses its middle, because the end
 // shows the result.
 const (
-	CommandLog = 256 << 20
-	ServiceLog = 16 << 20 // smaller, because a service is started many times
-	logEnd     = 1 << 20  // bytes kept of the end
+	CommandLogBytes = 256 << 20
+	ServiceLogBytes = 16 << 20 // smaller, because a service is started many times
+	maxLogEnd       = 1 << 20  // bytes kept of the end
 )
 
 // LogWriter writes the beginning and the end of an output, redacted.
 type LogWriter struct {
-	mu       sync.Mutex
-	file     io.Writer
-	clean    secrets.Stream
-	headLeft int    // bytes that still belong to the beginning
-	maxTail  int    // maximum bytes of the end
-	end      []byte // the last bytes after the beginning
-	dropped  int    // bytes dropped between beginning and end
+	mu           sync.Mutex
+	file         io.Writer
+	redacted     secrets.Stream
+	headRoom     int    // bytes that still belong to the beginning
+	maxTail      int    // maximum bytes of the end
+	end          []byte // the last bytes after the beginning
+	droppedBytes int    // bytes dropped between beginning and end
 }
 
 // NewLogWriter returns a writer that writes up to limit bytes to file: the beginning and the end of
 // the output.
 func NewLogWriter(file io.Writer, limit int, redact func(string) string) *LogWriter {
-	w := &LogWriter{file: file, headLeft: limit - logEnd, maxTail: logEnd}
-	w.clean = secrets.Stream{Redact: redact, Put: w.write}
+	w := &LogWriter{file: file, headRoom: limit - maxLogEnd, maxTail: maxLogEnd}
+	w.redacted = secrets.Stream{Redact: redact, Put: w.keep}
 	return w
 }
 
 func (w *LogWriter) Write(p []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.clean.Write(p)
+	return w.redacted.Write(p)
 }
 
 // Flush writes the end of the output, and says how much was dropped before it. Call it last.
 func (w *LogWriter) Flush() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.clean.Flush()
+	w.redacted.Flush()
 	w.drop(len(w.end) - w.maxTail)
 	end := string(w.end)
-	if w.dropped > 0 {
+	if w.droppedBytes > 0 {
 		end = afterCut(end)
-		w.dropped += len(w.end) - len(end)
-		fmt.Fprintf(w.file, "\nagent-ci: the output is truncated; %d bytes before its end were not kept\n", w.dropped)
+		w.droppedBytes += len(w.end) - len(end)
+		fmt.Fprintf(w.file, "\nagent-ci: the output is truncated; %d bytes before its end were not kept\n", w.droppedBytes)
 	}
 	_, _ = io.WriteString(w.file, end)
-	w.end, w.dropped = nil, 0
+	w.end, w.droppedBytes = nil, 0
 }
 
 // afterCut removes the first line, which is incomplete, unless there is no other.
@@ -73,10 +73,10 @@ func afterCut(text string) string {
 	return text
 }
 
-// write writes or keeps redacted text.
-func (w *LogWriter) write(text string) {
-	n := min(len(text), w.headLeft)
-	w.headLeft -= n
+// keep writes or keeps redacted text.
+func (w *LogWriter) keep(text string) {
+	n := min(len(text), w.headRoom)
+	w.headRoom -= n
 	_, _ = io.WriteString(w.file, text[:n]) // an unwritable log does not affect the command
 	if w.end = append(w.end, text[n:]...); len(w.end) > 2*w.maxTail {
 		w.drop(len(w.end) - w.maxTail)
@@ -86,7 +86,7 @@ func (w *LogWriter) write(text string) {
 // drop removes bytes from the beginning of the kept end.
 func (w *LogWriter) drop(bytes int) {
 	if bytes > 0 {
-		w.dropped += bytes
+		w.droppedBytes += bytes
 		w.end = append(w.end[:0], w.end[bytes:]...)
 	}
 }
@@ -129,20 +129,20 @@ func (d *Directory) Ends(name string, head, tail int64) (string, error) {
 	if info.Size() <= head+tail {
 		return d.Tail(name, head+tail)
 	}
-	raw := make([]byte, head)
-	if _, err := f.ReadAt(raw, 0); err != nil && !errors.Is(err, io.EOF) {
+	headBytes := make([]byte, head)
+	if _, err := f.ReadAt(headBytes, 0); err != nil && !errors.Is(err, io.EOF) {
 		return "", err
 	}
-	if line := bytes.LastIndexByte(raw, '\n') + 1; line > 0 {
-		raw = raw[:line]
+	if line := bytes.LastIndexByte(headBytes, '\n') + 1; line > 0 {
+		headBytes = headBytes[:line]
 	}
-	last, err := d.Tail(name, tail)
+	tailText, err := d.Tail(name, tail)
 	if err != nil {
 		return "", err
 	}
-	last = strings.TrimPrefix(last, "[…]\n")
-	left := info.Size() - int64(len(raw)+len(last))
-	return fmt.Sprintf("%s\n[… about %d bytes left out …]\n%s", strings.ToValidUTF8(strings.TrimSuffix(string(raw), "\n"), "�"), left, last), nil
+	tailText = strings.TrimPrefix(tailText, "[…]\n")
+	omitted := info.Size() - int64(len(headBytes)+len(tailText))
+	return fmt.Sprintf("%s\n[… about %d bytes left out …]\n%s", strings.ToValidUTF8(strings.TrimSuffix(string(headBytes), "\n"), "�"), omitted, tailText), nil
 }
 
 // LogName returns the file name for the log of a command. name may contain any characters.

@@ -11,8 +11,8 @@ import (
 
 func TestLogWriterRedactsAcrossWritesAndCuts(t *testing.T) {
 	var file strings.Builder
-	w := &LogWriter{file: &file, headLeft: 24, maxTail: 6}
-	w.clean = secrets.Stream{Redact: func(s string) string { return strings.ReplaceAll(s, "hunter22", "[secret]") }, Put: w.write}
+	w := &LogWriter{file: &file, headRoom: 24, maxTail: 6}
+	w.redacted = secrets.Stream{Redact: func(s string) string { return strings.ReplaceAll(s, "hunter22", "[secret]") }, Put: w.keep}
 	for _, part := range []string{"pass hun", "ter22\nnext", " line\nthird\n", "fourth\nfifth\n", "end\n"} {
 		if _, err := w.Write([]byte(part)); err != nil {
 			t.Fatal(err)
@@ -34,8 +34,8 @@ func TestLogWriterCutsAtLimit(t *testing.T) {
 		"123\n5\n7\n9\n": "123\n5\nagent-ci: the output is truncated",
 	} {
 		var file strings.Builder
-		w := NewLogWriter(&file, CommandLog, func(s string) string { return s })
-		w.headLeft, w.maxTail = 5, 0
+		w := NewLogWriter(&file, CommandLogBytes, func(s string) string { return s })
+		w.headRoom, w.maxTail = 5, 0
 		for i := range len(output) {
 			if n, err := w.Write([]byte{output[i]}); n != 1 || err != nil {
 				t.Errorf("a byte is not taken: %d, %v", n, err)

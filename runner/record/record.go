@@ -31,7 +31,7 @@ type Record struct {
 	DigestsFolder string
 
 	folding   sync.Mutex           // guards folded and concluded
-	folded    *transcript.Follower // the view that follows from the events
+	follower  *transcript.Follower // the view that follows from the events
 	concluded bool                 // the view was returned, so later events must not change it
 
 	log           *eventlog.Log
@@ -51,7 +51,7 @@ type Record struct {
 
 // New returns a record that redacts the given values everywhere.
 func New(id string, hidden []secrets.Value) *Record {
-	r := &Record{ID: id, folded: transcript.Follow(&transcript.View{})}
+	r := &Record{ID: id, follower: transcript.Follow(&transcript.View{})}
 	r.SetSecrets(hidden)
 	return r
 }
@@ -110,7 +110,7 @@ func (r *Record) Make(path string, sink func(transcript.Event)) (err error) {
 		return err
 	}
 	r.digests = &digestFile{folder: r.DigestsFolder}
-	if r.log, err = eventlog.Create(r.Join(TranscriptFile), r.options(sink)); err != nil {
+	if r.log, err = eventlog.Create(r.Join(TranscriptFile), r.logOptions(sink)); err != nil {
 		return fmt.Errorf("begin transcript: %w", err)
 	}
 	r.StartHeartbeat()
@@ -121,7 +121,7 @@ func (r *Record) Make(path string, sink func(transcript.Event)) (err error) {
 // cuts that line and returns the number of its bytes.
 func (r *Record) Reopen(sink func(transcript.Event)) (torn int, err error) {
 	r.digests = r.reopenDigests(r.DigestsFolder)
-	if r.log, torn, err = eventlog.Reopen(r.Join(TranscriptFile), r.options(sink)); err != nil {
+	if r.log, torn, err = eventlog.Reopen(r.Join(TranscriptFile), r.logOptions(sink)); err != nil {
 		return torn, err
 	}
 	f, err := r.Open(TranscriptFile)
@@ -129,12 +129,12 @@ func (r *Record) Reopen(sink func(transcript.Event)) (torn int, err error) {
 		return torn, err
 	}
 	defer f.Close()
-	r.folded, err = transcript.Refold(f)
+	r.follower, err = transcript.Refold(f)
 	return torn, err
 }
 
-func (r *Record) options(sink func(transcript.Event)) eventlog.Options {
-	return eventlog.Options{Redact: r.Redact, BeforeWrite: r.digests.add, Sink: func(e transcript.Event) { // r.Redact uses the current redactor, which may learn secrets
+func (r *Record) logOptions(sink func(transcript.Event)) eventlog.Options {
+	return eventlog.Options{Redact: r.Redact, BeforeWrite: r.digests.addLine, Sink: func(e transcript.Event) { // r.Redact uses the current redactor, which may learn secrets
 		r.fold(e)
 		if sink != nil {
 			sink(e)
@@ -146,7 +146,7 @@ func (r *Record) fold(e transcript.Event) {
 	r.folding.Lock()
 	defer r.folding.Unlock()
 	if !r.concluded {
-		_ = r.folded.Apply(e) // no error is possible, because this process wrote the data
+		_ = r.follower.Apply(e) // no error is possible, because this process wrote the data
 	}
 }
 
@@ -155,7 +155,7 @@ func (r *Record) fold(e transcript.Event) {
 func (r *Record) Cost() *float64 {
 	r.folding.Lock()
 	defer r.folding.Unlock()
-	return r.folded.View().Cost()
+	return r.follower.View().Cost()
 }
 
 // Log returns the transcript, or nil. It is for writing many events.
@@ -168,20 +168,20 @@ func (r *Record) Append(kind transcript.Type, data any) error { return r.AppendB
 // has the name "". An event that can't be written still counts for the result.
 func (r *Record) AppendBy(agent string, kind transcript.Type, data any) error {
 	if r.log == nil {
-		return r.count(agent, kind, data)
+		return r.foldUnwritten(agent, kind, data)
 	}
 	log := r.log
 	if agent != "" {
-		log = log.As(agent)
+		log = log.ForAgent(agent)
 	}
 	if _, err := log.Append(kind, data); err != nil {
-		return cmp.Or(fmt.Errorf("write transcript: %w", err), r.count(agent, kind, data))
+		return cmp.Or(fmt.Errorf("write transcript: %w", err), r.foldUnwritten(agent, kind, data))
 	}
 	return nil
 }
 
-// count folds an event that was not written.
-func (r *Record) count(agent string, kind transcript.Type, data any) error {
+// foldUnwritten folds an event that was not written.
+func (r *Record) foldUnwritten(agent string, kind transcript.Type, data any) error {
 	e, err := eventlog.NewEvent(cmp.Or(agent, transcript.MainAgent), kind, data, r.Redact)
 	if err == nil {
 		r.fold(e)
@@ -193,7 +193,7 @@ func (r *Record) count(agent string, kind transcript.Type, data any) error {
 // If unwritable is an error, it only folds the event and returns that error.
 func (r *Record) Conclude(end transcript.RunFinished, unwritable error) (*transcript.View, error) {
 	r.folding.Lock()
-	view := r.folded.View()
+	view := r.follower.View()
 	end.Turns, end.Usage, end.CostUSD = view.AllAsked(), view.Usage, view.Cost()
 	end.Calls, end.Hosted = view.Calls-view.Uncounted+view.Hosted, view.Hosted
 	r.folding.Unlock()
@@ -201,7 +201,7 @@ func (r *Record) Conclude(end transcript.RunFinished, unwritable error) (*transc
 	if err == nil {
 		err = cmp.Or(r.Append(transcript.TypeRunFinished, end), r.SyncLog())
 	} else {
-		_ = r.count("", transcript.TypeRunFinished, end) // cannot fail: end contains only texts and numbers
+		_ = r.foldUnwritten("", transcript.TypeRunFinished, end) // cannot fail: end contains only texts and numbers
 	}
 	r.folding.Lock()
 	defer r.folding.Unlock()
@@ -295,8 +295,8 @@ func (d *Directory) View() (*transcript.View, error) {
 	return transcript.Project(f, body.Excerpts)
 }
 
-// Survey folds the complete lines of a transcript, and calls visit with each event.
-func (d *Directory) Survey(visit func(*transcript.View, transcript.Event) error) (*transcript.View, error) {
+// FoldEvents folds the complete lines of a transcript, and calls visit with each event.
+func (d *Directory) FoldEvents(visit func(*transcript.View, transcript.Event) error) (*transcript.View, error) {
 	f, err := d.Open(TranscriptFile)
 	if err != nil {
 		return nil, fmt.Errorf("read transcript: %w", err)
@@ -321,9 +321,9 @@ func (r *Record) Close() {
 	}
 }
 
-// memoize returns holds with a cache. It looks up at most maxExemptLookups fragments; others get
+// memoizeLookups returns holds with a cache. It looks up at most maxExemptLookups fragments; others get
 // false.
-func memoize(holds func(fragment string) bool) func(fragment string) bool {
+func memoizeLookups(holds func(fragment string) bool) func(fragment string) bool {
 	var mu sync.Mutex
 	known := map[string]bool{}
 	return func(fragment string) bool {

@@ -105,8 +105,8 @@ func TestFoldsEventsWithoutTranscript(t *testing.T) {
 	if len(result.Warnings) != 1 || rec.Log() != nil || result.RunID != "r1" || result.Plan[0].Step != "Take [secret TOKEN]." || result.Outcome != "changed" {
 		t.Errorf("%+v", result)
 	}
-	if len(result.Stat) != 1 || result.Stat[0].Path != "[secret TOKEN].txt" {
-		t.Errorf("%+v", result.Stat)
+	if len(result.ChangedFiles) != 1 || result.ChangedFiles[0].Path != "[secret TOKEN].txt" {
+		t.Errorf("%+v", result.ChangedFiles)
 	}
 	rec.StopHeartbeat()
 	rec.Close()
@@ -213,7 +213,7 @@ func TestRedactionSparesBaseText(t *testing.T) {
 
 func TestBoundsAndCachesBaseLookups(t *testing.T) {
 	var looked []string
-	stands := memoize(func(fragment string) bool {
+	stands := memoizeLookups(func(fragment string) bool {
 		looked = append(looked, fragment)
 		return strings.HasPrefix(fragment, "in base")
 	})

@@ -10,8 +10,8 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript/report"
 )
 
-// Document returns a run as Markdown.
-func Document(runDir string) (string, error) {
+// RenderDocument returns a run as Markdown.
+func RenderDocument(runDir string) (string, error) {
 	dir, err := OpenDirectory(runDir)
 	if err != nil {
 		return "", err
@@ -29,21 +29,21 @@ func Document(runDir string) (string, error) {
 	return body.Document(view), nil
 }
 
-// Report writes a run as an HTML page into its directory and returns the page's path.
-func Report(runDir string) (string, error) {
+// WriteReport writes a run as an HTML page into its directory and returns the page's path.
+func WriteReport(runDir string) (string, error) {
 	dir, err := OpenDirectory(runDir)
 	if err != nil {
 		return "", err
 	}
 	defer dir.Close()
-	if err := dir.Report(); err != nil {
+	if err := dir.WriteReport(); err != nil {
 		return "", err
 	}
 	return dir.Join(ReportFile), nil
 }
 
-// Report writes the page from the transcript on disk.
-func (d *Directory) Report() (err error) {
+// WriteReport writes the page from the transcript on disk.
+func (d *Directory) WriteReport() (err error) {
 	log, err := d.Open(TranscriptFile)
 	if err != nil {
 		return fmt.Errorf("read transcript: %w", err)

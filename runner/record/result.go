@@ -43,13 +43,13 @@ type Result struct {
 	Output           string                 `json:"output,omitempty"` // the file for task.output_schema in the run directory
 	TranscriptSHA256 string                 `json:"transcript_sha256"`
 	Summary          string                 `json:"-"` // the agent's last message
-	Worked           bool                   `json:"-"` // the agent or a command of the job began to work
-	Stat             []changeset.File       `json:"-"`
-	Left             `json:"-"`
+	BeganWork        bool                   `json:"-"` // the agent or a command of the job began to work
+	ChangedFiles     []changeset.File       `json:"-"`
+	LocalFiles       `json:"-"`
 }
 
-// Left has what a process leaves besides events.
-type Left struct {
+// LocalFiles has what a process leaves besides events.
+type LocalFiles struct {
 	Directory  string
 	File       string   // the file with the result, in Directory
 	BodyFile   string   // body of the pull request; empty if there is none
@@ -67,7 +67,7 @@ func NewResult(id string, stop *outcome.Stop) Result {
 	}
 }
 
-// Project returns the result that follows from a run's events. Left stays empty.
+// Project returns the result that follows from a run's events. LocalFiles stays empty.
 func Project(v *transcript.View) Result {
 	end := v.Finished
 	if end == nil {
@@ -78,7 +78,7 @@ func Project(v *transcript.View) Result {
 	r.BaseSHA, r.HeadSHA, r.Branch, r.Denied, r.Output = end.BaseSHA, end.HeadSHA, end.Branch, end.Denied, end.Output
 	r.Usage, r.CostUSD = end.Usage, end.CostUSD
 	r.Hooks, r.Agents, r.TranscriptSHA256 = v.Hooks, v.Agents, v.Head
-	r.Worked = v.StartedWork() && (len(v.Setup) > 0 || v.Baseline != nil || v.Model != "")
+	r.BeganWork = v.StartedWork() && (len(v.Setup) > 0 || v.Baseline != nil || v.Model != "")
 	r.Plan, r.Warnings = append(r.Plan, v.Plan.Steps...), append(r.Warnings, v.Warnings...)
 	if end.Turns > 0 {
 		r.Models = slices.Clone(v.Models)
@@ -99,10 +99,10 @@ func Project(v *transcript.View) Result {
 		r.MCPServers = append(r.MCPServers, ToolServer{s.Name, s.State, s.Revision, s.Server, s.Version, len(s.Tools), s.SHA256, s.Why})
 	}
 	for _, step := range v.Publish {
-		r.published(step)
+		r.addPublishing(step)
 	}
 	if c := v.Change; c != nil && len(c.Files) > 0 {
-		r.Changes, r.Stat = &ChangeSummary{len(c.Files), c.Insertions, c.Deletions}, c.Files
+		r.Changes, r.ChangedFiles = &ChangeSummary{len(c.Files), c.Insertions, c.Deletions}, c.Files
 	}
 	return r
 }
@@ -116,8 +116,8 @@ func (r *Record) WriteResult(name string, result *Result) {
 	}
 }
 
-// published adds what a publishing step made on the forge.
-func (r *Result) published(step transcript.Publish) {
+// addPublishing adds what a publishing step made on the forge.
+func (r *Result) addPublishing(step transcript.Publish) {
 	switch step.Step {
 	case "pull_request":
 		r.PullRequest = PullRequest{step.Number, step.URL, step.Operation}
@@ -135,7 +135,7 @@ type ToolServer struct {
 	Version  string `json:"version,omitempty"`
 	Tools    int    `json:"tools"`            // that the model could call
 	SHA256   string `json:"sha256,omitempty"` // of the list of its tools
-	Why      string `json:"why,omitempty"`
+	Reason   string `json:"why,omitempty"`
 }
 
 // PullRequest is the pull request in its final state.
@@ -147,13 +147,13 @@ type PullRequest struct {
 
 // Feedback is the post on an issue or pull request (publish.as).
 type Feedback struct {
-	As        string   `json:"as"` // review, labels, comment
-	Number    int      `json:"number"`
-	URL       string   `json:"url"`
-	Operation string   `json:"operation"` // created, updated, or none if the post existed already
-	Findings  int      `json:"findings"`  // findings of a review on lines of the diff
-	Beside    int      `json:"beside"`    // findings in the text of a review
-	Labels    []string `json:"labels"`    // labels that were added
+	As             string   `json:"as"` // review, labels, comment
+	Number         int      `json:"number"`
+	URL            string   `json:"url"`
+	Operation      string   `json:"operation"` // created, updated, or none if the post existed already
+	Findings       int      `json:"findings"`  // findings of a review on lines of the diff
+	FindingsInText int      `json:"beside"`    // findings in the text of a review
+	Labels         []string `json:"labels"`    // labels that were added
 }
 
 // Confinement describes how commands were confined.

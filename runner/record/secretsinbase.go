@@ -17,7 +17,7 @@ const (
 func (r *Record) ExemptBase(ctx context.Context, holds func(ctx context.Context, text string) (bool, error)) {
 	r.redactorLock.Lock()
 	defer r.redactorLock.Unlock()
-	r.isExempt = memoize(func(fragment string) bool {
+	r.isExempt = memoizeLookups(func(fragment string) bool {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), exemptTimeout)
 		defer cancel()
 		holds, err := holds(ctx, fragment)

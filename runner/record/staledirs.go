@@ -9,8 +9,8 @@ import (
 	"github.com/agent-ci/agent-ci/policy/sandbox"
 )
 
-// CommandFolders is the prefix of folders for a person's sandboxed commands. An id follows.
-const CommandFolders = "sandbox-"
+// CommandFolderPrefix is the prefix of folders for a person's sandboxed commands. An id follows.
+const CommandFolderPrefix = "sandbox-"
 
 // minStaleAge is how old a folder must be to count as abandoned. A process locks its folder a
 // moment after it made the folder.
@@ -24,7 +24,7 @@ func RemoveStale(folder string, now time.Time) {
 		return
 	}
 	for _, e := range entries {
-		id, ok := strings.CutPrefix(e.Name(), CommandFolders)
+		id, ok := strings.CutPrefix(e.Name(), CommandFolderPrefix)
 		if ok && e.IsDir() && startedBefore(id, now.Add(-minStaleAge)) {
 			removeUnlessLocked(filepath.Join(folder, e.Name()))
 		}
@@ -33,12 +33,12 @@ func RemoveStale(folder string, now time.Time) {
 
 // startedBefore reports whether the time in an id is before a moment. False for other names.
 func startedBefore(id string, moment time.Time) bool {
-	began := Began(id)
+	began := StartTime(id)
 	return !began.IsZero() && began.Before(moment)
 }
 
-// Began returns the time in a run's id, or zero.
-func Began(id string) time.Time {
+// StartTime returns the time in a run's id, or zero.
+func StartTime(id string) time.Time {
 	stamp, _, _ := strings.Cut(id, "-")
 	began, _ := time.Parse(idTime, stamp)
 	return began

@@ -12,8 +12,8 @@ import (
 func TestRemovesOnlyStaleFolders(t *testing.T) {
 	folder, now := t.TempDir(), time.Now()
 	begun := func(ago time.Duration) string { return NewID(now.Add(-ago)) }
-	old, held, fresh, run := CommandFolders+begun(time.Hour), CommandFolders+begun(time.Hour), CommandFolders+begun(time.Second), begun(time.Hour)
-	for _, name := range []string{old, held, fresh, run, CommandFolders + "of-a-person"} {
+	old, held, fresh, run := CommandFolderPrefix+begun(time.Hour), CommandFolderPrefix+begun(time.Hour), CommandFolderPrefix+begun(time.Second), begun(time.Hour)
+	for _, name := range []string{old, held, fresh, run, CommandFolderPrefix + "of-a-person"} {
 		if err := os.MkdirAll(filepath.Join(folder, name, "work", "deep"), 0o700); err != nil {
 			t.Fatal(err)
 		}
@@ -21,7 +21,7 @@ func TestRemovesOnlyStaleFolders(t *testing.T) {
 	if err := os.Chmod(filepath.Join(folder, old, "work"), 0o500); err != nil {
 		t.Fatal(err)
 	}
-	link := CommandFolders + begun(time.Hour)
+	link := CommandFolderPrefix + begun(time.Hour)
 	if err := os.Symlink(run, filepath.Join(folder, link)); err != nil {
 		t.Fatal(err)
 	}
@@ -34,11 +34,11 @@ func TestRemovesOnlyStaleFolders(t *testing.T) {
 	RemoveStale(folder, now)
 
 	left := make(map[string]bool)
-	for _, name := range []string{old, held, fresh, run, link, CommandFolders + "of-a-person"} {
+	for _, name := range []string{old, held, fresh, run, link, CommandFolderPrefix + "of-a-person"} {
 		_, err := os.Stat(filepath.Join(folder, name))
 		left[name] = err == nil
 	}
-	want := map[string]bool{old: false, held: true, fresh: true, run: true, link: true, CommandFolders + "of-a-person": true}
+	want := map[string]bool{old: false, held: true, fresh: true, run: true, link: true, CommandFolderPrefix + "of-a-person": true}
 	if diff := cmp.Diff(want, left); diff != "" {
 		t.Errorf("what is left differs (-want +got):\n%s", diff)
 	}

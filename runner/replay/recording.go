@@ -73,9 +73,9 @@ func (p *reader) read() (*Recording, error) {
 		recordedAnswers.ReplaceQuestions, recordedAnswers.StopRounds, recordedAnswers.PendingRequest, recordedAnswers.Uses = true, 0, "", nil
 		answers.Hooks = &hooks.Hooks{All: hooks.FromTranscript(p.run.ListedHooks), Record: p.to, Answers: recordedAnswers}
 	}
-	_, err := p.run.Record.Survey(func(_ *transcript.View, e transcript.Event) (err error) { // an error ends the reading
+	_, err := p.run.Record.FoldEvents(func(_ *transcript.View, e transcript.Event) (err error) { // an error ends the reading
 		of := answers
-		if by := e.By(); by != "" {
+		if by := e.OtherAgent(); by != "" {
 			of = answers.agents.of(by)
 		}
 		if err := recorded.RecordedOrder.Apply(e); err != nil {
@@ -99,12 +99,12 @@ func (p *reader) read() (*Recording, error) {
 		case transcript.TypeToolStarted:
 			var d transcript.ToolStarted
 			err = json.Unmarshal(e.Data, &d)
-			d.Input, d.Agent = p.text.Replace(d.Input), e.By()
+			d.Input, d.Agent = p.text.Replace(d.Input), e.OtherAgent()
 			recorded.nested.Add(d)
 		case transcript.TypeToolFinished:
 			var d transcript.ToolFinished
 			err = json.Unmarshal(e.Data, &d)
-			d.Agent = e.By()
+			d.Agent = e.OtherAgent()
 			recorded.Outputs = append(recorded.Outputs, d)
 		}
 		return err

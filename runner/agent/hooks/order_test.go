@@ -120,7 +120,7 @@ func TestRecordsInterruptedEndHook(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	err := h.runEnd(ctx, End{Outcome: "changed"})
-	if stop := outcome.Of(t.Context(), err); stop.Reason != "hook_failed" {
+	if stop := outcome.ForError(t.Context(), err); stop.Reason != "hook_failed" {
 		t.Errorf("%v", err)
 	}
 	if diff := cmp.Diff([]string{"a failed"}, decisions(*events)); diff != "" {

@@ -47,7 +47,7 @@ func knownCost(models []transcript.ModelUse, mostUSD float64) (sum float64) {
 		if models[0].Price.Known() && !m.Price.Known() && m.Usage != (transcript.Usage{}) {
 			return mostUSD
 		}
-		sum = price.Sum(sum, m.CostUSD)
+		sum = price.AddCosts(sum, m.CostUSD)
 	}
 	return sum
 }

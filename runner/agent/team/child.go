@@ -134,7 +134,7 @@ func (c *child) work(ctx context.Context) (status agents.Status, reason string) 
 	}
 	stop := work.BudgetStop
 	if err != nil {
-		stop = outcome.Of(ctx, err)
+		stop = outcome.ForError(ctx, err)
 	}
 	text := outcome.ShortenNames(c.starter.team.options.Record.Redact(stop.Message))
 	if work.Summary != "" {

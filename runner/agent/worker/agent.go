@@ -137,7 +137,7 @@ func New(ctx context.Context, o Options) (*Agent, error) {
 		a.conversation.UsedByOthers = o.Team.Used
 	}
 	if o.Child != nil {
-		a.conversation.Name, a.conversation.Log = o.Child.ID, o.Record.Log().As(o.Child.ID)
+		a.conversation.Name, a.conversation.Log = o.Child.ID, o.Record.Log().ForAgent(o.Child.ID)
 	}
 	var err error
 	if a.dynamic, err = extensions.NewDynamic(o.Sandboxes, o.Job, a.workDir()); err != nil {
@@ -287,7 +287,7 @@ func splitStop(ctx context.Context, err error) (*outcome.Stop, error) {
 	if err == nil {
 		return nil, nil
 	}
-	stop := outcome.Of(ctx, err)
+	stop := outcome.ForError(ctx, err)
 	if stop.Outcome != outcome.BudgetExceeded {
 		return nil, err
 	}

@@ -168,7 +168,7 @@ func TestSendsQuestionsToPeople(t *testing.T) {
 func stopped(t *testing.T, rec *record.Record) *ResumeState {
 	t.Helper()
 	var p ResumeState
-	if _, err := rec.Survey(func(_ *transcript.View, e transcript.Event) error { return p.Apply(e) }); err != nil {
+	if _, err := rec.FoldEvents(func(_ *transcript.View, e transcript.Event) error { return p.Apply(e) }); err != nil {
 		t.Fatal(err)
 	}
 	return &p

@@ -162,7 +162,7 @@ func (a *Agent) startServices(ctx context.Context, box *sandbox.Sandbox) (err er
 		a.serviceAttempts++
 		return err
 	}
-	a.Record.Warn("service_not_ready", "The agent continues without its services. %s", outcome.Of(ctx, err).Message)
+	a.Record.Warn("service_not_ready", "The agent continues without its services. %s", outcome.ForError(ctx, err).Message)
 	return nil
 }
 

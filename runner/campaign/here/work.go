@@ -153,7 +153,7 @@ func (w *work) findState(resumeOutages bool) (state runState, err error) {
 	}
 	for _, r := range lost {
 		cost := w.claimed.LostRequest(w.job, w.Models, r)
-		state.lostCost = campaign.Claim{USD: price.Sum(state.lostCost.USD, cost.USD), Tokens: state.lostCost.Tokens + cost.Tokens}
+		state.lostCost = campaign.Claim{USD: price.AddCosts(state.lostCost.USD, cost.USD), Tokens: state.lostCost.Tokens + cost.Tokens}
 	}
 	report, hasResult, err := campaign.ReportOf(dir, w.claimed)
 	if err != nil {
@@ -226,7 +226,7 @@ func countRequests(dir *record.Directory) (count int, lost []campaign.Request, e
 
 // remaining returns the limits that are left for a run after the cost of lost answers.
 func (w *work) remaining(lost campaign.Claim) campaign.Claim {
-	return campaign.Claim{USD: price.Sum(w.job.Limits.CostUSD, -lost.USD), Tokens: w.job.Limits.Tokens - lost.Tokens}
+	return campaign.Claim{USD: price.AddCosts(w.job.Limits.CostUSD, -lost.USD), Tokens: w.job.Limits.Tokens - lost.Tokens}
 }
 
 // canAfford reports whether a run can resume within its claim despite lost answers. A limit of 0 means no limit.
@@ -238,7 +238,7 @@ func (w *work) canAfford(lost campaign.Claim) bool {
 // addLostCost adds the maximum cost of lost answers to a report. The sum does not exceed the claim.
 func (w *work) addLostCost(r *campaign.Report, lost campaign.Claim) {
 	if lost.USD > 0 && r.CostUSD != nil {
-		r.CostUSD = new(min(price.Sum(*r.CostUSD, lost.USD), max(w.claimed.USD, *r.CostUSD)))
+		r.CostUSD = new(min(price.AddCosts(*r.CostUSD, lost.USD), max(w.claimed.USD, *r.CostUSD)))
 	}
 	if lost.Tokens > 0 && r.Tokens != nil {
 		r.Tokens = new(min(*r.Tokens+lost.Tokens, max(w.claimed.Tokens, *r.Tokens)))

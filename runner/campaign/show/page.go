@@ -84,7 +84,7 @@ func targetTable(s campaign.Status) g.Node {
 		if r.Since != nil {
 			since = formatTime(*r.Since)
 		}
-		table.Lines = append(table.Lines, document.Line{
+		table.Rows = append(table.Rows, document.Row{
 			document.Sentence(targetName(r.Target)),
 			document.Text{{Text: classStyles[r.Class].words, Style: document.State, Tone: classStyles[r.Class].tone}},
 			pullLinkText(s.Server, r),

@@ -72,7 +72,7 @@ func (c Case) Claims(ctx context.Context) ([]string, error) {
 	switch {
 	case err == nil:
 		defer log.Close()
-		e.Texts = c.textsOf(boundedfile.Until(ctx, log))
+		e.Texts = c.textsOf(boundedfile.WithContext(ctx, log))
 	case !errors.Is(err, fs.ErrNotExist):
 		return nil, fmt.Errorf("read %s: %w", record.TranscriptFile, err)
 	}
@@ -132,7 +132,7 @@ func (c Case) patchLines(ctx context.Context) (*lines.Diff, error) {
 		return nil, fmt.Errorf("read %s: %w", record.PatchFile, err)
 	}
 	defer patch.Close()
-	return lines.Read(boundedfile.Until(ctx, patch))
+	return lines.Read(boundedfile.WithContext(ctx, patch))
 }
 
 // printed returns the end of a check's output, or "" if there is none.

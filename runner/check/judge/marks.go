@@ -71,7 +71,7 @@ func (c Case) marksOf(ctx context.Context, id string) (count int, err error) {
 
 // countMarks counts the conflict markers in lines that begin with a prefix.
 func countMarks(ctx context.Context, text io.Reader, prefix string) (count int, err error) {
-	in := bufio.NewReader(boundedfile.Until(ctx, text))
+	in := bufio.NewReader(boundedfile.WithContext(ctx, text))
 	begins := true // the next part is the beginning of a line
 	for {
 		part, err := in.ReadSlice('\n')

@@ -25,10 +25,10 @@ func (c Case) leakedSecrets(ctx context.Context) ([]string, error) {
 	}
 	defer patch.Close()
 	var added, removed bytes.Buffer
-	if err := splitPatch(boundedfile.Until(ctx, patch), &added, &removed); err != nil {
+	if err := splitPatch(boundedfile.WithContext(ctx, patch), &added, &removed); err != nil {
 		return nil, fmt.Errorf("read %s: %w", record.PatchFile, err)
 	}
-	leaked, err := c.Record.Redactor().FindNew(boundedfile.Until(ctx, &added), boundedfile.Until(ctx, &removed))
+	leaked, err := c.Record.Redactor().FindNew(boundedfile.WithContext(ctx, &added), boundedfile.WithContext(ctx, &removed))
 	if err != nil {
 		return nil, fmt.Errorf("search %s: %w", record.PatchFile, err)
 	}
@@ -79,17 +79,17 @@ func (c Case) leakedIn(ctx context.Context, f changeset.File, open opener) ([]st
 	}
 	defer now.Close()
 	if !hasBlob(f.OldMode) {
-		return c.Record.Redactor().FindNew(boundedfile.Until(ctx, now), nil)
+		return c.Record.Redactor().FindNew(boundedfile.WithContext(ctx, now), nil)
 	}
 	before, err := bothReadings(ctx, f.OldID, open)
 	if err != nil {
 		return nil, err
 	}
 	if before == nil {
-		return c.Record.Redactor().FindNew(boundedfile.Until(ctx, now), nil)
+		return c.Record.Redactor().FindNew(boundedfile.WithContext(ctx, now), nil)
 	}
 	defer before.Close()
-	return c.Record.Redactor().FindNew(boundedfile.Until(ctx, now), boundedfile.Until(ctx, before))
+	return c.Record.Redactor().FindNew(boundedfile.WithContext(ctx, now), boundedfile.WithContext(ctx, before))
 }
 
 // hasBlob reports whether a mode is that of a blob. A submodule has none.

@@ -58,7 +58,7 @@ func (c Checks) cachedBaselines(now time.Time) (map[int]string, error) {
 		if err != nil {
 			return nil, fmt.Errorf("look for a kept baseline: %w", err)
 		}
-		if run := c.BaselineCache.Green(key, now); run != "" {
+		if run := c.BaselineCache.GreenRun(key, now); run != "" {
 			from[i] = run
 		}
 	}
@@ -100,7 +100,7 @@ func (c Checks) cacheGreen(results []result, now time.Time) {
 		}
 		key, err := c.baselineKey(i)
 		if err == nil {
-			err = c.BaselineCache.Put(key, c.BaselineCache.runID, now)
+			err = c.BaselineCache.PutGreen(key, c.BaselineCache.runID, now)
 		}
 		if err != nil {
 			c.Record.Warn("baseline_not_kept", "The baseline of %s could not be kept for later runs: %v.", c.Job.Verify[i].Name, err)

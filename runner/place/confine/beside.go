@@ -289,7 +289,7 @@ const emptyFolder = ScratchFolder + "/empty"
 // sidecarFailure returns the outcome for a sidecar that cannot be opened.
 func sidecarFailure(b Sidecar, o sandbox.Options, err error) error {
 	err = openFailure(o, err)
-	if stop := outcome.Of(context.Background(), err); stop.Outcome == outcome.SandboxUnavailable {
+	if stop := outcome.ForError(context.Background(), err); stop.Outcome == outcome.SandboxUnavailable {
 		return outcome.Stopf(stop.Outcome, stop.Reason, "The sandbox of %s can't be opened here: %s", b.Name, stop.Message).Because(err)
 	}
 	return err

@@ -76,7 +76,7 @@ func (s *Sandboxes) RunScript(ctx context.Context, script Script) (ScriptResult,
 		return ScriptResult{}, fmt.Errorf("make log of %s: %w", script.Name, err)
 	}
 	defer log.Close()
-	out := record.NewLogWriter(log, record.CommandLog, s.Record.Redact)
+	out := record.NewLogWriter(log, record.CommandLogBytes, s.Record.Redact)
 	box, err := s.Open(ctx, script.Place)
 	if err != nil {
 		return ScriptResult{}, err

@@ -136,7 +136,7 @@ func recording(t *testing.T, known ...secrets.Value) (*Control, func() []transcr
 	t.Cleanup(rec.Close)
 	return &Control{Record: rec}, func() []transcript.Network {
 		var all []transcript.Network
-		_, err := rec.Survey(func(_ *transcript.View, e transcript.Event) error {
+		_, err := rec.FoldEvents(func(_ *transcript.View, e transcript.Event) error {
 			var n transcript.Network
 			err := json.Unmarshal(e.Data, &n)
 			all = append(all, n)

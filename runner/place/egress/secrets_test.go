@@ -193,7 +193,7 @@ func TestRecordsUsesAtDoublingAndEnd(t *testing.T) {
 	use("agent", "A", "a.example.com")
 	s.recordUses("agent")
 	var got []string
-	_, err := s.Record.Survey(func(_ *transcript.View, e transcript.Event) error {
+	_, err := s.Record.FoldEvents(func(_ *transcript.View, e transcript.Event) error {
 		got = append(got, string(e.Type)+" "+string(e.Data))
 		return nil
 	})

@@ -85,14 +85,14 @@ func realFolder(dir string) (string, error) {
 		path, err = filepath.EvalSymlinks(path)
 	}
 	if err != nil {
-		return "", outcome.Stopf(outcome.InvalidInput, "no_such_path", "The folder %s cannot be used (%v); give another with --repo.", dir, outcome.RootCause(err)).Because(err)
+		return "", outcome.Stopf(outcome.InvalidInput, "no_such_path", "The folder %s cannot be used (%v); give another with --repo.", dir, outcome.WithoutPath(err)).Because(err)
 	}
 	return path, nil
 }
 
 // makeDirectory makes the directory of the working files, outside the checkout.
 func (p *Prepared) makeDirectory() error {
-	path, err := record.DefaultPath(p.Environ.Get, record.CommandFolders+p.Record.ID)
+	path, err := record.DefaultPath(p.Environ.Get, record.CommandFolderPrefix+p.Record.ID)
 	if err == nil {
 		err = workspace.RequireOutsideCheckout(path, p.Dir)
 	}

@@ -272,7 +272,7 @@ func TestFailedOpenLeavesNothing(t *testing.T) {
 
 func TestRemovesFilesOfKilledCommands(t *testing.T) {
 	m := newMachine(t, nil)
-	old := filepath.Join(m.state, "agent-ci", "runs", record.CommandFolders+"20200101T000000Z-00000000")
+	old := filepath.Join(m.state, "agent-ci", "runs", record.CommandFolderPrefix+"20200101T000000Z-00000000")
 	if err := os.MkdirAll(filepath.Join(old, "state"), 0o700); err != nil {
 		t.Fatal(err)
 	}

@@ -59,7 +59,7 @@ func (w *Workspace) TakeChange(ctx context.Context, leaveOut func(context.Contex
 // unreadable returns the outcome for a checkout or folder that the run's commands made unreadable.
 func unreadable(folder string, err error) *outcome.Stop {
 	return outcome.Stopf(outcome.PolicyViolation, "change",
-		"Commands removed the permission to read %s (%v); they must not do that.", folder, outcome.RootCause(err)).Because(err)
+		"Commands removed the permission to read %s (%v); they must not do that.", folder, outcome.WithoutPath(err)).Because(err)
 }
 
 // OpenWorkDir opens the agent's working directory: the folder path in tree. tree is the work tree's

@@ -66,7 +66,7 @@ func TestClassifiesGitServerFailures(t *testing.T) {
 		"a signal":  {fmt.Errorf("push: %w", signal), outcome.Cancelled, "sigterm"},
 	} {
 		err := RemoteFailure("It fails", fmt.Errorf("push: %w", test.err))
-		if end := outcome.Of(t.Context(), err); end.Outcome != test.outcome || end.Reason != test.reason || !errors.Is(err, test.err) {
+		if end := outcome.ForError(t.Context(), err); end.Outcome != test.outcome || end.Reason != test.reason || !errors.Is(err, test.err) {
 			t.Errorf("%s: %v", name, end)
 		}
 	}
@@ -92,7 +92,7 @@ func TestSignalEndsWaitForGitServer(t *testing.T) {
 		cancel(outcome.Stopf(outcome.Cancelled, "sigterm", "Cancelled."))
 	}()
 	_, err := Clone(ctx, newRecord(t), CloneOptions{Options: Options{Path: os.Getenv("PATH")}, From: at(server.URL + "/octo/widgets.git")})
-	if end := outcome.Of(ctx, err); end.Outcome != outcome.Cancelled {
+	if end := outcome.ForError(ctx, err); end.Outcome != outcome.Cancelled {
 		t.Errorf("ended as %v", end)
 	}
 }

@@ -49,7 +49,7 @@ func honest(t *testing.T) map[string]string {
 	files, err := rec.Digests(t.Context())
 	must(t, err)
 	must(t, rec.Append(transcript.TypeRunFinished, transcript.RunFinished{Outcome: "changed", Reason: "pull_request", Message: "Done.", Files: files}))
-	view, err := rec.Survey(nil)
+	view, err := rec.FoldEvents(nil)
 	must(t, err)
 	result := record.Project(view)
 	result.TranscriptSHA256 = rec.Log().Head()

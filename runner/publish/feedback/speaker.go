@@ -160,7 +160,7 @@ func (s Poster) label(ctx context.Context, raw json.RawMessage) (step transcript
 
 // intendedLabels returns the labels that this run was about to add, by its transcript.
 func (s Poster) intendedLabels() (labels []string, err error) {
-	_, err = s.Record.Survey(func(_ *transcript.View, e transcript.Event) error {
+	_, err = s.Record.FoldEvents(func(_ *transcript.View, e transcript.Event) error {
 		var step transcript.Publish
 		if e.Type == transcript.TypePublish && json.Unmarshal(e.Data, &step) == nil && step.Operation == transcript.PublishBegun {
 			labels = append(labels, step.Labels...)

@@ -52,7 +52,7 @@ func sessionIn(e transcript.Event, object []byte) (session, bool) {
 	if json.Unmarshal(object, &named) != nil || named.ID == 0 {
 		return session{}, false
 	}
-	return session{e.By(), named.ID}, true
+	return session{e.OtherAgent(), named.ID}, true
 }
 
 type activityKind int
@@ -62,10 +62,12 @@ const (
 	ofCall
 )
 
-func requestOf(e transcript.Event) activityKey { return activityKey{of: ofRequest, agent: e.By()} }
+func requestOf(e transcript.Event) activityKey {
+	return activityKey{of: ofRequest, agent: e.OtherAgent()}
+}
 
 func callOf(e transcript.Event, id string, ref transcript.CallRef) activityKey {
-	return activityKey{ofCall, e.By(), id, ref}
+	return activityKey{ofCall, e.OtherAgent(), id, ref}
 }
 
 // phaseOf returns the phase that an event belongs to, or false if it occurs in any phase.
@@ -113,7 +115,7 @@ func (s *status) applyEvent(e transcript.Event, now time.Time) {
 		s.keepSession(e, d)
 		s.endActivity(callOf(e, d.CallID, d.Ref()))
 	case transcript.TypeAgentFinished:
-		s.activities = slices.DeleteFunc(s.activities, func(a *activity) bool { return a.key.of != 0 && a.key.agent == e.By() })
+		s.activities = slices.DeleteFunc(s.activities, func(a *activity) bool { return a.key.of != 0 && a.key.agent == e.OtherAgent() })
 	case transcript.TypeChange: // nothing of the agent runs any more
 		s.activities = slices.DeleteFunc(s.activities, func(a *activity) bool { return a.key.of != 0 })
 	}
@@ -148,10 +150,10 @@ func (s *status) keepSession(e transcript.Event, d transcript.ToolFinished) {
 
 // agentPrefix returns the name of the event's agent and a colon. It is "" for the run's own agent.
 func (s *status) agentPrefix(e transcript.Event) string {
-	if e.By() == "" {
+	if e.OtherAgent() == "" {
 		return ""
 	}
-	return Printable(s.run.View().NameOf(e.By())) + ": "
+	return Printable(s.run.View().NameOf(e.OtherAgent())) + ": "
 }
 
 // replaceActivity adds an activity. It ends an earlier one with the same key.
@@ -317,7 +319,7 @@ func usageWords(usage transcript.Usage, models []transcript.ModelUse) string {
 // usageOf describes the usage of the event's agent. For the run's own agent it is the sum of all agents.
 func (s *status) usageOf(e transcript.Event) string {
 	v := s.run.View()
-	if a := v.AgentNamed(e.By()); a != nil {
+	if a := v.AgentNamed(e.OtherAgent()); a != nil {
 		return usageWords(a.Usage, a.Models)
 	}
 	return usageWords(v.Usage, v.AllModels())

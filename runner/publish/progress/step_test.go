@@ -74,7 +74,7 @@ func TestNamesArtifactByRunID(t *testing.T) {
 	for id, want := range map[string]string{
 		"20260301T090000Z-0a1b2c3d": "agent-ci-20260301T090000Z-0a1b2c3d", "run": "", "": "", "20260301T090000Z-0a1b2c3d\nx": "",
 	} {
-		told := StepResult{Artifacts: "https://github.com/o/r/actions/runs/7#artifacts", Result: record.Result{RunID: id, Left: record.Left{Directory: "/run"}}}
+		told := StepResult{Artifacts: "https://github.com/o/r/actions/runs/7#artifacts", Result: record.Result{RunID: id, LocalFiles: record.LocalFiles{Directory: "/run"}}}
 		if got := told.artifactName(); got != want {
 			t.Errorf("%q is uploaded as %q, want %q", id, got, want)
 		}

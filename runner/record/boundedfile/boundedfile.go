@@ -15,7 +15,7 @@ import (
 
 // Read reads a file. If the file is longer than most bytes, it returns most+1 bytes, so that the
 // caller notices. It reads from a pipe until the writers close it or ctx ends.
-func Read(ctx context.Context, path string, most int64) ([]byte, error) {
+func Read(ctx context.Context, path string, maxBytes int64) ([]byte, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, err
@@ -24,7 +24,7 @@ func Read(ctx context.Context, path string, most int64) ([]byte, error) {
 	// Only files that can block support deadlines; other files are read at once.
 	stop := context.AfterFunc(ctx, func() { _ = f.SetReadDeadline(time.Unix(1, 0)) })
 	defer stop()
-	raw, err := io.ReadAll(io.LimitReader(Until(ctx, f), most+1))
+	raw, err := io.ReadAll(io.LimitReader(WithContext(ctx, f), maxBytes+1))
 	if err != nil && ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
@@ -49,36 +49,36 @@ func OpenIn(root *os.Root, name string) (*os.File, error) {
 }
 
 // ReadIn reads a regular file below a root. It fails if the file has more than most bytes.
-func ReadIn(root *os.Root, name string, most int64) ([]byte, error) {
+func ReadIn(root *os.Root, name string, maxBytes int64) ([]byte, error) {
 	f, err := OpenIn(root, name)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	return readOpen(f, name, most)
+	return readOpen(f, name, maxBytes)
 }
 
 // readOpen reads an open file. It fails if the file has more than most bytes.
-func readOpen(f *os.File, name string, most int64) ([]byte, error) {
+func readOpen(f *os.File, name string, maxBytes int64) ([]byte, error) {
 	info, err := f.Stat()
 	if err != nil {
 		return nil, err
 	}
-	if info.Size() > most {
-		return nil, &fs.PathError{Op: "read", Path: name, Err: fmt.Errorf("it has %d bytes, more than %d", info.Size(), most)}
+	if info.Size() > maxBytes {
+		return nil, &fs.PathError{Op: "read", Path: name, Err: fmt.Errorf("it has %d bytes, more than %d", info.Size(), maxBytes)}
 	}
-	return io.ReadAll(io.LimitReader(f, most))
+	return io.ReadAll(io.LimitReader(f, maxBytes))
 }
 
-// Until returns a reader of r that fails with ctx's cause once ctx has ended.
-func Until(ctx context.Context, r io.Reader) io.Reader { return bound{ctx, r} }
+// WithContext returns a reader of r that fails with ctx's cause once ctx has ended.
+func WithContext(ctx context.Context, r io.Reader) io.Reader { return contextReader{ctx, r} }
 
-type bound struct {
+type contextReader struct {
 	ctx context.Context
 	r   io.Reader
 }
 
-func (b bound) Read(p []byte) (int, error) {
+func (b contextReader) Read(p []byte) (int, error) {
 	if b.ctx.Err() != nil {
 		return 0, context.Cause(b.ctx)
 	}

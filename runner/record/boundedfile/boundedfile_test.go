@@ -50,7 +50,7 @@ func TestReadInTakesRegularFilesInBounds(t *testing.T) {
 func TestUntilEndsWithItsContext(t *testing.T) {
 	ended := errors.New("ended")
 	ctx, cancel := context.WithCancelCause(t.Context())
-	r := Until(ctx, strings.NewReader("12345"))
+	r := WithContext(ctx, strings.NewReader("12345"))
 	if _, err := io.ReadFull(r, make([]byte, 2)); err != nil {
 		t.Fatal(err)
 	}

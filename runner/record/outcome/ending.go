@@ -14,19 +14,19 @@ import (
 	"unicode/utf8"
 )
 
-// Of returns the outcome for an error that ended a run. If ctx has ended, its cause decides: a
+// ForError returns the outcome for an error that ended a run. If ctx has ended, its cause decides: a
 // signal or the deadline. A shortage of the machine, such as a full disk, decides over most others.
-func Of(ctx context.Context, err error) *Stop {
+func ForError(ctx context.Context, err error) *Stop {
 	var stop *Stop
 	cause := context.Cause(ctx)
-	lack := shortageIn(err)
+	shortage := shortageIn(err)
 	switch {
-	case errors.As(err, &stop) && stop.Outcome != InternalError && (lack == nil || lack.reason == diskFull):
+	case errors.As(err, &stop) && stop.Outcome != InternalError && (shortage == nil || shortage.reason == diskFull):
 		return stop
 	case ctx.Err() != nil && errors.As(cause, &stop) && (stop.Outcome != BudgetExceeded || isDeadline(err)):
 		return stop
-	case lack != nil:
-		return lack.stop(err)
+	case shortage != nil:
+		return shortage.stop(err)
 	case errors.As(err, &stop):
 		return stop
 	}
@@ -41,9 +41,9 @@ func isDeadline(err error) bool {
 
 // shortage is something that the machine has run out of.
 type shortage struct {
-	numbers []error
+	errnos  []error
 	reason  string
-	words   string // a message; %s is the error
+	message string // a message; %s is the error
 }
 
 const diskFull = "disk_full"
@@ -56,29 +56,29 @@ var shortages = []shortage{
 
 // stop returns the outcome for a shortage. If the error has another outcome, the shortage replaces
 // it.
-func (l *shortage) stop(err error) *Stop {
+func (s *shortage) stop(err error) *Stop {
 	var stop *Stop
-	if errors.As(err, &stop) && stop.Reason == l.reason {
+	if errors.As(err, &stop) && stop.Reason == s.reason {
 		return stop
 	}
 	if stop != nil {
 		err = cmp.Or(errors.Unwrap(stop), err)
 	}
-	return Stopf(InternalError, l.reason, l.words, WithoutFullStop(err)).Because(err)
+	return Stopf(InternalError, s.reason, s.message, WithoutFullStop(err)).Because(err)
 }
 
 // shortageIn returns the shortage that caused an error, or nil.
 func shortageIn(err error) *shortage {
 	for i, l := range shortages {
-		if slices.ContainsFunc(l.numbers, func(number error) bool { return errors.Is(err, number) }) {
+		if slices.ContainsFunc(l.errnos, func(number error) bool { return errors.Is(err, number) }) {
 			return &shortages[i]
 		}
 	}
 	return nil
 }
 
-// RootCause returns the error without the path, because the sentence around it names the path.
-func RootCause(err error) error {
+// WithoutPath returns the error without the path, because the sentence around it names the path.
+func WithoutPath(err error) error {
 	var path *fs.PathError
 	if errors.As(err, &path) {
 		return path.Err

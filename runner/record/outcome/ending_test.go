@@ -41,7 +41,7 @@ func TestMapsErrorToOutcome(t *testing.T) {
 		"anything else":                         {t.Context(), errors.New("disk full"), "internal_error/unexpected"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := outcome.Of(c.ctx, c.err)
+			got := outcome.ForError(c.ctx, c.err)
 			if words := fmt.Sprintf("%s/%s", got.Outcome, got.Reason); words != c.want {
 				t.Errorf("ended as %s, want %s", words, c.want)
 			}

@@ -13,9 +13,9 @@ const (
 	nameEnd   = 100
 )
 
-// names matches parts of a message that may be a name, path or argument: a text in double quotes on
+// nameLike matches parts of a message that may be a name, path or argument: a text in double quotes on
 // one line, or a word.
-var names = lazyregexp.New(`"(?:[^"\\\n]|\\.)*"|\S+`)
+var nameLike = lazyregexp.New(`"(?:[^"\\\n]|\\.)*"|\S+`)
 
 // ShortenNames returns a message with shortened names. Of a name of more than 500 characters, the
 // beginning, the end and the length stay. A hostile name could otherwise hide the rest of the
@@ -24,7 +24,7 @@ func ShortenNames(message string) string {
 	if len(message) <= maxName {
 		return message
 	}
-	return names().ReplaceAllStringFunc(message, func(name string) string {
+	return nameLike().ReplaceAllStringFunc(message, func(name string) string {
 		all := []rune(name)
 		if len(all) <= maxName {
 			return name

@@ -34,9 +34,9 @@ type Tier struct {
 // Known reports whether there is a price. A price of 0 is a price, too.
 func (l *List) Known() bool { return l != nil }
 
-// Common returns what two lists agree on: the default prices, and the service tiers with equal
+// CommonPrices returns what two lists agree on: the default prices, and the service tiers with equal
 // prices. It returns nil if the default prices differ.
-func Common(a, b *List) *List {
+func CommonPrices(a, b *List) *List {
 	if a == nil || b == nil || a.Rates != b.Rates || !slices.Equal(a.Tiers, b.Tiers) {
 		return nil
 	}
@@ -75,27 +75,27 @@ func (u Usage) Total() int64 { return u.Input + u.Output }
 
 // Cost returns the cost of one answer in US dollars.
 func (u Usage) Cost(list *List) float64 {
-	r := list.rates(u.Input, u.ServiceTier)
-	plain := u.Input - u.Cached - u.CacheWrite
-	return (float64(plain)*r.Input + float64(u.Cached)*cmp.Or(r.Cached, r.Input) +
+	r := list.ratesFor(u.Input, u.ServiceTier)
+	uncached := u.Input - u.Cached - u.CacheWrite
+	return (float64(uncached)*r.Input + float64(u.Cached)*cmp.Or(r.Cached, r.Input) +
 		float64(u.CacheWrite)*cmp.Or(r.CacheWrite, r.Input) + float64(u.Output)*r.Output) / 1e6
 }
 
-// Sum adds costs and rounds away floating-point errors.
-func Sum(a, b float64) float64 {
+// AddCosts adds costs and rounds away floating-point errors.
+func AddCosts(a, b float64) float64 {
 	const parts = 1e12 // of a dollar
 	return math.Round((a+b)*parts) / parts
 }
 
-// rates returns the rates for an answer. A service tier with prices of its own has no length tiers.
-func (l *List) rates(input int64, service string) Rates {
+// ratesFor returns the rates for an answer. A service tier with prices of its own has no length tiers.
+func (l *List) ratesFor(input int64, service string) Rates {
 	if own, named := l.Service[service]; named {
 		return own
 	}
-	rates, above := l.Rates, int64(0)
+	rates, tierStart := l.Rates, int64(0)
 	for _, tier := range l.Tiers {
-		if input > tier.Above && tier.Above >= above {
-			rates, above = tier.Rates, tier.Above
+		if input > tier.Above && tier.Above >= tierStart {
+			rates, tierStart = tier.Rates, tier.Above
 		}
 	}
 	return rates
@@ -110,15 +110,15 @@ const (
 	AtLeast       // the tier may cost more than Cost returns
 )
 
-// standard lists the service tiers with the list's default price.
-var standard = []string{"", "auto", "default"}
+// standardTiers lists the service tiers with the list's default price.
+var standardTiers = []string{"", "auto", "default"}
 
 // Bound returns how exact Cost is for a service tier. A tier without prices of its own is counted
 // as the standard tier.
 func (l *List) Bound(service string) Bound {
 	_, named := l.Service[service]
 	switch {
-	case named || slices.Contains(standard, service):
+	case named || slices.Contains(standardTiers, service):
 		return exact
 	case service == "flex":
 		return AtMost

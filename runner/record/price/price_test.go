@@ -86,7 +86,7 @@ func TestFindsCommonPrices(t *testing.T) {
 		"services of both":   {&List{Rates: same, Service: map[string]Rates{"flex": flex, "fast": fast}}, &List{Rates: same, Service: map[string]Rates{"flex": fast, "fast": fast}}, &List{Rates: same, Service: map[string]Rates{"fast": fast}}},
 		"nothing is a price": {new(List), new(List), new(List)},
 	} {
-		if diff := cmp.Diff(test.want, Common(test.a, test.b)); diff != "" {
+		if diff := cmp.Diff(test.want, CommonPrices(test.a, test.b)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
@@ -95,7 +95,7 @@ func TestFindsCommonPrices(t *testing.T) {
 func TestSumAvoidsRoundingErrors(t *testing.T) {
 	sum := 0.0
 	for _, cost := range []float64{0.15, 0.3, 1.12, 0.11, 0.0000000028} {
-		sum = Sum(sum, cost)
+		sum = AddCosts(sum, cost)
 	}
 	if sum != 1.6800000028 {
 		t.Errorf("it is %v", sum)

@@ -13,8 +13,8 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record"
 )
 
-// Prune selects runs to remove: those older than Age, except the newest Keep. Set Age or Keep.
-type Prune struct {
+// PruneOptions selects runs to remove: those older than Age, except the newest Keep. Set Age or Keep.
+type PruneOptions struct {
 	Age         time.Duration // since the run's last change; 0 for any age
 	Keep        int           // how many of the newest runs stay; 0 for none
 	Resumable   bool          // also remove runs that can be resumed
@@ -26,9 +26,9 @@ type Prune struct {
 // Pruned is the result for a run that Prune selects.
 type Pruned struct {
 	Run
-	Bytes int64 // of the run's readable files
-	Kept  string
-	Err   error // of removing it
+	Bytes      int64 // of the run's readable files
+	KeptReason string
+	Err        error // of removing it
 }
 
 // Reasons to keep a run that is old enough.
@@ -41,41 +41,41 @@ const (
 
 // Prune removes runs and returns the result for each run that o selects. It removes only
 // directories in the usual folder, while it holds their lock.
-func (m Machine) Prune(o Prune) ([]Pruned, error) {
+func (m Machine) Prune(o PruneOptions) ([]Pruned, error) {
 	all, err := m.List()
 	if err != nil {
 		return nil, err
 	}
 	m.forgetGone(o)
-	var list []Pruned
+	var results []Pruned
 	for i, run := range all {
-		if i < o.Keep || o.Now.Sub(run.Changed) < o.Age {
+		if i < o.Keep || o.Now.Sub(run.LastEvent) < o.Age {
 			continue
 		}
 		p := Pruned{Run: run}
 		switch {
 		case run.State == GoingOn:
-			p.Kept = keptGoingOn
-		case !run.usual:
-			p.Kept = keptElsewhere
+			p.KeptReason = keptGoingOn
+		case !run.inUsualFolder:
+			p.KeptReason = keptElsewhere
 		case run.Resumable && !o.Resumable:
-			p.Kept = keptResumable
-		case run.onlyCopy && !o.Unpublished:
-			p.Kept = keptOnlyCopy
+			p.KeptReason = keptResumable
+		case run.hasOnlyCopy && !o.Unpublished:
+			p.KeptReason = keptOnlyCopy
 		default:
 			p.Bytes = sizeOf(run.Directory)
 			if !o.DryRun {
 				p.remove(record.DigestsPath(m.Get))
 			}
 		}
-		list = append(list, p)
+		results = append(results, p)
 	}
-	return list, nil
+	return results, nil
 }
 
 // remove removes the directory and its transcript's digests, unless another process works in it.
 // notes is the folder of the digests.
-func (p *Pruned) remove(notes string) {
+func (p *Pruned) remove(digests string) {
 	dir, err := record.OpenDirectory(p.Directory)
 	if err != nil {
 		p.Err = err
@@ -83,21 +83,21 @@ func (p *Pruned) remove(notes string) {
 	}
 	defer dir.Close()
 	if dir.Lock() != nil {
-		p.Kept = keptGoingOn
+		p.KeptReason = keptGoingOn
 		return
 	}
-	dir.ForgetRecorded(notes)
+	dir.ForgetRecorded(digests)
 	if err := sandbox.RemoveScratch(p.Directory); err != nil {
 		p.Err = fmt.Errorf("remove %s: %w", p.Directory, err)
 	}
 }
 
 // forgetGone removes the notes about directories that no longer exist.
-func (m Machine) forgetGone(o Prune) {
+func (m Machine) forgetGone(o PruneOptions) {
 	if m.Folder != "" || o.DryRun {
 		return
 	}
-	for id, path := range record.Elsewhere(m.Get) {
+	for id, path := range record.RunsElsewhere(m.Get) {
 		if _, err := os.Lstat(filepath.Join(path, record.TranscriptFile)); os.IsNotExist(err) {
 			record.ForgetElsewhere(m.Get, id)
 		}

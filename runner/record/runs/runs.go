@@ -34,7 +34,7 @@ type Run struct {
 	ID          string             `json:"id"`
 	Directory   string             `json:"directory"`
 	Started     time.Time          `json:"started"`
-	Changed     time.Time          `json:"changed"` // time of the last event
+	LastEvent   time.Time          `json:"changed"` // time of the last event
 	Repository  string             `json:"repository,omitempty"`
 	Issue       string             `json:"issue,omitempty"` // OWNER/REPO#N
 	Task        string             `json:"task"`            // its title, or its first line
@@ -45,8 +45,8 @@ type Run struct {
 	Message     string             `json:"message,omitempty"`
 	PullRequest record.PullRequest `json:"pull_request"`
 
-	usual    bool // its directory is in the usual folder and named by its id
-	onlyCopy bool // its change is only in its directory
+	inUsualFolder bool // its directory is in the usual folder and named by its id
+	hasOnlyCopy   bool // its change is only in its directory
 }
 
 // Machine says where to look for runs.
@@ -67,14 +67,14 @@ func (m Machine) List() ([]Run, error) {
 		return nil, err
 	}
 	for _, e := range entries {
-		if run, found := m.look(e.Name(), filepath.Join(folder, e.Name())); found {
-			run.usual = true
+		if run, found := m.summarize(e.Name(), filepath.Join(folder, e.Name())); found {
+			run.inUsualFolder = true
 			all = append(all, run)
 		}
 	}
 	if m.Folder == "" {
-		for id, path := range record.Elsewhere(m.Get) {
-			if run, found := m.look(id, path); found {
+		for id, path := range record.RunsElsewhere(m.Get) {
+			if run, found := m.summarize(id, path); found {
 				all = append(all, run)
 			}
 		}
@@ -116,25 +116,25 @@ func (m Machine) Find(name string) string {
 			return filepath.Join(folder, name)
 		}
 	}
-	return cmp.Or(record.Elsewhere(m.Get)[name], name)
+	return cmp.Or(record.RunsElsewhere(m.Get)[name], name)
 }
 
-// look returns the summary of the run in a directory. It returns false if there is no run with this
+// summarize returns the summary of the run in a directory. It returns false if there is no run with this
 // id.
-func (m Machine) look(id, path string) (Run, bool) {
+func (m Machine) summarize(id, path string) (Run, bool) {
 	dir, err := record.OpenDirectory(path)
 	if err != nil {
 		return Run{}, false
 	}
 	defer dir.Close()
-	r := Run{ID: id, Directory: path, Started: record.Began(id), State: Interrupted, PullRequest: record.PullRequest{Operation: "none"}}
-	told, err := r.readBeginning(dir)
-	if err != nil || told != "" && told != id {
+	r := Run{ID: id, Directory: path, Started: record.StartTime(id), State: Interrupted, PullRequest: record.PullRequest{Operation: "none"}}
+	recordedID, err := r.readBeginning(dir)
+	if err != nil || recordedID != "" && recordedID != id {
 		return Run{}, false // another run took the place
 	}
-	r.Changed = r.Started
+	r.LastEvent = r.Started
 	if info, err := dir.Root().Stat(record.TranscriptFile); err == nil {
-		r.Changed = info.ModTime()
+		r.LastEvent = info.ModTime()
 	}
 	r.readResult(dir)
 	switch {
@@ -199,13 +199,13 @@ func firstLine(text string) string {
 // that pull request.
 func (r *Run) readResult(dir *record.Directory) {
 	var result, published record.Result
-	if there, err := dir.ReadJSON(record.ResultFile, &result); there && err == nil {
+	if exists, err := dir.ReadJSON(record.ResultFile, &result); exists && err == nil {
 		r.State, r.Outcome, r.Reason, r.Message, r.PullRequest = Ended, result.Outcome, result.Reason, result.Message, result.PullRequest
 	}
-	if there, err := dir.ReadJSON(record.PublishFile, &published); there && err == nil && published.PullRequest.Number != 0 {
+	if exists, err := dir.ReadJSON(record.PublishFile, &published); exists && err == nil && published.PullRequest.Number != 0 {
 		r.PullRequest = published.PullRequest
 	}
-	stayed := r.Reason == "left_in_checkout" || r.Reason == "committed"
-	elsewhere := published.Outcome == outcome.Changed || published.Outcome == outcome.NoChanges // then the change is in the repository
-	r.onlyCopy = r.Outcome == outcome.Changed && stayed && !elsewhere && dir.Has(record.CheckoutFolder)
+	inCheckout := r.Reason == "left_in_checkout" || r.Reason == "committed"
+	inRepository := published.Outcome == outcome.Changed || published.Outcome == outcome.NoChanges // then the change is in the repository
+	r.hasOnlyCopy = r.Outcome == outcome.Changed && inCheckout && !inRepository && dir.Has(record.CheckoutFolder)
 }

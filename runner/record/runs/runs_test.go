@@ -79,7 +79,7 @@ func (w *world) end(rec *record.Record, o outcome.Outcome, pull record.PullReque
 		w.must(rec.WriteJSON(record.ResultFile, result))
 	}
 	rec.Close()
-	began := record.Began(rec.ID)
+	began := record.StartTime(rec.ID)
 	w.must(os.Chtimes(rec.Join(record.TranscriptFile), began, began))
 }
 
@@ -175,7 +175,7 @@ func TestBoundsElsewhereNotes(t *testing.T) {
 	for i := range 250 {
 		record.NoteElsewhere(w.get, record.NewID(w.now.Add(time.Duration(i)*time.Second)), "/x")
 	}
-	if notes := record.Elsewhere(w.get); len(notes) != 200 {
+	if notes := record.RunsElsewhere(w.get); len(notes) != 200 {
 		t.Errorf("there are %d", len(notes))
 	}
 }
@@ -210,14 +210,14 @@ func old(t *testing.T) (w *world, runs map[string]*record.Record) {
 
 func TestPrune(t *testing.T) {
 	for name, c := range map[string]struct {
-		o    Prune
+		o    PruneOptions
 		gone []string
 		kept map[string]string
 	}{
-		"by age":                    {Prune{Age: 30 * day}, []string{"ended"}, map[string]string{"going on": keptGoingOn, "failed": keptResumable, "killed": keptResumable, "aside": keptElsewhere}},
-		"a trial":                   {Prune{Age: 30 * day, DryRun: true}, nil, map[string]string{"going on": keptGoingOn, "failed": keptResumable, "killed": keptResumable, "aside": keptElsewhere}},
-		"what can be resumed, too":  {Prune{Age: 30 * day, Resumable: true}, []string{"ended", "failed", "killed"}, map[string]string{"going on": keptGoingOn, "aside": keptElsewhere}},
-		"all that is younger stays": {Prune{Age: 60 * day, Resumable: true}, nil, map[string]string{}},
+		"by age":                    {PruneOptions{Age: 30 * day}, []string{"ended"}, map[string]string{"going on": keptGoingOn, "failed": keptResumable, "killed": keptResumable, "aside": keptElsewhere}},
+		"a trial":                   {PruneOptions{Age: 30 * day, DryRun: true}, nil, map[string]string{"going on": keptGoingOn, "failed": keptResumable, "killed": keptResumable, "aside": keptElsewhere}},
+		"what can be resumed, too":  {PruneOptions{Age: 30 * day, Resumable: true}, []string{"ended", "failed", "killed"}, map[string]string{"going on": keptGoingOn, "aside": keptElsewhere}},
+		"all that is younger stays": {PruneOptions{Age: 60 * day, Resumable: true}, nil, map[string]string{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w, runs := old(t)
@@ -226,8 +226,8 @@ func TestPrune(t *testing.T) {
 			w.must(err)
 			kept := map[string]string{}
 			for _, p := range pruned {
-				if p.Kept != "" {
-					kept[p.Task] = p.Kept
+				if p.KeptReason != "" {
+					kept[p.Task] = p.KeptReason
 				} else if p.Bytes == 0 || p.Err != nil {
 					t.Errorf("%+v", p)
 				}
@@ -254,12 +254,12 @@ func TestPruneKeepsNewest(t *testing.T) {
 		w.end(rec, outcome.Changed, record.PullRequest{})
 	}
 	listed := w.list()
-	_, err := w.machine().Prune(Prune{Keep: 3, Now: w.now})
+	_, err := w.machine().Prune(PruneOptions{Keep: 3, Now: w.now})
 	w.must(err)
 	if left := w.list(); len(left) != 3 || left[2].ID != listed[2].ID {
 		t.Errorf("%+v", left)
 	}
-	_, err = w.machine().Prune(Prune{Keep: 1, Age: 150 * time.Minute, Now: w.now})
+	_, err = w.machine().Prune(PruneOptions{Keep: 1, Age: 150 * time.Minute, Now: w.now})
 	w.must(err)
 	if left := w.list(); len(left) < 2 {
 		t.Errorf("younger ones are gone: %+v", left)
@@ -293,12 +293,12 @@ func TestPruneKeepsOnlyCopyOfChange(t *testing.T) {
 				w.must(rec.WriteJSON(record.PublishFile, record.Result{Outcome: c.published}))
 			}
 			w.end(rec, "", record.PullRequest{})
-			for _, o := range []Prune{{Now: w.now, DryRun: true}, {Now: w.now}} {
-				if pruned, err := w.machine().Prune(o); err != nil || len(pruned) != 1 || pruned[0].Kept != c.kept {
+			for _, o := range []PruneOptions{{Now: w.now, DryRun: true}, {Now: w.now}} {
+				if pruned, err := w.machine().Prune(o); err != nil || len(pruned) != 1 || pruned[0].KeptReason != c.kept {
 					t.Errorf("%+v, %v", pruned, err)
 				}
 			}
-			_, err := w.machine().Prune(Prune{Now: w.now, Unpublished: true})
+			_, err := w.machine().Prune(PruneOptions{Now: w.now, Unpublished: true})
 			if w.must(err); len(w.list()) > 0 {
 				t.Error("it stays whatever is said")
 			}

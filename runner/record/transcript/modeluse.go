@@ -21,7 +21,7 @@ func CostOf(models []ModelUse) (cost float64, known bool) {
 	for _, m := range models {
 		switch {
 		case m.Price.Known():
-			cost, known = price.Sum(cost, m.CostUSD), true
+			cost, known = price.AddCosts(cost, m.CostUSD), true
 		case m.Usage != Usage{}:
 			return 0, false
 		}
@@ -38,7 +38,7 @@ func WithUsage(models []ModelUse, more Usage) []ModelUse {
 	last := &models[len(models)-1]
 	last.Usage = last.Usage.Add(more)
 	if last.Price.Known() {
-		last.CostUSD = price.Sum(last.CostUSD, more.Cost(last.Price))
+		last.CostUSD = price.AddCosts(last.CostUSD, more.Cost(last.Price))
 	}
 	return models
 }

@@ -124,7 +124,7 @@ func (v *View) hasRunningParent(a *Agent) bool {
 // agent returns the agent of an event, or nil for the run's own. It adds an unknown agent to the
 // view.
 func (f *fold) agent(e Event) *Agent {
-	if e.By() == "" {
+	if e.OtherAgent() == "" {
 		return nil
 	}
 	a := f.view.AgentNamed(e.Agent)

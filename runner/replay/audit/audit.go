@@ -39,7 +39,7 @@ type Replay struct {
 // Requests rebuilds each request from the events and compares its digest. number counts the requests.
 func (r Record) Requests() (found Differences, number int, err error) {
 	all := map[string]*model.RequestRebuilder{} // by agent
-	_, err = r.Survey(func(_ *transcript.View, e transcript.Event) error {
+	_, err = r.FoldEvents(func(_ *transcript.View, e transcript.Event) error {
 		var d struct {
 			Turn                 int
 			SHA256               string
@@ -71,7 +71,7 @@ func (r Record) Requests() (found Differences, number int, err error) {
 			}
 			number++
 			if digest != d.SHA256 && !rebuilt.LacksImages() {
-				found.note(strings.TrimSpace(fmt.Sprintf("%s request of turn %d", e.By(), d.Turn)), d.SHA256, digest)
+				found.note(strings.TrimSpace(fmt.Sprintf("%s request of turn %d", e.OtherAgent(), d.Turn)), d.SHA256, digest)
 			}
 		case transcript.TypeModelResponse:
 			rebuilt.Response(d.Output)
@@ -140,17 +140,17 @@ func outputsIn(dir *record.Directory, places *strings.Replacer) (*replayOutputs,
 	r := &replayOutputs{
 		results: map[transcript.CallRef]transcript.ToolFinished{}, matchingCalls: map[transcript.CallRef]transcript.CallRef{}, matched: map[transcript.CallRef]bool{},
 	}
-	_, err := dir.Survey(func(_ *transcript.View, e transcript.Event) (err error) {
+	_, err := dir.FoldEvents(func(_ *transcript.View, e transcript.Event) (err error) {
 		switch e.Type {
 		case transcript.TypeToolStarted:
 			var d transcript.ToolStarted
 			err = json.Unmarshal(e.Data, &d)
-			d.Agent, d.Input = e.By(), places.Replace(d.Input)
+			d.Agent, d.Input = e.OtherAgent(), places.Replace(d.Input)
 			r.nested.Add(d)
 		case transcript.TypeToolFinished:
 			var d transcript.ToolFinished
 			err = json.Unmarshal(e.Data, &d)
-			d.Agent = e.By()
+			d.Agent = e.OtherAgent()
 			r.results[d.Ref()] = d
 		}
 		return err
@@ -162,13 +162,13 @@ func outputsIn(dir *record.Directory, places *strings.Replacer) (*replayOutputs,
 // the sessions named by calls.
 func (r *replayOutputs) matchCalls(dir *record.Directory) (polled map[transcript.CallRef]float64, err error) {
 	polled = map[transcript.CallRef]float64{}
-	_, err = dir.Survey(func(_ *transcript.View, e transcript.Event) error {
+	_, err = dir.FoldEvents(func(_ *transcript.View, e transcript.Event) error {
 		if e.Type != transcript.TypeToolStarted {
 			return nil
 		}
 		var d transcript.ToolStarted
 		err := json.Unmarshal(e.Data, &d)
-		d.Agent = e.By()
+		d.Agent = e.OtherAgent()
 		if ref, is := r.nested.TakeEqual(d); is {
 			r.matchingCalls[d.Ref()], r.matched[ref] = ref, true
 		}

@@ -159,7 +159,7 @@ func TestChecksRecordAgainstFiles(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			view, err := rec.Survey(nil)
+			view, err := rec.FoldEvents(nil)
 			if err != nil {
 				t.Fatal(err)
 			}

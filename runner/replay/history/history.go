@@ -47,7 +47,7 @@ type Run struct {
 // Read folds the events of a run directory.
 func Read(rec *record.Record) (*Run, error) {
 	h := &Run{workOnlyInTree: workspace.WorkOnlyInTree(rec.Directory), hasTree: confine.HasWorkTree(rec.Directory)}
-	view, err := rec.Survey(h.applyEvent)
+	view, err := rec.FoldEvents(h.applyEvent)
 	if err != nil {
 		return nil, err
 	}
@@ -68,7 +68,7 @@ func (h *Run) applyEvent(known *transcript.View, e transcript.Event) error {
 	}
 	h.conversation.ParseWritten = worker.WrittenParserFor(h.Job.Model)
 	h.conversation.CallLimit, h.conversation.OthersCalls = h.Job.Limits.ToolCalls, known.CallsOfAgents()
-	if err == nil && e.By() == "" {
+	if err == nil && e.OtherAgent() == "" {
 		err = h.conversation.Apply(e)
 	}
 	if err != nil {
@@ -88,12 +88,12 @@ func (h *Run) note(known *transcript.View, e transcript.Event) (err error) {
 		err = json.Unmarshal(e.Data, &h.ListedHooks)
 	case transcript.TypeModelResponse:
 		var d struct{ ID string }
-		if err = json.Unmarshal(e.Data, &d); err == nil && e.By() == "" {
+		if err = json.Unmarshal(e.Data, &d); err == nil && e.OtherAgent() == "" {
 			h.ScriptedTurns = max(h.ScriptedTurns, scripted.Turn(d.ID))
 		}
 	case transcript.TypeModelRetry, transcript.TypeModelFailure:
 		var d struct{ Kind model.Kind }
-		if err = json.Unmarshal(e.Data, &d); err == nil && e.By() == "" && d.Kind != model.ScriptMismatch { // a turn that failed
+		if err = json.Unmarshal(e.Data, &d); err == nil && e.OtherAgent() == "" && d.Kind != model.ScriptMismatch { // a turn that failed
 			h.ScriptedTurns++
 		}
 	case transcript.TypeRunResumed:

@@ -77,7 +77,7 @@ func TestCountsCallsOfOtherAgents(t *testing.T) {
 	} {
 		by := log
 		if step.by != "" {
-			by = log.As(step.by)
+			by = log.ForAgent(step.by)
 		}
 		if _, err := by.Append(step.event, step.data); err != nil {
 			t.Fatal(err)

@@ -50,7 +50,7 @@ func (d *Diagnosis) fault(about, message, remedy string) {
 // failed adds the problem of an error, which may be nil.
 func (d *Diagnosis) failed(ctx context.Context, about string, err error) {
 	if err != nil {
-		d.fault(about, outcome.Of(ctx, err).Message, "")
+		d.fault(about, outcome.ForError(ctx, err).Message, "")
 	}
 }
 

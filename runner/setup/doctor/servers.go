@@ -95,7 +95,7 @@ func serverOf(ctx context.Context, one extensions.ServerDescription) Server {
 		Deferred: one.Deferred, Tools: []ServerTool{}, Others: []string{},
 	}
 	if one.Err != nil {
-		stop := outcome.Of(ctx, one.Err)
+		stop := outcome.ForError(ctx, one.Err)
 		s.Reason, s.Why = stop.Reason, stop.Message
 	}
 	for _, tool := range one.Offered {

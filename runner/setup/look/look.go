@@ -70,7 +70,7 @@ func At(ctx context.Context, o Options) (found Found, err error) {
 	base := settings.Commit{}
 	if err = workspace.CheckoutFailure(err); err == nil {
 		base = ws.Commit()
-	} else if ws = nil; outcome.Of(ctx, err).Reason != "no_checkout" {
+	} else if ws = nil; outcome.ForError(ctx, err).Reason != "no_checkout" {
 		return found, err
 	}
 	source := &settings.Source{Given: o.Given, Warn: rec.Warn}

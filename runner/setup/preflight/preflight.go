@@ -90,7 +90,7 @@ func (fs *Findings) add(ctx context.Context, kind Kind, err error) {
 	if err == nil {
 		return
 	}
-	stop := outcome.Of(ctx, err)
+	stop := outcome.ForError(ctx, err)
 	*fs = append(*fs, Finding{Kind: kind, Reason: stop.Reason, Message: stop.Message})
 }
 

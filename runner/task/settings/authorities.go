@@ -27,7 +27,7 @@ func ReadAuthorities(ctx context.Context, base Commit, j *job.Job) (Authorities,
 			read, err := base.readAuthority(ctx, name)
 			if err != nil {
 				return nil, outcome.Stopf(outcome.InvalidInput, "authority", "The authority %s of %s (%s) cannot be used: %v; correct the path, or give a file with certificates in PEM.",
-					name, host.Host, key, outcome.RootCause(err)).Because(err)
+					name, host.Host, key, outcome.WithoutPath(err)).Because(err)
 			}
 			all[name] = read
 		}

@@ -94,7 +94,7 @@ func readSecretFile(ctx context.Context, path string) (string, error) {
 	case errors.Is(err, fs.ErrNotExist):
 		return "", fmt.Errorf("has no value: there is no file %s", path)
 	case err != nil:
-		return "", fmt.Errorf("has no value: the file %s can't be read: %w", path, outcome.RootCause(err))
+		return "", fmt.Errorf("has no value: the file %s can't be read: %w", path, outcome.WithoutPath(err))
 	}
 	return strings.TrimSuffix(strings.TrimSuffix(string(raw), "\n"), "\r"), nil
 }

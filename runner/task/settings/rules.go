@@ -26,7 +26,7 @@ func ReadRules(ctx context.Context, base Commit, operators []string) (*rules.Set
 	for _, name := range operators {
 		data, err := base.readConfigured(ctx, name)
 		if err != nil {
-			return nil, outcome.Stopf(outcome.InvalidInput, "rules", "The rules %s (policy.rules) cannot be read: %v; correct the path, or commit the file to the base branch.", name, outcome.RootCause(err)).Because(err)
+			return nil, outcome.Stopf(outcome.InvalidInput, "rules", "The rules %s (policy.rules) cannot be read: %v; correct the path, or commit the file to the base branch.", name, outcome.WithoutPath(err)).Because(err)
 		}
 		files = append(files, rules.File{Name: name, Data: data})
 	}

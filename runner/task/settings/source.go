@@ -354,7 +354,7 @@ func ReadFailure(name string, err error) error {
 	if err == nil || errors.As(err, &ended) {
 		return err
 	}
-	return outcome.Stopf(outcome.InvalidInput, "file", "%s cannot be read (%v); check the path.", name, outcome.RootCause(err)).Because(err)
+	return outcome.Stopf(outcome.InvalidInput, "file", "%s cannot be read (%v); check the path.", name, outcome.WithoutPath(err)).Because(err)
 }
 
 // OutputSchema is task.output_schema. The zero value is none.

@@ -248,7 +248,7 @@ func unknownSubcommand(name string) string {
 func openCampaign(ctx context.Context, p cli.Process, file string, f campaignFlags) (*openedCampaign, error) {
 	raw, err := boundedfile.Read(ctx, file, config.MaxSize)
 	if err != nil {
-		return nil, fmt.Errorf("%s cannot be read (%w); check the path", file, outcome.RootCause(err))
+		return nil, fmt.Errorf("%s cannot be read (%w); check the path", file, outcome.WithoutPath(err))
 	}
 	read, err := spec.Load(file, raw, ReaderBeside(file))
 	if err != nil {

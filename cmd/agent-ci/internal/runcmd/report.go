@@ -147,9 +147,9 @@ func verifyRun(ctx context.Context, p cli.Process, dir string) int {
 func showRun(dir, format string) (string, error) {
 	switch format {
 	case "markdown":
-		return record.Document(dir)
+		return record.RenderDocument(dir)
 	case "html":
-		path, err := record.Report(dir)
+		path, err := record.WriteReport(dir)
 		return path + "\n", err
 	}
 	return "", nil

@@ -181,7 +181,7 @@ func showResult(out, errs io.Writer, r record.Result) {
 	if r.ReportFile != "" {
 		line("report", filepath.Join(r.Directory, r.ReportFile))
 	}
-	if r.Worked {
+	if r.BeganWork {
 		line("commands", confinement(r.Sandbox))
 	}
 	if r.File != "" {
@@ -206,9 +206,9 @@ func showChange(out io.Writer, r record.Result) {
 		return
 	}
 	const maxFiles = 20
-	for i, f := range r.Stat {
+	for i, f := range r.ChangedFiles {
 		if i == maxFiles {
-			fmt.Fprintf(out, "  … %d more files\n", len(r.Stat)-maxFiles)
+			fmt.Fprintf(out, "  … %d more files\n", len(r.ChangedFiles)-maxFiles)
 			break
 		}
 		size := fmt.Sprintf("+%d -%d", f.Insertions, f.Deletions)

@@ -144,7 +144,7 @@ func (c *checked) addRun(ctx context.Context, p cli.Process, ready bool) {
 	}
 	found, err := look.At(ctx, look.Options{Given: given, Dir: "."})
 	if err != nil {
-		stop, kind := outcome.Of(ctx, err), preflight.Missing
+		stop, kind := outcome.ForError(ctx, err), preflight.Missing
 		if stop.Reason == "job" { // a mistake in --set, the defaults or variables
 			kind = preflight.Mistake
 		}
@@ -152,7 +152,7 @@ func (c *checked) addRun(ctx context.Context, p cli.Process, ready bool) {
 	}
 	c.addHooks(found)
 	if found.HooksUnknown != nil {
-		c.WhyHooksUnknown = outcome.Of(ctx, found.HooksUnknown).Message
+		c.WhyHooksUnknown = outcome.ForError(ctx, found.HooksUnknown).Message
 	}
 	c.addFindings(found.Lacks, ready)
 	c.SkillProblems, c.LessonsWithoutEvidence = found.Skills.Problems, found.LessonsGone
@@ -271,8 +271,13 @@ func inspectServers(ctx context.Context, p cli.Process, file string, show bool) 
 	}
 	found, err := doctor.LookAtServers(ctx, o)
 	if err != nil {
+<<<<<<< HEAD:cmd/agent-ci/internal/setupcmd/validate.go
 		stop := outcome.Of(ctx, err)
 		fmt.Fprintf(p.Stderr, "agent-ci validate: %s\n", outcome.ShortenNames(progress.Printable(stop.Message)))
+=======
+		stop := outcome.ForError(ctx, err)
+		fmt.Fprintf(p.stderr, "agent-ci validate: %s\n", outcome.ShortenNames(progress.Printable(stop.Message)))
+>>>>>>> f0775740 (record, transcript: functions, fields and results have names that say what they are):cmd/agent-ci/validate.go
 		return found, stop.ExitCode()
 	}
 	for _, server := range found {

@@ -218,7 +218,7 @@ func commonFacts(entries []entry) entry {
 		if !slices.Equal(common.efforts, e.efforts) {
 			common.efforts = nil
 		}
-		common.price = price.Common(common.price, e.price)
+		common.price = price.CommonPrices(common.price, e.price)
 	}
 	return common
 }

@@ -86,7 +86,7 @@ func Compose(v *transcript.View, o Options) (Posts, error) {
 	if first.remainingUnits < 0 {
 		return Posts{}, fmt.Errorf("pull request body: a limit of %d characters has no room for where the transcript is", o.limit)
 	}
-	first.addSections(o.source(v).On(sections.PullRequest))
+	first.addSections(o.source(v).ForPages(sections.PullRequest))
 	first.addTemplate(o.Template)
 	pages := remainingSpace{units: first.remainingUnits, pageSize: o.limit - commentFrame(v), furtherPages: o.Comments}
 	chosen := chooseBlocks(withoutPlans(shownEntries(v, o.Mode)), o.Mode, pages)
@@ -106,7 +106,7 @@ func Compose(v *transcript.View, o Options) (Posts, error) {
 func (o Options) source(v *transcript.View) *sections.Source {
 	links := sections.LinksOf(v, transcript.Site{})
 	links.Site = o.Site
-	return &sections.Source{View: v, Links: links, Draft: o.Draft, Notes: o.Notes, Facts: o.Facts, Earlier: o.Earlier}
+	return &sections.Source{View: v, Links: links, DraftReasons: o.Draft, Notes: o.Notes, Facts: o.Facts, Earlier: o.Earlier}
 }
 
 // ending is the text after the last call that is shown.

@@ -81,7 +81,7 @@ func (p *page) sectionOf(b document.Block) section {
 				rule += "---|"
 			}
 		}
-		return p.withLimits(section{head: head + "\n" + rule + "\n", rows: rowsOf(b.Lines, line)}, b.Limit)
+		return p.withLimits(section{head: head + "\n" + rule + "\n", rows: rowsOf(b.Rows, line)}, b.Limit)
 	case document.Folds:
 		return p.withLimits(section{rows: rowsOf(b.Folds, p.foldText)}, b.Limit)
 	case document.Alert:
@@ -134,7 +134,7 @@ func fact(f document.Fact) string {
 	return "- " + markdown.Text(f.Name) + ": " + markdown.Line(f.Value) + "\n"
 }
 
-func line(cells document.Line) string {
+func line(cells document.Row) string {
 	row := "|"
 	for _, cell := range cells {
 		row += " " + markdown.Line(cell) + " |"
@@ -163,7 +163,7 @@ func Verdict(v *transcript.View, doubts bool) string {
 
 // Ending returns how a run ended, in words. The sign may be "".
 func Ending(outcome, reason string) (sign, words string) {
-	tone, words := sections.Ending(outcome, reason)
+	tone, words := sections.DescribeEnding(outcome, reason)
 	return markdown.Sign(tone), markdown.Text(words)
 }
 
@@ -176,7 +176,7 @@ func Sentence(site transcript.Site, s string) string {
 // UTF-16 units.
 func Failures(v *transcript.View, limit int) string {
 	p := &page{remainingUnits: limit, maxBlockUnits: limit * 2 / 3}
-	p.addSections((&sections.Source{View: v}).On(sections.Failures))
+	p.addSections((&sections.Source{View: v}).ForPages(sections.Failures))
 	return p.String()
 }
 
@@ -188,7 +188,7 @@ func Document(v *transcript.View) string {
 	if verdict := Verdict(v, false); verdict != "" {
 		p.addIfFits("\n" + verdict)
 	}
-	p.addSections(sourceOf(v, transcript.Site{}).On(sections.Document))
+	p.addSections(sourceOf(v, transcript.Site{}).ForPages(sections.Document))
 	var calls []block
 	for _, e := range shownEntries(v, full) {
 		calls = append(calls, entryBlock(e, full, 0))
@@ -202,7 +202,7 @@ func Document(v *transcript.View) string {
 // site; a zero site means the one in the transcript.
 func Outline(v *transcript.View, site transcript.Site, limit int) string {
 	p := &page{remainingUnits: limit}
-	p.addSections(sourceOf(v, site).On(sections.Summary))
+	p.addSections(sourceOf(v, site).ForPages(sections.Summary))
 	return strings.TrimLeft(p.String(), "\n")
 }
 
@@ -217,7 +217,7 @@ func Lessons(v *transcript.View, l transcript.Lessons, o Options) string {
 	alone.Lessons = &l
 	p := &page{remainingUnits: DefaultLimit}
 	p.addIfFits(o.Head)
-	p.addSections(o.source(&alone).On(sections.Lessons))
+	p.addSections(o.source(&alone).ForPages(sections.Lessons))
 	return p.String()
 }
 

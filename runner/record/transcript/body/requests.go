@@ -79,7 +79,7 @@ func shortenRequests(all []sections.Request) []sections.Request {
 		}
 	}
 	if last > 0 {
-		all[last-1].Before = max(all[last].Before, 0) + 1
+		all[last-1].OmittedRequests = max(all[last].OmittedRequests, 0) + 1
 	}
 	return all[:last]
 }

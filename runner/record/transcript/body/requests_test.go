@@ -65,7 +65,7 @@ func TestBoundsStoredRequests(t *testing.T) {
 		if markdown.Units(mark) > maxStoredUnits+100 || len(earlier) == 0 {
 			t.Fatalf("after %d it has %d units", i, markdown.Units(mark))
 		}
-		if told := len(earlier) + earlier[len(earlier)-1].Before; told != i+1 || i < 20 && len(earlier) != i+1 {
+		if told := len(earlier) + earlier[len(earlier)-1].OmittedRequests; told != i+1 || i < 20 && len(earlier) != i+1 {
 			t.Fatalf("of %d requests %d are told, and %d counted", i+1, len(earlier), told-len(earlier))
 		}
 		for n, r := range earlier {
@@ -74,7 +74,7 @@ func TestBoundsStoredRequests(t *testing.T) {
 			}
 		}
 	}
-	untold := earlier[len(earlier)-1].Before
+	untold := earlier[len(earlier)-1].OmittedRequests
 	posts, err := composed(projected(t, bare()), Options{KeepRequest: true, Earlier: earlier})
 	if want := fmt.Sprintf("\n%d earlier requests are not shown.\n", untold); err != nil || untold < 2 || !strings.Contains(posts.Body, want) {
 		t.Errorf("it does not say %q: %v", want, err)

@@ -37,7 +37,7 @@ type (
 	Table struct {
 		Limit
 		Columns []Column
-		Lines   []Line
+		Rows    []Row
 	}
 	// Facts are names with values, one a line.
 	Facts []Fact
@@ -84,8 +84,8 @@ type Column struct {
 	Number bool // its cells are numbers
 }
 
-// Line is a row of a table.
-type Line []Text
+// Row is a row of a table.
+type Row []Text
 
 // Fact is a value with a name. The name may be empty if the value explains itself.
 type Fact struct {

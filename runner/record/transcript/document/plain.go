@@ -11,9 +11,9 @@ var (
 // Sign returns the sign for a tone in plain text, or "".
 func Sign(tone Tone) string { return signs[tone] }
 
-// Lines returns blocks as plain text, one row a line, for terminals and timelines. It does not
+// PlainText returns blocks as plain text, one row a line, for terminals and timelines. It does not
 // escape anything.
-func Lines(blocks ...Block) string {
+func PlainText(blocks ...Block) string {
 	var b strings.Builder
 	for _, block := range blocks {
 		switch block := block.(type) {
@@ -24,12 +24,12 @@ func Lines(blocks ...Block) string {
 				b.WriteString(boxes[item.Box] + item.Text.String() + "\n")
 			}
 		case Table:
-			for _, line := range block.Lines {
-				b.WriteString(row(line) + "\n")
+			for _, line := range block.Rows {
+				b.WriteString(plainRow(line) + "\n")
 			}
 		case Folds:
 			for _, fold := range block.Folds {
-				b.WriteString(fold.Title.String() + "\n" + Lines(fold.Blocks...))
+				b.WriteString(fold.Title.String() + "\n" + PlainText(fold.Blocks...))
 			}
 		case Code:
 			b.WriteString(strings.TrimSuffix(string(block), "\n") + "\n")
@@ -38,8 +38,8 @@ func Lines(blocks ...Block) string {
 	return b.String()
 }
 
-// row returns a row of a table: the first cell, a colon, and the other cells that are not empty.
-func row(line Line) string {
+// plainRow returns a row of a table: the first cell, a colon, and the other cells that are not empty.
+func plainRow(line Row) string {
 	var cells []string
 	for _, cell := range line[1:] {
 		if text := cell.String(); text != "" {

@@ -46,7 +46,7 @@ func followChain(r io.Reader) (*chain, error) {
 		if err != nil {
 			return c, cmp.Or(c.unresolvedError(), err)
 		}
-		if err := c.add(line); err != nil {
+		if err := c.checkNext(line); err != nil {
 			return c, err
 		}
 	}
@@ -64,9 +64,9 @@ type chain struct {
 // doubt is a line with a wrong digest of the line before it.
 type doubt struct{ before, line position }
 
-// add checks the next line. It returns a *ChainError if that line, or an earlier one, was altered.
+// checkNext checks the next line. It returns a *ChainError if that line, or an earlier one, was altered.
 // A wrong digest only raises a doubt, which the next line decides.
-func (c *chain) add(l Line) error {
+func (c *chain) checkNext(l Line) error {
 	e, err := l.Event()
 	here := position{l.number, e.Seq, e.Type}
 	switch want := c.last.Seq + 1; {

@@ -21,8 +21,8 @@ type Event struct {
 	Prev string `json:"prev"`
 }
 
-// By returns the event's agent, or "" for the run's own agent.
-func (e Event) By() string {
+// OtherAgent returns the event's agent, or "" for the run's own agent.
+func (e Event) OtherAgent() string {
 	if e.Agent == MainAgent {
 		return ""
 	}

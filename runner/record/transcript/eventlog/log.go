@@ -52,8 +52,8 @@ type Log struct {
 	agent string
 }
 
-// As returns the same log for the events of another agent.
-func (l *Log) As(agent string) *Log { return &Log{l.ledger, agent} }
+// ForAgent returns the same log for the events of another agent.
+func (l *Log) ForAgent(agent string) *Log { return &Log{l.ledger, agent} }
 
 // ledger is the file that the logs of several agents share.
 type ledger struct {
@@ -120,7 +120,7 @@ func (l *Log) Append(t Type, data any) (Event, error) {
 		return Event{}, l.err
 	}
 	e.Seq, e.Time, e.Prev = l.seq+1, l.options.Clock().UTC().Round(0), l.Head()
-	if err := l.write(e); err != nil {
+	if err := l.writeLine(e); err != nil {
 		return Event{}, fmt.Errorf("append %s to transcript: %w", t, err)
 	}
 	if l.options.Sink != nil {
@@ -129,9 +129,9 @@ func (l *Log) Append(t Type, data any) (Event, error) {
 	return e, nil
 }
 
-// write appends an event's line and advances the chain. After a failed write, it truncates the
+// writeLine appends an event's line and advances the chain. After a failed write, it truncates the
 // incomplete line, and the log accepts no more events.
-func (l *Log) write(e Event) error {
+func (l *Log) writeLine(e Event) error {
 	line, err := e.Line()
 	if err != nil {
 		return err
@@ -139,7 +139,7 @@ func (l *Log) write(e Event) error {
 	if len(line) > MaxLine {
 		return ErrTooLarge
 	}
-	head := digest(line)
+	head := lineDigest(line)
 	if l.options.BeforeWrite != nil {
 		l.options.BeforeWrite(head)
 	}
@@ -162,11 +162,11 @@ func (l *Log) Head() string { return *l.head.Load() }
 // because the content of the disk is unknown.
 func (l *Log) Sync() error {
 	l.mu.Lock()
-	upto, err := l.seq, l.err
-	done := upto == l.synced
+	lastSeq, err := l.seq, l.err
+	synced := lastSeq == l.synced
 	first := l.synced == 0
 	l.mu.Unlock()
-	if err != nil || done {
+	if err != nil || synced {
 		return err
 	}
 	err = l.file.Sync()
@@ -179,7 +179,7 @@ func (l *Log) Sync() error {
 		l.err = fmt.Errorf("make transcript durable: %w", err)
 		return l.err
 	}
-	l.synced = max(l.synced, upto)
+	l.synced = max(l.synced, lastSeq)
 	return nil
 }
 
@@ -224,11 +224,11 @@ func (l *Log) Close() error {
 
 // Line returns the event as a line of the log, without the newline.
 func (e Event) Line() ([]byte, error) {
-	return encode(e)
+	return encodeJSON(e)
 }
 
-// encode returns v as compact JSON, without escapes for "<", ">" and "&".
-func encode(v any) ([]byte, error) {
+// encodeJSON returns v as compact JSON, without escapes for "<", ">" and "&".
+func encodeJSON(v any) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
@@ -240,7 +240,7 @@ func encode(v any) ([]byte, error) {
 
 // encodeData returns data as compact JSON with redacted strings.
 func encodeData(data any, redact func(string) string) (json.RawMessage, error) {
-	raw, err := encode(data)
+	raw, err := encodeJSON(data)
 	if err != nil {
 		return nil, err
 	}
@@ -253,7 +253,7 @@ func encodeData(data any, redact func(string) string) (json.RawMessage, error) {
 	return redactStrings(raw, redact)
 }
 
-func digest(line []byte) string {
+func lineDigest(line []byte) string {
 	sum := sha256.Sum256(line)
 	return hex.EncodeToString(sum[:])
 }

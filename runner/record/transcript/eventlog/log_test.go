@@ -127,7 +127,7 @@ func TestAppendWritesLine(t *testing.T) {
 		t.Fatal(err)
 	}
 	line := `{"v":1,"seq":1,"time":"2026-03-01T09:00:00.123456789Z","agent":"main","type":"warning","data":{"code":"a","message":"<b> & 'c'"},"prev":"` + Genesis + `"}`
-	want := line + "\n" + `{"v":1,"seq":2,"time":"2026-03-01T09:00:00.123456789Z","agent":"main","type":"plan","data":{"steps":null},"prev":"` + digest([]byte(line)) + `"}` + "\n"
+	want := line + "\n" + `{"v":1,"seq":2,"time":"2026-03-01T09:00:00.123456789Z","agent":"main","type":"plan","data":{"steps":null},"prev":"` + lineDigest([]byte(line)) + `"}` + "\n"
 	if diff := cmp.Diff(want, contents(t, path)); diff != "" {
 		t.Errorf("log (-want +got):\n%s", diff)
 	}
@@ -189,7 +189,7 @@ func TestRedactsEveryString(t *testing.T) {
 			lines.Write(append(line, '\n'))
 		},
 	})
-	literal, err := encode(secret)
+	literal, err := encodeJSON(secret)
 	if err != nil {
 		t.Fatal(err)
 	}

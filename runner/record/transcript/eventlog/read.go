@@ -22,8 +22,8 @@ func (e *TornError) Error() string {
 	return fmt.Sprintf("transcript line %d is torn: the run ended while it was written", e.line)
 }
 
-// notEvent returns the error for an invalid line.
-func notEvent(number int, err error) error {
+// invalidLineError returns the error for an invalid line.
+func invalidLineError(number int, err error) error {
 	return fmt.Errorf("transcript line %d is not an event: %w", number, err)
 }
 
@@ -52,7 +52,7 @@ type Line struct {
 }
 
 // Digest returns the SHA-256 (hex) of the line, as the next event has it in Prev.
-func (l Line) Digest() string { return digest(l.text) }
+func (l Line) Digest() string { return lineDigest(l.text) }
 
 // Event parses the line. Data of the result is a copy.
 func (l Line) Event() (Event, error) {
@@ -62,10 +62,10 @@ func (l Line) Event() (Event, error) {
 	}
 	var e Event
 	if err := json.Unmarshal(l.text, &e); err != nil {
-		return Event{}, notEvent(l.number, err)
+		return Event{}, invalidLineError(l.number, err)
 	}
 	if e.V != Version {
-		return Event{}, notEvent(l.number, fmt.Errorf("version %d, this agent-ci reads version %d", e.V, Version))
+		return Event{}, invalidLineError(l.number, fmt.Errorf("version %d, this agent-ci reads version %d", e.V, Version))
 	}
 	return e, nil
 }
@@ -84,7 +84,7 @@ func Lines(r io.Reader) iter.Seq2[Line, error] {
 			case errors.Is(err, io.EOF):
 				err = &TornError{line: number, Offset: offset, Bytes: len(text)}
 			case errors.Is(err, ErrTooLarge):
-				err = notEvent(number, err)
+				err = invalidLineError(number, err)
 			case err != nil:
 				err = fmt.Errorf("read transcript line %d: %w", number, err)
 			}

@@ -30,7 +30,7 @@ func RedactJSON(raw []byte, redact func(string) string) ([]byte, error) {
 // redactStrings redacts each decoded string of compact JSON. Decoding matters, because JSON escapes
 // quotes and newlines in a secret. A string without secrets keeps its bytes.
 func redactStrings(raw []byte, redact func(string) string) ([]byte, error) {
-	out := make([]byte, 0, len(raw))
+	redacted := make([]byte, 0, len(raw))
 	key := ""
 	for len(raw) > 0 {
 		start := bytes.IndexByte(raw, '"')
@@ -49,10 +49,10 @@ func redactStrings(raw []byte, redact func(string) string) ([]byte, error) {
 			}
 			literal = clean
 		}
-		out = append(append(out, raw[:start]...), literal...)
+		redacted = append(append(redacted, raw[:start]...), literal...)
 		raw = raw[end:]
 	}
-	return append(out, raw...), nil
+	return append(redacted, raw...), nil
 }
 
 // literalLen returns the length of the string literal at the beginning of valid JSON, quotes
@@ -81,5 +81,5 @@ func redactLiteral(literal []byte, redact func(string) string) ([]byte, error) {
 	if clean == text {
 		return literal, nil
 	}
-	return encode(clean)
+	return encodeJSON(clean)
 }

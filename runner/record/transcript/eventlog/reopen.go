@@ -36,14 +36,14 @@ func (l *Log) resume(f *os.File) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	c, err := followChain(f)
+	chain, err := followChain(f)
 	cut := 0
 	if torn, isTorn := errors.AsType[*TornError](err); isTorn {
 		cut, l.size, err = torn.Bytes, torn.Offset, f.Truncate(torn.Offset)
 	} else if err == nil {
 		l.size, err = f.Seek(0, io.SeekEnd)
 	}
-	l.seq = c.last.Seq
-	l.head.Store(&c.head)
+	l.seq = chain.last.Seq
+	l.head.Store(&chain.head)
 	return cut, err
 }

@@ -99,9 +99,9 @@ func (a *assembler) addNote(e transcript.Event) error {
 		return err
 	}
 	n := a.newEntry(e, "note", "")
-	n.Line, n.Bad, n.seconds, n.Topic, n.refused = description.Line, description.Bad, description.Seconds, description.Host, description.Refused
+	n.Line, n.Bad, n.seconds, n.Topic, n.refused = description.Line, description.Bad, description.Seconds, description.Host, description.RefusedBy
 	if description.Texts == nil {
-		description.Texts = []timeline.Text{{Title: "Data", Text: transcript.Readable(string(e.Data))}}
+		description.Texts = []timeline.LongText{{Title: "Data", Text: transcript.Readable(string(e.Data))}}
 	}
 	for _, t := range description.Texts {
 		a.addPart(n, t.Title, t.Text)

@@ -13,7 +13,7 @@ import (
 func ending(v *transcript.View, links sections.Links) g.Node {
 	words, tone, message := "Not finished", document.Neutral, document.Sentence("The run has not ended, or it was killed.")
 	if f := v.Finished; f != nil {
-		tone, words = sections.Ending(f.Outcome, f.Reason)
+		tone, words = sections.DescribeEnding(f.Outcome, f.Reason)
 		message = document.Join(" ", links.Sentence(f.Message), document.Mono(f.Outcome+"/"+f.Reason))
 	}
 	if tone == document.Neutral {

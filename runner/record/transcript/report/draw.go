@@ -73,7 +73,7 @@ func drawBlock(b document.Block) g.Node {
 	case document.List:
 		return g.Group{list(b), moreRows(b.Noun, len(b.Items), 0)}
 	case document.Table:
-		return g.Group{table(b), moreRows(b.Noun, len(b.Lines), b.MaxRows)}
+		return g.Group{table(b), moreRows(b.Noun, len(b.Rows), b.MaxRows)}
 	case document.Facts:
 		return facts("facts", b)
 	case document.Folds:
@@ -108,7 +108,7 @@ func list(l document.List) g.Node {
 // table draws a table. On a narrow page, its rows become stacks of named cells.
 func table(t document.Table) g.Node {
 	heads := g.Map(t.Columns, func(c document.Column) g.Node { return h.Th(h.Scope("col"), g.Text(c.Name)) })
-	return h.Table(h.Class("stack"), h.THead(h.Tr(heads)), h.TBody(g.Map(t.Lines[:min(len(t.Lines), max(maxRows, t.MaxRows))], func(cells document.Line) g.Node {
+	return h.Table(h.Class("stack"), h.THead(h.Tr(heads)), h.TBody(g.Map(t.Rows[:min(len(t.Rows), max(maxRows, t.MaxRows))], func(cells document.Row) g.Node {
 		row := g.Group{h.Th(h.Scope("row"), Line(cells[0]))}
 		for i, cell := range cells[1:] {
 			if len(cell) == 0 {

@@ -17,7 +17,7 @@ const openLines = 200
 
 // fileDiffs draws the diffs of the changed files, up to filesBytes, and records their ids.
 func (o *overview) fileDiffs() g.Node {
-	if o.View.Change == nil || !sections.Begun(o.View) {
+	if o.View.Change == nil || !sections.AgentBegan(o.View) {
 		return nil
 	}
 	hunksOf := parseUnified(o.View.Change.Diff)

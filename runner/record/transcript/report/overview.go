@@ -32,14 +32,14 @@ func (o *overview) countEntry(e *entry) {
 	}
 	switch {
 	case e.Kind == "turn":
-		o.Thinking += e.seconds
+		o.ModelSeconds += e.seconds
 	case e.Kind == "call":
 		if !e.Nested {
-			o.Working += e.seconds
+			o.CallSeconds += e.seconds
 		}
 		o.addPatches(e)
 	default:
-		o.Checking += e.seconds
+		o.CheckSeconds += e.seconds
 	}
 }
 

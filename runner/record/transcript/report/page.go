@@ -26,7 +26,7 @@ var (
 func (o *overview) page(entries g.Node) g.Node {
 	diffed := o.fileDiffs()
 	source := &sections.Source{View: o.View, Links: sections.LinksOf(o.View, transcript.Site{}), EndKnown: o.View.Finished != nil, Timeline: &o.Timeline}
-	before, behind := source.On(sections.Report), source.On(sections.Details)
+	before, behind := source.ForPages(sections.Report), source.ForPages(sections.Details)
 	var alerts []document.Section
 	if len(before) > 0 && before[0].ID == "alerts" {
 		alerts, before = before[:1], before[1:]

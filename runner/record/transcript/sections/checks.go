@@ -10,17 +10,17 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript/markdown"
 )
 
-// checks returns a table of the checks before and after the change.
-func checks(s *Source) document.Section {
+// checksSection returns a table of the checks before and after the change.
+func checksSection(s *Source) document.Section {
 	switch {
-	case !Begun(s.View):
+	case !AgentBegan(s.View):
 		return document.Section{}
 	case s.View.Verify == nil || len(s.View.Verify.Rows) == 0:
 		return section("verification", "Verification", paragraph("No check ran: nothing shows that the change works."))
 	}
 	n := 0
 	return section("verification", "Verification", tableOf(document.Limit{Noun: "check"},
-		columns("Check", "Result", "Before", "After", "Time#", "Command"), s.View.Verify.Rows, func(row transcript.VerifyRow) document.Line {
+		columns("Check", "Result", "Before", "After", "Time#", "Command"), s.View.Verify.Rows, func(row transcript.VerifyRow) document.Row {
 			n++
 			result := document.Text{{Text: row.Result(), Style: document.Result, Tone: wordTones[row.Result()]}}
 			if tests := row.TestsAfter(); tests != "" {
@@ -29,9 +29,9 @@ func checks(s *Source) document.Section {
 			if hasOutput(row) {
 				result = append(result, document.Span{Text: " "}, document.Span{Text: "output", PageAnchor: outputID(n), PageOnly: true})
 			}
-			return document.Line{
-				document.Words(row.Name), result, document.Join("", state(row.Before), document.Words(row.Origin())),
-				document.Join("", state(row.After), document.Words(flakyRuns(row))), document.Words(transcript.Duration(row.Seconds)), document.Mono(row.Run),
+			return document.Row{
+				document.Words(row.Name), result, document.Join("", checkState(row.Before), document.Words(row.Origin())),
+				document.Join("", checkState(row.After), document.Words(flakyRuns(row))), document.Words(transcript.Duration(row.Seconds)), document.Mono(row.Run),
 			}
 		}))
 }
@@ -43,8 +43,8 @@ var wordTones = map[string]document.Tone{
 	transcript.Proven: document.Good,
 }
 
-// state returns a check's state as text with a style.
-func state(word string) document.Text {
+// checkState returns a check's state as text with a style.
+func checkState(word string) document.Text {
 	return document.Text{{Text: cmp.Or(word, "–"), Style: document.State, Tone: wordTones[word]}}
 }
 
@@ -63,9 +63,9 @@ func hasOutput(row transcript.VerifyRow) bool {
 
 func outputID(n int) string { return fmt.Sprintf("output-%d", n) }
 
-// failingTests returns each check's failing and fixed tests, and the output of failed checks. The
+// failingTestsSection returns each check's failing and fixed tests, and the output of failed checks. The
 // document has that output because a CI job's files vanish with its machine.
-func failingTests(s *Source) document.Section {
+func failingTestsSection(s *Source) document.Section {
 	if s.View.Verify == nil {
 		return document.Section{}
 	}
@@ -73,10 +73,10 @@ func failingTests(s *Source) document.Section {
 	outputs := document.Folds{Limit: document.Limit{Noun: "output", MaxRows: 10, MaxUnits: 16_000}}
 	for i, row := range s.View.Verify.Rows {
 		if row.TestsAfter() != "" {
-			tests.Folds = append(tests.Folds, testsOf(row))
+			tests.Folds = append(tests.Folds, testsFold(row))
 		}
 		if hasOutput(row) {
-			outputs.Folds = append(outputs.Folds, lastLines(outputID(i+1), row.Name, row.After, row.Tail))
+			outputs.Folds = append(outputs.Folds, outputFold(outputID(i+1), row.Name, row.After, row.Tail))
 		}
 	}
 	all := section("", "")
@@ -88,21 +88,21 @@ func failingTests(s *Source) document.Section {
 	return all
 }
 
-// lastLines returns the end of a failed command's output as a fold.
-func lastLines(id, name, end, tail string) document.Fold {
+// outputFold returns the end of a failed command's output as a fold.
+func outputFold(id, name, end, tail string) document.Fold {
 	return document.Fold{
 		ID: id, Open: true, Title: document.Text{{Text: "The last lines of "}, {Text: name, Style: document.Strong}, {Text: " (" + end + ")"}},
 		Blocks: []document.Block{document.Code(tail)},
 	}
 }
 
-// testsOf returns the failing and fixed tests of a check as a fold.
-func testsOf(row transcript.VerifyRow) document.Fold {
+// testsFold returns the failing and fixed tests of a check as a fold.
+func testsFold(row transcript.VerifyRow) document.Fold {
 	list := document.List{Limit: document.Limit{Noun: "test", MaxRows: 40}}
 	add := func(text document.Text) { list.Items = append(list.Items, document.Item{Text: text}) }
 	listed := row.Failing[:min(len(row.Failing), 20)]
 	for _, t := range listed {
-		add(failingTest(t))
+		add(failingTestText(t))
 	}
 	if more := len(row.Failing) - len(listed) + row.FailingMore; more > 0 {
 		add(document.Words(transcript.Count(more, "more failure") + " not listed"))
@@ -116,8 +116,8 @@ func testsOf(row transcript.VerifyRow) document.Fold {
 	}
 }
 
-// failingTest returns a failing test as a line of text.
-func failingTest(t transcript.FailingTest) (text document.Text) {
+// failingTestText returns a failing test as a line of text.
+func failingTestText(t transcript.FailingTest) (text document.Text) {
 	if t.New {
 		text = document.Text{{Text: "new", Style: document.Strong}, {Text: ": "}}
 	}
@@ -134,14 +134,14 @@ func failingTest(t transcript.FailingTest) (text document.Text) {
 	return text
 }
 
-// classes says in words what the classes of test files mean.
-var classes = map[string]string{
+// classMeanings says in words what the classes of test files mean.
+var classMeanings = map[string]string{
 	transcript.NotRed: "passes without the change", transcript.LoadError: "does not load without the change", transcript.NoTests: "no test of it ran",
 	transcript.FlakyProof: "fails and passes without the change",
 }
 
-// redProof returns the change's test files, by whether they fail without the rest of the change.
-func redProof(s *Source) document.Section {
+// redProofSection returns the change's test files, by whether they fail without the rest of the change.
+func redProofSection(s *Source) document.Section {
 	if s.View.Verify == nil {
 		return document.Section{}
 	}
@@ -149,9 +149,9 @@ func redProof(s *Source) document.Section {
 	if more := s.View.Verify.MoreProofs(); more > 0 {
 		proofs = append(proofs, transcript.Proof{Class: "not judged", Note: transcript.Count(more, "more file")})
 	}
-	lines := tableOf(document.Limit{Noun: "file"}, columns("Tests", "Class", "Notes"), proofs, func(p transcript.Proof) document.Line {
+	lines := tableOf(document.Limit{Noun: "file"}, columns("Tests", "Class", "Notes"), proofs, func(p transcript.Proof) document.Row {
 		var notes []string
-		if words := classes[p.Class]; words != "" {
+		if words := classMeanings[p.Class]; words != "" {
 			notes = append(notes, words)
 		}
 		if len(p.Tests) > 0 {
@@ -167,7 +167,7 @@ func redProof(s *Source) document.Section {
 		if p.Class == transcript.Proven {
 			class.Tone = document.Good
 		}
-		return document.Line{fileName(p.File), document.Text{class}, document.Words(strings.Join(notes, "; "))}
+		return document.Row{fileName(p.File), document.Text{class}, document.Words(strings.Join(notes, "; "))}
 	})
 	if lines == nil {
 		return document.Section{}
@@ -187,8 +187,8 @@ func fileName(path string) document.Text {
 	return document.Mono(markdown.FileName(path))
 }
 
-// existingTests returns the base's tests that the change deletes or breaks.
-func existingTests(s *Source) document.Section {
+// existingTestsSection returns the base's tests that the change deletes or breaks.
+func existingTestsSection(s *Source) document.Section {
 	if s.View.Verify == nil {
 		return document.Section{}
 	}

@@ -21,9 +21,9 @@ var changedWords = map[string]string{
 	"pull_request": "Pull request ready", "pushed": "Branch pushed", "committed": "Change committed", "left_in_checkout": "Change is in the checkout",
 }
 
-// Ending returns how a run ended, in words. The tone of a successful run without a change is
+// DescribeEnding returns how a run ended, in words. The tone of a successful run without a change is
 // neutral.
-func Ending(ended, reason string) (tone document.Tone, words string) {
+func DescribeEnding(ended, reason string) (tone document.Tone, words string) {
 	o := outcome.Outcome(ended)
 	words = cmp.Or(reasonWords[ended+"/"+reason], o.Text())
 	switch {

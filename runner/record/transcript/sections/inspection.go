@@ -8,43 +8,43 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript/document"
 )
 
-// silenced returns the signs that a check may pass without testing.
-func silenced(s *Source) document.Section {
+// silencedSection returns the signs that a check may pass without testing.
+func silencedSection(s *Source) document.Section {
 	found := s.View.Inspection
-	signs := tableOf(document.Limit{Noun: "sign", MaxUnits: 6_000}, columns("Where", "Sign", "Why it matters"), found.Silenced, func(one transcript.Silenced) document.Line {
+	signs := tableOf(document.Limit{Noun: "sign", MaxUnits: 6_000}, columns("Where", "Sign", "Why it matters"), found.Silenced, func(one transcript.Silenced) document.Row {
 		where := fileName(one.File)
 		if one.Line > 0 {
-			where = append(where, document.Span{Text: lineWords(one)})
+			where = append(where, document.Span{Text: describeLine(one)})
 		}
 		if one.Check != "" {
 			where = document.Join(" ", document.Words("check"), document.Mono(one.Check))
 		}
-		return document.Line{where, document.Mono(one.Text), document.Sentence(one.Why)}
+		return document.Row{where, document.Mono(one.Text), document.Sentence(one.Why)}
 	})
-	all := introduced("silenced", "Checks that may be silenced", "A check may pass here without testing. Review these places first.", signs)
+	all := sectionWithIntro("silenced", "Checks that may be silenced", "A check may pass here without testing. Review these places first.", signs)
 	if found.SilencedMore > 0 && !all.Empty() {
 		all.Blocks = append(all.Blocks, paragraph(transcript.Count(found.SilencedMore, "more sign")+" not listed."))
 	}
 	return all
 }
 
-func lineWords(one transcript.Silenced) string {
+func describeLine(one transcript.Silenced) string {
 	if one.Removed {
 		return fmt.Sprintf(", line %d of the base", one.Line)
 	}
 	return fmt.Sprintf(", line %d", one.Line)
 }
 
-// workflowRisk returns the jobs with rights that the pushed branch starts, and the changed files
+// workflowRiskSection returns the jobs with rights that the pushed branch starts, and the changed files
 // that they run.
-func workflowRisk(s *Source) document.Section {
-	jobs := tableOf(document.Limit{Noun: "job", MaxUnits: 6_000}, columns("Workflow", "On", "Has", "Runs"), s.View.Inspection.Starts, func(one transcript.Start) document.Line {
+func workflowRiskSection(s *Source) document.Section {
+	jobs := tableOf(document.Limit{Noun: "job", MaxUnits: 6_000}, columns("Workflow", "On", "Has", "Runs"), s.View.Inspection.Starts, func(one transcript.Start) document.Row {
 		workflow := fileName(one.Workflow)
 		if one.Job != "" {
 			workflow = document.Join(", job ", workflow, document.Mono(one.Job))
 		}
 		if one.Unknown != "" {
-			return document.Line{workflow, nil, nil, document.Sentence("not known: " + one.Unknown)}
+			return document.Row{workflow, nil, nil, document.Sentence("not known: " + one.Unknown)}
 		}
 		var has []document.Text
 		for _, name := range one.Secrets {
@@ -60,15 +60,15 @@ func workflowRisk(s *Source) document.Section {
 		for _, f := range one.Files {
 			runs = append(runs, document.Join(" by ", fileName(f.Path), document.Sentence(f.Via)))
 		}
-		return document.Line{workflow, document.Words(strings.Join(one.On, ", ")), document.Join(", ", has...), document.Join("; ", runs...)}
+		return document.Row{workflow, document.Words(strings.Join(one.On, ", ")), document.Join(", ", has...), document.Join("; ", runs...)}
 	})
-	return introduced("workflow-risk", "What the branch starts", "These workflows run files of this change with secrets or permissions. Look at these files before you let the workflows run.", jobs)
+	return sectionWithIntro("workflow-risk", "What the branch starts", "These workflows run files of this change with secrets or permissions. Look at these files before you let the workflows run.", jobs)
 }
 
-// claims returns what the summary claims without evidence.
-func claims(s *Source) document.Section {
+// claimsSection returns what the summary claims without evidence.
+func claimsSection(s *Source) document.Section {
 	names := listOf(document.Limit{Noun: "claim"}, s.View.Inspection.Claims, func(name string) document.Text {
 		return document.Join("", fileName(name), document.Words(": not found in the change"))
 	})
-	return introduced("claims", "Claims of the summary", "The summary names these. Neither the change nor the calls nor the checks show them.", names)
+	return sectionWithIntro("claims", "Claims of the summary", "The summary names these. Neither the change nor the calls nor the checks show them.", names)
 }

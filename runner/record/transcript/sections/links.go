@@ -73,8 +73,8 @@ func (l Links) Sentence(s string) document.Text {
 	return linkNames(strings.Join(strings.Fields(s), " "), known)
 }
 
-// names matches words, numbers and paths as a whole.
-var names = lazyregexp.New(`(?:[Pp]ull request )?[\w#/\-\x{80}-\x{10ffff}]+(?:\.[\w#/\-\x{80}-\x{10ffff}]+)*`)
+// linkableNames matches words, numbers and paths as a whole.
+var linkableNames = lazyregexp.New(`(?:[Pp]ull request )?[\w#/\-\x{80}-\x{10ffff}]+(?:\.[\w#/\-\x{80}-\x{10ffff}]+)*`)
 
 // linkNames makes links of the known names in a sentence.
 func linkNames(s string, known map[string]document.Span) (text document.Text) {
@@ -84,7 +84,7 @@ func linkNames(s string, known map[string]document.Span) (text document.Text) {
 			text = append(text, document.Span{Text: s[done:end], IsSentence: true})
 		}
 	}
-	for _, at := range names().FindAllStringIndex(s, -1) {
+	for _, at := range linkableNames().FindAllStringIndex(s, -1) {
 		if span, is := known[s[at[0]:at[1]]]; is {
 			add(at[0])
 			text, done = append(text, span), at[1]
@@ -94,8 +94,8 @@ func linkNames(s string, known map[string]document.Span) (text document.Text) {
 	return text
 }
 
-// link returns a name as a link. Without an address, it returns text as code.
-func link(name document.Span, address, text string) document.Text {
+// linkOrCode returns a name as a link. Without an address, it returns text as code.
+func linkOrCode(name document.Span, address, text string) document.Text {
 	if address == "" {
 		return document.Mono(text)
 	}
@@ -103,30 +103,30 @@ func link(name document.Span, address, text string) document.Text {
 	return document.Text{name}
 }
 
-func (l Links) issue(reference string) document.Text {
-	return link(document.Span{Text: reference}, l.Site.Issue(reference), reference)
+func (l Links) issueLink(reference string) document.Text {
+	return linkOrCode(document.Span{Text: reference}, l.Site.Issue(reference), reference)
 }
 
-func (l Links) commit(sha string) document.Text {
+func (l Links) commitLink(sha string) document.Text {
 	name, page := transcript.ShortSHA(sha), ""
 	if slices.Contains(l.Commits, sha) {
 		page = l.Site.Commit(sha)
 	}
-	return link(document.Span{Text: name, Style: document.Monospace}, page, name)
+	return linkOrCode(document.Span{Text: name, Style: document.Monospace}, page, name)
 }
 
-func (l Links) run(id, page string) document.Text {
-	return link(document.Span{Text: id}, l.Site.Page(page), id)
+func (l Links) runLink(id, page string) document.Text {
+	return linkOrCode(document.Span{Text: id}, l.Site.Page(page), id)
 }
 
-func (l Links) pull(number int, page string) document.Text {
-	return link(document.Span{Text: "#" + strconv.Itoa(number)}, cmp.Or(l.Site.Page(page), l.Site.Pull(number)), page)
+func (l Links) pullLink(number int, page string) document.Text {
+	return linkOrCode(document.Span{Text: "#" + strconv.Itoa(number)}, cmp.Or(l.Site.Page(page), l.Site.Pull(number)), page)
 }
 
-func (l Links) remote(address string) document.Text {
+func (l Links) remoteLink(address string) document.Text {
 	page := l.Site.Home()
 	if page != strings.TrimSuffix(address, ".git") {
 		page = ""
 	}
-	return link(document.Span{Text: address, Style: document.Monospace}, page, address)
+	return linkOrCode(document.Span{Text: address, Style: document.Monospace}, page, address)
 }

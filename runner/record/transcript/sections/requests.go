@@ -7,41 +7,41 @@ import (
 
 // Request is a request for work on a pull request, with its result.
 type Request struct {
-	Run     string `json:"run"` // id of the run
-	Link    string `json:"link,omitempty"`
-	Asked   string `json:"asked"` // the person's words, or the title
-	Actor   string `json:"actor,omitempty"`
-	Summary string `json:"summary,omitempty"`
-	Before  int    `json:"before,omitempty"` // in the oldest request: how many earlier ones are left out
+	Run             string `json:"run"` // id of the run
+	Link            string `json:"link,omitempty"`
+	Asked           string `json:"asked"` // the person's words, or the title
+	Actor           string `json:"actor,omitempty"`
+	Summary         string `json:"summary,omitempty"`
+	OmittedRequests int    `json:"before,omitempty"` // in the oldest request: how many earlier ones are left out
 }
 
-// earlierRequests returns the earlier requests, newest first and folded.
-func earlierRequests(s *Source) document.Section {
+// earlierRequestsSection returns the earlier requests, newest first and folded.
+func earlierRequestsSection(s *Source) document.Section {
 	if len(s.Earlier) == 0 {
 		return document.Section{}
 	}
 	folds := document.Folds{Limit: document.Limit{Noun: "request", MaxRows: 20, MaxUnits: 14_000}}
 	for _, r := range s.Earlier {
-		folds.Folds = append(folds.Folds, s.Links.earlier(r))
+		folds.Folds = append(folds.Folds, s.Links.earlierRequestFold(r))
 	}
-	var untold document.Block
-	if count := s.Earlier[len(s.Earlier)-1].Before; count > 0 {
+	var omitted document.Block
+	if count := s.Earlier[len(s.Earlier)-1].OmittedRequests; count > 0 {
 		are := " are"
 		if count == 1 {
 			are = " is"
 		}
-		untold = paragraph(transcript.Count(count, "earlier request") + are + " not shown.")
+		omitted = paragraph(transcript.Count(count, "earlier request") + are + " not shown.")
 	}
-	return section("earlier-requests", "Earlier requests", folds, untold)
+	return section("earlier-requests", "Earlier requests", folds, omitted)
 }
 
-func (l Links) earlier(r Request) document.Fold {
+func (l Links) earlierRequestFold(r Request) document.Fold {
 	by := ""
 	if r.Actor != "" {
 		by = ", by " + r.Actor
 	}
 	return document.Fold{Title: document.Words("Asked for" + by + ": " + r.Asked), MaxUnits: 5_000, Blocks: []document.Block{
-		document.Paragraph{Text: document.Join("", document.Words("Run "), l.run(r.Run, r.Link))}, document.Message{Text: r.Summary, MaxUnits: 1_500},
+		document.Paragraph{Text: document.Join("", document.Words("Run "), l.runLink(r.Run, r.Link))}, document.Message{Text: r.Summary, MaxUnits: 1_500},
 	}}
 }
 

@@ -31,42 +31,42 @@ func (f *facts) block() document.Block {
 	return f.all
 }
 
-// runFacts returns what the run used, and under which rules it ran.
-func runFacts(s *Source) document.Section {
+// runFactsSection returns what the run used, and under which rules it ran.
+func runFactsSection(s *Source) document.Section {
 	f := &facts{}
-	s.usage(f)
-	s.identity(f)
+	s.addUsage(f)
+	s.addIdentity(f)
 	for _, fact := range s.Facts {
 		f.add("", document.Sentence(fact))
 	}
 	return section("run", "Run", f.block())
 }
 
-// origin returns the run that lessons come from.
-func origin(s *Source) document.Section {
+// lessonsOriginSection returns the run that lessons come from.
+func lessonsOriginSection(s *Source) document.Section {
 	f := &facts{}
-	s.identity(f)
+	s.addIdentity(f)
 	return section("run", "Run", f.block())
 }
 
-// identity adds the run and its task.
-func (s *Source) identity(f *facts) {
+// addIdentity adds the run and its task.
+func (s *Source) addIdentity(f *facts) {
 	if issue := s.View.Task.Issue; issue != "" {
-		f.add("Task", s.Links.issue(issue))
+		f.add("Task", s.Links.issueLink(issue))
 	}
 	if base := s.View.Workspace; base.BaseSHA != "" {
-		f.add("Base", document.Join(" ", document.Words(base.Base), s.Links.commit(base.BaseSHA)))
+		f.add("Base", document.Join(" ", document.Words(base.Base), s.Links.commitLink(base.BaseSHA)))
 	}
 	if started := s.View.Started; started.RunID != "" {
-		f.add("agent-ci", document.Join("", document.Words(started.Version+", run "), s.Links.run(started.RunID, started.Link)))
+		f.add("agent-ci", document.Join("", document.Words(started.Version+", run "), s.Links.runLink(started.RunID, started.Link)))
 	}
 }
 
-// usage adds what the run used.
-func (s *Source) usage(f *facts) {
+// addUsage adds what the run used.
+func (s *Source) addUsage(f *facts) {
 	v := s.View
-	f.addWords("Work", work(v))
-	f.addWords("Tokens", tokens(v.Usage))
+	f.addWords("Work", describeWork(v))
+	f.addWords("Tokens", describeTokens(v.Usage))
 	if cost, known := transcript.CostOf(v.AllModels()); known {
 		f.add("Cost", document.Text{{Text: fmt.Sprintf("$%.4f", cost), Style: document.Amount}})
 	}
@@ -77,13 +77,13 @@ func (s *Source) usage(f *facts) {
 		f.addWords("Model", fmt.Sprintf("%s since turn %d, instead of %s (%s)", back.To, back.Turn, back.From, back.Reason))
 	}
 	if v.Policy.Level != "" {
-		f.addWords("Confinement", confinement(v.Policy))
+		f.addWords("Confinement", describeConfinement(v.Policy))
 	}
 }
 
-// work returns what the run used in words: model, turns, calls, repeated requests, compactions and
+// describeWork returns what the run used in words: model, turns, calls, repeated requests, compactions and
 // time.
-func work(v *transcript.View) string {
+func describeWork(v *transcript.View) string {
 	parts := []string{transcript.Count(v.Turns, "turn"), transcript.Count(v.Calls, "tool call")}
 	switch {
 	case v.Started.Scripted != "":
@@ -103,7 +103,7 @@ func work(v *transcript.View) string {
 	return strings.Join(parts, ", ")
 }
 
-func tokens(u transcript.Usage) string {
+func describeTokens(u transcript.Usage) string {
 	words := fmt.Sprintf("%s in (%s cached", transcript.Thousands(u.Input), transcript.Thousands(u.Cached))
 	if u.CacheWrite > 0 {
 		words += ", " + transcript.Thousands(u.CacheWrite) + " written to the cache"
@@ -111,8 +111,8 @@ func tokens(u transcript.Usage) string {
 	return words + fmt.Sprintf("), %s out (%s reasoning)", transcript.Thousands(u.Output), transcript.Thousands(u.Reasoning))
 }
 
-// confinement returns how commands were confined, in a line.
-func confinement(p transcript.Policy) string {
+// describeConfinement returns how commands were confined, in a line.
+func describeConfinement(p transcript.Policy) string {
 	level := p.Level
 	if p.Unconfined() {
 		level = "none: commands ran with all rights of the user"
@@ -124,8 +124,8 @@ func confinement(p transcript.Policy) string {
 	return words
 }
 
-// runDetails returns details about the run for close readers.
-func runDetails(s *Source) document.Section {
+// runDetailsSection returns details about the run for close readers.
+func runDetailsSection(s *Source) document.Section {
 	v, f := s.View, &facts{}
 	if !v.StartedAt.IsZero() {
 		f.addWords("Started", v.StartedAt.UTC().Format("2006-01-02 15:04:05 UTC"))
@@ -137,7 +137,7 @@ func runDetails(s *Source) document.Section {
 		f.add("Layers", document.Sentence(strings.Join(layers[:min(len(layers), 20)], ", ")))
 	}
 	if t := s.Timeline; t != nil {
-		f.addWords("Time", fmt.Sprintf("the model %s, calls %s, checks %s", transcript.Duration(t.Thinking), transcript.Duration(t.Working), transcript.Duration(t.Checking)))
+		f.addWords("Time", fmt.Sprintf("the model %s, calls %s, checks %s", transcript.Duration(t.ModelSeconds), transcript.Duration(t.CallSeconds), transcript.Duration(t.CheckSeconds)))
 	}
 	if v.Events > 0 {
 		f.add("Chain", document.Join("", document.Words(transcript.Count(int(v.Events), "event")+"; SHA-256 of the last line: "), document.Mono(v.Head)))
@@ -148,12 +148,12 @@ func runDetails(s *Source) document.Section {
 // jobBytes limits the text with all settings, in bytes.
 const jobBytes = 40_000
 
-// settings returns the settings of the job that differ from the defaults, and all settings, folded.
-func settings(s *Source) document.Section {
+// settingsSection returns the settings of the job that differ from the defaults, and all settings, folded.
+func settingsSection(s *Source) document.Section {
 	f := &facts{}
 	var set map[string]any
 	if json.Unmarshal(s.View.Started.Set, &set) == nil {
-		f.settings("", set)
+		f.addSettings("", set)
 	}
 	var all document.Block
 	var job bytes.Buffer
@@ -170,12 +170,12 @@ func settings(s *Source) document.Section {
 	return document.Section{}
 }
 
-// settings adds the values of nested settings. path is the prefix of their names.
-func (f *facts) settings(path string, of map[string]any) {
+// addSettings adds the values of nested settings. path is the prefix of their names.
+func (f *facts) addSettings(path string, of map[string]any) {
 	for _, key := range slices.Sorted(maps.Keys(of)) {
 		switch value := of[key].(type) {
 		case map[string]any:
-			f.settings(path+key+".", value)
+			f.addSettings(path+key+".", value)
 		default:
 			f.add(path+key, document.Text{{Text: settingText(value), Style: document.Monospace, IsSentence: true}})
 		}

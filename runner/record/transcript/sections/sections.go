@@ -14,9 +14,9 @@ type Source struct {
 	Links Links
 	// EndKnown means that the reader knows already how the run ended.
 	EndKnown bool
-	// Draft has the reasons why the pull request is a draft. Notes has further remarks. Facts has
+	// DraftReasons has the reasons why the pull request is a draft. Notes has further remarks. Facts has
 	// sentences without a full stop, for the facts about the run.
-	Draft, Notes, Facts []string
+	DraftReasons, Notes, Facts []string
 	// Earlier has the earlier requests, newest first.
 	Earlier []Request
 	// Timeline has facts from all events; may be nil.
@@ -25,11 +25,11 @@ type Source struct {
 
 // Timeline has facts that need a pass over all events.
 type Timeline struct {
-	Patches                     map[string][]int64 // by path: the events of calls that patched it
-	Diffs                       map[string]string  // by path: the id of its diff on the page
-	Refusals                    []Refusal          // the first refusals
-	RefusedCalls, RefusedHosts  int
-	Thinking, Working, Checking float64 // seconds of the model, of calls and of checks
+	Patches                                 map[string][]int64 // by path: the events of calls that patched it
+	Diffs                                   map[string]string  // by path: the id of its diff on the page
+	Refusals                                []Refusal          // the first refusals
+	RefusedCalls, RefusedHosts              int
+	ModelSeconds, CallSeconds, CheckSeconds float64 // seconds of the model, of calls and of checks
 }
 
 // Refusal is a call or host that the policy refused.
@@ -38,12 +38,12 @@ type Refusal struct {
 	Tool, Topic, Rule string
 }
 
-// place is a set of pages or parts of a page.
-type place int
+// pages is a set of pages or parts of a page.
+type pages int
 
 // The pages, and parts of pages, that have sections.
 const (
-	PullRequest place = 1 << iota // the body of a pull request
+	PullRequest pages = 1 << iota // the body of a pull request
 	Lessons                       // the body of a pull request that has only lessons
 	Failures                      // the comment on an issue when a run ended
 	Summary                       // the summary of a workflow step
@@ -57,48 +57,48 @@ const (
 	everywhere = PullRequest | outline | Report
 )
 
-// table maps sections to the places that have them. Empty sections are left out.
-var table = []struct {
+// sectionTable maps sections to the places that have them. Empty sections are left out.
+var sectionTable = []struct {
 	of func(*Source) document.Section
-	on place
+	on pages
 }{
 	{outcomeSection, outline},
-	{lessonsAlone, Lessons},
-	{workflowRisk, everywhere | Findings},
-	{silenced, everywhere | Findings},
-	{alerts, everywhere},
-	{request, PullRequest},
-	{opening, PullRequest | Summary},
-	{summary, Document | Report},
-	{claims, everywhere | Findings},
-	{failedSetup, everywhere | Failures},
-	{task, Document | Report},
-	{plan, everywhere},
-	{checks, everywhere},
-	{failingTests, everywhere | Failures},
-	{redProof, everywhere | Proofs},
-	{existingTests, everywhere | Proofs},
-	{files, outline | Report},
-	{lessons, everywhere},
-	{published, outline | Report},
-	{secrets, everywhere},
-	{servers, everywhere},
-	{jobTools, everywhere},
-	{skills, everywhere},
-	{hooks, everywhere},
-	{warnings, everywhere},
-	{refusals, Details},
-	{origin, Lessons},
-	{runFacts, PullRequest | outline | Details},
-	{runDetails, Document | Details},
-	{setup, Document | Details},
-	{settings, Details},
-	{earlierRequests, PullRequest},
+	{separateLessonsSection, Lessons},
+	{workflowRiskSection, everywhere | Findings},
+	{silencedSection, everywhere | Findings},
+	{alertsSection, everywhere},
+	{requestSection, PullRequest},
+	{untitledSummarySection, PullRequest | Summary},
+	{summarySection, Document | Report},
+	{claimsSection, everywhere | Findings},
+	{failedSetupSection, everywhere | Failures},
+	{taskSection, Document | Report},
+	{planSection, everywhere},
+	{checksSection, everywhere},
+	{failingTestsSection, everywhere | Failures},
+	{redProofSection, everywhere | Proofs},
+	{existingTestsSection, everywhere | Proofs},
+	{filesSection, outline | Report},
+	{lessonsSection, everywhere},
+	{publishedSection, outline | Report},
+	{secretsSection, everywhere},
+	{serversSection, everywhere},
+	{jobToolsSection, everywhere},
+	{skillsSection, everywhere},
+	{hooksSection, everywhere},
+	{warningsSection, everywhere},
+	{refusalsSection, Details},
+	{lessonsOriginSection, Lessons},
+	{runFactsSection, PullRequest | outline | Details},
+	{runDetailsSection, Document | Details},
+	{setupSection, Document | Details},
+	{settingsSection, Details},
+	{earlierRequestsSection, PullRequest},
 }
 
-// On returns the sections of a place that are not empty.
-func (s *Source) On(place place) (all []document.Section) {
-	for _, row := range table {
+// ForPages returns the sections of a place that are not empty.
+func (s *Source) ForPages(place pages) (all []document.Section) {
+	for _, row := range sectionTable {
 		if row.on&place == 0 {
 			continue
 		}
@@ -120,9 +120,9 @@ func section(id, title string, blocks ...document.Block) document.Section {
 	return s
 }
 
-// introduced returns a section with a sentence and a block. If the block is nil, it returns an
+// sectionWithIntro returns a section with a sentence and a block. If the block is nil, it returns an
 // empty section.
-func introduced(id, title, sentence string, b document.Block) document.Section {
+func sectionWithIntro(id, title, sentence string, b document.Block) document.Section {
 	if b == nil {
 		return document.Section{}
 	}
@@ -133,12 +133,12 @@ func introduced(id, title, sentence string, b document.Block) document.Section {
 func paragraph(text string) document.Block { return document.Paragraph{Text: document.Sentence(text)} }
 
 // tableOf returns a table with a row for each element, or nil if there are none.
-func tableOf[T any](limit document.Limit, columns []document.Column, all []T, line func(T) document.Line) document.Block {
+func tableOf[T any](limit document.Limit, columns []document.Column, all []T, line func(T) document.Row) document.Block {
 	t := document.Table{Limit: limit, Columns: columns}
 	for _, one := range all {
-		t.Lines = append(t.Lines, line(one))
+		t.Rows = append(t.Rows, line(one))
 	}
-	if len(t.Lines) == 0 {
+	if len(t.Rows) == 0 {
 		return nil
 	}
 	return t
@@ -169,9 +169,9 @@ func columns(names ...string) (all []document.Column) {
 	return all
 }
 
-// Begun reports whether the agent began to work, or may still. Otherwise sections do not mention
+// AgentBegan reports whether the agent began to work, or may still. Otherwise sections do not mention
 // missing plans, changes and so on.
-func Begun(v *transcript.View) bool {
+func AgentBegan(v *transcript.View) bool {
 	return v.Finished == nil || v.Turns > 0 || v.Calls > 0 || hasChange(v)
 }
 

@@ -10,9 +10,9 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript/document"
 )
 
-// secrets returns the credentials that commands used, and refused requests for them. Refused
+// secretsSection returns the credentials that commands used, and refused requests for them. Refused
 // requests come last, because commands decide how many there are.
-func secrets(s *Source) document.Section {
+func secretsSection(s *Source) document.Section {
 	type use struct {
 		name, by, target string
 		what             document.Text
@@ -32,14 +32,14 @@ func secrets(s *Source) document.Section {
 			all = append(all, use{secret.Name, n.By, n.Target, what})
 		}
 	}
-	lines := tableOf(document.Limit{Noun: "line", MaxUnits: 4_000}, columns("Credential", "By", "Host", "Requests"), all, func(u use) document.Line {
-		return document.Line{document.Mono(u.name), document.Words(u.by), document.Mono(u.target), u.what}
+	lines := tableOf(document.Limit{Noun: "line", MaxUnits: 4_000}, columns("Credential", "By", "Host", "Requests"), all, func(u use) document.Row {
+		return document.Row{document.Mono(u.name), document.Words(u.by), document.Mono(u.target), u.what}
 	})
-	return introduced("credentials", "Credentials", "Commands see placeholders only. The proxy puts the values into requests.", lines)
+	return sectionWithIntro("credentials", "Credentials", "Commands see placeholders only. The proxy puts the values into requests.", lines)
 }
 
-// servers returns the run's MCP servers, with the digest of each tool's schema.
-func servers(s *Source) document.Section {
+// serversSection returns the run's MCP servers, with the digest of each tool's schema.
+func serversSection(s *Source) document.Section {
 	table := document.Table{Limit: document.Limit{Noun: "tool", MaxRows: 200}, Columns: columns("Server", "Program or host", "Tool", "SHA-256 of its schema")}
 	for _, server := range s.View.MCPServers {
 		name := document.Mono(server.Name)
@@ -52,14 +52,14 @@ func servers(s *Source) document.Section {
 		}
 		program := document.Join(", ", what...)
 		for _, tool := range server.Tools {
-			table.Lines = append(table.Lines, document.Line{name, program, document.Mono(tool.Tool), digest(tool.SHA256)})
+			table.Rows = append(table.Rows, document.Row{name, program, document.Mono(tool.Tool), digest(tool.SHA256)})
 			name, program = nil, nil
 		}
 		if len(server.Tools) == 0 {
-			table.Lines = append(table.Lines, document.Line{name, program, nil, nil})
+			table.Rows = append(table.Rows, document.Row{name, program, nil, nil})
 		}
 	}
-	if len(table.Lines) == 0 {
+	if len(table.Rows) == 0 {
 		return document.Section{}
 	}
 	return section("mcp-servers", "MCP servers", table)
@@ -73,8 +73,8 @@ type jobTool struct {
 	Run  json.RawMessage `json:"run"` // a script, or a list of arguments; empty text for none
 }
 
-// jobTools returns the tools that the job defines, and how often they were called.
-func jobTools(s *Source) document.Section {
+// jobToolsSection returns the tools that the job defines, and how often they were called.
+func jobToolsSection(s *Source) document.Section {
 	var job struct {
 		Tools struct{ Dynamic []jobTool }
 	}
@@ -94,12 +94,12 @@ func jobTools(s *Source) document.Section {
 	if s.Timeline != nil { // a page shows the calls instead; there the view has no entries to count
 		heads = heads[:2]
 	}
-	return section("job-tools", "Tools of the job", tableOf(document.Limit{Noun: "tool", MaxUnits: 4_000}, heads, job.Tools.Dynamic, func(tool jobTool) document.Line {
+	return section("job-tools", "Tools of the job", tableOf(document.Limit{Noun: "tool", MaxUnits: 4_000}, heads, job.Tools.Dynamic, func(tool jobTool) document.Row {
 		calls := fmt.Sprint(called[tool.Name])
 		if n := failed[tool.Name]; n > 0 {
 			calls += fmt.Sprintf(", %d failed", n)
 		}
-		return document.Line{document.Mono(tool.Name), tool.program(), document.Words(calls)}[:len(heads)]
+		return document.Row{document.Mono(tool.Name), tool.program(), document.Words(calls)}[:len(heads)]
 	}))
 }
 
@@ -120,27 +120,27 @@ func (t jobTool) program() document.Text {
 	return document.Mono(script)
 }
 
-// skills returns the skills that the model loaded.
-func skills(s *Source) document.Section {
-	return section("skills", "Skills", tableOf(document.Limit{Noun: "skill", MaxUnits: 4_000}, columns("Skill", "File", "SHA-256"), s.View.LoadedSkills, func(s transcript.Skill) document.Line {
-		return document.Line{document.Mono(s.Name), document.Mono(s.Path), digest(s.SHA256)}
+// skillsSection returns the skills that the model loaded.
+func skillsSection(s *Source) document.Section {
+	return section("skills", "Skills", tableOf(document.Limit{Noun: "skill", MaxUnits: 4_000}, columns("Skill", "File", "SHA-256"), s.View.LoadedSkills, func(s transcript.Skill) document.Row {
+		return document.Row{document.Mono(s.Name), document.Mono(s.Path), digest(s.SHA256)}
 	}))
 }
 
-// hooks returns the hooks of the run, with how often they answered.
-func hooks(s *Source) document.Section {
-	return section("hooks", "Hooks", tableOf(document.Limit{Noun: "hook", MaxRows: 64, MaxUnits: 4_000}, columns("Hook", "On", "Asked#", "Refused#", "Failed#", "SHA-256"), s.View.Hooks, func(use transcript.HookUse) document.Line {
+// hooksSection returns the hooks of the run, with how often they answered.
+func hooksSection(s *Source) document.Section {
+	return section("hooks", "Hooks", tableOf(document.Limit{Noun: "hook", MaxRows: 64, MaxUnits: 4_000}, columns("Hook", "On", "Asked#", "Refused#", "Failed#", "SHA-256"), s.View.Hooks, func(use transcript.HookUse) document.Row {
 		name := document.Mono(use.Name)
 		if use.Trusted {
 			name = append(name, document.Span{Text: " (outside of the sandbox)"})
 		}
 		count := func(n int) document.Text { return document.Words(transcript.Thousands(int64(n))) }
-		return document.Line{name, document.Words(use.On), count(use.Calls), count(use.Denials), count(use.Errors), digest(use.SHA256)}
+		return document.Row{name, document.Words(use.On), count(use.Calls), count(use.Denials), count(use.Errors), digest(use.SHA256)}
 	}))
 }
 
-// refusals returns the calls and hosts that the policy refused.
-func refusals(s *Source) document.Section {
+// refusalsSection returns the calls and hosts that the policy refused.
+func refusalsSection(s *Source) document.Section {
 	t := s.Timeline
 	if t == nil || t.RefusedCalls+t.RefusedHosts == 0 {
 		return document.Section{}
@@ -157,6 +157,6 @@ func refusals(s *Source) document.Section {
 		words += fmt.Sprintf(", of which the first %d are shown", len(t.Refusals))
 	}
 	return section("refusals", "Refusals", paragraph(words+"."), listOf(document.Limit{Noun: "refusal"}, t.Refusals, func(r Refusal) document.Text {
-		return document.Join(" ", events([]int64{r.Event}), document.Words(r.Tool), document.Mono(r.Topic), document.Words("by "+r.Rule))
+		return document.Join(" ", eventLinks([]int64{r.Event}), document.Words(r.Tool), document.Mono(r.Topic), document.Words("by "+r.Rule))
 	}))
 }

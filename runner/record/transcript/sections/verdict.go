@@ -51,7 +51,7 @@ func verdictOnChecks(table *transcript.Verify) (document.Tone, document.Text) {
 		}
 	}
 	if len(red) > 0 {
-		return document.Bad, firstNamed(red, verbForm(len(red), "fail"))
+		return document.Bad, namesWithResult(red, verbForm(len(red), "fail"))
 	}
 	var parts []document.Text
 	tone := document.Good
@@ -61,7 +61,7 @@ func verdictOnChecks(table *transcript.Verify) (document.Tone, document.Text) {
 		}
 	}
 	add(passed > 0, document.Good, document.Words(transcript.Count(passed, "check")+" "+verbForm(passed, "pass")))
-	add(len(before) > 0, document.Doubtful, firstNamed(before, verbForm(len(before), "fail")+" as before"))
+	add(len(before) > 0, document.Doubtful, namesWithResult(before, verbForm(len(before), "fail")+" as before"))
 	add(len(parts) == 0, document.Doubtful, document.Words("no check concerns the change"))
 	proven, doubtful := proofCounts(table)
 	add(proven > 0, document.Good, document.Words(transcript.Count(proven, "test")+" proven"))
@@ -85,8 +85,8 @@ func proofCounts(table *transcript.Verify) (proven, doubtful int) {
 	return proven, doubtful + table.MoreProofs()
 }
 
-// firstNamed returns the names of the first few checks, with their result.
-func firstNamed(checks []string, became string) document.Text {
+// namesWithResult returns the names of the first few checks, with their result.
+func namesWithResult(checks []string, became string) document.Text {
 	const most, width = 5, 60
 	var names []document.Text
 	for _, name := range checks[:min(len(checks), most)] {

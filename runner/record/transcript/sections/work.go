@@ -22,8 +22,8 @@ func outcomeSection(s *Source) document.Section {
 	return section("outcome", "", document.Paragraph{Text: text})
 }
 
-// alerts returns the problems of the run, then notes.
-func alerts(s *Source) document.Section {
+// alertsSection returns the problems of the run, then notes.
+func alertsSection(s *Source) document.Section {
 	notes := document.Alert{Limit: document.Limit{Noun: "note", MaxUnits: 4_000}}
 	if scripted := s.View.Started.Scripted; scripted != "" {
 		notes.Items = append(notes.Items, document.Join("", document.Words("This run was scripted: the answers come from the session file "), document.Mono(scripted), document.Words(", no model was asked.")))
@@ -51,7 +51,7 @@ func (s *Source) distrustReasons() (all []document.Text) {
 	if f := v.Finished; f != nil && !s.EndKnown && outcome.Outcome(f.Outcome).ExitCode() != 0 {
 		all = append(all, document.Join("", document.Words("The run ended as "), document.Mono(f.Outcome+"/"+f.Reason), document.Words(": "), s.Links.Sentence(f.Message)))
 	}
-	for _, reason := range s.Draft {
+	for _, reason := range s.DraftReasons {
 		all = append(all, document.Sentence("Draft: "+reason))
 	}
 	add(v.Policy.Unconfined(), document.Sentence("Commands ran unconfined, with all rights of the user who started agent-ci."))
@@ -59,8 +59,8 @@ func (s *Source) distrustReasons() (all []document.Text) {
 	return all
 }
 
-// request returns the request that the run worked on, for a pull request that existed before.
-func request(s *Source) document.Section {
+// requestSection returns the request that the run worked on, for a pull request that existed before.
+func requestSection(s *Source) document.Section {
 	t := s.View.Task
 	if t.Request == "" {
 		return document.Section{}
@@ -72,26 +72,26 @@ func request(s *Source) document.Section {
 	return section("request", "", document.Paragraph{Text: append(text, document.Span{Text: ": "}, document.Span{Text: t.Request, IsSentence: true})})
 }
 
-// summary returns the agent's last message.
-func summary(s *Source) document.Section {
+// summarySection returns the agent's last message.
+func summarySection(s *Source) document.Section {
 	switch text := s.View.Summary(); {
 	case strings.TrimSpace(text) != "":
 		return section("summary", "Summary", document.Message{Text: text, MaxUnits: 12_000})
-	case Begun(s.View):
+	case AgentBegan(s.View):
 		return section("summary", "Summary", paragraph("The agent left no summary."))
 	}
 	return document.Section{}
 }
 
-// opening returns the summary without a heading, for the place below the verdict.
-func opening(s *Source) document.Section {
-	said := summary(s)
+// untitledSummarySection returns the summary without a heading, for the place below the verdict.
+func untitledSummarySection(s *Source) document.Section {
+	said := summarySection(s)
 	said.Title = ""
 	return said
 }
 
-// task returns the task with its title and origin.
-func task(s *Source) document.Section {
+// taskSection returns the task with its title and origin.
+func taskSection(s *Source) document.Section {
 	t := s.View.Task
 	var title, from document.Block
 	if t.Title != "" {
@@ -106,10 +106,10 @@ func task(s *Source) document.Section {
 	return section("task", "Task", title, from, document.Quote(t.Text))
 }
 
-// plan returns the agent's last plan.
-func plan(s *Source) document.Section {
+// planSection returns the agent's last plan.
+func planSection(s *Source) document.Section {
 	switch {
-	case !Begun(s.View):
+	case !AgentBegan(s.View):
 		return document.Section{}
 	case len(s.View.Plan.Steps) == 0:
 		return section("plan", "Plan", paragraph("The agent made no plan."))
@@ -139,10 +139,10 @@ var fileStates = map[changeset.Status]string{
 // FileState returns what happened to a file, in words.
 func FileState(f changeset.File) string { return cmp.Or(fileStates[f.Status], string(f.Status)) }
 
-// files returns the changed files.
-func files(s *Source) document.Section {
+// filesSection returns the changed files.
+func filesSection(s *Source) document.Section {
 	switch {
-	case !Begun(s.View):
+	case !AgentBegan(s.View):
 		return document.Section{}
 	case !hasChange(s.View):
 		return section("files", "Files", paragraph("No file was changed."))
@@ -151,16 +151,16 @@ func files(s *Source) document.Section {
 	if s.Timeline != nil {
 		heads = append(heads, columns("Patches")...)
 	}
-	return section("files", "Files", paragraph(s.View.Change.Size()), tableOf(document.Limit{Noun: "file", MaxUnits: 8_000}, heads, s.View.Change.Files, func(f changeset.File) document.Line {
+	return section("files", "Files", paragraph(s.View.Change.Size()), tableOf(document.Limit{Noun: "file", MaxUnits: 8_000}, heads, s.View.Change.Files, func(f changeset.File) document.Row {
 		added, removed := transcript.Thousands(int64(f.Insertions)), transcript.Thousands(int64(f.Deletions))
 		if f.Binary {
 			added, removed = "binary", ""
 		}
 		name := fileName(f.Path)
-		line := document.Line{name, document.Words(FileState(f)), document.Words(added), document.Words(removed)}
+		line := document.Row{name, document.Words(FileState(f)), document.Words(added), document.Words(removed)}
 		if s.Timeline != nil {
 			name[0].PageAnchor = s.Timeline.Diffs[f.Path]
-			line = append(line, events(s.Timeline.Patches[f.Path]))
+			line = append(line, eventLinks(s.Timeline.Patches[f.Path]))
 		}
 		return line
 	}))
@@ -169,8 +169,8 @@ func files(s *Source) document.Section {
 // EventID returns the id of an event on a page.
 func EventID(seq int64) string { return fmt.Sprintf("e%d", seq) }
 
-// events returns links to events of the same page.
-func events(all []int64) (text document.Text) {
+// eventLinks returns links to events of the same page.
+func eventLinks(all []int64) (text document.Text) {
 	for _, seq := range all {
 		text = document.Join(" ", text, document.Text{{Text: fmt.Sprintf("#%d", seq), PageAnchor: EventID(seq)}})
 	}
@@ -179,54 +179,56 @@ func events(all []int64) (text document.Text) {
 
 const lessonsWords = "The model proposes these lessons for later runs, which read them once they are merged. Review them as you review code."
 
-// lessons returns the lessons in the change.
-func lessons(s *Source) document.Section {
-	if l := s.View.Lessons; l != nil && l.In == transcript.LessonsInChange && Begun(s.View) {
-		return lessonTable("Lessons", l)
+// lessonsSection returns the lessons in the change.
+func lessonsSection(s *Source) document.Section {
+	if l := s.View.Lessons; l != nil && l.In == transcript.LessonsInChange && AgentBegan(s.View) {
+		return lessonTableSection("Lessons", l)
 	}
 	return document.Section{}
 }
 
-// lessonsAlone returns the lessons of a separate pull request.
-func lessonsAlone(s *Source) document.Section { return lessonTable("", s.View.Lessons) }
+// separateLessonsSection returns the lessons of a separate pull request.
+func separateLessonsSection(s *Source) document.Section {
+	return lessonTableSection("", s.View.Lessons)
+}
 
-func lessonTable(title string, l *transcript.Lessons) document.Section {
-	return section("lessons", title, paragraph(lessonsWords), tableOf(document.Limit{Noun: "lesson", MaxUnits: 8_000}, columns("Lesson", "Claim", "Evidence"), l.Lessons, func(l transcript.Lesson) document.Line {
+func lessonTableSection(title string, l *transcript.Lessons) document.Section {
+	return section("lessons", title, paragraph(lessonsWords), tableOf(document.Limit{Noun: "lesson", MaxUnits: 8_000}, columns("Lesson", "Claim", "Evidence"), l.Lessons, func(l transcript.Lesson) document.Row {
 		var evidence []document.Text
 		for _, e := range l.Evidence {
 			evidence = append(evidence, document.Mono(e))
 		}
-		return document.Line{document.Mono(l.ID), document.Sentence(l.Claim), document.Join(", ", evidence...)}
+		return document.Row{document.Mono(l.ID), document.Sentence(l.Claim), document.Join(", ", evidence...)}
 	}))
 }
 
-// published returns the publishing steps, with links.
-func published(s *Source) document.Section {
+// publishedSection returns the publishing steps, with links.
+func publishedSection(s *Source) document.Section {
 	return section("published", "Published", listOf(document.Limit{Noun: "step"}, s.View.Publish, func(p transcript.Publish) document.Text {
 		parts := []document.Text{document.Words(strings.ReplaceAll(p.Step, "_", " "))}
 		if p.Number > 0 {
-			parts = append(parts, s.Links.pull(p.Number, p.URL))
+			parts = append(parts, s.Links.pullLink(p.Number, p.URL))
 		} else {
 			parts = append(parts, document.Mono(p.URL))
 		}
-		parts = append(parts, document.Words(p.Operation), document.Mono(p.Branch), s.Links.commit(p.HeadSHA), s.Links.remote(p.Remote))
+		parts = append(parts, document.Words(p.Operation), document.Mono(p.Branch), s.Links.commitLink(p.HeadSHA), s.Links.remoteLink(p.Remote))
 		return document.Join(" ", parts...)
 	}))
 }
 
-// warnings returns the warnings of the run.
-func warnings(s *Source) document.Section {
+// warningsSection returns the warnings of the run.
+func warningsSection(s *Source) document.Section {
 	return section("warnings", "Warnings", listOf(document.Limit{Noun: "warning"}, s.View.Warnings, func(w transcript.Warning) document.Text {
 		return document.Join("", document.Sentence(w.Message), document.Words(" ("), document.Mono(w.Code), document.Words(")"))
 	}))
 }
 
-// failedSetup returns the output of failed setup commands.
-func failedSetup(s *Source) document.Section {
+// failedSetupSection returns the output of failed setup commands.
+func failedSetupSection(s *Source) document.Section {
 	outputs := document.Folds{Limit: document.Limit{Noun: "output", MaxRows: 10, MaxUnits: 16_000}}
 	for _, step := range s.View.Setup {
 		if step.Tail != "" {
-			outputs.Folds = append(outputs.Folds, lastLines("", "setup "+step.Name, fmt.Sprintf("exit %d", step.ExitCode), step.Tail))
+			outputs.Folds = append(outputs.Folds, outputFold("", "setup "+step.Name, fmt.Sprintf("exit %d", step.ExitCode), step.Tail))
 		}
 	}
 	if len(outputs.Folds) == 0 {
@@ -235,10 +237,10 @@ func failedSetup(s *Source) document.Section {
 	return section("failed-setup", "Failed setup", outputs)
 }
 
-// setup returns the commands that ran before the agent.
-func setup(s *Source) document.Section {
-	return section("setup", "Setup", tableOf(document.Limit{Noun: "step"}, columns("Step", "Command", "Exit#", "Time#"), s.View.Setup, func(step transcript.Setup) document.Line {
-		return document.Line{document.Words(step.Name), document.Mono(step.Run), document.Words(fmt.Sprint(step.ExitCode)), document.Words(transcript.Duration(step.Seconds))}
+// setupSection returns the commands that ran before the agent.
+func setupSection(s *Source) document.Section {
+	return section("setup", "Setup", tableOf(document.Limit{Noun: "step"}, columns("Step", "Command", "Exit#", "Time#"), s.View.Setup, func(step transcript.Setup) document.Row {
+		return document.Row{document.Words(step.Name), document.Mono(step.Run), document.Words(fmt.Sprint(step.ExitCode)), document.Words(transcript.Duration(step.Seconds))}
 	}))
 }
 

@@ -15,14 +15,14 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript/sections"
 )
 
-// table describes each event type except model.response, which is shown with its request.
-var table = map[transcript.Type]func(json.RawMessage) (Entry, error){
+// describers describes each event type except model.response, which is shown with its request.
+var describers = map[transcript.Type]func(json.RawMessage) (Entry, error){
 	transcript.TypeRunStarted: decodeAs(func(d transcript.RunStarted) Entry {
-		scripted := prefixed("; the model's answers are scripted (", d.Scripted)
+		scripted := withPrefix("; the model's answers are scripted (", d.Scripted)
 		if scripted != "" {
 			scripted += "), no model is asked"
 		}
-		return Entry{Line: line("run "+d.RunID, prefixed(" of ", d.Key), scripted), Texts: withoutTexts}
+		return Entry{Line: sentence("run "+d.RunID, withPrefix(" of ", d.Key), scripted), Texts: withoutTexts}
 	}),
 	transcript.TypeRunResumed: decodeAs(func(d transcript.RunResumed) Entry {
 		e := detailEntry("resumed", " after "+cmp.Or(d.After, "it was killed")+", by agent-ci "+d.Version)
@@ -43,28 +43,28 @@ var table = map[transcript.Type]func(json.RawMessage) (Entry, error){
 		return e
 	}),
 	transcript.TypeTask: decodeAs(func(d transcript.Task) Entry {
-		e := detailEntry("task", prefixed(": ", d.Title))
-		e.Texts = []Text{{"Text", d.Text}}
+		e := detailEntry("task", withPrefix(": ", d.Title))
+		e.Texts = []LongText{{"Text", d.Text}}
 		return e
 	}),
 	transcript.TypeWorkspace: decodeAs(func(d transcript.Workspace) Entry {
-		return Entry{Line: line("base", " is "+strings.TrimSpace(d.Base+" "+transcript.ShortSHA(d.BaseSHA))), Texts: withoutTexts}
+		return Entry{Line: sentence("base", " is "+strings.TrimSpace(d.Base+" "+transcript.ShortSHA(d.BaseSHA))), Texts: withoutTexts}
 	}),
 	transcript.TypePolicy: decodeAs(func(d transcript.Policy) Entry {
 		if len(d.Layers) == 0 {
-			return Entry{Line: line("WARNING", ": commands run unconfined, with all rights of this user"), Bad: true}
+			return Entry{Line: sentence("WARNING", ": commands run unconfined, with all rights of this user"), Bad: true}
 		}
-		return Entry{Line: line("commands are confined", fmt.Sprintf(": %s (%s)", d.Level, strings.Join(d.Layers, ", ")), prefixed("; work tree: ", d.DescribeWorkTree())), Bad: d.Unconfined()}
+		return Entry{Line: sentence("commands are confined", fmt.Sprintf(": %s (%s)", d.Level, strings.Join(d.Layers, ", ")), withPrefix("; work tree: ", d.DescribeWorkTree())), Bad: d.Unconfined()}
 	}),
 	transcript.TypeSetup: decodeAs(func(d transcript.Setup) Entry {
 		name := strings.TrimPrefix(cmp.Or(d.Kind, "setup")+" "+d.Name, d.Name+" ")
-		return Entry{Line: line(name, fmt.Sprintf(": exit %d after %s", d.ExitCode, seconds(d.Seconds))), Bad: d.ExitCode != 0, Outputs: outputs("setup "+d.Name, fmt.Sprintf("exit %d", d.ExitCode), d.Tail)}
+		return Entry{Line: sentence(name, fmt.Sprintf(": exit %d after %s", d.ExitCode, formatSeconds(d.Seconds))), Bad: d.ExitCode != 0, Outputs: outputsOf("setup "+d.Name, fmt.Sprintf("exit %d", d.ExitCode), d.Tail)}
 	}),
 	transcript.TypeNetwork: decodeAs(func(d transcript.Network) Entry {
 		if d.Allowed {
 			return detailEntry("allowed", " to reach ", d.Target)
 		}
-		e := Entry{Line: line("refused", " to reach ", d.Target, prefixed(": ", d.Reason)), PartOfNeighbours: true, Bad: true, Host: d.Target, Refused: cmp.Or(d.Rule, "no rule allows it")}
+		e := Entry{Line: sentence("refused", " to reach ", d.Target, withPrefix(": ", d.Reason)), PartOfNeighbours: true, Bad: true, Host: d.Target, RefusedBy: cmp.Or(d.Rule, "no rule allows it")}
 		if d.Request != "" {
 			e.Line = append(e.Line, document.Span{Text: " The request was " + d.Request + "."})
 		}
@@ -74,30 +74,30 @@ var table = map[transcript.Type]func(json.RawMessage) (Entry, error){
 		return e
 	}),
 	transcript.TypeSecretUsed: decodeAs(func(d transcript.SecretUsed) Entry {
-		e := Entry{Line: line("secret "+d.Name, fmt.Sprintf(" was used %d times by %s for ", d.Uses, d.By), d.Target), PartOfNeighbours: true, Detail: d.Uses == 1 || !d.Ended}
+		e := Entry{Line: sentence("secret "+d.Name, fmt.Sprintf(" was used %d times by %s for ", d.Uses, d.By), d.Target), PartOfNeighbours: true, Detail: d.Uses == 1 || !d.Ended}
 		if d.Uses == 1 && !d.Ended {
-			e.Line, e.Detail = line("secret "+d.Name, " is used by "+d.By+" for ", d.Target), false
+			e.Line, e.Detail = sentence("secret "+d.Name, " is used by "+d.By+" for ", d.Target), false
 		}
 		return e
 	}),
 	transcript.TypeService: decodeAs(func(d transcript.Service) Entry {
 		if d.State == transcript.ServiceReady {
-			return Entry{Line: line("service "+d.Name, " is ready for "+d.By+" after "+seconds(d.Seconds)), PartOfNeighbours: true}
+			return Entry{Line: sentence("service "+d.Name, " is ready for "+d.By+" after "+formatSeconds(d.Seconds)), PartOfNeighbours: true}
 		}
-		return Entry{Line: line("service "+d.Name, " for "+d.By+": ", d.Why), PartOfNeighbours: true, Bad: true}
+		return Entry{Line: sentence("service "+d.Name, " for "+d.By+": ", d.Why), PartOfNeighbours: true, Bad: true}
 	}),
 	transcript.TypeMCPServer: decodeAs(func(d transcript.MCPServer) Entry {
 		if d.State == transcript.MCPReady && d.Why == "" {
-			return Entry{Line: line("server "+d.Name, " is ready after "+seconds(d.Seconds)+" with "+transcript.Count(len(d.Tools), "tool")), PartOfNeighbours: true}
+			return Entry{Line: sentence("server "+d.Name, " is ready after "+formatSeconds(d.Seconds)+" with "+transcript.Count(len(d.Tools), "tool")), PartOfNeighbours: true}
 		}
-		return Entry{Line: line("server "+d.Name, " is "+d.State+": ", d.Why), PartOfNeighbours: true, Bad: d.State == transcript.MCPFailed || d.State == transcript.MCPEnded}
+		return Entry{Line: sentence("server "+d.Name, " is "+d.State+": ", d.Why), PartOfNeighbours: true, Bad: d.State == transcript.MCPFailed || d.State == transcript.MCPEnded}
 	}),
 	transcript.TypeHooks: decodeAs(func(d transcript.Hooks) Entry {
 		return detailEntry("hooks", ": "+transcript.Count(len(d.Hooks), "hook"))
 	}),
 	transcript.TypeHook: decodeAs(func(d transcript.Hook) Entry {
-		e := Entry{Line: line("hook "+d.Name, " on "+d.On+" "+cmp.Or(hookWords[d.Decision], d.Decision), prefixed(": ", d.Reason)), PartOfNeighbours: true}
-		e.Detail, e.Bad = hookWords[d.Decision] == "", d.Decision == transcript.HookDeny || d.Decision == transcript.HookFailed
+		e := Entry{Line: sentence("hook "+d.Name, " on "+d.On+" "+cmp.Or(hookVerbs[d.Decision], d.Decision), withPrefix(": ", d.Reason)), PartOfNeighbours: true}
+		e.Detail, e.Bad = hookVerbs[d.Decision] == "", d.Decision == transcript.HookDeny || d.Decision == transcript.HookFailed
 		return e
 	}),
 	transcript.TypeSkills: decodeAs(func(d transcript.Skills) Entry {
@@ -105,18 +105,18 @@ var table = map[transcript.Type]func(json.RawMessage) (Entry, error){
 	}),
 	transcript.TypeMemory: decodeAs(func(d transcript.Memory) Entry {
 		e := detailEntry("memory", fmt.Sprintf(": %s of %s, %d chosen", transcript.Count(len(d.Lessons), "lesson"), d.File, len(d.Chosen)))
-		e.Texts = []Text{{"Lessons", lessons(d.Lessons)}, {"Chosen for the task", strings.Join(d.Chosen, "\n")}}
+		e.Texts = []LongText{{"Lessons", listLessons(d.Lessons)}, {"Chosen for the task", strings.Join(d.Chosen, "\n")}}
 		return e
 	}),
-	transcript.TypeLesson: decodeAs(func(d transcript.Lesson) Entry { return Entry{Line: line("lesson proposed", ": "+d.Claim)} }),
+	transcript.TypeLesson: decodeAs(func(d transcript.Lesson) Entry { return Entry{Line: sentence("lesson proposed", ": "+d.Claim)} }),
 	transcript.TypeLessons: decodeAs(func(d transcript.Lessons) Entry {
 		e := detailEntry("lessons", fmt.Sprintf(": %s in %s", transcript.Count(len(d.Lessons), "lesson"), d.File))
-		e.Texts = []Text{{"Lessons", lessons(d.Lessons)}}
+		e.Texts = []LongText{{"Lessons", listLessons(d.Lessons)}}
 		return e
 	}),
-	transcript.TypeModelRequest: decodeAs(func(d transcript.ModelRequest) Entry { return Entry{Line: line(fmt.Sprintf("turn %d", d.Turn))} }),
+	transcript.TypeModelRequest: decodeAs(func(d transcript.ModelRequest) Entry { return Entry{Line: sentence(fmt.Sprintf("turn %d", d.Turn))} }),
 	transcript.TypeModelRetry: decodeAs(func(d transcript.ModelRetry) Entry {
-		return Entry{Line: line(fmt.Sprintf("attempt %d", d.Attempt), " failed ("+d.Error+"), again in "+seconds(d.Wait)), Bad: true}
+		return Entry{Line: sentence(fmt.Sprintf("attempt %d", d.Attempt), " failed ("+d.Error+"), again in "+formatSeconds(d.Wait)), Bad: true}
 	}),
 	transcript.TypeModelFailure: decodeAs(func(d transcript.ModelFailure) Entry {
 		e := detailEntry("request failed", " after "+transcript.Count(d.Attempts, "attempt"), ": "+strings.TrimSpace(d.Kind+" "+d.Code))
@@ -124,7 +124,7 @@ var table = map[transcript.Type]func(json.RawMessage) (Entry, error){
 		return e
 	}),
 	transcript.TypeModelFallback: decodeAs(func(d transcript.ModelFallback) Entry {
-		return Entry{Line: line("continues with "+d.To, " instead of "+d.From+": ", d.Why), Bad: true}
+		return Entry{Line: sentence("continues with "+d.To, " instead of "+d.From+": ", d.Why), Bad: true}
 	}),
 	transcript.TypeCompaction: decodeAs(func(d transcript.Compaction) Entry {
 		e := detailEntry("conversation shortened", " by "+d.Method+", for "+d.Reason)
@@ -140,55 +140,55 @@ var table = map[transcript.Type]func(json.RawMessage) (Entry, error){
 				items.WriteByte('\n')
 			}
 		}
-		e.Texts = []Text{{"The conversation from here on", items.String()}}
+		e.Texts = []LongText{{"The conversation from here on", items.String()}}
 		return e
 	}),
 	transcript.TypeAgentStarted: decodeAs(func(d transcript.AgentStarted) Entry {
-		return Entry{Line: line("agent "+d.Name, " ("+d.Role+") was started by "+d.AskedBy)}
+		return Entry{Line: sentence("agent "+d.Name, " ("+d.Role+") was started by "+d.AskedBy)}
 	}),
 	transcript.TypeAgentFinished: decodeAs(func(d transcript.AgentFinished) Entry {
-		return Entry{Line: line("has ended", ": "+d.Status+inBrackets(d.Reason)), Bad: d.Status == "errored"}
+		return Entry{Line: sentence("has ended", ": "+d.Status+inBrackets(d.Reason)), Bad: d.Status == "errored"}
 	}),
 	transcript.TypeToolStarted: decodeAs(func(d transcript.ToolStarted) Entry {
-		return Entry{Line: line(indent(d.Ref())+d.Tool, prefixed(" ", transcript.Topic(d.ReadableInput()))), PartOfNeighbours: true}
+		return Entry{Line: sentence(scriptIndent(d.Ref())+d.Tool, withPrefix(" ", transcript.Topic(d.ReadableInput()))), PartOfNeighbours: true}
 	}),
 	transcript.TypeToolFinished: decodeAs(func(d transcript.ToolFinished) Entry {
-		return Entry{Line: line(indent(d.Ref())+d.Tool, " failed after "+seconds(d.Seconds)), PartOfNeighbours: true, Detail: !d.Failed}
+		return Entry{Line: sentence(scriptIndent(d.Ref())+d.Tool, " failed after "+formatSeconds(d.Seconds)), PartOfNeighbours: true, Detail: !d.Failed}
 	}),
-	transcript.TypePlan: decodeAs(plan),
+	transcript.TypePlan: decodeAs(describePlan),
 	transcript.TypeChange: decodeAs(func(d transcript.Change) Entry {
 		e := detailEntry("change", ": "+d.Size())
 		var files strings.Builder
 		for _, f := range d.Files {
 			files.WriteString(string(f.Status) + " " + markdown.FileName(f.Path) + "\n")
 		}
-		e.Texts = []Text{{"Files", files.String()}}
+		e.Texts = []LongText{{"Files", files.String()}}
 		return e
 	}),
-	transcript.TypeVerify:     decodeAs(verify),
-	transcript.TypeInspection: decodeAs(inspection),
-	transcript.TypePublish:    decodeAs(publish),
+	transcript.TypeVerify:     decodeAs(describeVerify),
+	transcript.TypeInspection: decodeAs(describeInspection),
+	transcript.TypePublish:    decodeAs(describePublish),
 	transcript.TypeWarning: decodeAs(func(d transcript.Warning) Entry {
-		text := append(line("warning"), document.Span{Text: " " + d.Code, PageOnly: true})
+		text := append(sentence("warning"), document.Span{Text: " " + d.Code, PageOnly: true})
 		return Entry{Line: text, Message: d.Message, Bad: true, Texts: withoutTexts}
 	}),
 }
 
-// hookWords describes the decisions of hooks that are worth a line.
-var hookWords = map[string]string{
+// hookVerbs describes the decisions of hooks that are worth a line.
+var hookVerbs = map[string]string{
 	transcript.HookDeny: "refuses", transcript.HookFailed: "failed", transcript.HookMore: "wants more work",
 	transcript.HookRewrite: "rewrites", transcript.HookReplace: "replaces the output",
 }
 
-// indent returns the indentation of a call: calls of scripts are indented.
-func indent(call transcript.CallRef) string {
+// scriptIndent returns the indentation of a call: calls of scripts are indented.
+func scriptIndent(call transcript.CallRef) string {
 	if call.Caller > 0 {
 		return "  "
 	}
 	return ""
 }
 
-func lessons(all []transcript.Lesson) string {
+func listLessons(all []transcript.Lesson) string {
 	var s strings.Builder
 	for _, l := range all {
 		s.WriteString(l.ID + ": " + l.Claim + "\n  " + strings.Join(l.Evidence, ", ") + "\n")
@@ -196,22 +196,22 @@ func lessons(all []transcript.Lesson) string {
 	return s.String()
 }
 
-// plan describes a plan: how many steps are done, and the current step.
-func plan(d transcript.Plan) Entry {
-	e := Entry{Line: line("plan", fmt.Sprintf(": %d of %d done", d.Done(), len(d.Steps))), PartOfNeighbours: true}
+// describePlan describes a plan: how many steps are done, and the current step.
+func describePlan(d transcript.Plan) Entry {
+	e := Entry{Line: sentence("plan", fmt.Sprintf(": %d of %d done", d.Done(), len(d.Steps))), PartOfNeighbours: true}
 	if at, begun := d.Current(); begun {
 		e.Line = append(e.Line, document.Span{Text: ", now: " + d.Steps[at].Step})
 	} else if at >= 0 {
 		e.Line = append(e.Line, document.Span{Text: ", next: " + d.Steps[at].Step})
 	}
-	e.Texts = []Text{{"Why", d.Explanation}, {"Steps", document.Lines(sections.Steps(d))}}
+	e.Texts = []LongText{{"Why", d.Explanation}, {"Steps", document.PlainText(sections.Steps(d))}}
 	return e
 }
 
-// verify describes a verification table: a row for each check, the last lines of failed checks, and
+// describeVerify describes a verification table: a row for each check, the last lines of failed checks, and
 // the proofs.
-func verify(d transcript.Verify) Entry {
-	e := Entry{Line: line("verified", ": "), Bad: d.Attempt > 0 && !d.Passed}
+func describeVerify(d transcript.Verify) Entry {
+	e := Entry{Line: sentence("verified", ": "), Bad: d.Attempt > 0 && !d.Passed}
 	if d.Attempt == 0 {
 		e.Line[0].Text = "before the change"
 	}
@@ -224,30 +224,30 @@ func verify(d transcript.Verify) Entry {
 			words, now, end = row.Name+" "+before+" → "+cmp.Or(row.After, "not run"), row.After, row.After
 		}
 		rows = append(rows, words+inBrackets(row.Tests()))
-		checks += fmt.Sprintf("%s: %s (%s)%s\n", row.Name, transcript.StateWithRuns(now, row.Runs), transcript.Duration(row.Seconds), prefixed(": ", row.Tests()))
-		e.Outputs = append(e.Outputs, outputs(row.Name, end, row.Tail)...)
+		checks += fmt.Sprintf("%s: %s (%s)%s\n", row.Name, transcript.StateWithRuns(now, row.Runs), transcript.Duration(row.Seconds), withPrefix(": ", row.Tests()))
+		e.Outputs = append(e.Outputs, outputsOf(row.Name, end, row.Tail)...)
 		e.Seconds += row.TotalSeconds()
 	}
 	e.Line = append(e.Line, document.Span{Text: strings.Join(rows, ", ")})
-	e.Texts = []Text{{"Checks", checks}}
+	e.Texts = []LongText{{"Checks", checks}}
 	if d.Attempt == 0 {
 		return e
 	}
-	e.Line = append(e.Line, document.Span{Text: proofs(d)})
-	for _, s := range (&sections.Source{View: &transcript.View{Verify: &d}}).On(sections.Proofs) {
-		e.Texts = append(e.Texts, Text{s.Title, document.Lines(s.Blocks...)})
+	e.Line = append(e.Line, document.Span{Text: describeProofs(d)})
+	for _, s := range (&sections.Source{View: &transcript.View{Verify: &d}}).ForPages(sections.Proofs) {
+		e.Texts = append(e.Texts, LongText{s.Title, document.PlainText(s.Blocks...)})
 	}
 	return e
 }
 
-// proofs returns words about the classes of the change's test files, and about tests of the base
+// describeProofs returns words about the classes of the change's test files, and about tests of the base
 // that are deleted or failing.
-func proofs(d transcript.Verify) (words string) {
+func describeProofs(d transcript.Verify) (words string) {
 	var all []string
 	for _, p := range d.Proofs() {
 		all = append(all, p.File+" "+p.Class)
 	}
-	words = prefixed("; red proof: ", strings.Join(clip.List(all, 10), ", "))
+	words = withPrefix("; red proof: ", strings.Join(clip.List(all, 10), ", "))
 	old, scripts := d.CountOldTests()
 	if old > 0 {
 		words += "; " + transcript.Count(old, "test") + " of the base deleted or failing"
@@ -258,21 +258,21 @@ func proofs(d transcript.Verify) (words string) {
 	return words
 }
 
-// publish describes a publishing step.
-func publish(d transcript.Publish) Entry {
+// describePublish describes a publishing step.
+func describePublish(d transcript.Publish) Entry {
 	switch d.Step {
 	case "commit":
-		return Entry{Line: line("committed", " "+transcript.ShortSHA(d.HeadSHA)+" on ", d.Branch)}
+		return Entry{Line: sentence("committed", " "+transcript.ShortSHA(d.HeadSHA)+" on ", d.Branch)}
 	case "push":
-		return Entry{Line: line("pushed", " ", d.Branch, " to ", d.Remote)}
+		return Entry{Line: sentence("pushed", " ", d.Branch, " to ", d.Remote)}
 	case "pull_request":
-		return Entry{Line: line("pull request", prefixed(" of ", d.Of), " "+d.Operation+": ", d.URL)}
+		return Entry{Line: sentence("pull request", withPrefix(" of ", d.Of), " "+d.Operation+": ", d.URL)}
 	}
-	return Entry{Line: line(d.Step, fmt.Sprintf(" on #%d %s: ", d.Number, d.Operation), d.URL)}
+	return Entry{Line: sentence(d.Step, fmt.Sprintf(" on #%d %s: ", d.Number, d.Operation), d.URL)}
 }
 
-// inspection describes the findings in a change.
-func inspection(d transcript.Inspection) Entry {
+// describeInspection describes the findings in a change.
+func describeInspection(d transcript.Inspection) Entry {
 	var found []string
 	if n := len(d.Silenced) + d.SilencedMore; n > 0 {
 		found = append(found, transcript.Count(n, "sign")+" of silenced checks")
@@ -283,9 +283,9 @@ func inspection(d transcript.Inspection) Entry {
 	if n := len(d.Claims); n > 0 {
 		found = append(found, transcript.Count(n, "claim")+" of the summary not found in the change")
 	}
-	e := Entry{Line: line("inspected", ": ", cmp.Or(strings.Join(found, ", "), "nothing is left of what was found")), Bad: !d.Empty(), Detail: d.Empty()}
-	for _, s := range (&sections.Source{View: &transcript.View{Inspection: d}}).On(sections.Findings) {
-		e.Texts = append(e.Texts, Text{s.Title, document.Lines(s.Blocks...)})
+	e := Entry{Line: sentence("inspected", ": ", cmp.Or(strings.Join(found, ", "), "nothing is left of what was found")), Bad: !d.Empty(), Detail: d.Empty()}
+	for _, s := range (&sections.Source{View: &transcript.View{Inspection: d}}).ForPages(sections.Findings) {
+		e.Texts = append(e.Texts, LongText{s.Title, document.PlainText(s.Blocks...)})
 	}
 	return e
 }

@@ -18,7 +18,7 @@ func TestEveryEventTypeHasRow(t *testing.T) {
 		t.Fatalf("found %d types", len(types))
 	}
 	for _, m := range types {
-		if kind := transcript.Type(m[1]); table[kind] == nil && kind != transcript.TypeModelResponse {
+		if kind := transcript.Type(m[1]); describers[kind] == nil && kind != transcript.TypeModelResponse {
 			t.Errorf("%s has no row", kind)
 		}
 	}

@@ -15,35 +15,35 @@ import (
 type Entry struct {
 	Line             document.Text // one sentence; may be empty
 	Message          string        // Markdown: below the line, or at its end where Markdown can't be shown
-	Texts            []Text        // longer texts; nil means the data of the event
+	Texts            []LongText    // longer texts; nil means the data of the event
 	Outputs          []Output      // the outputs of failed commands
 	Detail           bool          // only shown if all events are shown
 	PartOfNeighbours bool          // the lines around it explain it
 	Bad              bool
 	Seconds          float64
 	Host             string // the host that the event is about
-	Refused          string // the rule that refused the host
+	RefusedBy        string // the rule that refused the host
 }
 
-// Text is a longer text about an event.
-type Text struct{ Title, Text string }
+// LongText is a longer text about an event.
+type LongText struct{ Title, Text string }
 
 // Output is the end of a failed command's output.
-type Output struct{ Name, end, Tail string }
+type Output struct{ Name, result, Tail string }
 
 // Title returns a title for the output, with the command's name.
-func (o Output) Title() string { return "The last lines of " + o.Name + " (" + o.end + ")" }
+func (o Output) Title() string { return "The last lines of " + o.Name + " (" + o.result + ")" }
 
 // Describe returns the description of an event. For an unknown type, that is only the type's name.
 func Describe(e transcript.Event) (Entry, error) {
-	if describe, known := table[e.Type]; known {
+	if describe, known := describers[e.Type]; known {
 		return describe(e.Data)
 	}
 	return detailEntry(string(e.Type)), nil
 }
 
 // withoutTexts is for events that their line, or another part of a page, describes completely.
-var withoutTexts = []Text{}
+var withoutTexts = []LongText{}
 
 // decodeAs returns a function that decodes an event's data and describes it.
 func decodeAs[T any](describe func(T) Entry) func(json.RawMessage) (Entry, error) {
@@ -56,16 +56,16 @@ func decodeAs[T any](describe func(T) Entry) func(json.RawMessage) (Entry, error
 	}
 }
 
-// outputs returns the output of a command, or nil if tail is empty.
-func outputs(name, end, tail string) []Output {
+// outputsOf returns the output of a command, or nil if tail is empty.
+func outputsOf(name, end, tail string) []Output {
 	if tail == "" {
 		return nil
 	}
 	return []Output{{name, end, tail}}
 }
 
-// line returns a sentence whose beginning is bold.
-func line(begin string, rest ...string) document.Text {
+// sentence returns a sentence whose beginning is bold.
+func sentence(begin string, rest ...string) document.Text {
 	text := document.Text{{Text: begin, Style: document.Strong}}
 	for _, each := range rest {
 		if each != "" {
@@ -76,11 +76,11 @@ func line(begin string, rest ...string) document.Text {
 }
 
 func detailEntry(begin string, rest ...string) Entry {
-	return Entry{Line: line(begin, rest...), Detail: true}
+	return Entry{Line: sentence(begin, rest...), Detail: true}
 }
 
-// prefixed returns text with a prefix, or "" if text is empty.
-func prefixed(before, text string) string {
+// withPrefix returns text with a prefix, or "" if text is empty.
+func withPrefix(before, text string) string {
 	if text == "" {
 		return ""
 	}
@@ -95,4 +95,4 @@ func inBrackets(text string) string {
 	return " (" + text + ")"
 }
 
-func seconds(s float64) string { return fmt.Sprintf("%.1f s", s) }
+func formatSeconds(s float64) string { return fmt.Sprintf("%.1f s", s) }

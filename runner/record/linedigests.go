@@ -37,9 +37,9 @@ type digestFile struct {
 	size   int64    // bytes of the complete digests
 }
 
-// add records the digest of a line before the line is in the transcript. So every line there is
+// addLine records the digest of a line before the line is in the transcript. So every line there is
 // recorded.
-func (n *digestFile) add(digest string) {
+func (n *digestFile) addLine(digest string) {
 	if n == nil || n.folder == "" {
 		return
 	}
@@ -61,7 +61,7 @@ func (n *digestFile) add(digest string) {
 // open opens the file for a transcript whose first line has the digest first. Without the file, the
 // transcript only counts as foreign. So after an error n has no file.
 func (n *digestFile) open(first string, flags int) {
-	root, err := openPrivate(n.folder)
+	root, err := openPrivateFolder(n.folder)
 	if err != nil {
 		return
 	}
@@ -112,7 +112,7 @@ func dropOldDigests(root *os.Root) {
 // reopenDigests opens the digests of this machine's transcript to continue them. For a foreign
 // transcript it returns nil.
 func (d *Directory) reopenDigests(folder string) *digestFile {
-	first := d.firstLine()
+	first := d.firstLineDigest()
 	if first == "" || !d.RecordedHere(folder) {
 		return nil
 	}
@@ -124,7 +124,7 @@ func (d *Directory) reopenDigests(folder string) *digestFile {
 // RecordedHere reports whether this machine wrote the complete lines of the transcript. Their chain
 // must be intact, and its head must be among the recorded digests.
 func (d *Directory) RecordedHere(folder string) bool {
-	first := d.firstLine()
+	first := d.firstLineDigest()
 	if folder == "" || first == "" {
 		return false
 	}
@@ -137,18 +137,18 @@ func (d *Directory) RecordedHere(folder string) bool {
 	if err != nil && !errors.As(err, new(*eventlog.TornError)) {
 		return false
 	}
-	root, err := openPrivate(folder)
+	root, err := openPrivateFolder(folder)
 	if err != nil {
 		return false
 	}
 	defer root.Close()
-	noted, err := boundedfile.OpenIn(root, first)
+	recorded, err := boundedfile.OpenIn(root, first)
 	if err != nil {
 		return false
 	}
-	defer noted.Close()
-	for listed := bufio.NewScanner(noted); listed.Scan(); {
-		if listed.Text() == head {
+	defer recorded.Close()
+	for digests := bufio.NewScanner(recorded); digests.Scan(); {
+		if digests.Text() == head {
 			return true
 		}
 	}
@@ -157,14 +157,14 @@ func (d *Directory) RecordedHere(folder string) bool {
 
 // ForgetRecorded removes the digests of a transcript.
 func (d *Directory) ForgetRecorded(folder string) {
-	if first := d.firstLine(); folder != "" && first != "" {
+	if first := d.firstLineDigest(); folder != "" && first != "" {
 		_ = os.Remove(filepath.Join(folder, first))
 	}
 }
 
-// firstLine returns the digest of the transcript's first line, or "" if that is missing or
+// firstLineDigest returns the digest of the transcript's first line, or "" if that is missing or
 // incomplete.
-func (d *Directory) firstLine() string {
+func (d *Directory) firstLineDigest() string {
 	f, err := d.Open(TranscriptFile)
 	if err != nil {
 		return ""

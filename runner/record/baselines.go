@@ -28,7 +28,7 @@ func BaselinesPath(get func(variable string) string) string {
 // CachePath returns agent-ci's cache folder of the user (XDG Base Directory Specification 0.8), or
 // else a temporary one.
 func CachePath(get func(variable string) string) (string, error) {
-	if cache := userPath(get, "XDG_CACHE_HOME", ".cache"); filepath.IsAbs(cache) {
+	if cache := userFolder(get, "XDG_CACHE_HOME", ".cache"); filepath.IsAbs(cache) {
 		return cache, nil
 	}
 	return TemporaryPath()
@@ -43,15 +43,15 @@ type Baselines struct{ root *os.Root }
 
 // OpenBaselines opens or makes the folder. It fails if others can change the folder.
 func OpenBaselines(path string) (*Baselines, error) {
-	root, err := openPrivate(path)
+	root, err := openPrivateFolder(path)
 	if err != nil {
 		return nil, fmt.Errorf("open the kept baselines: %w", err)
 	}
 	return &Baselines{root}, nil
 }
 
-// openPrivate opens or makes a folder of the user. It fails if others can change the folder.
-func openPrivate(path string) (*os.Root, error) {
+// openPrivateFolder opens or makes a folder of the user. It fails if others can change the folder.
+func openPrivateFolder(path string) (*os.Root, error) {
 	if err := os.MkdirAll(path, 0o700); err != nil {
 		return nil, err
 	}
@@ -59,7 +59,7 @@ func openPrivate(path string) (*os.Root, error) {
 	if err != nil {
 		return nil, err
 	}
-	own, err := isOwn(path)
+	own, err := isPrivateFolder(path)
 	if err == nil && !own {
 		err = errors.New("others can change the folder")
 	}
@@ -69,8 +69,8 @@ func openPrivate(path string) (*os.Root, error) {
 	return root, nil
 }
 
-// isOwn reports whether a path is a folder that only the user can change.
-func isOwn(path string) (bool, error) {
+// isPrivateFolder reports whether a path is a folder that only the user can change.
+func isPrivateFolder(path string) (bool, error) {
 	info, err := os.Lstat(path)
 	if err != nil {
 		return false, err
@@ -91,23 +91,23 @@ type cachedBaseline struct {
 // runIDPattern matches run ids.
 var runIDPattern = regexp.MustCompile(`^[0-9A-Za-z-]{1,64}$`)
 
-// Green returns the run that cached a green baseline for a key, or "". Unreadable and expired files
+// GreenRun returns the run that cached a green baseline for a key, or "". Unreadable and expired files
 // count as missing.
-func (b *Baselines) Green(key string, now time.Time) (runID string) {
-	const most = 4 << 10
-	raw, err := boundedfile.ReadIn(b.root, key, most)
-	var k cachedBaseline
-	if err != nil || json.Unmarshal(raw, &k) != nil || k.State != "green" || !runIDPattern.MatchString(k.RunID) {
+func (b *Baselines) GreenRun(key string, now time.Time) (runID string) {
+	const maxBytes = 4 << 10
+	raw, err := boundedfile.ReadIn(b.root, key, maxBytes)
+	var cached cachedBaseline
+	if err != nil || json.Unmarshal(raw, &cached) != nil || cached.State != "green" || !runIDPattern.MatchString(cached.RunID) {
 		return ""
 	}
-	if age := now.Sub(k.At); age < 0 || age > baselineLifetime {
+	if age := now.Sub(cached.At); age < 0 || age > baselineLifetime {
 		return ""
 	}
-	return k.RunID
+	return cached.RunID
 }
 
-// Put caches a green baseline.
-func (b *Baselines) Put(key, runID string, now time.Time) error {
+// PutGreen caches a green baseline.
+func (b *Baselines) PutGreen(key, runID string, now time.Time) error {
 	raw, err := json.Marshal(cachedBaseline{runID, now.UTC(), "green"})
 	if err != nil {
 		return fmt.Errorf("keep a baseline: %w", err)

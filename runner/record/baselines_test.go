@@ -15,7 +15,7 @@ func TestReusesValidBaselines(t *testing.T) {
 	}
 	defer b.Close()
 	now := time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC)
-	if err := b.Put("key", "run-1", now); err != nil {
+	if err := b.PutGreen("key", "run-1", now); err != nil {
 		t.Fatal(err)
 	}
 	write := func(name, content string) {
@@ -48,19 +48,19 @@ func TestReusesValidBaselines(t *testing.T) {
 		{"gone", now, ""},
 		{"../baselines/key", now, ""},
 	} {
-		if got := b.Green(c.key, c.at); got != c.want {
+		if got := b.GreenRun(c.key, c.at); got != c.want {
 			t.Errorf("%s at %s: %q", c.key, c.at, got)
 		}
 	}
-	if err := b.Put("key", "run-2", now); err != nil || b.Green("key", now) != "run-2" {
+	if err := b.PutGreen("key", "run-2", now); err != nil || b.GreenRun("key", now) != "run-2" {
 		t.Errorf("kept by another run: %v", err)
 	}
 	b.RemoveExpired(time.Now())
-	if b.Green("key", now) == "" {
+	if b.GreenRun("key", now) == "" {
 		t.Error("what is good was forgotten")
 	}
 	b.RemoveExpired(time.Now().Add(2 * baselineLifetime))
-	if b.Green("key", now) != "" {
+	if b.GreenRun("key", now) != "" {
 		t.Error("what is no good is there")
 	}
 }
