@@ -159,7 +159,7 @@ func problemsOf(err error) (lines []string) {
 // to write are added to the result's errors.
 func (r *runner) conclude(event transcript.RunFinished) record.Result {
 	event.Seconds = time.Since(r.began).Seconds()
-	event.Next = r.end.resumeHint(r.rec, outcome.Outcome(event.Outcome), event.Reason)
+	event.ResumeHint = r.end.resumeHint(r.rec, outcome.Outcome(event.Outcome), event.Reason)
 	r.rec.DropReserve()
 	view, unrecorded := r.rec.Conclude(event, errors.Join(r.end.checkout(r.rec).RecordWorkInTree(), r.recordStart(r.end.assignment)))
 	result := record.Project(view)
@@ -207,7 +207,7 @@ func (r *runner) recordStart(a *assignment) error {
 	}
 	if a.settings != nil {
 		var err error
-		if event.Job, event.Set, err = compare.Recorded(a.job()); err != nil {
+		if event.Job, event.ChangedSettings, err = compare.Recorded(a.job()); err != nil {
 			return err
 		}
 	}

@@ -83,7 +83,7 @@ func (r *runner) resume(ctx context.Context, a assignment) error {
 		if err != nil {
 			return err
 		}
-		return r.workAndPublish(limited, ctx, rd, a.resumedRun.Work.Attempts)
+		return r.workAndPublish(limited, ctx, rd, a.resumedRun.Work.VerifyAttempts)
 	})
 }
 

@@ -544,7 +544,7 @@ func (r *runner) proposal(w work) publish.Proposal {
 		Callbacks: r.withInspection(w.ready, w.lessons.Callbacks(w.repairedChange())),
 	}
 	if w.resumedRun != nil {
-		p.EarlierCommit = w.resumedRun.Commit()
+		p.EarlierCommit = w.resumedRun.CommitSHA()
 	}
 	return p
 }

@@ -300,13 +300,13 @@ func amount(n int64, unit string) string {
 			name string
 		}{{1 << 30, "GiB"}, {1 << 20, "MiB"}, {1 << 10, "KiB"}} {
 			if n >= u.size && n%u.size == 0 {
-				return transcript.Thousands(n/u.size) + " " + u.name
+				return transcript.GroupThousands(n/u.size) + " " + u.name
 			}
 		}
 	case "count":
-		return transcript.Thousands(n)
+		return transcript.GroupThousands(n)
 	}
-	return transcript.Thousands(n) + " " + unit
+	return transcript.GroupThousands(n) + " " + unit
 }
 
 // Every test that docs/internals/security.md names is in the file that it leads to.

@@ -331,7 +331,7 @@ func (c *Conversation) processInterrupted(answer *answerIntake, err error, took 
 	}
 	c.addAnswerItems(answer.items, nil)
 	answer.countCalls()
-	recordErr := c.recordResponse(&model.Response{Status: transcript.Incomplete, Output: answer.items}, took, answer.wordsOnly)
+	recordErr := c.recordResponse(&model.Response{Status: transcript.IncompleteStatus, Output: answer.items}, took, answer.wordsOnly)
 	if recordErr == nil && failure != nil && failure.Temporary() {
 		recordErr = c.recordRetry(failure, 0)
 		if recordErr == nil {

@@ -79,7 +79,7 @@ func TestCompacts(t *testing.T) {
 					t.Fatalf("compactions: %+v", found)
 				}
 				for _, one := range found {
-					if one.Method != method || one.Reason != "window" || one.Before < 8500 || one.After >= one.Before || c.longest > 0 && one.After > c.longest {
+					if one.Method != method || one.Reason != "window" || one.TokensBefore < 8500 || one.TokensAfter >= one.TokensBefore || c.longest > 0 && one.TokensAfter > c.longest {
 						t.Errorf("compaction: %+v", one)
 					}
 					survives(t, one.Items)
@@ -195,7 +195,7 @@ func TestShortensOverlongRequest(t *testing.T) {
 	server.Replace(8, tooLong)
 	f.mustSay(t, "Done.")
 	found := f.compactions(t)
-	if len(found) != 2 || found[0].Reason != "context_length" || found[1].After >= found[0].After {
+	if len(found) != 2 || found[0].Reason != "context_length" || found[1].TokensAfter >= found[0].TokensAfter {
 		t.Fatalf("compactions: %+v", found)
 	}
 	requests := server.Requests()

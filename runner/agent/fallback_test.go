@@ -46,7 +46,7 @@ func TestFallbackKeepsReadableItems(t *testing.T) {
 		}
 	}
 	want := []transcript.ModelFallback{{
-		Turn: 2, From: "first", To: "second", Reason: "not_found", Why: "model request: not_found (HTTP 404): gone", LeftOut: []int{1, 2, 3}, Price: &price.List{Rates: price.Rates{Input: 5}},
+		Turn: 2, From: "first", To: "second", Reason: "not_found", Message: "model request: not_found (HTTP 404): gone", OmittedItems: []int{1, 2, 3}, Price: &price.List{Rates: price.Rates{Input: 5}},
 	}}
 	if diff := cmp.Diff(want, f.fallbacks(t)); diff != "" {
 		t.Errorf("fallbacks (-want +got):\n%s", diff)

@@ -163,7 +163,7 @@ func TestCountsTokensOfFoundTools(t *testing.T) {
 	f.Window = 20_000
 	f.mustRun(t)
 	compactions := f.compactions(t)
-	if len(compactions) != 2 || compactions[0].Before < 18_000 || compactions[1].After > 10_000 {
+	if len(compactions) != 2 || compactions[0].TokensBefore < 18_000 || compactions[1].TokensAfter > 10_000 {
 		t.Errorf("compactions: %+v", compactions)
 	}
 	var told [][]string

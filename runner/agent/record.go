@@ -25,7 +25,7 @@ func (c *Conversation) recordRequest(r *model.Request) (err error) {
 	digest := sha256.Sum256(r.Encoded)
 	event := transcript.ModelRequest{
 		Turn: c.spent.Turns, Model: r.Settings.Model, SHA256: hex.EncodeToString(digest[:]), Bytes: len(r.Encoded),
-		Input: rawitem.WithImageDigests(r.History[c.loggedItems:]), Aside: r.Settings.WordsOnly,
+		Input: rawitem.WithImageDigests(r.History[c.loggedItems:]), Internal: r.Settings.WordsOnly,
 	}
 	c.loggedItems = len(r.History)
 	if event.Settings, err = c.changedSettings(r.Settings); err != nil {
@@ -54,7 +54,7 @@ func (c *Conversation) changedSettings(s model.Settings) (json.RawMessage, error
 // recordResponse records an answer. aside means that the request asked for text only.
 func (c *Conversation) recordResponse(r *model.Response, took time.Duration, aside bool) error {
 	_, err := c.Log.Append(transcript.TypeModelResponse, transcript.ModelResponse{
-		Turn: c.spent.Turns, ID: r.ID, Status: r.Status, Output: r.Output, Usage: transcript.Usage(r.Usage), Seconds: took.Seconds(), Aside: aside,
+		Turn: c.spent.Turns, ID: r.ID, Status: r.Status, Output: r.Output, Usage: transcript.Usage(r.Usage), Seconds: took.Seconds(), Internal: aside,
 	})
 	return err
 }
@@ -99,7 +99,7 @@ func (c *Conversation) recordRetry(f *model.Failure, wait time.Duration) error {
 func (c *Conversation) Started(s tools.Started) error {
 	_, err := c.Log.Append(transcript.TypeToolStarted, transcript.ToolStarted{
 		Turn: s.Call.Turn, Number: s.Call.Number, Caller: s.Call.Caller, CallID: s.Call.ID, Tool: s.Tool, Input: s.Call.Input, Offered: s.Offered, Mutates: s.Mutates,
-		Ready: s.ConvertedInput, Refused: s.Refused, Written: s.Call.Form == tools.Written,
+		EffectiveInput: s.ConvertedInput, Refused: s.Refused, InText: s.Call.Form == tools.Written,
 	})
 	if err == nil {
 		err = c.Log.Sync() // for all calls: a command may change files even if its tool does not mutate
@@ -112,10 +112,10 @@ func (c *Conversation) Finished(f tools.Finished) {
 	event := transcript.ToolFinished{
 		Turn: f.Call.Turn, Number: f.Call.Number, Caller: f.Call.Caller, CallID: f.Call.ID, Tool: f.Tool, Failed: f.Result.Failed, Output: f.Result.Output,
 		Truncated: f.Uncut.Truncated, File: f.Uncut.File, Bytes: f.Uncut.Bytes, Seconds: f.Duration.Seconds(), Detail: f.Result.Detail,
-		NotRun: !f.Ran, Made: f.GateInput,
+		NotRun: !f.Ran, RewrittenInput: f.GateInput,
 	}
 	if f.Call.Caller > 0 && f.IsExternal { // a replay gives it to the script again
-		event.Object = f.Result.Object
+		event.ScriptValue = f.Result.Object
 	}
 	_, _ = c.Log.Append(transcript.TypeToolFinished, event) // the next Append fails too, and ends the run
 	if broken, ok := errors.AsType[*tools.Panic](f.Fault); ok {

@@ -123,7 +123,7 @@ func (p *ResumeState) request(d transcript.ModelRequest) error {
 	if d.Settings != nil {
 		p.recordedSettings = d.Settings
 	}
-	p.ended = p.ended && d.Aside && p.beforeSummary == nil // a summary precedes another turn, other asides follow the end
+	p.ended = p.ended && d.Internal && p.beforeSummary == nil // a summary precedes another turn, other asides follow the end
 	p.lastTurnMessage = lastTurnMessage(d.Input)
 	p.outputsOfWordsOnly = nil // the input of this request contains them
 	return nil
@@ -159,7 +159,7 @@ func (p *ResumeState) lastCallNumber() int {
 // one. It returns nil for other requests.
 func (p *ResumeState) withoutSummaryOrder(d transcript.ModelRequest) *position {
 	last := len(d.Input) - 1
-	if !d.Aside || last < 0 || rawitem.MessageText(d.Input[last]) != summaryRequest {
+	if !d.Internal || last < 0 || rawitem.MessageText(d.Input[last]) != summaryRequest {
 		return nil
 	}
 	before := p.position
@@ -191,7 +191,7 @@ func lastTurnMessage(items []json.RawMessage) string {
 // response adds a recorded answer. If the request asked for text only, its calls are refused.
 func (p *ResumeState) response(d transcript.ModelResponse) error {
 	usage := new(model.Usage(d.Usage))
-	if d.Status == transcript.Incomplete {
+	if d.Status == transcript.IncompleteStatus {
 		usage = nil
 	}
 	p.addAnswerItems(d.Output, usage)
@@ -199,7 +199,7 @@ func (p *ResumeState) response(d transcript.ModelResponse) error {
 		return err
 	}
 	answer := &p.openAnswer
-	if d.Aside {
+	if d.Internal {
 		p.countCalls(0, answer.Hosted)
 		outputs, err := callitem.Outputs(answer.Calls, nil, func(int, tools.Call) tools.Result { return tools.Refuse(wordsOnlyRefusal) })
 		p.outputsOfWordsOnly, p.openAnswer = outputs, admittedAnswer{}
@@ -236,7 +236,7 @@ func (p *ResumeState) parseAnswer(d transcript.ModelResponse) error {
 			p.admitLastOpenCall()
 		}
 	}
-	if d.Aside || d.Status == transcript.Incomplete {
+	if d.Internal || d.Status == transcript.IncompleteStatus {
 		return nil
 	}
 	for _, call := range p.ParseWritten.callsIn(p.openAnswer.Answer) {
@@ -259,7 +259,7 @@ func (p *ResumeState) compaction(d transcript.Compaction) error {
 
 func (p *ResumeState) fallback(d transcript.ModelFallback) error {
 	p.fallbackModel = d.To
-	p.removeItems(d.LeftOut)
+	p.removeItems(d.OmittedItems)
 	return nil
 }
 

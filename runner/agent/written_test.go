@@ -92,7 +92,7 @@ func TestCompactsWrittenConversation(t *testing.T) {
 			f.box.answers["read_file"] = tools.Result{Output: strings.Repeat("x", 4000)}
 			f.mustSay(t, "Done.")
 			found := f.compactions(t)
-			if len(found) != 1 || found[0].Method != test.method || found[0].After > 5_500 {
+			if len(found) != 1 || found[0].Method != test.method || found[0].TokensAfter > 5_500 {
 				t.Fatalf("compactions: %+v", found)
 			}
 			for i, item := range found[0].Items {

@@ -37,7 +37,7 @@ func compose(b *testing.B, path string) time.Duration {
 		b.Fatal(err)
 	}
 	defer f.Close()
-	view, err := transcript.Project(f, body.Excerpts)
+	view, err := transcript.FoldWithEntries(f, body.Excerpts)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -61,7 +61,7 @@ func (m Publisher) TrialCommit(p *Proposal, when time.Time) (gitops.CommitOption
 }
 
 func (m Publisher) recordStep(step transcript.Publish) error {
-	step.Of = m.subject
+	step.About = m.subject
 	return m.Record.Append(transcript.TypePublish, step)
 }
 

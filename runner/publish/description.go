@@ -57,7 +57,7 @@ func (m Publisher) describe(p *Proposal, options body.Options, out *Publication)
 
 func (p *Proposal) title(view *transcript.View) string {
 	if p.lessons != nil {
-		return "Take in " + transcript.Count(len(p.lessons.Lessons), "lesson") + " of a run"
+		return "Take in " + transcript.CountNoun(len(p.lessons.Lessons), "lesson") + " of a run"
 	}
 	return cmp.Or(p.Job.PullRequest.Title, body.Title(view))
 }
@@ -113,7 +113,7 @@ func (p *Proposal) inspectionReasons() (reasons []string) {
 		return nil
 	}
 	if p.Job.Policy.Silenced == "draft" && p.Inspection.RefusesSilenced() {
-		reasons = append(reasons, "a check may pass without testing: see "+transcript.Count(len(p.Inspection.Silenced)+p.Inspection.SilencedMore, "place")+" in this text (policy.silenced).")
+		reasons = append(reasons, "a check may pass without testing: see "+transcript.CountNoun(len(p.Inspection.SilencedSigns)+p.Inspection.MoreSilencedSigns, "place")+" in this text (policy.silenced).")
 	}
 	if p.Job.Policy.WorkflowRisk == "draft" && p.Inspection.Risky() {
 		reasons = append(reasons, "the branch starts workflows with rights that run files of the change (policy.workflow_risk).")

@@ -215,7 +215,7 @@ func (p *Publication) redChecks(rec *record.Record) string {
 		if row.Passed {
 			continue
 		}
-		tests := row.Tests()
+		tests := row.DescribeTests()
 		if tests != "" {
 			tests += ", "
 		}

@@ -151,7 +151,7 @@ func Lessons(ctx context.Context, to Forge, p Proposal, lessons transcript.Lesso
 	p.Summary, p.Stopped, p.InCheckout, p.EarlierCommit, p.descriptionFacts = "", nil, nil, "", descriptionFacts{lessons: &lessons}
 	p.Verification = transcript.Verify{Passed: true}
 	p.Task = intake.Task{Key: name, Branch: intake.BranchPrefix + name, Actor: p.Task.Actor, ActorID: p.Task.ActorID}
-	to.subject = transcript.OfLessons
+	to.subject = transcript.AboutLessons
 	err := to.RequirePublishable(ctx, p.Task.Branch, p.Base)
 	if stop := (*outcome.Stop)(nil); errors.As(err, &stop) && stop.Outcome == outcome.Skipped {
 		return nil

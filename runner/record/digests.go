@@ -196,8 +196,8 @@ func (d *Directory) checkFiles(ctx context.Context, view *transcript.View, check
 			checked.Wrong = append(checked.Wrong, recorded.Path+" was altered")
 		}
 	}
-	if len(missing) > 0 && len(missing) == len(view.Finished.Files) && view.Started.Link != "" {
-		checked.Notes = append(checked.Notes, fmt.Sprintf("%s of the run were not uploaded by its workflow, and cannot be checked here: %s", transcript.Count(len(missing), "other file"), markdown.SomeFiles(missing)))
+	if len(missing) > 0 && len(missing) == len(view.Finished.Files) && view.Started.RunPage != "" {
+		checked.Notes = append(checked.Notes, fmt.Sprintf("%s of the run were not uploaded by its workflow, and cannot be checked here: %s", transcript.CountNoun(len(missing), "other file"), markdown.SomeFiles(missing)))
 		missing = nil
 	}
 	for _, name := range missing {

@@ -172,7 +172,7 @@ func TestDistinguishesUnuploadedFromMissing(t *testing.T) {
 		{func(d *Directory) { onlyUploaded(d); put(t, d.Join("more.log"), "") }, []string{"more.log was added"}, []string{"4 other files"}},
 		{func(d *Directory) { onlyUploaded(d); put(t, d.Join(PatchFile), "another") }, []string{PackFile + " is missing"}, nil},
 	} {
-		d := endedBy(t, transcript.RunStarted{RunID: "r1", Link: "https://github.com/o/r/actions/runs/7"})
+		d := endedBy(t, transcript.RunStarted{RunID: "r1", RunPage: "https://github.com/o/r/actions/runs/7"})
 		c.change(d)
 		checked := checkRun(t, d)
 		if got := strings.Join(checked.Wrong, "\n"); !strings.Contains(got, strings.Join(c.wrong, "\n")) || (got == "") != (c.wrong == nil) {

@@ -51,7 +51,7 @@ type Record struct {
 
 // New returns a record that redacts the given values everywhere.
 func New(id string, hidden []secrets.Value) *Record {
-	r := &Record{ID: id, follower: transcript.Follow(&transcript.View{})}
+	r := &Record{ID: id, follower: transcript.NewFollower(&transcript.View{})}
 	r.SetSecrets(hidden)
 	return r
 }
@@ -129,7 +129,7 @@ func (r *Record) Reopen(sink func(transcript.Event)) (torn int, err error) {
 		return torn, err
 	}
 	defer f.Close()
-	r.follower, err = transcript.Refold(f)
+	r.follower, err = transcript.RestoreFollower(f)
 	return torn, err
 }
 
@@ -194,8 +194,8 @@ func (r *Record) foldUnwritten(agent string, kind transcript.Type, data any) err
 func (r *Record) Conclude(end transcript.RunFinished, unwritable error) (*transcript.View, error) {
 	r.folding.Lock()
 	view := r.follower.View()
-	end.Turns, end.Usage, end.CostUSD = view.AllAsked(), view.Usage, view.Cost()
-	end.Calls, end.Hosted = view.Calls-view.Uncounted+view.Hosted, view.Hosted
+	end.Turns, end.Usage, end.CostUSD = view.AllRequestedTurns(), view.Usage, view.Cost()
+	end.Calls, end.HostedCalls = view.Calls-view.UncountedCalls+view.HostedCalls, view.HostedCalls
 	r.folding.Unlock()
 	err := unwritable
 	if err == nil {
@@ -292,7 +292,7 @@ func (d *Directory) View() (*transcript.View, error) {
 		return nil, fmt.Errorf("read transcript: %w", err)
 	}
 	defer f.Close()
-	return transcript.Project(f, body.Excerpts)
+	return transcript.FoldWithEntries(f, body.Excerpts)
 }
 
 // FoldEvents folds the complete lines of a transcript, and calls visit with each event.

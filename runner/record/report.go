@@ -22,7 +22,7 @@ func RenderDocument(runDir string) (string, error) {
 		return "", fmt.Errorf("read transcript: %w", err)
 	}
 	defer f.Close()
-	view, err := transcript.Project(f, transcript.ExcerptLimits{})
+	view, err := transcript.FoldWithEntries(f, transcript.ExcerptLimits{})
 	if err != nil {
 		return "", fmt.Errorf("read transcript: %w", err)
 	}

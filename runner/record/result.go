@@ -74,7 +74,7 @@ func Project(v *transcript.View) Result {
 		end = &transcript.RunFinished{}
 	}
 	r := NewResult(v.Started.RunID, &outcome.Stop{Outcome: outcome.Outcome(end.Outcome), Reason: end.Reason})
-	r.Message, r.ExitCode, r.Summary = strings.TrimSpace(end.Message+" "+end.Next), end.ExitCode, end.Summary
+	r.Message, r.ExitCode, r.Summary = strings.TrimSpace(end.Message+" "+end.ResumeHint), end.ExitCode, end.Summary
 	r.BaseSHA, r.HeadSHA, r.Branch, r.Denied, r.Output = end.BaseSHA, end.HeadSHA, end.Branch, end.Denied, end.Output
 	r.Usage, r.CostUSD = end.Usage, end.CostUSD
 	r.Hooks, r.Agents, r.TranscriptSHA256 = v.Hooks, v.Agents, v.Head
@@ -96,9 +96,9 @@ func Project(v *transcript.View) Result {
 		r.Sandbox = Confinement{p.Level, p.Layers, p.WorkTree}
 	}
 	for _, s := range v.MCPServers {
-		r.MCPServers = append(r.MCPServers, ToolServer{s.Name, s.State, s.Revision, s.Server, s.Version, len(s.Tools), s.SHA256, s.Why})
+		r.MCPServers = append(r.MCPServers, ToolServer{s.Name, s.State, s.Revision, s.Server, s.Version, len(s.Tools), s.SHA256, s.Reason})
 	}
-	for _, step := range v.Publish {
+	for _, step := range v.PublishSteps {
 		r.addPublishing(step)
 	}
 	if c := v.Change; c != nil && len(c.Files) > 0 {
@@ -122,7 +122,7 @@ func (r *Result) addPublishing(step transcript.Publish) {
 	case "pull_request":
 		r.PullRequest = PullRequest{step.Number, step.URL, step.Operation}
 	case "review", "labels", "comment":
-		r.Feedback = &Feedback{step.Step, step.Number, step.URL, step.Operation, step.Findings, step.Beside, append([]string{}, step.Labels...)}
+		r.Feedback = &Feedback{step.Step, step.Number, step.URL, step.Operation, step.Findings, step.FindingsInText, append([]string{}, step.Labels...)}
 	}
 }
 

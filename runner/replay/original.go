@@ -104,7 +104,7 @@ func (o *Original) Tree(ctx context.Context, to *record.Record, source *workspac
 // places returns the run's paths of the work tree, each followed by the replay's path.
 func (o *Original) places(tree *workspace.Workspace) []string {
 	pairs := []string{o.Workspace.Root, tree.Root()}
-	if seen := o.Policy.Seen; seen != "" {
+	if seen := o.Policy.SandboxPath; seen != "" {
 		pairs = append([]string{seen, tree.SandboxPath()}, pairs...)
 	}
 	return pairs
@@ -121,7 +121,7 @@ func (o *Original) WriteBody(to *record.Record, tree *workspace.Workspace, means
 	if err != nil {
 		return err
 	}
-	view.Head, view.Events = recorded.Head, recorded.Events
+	view.Head, view.EventCount = recorded.Head, recorded.EventCount
 	options := means.BodyOptions(&p)
 	options.RunDir = filepath.Base(o.Record.Path())
 	posts, err := body.Compose(view, options)

@@ -84,7 +84,7 @@ func (p *reader) read() (*Recording, error) {
 		switch e.Type {
 		case transcript.TypeModelResponse:
 			var d transcript.ModelResponse
-			if err = json.Unmarshal(e.Data, &d); err != nil || d.Aside {
+			if err = json.Unmarshal(e.Data, &d); err != nil || d.Internal {
 				return err
 			}
 			for i := range d.Output {
@@ -95,7 +95,7 @@ func (p *reader) read() (*Recording, error) {
 			var d transcript.ModelFallback
 			err = json.Unmarshal(e.Data, &d)
 			before := len(of.answers)
-			of.failed[before] = append(of.failed[before], &model.Failure{Kind: model.Kind(d.Reason), Message: d.Why, Permanent: true})
+			of.failed[before] = append(of.failed[before], &model.Failure{Kind: model.Kind(d.Reason), Message: d.Message, Permanent: true})
 		case transcript.TypeToolStarted:
 			var d transcript.ToolStarted
 			err = json.Unmarshal(e.Data, &d)
@@ -151,7 +151,7 @@ func (p *reader) servers(recorded *Recording) (*extensions.Recorded, error) {
 	for _, output := range recorded.Outputs {
 		output.Output = p.text.Replace(output.Output)
 		var err error
-		if output.Object, err = p.inFreshTree(output.Object); err != nil {
+		if output.ScriptValue, err = p.inFreshTree(output.ScriptValue); err != nil {
 			return nil, err
 		}
 		servers.Answers[output.Ref()] = output

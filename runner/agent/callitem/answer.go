@@ -15,7 +15,7 @@ import (
 
 // OutputItem holds the fields of an answer's item that the agent loop reads.
 type OutputItem struct {
-	transcript.Item
+	transcript.ResponseItem
 	ID        string          `json:"id"`
 	Status    string          `json:"status"`
 	CallID    string          `json:"call_id"`
@@ -42,11 +42,11 @@ func (i OutputItem) Call() (call tools.Call, isLocal bool) {
 	case "apply_patch_call":
 		return tools.Call{ID: i.CallID, Name: dialect.ApplyPatch, Input: string(i.Operation), Form: tools.Operation}, true
 	case "shell_call":
-		return tools.Call{ID: i.CallID, Name: dialect.Shell, Input: string(i.Action), Form: tools.ShellAction}, !i.Hosted()
+		return tools.Call{ID: i.CallID, Name: dialect.Shell, Input: string(i.Action), Form: tools.ShellAction}, !i.IsHosted()
 	case "local_shell_call":
 		return tools.Call{ID: i.CallID, Name: dialect.Shell, Input: string(i.Action), Form: tools.LocalShellAction}, true
 	case "tool_search_call":
-		return tools.Call{ID: i.CallID, Name: dialect.ToolSearch, Input: i.arguments(), Form: tools.Search}, !i.Hosted()
+		return tools.Call{ID: i.CallID, Name: dialect.ToolSearch, Input: i.arguments(), Form: tools.Search}, !i.IsHosted()
 	}
 	return tools.Call{}, false
 }
@@ -82,7 +82,7 @@ func (a *Answer) Add(raw json.RawMessage) error {
 	switch {
 	case isLocal:
 		a.Calls, a.LastCallCut = append(a.Calls, call), item.Status == "incomplete"
-	case item.Hosted():
+	case item.IsHosted():
 		a.Hosted++
 	case item.Type == "mcp_approval_request":
 		denial, err := rawitem.Encode(approvalResponse{"mcp_approval_response", item.ID, false, "The approval policy is never: nobody is there to approve it."})

@@ -34,7 +34,7 @@ func (r *Recorded) Run(ctx context.Context, call tools.Call) (tools.Result, erro
 	if !is {
 		return tools.Refuse("The record has no answer to call " + transcript.CallRef(call.Ref()).String() + "."), nil
 	}
-	return tools.Result{Output: answer.Output, Object: answer.Object, Failed: answer.Failed, Detail: answer.Detail, Recorded: true}, nil
+	return tools.Result{Output: answer.Output, Object: answer.ScriptValue, Failed: answer.Failed, Detail: answer.Detail, Recorded: true}, nil
 }
 
 // Answer returns the recorded answer to a call with the same number. For a call by a script it takes the

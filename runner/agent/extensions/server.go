@@ -162,7 +162,7 @@ func (s *server) settleStart(failed error) error {
 	}
 	stop := stopOf(s.name, failed)
 	why := s.Record.Redact(strings.TrimSuffix(stop.Message, ".") + "." + s.hint(stop) + s.seeLog())
-	if err := s.recordStatus(transcript.MCPServer{State: transcript.MCPFailed, Why: why}); err != nil {
+	if err := s.recordStatus(transcript.MCPServer{State: transcript.MCPFailed, Reason: why}); err != nil {
 		return err
 	}
 	if s.Required || stop.Outcome == outcome.InvalidInput {
@@ -222,7 +222,7 @@ func (s *server) recordReady(offered []mcp.Offered) error {
 	event := transcript.MCPServer{State: transcript.MCPReady, File: s.listFile(), SHA256: record.DigestOf(raw)}
 	for _, tool := range offered {
 		if tool.Server == s.name {
-			event.Tools = append(event.Tools, transcript.MCPTool{Name: tool.Spec.Name, Tool: tool.Tool, SHA256: tool.SHA256, Unchecked: tool.Unchecked})
+			event.Tools = append(event.Tools, transcript.MCPTool{Name: tool.Spec.Name, ServerName: tool.Tool, SHA256: tool.SHA256, UncheckedSchema: tool.Unchecked})
 		}
 	}
 	return s.recordStatus(event)
@@ -236,7 +236,7 @@ func (s *server) recordRestart() error {
 	if !ended {
 		return nil
 	}
-	return s.recordStatus(transcript.MCPServer{State: transcript.MCPReady, Why: "it was started again"})
+	return s.recordStatus(transcript.MCPServer{State: transcript.MCPReady, Reason: "it was started again"})
 }
 
 // observe records that a server announced other tools, or ended.
@@ -250,7 +250,7 @@ func (s *server) observe(notice mcp.Notice) {
 	switch {
 	case expected:
 	case notice.Kind == mcp.ToolsChanged && first:
-		_ = s.recordStatus(transcript.MCPServer{State: transcript.MCPChanged, Why: "it says that its tools are others now; the run goes on with those that it had"}) // the log reports its error at the end
+		_ = s.recordStatus(transcript.MCPServer{State: transcript.MCPChanged, Reason: "it says that its tools are others now; the run goes on with those that it had"}) // the log reports its error at the end
 		s.Record.Warn("mcp_changed", "The server %s announced other tools; the run kept those from the start.", s.name)
 	case notice.Kind == mcp.Ended:
 		_ = s.recordEnd()
@@ -273,7 +273,7 @@ func (s *server) recordEnd() error {
 	s.mu.Unlock()
 	if first {
 		words := s.Record.Redact(outcome.WithoutFullStop(why))
-		_ = s.recordStatus(transcript.MCPServer{State: transcript.MCPEnded, Why: words}) // the log reports its error at the end
+		_ = s.recordStatus(transcript.MCPServer{State: transcript.MCPEnded, Reason: words}) // the log reports its error at the end
 		s.Record.Warn("mcp_ended", "The server %s ended while it was in use: %s.%s", s.name, strings.TrimSuffix(words, "."), s.seeLog())
 	}
 	return why

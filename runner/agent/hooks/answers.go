@@ -43,7 +43,7 @@ func (a *Answers) Apply(e transcript.Event) error {
 	default:
 		return nil
 	}
-	var d transcript.Hook
+	var d transcript.HookAnswer
 	if err := json.Unmarshal(e.Data, &d); err != nil {
 		return err
 	}

@@ -17,7 +17,7 @@ import (
 func sh(on, script string) job.Hook { return job.Hook{On: on, Run: []string{"sh", "-c", script}} }
 
 // decisions are what was recorded, in a word for each answer.
-func decisions(events []transcript.Hook) (all []string) {
+func decisions(events []transcript.HookAnswer) (all []string) {
 	for _, e := range events {
 		all = append(all, e.Name+" "+e.Decision)
 	}

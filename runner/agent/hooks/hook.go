@@ -117,10 +117,10 @@ func fileOf(word string, isProgram bool, base readBaseFile) ([]byte, error) {
 
 // ForTranscript returns the hooks as the transcript lists them.
 func ForTranscript(all []Hook) transcript.Hooks {
-	list := transcript.Hooks{Hooks: []transcript.HookActive{}}
+	list := transcript.Hooks{Hooks: []transcript.ActiveHook{}}
 	for _, h := range all {
-		list.Hooks = append(list.Hooks, transcript.HookActive{
-			Name: h.Name, On: h.On, Run: h.Run, SHA256: h.SHA256, Tools: h.Tools, Argv: h.Argv, Trusted: h.trusted, MustFire: h.MustFire, OnError: h.OnError,
+		list.Hooks = append(list.Hooks, transcript.ActiveHook{
+			Name: h.Name, Event: h.On, Run: h.Run, SHA256: h.SHA256, Tools: h.Tools, Argv: h.Argv, Trusted: h.trusted, MustFire: h.MustFire, OnError: h.OnError,
 		})
 	}
 	return list
@@ -132,7 +132,7 @@ func FromTranscript(list transcript.Hooks) []Hook {
 	for _, a := range list.Hooks {
 		all = append(all, Hook{
 			Name: a.Name, SHA256: a.SHA256, trusted: a.Trusted,
-			Hook: job.Hook{On: a.On, Run: a.Run, Tools: a.Tools, Argv: a.Argv, MustFire: a.MustFire, OnError: a.OnError},
+			Hook: job.Hook{On: a.Event, Run: a.Run, Tools: a.Tools, Argv: a.Argv, MustFire: a.MustFire, OnError: a.OnError},
 		})
 	}
 	return all

@@ -219,7 +219,7 @@ func (h *Hooks) countUse(event transcript.Hook) {
 	h.initUses()
 	for i := range h.uses {
 		if h.uses[i].Name == event.Name {
-			h.uses[i].Count(event)
+			h.uses[i].CountAnswer(event)
 		}
 	}
 }

@@ -22,7 +22,7 @@ import (
 )
 
 // asked are hooks in a folder, which nothing confines, and what is recorded of them.
-func asked(t *testing.T, dir string, of map[string]job.Hook) (*Hooks, *[]transcript.Hook) {
+func asked(t *testing.T, dir string, of map[string]job.Hook) (*Hooks, *[]transcript.HookAnswer) {
 	t.Helper()
 	for name, h := range of {
 		if h.Timeout == 0 {
@@ -34,10 +34,10 @@ func asked(t *testing.T, dir string, of map[string]job.Hook) (*Hooks, *[]transcr
 	if err != nil {
 		t.Fatal(err)
 	}
-	var events []transcript.Hook
+	var events []transcript.HookAnswer
 	rec := record.New("run-1", nil)
 	if err := rec.Make(filepath.Join(t.TempDir(), "run"), func(e transcript.Event) {
-		var d transcript.Hook
+		var d transcript.HookAnswer
 		if e.Type == transcript.TypeHook && json.Unmarshal(e.Data, &d) == nil {
 			events = append(events, d)
 		}

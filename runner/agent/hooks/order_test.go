@@ -15,7 +15,7 @@ import (
 )
 
 // ordered are hooks of an operator and of a job, which are shell scripts.
-func ordered(t *testing.T, on string, operators, jobs map[string]string) (*Hooks, *[]transcript.Hook) {
+func ordered(t *testing.T, on string, operators, jobs map[string]string) (*Hooks, *[]transcript.HookAnswer) {
 	t.Helper()
 	h, events := asked(t, t.TempDir(), map[string]job.Hook{})
 	list := func(scripts map[string]string) map[string]job.Hook {

@@ -274,7 +274,7 @@ func (h *Hooks) requireAnswered(event string) error {
 		neverAnswered := use.Calls <= use.Errors
 		if use.MustFire && isDue && neverAnswered {
 			return outcome.Stopf(outcome.PolicyViolation, "hook_never_ran",
-				"The hook %s on %s must fire (must_fire) and never gave a valid answer: it was asked %s. Check its tools and argv, its answers, and whether its event happens in this job.", use.Name, use.On, transcript.Count(use.Calls, "time"))
+				"The hook %s on %s must fire (must_fire) and never gave a valid answer: it was asked %s. Check its tools and argv, its answers, and whether its event happens in this job.", use.Name, use.Event, transcript.CountNoun(use.Calls, "time"))
 		}
 	}
 	return nil

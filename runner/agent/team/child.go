@@ -160,7 +160,7 @@ func (c *child) endTurn(by turnStop) {
 func (c *child) startEvent() transcript.AgentStarted {
 	l := c.agent.Limits()
 	return transcript.AgentStarted{
-		Name: c.name, Role: c.roleName, AskedBy: c.starter.starterName(), Model: c.model, Writes: c.role.Writes, Paths: c.paths,
+		Name: c.name, Role: c.roleName, StartedBy: c.starter.starterName(), Model: c.model, Writes: c.role.Writes, Paths: c.paths,
 		Turns: l.Turns, ToolCalls: l.Calls, Tokens: l.Tokens, CostUSD: l.CostUSD,
 	}
 }

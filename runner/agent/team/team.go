@@ -53,7 +53,7 @@ func newTeam(options worker.Options, earlier []*transcript.Agent, waits *Order) 
 	t := &team{options: options, earlierAgents: earlier, recordedOrder: waits, changeSignal: make(chan struct{})}
 	started := 0
 	for _, a := range earlier {
-		if a.AskedBy == transcript.MainAgent {
+		if a.StartedBy == transcript.MainAgent {
 			started++
 		}
 	}

@@ -93,7 +93,7 @@ func (a *Agent) checks(baseline []transcript.VerifyRow) []briefing.Check {
 			c.Note = "if the change touches " + strings.Join(check.When, ", ")
 		case i < len(baseline) && baseline[i].Before != "green":
 			how := baseline[i].Before
-			if tests := baseline[i].Tests(); tests != "" {
+			if tests := baseline[i].DescribeTests(); tests != "" {
 				how += " (" + tests + ")"
 			}
 			c.Note = fmt.Sprintf("before any change: %s, see %s; ", how, a.Record.Join(baseline[i].Log))

@@ -150,7 +150,7 @@ func (s *StoppedAgent) describeLostAgents() string {
 		if a.AskedBy != transcript.MainAgent {
 			continue
 		}
-		words := fmt.Sprintf("- %s (%s): %s after %s", a.ID, a.Name, a.Status, transcript.Count(a.Turns, "turn"))
+		words := fmt.Sprintf("- %s (%s): %s after %s", a.ID, a.Name, a.Status, transcript.CountNoun(a.Turns, "turn"))
 		if text := clip.Visible(a.Text, maxQuotedWords); text != "" {
 			words += fmt.Sprintf("; its last words: %q", text)
 		}

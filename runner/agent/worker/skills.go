@@ -39,11 +39,11 @@ func OfferSkills(rec *record.Record, base settings.Commit, j *job.Job, window in
 		rec.Warn("skill", "The skill %s.", p)
 	}
 	if more := len(found.Problems) - maxSkillWarnings; more > 0 {
-		rec.Warn("skill", "There %s more about skills, which agent-ci validate lists.", transcript.Count(more, "problem"))
+		rec.Warn("skill", "There %s more about skills, which agent-ci validate lists.", transcript.CountNoun(more, "problem"))
 	}
 	offer, leftOut := skills.NewOffer(found.Skills, window, rec.Redact)
 	if leftOut > 0 {
-		rec.Warn("skills_left_out", "The model does not see %s: there is no room for more. Name the folders of the skills that it needs in skills.folders.", transcript.Count(leftOut, "skill"))
+		rec.Warn("skills_left_out", "The model does not see %s: there is no room for more. Name the folders of the skills that it needs in skills.folders.", transcript.CountNoun(leftOut, "skill"))
 	}
 	return offer, nil
 }

@@ -33,7 +33,7 @@ func settledTargets(s campaign.Status) (done int, words string) {
 	return done, fmt.Sprintf("%s of %s targets settled", thousands(done), thousands(len(s.Targets)))
 }
 
-func thousands(n int) string { return transcript.Thousands(int64(n)) }
+func thousands(n int) string { return transcript.GroupThousands(int64(n)) }
 
 // usedClasses returns the classes that have targets.
 func usedClasses(s campaign.Status) []campaign.Class {
@@ -106,9 +106,9 @@ func describeSpending(s campaign.Status) []string {
 	if s.Claimed.USD > 0 {
 		line += fmt.Sprintf(", %.2f claimed", s.Claimed.USD)
 	}
-	line += fmt.Sprintf("; %s tokens", transcript.Thousands(s.Spent.Tokens))
+	line += fmt.Sprintf("; %s tokens", transcript.GroupThousands(s.Spent.Tokens))
 	if s.Budget.Tokens > 0 {
-		line += " of " + transcript.Thousands(s.Budget.Tokens)
+		line += " of " + transcript.GroupThousands(s.Budget.Tokens)
 	}
 	lines := []string{line + "."}
 	if s.Budget.USDPerDay > 0 {
@@ -123,7 +123,7 @@ func describeClaims(s campaign.Status) (lines []string) {
 	if waiting == 0 {
 		return nil
 	}
-	tokens := transcript.Thousands
+	tokens := transcript.GroupThousands
 	cost, totalCost := "The cost of a run is unknown: "+s.Unpriced+".", ""
 	if s.Unpriced == "" {
 		cost = fmt.Sprintf("A run may cost up to %.2f dollars: %.2f (limits.cost_usd) plus %.2f for requests under way when the limit is reached.", s.Claim.USD, s.Limits.USD, s.Claim.USD-s.Limits.USD)

@@ -32,7 +32,7 @@ func Table(w io.Writer, s campaign.Status) error {
 	for _, c := range usedClasses(s) {
 		counts = append(counts, fmt.Sprintf("%d %s", s.Counts[c], classStyles[c].words))
 	}
-	lines := append([]string{transcript.Count(len(s.Targets), "target") + ": " + strings.Join(counts, ", ")}, describeCosts(s)...)
+	lines := append([]string{transcript.CountNoun(len(s.Targets), "target") + ": " + strings.Join(counts, ", ")}, describeCosts(s)...)
 	if folder != "" {
 		lines = append(lines, "The directories of RUN are in "+folder)
 	}

@@ -23,13 +23,13 @@ func Calls(log io.Reader) iter.Seq2[Text, error] {
 			case e.Type == transcript.TypeToolStarted:
 				var d transcript.ToolStarted
 				err = json.Unmarshal(e.Data, &d)
-				text.Asked = transcript.Readable(d.Input)
+				text.Asked = transcript.ReadableArguments(d.Input)
 			case e.Type == transcript.TypeToolFinished:
 				var d transcript.ToolFinished
 				err = json.Unmarshal(e.Data, &d)
 				text.Printed = d.Output
-				if d.Made != "" {
-					text.Asked = transcript.Readable(d.Made)
+				if d.RewrittenInput != "" {
+					text.Asked = transcript.ReadableArguments(d.RewrittenInput)
 				}
 			default:
 				continue

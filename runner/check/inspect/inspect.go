@@ -52,11 +52,11 @@ func (c Case) Signs(ctx context.Context) (found transcript.Inspection, err error
 	if err != nil {
 		return found, err
 	}
-	if found.Silenced, found.SilencedMore, err = silenced.Find(diff); err != nil {
+	if found.SilencedSigns, found.MoreSilencedSigns, err = silenced.Find(diff); err != nil {
 		return found, err
 	}
-	found.Silenced = append(silenced.Observe(c.Baseline, c.Table, c.printed), found.Silenced...)
-	found.Starts, err = c.started()
+	found.SilencedSigns = append(silenced.Observe(c.Baseline, c.Table, c.printed), found.SilencedSigns...)
+	found.WorkflowStarts, err = c.started()
 	return found, err
 }
 
@@ -103,7 +103,7 @@ func (c Case) textsOf(log io.Reader) iter.Seq2[claims.Text, error] {
 const largestRead = 256 << 10
 
 // started returns the jobs that the pushed branch starts and that run files of the change.
-func (c Case) started() ([]transcript.Start, error) {
+func (c Case) started() ([]transcript.WorkflowStart, error) {
 	treeOf := func(tree gitops.Tree) workflows.Tree {
 		return workflows.Tree{
 			Read: func(path string) ([]byte, error) {
@@ -151,21 +151,21 @@ func (c Case) printed(log string) string {
 func Refusal(p job.Policy, found transcript.Inspection) error {
 	if p.Silenced == "refuse" && found.RefusesSilenced() {
 		return outcome.Stopf(outcome.PolicyViolation, "silenced",
-			"A check may pass without testing: %s (policy.silenced); nothing was published.", silencedWords(found.Silenced))
+			"A check may pass without testing: %s (policy.silenced); nothing was published.", silencedWords(found.SilencedSigns))
 	}
 	if p.WorkflowRisk == "refuse" && found.Risky() {
 		return outcome.Stopf(outcome.PolicyViolation, "workflow_risk",
-			"The branch would start %s (policy.workflow_risk); nothing was pushed.", describeStartedJobs(found.Starts))
+			"The branch would start %s (policy.workflow_risk); nothing was pushed.", describeStartedJobs(found.WorkflowStarts))
 	}
 	return nil
 }
 
 // describeStartedJobs names up to three jobs that the branch would start with secrets or write
 // access, and the changed files that they run.
-func describeStartedJobs(all []transcript.Start) string {
+func describeStartedJobs(all []transcript.WorkflowStart) string {
 	var jobs []string
 	for _, s := range all {
-		if !s.Rights() {
+		if !s.HasRights() {
 			continue
 		}
 		var files []string
@@ -178,7 +178,7 @@ func describeStartedJobs(all []transcript.Start) string {
 }
 
 // silencedWords names up to three signs of silenced checks.
-func silencedWords(all []transcript.Silenced) string {
+func silencedWords(all []transcript.SilencedSign) string {
 	var places []string
 	for _, s := range all {
 		place := "check " + s.Check
@@ -188,7 +188,7 @@ func silencedWords(all []transcript.Silenced) string {
 		if s.Line > 0 {
 			place += fmt.Sprintf(":%d", s.Line)
 		}
-		places = append(places, fmt.Sprintf("%s (%s)", place, s.Why))
+		places = append(places, fmt.Sprintf("%s (%s)", place, s.Reason))
 	}
 	return strings.Join(clip.List(places, 3), ", ")
 }

@@ -124,7 +124,7 @@ func TestObserve(t *testing.T) {
 	} {
 		got := ""
 		for _, s := range Observe(c.base, c.now, func(log string) string { return outputs[log] }) {
-			got += s.Pattern + " " + s.Why
+			got += s.Pattern + " " + s.Reason
 			if s.Check != "t" || s.Weak != (s.Pattern == "quick") {
 				t.Errorf("%s: %+v", name, s)
 			}

@@ -49,7 +49,7 @@ const wholesale = 20
 var snapshots = []string{"*.snap", "**/__snapshots__/**", "**/snapshots/**", "*.ambr", "*.golden", "**/golden/**", "*.approved.*", "*.snapshot"}
 
 // Find returns the signs in a change, and how many more there are than the list holds.
-func Find(diff *lines.Diff) (found []transcript.Silenced, more int, err error) {
+func Find(diff *lines.Diff) (found []transcript.SilencedSign, more int, err error) {
 	f := finder{removed: removedLines(diff)}
 	for _, file := range diff.Files {
 		if err := f.file(file); err != nil {
@@ -57,18 +57,18 @@ func Find(diff *lines.Diff) (found []transcript.Silenced, more int, err error) {
 		}
 	}
 	if diff.OmittedLines > 0 {
-		f.add(transcript.Silenced{Pattern: "too-large", Why: fmt.Sprintf("%s of the change were not looked at", transcript.Count(diff.OmittedLines, "line"))})
+		f.add(transcript.SilencedSign{Pattern: "too-large", Reason: fmt.Sprintf("%s of the change were not looked at", transcript.CountNoun(diff.OmittedLines, "line"))})
 	}
 	return f.found, f.more, nil
 }
 
 type finder struct {
 	removed map[string]int // removed lines without an equal added line so far
-	found   []transcript.Silenced
+	found   []transcript.SilencedSign
 	more    int
 }
 
-func (f *finder) add(s transcript.Silenced) {
+func (f *finder) add(s transcript.SilencedSign) {
 	if len(f.found) == maxFound {
 		f.more++
 		return
@@ -105,7 +105,7 @@ func (f *finder) lines(p compiled, file lines.File) {
 		if !p.line.MatchString(text) || !p.Comments && isComment(file.Path, text) || f.isMoved(line) {
 			continue
 		}
-		f.add(transcript.Silenced{Pattern: p.ID, File: file.Path, Line: line.Number, Text: strings.TrimSpace(line.Text), Why: p.Why})
+		f.add(transcript.SilencedSign{Pattern: p.ID, File: file.Path, Line: line.Number, Text: strings.TrimSpace(line.Text), Reason: p.Why})
 	}
 }
 
@@ -116,11 +116,11 @@ func (f *finder) numbers(p compiled, file lines.File) {
 		was, is := removed[name], added[name]
 		for i := range min(len(was), len(is)) {
 			if worse := is[i].value < was[i].value; worse && !p.Raised || p.Raised && is[i].value > was[i].value {
-				f.add(transcript.Silenced{Pattern: p.ID, File: file.Path, Line: is[i].Number, Text: strings.TrimSpace(is[i].Text), Why: p.Why})
+				f.add(transcript.SilencedSign{Pattern: p.ID, File: file.Path, Line: is[i].Number, Text: strings.TrimSpace(is[i].Text), Reason: p.Why})
 			}
 		}
 		if p.Lost && len(is) == 0 && len(was) > 0 {
-			f.add(transcript.Silenced{Pattern: p.ID, File: file.Path, Line: was[0].Number, Removed: true, Text: strings.TrimSpace(was[0].Text), Why: p.Why})
+			f.add(transcript.SilencedSign{Pattern: p.ID, File: file.Path, Line: was[0].Number, Removed: true, Text: strings.TrimSpace(was[0].Text), Reason: p.Why})
 		}
 	}
 }
@@ -131,8 +131,8 @@ func (f *finder) snapshot(file lines.File) error {
 	if err != nil || !is || len(file.Removed) < wholesale || len(file.Added) < wholesale && len(file.Added) > 0 {
 		return err
 	}
-	f.add(transcript.Silenced{
-		Pattern: "snapshot-rewritten", File: file.Path, Line: 1, Why: fmt.Sprintf("the expected output is rewritten as a whole: −%d +%d lines", len(file.Removed), len(file.Added)),
+	f.add(transcript.SilencedSign{
+		Pattern: "snapshot-rewritten", File: file.Path, Line: 1, Reason: fmt.Sprintf("the expected output is rewritten as a whole: −%d +%d lines", len(file.Removed), len(file.Added)),
 	})
 	return nil
 }

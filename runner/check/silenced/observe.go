@@ -22,10 +22,10 @@ const (
 // Observe returns signs from comparing checks that are green on the base and on the change. output
 // returns a check's output, or "" if unknown. Being faster is a weak sign, because the check starts
 // with the caches of the base.
-func Observe(base, change []transcript.VerifyRow, output func(log string) string) (found []transcript.Silenced) {
+func Observe(base, change []transcript.VerifyRow, output func(log string) string) (found []transcript.SilencedSign) {
 	for _, now := range change {
 		i := slices.IndexFunc(base, func(row transcript.VerifyRow) bool { return row.Name == now.Name })
-		if i < 0 || base[i].Before != "green" || base[i].From != "" || now.After != "green" {
+		if i < 0 || base[i].Before != "green" || base[i].CachedFrom != "" || now.After != "green" {
 			continue
 		}
 		printed := [2]string{output(base[i].Log), output(now.Log)}
@@ -33,12 +33,12 @@ func Observe(base, change []transcript.VerifyRow, output func(log string) string
 		after, stillKnown := countTests(printed[1])
 		switch {
 		case known && !stillKnown && printed[1] != "" && before > 0:
-			found = append(found, transcript.Silenced{Pattern: "fewer-tests", Check: now.Name, Why: fmt.Sprintf("%s ran on the base, and the output tells of none with the change", transcript.Count(before, "test"))})
+			found = append(found, transcript.SilencedSign{Pattern: "fewer-tests", Check: now.Name, Reason: fmt.Sprintf("%s ran on the base, and the output tells of none with the change", transcript.CountNoun(before, "test"))})
 		case known && stillKnown && after < before:
-			found = append(found, transcript.Silenced{Pattern: "fewer-tests", Check: now.Name, Why: fmt.Sprintf("%s ran on the base, %d with the change", transcript.Count(before, "test"), after)})
+			found = append(found, transcript.SilencedSign{Pattern: "fewer-tests", Check: now.Name, Reason: fmt.Sprintf("%s ran on the base, %d with the change", transcript.CountNoun(before, "test"), after)})
 		case known || stillKnown || strings.Contains(printed[1], "(cached)"): // numbers of tests are better evidence than the time
 		case base[i].Seconds >= longOnBase && now.Seconds*quick <= base[i].Seconds:
-			found = append(found, transcript.Silenced{Pattern: "quick", Check: now.Name, Weak: true, Why: fmt.Sprintf("it took %.1f s on the base, %.1f s with the change", base[i].Seconds, now.Seconds)})
+			found = append(found, transcript.SilencedSign{Pattern: "quick", Check: now.Name, Weak: true, Reason: fmt.Sprintf("it took %.1f s on the base, %.1f s with the change", base[i].Seconds, now.Seconds)})
 		}
 	}
 	return found

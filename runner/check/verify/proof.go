@@ -149,7 +149,7 @@ func (p *proof) classify(ctx context.Context) error {
 		return nil
 	}
 	switch p.row.After {
-	case transcript.Flaky:
+	case transcript.FlakyState:
 		p.setClasses(files, transcript.FlakyProof, "the check is flaky on the change", classOrigin{})
 		return nil
 	case "timeout":
@@ -274,7 +274,7 @@ func (p *proof) classifyByNames(ctx context.Context, files []testsource.File, se
 // baseGreen reports whether the check is green on the base alone. Without that, a red run proves
 // nothing. A cached baseline, or one of another base, is not enough; then the check runs again.
 func (p *proof) baseGreen(ctx context.Context) (bool, error) {
-	if p.row.From == "" && !p.onOtherBase {
+	if p.row.CachedFrom == "" && !p.onOtherBase {
 		return p.row.Before == "green", nil
 	}
 	if p.greenOnBase == nil {
@@ -355,7 +355,7 @@ func (s treeResult) firstOutput() string {
 // classByState returns the class for a red check whose output names no tests.
 func (s treeResult) classByState() string {
 	switch {
-	case s.state == transcript.Flaky:
+	case s.state == transcript.FlakyState:
 		return transcript.FlakyProof
 	case len(s.runs) > 0 && doesNotLoad(s.runs[0].results, s.firstOutput()):
 		return transcript.LoadError
@@ -438,7 +438,7 @@ func (t *classOrigin) add(name string) {
 // The text continues a sentence. "" if missing.
 func DescribeUnproven(table transcript.Verify) string {
 	var unproven strings.Builder
-	for _, p := range table.Proofs() {
+	for _, p := range table.BestProofs() {
 		if why := fixableClasses[p.Class]; why != "" {
 			fmt.Fprintf(&unproven, "- %q: %s; %s\n", p.File, p.Class, cmp.Or(p.Note, why))
 		}

@@ -58,7 +58,7 @@ func TestClassifiesProofs(t *testing.T) {
 			if diff := cmp.Diff(c.old, oldOf(table)); diff != "" {
 				t.Error(diff)
 			}
-			if why := table.OldTestsUnknown(); why != c.unknown {
+			if why := table.OldTestsGap(); why != c.unknown {
 				t.Errorf("not known: %q", why)
 			}
 		})
@@ -110,8 +110,8 @@ func apply(t *testing.T, root string, change map[string]string) {
 }
 
 func oldOf(table transcript.Verify) (all []string) {
-	for _, o := range table.OldTests() {
-		all = append(all, strings.TrimSpace(fmt.Sprintf("%s:%d %s %s", o.File, o.Line, o.Name, o.State())))
+	for _, o := range table.BrokenOldTests() {
+		all = append(all, strings.TrimSpace(fmt.Sprintf("%s:%d %s %s", o.File, o.Line, o.Name, o.DescribeState())))
 	}
 	slices.Sort(all)
 	return all
@@ -259,7 +259,7 @@ func TestProofOfUnrunTests(t *testing.T) {
 		change[fmt.Sprintf("f%02d_test.py", i)] = fmt.Sprintf("grep -q world greet || exit 1 # %d\nexit 0\ndef test_a(): pass\n", i)
 	}
 	j := job.Job{VerifyTests: job.TestPatterns(), Verify: []job.VerifyCheck{{Name: "t", Run: run, Must: "pass", Proves: "true"}}}
-	all := judged(t, j, time.Time{}, map[string]string{"greet": "nobody\n"}, change).Proofs()
+	all := judged(t, j, time.Time{}, map[string]string{"greet": "nobody\n"}, change).BestProofs()
 	if len(all) != files || all[0].Class != transcript.Proven {
 		t.Fatalf("%+v", all)
 	}
@@ -298,11 +298,11 @@ func TestReportsUnknownBaseTests(t *testing.T) {
 			j := proving(c.run)
 			j.Verify[0].Rerun, j.Verify[0].Timeout = 1, job.Duration(c.timeout)
 			table := judged(t, j, c.until, base, change)
-			for name == "late" && table.OldTestsUnknown() != c.unknown && j.Verify[0].Timeout < job.Duration(5*time.Minute) { // the base had no time either
+			for name == "late" && table.OldTestsGap() != c.unknown && j.Verify[0].Timeout < job.Duration(5*time.Minute) { // the base had no time either
 				j.Verify[0].Timeout *= 2
 				table = judged(t, j, c.until, base, change)
 			}
-			if why := table.OldTestsUnknown(); why != c.unknown || len(table.OldTests()) > 0 {
+			if why := table.OldTestsGap(); why != c.unknown || len(table.BrokenOldTests()) > 0 {
 				t.Errorf("not known: %q; told: %q", why, oldOf(table))
 			}
 		})

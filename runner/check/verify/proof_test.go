@@ -23,7 +23,7 @@ func proving(run string) job.Job {
 }
 
 func classes(table transcript.Verify) (all []string) {
-	for _, p := range table.Proofs() {
+	for _, p := range table.BestProofs() {
 		all = append(all, strings.TrimSpace(fmt.Sprintf("%s %s %t %s", p.File, p.Class, p.Shared, p.Note)))
 	}
 	return all
@@ -69,7 +69,7 @@ func TestLocatesFailuresOfOtherTools(t *testing.T) {
 	if diff := cmp.Diff([]string{"a_test.sh proven false", "b_test.sh unknown false the output names tests of other files, and none of it"}, classes(table)); diff != "" {
 		t.Error(diff)
 	}
-	if names := table.Proofs()[0].Tests; len(names) != 1 || len(names[0]) > maxName+len("…") {
+	if names := table.BestProofs()[0].Tests; len(names) != 1 || len(names[0]) > maxName+len("…") {
 		t.Errorf("%q", names)
 	}
 	if words := DescribeUnproven(table); words != "" {
@@ -90,14 +90,14 @@ func TestJudgesBaseTestsOfUnknownLanguage(t *testing.T) {
 		want    transcript.OldTest
 	}{
 		"altered": {"other\n", []string{"tracked not_red false"}, transcript.OldTest{File: "tracked", Fails: true}},
-		"removed": {"-", nil, transcript.OldTest{File: "tracked", Gone: true, Fails: true}},
+		"removed": {"-", nil, transcript.OldTest{File: "tracked", Deleted: true, Fails: true}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			table := judged(t, j, time.Time{}, nil, map[string]string{"code": "", "tracked": c.tracked})
 			if diff := cmp.Diff(c.classes, classes(table)); diff != "" {
 				t.Error(diff)
 			}
-			if diff := cmp.Diff([]transcript.OldTest{c.want}, table.OldTests()); diff != "" {
+			if diff := cmp.Diff([]transcript.OldTest{c.want}, table.BrokenOldTests()); diff != "" {
 				t.Error(diff)
 			}
 		})

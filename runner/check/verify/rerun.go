@@ -87,7 +87,7 @@ func (c Checks) blameLeftovers(ctx context.Context, s suite, i int, caches strin
 	}
 	c.Record.Warn("caches_dropped", "%s fails with the caches and ignored files of its baseline run, and passes without them. From here on it starts without them.", c.Job.Verify[i].Name)
 	r.runs = r.runs[1:]
-	r.state = transcript.StateOf(r.runs)
+	r.state = transcript.CheckState(r.runs)
 	return r, c.Sandboxes.DropCaches(caches)
 }
 
@@ -102,7 +102,7 @@ func (c Checks) rerunOnce(ctx context.Context, s suite, i int, caches string, r 
 		return "", err
 	}
 	r.runs = append(r.runs, transcript.CheckRun{State: ran.Color(), ExitCode: ran.ExitCode, Seconds: ran.Seconds, Log: log})
-	r.state = transcript.StateOf(r.runs)
+	r.state = transcript.CheckState(r.runs)
 	return ran.Color(), nil
 }
 
@@ -138,7 +138,7 @@ func Passes(row transcript.VerifyRow) bool {
 
 // stateInWords returns a check's state for the agent.
 func stateInWords(state string) string {
-	if state == transcript.Flaky {
+	if state == transcript.FlakyState {
 		return "flaky: red, and green when it ran again on the same files"
 	}
 	return cmp.Or(state, "not run")

@@ -41,7 +41,7 @@ func TestRecordsScriptsTurningCheckGreen(t *testing.T) {
 				j.Setup = []job.SetupStep{{Run: test.setup}}
 			}
 			table := judged(t, j, time.Time{}, base, test.change)
-			if diff := cmp.Diff(test.want, table.OldTests()); diff != "" || !table.Passed || table.Rows[0].Before != "red" {
+			if diff := cmp.Diff(test.want, table.BrokenOldTests()); diff != "" || !table.Passed || table.Rows[0].Before != "red" {
 				t.Errorf("before %s, passed %t: %s", table.Rows[0].Before, table.Passed, diff)
 			}
 		})

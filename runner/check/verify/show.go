@@ -52,7 +52,7 @@ func (c Checks) whyWorse(was transcript.VerifyRow, r result, now *reportedTests,
 		return "", nil
 	}
 	if len(became.New) > 0 {
-		return transcript.Count(len(became.New), "test") + " failed that did not fail before", nil
+		return transcript.CountNoun(len(became.New), "test") + " failed that did not fail before", nil
 	}
 	if r.state == "timeout" {
 		if was.Before != "timeout" {
@@ -203,7 +203,7 @@ func failing(tests *reportedTests, change testresults.Change) []transcript.Faili
 			if fresh[t.Name] != isNew {
 				continue
 			}
-			shown := transcript.FailingTest{Name: t.Name, File: t.File, Line: t.Line, Message: t.Message, New: isNew, Runs: tests.runs[t.Name]}
+			shown := transcript.FailingTest{Name: t.Name, File: t.File, Line: t.Line, Message: t.Message, New: isNew, FailingRuns: tests.runs[t.Name]}
 			if len(all) >= maxFailureMessages {
 				shown.Message = ""
 			}

@@ -93,8 +93,8 @@ func TestComparesTestsWithBase(t *testing.T) {
 					fresh = append(fresh, test.Name)
 				}
 			}
-			if row.Tests() != c.want || !cmp.Equal(fresh, c.fresh) || !cmp.Equal(row.Fixed, c.mended) {
-				t.Errorf("%q, new %q, fixed %q", row.Tests(), fresh, row.Fixed)
+			if row.DescribeTests() != c.want || !cmp.Equal(fresh, c.fresh) || !cmp.Equal(row.Fixed, c.mended) {
+				t.Errorf("%q, new %q, fixed %q", row.DescribeTests(), fresh, row.Fixed)
 			}
 			if green := c.outputs[len(c.outputs)-1] == ""; green != (row.Tail == "") {
 				t.Errorf("its last lines are %q", row.Tail)

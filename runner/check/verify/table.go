@@ -28,7 +28,7 @@ func (c Checks) Baseline(ctx context.Context) (transcript.Verify, error) {
 	}
 	for i, r := range results {
 		row := c.newRow(i)
-		row.Before, row.From = r.state, r.fromRun
+		row.Before, row.CachedFrom = r.state, r.fromRun
 		if err := c.showBaseResult(ctx, &row, i, r); err != nil {
 			return table, err
 		}
@@ -97,7 +97,7 @@ func (c Checks) VerifyOnNewBase(ctx context.Context, table transcript.Verify, ch
 	}
 	before := slices.Clone(onNewBase.Rows)
 	for i := range before {
-		before[i].Before, before[i].From = results[i].state, ""
+		before[i].Before, before[i].CachedFrom = results[i].state, ""
 		if err := c.showBaseResult(ctx, &before[i], i, results[i]); err != nil {
 			return onNewBase, err
 		}
@@ -145,10 +145,10 @@ func (c Checks) DescribeRed(table transcript.Verify, remark string) (string, err
 func logsToAgent(row transcript.VerifyRow) []string {
 	logs := []string{row.Log}
 	for _, t := range row.Failing {
-		if len(t.Runs) == 0 || t.Runs[0] > len(row.Runs) {
+		if len(t.FailingRuns) == 0 || t.FailingRuns[0] > len(row.Runs) {
 			continue
 		}
-		if log := row.Runs[t.Runs[0]-1].Log; log != row.Log {
+		if log := row.Runs[t.FailingRuns[0]-1].Log; log != row.Log {
 			return append(logs, log)
 		}
 	}

@@ -77,7 +77,7 @@ func TestReportsWorseThanRedBase(t *testing.T) {
 			}
 			table := judged(t, j, time.Time{}, map[string]string{"greet": "nobody\n"}, map[string]string{"greet": "world\n"})
 			if row := table.Rows[0]; row.Worse != c.worse || table.Passed != (c.worse == "") {
-				t.Errorf("worse: %q, passed: %t, %q", row.Worse, table.Passed, row.Tests())
+				t.Errorf("worse: %q, passed: %t, %q", row.Worse, table.Passed, row.DescribeTests())
 			}
 		})
 	}

@@ -13,11 +13,11 @@ const maxAgentTests = 20
 
 // testWords describes a check's failing tests to the agent, or returns "".
 func testWords(row transcript.VerifyRow) string {
-	if row.Tests() == "" {
+	if row.DescribeTests() == "" {
 		return ""
 	}
 	var s strings.Builder
-	fmt.Fprintf(&s, "tests, from the output: %s\n", row.Tests())
+	fmt.Fprintf(&s, "tests, from the output: %s\n", row.DescribeTests())
 	if slices.ContainsFunc(row.Failing, func(t transcript.FailingTest) bool { return t.DescribeRuns() != "" }) {
 		s.WriteString("It ran several times on the same files, and failed for different reasons.\n")
 	}

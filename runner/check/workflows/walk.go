@@ -33,7 +33,7 @@ type Change struct {
 // Find returns the jobs with secrets or write permissions that the branch starts, if they run a
 // changed file, or if the change makes them run other files. It also returns workflows that cannot
 // be read.
-func Find(c Change) (all []transcript.Start, err error) {
+func Find(c Change) (all []transcript.WorkflowStart, err error) {
 	names, err := workflowNames(c)
 	if err != nil {
 		return nil, err
@@ -97,7 +97,7 @@ func fits(n *yaml.Node, left *int, depth int) bool {
 
 // workflow examines both versions of a workflow: the branch's, and the base's for events that run
 // that one.
-func (c Change) workflow(name string) (all []transcript.Start, err error) {
+func (c Change) workflow(name string) (all []transcript.WorkflowStart, err error) {
 	_, before, err := c.Base.file(name)
 	if err != nil {
 		return nil, err
@@ -124,7 +124,7 @@ const (
 )
 
 // version examines one version of a workflow.
-func (c Change) version(name string, content []byte, changed bool, from origin) ([]transcript.Start, error) {
+func (c Change) version(name string, content []byte, changed bool, from origin) ([]transcript.WorkflowStart, error) {
 	if content == nil {
 		return nil, nil
 	}
@@ -133,7 +133,7 @@ func (c Change) version(name string, content []byte, changed bool, from origin) 
 		if from == ofBase { // the branch's version reports it
 			return nil, nil
 		}
-		return []transcript.Start{{Workflow: name, Unknown: why}}, nil
+		return []transcript.WorkflowStart{{Workflow: name, Unknown: why}}, nil
 	}
 	events := c.events(w, from)
 	if len(events) == 0 {
@@ -143,13 +143,13 @@ func (c Change) version(name string, content []byte, changed bool, from origin) 
 	if from == ofBase {
 		runs.branch = "" // the branch depends on the event: the default branch, or a pull request's target
 	}
-	var all []transcript.Start
+	var all []transcript.WorkflowStart
 	for _, id := range sortedJobs(w) {
 		job := w.Jobs[id]
 		if runs.excludes(job.If) || from == ofBase && !checksOutHead(w, job) {
 			continue
 		}
-		start := transcript.Start{Workflow: name, Job: id, On: events}
+		start := transcript.WorkflowStart{Workflow: name, Job: id, Events: events}
 		rights := rightsOf(w, job)
 		var err error
 		if start.Files, err = c.started(w, job, changed, name, &rights); err != nil {

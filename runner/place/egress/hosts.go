@@ -75,7 +75,7 @@ const (
 	refusedForSecret
 )
 
-func requestKindOf(asked transcript.Network) requestKind {
+func requestKindOf(asked transcript.HostRequest) requestKind {
 	switch {
 	case asked.Allowed:
 		return allowedHost
@@ -88,7 +88,7 @@ func requestKindOf(asked transcript.Network) requestKind {
 // hosts records which hosts commands asked for. The zero value is ready to use.
 type hosts struct {
 	mu         sync.Mutex
-	seen       map[transcript.Network]bool // the recorded events, without their Request
+	seen       map[transcript.HostRequest]bool // the recorded events, without their Request
 	counts     map[requestKind]int         // how many of each kind are recorded
 	unreported []string                    // refusals that the model was not shown yet
 	omitted    int                         // refusals beyond the bound of unreported
@@ -98,8 +98,8 @@ type hosts struct {
 // noteHost records a request if it is new, before the request takes effect.
 func (c *Control) noteHost(by string, asked proxy.Request) error {
 	asked.Request = clip.Bytes(c.Record.Redact(asked.Request), transcript.RequestBytes-len(clip.Mark))
-	event := transcript.Network{
-		By: by, Target: c.Record.Redact(asked.Target), Protocol: asked.Protocol, Allowed: asked.Allowed,
+	event := transcript.HostRequest{
+		OtherAgent: by, Target: c.Record.Redact(asked.Target), Protocol: asked.Protocol, Allowed: asked.Allowed,
 		Rule: asked.Rule, Reason: c.Record.Redact(asked.Reason), Remedy: asked.JobChange, Via: c.Record.Redact(asked.Via),
 	}
 	if event.Via != "" {
@@ -118,7 +118,7 @@ func (c *Control) noteHost(by string, asked proxy.Request) error {
 	case h.counts[kind] == maxRecordedHosts:
 		return c.tooManyHosts(kind)
 	case h.seen == nil:
-		h.seen, h.counts = make(map[transcript.Network]bool), make(map[requestKind]int)
+		h.seen, h.counts = make(map[transcript.HostRequest]bool), make(map[requestKind]int)
 	}
 	h.seen[event] = true
 	h.counts[kind]++

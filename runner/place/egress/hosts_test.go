@@ -127,7 +127,7 @@ func TestRedactsSecretsInHosts(t *testing.T) {
 }
 
 // recording returns a control with a record, and a function that returns the recorded requests.
-func recording(t *testing.T, known ...secrets.Value) (*Control, func() []transcript.Network) {
+func recording(t *testing.T, known ...secrets.Value) (*Control, func() []transcript.HostRequest) {
 	t.Helper()
 	rec := record.New("", known)
 	if err := rec.Make(t.TempDir(), nil); err != nil {
@@ -137,7 +137,7 @@ func recording(t *testing.T, known ...secrets.Value) (*Control, func() []transcr
 	return &Control{Record: rec}, func() []transcript.Network {
 		var all []transcript.Network
 		_, err := rec.FoldEvents(func(_ *transcript.View, e transcript.Event) error {
-			var n transcript.Network
+			var n transcript.HostRequest
 			err := json.Unmarshal(e.Data, &n)
 			all = append(all, n)
 			return err

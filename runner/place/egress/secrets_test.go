@@ -175,7 +175,7 @@ func TestAllCommandsSeeMavenSettings(t *testing.T) {
 
 func TestRecordsUsesAtDoublingAndEnd(t *testing.T) {
 	s, _ := recording(t)
-	s.EarlierUses = []transcript.Secret{{Name: "B", Uses: []transcript.SecretUse{{SecretUsed: transcript.SecretUsed{By: "agent", Name: "B", Target: "b.example.com:443", Uses: 5}}}}}
+	s.EarlierUses = []transcript.Secret{{Name: "B", UseCounts: []transcript.SecretUse{{SecretUsed: transcript.SecretUsed{Sandbox: "agent", Name: "B", Target: "b.example.com:443", Uses: 5}}}}}
 	use := func(by, name, host string) {
 		t.Helper()
 		if err := s.noteUse(by, name, reach.Target{Protocol: reach.HTTPS, Name: host, Port: 443}); err != nil {

@@ -105,13 +105,8 @@ func (s *service) tryReady(ctx context.Context) error {
 		}
 		return conn.Close()
 	}
-<<<<<<< HEAD:runner/place/services/ready.go
 	said := &clip.Head{Limit: maxReadyBytes}
-	out := record.NewLogWriter(said, record.ServiceLog, s.record.Redact)
-=======
-	said := &clip.Head{Limit: maxStderrBytes}
-	out := record.NewLogWriter(said, record.ServiceLogBytes, s.boxes.Record.Redact)
->>>>>>> f0775740 (record, transcript: functions, fields and results have names that say what they are):runner/place/confine/serviceready.go
+	out := record.NewLogWriter(said, record.ServiceLogBytes, s.record.Redact)
 	status, err := s.box.Run(ctx, s.command(s.Ready.Run, out))
 	out.Flush()
 	switch {

@@ -104,7 +104,7 @@ func (s *service) openLog(logNames *sync.Mutex) (err error) {
 	if s.logFile, err = s.record.Create(s.logName); err != nil {
 		return fmt.Errorf("make log of the service %s: %w", s.name, err)
 	}
-	s.log = record.NewLogWriter(s.logFile, record.ServiceLog, s.record.Redact)
+	s.log = record.NewLogWriter(s.logFile, record.ServiceLogBytes, s.record.Redact)
 	fmt.Fprintf(s.log, "agent-ci: %s for %s\n", s.name, s.commands.Name)
 	return nil
 }
@@ -116,10 +116,10 @@ func (s *service) command(run string, output io.Writer) sandbox.Command {
 // recordState records a service's state in the transcript, with its exit status if ended is true.
 func (s *service) recordState(state, why string, ended bool) error {
 	event := transcript.Service{
-		Name: s.name, By: s.commands.Name, State: state, Port: s.Port, Why: why, Seconds: time.Since(s.began).Seconds(), Log: s.logName,
+		Name: s.name, OtherAgent: s.commands.Name, State: state, Port: s.Port, Reason: why, Seconds: time.Since(s.began).Seconds(), Log: s.logName,
 	}
 	if s.isExternal() {
-		event.At = s.addresses[0].String()
+		event.ExternalAddress = s.addresses[0].String()
 	}
 	if ended {
 		code := s.exitCode()

@@ -35,7 +35,7 @@ func honest(t *testing.T) map[string]string {
 	rec := record.New("20260301T090000Z-0a1b2c3d", nil)
 	must(t, rec.Make(t.TempDir(), nil))
 	defer rec.Close()
-	must(t, rec.Begin(transcript.RunStarted{RunID: rec.ID, Job: []byte(`{}`), Link: "https://github.com/octo/widgets/actions/runs/7"}))
+	must(t, rec.Begin(transcript.RunStarted{RunID: rec.ID, Job: []byte(`{}`), RunPage: "https://github.com/octo/widgets/actions/runs/7"}))
 	must(t, rec.Append(transcript.TypeWorkspace, transcript.Workspace{Repository: "octo/widgets", BaseSHA: strings.Repeat("a", 40), Path: "."}))
 	must(t, rec.Write(record.PatchFile, []byte("--- a\n")))
 	_, err := rec.MakeFolder(record.OutputsFolder)

@@ -175,8 +175,8 @@ func (b Bundle) stopped() *outcome.Stop {
 func (b Bundle) task(asker actions.Account) intake.Task {
 	recorded := b.View.Task
 	t := intake.Task{Key: b.View.Started.Key, Title: recorded.Title, Branch: b.View.Workspace.Branch}
-	if isDigest(recorded.Snapshot) {
-		t.Snapshot = recorded.Snapshot
+	if isDigest(recorded.InputDigest) {
+		t.Snapshot = recorded.InputDigest
 	}
 	if issue, err := form.ParseIssue(recorded.Issue); err == nil && issue.Repository != "" {
 		t.Issue = &issue

@@ -43,7 +43,7 @@ func TestDropsInvalidTaskValues(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	_, p, err := w.propose(func(says *told) {
-		says.task.Snapshot, says.task.Issue = "ab\nSigned-off-by: x", "#7"
+		says.task.InputDigest, says.task.Issue = "ab\nSigned-off-by: x", "#7"
 		says.task.Actor, says.task.Author = "a b", "grace\n"
 		says.started.Key, says.workspace.Branch = "greet", "agent-ci/greet"
 	})

@@ -105,7 +105,7 @@ func (w *world) firstHalf(change func(*told)) *record.Record {
 	w.must(os.Remove(filepath.Join(w.dir, "hello.txt")))
 	says := told{
 		started:   transcript.RunStarted{RunID: "run-1", Key: "issue-7"},
-		task:      transcript.Task{Source: "issue", Title: "Greet", Issue: "octo/widgets#7", Actor: "ada", ActorID: 1, Author: "grace", AuthorID: 2, Snapshot: strings.Repeat("ab", 32)},
+		task:      transcript.Task{Source: "issue", Title: "Greet", Issue: "octo/widgets#7", Actor: "ada", ActorID: 1, Author: "grace", AuthorID: 2, InputDigest: strings.Repeat("ab", 32)},
 		workspace: transcript.Workspace{Repository: "octo/widgets", Base: "main", BaseSHA: space.Base().SHA, Branch: "agent-ci/issue-7"},
 		change:    &transcript.Change{TreeSHA: string(made.Tree), Files: workspace.ChangeFiles(made), Patch: record.PatchFile},
 		finished:  transcript.RunFinished{Outcome: string(outcome.Changed), Reason: "left_in_checkout", Summary: "Greets."},

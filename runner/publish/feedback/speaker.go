@@ -222,10 +222,10 @@ func (s *Posted) End() *outcome.Stop {
 
 func (s *Posted) findings() string {
 	switch {
-	case s.Findings+s.Beside == 0:
+	case s.Findings+s.FindingsInText == 0:
 		return "nothing found"
-	case s.Beside == 0:
-		return transcript.Count(s.Findings, "finding")
+	case s.FindingsInText == 0:
+		return transcript.CountNoun(s.Findings, "finding")
 	}
-	return fmt.Sprintf("%s, %d of them in its text", transcript.Count(s.Findings+s.Beside, "finding"), s.Beside)
+	return fmt.Sprintf("%s, %d of them in its text", transcript.CountNoun(s.Findings+s.FindingsInText, "finding"), s.FindingsInText)
 }

@@ -141,7 +141,7 @@ func (t *Thread) write(ctx context.Context, body string) error {
 
 // Comment starts a progress comment.
 func (w *Watch) Comment(ctx context.Context, on Thread) {
-	c := &comment{write: on.write, now: time.Now, pages: on.Pages, stage: "starting", run: transcript.Follow(&transcript.View{})}
+	c := &comment{write: on.write, now: time.Now, pages: on.Pages, stage: "starting", run: transcript.NewFollower(&transcript.View{})}
 	c.update(ctx, c.running(), transcript.Plan{})
 	w.comment.Store(c)
 }

@@ -30,7 +30,7 @@ func (b *board) write(_ context.Context, body string) error {
 }
 
 func (b *board) comment() *comment {
-	return &comment{write: b.write, now: func() time.Time { return b.now }, stage: "starting", run: transcript.Follow(&transcript.View{})}
+	return &comment{write: b.write, now: func() time.Time { return b.now }, stage: "starting", run: transcript.NewFollower(&transcript.View{})}
 }
 
 func planned(t *testing.T, status string) transcript.Event {

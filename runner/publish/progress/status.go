@@ -153,7 +153,7 @@ func (s *status) agentPrefix(e transcript.Event) string {
 	if e.OtherAgent() == "" {
 		return ""
 	}
-	return Printable(s.run.View().NameOf(e.OtherAgent())) + ": "
+	return Printable(s.run.View().AgentName(e.OtherAgent())) + ": "
 }
 
 // replaceActivity adds an activity. It ends an earlier one with the same key.
@@ -200,7 +200,7 @@ func (s *status) logLine(now time.Time) string {
 	if !shown.forModel {
 		line += ", running"
 	}
-	return line + " for " + transcript.Duration(now.Sub(shown.since).Seconds())
+	return line + " for " + transcript.FormatSeconds(now.Sub(shown.since).Seconds())
 }
 
 const (
@@ -211,9 +211,9 @@ const (
 
 // terminalLine returns the status as one terminal line of up to cells cells. head is the phase, and rest is everything else.
 func (s *status) terminalLine(now time.Time, cells int) (head, rest string) {
-	head = fmt.Sprintf("[%s %s]", s.phase, transcript.Clock(now.Sub(s.began)))
+	head = fmt.Sprintf("[%s %s]", s.phase, transcript.FormatClock(now.Sub(s.began)))
 	if s.stopping {
-		head = fmt.Sprintf("[Stopping %s]", transcript.Clock(now.Sub(s.began)))
+		head = fmt.Sprintf("[Stopping %s]", transcript.FormatClock(now.Sub(s.began)))
 	}
 	if len(head)+1+minWords > cells {
 		return fit(head, cells), ""
@@ -252,7 +252,7 @@ func (s *status) describeActivity(now time.Time) (words, took string) {
 		return idle[s.phase], ""
 	}
 	if d := now.Sub(shown.since); d >= time.Second {
-		took = " " + transcript.Clock(d)
+		took = " " + transcript.FormatClock(d)
 	}
 	if others > 0 {
 		took += fmt.Sprintf(" (+%d)", others)
@@ -263,7 +263,7 @@ func (s *status) describeActivity(now time.Time) (words, took string) {
 // describeStep returns the current step of the plan, or "" outside of the agent's work.
 func (s *status) describeStep() string {
 	plan := s.run.View().Plan
-	at, _ := plan.Current()
+	at, _ := plan.CurrentStep()
 	if s.phase != record.PhaseAgent || at < 0 {
 		return ""
 	}
@@ -281,7 +281,7 @@ func (s *status) describeAgents() string {
 	if alive == 0 {
 		return ""
 	}
-	return between + transcript.Count(alive, "agent")
+	return between + transcript.CountNoun(alive, "agent")
 }
 
 // describeCost returns the cost so far, or the tokens if no price is known. It is "" before any usage.
@@ -293,8 +293,8 @@ func (s *status) describeCost() string {
 	if cost, known := transcript.CostOf(v.AllModels()); known {
 		return between + fmt.Sprintf("$%.2f", cost) + limitSuffix(s.costLimit > 0, fmt.Sprintf("$%.2f", s.costLimit))
 	}
-	used := transcript.Thousands(v.Usage.Input + v.Usage.Output)
-	return between + used + limitSuffix(s.tokenLimit > 0, transcript.Thousands(s.tokenLimit)) + " tokens"
+	used := transcript.GroupThousands(v.Usage.Input + v.Usage.Output)
+	return between + used + limitSuffix(s.tokenLimit > 0, transcript.GroupThousands(s.tokenLimit)) + " tokens"
 }
 
 func limitSuffix(limited bool, limit string) string {
@@ -309,7 +309,7 @@ func usageWords(usage transcript.Usage, models []transcript.ModelUse) string {
 	if usage.Input == 0 && usage.Output == 0 {
 		return ""
 	}
-	words := fmt.Sprintf("%s tokens in (%s cached), %s out", transcript.Thousands(usage.Input), transcript.Thousands(usage.Cached), transcript.Thousands(usage.Output))
+	words := fmt.Sprintf("%s tokens in (%s cached), %s out", transcript.GroupThousands(usage.Input), transcript.GroupThousands(usage.Cached), transcript.GroupThousands(usage.Output))
 	if cost, known := transcript.CostOf(models); known {
 		words += fmt.Sprintf(", $%.4f", cost)
 	}
@@ -319,7 +319,7 @@ func usageWords(usage transcript.Usage, models []transcript.ModelUse) string {
 // usageOf describes the usage of the event's agent. For the run's own agent it is the sum of all agents.
 func (s *status) usageOf(e transcript.Event) string {
 	v := s.run.View()
-	if a := v.AgentNamed(e.OtherAgent()); a != nil {
+	if a := v.AgentByID(e.OtherAgent()); a != nil {
 		return usageWords(a.Usage, a.Models)
 	}
 	return usageWords(v.Usage, v.AllModels())
@@ -332,5 +332,5 @@ func (s *status) totalUsage() string {
 	if words == "" {
 		return ""
 	}
-	return "used " + transcript.Count(v.Turns, "turn") + ", " + words
+	return "used " + transcript.CountNoun(v.Turns, "turn") + ", " + words
 }

@@ -113,7 +113,7 @@ func (t StepResult) setOutputs(step *actions.Step) error {
 		"branch": result.Branch, "head-sha": result.HeadSHA, "tokens": strconv.FormatInt(result.Usage.Input+result.Usage.Output, 10),
 		"plan": string(plan), "summary": result.Summary, "run-directory": result.Directory, "artifact": t.artifactName(),
 	}
-	if proofs := (transcript.Verify{Rows: result.Verify}).Proofs(); len(proofs) > 0 {
+	if proofs := (transcript.Verify{Rows: result.Verify}).BestProofs(); len(proofs) > 0 {
 		raw, encodeErr := json.Marshal(proofs)
 		values["red-proof"], err = string(raw), errors.Join(err, encodeErr)
 	}

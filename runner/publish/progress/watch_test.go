@@ -34,8 +34,8 @@ func TestDescribesEvents(t *testing.T) {
 		"commands are confined: landlock (seccomp); work tree: checkout (no overlay: it takes namespaces)": event(t, transcript.TypePolicy, transcript.Policy{
 			Level: "landlock", Layers: []string{"seccomp"}, WorkTree: "checkout", NoOverlay: "it takes namespaces",
 		}),
-		"  refused to reach h:443: It is not listed.": event(t, transcript.TypeNetwork, transcript.Network{Target: "h:443", Reason: "It is not listed."}),
-		"":                                 event(t, transcript.TypeNetwork, transcript.Network{Target: "h:443", Allowed: true}),
+		"  refused to reach h:443: It is not listed.": event(t, transcript.TypeNetwork, transcript.HostRequest{Target: "h:443", Reason: "It is not listed."}),
+		"":                                 event(t, transcript.TypeNetwork, transcript.HostRequest{Target: "h:443", Allowed: true}),
 		"    exec_command ls":              event(t, transcript.TypeToolStarted, transcript.ToolStarted{Tool: "exec_command", Caller: 1, Input: `{"cmd":"ls"}`}),
 		"  plan: 1 of 3 done, now: Test":   event(t, transcript.TypePlan, transcript.Plan{Steps: []transcript.PlanStep{{Status: "completed"}, {Step: "Write", Status: "pending"}, {Step: "Test", Status: "in_progress"}}}),
 		"before the change: test is green": event(t, transcript.TypeVerify, transcript.Verify{Rows: []transcript.VerifyRow{{Name: "test", Before: "green"}}}),

@@ -67,7 +67,7 @@ func Read(rec *record.Record, began time.Time, ws *workspace.Workspace, j *job.J
 	l.Given = memory.Choose(all, words)
 	digest := sha256.Sum256(raw)
 	l.event = &transcript.Memory{
-		File: lessons.Path, SHA256: hex.EncodeToString(digest[:]), Lessons: recorded(all), Chosen: l.Given.Chosen,
+		File: lessons.Path, SHA256: hex.EncodeToString(digest[:]), Lessons: recorded(all), ChosenIDs: l.Given.Chosen,
 	}
 	return l
 }
@@ -91,7 +91,7 @@ func Recorded(rec *record.Record, v *transcript.View) *Lessons {
 	if v.Memory == nil {
 		return l
 	}
-	l.Given.Chosen = v.Memory.Chosen
+	l.Given.Chosen = v.Memory.ChosenIDs
 	for _, given := range v.Memory.Lessons {
 		l.Given.Lessons = append(l.Given.Lessons, memory.Lesson(given))
 	}

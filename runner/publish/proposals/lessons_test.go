@@ -19,7 +19,7 @@ func TestBoundsRecordedLessons(t *testing.T) {
 	} {
 		v := &transcript.View{Started: transcript.RunStarted{RunID: "r1"}}
 		for i := range 30 {
-			v.Proposed = append(v.Proposed, transcript.Lesson{ID: fmt.Sprintf("l-%d", i), Run: "r0"}, transcript.Lesson{ID: fmt.Sprintf("l-own-%d", i), Run: "r1"})
+			v.ProposedLessons = append(v.ProposedLessons, transcript.Lesson{ID: fmt.Sprintf("l-%d", i), Run: "r0"}, transcript.Lesson{ID: fmt.Sprintf("l-own-%d", i), Run: "r1"})
 		}
 		if test.onPull {
 			v.Task = transcript.Task{Source: "event", URL: "https://github.com/octo/widgets/pull/7"}

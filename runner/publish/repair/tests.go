@@ -20,15 +20,15 @@ func RequireKeptTests(before, change *gitops.ChangeSet, table transcript.Verify)
 		return !repaired[file] && slices.ContainsFunc(before.Files, func(f changeset.File) bool { return f.Path == file })
 	}
 	var broken []string
-	for _, old := range table.OldTests() {
+	for _, old := range table.BrokenOldTests() {
 		if !changedOnlyByPull(old.File) {
-			broken = append(broken, fmt.Sprintf("%q (%s)", old.Name, old.State()))
+			broken = append(broken, fmt.Sprintf("%q (%s)", old.Name, old.DescribeState()))
 		}
 	}
 	if !table.Passed {
 		return nil
 	}
-	if why := table.OldTestsUnknown(); why != "" {
+	if why := table.OldTestsGap(); why != "" {
 		broken = append(broken, "more is not known, since "+why)
 	}
 	if len(broken) == 0 {

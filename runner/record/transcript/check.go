@@ -2,15 +2,15 @@ package transcript
 
 import "strings"
 
-// Flaky is the state of a check with different results on one tree.
-const Flaky = "flaky"
+// FlakyState is the state of a check with different results on one tree.
+const FlakyState = "flaky"
 
 // NotConcerned is the value of NotRun if the change touches no path of the check's verify[].when.
 const NotConcerned = "when"
 
 // CountsAsGreen reports whether a state counts as green under the job's setting for flaky.
 func CountsAsGreen(state, flaky string) bool {
-	return state == "green" || state == Flaky && flaky == "accept"
+	return state == "green" || state == FlakyState && flaky == "accept"
 }
 
 // CheckRun is one run of a check on a tree.
@@ -21,15 +21,15 @@ type CheckRun struct {
 	Log      string  `json:"log"` // path in the run directory
 }
 
-// StateOf returns the state of a check after its runs on one tree, or "" without runs. The last run
+// CheckState returns the state of a check after its runs on one tree, or "" without runs. The last run
 // decides. If it is green after other runs, the check is flaky.
-func StateOf(runs []CheckRun) string {
+func CheckState(runs []CheckRun) string {
 	if len(runs) == 0 {
 		return ""
 	}
 	last := runs[len(runs)-1].State
 	if len(runs) > 1 && last == "green" {
-		return Flaky
+		return FlakyState
 	}
 	return last
 }
@@ -37,7 +37,7 @@ func StateOf(runs []CheckRun) string {
 // DecidingRun returns the run to judge and show. It is the first run with the state of the check,
 // or for a flaky check the first run, which is red. It is zero without runs.
 func DecidingRun(runs []CheckRun) (run CheckRun) {
-	state := StateOf(runs)
+	state := CheckState(runs)
 	for _, run := range runs {
 		if run.State == state {
 			return run
@@ -49,13 +49,13 @@ func DecidingRun(runs []CheckRun) (run CheckRun) {
 	return run
 }
 
-// Origin returns the run that a cached baseline is from, as the end of a sentence about its state.
+// DescribeOrigin returns the run that a cached baseline is from, as the end of a sentence about its state.
 // It returns "" for other results.
-func (r VerifyRow) Origin() string {
-	if r.From == "" {
+func (r VerifyRow) DescribeOrigin() string {
+	if r.CachedFrom == "" {
 		return ""
 	}
-	return " (from run " + r.From + ")"
+	return " (from run " + r.CachedFrom + ")"
 }
 
 // TotalSeconds returns how long all runs of the check took on the tree of this table.

@@ -17,7 +17,7 @@ func TestDerivesStateFromRuns(t *testing.T) {
 		for i, r := range c.runs {
 			runs = append(runs, CheckRun{State: map[rune]string{'g': "green", 'r': "red", 't': "timeout"}[r], Log: string(rune('1' + i))})
 		}
-		if state, log := StateOf(runs), DecidingRun(runs).Log; state != c.state || log != c.deciding {
+		if state, log := CheckState(runs), DecidingRun(runs).Log; state != c.state || log != c.deciding {
 			t.Errorf("%s: %s by run %s, want %s by %s", c.runs, state, log, c.state, c.deciding)
 		}
 	}

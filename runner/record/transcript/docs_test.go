@@ -18,7 +18,7 @@ const eventsPage = "../../../docs/reference/events.md"
 
 // eventData are the event types with an empty value of their data.
 var eventData = map[Type]any{
-	TypeRunStarted: RunStarted{}, TypeTask: Task{}, TypeWorkspace: Workspace{}, TypePolicy: Policy{}, TypeSetup: Setup{}, TypeNetwork: Network{}, TypeService: Service{}, TypeMCPServer: MCPServer{}, TypeHooks: Hooks{}, TypeHook: Hook{}, TypeSkills: Skills{}, TypeSecretUsed: SecretUsed{},
+	TypeRunStarted: RunStarted{}, TypeTask: Task{}, TypeWorkspace: Workspace{}, TypePolicy: Policy{}, TypeSetup: Setup{}, TypeNetwork: HostRequest{}, TypeService: Service{}, TypeMCPServer: MCPServer{}, TypeHooks: Hooks{}, TypeHook: HookAnswer{}, TypeSkills: Skills{}, TypeSecretUsed: SecretUsed{},
 	TypeModelRequest: ModelRequest{}, TypeModelResponse: ModelResponse{}, TypeModelRetry: ModelRetry{},
 	TypeModelFailure: ModelFailure{}, TypeModelFallback: ModelFallback{}, TypeCompaction: Compaction{},
 	TypeAgentStarted: AgentStarted{}, TypeAgentFinished: AgentFinished{},

@@ -30,13 +30,13 @@ const (
 	TypeWorkspace     Type = "workspace"      // Workspace
 	TypePolicy        Type = "policy"         // Policy
 	TypeSetup         Type = "setup"          // Setup
-	TypeNetwork       Type = "network"        // Network
+	TypeNetwork       Type = "network"        // HostRequest
 	TypeSecretUsed    Type = "secret_used"    // SecretUsed
 	TypeService       Type = "service"        // Service
 	TypeMCPServer     Type = "mcp_server"     // MCPServer
 	TypeHooks         Type = "hooks"          // Hooks
 	TypeSkills        Type = "skills"         // Skills
-	TypeHook          Type = "hook"           // Hook
+	TypeHook          Type = "hook"           // HookAnswer
 	TypeModelRequest  Type = "model.request"  // ModelRequest
 	TypeModelResponse Type = "model.response" // ModelResponse
 	TypeModelRetry    Type = "model.retry"    // ModelRetry
@@ -62,19 +62,19 @@ const (
 
 // RunStarted is the first event: the program, its version and the settings.
 type RunStarted struct {
-	RunID   string          `json:"run_id"`
-	Version string          `json:"version"`       // of agent-ci
-	Key     string          `json:"key"`           // the task key
-	Job     json.RawMessage `json:"job"`           // the effective job as JSON, with defaults
-	Set     json.RawMessage `json:"set,omitempty"` // the settings that differ from the built-in ones
-	Publish string          `json:"publish"`       // github, local or none
+	RunID           string          `json:"run_id"`
+	Version         string          `json:"version"`       // of agent-ci
+	Key             string          `json:"key"`           // the task key
+	Job             json.RawMessage `json:"job"`           // the effective job as JSON, with defaults
+	ChangedSettings json.RawMessage `json:"set,omitempty"` // the settings that differ from the built-in ones
+	Publish         string          `json:"publish"`       // github, local or none
 	// Price is the model's price in US dollars per million tokens, or nil if it is unknown.
 	Price *price.List `json:"price,omitempty"`
 	// Scripted is the file of the scripted session that replaces the model, or empty.
 	Scripted string `json:"scripted,omitempty"`
 	// OutputSchema is the schema of task.output_schema.
 	OutputSchema json.RawMessage `json:"output_schema,omitempty"`
-	Link         string          `json:"link,omitempty"` // page of the CI run
+	RunPage      string          `json:"link,omitempty"` // page of the CI run
 	// Artifacts is the page with the files that the action uploads at the end, or empty.
 	Artifacts string `json:"artifacts,omitempty"`
 }
@@ -84,17 +84,17 @@ type Task struct {
 	Source string `json:"source"` // prompt, issue, job, event
 	Title  string `json:"title,omitempty"`
 	Text   string `json:"text"`
-	// Request has the part of Text that asks for more work on a run's pull request, or is empty.
-	Request string `json:"request,omitempty"`
-	Issue   string `json:"issue,omitempty"` // OWNER/REPO#N
-	URL     string `json:"url,omitempty"`
-	SHA256  string `json:"sha256"` // of Text
-	// Snapshot is the SHA-256 of the task's text by people, as it was when the task was requested
+	// RequestText has the part of Text that asks for more work on a run's pull request, or is empty.
+	RequestText string `json:"request,omitempty"`
+	Issue       string `json:"issue,omitempty"` // OWNER/REPO#N
+	URL         string `json:"url,omitempty"`
+	SHA256      string `json:"sha256"` // of Text
+	// InputDigest is the SHA-256 of the task's text by people, as it was when the task was requested
 	// and before parts were removed.
-	Snapshot string `json:"snapshot,omitempty"`
-	Trigger  string `json:"trigger,omitempty"` // the event that started the run, such as "label agent-ci"
-	Actor    string `json:"actor,omitempty"`   // the account that requested the task
-	ActorID  int64  `json:"actor_id,omitempty"`
+	InputDigest string `json:"snapshot,omitempty"`
+	Trigger     string `json:"trigger,omitempty"` // the event that started the run, such as "label agent-ci"
+	Actor       string `json:"actor,omitempty"`   // the account that requested the task
+	ActorID     int64  `json:"actor_id,omitempty"`
 	// Author and AuthorID are the account of the issue's author. Empty for a bot.
 	Author   string `json:"author,omitempty"`
 	AuthorID int64  `json:"author_id,omitempty"`
@@ -141,8 +141,8 @@ type Policy struct {
 	WorkTree string   `json:"work_tree,omitempty"` // the tree that commands work in: overlay, private
 	// NoOverlay is why the work tree is no overlay, or empty.
 	NoOverlay string `json:"no_overlay,omitempty"`
-	// Seen is the work tree's path for commands; empty if it is the checkout's path.
-	Seen string `json:"seen,omitempty"`
+	// SandboxPath is the work tree's path for commands; empty if it is the checkout's path.
+	SandboxPath string `json:"seen,omitempty"`
 }
 
 // Unconfined reports whether nothing confines commands.
@@ -168,9 +168,9 @@ type Setup struct {
 	Tail     string  `json:"tail,omitempty"` // the last lines of a failed command's log
 }
 
-// Network is a host that commands asked for, and the decision. Equal requests are recorded once.
-type Network struct {
-	By       string `json:"by"`       // the sandbox: agent, setup, verify-N and others
+// HostRequest is a host that commands asked for, and the decision. Equal requests are recorded once.
+type HostRequest struct {
+	Sandbox  string `json:"by"`       // the sandbox: agent, setup, verify-N and others
 	Target   string `json:"target"`   // host and port; the text of the request if it is unreadable
 	Protocol string `json:"protocol"` // http, https
 	Allowed  bool   `json:"allowed"`
@@ -190,12 +190,12 @@ const RequestBytes = 100
 
 // Service is the state of a service of a sandbox.
 type Service struct {
-	Name  string `json:"name"`
-	By    string `json:"by"`           // the sandbox that uses it: agent, setup, verify-N and others
-	State string `json:"state"`        // ready, not_ready, init_failed, ended
-	Port  int    `json:"port"`         // the port for commands
-	At    string `json:"at,omitempty"` // the address of an external service
-	Why   string `json:"why,omitempty"`
+	Name            string `json:"name"`
+	Sandbox         string `json:"by"`           // the sandbox that uses it: agent, setup, verify-N and others
+	State           string `json:"state"`        // ready, not_ready, init_failed, ended
+	Port            int    `json:"port"`         // the port for commands
+	ExternalAddress string `json:"at,omitempty"` // the address of an external service
+	Reason          string `json:"why,omitempty"`
 	// ExitCode is set if the service exited.
 	ExitCode *int    `json:"exit_code,omitempty"`
 	Seconds  float64 `json:"seconds"`       // since its start
@@ -220,8 +220,8 @@ type ModelRequest struct {
 	// it changed.
 	Settings json.RawMessage   `json:"settings,omitempty"`
 	Input    []json.RawMessage `json:"input"` // items that the request before lacks
-	// Aside is as in ModelResponse.
-	Aside bool `json:"aside,omitempty"`
+	// Internal is as in ModelResponse.
+	Internal bool `json:"aside,omitempty"`
 }
 
 // ModelResponse is an answer with its items as the API sent them.
@@ -232,13 +232,13 @@ type ModelResponse struct {
 	Output  []json.RawMessage `json:"output"`
 	Usage   Usage             `json:"usage"`
 	Seconds float64           `json:"seconds"`
-	// Aside marks a request that agent-ci makes for itself: a summary of the conversation, or the
+	// Internal marks a request that agent-ci makes for itself: a summary of the conversation, or the
 	// job's output.
-	Aside bool `json:"aside,omitempty"`
+	Internal bool `json:"aside,omitempty"`
 }
 
-// Incomplete is the status of an answer that broke off.
-const Incomplete = "incomplete"
+// IncompleteStatus is the status of an answer that broke off.
+const IncompleteStatus = "incomplete"
 
 // Usage counts tokens.
 type Usage = price.Usage
@@ -268,28 +268,28 @@ type ModelFailure struct {
 
 // ModelFallback reports a switch to another model.
 type ModelFallback struct {
-	Turn   int    `json:"turn"` // the last turn before the switch
-	From   string `json:"from"`
-	To     string `json:"to"`
-	Reason string `json:"reason"` // kind of the failure
-	Why    string `json:"why"`    // text of the failure
-	// LeftOut lists the items of the conversation that the new model cannot read, by their
+	Turn    int    `json:"turn"` // the last turn before the switch
+	From    string `json:"from"`
+	To      string `json:"to"`
+	Reason  string `json:"reason"` // kind of the failure
+	Message string `json:"why"`    // text of the failure
+	// OmittedItems lists the items of the conversation that the new model cannot read, by their
 	// positions from 0.
-	LeftOut []int       `json:"left_out,omitempty"`
-	Price   *price.List `json:"price,omitempty"` // of the new model; missing if unknown
+	OmittedItems []int       `json:"left_out,omitempty"`
+	Price        *price.List `json:"price,omitempty"` // of the new model; missing if unknown
 }
 
-// Refused is the reason of a compaction that removed or renamed items which the API refused.
-const Refused = "refused"
+// RefusedItems is the reason of a compaction that removed or renamed items which the API refused.
+const RefusedItems = "refused"
 
 // Compaction reports that the conversation was shortened or repaired. Items replace all earlier
 // inputs and outputs.
 type Compaction struct {
-	Turn   int    `json:"turn"`   // the last turn before
-	Method string `json:"method"` // endpoint, summary, trimming, repair, none
-	Reason string `json:"reason"` // window, context_length, interrupted, Refused
-	Before int64  `json:"before"` // in tokens, if known
-	After  int64  `json:"after"`
+	Turn         int    `json:"turn"`   // the last turn before
+	Method       string `json:"method"` // endpoint, summary, trimming, repair, none
+	Reason       string `json:"reason"` // window, context_length, interrupted, Refused
+	TokensBefore int64  `json:"before"` // in tokens, if known
+	TokensAfter  int64  `json:"after"`
 	// Items are the whole conversation from now on.
 	Items []json.RawMessage `json:"items"`
 	Usage *Usage            `json:"usage,omitempty"` // of the request that shortened it
@@ -297,24 +297,24 @@ type Compaction struct {
 
 // ToolStarted is written to disk before the call has any effect.
 type ToolStarted struct {
-	Turn    int    `json:"turn"`
-	Number  int    `json:"number"`           // number of the call in the run, from 1; ids may repeat
-	Caller  int    `json:"caller,omitempty"` // number of the call whose script made this one; Number then counts within that script
-	CallID  string `json:"call_id"`
-	Tool    string `json:"tool"`
-	Input   string `json:"input"` // the arguments, as the model wrote them
-	Offered bool   `json:"offered"`
-	Mutates bool   `json:"mutates"`
-	Ready   string `json:"ready,omitempty"`   // the arguments that the tool received, if they differ from Input
-	Refused bool   `json:"refused,omitempty"` // the call was not run and no hook saw it
-	Written bool   `json:"written,omitempty"` // the call was part of the answer's text
-	Agent   string `json:"-"`                 // that made the call, from the event; empty for the run's own
+	Turn           int    `json:"turn"`
+	Number         int    `json:"number"`           // number of the call in the run, from 1; ids may repeat
+	Caller         int    `json:"caller,omitempty"` // number of the call whose script made this one; Number then counts within that script
+	CallID         string `json:"call_id"`
+	Tool           string `json:"tool"`
+	Input          string `json:"input"` // the arguments, as the model wrote them
+	Offered        bool   `json:"offered"`
+	Mutates        bool   `json:"mutates"`
+	EffectiveInput string `json:"ready,omitempty"`   // the arguments that the tool received, if they differ from Input
+	Refused        bool   `json:"refused,omitempty"` // the call was not run and no hook saw it
+	InText         bool   `json:"written,omitempty"` // the call was part of the answer's text
+	Agent          string `json:"-"`                 // that made the call, from the event; empty for the run's own
 }
 
 // ReadableInput returns the input of a call for readers. It is empty if the answer's text already
 // shows the call.
 func (t ToolStarted) ReadableInput() string {
-	if t.Written && !json.Valid([]byte(t.Input)) {
+	if t.InText && !json.Valid([]byte(t.Input)) {
 		return ""
 	}
 	return t.Input
@@ -334,22 +334,22 @@ func (t ToolFinished) Uncounted() bool {
 
 // ToolFinished is the end of a call. Every started call gets one.
 type ToolFinished struct {
-	Turn      int            `json:"turn"`
-	Number    int            `json:"number"`
-	Caller    int            `json:"caller,omitempty"`
-	CallID    string         `json:"call_id"`
-	Tool      string         `json:"tool"`
-	Failed    bool           `json:"failed"`
-	Output    string         `json:"output"` // as the model received it
-	Truncated bool           `json:"truncated,omitempty"`
-	File      string         `json:"file,omitempty"` // the complete output, in the run directory
-	Bytes     int64          `json:"bytes"`          // of the complete output
-	Seconds   float64        `json:"seconds"`
-	Detail    map[string]any `json:"detail,omitempty"`
-	NotRun    bool           `json:"not_run,omitempty"` // the tool did not run
-	Made      string         `json:"made,omitempty"`    // the arguments after hooks rewrote them
-	Agent     string         `json:"-"`                 // that made the call, from the event; empty for the run's own
-	Object    any            `json:"object,omitempty"`  // the value that a script got instead of Output, from an external tool
+	Turn           int            `json:"turn"`
+	Number         int            `json:"number"`
+	Caller         int            `json:"caller,omitempty"`
+	CallID         string         `json:"call_id"`
+	Tool           string         `json:"tool"`
+	Failed         bool           `json:"failed"`
+	Output         string         `json:"output"` // as the model received it
+	Truncated      bool           `json:"truncated,omitempty"`
+	File           string         `json:"file,omitempty"` // the complete output, in the run directory
+	Bytes          int64          `json:"bytes"`          // of the complete output
+	Seconds        float64        `json:"seconds"`
+	Detail         map[string]any `json:"detail,omitempty"`
+	NotRun         bool           `json:"not_run,omitempty"` // the tool did not run
+	RewrittenInput string         `json:"made,omitempty"`    // the arguments after hooks rewrote them
+	Agent          string         `json:"-"`                 // that made the call, from the event; empty for the run's own
+	ScriptValue    any            `json:"object,omitempty"`  // the value that a script got instead of Output, from an external tool
 }
 
 // CallRef identifies a call of a run.
@@ -359,8 +359,8 @@ type CallRef struct {
 	Agent  string `json:"agent,omitempty"` // that made the call; empty for the run's own
 }
 
-// By returns the reference for a call of an event's agent.
-func (r CallRef) By(agent string) CallRef {
+// OfAgent returns the reference for a call of an event's agent.
+func (r CallRef) OfAgent(agent string) CallRef {
 	if r.Agent = agent; agent == MainAgent {
 		r.Agent = ""
 	}
@@ -371,7 +371,7 @@ func (r CallRef) By(agent string) CallRef {
 // come before, if there are any.
 func (r CallRef) String() string {
 	if r.Agent != "" {
-		return r.Agent + " " + r.By("").String()
+		return r.Agent + " " + r.OfAgent("").String()
 	}
 	if r.Caller > 0 {
 		return fmt.Sprintf("%d.%d", r.Caller, r.Number)
@@ -382,10 +382,10 @@ func (r CallRef) String() string {
 // Compare orders calls by number. Calls of a script follow the script's own call. Calls of other
 // agents follow those of the run's own.
 func (r CallRef) Compare(other CallRef) int {
-	return cmp.Or(strings.Compare(r.Agent, other.Agent), slices.Compare(r.path(), other.path()))
+	return cmp.Or(strings.Compare(r.Agent, other.Agent), slices.Compare(r.sortKey(), other.sortKey()))
 }
 
-func (r CallRef) path() []int {
+func (r CallRef) sortKey() []int {
 	if r.Caller > 0 {
 		return []int{r.Caller, r.Number}
 	}
@@ -409,8 +409,8 @@ type PlanStep struct {
 	Status string `json:"status"` // pending, in_progress, completed
 }
 
-// Done returns the number of completed steps.
-func (p Plan) Done() (n int) {
+// DoneSteps returns the number of completed steps.
+func (p Plan) DoneSteps() (n int) {
 	for _, step := range p.Steps {
 		if step.Status == "completed" {
 			n++
@@ -419,9 +419,9 @@ func (p Plan) Done() (n int) {
 	return n
 }
 
-// Current returns the index of the step in progress, and true. Otherwise it returns the index of
+// CurrentStep returns the index of the step in progress, and true. Otherwise it returns the index of
 // the first unfinished step, or -1 if all are done, and false.
-func (p Plan) Current() (at int, begun bool) {
+func (p Plan) CurrentStep() (at int, begun bool) {
 	if at = slices.IndexFunc(p.Steps, func(s PlanStep) bool { return s.Status == "in_progress" }); at >= 0 {
 		return at, true
 	}
@@ -452,8 +452,8 @@ type VerifyRow struct {
 	// NotRun is why the check did not run: "when" if the change touches none of its paths.
 	NotRun string     `json:"not_run,omitempty"`
 	Runs   []CheckRun `json:"runs,omitempty"` // on the tree of this table, in order
-	// From is the earlier run whose cached baseline this is; empty if this run took it.
-	From string `json:"from,omitempty"`
+	// CachedFrom is the earlier run whose cached baseline this is; empty if this run took it.
+	CachedFrom string `json:"from,omitempty"`
 	// Proof has the classes of the change's test files, if the check proves tests. ProofMore counts
 	// files beyond the list.
 	Proof     []Proof `json:"proof,omitempty"`
@@ -496,18 +496,18 @@ type FailingTest struct {
 	Line    int    `json:"line,omitempty"`
 	Message string `json:"message,omitempty"`
 	New     bool   `json:"new"` // it did not fail before
-	// Runs lists the runs with this failure, from 1. It is empty if all red runs on these files
+	// FailingRuns lists the runs with this failure, from 1. It is empty if all red runs on these files
 	// have it.
-	Runs []int `json:"runs,omitempty"`
+	FailingRuns []int `json:"runs,omitempty"`
 }
 
 // DescribeRuns says in which runs the failure occurred. It returns "" if all red runs have it.
 func (t FailingTest) DescribeRuns() string {
-	if len(t.Runs) == 0 {
+	if len(t.FailingRuns) == 0 {
 		return ""
 	}
 	var runs []string
-	for _, n := range t.Runs {
+	for _, n := range t.FailingRuns {
 		runs = append(runs, strconv.Itoa(n))
 	}
 	if len(runs) == 1 {
@@ -524,9 +524,9 @@ func (t FailingTest) Place() string {
 	return fmt.Sprintf("%s:%d", t.File, t.Line)
 }
 
-// Tests describes the tests of a check, such as "2 new failures, 1 test fixed". It returns "" if
+// DescribeTests describes the tests of a check, such as "2 new failures, 1 test fixed". It returns "" if
 // nothing is known.
-func (r VerifyRow) Tests() string {
+func (r VerifyRow) DescribeTests() string {
 	fresh := 0
 	for _, t := range r.Failing {
 		if t.New {
@@ -535,15 +535,15 @@ func (r VerifyRow) Tests() string {
 	}
 	var parts []string
 	if fresh > 0 {
-		parts = append(parts, Count(fresh, "new failure"))
+		parts = append(parts, CountNoun(fresh, "new failure"))
 	}
 	if rest := len(r.Failing) + r.FailingMore - fresh; rest > 0 && fresh > 0 {
-		parts = append(parts, Count(rest, "other failure"))
+		parts = append(parts, CountNoun(rest, "other failure"))
 	} else if rest > 0 {
-		parts = append(parts, Count(rest, "failure"))
+		parts = append(parts, CountNoun(rest, "failure"))
 	}
 	if len(r.Fixed) > 0 {
-		parts = append(parts, Count(len(r.Fixed), "test")+" fixed")
+		parts = append(parts, CountNoun(len(r.Fixed), "test")+" fixed")
 	}
 	if r.Worse != "" && fresh == 0 {
 		parts = append(parts, r.Worse)
@@ -551,13 +551,13 @@ func (r VerifyRow) Tests() string {
 	return strings.Join(parts, ", ")
 }
 
-// TestsAfter is Tests for a check that ran on the change. Otherwise it returns "", because the row
+// DescribeTestsAfter is Tests for a check that ran on the change. Otherwise it returns "", because the row
 // has the base's tests.
-func (r VerifyRow) TestsAfter() string {
+func (r VerifyRow) DescribeTestsAfter() string {
 	if r.After == "" {
 		return ""
 	}
-	return r.Tests()
+	return r.DescribeTests()
 }
 
 // CheckFailed is Result for a check that did not meet the job's demand.
@@ -572,7 +572,7 @@ func (r VerifyRow) Result() string {
 		return "not run"
 	case !r.Passed:
 		return CheckFailed
-	case CountsAsGreen(r.After, r.Flaky) && r.After == Flaky:
+	case CountsAsGreen(r.After, r.Flaky) && r.After == FlakyState:
 		return "flaky, accepted"
 	case r.After != "green":
 		return "failed before too"
@@ -599,13 +599,15 @@ type Change struct {
 // DiffBytes limits Diff, in bytes.
 const DiffBytes = 200_000
 
-// Lines returns the numbers of added and removed lines.
-func (c *Change) Lines() string {
-	return fmt.Sprintf("+%s −%s", Thousands(int64(c.Insertions)), Thousands(int64(c.Deletions)))
+// DescribeLines returns the numbers of added and removed lines.
+func (c *Change) DescribeLines() string {
+	return fmt.Sprintf("+%s −%s", GroupThousands(int64(c.Insertions)), GroupThousands(int64(c.Deletions)))
 }
 
-// Size returns the numbers of changed files and lines.
-func (c *Change) Size() string { return Count(len(c.Files), "file") + ", " + c.Lines() }
+// DescribeSize returns the numbers of changed files and lines.
+func (c *Change) DescribeSize() string {
+	return CountNoun(len(c.Files), "file") + ", " + c.DescribeLines()
+}
 
 // PublishBegun is the operation of a step that is about to be made. By it, a resumed run recognises
 // what it made itself.
@@ -622,15 +624,15 @@ type Publish struct {
 	URL       string `json:"url,omitempty"`
 	Operation string `json:"operation,omitempty"` // created, updated, closed, none; or begun, before the step is made
 
-	Labels   []string `json:"labels,omitempty"`   // added labels; before the step, labels to add
-	Findings int      `json:"findings,omitempty"` // findings on lines of the diff
-	Beside   int      `json:"beside,omitempty"`   // findings in the review's text
+	Labels         []string `json:"labels,omitempty"`   // added labels; before the step, labels to add
+	Findings       int      `json:"findings,omitempty"` // findings on lines of the diff
+	FindingsInText int      `json:"beside,omitempty"`   // findings in the review's text
 
-	Of string `json:"of,omitempty"` // lessons, for a pull request of lessons; empty for the change
+	About string `json:"of,omitempty"` // lessons, for a pull request of lessons; empty for the change
 }
 
-// OfLessons marks a publishing step of a separate pull request with lessons.
-const OfLessons = "lessons"
+// AboutLessons marks a publishing step of a separate pull request with lessons.
+const AboutLessons = "lessons"
 
 // Warning is a remark for readers of the pull request.
 type Warning struct {
@@ -641,15 +643,15 @@ type Warning struct {
 // RunResumed reports that a killed or stopped run continues.
 type RunResumed struct {
 	Version string `json:"version"` // of agent-ci
-	// Torn is the number of bytes of an incomplete last line that were removed.
-	Torn int `json:"torn,omitempty"`
-	// Undone means that a partly applied patch was undone.
-	Undone bool `json:"undone,omitempty"`
-	// Elsewhere means that the work was restored in a new tree: from the last change, or from the
+	// TornBytes is the number of bytes of an incomplete last line that were removed.
+	TornBytes int `json:"torn,omitempty"`
+	// PatchUndone means that a partly applied patch was undone.
+	PatchUndone bool `json:"undone,omitempty"`
+	// RestoredElsewhere means that the work was restored in a new tree: from the last change, or from the
 	// patches of a killed run.
-	Elsewhere bool `json:"elsewhere,omitempty"`
-	// After is the outcome/reason of the run's end, or empty if it was killed.
-	After string `json:"after,omitempty"`
+	RestoredElsewhere bool `json:"elsewhere,omitempty"`
+	// PreviousEnd is the outcome/reason of the run's end, or empty if it was killed.
+	PreviousEnd string `json:"after,omitempty"`
 	// WorkTree is the kind of work tree from now on, if it changed.
 	WorkTree string `json:"work_tree,omitempty"`
 	// Limits lists the changed limits as KEY=VALUE.
@@ -660,26 +662,26 @@ type RunResumed struct {
 
 // RunFinished is the last event of a run that ended.
 type RunFinished struct {
-	Outcome  string `json:"outcome"`
-	Reason   string `json:"reason"`
-	Message  string `json:"message"`
-	ExitCode int    `json:"exit_code"`
-	Summary  string `json:"summary,omitempty"` // the agent's last message
-	Turns    int    `json:"turns"`
-	Calls    int    `json:"calls"`                  // includes the calls that the API ran
-	Hosted   int    `json:"hosted_calls,omitempty"` // calls that the API ran
-	Usage    Usage  `json:"usage"`
+	Outcome     string `json:"outcome"`
+	Reason      string `json:"reason"`
+	Message     string `json:"message"`
+	ExitCode    int    `json:"exit_code"`
+	Summary     string `json:"summary,omitempty"` // the agent's last message
+	Turns       int    `json:"turns"`
+	Calls       int    `json:"calls"`                  // includes the calls that the API ran
+	HostedCalls int    `json:"hosted_calls,omitempty"` // calls that the API ran
+	Usage       Usage  `json:"usage"`
 	// CostUSD is nil if a price is unknown.
 	CostUSD *float64 `json:"cost_usd,omitempty"`
 	Seconds float64  `json:"seconds"`
 	// Files lists the files of the run directory, except the transcript and files derived from it.
-	Files   []FileDigest `json:"files,omitempty"`
-	BaseSHA string       `json:"base_sha,omitempty"` // the commit that the change is on
-	HeadSHA string       `json:"head_sha,omitempty"` // the change's commit
-	Branch  string       `json:"branch,omitempty"`   // the branch of that commit
-	Denied  int          `json:"denied,omitempty"`   // calls and hosts that the policy refused
-	Output  string       `json:"output,omitempty"`   // the file for task.output_schema in the run directory
-	Next    string       `json:"next,omitempty"`     // how to resume the run, for people; empty if that is impossible
+	Files      []FileDigest `json:"files,omitempty"`
+	BaseSHA    string       `json:"base_sha,omitempty"` // the commit that the change is on
+	HeadSHA    string       `json:"head_sha,omitempty"` // the change's commit
+	Branch     string       `json:"branch,omitempty"`   // the branch of that commit
+	Denied     int          `json:"denied,omitempty"`   // calls and hosts that the policy refused
+	Output     string       `json:"output,omitempty"`   // the file for task.output_schema in the run directory
+	ResumeHint string       `json:"next,omitempty"`     // how to resume the run, for people; empty if that is impossible
 }
 
 // FileDigest describes a file of the run directory at the end of the run.

@@ -21,8 +21,8 @@ type ExcerptLimits struct {
 	Width        int
 }
 
-// shortenMessage returns an excerpt of an input or output.
-func (c ExcerptLimits) shortenMessage(s string) Excerpt { return c.excerpt(s, c.Lines) }
+// excerptOutput returns an excerpt of an input or output.
+func (c ExcerptLimits) excerptOutput(s string) Excerpt { return c.excerpt(s, c.Lines) }
 
 // excerpt shortens a text to a number of lines. The rest of the text is not kept in memory.
 func (c ExcerptLimits) excerpt(s string, lines int) Excerpt {

@@ -11,7 +11,7 @@ type MCPServer struct {
 	Server  string    `json:"server,omitempty"`
 	Version string    `json:"version,omitempty"`
 	Tools   []MCPTool `json:"tools,omitempty"`
-	Why     string    `json:"why,omitempty"` // the reason for a state other than ready
+	Reason  string    `json:"why,omitempty"` // the reason for a state other than ready
 	Seconds float64   `json:"seconds"`       // time since the server's start
 	Log     string    `json:"log,omitempty"` // file in the run directory with its standard error
 	// File is the file in the run directory with the server's complete list of tools. SHA256 is the
@@ -22,11 +22,11 @@ type MCPServer struct {
 
 // MCPTool is a server's tool that the model may call.
 type MCPTool struct {
-	Name   string `json:"name"`   // for the model
-	Tool   string `json:"tool"`   // the server's own name
-	SHA256 string `json:"sha256"` // of its schema, as the server sent it
-	// Unchecked names a part of the schema that arguments are not checked against.
-	Unchecked string `json:"unchecked,omitempty"`
+	Name       string `json:"name"`   // for the model
+	ServerName string `json:"tool"`   // the server's own name
+	SHA256     string `json:"sha256"` // of its schema, as the server sent it
+	// UncheckedSchema names a part of the schema that arguments are not checked against.
+	UncheckedSchema string `json:"unchecked,omitempty"`
 }
 
 // The states of an MCP server.
@@ -37,29 +37,29 @@ const (
 	MCPChanged = "changed" // it reports changed tools; the run keeps the first list
 )
 
-// Hook is one answer of a hook.
-type Hook struct {
+// HookAnswer is one answer of a hook.
+type HookAnswer struct {
 	Name    string `json:"name"`
-	On      string `json:"on"`
+	Event   string `json:"on"`
 	SHA256  string `json:"sha256"`           // of its program and arguments
 	Number  int    `json:"number,omitempty"` // of the call that the hook judged
 	Caller  int    `json:"caller,omitempty"` // of the calling script's call, as in ToolStarted
 	Agent   string `json:"agent,omitempty"`  // that made the call; empty for the run's own
 	Trusted bool   `json:"trusted,omitempty"`
 	// Decision is pass, deny, rewrite, replace or more. Failed if there was no valid answer.
-	Decision string  `json:"decision"`
-	Reason   string  `json:"reason,omitempty"`
-	Context  string  `json:"context,omitempty"` // added for the model
-	Message  string  `json:"message,omitempty"` // for people
-	Stop     bool    `json:"stop,omitempty"`    // the run ends
-	Before   string  `json:"before,omitempty"`  // the text before a rewrite or replacement
-	After    string  `json:"after,omitempty"`
-	Seconds  float64 `json:"seconds"`
-	WentOn   bool    `json:"went_on,omitempty"` // it failed, and on_error allowed the run to continue
+	Decision  string  `json:"decision"`
+	Reason    string  `json:"reason,omitempty"`
+	Context   string  `json:"context,omitempty"` // added for the model
+	Message   string  `json:"message,omitempty"` // for people
+	Stop      bool    `json:"stop,omitempty"`    // the run ends
+	Before    string  `json:"before,omitempty"`  // the text before a rewrite or replacement
+	After     string  `json:"after,omitempty"`
+	Seconds   float64 `json:"seconds"`
+	Continued bool    `json:"went_on,omitempty"` // it failed, and on_error allowed the run to continue
 }
 
 // Ref identifies the call that the hook judged. Zero if missing.
-func (d Hook) Ref() CallRef { return CallRef{d.Number, d.Caller, d.Agent} }
+func (d HookAnswer) Ref() CallRef { return CallRef{d.Number, d.Caller, d.Agent} }
 
 // The decisions of hooks.
 const (

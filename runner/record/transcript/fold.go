@@ -13,10 +13,10 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript/eventlog"
 )
 
-// Project folds a log into a view. Its Entries have excerpts, so a long run needs little memory. If
+// FoldWithEntries folds a log into a view. Its Entries have excerpts, so a long run needs little memory. If
 // the last line is incomplete, the view's Torn is set.
-func Project(r io.Reader, c ExcerptLimits) (*View, error) {
-	return foldAll(r, fold{entries: true, cut: c})
+func FoldWithEntries(r io.Reader, c ExcerptLimits) (*View, error) {
+	return foldAll(r, fold{keepEntries: true, limits: c})
 }
 
 // FoldEvents is like Project, without Entries. visit gets each folded event with the view so far;
@@ -25,8 +25,8 @@ func FoldEvents(r io.Reader, visit func(*View, Event) error) (*View, error) {
 	return foldAll(r, fold{visit: visit})
 }
 
-// Refold returns a follower with the events of a log, up to an incomplete last line.
-func Refold(r io.Reader) (*Follower, error) {
+// RestoreFollower returns a follower with the events of a log, up to an incomplete last line.
+func RestoreFollower(r io.Reader) (*Follower, error) {
 	f := new(Follower)
 	_, err := f.fold.foldLog(r)
 	return f, err
@@ -54,17 +54,17 @@ func (f *fold) foldLog(r io.Reader) (*View, error) {
 
 // fold is the state of folding events into a view.
 type fold struct {
-	view    *View
-	visit   func(*View, Event) error // may be nil
-	entries bool                     // Entries are made, with excerpts within cut
-	cut     ExcerptLimits
+	view        *View
+	visit       func(*View, Event) error // may be nil
+	keepEntries bool                     // Entries are made, with excerpts within cut
+	limits      ExcerptLimits
 	// openCalls has the calls without an end, oldest first. It has lists, because a model may use
 	// an id twice.
-	openCalls map[callKey][]*Call
-	scripts   map[scriptKey]*Call // calls of scripts, which may make calls
-	answered  bool                // the last request of the run's own agent was answered
-	called    bool                // the run's own agent called a tool since its last request
-	turns     int                 // turns of the run's own agent
+	openCalls  map[callKey][]*Call
+	scripts    map[scriptKey]*Call // calls of scripts, which may make calls
+	answered   bool                // the last request of the run's own agent was answered
+	calledTool bool                // the run's own agent called a tool since its last request
+	mainTurns  int                 // turns of the run's own agent
 }
 
 func (f *fold) startView(view *View) {
@@ -75,9 +75,9 @@ func (f *fold) startView(view *View) {
 // Follower folds events into a view while they are written. The view has no Entries.
 type Follower struct{ fold fold }
 
-// Follow returns a follower for a new or resumed run. Its view begins with what known has about
+// NewFollower returns a follower for a new or resumed run. Its view begins with what known has about
 // plan, models, usage and agents.
-func Follow(known *View) *Follower {
+func NewFollower(known *View) *Follower {
 	view := &View{
 		StartedAt: known.StartedAt, Started: known.Started, Plan: known.Plan, Turns: known.Turns, Usage: known.Usage, Models: slices.Clone(known.Models),
 		EarlierLifetime: known.EarlierLifetime, ResumedAt: known.ResumedAt, LastEventAt: known.LastEventAt,
@@ -88,9 +88,9 @@ func Follow(known *View) *Follower {
 	}
 	f := new(Follower)
 	f.fold.startView(view)
-	f.fold.turns = known.Turns
+	f.fold.mainTurns = known.Turns
 	for _, a := range known.Agents {
-		f.fold.turns -= a.Turns
+		f.fold.mainTurns -= a.Turns
 	}
 	return f
 }
@@ -114,7 +114,7 @@ type scriptKey struct {
 // foldLine folds a line and advances the view's head.
 func (f *fold) foldLine(l eventlog.Line) error {
 	err := f.foldByShortestPath(l)
-	f.view.Events++
+	f.view.EventCount++
 	f.view.Head = l.Digest()
 	return err
 }
@@ -178,8 +178,8 @@ var foldFuncs = map[Type]func(*fold, Event) error{
 	TypeLessons:       decodeAndFold(func(f *fold, _ Event, d Lessons) { f.view.Lessons = &d }),
 	TypeModelRequest:  decodeAndFold((*fold).modelRequest),
 	TypeModelResponse: decodeAndFold((*fold).modelResponse),
-	TypeModelRetry:    decodeAndFold(func(f *fold, e Event, d spending) { f.view.Retries++; f.addUsage(e, d.Usage) }),
-	TypeModelFailure:  decodeAndFold(func(f *fold, e Event, d spending) { f.addUsage(e, d.Usage) }),
+	TypeModelRetry:    decodeAndFold(func(f *fold, e Event, d usageOnly) { f.view.Retries++; f.addUsage(e, d.Usage) }),
+	TypeModelFailure:  decodeAndFold(func(f *fold, e Event, d usageOnly) { f.addUsage(e, d.Usage) }),
 	TypeModelFallback: decodeAndFold((*fold).modelFallback),
 	TypeCompaction:    decodeAndFold((*fold).compaction),
 	TypeAgentStarted:  decodeAndFold((*fold).agentStarted),
@@ -203,18 +203,18 @@ func decodeAndFold[T any](add func(*fold, Event, T)) func(*fold, Event) error {
 
 // compaction counts a compaction, unless it only removed refused items.
 func (f *fold) compaction(e Event, d struct {
-	spending
+	usageOnly
 	Reason string `json:"reason"`
 },
 ) {
-	if d.Reason != Refused {
+	if d.Reason != RefusedItems {
 		f.view.Compactions++
 	}
 	f.addUsage(e, d.Usage)
 }
 
-// spending is the token usage of a failed request or a compaction.
-type spending struct {
+// usageOnly is the token usage of a failed request or a compaction.
+type usageOnly struct {
 	Usage Usage `json:"usage"`
 }
 
@@ -228,7 +228,7 @@ func (f *fold) runStarted(e Event, d RunStarted) {
 func (f *fold) runResumed(e Event, d RunResumed) {
 	v := f.view
 	v.Resumed, v.Finished = &d, nil
-	v.markUsesLost()
+	v.markUsesIncomplete()
 	if d.WorkTree != "" {
 		v.Policy.WorkTree, v.Policy.NoOverlay = d.WorkTree, ""
 	}
@@ -250,7 +250,7 @@ func (f *fold) verify(_ Event, d Verify) {
 // change sets the last change.
 func (f *fold) change(_ Event, d Change) {
 	v := f.view
-	v.Work.Done = f.answered && !f.called
+	v.Work.Done = f.answered && !f.calledTool
 	if v.Change = &d; !v.ChangeMoved() {
 		v.Work.Change = &d
 	}
@@ -261,34 +261,34 @@ func (f *fold) publish(_ Event, d Publish) {
 	if d.Operation == PublishBegun {
 		return // it may not have been made
 	}
-	if d.Of != "" {
-		f.view.OtherPublish = append(f.view.OtherPublish, d)
+	if d.About != "" {
+		f.view.OtherPublishSteps = append(f.view.OtherPublishSteps, d)
 		return
 	}
-	f.view.Publish = append(f.view.Publish, d)
-	f.view.Work.Published = d.Step
+	f.view.PublishSteps = append(f.view.PublishSteps, d)
+	f.view.Work.LastPublishStep = d.Step
 }
 
-// request has the fields of a request that a view needs.
-type request struct {
+// requestHead has the fields of a request that a view needs.
+type requestHead struct {
 	Turn  int    `json:"turn"`
 	Model string `json:"model"`
 }
 
 // modelRequest records a request of the run's own agent.
-func (f *fold) modelRequest(e Event, d request) {
-	if f.agent(e) != nil {
+func (f *fold) modelRequest(e Event, d requestHead) {
+	if f.agentOf(e) != nil {
 		return
 	}
-	f.view.Model, f.view.Asked = d.Model, max(f.view.Asked, d.Turn)
+	f.view.Model, f.view.RequestedTurns = d.Model, max(f.view.RequestedTurns, d.Turn)
 	if len(f.view.Models) == 0 { // the beginning of the record is missing
 		f.view.Models = []ModelUse{{}}
 	}
 	if first := &f.view.Models[0]; first.Model == "" {
 		first.Model = d.Model
 	}
-	f.view.Work.Done, f.view.Work.Published = false, ""
-	f.answered, f.called = false, false
+	f.view.Work.Done, f.view.Work.LastPublishStep = false, ""
+	f.answered, f.calledTool = false, false
 }
 
 // modelResponse counts a response's usage and turn. It adds the response's messages before the
@@ -301,7 +301,7 @@ func (f *fold) modelResponse(e Event, d ModelResponse) {
 		f.answered = true
 	}
 	if f.view.Verify != nil {
-		f.view.Work.Attempts = f.view.Verify.Attempt
+		f.view.Work.VerifyAttempts = f.view.Verify.Attempt
 	}
 	at := f.beforeCalls(e.Agent, d.Turn)
 	for _, item := range d.Output {
@@ -309,11 +309,11 @@ func (f *fold) modelResponse(e Event, d ModelResponse) {
 		if strings.TrimSpace(text) == "" {
 			continue
 		}
-		if e.Agent == MainAgent && !d.Aside {
+		if e.Agent == MainAgent && !d.Internal {
 			f.view.LastMessage = text
 		}
-		if f.entries {
-			f.view.Entries = slices.Insert(f.view.Entries, at, Entry{Agent: e.Agent, Name: f.view.NameOf(e.Agent), Message: f.cut.excerpt(text, f.cut.MessageLines)})
+		if f.keepEntries {
+			f.view.Entries = slices.Insert(f.view.Entries, at, Entry{Agent: e.Agent, Name: f.view.AgentName(e.Agent), Message: f.limits.excerpt(text, f.limits.MessageLines)})
 			at++
 		}
 	}
@@ -322,15 +322,15 @@ func (f *fold) modelResponse(e Event, d ModelResponse) {
 // countHosted counts the calls of the run's own agent that the API ran. These calls have no events.
 func (f *fold) countHosted(e Event, output []json.RawMessage) {
 	for _, item := range output {
-		var of Item
-		if e.Agent == MainAgent && json.Unmarshal(item, &of) == nil && of.Hosted() {
-			f.view.Hosted++
+		var of ResponseItem
+		if e.Agent == MainAgent && json.Unmarshal(item, &of) == nil && of.IsHosted() {
+			f.view.HostedCalls++
 		}
 	}
 }
 
-// Item has the fields of a response's item that tell who runs its call.
-type Item struct {
+// ResponseItem has the fields of a response's item that tell who runs its call.
+type ResponseItem struct {
 	Type        string `json:"type"`
 	Execution   string `json:"execution"` // of a tool_search_call: server or client
 	Environment *struct {
@@ -341,16 +341,16 @@ type Item struct {
 // hostedCalls lists the item types of calls that only the API runs.
 var hostedCalls = []string{"web_search_call", "file_search_call", "code_interpreter_call", "mcp_call", "image_generation_call"}
 
-// Hosted reports whether the API runs the item's call. A shell in the API's container counts.
-func (i Item) Hosted() bool {
+// IsHosted reports whether the API runs the item's call. A shell in the API's container counts.
+func (i ResponseItem) IsHosted() bool {
 	elsewhere := i.Environment != nil && i.Environment.Type != "local"
 	return slices.Contains(hostedCalls, i.Type) || i.Type == "shell_call" && elsewhere || i.Type == "tool_search_call" && i.Execution == "server"
 }
 
 // countTurn updates the number of turns of an agent and of the run.
 func (f *fold) countTurn(e Event, turn int) {
-	turns := &f.turns
-	if a := f.agent(e); a != nil {
+	turns := &f.mainTurns
+	if a := f.agentOf(e); a != nil {
 		turns = &a.Turns
 	}
 	f.view.Turns += max(0, turn-*turns)
@@ -360,7 +360,7 @@ func (f *fold) countTurn(e Event, turn int) {
 // modelFallback adds the new model of an agent.
 func (f *fold) modelFallback(e Event, d ModelFallback) {
 	f.view.Fallbacks = append(f.view.Fallbacks, d)
-	if a := f.agent(e); a != nil {
+	if a := f.agentOf(e); a != nil {
 		a.Models = append(a.Models, ModelUse{Model: d.To, Price: d.Price})
 		return
 	}
@@ -373,7 +373,7 @@ func (f *fold) beforeCalls(agent string, turn int) int {
 	at := len(f.view.Entries)
 	for i, e := range slices.Backward(f.view.Entries) {
 		switch {
-		case e.Agent != agent, e.Call != nil && e.Call.By != nil && e.Call.Turn != turn:
+		case e.Agent != agent, e.Call != nil && e.Call.Script != nil && e.Call.Turn != turn:
 		case e.Call != nil && e.Call.Turn == turn:
 			at = i
 		default:
@@ -416,10 +416,10 @@ func PartsText(content json.RawMessage) string {
 // toolStarted opens a call.
 func (f *fold) toolStarted(e Event, d ToolStarted) {
 	call := f.startCall(e, d)
-	f.called = f.called || d.Caller == 0 && e.Agent == MainAgent // a script may call while the model continues
-	if f.entries {
+	f.calledTool = f.calledTool || d.Caller == 0 && e.Agent == MainAgent // a script may call while the model continues
+	if f.keepEntries {
 		call.Topic = Topic(d.ReadableInput())
-		call.Input = f.cut.shortenMessage(Readable(d.ReadableInput()))
+		call.Input = f.limits.excerptOutput(ReadableArguments(d.ReadableInput()))
 	}
 }
 
@@ -430,18 +430,18 @@ func (f *fold) startCall(e Event, d ToolStarted) *Call {
 	key := callKey{e.Agent, d.CallID, d.Ref()}
 	f.openCalls[key] = append(f.openCalls[key], call)
 	f.view.Calls++
-	if a := f.agent(e); a != nil {
+	if a := f.agentOf(e); a != nil {
 		a.Calls++
 	}
-	if !f.entries {
+	if !f.keepEntries {
 		return call
 	}
 	if d.Caller > 0 {
-		call.By = f.scripts[scriptKey{e.Agent, d.Caller}]
+		call.Script = f.scripts[scriptKey{e.Agent, d.Caller}]
 	} else if IsScript(d.Tool) {
 		f.scripts[scriptKey{e.Agent, d.Number}] = call
 	}
-	f.view.Entries = append(f.view.Entries, Entry{Agent: e.Agent, Name: f.view.NameOf(e.Agent), Call: call})
+	f.view.Entries = append(f.view.Entries, Entry{Agent: e.Agent, Name: f.view.AgentName(e.Agent), Call: call})
 	return call
 }
 
@@ -453,15 +453,15 @@ func (f *fold) toolFinished(e Event, d ToolFinished) {
 		f.startCall(e, ToolStarted{Turn: d.Turn, Number: d.Number, Caller: d.Caller, CallID: d.CallID, Tool: d.Tool})
 	}
 	if d.Uncounted() {
-		f.view.Uncounted++
+		f.view.UncountedCalls++
 	}
 	f.skillLoaded(d)
 	call := f.openCalls[key][0]
 	if f.openCalls[key] = f.openCalls[key][1:]; len(f.openCalls[key]) == 0 {
 		delete(f.openCalls, key)
 	}
-	if f.entries {
-		call.setResult(d, f.cut)
+	if f.keepEntries {
+		call.setResult(d, f.limits)
 	}
 }
 
@@ -469,11 +469,11 @@ func (f *fold) toolFinished(e Event, d ToolFinished) {
 func (c *Call) setResult(f ToolFinished, cut ExcerptLimits) {
 	c.Finished = true
 	c.Failed = f.Failed
-	c.Output = cut.shortenMessage(ReadableOutput(f.Output))
-	c.File = f.File
-	c.Bytes = f.Bytes
+	c.Output = cut.excerptOutput(ReadableOutput(f.Output))
+	c.OutputFile = f.File
+	c.OutputBytes = f.Bytes
 	c.Seconds = f.Seconds
-	c.Changed = listsFiles(f.Detail)
+	c.Changed = listsChangedFiles(f.Detail)
 	c.Topic = cmp.Or(c.Topic, f.Files())
 	if code, ok := f.Detail["exit_code"].(float64); ok {
 		exit := int(code)
@@ -481,12 +481,12 @@ func (c *Call) setResult(f ToolFinished, cut ExcerptLimits) {
 	}
 }
 
-// listsFiles reports whether the detail of a call, or of a command in it, lists changed files.
-func listsFiles(detail map[string]any) bool {
+// listsChangedFiles reports whether the detail of a call, or of a command in it, lists changed files.
+func listsChangedFiles(detail map[string]any) bool {
 	files, _ := detail["files"].([]any)
 	commands, _ := detail["commands"].([]any)
 	return len(files) > 0 || slices.ContainsFunc(commands, func(one any) bool {
 		of, _ := one.(map[string]any)
-		return listsFiles(of)
+		return listsChangedFiles(of)
 	})
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/agent-ci/agent-ci/policy/lazyregexp"
 )
 
-// Thousands returns n with commas between groups of three digits.
-func Thousands(n int64) string {
+// GroupThousands returns n with commas between groups of three digits.
+func GroupThousands(n int64) string {
 	digits := strconv.FormatInt(n, 10)
 	for at := len(digits) - 3; at > 0 && digits[at-1] != '-'; at -= 3 {
 		digits = digits[:at] + "," + digits[at:]
@@ -18,16 +18,16 @@ func Thousands(n int64) string {
 	return digits
 }
 
-// Count returns n with its noun, in the plural unless n is 1.
-func Count(n int, noun string) string {
+// CountNoun returns n with its noun, in the plural unless n is 1.
+func CountNoun(n int, noun string) string {
 	if n != 1 {
 		noun += "s"
 	}
-	return Thousands(int64(n)) + " " + noun
+	return GroupThousands(int64(n)) + " " + noun
 }
 
-// Duration returns a number of seconds as a short text, such as "1.5 s" or "2 min 3 s".
-func Duration(seconds float64) string {
+// FormatSeconds returns a number of seconds as a short text, such as "1.5 s" or "2 min 3 s".
+func FormatSeconds(seconds float64) string {
 	switch {
 	case seconds < 0.05:
 		return "0 s"
@@ -37,11 +37,11 @@ func Duration(seconds float64) string {
 		return strconv.FormatFloat(seconds, 'f', 0, 64) + " s"
 	}
 	whole := int64(math.Round(min(seconds, math.MaxInt32)))
-	return fmt.Sprintf("%s min %d s", Thousands(whole/60), whole%60)
+	return fmt.Sprintf("%s min %d s", GroupThousands(whole/60), whole%60)
 }
 
-// Clock returns a duration as 2:03 or 1:02:03.
-func Clock(d time.Duration) string {
+// FormatClock returns a duration as 2:03 or 1:02:03.
+func FormatClock(d time.Duration) string {
 	whole := int(max(d, 0) / time.Second)
 	hours, minutes, seconds := whole/3600, whole/60%60, whole%60
 	if hours > 0 {

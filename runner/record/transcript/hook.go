@@ -4,13 +4,13 @@ import "slices"
 
 // Hooks is an event with the run's hooks, in the order of their calls.
 type Hooks struct {
-	Hooks []HookActive `json:"hooks"`
+	Hooks []ActiveHook `json:"hooks"`
 }
 
-// HookActive is a hook of a run.
-type HookActive struct {
+// ActiveHook is a hook of a run.
+type ActiveHook struct {
 	Name     string   `json:"name"` // operator/NAME for a hook of the operator
-	On       string   `json:"on"`
+	Event    string   `json:"on"`
 	Run      []string `json:"run"`
 	SHA256   string   `json:"sha256"` // of its settings and of the files that its command names
 	Tools    []string `json:"tools,omitempty"`
@@ -23,7 +23,7 @@ type HookActive struct {
 // HookUse counts how a hook was used in a run.
 type HookUse struct {
 	Name     string  `json:"name"`
-	On       string  `json:"on"`
+	Event    string  `json:"on"`
 	SHA256   string  `json:"sha256"`
 	Trusted  bool    `json:"trusted,omitempty"`
 	MustFire bool    `json:"must_fire,omitempty"`
@@ -33,8 +33,8 @@ type HookUse struct {
 	Longest  float64 `json:"longest_seconds"`
 }
 
-// Count counts an answer of the hook.
-func (u *HookUse) Count(d Hook) {
+// CountAnswer counts an answer of the hook.
+func (u *HookUse) CountAnswer(d HookAnswer) {
 	u.Calls++
 	u.Longest = max(u.Longest, d.Seconds)
 	switch d.Decision {
@@ -47,10 +47,10 @@ func (u *HookUse) Count(d Hook) {
 
 // NewHookUses returns the uses of active hooks. Hooks that were used before a resume keep their
 // counts.
-func NewHookUses(active []HookActive, was []HookUse) []HookUse {
+func NewHookUses(active []ActiveHook, was []HookUse) []HookUse {
 	uses := make([]HookUse, 0, len(active))
 	for _, h := range active {
-		use := HookUse{Name: h.Name, On: h.On, SHA256: h.SHA256, Trusted: h.Trusted, MustFire: h.MustFire}
+		use := HookUse{Name: h.Name, Event: h.Event, SHA256: h.SHA256, Trusted: h.Trusted, MustFire: h.MustFire}
 		if i := slices.IndexFunc(was, func(u HookUse) bool { return u.Name == h.Name }); i >= 0 {
 			use.Calls, use.Denials, use.Errors, use.Longest = was[i].Calls, was[i].Denials, was[i].Errors, was[i].Longest
 		}
@@ -61,8 +61,8 @@ func NewHookUses(active []HookActive, was []HookUse) []HookUse {
 
 func (f *fold) hooks(_ Event, d Hooks) { f.view.Hooks = NewHookUses(d.Hooks, f.view.Hooks) }
 
-func (f *fold) hook(_ Event, d Hook) {
+func (f *fold) hook(_ Event, d HookAnswer) {
 	if i := slices.IndexFunc(f.view.Hooks, func(u HookUse) bool { return u.Name == d.Name }); i >= 0 {
-		f.view.Hooks[i].Count(d)
+		f.view.Hooks[i].CountAnswer(d)
 	}
 }

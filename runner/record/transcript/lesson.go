@@ -4,10 +4,10 @@ import "slices"
 
 // Memory is an event with the lessons of earlier runs. They stay the same for the whole run.
 type Memory struct {
-	File    string   `json:"file"`    // on the base commit
-	SHA256  string   `json:"sha256"`  // of its content
-	Lessons []Lesson `json:"lessons"` // all lessons of the file
-	Chosen  []string `json:"chosen"`  // ids of the lessons that fit the task, best first
+	File      string   `json:"file"`    // on the base commit
+	SHA256    string   `json:"sha256"`  // of its content
+	Lessons   []Lesson `json:"lessons"` // all lessons of the file
+	ChosenIDs []string `json:"chosen"`  // ids of the lessons that fit the task, best first
 }
 
 // Lesson is a fact about the repository. As an event, it is a lesson that the model proposes, or
@@ -40,7 +40,7 @@ const maxProposed = 200
 // lesson adds a proposed lesson, unless it is known.
 func (f *fold) lesson(_ Event, d Lesson) {
 	v := f.view
-	if len(v.Proposed) < maxProposed && !slices.ContainsFunc(v.Proposed, func(known Lesson) bool { return known.ID == d.ID }) {
-		v.Proposed = append(v.Proposed, d)
+	if len(v.ProposedLessons) < maxProposed && !slices.ContainsFunc(v.ProposedLessons, func(known Lesson) bool { return known.ID == d.ID }) {
+		v.ProposedLessons = append(v.ProposedLessons, d)
 	}
 }

@@ -19,7 +19,7 @@ func (s MCPServer) UpdatedBy(later MCPServer) MCPServer {
 	case s.Name == "" || later.File != "":
 		return later
 	case later.State != MCPChanged: // a changed list of tools does not end the server
-		s.State, s.Why, s.Log = later.State, later.Why, later.Log
+		s.State, s.Reason, s.Log = later.State, later.Reason, later.Log
 	}
 	return s
 }

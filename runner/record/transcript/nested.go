@@ -16,8 +16,8 @@ type scriptCall struct {
 }
 
 // Add adds a started call, if a script made it.
-func (n *ScriptCalls) Add(d ToolStarted) {
-	if d.Caller == 0 {
+func (n *ScriptCalls) Add(started ToolStarted) {
+	if started.Caller == 0 {
 		return
 	}
 	n.mu.Lock()
@@ -25,16 +25,16 @@ func (n *ScriptCalls) Add(d ToolStarted) {
 	if n.unused == nil {
 		n.unused = map[scriptCall][]CallRef{}
 	}
-	call := scriptCall{d.Agent, d.Caller, d.Tool, d.Input}
-	n.unused[call] = append(n.unused[call], d.Ref())
+	call := scriptCall{started.Agent, started.Caller, started.Tool, started.Input}
+	n.unused[call] = append(n.unused[call], started.Ref())
 }
 
 // TakeEqual returns the first unused call of the same script that equals d, and marks it as used.
 // A missing call makes is false.
-func (n *ScriptCalls) TakeEqual(d ToolStarted) (ref CallRef, is bool) {
+func (n *ScriptCalls) TakeEqual(started ToolStarted) (ref CallRef, found bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	call := scriptCall{d.Agent, d.Caller, d.Tool, d.Input}
+	call := scriptCall{started.Agent, started.Caller, started.Tool, started.Input}
 	if len(n.unused[call]) == 0 {
 		return ref, false
 	}

@@ -29,11 +29,11 @@ type Proof struct {
 // OldTest is a test of the base that is missing or fails with the change. It may also be a file
 // that a check runs.
 type OldTest struct {
-	Name  string `json:"name,omitempty"` // empty for a whole file
-	File  string `json:"file"`
-	Line  int    `json:"line,omitempty"` // on the base
-	Gone  bool   `json:"gone,omitempty"`
-	Fails bool   `json:"fails,omitempty"`
+	Name    string `json:"name,omitempty"` // empty for a whole file
+	File    string `json:"file"`
+	Line    int    `json:"line,omitempty"` // on the base
+	Deleted bool   `json:"gone,omitempty"`
+	Fails   bool   `json:"fails,omitempty"`
 	// Shared means that this entry or another shared one fails.
 	Shared bool `json:"shared,omitempty"`
 	// Script means that the file is run by the check, which passes only with the change's version
@@ -41,16 +41,16 @@ type OldTest struct {
 	Script bool `json:"script,omitempty"`
 }
 
-// State describes what happened to the test, in words.
-func (o OldTest) State() string {
+// DescribeState describes what happened to the test, in words.
+func (o OldTest) DescribeState() string {
 	switch {
 	case o.Script && o.Shared:
 		return "a check runs it, and fails with the old versions of this file and others listed here"
 	case o.Script:
 		return "a check runs it, and fails with its old version"
-	case o.Gone && o.Fails:
+	case o.Deleted && o.Fails:
 		return "deleted, and fails on the change"
-	case o.Gone:
+	case o.Deleted:
 		return "deleted"
 	case o.Shared:
 		return "fails on the change, or another of these does"
@@ -61,16 +61,16 @@ func (o OldTest) State() string {
 // proofOrder lists the classes, best proof first.
 var proofOrder = []string{Proven, LoadError, FlakyProof, NotRed, Unknown, NoTests}
 
-// rank returns the position of a class in proofOrder, or the last one for an unknown class.
-func rank(class string) int {
+// proofRank returns the position of a class in proofOrder, or the last one for an unknown class.
+func proofRank(class string) int {
 	if i := slices.Index(proofOrder, class); i >= 0 {
 		return i
 	}
 	return len(proofOrder)
 }
 
-// Proofs returns the best class of each test file, over all proving checks, sorted by file.
-func (v Verify) Proofs() []Proof {
+// BestProofs returns the best class of each test file, over all proving checks, sorted by file.
+func (v Verify) BestProofs() []Proof {
 	var all []Proof
 	at := map[string]int{}
 	for _, row := range v.Rows {
@@ -80,7 +80,7 @@ func (v Verify) Proofs() []Proof {
 			case !known:
 				at[p.File] = len(all)
 				all = append(all, p)
-			case rank(p.Class) < rank(all[i].Class):
+			case proofRank(p.Class) < proofRank(all[i].Class):
 				all[i] = p
 			}
 		}
@@ -89,16 +89,16 @@ func (v Verify) Proofs() []Proof {
 	return all
 }
 
-// MoreProofs returns how many test files have no class because there are too many.
-func (v Verify) MoreProofs() (more int) {
+// UnlistedProofs returns how many test files have no class because there are too many.
+func (v Verify) UnlistedProofs() (more int) {
 	for _, row := range v.Rows {
 		more = max(more, row.ProofMore)
 	}
 	return more
 }
 
-// OldTests returns the missing or failing tests of the base, over all proving checks.
-func (v Verify) OldTests() []OldTest {
+// BrokenOldTests returns the missing or failing tests of the base, over all proving checks.
+func (v Verify) BrokenOldTests() []OldTest {
 	var all []OldTest
 	for _, row := range v.Rows {
 		for _, o := range row.OldTests {
@@ -106,7 +106,7 @@ func (v Verify) OldTests() []OldTest {
 				return other.File == o.File && other.Name == o.Name && other.Line == o.Line && other.Script == o.Script
 			}
 			if i := slices.IndexFunc(all, same); i >= 0 {
-				all[i].Gone, all[i].Fails = all[i].Gone || o.Gone, all[i].Fails || o.Fails
+				all[i].Deleted, all[i].Fails = all[i].Deleted || o.Deleted, all[i].Fails || o.Fails
 				continue
 			}
 			all = append(all, o)
@@ -115,10 +115,10 @@ func (v Verify) OldTests() []OldTest {
 	return all
 }
 
-// CountOldTests counts missing or failing tests of the base. scripts counts files that a check
+// CountBrokenOldTests counts missing or failing tests of the base. scripts counts files that a check
 // needs in the change's version.
-func (v Verify) CountOldTests() (tests, scripts int) {
-	for _, o := range v.OldTests() {
+func (v Verify) CountBrokenOldTests() (tests, scripts int) {
+	for _, o := range v.BrokenOldTests() {
 		if o.Script {
 			scripts++
 		} else {
@@ -128,8 +128,8 @@ func (v Verify) CountOldTests() (tests, scripts int) {
 	return tests, scripts
 }
 
-// OldTestsUnknown returns why the list of old tests is incomplete, or "".
-func (v Verify) OldTestsUnknown() string {
+// OldTestsGap returns why the list of old tests is incomplete, or "".
+func (v Verify) OldTestsGap() string {
 	for _, row := range v.Rows {
 		if row.OldTestsUnknown != "" {
 			return row.OldTestsUnknown

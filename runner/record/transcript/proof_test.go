@@ -8,19 +8,19 @@ import (
 
 func TestCombinesProofsOfChecks(t *testing.T) {
 	table := Verify{Rows: []VerifyRow{
-		{Proof: []Proof{{File: "b", Class: NotRed}, {File: "a", Class: Proven}}, OldTests: []OldTest{{Name: "x", File: "a", Line: 1, Gone: true}}},
+		{Proof: []Proof{{File: "b", Class: NotRed}, {File: "a", Class: Proven}}, OldTests: []OldTest{{Name: "x", File: "a", Line: 1, Deleted: true}}},
 		{Proof: []Proof{{File: "a", Class: NoTests}, {File: "b", Class: LoadError}, {File: "c", Class: "of a later version"}}, ProofMore: 3},
 		{OldTests: []OldTest{{Name: "x", File: "a", Line: 1, Fails: true}, {Name: "y", File: "a", Fails: true}}, ProofMore: 2},
 	}}
 	want := []Proof{{File: "a", Class: Proven}, {File: "b", Class: LoadError}, {File: "c", Class: "of a later version"}}
-	if diff := cmp.Diff(want, table.Proofs()); diff != "" {
+	if diff := cmp.Diff(want, table.BestProofs()); diff != "" {
 		t.Error(diff)
 	}
-	old := []OldTest{{Name: "x", File: "a", Line: 1, Gone: true, Fails: true}, {Name: "y", File: "a", Fails: true}}
-	if diff := cmp.Diff(old, table.OldTests()); diff != "" {
+	old := []OldTest{{Name: "x", File: "a", Line: 1, Deleted: true, Fails: true}, {Name: "y", File: "a", Fails: true}}
+	if diff := cmp.Diff(old, table.BrokenOldTests()); diff != "" {
 		t.Error(diff)
 	}
-	if more := table.MoreProofs(); more != 3 {
+	if more := table.UnlistedProofs(); more != 3 {
 		t.Errorf("%d more", more)
 	}
 }

@@ -9,5 +9,5 @@ import (
 // IsScript reports whether a tool's input is JavaScript that may call other tools.
 func IsScript(tool string) bool { return dialect.Is(tool, dialect.Scripts) }
 
-// pragma matches a first line that has options of a script.
-var pragma = regexp.MustCompile(`^//[ \t]*[@\w.-]+:[^\n]*\n`)
+// scriptOptionsLine matches a first line that has options of a script.
+var scriptOptionsLine = regexp.MustCompile(`^//[ \t]*[@\w.-]+:[^\n]*\n`)

@@ -8,11 +8,11 @@ import (
 // SecretUsed reports how many requests were made with a secret. It is recorded before the first
 // request, whenever the count has doubled, and with the final count.
 type SecretUsed struct {
-	By     string `json:"by"`              // the sandbox: agent, setup, verify-N
-	Name   string `json:"name"`            // of the secret in the job
-	Target string `json:"target"`          // host and port
-	Uses   int    `json:"uses"`            // requests so far, by these commands to this host
-	Ended  bool   `json:"ended,omitempty"` // the commands have ended and the count is final
+	Sandbox string `json:"by"`              // the sandbox: agent, setup, verify-N
+	Name    string `json:"name"`            // of the secret in the job
+	Target  string `json:"target"`          // host and port
+	Uses    int    `json:"uses"`            // requests so far, by these commands to this host
+	Ended   bool   `json:"ended,omitempty"` // the commands have ended and the count is final
 }
 
 // SecretUse is the latest count of a secret's uses by some commands for a host.
@@ -21,9 +21,9 @@ type SecretUse struct {
 	Incomplete bool // the commands were killed, so the count may be too low
 }
 
-// Count returns the number of requests in words.
-func (u SecretUse) Count() string {
-	count := Thousands(int64(u.Uses))
+// DescribeCount returns the number of requests in words.
+func (u SecretUse) DescribeCount() string {
+	count := GroupThousands(int64(u.Uses))
 	if u.Incomplete || !u.Ended {
 		return "at least " + count
 	}
@@ -36,34 +36,34 @@ const SecretRule = "policy.secrets: "
 
 // Secret is the use of one secret in a run.
 type Secret struct {
-	Name    string
-	Uses    []SecretUse // the highest count for each sandbox and host, in order
-	Refused []Network   // requests that were refused because of the secret
+	Name      string
+	UseCounts []SecretUse   // the highest count for each sandbox and host, in order
+	Refused   []HostRequest // requests that were refused because of the secret
 }
 
 // secretUsed adds a count of uses, or updates it. The highest count stays.
 func (f *fold) secretUsed(_ Event, d SecretUsed) {
 	s := f.view.secretNamed(d.Name)
-	i := slices.IndexFunc(s.Uses, func(known SecretUse) bool { return known.By == d.By && known.Target == d.Target })
+	i := slices.IndexFunc(s.UseCounts, func(known SecretUse) bool { return known.Sandbox == d.Sandbox && known.Target == d.Target })
 	if i < 0 {
-		s.Uses = append(s.Uses, SecretUse{SecretUsed: d})
+		s.UseCounts = append(s.UseCounts, SecretUse{SecretUsed: d})
 		return
 	}
-	known := &s.Uses[i]
+	known := &s.UseCounts[i]
 	known.Uses, known.Ended = max(known.Uses, d.Uses), d.Ended
 }
 
-// markUsesLost marks counts that were not final when the run was killed.
-func (v *View) markUsesLost() {
+// markUsesIncomplete marks counts that were not final when the run was killed.
+func (v *View) markUsesIncomplete() {
 	for _, s := range v.Secrets {
-		for i := range s.Uses {
-			s.Uses[i].Incomplete = s.Uses[i].Incomplete || !s.Uses[i].Ended
+		for i := range s.UseCounts {
+			s.UseCounts[i].Incomplete = s.UseCounts[i].Incomplete || !s.UseCounts[i].Ended
 		}
 	}
 }
 
 // network adds a request that was refused for secrets to these secrets.
-func (f *fold) network(_ Event, d Network) {
+func (f *fold) network(_ Event, d HostRequest) {
 	names, is := strings.CutPrefix(d.Rule, SecretRule)
 	if !is || d.Allowed {
 		return

@@ -12,12 +12,12 @@ import (
 // Of what was killed, uses may be that nobody told.
 func TestCountsUsesAfterKillAsMinimum(t *testing.T) {
 	use := func(by string, uses int, ended bool) transcripttest.Happening {
-		return transcripttest.Happening{Kind: transcript.TypeSecretUsed, Data: transcript.SecretUsed{By: by, Name: "A", Target: "a.example.com:443", Uses: uses, Ended: ended}}
+		return transcripttest.Happening{Kind: transcript.TypeSecretUsed, Data: transcript.SecretUsed{Sandbox: by, Name: "A", Target: "a.example.com:443", Uses: uses, Ended: ended}}
 	}
 	run := []transcripttest.Happening{use("setup", 1, false), use("setup", 3, true), use("agent", 1, false), use("agent", 2, false), use("agent", 4, false)}
 	counts := func(run []transcripttest.Happening) (all []string) {
-		for _, u := range projected(t, run).Secrets[0].Uses {
-			all = append(all, u.Count())
+		for _, u := range projected(t, run).Secrets[0].UseCounts {
+			all = append(all, u.DescribeCount())
 		}
 		return all
 	}
@@ -31,8 +31,8 @@ func TestCountsUsesAfterKillAsMinimum(t *testing.T) {
 }
 
 func TestRefusalCountsForEachSecret(t *testing.T) {
-	refused := transcript.Network{By: "setup", Target: "a.example.com:443", Protocol: "https", Rule: transcript.SecretRule + "A, B", Reason: "The host is open for what a secret is for alone."}
-	want := []transcript.Secret{{Name: "A", Refused: []transcript.Network{refused}}, {Name: "B", Refused: []transcript.Network{refused}}}
+	refused := transcript.HostRequest{Sandbox: "setup", Target: "a.example.com:443", Protocol: "https", Rule: transcript.SecretRule + "A, B", Reason: "The host is open for what a secret is for alone."}
+	want := []transcript.Secret{{Name: "A", Refused: []transcript.HostRequest{refused}}, {Name: "B", Refused: []transcript.HostRequest{refused}}}
 	if diff := cmp.Diff(want, projected(t, []transcripttest.Happening{{Kind: transcript.TypeNetwork, Data: refused}}).Secrets); diff != "" {
 		t.Errorf("secrets (-want +got):\n%s", diff)
 	}

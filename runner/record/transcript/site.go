@@ -33,8 +33,8 @@ var sitePatternCache = sync.OnceValue(func() sitePatterns {
 // Site returns the run's repository by the addresses in the transcript. Trust it no more than other
 // text of the transcript.
 func (v *View) Site() Site {
-	pages := []string{v.Started.Link, v.Task.URL}
-	for _, p := range v.Publish {
+	pages := []string{v.Started.RunPage, v.Task.URL}
+	for _, p := range v.PublishSteps {
 		pages = append(pages, p.URL)
 	}
 	for _, page := range pages {

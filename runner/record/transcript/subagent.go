@@ -8,15 +8,15 @@ import (
 
 // AgentStarted reports that an agent started another one. The new agent's events have its id.
 type AgentStarted struct {
-	Name    string   `json:"name"`
-	Role    string   `json:"role"`
-	AskedBy string   `json:"asked_by"` // the agent that started it
-	Number  int      `json:"number"`   // position among the agents of the run, in the order of their starts, from 1
-	Model   string   `json:"model"`
-	Effort  string   `json:"effort,omitempty"`
-	Writes  string   `json:"writes"`          // none, own, shared
-	Paths   []string `json:"paths,omitempty"` // that it may change; empty means all
-	Forked  bool     `json:"forked,omitempty"`
+	Name      string   `json:"name"`
+	Role      string   `json:"role"`
+	StartedBy string   `json:"asked_by"` // the agent that started it
+	Number    int      `json:"number"`   // position among the agents of the run, in the order of their starts, from 1
+	Model     string   `json:"model"`
+	Effort    string   `json:"effort,omitempty"`
+	Writes    string   `json:"writes"`          // none, own, shared
+	Paths     []string `json:"paths,omitempty"` // that it may change; empty means all
+	Forked    bool     `json:"forked,omitempty"`
 	// The share of the run's budget that the agent gets; 0 means no limit.
 	Turns     int     `json:"turns,omitempty"`
 	ToolCalls int     `json:"tool_calls,omitempty"`
@@ -35,29 +35,29 @@ type AgentFinished struct {
 
 // Agent is an agent that another agent started.
 type Agent struct {
-	ID      string     `json:"id"`
-	Name    string     `json:"name"`
-	Role    string     `json:"role"`
-	Status  string     `json:"status"`
-	Reason  string     `json:"reason,omitempty"`
-	Turns   int        `json:"turns"`
-	Calls   int        `json:"calls"`
-	Usage   Usage      `json:"usage"`
-	CostUSD *float64   `json:"cost_usd"` // null: a price is unknown
-	AskedBy string     `json:"asked_by"`
-	Number  int        `json:"-"` // in the order of starts
-	Writes  string     `json:"-"`
-	Text    string     `json:"-"` // its last message, or the error
-	Models  []ModelUse `json:"-"`
-	MostUSD float64    `json:"-"` // its maximum cost; 0 means no limit
-	Most    int        `json:"-"` // its maximum number of calls, including its own agents; 0 means no limit
+	ID        string     `json:"id"`
+	Name      string     `json:"name"`
+	Role      string     `json:"role"`
+	Status    string     `json:"status"`
+	Reason    string     `json:"reason,omitempty"`
+	Turns     int        `json:"turns"`
+	Calls     int        `json:"calls"`
+	Usage     Usage      `json:"usage"`
+	CostUSD   *float64   `json:"cost_usd"` // null: a price is unknown
+	StartedBy string     `json:"asked_by"`
+	Number    int        `json:"-"` // in the order of starts
+	Writes    string     `json:"-"`
+	Text      string     `json:"-"` // its last message, or the error
+	Models    []ModelUse `json:"-"`
+	MaxUSD    float64    `json:"-"` // its maximum cost; 0 means no limit
+	MaxCalls  int        `json:"-"` // its maximum number of calls, including its own agents; 0 means no limit
 }
 
 // AgentRunning is the status of an agent whose end is not recorded.
 const AgentRunning = "running"
 
-// AgentNamed returns the agent with an id, or nil for the run's own agent and unknown ones.
-func (v *View) AgentNamed(id string) *Agent {
+// AgentByID returns the agent with an id, or nil for the run's own agent and unknown ones.
+func (v *View) AgentByID(id string) *Agent {
 	for _, a := range v.Agents {
 		if a.ID == id {
 			return a
@@ -66,9 +66,9 @@ func (v *View) AgentNamed(id string) *Agent {
 	return nil
 }
 
-// NameOf returns the name of an agent for people, given its id.
-func (v *View) NameOf(id string) string {
-	if a := v.AgentNamed(id); a != nil {
+// AgentName returns the name of an agent for people, given its id.
+func (v *View) AgentName(id string) string {
+	if a := v.AgentByID(id); a != nil {
 		return a.Name
 	}
 	return id
@@ -76,11 +76,11 @@ func (v *View) NameOf(id string) string {
 
 // Describe returns a line about an agent: its parent, status and usage.
 func (a *Agent) Describe(v *View) string {
-	words := fmt.Sprintf("%s (%s, asked by %s): %s", a.Name, a.Role, v.NameOf(a.AskedBy), a.Status)
+	words := fmt.Sprintf("%s (%s, asked by %s): %s", a.Name, a.Role, v.AgentName(a.StartedBy), a.Status)
 	if a.Reason != "" {
 		words += ", " + a.Reason
 	}
-	words += fmt.Sprintf("; %s, %s, %s tokens in, %s out", Count(a.Turns, "turn"), Count(a.Calls, "tool call"), Thousands(a.Usage.Input), Thousands(a.Usage.Output))
+	words += fmt.Sprintf("; %s, %s, %s tokens in, %s out", CountNoun(a.Turns, "turn"), CountNoun(a.Calls, "tool call"), GroupThousands(a.Usage.Input), GroupThousands(a.Usage.Output))
 	if a.CostUSD != nil {
 		words += fmt.Sprintf(", $%.4f", *a.CostUSD)
 	}
@@ -103,7 +103,7 @@ func (v *View) CallsOfAgents() (calls int) {
 		switch {
 		case v.hasRunningParent(a): // that agent's share includes this one
 		case a.Status == AgentRunning:
-			calls += a.Most
+			calls += a.MaxCalls
 		default:
 			calls += a.Calls
 		}
@@ -113,7 +113,7 @@ func (v *View) CallsOfAgents() (calls int) {
 
 // hasRunningParent reports whether an agent above this one is running.
 func (v *View) hasRunningParent(a *Agent) bool {
-	for above := v.AgentNamed(a.AskedBy); above != nil; above = v.AgentNamed(above.AskedBy) {
+	for above := v.AgentByID(a.StartedBy); above != nil; above = v.AgentByID(above.StartedBy) {
 		if above.Status == AgentRunning {
 			return true
 		}
@@ -121,13 +121,13 @@ func (v *View) hasRunningParent(a *Agent) bool {
 	return false
 }
 
-// agent returns the agent of an event, or nil for the run's own. It adds an unknown agent to the
+// agentOf returns the agent of an event, or nil for the run's own. It adds an unknown agent to the
 // view.
-func (f *fold) agent(e Event) *Agent {
+func (f *fold) agentOf(e Event) *Agent {
 	if e.OtherAgent() == "" {
 		return nil
 	}
-	a := f.view.AgentNamed(e.Agent)
+	a := f.view.AgentByID(e.Agent)
 	if a == nil { // the beginning of the record is missing
 		a = &Agent{ID: e.Agent, Name: e.Agent, Status: AgentRunning}
 		f.view.Agents = append(f.view.Agents, a)
@@ -137,19 +137,19 @@ func (f *fold) agent(e Event) *Agent {
 
 // agentStarted adds an agent, or restarts it with its new settings.
 func (f *fold) agentStarted(e Event, d AgentStarted) {
-	a := f.agent(e)
+	a := f.agentOf(e)
 	if a == nil {
 		return
 	}
-	a.Name, a.Role, a.AskedBy, a.Number, a.Writes, a.Status, a.Reason, a.Text = d.Name, d.Role, d.AskedBy, d.Number, d.Writes, AgentRunning, "", ""
-	a.MostUSD, a.Most = d.CostUSD, d.ToolCalls
+	a.Name, a.Role, a.StartedBy, a.Number, a.Writes, a.Status, a.Reason, a.Text = d.Name, d.Role, d.StartedBy, d.Number, d.Writes, AgentRunning, "", ""
+	a.MaxUSD, a.MaxCalls = d.CostUSD, d.ToolCalls
 	if len(a.Models) == 0 {
 		a.Models = []ModelUse{{Model: d.Model, Price: d.Price}}
 	}
 }
 
 func (f *fold) agentFinished(e Event, d AgentFinished) {
-	if a := f.agent(e); a != nil {
+	if a := f.agentOf(e); a != nil {
 		a.Status, a.Reason, a.Text = d.Status, d.Reason, d.Text
 	}
 }
@@ -157,7 +157,7 @@ func (f *fold) agentFinished(e Event, d AgentFinished) {
 // addUsage adds the usage of an event's agent to the agent and the run.
 func (f *fold) addUsage(e Event, more Usage) {
 	f.view.Usage = f.view.Usage.Add(more)
-	a := f.agent(e)
+	a := f.agentOf(e)
 	if a == nil {
 		f.view.Models = WithUsage(f.view.Models, more)
 		return

@@ -63,7 +63,7 @@ func workInWords(v *transcript.View) string {
 	}
 	return fmt.Sprintf("change %s, own %s; table %s, own %s, base %s; %d attempts, done %t, published %q, commit %q",
 		tree(v.Change), tree(v.Work.Change), attempt(v.Verify), attempt(v.Work.Verify), attempt(v.Baseline),
-		v.Work.Attempts, v.Work.Done, v.Work.Published, v.Commit())
+		v.Work.VerifyAttempts, v.Work.Done, v.Work.LastPublishStep, v.CommitSHA())
 }
 
 func TestSurveyTracksWork(t *testing.T) {
@@ -148,7 +148,7 @@ func TestSurveyTracksResume(t *testing.T) {
 // are read.
 func TestSurveyMatchesProject(t *testing.T) {
 	log := transcripttest.Recorded(t, append(transcripttest.Greeting(), resumed, transcripttest.Finished(154))) + `{"v":1,`
-	want, err := transcript.Project(strings.NewReader(log), excerpts)
+	want, err := transcript.FoldWithEntries(strings.NewReader(log), excerpts)
 	if err != nil {
 		t.Fatal(err)
 	}

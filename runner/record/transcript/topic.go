@@ -42,7 +42,7 @@ func Topic(input string) string {
 		text = files
 	}
 	text = strings.TrimSpace(text)
-	first, rest, _ := strings.Cut(strings.TrimSpace(text[len(pragma.FindString(text)):]), "\n")
+	first, rest, _ := strings.Cut(strings.TrimSpace(text[len(scriptOptionsLine.FindString(text)):]), "\n")
 	if rest != "" {
 		first = strings.TrimRight(first, " \\") + " …"
 	}
@@ -53,14 +53,14 @@ func Topic(input string) string {
 func topicOf(args map[string]json.RawMessage) string {
 	for _, key := range topicKeys() {
 		if value, ok := args[key]; ok {
-			return argument(value)
+			return argumentText(value)
 		}
 	}
 	return ""
 }
 
-// argument returns a JSON value as text. The strings of a list are joined with blanks.
-func argument(value json.RawMessage) string {
+// argumentText returns a JSON value as text. The strings of a list are joined with blanks.
+func argumentText(value json.RawMessage) string {
 	var text string
 	if json.Unmarshal(value, &text) == nil {
 		return text
@@ -106,10 +106,10 @@ func patchedFiles(text string) string {
 			}
 		}
 	}
-	return someFiles(files)
+	return joinFileNames(files)
 }
 
-func someFiles(files []string) string {
+func joinFileNames(files []string) string {
 	if len(files) > 3 {
 		files = append(files[:3], fmt.Sprintf("and %d more", len(files)-3))
 	}
@@ -126,18 +126,18 @@ func (f ToolFinished) Files() string {
 			names = append(names, name)
 		}
 	}
-	return markdown.Cut(someFiles(names), topicWidth)
+	return markdown.Cut(joinFileNames(names), topicWidth)
 }
 
-// Readable returns arguments for people, one a line. A text of several lines stays as it is. If
+// ReadableArguments returns arguments for people, one a line. A text of several lines stays as it is. If
 // there is only one argument and it is text, such as a patch, it is returned alone.
-func Readable(input string) string {
-	args, ok := arguments(input)
+func ReadableArguments(input string) string {
+	args, ok := decodeArguments(input)
 	if !ok {
 		return input
 	}
 	if len(args) == 1 {
-		if text, isText := decoded(args[0].value); isText {
+		if text, isText := jsonString(args[0].value); isText {
 			return text
 		}
 	}
@@ -148,19 +148,19 @@ func Readable(input string) string {
 	return b.String()
 }
 
-type member struct {
+type namedValue struct {
 	name  string
 	value json.RawMessage
 }
 
-// arguments returns the members of a JSON object in their order. It returns false for anything else
+// decodeArguments returns the members of a JSON object in their order. It returns false for anything else
 // and for an empty object.
-func arguments(input string) ([]member, bool) {
+func decodeArguments(input string) ([]namedValue, bool) {
 	d := json.NewDecoder(strings.NewReader(input))
 	if open, err := d.Token(); err != nil || open != json.Delim('{') {
 		return nil, false
 	}
-	var all []member
+	var all []namedValue
 	for d.More() {
 		name, err := d.Token()
 		if err != nil {
@@ -170,7 +170,7 @@ func arguments(input string) ([]member, bool) {
 		if err := d.Decode(&value); err != nil {
 			return nil, false
 		}
-		all = append(all, member{name.(string), value})
+		all = append(all, namedValue{name.(string), value})
 	}
 	if _, err := d.Token(); err != nil || d.More() {
 		return nil, false
@@ -179,8 +179,8 @@ func arguments(input string) ([]member, bool) {
 }
 
 // format returns the value as text after the name. Text of several lines is indented.
-func (m member) format() string {
-	text, isText := decoded(m.value)
+func (m namedValue) format() string {
+	text, isText := jsonString(m.value)
 	switch {
 	case !isText:
 		var b bytes.Buffer
@@ -194,8 +194,8 @@ func (m member) format() string {
 	return " " + text
 }
 
-// decoded returns the text of a JSON string. isText is false for another value.
-func decoded(value json.RawMessage) (text string, isText bool) {
+// jsonString returns the text of a JSON string. isText is false for another value.
+func jsonString(value json.RawMessage) (text string, isText bool) {
 	isText = json.Unmarshal(value, &text) == nil && value[0] == '"'
 	return text, isText
 }

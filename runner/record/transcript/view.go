@@ -22,28 +22,28 @@ type View struct {
 	Verify    *Verify // the last table, which may be the baseline; nil before
 	Change    *Change // nil before the first change
 	// Inspection has the findings in the change that do not refuse it.
-	Inspection   Inspection
-	Work         Work
-	Publish      []Publish
-	OtherPublish []Publish // publishing steps of other things, such as lessons
-	Memory       *Memory   // nil if the run has no memory
-	Proposed     []Lesson  // lessons that the model proposed, in order
-	Lessons      *Lessons  // lessons proposed to people; nil if there are none
-	Secrets      []Secret  // used or refused secrets, in order
-	Hooks        []HookUse // the run's hooks, in the order of their calls
-	Warnings     []Warning
-	Skills       Skills // offered to the model
+	Inspection        Inspection
+	Work              Work
+	PublishSteps      []Publish
+	OtherPublishSteps []Publish // publishing steps of other things, such as lessons
+	Memory            *Memory   // nil if the run has no memory
+	ProposedLessons   []Lesson  // lessons that the model proposed, in order
+	Lessons           *Lessons  // lessons proposed to people; nil if there are none
+	Secrets           []Secret  // used or refused secrets, in order
+	Hooks             []HookUse // the run's hooks, in the order of their calls
+	Warnings          []Warning
+	Skills            Skills // offered to the model
 	// LoadedSkills lists the skills that the model loaded, in order.
 	LoadedSkills []Skill
 	// MCPServers lists the MCP servers in order. Each has its first tools and its last state.
-	MCPServers []MCPServer
-	Entries    []Entry // messages and calls in order; FoldEvents leaves them out
-	Turns      int
-	Calls      int
-	Hosted     int // calls of the run's own agent that the API ran; not in Calls
-	Uncounted  int // calls in Calls that were refused before they counted
-	Asked      int // turns that the run's own agent requested, failed requests included
-	Retries    int
+	MCPServers     []MCPServer
+	Entries        []Entry // messages and calls in order; FoldEvents leaves them out
+	Turns          int
+	Calls          int
+	HostedCalls    int // calls of the run's own agent that the API ran; not in Calls
+	UncountedCalls int // calls in Calls that were refused before they counted
+	RequestedTurns int // turns that the run's own agent requested, failed requests included
+	Retries        int
 	// Compactions counts how often the conversation was shortened.
 	Compactions int
 	Usage       Usage
@@ -57,7 +57,7 @@ type View struct {
 	// the first event after that, and LastEventAt that of the last event.
 	EarlierLifetime        time.Duration
 	ResumedAt, LastEventAt time.Time
-	Events                 int64
+	EventCount             int64
 	Head                   string // head of the chain: the SHA-256 (hex) of the last line
 	Torn                   bool   // the last line is incomplete
 }
@@ -67,12 +67,12 @@ type View struct {
 type Work struct {
 	Change *Change // nil before the first change
 	Verify *Verify // the last table of Change, or else of the base; nil before the baseline
-	// Attempts counts the verifications before the last answer.
-	Attempts int
+	// VerifyAttempts counts the verifications before the last answer.
+	VerifyAttempts int
 	// Done means that the last answer called no tool, and the change was taken after it.
 	Done bool
-	// Published is the last publishing step since the last request.
-	Published string
+	// LastPublishStep is the last publishing step since the last request.
+	LastPublishStep string
 }
 
 // Entry is a message or a call of an agent: either Message or Call is set.
@@ -85,21 +85,21 @@ type Entry struct {
 
 // Call is one tool call from its start to its end.
 type Call struct {
-	// By is the call of the script that made this call; may be nil.
-	By       *Call
-	Turn     int
-	ID       string
-	Tool     string
-	Topic    string // its subject in one line: the command, the path and so on
-	Input    Excerpt
-	Output   Excerpt
-	Finished bool // otherwise the run ended before the call did
-	Failed   bool
-	ExitCode *int
-	File     string
-	Bytes    int64
-	Seconds  float64
-	Changed  bool // the tool reported changed files
+	// Script is the call of the script that made this call; may be nil.
+	Script      *Call
+	Turn        int
+	ID          string
+	Tool        string
+	Topic       string // its subject in one line: the command, the path and so on
+	Input       Excerpt
+	Output      Excerpt
+	Finished    bool // otherwise the run ended before the call did
+	Failed      bool
+	ExitCode    *int
+	OutputFile  string
+	OutputBytes int64
+	Seconds     float64
+	Changed     bool // the tool reported changed files
 }
 
 // StartedWork reports whether the run began to work: it has settings and a workspace.
@@ -114,9 +114,9 @@ func (v *View) ContinuesPull() bool {
 // ChangeMoved reports whether the last change is on a moved base.
 func (v *View) ChangeMoved() bool { return v.Change != nil && v.Change.BaseSHA != "" }
 
-// Commit returns the last commit of the change, or "".
-func (v *View) Commit() string {
-	for _, step := range slices.Backward(v.Publish) {
+// CommitSHA returns the last commit of the change, or "".
+func (v *View) CommitSHA() string {
+	for _, step := range slices.Backward(v.PublishSteps) {
 		if step.Step == "commit" {
 			return step.HeadSHA
 		}
@@ -124,9 +124,9 @@ func (v *View) Commit() string {
 	return ""
 }
 
-// AllAsked returns the turns of all agents. For the run's own agent, failed requests count, too.
-func (v *View) AllAsked() int {
-	all := v.Asked
+// AllRequestedTurns returns the turns of all agents. For the run's own agent, failed requests count, too.
+func (v *View) AllRequestedTurns() int {
+	all := v.RequestedTurns
 	for _, a := range v.Agents {
 		all += a.Turns
 	}

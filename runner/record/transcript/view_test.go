@@ -20,7 +20,7 @@ var excerpts = transcript.ExcerptLimits{Lines: 40, MessageLines: 8, Width: 300}
 
 func projected(t testing.TB, run []transcripttest.Happening) *transcript.View {
 	t.Helper()
-	view, err := transcript.Project(strings.NewReader(transcripttest.Recorded(t, run)), excerpts)
+	view, err := transcript.FoldWithEntries(strings.NewReader(transcripttest.Recorded(t, run)), excerpts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,7 +103,7 @@ func withAgent(log, agent string) string {
 func TestProjectAgents(t *testing.T) {
 	mine := transcripttest.Recorded(t, []transcripttest.Happening{transcripttest.Called(1, "a", "x", ""), transcripttest.Said(1, "mine")})
 	other := withAgent(transcripttest.Recorded(t, []transcripttest.Happening{transcripttest.Called(1, "a", "x", ""), transcripttest.Said(1, "theirs"), transcripttest.Ended(1, "a", "x", "A", 0)}), "reviewer")
-	view, err := transcript.Project(strings.NewReader(mine+other), excerpts)
+	view, err := transcript.FoldWithEntries(strings.NewReader(mine+other), excerpts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -131,19 +131,19 @@ func TestProjectSkipsUnknownContent(t *testing.T) {
 
 func TestProjectNamesBadEvent(t *testing.T) {
 	text := strings.Replace(transcripttest.Recorded(t, transcripttest.Greeting()), `"type":"plan","data":{`, `"type":"plan","data":{"steps":7},"x":{`, 1)
-	if _, err := transcript.Project(strings.NewReader(text), excerpts); err == nil || !strings.Contains(err.Error(), "event 9 (plan)") {
+	if _, err := transcript.FoldWithEntries(strings.NewReader(text), excerpts); err == nil || !strings.Contains(err.Error(), "event 9 (plan)") {
 		t.Errorf("got %v", err)
 	}
 }
 
 func TestProjectTornLog(t *testing.T) {
 	text := transcripttest.Recorded(t, transcripttest.Greeting()) + `{"v":1,"seq":24,`
-	view, err := transcript.Project(strings.NewReader(text), excerpts)
+	view, err := transcript.FoldWithEntries(strings.NewReader(text), excerpts)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !view.Torn || view.Events != 22 {
-		t.Errorf("torn %t, %d events", view.Torn, view.Events)
+	if !view.Torn || view.EventCount != 22 {
+		t.Errorf("torn %t, %d events", view.Torn, view.EventCount)
 	}
 }
 
@@ -194,7 +194,7 @@ func TestReadable(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			if diff := cmp.Diff(test.want, transcript.Readable(test.input)); diff != "" {
+			if diff := cmp.Diff(test.want, transcript.ReadableArguments(test.input)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
@@ -208,7 +208,7 @@ func BenchmarkProject(b *testing.B) {
 			b.SetBytes(int64(len(text)))
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := transcript.Project(strings.NewReader(text), cut); err != nil {
+				if _, err := transcript.FoldWithEntries(strings.NewReader(text), cut); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -94,8 +94,8 @@ func (r Record) Outputs(recorded []transcript.ToolFinished, replay *record.Direc
 		return nil, err
 	}
 	pairs := []string{at, r.Workspace.Root, replay.Path(), r.Directory.Path()}
-	if seen := view.Policy.Seen; seen != "" { // ends in an id of the run
-		pairs = append([]string{seen, cmp.Or(r.Policy.Seen, r.Workspace.Root)}, pairs...)
+	if seen := view.Policy.SandboxPath; seen != "" { // ends in an id of the run
+		pairs = append([]string{seen, cmp.Or(r.Policy.SandboxPath, r.Workspace.Root)}, pairs...)
 	}
 	places := strings.NewReplacer(pairs...)
 	now, err := outputsIn(replay, places)

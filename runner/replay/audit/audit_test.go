@@ -27,7 +27,7 @@ func ended(o outcome.Outcome, reason, mode, step, tree, after string) Record {
 		Verify:   table,
 		Finished: &transcript.RunFinished{Outcome: string(o), Reason: reason, ExitCode: (&outcome.Stop{Outcome: o, Reason: reason}).ExitCode()},
 	}
-	view.Work.Verify, view.Work.Done, view.Work.Published = table, true, step
+	view.Work.Verify, view.Work.Done, view.Work.LastPublishStep = table, true, step
 	if tree != "" {
 		view.Work.Change = &transcript.Change{TreeSHA: tree, Files: []changeset.File{{Path: "a", NewID: "1"}}}
 	}
@@ -182,7 +182,7 @@ func TestChecksRecordAgainstFiles(t *testing.T) {
 
 func TestComparesOutputsWithoutVolatileText(t *testing.T) {
 	rec := newRecord(t)
-	if err := rec.Append(transcript.TypePolicy, transcript.Policy{Seen: "/trees/567100680939/tree"}); err != nil {
+	if err := rec.Append(transcript.TypePolicy, transcript.Policy{SandboxPath: "/trees/567100680939/tree"}); err != nil {
 		t.Fatal(err)
 	}
 	for number, output := range map[int]string{1: "Wall time: 0.2 s\n/tmp/new/a.go\n/trees/567100680939/tree/b.go", 2: "other"} {
@@ -194,7 +194,7 @@ func TestComparesOutputsWithoutVolatileText(t *testing.T) {
 	if err := rec.Append(transcript.TypeToolFinished, ofScript); err != nil {
 		t.Fatal(err)
 	}
-	r := Record{Directory: rec.Directory, View: &transcript.View{Workspace: transcript.Workspace{Root: "/home/old"}, Policy: transcript.Policy{Seen: "/trees/248100680939/tree"}}}
+	r := Record{Directory: rec.Directory, View: &transcript.View{Workspace: transcript.Workspace{Root: "/home/old"}, Policy: transcript.Policy{SandboxPath: "/trees/248100680939/tree"}}}
 	found, err := r.Outputs([]transcript.ToolFinished{
 		ofScript,
 		{Number: 1, Tool: "exec_command", Output: "Wall time: 9.0 s\n/home/old/a.go\n/trees/248100680939/tree/b.go"},

@@ -46,13 +46,13 @@ func (r Record) reasonOfWork() string {
 	case outcome.VerifyFailed:
 		return "red"
 	}
-	return map[string]string{"": "left_in_checkout", "commit": "committed", "push": "pushed", "pull_request": "pull_request"}[r.Work.Published]
+	return map[string]string{"": "left_in_checkout", "commit": "committed", "push": "pushed", "pull_request": "pull_request"}[r.Work.LastPublishStep]
 }
 
 // endedWork reports a complete record, where only work and judgement decide the outcome.
 func (r Record) endedWork() bool {
-	checked := len(r.Job.Verify) == 0 || r.Verify != nil && r.Verify.Attempt > r.Work.Attempts
-	return r.Work.Done && checked && r.hasChange() && slices.Contains(lastSteps[r.Started.Publish], r.Work.Published)
+	checked := len(r.Job.Verify) == 0 || r.Verify != nil && r.Verify.Attempt > r.Work.VerifyAttempts
+	return r.Work.Done && checked && r.hasChange() && slices.Contains(lastSteps[r.Started.Publish], r.Work.LastPublishStep)
 }
 
 // lastSteps maps destinations to the last publishing steps.

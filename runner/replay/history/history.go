@@ -152,13 +152,13 @@ func (h *Run) ForAgent() worker.StoppedAgent {
 // Event returns the event of a resume with a work tree.
 func (h *Run) Event(version, workTree string) transcript.RunResumed {
 	event := transcript.RunResumed{
-		Version: version, Torn: h.TornBytes, Elsewhere: h.FoundWork.Place != "", Limits: h.RaisedLimits, Seconds: h.Elapsed.Seconds(),
+		Version: version, TornBytes: h.TornBytes, RestoredElsewhere: h.FoundWork.Place != "", Limits: h.RaisedLimits, Seconds: h.Elapsed.Seconds(),
 	}
 	if workTree != h.Policy.WorkTree {
 		event.WorkTree = workTree
 	}
 	if end := h.Finished; end != nil {
-		event.After = end.Outcome + "/" + end.Reason
+		event.PreviousEnd = end.Outcome + "/" + end.Reason
 	}
 	return event
 }

@@ -66,14 +66,14 @@ func TestCountsCallsOfOtherAgents(t *testing.T) {
 		want  int
 	}{
 		{"", transcript.TypeRunStarted, transcript.RunStarted{RunID: "r", Job: json.RawMessage(`{"limits":{"tool_calls":30}}`)}, 0},
-		{"one", transcript.TypeAgentStarted, transcript.AgentStarted{AskedBy: transcript.MainAgent, ToolCalls: 10}, 10},
-		{"below", transcript.TypeAgentStarted, transcript.AgentStarted{AskedBy: "one", ToolCalls: 4}, 10},
+		{"one", transcript.TypeAgentStarted, transcript.AgentStarted{StartedBy: transcript.MainAgent, ToolCalls: 10}, 10},
+		{"below", transcript.TypeAgentStarted, transcript.AgentStarted{StartedBy: "one", ToolCalls: 4}, 10},
 		{"below", transcript.TypeToolStarted, transcript.ToolStarted{}, 10},
 		{"below", transcript.TypeAgentFinished, transcript.AgentFinished{Status: "completed"}, 10},
 		{"one", transcript.TypeToolStarted, transcript.ToolStarted{}, 10},
 		{"one", transcript.TypeAgentFinished, transcript.AgentFinished{Status: "completed"}, 2},
-		{"two", transcript.TypeAgentStarted, transcript.AgentStarted{AskedBy: transcript.MainAgent, ToolCalls: 7}, 9},
-		{"one", transcript.TypeAgentStarted, transcript.AgentStarted{AskedBy: transcript.MainAgent, ToolCalls: 6}, 13},
+		{"two", transcript.TypeAgentStarted, transcript.AgentStarted{StartedBy: transcript.MainAgent, ToolCalls: 7}, 9},
+		{"one", transcript.TypeAgentStarted, transcript.AgentStarted{StartedBy: transcript.MainAgent, ToolCalls: 6}, 13},
 	} {
 		by := log
 		if step.by != "" {

@@ -35,7 +35,7 @@ type Options struct {
 
 // Hook is a hook that the run would have.
 type Hook struct {
-	transcript.HookActive
+	transcript.ActiveHook
 	// Problem says what keeps it from being started, as far as looking tells; empty for nothing.
 	Problem string `json:"problem,omitempty"`
 }
@@ -104,7 +104,7 @@ func (o Options) hooks(ctx context.Context, rec *record.Record, ws *workspace.Wo
 	boxes := confine.Sandboxes{Control: egress.Control{Record: rec, Environ: o.Env, Job: j}, Root: ws.Root()}
 	rooms := hooks.SandboxProvider{Environ: o.Env, WritableByCommands: boxes.WritableFolders()}
 	for i, active := range hooks.ForTranscript(all).Hooks {
-		hook := Hook{HookActive: active}
+		hook := Hook{ActiveHook: active}
 		if err := all[i].RequireStartable(rooms, tree); err != nil {
 			hook.Problem = err.Error()
 		}

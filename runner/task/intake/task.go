@@ -77,8 +77,8 @@ func ModeOf(pull *forge.PullRequest) Mode {
 func (t Task) Event() transcript.Task {
 	sum := sha256.Sum256([]byte(t.Text))
 	event := transcript.Task{
-		Source: t.Source, Title: t.Title, Text: t.Text, Request: t.Request, URL: t.URL, SHA256: hex.EncodeToString(sum[:]),
-		Snapshot: t.Snapshot, Trigger: t.Trigger, Actor: t.Actor, ActorID: t.ActorID, Subject: t.Subject.event(), Repair: t.Repair.event(),
+		Source: t.Source, Title: t.Title, Text: t.Text, RequestText: t.Request, URL: t.URL, SHA256: hex.EncodeToString(sum[:]),
+		InputDigest: t.Snapshot, Trigger: t.Trigger, Actor: t.Actor, ActorID: t.ActorID, Subject: t.Subject.event(), Repair: t.Repair.event(),
 	}
 	if t.Issue != nil {
 		event.Issue = t.Issue.String()
@@ -93,8 +93,8 @@ func (t Task) Event() transcript.Task {
 // these.
 func Recorded(told transcript.Task) Task {
 	t := Task{
-		Source: told.Source, Name: told.Source, Title: told.Title, Text: told.Text, Request: told.Request, URL: told.URL,
-		Snapshot: told.Snapshot, Trigger: told.Trigger, Actor: told.Actor, ActorID: told.ActorID, Subject: recordedSubject(told.Subject), Repair: recordedRepair(told.Repair),
+		Source: told.Source, Name: told.Source, Title: told.Title, Text: told.Text, Request: told.RequestText, URL: told.URL,
+		Snapshot: told.InputDigest, Trigger: told.Trigger, Actor: told.Actor, ActorID: told.ActorID, Subject: recordedSubject(told.Subject), Repair: recordedRepair(told.Repair),
 	}
 	if issue, err := form.ParseIssue(told.Issue); err == nil && issue.Repository != "" {
 		t.Issue, t.Name = &issue, "issue "+issue.String()

@@ -305,11 +305,7 @@ func (c *openedCampaign) readResults(ctx context.Context, p cli.Process, out []c
 // readInput reads a file, or standard input if name is -.
 func readInput(ctx context.Context, p cli.Process, name string) ([]byte, error) {
 	if name == "-" {
-<<<<<<< HEAD:cmd/agent-ci/internal/campaigncmd/elsewhere.go
 		return io.ReadAll(io.LimitReader(boundedfile.Until(ctx, p.Stdin), maxKubectlOutput))
-=======
-		return io.ReadAll(io.LimitReader(boundedfile.WithContext(ctx, p.stdin), maxKubectlOutput))
->>>>>>> f0775740 (record, transcript: functions, fields and results have names that say what they are):cmd/agent-ci/campaignelsewhere.go
 	}
 	return boundedfile.Read(ctx, name, maxKubectlOutput)
 }

@@ -175,11 +175,7 @@ func cutText(text string, maxChars int) string {
 }
 
 // pruneRuns removes runs and prints a line for each. It returns the exit status.
-<<<<<<< HEAD:cmd/agent-ci/internal/runcmd/runs.go
 func pruneRuns(p cli.Process, machine runs.Machine, o runs.Prune) int {
-=======
-func pruneRuns(p process, machine runs.Machine, o runs.PruneOptions) int {
->>>>>>> f0775740 (record, transcript: functions, fields and results have names that say what they are):cmd/agent-ci/runs.go
 	list, err := machine.Prune(o)
 	if err != nil {
 		return cli.Fail(p, "runs", err)
@@ -189,17 +185,10 @@ func pruneRuns(p process, machine runs.Machine, o runs.PruneOptions) int {
 	for _, r := range list {
 		switch {
 		case r.Err != nil:
-<<<<<<< HEAD:cmd/agent-ci/internal/runcmd/runs.go
 			fmt.Fprintf(p.Stderr, "agent-ci runs: %s\n", progress.Printable(r.Err.Error()))
 			status = cli.ExitFailed
 		case r.Kept != "":
 			fmt.Fprintf(p.Stdout, "kept %s: %s\n", r.ID, r.Kept)
-=======
-			fmt.Fprintf(p.stderr, "agent-ci runs: %s\n", progress.Printable(r.Err.Error()))
-			status = exitFailed
-		case r.KeptReason != "":
-			fmt.Fprintf(p.stdout, "kept %s: %s\n", r.ID, r.KeptReason)
->>>>>>> f0775740 (record, transcript: functions, fields and results have names that say what they are):cmd/agent-ci/runs.go
 		default:
 			count, bytes = count+1, bytes+r.Bytes
 			fmt.Fprintf(p.Stdout, "%s %s (%s, %s)\n", did, r.ID, formatSize(r.Bytes), cutText(taskOf(r.Run), 60))

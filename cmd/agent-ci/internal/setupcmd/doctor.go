@@ -218,7 +218,7 @@ func showFindings(to io.Writer, problems []doctor.Problem) {
 }
 
 func hookLine(h look.Hook) string {
-	line := fmt.Sprintf("%s on %s, SHA-256 %s", h.Name, h.On, h.SHA256[:16])
+	line := fmt.Sprintf("%s on %s, SHA-256 %s", h.Name, h.Event, h.SHA256[:16])
 	if h.Trusted {
 		line += ", outside of the sandbox"
 	}

@@ -271,13 +271,8 @@ func inspectServers(ctx context.Context, p cli.Process, file string, show bool) 
 	}
 	found, err := doctor.LookAtServers(ctx, o)
 	if err != nil {
-<<<<<<< HEAD:cmd/agent-ci/internal/setupcmd/validate.go
 		stop := outcome.Of(ctx, err)
 		fmt.Fprintf(p.Stderr, "agent-ci validate: %s\n", outcome.ShortenNames(progress.Printable(stop.Message)))
-=======
-		stop := outcome.ForError(ctx, err)
-		fmt.Fprintf(p.stderr, "agent-ci validate: %s\n", outcome.ShortenNames(progress.Printable(stop.Message)))
->>>>>>> f0775740 (record, transcript: functions, fields and results have names that say what they are):cmd/agent-ci/validate.go
 		return found, stop.ExitCode()
 	}
 	for _, server := range found {

@@ -128,8 +128,8 @@ func (e ending) body(v *transcript.View, o Options) string {
 		s += sections.DescribeOmitted(e.hidden) + " "
 	}
 	digest := ""
-	if v.Events > 0 {
-		digest = fmt.Sprintf(" (SHA-256 of line %d: %s)", v.Events, code(transcript.ShortSHA(v.Head)))
+	if v.EventCount > 0 {
+		digest = fmt.Sprintf(" (SHA-256 of line %d: %s)", v.EventCount, code(transcript.ShortSHA(v.Head)))
 	}
 	if page := o.Site.Page(v.Started.Artifacts); page != "" {
 		return s + fmt.Sprintf("The report and the whole transcript%s are among the %s.\n", digest, markdown.Link{Name: "artifacts of the workflow's run", Address: page})

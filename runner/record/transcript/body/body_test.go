@@ -47,7 +47,7 @@ func TestDocumentGolden(t *testing.T) {
 		"document.md": append(transcripttest.Greeting(), transcripttest.Finished(154)), "document_bare.md": bare(), "document_rich.md": transcripttest.Rich(),
 	} {
 		t.Run(file, func(t *testing.T) {
-			view, err := transcript.Project(strings.NewReader(transcripttest.Recorded(t, run)), transcript.ExcerptLimits{})
+			view, err := transcript.FoldWithEntries(strings.NewReader(transcripttest.Recorded(t, run)), transcript.ExcerptLimits{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -118,7 +118,7 @@ func TestComposeCountsOmittedCalls(t *testing.T) {
 		t.Errorf("%d comments, want %d", len(posts.Comments), MaxComments)
 	}
 	missing := view.Calls - strings.Count(strings.Join(all, ""), "<b>exec_command</b>")
-	want := transcript.Thousands(int64(missing)) + " more calls are not shown here.\n"
+	want := transcript.GroupThousands(int64(missing)) + " more calls are not shown here.\n"
 	if missing <= 0 || !strings.HasSuffix(all[len(all)-1], want) || strings.Count(strings.Join(all, ""), "not shown here") != 1 {
 		t.Errorf("%d calls are missing; the last comment ends in %q", missing, all[len(all)-1][len(all[len(all)-1])-80:])
 	}
@@ -156,7 +156,7 @@ func TestShowsChangingCallsFirst(t *testing.T) {
 			last = at
 		}
 		shown := strings.Count(body, "exec_command") + strings.Count(body, "apply_patch")
-		if want := transcript.Thousands(int64(view.Calls-shown)) + " more calls are not shown here. The whole transcript is"; shown < 15 || !strings.Contains(body, want) {
+		if want := transcript.GroupThousands(int64(view.Calls-shown)) + " more calls are not shown here. The whole transcript is"; shown < 15 || !strings.Contains(body, want) {
 			t.Errorf("%s: %d calls are shown; no %q in %s", mode, shown, want, body[len(body)-400:])
 		}
 		left := 0
@@ -219,7 +219,7 @@ func TestWorstCallFits(t *testing.T) {
 func TestBodyShowsAgentsAndTornLog(t *testing.T) {
 	mine := transcripttest.Recorded(t, []transcripttest.Happening{transcripttest.Said(1, "mine")})
 	other := strings.ReplaceAll(transcripttest.Recorded(t, []transcripttest.Happening{transcripttest.Said(1, "theirs")}), `"agent":"main"`, `"agent":"reviewer"`)
-	view, err := transcript.Project(strings.NewReader(mine+other+`{"v":1,"seq":`), Excerpts)
+	view, err := transcript.FoldWithEntries(strings.NewReader(mine+other+`{"v":1,"seq":`), Excerpts)
 	if err != nil {
 		t.Fatal(err)
 	}

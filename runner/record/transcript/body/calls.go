@@ -46,13 +46,13 @@ func countPlanCalls(v *transcript.View) (n int) {
 func groupByScript(all []transcript.Entry) []transcript.Entry {
 	callsOf := map[*transcript.Call][]transcript.Entry{}
 	for _, e := range all {
-		if e.Call != nil && e.Call.By != nil {
-			callsOf[e.Call.By] = append(callsOf[e.Call.By], e)
+		if e.Call != nil && e.Call.Script != nil {
+			callsOf[e.Call.Script] = append(callsOf[e.Call.Script], e)
 		}
 	}
 	sorted := make([]transcript.Entry, 0, len(all))
 	for _, e := range all {
-		if e.Call == nil || e.Call.By == nil {
+		if e.Call == nil || e.Call.Script == nil {
 			sorted = append(append(sorted, e), callsOf[e.Call]...)
 		}
 	}
@@ -77,11 +77,11 @@ func entryText(e transcript.Entry, mode Mode) string {
 	switch {
 	case e.Call == nil:
 		return messageBlock(e)
-	case mode == digest && e.Call.By != nil:
+	case mode == digest && e.Call.Script != nil:
 		return "  " + item(document.Item{Text: callTitle(e.Call)})
 	case mode == digest:
 		return item(document.Item{Text: callTitle(e.Call)})
-	case e.Call.By != nil:
+	case e.Call.Script != nil:
 		return "\n<blockquote>\n" + callFold(e.Call) + "</blockquote>\n"
 	}
 	return "\n" + callFold(e.Call)
@@ -89,7 +89,7 @@ func entryText(e transcript.Entry, mode Mode) string {
 
 // omittedMark returns a line for calls that are left out.
 func omittedMark(calls int, mode Mode) string {
-	words := "… " + transcript.Count(calls, "call") + " not shown …\n"
+	words := "… " + transcript.CountNoun(calls, "call") + " not shown …\n"
 	if mode == digest {
 		return "- " + words
 	}
@@ -125,9 +125,9 @@ func callFold(c *transcript.Call) string {
 	if c.Finished {
 		blocks = append(blocks, excerpt("Output", c.Output)...)
 	}
-	if c.File != "" {
+	if c.OutputFile != "" {
 		blocks = append(blocks, document.Paragraph{Text: document.Join("",
-			document.Words("The whole output, "+transcript.Thousands(c.Bytes)+" bytes, is "), document.Mono(c.File), document.Words(" in the run directory."))})
+			document.Words("The whole output, "+transcript.GroupThousands(c.OutputBytes)+" bytes, is "), document.Mono(c.OutputFile), document.Words(" in the run directory."))})
 	}
 	return new(page).foldText(document.Fold{Title: callTitle(c), Blocks: blocks})
 }
@@ -145,7 +145,7 @@ func excerptText(e transcript.Excerpt) string {
 	if e.OmittedLines == 0 {
 		return e.Head
 	}
-	return fmt.Sprintf("%s\n… %s not shown …\n%s", e.Head, transcript.Count(e.OmittedLines, "line"), e.Tail)
+	return fmt.Sprintf("%s\n… %s not shown …\n%s", e.Head, transcript.CountNoun(e.OmittedLines, "line"), e.Tail)
 }
 
 // callEnd returns how a call ended and how long it took.
@@ -159,5 +159,5 @@ func callEnd(c *transcript.Call) string {
 	case c.Failed:
 		ended = "failed"
 	}
-	return ended + " · " + transcript.Duration(c.Seconds)
+	return ended + " · " + transcript.FormatSeconds(c.Seconds)
 }

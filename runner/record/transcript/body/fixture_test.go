@@ -10,7 +10,7 @@ import (
 
 func projected(t testing.TB, run []transcripttest.Happening) *transcript.View {
 	t.Helper()
-	view, err := transcript.Project(strings.NewReader(transcripttest.Recorded(t, run)), Excerpts)
+	view, err := transcript.FoldWithEntries(strings.NewReader(transcripttest.Recorded(t, run)), Excerpts)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -173,13 +173,13 @@ func (r *reading) count(element string) int {
 // everywhere is a run in which every text is s.
 func everywhere(s string) []transcripttest.Happening {
 	run := []transcripttest.Happening{
-		{Kind: transcript.TypeRunStarted, Data: transcript.RunStarted{RunID: s, Version: s, Key: s, Scripted: s, Link: s, Artifacts: s}},
-		{Kind: transcript.TypeTask, Data: transcript.Task{Source: s, Title: s, Text: s, Request: s, Actor: s, Issue: s, URL: s}},
+		{Kind: transcript.TypeRunStarted, Data: transcript.RunStarted{RunID: s, Version: s, Key: s, Scripted: s, RunPage: s, Artifacts: s}},
+		{Kind: transcript.TypeTask, Data: transcript.Task{Source: s, Title: s, Text: s, RequestText: s, Actor: s, Issue: s, URL: s}},
 		{Kind: transcript.TypeWorkspace, Data: transcript.Workspace{Repository: s, Base: s, BaseSHA: s, Branch: s, Path: s}},
 		{Kind: transcript.TypePolicy, Data: transcript.Policy{Sandbox: s, Network: s, Level: s, Layers: []string{s}, WorkTree: s, NoOverlay: s}},
 		{Kind: transcript.TypeSetup, Data: transcript.Setup{Name: s, Run: s, Log: s, Tail: s}},
-		{Kind: transcript.TypeSecretUsed, Data: transcript.SecretUsed{By: s, Name: s, Target: s, Uses: 2}},
-		{Kind: transcript.TypeNetwork, Data: transcript.Network{By: s, Target: s, Protocol: s, Rule: transcript.SecretRule + s, Reason: s}},
+		{Kind: transcript.TypeSecretUsed, Data: transcript.SecretUsed{Sandbox: s, Name: s, Target: s, Uses: 2}},
+		{Kind: transcript.TypeNetwork, Data: transcript.HostRequest{Sandbox: s, Target: s, Protocol: s, Rule: transcript.SecretRule + s, Reason: s}},
 		{Kind: transcript.TypeModelRequest, Data: transcript.ModelRequest{Turn: 1, Model: s}},
 		{Kind: transcript.TypePlan, Data: transcript.Plan{Steps: []transcript.PlanStep{{Step: s, Status: "completed"}, {Step: s, Status: s}}}},
 	}

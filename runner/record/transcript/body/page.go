@@ -72,7 +72,7 @@ func rowsOf[T any](all []T, row func(T) string) []string {
 }
 
 func (s section) moreLine(omitted int) string {
-	return "\n… and " + transcript.Count(omitted, "more "+s.noun) + ".\n"
+	return "\n… and " + transcript.CountNoun(omitted, "more "+s.noun) + ".\n"
 }
 
 // CommentMark is the first line of each comment that continues a transcript. By this line and the

@@ -24,13 +24,13 @@ const (
 // requestOf returns this run's request, for later bodies.
 func requestOf(v *transcript.View) sections.Request {
 	return sections.Request{
-		Run: v.Started.RunID, Link: v.Started.Link, Actor: v.Task.Actor, Asked: markdown.Cut(requestText(v), maxRequestText),
+		Run: v.Started.RunID, Link: v.Started.RunPage, Actor: v.Task.Actor, Asked: markdown.Cut(requestText(v), maxRequestText),
 		Summary: markdown.Cut(v.Summary(), maxRequestText),
 	}
 }
 
 func requestText(v *transcript.View) string {
-	return cmp.Or(v.Task.Request, v.Task.Title, markdown.Headline(v.Task.Text))
+	return cmp.Or(v.Task.RequestText, v.Task.Title, markdown.Headline(v.Task.Text))
 }
 
 // A body stores its request and the earlier ones in an invisible comment. Visible text could not be

@@ -28,7 +28,7 @@ func TestBodyRemembersEarlierRequests(t *testing.T) {
 	if len(first) != 1 || first[0].Asked != "Greeting lacks its comma" || first[0].Summary == "" {
 		t.Fatalf("it remembers %+v", first)
 	}
-	view.Task.Request, view.Task.Actor, view.Started.RunID = "Shout, @octocat.", "ada", "second"
+	view.Task.RequestText, view.Task.Actor, view.Started.RunID = "Shout, @octocat.", "ada", "second"
 	posts, err = composed(view, Options{KeepRequest: true, Earlier: first})
 	if err != nil {
 		t.Fatal(err)
@@ -57,8 +57,8 @@ func TestBoundsStoredRequests(t *testing.T) {
 	var earlier []sections.Request
 	for i := range 60 {
 		v := &transcript.View{}
-		v.Started.RunID, v.Started.Link = fmt.Sprint("run-", i), fmt.Sprint("https://github.com/o/r/actions/runs/", i)
-		v.Task.Request = fmt.Sprint("request ", i, " ", words(1500))
+		v.Started.RunID, v.Started.RunPage = fmt.Sprint("run-", i), fmt.Sprint("https://github.com/o/r/actions/runs/", i)
+		v.Task.RequestText = fmt.Sprint("request ", i, " ", words(1500))
 		v.LastMessage = words(1500)
 		mark := requestComment(v, earlier)
 		earlier = Requests(mark)

@@ -19,7 +19,7 @@ func TestVerdictLeadsBody(t *testing.T) {
 	proven.Proof = []transcript.Proof{{File: "a_test.go", Class: transcript.Proven, Tests: []string{"TestA", "TestB"}}}
 	doubtful := proven
 	doubtful.Proof = append(doubtful.Proof[:1:1], transcript.Proof{File: "b_test.go", Class: transcript.NotRed})
-	doubtful.OldTests = []transcript.OldTest{{Name: "TestOld", File: "c_test.go", Gone: true}}
+	doubtful.OldTests = []transcript.OldTest{{Name: "TestOld", File: "c_test.go", Deleted: true}}
 	scripted := check("tests", "red", "green", true)
 	scripted.OldTests = []transcript.OldTest{{File: "check.sh", Script: true, Fails: true}}
 	skipped := transcript.VerifyRow{Name: "docs", Passed: true, NotRun: transcript.NotConcerned}

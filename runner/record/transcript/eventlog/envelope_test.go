@@ -82,8 +82,8 @@ func sameAsJSON(t *testing.T, text string) {
 	if diff := cmp.Diff(events(" "+text+"\n"), events(text+"\n")); diff != "" {
 		t.Errorf("%s\n%s", text, diff)
 	}
-	got, gotErr := transcript.Project(strings.NewReader(text+"\n"), transcript.ExcerptLimits{})
-	want, wantErr := transcript.Project(strings.NewReader(" "+text+"\n"), transcript.ExcerptLimits{})
+	got, gotErr := transcript.FoldWithEntries(strings.NewReader(text+"\n"), transcript.ExcerptLimits{})
+	want, wantErr := transcript.FoldWithEntries(strings.NewReader(" "+text+"\n"), transcript.ExcerptLimits{})
 	if (gotErr == nil) != (wantErr == nil) {
 		t.Fatalf("%s\nerror %v, want %v", text, gotErr, wantErr)
 	}

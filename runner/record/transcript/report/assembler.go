@@ -101,7 +101,7 @@ func (a *assembler) addNote(e transcript.Event) error {
 	n := a.newEntry(e, "note", "")
 	n.Line, n.Bad, n.seconds, n.Topic, n.refused = description.Line, description.Bad, description.Seconds, description.Host, description.RefusedBy
 	if description.Texts == nil {
-		description.Texts = []timeline.LongText{{Title: "Data", Text: transcript.Readable(string(e.Data))}}
+		description.Texts = []timeline.LongText{{Title: "Data", Text: transcript.ReadableArguments(string(e.Data))}}
 	}
 	for _, t := range description.Texts {
 		a.addPart(n, t.Title, t.Text)
@@ -122,7 +122,7 @@ func (a *assembler) releaseAll() {
 
 // newEntry begins an entry.
 func (a *assembler) newEntry(e transcript.Event, kind, name string) *entry {
-	n := &entry{Seq: e.Seq, At: transcript.Clock(e.Time.Sub(a.start)), Kind: kind, Name: name}
+	n := &entry{Seq: e.Seq, At: transcript.FormatClock(e.Time.Sub(a.start)), Kind: kind, Name: name}
 	if e.Agent != transcript.MainAgent {
 		n.Agent = cmp.Or(a.names[e.Agent], e.Agent)
 	}
@@ -203,7 +203,7 @@ func (a *assembler) addInput(n *entry, tool, input string) {
 		n.Open = true
 	}
 	if !alone {
-		a.addPart(n, "Arguments", transcript.Readable(input))
+		a.addPart(n, "Arguments", transcript.ReadableArguments(input))
 	}
 }
 
@@ -250,7 +250,7 @@ func (a *assembler) modelResponse(e transcript.Event, response transcript.ModelR
 	delete(a.turns, key)
 	a.complete(n, e.Seq)
 	n.Bad, n.seconds = response.Status != "completed", response.Seconds
-	n.End = transcript.Duration(response.Seconds) + " · " + tokens(response.Usage)
+	n.End = transcript.FormatSeconds(response.Seconds) + " · " + tokens(response.Usage)
 	if n.Bad {
 		n.End = response.Status + " · " + n.End
 	}
@@ -260,5 +260,5 @@ func (a *assembler) modelResponse(e transcript.Event, response transcript.ModelR
 }
 
 func tokens(u transcript.Usage) string {
-	return fmt.Sprintf("%s in, %s out", transcript.Thousands(u.Input), transcript.Thousands(u.Output))
+	return fmt.Sprintf("%s in, %s out", transcript.GroupThousands(u.Input), transcript.GroupThousands(u.Output))
 }

@@ -219,7 +219,7 @@ func newDiff(c textLimit, p *v4a.Patch) *diff {
 		}
 	}
 	if hidden := all - b.lines; hidden > 0 {
-		d.Hidden = transcript.Count(hidden, "line") + " of this patch not shown"
+		d.Hidden = transcript.CountNoun(hidden, "line") + " of this patch not shown"
 	}
 	return d
 }

@@ -176,7 +176,7 @@ func moreRows(noun string, all, most int) g.Node {
 	if most = max(most, maxRows); all <= most {
 		return nil
 	}
-	return h.P(g.Text("… and " + transcript.Count(all-most, "more "+noun) + "."))
+	return h.P(g.Text("… and " + transcript.CountNoun(all-most, "more "+noun) + "."))
 }
 
 // eventLink draws a link to an event.

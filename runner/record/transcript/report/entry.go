@@ -60,10 +60,10 @@ func (e *entry) addResult(c textLimit, f transcript.ToolFinished) {
 		result = "failed"
 	}
 	e.Bad = result != "ok"
-	e.End = result + " · " + transcript.Duration(f.Seconds)
+	e.End = result + " · " + transcript.FormatSeconds(f.Seconds)
 	e.Parts = append(e.Parts, part{Seq: e.Until, Title: "Output", Text: cut(c, transcript.ReadableOutput(f.Output))})
 	if f.File != "" {
-		e.File = fmt.Sprintf("The whole output, %s bytes, is %s in the run directory.", transcript.Thousands(f.Bytes), f.File)
+		e.File = fmt.Sprintf("The whole output, %s bytes, is %s in the run directory.", transcript.GroupThousands(f.Bytes), f.File)
 	}
 }
 

@@ -140,9 +140,9 @@ func describeOmitted(parts ...string) string {
 		bytes += len(s)
 		lines += strings.Count(s, "\n")
 	}
-	size := transcript.Thousands(int64(bytes)) + " bytes not shown"
+	size := transcript.GroupThousands(int64(bytes)) + " bytes not shown"
 	if lines > 0 {
-		return transcript.Count(lines, "line") + ", " + size
+		return transcript.CountNoun(lines, "line") + ", " + size
 	}
 	return size
 }

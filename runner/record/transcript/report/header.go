@@ -42,15 +42,15 @@ func (o *overview) title() string {
 func (o *overview) figures() (all document.Facts) {
 	v, took := o.View, o.lastEvent
 	if v.Finished != nil {
-		took = transcript.Duration(v.Finished.Seconds)
+		took = transcript.FormatSeconds(v.Finished.Seconds)
 	}
 	add := func(name, value string) { all = append(all, document.Fact{Name: name, Value: document.Words(value)}) }
 	add("Time", took)
-	add("Turns", transcript.Thousands(int64(v.Turns)))
-	add("Calls", transcript.Thousands(int64(v.Calls)))
-	add("Tokens", transcript.Thousands(v.Usage.Input+v.Usage.Output))
+	add("Turns", transcript.GroupThousands(int64(v.Turns)))
+	add("Calls", transcript.GroupThousands(int64(v.Calls)))
+	add("Tokens", transcript.GroupThousands(v.Usage.Input+v.Usage.Output))
 	if v.Change != nil {
-		add("Change", v.Change.Lines())
+		add("Change", v.Change.DescribeLines())
 	}
 	return all
 }

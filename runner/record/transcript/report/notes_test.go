@@ -12,14 +12,14 @@ import (
 // What happens beside turns and calls has its words on the page.
 func TestPageShowsSideEvents(t *testing.T) {
 	run := fixture(t, "ordinary")
-	asked := func(n transcript.Network) happening { return happening{Kind: transcript.TypeNetwork, Data: n} }
+	asked := func(n transcript.HostRequest) happening { return happening{Kind: transcript.TypeNetwork, Data: n} }
 	for name, test := range map[string]struct {
 		run  []happening
 		want []string
 	}{
 		"a run that went on": {[]happening{
 			{Kind: transcript.TypeRunResumed, Data: transcript.RunResumed{
-				Version: evil, After: "budget_exceeded/turns", Torn: 12, Undone: true, Elsewhere: true, Limits: []string{"limits.turns=400", evil},
+				Version: evil, PreviousEnd: "budget_exceeded/turns", TornBytes: 12, PatchUndone: true, RestoredElsewhere: true, Limits: []string{"limits.turns=400", evil},
 			}},
 			{Kind: transcript.TypeRunResumed, Data: transcript.RunResumed{Version: "v1"}},
 		}, []string{
@@ -29,15 +29,15 @@ func TestPageShowsSideEvents(t *testing.T) {
 		"failures and a long conversation": {[]happening{
 			{Kind: transcript.TypeModelFailure, Data: transcript.ModelFailure{Attempts: 6, Kind: "server_error", Code: evil, Error: "the API is down", Data: evil}},
 			{Kind: "a.later.type", Data: map[string]any{"unheard_of": 42}},
-			{Kind: transcript.TypeCompaction, Data: transcript.Compaction{Method: "summary", Reason: "window", Before: 110_000, After: 9_000, Items: []json.RawMessage{json.RawMessage(`{"text":"so far"}`)}}},
+			{Kind: transcript.TypeCompaction, Data: transcript.Compaction{Method: "summary", Reason: "window", TokensBefore: 110_000, TokensAfter: 9_000, Items: []json.RawMessage{json.RawMessage(`{"text":"so far"}`)}}},
 		}, []string{
 			"server_error", "after 6 attempts", "the API is down", "<script>alert(1)</script>", "by summary, for window", "from 110,000 tokens to 9,000 tokens",
 			`"text": "so far"`, "A.later.type", "unheard_of: 42",
 		}},
 		"hosts that commands asked for": {[]happening{
-			asked(transcript.Network{By: "setup", Target: "proxy.golang.org:443", Protocol: "https", Allowed: true, Rule: "policy.network: proxy.golang.org", Reason: "The list has it."}),
-			asked(transcript.Network{By: "agent", Target: "files.example.com:443", Protocol: "https", Reason: "No rule allows it."}),
-			asked(transcript.Network{By: evil, Target: evil, Protocol: evil, Rule: evil, Reason: evil}),
+			asked(transcript.HostRequest{Sandbox: "setup", Target: "proxy.golang.org:443", Protocol: "https", Allowed: true, Rule: "policy.network: proxy.golang.org", Reason: "The list has it."}),
+			asked(transcript.HostRequest{Sandbox: "agent", Target: "files.example.com:443", Protocol: "https", Reason: "No rule allows it."}),
+			asked(transcript.HostRequest{Sandbox: evil, Target: evil, Protocol: evil, Rule: evil, Reason: evil}),
 		}, []string{
 			"proxy.golang.org:443", "Allowed to reach proxy.golang.org:443", "rule: policy.network: proxy.golang.org", "reason: The list has it.", "by: setup", "files.example.com:443", "by no rule allows it",
 			"The policy refused 1 call and 2 hosts.", "<script>alert(1)</script>", "‹U+202E›abc",

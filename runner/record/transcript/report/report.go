@@ -68,7 +68,7 @@ func (o *overview) writeEntries(w io.Writer, log io.ReadSeeker) error {
 			writeErr = e.node().Render(w)
 		}
 	})
-	remaining := o.View.Events
+	remaining := o.View.EventCount
 	for e, err := range eventlog.Read(log) {
 		if torn := (*eventlog.TornError)(nil); errors.As(err, &torn) || remaining == 0 {
 			break

@@ -316,7 +316,7 @@ func FuzzNothingBecomesMarkup(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, s string) {
 		run := []happening{
-			{Kind: transcript.TypeRunStarted, Data: transcript.RunStarted{RunID: s, Version: s, Key: s, Scripted: s, Link: s, Set: json.RawMessage(`{"a":{` + quoted(s) + `:` + quoted(s) + `}}`), Job: json.RawMessage(quoted(s))}},
+			{Kind: transcript.TypeRunStarted, Data: transcript.RunStarted{RunID: s, Version: s, Key: s, Scripted: s, RunPage: s, ChangedSettings: json.RawMessage(`{"a":{` + quoted(s) + `:` + quoted(s) + `}}`), Job: json.RawMessage(quoted(s))}},
 			{Kind: transcript.TypeTask, Data: transcript.Task{Source: s, Title: s, Text: s, Issue: s, URL: s}},
 			{Kind: transcript.TypeWorkspace, Data: transcript.Workspace{Repository: s, Base: s, BaseSHA: s}},
 			{Kind: transcript.TypePolicy, Data: transcript.Policy{Level: s, Layers: []string{s}, WorkTree: s, NoOverlay: s}},

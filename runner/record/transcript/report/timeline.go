@@ -33,7 +33,7 @@ func (o *overview) timelineSection(entries g.Node) g.Node {
 
 // timelineTools draws the search tools, which stay hidden unless the script runs.
 func (o *overview) timelineTools() g.Node {
-	count := strings.Replace(transcript.Count(o.entries, "entry"), "entrys", "entries", 1)
+	count := strings.Replace(transcript.CountNoun(o.entries, "entry"), "entrys", "entries", 1)
 	return h.Div(
 		h.Class("tools"), h.Role("search"), h.Aria("label", "Timeline"), h.ID("tools"), g.Attr("hidden"),
 		h.Label(

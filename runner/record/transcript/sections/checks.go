@@ -23,15 +23,15 @@ func checksSection(s *Source) document.Section {
 		columns("Check", "Result", "Before", "After", "Time#", "Command"), s.View.Verify.Rows, func(row transcript.VerifyRow) document.Row {
 			n++
 			result := document.Text{{Text: row.Result(), Style: document.Result, Tone: wordTones[row.Result()]}}
-			if tests := row.TestsAfter(); tests != "" {
+			if tests := row.DescribeTestsAfter(); tests != "" {
 				result = append(result, document.Span{Text: ": " + tests})
 			}
 			if hasOutput(row) {
 				result = append(result, document.Span{Text: " "}, document.Span{Text: "output", PageAnchor: outputID(n), PageOnly: true})
 			}
 			return document.Row{
-				document.Words(row.Name), result, document.Join("", checkState(row.Before), document.Words(row.Origin())),
-				document.Join("", checkState(row.After), document.Words(flakyRuns(row))), document.Words(transcript.Duration(row.Seconds)), document.Mono(row.Run),
+				document.Words(row.Name), result, document.Join("", checkState(row.Before), document.Words(row.DescribeOrigin())),
+				document.Join("", checkState(row.After), document.Words(flakyRuns(row))), document.Words(transcript.FormatSeconds(row.Seconds)), document.Mono(row.Run),
 			}
 		}))
 }
@@ -39,7 +39,7 @@ func checksSection(s *Source) document.Section {
 // wordTones maps the words for results, states and proofs of checks to tones.
 var wordTones = map[string]document.Tone{
 	"passed": document.Good, "flaky, accepted": document.Good, transcript.CheckFailed: document.Bad, "failed before too": document.Doubtful, "not run": document.Doubtful,
-	"green": document.Good, "red": document.Bad, "timeout": document.Bad, transcript.Flaky: document.Doubtful,
+	"green": document.Good, "red": document.Bad, "timeout": document.Bad, transcript.FlakyState: document.Doubtful,
 	transcript.Proven: document.Good,
 }
 
@@ -50,7 +50,7 @@ func checkState(word string) document.Text {
 
 // flakyRuns returns the states of a flaky check's runs, or "" for another check.
 func flakyRuns(row transcript.VerifyRow) string {
-	if row.After != transcript.Flaky {
+	if row.After != transcript.FlakyState {
 		return ""
 	}
 	return strings.TrimPrefix(transcript.StateWithRuns(row.After, row.Runs), row.After)
@@ -72,7 +72,7 @@ func failingTestsSection(s *Source) document.Section {
 	tests := document.Folds{Limit: document.Limit{Noun: "check", MaxRows: 10, MaxUnits: 8_000}}
 	outputs := document.Folds{Limit: document.Limit{Noun: "output", MaxRows: 10, MaxUnits: 16_000}}
 	for i, row := range s.View.Verify.Rows {
-		if row.TestsAfter() != "" {
+		if row.DescribeTestsAfter() != "" {
 			tests.Folds = append(tests.Folds, testsFold(row))
 		}
 		if hasOutput(row) {
@@ -105,13 +105,13 @@ func testsFold(row transcript.VerifyRow) document.Fold {
 		add(failingTestText(t))
 	}
 	if more := len(row.Failing) - len(listed) + row.FailingMore; more > 0 {
-		add(document.Words(transcript.Count(more, "more failure") + " not listed"))
+		add(document.Words(transcript.CountNoun(more, "more failure") + " not listed"))
 	}
 	for _, name := range row.Fixed {
 		add(document.Join("", document.Words("fixed: "), document.Mono(name)))
 	}
 	return document.Fold{
-		Open: true, Title: document.Text{{Text: "Tests of "}, {Text: row.Name, Style: document.Strong}, {Text: ": " + row.Tests()}}, MaxUnits: 3_000,
+		Open: true, Title: document.Text{{Text: "Tests of "}, {Text: row.Name, Style: document.Strong}, {Text: ": " + row.DescribeTests()}}, MaxUnits: 3_000,
 		Blocks: []document.Block{list},
 	}
 }
@@ -145,9 +145,9 @@ func redProofSection(s *Source) document.Section {
 	if s.View.Verify == nil {
 		return document.Section{}
 	}
-	proofs := s.View.Verify.Proofs()
-	if more := s.View.Verify.MoreProofs(); more > 0 {
-		proofs = append(proofs, transcript.Proof{Class: "not judged", Note: transcript.Count(more, "more file")})
+	proofs := s.View.Verify.BestProofs()
+	if more := s.View.Verify.UnlistedProofs(); more > 0 {
+		proofs = append(proofs, transcript.Proof{Class: "not judged", Note: transcript.CountNoun(more, "more file")})
 	}
 	lines := tableOf(document.Limit{Noun: "file"}, columns("Tests", "Class", "Notes"), proofs, func(p transcript.Proof) document.Row {
 		var notes []string
@@ -193,7 +193,7 @@ func existingTestsSection(s *Source) document.Section {
 		return document.Section{}
 	}
 	list := document.List{Limit: document.Limit{Noun: "test"}}
-	for _, o := range s.View.Verify.OldTests() {
+	for _, o := range s.View.Verify.BrokenOldTests() {
 		place := markdown.FileName(o.File)
 		if o.Line > 0 {
 			place += fmt.Sprintf(":%d", o.Line)
@@ -205,16 +205,16 @@ func existingTestsSection(s *Source) document.Section {
 		case o.Script:
 			name = nil
 		}
-		list.Items = append(list.Items, document.Item{Text: document.Join("", document.Mono(place), document.Words(": "), name, document.Words(o.State()))})
+		list.Items = append(list.Items, document.Item{Text: document.Join("", document.Mono(place), document.Words(": "), name, document.Words(o.DescribeState()))})
 	}
-	if why := s.View.Verify.OldTestsUnknown(); why != "" {
+	if why := s.View.Verify.OldTestsGap(); why != "" {
 		list.Items = append(list.Items, document.Item{Text: document.Words("incomplete: " + why)})
 	}
 	if len(list.Items) == 0 {
 		return document.Section{}
 	}
 	title := "Existing tests that were deleted or fail"
-	if _, scripts := s.View.Verify.CountOldTests(); scripts > 0 {
+	if _, scripts := s.View.Verify.CountBrokenOldTests(); scripts > 0 {
 		title = "Existing tests and files of checks to review"
 	}
 	return section("existing-tests", title, list)

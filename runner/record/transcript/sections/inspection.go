@@ -11,7 +11,7 @@ import (
 // silencedSection returns the signs that a check may pass without testing.
 func silencedSection(s *Source) document.Section {
 	found := s.View.Inspection
-	signs := tableOf(document.Limit{Noun: "sign", MaxUnits: 6_000}, columns("Where", "Sign", "Why it matters"), found.Silenced, func(one transcript.Silenced) document.Row {
+	signs := tableOf(document.Limit{Noun: "sign", MaxUnits: 6_000}, columns("Where", "Sign", "Why it matters"), found.SilencedSigns, func(one transcript.SilencedSign) document.Row {
 		where := fileName(one.File)
 		if one.Line > 0 {
 			where = append(where, document.Span{Text: describeLine(one)})
@@ -19,16 +19,16 @@ func silencedSection(s *Source) document.Section {
 		if one.Check != "" {
 			where = document.Join(" ", document.Words("check"), document.Mono(one.Check))
 		}
-		return document.Row{where, document.Mono(one.Text), document.Sentence(one.Why)}
+		return document.Row{where, document.Mono(one.Text), document.Sentence(one.Reason)}
 	})
 	all := sectionWithIntro("silenced", "Checks that may be silenced", "A check may pass here without testing. Review these places first.", signs)
-	if found.SilencedMore > 0 && !all.Empty() {
-		all.Blocks = append(all.Blocks, paragraph(transcript.Count(found.SilencedMore, "more sign")+" not listed."))
+	if found.MoreSilencedSigns > 0 && !all.Empty() {
+		all.Blocks = append(all.Blocks, paragraph(transcript.CountNoun(found.MoreSilencedSigns, "more sign")+" not listed."))
 	}
 	return all
 }
 
-func describeLine(one transcript.Silenced) string {
+func describeLine(one transcript.SilencedSign) string {
 	if one.Removed {
 		return fmt.Sprintf(", line %d of the base", one.Line)
 	}
@@ -38,7 +38,7 @@ func describeLine(one transcript.Silenced) string {
 // workflowRiskSection returns the jobs with rights that the pushed branch starts, and the changed files
 // that they run.
 func workflowRiskSection(s *Source) document.Section {
-	jobs := tableOf(document.Limit{Noun: "job", MaxUnits: 6_000}, columns("Workflow", "On", "Has", "Runs"), s.View.Inspection.Starts, func(one transcript.Start) document.Row {
+	jobs := tableOf(document.Limit{Noun: "job", MaxUnits: 6_000}, columns("Workflow", "On", "Has", "Runs"), s.View.Inspection.WorkflowStarts, func(one transcript.WorkflowStart) document.Row {
 		workflow := fileName(one.Workflow)
 		if one.Job != "" {
 			workflow = document.Join(", job ", workflow, document.Mono(one.Job))
@@ -60,7 +60,7 @@ func workflowRiskSection(s *Source) document.Section {
 		for _, f := range one.Files {
 			runs = append(runs, document.Join(" by ", fileName(f.Path), document.Sentence(f.Via)))
 		}
-		return document.Row{workflow, document.Words(strings.Join(one.On, ", ")), document.Join(", ", has...), document.Join("; ", runs...)}
+		return document.Row{workflow, document.Words(strings.Join(one.Events, ", ")), document.Join(", ", has...), document.Join("; ", runs...)}
 	})
 	return sectionWithIntro("workflow-risk", "What the branch starts", "These workflows run files of this change with secrets or permissions. Look at these files before you let the workflows run.", jobs)
 }

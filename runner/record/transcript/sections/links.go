@@ -29,10 +29,10 @@ func LinksOf(v *transcript.View, site transcript.Site) Links {
 	}
 	l := Links{Site: site, Issue: v.Task.Issue}
 	onForge := v.Started.Publish == "github"
-	if onForge || v.Started.Link != "" {
+	if onForge || v.Started.RunPage != "" {
 		l.Commits = append(l.Commits, v.Workspace.BaseSHA)
 	}
-	for _, p := range v.Publish {
+	for _, p := range v.PublishSteps {
 		l.Pulls = append(l.Pulls, p.Number)
 		if onForge && p.Step != "commit" {
 			l.Commits = append(l.Commits, p.HeadSHA)

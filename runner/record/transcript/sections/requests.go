@@ -30,7 +30,7 @@ func earlierRequestsSection(s *Source) document.Section {
 		if count == 1 {
 			are = " is"
 		}
-		omitted = paragraph(transcript.Count(count, "earlier request") + are + " not shown.")
+		omitted = paragraph(transcript.CountNoun(count, "earlier request") + are + " not shown.")
 	}
 	return section("earlier-requests", "Earlier requests", folds, omitted)
 }
@@ -50,5 +50,5 @@ func DescribeOmitted(calls int) string {
 	if calls == 1 {
 		return "1 more call is not shown here."
 	}
-	return transcript.Thousands(int64(calls)) + " more calls are not shown here."
+	return transcript.GroupThousands(int64(calls)) + " more calls are not shown here."
 }

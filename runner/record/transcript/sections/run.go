@@ -58,7 +58,7 @@ func (s *Source) addIdentity(f *facts) {
 		f.add("Base", document.Join(" ", document.Words(base.Base), s.Links.commitLink(base.BaseSHA)))
 	}
 	if started := s.View.Started; started.RunID != "" {
-		f.add("agent-ci", document.Join("", document.Words(started.Version+", run "), s.Links.runLink(started.RunID, started.Link)))
+		f.add("agent-ci", document.Join("", document.Words(started.Version+", run "), s.Links.runLink(started.RunID, started.RunPage)))
 	}
 }
 
@@ -84,7 +84,7 @@ func (s *Source) addUsage(f *facts) {
 // describeWork returns what the run used in words: model, turns, calls, repeated requests, compactions and
 // time.
 func describeWork(v *transcript.View) string {
-	parts := []string{transcript.Count(v.Turns, "turn"), transcript.Count(v.Calls, "tool call")}
+	parts := []string{transcript.CountNoun(v.Turns, "turn"), transcript.CountNoun(v.Calls, "tool call")}
 	switch {
 	case v.Started.Scripted != "":
 		parts = append([]string{"scripted answers"}, parts...)
@@ -92,23 +92,23 @@ func describeWork(v *transcript.View) string {
 		parts = append([]string{v.Model}, parts...)
 	}
 	if v.Retries > 0 {
-		parts = append(parts, transcript.Count(v.Retries, "repeated request"))
+		parts = append(parts, transcript.CountNoun(v.Retries, "repeated request"))
 	}
 	if v.Compactions > 0 {
-		parts = append(parts, transcript.Count(v.Compactions, "compaction"))
+		parts = append(parts, transcript.CountNoun(v.Compactions, "compaction"))
 	}
 	if v.Finished != nil {
-		parts = append(parts, transcript.Duration(v.Finished.Seconds))
+		parts = append(parts, transcript.FormatSeconds(v.Finished.Seconds))
 	}
 	return strings.Join(parts, ", ")
 }
 
 func describeTokens(u transcript.Usage) string {
-	words := fmt.Sprintf("%s in (%s cached", transcript.Thousands(u.Input), transcript.Thousands(u.Cached))
+	words := fmt.Sprintf("%s in (%s cached", transcript.GroupThousands(u.Input), transcript.GroupThousands(u.Cached))
 	if u.CacheWrite > 0 {
-		words += ", " + transcript.Thousands(u.CacheWrite) + " written to the cache"
+		words += ", " + transcript.GroupThousands(u.CacheWrite) + " written to the cache"
 	}
-	return words + fmt.Sprintf("), %s out (%s reasoning)", transcript.Thousands(u.Output), transcript.Thousands(u.Reasoning))
+	return words + fmt.Sprintf("), %s out (%s reasoning)", transcript.GroupThousands(u.Output), transcript.GroupThousands(u.Reasoning))
 }
 
 // describeConfinement returns how commands were confined, in a line.
@@ -137,10 +137,10 @@ func runDetailsSection(s *Source) document.Section {
 		f.add("Layers", document.Sentence(strings.Join(layers[:min(len(layers), 20)], ", ")))
 	}
 	if t := s.Timeline; t != nil {
-		f.addWords("Time", fmt.Sprintf("the model %s, calls %s, checks %s", transcript.Duration(t.ModelSeconds), transcript.Duration(t.CallSeconds), transcript.Duration(t.CheckSeconds)))
+		f.addWords("Time", fmt.Sprintf("the model %s, calls %s, checks %s", transcript.FormatSeconds(t.ModelSeconds), transcript.FormatSeconds(t.CallSeconds), transcript.FormatSeconds(t.CheckSeconds)))
 	}
-	if v.Events > 0 {
-		f.add("Chain", document.Join("", document.Words(transcript.Count(int(v.Events), "event")+"; SHA-256 of the last line: "), document.Mono(v.Head)))
+	if v.EventCount > 0 {
+		f.add("Chain", document.Join("", document.Words(transcript.CountNoun(int(v.EventCount), "event")+"; SHA-256 of the last line: "), document.Mono(v.Head)))
 	}
 	return section("details", "Details", f.block())
 }
@@ -152,7 +152,7 @@ const jobBytes = 40_000
 func settingsSection(s *Source) document.Section {
 	f := &facts{}
 	var set map[string]any
-	if json.Unmarshal(s.View.Started.Set, &set) == nil {
+	if json.Unmarshal(s.View.Started.ChangedSettings, &set) == nil {
 		f.addSettings("", set)
 	}
 	var all document.Block

@@ -19,8 +19,8 @@ func secretsSection(s *Source) document.Section {
 	}
 	var all []use
 	for _, secret := range s.View.Secrets {
-		for _, u := range secret.Uses {
-			all = append(all, use{secret.Name, u.By, u.Target, document.Words(u.Count())})
+		for _, u := range secret.UseCounts {
+			all = append(all, use{secret.Name, u.Sandbox, u.Target, document.Words(u.DescribeCount())})
 		}
 	}
 	for _, secret := range s.View.Secrets {
@@ -29,7 +29,7 @@ func secretsSection(s *Source) document.Section {
 			if n.Request != "" {
 				what = document.Join(" For example ", what, document.Mono(n.Request))
 			}
-			all = append(all, use{secret.Name, n.By, n.Target, what})
+			all = append(all, use{secret.Name, n.Sandbox, n.Target, what})
 		}
 	}
 	lines := tableOf(document.Limit{Noun: "line", MaxUnits: 4_000}, columns("Credential", "By", "Host", "Requests"), all, func(u use) document.Row {
@@ -48,11 +48,11 @@ func serversSection(s *Source) document.Section {
 			what = append(what, document.Join("", document.Words("protocol "), document.Mono(server.Revision)))
 		}
 		if server.State != transcript.MCPReady {
-			what = append(what, document.Text{{Text: server.State, Style: document.Result, Tone: document.Bad}, {Text: ": " + server.Why}})
+			what = append(what, document.Text{{Text: server.State, Style: document.Result, Tone: document.Bad}, {Text: ": " + server.Reason}})
 		}
 		program := document.Join(", ", what...)
 		for _, tool := range server.Tools {
-			table.Rows = append(table.Rows, document.Row{name, program, document.Mono(tool.Tool), digest(tool.SHA256)})
+			table.Rows = append(table.Rows, document.Row{name, program, document.Mono(tool.ServerName), digest(tool.SHA256)})
 			name, program = nil, nil
 		}
 		if len(server.Tools) == 0 {
@@ -115,7 +115,7 @@ func (t jobTool) program() document.Text {
 	}
 	script = strings.TrimSpace(script)
 	if lines := strings.Count(script, "\n") + 1; lines > 1 {
-		return document.Words("a script of " + transcript.Count(lines, "line"))
+		return document.Words("a script of " + transcript.CountNoun(lines, "line"))
 	}
 	return document.Mono(script)
 }
@@ -134,8 +134,8 @@ func hooksSection(s *Source) document.Section {
 		if use.Trusted {
 			name = append(name, document.Span{Text: " (outside of the sandbox)"})
 		}
-		count := func(n int) document.Text { return document.Words(transcript.Thousands(int64(n))) }
-		return document.Row{name, document.Words(use.On), count(use.Calls), count(use.Denials), count(use.Errors), digest(use.SHA256)}
+		count := func(n int) document.Text { return document.Words(transcript.GroupThousands(int64(n))) }
+		return document.Row{name, document.Words(use.Event), count(use.Calls), count(use.Denials), count(use.Errors), digest(use.SHA256)}
 	}))
 }
 
@@ -147,10 +147,10 @@ func refusalsSection(s *Source) document.Section {
 	}
 	var what []string
 	if t.RefusedCalls > 0 {
-		what = append(what, transcript.Count(t.RefusedCalls, "call"))
+		what = append(what, transcript.CountNoun(t.RefusedCalls, "call"))
 	}
 	if t.RefusedHosts > 0 {
-		what = append(what, transcript.Count(t.RefusedHosts, "host"))
+		what = append(what, transcript.CountNoun(t.RefusedHosts, "host"))
 	}
 	words := "The policy refused " + strings.Join(what, " and ")
 	if len(t.Refusals) < t.RefusedCalls+t.RefusedHosts {

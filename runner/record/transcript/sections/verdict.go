@@ -60,29 +60,29 @@ func verdictOnChecks(table *transcript.Verify) (document.Tone, document.Text) {
 			parts, tone = append(parts, part), max(tone, is)
 		}
 	}
-	add(passed > 0, document.Good, document.Words(transcript.Count(passed, "check")+" "+verbForm(passed, "pass")))
+	add(passed > 0, document.Good, document.Words(transcript.CountNoun(passed, "check")+" "+verbForm(passed, "pass")))
 	add(len(before) > 0, document.Doubtful, namesWithResult(before, verbForm(len(before), "fail")+" as before"))
 	add(len(parts) == 0, document.Doubtful, document.Words("no check concerns the change"))
 	proven, doubtful := proofCounts(table)
-	add(proven > 0, document.Good, document.Words(transcript.Count(proven, "test")+" proven"))
-	add(doubtful > 0, document.Doubtful, document.Words(transcript.Count(doubtful, "test file")+" not proven"))
-	old, scripts := table.CountOldTests()
-	add(old > 0, document.Doubtful, document.Words(transcript.Count(old, "existing test")+" deleted or failing"))
-	add(scripts > 0, document.Doubtful, document.Words(transcript.Count(scripts, "file")+" of the checks changed to pass"))
+	add(proven > 0, document.Good, document.Words(transcript.CountNoun(proven, "test")+" proven"))
+	add(doubtful > 0, document.Doubtful, document.Words(transcript.CountNoun(doubtful, "test file")+" not proven"))
+	old, scripts := table.CountBrokenOldTests()
+	add(old > 0, document.Doubtful, document.Words(transcript.CountNoun(old, "existing test")+" deleted or failing"))
+	add(scripts > 0, document.Doubtful, document.Words(transcript.CountNoun(scripts, "file")+" of the checks changed to pass"))
 	return tone, document.Join(", ", parts...)
 }
 
 // proofCounts returns how many tests of the change are proven, and how many of its test files are
 // not proven.
 func proofCounts(table *transcript.Verify) (proven, doubtful int) {
-	for _, p := range table.Proofs() {
+	for _, p := range table.BestProofs() {
 		if p.Class == transcript.Proven {
 			proven += max(1, len(p.Tests))
 		} else {
 			doubtful++
 		}
 	}
-	return proven, doubtful + table.MoreProofs()
+	return proven, doubtful + table.UnlistedProofs()
 }
 
 // namesWithResult returns the names of the first few checks, with their result.
@@ -127,7 +127,7 @@ func wholeSeconds(seconds float64) string {
 	if seconds < 59.5 {
 		return fmt.Sprintf("%.0f s", seconds)
 	}
-	return transcript.Duration(seconds)
+	return transcript.FormatSeconds(seconds)
 }
 
 // runSeconds returns how long the run has lived, in seconds.

@@ -62,14 +62,14 @@ func (s *Source) distrustReasons() (all []document.Text) {
 // requestSection returns the request that the run worked on, for a pull request that existed before.
 func requestSection(s *Source) document.Section {
 	t := s.View.Task
-	if t.Request == "" {
+	if t.RequestText == "" {
 		return document.Section{}
 	}
 	text := document.Text{{Text: "Asked for", Style: document.Strong}}
 	if t.Actor != "" {
 		text = append(text, document.Span{Text: " by " + t.Actor})
 	}
-	return section("request", "", document.Paragraph{Text: append(text, document.Span{Text: ": "}, document.Span{Text: t.Request, IsSentence: true})})
+	return section("request", "", document.Paragraph{Text: append(text, document.Span{Text: ": "}, document.Span{Text: t.RequestText, IsSentence: true})})
 }
 
 // summarySection returns the agent's last message.
@@ -151,8 +151,8 @@ func filesSection(s *Source) document.Section {
 	if s.Timeline != nil {
 		heads = append(heads, columns("Patches")...)
 	}
-	return section("files", "Files", paragraph(s.View.Change.Size()), tableOf(document.Limit{Noun: "file", MaxUnits: 8_000}, heads, s.View.Change.Files, func(f changeset.File) document.Row {
-		added, removed := transcript.Thousands(int64(f.Insertions)), transcript.Thousands(int64(f.Deletions))
+	return section("files", "Files", paragraph(s.View.Change.DescribeSize()), tableOf(document.Limit{Noun: "file", MaxUnits: 8_000}, heads, s.View.Change.Files, func(f changeset.File) document.Row {
+		added, removed := transcript.GroupThousands(int64(f.Insertions)), transcript.GroupThousands(int64(f.Deletions))
 		if f.Binary {
 			added, removed = "binary", ""
 		}
@@ -204,7 +204,7 @@ func lessonTableSection(title string, l *transcript.Lessons) document.Section {
 
 // publishedSection returns the publishing steps, with links.
 func publishedSection(s *Source) document.Section {
-	return section("published", "Published", listOf(document.Limit{Noun: "step"}, s.View.Publish, func(p transcript.Publish) document.Text {
+	return section("published", "Published", listOf(document.Limit{Noun: "step"}, s.View.PublishSteps, func(p transcript.Publish) document.Text {
 		parts := []document.Text{document.Words(strings.ReplaceAll(p.Step, "_", " "))}
 		if p.Number > 0 {
 			parts = append(parts, s.Links.pullLink(p.Number, p.URL))
@@ -240,7 +240,7 @@ func failedSetupSection(s *Source) document.Section {
 // setupSection returns the commands that ran before the agent.
 func setupSection(s *Source) document.Section {
 	return section("setup", "Setup", tableOf(document.Limit{Noun: "step"}, columns("Step", "Command", "Exit#", "Time#"), s.View.Setup, func(step transcript.Setup) document.Row {
-		return document.Row{document.Words(step.Name), document.Mono(step.Run), document.Words(fmt.Sprint(step.ExitCode)), document.Words(transcript.Duration(step.Seconds))}
+		return document.Row{document.Words(step.Name), document.Mono(step.Run), document.Words(fmt.Sprint(step.ExitCode)), document.Words(transcript.FormatSeconds(step.Seconds))}
 	}))
 }
 

@@ -25,20 +25,20 @@ var describers = map[transcript.Type]func(json.RawMessage) (Entry, error){
 		return Entry{Line: sentence("run "+d.RunID, withPrefix(" of ", d.Key), scripted), Texts: withoutTexts}
 	}),
 	transcript.TypeRunResumed: decodeAs(func(d transcript.RunResumed) Entry {
-		e := detailEntry("resumed", " after "+cmp.Or(d.After, "it was killed")+", by agent-ci "+d.Version)
-		if d.Torn > 0 {
-			e.Line = append(e.Line, document.Span{Text: "; " + transcript.Count(d.Torn, "byte") + " of a torn last line were cut off"})
+		e := detailEntry("resumed", " after "+cmp.Or(d.PreviousEnd, "it was killed")+", by agent-ci "+d.Version)
+		if d.TornBytes > 0 {
+			e.Line = append(e.Line, document.Span{Text: "; " + transcript.CountNoun(d.TornBytes, "byte") + " of a torn last line were cut off"})
 		}
-		if d.Undone {
+		if d.PatchUndone {
 			e.Line = append(e.Line, document.Span{Text: "; a half-applied patch was undone"})
 		}
-		if d.Elsewhere {
+		if d.RestoredElsewhere {
 			e.Line = append(e.Line, document.Span{Text: "; the work was put into the checkout again"})
 		}
 		return e
 	}),
 	transcript.TypeRunFinished: decodeAs(func(d transcript.RunFinished) Entry {
-		e := detailEntry("run finished", ": "+d.Outcome+"/"+d.Reason+" after "+transcript.Duration(d.Seconds))
+		e := detailEntry("run finished", ": "+d.Outcome+"/"+d.Reason+" after "+transcript.FormatSeconds(d.Seconds))
 		e.Message, e.Bad, e.Texts = d.Message, outcome.Outcome(d.Outcome).ExitCode() != 0, withoutTexts
 		return e
 	}),
@@ -60,7 +60,7 @@ var describers = map[transcript.Type]func(json.RawMessage) (Entry, error){
 		name := strings.TrimPrefix(cmp.Or(d.Kind, "setup")+" "+d.Name, d.Name+" ")
 		return Entry{Line: sentence(name, fmt.Sprintf(": exit %d after %s", d.ExitCode, formatSeconds(d.Seconds))), Bad: d.ExitCode != 0, Outputs: outputsOf("setup "+d.Name, fmt.Sprintf("exit %d", d.ExitCode), d.Tail)}
 	}),
-	transcript.TypeNetwork: decodeAs(func(d transcript.Network) Entry {
+	transcript.TypeNetwork: decodeAs(func(d transcript.HostRequest) Entry {
 		if d.Allowed {
 			return detailEntry("allowed", " to reach ", d.Target)
 		}
@@ -74,43 +74,43 @@ var describers = map[transcript.Type]func(json.RawMessage) (Entry, error){
 		return e
 	}),
 	transcript.TypeSecretUsed: decodeAs(func(d transcript.SecretUsed) Entry {
-		e := Entry{Line: sentence("secret "+d.Name, fmt.Sprintf(" was used %d times by %s for ", d.Uses, d.By), d.Target), PartOfNeighbours: true, Detail: d.Uses == 1 || !d.Ended}
+		e := Entry{Line: sentence("secret "+d.Name, fmt.Sprintf(" was used %d times by %s for ", d.Uses, d.Sandbox), d.Target), PartOfNeighbours: true, Detail: d.Uses == 1 || !d.Ended}
 		if d.Uses == 1 && !d.Ended {
-			e.Line, e.Detail = sentence("secret "+d.Name, " is used by "+d.By+" for ", d.Target), false
+			e.Line, e.Detail = sentence("secret "+d.Name, " is used by "+d.Sandbox+" for ", d.Target), false
 		}
 		return e
 	}),
 	transcript.TypeService: decodeAs(func(d transcript.Service) Entry {
 		if d.State == transcript.ServiceReady {
-			return Entry{Line: sentence("service "+d.Name, " is ready for "+d.By+" after "+formatSeconds(d.Seconds)), PartOfNeighbours: true}
+			return Entry{Line: sentence("service "+d.Name, " is ready for "+d.Sandbox+" after "+formatSeconds(d.Seconds)), PartOfNeighbours: true}
 		}
-		return Entry{Line: sentence("service "+d.Name, " for "+d.By+": ", d.Why), PartOfNeighbours: true, Bad: true}
+		return Entry{Line: sentence("service "+d.Name, " for "+d.Sandbox+": ", d.Reason), PartOfNeighbours: true, Bad: true}
 	}),
 	transcript.TypeMCPServer: decodeAs(func(d transcript.MCPServer) Entry {
-		if d.State == transcript.MCPReady && d.Why == "" {
-			return Entry{Line: sentence("server "+d.Name, " is ready after "+formatSeconds(d.Seconds)+" with "+transcript.Count(len(d.Tools), "tool")), PartOfNeighbours: true}
+		if d.State == transcript.MCPReady && d.Reason == "" {
+			return Entry{Line: sentence("server "+d.Name, " is ready after "+formatSeconds(d.Seconds)+" with "+transcript.CountNoun(len(d.Tools), "tool")), PartOfNeighbours: true}
 		}
-		return Entry{Line: sentence("server "+d.Name, " is "+d.State+": ", d.Why), PartOfNeighbours: true, Bad: d.State == transcript.MCPFailed || d.State == transcript.MCPEnded}
+		return Entry{Line: sentence("server "+d.Name, " is "+d.State+": ", d.Reason), PartOfNeighbours: true, Bad: d.State == transcript.MCPFailed || d.State == transcript.MCPEnded}
 	}),
 	transcript.TypeHooks: decodeAs(func(d transcript.Hooks) Entry {
-		return detailEntry("hooks", ": "+transcript.Count(len(d.Hooks), "hook"))
+		return detailEntry("hooks", ": "+transcript.CountNoun(len(d.Hooks), "hook"))
 	}),
-	transcript.TypeHook: decodeAs(func(d transcript.Hook) Entry {
-		e := Entry{Line: sentence("hook "+d.Name, " on "+d.On+" "+cmp.Or(hookVerbs[d.Decision], d.Decision), withPrefix(": ", d.Reason)), PartOfNeighbours: true}
+	transcript.TypeHook: decodeAs(func(d transcript.HookAnswer) Entry {
+		e := Entry{Line: sentence("hook "+d.Name, " on "+d.Event+" "+cmp.Or(hookVerbs[d.Decision], d.Decision), withPrefix(": ", d.Reason)), PartOfNeighbours: true}
 		e.Detail, e.Bad = hookVerbs[d.Decision] == "", d.Decision == transcript.HookDeny || d.Decision == transcript.HookFailed
 		return e
 	}),
 	transcript.TypeSkills: decodeAs(func(d transcript.Skills) Entry {
-		return detailEntry("skills", ": "+transcript.Count(len(d.Skills), "skill")+" can be loaded")
+		return detailEntry("skills", ": "+transcript.CountNoun(len(d.Skills), "skill")+" can be loaded")
 	}),
 	transcript.TypeMemory: decodeAs(func(d transcript.Memory) Entry {
-		e := detailEntry("memory", fmt.Sprintf(": %s of %s, %d chosen", transcript.Count(len(d.Lessons), "lesson"), d.File, len(d.Chosen)))
-		e.Texts = []LongText{{"Lessons", listLessons(d.Lessons)}, {"Chosen for the task", strings.Join(d.Chosen, "\n")}}
+		e := detailEntry("memory", fmt.Sprintf(": %s of %s, %d chosen", transcript.CountNoun(len(d.Lessons), "lesson"), d.File, len(d.ChosenIDs)))
+		e.Texts = []LongText{{"Lessons", listLessons(d.Lessons)}, {"Chosen for the task", strings.Join(d.ChosenIDs, "\n")}}
 		return e
 	}),
 	transcript.TypeLesson: decodeAs(func(d transcript.Lesson) Entry { return Entry{Line: sentence("lesson proposed", ": "+d.Claim)} }),
 	transcript.TypeLessons: decodeAs(func(d transcript.Lessons) Entry {
-		e := detailEntry("lessons", fmt.Sprintf(": %s in %s", transcript.Count(len(d.Lessons), "lesson"), d.File))
+		e := detailEntry("lessons", fmt.Sprintf(": %s in %s", transcript.CountNoun(len(d.Lessons), "lesson"), d.File))
 		e.Texts = []LongText{{"Lessons", listLessons(d.Lessons)}}
 		return e
 	}),
@@ -119,20 +119,20 @@ var describers = map[transcript.Type]func(json.RawMessage) (Entry, error){
 		return Entry{Line: sentence(fmt.Sprintf("attempt %d", d.Attempt), " failed ("+d.Error+"), again in "+formatSeconds(d.Wait)), Bad: true}
 	}),
 	transcript.TypeModelFailure: decodeAs(func(d transcript.ModelFailure) Entry {
-		e := detailEntry("request failed", " after "+transcript.Count(d.Attempts, "attempt"), ": "+strings.TrimSpace(d.Kind+" "+d.Code))
+		e := detailEntry("request failed", " after "+transcript.CountNoun(d.Attempts, "attempt"), ": "+strings.TrimSpace(d.Kind+" "+d.Code))
 		e.Bad = true
 		return e
 	}),
 	transcript.TypeModelFallback: decodeAs(func(d transcript.ModelFallback) Entry {
-		return Entry{Line: sentence("continues with "+d.To, " instead of "+d.From+": ", d.Why), Bad: true}
+		return Entry{Line: sentence("continues with "+d.To, " instead of "+d.From+": ", d.Message), Bad: true}
 	}),
 	transcript.TypeCompaction: decodeAs(func(d transcript.Compaction) Entry {
 		e := detailEntry("conversation shortened", " by "+d.Method+", for "+d.Reason)
-		if d.Reason == transcript.Refused {
+		if d.Reason == transcript.RefusedItems {
 			e = detailEntry("conversation repaired", ": the API refused a part of it")
 		}
-		if d.Before > 0 && d.After > 0 {
-			e.Line = append(e.Line, document.Span{Text: fmt.Sprintf(": from %s to %s", transcript.Count(int(d.Before), "token"), transcript.Count(int(d.After), "token"))})
+		if d.TokensBefore > 0 && d.TokensAfter > 0 {
+			e.Line = append(e.Line, document.Span{Text: fmt.Sprintf(": from %s to %s", transcript.CountNoun(int(d.TokensBefore), "token"), transcript.CountNoun(int(d.TokensAfter), "token"))})
 		}
 		var items bytes.Buffer
 		for _, item := range d.Items {
@@ -144,7 +144,7 @@ var describers = map[transcript.Type]func(json.RawMessage) (Entry, error){
 		return e
 	}),
 	transcript.TypeAgentStarted: decodeAs(func(d transcript.AgentStarted) Entry {
-		return Entry{Line: sentence("agent "+d.Name, " ("+d.Role+") was started by "+d.AskedBy)}
+		return Entry{Line: sentence("agent "+d.Name, " ("+d.Role+") was started by "+d.StartedBy)}
 	}),
 	transcript.TypeAgentFinished: decodeAs(func(d transcript.AgentFinished) Entry {
 		return Entry{Line: sentence("has ended", ": "+d.Status+inBrackets(d.Reason)), Bad: d.Status == "errored"}
@@ -157,7 +157,7 @@ var describers = map[transcript.Type]func(json.RawMessage) (Entry, error){
 	}),
 	transcript.TypePlan: decodeAs(describePlan),
 	transcript.TypeChange: decodeAs(func(d transcript.Change) Entry {
-		e := detailEntry("change", ": "+d.Size())
+		e := detailEntry("change", ": "+d.DescribeSize())
 		var files strings.Builder
 		for _, f := range d.Files {
 			files.WriteString(string(f.Status) + " " + markdown.FileName(f.Path) + "\n")
@@ -198,8 +198,8 @@ func listLessons(all []transcript.Lesson) string {
 
 // describePlan describes a plan: how many steps are done, and the current step.
 func describePlan(d transcript.Plan) Entry {
-	e := Entry{Line: sentence("plan", fmt.Sprintf(": %d of %d done", d.Done(), len(d.Steps))), PartOfNeighbours: true}
-	if at, begun := d.Current(); begun {
+	e := Entry{Line: sentence("plan", fmt.Sprintf(": %d of %d done", d.DoneSteps(), len(d.Steps))), PartOfNeighbours: true}
+	if at, begun := d.CurrentStep(); begun {
 		e.Line = append(e.Line, document.Span{Text: ", now: " + d.Steps[at].Step})
 	} else if at >= 0 {
 		e.Line = append(e.Line, document.Span{Text: ", next: " + d.Steps[at].Step})
@@ -219,12 +219,12 @@ func describeVerify(d transcript.Verify) Entry {
 	checks := ""
 	for _, row := range d.Rows {
 		before := cmp.Or(row.Before, "not run")
-		words, now, end := row.Name+" is "+before+row.Origin(), row.Before+row.Origin(), row.Before+" before the change"
+		words, now, end := row.Name+" is "+before+row.DescribeOrigin(), row.Before+row.DescribeOrigin(), row.Before+" before the change"
 		if d.Attempt > 0 {
 			words, now, end = row.Name+" "+before+" → "+cmp.Or(row.After, "not run"), row.After, row.After
 		}
-		rows = append(rows, words+inBrackets(row.Tests()))
-		checks += fmt.Sprintf("%s: %s (%s)%s\n", row.Name, transcript.StateWithRuns(now, row.Runs), transcript.Duration(row.Seconds), withPrefix(": ", row.Tests()))
+		rows = append(rows, words+inBrackets(row.DescribeTests()))
+		checks += fmt.Sprintf("%s: %s (%s)%s\n", row.Name, transcript.StateWithRuns(now, row.Runs), transcript.FormatSeconds(row.Seconds), withPrefix(": ", row.DescribeTests()))
 		e.Outputs = append(e.Outputs, outputsOf(row.Name, end, row.Tail)...)
 		e.Seconds += row.TotalSeconds()
 	}
@@ -244,16 +244,16 @@ func describeVerify(d transcript.Verify) Entry {
 // that are deleted or failing.
 func describeProofs(d transcript.Verify) (words string) {
 	var all []string
-	for _, p := range d.Proofs() {
+	for _, p := range d.BestProofs() {
 		all = append(all, p.File+" "+p.Class)
 	}
 	words = withPrefix("; red proof: ", strings.Join(clip.List(all, 10), ", "))
-	old, scripts := d.CountOldTests()
+	old, scripts := d.CountBrokenOldTests()
 	if old > 0 {
-		words += "; " + transcript.Count(old, "test") + " of the base deleted or failing"
+		words += "; " + transcript.CountNoun(old, "test") + " of the base deleted or failing"
 	}
 	if scripts > 0 {
-		words += "; " + transcript.Count(scripts, "file") + " of the checks changed to pass"
+		words += "; " + transcript.CountNoun(scripts, "file") + " of the checks changed to pass"
 	}
 	return words
 }
@@ -266,7 +266,7 @@ func describePublish(d transcript.Publish) Entry {
 	case "push":
 		return Entry{Line: sentence("pushed", " ", d.Branch, " to ", d.Remote)}
 	case "pull_request":
-		return Entry{Line: sentence("pull request", withPrefix(" of ", d.Of), " "+d.Operation+": ", d.URL)}
+		return Entry{Line: sentence("pull request", withPrefix(" of ", d.About), " "+d.Operation+": ", d.URL)}
 	}
 	return Entry{Line: sentence(d.Step, fmt.Sprintf(" on #%d %s: ", d.Number, d.Operation), d.URL)}
 }
@@ -274,14 +274,14 @@ func describePublish(d transcript.Publish) Entry {
 // describeInspection describes the findings in a change.
 func describeInspection(d transcript.Inspection) Entry {
 	var found []string
-	if n := len(d.Silenced) + d.SilencedMore; n > 0 {
-		found = append(found, transcript.Count(n, "sign")+" of silenced checks")
+	if n := len(d.SilencedSigns) + d.MoreSilencedSigns; n > 0 {
+		found = append(found, transcript.CountNoun(n, "sign")+" of silenced checks")
 	}
-	if n := len(d.Starts); n > 0 {
-		found = append(found, transcript.Count(n, "job")+" of workflows run files of the change")
+	if n := len(d.WorkflowStarts); n > 0 {
+		found = append(found, transcript.CountNoun(n, "job")+" of workflows run files of the change")
 	}
 	if n := len(d.Claims); n > 0 {
-		found = append(found, transcript.Count(n, "claim")+" of the summary not found in the change")
+		found = append(found, transcript.CountNoun(n, "claim")+" of the summary not found in the change")
 	}
 	e := Entry{Line: sentence("inspected", ": ", cmp.Or(strings.Join(found, ", "), "nothing is left of what was found")), Bad: !d.Empty(), Detail: d.Empty()}
 	for _, s := range (&sections.Source{View: &transcript.View{Inspection: d}}).ForPages(sections.Findings) {

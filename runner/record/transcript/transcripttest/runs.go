@@ -123,7 +123,7 @@ func Greeting() []Happening {
 	return []Happening{
 		{transcript.TypeRunStarted, transcript.RunStarted{
 			RunID: "20260301T090000Z-0a1b2c3d", Version: "v0.1.0", Key: "issue-7", Job: json.RawMessage(`{"version":1}`), Publish: "github",
-			Link: "https://github.com/example/greet/actions/runs/123456789",
+			RunPage: "https://github.com/example/greet/actions/runs/123456789",
 		}},
 		{transcript.TypeTask, transcript.Task{Source: "issue", Title: "Greeting lacks its comma", Text: "`Greet(\"Ada\")` gives \"Hello Ada\".\n\nIt should be \"Hello, Ada!\".", Issue: "example/greet#7", URL: "https://github.com/example/greet/issues/7"}},
 		{transcript.TypeWorkspace, transcript.Workspace{Repository: "example/greet", Base: "main", BaseSHA: sha("a"), Branch: "agent-ci/issue-7", Path: "."}},
@@ -198,13 +198,13 @@ func Rich() []Happening {
 		switch d := h.Data.(type) {
 		case transcript.RunStarted:
 			d.Job = json.RawMessage(`{"tools":{"dynamic":[{"name":"lookup","run":["./a|b","c"]},{"name":"long","run":"one\ntwo\n"},{"name":"short","run":"echo <b>"}]}}`)
-			d.Set = json.RawMessage(`{"limits":{"turns":7},"policy":{"protect":[]}}`)
+			d.ChangedSettings = json.RawMessage(`{"limits":{"turns":7},"policy":{"protect":[]}}`)
 			h.Data = d
 		case transcript.Verify:
 			if d.Attempt > 0 {
 				d.Passed = false
 				d.Rows[0].Proof = []transcript.Proof{{File: "a_test.go", Class: transcript.Proven, Tests: []string{"TestA"}}, {File: "b|_test.go", Class: transcript.NotRed, Shared: true}}
-				d.Rows[0].OldTests = []transcript.OldTest{{Name: "TestOld", File: "c_test.go", Line: 3, Gone: true}, {File: "check.sh", Script: true, Fails: true}}
+				d.Rows[0].OldTests = []transcript.OldTest{{Name: "TestOld", File: "c_test.go", Line: 3, Deleted: true}, {File: "check.sh", Script: true, Fails: true}}
 				d.Rows[1].Passed, d.Rows[1].Failing, d.Rows[1].FailingMore, d.Rows[1].Tail = false, []transcript.FailingTest{{Name: "lint.B", File: "b.go", Line: 4, Message: "got <1>", New: true}}, 7, "b.go:4: got <1>"
 				h.Data = d
 			}
@@ -213,31 +213,31 @@ func Rich() []Happening {
 	}
 	happened := func(kind transcript.Type, data any) { run = append(run, Happening{Kind: kind, Data: data}) }
 	happened(transcript.TypeSetup, transcript.Setup{Name: "tools", Run: "make tools", ExitCode: 3, Tail: "no rule\nto make tools"})
-	happened(transcript.TypeHooks, transcript.Hooks{Hooks: []transcript.HookActive{{Name: "operator/audit", On: "PreToolUse", SHA256: digest, Trusted: true}, {Name: "guard", On: "PreToolUse", SHA256: digest}}})
+	happened(transcript.TypeHooks, transcript.Hooks{Hooks: []transcript.ActiveHook{{Name: "operator/audit", Event: "PreToolUse", SHA256: digest, Trusted: true}, {Name: "guard", Event: "PreToolUse", SHA256: digest}}})
 	for _, decision := range []string{transcript.HookPass, transcript.HookDeny, transcript.HookFailed} {
-		happened(transcript.TypeHook, transcript.Hook{Name: "guard", On: "PreToolUse", Decision: decision})
+		happened(transcript.TypeHook, transcript.HookAnswer{Name: "guard", Event: "PreToolUse", Decision: decision})
 	}
-	happened(transcript.TypeSecretUsed, transcript.SecretUsed{By: "setup", Name: "NPM_TOKEN", Target: "npm.example.com:443", Uses: 1204, Ended: true})
-	happened(transcript.TypeNetwork, transcript.Network{By: "agent", Target: "npm.example.com:443", Rule: transcript.SecretRule + "NPM_TOKEN", Reason: "It is for GET alone.", Request: "PUT /a|b`<b>"})
+	happened(transcript.TypeSecretUsed, transcript.SecretUsed{Sandbox: "setup", Name: "NPM_TOKEN", Target: "npm.example.com:443", Uses: 1204, Ended: true})
+	happened(transcript.TypeNetwork, transcript.HostRequest{Sandbox: "agent", Target: "npm.example.com:443", Rule: transcript.SecretRule + "NPM_TOKEN", Reason: "It is for GET alone.", Request: "PUT /a|b`<b>"})
 	happened(transcript.TypeMCPServer, transcript.MCPServer{
 		Name: "docs", State: transcript.MCPReady, Command: "docs-server", Revision: "2025-11-25", Server: "Docs|<b>", Version: "1.0", File: "extensions/docs.json",
-		Tools: []transcript.MCPTool{{Name: "mcp__docs__search", Tool: "search", SHA256: "aa11"}, {Name: "mcp__docs__fetch", Tool: "fetch|x", SHA256: "bb22"}},
+		Tools: []transcript.MCPTool{{Name: "mcp__docs__search", ServerName: "search", SHA256: "aa11"}, {Name: "mcp__docs__fetch", ServerName: "fetch|x", SHA256: "bb22"}},
 	})
-	happened(transcript.TypeMCPServer, transcript.MCPServer{Name: "docs", State: transcript.MCPChanged, Why: "others"})
-	happened(transcript.TypeMCPServer, transcript.MCPServer{Name: "late", State: transcript.MCPFailed, Host: "late.example.com", Why: "It did not come."})
+	happened(transcript.TypeMCPServer, transcript.MCPServer{Name: "docs", State: transcript.MCPChanged, Reason: "others"})
+	happened(transcript.TypeMCPServer, transcript.MCPServer{Name: "late", State: transcript.MCPFailed, Host: "late.example.com", Reason: "It did not come."})
 	happened(transcript.TypeSkills, transcript.Skills{File: "skills.json", Skills: []transcript.Skill{{Name: "re|lease", Path: ".agents/skills/`x`/SKILL.md", SHA256: digest}, {Name: "unused", Path: "u/SKILL.md", SHA256: digest}}})
 	happened(transcript.TypeToolFinished, transcript.ToolFinished{Tool: "load_skill", Detail: map[string]any{transcript.SkillDetail: "re|lease"}})
 	happened(transcript.TypeToolFinished, transcript.ToolFinished{Turn: 9, CallID: "nine", Tool: "lookup", Failed: true, Output: "no"})
 	happened(transcript.TypeLessons, transcript.Lessons{File: "LESSONS.md", In: transcript.LessonsInChange, Lessons: []transcript.Lesson{{ID: "greet", Claim: "Greetings need a comma.", Evidence: []string{"greet.go:3", "run r"}}}})
 	happened(transcript.TypeInspection, transcript.Inspection{
-		Silenced: []transcript.Silenced{
-			{Pattern: "go-skip", File: "a|b/`x`_test.go", Line: 3, Text: "t.Skip(\"<b>|`x`\")", Why: "a test is skipped"},
-			{Pattern: "coverage-lowered", File: ".coveragerc", Line: 2, Removed: true, Text: "fail_under = 90", Why: "less coverage is demanded"},
-			{Pattern: "fewer-tests", Check: "unit|<i>", Why: "12 tests ran on the base, 3 with the change"},
+		SilencedSigns: []transcript.SilencedSign{
+			{Pattern: "go-skip", File: "a|b/`x`_test.go", Line: 3, Text: "t.Skip(\"<b>|`x`\")", Reason: "a test is skipped"},
+			{Pattern: "coverage-lowered", File: ".coveragerc", Line: 2, Removed: true, Text: "fail_under = 90", Reason: "less coverage is demanded"},
+			{Pattern: "fewer-tests", Check: "unit|<i>", Reason: "12 tests ran on the base, 3 with the change"},
 		},
-		SilencedMore: 2,
-		Starts: []transcript.Start{
-			{Workflow: ".github/workflows/a|`b`.yml", Job: "build<b>", On: []string{"push"}, Secrets: []string{"NPM_TOKEN"}, Writes: []string{"contents: write"}, Files: []transcript.StartedFile{{Path: "Make|file", Via: "run → make <i>"}}},
+		MoreSilencedSigns: 2,
+		WorkflowStarts: []transcript.WorkflowStart{
+			{Workflow: ".github/workflows/a|`b`.yml", Job: "build<b>", Events: []string{"push"}, Secrets: []string{"NPM_TOKEN"}, Writes: []string{"contents: write"}, Files: []transcript.StartedFile{{Path: "Make|file", Via: "run → make <i>"}}},
 			{Workflow: ".github/workflows/odd.yml", Unknown: "it is no YAML"},
 		},
 		Claims: []string{"docs/a|`b`<i>.md"},
