@@ -57,7 +57,7 @@ const (
 
 // madeShorter reports whether a compaction for this reason made the conversation shorter.
 func madeShorter(reason string) bool {
-	return reason != reasonInterrupted && reason != transcript.RefusedBy
+	return reason != reasonInterrupted && reason != transcript.RefusedItems
 }
 
 // compactIfFull makes the conversation shorter before it fills the window. It tries the endpoint, then a
@@ -144,7 +144,7 @@ func (c *Conversation) adoptCompaction(compacted *compaction, reason string) err
 	c.compactedTokens = c.tokens()
 	c.reportedBudgets = nil // the compaction may have removed the messages about budgets
 	_, err := c.Log.Append(transcript.TypeCompaction, transcript.Compaction{
-		Turn: c.spent.Turns, Method: compacted.method, Reason: reason, OmittedRequests: compacted.before, TokensAfter: c.compactedTokens,
+		Turn: c.spent.Turns, Method: compacted.method, Reason: reason, TokensBefore: compacted.before, TokensAfter: c.compactedTokens,
 		Items: rawitem.WithImageDigests(c.history), Usage: compacted.usage,
 	})
 	return err

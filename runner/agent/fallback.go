@@ -40,7 +40,7 @@ func (c *Conversation) fallBack(ctx context.Context, failure *model.Failure) err
 	c.compactedTokens, c.noEndpointCompaction, c.overlongInRow = 0, false, 0
 	c.UseModel(next)
 	_, err := c.Log.Append(transcript.TypeModelFallback, transcript.ModelFallback{
-		Turn: c.spent.Turns, From: from, To: next.Model, Reason: string(failure.Kind), Reason: failure.Error(), OmittedItems: leftOut, Price: next.Price,
+		Turn: c.spent.Turns, From: from, To: next.Model, Reason: string(failure.Kind), Message: failure.Error(), OmittedItems: leftOut, Price: next.Price,
 	})
 	if err == nil && lost != "" {
 		err = c.Tell("Another model began this work, and can't go on. " + lost + ": look at the checkout and its changes for what is done, before you go on with the task.")

@@ -40,7 +40,7 @@ func (c *Conversation) replaceRefused(items []json.RawMessage, dropped []int) er
 			c.pinnedItems--
 		}
 	}
-	err := c.adoptCompaction(&compaction{method: "repair", items: rawitem.WithoutIndexes(items, dropped), before: c.tokens()}, transcript.RefusedBy)
+	err := c.adoptCompaction(&compaction{method: "repair", items: rawitem.WithoutIndexes(items, dropped), before: c.tokens()}, transcript.RefusedItems)
 	c.compactedTokens = 0 // this saved nothing, so a compaction may follow at once
 	return err
 }

@@ -135,7 +135,7 @@ func (p *Proposal) missingProofs() []string {
 
 // unprovenTests returns the reason that tests of the change do not prove it, or nil.
 func (p *Proposal) unprovenTests() []string {
-	proofs := p.Verification.Proofs()
+	proofs := p.Verification.BestProofs()
 	if len(proofs) == 0 {
 		return []string{"no test of the change proves it (proves: required)."}
 	}
@@ -148,8 +148,8 @@ func (p *Proposal) unprovenTests() []string {
 			unproven = append(unproven, fmt.Sprintf("%q (not told from other files)", proof.File))
 		}
 	}
-	if more := p.Verification.MoreProofs(); more > 0 {
-		unproven = append(unproven, transcript.Count(more, "more file"))
+	if more := p.Verification.UnlistedProofs(); more > 0 {
+		unproven = append(unproven, transcript.CountNoun(more, "more file"))
 	}
 	return joinReasons("tests of the change are not proven to fail without it: ", unproven)
 }
@@ -157,10 +157,10 @@ func (p *Proposal) unprovenTests() []string {
 // brokenBaseTests returns the reason that the change removed or broke tests of the base, or nil.
 func (p *Proposal) brokenBaseTests() []string {
 	var broken []string
-	for _, old := range p.Verification.OldTests() {
-		broken = append(broken, fmt.Sprintf("%q (%s)", cmp.Or(old.Name, old.File), old.State()))
+	for _, old := range p.Verification.BrokenOldTests() {
+		broken = append(broken, fmt.Sprintf("%q (%s)", cmp.Or(old.Name, old.File), old.DescribeState()))
 	}
-	if why := p.Verification.OldTestsUnknown(); why != "" {
+	if why := p.Verification.OldTestsGap(); why != "" {
 		broken = append(broken, "not known ("+why+")")
 	}
 	return joinReasons("tests of the base are not what they were: ", broken)

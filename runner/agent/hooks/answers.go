@@ -21,7 +21,7 @@ type Answers struct {
 	// stopHooksRan means stop hooks ran after the model's last answer.
 	stopHooksRan bool
 
-	unusedAnswers []transcript.Hook // recorded answers that no question has used yet
+	unusedAnswers []transcript.HookAnswer // recorded answers that no question has used yet
 }
 
 // oncePerRun lists events that occur once per run.
@@ -29,7 +29,7 @@ var oncePerRun = []string{job.OnSessionStart, job.OnUserPrompt, job.OnToolDefini
 
 // Apply applies the next event of a record. Model events of started agents do not count.
 func (a *Answers) Apply(e transcript.Event) error {
-	if e.By() != "" && e.Type != transcript.TypeHook {
+	if e.OtherAgent() != "" && e.Type != transcript.TypeHook {
 		return nil
 	}
 	switch e.Type {
@@ -47,7 +47,7 @@ func (a *Answers) Apply(e transcript.Event) error {
 	if err := json.Unmarshal(e.Data, &d); err != nil {
 		return err
 	}
-	if d.On == job.OnStop {
+	if d.Event == job.OnStop {
 		a.stopHooksRan = true
 		if d.Decision == transcript.HookMore {
 			a.StopRounds++
@@ -62,13 +62,13 @@ func (a *Answers) Apply(e transcript.Event) error {
 
 // takeAnswer returns the recorded answer to a question and marks it as used. It returns false if the hook
 // must be asked.
-func (a *Answers) takeAnswer(name, on string, call transcript.CallRef) (transcript.Hook, bool) {
+func (a *Answers) takeAnswer(name, on string, call transcript.CallRef) (transcript.HookAnswer, bool) {
 	if !a.ReplaceQuestions && !slices.Contains(oncePerRun, on) {
-		return transcript.Hook{}, false
+		return transcript.HookAnswer{}, false
 	}
-	i := slices.IndexFunc(a.unusedAnswers, func(d transcript.Hook) bool { return d.Name == name && d.On == on && d.Ref() == call })
+	i := slices.IndexFunc(a.unusedAnswers, func(d transcript.HookAnswer) bool { return d.Name == name && d.Event == on && d.Ref() == call })
 	if i < 0 {
-		return transcript.Hook{Decision: transcript.HookPass}, a.ReplaceQuestions
+		return transcript.HookAnswer{Decision: transcript.HookPass}, a.ReplaceQuestions
 	}
 	d := a.unusedAnswers[i]
 	a.unusedAnswers = slices.Concat(a.unusedAnswers[:i], a.unusedAnswers[i+1:]) // a new slice, since copies of p share the old one
@@ -76,8 +76,8 @@ func (a *Answers) takeAnswer(name, on string, call transcript.CallRef) (transcri
 }
 
 // recordedReply returns the reply that d records.
-func (h Hook) recordedReply(d transcript.Hook) reply {
-	r := reply{replacement: d.After, ignored: d.WentOn, duration: time.Duration(d.Seconds * float64(time.Second))}
+func (h Hook) recordedReply(d transcript.HookAnswer) reply {
+	r := reply{replacement: d.After, ignored: d.Continued, duration: time.Duration(d.Seconds * float64(time.Second))}
 	r.reason, r.context, r.message, r.stop = d.Reason, d.Context, d.Message, d.Stop
 	switch d.Decision {
 	case transcript.HookFailed:

@@ -101,7 +101,7 @@ func (h *Hooks) ask(ctx context.Context, hook Hook, q question) (reply, error) {
 }
 
 // recordedAnswer returns the recorded answer to a question, or false if the hook must be asked.
-func (h *Hooks) recordedAnswer(hook Hook, q question) (transcript.Hook, bool) {
+func (h *Hooks) recordedAnswer(hook Hook, q question) (transcript.HookAnswer, bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.Answers.takeAnswer(hook.Name, hook.On, q.call)
@@ -170,10 +170,10 @@ func (r reply) decisionName() string {
 const maxRecordedText = 256 << 10
 
 // eventOf returns the event that records a reply.
-func (h Hook) eventOf(q question, r reply) transcript.Hook {
-	event := transcript.Hook{
-		Name: h.Name, On: h.On, SHA256: h.SHA256, Number: q.call.Number, Caller: q.call.Caller, Agent: q.call.Agent, Trusted: h.trusted, Decision: r.decisionName(),
-		Reason: r.reasonText(), Context: r.context, Message: r.message, Stop: r.stop, Seconds: r.duration.Seconds(), WentOn: r.ignored,
+func (h Hook) eventOf(q question, r reply) transcript.HookAnswer {
+	event := transcript.HookAnswer{
+		Name: h.Name, Event: h.On, SHA256: h.SHA256, Number: q.call.Number, Caller: q.call.Caller, Agent: q.call.Agent, Trusted: h.trusted, Decision: r.decisionName(),
+		Reason: r.reasonText(), Context: r.context, Message: r.message, Stop: r.stop, Seconds: r.duration.Seconds(), Continued: r.ignored,
 	}
 	replaces := event.Decision == transcript.HookRewrite || event.Decision == transcript.HookReplace
 	if replaces {
@@ -213,7 +213,7 @@ func (r reply) reasonText() string {
 	return r.reason
 }
 
-func (h *Hooks) countUse(event transcript.Hook) {
+func (h *Hooks) countUse(event transcript.HookAnswer) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.initUses()

@@ -254,7 +254,7 @@ func (h *Hooks) ReviewEnd(ctx context.Context, stop *outcome.Stop, end End) *out
 	if err == nil {
 		return stop
 	}
-	hookStop := *outcome.Of(ctx, err)
+	hookStop := *outcome.ForError(ctx, err)
 	if stop.ExitCode() != 0 {
 		h.Record.Warn("hook_run_end", "%s", hookStop.Message)
 		return stop
@@ -270,7 +270,7 @@ func (h *Hooks) RequireAnswered() error { return h.requireAnswered("") }
 // all but publishing and the end of the run.
 func (h *Hooks) requireAnswered(event string) error {
 	for _, use := range h.usesSoFar() {
-		isDue := use.On == event || event == "" && use.On != job.OnPrePublish && use.On != job.OnSessionEnd
+		isDue := use.Event == event || event == "" && use.Event != job.OnPrePublish && use.Event != job.OnSessionEnd
 		neverAnswered := use.Calls <= use.Errors
 		if use.MustFire && isDue && neverAnswered {
 			return outcome.Stopf(outcome.PolicyViolation, "hook_never_ran",

@@ -12,7 +12,7 @@ import (
 func (m *member) used() (all agent.Used) {
 	if m.child == nil {
 		for _, a := range m.team.earlierAgents {
-			all = all.Add(agent.Used{Turns: a.Turns, Calls: a.Calls, Tokens: a.Usage.Input + a.Usage.Output, CostUSD: knownCost(a.Models, a.MostUSD)})
+			all = all.Add(agent.Used{Turns: a.Turns, Calls: a.Calls, Tokens: a.Usage.Input + a.Usage.Output, CostUSD: knownCost(a.Models, a.MaxUSD)})
 		}
 	}
 	for _, c := range m.team.children {

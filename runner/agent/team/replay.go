@@ -63,7 +63,7 @@ func handler[T any](handle func(*Order, string, T)) func(*Order, transcript.Even
 		if err := json.Unmarshal(e.Data, &data); err != nil {
 			return err
 		}
-		handle(o, e.By(), data)
+		handle(o, e.OtherAgent(), data)
 		return nil
 	}
 }
@@ -79,7 +79,7 @@ func (o *Order) Apply(e transcript.Event) error {
 func (o *Order) toolStarted(by string, d transcript.ToolStarted) {
 	var to struct{ Target string }
 	d.Agent = by
-	if slices.Contains(sendNames, d.Tool) && json.Unmarshal([]byte(cmp.Or(d.Ready, d.Input)), &to) == nil {
+	if slices.Contains(sendNames, d.Tool) && json.Unmarshal([]byte(cmp.Or(d.EffectiveInput, d.Input)), &to) == nil {
 		o.messages[d.Ref()], o.openMessages[d.Ref()] = false, to.Target
 	}
 }

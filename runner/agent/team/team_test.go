@@ -137,7 +137,7 @@ func TestChargesMaximumForUnknownCost(t *testing.T) {
 	if got := m.Used().CostUSD; !near(got, 1.5) {
 		t.Errorf("while it works again it counts as %v", got)
 	}
-	m.team.earlierAgents, m.team.children = []*transcript.Agent{{Models: c.spent.Models, MostUSD: 2}}, nil
+	m.team.earlierAgents, m.team.children = []*transcript.Agent{{Models: c.spent.Models, MaxUSD: 2}}, nil
 	if got := m.Used().CostUSD; !near(got, 2) {
 		t.Errorf("after a restart it counts as %v", got)
 	}

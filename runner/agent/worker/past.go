@@ -147,7 +147,7 @@ const maxQuotedWords = 4000
 func (s *StoppedAgent) describeLostAgents() string {
 	var lines []string
 	for _, a := range s.Agents {
-		if a.AskedBy != transcript.MainAgent {
+		if a.StartedBy != transcript.MainAgent {
 			continue
 		}
 		words := fmt.Sprintf("- %s (%s): %s after %s", a.ID, a.Name, a.Status, transcript.CountNoun(a.Turns, "turn"))

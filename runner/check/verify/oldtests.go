@@ -31,7 +31,7 @@ func (p *proof) judgeBaseTests(ctx context.Context) error {
 		return p.recordFailingTests(ctx, seen)
 	}
 	p.oldTestsUnknown = map[string]string{
-		"timeout": "with them on the change the check did not end in time", transcript.Flaky: "with them on the change the check is flaky",
+		"timeout": "with them on the change the check did not end in time", transcript.FlakyState: "with them on the change the check is flaky",
 	}[seen.state]
 	return nil
 }
@@ -55,11 +55,11 @@ func (p *proof) recordRemovedTests() {
 	for _, f := range p.tests.baseTests {
 		tests, isKnownLanguage := f.Tests()
 		if _, exists := now[f.Path]; !isKnownLanguage && !exists {
-			p.addBaseTest(transcript.OldTest{File: f.Path, Gone: true})
+			p.addBaseTest(transcript.OldTest{File: f.Path, Deleted: true})
 		}
 		for _, t := range tests {
 			if !now[f.Path][t.Name] && !added[t.Name] {
-				p.addBaseTest(transcript.OldTest{Name: t.Name, File: f.Path, Line: t.Line, Gone: true})
+				p.addBaseTest(transcript.OldTest{Name: t.Name, File: f.Path, Line: t.Line, Deleted: true})
 			}
 		}
 	}
@@ -147,7 +147,7 @@ func (p *proof) addBaseTest(o transcript.OldTest) {
 	o.Name = clip.Bytes(o.Name, maxName)
 	for i, other := range p.oldTests {
 		if other.File == o.File && other.Name == o.Name {
-			p.oldTests[i].Gone, p.oldTests[i].Fails = other.Gone || o.Gone, other.Fails || o.Fails
+			p.oldTests[i].Deleted, p.oldTests[i].Fails = other.Deleted || o.Deleted, other.Fails || o.Fails
 			return
 		}
 	}

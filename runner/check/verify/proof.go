@@ -250,7 +250,7 @@ func (p *proof) classifyByNames(ctx context.Context, files []testsource.File, se
 		return nil
 	}
 	namesOthers := len(rest) < len(files)
-	if seen.state == transcript.Flaky && !namesOthers {
+	if seen.state == transcript.FlakyState && !namesOthers {
 		p.setClasses(rest, transcript.FlakyProof, "", classOrigin{log: seen.log})
 		return nil
 	}

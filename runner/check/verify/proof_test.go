@@ -51,9 +51,9 @@ func TestBoundsJudgedTestFiles(t *testing.T) {
 		files[fmt.Sprintf("f%04d_test.sh", i)] = fmt.Sprintf("grep -q change tracked # %d", i)
 	}
 	table := judged(t, proving(`test ! -e f0000_test.sh || sh f0000_test.sh`), time.Time{}, nil, files)
-	all := table.Proofs()
-	if len(all) != maxTestFiles || table.MoreProofs() != 50 {
-		t.Fatalf("%d files have a class, %d have none", len(all), table.MoreProofs())
+	all := table.BestProofs()
+	if len(all) != maxTestFiles || table.UnlistedProofs() != 50 {
+		t.Fatalf("%d files have a class, %d have none", len(all), table.UnlistedProofs())
 	}
 	for _, p := range all {
 		if p.Class != transcript.Proven || !p.Shared {

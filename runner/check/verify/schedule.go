@@ -89,7 +89,7 @@ func (c Checks) runPostponedBaseline(ctx context.Context, attempt int, base gito
 		if !isNeeded[i] {
 			continue
 		}
-		rows[i].Before, rows[i].From = r.state, r.fromRun
+		rows[i].Before, rows[i].CachedFrom = r.state, r.fromRun
 		if err := c.showBaseResult(ctx, &rows[i], i, r); err != nil {
 			return err
 		}

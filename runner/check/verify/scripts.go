@@ -86,7 +86,7 @@ func (p *proof) judgeScripts(ctx context.Context) error {
 		for _, file := range p.scripts {
 			p.addBaseTest(transcript.OldTest{File: file, Script: true, Fails: true, Shared: len(p.scripts) > 1})
 		}
-	case transcript.Flaky:
+	case transcript.FlakyState:
 		p.oldTestsUnknown = "with the files that it runs as they were the check is flaky"
 	}
 	return nil

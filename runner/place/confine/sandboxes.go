@@ -206,7 +206,7 @@ func (s *Sandboxes) level() sandbox.Level { return sandbox.Level(s.confinement.L
 func (s *Sandboxes) Event(seen string) transcript.Policy {
 	return transcript.Policy{
 		Sandbox: s.Job.Policy.Sandbox, Network: s.Network(), Level: s.confinement.Level, Layers: s.confinement.Layers,
-		WorkTree: s.confinement.WorkTree, NoOverlay: s.private.reason, Seen: seen,
+		WorkTree: s.confinement.WorkTree, NoOverlay: s.private.reason, SandboxPath: seen,
 	}
 }
 

@@ -99,7 +99,7 @@ type hosts struct {
 func (c *Control) noteHost(by string, asked proxy.Request) error {
 	asked.Request = clip.Bytes(c.Record.Redact(asked.Request), transcript.RequestBytes-len(clip.Mark))
 	event := transcript.HostRequest{
-		OtherAgent: by, Target: c.Record.Redact(asked.Target), Protocol: asked.Protocol, Allowed: asked.Allowed,
+		Sandbox: by, Target: c.Record.Redact(asked.Target), Protocol: asked.Protocol, Allowed: asked.Allowed,
 		Rule: asked.Rule, Reason: c.Record.Redact(asked.Reason), Remedy: asked.JobChange, Via: c.Record.Redact(asked.Via),
 	}
 	if event.Via != "" {

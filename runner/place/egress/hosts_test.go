@@ -134,8 +134,8 @@ func recording(t *testing.T, known ...secrets.Value) (*Control, func() []transcr
 		t.Fatal(err)
 	}
 	t.Cleanup(rec.Close)
-	return &Control{Record: rec}, func() []transcript.Network {
-		var all []transcript.Network
+	return &Control{Record: rec}, func() []transcript.HostRequest {
+		var all []transcript.HostRequest
 		_, err := rec.FoldEvents(func(_ *transcript.View, e transcript.Event) error {
 			var n transcript.HostRequest
 			err := json.Unmarshal(e.Data, &n)

@@ -53,7 +53,7 @@ func (c *Control) noteUse(by, name string, to reach.Target) error {
 func (c *Control) usedBefore(key use) int {
 	for _, secret := range c.EarlierUses {
 		for _, known := range secret.UseCounts {
-			if (use{known.OtherAgent, known.Name, known.Target}) == key {
+			if (use{known.Sandbox, known.Name, known.Target}) == key {
 				return known.Uses
 			}
 		}
@@ -83,7 +83,7 @@ func (c *Control) recordUses(by string) {
 }
 
 func (c *Control) recordUse(key use, uses int, ended bool) error {
-	event := transcript.SecretUsed{OtherAgent: key.by, Name: key.name, Target: key.target, Uses: uses, Ended: ended}
+	event := transcript.SecretUsed{Sandbox: key.by, Name: key.name, Target: key.target, Uses: uses, Ended: ended}
 	if err := c.Record.Append(transcript.TypeSecretUsed, event); err != nil {
 		return fmt.Errorf("record the use of a secret: %w", err)
 	}

@@ -116,7 +116,7 @@ func (s *service) command(run string, output io.Writer) sandbox.Command {
 // recordState records a service's state in the transcript, with its exit status if ended is true.
 func (s *service) recordState(state, why string, ended bool) error {
 	event := transcript.Service{
-		Name: s.name, OtherAgent: s.commands.Name, State: state, Port: s.Port, Reason: why, Seconds: time.Since(s.began).Seconds(), Log: s.logName,
+		Name: s.name, Sandbox: s.commands.Name, State: state, Port: s.Port, Reason: why, Seconds: time.Since(s.began).Seconds(), Log: s.logName,
 	}
 	if s.isExternal() {
 		event.ExternalAddress = s.addresses[0].String()

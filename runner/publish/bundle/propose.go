@@ -263,7 +263,7 @@ func (h SecondHalf) Admit(ctx context.Context, b Bundle, p *publish.Proposal) (*
 func (b Bundle) requireOperatorHooks(current []hooks.Hook) error {
 	for _, use := range b.View.Hooks {
 		sameName := func(h hooks.Hook) bool { return h.Name == use.Name }
-		if use.On == job.OnPrePublish && strings.HasPrefix(use.Name, hooks.OperatorPrefix) && !slices.ContainsFunc(current, sameName) {
+		if use.ForPages == job.OnPrePublish && strings.HasPrefix(use.Name, hooks.OperatorPrefix) && !slices.ContainsFunc(current, sameName) {
 			return outcome.Stopf(outcome.InvalidInput, "operator_file",
 				"The run had the hook %.100q on pre_publish, which is missing now; publish with the operator's file (--operator-file).", use.Name)
 		}

@@ -159,7 +159,7 @@ func TestFetchesMissingBaseAndItsJob(t *testing.T) {
 }
 
 func TestReadsRunStateFromBundle(t *testing.T) {
-	b := Bundle{View: &transcript.View{Finished: &transcript.RunFinished{Outcome: string(outcome.BudgetExceeded), Reason: "tokens"}, Verify: &transcript.Verify{Attempt: 2}}}
+	b := Bundle{View: &transcript.View{Finished: &transcript.RunFinished{Outcome: string(outcome.BudgetExceeded), Reason: "tokens"}, ChangeState: transcript.ChangeState{Verify: &transcript.Verify{Attempt: 2}}}}
 	if stop := b.stopped(); stop == nil || !strings.Contains(stop.Message, "limits.tokens was used up") || b.table().Attempt != 2 {
 		t.Errorf("%v, %+v", stop, b.table())
 	}

@@ -25,7 +25,7 @@ func (s Poster) review(ctx context.Context, raw json.RawMessage) (step transcrip
 	if err != nil {
 		return step, err
 	}
-	step = transcript.Publish{Findings: len(onDiff), Beside: len(offDiff)}
+	step = transcript.Publish{Findings: len(onDiff), FindingsInText: len(offDiff)}
 	earlier, err := s.earlierPosts(ctx)
 	if err != nil {
 		return step, err
@@ -36,7 +36,7 @@ func (s Poster) review(ctx context.Context, raw json.RawMessage) (step transcrip
 	}
 	posted, err := s.repository().CreateReview(ctx, s.On.Number, s.newReview(o, onDiff, nil, offDiff))
 	if forge.KindOf(err) == forge.Invalid && len(onDiff) > 0 {
-		step.Findings, step.Beside = 0, len(o.Findings)
+		step.Findings, step.FindingsInText = 0, len(o.Findings)
 		s.Record.Warn("review_lines", "The forge took no comments on lines of the diff (%v). The text of the review has these findings instead: %s.", err, describePositions(onDiff))
 		posted, err = s.repository().CreateReview(ctx, s.On.Number, s.newReview(o, nil, onDiff, offDiff))
 	}

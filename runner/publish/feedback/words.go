@@ -64,7 +64,7 @@ func (s Poster) reviewText(o reviewObject, refused []diffFinding, offDiff []find
 			part = "\n**On no line of the diff**\n" + part
 		}
 		if remaining -= markdown.Units(part); remaining < 100 {
-			b.WriteString("\n" + transcript.Count(len(all)-i, "more finding") + " that there is no room for; the run's output.json has all.\n")
+			b.WriteString("\n" + transcript.CountNoun(len(all)-i, "more finding") + " that there is no room for; the run's output.json has all.\n")
 			break
 		}
 		b.WriteString(part)

@@ -105,9 +105,9 @@ func TestCommentFitsGitHubLimit(t *testing.T) {
 	b := &board{now: time.Unix(1000, 0)}
 	var w Watch
 	w.comment.Store(b.comment())
-	if err := w.Conclude(t.Context(), End{Stop: outcome.Stopf(outcome.VerifyFailed, "red", "%s", long), View: &transcript.View{Plan: plan, Verify: &transcript.Verify{Attempt: 1, Rows: []transcript.VerifyRow{
+	if err := w.Conclude(t.Context(), End{Stop: outcome.Stopf(outcome.VerifyFailed, "red", "%s", long), View: &transcript.View{Conversation: transcript.Conversation{Plan: plan}, ChangeState: transcript.ChangeState{Verify: &transcript.Verify{Attempt: 1, Rows: []transcript.VerifyRow{
 		{Name: evil, After: "red", Tail: evil, Failing: []transcript.FailingTest{{Name: evil, Message: evil, New: true}}}, {Name: "small", After: "red", Tail: "the end"},
-	}}}}); err != nil {
+	}}}}}); err != nil {
 		t.Fatal(err)
 	}
 	body := b.bodies[0]

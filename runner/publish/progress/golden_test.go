@@ -25,11 +25,11 @@ func TestProgressCommentGolden(t *testing.T) {
 	w.comment.Store(c)
 	end := End{
 		Stop: outcome.Stopf(outcome.Changed, "pull_request", "Done."), Site: transcript.Site{Server: "https://github.com", Repository: "octo/widgets"},
-		View: &transcript.View{
-			Plan: plan, PublishSteps: []transcript.Publish{{Step: "pull_request", Number: 8, URL: "https://github.com/octo/widgets/pull/8", Operation: "created"}},
-			Finished: &transcript.RunFinished{Seconds: 7}, Change: &transcript.Change{Files: []changeset.File{{Path: "loop.go", Status: "M"}}},
-			Verify: &transcript.Verify{Attempt: 1, Passed: true, Rows: []transcript.VerifyRow{{Name: "tests", Before: "red", After: "green", Passed: true}}},
-		},
+		View: &transcript.View{Finished: &transcript.RunFinished{Seconds: 7}, Conversation: transcript.Conversation{Plan: plan}, ChangeState: transcript.ChangeState{
+			PublishSteps: []transcript.Publish{{Step: "pull_request", Number: 8, URL: "https://github.com/octo/widgets/pull/8", Operation: "created"}},
+			Change:       &transcript.Change{Files: []changeset.File{{Path: "loop.go", Status: "M"}}},
+			Verify:       &transcript.Verify{Attempt: 1, Passed: true, Rows: []transcript.VerifyRow{{Name: "tests", Before: "red", After: "green", Passed: true}}},
+		}},
 	}
 	for range 2 { // the second has no comment to conclude
 		if err := w.Conclude(t.Context(), end); err != nil {

@@ -278,13 +278,11 @@ func TestStatusNamesAwaitedCommand(t *testing.T) {
 
 // A run that is resumed has cost what it had cost.
 func TestResumedStatusKeepsTotals(t *testing.T) {
-	known := &transcript.View{
-		Plan:   transcript.Plan{Steps: []transcript.PlanStep{{Step: "Mend", Status: "pending"}}},
-		Turns:  3,
-		Usage:  transcript.Usage{Input: 200_000},
-		Models: []transcript.ModelUse{{Usage: transcript.Usage{Input: 100_000}, CostUSD: 0.1, Price: &price.List{Rates: price.Rates{Input: 1, Output: 1}}}},
-		Agents: []*transcript.Agent{{ID: "a1", Name: "Ada\x1b[2J", Turns: 1, Models: []transcript.ModelUse{{Usage: transcript.Usage{Input: 100_000}, CostUSD: 0.1, Price: &price.List{Rates: price.Rates{Input: 1, Output: 1}}}}}},
-	}
+	used := []transcript.ModelUse{{Usage: transcript.Usage{Input: 100_000}, CostUSD: 0.1, Price: &price.List{Rates: price.Rates{Input: 1, Output: 1}}}}
+	known := new(transcript.View)
+	known.Plan.Steps = []transcript.PlanStep{{Step: "Mend", Status: "pending"}}
+	known.Turns, known.Usage, known.Models = 3, transcript.Usage{Input: 200_000}, used
+	known.Agents = []*transcript.Agent{{ID: "a1", Name: "Ada\x1b[2J", Turns: 1, Models: used}}
 	var lines bytes.Buffer
 	w := &Watch{Lines: &lines}
 	w.InitStatus(known, 0, 0)

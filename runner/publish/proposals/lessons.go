@@ -77,7 +77,7 @@ func Read(rec *record.Record, began time.Time, ws *workspace.Workspace, j *job.J
 func Recorded(rec *record.Record, v *transcript.View) *Lessons {
 	l := &Lessons{rec: rec, date: dateOf(v.Started.RunID, v.StartedAt), lastRecorded: v.Lessons, event: v.Memory}
 	own, earlier := 0, 0
-	for _, proposed := range v.Proposed {
+	for _, proposed := range v.ProposedLessons {
 		switch ofThisRun := proposed.Run == v.Started.RunID; {
 		case ofThisRun && own < maxProposed:
 			own++

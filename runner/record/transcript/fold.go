@@ -36,7 +36,7 @@ func foldAll(r io.Reader, f fold) (*View, error) { return f.foldLog(r) }
 
 // foldLog folds a whole log into a new view. Before an incomplete last line it stops and sets Torn.
 func (f *fold) foldLog(r io.Reader) (*View, error) {
-	f.startView(&View{Head: eventlog.Genesis})
+	f.startView(&View{LogState: LogState{Head: eventlog.Genesis}})
 	for line, err := range eventlog.Lines(r) {
 		if torn := (*eventlog.TornError)(nil); errors.As(err, &torn) {
 			f.view.Torn = true
@@ -79,8 +79,8 @@ type Follower struct{ fold fold }
 // plan, models, usage and agents.
 func NewFollower(known *View) *Follower {
 	view := &View{
-		StartedAt: known.StartedAt, Started: known.Started, Plan: known.Plan, Turns: known.Turns, Usage: known.Usage, Models: slices.Clone(known.Models),
-		EarlierLifetime: known.EarlierLifetime, ResumedAt: known.ResumedAt, LastEventAt: known.LastEventAt,
+		Started: known.Started, Conversation: Conversation{Plan: known.Plan}, Counts: Counts{Turns: known.Turns},
+		ModelState: ModelState{Usage: known.Usage, Models: slices.Clone(known.Models)}, Lifetime: known.Lifetime,
 	}
 	for _, a := range known.Agents {
 		copied := *a // others keep reading a

@@ -47,7 +47,7 @@ func TestFindsSiteInTranscript(t *testing.T) {
 	}{
 		"by the workflow's run":  {transcript.View{Started: transcript.RunStarted{RunPage: "https://git.example.org/o/r/actions/runs/7"}}, "https://git.example.org"},
 		"by the issue":           {transcript.View{Task: transcript.Task{URL: "https://git.example.org/o/r/issues/7"}}, "https://git.example.org"},
-		"by the pull request":    {transcript.View{PublishSteps: []transcript.Publish{{}, {URL: "https://git.example.org/o/r/pull/7"}}}, "https://git.example.org"},
+		"by the pull request":    {transcript.View{ChangeState: transcript.ChangeState{PublishSteps: []transcript.Publish{{}, {URL: "https://git.example.org/o/r/pull/7"}}}}, "https://git.example.org"},
 		"nowhere":                {transcript.View{}, ""},
 		"not in what is no page": {transcript.View{Task: transcript.Task{URL: "https://evil.example/" + strings.Repeat("x", 9)}}, ""},
 	} {

@@ -9,57 +9,87 @@ import (
 // View is the state of a run, folded from its events. Of plans, verification tables and changes it
 // has only the last one.
 type View struct {
-	StartedAt time.Time
 	Started   RunStarted
-	Resumed   *RunResumed // the last resume; nil if there was none
+	Resumed   *RunResumed  // the last resume; nil if there was none
+	Finished  *RunFinished // nil for a running or killed run
 	Task      Task
 	Workspace Workspace
 	Policy    Policy
-	Model     string // of the last request of the run's own agent
 	Setup     []Setup
-	Plan      Plan
-	Baseline  *Verify // nil before the baseline
-	Verify    *Verify // the last table, which may be the baseline; nil before
-	Change    *Change // nil before the first change
-	// Inspection has the findings in the change that do not refuse it.
-	Inspection        Inspection
+	Warnings  []Warning
+	Conversation
+	ChangeState
+	Resources
+	ModelState
+	Counts
+	Lifetime
+	LogState
+}
+
+// Conversation is the agents' work as readers see it.
+type Conversation struct {
+	Plan        Plan
+	Entries     []Entry // messages and calls in order; FoldEvents leaves them out
+	LastMessage string  // the last complete message of the run's own agent
+}
+
+// ChangeState is the change with its checks and its publication.
+type ChangeState struct {
+	Baseline          *Verify    // nil before the baseline
+	Verify            *Verify    // the last table, which may be the baseline; nil before
+	Change            *Change    // nil before the first change
+	Inspection        Inspection // the findings in the change that do not refuse it
 	Work              Work
 	PublishSteps      []Publish
 	OtherPublishSteps []Publish // publishing steps of other things, such as lessons
-	Memory            *Memory   // nil if the run has no memory
-	ProposedLessons   []Lesson  // lessons that the model proposed, in order
-	Lessons           *Lessons  // lessons proposed to people; nil if there are none
-	Secrets           []Secret  // used or refused secrets, in order
-	Hooks             []HookUse // the run's hooks, in the order of their calls
-	Warnings          []Warning
-	Skills            Skills // offered to the model
-	// LoadedSkills lists the skills that the model loaded, in order.
-	LoadedSkills []Skill
-	// MCPServers lists the MCP servers in order. Each has its first tools and its last state.
-	MCPServers     []MCPServer
-	Entries        []Entry // messages and calls in order; FoldEvents leaves them out
+}
+
+// Resources are the things that the run had besides its built-in tools.
+type Resources struct {
+	Secrets      []Secret    // used or refused secrets, in order
+	Hooks        []HookUse   // the run's hooks, in the order of their calls
+	MCPServers   []MCPServer // in order, each with its first tools and its last state
+	Skills       Skills      // offered to the model
+	LoadedSkills []Skill     // that the model loaded, in order
+
+	Memory          *Memory  // nil if the run has no memory
+	ProposedLessons []Lesson // lessons that the model proposed, in order
+	Lessons         *Lessons // lessons proposed to people; nil if there are none
+}
+
+// ModelState is the use of models and agents.
+type ModelState struct {
+	Model     string          // of the last request of the run's own agent
+	Models    []ModelUse      // models of the run's own agent, in order
+	Fallbacks []ModelFallback // switches between these models
+	Agents    []*Agent        // agents that other agents started, in order
+	Usage     Usage           // of all agents
+}
+
+// Counts counts requests and calls.
+type Counts struct {
 	Turns          int
+	RequestedTurns int // turns that the run's own agent requested, failed requests included
+	Retries        int
+	Compactions    int // how often the conversation was shortened
 	Calls          int
 	HostedCalls    int // calls of the run's own agent that the API ran; not in Calls
 	UncountedCalls int // calls in Calls that were refused before they counted
-	RequestedTurns int // turns that the run's own agent requested, failed requests included
-	Retries        int
-	// Compactions counts how often the conversation was shortened.
-	Compactions int
-	Usage       Usage
-	Models      []ModelUse      // models of the run's own agent, in order
-	Agents      []*Agent        // agents that other agents started, in order
-	Fallbacks   []ModelFallback // switches between these models
-	// LastMessage is the last complete message of the run's own agent.
-	LastMessage string
-	Finished    *RunFinished // nil for a running or killed run
-	// EarlierLifetime is how long the run lived before the last resume. ResumedAt is the time of
-	// the first event after that, and LastEventAt that of the last event.
-	EarlierLifetime        time.Duration
-	ResumedAt, LastEventAt time.Time
-	EventCount             int64
-	Head                   string // head of the chain: the SHA-256 (hex) of the last line
-	Torn                   bool   // the last line is incomplete
+}
+
+// Lifetime says when the run lived. A resumed run has several lifetimes.
+type Lifetime struct {
+	StartedAt       time.Time
+	EarlierLifetime time.Duration // how long the run lived before the last resume
+	ResumedAt       time.Time     // of the first event after the last resume
+	LastEventAt     time.Time
+}
+
+// LogState is the state of the log behind the view.
+type LogState struct {
+	EventCount int64
+	Head       string // head of the chain: the SHA-256 (hex) of the last line
+	Torn       bool   // the last line is incomplete
 }
 
 // Work is the state of the agent's work on its original base. In contrast, View's Change and Verify

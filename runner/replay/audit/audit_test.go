@@ -24,10 +24,9 @@ func ended(o outcome.Outcome, reason, mode, step, tree, after string) Record {
 	table := &transcript.Verify{Attempt: 1, Passed: row.Passed, Rows: []transcript.VerifyRow{row}}
 	view := &transcript.View{
 		Started:  transcript.RunStarted{Publish: mode},
-		Verify:   table,
 		Finished: &transcript.RunFinished{Outcome: string(o), Reason: reason, ExitCode: (&outcome.Stop{Outcome: o, Reason: reason}).ExitCode()},
 	}
-	view.Work.Verify, view.Work.Done, view.Work.LastPublishStep = table, true, step
+	view.Verify, view.Work.Verify, view.Work.Done, view.Work.LastPublishStep = table, table, true, step
 	if tree != "" {
 		view.Work.Change = &transcript.Change{TreeSHA: tree, Files: []changeset.File{{Path: "a", NewID: "1"}}}
 	}

@@ -45,11 +45,10 @@ func TestVerdictLeadsBody(t *testing.T) {
 		"❌ checks `` `a` ``" + strings.Repeat(", `"+strings.Repeat("n", 59)+"…`", 4) + " and 2 more fail: do not merge ($0.06, 7 s)": {1, many, nil},
 	} {
 		list := &price.List{Rates: price.Rates{Input: 1}}
-		view := &transcript.View{
-			Finished: &transcript.RunFinished{Outcome: "changed", Seconds: 7}, Verify: &transcript.Verify{Attempt: test.attempt, Passed: true, Rows: test.rows},
-			Change: &transcript.Change{Files: []changeset.File{{Path: "a", Status: "M"}}},
-			Models: []transcript.ModelUse{{Model: "m", CostUSD: 0.0612, Price: list}},
-		}
+		view := &transcript.View{Finished: &transcript.RunFinished{Outcome: "changed", Seconds: 7}}
+		view.Verify = &transcript.Verify{Attempt: test.attempt, Passed: true, Rows: test.rows}
+		view.Change = &transcript.Change{Files: []changeset.File{{Path: "a", Status: "M"}}}
+		view.Models = []transcript.ModelUse{{Model: "m", CostUSD: 0.0612, Price: list}}
 		posts, err := Compose(view, Options{Head: "<!-- mark -->\n", Closing: "Fixes #7", Draft: test.draft})
 		if err != nil {
 			t.Fatal(err)
@@ -62,7 +61,9 @@ func TestVerdictLeadsBody(t *testing.T) {
 }
 
 func TestVerdictOmitsUnknownCost(t *testing.T) {
-	view := &transcript.View{Finished: &transcript.RunFinished{Seconds: 90}, Change: &transcript.Change{Files: []changeset.File{{Path: "a"}}}, Models: []transcript.ModelUse{{Model: "m", Usage: transcript.Usage{Input: 1}}}}
+	view := &transcript.View{Finished: &transcript.RunFinished{Seconds: 90}}
+	view.Change = &transcript.Change{Files: []changeset.File{{Path: "a"}}}
+	view.Models = []transcript.ModelUse{{Model: "m", Usage: transcript.Usage{Input: 1}}}
 	if got := Verdict(view, false); got != "⚠️ no check ran, 1 min 30 s\n" {
 		t.Errorf("%q", got)
 	}

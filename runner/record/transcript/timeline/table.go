@@ -234,7 +234,7 @@ func describeVerify(d transcript.Verify) Entry {
 		return e
 	}
 	e.Line = append(e.Line, document.Span{Text: describeProofs(d)})
-	for _, s := range (&sections.Source{View: &transcript.View{Verify: &d}}).ForPages(sections.Proofs) {
+	for _, s := range (&sections.Source{View: &transcript.View{ChangeState: transcript.ChangeState{Verify: &d}}}).ForPages(sections.Proofs) {
 		e.Texts = append(e.Texts, LongText{s.Title, document.PlainText(s.Blocks...)})
 	}
 	return e
@@ -284,7 +284,7 @@ func describeInspection(d transcript.Inspection) Entry {
 		found = append(found, transcript.CountNoun(n, "claim")+" of the summary not found in the change")
 	}
 	e := Entry{Line: sentence("inspected", ": ", cmp.Or(strings.Join(found, ", "), "nothing is left of what was found")), Bad: !d.Empty(), Detail: d.Empty()}
-	for _, s := range (&sections.Source{View: &transcript.View{Inspection: d}}).ForPages(sections.Findings) {
+	for _, s := range (&sections.Source{View: &transcript.View{ChangeState: transcript.ChangeState{Inspection: d}}}).ForPages(sections.Findings) {
 		e.Texts = append(e.Texts, LongText{s.Title, document.PlainText(s.Blocks...)})
 	}
 	return e
