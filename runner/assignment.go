@@ -33,7 +33,7 @@ func (r *runner) withSettings(a assignment, set *settings.Settings, ws *workspac
 func (r *runner) adoptSource(source *intake.Source, set *settings.Settings, ws *workspace.Workspace) {
 	source.Job, source.JobFile = &set.Job, set.File.Name
 	source.Prompt = func(ctx context.Context) (string, error) { return r.source.ReadPrompt(ctx, ws.Commit(), set) }
-	source.Beside = func(ctx context.Context, name string, limit int64) ([]byte, error) {
+	source.ReadBesideJob = func(ctx context.Context, name string, limit int64) ([]byte, error) {
 		return r.source.ReadBeside(ctx, ws.Commit(), set, name, limit)
 	}
 }
@@ -68,7 +68,7 @@ func (r *runner) moveToClone(ctx context.Context, event intake.Event, before ass
 	if current != nil {
 		r.end.abandonedBase = current.Base()
 		if before.job().Repository.Name == "" {
-			r.reportOtherCheckout(before.project.Name(), intake.NameInURL(current.Checkout().Origin(), r.env.ForgeServer()), current)
+			r.reportOtherCheckout(before.project.Name(), intake.RepositoryInURL(current.Checkout().Origin(), r.env.ForgeServer()), current)
 		}
 	}
 	cloned, a, err := r.clone(ctx, before, event, current)
@@ -95,12 +95,12 @@ func (r *runner) assign(ctx context.Context, event intake.Event, known assignmen
 	if known.source == nil {
 		a.project, err = r.findProject(&a, event, ws)
 	} else {
-		a.source.Accounts, err = known.source.Accounts, requireSameRepository(&a)
+		a.source.Permissions, err = known.source.Permissions, requireSameRepository(&a)
 	}
 	if err != nil {
 		return a, err
 	}
-	a.source.Forge, a.source.To = a.project.Forge, a.project.Repo
+	a.source.Forge, a.source.Target = a.project.Forge, a.project.Repo
 	pull, err := r.admit(ctx, &a, ws)
 	if err != nil {
 		return a, err
@@ -109,7 +109,7 @@ func (r *runner) assign(ctx context.Context, event intake.Event, known assignmen
 		return a, err
 	}
 	if pull != nil {
-		a = r.withSettings(a, set.OnBranch(pull.Head), ws)
+		a = r.withSettings(a, set.WithBranch(pull.Head), ws)
 	}
 	if a.repair, err = repair.NewAttempt(ctx, a.source, a.repair, pull); err != nil {
 		return a, err
@@ -123,7 +123,7 @@ func (r *runner) assign(ctx context.Context, event intake.Event, known assignmen
 
 // findProject returns the repository that the run publishes in.
 func (r *runner) findProject(a *assignment, event intake.Event, ws *workspace.Workspace) (publish.Project, error) {
-	n := intake.Naming{Job: a.job(), Event: event, Request: a.source.Request}
+	n := intake.RepositorySources{Job: a.job(), Event: event, Request: a.source.Request}
 	if ws != nil {
 		n.Origin = ws.Checkout().Origin()
 	}
@@ -132,14 +132,14 @@ func (r *runner) findProject(a *assignment, event intake.Event, ws *workspace.Wo
 
 // recordedProject returns the repository of a recorded run.
 func (r *runner) recordedProject(a *assignment, h *history.Run) (publish.Project, error) {
-	n := intake.Naming{Job: a.job(), Event: intake.Event{Surroundings: intake.Around(r.env)}, Recorded: h.Workspace.Repository}
+	n := intake.RepositorySources{Job: a.job(), Event: intake.Event{Surroundings: intake.ReadSurroundings(r.env)}, Recorded: h.Workspace.Repository}
 	return publish.FindProject(r.env, r.version, n, a.publish)
 }
 
 // requireSameRepository returns an error if the settings of a clone name another repository than the cloned one.
 func requireSameRepository(a *assignment) error {
 	cloned, named := a.project.Name(), a.job().Repository.Name
-	if intake.Fits(a.job(), cloned) {
+	if intake.MatchesJobRepository(a.job(), cloned) {
 		return nil
 	}
 	return outcome.Stopf(outcome.InvalidInput, "other_repository",
@@ -192,7 +192,7 @@ func (a *assignment) preparation(ws *workspace.Workspace) workspace.CheckoutNeed
 
 // intakeSource returns the source that reads the run's task and checks its requester.
 func (r *runner) intakeSource(event intake.Event, req *request, set *settings.Settings, ws *workspace.Workspace) *intake.Source {
-	source := &intake.Source{Event: event, Accounts: intake.Accounts{}, Record: r.rec, Publishes: req.publish != publish.Nowhere}
+	source := &intake.Source{Event: event, Permissions: intake.Permissions{}, Record: r.rec, Publishes: req.publish != publish.Nowhere}
 	r.adoptSource(source, set, ws)
 	return source
 }

@@ -20,7 +20,7 @@ func (n named) Name() string { return n.name }
 // The base of an event is a branch of the repository that the event is of.
 func TestIgnoresBaseOfEventInOtherRepository(t *testing.T) {
 	event := intake.Event{
-		Event:        &actions.Event{PullRequest: &actions.PullRequest{Base: actions.End{Ref: "next"}}},
+		Event:        &actions.Event{PullRequest: &actions.PullRequest{Base: actions.PullBranch{Ref: "next"}}},
 		Surroundings: intake.Surroundings{InActions: true, Repository: "octo/widgets"},
 	}
 	pull := &forge.PullRequest{Base: "main"}

@@ -22,7 +22,7 @@ func (r *runner) openHere(ctx context.Context, req *request, event intake.Event,
 		obstacle = ws.StartOn(ctx, event.Base())
 	}
 	if pullNamed && ws != nil {
-		if actual := intake.NameInURL(ws.Checkout().Origin(), r.env.ForgeServer()); !strings.EqualFold(actual, event.Repository) {
+		if actual := intake.RepositoryInURL(ws.Checkout().Origin(), r.env.ForgeServer()); !strings.EqualFold(actual, event.Repository) {
 			r.reportOtherCheckout(event.Repository, actual, ws)
 			ws, obstacle = nil, cmp.Or(ws.Close(), gitops.ErrNotRepository)
 		}
@@ -34,7 +34,7 @@ func (r *runner) openHere(ctx context.Context, req *request, event intake.Event,
 // baseOf returns the branch that configures a run on a pull request or event, or "". The base in an
 // event of another repository does not apply here.
 func baseOf(event intake.Event, a assignment) string {
-	switch pull := a.task.OnPull(); {
+	switch pull := a.task.PullRequest(); {
 	case pull != nil:
 		return pull.Base
 	case strings.EqualFold(event.Repository, a.project.Name()):
@@ -51,10 +51,10 @@ func (r *runner) wantsClone(a assignment, ws *workspace.Workspace, noCheckout er
 		return false
 	case ws == nil:
 		return errors.Is(noCheckout, gitops.ErrNotRepository)
-	case a.task.OnPull() != nil && a.task.OnPull().Base != ws.Base().Branch:
+	case a.task.PullRequest() != nil && a.task.PullRequest().Base != ws.Base().Branch:
 		return true // the event of a comment does not name the pull request's base, so the workflow checks out another branch
 	}
-	actual := intake.NameInURL(ws.Checkout().Origin(), r.env.ForgeServer())
+	actual := intake.RepositoryInURL(ws.Checkout().Origin(), r.env.ForgeServer())
 	if actual == "" && r.env.InActions() && strings.EqualFold(r.env.Get("GITHUB_REPOSITORY"), a.project.Name()) {
 		return false // a workflow's own checkout, with an origin that another step removed or changed
 	}

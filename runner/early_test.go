@@ -136,7 +136,7 @@ func endedIn(t *testing.T, result record.Result) *transcript.View {
 func TestReadsTaskFromCheckoutOfItsRun(t *testing.T) {
 	here, cloned := committed(t, map[string]string{"mockup.png": "here"}), committed(t, map[string]string{"mockup.png": "cloned"})
 	rec := recorded(t)
-	r := &runner{rec: rec, end: newEnding(), source: &settings.Source{Warn: rec.Warn, Given: settings.Given{Env: settings.Environment{"GITHUB_ACTIONS=true"}}}}
+	r := &runner{rec: rec, end: newEnding(), source: &settings.Source{Warn: rec.Warn, Inputs: settings.Inputs{Env: settings.Environment{"GITHUB_ACTIONS=true"}}}}
 	open := func(repo gittest.Repo) *workspace.Workspace {
 		ws, err := workspace.Open(t.Context(), rec, workspace.Options{Dir: repo.Dir, Path: os.Getenv("PATH")})
 		if err == nil {
@@ -153,7 +153,7 @@ func TestReadsTaskFromCheckoutOfItsRun(t *testing.T) {
 	a := assignment{settings: set, source: r.intakeSource(intake.Event{}, &request{}, set, first)}
 	b := r.withSettings(a, &settings.Settings{File: settings.File{Path: filepath.Join(second.Root(), "job.yml")}}, second)
 	for want, a := range map[string]assignment{"here": a, "cloned": b} {
-		got, err := a.source.Beside(t.Context(), "mockup.png", 100)
+		got, err := a.source.ReadBesideJob(t.Context(), "mockup.png", 100)
 		if err != nil || string(got) != want {
 			t.Errorf("%q: %v", got, err)
 		}

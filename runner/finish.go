@@ -207,7 +207,7 @@ func (r *runner) recordStart(a *assignment) error {
 	}
 	if a.settings != nil {
 		var err error
-		if event.Job, event.ChangedSettings, err = compare.Recorded(a.job()); err != nil {
+		if event.Job, event.ChangedSettings, err = compare.RecordJob(a.job()); err != nil {
 			return err
 		}
 	}

@@ -23,7 +23,7 @@ func (r *runner) enter(ctx context.Context, a *assignment, ws *workspace.Workspa
 	if err := r.readRules(ctx, &newPlace, a, ws); err != nil {
 		return nil, err
 	}
-	if err := a.task.FitsBase(base.Branch, workspace.BaseName(base)); err != nil {
+	if err := a.task.RequireBase(base.Branch, workspace.BaseName(base)); err != nil {
 		return nil, err
 	}
 	if a.repair != nil {
@@ -45,7 +45,7 @@ func (r *runner) enter(ctx context.Context, a *assignment, ws *workspace.Workspa
 		return nil, err
 	}
 	headAssignment := *a
-	if a.task.OnHead() { // from here on ws has the head's files, not the base's
+	if a.task.WorksOnHead() { // from here on ws has the head's files, not the base's
 		r.end.abandonedBase = base
 		ws, headAssignment, err = r.goToHead(ctx, headAssignment, ws)
 	}
@@ -117,7 +117,7 @@ func (r *runner) goToHead(ctx context.Context, a assignment, ws *workspace.Works
 		return ws, a, workspace.CheckoutFailure(err)
 	}
 	if a.task.Mode == intake.Join {
-		a = r.withSettings(a, a.settings.OnBranch(a.task.Pull.Head).WithoutDrafts(0), ws)
+		a = r.withSettings(a, a.settings.WithBranch(a.task.Pull.Head).WithoutDrafts(0), ws)
 	}
 	return ws, a, ws.RequireFolder(a.job().Repository.Path)
 }
@@ -144,7 +144,7 @@ func (a *assignment) pullHead(ctx context.Context) (gitops.BaseSpec, error) {
 // pull request does not know that commit, so its function returns an error.
 func (p *place) baseTree() func(ctx context.Context) (dir string, err error) {
 	switch {
-	case !p.task.OnHead():
+	case !p.task.WorksOnHead():
 		return p.workspace.BaseTree()
 	case p.configBase.Tree != "":
 		return p.workspace.FreshTreeOf(p.configBase)

@@ -31,7 +31,7 @@ type PublishOptions struct {
 // and this half's environment.
 func Publish(ctx context.Context, o PublishOptions) record.Result {
 	o.ForceStop = nil // there is no command to wait for
-	r := newRunner("", settings.Given{JobFile: o.JobFile, Set: o.Set}, o.Surroundings)
+	r := newRunner("", settings.Inputs{JobFile: o.JobFile, Set: o.Set}, o.Surroundings)
 	req := &request{dir: o.Dir, operator: o.Operator, publish: publish.ToForge}
 	r.end.assignment, r.end.bundle = &assignment{request: req}, true
 	return r.runAndReport(ctx, func() record.Result { return r.publishRunDir(ctx, req, o.RunDir) })
@@ -76,9 +76,9 @@ func (r *runner) publishBundle(ctx context.Context, req *request, b bundle.Bundl
 	a := &assignment{request: req}
 	r.end.assignment = a
 	second := bundle.SecondHalf{
-		Record: r.rec, Workspace: ws, Source: r.source, Event: intake.ReadEvent(ctx, intake.Around(r.env)), Operator: req.operator,
+		Record: r.rec, Workspace: ws, Source: r.source, Event: intake.ReadEvent(ctx, intake.ReadSurroundings(r.env)), Operator: req.operator,
 		Forge: func(j *job.Job) (to publish.Forge, err error) {
-			a.project, err = publish.FindProject(r.env, r.version, intake.Naming{Job: j, Event: intake.Event{Surroundings: intake.Around(r.env)}, Origin: ws.Checkout().Origin()}, req.publish)
+			a.project, err = publish.FindProject(r.env, r.version, intake.RepositorySources{Job: j, Event: intake.Event{Surroundings: intake.ReadSurroundings(r.env)}, Origin: ws.Checkout().Origin()}, req.publish)
 			return r.forge(a.project, ws), err
 		},
 	}

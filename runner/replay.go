@@ -50,7 +50,7 @@ func Replay(ctx context.Context, o ReplayOptions) (*replay.Result, error) {
 		}
 		defer sandbox.RemoveScratch(o.Out)
 	}
-	r := newRunner("", settings.Given{JobFile: o.JobFile}, o.Surroundings)
+	r := newRunner("", settings.Inputs{JobFile: o.JobFile}, o.Surroundings)
 	r.rec.DigestsFolder = "" // do not store digests: the record's author chose the replay's settings
 	defer r.watch.ShowStatus(ctx, nil)()
 	defer r.rec.Close()

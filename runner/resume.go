@@ -39,7 +39,7 @@ type ResumeOptions struct {
 // Resume continues a killed or stopped run after its last event. If it fails before the run continues,
 // the run directory stays unchanged, for another attempt.
 func Resume(ctx context.Context, o ResumeOptions) record.Result {
-	r := newRunner("", settings.Given{JobFile: o.JobFile}, o.Surroundings)
+	r := newRunner("", settings.Inputs{JobFile: o.JobFile}, o.Surroundings)
 	return r.runAndReport(ctx, func() record.Result {
 		var h *history.Run
 		err := recoverPanic(ctx, func(ctx context.Context) (err error) {
@@ -134,7 +134,7 @@ func (r *runner) resumePlace(ctx context.Context, a assignment) (_ *place, err e
 	}
 	if !h.Worked() { // if the agent worked, its images are in the conversation already
 		a.source = r.intakeSource(intake.Event{}, a.request, a.settings, p.workspace)
-		a.source.Forge, a.source.To = a.project.Forge, a.project.Repo
+		a.source.Forge, a.source.Target = a.project.Forge, a.project.Repo
 	}
 	if h.Job.Task.OutputSchema != "" || h.Job.Publish.Feedback() {
 		if a.outputSchema, err = settings.ParseOutputSchema(h.Started.OutputSchema); err != nil {

@@ -19,7 +19,7 @@ import (
 // result.json, with two exceptions: the folder could not be made, or the input was invalid and the user
 // named no folder.
 func Run(ctx context.Context, o Options) record.Result {
-	r := newRunner(record.NewID(time.Now()), settings.Given{
+	r := newRunner(record.NewID(time.Now()), settings.Inputs{
 		JobFile: o.JobFile, Issue: o.Issue, Prompt: o.Prompt, PromptFile: o.PromptFile, Model: o.Model, Set: o.Set, Stdin: o.Stdin,
 	}, o.Surroundings)
 	req := &request{
@@ -34,7 +34,7 @@ func Run(ctx context.Context, o Options) record.Result {
 		r.end.SetRecord(r.rec)
 		err := recoverPanic(ctx, func(ctx context.Context) error { return r.run(ctx, req, o.Repair) })
 		// The input was invalid, and an automatically named run directory would only be litter.
-		discardDirectory = o.Out == "" && !r.env.InActions() && !r.rec.Started() && err != nil && outcome.Of(ctx, err).Outcome == outcome.InvalidInput
+		discardDirectory = o.Out == "" && !r.env.InActions() && !r.rec.Started() && err != nil && outcome.CertificatesFor(ctx, err).Outcome == outcome.InvalidInput
 		r.watch.NoRunDirectory = discardDirectory
 		return r.finish(ctx, err)
 	})
@@ -49,7 +49,7 @@ func Run(ctx context.Context, o Options) record.Result {
 // publication. Without an error, finish derives the outcome from the registered results. repairs is the
 // pull request of agent-ci repair, or "".
 func (r *runner) run(ctx context.Context, req *request, repairs string) error {
-	event := intake.ReadEvent(ctx, intake.Around(r.env))
+	event := intake.ReadEvent(ctx, intake.ReadSurroundings(r.env))
 	if repairs != "" {
 		var err error
 		if event, err = intake.RepairEvent(repairs, r.env.Token() != ""); err != nil {

@@ -30,13 +30,13 @@ type runner struct {
 }
 
 // newRunner returns a runner for one command. id is the new run's id, or "" for a run that exists.
-func newRunner(id string, given settings.Given, s Surroundings) *runner {
+func newRunner(id string, given settings.Inputs, s Surroundings) *runner {
 	given.Env, given.Reserved = settings.Environment(s.Environ), s.Reserved
 	r := &runner{version: s.Version, began: time.Now(), forceStop: s.ForceStop, env: given.Env, end: newEnding()}
 	r.rec = record.New(id, settings.Secrets(r.env, nil))
 	r.rec.DigestsFolder = record.DigestsPath(r.env.Get)
 	r.rec.Ephemeral = r.env.Artifacts() != ""
-	r.source = &settings.Source{Given: given, Warn: r.rec.Warn}
+	r.source = &settings.Source{Inputs: given, Warn: r.rec.Warn}
 	r.watch = &progress.Watch{Events: s.Events, Step: s.Step}
 	if !s.Quiet {
 		r.watch.Lines, r.watch.Terminal = s.Progress, s.Terminal

@@ -120,7 +120,7 @@ func (r *runner) preparePublishing(ctx context.Context, p *place) (*sshsig.Key, 
 func (r *runner) speaker(a *assignment) feedback.Poster {
 	return feedback.Poster{
 		Record: r.rec, Server: a.project.Forge, Publish: a.job().Publish, On: *a.task.Subject, Key: a.task.Key, RunID: r.rec.ID,
-		Snapshot: a.task.Snapshot, Commanded: a.source == nil || a.source.IsForced(), Link: r.env.RunLink(), // a resumed run (source is nil) was admitted at its start
+		Snapshot: a.task.InputDigest, Commanded: a.source == nil || a.source.IsForced(), Link: r.env.RunLink(), // a resumed run (source is nil) was admitted at its start
 	}
 }
 
@@ -177,7 +177,7 @@ func (r *runner) begin(ctx context.Context, rd *ready) error {
 	}
 	ws := rd.workspace
 	if err := cmp.Or(
-		r.rec.Append(transcript.TypeTask, rd.task.Event()),
+		r.rec.Append(transcript.TypeTask, rd.task.TranscriptEvent()),
 		r.rec.Append(transcript.TypeWorkspace, ws.Event(rd.project.Name(), rd.task.Branch, rd.job().Repository.Path)),
 		r.rec.Append(transcript.TypePolicy, rd.sandboxes.Event(ws.SandboxPathElsewhere())),
 		rd.hooks.RecordList(), rd.lessons.RecordGiven(),
@@ -224,8 +224,8 @@ func (r *runner) concludeProgress(ctx context.Context, stop *outcome.Stop) {
 	if view, err := r.rec.View(); err == nil { // without a view the comment still has the outcome
 		end.View = view
 	}
-	if stop.Outcome == outcome.NoChanges && done.Commit == "" && a.task.Snapshot != "" {
-		end.Trace = intake.FruitlessMark(a.task.Snapshot, done.Base.SHA)
+	if stop.Outcome == outcome.NoChanges && done.Commit == "" && a.task.InputDigest != "" {
+		end.Trace = intake.FruitlessMark(a.task.InputDigest, done.Base.SHA)
 	}
 	if err := r.watch.Conclude(ctx, end); err != nil {
 		r.rec.Warn("comment_not_written", "The progress could not be shown in a comment: %v", err)
@@ -259,7 +259,7 @@ func (r *runner) checks(ctx context.Context, w work) verify.Checks {
 // are in the recorded conversation.
 func (r *runner) brief(ctx context.Context, rd *ready, hookText string) (err error) {
 	briefing := briefing.Briefing{Guides: rd.guides, HookContext: hookText, Task: briefing.Task{Source: rd.task.Name, Title: rd.task.Title, Text: rd.task.Text}}
-	if !rd.task.OnHead() {
+	if !rd.task.WorksOnHead() {
 		if briefing.FurtherGuides, err = worker.FurtherGuides(ctx, rd.workspace.Checkout(), rd.job().Repository.Path); err != nil {
 			return err
 		}

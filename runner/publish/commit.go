@@ -105,8 +105,8 @@ func (p *Proposal) message(title, chainHead, repository, coAuthor string) string
 	if chainHead != "" {
 		trailers = append(trailers, transcriptTrailer+": "+chainHead)
 	}
-	if p.Task.Snapshot != "" {
-		trailers = append(trailers, intake.InputTrailer+": "+p.Task.Snapshot)
+	if p.Task.InputDigest != "" {
+		trailers = append(trailers, intake.InputTrailer+": "+p.Task.InputDigest)
 	}
 	trailers = append(trailers, p.Task.Repair.Trailers(p.Cost)...)
 	if coAuthor != "" {

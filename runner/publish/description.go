@@ -225,7 +225,7 @@ func (m Publisher) pullTemplate() string {
 // readEarlierRequests reads the earlier requests from the body of the open pull request, for the new body and commit. Anybody may
 // edit them, so nothing else depends on them.
 func (f Forge) readEarlierRequests(ctx context.Context, p *Proposal) error {
-	if p.Task.Request == "" || p.Task.Mode == intake.Join || p.earlierRequests != nil {
+	if p.Task.RequestText == "" || p.Task.Mode == intake.Join || p.earlierRequests != nil {
 		return nil
 	}
 	open, err := f.openPull(ctx, p)

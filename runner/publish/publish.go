@@ -101,7 +101,7 @@ func publishOverTip(ctx context.Context, to Destination, p *Proposal, out *Publi
 	switch {
 	case current.isForeign(p.Base):
 		return foreignCommit(p.Task.Branch, current)
-	case p.Task.Repair != nil && !current.madeBy(p) && current.lease() != p.Task.Repair.Head:
+	case p.Task.Repair != nil && !current.madeBy(p) && current.lease() != p.Task.Repair.HeadSHA:
 		return refuseOvertaken(p.Task.Branch, current)
 	case current != nil && !current.madeBy(p) && current.hasSameChange(p):
 		commit = to.publisher().adoptExisting
@@ -150,7 +150,7 @@ func askPublishHooks(ctx context.Context, to Destination, p *Proposal, out *Publ
 func Lessons(ctx context.Context, to Forge, p Proposal, lessons transcript.Lessons, name string) error {
 	p.Summary, p.Stopped, p.InCheckout, p.EarlierCommit, p.descriptionFacts = "", nil, nil, "", descriptionFacts{lessons: &lessons}
 	p.Verification = transcript.Verify{Passed: true}
-	p.Task = intake.Task{Key: name, Branch: intake.BranchPrefix + name, Actor: p.Task.Actor, ActorID: p.Task.ActorID}
+	p.Task = intake.Task{Key: name, Branch: intake.BranchPrefix + name, Requester: intake.Requester{Actor: p.Task.Actor, ActorID: p.Task.ActorID}}
 	to.subject = transcript.AboutLessons
 	err := to.RequirePublishable(ctx, p.Task.Branch, p.Base)
 	if stop := (*outcome.Stop)(nil); errors.As(err, &stop) && stop.Outcome == outcome.Skipped {

@@ -13,7 +13,7 @@ import (
 // ownComments returns earlier runs' comments that continue the body, oldest first. Anybody can write the mark. So the author must
 // be the pull request's author, a bot, or the token's account.
 func (f Forge) ownComments(ctx context.Context, pull *forge.PullRequest) ([]forge.Comment, error) {
-	own := intake.OwnComments(ctx, f.Forge)
+	own := intake.IsByAppOrTokenAccount(ctx, f.Forge)
 	return f.commentsWith(ctx, pull, body.CommentMark, func(c forge.Comment) bool {
 		return c.Author.ID != 0 && c.Author.ID == pull.Author.ID || own(c)
 	})

@@ -25,7 +25,7 @@ func (f Forge) requireGitPushTarget(ctx context.Context, branch string) error {
 		return err
 	}
 	others := slices.DeleteFunc(slices.Clone(urls), func(url string) bool {
-		return strings.EqualFold(intake.NameInURL(url, f.ServerURL), f.Name())
+		return strings.EqualFold(intake.RepositoryInURL(url, f.ServerURL), f.Name())
 	})
 	switch len(others) {
 	case 0:

@@ -21,7 +21,7 @@ import (
 // oversized files with a warning.
 func ReadGuides(base settings.Commit, dir string, warn provider.Warn) ([]briefing.Guide, error) {
 	return briefing.ReadGuides(dir, func(path string) ([]byte, error) {
-		raw, err := base.ReadBase(path, settings.MaxFile)
+		raw, err := base.ReadBase(path, settings.MaxFileBytes)
 		var large *gitops.TooLargeError
 		if errors.As(err, &large) {
 			warn("guide_too_large", "%s.", outcome.Sentence(err.Error()))

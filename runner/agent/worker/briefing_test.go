@@ -15,7 +15,7 @@ import (
 
 func TestReadsGuidesOfBaseCommit(t *testing.T) {
 	o := site(t, &job.Job{}, map[string]string{
-		"AGENTS.md": "Root.", "sub/AGENTS.md": strings.Repeat("x", settings.MaxFile+1), "sub/deep/AGENTS.md": "Deep.", "sub/deep/er/AGENTS.md": "Deeper.",
+		"AGENTS.md": "Root.", "sub/AGENTS.md": strings.Repeat("x", settings.MaxFileBytes+1), "sub/deep/AGENTS.md": "Deep.", "sub/deep/er/AGENTS.md": "Deeper.",
 		"other/AGENTS.md": "Other.", "sub/deeper/AGENTS.md": "Beside.",
 	})
 	var warned warnings

@@ -63,7 +63,7 @@ func (p *IssuePeople) unansweredComment(ctx context.Context, repository forge.Re
 	if err != nil {
 		return 0
 	}
-	isOwn := intake.OwnComments(ctx, p.Forge)
+	isOwn := intake.IsByAppOrTokenAccount(ctx, p.Forge)
 	for _, c := range slices.Backward(comments) {
 		switch {
 		case strings.HasPrefix(c.Body, intake.QuestionsMark) && isOwn(c):

@@ -102,7 +102,7 @@ func (c *Control) authoritiesFor(kind string) []byte {
 			entries = append(entries, step.Network.Allow...)
 		}
 	}
-	return c.Authorities.Of(entries)
+	return c.Authorities.CertificatesFor(entries)
 }
 
 // ClientConfigOf returns the client configuration of commands. Without a proxy, secrets are

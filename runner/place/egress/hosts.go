@@ -41,7 +41,7 @@ func (c *Control) proxyOptions(by Commands, own credential.Set) proxy.Options {
 		Decide:  policy.Hosts{List: list, Key: by.Key, Rules: c.Rules, Credentials: own}.Decide,
 		Observe: func(asked proxy.Request) error { return c.noteHost(by.By, asked) },
 		Via:     via,
-		Roots:   c.Authorities.Roots(slices.Concat(by.Network.Allow, entriesOf(c.secretsOf(by)))),
+		Roots:   c.Authorities.RootsFor(slices.Concat(by.Network.Allow, entriesOf(c.secretsOf(by)))),
 
 		Credentials: own, Authority: c.setup.authority,
 		Used: func(name string, to reach.Target) error { return c.noteUse(by.By, name, to) },

@@ -128,11 +128,11 @@ func (p *Prepared) openCheckout(ctx context.Context, builtIn bool) error {
 
 // loadJob reads the job and makes the record redact its secrets.
 func (p *Prepared) loadJob(ctx context.Context, o Options) error {
-	given := settings.Given{JobFile: o.JobFile, Set: o.assignments(), Env: p.Environ, Reserved: o.Reserved}
+	given := settings.Inputs{JobFile: o.JobFile, Set: o.assignments(), Env: p.Environ, Reserved: o.Reserved}
 	if o.JobFile == "" {
 		given.Prompt = "Run a command." // every job needs a task; nobody reads this one
 	}
-	source := &settings.Source{Warn: p.Record.Warn, Given: given}
+	source := &settings.Source{Warn: p.Record.Warn, Inputs: given}
 	read, err := source.Load(ctx, p.Workspace.Commit())
 	if err != nil {
 		return err

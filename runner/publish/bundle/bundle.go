@@ -107,7 +107,7 @@ func (b Bundle) requirePublishable(hasToken bool) error {
 	case outcome.Skipped:
 		return b.NothingToPublish()
 	case outcome.BudgetExceeded:
-		wantsDraft := made.Limits.OnBudget == "draft" && slices.Contains(settings.AgentBudgets, end.Reason)
+		wantsDraft := made.Limits.OnBudget == "draft" && slices.Contains(settings.AgentLimitReasons, end.Reason)
 		if !wantsDraft {
 			return badBundle("its run ended as %s/%s", end.Outcome, end.Reason)
 		}

@@ -28,7 +28,7 @@ type knownTask struct {
 // readKnownTask reads what is known before the bundle's base commit is checked out.
 func (h SecondHalf) readKnownTask(ctx context.Context) (knownTask, error) {
 	if h.Event.InActions {
-		if err := h.Event.Unusable(); err != nil {
+		if err := h.Event.UnusableError(); err != nil {
 			return knownTask{}, err
 		}
 	}
@@ -58,7 +58,7 @@ func (h SecondHalf) knownJob(ctx context.Context) (*job.Job, error) {
 	if h.Event.Base() == "" {
 		return h.template(ctx)
 	}
-	return h.adoptSettings(h.Source.LoadGiven(ctx, h.Workspace.Commit()))
+	return h.adoptSettings(h.Source.LoadInputs(ctx, h.Workspace.Commit()))
 }
 
 // taskEvents lists events that make their issue or pull request the task.
@@ -77,7 +77,7 @@ func subjectOf(e intake.Event, j *job.Job) int {
 	if request, _ := e.Event.Request(actions.Triggers{}); request == nil {
 		return 0
 	}
-	number, err := e.Subject()
+	number, err := e.SubjectNumber()
 	if err != nil {
 		return 0 // the first half has refused this input
 	}
@@ -122,7 +122,7 @@ func (k knownTask) readPull(ctx context.Context, in forge.Repository) (*forge.Pu
 	case !e.InActions || e.Event == nil || !strings.EqualFold(e.Repository, in.Name()):
 	case e.PullRequest != nil:
 		return intake.ReadPullRequest(ctx, in, e.PullRequest.Number)
-	case e.Issue != nil && e.Issue.OfPull():
+	case e.Issue != nil && e.Issue.IsPull():
 		return intake.ReadPullRequest(ctx, in, e.Issue.Number)
 	}
 	return nil, nil

@@ -176,7 +176,7 @@ func (b Bundle) task(asker actions.Account) intake.Task {
 	recorded := b.View.Task
 	t := intake.Task{Key: b.View.Started.Key, Title: recorded.Title, Branch: b.View.Workspace.Branch}
 	if isDigest(recorded.InputDigest) {
-		t.Snapshot = recorded.InputDigest
+		t.InputDigest = recorded.InputDigest
 	}
 	if issue, err := form.ParseIssue(recorded.Issue); err == nil && issue.Repository != "" {
 		t.Issue = &issue
@@ -263,7 +263,7 @@ func (h SecondHalf) Admit(ctx context.Context, b Bundle, p *publish.Proposal) (*
 func (b Bundle) requireOperatorHooks(current []hooks.Hook) error {
 	for _, use := range b.View.Hooks {
 		sameName := func(h hooks.Hook) bool { return h.Name == use.Name }
-		if use.ForPages == job.OnPrePublish && strings.HasPrefix(use.Name, hooks.OperatorPrefix) && !slices.ContainsFunc(current, sameName) {
+		if use.Event == job.OnPrePublish && strings.HasPrefix(use.Name, hooks.OperatorPrefix) && !slices.ContainsFunc(current, sameName) {
 			return outcome.Stopf(outcome.InvalidInput, "operator_file",
 				"The run had the hook %.100q on pre_publish, which is missing now; publish with the operator's file (--operator-file).", use.Name)
 		}

@@ -24,7 +24,7 @@ func TestProposesBundle(t *testing.T) {
 	if p.RunID != "run-1" || p.Base.Branch != "main" || p.Summary != "Greets." || !p.Verification.Passed || p.InCheckout != nil || p.ChainHead == "" {
 		t.Errorf("proposal: %+v", p)
 	}
-	if task := p.Task; task.Branch != "agent-ci/issue-7" || task.Issue.Number != 7 || task.Actor != "ada" || task.Author.Login != "grace" || task.Snapshot == "" {
+	if task := p.Task; task.Branch != "agent-ci/issue-7" || task.Issue.Number != 7 || task.Actor != "ada" || task.Author.Login != "grace" || task.InputDigest == "" {
 		t.Errorf("task: %+v", task)
 	}
 	out := w.publish(to, p)
@@ -48,7 +48,7 @@ func TestDropsInvalidTaskValues(t *testing.T) {
 		says.started.Key, says.workspace.Branch = "greet", "agent-ci/greet"
 	})
 	w.must(err)
-	if task := p.Task; task.Snapshot != "" || task.Issue != nil || task.Actor != "" || task.Author != nil {
+	if task := p.Task; task.InputDigest != "" || task.Issue != nil || task.Actor != "" || task.Author != nil {
 		t.Errorf("task: %+v", task)
 	}
 }

@@ -172,7 +172,7 @@ func (w *world) half(rec *record.Record) SecondHalf {
 	w.must(err)
 	return SecondHalf{
 		Record: rec, Workspace: space, Event: w.event,
-		Source: &settings.Source{Warn: rec.Warn, Given: settings.Given{Env: w.env, Set: w.set}},
+		Source: &settings.Source{Warn: rec.Warn, Inputs: settings.Inputs{Env: w.env, Set: w.set}},
 		Forge: func(*job.Job) (publish.Forge, error) {
 			return publish.Forge{Publisher: publish.Publisher{Project: publish.Project{Forge: client, Repo: client.Repository("octo/widgets"), ServerURL: w.forge.URL}, Record: rec, Workspace: space, Env: w.env}}, nil
 		},

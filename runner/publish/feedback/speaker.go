@@ -106,7 +106,7 @@ func (s Poster) earlierPosts(ctx context.Context) (found []earlierPost, err erro
 		all, err = s.repository().Comments(ctx, s.On.Number)
 		err = intake.ForgeFailure(fmt.Sprintf("The comments of #%d cannot be read", s.On.Number), err)
 	}
-	own := intake.OwnComments(ctx, s.Server)
+	own := intake.IsByAppOrTokenAccount(ctx, s.Server)
 	for _, each := range all {
 		if input, run, marked := intake.FeedbackOf(each.Body, s.Key); marked && own(each) {
 			found = append(found, earlierPost{each, input, run})

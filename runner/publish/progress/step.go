@@ -25,7 +25,7 @@ import (
 // Mask masks values in the log of this step and of later steps. It writes them to the log to do so, so it only works if no one
 // redirects the log.
 func (w *Watch) Mask(hidden []secrets.Value) {
-	if w.Step == nil || !w.Step.Masks {
+	if w.Step == nil || !w.Step.MayMask {
 		return
 	}
 	for _, each := range hidden {
@@ -128,9 +128,9 @@ func (t StepResult) setOutputs(step *actions.Step) error {
 		values["structured-output"], err = string(output), errors.Join(err, readErr)
 	}
 	for _, name := range []string{"plan", "structured-output", "red-proof"} {
-		if len(values[name]) > actions.MaxOutput { // a cut text would be no JSON
+		if len(values[name]) > actions.MaxOutputBytes { // a cut text would be no JSON
 			values[name] = ""
-			err = errors.Join(err, fmt.Errorf("the output %s is left empty, since it is longer than %d bytes; the run directory has it", name, actions.MaxOutput))
+			err = errors.Join(err, fmt.Errorf("the output %s is left empty, since it is longer than %d bytes; the run directory has it", name, actions.MaxOutputBytes))
 		}
 	}
 	for _, name := range Outputs {

@@ -26,7 +26,7 @@ func TestReportsAvailableResultsToStep(t *testing.T) {
 		noFile, told bool
 	}{
 		"an object":         {`{"count": 3}`, "\n{\"count\": 3}\n", false, true},
-		"a long one":        {strings.Repeat("1", actions.MaxOutput+1), "structured-output<<", false, false},
+		"a long one":        {strings.Repeat("1", actions.MaxOutputBytes+1), "structured-output<<", false, false},
 		"no files to write": {`{"count": 3}`, "", true, false},
 		"it is gone":        {"", "structured-output<<", false, false},
 	} {

@@ -94,7 +94,7 @@ func TestOpensNoEmptyLogGroup(t *testing.T) {
 func TestMasksSecretsInRunnerLog(t *testing.T) {
 	for masks, want := range map[bool]bool{true: true, false: false} {
 		var log bytes.Buffer
-		w := &Watch{Step: &actions.Step{Log: actions.NewLog(&log), Masks: masks}}
+		w := &Watch{Step: &actions.Step{Log: actions.NewLog(&log), MayMask: masks}}
 		w.Mask([]secrets.Value{{Name: "TOKEN", Secret: "s3cr3t-value"}})
 		if got := strings.Contains(log.String(), "::add-mask::s3cr3t-value"); got != want {
 			t.Errorf("masks %t: %q", masks, log.String())

@@ -37,7 +37,7 @@ func NewAttempt(ctx context.Context, source *intake.Source, known *Attempt, pull
 		}
 		known = &Attempt{Case: found}
 	}
-	source.Failing, source.Repair = known.agentInput(), &intake.Repair{Head: known.Head}
+	source.FailedChecks, source.Repair = known.agentInput(), &intake.Repair{HeadSHA: known.Head}
 	return known, nil
 }
 
@@ -60,7 +60,7 @@ func (a *Attempt) Begin(ctx context.Context) error {
 
 // Conclude reports the attempt's result on the pull request. pushed is the pushed commit, or "".
 func (a *Attempt) Conclude(ctx context.Context, stop *outcome.Stop, cost *float64, pushed string) {
-	end := attemptEnd{Stop: *stop, Commit: pushed, Spent: a.Plan.Attempt.SpentWith(cost), Last: a.Plan.Attempt.Attempt >= a.bounds.Attempts}
+	end := attemptEnd{Stop: *stop, Commit: pushed, Spent: a.Plan.Attempt.TotalUSD(cost), Last: a.Plan.Attempt.Attempt >= a.bounds.Attempts}
 	folder := a.record.Path()
 	end.Message = strings.NewReplacer(folder+"/", "", folder, "the run directory").Replace(stop.Message) // readers of the comment have no access to this machine's folder
 	err := a.thread.conclude(ctx, a.Case, end)

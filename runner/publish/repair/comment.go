@@ -45,7 +45,7 @@ type state struct {
 var stateMark = lazyregexp.New(`<!-- agent-ci: repair of ([0-9a-f]{40,64}) by ([0-9A-Za-z._-]{1,100}) attempts=([0-9]{1,10}) spent=([0-9]{1,9}\.[0-9]{4}) rerun=(true|false) -->`)
 
 func (s state) String() string {
-	return fmt.Sprintf("<!-- agent-ci: repair of %s by %s attempts=%d spent=%s rerun=%v -->\n", s.head, s.run, s.attempts, intake.Dollars(s.spentUSD), s.rerun)
+	return fmt.Sprintf("<!-- agent-ci: repair of %s by %s attempts=%d spent=%s rerun=%v -->\n", s.head, s.run, s.attempts, intake.FormatDollars(s.spentUSD), s.rerun)
 }
 
 // readState parses the last mark in a comment. The text before it is not trusted, and may have other marks.
@@ -66,7 +66,7 @@ func (t *thread) read(ctx context.Context) error {
 		return intake.ForgeFailure(fmt.Sprintf("The comments of pull request #%d cannot be read", t.Number), err)
 	}
 	t.id, t.shown, t.storedState = 0, "", state{}
-	own := intake.TokensComments(ctx, t.Server)
+	own := intake.IsByTokenAccount(ctx, t.Server)
 	for _, c := range comments {
 		if strings.HasPrefix(c.Body, intake.RepairMark) && own(c) {
 			t.id, t.shown, t.storedState = c.ID, c.Body, readState(c.Body)
@@ -78,7 +78,7 @@ func (t *thread) read(ctx context.Context) error {
 
 // describeCase sets the comment's new state, and its list of failed checks.
 func (t *thread) describeCase(c *Case, last intake.Repair) {
-	t.newState = state{head: c.Head, run: t.Run, attempts: last.Attempt, spentUSD: last.Spent, rerun: t.storedState.head == c.Head && t.storedState.rerun}
+	t.newState = state{head: c.Head, run: t.Run, attempts: last.Attempt, spentUSD: last.SpentUSD, rerun: t.storedState.head == c.Head && t.storedState.rerun}
 	var b strings.Builder
 	fmt.Fprintf(&b, "**Checks on %s**\n\n", gitops.Short(c.Head))
 	for _, red := range c.Red {
@@ -210,7 +210,7 @@ func (t *thread) addCost(ctx context.Context, cost float64) error {
 }
 
 func spentSoFar(dollars float64) string {
-	return fmt.Sprintf("All attempts so far cost $%s.", intake.Dollars(dollars))
+	return fmt.Sprintf("All attempts so far cost $%s.", intake.FormatDollars(dollars))
 }
 
 // text returns the comment's text with its state.

@@ -16,10 +16,10 @@ import (
 // lastAttempt returns the number of the last attempt and the cost of all. The head commit has both. The comment has later numbers if
 // attempts pushed nothing; it counts if it is about the same head.
 func lastAttempt(head *forge.Commit, noted state) intake.Repair {
-	last := intake.Repair{Head: head.SHA}
-	last.Attempt, last.Spent = intake.ParseTrailers(head)
+	last := intake.Repair{HeadSHA: head.SHA}
+	last.Attempt, last.SpentUSD = intake.ParseTrailers(head)
 	if noted.head == head.SHA {
-		last.Attempt, last.Spent = max(last.Attempt, noted.attempts), max(last.Spent, noted.spentUSD)
+		last.Attempt, last.SpentUSD = max(last.Attempt, noted.attempts), max(last.SpentUSD, noted.spentUSD)
 	}
 	return last
 }
@@ -73,15 +73,15 @@ func (t *thread) decide(ctx context.Context, c *Case, head *forge.Commit, allowe
 		t.listRemaining(c)
 		return stopWith("repair_limit", "%s of %d to repair %s are used up (repair.attempts); it is left to a person: %s.",
 			outcome.CountNoun(last.Attempt, "attempt"), allowed.Attempts, pull, c.Pull.URL)
-	case allowed.CostUSD > 0 && last.Spent >= allowed.CostUSD:
+	case allowed.CostUSD > 0 && last.SpentUSD >= allowed.CostUSD:
 		t.listRemaining(c)
 		return stopWith("repair_limit", "Attempts to repair %s have cost $%.2f of $%.2f (repair.cost_usd); it is left to a person: %s.",
-			pull, last.Spent, allowed.CostUSD, c.Pull.URL)
+			pull, last.SpentUSD, allowed.CostUSD, c.Pull.URL)
 	}
 	plan := &Plan{Attempt: last}
 	plan.Attempt.Attempt++
 	if allowed.CostUSD > 0 {
-		plan.RemainingUSD = allowed.CostUSD - last.Spent
+		plan.RemainingUSD = allowed.CostUSD - last.SpentUSD
 	}
 	return plan, nil
 }

@@ -178,11 +178,11 @@ func TestLargerAttemptCountHolds(t *testing.T) {
 		"a comment that is none": {"", "<!-- agent-ci: repair of x by a attempts=9 spent=1 rerun=true -->", 0, 0},
 	} {
 		got := lastAttempt(head(c.trailers), readState(c.comment))
-		if got.Attempt != c.attempts || got.Spent != c.spent {
+		if got.Attempt != c.attempts || got.SpentUSD != c.spent {
 			t.Errorf("%s: %+v", name, got)
 		}
 	}
-	if got := lastAttempt(head("Agent-CI-Spent: NaN\n"), state{}); !(got.Spent > 1e7) {
+	if got := lastAttempt(head("Agent-CI-Spent: NaN\n"), state{}); !(got.SpentUSD > 1e7) {
 		t.Errorf("an amount that is none: %+v", got)
 	}
 }

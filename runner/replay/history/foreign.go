@@ -39,7 +39,7 @@ func (h *Run) RefuseExcess(ctx context.Context, here *settings.Source, ws *works
 	if _, err := job.LoadRecorded(h.Started.Job); err != nil {
 		return foreign("its job is none that agent-ci takes (%.300s); start a new run", firstProblem(err))
 	}
-	over := compare.Beyond(&h.Job, &set.Job, resumes)
+	over := compare.FirstExcess(&h.Job, &set.Job, resumes)
 	if over == nil && resumes {
 		if over, err = h.elsewhere(&set.Job, here.Env, ws); err != nil {
 			return err
@@ -74,8 +74,8 @@ func (h *Run) elsewhere(j *job.Job, env settings.Environment, ws *workspace.Work
 	if branch := h.Workspace.Branch; branch != j.PullRequest.Branch && !intake.IsRunBranch(branch) {
 		return &compare.Excess{Key: "pull_request.branch", Value: branch}, nil
 	}
-	around := intake.Around(env)
-	name, err := intake.Naming{Job: j, Event: intake.Event{Surroundings: around}, Server: around.Server, Origin: ws.Checkout().Origin()}.Repository()
+	around := intake.ReadSurroundings(env)
+	name, err := intake.RepositorySources{Job: j, Event: intake.Event{Surroundings: around}, Server: around.Server, Origin: ws.Checkout().Origin()}.Repository()
 	if err != nil || h.Workspace.Repository == "" || strings.EqualFold(name, h.Workspace.Repository) {
 		return nil, err
 	}

@@ -107,7 +107,7 @@ func (h *Run) Worked() bool { return h.conversation.Turns() > 0 }
 
 // Assigned returns the run's task without its results.
 func (h *Run) Assigned() intake.Task {
-	t := intake.Recorded(h.View.Task)
+	t := intake.TaskFromTranscript(h.View.Task)
 	t.Key, t.Branch = h.Started.Key, h.Workspace.Branch
 	return t
 }

@@ -129,7 +129,7 @@ func (h *Run) withinLimit() error {
 		return nil
 	}
 	key := settings.LimitKey(h.Finished.Reason)
-	if limit, was := settings.LimitOf(h.Job.Limits, key), settings.LimitOf(h.Limits, key); limit > was || limit == 0 {
+	if limit, was := settings.LimitValue(h.Job.Limits, key), settings.LimitValue(h.Limits, key); limit > was || limit == 0 {
 		return nil
 	}
 	return workspace.CannotResume("%s is used up; raise it with --set %s=…", key, key)

@@ -158,7 +158,7 @@ func (d *Diagnosis) examineGitHub(ctx context.Context, p *sandboxcommand.Prepare
 }
 
 func (d *Diagnosis) repositoryName(ctx context.Context, p *sandboxcommand.Prepared, server string) string {
-	n := intake.Naming{Job: p.Job, Server: server}
+	n := intake.RepositorySources{Job: p.Job, Server: server}
 	n.Event.Repository = p.Environ.Get("GITHUB_REPOSITORY")
 	if checkout := p.Workspace.Checkout(); checkout != nil {
 		n.Origin = checkout.Origin()

@@ -28,7 +28,7 @@ import (
 
 // Options describes the run.
 type Options struct {
-	settings.Given
+	settings.Inputs
 	Dir      string // the checkout, or a folder in it
 	Operator string // path of the operator's file; empty for none
 }
@@ -73,7 +73,7 @@ func At(ctx context.Context, o Options) (found Found, err error) {
 	} else if ws = nil; outcome.ForError(ctx, err).Reason != "no_checkout" {
 		return found, err
 	}
-	source := &settings.Source{Given: o.Given, Warn: rec.Warn}
+	source := &settings.Source{Inputs: o.Inputs, Warn: rec.Warn}
 	set, err := source.LoadTemplate(ctx, base)
 	if err != nil {
 		return found, err

@@ -10,9 +10,9 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/boundedfile"
 )
 
-// eventLimit is the maximum length of an event in bytes: GitHub sends no longer webhook
+// maxEventBytes is the maximum length of an event in bytes: GitHub sends no longer webhook
 // (https://docs.github.com/webhooks/webhook-events-and-payloads).
-const eventLimit = 25 << 20
+const maxEventBytes = 25 << 20
 
 // Event is the event that started a workflow: GITHUB_EVENT_NAME, and fields of the webhook payload
 // at GITHUB_EVENT_PATH. Its texts date from the time of the event.
@@ -39,8 +39,8 @@ type Account struct {
 	Type  string `json:"type"` // User, Bot, Organization
 }
 
-// Bot reports whether a is the account of an App.
-func (a Account) Bot() bool { return a.Type == "Bot" }
+// IsBot reports whether a is the account of an App.
+func (a Account) IsBot() bool { return a.Type == "Bot" }
 
 type Label struct {
 	Name string `json:"name"`
@@ -55,8 +55,8 @@ type Issue struct {
 	PullRequest json.RawMessage `json:"pull_request"` // there for a pull request only
 }
 
-// OfPull reports whether i is a pull request.
-func (i *Issue) OfPull() bool {
+// IsPull reports whether i is a pull request.
+func (i *Issue) IsPull() bool {
 	return len(i.PullRequest) > 0 && string(i.PullRequest) != "null"
 }
 
@@ -80,15 +80,15 @@ type Review struct {
 }
 
 type PullRequest struct {
-	Number int    `json:"number"`
-	Title  string `json:"title"`
-	Body   string `json:"body"`
-	Head   End    `json:"head"`
-	Base   End    `json:"base"`
+	Number int        `json:"number"`
+	Title  string     `json:"title"`
+	Body   string     `json:"body"`
+	Head   PullBranch `json:"head"`
+	Base   PullBranch `json:"base"`
 }
 
-// End is one of the two branches of a pull request.
-type End struct {
+// PullBranch is one of the two branches of a pull request.
+type PullBranch struct {
 	Ref        string      `json:"ref"`
 	Repository *Repository `json:"repo"` // nil for a deleted fork
 }
@@ -139,9 +139,9 @@ type PullNumber struct {
 	Number int `json:"number"`
 }
 
-// OnIssueAt returns the time of the event on its issue: the creation of the comment, else the
+// TimeOnIssue returns the time of the event on its issue: the creation of the comment, else the
 // issue's last update.
-func (e *Event) OnIssueAt() time.Time {
+func (e *Event) TimeOnIssue() time.Time {
 	if e.Comment != nil {
 		return e.Comment.CreatedAt
 	}
@@ -157,12 +157,12 @@ func ReadEvent(ctx context.Context, name, path string) (*Event, error) {
 	if name == "" || path == "" {
 		return nil, ErrNoEvent
 	}
-	raw, err := boundedfile.Read(ctx, path, eventLimit)
+	raw, err := boundedfile.Read(ctx, path, maxEventBytes)
 	if err != nil {
 		return nil, fmt.Errorf("read the event: %w", err)
 	}
-	if len(raw) > eventLimit {
-		return nil, fmt.Errorf("the event is longer than %d bytes", eventLimit)
+	if len(raw) > maxEventBytes {
+		return nil, fmt.Errorf("the event is longer than %d bytes", maxEventBytes)
 	}
 	event := Event{Name: name}
 	if err := json.Unmarshal(raw, &event); err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/actions"
 )
 
-var triggers = actions.Triggers{Labels: []string{"agent-ci"}, Assignees: []string{"robot"}, Command: "/agent-ci", Prefix: "agent-ci/"}
+var triggers = actions.Triggers{Labels: []string{"agent-ci"}, Assignees: []string{"robot"}, Command: "/agent-ci", BranchPrefix: "agent-ci/"}
 
 func read(t *testing.T, name, payload string) *actions.Event {
 	t.Helper()
@@ -85,12 +85,12 @@ func TestRecognisesRequestsInEvents(t *testing.T) {
 				}
 				return
 			}
-			got := wanted{request.Trigger, request.Actor.Login, request.Words, request.Prompt, request.Typed, request.Number, request.OnPull, request.Commanded}
+			got := wanted{request.Trigger, request.Actor.Login, request.Words, request.Prompt, request.TypedIssue, request.Number, request.OnPull, request.Commanded}
 			if diff := cmp.Diff(c.want, got); diff != "" {
 				t.Error(diff)
 			}
-			if timed := request.Actor.Login != ""; timed == request.At.IsZero() {
-				t.Errorf("asked by %q at %v", request.Actor.Login, request.At)
+			if timed := request.Actor.Login != ""; timed == request.RequestedAt.IsZero() {
+				t.Errorf("asked by %q at %v", request.Actor.Login, request.RequestedAt)
 			}
 		})
 	}

@@ -16,11 +16,11 @@ import (
 // a Log can contain none: Write replaces one character of such a sequence by its visible full-width
 // form. Only the methods write commands.
 type Log struct {
-	mu     sync.Mutex
-	w      io.Writer
-	begun  bool // the line contains a visible character
-	hashes int  // right before, at most 2
-	within bool // a line that has not ended
+	mu           sync.Mutex
+	w            io.Writer
+	lineHasText  bool // the line contains a visible character
+	hashesBefore int  // right before, at most 2
+	inLine       bool // a line that has not ended
 }
 
 func NewLog(w io.Writer) *Log { return &Log{w: w} }
@@ -31,7 +31,7 @@ func (l *Log) Write(text []byte) (int, error) {
 	defer l.mu.Unlock()
 	harmless := make([]byte, 0, len(text)+8)
 	for _, c := range text {
-		harmless = l.append(harmless, c)
+		harmless = l.appendHarmless(harmless, c)
 	}
 	if _, err := l.w.Write(harmless); err != nil {
 		return 0, err
@@ -44,25 +44,25 @@ const (
 	wideBracket = "［"
 )
 
-// append adds one byte. The runner also ends lines at "\r", and skips all kinds of blanks before a
+// appendHarmless adds one byte. The runner also ends lines at "\r", and skips all kinds of blanks before a
 // command: only a visible ASCII character counts as the start of a line's text.
-func (l *Log) append(to []byte, c byte) []byte {
-	hashes := l.hashes
-	l.hashes = 0
-	l.within = c != '\n' && c != '\r'
+func (l *Log) appendHarmless(to []byte, c byte) []byte {
+	hashes := l.hashesBefore
+	l.hashesBefore = 0
+	l.inLine = c != '\n' && c != '\r'
 	switch {
-	case !l.within:
-		l.begun = false
-	case c == ':' && !l.begun:
-		l.begun = true
+	case !l.inLine:
+		l.lineHasText = false
+	case c == ':' && !l.lineHasText:
+		l.lineHasText = true
 		return append(to, wideColon...)
 	case c == '[' && hashes == 2:
 		return append(to, wideBracket...)
 	case c == '#':
-		l.hashes = min(hashes+1, 2)
-		l.begun = true
+		l.hashesBefore = min(hashes+1, 2)
+		l.lineHasText = true
 	case c > ' ' && c < 0x7f:
-		l.begun = true
+		l.lineHasText = true
 	}
 	return append(to, c)
 }
@@ -71,7 +71,7 @@ func (l *Log) append(to []byte, c byte) []byte {
 // of several lines is masked line by line, as the runner sees it.
 func (l *Log) Mask(value string) error {
 	for line := range strings.FieldsFuncSeq(value, func(r rune) bool { return r == '\n' || r == '\r' }) {
-		if err := l.command("add-mask", nil, line); err != nil {
+		if err := l.writeCommand("add-mask", nil, line); err != nil {
 			return err
 		}
 	}
@@ -79,9 +79,9 @@ func (l *Log) Mask(value string) error {
 }
 
 // Group starts a folded part of the log.
-func (l *Log) Group(title string) error { return l.command("group", nil, title) }
+func (l *Log) Group(title string) error { return l.writeCommand("group", nil, title) }
 
-func (l *Log) EndGroup() error { return l.command("endgroup", nil, "") }
+func (l *Log) EndGroup() error { return l.writeCommand("endgroup", nil, "") }
 
 // Annotation is a message shown beside the run, and at a line of File if set.
 type Annotation struct {
@@ -96,28 +96,28 @@ type Annotation struct {
 // Annotate shows a message beside the run. GitHub shows ten of each level of a
 // step.
 func (l *Log) Annotate(a Annotation) error {
-	properties := githubactions.CommandProperties{"col": positive(a.Column), "file": a.File, "line": positive(a.Line), "title": a.Title}
+	properties := githubactions.CommandProperties{"col": positiveNumber(a.Column), "file": a.File, "line": positiveNumber(a.Line), "title": a.Title}
 	maps.DeleteFunc(properties, func(_, value string) bool { return value == "" })
-	return l.command(a.Level, properties, a.Message)
+	return l.writeCommand(a.Level, properties, a.Message)
 }
 
-// command writes a workflow command on its own line. It uses only the format and the escapes of
+// writeCommand writes a workflow command on its own line. It uses only the format and the escapes of
 // go-githubactions, not its writers: they do not escape information, and end outputs at a known
 // delimiter.
-func (l *Log) command(name string, properties githubactions.CommandProperties, message string) error {
+func (l *Log) writeCommand(name string, properties githubactions.CommandProperties, message string) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	command := githubactions.Command{Name: name, Message: message, Properties: properties}
 	line := command.String() + "\n"
-	if l.within {
+	if l.inLine {
 		line = "\n" + line
 	}
-	l.within, l.begun, l.hashes = false, false, 0
+	l.inLine, l.lineHasText, l.hashesBefore = false, false, 0
 	_, err := io.WriteString(l.w, line)
 	return err
 }
 
-func positive(n int) string {
+func positiveNumber(n int) string {
 	if n <= 0 {
 		return ""
 	}

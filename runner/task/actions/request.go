@@ -9,10 +9,10 @@ import (
 )
 
 type Triggers struct {
-	Labels    []string
-	Assignees []string
-	Command   string // how a comment begins that asks; "" for none
-	Prefix    string // of branches with reviews for agent-ci
+	Labels       []string
+	Assignees    []string
+	Command      string // how a comment begins that asks; "" for none
+	BranchPrefix string // of branches with reviews for agent-ci
 }
 
 // Request is the task in an event: an issue, a pull request to continue, or a prompt.
@@ -21,23 +21,23 @@ type Request struct {
 	// Actor is the requester. The run checks its permission. It is empty for a start by hand or
 	// through the API, because GitHub has checked that permission already.
 	Actor Account
-	// At is the time of the request: later texts do not count. The zero time means now.
-	At time.Time
+	// RequestedAt is the time of the request: later texts do not count. The zero time means now.
+	RequestedAt time.Time
 	// Issue is the issue, or the pull request as an issue, as of the event. It is nil if the event
 	// contains only its number.
-	Issue  *Issue
-	Number int
-	Typed  string // the issue as somebody typed it, where Number is to be read from that
+	Issue      *Issue
+	Number     int
+	TypedIssue string // the issue as somebody typed it, where Number is to be read from that
 	// Pull is the pull request to continue, with the fields of the event.
 	Pull   *PullRequest
 	OnPull bool
 	// Words holds the actor's text beside the command. A request on a line of a diff sets On, the
 	// comment.
-	Words     string
-	WordsID   int64
-	On        *Comment
-	Prompt    string
-	Commanded bool // in words: they may ask for more work on an existing result
+	Words       string
+	WordsID     int64
+	LineComment *Comment
+	Prompt      string
+	Commanded   bool // in words: they may ask for more work on an existing result
 	// Repair requests the repair of failed checks on a pull request. Without a number in the event,
 	// SHA identifies it by its head. There is no Actor, because nobody requests this: the head
 	// commit decides.
@@ -83,7 +83,7 @@ func (e *Event) issueRequest(t Triggers) (*Request, string) {
 	default:
 		return nil, fmt.Sprintf("an issue that was %s asks for nothing", e.Action)
 	}
-	r.Number, r.At = e.Issue.Number, e.Issue.UpdatedAt
+	r.Number, r.RequestedAt = e.Issue.Number, e.Issue.UpdatedAt
 	return r, ""
 }
 
@@ -91,13 +91,13 @@ func (e *Event) commentRequest(t Triggers) (*Request, string) {
 	if e.Action != "created" || e.Issue == nil || e.Comment == nil {
 		return nil, fmt.Sprintf("a comment that was %s asks for nothing", e.Action)
 	}
-	words, asked := command(e.Comment.Body, t.Command)
+	words, asked := wordsAfterCommand(e.Comment.Body, t.Command)
 	if !asked {
 		return nil, fmt.Sprintf("the comment does not begin with %s", t.Command)
 	}
 	return &Request{
-		Trigger: "comment", Actor: e.Comment.User, At: e.Comment.CreatedAt, Issue: e.Issue, Number: e.Issue.Number,
-		OnPull: e.Issue.OfPull(),
+		Trigger: "comment", Actor: e.Comment.User, RequestedAt: e.Comment.CreatedAt, Issue: e.Issue, Number: e.Issue.Number,
+		OnPull: e.Issue.IsPull(),
 		Words:  words, WordsID: e.Comment.ID, Commanded: true,
 	}, ""
 }
@@ -108,15 +108,15 @@ func (e *Event) reviewRequest(t Triggers) (*Request, string) {
 	if e.Action != "submitted" || e.Review == nil || e.PullRequest == nil {
 		return nil, fmt.Sprintf("a review that was %s asks for nothing", e.Action)
 	}
-	words, asked := command(e.Review.Body, t.Command)
-	if !asked && e.Review.State == "changes_requested" && strings.HasPrefix(e.PullRequest.Head.Ref, t.Prefix) {
+	words, asked := wordsAfterCommand(e.Review.Body, t.Command)
+	if !asked && e.Review.State == "changes_requested" && strings.HasPrefix(e.PullRequest.Head.Ref, t.BranchPrefix) {
 		words, asked = e.Review.Body, true
 	}
 	if !asked {
-		return nil, fmt.Sprintf("the review neither begins with %s nor asks for changes of a branch below %s", t.Command, t.Prefix)
+		return nil, fmt.Sprintf("the review neither begins with %s nor asks for changes of a branch below %s", t.Command, t.BranchPrefix)
 	}
 	return &Request{
-		Trigger: "review", Actor: e.Review.User, At: e.Review.SubmittedAt, Number: e.PullRequest.Number, Pull: e.PullRequest,
+		Trigger: "review", Actor: e.Review.User, RequestedAt: e.Review.SubmittedAt, Number: e.PullRequest.Number, Pull: e.PullRequest,
 		OnPull: true, Words: words, WordsID: e.Review.ID, Commanded: true,
 	}, ""
 }
@@ -125,13 +125,13 @@ func (e *Event) lineRequest(t Triggers) (*Request, string) {
 	if e.Action != "created" || e.Comment == nil || e.PullRequest == nil {
 		return nil, fmt.Sprintf("a review comment that was %s asks for nothing", e.Action)
 	}
-	words, asked := command(e.Comment.Body, t.Command)
+	words, asked := wordsAfterCommand(e.Comment.Body, t.Command)
 	if !asked {
 		return nil, fmt.Sprintf("the review comment does not begin with %s", t.Command)
 	}
 	return &Request{
-		Trigger: "review comment", Actor: e.Comment.User, At: e.Comment.CreatedAt, Number: e.PullRequest.Number, Pull: e.PullRequest,
-		OnPull: true, Words: words, WordsID: e.Comment.ID, On: e.Comment, Commanded: true,
+		Trigger: "review comment", Actor: e.Comment.User, RequestedAt: e.Comment.CreatedAt, Number: e.PullRequest.Number, Pull: e.PullRequest,
+		OnPull: true, Words: words, WordsID: e.Comment.ID, LineComment: e.Comment, Commanded: true,
 	}, ""
 }
 
@@ -144,12 +144,12 @@ func (e *Event) dispatchInputs() map[string]any {
 }
 
 // InputIssue returns the issue input of a dispatch event, as typed, or "".
-func (e *Event) InputIssue() string { return strings.TrimSpace(text(e.dispatchInputs()["issue"])) }
+func (e *Event) InputIssue() string { return strings.TrimSpace(inputText(e.dispatchInputs()["issue"])) }
 
 // dispatchRequest reads the input issue or prompt of a dispatch event.
 func (e *Event) dispatchRequest(Triggers) (*Request, string) {
-	r := &Request{Trigger: e.Name, Typed: e.InputIssue(), Prompt: strings.TrimSpace(text(e.dispatchInputs()["prompt"]))}
-	if (r.Typed == "") == (r.Prompt == "") {
+	r := &Request{Trigger: e.Name, TypedIssue: e.InputIssue(), Prompt: strings.TrimSpace(inputText(e.dispatchInputs()["prompt"]))}
+	if (r.TypedIssue == "") == (r.Prompt == "") {
 		return nil, fmt.Sprintf("the event %s needs either issue or prompt; give it one of them, or give the job a task", e.Name)
 	}
 	return r, ""
@@ -190,8 +190,8 @@ func RepairRequest(trigger string, number int, sha string) *Request {
 	return &Request{Trigger: trigger, Number: number, SHA: sha, OnPull: true, Repair: true, Commanded: true}
 }
 
-// text returns the text of an input. A number is formatted; other types are "".
-func text(value any) string {
+// inputText returns the text of an input. A number is formatted; other types are "".
+func inputText(value any) string {
 	switch v := value.(type) {
 	case string:
 		return v
@@ -201,8 +201,8 @@ func text(value any) string {
 	return ""
 }
 
-// command reports whether body starts with the command called name, and returns the words after it.
-func command(body, name string) (words string, asked bool) {
+// wordsAfterCommand reports whether body starts with the command called name, and returns the words after it.
+func wordsAfterCommand(body, name string) (words string, asked bool) {
 	rest, found := strings.CutPrefix(strings.TrimSpace(body), name)
 	if !found || name == "" || rest != "" && !strings.ContainsAny(rest[:1], " \t\r\n") {
 		return "", false

@@ -13,9 +13,9 @@ import (
 
 type Step struct {
 	Log *Log
-	// Masks is set if nobody but the runner reads the log, so secret values may be written to it
+	// MayMask is set if nobody but the runner reads the log, so secret values may be written to it
 	// for masking.
-	Masks       bool
+	MayMask     bool
 	OutputFile  string // GITHUB_OUTPUT; empty where the runner has none
 	SummaryFile string // GITHUB_STEP_SUMMARY, likewise
 }
@@ -24,8 +24,8 @@ type Step struct {
 // step's summary
 // (https://docs.github.com/actions/reference/limits). An output gets a part of it.
 const (
-	MaxOutput  = 64 << 10
-	maxSummary = 1000 << 10
+	MaxOutputBytes  = 64 << 10
+	maxSummaryBytes = 1000 << 10
 )
 
 // SetOutput sets an output of the step. It cuts the end off an overlong value. The delimiter is
@@ -34,12 +34,12 @@ func (s *Step) SetOutput(name, value string) error {
 	if s.OutputFile == "" {
 		return nil
 	}
-	value = clip.Start(value, MaxOutput)
+	value = clip.Start(value, MaxOutputBytes)
 	delimiter := rand.Text()
 	for strings.Contains(value, delimiter) {
 		delimiter = rand.Text()
 	}
-	if err := appendTo(s.OutputFile, name+"<<"+delimiter+"\n"+value+"\n"+delimiter+"\n"); err != nil {
+	if err := appendToFile(s.OutputFile, name+"<<"+delimiter+"\n"+value+"\n"+delimiter+"\n"); err != nil {
 		return fmt.Errorf("set the output %s: %w", name, err)
 	}
 	return nil
@@ -49,13 +49,13 @@ func (s *Step) AddSummary(markdown string) error {
 	if s.SummaryFile == "" {
 		return nil
 	}
-	if err := appendTo(s.SummaryFile, clip.Start(markdown, maxSummary)+"\n"); err != nil {
+	if err := appendToFile(s.SummaryFile, clip.Start(markdown, maxSummaryBytes)+"\n"); err != nil {
 		return fmt.Errorf("write the job summary: %w", err)
 	}
 	return nil
 }
 
-func appendTo(path, text string) error {
+func appendToFile(path, text string) error {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
 	if err != nil {
 		return err

@@ -13,19 +13,19 @@ import (
 // Excess is one key with a more permissive value than allowed.
 type Excess struct{ Key, Value string }
 
-// Beyond returns the first key of made that is more permissive than in allowed, or nil. goesOn
+// FirstExcess returns the first key of made that is more permissive than in allowed, or nil. goesOn
 // means that the run resumes: it publishes and uses an API key, so more keys are checked than for a
 // replay.
-func Beyond(made, allowed *job.Job, goesOn bool) *Excess {
-	for _, value := range setupOver(made, allowed) { // before setup itself, which is held to be the same
+func FirstExcess(recorded, allowed *job.Job, resumes bool) *Excess {
+	for _, value := range setupNetworkExcess(recorded, allowed) { // before setup itself, which is held to be the same
 		return &Excess{"setup[].network", value}
 	}
 	for _, bound := range bounds {
-		if bound.onResume && !goesOn {
+		if bound.onResume && !resumes {
 			continue
 		}
 		valueOf := func(j *job.Job) any { return job.Format().Root.Value(reflect.ValueOf(*j), bound.key).Interface() }
-		for _, value := range bound.over(valueOf(made), valueOf(allowed)) {
+		for _, value := range bound.excess(valueOf(recorded), valueOf(allowed)) {
 			return &Excess{bound.key, value}
 		}
 	}
@@ -36,11 +36,11 @@ func Beyond(made, allowed *job.Job, goesOn bool) *Excess {
 type bound struct {
 	key      string
 	onResume bool // only for a resumed run
-	over     func(made, allowed any) []string
+	excess   func(made, allowed any) []string
 }
 
 var bounds = []bound{
-	{"policy.sandbox", false, upTo("read-only", "workspace-write", "danger-full-access")},
+	{"policy.sandbox", false, atMostWord("read-only", "workspace-write", "danger-full-access")},
 	{"policy.require", false, func(made, allowed any) []string {
 		if allowed == "" || made == allowed || made == "full" {
 			return nil
@@ -48,40 +48,42 @@ var bounds = []bound{
 		return []string{made.(string)}
 	}},
 	{"policy.network", false, func(made, allowed any) []string { return networkExcess(made.(job.Network), allowed.(job.Network)) }},
-	{"policy.writable", false, within},
-	{"policy.deny_read", false, covering},
-	{"policy.rules", false, covering},
-	{"policy.env.pass", false, within},
-	{"policy.secrets", false, within},
-	{"git.filters", false, within},
-	{"hooks", false, func(made, allowed any) []string { return append(within(made, allowed), covering(made, allowed)...) }},
-	{"services", false, within},
-	{"mcp_servers", false, within},
-	{"tools.dynamic", false, within},
+	{"policy.writable", false, missingFromAllowed},
+	{"policy.deny_read", false, allowedMissingFrom},
+	{"policy.rules", false, allowedMissingFrom},
+	{"policy.env.pass", false, missingFromAllowed},
+	{"policy.secrets", false, missingFromAllowed},
+	{"git.filters", false, missingFromAllowed},
+	{"hooks", false, func(made, allowed any) []string {
+		return append(missingFromAllowed(made, allowed), allowedMissingFrom(made, allowed)...)
+	}},
+	{"services", false, missingFromAllowed},
+	{"mcp_servers", false, missingFromAllowed},
+	{"tools.dynamic", false, missingFromAllowed},
 
-	{"tools.hosted", true, same},
-	{"model.base_url", true, same},
-	{"model.api_key_env", true, same},
-	{"model.auth", true, same},
-	{"model.identity", true, same},
-	{"model.headers", true, same},
-	{"policy.env.set", true, same},
-	{"policy.change", true, same},
-	{"policy.protect", true, covering},
-	{"policy.silenced", true, upTo("refuse", "draft", "show")},
-	{"policy.workflow_risk", true, upTo("refuse", "draft", "show")},
-	{"setup", true, same},
-	{"verify", true, same},
-	{"on_verify_failed", true, same},
-	{"trust", true, same},
-	{"publish", true, same},
-	{"repository.name", true, same},
-	{"pull_request.branch", true, same},
-	{"pull_request.commit", true, same},
+	{"tools.hosted", true, requireEqual},
+	{"model.base_url", true, requireEqual},
+	{"model.api_key_env", true, requireEqual},
+	{"model.auth", true, requireEqual},
+	{"model.identity", true, requireEqual},
+	{"model.headers", true, requireEqual},
+	{"policy.env.set", true, requireEqual},
+	{"policy.change", true, requireEqual},
+	{"policy.protect", true, allowedMissingFrom},
+	{"policy.silenced", true, atMostWord("refuse", "draft", "show")},
+	{"policy.workflow_risk", true, atMostWord("refuse", "draft", "show")},
+	{"setup", true, requireEqual},
+	{"verify", true, requireEqual},
+	{"on_verify_failed", true, requireEqual},
+	{"trust", true, requireEqual},
+	{"publish", true, requireEqual},
+	{"repository.name", true, requireEqual},
+	{"pull_request.branch", true, requireEqual},
+	{"pull_request.commit", true, requireEqual},
 }
 
-// upTo allows the words up to the allowed one, in the order given.
-func upTo(words ...string) func(made, allowed any) []string {
+// atMostWord allows the words up to the allowed one, in the order given.
+func atMostWord(words ...string) func(made, allowed any) []string {
 	return func(made, allowed any) []string {
 		if is := slices.Index(words, made.(string)); is >= 0 && is <= slices.Index(words, allowed.(string)) {
 			return nil
@@ -90,43 +92,43 @@ func upTo(words ...string) func(made, allowed any) []string {
 	}
 }
 
-// same requires equal JSON.
-func same(made, allowed any) []string {
-	if asRecorded(made) == asRecorded(allowed) {
+// requireEqual requires equal JSON.
+func requireEqual(made, allowed any) []string {
+	if recordedJSON(made) == recordedJSON(allowed) {
 		return nil
 	}
 	return []string{shownValue(made)}
 }
 
-// covering requires every entry of the allowed value.
-func covering(made, allowed any) []string { return within(allowed, made) }
+// allowedMissingFrom requires every entry of the allowed value.
+func allowedMissingFrom(made, allowed any) []string { return missingFromAllowed(allowed, made) }
 
-// within returns the entries of a list or mapping missing from the allowed one.
-func within(made, allowed any) (more []string) {
-	is, may := reflect.ValueOf(made), reflect.ValueOf(allowed)
-	if is.Kind() == reflect.Map {
-		for _, name := range slices.SortedFunc(slices.Values(is.MapKeys()), func(a, b reflect.Value) int { return strings.Compare(a.String(), b.String()) }) {
-			if other := may.MapIndex(name); !other.IsValid() || asRecorded(is.MapIndex(name).Interface()) != asRecorded(other.Interface()) {
-				more = append(more, name.String())
+// missingFromAllowed returns the entries of a list or mapping missing from the allowed one.
+func missingFromAllowed(made, allowed any) (excess []string) {
+	recorded, permitted := reflect.ValueOf(made), reflect.ValueOf(allowed)
+	if recorded.Kind() == reflect.Map {
+		for _, name := range slices.SortedFunc(slices.Values(recorded.MapKeys()), func(a, b reflect.Value) int { return strings.Compare(a.String(), b.String()) }) {
+			if other := permitted.MapIndex(name); !other.IsValid() || recordedJSON(recorded.MapIndex(name).Interface()) != recordedJSON(other.Interface()) {
+				excess = append(excess, name.String())
 			}
 		}
-		return more
+		return excess
 	}
 	known := map[string]bool{}
-	for i := range may.Len() {
-		known[asRecorded(may.Index(i).Interface())] = true
+	for i := range permitted.Len() {
+		known[recordedJSON(permitted.Index(i).Interface())] = true
 	}
-	for i := range is.Len() {
-		if value := is.Index(i).Interface(); !known[asRecorded(value)] {
-			more = append(more, shownValue(value))
+	for i := range recorded.Len() {
+		if value := recorded.Index(i).Interface(); !known[recordedJSON(value)] {
+			excess = append(excess, shownValue(value))
 		}
 	}
-	return more
+	return excess
 }
 
-// setupOver returns the first network of a setup command in excess. It must be within the policy's
+// setupNetworkExcess returns the first network of a setup command in excess. It must be within the policy's
 // network or, for the same command, the network in the allowed job.
-func setupOver(made, allowed *job.Job) []string {
+func setupNetworkExcess(made, allowed *job.Job) []string {
 	for _, step := range made.Setup {
 		within := networkExcess(step.Network, allowed.Policy.Network) == nil
 		for _, other := range allowed.Setup {
@@ -148,18 +150,18 @@ func networkExcess(n, allowed job.Network) []string {
 		}
 		return slices.Index(modes, n.Mode)
 	}
-	is, most := rank(n), rank(allowed)
+	rankOfNetwork, maxRank := rank(n), rank(allowed)
 	switch {
-	case is < 0 || is > most, n.Inherits() && !allowed.Inherits() && allowed.Mode != "full":
+	case rankOfNetwork < 0 || rankOfNetwork > maxRank, n.Inherits() && !allowed.Inherits() && allowed.Mode != "full":
 		return []string{n.String()}
 	case n.Listed() && allowed.Listed():
-		return within(n.Allow, allowed.Allow)
+		return missingFromAllowed(n.Allow, allowed.Allow)
 	}
 	return nil
 }
 
-// asRecorded returns the value's JSON, as in a record.
-func asRecorded(value any) string {
+// recordedJSON returns the value's JSON, as in a record.
+func recordedJSON(value any) string {
 	raw, err := json.Marshal(value)
 	if err != nil {
 		return fmt.Sprintf("%p", &value) // equal to nothing
@@ -167,4 +169,4 @@ func asRecorded(value any) string {
 	return string(raw)
 }
 
-func shownValue(value any) string { return strings.Trim(asRecorded(value), `"`) }
+func shownValue(value any) string { return strings.Trim(recordedJSON(value), `"`) }

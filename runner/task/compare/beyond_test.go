@@ -37,7 +37,7 @@ func TestBeyondNamesExcessKey(t *testing.T) {
 		"a secret to another": {"policy: {secrets: [{name: A, hosts: [b.example]}]}", "policy: {secrets: [{name: A, hosts: [a.example]}]}", "policy.secrets"},
 		"without a hook":      {"", "hooks: {gate: {on: pre_publish, run: [./gate]}}", "hooks"},
 	} {
-		over := Beyond(load(c.made), load(c.allowed), false)
+		over := FirstExcess(load(c.made), load(c.allowed), false)
 		if key := over; key == nil && c.key != "" || key != nil && key.Key != c.key {
 			t.Errorf("%s: %+v, want %q", name, over, c.key)
 		}
@@ -48,10 +48,10 @@ func TestBeyondNamesExcessKey(t *testing.T) {
 		"model.base_url":    {"model: {base_url: 'https://evil.example/v1'}", ""},
 		"model.api_key_env": {"model: {api_key_env: HELD_TOKEN}", ""},
 	} {
-		if over := Beyond(load(c.made), load(c.allowed), true); over == nil || over.Key != key {
+		if over := FirstExcess(load(c.made), load(c.allowed), true); over == nil || over.Key != key {
 			t.Errorf("a run that goes on with another %s: %+v", key, over)
 		}
-		if over := Beyond(load(c.made), load(c.allowed), false); over != nil {
+		if over := FirstExcess(load(c.made), load(c.allowed), false); over != nil {
 			t.Errorf("a replay with another %s: %+v", key, over)
 		}
 	}
@@ -94,7 +94,7 @@ func TestLoadRecordedValidatesLikeFile(t *testing.T) {
 		}
 		if j, err := job.LoadTemplate(config.Layer{Name: file, Kind: config.File, Data: raw}); err == nil {
 			again := recorded(t, j)
-			if over := Beyond(again, j, true); over != nil {
+			if over := FirstExcess(again, j, true); over != nil {
 				t.Errorf("%s: a record has more than its own job: %+v", file, over)
 			}
 			taken++

@@ -8,9 +8,9 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
-// setKeys returns the keys of a job that differ from the defaults, as a JSON object for readers of a
+// nonDefaultKeys returns the keys of a job that differ from the defaults, as a JSON object for readers of a
 // run. It omits empty values from list entries.
-func setKeys(j *job.Job) (json.RawMessage, error) {
+func nonDefaultKeys(j *job.Job) (json.RawMessage, error) {
 	builtIn, err := job.LoadTemplate()
 	if err != nil {
 		return nil, fmt.Errorf("compare job: %w", err)
@@ -23,19 +23,19 @@ func setKeys(j *job.Job) (json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
-	set, _ := differing(all, fallback).(map[string]any)
+	set, _ := changedParts(all, fallback).(map[string]any)
 	if set == nil {
 		set = map[string]any{}
 	}
 	return json.Marshal(set)
 }
 
-// Recorded returns a job as a run records it: whole, and its keys that differ from the defaults.
-func Recorded(j *job.Job) (whole, set json.RawMessage, err error) {
+// RecordJob returns a job as a run records it: whole, and its keys that differ from the defaults.
+func RecordJob(j *job.Job) (whole, set json.RawMessage, err error) {
 	if whole, err = json.Marshal(j); err != nil {
 		return nil, nil, fmt.Errorf("encode job: %w", err)
 	}
-	set, err = setKeys(j)
+	set, err = nonDefaultKeys(j)
 	return whole, set, err
 }
 
@@ -51,8 +51,8 @@ func asObject(j *job.Job) (map[string]any, error) {
 	return object, nil
 }
 
-// differing returns the parts of value that differ from fallback, or nil.
-func differing(value, fallback any) any {
+// changedParts returns the parts of value that differ from fallback, or nil.
+func changedParts(value, fallback any) any {
 	object, isObject := value.(map[string]any)
 	if !isObject {
 		if reflect.DeepEqual(value, fallback) {
@@ -61,16 +61,16 @@ func differing(value, fallback any) any {
 		return withoutEmpty(value)
 	}
 	built, _ := fallback.(map[string]any)
-	kept := map[string]any{}
+	changed := map[string]any{}
 	for key, each := range object {
-		if part := differing(each, built[key]); part != nil {
-			kept[key] = part
+		if part := changedParts(each, built[key]); part != nil {
+			changed[key] = part
 		}
 	}
-	if len(kept) == 0 {
+	if len(changed) == 0 {
 		return nil
 	}
-	return kept
+	return changed
 }
 
 // withoutEmpty removes empty values from the entries of a list.
@@ -83,13 +83,13 @@ func withoutEmpty(value any) any {
 		}
 		return entries
 	case map[string]any:
-		kept := map[string]any{}
+		filled := map[string]any{}
 		for key, each := range v {
 			if !isEmpty(each) {
-				kept[key] = withoutEmpty(each)
+				filled[key] = withoutEmpty(each)
 			}
 		}
-		return kept
+		return filled
 	}
 	return value
 }

@@ -23,7 +23,7 @@ func SplitAddress(s string) (Address, error) {
 	if err != nil || errPort != nil || number == 0 || strconv.FormatUint(number, 10) != port {
 		return Address{}, errors.New("must be HOST:PORT, such as 127.0.0.1:5432")
 	}
-	if _, err := netip.ParseAddr(host); err != nil && !Whole(`[A-Za-z0-9_](?:[A-Za-z0-9_.-]{0,251}[A-Za-z0-9_])?`).MatchString(host) {
+	if _, err := netip.ParseAddr(host); err != nil && !CompileWhole(`[A-Za-z0-9_](?:[A-Za-z0-9_.-]{0,251}[A-Za-z0-9_])?`).MatchString(host) {
 		return Address{}, errors.New("must be HOST:PORT, where the host is a name or an address")
 	}
 	return Address{host, uint16(number)}, nil
@@ -44,12 +44,12 @@ func WebAddress(example, secret string, query bool) func(string) error {
 		case address.RawQuery != "" && !query:
 			return errors.New("must not have a query (?…)")
 		}
-		return checkInTheClear(address)
+		return rejectPublicHTTP(address)
 	}
 }
 
-// checkInTheClear rejects http to a public host, because others could read and change the traffic.
-func checkInTheClear(address *url.URL) error {
+// rejectPublicHTTP rejects http to a public host, because others could read and change the traffic.
+func rejectPublicHTTP(address *url.URL) error {
 	if address.Scheme == "http" && !reach.IsLocal(address.Hostname()) {
 		return errors.New("is http to a public host, where others could read and change the traffic; write https. http is for localhost, private addresses, names without a dot, and names that end in .internal or .local")
 	}

@@ -14,20 +14,20 @@ import (
 // Form checks the syntax of a text. Its error messages never repeat the text: it may be a key in
 // the wrong place.
 type Form struct {
-	Check   func(string) error
-	Pattern string // the part of Check expressible in JSON Schema; may be empty
-	prefix  string // that people put before it by mistake
+	Check          func(string) error
+	Pattern        string // the part of Check expressible in JSON Schema; may be empty
+	mistakenPrefix string // that people put before it by mistake
 }
 
-// Without sets a prefix that people often add by mistake, and returns f.
-func (f *Form) Without(prefix string) *Form {
-	f.prefix = prefix
+// WithMistakenPrefix sets a prefix that people often add by mistake, and returns f.
+func (f *Form) WithMistakenPrefix(prefix string) *Form {
+	f.mistakenPrefix = prefix
 	return f
 }
 
 // Suggest returns s without the prefix if that makes it valid, else "".
 func (f *Form) Suggest(s string) string {
-	if rest, cut := strings.CutPrefix(s, f.prefix); cut && f.prefix != "" && f.Check(rest) == nil {
+	if rest, cut := strings.CutPrefix(s, f.mistakenPrefix); cut && f.mistakenPrefix != "" && f.Check(rest) == nil {
 		return rest
 	}
 	return ""
@@ -35,9 +35,9 @@ func (f *Form) Suggest(s string) string {
 
 // Matching returns a form for texts that match the whole pattern.
 func Matching(about, pattern string) *Form {
-	fits := sync.OnceValue(func() *regexp.Regexp { return Whole(pattern) })
+	expression := sync.OnceValue(func() *regexp.Regexp { return CompileWhole(pattern) })
 	return &Form{Pattern: pattern, Check: func(s string) error {
-		if !fits().MatchString(s) {
+		if !expression().MatchString(s) {
 			return errors.New("must be " + about)
 		}
 		return nil
@@ -49,16 +49,16 @@ var (
 	FilledLine    = &Form{Check: checkFilledLine}
 	NotBlank      = &Form{Check: checkNotBlank}
 	OneLine       = &Form{Check: checkLine}
-	Label         = &Form{Check: AtMost(50)}
+	Label         = &Form{Check: LineOfAtMost(50)}
 	Branch        = &Form{Check: ValidateBranch}
 	Repository    = &Form{Check: ValidateRepository, Pattern: RepositoryPattern}
-	IssueRef      = &Form{Check: ReadableBy(ParseIssue), Pattern: `(?:(?:` + RepositoryPattern + `)?#)?[1-9][0-9]*|` + issueAddress}
+	IssueRef      = &Form{Check: AcceptedBy(ParseIssue), Pattern: `(?:(?:` + RepositoryPattern + `)?#)?[1-9][0-9]*|` + issueAddress}
 	RelativeFile  = &Form{Check: checkRelativeFile}
 	Folder        = &Form{Check: checkFolder}
 	VariableValue = &Form{Check: checkNoNUL}
 
 	Variable = Matching("a variable's name: letters, digits and underscores", `[A-Za-z_][A-Za-z0-9_]*`)
-	Login    = Matching("a login, without @", OwnerPattern+`(?:\[bot\])?`).Without("@")
+	Login    = Matching("a login, without @", OwnerPattern+`(?:\[bot\])?`).WithMistakenPrefix("@")
 )
 
 func checkNoNUL(s string) error {
@@ -89,8 +89,8 @@ func checkFilledLine(s string) error {
 	return checkLine(s)
 }
 
-// AtMost returns a check for one line of up to that number of characters.
-func AtMost(characters int) func(string) error {
+// LineOfAtMost returns a check for one line of up to that number of characters.
+func LineOfAtMost(characters int) func(string) error {
 	return func(s string) error {
 		if utf8.RuneCountInString(s) > characters {
 			return fmt.Errorf("must have at most %d characters", characters)
@@ -99,8 +99,8 @@ func AtMost(characters int) func(string) error {
 	}
 }
 
-// ReadableBy returns a check for texts that parse accepts.
-func ReadableBy[T any](parse func(string) (T, error)) func(string) error {
+// AcceptedBy returns a check for texts that parse accepts.
+func AcceptedBy[T any](parse func(string) (T, error)) func(string) error {
 	return func(s string) error {
 		_, err := parse(s)
 		return err

@@ -21,7 +21,7 @@ func ValidateBranch(name string) error {
 		return errors.New("must not begin with -")
 	case name == "HEAD" || name == "@" || strings.HasPrefix(name, "refs/"):
 		return errors.New("must be a branch's short name")
-	case Whole(`[0-9a-fA-F]{40}(?:[0-9a-fA-F]{24})?`).MatchString(name): // GitHub rejects names that look like a SHA-1 or SHA-256
+	case CompileWhole(`[0-9a-fA-F]{40}(?:[0-9a-fA-F]{24})?`).MatchString(name): // GitHub rejects names that look like a SHA-1 or SHA-256
 		return errors.New("must not look like a commit's SHA")
 	case strings.Contains(name, "..") || strings.Contains(name, "@{"):
 		return errors.New("must not contain .. or @{")
@@ -62,7 +62,7 @@ const (
 
 func ValidateRepository(name string) error {
 	_, repository, _ := strings.Cut(name, "/")
-	if !Whole(RepositoryPattern).MatchString(name) || repository == "." || repository == ".." {
+	if !CompileWhole(RepositoryPattern).MatchString(name) || repository == "." || repository == ".." {
 		return errors.New("must be OWNER/REPO")
 	}
 	return nil
@@ -78,11 +78,11 @@ type Issue struct {
 // name with a dot is a server also without https://, as browsers show it.
 const issueAddress = `(https?://[^/?#@\s]+|[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+(?::\d{1,5})?)/(` + RepositoryPattern + `)/(?:issues|pull)/([1-9][0-9]*)(?:[/?#]\S*)?`
 
-var issuePage = sync.OnceValue(func() *regexp.Regexp { return Whole(issueAddress) })
+var issueAddressPattern = sync.OnceValue(func() *regexp.Regexp { return CompileWhole(issueAddress) })
 
 // ParseIssue reads OWNER/REPO#N, #N, N or the address of the issue's page.
 func ParseIssue(s string) (Issue, error) {
-	if at := issuePage().FindStringSubmatch(s); at != nil {
+	if at := issueAddressPattern().FindStringSubmatch(s); at != nil {
 		s = at[2] + "#" + at[3]
 	}
 	repository, digits, marked := strings.Cut(s, "#")
@@ -104,7 +104,7 @@ func ParseIssue(s string) (Issue, error) {
 // IssueServer returns the root URL of the server of an issue given by its address, and "" for other
 // references.
 func IssueServer(s string) string {
-	if at := issuePage().FindStringSubmatch(s); at != nil {
+	if at := issueAddressPattern().FindStringSubmatch(s); at != nil {
 		if strings.Contains(at[1], "://") {
 			return at[1]
 		}
@@ -116,5 +116,7 @@ func IssueServer(s string) string {
 // String returns the issue in a form that ParseIssue reads.
 func (i Issue) String() string { return fmt.Sprintf("%s#%d", i.Repository, i.Number) }
 
-// Whole compiles a regular expression that must match the whole text.
-func Whole(pattern string) *regexp.Regexp { return regexp.MustCompile(`\A(?:` + pattern + `)\z`) }
+// CompileWhole compiles a regular expression that must match the whole text.
+func CompileWhole(pattern string) *regexp.Regexp {
+	return regexp.MustCompile(`\A(?:` + pattern + `)\z`)
+}

@@ -18,8 +18,8 @@ import (
 // trustedComments returns the comments of trusted authors and the questions of earlier runs. It
 // omits comments written or edited after askedAt. progress holds the comments that look like the
 // progress of runs.
-func (s *Source) trustedComments(ctx context.Context, ref form.Issue, issue *forge.Issue, askedAt time.Time) (kept []clean.Part, progress []forge.Comment, err error) {
-	in, isQuestion := s.Forge.Repository(ref.Repository), s.ownQuestions(ctx)
+func (s *Source) trustedComments(ctx context.Context, ref form.Issue, issue *forge.Issue, askedAt time.Time) (parts []clean.Part, progress []forge.Comment, err error) {
+	repository, isQuestion := s.Forge.Repository(ref.Repository), s.ownQuestions(ctx)
 	late, untrusted := 0, 0
 	for _, c := range issue.Comments {
 		switch {
@@ -29,21 +29,21 @@ func (s *Source) trustedComments(ctx context.Context, ref form.Issue, issue *for
 		case isAfter(askedAt, c.CreatedAt, c.UpdatedAt):
 			late++
 		case isQuestion(c):
-			kept = append(kept, commentPart("question", c))
+			parts = append(parts, commentPart("question", c))
 		default:
-			counts, err := s.isTrustedComment(ctx, in, c)
+			trusted, err := s.isTrustedComment(ctx, repository, c)
 			if err != nil {
 				return nil, nil, err
 			}
-			if !counts {
+			if !trusted {
 				untrusted++
 				continue
 			}
-			kept = append(kept, commentPart("comment", c))
+			parts = append(parts, commentPart("comment", c))
 		}
 	}
 	s.warnOfComments(ref, issue.MoreComments, untrusted, late)
-	return kept, progress, nil
+	return parts, progress, nil
 }
 
 func commentPart(kind string, c forge.Comment) clean.Part {
@@ -91,10 +91,10 @@ func (s *Source) isTrustedComment(ctx context.Context, in forge.Repository, c fo
 	case c.Author.Bot:
 	case !s.Event.HasToken:
 		return owns, nil
-	case !slices.Contains(knownAssociations, c.Association) && len(s.Accounts) >= maxRoleLookups:
+	case !slices.Contains(knownAssociations, c.Association) && len(s.Permissions) >= maxRoleLookups:
 		return false, nil
 	}
-	why, err := s.distrust(ctx, in, c.Author)
+	why, err := s.distrustReason(ctx, in, c.Author)
 	if kind := forge.KindOf(err); s.Request == nil && (kind == forge.Forbidden || kind == forge.Unauthorized) {
 		return owns, nil
 	}
@@ -108,28 +108,28 @@ func (s *Source) ownQuestions(ctx context.Context) func(forge.Comment) bool {
 	if !s.Event.HasToken || s.Job.Trust.Comments == "none" {
 		return func(forge.Comment) bool { return false }
 	}
-	own := TokensComments(ctx, s.Forge)
+	own := IsByTokenAccount(ctx, s.Forge)
 	return func(c forge.Comment) bool { return strings.HasPrefix(c.Body, QuestionsMark) && own(c) }
 }
 
-// TokensComments returns a function that recognises comments of the token's account, App or not.
-func TokensComments(ctx context.Context, on forge.Forge) func(forge.Comment) bool {
-	return ofAccount(func() (string, error) { return on.ActingAs(ctx) })
+// IsByTokenAccount returns a function that recognises comments of the token's account, App or not.
+func IsByTokenAccount(ctx context.Context, client forge.Forge) func(forge.Comment) bool {
+	return byAccount(func() (string, error) { return client.ActingAs(ctx) })
 }
 
-// OwnComments returns a function that recognises comments of any App and of the token's own
+// IsByAppOrTokenAccount returns a function that recognises comments of any App and of the token's own
 // account. It asks for the account once. An App's token belongs to no account.
-func OwnComments(ctx context.Context, on forge.Forge) func(forge.Comment) bool {
-	own := ofAccount(func() (string, error) {
+func IsByAppOrTokenAccount(ctx context.Context, on forge.Forge) func(forge.Comment) bool {
+	own := byAccount(func() (string, error) {
 		viewer, err := on.Viewer(ctx)
 		return viewer.Login, err
 	})
 	return func(c forge.Comment) bool { return c.Author.Bot || own(c) }
 }
 
-// ofAccount returns a function that recognises comments of the account returned by ask. It calls
+// byAccount returns a function that recognises comments of the account returned by ask. It calls
 // ask once, for the first comment. If ask fails, no comment matches.
-func ofAccount(ask func() (login string, err error)) func(forge.Comment) bool {
+func byAccount(ask func() (login string, err error)) func(forge.Comment) bool {
 	account := sync.OnceValues(ask)
 	return func(c forge.Comment) bool {
 		login, err := account()
@@ -140,7 +140,7 @@ func ofAccount(ask func() (login string, err error)) func(forge.Comment) bool {
 // OwnProgress returns the progress comment of an earlier run: the last one by an App or the token's
 // own account, or nil. It ignores similar comments of people.
 func OwnProgress(ctx context.Context, on forge.Forge, all []forge.Comment) *forge.Comment {
-	own := OwnComments(ctx, on)
+	own := IsByAppOrTokenAccount(ctx, on)
 	for i, c := range slices.Backward(all) {
 		if IsProgress(c) && own(c) {
 			return &all[i]

@@ -14,12 +14,12 @@ import (
 // How much of a pull request's diff an agent is shown, in bytes: the files themselves
 // are in its checkout.
 const (
-	maxDiff     = 200_000
-	maxFileDiff = 40_000
+	maxDiffBytes     = 200_000
+	maxFileDiffBytes = 40_000
 )
 
-// mostDiffReads limits the attempts to read a diff while its pull request gets new commits.
-const mostDiffReads = 3
+// maxDiffReads limits the attempts to read a diff while its pull request gets new commits.
+const maxDiffReads = 3
 
 // ReadDiff reads a pull request and its changed files, both at the same commit.
 func ReadDiff(ctx context.Context, in forge.Repository, number int) (*forge.PullRequest, []forge.PullFile, error) {
@@ -27,16 +27,16 @@ func ReadDiff(ctx context.Context, in forge.Repository, number int) (*forge.Pull
 	if err != nil {
 		return nil, nil, err
 	}
-	for range mostDiffReads {
+	for range maxDiffReads {
 		files, err := in.PullRequestFiles(ctx, number)
 		if err != nil {
 			return nil, nil, ForgeFailure(fmt.Sprintf("The diff of pull request #%d cannot be read", number), err)
 		}
-		now, err := ReadPullRequest(ctx, in, number)
-		if err != nil || now.HeadSHA == pull.HeadSHA {
+		newest, err := ReadPullRequest(ctx, in, number)
+		if err != nil || newest.HeadSHA == pull.HeadSHA {
 			return pull, files, err
 		}
-		pull = now
+		pull = newest
 	}
 	return nil, nil, outcome.Stopf(outcome.Conflict, "pull_request_moved",
 		"Pull request #%d got new commits each time its diff was read; run again later.", number)
@@ -49,10 +49,10 @@ func diffPart(pull *forge.PullRequest, files []forge.PullFile) clean.Part {
 	fmt.Fprintf(&b, "%d files changed.\n", len(files))
 	for _, file := range files {
 		text := fileDiff(file)
-		if b.Len()+len(text) > maxDiff {
+		if b.Len()+len(text) > maxDiffBytes {
 			text = fmt.Sprintf("\n%s (%s): its diff is left out here; look at the file.\n", markdown.FileName(file.Path), file.Status)
 		}
-		if b.Len()+len(text) > 2*maxDiff {
+		if b.Len()+len(text) > 2*maxDiffBytes {
 			b.WriteString("\n… and more files.\n")
 			break
 		}
@@ -76,7 +76,7 @@ func fileDiff(file forge.PullFile) string {
 		b.WriteString(markdown.Show(hunk.Head) + "\n")
 		number := hunk.First
 		for _, line := range hunk.Lines {
-			if b.Len() > maxFileDiff {
+			if b.Len() > maxFileDiffBytes {
 				b.WriteString("… the rest of its diff is left out here; look at the file.\n")
 				return b.String()
 			}

@@ -9,10 +9,10 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 )
 
-// FitsBase returns an error if the task's pull request goes to another base than branch, the branch
+// RequireBase returns an error if the task's pull request goes to another base than branch, the branch
 // of the checkout. name is the branch's name in the message.
-func (t Task) FitsBase(branch, name string) error {
-	pull := t.OnPull()
+func (t Task) RequireBase(branch, name string) error {
+	pull := t.PullRequest()
 	if pull == nil || pull.Base == branch {
 		return nil
 	}
@@ -24,26 +24,26 @@ func (t Task) FitsBase(branch, name string) error {
 // for the task, unless somebody asks for more in words; a pull request made from the same input; or
 // a comment that the input led to no change on this base.
 func (s *Source) CheckNotDone(ctx context.Context, t Task, base, baseSHA string) error {
-	if t.Subject != nil || t.Repair != nil || s.Request == nil && t.AskedAt.IsZero() || s.To.Name() == "" || !s.Event.HasToken {
+	if t.Subject != nil || t.Repair != nil || s.Request == nil && t.AskedAt.IsZero() || s.Target.Name() == "" || !s.Event.HasToken {
 		return nil
 	}
 	if err := s.checkNotFruitless(ctx, t, baseSHA); err != nil {
 		return err
 	}
-	pull, err := FindPullRequest(ctx, s.To, t.Branch, base)
+	pull, err := FindPullRequest(ctx, s.Target, t.Branch, base)
 	if err != nil || pull == nil {
 		return err
 	}
-	commit, err := LookUpBranch(ctx, s.To, t.Branch)
+	commit, err := LookUpBranch(ctx, s.Target, t.Branch)
 	switch {
 	case err != nil:
 		return err
-	case isUnfinished(pull, commit):
+	case leftUnfinished(pull, commit):
 		return nil
-	case pull.State == "open" && !s.isAskedInWords():
+	case pull.State == "open" && !s.askedInWords():
 		return outcome.Stopf(outcome.Skipped, "open_pull_request",
 			"Pull request #%d is open for this task already: %s; %s", pull.Number, pull.URL, s.continueHint(pull))
-	case commit == nil || t.Snapshot == "" || commit.Trailer(InputTrailer) != t.Snapshot:
+	case commit == nil || t.InputDigest == "" || commit.Trailer(InputTrailer) != t.InputDigest:
 		return nil
 	}
 	return outcome.Stopf(outcome.Skipped, "same_input",
@@ -53,11 +53,11 @@ func (s *Source) CheckNotDone(ctx context.Context, t Task, base, baseSHA string)
 // checkNotFruitless stops a run if the last progress comment reports no change for the same input and
 // base.
 func (s *Source) checkNotFruitless(ctx context.Context, t Task, baseSHA string) error {
-	if t.Pull != nil || t.Snapshot == "" || len(t.ProgressLike) == 0 {
+	if t.Pull != nil || t.InputDigest == "" || len(t.ProgressLike) == 0 {
 		return nil
 	}
 	last := OwnProgress(ctx, s.Forge, t.ProgressLike)
-	if last == nil || !strings.HasSuffix(strings.TrimSpace(last.Body), strings.TrimSpace(FruitlessMark(t.Snapshot, baseSHA))) {
+	if last == nil || !strings.HasSuffix(strings.TrimSpace(last.Body), strings.TrimSpace(FruitlessMark(t.InputDigest, baseSHA))) {
 		return nil
 	}
 	return outcome.Stopf(outcome.Skipped, "same_input", "The same input led to no change last time: %s; %s", last.URL, s.continueHint(nil))
@@ -68,11 +68,11 @@ func (s *Source) checkNotFruitless(ctx context.Context, t Task, baseSHA string) 
 func (s *Source) IsForced() bool {
 	e := s.Event
 	byHand := e.EventName == "workflow_dispatch" || e.EventName == "repository_dispatch"
-	return !e.InActions || byHand || (s.Request != nil || e.Event != nil) && s.isAskedInWords()
+	return !e.InActions || byHand || (s.Request != nil || e.Event != nil) && s.askedInWords()
 }
 
-// isAskedInWords reports whether somebody asked in words. They may ask for more.
-func (s *Source) isAskedInWords() bool {
+// askedInWords reports whether somebody asked in words. They may ask for more.
+func (s *Source) askedInWords() bool {
 	if s.Request == nil {
 		return s.Event.Comment != nil
 	}
@@ -95,9 +95,9 @@ func (s *Source) continueHint(pull *forge.PullRequest) string {
 	}
 }
 
-// isUnfinished reports whether a run was killed before it finished the pull request, and the branch
+// leftUnfinished reports whether a run was killed before it finished the pull request, and the branch
 // still ends in a run's commit.
-func isUnfinished(pull *forge.PullRequest, commit *forge.Commit) bool {
+func leftUnfinished(pull *forge.PullRequest, commit *forge.Commit) bool {
 	return pull.State == "open" && commit != nil && commit.Ours() &&
 		!IsFinished(pull.Body, commit.SHA) && !strings.Contains(pull.Body, strings.TrimSpace(UncommentedMark))
 }

@@ -39,7 +39,7 @@ func TestSkipsDoneAndOpenTasks(t *testing.T) {
 	} {
 		on := &server{ofTask: c.pull, tip: c.tip}
 		s := sourceOf(t, on, trusting(), c.event, c.payload)
-		task := intake.Task{Branch: "agent-ci/issue-7", Snapshot: snapshot}
+		task := intake.Task{Branch: "agent-ci/issue-7", InputDigest: snapshot}
 		if err := s.CheckNotDone(t.Context(), task, "main", base); reasonOf(err) != c.ends {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -56,7 +56,7 @@ func TestOmitsNeedlessDoneCheck(t *testing.T) {
 	for name, change := range map[string]func(*intake.Source){
 		"by a person":   func(s *intake.Source) { s.Request = nil },
 		"no token":      func(s *intake.Source) { s.Event.HasToken = false },
-		"no repository": func(s *intake.Source) { s.To = s.Forge.Repository("") },
+		"no repository": func(s *intake.Source) { s.Target = s.Forge.Repository("") },
 	} {
 		on := &server{ofTask: &forge.PullRequest{State: "open"}}
 		s := sourceOf(t, on, trusting(), "issues", labeled)
@@ -81,12 +81,12 @@ func TestSkipsFruitlessInput(t *testing.T) {
 		base string
 		ends string
 	}{
-		"the same":             {intake.Task{Snapshot: "5a", ProgressLike: progress("5a")}, "b0", "skipped/same_input"},
-		"on another base":      {intake.Task{Snapshot: "5a", ProgressLike: progress("5a")}, "b1", ""},
-		"another input":        {intake.Task{Snapshot: "5b", ProgressLike: progress("5a")}, "b0", ""},
-		"as a person says":     {intake.Task{Snapshot: "5a", ProgressLike: theirs}, "b0", ""},
-		"on a pull request":    {intake.Task{Snapshot: "5a", ProgressLike: progress("5a"), Pull: ofRun}, "b0", ""},
-		"of a task of its own": {intake.Task{ProgressLike: progress("")}, "b0", ""},
+		"the same":             {intake.Task{InputDigest: "5a", Progress: intake.Progress{ProgressLike: progress("5a")}}, "b0", "skipped/same_input"},
+		"on another base":      {intake.Task{InputDigest: "5a", Progress: intake.Progress{ProgressLike: progress("5a")}}, "b1", ""},
+		"another input":        {intake.Task{InputDigest: "5b", Progress: intake.Progress{ProgressLike: progress("5a")}}, "b0", ""},
+		"as a person says":     {intake.Task{InputDigest: "5a", Progress: intake.Progress{ProgressLike: theirs}}, "b0", ""},
+		"on a pull request":    {intake.Task{InputDigest: "5a", Progress: intake.Progress{ProgressLike: progress("5a")}, Pull: ofRun}, "b0", ""},
+		"of a task of its own": {intake.Task{Progress: intake.Progress{ProgressLike: progress("")}}, "b0", ""},
 	} {
 		s := sourceOf(t, &server{}, trusting(), "issues", labeled)
 		if err := s.CheckNotDone(t.Context(), c.task, "main", c.base); reasonOf(err) != c.ends {
@@ -114,7 +114,7 @@ func TestSkipExplainsNextStep(t *testing.T) {
 		j := trusting()
 		j.Trigger.Command = c.command
 		s := sourceOf(t, &server{ofTask: c.pull, tip: made}, j, "issues", labeled)
-		if err := s.CheckNotDone(t.Context(), intake.Task{Snapshot: snapshot}, "main", "b0"); err == nil || !strings.HasSuffix(err.Error(), c.want) {
+		if err := s.CheckNotDone(t.Context(), intake.Task{InputDigest: snapshot}, "main", "b0"); err == nil || !strings.HasSuffix(err.Error(), c.want) {
 			t.Errorf("%v\nwant %s", err, c.want)
 		}
 	}
@@ -132,7 +132,7 @@ func TestFitsBase(t *testing.T) {
 		"another":         {onPull, "main", "invalid_input/base"},
 		"none":            {onPull, "", "invalid_input/base"},
 	} {
-		if err := c.task.FitsBase(c.branch, c.branch); reasonOf(err) != c.ends {
+		if err := c.task.RequireBase(c.branch, c.branch); reasonOf(err) != c.ends {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -25,8 +25,8 @@ type Surroundings struct {
 	HasToken   bool
 }
 
-// Around reads the Surroundings from an environment.
-func Around(env settings.Environment) Surroundings {
+// ReadSurroundings reads the Surroundings from an environment.
+func ReadSurroundings(env settings.Environment) Surroundings {
 	return Surroundings{
 		InActions: env.InActions(), EventName: env.Get("GITHUB_EVENT_NAME"), EventPath: env.Get("GITHUB_EVENT_PATH"),
 		Repository: env.Get("GITHUB_REPOSITORY"), Server: env.ForgeServer(), HasToken: env.Token() != "",
@@ -37,8 +37,8 @@ func Around(env settings.Environment) Surroundings {
 type Event struct {
 	*actions.Event // nil where there is none
 	Surroundings
-	err    error            // why there is none
-	repair *actions.Request // of a command; nil where an event asks
+	err           error            // why there is none
+	repairRequest *actions.Request // of a command; nil where an event asks
 }
 
 // ReadEvent reads the event named by from. It keeps an error until the event is needed.
@@ -57,43 +57,43 @@ func (e Event) Base() string {
 	return e.PullRequest.Base.Ref
 }
 
-// Unusable returns an error for an unreadable event. It is nil without an event.
-func (e Event) Unusable() error {
-	if e.err == nil || e.missing() {
+// UnusableError returns an error for an unreadable event. It is nil without an event.
+func (e Event) UnusableError() error {
+	if e.err == nil || e.isMissing() {
 		return nil
 	}
 	return outcome.Stopf(outcome.InvalidInput, "event", "The event cannot be used: %s.", outcome.WithoutFullStop(e.err)).Because(e.err)
 }
 
-// onPull reports whether the event is about a pull request itself, not a comment or review on it.
-func (e Event) onPull() bool {
+// isAboutPull reports whether the event is about a pull request itself, not a comment or review on it.
+func (e Event) isAboutPull() bool {
 	return e.Event != nil && e.PullRequest != nil && e.Comment == nil && e.Review == nil
 }
 
-func (e Event) missing() bool { return errors.Is(e.err, actions.ErrNoEvent) }
+func (e Event) isMissing() bool { return errors.Is(e.err, actions.ErrNoEvent) }
 
 // Request returns the event's request. It is nil for a job with its own task, and for a feedback
 // job on the event's pull request. An event without a request stops the run before any call to the
 // forge.
 func (e Event) Request(j *job.Job) (*actions.Request, error) {
 	switch {
-	case e.repair != nil:
-		asked := *e.repair
-		return &asked, e.ofRepository()
-	case j.Task.From != "event", j.Publish.Feedback() && e.onPull():
+	case e.repairRequest != nil:
+		asked := *e.repairRequest
+		return &asked, e.requireRepository()
+	case j.Task.From != "event", j.Publish.Feedback() && e.isAboutPull():
 		return nil, nil
-	case e.missing():
+	case e.isMissing():
 		return nil, outcome.Stopf(outcome.InvalidInput, "event",
 			"task.from is event and there is none: GITHUB_EVENT_NAME and GITHUB_EVENT_PATH are not set; give a task, or run in GitHub Actions.")
 	case e.err != nil:
-		return nil, e.Unusable()
+		return nil, e.UnusableError()
 	}
-	err := e.ofRepository()
+	err := e.requireRepository()
 	if err != nil {
 		return nil, err
 	}
 	request, why := e.Event.Request(actions.Triggers{
-		Labels: j.Trigger.Labels, Assignees: j.Trigger.Assignees, Command: j.Trigger.Command, Prefix: BranchPrefix,
+		Labels: j.Trigger.Labels, Assignees: j.Trigger.Assignees, Command: j.Trigger.Command, BranchPrefix: BranchPrefix,
 	})
 	if request == nil && (e.Name == "workflow_dispatch" || e.InputIssue() != "") { // somebody typed it so
 		return nil, outcome.Stopf(outcome.InvalidInput, "event", "%s.", outcome.Sentence(why))
@@ -101,8 +101,8 @@ func (e Event) Request(j *job.Job) (*actions.Request, error) {
 	if request == nil {
 		return nil, outcome.Stopf(outcome.Skipped, "event_asks_nothing", "%s.", outcome.Sentence(why))
 	}
-	if request.Typed != "" {
-		if request.Number, err = e.typedIssue(request.Typed); err != nil {
+	if request.TypedIssue != "" {
+		if request.Number, err = e.typedIssue(request.TypedIssue); err != nil {
 			return nil, err
 		}
 	}
@@ -117,8 +117,8 @@ func (e Event) typedIssue(typed string) (int, error) {
 	if err != nil {
 		return 0, outcome.Stopf(outcome.InvalidInput, "event", "The issue %q of the event %s %v.", fmt.Sprintf("%.100s", typed), e.Name, err)
 	}
-	if at := form.IssueServer(typed); at != "" && !sameHost(at, e.Server) {
-		return 0, outcome.Stopf(outcome.InvalidInput, "issue", "The event %s names an issue on %s, and the workflow runs on %s: give an issue of %s.", e.Name, at, e.Server, e.Repository)
+	if server := form.IssueServer(typed); server != "" && !sameHost(server, e.Server) {
+		return 0, outcome.Stopf(outcome.InvalidInput, "issue", "The event %s names an issue on %s, and the workflow runs on %s: give an issue of %s.", e.Name, server, e.Server, e.Repository)
 	}
 	if issue.Repository != "" && !strings.EqualFold(issue.Repository, e.Repository) {
 		return 0, outcome.Stopf(outcome.InvalidInput, "issue", "The event %s names an issue of %s, and the workflow runs in %s: give an issue of that repository, or name the other one as task.issue of a job.", e.Name, issue.Repository, e.Repository)
@@ -126,8 +126,8 @@ func (e Event) typedIssue(typed string) (int, error) {
 	return issue.Number, nil
 }
 
-// Subject returns the number of the event's issue or pull request, or 0.
-func (e Event) Subject() (int, error) {
+// SubjectNumber returns the number of the event's issue or pull request, or 0.
+func (e Event) SubjectNumber() (int, error) {
 	switch {
 	case e.PullRequest != nil:
 		return e.PullRequest.Number, nil
@@ -139,7 +139,7 @@ func (e Event) Subject() (int, error) {
 	return e.typedIssue(e.InputIssue())
 }
 
-func (e Event) ofRepository() error {
+func (e Event) requireRepository() error {
 	if form.ValidateRepository(e.Repository) == nil {
 		return nil
 	}

@@ -73,7 +73,7 @@ func TestParsesTypedIssues(t *testing.T) {
 			if reasonOf(err) != ends || request != nil && request.Number != want.number {
 				t.Errorf("%s %q: %+v, %v", name, typed, request, err)
 			}
-			if number, err := e.Subject(); number != want.number || (err != nil) != (ends != "" && typed != "") {
+			if number, err := e.SubjectNumber(); number != want.number || (err != nil) != (ends != "" && typed != "") {
 				t.Errorf("%s %q: the subject is %d, %v", name, typed, number, err)
 			}
 		}
@@ -93,7 +93,7 @@ func TestReportsUnusableEvents(t *testing.T) {
 		"whole":  {eventOf(t, "push", `{}`), ""},
 		"broken": {eventOf(t, "push", `[`), "invalid_input/event"},
 	} {
-		if err := c.event.Unusable(); reasonOf(err) != c.want {
+		if err := c.event.UnusableError(); reasonOf(err) != c.want {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -20,9 +20,9 @@ import (
 
 // Every request carries the images of the task again.
 const (
-	mostImages     = 8
-	mostImageBytes = 16 << 20 // of all that are sent
-	imagesTime     = time.Minute
+	maxImages     = 8
+	maxImageBytes = 16 << 20 // of all that are sent
+	imagesTimeout = time.Minute
 )
 
 // Images returns the images named by the job and those in texts on the forge. A missing image
@@ -30,26 +30,26 @@ const (
 func (s *Source) Images(ctx context.Context, t Task) (images []tools.NamedImage, missing []string) {
 	addresses := slices.Clone(s.Job.Task.Images)
 	if t.Source != "prompt" && t.Source != "job" && s.Job.Task.Attachments == "images" {
-		addresses = append(addresses, clean.Images(t.Text)...)
+		addresses = append(addresses, clean.ImageAddresses(t.Text)...)
 	}
-	left := max(len(addresses)-mostImages, 0)
-	addresses = addresses[:len(addresses)-left]
-	sent := 0
-	for i, got := range s.fetchImages(ctx, addresses) {
-		image, err := s.convertImage(got, len(images)+1)
-		if err == nil && sent+len(image.Data) > mostImageBytes {
-			err = fmt.Errorf("the images before it have %d MiB already, the most that is sent", mostImageBytes>>20)
+	omitted := max(len(addresses)-maxImages, 0)
+	addresses = addresses[:len(addresses)-omitted]
+	sentBytes := 0
+	for i, fetched := range s.fetchImages(ctx, addresses) {
+		image, err := s.convertImage(fetched, len(images)+1)
+		if err == nil && sentBytes+len(image.Data) > maxImageBytes {
+			err = fmt.Errorf("the images before it have %d MiB already, the most that is sent", maxImageBytes>>20)
 		}
 		if err != nil {
 			missing = append(missing, s.warnMissingImage(addresses[i], err))
 			continue
 		}
-		sent += len(image.Data)
+		sentBytes += len(image.Data)
 		images = append(images, image)
 	}
-	if left > 0 {
-		s.Record.Warn("image", "%s of the task are not shown to the agent: at most %d are.", outcome.CountNoun(left, "image"), mostImages)
-		missing = append(missing, fmt.Sprintf("%s more: at most %d are shown", outcome.CountNoun(left, "image"), mostImages))
+	if omitted > 0 {
+		s.Record.Warn("image", "%s of the task are not shown to the agent: at most %d are.", outcome.CountNoun(omitted, "image"), maxImages)
+		missing = append(missing, fmt.Sprintf("%s more: at most %d are shown", outcome.CountNoun(omitted, "image"), maxImages))
 	}
 	return images, missing
 }
@@ -60,21 +60,21 @@ func (s *Source) warnMissingImage(address string, why error) string {
 	return words
 }
 
-// fetched is the result of fetching one address.
-type fetched struct {
+// fetchResult is the result of fetching one address.
+type fetchResult struct {
 	address string
 	data    []byte
 	err     error
 }
 
-func (s *Source) fetchImages(ctx context.Context, addresses []string) []fetched {
-	ctx, cancel := context.WithTimeout(ctx, imagesTime)
+func (s *Source) fetchImages(ctx context.Context, addresses []string) []fetchResult {
+	ctx, cancel := context.WithTimeout(ctx, imagesTimeout)
 	defer cancel()
-	all := make([]fetched, len(addresses))
+	all := make([]fetchResult, len(addresses))
 	var files sync.Mutex // the checkout is read by one at a time
 	var work sync.WaitGroup
 	for i, address := range addresses {
-		all[i] = fetched{address: address}
+		all[i] = fetchResult{address: address}
 		work.Go(func() { all[i].data, all[i].err = s.fetchImage(ctx, address, &files) })
 	}
 	work.Wait()
@@ -83,11 +83,11 @@ func (s *Source) fetchImages(ctx context.Context, addresses []string) []fetched 
 
 func (s *Source) fetchImage(ctx context.Context, address string, files *sync.Mutex) ([]byte, error) {
 	if strings.HasPrefix(address, "https://") || !slices.Contains(s.Job.Task.Images, address) {
-		return s.To.Attachment(ctx, address)
+		return s.Target.Attachment(ctx, address)
 	}
 	files.Lock()
 	defer files.Unlock()
-	data, err := s.Beside(ctx, address, forge.MaxAttachment)
+	data, err := s.ReadBesideJob(ctx, address, forge.MaxAttachment)
 	var stop *outcome.Stop
 	switch {
 	case errors.As(err, &stop):
@@ -102,18 +102,18 @@ func (s *Source) fetchImage(ctx context.Context, address string, files *sync.Mut
 
 // convertImage converts fetched data into an image for the model, regardless of its name. It saves the
 // image for the agent.
-func (s *Source) convertImage(got fetched, number int) (tools.NamedImage, error) {
-	if got.err != nil {
-		return tools.NamedImage{}, got.err
+func (s *Source) convertImage(fetched fetchResult, number int) (tools.NamedImage, error) {
+	if fetched.err != nil {
+		return tools.NamedImage{}, fetched.err
 	}
-	p, err := picture.Fit(got.data)
+	p, err := picture.Fit(fetched.data)
 	if err != nil {
 		return tools.NamedImage{}, err
 	}
-	kept := path.Join(record.OutputsFolder, fmt.Sprintf("image-%d.%s", number, strings.TrimPrefix(p.MediaType, "image/")))
-	if err := s.Record.Write(kept, p.Data); err != nil {
+	file := path.Join(record.OutputsFolder, fmt.Sprintf("image-%d.%s", number, strings.TrimPrefix(p.MediaType, "image/")))
+	if err := s.Record.Write(file, p.Data); err != nil {
 		return tools.NamedImage{}, err
 	}
-	name := s.Record.Redact(fmt.Sprintf("%.300q, %d×%d, kept as %s", got.address, p.Width, p.Height, s.Record.Join(kept)))
+	name := s.Record.Redact(fmt.Sprintf("%.300q, %d×%d, kept as %s", fetched.address, p.Width, p.Height, s.Record.Join(file)))
 	return tools.NamedImage{Name: name, Image: tools.Image{MediaType: p.MediaType, Data: p.Data}}, nil
 }

@@ -21,7 +21,7 @@ func imagesOf(t *testing.T, named []string, task intake.Task, files map[string]e
 	data := toolstest.PNG(t, 3, 2)
 	on := &server{images: map[string][]byte{"https://forge/a.png": data, "https://forge/b.png": data, "https://forge/text": []byte("no image")}}
 	s := sourceOf(t, on, &job.Job{Task: job.Task{Prompt: "Greet.", Images: named, Attachments: "images"}}, "", "")
-	s.Beside = func(_ context.Context, name string, limit int64) ([]byte, error) {
+	s.ReadBesideJob = func(_ context.Context, name string, limit int64) ([]byte, error) {
 		err, found := files[name]
 		if !found {
 			return bytes.Repeat([]byte("x"), int(limit)+1), nil

@@ -44,7 +44,7 @@ func (i *input) digest() (string, error) {
 // text.
 func (s *Source) addInput(t Task, in input, where string) (Task, error) {
 	var err error
-	if t.Snapshot, err = in.digest(); err != nil {
+	if t.InputDigest, err = in.digest(); err != nil {
 		return t, err
 	}
 	if in.issue != nil {
@@ -52,7 +52,7 @@ func (s *Source) addInput(t Task, in input, where string) (Task, error) {
 	}
 	title, removed := clean.Text(in.title)
 	t.Title, t.ProgressLike = strings.Join(strings.Fields(title), " "), in.progress
-	text, more := clean.Parts(unmarked(in.parts))
+	text, more := clean.Parts(withoutOwnMarks(in.parts))
 	t.Text = text
 	if removed.Add(more); removed.Any() {
 		s.Record.Warn("hidden_text", "%s contained text that its page does not show; it was removed: %s, %s.", where,
@@ -61,12 +61,12 @@ func (s *Source) addInput(t Task, in input, where string) (Task, error) {
 	return t, nil
 }
 
-// unmarked returns the parts without agent-ci's own marks. Parts with Shown keep them.
-func unmarked(parts []clean.Part) []clean.Part {
+// withoutOwnMarks returns the parts without agent-ci's own marks. Parts with Shown keep them.
+func withoutOwnMarks(parts []clean.Part) []clean.Part {
 	parts = slices.Clone(parts) // the digest covers the original text
 	for i, p := range parts {
 		if !p.Shown {
-			parts[i].Text = withoutMarks(p.Text)
+			parts[i].Text = removeOwnMarks(p.Text)
 		}
 	}
 	return parts
@@ -74,7 +74,7 @@ func unmarked(parts []clean.Part) []clean.Part {
 
 // readIssue reads an open issue, its trusted comments, and the parts in more.
 func (s *Source) readIssue(ctx context.Context, t Task, ref form.Issue, more ...clean.Part) (Task, error) {
-	issue, err := s.issue(ctx, ref)
+	issue, err := s.forgeIssue(ctx, ref)
 	switch {
 	case err != nil:
 		return t, err
@@ -92,8 +92,8 @@ func (s *Source) readIssue(ctx context.Context, t Task, ref form.Issue, more ...
 	return s.addInput(t, in, ref.String())
 }
 
-// issue reads an issue, or a pull request as one.
-func (s *Source) issue(ctx context.Context, ref form.Issue) (*forge.Issue, error) {
+// forgeIssue reads an issue, or a pull request as one.
+func (s *Source) forgeIssue(ctx context.Context, ref form.Issue) (*forge.Issue, error) {
 	issue, err := s.Forge.Repository(ref.Repository).Issue(ctx, ref.Number)
 	if forge.KindOf(err) == forge.NotFound {
 		return nil, outcome.Stopf(outcome.InvalidInput, "issue_not_found",
@@ -105,22 +105,22 @@ func (s *Source) issue(ctx context.Context, ref form.Issue) (*forge.Issue, error
 // issueInput returns an issue and its trusted comments, as of the time of the request.
 func (s *Source) issueInput(ctx context.Context, ref form.Issue, issue *forge.Issue, askedAt time.Time) (input, error) {
 	title, body := issue.Title, issue.Body
-	if then := s.eventIssue(ref); then != nil {
-		if title, body = then.Title, then.Body; title != issue.Title || body != issue.Body {
+	if earlier := s.issueInEvent(ref); earlier != nil {
+		if title, body = earlier.Title, earlier.Body; title != issue.Title || body != issue.Body {
 			s.Record.Warn("edited_after_trigger", "%s was edited after the request; the earlier text was used.", ref)
 		}
 	}
-	said, progress, err := s.trustedComments(ctx, ref, issue, askedAt)
+	comments, progress, err := s.trustedComments(ctx, ref, issue, askedAt)
 	return input{
 		title: title, ref: ref, issue: issue, progress: progress,
-		parts: append([]clean.Part{{Kind: "issue", Author: issue.Author.Login, Text: body}}, said...),
+		parts: append([]clean.Part{{Kind: "issue", Author: issue.Author.Login, Text: body}}, comments...),
 	}, err
 }
 
-// eventIssue returns the issue as of the workflow's event. It is nil if the event is about something
+// issueInEvent returns the issue as of the workflow's event. It is nil if the event is about something
 // else. An issue named by the job makes no difference: somebody's label or comment still requested
 // the run.
-func (s *Source) eventIssue(ref form.Issue) *actions.Issue {
+func (s *Source) issueInEvent(ref form.Issue) *actions.Issue {
 	switch q, e := s.Request, s.Event; {
 	case q != nil && q.OnPull:
 		return nil

@@ -118,8 +118,8 @@ var ownMarks = sync.OnceValue(func() *regexp.Regexp {
 	}, "|") + `)|-setup: [0-9A-Z_]+ ` + commit + `) -->`)
 })
 
-// withoutMarks removes agent-ci's own marks, so that no warning calls them hidden.
-func withoutMarks(text string) string { return ownMarks().ReplaceAllString(text, "") }
+// removeOwnMarks removes agent-ci's own marks, so that no warning calls them hidden.
+func removeOwnMarks(text string) string { return ownMarks().ReplaceAllString(text, "") }
 
 // IsProgress reports whether a comment looks like a run's progress.
 func IsProgress(c forge.Comment) bool { return strings.HasPrefix(c.Body, ProgressMark) }

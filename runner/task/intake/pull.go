@@ -17,7 +17,7 @@ import (
 // readPull returns the task from the texts on a pull request. For a run's pull request it adds the
 // original issue and the words that ask for more.
 func (s *Source) readPull(ctx context.Context, pull *forge.PullRequest) (Task, error) {
-	t := s.requested()
+	t := s.taskOfRequest()
 	t.Name, t.URL = fmt.Sprintf("pull request #%d", pull.Number), pull.URL
 	read := s.continueInput
 	if ModeOf(pull) == Join {
@@ -27,23 +27,23 @@ func (s *Source) readPull(ctx context.Context, pull *forge.PullRequest) (Task, e
 	if err != nil {
 		return t, err
 	}
-	said, progress, err := s.pullComments(ctx, pull)
+	comments, progress, err := s.pullComments(ctx, pull)
 	if err != nil {
 		return t, err
 	}
-	words, err := s.requestParts(ctx)
+	words, err := s.pullRequestParts(ctx)
 	if err != nil {
 		return t, err
 	}
 	if ModeOf(pull) == Continue {
-		t.Request = asking(words)
+		t.RequestText = requestTexts(words)
 	}
-	in.parts, in.progress = slices.Concat(in.parts, said, words, s.Failing), progress
+	in.parts, in.progress = slices.Concat(in.parts, comments, words, s.FailedChecks), progress
 	return s.addInput(t, in, fmt.Sprintf("Pull request #%d", pull.Number))
 }
 
-// asking returns the cleaned text of all parts of kind request.
-func asking(parts []clean.Part) string {
+// requestTexts returns the cleaned text of all parts of kind request.
+func requestTexts(parts []clean.Part) string {
 	var all []string
 	for _, p := range parts {
 		if p.Kind == "request" {
@@ -59,11 +59,11 @@ func (s *Source) continueInput(ctx context.Context, pull *forge.PullRequest) (in
 	var in input
 	if number := IssueOfBranch(pull.Head); number != 0 {
 		var err error
-		if in, err = s.originalIssue(ctx, number); err != nil {
+		if in, err = s.issueOfRunBranch(ctx, number); err != nil {
 			return input{}, err
 		}
 	}
-	in.title, _ = s.eventPull(pull)
+	in.title, _ = s.pullTextsInEvent(pull)
 	in.parts = append(in.parts, clean.Part{Kind: "pull_request", Author: "agent-ci", Text: fmt.Sprintf(
 		"The checkout holds the change of pull request #%d already, uncommitted. Go on from there: what is asked for below is to be added to it.", pull.Number)})
 	return in, nil
@@ -73,7 +73,7 @@ func (s *Source) continueInput(ctx context.Context, pull *forge.PullRequest) (in
 // The title is the first line of the request, because it becomes the commit's title. The pull
 // request keeps its own.
 func (s *Source) joinInput(_ context.Context, pull *forge.PullRequest) (input, error) {
-	title, described := s.eventPull(pull)
+	title, described := s.pullTextsInEvent(pull)
 	described = title + "\n\n" + described
 	if asked, _, _ := strings.Cut(s.Request.Words, "\n"); strings.TrimSpace(asked) != "" {
 		title = asked
@@ -85,8 +85,8 @@ func (s *Source) joinInput(_ context.Context, pull *forge.PullRequest) (input, e
 	}}, nil
 }
 
-// eventPull returns title and body of the pull request as of the time of the request.
-func (s *Source) eventPull(pull *forge.PullRequest) (title, body string) {
+// pullTextsInEvent returns title and body of the pull request as of the time of the request.
+func (s *Source) pullTextsInEvent(pull *forge.PullRequest) (title, body string) {
 	switch q := s.Request; {
 	case q.Pull != nil:
 		return q.Pull.Title, q.Pull.Body
@@ -99,18 +99,18 @@ func (s *Source) eventPull(pull *forge.PullRequest) (title, body string) {
 // pullComments returns the trusted comments below the pull request.
 func (s *Source) pullComments(ctx context.Context, pull *forge.PullRequest) ([]clean.Part, []forge.Comment, error) {
 	ref := form.Issue{Repository: s.Event.Repository, Number: pull.Number}
-	below, err := s.issue(ctx, ref)
+	issue, err := s.forgeIssue(ctx, ref)
 	if err != nil {
 		return nil, nil, err
 	}
-	return s.trustedComments(ctx, ref, below, s.Request.At)
+	return s.trustedComments(ctx, ref, issue, s.Request.RequestedAt)
 }
 
-// originalIssue reads the issue of a run's branch. A deleted or closed issue is no error. The event
+// issueOfRunBranch reads the issue of a run's branch. A deleted or closed issue is no error. The event
 // does not contain the issue's earlier text, so an issue edited after the request is left out.
-func (s *Source) originalIssue(ctx context.Context, number int) (input, error) {
+func (s *Source) issueOfRunBranch(ctx context.Context, number int) (input, error) {
 	ref := form.Issue{Repository: s.Event.Repository, Number: number}
-	issue, err := s.issue(ctx, ref)
+	issue, err := s.forgeIssue(ctx, ref)
 	switch {
 	case forge.KindOf(err) == forge.NotFound:
 		return input{}, nil
@@ -119,9 +119,9 @@ func (s *Source) originalIssue(ctx context.Context, number int) (input, error) {
 	case issue.PullRequest:
 		return input{}, nil
 	}
-	askedAt := s.Request.At
+	askedAt := s.Request.RequestedAt
 	if s.Request.Repair { // a run's own comment on the issue is later than its commit
-		why, err := s.distrust(ctx, s.eventRepository(), issue.Author)
+		why, err := s.distrustReason(ctx, s.eventRepository(), issue.Author)
 		if err != nil {
 			return input{}, err
 		}
@@ -136,37 +136,37 @@ func (s *Source) originalIssue(ctx context.Context, number int) (input, error) {
 	return s.issueInput(ctx, ref, issue, askedAt)
 }
 
-// requestParts returns the words that ask for more. Earlier trusted comments on lines of the diff come before them,
+// pullRequestParts returns the words that ask for more. Earlier trusted comments on lines of the diff come before them,
 // the line comments of the requesting review after them.
-func (s *Source) requestParts(ctx context.Context) ([]clean.Part, error) {
+func (s *Source) pullRequestParts(ctx context.Context) ([]clean.Part, error) {
 	q := s.Request
-	said, err := s.eventRepository().ReviewComments(ctx, q.Number)
+	comments, err := s.eventRepository().ReviewComments(ctx, q.Number)
 	if err != nil {
 		return nil, ForgeFailure(fmt.Sprintf("The comments on the diff of pull request #%d cannot be read", q.Number), err)
 	}
-	var earlier, asking []clean.Part
-	for _, c := range said {
+	var earlier, reviewParts []clean.Part
+	for _, c := range comments {
 		switch {
 		case s.Event.Review != nil && c.ReviewID == q.WordsID && strings.EqualFold(c.Author.Login, q.Actor.Login):
-			asking = append(asking, linePart("request", c))
-		case c.ID != q.WordsID && !isAfter(q.At, c.CreatedAt, c.UpdatedAt):
-			counts, err := s.isTrustedComment(ctx, s.eventRepository(), forge.Comment{Author: c.Author})
+			reviewParts = append(reviewParts, linePart("request", c))
+		case c.ID != q.WordsID && !isAfter(q.RequestedAt, c.CreatedAt, c.UpdatedAt):
+			trusted, err := s.isTrustedComment(ctx, s.eventRepository(), forge.Comment{Author: c.Author})
 			if err != nil {
 				return nil, err
 			}
-			if counts {
+			if trusted {
 				earlier = append(earlier, linePart("comment", c))
 			}
 		}
 	}
 	words := q.Words
-	if on := q.On; on != nil {
+	if on := q.LineComment; on != nil {
 		words = fmt.Sprintf("On line %d of %s:\n\n%s\n\n%s", on.Line, markdown.FileName(on.Path), on.DiffHunk, words)
 	}
 	if strings.TrimSpace(words) != "" {
 		earlier = append(earlier, clean.Part{Kind: "request", Author: q.Actor.Login, Text: words})
 	}
-	return append(earlier, asking...), nil
+	return append(earlier, reviewParts...), nil
 }
 
 // linePart formats a comment on a line of the diff. It omits the line number: the number changes

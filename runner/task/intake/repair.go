@@ -30,9 +30,9 @@ const RepairMark = "<!-- agent-ci: repair -->\n"
 
 // Repair is one repair attempt on a run's own pull request.
 type Repair struct {
-	Head    string // the commit that the branch ends in; nothing is pushed over another one
-	Attempt int    // from 1 on, since a person last asked for or pushed something
-	Spent   float64
+	HeadSHA  string // the commit that the branch ends in; nothing is pushed over another one
+	Attempt  int    // from 1 on, since a person last asked for or pushed something
+	SpentUSD float64
 }
 
 // Trailers returns the commit trailers for all attempts, including this one. cost is the cost of
@@ -42,22 +42,22 @@ func (r *Repair) Trailers(cost *float64) []string {
 		return nil
 	}
 	all := []string{fmt.Sprintf("%s: %d", repairTrailer, r.Attempt)}
-	if spent := r.SpentWith(cost); spent > 0 {
-		all = append(all, spentTrailer+": "+Dollars(spent))
+	if spent := r.TotalUSD(cost); spent > 0 {
+		all = append(all, spentTrailer+": "+FormatDollars(spent))
 	}
 	return all
 }
 
-// SpentWith returns the cost of all attempts, including this one.
-func (r *Repair) SpentWith(cost *float64) float64 {
+// TotalUSD returns the cost of all attempts, including this one.
+func (r *Repair) TotalUSD(cost *float64) float64 {
 	if cost == nil {
-		return r.Spent
+		return r.SpentUSD
 	}
-	return r.Spent + *cost
+	return r.SpentUSD + *cost
 }
 
-// Dollars is an amount as trailers and marks have it.
-func Dollars(amount float64) string { return strconv.FormatFloat(amount, 'f', 4, 64) }
+// FormatDollars is an amount as trailers and marks have it.
+func FormatDollars(amount float64) string { return strconv.FormatFloat(amount, 'f', 4, 64) }
 
 // ParseTrailers returns the number and cost of repair attempts from a commit's trailers. An unreadable
 // value counts as more than any limit.
@@ -74,30 +74,30 @@ func ReadAttempts(text string) int {
 	return n
 }
 
-// mostDollars exceeds any limit, and still fits into the marks.
-const mostDollars = 100_000_000
+// maxDollars exceeds any limit, and still fits into the marks.
+const maxDollars = 100_000_000
 
 // ReadDollars reads an amount; "" is none.
 func ReadDollars(text string) float64 {
 	d, err := strconv.ParseFloat(cmp.Or(text, "0"), 64)
 	if err != nil || !(d >= 0) {
-		return mostDollars
+		return maxDollars
 	}
-	return min(d, mostDollars)
+	return min(d, maxDollars)
 }
 
-func (r *Repair) event() *transcript.Repair {
+func (r *Repair) transcriptEvent() *transcript.Repair {
 	if r == nil {
 		return nil
 	}
-	return &transcript.Repair{HeadSHA: r.Head, Attempt: r.Attempt, SpentUSD: r.Spent}
+	return &transcript.Repair{HeadSHA: r.HeadSHA, Attempt: r.Attempt, SpentUSD: r.SpentUSD}
 }
 
-func recordedRepair(told *transcript.Repair) *Repair {
-	if told == nil {
+func repairFromTranscript(recorded *transcript.Repair) *Repair {
+	if recorded == nil {
 		return nil
 	}
-	return &Repair{Head: told.HeadSHA, Attempt: told.Attempt, Spent: told.SpentUSD}
+	return &Repair{HeadSHA: recorded.HeadSHA, Attempt: recorded.Attempt, SpentUSD: recorded.SpentUSD}
 }
 
 // RepairEvent returns the event of a repair requested by a command, from a person or a schedule. It
@@ -108,7 +108,7 @@ func RepairEvent(named string, hasToken bool) (Event, error) {
 		return Event{}, outcome.Stopf(outcome.InvalidInput, "pull_request", "%q names no pull request; give it as OWNER/REPO#N.", named)
 	}
 	return Event{
-		Event: &actions.Event{Name: "repair"}, Surroundings: Surroundings{Repository: pull.Repository, HasToken: hasToken}, repair: actions.RepairRequest("agent-ci repair", pull.Number, ""),
+		Event: &actions.Event{Name: "repair"}, Surroundings: Surroundings{Repository: pull.Repository, HasToken: hasToken}, repairRequest: actions.RepairRequest("agent-ci repair", pull.Number, ""),
 	}, nil
 }
 
@@ -131,16 +131,16 @@ func (s *Source) admitRepair(ctx context.Context) (*forge.PullRequest, error) {
 	}
 	switch {
 	case !strings.EqualFold(pull.HeadRepository, s.Event.Repository):
-		return nil, refuse(pull, "fork", "comes from a fork, whose branch no run repairs: it belongs to somebody outside")
+		return nil, refusePull(pull, "fork", "comes from a fork, whose branch no run repairs: it belongs to somebody outside")
 	case !IsRunBranch(pull.Head):
-		return nil, refuse(pull, "foreign_branch", "is a person's (its branch is not below %s), and only those of runs are repaired", BranchPrefix)
+		return nil, refusePull(pull, "foreign_branch", "is a person's (its branch is not below %s), and only those of runs are repaired", BranchPrefix)
 	case s.Job.Repair.Attempts == 0:
-		return nil, refuse(pull, "repair_limit", "is not repaired, as the job has repair.attempts: 0")
+		return nil, refusePull(pull, "repair_limit", "is not repaired, as the job has repair.attempts: 0")
 	}
-	return pull, s.ownHead(ctx, pull)
+	return pull, s.requireOwnHead(ctx, pull)
 }
 
-func refuse(pull *forge.PullRequest, reason, format string, args ...any) error {
+func refusePull(pull *forge.PullRequest, reason, format string, args ...any) error {
 	return outcome.Stopf(outcome.Skipped, reason, "Pull request #%d %s: %s.", pull.Number, fmt.Sprintf(format, args...), pull.URL)
 }
 
@@ -149,9 +149,9 @@ func (s *Source) checkNotStopped(pull *forge.PullRequest) error {
 	stop := s.Job.Repair.StopLabel
 	switch {
 	case pull.State != "open":
-		return refuse(pull, "pull_request_closed", "is closed, and nothing of it is repaired")
+		return refusePull(pull, "pull_request_closed", "is closed, and nothing of it is repaired")
 	case stop != "" && slices.ContainsFunc(pull.Labels, func(l string) bool { return strings.EqualFold(l, stop) }):
-		return refuse(pull, "hands_off", "has the label %q, with which it is left alone (repair.stop_label)", stop)
+		return refusePull(pull, "hands_off", "has the label %q, with which it is left alone (repair.stop_label)", stop)
 	}
 	return nil
 }
@@ -182,38 +182,38 @@ func (s *Source) pullToRepair(ctx context.Context) (*forge.PullRequest, error) {
 		return nil, outcome.Stopf(outcome.Skipped, "head_moved",
 			"No open pull request ends in commit %s, which the checks ran on; there is nothing to repair.", gitops.Short(s.Request.SHA))
 	}
-	of := slices.IndexFunc(pulls, func(p *forge.PullRequest) bool {
+	ofRun := slices.IndexFunc(pulls, func(p *forge.PullRequest) bool {
 		return strings.EqualFold(p.HeadRepository, s.Event.Repository) && IsRunBranch(p.Head)
 	})
-	s.Request.Number = pulls[max(of, 0)].Number
+	s.Request.Number = pulls[max(ofRun, 0)].Number
 	return ReadPullRequest(ctx, s.eventRepository(), s.Request.Number) // lists omit its state relative to its base
 }
 
-// ownHead returns an error unless the branch ends in a commit pushed by a run. It remembers the
+// requireOwnHead returns an error unless the branch ends in a commit pushed by a run. It remembers the
 // commit as Head.
-func (s *Source) ownHead(ctx context.Context, pull *forge.PullRequest) error {
+func (s *Source) requireOwnHead(ctx context.Context, pull *forge.PullRequest) error {
 	tip, err := LookUpBranch(ctx, s.eventRepository(), pull.Head)
 	switch {
 	case err != nil:
 		return err
 	case tip == nil:
-		return refuse(pull, "foreign_branch", "has no branch %s any more", pull.Head)
+		return refusePull(pull, "foreign_branch", "has no branch %s any more", pull.Head)
 	case s.Request.SHA != "" && tip.SHA != s.Request.SHA:
-		return refuse(pull, "head_moved", "has new commits since the checks ran on %s, and those are looked at by themselves", gitops.Short(s.Request.SHA))
+		return refusePull(pull, "head_moved", "has new commits since the checks ran on %s, and those are looked at by themselves", gitops.Short(s.Request.SHA))
 	}
 	if !tip.Ours() {
-		return refuse(pull, "foreign_commit", "ends in commit %s by %s, which no run made: a person has taken it over", gitops.Short(tip.SHA), tip.By())
+		return refusePull(pull, "foreign_commit", "ends in commit %s by %s, which no run made: a person has taken it over", gitops.Short(tip.SHA), tip.By())
 	}
 	by, account, own, err := Pusher(ctx, s.Forge, s.eventRepository(), pull.Head, tip.SHA)
 	if err != nil {
 		return err
 	}
 	if !own {
-		return refuse(pull, "foreign_commit", "ends in commit %s, which %s pushed, and this token is %s's: only what that account pushed is repaired",
+		return refusePull(pull, "foreign_commit", "ends in commit %s, which %s pushed, and this token is %s's: only what that account pushed is repaired",
 			gitops.Short(tip.SHA), cmp.Or(by.Login, "nobody that GitHub tells of"), cmp.Or(account, "nobody"))
 	}
-	s.head = tip
-	s.Request.At = tip.Committed // nobody asks after that
+	s.repairHead = tip
+	s.Request.RequestedAt = tip.Committed // nobody asks after that
 	return nil
 }
 
@@ -229,4 +229,4 @@ func Pusher(ctx context.Context, on forge.Forge, in forge.Repository, branch, sh
 }
 
 // Head returns the commit under repair. It is nil for another task.
-func (s *Source) Head() *forge.Commit { return s.head }
+func (s *Source) Head() *forge.Commit { return s.repairHead }

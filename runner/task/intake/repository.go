@@ -15,8 +15,8 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
-// Naming holds all sources for the name of a run's repository.
-type Naming struct {
+// RepositorySources holds all sources for the name of a run's repository.
+type RepositorySources struct {
 	Recorded string // by an earlier part of the run; empty for none
 	Job      *job.Job
 	Event    Event            // of a workflow, or of a command that names a pull request
@@ -28,48 +28,48 @@ type Naming struct {
 // Repository returns OWNER/REPO of the run's repository, or "" without any source. No other
 // function decides this. A recorded name comes first, then the requested pull request, the job, its
 // issue, Actions, and the checkout's origin.
-func (n Naming) Repository() (string, error) {
+func (n RepositorySources) Repository() (string, error) {
 	if n.Recorded != "" {
 		return n.Recorded, nil
 	}
-	if err := issueFits(n.Job, n.Server); err != nil {
+	if err := requireIssueOnServer(n.Job, n.Server); err != nil {
 		return "", err
 	}
 	if n.Request != nil && n.Request.OnPull {
-		return n.Event.Repository, pullFits(n.Job, n.Event.Repository)
+		return n.Event.Repository, requireJobRepository(n.Job, n.Event.Repository)
 	}
 	issue, _ := form.ParseIssue(n.Job.Task.Issue) // none where it is not one
-	return cmp.Or(n.Job.Repository.Name, issue.Repository, n.Event.Repository, NameInURL(n.Origin, n.Server)), nil
+	return cmp.Or(n.Job.Repository.Name, issue.Repository, n.Event.Repository, RepositoryInURL(n.Origin, n.Server)), nil
 }
 
-// pullFits returns an error if repository.name differs from the pull request's repository.
-func pullFits(j *job.Job, repository string) error {
-	if Fits(j, repository) {
+// requireJobRepository returns an error if repository.name differs from the pull request's repository.
+func requireJobRepository(j *job.Job, repository string) error {
+	if MatchesJobRepository(j, repository) {
 		return nil
 	}
 	return outcome.Stopf(outcome.InvalidInput, "other_repository",
 		"The pull request is of %s, and repository.name is %s; remove repository.name, or give a pull request of %s.", repository, j.Repository.Name, j.Repository.Name)
 }
 
-// Fits reports whether the job's repository.name is repository or empty.
-func Fits(j *job.Job, repository string) bool {
+// MatchesJobRepository reports whether the job's repository.name is repository or empty.
+func MatchesJobRepository(j *job.Job, repository string) bool {
 	return j.Repository.Name == "" || strings.EqualFold(j.Repository.Name, repository)
 }
 
-// issueFits rejects an issue address on another server than the run's, or in another repository
+// requireIssueOnServer rejects an issue address on another server than the run's, or in another repository
 // than repository.name. Such an address was pasted from elsewhere.
-func issueFits(j *job.Job, server string) error {
-	at := form.IssueServer(j.Task.Issue)
-	if at == "" {
+func requireIssueOnServer(j *job.Job, server string) error {
+	issueServer := form.IssueServer(j.Task.Issue)
+	if issueServer == "" {
 		return nil
 	}
 	issue, err := form.ParseIssue(j.Task.Issue)
 	if err != nil {
 		return err // the job was checked
 	}
-	if !sameHost(at, server) {
+	if !sameHost(issueServer, server) {
 		return outcome.Stopf(outcome.InvalidInput, "issue",
-			"task.issue is on %s, and the run asks %s: give an issue of that, or set GITHUB_SERVER_URL and GITHUB_API_URL.", at, server)
+			"task.issue is on %s, and the run asks %s: give an issue of that, or set GITHUB_SERVER_URL and GITHUB_API_URL.", issueServer, server)
 	}
 	if name := j.Repository.Name; name != "" && !strings.EqualFold(name, issue.Repository) {
 		return outcome.Stopf(outcome.InvalidInput, "issue",
@@ -84,9 +84,9 @@ func sameHost(a, b string) bool {
 	return errors.Join(err, errSecond) == nil && strings.EqualFold(first.Host, second.Host)
 }
 
-// NameInURL is OWNER/REPO when origin is a repository on server: an http(s)
+// RepositoryInURL is OWNER/REPO when origin is a repository on server: an http(s)
 // URL, ssh://git@host/owner/repo or git@host:owner/repo.
-func NameInURL(origin, server string) string {
+func RepositoryInURL(origin, server string) string {
 	s, err := url.Parse(server)
 	if err != nil || origin == "" {
 		return ""
@@ -99,7 +99,7 @@ func NameInURL(origin, server string) string {
 		if strings.EqualFold(host, s.Hostname()) {
 			path = rest
 		}
-	} else if u, err := url.Parse(origin); err == nil && strings.EqualFold(u.Hostname(), s.Hostname()) && (u.Scheme == "ssh" || port(u) == port(s)) {
+	} else if u, err := url.Parse(origin); err == nil && strings.EqualFold(u.Hostname(), s.Hostname()) && (u.Scheme == "ssh" || explicitPort(u) == explicitPort(s)) {
 		path = u.Path
 	}
 	parts := strings.FieldsFunc(path, func(r rune) bool { return r == '/' })
@@ -110,8 +110,8 @@ func NameInURL(origin, server string) string {
 	return name
 }
 
-// port returns the port of an address. It is empty for the default port of the scheme.
-func port(u *url.URL) string {
+// explicitPort returns the port of an address. It is empty for the default port of the scheme.
+func explicitPort(u *url.URL) string {
 	if usual := map[string]string{"http": "80", "https": "443"}[u.Scheme]; u.Port() != usual {
 		return u.Port()
 	}
@@ -147,16 +147,16 @@ func ForgeFailure(what string, err error) error {
 	if err == nil {
 		return nil
 	}
-	said := outcome.WithoutFullStop(err)
-	var answer *forge.Error
+	message := outcome.WithoutFullStop(err)
+	var forgeError *forge.Error
 	switch {
-	case errors.As(err, &answer): // perhaps a connection timeout
-		said = answer.Message // the message already names the operation
-		if answer.Remedy != "" {
-			said = strings.TrimSuffix(said, ".") + "; " + strings.TrimSuffix(answer.Remedy, ".")
+	case errors.As(err, &forgeError): // perhaps a connection timeout
+		message = forgeError.Message // the message already names the operation
+		if forgeError.Remedy != "" {
+			message = strings.TrimSuffix(message, ".") + "; " + strings.TrimSuffix(forgeError.Remedy, ".")
 		}
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return err
 	}
-	return outcome.Stopf(outcome.ForgeFailed, string(forge.KindOf(err)), "%s: %s.", what, said).Because(err)
+	return outcome.Stopf(outcome.ForgeFailed, string(forge.KindOf(err)), "%s: %s.", what, message).Because(err)
 }

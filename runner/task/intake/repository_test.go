@@ -33,7 +33,7 @@ func TestNameInURL(t *testing.T) {
 		{"GITHUB.com:/octo/widgets", server, "octo/widgets"},
 		{"github-personal:octo/widgets", server, ""},
 	} {
-		if got := intake.NameInURL(c.origin, c.server); got != c.want {
+		if got := intake.RepositoryInURL(c.origin, c.server); got != c.want {
 			t.Errorf("NameInURL(%q, %q) = %q, want %q", c.origin, c.server, got, c.want)
 		}
 	}
@@ -51,7 +51,7 @@ func TestNamesRepositoryByPrecedence(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for want, n := range map[string]intake.Naming{
+	for want, n := range map[string]intake.RepositorySources{
 		"of/record":  {Recorded: "of/record", Job: &named, Event: command, Request: repair, Origin: origin},
 		"of/command": {Job: &job.Job{Task: job.Task{Issue: "of/issue#7"}}, Event: command, Request: repair, Origin: origin},
 		"of/job":     {Job: &named, Event: label, Origin: origin},
@@ -65,7 +65,7 @@ func TestNamesRepositoryByPrecedence(t *testing.T) {
 			t.Errorf("it is %q, want %q; %v", got, want, err)
 		}
 	}
-	n := intake.Naming{Job: &named, Event: command, Request: repair, Server: server}
+	n := intake.RepositorySources{Job: &named, Event: command, Request: repair, Server: server}
 	if _, err := n.Repository(); err == nil || err.Error() != "invalid_input/other_repository: The pull request is of of/command, and repository.name is of/job; remove repository.name, or give a pull request of of/job." {
 		t.Error(err)
 	}

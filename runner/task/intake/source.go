@@ -16,27 +16,27 @@ import (
 
 // Source reads a task. Call its stages in this order: Admit, Read, CheckNotDone, Images.
 type Source struct {
-	Event    Event
-	Request  *actions.Request // that the event makes; nil for a task of the job's own
-	Job      *job.Job
-	JobFile  string // its name; empty for none
-	Forge    forge.Forge
-	To       forge.Repository // that the change goes to; without a name where none is known
-	Accounts Accounts
-	Record   *record.Record // gets warnings, and images
+	Event       Event
+	Request     *actions.Request // that the event makes; nil for a task of the job's own
+	Job         *job.Job
+	JobFile     string // its name; empty for none
+	Forge       forge.Forge
+	Target      forge.Repository // that the change goes to; without a name where none is known
+	Permissions PermissionCache
+	Record      *record.Record // gets warnings, and images
 	// Publishes is set if the run publishes its own change.
 	Publishes bool
-	// Failing describes the failed checks under repair. Repair is the attempt, nil for another
+	// FailedChecks describes the failed checks under repair. Repair is the attempt, nil for another
 	// task.
-	Failing []clean.Part
-	Repair  *Repair
+	FailedChecks []clean.Part
+	Repair       *Repair
 
-	head *forge.Commit // of the pull request under repair; nil for another task
+	repairHead *forge.Commit // of the pull request under repair; nil for another task
 
 	// Prompt returns the text of task.prompt or task.prompt_file.
 	Prompt func(ctx context.Context) (string, error)
-	// Beside reads a file of up to limit bytes. The path is relative to the job file.
-	Beside func(ctx context.Context, name string, limit int64) ([]byte, error)
+	// ReadBesideJob reads a file of up to limit bytes. The path is relative to the job file.
+	ReadBesideJob func(ctx context.Context, name string, limit int64) ([]byte, error)
 }
 
 func (s *Source) eventRepository() forge.Repository { return s.Forge.Repository(s.Event.Repository) }
@@ -99,17 +99,17 @@ func (s *Source) keyAndBranch(t Task) (key, branch string) {
 	return key, cmp.Or(s.Job.PullRequest.Branch, BranchPrefix+key)
 }
 
-// requested returns a task with the origin of the request, without its text.
-func (s *Source) requested() Task {
+// taskOfRequest returns a task with the origin of the request, without its text.
+func (s *Source) taskOfRequest() Task {
 	q := s.Request
 	return Task{
-		Source: "event", Name: "event " + s.Event.Name, Trigger: q.Trigger, Actor: q.Actor.Login, ActorID: q.Actor.ID, AskedAt: q.At,
+		Source: "event", Name: "event " + s.Event.Name, Requester: Requester{Trigger: q.Trigger, Actor: q.Actor.Login, ActorID: q.Actor.ID, AskedAt: q.RequestedAt},
 	}
 }
 
 // readRequest returns the task from the event, with its texts as of the time of the request.
 func (s *Source) readRequest(ctx context.Context) (Task, error) {
-	t, q := s.requested(), s.Request
+	t, q := s.taskOfRequest(), s.Request
 	if q.Prompt != "" {
 		return s.addInput(t, input{parts: []clean.Part{{Kind: "request", Text: q.Prompt}}}, "The event")
 	}
@@ -126,14 +126,14 @@ func (s *Source) readNamedIssue(ctx context.Context) (Task, error) {
 	if err != nil {
 		return Task{}, err // the job was checked
 	}
-	if s.To.Name() == "" {
+	if s.Target.Name() == "" {
 		return Task{}, outcome.Stopf(outcome.InvalidInput, "no_repository",
 			"task.issue is %s and no repository is known; write OWNER/REPO#%d or set repository.name.", s.Job.Task.Issue, ref.Number)
 	}
-	ref.Repository = cmp.Or(ref.Repository, s.To.Name())
+	ref.Repository = cmp.Or(ref.Repository, s.Target.Name())
 	t := Task{Source: "issue"}
-	if s.eventIssue(ref) != nil {
-		t.AskedAt = s.Event.OnIssueAt()
+	if s.issueInEvent(ref) != nil {
+		t.AskedAt = s.Event.TimeOnIssue()
 	}
 	return s.readIssue(ctx, t, ref)
 }

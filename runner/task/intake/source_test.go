@@ -23,7 +23,7 @@ func TestReadPrompt(t *testing.T) {
 	if err != nil || task.Source != "prompt" || task.Name != "prompt" || strings.Contains(task.Text, "hunter2") {
 		t.Errorf("%+v, %v", task, err)
 	}
-	if task.Key != "greeter" || task.Branch != "agent-ci/greeter" || task.ProgressOn != 0 || task.Snapshot != "" {
+	if task.Key != "greeter" || task.Branch != "agent-ci/greeter" || task.ProgressOn != 0 || task.InputDigest != "" {
 		t.Errorf("%+v", task)
 	}
 	s.JobFile, s.Job.Task.Title, s.Job.PullRequest.Branch = "fix.yml", "Greetings", "greet"
@@ -84,7 +84,7 @@ func TestRefusesUnusableIssues(t *testing.T) {
 		on, j := &server{issues: with()}, named("trusted")
 		s := sourceOf(t, on, j, "", "")
 		if c.change == nil {
-			s.To = on.Repository("")
+			s.Target = on.Repository("")
 		} else {
 			c.change(on, j)
 		}
@@ -117,7 +117,7 @@ func TestReadRequest(t *testing.T) {
 		if task.Source != "event" || task.Key != c.key || task.Branch != "agent-ci/"+c.key || task.Name != c.name || task.ProgressOn != c.progressOn || task.Trigger != c.trigger {
 			t.Errorf("%s: %+v", name, task)
 		}
-		if diff := cmp.Diff(c.want, authorsOf(task.Text)); diff != "" || len(task.Snapshot) != 64 {
+		if diff := cmp.Diff(c.want, authorsOf(task.Text)); diff != "" || len(task.InputDigest) != 64 {
 			t.Errorf("%s: %s", name, diff)
 		}
 		equal(t, name, c.warns, codesOf(s.Record.Warnings()))
@@ -135,10 +135,10 @@ func TestSnapshotIdentifiesInput(t *testing.T) {
 		for range 2 {
 			s := sourceOf(t, &server{issues: issues}, named("all"), "", "")
 			task := read(t, s, nil)
-			if is := seen[task.Snapshot]; is != "" && is != name {
+			if is := seen[task.InputDigest]; is != "" && is != name {
 				t.Errorf("%s has the digest of %s", name, is)
 			}
-			seen[task.Snapshot] = name
+			seen[task.InputDigest] = name
 		}
 	}
 	if len(seen) != 4 {

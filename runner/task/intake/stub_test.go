@@ -142,7 +142,7 @@ func sourceOf(t *testing.T, on *server, j *job.Job, name, payload string) *intak
 		t.Fatal(err)
 	}
 	return &intake.Source{
-		Event: e, Request: request, Job: j, Forge: on, To: on.Repository("o/r"), Accounts: intake.Accounts{}, Record: record.New("", nil), Publishes: true,
+		Event: e, Request: request, Job: j, Forge: on, Target: on.Repository("o/r"), Permissions: intake.PermissionCache{}, Record: record.New("", nil), Publishes: true,
 		Prompt: func(context.Context) (string, error) { return j.Task.Prompt, nil },
 	}
 }

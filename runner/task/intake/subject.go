@@ -38,31 +38,31 @@ func (s Subject) Name() string {
 	return fmt.Sprintf("Issue #%d", s.Number)
 }
 
-func (s *Subject) event() *transcript.Subject {
+func (s *Subject) transcriptEvent() *transcript.Subject {
 	if s == nil {
 		return nil
 	}
 	return &transcript.Subject{Repository: s.Repository, Number: s.Number, URL: s.URL, Pull: s.OnPull, HeadSHA: s.HeadSHA}
 }
 
-func recordedSubject(told *transcript.Subject) *Subject {
-	if told == nil {
+func subjectFromTranscript(recorded *transcript.Subject) *Subject {
+	if recorded == nil {
 		return nil
 	}
-	return &Subject{Repository: told.Repository, Number: told.Number, URL: told.URL, OnPull: told.Pull, HeadSHA: told.HeadSHA}
+	return &Subject{Repository: recorded.Repository, Number: recorded.Number, URL: recorded.URL, OnPull: recorded.Pull, HeadSHA: recorded.HeadSHA}
 }
 
-// OnPull returns the pull request to continue or to give feedback on, or nil for other tasks.
-func (t Task) OnPull() *forge.PullRequest {
+// PullRequest returns the pull request to continue or to give feedback on, or nil for other tasks.
+func (t Task) PullRequest() *forge.PullRequest {
 	if t.Pull == nil && t.Subject != nil {
 		return t.Subject.Pull
 	}
 	return t.Pull
 }
 
-// OnHead reports whether the agent works on the head of a pull request. The base still configures
+// WorksOnHead reports whether the agent works on the head of a pull request. The base still configures
 // the run.
-func (t Task) OnHead() bool {
+func (t Task) WorksOnHead() bool {
 	return t.Mode == Join || t.Subject != nil && t.Subject.OnPull
 }
 
@@ -73,11 +73,11 @@ func (s *Source) readSubject(ctx context.Context) (Task, error) {
 	if err != nil {
 		return Task{}, err
 	}
-	t, asked, err := s.subjectTask(ctx)
+	t, instructions, err := s.subjectTask(ctx)
 	if err != nil {
 		return t, err
 	}
-	issue, err := s.issue(ctx, ref)
+	issue, err := s.forgeIssue(ctx, ref)
 	if err != nil {
 		return t, err
 	}
@@ -87,36 +87,36 @@ func (s *Source) readSubject(ctx context.Context) (Task, error) {
 		reason := map[bool]string{false: "issue_closed", true: "pull_request_closed"}[issue.PullRequest]
 		return t, &outcome.Stop{Outcome: outcome.Skipped, Reason: reason, Message: fmt.Sprintf("%s is closed; reopen it to have something said on it: %s.", t.Subject.Name(), issue.URL)}
 	}
-	read := s.issueSubject
+	read := s.issueSubjectInput
 	if issue.PullRequest {
-		read = s.pullSubject
+		read = s.pullSubjectInput
 	}
 	in, err := read(ctx, &t, ref, issue)
 	if err != nil {
 		return t, err
 	}
-	return s.withSubject(ctx, t, asked, in)
+	return s.addSubjectInput(ctx, t, instructions, in)
 }
 
-// withSubject returns the task with the job's instructions outside all marks, followed by the
+// addSubjectInput returns the task with the job's instructions outside all marks, followed by the
 // marked texts on the subject.
-func (s *Source) withSubject(ctx context.Context, t Task, asked string, in input) (Task, error) {
-	words, err := s.requestWords(ctx, t.Subject)
+func (s *Source) addSubjectInput(ctx context.Context, t Task, instructions string, in input) (Task, error) {
+	words, err := s.requesterParts(ctx, t.Subject)
 	if err != nil {
 		return t, err
 	}
-	note := clean.Part{Kind: "note", Author: "agent-ci", Text: s.feedbackWords(t.Subject)}
+	note := clean.Part{Kind: "note", Author: "agent-ci", Text: s.feedbackInstructions(t.Subject)}
 	in.parts = slices.Concat([]clean.Part{note}, in.parts, words)
 	in.title = ""
 	if t, err = s.addInput(t, in, t.Subject.Name()); err != nil {
 		return t, err
 	}
 	whole := in
-	whole.parts = append([]clean.Part{{Kind: "job", Text: asked}}, in.parts...)
-	if t.Snapshot, err = whole.digest(); err != nil {
+	whole.parts = append([]clean.Part{{Kind: "job", Text: instructions}}, in.parts...)
+	if t.InputDigest, err = whole.digest(); err != nil {
 		return t, err
 	}
-	t.Title, t.ProgressLike, t.Text = s.feedbackTitle(t.Subject), nil, strings.TrimSpace(asked+"\n\n"+t.Text)
+	t.Title, t.ProgressLike, t.Text = s.feedbackTitle(t.Subject), nil, strings.TrimSpace(instructions+"\n\n"+t.Text)
 	return t, nil
 }
 
@@ -129,7 +129,7 @@ func (s *Source) subjectRef() (form.Issue, error) {
 		if err != nil {
 			return ref, err // the job was checked
 		}
-		if ref.Repository = cmp.Or(ref.Repository, s.To.Name()); ref.Repository == "" {
+		if ref.Repository = cmp.Or(ref.Repository, s.Target.Name()); ref.Repository == "" {
 			return ref, outcome.Stopf(outcome.InvalidInput, "no_repository",
 				"task.issue is %s and no repository is known; write OWNER/REPO#%d or set repository.name.", s.Job.Task.Issue, ref.Number)
 		}
@@ -138,7 +138,7 @@ func (s *Source) subjectRef() (form.Issue, error) {
 		number = s.Request.Number
 	case e.InActions && e.Event != nil:
 		var err error
-		if number, err = e.Subject(); err != nil {
+		if number, err = e.SubjectNumber(); err != nil {
 			return form.Issue{}, err
 		}
 	}
@@ -146,41 +146,41 @@ func (s *Source) subjectRef() (form.Issue, error) {
 		return form.Issue{}, outcome.Stopf(outcome.InvalidInput, "issue",
 			"publish.as is %s, but no issue or pull request is named: start the job by an event of one, by workflow_dispatch with the input issue, or set task.issue.", s.Job.Publish.As)
 	}
-	return form.Issue{Repository: s.Event.Repository, Number: number}, s.Event.ofRepository()
+	return form.Issue{Repository: s.Event.Repository, Number: number}, s.Event.requireRepository()
 }
 
 // subjectTask returns a task with its source, and the job's instructions.
-func (s *Source) subjectTask(ctx context.Context) (t Task, asked string, err error) {
+func (s *Source) subjectTask(ctx context.Context) (t Task, instructions string, err error) {
 	t = Task{Source: "prompt", Name: "prompt"}
 	switch {
 	case s.Request != nil:
-		t = s.requested()
+		t = s.taskOfRequest()
 	case s.JobFile != "":
 		t.Source, t.Name = "job", "job "+s.JobFile
 	}
 	if s.Job.Task.Prompt+s.Job.Task.PromptFile != "" {
-		asked, err = s.Prompt(ctx)
+		instructions, err = s.Prompt(ctx)
 	}
-	return t, asked, err
+	return t, instructions, err
 }
 
-// subjectAt returns the time of the request on the subject. The zero time means now.
-func (s *Source) subjectAt(ref form.Issue) time.Time {
+// subjectRequestTime returns the time of the request on the subject. The zero time means now.
+func (s *Source) subjectRequestTime(ref form.Issue) time.Time {
 	switch {
 	case s.Request != nil:
-		return s.Request.At
-	case s.eventIssue(ref) != nil:
-		return s.Event.OnIssueAt()
+		return s.Request.RequestedAt
+	case s.issueInEvent(ref) != nil:
+		return s.Event.TimeOnIssue()
 	}
 	return time.Time{}
 }
 
-// issueSubject returns an issue and its trusted comments.
-func (s *Source) issueSubject(ctx context.Context, _ *Task, ref form.Issue, issue *forge.Issue) (input, error) {
+// issueSubjectInput returns an issue and its trusted comments.
+func (s *Source) issueSubjectInput(ctx context.Context, _ *Task, ref form.Issue, issue *forge.Issue) (input, error) {
 	if s.Job.Publish.As == job.AsReview {
 		return input{}, outcome.Stopf(outcome.InvalidInput, "issue", "publish.as is review, and %s is an issue; give the number of a pull request.", ref)
 	}
-	in, err := s.issueInput(ctx, ref, issue, s.subjectAt(ref))
+	in, err := s.issueInput(ctx, ref, issue, s.subjectRequestTime(ref))
 	if err != nil {
 		return in, err
 	}
@@ -188,10 +188,10 @@ func (s *Source) issueSubject(ctx context.Context, _ *Task, ref form.Issue, issu
 	return in, nil
 }
 
-// pullSubject returns a pull request with its diff and its trusted comments. It rejects every
+// pullSubjectInput returns a pull request with its diff and its trusted comments. It rejects every
 // fork, because the fork's content would be in the agent's checkout.
-func (s *Source) pullSubject(ctx context.Context, t *Task, ref form.Issue, issue *forge.Issue) (input, error) {
-	if err := pullFits(s.Job, ref.Repository); err != nil {
+func (s *Source) pullSubjectInput(ctx context.Context, t *Task, ref form.Issue, issue *forge.Issue) (input, error) {
+	if err := requireJobRepository(s.Job, ref.Repository); err != nil {
 		return input{}, err
 	}
 	to := s.Forge.Repository(ref.Repository)
@@ -204,7 +204,7 @@ func (s *Source) pullSubject(ctx context.Context, t *Task, ref form.Issue, issue
 			"Pull request #%d comes from a fork, and agent-ci reads nothing of forks: %s.", pull.Number, pull.URL)
 	}
 	t.Subject.Pull, t.Subject.Files, t.Subject.HeadSHA = pull, files, pull.HeadSHA
-	said, _, err := s.trustedComments(ctx, ref, issue, s.subjectAt(ref))
+	comments, _, err := s.trustedComments(ctx, ref, issue, s.subjectRequestTime(ref))
 	if err != nil {
 		return input{}, err
 	}
@@ -213,7 +213,7 @@ func (s *Source) pullSubject(ctx context.Context, t *Task, ref form.Issue, issue
 		return input{}, err
 	}
 	parts := []clean.Part{{Kind: "pull_request", Author: pull.Author.Login, Text: pull.Title + "\n\n" + pull.Body}, diffPart(pull, files)}
-	return input{ref: ref, parts: slices.Concat(parts, said, onLines)}, nil
+	return input{ref: ref, parts: slices.Concat(parts, comments, onLines)}, nil
 }
 
 // lineComments returns the comments on the diff by trusted authors, and the findings of earlier runs. The agent must
@@ -222,13 +222,13 @@ func (s *Source) lineComments(ctx context.Context, to forge.Repository, number i
 	if !s.Event.HasToken || s.Job.Trust.Comments == "none" {
 		return nil, nil
 	}
-	said, err := to.ReviewComments(ctx, number)
+	comments, err := to.ReviewComments(ctx, number)
 	if err != nil {
 		return nil, ForgeFailure(fmt.Sprintf("The comments on the diff of pull request #%d cannot be read", number), err)
 	}
-	own := ofAccount(func() (string, error) { return s.Forge.ActingAs(ctx) })
+	own := byAccount(func() (string, error) { return s.Forge.ActingAs(ctx) })
 	var parts []clean.Part
-	for _, c := range said {
+	for _, c := range comments {
 		comment := forge.Comment{Author: c.Author}
 		if strings.HasPrefix(c.Body, FindingMark) && own(comment) {
 			c.Body = strings.TrimPrefix(c.Body, FindingMark)
@@ -237,24 +237,24 @@ func (s *Source) lineComments(ctx context.Context, to forge.Repository, number i
 			parts = append(parts, found)
 			continue
 		}
-		counts, err := s.isTrustedComment(ctx, to, comment)
+		trusted, err := s.isTrustedComment(ctx, to, comment)
 		if err != nil {
 			return nil, err
 		}
-		if counts {
+		if trusted {
 			parts = append(parts, linePart("comment", c))
 		}
 	}
 	return parts, nil
 }
 
-// requestWords are the words of who asked for the run, beside the command.
-func (s *Source) requestWords(ctx context.Context, on *Subject) ([]clean.Part, error) {
+// requesterParts are the words of who asked for the run, beside the command.
+func (s *Source) requesterParts(ctx context.Context, on *Subject) ([]clean.Part, error) {
 	switch q := s.Request; {
 	case q == nil:
 		return nil, nil
-	case on.OnPull && q.On != nil:
-		return s.requestParts(ctx)
+	case on.OnPull && q.LineComment != nil:
+		return s.pullRequestParts(ctx)
 	case q.Words != "":
 		return []clean.Part{{Kind: "request", Author: q.Actor.Login, Text: q.Words}}, nil
 	}
@@ -268,19 +268,19 @@ func (s *Source) feedbackTitle(on *Subject) string {
 	return to + " " + strings.ToLower(name[:1]) + name[1:]
 }
 
-// feedbackWords explains to the agent how its work is published.
-func (s *Source) feedbackWords(on *Subject) string {
+// feedbackInstructions explains to the agent how its work is published.
+func (s *Source) feedbackInstructions(on *Subject) string {
 	words := "Change no file: the runner publishes no change of this task, and refuses one. "
 	if on.OnPull {
 		words += fmt.Sprintf("The checkout holds the head of the pull request, commit %s; its diff is below, with the numbers of the new lines. ", on.HeadSHA)
 	}
-	what := on.Name()
+	name := on.Name()
 	switch s.Job.Publish.As {
 	case job.AsReview:
 		return words + "Review the pull request. When you are done you are asked for the review as a JSON object, which the runner publishes: a summary, and findings, each on lines of the new side of the diff. " +
 			"A finding says what is wrong, or what a reader has to know, and why; leave out what is fine and what is a matter of taste. No finding is a good answer, too."
 	case job.AsLabels:
-		return words + fmt.Sprintf("Choose labels for %s. When you are done you are asked for a JSON object with those of these labels that fit, none if none does: %s.", what, strings.Join(s.Job.Publish.Labels, ", "))
+		return words + fmt.Sprintf("Choose labels for %s. When you are done you are asked for a JSON object with those of these labels that fit, none if none does: %s.", name, strings.Join(s.Job.Publish.Labels, ", "))
 	}
-	return words + fmt.Sprintf("When you are done you are asked for a JSON object with a comment in Markdown, which the runner writes on %s.", what)
+	return words + fmt.Sprintf("When you are done you are asked for a JSON object with a comment in Markdown, which the runner writes on %s.", name)
 }

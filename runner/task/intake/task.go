@@ -17,13 +17,13 @@ type Task struct {
 	Name   string // for the agent: "issue o/r#7"
 	Title  string
 	Text   string
-	// Request is the part of Text that asks for more on a run's pull request.
-	Request string
-	Key     string
-	Branch  string // that the change goes to
-	URL     string
-	Issue   *form.Issue
-	Author  *forge.User // who wrote the issue
+	// RequestText is the part of Text that asks for more on a run's pull request.
+	RequestText string
+	Key         string
+	Branch      string // that the change goes to
+	URL         string
+	Issue       *form.Issue
+	Author      *forge.User // who wrote the issue
 
 	Mode Mode
 	Pull *forge.PullRequest // the run continues it; nil for New
@@ -34,12 +34,21 @@ type Task struct {
 	// Subject is the target of feedback. It is nil for a task that makes a change.
 	Subject *Subject
 
-	Snapshot string // digest of the texts people wrote for it; empty for the job's own task
-	Trigger  string // of an event
-	Actor    string // who asked for it
-	ActorID  int64
-	AskedAt  time.Time // later texts do not count; the zero time means no limit
+	InputDigest string // digest of the texts people wrote for it; empty for the job's own task
+	Requester
+	Progress
+}
 
+// Requester is the account that asked for a task, and how.
+type Requester struct {
+	Trigger string // of an event
+	Actor   string
+	ActorID int64
+	AskedAt time.Time // later texts do not count; the zero time means no limit
+}
+
+// Progress is the place of progress comments.
+type Progress struct {
 	// ProgressOn is the issue or pull request of the requesting event, also if a job names the
 	// issue itself. It is 0 without one.
 	ProgressOn int
@@ -73,12 +82,12 @@ func ModeOf(pull *forge.PullRequest) Mode {
 	return Join
 }
 
-// Event is the task for the transcript, as the model gets it.
-func (t Task) Event() transcript.Task {
+// TranscriptEvent is the task for the transcript, as the model gets it.
+func (t Task) TranscriptEvent() transcript.Task {
 	sum := sha256.Sum256([]byte(t.Text))
 	event := transcript.Task{
-		Source: t.Source, Title: t.Title, Text: t.Text, RequestText: t.Request, URL: t.URL, SHA256: hex.EncodeToString(sum[:]),
-		InputDigest: t.Snapshot, Trigger: t.Trigger, Actor: t.Actor, ActorID: t.ActorID, Subject: t.Subject.event(), Repair: t.Repair.event(),
+		Source: t.Source, Title: t.Title, Text: t.Text, RequestText: t.RequestText, URL: t.URL, SHA256: hex.EncodeToString(sum[:]),
+		InputDigest: t.InputDigest, Trigger: t.Trigger, Actor: t.Actor, ActorID: t.ActorID, Subject: t.Subject.transcriptEvent(), Repair: t.Repair.transcriptEvent(),
 	}
 	if t.Issue != nil {
 		event.Issue = t.Issue.String()
@@ -89,18 +98,18 @@ func (t Task) Event() transcript.Task {
 	return event
 }
 
-// Recorded returns the task in a run's transcript, without key and branch: other events contain
+// TaskFromTranscript returns the task in a run's transcript, without key and branch: other events contain
 // these.
-func Recorded(told transcript.Task) Task {
+func TaskFromTranscript(recorded transcript.Task) Task {
 	t := Task{
-		Source: told.Source, Name: told.Source, Title: told.Title, Text: told.Text, Request: told.RequestText, URL: told.URL,
-		Snapshot: told.InputDigest, Trigger: told.Trigger, Actor: told.Actor, ActorID: told.ActorID, Subject: recordedSubject(told.Subject), Repair: recordedRepair(told.Repair),
+		Source: recorded.Source, Name: recorded.Source, Title: recorded.Title, Text: recorded.Text, RequestText: recorded.RequestText, URL: recorded.URL,
+		InputDigest: recorded.InputDigest, Requester: Requester{Trigger: recorded.Trigger, Actor: recorded.Actor, ActorID: recorded.ActorID}, Subject: subjectFromTranscript(recorded.Subject), Repair: repairFromTranscript(recorded.Repair),
 	}
-	if issue, err := form.ParseIssue(told.Issue); err == nil && issue.Repository != "" {
+	if issue, err := form.ParseIssue(recorded.Issue); err == nil && issue.Repository != "" {
 		t.Issue, t.Name = &issue, "issue "+issue.String()
 	}
-	if told.Author != "" {
-		t.Author = &forge.User{Login: told.Author, ID: told.AuthorID}
+	if recorded.Author != "" {
+		t.Author = &forge.User{Login: recorded.Author, ID: recorded.AuthorID}
 	}
 	return t
 }

@@ -16,19 +16,19 @@ func TestRecordedRestoresTask(t *testing.T) {
 	for name, task := range map[string]intake.Task{
 		"a prompt": {Source: "prompt", Name: "prompt", Text: "Greet."},
 		"an issue": {
-			Source: "issue", Name: "issue o/r#7", Title: "Greet", Text: "Say hello.", URL: "https://forge/o/r/issues/7", Snapshot: "5a",
+			Source: "issue", Name: "issue o/r#7", Title: "Greet", Text: "Say hello.", URL: "https://forge/o/r/issues/7", InputDigest: "5a",
 			Issue: &issue, Author: &forge.User{Login: "mona", ID: 5},
 		},
-		"an event": {Source: "event", Name: "event", Text: "Greet.", Trigger: "label agent-ci", Actor: "octocat", ActorID: 1},
+		"an event": {Source: "event", Name: "event", Text: "Greet.", Requester: intake.Requester{Trigger: "label agent-ci", Actor: "octocat", ActorID: 1}},
 	} {
-		equal(t, name, task, intake.Recorded(task.Event()))
+		equal(t, name, task, intake.TaskFromTranscript(task.TranscriptEvent()))
 	}
 	bot := intake.Task{Author: &forge.User{Login: "helper[bot]", ID: 5, Bot: true}}
-	if got := bot.Event(); got.Author != "" || got.AuthorID != 0 {
+	if got := bot.TranscriptEvent(); got.Author != "" || got.AuthorID != 0 {
 		t.Errorf("a bot is told as an author: %+v", got)
 	}
 	for _, text := range []string{"", "#7", "nonsense"} {
-		if got := intake.Recorded(transcript.Task{Source: "issue", Issue: text}); got.Issue != nil || got.Name != "issue" {
+		if got := intake.TaskFromTranscript(transcript.Task{Source: "issue", Issue: text}); got.Issue != nil || got.Name != "issue" {
 			t.Errorf("%q is read as %+v", text, got)
 		}
 	}

@@ -12,10 +12,10 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
-// writersEvents lists the events caused by people and programs with write permission, or by nobody.
+// writeAccessEvents lists the events caused by people and programs with write permission, or by nobody.
 // The author of any other event must have a trusted role, whether the task is from the event or
 // from the job.
-var writersEvents = map[string]bool{
+var writeAccessEvents = map[string]bool{
 	"push": true, "create": true, "delete": true, "release": true, "schedule": true, "deployment": true,
 	"workflow_dispatch": true, "repository_dispatch": true, "merge_group": true,
 }
@@ -27,41 +27,41 @@ func (s *Source) Admit(ctx context.Context) (*forge.PullRequest, error) {
 	if s.Request != nil && s.Request.Repair {
 		return s.admitRepair(ctx)
 	}
-	if s.Request == nil && !e.InActions || writersEvents[e.EventName] || e.missing() {
+	if s.Request == nil && !e.InActions || writeAccessEvents[e.EventName] || e.isMissing() {
 		return nil, nil
 	}
-	if err := e.Unusable(); err != nil {
+	if err := e.UnusableError(); err != nil {
 		return nil, err
 	}
 	actor, trigger := e.Sender, "event "+e.EventName
 	if s.Request != nil {
 		actor, trigger = s.Request.Actor, s.Request.Trigger
 	}
-	why, err := s.distrustActor(ctx, forge.User{Login: actor.Login, ID: actor.ID, Bot: actor.Bot()})
+	why, err := s.actorDistrustReason(ctx, forge.User{Login: actor.Login, ID: actor.ID, Bot: actor.IsBot()})
 	switch {
 	case err != nil:
 		return nil, err
 	case why != "":
 		return nil, outcome.Stopf(outcome.Skipped, "untrusted_actor", "%s; nothing was done (%s).", outcome.Sentence(why), trigger)
 	case s.Request == nil:
-		return nil, s.refuseForksEvent(ctx)
+		return nil, s.refuseForkEvent(ctx)
 	case !s.Request.OnPull:
 		return nil, nil
 	}
 	return s.admitPull(ctx)
 }
 
-func (s *Source) distrustActor(ctx context.Context, actor forge.User) (why string, err error) {
+func (s *Source) actorDistrustReason(ctx context.Context, actor forge.User) (why string, err error) {
 	if actor.Login == "" {
 		return "the event does not say who caused it", nil
 	}
 	if !s.Event.HasToken {
 		return "", outcome.Stopf(outcome.InvalidInput, "no_token", "agent-ci needs a token to check who asks: set GITHUB_TOKEN.")
 	}
-	if err := s.Event.ofRepository(); err != nil {
+	if err := s.Event.requireRepository(); err != nil {
 		return "", err
 	}
-	return s.distrust(ctx, s.eventRepository(), actor)
+	return s.distrustReason(ctx, s.eventRepository(), actor)
 }
 
 // admitPull reads the pull request of a request. It rejects every fork. A fork's branch belongs to
@@ -79,14 +79,14 @@ func (s *Source) admitPull(ctx context.Context) (*forge.PullRequest, error) {
 	case pull.State != "open":
 		return nil, outcome.Stopf(outcome.Skipped, "pull_request_closed", "Pull request #%d is closed; reopen it if you want agent-ci to work on it: %s.", pull.Number, pull.URL)
 	case ModeOf(pull) == Join && !s.Job.Publish.Feedback():
-		return pull, s.checkPullTrust(ctx, pull)
+		return pull, s.requirePushableBranch(ctx, pull)
 	}
 	return pull, nil
 }
 
-// checkPullTrust stops a run that would push to the default branch. It also stops a run that leaves the
+// requirePushableBranch stops a run that would push to the default branch. It also stops a run that leaves the
 // push to another one, because that one knows of no person's branch.
-func (s *Source) checkPullTrust(ctx context.Context, pull *forge.PullRequest) error {
+func (s *Source) requirePushableBranch(ctx context.Context, pull *forge.PullRequest) error {
 	refuse := func(why string) error {
 		return outcome.Stopf(outcome.Skipped, "foreign_branch", "Pull request #%d is a person's, and %s: %s.", pull.Number, why, pull.URL)
 	}
@@ -100,9 +100,9 @@ func (s *Source) checkPullTrust(ctx context.Context, pull *forge.PullRequest) er
 	return err
 }
 
-// refuseForksEvent stops a run with the job's own task on an event from a fork. trust.forks allows
+// refuseForkEvent stops a run with the job's own task on an event from a fork. trust.forks allows
 // it: the run works on the base, and no content of the head reaches it.
-func (s *Source) refuseForksEvent(ctx context.Context) error {
+func (s *Source) refuseForkEvent(ctx context.Context) error {
 	if s.Job.Trust.Forks {
 		return nil
 	}
@@ -115,14 +115,14 @@ func (s *Source) refuseForksEvent(ctx context.Context) error {
 
 // eventHead returns the repository of the event's branch, "" for a deleted one, and the name of its
 // pull request or workflow run for messages. Both are "" for an event without a branch.
-func (s *Source) eventHead(ctx context.Context) (repository, what string, err error) {
+func (s *Source) eventHead(ctx context.Context) (repository, name string, err error) {
 	e := s.Event
 	switch {
 	case e.PullRequest != nil:
 		return e.PullRequest.Head.Repository.Name(), fmt.Sprintf("Pull request #%d", e.PullRequest.Number), nil
 	case e.WorkflowRun != nil:
 		return e.WorkflowRun.HeadRepository.Name(), "The branch of the workflow run", nil
-	case e.Issue == nil || !e.Issue.OfPull():
+	case e.Issue == nil || !e.Issue.IsPull():
 		return "", "", nil
 	}
 	pull, err := ReadPullRequest(ctx, s.eventRepository(), e.Issue.Number)
@@ -132,14 +132,14 @@ func (s *Source) eventHead(ctx context.Context) (repository, what string, err er
 	return pull.HeadRepository, fmt.Sprintf("Pull request #%d", pull.Number), nil
 }
 
-// Distrust returns the reason not to trust an account's texts in a repository, or "".
-func Distrust(ctx context.Context, j *job.Job, in forge.Repository, who forge.User) (why string, err error) {
-	s := &Source{Job: j, Accounts: Accounts{}}
-	return s.distrust(ctx, in, who)
+// DistrustReason returns the reason not to trust an account's texts in a repository, or "".
+func DistrustReason(ctx context.Context, j *job.Job, in forge.Repository, who forge.User) (why string, err error) {
+	s := &Source{Job: j, Permissions: PermissionCache{}}
+	return s.distrustReason(ctx, in, who)
 }
 
-// distrust returns the reason not to trust an account's texts in a repository, or "".
-func (s *Source) distrust(ctx context.Context, in forge.Repository, who forge.User) (why string, err error) {
+// distrustReason returns the reason not to trust an account's texts in a repository, or "".
+func (s *Source) distrustReason(ctx context.Context, in forge.Repository, who forge.User) (why string, err error) {
 	trust := s.Job.Trust
 	if who.Bot || strings.HasSuffix(who.Login, "[bot]") {
 		if slices.ContainsFunc(trust.Bots, func(bot string) bool { return strings.EqualFold(bot, who.Login) }) {
@@ -147,33 +147,33 @@ func (s *Source) distrust(ctx context.Context, in forge.Repository, who forge.Us
 		}
 		return fmt.Sprintf("the bot %s is not in trust.bots", who.Login), nil
 	}
-	permission, err := s.Accounts.permission(ctx, in, who.Login)
+	permission, err := s.Permissions.lookUp(ctx, in, who.Login)
 	switch {
 	case forge.KindOf(err) == forge.Invalid: // a deleted account has no name
 		return fmt.Sprintf("the account %q cannot be asked about", who.Login), nil
 	case err != nil:
 		return "", ForgeFailure("The role of "+who.Login+" cannot be asked for", err)
-	case roleCounts(permission, trust.Roles):
+	case reachesTrustedRole(permission, trust.Roles):
 		return "", nil
 	}
 	return fmt.Sprintf("the account %s has the role %q in %s, and trust.roles is %s",
 		who.Login, cmp.Or(permission.Role, permission.Level), in.Name(), strings.Join(trust.Roles, ", ")), nil
 }
 
-// ranks orders GitHub's repository roles.
-var ranks = map[string]int{"read": 1, "triage": 2, "write": 3, "maintain": 4, "admin": 5}
+// roleRanks orders GitHub's repository roles.
+var roleRanks = map[string]int{"read": 1, "triage": 2, "write": 3, "maintain": 4, "admin": 5}
 
-// roleCounts reports whether p reaches any trusted role. A custom role of an organisation counts as
+// reachesTrustedRole reports whether p reaches any trusted role. A custom role of an organisation counts as
 // its base role.
-func roleCounts(p forge.Permission, trusted []string) bool {
-	has := max(ranks[p.Level], ranks[p.Role])
-	return slices.ContainsFunc(trusted, func(role string) bool { return ranks[role] > 0 && has >= ranks[role] })
+func reachesTrustedRole(permission forge.Permission, trusted []string) bool {
+	rank := max(roleRanks[permission.Level], roleRanks[permission.Role])
+	return slices.ContainsFunc(trusted, func(role string) bool { return roleRanks[role] > 0 && rank >= roleRanks[role] })
 }
 
-// Accounts caches the permissions of accounts. Each account is looked up once per repository.
-type Accounts map[string]forge.Permission
+// PermissionCache caches the permissions of accounts. Each account is looked up once per repository.
+type PermissionCache map[string]forge.Permission
 
-func (a Accounts) permission(ctx context.Context, in forge.Repository, login string) (forge.Permission, error) {
+func (a PermissionCache) lookUp(ctx context.Context, in forge.Repository, login string) (forge.Permission, error) {
 	key := strings.ToLower(in.Name() + " " + login)
 	if known, asked := a[key]; asked {
 		return known, nil

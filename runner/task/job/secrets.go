@@ -89,7 +89,7 @@ func checkSecretFrom(s string) error {
 
 func checkMethod(s string) error {
 	switch {
-	case !form.Whole(`[A-Z][A-Z-]{0,31}`).MatchString(s):
+	case !form.CompileWhole(`[A-Z][A-Z-]{0,31}`).MatchString(s):
 		return errors.New("must be a method of HTTP in capitals, such as GET")
 	case s == "CONNECT" || s == "TRACE":
 		return errors.New("is " + s + ", a method that never carries a credential")
@@ -184,7 +184,7 @@ func (d *checks) fitPreset(place string, s *Secret, user string) {
 		mistake{s.User != "" && user == "", "user", "does not go with preset: " + s.Preset + ", whose client sends no user; remove it"},
 		mistake{s.Server != "" && s.Preset != PresetMaven, "server", "needs preset: maven"},
 		mistake{s.Server == "" && s.Preset == PresetMaven, "server", "is missing; give the id of the repository in pom.xml"},
-		mistake{s.Preset == PresetCargo && s.Name != "" && !form.Whole(`CARGO_REGISTRY_TOKEN|CARGO_REGISTRIES_[A-Z0-9_]+_TOKEN`).MatchString(s.Name), "name", "must be CARGO_REGISTRY_TOKEN or CARGO_REGISTRIES_…_TOKEN with preset: cargo, which cargo reads"})
+		mistake{s.Preset == PresetCargo && s.Name != "" && !form.CompileWhole(`CARGO_REGISTRY_TOKEN|CARGO_REGISTRIES_[A-Z0-9_]+_TOKEN`).MatchString(s.Name), "name", "must be CARGO_REGISTRY_TOKEN or CARGO_REGISTRIES_…_TOKEN with preset: cargo, which cargo reads"})
 	if s.Preset == PresetGit {
 		s.Methods = []string{}
 	}

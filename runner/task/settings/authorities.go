@@ -43,15 +43,15 @@ func (c Commit) readAuthority(ctx context.Context, name string) ([]byte, error) 
 	if err != nil {
 		return nil, err
 	}
-	if len(raw) > MaxFile {
-		return nil, fmt.Errorf("it is longer than %d bytes", MaxFile)
+	if len(raw) > MaxFileBytes {
+		return nil, fmt.Errorf("it is longer than %d bytes", MaxFileBytes)
 	}
-	return certificates(raw)
+	return parseCertificates(raw)
 }
 
-// certificates returns the certificates of a PEM file without the text around them. It rejects any
+// parseCertificates returns the certificates of a PEM file without the text around them. It rejects any
 // other PEM block, because commands can read the result.
-func certificates(raw []byte) (all []byte, err error) {
+func parseCertificates(raw []byte) (all []byte, err error) {
 	for block, rest := pem.Decode(raw); block != nil; block, rest = pem.Decode(rest) {
 		if block.Type != "CERTIFICATE" {
 			return nil, fmt.Errorf("it holds a %s, and may hold certificates alone", block.Type)
@@ -67,9 +67,9 @@ func certificates(raw []byte) (all []byte, err error) {
 	return all, nil
 }
 
-// Of returns the certificates of the entries in PEM, each file once. It is empty for entries
+// CertificatesFor returns the certificates of the entries in PEM, each file once. It is empty for entries
 // without a CA.
-func (a Authorities) Of(entries []job.Allowed) []byte {
+func (a Authorities) CertificatesFor(entries []job.Allowed) []byte {
 	var all []byte
 	var known []string
 	for _, host := range entries {
@@ -81,14 +81,14 @@ func (a Authorities) Of(entries []job.Allowed) []byte {
 	return all
 }
 
-// Roots returns a function that returns the certificate authorities for a target: the machine's and those of its entries. It
+// RootsFor returns a function that returns the certificate authorities for a target: the machine's and those of its entries. It
 // returns nil for the machine's alone.
-func (a Authorities) Roots(entries []job.Allowed) func(reach.Target) *x509.CertPool {
+func (a Authorities) RootsFor(entries []job.Allowed) func(reach.Target) *x509.CertPool {
 	return func(t reach.Target) (pool *x509.CertPool) {
 		for _, host := range entries {
 			if entry, file, ok := host.Trusts(); ok && entry.Allows(t) {
 				if pool == nil {
-					pool = machineRoots()
+					pool = machineCertificates()
 				}
 				pool.AppendCertsFromPEM(a[file])
 			}
@@ -97,7 +97,7 @@ func (a Authorities) Roots(entries []job.Allowed) func(reach.Target) *x509.CertP
 	}
 }
 
-func machineRoots() *x509.CertPool {
+func machineCertificates() *x509.CertPool {
 	pool, err := x509.SystemCertPool()
 	if err != nil {
 		return x509.NewCertPool() // a machine without any

@@ -91,7 +91,7 @@ func TestRefusesInvalidAuthorities(t *testing.T) {
 		"\x30\x82": "it holds no certificate in PEM",
 		"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n": "it holds a certificate that cannot be read",
 		good + key: "it holds a PRIVATE KEY, and may hold certificates alone",
-		good + strings.Repeat("#\n", settings.MaxFile/2): "it is longer than",
+		good + strings.Repeat("#\n", settings.MaxFileBytes/2): "it is longer than",
 	} {
 		folder := t.TempDir()
 		files{"a.pem": content}.put(t, folder)
@@ -121,19 +121,19 @@ func TestAuthoritiesCoverOnlyTheirHosts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := all.Of(j.Policy.Network.Allow); !bytes.Equal(got, []byte(one+two)) {
+	if got := all.CertificatesFor(j.Policy.Network.Allow); !bytes.Equal(got, []byte(one+two)) {
 		t.Errorf("those of the list are %s", got)
 	}
-	if got := all.Of(j.Setup[1].Network.Allow); string(got) != two {
+	if got := all.CertificatesFor(j.Setup[1].Network.Allow); string(got) != two {
 		t.Errorf("those of the setup command are %s", got)
 	}
-	if got := all.Of(nil); len(got) > 0 {
+	if got := all.CertificatesFor(nil); len(got) > 0 {
 		t.Errorf("those of no list are %s", got)
 	}
-	if got := all.Of(j.Policy.Secrets[0].Entries()); string(got) != two {
+	if got := all.CertificatesFor(j.Policy.Secrets[0].Entries()); string(got) != two {
 		t.Errorf("those of the secret are %s", got)
 	}
-	roots := all.Roots(j.Policy.Network.Allow)
+	roots := all.RootsFor(j.Policy.Network.Allow)
 	for authority, want := range map[string][2]bool{ // whether one vouches, and two
 		"a.corp.example:443": {true, false}, "10.0.0.5:8443": {false, true}, "both.corp.example:443": {true, true},
 		"10.0.0.5:443": {}, "corp.example:443": {}, "registry.npmjs.org:443": {}, "open.example:443": {}, "x.example:443": {},

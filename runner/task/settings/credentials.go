@@ -20,8 +20,8 @@ import (
 // The allowed length of a secret's value in bytes. A shorter value could not be removed from the
 // run's output, and a longer one is no credential.
 const (
-	shortestSecret = secrets.MinLength
-	longestSecret  = 4096
+	minSecretBytes = secrets.MinLength
+	maxSecretBytes = 4096
 )
 
 // ReadCredentials reads the values of the job's secrets for the given kinds of commands, or for all
@@ -32,26 +32,26 @@ func ReadCredentials(ctx context.Context, env Environment, j *job.Job, kinds ...
 		return nil, nil
 	}
 	var set credential.Set
-	var wrong []string
-	seen := policy.Environment(env, j.Policy.Env.Pass, j.Policy.Env.Set)
+	var problems []string
+	commandEnvironment := policy.Environment(env, j.Policy.Env.Pass, j.Policy.Env.Set)
 	for _, secret := range j.Policy.Secrets {
 		if len(kinds) > 0 && !slices.ContainsFunc(kinds, secret.For) {
 			continue
 		}
 		c, err := readCredential(ctx, env, secret)
 		if err == nil {
-			err = checkNotVisible(c, seen)
+			err = checkNotVisible(c, commandEnvironment)
 		}
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
 		if err != nil {
-			wrong = append(wrong, fmt.Sprintf("%s (policy.secrets) %v", secret.Name, err))
+			problems = append(problems, fmt.Sprintf("%s (policy.secrets) %v", secret.Name, err))
 		}
 		set = append(set, c)
 	}
-	if len(wrong) > 0 {
-		return nil, outcome.Stopf(outcome.InvalidInput, "secret", "The secret %s.", strings.Join(wrong, "; the secret "))
+	if len(problems) > 0 {
+		return nil, outcome.Stopf(outcome.InvalidInput, "secret", "The secret %s.", strings.Join(problems, "; the secret "))
 	}
 	return set, nil
 }
@@ -89,7 +89,7 @@ func (e Environment) SecretFile(s job.Secret) string {
 }
 
 func readSecretFile(ctx context.Context, path string) (string, error) {
-	raw, err := boundedfile.Read(ctx, path, longestSecret+2)
+	raw, err := boundedfile.Read(ctx, path, maxSecretBytes+2)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return "", fmt.Errorf("has no value: there is no file %s", path)
@@ -101,16 +101,16 @@ func readSecretFile(ctx context.Context, path string) (string, error) {
 
 // checkValue returns an error for an unusable value. The error text never contains the value.
 func checkValue(value string) error {
-	odd := func(r rune) bool { return r <= ' ' || r >= 0x7f }
+	isForbidden := func(r rune) bool { return r <= ' ' || r >= 0x7f }
 	switch {
 	case strings.ContainsAny(value, "\r\n"):
 		return errors.New("has a value of several lines; a credential is one")
-	case strings.ContainsFunc(value, odd):
+	case strings.ContainsFunc(value, isForbidden):
 		return errors.New("has a value with a space, or with a character that is none of printable ASCII")
-	case len(value) < shortestSecret:
-		return fmt.Errorf("has a value of fewer than %d characters, which could not be kept out of what the run writes", shortestSecret)
-	case len(value) > longestSecret:
-		return fmt.Errorf("has a value of more than %d characters", longestSecret)
+	case len(value) < minSecretBytes:
+		return fmt.Errorf("has a value of fewer than %d characters, which could not be kept out of what the run writes", minSecretBytes)
+	case len(value) > maxSecretBytes:
+		return fmt.Errorf("has a value of more than %d characters", maxSecretBytes)
 	}
 	return nil
 }

@@ -102,8 +102,8 @@ func (e Environment) Artifacts() string {
 // IdentityFileVariable names the file with the token of the job.
 const IdentityFileVariable = "OPENAI_IDENTITY_TOKEN_FILE"
 
-// secretNames lists the variables with credentials of a run.
-var secretNames = []string{
+// credentialVariables lists the variables with credentials of a run.
+var credentialVariables = []string{
 	"GITHUB_TOKEN", "GH_TOKEN", "GITHUB_ENTERPRISE_TOKEN", "GH_ENTERPRISE_TOKEN", "OPENAI_API_KEY", "OPENAI_ADMIN_KEY", "CODEX_API_KEY",
 	"ACTIONS_RUNTIME_TOKEN", "ACTIONS_ID_TOKEN_REQUEST_TOKEN",
 }
@@ -112,7 +112,7 @@ var secretNames = []string{
 // other values of variables named like a credential, and the logins of the machine's proxies.
 func (e Environment) Secrets(more ...string) []secrets.Value {
 	var values []secrets.Value
-	known := slices.Concat(secretNames, more)
+	known := slices.Concat(credentialVariables, more)
 	for _, name := range known {
 		if value := e.Get(name); value != "" {
 			values = append(values, secrets.Value{Name: name, Secret: value})
@@ -142,11 +142,11 @@ func proxyLogins(name, address string) []string {
 	}
 	login := beforeHost(address)
 	user, password, _ := strings.Cut(login, ":")
-	least, logins := secrets.MinLength, []string{login, unescaped(user) + ":" + unescaped(password)}
+	minLength, logins := secrets.MinLength, []string{login, unescaped(user) + ":" + unescaped(password)}
 	if password == "" {
-		least, logins = minTokenLength, []string{user, unescaped(user)}
+		minLength, logins = minTokenLength, []string{user, unescaped(user)}
 	}
-	return slices.DeleteFunc(slices.Compact(logins), func(login string) bool { return len(login) < least })
+	return slices.DeleteFunc(slices.Compact(logins), func(login string) bool { return len(login) < minLength })
 }
 
 const minTokenLength = 16

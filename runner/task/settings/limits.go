@@ -10,8 +10,8 @@ import (
 
 const TimeReason = "time"
 
-// AgentBudgets lists the outcome reasons of runs stopped by a limit on the agent.
-var AgentBudgets = []string{"turns", "tool_calls", "tokens", "cost", TimeReason}
+// AgentLimitReasons lists the outcome reasons of runs stopped by a limit on the agent.
+var AgentLimitReasons = []string{"turns", "tool_calls", "tokens", "cost", TimeReason}
 
 // LimitKey returns the job key of the limit behind an outcome reason.
 func LimitKey(reason string) string {
@@ -21,8 +21,8 @@ func LimitKey(reason string) string {
 	return "limits." + reason
 }
 
-func LimitOf(l job.Limits, key string) float64 {
-	switch limit := limitIn(&l, key); {
+func LimitValue(l job.Limits, key string) float64 {
+	switch limit := limitField(&l, key); {
 	case limit.CanInt():
 		return float64(limit.Int())
 	case limit.CanFloat():
@@ -31,8 +31,8 @@ func LimitOf(l job.Limits, key string) float64 {
 	return 0
 }
 
-// limitIn returns the field of the limit called key. It is the zero Value for an unknown key.
-func limitIn(l *job.Limits, key string) reflect.Value {
+// limitField returns the field of the limit called key. It is the zero Value for an unknown key.
+func limitField(l *job.Limits, key string) reflect.Value {
 	return job.Format().Root.Key("limits").Value(reflect.ValueOf(l).Elem(), strings.TrimPrefix(key, "limits."))
 }
 
@@ -54,7 +54,7 @@ func SetLimits(l job.Limits, assignments []string) (job.Limits, error) {
 		return l, invalidJob(err)
 	}
 	for _, a := range layer.Values {
-		limitIn(&l, a.Key).Set(limitIn(&given.Limits, a.Key))
+		limitField(&l, a.Key).Set(limitField(&given.Limits, a.Key))
 	}
 	return l, nil
 }

@@ -26,7 +26,7 @@ func ReadOperatorFile(ctx context.Context, name, checkout string) (map[string]jo
 	if checkout != "" && leadsInto(name, checkout) {
 		return nil, outcome.Stopf(outcome.InvalidInput, "operator_file", "The operator's file %s is in the checkout, where others can write; move it elsewhere.", name)
 	}
-	content, err := boundedfile.Read(ctx, name, MaxFile)
+	content, err := boundedfile.Read(ctx, name, MaxFileBytes)
 	if err != nil {
 		return nil, ReadFailure(name, err)
 	}
@@ -40,9 +40,9 @@ func ReadOperatorFile(ctx context.Context, name, checkout string) (map[string]jo
 
 // leadsInto reports whether a file is in a folder, by its name or through links.
 func leadsInto(name, folder string) bool {
-	ways := []string{filepath.Clean(name)}
+	candidates := []string{filepath.Clean(name)}
 	if real, err := filepath.EvalSymlinks(name); err == nil {
-		ways = append(ways, real)
+		candidates = append(candidates, real)
 	}
-	return slices.ContainsFunc(ways, func(way string) bool { return pathname.IsInAny(way, folder) })
+	return slices.ContainsFunc(candidates, func(way string) bool { return pathname.IsInAny(way, folder) })
 }

@@ -12,7 +12,7 @@ import (
 // TestReadPrompt reads a prompt that stands in the job, and one beside the job file.
 func TestReadPrompt(t *testing.T) {
 	folder := t.TempDir()
-	files{"ask.md": "\nGreet.\n", "empty.md": " \n", "long.md": strings.Repeat("x", settings.MaxFile+1)}.put(t, folder)
+	files{"ask.md": "\nGreet.\n", "empty.md": " \n", "long.md": strings.Repeat("x", settings.MaxFileBytes+1)}.put(t, folder)
 	for file, reason := range map[string]string{"": "", "ask.md": "", filepath.Join(folder, "ask.md"): "", "none.md": "file", "empty.md": "prompt", "long.md": "prompt"} {
 		from := &settings.Settings{Job: job.Job{Task: job.Task{Prompt: " Greet.\n", PromptFile: file}}, File: settings.File{Path: filepath.Join(folder, "job.yml")}}
 		got, err := (&settings.Source{}).ReadPrompt(t.Context(), settings.Commit{}, from)

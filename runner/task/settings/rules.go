@@ -45,7 +45,7 @@ func (c Commit) ownRules(operators []string) ([]rules.File, error) {
 		}
 		return nil, nil
 	}
-	data, err := c.ReadBase(rulesFile, MaxFile)
+	data, err := c.ReadBase(rulesFile, MaxFileBytes)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -56,14 +56,14 @@ func (c Commit) ownRules(operators []string) ([]rules.File, error) {
 // file inside the checkout is always read from the base commit.
 func (c Commit) readConfigured(ctx context.Context, name string) ([]byte, error) {
 	if !filepath.IsAbs(name) {
-		return c.ReadBase(name, MaxFile)
+		return c.ReadBase(name, MaxFileBytes)
 	}
 	file, err := c.locate(name)
 	if err != nil {
 		return nil, err
 	}
-	if file.inside != "" {
-		return c.ReadBase(file.inside, MaxFile)
+	if file.pathInCheckout != "" {
+		return c.ReadBase(file.pathInCheckout, MaxFileBytes)
 	}
-	return boundedfile.Read(ctx, file.Path, MaxFile)
+	return boundedfile.Read(ctx, file.Path, MaxFileBytes)
 }

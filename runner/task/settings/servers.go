@@ -14,10 +14,10 @@ import (
 // ServerSecrets returns the values of variables passed to MCP servers, for removal from all output.
 // It omits values that commands see anyway.
 func ServerSecrets(env Environment, j *job.Job) (values []secrets.Value) {
-	seen := policy.Environment(env, j.Policy.Env.Pass, nil)
+	commandEnvironment := policy.Environment(env, j.Policy.Env.Pass, nil)
 	for _, name := range serverVariables(j) {
 		value := env.Get(name)
-		if value == "" || slices.Contains(seen, name+"="+value) {
+		if value == "" || slices.Contains(commandEnvironment, name+"="+value) {
 			continue
 		}
 		values = append(values, secrets.Value{Name: name, Secret: value})
@@ -51,23 +51,23 @@ func CheckServerSecrets(env Environment, j *job.Job) error {
 // value that commands would see in another variable.
 func ServerSecretProblems(env Environment, j *job.Job) (all []error) {
 	for _, name := range slices.Sorted(maps.Keys(j.MCPServers)) {
-		for _, of := range j.MCPServers[name].Env.Pass {
-			if env.Get(of) == "" {
+		for _, variable := range j.MCPServers[name].Env.Pass {
+			if env.Get(variable) == "" {
 				all = append(all, outcome.Stopf(outcome.InvalidInput, "secret",
-					"The server %s needs %s, which is not set: set it in agent-ci's environment, or remove it from mcp_servers.%s.env.pass.", name, of, name))
+					"The server %s needs %s, which is not set: set it in agent-ci's environment, or remove it from mcp_servers.%s.env.pass.", name, variable, name))
 			}
 		}
-		if of := j.MCPServers[name].BearerTokenEnv; of != "" && env.Get(of) == "" {
+		if variable := j.MCPServers[name].BearerTokenEnv; variable != "" && env.Get(variable) == "" {
 			all = append(all, outcome.Stopf(outcome.InvalidInput, "secret",
-				"There is no token for the server %s: set %s in agent-ci's environment, or name another variable with mcp_servers.%s.bearer_token_env.", name, of, name))
+				"There is no token for the server %s: set %s in agent-ci's environment, or name another variable with mcp_servers.%s.bearer_token_env.", name, variable, name))
 		}
 	}
-	seen := policy.Environment(env, j.Policy.Env.Pass, j.Policy.Env.Set)
+	commandEnvironment := policy.Environment(env, j.Policy.Env.Pass, j.Policy.Env.Set)
 	for _, value := range ServerSecrets(env, j) {
 		if len(value.Secret) < secrets.MinLength {
 			continue // it could be found anywhere; that it is short is told
 		}
-		for _, variable := range seen {
+		for _, variable := range commandEnvironment {
 			if other, text, _ := strings.Cut(variable, "="); strings.Contains(text, value.Secret) {
 				all = append(all, outcome.Stopf(outcome.InvalidInput, "secret",
 					"The variable %s, which a server gets (mcp_servers), has a value that commands would see in the variable %s; remove it there.", value.Name, other))

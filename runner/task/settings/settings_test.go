@@ -171,7 +171,7 @@ func TestSetLimitsChangesEachLimitAlone(t *testing.T) {
 		if before[name] == after[name] {
 			t.Errorf("%s stays %v", name, before[name])
 		}
-		if name != "on_budget" && settings.LimitOf(is, "limits."+name) == settings.LimitOf(was, "limits."+name) {
+		if name != "on_budget" && settings.LimitValue(is, "limits."+name) == settings.LimitValue(was, "limits."+name) {
 			t.Errorf("%s is not looked up", name)
 		}
 		delete(before, name)
@@ -180,7 +180,7 @@ func TestSetLimitsChangesEachLimitAlone(t *testing.T) {
 			t.Errorf("%s changes others: %s", name, diff)
 		}
 	}
-	if got := settings.LimitOf(job.Limits{}, "limits.of_nothing"); got != 0 {
+	if got := settings.LimitValue(job.Limits{}, "limits.of_nothing"); got != 0 {
 		t.Errorf("a limit that there is not is %v", got)
 	}
 }
@@ -221,8 +221,8 @@ func TestSetLimitsRefusesOtherSettings(t *testing.T) {
 
 func TestMapsBudgetReasonsToLimits(t *testing.T) {
 	all := job.Limits{Turns: 1, ToolCalls: 1, Tokens: 1, CostUSD: 1, Time: 1}
-	for _, reason := range settings.AgentBudgets {
-		if key := settings.LimitKey(reason); settings.LimitOf(all, key) != 1 {
+	for _, reason := range settings.AgentLimitReasons {
+		if key := settings.LimitKey(reason); settings.LimitValue(all, key) != 1 {
 			t.Errorf("%s is limited by %s", reason, key)
 		}
 	}

@@ -24,15 +24,15 @@ import (
 // defaultsFile holds a repository's defaults, in its base commit.
 const defaultsFile = ".github/agent-ci.yml"
 
-// MaxFile is the maximum length of a configuration file or a prompt in bytes.
-const MaxFile = config.MaxSize
+// MaxFileBytes is the maximum length of a configuration file or a prompt in bytes.
+const MaxFileBytes = config.MaxSize
 
 type File struct {
 	Name    string // as messages show it
 	Path    string // on disk, absolute
 	Content []byte
 
-	inside string // slash-separated path in the checkout; empty when outside of it
+	pathInCheckout string // slash-separated path in the checkout; empty when outside of it
 }
 
 // Settings holds the configuration of a run. It is immutable: methods return stricter copies.
@@ -41,26 +41,26 @@ type Settings struct {
 	File File // of the job; the zero value is none
 }
 
-// OnBranch returns the settings with name as the branch of the change.
-func (s *Settings) OnBranch(name string) *Settings {
-	on := *s
-	on.Job.PullRequest.Branch = name
-	return &on
+// WithBranch returns the settings with name as the branch of the change.
+func (s *Settings) WithBranch(name string) *Settings {
+	copied := *s
+	copied.Job.PullRequest.Branch = name
+	return &copied
 }
 
 // WithoutDrafts returns the settings for a run on a person's branch, or for a repair attempt: it publishes
 // only finished work that passes all checks. left is the remaining budget in dollars, 0 for no other limit than the job's.
-func (s *Settings) WithoutDrafts(left float64) *Settings {
-	careful := *s
-	careful.Job.OnVerifyFailed, careful.Job.Limits.OnBudget = "none", "keep"
-	if limit := &careful.Job.Limits.CostUSD; left > 0 && (*limit == 0 || left < *limit) {
-		*limit = left
+func (s *Settings) WithoutDrafts(remainingUSD float64) *Settings {
+	strict := *s
+	strict.Job.OnVerifyFailed, strict.Job.Limits.OnBudget = "none", "keep"
+	if limit := &strict.Job.Limits.CostUSD; remainingUSD > 0 && (*limit == 0 || remainingUSD < *limit) {
+		*limit = remainingUSD
 	}
-	return &careful
+	return &strict
 }
 
-// Given holds the settings from the environment and the flags of a run.
-type Given struct {
+// Inputs holds the settings from the environment and the flags of a run.
+type Inputs struct {
 	JobFile    string // path; empty for none
 	Defaults   string // path of a file that is taken in place of the base commit's defaults; empty for those
 	Issue      string // as form.ParseIssue reads it
@@ -76,10 +76,10 @@ type Given struct {
 // Source reads settings from Given and the base commit of a checkout. It is not safe for concurrent
 // use.
 type Source struct {
-	Given
+	Inputs
 	Warn func(code, format string, args ...any)
 
-	prompt string // from standard input
+	stdinPrompt string // from standard input
 }
 
 // Commit is the base commit of a checkout; the zero value is none.
@@ -91,24 +91,24 @@ type Commit struct {
 // Load merges the layers of configuration. Files in the checkout are read from
 // the base commit.
 func (s *Source) Load(ctx context.Context, base Commit) (*Settings, error) {
-	return s.merge(ctx, base, job.Load)
+	return s.loadWith(ctx, base, job.Load)
 }
 
 // LoadTemplate loads the configuration for an existing change. It needs no task.
 func (s *Source) LoadTemplate(ctx context.Context, base Commit) (*Settings, error) {
-	return s.merge(ctx, base, job.LoadTemplate)
+	return s.loadWith(ctx, base, job.LoadTemplate)
 }
 
-// LoadGiven is LoadTemplate without the files of any commit.
-func (s *Source) LoadGiven(ctx context.Context, base Commit) (*Settings, error) {
-	layers, err := s.givenLayers(ctx, base)
+// LoadInputs is LoadTemplate without the files of any commit.
+func (s *Source) LoadInputs(ctx context.Context, base Commit) (*Settings, error) {
+	layers, err := s.inputLayers(ctx, base)
 	if err != nil {
 		return nil, err
 	}
 	return mergeLayers(job.LoadTemplate, File{}, append(s.eventLayer(), layers...))
 }
 
-func (s *Source) merge(ctx context.Context, base Commit, load func(...config.Layer) (*job.Job, error)) (*Settings, error) {
+func (s *Source) loadWith(ctx context.Context, base Commit, load func(...config.Layer) (*job.Job, error)) (*Settings, error) {
 	layers, file, err := s.readLayers(ctx, base)
 	if err != nil {
 		return nil, err
@@ -139,18 +139,18 @@ func invalidJob(err error) error {
 // readLayers returns the sources of the job, the lowest first, and the job file, if there is one.
 func (s *Source) readLayers(ctx context.Context, base Commit) ([]config.Layer, File, error) {
 	var file File
-	defaults, err := s.defaults(ctx, base)
+	defaults, err := s.defaultsLayer(ctx, base)
 	if err != nil {
 		return nil, file, err
 	}
 	layers := append(s.eventLayer(), defaults...)
 	if s.JobFile != "" {
-		if file, err = s.ReadFile(ctx, base, s.JobFile, MaxFile); err != nil {
+		if file, err = s.ReadFile(ctx, base, s.JobFile, MaxFileBytes); err != nil {
 			return nil, file, err
 		}
 		layers = append(layers, config.Layer{Name: file.Name, Kind: config.File, Data: file.Content})
 	}
-	given, err := s.givenLayers(ctx, base)
+	given, err := s.inputLayers(ctx, base)
 	return append(layers, given...), file, err
 }
 
@@ -162,7 +162,7 @@ func (s *Source) eventLayer() []config.Layer {
 	return []config.Layer{{Name: "event", Kind: config.Values, Values: []config.Assignment{{Key: "task.from", Value: "event", Origin: "GITHUB_EVENT_NAME"}}}}
 }
 
-func (s *Source) givenLayers(ctx context.Context, base Commit) ([]config.Layer, error) {
+func (s *Source) inputLayers(ctx context.Context, base Commit) ([]config.Layer, error) {
 	variables, warnings := job.Format().Environment(s.Env, s.Reserved)
 	for _, warning := range warnings {
 		s.Warn("environment", "%s", warning)
@@ -185,7 +185,7 @@ func (s *Source) flagLayer(ctx context.Context, base Commit) (config.Layer, erro
 			layer.Values = append(layer.Values, config.Assignment{Key: key, Value: value, Origin: flag})
 		}
 	}
-	prompt, err := s.promptOf(ctx, base)
+	prompt, err := s.promptFromFlags(ctx, base)
 	if err != nil {
 		return layer, err
 	}
@@ -195,14 +195,14 @@ func (s *Source) flagLayer(ctx context.Context, base Commit) (config.Layer, erro
 	return layer, nil
 }
 
-func (s *Source) promptOf(ctx context.Context, base Commit) (string, error) {
+func (s *Source) promptFromFlags(ctx context.Context, base Commit) (string, error) {
 	switch s.PromptFile {
 	case "":
 		return s.Prompt, nil
 	case "-":
 		return s.promptFromInput()
 	}
-	file, err := s.ReadFile(ctx, base, s.PromptFile, MaxFile)
+	file, err := s.ReadFile(ctx, base, s.PromptFile, MaxFileBytes)
 	if err != nil {
 		return "", err
 	}
@@ -212,15 +212,15 @@ func (s *Source) promptOf(ctx context.Context, base Commit) (string, error) {
 // promptFromInput reads standard input, once: the job may be merged again on
 // another base.
 func (s *Source) promptFromInput() (string, error) {
-	if s.prompt != "" {
-		return s.prompt, nil
+	if s.stdinPrompt != "" {
+		return s.stdinPrompt, nil
 	}
-	raw, err := io.ReadAll(io.LimitReader(s.Stdin, MaxFile+1))
+	raw, err := io.ReadAll(io.LimitReader(s.Stdin, MaxFileBytes+1))
 	if err != nil {
 		return "", fmt.Errorf("read prompt from standard input: %w", err)
 	}
-	s.prompt, err = promptText("standard input", raw)
-	return s.prompt, err
+	s.stdinPrompt, err = promptText("standard input", raw)
+	return s.stdinPrompt, err
 }
 
 // ReadPrompt returns task.prompt, or the content of task.prompt_file. That path is relative to the
@@ -230,7 +230,7 @@ func (s *Source) ReadPrompt(ctx context.Context, base Commit, from *Settings) (s
 	if name == "" {
 		return strings.TrimSpace(from.Job.Task.Prompt), nil
 	}
-	content, err := s.ReadBeside(ctx, base, from, name, MaxFile)
+	content, err := s.ReadBeside(ctx, base, from, name, MaxFileBytes)
 	if err != nil {
 		return "", err
 	}
@@ -250,8 +250,8 @@ func (s *Source) ReadBeside(ctx context.Context, base Commit, from *Settings, na
 // one.
 func promptText(name string, raw []byte) (string, error) {
 	switch text := strings.TrimSpace(string(raw)); {
-	case len(raw) > MaxFile:
-		return "", outcome.Stopf(outcome.InvalidInput, "prompt", "The prompt in %s is longer than %d bytes; give a shorter one.", name, MaxFile)
+	case len(raw) > MaxFileBytes:
+		return "", outcome.Stopf(outcome.InvalidInput, "prompt", "The prompt in %s is longer than %d bytes; give a shorter one.", name, MaxFileBytes)
 	case text == "":
 		return "", outcome.Stopf(outcome.InvalidInput, "prompt", "The prompt in %s is empty; say what to do.", name)
 	default:
@@ -259,21 +259,21 @@ func promptText(name string, raw []byte) (string, error) {
 	}
 }
 
-// defaults returns the layer of the given defaults file, else of the repository's.
-func (s *Source) defaults(ctx context.Context, base Commit) ([]config.Layer, error) {
+// defaultsLayer returns the layer of the given defaults file, else of the repository's.
+func (s *Source) defaultsLayer(ctx context.Context, base Commit) ([]config.Layer, error) {
 	if s.Defaults == "" {
-		return base.defaults()
+		return base.defaultsLayer()
 	}
-	raw, err := boundedfile.Read(ctx, s.Defaults, MaxFile)
+	raw, err := boundedfile.Read(ctx, s.Defaults, MaxFileBytes)
 	return []config.Layer{{Name: s.Defaults, Kind: config.Defaults, Data: raw}}, ReadFailure(s.Defaults, err)
 }
 
-// defaults are the repository's, in its base commit.
-func (c Commit) defaults() ([]config.Layer, error) {
+// defaultsLayer are the repository's, in its base commit.
+func (c Commit) defaultsLayer() ([]config.Layer, error) {
 	if c.Checkout == nil {
 		return nil, nil
 	}
-	raw, err := c.ReadBase(defaultsFile, MaxFile)
+	raw, err := c.ReadBase(defaultsFile, MaxFileBytes)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -288,11 +288,11 @@ func (s *Source) ReadFile(ctx context.Context, base Commit, name string, limit i
 	if err != nil {
 		return file, err
 	}
-	if file.inside == "" {
+	if file.pathInCheckout == "" {
 		file.Content, err = boundedfile.Read(ctx, file.Path, limit)
 		return file, ReadFailure(name, err)
 	}
-	committed, err := base.ReadBase(file.inside, limit)
+	committed, err := base.ReadBase(file.pathInCheckout, limit)
 	missing := errors.Is(err, fs.ErrNotExist)
 	switch {
 	case err != nil && !missing:
@@ -335,13 +335,13 @@ func (c Commit) locate(name string) (File, error) {
 	if err != nil {
 		return file, ReadFailure(name, err)
 	}
-	ways := []string{filepath.Join(real, filepath.Base(path)), path}
-	if whole, err := filepath.EvalSymlinks(path); err == nil {
-		ways = append(ways, whole)
+	candidates := []string{filepath.Join(real, filepath.Base(path)), path}
+	if resolved, err := filepath.EvalSymlinks(path); err == nil {
+		candidates = append(candidates, resolved)
 	}
-	for _, way := range ways { // a link may lead into the checkout, or out of it
-		if rel, is := pathname.Below(c.Root(), way); is {
-			file.inside = filepath.ToSlash(rel)
+	for _, candidate := range candidates { // a link may lead into the checkout, or out of it
+		if rel, is := pathname.Below(c.Root(), candidate); is {
+			file.pathInCheckout = filepath.ToSlash(rel)
 			break
 		}
 	}
@@ -369,7 +369,7 @@ func (s *Source) ReadOutputSchema(ctx context.Context, base Commit, from *Settin
 	if name == "" {
 		return OutputSchema{}, nil
 	}
-	content, err := s.ReadBeside(ctx, base, from, name, MaxFile)
+	content, err := s.ReadBeside(ctx, base, from, name, MaxFileBytes)
 	if err != nil {
 		return OutputSchema{}, err
 	}

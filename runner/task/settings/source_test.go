@@ -61,9 +61,9 @@ func committed(t *testing.T, have files) settings.Commit {
 }
 
 // source reads settings, and gives the codes of its warnings.
-func source(given settings.Given) (*settings.Source, *[]string) {
+func source(given settings.Inputs) (*settings.Source, *[]string) {
 	codes := &[]string{}
-	return &settings.Source{Given: given, Warn: func(code, _ string, _ ...any) { *codes = append(*codes, code) }}, codes
+	return &settings.Source{Inputs: given, Warn: func(code, _ string, _ ...any) { *codes = append(*codes, code) }}, codes
 }
 
 // wantStop makes sure that an error is an outcome with this reason, and says this.
@@ -110,14 +110,14 @@ func TestReadFilePicksDiskOrBase(t *testing.T) {
 				}
 			}
 			path := filepath.Join(base.Root(), c.file)
-			s, warnings := source(settings.Given{})
-			file, err := s.ReadFile(t.Context(), base, path, settings.MaxFile)
+			s, warnings := source(settings.Inputs{})
+			file, err := s.ReadFile(t.Context(), base, path, settings.MaxFileBytes)
 			judge(t, "here", file, err, c.here, c.noHere)
 			if (len(*warnings) == 1 && (*warnings)[0] == "job_not_committed") != c.warned {
 				t.Errorf("here the warnings are %v", *warnings)
 			}
-			s, warnings = source(settings.Given{Env: inActions})
-			file, err = s.ReadFile(t.Context(), base, path, settings.MaxFile)
+			s, warnings = source(settings.Inputs{Env: inActions})
+			file, err = s.ReadFile(t.Context(), base, path, settings.MaxFileBytes)
 			judge(t, "in Actions", file, err, c.actions, c.noActions)
 			if len(*warnings) > 0 {
 				t.Errorf("in Actions the warnings are %v", *warnings)
@@ -141,7 +141,7 @@ func TestBoundsFileReads(t *testing.T) {
 	base := committed(t, files{"job.yml": "12345"})
 	outside := t.TempDir()
 	files{"job.yml": "12345"}.put(t, outside)
-	s, _ := source(settings.Given{})
+	s, _ := source(settings.Inputs{})
 	for limit, fails := range map[int64]bool{4: true, 5: false} {
 		if _, err := s.ReadFile(t.Context(), base, filepath.Join(base.Root(), "job.yml"), limit); (err != nil) != fails {
 			t.Errorf("%d bytes of the base: %v", limit, err)
@@ -164,7 +164,7 @@ func TestBoundsFileReads(t *testing.T) {
 
 // What stands in files is below all of these: see layers.txtar.
 func TestFlagWinsOverSetOverEnvironment(t *testing.T) {
-	s, warnings := source(settings.Given{
+	s, warnings := source(settings.Inputs{
 		Env: settings.Environment{"AGENT_CI_LIMITS_TURNS=3", "AGENT_CI_LIMITS_TOOL_CALLS=7", "AGENT_CI_MODEL_NAME=by-environment"},
 		Set: []string{"limits.turns=4", "model.name=by-set"}, Model: "by-flag", Prompt: "Greet.",
 	})
@@ -182,14 +182,14 @@ func TestReadsDefaultsFromBase(t *testing.T) {
 	for _, env := range []settings.Environment{nil, inActions} {
 		base := committed(t, files{name: "version: 1\nlimits: {turns: 5}\n"})
 		files{name: "version: 1\nlimits: {turns: 99}\n"}.put(t, base.Root())
-		s, warnings := source(settings.Given{Env: env, Set: []string{"limits.tokens=9"}})
+		s, warnings := source(settings.Inputs{Env: env, Set: []string{"limits.tokens=9"}})
 		for load, want := range map[string]struct {
 			from  func(context.Context, settings.Commit) (*settings.Settings, error)
 			turns int
 			base  settings.Commit
 		}{
 			"with files":    {s.LoadTemplate, 5, base},
-			"as given":      {s.LoadGiven, 200, base},
+			"as given":      {s.LoadInputs, 200, base},
 			"without a git": {s.LoadTemplate, 200, settings.Commit{}},
 		} {
 			got, err := want.from(t.Context(), want.base)
@@ -201,8 +201,8 @@ func TestReadsDefaultsFromBase(t *testing.T) {
 			t.Errorf("the warnings are %v", *warnings)
 		}
 	}
-	large := committed(t, files{name: "version: 1\n" + strings.Repeat("#", settings.MaxFile)})
-	s, _ := source(settings.Given{Prompt: "Greet."})
+	large := committed(t, files{name: "version: 1\n" + strings.Repeat("#", settings.MaxFileBytes)})
+	s, _ := source(settings.Inputs{Prompt: "Greet."})
 	if _, err := s.Load(t.Context(), large); err == nil {
 		t.Error("defaults that are too long are read")
 	}
@@ -223,8 +223,8 @@ func TestEventIsDefaultTaskInActions(t *testing.T) {
 		"without an event":       {inActions, nil, ""},
 		"the job says something": {settings.Environment{"GITHUB_ACTIONS=true", "GITHUB_EVENT_NAME=issues"}, []string{"task.prompt=Greet."}, ""},
 	} {
-		s, _ := source(settings.Given{Env: c.env, Set: c.set})
-		for _, load := range []func(context.Context, settings.Commit) (*settings.Settings, error){s.LoadTemplate, s.LoadGiven} {
+		s, _ := source(settings.Inputs{Env: c.env, Set: c.set})
+		for _, load := range []func(context.Context, settings.Commit) (*settings.Settings, error){s.LoadTemplate, s.LoadInputs} {
 			got, err := load(t.Context(), settings.Commit{})
 			if err != nil || got.Job.Task.From != c.want {
 				t.Errorf("%s: %+v, %v", name, got, err)
@@ -234,7 +234,7 @@ func TestEventIsDefaultTaskInActions(t *testing.T) {
 }
 
 func TestCountsAndListsMistakes(t *testing.T) {
-	for says, given := range map[string]settings.Given{
+	for says, given := range map[string]settings.Inputs{
 		"The job has a mistake: ":            {Prompt: "Greet.", Set: []string{"limits.turns=none"}},
 		"The job has 2 mistakes, the first:": {Prompt: "Greet.", Set: []string{"limits.turns=none", "policy.sandbox=everything"}},
 		"--set":                              {Prompt: "Greet.", Set: []string{"no assignment"}},
@@ -251,7 +251,7 @@ func TestCountsAndListsMistakes(t *testing.T) {
 }
 
 func TestReadsPromptFromStdinOnce(t *testing.T) {
-	long := strings.Repeat("x", settings.MaxFile)
+	long := strings.Repeat("x", settings.MaxFileBytes)
 	for name, c := range map[string]struct{ input, want, says string }{
 		"a prompt":   {"\n Greet the octocat.\n", "Greet the octocat.", ""},
 		"the most":   {long, long, ""},
@@ -260,7 +260,7 @@ func TestReadsPromptFromStdinOnce(t *testing.T) {
 		"nothing":    {"", "", "is empty"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s, _ := source(settings.Given{PromptFile: "-", Stdin: iotest.HalfReader(strings.NewReader(c.input))})
+			s, _ := source(settings.Inputs{PromptFile: "-", Stdin: iotest.HalfReader(strings.NewReader(c.input))})
 			for range 2 { // the job is merged again on another base
 				got, err := s.Load(t.Context(), settings.Commit{})
 				if c.says != "" {
@@ -274,7 +274,7 @@ func TestReadsPromptFromStdinOnce(t *testing.T) {
 		})
 	}
 	broken := errors.New("broken")
-	s, _ := source(settings.Given{PromptFile: "-", Stdin: iotest.ErrReader(broken)})
+	s, _ := source(settings.Inputs{PromptFile: "-", Stdin: iotest.ErrReader(broken)})
 	if _, err := s.Load(t.Context(), settings.Commit{}); !errors.Is(err, broken) {
 		t.Errorf("the error is %v", err)
 	}
@@ -292,7 +292,7 @@ func TestPicksPromptFromDiskOrBase(t *testing.T) {
 		{nil, "blank.txt", ""},
 		{nil, "none.txt", ""},
 	} {
-		s, _ := source(settings.Given{Env: c.env, PromptFile: filepath.Join(base.Root(), c.file)})
+		s, _ := source(settings.Inputs{Env: c.env, PromptFile: filepath.Join(base.Root(), c.file)})
 		got, err := s.Load(t.Context(), base)
 		if c.want == "" {
 			wantStop(t, err, map[string]string{"blank.txt": "prompt", "none.txt": "file"}[c.file], c.file)
@@ -312,7 +312,7 @@ func TestReadsOutputSchemaBesideJobFile(t *testing.T) {
 		all := maps.Clone(have)
 		all[job] = fmt.Sprintf("version: 1\ntask: {prompt: Count., output_schema: %s}\n", name)
 		base := committed(t, all)
-		s, _ := source(settings.Given{JobFile: filepath.Join(base.Root(), job)})
+		s, _ := source(settings.Inputs{JobFile: filepath.Join(base.Root(), job)})
 		from, err := s.Load(t.Context(), base)
 		if err != nil {
 			t.Fatal(err)
@@ -331,7 +331,7 @@ func TestReadsOutputSchemaBesideJobFile(t *testing.T) {
 			}
 		}
 	}
-	s, _ := source(settings.Given{})
+	s, _ := source(settings.Inputs{})
 	if none, err := s.ReadOutputSchema(t.Context(), settings.Commit{}, &settings.Settings{}); err != nil || none.Source != nil {
 		t.Errorf("a job without one: %s, %v", none.Source, err)
 	}

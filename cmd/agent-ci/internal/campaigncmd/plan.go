@@ -201,19 +201,19 @@ func (c *openedCampaign) mayApprove(ctx context.Context, p cli.Process) (by stri
 	if err != nil {
 		return "", err
 	}
-	event := intake.ReadEvent(ctx, intake.Around(env))
-	if err := event.Unusable(); err != nil {
+	event := intake.ReadEvent(ctx, intake.ReadSurroundings(env))
+	if err := event.UnusableError(); err != nil {
 		return "", err
 	}
 	if event.Event == nil || event.Sender.Login == "" {
 		return "", errors.New("the event does not say who caused it; approve from a workflow that a person starts (workflow_dispatch), or from a machine with the ledger")
 	}
-	accounts := []forge.User{{Login: event.Sender.Login, ID: event.Sender.ID, Bot: event.Sender.Bot()}}
+	accounts := []forge.User{{Login: event.Sender.Login, ID: event.Sender.ID, Bot: event.Sender.IsBot()}}
 	if again := env.Get("GITHUB_TRIGGERING_ACTOR"); again != "" && !strings.EqualFold(again, event.Sender.Login) { // someone else reran the workflow
 		accounts = append(accounts, forge.User{Login: again})
 	}
 	for _, each := range accounts {
-		why, err := intake.Distrust(ctx, j, client.Repository(env.Get("GITHUB_REPOSITORY")), each)
+		why, err := intake.DistrustReason(ctx, j, client.Repository(env.Get("GITHUB_REPOSITORY")), each)
 		if err != nil {
 			return "", err
 		}

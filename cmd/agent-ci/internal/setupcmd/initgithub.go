@@ -134,7 +134,7 @@ func (g *gitHubSetup) repository(ctx context.Context, p cli.Process, person *dia
 	if err != nil {
 		return github.Setup{}, "", err
 	}
-	if here := intake.NameInURL(naming.Origin, server); here != "" && strings.EqualFold(here, name) {
+	if here := intake.RepositoryInURL(naming.Origin, server); here != "" && strings.EqualFold(here, name) {
 		g.toolchains = onboard.DetectIn(g.repo)
 	}
 	return client.Setup(name), server, nil

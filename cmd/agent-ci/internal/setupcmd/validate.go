@@ -142,7 +142,7 @@ func (c *checked) addRun(ctx context.Context, p cli.Process, ready bool) {
 	if isDefaults(c.File) {
 		given.JobFile, given.Defaults = "", c.File
 	}
-	found, err := look.At(ctx, look.Options{Given: given, Dir: "."})
+	found, err := look.At(ctx, look.Options{Inputs: given, Dir: "."})
 	if err != nil {
 		stop, kind := outcome.ForError(ctx, err), preflight.Missing
 		if stop.Reason == "job" { // a mistake in --set, the defaults or variables

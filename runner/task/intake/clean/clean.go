@@ -30,8 +30,8 @@ func (r Removed) Any() bool { return r.Characters+r.Comments > 0 }
 // variation selectors. It removes comments everywhere, even in code: GitHub's parser decides on the
 // limits of code, and a difference between parsers would be a way in. Line endings become "\n".
 func Text(text string) (string, Removed) {
-	text, characters := visible(text)
-	text, comments := withoutComments(text)
+	text, characters := removeHidden(text)
+	text, comments := removeComments(text)
 	return strings.TrimSpace(text), Removed{Characters: characters, Comments: comments}
 }
 
@@ -39,9 +39,9 @@ func Text(text string) (string, Removed) {
 // is removed without being counted.
 const emojiStyle = '\ufe0f'
 
-// visible removes hidden characters. It runs before the removal of comments, because a character
+// removeHidden removes hidden characters. It runs before the removal of comments, because a character
 // inside a comment's delimiter would hide the comment.
-func visible(text string) (string, int) {
+func removeHidden(text string) (string, int) {
 	var b strings.Builder
 	b.Grow(len(text))
 	removed, before := 0, rune(0)
@@ -69,28 +69,28 @@ const blockStart = `(?m)^(?:[ \t>]|[-+*][ \t]|[0-9]{1,9}[.)][ \t])*`
 // unclosed comment hides the rest of the text.
 var htmlStart = regexp.MustCompile(blockStart + `<(?:[!?]|/?[A-Za-z][A-Za-z0-9-]*(?:[ \t/>]|$))`)
 
-// mostRounds limits the repeated scans after removals. Deeper nesting only serves to keep a run
+// maxRounds limits the repeated scans after removals. Deeper nesting only serves to keep a run
 // busy.
-const mostRounds = 50
+const maxRounds = 50
 
-// withoutComments repeats the removal, because a removed comment may join two halves of another.
-func withoutComments(text string) (string, int) {
+// removeComments repeats the removal, because a removed comment may join two halves of another.
+func removeComments(text string) (string, int) {
 	for removed, round := 0, 1; ; round++ {
-		left, found := withoutHTMLComments(text)
-		left, definitions := withoutLinkComments(left)
+		rest, found := removeHTMLComments(text)
+		rest, definitions := removeLinkComments(rest)
 		found += definitions
-		if text, removed = left, removed+found; found == 0 {
+		if text, removed = rest, removed+found; found == 0 {
 			return text, removed
 		}
-		if round == mostRounds { // apart, none of them is left
+		if round == maxRounds { // apart, none of them is left
 			text = strings.ReplaceAll(text, "]:", "] :")
 		}
 	}
 }
 
-// withoutHTMLComments removes comments in one pass. It rechecks the joined text at once, because a
+// removeHTMLComments removes comments in one pass. It rechecks the joined text at once, because a
 // text may contain thousands of nested comments.
-func withoutHTMLComments(text string) (string, int) {
+func removeHTMLComments(text string) (string, int) {
 	kept := make([]byte, 0, len(text))
 	removed := 0
 	for i := 0; i < len(text); {
@@ -102,8 +102,8 @@ func withoutHTMLComments(text string) (string, int) {
 		kept = kept[:len(kept)-len(commentOpen)]
 		end := commentEnd(text[i:])
 		if end < 0 {
-			left, more := withoutOpenComment(string(kept) + commentOpen + text[i:])
-			return left, removed + more
+			rest, more := removeOpenComment(string(kept) + commentOpen + text[i:])
+			return rest, removed + more
 		}
 		i += end
 		removed++
@@ -128,10 +128,10 @@ func commentEnd(text string) int {
 	return -1
 }
 
-// withoutOpenComment handles unclosed comments. Inside HTML, the first one hides the rest, so the
+// removeOpenComment handles unclosed comments. Inside HTML, the first one hides the rest, so the
 // rest is removed. Elsewhere the page shows their text, so only the delimiters are split apart and
 // can form no comment.
-func withoutOpenComment(text string) (string, int) {
+func removeOpenComment(text string) (string, int) {
 	removed := 0
 	if html := htmlStart.FindStringIndex(text); html != nil {
 		if open := strings.Index(text[html[0]:], commentOpen); open >= 0 {
@@ -145,17 +145,17 @@ func withoutOpenComment(text string) (string, int) {
 // # (text). The match ends with the opening delimiter of the remark.
 var linkComment = regexp.MustCompile(blockStart + `\[(?:[^\]\\\n]|\\.)*\]:[ \t]*(?:#|<>)[ \t]*(?:\n[ \t]*)?[("']`)
 
-// withoutLinkComments removes such definitions. A remark may span many lines. Without its closing
+// removeLinkComments removes such definitions. A remark may span many lines. Without its closing
 // delimiter the text is no definition.
-func withoutLinkComments(text string) (string, int) {
+func removeLinkComments(text string) (string, int) {
 	var kept strings.Builder
-	at, removed := 0, 0
+	copied, removed := 0, 0
 	ends := remarkEnds{text: text, known: map[byte]int{}}
 	for _, head := range linkComment.FindAllStringIndex(text, -1) {
-		if head[0] < at {
+		if head[0] < copied {
 			continue // in a remark
 		}
-		end := ends.endAfter(head[1], closingOf[text[head[1]-1]])
+		end := ends.endAfter(head[1], closingDelimiter[text[head[1]-1]])
 		if end == len(text) {
 			continue
 		}
@@ -163,14 +163,14 @@ func withoutLinkComments(text string) (string, int) {
 		if rest != "" && rest[0] != '\n' {
 			continue
 		}
-		kept.WriteString(text[at:head[0]])
-		at, removed = len(text)-len(rest), removed+1
+		kept.WriteString(text[copied:head[0]])
+		copied, removed = len(text)-len(rest), removed+1
 	}
-	kept.WriteString(text[at:])
+	kept.WriteString(text[copied:])
 	return kept.String(), removed
 }
 
-var closingOf = map[byte]byte{'(': ')', '"': '"', '\'': '\''}
+var closingDelimiter = map[byte]byte{'(': ')', '"': '"', '\'': '\''}
 
 // remarkEnds finds the ends of remarks. It caches the last end for each delimiter: an end further
 // ahead closes all remarks before it.
@@ -220,17 +220,17 @@ func Parts(parts []Part) (string, Removed) {
 			shown = append(shown, Part{Kind: p.Kind, Author: p.Author, Text: text})
 		}
 	}
-	if len(shown) == 1 && shown[0].Kind == "issue" && !aMark.MatchString(shown[0].Text) {
+	if len(shown) == 1 && shown[0].Kind == "issue" && !partMark.MatchString(shown[0].Text) {
 		return shown[0].Text, removed
 	}
-	return marked(shown), removed
+	return wrapParts(shown), removed
 }
 
-var aMark = regexp.MustCompile(`(?i)</?(?:task|issue|pull_request|question|comment|request|note|diff|ci_log)[ \t\n]+id[ \t\n]*=`)
+var partMark = regexp.MustCompile(`(?i)</?(?:task|issue|pull_request|question|comment|request|note|diff|ci_log)[ \t\n]+id[ \t\n]*=`)
 
-// marked joins the parts, each between marks with its own digest. No text can contain its own
+// wrapParts joins the parts, each between marks with its own digest. No text can contain its own
 // closing mark, so no part can imitate another author.
-func marked(parts []Part) string {
+func wrapParts(parts []Part) string {
 	var all []string
 	for _, p := range parts {
 		sum := sha256.Sum256([]byte(p.Kind + "\x00" + p.Author + "\x00" + p.Text))

@@ -11,9 +11,9 @@ import (
 // imageMark matches an image in Markdown, or GitHub's HTML for a resized one.
 var imageMark = lazyregexp.New(`!\[[^\]\n]*\]\([ \t]*<?([^\s<>()"']+)>?[^)\n]*\)|(?i:<img[ \t\n][^<>]*?\bsrc[ \t]*=[ \t]*["']?([^\s"'<>]+))`)
 
-// Images are the addresses of the images in a cleaned text, each once, in their
+// ImageAddresses are the addresses of the images in a cleaned text, each once, in their
 // order.
-func Images(text string) []string {
+func ImageAddresses(text string) []string {
 	var all []string
 	for _, m := range imageMark().FindAllStringSubmatch(text, -1) {
 		if address := cmp.Or(m[1], html.UnescapeString(m[2])); !slices.Contains(all, address) {

@@ -25,7 +25,7 @@ func TestFindsImages(t *testing.T) {
 		"another tag":  {`<imgx src="` + a + `"><a src="` + a + `">`, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(c.want, clean.Images(c.text)); diff != "" {
+			if diff := cmp.Diff(c.want, clean.ImageAddresses(c.text)); diff != "" {
 				t.Error(diff)
 			}
 		})
